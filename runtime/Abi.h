@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The C ABI between compiled code and the runtime. The compiler emits tasks
+// and kernels as native functions with these types; the runtime calls them and
+// answers the services below. Nothing else crosses this border except the
+// program's description (runtime/program/Program.h) as JSON text.
+#ifndef ROTA_RUNTIME_ABI_H
+#define ROTA_RUNTIME_ABI_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/// What a rank lends to an action while it runs: its compute token and access
+/// to the worker threads. Opaque to compiled code.
+typedef struct RotaContext RotaContext;
+
+/// A kernel computes rows [begin, end) of its outputs. `args` holds one pointer
+/// per operand, then one per result. Rows are independent of each other, so no
+/// split of the rows over threads changes a bit.
+typedef void (*RotaKernel)(void *const *args, int64_t begin, int64_t end);
+
+/// The blocks that a task works on: base pointers into the rank's arena, each
+/// 64-byte aligned. Offsets inside a block are constants of the compiled task.
+/// A block that the task does not use is null.
+typedef struct RotaFrame {
+  void *parameters;      // compute copies of this instance's parameters
+  void *gradients;       // f32 accumulators of the same parameters
+  void *residuals;       // written by forward, read by backward
+  void *cotangents;      // written by backward_input, read by backward_weight
+  void *input;           // activation that enters, [microbatch, sequence, embed]
+  void *output;          // activation that leaves, same shape
+  void *outputCotangent; // cotangent of output, enters backward
+  void *inputCotangent;  // cotangent of input, leaves backward
+  void *data;            // tokens (embed) or targets (loss) of the microbatch
+  void *loss;            // 2 x f32: sum and weight, written by loss tasks
+  void *constants;       // tables made by the runtime at start
+  void *scratch;         // temporaries, dead between calls
+} RotaFrame;
+
+/// A task runs one function of the model (a layer's forward, say) once.
+typedef void (*RotaTask)(RotaContext *context, const RotaFrame *frame);
+
+/// Runs `kernel` over rows [0, rows), in pieces whose bounds are multiples of
+/// `grain` (the last may be short), on this action's threads. Returns when all
+/// rows are done.
+void rotaParallelFor(RotaContext *context, RotaKernel kernel, void *const *args,
+                     int64_t rows, int64_t grain);
+
+enum { ROTA_F32 = 0, ROTA_BF16 = 1, ROTA_I32 = 2 };
+
+/// C[b] = op(A[b]) * op(B[b]) (+ C[b] when accumulate), row-major.
+/// op(A) is [m, k], op(B) is [k, n], C is [m, n]. A transposed operand is
+/// stored as [k, m] (A) or [n, k] (B). `ld*` is the distance between rows as
+/// stored and `stride*` the distance between batches, both in elements.
+/// Accumulation is in f32 whatever the types. The order of each element's sum
+/// depends on this description alone, never on the number of threads.
+typedef struct RotaGemm {
+  int64_t batch, m, n, k;
+  int64_t lda, ldb, ldc;
+  int64_t strideA, strideB, strideC;
+  int32_t transposeA, transposeB;
+  int32_t typeA, typeB, typeC; // ROTA_F32 or ROTA_BF16
+  int32_t accumulate;
+} RotaGemm;
+
+void rotaGemm(RotaContext *context, const RotaGemm *gemm, const void *a,
+              const void *b, void *c);
+
+/// What a trainer's object file defines. The arrays are indexed by the numbers
+/// in the program's description.
+extern const char rotaProgram[];        // JSON text, not terminated
+extern const int64_t rotaProgramSize;   // its bytes
+extern const RotaTask rotaTasks[];
+extern const RotaKernel rotaKernels[];
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif // ROTA_RUNTIME_ABI_H
