@@ -31,20 +31,25 @@ struct Initializer {
 struct Parameter {
   std::string name;           // "model.layers.{layer}.self_attn.q_proj.weight"
   std::vector<int64_t> shape; // of one layer's tensor; row-major
-  std::vector<int64_t> layers; // layer numbers that have it; empty: not in a stack
+  std::vector<int64_t>
+      layers; // layer numbers that have it; empty: not in a stack
   Initializer init;
   ElementType compute = ElementType::F32; // what tasks read; the master is f32
-  bool decay = true;          // weight decay applies (two or more dimensions)
-  int64_t rows = 0;           // of the kernels below; columns are rows' rest
+  bool decay = true; // weight decay applies (two or more dimensions)
+  int64_t rows = 0;  // of the kernels below; columns are rows' rest
   // Kernel update(master, gradient, firstMoment, secondMoment, then scalars,
-  // each a pointer to one f32: learningRate, beta1, beta2, epsilon, weightDecay,
-  // correction1 = 1 - beta1^t, correction2 = 1 - beta2^t, gradientScale; then
-  // the results master, firstMoment, secondMoment, gradient (zeroed) and, when
-  // compute is BF16, the compute copy). Results alias their operands.
+  // each a pointer to one f32: learningRate, beta1, beta2, epsilon,
+  // weightDecay, correction1 = 1 - beta1^t, correction2 = 1 - beta2^t,
+  // gradientScale; then the results master, firstMoment, secondMoment, gradient
+  // (zeroed) and, when compute is BF16, the compute copy). Results alias their
+  // operands.
   int updateKernel = -1;
   // Kernel square(gradient, result [rows] f32): each row's sum of squares.
   int squareKernel = -1;
 };
+
+/// Elements of one layer's tensor.
+int64_t elementCount(const Parameter &parameter);
 
 /// A place in some rank's arena.
 struct Place {
@@ -55,9 +60,9 @@ struct Place {
 /// One parameter tensor that a rank owns: it initializes and updates it.
 struct Update {
   int parameter = 0;
-  int64_t layer = -1;        // -1: not in a stack
-  int64_t master = -1;       // f32
-  int64_t compute = -1;      // compute copy on this rank; -1: it is the master
+  int64_t layer = -1;   // -1: not in a stack
+  int64_t master = -1;  // f32
+  int64_t compute = -1; // compute copy on this rank; -1: it is the master
   int64_t firstMoment = -1, secondMoment = -1; // f32
   // Gradient accumulators in the fixed order in which they are summed; the
   // first is on this rank and receives the sum. More than one: a parameter used
@@ -85,9 +90,9 @@ struct Call {
 
 /// Action kinds, in the numbering of ir/pipe/Timeline.h.
 enum class ActionKind : int {
-  Forward = 0,       // F
-  Backward = 1,      // B
-  BackwardInput = 2, // I
+  Forward = 0,        // F
+  Backward = 1,       // B
+  BackwardInput = 2,  // I
   BackwardWeight = 3, // W
   SendForward = 4,
   RecvForward = 5,
@@ -98,12 +103,21 @@ enum class ActionKind : int {
   ReduceGrad = 10,
 };
 
+bool isSend(ActionKind kind);
+bool isReceive(ActionKind kind);
+/// Every kind that is neither a send nor a receive: it runs its calls.
+bool isCompute(ActionKind kind);
+/// The kind's name in a timeline's text form: "F", "SEND_B".
+const char *toString(ActionKind kind);
+
 /// One entry of a rank's timeline. A compute action runs its calls in order. A
 /// send starts handing `bytes` at `offset` to `peer`; a receive posts the place
 /// at `offset` for the matching send of `peer`. Sends and receives of one
-/// direction (rank, peer) match in order. The first compute action that reads
-/// the place waits for it: `waits` counts the receives that must have completed
-/// for the action to start, as indices into this rank's actions.
+/// direction (rank, peer; forward or backward) match in order; neither ever
+/// blocks. `waits` names the earlier sends and receives of this rank, as
+/// indices into its actions, that must have completed before the action starts:
+/// those whose place it reads (receives) or overwrites (sends). A receive may
+/// have `waits` too, when its place was the source of an earlier send.
 struct Action {
   ActionKind kind = ActionKind::Forward;
   int chunk = 0;
@@ -111,8 +125,8 @@ struct Action {
   int peer = -1;
   int64_t offset = -1;
   int64_t bytes = 0;
-  std::vector<int> waits;      // indices of earlier receives or sends of this rank
-  std::vector<Call> calls;     // training
+  std::vector<int> waits;  // indices of earlier receives or sends of this rank
+  std::vector<Call> calls; // training
   std::vector<Call> evalCalls; // validation: only what the loss value needs
 };
 
@@ -141,19 +155,20 @@ struct Rank {
 struct DataForm {
   ElementType type = ElementType::I32; // I32: tokens
   std::vector<int64_t> shape;          // [sequences, sequence, ...]
+  int64_t elements() const;            // 0 when the shape is empty
   int64_t bytes() const;
 };
 
 struct Program {
-  std::string model;      // for people
-  std::string schedule;   // for people: its name or file
-  std::string timeline;   // for people: the printed grid
-  std::string plan;       // for people: the memory plan and costs
-  double bubble = 0.0;    // theoretical bubble share of the timeline
+  std::string model;    // for people
+  std::string schedule; // for people: its name or file
+  std::string timeline; // for people: the printed grid
+  std::string plan;     // for people: the memory plan and costs
+  double bubble = 0.0;  // theoretical bubble share of the timeline
   int64_t microbatches = 1;
-  int64_t vocabulary = 0; // 0: inputs are not tokens
-  DataForm input, target; // of one microbatch
-  DataForm logits;        // of one microbatch; empty shape: not compiled in
+  int64_t vocabulary = 0;     // 0: inputs are not tokens
+  DataForm input, target;     // of one microbatch
+  DataForm logits;            // of one microbatch; empty shape: not compiled in
   int64_t parameterCount = 0; // tied parameters once
   double flopsPerToken = 0.0; // forward and backward, without recomputation
   std::vector<Parameter> parameters;

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Compute tokens and the helper threads, under one mutex: it is taken a few
+// times per action and per parallel loop, never per piece.
+#include "runtime/device/cpu/Cores.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <sched.h>
+
+namespace rota {
+
+Cores::Cores(int count) : total(count), freeCores(count) {
+  for (int i = 1; i < count; ++i)
+    helpers.emplace_back([this] { help(); });
+}
+
+Cores::~Cores() {
+  {
+    std::lock_guard lock(mutex);
+    stopping = true;
+  }
+  workComes.notify_all();
+  for (std::thread &helper : helpers)
+    helper.join();
+}
+
+void Cores::acquire() {
+  std::unique_lock lock(mutex);
+  int64_t ticket = nextTicket++;
+  ++waiting;
+  coreFree.wait(lock, [&] { return ticket == served && freeCores > 0; });
+  --waiting;
+  ++served;
+  --freeCores;
+  if (waiting > 0 && freeCores > 0)
+    coreFree.notify_all();
+}
+
+void Cores::release() {
+  std::lock_guard lock(mutex);
+  ++freeCores;
+  if (waiting > 0)
+    coreFree.notify_all();
+  else if (!loops.empty())
+    workComes.notify_one();
+}
+
+void Cores::run(int64_t pieces, FunctionRef<void(int64_t)> body) {
+  if (pieces <= 1 || helpers.empty()) {
+    for (int64_t piece = 0; piece < pieces; ++piece)
+      body(piece);
+    return;
+  }
+  Loop loop{body, pieces};
+  {
+    std::lock_guard lock(mutex);
+    loops.push_back(&loop);
+    if (mayHelp())
+      workComes.notify_all();
+  }
+  for (int64_t piece; (piece = loop.next.fetch_add(1)) < pieces;)
+    body(piece);
+  std::unique_lock lock(mutex);
+  loops.erase(std::find(loops.begin(), loops.end(), &loop));
+  loopLeft.wait(lock, [&] { return loop.helpers == 0; });
+}
+
+Cores::Loop *Cores::findLoop() {
+  for (Loop *loop : loops)
+    if (loop->next.load() < loop->pieces)
+      return loop;
+  return nullptr;
+}
+
+void Cores::help() {
+  std::unique_lock lock(mutex);
+  while (true) {
+    Loop *loop = nullptr;
+    workComes.wait(lock, [&] {
+      return stopping || (mayHelp() && (loop = findLoop()) != nullptr);
+    });
+    if (stopping)
+      return;
+    --freeCores;
+    ++loop->helpers;
+    lock.unlock();
+    // A rank that wants a core gets this one after the current piece.
+    for (int64_t piece; waiting.load() == 0 &&
+                        (piece = loop->next.fetch_add(1)) < loop->pieces;)
+      loop->body(piece);
+    lock.lock();
+    ++freeCores;
+    if (--loop->helpers == 0)
+      loopLeft.notify_all();
+    if (waiting > 0)
+      coreFree.notify_all();
+  }
+}
+
+int availableCores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof set, &set) != 0)
+    return 1;
+  return std::max(1, CPU_COUNT(&set));
+}
+
+void parallelPieces(RotaContext *context, int64_t pieces,
+                    FunctionRef<void(int64_t)> body) {
+  if (context && context->cores)
+    return context->cores->run(pieces, body);
+  for (int64_t piece = 0; piece < pieces; ++piece)
+    body(piece);
+}
+
+int threadLimit(const RotaContext *context) {
+  return context && context->cores ? context->cores->count() : 1;
+}
+
+void reportFailure(RotaContext *context, const std::string &message) {
+  if (!context) {
+    std::fprintf(stderr, "error: %s\n", message.c_str());
+    std::exit(1);
+  }
+  std::lock_guard lock(context->failureMutex);
+  if (context->failed)
+    return;
+  context->failure = message;
+  context->failed = true;
+}
+
+} // namespace rota

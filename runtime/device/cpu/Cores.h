@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The cores of the machine, shared by the ranks of this process. A rank holds
+// one *compute token* (one core) while it runs an action; helper threads take
+// the cores that no rank wants and run pieces of a rank's parallel loops. So
+// four ranks on two cores cost what one rank costs, and one rank on two cores
+// uses both. Threads that wait sleep; none spins.
+#ifndef ROTA_RUNTIME_DEVICE_CPU_CORES_H
+#define ROTA_RUNTIME_DEVICE_CPU_CORES_H
+
+#include "runtime/device/cpu/Parallel.h"
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace rota {
+
+class Profile;
+
+class Cores {
+public:
+  /// Starts count - 1 helper threads. `count` must be at least 1.
+  explicit Cores(int count);
+  ~Cores();
+  Cores(const Cores &) = delete;
+  Cores &operator=(const Cores &) = delete;
+
+  int count() const { return total; }
+
+  /// Waits for a core, in the order of asking, and gives it back.
+  void acquire();
+  void release();
+
+  /// Runs the pieces on the calling thread, which must hold a core, and on
+  /// helpers; returns when all are done.
+  void run(int64_t pieces, FunctionRef<void(int64_t)> body);
+
+private:
+  /// A parallel loop that has pieces left. It lives on its caller's stack.
+  struct Loop {
+    FunctionRef<void(int64_t)> body;
+    int64_t pieces;
+    std::atomic<int64_t> next{0};
+    int helpers = 0; // threads inside, guarded by the mutex
+  };
+
+  void help();
+  Loop *findLoop();
+  bool mayHelp() const { return freeCores > 0 && waiting == 0; }
+
+  const int total;
+  std::mutex mutex;
+  std::condition_variable coreFree;  // for ranks that wait for a token
+  std::condition_variable workComes; // for helpers
+  std::condition_variable loopLeft;  // for callers whose loop has helpers
+  int freeCores;
+  std::atomic<int> waiting{0}; // ranks that wait for a token
+  int64_t nextTicket = 0, served = 0;
+  std::vector<Loop *> loops;
+  bool stopping = false;
+  std::vector<std::thread> helpers;
+};
+
+/// Holds a core for a scope.
+class ComputeToken {
+public:
+  explicit ComputeToken(Cores &cores) : cores(cores) { cores.acquire(); }
+  ~ComputeToken() { cores.release(); }
+  ComputeToken(const ComputeToken &) = delete;
+  ComputeToken &operator=(const ComputeToken &) = delete;
+
+private:
+  Cores &cores;
+};
+
+/// The number of cores that this process may run on.
+int availableCores();
+
+} // namespace rota
+
+/// The context behind the C ABI: one per rank, or one in a test.
+struct RotaContext {
+  rota::Cores *cores = nullptr;     // null: everything on the calling thread
+  rota::Profile *profile = nullptr; // null: nothing is measured
+  std::mutex failureMutex = {};
+  std::atomic<bool> failed{false};
+  std::string failure = {}; // guarded by failureMutex
+};
+
+#endif // ROTA_RUNTIME_DEVICE_CPU_CORES_H
