@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The interfaces that every op of a model answers, and the plain data they
+// speak of.
+#ifndef ROTA_IR_ROTA_INTERFACES_H
+#define ROTA_IR_ROTA_INTERFACES_H
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/OpDefinition.h"
+
+namespace mlir::rota {
+
+/// A sharding rule. Every dimension of every operand and result is a list of
+/// factors, major to minor, whose sizes multiply to the dimension's. Factors
+/// that appear in no result are reduced over.
+struct FactorRule {
+  using Dimensions = llvm::SmallVector<llvm::SmallVector<int64_t, 1>>;
+  llvm::SmallVector<int64_t> sizes;         // per factor
+  llvm::SmallVector<Dimensions> operands;   // per operand, per dimension
+  llvm::SmallVector<Dimensions> results;    // per result, per dimension
+  llvm::SmallVector<int64_t> indivisible;   // factors that must stay whole
+  /// Factors of operands that no result has.
+  llvm::SmallVector<int64_t> reducedFactors() const;
+};
+
+/// Cost of one execution. A multiply-add counts two operations.
+struct Cost {
+  double flops = 0;
+  double bytesRead = 0;
+  double bytesWritten = 0;
+  Cost &operator+=(const Cost &other);
+};
+
+} // namespace mlir::rota
+
+#include "ir/rota/RotaInterfaces.h.inc"
+
+#endif // ROTA_IR_ROTA_INTERFACES_H

@@ -1,0 +1,68 @@
+//===- Interfaces.td - What every op answers ---------------*- tablegen -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// The questions that generic passes ask of each op: its vector-Jacobian
+// product, its sharding rule, its cost, and what it is made of. A new op answers
+// them and adds no case anywhere else. Ops of arith and math answer through
+// external models (ArithModels.cpp).
+//===----------------------------------------------------------------------===//
+#ifndef ROTA_IR_ROTA_INTERFACES
+#define ROTA_IR_ROTA_INTERFACES
+
+include "mlir/IR/OpBase.td"
+
+def DifferentiableOpInterface : OpInterface<"DifferentiableOpInterface"> {
+  let cppNamespace = "::mlir::rota";
+  let description = [{
+    Reverse-mode differentiation. Given the cotangent of each result (null where
+    none reaches it), builds the cotangent of each operand.
+  }];
+  let methods = [InterfaceMethod<[{
+      Builds operand cotangents at the builder's insertion point, using the op's
+      operands and results. Returns one value per operand: null where `needed`
+      is false or the derivative is zero (integers). A cotangent has its
+      operand's shape and element type, except that the cotangent of a
+      parameter's value may stay f32 where the operand is bf16.
+    }],
+    "::mlir::FailureOr<::llvm::SmallVector<::mlir::Value>>", "vjp",
+    (ins "::mlir::OpBuilder &":$builder, "::mlir::ValueRange":$cotangents,
+         "::llvm::ArrayRef<bool>":$needed)>];
+}
+
+def FactorRuleOpInterface : OpInterface<"FactorRuleOpInterface"> {
+  let cppNamespace = "::mlir::rota";
+  let description = [{
+    The sharding rule as factors, in the style of an einsum: each dimension of
+    each operand and result is a product of factors, and dimensions that share a
+    factor are split together.
+  }];
+  let methods = [InterfaceMethod<"The op's rule.",
+    "::mlir::rota::FactorRule", "getFactorRule">];
+}
+
+def CostOpInterface : OpInterface<"CostOpInterface"> {
+  let cppNamespace = "::mlir::rota";
+  let description = [{
+    What one execution costs: floating-point operations (a multiply-add counts
+    two) and bytes read and written when nothing is fused.
+  }];
+  let methods = [InterfaceMethod<"The op's cost.", "::mlir::rota::Cost",
+    "getCost">];
+}
+
+def DecomposableOpInterface : OpInterface<"DecomposableOpInterface"> {
+  let cppNamespace = "::mlir::rota";
+  let description = [{
+    Composite ops that are sums of elementwise ops, `rota.reduce` and
+    `rota.broadcast`. Only such ops answer; they are what kernels are fused from.
+  }];
+  let methods = [InterfaceMethod<[{
+      Builds the same results from arith, math, `rota.reduce` and
+      `rota.broadcast` ops, computing in f32 at least whatever the operands' type.
+    }],
+    "::mlir::FailureOr<::llvm::SmallVector<::mlir::Value>>", "decompose",
+    (ins "::mlir::OpBuilder &":$builder)>];
+}
+
+#endif // ROTA_IR_ROTA_INTERFACES

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A model as passes see it.
+#include "ir/rota/Model.h"
+
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+using namespace mlir::rota;
+
+ParamOp rota::lookupParam(Operation *user, StringAttr name) {
+  for (Operation *table = SymbolTable::getNearestSymbolTable(user); table;
+       table = table->getParentOp()
+                   ? SymbolTable::getNearestSymbolTable(table->getParentOp())
+                   : nullptr)
+    if (auto param = llvm::dyn_cast_or_null<ParamOp>(
+            SymbolTable::lookupSymbolIn(table, name)))
+      return param;
+  return {};
+}
+
+static LogicalResult checkActivation(func::FuncOp function, Type type,
+                                     Type activation) {
+  if (type == activation)
+    return success();
+  return function.emitOpError("expected an activation of type ")
+         << activation << " as in the layers, got " << type;
+}
+
+FailureOr<Model> Model::get(ModuleOp module) {
+  Model model;
+  model.module = module;
+  for (auto stack : module.getOps<StackOp>()) {
+    if (model.stack) {
+      auto diagnostic = stack.emitOpError("expected one stack in a model");
+      diagnostic.attachNote(model.stack.getLoc()) << "the other stack";
+      return diagnostic;
+    }
+    model.stack = stack;
+  }
+  if (!model.stack)
+    return module.emitError("expected a 'rota.stack' in the model");
+  model.embed = model.function(function::embed);
+  model.loss = model.function(function::loss);
+  if (!model.embed || !model.loss)
+    return module.emitError("expected functions 'embed' and 'loss' in the model, '")
+           << (model.embed ? "loss" : "embed") << "' is missing";
+  Type activation = model.activationType();
+  FunctionType embed = model.embed.getFunctionType();
+  if (embed.getNumInputs() != 1 || embed.getNumResults() != 1)
+    return model.embed.emitOpError("expected 1 argument and 1 result, got ")
+           << embed.getNumInputs() << " and " << embed.getNumResults();
+  FunctionType loss = model.loss.getFunctionType();
+  if (loss.getNumInputs() != 2 || loss.getNumResults() != 2)
+    return model.loss.emitOpError("expected 2 arguments and 2 results, got ")
+           << loss.getNumInputs() << " and " << loss.getNumResults();
+  if (failed(checkActivation(model.embed, embed.getResult(0), activation)) ||
+      failed(checkActivation(model.loss, loss.getInput(0), activation)))
+    return failure();
+  return model;
+}
+
+SmallVector<LayerOp> Model::kinds() const {
+  return llvm::to_vector(const_cast<StackOp &>(stack).getOps<LayerOp>());
+}
+
+LayerOp Model::kindOf(int64_t layer) const {
+  ArrayAttr pattern = const_cast<StackOp &>(stack).getPattern();
+  auto kind = cast<FlatSymbolRefAttr>(pattern[layer % pattern.size()]);
+  return cast<LayerOp>(SymbolTable::lookupSymbolIn(
+      const_cast<StackOp &>(stack).getOperation(), kind.getAttr()));
+}
+
+SmallVector<ParamOp> Model::globalParams() const {
+  return llvm::to_vector(const_cast<ModuleOp &>(module).getOps<ParamOp>());
+}
+
+func::FuncOp Model::function(StringRef name) const {
+  return const_cast<ModuleOp &>(module).lookupSymbol<func::FuncOp>(name);
+}
+
+func::FuncOp Model::function(LayerOp kind, StringRef name) {
+  return llvm::dyn_cast_or_null<func::FuncOp>(
+      SymbolTable::lookupSymbolIn(kind, name));
+}
+
+SmallVector<ParamOp> Model::params(LayerOp kind) {
+  return llvm::to_vector(kind.getOps<ParamOp>());
+}
+
+SmallVector<ParamOp> Model::usedParams(func::FuncOp function) {
+  llvm::SmallSetVector<Operation *, 16> used;
+  function.walk([&](Operation *op) {
+    StringAttr name;
+    if (auto read = dyn_cast<ReadOp>(op))
+      name = read.getParamAttr().getAttr();
+    else if (auto accumulate = dyn_cast<AccumulateOp>(op))
+      name = accumulate.getParamAttr().getAttr();
+    if (name)
+      if (ParamOp param = lookupParam(op, name))
+        used.insert(param);
+  });
+  auto params = llvm::map_to_vector(
+      used, [](Operation *op) { return cast<ParamOp>(op); });
+  llvm::sort(params, [](ParamOp a, ParamOp b) {
+    return a->getBlock() == b->getBlock() && a->isBeforeInBlock(b);
+  });
+  return params;
+}
+
+RankedTensorType Model::activationType() const {
+  func::FuncOp forward = function(kindOf(0), function::forward);
+  return cast<RankedTensorType>(forward.getArgumentTypes().front());
+}
+
+std::string Model::checkpointName(ParamOp param) const {
+  if (!isa<LayerOp>(param->getParentOp()))
+    return param.getSymName().str();
+  return (const_cast<StackOp &>(stack).getSymName() + ".{layer}." +
+          param.getSymName())
+      .str();
+}
+
+int64_t Model::parameterCount() const {
+  int64_t count = 0;
+  for (ParamOp param : globalParams())
+    count += param.getTensorType().getNumElements();
+  for (int64_t layer = 0,
+               end = const_cast<StackOp &>(stack).getLayers();
+       layer < end; ++layer)
+    for (ParamOp param : params(kindOf(layer)))
+      count += param.getTensorType().getNumElements();
+  return count;
+}

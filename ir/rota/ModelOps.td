@@ -1,0 +1,227 @@
+//===- ModelOps.td - The structure of a model --------------*- tablegen -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Parameters, layers, the stack, and the ops through which functions use
+// parameters.
+//===----------------------------------------------------------------------===//
+#ifndef ROTA_IR_ROTA_MODELOPS
+#define ROTA_IR_ROTA_MODELOPS
+
+include "ir/rota/Interfaces.td"
+include "ir/rota/Rota.td"
+include "mlir/IR/RegionKindInterface.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+class Rota_Op<string mnemonic, list<Trait> traits = []>
+    : Op<Rota_Dialect, mnemonic, traits>;
+
+def Rota_FloatTensor : StaticShapeTensorOf<[F32, BF16, F64]>;
+def Rota_F32Tensor : StaticShapeTensorOf<[F32, F64]>;
+def Rota_IntTensor : StaticShapeTensorOf<[I32]>;
+def Rota_Tensor : StaticShapeTensorOf<[F32, BF16, F64, I32]>;
+
+def Rota_ParamOp : Rota_Op<"param", [Symbol]> {
+  let summary = "declares a parameter";
+  let description = [{
+    A tensor that training updates, with the logical name of each dimension and
+    how its first value is made. Its master copy is f32. In a layer it stands for
+    one tensor per layer of that kind. The name with those of the enclosing
+    stack is the tensor's name in checkpoints: `model.layers` + layer number +
+    `self_attn.q_proj.weight`.
+
+    Life-span: made by model builders or by hand; stays to the end.
+
+    Constraints:
+    - C1: the type is a static f32 tensor
+    - C2: `axes` names every dimension
+    - C3: `init` is `#rota.normal`, `#rota.uniform` or `#rota.constant`
+    - C4: it stands in a module or in a `rota.layer`
+
+    ```mlir
+    rota.param @tok_embeddings : tensor<256x64xf32> axes ["vocab", "embed"] init #rota.normal<mean = 0.0, deviation = 0.02>
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name,
+                       TypeAttrOf<Rota_F32Tensor>:$type, StrArrayAttr:$axes,
+                       AnyAttr:$init);
+  let assemblyFormat = [{
+    $sym_name `:` $type `axes` $axes `init` $init attr-dict
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    RankedTensorType getTensorType() {
+      return llvm::cast<RankedTensorType>(getType());
+    }
+  }];
+}
+
+def Rota_LayerOp : Rota_Op<"layer", [Symbol, SymbolTable, NoTerminator,
+    NoRegionArguments, SingleBlock, HasParent<"StackOp">,
+    IsolatedFromAbove]> {
+  let summary = "one kind of layer";
+  let description = [{
+    Parameters and functions of one kind of layer; stands once however many
+    layers are of that kind. As built it holds `@forward` from an activation to
+    an activation of the same type; `differentiate` gives `@forward` residuals
+    and adds `@backward`, or `@backward_input` and `@backward_weight`.
+
+    Life-span: made by model builders or by hand; its functions become tasks.
+
+    Constraints:
+    - C1: it holds a function `@forward`
+    - C2: the first argument and the first result of `@forward` have one type
+
+    ```mlir
+    rota.stack @layers layers = 4 pattern [@linear] {
+      rota.layer @linear {
+        rota.param @weight : tensor<8x8xf32> axes ["in", "out"] init #rota.normal<mean = 0.0, deviation = 0.1>
+        func.func @forward(%x: tensor<2x4x8xf32>) -> tensor<2x4x8xf32> {
+          %w = rota.read @weight : tensor<8x8xf32>
+          %y = rota.einsum "bsk,kn->bsn" %x, %w : (tensor<2x4x8xf32>, tensor<8x8xf32>) -> tensor<2x4x8xf32>
+          return %y : tensor<2x4x8xf32>
+        }
+      }
+    }
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$sym_name $body attr-dict";
+  let hasRegionVerifier = 1;
+}
+
+def Rota_StackOp : Rota_Op<"stack", [Symbol, SymbolTable, NoTerminator,
+    NoRegionArguments, SingleBlock, HasParent<"::mlir::ModuleOp">,
+    IsolatedFromAbove]> {
+  let summary = "the stack of layers";
+  let description = [{
+    `layers` layers, one after the other; layer i is of kind
+    `pattern[i mod size(pattern)]`. All kinds have one activation type.
+
+    Life-span: made by model builders or by hand; stays to the end.
+
+    Constraints:
+    - C1: `layers` is at least 1
+    - C2: the pattern is not empty and names layers of this stack, every one
+    - C3: all kinds have one activation type
+
+    ```mlir
+    rota.stack @layers layers = 4 pattern [@a, @b] {
+      rota.layer @a {
+        func.func @forward(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
+          return %x : tensor<2x8xf32>
+        }
+      }
+      rota.layer @b {
+        func.func @forward(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
+          %y = arith.addf %x, %x : tensor<2x8xf32>
+          return %y : tensor<2x8xf32>
+        }
+      }
+    }
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$layers,
+                       TypedArrayAttrBase<FlatSymbolRefAttr, "layer kinds">:$pattern);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{
+    $sym_name `layers` `=` custom<Count>($layers) `pattern` $pattern $body attr-dict
+  }];
+  let hasRegionVerifier = 1;
+}
+
+def Rota_ReadOp : Rota_Op<"read", [Pure,
+    DeclareOpInterfaceMethods<FactorRuleOpInterface>,
+    DeclareOpInterfaceMethods<CostOpInterface>]> {
+  let summary = "a parameter's value in this step";
+  let description = [{
+    The value of the parameter of that name in the enclosing layer or, failing
+    that, in the module; in a layer, that of the layer being run. A bf16 result
+    is the parameter's bf16 copy.
+
+    Life-span: made by model builders or by hand; becomes an address in a task.
+
+    Constraints:
+    - C1: the symbol names a parameter of the enclosing layer or module
+    - C2: the shape is the parameter's
+    - C3: a function in a layer reads its own layer's parameters only
+
+    ```mlir
+    rota.param @weight : tensor<8x8xf32> axes ["in", "out"] init #rota.constant<value = 1.0>
+    func.func @f() -> tensor<8x8xbf16> {
+      %w = rota.read @weight : tensor<8x8xbf16>
+      return %w : tensor<8x8xbf16>
+    }
+    ```
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$param);
+  let results = (outs Rota_FloatTensor:$result);
+  let assemblyFormat = "$param `:` type($result) attr-dict";
+  let hasVerifier = 1;
+}
+
+def Rota_ParameterGradients : Resource<"::mlir::rota::ParameterGradients">;
+
+def Rota_AccumulateOp : Rota_Op<"accumulate",
+    [MemoryEffects<[MemRead<Rota_ParameterGradients>, MemWrite<Rota_ParameterGradients>]>,
+     DeclareOpInterfaceMethods<FactorRuleOpInterface>,
+     DeclareOpInterfaceMethods<CostOpInterface>]> {
+  let summary = "adds to a parameter's gradient";
+  let description = [{
+    Adds the value to the gradient of the parameter of that name, resolved as in
+    `rota.read`. Each function of a model that uses a parameter has an
+    accumulator of its own; they are summed in a fixed order before the update.
+    Lowering folds it into the op that makes the value where that op can
+    accumulate.
+
+    Life-span: made by `differentiate`; becomes an address in a task.
+
+    Constraints:
+    - C1: the symbol names a parameter of the enclosing layer or module
+    - C2: the shape is the parameter's and the element type is not bf16
+
+    ```mlir
+    rota.param @gain : tensor<8xf32> axes ["embed"] init #rota.constant<value = 1.0>
+    func.func @f(%gradient: tensor<8xf32>) {
+      rota.accumulate @gain, %gradient : tensor<8xf32>
+      return
+    }
+    ```
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$param, Rota_F32Tensor:$value);
+  let assemblyFormat = "$param `,` $value `:` type($value) attr-dict";
+  let hasVerifier = 1;
+}
+
+def Rota_NameOp : Rota_Op<"name", [Pure, SameOperandsAndResultType,
+    DeclareOpInterfaceMethods<DifferentiableOpInterface>,
+    DeclareOpInterfaceMethods<FactorRuleOpInterface>,
+    DeclareOpInterfaceMethods<CostOpInterface>]> {
+  let summary = "names a value for rematerialization and probing";
+  let description = [{
+    The operand, under a name that a remat policy can decide on
+    (`query_proj`, `mlpwi_0`, ...) or that a probe can ask for (`logits`).
+
+    Life-span: made by model builders or by hand; erased once residuals and
+    probes are settled.
+
+    Constraints:
+    - C1: the name is not empty
+
+    ```mlir
+    func.func @f(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
+      %y = rota.name "query_proj" %x : tensor<2x8xf32>
+      return %y : tensor<2x8xf32>
+    }
+    ```
+  }];
+  let arguments = (ins StrAttr:$name, Rota_FloatTensor:$value);
+  let results = (outs Rota_FloatTensor:$result);
+  let assemblyFormat = "$name $value `:` type($value) attr-dict";
+  let hasVerifier = 1;
+}
+
+#endif // ROTA_IR_ROTA_MODELOPS

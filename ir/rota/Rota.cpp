@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Registration of the rota dialect, and its custom assembly.
+#include "ir/rota/Rota.h"
+
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace mlir::rota;
+
+#include "ir/rota/RotaDialect.cpp.inc"
+#include "ir/rota/RotaEnums.cpp.inc"
+#include "ir/rota/RotaInterfaces.cpp.inc"
+
+/// `layers = 4`: a bare integer.
+static ParseResult parseCount(OpAsmParser &parser, IntegerAttr &count) {
+  int64_t value;
+  if (parser.parseInteger(value))
+    return failure();
+  count = parser.getBuilder().getI64IntegerAttr(value);
+  return success();
+}
+
+static void printCount(OpAsmPrinter &printer, Operation *, IntegerAttr count) {
+  printer << count.getInt();
+}
+
+/// `epsilon = 1.0e-05`: a bare floating-point number, printed so that it reads
+/// back to the same bits.
+static ParseResult parseReal(OpAsmParser &parser, FloatAttr &real) {
+  double value;
+  if (parser.parseFloat(value))
+    return failure();
+  real = parser.getBuilder().getF64FloatAttr(value);
+  return success();
+}
+
+static void printReal(OpAsmPrinter &printer, Operation *, FloatAttr real) {
+  printer.printAttributeWithoutType(real);
+}
+
+/// The same inside attributes.
+static FailureOr<APFloat> parseRealParameter(AsmParser &parser) {
+  double value;
+  if (parser.parseFloat(value))
+    return failure();
+  return APFloat(value);
+}
+
+static void printRealParameter(AsmPrinter &printer, const APFloat &real) {
+  printer.printFloat(real);
+}
+
+#define GET_ATTRDEF_CLASSES
+#include "ir/rota/RotaAttributes.cpp.inc"
+#define GET_OP_CLASSES
+#include "ir/rota/RotaOps.cpp.inc"
+
+void RotaDialect::initialize() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "ir/rota/RotaAttributes.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "ir/rota/RotaOps.cpp.inc"
+      >();
+}
+
+SmallVector<int64_t> FactorRule::reducedFactors() const {
+  llvm::SmallVector<bool> kept(sizes.size(), false);
+  for (const Dimensions &result : results)
+    for (const auto &dimension : result)
+      for (int64_t factor : dimension)
+        kept[factor] = true;
+  SmallVector<int64_t> reduced;
+  for (auto [factor, isKept] : llvm::enumerate(kept))
+    if (!isKept)
+      reduced.push_back(factor);
+  return reduced;
+}
+
+Cost &Cost::operator+=(const Cost &other) {
+  flops += other.flops;
+  bytesRead += other.bytesRead;
+  bytesWritten += other.bytesWritten;
+  return *this;
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The rota dialect: what a model computes on one microbatch, on one imaginary
+// device.
+#ifndef ROTA_IR_ROTA_ROTA_H
+#define ROTA_IR_ROTA_ROTA_H
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/ControlFlowInterfaces.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include "ir/rota/Interfaces.h"
+
+namespace mlir::rota {
+/// The resource that `rota.accumulate` reads and writes.
+struct ParameterGradients : SideEffects::Resource::Base<ParameterGradients> {
+  StringRef getName() final { return "parameter gradients"; }
+};
+} // namespace mlir::rota
+
+#include "ir/rota/RotaDialect.h.inc"
+#include "ir/rota/RotaEnums.h.inc"
+#define GET_ATTRDEF_CLASSES
+#include "ir/rota/RotaAttributes.h.inc"
+#define GET_OP_CLASSES
+#include "ir/rota/RotaOps.h.inc"
+
+namespace mlir::rota {
+/// Attaches the rota interfaces to the arith and math ops that models may use.
+void registerArithModels(DialectRegistry &registry);
+} // namespace mlir::rota
+
+#endif // ROTA_IR_ROTA_ROTA_H

@@ -1,0 +1,89 @@
+//===- Rota.td - The rota dialect --------------------------*- tablegen -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// The dialect and its attributes. Ops stand by purpose: ModelOps.td (structure
+// of a model), TensorOps.td (computation), KernelOps.td (fused kernels).
+//===----------------------------------------------------------------------===//
+#ifndef ROTA_IR_ROTA_ROTA
+#define ROTA_IR_ROTA_ROTA
+
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/EnumAttr.td"
+include "mlir/IR/OpBase.td"
+
+def Rota_Dialect : Dialect {
+  let name = "rota";
+  let cppNamespace = "::mlir::rota";
+  let summary = "tensor functions of one microbatch of a language model";
+  let description = [{
+    A model is a module with parameters, a stack of layers whose bodies stand
+    once per kind, and functions `embed`, `loss` and, in each kind, `forward`.
+    Shapes are static; elementwise arithmetic is `arith` and `math` on tensors.
+  }];
+  let useDefaultAttributePrinterParser = 1;
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::func::FuncDialect",
+                           "::mlir::math::MathDialect"];
+}
+
+class Rota_Attr<string name, string attrMnemonic, list<Trait> traits = []>
+    : AttrDef<Rota_Dialect, name, traits> {
+  let mnemonic = attrMnemonic;
+}
+
+/// A double that prints as a bare number and reads back to the same bits.
+class Rota_Real<string desc> : AttrOrTypeParameter<"::llvm::APFloat", desc> {
+  let comparator = "$_lhs.bitwiseIsEqual($_rhs)";
+  let parser = "parseRealParameter($_parser)";
+  let printer = "printRealParameter($_printer, $_self)";
+}
+
+def Rota_NormalAttr : Rota_Attr<"Normal", "normal"> {
+  let summary = "normal initializer";
+  let description = [{
+    Each element is drawn from a normal distribution with this mean and standard
+    deviation: `#rota.normal<mean = 0.0, deviation = 0.02>`.
+  }];
+  let parameters = (ins Rota_Real<"">:$mean, Rota_Real<"">:$deviation);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+
+def Rota_UniformAttr : Rota_Attr<"Uniform", "uniform"> {
+  let summary = "uniform initializer";
+  let description = [{
+    Each element is drawn uniformly from [low, high):
+    `#rota.uniform<low = -0.1, high = 0.1>`.
+  }];
+  let parameters = (ins Rota_Real<"">:$low, Rota_Real<"">:$high);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+
+def Rota_ConstantAttr : Rota_Attr<"Constant", "constant"> {
+  let summary = "constant initializer";
+  let description = "Each element has this value: `#rota.constant<value = 1.0>`.";
+  let parameters = (ins Rota_Real<"">:$value);
+  let assemblyFormat = "`<` struct(params) `>`";
+}
+
+def Rota_ReduceKind : I32EnumAttr<"ReduceKind", "how a reduction combines", [
+    I32EnumAttrCase<"Sum", 0, "sum">, I32EnumAttrCase<"Max", 1, "max">]> {
+  let cppNamespace = "::mlir::rota";
+}
+
+def Rota_ResultKind : I32EnumAttr<"ResultKind",
+    "how a kernel's result relates to its rows", [
+    I32EnumAttrCase<"Row", 0, "row">, I32EnumAttrCase<"Sum", 1, "sum">]> {
+  let cppNamespace = "::mlir::rota";
+  let genSpecializedAttr = 0;
+}
+def Rota_ResultKindAttr
+    : EnumAttr<Rota_Dialect, Rota_ResultKind, "result"> {
+  let assemblyFormat = "`<` $value `>`";
+}
+def Rota_ResultKindArrayAttr
+    : TypedArrayAttrBase<Rota_ResultKindAttr, "array of result kinds">;
+
+#endif // ROTA_IR_ROTA_ROTA

@@ -1,0 +1,7 @@
+//===- RotaOps.td - All ops of the dialect -----------------*- tablegen -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//===----------------------------------------------------------------------===//
+include "ir/rota/KernelOps.td"
+include "ir/rota/ModelOps.td"
+include "ir/rota/TensorOps.td"

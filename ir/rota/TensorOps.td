@@ -1,0 +1,491 @@
+//===- TensorOps.td - Computation --------------------------*- tablegen -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// The tensor ops that a decoder needs beyond arith and math.
+//===----------------------------------------------------------------------===//
+#ifndef ROTA_IR_ROTA_TENSOROPS
+#define ROTA_IR_ROTA_TENSOROPS
+
+include "ir/rota/ModelOps.td"
+
+/// An op that answers sharding and cost.
+class Rota_ComputeOp<string mnemonic, list<Trait> traits = []>
+    : Rota_Op<mnemonic, !listconcat([Pure,
+        DeclareOpInterfaceMethods<FactorRuleOpInterface>,
+        DeclareOpInterfaceMethods<CostOpInterface>], traits)> {
+  let hasVerifier = 1;
+}
+
+/// A compute op with a derivative.
+class Rota_DifferentiableOp<string mnemonic, list<Trait> traits = []>
+    : Rota_ComputeOp<mnemonic, !listconcat([
+        DeclareOpInterfaceMethods<DifferentiableOpInterface>], traits)>;
+
+def Rota_EinsumOp : Rota_DifferentiableOp<"einsum"> {
+  let summary = "product of two tensors, summed over named dimensions";
+  let description = [{
+    Einstein summation of two operands: letters name dimensions, letters that
+    are missing in the result are summed over. Accumulates in f32 at least; the
+    result's element type may be wider than the operands'.
+
+    Life-span: made by model builders, by hand, or as a derivative; becomes a GEMM.
+
+    Constraints:
+    - C1: the equation is `letters,letters->letters`, with distinct letters in each
+    - C2: letters and ranks agree; a letter has one size
+    - C3: each result letter stands in an operand; each operand letter stands in
+      the other operand or in the result
+    - C4: the operands have one element type
+
+    ```mlir
+    func.func @f(%x: tensor<2x4x8xf32>, %w: tensor<16x8xf32>) -> tensor<2x4x16xf32> {
+      %y = rota.einsum "bsk,nk->bsn" %x, %w : (tensor<2x4x8xf32>, tensor<16x8xf32>) -> tensor<2x4x16xf32>
+      return %y : tensor<2x4x16xf32>
+    }
+    ```
+  }];
+  let arguments = (ins StrAttr:$equation, Rota_FloatTensor:$lhs, Rota_FloatTensor:$rhs);
+  let results = (outs Rota_FloatTensor:$result);
+  let assemblyFormat = [{
+    $equation $lhs `,` $rhs `:` functional-type(operands, results) attr-dict
+  }];
+  let extraClassDeclaration = [{
+    /// The letters of the left operand, the right operand and the result.
+    struct Letters { StringRef lhs, rhs, result; };
+    Letters getLetters();
+  }];
+}
+
+def Rota_ReshapeOp : Rota_DifferentiableOp<"reshape"> {
+  let summary = "the same elements in another shape";
+  let description = [{
+    Splits or merges neighbouring dimensions; row-major order is kept, so it
+    costs nothing.
+
+    Life-span: made by model builders, by hand, or as a derivative; becomes no code.
+
+    Constraints:
+    - C1: operand and result have the same number of elements
+    - C2: operand and result have one element type
+
+    ```mlir
+    func.func @f(%x: tensor<2x4x8xf32>) -> tensor<2x4x2x4xf32> {
+      %y = rota.reshape %x : tensor<2x4x8xf32> -> tensor<2x4x2x4xf32>
+      return %y : tensor<2x4x2x4xf32>
+    }
+    ```
+  }];
+  let arguments = (ins Rota_Tensor:$input);
+  let results = (outs Rota_Tensor:$result);
+  let assemblyFormat = "$input `:` type($input) `->` type($result) attr-dict";
+  let hasFolder = 1;
+}
+
+def Rota_ReduceOp : Rota_DifferentiableOp<"reduce"> {
+  let summary = "sum or maximum over dimensions";
+  let description = [{
+    Combines over `dims`, which disappear from the shape. The derivative of `max`
+    goes to the elements that equal it.
+
+    Life-span: made by model builders, by hand, or by decomposition; fused into kernels.
+
+    Constraints:
+    - C1: `dims` are ascending dimensions of the operand
+    - C2: the result's shape is the operand's without `dims`, same element type
+
+    ```mlir
+    func.func @f(%x: tensor<2x4x8xf32>) -> tensor<2x4xf32> {
+      %y = rota.reduce sum %x dims [2] : tensor<2x4x8xf32> -> tensor<2x4xf32>
+      return %y : tensor<2x4xf32>
+    }
+    ```
+  }];
+  let arguments = (ins Rota_ReduceKind:$kind, Rota_FloatTensor:$input,
+                       DenseI64ArrayAttr:$dims);
+  let results = (outs Rota_FloatTensor:$result);
+  let assemblyFormat = [{
+    $kind $input `dims` $dims `:` type($input) `->` type($result) attr-dict
+  }];
+}
+
+def Rota_BroadcastOp : Rota_DifferentiableOp<"broadcast"> {
+  let summary = "repeats a tensor along new dimensions";
+  let description = [{
+    Operand dimension i becomes result dimension `dims[i]`; the operand is
+    repeated along the others.
+
+    Life-span: made by model builders, by hand, or by decomposition; fused into kernels.
+
+    Constraints:
+    - C1: `dims` are ascending dimensions of the result, one per operand dimension
+    - C2: sizes agree along `dims`; one element type
+
+    ```mlir
+    func.func @f(%x: tensor<8xf32>) -> tensor<2x4x8xf32> {
+      %y = rota.broadcast %x dims [2] : tensor<8xf32> -> tensor<2x4x8xf32>
+      return %y : tensor<2x4x8xf32>
+    }
+    ```
+  }];
+  let arguments = (ins Rota_FloatTensor:$input, DenseI64ArrayAttr:$dims);
+  let results = (outs Rota_FloatTensor:$result);
+  let assemblyFormat = [{
+    $input `dims` $dims `:` type($input) `->` type($result) attr-dict
+  }];
+}
+
+def Rota_RMSNormOp : Rota_DifferentiableOp<"rms_norm", [
+    AllTypesMatch<["input", "result"]>,
+    DeclareOpInterfaceMethods<DecomposableOpInterface>]> {
+  let summary = "root-mean-square normalization";
+  let description = [{
+    `x / sqrt(mean(x^2) + epsilon) * gain` along the last dimension
+    (Zhang and Sennrich 2019, equation 4). Computed in f32 at least; rounded once.
+
+    Life-span: made by model builders or by hand; gone after `decompose`.
+
+    Constraints:
+    - C1: the gain is the last dimension of the operand
+    - C2: operand and result have one type
+    - C3: epsilon is not negative
+
+    ```mlir
+    func.func @f(%x: tensor<2x4x8xf32>, %gain: tensor<8xf32>) -> tensor<2x4x8xf32> {
+      %y = rota.rms_norm %x, %gain epsilon = 1.0e-05 : tensor<2x4x8xf32>, tensor<8xf32>
+      return %y : tensor<2x4x8xf32>
+    }
+    ```
+  }];
+  let arguments = (ins Rota_FloatTensor:$input, Rota_FloatTensor:$gain, F64Attr:$epsilon);
+  let results = (outs Rota_FloatTensor:$result);
+  let assemblyFormat = [{
+    $input `,` $gain `epsilon` `=` custom<Real>($epsilon) `:` type($input) `,` type($gain) attr-dict
+  }];
+}
+
+def Rota_RMSNormGradOp : Rota_ComputeOp<"rms_norm_grad", [
+    DeclareOpInterfaceMethods<DecomposableOpInterface>]> {
+  let summary = "derivative of rms_norm";
+  let description = [{
+    With r = 1/sqrt(mean(x^2) + epsilon) and g = dy * gain: the input's cotangent
+    `r * g - x * r^3 * mean(g * x)` and the gain's, `sum over rows of dy * x * r`.
+
+    Life-span: made by `differentiate`; gone after `decompose`.
+
+    Constraints:
+    - C1: the gain is the last dimension of the operand
+    - C2: cotangent, operand and input cotangent have one type; the gain's
+      cotangent has the gain's shape and is not bf16
+
+    ```mlir
+    func.func @f(%dy: tensor<2x4x8xf32>, %x: tensor<2x4x8xf32>, %gain: tensor<8xf32>) -> (tensor<2x4x8xf32>, tensor<8xf32>) {
+      %dx, %dgain = rota.rms_norm_grad %dy, %x, %gain epsilon = 1.0e-05 : (tensor<2x4x8xf32>, tensor<2x4x8xf32>, tensor<8xf32>) -> (tensor<2x4x8xf32>, tensor<8xf32>)
+      return %dx, %dgain : tensor<2x4x8xf32>, tensor<8xf32>
+    }
+    ```
+  }];
+  let arguments = (ins Rota_FloatTensor:$cotangent, Rota_FloatTensor:$input,
+                       Rota_FloatTensor:$gain, F64Attr:$epsilon);
+  let results = (outs Rota_FloatTensor:$input_cotangent, Rota_F32Tensor:$gain_cotangent);
+  let assemblyFormat = [{
+    $cotangent `,` $input `,` $gain `epsilon` `=` custom<Real>($epsilon) `:`
+    functional-type(operands, results) attr-dict
+  }];
+}
+
+def Rota_SwiGLUOp : Rota_DifferentiableOp<"swiglu", [SameOperandsAndResultType,
+    DeclareOpInterfaceMethods<DecomposableOpInterface>]> {
+  let summary = "gated activation silu(gate) * up";
+  let description = [{
+    `gate / (1 + exp(-gate)) * up`, elementwise (Shazeer 2020), in f32 at least;
+    rounded once.
+
+    Life-span: made by model builders or by hand; gone after `decompose`.
+
+    ```mlir
+    func.func @f(%gate: tensor<2x8xf32>, %up: tensor<2x8xf32>) -> tensor<2x8xf32> {
+      %y = rota.swiglu %gate, %up : tensor<2x8xf32>
+      return %y : tensor<2x8xf32>
+    }
+    ```
+  }];
+  let arguments = (ins Rota_FloatTensor:$gate, Rota_FloatTensor:$up);
+  let results = (outs Rota_FloatTensor:$result);
+  let assemblyFormat = "$gate `,` $up `:` type($gate) attr-dict";
+  let hasVerifier = 0;
+}
+
+def Rota_SwiGLUGradOp : Rota_ComputeOp<"swiglu_grad", [
+    SameOperandsAndResultType,
+    DeclareOpInterfaceMethods<DecomposableOpInterface>]> {
+  let summary = "derivative of swiglu";
+  let description = [{
+    With s = 1/(1 + exp(-gate)): the gate's cotangent
+    `dy * up * s * (1 + gate * (1 - s))` and that of up, `dy * gate * s`.
+
+    Life-span: made by `differentiate`; gone after `decompose`.
+
+    ```mlir
+    func.func @f(%dy: tensor<2x8xf32>, %gate: tensor<2x8xf32>, %up: tensor<2x8xf32>) -> (tensor<2x8xf32>, tensor<2x8xf32>) {
+      %dgate, %dup = rota.swiglu_grad %dy, %gate, %up : tensor<2x8xf32>
+      return %dgate, %dup : tensor<2x8xf32>, tensor<2x8xf32>
+    }
+    ```
+  }];
+  let arguments = (ins Rota_FloatTensor:$cotangent, Rota_FloatTensor:$gate, Rota_FloatTensor:$up);
+  let results = (outs Rota_FloatTensor:$gate_cotangent, Rota_FloatTensor:$up_cotangent);
+  let assemblyFormat = "$cotangent `,` $gate `,` $up `:` type($gate) attr-dict";
+  let hasVerifier = 0;
+}
+
+def Rota_RotaryTableOp : Rota_ComputeOp<"rotary_table"> {
+  let summary = "cosines and sines of rotary embedding";
+  let description = [{
+    Element [p, i, 0] is `scale * cos(p * frequencies[i])` and [p, i, 1] the sine
+    (Su et al. 2021, section 3.2.2). Computed once at start in f64.
+
+    Life-span: made by model builders or by hand; becomes a constant table.
+
+    Constraints:
+    - C1: the result is [positions, frequencies, 2]
+    - C2: frequencies are finite
+
+    ```mlir
+    func.func @f() -> tensor<16x2x2xf32> {
+      %table = rota.rotary_table frequencies [1.0, 0.01] scale = 1.0 : tensor<16x2x2xf32>
+      return %table : tensor<16x2x2xf32>
+    }
+    ```
+  }];
+  let arguments = (ins DenseF64ArrayAttr:$frequencies, F64Attr:$scale);
+  let results = (outs Rota_F32Tensor:$result);
+  let assemblyFormat = [{
+    `frequencies` $frequencies `scale` `=` custom<Real>($scale) `:` type($result) attr-dict
+  }];
+}
+
+def Rota_RopeOp : Rota_DifferentiableOp<"rope", [
+    AllTypesMatch<["input", "result"]>]> {
+  let summary = "rotary position embedding";
+  let description = [{
+    Rotates the pairs (x[i], x[i + D/2]) of each head by the angles of the row's
+    position: `(a*cos - b*sin, b*cos + a*sin)`, the halves as in model hubs.
+    `inverse` rotates back, which is the derivative.
+
+    Life-span: made by model builders, by hand, or as a derivative; becomes a kernel.
+
+    Constraints:
+    - C1: the operand is [batch, sequence, heads, D] with even D
+    - C2: the table is [positions, D/2, 2] with at least `sequence` positions
+
+    ```mlir
+    func.func @f(%x: tensor<2x16x3x4xf32>, %table: tensor<16x2x2xf32>) -> tensor<2x16x3x4xf32> {
+      %y = rota.rope %x, %table : tensor<2x16x3x4xf32>, tensor<16x2x2xf32>
+      %z = rota.rope inverse %y, %table : tensor<2x16x3x4xf32>, tensor<16x2x2xf32>
+      return %z : tensor<2x16x3x4xf32>
+    }
+    ```
+  }];
+  let arguments = (ins Rota_FloatTensor:$input, Rota_F32Tensor:$table, UnitAttr:$inverse);
+  let results = (outs Rota_FloatTensor:$result);
+  let assemblyFormat = "(`inverse` $inverse^)? $input `,` $table `:` type($input) `,` type($table) attr-dict";
+}
+
+def Rota_AttentionOp : Rota_DifferentiableOp<"attention"> {
+  let summary = "causal grouped-query attention";
+  let description = [{
+    `softmax(scale * q k^T) v` per head with position s attending to positions 0
+    to s; head h uses key-value head h / (H / Hkv). Also returns the logarithm of
+    each row's softmax denominator, for the derivative. The score matrix is never
+    stored.
+
+    Life-span: made by model builders or by hand; becomes a kernel.
+
+    Constraints:
+    - C1: q is [batch, sequence, H, D]; k and v are [batch, sequence, Hkv, D]
+    - C2: Hkv divides H
+    - C3: the output has q's type; logsumexp is [batch, H, sequence], not bf16
+
+    ```mlir
+    func.func @f(%q: tensor<2x16x4x8xf32>, %k: tensor<2x16x2x8xf32>, %v: tensor<2x16x2x8xf32>) -> tensor<2x16x4x8xf32> {
+      %o, %lse = rota.attention %q, %k, %v scale = 0.35 : (tensor<2x16x4x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x2x8xf32>) -> (tensor<2x16x4x8xf32>, tensor<2x4x16xf32>)
+      return %o : tensor<2x16x4x8xf32>
+    }
+    ```
+  }];
+  let arguments = (ins Rota_FloatTensor:$query, Rota_FloatTensor:$key,
+                       Rota_FloatTensor:$value, F64Attr:$scale);
+  let results = (outs Rota_FloatTensor:$output, Rota_F32Tensor:$logsumexp);
+  let assemblyFormat = [{
+    $query `,` $key `,` $value `scale` `=` custom<Real>($scale) `:`
+    functional-type(operands, results) attr-dict
+  }];
+}
+
+def Rota_AttentionGradOp : Rota_ComputeOp<"attention_grad"> {
+  let summary = "derivative of attention";
+  let description = [{
+    Cotangents of query, key and value; probabilities are recomputed block by
+    block from `logsumexp` (Dao et al. 2022, algorithm 4).
+
+    Life-span: made by `differentiate`; becomes a kernel.
+
+    Constraints:
+    - C1: operands agree as in `rota.attention`; results have the types of query,
+      key and value
+
+    ```mlir
+    func.func @f(%do: tensor<2x16x4x8xf32>, %q: tensor<2x16x4x8xf32>, %k: tensor<2x16x2x8xf32>, %v: tensor<2x16x2x8xf32>, %o: tensor<2x16x4x8xf32>, %lse: tensor<2x4x16xf32>) -> tensor<2x16x4x8xf32> {
+      %dq, %dk, %dv = rota.attention_grad %do, %q, %k, %v, %o, %lse scale = 0.35 : (tensor<2x16x4x8xf32>, tensor<2x16x4x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x4x8xf32>, tensor<2x4x16xf32>) -> (tensor<2x16x4x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x2x8xf32>)
+      return %dq : tensor<2x16x4x8xf32>
+    }
+    ```
+  }];
+  let arguments = (ins Rota_FloatTensor:$cotangent, Rota_FloatTensor:$query,
+                       Rota_FloatTensor:$key, Rota_FloatTensor:$value,
+                       Rota_FloatTensor:$output, Rota_F32Tensor:$logsumexp, F64Attr:$scale);
+  let results = (outs Rota_FloatTensor:$query_cotangent, Rota_FloatTensor:$key_cotangent,
+                      Rota_FloatTensor:$value_cotangent);
+  let assemblyFormat = [{
+    $cotangent `,` $query `,` $key `,` $value `,` $output `,` $logsumexp
+    `scale` `=` custom<Real>($scale) `:` functional-type(operands, results) attr-dict
+  }];
+}
+
+def Rota_EmbeddingOp : Rota_DifferentiableOp<"embedding"> {
+  let summary = "rows of a table by token";
+  let description = [{
+    Element [b, s, :] is `table[tokens[b, s], :]`. Tokens are within the table.
+
+    Life-span: made by model builders or by hand; becomes a kernel.
+
+    Constraints:
+    - C1: tokens are [batch, sequence], the table [vocabulary, embed], the result
+      [batch, sequence, embed] in the table's element type
+
+    ```mlir
+    func.func @f(%tokens: tensor<2x16xi32>, %table: tensor<256x8xf32>) -> tensor<2x16x8xf32> {
+      %x = rota.embedding %tokens, %table : (tensor<2x16xi32>, tensor<256x8xf32>) -> tensor<2x16x8xf32>
+      return %x : tensor<2x16x8xf32>
+    }
+    ```
+  }];
+  let arguments = (ins Rota_IntTensor:$tokens, Rota_FloatTensor:$table);
+  let results = (outs Rota_FloatTensor:$result);
+  let assemblyFormat = "$tokens `,` $table `:` functional-type(operands, results) attr-dict";
+}
+
+def Rota_EmbeddingGradOp : Rota_ComputeOp<"embedding_grad"> {
+  let summary = "derivative of embedding in the table";
+  let description = [{
+    Row t of the result is the sum of the cotangent's rows at which the token is
+    t, in ascending order.
+
+    Life-span: made by `differentiate`; becomes a kernel that adds into the
+    gradient.
+
+    Constraints:
+    - C1: tokens are [batch, sequence], the cotangent [batch, sequence, embed], the
+      result [vocabulary, embed], not bf16
+
+    ```mlir
+    func.func @f(%tokens: tensor<2x16xi32>, %dy: tensor<2x16x8xf32>) -> tensor<256x8xf32> {
+      %dtable = rota.embedding_grad %tokens, %dy : (tensor<2x16xi32>, tensor<2x16x8xf32>) -> tensor<256x8xf32>
+      return %dtable : tensor<256x8xf32>
+    }
+    ```
+  }];
+  let arguments = (ins Rota_IntTensor:$tokens, Rota_FloatTensor:$cotangent);
+  let results = (outs Rota_F32Tensor:$result);
+  let assemblyFormat = "$tokens `,` $cotangent `:` functional-type(operands, results) attr-dict";
+}
+
+def Rota_CrossEntropyOp : Rota_DifferentiableOp<"cross_entropy"> {
+  let summary = "softmax cross-entropy with integer targets";
+  let description = [{
+    The sum over rows of `logsumexp(logits) - logits[target]`, the number of rows,
+    and each row's logsumexp. A row whose target is negative counts in neither.
+
+    Life-span: made by model builders or by hand; becomes a kernel.
+
+    Constraints:
+    - C1: logits are [batch, sequence, vocabulary], targets and logsumexp [batch,
+      sequence], sum and weight scalars, not bf16
+
+    ```mlir
+    func.func @f(%logits: tensor<2x16x256xf32>, %targets: tensor<2x16xi32>) -> (tensor<f32>, tensor<f32>) {
+      %sum, %weight, %lse = rota.cross_entropy %logits, %targets : (tensor<2x16x256xf32>, tensor<2x16xi32>) -> (tensor<f32>, tensor<f32>, tensor<2x16xf32>)
+      return %sum, %weight : tensor<f32>, tensor<f32>
+    }
+    ```
+  }];
+  let arguments = (ins Rota_FloatTensor:$logits, Rota_IntTensor:$targets);
+  let results = (outs Rota_F32Tensor:$sum, Rota_F32Tensor:$weight, Rota_F32Tensor:$logsumexp);
+  let assemblyFormat = "$logits `,` $targets `:` functional-type(operands, results) attr-dict";
+}
+
+def Rota_CrossEntropyGradOp : Rota_ComputeOp<"cross_entropy_grad"> {
+  let summary = "derivative of cross_entropy in the logits";
+  let description = [{
+    `cotangent * (softmax(logits) - onehot(target))`, zero in rows whose target is
+    negative. Where the logits die here it overwrites them.
+
+    Life-span: made by `differentiate`; becomes a kernel.
+
+    Constraints:
+    - C1: operands agree as in `rota.cross_entropy`, the cotangent is a scalar, the
+      result has the logits' type
+
+    ```mlir
+    func.func @f(%dsum: tensor<f32>, %logits: tensor<2x16x256xf32>, %targets: tensor<2x16xi32>, %lse: tensor<2x16xf32>) -> tensor<2x16x256xf32> {
+      %dlogits = rota.cross_entropy_grad %dsum, %logits, %targets, %lse : (tensor<f32>, tensor<2x16x256xf32>, tensor<2x16xi32>, tensor<2x16xf32>) -> tensor<2x16x256xf32>
+      return %dlogits : tensor<2x16x256xf32>
+    }
+    ```
+  }];
+  let arguments = (ins Rota_F32Tensor:$cotangent, Rota_FloatTensor:$logits,
+                       Rota_IntTensor:$targets, Rota_F32Tensor:$logsumexp);
+  let results = (outs Rota_FloatTensor:$result);
+  let assemblyFormat = [{
+    $cotangent `,` $logits `,` $targets `,` $logsumexp `:` functional-type(operands, results) attr-dict
+  }];
+}
+
+def Rota_AdamWOp : Rota_ComputeOp<"adamw", [
+    DeclareOpInterfaceMethods<DecomposableOpInterface>]> {
+  let summary = "one AdamW step of a parameter";
+  let description = [{
+    With g = gradient_scale * gradient: m' = beta1*m + (1-beta1)*g,
+    v' = beta2*v + (1-beta2)*g^2, p' = p - learning_rate * ((m'/correction1) /
+    (sqrt(v'/correction2) + epsilon) + weight_decay * p) (Loshchilov and Hutter
+    2019, algorithm 2), where correction1 = 1 - beta1^t and correction2 = 1 - beta2^t.
+    Returns p', m', v', a zeroed gradient and, when a fifth result is asked for,
+    p' rounded to its type. Scalars are rank-0 tensors.
+
+    Life-span: made by `make-optimizer`; gone after `decompose`.
+
+    Constraints:
+    - C1: parameter, gradient and moments have one type, and so the first four results
+    - C2: there are eight scalars: learning_rate, beta1, beta2, epsilon,
+      weight_decay, correction1, correction2, gradient_scale
+    - C3: a fifth result has the parameter's shape
+
+    ```mlir
+    func.func @f(%p: tensor<4x8xf32>, %g: tensor<4x8xf32>, %m: tensor<4x8xf32>, %v: tensor<4x8xf32>, %s: tensor<f32>) -> tensor<4x8xf32> {
+      %q:4 = rota.adamw %p, %g, %m, %v, %s, %s, %s, %s, %s, %s, %s, %s : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>) -> (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>)
+      return %q#0 : tensor<4x8xf32>
+    }
+    ```
+  }];
+  let arguments = (ins Rota_F32Tensor:$parameter, Rota_F32Tensor:$gradient,
+                       Rota_F32Tensor:$first_moment, Rota_F32Tensor:$second_moment,
+                       Variadic<Rota_F32Tensor>:$scalars);
+  let results = (outs Variadic<Rota_FloatTensor>:$results);
+  let assemblyFormat = [{
+    $parameter `,` $gradient `,` $first_moment `,` $second_moment `,` $scalars `:`
+    functional-type(operands, results) attr-dict
+  }];
+}
+
+#endif // ROTA_IR_ROTA_TENSOROPS

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Verifiers of the model's structure and of kernels. Labels C1..Cn are those of
+// the ops' descriptions.
+#include "ir/rota/Model.h"
+
+using namespace mlir;
+using namespace mlir::rota;
+
+LogicalResult NormalAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                 APFloat mean, APFloat deviation) {
+  if (!(deviation.convertToDouble() >= 0))
+    return emitError() << "expected a deviation of at least 0, got "
+                       << deviation.convertToDouble();
+  return success();
+}
+
+LogicalResult UniformAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                  APFloat low, APFloat high) {
+  if (!(low <= high))
+    return emitError() << "expected low <= high, got " << low.convertToDouble()
+                       << " and " << high.convertToDouble();
+  return success();
+}
+
+LogicalResult ParamOp::verify() {
+  // C2: `axes` names every dimension.
+  if (int64_t(getAxes().size()) != getTensorType().getRank())
+    return emitOpError("expected an axis name per dimension, got ")
+           << getAxes().size() << " for " << getTensorType().getRank();
+  // C3: `init` is an initializer.
+  if (!isa<NormalAttr, UniformAttr, ConstantAttr>(getInit()))
+    return emitOpError("expected '#rota.normal', '#rota.uniform' or "
+                       "'#rota.constant', got ")
+           << getInit();
+  // C4: it stands in a module or in a layer.
+  if (!isa_and_nonnull<ModuleOp, LayerOp>((*this)->getParentOp()))
+    return emitOpError("expected to stand in a module or in a 'rota.layer'");
+  return success();
+}
+
+LogicalResult LayerOp::verifyRegions() {
+  // C1: it holds a function `@forward`.
+  auto forward = Model::function(*this, function::forward);
+  if (!forward)
+    return emitOpError("expected a function 'forward'");
+  // C2: one activation type.
+  FunctionType type = forward.getFunctionType();
+  if (type.getNumInputs() == 0 || type.getNumResults() == 0 ||
+      type.getInput(0) != type.getResult(0) ||
+      !isa<RankedTensorType>(type.getInput(0)))
+    return emitOpError("expected the first argument and the first result of "
+                       "'forward' to be one tensor type, got ")
+           << type;
+  return success();
+}
+
+LogicalResult StackOp::verifyRegions() {
+  // C1: at least one layer.
+  if (getLayers() < 1)
+    return emitOpError("expected at least 1 layer, got ") << getLayers();
+  // C2: the pattern names layers of this stack, every one.
+  if (getPattern().empty())
+    return emitOpError("expected a pattern of layer kinds, got none");
+  SmallPtrSet<Operation *, 4> named;
+  for (auto kind : getPattern().getAsRange<FlatSymbolRefAttr>()) {
+    Operation *layer = mlir::SymbolTable::lookupSymbolIn(*this, kind.getAttr());
+    if (!isa_and_nonnull<LayerOp>(layer))
+      return emitOpError("expected the pattern to name layers of the stack, '")
+             << kind.getValue() << "' is none";
+    named.insert(layer);
+  }
+  Type activation;
+  LayerOp first;
+  for (LayerOp layer : getOps<LayerOp>()) {
+    if (!named.contains(layer)) {
+      auto diagnostic = emitOpError("expected the pattern to name every layer "
+                                    "kind, '")
+                        << layer.getSymName() << "' is missing";
+      diagnostic.attachNote(layer.getLoc()) << "the kind";
+      return diagnostic;
+    }
+    // C3: all kinds have one activation type.
+    auto forward = Model::function(layer, function::forward);
+    if (!forward || forward.getNumArguments() == 0)
+      continue;
+    Type type = forward.getArgumentTypes().front();
+    if (!activation) {
+      activation = type;
+      first = layer;
+    } else if (type != activation) {
+      auto diagnostic = emitOpError("expected one activation type, '")
+                        << layer.getSymName() << "' has " << type;
+      diagnostic.attachNote(first.getLoc()) << "this kind has " << activation;
+      return diagnostic;
+    }
+  }
+  return success();
+}
+
+/// Checks that `name` means a parameter of `op`'s layer or module with the shape
+/// of `type`.
+static LogicalResult verifyParamUse(Operation *op, FlatSymbolRefAttr name,
+                                    Type type) {
+  // C1: the symbol names a parameter.
+  ParamOp param = lookupParam(op, name.getAttr());
+  if (!param)
+    return op->emitOpError("expected a parameter, '")
+           << name.getValue() << "' is none here";
+  // C2: the shape is the parameter's.
+  auto shape = cast<RankedTensorType>(type).getShape();
+  if (shape != param.getTensorType().getShape()) {
+    auto diagnostic = op->emitOpError("expected the parameter's shape ")
+                      << param.getType() << ", got " << type;
+    diagnostic.attachNote(param.getLoc()) << "the parameter";
+    return diagnostic;
+  }
+  // C3: a layer's function uses its own layer's parameters only.
+  if (op->getParentOfType<LayerOp>() && !isa<LayerOp>(param->getParentOp())) {
+    auto diagnostic =
+        op->emitOpError("expected a parameter of its own layer, '")
+        << name.getValue() << "' stands outside";
+    diagnostic.attachNote(param.getLoc()) << "the parameter";
+    return diagnostic;
+  }
+  return success();
+}
+
+LogicalResult ReadOp::verify() {
+  return verifyParamUse(*this, getParamAttr(), getType());
+}
+
+LogicalResult AccumulateOp::verify() {
+  return verifyParamUse(*this, getParamAttr(), getValue().getType());
+}
+
+LogicalResult NameOp::verify() {
+  // C1: the name is not empty.
+  if (getName().empty())
+    return emitOpError("expected a name, got an empty string");
+  return success();
+}
+
+LogicalResult KernelOp::verifyRegions() {
+  Block &body = getBody().front();
+  // C1: a map per argument with one dimension and one result.
+  if (getOperandMaps().size() != body.getNumArguments())
+    return emitOpError("expected a map per argument, got ")
+           << getOperandMaps().size() << " for " << body.getNumArguments();
+  for (AffineMap map : getOperandMaps().getAsValueRange<AffineMapAttr>())
+    if (map.getNumDims() != 1 || map.getNumSymbols() != 0 ||
+        map.getNumResults() != 1)
+      return emitOpError("expected maps from one dimension to one, got ")
+             << AffineMapAttr::get(map);
+  // C2: a kind per yielded value.
+  auto yield = cast<YieldOp>(body.getTerminator());
+  if (getResultKinds().size() != yield.getNumOperands())
+    return emitOpError("expected a kind per yielded value, got ")
+           << getResultKinds().size() << " for " << yield.getNumOperands();
+  // C3: tensors of rank 0 or 1.
+  auto isRow = [](Type type) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    return tensor && tensor.hasStaticShape() && tensor.getRank() <= 1;
+  };
+  for (Type type : body.getArgumentTypes())
+    if (!isRow(type))
+      return emitOpError("expected arguments of rank 0 or 1, got ") << type;
+  for (Type type : yield.getOperandTypes())
+    if (!isRow(type))
+      return emitOpError("expected results of rank 0 or 1, got ") << type;
+  // C4: what a body may hold.
+  for (Operation &op : body.without_terminator())
+    if (!isa<ReduceOp, BroadcastOp>(op) &&
+        !isa<arith::ArithDialect, math::MathDialect>(op.getDialect()))
+      return op.emitOpError("expected arith, math, 'rota.reduce' or "
+                            "'rota.broadcast' in a kernel");
+  return success();
+}
+
+/// Checks `type` of a launch against the kernel's row type.
+static LogicalResult verifyLaunchType(LaunchOp launch, Type type, Type rowType,
+                                      bool perRow, int64_t rows) {
+  auto tensor = cast<RankedTensorType>(type);
+  auto row = cast<RankedTensorType>(rowType);
+  // C2: element types agree.
+  if (tensor.getElementType() != row.getElementType())
+    return launch.emitOpError("expected elements as in the kernel's ")
+           << row << ", got " << tensor;
+  // C3: sizes agree.
+  int64_t columns = row.getNumElements();
+  if (perRow && tensor.getNumElements() != rows * columns)
+    return launch.emitOpError("expected ")
+           << rows << " rows of " << columns << " elements, got " << tensor;
+  return success();
+}
+
+LogicalResult
+LaunchOp::verifySymbolUses(SymbolTableCollection &symbolTables) {
+  // C1: the symbol names a kernel.
+  auto module = (*this)->getParentOfType<ModuleOp>();
+  auto kernel = symbolTables.lookupSymbolIn<KernelOp>(module, getKernelAttr());
+  if (!kernel)
+    return emitOpError("expected a 'rota.kernel', '")
+           << getKernel() << "' is none";
+  Block &body = kernel.getBody().front();
+  auto yield = cast<YieldOp>(body.getTerminator());
+  if (getInputs().size() != body.getNumArguments() ||
+      getNumResults() != yield.getNumOperands())
+    return emitOpError("expected ")
+           << body.getNumArguments() << " operands and "
+           << yield.getNumOperands() << " results as the kernel, got "
+           << getInputs().size() << " and " << getNumResults();
+  int64_t rows = getRows();
+  if (rows < 1)
+    return emitOpError("expected at least 1 row, got ") << rows;
+  auto maps = kernel.getOperandMaps().getAsValueRange<AffineMapAttr>();
+  for (auto [input, row, map] :
+       llvm::zip(getInputs(), body.getArguments(), maps))
+    if (failed(verifyLaunchType(*this, input.getType(), row.getType(),
+                                map.isIdentity(), rows)))
+      return failure();
+  for (auto [result, row, kind] :
+       llvm::zip(getResults(), yield.getValues(), kernel.getResultKinds())) {
+    bool perRow = cast<ResultKindAttr>(kind).getValue() == ResultKind::Row;
+    if (failed(verifyLaunchType(*this, result.getType(), row.getType(), true,
+                                perRow ? rows : 1)))
+      return failure();
+  }
+  return success();
+}

@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Verifiers of the tensor ops. Labels C1..Cn are those of the ops' descriptions.
+#include "ir/rota/Rota.h"
+
+#include "llvm/ADT/StringSet.h"
+
+using namespace mlir;
+using namespace mlir::rota;
+
+static RankedTensorType tensorOf(Value value) {
+  return cast<RankedTensorType>(value.getType());
+}
+
+static ArrayRef<int64_t> shapeOf(Value value) {
+  return tensorOf(value).getShape();
+}
+
+static Type elementOf(Value value) { return tensorOf(value).getElementType(); }
+
+/// Says that `what` should have `expected` as its shape.
+static LogicalResult checkShape(Operation *op, StringRef what, Value value,
+                                ArrayRef<int64_t> expected) {
+  if (shapeOf(value) == expected)
+    return success();
+  auto diagnostic = op->emitOpError("expected ") << what << " of shape [";
+  llvm::interleaveComma(expected, diagnostic);
+  return diagnostic << "], got " << value.getType();
+}
+
+static LogicalResult checkType(Operation *op, StringRef what, Value value,
+                               Type expected) {
+  if (value.getType() == expected)
+    return success();
+  return op->emitOpError("expected ")
+         << what << " of type " << expected << ", got " << value.getType();
+}
+
+static LogicalResult checkElement(Operation *op, StringRef what, Value value,
+                                  Type expected) {
+  if (elementOf(value) == expected)
+    return success();
+  return op->emitOpError("expected ") << what << " with elements of type "
+                                      << expected << ", got " << value.getType();
+}
+
+static LogicalResult checkRank(Operation *op, StringRef what, Value value,
+                               int64_t rank) {
+  if (tensorOf(value).getRank() == rank)
+    return success();
+  return op->emitOpError("expected ")
+         << what << " of rank " << rank << ", got " << value.getType();
+}
+
+static LogicalResult checkEpsilon(Operation *op, const APFloat &epsilon) {
+  if (epsilon.isFinite() && !epsilon.isNegative())
+    return success();
+  return op->emitOpError("expected an epsilon of at least 0, got ")
+         << epsilon.convertToDouble();
+}
+
+static SmallVector<int64_t> without(ArrayRef<int64_t> shape,
+                                    ArrayRef<int64_t> dims) {
+  SmallVector<int64_t> kept;
+  for (auto [dim, size] : llvm::enumerate(shape))
+    if (!llvm::is_contained(dims, int64_t(dim)))
+      kept.push_back(size);
+  return kept;
+}
+
+/// Checks that `dims` ascend within `rank`.
+static LogicalResult checkDims(Operation *op, ArrayRef<int64_t> dims,
+                               int64_t rank) {
+  int64_t last = -1;
+  for (int64_t dim : dims) {
+    if (dim <= last || dim >= rank)
+      return op->emitOpError("expected ascending dims below ")
+             << rank << ", got [" << dims << "]";
+    last = dim;
+  }
+  return success();
+}
+
+EinsumOp::Letters EinsumOp::getLetters() {
+  auto [operands, result] = getEquation().split("->");
+  auto [lhs, rhs] = operands.split(',');
+  return {lhs, rhs, result};
+}
+
+LogicalResult EinsumOp::verify() {
+  Letters letters = getLetters();
+  // C1: `letters,letters->letters`, distinct in each.
+  for (StringRef part : {letters.lhs, letters.rhs, letters.result}) {
+    llvm::SmallDenseSet<char> seen;
+    for (char letter : part)
+      if (!llvm::isAlpha(letter) || !seen.insert(letter).second)
+        return emitOpError("expected an equation 'letters,letters->letters' "
+                           "with distinct letters in each, got '")
+               << getEquation() << "'";
+  }
+  // C2: letters and ranks agree; a letter has one size.
+  DenseMap<char, int64_t> sizes;
+  auto bind = [&](StringRef part, Value value) -> LogicalResult {
+    if (int64_t(part.size()) != tensorOf(value).getRank())
+      return emitOpError("expected rank ")
+             << part.size() << " for '" << part << "', got " << value.getType();
+    for (auto [letter, size] : llvm::zip(part, shapeOf(value))) {
+      auto [it, isNew] = sizes.try_emplace(letter, size);
+      if (!isNew && it->second != size)
+        return emitOpError("expected one size for '")
+               << StringRef(&letter, 1) << "', got " << it->second << " and "
+               << size;
+    }
+    return success();
+  };
+  if (failed(bind(letters.lhs, getLhs())) ||
+      failed(bind(letters.rhs, getRhs())) ||
+      failed(bind(letters.result, getResult())))
+    return failure();
+  // C3: every letter stands twice at least, in the right places.
+  for (char letter : letters.result)
+    if (!letters.lhs.contains(letter) && !letters.rhs.contains(letter))
+      return emitOpError("expected '")
+             << StringRef(&letter, 1) << "' in an operand of '"
+             << getEquation() << "'";
+  for (char letter : letters.lhs)
+    if (!letters.rhs.contains(letter) && !letters.result.contains(letter))
+      return emitOpError("expected '")
+             << StringRef(&letter, 1)
+             << "' in the other operand or the result of '" << getEquation()
+             << "'";
+  for (char letter : letters.rhs)
+    if (!letters.lhs.contains(letter) && !letters.result.contains(letter))
+      return emitOpError("expected '")
+             << StringRef(&letter, 1)
+             << "' in the other operand or the result of '" << getEquation()
+             << "'";
+  // C4: one element type.
+  return checkElement(*this, "the right operand", getRhs(),
+                      elementOf(getLhs()));
+}
+
+LogicalResult ReshapeOp::verify() {
+  // C1: same number of elements.
+  if (tensorOf(getInput()).getNumElements() !=
+      tensorOf(getResult()).getNumElements())
+    return emitOpError("expected ")
+           << tensorOf(getInput()).getNumElements() << " elements, got "
+           << tensorOf(getResult()).getNumElements();
+  // C2: one element type.
+  return checkElement(*this, "a result", getResult(), elementOf(getInput()));
+}
+
+OpFoldResult ReshapeOp::fold(FoldAdaptor) {
+  if (getInput().getType() == getType())
+    return getInput();
+  if (auto producer = getInput().getDefiningOp<ReshapeOp>())
+    if (producer.getInput().getType() == getType())
+      return producer.getInput();
+  return {};
+}
+
+LogicalResult ReduceOp::verify() {
+  // C1: ascending dimensions of the operand.
+  if (failed(checkDims(*this, getDims(), tensorOf(getInput()).getRank())))
+    return failure();
+  // C2: the operand's shape without them.
+  if (failed(checkShape(*this, "a result", getResult(),
+                        without(shapeOf(getInput()), getDims()))))
+    return failure();
+  return checkElement(*this, "a result", getResult(), elementOf(getInput()));
+}
+
+LogicalResult BroadcastOp::verify() {
+  // C1: ascending dimensions of the result, one per operand dimension.
+  if (failed(checkDims(*this, getDims(), tensorOf(getResult()).getRank())))
+    return failure();
+  if (int64_t(getDims().size()) != tensorOf(getInput()).getRank())
+    return emitOpError("expected a dim per operand dimension, got ")
+           << getDims().size() << " for " << getInput().getType();
+  // C2: sizes agree along them.
+  for (auto [dim, size] : llvm::zip(getDims(), shapeOf(getInput())))
+    if (shapeOf(getResult())[dim] != size)
+      return emitOpError("expected size ")
+             << size << " in dimension " << dim << ", got " << getType();
+  return checkElement(*this, "a result", getResult(), elementOf(getInput()));
+}
+
+LogicalResult RMSNormOp::verify() {
+  if (tensorOf(getInput()).getRank() < 1)
+    return emitOpError("expected an operand of rank 1 or more");
+  // C1: the gain is the last dimension.
+  if (failed(checkShape(*this, "a gain", getGain(), shapeOf(getInput()).back())))
+    return failure();
+  // C2: one type.
+  if (failed(checkType(*this, "a result", getResult(), getInput().getType())))
+    return failure();
+  // C3: epsilon is not negative.
+  return checkEpsilon(*this, getEpsilon());
+}
+
+LogicalResult RMSNormGradOp::verify() {
+  if (tensorOf(getInput()).getRank() < 1)
+    return emitOpError("expected an operand of rank 1 or more");
+  // C1: the gain is the last dimension.
+  if (failed(checkShape(*this, "a gain", getGain(), shapeOf(getInput()).back())))
+    return failure();
+  // C2: types agree.
+  if (failed(checkType(*this, "a cotangent", getCotangent(),
+                       getInput().getType())) ||
+      failed(checkType(*this, "an input cotangent", getInputCotangent(),
+                       getInput().getType())) ||
+      failed(checkShape(*this, "a gain cotangent", getGainCotangent(),
+                        shapeOf(getGain()))))
+    return failure();
+  return checkEpsilon(*this, getEpsilon());
+}
+
+LogicalResult RotaryTableOp::verify() {
+  // C1: the result is [positions, frequencies, 2].
+  if (failed(checkRank(*this, "a result", getResult(), 3)))
+    return failure();
+  int64_t count = getFrequencies().size();
+  if (failed(checkShape(*this, "a result", getResult(),
+                        {shapeOf(getResult())[0], count, 2})))
+    return failure();
+  // C2: frequencies are finite.
+  for (double frequency : getFrequencies())
+    if (!std::isfinite(frequency))
+      return emitOpError("expected finite frequencies, got ") << frequency;
+  return success();
+}
+
+LogicalResult RopeOp::verify() {
+  // C1: [batch, sequence, heads, D] with even D.
+  if (failed(checkRank(*this, "an operand", getInput(), 4)) ||
+      failed(checkType(*this, "a result", getResult(), getInput().getType())))
+    return failure();
+  int64_t head = shapeOf(getInput())[3];
+  if (head % 2 != 0)
+    return emitOpError("expected an even head size, got ") << head;
+  // C2: the table is [positions, D/2, 2] with enough positions.
+  if (failed(checkRank(*this, "a table", getTable(), 3)) ||
+      failed(checkShape(*this, "a table", getTable(),
+                        {shapeOf(getTable())[0], head / 2, 2})))
+    return failure();
+  if (shapeOf(getTable())[0] < shapeOf(getInput())[1])
+    return emitOpError("expected a table of at least ")
+           << shapeOf(getInput())[1] << " positions, got "
+           << shapeOf(getTable())[0];
+  return success();
+}
+
+/// C1 to C3 of attention for its operands and what has their shapes.
+static LogicalResult verifyAttention(Operation *op, Value query, Value key,
+                                     Value value, Value output,
+                                     Value logsumexp) {
+  if (failed(checkRank(op, "a query", query, 4)) ||
+      failed(checkRank(op, "a key", key, 4)))
+    return failure();
+  ArrayRef<int64_t> q = shapeOf(query);
+  int64_t keyHeads = shapeOf(key)[2];
+  if (failed(checkShape(op, "a key", key, {q[0], q[1], keyHeads, q[3]})) ||
+      failed(checkElement(op, "a key", key, elementOf(query))) ||
+      failed(checkType(op, "a value", value, key.getType())))
+    return failure();
+  if (keyHeads == 0 || q[2] % keyHeads != 0)
+    return op->emitOpError("expected the key heads to divide the query heads, "
+                           "got ")
+           << keyHeads << " and " << q[2];
+  if (failed(checkType(op, "an output", output, query.getType())))
+    return failure();
+  return checkShape(op, "a logsumexp", logsumexp, {q[0], q[2], q[1]});
+}
+
+LogicalResult AttentionOp::verify() {
+  return verifyAttention(*this, getQuery(), getKey(), getValue(), getOutput(),
+                         getLogsumexp());
+}
+
+LogicalResult AttentionGradOp::verify() {
+  // C1: operands as in attention, results as operands.
+  if (failed(verifyAttention(*this, getQuery(), getKey(), getValue(),
+                             getOutput(), getLogsumexp())) ||
+      failed(checkType(*this, "a cotangent", getCotangent(),
+                       getQuery().getType())) ||
+      failed(checkType(*this, "a query cotangent", getQueryCotangent(),
+                       getQuery().getType())) ||
+      failed(checkType(*this, "a key cotangent", getKeyCotangent(),
+                       getKey().getType())))
+    return failure();
+  return checkType(*this, "a value cotangent", getValueCotangent(),
+                   getValue().getType());
+}
+
+LogicalResult EmbeddingOp::verify() {
+  // C1: tokens [batch, sequence], table [vocabulary, embed].
+  if (failed(checkRank(*this, "tokens", getTokens(), 2)) ||
+      failed(checkRank(*this, "a table", getTable(), 2)))
+    return failure();
+  ArrayRef<int64_t> tokens = shapeOf(getTokens());
+  if (failed(checkShape(*this, "a result", getResult(),
+                        {tokens[0], tokens[1], shapeOf(getTable())[1]})))
+    return failure();
+  return checkElement(*this, "a result", getResult(), elementOf(getTable()));
+}
+
+LogicalResult EmbeddingGradOp::verify() {
+  // C1: tokens [batch, sequence], cotangent [batch, sequence, embed].
+  if (failed(checkRank(*this, "tokens", getTokens(), 2)) ||
+      failed(checkRank(*this, "a result", getResult(), 2)))
+    return failure();
+  ArrayRef<int64_t> tokens = shapeOf(getTokens());
+  return checkShape(*this, "a cotangent", getCotangent(),
+                    {tokens[0], tokens[1], shapeOf(getResult())[1]});
+}
+
+/// C1 of cross_entropy for its operands and what has their shapes.
+static LogicalResult verifyCrossEntropy(Operation *op, Value logits,
+                                        Value targets, Value logsumexp,
+                                        ValueRange scalars) {
+  if (failed(checkRank(op, "logits", logits, 3)))
+    return failure();
+  ArrayRef<int64_t> rows = shapeOf(logits).take_front(2);
+  if (failed(checkShape(op, "targets", targets, rows)) ||
+      failed(checkShape(op, "a logsumexp", logsumexp, rows)))
+    return failure();
+  for (Value scalar : scalars)
+    if (failed(checkShape(op, "a scalar", scalar, {})))
+      return failure();
+  return success();
+}
+
+LogicalResult CrossEntropyOp::verify() {
+  return verifyCrossEntropy(*this, getLogits(), getTargets(), getLogsumexp(),
+                            {getSum(), getWeight()});
+}
+
+LogicalResult CrossEntropyGradOp::verify() {
+  if (failed(verifyCrossEntropy(*this, getLogits(), getTargets(),
+                                getLogsumexp(), {getCotangent()})))
+    return failure();
+  return checkType(*this, "a result", getResult(), getLogits().getType());
+}
+
+LogicalResult AdamWOp::verify() {
+  Type type = getParameter().getType();
+  // C1: one type.
+  for (Value operand : {getGradient(), getFirstMoment(), getSecondMoment()})
+    if (failed(checkType(*this, "an operand", operand, type)))
+      return failure();
+  if (getNumResults() != 4 && getNumResults() != 5)
+    return emitOpError("expected 4 or 5 results, got ") << getNumResults();
+  for (Value result : getResults().take_front(4))
+    if (failed(checkType(*this, "a result", result, type)))
+      return failure();
+  // C2: eight scalars.
+  if (getScalars().size() != 8)
+    return emitOpError("expected 8 scalars, got ") << getScalars().size();
+  for (Value scalar : getScalars())
+    if (failed(checkShape(*this, "a scalar", scalar, {})))
+      return failure();
+  // C3: a fifth result has the parameter's shape.
+  if (getNumResults() == 5)
+    return checkShape(*this, "a compute copy", getResults()[4],
+                      shapeOf(getParameter()));
+  return success();
+}

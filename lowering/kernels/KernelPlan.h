@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How an op becomes calls of native kernels. Every op that computes on its own
+// (all but GEMMs and views) is planned here: which functions, over how many
+// rows, with which buffers. The functions themselves are emitted once each into
+// a library.
+#ifndef ROTA_LOWERING_KERNELS_KERNELPLAN_H
+#define ROTA_LOWERING_KERNELS_KERNELPLAN_H
+
+#include "ir/rota/Rota.h"
+#include "llvm/ADT/StringMap.h"
+
+namespace rota::lowering {
+
+/// A buffer that a kernel call gets a pointer to.
+struct KernelArgument {
+  enum class Kind { Operand, Result, Temporary } kind;
+  unsigned index; // of the op's operand or result, or in `temporaries`
+};
+
+/// One rotaParallelFor: kernel `symbol` over `rows` rows in pieces of multiples
+/// of `grain`, with these arguments in this order (see RotaKernel in
+/// runtime/Abi.h).
+struct KernelCall {
+  std::string symbol;
+  int64_t rows = 0;
+  int64_t grain = 1;
+  llvm::SmallVector<KernelArgument> arguments;
+};
+
+/// The calls that carry out one op, in order.
+struct KernelPlan {
+  llvm::SmallVector<KernelCall> calls;
+  llvm::SmallVector<int64_t> temporaries; // bytes of each
+  /// Pairs (operand, result) that may share one buffer when the operand dies.
+  llvm::SmallVector<std::pair<unsigned, unsigned>> inPlace;
+};
+
+/// The native kernels of a program: functions `void(ptr args, i64 begin, i64
+/// end)` of explicit vector code in a module of their own. Two requests with
+/// one key share one function.
+class KernelLibrary {
+public:
+  /// `vectorBits` is the width of the target's vector registers.
+  KernelLibrary(mlir::MLIRContext *context, unsigned vectorBits);
+
+  mlir::ModuleOp getModule() { return *module; }
+  unsigned getVectorBits() const { return vectorBits; }
+
+  /// The symbol of the kernel with this key; `emit` builds it as `symbol` when
+  /// it is not there. The key must determine the code.
+  llvm::FailureOr<std::string>
+  getOrEmit(llvm::StringRef prefix, llvm::StringRef key,
+            llvm::function_ref<llvm::LogicalResult(mlir::OpBuilder &builder,
+                                                   llvm::StringRef symbol)>
+                emit);
+
+private:
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  unsigned vectorBits;
+  llvm::StringMap<std::string> symbols;
+};
+
+/// Plans `op`, emitting what is missing into `library`. `accumulate` says for
+/// each result whether the op adds into the buffer instead of overwriting it;
+/// an op that cannot is an error, as is an op without a kernel. Handles
+/// `rota.launch`, attention, rope, embedding, cross_entropy and their
+/// derivatives.
+llvm::FailureOr<KernelPlan> planKernels(mlir::Operation *op,
+                                        llvm::ArrayRef<bool> accumulate,
+                                        KernelLibrary &library);
+
+} // namespace rota::lowering
+
+#endif // ROTA_LOWERING_KERNELS_KERNELPLAN_H

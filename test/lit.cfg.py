@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
+# Tests of IR, passes and tools: RUN lines checked with FileCheck.
+import os
+
+import lit.formats
+
+config.name = "rota"
+config.test_format = lit.formats.ShTest(execute_external=False)
+config.suffixes = [".mlir", ".test"]
+config.excludes = ["Inputs", "CMakeLists.txt", "README.md"]
+config.test_source_root = os.path.dirname(__file__)
+config.test_exec_root = os.path.join(config.build, "test")
+
+config.environment["PATH"] = os.pathsep.join(
+    [os.path.join(config.build, "bin"), os.path.join(config.llvm, "bin"),
+     os.environ["PATH"]])
+# Every run of rota-opt also checks that what it prints reads back the same.
+config.substitutions.append(("rota-opt", "rota-opt --verify-roundtrip"))
+config.substitutions.append(("%source", config.source))
