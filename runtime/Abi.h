@@ -26,12 +26,12 @@ typedef void (*RotaKernel)(void *const *args, int64_t begin, int64_t end);
 /// 64-byte aligned. Offsets inside a block are constants of the compiled task.
 /// A block that the task does not use is null.
 typedef struct RotaFrame {
-  void *parameters;      // compute copies of this instance's parameters
-  void *gradients;       // f32 accumulators of the same parameters
-  void *residuals;       // written by forward, read by backward
-  void *cotangents;      // written by backward_input, read by backward_weight
-  void *input;           // activation that enters, [microbatch, sequence, embed]
-  void *output;          // activation that leaves, same shape
+  void *parameters; // compute copies of this instance's parameters
+  void *gradients;  // f32 accumulators of the same parameters
+  void *residuals;  // written by forward, read by backward
+  void *cotangents; // written by backward_input, read by backward_weight
+  void *input;      // activation that enters, [microbatch, sequence, embed]
+  void *output;     // activation that leaves, same shape
   void *outputCotangent; // cotangent of output, enters backward
   void *inputCotangent;  // cotangent of input, leaves backward
   void *data;            // tokens (embed) or targets (loss) of the microbatch
@@ -71,8 +71,8 @@ void rotaGemm(RotaContext *context, const RotaGemm *gemm, const void *a,
 
 /// What a trainer's object file defines. The arrays are indexed by the numbers
 /// in the program's description.
-extern const char rotaProgram[];        // JSON text, not terminated
-extern const int64_t rotaProgramSize;   // its bytes
+extern const char rotaProgram[];      // JSON text, not terminated
+extern const int64_t rotaProgramSize; // its bytes
 extern const RotaTask rotaTasks[];
 extern const RotaKernel rotaKernels[];
 

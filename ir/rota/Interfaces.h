@@ -15,10 +15,10 @@ namespace mlir::rota {
 /// that appear in no result are reduced over.
 struct FactorRule {
   using Dimensions = llvm::SmallVector<llvm::SmallVector<int64_t, 1>>;
-  llvm::SmallVector<int64_t> sizes;         // per factor
-  llvm::SmallVector<Dimensions> operands;   // per operand, per dimension
-  llvm::SmallVector<Dimensions> results;    // per result, per dimension
-  llvm::SmallVector<int64_t> indivisible;   // factors that must stay whole
+  llvm::SmallVector<int64_t> sizes;       // per factor
+  llvm::SmallVector<Dimensions> operands; // per operand, per dimension
+  llvm::SmallVector<Dimensions> results;  // per result, per dimension
+  llvm::SmallVector<int64_t> indivisible; // factors that must stay whole
   /// Factors of operands that no result has.
   llvm::SmallVector<int64_t> reducedFactors() const;
 };

@@ -43,7 +43,8 @@ FailureOr<Model> Model::get(ModuleOp module) {
   model.embed = model.function(function::embed);
   model.loss = model.function(function::loss);
   if (!model.embed || !model.loss)
-    return module.emitError("expected functions 'embed' and 'loss' in the model, '")
+    return module.emitError(
+               "expected functions 'embed' and 'loss' in the model, '")
            << (model.embed ? "loss" : "embed") << "' is missing";
   Type activation = model.activationType();
   FunctionType embed = model.embed.getFunctionType();
@@ -125,8 +126,7 @@ int64_t Model::parameterCount() const {
   int64_t count = 0;
   for (ParamOp param : globalParams())
     count += param.getTensorType().getNumElements();
-  for (int64_t layer = 0,
-               end = const_cast<StackOp &>(stack).getLayers();
+  for (int64_t layer = 0, end = const_cast<StackOp &>(stack).getLayers();
        layer < end; ++layer)
     for (ParamOp param : params(kindOf(layer)))
       count += param.getTensorType().getNumElements();

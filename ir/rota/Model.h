@@ -25,7 +25,8 @@ inline constexpr llvm::StringLiteral backwardWeight = "backward_weight";
 } // namespace function
 
 /// The parameter that a `read` or `accumulate` in `user` of that name means: of
-/// the enclosing layer or, failing that, of the module. Null when there is none.
+/// the enclosing layer or, failing that, of the module. Null when there is
+/// none.
 ParamOp lookupParam(Operation *user, StringAttr name);
 
 /// The parts of a model module. Functions that are not there are null.
@@ -70,8 +71,8 @@ public:
   static func::FuncOp function(LayerOp kind, StringRef name);
   /// The parameters of a layer kind, in order.
   static SmallVector<ParamOp> params(LayerOp kind);
-  /// Parameters that `function` reads or accumulates into, in the order in which
-  /// they are declared.
+  /// Parameters that `function` reads or accumulates into, in the order in
+  /// which they are declared.
   static SmallVector<ParamOp> usedParams(func::FuncOp function);
   /// The type of the activation between layers.
   RankedTensorType activationType() const;

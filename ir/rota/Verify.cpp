@@ -98,8 +98,8 @@ LogicalResult StackOp::verifyRegions() {
   return success();
 }
 
-/// Checks that `name` means a parameter of `op`'s layer or module with the shape
-/// of `type`.
+/// Checks that `name` means a parameter of `op`'s layer or module with the
+/// shape of `type`.
 static LogicalResult verifyParamUse(Operation *op, FlatSymbolRefAttr name,
                                     Type type) {
   // C1: the symbol names a parameter.
@@ -194,8 +194,7 @@ static LogicalResult verifyLaunchType(LaunchOp launch, Type type, Type rowType,
   return success();
 }
 
-LogicalResult
-LaunchOp::verifySymbolUses(SymbolTableCollection &symbolTables) {
+LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbolTables) {
   // C1: the symbol names a kernel.
   auto module = (*this)->getParentOfType<ModuleOp>();
   auto kernel = symbolTables.lookupSymbolIn<KernelOp>(module, getKernelAttr());

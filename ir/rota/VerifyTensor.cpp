@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Verifiers of the tensor ops. Labels C1..Cn are those of the ops' descriptions.
+// Verifiers of the tensor ops. Labels C1..Cn are those of the ops'
+// descriptions.
 #include "ir/rota/Rota.h"
 
 #include "llvm/ADT/StringSet.h"
@@ -40,8 +41,9 @@ static LogicalResult checkElement(Operation *op, StringRef what, Value value,
                                   Type expected) {
   if (elementOf(value) == expected)
     return success();
-  return op->emitOpError("expected ") << what << " with elements of type "
-                                      << expected << ", got " << value.getType();
+  return op->emitOpError("expected ")
+         << what << " with elements of type " << expected << ", got "
+         << value.getType();
 }
 
 static LogicalResult checkRank(Operation *op, StringRef what, Value value,
@@ -121,8 +123,8 @@ LogicalResult EinsumOp::verify() {
   for (char letter : letters.result)
     if (!letters.lhs.contains(letter) && !letters.rhs.contains(letter))
       return emitOpError("expected '")
-             << StringRef(&letter, 1) << "' in an operand of '"
-             << getEquation() << "'";
+             << StringRef(&letter, 1) << "' in an operand of '" << getEquation()
+             << "'";
   for (char letter : letters.lhs)
     if (!letters.rhs.contains(letter) && !letters.result.contains(letter))
       return emitOpError("expected '")
@@ -190,7 +192,8 @@ LogicalResult RMSNormOp::verify() {
   if (tensorOf(getInput()).getRank() < 1)
     return emitOpError("expected an operand of rank 1 or more");
   // C1: the gain is the last dimension.
-  if (failed(checkShape(*this, "a gain", getGain(), shapeOf(getInput()).back())))
+  if (failed(
+          checkShape(*this, "a gain", getGain(), shapeOf(getInput()).back())))
     return failure();
   // C2: one type.
   if (failed(checkType(*this, "a result", getResult(), getInput().getType())))
@@ -203,7 +206,8 @@ LogicalResult RMSNormGradOp::verify() {
   if (tensorOf(getInput()).getRank() < 1)
     return emitOpError("expected an operand of rank 1 or more");
   // C1: the gain is the last dimension.
-  if (failed(checkShape(*this, "a gain", getGain(), shapeOf(getInput()).back())))
+  if (failed(
+          checkShape(*this, "a gain", getGain(), shapeOf(getInput()).back())))
     return failure();
   // C2: types agree.
   if (failed(checkType(*this, "a cotangent", getCotangent(),
