@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Tests of IR, passes and tools: RUN lines checked with FileCheck.
 import os
+import sys
 
 import lit.formats
 
@@ -17,3 +18,5 @@ config.environment["PATH"] = os.pathsep.join(
 # Every run of rota-opt also checks that what it prints reads back the same.
 config.substitutions.append(("rota-opt", "rota-opt --verify-roundtrip"))
 config.substitutions.append(("%source", config.source))
+config.substitutions.append(("%include", os.path.join(config.llvm, "include")))
+config.substitutions.append(("%python", sys.executable))
