@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What composite ops are made of. Everything is computed in f32 (f64 for f64
+// operands) and rounded once at the end; divisions and square roots are exact,
+// so that a value that is computed twice has the same bits both times.
+#include "ir/rota/Rota.h"
+
+using namespace mlir;
+using namespace mlir::rota;
+
+namespace {
+
+/// Builds elementwise ops at one place, in the compute type of an op.
+class Arithmetic {
+public:
+  Arithmetic(OpBuilder &builder, Location loc, RankedTensorType like)
+      : builder(builder), loc(loc), shape(like.getShape()),
+        element(like.getElementType().isF64() ? like.getElementType()
+                                              : builder.getF32Type()) {}
+
+  /// `value` in the compute type.
+  Value widen(Value value) {
+    auto type = cast<RankedTensorType>(value.getType());
+    if (type.getElementType() == element)
+      return value;
+    return arith::ExtFOp::create(builder, loc, type.clone(element), value);
+  }
+
+  /// `value` in the element type of `type`.
+  Value convert(Value value, Type type) {
+    if (value.getType() == type)
+      return value;
+    if (getElementTypeOrSelf(type).getIntOrFloatBitWidth() >
+        element.getIntOrFloatBitWidth())
+      return arith::ExtFOp::create(builder, loc, type, value);
+    return arith::TruncFOp::create(builder, loc, type, value);
+  }
+
+  /// A tensor shaped as `like` with `number` everywhere.
+  Value splat(double number, Value like) {
+    auto type = cast<RankedTensorType>(like.getType());
+    auto attr =
+        DenseElementsAttr::get(type, builder.getFloatAttr(element, number));
+    return arith::ConstantOp::create(builder, loc, attr);
+  }
+
+  Value add(Value a, Value b) {
+    return arith::AddFOp::create(builder, loc, a, b);
+  }
+  Value sub(Value a, Value b) {
+    return arith::SubFOp::create(builder, loc, a, b);
+  }
+  Value mul(Value a, Value b) {
+    return arith::MulFOp::create(builder, loc, a, b);
+  }
+  Value div(Value a, Value b) {
+    return arith::DivFOp::create(builder, loc, a, b);
+  }
+  Value sqrt(Value a) { return math::SqrtOp::create(builder, loc, a); }
+
+  /// The sum over the last dimension, divided by its size.
+  Value rowMean(Value value) {
+    int64_t last = shape.size() - 1;
+    Value sum = reduce(value, {last});
+    return div(sum, splat(shape.back(), sum));
+  }
+
+  /// The sum over all dimensions but the last.
+  Value sumOfRows(Value value) {
+    SmallVector<int64_t> leading =
+        llvm::to_vector(llvm::seq<int64_t>(0, shape.size() - 1));
+    return leading.empty() ? value : reduce(value, leading);
+  }
+
+  /// A value per row, repeated along the last dimension.
+  Value alongRow(Value value) {
+    return broadcast(value,
+                     llvm::to_vector(llvm::seq<int64_t>(0, shape.size() - 1)));
+  }
+
+  /// A vector, repeated for every row.
+  Value forEachRow(Value value) {
+    return broadcast(value, {int64_t(shape.size()) - 1});
+  }
+
+  /// A scalar, repeated everywhere.
+  Value everywhere(Value value) { return broadcast(value, {}); }
+
+  /// 1 / (1 + exp(-value)).
+  Value sigmoid(Value value) {
+    Value one = splat(1.0, value);
+    return div(one, add(one, expOfMinus(value)));
+  }
+
+  Value expOfMinus(Value value) {
+    return math::ExpOp::create(builder, loc,
+                               arith::NegFOp::create(builder, loc, value));
+  }
+
+  /// 1 / sqrt(mean(value^2) + epsilon), a value per row.
+  Value inverseRootMeanSquare(Value value, double epsilon) {
+    Value mean = rowMean(mul(value, value));
+    Value root = sqrt(add(mean, splat(epsilon, mean)));
+    return div(splat(1.0, root), root);
+  }
+
+private:
+  Value reduce(Value value, ArrayRef<int64_t> dims) {
+    SmallVector<int64_t> kept;
+    for (auto [index, size] : llvm::enumerate(shape))
+      if (!llvm::is_contained(dims, int64_t(index)))
+        kept.push_back(size);
+    return ReduceOp::create(builder, loc, RankedTensorType::get(kept, element),
+                            ReduceKind::Sum, value, dims);
+  }
+
+  Value broadcast(Value value, ArrayRef<int64_t> dims) {
+    if (cast<RankedTensorType>(value.getType()).getShape() == shape)
+      return value;
+    return BroadcastOp::create(
+        builder, loc, RankedTensorType::get(shape, element), value, dims);
+  }
+
+  OpBuilder &builder;
+  Location loc;
+  ArrayRef<int64_t> shape;
+  Type element;
+};
+
+} // namespace
+
+FailureOr<SmallVector<Value>> RMSNormOp::decompose(OpBuilder &builder) {
+  Arithmetic b(builder, getLoc(), getInput().getType());
+  Value x = b.widen(getInput());
+  Value r = b.inverseRootMeanSquare(x, getEpsilon().convertToDouble());
+  Value gain = b.forEachRow(b.widen(getGain()));
+  Value y = b.mul(b.mul(x, b.alongRow(r)), gain);
+  return SmallVector<Value>{b.convert(y, getType())};
+}
+
+FailureOr<SmallVector<Value>> RMSNormGradOp::decompose(OpBuilder &builder) {
+  Arithmetic b(builder, getLoc(), getInput().getType());
+  Value dy = b.widen(getCotangent());
+  Value x = b.widen(getInput());
+  Value r = b.inverseRootMeanSquare(x, getEpsilon().convertToDouble());
+  Value g = b.mul(dy, b.forEachRow(b.widen(getGain())));
+  // r * g - x * (r^3 * mean(g * x))
+  Value shrink = b.mul(b.mul(r, b.mul(r, r)), b.rowMean(b.mul(g, x)));
+  Value alongRow = b.alongRow(r);
+  Value dx = b.sub(b.mul(alongRow, g), b.mul(x, b.alongRow(shrink)));
+  Value dgain = b.sumOfRows(b.mul(dy, b.mul(x, alongRow)));
+  return SmallVector<Value>{b.convert(dx, getInputCotangent().getType()),
+                            b.convert(dgain, getGainCotangent().getType())};
+}
+
+FailureOr<SmallVector<Value>> SwiGLUOp::decompose(OpBuilder &builder) {
+  Arithmetic b(builder, getLoc(), getGate().getType());
+  Value gate = b.widen(getGate());
+  Value silu = b.div(gate, b.add(b.splat(1.0, gate), b.expOfMinus(gate)));
+  return SmallVector<Value>{
+      b.convert(b.mul(silu, b.widen(getUp())), getType())};
+}
+
+FailureOr<SmallVector<Value>> SwiGLUGradOp::decompose(OpBuilder &builder) {
+  Arithmetic b(builder, getLoc(), getGate().getType());
+  Value dy = b.widen(getCotangent());
+  Value gate = b.widen(getGate());
+  Value up = b.widen(getUp());
+  Value s = b.sigmoid(gate);
+  Value one = b.splat(1.0, gate);
+  // silu' = s * (1 + gate * (1 - s))
+  Value slope = b.mul(s, b.add(one, b.mul(gate, b.sub(one, s))));
+  Value dgate = b.mul(b.mul(dy, up), slope);
+  Value dup = b.mul(dy, b.mul(gate, s));
+  return SmallVector<Value>{b.convert(dgate, getGateCotangent().getType()),
+                            b.convert(dup, getUpCotangent().getType())};
+}
+
+FailureOr<SmallVector<Value>> AdamWOp::decompose(OpBuilder &builder) {
+  Arithmetic b(builder, getLoc(),
+               cast<RankedTensorType>(getParameter().getType()));
+  // learning_rate, beta1, beta2, epsilon, weight_decay, correction1,
+  // correction2, gradient_scale; what depends on them alone is computed once.
+  ValueRange scalars = getScalars();
+  Value one = b.splat(1.0, scalars[1]);
+  Value rate = b.everywhere(scalars[0]);
+  Value beta1 = b.everywhere(scalars[1]);
+  Value rest1 = b.everywhere(b.sub(one, scalars[1]));
+  Value beta2 = b.everywhere(scalars[2]);
+  Value rest2 = b.everywhere(b.sub(one, scalars[2]));
+  Value epsilon = b.everywhere(scalars[3]);
+  Value decay = b.everywhere(scalars[4]);
+  Value correction1 = b.everywhere(scalars[5]);
+  Value correction2 = b.everywhere(scalars[6]);
+
+  Value p = getParameter();
+  Value g = b.mul(b.everywhere(scalars[7]), getGradient());
+  Value m = b.add(b.mul(beta1, getFirstMoment()), b.mul(rest1, g));
+  Value v = b.add(b.mul(beta2, getSecondMoment()), b.mul(rest2, b.mul(g, g)));
+  Value step = b.div(b.div(m, correction1),
+                     b.add(b.sqrt(b.div(v, correction2)), epsilon));
+  Value updated = b.sub(p, b.mul(rate, b.add(step, b.mul(decay, p))));
+  SmallVector<Value> results{updated, m, v, b.splat(0.0, g)};
+  if (getResults().size() == 5)
+    results.push_back(b.convert(updated, getResults()[4].getType()));
+  return results;
+}
