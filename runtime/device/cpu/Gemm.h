@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How rotaGemm (runtime/Abi.h) cuts a product into tiles. A tile is one
+// single-threaded oneDNN call; any thread may run it. The cut looks at the
+// description alone, so the bits do not depend on the number of threads.
+#ifndef ROTA_RUNTIME_DEVICE_CPU_GEMM_H
+#define ROTA_RUNTIME_DEVICE_CPU_GEMM_H
+
+#include "runtime/Abi.h"
+
+#include <cstdint>
+
+namespace rota {
+
+/// C is cut into countM x countN tiles of tileM x tileN elements; the last of a
+/// row or column may be smaller. k is never cut.
+struct GemmTiles {
+  int64_t tileM, tileN;
+  int64_t countM, countN;
+};
+
+GemmTiles tileGemm(const RotaGemm &gemm);
+
+} // namespace rota
+
+#endif // ROTA_RUNTIME_DEVICE_CPU_GEMM_H
