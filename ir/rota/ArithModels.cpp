@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The rota interfaces of the arith and math ops that models may use, attached
+// from outside. All are elementwise. In the formulas dy is the cotangent of y.
+#include "ir/rota/Rules.h"
+
+using namespace mlir;
+using namespace mlir::rota;
+
+namespace {
+/// Builds a rule's elementwise ops at the op's location.
+struct Rule {
+  OpBuilder &builder;
+  Location loc;
+
+  Value mul(Value a, Value b) const {
+    return arith::MulFOp::create(builder, loc, a, b);
+  }
+  Value div(Value a, Value b) const {
+    return arith::DivFOp::create(builder, loc, a, b);
+  }
+  Value sub(Value a, Value b) const {
+    return arith::SubFOp::create(builder, loc, a, b);
+  }
+  Value neg(Value a) const { return arith::NegFOp::create(builder, loc, a); }
+  Value constant(Value like, double value) const {
+    return splatConstant(builder, loc, like.getType(), value);
+  }
+  Value select(Value condition, Value a, Value b) const {
+    return arith::SelectOp::create(builder, loc, condition, a, b);
+  }
+};
+} // namespace
+
+using Cotangents = SmallVector<Value>;
+
+/// The operand cotangents of `op`, those that nobody needs included.
+static Cotangents vjpOf(arith::AddFOp, Rule, Value dy) { return {dy, dy}; }
+
+static Cotangents vjpOf(arith::SubFOp, Rule rule, Value dy) {
+  return {dy, rule.neg(dy)};
+}
+
+static Cotangents vjpOf(arith::MulFOp op, Rule rule, Value dy) {
+  return {rule.mul(dy, op.getRhs()), rule.mul(dy, op.getLhs())};
+}
+
+/// y = a/b: da = dy/b, db = -dy*y/b.
+static Cotangents vjpOf(arith::DivFOp op, Rule rule, Value dy) {
+  Value lhs = rule.div(dy, op.getRhs());
+  return {lhs, rule.neg(rule.mul(lhs, op.getResult()))};
+}
+
+static Cotangents vjpOf(arith::NegFOp, Rule rule, Value dy) {
+  return {rule.neg(dy)};
+}
+
+/// Goes to the larger operand, to the left one where they are equal.
+static Cotangents vjpOf(arith::MaximumFOp op, Rule rule, Value dy) {
+  Value isLeft =
+      arith::CmpFOp::create(rule.builder, rule.loc, arith::CmpFPredicate::OGE,
+                            op.getLhs(), op.getRhs());
+  Value zero = rule.constant(dy, 0.0);
+  return {rule.select(isLeft, dy, zero), rule.select(isLeft, zero, dy)};
+}
+
+static Cotangents vjpOf(arith::SelectOp op, Rule rule, Value dy) {
+  Value zero = rule.constant(dy, 0.0);
+  return {Value(), rule.select(op.getCondition(), dy, zero),
+          rule.select(op.getCondition(), zero, dy)};
+}
+
+/// A comparison is constant almost everywhere.
+static Cotangents vjpOf(arith::CmpFOp, Rule, Value) {
+  return {Value(), Value()};
+}
+
+static Cotangents vjpOf(arith::ExtFOp op, Rule rule, Value dy) {
+  return {
+      castElements(rule.builder, rule.loc, dy, cotangentElement(op.getIn()))};
+}
+
+static Cotangents vjpOf(arith::TruncFOp op, Rule rule, Value dy) {
+  return {castElements(rule.builder, rule.loc, dy,
+                       getElementTypeOrSelf(op.getIn()))};
+}
+
+static Cotangents vjpOf(arith::ConstantOp, Rule, Value) { return {}; }
+
+static Cotangents vjpOf(math::ExpOp op, Rule rule, Value dy) {
+  return {rule.mul(dy, op.getResult())};
+}
+
+static Cotangents vjpOf(math::LogOp op, Rule rule, Value dy) {
+  return {rule.div(dy, op.getOperand())};
+}
+
+/// dx = dy / (2 y).
+static Cotangents vjpOf(math::SqrtOp op, Rule rule, Value dy) {
+  return {rule.div(rule.mul(dy, rule.constant(dy, 0.5)), op.getResult())};
+}
+
+/// dx = -dy * y^3 / 2.
+static Cotangents vjpOf(math::RsqrtOp op, Rule rule, Value dy) {
+  Value y = op.getResult();
+  Value cube = rule.mul(rule.mul(y, y), y);
+  return {rule.mul(rule.mul(dy, rule.constant(dy, -0.5)), cube)};
+}
+
+/// dx = dy * (1 - y^2).
+static Cotangents vjpOf(math::TanhOp op, Rule rule, Value dy) {
+  Value y = op.getResult();
+  return {rule.mul(dy, rule.sub(rule.constant(dy, 1.0), rule.mul(y, y)))};
+}
+
+/// y = a*b + c.
+static Cotangents vjpOf(math::FmaOp op, Rule rule, Value dy) {
+  return {rule.mul(dy, op.getB()), rule.mul(dy, op.getA()), dy};
+}
+
+namespace {
+template <typename OpTy>
+struct VjpModel
+    : DifferentiableOpInterface::ExternalModel<VjpModel<OpTy>, OpTy> {
+  FailureOr<Cotangents> vjp(Operation *op, OpBuilder &builder,
+                            ValueRange cotangents, ArrayRef<bool>) const {
+    return vjpOf(cast<OpTy>(op), Rule{builder, op->getLoc()}, cotangents[0]);
+  }
+};
+
+template <typename OpTy>
+struct FactorModel
+    : FactorRuleOpInterface::ExternalModel<FactorModel<OpTy>, OpTy> {
+  FactorRule getFactorRule(Operation *op) const {
+    return elementwiseFactorRule(op);
+  }
+};
+
+/// One operation an element; two in a multiply-add; none in a constant, which
+/// moves no bytes either.
+template <typename OpTy>
+struct CostModel : CostOpInterface::ExternalModel<CostModel<OpTy>, OpTy> {
+  Cost getCost(Operation *op) const {
+    if (isa<arith::ConstantOp>(op))
+      return {};
+    auto tensor = dyn_cast<RankedTensorType>(op->getResult(0).getType());
+    double elements = tensor ? double(tensor.getNumElements()) : 1.0;
+    return streamingCost(op, isa<math::FmaOp>(op) ? 2 * elements : elements);
+  }
+};
+} // namespace
+
+template <typename... OpTys> static void attach(MLIRContext *context) {
+  (OpTys::template attachInterface<VjpModel<OpTys>, FactorModel<OpTys>,
+                                   CostModel<OpTys>>(*context),
+   ...);
+}
+
+void rota::registerArithModels(DialectRegistry &registry) {
+  registry.addExtension(+[](MLIRContext *context, arith::ArithDialect *) {
+    attach<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::DivFOp,
+           arith::NegFOp, arith::MaximumFOp, arith::SelectOp, arith::CmpFOp,
+           arith::ExtFOp, arith::TruncFOp, arith::ConstantOp>(context);
+  });
+  registry.addExtension(+[](MLIRContext *context, math::MathDialect *) {
+    attach<math::ExpOp, math::LogOp, math::SqrtOp, math::RsqrtOp, math::TanhOp,
+           math::FmaOp>(context);
+  });
+}

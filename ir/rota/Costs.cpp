@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Costs of the rota ops. Operations are counted from the formulas of the ops'
+// descriptions, an exponential or a root as one; bytes are those of all
+// operands and results, as if nothing were fused. What becomes no code costs
+// nothing.
+#include "ir/rota/Rules.h"
+
+using namespace mlir;
+using namespace mlir::rota;
+
+static double elementsOf(Value value) {
+  auto tensor = dyn_cast<RankedTensorType>(value.getType());
+  return tensor ? double(tensor.getNumElements()) : 1.0;
+}
+
+static double bytesOf(Value value) {
+  unsigned bits = getElementTypeOrSelf(value).getIntOrFloatBitWidth();
+  return elementsOf(value) * double(llvm::divideCeil(bits, 8));
+}
+
+Cost rota::streamingCost(Operation *op, double flops) {
+  Cost cost;
+  cost.flops = flops;
+  for (Value operand : op->getOperands())
+    cost.bytesRead += bytesOf(operand);
+  for (Value result : op->getResults())
+    cost.bytesWritten += bytesOf(result);
+  return cost;
+}
+
+Cost ReadOp::getCost() { return {}; }
+
+/// Reads the value and the gradient, writes the gradient.
+Cost AccumulateOp::getCost() {
+  double bytes = bytesOf(getValue());
+  return {elementsOf(getValue()), 2 * bytes, bytes};
+}
+
+Cost NameOp::getCost() { return {}; }
+
+Cost ReshapeOp::getCost() { return {}; }
+
+/// The table is made once at start.
+Cost RotaryTableOp::getCost() { return {}; }
+
+/// A multiply-add per combination of letters.
+Cost EinsumOp::getCost() {
+  Letters letters = getLetters();
+  double combinations = elementsOf(getResult());
+  auto shape = cast<RankedTensorType>(getLhs().getType()).getShape();
+  for (auto [letter, size] : llvm::zip(letters.lhs, shape))
+    if (!letters.result.contains(letter))
+      combinations *= double(size);
+  return streamingCost(*this, 2 * combinations);
+}
+
+Cost ReduceOp::getCost() {
+  return streamingCost(*this, elementsOf(getInput()));
+}
+
+Cost BroadcastOp::getCost() { return streamingCost(*this, 0); }
+
+/// x*x, +, *r, *gain.
+Cost RMSNormOp::getCost() {
+  return streamingCost(*this, 4 * elementsOf(getInput()));
+}
+
+/// x*x, +; dy*gain, *x, +; r*g, x*c, -; dy*x, *r, +.
+Cost RMSNormGradOp::getCost() {
+  return streamingCost(*this, 11 * elementsOf(getInput()));
+}
+
+/// negate, exp, +, /, *.
+Cost SwiGLUOp::getCost() {
+  return streamingCost(*this, 5 * elementsOf(getGate()));
+}
+
+/// s is 4; dy*up, *s, 1-s, gate*, 1+, *; dy*gate, *s.
+Cost SwiGLUGradOp::getCost() {
+  return streamingCost(*this, 12 * elementsOf(getGate()));
+}
+
+/// Four products and two sums a pair.
+Cost RopeOp::getCost() {
+  return streamingCost(*this, 3 * elementsOf(getInput()));
+}
+
+/// Pairs of a query and a key that the causal mask keeps, over batch and heads.
+static double attendedPairs(Value query) {
+  auto shape = cast<RankedTensorType>(query.getType()).getShape();
+  double sequence = double(shape[1]);
+  return double(shape[0]) * double(shape[2]) * sequence * (sequence + 1) / 2;
+}
+
+static double headSize(Value query) {
+  return double(cast<RankedTensorType>(query.getType()).getShape()[3]);
+}
+
+/// q k^T and p v; a pair's scale, maximum, subtraction, exp and sum.
+Cost AttentionOp::getCost() {
+  return streamingCost(*this, attendedPairs(getQuery()) *
+                                  (4 * headSize(getQuery()) + 5));
+}
+
+/// q k^T again, do v^T, p^T do, ds k, ds^T q; a pair's scale, subtraction, exp,
+/// and p * (dp - delta) * scale.
+Cost AttentionGradOp::getCost() {
+  return streamingCost(*this, attendedPairs(getQuery()) *
+                                  (10 * headSize(getQuery()) + 6));
+}
+
+/// Reads the rows it copies, not the table.
+Cost EmbeddingOp::getCost() {
+  double rows = bytesOf(getResult());
+  return {0, rows + bytesOf(getTokens()), rows};
+}
+
+Cost EmbeddingGradOp::getCost() {
+  return streamingCost(*this, elementsOf(getCotangent()));
+}
+
+/// maximum, -, exp, +.
+Cost CrossEntropyOp::getCost() {
+  return streamingCost(*this, 4 * elementsOf(getLogits()));
+}
+
+/// - logsumexp, exp, *.
+Cost CrossEntropyGradOp::getCost() {
+  return streamingCost(*this, 3 * elementsOf(getLogits()));
+}
+
+/// scale; 3 and 4 for the moments; 2 corrections, root, +, /; decay 2, rate 2.
+Cost AdamWOp::getCost() {
+  return streamingCost(*this, 17 * elementsOf(getParameter()));
+}

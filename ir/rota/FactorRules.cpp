@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Sharding rules of the rota ops as factors. A factor is indivisible where a
+// part of it does not compute a part of the result by the same op: a normalized
+// or contracted-and-normalized dimension, one that positions or row numbers
+// refer to, and what a reshape neither keeps, splits nor merges.
+#include "ir/rota/Rules.h"
+
+#include <numeric>
+
+using namespace mlir;
+using namespace mlir::rota;
+
+using Dimensions = FactorRule::Dimensions;
+
+static ArrayRef<int64_t> shapeOf(Value value) {
+  return cast<RankedTensorType>(value.getType()).getShape();
+}
+
+namespace {
+/// Builds a rule by naming factors; an operand or result is then a list of
+/// dimensions.
+class RuleBuilder {
+public:
+  int64_t factor(int64_t size, bool divisible = true) {
+    rule.sizes.push_back(size);
+    int64_t index = rule.sizes.size() - 1;
+    if (!divisible)
+      rule.indivisible.push_back(index);
+    return index;
+  }
+
+  /// A factor per dimension of `shape`.
+  Dimensions factors(ArrayRef<int64_t> shape) {
+    Dimensions dimensions;
+    for (int64_t size : shape)
+      dimensions.push_back({factor(size)});
+    return dimensions;
+  }
+
+  /// The same with an indivisible last dimension.
+  Dimensions rowFactors(ArrayRef<int64_t> shape) {
+    Dimensions dimensions = factors(shape.drop_back());
+    dimensions.push_back({factor(shape.back(), /*divisible=*/false)});
+    return dimensions;
+  }
+
+  FactorRule finish(ArrayRef<Dimensions> operands,
+                    ArrayRef<Dimensions> results) {
+    rule.operands.assign(operands.begin(), operands.end());
+    rule.results.assign(results.begin(), results.end());
+    return std::move(rule);
+  }
+
+private:
+  FactorRule rule;
+};
+} // namespace
+
+FactorRule rota::elementwiseFactorRule(Operation *op) {
+  RuleBuilder builder;
+  auto rankOf = [](Type type) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    return tensor ? tensor.getRank() : 0;
+  };
+  Dimensions dimensions;
+  if (op->getNumResults() != 0 && rankOf(op->getResult(0).getType()) != 0)
+    dimensions = builder.factors(shapeOf(op->getResult(0)));
+  auto of = [&](Value value) {
+    return rankOf(value.getType()) == 0 ? Dimensions() : dimensions;
+  };
+  return builder.finish(llvm::map_to_vector(op->getOperands(), of),
+                        llvm::map_to_vector(op->getResults(), of));
+}
+
+FactorRule ReadOp::getFactorRule() {
+  RuleBuilder builder;
+  return builder.finish({}, {builder.factors(shapeOf(getResult()))});
+}
+
+FactorRule AccumulateOp::getFactorRule() {
+  RuleBuilder builder;
+  return builder.finish({builder.factors(shapeOf(getValue()))}, {});
+}
+
+FactorRule NameOp::getFactorRule() { return elementwiseFactorRule(*this); }
+
+FactorRule SwiGLUOp::getFactorRule() { return elementwiseFactorRule(*this); }
+
+FactorRule SwiGLUGradOp::getFactorRule() {
+  return elementwiseFactorRule(*this);
+}
+
+FactorRule AdamWOp::getFactorRule() {
+  RuleBuilder builder;
+  Dimensions tensor = builder.factors(shapeOf(getParameter()));
+  SmallVector<Dimensions> operands(4, tensor);
+  operands.append(getScalars().size(), Dimensions());
+  return builder.finish(operands,
+                        SmallVector<Dimensions>(getNumResults(), tensor));
+}
+
+FactorRule EinsumOp::getFactorRule() {
+  RuleBuilder builder;
+  llvm::SmallDenseMap<char, int64_t> factors;
+  auto dimensions = [&](StringRef part, Value value) {
+    Dimensions result;
+    for (auto [letter, size] : llvm::zip(part, shapeOf(value))) {
+      auto [it, isNew] = factors.try_emplace(letter, 0);
+      if (isNew)
+        it->second = builder.factor(size);
+      result.push_back({it->second});
+    }
+    return result;
+  };
+  Letters letters = getLetters();
+  Dimensions lhs = dimensions(letters.lhs, getLhs());
+  Dimensions rhs = dimensions(letters.rhs, getRhs());
+  return builder.finish({lhs, rhs}, {dimensions(letters.result, getResult())});
+}
+
+/// Walks both shapes from the major end. What remains of the two current
+/// dimensions shares the factor of their greatest common divisor; where that is
+/// 1 the dimensions up to the next common boundary are whole on either side.
+FactorRule ReshapeOp::getFactorRule() {
+  RuleBuilder builder;
+  ArrayRef<int64_t> from = shapeOf(getInput()), to = shapeOf(getResult());
+  Dimensions operand(from.size()), result(to.size());
+  size_t i = 0, j = 0;
+  int64_t left = from.empty() ? 1 : from[0], right = to.empty() ? 1 : to[0];
+  auto nextLeft = [&] { left = ++i < from.size() ? from[i] : 1; };
+  auto nextRight = [&] { right = ++j < to.size() ? to[j] : 1; };
+  while (i < from.size() || j < to.size()) {
+    if (i < from.size() && left == 1) {
+      nextLeft();
+    } else if (j < to.size() && right == 1) {
+      nextRight();
+    } else if (int64_t common = std::gcd(left, right); common > 1) {
+      int64_t factor = builder.factor(common);
+      operand[i].push_back(factor);
+      result[j].push_back(factor);
+      left /= common;
+      right /= common;
+    } else {
+      // Coprime remainders: whole until the products of both sides agree.
+      operand[i].push_back(builder.factor(left, /*divisible=*/false));
+      result[j].push_back(builder.factor(right, /*divisible=*/false));
+      int64_t leftProduct = left, rightProduct = right;
+      while (leftProduct != rightProduct) {
+        if (leftProduct < rightProduct) {
+          nextLeft();
+          leftProduct *= left;
+          if (left != 1)
+            operand[i].push_back(builder.factor(left, /*divisible=*/false));
+        } else {
+          nextRight();
+          rightProduct *= right;
+          if (right != 1)
+            result[j].push_back(builder.factor(right, /*divisible=*/false));
+        }
+      }
+      nextLeft();
+      nextRight();
+    }
+  }
+  return builder.finish({operand}, {result});
+}
+
+FactorRule ReduceOp::getFactorRule() {
+  RuleBuilder builder;
+  Dimensions operand = builder.factors(shapeOf(getInput()));
+  Dimensions result;
+  for (auto [dim, factors] : llvm::enumerate(operand))
+    if (!llvm::is_contained(getDims(), int64_t(dim)))
+      result.push_back(factors);
+  return builder.finish({operand}, {result});
+}
+
+FactorRule BroadcastOp::getFactorRule() {
+  RuleBuilder builder;
+  Dimensions result = builder.factors(shapeOf(getResult()));
+  Dimensions operand;
+  for (int64_t dim : getDims())
+    operand.push_back(result[dim]);
+  return builder.finish({operand}, {result});
+}
+
+FactorRule RMSNormOp::getFactorRule() {
+  RuleBuilder builder;
+  Dimensions rows = builder.rowFactors(shapeOf(getInput()));
+  return builder.finish({rows, {rows.back()}}, {rows});
+}
+
+FactorRule RMSNormGradOp::getFactorRule() {
+  RuleBuilder builder;
+  Dimensions rows = builder.rowFactors(shapeOf(getInput()));
+  Dimensions gain{rows.back()};
+  return builder.finish({rows, rows, gain}, {rows, gain});
+}
+
+/// Its elements depend on their position, so it is whole everywhere.
+FactorRule RotaryTableOp::getFactorRule() {
+  RuleBuilder builder;
+  Dimensions table;
+  for (int64_t size : shapeOf(getResult()))
+    table.push_back({builder.factor(size, /*divisible=*/false)});
+  return builder.finish({}, {table});
+}
+
+/// Row p of the operand uses row p of the table, so both may be split together
+/// when the table has no more rows.
+FactorRule RopeOp::getFactorRule() {
+  RuleBuilder builder;
+  ArrayRef<int64_t> shape = shapeOf(getInput()), table = shapeOf(getTable());
+  bool together = shape[1] == table[0];
+  int64_t batch = builder.factor(shape[0]);
+  int64_t sequence = builder.factor(shape[1], together);
+  int64_t heads = builder.factor(shape[2]);
+  int64_t head = builder.factor(shape[3], /*divisible=*/false);
+  int64_t positions = together ? sequence : builder.factor(table[0], false);
+  int64_t pairs = builder.factor(table[1], /*divisible=*/false);
+  int64_t parts = builder.factor(table[2], /*divisible=*/false);
+  Dimensions operand{{batch}, {sequence}, {heads}, {head}};
+  return builder.finish({operand, {{positions}, {pairs}, {parts}}}, {operand});
+}
+
+namespace {
+/// The dimensions of attention's operands. Query heads are key heads times the
+/// size of a group; the causal mask refers to positions and the softmax to a
+/// whole row, so only batch and heads are split.
+struct AttentionFactors {
+  Dimensions query, key, logsumexp;
+
+  AttentionFactors(RuleBuilder &builder, Value q, Value k) {
+    ArrayRef<int64_t> shape = shapeOf(q);
+    int64_t keyHeadCount = shapeOf(k)[2];
+    int64_t batch = builder.factor(shape[0]);
+    int64_t sequence = builder.factor(shape[1], /*divisible=*/false);
+    int64_t keyHeads = builder.factor(keyHeadCount);
+    int64_t group = builder.factor(shape[2] / keyHeadCount);
+    int64_t head = builder.factor(shape[3], /*divisible=*/false);
+    query = {{batch}, {sequence}, {keyHeads, group}, {head}};
+    key = {{batch}, {sequence}, {keyHeads}, {head}};
+    logsumexp = {{batch}, {keyHeads, group}, {sequence}};
+  }
+};
+} // namespace
+
+FactorRule AttentionOp::getFactorRule() {
+  RuleBuilder builder;
+  AttentionFactors of(builder, getQuery(), getKey());
+  return builder.finish({of.query, of.key, of.key}, {of.query, of.logsumexp});
+}
+
+FactorRule AttentionGradOp::getFactorRule() {
+  RuleBuilder builder;
+  AttentionFactors of(builder, getQuery(), getKey());
+  return builder.finish(
+      {of.query, of.query, of.key, of.key, of.query, of.logsumexp},
+      {of.query, of.key, of.key});
+}
+
+/// A token is a row number of the whole table.
+FactorRule EmbeddingOp::getFactorRule() {
+  RuleBuilder builder;
+  Dimensions result = builder.factors(shapeOf(getResult()));
+  int64_t vocabulary = builder.factor(shapeOf(getTable())[0], false);
+  return builder.finish({{result[0], result[1]}, {{vocabulary}, result[2]}},
+                        {result});
+}
+
+FactorRule EmbeddingGradOp::getFactorRule() {
+  RuleBuilder builder;
+  Dimensions rows = builder.factors(shapeOf(getCotangent()));
+  int64_t vocabulary = builder.factor(shapeOf(getResult())[0], false);
+  return builder.finish({{rows[0], rows[1]}, rows}, {{{vocabulary}, rows[2]}});
+}
+
+FactorRule CrossEntropyOp::getFactorRule() {
+  RuleBuilder builder;
+  Dimensions logits = builder.rowFactors(shapeOf(getLogits()));
+  Dimensions rows{logits[0], logits[1]};
+  return builder.finish({logits, rows}, {{}, {}, rows});
+}
+
+FactorRule CrossEntropyGradOp::getFactorRule() {
+  RuleBuilder builder;
+  Dimensions logits = builder.rowFactors(shapeOf(getLogits()));
+  Dimensions rows{logits[0], logits[1]};
+  return builder.finish({{}, logits, rows, rows}, {logits});
+}

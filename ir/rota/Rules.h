@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the derivative, sharding and cost rules of the rota ops share with those
+// of arith and math.
+#ifndef ROTA_IR_ROTA_RULES_H
+#define ROTA_IR_ROTA_RULES_H
+
+#include "ir/rota/Rota.h"
+
+namespace mlir::rota {
+
+/// `value` with elements of type `element`: extended, rounded, or as it is.
+Value castElements(OpBuilder &builder, Location loc, Value value, Type element);
+
+/// The element type in which the gradient of `operand` is made: f32 for a
+/// parameter's bf16 copy, since gradients accumulate in f32, otherwise the
+/// operand's own.
+Type cotangentElement(Value operand);
+
+/// A constant of `type` (a tensor or a scalar) with this value everywhere.
+Value splatConstant(OpBuilder &builder, Location loc, Type type, double value);
+
+/// The rule of an op whose results and operands of rank 1 or more have one
+/// shape: dimensions correspond.
+FactorRule elementwiseFactorRule(Operation *op);
+
+/// `flops` operations, and the bytes of all operands and results once each.
+Cost streamingCost(Operation *op, double flops);
+
+} // namespace mlir::rota
+
+#endif // ROTA_IR_ROTA_RULES_H

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Vector-Jacobian products of the rota ops. In the formulas dy is the cotangent
+// of the result y, dx that of the operand x. A composite op's rule is a
+// composite op (`rms_norm_grad`, ...), so that decomposition and kernels see
+// one op.
+#include "ir/rota/Rules.h"
+
+using namespace mlir;
+using namespace mlir::rota;
+
+using Cotangents = SmallVector<Value>;
+
+static RankedTensorType tensorOf(Value value) {
+  return cast<RankedTensorType>(value.getType());
+}
+
+static Type elementOf(Value value) { return getElementTypeOrSelf(value); }
+
+Value rota::castElements(OpBuilder &builder, Location loc, Value value,
+                         Type element) {
+  Type from = elementOf(value);
+  if (from == element)
+    return value;
+  Type type = element;
+  if (auto tensor = dyn_cast<RankedTensorType>(value.getType()))
+    type = tensor.clone(element);
+  if (from.getIntOrFloatBitWidth() < element.getIntOrFloatBitWidth())
+    return arith::ExtFOp::create(builder, loc, type, value);
+  return arith::TruncFOp::create(builder, loc, type, value);
+}
+
+Type rota::cotangentElement(Value operand) {
+  Type element = elementOf(operand);
+  if (operand.getDefiningOp<ReadOp>() && element.getIntOrFloatBitWidth() < 32)
+    return Float32Type::get(operand.getContext());
+  return element;
+}
+
+Value rota::splatConstant(OpBuilder &builder, Location loc, Type type,
+                          double value) {
+  TypedAttr attribute;
+  if (auto tensor = dyn_cast<RankedTensorType>(type))
+    attribute = DenseElementsAttr::get(
+        tensor, builder.getFloatAttr(tensor.getElementType(), value));
+  else
+    attribute = builder.getFloatAttr(type, value);
+  return arith::ConstantOp::create(builder, loc, attribute);
+}
+
+/// One null per operand of `op`.
+static Cotangents none(Operation *op) {
+  return Cotangents(op->getNumOperands());
+}
+
+FailureOr<Cotangents> NameOp::vjp(OpBuilder &, ValueRange cotangents,
+                                  ArrayRef<bool>) {
+  return Cotangents{cotangents[0]};
+}
+
+/// y = einsum "A,B->R" a, b gives da = einsum "R,B->A" dy, b and
+/// db = einsum "R,A->B" dy, a. The operands' element type is kept in the
+/// product; a parameter's gradient leaves it unrounded.
+FailureOr<Cotangents> EinsumOp::vjp(OpBuilder &builder, ValueRange cotangents,
+                                    ArrayRef<bool> needed) {
+  Letters letters = getLetters();
+  Value dy =
+      castElements(builder, getLoc(), cotangents[0], elementOf(getLhs()));
+  auto product = [&](Value other, StringRef otherLetters, Value operand,
+                     StringRef operandLetters) -> Value {
+    auto type = tensorOf(operand).clone(cotangentElement(operand));
+    std::string equation =
+        (letters.result + "," + otherLetters + "->" + operandLetters).str();
+    return EinsumOp::create(builder, getLoc(), type, equation, dy, other);
+  };
+  Cotangents result = none(*this);
+  if (needed[0])
+    result[0] = product(getRhs(), letters.rhs, getLhs(), letters.lhs);
+  if (needed[1])
+    result[1] = product(getLhs(), letters.lhs, getRhs(), letters.rhs);
+  return result;
+}
+
+FailureOr<Cotangents> ReshapeOp::vjp(OpBuilder &builder, ValueRange cotangents,
+                                     ArrayRef<bool>) {
+  Type type = tensorOf(getInput()).clone(elementOf(cotangents[0]));
+  return Cotangents{ReshapeOp::create(builder, getLoc(), type, cotangents[0])};
+}
+
+/// The dimensions of a tensor of this rank that `dims` does not name.
+static SmallVector<int64_t> otherDims(int64_t rank, ArrayRef<int64_t> dims) {
+  SmallVector<int64_t> others;
+  for (int64_t dim = 0; dim < rank; ++dim)
+    if (!llvm::is_contained(dims, dim))
+      others.push_back(dim);
+  return others;
+}
+
+/// sum: dx = broadcast dy. max: that, where x equals the maximum.
+FailureOr<Cotangents> ReduceOp::vjp(OpBuilder &builder, ValueRange cotangents,
+                                    ArrayRef<bool>) {
+  RankedTensorType type = tensorOf(getInput());
+  SmallVector<int64_t> kept = otherDims(type.getRank(), getDims());
+  auto spread = [&](Value value) -> Value {
+    return BroadcastOp::create(builder, getLoc(), type, value, kept);
+  };
+  Value dx = spread(cotangents[0]);
+  if (getKind() == ReduceKind::Sum)
+    return Cotangents{dx};
+  Value isMaximum =
+      arith::CmpFOp::create(builder, getLoc(), arith::CmpFPredicate::OEQ,
+                            getInput(), spread(getResult()));
+  Value zero = splatConstant(builder, getLoc(), type, 0.0);
+  return Cotangents{
+      arith::SelectOp::create(builder, getLoc(), isMaximum, dx, zero)};
+}
+
+/// dx = sum of dy over the repeated dimensions, added in f32 at least.
+FailureOr<Cotangents> BroadcastOp::vjp(OpBuilder &builder,
+                                       ValueRange cotangents, ArrayRef<bool>) {
+  Value dy = cotangents[0];
+  Type wide = elementOf(dy);
+  if (wide.getIntOrFloatBitWidth() < 32)
+    wide = builder.getF32Type();
+  Value sum = ReduceOp::create(
+      builder, getLoc(), tensorOf(getInput()).clone(wide), ReduceKind::Sum,
+      castElements(builder, getLoc(), dy, wide),
+      otherDims(tensorOf(getResult()).getRank(), getDims()));
+  return Cotangents{
+      castElements(builder, getLoc(), sum, cotangentElement(getInput()))};
+}
+
+FailureOr<Cotangents> RMSNormOp::vjp(OpBuilder &builder, ValueRange cotangents,
+                                     ArrayRef<bool> needed) {
+  Type wide = elementOf(getGain());
+  if (wide.getIntOrFloatBitWidth() < 32)
+    wide = builder.getF32Type();
+  auto grad = RMSNormGradOp::create(
+      builder, getLoc(),
+      TypeRange{getInput().getType(), tensorOf(getGain()).clone(wide)},
+      cotangents[0], getInput(), getGain(), getEpsilonAttr());
+  Cotangents result = none(*this);
+  if (needed[0])
+    result[0] = grad.getInputCotangent();
+  if (needed[1])
+    result[1] = castElements(builder, getLoc(), grad.getGainCotangent(),
+                             cotangentElement(getGain()));
+  return result;
+}
+
+FailureOr<Cotangents> SwiGLUOp::vjp(OpBuilder &builder, ValueRange cotangents,
+                                    ArrayRef<bool> needed) {
+  auto grad = SwiGLUGradOp::create(
+      builder, getLoc(), TypeRange{getGate().getType(), getUp().getType()},
+      ValueRange{cotangents[0], getGate(), getUp()});
+  Cotangents result = none(*this);
+  if (needed[0])
+    result[0] = grad.getGateCotangent();
+  if (needed[1])
+    result[1] = grad.getUpCotangent();
+  return result;
+}
+
+/// A rotation's transpose is the rotation back; the table's scale stays.
+FailureOr<Cotangents> RopeOp::vjp(OpBuilder &builder, ValueRange cotangents,
+                                  ArrayRef<bool> needed) {
+  if (needed[1])
+    return emitOpError("has no derivative in its table");
+  return Cotangents{RopeOp::create(builder, getLoc(), getType(), cotangents[0],
+                                   getTable(), !getInverse()),
+                    Value()};
+}
+
+FailureOr<Cotangents> AttentionOp::vjp(OpBuilder &builder,
+                                       ValueRange cotangents,
+                                       ArrayRef<bool> needed) {
+  if (cotangents[1])
+    return emitOpError("has no derivative of its logsumexp");
+  auto grad = AttentionGradOp::create(
+      builder, getLoc(),
+      TypeRange{getQuery().getType(), getKey().getType(), getValue().getType()},
+      cotangents[0], getQuery(), getKey(), getValue(), getOutput(),
+      getLogsumexp(), getScaleAttr());
+  Cotangents result = none(*this);
+  for (auto [index, cotangent] : llvm::enumerate(grad.getResults()))
+    if (needed[index])
+      result[index] = cotangent;
+  return result;
+}
+
+FailureOr<Cotangents> EmbeddingOp::vjp(OpBuilder &builder,
+                                       ValueRange cotangents,
+                                       ArrayRef<bool> needed) {
+  Cotangents result = none(*this);
+  if (!needed[1])
+    return result;
+  Type wide = elementOf(getTable());
+  if (wide.getIntOrFloatBitWidth() < 32)
+    wide = builder.getF32Type();
+  Value grad = EmbeddingGradOp::create(builder, getLoc(),
+                                       tensorOf(getTable()).clone(wide),
+                                       getTokens(), cotangents[0]);
+  result[1] =
+      castElements(builder, getLoc(), grad, cotangentElement(getTable()));
+  return result;
+}
+
+/// The weight is a count, so its derivative is zero.
+FailureOr<Cotangents> CrossEntropyOp::vjp(OpBuilder &builder,
+                                          ValueRange cotangents,
+                                          ArrayRef<bool> needed) {
+  if (cotangents[2])
+    return emitOpError("has no derivative of its logsumexp");
+  Cotangents result = none(*this);
+  if (cotangents[0] && needed[0])
+    result[0] = CrossEntropyGradOp::create(
+        builder, getLoc(), getLogits().getType(), cotangents[0], getLogits(),
+        getTargets(), getLogsumexp());
+  return result;
+}
