@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Attention and rotary position embedding. Here the score matrix is stored.
+#include "test/interpreter/Interpreter.h"
+
+#include <cmath>
+
+using namespace ::rota::interpreter;
+using namespace mlir;
+using namespace mlir::rota;
+
+/// [p, i, 0] = scale * cos(p * frequencies[i]), [p, i, 1] the sine.
+static void rotaryTable(RotaryTableOp op, Frame &frame) {
+  Tensor result(shapeOf(op.getResult()));
+  double scale = op.getScale().convertToDouble();
+  for (int64_t p = 0; p < result.dim(0); ++p)
+    for (int64_t i = 0; i < result.dim(1); ++i) {
+      double angle = double(p) * op.getFrequencies()[i];
+      result({p, i, 0}) = scale * std::cos(angle);
+      result({p, i, 1}) = scale * std::sin(angle);
+    }
+  frame.set(op.getResult(), std::move(result));
+}
+
+/// Pairs a = x[i], b = x[i + D/2] become (a*cos - b*sin, b*cos + a*sin); the
+/// inverse has the opposite angle.
+static void rope(RopeOp op, Frame &frame) {
+  const Tensor &x = frame.get(op.getInput()), &table = frame.get(op.getTable());
+  Tensor result(x.shape);
+  int64_t half = x.dim(3) / 2;
+  for (int64_t b = 0; b < x.dim(0); ++b)
+    for (int64_t s = 0; s < x.dim(1); ++s)
+      for (int64_t h = 0; h < x.dim(2); ++h)
+        for (int64_t i = 0; i < half; ++i) {
+          double cos = table({s, i, 0}), sin = table({s, i, 1});
+          if (op.getInverse())
+            sin = -sin;
+          double first = x({b, s, h, i}), second = x({b, s, h, i + half});
+          result({b, s, h, i}) = first * cos - second * sin;
+          result({b, s, h, i + half}) = second * cos + first * sin;
+        }
+  frame.set(op.getResult(), std::move(result));
+}
+
+namespace {
+/// One head of one sequence, read out of [batch, sequence, heads, D].
+struct Head {
+  const Tensor &tensor;
+  int64_t batch, head;
+  double operator()(int64_t position, int64_t i) const {
+    return tensor({batch, position, head, i});
+  }
+};
+} // namespace
+
+static double dot(const Head &a, int64_t rowA, const Head &b, int64_t rowB) {
+  double sum = 0;
+  for (int64_t i = 0; i < a.tensor.dim(3); ++i)
+    sum += a(rowA, i) * b(rowB, i);
+  return sum;
+}
+
+/// softmax(scale * q k^T) v with row s over columns 0 to s.
+static void attention(AttentionOp op, Frame &frame) {
+  const Tensor &q = frame.get(op.getQuery()), &k = frame.get(op.getKey()),
+               &v = frame.get(op.getValue());
+  double scale = op.getScale().convertToDouble();
+  int64_t group = q.dim(2) / k.dim(2);
+  Tensor output(q.shape), logsumexp(shapeOf(op.getLogsumexp()));
+  for (int64_t b = 0; b < q.dim(0); ++b)
+    for (int64_t h = 0; h < q.dim(2); ++h) {
+      Head query{q, b, h}, key{k, b, h / group}, value{v, b, h / group};
+      for (int64_t s = 0; s < q.dim(1); ++s) {
+        std::vector<double> scores;
+        for (int64_t t = 0; t <= s; ++t)
+          scores.push_back(scale * dot(query, s, key, t));
+        double largest = *llvm::max_element(scores), total = 0;
+        for (double score : scores)
+          total += std::exp(score - largest);
+        double lse = largest + std::log(total);
+        logsumexp({b, h, s}) = lse;
+        for (int64_t t = 0; t <= s; ++t)
+          for (int64_t i = 0; i < q.dim(3); ++i)
+            output({b, s, h, i}) += std::exp(scores[t] - lse) * value(t, i);
+      }
+    }
+  frame.set(op.getOutput(), std::move(output));
+  frame.set(op.getLogsumexp(), std::move(logsumexp));
+}
+
+/// With p[s, t] the probabilities and D[s] = dot(do[s], o[s]):
+/// dv[t] += p do[s]; ds = p (dot(do[s], v[t]) - D[s]); dq[s] += scale ds k[t];
+/// dk[t] += scale ds q[s].
+static void attentionGrad(AttentionGradOp op, Frame &frame) {
+  const Tensor &dO = frame.get(op.getCotangent()),
+               &q = frame.get(op.getQuery()), &k = frame.get(op.getKey()),
+               &v = frame.get(op.getValue()), &o = frame.get(op.getOutput()),
+               &lse = frame.get(op.getLogsumexp());
+  double scale = op.getScale().convertToDouble();
+  int64_t group = q.dim(2) / k.dim(2);
+  Tensor dq(q.shape), dk(k.shape), dv(v.shape);
+  for (int64_t b = 0; b < q.dim(0); ++b)
+    for (int64_t h = 0; h < q.dim(2); ++h) {
+      int64_t kv = h / group;
+      Head query{q, b, h}, key{k, b, kv}, value{v, b, kv};
+      Head output{o, b, h}, cotangent{dO, b, h};
+      for (int64_t s = 0; s < q.dim(1); ++s) {
+        double mean = dot(cotangent, s, output, s);
+        for (int64_t t = 0; t <= s; ++t) {
+          double p = std::exp(scale * dot(query, s, key, t) - lse({b, h, s}));
+          double ds = scale * p * (dot(cotangent, s, value, t) - mean);
+          for (int64_t i = 0; i < q.dim(3); ++i) {
+            dv({b, t, kv, i}) += p * cotangent(s, i);
+            dq({b, s, h, i}) += ds * key(t, i);
+            dk({b, t, kv, i}) += ds * query(s, i);
+          }
+        }
+      }
+    }
+  frame.set(op.getQueryCotangent(), std::move(dq));
+  frame.set(op.getKeyCotangent(), std::move(dk));
+  frame.set(op.getValueCotangent(), std::move(dv));
+}
+
+void ::rota::interpreter::addAttentionOps(OpTable &table) {
+  table.add(rotaryTable);
+  table.add(rope);
+  table.add(attention);
+  table.add(attentionGrad);
+}

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Ops of a row or of single elements with a formula of their own: RMS norm,
+// SwiGLU, cross-entropy, their derivatives, and the optimizer's step.
+#include "test/interpreter/Interpreter.h"
+
+#include <cmath>
+
+using namespace ::rota::interpreter;
+using namespace mlir;
+using namespace mlir::rota;
+
+/// 1 / sqrt(mean(x^2) + epsilon) of the row of `width` elements at `row`.
+static double reciprocalRms(const Tensor &x, int64_t row, int64_t width,
+                            double epsilon) {
+  double sum = 0;
+  for (int64_t i = 0; i < width; ++i)
+    sum += x[row * width + i] * x[row * width + i];
+  return 1 / std::sqrt(sum / width + epsilon);
+}
+
+/// y = x * r * gain.
+static void rmsNorm(RMSNormOp op, Frame &frame) {
+  const Tensor &x = frame.get(op.getInput()), &gain = frame.get(op.getGain());
+  int64_t width = gain.size();
+  Tensor result(x.shape);
+  for (int64_t row = 0; row < x.size() / width; ++row) {
+    double r = reciprocalRms(x, row, width, op.getEpsilon().convertToDouble());
+    for (int64_t i = 0; i < width; ++i)
+      result[row * width + i] = x[row * width + i] * r * gain[i];
+  }
+  frame.set(op.getResult(), std::move(result));
+}
+
+/// dx = r * g - x * r^3 * mean(g * x) with g = dy * gain;
+/// dgain = sum over rows of dy * x * r.
+static void rmsNormGrad(RMSNormGradOp op, Frame &frame) {
+  const Tensor &dy = frame.get(op.getCotangent());
+  const Tensor &x = frame.get(op.getInput()), &gain = frame.get(op.getGain());
+  int64_t width = gain.size();
+  Tensor dx(x.shape), dgain(gain.shape);
+  for (int64_t row = 0; row < x.size() / width; ++row) {
+    double r = reciprocalRms(x, row, width, op.getEpsilon().convertToDouble());
+    double mean = 0;
+    for (int64_t i = 0; i < width; ++i)
+      mean += dy[row * width + i] * gain[i] * x[row * width + i] / width;
+    for (int64_t i = 0; i < width; ++i) {
+      int64_t at = row * width + i;
+      dx[at] = r * dy[at] * gain[i] - x[at] * r * r * r * mean;
+      dgain[i] += dy[at] * x[at] * r;
+    }
+  }
+  frame.set(op.getInputCotangent(), std::move(dx));
+  frame.set(op.getGainCotangent(), std::move(dgain));
+}
+
+static double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+
+/// gate * sigmoid(gate) * up.
+static void swiglu(SwiGLUOp op, Frame &frame) {
+  const Tensor &gate = frame.get(op.getGate()), &up = frame.get(op.getUp());
+  Tensor result(gate.shape);
+  for (int64_t i = 0; i < result.size(); ++i)
+    result[i] = gate[i] * sigmoid(gate[i]) * up[i];
+  frame.set(op.getResult(), std::move(result));
+}
+
+/// dgate = dy * up * s * (1 + gate * (1 - s)); dup = dy * gate * s.
+static void swigluGrad(SwiGLUGradOp op, Frame &frame) {
+  const Tensor &dy = frame.get(op.getCotangent());
+  const Tensor &gate = frame.get(op.getGate()), &up = frame.get(op.getUp());
+  Tensor dgate(gate.shape), dup(gate.shape);
+  for (int64_t i = 0; i < dy.size(); ++i) {
+    double s = sigmoid(gate[i]);
+    dgate[i] = dy[i] * up[i] * s * (1 + gate[i] * (1 - s));
+    dup[i] = dy[i] * gate[i] * s;
+  }
+  frame.set(op.getGateCotangent(), std::move(dgate));
+  frame.set(op.getUpCotangent(), std::move(dup));
+}
+
+/// A target is a class, or negative for a row that does not count.
+static LogicalResult checkTargets(Operation *op, const Tensor &targets,
+                                  int64_t classes) {
+  for (double target : targets.elements)
+    if (target >= classes)
+      return op->emitOpError("expected targets below ")
+             << classes << ", got " << int64_t(target);
+  return success();
+}
+
+/// sum = sum of logsumexp(row) - row[target] over rows with target >= 0.
+static LogicalResult crossEntropy(CrossEntropyOp op, Frame &frame) {
+  const Tensor &logits = frame.get(op.getLogits());
+  const Tensor &targets = frame.get(op.getTargets());
+  int64_t classes = logits.dim(2);
+  if (failed(checkTargets(op, targets, classes)))
+    return failure();
+  Tensor sum = Tensor::scalar(0), weight = Tensor::scalar(0);
+  Tensor logsumexp(targets.shape);
+  for (int64_t row = 0; row < targets.size(); ++row) {
+    const double *x = &logits.elements[row * classes];
+    double largest = *std::max_element(x, x + classes), total = 0;
+    for (int64_t i = 0; i < classes; ++i)
+      total += std::exp(x[i] - largest);
+    logsumexp[row] = largest + std::log(total);
+    if (targets[row] < 0)
+      continue;
+    sum[0] += logsumexp[row] - x[int64_t(targets[row])];
+    weight[0] += 1;
+  }
+  frame.set(op.getSum(), std::move(sum));
+  frame.set(op.getWeight(), std::move(weight));
+  frame.set(op.getLogsumexp(), std::move(logsumexp));
+  return success();
+}
+
+/// cotangent * (exp(logits - logsumexp) - onehot(target)).
+static LogicalResult crossEntropyGrad(CrossEntropyGradOp op, Frame &frame) {
+  const Tensor &logits = frame.get(op.getLogits());
+  const Tensor &targets = frame.get(op.getTargets());
+  const Tensor &logsumexp = frame.get(op.getLogsumexp());
+  double cotangent = frame.get(op.getCotangent())[0];
+  int64_t classes = logits.dim(2);
+  if (failed(checkTargets(op, targets, classes)))
+    return failure();
+  Tensor result(logits.shape);
+  for (int64_t row = 0; row < targets.size(); ++row) {
+    if (targets[row] < 0)
+      continue;
+    for (int64_t i = 0; i < classes; ++i) {
+      double probability = std::exp(logits[row * classes + i] - logsumexp[row]);
+      double wanted = i == int64_t(targets[row]) ? 1 : 0;
+      result[row * classes + i] = cotangent * (probability - wanted);
+    }
+  }
+  frame.set(op.getResult(), std::move(result));
+  return success();
+}
+
+/// Loshchilov and Hutter 2019, algorithm 2, as the op's description says.
+static void adamw(AdamWOp op, Frame &frame) {
+  const Tensor &parameter = frame.get(op.getParameter());
+  const Tensor &gradient = frame.get(op.getGradient());
+  Tensor first = frame.get(op.getFirstMoment());
+  Tensor second = frame.get(op.getSecondMoment());
+  SmallVector<double> scalars;
+  for (Value scalar : op.getScalars())
+    scalars.push_back(frame.get(scalar)[0]);
+  double learningRate = scalars[0], beta1 = scalars[1], beta2 = scalars[2],
+         epsilon = scalars[3], weightDecay = scalars[4],
+         correction1 = scalars[5], correction2 = scalars[6],
+         gradientScale = scalars[7];
+  Tensor updated(parameter.shape);
+  for (int64_t i = 0; i < parameter.size(); ++i) {
+    double g = gradientScale * gradient[i];
+    first[i] = beta1 * first[i] + (1 - beta1) * g;
+    second[i] = beta2 * second[i] + (1 - beta2) * g * g;
+    double step =
+        first[i] / correction1 / (std::sqrt(second[i] / correction2) + epsilon);
+    updated[i] =
+        parameter[i] - learningRate * (step + weightDecay * parameter[i]);
+  }
+  if (op.getNumResults() == 5)
+    frame.set(op.getResult(4), updated);
+  frame.set(op.getResult(0), std::move(updated));
+  frame.set(op.getResult(1), std::move(first));
+  frame.set(op.getResult(2), std::move(second));
+  frame.set(op.getResult(3), Tensor(parameter.shape));
+}
+
+void ::rota::interpreter::addNormalizationOps(OpTable &table) {
+  table.add(rmsNorm);
+  table.add(rmsNormGrad);
+  table.add(swiglu);
+  table.add(swigluGrad);
+  table.add(crossEntropy);
+  table.add(crossEntropyGrad);
+  table.add(adamw);
+}

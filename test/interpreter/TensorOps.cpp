@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Ops that move, contract and reduce: einsum, reshape, reduce, broadcast,
+// embedding.
+#include "test/interpreter/Interpreter.h"
+
+#include <limits>
+
+using namespace ::rota::interpreter;
+using namespace mlir;
+using namespace mlir::rota;
+
+/// Calls `visit` with two offsets for each index within `sizes`, the first
+/// dimension slowest.
+template <typename Visit>
+static void walk(ArrayRef<int64_t> sizes, ArrayRef<int64_t> stridesA,
+                 ArrayRef<int64_t> stridesB, int64_t a, int64_t b,
+                 const Visit &visit) {
+  if (sizes.empty())
+    return visit(a, b);
+  for (int64_t i = 0; i < sizes.front(); ++i)
+    walk(sizes.drop_front(), stridesA.drop_front(), stridesB.drop_front(),
+         a + i * stridesA.front(), b + i * stridesB.front(), visit);
+}
+
+/// For each of `letters`, its stride in a tensor whose dimensions are `own`; 0
+/// where it has no such dimension.
+static SmallVector<int64_t> lettersStrides(StringRef letters, StringRef own,
+                                           ArrayRef<int64_t> shape) {
+  auto ownStrides = strides(shape);
+  SmallVector<int64_t> result;
+  for (char letter : letters) {
+    size_t place = own.find(letter);
+    result.push_back(place == StringRef::npos ? 0 : ownStrides[place]);
+  }
+  return result;
+}
+
+/// result[i...] = sum over the letters that it lacks of lhs * rhs.
+static void einsum(EinsumOp op, Frame &frame) {
+  const Tensor &lhs = frame.get(op.getLhs()), &rhs = frame.get(op.getRhs());
+  EinsumOp::Letters letters = op.getLetters();
+  std::string summed;
+  SmallVector<int64_t> summedSizes;
+  for (auto [letter, size] : llvm::zip(letters.lhs, lhs.shape))
+    if (!letters.result.contains(letter)) {
+      summed += letter;
+      summedSizes.push_back(size);
+    }
+  auto keptLhs = lettersStrides(letters.result, letters.lhs, lhs.shape);
+  auto keptRhs = lettersStrides(letters.result, letters.rhs, rhs.shape);
+  auto summedLhs = lettersStrides(summed, letters.lhs, lhs.shape);
+  auto summedRhs = lettersStrides(summed, letters.rhs, rhs.shape);
+  Tensor result(shapeOf(op.getResult()));
+  int64_t place = 0;
+  walk(result.shape, keptLhs, keptRhs, 0, 0, [&](int64_t left, int64_t right) {
+    double sum = 0;
+    walk(summedSizes, summedLhs, summedRhs, left, right,
+         [&](int64_t a, int64_t b) { sum += lhs[a] * rhs[b]; });
+    result[place++] = sum;
+  });
+  frame.set(op.getResult(), std::move(result));
+}
+
+static void reshape(ReshapeOp op, Frame &frame) {
+  frame.set(op.getResult(),
+            Tensor(shapeOf(op.getResult()), frame.get(op.getInput()).elements));
+}
+
+/// The strides of a tensor of `shape` seen along the dimensions of a larger one
+/// of rank `rank`: its dimension i lies along `dims[i]`, 0 along the others.
+static SmallVector<int64_t> spread(ArrayRef<int64_t> shape,
+                                   ArrayRef<int64_t> dims, int64_t rank) {
+  SmallVector<int64_t> result(rank, 0);
+  for (auto [dim, stride] : llvm::zip_equal(dims, strides(shape)))
+    result[dim] = stride;
+  return result;
+}
+
+static void reduce(ReduceOp op, Frame &frame) {
+  const Tensor &input = frame.get(op.getInput());
+  SmallVector<int64_t> kept;
+  for (int64_t dim = 0; dim < input.rank(); ++dim)
+    if (!llvm::is_contained(op.getDims(), dim))
+      kept.push_back(dim);
+  bool isSum = op.getKind() == ReduceKind::Sum;
+  Tensor result(shapeOf(op.getResult()));
+  if (!isSum)
+    result.elements.assign(result.size(),
+                           -std::numeric_limits<double>::infinity());
+  walk(input.shape, strides(input.shape),
+       spread(result.shape, kept, input.rank()), 0, 0,
+       [&](int64_t from, int64_t to) {
+         result[to] = isSum ? result[to] + input[from]
+                            : std::max(result[to], input[from]);
+       });
+  frame.set(op.getResult(), std::move(result));
+}
+
+static void broadcast(BroadcastOp op, Frame &frame) {
+  const Tensor &input = frame.get(op.getInput());
+  Tensor result(shapeOf(op.getResult()));
+  walk(result.shape, spread(input.shape, op.getDims(), result.rank()),
+       strides(result.shape), 0, 0,
+       [&](int64_t from, int64_t to) { result[to] = input[from]; });
+  frame.set(op.getResult(), std::move(result));
+}
+
+/// Checks that each token is a row of a table of `rows`.
+static LogicalResult checkTokens(Operation *op, const Tensor &tokens,
+                                 int64_t rows) {
+  for (double token : tokens.elements)
+    if (token < 0 || token >= rows)
+      return op->emitOpError("expected tokens from 0 to ")
+             << rows - 1 << ", got " << int64_t(token);
+  return success();
+}
+
+/// result[b, s, :] = table[tokens[b, s], :].
+static LogicalResult embedding(EmbeddingOp op, Frame &frame) {
+  const Tensor &tokens = frame.get(op.getTokens());
+  const Tensor &table = frame.get(op.getTable());
+  if (failed(checkTokens(op, tokens, table.dim(0))))
+    return failure();
+  Tensor result(shapeOf(op.getResult()));
+  int64_t width = table.dim(1);
+  for (int64_t row = 0; row < tokens.size(); ++row)
+    for (int64_t i = 0; i < width; ++i)
+      result[row * width + i] = table[int64_t(tokens[row]) * width + i];
+  frame.set(op.getResult(), std::move(result));
+  return success();
+}
+
+/// result[t, :] = sum of cotangent[b, s, :] where tokens[b, s] = t.
+static LogicalResult embeddingGrad(EmbeddingGradOp op, Frame &frame) {
+  const Tensor &tokens = frame.get(op.getTokens());
+  const Tensor &cotangent = frame.get(op.getCotangent());
+  Tensor result(shapeOf(op.getResult()));
+  if (failed(checkTokens(op, tokens, result.dim(0))))
+    return failure();
+  int64_t width = result.dim(1);
+  for (int64_t row = 0; row < tokens.size(); ++row)
+    for (int64_t i = 0; i < width; ++i)
+      result[int64_t(tokens[row]) * width + i] += cotangent[row * width + i];
+  frame.set(op.getResult(), std::move(result));
+  return success();
+}
+
+void ::rota::interpreter::addTensorOps(OpTable &table) {
+  table.add(einsum);
+  table.add(reshape);
+  table.add(reduce);
+  table.add(broadcast);
+  table.add(embedding);
+  table.add(embeddingGrad);
+}
