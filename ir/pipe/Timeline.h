@@ -56,13 +56,64 @@ struct Shape {
   Placement placement = Placement::Loop;
   int chunks() const { return stages * repeats; }
   int rankOf(int chunk) const;
+  /// The chunk of `rank` in row `repeat`.
+  int chunkOf(int rank, int repeat) const;
+  /// True when the activation that leaves `chunk` goes to another rank.
+  bool sendsForward(int chunk) const;
+  /// True when the cotangent that leaves `chunk` goes to another rank.
+  bool sendsBackward(int chunk) const;
+  bool operator==(const Shape &) const = default;
 };
 
+/// What is wrong with the numbers of a shape, empty when nothing is. Each must
+/// be positive, and S*R*M at most kMaxActions.
+std::string checkShape(const Shape &shape);
+inline constexpr int64_t kMaxActions = int64_t(1) << 24;
+
 /// A list of actions per rank, rows in rank order.
+///
+/// How a rank runs its row (the compiled program does exactly this; the
+/// simulator and the verifier assume it):
+/// - RECV posts a place in the rank's arena for one message and never blocks;
+///   its chunk is the one that will read the place.
+/// - SEND hands a finished message over and never blocks; its chunk is the one
+///   that made it. Messages of one channel (source rank, destination rank,
+///   direction F or B) match posted places in order; whichever of SEND and RECV
+///   comes second copies.
+/// - A rank has kOutgoingBuffers buffers per direction for messages that it
+///   makes. The j-th compute action that makes one writes buffer j mod
+///   kOutgoingBuffers, and so waits for the copy of the message before it
+///   there.
+/// - A compute action that reads a message waits until it has been copied.
+/// Nothing depends on who is faster, so a timeline that completes once always
+/// completes, with the same values.
 struct Timeline {
   Shape shape;
   std::vector<std::vector<Action>> ranks;
+  /// d: a message leaves its rank d - 1 actions after the one that made it, to
+  /// travel while the next one computes. 1 or 2 (there are two buffers).
+  int delay = 1;
 };
+
+inline constexpr int kOutgoingBuffers = 2;
+
+/// True when some rank has a SEND or a RECV.
+bool hasCommunication(const Timeline &timeline);
+
+/// One row per line, actions separated by commas, as PyTorch's
+/// torch.distributed.pipelining reads.
+std::string printCsv(const std::vector<std::vector<Action>> &ranks);
+
+/// Reads what `printCsv` or PyTorch writes: empty cells (idle slots) are
+/// skipped and `(0F7;7B3)OVERLAP_F_B` stands for its parts in order. On failure
+/// `error` says line, column and what was found.
+std::optional<std::vector<std::vector<Action>>> parseCsv(std::string_view text,
+                                                         std::string &error);
+
+/// The smallest shape that holds all actions of `ranks`: as many stages as
+/// rows, and the placement that puts the first chunk of the second row where
+/// the rows have it.
+Shape inferShape(const std::vector<std::vector<Action>> &ranks);
 
 } // namespace rota::pipe
 

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The text form of actions and timelines, and the arithmetic of shapes.
+#include "ir/pipe/Timeline.h"
+
+#include <algorithm>
+#include <array>
+
+namespace rota::pipe {
+namespace {
+
+struct KindName {
+  ActionKind kind;
+  std::string_view name;
+  bool hasMicrobatch;
+};
+
+constexpr std::array<KindName, 11> kKindNames{{
+    {ActionKind::Forward, "F", true},
+    {ActionKind::Backward, "B", true},
+    {ActionKind::BackwardInput, "I", true},
+    {ActionKind::BackwardWeight, "W", true},
+    {ActionKind::SendForward, "SEND_F", true},
+    {ActionKind::RecvForward, "RECV_F", true},
+    {ActionKind::SendBackward, "SEND_B", true},
+    {ActionKind::RecvBackward, "RECV_B", true},
+    {ActionKind::Unshard, "UNSHARD", false},
+    {ActionKind::Reshard, "RESHARD", false},
+    {ActionKind::ReduceGrad, "REDUCE_GRAD", false},
+}};
+
+bool isDigit(char c) { return c >= '0' && c <= '9'; }
+
+/// Takes a number of at most nine digits off the front of `text`.
+std::optional<int> takeNumber(std::string_view &text) {
+  size_t length = 0;
+  int value = 0;
+  while (length < text.size() && isDigit(text[length]))
+    if (++length > 9)
+      return std::nullopt;
+    else
+      value = value * 10 + (text[length - 1] - '0');
+  if (length == 0)
+    return std::nullopt;
+  text.remove_prefix(length);
+  return value;
+}
+
+std::string_view trim(std::string_view text) {
+  constexpr std::string_view kSpace = " \t\r";
+  size_t begin = text.find_first_not_of(kSpace);
+  if (begin == std::string_view::npos)
+    return text.substr(0, 0);
+  return text.substr(begin, text.find_last_not_of(kSpace) - begin + 1);
+}
+
+constexpr std::string_view kOverlapSuffix = ")OVERLAP_F_B";
+
+/// Reads one cell into `row`. False when it is neither empty nor an action nor
+/// a group of actions.
+bool parseCell(std::string_view cell, std::vector<Action> &row) {
+  if (cell.empty())
+    return true;
+  if (cell.front() == '(' && cell.ends_with(kOverlapSuffix)) {
+    cell.remove_prefix(1);
+    cell.remove_suffix(kOverlapSuffix.size());
+    while (true) {
+      size_t end = std::min(cell.find(';'), cell.size());
+      std::optional<Action> action = parseAction(trim(cell.substr(0, end)));
+      if (!action)
+        return false;
+      row.push_back(*action);
+      if (end == cell.size())
+        return true;
+      cell.remove_prefix(end + 1);
+    }
+  }
+  std::optional<Action> action = parseAction(cell);
+  if (action)
+    row.push_back(*action);
+  return action.has_value();
+}
+
+/// What goes into a message about a cell: short and printable.
+std::string quoted(std::string_view text) {
+  constexpr size_t kLongest = 40;
+  std::string result = "'";
+  for (char c : text.substr(0, kLongest))
+    result += (c >= ' ' && c <= '~') ? c : '?';
+  return result + (text.size() > kLongest ? "...'" : "'");
+}
+
+} // namespace
+
+bool isCompute(ActionKind kind) { return kind <= ActionKind::BackwardWeight; }
+
+std::string toString(const Action &action) {
+  const KindName &name = kKindNames[static_cast<int>(action.kind)];
+  std::string text = std::to_string(action.chunk) + std::string(name.name);
+  return name.hasMicrobatch ? text + std::to_string(action.microbatch) : text;
+}
+
+std::optional<Action> parseAction(std::string_view text) {
+  std::optional<int> chunk = takeNumber(text);
+  if (!chunk)
+    return std::nullopt;
+  size_t length = 0;
+  while (length < text.size() && !isDigit(text[length]))
+    ++length;
+  std::string_view name = text.substr(0, length);
+  text.remove_prefix(length);
+  auto found = std::find_if(kKindNames.begin(), kKindNames.end(),
+                            [&](const KindName &k) { return k.name == name; });
+  if (found == kKindNames.end())
+    return std::nullopt;
+  Action action{*chunk, found->kind, 0};
+  if (found->hasMicrobatch) {
+    std::optional<int> microbatch = takeNumber(text);
+    if (!microbatch)
+      return std::nullopt;
+    action.microbatch = *microbatch;
+  }
+  if (!text.empty())
+    return std::nullopt;
+  return action;
+}
+
+int Shape::rankOf(int chunk) const {
+  int row = chunk / stages, column = chunk % stages;
+  return placement == Placement::V && row % 2 == 1 ? stages - 1 - column
+                                                   : column;
+}
+
+int Shape::chunkOf(int rank, int repeat) const {
+  bool back = placement == Placement::V && repeat % 2 == 1;
+  return repeat * stages + (back ? stages - 1 - rank : rank);
+}
+
+bool Shape::sendsForward(int chunk) const {
+  return chunk + 1 < chunks() && rankOf(chunk) != rankOf(chunk + 1);
+}
+
+bool Shape::sendsBackward(int chunk) const {
+  return chunk > 0 && rankOf(chunk) != rankOf(chunk - 1);
+}
+
+std::string checkShape(const Shape &shape) {
+  auto positive = [](const char *what, int value) {
+    return value >= 1 ? std::string()
+                      : std::string("expected a positive number of ") + what +
+                            ", got " + std::to_string(value);
+  };
+  for (const std::string &error :
+       {positive("stages", shape.stages), positive("repeats", shape.repeats),
+        positive("microbatches", shape.microbatches)})
+    if (!error.empty())
+      return error;
+  int64_t chunks = int64_t(shape.stages) * shape.repeats;
+  if (chunks > kMaxActions || chunks * shape.microbatches > kMaxActions)
+    return "expected stages * repeats * microbatches to be at most " +
+           std::to_string(kMaxActions) + ", got " +
+           std::to_string(shape.stages) + " * " +
+           std::to_string(shape.repeats) + " * " +
+           std::to_string(shape.microbatches);
+  return "";
+}
+
+bool hasCommunication(const Timeline &timeline) {
+  for (const std::vector<Action> &row : timeline.ranks)
+    for (const Action &action : row)
+      if (action.kind >= ActionKind::SendForward &&
+          action.kind <= ActionKind::RecvBackward)
+        return true;
+  return false;
+}
+
+std::string printCsv(const std::vector<std::vector<Action>> &ranks) {
+  std::string text;
+  for (const std::vector<Action> &row : ranks) {
+    for (size_t i = 0; i < row.size(); ++i)
+      text += (i ? "," : "") + toString(row[i]);
+    text += '\n';
+  }
+  return text;
+}
+
+std::optional<std::vector<std::vector<Action>>> parseCsv(std::string_view text,
+                                                         std::string &error) {
+  std::vector<std::vector<Action>> ranks;
+  // A line break ends a row; blank lines at the end of the file are no rows.
+  while (!text.empty() && (text.back() == '\n' || text.back() == '\r'))
+    text.remove_suffix(1);
+  if (text.empty()) {
+    error = "line 1, column 1: expected a row of actions for each rank, got an "
+            "empty file";
+    return std::nullopt;
+  }
+  size_t begin = 0;
+  while (begin <= text.size()) {
+    size_t lineEnd = std::min(text.find('\n', begin), text.size());
+    std::vector<Action> &row = ranks.emplace_back();
+    for (size_t cell = begin; cell <= lineEnd;) {
+      size_t end = std::min(text.find(',', cell), lineEnd);
+      std::string_view content = text.substr(cell, end - cell);
+      if (!parseCell(trim(content), row)) {
+        size_t spaces = trim(content).data() - content.data();
+        error = "line " + std::to_string(ranks.size()) + ", column " +
+                std::to_string(cell - begin + spaces + 1) +
+                ": expected an action such as 0F0 or 2SEND_B1, got " +
+                quoted(trim(content));
+        return std::nullopt;
+      }
+      cell = end + 1;
+    }
+    begin = lineEnd + 1;
+  }
+  return ranks;
+}
+
+Shape inferShape(const std::vector<std::vector<Action>> &ranks) {
+  int maxChunk = 0, maxMicrobatch = 0;
+  int stages = std::max<int>(1, ranks.size());
+  int secondRowRank = -1;
+  for (size_t rank = 0; rank < ranks.size(); ++rank)
+    for (const Action &action : ranks[rank]) {
+      maxChunk = std::max(maxChunk, action.chunk);
+      maxMicrobatch = std::max(maxMicrobatch, action.microbatch);
+      if (action.chunk == stages)
+        secondRowRank = rank;
+    }
+  Shape shape{stages, maxChunk / stages + 1, maxMicrobatch + 1};
+  if (stages > 1 && secondRowRank == stages - 1)
+    shape.placement = Placement::V;
+  return shape;
+}
+
+} // namespace rota::pipe

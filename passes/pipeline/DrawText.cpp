@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The drawings for people who read text: grid, report and CSV.
+#include "passes/pipeline/Columns.h"
+#include "passes/pipeline/Drawing.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+namespace rota::pipe {
+namespace {
+
+std::string cellText(const Shape &shape, const Action &action) {
+  std::string text = toString(action);
+  if (shape.repeats == 1)
+    text.erase(0, text.find_first_not_of("0123456789"));
+  return text;
+}
+
+std::string padded(std::string text, size_t width) {
+  text.resize(std::max(width, text.size()), ' ');
+  return text;
+}
+
+std::string joined(const std::vector<std::string> &cells, size_t width) {
+  std::string line;
+  for (const std::string &cell : cells)
+    line += padded(cell, width) + " ";
+  return line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+}
+
+std::string number(double value) {
+  char buffer[32];
+  std::snprintf(buffer, sizeof(buffer), "%.6g", value);
+  return buffer;
+}
+
+std::string percent(double share) {
+  char buffer[32];
+  std::snprintf(buffer, sizeof(buffer), "%.1f %%", 100 * share);
+  return buffer;
+}
+
+} // namespace
+
+std::string drawGrid(const Timeline &timeline, const Simulation &simulation) {
+  Columns columns = layOut(timeline, simulation);
+  std::vector<std::string> header;
+  size_t width = 0;
+  for (int column = 0; column < columns.count; ++column)
+    header.push_back(std::to_string(column));
+  if (!header.empty())
+    width = header.back().size();
+  std::vector<std::vector<std::string>> rows;
+  for (const std::vector<Cell> &cells : columns.ranks) {
+    std::vector<std::string> &row = rows.emplace_back(columns.count, ".");
+    for (const Cell &cell : cells) {
+      row[cell.first] = cellText(timeline.shape, cell.action);
+      width = std::max(width, row[cell.first].size());
+      for (int column = cell.first + 1; column <= cell.last; ++column)
+        row[column] = "-";
+    }
+  }
+  size_t labelWidth =
+      std::string("rank " + std::to_string(rows.size() - 1) + "  ").size();
+  std::string text = padded("slot", labelWidth) + joined(header, width);
+  for (size_t rank = 0; rank < rows.size(); ++rank)
+    text += padded("rank " + std::to_string(rank), labelWidth) +
+            joined(rows[rank], width);
+  return text;
+}
+
+std::string drawReport(const Timeline &timeline, const Simulation &simulation) {
+  std::string text = "makespan " + number(simulation.makespan) + ", bubble " +
+                     percent(simulation.bubble) + "\n";
+  bool communicates = hasCommunication(timeline);
+  std::vector<std::vector<std::string>> table = {
+      {"rank", "busy", "bubble", "live"}};
+  if (communicates)
+    table[0].insert(table[0].end(), {"received F", "received B"});
+  for (size_t rank = 0; rank < simulation.ranks.size(); ++rank) {
+    const RankReport &report = simulation.ranks[rank];
+    std::vector<std::string> &row = table.emplace_back(std::vector<std::string>{
+        std::to_string(rank), number(report.busy), percent(report.bubble),
+        std::to_string(report.peakLive)});
+    if (communicates)
+      row.insert(row.end(), {std::to_string(report.peakReceivedForward),
+                             std::to_string(report.peakReceivedBackward)});
+  }
+  std::vector<size_t> widths(table[0].size());
+  for (const std::vector<std::string> &row : table)
+    for (size_t i = 0; i < row.size(); ++i)
+      widths[i] = std::max(widths[i], row[i].size());
+  for (const std::vector<std::string> &row : table) {
+    for (size_t i = 0; i < row.size(); ++i)
+      text += (i ? "  " : "") + std::string(widths[i] - row[i].size(), ' ') +
+              row[i];
+    text += '\n';
+  }
+  return text;
+}
+
+std::string drawCsv(const Timeline &timeline, const Simulation &simulation) {
+  if (hasCommunication(timeline))
+    return printCsv(timeline.ranks);
+  std::string text;
+  for (const std::vector<Cell> &row : layOut(timeline, simulation).ranks) {
+    int column = 0;
+    for (const Cell &cell : row) {
+      for (; column < cell.first; ++column)
+        text += ',';
+      text += toString(cell.action);
+    }
+    text += '\n';
+  }
+  return text;
+}
+
+} // namespace rota::pipe

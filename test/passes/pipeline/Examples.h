@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Timelines that several tests work on.
+#ifndef ROTA_TEST_PASSES_PIPELINE_EXAMPLES_H
+#define ROTA_TEST_PASSES_PIPELINE_EXAMPLES_H
+
+#include "passes/pipeline/Communication.h"
+#include "passes/pipeline/Schedules.h"
+#include "passes/pipeline/Simulator.h"
+#include "passes/pipeline/TimelineVerifier.h"
+
+#include <gtest/gtest.h>
+
+namespace rota::pipe {
+
+inline Timeline generated(const char *name, int stages, int repeats,
+                          int microbatches, int delay = 1, bool split = false,
+                          Placement placement = Placement::Loop) {
+  std::string error;
+  ScheduleRequest request{
+      {stages, repeats, microbatches, placement}, delay, split};
+  std::optional<Timeline> timeline = makeTimeline(name, request, error);
+  EXPECT_TRUE(timeline) << name << ": " << error;
+  return timeline.value_or(Timeline());
+}
+
+inline Timeline parsed(const char *csv, int delay = 1) {
+  std::string error;
+  auto rows = parseCsv(csv, error);
+  EXPECT_TRUE(rows) << error;
+  return {inferShape(*rows), *rows, delay};
+}
+
+/// What the verifier says, a line for each violation.
+inline std::string verified(const Timeline &timeline) {
+  std::string text;
+  for (const Violation &violation : verifyTimeline(timeline))
+    text += violation.str() + "\n";
+  return text;
+}
+
+struct Example {
+  std::string name;
+  Timeline timeline;
+};
+
+/// Every schedule at square, odd, long and single-rank shapes, whole and split.
+inline std::vector<Example> examples() {
+  std::vector<Example> all;
+  auto add = [&](const char *name, int s, int r, int m, int d = 1,
+                 Placement placement = Placement::Loop) {
+    for (bool split : {false, true})
+      all.push_back({std::string(name) + " " + std::to_string(s) + "x" +
+                         std::to_string(r) + "x" + std::to_string(m) + " d" +
+                         std::to_string(d) + (split ? " split" : "") +
+                         (placement == Placement::V ? " v" : ""),
+                     generated(name, s, r, m, d, split, placement)});
+  };
+  for (const char *name : {"gpipe", "circular", "1f1b", "interleaved-1f1b"})
+    for (int repeats : {1, 2, 5})
+      for (int microbatches : {1, 3, 8})
+        add(name, 1, repeats, microbatches);
+  for (const char *name : {"gpipe", "circular", "interleaved-1f1b"}) {
+    add(name, 2, 1, 2);
+    add(name, 2, 2, 2);
+    add(name, 2, 16, 4);
+    add(name, 3, 2, 6);
+    add(name, 3, 3, 9);
+    add(name, 4, 1, 4);
+    add(name, 4, 2, 4);
+    add(name, 4, 2, 8);
+    add(name, 4, 4, 16);
+    add(name, 5, 3, 10);
+  }
+  for (auto [s, r, m] : {std::tuple(2, 2, 4),
+                         {2, 1, 4},
+                         {3, 2, 6},
+                         {4, 2, 8},
+                         {4, 2, 16},
+                         {3, 3, 12}})
+    add("circular", s, r, m, 2);
+  for (auto [s, m] :
+       {std::pair(2, 1), {2, 5}, {3, 5}, {4, 2}, {4, 8}, {5, 3}, {7, 20}})
+    add("1f1b", s, 1, m);
+  for (auto [s, r, m] :
+       {std::tuple(3, 1, 5), {3, 2, 5}, {4, 2, 3}, {2, 3, 7}}) {
+    add("gpipe", s, r, m);
+    add("gpipe", s, r, m, 1, Placement::V);
+  }
+  return all;
+}
+
+} // namespace rota::pipe
+
+#endif // ROTA_TEST_PASSES_PIPELINE_EXAMPLES_H

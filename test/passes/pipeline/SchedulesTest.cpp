@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the generators write, and what they refuse.
+#include "test/passes/pipeline/Examples.h"
+
+using namespace rota::pipe;
+
+namespace {
+
+TEST(Schedules, areValid) {
+  for (const Example &example : examples()) {
+    EXPECT_EQ(verified(example.timeline), "") << example.name;
+    EXPECT_FALSE(hasCommunication(example.timeline)) << example.name;
+  }
+}
+
+TEST(Schedules, takeBackwardsInAscendingOrder) {
+  for (const Example &example : examples()) {
+    std::vector<int> next(example.timeline.shape.chunks());
+    for (const std::vector<Action> &row : example.timeline.ranks)
+      for (const Action &action : row)
+        if (action.kind == ActionKind::Backward ||
+            action.kind == ActionKind::BackwardWeight)
+          EXPECT_EQ(action.microbatch, next[action.chunk]++) << example.name;
+  }
+}
+
+TEST(Schedules, splitBackwardHoldsNoMoreAndTakesNoLonger) {
+  CostTable costs;
+  costs.backward = 2; // so that B costs what I and W cost
+  for (const char *name : {"gpipe", "circular", "1f1b", "interleaved-1f1b"}) {
+    int repeats = name == std::string("1f1b") ? 1 : 2;
+    auto whole = simulate(generated(name, 4, repeats, 8), costs);
+    auto split = simulate(generated(name, 4, repeats, 8, 1, true), costs);
+    EXPECT_LE(split->makespan, whole->makespan) << name;
+    for (int rank = 0; rank < 4; ++rank)
+      EXPECT_LE(split->ranks[rank].peakLive, whole->ranks[rank].peakLive)
+          << name;
+  }
+}
+
+// The order in PyTorch's documentation of Interleaved1F1B, 2 ranks of 2 chunks.
+TEST(Schedules, interleavedOrder) {
+  EXPECT_EQ(printCsv(generated("interleaved-1f1b", 2, 2, 4).ranks),
+            "0F0,0F1,2F0,2F1,0F2,2B0,0F3,2B1,2F2,0B0,2F3,0B1,2B2,2B3,0B2,0B3\n"
+            "1F0,1F1,3F0,3B0,3F1,3B1,1F2,1B0,1F3,1B1,3F2,3B2,3F3,3B3,1B2,1B3"
+            "\n");
+}
+
+struct Refusal {
+  const char *name;
+  Shape shape;
+  int delay;
+  const char *error;
+};
+
+TEST(Schedules, refuseWhatDoesNotFit) {
+  const Refusal refusals[] = {
+      {"circular",
+       {4, 2, 6},
+       1,
+       "expected microbatches to be a multiple of stages for the circular "
+       "schedule, got 6 and 4"},
+      {"circular",
+       {4, 2, 4},
+       2,
+       "expected at least 2 * stages microbatches for delayed forwarding, got "
+       "4 microbatches and 4 stages"},
+      {"circular",
+       {4, 2, 8, Placement::V},
+       1,
+       "the circular schedule needs the placement 'loop', got 'v'"},
+      {"circular", {4, 2, 8}, 3, "expected a delay of 1 or 2, got 3"},
+      {"circular",
+       {4, 0, 8},
+       1,
+       "expected a positive number of repeats, got 0"},
+      {"1f1b",
+       {4, 2, 8},
+       1,
+       "the 1f1b schedule needs 1 repeat, got 2 repeats on 4 stages "
+       "(interleaved-1f1b takes several)"},
+      {"interleaved-1f1b",
+       {3, 2, 8},
+       1,
+       "expected microbatches to be a multiple of stages for the "
+       "interleaved-1f1b schedule, got 8 and 3"},
+      {"interleaved-1f1b",
+       {2, 2, 4, Placement::V},
+       1,
+       "the interleaved-1f1b schedule needs the placement 'loop', got 'v'"},
+      {"gpipe",
+       {2, 2, 8},
+       2,
+       "a delay of 2 exists for the circular schedule alone, got 'gpipe'"},
+      {"pipe",
+       {2, 2, 8},
+       1,
+       "unknown schedule 'pipe': expected one of gpipe, circular, 1f1b, "
+       "interleaved-1f1b, or a file that ends in .csv"},
+  };
+  for (const Refusal &refusal : refusals) {
+    std::string error;
+    EXPECT_FALSE(makeTimeline(refusal.name,
+                              {refusal.shape, refusal.delay, false}, error));
+    EXPECT_EQ(error, refusal.error);
+  }
+}
+
+} // namespace

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Times and memory of simulated timelines against closed forms.
+#include "test/passes/pipeline/Examples.h"
+
+using namespace rota::pipe;
+
+namespace {
+
+TEST(Simulator, circularHasTheClosedFormBubble) {
+  for (auto [s, r, m, d] : {std::tuple(4, 2, 8, 1),
+                            {4, 2, 8, 2},
+                            {4, 2, 4, 1},
+                            {3, 5, 9, 1},
+                            {3, 2, 6, 2},
+                            {2, 16, 4, 1},
+                            {5, 1, 10, 2},
+                            {1, 3, 7, 1}}) {
+    int idle = d * (s - 1), work = m * r;
+    Timeline timeline = generated("circular", s, r, m, d);
+    for (double backward : {1.0, 2.0}) {
+      CostTable costs;
+      costs.backward = backward;
+      auto simulation = simulate(timeline, costs);
+      EXPECT_DOUBLE_EQ(simulation->makespan, (work + idle) * (1 + backward));
+      EXPECT_NEAR(simulation->bubble, double(idle) / (work + idle), 1e-12);
+    }
+  }
+  EXPECT_NEAR(simulate(generated("circular", 4, 2, 8), {})->bubble, 0.158,
+              5e-4);
+  EXPECT_NEAR(simulate(generated("circular", 4, 2, 8, 2), {})->bubble, 0.273,
+              5e-4);
+}
+
+TEST(Simulator, gpipeAndOneFOneBHaveTheClosedFormBubble) {
+  for (auto [s, m] : {std::pair(4, 8), {3, 5}, {2, 1}, {7, 20}, {1, 4}})
+    for (const char *name : {"gpipe", "1f1b"}) {
+      CostTable costs;
+      costs.backward = 2;
+      auto simulation = simulate(generated(name, s, 1, m), costs);
+      EXPECT_NEAR(simulation->bubble, (s - 1.0) / (m + s - 1), 1e-12)
+          << name << " " << s << " " << m;
+    }
+}
+
+TEST(Simulator, interleavedHasTheClosedFormBubble) {
+  for (auto [s, r, m] :
+       {std::tuple(4, 2, 8), {2, 3, 6}, {3, 2, 9}, {4, 4, 16}}) {
+    auto simulation = simulate(generated("interleaved-1f1b", s, r, m), {});
+    EXPECT_NEAR(simulation->bubble, (s - 1.0) / (m * r + s - 1), 1e-12)
+        << s << " " << r << " " << m;
+  }
+}
+
+TEST(Simulator, liveActivations) {
+  auto oneFOneB = simulate(generated("1f1b", 4, 1, 8), {});
+  auto gpipe = simulate(generated("gpipe", 4, 1, 8), {});
+  auto circular = simulate(generated("circular", 4, 2, 8), {});
+  for (int rank = 0; rank < 4; ++rank) {
+    EXPECT_EQ(oneFOneB->ranks[rank].peakLive, 4 - rank);
+    EXPECT_EQ(gpipe->ranks[rank].peakLive, 8);
+    EXPECT_EQ(circular->ranks[rank].peakLive, 16);
+  }
+}
+
+TEST(Simulator, costsMayDifferByChunk) {
+  Timeline timeline = generated("gpipe", 2, 1, 1);
+  CostTable costs;
+  costs.chunks = {{1, 2, 0, 0}, {3, 5, 0, 0}};
+  costs.send = 0.5;
+  auto simulation = simulate(timeline, costs);
+  EXPECT_DOUBLE_EQ(simulation->makespan, 1 + 0.5 + 3 + 5 + 0.5 + 2);
+  EXPECT_DOUBLE_EQ(simulation->ranks[0].busy, 3);
+  EXPECT_DOUBLE_EQ(simulation->spans[1][1].start, 4.5);
+  EXPECT_DOUBLE_EQ(simulation->ranks[1].bubble, 1 - 8.0 / 12);
+}
+
+TEST(Simulator, saysNothingAboutADeadlock) {
+  EXPECT_FALSE(simulate(parsed("0F0,0B0,0F1,0B1\n1F0,1F1,1B0,1B1\n"), {}));
+}
+
+// The sends of a channel share its way: the second waits for the first.
+TEST(Simulator, messagesOfAChannelTravelOneAfterTheOther) {
+  Timeline timeline = parsed("0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0RECV_B1,0B0,"
+                             "0B1\n"
+                             "1RECV_F0,1RECV_F1,1F0,1F1,1B0,1SEND_B0,1B1,"
+                             "1SEND_B1\n");
+  CostTable costs;
+  costs.send = 4;
+  auto simulation = simulate(timeline, costs);
+  ASSERT_TRUE(simulation);
+  EXPECT_DOUBLE_EQ(simulation->spans[1][2].start, 5);
+  EXPECT_DOUBLE_EQ(simulation->spans[1][3].start, 9);
+}
+
+} // namespace

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `rota schedule`; see Schedule.h.
+#include "tools/rota/Schedule.h"
+
+#include "passes/pipeline/Communication.h"
+#include "passes/pipeline/Drawing.h"
+#include "passes/pipeline/Schedules.h"
+#include "passes/pipeline/TimelineVerifier.h"
+
+#include <CLI/CLI.hpp>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+
+namespace rota {
+namespace {
+
+using namespace pipe;
+
+int fail(const std::string &message) {
+  std::fprintf(stderr, "error: %s\n", message.c_str());
+  return 1;
+}
+
+bool isFile(const std::string &schedule) { return schedule.ends_with(".csv"); }
+
+/// A shape with the options' numbers in place of `fallback`'s.
+Shape shapeOf(const ScheduleOptions &options, Shape fallback) {
+  fallback.stages = options.ranks.value_or(fallback.stages);
+  fallback.repeats = options.chunks.value_or(fallback.repeats);
+  fallback.microbatches = options.microbatches.value_or(fallback.microbatches);
+  if (options.placement)
+    fallback.placement =
+        *options.placement == "v" ? Placement::V : Placement::Loop;
+  return fallback;
+}
+
+std::optional<Timeline> readTimeline(const ScheduleOptions &options,
+                                     std::string &error) {
+  errno = 0;
+  std::ifstream file(options.schedule, std::ios::binary);
+  std::string text((std::istreambuf_iterator<char>(file)),
+                   std::istreambuf_iterator<char>());
+  if (!file.is_open() || file.bad()) {
+    error = "cannot read '" + options.schedule + "': " + std::strerror(errno);
+    return std::nullopt;
+  }
+  std::optional<std::vector<std::vector<Action>>> rows = parseCsv(text, error);
+  if (!rows) {
+    error = options.schedule + ": " + error;
+    return std::nullopt;
+  }
+  Shape shape = shapeOf(options, inferShape(*rows));
+  return Timeline{shape, std::move(*rows), options.delay};
+}
+
+std::optional<Timeline> timelineOf(const ScheduleOptions &options,
+                                   std::string &error) {
+  if (!isFile(options.schedule)) {
+    ScheduleRequest request{shapeOf(options, Shape()), options.delay,
+                            options.splitBackward};
+    return makeTimeline(options.schedule, request, error);
+  }
+  if (options.splitBackward) {
+    error = "--split-backward applies to named schedules, got '" +
+            options.schedule + "'";
+    return std::nullopt;
+  }
+  return readTimeline(options, error);
+}
+
+/// Reports what is wrong with `timeline`, at most a screenful.
+bool verify(const ScheduleOptions &options, const Timeline &timeline) {
+  constexpr size_t kMostShown = 20;
+  std::vector<Violation> violations = verifyTimeline(timeline);
+  for (size_t i = 0; i < violations.size() && i < kMostShown; ++i)
+    fail(options.schedule + ": " + violations[i].str());
+  if (violations.size() > kMostShown)
+    fail(options.schedule + ": and " +
+         std::to_string(violations.size() - kMostShown) + " more");
+  return violations.empty();
+}
+
+std::string draw(const ScheduleOptions &options, const Timeline &timeline,
+                 const Simulation &simulation) {
+  const std::string format = options.json ? "json" : options.format;
+  if (format == "csv") {
+    // Idle cells are slots, whatever the costs.
+    Simulation slots = *simulate(timeline, CostTable());
+    return drawCsv(timeline, slots);
+  }
+  if (format == "json")
+    return drawJson(timeline, simulation, options.schedule);
+  if (format == "svg")
+    return drawSvg(timeline, simulation, options.schedule);
+  if (format == "trace")
+    return drawTrace(timeline, simulation, options.schedule);
+  const Shape &shape = timeline.shape;
+  std::string title = options.schedule + ": " + std::to_string(shape.stages) +
+                      " ranks, " + std::to_string(shape.repeats) +
+                      " chunks each, " + std::to_string(shape.microbatches) +
+                      " microbatches\n";
+  return title + drawGrid(timeline, simulation) + "\n" +
+         drawReport(timeline, simulation);
+}
+
+int write(const ScheduleOptions &options, const std::string &text) {
+  errno = 0;
+  bool toFile = !options.output.empty();
+  std::FILE *file = toFile ? std::fopen(options.output.c_str(), "wb") : stdout;
+  bool written =
+      file && std::fwrite(text.data(), 1, text.size(), file) == text.size();
+  if (file)
+    written &= (toFile ? std::fclose(file) : std::fflush(file)) == 0;
+  if (written)
+    return 0;
+  std::string reason = std::strerror(errno);
+  if (file && toFile)
+    std::remove(options.output.c_str());
+  return fail("cannot write '" + (toFile ? options.output : "-") +
+              "': " + reason);
+}
+
+} // namespace
+
+CLI::App *addScheduleCommand(CLI::App &app, ScheduleOptions &options) {
+  CLI::App *verb = app.add_subcommand(
+      "schedule", "Make, verify, simulate and draw a timeline, or read one");
+  verb->add_option("schedule", options.schedule,
+                   scheduleNames() + ", or a file that ends in .csv")
+      ->required();
+  verb->add_option("--ranks", options.ranks, "Stages of the pipeline");
+  verb->add_option("--chunks", options.chunks, "Chunks on each rank (repeats)");
+  verb->add_option("--microbatches", options.microbatches,
+                   "Microbatches of a step");
+  verb->add_option("--placement", options.placement,
+                   "Which rank owns a chunk: loop or v")
+      ->check(CLI::IsMember({"loop", "v"}));
+  verb->add_option(
+          "--format", options.format,
+          "grid, csv (as PyTorch reads), json, svg or trace (Perfetto)")
+      ->check(CLI::IsMember({"grid", "csv", "json", "svg", "trace"}))
+      ->capture_default_str();
+  verb->add_flag("--json", options.json, "The same as --format json");
+  verb->add_flag("--communication", options.communication,
+                 "Add SEND and RECV actions");
+  verb->add_flag("--split-backward", options.splitBackward,
+                 "I and W instead of B");
+  verb->add_option("--delay", options.delay,
+                   "2: a value travels while its rank computes the next one")
+      ->capture_default_str();
+  auto cost = [&](const char *flag, double &value, const char *help) {
+    verb->add_option(flag, value, help)
+        ->check(CLI::Range(0.0, 1e9))
+        ->capture_default_str();
+  };
+  cost("--cost-forward", options.costs.forward, "Time of F");
+  cost("--cost-backward", options.costs.backward, "Time of B");
+  cost("--cost-backward-input", options.costs.backwardInput, "Time of I");
+  cost("--cost-backward-weight", options.costs.backwardWeight, "Time of W");
+  cost("--cost-send", options.costs.send, "Time of a message's way");
+  verb->add_option("-o,--output", options.output,
+                   "File to write instead of standard output");
+  return verb;
+}
+
+int runSchedule(const ScheduleOptions &options) {
+  std::string error;
+  std::optional<Timeline> timeline = timelineOf(options, error);
+  if (!timeline)
+    return fail(error);
+  if (!verify(options, *timeline))
+    return 1;
+  if (options.communication && !hasCommunication(*timeline)) {
+    timeline = addCommunication(*timeline);
+    if (!verify(options, *timeline))
+      return 1;
+  }
+  std::optional<Simulation> simulation = simulate(*timeline, options.costs);
+  return write(options, draw(options, *timeline, *simulation));
+}
+
+} // namespace rota
