@@ -111,6 +111,8 @@ private:
     if (update.gradients.empty() || update.gradients[0].rank != rank)
       fail(what + ": expected the first gradient accumulator on rank " +
            std::to_string(rank));
+    if (p.compute == ElementType::BF16 && update.compute < 0)
+      fail(what + ": expected a place for the bf16 compute copy");
     if (p.updateKernel < 0 || p.squareKernel < 0)
       fail(what + ": expected an update kernel and a square kernel");
   }

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Element types between memory and f32.
+#ifndef ROTA_RUNTIME_CHECKPOINT_CONVERT_H
+#define ROTA_RUNTIME_CHECKPOINT_CONVERT_H
+
+#include <bit>
+#include <cstdint>
+
+namespace rota {
+
+/// Round to nearest, ties to even; a NaN stays a (quiet) NaN.
+inline uint16_t toBf16(float value) {
+  uint32_t bits = std::bit_cast<uint32_t>(value);
+  if ((bits & 0x7FFFFFFF) > 0x7F800000)
+    return static_cast<uint16_t>(bits >> 16 | 0x40);
+  return static_cast<uint16_t>((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
+}
+
+inline float fromBf16(uint16_t value) {
+  return std::bit_cast<float>(static_cast<uint32_t>(value) << 16);
+}
+
+/// IEEE half precision, subnormal numbers included.
+inline float fromF16(uint16_t value) {
+  uint32_t sign = static_cast<uint32_t>(value & 0x8000) << 16;
+  uint32_t exponent = value >> 10 & 0x1F, fraction = value & 0x3FF;
+  if (exponent == 0) {
+    float magnitude = static_cast<float>(fraction) * 0x1p-24f;
+    return sign ? -magnitude : magnitude;
+  }
+  uint32_t wide = exponent == 31 ? 255 : exponent + 112;
+  return std::bit_cast<float>(sign | wide << 23 | fraction << 13);
+}
+
+} // namespace rota
+
+#endif // ROTA_RUNTIME_CHECKPOINT_CONVERT_H

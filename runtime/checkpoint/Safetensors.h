@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The safetensors format: 8 bytes of header length (little endian), a JSON
+// header {name: {dtype, shape, data_offsets: [begin, end]}}, then the data that
+// the offsets count from. https://github.com/huggingface/safetensors
+#ifndef ROTA_RUNTIME_CHECKPOINT_SAFETENSORS_H
+#define ROTA_RUNTIME_CHECKPOINT_SAFETENSORS_H
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace rota {
+
+/// A tensor that lies in memory: in a mapped file, or about to be written.
+struct TensorView {
+  std::string type; // "F32", "F64", "F16", "BF16", "I32", "I64", ...
+  std::vector<int64_t> shape;
+  const char *data = nullptr; // no alignment is promised
+  int64_t bytes = 0;
+
+  int64_t elements() const;
+};
+
+/// "[2, 3]".
+std::string shapeText(const std::vector<int64_t> &shape);
+
+/// Elements [begin, end) as f32. `type` must be F32, F64, F16 or BF16.
+void readFloats(const TensorView &tensor, int64_t begin, int64_t end,
+                float *out);
+/// True for the types that readFloats takes.
+bool isFloat(const TensorView &tensor);
+
+/// A file that is mapped for as long as this object lives. Opening checks the
+/// whole header: lengths, types, shapes against bytes, overlaps and holes.
+class SafetensorsFile {
+public:
+  /// Throws InputError that names the file, the tensor and the numbers.
+  explicit SafetensorsFile(const std::string &path);
+  ~SafetensorsFile();
+  SafetensorsFile(const SafetensorsFile &) = delete;
+  SafetensorsFile &operator=(const SafetensorsFile &) = delete;
+
+  const std::map<std::string, TensorView> &tensors() const { return views; }
+  const std::string &path() const { return filePath; }
+
+private:
+  [[noreturn]] void fail(const std::string &message) const;
+  void map();
+  void readHeader();
+  void checkCover(int64_t dataBytes) const;
+
+  std::string filePath;
+  char *base = nullptr;
+  int64_t fileBytes = 0;
+  const char *dataStart = nullptr;
+  std::map<std::string, TensorView> views;
+};
+
+/// Writes the tensors in the order of their names, whole or not at all, as
+/// writeFile (runtime/checkpoint/WriteFile.h) does.
+void writeSafetensors(const std::string &path,
+                      const std::map<std::string, TensorView> &tensors);
+
+} // namespace rota
+
+#endif // ROTA_RUNTIME_CHECKPOINT_SAFETENSORS_H

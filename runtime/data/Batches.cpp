@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/data/Batches.h"
+#include "runtime/Error.h"
+#include "runtime/checkpoint/Convert.h"
+
+#include <algorithm>
+#include <cstring>
+#include <fmt/format.h>
+
+namespace rota {
+
+static void requireLength(const char *part, int64_t tokens, int64_t needed,
+                          const char *advice) {
+  if (tokens < needed)
+    throw InputError(fmt::format(
+        "the data's {} part is shorter than a sequence and its last target: "
+        "expected at least {} tokens, got {}{}",
+        part, needed, tokens, advice));
+}
+
+TokenBatches::TokenBatches(const Program &program,
+                           std::unique_ptr<Tokens> source,
+                           double validationFraction, int64_t validationBatches,
+                           uint64_t seed)
+    : tokens(std::move(source)), sequences(program.input.shape[0]),
+      length(program.input.shape[1]), microbatches(program.microbatches),
+      validationBatches(validationBatches), seed(seed) {
+  validationTokens = static_cast<int64_t>(static_cast<double>(tokens->size()) *
+                                          validationFraction);
+  trainTokens = tokens->size() - validationTokens;
+  requireLength("training", trainTokens, length + 1, "");
+  if (validationFraction > 0.0)
+    requireLength("validation", validationTokens, length + 1,
+                  " (--validation-fraction 0 trains without one)");
+}
+
+int64_t TokenBatches::position(Split split, int64_t batch,
+                               int64_t sequence) const {
+  if (split == Split::Train) {
+    RandomStream stream(seed, "data.train", batch);
+    return stream.below(static_cast<uint64_t>(sequence), trainTokens - length);
+  }
+  // The last crop ends with the part.
+  int64_t crops = validationBatches * microbatches * sequences;
+  int64_t number = batch * microbatches * sequences + sequence;
+  int64_t room = validationTokens - length - 1;
+  double share = crops > 1 ? static_cast<double>(number) / (crops - 1) : 0.0;
+  return trainTokens + std::min(room, static_cast<int64_t>(share * room));
+}
+
+void TokenBatches::fill(Split split, int64_t batch, int64_t microbatch,
+                        char *input, char *target) const {
+  for (int64_t s = 0; s < sequences; ++s) {
+    int64_t at = position(split, batch, microbatch * sequences + s);
+    if (input)
+      tokens->read(at, length, reinterpret_cast<int32_t *>(input) + s * length);
+    if (target)
+      tokens->read(at + 1, length,
+                   reinterpret_cast<int32_t *>(target) + s * length);
+  }
+}
+
+std::string TokenBatches::describe() const {
+  return fmt::format("{} tokens to train on, {} to validate", trainTokens,
+                     validationTokens);
+}
+
+/// Writes f32 values in the form's element type.
+static void store(const std::vector<float> &values, ElementType type,
+                  char *out) {
+  if (type == ElementType::BF16)
+    std::transform(values.begin(), values.end(),
+                   reinterpret_cast<uint16_t *>(out), toBf16);
+  else
+    std::memcpy(out, values.data(), values.size() * sizeof(float));
+}
+
+void NormalBatches::fill(Split split, int64_t batch, int64_t microbatch,
+                         char *input, char *target) const {
+  std::string part = split == Split::Train ? "train" : "validation";
+  auto one = [&](const char *name, const DataForm &form, char *out) {
+    if (!out)
+      return;
+    int64_t count = form.elements();
+    std::vector<float> values(static_cast<size_t>(count));
+    RandomStream stream(seed, "data." + part + "." + name, batch);
+    stream.normal(microbatch * count, (microbatch + 1) * count, 0.0, 1.0,
+                  values.data());
+    store(values, form.type, out);
+  };
+  one("input", program.input, input);
+  one("target", program.target, target);
+}
+
+std::string NormalBatches::describe() const {
+  return "standard normal inputs and targets";
+}
+
+FixedBatch::FixedBatch(const Program &program, const SafetensorsFile &file)
+    : inputBytes(program.input.bytes()), targetBytes(program.target.bytes()) {
+  if (program.vocabulary > 0) {
+    readTokens(program, file);
+    return;
+  }
+  inputs = readTensor(file, "inputs", program.input, program.microbatches);
+  targets = readTensor(file, "targets", program.target, program.microbatches);
+}
+
+static const TensorView &require(const SafetensorsFile &file,
+                                 const char *name) {
+  auto found = file.tensors().find(name);
+  if (found == file.tensors().end())
+    throw InputError(fmt::format("'{}': no tensor '{}'", file.path(), name));
+  return found->second;
+}
+
+static void requireShape(const SafetensorsFile &file, const char *name,
+                         const TensorView &view,
+                         const std::vector<int64_t> &shape) {
+  if (view.shape != shape)
+    throw InputError(fmt::format("'{}': tensor '{}': expected shape {}, got {}",
+                                 file.path(), name, shapeText(shape),
+                                 shapeText(view.shape)));
+}
+
+void FixedBatch::readTokens(const Program &program,
+                            const SafetensorsFile &file) {
+  const TensorView &view = require(file, "tokens");
+  int64_t batch = program.input.shape[0] * program.microbatches;
+  int64_t length = program.input.shape[1];
+  requireShape(file, "tokens", view, {batch, length + 1});
+  if (view.type != "I32" && view.type != "I64")
+    throw InputError(fmt::format("'{}': tensor 'tokens': expected I32 or I64, "
+                                 "got {}",
+                                 file.path(), view.type));
+  inputs.resize(static_cast<size_t>(batch * length * 4));
+  targets.resize(inputs.size());
+  auto *input = reinterpret_cast<int32_t *>(inputs.data());
+  auto *target = reinterpret_cast<int32_t *>(targets.data());
+  for (int64_t i = 0; i < batch * (length + 1); ++i) {
+    int64_t token;
+    if (view.type == "I64") {
+      std::memcpy(&token, view.data + 8 * i, 8);
+    } else {
+      int32_t narrow;
+      std::memcpy(&narrow, view.data + 4 * i, 4);
+      token = narrow;
+    }
+    int64_t row = i / (length + 1), column = i % (length + 1);
+    if (token < 0 || token >= program.vocabulary)
+      throw InputError(fmt::format(
+          "'{}': tensor 'tokens': position [{}, {}]: expected a token below "
+          "the vocabulary of {}, got {}",
+          file.path(), row, column, program.vocabulary, token));
+    if (column < length)
+      input[row * length + column] = static_cast<int32_t>(token);
+    if (column > 0)
+      target[row * length + column - 1] = static_cast<int32_t>(token);
+  }
+}
+
+std::vector<char> FixedBatch::readTensor(const SafetensorsFile &file,
+                                         const char *name, const DataForm &form,
+                                         int64_t microbatches) {
+  const TensorView &view = require(file, name);
+  std::vector<int64_t> shape = form.shape;
+  shape[0] *= microbatches;
+  requireShape(file, name, view, shape);
+  if (!isFloat(view))
+    throw InputError(fmt::format("'{}': tensor '{}': expected F32, got {}",
+                                 file.path(), name, view.type));
+  std::vector<float> values(static_cast<size_t>(view.elements()));
+  readFloats(view, 0, view.elements(), values.data());
+  std::vector<char> bytes(static_cast<size_t>(form.bytes() * microbatches));
+  store(values, form.type, bytes.data());
+  return bytes;
+}
+
+void FixedBatch::fill(Split, int64_t, int64_t microbatch, char *input,
+                      char *target) const {
+  if (input)
+    std::memcpy(input, inputs.data() + microbatch * inputBytes,
+                static_cast<size_t>(inputBytes));
+  if (target)
+    std::memcpy(target, targets.data() + microbatch * targetBytes,
+                static_cast<size_t>(targetBytes));
+}
+
+} // namespace rota

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where a step's inputs and targets come from. Each number is a function of
+// seed, step and the sequence's index in the batch, so it depends neither on
+// the schedule nor on the split into microbatches.
+#ifndef ROTA_RUNTIME_DATA_BATCHES_H
+#define ROTA_RUNTIME_DATA_BATCHES_H
+
+#include "runtime/checkpoint/Safetensors.h"
+#include "runtime/data/Tokens.h"
+#include "runtime/program/Program.h"
+#include "runtime/random/Philox.h"
+
+#include <memory>
+
+namespace rota {
+
+enum class Split { Train, Validation };
+
+class Batches {
+public:
+  virtual ~Batches() = default;
+  /// Writes microbatch `microbatch` of batch `batch` (0, 1, ...). Null pointers
+  /// are skipped; the others have the bytes of the program's forms.
+  virtual void fill(Split split, int64_t batch, int64_t microbatch, char *input,
+                    char *target) const = 0;
+  virtual bool hasValidation() const = 0;
+  /// One line for people: "18 MB in 2 files, 0.9 MB of it for validation".
+  virtual std::string describe() const = 0;
+};
+
+/// Crops of a token sequence. Training draws their positions; validation
+/// spreads `validationBatches` batches evenly over its part, always the same
+/// ones.
+class TokenBatches : public Batches {
+public:
+  /// Throws InputError when a part is shorter than a sequence and its targets.
+  TokenBatches(const Program &program, std::unique_ptr<Tokens> tokens,
+               double validationFraction, int64_t validationBatches,
+               uint64_t seed);
+  void fill(Split split, int64_t batch, int64_t microbatch, char *input,
+            char *target) const override;
+  bool hasValidation() const override { return validationTokens > 0; }
+  std::string describe() const override;
+
+private:
+  int64_t position(Split split, int64_t batch, int64_t sequence) const;
+
+  std::unique_ptr<Tokens> tokens;
+  int64_t sequences; // of a microbatch
+  int64_t length;    // tokens of a sequence, without the last target
+  int64_t microbatches, validationBatches;
+  int64_t trainTokens, validationTokens;
+  uint64_t seed;
+};
+
+/// Inputs and targets of the standard normal distribution, for models whose
+/// inputs are not tokens.
+class NormalBatches : public Batches {
+public:
+  NormalBatches(const Program &program, uint64_t seed)
+      : program(program), seed(seed) {}
+  void fill(Split split, int64_t batch, int64_t microbatch, char *input,
+            char *target) const override;
+  bool hasValidation() const override { return true; }
+  std::string describe() const override;
+
+private:
+  const Program &program;
+  uint64_t seed;
+};
+
+/// The same given batch in every step: `tokens` [batch, sequence + 1], or
+/// `inputs` and `targets` for models whose inputs are not tokens.
+class FixedBatch : public Batches {
+public:
+  /// Throws InputError when a tensor is missing or its shape does not fit.
+  FixedBatch(const Program &program, const SafetensorsFile &file);
+  void fill(Split split, int64_t batch, int64_t microbatch, char *input,
+            char *target) const override;
+  bool hasValidation() const override { return false; }
+  std::string describe() const override { return "one fixed batch"; }
+
+private:
+  void readTokens(const Program &program, const SafetensorsFile &file);
+  std::vector<char> readTensor(const SafetensorsFile &file, const char *name,
+                               const DataForm &form, int64_t microbatches);
+
+  int64_t inputBytes, targetBytes; // of a microbatch
+  std::vector<char> inputs, targets;
+};
+
+} // namespace rota
+
+#endif // ROTA_RUNTIME_DATA_BATCHES_H

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Counts and times of tasks, kernels and GEMMs, for `--profile`. Each rank has
+// one and only that rank's thread writes to it; without `--profile` there is
+// none and a timer costs one comparison.
+#ifndef ROTA_RUNTIME_TRACE_PROFILE_H
+#define ROTA_RUNTIME_TRACE_PROFILE_H
+
+#include "runtime/device/cpu/Cores.h"
+
+#include <chrono>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace rota {
+
+class Profile {
+public:
+  struct Entry {
+    int64_t calls = 0;
+    double seconds = 0.0;
+    double flops = 0.0; // 0 where unknown
+  };
+  using Table = std::map<std::string, Entry>;
+
+  void addTask(int task, double seconds);
+  void addKernel(RotaKernel kernel, double seconds);
+  void addGemm(const RotaGemm &gemm, double seconds);
+
+  /// The tables with names: tasks[i] and kernels[i] of the program stand for
+  /// `taskNames[i]` and `kernelNames[i]`.
+  Table tasks(const std::vector<std::string> &names) const;
+  Table kernels(const std::vector<std::string> &names,
+                const RotaKernel *functions) const;
+  const Table &gemms() const { return gemmTable; }
+
+private:
+  std::map<int, Entry> taskTable;
+  std::map<RotaKernel, Entry> kernelTable;
+  Table gemmTable;
+};
+
+/// Adds the time of its scope as one call of a kernel.
+class KernelTimer {
+public:
+  KernelTimer(RotaContext *context, RotaKernel kernel)
+      : profile(context ? context->profile : nullptr), kernel(kernel) {
+    if (profile)
+      start = std::chrono::steady_clock::now();
+  }
+  ~KernelTimer() {
+    if (profile)
+      profile->addKernel(kernel, std::chrono::duration<double>(
+                                     std::chrono::steady_clock::now() - start)
+                                     .count());
+  }
+
+private:
+  Profile *profile;
+  RotaKernel kernel;
+  std::chrono::steady_clock::time_point start;
+};
+
+/// Adds the time of its scope as one GEMM of this shape.
+class GemmTimer {
+public:
+  GemmTimer(RotaContext *context, const RotaGemm &gemm)
+      : profile(context ? context->profile : nullptr), gemm(gemm) {
+    if (profile)
+      start = std::chrono::steady_clock::now();
+  }
+  ~GemmTimer() {
+    if (profile)
+      profile->addGemm(gemm, std::chrono::duration<double>(
+                                 std::chrono::steady_clock::now() - start)
+                                 .count());
+  }
+
+private:
+  Profile *profile;
+  const RotaGemm &gemm;
+  std::chrono::steady_clock::time_point start;
+};
+
+} // namespace rota
+
+#endif // ROTA_RUNTIME_TRACE_PROFILE_H

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The trainer's entry: a member of the archive of its own, taken by the linker
+// when nothing else defines `main`.
+#include "runtime/train/Train.h"
+
+int main(int argc, char **argv) {
+  return rota::runTrainer(argc, argv, rotaProgram, rotaProgramSize, rotaTasks,
+                          rotaKernels);
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Compute tokens and parallel loops.
+#include "runtime/device/cpu/Cores.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <set>
+
+using namespace rota;
+
+namespace {
+
+void mark(void *const *args, int64_t begin, int64_t end) {
+  auto *counts = static_cast<std::atomic<int> *>(args[0]);
+  auto *grain = static_cast<const int64_t *>(args[1]);
+  EXPECT_EQ(begin % *grain, 0);
+  for (int64_t i = begin; i < end; ++i)
+    ++counts[i];
+}
+
+void wait() { std::this_thread::sleep_for(std::chrono::milliseconds(2)); }
+
+} // namespace
+
+TEST(ParallelFor, DoesEachRowOnceInMultiplesOfTheGrain) {
+  for (int threads : {1, 2, 5}) {
+    Cores cores(threads);
+    RotaContext context;
+    context.cores = &cores;
+    for (int64_t rows : {0, 1, 7, 64, 1001})
+      for (int64_t grain : {1, 3, 64}) {
+        ComputeToken token(cores);
+        std::vector<std::atomic<int>> counts(rows + 1);
+        void *args[] = {counts.data(), &grain};
+        rotaParallelFor(&context, mark, args, rows, grain);
+        for (int64_t i = 0; i < rows; ++i)
+          ASSERT_EQ(counts[i], 1) << threads << " threads, row " << i;
+        ASSERT_EQ(counts[rows], 0);
+      }
+  }
+}
+
+TEST(ParallelFor, RunsWithoutCores) {
+  int64_t grain = 1;
+  std::vector<std::atomic<int>> counts(3);
+  void *args[] = {counts.data(), &grain};
+  rotaParallelFor(nullptr, mark, args, 3, grain);
+  EXPECT_EQ(counts[0] + counts[1] + counts[2], 3);
+}
+
+TEST(Cores, OneRankOnTwoCoresUsesTwoThreads) {
+  Cores cores(2);
+  std::mutex mutex;
+  std::set<std::thread::id> threads;
+  ComputeToken token(cores);
+  cores.run(20, [&](int64_t) {
+    wait();
+    std::lock_guard lock(mutex);
+    threads.insert(std::this_thread::get_id());
+  });
+  EXPECT_EQ(threads.size(), 2u);
+}
+
+TEST(Cores, NoMoreThreadsRunThanThereAreCores) {
+  // Four ranks on two cores, each with loops that ask for helpers.
+  Cores cores(2);
+  std::atomic<int> inside{0}, most{0};
+  std::atomic<int64_t> pieces{0};
+  auto rank = [&] {
+    for (int action = 0; action < 10; ++action) {
+      ComputeToken token(cores);
+      cores.run(5, [&](int64_t) {
+        int now = ++inside;
+        for (int seen = most;
+             seen < now && !most.compare_exchange_weak(seen, now);)
+          ;
+        std::this_thread::sleep_for(std::chrono::microseconds(200));
+        ++pieces;
+        --inside;
+      });
+    }
+  };
+  std::vector<std::thread> ranks;
+  for (int i = 0; i < 4; ++i)
+    ranks.emplace_back(rank);
+  for (std::thread &thread : ranks)
+    thread.join();
+  EXPECT_EQ(pieces, 4 * 10 * 5);
+  EXPECT_EQ(most, 2);
+}
+
+TEST(Cores, TokensAreGivenInTheOrderOfAsking) {
+  Cores cores(1);
+  std::vector<int> order;
+  cores.acquire();
+  std::vector<std::thread> ranks;
+  for (int i = 0; i < 4; ++i) {
+    ranks.emplace_back([&, i] {
+      ComputeToken token(cores);
+      order.push_back(i); // guarded by the only token
+    });
+    wait(); // so that rank i asks before rank i + 1
+    wait();
+  }
+  cores.release();
+  for (std::thread &thread : ranks)
+    thread.join();
+  EXPECT_EQ(order, (std::vector<int>{0, 1, 2, 3}));
+}
+
+TEST(Context, TheFirstFailureWins) {
+  RotaContext context;
+  reportFailure(&context, "first");
+  reportFailure(&context, "second");
+  EXPECT_TRUE(context.failed);
+  EXPECT_EQ(context.failure, "first");
+}
