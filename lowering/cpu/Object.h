@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From explicit vector code to LLVM's dialect, LLVM IR text and a native object
+// file, for this machine or a named one.
+#ifndef ROTA_LOWERING_CPU_OBJECT_H
+#define ROTA_LOWERING_CPU_OBJECT_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include <memory>
+#include <string>
+
+namespace llvm {
+class LLVMContext;
+class Module;
+class TargetMachine;
+} // namespace llvm
+
+namespace rota::lowering {
+
+/// The machine that code is made for.
+struct TargetOptions {
+  std::string cpu = "native"; // as clang's -march names it: "x86-64-v3"
+};
+
+/// A machine description for code generation. Fails with an error at `loc` when
+/// the name is not known.
+llvm::FailureOr<std::unique_ptr<llvm::TargetMachine>>
+createTargetMachine(mlir::Location loc, const TargetOptions &options);
+
+/// Bits in a vector register of the machine: 512, 256 or 128.
+unsigned vectorBits(const llvm::TargetMachine &machine);
+
+/// Turns a module of func, scf, cf, vector, arith, math and llvm ops into one
+/// of llvm ops alone.
+llvm::LogicalResult lowerToLLVMDialect(mlir::ModuleOp module);
+
+/// The module, which holds llvm ops alone, as optimized LLVM IR for `machine`.
+llvm::FailureOr<std::unique_ptr<llvm::Module>>
+translateToLLVM(mlir::ModuleOp module, llvm::LLVMContext &context,
+                llvm::TargetMachine &machine);
+
+/// The optimized LLVM IR of such a module as text.
+llvm::FailureOr<std::string> emitLLVM(mlir::ModuleOp module,
+                                      const TargetOptions &options);
+
+/// The bytes of a position-independent object file of such a module.
+llvm::FailureOr<std::string> emitObject(mlir::ModuleOp module,
+                                        const TargetOptions &options);
+
+} // namespace rota::lowering
+
+#endif // ROTA_LOWERING_CPU_OBJECT_H

@@ -1,0 +1,77 @@
+// RUN: rota-opt %s --decompose --split-input-file | FileCheck %s
+
+// The doc example: bf16 is widened before and rounded once after.
+// CHECK-LABEL: func @f
+// CHECK-SAME: (%[[GATE:.*]]: tensor<2x8xbf16>, %[[UP:.*]]: tensor<2x8xbf16>)
+// CHECK: %[[G:.*]] = arith.extf %[[GATE]]
+// CHECK: %[[MINUS:.*]] = arith.negf %[[G]]
+// CHECK: %[[EXP:.*]] = math.exp %[[MINUS]]
+// CHECK: %[[DENOMINATOR:.*]] = arith.addf %{{.*}}, %[[EXP]]
+// CHECK: %[[SILU:.*]] = arith.divf %[[G]], %[[DENOMINATOR]]
+// CHECK: %[[U:.*]] = arith.extf %[[UP]]
+// CHECK: %[[Y:.*]] = arith.mulf %[[SILU]], %[[U]]
+// CHECK: %[[ROUNDED:.*]] = arith.truncf %[[Y]]
+// CHECK: return %[[ROUNDED]]
+func.func @f(%gate: tensor<2x8xbf16>, %up: tensor<2x8xbf16>) -> tensor<2x8xbf16> {
+  %y = rota.swiglu %gate, %up : tensor<2x8xbf16>
+  return %y : tensor<2x8xbf16>
+}
+
+// -----
+
+// CHECK-LABEL: func @norm
+// CHECK-SAME: (%[[X:.*]]: tensor<2x4x8xf32>, %[[GAIN:.*]]: tensor<8xf32>)
+// CHECK: rota.reduce sum %{{.*}} dims [2]
+// CHECK: arith.constant dense<8.0{{.*}}> : tensor<2x4xf32>
+// CHECK: arith.constant dense<2.5{{.*}}> : tensor<2x4xf32>
+// CHECK: %[[ROOT:.*]] = math.sqrt
+// CHECK: %[[R:.*]] = arith.divf %{{.*}}, %[[ROOT]] : tensor<2x4xf32>
+// CHECK: %[[G:.*]] = rota.broadcast %[[GAIN]] dims [2]
+// CHECK: %[[B:.*]] = rota.broadcast %[[R]] dims [0, 1]
+// CHECK: %[[SCALED:.*]] = arith.mulf %[[X]], %[[B]]
+// CHECK: arith.mulf %[[SCALED]], %[[G]]
+// CHECK-NOT: rms_norm
+func.func @norm(%x: tensor<2x4x8xf32>, %gain: tensor<8xf32>) -> tensor<2x4x8xf32> {
+  %y = rota.rms_norm %x, %gain epsilon = 2.5e-01 : tensor<2x4x8xf32>, tensor<8xf32>
+  return %y : tensor<2x4x8xf32>
+}
+
+// -----
+
+// The gain's cotangent is summed over the rows, in f32.
+// CHECK-LABEL: func @norm_grad
+// CHECK-NOT: rms_norm_grad
+// CHECK: rota.reduce sum %{{.*}} dims [0, 1] : tensor<2x4x8xf32> -> tensor<8xf32>
+// CHECK: arith.truncf %{{.*}} : tensor<2x4x8xf32> to tensor<2x4x8xbf16>
+func.func @norm_grad(%dy: tensor<2x4x8xbf16>, %x: tensor<2x4x8xbf16>, %gain: tensor<8xf32>) -> (tensor<2x4x8xbf16>, tensor<8xf32>) {
+  %dx, %dgain = rota.rms_norm_grad %dy, %x, %gain epsilon = 1.0e-05 : (tensor<2x4x8xbf16>, tensor<2x4x8xbf16>, tensor<8xf32>) -> (tensor<2x4x8xbf16>, tensor<8xf32>)
+  return %dx, %dgain : tensor<2x4x8xbf16>, tensor<8xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func @swiglu_grad
+// CHECK-NOT: rota.
+// CHECK: math.exp
+// CHECK-NOT: rota.
+// CHECK: return
+func.func @swiglu_grad(%dy: tensor<2x8xf32>, %gate: tensor<2x8xf32>, %up: tensor<2x8xf32>) -> (tensor<2x8xf32>, tensor<2x8xf32>) {
+  %dgate, %dup = rota.swiglu_grad %dy, %gate, %up : tensor<2x8xf32>
+  return %dgate, %dup : tensor<2x8xf32>, tensor<2x8xf32>
+}
+
+// -----
+
+// 1 - beta is computed once, not per element; the fifth result is rounded.
+// CHECK-LABEL: func @adamw
+// CHECK: arith.subf %{{.*}} : tensor<f32>
+// CHECK: arith.subf %{{.*}} : tensor<f32>
+// CHECK: math.sqrt %{{.*}} : tensor<4x8xf32>
+// CHECK: %[[P:.*]] = arith.subf
+// CHECK: %[[ZERO:.*]] = arith.constant dense<0.0{{.*}}> : tensor<4x8xf32>
+// CHECK: %[[ROUNDED:.*]] = arith.truncf %[[P]]
+// CHECK: return %[[P]], %[[ZERO]], %[[ROUNDED]]
+func.func @adamw(%p: tensor<4x8xf32>, %g: tensor<4x8xf32>, %m: tensor<4x8xf32>, %v: tensor<4x8xf32>, %s: tensor<f32>) -> (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xbf16>) {
+  %q:5 = rota.adamw %p, %g, %m, %v, %s, %s, %s, %s, %s, %s, %s, %s : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>) -> (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xbf16>)
+  return %q#0, %q#3, %q#4 : tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xbf16>
+}
