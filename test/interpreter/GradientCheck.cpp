@@ -78,7 +78,7 @@ rota::interpreter::buildVjp(mlir::func::FuncOp function, llvm::StringRef name,
     return failure();
   llvm::SmallVector<mlir::Value> returned;
   for (auto [index, value] : llvm::enumerate(*derivatives))
-    if (value) {
+    if (value && needed[index]) {
       results.push_back(index);
       returned.push_back(value);
     }

@@ -24,10 +24,12 @@ struct Options {
 };
 
 /// What `rota.read` and `rota.accumulate` mean in one call: tensors by the
-/// parameter's symbol. Not owned.
+/// parameter's symbol, not owned.
 struct Environment {
   std::map<std::string, const Tensor *> parameters;
   std::map<std::string, Tensor *> gradients;
+  /// Where values that `rota.name` names are kept; null: nowhere.
+  Tensors *named = nullptr;
 };
 
 /// The values of one block while it runs.

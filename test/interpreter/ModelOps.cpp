@@ -35,6 +35,8 @@ static LogicalResult accumulate(AccumulateOp op, Frame &frame) {
 }
 
 static void name(NameOp op, Frame &frame) {
+  if (Tensors *named = frame.getEnvironment().named)
+    (*named)[op.getName().str()] = frame.get(op.getValue());
   frame.set(op.getResult(), frame.get(op.getValue()));
 }
 

@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Every derivative rule against central finite differences in f64, at several
+// shapes, in modules of type f64, f32 and bf16 (all computed in f64). One row
+// of `cases` per op and shape: add one with each new differentiable op.
+#include "test/interpreter/GradientCheck.h"
+#include "test/interpreter/TestModule.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
+#include <gtest/gtest.h>
+
+using namespace rota::interpreter;
+
+namespace {
+
+/// `$T` stands for the element type. Operands are uniform in [low, high);
+/// integer operands from 0 to 2.
+struct Case {
+  std::string name;
+  std::string arguments, op, results;
+  std::vector<bool> weighed = {true};   // results that have a cotangent
+  std::vector<bool> constant = {false}; // operands that have no derivative
+  double low = -2, high = 2;
+};
+
+Case elementwise(llvm::StringRef op, unsigned operands, llvm::StringRef shape,
+                 double low = -2, double high = 2) {
+  std::string type = ("tensor<" + shape + "x$T>").str();
+  Case result{(op + " " + shape).str(), "", op.str(), type};
+  const char *names[] = {"%a", "%b", "%c"};
+  for (unsigned i = 0; i < operands; ++i) {
+    std::string comma = i ? ", " : "";
+    result.arguments += comma + names[i] + ": " + type;
+    result.op += (i ? ", " : " ") + std::string(names[i]);
+  }
+  result.op += " : " + type;
+  result.low = low;
+  result.high = high;
+  return result;
+}
+
+Case einsum(llvm::StringRef equation, llvm::StringRef lhs, llvm::StringRef rhs,
+            llvm::StringRef result, llvm::StringRef resultElement = "$T") {
+  std::string a = ("tensor<" + lhs + "x$T>").str();
+  std::string b = ("tensor<" + rhs + "x$T>").str();
+  std::string c = ("tensor<" + result + resultElement + ">").str();
+  return {("einsum " + equation + " " + result + resultElement).str(),
+          "%a: " + a + ", %b: " + b,
+          ("rota.einsum \"" + equation + "\" %a, %b : (").str() + a + ", " + b +
+              ") -> " + c,
+          c};
+}
+
+Case attention(llvm::StringRef query, llvm::StringRef key,
+               llvm::StringRef logsumexp) {
+  std::string q = ("tensor<" + query + "x$T>").str();
+  std::string k = ("tensor<" + key + "x$T>").str();
+  std::string results = q + (", tensor<" + logsumexp + "x$W>").str();
+  return {("attention " + query + " " + key).str(),
+          "%q: " + q + ", %k: " + k + ", %v: " + k,
+          "rota.attention %q, %k, %v scale = 0.7 : (" + q + ", " + k + ", " +
+              k + ") -> (" + results + ")",
+          results,
+          {true, false}};
+}
+
+Case crossEntropy(llvm::StringRef rows, llvm::StringRef classes) {
+  std::string x = ("tensor<" + rows + "x" + classes + "x$T>").str();
+  std::string t = ("tensor<" + rows + "xi32>").str();
+  std::string results =
+      ("tensor<$W>, tensor<$W>, tensor<" + rows + "x$W>").str();
+  return {("cross_entropy " + rows + " " + classes).str(),
+          "%x: " + x + ", %t: " + t,
+          "rota.cross_entropy %x, %t : (" + x + ", " + t + ") -> (" + results +
+              ")",
+          results,
+          {true, false, false}};
+}
+
+Case embedding(llvm::StringRef rows, llvm::StringRef table,
+               llvm::StringRef width) {
+  std::string t = ("tensor<" + rows + "xi32>").str();
+  std::string w = ("tensor<" + table + "x" + width + "x$T>").str();
+  std::string y = ("tensor<" + rows + "x" + width + "x$T>").str();
+  return {("embedding " + rows + " " + table).str(), "%t: " + t + ", %w: " + w,
+          "rota.embedding %t, %w : (" + t + ", " + w + ") -> " + y, y};
+}
+
+Case rmsNorm(llvm::StringRef shape, llvm::StringRef width) {
+  std::string x = ("tensor<" + shape + "x$T>").str();
+  std::string gain = ("tensor<" + width + "x$T>").str();
+  return {("rms_norm " + shape).str(), "%x: " + x + ", %gain: " + gain,
+          "rota.rms_norm %x, %gain epsilon = 1.0e-02 : " + x + ", " + gain, x};
+}
+
+Case rope(bool inverse, llvm::StringRef shape, llvm::StringRef table) {
+  std::string x = ("tensor<" + shape + "x$T>").str();
+  std::string t = ("tensor<" + table + "x$W>").str();
+  std::string op = inverse ? "rota.rope inverse" : "rota.rope";
+  return {op + " " + shape.str(),
+          "%x: " + x + ", %t: " + t,
+          op + " %x, %t : " + x + ", " + t,
+          x,
+          {true},
+          {false, true}};
+}
+
+/// An op from one tensor to another with its own text between the types.
+Case change(llvm::StringRef name, llvm::StringRef op, llvm::StringRef from,
+            llvm::StringRef attributes, llvm::StringRef separator,
+            llvm::StringRef to) {
+  std::string a = ("tensor<" + from + ">").str();
+  std::string b = ("tensor<" + to + ">").str();
+  return {(name + " " + from + " " + to).str(), "%a: " + a,
+          (op + " %a " + attributes + ": ").str() + a + separator.str() + b, b};
+}
+
+std::vector<Case> makeCases() {
+  std::vector<Case> cases;
+  for (const char *shape : {"1", "3x5", "2x1x4"}) {
+    for (const char *op : {"arith.addf", "arith.subf", "arith.mulf",
+                           "arith.maximumf", "rota.swiglu"})
+      cases.push_back(elementwise(op, 2, shape));
+    cases.push_back(elementwise("arith.divf", 2, shape, 0.5, 2));
+    cases.push_back(elementwise("arith.negf", 1, shape));
+    cases.push_back(elementwise("math.exp", 1, shape));
+    cases.push_back(elementwise("math.log", 1, shape, 0.5, 2));
+    cases.push_back(elementwise("math.sqrt", 1, shape, 0.5, 2));
+    cases.push_back(elementwise("math.rsqrt", 1, shape, 0.5, 2));
+    cases.push_back(elementwise("math.tanh", 1, shape));
+    cases.push_back(elementwise("math.fma", 3, shape));
+  }
+  std::string type = "tensor<2x3x$T>";
+  cases.push_back({"select",
+                   "%c: tensor<2x3xi1>, %a: " + type + ", %b: " + type,
+                   "arith.select %c, %a, %b : tensor<2x3xi1>, " + type, type});
+  cases.push_back(
+      {"name", "%a: " + type, "rota.name \"query_proj\" %a : " + type, type});
+
+  cases.push_back(einsum("mk,kn->mn", "3x5", "5x2", "3x2x"));
+  cases.push_back(einsum("mk,nk->nm", "3x5", "2x5", "2x3x"));
+  cases.push_back(einsum("bsk,nk->bsn", "2x3x4", "5x4", "2x3x5x"));
+  cases.push_back(einsum("bsk,nk->bsn", "2x3x4", "5x4", "2x3x5x", "$W"));
+  cases.push_back(einsum("bsk,bsn->nk", "2x3x4", "2x3x5", "5x4x"));
+  cases.push_back(einsum("bij,bjk->bik", "2x3x4", "2x4x1", "2x3x1x"));
+  cases.push_back(einsum("i,i->", "7", "7", ""));
+  cases.push_back(einsum("i,j->ij", "2", "3", "2x3x"));
+
+  cases.push_back(
+      change("reshape", "rota.reshape", "2x6x$T", "", " -> ", "3x4x$T"));
+  for (const char *kind : {"sum", "max"}) {
+    std::string op = std::string("rota.reduce ") + kind;
+    cases.push_back(change(op, op, "3x5x$T", "dims [1]", " -> ", "3x$T"));
+    cases.push_back(change(op, op, "2x3x4x$T", "dims [0, 2]", " -> ", "3x$T"));
+    cases.push_back(change(op, op, "2x3x$T", "dims [0, 1]", " -> ", "$T"));
+  }
+  cases.push_back(change("broadcast", "rota.broadcast", "3x$T", "dims [1]",
+                         " -> ", "2x3x4x$T"));
+  cases.push_back(change("broadcast", "rota.broadcast", "2x4x$T", "dims [0, 2]",
+                         " -> ", "2x3x4x$T"));
+  cases.push_back(
+      change("broadcast", "rota.broadcast", "$T", "dims []", " -> ", "2x3x$T"));
+  cases.push_back(rmsNorm("3x5", "5"));
+  cases.push_back(rmsNorm("2x3x7", "7"));
+  cases.push_back(rope(false, "2x3x2x6", "5x3x2"));
+  cases.push_back(rope(true, "1x4x3x2", "4x1x2"));
+  cases.push_back(attention("2x5x2x3", "2x5x2x3", "2x2x5"));
+  cases.push_back(attention("1x4x6x2", "1x4x2x2", "1x6x4"));
+  cases.push_back(attention("1x1x1x4", "1x1x1x4", "1x1x1"));
+  cases.push_back(embedding("2x5", "3", "4"));
+  cases.push_back(embedding("1x1", "7", "1"));
+  cases.push_back(crossEntropy("2x3", "5"));
+  cases.push_back(crossEntropy("1x1", "3"));
+  return cases;
+}
+
+const std::vector<Case> cases = makeCases();
+
+std::string withTypes(std::string text, llvm::StringRef type) {
+  std::string wide = type == "bf16" ? "f32" : type.str();
+  for (auto [from, to] :
+       {std::pair<std::string, std::string>{"$T", type.str()}, {"$W", wide}})
+    for (size_t at; (at = text.find(from)) != std::string::npos;)
+      text.replace(at, from.size(), to);
+  return text;
+}
+
+/// A function `f` with the one op of `test`.
+std::string functionText(const Case &test, llvm::StringRef type) {
+  std::string names, count;
+  for (size_t i = 0; i < test.weighed.size(); ++i)
+    names += (i ? ", %r#" : "%r#") + std::to_string(i);
+  count = ":" + std::to_string(test.weighed.size());
+  return withTypes("func.func @f(" + test.arguments + ") -> (" + test.results +
+                       ") {\n  %r" + count + " = " + test.op + "\n  return " +
+                       names + " : " + test.results + "\n}\n",
+                   type);
+}
+
+llvm::SmallVector<Tensor> randomArguments(mlir::func::FuncOp function,
+                                          const Case &test) {
+  Random random(11);
+  llvm::SmallVector<Tensor> arguments;
+  for (mlir::Type type : function.getArgumentTypes()) {
+    auto tensor = llvm::cast<mlir::RankedTensorType>(type);
+    mlir::Type element = tensor.getElementType();
+    if (element.isInteger())
+      arguments.push_back(
+          random.integers(tensor.getShape(), element.isInteger(1) ? 2 : 3));
+    else
+      arguments.push_back(
+          random.uniform(tensor.getShape(), test.low, test.high));
+  }
+  return arguments;
+}
+
+/// Operands that are differentiated: of float type and not constant.
+llvm::SmallVector<bool> neededOperands(mlir::func::FuncOp function,
+                                       const Case &test) {
+  llvm::SmallVector<bool> needed;
+  for (auto [index, type] : llvm::enumerate(function.getArgumentTypes())) {
+    bool isConstant = index < test.constant.size() && test.constant[index];
+    needed.push_back(!isConstant && llvm::isa<mlir::FloatType>(
+                                        mlir::getElementTypeOrSelf(type)));
+  }
+  return needed;
+}
+
+class Vjp : public testing::TestWithParam<std::tuple<size_t, const char *>> {};
+
+TEST_P(Vjp, EqualsFiniteDifferences) {
+  auto [index, type] = GetParam();
+  const Case &test = cases[index];
+  TestModule module(functionText(test, type));
+  ASSERT_TRUE(bool(module)) << module.takeDiagnostics();
+  auto function = module.function("f");
+  auto needed = neededOperands(function, test);
+  llvm::SmallVector<bool> weighed(test.weighed.begin(), test.weighed.end());
+  auto arguments = randomArguments(function, test);
+
+  llvm::SmallVector<unsigned> results;
+  auto gradient = buildVjp(function, "gradient", needed, weighed, results);
+  ASSERT_TRUE(succeeded(gradient)) << module.takeDiagnostics();
+  ASSERT_TRUE(succeeded(module.verify())) << module.takeDiagnostics();
+  EXPECT_EQ(int64_t(results.size()), llvm::count(needed, true))
+      << "a cotangent for each operand that needs one";
+  EXPECT_LT(gradientError(function, *gradient, arguments, weighed, results),
+            1e-6)
+      << module.takeDiagnostics();
+
+  // One operand at a time: the mask must not change what is asked for.
+  for (unsigned operand = 0; operand < needed.size(); ++operand) {
+    if (!needed[operand] || needed.size() == 1)
+      continue;
+    llvm::SmallVector<bool> alone(needed.size(), false);
+    alone[operand] = true;
+    results.clear();
+    gradient = buildVjp(function, "gradient" + std::to_string(operand), alone,
+                        weighed, results);
+    ASSERT_TRUE(succeeded(gradient)) << module.takeDiagnostics();
+    ASSERT_EQ(results, llvm::SmallVector<unsigned>{operand});
+    EXPECT_LT(gradientError(function, *gradient, arguments, weighed, results),
+              1e-6);
+  }
+}
+
+std::string
+caseName(const testing::TestParamInfo<std::tuple<size_t, const char *>> &info) {
+  std::string name;
+  for (char c : cases[std::get<0>(info.param)].name)
+    name += llvm::isAlnum(c) ? c : '_';
+  return std::to_string(std::get<0>(info.param)) + "_" + name + "_" +
+         std::get<1>(info.param);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Rules, Vjp,
+    testing::Combine(testing::Range(size_t(0), cases.size()),
+                     testing::Values("f64", "f32", "bf16")),
+    caseName);
+
+/// Casts have types of their own; a rule gives back the operand's.
+class CastVjp : public testing::TestWithParam<const char *> {};
+
+TEST_P(CastVjp, EqualsFiniteDifferences) {
+  TestModule module(GetParam());
+  ASSERT_TRUE(bool(module)) << module.takeDiagnostics();
+  llvm::SmallVector<unsigned> results;
+  auto function = module.function("f");
+  auto gradient = buildVjp(function, "gradient", {true}, {true}, results);
+  ASSERT_TRUE(succeeded(gradient)) << module.takeDiagnostics();
+  ASSERT_TRUE(succeeded(module.verify())) << module.takeDiagnostics();
+  EXPECT_EQ(gradient->getResultTypes(), function.getArgumentTypes());
+  Tensor x = Random(3).uniform({2, 3}, -1, 1);
+  EXPECT_LT(gradientError(function, *gradient, {x}, {true}, results), 1e-6);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Rules, CastVjp,
+    testing::Values(
+        R"(func.func @f(%x: tensor<2x3xbf16>) -> tensor<2x3xf32> {
+             %y = arith.extf %x : tensor<2x3xbf16> to tensor<2x3xf32>
+             return %y : tensor<2x3xf32>
+           })",
+        R"(func.func @f(%x: tensor<2x3xf64>) -> tensor<2x3xbf16> {
+             %y = arith.truncf %x : tensor<2x3xf64> to tensor<2x3xbf16>
+             return %y : tensor<2x3xbf16>
+           })"));
+
+/// The checker itself: gradients that are wrong in ways that happen, each of
+/// which it must see.
+class WrongGradient : public testing::TestWithParam<const char *> {};
+
+TEST_P(WrongGradient, IsDetected) {
+  std::string text = R"(
+    func.func @f(%x: tensor<2x5xf64>, %gain: tensor<5xf64>) -> tensor<2x5xf64> {
+      %y = rota.rms_norm %x, %gain epsilon = 1.0e-02 : tensor<2x5xf64>, tensor<5xf64>
+      return %y : tensor<2x5xf64>
+    }
+    func.func @gradient(%x: tensor<2x5xf64>, %gain: tensor<5xf64>, %dy: tensor<2x5xf64>) -> (tensor<2x5xf64>, tensor<5xf64>) {
+      %dx, %dgain = rota.rms_norm_grad %dy, %x, %gain epsilon = 1.0e-02 : (tensor<2x5xf64>, tensor<2x5xf64>, tensor<5xf64>) -> (tensor<2x5xf64>, tensor<5xf64>)
+  )" + std::string(GetParam()) +
+                     "}\n";
+  TestModule module(text);
+  ASSERT_TRUE(bool(module)) << module.takeDiagnostics();
+  Random random(5);
+  Tensor x = random.uniform({2, 5}, -1, 1), gain = random.uniform({5}, -1, 1);
+  double error =
+      gradientError(module.function("f"), module.function("gradient"),
+                    {x, gain}, {true}, {0, 1});
+  bool isRight = llvm::StringRef(GetParam()).starts_with("// right");
+  EXPECT_EQ(error < 1e-6, isRight) << "relative error " << error;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Checker, WrongGradient,
+    testing::Values(
+        "// right\n return %dx, %dgain : tensor<2x5xf64>, tensor<5xf64>\n",
+        "// a term too many: the cotangent passes straight through as well\n"
+        "%wrong = arith.addf %dx, %dy : tensor<2x5xf64>\n"
+        "return %wrong, %dgain : tensor<2x5xf64>, tensor<5xf64>\n",
+        "// a factor of 1 + 1e-5\n"
+        "%c = arith.constant dense<1.00001> : tensor<5xf64>\n"
+        "%wrong = arith.mulf %dgain, %c : tensor<5xf64>\n"
+        "return %dx, %wrong : tensor<2x5xf64>, tensor<5xf64>\n",
+        "// one element lost\n"
+        "%c = arith.constant dense<[[1.0, 1.0, 1.0, 1.0, 1.0], [1.0, 1.0, "
+        "0.0, 1.0, 1.0]]> : tensor<2x5xf64>\n"
+        "%wrong = arith.mulf %dx, %c : tensor<2x5xf64>\n"
+        "return %wrong, %dgain : tensor<2x5xf64>, tensor<5xf64>\n",
+        "// the sign\n"
+        "%wrong = arith.negf %dgain : tensor<5xf64>\n"
+        "return %dx, %wrong : tensor<2x5xf64>, tensor<5xf64>\n"));
+
+/// Every op that answers DifferentiableOpInterface has a row above.
+TEST(VjpCases, CoverEveryDifferentiableOp) {
+  TestModule module("module {}");
+  module.getContext()->loadAllAvailableDialects();
+  unsigned count = 0;
+  std::string all;
+  for (const Case &test : cases)
+    all += test.op + "\n";
+  all += "arith.extf arith.truncf";
+  // Without operands, or constant almost everywhere.
+  llvm::StringSet<> constants = {"arith.constant", "arith.cmpf"};
+  for (mlir::RegisteredOperationName op :
+       module.getContext()->getRegisteredOperations())
+    if (op.hasInterface<mlir::rota::DifferentiableOpInterface>() &&
+        !constants.contains(op.getStringRef())) {
+      ++count;
+      EXPECT_NE(all.find(op.getStringRef().str()), std::string::npos)
+          << op.getStringRef().str() << " has a rule and no test";
+    }
+  EXPECT_GT(count, 20u) << "ops of rota, arith and math are registered";
+}
+
+} // namespace
