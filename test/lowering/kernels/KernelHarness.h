@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runs the native kernels of a function in this process, op by op, so that
+// tests compare them with the interpreter.
+#ifndef ROTA_TEST_LOWERING_KERNELS_KERNELHARNESS_H
+#define ROTA_TEST_LOWERING_KERNELS_KERNELHARNESS_H
+
+#include "lowering/cpu/Object.h"
+#include "lowering/kernels/KernelPlan.h"
+#include "test/interpreter/Interpreter.h"
+
+#include <memory>
+#include <vector>
+
+namespace llvm::orc {
+class LLJIT;
+} // namespace llvm::orc
+
+namespace rota::test {
+
+/// The compiled kernels of one function: each op but `rota.reshape` is planned
+/// with planKernels; the code is made as for a trainer and linked in memory.
+class KernelHarness {
+public:
+  using Tensor = rota::interpreter::Tensor;
+
+  /// `accumulate` says for each result of the function whether the op that
+  /// makes it adds into the result's buffer (empty: none does). Null, with the
+  /// reason in the context's diagnostics, when an op has no kernel.
+  static std::unique_ptr<KernelHarness>
+  compile(mlir::func::FuncOp function, llvm::ArrayRef<bool> accumulate = {},
+          const rota::lowering::TargetOptions &options = {});
+  ~KernelHarness();
+
+  /// Runs the function. The rows of each kernel are cut into `pieces`, done
+  /// last piece first. Result i starts as `initial[i]` where it accumulates;
+  /// otherwise, like temporaries, as NaN. Fails the test when a kernel writes
+  /// beyond a buffer.
+  std::vector<Tensor> run(llvm::ArrayRef<Tensor> arguments, int64_t pieces = 1,
+                          llvm::ArrayRef<Tensor> initial = {});
+
+  /// The same with results in their operands' buffers wherever the plan allows.
+  std::vector<Tensor> runInPlace(llvm::ArrayRef<Tensor> arguments);
+
+  /// Calls of kernels that one run makes.
+  int64_t countCalls() const;
+
+private:
+  struct Buffer;
+  class Execution;
+
+  KernelHarness() = default;
+
+  mlir::func::FuncOp function;
+  std::vector<std::pair<mlir::Operation *, rota::lowering::KernelPlan>> plans;
+  std::unique_ptr<llvm::orc::LLJIT> jit;
+};
+
+} // namespace rota::test
+
+#endif // ROTA_TEST_LOWERING_KERNELS_KERNELHARNESS_H
