@@ -153,6 +153,8 @@ private:
           what + "targets");
     place(rank, r.loss, m * 8, true, what + "losses");
     place(rank, r.logits, m * program.logits.bytes(), true, what + "logits");
+    if (r.logits >= 0 && program.logits.shape.empty())
+      fail(what + "expected a shape of the logits");
     for (const Region &region : r.regions)
       place(rank, region.offset, region.bytes, false, what + region.use);
     for (const RotaryTable &table : r.tables)

@@ -30,6 +30,8 @@ public:
         adamw(constantRate(options.adamw)), optimizer(machine, adamw) {}
 
   void run() {
+    if (wants("logits") && logitsRank() == program.ranks.end())
+      throw InputError("this program was compiled without logits");
     initialize(machine, options.seed, weights.get());
     bool curve = wants("loss-curve");
     std::vector<double> losses;
@@ -81,11 +83,13 @@ private:
       captureGradients(totalWeight);
   }
 
+  std::vector<Rank>::const_iterator logitsRank() const {
+    return std::find_if(program.ranks.begin(), program.ranks.end(),
+                        [](const Rank &r) { return r.logits >= 0; });
+  }
+
   void captureLogits() {
-    auto rank = std::find_if(program.ranks.begin(), program.ranks.end(),
-                             [](const Rank &r) { return r.logits >= 0; });
-    if (rank == program.ranks.end() || program.logits.shape.empty())
-      throw InputError("this program was compiled without logits");
+    auto rank = logitsRank();
     int number = static_cast<int>(rank - program.ranks.begin());
     int64_t count = program.microbatches * program.logits.elements();
     std::vector<float> values(static_cast<size_t>(count));

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The trainer's command line from arguments to exit code, on the model of
+// LineModel.h.
+#include "runtime/train/Train.h"
+#include "runtime/Error.h"
+#include "test/runtime/LineModel.h"
+#include "test/runtime/TemporaryFolder.h"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <cstring>
+
+using namespace rota;
+using namespace rota::test;
+using nlohmann::json;
+
+namespace {
+
+struct Outcome {
+  int code;
+  std::string out, err;
+
+  /// The JSON lines of an event.
+  std::vector<json> events(const std::string &name) const {
+    std::vector<json> found;
+    std::stringstream stream(out);
+    for (std::string line; std::getline(stream, line);)
+      if (json value = json::parse(line); value["event"] == name)
+        found.push_back(value);
+    return found;
+  }
+};
+
+Outcome runWith(const Program &program, std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), "trainer");
+  std::vector<char *> argv;
+  for (std::string &argument : arguments)
+    argv.push_back(argument.data());
+  std::string text = toJson(program);
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  Outcome outcome;
+  outcome.code =
+      runTrainer(static_cast<int>(argv.size()), argv.data(), text.data(),
+                 static_cast<int64_t>(text.size()), lineTasks, lineKernels);
+  std::fflush(stdout);
+  outcome.out = testing::internal::GetCapturedStdout();
+  outcome.err = testing::internal::GetCapturedStderr();
+  return outcome;
+}
+
+Outcome run(std::vector<std::string> arguments) {
+  return runWith(makeLine(2, 2), std::move(arguments));
+}
+
+/// A program that reads tokens; it is never run.
+Program tokenProgram() {
+  Program program = makeLine(1, 1);
+  program.vocabulary = 256;
+  program.input = program.target = {ElementType::I32, {1, 8}};
+  return program;
+}
+
+std::vector<float> readTensor(const SafetensorsFile &file, const char *name) {
+  const TensorView &view = file.tensors().at(name);
+  std::vector<float> values(view.elements());
+  readFloats(view, 0, view.elements(), values.data());
+  return values;
+}
+
+} // namespace
+
+TEST(Trainer, LearnsAndReportsJson) {
+  Outcome o = run({"--steps", "40", "--json", "--learning-rate", "0.1",
+                   "--validation-interval", "20", "--weight-decay", "0"});
+  ASSERT_EQ(o.code, kExitSuccess) << o.err;
+  std::vector<json> steps = o.events("step");
+  ASSERT_EQ(steps.size(), 5u); // 1, 10, 20, 30, 40
+  EXPECT_EQ(steps.back()["step"], 40);
+  // Targets are noise of variance 1 that no weight predicts: w and b go to 0.
+  EXPECT_LT(steps.back()["validation_loss"],
+            0.8 * steps[0]["loss"].get<double>());
+  EXPECT_TRUE(steps[0]["validation_loss"].is_null());
+  EXPECT_EQ(o.events("end").size(), 1u);
+  EXPECT_EQ(o.events("end")[0]["ranks"].size(), 2u);
+}
+
+TEST(Trainer, TextIsAlignedAndPlainWithoutATerminal) {
+  Outcome o = run({"--steps", "3", "--log-interval", "1"});
+  ASSERT_EQ(o.code, kExitSuccess) << o.err;
+  EXPECT_EQ(o.out.find('\033'), std::string::npos);
+  EXPECT_NE(o.out.find("line: 12 parameters, schedule by hand, 2 ranks"),
+            std::string::npos)
+      << o.out;
+  size_t header = o.out.find("           step      loss validation");
+  ASSERT_NE(header, std::string::npos) << o.out;
+  std::stringstream lines(o.out.substr(header));
+  std::string first, second;
+  std::getline(lines, first);
+  for (int i = 0; i < 3; ++i) {
+    std::getline(lines, second);
+    EXPECT_EQ(first.size(), second.size()) << second;
+  }
+  EXPECT_NE(second.find("3/3"), std::string::npos);
+}
+
+TEST(Trainer, LossCurvesAreEqualOnOneAndTwoRanks) {
+  std::vector<std::string> arguments = {"--steps", "5", "--json",
+                                        "--log-interval", "1"};
+  std::vector<json> one = runWith(makeLine(1, 2), arguments).events("step");
+  std::vector<json> two = runWith(makeLine(2, 2), arguments).events("step");
+  ASSERT_EQ(one.size(), 5u);
+  for (size_t i = 0; i < one.size(); ++i)
+    EXPECT_EQ(one[i]["loss"], two[i]["loss"]);
+}
+
+TEST(Trainer, SavedWeightsAreReadBack) {
+  TemporaryFolder folder;
+  std::string file = folder.path("w.safetensors");
+  ASSERT_EQ(run({"--steps", "2", "--save", file}).code, kExitSuccess);
+  EXPECT_EQ(folder.count(), 1);
+  // No learning: the weights that are read are the weights that are saved.
+  std::string again = folder.path("again.safetensors");
+  Outcome o = run({"--steps", "1", "--weights", file, "--learning-rate", "0",
+                   "--save", again});
+  ASSERT_EQ(o.code, kExitSuccess) << o.err;
+  EXPECT_EQ(folder.read("w.safetensors"), folder.read("again.safetensors"));
+}
+
+TEST(Trainer, UnknownArgumentsNameTheNearest) {
+  Outcome o = run({"--step", "3"});
+  EXPECT_EQ(o.code, kExitBadInput);
+  EXPECT_EQ(o.err, "error: unknown argument '--step'; did you mean "
+                   "'--steps'?\n");
+  EXPECT_EQ(run({"--learning_rate=1"}).err,
+            "error: unknown argument '--learning_rate'; did you mean "
+            "'--learning-rate'?\n");
+  EXPECT_EQ(run({"--zebra"}).err, "error: unknown argument '--zebra'\n");
+}
+
+TEST(Trainer, BadValuesAreBadInput) {
+  for (std::vector<std::string> bad : std::vector<std::vector<std::string>>{
+           {"--steps", "0"},
+           {"--steps", "many"},
+           {"--beta1", "1"},
+           {"--learning-rate", "-1"},
+           {"--token-type", "uint8"},
+           {"--data", "file"}, // this model takes none
+           {"--weights", "/nonexistent/x.safetensors"},
+           {"--save", "/nonexistent/x.safetensors"},
+           {"--min-learning-rate", "1", "--learning-rate", "0.5"},
+           {"probe", "--write", "everything"}}) {
+    Outcome o = run(bad);
+    EXPECT_EQ(o.code, kExitBadInput) << bad[0] << " " << bad[1];
+    EXPECT_NE(o.err.find("error: "), std::string::npos);
+    EXPECT_EQ(std::count(o.err.begin(), o.err.end(), '\n'), 1) << o.err;
+  }
+}
+
+TEST(Trainer, TokensNeedData) {
+  Outcome o = runWith(tokenProgram(), {"--steps", "1"});
+  EXPECT_EQ(o.code, kExitBadInput);
+  EXPECT_EQ(o.err, "error: expected --data with at least one file\n");
+}
+
+TEST(Trainer, HelpTellsTheExitCodes) {
+  Outcome o = run({"--help"});
+  EXPECT_EQ(o.code, kExitSuccess);
+  EXPECT_NE(o.out.find("--learning-rate"), std::string::npos);
+  EXPECT_NE(o.out.find("Exit codes"), std::string::npos);
+}
+
+TEST(Trainer, ABrokenProgramIsARunThatFailed) {
+  Program program = makeLine(2, 2);
+  program.ranks[0].actions.pop_back();
+  program.ranks[0].actions[1].bytes = 4;
+  Outcome o = runWith(program, {});
+  EXPECT_EQ(o.code, kExitRunFailed);
+  EXPECT_NE(o.err.find("the compiled program is broken: rank"),
+            std::string::npos)
+      << o.err;
+}
+
+TEST(Trainer, AnInfiniteLossEndsTheRun) {
+  Outcome o =
+      run({"--steps", "50", "--learning-rate", "1e30", "--gradient-clip", "0"});
+  EXPECT_EQ(o.code, kExitRunFailed);
+  EXPECT_NE(o.err.find("not finite"), std::string::npos) << o.err;
+}
+
+TEST(Trainer, TimeLimitStopsWithAFinalValidation) {
+  Outcome o = run({"--steps", "100000000", "--time-limit", "0.2", "--json"});
+  ASSERT_EQ(o.code, kExitSuccess) << o.err;
+  json end = o.events("end").at(0);
+  EXPECT_LT(end["steps"], 100000000);
+  EXPECT_TRUE(end["validation_loss"].is_number());
+}
+
+TEST(Trainer, TraceAndProfileNameActionsTasksAndKernels) {
+  TemporaryFolder folder;
+  Outcome o = run({"--steps", "2", "--json", "--profile", "--trace",
+                   folder.path("trace.json")});
+  ASSERT_EQ(o.code, kExitSuccess) << o.err;
+  std::map<std::string, int64_t> calls;
+  for (const json &row : o.events("profile"))
+    calls[row["name"]] = row["calls"];
+  // 2 steps and 1 validation of 4 batches, 2 microbatches, 2 layers.
+  EXPECT_EQ(calls["forward"], (2 + 4) * 2 * 2);
+  EXPECT_EQ(calls["scale_row"], (2 + 4) * 2 * 2);
+  EXPECT_EQ(calls["backward"], 2 * 2 * 2);
+  EXPECT_EQ(calls["update"], 2 * 3);
+  json trace = json::parse(folder.read("trace.json"));
+  std::set<std::string> names;
+  for (const json &event : trace["traceEvents"])
+    names.insert(event["name"]);
+  EXPECT_TRUE(names.count("1B1"));
+}
+
+TEST(Probe, WritesWhatIsAskedFor) {
+  TemporaryFolder folder;
+  std::vector<float> inputs(2 * kActivation), targets(2 * kActivation);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    inputs[i] = 0.1f * static_cast<float>(i % 7) - 0.2f;
+    targets[i] = 0.3f * static_cast<float>(i % 5) - 0.5f;
+  }
+  float w0[] = {1, 2, -1, 0.5f}, w1[] = {0.5f, 1, 1.5f, -2}, b[] = {0, 1, 2, 3};
+  auto view = [](float *data, std::vector<int64_t> shape) {
+    TensorView v{"F32", std::move(shape), reinterpret_cast<char *>(data), 0};
+    v.bytes = 4 * v.elements();
+    return v;
+  };
+  writeSafetensors(folder.path("batch.safetensors"),
+                   {{"inputs", view(inputs.data(), {2, kSequence, kEmbed})},
+                    {"targets", view(targets.data(), {2, kSequence, kEmbed})}});
+  writeSafetensors(folder.path("weights.safetensors"),
+                   {{"layers.0.weight", view(w0, {2, 2})},
+                    {"layers.1.weight", view(w1, {2, 2})},
+                    {"bias", view(b, {4})}});
+  Outcome o = run({"probe", "--tokens", folder.path("batch.safetensors"),
+                   "--weights", folder.path("weights.safetensors"), "--write",
+                   "loss,gradients,loss-curve", "--steps", "3", "-o",
+                   folder.path("out.safetensors")});
+  ASSERT_EQ(o.code, kExitSuccess) << o.err;
+  LineReference line;
+  line.w0.assign(w0, w0 + 4);
+  line.w1.assign(w1, w1 + 4);
+  line.b.assign(b, b + 4);
+  line.dw0 = line.dw1 = line.db = std::vector<double>(4, 0.0);
+  for (int m = 0; m < 2; ++m)
+    line.accumulate(&inputs[m * kActivation], &targets[m * kActivation]);
+  SafetensorsFile out(folder.path("out.safetensors"));
+  EXPECT_NEAR(readTensor(out, "loss")[0], line.sum / line.weight, 1e-5);
+  std::vector<float> curve = readTensor(out, "loss_curve");
+  ASSERT_EQ(curve.size(), 3u);
+  EXPECT_EQ(curve[0], readTensor(out, "loss")[0]);
+  EXPECT_LT(curve[2], curve[1]);
+  EXPECT_LT(curve[1], curve[0]);
+  for (int e = 0; e < 4; ++e) {
+    EXPECT_NEAR(readTensor(out, "grad.layers.0.weight")[e],
+                line.dw0[e] / line.weight, 1e-5);
+    EXPECT_NEAR(readTensor(out, "grad.layers.1.weight")[e],
+                line.dw1[e] / line.weight, 1e-5);
+    EXPECT_NEAR(readTensor(out, "grad.bias")[e], line.db[e] / line.weight,
+                1e-5);
+  }
+  Outcome logits = run({"probe", "--tokens", folder.path("batch.safetensors"),
+                        "--write", "logits", "-o", folder.path("l")});
+  EXPECT_EQ(logits.code, kExitBadInput);
+  EXPECT_EQ(logits.err, "error: this program was compiled without logits\n");
+}
+
+TEST(Probe, RefusesTokensThatDoNotFit) {
+  TemporaryFolder folder;
+  std::vector<int64_t> tokens(9, 3);
+  auto probeWith = [&](std::vector<int64_t> shape) {
+    writeSafetensors(folder.path("t"),
+                     {{"tokens",
+                       {"I64", std::move(shape),
+                        reinterpret_cast<char *>(tokens.data()), 72}}});
+    return runWith(tokenProgram(), {"probe", "--tokens", folder.path("t"), "-o",
+                                    folder.path("out")});
+  };
+  Outcome o = probeWith({9, 1});
+  EXPECT_EQ(o.code, kExitBadInput);
+  EXPECT_NE(o.err.find("tensor 'tokens': expected shape [1, 9], got [9, 1]"),
+            std::string::npos)
+      << o.err;
+  tokens[4] = 256;
+  o = probeWith({1, 9});
+  EXPECT_EQ(o.code, kExitBadInput);
+  EXPECT_NE(o.err.find("position [0, 4]: expected a token below the vocabulary "
+                       "of 256, got 256"),
+            std::string::npos)
+      << o.err;
+}
