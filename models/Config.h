@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A model's config.json as builders read it: typed values with rules, and
+// diagnostics at the key that breaks one.
+#ifndef ROTA_MODELS_CONFIG_H
+#define ROTA_MODELS_CONFIG_H
+
+#include "models/JsonFile.h"
+
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/MLIRContext.h"
+
+#include <optional>
+
+namespace mlir::rota {
+
+/// Reads values by key; "outer.inner" names a key of an inner object. A key
+/// that is missing or null has the value of `fallback`; without one it is an
+/// error. After an error reading goes on with some value, so that one run
+/// reports every mistake: `failed()` says whether there was one.
+class Config {
+public:
+  /// Largest size of one dimension and largest number of layers.
+  static constexpr int64_t maxSize = (int64_t(1) << 31) - 1;
+  static constexpr int64_t maxLayers = 100000;
+
+  /// Reads the file; null after an error that was reported.
+  static std::optional<Config> read(MLIRContext &context, StringRef path);
+
+  /// An integer in [1, limit].
+  int64_t size(StringRef key, std::optional<int64_t> fallback = {},
+               int64_t limit = maxSize);
+  /// A finite number that `accepts` takes; `rule` says which, as in "a number
+  /// above 0".
+  double real(StringRef key, std::optional<double> fallback, StringRef rule,
+              llvm::function_ref<bool(double)> accepts);
+  bool flag(StringRef key, std::optional<bool> fallback);
+  std::string text(StringRef key, std::optional<std::string> fallback = {});
+
+  /// The value of a key; null when it is missing or null.
+  const nlohmann::json *find(StringRef key) const;
+  StringRef path() const { return file.path(); }
+
+  /// Starts an error at a key: "'KEY': " stands in front of the message.
+  InFlightDiagnostic error(StringRef key);
+  /// "expected RULE, got VALUE" at a key.
+  void expected(StringRef key, const Twine &rule);
+
+  bool failed() const { return hasFailed; }
+  MLIRContext &context() const { return *mlirContext; }
+  Location location(StringRef key) const;
+
+private:
+  Config(MLIRContext &context, JsonFile file)
+      : mlirContext(&context), file(std::move(file)) {}
+
+  const nlohmann::json *require(StringRef key, bool hasFallback);
+
+  MLIRContext *mlirContext;
+  JsonFile file;
+  bool hasFailed = false;
+};
+
+} // namespace mlir::rota
+
+#endif // ROTA_MODELS_CONFIG_H

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What builders of all families share.
+#include "models/ModelBuilder.h"
+
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::rota;
+
+ModelBuilder::ModelBuilder(ModuleOp module, const Microbatch &microbatch)
+    : ImplicitLocOpBuilder(module.getLoc(), module.getContext()),
+      microbatch(microbatch), moduleBody(module.getBody()) {
+  setInsertionPointToEnd(moduleBody);
+}
+
+FloatType ModelBuilder::computeType() {
+  return microbatch.compute == ComputeType::BF16 ? FloatType(getBF16Type())
+                                                 : FloatType(getF32Type());
+}
+
+RankedTensorType ModelBuilder::tensor(ArrayRef<int64_t> shape, Type element) {
+  return RankedTensorType::get(shape, element);
+}
+
+RankedTensorType ModelBuilder::activation(ArrayRef<int64_t> inner) {
+  SmallVector<int64_t> shape{microbatch.sequences, microbatch.sequenceLength};
+  shape.append(inner.begin(), inner.end());
+  return tensor(shape, computeType());
+}
+
+Attribute ModelBuilder::normal(double deviation) {
+  return NormalAttr::get(getContext(), APFloat(0.0), APFloat(deviation));
+}
+
+Attribute ModelBuilder::constant(double value) {
+  return ConstantAttr::get(getContext(), APFloat(value));
+}
+
+void ModelBuilder::param(StringRef name, ArrayRef<int64_t> shape,
+                         ArrayRef<StringRef> axes, Attribute init) {
+  ParamOp::create(*this, getStringAttr(name),
+                  TypeAttr::get(tensor(shape, getF32Type())),
+                  getStrArrayAttr(axes), init);
+}
+
+void ModelBuilder::beginLayers(StringRef stackName, int64_t layers,
+                               StringRef kind) {
+  auto pattern = getArrayAttr(FlatSymbolRefAttr::get(getContext(), kind));
+  auto stack = StackOp::create(*this, getStringAttr(stackName),
+                               getI64IntegerAttr(layers), pattern);
+  createBlock(&stack.getBody());
+  auto layer = LayerOp::create(*this, getStringAttr(kind));
+  createBlock(&layer.getBody());
+}
+
+void ModelBuilder::endLayers() { setInsertionPointToEnd(moduleBody); }
+
+ArrayRef<BlockArgument> ModelBuilder::beginFunction(StringRef name,
+                                                    ArrayRef<Type> inputs,
+                                                    ArrayRef<Type> results) {
+  auto function =
+      func::FuncOp::create(*this, name, getFunctionType(inputs, results));
+  outer = function->getBlock();
+  Block *body = function.addEntryBlock();
+  setInsertionPointToEnd(body);
+  return body->getArguments();
+}
+
+void ModelBuilder::finish(ValueRange values) {
+  func::ReturnOp::create(*this, values);
+  setInsertionPointToEnd(outer);
+}
+
+Value ModelBuilder::read(StringRef name, ArrayRef<int64_t> shape) {
+  return ReadOp::create(*this, tensor(shape, computeType()), name);
+}
+
+Value ModelBuilder::readF32(StringRef name, ArrayRef<int64_t> shape) {
+  return ReadOp::create(*this, tensor(shape, getF32Type()), name);
+}
+
+Value ModelBuilder::project(Value x, StringRef name, int64_t out, int64_t in) {
+  return EinsumOp::create(*this, activation({out}), "bsk,nk->bsn", x,
+                          read(name, {out, in}));
+}
+
+Value ModelBuilder::named(StringRef name, Value value) {
+  return NameOp::create(*this, value.getType(), name, value);
+}
+
+LogicalResult mlir::rota::checkElements(Config &config, StringRef key,
+                                        StringRef what,
+                                        ArrayRef<int64_t> sizes) {
+  int64_t product = 1;
+  bool fits = true;
+  for (int64_t size : sizes)
+    fits = fits && !llvm::MulOverflow(product, size, product) &&
+           product <= maxElements;
+  if (fits)
+    return success();
+  auto diagnostic = config.error(key);
+  diagnostic << "expected " << what << " to be at most " << maxElements
+             << ", got ";
+  llvm::interleave(sizes, diagnostic, " x ");
+  return diagnostic;
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What builders of all families share: parameters, functions and reads.
+#ifndef ROTA_MODELS_MODELBUILDER_H
+#define ROTA_MODELS_MODELBUILDER_H
+
+#include "models/Config.h"
+#include "models/Models.h"
+
+namespace mlir::rota {
+
+/// Largest number of elements of a tensor or of a whole model: bytes of
+/// parameters, moments and gradients then still fit in 64 bits.
+inline constexpr int64_t maxElements = int64_t(1) << 56;
+
+/// The shape of one microbatch and the element type of activations.
+struct Microbatch {
+  int64_t sequences;      // B
+  int64_t sequenceLength; // S
+  ComputeType compute;
+};
+
+/// Builds one model module. Functions are built one at a time: `begin...` opens
+/// one and the ops that follow go into it until `finish`.
+class ModelBuilder : public ImplicitLocOpBuilder {
+public:
+  ModelBuilder(ModuleOp module, const Microbatch &microbatch);
+
+  const Microbatch microbatch;
+
+  /// The type of activations and of weights as they are read.
+  FloatType computeType();
+  RankedTensorType tensor(ArrayRef<int64_t> shape, Type element);
+  /// [B, S, inner...] in the compute type.
+  RankedTensorType activation(ArrayRef<int64_t> inner);
+
+  Attribute normal(double deviation);
+  Attribute constant(double value);
+
+  /// Declares a parameter at the current place: the module or a layer.
+  void param(StringRef name, ArrayRef<int64_t> shape, ArrayRef<StringRef> axes,
+             Attribute init);
+  /// Opens a stack of `layers` layers of one kind; `endLayers` returns to the
+  /// module.
+  void beginLayers(StringRef stack, int64_t layers, StringRef kind);
+  void endLayers();
+  /// Opens a function and returns its arguments.
+  ArrayRef<BlockArgument> beginFunction(StringRef name, ArrayRef<Type> inputs,
+                                        ArrayRef<Type> results);
+  /// Returns `values` from the open function and leaves it.
+  void finish(ValueRange values);
+
+  /// A parameter's value in the compute type, or in f32.
+  Value read(StringRef name, ArrayRef<int64_t> shape);
+  Value readF32(StringRef name, ArrayRef<int64_t> shape);
+  /// `x` [B, S, in] times the transpose of parameter `name` [out, in].
+  Value project(Value x, StringRef name, int64_t out, int64_t in);
+  /// The value under a name for remat policies and probes.
+  Value named(StringRef name, Value value);
+
+private:
+  Block *moduleBody;
+  Block *outer = nullptr; // what `finish` returns to
+};
+
+/// A family of models: builds a module from its configuration. Returns failure
+/// after errors that were reported.
+struct Family {
+  StringRef modelType;
+  LogicalResult (*build)(Config &config, const Microbatch &microbatch,
+                         ModuleOp module);
+};
+
+LogicalResult buildLlama(Config &config, const Microbatch &microbatch,
+                         ModuleOp module);
+LogicalResult buildSimple(Config &config, const Microbatch &microbatch,
+                          ModuleOp module);
+
+/// Reports, at `key`, a product of sizes that exceeds `maxElements`. `what`
+/// spells the product: "vocab_size x hidden_size".
+LogicalResult checkElements(Config &config, StringRef key, StringRef what,
+                            ArrayRef<int64_t> sizes);
+
+} // namespace mlir::rota
+
+#endif // ROTA_MODELS_MODELBUILDER_H

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From a model's path to rota IR.
+#include "models/Models.h"
+
+#include "models/ModelBuilder.h"
+
+#include "mlir/IR/Verifier.h"
+#include "mlir/Parser/Parser.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+
+using namespace mlir;
+using namespace mlir::rota;
+
+static constexpr Family families[] = {
+    {"llama", buildLlama},
+    {"simple", buildSimple},
+};
+
+static InFlightDiagnostic errorAt(MLIRContext &context, StringRef path) {
+  return emitError(FileLineColLoc::get(&context, path, 0, 0));
+}
+
+/// The configuration's `dtype`, under its new or its old key.
+static FailureOr<ComputeType> readComputeType(Config &config) {
+  for (StringRef key : {"dtype", "torch_dtype"}) {
+    if (!config.find(key))
+      continue;
+    std::string name = config.text(key);
+    if (config.failed())
+      return failure();
+    // f32 holds every float16 exactly.
+    if (name == "float32" || name == "float16")
+      return ComputeType::F32;
+    if (name == "bfloat16")
+      return ComputeType::BF16;
+    config.expected(key, "\"float32\", \"bfloat16\" or \"float16\"");
+    return failure();
+  }
+  return ComputeType::F32;
+}
+
+static FailureOr<Family> findFamily(Config &config) {
+  std::string type = config.text("model_type");
+  if (config.failed())
+    return failure();
+  for (const Family &family : families)
+    if (family.modelType == type)
+      return family;
+  auto diagnostic = config.error("model_type");
+  diagnostic << "expected one of ";
+  llvm::interleaveComma(families, diagnostic, [&](const Family &family) {
+    diagnostic << "\"" << family.modelType << "\"";
+  });
+  return diagnostic << ", got \"" << type << "\"";
+}
+
+/// Sizes of a microbatch that a configuration can be built with.
+static LogicalResult checkMicrobatch(MLIRContext &context, StringRef path,
+                                     const BuildOptions &options) {
+  auto check = [&](StringRef what, int64_t value) -> LogicalResult {
+    if (value >= 1 && value <= Config::maxSize)
+      return success();
+    return errorAt(context, path) << "expected " << what << " from 1 to "
+                                  << Config::maxSize << ", got " << value;
+  };
+  if (failed(check("sequences in a microbatch", options.sequences)))
+    return failure();
+  return check("a sequence length", options.sequenceLength);
+}
+
+static FailureOr<BuiltModel> buildFromConfig(MLIRContext &context,
+                                             StringRef path,
+                                             const BuildOptions &options) {
+  if (failed(checkMicrobatch(context, path, options)))
+    return failure();
+  auto config = Config::read(context, path);
+  if (!config)
+    return failure();
+  auto family = findFamily(*config);
+  if (failed(family))
+    return failure();
+  auto compute = readComputeType(*config);
+  if (failed(compute))
+    return failure();
+
+  BuiltModel model;
+  Microbatch microbatch{options.sequences, options.sequenceLength,
+                        options.compute.value_or(*compute)};
+  model.sequences = options.sequences;
+  model.sequenceLength = options.sequenceLength;
+  model.module = ModuleOp::create(FileLineColLoc::get(&context, path, 0, 0));
+  if (failed(family->build(*config, microbatch, *model.module)))
+    return failure();
+  if (failed(verify(*model.module)))
+    return failure();
+  SmallString<128> weights(llvm::sys::path::parent_path(path));
+  llvm::sys::path::append(weights, "model.safetensors");
+  if (llvm::sys::fs::exists(weights))
+    model.weights = weights.str();
+  return model;
+}
+
+/// Checks one size of a user's module against what was asked for; 0 asks for
+/// nothing.
+static LogicalResult checkAsked(func::FuncOp embed, StringRef what,
+                                int64_t asked, int64_t size) {
+  if (asked == 0 || asked == size)
+    return success();
+  return embed.emitOpError("expected ")
+         << asked << " " << what << " as asked for, got " << size;
+}
+
+static FailureOr<BuiltModel> loadModule(MLIRContext &context, StringRef path,
+                                        const BuildOptions &options) {
+  BuiltModel built;
+  built.module = parseSourceFile<ModuleOp>(path, &context);
+  if (!built.module)
+    return failure();
+  FailureOr<Model> model = Model::get(*built.module);
+  if (failed(model))
+    return failure();
+  auto input =
+      dyn_cast<RankedTensorType>(model->embed.getArgumentTypes().front());
+  if (!input || input.getRank() < 2)
+    return model->embed.emitOpError(
+               "expected an argument [sequences, sequence, ...], got ")
+           << model->embed.getArgumentTypes().front();
+  built.sequences = input.getDimSize(0);
+  built.sequenceLength = input.getDimSize(1);
+  if (failed(checkAsked(model->embed, "sequences in a microbatch",
+                        options.sequences, built.sequences)) ||
+      failed(checkAsked(model->embed, "tokens in a sequence",
+                        options.sequenceLength, built.sequenceLength)))
+    return failure();
+  return built;
+}
+
+FailureOr<BuiltModel> mlir::rota::buildModel(MLIRContext &context,
+                                             StringRef path,
+                                             const BuildOptions &options) {
+  SmallString<128> file(path);
+  StringRef name = llvm::sys::path::stem(path);
+  if (llvm::sys::fs::is_directory(path)) {
+    name = llvm::sys::path::filename(path.rtrim('/'));
+    llvm::sys::path::append(file, "config.json");
+  } else if (path.ends_with("config.json")) {
+    StringRef folder = llvm::sys::path::parent_path(path);
+    if (!folder.empty())
+      name = llvm::sys::path::filename(folder);
+  }
+  StringRef extension = llvm::sys::path::extension(file);
+  FailureOr<BuiltModel> model;
+  if (extension == ".json")
+    model = buildFromConfig(context, file, options);
+  else if (extension == ".mlir")
+    model = loadModule(context, file, options);
+  else
+    return errorAt(context, path) << "expected a model folder, a .json "
+                                     "configuration or a .mlir file";
+  if (succeeded(model))
+    model->name = name.str();
+  return model;
+}
+
+void mlir::rota::registerModelDialects(DialectRegistry &registry) {
+  registry.insert<RotaDialect, arith::ArithDialect, func::FuncDialect,
+                  math::MathDialect>();
+  registerArithModels(registry);
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From a model's path to rota IR: a configuration of a known family, a hub
+// folder, or a module that a user wrote.
+#ifndef ROTA_MODELS_MODELS_H
+#define ROTA_MODELS_MODELS_H
+
+#include "ir/rota/Model.h"
+
+#include <optional>
+#include <string>
+
+namespace mlir::rota {
+
+/// The element type that a model computes in. Master weights are f32 in both.
+enum class ComputeType { F32, BF16 };
+
+struct BuildOptions {
+  /// Sequences of one microbatch and tokens of one sequence. 0: not given; only
+  /// a module of the user's own, which has its shapes in it, can do without.
+  int64_t sequences = 0;
+  int64_t sequenceLength = 0;
+  /// Not given: the configuration's `dtype`, or f32 where that says float16,
+  /// whose values f32 holds exactly.
+  std::optional<ComputeType> compute;
+};
+
+struct BuiltModel {
+  OwningOpRef<ModuleOp> module;
+  std::string name;    // for people: the folder's or the file's name
+  std::string weights; // model.safetensors beside the configuration, or empty
+  int64_t sequences = 0;
+  int64_t sequenceLength = 0;
+};
+
+/// Builds or loads the model at `path`: a folder with a config.json, a .json
+/// file, or a .mlir file with a module in the form of ir/rota/Model.h. Errors
+/// are diagnostics of the context with the place in the file.
+FailureOr<BuiltModel> buildModel(MLIRContext &context, StringRef path,
+                                 const BuildOptions &options);
+
+/// Registers the dialects that models are made of, with their interfaces.
+void registerModelDialects(DialectRegistry &registry);
+
+} // namespace mlir::rota
+
+#endif // ROTA_MODELS_MODELS_H

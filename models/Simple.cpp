@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The `simple` family: y = x W in every layer, for replays of pipelines.
+// Inputs and targets are f32 tensors [B, S, E]. The loss is the sum over rows
+// of
+// ||y - target||, its weight the number of rows. It is additive over
+// microbatches, unlike the norm of the whole tensor, so that a batch may be cut
+// in any way.
+#include "models/ModelBuilder.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace mlir::rota;
+
+namespace {
+
+class SimpleBuilder : public ModelBuilder {
+public:
+  SimpleBuilder(int64_t embed, int64_t layers, ModuleOp module,
+                const Microbatch &microbatch)
+      : ModelBuilder(module, microbatch), embed(embed), layers(layers),
+        dataType(
+            tensor({microbatch.sequences, microbatch.sequenceLength, embed},
+                   getF32Type())) {}
+
+  void build() {
+    beginLayers("layers", layers, "linear");
+    param("weight", {embed, embed}, {"in", "out"},
+          normal(1.0 / std::sqrt(double(embed))));
+    RankedTensorType type = activation({embed});
+    Value x = beginFunction(function::forward, {type}, {type}).front();
+    Value weight = read("weight", {embed, embed});
+    finish(EinsumOp::create(*this, type, "bsk,kn->bsn", x, weight).getResult());
+    endLayers();
+    buildEmbed();
+    buildLoss();
+  }
+
+private:
+  bool isWide() { return computeType().isF32(); }
+
+  void buildEmbed() {
+    RankedTensorType type = activation({embed});
+    Value x = beginFunction(function::embed, {dataType}, {type}).front();
+    if (!isWide())
+      x = arith::TruncFOp::create(*this, type, x);
+    finish(x);
+  }
+
+  void buildLoss() {
+    auto scalar = tensor({}, getF32Type());
+    auto rows =
+        tensor({microbatch.sequences, microbatch.sequenceLength}, getF32Type());
+    auto arguments = beginFunction(
+        function::loss, {activation({embed}), dataType}, {scalar, scalar});
+    Value y = arguments[0];
+    if (!isWide())
+      y = arith::ExtFOp::create(*this, dataType, y);
+    Value difference = arith::SubFOp::create(*this, y, arguments[1]);
+    Value square = arith::MulFOp::create(*this, difference, difference);
+    Value sums = ReduceOp::create(*this, rows, ReduceKind::Sum, square,
+                                  ArrayRef<int64_t>{2});
+    Value norms = math::SqrtOp::create(*this, sums);
+    Value sum = ReduceOp::create(*this, scalar, ReduceKind::Sum, norms,
+                                 ArrayRef<int64_t>{0, 1});
+    float count = microbatch.sequences * microbatch.sequenceLength;
+    Value weight =
+        arith::ConstantOp::create(*this, DenseElementsAttr::get(scalar, count));
+    finish({sum, weight});
+  }
+
+  int64_t embed, layers;
+  RankedTensorType dataType;
+};
+
+} // namespace
+
+LogicalResult mlir::rota::buildSimple(Config &config,
+                                      const Microbatch &microbatch,
+                                      ModuleOp module) {
+  int64_t embed = config.size("hidden_size");
+  int64_t layers = config.size("num_hidden_layers", {}, Config::maxLayers);
+  int64_t rows = microbatch.sequences * microbatch.sequenceLength;
+  if (config.failed() ||
+      failed(checkElements(config, "hidden_size",
+                           "num_hidden_layers x hidden_size x hidden_size",
+                           {layers, embed, embed})) ||
+      failed(checkElements(config, "hidden_size",
+                           "sequences x sequence length x hidden_size",
+                           {rows, embed})))
+    return failure();
+  SimpleBuilder(embed, layers, module, microbatch).build();
+  return success();
+}

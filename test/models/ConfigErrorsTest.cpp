@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Bad configurations and modules: each is refused with the key, the value and
+// the rule.
+#include "ModelFixture.h"
+
+using namespace mlir;
+using namespace mlir::rota;
+
+namespace {
+
+class ConfigErrors : public ModelFixture {
+protected:
+  /// Expects that setting `key` to `value` in a small Llama is refused with
+  /// `message`, and with nothing else.
+  void refuse(const char *key, nlohmann::json value, StringRef message) {
+    auto config = smallLlama();
+    config[key] = std::move(value);
+    std::string said = diagnose(config);
+    EXPECT_TRUE(StringRef(said).contains(message))
+        << "expected: " << message.str() << "\ngot: " << said;
+    EXPECT_EQ(StringRef(said).count('\n'), 1u) << said;
+  }
+  void refuseScaling(nlohmann::json scaling, StringRef message) {
+    refuse("rope_scaling", std::move(scaling), message);
+  }
+};
+
+TEST_F(ConfigErrors, MissingKeys) {
+  for (const char *key :
+       {"vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers",
+        "num_attention_heads", "model_type"}) {
+    auto config = smallLlama();
+    config.erase(key);
+    std::string said = diagnose(config);
+    EXPECT_EQ(said, "0:0: '" + std::string(key) + "': the key is missing\n");
+  }
+}
+
+TEST_F(ConfigErrors, Sizes) {
+  StringRef rule = "expected an integer from 1 to 2147483647, got ";
+  for (const char *key :
+       {"vocab_size", "hidden_size", "intermediate_size", "num_attention_heads",
+        "num_key_value_heads", "head_dim"}) {
+    std::string prefix = "'" + std::string(key) + "': " + rule.str();
+    refuse(key, 0, prefix + "0");
+    refuse(key, -3, prefix + "-3");
+    refuse(key, 12.5, prefix + "12.5");
+    refuse(key, "64", prefix + "\"64\"");
+    refuse(key, true, prefix + "true");
+    refuse(key, uint64_t(1) << 63, prefix + "9223372036854775808");
+    refuse(key, nlohmann::json::array(), prefix + "[]");
+  }
+  refuse("num_hidden_layers", 100001,
+         "expected an integer from 1 to 100000, got 100001");
+}
+
+TEST_F(ConfigErrors, HugeProducts) {
+  auto config = smallLlama();
+  config["vocab_size"] = 2147483647;
+  config["hidden_size"] = 2147483644;
+  EXPECT_TRUE(
+      StringRef(diagnose(config))
+          .contains("'vocab_size': expected vocab_size x hidden_size to "
+                    "be at most 72057594037927936, got 2147483647 x "
+                    "2147483644"));
+  config["vocab_size"] = 8;
+  config["hidden_size"] = 1 << 26;
+  config["intermediate_size"] = 1 << 27;
+  config["num_hidden_layers"] = 100000;
+  EXPECT_TRUE(StringRef(diagnose(config))
+                  .contains("'num_hidden_layers': expected num_hidden_layers x "
+                            "the parameters of a layer to be at most"));
+}
+
+TEST_F(ConfigErrors, Heads) {
+  refuse("num_key_value_heads", 3,
+         "'num_key_value_heads': expected a divisor of 'num_attention_heads', "
+         "got 3 and 4");
+  refuse("head_dim", 7,
+         "'head_dim': expected an even head size for rotary embedding, got 7");
+  refuse("head_dim", 70000,
+         "'head_dim': expected a head size of at most 65536, got 70000");
+  auto config = smallLlama();
+  config.erase("head_dim");
+  config["num_attention_heads"] = 10;
+  EXPECT_TRUE(StringRef(diagnose(config))
+                  .contains("'num_attention_heads': expected a divisor of "
+                            "'hidden_size', got 10 and 24"));
+}
+
+TEST_F(ConfigErrors, Numbers) {
+  refuse("rms_norm_eps", -1e-5,
+         "'rms_norm_eps': expected a number from 0 to 1, got -1e-05");
+  refuse("rms_norm_eps", "1e-5", "expected a number from 0 to 1, got \"1e-5\"");
+  refuse("initializer_range", 2,
+         "'initializer_range': expected a number from 0 to 1, got 2");
+  refuse("rope_theta", 0, "'rope_theta': expected a number above 0, got 0");
+  refuse("tie_word_embeddings", 1,
+         "'tie_word_embeddings': expected true or false, got 1");
+  refuse(
+      "torch_dtype", "float64",
+      "'torch_dtype': expected \"float32\", \"bfloat16\" or \"float16\", got "
+      "\"float64\"");
+}
+
+TEST_F(ConfigErrors, ChangesTheComputation) {
+  StringRef tail = "; it changes the computation and is not supported";
+  refuse("attention_bias", true,
+         "'attention_bias': expected false, got true" + tail.str());
+  refuse("mlp_bias", true, "'mlp_bias': expected false, got true");
+  refuse("attention_dropout", 0.1,
+         "'attention_dropout': expected 0, got 0.1" + tail.str());
+  refuse("pretraining_tp", 2, "'pretraining_tp': expected 1, got 2");
+  refuse("sliding_window", 4096,
+         "'sliding_window': expected no such key or null, got 4096");
+  refuse("quantization_config", {{"bits", 4}}, "got {\"bits\":4}");
+  refuse("partial_rotary_factor", 0.5,
+         "'partial_rotary_factor': expected 1, got 0.5");
+  refuse("logits_scaling", 8.0, "'logits_scaling': expected 1, got 8.0");
+  refuse("final_logit_softcapping", 30.0,
+         "'final_logit_softcapping': expected no such key or null, got 30.0");
+  refuse("hidden_act", "gelu",
+         "'hidden_act': expected \"silu\", got \"gelu\"; other activations are "
+         "not supported");
+  refuse("hidden_act", 3, "'hidden_act': expected a string, got 3");
+  refuse("layer_types", {"full_attention", "sliding_attention"},
+         "'layer_types': expected \"full_attention\" in every layer");
+  refuse("architectures", {"LlamaForSequenceClassification"},
+         "'architectures': expected \"LlamaForCausalLM\"");
+}
+
+TEST_F(ConfigErrors, NeutralValuesPass) {
+  auto config = smallLlama();
+  config["attention_bias"] = false;
+  config["attention_dropout"] = 0;
+  config["pretraining_tp"] = 1;
+  config["sliding_window"] = nullptr;
+  config["quantization_config"] = nullptr;
+  config["hidden_act"] = "swish";
+  config["num_nextn_predict_layers"] = 0;
+  config["architectures"] = {"LlamaForCausalLM"};
+  config["use_cache"] = true;
+  config["bos_token_id"] = 1;
+  config["some_future_key"] = {{"a", 1}};
+  EXPECT_TRUE(succeeded(build(config))) << diagnostics;
+}
+
+TEST_F(ConfigErrors, RopeScaling) {
+  refuse("rope_scaling", 3,
+         "'rope_scaling': expected an object or null, got 3");
+  refuseScaling({{"rope_type", "yarn"}, {"factor", 4.0}},
+                "'rope_scaling.rope_type': expected \"default\", \"linear\" or "
+                "\"llama3\", got \"yarn\"; other kinds are not supported");
+  refuseScaling({{"type", "dynamic"}, {"factor", 4.0}},
+                "'rope_scaling.type': expected");
+  refuseScaling({{"rope_type", "linear"}},
+                "'rope_scaling.factor': the key is missing");
+  refuseScaling({{"rope_type", "linear"}, {"factor", 0.5}},
+                "'rope_scaling.factor': expected a number of at least 1, got "
+                "0.5");
+  refuseScaling({{"rope_type", "linear"}, {"type", "llama3"}, {"factor", 2}},
+                "'rope_scaling.rope_type': expected the value of "
+                "'rope_scaling.type', \"llama3\", got \"linear\"");
+  refuseScaling({{"rope_type", "llama3"},
+                 {"factor", 8.0},
+                 {"low_freq_factor", 4.0},
+                 {"high_freq_factor", 4.0},
+                 {"original_max_position_embeddings", 64}},
+                "'rope_scaling.high_freq_factor': expected more than "
+                "'rope_scaling.low_freq_factor'");
+  refuseScaling({{"rope_type", "llama3"},
+                 {"factor", 8.0},
+                 {"low_freq_factor", 1.0},
+                 {"high_freq_factor", 4.0}},
+                "'rope_scaling.original_max_position_embeddings': the key is "
+                "missing");
+  refuse("rope_parameters", {{"rope_type", "default"}, {"rope_theta", 10000.0}},
+         "'rope_theta': expected the value of 'rope_parameters.rope_theta'");
+}
+
+TEST_F(ConfigErrors, ModelTypeListsThoseThatAre) {
+  refuse("model_type", "mamba",
+         "'model_type': expected one of \"llama\", \"simple\", got \"mamba\"");
+  refuse("model_type", 7, "'model_type': expected a string, got 7");
+}
+
+TEST_F(ConfigErrors, MalformedJson) {
+  auto said = [&](StringRef text) {
+    EXPECT_TRUE(failed(buildText(text, "config.json")));
+    return diagnostics;
+  };
+  EXPECT_TRUE(StringRef(said("{\n  \"a\": 1,\n  \"b\" 2\n}"))
+                  .starts_with("3:7: syntax error"));
+  EXPECT_TRUE(StringRef(said("{\"a\": 1")).starts_with("1:8: syntax error"));
+  EXPECT_TRUE(StringRef(said("")).starts_with("1:1: syntax error"));
+  EXPECT_EQ(said("[1]"), "1:1: expected an object, got an array\n");
+  EXPECT_EQ(said("{\"a\": 1,\n \"a\": 2}"),
+            "2:2: key 'a' stands twice in one object\n");
+  EXPECT_TRUE(StringRef(said("{\"a\": \"\xff\"}")).contains("UTF-8"));
+}
+
+TEST_F(ConfigErrors, PlaceOfTheKey) {
+  EXPECT_TRUE(failed(buildText("{\n \"model_type\": \"llama\",\n"
+                               "  \"hidden_size\": -1,\n"
+                               "  \"rope_scaling\": {\n"
+                               "    \"rope_type\": \"yarn\" } }",
+                               "config.json")));
+  EXPECT_TRUE(StringRef(diagnostics).contains("3:3: 'hidden_size'"));
+  EXPECT_TRUE(StringRef(diagnostics).contains("5:5: 'rope_scaling.rope_type'"));
+}
+
+TEST_F(ConfigErrors, Paths) {
+  EXPECT_TRUE(failed(buildPath(folder + "/nowhere")));
+  EXPECT_TRUE(StringRef(diagnostics).contains("expected a model folder"));
+  EXPECT_TRUE(failed(buildPath(folder)));
+  EXPECT_TRUE(StringRef(diagnostics).contains("cannot read the file"));
+  EXPECT_TRUE(failed(buildPath(folder + "/none.mlir")));
+  EXPECT_FALSE(diagnostics.empty());
+}
+
+TEST_F(ConfigErrors, Microbatch) {
+  EXPECT_TRUE(failed(build(smallLlama(), {0, 8, {}})));
+  EXPECT_TRUE(StringRef(diagnostics)
+                  .contains("expected sequences in a microbatch from 1 to"));
+  EXPECT_TRUE(failed(build(smallLlama(), {2, -8, {}})));
+  EXPECT_TRUE(
+      StringRef(diagnostics).contains("expected a sequence length from 1 to"));
+}
+
+TEST_F(ConfigErrors, UserModules) {
+  std::string path = ROTA_SOURCE_DIR "/models/examples/linear.mlir";
+  EXPECT_TRUE(failed(buildPath(path, {3, 0, {}})));
+  EXPECT_TRUE(
+      StringRef(diagnostics)
+          .contains("expected 3 sequences in a microbatch as asked for, "
+                    "got 2"));
+  EXPECT_TRUE(failed(buildPath(path, {2, 5, {}})));
+  EXPECT_TRUE(StringRef(diagnostics)
+                  .contains("expected 5 tokens in a sequence as asked for, got "
+                            "4"));
+  EXPECT_TRUE(failed(buildText("module {", "bad.mlir")));
+  EXPECT_FALSE(diagnostics.empty());
+  EXPECT_TRUE(failed(buildText("func.func @f() { return }", "empty.mlir")));
+  EXPECT_TRUE(StringRef(diagnostics).contains("'rota.stack'"));
+}
+
+} // namespace

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What builders make: parameter counts, sizes of the IR, names, types, rotary
+// frequencies, and the examples.
+#include "ModelFixture.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace mlir::rota;
+
+namespace {
+
+class Models : public ModelFixture {
+protected:
+  int64_t parameterCount(StringRef name) {
+    auto built = buildPath(ROTA_SOURCE_DIR "/models/configs/" + name.str());
+    EXPECT_TRUE(succeeded(built)) << diagnostics;
+    if (failed(built))
+      return 0;
+    auto model = Model::get(*built->module);
+    EXPECT_TRUE(succeeded(model));
+    return model->parameterCount();
+  }
+
+  int64_t opCount(const BuiltModel &model) {
+    int64_t count = 0;
+    const_cast<BuiltModel &>(model).module->walk([&](Operation *) { ++count; });
+    return count;
+  }
+
+  /// The rotary table's frequencies in the built model.
+  SmallVector<double> frequencies(const nlohmann::json &config) {
+    auto built = build(config);
+    EXPECT_TRUE(succeeded(built)) << diagnostics;
+    SmallVector<double> found;
+    built->module->walk([&](RotaryTableOp table) {
+      found.assign(table.getFrequencies().begin(),
+                   table.getFrequencies().end());
+    });
+    return found;
+  }
+};
+
+// The published counts of the models' cards; tied parameters count once.
+TEST_F(Models, ParameterCountsArePublishedOnes) {
+  EXPECT_EQ(parameterCount("llama-2-7b"), 6738415616);
+  EXPECT_EQ(parameterCount("llama-3.1-8b"), 8030261248);
+  EXPECT_EQ(parameterCount("llama-3.1-70b"), 70553706496);
+  EXPECT_EQ(parameterCount("llama-3.1-405b"), 405853388800);
+  EXPECT_EQ(parameterCount("110m"), 109529856);
+  EXPECT_EQ(parameterCount("tiny"),
+            8 * (4 * 192 * 192 + 3 * 192 * 512 + 384) + 2 * 256 * 192 + 192);
+  EXPECT_EQ(parameterCount("simple"), 8 * 28 * 28);
+}
+
+TEST_F(Models, SizeOfIRDoesNotDependOnLayers) {
+  auto config = shipped("110m");
+  auto few = build(config);
+  config["num_hidden_layers"] = 126;
+  auto many = build(config);
+  ASSERT_TRUE(succeeded(few) && succeeded(many));
+  EXPECT_EQ(opCount(*few), opCount(*many));
+  EXPECT_EQ(print(*few).size() + 1, print(*many).size()); // "12" and "126"
+}
+
+TEST_F(Models, ParametersHaveHubNames) {
+  auto built = build(smallLlama());
+  ASSERT_TRUE(succeeded(built));
+  auto model = Model::get(*built->module);
+  std::vector<std::string> names;
+  for (ParamOp param : model->globalParams())
+    names.push_back(model->checkpointName(param));
+  for (ParamOp param : Model::params(model->kindOf(0)))
+    names.push_back(model->checkpointName(param));
+  EXPECT_EQ(names,
+            (std::vector<std::string>{
+                "model.embed_tokens.weight", "model.norm.weight",
+                "lm_head.weight", "model.layers.{layer}.input_layernorm.weight",
+                "model.layers.{layer}.self_attn.q_proj.weight",
+                "model.layers.{layer}.self_attn.k_proj.weight",
+                "model.layers.{layer}.self_attn.v_proj.weight",
+                "model.layers.{layer}.self_attn.o_proj.weight",
+                "model.layers.{layer}.post_attention_layernorm.weight",
+                "model.layers.{layer}.mlp.gate_proj.weight",
+                "model.layers.{layer}.mlp.up_proj.weight",
+                "model.layers.{layer}.mlp.down_proj.weight"}));
+}
+
+TEST_F(Models, TiedHeadIsTheEmbeddingTable) {
+  auto config = smallLlama();
+  config["tie_word_embeddings"] = true;
+  auto built = build(config);
+  ASSERT_TRUE(succeeded(built));
+  auto model = Model::get(*built->module);
+  EXPECT_FALSE(built->module->lookupSymbol("lm_head.weight"));
+  auto used = Model::usedParams(model->loss);
+  ASSERT_EQ(used.size(), 2u);
+  EXPECT_EQ(used[0].getSymName(), "model.embed_tokens.weight");
+}
+
+// Each GEMM's result and what attention reads has a name.
+TEST_F(Models, ValuesAreNamedForRemat) {
+  auto built = build(smallLlama());
+  ASSERT_TRUE(succeeded(built));
+  std::vector<std::string> names;
+  built->module->walk([&](NameOp op) { names.push_back(op.getName().str()); });
+  EXPECT_EQ(names, (std::vector<std::string>{
+                       "decoder_layer_input", "query_proj", "key_proj",
+                       "value_proj", "context", "out_proj", "attention_out",
+                       "mlpwi_0", "mlpwi_1", "mlpwo", "logits"}));
+}
+
+TEST_F(Models, ComputeTypeComesFromOptionThenConfiguration) {
+  auto config = smallLlama();
+  auto elementOf = [&](const BuildOptions &options) {
+    auto built = build(config, options);
+    EXPECT_TRUE(succeeded(built)) << diagnostics;
+    return Model::get(*built->module)->activationType().getElementType();
+  };
+  EXPECT_TRUE(elementOf({2, 8, {}}).isF32());
+  EXPECT_TRUE(elementOf({2, 8, ComputeType::BF16}).isBF16());
+  config["torch_dtype"] = "bfloat16";
+  EXPECT_TRUE(elementOf({2, 8, {}}).isBF16());
+  EXPECT_TRUE(elementOf({2, 8, ComputeType::F32}).isF32());
+  config.erase("torch_dtype");
+  config["dtype"] = "float16"; // exact in f32
+  EXPECT_TRUE(elementOf({2, 8, {}}).isF32());
+}
+
+// In bf16 the gains of norms, the softmax's logsumexp and the loss stay f32.
+TEST_F(Models, NarrowModelKeepsWideParts) {
+  auto built = build(smallLlama(), {2, 8, ComputeType::BF16});
+  ASSERT_TRUE(succeeded(built));
+  built->module->walk([&](ReadOp read) {
+    bool isGain = read.getType().getRank() == 1;
+    EXPECT_EQ(read.getType().getElementType().isF32(), isGain);
+  });
+  built->module->walk([&](ParamOp param) {
+    EXPECT_TRUE(param.getTensorType().getElementType().isF32());
+  });
+  auto model = Model::get(*built->module);
+  EXPECT_TRUE(cast<RankedTensorType>(model->loss.getResultTypes()[0])
+                  .getElementType()
+                  .isF32());
+}
+
+TEST_F(Models, BothSpellingsOfRotaryParametersAgree) {
+  auto older = smallLlama();
+  older["rope_scaling"] = {{"type", "linear"}, {"factor", 4.0}};
+  auto newer = smallLlama();
+  newer.erase("rope_theta");
+  newer.erase("torch_dtype");
+  newer["dtype"] = "float32";
+  newer["rope_parameters"] = {
+      {"rope_type", "linear"}, {"factor", 4.0}, {"rope_theta", 500.0}};
+  auto first = build(older);
+  ASSERT_TRUE(succeeded(first)) << diagnostics;
+  auto second = build(newer);
+  ASSERT_TRUE(succeeded(second)) << diagnostics;
+  EXPECT_EQ(print(*first), print(*second));
+}
+
+TEST_F(Models, RotaryFrequenciesDefaultAndLinear) {
+  auto config = smallLlama();
+  auto plain = frequencies(config);
+  ASSERT_EQ(plain.size(), 4u);
+  for (int i = 0; i < 4; ++i)
+    EXPECT_DOUBLE_EQ(plain[i], std::pow(500.0, -i / 4.0));
+  config["rope_scaling"] = {{"rope_type", "linear"}, {"factor", 4.0}};
+  auto scaled = frequencies(config);
+  for (int i = 0; i < 4; ++i)
+    EXPECT_DOUBLE_EQ(scaled[i], plain[i] / 4);
+}
+
+// Wavelengths 6.3, 29.7, 140.5, 664.4 with an original context of 64: the first
+// is kept, the second between the bands, the others divided.
+TEST_F(Models, RotaryFrequenciesLlama3) {
+  auto config = smallLlama();
+  auto plain = frequencies(config);
+  config["rope_scaling"] = {{"rope_type", "llama3"},
+                            {"factor", 8.0},
+                            {"low_freq_factor", 1.0},
+                            {"high_freq_factor", 4.0},
+                            {"original_max_position_embeddings", 64}};
+  auto scaled = frequencies(config);
+  EXPECT_EQ(scaled[0], plain[0]);
+  double smooth = (64 * plain[1] / (2 * M_PI) - 1) / 3;
+  EXPECT_DOUBLE_EQ(scaled[1], (1 - smooth) * plain[1] / 8 + smooth * plain[1]);
+  EXPECT_DOUBLE_EQ(scaled[2], plain[2] / 8);
+  EXPECT_DOUBLE_EQ(scaled[3], plain[3] / 8);
+}
+
+TEST_F(Models, SimpleTakesNumbers) {
+  auto built = build(
+      {{"model_type", "simple"}, {"hidden_size", 28}, {"num_hidden_layers", 8}},
+      {2, 128, ComputeType::BF16});
+  ASSERT_TRUE(succeeded(built)) << diagnostics;
+  auto model = Model::get(*built->module);
+  auto data = RankedTensorType::get({2, 128, 28}, Float32Type::get(&context));
+  EXPECT_EQ(model->embed.getArgumentTypes()[0], data);
+  EXPECT_EQ(model->loss.getArgumentTypes()[1], data);
+  EXPECT_TRUE(model->activationType().getElementType().isBF16());
+}
+
+TEST_F(Models, FolderHasWeightsBesideIt) {
+  auto without = build(smallLlama());
+  ASSERT_TRUE(succeeded(without));
+  EXPECT_EQ(without->weights, "");
+  EXPECT_TRUE(failed(buildText("", "model.safetensors")));
+  auto with = buildPath(folder);
+  ASSERT_TRUE(succeeded(with)) << diagnostics;
+  EXPECT_EQ(with->weights, folder + "/model.safetensors");
+}
+
+TEST_F(Models, ExamplesLoad) {
+  auto linear = buildPath(ROTA_SOURCE_DIR "/models/examples/linear.mlir", {});
+  ASSERT_TRUE(succeeded(linear)) << diagnostics;
+  EXPECT_EQ(linear->sequences, 2);
+  EXPECT_EQ(linear->sequenceLength, 4);
+  auto kinds = buildPath(ROTA_SOURCE_DIR "/models/examples/two-kinds.mlir", {});
+  ASSERT_TRUE(succeeded(kinds)) << diagnostics;
+  EXPECT_EQ(kinds->sequenceLength, 32);
+  EXPECT_EQ(kinds->name, "two-kinds");
+  auto model = Model::get(*kinds->module);
+  EXPECT_EQ(model->kinds().size(), 2u);
+  EXPECT_EQ(model->parameterCount(),
+            256 * 64 + 64 + 4 * (64 + 192 * 64) + 4 * (64 + 3 * 160 * 64));
+}
+
+} // namespace
