@@ -4,6 +4,7 @@
 #include "ir/rota/Rota.h"
 #include "lowering/cpu/Passes.h"
 #include "lowering/kernels/Passes.h"
+#include "passes/differentiate/Passes.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -21,6 +22,7 @@ int main(int argc, char **argv) {
   mlir::registerCanonicalizerPass();
   mlir::registerCSEPass();
   mlir::registerSymbolDCEPass();
+  mlir::rota::registerDifferentiatePasses();
   rota::lowering::registerKernelsPasses();
   rota::lowering::registerCpuPasses();
   rota::lowering::registerCpuPipelines();

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The reverse walk: from the last op to the first, each op's rule turns the
+// cotangents of its results into those of its operands.
+#include "passes/differentiate/Joint.h"
+
+#include "ir/rota/Rules.h"
+#include "llvm/ADT/MapVector.h"
+
+using namespace mlir;
+using namespace mlir::rota;
+
+static bool isFloat(Value value) {
+  return isa<FloatType>(getElementTypeOrSelf(value));
+}
+
+namespace {
+class ReverseWalk {
+public:
+  ReverseWalk(Joint &joint)
+      : joint(joint), builder(joint.body().getTerminator()) {}
+
+  LogicalResult run();
+
+private:
+  void findActiveValues();
+  LogicalResult visit(Operation &op);
+  void add(Value value, Value contribution);
+  void addGradient(ReadOp read);
+  void emitAccumulates();
+
+  Joint &joint;
+  OpBuilder builder;
+  /// Values that depend on the input or on a parameter.
+  DenseSet<Value> active;
+  DenseMap<Value, Value> cotangents;
+  /// Per parameter the sum over its reads, and the location of the last.
+  llvm::MapVector<StringAttr, std::pair<Value, Location>> gradients;
+};
+} // namespace
+
+void ReverseWalk::findActiveValues() {
+  for (Value argument : joint.body().getArguments())
+    if (argument != joint.cotangent && isFloat(argument))
+      active.insert(argument);
+  for (Operation &op : joint.body().without_terminator()) {
+    if (!joint.forwardOps.contains(&op))
+      continue;
+    if (!isa<ReadOp>(op) && llvm::none_of(op.getOperands(), [&](Value operand) {
+          return active.contains(operand);
+        }))
+      continue;
+    for (Value result : op.getResults())
+      if (isFloat(result))
+        active.insert(result);
+  }
+}
+
+/// Sums of cotangents are in the value's type; those of a parameter's copy in
+/// f32, as its gradient.
+void ReverseWalk::add(Value value, Value contribution) {
+  Location loc = contribution.getLoc();
+  contribution =
+      castElements(builder, loc, contribution, cotangentElement(value));
+  Value &sum = cotangents[value];
+  sum = sum ? arith::AddFOp::create(builder, loc, sum, contribution)
+            : contribution;
+}
+
+void ReverseWalk::addGradient(ReadOp read) {
+  Value contribution = cotangents.lookup(read.getResult());
+  if (!contribution)
+    return;
+  auto [it, isNew] = gradients.insert(
+      {read.getParamAttr().getAttr(), {contribution, read.getLoc()}});
+  if (!isNew)
+    it->second.first = arith::AddFOp::create(builder, read.getLoc(),
+                                             it->second.first, contribution);
+}
+
+LogicalResult ReverseWalk::visit(Operation &op) {
+  if (auto read = dyn_cast<ReadOp>(op)) {
+    addGradient(read);
+    return success();
+  }
+  auto given = llvm::map_to_vector(
+      op.getResults(), [&](Value result) { return cotangents.lookup(result); });
+  auto needed = llvm::map_to_vector(op.getOperands(), [&](Value operand) {
+    return active.contains(operand);
+  });
+  if (llvm::none_of(given, [](Value value) { return bool(value); }) ||
+      llvm::none_of(needed, [](bool isNeeded) { return isNeeded; }))
+    return success();
+  auto rule = dyn_cast<DifferentiableOpInterface>(op);
+  if (!rule)
+    return op.emitOpError("has no derivative rule");
+  FailureOr<SmallVector<Value>> contributions =
+      rule.vjp(builder, given, needed);
+  if (failed(contributions))
+    return failure();
+  for (auto [operand, isNeeded, contribution] :
+       llvm::zip_equal(op.getOperands(), needed, *contributions))
+    if (isNeeded && contribution)
+      add(operand, contribution);
+  return success();
+}
+
+/// Each stands right behind its gradient, which then need not wait.
+void ReverseWalk::emitAccumulates() {
+  for (auto &[param, gradient] : gradients) {
+    auto [value, loc] = gradient;
+    OpBuilder::InsertionGuard guard(builder);
+    if (Operation *definition = value.getDefiningOp();
+        definition && !joint.forwardOps.contains(definition))
+      builder.setInsertionPointAfter(definition);
+    joint.accumulates.push_back(
+        AccumulateOp::create(builder, loc, param.getValue(), value));
+  }
+}
+
+LogicalResult ReverseWalk::run() {
+  findActiveValues();
+  auto forward = llvm::to_vector(llvm::make_pointer_range(
+      llvm::reverse(joint.body().without_terminator())));
+  if (active.contains(joint.outputs().front()))
+    add(joint.outputs().front(), joint.cotangent);
+  for (Operation *op : forward)
+    if (joint.forwardOps.contains(op) && failed(visit(*op)))
+      return failure();
+  emitAccumulates();
+  Value input = joint.body().getArgument(0);
+  if (!isFloat(input))
+    return success();
+  joint.inputCotangent = cotangents.lookup(input);
+  if (!joint.inputCotangent)
+    joint.inputCotangent =
+        splatConstant(builder, input.getLoc(), input.getType(), 0.0);
+  return success();
+}
+
+FailureOr<Joint> Joint::build(func::FuncOp forward, CotangentSeed seed) {
+  if (!llvm::hasSingleElement(forward.getBody()))
+    return forward.emitOpError("expected one block to differentiate, got ")
+           << std::distance(forward.getBody().begin(), forward.getBody().end());
+  for (Operation &op : forward.getBody().front())
+    if (op.getNumRegions() != 0)
+      return op.emitOpError("expected no op with a region in a function to "
+                            "differentiate");
+  Joint joint;
+  IRMapping mapping;
+  joint.function = cast<func::FuncOp>(forward->clone(mapping));
+  for (auto [original, copy] : mapping.getValueMap())
+    joint.originals[copy] = original;
+  for (Operation &op : joint.body())
+    joint.forwardOps.insert(&op);
+  Value result = joint.outputs().front();
+  if (seed == CotangentSeed::Argument) {
+    joint.cotangent =
+        joint.body().addArgument(result.getType(), result.getLoc());
+  } else {
+    OpBuilder builder(joint.body().getTerminator());
+    joint.cotangent =
+        splatConstant(builder, result.getLoc(), result.getType(), 1.0);
+  }
+  if (failed(ReverseWalk(joint).run()))
+    return failure();
+  return joint;
+}

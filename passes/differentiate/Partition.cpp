@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Slices of a joint function, and functions made of them.
+#include "passes/differentiate/Partition.h"
+
+using namespace mlir;
+using namespace mlir::rota;
+
+/// Whether the result is the operand's elements, perhaps wider or repeated, so
+/// that the operand is never larger.
+static bool isViewOrWidening(Operation *op) {
+  return isa<NameOp, ReshapeOp, BroadcastOp, arith::ExtFOp>(op);
+}
+
+bool rota::isFree(Operation *op) {
+  return isViewOrWidening(op) ||
+         isa<ReadOp, RotaryTableOp, arith::ConstantOp>(op);
+}
+
+Part rota::collectPart(ArrayRef<Value> roots, ArrayRef<AccumulateOp> effects,
+                       IsGiven isGiven) {
+  Part part;
+  SmallVector<Value> pending(roots);
+  for (AccumulateOp effect : effects) {
+    part.ops.insert(effect);
+    pending.push_back(effect.getValue());
+  }
+  while (!pending.empty()) {
+    Value value = pending.pop_back_val();
+    Operation *op = value.getDefiningOp();
+    bool isRemade = op && isFree(op);
+    if (!isRemade && isGiven(value))
+      part.given.insert(value);
+    else if (op && part.ops.insert(op).second)
+      llvm::append_range(pending, op->getOperands());
+  }
+  return part;
+}
+
+/// Whether `value`, itself or seen through views, has a name that is kept.
+static bool hasSavedName(Value value, const RematPolicy &policy) {
+  return llvm::any_of(value.getUsers(), [&](Operation *user) {
+    if (!isViewOrWidening(user))
+      return false;
+    auto name = dyn_cast<NameOp>(user);
+    return (name && policy.decide(name.getName()) == RematDecision::Device) ||
+           hasSavedName(user->getResult(0), policy);
+  });
+}
+
+/// An op is saved as a whole: to compute one result again is to compute all.
+bool rota::isSaved(Operation *op, const RematPolicy &policy) {
+  return policy.savesEverything() ||
+         llvm::any_of(op->getResults(), [&](Value result) {
+           return hasSavedName(result, policy);
+         });
+}
+
+SmallVector<Value> rota::inOrder(Joint &joint, const DenseSet<Value> &values) {
+  SmallVector<Value> ordered;
+  for (Value argument : joint.body().getArguments())
+    if (values.contains(argument))
+      ordered.push_back(argument);
+  for (Operation &op : joint.body())
+    for (Value result : op.getResults())
+      if (values.contains(result))
+        ordered.push_back(result);
+  return ordered;
+}
+
+func::FuncOp rota::buildFunction(func::FuncOp after, StringRef name,
+                                 Joint &joint, const Part &part,
+                                 ArrayRef<Value> arguments,
+                                 ArrayRef<Value> results) {
+  OpBuilder builder(after->getContext());
+  builder.setInsertionPointAfter(after);
+  auto typesOf = [](ArrayRef<Value> values) {
+    return llvm::map_to_vector(values,
+                               [](Value value) { return value.getType(); });
+  };
+  auto function = func::FuncOp::create(
+      builder, joint.function->getLoc(), name,
+      builder.getFunctionType(typesOf(arguments), typesOf(results)));
+  Block *block = function.addEntryBlock();
+  IRMapping mapping;
+  mapping.map(arguments, block->getArguments());
+  builder.setInsertionPointToEnd(block);
+  for (Operation &op : joint.body().without_terminator()) {
+    if (!part.ops.contains(&op))
+      continue;
+    if (auto named = dyn_cast<NameOp>(op))
+      mapping.map(named.getResult(), mapping.lookup(named.getValue()));
+    else
+      builder.clone(op, mapping);
+  }
+  func::ReturnOp::create(builder, joint.function->getLoc(),
+                         llvm::map_to_vector(results, [&](Value value) {
+                           return mapping.lookup(value);
+                         }));
+  return function;
+}

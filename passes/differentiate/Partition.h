@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Cuts a joint function into functions: which values cross a cut, and which are
+// computed again behind it.
+#ifndef ROTA_PASSES_DIFFERENTIATE_PARTITION_H
+#define ROTA_PASSES_DIFFERENTIATE_PARTITION_H
+
+#include "passes/differentiate/Joint.h"
+#include "passes/differentiate/Remat.h"
+#include "llvm/ADT/SetVector.h"
+
+namespace mlir::rota {
+
+/// A part of a joint function: the ops that it holds, and the values that it is
+/// given beyond the joint function's arguments.
+struct Part {
+  DenseSet<Operation *> ops;
+  DenseSet<Value> given;
+};
+
+/// Says whether a part is given `value` from outside. Asked for values that are
+/// not made again for free.
+using IsGiven = function_ref<bool(Value value)>;
+
+/// Whether an op's results are made again wherever they are needed and so never
+/// cross a cut: views, widenings, parameters, tables, constants.
+bool isFree(Operation *op);
+
+/// The part that computes `roots` and what `effects` need, from the joint
+/// function's arguments and given values.
+Part collectPart(ArrayRef<Value> roots, ArrayRef<AccumulateOp> effects,
+                 IsGiven isGiven);
+
+/// Whether `policy` saves the results of `op`, which is of the forward part: it
+/// saves everything, or one of them under one of its names.
+bool isSaved(Operation *op, const RematPolicy &policy);
+
+/// `values` in the order in which `joint` defines them.
+SmallVector<Value> inOrder(Joint &joint, const DenseSet<Value> &values);
+
+/// Builds a function `name` behind `after`: `part`'s ops in the joint
+/// function's order without names; argument i stands for the joint value
+/// `arguments[i]`, and `results` are returned.
+func::FuncOp buildFunction(func::FuncOp after, StringRef name, Joint &joint,
+                           const Part &part, ArrayRef<Value> arguments,
+                           ArrayRef<Value> results);
+
+} // namespace mlir::rota
+
+#endif // ROTA_PASSES_DIFFERENTIATE_PARTITION_H

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Differentiation: from a model as built to one that can be trained.
+#ifndef ROTA_PASSES_DIFFERENTIATE_PASSES_H
+#define ROTA_PASSES_DIFFERENTIATE_PASSES_H
+
+#include "ir/rota/Rota.h"
+#include "mlir/Pass/Pass.h"
+#include "mlir/Pass/PassOptions.h"
+
+namespace mlir::rota {
+
+#define GEN_PASS_DECL
+#include "passes/differentiate/Passes.h.inc"
+
+/// What `differentiate-pipeline` can be told.
+struct DifferentiatePipelineOptions
+    : PassPipelineOptions<DifferentiatePipelineOptions> {
+  Option<std::string> remat{*this, "remat",
+                            llvm::cl::desc("As for the pass differentiate"),
+                            llvm::cl::init("none")};
+  Option<bool> split{*this, "split",
+                     llvm::cl::desc("As for the pass differentiate"),
+                     llvm::cl::init(false)};
+  Option<std::string> extract{
+      *this, "extract",
+      llvm::cl::desc("A named value of the loss to make a function for"),
+      llvm::cl::init("")};
+};
+
+/// From a model as built to a verified differentiated one without names.
+void buildDifferentiatePipeline(OpPassManager &manager,
+                                const DifferentiatePipelineOptions &options);
+
+/// Makes the passes of this folder and `differentiate-pipeline` known to tools.
+void registerDifferentiatePasses();
+
+} // namespace mlir::rota
+
+#endif // ROTA_PASSES_DIFFERENTIATE_PASSES_H

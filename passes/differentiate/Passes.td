@@ -1,0 +1,146 @@
+//===- Passes.td - Differentiation -------------------------*- tablegen -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// The passes that turn a model as built into one that can be trained.
+//===----------------------------------------------------------------------===//
+#ifndef ROTA_PASSES_DIFFERENTIATE_PASSES
+#define ROTA_PASSES_DIFFERENTIATE_PASSES
+
+include "mlir/Pass/PassBase.td"
+
+def Differentiate : Pass<"differentiate", "::mlir::ModuleOp"> {
+  let summary = "add the backward functions of a model";
+  let description = [{
+    Reverse mode through `DifferentiableOpInterface`: a joint function, forward
+    then one reverse walk, is cut into the functions of ir/rota/Model.h. Each
+    layer's `@forward` also returns residuals and `@backward` takes them;
+    `@embed_backward` and `@loss_backward` hold their forward part. The cotangent
+    of the loss's sum is 1, that of its weight zero. With `split`, what the
+    input's cotangent needs stands in `..._input`, the rest in `..._weight`.
+
+    Which values are residuals is `remat`'s decision, by the names that
+    `rota.name` gives: `none` saves what the backward reads, `full` nothing,
+    `minimal` the projections; a list `name=device,name=remat` is a policy of
+    one's own. What is not saved is recomputed in the backward. Views (`rota.name`,
+    `rota.reshape`), widenings (`rota.broadcast`, `arith.extf`), parameters, tables
+    and constants are never saved but made again from their source.
+
+    A parameter's gradient is accumulated once in a function: the contributions
+    of its reads are summed in f32, the last use's first.
+
+    Before: a model as built whose functions are straight-line code. Does not
+    simplify; run `canonicalize` and `cse` afterwards. A used op without a
+    derivative is an error that names it. Remarks (category `differentiate`) say
+    what is saved and what is recomputed.
+
+    Before:
+    ```mlir
+    func.func @forward(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
+      %w = rota.read @weight : tensor<8x8xf32>
+      %y = rota.einsum "bk,kn->bn" %x, %w : (tensor<2x8xf32>, tensor<8x8xf32>) -> tensor<2x8xf32>
+      %z = math.tanh %y : tensor<2x8xf32>
+      return %z : tensor<2x8xf32>
+    }
+    ```
+    After (`remat=none`; tanh's derivative reads its result %z):
+    ```mlir
+    func.func @forward(%x: tensor<2x8xf32>) -> (tensor<2x8xf32>, tensor<2x8xf32>) {
+      ...
+      return %z, %z : tensor<2x8xf32>, tensor<2x8xf32>
+    }
+    func.func @backward(%x: tensor<2x8xf32>, %z: tensor<2x8xf32>, %dz: tensor<2x8xf32>) -> tensor<2x8xf32> {
+      %w = rota.read @weight : tensor<8x8xf32>
+      %one = arith.constant dense<1.0> : tensor<2x8xf32>
+      %square = arith.mulf %z, %z : tensor<2x8xf32>
+      %slope = arith.subf %one, %square : tensor<2x8xf32>
+      %dy = arith.mulf %dz, %slope : tensor<2x8xf32>
+      %dx = rota.einsum "bn,kn->bk" %dy, %w : (tensor<2x8xf32>, tensor<8x8xf32>) -> tensor<2x8xf32>
+      %dw = rota.einsum "bn,bk->kn" %dy, %x : (tensor<2x8xf32>, tensor<2x8xf32>) -> tensor<8x8xf32>
+      rota.accumulate @weight, %dw : tensor<8x8xf32>
+      return %dx : tensor<2x8xf32>
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::rota::RotaDialect"];
+  let options = [
+    Option<"remat", "remat", "std::string", /*default=*/"\"none\"",
+           "What is recomputed: none, full, minimal, or name=remat|device,...">,
+    Option<"split", "split", "bool", /*default=*/"false",
+           "Split backward into input and weight gradients">
+  ];
+  let statistics = [
+    Statistic<"savedValues", "residuals", "Values saved from forward to backward">,
+    Statistic<"savedBytes", "residual-bytes", "Bytes saved, over the layer kinds">,
+    Statistic<"savedCotangents", "cotangent-residuals",
+              "Values saved from input to weight gradients">,
+    Statistic<"recomputedOps", "recomputed", "Ops of forward repeated in backward">
+  ];
+}
+
+def VerifyDifferentiated : Pass<"verify-differentiated", "::mlir::ModuleOp"> {
+  let summary = "check that a model is differentiated";
+  let description = [{
+    What is illegal from here on, an error each; the module is not changed:
+
+    - V1: a model without `embed_backward`, or a layer kind or loss with neither
+      its backward function nor both halves of a split one, or with both; parts
+      of the model that disagree about the split
+    - V2: signatures other than those of ir/rota/Model.h
+    - V3: a parameter that a forward part uses and whose gradient its backward
+      does not accumulate exactly once; an accumulation anywhere else, an input
+      half included
+    - V4: a `rota.name` in a backward function: residuals are settled there
+  }];
+}
+
+def ExtractNamed : Pass<"extract-named", "::mlir::ModuleOp"> {
+  let summary = "make a function that returns a named value of the loss";
+  let description = [{
+    Adds a function of the value's name that computes it as `@loss` does, from
+    the activation and, where the value depends on them, the targets. For
+    probes. The named value must be there, once; `erase-names` comes later.
+
+    Before:
+    ```mlir
+    func.func @loss(%x: tensor<2x4x8xf32>, %targets: tensor<2x4xi32>) -> (tensor<f32>, tensor<f32>) {
+      %z = math.tanh %x : tensor<2x4x8xf32>
+      %logits = rota.name "logits" %z : tensor<2x4x8xf32>
+      %sum, %weight, %lse = rota.cross_entropy %logits, %targets : (tensor<2x4x8xf32>, tensor<2x4xi32>) -> (tensor<f32>, tensor<f32>, tensor<2x4xf32>)
+      return %sum, %weight : tensor<f32>, tensor<f32>
+    }
+    ```
+    After, in addition:
+    ```mlir
+    func.func @logits(%x: tensor<2x4x8xf32>) -> tensor<2x4x8xf32> {
+      %z = math.tanh %x : tensor<2x4x8xf32>
+      return %z : tensor<2x4x8xf32>
+    }
+    ```
+  }];
+  let options = [
+    Option<"valueName", "name", "std::string", /*default=*/"\"logits\"",
+           "The value's name">
+  ];
+}
+
+def EraseNames : Pass<"erase-names"> {
+  let summary = "erase the names of values";
+  let description = [{
+    Replaces each `rota.name` by its operand, once no policy and no probe asks
+    for names any more.
+
+    Before:
+    ```mlir
+    %q = rota.name "query_proj" %p : tensor<2x8xf32>
+    %y = math.tanh %q : tensor<2x8xf32>
+    ```
+    After:
+    ```mlir
+    %y = math.tanh %p : tensor<2x8xf32>
+    ```
+  }];
+  let statistics = [Statistic<"erasedNames", "erased", "Names erased">];
+}
+
+#endif // ROTA_PASSES_DIFFERENTIATE_PASSES
