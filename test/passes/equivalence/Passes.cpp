@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Running passes by their text form.
+#include "test/passes/equivalence/Passes.h"
+
+#include "lowering/kernels/Passes.h"
+
+#include "mlir/Transforms/Passes.h"
+
+using namespace rota::interpreter;
+
+llvm::LogicalResult rota::interpreter::runPasses(TestModule &module,
+                                                 llvm::StringRef pipeline) {
+  [[maybe_unused]] static const bool isRegistered = [] {
+    mlir::registerCanonicalizerPass();
+    mlir::registerCSEPass();
+    rota::lowering::registerKernelsPasses();
+    return true;
+  }();
+  return module.run(pipeline);
+}
