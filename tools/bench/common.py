@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the benchmarks share: compiling a trainer, running it, and reading its lines."""
+import array
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+ROTA = os.path.join(ROOT, "build", "bin", "rota")
+
+
+def run(command):
+    """The standard output of a command; ends the benchmark with its message where it fails."""
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"{' '.join(command)}\n{done.stderr}")
+    return done.stdout
+
+
+def random_tokens(folder, vocabulary, count=1 << 20):
+    """A uint16 token file."""
+    path = os.path.join(folder, "tokens.bin")
+    generator = random.Random(0)
+    with open(path, "wb") as file:
+        array.array("H", (generator.randrange(vocabulary) for _ in range(count))).tofile(file)
+    return path
+
+
+def model_of(name, folder, **changes):
+    """The configuration `name` with some keys changed, as a file in `folder`."""
+    config = json.load(open(os.path.join(ROOT, "models", "configs", name, "config.json")))
+    config.update(changes)
+    path = os.path.join(folder, "config.json")
+    json.dump(config, open(path, "w"))
+    return path
+
+
+def compile_trainer(arguments, output):
+    """Seconds that `rota compile` takes."""
+    start = time.perf_counter()
+    run([ROTA, "compile", *arguments, "-o", output])
+    return time.perf_counter() - start
+
+
+def train(trainer, data, steps, arguments=()):
+    """The events that a trainer prints with --json."""
+    text = run([trainer, "--data", data, "--token-type", "uint16", "--steps", str(steps), "--log-interval", "1",
+                "--validation-steps", "1", "--json", *arguments])
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def throughput(events):
+    """Tokens per second of the fastest step after the first."""
+    return max(event["tokens_per_second"] for event in events if event["event"] == "step" and event["step"] > 1)
+
+
+def temporary():
+    return tempfile.TemporaryDirectory(prefix="rota-bench-")
