@@ -99,4 +99,26 @@ INSTANTIATE_TEST_SUITE_P(
       return name;
     });
 
+/// Whole models: loss and gradients.
+TEST(DecomposeModels, KeepLossAndGradients) {
+  for (const TestModel &test : testModels())
+    for (const char *pipeline : pipelines) {
+      TestModule module(withElements(test.text, "f64"));
+      ASSERT_TRUE(succeeded(
+          runPasses(module, "differentiate{remat=minimal},erase-names")))
+          << module.takeDiagnostics();
+      auto model = mlir::rota::Model::get(module.get());
+      ASSERT_TRUE(succeeded(model));
+      Tensors parameters = randomParameters(*model, 5);
+      auto microbatches = randomMicrobatches(*model, test.vocabulary, 2, 6);
+      auto before = differentiate(*model, parameters, microbatches);
+      ASSERT_TRUE(succeeded(before)) << module.takeDiagnostics();
+      ASSERT_TRUE(succeeded(runPasses(module, pipeline)))
+          << module.takeDiagnostics();
+      auto after = differentiate(*model, parameters, microbatches);
+      ASSERT_TRUE(succeeded(after)) << module.takeDiagnostics();
+      EXPECT_LT(stepError(*after, *before), 1e-12) << test.name << pipeline;
+    }
+}
+
 } // namespace

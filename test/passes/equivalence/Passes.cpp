@@ -4,6 +4,7 @@
 #include "test/passes/equivalence/Passes.h"
 
 #include "lowering/kernels/Passes.h"
+#include "passes/differentiate/Passes.h"
 
 #include "mlir/Transforms/Passes.h"
 
@@ -14,6 +15,7 @@ llvm::LogicalResult rota::interpreter::runPasses(TestModule &module,
   [[maybe_unused]] static const bool isRegistered = [] {
     mlir::registerCanonicalizerPass();
     mlir::registerCSEPass();
+    mlir::rota::registerDifferentiatePasses();
     rota::lowering::registerKernelsPasses();
     return true;
   }();

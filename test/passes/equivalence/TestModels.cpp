@@ -167,9 +167,11 @@ func.func @loss(%x: tensor<2x3x6x$T>, %targets: tensor<2x3xi32>) -> (tensor<$W>,
 static constexpr int64_t llamaVocabulary = 11;
 
 llvm::ArrayRef<TestModel> rota::interpreter::testModels() {
-  static const TestModel models[] = {{"linear", linear, 0},
-                                     {"mixed", mixed, 0},
-                                     {"llama", llama, llamaVocabulary}};
+  static const TestModel models[] = {
+      {"linear", linear, 0, "full"},
+      {"mixed", mixed, 0, "query_proj=device,mlpwi=remat"},
+      {"llama", llama, llamaVocabulary,
+       "query_proj=device,context=device,mlpwi_0=remat"}};
   return models;
 }
 

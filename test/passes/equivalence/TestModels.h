@@ -16,6 +16,8 @@ struct TestModel {
   const char *text;
   /// Tokens and targets are below this; 0: both are real numbers.
   int64_t vocabulary;
+  /// A remat policy of its own names.
+  const char *policy;
 };
 
 /// A linear layer and a squared error; a residual MLP of two kinds of layer
