@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 #include <fmt/format.h>
+#include <utility>
 
 namespace rota {
 
@@ -20,13 +21,19 @@ static std::vector<int> actionCounts(const Program &program) {
   return counts;
 }
 
+/// A zero for each action of each rank.
+static std::vector<std::vector<double>> zeros(const Program &program) {
+  std::vector<std::vector<double>> rows;
+  for (const Rank &rank : program.ranks)
+    rows.emplace_back(rank.actions.size(), 0.0);
+  return rows;
+}
+
 Executor::Executor(Machine &machine, bool record)
     : machine(machine), program(machine.program()),
       channels(actionCounts(program)), record(record),
-      origin(std::chrono::steady_clock::now()), recorded(program.ranks.size()) {
-  for (const Rank &rank : program.ranks)
-    seconds.emplace_back(rank.actions.size(), 0.0);
-}
+      origin(std::chrono::steady_clock::now()), seconds(zeros(program)),
+      firstSeconds(seconds), recorded(program.ranks.size()) {}
 
 double Executor::now() const {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() -
@@ -48,8 +55,8 @@ void Executor::run(Mode mode) {
     if (machine.context(rank)->failed)
       throw RunError(machine.context(rank)->failure);
   ++runs;
-  if (mode == Mode::Train)
-    ++trainingRuns;
+  if (mode == Mode::Train && ++trainingRuns == 1)
+    firstSeconds = std::exchange(seconds, zeros(program));
 }
 
 void Executor::runRank(int rank, Mode mode) {
@@ -149,10 +156,12 @@ Executor::Loss Executor::loss() const {
 }
 
 std::vector<std::vector<double>> Executor::meanSeconds() const {
+  if (trainingRuns < 2)
+    return firstSeconds;
   std::vector<std::vector<double>> mean = seconds;
   for (auto &row : mean)
     for (double &value : row)
-      value /= static_cast<double>(std::max<int64_t>(trainingRuns, 1));
+      value /= static_cast<double>(trainingRuns - 1);
   return mean;
 }
 

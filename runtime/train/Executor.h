@@ -33,7 +33,8 @@ public:
   /// Throws RunError when a microbatch's loss is not finite.
   Loss loss() const;
 
-  /// Mean seconds of each action of each rank over the training runs so far.
+  /// Mean seconds of each action of each rank over the training runs so far,
+  /// without the first (which touches new memory) once there is another.
   std::vector<std::vector<double>> meanSeconds() const;
 
   /// The compute actions of the first runs, when recording.
@@ -52,7 +53,8 @@ private:
   const bool record;
   const std::chrono::steady_clock::time_point origin;
   int64_t runs = 0, trainingRuns = 0;
-  std::vector<std::vector<double>> seconds;      // [rank][action], training
+  // [rank][action], training: sums after the first run, and the first run.
+  std::vector<std::vector<double>> seconds, firstSeconds;
   std::vector<std::vector<TraceEvent>> recorded; // [rank]
 };
 

@@ -45,82 +45,92 @@ std::string unknownArgument(const CLI::App &app, std::string word) {
              : message + fmt::format("; did you mean '{}'?", nearest);
 }
 
+/// Empty, or what is wrong with a number given as text.
+template <typename T>
+std::string rangeError(const std::string &text, T least, T most) {
+  T value;
+  if (!CLI::detail::lexical_cast(text, value))
+    return fmt::format("expected a number, got '{}'", text);
+  if (value < least)
+    return fmt::format("expected at least {}, got {}", least, text);
+  if (value > most)
+    return fmt::format("expected at most {}, got {}", most, text);
+  return "";
+}
+
+/// Options with a number show "N [default]" in the help, not their range.
+template <typename T>
+void addNumber(CLI::App &app, const char *name, T &value, T least, T most,
+               const char *text) {
+  app.add_option(name, value, text)
+      ->check([=](const std::string &given) {
+        return rangeError<T>(given, least, most);
+      })
+      ->option_text(fmt::format("N [{}]", value));
+}
+
+constexpr int64_t kManySteps = INT64_MAX;
+constexpr double kManyNumber = 1e300;
+
 void addCommon(CLI::App &app, Options &o) {
-  app.add_option("--steps", o.steps, "Optimizer steps")
-      ->check(CLI::Range(int64_t(1), INT64_MAX))
-      ->capture_default_str();
-  app.add_option("--seed", o.seed, "Seed of all random numbers")
-      ->capture_default_str();
-  app.add_option("--threads", o.threads, "Compute tokens; 0: one for each core")
-      ->check(CLI::Range(0, 1024))
-      ->capture_default_str();
+  AdamW &a = o.adamw;
+  addNumber<int64_t>(app, "--steps", o.steps, 1, kManySteps, "Optimizer steps");
+  addNumber<uint64_t>(app, "--seed", o.seed, 0, UINT64_MAX,
+                      "Seed of all random numbers");
+  addNumber(app, "--threads", o.threads, 0, 1024,
+            "Compute tokens; 0: one for each core");
   app.add_option("--weights", o.weights,
                  "Initial weights: a .safetensors file, a "
-                 "model.safetensors.index.json or a folder that holds one");
-  auto rate = [&](const char *name, double &value, const char *text) {
-    app.add_option(name, value, text)
-        ->check(CLI::NonNegativeNumber)
-        ->capture_default_str();
-  };
-  auto decay = [&](const char *name, double &value, const char *text) {
-    app.add_option(name, value, text)
-        ->check(CLI::Range(0.0, 0.999999999))
-        ->capture_default_str();
-  };
-  rate("--learning-rate", o.adamw.learningRate, "Highest learning rate");
-  decay("--beta1", o.adamw.beta1, "AdamW: decay of the first moment");
-  decay("--beta2", o.adamw.beta2, "AdamW: decay of the second moment");
-  rate("--epsilon", o.adamw.epsilon, "AdamW: added to the root");
-  rate("--weight-decay", o.adamw.weightDecay,
-       "AdamW: decay of tensors of two or more dimensions");
-  rate("--gradient-clip", o.adamw.gradientClip,
-       "Largest global norm of the gradient; 0: no clipping");
-  app.add_option("--warmup-steps", o.adamw.warmupSteps,
-                 "Steps in which the learning rate rises to its highest")
-      ->check(CLI::Range(int64_t(0), INT64_MAX))
-      ->capture_default_str();
+                 "model.safetensors.index.json or a folder that holds one")
+      ->option_text("PATH");
+  addNumber(app, "--learning-rate", a.learningRate, 0.0, kManyNumber,
+            "Highest learning rate");
+  addNumber<int64_t>(app, "--warmup-steps", a.warmupSteps, 0, kManySteps,
+                     "Steps in which the learning rate rises to its highest");
+  addNumber(app, "--beta1", a.beta1, 0.0, 0.999999999,
+            "AdamW: decay of the first moment");
+  addNumber(app, "--beta2", a.beta2, 0.0, 0.999999999,
+            "AdamW: decay of the second moment");
+  addNumber(app, "--epsilon", a.epsilon, 0.0, kManyNumber,
+            "AdamW: added to the root");
+  addNumber(app, "--weight-decay", a.weightDecay, 0.0, kManyNumber,
+            "AdamW: decay of tensors of two or more dimensions");
+  addNumber(app, "--gradient-clip", a.gradientClip, 0.0, kManyNumber,
+            "Largest global norm of the gradient; 0: no clipping");
   app.add_flag("--json", o.json, "One JSON object a line instead of text");
   app.add_flag("--profile", o.profile,
                "Print calls and time of each task, kernel and GEMM");
   app.add_option("--trace", o.trace,
-                 "Write the first runs' actions as a Chrome trace");
+                 "Write the first runs' actions as a Chrome trace")
+      ->option_text("FILE");
 }
 
 void addTraining(CLI::App &app, Options &o) {
-  app.add_option("--data", o.data,
-                 "Token files, or text that is read as bytes");
+  app.add_option("--data", o.data, "Token files, or text that is read as bytes")
+      ->option_text("FILE ...");
   const std::map<std::string, TokenType> types = {
       {"bytes", TokenType::Bytes},
       {"uint16", TokenType::Uint16},
       {"uint32", TokenType::Uint32}};
   app.add_option("--token-type", o.tokenType,
                  "How a token stands in the files: bytes, uint16 or uint32")
-      ->transform(CLI::CheckedTransformer(types, CLI::ignore_case))
+      ->transform(CLI::CheckedTransformer(types))
       ->option_text("TYPE [bytes]");
-  app.add_option("--validation-fraction", o.validationFraction,
-                 "Part of the data, from its end, kept for validation")
-      ->check(CLI::Range(0.0, 0.9))
-      ->capture_default_str();
-  app.add_option("--validation-interval", o.validationInterval,
-                 "Steps between validations; 0: only after the last step")
-      ->check(CLI::Range(int64_t(0), INT64_MAX))
-      ->capture_default_str();
-  app.add_option("--validation-steps", o.validationSteps,
-                 "Batches in a validation")
-      ->check(CLI::Range(int64_t(1), INT64_MAX))
-      ->capture_default_str();
-  app.add_option("--min-learning-rate", o.adamw.minLearningRate,
-                 "Learning rate at the end of the cosine")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  app.add_option("--time-limit", o.timeLimit,
-                 "Stop training after these seconds; 0: no limit")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  app.add_option("--log-interval", o.logInterval, "Steps between lines")
-      ->check(CLI::Range(int64_t(1), INT64_MAX))
-      ->capture_default_str();
-  app.add_option("--save", o.save, "Write the final weights (.safetensors)");
+  addNumber(app, "--validation-fraction", o.validationFraction, 0.0, 0.9,
+            "Part of the data, from its end, kept for validation");
+  addNumber<int64_t>(app, "--validation-interval", o.validationInterval, 0,
+                     kManySteps,
+                     "Steps between validations; 0: only after the last step");
+  addNumber<int64_t>(app, "--validation-steps", o.validationSteps, 1, 1000000,
+                     "Batches in a validation");
+  addNumber(app, "--min-learning-rate", o.adamw.minLearningRate, 0.0,
+            kManyNumber, "Learning rate at the end of the cosine");
+  addNumber(app, "--time-limit", o.timeLimit, 0.0, kManyNumber,
+            "Stop training after these seconds; 0: no limit");
+  addNumber<int64_t>(app, "--log-interval", o.logInterval, 1, kManySteps,
+                     "Steps between lines");
+  app.add_option("--save", o.save, "Write the final weights (.safetensors)")
+      ->option_text("FILE");
 }
 
 CLI::App *addProbe(CLI::App &app, Options &o) {
@@ -139,8 +149,9 @@ CLI::App *addProbe(CLI::App &app, Options &o) {
                    "What to write: loss, logits, gradients, loss-curve")
       ->delimiter(',')
       ->check(CLI::IsMember({"loss", "logits", "gradients", "loss-curve"}))
-      ->capture_default_str();
+      ->option_text("NAME,... [loss]");
   probe->add_option("-o,--output", o.output, "The .safetensors file to write")
+      ->option_text("FILE")
       ->required();
   return probe;
 }

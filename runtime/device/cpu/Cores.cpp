@@ -34,8 +34,12 @@ void Cores::acquire() {
   --waiting;
   ++served;
   --freeCores;
-  if (waiting > 0 && freeCores > 0)
+  if (freeCores == 0)
+    return;
+  if (waiting > 0)
     coreFree.notify_all();
+  else if (!loops.empty())
+    workComes.notify_one();
 }
 
 void Cores::release() {

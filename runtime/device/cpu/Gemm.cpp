@@ -8,6 +8,7 @@
 
 #include "runtime/device/cpu/GemmConvert.h"
 #include "runtime/device/cpu/Parallel.h"
+#include "runtime/trace/Profile.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -346,6 +347,7 @@ GemmTiles tileGemm(const RotaGemm &g) {
 void rotaGemm(RotaContext *context, const RotaGemm *gemm, const void *a,
               const void *b, void *c) {
   const RotaGemm &g = *gemm;
+  rota::GemmTimer timer(context, g);
   if (auto fault = rota::findFault(g))
     return rota::reportFailure(context, rota::toString(g) + ": " + *fault);
   if (g.batch == 0 || g.m == 0 || g.n == 0)
