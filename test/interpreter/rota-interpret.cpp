@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// rota-interpret: loss and gradients of a model on given data, computed
+// sequentially by the reference interpreter. Takes and writes the files of
+// `rota probe`, or compares with one.
+#include "models/Models.h"
+#include "passes/differentiate/Passes.h"
+#include "runtime/Error.h"
+#include "runtime/checkpoint/Safetensors.h"
+#include "runtime/random/Philox.h"
+#include "test/interpreter/ModelRun.h"
+
+#include "mlir/Pass/PassManager.h"
+
+#include <CLI/CLI.hpp>
+#include <cstring>
+#include <fmt/format.h>
+
+using namespace rota::interpreter;
+using mlir::rota::Model;
+using rota::InputError;
+using rota::SafetensorsFile;
+using rota::TensorView;
+
+namespace {
+
+struct Arguments {
+  std::string model, tokens, weights, dtype, remat = "none", output, reference;
+  int64_t microbatches = 1;
+  uint64_t seed = 1;
+  double tolerance = 1e-5;
+  bool split = false, roundBF16 = false;
+};
+
+Tensor toTensor(const TensorView &view) {
+  Tensor tensor(view.shape);
+  for (int64_t i = 0; i < tensor.size(); ++i) {
+    if (view.type == "F64") {
+      std::memcpy(&tensor[i], view.data + 8 * i, 8);
+    } else if (view.type == "I64") {
+      int64_t value;
+      std::memcpy(&value, view.data + 8 * i, 8);
+      tensor[i] = double(value);
+    } else if (view.type == "I32") {
+      int32_t value;
+      std::memcpy(&value, view.data + 4 * i, 4);
+      tensor[i] = value;
+    } else {
+      float value;
+      readFloats(view, i, i + 1, &value);
+      tensor[i] = value;
+    }
+  }
+  return tensor;
+}
+
+Tensors readTensors(const std::string &path) {
+  SafetensorsFile file(path);
+  Tensors tensors;
+  for (const auto &[name, view] : file.tensors())
+    tensors[name] = toTensor(view);
+  return tensors;
+}
+
+const Tensor &require(const Tensors &tensors, const std::string &path,
+                      const std::string &name) {
+  auto it = tensors.find(name);
+  if (it == tensors.end())
+    throw InputError(fmt::format("'{}': no tensor '{}'", path, name));
+  return it->second;
+}
+
+/// Columns [begin, end) of a [rows, columns] tensor.
+Tensor columns(const Tensor &tensor, int64_t begin, int64_t end) {
+  Tensor result({tensor.dim(0), end - begin});
+  for (int64_t row = 0; row < tensor.dim(0); ++row)
+    for (int64_t i = begin; i < end; ++i)
+      result({row, i - begin}) = tensor({row, i});
+  return result;
+}
+
+/// Part `index` of `count` equal parts along the first dimension.
+Tensor part(const Tensor &tensor, int64_t index, int64_t count) {
+  Tensor result(tensor.shape);
+  result.shape[0] /= count;
+  int64_t size = tensor.size() / count;
+  result.elements.assign(tensor.elements.begin() + index * size,
+                         tensor.elements.begin() + (index + 1) * size);
+  return result;
+}
+
+/// The whole batch: `tokens` [batch, sequence + 1], or `inputs` and `targets`.
+Microbatch readBatch(const Arguments &arguments) {
+  Tensors file = readTensors(arguments.tokens);
+  Microbatch batch;
+  if (file.count("tokens")) {
+    const Tensor &tokens = file["tokens"];
+    if (tokens.rank() != 2 || tokens.dim(1) < 2)
+      throw InputError(fmt::format(
+          "'{}': expected tokens [batch, sequence + 1]", arguments.tokens));
+    int64_t length = tokens.dim(1) - 1;
+    batch = {columns(tokens, 0, length), columns(tokens, 1, length + 1)};
+  } else {
+    batch = {require(file, arguments.tokens, "inputs"),
+             require(file, arguments.tokens, "targets")};
+  }
+  if (batch.input.rank() < 1 || batch.input.dim(0) % arguments.microbatches)
+    throw InputError(fmt::format(
+        "'{}': expected a batch that is a multiple of {} microbatches",
+        arguments.tokens, arguments.microbatches));
+  return batch;
+}
+
+std::vector<float> draw(mlir::Attribute init, const rota::RandomStream &stream,
+                        int64_t count) {
+  std::vector<float> values(count);
+  if (auto normal = llvm::dyn_cast<mlir::rota::NormalAttr>(init))
+    stream.normal(0, count, normal.getMean().convertToDouble(),
+                  normal.getDeviation().convertToDouble(), values.data());
+  else if (auto uniform = llvm::dyn_cast<mlir::rota::UniformAttr>(init))
+    stream.uniform(0, count, uniform.getLow().convertToDouble(),
+                   uniform.getHigh().convertToDouble(), values.data());
+  else
+    values.assign(count, float(llvm::cast<mlir::rota::ConstantAttr>(init)
+                                   .getValue()
+                                   .convertToDouble()));
+  return values;
+}
+
+/// As the runtime fills parameters without a weights file.
+Tensors initialParameters(const Model &model, uint64_t seed) {
+  Tensors parameters;
+  auto add = [&](mlir::rota::ParamOp param, int64_t layer) {
+    rota::RandomStream stream(seed, model.checkpointName(param), layer + 1);
+    auto shape = param.getTensorType().getShape();
+    auto values = draw(param.getInit(), stream, elementCount(shape));
+    parameters[checkpointName(model, param, layer)] =
+        Tensor(shape, {values.begin(), values.end()});
+  };
+  for (auto param : model.globalParams())
+    add(param, -1);
+  mlir::rota::StackOp stack = model.stack;
+  for (int64_t layer = 0; layer < int64_t(stack.getLayers()); ++layer)
+    for (auto param : Model::params(model.kindOf(layer)))
+      add(param, layer);
+  return parameters;
+}
+
+mlir::rota::BuiltModel build(mlir::MLIRContext &context,
+                             const Arguments &arguments,
+                             const Microbatch &batch) {
+  mlir::rota::BuildOptions options;
+  options.sequences = batch.input.dim(0) / arguments.microbatches;
+  options.sequenceLength = batch.input.rank() > 1 ? batch.input.dim(1) : 1;
+  if (!arguments.dtype.empty())
+    options.compute = arguments.dtype == "bf16" ? mlir::rota::ComputeType::BF16
+                                                : mlir::rota::ComputeType::F32;
+  auto built = mlir::rota::buildModel(context, arguments.model, options);
+  if (failed(built))
+    throw InputError(fmt::format("cannot build '{}'", arguments.model));
+  mlir::PassManager manager(&context, mlir::ModuleOp::getOperationName());
+  mlir::rota::DifferentiateOptions differentiate;
+  differentiate.remat = arguments.remat;
+  differentiate.split = arguments.split;
+  manager.addPass(mlir::rota::createDifferentiate(differentiate));
+  if (failed(manager.run(*built->module)))
+    throw InputError(fmt::format("cannot differentiate '{}'", arguments.model));
+  return std::move(*built);
+}
+
+/// `loss`, `logits` and `grad.<parameter>`.
+Tensors results(Step step) {
+  Tensors tensors;
+  tensors["loss"] = Tensor::scalar(step.loss());
+  for (auto &[name, gradient] : step.gradients)
+    tensors["grad." + name] = std::move(gradient);
+  for (const Tensor &logits : step.logits) {
+    Tensor &all = tensors["logits"];
+    if (all.shape.empty()) {
+      all = logits;
+      continue;
+    }
+    all.shape[0] += logits.shape[0];
+    all.elements.insert(all.elements.end(), logits.elements.begin(),
+                        logits.elements.end());
+  }
+  return tensors;
+}
+
+void write(const std::string &path, const Tensors &tensors) {
+  std::map<std::string, TensorView> views;
+  for (const auto &[name, tensor] : tensors)
+    views[name] = {"F64",
+                   {tensor.shape.begin(), tensor.shape.end()},
+                   reinterpret_cast<const char *>(tensor.elements.data()),
+                   8 * tensor.size()};
+  rota::writeSafetensors(path, views);
+}
+
+/// Compares each tensor of the file with ours; returns whether all are within
+/// the tolerance. A file without a loss and gradients is no result.
+bool compare(const Arguments &arguments, const Tensors &expected) {
+  Tensors file = readTensors(arguments.reference);
+  bool isWithin = true;
+  double worst = 0;
+  std::string worstName;
+  for (const auto &[name, tensor] : expected) {
+    if (name == "logits" && !file.count(name))
+      continue;
+    double error =
+        relativeError(require(file, arguments.reference, name), tensor);
+    if (error >= worst) {
+      worst = error;
+      worstName = name;
+    }
+    if (error > arguments.tolerance) {
+      fmt::print("{}: relative error {:.3g}\n", name, error);
+      isWithin = false;
+    }
+  }
+  fmt::print("{} tensors, largest relative error {:.3g} in '{}'\n",
+             expected.size(), worst, worstName);
+  return isWithin;
+}
+
+bool run(const Arguments &arguments) {
+  mlir::DialectRegistry registry;
+  mlir::rota::registerModelDialects(registry);
+  mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
+  context.loadAllAvailableDialects();
+  Microbatch batch = readBatch(arguments);
+  auto built = build(context, arguments, batch);
+  auto model = Model::get(*built.module);
+  if (failed(model))
+    throw InputError(fmt::format("'{}' is no model", arguments.model));
+  Tensors parameters = arguments.weights.empty()
+                           ? initialParameters(*model, arguments.seed)
+                           : readTensors(arguments.weights);
+  llvm::SmallVector<Microbatch> microbatches;
+  for (int64_t i = 0; i < arguments.microbatches; ++i)
+    microbatches.push_back({part(batch.input, i, arguments.microbatches),
+                            part(batch.target, i, arguments.microbatches)});
+  auto step =
+      differentiate(*model, parameters, microbatches, {arguments.roundBF16});
+  if (failed(step))
+    throw rota::RunError(fmt::format("cannot run '{}'", arguments.model));
+  Tensors tensors = results(std::move(*step));
+  if (!arguments.output.empty())
+    write(arguments.output, tensors);
+  return arguments.reference.empty() || compare(arguments, tensors);
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  Arguments arguments;
+  CLI::App app("Loss and gradients of a model by the reference interpreter");
+  app.add_option("--model", arguments.model, "As for rota")->required();
+  app.add_option("--tokens", arguments.tokens,
+                 "tokens [batch, sequence + 1], or inputs and targets")
+      ->required();
+  app.add_option("--weights", arguments.weights,
+                 "Parameters by name; else drawn from the seed");
+  app.add_option("--seed", arguments.seed);
+  app.add_option("--microbatches", arguments.microbatches)
+      ->check(CLI::PositiveNumber);
+  app.add_option("--dtype", arguments.dtype)
+      ->check(CLI::IsMember({"f32", "bf16"}));
+  app.add_option("--remat", arguments.remat);
+  app.add_flag("--split", arguments.split, "Split the backward functions");
+  app.add_flag("--round-bf16", arguments.roundBF16,
+               "Round values of bf16 type");
+  app.add_option("-o", arguments.output, "Where to write, in f64");
+  app.add_option("--compare", arguments.reference,
+                 "Compare the tensors of this file");
+  app.add_option("--tolerance", arguments.tolerance,
+                 "Of --compare: largest difference over largest element");
+  CLI11_PARSE(app, argc, argv);
+  try {
+    return run(arguments) ? rota::kExitSuccess : rota::kExitRunFailed;
+  } catch (const InputError &error) {
+    fmt::print(stderr, "rota-interpret: {}\n", error.what());
+    return rota::kExitBadInput;
+  } catch (const rota::RunError &error) {
+    fmt::print(stderr, "rota-interpret: {}\n", error.what());
+    return rota::kExitRunFailed;
+  }
+}
