@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Flags and RUN.json: what they set, which wins, and each way of being wrong.
+#include "tools/rota/OptionTable.h"
+
+#include "gtest/gtest.h"
+
+#include <fstream>
+
+using namespace rota;
+
+namespace {
+
+class OptionsTest : public ::testing::Test {
+protected:
+  /// Reads arguments after the verb; `said` holds what was printed.
+  std::optional<int> parse(Verb verb, std::vector<std::string> arguments) {
+    std::vector<const char *> pointers;
+    for (const std::string &argument : arguments)
+      pointers.push_back(argument.c_str());
+    options = RunOptions();
+    testing::internal::CaptureStderr();
+    testing::internal::CaptureStdout();
+    auto code =
+        parseRunOptions(verb, int(pointers.size()), pointers.data(), options);
+    printed = testing::internal::GetCapturedStdout();
+    said = testing::internal::GetCapturedStderr();
+    return code;
+  }
+
+  /// Expects `rota train` with what it needs and `arguments` to be refused with
+  /// `message`.
+  void refuse(std::vector<std::string> arguments, const std::string &message) {
+    std::vector<std::string> all = {
+        "--model",           "m", "--data", "d", "--batch-size", "8",
+        "--sequence-length", "16"};
+    all.insert(all.end(), arguments.begin(), arguments.end());
+    EXPECT_EQ(parse(Verb::Train, all), std::optional<int>(ExitBadInput));
+    EXPECT_EQ(said, "error: " + message + "\n");
+  }
+
+  std::string runFile(const std::string &text) {
+    std::string path = testing::TempDir() + "rota-options-run.json";
+    std::ofstream(path) << text;
+    return path;
+  }
+
+  void refuseFile(const std::string &text, const std::string &place,
+                  const std::string &message) {
+    std::string path = runFile(text);
+    EXPECT_EQ(parse(Verb::Train, {path}), std::optional<int>(ExitBadInput));
+    EXPECT_EQ(said, "error: " + path + place + ": " + message + "\n");
+  }
+
+  RunOptions options;
+  std::string said, printed;
+};
+
+TEST_F(OptionsTest, FlagsWinOverTheFile) {
+  std::string path = runFile(R"({"model": "m", "data": ["a", "b"], "steps": 7,
+    "batch-size": 8, "sequence-length": 16, "learning-rate": 1e-3,
+    "split-backward": true, "mesh": "stage=4", "write": "logits"})");
+  ASSERT_EQ(parse(Verb::Train, {path, "--steps=9", "--seed", "5"}),
+            std::nullopt)
+      << said;
+  EXPECT_EQ(options.steps, 9);
+  EXPECT_EQ(options.seed, 5);
+  EXPECT_EQ(options.batchSize, 8);
+  EXPECT_EQ(options.learningRate, 1e-3);
+  EXPECT_TRUE(options.splitBackward);
+  EXPECT_EQ(options.stages, 4);
+  EXPECT_EQ(options.data, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(options.write, std::vector<std::string>{"logits"});
+  EXPECT_TRUE(options.given.contains("steps"));
+  EXPECT_FALSE(options.given.contains("beta1"));
+}
+
+TEST_F(OptionsTest, ListsRepeatAndSplit) {
+  ASSERT_EQ(
+      parse(Verb::Probe, {"--model", "m", "--tokens", "t", "-o", "out",
+                          "--write", "loss,logits", "--write", "gradients"}),
+      std::nullopt)
+      << said;
+  EXPECT_EQ(options.write,
+            (std::vector<std::string>{"loss", "logits", "gradients"}));
+  EXPECT_EQ(options.output, "out");
+}
+
+TEST_F(OptionsTest, WrongValues) {
+  refuse({"--steps", "0"},
+         "'--steps': expected an integer from 1 to 9007199254740992, got '0'");
+  refuse(
+      {"--steps", "12x"},
+      "'--steps': expected an integer from 1 to 9007199254740992, got '12x'");
+  refuse({"--steps", "99999999999999999999"},
+         "'--steps': expected an integer from 1 to 9007199254740992, got "
+         "'99999999999999999999'");
+  refuse({"--seed", "-3"},
+         "'--seed': expected an integer from 0 to 9007199254740992, got '-3'");
+  refuse({"--learning-rate", "-1"},
+         "'--learning-rate': expected a number of at least 0, got '-1'");
+  refuse({"--learning-rate", "nan"},
+         "'--learning-rate': expected a number of at least 0, got 'nan'");
+  refuse({"--beta1", "1"},
+         "'--beta1': expected a number from 0 to 0.999999999, got '1'");
+  refuse({"--dtype", "fp8"},
+         "'--dtype': expected one of 'f32', 'bf16', got 'fp8'");
+  refuse({"--remat", "some"}, "'--remat': expected one of 'none', 'minimal', "
+                              "'full', got 'some'");
+  refuse({"--device", "cuda"}, "'--device': expected 'cpu', got 'cuda'");
+  refuse({"--ranks", "mpi"}, "'--ranks': expected 'threads', got 'mpi'");
+  refuse({"--delay", "3"},
+         "'--delay': expected an integer from 1 to 2, got '3'");
+  refuse({"--steps", "1", "--steps", "2"}, "'--steps' stands twice");
+  refuse({"--steps"}, "expected a value after '--steps'");
+}
+
+TEST_F(OptionsTest, UnknownFlags) {
+  refuse({"--step", "3"}, "unknown flag '--step'; did you mean '--steps'?");
+  refuse({"--learning_rate=3"},
+         "unknown flag '--learning_rate'; did you mean '--learning-rate'?");
+  refuse({"--quantum"}, "unknown flag '--quantum'");
+  refuse({"--emit", "llvm"}, "'--emit' does not apply to 'rota train'");
+  refuse({"a.json", "b.json"},
+         "expected one RUN.json, got 'a.json' and 'b.json'");
+}
+
+TEST_F(OptionsTest, Mesh) {
+  refuse({"--mesh", "stage"}, "'mesh': expected AXIS=SIZE, got 'stage'");
+  refuse({"--mesh", "stage=x"}, "'mesh': expected AXIS=SIZE, got 'stage=x'");
+  refuse({"--mesh", "pipe=2"},
+         "'mesh': expected an axis of data, fsdp, stage, tensor, sequence, "
+         "context, expert, got 'pipe'");
+  refuse({"--mesh", "stage=2,stage=2"}, "'mesh': axis 'stage' stands twice");
+  refuse({"--mesh", "stage=0"},
+         "'mesh': expected a size from 1 to 65536 for axis 'stage', got 0");
+  refuse({"--mesh", "data=2,stage=4"},
+         "'mesh': expected size 1 for axis 'data', got 2; only the stage axis "
+         "can be larger");
+}
+
+TEST_F(OptionsTest, CombinationsThatDoNotFit) {
+  refuse({"--microbatches", "3"},
+         "'batch-size': expected a multiple of 'microbatches', got 8 and 3");
+  refuse({"--schedule", "zigzag"},
+         "'schedule': expected one of gpipe, circular, 1f1b, interleaved-1f1b, "
+         "or a .csv file, got 'zigzag'");
+  refuse({"--learning-rate", "0.1", "--min-learning-rate", "0.5"},
+         "'min-learning-rate': expected at most 'learning-rate', got 0.5 and "
+         "0.1");
+}
+
+TEST_F(OptionsTest, MissingOptions) {
+  EXPECT_EQ(parse(Verb::Train, {}), std::optional<int>(ExitBadInput));
+  EXPECT_EQ(said, "error: 'model': the option is missing\n");
+  EXPECT_EQ(parse(Verb::Probe, {"--model", "m", "--tokens", "t"}),
+            std::optional<int>(ExitBadInput));
+  EXPECT_EQ(said, "error: 'output': the option is missing\n");
+  EXPECT_EQ(parse(Verb::Plan, {"--model", "m"}),
+            std::optional<int>(ExitBadInput));
+  EXPECT_EQ(said, "error: 'batch-size': the option is missing; a "
+                  "configuration does not say it\n");
+  EXPECT_EQ(parse(Verb::Plan, {"--model", "m.mlir"}), std::nullopt) << said;
+}
+
+TEST_F(OptionsTest, BadFiles) {
+  refuseFile("{\n  \"stepz\": 3 }", ":2:3",
+             "unknown key 'stepz'; did you mean 'steps'?");
+  refuseFile("{\"steps\": \"3\"}", ":1:2",
+             "'steps': expected an integer from 1 to 9007199254740992, got "
+             "\"3\"");
+  refuseFile(
+      "{\"steps\": 2.5}", ":1:2",
+      "'steps': expected an integer from 1 to 9007199254740992, got 2.5");
+  refuseFile("{\"model\": 3}", ":1:2", "'model': expected a string, got 3");
+  refuseFile("{\"json\": \"yes\"}", ":1:2",
+             "'json': expected true or false, got \"yes\"");
+  refuseFile("{\"data\": [1]}", ":1:2",
+             "'data': expected a string or an array of strings, got [1]");
+  refuseFile("{\"beta1\": -0.5}", ":1:2",
+             "'beta1': expected a number from 0 to 0.999999999, got '-0.5'");
+  refuseFile("{\"beta1\": null}", ":1:2",
+             "'beta1': expected a number from 0 to 0.999999999, got null");
+  refuseFile("{\"seed\": 1,\n\"seed\": 2}", ":2:1",
+             "key 'seed' stands twice in one object");
+  refuseFile("[]", ":1:1", "expected an object, got an array");
+  EXPECT_EQ(parse(Verb::Train, {"/nowhere/run.json"}),
+            std::optional<int>(ExitBadInput));
+  EXPECT_EQ(said, "error: /nowhere/run.json: cannot read the file: No such "
+                  "file or directory\n");
+}
+
+TEST_F(OptionsTest, HelpListsEveryOptionOfTheVerb) {
+  for (Verb verb : {Verb::Train, Verb::Compile, Verb::Plan, Verb::Probe}) {
+    EXPECT_EQ(parse(verb, {"--help"}), std::optional<int>(ExitSuccess));
+    for (const OptionSpec &option : optionTable()) {
+      bool isListed =
+          printed.find("--" + option.name + " ") != std::string::npos ||
+          printed.find("--" + option.name + "\n") != std::string::npos;
+      EXPECT_EQ(isListed, (option.verbs & unsigned(verb)) != 0) << option.name;
+    }
+  }
+}
+
+TEST_F(OptionsTest, ModelIsBuiltForOneMicrobatch) {
+  ASSERT_EQ(parse(Verb::Compile,
+                  {"--model", "m", "--batch-size", "12", "--microbatches", "4",
+                   "--sequence-length", "32", "--dtype", "bf16"}),
+            std::nullopt)
+      << said;
+  auto build = buildOptions(options);
+  EXPECT_EQ(build.sequences, 3);
+  EXPECT_EQ(build.sequenceLength, 32);
+  EXPECT_EQ(build.compute, mlir::rota::ComputeType::BF16);
+}
+
+TEST_F(OptionsTest, TrainerArguments) {
+  ASSERT_EQ(
+      parse(Verb::Probe, {"--model", "m", "--tokens", "t.safetensors", "-o",
+                          "out", "--steps", "10", "--learning-rate", "0.01",
+                          "--write", "loss,loss-curve", "--json"}),
+      std::nullopt)
+      << said;
+  EXPECT_EQ(trainerArguments(Verb::Probe, options),
+            (std::vector<std::string>{"probe",
+                                      "--learning-rate",
+                                      "0.01",
+                                      "--warmup-steps",
+                                      "0",
+                                      "--beta1",
+                                      "0.9",
+                                      "--beta2",
+                                      "0.95",
+                                      "--epsilon",
+                                      "1e-08",
+                                      "--weight-decay",
+                                      "0.1",
+                                      "--gradient-clip",
+                                      "1",
+                                      "--steps",
+                                      "10",
+                                      "--seed",
+                                      "1",
+                                      "--tokens",
+                                      "t.safetensors",
+                                      "--write",
+                                      "loss",
+                                      "--write",
+                                      "loss-curve",
+                                      "--threads",
+                                      "0",
+                                      "--output",
+                                      "out",
+                                      "--json"}));
+}
+
+} // namespace
