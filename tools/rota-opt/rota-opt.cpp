@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // rota-opt: runs any pass or pipeline of Rota on text IR.
+#include "ir/pipe/Pipe.h"
 #include "ir/rota/Rota.h"
 #include "lowering/cpu/Passes.h"
 #include "lowering/kernels/Passes.h"
 #include "passes/differentiate/Passes.h"
+#include "passes/pipeline/Passes.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -14,15 +16,16 @@
 
 int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
-  registry.insert<mlir::rota::RotaDialect, mlir::arith::ArithDialect,
-                  mlir::func::FuncDialect, mlir::math::MathDialect,
-                  mlir::LLVM::LLVMDialect, mlir::scf::SCFDialect,
-                  mlir::vector::VectorDialect>();
+  registry.insert<mlir::rota::RotaDialect, mlir::pipe::PipeDialect,
+                  mlir::arith::ArithDialect, mlir::func::FuncDialect,
+                  mlir::math::MathDialect, mlir::LLVM::LLVMDialect,
+                  mlir::scf::SCFDialect, mlir::vector::VectorDialect>();
   mlir::rota::registerArithModels(registry);
   mlir::registerCanonicalizerPass();
   mlir::registerCSEPass();
   mlir::registerSymbolDCEPass();
   mlir::rota::registerDifferentiatePasses();
+  mlir::pipe::registerPipelinePasses();
   rota::lowering::registerKernelsPasses();
   rota::lowering::registerCpuPasses();
   rota::lowering::registerCpuPipelines();

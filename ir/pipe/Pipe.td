@@ -1,0 +1,210 @@
+//===- Pipe.td - The pipe dialect --------------------------*- tablegen -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Chunks of layers, and the order in which ranks run them.
+//===----------------------------------------------------------------------===//
+#ifndef ROTA_IR_PIPE_PIPE
+#define ROTA_IR_PIPE_PIPE
+
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/EnumAttr.td"
+include "mlir/IR/OpBase.td"
+include "mlir/IR/SymbolInterfaces.td"
+
+def Pipe_Dialect : Dialect {
+  let name = "pipe";
+  let cppNamespace = "::mlir::pipe";
+  let summary = "chunks of layers, and when each rank runs which";
+  let description = [{
+    A program divides a model's layers into chunks, gives each chunk to a rank,
+    and holds a timeline: a list of actions `(chunk, kind, microbatch)` per
+    rank. All of it is a few ops, whatever the number of layers, ranks and
+    microbatches: tables are attributes.
+  }];
+  let useDefaultAttributePrinterParser = 1;
+  let dependentDialects = ["::mlir::rota::RotaDialect"];
+}
+
+class Pipe_Op<string mnemonic, list<Trait> traits = []>
+    : Op<Pipe_Dialect, mnemonic, traits>;
+
+def Pipe_Placement : I32EnumAttr<"Placement", "which rank owns a chunk", [
+    I32EnumAttrCase<"Loop", 0, "loop">, I32EnumAttrCase<"V", 1, "v">]> {
+  let cppNamespace = "::mlir::pipe";
+}
+
+def Pipe_ChunkAttr : AttrDef<Pipe_Dialect, "Chunk"> {
+  let mnemonic = "chunk";
+  let summary = "what one chunk runs, and where";
+  let description = [{
+    The rank that owns the chunk, and what the chunk runs: the model's embedding,
+    layers, each with its kind (a symbol of the program's stack) and its number,
+    and the model's loss, in this order.
+
+    `#pipe.chunk<rank 0 embed layers [@local 0, @global 1]>`
+  }];
+  let parameters = (ins "int64_t":$rank, "bool":$embeds,
+                        ArrayRefParameter<"FlatSymbolRefAttr">:$kinds,
+                        ArrayRefParameter<"int64_t">:$layers,
+                        "bool":$hasLoss);
+  let hasCustomAssemblyFormat = 1;
+}
+
+def Pipe_ProgramOp : Pipe_Op<"program", [SingleBlock, NoTerminator,
+    NoRegionArguments, HasParent<"::mlir::ModuleOp">,
+    DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "a model as a pipeline";
+  let description = [{
+    `stages` ranks run `stages * repeats` chunks of the stack's layers on
+    `microbatches` microbatches in a step. Chunk c = r * stages + s is the r-th
+    chunk of a rank: of rank s with placement `loop`, of rank stages-1-s in odd
+    rows with placement `v`. `layers_per_chunk` counts the layers of a chunk;
+    the last chunk may have more (layers left out of the pipeline).
+
+    Life-span: made by `split-stages`; stays until the runtime's program is made
+    of it.
+
+    Constraints:
+    - C1: `stages`, `repeats` and `microbatches` are positive, and so is
+      `layers_per_chunk`
+    - C2: the body holds one `pipe.chunks` and at most one `pipe.timeline`
+    - C3: `stack` names a `rota.stack`
+    - C4: there is a chunk for each stage and repeat, on the rank that the
+      placement says
+    - C5: the chunks have `layers_per_chunk` layers, the last at least as many
+    - C6: all chunks' layers, one after the other, are the stack's
+    - C7: a layer's kind is the one that the stack's pattern says
+    - C8: the first chunk embeds and the last has the loss, no other
+
+    ```mlir
+    rota.stack @layers layers = 4 pattern [@identity] {
+      rota.layer @identity {
+        func.func @forward(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
+          return %x : tensor<2x8xf32>
+        }
+      }
+    }
+    pipe.program stack @layers stages = 2 repeats = 1 layers_per_chunk = 2 microbatches = 2 placement loop {
+      pipe.chunks [
+        <rank 0 embed layers [@identity 0, @identity 1]>,
+        <rank 1 layers [@identity 2, @identity 3] loss>
+      ]
+      pipe.timeline "gpipe" delay = 1 rows [
+        "0F0,0F1,0B0,0B1",
+        "1F0,1F1,1B0,1B1"
+      ]
+    }
+    ```
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$stack, I64Attr:$stages,
+                       I64Attr:$repeats, I64Attr:$layers_per_chunk,
+                       I64Attr:$microbatches, Pipe_Placement:$placement);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{
+    `stack` $stack `stages` `=` custom<Count>($stages)
+    `repeats` `=` custom<Count>($repeats)
+    `layers_per_chunk` `=` custom<Count>($layers_per_chunk)
+    `microbatches` `=` custom<Count>($microbatches)
+    `placement` $placement $body attr-dict
+  }];
+  let hasRegionVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The sizes in the form that timelines have.
+    ::rota::pipe::Shape getShape();
+    ChunksOp getChunks();
+    /// Null before `make-timeline`.
+    TimelineOp getTimeline();
+    ::mlir::rota::StackOp getStackOp();
+  }];
+}
+
+def Pipe_ChunksOp : Pipe_Op<"chunks", [HasParent<"ProgramOp">]> {
+  let summary = "what each chunk runs, and where";
+  let description = [{
+    A table with an entry for each chunk, in chunk order.
+
+    Life-span: made by `split-stages` with the program around it.
+
+    Constraints: those of `pipe.program`, C4 to C8.
+
+    ```mlir
+    rota.stack @layers layers = 3 pattern [@a, @b] {
+      rota.layer @a {
+        func.func @forward(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
+          return %x : tensor<2x8xf32>
+        }
+      }
+      rota.layer @b {
+        func.func @forward(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
+          return %x : tensor<2x8xf32>
+        }
+      }
+    }
+    pipe.program stack @layers stages = 1 repeats = 1 layers_per_chunk = 3 microbatches = 1 placement loop {
+      pipe.chunks [
+        <rank 0 embed layers [@a 0, @b 1, @a 2] loss>
+      ]
+    }
+    ```
+  }];
+  let arguments = (ins TypedArrayAttrBase<Pipe_ChunkAttr, "chunks">:$chunks);
+  let assemblyFormat = "custom<ChunkTable>($chunks) attr-dict";
+}
+
+def Pipe_TimelineOp : Pipe_Op<"timeline", [HasParent<"ProgramOp">]> {
+  let summary = "when each rank runs what";
+  let description = [{
+    A row of actions for each rank, in the text form of
+    torch.distributed.pipelining: chunk, kind, microbatch. `F` is a forward; `B`
+    a backward, or `I` and `W` its input and weight gradients; `SEND_F`,
+    `RECV_F`, `SEND_B`, `RECV_B` hand values from rank to rank. `delay` is the
+    distance, in actions, between a message's making and its leaving plus one.
+    The string in front says where the timeline comes from.
+
+    Whether the timeline is right is not this op's to say: see
+    `verify-timeline`.
+
+    Life-span: made by `make-timeline`; `insert-communication` adds to it.
+
+    Constraints:
+    - C1: there is a row for each stage
+    - C2: each row is a list of actions
+    - C3: `delay` is 1 or 2
+
+    ```mlir
+    rota.stack @layers layers = 2 pattern [@identity] {
+      rota.layer @identity {
+        func.func @forward(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
+          return %x : tensor<2x8xf32>
+        }
+      }
+    }
+    pipe.program stack @layers stages = 2 repeats = 1 layers_per_chunk = 1 microbatches = 1 placement loop {
+      pipe.chunks [
+        <rank 0 embed layers [@identity 0]>,
+        <rank 1 layers [@identity 1] loss>
+      ]
+      pipe.timeline "by hand" delay = 1 rows [
+        "0F0,0SEND_F0,0RECV_B0,0B0",
+        "1RECV_F0,1F0,1I0,1SEND_B0,1W0"
+      ]
+    }
+    ```
+  }];
+  let arguments = (ins StrAttr:$schedule, I64Attr:$delay, StrArrayAttr:$rows);
+  let assemblyFormat = [{
+    $schedule `delay` `=` custom<Count>($delay) `rows` custom<Rows>($rows)
+    attr-dict
+  }];
+  let hasVerifier = 1;
+  let builders = [
+    OpBuilder<(ins "StringRef":$schedule,
+                   "const ::rota::pipe::Timeline &":$timeline)>];
+  let extraClassDeclaration = [{
+    ::rota::pipe::Timeline read();
+    void write(const ::rota::pipe::Timeline &timeline);
+  }];
+}
+
+#endif // ROTA_IR_PIPE_PIPE

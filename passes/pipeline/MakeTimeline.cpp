@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Writes the program's timeline. See Passes.td.
+#include "passes/pipeline/Passes.h"
+#include "passes/pipeline/Program.h"
+#include "passes/pipeline/Schedules.h"
+
+#include "llvm/Support/MemoryBuffer.h"
+
+namespace mlir::pipe {
+
+#define GEN_PASS_DEF_MAKETIMELINE
+#include "passes/pipeline/Passes.h.inc"
+
+namespace {
+
+using ::rota::pipe::Timeline;
+
+struct MakeTimelinePass : impl::MakeTimelineBase<MakeTimelinePass> {
+  using MakeTimelineBase::MakeTimelineBase;
+
+  void runOnOperation() override {
+    ProgramOp program = findProgram(getOperation());
+    if (!program)
+      return signalPassFailure();
+    if (TimelineOp timeline = program.getTimeline()) {
+      timeline.emitError("the program has a timeline already");
+      return signalPassFailure();
+    }
+    if (delay < 1 || delay > ::rota::pipe::kOutgoingBuffers) {
+      program.emitError("expected a delay of 1 or 2, got ") << delay.getValue();
+      return signalPassFailure();
+    }
+    std::string error;
+    std::optional<Timeline> timeline = StringRef(schedule).ends_with(".csv")
+                                           ? readFile(program, error)
+                                           : generate(program, error);
+    if (!timeline) {
+      program.emitError(error);
+      return signalPassFailure();
+    }
+    OpBuilder builder(&getContext());
+    builder.setInsertionPointToEnd(&program.getBody().front());
+    TimelineOp::create(builder, program.getLoc(), schedule, *timeline);
+  }
+
+private:
+  std::optional<Timeline> generate(ProgramOp program, std::string &error) {
+    return ::rota::pipe::makeTimeline(
+        schedule, {program.getShape(), int(delay), splitBackward}, error);
+  }
+
+  std::optional<Timeline> readFile(ProgramOp program, std::string &error) {
+    if (splitBackward) {
+      error =
+          "'split-backward' applies to named schedules, got '" + schedule + "'";
+      return std::nullopt;
+    }
+    auto buffer = llvm::MemoryBuffer::getFile(schedule);
+    if (!buffer) {
+      error = "cannot read '" + schedule + "': " + buffer.getError().message();
+      return std::nullopt;
+    }
+    StringRef text = (*buffer)->getBuffer();
+    auto rows = ::rota::pipe::parseCsv({text.data(), text.size()}, error);
+    if (!rows) {
+      error = schedule + ": " + error;
+      return std::nullopt;
+    }
+    ::rota::pipe::Shape shape = program.getShape();
+    if (rows->size() != size_t(shape.stages)) {
+      error = schedule + ": expected " + std::to_string(shape.stages) +
+              " rows, one for each stage, got " + std::to_string(rows->size());
+      return std::nullopt;
+    }
+    return Timeline{shape, std::move(*rows), int(delay)};
+  }
+};
+
+} // namespace
+} // namespace mlir::pipe

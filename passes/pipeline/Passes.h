@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The passes that decide when each rank runs what, and their pipeline.
+#ifndef ROTA_PASSES_PIPELINE_PASSES_H
+#define ROTA_PASSES_PIPELINE_PASSES_H
+
+#include "ir/pipe/Pipe.h"
+
+#include "mlir/Pass/Pass.h"
+#include "mlir/Pass/PassOptions.h"
+
+namespace mlir::pipe {
+
+#define GEN_PASS_DECL
+#include "passes/pipeline/Passes.h.inc"
+
+/// The options of the passes together; see Passes.td.
+struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
+  Option<int64_t> stages{*this, "stages",
+                         llvm::cl::desc("Ranks of the pipeline"),
+                         llvm::cl::init(1)};
+  Option<int64_t> repeats{*this, "repeats",
+                          llvm::cl::desc("Chunks on each rank; 0: derived"),
+                          llvm::cl::init(0)};
+  Option<int64_t> layersPerChunk{
+      *this, "layers-per-chunk",
+      llvm::cl::desc("Layers of a chunk; 0: derived"), llvm::cl::init(0)};
+  Option<int64_t> microbatches{*this, "microbatches",
+                               llvm::cl::desc("Microbatches of a step"),
+                               llvm::cl::init(1)};
+  Option<int64_t> pipelineLayers{*this, "pipeline-layers",
+                                 llvm::cl::desc("Layers divided; 0: all"),
+                                 llvm::cl::init(0)};
+  Option<std::string> placement{*this, "placement", llvm::cl::desc("loop or v"),
+                                llvm::cl::init("loop")};
+  Option<std::string> schedule{*this, "schedule",
+                               llvm::cl::desc("A schedule, or a .csv file"),
+                               llvm::cl::init("circular")};
+  Option<int64_t> delay{*this, "delay",
+                        llvm::cl::desc("Forwarding delay, 1 or 2"),
+                        llvm::cl::init(1)};
+  Option<bool> splitBackward{*this, "split-backward",
+                             llvm::cl::desc("I and W instead of B"),
+                             llvm::cl::init(false)};
+};
+
+/// From a model to a verified timeline with communication.
+void buildPipeline(OpPassManager &manager, const PipelineOptions &options);
+
+/// Registers the passes and the pipeline, called `pipeline`.
+void registerPipelinePasses();
+
+} // namespace mlir::pipe
+
+#endif // ROTA_PASSES_PIPELINE_PASSES_H

@@ -1,0 +1,192 @@
+//===- Passes.td - From layers to timelines ----------------*- tablegen -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// The passes that decide when each rank runs what.
+//===----------------------------------------------------------------------===//
+#ifndef ROTA_PASSES_PIPELINE_PASSES
+#define ROTA_PASSES_PIPELINE_PASSES
+
+include "mlir/Pass/PassBase.td"
+
+class PipelinePass<string flag> : Pass<flag, "::mlir::ModuleOp"> {
+  let dependentDialects = ["::mlir::pipe::PipeDialect"];
+}
+
+def SplitStages : PipelinePass<"split-stages"> {
+  let summary = "divide the stack's layers into chunks";
+  let description = [{
+    Makes a `pipe.program` for the module's `rota.stack`: chunk c holds layers
+    [c*L, (c+1)*L), the first chunk embeds, the last has the loss.
+
+    Before: one `rota.stack`, no `pipe.program`. With S stages, R repeats and L
+    layers per chunk, S*R*L is the number of layers; L or R that is 0 follows
+    from the others (R first, as 1). With `pipeline-layers`, only that many
+    layers are divided so; the rest run in the last chunk, before the loss, which
+    a remark says.
+
+    ```mlir
+    rota.stack @layers layers = 4 pattern [@identity] {
+      rota.layer @identity {
+        func.func @forward(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
+          return %x : tensor<2x8xf32>
+        }
+      }
+    }
+    ```
+
+    becomes, with `stages=2 repeats=2 microbatches=4`, itself and
+
+    ```
+    pipe.program stack @layers stages = 2 repeats = 2 layers_per_chunk = 1 microbatches = 4 placement loop {
+      pipe.chunks [
+        <rank 0 embed layers [@identity 0]>,
+        <rank 1 layers [@identity 1]>,
+        <rank 0 layers [@identity 2]>,
+        <rank 1 layers [@identity 3] loss>
+      ]
+    }
+    ```
+  }];
+  let options = [
+    Option<"stages", "stages", "int64_t", "1", "Ranks of the pipeline (S)">,
+    Option<"repeats", "repeats", "int64_t", "0",
+           "Chunks on each rank (R); 0: what the layers need">,
+    Option<"layersPerChunk", "layers-per-chunk", "int64_t", "0",
+           "Layers of a chunk (L); 0: what the layers need">,
+    Option<"microbatches", "microbatches", "int64_t", "1",
+           "Microbatches of a step (M)">,
+    Option<"pipelineLayers", "pipeline-layers", "int64_t", "0",
+           "Layers that are divided; 0: all">,
+    Option<"placement", "placement", "std::string", [{"loop"}],
+           "Which rank owns a chunk: loop or v">,
+  ];
+}
+
+def MakeTimeline : PipelinePass<"make-timeline"> {
+  let summary = "write the program's timeline";
+  let description = [{
+    Writes a `pipe.timeline` of compute actions into the `pipe.program`: that of
+    a named schedule, or a file's.
+
+    Before: a `pipe.program` without timeline. A file is read as it is; whether
+    it is right is for `verify-timeline` to say. A schedule that does not exist
+    for the program's stages, repeats and microbatches is an error that names
+    the numbers and the rule.
+
+    ```mlir
+    rota.stack @layers layers = 2 pattern [@identity] {
+      rota.layer @identity {
+        func.func @forward(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
+          return %x : tensor<2x8xf32>
+        }
+      }
+    }
+    pipe.program stack @layers stages = 2 repeats = 1 layers_per_chunk = 1 microbatches = 3 placement loop {
+      pipe.chunks [
+        <rank 0 embed layers [@identity 0]>,
+        <rank 1 layers [@identity 1] loss>
+      ]
+    }
+    ```
+
+    becomes, with `schedule=1f1b`, the same with
+
+    ```
+    pipe.timeline "1f1b" delay = 1 rows [
+      "0F0,0F1,0B0,0F2,0B1,0B2",
+      "1F0,1B0,1F1,1B1,1F2,1B2"
+    ]
+    ```
+  }];
+  let options = [
+    Option<"schedule", "schedule", "std::string", [{"circular"}],
+           "gpipe, circular, 1f1b, interleaved-1f1b, or a file that ends in .csv">,
+    Option<"delay", "delay", "int64_t", "1",
+           "2: a message leaves while its rank computes the next one">,
+    Option<"splitBackward", "split-backward", "bool", "false",
+           "I and W instead of B">,
+  ];
+}
+
+def InsertCommunication : PipelinePass<"insert-communication"> {
+  let summary = "add sends and receives to the program's timeline";
+  let description = [{
+    Adds `SEND_F`, `RECV_F`, `SEND_B` and `RECV_B` for each value that goes from
+    one rank to another. A place for a message is posted when the message is
+    ready, in unit slots, and not much before.
+
+    Before: a timeline that `verify-timeline` accepts. One that has sends and
+    receives already is left as it is.
+
+    ```mlir
+    rota.stack @layers layers = 2 pattern [@identity] {
+      rota.layer @identity {
+        func.func @forward(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
+          return %x : tensor<2x8xf32>
+        }
+      }
+    }
+    pipe.program stack @layers stages = 2 repeats = 1 layers_per_chunk = 1 microbatches = 2 placement loop {
+      pipe.chunks [
+        <rank 0 embed layers [@identity 0]>,
+        <rank 1 layers [@identity 1] loss>
+      ]
+      pipe.timeline "gpipe" delay = 1 rows [
+        "0F0,0F1,0B0,0B1",
+        "1F0,1F1,1B0,1B1"
+      ]
+    }
+    ```
+
+    becomes
+
+    ```
+    pipe.timeline "gpipe" delay = 1 rows [
+      "0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0B0,0RECV_B1,0B1",
+      "1RECV_F0,1F0,1RECV_F1,1F1,1B0,1SEND_B0,1B1,1SEND_B1"
+    ]
+    ```
+  }];
+  let statistics = [
+    Statistic<"messages", "messages", "Messages of a step">
+  ];
+}
+
+def VerifyTimeline : PipelinePass<"verify-timeline"> {
+  let summary = "prove that the program's timeline runs one training step";
+  let description = [{
+    Changes nothing. An error for each rule of
+    `passes/pipeline/TimelineVerifier.h` that the timeline breaks, with rank,
+    position and action: each action exactly once and on its rank, dependencies
+    respected, gradients in ascending microbatch order, weight windows open where
+    they are used, sends and receives in one order, no deadlock with two buffers
+    for each direction.
+
+    Before: a `pipe.program` with a timeline.
+
+    ```mlir
+    rota.stack @layers layers = 1 pattern [@identity] {
+      rota.layer @identity {
+        func.func @forward(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
+          return %x : tensor<2x8xf32>
+        }
+      }
+    }
+    pipe.program stack @layers stages = 1 repeats = 1 layers_per_chunk = 1 microbatches = 2 placement loop {
+      pipe.chunks [
+        <rank 0 embed layers [@identity 0] loss>
+      ]
+      pipe.timeline "by hand" delay = 1 rows [
+        "0F0,0I0,0F1,0W0,0B1"
+      ]
+    }
+    ```
+  }];
+  let options = [
+    Option<"communication", "communication", "bool", "false",
+           "A timeline without sends and receives that it needs is wrong">,
+  ];
+}
+
+#endif // ROTA_PASSES_PIPELINE_PASSES

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// See Program.h.
+#include "passes/pipeline/Program.h"
+
+#include "passes/pipeline/TimelineVerifier.h"
+
+namespace mlir::pipe {
+
+ProgramOp findProgram(ModuleOp module) {
+  auto programs = module.getOps<ProgramOp>();
+  int64_t count = std::distance(programs.begin(), programs.end());
+  if (count == 1)
+    return *programs.begin();
+  module.emitError() << "expected one 'pipe.program' in the module, got "
+                     << count;
+  return {};
+}
+
+TimelineOp findTimeline(ModuleOp module) {
+  ProgramOp program = findProgram(module);
+  if (!program)
+    return {};
+  TimelineOp timeline = program.getTimeline();
+  if (!timeline)
+    program.emitError("expected a 'pipe.timeline' in the program, got none");
+  return timeline;
+}
+
+LogicalResult verifyTimelineOp(TimelineOp timeline) {
+  constexpr size_t kMostShown = 20;
+  auto violations = ::rota::pipe::verifyTimeline(timeline.read());
+  for (size_t i = 0; i < violations.size() && i < kMostShown; ++i)
+    timeline.emitError() << "timeline '" << timeline.getSchedule() << "', "
+                         << violations[i].str();
+  if (violations.size() > kMostShown)
+    timeline.emitError() << "timeline '" << timeline.getSchedule() << "', and "
+                         << violations.size() - kMostShown << " more";
+  return success(violations.empty());
+}
+
+} // namespace mlir::pipe

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Divides the stack's layers into chunks. See Passes.td.
+#include "passes/pipeline/Passes.h"
+
+namespace mlir::pipe {
+
+#define GEN_PASS_DEF_SPLITSTAGES
+#include "passes/pipeline/Passes.h.inc"
+
+namespace {
+
+using ::mlir::rota::StackOp;
+
+struct SplitStagesPass : impl::SplitStagesBase<SplitStagesPass> {
+  using SplitStagesBase::SplitStagesBase;
+
+  void runOnOperation() override {
+    StackOp stack = findStack();
+    if (!stack || failed(checkSizes(stack)) || failed(deriveSizes(stack)))
+      return signalPassFailure();
+    if (pipelined < int64_t(stack.getLayers()))
+      stack.emitRemark() << "layers " << pipelined << " to "
+                         << stack.getLayers() - 1
+                         << " are left out of the pipeline and run in the last "
+                            "chunk";
+    makeProgram(stack);
+  }
+
+private:
+  int64_t pipelined = 0, perChunk = 0, rows = 0; // L and R once derived
+
+  StackOp findStack() {
+    ModuleOp module = getOperation();
+    if (!module.getOps<ProgramOp>().empty()) {
+      (*module.getOps<ProgramOp>().begin())
+          .emitError("the module is a pipeline already");
+      return {};
+    }
+    auto stacks = module.getOps<StackOp>();
+    int64_t count = std::distance(stacks.begin(), stacks.end());
+    if (count == 1)
+      return *stacks.begin();
+    module.emitError() << "expected one 'rota.stack' in the module, got "
+                       << count;
+    return {};
+  }
+
+  /// Refuses numbers that are out of range whatever the layers are.
+  LogicalResult checkSizes(StackOp stack) {
+    for (auto [name, value, least] :
+         {std::tuple<StringRef, int64_t, int64_t>("stages", stages, 1),
+          {"microbatches", microbatches, 1},
+          {"repeats", repeats, 0},
+          {"layers-per-chunk", layersPerChunk, 0},
+          {"pipeline-layers", pipelineLayers, 0},
+          {"layers", stack.getLayers(), 1}})
+      if (value < least || value > ::rota::pipe::kMaxActions)
+        return stack.emitError()
+               << "expected '" << name << "' between " << least << " and "
+               << ::rota::pipe::kMaxActions << ", got " << value;
+    if (placement != "loop" && placement != "v")
+      return stack.emitError() << "expected 'placement' to be loop or v, got '"
+                               << placement << "'";
+    return success();
+  }
+
+  /// Finds L and R, which S, L and R must divide the layers into.
+  LogicalResult deriveSizes(StackOp stack) {
+    int64_t layers = stack.getLayers();
+    pipelined = pipelineLayers ? int64_t(pipelineLayers) : layers;
+    if (pipelined > layers)
+      return stack.emitError()
+             << "expected at most as many pipelined layers as layers, got "
+             << pipelined << " and " << layers;
+    int64_t unit = stages * (layersPerChunk ? int64_t(layersPerChunk) : 1);
+    if (pipelined % unit != 0)
+      return stack.emitError()
+             << "expected stages * layers per chunk to divide the pipelined "
+                "layers, got "
+             << unit << " (" << stages.getValue() << " * "
+             << unit / int64_t(stages) << ") and " << pipelined;
+    rows = repeats ? int64_t(repeats)
+                   : (layersPerChunk ? pipelined / unit : int64_t(1));
+    perChunk = layersPerChunk ? int64_t(layersPerChunk)
+                              : std::max<int64_t>(1, pipelined / stages / rows);
+    if (stages * rows * perChunk != pipelined)
+      return stack.emitError()
+             << "expected stages * repeats * layers per chunk to be the number "
+                "of pipelined layers, got "
+             << stages * rows * perChunk << " (" << stages.getValue() << " * "
+             << rows << " * " << perChunk << ") and " << pipelined;
+    std::string error = ::rota::pipe::checkShape(shape());
+    if (!error.empty())
+      return stack.emitError(error);
+    return success();
+  }
+
+  ::rota::pipe::Shape shape() {
+    return {int(stages), int(rows), int(microbatches),
+            placement == "v" ? ::rota::pipe::Placement::V
+                             : ::rota::pipe::Placement::Loop};
+  }
+
+  void makeProgram(StackOp stack) {
+    OpBuilder builder(&getContext());
+    builder.setInsertionPointToEnd(getOperation().getBody());
+    auto program = ProgramOp::create(
+        builder, stack.getLoc(), stack.getSymName(), stages, rows, perChunk,
+        microbatches, placement == "v" ? Placement::V : Placement::Loop);
+    builder.setInsertionPointToStart(&program.getBody().emplaceBlock());
+    SmallVector<Attribute> chunks;
+    for (int chunk = 0; chunk < shape().chunks(); ++chunk)
+      chunks.push_back(makeChunk(stack, chunk));
+    ChunksOp::create(builder, stack.getLoc(), builder.getArrayAttr(chunks));
+  }
+
+  ChunkAttr makeChunk(StackOp stack, int64_t chunk) {
+    bool last = chunk + 1 == shape().chunks();
+    int64_t end = last ? int64_t(stack.getLayers()) : (chunk + 1) * perChunk;
+    SmallVector<FlatSymbolRefAttr> kinds;
+    SmallVector<int64_t> layers;
+    for (int64_t layer = chunk * perChunk; layer < end; ++layer) {
+      ArrayAttr pattern = stack.getPattern();
+      kinds.push_back(cast<FlatSymbolRefAttr>(pattern[layer % pattern.size()]));
+      layers.push_back(layer);
+    }
+    return ChunkAttr::get(&getContext(), shape().rankOf(chunk), chunk == 0,
+                          kinds, layers, last);
+  }
+};
+
+} // namespace
+} // namespace mlir::pipe

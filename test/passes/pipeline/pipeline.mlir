@@ -1,0 +1,17 @@
+// From layers to a timeline with communication in one pipeline.
+// RUN: rota-opt %s --pipeline="stages=3 layers-per-chunk=2 microbatches=5 schedule=1f1b" | FileCheck %s
+// RUN: not rota-opt %s --pipeline="stages=3 repeats=2 microbatches=5" 2>&1 | FileCheck %s --check-prefix=ERROR
+
+// CHECK: pipe.program stack @layers stages = 3 repeats = 1 layers_per_chunk = 2 microbatches = 5 placement loop
+// CHECK: "0F0,0SEND_F0,0F1,0SEND_F1,0F2,0SEND_F2,
+// CHECK-NEXT: "1RECV_F0,1F0,1SEND_F0,
+// CHECK-NEXT: "2RECV_F0,2F0,
+
+// ERROR: error: expected microbatches to be a multiple of stages for the circular schedule, got 5 and 3
+rota.stack @layers layers = 6 pattern [@identity] {
+  rota.layer @identity {
+    func.func @forward(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
+      return %x : tensor<2x8xf32>
+    }
+  }
+}

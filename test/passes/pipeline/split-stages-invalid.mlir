@@ -1,0 +1,50 @@
+// Each configuration that does not fit the layers.
+// RUN: split-file %s %t
+// RUN: not rota-opt %t/6.mlir --split-stages="stages=4 layers-per-chunk=1" 2>&1 | FileCheck %s --check-prefix=CASE0
+// CASE0: error: expected stages * layers per chunk to divide the pipelined layers, got 4 (4 * 1) and 6
+// RUN: not rota-opt %t/16.mlir --split-stages="stages=4 repeats=2 layers-per-chunk=1" 2>&1 | FileCheck %s --check-prefix=CASE1
+// CASE1: error: expected stages * repeats * layers per chunk to be the number of pipelined layers, got 8 (4 * 2 * 1) and 16
+// RUN: not rota-opt %t/16.mlir --split-stages="stages=4 repeats=3" 2>&1 | FileCheck %s --check-prefix=CASE2
+// CASE2: error: expected stages * repeats * layers per chunk to be the number of pipelined layers, got 12 (4 * 3 * 1) and 16
+// RUN: not rota-opt %t/4.mlir --split-stages="stages=4 pipeline-layers=8" 2>&1 | FileCheck %s --check-prefix=CASE3
+// CASE3: error: expected at most as many pipelined layers as layers, got 8 and 4
+// RUN: not rota-opt %t/4.mlir --split-stages="stages=0" 2>&1 | FileCheck %s --check-prefix=CASE4
+// CASE4: error: expected 'stages' between 1 and 16777216, got 0
+// RUN: not rota-opt %t/4.mlir --split-stages="microbatches=-2" 2>&1 | FileCheck %s --check-prefix=CASE5
+// CASE5: error: expected 'microbatches' between 1 and 16777216, got -2
+// RUN: not rota-opt %t/4.mlir --split-stages="repeats=99999999999" 2>&1 | FileCheck %s --check-prefix=CASE6
+// CASE6: error: expected 'repeats' between 0 and 16777216, got 99999999999
+// RUN: not rota-opt %t/4.mlir --split-stages="placement=w" 2>&1 | FileCheck %s --check-prefix=CASE7
+// CASE7: error: expected 'placement' to be loop or v, got 'w'
+// RUN: not rota-opt %t/4.mlir --split-stages="stages=2 microbatches=16777216" 2>&1 | FileCheck %s --check-prefix=CASE8
+// CASE8: error: expected stages * repeats * microbatches to be at most 16777216, got 2 * 1 * 16777216
+// RUN: not rota-opt %t/none.mlir --split-stages 2>&1 | FileCheck %s --check-prefix=NONE
+// NONE: error: expected one 'rota.stack' in the module, got 0
+// RUN: not rota-opt %t/4.mlir --split-stages --split-stages 2>&1 | FileCheck %s --check-prefix=TWICE
+// TWICE: error: the module is a pipeline already
+//--- 4.mlir
+rota.stack @layers layers = 4 pattern [@identity] {
+  rota.layer @identity {
+    func.func @forward(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
+      return %x : tensor<2x8xf32>
+    }
+  }
+}
+//--- 6.mlir
+rota.stack @layers layers = 6 pattern [@identity] {
+  rota.layer @identity {
+    func.func @forward(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
+      return %x : tensor<2x8xf32>
+    }
+  }
+}
+//--- 16.mlir
+rota.stack @layers layers = 16 pattern [@identity] {
+  rota.layer @identity {
+    func.func @forward(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
+      return %x : tensor<2x8xf32>
+    }
+  }
+}
+//--- none.mlir
+module {}

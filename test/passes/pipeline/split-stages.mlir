@@ -1,0 +1,59 @@
+// RUN: rota-opt %s --split-input-file --split-stages="stages=2 repeats=2 microbatches=4" | FileCheck %s
+// RUN: rota-opt %s --split-input-file --split-stages="stages=2 layers-per-chunk=1 placement=v" | FileCheck %s --check-prefix=V
+// RUN: rota-opt %s --split-input-file --split-stages | FileCheck %s --check-prefix=ONE
+// RUN: rota-opt %s --split-input-file --split-stages="stages=1 repeats=2 pipeline-layers=2" --verify-diagnostics=only-expected 2>&1 | FileCheck %s --check-prefix=SUBSET
+
+// The documentation's example.
+// CHECK: pipe.program stack @layers stages = 2 repeats = 2 layers_per_chunk = 1 microbatches = 4 placement loop {
+// CHECK-NEXT: pipe.chunks [
+// CHECK-NEXT:   <rank 0 embed layers [@identity 0]>,
+// CHECK-NEXT:   <rank 1 layers [@identity 1]>,
+// CHECK-NEXT:   <rank 0 layers [@identity 2]>,
+// CHECK-NEXT:   <rank 1 layers [@identity 3] loss>
+// CHECK-NEXT: ]
+
+// The number of repeats follows from the layers of a chunk.
+// V: pipe.program stack @layers stages = 2 repeats = 2 layers_per_chunk = 1 microbatches = 1 placement v {
+// V: <rank 0 embed layers [@identity 0]>,
+// V-NEXT: <rank 1 layers [@identity 1]>,
+// V-NEXT: <rank 1 layers [@identity 2]>,
+// V-NEXT: <rank 0 layers [@identity 3] loss>
+
+// A single rank runs all layers as one chunk.
+// ONE: stages = 1 repeats = 1 layers_per_chunk = 4 microbatches = 1
+// ONE: <rank 0 embed layers [@identity 0, @identity 1, @identity 2, @identity 3] loss>
+
+// Layers left out run in the last chunk.
+// SUBSET: stages = 1 repeats = 2 layers_per_chunk = 1
+// SUBSET: <rank 0 embed layers [@identity 0]>,
+// SUBSET-NEXT: <rank 0 layers [@identity 1, @identity 2, @identity 3] loss>
+rota.stack @layers layers = 4 pattern [@identity] {
+  rota.layer @identity {
+    func.func @forward(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
+      return %x : tensor<2x8xf32>
+    }
+  }
+}
+
+// -----
+
+// Kinds alternate as the pattern says, also where a chunk begins in its middle.
+// CHECK: <rank 0 embed layers [@a 0, @b 1, @b 2]>,
+// CHECK-NEXT: <rank 1 layers [@a 3, @b 4, @b 5]>,
+// CHECK-NEXT: <rank 0 layers [@a 6, @b 7, @b 8]>,
+// CHECK-NEXT: <rank 1 layers [@a 9, @b 10, @b 11] loss>
+// V: repeats = 6
+// ONE: layers_per_chunk = 12
+// SUBSET: <rank 0 layers [@b 1, @b 2,
+rota.stack @layers layers = 12 pattern [@a, @b, @b] {
+  rota.layer @a {
+    func.func @forward(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
+      return %x : tensor<2x8xf32>
+    }
+  }
+  rota.layer @b {
+    func.func @forward(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
+      return %x : tensor<2x8xf32>
+    }
+  }
+}
