@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Functions of composite ops.
+#include "test/passes/equivalence/CompositeOps.h"
+
+#include "test/interpreter/GradientCheck.h"
+
+using namespace rota::interpreter;
+
+static const CompositeOp ops[] = {{"rms_norm", R"(
+      func.func @f(%x: tensor<$Rx$Cx$T>, %gain: tensor<$Cx$T>) -> tensor<$Rx$Cx$T> {
+        %y = rota.rms_norm %x, %gain epsilon = 0.015625 : tensor<$Rx$Cx$T>, tensor<$Cx$T>
+        return %y : tensor<$Rx$Cx$T>
+      })"},
+                                  {"rms_norm_grad", R"(
+      func.func @f(%dy: tensor<$Rx$Cx$T>, %x: tensor<$Rx$Cx$T>, %gain: tensor<$Cx$T>) -> (tensor<$Rx$Cx$T>, tensor<$Cx$W>) {
+        %dx, %dgain = rota.rms_norm_grad %dy, %x, %gain epsilon = 0.015625 : (tensor<$Rx$Cx$T>, tensor<$Rx$Cx$T>, tensor<$Cx$T>) -> (tensor<$Rx$Cx$T>, tensor<$Cx$W>)
+        return %dx, %dgain : tensor<$Rx$Cx$T>, tensor<$Cx$W>
+      })"},
+                                  {"swiglu", R"(
+      func.func @f(%gate: tensor<$Rx$Cx$T>, %up: tensor<$Rx$Cx$T>) -> tensor<$Rx$Cx$T> {
+        %y = rota.swiglu %gate, %up : tensor<$Rx$Cx$T>
+        return %y : tensor<$Rx$Cx$T>
+      })"},
+                                  {"swiglu_grad", R"(
+      func.func @f(%dy: tensor<$Rx$Cx$T>, %gate: tensor<$Rx$Cx$T>, %up: tensor<$Rx$Cx$T>) -> (tensor<$Rx$Cx$T>, tensor<$Rx$Cx$T>) {
+        %dgate, %dup = rota.swiglu_grad %dy, %gate, %up : tensor<$Rx$Cx$T>
+        return %dgate, %dup : tensor<$Rx$Cx$T>, tensor<$Rx$Cx$T>
+      })"},
+                                  {"norm_of_a_sum", R"(
+      func.func @f(%x: tensor<$Rx$Cx$T>, %h: tensor<$Rx$Cx$T>, %gain: tensor<$Cx$T>) -> (tensor<$Rx$Cx$T>, tensor<$Rx$Cx$T>) {
+        %r = arith.addf %x, %h : tensor<$Rx$Cx$T>
+        %y = rota.rms_norm %r, %gain epsilon = 0.015625 : tensor<$Rx$Cx$T>, tensor<$Cx$T>
+        return %r, %y : tensor<$Rx$Cx$T>, tensor<$Rx$Cx$T>
+      })"},
+                                  {"adamw", R"(
+      func.func @f(%p: tensor<$Rx$Cx$W>, %g: tensor<$Rx$Cx$W>, %m: tensor<$Rx$Cx$W>, %v: tensor<$Rx$Cx$W>, %lr: tensor<$W>, %b1: tensor<$W>, %b2: tensor<$W>, %eps: tensor<$W>, %wd: tensor<$W>, %c1: tensor<$W>, %c2: tensor<$W>, %s: tensor<$W>) -> (tensor<$Rx$Cx$W>, tensor<$Rx$Cx$W>, tensor<$Rx$Cx$W>, tensor<$Rx$Cx$W>, tensor<$Rx$Cx$T>) {
+        %q:5 = rota.adamw %p, %g, %m, %v, %lr, %b1, %b2, %eps, %wd, %c1, %c2, %s : (tensor<$Rx$Cx$W>, tensor<$Rx$Cx$W>, tensor<$Rx$Cx$W>, tensor<$Rx$Cx$W>, tensor<$W>, tensor<$W>, tensor<$W>, tensor<$W>, tensor<$W>, tensor<$W>, tensor<$W>, tensor<$W>) -> (tensor<$Rx$Cx$W>, tensor<$Rx$Cx$W>, tensor<$Rx$Cx$W>, tensor<$Rx$Cx$W>, tensor<$Rx$Cx$T>)
+        return %q#0, %q#1, %q#2, %q#3, %q#4 : tensor<$Rx$Cx$W>, tensor<$Rx$Cx$W>, tensor<$Rx$Cx$W>, tensor<$Rx$Cx$W>, tensor<$Rx$Cx$T>
+      })"},
+                                  {"square_of_a_gradient", R"(
+      func.func @f(%g: tensor<$Rx$Cx$W>) -> tensor<$Rx$W> {
+        %square = arith.mulf %g, %g : tensor<$Rx$Cx$W>
+        %sum = rota.reduce sum %square dims [1] : tensor<$Rx$Cx$W> -> tensor<$Rx$W>
+        return %sum : tensor<$Rx$W>
+      })"}};
+
+llvm::ArrayRef<CompositeOp> rota::interpreter::compositeOps() { return ops; }
+
+std::string rota::interpreter::compositeText(const CompositeOp &op,
+                                             int64_t rows, int64_t columns,
+                                             llvm::StringRef type) {
+  std::string result;
+  llvm::StringRef text = op.text;
+  while (!text.empty()) {
+    auto [before, rest] = text.split('$');
+    result += before;
+    if (rest.empty())
+      break;
+    switch (rest.front()) {
+    case 'R':
+      result += std::to_string(rows);
+      break;
+    case 'C':
+      result += std::to_string(columns);
+      break;
+    case 'T':
+      result += type;
+      break;
+    default:
+      result += type == "bf16" ? "f32" : type;
+    }
+    text = rest.drop_front();
+  }
+  return result;
+}
+
+llvm::SmallVector<Tensor>
+rota::interpreter::compositeArguments(mlir::func::FuncOp function) {
+  Random random(17);
+  llvm::SmallVector<Tensor> arguments;
+  for (mlir::Type type : function.getArgumentTypes()) {
+    auto tensor = llvm::cast<mlir::RankedTensorType>(type);
+    arguments.push_back(random.uniform(tensor.getShape(), 0.1, 0.9));
+    if (tensor.getElementType().isBF16())
+      for (double &element : arguments.back().elements)
+        element = roundToBF16(element);
+  }
+  return arguments;
+}
