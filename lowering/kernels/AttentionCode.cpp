@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Register blocks of attention. Sizes are constants of the emitted code; only
+// positions vary at run time.
+#include "lowering/kernels/AttentionCode.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "llvm/ADT/bit.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+
+namespace rota::lowering {
+
+AttentionShape attentionShape(Value query, Value key, const APFloat &scale) {
+  auto q = cast<RankedTensorType>(query.getType());
+  auto k = cast<RankedTensorType>(key.getType());
+  return {q.getDimSize(0),   q.getDimSize(1), q.getDimSize(2),
+          k.getDimSize(2),   q.getDimSize(3), float(scale.convertToDouble()),
+          q.getElementType()};
+}
+
+std::string toString(const AttentionShape &s) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  stream << s.batch << 'x' << s.sequence << 'x' << s.heads << 'x' << s.keyHeads
+         << 'x' << s.size << 'x' << s.element << " * "
+         << llvm::format_hex(llvm::bit_cast<uint32_t>(s.scale), 8);
+  return text;
+}
+
+AttentionCode::AttentionCode(KernelBuilder &k, const AttentionShape &shape)
+    : k(k), shape(shape) {}
+
+int64_t AttentionCode::paddedSize() const {
+  return (shape.size + k.lanes() - 1) / k.lanes() * k.lanes();
+}
+
+Rows AttentionCode::queryRows(Memory memory, Value batch, Value head) {
+  Value start = k.add(k.mul(batch, shape.sequence * shape.queryStride()),
+                      k.mul(head, shape.size));
+  return {k.offset(memory, start), shape.queryStride()};
+}
+
+Rows AttentionCode::keyRows(Memory memory, Value batch, Value head) {
+  Value start = k.add(k.mul(batch, shape.sequence * shape.keyStride()),
+                      k.mul(head, shape.size));
+  return {k.offset(memory, start), shape.keyStride()};
+}
+
+void AttentionCode::sizeChunks(
+    llvm::function_ref<void(Value d, int64_t count)> body) {
+  int64_t whole = shape.size / k.lanes() * k.lanes();
+  if (whole > 0)
+    k.loop(0, whole, k.lanes(), [&](Value d) { body(d, k.lanes()); });
+  if (whole < shape.size)
+    body(k.i64(whole), shape.size - whole);
+}
+
+void AttentionCode::fillZero(Memory memory, int64_t elements) {
+  Value zero = k.splat(0.0f);
+  k.loop(0, elements, k.lanes(),
+         [&](Value i) { k.storeVector(zero, memory, i, k.lanes()); });
+}
+
+void AttentionCode::loadBlock(Rows rows, Value first, float factor,
+                              Memory transposed, const Memory *copy) {
+  int64_t lanes = k.lanes();
+  k.loop(0, queryBlock(), lanes, [&](Value query) {
+    sizeChunks([&](Value d, int64_t count) {
+      SmallVector<Value> square;
+      for (int64_t r = 0; r < lanes; ++r) {
+        Value row = k.add(k.add(first, query), r);
+        if (isRagged())
+          row = k.min(row, k.i64(shape.sequence - 1));
+        Value value =
+            k.loadVector(rows.memory, k.add(k.mul(row, rows.stride), d), count);
+        if (factor != 1.0f)
+          value = k.mulf(value, k.splat(factor));
+        square.push_back(value);
+        if (copy)
+          k.storeVector(value, *copy,
+                        k.add(k.mul(k.add(query, r), paddedSize()), d), lanes);
+      }
+      k.transpose(square);
+      for (int64_t j = 0; j < count; ++j)
+        k.storeVector(square[j], transposed,
+                      k.add(k.mul(k.add(d, j), queryBlock()), query), lanes);
+    });
+  });
+}
+
+void AttentionCode::storeBlock(Memory transposed, ArrayRef<Value> factor,
+                               Rows rows, Value first) {
+  int64_t lanes = k.lanes();
+  for (int64_t v = 0; v < kVectors; ++v) {
+    sizeChunks([&](Value d, int64_t count) {
+      SmallVector<Value> square(lanes, k.splat(0.0f));
+      for (int64_t j = 0; j < count; ++j)
+        square[j] = k.mulf(k.loadVector(transposed, blockIndex(d, j, v), lanes),
+                           factor[v]);
+      k.transpose(square);
+      for (int64_t r = 0; r < lanes; ++r) {
+        Value row = k.add(first, v * lanes + r);
+        auto store = [&] {
+          k.storeVector(square[r], rows.memory,
+                        k.add(k.mul(row, rows.stride), d), count);
+        };
+        if (isRagged())
+          k.when(k.isLess(row, k.i64(shape.sequence)), store);
+        else
+          store();
+      }
+    });
+  }
+}
+
+Rows AttentionCode::widenRows(Rows rows, Value first, Value count,
+                              Memory space) {
+  Memory from = k.offset(rows.memory, k.mul(first, rows.stride));
+  if (rows.memory.element.isF32())
+    return {from, rows.stride};
+  k.loop(k.i64(0), count, 1, [&](Value row) {
+    sizeChunks([&](Value d, int64_t columns) {
+      Value value =
+          k.loadVector(from, k.add(k.mul(row, rows.stride), d), columns);
+      k.storeVector(value, space, k.add(k.mul(row, paddedSize()), d),
+                    k.lanes());
+    });
+  });
+  return {space, paddedSize()};
+}
+
+SmallVector<Value> AttentionCode::keyGroups(Value count, int64_t most,
+                                            ValueRange initial,
+                                            GroupBody body) {
+  // A block of keys ends at a multiple of `most` or at the sequence's end.
+  int64_t rest = shape.sequence % most;
+  Value whole = rest ? k.sub(count, k.rem(count, most)) : count;
+  SmallVector<Value> carried =
+      k.loop(k.i64(0), whole, most, initial,
+             [&](Value i, ValueRange values) { return body(i, most, values); });
+  if (!rest)
+    return carried;
+  return k.loop(whole, count, most, carried, [&](Value i, ValueRange values) {
+    return body(i, rest, values);
+  });
+}
+
+SmallVector<Value>
+AttentionCode::product(int64_t rows, int64_t vectors, Value depth,
+                       ValueRange initial,
+                       llvm::function_ref<Value(Value i, int64_t r)> left,
+                       llvm::function_ref<Value(Value i, int64_t v)> right) {
+  return k.loop(k.i64(0), depth, 1, initial, [&](Value i, ValueRange sums) {
+    SmallVector<Value> factors, next;
+    for (int64_t v = 0; v < vectors; ++v)
+      factors.push_back(right(i, v));
+    for (int64_t r = 0; r < rows; ++r) {
+      Value scalar = k.broadcast(left(i, r));
+      for (int64_t v = 0; v < vectors; ++v)
+        next.push_back(k.fma(scalar, factors[v], sums[r * vectors + v]));
+    }
+    return next;
+  });
+}
+
+Value AttentionCode::blockIndex(Value row, int64_t addRow, int64_t vector) {
+  return k.add(k.mul(row, queryBlock()),
+               addRow * queryBlock() + vector * k.lanes());
+}
+
+SmallVector<Value> AttentionCode::keysByBlock(Rows keys, Value first,
+                                              int64_t rows, Memory transposed) {
+  SmallVector<Value> zeros(rows * kVectors, k.splat(0.0f));
+  Memory from = k.offset(keys.memory, k.mul(first, keys.stride));
+  return product(
+      rows, kVectors, k.i64(shape.size), zeros,
+      [&](Value d, int64_t r) {
+        return k.load(from, k.add(d, r * keys.stride));
+      },
+      [&](Value d, int64_t v) {
+        return k.loadVector(transposed, blockIndex(d, 0, v), k.lanes());
+      });
+}
+
+void AttentionCode::addWeightedKeys(Memory sums, ArrayRef<Value> factor,
+                                    Rows keys, Value count, Memory weights) {
+  auto add = [&](Value d, int64_t rows) {
+    SmallVector<Value> initial;
+    for (int64_t r = 0; r < rows; ++r)
+      for (int64_t v = 0; v < kVectors; ++v) {
+        Value sum = k.loadVector(sums, blockIndex(d, r, v), k.lanes());
+        initial.push_back(factor.empty() ? sum : k.mulf(sum, factor[v]));
+      }
+    SmallVector<Value> result = product(
+        rows, kVectors, count, initial,
+        [&](Value key, int64_t r) {
+          return k.load(keys.memory,
+                        k.add(k.add(k.mul(key, keys.stride), d), r));
+        },
+        [&](Value key, int64_t v) {
+          return k.loadVector(weights, blockIndex(key, 0, v), k.lanes());
+        });
+    for (int64_t r = 0; r < rows; ++r)
+      for (int64_t v = 0; v < kVectors; ++v)
+        k.storeVector(result[r * kVectors + v], sums, blockIndex(d, r, v),
+                      k.lanes());
+  };
+  int64_t rows = registerRows(), whole = shape.size / rows * rows;
+  if (whole > 0)
+    k.loop(0, whole, rows, [&](Value d) { add(d, rows); });
+  if (whole < shape.size)
+    add(k.i64(whole), shape.size - whole);
+}
+
+void AttentionCode::addWeightedQueries(Rows sums, Value count, Memory weights,
+                                       Memory values) {
+  int64_t lanes = k.lanes(), most = lanes >= 16 ? 4 : 2;
+  // One register block: `rows` keys by `columns` of the head from d on.
+  auto add = [&](Value key, int64_t rows, Value d, int64_t columns) {
+    int64_t vectors = (columns + lanes - 1) / lanes;
+    auto countOf = [&](int64_t v) {
+      return std::min(lanes, columns - v * lanes);
+    };
+    auto place = [&](int64_t r, int64_t v) {
+      return k.add(k.add(k.mul(key, sums.stride), d),
+                   r * sums.stride + v * lanes);
+    };
+    SmallVector<Value> initial;
+    for (int64_t r = 0; r < rows; ++r)
+      for (int64_t v = 0; v < vectors; ++v)
+        initial.push_back(k.loadVector(sums.memory, place(r, v), countOf(v)));
+    SmallVector<Value> result = product(
+        rows, vectors, k.i64(queryBlock()), initial,
+        [&](Value query, int64_t r) {
+          return k.load(weights, k.add(blockIndex(key, r, 0), query));
+        },
+        [&](Value query, int64_t v) {
+          return k.loadVector(
+              values, k.add(k.add(k.mul(query, paddedSize()), d), v * lanes),
+              lanes);
+        });
+    for (int64_t r = 0; r < rows; ++r)
+      for (int64_t v = 0; v < vectors; ++v)
+        k.storeVector(result[r * vectors + v], sums.memory, place(r, v),
+                      countOf(v));
+  };
+  int64_t wide = most * lanes, whole = shape.size / wide * wide;
+  keyGroups(count, 4, {}, [&](Value key, int64_t rows, ValueRange) {
+    if (whole > 0)
+      k.loop(0, whole, wide, [&](Value d) { add(key, rows, d, wide); });
+    if (whole < shape.size)
+      add(key, rows, k.i64(whole), shape.size - whole);
+    return SmallVector<Value>();
+  });
+}
+
+Value AttentionCode::maskKey(Value score, Value key, Value queries,
+                             float otherwise) {
+  Value sees = arith::CmpIOp::create(k.ops(), arith::CmpIPredicate::sge,
+                                     queries, k.broadcastIndex(key));
+  return arith::SelectOp::create(k.ops(), sees, score, k.splat(otherwise));
+}
+
+} // namespace rota::lowering

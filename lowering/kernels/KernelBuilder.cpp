@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Each method writes the one or two ops that it names.
+#include "lowering/kernels/KernelBuilder.h"
+
+#include "lowering/kernels/Emit.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+
+namespace rota::lowering {
+
+static constexpr unsigned kCacheLine = 64;
+
+static unsigned bytesOf(Type element) {
+  return element.getIntOrFloatBitWidth() / 8;
+}
+
+KernelBuilder::KernelBuilder(ImplicitLocOpBuilder &b, ValueRange pointers,
+                             Value begin, Value end, unsigned vectorBits)
+    : b(b), laneCount(vectorBits / 32),
+      vecType(VectorType::get({laneCount}, b.getF32Type())),
+      intVecType(VectorType::get({laneCount}, b.getI32Type())),
+      pointers(pointers), beginRow(begin), endRow(end),
+      entry(b.getInsertionBlock()) {}
+
+Memory KernelBuilder::argument(unsigned i, Type element) {
+  return {pointers[i], element};
+}
+
+Memory KernelBuilder::stack(int64_t elements) {
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(entry);
+  auto pointer = LLVM::LLVMPointerType::get(b.getContext());
+  Value memory = LLVM::AllocaOp::create(b, pointer, b.getF32Type(),
+                                        i64(elements), kCacheLine);
+  return {memory, b.getF32Type()};
+}
+
+Value KernelBuilder::address(Memory memory, Value index) {
+  return lowering::address(b, memory.base, memory.element, index);
+}
+
+Memory KernelBuilder::offset(Memory memory, Value by) {
+  return {address(memory, by), memory.element};
+}
+
+Memory KernelBuilder::offset(Memory memory, int64_t by) {
+  return offset(memory, i64(by));
+}
+
+Value KernelBuilder::i64(int64_t value) { return constant(b, value); }
+Value KernelBuilder::add(Value x, Value y) {
+  return arith::AddIOp::create(b, x, y);
+}
+Value KernelBuilder::add(Value x, int64_t y) { return add(x, i64(y)); }
+Value KernelBuilder::sub(Value x, Value y) {
+  return arith::SubIOp::create(b, x, y);
+}
+Value KernelBuilder::mul(Value x, int64_t y) {
+  return arith::MulIOp::create(b, x, i64(y));
+}
+Value KernelBuilder::div(Value x, int64_t y) {
+  return arith::DivUIOp::create(b, x, i64(y));
+}
+Value KernelBuilder::rem(Value x, int64_t y) {
+  return arith::RemUIOp::create(b, x, i64(y));
+}
+Value KernelBuilder::min(Value x, Value y) {
+  return arith::MinSIOp::create(b, x, y);
+}
+Value KernelBuilder::isLess(Value x, Value y) {
+  return arith::CmpIOp::create(b, arith::CmpIPredicate::slt, x, y);
+}
+
+Value KernelBuilder::select(Value condition, Value yes, Value no) {
+  return arith::SelectOp::create(b, condition, yes, no);
+}
+
+void KernelBuilder::loop(Value from, Value to, int64_t step, Body body) {
+  emitLoop(b, from, to, i64(step), {}, [&](Value index, ValueRange) {
+    body(index);
+    return SmallVector<Value>();
+  });
+}
+
+void KernelBuilder::loop(int64_t from, int64_t to, int64_t step, Body body) {
+  loop(i64(from), i64(to), step, body);
+}
+
+SmallVector<Value> KernelBuilder::loop(Value from, Value to, int64_t step,
+                                       ValueRange initial, CarryBody body) {
+  return emitLoop(b, from, to, i64(step), initial, body);
+}
+
+void KernelBuilder::when(Value condition, llvm::function_ref<void()> body) {
+  auto branch = scf::IfOp::create(b, condition, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  body();
+}
+
+Value KernelBuilder::load(Memory memory, Value index) {
+  return loadWide(b, memory.base, memory.element, index);
+}
+
+Value KernelBuilder::loadIndex(Memory memory, Value index) {
+  return arith::ExtSIOp::create(b, b.getI64Type(), load(memory, index));
+}
+
+void KernelBuilder::copy(Memory from, Memory to, int64_t bytes) {
+  LLVM::MemcpyOp::create(b, to.base, from.base, i64(bytes),
+                         /*isVolatile=*/false);
+}
+
+void KernelBuilder::store(Value value, Memory memory, Value index) {
+  storeRounded(b, value, memory.base, memory.element, index);
+}
+
+Value KernelBuilder::mask(int64_t count) {
+  SmallVector<bool> bits(laneCount, false);
+  std::fill_n(bits.begin(), count, true);
+  auto type = VectorType::get({laneCount}, b.getI1Type());
+  return arith::ConstantOp::create(b, DenseElementsAttr::get(type, bits));
+}
+
+/// Masked accesses move bf16 as integers: LLVM takes masked bf16 apart through
+/// f32, with calls of a library, on machines without AVX-512.
+static Type maskedElement(ImplicitLocOpBuilder &b, Type element) {
+  return element.isBF16() ? b.getI16Type() : element;
+}
+
+Value KernelBuilder::loadVector(Memory memory, Value index, int64_t count,
+                                float filler) {
+  Type element = memory.element;
+  if (count == laneCount)
+    return loadWide(b, memory.base, element, index, laneCount);
+  auto stored = VectorType::get({laneCount}, element);
+  auto moved = VectorType::get({laneCount}, maskedElement(b, element));
+  Value absent = arith::ConstantOp::create(
+      b, DenseElementsAttr::get(stored,
+                                Attribute(b.getFloatAttr(element, filler))));
+  if (moved != stored)
+    absent = arith::BitcastOp::create(b, moved, absent);
+  Value value = LLVM::MaskedLoadOp::create(
+      b, moved, address(memory, index), mask(count), absent, bytesOf(element));
+  if (moved == stored)
+    return value;
+  value = arith::BitcastOp::create(b, stored, value);
+  return arith::ExtFOp::create(b, vecType, value);
+}
+
+void KernelBuilder::storeVector(Value value, Memory memory, Value index,
+                                int64_t count) {
+  Type element = memory.element;
+  if (count == laneCount)
+    return storeRounded(b, value, memory.base, element, index);
+  if (element.isBF16()) {
+    value = arith::TruncFOp::create(b, VectorType::get({laneCount}, element),
+                                    value);
+    value = arith::BitcastOp::create(
+        b, VectorType::get({laneCount}, maskedElement(b, element)), value);
+  }
+  LLVM::MaskedStoreOp::create(b, value, address(memory, index), mask(count),
+                              bytesOf(element));
+}
+
+Value KernelBuilder::f32(float value) { return constant(b, value); }
+Value KernelBuilder::splat(float value) {
+  return constant(b, value, laneCount);
+}
+Value KernelBuilder::like(Value shape, float value) {
+  return isa<VectorType>(shape.getType()) ? splat(value) : f32(value);
+}
+Value KernelBuilder::broadcast(Value scalar) {
+  return lowering::splat(b, scalar, laneCount);
+}
+Value KernelBuilder::addf(Value x, Value y) {
+  return arith::AddFOp::create(b, x, y);
+}
+Value KernelBuilder::subf(Value x, Value y) {
+  return arith::SubFOp::create(b, x, y);
+}
+Value KernelBuilder::mulf(Value x, Value y) {
+  return arith::MulFOp::create(b, x, y);
+}
+Value KernelBuilder::divf(Value x, Value y) {
+  return arith::DivFOp::create(b, x, y);
+}
+Value KernelBuilder::maxf(Value x, Value y) {
+  // Not maximumf: a plain comparison is one instruction, and no NaN hides in
+  // the result that the sums after it would not show.
+  Value greater = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, x, y);
+  return arith::SelectOp::create(b, greater, x, y);
+}
+Value KernelBuilder::fma(Value x, Value y, Value z) {
+  return math::FmaOp::create(b, x, y, z);
+}
+Value KernelBuilder::log(Value value) { return math::LogOp::create(b, value); }
+
+Value KernelBuilder::exp(Value value) {
+  // e^x = 2^n e^r, n = round(x / ln 2): adding 1.5 * 2^23 leaves n in the low
+  // bits. ln 2 in two parts (Cody and Waite 1980); a polynomial for e^r, r in
+  // [-ln 2 / 2, ln 2 / 2] (Cephes expf).
+  constexpr float kShift = 12582912.0f, kLeast = -87.33f;
+  Value x = maxf(like(value, kLeast), value); // keeps a NaN
+  Value shifted = fma(x, like(value, 1.44269504f), like(value, kShift));
+  Value n = subf(shifted, like(value, kShift));
+  Value r = fma(n, like(value, -0.693359375f), x);
+  r = fma(n, like(value, 2.12194440e-4f), r);
+  Value p = like(value, 1.9875691500e-4f);
+  for (float c : {1.3981999507e-3f, 8.3334519073e-3f, 4.1665795894e-2f,
+                  1.6666665459e-1f, 5.0000001201e-1f, 1.0f, 1.0f})
+    p = fma(p, r, like(value, c));
+  // Multiply by 2^n: add n to the exponent.
+  bool isVector = isa<VectorType>(value.getType());
+  Type bits = isVector ? Type(intVecType) : Type(b.getI32Type());
+  Value places = arith::ConstantOp::create(
+      b, isVector ? TypedAttr(DenseElementsAttr::get(intVecType, int32_t(23)))
+                  : TypedAttr(b.getI32IntegerAttr(23)));
+  Value exponent = arith::BitcastOp::create(b, bits, shifted);
+  exponent = arith::ShLIOp::create(b, exponent, places);
+  Value scaled = arith::BitcastOp::create(b, bits, p);
+  scaled = arith::AddIOp::create(b, scaled, exponent);
+  Value result = arith::BitcastOp::create(b, value.getType(), scaled);
+  // False for a NaN, which thus stays one.
+  Value tiny = arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, value,
+                                     like(value, kLeast));
+  return arith::SelectOp::create(b, tiny, like(value, 0.0f), result);
+}
+
+Value KernelBuilder::sumLanes(Value vector) { return sumOf(b, vector); }
+
+Value KernelBuilder::maxLanes(Value vector) {
+  return combine(b, vector, [&](Value x, Value y) { return maxf(x, y); });
+}
+
+Value KernelBuilder::shuffle(Value x, Value y, ArrayRef<int64_t> lanesOfBoth) {
+  return vector::ShuffleOp::create(b, x, y, lanesOfBoth);
+}
+
+void KernelBuilder::transpose(MutableArrayRef<Value> square) {
+  // Each step exchanges the off-diagonal quarters of squares of 2 * step.
+  for (int64_t step = 1; step < laneCount; step *= 2) {
+    SmallVector<int64_t> upper(laneCount), lower(laneCount);
+    for (int64_t lane = 0; lane < laneCount; ++lane) {
+      upper[lane] = lane & step ? laneCount + (lane ^ step) : lane;
+      lower[lane] = lane & step ? laneCount + lane : lane ^ step;
+    }
+    for (int64_t row = 0; row < laneCount; ++row) {
+      if (row & step)
+        continue;
+      Value x = square[row], y = square[row | step];
+      square[row] = shuffle(x, y, upper);
+      square[row | step] = shuffle(x, y, lower);
+    }
+  }
+}
+
+Value KernelBuilder::broadcastIndex(Value index) {
+  Value narrow = arith::TruncIOp::create(b, b.getI32Type(), index);
+  return vector::BroadcastOp::create(b, intVecType, narrow);
+}
+
+Value KernelBuilder::countFrom(Value first) {
+  SmallVector<int32_t> count(laneCount);
+  for (int64_t lane = 0; lane < laneCount; ++lane)
+    count[lane] = int32_t(lane);
+  Value step = arith::ConstantOp::create(
+      b, DenseElementsAttr::get(intVecType, ArrayRef(count)));
+  return arith::AddIOp::create(b, broadcastIndex(first), step);
+}
+
+FailureOr<std::string>
+emitDedicated(KernelLibrary &library, StringRef prefix, StringRef key,
+              unsigned arguments,
+              llvm::function_ref<void(KernelBuilder &k)> body) {
+  return library.getOrEmit(
+      prefix, key, [&](OpBuilder &builder, StringRef symbol) {
+        emitKernelFunction(builder, symbol, arguments,
+                           [&](ImplicitLocOpBuilder &b, ValueRange pointers,
+                               Value begin, Value end) {
+                             KernelBuilder k(b, pointers, begin, end,
+                                             library.getVectorBits());
+                             body(k);
+                           });
+        return success();
+      });
+}
+
+} // namespace rota::lowering

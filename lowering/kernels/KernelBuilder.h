@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Short names over Emit.h for kernels that are written by hand: indices and
+// sizes are i64 in elements, values are f32 scalars or one vector register of
+// the target, buffers may hold bf16, and what does not fill a vector is masked.
+#ifndef ROTA_LOWERING_KERNELS_KERNELBUILDER_H
+#define ROTA_LOWERING_KERNELS_KERNELBUILDER_H
+
+#include "lowering/kernels/KernelPlan.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+namespace rota::lowering {
+
+/// Elements in memory: an address (!llvm.ptr) and f32, bf16 or i32.
+struct Memory {
+  mlir::Value base;
+  mlir::Type element;
+};
+
+class KernelBuilder {
+public:
+  using Body = llvm::function_ref<void(mlir::Value index)>;
+  using CarryBody = llvm::function_ref<llvm::SmallVector<mlir::Value>(
+      mlir::Value index, mlir::ValueRange carried)>;
+
+  /// Writes into the function that emitKernelFunction has opened, at `b`.
+  KernelBuilder(mlir::ImplicitLocOpBuilder &b, mlir::ValueRange pointers,
+                mlir::Value begin, mlir::Value end, unsigned vectorBits);
+
+  int64_t lanes() const { return laneCount; }
+  mlir::Value begin() const { return beginRow; }
+  mlir::Value end() const { return endRow; }
+
+  /// The buffer of argument `i`, whose elements are `element`.
+  Memory argument(unsigned i, mlir::Type element);
+  /// Stack memory for f32 elements, aligned to a cache line.
+  Memory stack(int64_t elements);
+  Memory offset(Memory memory, mlir::Value by);
+  Memory offset(Memory memory, int64_t by);
+
+  // Integers.
+  mlir::Value i64(int64_t value);
+  mlir::Value add(mlir::Value a, mlir::Value b);
+  mlir::Value add(mlir::Value a, int64_t b);
+  mlir::Value sub(mlir::Value a, mlir::Value b);
+  mlir::Value mul(mlir::Value a, int64_t b);
+  mlir::Value div(mlir::Value a, int64_t b); // of values that are not negative
+  mlir::Value rem(mlir::Value a, int64_t b); // of values that are not negative
+  mlir::Value min(mlir::Value a, mlir::Value b);
+  mlir::Value isLess(mlir::Value a, mlir::Value b);
+
+  mlir::Value select(mlir::Value condition, mlir::Value yes, mlir::Value no);
+
+  // Loops from `from` to below `to`.
+  void loop(mlir::Value from, mlir::Value to, int64_t step, Body body);
+  void loop(int64_t from, int64_t to, int64_t step, Body body);
+  llvm::SmallVector<mlir::Value> loop(mlir::Value from, mlir::Value to,
+                                      int64_t step, mlir::ValueRange initial,
+                                      CarryBody body);
+  void when(mlir::Value condition, llvm::function_ref<void()> body);
+
+  // Memory. A vector load of `count` < lanes elements yields `filler` in the
+  // lanes beyond; a store leaves memory there alone.
+  mlir::Value load(Memory memory, mlir::Value index);
+  mlir::Value loadIndex(Memory memory, mlir::Value index); // i32 to i64
+  void store(mlir::Value value, Memory memory, mlir::Value index);
+  mlir::Value loadVector(Memory memory, mlir::Value index, int64_t count,
+                         float filler = 0.0f);
+  void storeVector(mlir::Value value, Memory memory, mlir::Value index,
+                   int64_t count);
+  void copy(Memory from, Memory to, int64_t bytes);
+
+  // f32, scalars or vectors alike.
+  mlir::Value f32(float value);
+  mlir::Value splat(float value);
+  mlir::Value broadcast(mlir::Value scalar);
+  mlir::Value addf(mlir::Value a, mlir::Value b);
+  mlir::Value subf(mlir::Value a, mlir::Value b);
+  mlir::Value mulf(mlir::Value a, mlir::Value b);
+  mlir::Value divf(mlir::Value a, mlir::Value b);
+  mlir::Value maxf(mlir::Value a, mlir::Value b);
+  mlir::Value fma(mlir::Value a, mlir::Value b, mlir::Value c); // a * b + c
+  mlir::Value log(mlir::Value value);
+  /// e to the power of a vector or scalar of at most 88; 0 below -87.3.
+  /// Relative error below 2e-7.
+  mlir::Value exp(mlir::Value value);
+  /// Sum or maximum of all lanes, by halves.
+  mlir::Value sumLanes(mlir::Value vector);
+  mlir::Value maxLanes(mlir::Value vector);
+
+  /// Transposes lanes() vectors of lanes() elements in registers.
+  void transpose(llvm::MutableArrayRef<mlir::Value> square);
+  mlir::Value shuffle(mlir::Value a, mlir::Value b,
+                      llvm::ArrayRef<int64_t> lanesOfBoth);
+  /// `first`, `first` + 1, ... as i32.
+  mlir::Value countFrom(mlir::Value first);
+  mlir::Value broadcastIndex(mlir::Value index);
+
+  mlir::ImplicitLocOpBuilder &ops() { return b; }
+
+private:
+  mlir::Value like(mlir::Value shape, float value);
+  mlir::Value address(Memory memory, mlir::Value index);
+  mlir::Value mask(int64_t count);
+
+  mlir::ImplicitLocOpBuilder &b;
+  int64_t laneCount;
+  mlir::VectorType vecType, intVecType;
+  mlir::ValueRange pointers;
+  mlir::Value beginRow, endRow;
+  mlir::Block *entry;
+};
+
+/// The symbol of the kernel with this key, of `arguments` arguments; `body`
+/// writes its code when the library lacks it.
+llvm::FailureOr<std::string>
+emitDedicated(KernelLibrary &library, llvm::StringRef prefix,
+              llvm::StringRef key, unsigned arguments,
+              llvm::function_ref<void(KernelBuilder &k)> body);
+
+} // namespace rota::lowering
+
+#endif // ROTA_LOWERING_KERNELS_KERNELBUILDER_H

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Embedding, cross-entropy, their derivatives and rotary embedding against
+// plain loops in f64.
+#include "test/lowering/kernels/KernelTesting.h"
+#include "tools/bench/CompiledOp.h"
+
+#include <algorithm>
+#include <limits>
+#include <tuple>
+
+using namespace rota::testing;
+using rota::bench::CompiledOp;
+
+namespace {
+
+Buffer randomTokens(int64_t count, int64_t vocabulary, unsigned seed) {
+  Buffer tokens("i32", count);
+  std::mt19937 engine(seed);
+  for (int64_t i = 0; i < count; ++i)
+    tokens.set(i, double(engine() % vocabulary));
+  return tokens;
+}
+
+std::string function(const std::string &body) {
+  return "func.func @f(" + body + "\nreturn }";
+}
+
+/// [columns, element type, processor]
+class TokenKernels : public testing::TestWithParam<
+                         std::tuple<int64_t, const char *, const char *>> {
+protected:
+  static constexpr int64_t kBatch = 2, kSequence = 7, kRows = 14;
+};
+
+TEST_P(TokenKernels, Embedding) {
+  auto [columns, type, cpu] = GetParam();
+  constexpr int64_t kVocabulary = 11;
+  std::string table = tensor({kVocabulary, columns}, type);
+  std::string result = tensor({kBatch, kSequence, columns}, type);
+  auto op = CompiledOp::create(
+      function("%t: tensor<2x7xi32>, %w: " + table +
+               ") {\n%x = rota.embedding %t, %w : (tensor<2x7xi32>, " + table +
+               ") -> " + result),
+      {}, cpu);
+  ASSERT_TRUE(op);
+  Buffer tokens = randomTokens(kRows, kVocabulary, 1);
+  Buffer weights = Buffer::random(type, kVocabulary * columns, 2);
+  Buffer out(type, kRows * columns);
+  op->runInPieces(3, {tokens.data(), weights.data(), out.data()});
+  std::vector<double> expected;
+  for (int64_t i = 0; i < kRows; ++i)
+    for (int64_t j = 0; j < columns; ++j)
+      expected.push_back(weights[int64_t(tokens[i]) * columns + j]);
+  out.expectNear(expected, 0.0, "rows");
+}
+
+TEST_P(TokenKernels, EmbeddingGrad) {
+  auto [columns, type, cpu] = GetParam();
+  constexpr int64_t kVocabulary = 5;
+  std::string cotangent = tensor({kBatch, kSequence, columns}, type);
+  for (bool accumulate : {false, true}) {
+    auto op = CompiledOp::create(
+        function("%t: tensor<2x7xi32>, %d: " + cotangent +
+                 ") {\n%x = rota.embedding_grad %t, %d : (tensor<2x7xi32>, " +
+                 cotangent + ") -> " + tensor({kVocabulary, columns}, "f32")),
+        {accumulate}, cpu);
+    ASSERT_TRUE(op);
+    Buffer tokens = randomTokens(kRows, kVocabulary - 1, 1);
+    Buffer slopes = Buffer::random(type, kRows * columns, 2);
+    Buffer out = Buffer::random("f32", kVocabulary * columns, 3);
+    std::vector<double> expected(kVocabulary * columns);
+    for (int64_t i = 0; accumulate && i < kVocabulary * columns; ++i)
+      expected[i] = out[i];
+    for (int64_t i = 0; i < kRows; ++i)
+      for (int64_t j = 0; j < columns; ++j)
+        expected[int64_t(tokens[i]) * columns + j] += slopes[i * columns + j];
+    Buffer whole = out;
+    op->runInPieces(1, {tokens.data(), slopes.data(), out.data()});
+    op->run(nullptr, {tokens.data(), slopes.data(), whole.data()});
+    out.expectNear(expected, 1e-6, accumulate ? "added" : "set");
+    EXPECT_EQ(out.raw(), whole.raw());
+  }
+}
+
+TEST_P(TokenKernels, CrossEntropyAndItsGradient) {
+  auto [columns, type, cpu] = GetParam();
+  std::string logits = tensor({kBatch, kSequence, columns}, type);
+  auto forward = CompiledOp::create(
+      function("%x: " + logits +
+               ", %t: tensor<2x7xi32>) {\n%s, %w, %l = rota.cross_entropy %x, "
+               "%t : (" +
+               logits +
+               ", tensor<2x7xi32>) -> (tensor<f32>, tensor<f32>, "
+               "tensor<2x7xf32>)"),
+      {}, cpu);
+  auto backward = CompiledOp::create(
+      function("%d: tensor<f32>, %x: " + logits +
+               ", %t: tensor<2x7xi32>, %l: tensor<2x7xf32>) {\n%g = "
+               "rota.cross_entropy_grad %d, %x, %t, %l : (tensor<f32>, " +
+               logits + ", tensor<2x7xi32>, tensor<2x7xf32>) -> " + logits),
+      {}, cpu);
+  ASSERT_TRUE(forward && backward);
+  Buffer x = Buffer::random(type, kRows * columns, 1, -20.0f, 20.0f);
+  Buffer targets = randomTokens(kRows, columns, 2);
+  targets.set(3, -1);
+  targets.set(9, -100);
+  Buffer sum("f32", 1), weight("f32", 1), lse("f32", kRows);
+  forward->runInPieces(
+      4, {x.data(), targets.data(), sum.data(), weight.data(), lse.data()});
+
+  double total = 0.0, slope = 0.37;
+  std::vector<double> expectedLse, expected(kRows * columns);
+  for (int64_t i = 0; i < kRows; ++i) {
+    double exponentials = 0.0;
+    for (int64_t j = 0; j < columns; ++j)
+      exponentials += std::exp(x[i * columns + j]);
+    expectedLse.push_back(std::log(exponentials));
+    int64_t target = int64_t(targets[i]);
+    if (target < 0)
+      continue;
+    total += expectedLse[i] - x[i * columns + target];
+    for (int64_t j = 0; j < columns; ++j)
+      expected[i * columns + j] =
+          slope *
+          (std::exp(x[i * columns + j] - expectedLse[i]) - (j == target));
+  }
+  lse.expectNear(expectedLse, 1e-6, "logsumexp");
+  sum.expectNear({total}, 1e-6, "sum");
+  weight.expectNear({12.0}, 0.0, "weight");
+
+  Buffer cotangent("f32", 1), out(type, kRows * columns);
+  cotangent.set(0, slope);
+  backward->run(nullptr, {cotangent.data(), x.data(), targets.data(),
+                          lse.data(), out.data()});
+  out.expectNear(expected, 3e-6, "gradient");
+  backward->runInPieces(
+      1, {cotangent.data(), x.data(), targets.data(), lse.data(), x.data()});
+  EXPECT_EQ(out.raw(), x.raw()) << "in place";
+}
+
+TEST_P(TokenKernels, RopeAndItsInverse) {
+  auto [columns, type, cpu] = GetParam();
+  int64_t size = 2 * columns, heads = 3, positions = 9;
+  std::string operand = tensor({kBatch, kSequence, heads, size}, type);
+  std::string table = tensor({positions, columns, 2}, "f32");
+  Buffer x = Buffer::random(type, kRows * heads * size, 1);
+  Buffer angles = Buffer::random("f32", positions * size, 2);
+  for (bool inverse : {false, true}) {
+    auto op = CompiledOp::create(function("%x: " + operand + ", %t: " + table +
+                                          ") {\n%y = rota.rope " +
+                                          (inverse ? "inverse " : "") +
+                                          "%x, %t : " + operand + ", " + table),
+                                 {}, cpu);
+    ASSERT_TRUE(op);
+    std::vector<double> expected(kRows * heads * size);
+    for (int64_t row = 0; row < kRows; ++row)
+      for (int64_t h = 0; h < heads; ++h)
+        for (int64_t i = 0; i < columns; ++i) {
+          int64_t at = (row * heads + h) * size + i;
+          int64_t angle = (row % kSequence * columns + i) * 2;
+          double c = angles[angle], s = angles[angle + 1] * (inverse ? -1 : 1);
+          expected[at] = x[at] * c - x[at + columns] * s;
+          expected[at + columns] = x[at + columns] * c + x[at] * s;
+        }
+    Buffer out(type, kRows * heads * size), same = x;
+    op->runInPieces(5, {x.data(), angles.data(), out.data()});
+    out.expectNear(expected, 1e-6, inverse ? "inverse" : "rotated");
+    op->run(nullptr, {same.data(), angles.data(), same.data()});
+    EXPECT_EQ(out.raw(), same.raw()) << "in place";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, TokenKernels,
+    testing::Combine(testing::Values<int64_t>(1, 3, 8, 24, 64, 147),
+                     testing::Values("f32", "bf16"),
+                     testing::Values("native", "x86-64-v3", "x86-64-v2")),
+    [](const auto &info) {
+      std::string name = "C" + std::to_string(std::get<0>(info.param)) + "_" +
+                         std::get<1>(info.param) + "_" +
+                         std::get<2>(info.param);
+      std::replace(name.begin(), name.end(), '-', '_');
+      return name;
+    });
+
+TEST(TokenKernels, CrossEntropyShowsAnInvalidLogit) {
+  auto forward = CompiledOp::create(
+      "func.func @f(%x: tensor<1x1x40xf32>, %t: tensor<1x1xi32>) {\n"
+      "%s, %w, %l = rota.cross_entropy %x, %t : (tensor<1x1x40xf32>, "
+      "tensor<1x1xi32>) -> (tensor<f32>, tensor<f32>, tensor<1x1xf32>)\n"
+      "return }");
+  ASSERT_TRUE(forward);
+  for (float wrong : {std::numeric_limits<float>::quiet_NaN(),
+                      std::numeric_limits<float>::infinity()}) {
+    Buffer x = Buffer::random("f32", 40, 1), targets("i32", 1);
+    x.set(17, wrong);
+    targets.set(0, 2);
+    Buffer sum("f32", 1), weight("f32", 1), lse("f32", 1);
+    forward->run(nullptr, {x.data(), targets.data(), sum.data(), weight.data(),
+                           lse.data()});
+    EXPECT_FALSE(std::isfinite(sum[0])) << wrong;
+  }
+}
+
+TEST(TokenKernels, OnlyEmbeddingGradAdds) {
+  EXPECT_FALSE(CompiledOp::create(
+      "func.func @f(%t: tensor<1x2xi32>, %w: tensor<4x8xf32>) {\n"
+      "%x = rota.embedding %t, %w : (tensor<1x2xi32>, tensor<4x8xf32>) -> "
+      "tensor<1x2x8xf32>\nreturn }",
+      {true}));
+}
+
+} // namespace

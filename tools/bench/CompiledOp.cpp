@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Text IR to native code in memory, through the same planner and pipeline as a
+// trainer's kernels.
+#include "tools/bench/CompiledOp.h"
+
+#include "lowering/cpu/Object.h"
+
+#include "mlir/IR/Verifier.h"
+#include "mlir/Parser/Parser.h"
+#include "llvm/ExecutionEngine/Orc/LLJIT.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Support/raw_ostream.h"
+#include "llvm/Target/TargetMachine.h"
+
+using namespace mlir;
+
+namespace rota::bench {
+
+CompiledOp::CompiledOp() : context(MLIRContext::Threading::DISABLED) {
+  context.loadDialect<mlir::rota::RotaDialect>();
+}
+CompiledOp::~CompiledOp() = default;
+
+static Operation *findOp(ModuleOp module) {
+  Operation *found = nullptr;
+  module.walk([&](func::FuncOp function) {
+    for (Operation &op : function.getBody().front())
+      if (!found && !op.hasTrait<OpTrait::ConstantLike>())
+        found = &op;
+  });
+  return found;
+}
+
+std::unique_ptr<CompiledOp> CompiledOp::create(const std::string &source,
+                                               std::vector<bool> accumulate,
+                                               const std::string &cpu) {
+  std::unique_ptr<CompiledOp> compiled(new CompiledOp());
+  auto module = parseSourceString<ModuleOp>(source, &compiled->context);
+  Operation *op = module ? findOp(*module) : nullptr;
+  if (!op)
+    return nullptr;
+  accumulate.resize(op->getNumResults(), false);
+  SmallVector<bool> flags(accumulate.begin(), accumulate.end());
+  lowering::TargetOptions target{cpu};
+  auto machine = lowering::createTargetMachine(op->getLoc(), target);
+  if (failed(machine))
+    return nullptr;
+  compiled->library = std::make_unique<lowering::KernelLibrary>(
+      &compiled->context, lowering::vectorBits(**machine));
+  auto plan = lowering::planKernels(op, flags, *compiled->library);
+  if (failed(plan))
+    return nullptr;
+  compiled->plan = *plan;
+  compiled->operands = op->getNumOperands();
+  ModuleOp code = compiled->library->getModule();
+  if (failed(mlir::verify(code)) || failed(lowering::lowerToLLVMDialect(code)))
+    return nullptr;
+  auto object = lowering::emitObject(code, target);
+  if (failed(object))
+    return nullptr;
+  llvm::ExitOnError check("jit: ");
+  compiled->jit = check(llvm::orc::LLJITBuilder().create());
+  check(compiled->jit->addObjectFile(
+      llvm::MemoryBuffer::getMemBufferCopy(*object, "kernels")));
+  for (const lowering::KernelCall &call : compiled->plan.calls)
+    compiled->kernels.push_back(
+        check(compiled->jit->lookup(call.symbol)).toPtr<RotaKernel>());
+  return compiled;
+}
+
+void CompiledOp::forCalls(std::vector<void *> &buffers, CallRows callRows) {
+  std::vector<std::vector<char>> temporaries;
+  for (int64_t bytes : plan.temporaries)
+    temporaries.emplace_back(bytes + 64);
+  for (auto [call, kernel] : llvm::zip(plan.calls, kernels)) {
+    std::vector<void *> args;
+    for (lowering::KernelArgument argument : call.arguments) {
+      using Kind = lowering::KernelArgument::Kind;
+      if (argument.kind == Kind::Temporary)
+        args.push_back(temporaries[argument.index].data());
+      else
+        args.push_back(buffers[argument.index +
+                               (argument.kind == Kind::Result ? operands : 0)]);
+    }
+    callRows(call, kernel, args.data());
+  }
+}
+
+void CompiledOp::run(RotaContext *context, std::vector<void *> buffers) {
+  forCalls(buffers, [&](const lowering::KernelCall &call, RotaKernel kernel,
+                        void *const *args) {
+    rotaParallelFor(context, kernel, args, call.rows, call.grain);
+  });
+}
+
+void CompiledOp::runInPieces(int64_t rows, std::vector<void *> buffers) {
+  forCalls(buffers, [&](const lowering::KernelCall &call, RotaKernel kernel,
+                        void *const *args) {
+    int64_t piece = std::max(rows / call.grain, int64_t(1)) * call.grain;
+    for (int64_t begin = (call.rows - 1) / piece * piece; begin >= 0;
+         begin -= piece)
+      kernel(args, begin, std::min(call.rows, begin + piece));
+  });
+}
+
+std::string CompiledOp::text() const {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  library->getModule().print(stream);
+  return text;
+}
+
+} // namespace rota::bench

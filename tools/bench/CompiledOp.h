@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One op, compiled into this process and run by hand: for measurements and for
+// tests that compare a kernel with a plain loop.
+#ifndef ROTA_TOOLS_BENCH_COMPILEDOP_H
+#define ROTA_TOOLS_BENCH_COMPILEDOP_H
+
+#include "lowering/kernels/KernelPlan.h"
+#include "runtime/Abi.h"
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace llvm::orc {
+class LLJIT;
+} // namespace llvm::orc
+
+namespace rota::bench {
+
+class CompiledOp {
+public:
+  /// Compiles the first op of the first function in `source` that is neither a
+  /// constant nor a terminator, for the processor `cpu` (as -march names it).
+  /// Errors are printed; the result is then null.
+  static std::unique_ptr<CompiledOp> create(const std::string &source,
+                                            std::vector<bool> accumulate = {},
+                                            const std::string &cpu = "native");
+  ~CompiledOp();
+
+  /// Runs all calls; a buffer per operand, then one per result. The rows are
+  /// shared out by rotaParallelFor.
+  void run(RotaContext *context, std::vector<void *> buffers);
+
+  /// The same on this thread, each call in pieces of `rows` rows, last first.
+  void runInPieces(int64_t rows, std::vector<void *> buffers);
+
+  /// The kernels' LLVM dialect text.
+  std::string text() const;
+
+private:
+  CompiledOp();
+  using CallRows = llvm::function_ref<void(
+      const lowering::KernelCall &call, RotaKernel kernel, void *const *args)>;
+  void forCalls(std::vector<void *> &buffers, CallRows callRows);
+
+  mlir::MLIRContext context;
+  std::unique_ptr<lowering::KernelLibrary> library;
+  std::unique_ptr<llvm::orc::LLJIT> jit;
+  lowering::KernelPlan plan;
+  std::vector<RotaKernel> kernels; // one per call of the plan
+  unsigned operands = 0;
+};
+
+} // namespace rota::bench
+
+#endif // ROTA_TOOLS_BENCH_COMPILEDOP_H
