@@ -146,8 +146,7 @@ void Differentiate::extendForward(func::FuncOp forward, Joint &joint,
     remark::passed(original.getLoc(), remark::RemarkOpts::name("saved")
                                           .category("differentiate")
                                           .function(pathOf(forward)))
-        << "saves " + std::to_string(bytesOf(original)) +
-               " bytes for the backward";
+        << remark::metric("Bytes", bytesOf(original));
   }
   terminator->setOperands(results);
   auto type = forward.getFunctionType();
@@ -167,8 +166,7 @@ void Differentiate::reportRecomputed(Joint &joint, ArrayRef<const Part *> parts,
       remark::passed(op.getLoc(), remark::RemarkOpts::name("recomputed")
                                       .category("differentiate")
                                       .function(path))
-          << "computed again in the backward: '" << op.getName().getStringRef()
-          << "'";
+          << remark::metric("Op", op.getName().getStringRef());
     }
   }
 }

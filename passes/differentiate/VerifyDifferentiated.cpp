@@ -122,7 +122,7 @@ static LogicalResult verifyAccumulates(func::FuncOp forward,
     auto param = cast<ParamOp>(op);
     auto diagnostic = backward.emitOpError("expected ")
                       << count.expected
-                      << " accumulation into the gradient of '"
+                      << " accumulations into the gradient of '"
                       << param.getSymName() << "', got " << count.actual;
     diagnostic.attachNote(param.getLoc()) << "the parameter";
     return diagnostic;

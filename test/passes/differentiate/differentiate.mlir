@@ -1,0 +1,117 @@
+// RUN: rota-opt %s --split-input-file --differentiate | FileCheck %s
+
+// The description's example with an embedding and a loss around it: a backward
+// for each part, gradients accumulated right behind the op that makes them.
+
+rota.param @table : tensor<32x8xf32> axes ["vocab", "embed"] init #rota.constant<value = 1.0>
+
+// CHECK-LABEL: rota.layer @linear
+rota.stack @layers layers = 4 pattern [@linear] {
+  rota.layer @linear {
+    rota.param @weight : tensor<8x8xf32> axes ["in", "out"] init #rota.constant<value = 1.0>
+    // CHECK: func @forward(%[[X:.*]]: tensor<2x4x8xf32>) -> (tensor<2x4x8xf32>, tensor<2x4x8xf32>)
+    // CHECK:   %[[Z:.*]] = math.tanh
+    // CHECK:   return %[[Z]], %[[Z]]
+    // CHECK: func @backward(%[[X:.*]]: tensor<2x4x8xf32>, %[[Z:.*]]: tensor<2x4x8xf32>, %[[DZ:.*]]: tensor<2x4x8xf32>) -> tensor<2x4x8xf32>
+    // CHECK:   %[[W:.*]] = rota.read @weight
+    // CHECK:   %[[ONE:.*]] = arith.constant dense<1.0
+    // CHECK:   %[[SQUARE:.*]] = arith.mulf %[[Z]], %[[Z]]
+    // CHECK:   %[[SLOPE:.*]] = arith.subf %[[ONE]], %[[SQUARE]]
+    // CHECK:   %[[DY:.*]] = arith.mulf %[[DZ]], %[[SLOPE]]
+    // CHECK:   %[[DX:.*]] = rota.einsum "bsn,kn->bsk" %[[DY]], %[[W]]
+    // CHECK:   %[[DW:.*]] = rota.einsum "bsn,bsk->kn" %[[DY]], %[[X]]
+    // CHECK-NEXT: rota.accumulate @weight, %[[DW]]
+    // CHECK:   return %[[DX]]
+    func.func @forward(%x: tensor<2x4x8xf32>) -> tensor<2x4x8xf32> {
+      %w = rota.read @weight : tensor<8x8xf32>
+      %y = rota.einsum "bsk,kn->bsn" %x, %w : (tensor<2x4x8xf32>, tensor<8x8xf32>) -> tensor<2x4x8xf32>
+      %z = math.tanh %y : tensor<2x4x8xf32>
+      return %z : tensor<2x4x8xf32>
+    }
+  }
+}
+
+// CHECK-LABEL: func @embed_backward
+//  CHECK-SAME: (%[[TOKENS:.*]]: tensor<2x4xi32>, %[[DX:.*]]: tensor<2x4x8xf32>) {
+//  CHECK-NEXT:   %[[G:.*]] = rota.embedding_grad %[[TOKENS]], %[[DX]]
+//  CHECK-NEXT:   rota.accumulate @table, %[[G]]
+//  CHECK-NEXT:   return
+func.func @embed(%tokens: tensor<2x4xi32>) -> tensor<2x4x8xf32> {
+  %table = rota.read @table : tensor<32x8xf32>
+  %x = rota.embedding %tokens, %table : (tensor<2x4xi32>, tensor<32x8xf32>) -> tensor<2x4x8xf32>
+  return %x : tensor<2x4x8xf32>
+}
+
+// The forward part stands inside; the sum's cotangent is 1, the weight has none.
+// CHECK-LABEL: func @loss_backward
+//  CHECK-SAME: (%[[X:.*]]: tensor<2x4x8xf32>, %[[TARGETS:.*]]: tensor<2x4xi32>) -> (tensor<f32>, tensor<f32>, tensor<2x4x8xf32>)
+//       CHECK:   %[[W:.*]] = rota.read @table
+//       CHECK:   %[[LOGITS:.*]] = rota.einsum "bsk,vk->bsv" %[[X]], %[[W]]
+//       CHECK:   %[[SUM:.*]], %[[WEIGHT:.*]], %[[LSE:.*]] = rota.cross_entropy %[[LOGITS]], %[[TARGETS]]
+//       CHECK:   %[[ONE:.*]] = arith.constant dense<1.0{{.*}}> : tensor<f32>
+//       CHECK:   %[[DLOGITS:.*]] = rota.cross_entropy_grad %[[ONE]], %[[LOGITS]], %[[TARGETS]], %[[LSE]]
+//       CHECK:   %[[DX:.*]] = rota.einsum "bsv,vk->bsk" %[[DLOGITS]], %[[W]]
+//       CHECK:   %[[DW:.*]] = rota.einsum "bsv,bsk->vk" %[[DLOGITS]], %[[X]]
+//  CHECK-NEXT:   rota.accumulate @table, %[[DW]]
+//       CHECK:   return %[[SUM]], %[[WEIGHT]], %[[DX]]
+func.func @loss(%x: tensor<2x4x8xf32>, %targets: tensor<2x4xi32>) -> (tensor<f32>, tensor<f32>) {
+  %table = rota.read @table : tensor<32x8xf32>
+  %logits = rota.einsum "bsk,vk->bsv" %x, %table : (tensor<2x4x8xf32>, tensor<32x8xf32>) -> tensor<2x4x32xf32>
+  %sum, %weight, %lse = rota.cross_entropy %logits, %targets : (tensor<2x4x32xf32>, tensor<2x4xi32>) -> (tensor<f32>, tensor<f32>, tensor<2x4xf32>)
+  return %sum, %weight : tensor<f32>, tensor<f32>
+}
+
+// -----
+
+// Values and parameters with several uses, in bf16: cotangents of a value are
+// added in its type; a parameter's gradient is made and added in f32, the last
+// read's contribution first, and accumulated once. A parameter that nothing
+// depends on has no gradient.
+
+// CHECK-LABEL: rota.layer @reused
+rota.stack @layers layers = 1 pattern [@reused] {
+  rota.layer @reused {
+    rota.param @weight : tensor<8x8xf32> axes ["in", "out"] init #rota.constant<value = 1.0>
+    rota.param @bias : tensor<8xf32> axes ["out"] init #rota.constant<value = 1.0>
+    // CHECK: func @backward(%[[X:.*]]: tensor<2x4x8xbf16>, %[[Y:.*]]: tensor<2x4x8xbf16>, %[[DR:.*]]: tensor<2x4x8xbf16>)
+    // CHECK:   %[[W0:.*]] = rota.read @weight
+    // CHECK:   %[[W1:.*]] = rota.read @weight
+    // CHECK:   %[[WIDE:.*]] = arith.extf %[[DR]]
+    // CHECK:   %[[DB:.*]] = rota.reduce sum %[[WIDE]] dims [0, 1] : tensor<2x4x8xf32> -> tensor<8xf32>
+    // CHECK-NEXT: rota.accumulate @bias, %[[DB]] : tensor<8xf32>
+    // CHECK:   %[[DY0:.*]] = rota.einsum "bsn,kn->bsk" %[[DR]], %[[W1]] {{.*}} -> tensor<2x4x8xbf16>
+    // CHECK:   %[[G1:.*]] = rota.einsum "bsn,bsk->kn" %[[DR]], %[[Y]] {{.*}} -> tensor<8x8xf32>
+    // CHECK:   %[[DY:.*]] = arith.addf %[[DR]], %[[DY0]] : tensor<2x4x8xbf16>
+    // CHECK:   %[[DX:.*]] = rota.einsum "bsn,kn->bsk" %[[DY]], %[[W0]]
+    // CHECK:   %[[G0:.*]] = rota.einsum "bsn,bsk->kn" %[[DY]], %[[X]] {{.*}} -> tensor<8x8xf32>
+    // CHECK:   %[[G:.*]] = arith.addf %[[G1]], %[[G0]] : tensor<8x8xf32>
+    // CHECK-NEXT: rota.accumulate @weight, %[[G]]
+    // CHECK-NOT: rota.accumulate
+    // CHECK:   return %[[DX]]
+    func.func @forward(%x: tensor<2x4x8xbf16>) -> tensor<2x4x8xbf16> {
+      %w0 = rota.read @weight : tensor<8x8xbf16>
+      %y = rota.einsum "bsk,kn->bsn" %x, %w0 : (tensor<2x4x8xbf16>, tensor<8x8xbf16>) -> tensor<2x4x8xbf16>
+      %w1 = rota.read @weight : tensor<8x8xbf16>
+      %z = rota.einsum "bsk,kn->bsn" %y, %w1 : (tensor<2x4x8xbf16>, tensor<8x8xbf16>) -> tensor<2x4x8xbf16>
+      %b = rota.read @bias : tensor<8xbf16>
+      %rows = rota.broadcast %b dims [2] : tensor<8xbf16> -> tensor<2x4x8xbf16>
+      %u = arith.addf %z, %rows : tensor<2x4x8xbf16>
+      %r = arith.addf %y, %u : tensor<2x4x8xbf16>
+      return %r : tensor<2x4x8xbf16>
+    }
+  }
+}
+// CHECK-LABEL: func @embed_backward
+//  CHECK-NEXT:   return
+func.func @embed(%x: tensor<2x4x8xbf16>) -> tensor<2x4x8xbf16> {
+  return %x : tensor<2x4x8xbf16>
+}
+// A loss that ignores its input has a zero cotangent.
+// CHECK-LABEL: func @loss_backward
+//       CHECK:   %[[ZERO:.*]] = arith.constant dense<0.0{{.*}}> : tensor<2x4x8xbf16>
+//       CHECK:   return %{{.*}}, %{{.*}}, %[[ZERO]]
+func.func @loss(%x: tensor<2x4x8xbf16>, %targets: tensor<2x4xi32>) -> (tensor<f32>, tensor<f32>) {
+  %sum = arith.constant dense<2.0> : tensor<f32>
+  %weight = arith.constant dense<3.0> : tensor<f32>
+  return %sum, %weight : tensor<f32>, tensor<f32>
+}

@@ -1,0 +1,256 @@
+// RUN: rota-opt %s --split-input-file | FileCheck %s
+
+// The example of every op's description parses, verifies and prints.
+
+// CHECK-LABEL: module
+// CHECK: rota.param @tok_embeddings : tensor<256x64xf32> axes ["vocab", "embed"] init #rota.normal<mean = 0.000000e+00, deviation = 2.000000e-02>
+rota.param @tok_embeddings : tensor<256x64xf32> axes ["vocab", "embed"] init #rota.normal<mean = 0.0, deviation = 0.02>
+
+// -----
+
+// CHECK-LABEL: module
+// CHECK: rota.layer @linear {
+rota.stack @layers layers = 4 pattern [@linear] {
+  rota.layer @linear {
+    rota.param @weight : tensor<8x8xf32> axes ["in", "out"] init #rota.normal<mean = 0.0, deviation = 0.1>
+    func.func @forward(%x: tensor<2x4x8xf32>) -> tensor<2x4x8xf32> {
+      %w = rota.read @weight : tensor<8x8xf32>
+      %y = rota.einsum "bsk,kn->bsn" %x, %w : (tensor<2x4x8xf32>, tensor<8x8xf32>) -> tensor<2x4x8xf32>
+      return %y : tensor<2x4x8xf32>
+    }
+  }
+}
+
+// -----
+
+// CHECK-LABEL: module
+// CHECK: rota.stack @layers layers = 4 pattern [@a, @b] {
+rota.stack @layers layers = 4 pattern [@a, @b] {
+  rota.layer @a {
+    func.func @forward(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
+      return %x : tensor<2x8xf32>
+    }
+  }
+  rota.layer @b {
+    func.func @forward(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
+      %y = arith.addf %x, %x : tensor<2x8xf32>
+      return %y : tensor<2x8xf32>
+    }
+  }
+}
+
+// -----
+
+// CHECK-LABEL: module
+// CHECK: rota.read @weight : tensor<8x8xbf16>
+rota.param @weight : tensor<8x8xf32> axes ["in", "out"] init #rota.constant<value = 1.0>
+func.func @f() -> tensor<8x8xbf16> {
+  %w = rota.read @weight : tensor<8x8xbf16>
+  return %w : tensor<8x8xbf16>
+}
+
+// -----
+
+// CHECK-LABEL: module
+// CHECK: rota.accumulate @gain, %{{.*}} : tensor<8xf32>
+rota.param @gain : tensor<8xf32> axes ["embed"] init #rota.constant<value = 1.0>
+func.func @f(%gradient: tensor<8xf32>) {
+  rota.accumulate @gain, %gradient : tensor<8xf32>
+  return
+}
+
+// -----
+
+// CHECK-LABEL: module
+// CHECK: rota.name "query_proj" %{{.*}} : tensor<2x8xf32>
+func.func @f(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
+  %y = rota.name "query_proj" %x : tensor<2x8xf32>
+  return %y : tensor<2x8xf32>
+}
+
+// -----
+
+// CHECK-LABEL: module
+// CHECK: rota.einsum "bsk,nk->bsn" %{{.*}}, %{{.*}} : (tensor<2x4x8xf32>, tensor<16x8xf32>) -> tensor<2x4x16xf32>
+func.func @f(%x: tensor<2x4x8xf32>, %w: tensor<16x8xf32>) -> tensor<2x4x16xf32> {
+  %y = rota.einsum "bsk,nk->bsn" %x, %w : (tensor<2x4x8xf32>, tensor<16x8xf32>) -> tensor<2x4x16xf32>
+  return %y : tensor<2x4x16xf32>
+}
+
+// -----
+
+// CHECK-LABEL: module
+// CHECK: rota.reshape %{{.*}} : tensor<2x4x8xf32> -> tensor<2x4x2x4xf32>
+func.func @f(%x: tensor<2x4x8xf32>) -> tensor<2x4x2x4xf32> {
+  %y = rota.reshape %x : tensor<2x4x8xf32> -> tensor<2x4x2x4xf32>
+  return %y : tensor<2x4x2x4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: module
+// CHECK: rota.reduce sum %{{.*}} dims [2] : tensor<2x4x8xf32> -> tensor<2x4xf32>
+func.func @f(%x: tensor<2x4x8xf32>) -> tensor<2x4xf32> {
+  %y = rota.reduce sum %x dims [2] : tensor<2x4x8xf32> -> tensor<2x4xf32>
+  return %y : tensor<2x4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: module
+// CHECK: rota.broadcast %{{.*}} dims [2] : tensor<8xf32> -> tensor<2x4x8xf32>
+func.func @f(%x: tensor<8xf32>) -> tensor<2x4x8xf32> {
+  %y = rota.broadcast %x dims [2] : tensor<8xf32> -> tensor<2x4x8xf32>
+  return %y : tensor<2x4x8xf32>
+}
+
+// -----
+
+// CHECK-LABEL: module
+// CHECK: rota.rms_norm %{{.*}}, %{{.*}} epsilon = 1.000000e-05 : tensor<2x4x8xf32>, tensor<8xf32>
+func.func @f(%x: tensor<2x4x8xf32>, %gain: tensor<8xf32>) -> tensor<2x4x8xf32> {
+  %y = rota.rms_norm %x, %gain epsilon = 1.0e-05 : tensor<2x4x8xf32>, tensor<8xf32>
+  return %y : tensor<2x4x8xf32>
+}
+
+// -----
+
+// CHECK-LABEL: module
+// CHECK: rota.rms_norm_grad %{{.*}}, %{{.*}}, %{{.*}} epsilon = 1.000000e-05 : (tensor<2x4x8xf32>, tensor<2x4x8xf32>, tensor<8xf32>) -> (tensor<2x4x8xf32>, tensor<8xf32>)
+func.func @f(%dy: tensor<2x4x8xf32>, %x: tensor<2x4x8xf32>, %gain: tensor<8xf32>) -> (tensor<2x4x8xf32>, tensor<8xf32>) {
+  %dx, %dgain = rota.rms_norm_grad %dy, %x, %gain epsilon = 1.0e-05 : (tensor<2x4x8xf32>, tensor<2x4x8xf32>, tensor<8xf32>) -> (tensor<2x4x8xf32>, tensor<8xf32>)
+  return %dx, %dgain : tensor<2x4x8xf32>, tensor<8xf32>
+}
+
+// -----
+
+// CHECK-LABEL: module
+// CHECK: rota.swiglu %{{.*}}, %{{.*}} : tensor<2x8xf32>
+func.func @f(%gate: tensor<2x8xf32>, %up: tensor<2x8xf32>) -> tensor<2x8xf32> {
+  %y = rota.swiglu %gate, %up : tensor<2x8xf32>
+  return %y : tensor<2x8xf32>
+}
+
+// -----
+
+// CHECK-LABEL: module
+// CHECK: rota.swiglu_grad %{{.*}}, %{{.*}}, %{{.*}} : tensor<2x8xf32>
+func.func @f(%dy: tensor<2x8xf32>, %gate: tensor<2x8xf32>, %up: tensor<2x8xf32>) -> (tensor<2x8xf32>, tensor<2x8xf32>) {
+  %dgate, %dup = rota.swiglu_grad %dy, %gate, %up : tensor<2x8xf32>
+  return %dgate, %dup : tensor<2x8xf32>, tensor<2x8xf32>
+}
+
+// -----
+
+// CHECK-LABEL: module
+// CHECK: rota.rotary_table frequencies [1.000000e+00, 1.000000e-02] scale = 1.000000e+00 : tensor<16x2x2xf32>
+func.func @f() -> tensor<16x2x2xf32> {
+  %table = rota.rotary_table frequencies [1.0, 0.01] scale = 1.0 : tensor<16x2x2xf32>
+  return %table : tensor<16x2x2xf32>
+}
+
+// -----
+
+// CHECK-LABEL: module
+// CHECK: rota.rope %{{.*}}, %{{.*}} : tensor<2x16x3x4xf32>, tensor<16x2x2xf32>
+func.func @f(%x: tensor<2x16x3x4xf32>, %table: tensor<16x2x2xf32>) -> tensor<2x16x3x4xf32> {
+  %y = rota.rope %x, %table : tensor<2x16x3x4xf32>, tensor<16x2x2xf32>
+  %z = rota.rope inverse %y, %table : tensor<2x16x3x4xf32>, tensor<16x2x2xf32>
+  return %z : tensor<2x16x3x4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: module
+// CHECK: rota.attention %{{.*}}, %{{.*}}, %{{.*}} scale = 3.500000e-01 : (tensor<2x16x4x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x2x8xf32>) -> (tensor<2x16x4x8xf32>, tensor<2x4x16xf32>)
+func.func @f(%q: tensor<2x16x4x8xf32>, %k: tensor<2x16x2x8xf32>, %v: tensor<2x16x2x8xf32>) -> tensor<2x16x4x8xf32> {
+  %o, %lse = rota.attention %q, %k, %v scale = 0.35 : (tensor<2x16x4x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x2x8xf32>) -> (tensor<2x16x4x8xf32>, tensor<2x4x16xf32>)
+  return %o : tensor<2x16x4x8xf32>
+}
+
+// -----
+
+// CHECK-LABEL: module
+// CHECK: rota.attention_grad %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} scale = 3.500000e-01 : (tensor<2x16x4x8xf32>, tensor<2x16x4x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x4x8xf32>, tensor<2x4x16xf32>) -> (tensor<2x16x4x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x2x8xf32>)
+func.func @f(%do: tensor<2x16x4x8xf32>, %q: tensor<2x16x4x8xf32>, %k: tensor<2x16x2x8xf32>, %v: tensor<2x16x2x8xf32>, %o: tensor<2x16x4x8xf32>, %lse: tensor<2x4x16xf32>) -> tensor<2x16x4x8xf32> {
+  %dq, %dk, %dv = rota.attention_grad %do, %q, %k, %v, %o, %lse scale = 0.35 : (tensor<2x16x4x8xf32>, tensor<2x16x4x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x4x8xf32>, tensor<2x4x16xf32>) -> (tensor<2x16x4x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x2x8xf32>)
+  return %dq : tensor<2x16x4x8xf32>
+}
+
+// -----
+
+// CHECK-LABEL: module
+// CHECK: rota.embedding %{{.*}}, %{{.*}} : (tensor<2x16xi32>, tensor<256x8xf32>) -> tensor<2x16x8xf32>
+func.func @f(%tokens: tensor<2x16xi32>, %table: tensor<256x8xf32>) -> tensor<2x16x8xf32> {
+  %x = rota.embedding %tokens, %table : (tensor<2x16xi32>, tensor<256x8xf32>) -> tensor<2x16x8xf32>
+  return %x : tensor<2x16x8xf32>
+}
+
+// -----
+
+// CHECK-LABEL: module
+// CHECK: rota.embedding_grad %{{.*}}, %{{.*}} : (tensor<2x16xi32>, tensor<2x16x8xf32>) -> tensor<256x8xf32>
+func.func @f(%tokens: tensor<2x16xi32>, %dy: tensor<2x16x8xf32>) -> tensor<256x8xf32> {
+  %dtable = rota.embedding_grad %tokens, %dy : (tensor<2x16xi32>, tensor<2x16x8xf32>) -> tensor<256x8xf32>
+  return %dtable : tensor<256x8xf32>
+}
+
+// -----
+
+// CHECK-LABEL: module
+// CHECK: rota.cross_entropy %{{.*}}, %{{.*}} : (tensor<2x16x256xf32>, tensor<2x16xi32>) -> (tensor<f32>, tensor<f32>, tensor<2x16xf32>)
+func.func @f(%logits: tensor<2x16x256xf32>, %targets: tensor<2x16xi32>) -> (tensor<f32>, tensor<f32>) {
+  %sum, %weight, %lse = rota.cross_entropy %logits, %targets : (tensor<2x16x256xf32>, tensor<2x16xi32>) -> (tensor<f32>, tensor<f32>, tensor<2x16xf32>)
+  return %sum, %weight : tensor<f32>, tensor<f32>
+}
+
+// -----
+
+// CHECK-LABEL: module
+// CHECK: rota.cross_entropy_grad %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} : (tensor<f32>, tensor<2x16x256xf32>, tensor<2x16xi32>, tensor<2x16xf32>) -> tensor<2x16x256xf32>
+func.func @f(%dsum: tensor<f32>, %logits: tensor<2x16x256xf32>, %targets: tensor<2x16xi32>, %lse: tensor<2x16xf32>) -> tensor<2x16x256xf32> {
+  %dlogits = rota.cross_entropy_grad %dsum, %logits, %targets, %lse : (tensor<f32>, tensor<2x16x256xf32>, tensor<2x16xi32>, tensor<2x16xf32>) -> tensor<2x16x256xf32>
+  return %dlogits : tensor<2x16x256xf32>
+}
+
+// -----
+
+// CHECK-LABEL: module
+// CHECK: rota.adamw %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>) -> (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>)
+func.func @f(%p: tensor<4x8xf32>, %g: tensor<4x8xf32>, %m: tensor<4x8xf32>, %v: tensor<4x8xf32>, %s: tensor<f32>) -> tensor<4x8xf32> {
+  %q:4 = rota.adamw %p, %g, %m, %v, %s, %s, %s, %s, %s, %s, %s, %s : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>) -> (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>)
+  return %q#0 : tensor<4x8xf32>
+}
+
+// -----
+
+// CHECK-LABEL: module
+// CHECK: rota.kernel @scale operands [#map, #map1] results [#rota.result<row>] {
+rota.kernel @scale operands [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (0)>] results [#rota.result<row>] {
+^bb0(%x: tensor<8xf32>, %gain: tensor<8xf32>):
+  %y = arith.mulf %x, %gain : tensor<8xf32>
+  rota.yield %y : tensor<8xf32>
+}
+
+// -----
+
+// CHECK-LABEL: module
+// CHECK: rota.yield %{{.*}} : tensor<8xf32>
+rota.kernel @identity operands [affine_map<(d0) -> (d0)>] results [#rota.result<row>] {
+^bb0(%x: tensor<8xf32>):
+  rota.yield %x : tensor<8xf32>
+}
+
+// -----
+
+// CHECK-LABEL: module
+// CHECK: rota.launch @twice rows = 6(%{{.*}}) : (tensor<2x3x8xf32>) -> tensor<2x3x8xf32>
+rota.kernel @twice operands [affine_map<(d0) -> (d0)>] results [#rota.result<row>] {
+^bb0(%x: tensor<8xf32>):
+  %y = arith.addf %x, %x : tensor<8xf32>
+  rota.yield %y : tensor<8xf32>
+}
+func.func @f(%x: tensor<2x3x8xf32>) -> tensor<2x3x8xf32> {
+  %y = rota.launch @twice rows = 6 (%x) : (tensor<2x3x8xf32>) -> tensor<2x3x8xf32>
+  return %y : tensor<2x3x8xf32>
+}
