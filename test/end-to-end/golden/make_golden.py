@@ -1,0 +1,178 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Makes the golden files that `rota probe` is compared with.
+
+    pip install torch transformers safetensors
+    python make_golden.py            # writes into the folders beside it
+
+Each folder holds a small Llama in the form of model hubs (config.json and
+model.safetensors in f32), tokens.safetensors with `tokens` [batch, sequence + 1],
+and golden.safetensors: logits, loss, grad.<parameter> and loss_curve of AdamW
+steps on that one batch. transformers computes all of it in f64 on the f32
+weights, rotary frequencies included, so that only our own error is measured.
+
+Made with torch 2.15 and transformers 5.23.
+"""
+import json
+import math
+import os
+
+import torch
+from safetensors.torch import save_file
+from transformers import LlamaForCausalLM
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+STEPS = 10
+
+CASES = {
+    # Grouped queries, heads wider than hidden / heads, frequencies in all three
+    # bands of llama3 scaling, an untied head, the older spelling.
+    "grouped": dict(
+        batch=8, sequence=13, seed=1,
+        optimizer=dict(learning_rate=1e-2, beta1=0.9, beta2=0.95, epsilon=1e-8,
+                       weight_decay=0.1, gradient_clip=0.0, warmup_steps=0),
+        config=dict(
+            architectures=["LlamaForCausalLM"], attention_bias=False,
+            attention_dropout=0.0, bos_token_id=1, eos_token_id=2, head_dim=8,
+            hidden_act="silu", hidden_size=24, initializer_range=0.2,
+            intermediate_size=40, max_position_embeddings=512, mlp_bias=False,
+            model_type="llama", num_attention_heads=4, num_hidden_layers=4,
+            num_key_value_heads=2, pretraining_tp=1, rms_norm_eps=1e-5,
+            rope_scaling=dict(factor=8.0, high_freq_factor=4.0,
+                              low_freq_factor=1.0,
+                              original_max_position_embeddings=64,
+                              rope_type="llama3"),
+            rope_theta=500.0, tie_word_embeddings=False, torch_dtype="float32",
+            use_cache=True, vocab_size=61)),
+    # A tied head, as many key-value heads as heads, the spelling of
+    # transformers 5; warm-up and a clip that is always active.
+    "tied": dict(
+        batch=8, sequence=16, seed=2,
+        optimizer=dict(learning_rate=2e-2, beta1=0.9, beta2=0.99, epsilon=1e-6,
+                       weight_decay=0.05, gradient_clip=0.5, warmup_steps=4),
+        config=dict(
+            architectures=["LlamaForCausalLM"], attention_bias=False,
+            attention_dropout=0.0, bos_token_id=1, dtype="float32",
+            eos_token_id=2, hidden_act="silu", hidden_size=16,
+            initializer_range=0.2, intermediate_size=24,
+            max_position_embeddings=512, mlp_bias=False, model_type="llama",
+            num_attention_heads=2, num_hidden_layers=2, num_key_value_heads=2,
+            rms_norm_eps=1e-6,
+            rope_parameters=dict(rope_theta=10000.0, rope_type="default"),
+            tie_word_embeddings=True, vocab_size=48)),
+}
+
+
+def write_model(folder, case):
+    """Writes config.json and f32 weights: normal, gains around 1."""
+    with open(os.path.join(folder, "config.json"), "w") as file:
+        json.dump(case["config"], file, indent=2, sort_keys=True)
+        file.write("\n")
+    from transformers import LlamaConfig
+    torch.manual_seed(case["seed"])
+    model = LlamaForCausalLM(LlamaConfig(**case["config"]))
+    weights = {}
+    for name, parameter in model.named_parameters():
+        scale, mean = (0.1, 1.0) if parameter.dim() == 1 else (
+            case["config"]["initializer_range"], 0.0)
+        weights[name] = (mean + scale * torch.randn(parameter.shape)).float()
+    save_file(weights, os.path.join(folder, "model.safetensors"),
+              metadata={"format": "pt"})
+
+
+class WideFloat:
+    """While it is open, transformers' explicit casts to f32 are casts to f64."""
+
+    def __enter__(self):
+        self.saved = torch.float, torch.float32
+        torch.float = torch.float32 = torch.float64
+
+    def __exit__(self, *_):
+        torch.float, torch.float32 = self.saved
+
+
+def load_wide(folder):
+    """The model with its f32 weights, everything else in f64."""
+    narrow = LlamaForCausalLM.from_pretrained(
+        folder, attn_implementation="eager", dtype=torch.float32)
+    with WideFloat():
+        model = LlamaForCausalLM(narrow.config).double()
+    model.load_state_dict({name: value.double()
+                           for name, value in narrow.state_dict().items()})
+    assert model.model.rotary_emb.inv_freq.dtype == torch.float64
+    inverse = model.model.rotary_emb.inv_freq
+    theta = narrow.config.rope_parameters["rope_theta"]
+    # The second frequency is theta^(-2 / head_dim) where nothing scales it:
+    # rounded to f32 it would be off by 1e-8.
+    if narrow.config.rope_parameters["rope_type"] == "default":
+        exact = theta ** (-2.0 / narrow.config.head_dim)
+        assert abs(inverse[1].item() / exact - 1) < 1e-14
+    model.config._attn_implementation = "eager"
+    return model
+
+
+def loss_of(model, tokens):
+    with WideFloat():
+        logits = model(input_ids=tokens[:, :-1], use_cache=False).logits
+    assert logits.dtype == torch.float64
+    loss = torch.nn.functional.cross_entropy(
+        logits.reshape(-1, logits.shape[-1]), tokens[:, 1:].reshape(-1))
+    return logits, loss
+
+
+def train(model, tokens, options):
+    """Losses before each AdamW step; constant rate after the warm-up."""
+    parameters = list(model.parameters())
+    optimizer = torch.optim.AdamW(
+        [dict(params=[p for p in parameters if p.dim() >= 2],
+              weight_decay=options["weight_decay"]),
+         dict(params=[p for p in parameters if p.dim() < 2], weight_decay=0.0)],
+        lr=options["learning_rate"], eps=options["epsilon"],
+        betas=(options["beta1"], options["beta2"]))
+    losses = []
+    for step in range(1, STEPS + 1):
+        optimizer.zero_grad()
+        _, loss = loss_of(model, tokens)
+        loss.backward()
+        losses.append(loss.item())
+        if options["gradient_clip"] > 0:
+            norm = torch.nn.utils.clip_grad_norm_(parameters,
+                                                  options["gradient_clip"])
+            assert norm > options["gradient_clip"]
+        share = (step / options["warmup_steps"]
+                 if step < options["warmup_steps"] else 1.0)
+        for group in optimizer.param_groups:
+            group["lr"] = share * options["learning_rate"]
+        optimizer.step()
+    return torch.tensor(losses, dtype=torch.float64)
+
+
+def write_golden(folder, case):
+    generator = torch.Generator().manual_seed(100 + case["seed"])
+    tokens = torch.randint(case["config"]["vocab_size"],
+                           (case["batch"], case["sequence"] + 1),
+                           generator=generator)
+    save_file({"tokens": tokens.to(torch.int32)},
+              os.path.join(folder, "tokens.safetensors"))
+    model = load_wide(folder)
+    logits, loss = loss_of(model, tokens)
+    loss.backward()
+    golden = {"logits": logits.detach().float(), "loss": loss.detach().clone()}
+    for name, parameter in model.named_parameters():
+        golden["grad." + name] = parameter.grad.float().clone()
+    golden["loss_curve"] = train(model, tokens, case["optimizer"])
+    assert math.isclose(golden["loss_curve"][0], loss.item())
+    save_file(golden, os.path.join(folder, "golden.safetensors"))
+    print(folder, "loss", [round(x, 4) for x in golden["loss_curve"].tolist()])
+
+
+def main():
+    for name, case in CASES.items():
+        folder = os.path.join(HERE, name)
+        os.makedirs(folder, exist_ok=True)
+        write_model(folder, case)
+        write_golden(folder, case)
+
+
+if __name__ == "__main__":
+    main()
