@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the memory plan needs to know of a compiled model: the tasks, the blocks
+// they work on and their sizes. Plain data without MLIR, so that the plan can
+// be made and tested alone. All sizes and offsets are in bytes.
+#ifndef ROTA_LOWERING_MEMORY_LAYOUT_H
+#define ROTA_LOWERING_MEMORY_LAYOUT_H
+
+#include "ir/pipe/Timeline.h"
+#include "runtime/program/Program.h"
+
+#include <array>
+
+namespace rota::memory {
+
+/// Every block of an arena starts at a multiple of this.
+inline constexpr int64_t kAlignment = 64;
+
+inline int64_t alignUp(int64_t bytes) {
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+/// Lays blocks one after the other, each aligned.
+class Packer {
+public:
+  /// The offset of a new block of `bytes`.
+  int64_t add(int64_t bytes) {
+    int64_t offset = end;
+    end += alignUp(bytes);
+    return offset;
+  }
+  int64_t bytes() const { return end; }
+
+private:
+  int64_t end = 0;
+};
+
+/// The parameters of one layer, of `embed` or of `loss`: one block with what
+/// tasks read (the master where that is f32, else the compute copy) and one
+/// with the f32 gradients.
+struct ParameterBlock {
+  struct Entry {
+    int parameter = 0;    // in Program::parameters
+    int64_t value = 0;    // offset in the block of values
+    int64_t gradient = 0; // offset in the block of gradients
+  };
+  std::vector<Entry> entries;
+  int64_t bytes = 0, gradientBytes = 0;
+};
+
+/// Tasks of a layer kind, of `embed` or of `loss`, as indices in
+/// Program::tasks; -1 where there is none. `forward` is embed or loss itself
+/// for those. Either `backward` or the pair of `backwardInput` and
+/// `backwardWeight` is there.
+struct TaskGroup {
+  std::string name;
+  int forward = -1, backward = -1, backwardInput = -1, backwardWeight = -1;
+  int64_t residualBytes = 0;  // written by forward, read by backward
+  int64_t cotangentBytes = 0; // written by the input half, read by the weights'
+  ParameterBlock block;
+};
+
+/// A compiled model. `program` holds what does not depend on the ranks; its
+/// parameters list the layers that have them.
+struct Layout {
+  Program program;
+  std::vector<TaskGroup> kinds;
+  /// Parameters of both ends (a tied embedding) are the last entries of
+  /// `embed`'s block and the first of `loss`'s, in one order; `tiedBytes` is
+  /// what they take there. Each end has gradients of its own.
+  TaskGroup embed, loss;
+  int logits = -1; // task that runs beside the loss when logits are asked for
+  int64_t tiedBytes = 0;
+  int64_t activationBytes = 0;       // between layers
+  std::vector<int64_t> scratchBytes; // per task
+  std::vector<RotaryTable> tables;   // offsets in the block of constants
+  int64_t constantBytes = 0;
+};
+
+/// One layer of a chunk: its kind, an index in Layout::kinds, and its number.
+struct ChunkLayer {
+  int kind = 0;
+  int64_t layer = 0;
+};
+
+/// The layers of each chunk.
+using ChunkTable = std::vector<std::vector<ChunkLayer>>;
+
+/// The fields of RotaFrame by number.
+enum FrameField : int {
+  Parameters,
+  Gradients,
+  Residuals,
+  Cotangents,
+  Input,
+  Output,
+  OutputCotangent,
+  InputCotangent,
+  Data,
+  Loss,
+  Constants,
+  Scratch
+};
+
+} // namespace rota::memory
+
+#endif // ROTA_LOWERING_MEMORY_LAYOUT_H

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The memory plan of every schedule at many shapes, against the verifier that
+// runs it on names; and plans with a fault, which the verifier must refuse.
+#include "lowering/memory/MemoryPlan.h"
+#include "lowering/memory/FreeList.h"
+#include "lowering/memory/PlanVerifier.h"
+#include "passes/pipeline/Communication.h"
+#include "passes/pipeline/Schedules.h"
+#include "runtime/program/Verify.h"
+
+#include <gtest/gtest.h>
+#include <random>
+
+using namespace rota;
+using namespace rota::memory;
+
+namespace {
+
+/// A layout of two layer kinds with sizes that are multiples of nothing.
+Layout makeLayout(bool split, bool logits, std::mt19937 &random) {
+  Layout layout;
+  auto bytes = [&] { return int64_t(random() % 1000 + 1); };
+  auto task = [&] {
+    layout.scratchBytes.push_back(bytes());
+    layout.program.tasks.push_back("task");
+    return int(layout.scratchBytes.size()) - 1;
+  };
+  auto parameter = [&](bool bf16) {
+    Parameter p;
+    p.shape = {bytes()};
+    p.rows = 1;
+    p.updateKernel = p.squareKernel = 0;
+    p.compute = bf16 ? ElementType::BF16 : ElementType::F32;
+    layout.program.parameters.push_back(p);
+    return int(layout.program.parameters.size()) - 1;
+  };
+  auto pack = [&](const std::vector<int> &parameters) {
+    ParameterBlock block;
+    Packer values, gradients;
+    for (int number : parameters) {
+      const Parameter &p = layout.program.parameters[number];
+      int64_t count = elementCount(p);
+      int64_t value = values.add(byteSize(p.compute) * count);
+      block.entries.push_back({number, value, gradients.add(4 * count)});
+    }
+    block.bytes = values.bytes();
+    block.gradientBytes = gradients.bytes();
+    return block;
+  };
+  auto fill = [&](TaskGroup &group) {
+    group.forward = task();
+    if (!split) {
+      group.backward = task();
+    } else {
+      group.backwardInput = task();
+      group.backwardWeight = task();
+      group.cotangentBytes = bytes();
+    }
+    group.residualBytes = bytes();
+  };
+  layout.program.kernels = {"kernel"};
+  bool bf16 = random() % 2;
+  layout.kinds.resize(2);
+  for (TaskGroup &kind : layout.kinds) {
+    fill(kind);
+    kind.block = pack({parameter(bf16), parameter(false)});
+  }
+  int tied = parameter(bf16), embedOnly = parameter(false),
+      lossOnly = parameter(bf16);
+  layout.embed.forward = task();
+  layout.embed.backward = task();
+  fill(layout.loss);
+  layout.embed.block = pack({embedOnly, tied});
+  layout.loss.block = pack({tied, lossOnly});
+  layout.tiedBytes = pack({tied}).bytes;
+  layout.activationBytes = bytes();
+  layout.program.input = {ElementType::I32, {3, 7}};
+  layout.program.target = {ElementType::I32, {3, 7}};
+  layout.tables = {{0, 7, 1.0, {1.0, 0.1}}};
+  layout.constantBytes = alignUp(7 * 2 * 8);
+  if (logits) {
+    layout.logits = task();
+    layout.program.logits = {ElementType::F32, {3, 7, 5}};
+  }
+  return layout;
+}
+
+ChunkTable makeChunks(const pipe::Shape &shape, int layers) {
+  ChunkTable chunks(shape.chunks());
+  int64_t layer = 0;
+  for (auto &chunk : chunks)
+    for (int j = 0; j < layers; ++j, ++layer)
+      chunk.push_back({int(layer % 2), layer});
+  return chunks;
+}
+
+struct Case {
+  Layout layout;
+  ChunkTable chunks;
+  pipe::Timeline timeline;
+  Program program;
+  std::string error;
+};
+
+/// Plans one case; false when the schedule does not exist at that shape.
+bool makeCase(const std::string &schedule, pipe::Shape shape, bool split,
+              int layers, std::mt19937 &random, Case &result) {
+  std::string error;
+  auto timeline = pipe::makeTimeline(schedule, {shape, 1, split}, error);
+  if (!timeline)
+    return false;
+  result.timeline = pipe::addCommunication(*timeline);
+  result.layout = makeLayout(split, random() % 2, random);
+  result.chunks = makeChunks(shape, layers);
+  EXPECT_TRUE(planMemory(result.layout, result.chunks, result.timeline,
+                         result.program, result.error))
+      << result.error;
+  return true;
+}
+
+bool accepts(Case &c) {
+  return verifyPlan(c.layout, c.chunks, c.timeline, c.program, c.error);
+}
+
+TEST(MemoryPlan, EveryScheduleAtManyShapes) {
+  std::mt19937 random(1);
+  int cases = 0;
+  for (const pipe::Schedule &schedule : pipe::allSchedules())
+    for (auto [stages, repeats, microbatches] : {std::tuple{1, 1, 1},
+                                                 {1, 1, 3},
+                                                 {1, 2, 3},
+                                                 {2, 1, 5},
+                                                 {3, 1, 6},
+                                                 {2, 2, 4},
+                                                 {4, 2, 8},
+                                                 {3, 2, 9},
+                                                 {4, 3, 4}})
+      for (bool split : {false, true})
+        for (int layers : {1, 3})
+          for (auto placement : {pipe::Placement::Loop, pipe::Placement::V}) {
+            Case c;
+            pipe::Shape shape{stages, repeats, microbatches, placement};
+            if (!makeCase(schedule.name, shape, split, layers, random, c))
+              continue;
+            ++cases;
+            EXPECT_TRUE(accepts(c))
+                << schedule.name << " " << stages << " " << repeats << " "
+                << microbatches << ": " << c.error;
+            EXPECT_TRUE(verify(c.program, c.error)) << c.error;
+          }
+  EXPECT_GT(cases, 60);
+}
+
+TEST(MemoryPlan, TiedParameterIsUpdatedOnce) {
+  std::mt19937 random(2);
+  for (int stages : {1, 4}) {
+    Case c;
+    ASSERT_TRUE(makeCase("gpipe", {stages, 1, 4}, false, 1, random, c));
+    int tied = c.layout.loss.block.entries[0].parameter, updates = 0;
+    for (const Rank &rank : c.program.ranks)
+      for (const Update &update : rank.updates)
+        if (update.parameter == tied) {
+          ++updates;
+          ASSERT_EQ(update.gradients.size(), 2u);
+          EXPECT_EQ(update.gradients[0].rank, 0);
+          EXPECT_EQ(update.gradients[1].rank, stages - 1);
+          EXPECT_EQ(update.copies.size(), stages > 1 ? 1u : 0u);
+        }
+    EXPECT_EQ(updates, 1);
+  }
+}
+
+TEST(MemoryPlan, FewerMicrobatchesLiveWithOneFOneB) {
+  std::mt19937 random(3), same(3);
+  Case gpipe, alternating;
+  pipe::Shape shape{4, 1, 16};
+  ASSERT_TRUE(makeCase("gpipe", shape, false, 2, random, gpipe));
+  ASSERT_TRUE(makeCase("1f1b", shape, false, 2, same, alternating));
+  EXPECT_LT(alternating.program.ranks[3].arenaBytes,
+            gpipe.program.ranks[3].arenaBytes);
+}
+
+TEST(MemoryPlan, FaultsAreRefused) {
+  std::mt19937 random(4);
+  Case good;
+  ASSERT_TRUE(makeCase("circular", {3, 2, 6}, true, 2, random, good));
+  ASSERT_TRUE(accepts(good)) << good.error;
+  int refused = 0, tried = 0;
+  for (size_t r = 0; r < good.program.ranks.size(); ++r)
+    for (size_t a = 0; a < good.program.ranks[r].actions.size(); ++a) {
+      auto expectRefused = [&](auto change) {
+        Case bad = good;
+        change(bad.program.ranks[r].actions[a]);
+        ++tried;
+        refused += !accepts(bad);
+      };
+      const Action &action = good.program.ranks[r].actions[a];
+      for (size_t i = 0; i < action.waits.size(); ++i)
+        expectRefused([&](Action &x) { x.waits.erase(x.waits.begin() + i); });
+      if (!action.calls.empty()) {
+        expectRefused([](Action &x) { x.calls.pop_back(); });
+        if (action.calls[0].frame[Input] >= 0)
+          expectRefused(
+              [](Action &x) { x.calls[0].frame[Input] += kAlignment; });
+        if (action.calls[0].frame[Output] >= 0)
+          expectRefused([](Action &x) { x.calls[0].frame[Output] += 1; });
+      }
+    }
+  EXPECT_GT(tried, 100);
+  EXPECT_EQ(refused, tried);
+}
+
+TEST(FreeList, BlocksNeverOverlap) {
+  std::mt19937 random(5);
+  FreeList list;
+  std::map<int64_t, int64_t> live;
+  for (int step = 0; step < 20000; ++step) {
+    if (live.empty() || random() % 2) {
+      int64_t bytes = 64 * int64_t(random() % 20 + 1);
+      int64_t offset = list.allocate(bytes);
+      auto next = live.lower_bound(offset);
+      if (next != live.end())
+        ASSERT_LE(offset + bytes, next->first);
+      if (next != live.begin()) {
+        --next;
+        ASSERT_LE(next->first + next->second, offset);
+      }
+      live[offset] = bytes;
+      ASSERT_LE(offset + bytes, list.peak());
+    } else {
+      auto victim = std::next(live.begin(), random() % live.size());
+      list.free(victim->first, victim->second);
+      live.erase(victim);
+    }
+  }
+  while (!live.empty()) {
+    list.free(live.begin()->first, live.begin()->second);
+    live.erase(live.begin());
+  }
+  EXPECT_EQ(list.allocate(list.peak()), 0); // one gap again
+}
+
+} // namespace
