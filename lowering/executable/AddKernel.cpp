@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A row is as many elements as a vector has where that divides the tensor, so
+// that one kernel serves most shapes.
+#include "lowering/executable/AddKernel.h"
+#include "lowering/kernels/Emit.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+
+namespace rota::lowering {
+
+FailureOr<KernelPlan> planAdd(RankedTensorType type, KernelLibrary &library) {
+  int64_t elements = type.getNumElements();
+  int64_t width = elements % kVectorWidth == 0 ? kVectorWidth : 1;
+  auto emit = [&](OpBuilder &builder, StringRef symbol) {
+    emitKernelFunction(
+        builder, symbol, 2,
+        [&](ImplicitLocOpBuilder &b, ValueRange pointers, Value begin,
+            Value end) {
+          Type f32 = b.getF32Type();
+          emitLoop(b, begin, end, constant(b, int64_t(1)), {},
+                   [&](Value row, ValueRange) -> SmallVector<Value> {
+                     Value at =
+                         arith::MulIOp::create(b, row, constant(b, width));
+                     Value sum = arith::AddFOp::create(
+                         b, load(b, pointers[1], f32, at, width),
+                         load(b, pointers[0], f32, at, width));
+                     store(b, sum, pointers[1], at);
+                     return {};
+                   });
+        });
+    return success();
+  };
+  auto symbol = library.getOrEmit("add", std::to_string(width), emit);
+  if (failed(symbol))
+    return failure();
+  KernelPlan plan;
+  plan.calls.push_back({*symbol,
+                        elements / width,
+                        /*grain=*/4096 / width,
+                        {{KernelArgument::Kind::Operand, 0},
+                         {KernelArgument::Kind::Result, 0}}});
+  return plan;
+}
+
+} // namespace rota::lowering

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Buffer assignment inside one function: views, destinations, liveness, reuse.
+#include "lowering/executable/Buffers.h"
+#include "ir/rota/Model.h"
+#include "lowering/executable/AddKernel.h"
+#include "lowering/memory/FreeList.h"
+
+using namespace mlir;
+using namespace mlir::rota;
+
+namespace rota::lowering {
+
+int64_t tensorBytes(Type type) {
+  auto tensor = cast<RankedTensorType>(type);
+  return tensor.getNumElements() * tensor.getElementTypeBitWidth() / 8;
+}
+
+int64_t ConstantTables::add(RotaryTableOp op) {
+  RotaryTable table;
+  table.positions = cast<RankedTensorType>(op.getType()).getDimSize(0);
+  table.scale = op.getScale().convertToDouble();
+  table.frequencies.assign(op.getFrequencies().begin(),
+                           op.getFrequencies().end());
+  for (const RotaryTable &other : list)
+    if (other.positions == table.positions && other.scale == table.scale &&
+        other.frequencies == table.frequencies)
+      return other.offset;
+  table.offset = packer.add(tensorBytes(op.getType()));
+  list.push_back(table);
+  return table.offset;
+}
+
+namespace {
+
+/// What is known of a value that has bytes of its own.
+struct Buffer {
+  std::optional<Location> place; // fixed, or given when it is defined
+  bool scratch = false;          // takes scratch from definition to last use
+  int lastUse = -1;              // op number
+  unsigned uses = 0;             // other than views
+  bool accumulates = false;      // its op adds into `place`
+};
+
+class Assignment {
+public:
+  Assignment(func::FuncOp function, const FunctionPlaces &places,
+             ConstantTables &tables, KernelLibrary &library)
+      : function(function), places(places), tables(tables), library(library) {
+    for (Operation &op : function.getBody().front())
+      ops.push_back(&op);
+  }
+
+  FailureOr<FunctionBuffers> run() {
+    for (auto [argument, place] :
+         llvm::zip_equal(function.getArguments(), places.arguments))
+      buffers[argument].place = place;
+    for (int i = 0, count = ops.size(); i < count; ++i)
+      if (failed(scan(ops[i], i)))
+        return failure();
+    for (Operation *op : ops)
+      setDestinations(op);
+    for (int i = 0, count = ops.size(); i < count; ++i)
+      if (failed(lower(ops[i], i)))
+        return failure();
+    result.scratchBytes = scratch.peak();
+    return std::move(result);
+  }
+
+private:
+  static bool isView(Operation *op) { return isa<ReshapeOp, NameOp>(op); }
+  static bool computes(Operation *op) {
+    return !isView(op) && !op->hasTrait<OpTrait::IsTerminator>() &&
+           !isa<ReadOp, AccumulateOp, RotaryTableOp, arith::ConstantOp>(op);
+  }
+
+  /// The value whose bytes `value` shows.
+  static Value root(Value value) {
+    while (Operation *op = value.getDefiningOp()) {
+      if (!isView(op))
+        break;
+      value = op->getOperand(0);
+    }
+    return value;
+  }
+  Buffer &bufferOf(Value value) { return buffers[root(value)]; }
+
+  /// Notes uses and the places of what is not computed.
+  LogicalResult scan(Operation *op, int number) {
+    for (Value operand : op->getOperands()) {
+      Buffer &buffer = bufferOf(operand);
+      buffer.lastUse = number;
+      buffer.uses += !isView(op);
+    }
+    if (isa<ReadOp, AccumulateOp>(op)) {
+      auto name = op->getAttrOfType<FlatSymbolRefAttr>("param").getAttr();
+      if (!places.params.contains(lookupParamOf(op, name)))
+        return op->emitOpError("expected a parameter of this function's block, "
+                               "got '")
+               << name.getValue() << "'";
+    }
+    if (auto read = dyn_cast<ReadOp>(op))
+      buffers[read].place = Location{
+          memory::Parameters, paramPlace(op, read.getParamAttr()).value, {}};
+    if (auto table = dyn_cast<RotaryTableOp>(op))
+      buffers[table.getResult()].place =
+          Location{memory::Constants, tables.add(table), {}};
+    if (auto constant = dyn_cast<arith::ConstantOp>(op))
+      if (auto data = dyn_cast<DenseElementsAttr>(constant.getValue()))
+        buffers[constant.getResult()].place =
+            Location{memory::Scratch, 0, data};
+    return success();
+  }
+
+  static Operation *lookupParamOf(Operation *op, StringAttr name) {
+    return lookupParam(op, name).getOperation();
+  }
+  const FunctionPlaces::ParamPlace &paramPlace(Operation *op,
+                                               FlatSymbolRefAttr symbol) {
+    return places.params.find(lookupParamOf(op, symbol.getAttr()))->second;
+  }
+  Location gradientPlace(AccumulateOp op) {
+    return {memory::Gradients, paramPlace(op, op.getParamAttr()).gradient, {}};
+  }
+
+  /// Computes what leaves the function where it leaves.
+  void setDestinations(Operation *op) {
+    auto direct = [&](Value value) {
+      Operation *source = root(value).getDefiningOp();
+      return source && computes(source) && !bufferOf(value).place;
+    };
+    if (auto leave = dyn_cast<func::ReturnOp>(op))
+      for (auto [value, place] :
+           llvm::zip_equal(leave.getOperands(), places.results))
+        if (direct(value))
+          bufferOf(value).place = place;
+    if (auto accumulate = dyn_cast<AccumulateOp>(op)) {
+      Value value = accumulate.getValue();
+      if (direct(value) && bufferOf(value).uses == 1 &&
+          canAccumulate(cast<OpResult>(root(value)))) {
+        bufferOf(value).place = gradientPlace(accumulate);
+        bufferOf(value).accumulates = true;
+      }
+    }
+  }
+
+  static bool canAccumulate(OpResult value) {
+    return isa<EinsumOp, EmbeddingGradOp, LaunchOp>(value.getOwner());
+  }
+
+  LogicalResult lower(Operation *op, int number) {
+    if (auto leave = dyn_cast<func::ReturnOp>(op))
+      addCopies(leave);
+    else if (auto accumulate = dyn_cast<AccumulateOp>(op))
+      return addToGradient(accumulate, number);
+    if (!computes(op))
+      return release(op, number), success();
+    Step step{Step::Kind::Kernels, op->getLoc()};
+    if (failed(plan(op, step)))
+      return failure();
+    placeOperands(op, step);
+    placeResults(op, number, step);
+    runWithTemporaries(std::move(step));
+    release(op, number);
+    return success();
+  }
+
+  LogicalResult plan(Operation *op, Step &step) {
+    if (auto einsum = dyn_cast<EinsumOp>(op)) {
+      auto gemm = planGemm(einsum);
+      if (failed(gemm))
+        return failure();
+      step.kind = Step::Kind::Gemm;
+      step.gemm = *gemm;
+      step.gemm.gemm.accumulate = buffers[einsum.getResult()].accumulates;
+      return success();
+    }
+    SmallVector<bool> accumulate;
+    for (Value value : op->getResults())
+      accumulate.push_back(buffers[value].accumulates);
+    auto kernels = planKernels(op, accumulate, library);
+    if (failed(kernels))
+      return failure();
+    step.kernels = std::move(*kernels);
+    return success();
+  }
+
+  void placeOperands(Operation *op, Step &step) {
+    for (Value operand : op->getOperands())
+      step.operands.push_back(*bufferOf(operand).place);
+  }
+
+  void placeResults(Operation *op, int number, Step &step) {
+    for (OpResult value : op->getResults()) {
+      Buffer &buffer = buffers[value];
+      buffer.lastUse = std::max(buffer.lastUse, number);
+      if (!buffer.place) {
+        Buffer *dying = findInPlace(op, value, number, step.kernels);
+        buffer.scratch = true;
+        if (dying) {
+          buffer.place = dying->place;
+          dying->scratch = false; // its bytes are the result's now
+        } else {
+          buffer.place = Location{
+              memory::Scratch, scratch.allocate(scratchBytes(value)), {}};
+        }
+      }
+      step.results.push_back(*buffer.place);
+    }
+  }
+
+  /// A dying operand's buffer that `value` may take over, or null.
+  Buffer *findInPlace(Operation *op, OpResult value, int number,
+                      const KernelPlan &plan) {
+    for (auto [operand, resultNumber] : plan.inPlace) {
+      if (resultNumber != value.getResultNumber())
+        continue;
+      Value source = root(op->getOperand(operand));
+      Buffer &buffer = buffers[source];
+      bool once = llvm::count_if(op->getOperands(), [&](Value other) {
+                    return root(other) == source;
+                  }) == 1;
+      if (once && buffer.scratch && buffer.lastUse == number &&
+          scratchBytes(source) == scratchBytes(value))
+        return &buffer;
+    }
+    return nullptr;
+  }
+
+  static int64_t scratchBytes(Value value) {
+    return memory::alignUp(tensorBytes(value.getType()));
+  }
+
+  void runWithTemporaries(Step step) {
+    for (int64_t bytes : step.kernels.temporaries)
+      step.temporaries.push_back(
+          {memory::Scratch, scratch.allocate(memory::alignUp(bytes)), {}});
+    for (auto [place, bytes] :
+         llvm::zip_equal(step.temporaries, step.kernels.temporaries))
+      scratch.free(place.offset, memory::alignUp(bytes));
+    result.steps.push_back(std::move(step));
+  }
+
+  /// Frees the scratch of what `op` is the last to use.
+  void release(Operation *op, int number) {
+    auto close = [&](Value value) {
+      auto found = buffers.find(root(value));
+      if (found == buffers.end() || !found->second.scratch ||
+          found->second.lastUse != number)
+        return;
+      scratch.free(found->second.place->offset, scratchBytes(found->first));
+      found->second.scratch = false;
+    };
+    llvm::for_each(op->getOperands(), close);
+    llvm::for_each(op->getResults(), close);
+  }
+
+  LogicalResult addToGradient(AccumulateOp op, int number) {
+    Value value = op.getValue();
+    if (bufferOf(value).accumulates)
+      return success();
+    Step step{Step::Kind::Kernels, op.getLoc()};
+    auto kernels = planAdd(cast<RankedTensorType>(value.getType()), library);
+    if (failed(kernels))
+      return failure();
+    step.kernels = std::move(*kernels);
+    step.operands.push_back(*bufferOf(value).place);
+    step.results.push_back(gradientPlace(op));
+    result.steps.push_back(std::move(step));
+    release(op, number);
+    return success();
+  }
+
+  /// Copies what was not computed where it leaves.
+  void addCopies(func::ReturnOp leave) {
+    for (auto [value, place] :
+         llvm::zip_equal(leave.getOperands(), places.results)) {
+      const Location &from = *bufferOf(value).place;
+      if (!from.data && from.field == place.field &&
+          from.offset == place.offset)
+        continue;
+      Step step{Step::Kind::Copy, leave.getLoc()};
+      step.bytes = tensorBytes(value.getType());
+      step.operands.push_back(from);
+      step.results.push_back(place);
+      result.steps.push_back(std::move(step));
+    }
+  }
+
+  func::FuncOp function;
+  const FunctionPlaces &places;
+  ConstantTables &tables;
+  KernelLibrary &library;
+  SmallVector<Operation *> ops;
+  llvm::DenseMap<Value, Buffer> buffers; // by root
+  memory::FreeList scratch;
+  FunctionBuffers result;
+};
+
+} // namespace
+
+FailureOr<FunctionBuffers> assignBuffers(func::FuncOp function,
+                                         const FunctionPlaces &places,
+                                         ConstantTables &tables,
+                                         KernelLibrary &library) {
+  return Assignment(function, places, tables, library).run();
+}
+
+} // namespace rota::lowering

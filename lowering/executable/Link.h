@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From an object file to a native trainer, with a compiler driver found on this
+// machine.
+#ifndef ROTA_LOWERING_EXECUTABLE_LINK_H
+#define ROTA_LOWERING_EXECUTABLE_LINK_H
+
+#include "mlir/IR/Location.h"
+#include "llvm/Support/LogicalResult.h"
+#include <string>
+
+namespace rota::lowering {
+
+struct LinkOptions {
+  /// A compiler driver by name or path; empty: the first that is there of
+  /// clang++-22, clang++, g++ and c++.
+  std::string linker;
+};
+
+/// Links the bytes of an object file with the runtime into the executable
+/// `output`. The runtime is librota_runtime.a in ../lib as seen from the
+/// running program. The file appears whole or not at all. Errors name the
+/// missing tool, library or path.
+llvm::LogicalResult linkTrainer(mlir::Location loc, llvm::StringRef object,
+                                llvm::StringRef output,
+                                const LinkOptions &options);
+
+/// Writes text to `output` ("-": standard output), whole or not at all.
+llvm::LogicalResult writeText(mlir::Location loc, llvm::StringRef text,
+                              llvm::StringRef output);
+
+} // namespace rota::lowering
+
+#endif // ROTA_LOWERING_EXECUTABLE_LINK_H

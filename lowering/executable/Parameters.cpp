@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Describes parameters and packs their blocks.
+#include "lowering/executable/Parameters.h"
+
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+using namespace mlir::rota;
+
+namespace rota::lowering {
+namespace {
+
+Initializer initializerOf(ParamOp param) {
+  Initializer init;
+  Attribute attribute = param.getInit();
+  if (auto normal = dyn_cast<NormalAttr>(attribute)) {
+    init.kind = Initializer::Kind::Normal;
+    init.mean = normal.getMean().convertToDouble();
+    init.scale = normal.getDeviation().convertToDouble();
+  } else if (auto uniform = dyn_cast<UniformAttr>(attribute)) {
+    init.kind = Initializer::Kind::Uniform;
+    init.mean = uniform.getLow().convertToDouble();
+    init.scale = uniform.getHigh().convertToDouble();
+  } else {
+    init.mean = cast<ConstantAttr>(attribute).getValue().convertToDouble();
+  }
+  return init;
+}
+
+/// The type in which the functions of `param`'s scope read it.
+FailureOr<ElementType> computeTypeOf(ParamOp param) {
+  Type type;
+  auto result = param->getParentOp()->walk([&](ReadOp read) {
+    if (lookupParam(read, read.getParamAttr().getAttr()) != param)
+      return WalkResult::advance();
+    Type element = cast<RankedTensorType>(read.getType()).getElementType();
+    if (type && type != element) {
+      auto error = read.emitOpError("expected parameter '")
+                   << param.getSymName() << "' to be read in one type, got "
+                   << type << " and " << element;
+      return WalkResult::interrupt();
+    }
+    type = element;
+    return WalkResult::advance();
+  });
+  if (result.wasInterrupted())
+    return failure();
+  if (!type)
+    return param.emitOpError("expected a function that reads this parameter");
+  if (type.isF64())
+    return param.emitOpError("expected parameters to be read as f32 or bf16, "
+                             "got f64");
+  return type.isBF16() ? ElementType::BF16 : ElementType::F32;
+}
+
+class Builder {
+public:
+  Builder(const Model &model, memory::Layout &layout)
+      : model(model), layout(layout) {}
+
+  FailureOr<std::vector<ParamPlaces>> run() {
+    for (ParamOp param : model.globalParams())
+      if (failed(describe(param, {})))
+        return failure();
+    for (LayerOp kind : model.kinds()) {
+      std::vector<int64_t> layers;
+      StackOp stack = model.stack;
+      for (int64_t i = 0; i < int64_t(stack.getLayers()); ++i)
+        if (model.kindOf(i) == kind)
+          layers.push_back(i);
+      for (ParamOp param : Model::params(kind))
+        if (failed(describe(param, layers)))
+          return failure();
+    }
+    std::vector<ParamPlaces> places;
+    for (auto [kind, group] : llvm::zip_equal(model.kinds(), layout.kinds))
+      places.push_back(pack(Model::params(kind), group.block));
+    packEnds(places);
+    return places;
+  }
+
+private:
+  LogicalResult describe(ParamOp param, std::vector<int64_t> layers) {
+    auto compute = computeTypeOf(param);
+    if (failed(compute))
+      return failure();
+    Parameter p;
+    p.name = model.checkpointName(param);
+    p.shape = param.getTensorType().getShape().vec();
+    p.layers = std::move(layers);
+    p.init = initializerOf(param);
+    p.compute = *compute;
+    // A matrix is cut into its rows; a vector is one row.
+    p.decay = p.shape.size() >= 2;
+    p.rows = 1;
+    for (size_t i = 0; i + 1 < p.shape.size(); ++i)
+      p.rows *= p.shape[i];
+    numbers[param] = layout.program.parameters.size();
+    layout.program.parameters.push_back(std::move(p));
+    return success();
+  }
+
+  ParamPlaces pack(ArrayRef<ParamOp> params, memory::ParameterBlock &block) {
+    memory::Packer values, gradients;
+    ParamPlaces places;
+    for (ParamOp param : params) {
+      int number = numbers.lookup(param);
+      const Parameter &p = layout.program.parameters[number];
+      int64_t count = elementCount(p);
+      int64_t value = values.add(byteSize(p.compute) * count);
+      int64_t gradient = gradients.add(4 * count);
+      block.entries.push_back({number, value, gradient});
+      places[param] = {value, gradient};
+    }
+    block.bytes = values.bytes();
+    block.gradientBytes = gradients.bytes();
+    return places;
+  }
+
+  /// embed's block is what it alone uses, then what both use; loss's what both
+  /// use, then its own.
+  void packEnds(std::vector<ParamPlaces> &places) {
+    auto used = [&](ArrayRef<StringRef> names) {
+      llvm::SmallSetVector<Operation *, 8> params;
+      for (StringRef name : names)
+        if (func::FuncOp f = model.function(name))
+          for (ParamOp param : Model::usedParams(f))
+            params.insert(param);
+      return params;
+    };
+    auto embed = used({function::embed, function::embedBackward});
+    auto loss =
+        used({function::loss, function::lossBackward,
+              function::lossBackwardInput, function::lossBackwardWeight});
+    SmallVector<ParamOp> embedOnly, tied, lossOnly;
+    for (ParamOp param : model.globalParams()) {
+      bool inLoss = loss.contains(param);
+      if (embed.contains(param))
+        (inLoss ? tied : embedOnly).push_back(param);
+      else
+        lossOnly.push_back(param);
+    }
+    SmallVector<ParamOp> first(embedOnly), last(tied);
+    first.append(tied);
+    last.append(lossOnly);
+    memory::ParameterBlock shared;
+    pack(tied, shared);
+    layout.tiedBytes = shared.bytes;
+    places.push_back(pack(first, layout.embed.block));
+    places.push_back(pack(last, layout.loss.block));
+  }
+
+  const Model &model;
+  memory::Layout &layout;
+  llvm::DenseMap<Operation *, int> numbers;
+};
+
+} // namespace
+
+FailureOr<std::vector<ParamPlaces>> layOutParameters(const Model &model,
+                                                     memory::Layout &layout) {
+  return Builder(model, layout).run();
+}
+
+} // namespace rota::lowering

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Emits tasks: addresses from the frame, then calls of rotaParallelFor and
+// rotaGemm.
+#include "lowering/executable/TaskCode.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+using namespace mlir;
+
+namespace rota::lowering {
+namespace {
+
+class FunctionWriter {
+public:
+  FunctionWriter(ModuleOp module, mlir::Location loc, StringRef symbol,
+                 const FunctionBuffers &buffers)
+      : module(module), buffers(buffers), b(loc, module.getContext()),
+        symbol(symbol), pointer(LLVM::LLVMPointerType::get(b.getContext())),
+        nothing(LLVM::LLVMVoidType::get(b.getContext())) {}
+
+  void write() {
+    b.setInsertionPointToEnd(module.getBody());
+    auto function = LLVM::LLVMFuncOp::create(
+        b, symbol, LLVM::LLVMFunctionType::get(nothing, {pointer, pointer}));
+    Block *entry = function.addEntryBlock(b);
+    b.setInsertionPointToStart(entry);
+    context = entry->getArgument(0);
+    frame = entry->getArgument(1);
+    size_t arguments = 0;
+    for (const Step &step : buffers.steps)
+      for (const KernelCall &call : step.kernels.calls)
+        arguments = std::max(arguments, call.arguments.size());
+    if (arguments > 0)
+      argumentArray = LLVM::AllocaOp::create(
+          b, pointer, pointer,
+          LLVM::ConstantOp::create(b, b.getI64Type(), int64_t(arguments)));
+    for (const Step &step : buffers.steps)
+      writeStep(step);
+    LLVM::ReturnOp::create(b, ValueRange{});
+  }
+
+private:
+  void writeStep(const Step &step) {
+    b.setLoc(step.loc);
+    switch (step.kind) {
+    case Step::Kind::Kernels:
+      for (const KernelCall &call : step.kernels.calls)
+        writeKernel(step, call);
+      return;
+    case Step::Kind::Gemm:
+      return writeGemm(step);
+    case Step::Kind::Copy:
+      LLVM::MemcpyOp::create(
+          b, address(step.results[0]), address(step.operands[0]),
+          LLVM::ConstantOp::create(b, b.getI64Type(), step.bytes),
+          /*isVolatile=*/false);
+      return;
+    }
+  }
+
+  void writeKernel(const Step &step, const KernelCall &call) {
+    for (auto [i, argument] : llvm::enumerate(call.arguments)) {
+      const auto &places =
+          argument.kind == KernelArgument::Kind::Operand  ? step.operands
+          : argument.kind == KernelArgument::Kind::Result ? step.results
+                                                          : step.temporaries;
+      Value place = LLVM::GEPOp::create(b, pointer, pointer, argumentArray,
+                                        ArrayRef<LLVM::GEPArg>{int32_t(i)});
+      LLVM::StoreOp::create(b, address(places[argument.index]), place);
+    }
+    Type i64 = b.getI64Type();
+    // RotaKernel: (args, begin, end).
+    declare(call.symbol, {pointer, i64, i64});
+    declare("rotaParallelFor", {pointer, pointer, pointer, i64, i64});
+    Value kernel = LLVM::AddressOfOp::create(b, pointer, call.symbol);
+    LLVM::CallOp::create(
+        b, TypeRange{}, "rotaParallelFor",
+        ValueRange{context, kernel, argumentArray,
+                   LLVM::ConstantOp::create(b, i64, call.rows),
+                   LLVM::ConstantOp::create(b, i64, call.grain)});
+  }
+
+  void writeGemm(const Step &step) {
+    bool swapped = step.gemm.swapped;
+    declare("rotaGemm", {pointer, pointer, pointer, pointer, pointer});
+    Value description = LLVM::AddressOfOp::create(
+        b, pointer, gemmGlobal(step.gemm.gemm).getSymName());
+    LLVM::CallOp::create(b, TypeRange{}, "rotaGemm",
+                         ValueRange{context, description,
+                                    address(step.operands[swapped ? 1 : 0]),
+                                    address(step.operands[swapped ? 0 : 1]),
+                                    address(step.results[0])});
+  }
+
+  void declare(StringRef name, ArrayRef<Type> arguments) {
+    if (module.lookupSymbol(name))
+      return;
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(module.getBody());
+    LLVM::LLVMFuncOp::create(b, name,
+                             LLVM::LLVMFunctionType::get(nothing, arguments));
+  }
+
+  /// A constant with these bytes; equal ones once.
+  LLVM::GlobalOp bytesGlobal(StringRef prefix, StringRef bytes,
+                             unsigned alignment) {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(module.getBody());
+    StringAttr value = b.getStringAttr(bytes);
+    unsigned number = 0;
+    for (auto global : module.getOps<LLVM::GlobalOp>()) {
+      if (global.getValueOrNull() == value &&
+          global.getSymName().starts_with(prefix))
+        return global;
+      ++number;
+    }
+    auto type = LLVM::LLVMArrayType::get(b.getI8Type(), bytes.size());
+    return LLVM::GlobalOp::create(
+        b, type, /*isConstant=*/true, LLVM::Linkage::Internal,
+        (prefix + Twine(number)).str(), value, alignment);
+  }
+
+  LLVM::GlobalOp gemmGlobal(const RotaGemm &gemm) {
+    static_assert(sizeof(RotaGemm) == 10 * 8 + 6 * 4, "no padding");
+    return bytesGlobal(
+        "gemm_", StringRef(reinterpret_cast<const char *>(&gemm), sizeof gemm),
+        alignof(RotaGemm));
+  }
+
+  LLVM::GlobalOp dataGlobal(DenseElementsAttr data) {
+    SmallVector<char> bytes(data.getRawData());
+    if (data.isSplat()) {
+      SmallVector<char> all;
+      for (int64_t i = 0, n = data.getNumElements(); i < n; ++i)
+        all.append(bytes);
+      bytes = all;
+    }
+    return bytesGlobal("data_", StringRef(bytes.data(), bytes.size()),
+                       memory::kAlignment);
+  }
+
+  Value address(const Location &location) {
+    if (location.data)
+      return LLVM::AddressOfOp::create(b, pointer,
+                                       dataGlobal(location.data).getSymName());
+    Value base = blocks.lookup(location.field);
+    if (!base) {
+      // Loaded where it is first needed; the body is one block.
+      Value place =
+          LLVM::GEPOp::create(b, pointer, pointer, frame,
+                              ArrayRef<LLVM::GEPArg>{int32_t(location.field)});
+      base = LLVM::LoadOp::create(b, pointer, place);
+      blocks[location.field] = base;
+    }
+    if (location.offset == 0)
+      return base;
+    Value offset = LLVM::ConstantOp::create(b, b.getI64Type(), location.offset);
+    return LLVM::GEPOp::create(b, pointer, b.getI8Type(), base,
+                               ArrayRef<LLVM::GEPArg>{offset});
+  }
+
+  ModuleOp module;
+  const FunctionBuffers &buffers;
+  ImplicitLocOpBuilder b;
+  StringRef symbol;
+  Type pointer, nothing;
+  Value context, frame, argumentArray;
+  llvm::DenseMap<int, Value> blocks; // loaded frame fields
+};
+
+} // namespace
+
+TaskWriter::TaskWriter(MLIRContext *context)
+    : module(ModuleOp::create(UnknownLoc::get(context))) {
+  context->loadDialect<LLVM::LLVMDialect>();
+}
+
+void TaskWriter::add(mlir::Location loc, StringRef symbol,
+                     const FunctionBuffers &buffers) {
+  FunctionWriter(*module, loc, symbol, buffers).write();
+}
+
+} // namespace rota::lowering

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Puts tasks, kernels and data into one module.
+#include "lowering/executable/Trainer.h"
+#include "lowering/cpu/Object.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+using namespace mlir;
+
+namespace rota::lowering {
+
+std::vector<std::string> kernelNames(KernelLibrary &library) {
+  std::vector<std::string> names;
+  for (Operation &op : library.getModule().getBodyRegion().getOps())
+    if (auto symbol = dyn_cast<SymbolOpInterface>(op);
+        symbol && !symbol.isDeclaration())
+      names.push_back(symbol.getName().str());
+  return names;
+}
+
+/// A constant array of the addresses of functions.
+static void addFunctionTable(ImplicitLocOpBuilder &b, StringRef name,
+                             ArrayRef<std::string> functions) {
+  Type pointer = LLVM::LLVMPointerType::get(b.getContext());
+  auto type = LLVM::LLVMArrayType::get(pointer, functions.size());
+  auto table = LLVM::GlobalOp::create(b, type, /*isConstant=*/true,
+                                      LLVM::Linkage::External, name,
+                                      /*value=*/Attribute());
+  OpBuilder::InsertionGuard guard(b);
+  b.createBlock(&table.getInitializerRegion());
+  Value value = LLVM::UndefOp::create(b, type);
+  for (auto [i, function] : llvm::enumerate(functions))
+    value = LLVM::InsertValueOp::create(
+        b, value, LLVM::AddressOfOp::create(b, pointer, function),
+        ArrayRef<int64_t>{int64_t(i)});
+  LLVM::ReturnOp::create(b, value);
+}
+
+static void addProgram(ImplicitLocOpBuilder &b, const Program &program) {
+  std::string json = toJson(program);
+  auto type = LLVM::LLVMArrayType::get(b.getI8Type(), json.size());
+  LLVM::GlobalOp::create(b, type, /*isConstant=*/true, LLVM::Linkage::External,
+                         "rotaProgram", b.getStringAttr(json));
+  LLVM::GlobalOp::create(b, b.getI64Type(), /*isConstant=*/true,
+                         LLVM::Linkage::External, "rotaProgramSize",
+                         b.getI64IntegerAttr(json.size()));
+}
+
+LogicalResult buildTrainer(ModuleOp tasks, KernelLibrary &library,
+                           const Program &program) {
+  ModuleOp kernels = library.getModule();
+  if (failed(lowerToLLVMDialect(kernels)))
+    return failure();
+  SymbolTable symbols(tasks);
+  for (Operation &op :
+       llvm::make_early_inc_range(kernels.getBodyRegion().front())) {
+    auto symbol = dyn_cast<SymbolOpInterface>(op);
+    if (!symbol)
+      return op.emitOpError("expected kernels to be functions");
+    Operation *declaration = symbols.lookup(symbol.getNameAttr());
+    if (declaration && symbol.isDeclaration())
+      continue;
+    if (declaration)
+      symbols.erase(declaration);
+    op.moveBefore(tasks.getBody(), tasks.getBody()->end());
+    symbols.insert(&op);
+  }
+  ImplicitLocOpBuilder b(tasks.getLoc(), tasks.getContext());
+  b.setInsertionPointToEnd(tasks.getBody());
+  addFunctionTable(b, "rotaTasks", program.tasks);
+  addFunctionTable(b, "rotaKernels", program.kernels);
+  addProgram(b, program);
+  return success();
+}
+
+} // namespace rota::lowering
