@@ -154,6 +154,7 @@ template <typename V> void visit(V &v, Program &x) {
   v("ranks", x.ranks);
   v("tasks", x.tasks);
   v("kernels", x.kernels);
+  v("kernelRowBytes", x.kernelRowBytes);
 }
 
 /// Builds a JSON object out of a structure's fields.

@@ -174,6 +174,9 @@ struct Program {
   std::vector<Parameter> parameters;
   std::vector<Rank> ranks;
   std::vector<std::string> tasks, kernels; // symbol names, for traces
+  // For each kernel, bytes that one row reads and writes, for profiles; empty
+  // where unknown.
+  std::vector<int64_t> kernelRowBytes;
 };
 
 /// Bytes of one element.

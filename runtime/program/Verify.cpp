@@ -35,6 +35,10 @@ public:
     verifyParameters();
     for (size_t r = 0; r < program.ranks.size() && error.empty(); ++r)
       verifyRank(static_cast<int>(r));
+    size_t counts = program.kernelRowBytes.size();
+    if (counts != 0 && counts != program.kernels.size())
+      fail("expected bytes a row of " + std::to_string(program.kernels.size()) +
+           " kernels, got " + std::to_string(counts));
     if (program.ranks.empty())
       fail("the program has no ranks");
     if (program.microbatches < 1)

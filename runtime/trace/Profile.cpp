@@ -2,6 +2,7 @@
 //
 // The tables behind `--profile`.
 #include "runtime/trace/Profile.h"
+#include "runtime/program/Program.h"
 
 #include <fmt/format.h>
 
@@ -17,8 +18,10 @@ void Profile::addTask(int task, double seconds) {
   add(taskTable[task], seconds);
 }
 
-void Profile::addKernel(RotaKernel kernel, double seconds) {
-  add(kernelTable[kernel], seconds);
+void Profile::addKernel(RotaKernel kernel, int64_t rows, double seconds) {
+  Entry &entry = kernelTable[kernel];
+  add(entry, seconds);
+  entry.rows += rows;
 }
 
 void Profile::addGemm(const RotaGemm &gemm, double seconds) {
@@ -31,22 +34,29 @@ void Profile::addGemm(const RotaGemm &gemm, double seconds) {
       2.0 * static_cast<double>(gemm.batch) * gemm.m * gemm.n * gemm.k);
 }
 
-Profile::Table Profile::tasks(const std::vector<std::string> &names) const {
+Profile::Table Profile::tasks(const Program &program) const {
   Table table;
   for (const auto &[task, entry] : taskTable)
-    table[names[task]] = entry;
+    table[program.tasks[task]] = entry;
   return table;
 }
 
-Profile::Table Profile::kernels(const std::vector<std::string> &names,
+Profile::Table Profile::kernels(const Program &program,
                                 const RotaKernel *functions) const {
+  std::map<RotaKernel, size_t> numbers;
+  for (size_t i = 0; i < program.kernels.size(); ++i)
+    numbers[functions[i]] = i;
   Table table;
-  std::map<RotaKernel, std::string> known;
-  for (size_t i = 0; i < names.size(); ++i)
-    known[functions[i]] = names[i];
   for (const auto &[kernel, entry] : kernelTable) {
-    auto found = known.find(kernel);
-    table[found == known.end() ? "(not in the table)" : found->second] = entry;
+    auto number = numbers.find(kernel);
+    if (number == numbers.end()) {
+      table["(not in the table)"] = entry;
+      continue;
+    }
+    Entry &row = table[program.kernels[number->second]] = entry;
+    if (!program.kernelRowBytes.empty())
+      row.bytes = static_cast<double>(entry.rows) *
+                  static_cast<double>(program.kernelRowBytes[number->second]);
   }
   return table;
 }

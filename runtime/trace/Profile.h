@@ -15,24 +15,26 @@
 
 namespace rota {
 
+struct Program;
+
 class Profile {
 public:
   struct Entry {
     int64_t calls = 0;
     double seconds = 0.0;
     double flops = 0.0; // 0 where unknown
+    double bytes = 0.0; // read and written; 0 where unknown
+    int64_t rows = 0;   // of kernels
   };
   using Table = std::map<std::string, Entry>;
 
   void addTask(int task, double seconds);
-  void addKernel(RotaKernel kernel, double seconds);
+  void addKernel(RotaKernel kernel, int64_t rows, double seconds);
   void addGemm(const RotaGemm &gemm, double seconds);
 
-  /// The tables with names: tasks[i] and kernels[i] of the program stand for
-  /// `taskNames[i]` and `kernelNames[i]`.
-  Table tasks(const std::vector<std::string> &names) const;
-  Table kernels(const std::vector<std::string> &names,
-                const RotaKernel *functions) const;
+  /// The tables under the program's names; functions[i] is its kernel i.
+  Table tasks(const Program &program) const;
+  Table kernels(const Program &program, const RotaKernel *functions) const;
   const Table &gemms() const { return gemmTable; }
 
 private:
@@ -44,21 +46,24 @@ private:
 /// Adds the time of its scope as one call of a kernel.
 class KernelTimer {
 public:
-  KernelTimer(RotaContext *context, RotaKernel kernel)
-      : profile(context ? context->profile : nullptr), kernel(kernel) {
+  KernelTimer(RotaContext *context, RotaKernel kernel, int64_t rows)
+      : profile(context ? context->profile : nullptr), kernel(kernel),
+        rows(rows) {
     if (profile)
       start = std::chrono::steady_clock::now();
   }
   ~KernelTimer() {
     if (profile)
-      profile->addKernel(kernel, std::chrono::duration<double>(
-                                     std::chrono::steady_clock::now() - start)
-                                     .count());
+      profile->addKernel(kernel, rows,
+                         std::chrono::duration<double>(
+                             std::chrono::steady_clock::now() - start)
+                             .count());
   }
 
 private:
   Profile *profile;
   RotaKernel kernel;
+  int64_t rows;
   std::chrono::steady_clock::time_point start;
 };
 

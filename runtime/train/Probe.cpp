@@ -54,7 +54,7 @@ public:
     if (!options.trace.empty())
       writeFile(options.trace, {chromeTrace(program, executor.events())});
     if (options.profile)
-      Report(program, options).profile(machine);
+      Report(program, options).profile(machine, {});
   }
 
 private:

@@ -53,7 +53,9 @@ void Report::begin(const std::string &data) {
                       {"microbatches", program.microbatches},
                       {"flops_per_token", program.flopsPerToken},
                       {"bubble_theoretical", program.bubble},
-                      {"data", data}});
+                      {"data", data},
+                      {"timeline", program.timeline},
+                      {"plan", program.plan}});
   fmt::print("{}: {} parameters, schedule {}, {} ranks, {} microbatches\n",
              program.model, grouped(program.parameterCount), program.schedule,
              program.ranks.size(), program.microbatches);
@@ -176,6 +178,7 @@ static void addTo(Profile::Table &sum, const Profile::Table &table) {
     out.calls += entry.calls;
     out.seconds += entry.seconds;
     out.flops += entry.flops;
+    out.bytes += entry.bytes;
   }
 }
 
@@ -186,9 +189,9 @@ static void printTable(const char *what, const Profile::Table &table,
   std::sort(rows.begin(), rows.end(), [](const auto &a, const auto &b) {
     return a.second.seconds > b.second.seconds;
   });
-  if (!json)
-    fmt::print("\n{:>10} {:>12} {:>12} {:>9}  {}\n", "calls", "ms", "us/call",
-               "GF/s", what);
+  if (!json && !rows.empty())
+    fmt::print("\n{:>10} {:>12} {:>12} {:>9} {:>9}  {}\n", "calls", "ms",
+               "us/call", "GF/s", "GB/s", what);
   for (const auto &[name, e] : rows) {
     if (json) {
       printLine({{"event", "profile"},
@@ -196,23 +199,27 @@ static void printTable(const char *what, const Profile::Table &table,
                  {"name", name},
                  {"calls", e.calls},
                  {"seconds", e.seconds},
-                 {"flops", e.flops}});
+                 {"flops", e.flops},
+                 {"bytes", e.bytes}});
       continue;
     }
-    std::string rate =
-        e.flops > 0 ? fmt::format("{:.1f}", e.flops / e.seconds * 1e-9) : "";
-    fmt::print("{:>10} {:>12.2f} {:>12.1f} {:>9}  {}\n", e.calls,
-               e.seconds * 1e3, e.seconds / e.calls * 1e6, rate, name);
+    auto rate = [&](double amount) {
+      return amount > 0 ? fmt::format("{:.1f}", amount / e.seconds * 1e-9) : "";
+    };
+    fmt::print("{:>10} {:>12.2f} {:>12.1f} {:>9} {:>9}  {}\n", e.calls,
+               e.seconds * 1e3, e.seconds / e.calls * 1e6, rate(e.flops),
+               rate(e.bytes), name);
   }
 }
 
-void Report::profile(const Machine &machine) {
+void Report::profile(const Machine &machine, const Profile::Table &phases) {
   Profile::Table tasks, kernels, gemms;
   for (const Profile &profile : machine.profiles()) {
-    addTo(tasks, profile.tasks(program.tasks));
-    addTo(kernels, profile.kernels(program.kernels, machine.kernels()));
+    addTo(tasks, profile.tasks(program));
+    addTo(kernels, profile.kernels(program, machine.kernels()));
     addTo(gemms, profile.gemms());
   }
+  printTable("phase", phases, options.json);
   printTable("task", tasks, options.json);
   printTable("kernel", kernels, options.json);
   printTable("gemm", gemms, options.json);

@@ -37,7 +37,8 @@ public:
   void note(const std::string &text);
   /// The final losses, and measured against planned memory.
   void end(const Progress &progress, const Machine &machine);
-  void profile(const Machine &machine);
+  /// Tables of calls and time. `phases`: wall time of the parts of a step.
+  void profile(const Machine &machine, const Profile::Table &phases);
 
 private:
   void header();

@@ -79,7 +79,7 @@ public:
         break;
     report.end(progress, machine);
     if (options.profile)
-      report.profile(machine);
+      report.profile(machine, phases);
     if (!options.trace.empty())
       writeFile(options.trace, {chromeTrace(program, executor.events())});
     if (!options.save.empty())
@@ -90,13 +90,16 @@ private:
   /// Returns whether another step follows.
   bool step(int64_t t) {
     auto begin = std::chrono::steady_clock::now();
-    loadBatch(machine, *batches, Split::Train, t - 1);
-    executor.run(Executor::Mode::Train);
+    timed("data", [&] { loadBatch(machine, *batches, Split::Train, t - 1); });
+    timed("timeline", [&] { executor.run(Executor::Mode::Train); });
     Executor::Loss loss = executor.loss();
     progress.step = t;
     progress.loss = loss.sum / loss.weight;
     progress.learningRate = learningRateAt(options.adamw, t, options.steps);
-    progress.gradientNorm = optimizer.step(progress.learningRate, loss.weight);
+    timed("optimizer", [&] {
+      progress.gradientNorm =
+          optimizer.step(progress.learningRate, loss.weight);
+    });
     measure(secondsSince(begin));
     bool over =
         options.timeLimit > 0 && secondsSince(start) >= options.timeLimit;
@@ -104,11 +107,20 @@ private:
     int64_t interval = options.validationInterval;
     if (batches->hasValidation() &&
         (last || (interval > 0 && t % interval == 0)))
-      progress.validationLoss = validate();
+      timed("validation", [&] { progress.validationLoss = validate(); });
     progress.seconds = secondsSince(start);
     progress.secondsLeft = last ? 0.0 : secondsLeft(t);
     report.step(progress, last);
     return !last;
+  }
+
+  /// Adds the time of `body` to a phase of the profile.
+  template <typename F> void timed(const char *phase, F body) {
+    auto begin = std::chrono::steady_clock::now();
+    body();
+    Profile::Entry &entry = phases[phase];
+    ++entry.calls;
+    entry.seconds += secondsSince(begin);
   }
 
   /// Throughput over about the last log interval, without validation.
@@ -163,6 +175,7 @@ private:
   Executor executor;
   Optimizer optimizer;
   Progress progress;
+  Profile::Table phases;
   std::chrono::steady_clock::time_point start;
   double stepSeconds = 0.0; // a moving mean
 };

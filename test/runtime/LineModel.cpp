@@ -159,6 +159,7 @@ private:
     p.parameterCount = 3 * kEmbed;
     p.tasks = {"forward", "loss", "backward"};
     p.kernels = {"update", "square", "scale_row"};
+    p.kernelRowBytes = {64, 12, 2 * kEmbed * 4};
     Parameter w;
     w.name = "layers.{layer}.weight";
     w.shape = {2, 2};

@@ -211,6 +211,10 @@ TEST(Trainer, TraceAndProfileNameActionsTasksAndKernels) {
   EXPECT_EQ(calls["scale_row"], (2 + 4) * 2 * 2);
   EXPECT_EQ(calls["backward"], 2 * 2 * 2);
   EXPECT_EQ(calls["update"], 2 * 3);
+  EXPECT_EQ(calls["timeline"], 2);
+  for (const json &row : o.events("profile"))
+    if (row["name"] == "scale_row")
+      EXPECT_EQ(row["bytes"], (2 + 4) * 2 * 2 * kSequence * 2 * kEmbed * 4);
   json trace = json::parse(folder.read("trace.json"));
   std::set<std::string> names;
   for (const json &event : trace["traceEvents"])

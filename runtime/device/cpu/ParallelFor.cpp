@@ -8,11 +8,11 @@
 
 /// Pieces for each thread: enough that threads end together although they do
 /// not start together, few enough that a piece is worth a call.
-static constexpr int64_t kPiecesPerThread = 4;
+static constexpr int64_t kPiecesPerThread = 8;
 
 void rotaParallelFor(RotaContext *context, RotaKernel kernel, void *const *args,
                      int64_t rows, int64_t grain) {
-  rota::KernelTimer timer(context, kernel);
+  rota::KernelTimer timer(context, kernel, rows);
   grain = std::max<int64_t>(grain, 1);
   int64_t grains = (rows + grain - 1) / grain;
   int64_t threads = rota::threadLimit(context);
