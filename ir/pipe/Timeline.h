@@ -68,7 +68,7 @@ struct Shape {
 /// What is wrong with the numbers of a shape, empty when nothing is. Each must
 /// be positive, and S*R*M at most kMaxActions.
 std::string checkShape(const Shape &shape);
-inline constexpr int64_t kMaxActions = int64_t(1) << 24;
+inline constexpr int64_t kMaxActions = int64_t(1) << 20;
 
 /// A list of actions per rank, rows in rank order.
 ///

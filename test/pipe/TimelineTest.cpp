@@ -131,7 +131,7 @@ TEST(Shape, refusesImpossibleNumbers) {
   EXPECT_EQ(checkShape({4, 2, 0}),
             "expected a positive number of microbatches, got 0");
   EXPECT_EQ(checkShape({2000000000, 2000000000, 2000000000}),
-            "expected stages * repeats * microbatches to be at most 16777216, "
+            "expected stages * repeats * microbatches to be at most 1048576, "
             "got 2000000000 * 2000000000 * 2000000000");
 }
 

@@ -14,7 +14,7 @@ rota.stack @layers layers = 2 pattern [@a, @b] {
     }
   }
 }
-// expected-error @+1 {{expected 'stages' between 1 and 16777216, got 0}}
+// expected-error @+1 {{expected 'stages' between 1 and 1048576, got 0}}
 pipe.program stack @layers stages = 0 repeats = 1 layers_per_chunk = 1 microbatches = 1 placement loop {
   pipe.chunks [
     <rank 0 embed layers [@a 0]>,
@@ -37,7 +37,7 @@ rota.stack @layers layers = 2 pattern [@a, @b] {
     }
   }
 }
-// expected-error @+1 {{expected 'microbatches' between 1 and 16777216, got -3}}
+// expected-error @+1 {{expected 'microbatches' between 1 and 1048576, got -3}}
 pipe.program stack @layers stages = 2 repeats = 1 layers_per_chunk = 1 microbatches = -3 placement loop {
   pipe.chunks [
     <rank 0 embed layers [@a 0]>,
@@ -60,7 +60,7 @@ rota.stack @layers layers = 2 pattern [@a, @b] {
     }
   }
 }
-// expected-error @+1 {{expected 'layers_per_chunk' between 1 and 16777216, got 0}}
+// expected-error @+1 {{expected 'layers_per_chunk' between 1 and 1048576, got 0}}
 pipe.program stack @layers stages = 2 repeats = 1 layers_per_chunk = 0 microbatches = 1 placement loop {
   pipe.chunks [
     <rank 0 embed layers [@a 0]>,
@@ -83,8 +83,8 @@ rota.stack @layers layers = 2 pattern [@a, @b] {
     }
   }
 }
-// expected-error @+1 {{expected stages * repeats * microbatches to be at most 16777216, got 16777216 * 1 * 16777216}}
-pipe.program stack @layers stages = 16777216 repeats = 1 layers_per_chunk = 1 microbatches = 16777216 placement loop {
+// expected-error @+1 {{expected stages * repeats * microbatches to be at most 1048576, got 1048576 * 1 * 1048576}}
+pipe.program stack @layers stages = 1048576 repeats = 1 layers_per_chunk = 1 microbatches = 1048576 placement loop {
   pipe.chunks [
     <rank 0 embed layers [@a 0]>,
     <rank 1 layers [@b 1] loss>

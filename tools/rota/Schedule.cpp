@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 
@@ -85,6 +86,12 @@ bool verify(const ScheduleOptions &options, const Timeline &timeline) {
   return violations.empty();
 }
 
+/// "1 rank", "2 ranks".
+std::string counted(int count, const std::string &noun,
+                    const std::string &plural = "s") {
+  return std::to_string(count) + " " + noun + (count == 1 ? "" : plural);
+}
+
 std::string draw(const ScheduleOptions &options, const Timeline &timeline,
                  const Simulation &simulation) {
   const std::string format = options.json ? "json" : options.format;
@@ -100,10 +107,9 @@ std::string draw(const ScheduleOptions &options, const Timeline &timeline,
   if (format == "trace")
     return drawTrace(timeline, simulation, options.schedule);
   const Shape &shape = timeline.shape;
-  std::string title = options.schedule + ": " + std::to_string(shape.stages) +
-                      " ranks, " + std::to_string(shape.repeats) +
-                      " chunks each, " + std::to_string(shape.microbatches) +
-                      " microbatches\n";
+  std::string title = options.schedule + ": " + counted(shape.stages, "rank") +
+                      ", " + counted(shape.repeats, "chunk") + " each, " +
+                      counted(shape.microbatches, "microbatch", "es") + "\n";
   return title + drawGrid(timeline, simulation) + "\n" +
          drawReport(timeline, simulation);
 }
@@ -119,8 +125,10 @@ int write(const ScheduleOptions &options, const std::string &text) {
   if (written)
     return 0;
   std::string reason = std::strerror(errno);
-  if (file && toFile)
-    std::remove(options.output.c_str());
+  // Nothing half-written stays; a device or a pipe is not ours to remove.
+  std::error_code ignored;
+  if (file && std::filesystem::is_regular_file(options.output, ignored))
+    std::filesystem::remove(options.output, ignored);
   return fail("cannot write '" + (toFile ? options.output : "-") +
               "': " + reason);
 }

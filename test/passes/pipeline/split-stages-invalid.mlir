@@ -9,15 +9,15 @@
 // RUN: not rota-opt %t/4.mlir --split-stages="stages=4 pipeline-layers=8" 2>&1 | FileCheck %s --check-prefix=CASE3
 // CASE3: error: expected at most as many pipelined layers as layers, got 8 and 4
 // RUN: not rota-opt %t/4.mlir --split-stages="stages=0" 2>&1 | FileCheck %s --check-prefix=CASE4
-// CASE4: error: expected 'stages' between 1 and 16777216, got 0
+// CASE4: error: expected 'stages' between 1 and 1048576, got 0
 // RUN: not rota-opt %t/4.mlir --split-stages="microbatches=-2" 2>&1 | FileCheck %s --check-prefix=CASE5
-// CASE5: error: expected 'microbatches' between 1 and 16777216, got -2
+// CASE5: error: expected 'microbatches' between 1 and 1048576, got -2
 // RUN: not rota-opt %t/4.mlir --split-stages="repeats=99999999999" 2>&1 | FileCheck %s --check-prefix=CASE6
-// CASE6: error: expected 'repeats' between 0 and 16777216, got 99999999999
+// CASE6: error: expected 'repeats' between 0 and 1048576, got 99999999999
 // RUN: not rota-opt %t/4.mlir --split-stages="placement=w" 2>&1 | FileCheck %s --check-prefix=CASE7
 // CASE7: error: expected 'placement' to be loop or v, got 'w'
-// RUN: not rota-opt %t/4.mlir --split-stages="stages=2 microbatches=16777216" 2>&1 | FileCheck %s --check-prefix=CASE8
-// CASE8: error: expected stages * repeats * microbatches to be at most 16777216, got 2 * 1 * 16777216
+// RUN: not rota-opt %t/4.mlir --split-stages="stages=2 microbatches=1048576" 2>&1 | FileCheck %s --check-prefix=CASE8
+// CASE8: error: expected stages * repeats * microbatches to be at most 1048576, got 2 * 1 * 1048576
 // RUN: not rota-opt %t/none.mlir --split-stages 2>&1 | FileCheck %s --check-prefix=NONE
 // NONE: error: expected one 'rota.stack' in the module, got 0
 // RUN: not rota-opt %t/4.mlir --split-stages --split-stages 2>&1 | FileCheck %s --check-prefix=TWICE
