@@ -13,7 +13,7 @@ using mlir::rota::Model;
 using mlir::rota::ParamOp;
 namespace function = mlir::rota::function;
 
-using Values = llvm::SmallVector<Tensor>;
+using Values = ModelInstance::Values;
 
 std::string rota::interpreter::checkpointName(const Model &model, ParamOp param,
                                               int64_t layer) {
@@ -43,82 +43,6 @@ rota::interpreter::parameterShapes(const Model &model) {
   return shapes;
 }
 
-namespace {
-/// One step of one model: the functions by name, each in the environment of the
-/// module or of a layer.
-class Run {
-public:
-  Run(const Model &model, const Tensors &parameters, const Options &options)
-      : model(model), options(options) {
-    globals.named = &named;
-    for (const auto &[name, shape] : parameterShapes(model))
-      step.gradients[name] = Tensor(shape);
-    for (ParamOp param : model.globalParams())
-      bind(globals, param, -1, parameters);
-    for (int64_t layer = 0; layer < layerCount(model); ++layer) {
-      Environment &environment = layers.emplace_back();
-      for (ParamOp param : Model::params(model.kindOf(layer)))
-        bind(environment, param, layer, parameters);
-    }
-  }
-
-  llvm::LogicalResult evaluate(const Microbatch &microbatch);
-  llvm::LogicalResult differentiate(const Microbatch &microbatch);
-
-  Step takeStep() {
-    for (auto &[name, gradient] : step.gradients)
-      gradient *= 1 / step.weight;
-    return std::move(step);
-  }
-
-private:
-  void bind(Environment &environment, ParamOp param, int64_t layer,
-            const Tensors &parameters) {
-    std::string name = checkpointName(model, param, layer);
-    std::string symbol = param.getSymName().str();
-    if (auto it = parameters.find(name); it != parameters.end())
-      environment.parameters[symbol] = &it->second;
-    environment.gradients[symbol] = &step.gradients[name];
-  }
-
-  FailureOr<Values> callGlobal(llvm::StringRef name, Values arguments) {
-    auto function = model.function(name);
-    if (!function)
-      return mlir::ModuleOp(model.module).emitError("expected a function '")
-             << name << "'";
-    return runFunction(function, arguments, globals, options);
-  }
-
-  FailureOr<Values> callLayer(int64_t layer, llvm::StringRef name,
-                              Values arguments) {
-    LayerOp kind = model.kindOf(layer);
-    auto function = Model::function(kind, name);
-    if (!function)
-      return kind.emitError("expected a function '") << name << "'";
-    return runFunction(function, arguments, layers[layer], options);
-  }
-
-  /// Adds a loss function's first two results, and keeps its logits.
-  void addLoss(const Values &results) {
-    step.sum += results[0][0];
-    step.weight += results[1][0];
-    if (auto it = named.find("logits"); it != named.end())
-      step.logits.push_back(it->second);
-  }
-
-  FailureOr<Tensor> backwardOfLoss(Tensor activation, const Tensor &target);
-  FailureOr<Tensor> backwardOfLayer(int64_t layer, Values saved,
-                                    Tensor cotangent);
-
-  const Model &model;
-  Options options;
-  Step step;
-  Tensors named;
-  Environment globals;
-  std::vector<Environment> layers;
-};
-} // namespace
-
 /// All results of a function after the first `count`.
 static Values after(const Values &results, unsigned count) {
   return Values(llvm::drop_begin(results, count));
@@ -129,81 +53,195 @@ static Values concatenate(Values first, const Values &second) {
   return first;
 }
 
-llvm::LogicalResult Run::evaluate(const Microbatch &microbatch) {
-  auto results = callGlobal(function::embed, {microbatch.input});
-  for (int64_t layer = 0; layer < layerCount(model) && succeeded(results);
-       ++layer)
-    results = callLayer(layer, function::forward, {results->front()});
-  if (succeeded(results))
-    results = callGlobal(function::loss, {results->front(), microbatch.target});
+ModelInstance::ModelInstance(const Model &model, const Tensors &parameters,
+                             const Options &options)
+    : model(model), options(options) {
+  lossEnvironment.named = &named;
+  for (ParamOp param : model.globalParams()) {
+    bind(embedEnvironment, step.gradients, param, -1, parameters);
+    bind(lossEnvironment, lossGradients, param, -1, parameters);
+  }
+  for (int64_t layer = 0; layer < layerCount(model); ++layer) {
+    Environment &environment = layerEnvironments.emplace_back();
+    for (ParamOp param : Model::params(model.kindOf(layer)))
+      bind(environment, step.gradients, param, layer, parameters);
+  }
+}
+
+void ModelInstance::bind(Environment &environment, Tensors &gradients,
+                         ParamOp param, int64_t layer,
+                         const Tensors &parameters) {
+  std::string name = checkpointName(model, param, layer);
+  std::string symbol = param.getSymName().str();
+  if (auto it = parameters.find(name); it != parameters.end())
+    environment.parameters[symbol] = &it->second;
+  gradients[name] = Tensor(param.getTensorType().getShape());
+  environment.gradients[symbol] = &gradients[name];
+}
+
+FailureOr<Values> ModelInstance::call(Environment &environment,
+                                      llvm::StringRef name,
+                                      const Values &arguments) {
+  auto function = model.function(name);
+  if (!function)
+    return mlir::ModuleOp(model.module).emitError("expected a function '")
+           << name << "'";
+  return runFunction(function, arguments, environment, options);
+}
+
+FailureOr<Values> ModelInstance::call(int64_t layer, llvm::StringRef name,
+                                      const Values &arguments) {
+  LayerOp kind = model.kindOf(layer);
+  auto function = Model::function(kind, name);
+  if (!function)
+    return kind.emitError("expected a function '") << name << "'";
+  return runFunction(function, arguments, layerEnvironments[layer], options);
+}
+
+/// Adds a loss function's first two results, and keeps its logits.
+void ModelInstance::addLoss(const Values &results) {
+  step.sum += results[0][0];
+  step.weight += results[1][0];
+  if (auto it = named.find("logits"); it != named.end())
+    step.logits.push_back(it->second);
+}
+
+bool ModelInstance::isLossSplit() const {
+  return bool(model.function(function::lossBackwardInput));
+}
+
+bool ModelInstance::isSplit(int64_t layer) const {
+  return bool(Model::function(model.kindOf(layer), function::backwardInput));
+}
+
+FailureOr<Tensor> ModelInstance::embed(const Tensor &input) {
+  auto results = call(embedEnvironment, function::embed, {input});
+  if (failed(results))
+    return failure();
+  return results->front();
+}
+
+FailureOr<Tensor>
+ModelInstance::forward(int64_t layer, const Tensor &activation, Values &saved) {
+  auto results = call(layer, function::forward, {activation});
+  if (failed(results))
+    return failure();
+  saved = concatenate({activation}, after(*results, 1));
+  return results->front();
+}
+
+llvm::LogicalResult ModelInstance::evaluateLoss(const Tensor &activation,
+                                                const Tensor &target) {
+  auto results = call(lossEnvironment, function::loss, {activation, target});
   if (failed(results))
     return failure();
   addLoss(*results);
   return success();
 }
 
-FailureOr<Tensor> Run::backwardOfLoss(Tensor activation, const Tensor &target) {
-  bool isSplit = bool(model.function(function::lossBackwardInput));
+FailureOr<Tensor> ModelInstance::backwardOfLoss(const Tensor &activation,
+                                                const Tensor &target,
+                                                Values &saved) {
   auto results =
-      callGlobal(isSplit ? function::lossBackwardInput : function::lossBackward,
-                 {activation, target});
+      call(lossEnvironment,
+           isLossSplit() ? function::lossBackwardInput : function::lossBackward,
+           {activation, target});
   if (failed(results))
     return failure();
   addLoss(*results);
-  if (isSplit &&
-      failed(callGlobal(function::lossBackwardWeight,
-                        concatenate({activation, target}, after(*results, 3)))))
-    return failure();
+  if (isLossSplit())
+    saved = concatenate({activation, target}, after(*results, 3));
   return (*results)[2];
 }
 
-/// `saved`: the layer's input and residuals.
-FailureOr<Tensor> Run::backwardOfLayer(int64_t layer, Values saved,
-                                       Tensor cotangent) {
-  bool isSplit =
-      bool(Model::function(model.kindOf(layer), function::backwardInput));
+FailureOr<Tensor> ModelInstance::backward(int64_t layer, Values &saved,
+                                          const Tensor &cotangent) {
   auto results =
-      callLayer(layer, isSplit ? function::backwardInput : function::backward,
-                concatenate(saved, {cotangent}));
+      call(layer, isSplit(layer) ? function::backwardInput : function::backward,
+           concatenate(saved, {cotangent}));
   if (failed(results))
     return failure();
-  if (isSplit && failed(callLayer(layer, function::backwardWeight,
-                                  concatenate(saved, after(*results, 1)))))
-    return failure();
+  saved.append(after(*results, 1));
   return results->front();
 }
 
-llvm::LogicalResult Run::differentiate(const Microbatch &microbatch) {
-  auto results = callGlobal(function::embed, {microbatch.input});
-  std::vector<Values> saved;
-  for (int64_t layer = 0; layer < layerCount(model); ++layer) {
-    if (failed(results))
-      return failure();
-    Values input = {results->front()};
-    results = callLayer(layer, function::forward, input);
-    if (succeeded(results))
-      saved.push_back(concatenate(input, after(*results, 1)));
+llvm::LogicalResult ModelInstance::backwardWeightOfLoss(const Values &saved) {
+  return call(lossEnvironment, function::lossBackwardWeight, saved);
+}
+
+llvm::LogicalResult ModelInstance::backwardWeight(int64_t layer,
+                                                  const Values &saved) {
+  return call(layer, function::backwardWeight, saved);
+}
+
+llvm::LogicalResult ModelInstance::backwardOfEmbed(const Tensor &input,
+                                                   const Tensor &cotangent) {
+  return call(embedEnvironment, function::embedBackward, {input, cotangent});
+}
+
+Step ModelInstance::takeStep() {
+  for (auto &[name, gradient] : lossGradients)
+    step.gradients[name] += gradient;
+  for (auto &[name, gradient] : step.gradients)
+    gradient *= 1 / step.weight;
+  return std::move(step);
+}
+
+static llvm::LogicalResult evaluate(ModelInstance &instance,
+                                    const Microbatch &microbatch) {
+  auto activation = instance.embed(microbatch.input);
+  for (int64_t layer = 0; layer < instance.layers() && succeeded(activation);
+       ++layer) {
+    Values saved;
+    activation = instance.forward(layer, *activation, saved);
   }
-  if (failed(results))
+  if (failed(activation))
     return failure();
-  auto cotangent = backwardOfLoss(results->front(), microbatch.target);
-  for (int64_t layer = layerCount(model) - 1;
-       layer >= 0 && succeeded(cotangent); --layer)
-    cotangent = backwardOfLayer(layer, saved[layer], *cotangent);
+  return instance.evaluateLoss(*activation, microbatch.target);
+}
+
+static FailureOr<Tensor> lossBackward(ModelInstance &instance,
+                                      const Tensor &activation,
+                                      const Tensor &target) {
+  Values saved;
+  auto cotangent = instance.backwardOfLoss(activation, target, saved);
+  if (succeeded(cotangent) && instance.isLossSplit() &&
+      failed(instance.backwardWeightOfLoss(saved)))
+    return failure();
+  return cotangent;
+}
+
+static llvm::LogicalResult differentiate(ModelInstance &instance,
+                                         const Microbatch &microbatch) {
+  std::vector<Values> saved(instance.layers());
+  auto activation = instance.embed(microbatch.input);
+  for (int64_t layer = 0; layer < instance.layers() && succeeded(activation);
+       ++layer)
+    activation = instance.forward(layer, *activation, saved[layer]);
+  if (failed(activation))
+    return failure();
+  auto cotangent = lossBackward(instance, *activation, microbatch.target);
+  for (int64_t layer = instance.layers() - 1;
+       layer >= 0 && succeeded(cotangent); --layer) {
+    cotangent = instance.backward(layer, saved[layer], *cotangent);
+    if (succeeded(cotangent) && instance.isSplit(layer) &&
+        failed(instance.backwardWeight(layer, saved[layer])))
+      return failure();
+  }
   if (failed(cotangent))
     return failure();
-  return callGlobal(function::embedBackward, {microbatch.input, *cotangent});
+  return instance.backwardOfEmbed(microbatch.input, *cotangent);
 }
 
 FailureOr<Step>
 rota::interpreter::evaluate(const Model &model, const Tensors &parameters,
                             llvm::ArrayRef<Microbatch> microbatches,
                             const Options &options) {
-  Run run(model, parameters, options);
+  ModelInstance instance(model, parameters, options);
   for (const Microbatch &microbatch : microbatches)
-    if (failed(run.evaluate(microbatch)))
+    if (failed(::evaluate(instance, microbatch)))
       return failure();
-  Step step = run.takeStep();
+  Step step = instance.takeStep();
   step.gradients.clear();
   return step;
 }
@@ -212,9 +250,9 @@ FailureOr<Step>
 rota::interpreter::differentiate(const Model &model, const Tensors &parameters,
                                  llvm::ArrayRef<Microbatch> microbatches,
                                  const Options &options) {
-  Run run(model, parameters, options);
+  ModelInstance instance(model, parameters, options);
   for (const Microbatch &microbatch : microbatches)
-    if (failed(run.differentiate(microbatch)))
+    if (failed(::differentiate(instance, microbatch)))
       return failure();
-  return run.takeStep();
+  return instance.takeStep();
 }

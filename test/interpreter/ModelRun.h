@@ -37,6 +37,64 @@ std::string checkpointName(const mlir::rota::Model &model,
 std::map<std::string, llvm::SmallVector<int64_t>>
 parameterShapes(const mlir::rota::Model &model);
 
+/// A model with its parameters: its functions, each of which reads and
+/// accumulates in the right place. `embed`, `loss` and each layer have gradient
+/// accumulators of their own, which are summed in this order at the end, as
+/// `rota.accumulate` says.
+class ModelInstance {
+public:
+  using Values = llvm::SmallVector<Tensor>;
+
+  /// Both are kept by reference.
+  ModelInstance(const mlir::rota::Model &model, const Tensors &parameters,
+                const Options &options);
+
+  int64_t layers() const { return layerEnvironments.size(); }
+  llvm::FailureOr<Tensor> embed(const Tensor &input);
+  /// Returns the activation that leaves; `saved` receives what backward needs.
+  llvm::FailureOr<Tensor> forward(int64_t layer, const Tensor &activation,
+                                  Values &saved);
+  /// The loss alone, which is added to the step's.
+  llvm::LogicalResult evaluateLoss(const Tensor &activation,
+                                   const Tensor &target);
+  /// The loss, and the activation's cotangent. With the backward split, `saved`
+  /// receives what the weight part needs; otherwise it stays empty.
+  llvm::FailureOr<Tensor> backwardOfLoss(const Tensor &activation,
+                                         const Tensor &target, Values &saved);
+  /// The cotangent of the layer's input; `saved` as forward left it, and with
+  /// the backward split as the weight part needs it.
+  llvm::FailureOr<Tensor> backward(int64_t layer, Values &saved,
+                                   const Tensor &cotangent);
+  /// The second parts of a split backward.
+  llvm::LogicalResult backwardWeightOfLoss(const Values &saved);
+  llvm::LogicalResult backwardWeight(int64_t layer, const Values &saved);
+  llvm::LogicalResult backwardOfEmbed(const Tensor &input,
+                                      const Tensor &cotangent);
+
+  bool isLossSplit() const;
+  bool isSplit(int64_t layer) const;
+
+  /// The sums so far, gradients divided by the weight. Call once.
+  Step takeStep();
+
+private:
+  void bind(Environment &environment, Tensors &gradients,
+            mlir::rota::ParamOp param, int64_t layer,
+            const Tensors &parameters);
+  llvm::FailureOr<Values> call(Environment &environment, llvm::StringRef name,
+                               const Values &arguments);
+  llvm::FailureOr<Values> call(int64_t layer, llvm::StringRef name,
+                               const Values &arguments);
+  void addLoss(const Values &results);
+
+  const mlir::rota::Model &model;
+  Options options;
+  Step step;
+  Tensors named, lossGradients;
+  Environment embedEnvironment, lossEnvironment;
+  std::vector<Environment> layerEnvironments;
+};
+
 /// The loss alone, through `embed`, each layer's `forward`, and `loss`.
 llvm::FailureOr<Step> evaluate(const mlir::rota::Model &model,
                                const Tensors &parameters,

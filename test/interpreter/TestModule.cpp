@@ -3,6 +3,8 @@
 // A module parsed from text for a GoogleTest.
 #include "test/interpreter/TestModule.h"
 
+#include "ir/pipe/Pipe.h"
+
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
@@ -14,8 +16,9 @@ using namespace rota::interpreter;
 static const mlir::DialectRegistry &dialects() {
   static const mlir::DialectRegistry registry = [] {
     mlir::DialectRegistry registry;
-    registry.insert<mlir::rota::RotaDialect, mlir::arith::ArithDialect,
-                    mlir::func::FuncDialect, mlir::math::MathDialect>();
+    registry.insert<mlir::pipe::PipeDialect, mlir::rota::RotaDialect,
+                    mlir::arith::ArithDialect, mlir::func::FuncDialect,
+                    mlir::math::MathDialect>();
     mlir::rota::registerArithModels(registry);
     return registry;
   }();

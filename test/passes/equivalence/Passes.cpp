@@ -5,6 +5,7 @@
 
 #include "lowering/kernels/Passes.h"
 #include "passes/differentiate/Passes.h"
+#include "passes/pipeline/Passes.h"
 
 #include "mlir/Transforms/Passes.h"
 
@@ -15,6 +16,7 @@ llvm::LogicalResult rota::interpreter::runPasses(TestModule &module,
   [[maybe_unused]] static const bool isRegistered = [] {
     mlir::registerCanonicalizerPass();
     mlir::registerCSEPass();
+    mlir::pipe::registerPipelinePasses();
     mlir::rota::registerDifferentiatePasses();
     rota::lowering::registerKernelsPasses();
     return true;

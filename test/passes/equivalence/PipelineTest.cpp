@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Pipelines compute what the sequential run computes, bit for bit: each case of
+// stages, layers, repeats and microbatches, under every schedule that can do
+// it, with the timeline run action by action on ranks that share nothing but
+// messages.
+#include "test/interpreter/PipelineRun.h"
+#include "test/passes/equivalence/Passes.h"
+#include "test/passes/equivalence/TestModels.h"
+
+#include <gtest/gtest.h>
+
+using namespace rota::interpreter;
+using mlir::rota::Model;
+
+namespace {
+
+struct Case {
+  const char *name;
+  int stages, layers, repeats, microbatches;
+};
+
+constexpr Case cases[] = {
+    {"one_rank", 1, 4, 1, 3},
+    {"one_rank_of_two_chunks", 1, 4, 2, 3},
+    {"not_circular", 4, 4, 1, 4},
+    {"minimum_microbatches", 4, 8, 2, 4},
+    {"extra_microbatches", 4, 8, 2, 8},
+    {"not_square", 3, 6, 2, 6},
+    {"deep", 4, 32, 4, 8},
+    {"deep_not_circular", 4, 32, 1, 8},
+    {"long_repeat_chain", 2, 32, 16, 4},
+};
+
+struct Schedule {
+  const char *name, *options;
+  bool isSplit;
+  bool fits(const Case &test) const {
+    llvm::StringRef text(options);
+    if (text.contains("delay=2") && test.microbatches < 2 * test.stages)
+      return false;
+    if (text.contains("schedule=1f1b") && test.repeats > 1)
+      return false;
+    return !text.contains("interleaved") || test.repeats > 1;
+  }
+};
+
+constexpr Schedule schedules[] = {
+    {"gpipe", "schedule=gpipe", false},
+    {"gpipe_split", "schedule=gpipe split-backward", true},
+    {"circular", "schedule=circular", false},
+    {"circular_delayed", "schedule=circular delay=2", false},
+    {"circular_split", "schedule=circular split-backward", true},
+    {"one_f_one_b", "schedule=1f1b", false},
+    {"one_f_one_b_split", "schedule=1f1b split-backward", true},
+    {"interleaved", "schedule=interleaved-1f1b", false},
+    {"interleaved_split", "schedule=interleaved-1f1b split-backward", true},
+};
+
+/// A model of `test.layers` layers, differentiated, with its data.
+struct Problem {
+  Problem(const TestModel &model, const Case &test, bool isSplit)
+      : module(withElements(model.text, "f64")) {
+    for (auto stack : module.get().getOps<mlir::rota::StackOp>())
+      stack.setLayers(test.layers);
+    isReady = succeeded(
+        runPasses(module, isSplit ? "differentiate{remat=minimal split}"
+                                  : "differentiate{remat=minimal}"));
+    view = Model::get(module.get());
+    if (failed(view))
+      return;
+    parameters = randomParameters(*view, 1);
+    microbatches =
+        randomMicrobatches(*view, model.vocabulary, test.microbatches, 2);
+  }
+
+  llvm::FailureOr<Step> run(llvm::StringRef pipeline) {
+    if (!isReady || failed(runPasses(module, pipeline)))
+      return llvm::failure();
+    for (auto program : module.get().getOps<mlir::pipe::ProgramOp>())
+      return runPipeline(program, *view, parameters, microbatches);
+    return llvm::failure();
+  }
+
+  TestModule module;
+  llvm::FailureOr<Model> view;
+  Tensors parameters;
+  llvm::SmallVector<Microbatch> microbatches;
+  bool isReady = false;
+};
+
+class Pipeline : public testing::TestWithParam<std::tuple<size_t, size_t>> {};
+
+TEST_P(Pipeline, GivesTheBitsOfTheSequentialRun) {
+  const TestModel &model = testModels()[std::get<0>(GetParam())];
+  const Case &test = cases[std::get<1>(GetParam())];
+  Problem sequential(model, test, /*isSplit=*/false);
+  ASSERT_TRUE(sequential.isReady) << sequential.module.takeDiagnostics();
+  auto expected = differentiate(*sequential.view, sequential.parameters,
+                                sequential.microbatches);
+  ASSERT_TRUE(succeeded(expected)) << sequential.module.takeDiagnostics();
+  unsigned count = 0;
+  for (const Schedule &schedule : schedules) {
+    if (!schedule.fits(test))
+      continue;
+    ++count;
+    Problem problem(model, test, schedule.isSplit);
+    std::string pipeline =
+        "pipeline{stages=" + std::to_string(test.stages) +
+        " repeats=" + std::to_string(test.repeats) +
+        " microbatches=" + std::to_string(test.microbatches) + " " +
+        schedule.options + "}";
+    auto step = problem.run(pipeline);
+    ASSERT_TRUE(succeeded(step))
+        << schedule.name << ": " << problem.module.takeDiagnostics();
+    EXPECT_TRUE(isSameStep(*step, *expected)) << schedule.name;
+  }
+  EXPECT_GE(count, 6u);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Replay, Pipeline,
+    testing::Combine(testing::Range(size_t(0), testModels().size()),
+                     testing::Range(size_t(0), std::size(cases))),
+    [](const auto &info) {
+      return std::string(testModels()[std::get<0>(info.param)].name) + "_" +
+             cases[std::get<1>(info.param)].name;
+    });
+
+/// The run itself must see a timeline that is wrong.
+class WrongTimeline
+    : public testing::TestWithParam<std::pair<const char *, const char *>> {};
+
+TEST_P(WrongTimeline, IsAnError) {
+  auto [rows, message] = GetParam();
+  TestModule module(withElements(testModels()[0].text, "f64") + R"(
+    pipe.program stack @layers stages = 2 repeats = 1 layers_per_chunk = 1 microbatches = 2 placement loop {
+      pipe.chunks [<rank 0 embed layers [@linear 0]>, <rank 1 layers [@linear 1, @linear 2] loss>]
+      pipe.timeline "by hand" delay = 1 rows [)" +
+                    rows + "]\n}\n");
+  ASSERT_TRUE(bool(module)) << module.takeDiagnostics();
+  ASSERT_TRUE(succeeded(runPasses(module, "differentiate")));
+  auto model = Model::get(module.get());
+  ASSERT_TRUE(succeeded(model));
+  auto program = *module.get().getOps<mlir::pipe::ProgramOp>().begin();
+  Tensors parameters = randomParameters(*model, 1);
+  auto microbatches = randomMicrobatches(*model, 0, 2, 2);
+  auto step = runPipeline(program, *model, parameters, microbatches);
+  EXPECT_EQ(succeeded(step), llvm::StringRef(message).empty());
+  EXPECT_EQ(module.takeDiagnostics(), message);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Checker, WrongTimeline,
+    testing::Values(
+        std::pair{R"("0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0B0,0RECV_B1,0B1",
+                     "1RECV_F0,1F0,1RECV_F1,1F1,1B0,1SEND_B0,1B1,1SEND_B1")",
+                  ""},
+        std::pair{
+            R"("0F0,0F1,0SEND_F1,0SEND_F0,0RECV_B0,0B0,0RECV_B1,0B1",
+                     "1RECV_F0,1F0,1RECV_F1,1F1,1B0,1SEND_B0,1B1,1SEND_B1")",
+            "rank 1, position 0, 1RECV_F0: the message of chunk 0, microbatch "
+            "1, meets the place of chunk 1, microbatch 0"},
+        std::pair{R"("0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0B0,0RECV_B1,0B1",
+                     "1RECV_F0,1F0,1RECV_F1,1F1,1B0,1SEND_B0,1B0,1SEND_B1")",
+                  "rank 1, position 6, 1B0: no result of forward here"},
+        std::pair{R"("0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0B0,0B1",
+                     "1RECV_F0,1F0,1RECV_F1,1F1,1B0,1SEND_B0,1B1,1SEND_B1")",
+                  "rank 0, position 6, 0B1: deadlock"},
+        std::pair{R"("0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0B0",
+                     "1RECV_F0,1F0,1RECV_F1,1F1,1B0,1SEND_B0,1B1,1SEND_B1")",
+                  "rank 0, position 6, the end: values are left that nothing "
+                  "has read"}));
+
+} // namespace
