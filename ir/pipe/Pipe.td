@@ -60,7 +60,8 @@ def Pipe_ProgramOp : Pipe_Op<"program", [SingleBlock, NoTerminator,
     `microbatches` microbatches in a step. Chunk c = r * stages + s is the r-th
     chunk of a rank: of rank s with placement `loop`, of rank stages-1-s in odd
     rows with placement `v`. `layers_per_chunk` counts the layers of a chunk;
-    the last chunk may have more (layers left out of the pipeline).
+    a chunk may have one less (where the chunks do not divide the layers), and the
+    last may have more (layers left out of the pipeline).
 
     Life-span: made by `split-stages`; stays until the runtime's program is made
     of it.
@@ -72,7 +73,8 @@ def Pipe_ProgramOp : Pipe_Op<"program", [SingleBlock, NoTerminator,
     - C3: `stack` names a `rota.stack`
     - C4: there is a chunk for each stage and repeat, on the rank that the
       placement says
-    - C5: the chunks have `layers_per_chunk` layers, the last at least as many
+    - C5: the chunks have `layers_per_chunk` layers or one less, but at least one;
+      the last may have more
     - C6: all chunks' layers, one after the other, are the stack's
     - C7: a layer's kind is the one that the stack's pattern says
     - C8: the first chunk embeds and the last has the loss, no other

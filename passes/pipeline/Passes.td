@@ -21,7 +21,9 @@ def SplitStages : PipelinePass<"split-stages"> {
 
     Before: one `rota.stack`, no `pipe.program`. With S stages, R repeats and L
     layers per chunk, S*R*L is the number of layers; L or R that is 0 follows
-    from the others (R first, as 1). With `pipeline-layers`, only that many
+    from the others (R first, as 1). Where neither is given and the stages do not
+    divide the layers, chunks have two sizes, the first and the last the smaller,
+    which a warning says. With `pipeline-layers`, only that many
     layers are divided so; the rest run in the last chunk, before the loss, which
     a remark says.
 

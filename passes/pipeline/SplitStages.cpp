@@ -29,6 +29,7 @@ struct SplitStagesPass : impl::SplitStagesBase<SplitStagesPass> {
 
 private:
   int64_t pipelined = 0, perChunk = 0, rows = 0; // L and R once derived
+  SmallVector<int64_t> counts;                   // layers of each chunk
 
   StackOp findStack() {
     ModuleOp module = getOperation();
@@ -73,6 +74,8 @@ private:
       return stack.emitError()
              << "expected at most as many pipelined layers as layers, got "
              << pipelined << " and " << layers;
+    if (!layersPerChunk && repeats <= 1 && pipelined % stages != 0)
+      return divideUnevenly(stack);
     int64_t unit = stages * (layersPerChunk ? int64_t(layersPerChunk) : 1);
     if (pipelined % unit != 0)
       return stack.emitError()
@@ -93,6 +96,28 @@ private:
     std::string error = ::rota::pipe::checkShape(shape());
     if (!error.empty())
       return stack.emitError(error);
+    counts.assign(shape().chunks(), perChunk);
+    return success();
+  }
+
+  /// One chunk per stage, of two sizes: chunks at the ends, which embed and have
+  /// the loss, get a layer less first.
+  LogicalResult divideUnevenly(StackOp stack) {
+    if (pipelined < stages)
+      return stack.emitError()
+             << "expected a pipelined layer for each stage at least, got "
+             << pipelined << " layers and " << stages.getValue() << " stages";
+    rows = 1;
+    perChunk = (pipelined + stages - 1) / stages;
+    counts.assign(stages, perChunk);
+    int64_t missing = stages * perChunk - pipelined;
+    for (int64_t i = 0; i < missing; ++i)
+      --counts[i % 2 ? i / 2 : stages - 1 - i / 2];
+    stack.emitWarning() << pipelined << " layers do not divide into "
+                        << stages.getValue() << " stages: "
+                        << stages - missing << " have " << perChunk
+                        << " layers and " << missing << " have "
+                        << perChunk - 1;
     return success();
   }
 
@@ -110,17 +135,22 @@ private:
         microbatches, placement == "v" ? Placement::V : Placement::Loop);
     builder.setInsertionPointToStart(&program.getBody().emplaceBlock());
     SmallVector<Attribute> chunks;
-    for (int chunk = 0; chunk < shape().chunks(); ++chunk)
-      chunks.push_back(makeChunk(stack, chunk));
+    int64_t begin = 0;
+    for (auto [chunk, count] : llvm::enumerate(counts)) {
+      chunks.push_back(makeChunk(stack, chunk, begin, begin + count));
+      begin += count;
+    }
     ChunksOp::create(builder, stack.getLoc(), builder.getArrayAttr(chunks));
   }
 
-  ChunkAttr makeChunk(StackOp stack, int64_t chunk) {
+  ChunkAttr makeChunk(StackOp stack, int64_t chunk, int64_t begin,
+                      int64_t end) {
     bool last = chunk + 1 == shape().chunks();
-    int64_t end = last ? int64_t(stack.getLayers()) : (chunk + 1) * perChunk;
+    if (last)
+      end = stack.getLayers();
     SmallVector<FlatSymbolRefAttr> kinds;
     SmallVector<int64_t> layers;
-    for (int64_t layer = chunk * perChunk; layer < end; ++layer) {
+    for (int64_t layer = begin; layer < end; ++layer) {
       ArrayAttr pattern = stack.getPattern();
       kinds.push_back(cast<FlatSymbolRefAttr>(pattern[layer % pattern.size()]));
       layers.push_back(layer);

@@ -253,8 +253,8 @@ rota.stack @layers layers = 4 pattern [@a, @b] {
     }
   }
 }
-pipe.program stack @layers stages = 2 repeats = 1 layers_per_chunk = 2 microbatches = 1 placement loop {
-  // expected-error @+1 {{expected 2 layers in chunk 0, got 1}}
+pipe.program stack @layers stages = 2 repeats = 1 layers_per_chunk = 3 microbatches = 1 placement loop {
+  // expected-error @+1 {{expected 3 layers, or one less, in chunk 0, got 1}}
   pipe.chunks [
     <rank 0 embed layers [@a 0]>,
     <rank 1 layers [@b 1, @a 2, @b 3] loss>
