@@ -81,8 +81,10 @@ void RandomStream::normal(int64_t begin, int64_t end, double mean,
     for (int pair = 0; pair < 4; pair += 2) {
       double radius = deviation * std::sqrt(-2.0 * std::log(unit(w[pair])));
       double angle = 2.0 * std::numbers::pi * unit(w[pair + 1]);
-      values[pair] = mean + radius * std::cos(angle);
-      values[pair + 1] = mean + radius * std::sin(angle);
+      double sine, cosine;
+      sincos(angle, &sine, &cosine);
+      values[pair] = mean + radius * cosine;
+      values[pair + 1] = mean + radius * sine;
     }
     return values;
   });

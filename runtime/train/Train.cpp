@@ -227,6 +227,8 @@ int runTrainer(int argc, char **argv, const char *description,
     fmt::print(stderr, "error: {}\n", message);
     return code;
   };
+  // A file over a size limit is an error of write, as a full disk is.
+  std::signal(SIGXFSZ, SIG_IGN);
   Program program;
   std::string error;
   if (!fromJson(description, descriptionBytes, program, error) ||
