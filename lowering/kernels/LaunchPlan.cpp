@@ -57,9 +57,8 @@ static void emitZeros(ImplicitLocOpBuilder &b, Value pointer, int64_t count) {
 
 /// Rows [begin, end), which are whole blocks but for the last: each block sums
 /// its rows in order into its own row of partial sums.
-static void emitBlocks(ImplicitLocOpBuilder &b, Launch &launch,
-                       RowKernel &row, ValueRange results, Value begin,
-                       Value end) {
+static void emitBlocks(ImplicitLocOpBuilder &b, Launch &launch, RowKernel &row,
+                       ValueRange results, Value begin, Value end) {
   Value one = constant(b, int64_t(1));
   Value height = constant(b, launch.rowsPerBlock());
   Value first = arith::DivUIOp::create(b, begin, height);

@@ -27,4 +27,49 @@ def Decompose : Pass<"decompose"> {
   let statistics = [Statistic<"decomposed", "decomposed", "ops decomposed">];
 }
 
+def FormKernels : Pass<"form-kernels", "::mlir::ModuleOp"> {
+  let summary = "fuse row-aligned ops into kernels";
+  let description = [{
+    Groups elementwise ops, reductions and broadcasts of each function that work
+    on the same rows into `rota.kernel` ops, launched where they stood. Groups are
+    as large as is legal; a value leaves a kernel only when something outside
+    needs it. Constants, broadcasts and widening to f32 are repeated in each kernel
+    that uses them. Equal kernels are one. Reductions over rows become results of
+    kind `sum`; a reduction over dimensions in the middle, or a maximum over rows,
+    stays as it is.
+
+    Composite ops must be decomposed before. Einsums, reshapes, attention and
+    other ops with kernels of their own stay.
+
+    Before:
+
+    ```mlir
+    func.func @f(%x: tensor<2x3x8xf32>, %b: tensor<8xf32>) -> tensor<2x3x8xf32> {
+      %0 = rota.broadcast %b dims [2] : tensor<8xf32> -> tensor<2x3x8xf32>
+      %1 = arith.addf %x, %0 : tensor<2x3x8xf32>
+      %2 = math.tanh %1 : tensor<2x3x8xf32>
+      return %2 : tensor<2x3x8xf32>
+    }
+    ```
+
+    After:
+
+    ```mlir
+    func.func @f(%x: tensor<2x3x8xf32>, %b: tensor<8xf32>) -> tensor<2x3x8xf32> {
+      %0 = rota.launch @fused rows = 6 (%x, %b) : (tensor<2x3x8xf32>, tensor<8xf32>) -> tensor<2x3x8xf32>
+      return %0 : tensor<2x3x8xf32>
+    }
+    rota.kernel @fused operands [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (0)>] results [#rota.result<row>] {
+    ^bb0(%x: tensor<8xf32>, %b: tensor<8xf32>):
+      %0 = arith.addf %x, %b : tensor<8xf32>
+      %1 = math.tanh %0 : tensor<8xf32>
+      rota.yield %1 : tensor<8xf32>
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::rota::RotaDialect"];
+  let statistics = [Statistic<"launches", "launches", "groups formed">,
+                    Statistic<"kernels", "kernels", "distinct kernels">];
+}
+
 #endif // ROTA_LOWERING_KERNELS_PASSES

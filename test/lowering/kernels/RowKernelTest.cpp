@@ -4,13 +4,13 @@
 // sums over rows, accumulation, results on operands, any split of the rows.
 #include "test/interpreter/TestModule.h"
 #include "test/lowering/kernels/KernelHarness.h"
+#include "test/lowering/kernels/RandomTensor.h"
 
 #include <gtest/gtest.h>
 
-#include <random>
-
 using namespace rota::interpreter;
 using rota::test::KernelHarness;
+using rota::test::randomTensor;
 
 namespace {
 
@@ -26,20 +26,6 @@ std::string fill(std::string text, int64_t rows, int64_t columns,
   replace("$C", std::to_string(columns));
   replace("$T", type);
   return text;
-}
-
-/// Normal numbers, rounded to the type's precision.
-Tensor randomTensor(mlir::Type type, unsigned seed) {
-  auto tensorType = llvm::cast<mlir::RankedTensorType>(type);
-  std::mt19937 generator(seed);
-  std::normal_distribution<float> normal;
-  Tensor tensor(tensorType.getShape());
-  for (double &element : tensor.elements) {
-    element = normal(generator);
-    if (tensorType.getElementType().isBF16())
-      element = roundToBF16(element);
-  }
-  return tensor;
 }
 
 /// Rows less their mean, computed in f32: $W widens, $V narrows.

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What kernels can be made of: the ops of a block that work row by row, and how
+// they read each other's values.
+#ifndef ROTA_LOWERING_KERNELS_FUSIONNODES_H
+#define ROTA_LOWERING_KERNELS_FUSIONNODES_H
+
+#include "ir/rota/Rota.h"
+
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
+
+namespace rota::lowering {
+
+/// How a kernel sees tensors, in row-major order: `rows` rows of `columns`
+/// elements, or one value per row. `columns` is 0 while there are only values
+/// per row.
+struct RowSpace {
+  int64_t rows = 0, columns = 0;
+};
+
+/// How row d0 of a kernel reads a value: row `map(d0)` of it, which is a row of
+/// columns or one value.
+struct Access {
+  mlir::Value value;
+  mlir::AffineMap map;
+  bool isRow = true;
+};
+
+/// How a reduction relates to rows.
+enum class ReduceForm {
+  Row,    // along the columns: one value per row
+  Sum,    // over the rows: a row of columns
+  Both,   // over columns and rows: one value
+  Values, // over the rows, of one value per row: one value
+};
+
+/// The value that `value` is a reshaped view of; itself when it is none.
+mlir::Value viewedValue(mlir::Value value);
+
+/// How `broadcast`, itself read at `access` in rows of `columns`, reads its
+/// operand. None when that mixes rows and columns.
+std::optional<Access> accessOfBroadcast(mlir::rota::BroadcastOp broadcast,
+                                        const Access &access, int64_t columns);
+
+/// The ops of a block that work row by row. Each is a node, computed in one
+/// kernel, or is repeated in every kernel that uses it, because it is cheaper
+/// to compute than to read: constants, broadcasts, widening to f32, conditions,
+/// and what is computed from values that all rows share. (A constant that an op
+/// outside kernels needs is both.)
+class FusionNodes {
+public:
+  explicit FusionNodes(mlir::Block &block);
+
+  struct Node {
+    RowSpace space;
+    bool isRow = true; // the result: a row of columns, or one value per row
+    std::optional<ReduceForm> form; // of a reduction
+
+    /// Whether the result is complete only after all rows.
+    bool isSum() const { return form && *form != ReduceForm::Row; }
+  };
+
+  /// Null when the op is not a node.
+  const Node *lookup(mlir::Operation *op) const;
+
+  /// Whether kernels repeat `op` rather than read its result.
+  bool isRepeated(mlir::Operation *op) const;
+
+  /// The values that a node reads, through what is repeated.
+  llvm::SmallVector<Access> accesses(mlir::Operation *node) const;
+
+  /// How a node reads its operand `index`.
+  Access operandAccess(mlir::Operation *node, unsigned index) const;
+
+private:
+  bool neededByStaying(mlir::Value value) const;
+  bool isCheap(mlir::Operation *op) const;
+  bool feedsSharedBroadcasts(mlir::Operation *op) const;
+  bool touchesPerRow(mlir::Operation *op) const;
+  bool isPerRow(mlir::Value value) const;
+  void findPerRow(mlir::Block &block);
+  std::optional<Node> classify(mlir::Operation *op) const;
+  std::optional<Node> classifyReduce(mlir::rota::ReduceOp op) const;
+  /// A broadcast that some node cannot repeat, or null.
+  mlir::Operation *findUnrepeatable(mlir::Block &block) const;
+  mlir::Operation *collect(const Access &access, int64_t columns,
+                           llvm::SmallVectorImpl<Access> &accesses) const;
+
+  llvm::DenseSet<mlir::Operation *> repeated;
+  llvm::DenseSet<mlir::Operation *> perRow; // elementwise on values per row
+  llvm::DenseMap<mlir::Operation *, Node> nodes;
+};
+
+} // namespace rota::lowering
+
+#endif // ROTA_LOWERING_KERNELS_FUSIONNODES_H
