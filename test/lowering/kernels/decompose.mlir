@@ -12,11 +12,10 @@
 // CHECK: %[[Y:.*]] = arith.mulf %[[SILU]], %[[U]]
 // CHECK: %[[ROUNDED:.*]] = arith.truncf %[[Y]]
 // CHECK: return %[[ROUNDED]]
-func.func @f(% gate : tensor<2x8xbf16>, % up : tensor<2x8xbf16>)
-    ->tensor<2x8xbf16>{
-      % y = rota.swiglu % gate,
-      % up : tensor<2x8xbf16> return % y : tensor<2x8xbf16>
-    }
+func.func @f(%gate: tensor<2x8xbf16>, %up: tensor<2x8xbf16>) -> tensor<2x8xbf16> {
+  %y = rota.swiglu %gate, %up : tensor<2x8xbf16>
+  return %y : tensor<2x8xbf16>
+}
 
 // -----
 
@@ -32,34 +31,22 @@ func.func @f(% gate : tensor<2x8xbf16>, % up : tensor<2x8xbf16>)
 // CHECK: %[[SCALED:.*]] = arith.mulf %[[X]], %[[B]]
 // CHECK: arith.mulf %[[SCALED]], %[[G]]
 // CHECK-NOT: rms_norm
-func.func @norm(% x : tensor<2x4x8xf32>, % gain : tensor<8xf32>)
-    ->tensor<2x4x8xf32>{
-      % y = rota.rms_norm % x,
-      % gain epsilon = 2.5e-01 : tensor<2x4x8xf32>,
-      tensor<8xf32> return % y : tensor<2x4x8xf32>
-    }
+func.func @norm(%x: tensor<2x4x8xf32>, %gain: tensor<8xf32>) -> tensor<2x4x8xf32> {
+  %y = rota.rms_norm %x, %gain epsilon = 2.5e-01 : tensor<2x4x8xf32>, tensor<8xf32>
+  return %y : tensor<2x4x8xf32>
+}
 
 // -----
 
 // The gain's cotangent is summed over the rows, in f32.
 // CHECK-LABEL: func @norm_grad
 // CHECK-NOT: rms_norm_grad
-// CHECK: rota.reduce sum %{{.*}} dims [0, 1] : tensor<2x4x8xf32> ->
-// tensor<8xf32> CHECK: arith.truncf %{{.*}} : tensor<2x4x8xf32> to
-// tensor<2x4x8xbf16>
-func.func @norm_grad(% dy : tensor<2x4x8xbf16>, % x : tensor<2x4x8xbf16>,
-                     % gain : tensor<8xf32>)
-    ->(tensor<2x4x8xbf16>, tensor<8xf32>){
-      % dx,
-      % dgain = rota.rms_norm_grad % dy,
-      % x,
-      % gain epsilon = 1.0e-05 : (tensor<2x4x8xbf16>, tensor<2x4x8xbf16>,
-                                  tensor<8xf32>)
-                           ->(tensor<2x4x8xbf16>, tensor<8xf32>)return %
-                       dx,
-      % dgain : tensor<2x4x8xbf16>,
-      tensor<8xf32>
-    }
+// CHECK: rota.reduce sum %{{.*}} dims [0, 1] : tensor<2x4x8xf32> -> tensor<8xf32>
+// CHECK: arith.truncf %{{.*}} : tensor<2x4x8xf32> to tensor<2x4x8xbf16>
+func.func @norm_grad(%dy: tensor<2x4x8xbf16>, %x: tensor<2x4x8xbf16>, %gain: tensor<8xf32>) -> (tensor<2x4x8xbf16>, tensor<8xf32>) {
+  %dx, %dgain = rota.rms_norm_grad %dy, %x, %gain epsilon = 1.0e-05 : (tensor<2x4x8xbf16>, tensor<2x4x8xbf16>, tensor<8xf32>) -> (tensor<2x4x8xbf16>, tensor<8xf32>)
+  return %dx, %dgain : tensor<2x4x8xbf16>, tensor<8xf32>
+}
 
 // -----
 
@@ -68,16 +55,10 @@ func.func @norm_grad(% dy : tensor<2x4x8xbf16>, % x : tensor<2x4x8xbf16>,
 // CHECK: math.exp
 // CHECK-NOT: rota.
 // CHECK: return
-func.func @swiglu_grad(% dy : tensor<2x8xf32>, % gate : tensor<2x8xf32>,
-                       % up : tensor<2x8xf32>)
-    ->(tensor<2x8xf32>, tensor<2x8xf32>){
-      % dgate,
-      % dup = rota.swiglu_grad % dy,
-      % gate,
-      % up : tensor<2x8xf32> return % dgate,
-      % dup : tensor<2x8xf32>,
-      tensor<2x8xf32>
-    }
+func.func @swiglu_grad(%dy: tensor<2x8xf32>, %gate: tensor<2x8xf32>, %up: tensor<2x8xf32>) -> (tensor<2x8xf32>, tensor<2x8xf32>) {
+  %dgate, %dup = rota.swiglu_grad %dy, %gate, %up : tensor<2x8xf32>
+  return %dgate, %dup : tensor<2x8xf32>, tensor<2x8xf32>
+}
 
 // -----
 
@@ -90,17 +71,7 @@ func.func @swiglu_grad(% dy : tensor<2x8xf32>, % gate : tensor<2x8xf32>,
 // CHECK: %[[ZERO:.*]] = arith.constant dense<0.0{{.*}}> : tensor<4x8xf32>
 // CHECK: %[[ROUNDED:.*]] = arith.truncf %[[P]]
 // CHECK: return %[[P]], %[[ZERO]], %[[ROUNDED]]
-func.func
-    @adamw(% p : tensor<4x8xf32>, % g : tensor<4x8xf32>, % m : tensor<4x8xf32>,
-           % v : tensor<4x8xf32>, % s : tensor<f32>)
-    ->(tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xbf16>) {
-  % q : 5 = rota.adamw % p, % g,
-        % m, % v, % s, % s, % s, % s, % s, % s, % s, %
-                                                         s
-      : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>,
-         tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>,
-         tensor<f32>, tensor<f32>, tensor<f32>)
-            ->(tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>,
-               tensor<4x8xf32>, tensor<4x8xbf16>)return % q #0,
-        % q #3, % q #4 : tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xbf16>
+func.func @adamw(%p: tensor<4x8xf32>, %g: tensor<4x8xf32>, %m: tensor<4x8xf32>, %v: tensor<4x8xf32>, %s: tensor<f32>) -> (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xbf16>) {
+  %q:5 = rota.adamw %p, %g, %m, %v, %s, %s, %s, %s, %s, %s, %s, %s : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>) -> (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xbf16>)
+  return %q#0, %q#3, %q#4 : tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xbf16>
 }

@@ -1,0 +1,166 @@
+// RUN: rota-opt %s --decompose --form-kernels --split-input-file | FileCheck %s
+
+// The doc example: the bias is shared by all rows.
+// CHECK-LABEL: func @f
+// CHECK-SAME: (%[[X:.*]]: tensor<2x3x8xf32>, %[[B:.*]]: tensor<8xf32>)
+// CHECK-NEXT: %[[Y:.*]] = rota.launch @fused rows = 6(%[[X]], %[[B]])
+// CHECK-NEXT: return %[[Y]]
+// CHECK: rota.kernel @fused operands [#[[ROW:.*]], #[[SHARED:.*]]] results [#rota.result<row>]
+// CHECK-NEXT: (%[[X:.*]]: tensor<8xf32>, %[[B:.*]]: tensor<8xf32>)
+// CHECK-NEXT: %[[SUM:.*]] = arith.addf %[[X]], %[[B]] : tensor<8xf32>
+// CHECK-NEXT: %[[Y:.*]] = math.tanh %[[SUM]] : tensor<8xf32>
+// CHECK-NEXT: rota.yield %[[Y]]
+func.func @f(%x: tensor<2x3x8xf32>, %b: tensor<8xf32>) -> tensor<2x3x8xf32> {
+  %0 = rota.broadcast %b dims [2] : tensor<8xf32> -> tensor<2x3x8xf32>
+  %1 = arith.addf %x, %0 : tensor<2x3x8xf32>
+  %2 = math.tanh %1 : tensor<2x3x8xf32>
+  return %2 : tensor<2x3x8xf32>
+}
+
+// -----
+
+// A residual addition and the norm after it are one kernel with two results.
+// The same again is the same kernel.
+// CHECK-LABEL: func @residual
+// CHECK-NEXT: %[[Y:.*]]:2 = rota.launch @fused rows = 8(
+// CHECK-NEXT: return %[[Y]]#0, %[[Y]]#1
+// CHECK-LABEL: func @again
+// CHECK-NEXT: rota.launch @fused rows = 4(
+// CHECK: rota.kernel @fused
+// CHECK: %[[H:.*]] = arith.addf %{{.*}} : tensor<8xbf16>
+// CHECK: arith.extf %[[H]]
+// CHECK: rota.reduce sum %{{.*}} dims [0] : tensor<8xf32> -> tensor<f32>
+// CHECK: %[[N:.*]] = arith.truncf
+// CHECK: rota.yield %[[H]], %[[N]]
+// CHECK-NOT: rota.kernel
+func.func @residual(%x: tensor<2x4x8xbf16>, %a: tensor<2x4x8xbf16>, %gain: tensor<8xbf16>) -> (tensor<2x4x8xbf16>, tensor<2x4x8xbf16>) {
+  %h = arith.addf %x, %a : tensor<2x4x8xbf16>
+  %y = rota.rms_norm %h, %gain epsilon = 1.0e-05 : tensor<2x4x8xbf16>, tensor<8xbf16>
+  return %h, %y : tensor<2x4x8xbf16>, tensor<2x4x8xbf16>
+}
+func.func @again(%x: tensor<4x8xbf16>, %a: tensor<4x8xbf16>, %gain: tensor<8xbf16>) -> (tensor<4x8xbf16>, tensor<4x8xbf16>) {
+  %h = arith.addf %x, %a : tensor<4x8xbf16>
+  %y = rota.rms_norm %h, %gain epsilon = 1.0e-05 : tensor<4x8xbf16>, tensor<8xbf16>
+  return %h, %y : tensor<4x8xbf16>, tensor<4x8xbf16>
+}
+
+// -----
+
+// The gain's cotangent is summed over the rows; accumulating it is left to the
+// task.
+// CHECK-LABEL: func @norm_grad
+// CHECK: %[[Y:.*]]:2 = rota.launch @fused rows = 8(
+// CHECK-SAME: -> (tensor<2x4x8xf32>, tensor<8xf32>)
+// CHECK-NEXT: rota.accumulate @gain, %[[Y]]#1
+// CHECK-NEXT: return %[[Y]]#0
+// CHECK: results [#rota.result<row>, #rota.result<sum>]
+rota.param @gain : tensor<8xf32> axes ["embed"] init #rota.constant<value = 1.0>
+func.func @norm_grad(%dy: tensor<2x4x8xf32>, %x: tensor<2x4x8xf32>) -> tensor<2x4x8xf32> {
+  %g = rota.read @gain : tensor<8xf32>
+  %dgain_term = arith.mulf %dy, %x : tensor<2x4x8xf32>
+  %b = rota.broadcast %g dims [2] : tensor<8xf32> -> tensor<2x4x8xf32>
+  %dx = arith.mulf %dy, %b : tensor<2x4x8xf32>
+  %dgain = rota.reduce sum %dgain_term dims [0, 1] : tensor<2x4x8xf32> -> tensor<8xf32>
+  rota.accumulate @gain, %dgain : tensor<8xf32>
+  return %dx : tensor<2x4x8xf32>
+}
+
+// -----
+
+// Two ops that read the same rows are one kernel, though neither reads the other.
+// CHECK-LABEL: func @siblings
+// CHECK-NEXT: rota.launch
+// CHECK-NEXT: return
+func.func @siblings(%dy: tensor<2x8xf32>, %gate: tensor<2x8xf32>, %up: tensor<2x8xf32>) -> (tensor<2x8xf32>, tensor<2x8xf32>, tensor<2x8xf32>) {
+  %y = rota.swiglu %gate, %up : tensor<2x8xf32>
+  %dgate, %dup = rota.swiglu_grad %dy, %gate, %up : tensor<2x8xf32>
+  return %y, %dgate, %dup : tensor<2x8xf32>, tensor<2x8xf32>, tensor<2x8xf32>
+}
+
+// -----
+
+// A whole optimizer step, the zeroed gradient included.
+// CHECK-LABEL: func @adamw
+// CHECK-NEXT: %{{.*}}:3 = rota.launch @fused rows = 4(
+// CHECK-NEXT: return
+func.func @adamw(%p: tensor<4x8xf32>, %g: tensor<4x8xf32>, %m: tensor<4x8xf32>, %v: tensor<4x8xf32>, %s: tensor<f32>) -> (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xbf16>) {
+  %q:5 = rota.adamw %p, %g, %m, %v, %s, %s, %s, %s, %s, %s, %s, %s : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>) -> (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xbf16>)
+  return %q#0, %q#3, %q#4 : tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xbf16>
+}
+
+// -----
+
+// No kernel reads what comes of its own result through an einsum: what is before
+// it and what is after it are two kernels.
+// CHECK-LABEL: func @detour
+// CHECK: %[[A:.*]] = rota.launch
+// CHECK: %[[E:.*]] = rota.einsum "mk,nk->mn" %[[A]]
+// CHECK: rota.launch @{{.*}}(%[[A]], %[[E]])
+// CHECK-NEXT: return
+func.func @detour(%x: tensor<6x8xf32>, %w: tensor<8x8xf32>) -> tensor<6x8xf32> {
+  %a = arith.mulf %x, %x : tensor<6x8xf32>
+  %e = rota.einsum "mk,nk->mn" %a, %w : (tensor<6x8xf32>, tensor<8x8xf32>) -> tensor<6x8xf32>
+  %b = arith.addf %a, %e : tensor<6x8xf32>
+  return %b : tensor<6x8xf32>
+}
+
+// -----
+
+// Nor does it read its own sum.
+// CHECK-LABEL: func @own_sum
+// CHECK: %[[S:.*]] = rota.launch @{{.*}} rows = 6(%[[X:.*]]) : (tensor<2x3x8xf32>) -> tensor<f32>
+// CHECK: rota.launch @{{.*}} rows = 6(%[[X]], %[[S]])
+func.func @own_sum(%x: tensor<2x3x8xf32>) -> tensor<2x3x8xf32> {
+  %s = rota.reduce sum %x dims [0, 1, 2] : tensor<2x3x8xf32> -> tensor<f32>
+  %b = rota.broadcast %s dims [] : tensor<f32> -> tensor<2x3x8xf32>
+  %c = arith.mulf %x, %b : tensor<2x3x8xf32>
+  return %c : tensor<2x3x8xf32>
+}
+
+// -----
+
+// Reshapes between rows of one length are looked through; what an einsum needs
+// is reshaped from the kernel's result.
+// CHECK-LABEL: func @reshapes
+// CHECK: %[[Y:.*]] = rota.launch @fused rows = 6(
+// CHECK: %[[V:.*]] = rota.reshape %[[Y]]
+// CHECK: rota.einsum "mk,nk->mn" %[[V]]
+// CHECK-NOT: rota.launch
+// CHECK: return
+func.func @reshapes(%x: tensor<2x3x8xf32>, %w: tensor<4x4xf32>) -> tensor<12x4xf32> {
+  %a = math.tanh %x : tensor<2x3x8xf32>
+  %b = rota.reshape %a : tensor<2x3x8xf32> -> tensor<6x8xf32>
+  %c = arith.mulf %b, %b : tensor<6x8xf32>
+  %d = rota.reshape %c : tensor<6x8xf32> -> tensor<12x4xf32>
+  %e = rota.einsum "mk,nk->mn" %d, %w : (tensor<12x4xf32>, tensor<4x4xf32>) -> tensor<12x4xf32>
+  return %e : tensor<12x4xf32>
+}
+
+// -----
+
+// A batch's rows and a position's: which row goes with row d0.
+// CHECK-DAG: affine_map<(d0) -> (d0 floordiv 15)>
+// CHECK-DAG: affine_map<(d0) -> ((d0 floordiv 5) mod 3)>
+// CHECK-LABEL: func @rows
+// CHECK-NEXT: rota.launch @fused rows = 30(
+// CHECK-NEXT: return
+func.func @rows(%x: tensor<2x3x5x8xf32>, %b: tensor<2x8xf32>, %s: tensor<3xf32>) -> tensor<2x3x5x8xf32> {
+  %0 = rota.broadcast %b dims [0, 3] : tensor<2x8xf32> -> tensor<2x3x5x8xf32>
+  %1 = rota.broadcast %s dims [1] : tensor<3xf32> -> tensor<2x3x5x8xf32>
+  %2 = arith.addf %x, %0 : tensor<2x3x5x8xf32>
+  %3 = arith.mulf %2, %1 : tensor<2x3x5x8xf32>
+  return %3 : tensor<2x3x5x8xf32>
+}
+
+// -----
+
+// A maximum over rows, or a sum over dimensions in the middle, is no row's work.
+// CHECK-LABEL: func @stays
+// CHECK: rota.reduce max %{{.*}} dims [0]
+// CHECK: rota.reduce sum %{{.*}} dims [1]
+// CHECK-NOT: rota.kernel
+func.func @stays(%x: tensor<2x3x8xf32>) -> (tensor<3x8xf32>, tensor<2x8xf32>) {
+  %0 = rota.reduce max %x dims [0] : tensor<2x3x8xf32> -> tensor<3x8xf32>
+  %1 = rota.reduce sum %x dims [1] : tensor<2x3x8xf32> -> tensor<2x8xf32>
+  return %0, %1 : tensor<3x8xf32>, tensor<2x8xf32>
+}
