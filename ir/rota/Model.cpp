@@ -27,6 +27,12 @@ static LogicalResult checkActivation(func::FuncOp function, Type type,
          << activation << " as in the layers, got " << type;
 }
 
+static bool isStaticFloat(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor && tensor.hasStaticShape() &&
+         isa<FloatType>(tensor.getElementType());
+}
+
 FailureOr<Model> Model::get(ModuleOp module) {
   Model model;
   model.module = module;
@@ -46,7 +52,11 @@ FailureOr<Model> Model::get(ModuleOp module) {
     return module.emitError(
                "expected functions 'embed' and 'loss' in the model, '")
            << (model.embed ? "loss" : "embed") << "' is missing";
-  Type activation = model.activationType();
+  RankedTensorType activation = model.activationType();
+  if (!isStaticFloat(activation))
+    return model.stack.emitOpError("expected an activation of static shape and "
+                                   "floating-point elements, got ")
+           << activation;
   FunctionType embed = model.embed.getFunctionType();
   if (embed.getNumInputs() != 1 || embed.getNumResults() != 1)
     return model.embed.emitOpError("expected 1 argument and 1 result, got ")
@@ -58,6 +68,11 @@ FailureOr<Model> Model::get(ModuleOp module) {
   if (failed(checkActivation(model.embed, embed.getResult(0), activation)) ||
       failed(checkActivation(model.loss, loss.getInput(0), activation)))
     return failure();
+  for (Type type : loss.getResults())
+    if (!isStaticFloat(type) || cast<RankedTensorType>(type).getRank() != 0)
+      return model.loss.emitOpError("expected the sum and the weight to be "
+                                    "floating-point scalars, got ")
+             << type;
   return model;
 }
 

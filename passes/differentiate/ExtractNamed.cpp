@@ -29,6 +29,9 @@ private:
 
 /// The one value of that name.
 FailureOr<NameOp> ExtractNamed::find(func::FuncOp loss) {
+  if (!llvm::hasSingleElement(loss.getBody()))
+    return loss.emitOpError("expected one block, got ")
+           << loss.getBody().getBlocks().size();
   NameOp found;
   for (auto name : loss.getBody().getOps<NameOp>()) {
     if (name.getName() != valueName)

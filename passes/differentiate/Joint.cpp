@@ -141,7 +141,7 @@ LogicalResult ReverseWalk::run() {
 FailureOr<Joint> Joint::build(func::FuncOp forward, CotangentSeed seed) {
   if (!llvm::hasSingleElement(forward.getBody()))
     return forward.emitOpError("expected one block to differentiate, got ")
-           << std::distance(forward.getBody().begin(), forward.getBody().end());
+           << forward.getBody().getBlocks().size();
   for (Operation &op : forward.getBody().front())
     if (op.getNumRegions() != 0)
       return op.emitOpError("expected no op with a region in a function to "

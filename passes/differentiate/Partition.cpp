@@ -12,9 +12,11 @@ static bool isViewOrWidening(Operation *op) {
   return isa<NameOp, ReshapeOp, BroadcastOp, arith::ExtFOp>(op);
 }
 
+/// Conditions are made again from what they compare, since i1 has no memory
+/// form.
 bool rota::isFree(Operation *op) {
   return isViewOrWidening(op) ||
-         isa<ReadOp, RotaryTableOp, arith::ConstantOp>(op);
+         isa<ReadOp, RotaryTableOp, arith::ConstantOp, arith::CmpFOp>(op);
 }
 
 Part rota::collectPart(ArrayRef<Value> roots, ArrayRef<AccumulateOp> effects,

@@ -23,8 +23,9 @@ def Differentiate : Pass<"differentiate", "::mlir::ModuleOp"> {
     `rota.name` gives: `none` saves what the backward reads, `full` nothing,
     `minimal` the projections; a list `name=device,name=remat` is a policy of
     one's own. What is not saved is recomputed in the backward. Views (`rota.name`,
-    `rota.reshape`), widenings (`rota.broadcast`, `arith.extf`), parameters, tables
-    and constants are never saved but made again from their source.
+    `rota.reshape`), widenings (`rota.broadcast`, `arith.extf`), conditions
+    (`arith.cmpf`), parameters, tables and constants are never saved but made
+    again from their source.
 
     A parameter's gradient is accumulated once in a function: the contributions
     of its reads are summed in f32, the last use's first.
@@ -36,29 +37,31 @@ def Differentiate : Pass<"differentiate", "::mlir::ModuleOp"> {
 
     Before:
     ```mlir
-    func.func @forward(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
+    func.func @forward(%x: tensor<2x4x8xf32>) -> tensor<2x4x8xf32> {
       %w = rota.read @weight : tensor<8x8xf32>
-      %y = rota.einsum "bk,kn->bn" %x, %w : (tensor<2x8xf32>, tensor<8x8xf32>) -> tensor<2x8xf32>
-      %z = math.tanh %y : tensor<2x8xf32>
-      return %z : tensor<2x8xf32>
+      %y = rota.einsum "bsk,kn->bsn" %x, %w : (tensor<2x4x8xf32>, tensor<8x8xf32>) -> tensor<2x4x8xf32>
+      %z = math.tanh %y : tensor<2x4x8xf32>
+      return %z : tensor<2x4x8xf32>
     }
     ```
     After (`remat=none`; tanh's derivative reads its result %z):
     ```mlir
-    func.func @forward(%x: tensor<2x8xf32>) -> (tensor<2x8xf32>, tensor<2x8xf32>) {
-      ...
-      return %z, %z : tensor<2x8xf32>, tensor<2x8xf32>
-    }
-    func.func @backward(%x: tensor<2x8xf32>, %z: tensor<2x8xf32>, %dz: tensor<2x8xf32>) -> tensor<2x8xf32> {
+    func.func @forward(%x: tensor<2x4x8xf32>) -> (tensor<2x4x8xf32>, tensor<2x4x8xf32>) {
       %w = rota.read @weight : tensor<8x8xf32>
-      %one = arith.constant dense<1.0> : tensor<2x8xf32>
-      %square = arith.mulf %z, %z : tensor<2x8xf32>
-      %slope = arith.subf %one, %square : tensor<2x8xf32>
-      %dy = arith.mulf %dz, %slope : tensor<2x8xf32>
-      %dx = rota.einsum "bn,kn->bk" %dy, %w : (tensor<2x8xf32>, tensor<8x8xf32>) -> tensor<2x8xf32>
-      %dw = rota.einsum "bn,bk->kn" %dy, %x : (tensor<2x8xf32>, tensor<2x8xf32>) -> tensor<8x8xf32>
+      %y = rota.einsum "bsk,kn->bsn" %x, %w : (tensor<2x4x8xf32>, tensor<8x8xf32>) -> tensor<2x4x8xf32>
+      %z = math.tanh %y : tensor<2x4x8xf32>
+      return %z, %z : tensor<2x4x8xf32>, tensor<2x4x8xf32>
+    }
+    func.func @backward(%x: tensor<2x4x8xf32>, %z: tensor<2x4x8xf32>, %dz: tensor<2x4x8xf32>) -> tensor<2x4x8xf32> {
+      %w = rota.read @weight : tensor<8x8xf32>
+      %one = arith.constant dense<1.0> : tensor<2x4x8xf32>
+      %square = arith.mulf %z, %z : tensor<2x4x8xf32>
+      %slope = arith.subf %one, %square : tensor<2x4x8xf32>
+      %dy = arith.mulf %dz, %slope : tensor<2x4x8xf32>
+      %dx = rota.einsum "bsn,kn->bsk" %dy, %w : (tensor<2x4x8xf32>, tensor<8x8xf32>) -> tensor<2x4x8xf32>
+      %dw = rota.einsum "bsn,bsk->kn" %dy, %x : (tensor<2x4x8xf32>, tensor<2x4x8xf32>) -> tensor<8x8xf32>
       rota.accumulate @weight, %dw : tensor<8x8xf32>
-      return %dx : tensor<2x8xf32>
+      return %dx : tensor<2x4x8xf32>
     }
     ```
   }];

@@ -115,3 +115,30 @@ func.func @loss(%x: tensor<2x4x8xbf16>, %targets: tensor<2x4xi32>) -> (tensor<f3
   %weight = arith.constant dense<3.0> : tensor<f32>
   return %sum, %weight : tensor<f32>, tensor<f32>
 }
+
+// -----
+
+// What a condition compares is saved, not the condition.
+
+rota.stack @layers layers = 1 pattern [@larger] {
+  rota.layer @larger {
+    // CHECK: func @forward({{.*}}) -> (tensor<8xf32>, tensor<8xf32>)
+    // CHECK:   %[[E:.*]] = math.exp
+    // CHECK:   return %{{.*}}, %[[E]]
+    // CHECK: func @backward(%[[X:.*]]: tensor<8xf32>, %[[E:.*]]: tensor<8xf32>, %{{.*}}: tensor<8xf32>)
+    // CHECK:   arith.cmpf ogt, %[[X]], %[[E]]
+    func.func @forward(%x: tensor<8xf32>) -> tensor<8xf32> {
+      %e = math.exp %x : tensor<8xf32>
+      %c = arith.cmpf ogt, %x, %e : tensor<8xf32>
+      %y = arith.select %c, %x, %e : tensor<8xi1>, tensor<8xf32>
+      return %y : tensor<8xf32>
+    }
+  }
+}
+func.func @embed(%x: tensor<8xf32>) -> tensor<8xf32> {
+  return %x : tensor<8xf32>
+}
+func.func @loss(%x: tensor<8xf32>, %targets: tensor<8xf32>) -> (tensor<f32>, tensor<f32>) {
+  %sum = rota.reduce sum %x dims [0] : tensor<8xf32> -> tensor<f32>
+  return %sum, %sum : tensor<f32>, tensor<f32>
+}

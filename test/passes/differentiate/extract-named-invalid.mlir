@@ -59,3 +59,19 @@ func.func @loss(%x: tensor<8xf32>, %t: tensor<8xf32>) -> (tensor<f32>, tensor<f3
   %s = rota.reduce sum %x dims [0] : tensor<8xf32> -> tensor<f32>
   return %s, %s : tensor<f32>, tensor<f32>
 }
+
+// -----
+
+// A loss without a body.
+rota.stack @layers layers = 2 pattern [@a] {
+  rota.layer @a {
+    func.func @forward(%x: tensor<8xf32>) -> tensor<8xf32> {
+      return %x : tensor<8xf32>
+    }
+  }
+}
+func.func @embed(%x: tensor<8xf32>) -> tensor<8xf32> {
+  return %x : tensor<8xf32>
+}
+// expected-error@+1 {{expected one block, got 0}}
+func.func private @loss(tensor<8xf32>, tensor<8xf32>) -> (tensor<f32>, tensor<f32>)
