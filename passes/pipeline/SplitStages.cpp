@@ -100,8 +100,8 @@ private:
     return success();
   }
 
-  /// One chunk per stage, of two sizes: chunks at the ends, which embed and have
-  /// the loss, get a layer less first.
+  /// One chunk per stage, of two sizes: chunks at the ends, which embed and
+  /// have the loss, get a layer less first.
   LogicalResult divideUnevenly(StackOp stack) {
     if (pipelined < stages)
       return stack.emitError()
@@ -114,10 +114,9 @@ private:
     for (int64_t i = 0; i < missing; ++i)
       --counts[i % 2 ? i / 2 : stages - 1 - i / 2];
     stack.emitWarning() << pipelined << " layers do not divide into "
-                        << stages.getValue() << " stages: "
-                        << stages - missing << " have " << perChunk
-                        << " layers and " << missing << " have "
-                        << perChunk - 1;
+                        << stages.getValue() << " stages: " << stages - missing
+                        << " have " << perChunk << " layers and " << missing
+                        << " have " << perChunk - 1;
     return success();
   }
 
