@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The compiler read top-down: what, where, when, how.
+#include "tools/rota/Compile.h"
+
+#include "ir/pipe/Pipe.h"
+#include "lowering/cpu/Object.h"
+#include "lowering/executable/Link.h"
+#include "lowering/executable/Optimizer.h"
+#include "lowering/executable/Trainer.h"
+#include "lowering/kernels/Passes.h"
+#include "lowering/memory/MemoryPlan.h"
+#include "lowering/memory/PlanVerifier.h"
+#include "passes/differentiate/Passes.h"
+#include "passes/pipeline/Drawing.h"
+#include "passes/pipeline/Passes.h"
+#include "passes/pipeline/Program.h"
+#include "runtime/program/Verify.h"
+
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/Passes.h"
+#include "llvm/Target/TargetMachine.h"
+
+using namespace mlir;
+
+namespace rota {
+namespace {
+
+constexpr std::pair<std::string_view, Level> kLevels[] = {
+    {"rota", Level::Rota},       {"differentiated", Level::Differentiated},
+    {"sharded", Level::Sharded}, {"pipe", Level::Pipe},
+    {"kernels", Level::Kernels}, {"llvm", Level::LLVM},
+    {"ptx", Level::PTX},         {"executable", Level::Executable}};
+
+class Compilation {
+public:
+  Compilation(mlir::rota::BuiltModel &model, const RunOptions &options,
+              const std::string &output)
+      : options(options), output(output), name(model.name),
+        module(std::move(model.module)), loc(module->getLoc()) {}
+
+  LogicalResult run() {
+    std::optional<Level> emit = parseLevel(options.emit);
+    if (!emit)
+      return emitError(loc) << "expected a level out of " << levelNames()
+                            << ", got '" << options.emit << "'";
+    if (emit == Level::PTX)
+      return emitError(loc) << "expected a level that this build can emit, got "
+                               "'ptx': it has no GPU part";
+    if (emit == Level::Rota)
+      return print();
+    if (failed(differentiate()))
+      return failure();
+    if (emit == Level::Differentiated || emit == Level::Sharded)
+      return print();
+    if (failed(pipeline()))
+      return failure();
+    if (emit == Level::Pipe)
+      return print();
+    if (failed(formKernels()))
+      return failure();
+    if (emit == Level::Kernels)
+      return print();
+    if (failed(plan()) || failed(emitCode()))
+      return failure();
+    if (emit == Level::LLVM)
+      return writeLLVM();
+    return writeExecutable();
+  }
+
+  FailureOr<Program> runPlan() {
+    if (failed(differentiate()) || failed(pipeline()) ||
+        failed(formKernels()) || failed(plan()))
+      return failure();
+    return std::move(program);
+  }
+
+private:
+  LogicalResult print() {
+    std::string text;
+    llvm::raw_string_ostream stream(text);
+    module->print(stream);
+    stream << "\n";
+    return lowering::writeText(loc, text, output);
+  }
+
+  LogicalResult runPasses(llvm::function_ref<void(OpPassManager &)> build) {
+    PassManager manager(module->getContext(), ModuleOp::getOperationName());
+#ifdef NDEBUG
+    manager.enableVerifier(false);
+#endif
+    build(manager);
+    return manager.run(*module);
+  }
+
+  /// What: forward and backward functions, residuals settled.
+  LogicalResult differentiate() {
+    if (failed(countFlops()))
+      return failure();
+    mlir::rota::DifferentiatePipelineOptions settings;
+    settings.remat = options.remat;
+    settings.split = options.splitBackward;
+    if (llvm::is_contained(options.write, "logits"))
+      settings.extract = "logits";
+    return runPasses([&](OpPassManager &manager) {
+      mlir::rota::buildDifferentiatePipeline(manager, settings);
+    });
+  }
+
+  /// When: chunks, a verified timeline, messages.
+  LogicalResult pipeline() {
+    mlir::pipe::PipelineOptions settings;
+    settings.schedule = options.schedule;
+    settings.stages = options.stages;
+    settings.repeats = options.repeats;
+    settings.microbatches = options.microbatches;
+    settings.delay = options.delay;
+    settings.splitBackward = options.splitBackward;
+    return runPasses([&](OpPassManager &manager) {
+      mlir::pipe::buildPipeline(manager, settings);
+    });
+  }
+
+  /// How: few fused kernels.
+  LogicalResult formKernels() {
+    return runPasses([&](OpPassManager &manager) {
+      manager.addPass(lowering::createDecompose());
+      manager.addPass(createCSEPass());
+      manager.addPass(lowering::createFormKernels());
+    });
+  }
+
+  /// How: tasks, and a static arena for each rank.
+  LogicalResult plan() {
+    auto target = lowering::createTargetMachine(loc, {options.targetCpu});
+    if (failed(target))
+      return failure();
+    library.emplace(module->getContext(), lowering::vectorBits(**target));
+    auto lowered = lowering::lowerTasks(*module, *library);
+    if (failed(lowered))
+      return failure();
+    tasks = std::move(lowered->tasks);
+    memory::Layout &layout = lowered->layout;
+    if (failed(lowering::addOptimizer(loc, layout.program, *library)))
+      return failure();
+    describe(layout.program);
+    mlir::pipe::TimelineOp timelineOp = mlir::pipe::findTimeline(*module);
+    if (!timelineOp)
+      return failure();
+    pipe::Timeline timeline = timelineOp.read();
+    memory::ChunkTable chunks = chunkTable(layout);
+    draw(timeline, chunks, layout.program);
+    std::string error;
+    if (!memory::planMemory(layout, chunks, timeline, program, error) ||
+        !memory::verifyPlan(layout, chunks, timeline, program, error) ||
+        !verify(program, error))
+      return emitError(loc) << error;
+    program.plan = memory::describePlan(program);
+    return success();
+  }
+
+  LogicalResult emitCode() {
+    return lowering::buildTrainer(*tasks, *library, program);
+  }
+
+  LogicalResult writeLLVM() {
+    auto text = lowering::emitLLVM(*tasks, {options.targetCpu});
+    if (failed(text))
+      return failure();
+    return lowering::writeText(loc, *text, output);
+  }
+
+  LogicalResult writeExecutable() {
+    if (output == "-")
+      return emitError(loc) << "expected a path to write the trainer to";
+    auto object = lowering::emitObject(*tasks, {options.targetCpu});
+    if (failed(object))
+      return failure();
+    return lowering::linkTrainer(loc, *object, output, {options.linker});
+  }
+
+  /// Operations per token of forward and backward: the backward computes two
+  /// products for each of forward's.
+  LogicalResult countFlops() {
+    auto model = mlir::rota::Model::get(*module);
+    if (failed(model))
+      return failure();
+    auto flopsOf = [](func::FuncOp function) {
+      double flops = 0;
+      function.walk(
+          [&](mlir::rota::CostOpInterface op) { flops += op.getCost().flops; });
+      return flops;
+    };
+    double flops = flopsOf(model->embed) + flopsOf(model->loss);
+    for (int64_t i = 0, n = model->stack.getLayers(); i < n; ++i)
+      flops += flopsOf(mlir::rota::Model::function(
+          model->kindOf(i), mlir::rota::function::forward));
+    auto tokens = cast<RankedTensorType>(model->embed.getArgumentTypes()[0]);
+    int64_t count = 1;
+    for (int64_t size : tokens.getShape().take_front(2))
+      count *= size;
+    flopsPerToken = 3.0 * flops / static_cast<double>(count);
+    return success();
+  }
+
+  void describe(Program &target) const {
+    target.model = name;
+    target.schedule = options.schedule;
+    target.flopsPerToken = flopsPerToken;
+  }
+
+  memory::ChunkTable chunkTable(const memory::Layout &layout) {
+    llvm::StringMap<int> kinds;
+    for (auto [number, kind] : llvm::enumerate(layout.kinds))
+      kinds[kind.name] = number;
+    memory::ChunkTable table;
+    mlir::pipe::ChunksOp chunks = mlir::pipe::findProgram(*module).getChunks();
+    for (auto chunk : chunks.getChunks().getAsRange<mlir::pipe::ChunkAttr>()) {
+      table.emplace_back();
+      for (auto [kind, layer] :
+           llvm::zip_equal(chunk.getKinds(), chunk.getLayers()))
+        table.back().push_back({kinds.lookup(kind.getValue()), layer});
+    }
+    return table;
+  }
+
+  /// The grid in unit slots, and the bubble when a backward takes twice as long
+  /// as a forward and a chunk as long as it has layers.
+  static void draw(const pipe::Timeline &timeline,
+                   const memory::ChunkTable &chunks, Program &target) {
+    if (auto units = pipe::simulate(timeline, {}))
+      target.timeline = pipe::drawGrid(timeline, *units);
+    pipe::CostTable costs;
+    for (const auto &layers : chunks) {
+      double count = static_cast<double>(layers.size());
+      costs.chunks.push_back({count, 2 * count, count, count});
+    }
+    if (auto simulation = pipe::simulate(timeline, costs))
+      target.bubble = simulation->bubble;
+  }
+
+  const RunOptions &options;
+  std::string output;
+  std::string name;
+  OwningOpRef<ModuleOp> module;
+  Location loc;
+  double flopsPerToken = 0;
+  std::optional<lowering::KernelLibrary> library;
+  OwningOpRef<ModuleOp> tasks;
+  Program program;
+};
+
+} // namespace
+
+std::optional<Level> parseLevel(std::string_view name) {
+  for (auto [known, level] : kLevels)
+    if (known == name)
+      return level;
+  return std::nullopt;
+}
+
+std::string levelNames() {
+  std::string names;
+  for (auto [name, level] : kLevels)
+    names += (names.empty() ? "" : ", ") + std::string(name);
+  return names;
+}
+
+LogicalResult compileTrainer(mlir::rota::BuiltModel &model,
+                             const RunOptions &options,
+                             const std::string &output) {
+  return Compilation(model, options, output).run();
+}
+
+FailureOr<Program> planProgram(mlir::rota::BuiltModel &model,
+                               const RunOptions &options) {
+  return Compilation(model, options, "").runPlan();
+}
+
+} // namespace rota

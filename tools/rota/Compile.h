@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From a model to a native trainer: the whole compiler, in order.
+#ifndef ROTA_TOOLS_ROTA_COMPILE_H
+#define ROTA_TOOLS_ROTA_COMPILE_H
+
+#include "runtime/program/Program.h"
+#include "tools/rota/Options.h"
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace rota {
+
+/// The levels that `--emit` names, from the model down to the executable.
+enum class Level {
+  Rota,           // the model as built
+  Differentiated, // with forward and backward functions
+  Sharded,        // the same on a mesh of one device per stage
+  Pipe,           // with chunks and a timeline
+  Kernels,        // with fused kernels
+  LLVM,           // the trainer's code as optimized LLVM IR
+  PTX,            // not there: this build has no GPU part
+  Executable,     // the trainer
+};
+
+/// Nothing when there is no level of that name.
+std::optional<Level> parseLevel(std::string_view name);
+/// "rota, differentiated, ..." for help and messages.
+std::string levelNames();
+
+/// Compiles `model`, which is used up, as far as `options.emit` says and writes
+/// that to `output` ("-": standard output, for text). Logits are kept when
+/// `options.write` asks for them. Errors are diagnostics of the model's
+/// context; nothing is written then.
+llvm::LogicalResult compileTrainer(mlir::rota::BuiltModel &model,
+                                   const RunOptions &options,
+                                   const std::string &output);
+
+/// The program that the trainer would hold, without native code: memory,
+/// timelines, counts. `model` is used up.
+llvm::FailureOr<Program> planProgram(mlir::rota::BuiltModel &model,
+                                     const RunOptions &options);
+
+} // namespace rota
+
+#endif // ROTA_TOOLS_ROTA_COMPILE_H
