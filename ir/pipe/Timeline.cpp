@@ -56,10 +56,24 @@ std::string_view trim(std::string_view text) {
 
 constexpr std::string_view kOverlapSuffix = ")OVERLAP_F_B";
 
-/// Reads one cell into `row`. False when it is neither empty nor an action nor
-/// a group of actions.
+/// True for PyTorch's `[chunk]WAIT_SEND_F[microbatch]` and the like.
+bool isWait(std::string_view text) {
+  if (!takeNumber(text))
+    return false;
+  for (std::string_view name :
+       {"WAIT_SEND_F", "WAIT_SEND_B", "WAIT_REDUCE_GRAD"})
+    if (text.starts_with(name)) {
+      text.remove_prefix(name.size());
+      takeNumber(text);
+      return text.empty();
+    }
+  return false;
+}
+
+/// Reads one cell into `row`. False when it is neither empty nor an action, a
+/// wait or a group of actions.
 bool parseCell(std::string_view cell, std::vector<Action> &row) {
-  if (cell.empty())
+  if (cell.empty() || isWait(cell))
     return true;
   if (cell.front() == '(' && cell.ends_with(kOverlapSuffix)) {
     cell.remove_prefix(1);

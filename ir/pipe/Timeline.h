@@ -105,8 +105,9 @@ bool hasCommunication(const Timeline &timeline);
 std::string printCsv(const std::vector<std::vector<Action>> &ranks);
 
 /// Reads what `printCsv` or PyTorch writes: empty cells (idle slots) are
-/// skipped and `(0F7;7B3)OVERLAP_F_B` stands for its parts in order. On failure
-/// `error` says line, column and what was found.
+/// skipped, so are PyTorch's WAIT actions (a rank's buffers imply them), and
+/// `(0F7;7B3)OVERLAP_F_B` stands for its parts in order. On failure `error`
+/// says line, column and what was found.
 std::optional<std::vector<std::vector<Action>>> parseCsv(std::string_view text,
                                                          std::string &error);
 

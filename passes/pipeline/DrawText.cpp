@@ -23,11 +23,28 @@ std::string padded(std::string text, size_t width) {
   return text;
 }
 
-std::string joined(const std::vector<std::string> &cells, size_t width) {
+/// One cell of the grid, in the escape sequence that `colour` is (or none).
+struct GridCell {
+  std::string text;
+  const char *colour = nullptr;
+};
+
+const char *colourOf(ActionKind kind) {
+  // Blue, yellow, green, magenta.
+  constexpr const char *kColours[] = {"\33[34m", "\33[33m", "\33[32m",
+                                      "\33[35m"};
+  return kColours[static_cast<int>(kind)];
+}
+
+std::string joined(const std::vector<GridCell> &cells, size_t width) {
   std::string line;
-  for (const std::string &cell : cells)
-    line += padded(cell, width) + " ";
-  return line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+  for (size_t i = 0; i < cells.size(); ++i) {
+    const GridCell &cell = cells[i];
+    line += cell.colour ? cell.colour + cell.text + "\33[0m" : cell.text;
+    if (i + 1 < cells.size())
+      line.append(width + 1 - cell.text.size(), ' ');
+  }
+  return line + "\n";
 }
 
 std::string number(double value) {
@@ -44,22 +61,23 @@ std::string percent(double share) {
 
 } // namespace
 
-std::string drawGrid(const Timeline &timeline, const Simulation &simulation) {
+std::string drawGrid(const Timeline &timeline, const Simulation &simulation,
+                     bool colour) {
   Columns columns = layOut(timeline, simulation);
-  std::vector<std::string> header;
-  size_t width = 0;
+  std::vector<GridCell> header;
   for (int column = 0; column < columns.count; ++column)
-    header.push_back(std::to_string(column));
-  if (!header.empty())
-    width = header.back().size();
-  std::vector<std::vector<std::string>> rows;
+    header.push_back({std::to_string(column)});
+  size_t width = header.empty() ? 0 : header.back().text.size();
+  std::vector<std::vector<GridCell>> rows;
   for (const std::vector<Cell> &cells : columns.ranks) {
-    std::vector<std::string> &row = rows.emplace_back(columns.count, ".");
+    std::vector<GridCell> &row =
+        rows.emplace_back(columns.count, GridCell{"."});
     for (const Cell &cell : cells) {
-      row[cell.first] = cellText(timeline.shape, cell.action);
-      width = std::max(width, row[cell.first].size());
+      const char *shade = colour ? colourOf(cell.action.kind) : nullptr;
+      row[cell.first] = {cellText(timeline.shape, cell.action), shade};
+      width = std::max(width, row[cell.first].text.size());
       for (int column = cell.first + 1; column <= cell.last; ++column)
-        row[column] = "-";
+        row[column] = {"-", shade};
     }
   }
   size_t labelWidth =

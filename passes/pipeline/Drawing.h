@@ -11,12 +11,14 @@ namespace rota::pipe {
 /// Time from left to right, a line for each rank. A column is as long as the
 /// shortest action; a longer one continues with '-', and '.' is idle. Actions
 /// are written as in the text form, without the chunk when a rank has only one;
-/// SEND, RECV and the like take no column and are left out.
+/// SEND, RECV and the like take no column and are left out. With `colour`, each
+/// kind has one, in a terminal's escape sequences.
 ///
 ///   slot    0  1  2  3  4  5
 ///   rank 0  F0 F1 .  .  B0 B1
 ///   rank 1  .  F0 F1 B0 B1 .
-std::string drawGrid(const Timeline &timeline, const Simulation &simulation);
+std::string drawGrid(const Timeline &timeline, const Simulation &simulation,
+                     bool colour = false);
 
 /// Makespan and bubble, then a line for each rank: busy time, bubble, largest
 /// number of live activations, and, with communication, of received values.

@@ -63,6 +63,15 @@ TEST(Csv, readsOverlappedPairsInOrder) {
   EXPECT_EQ(printCsv(*rows), "0F0,0F7,7B3,7B4\n");
 }
 
+TEST(Csv, skipsWaits) {
+  std::string error;
+  auto rows = parseCsv("0F0,0SEND_F0,0WAIT_SEND_F0,0WAIT_REDUCE_GRAD\n", error);
+  ASSERT_TRUE(rows) << error;
+  EXPECT_EQ(printCsv(*rows), "0F0,0SEND_F0\n");
+  EXPECT_FALSE(parseCsv("0WAIT_SEND_F0x\n", error));
+  EXPECT_FALSE(parseCsv("WAIT_SEND_F0\n", error));
+}
+
 std::string errorOf(std::string_view text) {
   std::string error;
   EXPECT_FALSE(parseCsv(text, error)) << text;

@@ -12,10 +12,12 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <unistd.h>
 
 namespace rota {
 namespace {
@@ -110,7 +112,9 @@ std::string draw(const ScheduleOptions &options, const Timeline &timeline,
   std::string title = options.schedule + ": " + counted(shape.stages, "rank") +
                       ", " + counted(shape.repeats, "chunk") + " each, " +
                       counted(shape.microbatches, "microbatch", "es") + "\n";
-  return title + drawGrid(timeline, simulation) + "\n" +
+  bool colour = options.output.empty() && isatty(STDOUT_FILENO) &&
+                !std::getenv("NO_COLOR");
+  return title + drawGrid(timeline, simulation, colour) + "\n" +
          drawReport(timeline, simulation);
 }
 

@@ -86,6 +86,17 @@ rank 0  F0 F1 B0 B1
 )");
 }
 
+TEST(Grid, coloursChangeNothingElse) {
+  Timeline timeline = generated("1f1b", 3, 1, 5, 1, true);
+  auto simulation = simulate(timeline, {});
+  std::string plain = drawGrid(timeline, *simulation);
+  std::string coloured = drawGrid(timeline, *simulation, true);
+  EXPECT_NE(coloured.find("\33[34mF0\33[0m "), std::string::npos);
+  for (size_t at; (at = coloured.find('\33')) != std::string::npos;)
+    coloured.erase(at, coloured.find('m', at) + 1 - at);
+  EXPECT_EQ(coloured, plain);
+}
+
 TEST(Csv, hasAnEmptyCellForEachIdleSlot) {
   Timeline timeline = generated("1f1b", 2, 1, 3);
   std::string csv = drawCsv(timeline, *simulate(timeline, {}));

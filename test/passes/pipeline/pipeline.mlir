@@ -2,6 +2,12 @@
 // RUN: rota-opt %s --pipeline="stages=3 layers-per-chunk=2 microbatches=5 schedule=1f1b" | FileCheck %s
 // RUN: not rota-opt %s --pipeline="stages=3 repeats=2 microbatches=5" 2>&1 | FileCheck %s --check-prefix=ERROR
 
+
+// The number of ops depends on none of the sizes.
+// RUN: rota-opt %s --pipeline="stages=1 microbatches=1" | grep -c "pipe[.]" | FileCheck %s --check-prefix=COUNT
+// RUN: rota-opt %s --pipeline="stages=3 repeats=2 microbatches=96" | grep -c "pipe[.]" | FileCheck %s --check-prefix=COUNT
+// COUNT: {{^}}3{{$}}
+
 // CHECK: pipe.program stack @layers stages = 3 repeats = 1 layers_per_chunk = 2 microbatches = 5 placement loop
 // CHECK: "0F0,0SEND_F0,0F1,0SEND_F1,0F2,0SEND_F2,
 // CHECK-NEXT: "1RECV_F0,1F0,1SEND_F0,
