@@ -13,7 +13,9 @@ using namespace rota::interpreter;
 
 namespace {
 
-constexpr const char *pipelines[] = {"decompose", "decompose,canonicalize,cse"};
+constexpr const char *pipelines[] = {"decompose", "decompose,form-kernels",
+                                     "decompose,canonicalize,cse,form-kernels",
+                                     "decompose,canonicalize,cse"};
 
 using Parameter = std::tuple<size_t, const char *, const char *>;
 class Decompose : public testing::TestWithParam<Parameter> {};

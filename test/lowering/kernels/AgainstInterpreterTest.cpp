@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Every op that has a kernel of its own, and every composite op fused into one,
+// against the interpreter: odd shapes, f32 and bf16, any split of the rows.
+#include "test/interpreter/GradientCheck.h"
+#include "test/lowering/kernels/KernelHarness.h"
+#include "test/passes/equivalence/CompositeOps.h"
+#include "test/passes/equivalence/Passes.h"
+
+#include <gtest/gtest.h>
+
+using namespace rota::interpreter;
+using rota::test::KernelHarness;
+
+namespace {
+
+/// A function `f`; `$A` to `$E` stand for sizes, `$T` for the element type and
+/// `$W` for that of what is never bf16. Integer arguments are from -1 or 0 to
+/// `$C` - 1.
+struct DedicatedOp {
+  const char *name, *text;
+  std::vector<std::vector<int64_t>> sizes;
+  int64_t lowest = 0;
+};
+
+const DedicatedOp dedicatedOps[] = {
+    // batch, sequence, D, heads, key heads
+    {"attention_and_derivative",
+     R"(
+      func.func @f(%q: tensor<$Ax$Bx$Dx$Cx$T>, %k: tensor<$Ax$Bx$Ex$Cx$T>, %v: tensor<$Ax$Bx$Ex$Cx$T>, %do: tensor<$Ax$Bx$Dx$Cx$T>) -> (tensor<$Ax$Bx$Dx$Cx$T>, tensor<$Ax$Dx$Bx$W>, tensor<$Ax$Bx$Dx$Cx$T>, tensor<$Ax$Bx$Ex$Cx$T>, tensor<$Ax$Bx$Ex$Cx$T>) {
+        %o, %lse = rota.attention %q, %k, %v scale = 0.6 : (tensor<$Ax$Bx$Dx$Cx$T>, tensor<$Ax$Bx$Ex$Cx$T>, tensor<$Ax$Bx$Ex$Cx$T>) -> (tensor<$Ax$Bx$Dx$Cx$T>, tensor<$Ax$Dx$Bx$W>)
+        %dq, %dk, %dv = rota.attention_grad %do, %q, %k, %v, %o, %lse scale = 0.6 : (tensor<$Ax$Bx$Dx$Cx$T>, tensor<$Ax$Bx$Dx$Cx$T>, tensor<$Ax$Bx$Ex$Cx$T>, tensor<$Ax$Bx$Ex$Cx$T>, tensor<$Ax$Bx$Dx$Cx$T>, tensor<$Ax$Dx$Bx$W>) -> (tensor<$Ax$Bx$Dx$Cx$T>, tensor<$Ax$Bx$Ex$Cx$T>, tensor<$Ax$Bx$Ex$Cx$T>)
+        return %o, %lse, %dq, %dk, %dv : tensor<$Ax$Bx$Dx$Cx$T>, tensor<$Ax$Dx$Bx$W>, tensor<$Ax$Bx$Dx$Cx$T>, tensor<$Ax$Bx$Ex$Cx$T>, tensor<$Ax$Bx$Ex$Cx$T>
+      })",
+     {{1, 1, 2, 1, 1},
+      {2, 5, 4, 2, 2},
+      {1, 37, 8, 6, 2},
+      {2, 70, 16, 3, 1},
+      {1, 131, 64, 2, 1}}},
+    // batch, sequence, vocabulary
+    {"cross_entropy",
+     R"(
+      func.func @f(%x: tensor<$Ax$Bx$Cx$T>, %t: tensor<$Ax$Bxi32>) -> (tensor<$W>, tensor<$W>, tensor<$Ax$Bx$W>) {
+        %sum, %weight, %lse = rota.cross_entropy %x, %t : (tensor<$Ax$Bx$Cx$T>, tensor<$Ax$Bxi32>) -> (tensor<$W>, tensor<$W>, tensor<$Ax$Bx$W>)
+        return %sum, %weight, %lse : tensor<$W>, tensor<$W>, tensor<$Ax$Bx$W>
+      })",
+     {{1, 1, 1}, {2, 3, 5}, {1, 7, 257}, {3, 50, 1000}},
+     -1},
+    {"cross_entropy_grad",
+     R"(
+      func.func @f(%d: tensor<$W>, %x: tensor<$Ax$Bx$Cx$T>, %t: tensor<$Ax$Bxi32>) -> tensor<$Ax$Bx$Cx$T> {
+        %sum, %weight, %lse = rota.cross_entropy %x, %t : (tensor<$Ax$Bx$Cx$T>, tensor<$Ax$Bxi32>) -> (tensor<$W>, tensor<$W>, tensor<$Ax$Bx$W>)
+        %dx = rota.cross_entropy_grad %d, %x, %t, %lse : (tensor<$W>, tensor<$Ax$Bx$Cx$T>, tensor<$Ax$Bxi32>, tensor<$Ax$Bx$W>) -> tensor<$Ax$Bx$Cx$T>
+        return %dx : tensor<$Ax$Bx$Cx$T>
+      })",
+     {{1, 1, 2}, {2, 3, 5}, {1, 7, 257}, {3, 50, 1000}},
+     -1},
+    // batch, sequence, vocabulary, embed
+    {"embedding",
+     R"(
+      func.func @f(%t: tensor<$Ax$Bxi32>, %w: tensor<$Cx$Dx$T>) -> tensor<$Ax$Bx$Dx$T> {
+        %x = rota.embedding %t, %w : (tensor<$Ax$Bxi32>, tensor<$Cx$Dx$T>) -> tensor<$Ax$Bx$Dx$T>
+        return %x : tensor<$Ax$Bx$Dx$T>
+      })",
+     {{1, 1, 1, 1}, {2, 3, 5, 7}, {3, 40, 11, 33}}},
+    {"embedding_grad",
+     R"(
+      func.func @f(%t: tensor<$Ax$Bxi32>, %dy: tensor<$Ax$Bx$Dx$T>) -> tensor<$Cx$Dx$W> {
+        %dw = rota.embedding_grad %t, %dy : (tensor<$Ax$Bxi32>, tensor<$Ax$Bx$Dx$T>) -> tensor<$Cx$Dx$W>
+        return %dw : tensor<$Cx$Dx$W>
+      })",
+     {{1, 1, 1, 1}, {2, 3, 5, 7}, {3, 40, 11, 33}}},
+    // batch, sequence, D / 2, heads, D
+    {"rope",
+     R"(
+      func.func @f(%x: tensor<$Ax$Bx$Dx$Ex$T>, %t: tensor<$Bx$Cx2x$W>) -> (tensor<$Ax$Bx$Dx$Ex$T>, tensor<$Ax$Bx$Dx$Ex$T>) {
+        %y = rota.rope %x, %t : tensor<$Ax$Bx$Dx$Ex$T>, tensor<$Bx$Cx2x$W>
+        %z = rota.rope inverse %x, %t : tensor<$Ax$Bx$Dx$Ex$T>, tensor<$Bx$Cx2x$W>
+        return %y, %z : tensor<$Ax$Bx$Dx$Ex$T>, tensor<$Ax$Bx$Dx$Ex$T>
+      })",
+     {{1, 1, 1, 1, 2}, {2, 5, 3, 3, 6}, {1, 37, 32, 2, 64}}}};
+
+/// Values for the arguments: exact in their types, tokens below `end`.
+std::vector<Tensor> makeArguments(mlir::func::FuncOp function, int64_t lowest,
+                                  int64_t end) {
+  Random random(23);
+  std::vector<Tensor> arguments;
+  for (mlir::Type type : function.getArgumentTypes()) {
+    auto tensorType = llvm::cast<mlir::RankedTensorType>(type);
+    bool isInteger = tensorType.getElementType().isInteger();
+    Tensor tensor = isInteger
+                        ? random.integers(tensorType.getShape(), end - lowest)
+                        : random.uniform(tensorType.getShape(), -1, 1);
+    for (double &element : tensor.elements)
+      if (isInteger)
+        element += double(lowest);
+      else
+        element = tensorType.getElementType().isBF16() ? roundToBF16(element)
+                                                       : float(element);
+    arguments.push_back(std::move(tensor));
+  }
+  return arguments;
+}
+
+/// Half a unit in the last place of bf16 is 2^-9 of a value; a value that an op
+/// rounds before it is used again adds as much.
+double toleranceOf(llvm::StringRef type) {
+  return type == "bf16" ? 0x1p-7 : 1e-5;
+}
+
+/// Runs the kernels of what `f` has become in pieces and compares.
+void compare(TestModule &module, llvm::ArrayRef<Tensor> arguments,
+             llvm::ArrayRef<Tensor> expected, double tolerance) {
+  auto harness = KernelHarness::compile(module.function("f"));
+  ASSERT_TRUE(harness) << module.takeDiagnostics();
+  std::vector<Tensor> whole = harness->run(arguments);
+  ASSERT_EQ(whole.size(), expected.size());
+  for (size_t i = 0; i < whole.size(); ++i)
+    EXPECT_LT(relativeError(whole[i], expected[i]), tolerance)
+        << "result " << i;
+  std::vector<Tensor> pieces = harness->run(arguments, 3);
+  for (size_t i = 0; i < whole.size(); ++i)
+    EXPECT_EQ(pieces[i].elements, whole[i].elements)
+        << "result " << i << " depends on the split";
+}
+
+using Parameter = std::tuple<size_t, const char *>;
+class DedicatedKernels : public testing::TestWithParam<Parameter> {};
+
+TEST_P(DedicatedKernels, EqualTheInterpreter) {
+  auto [index, type] = GetParam();
+  const DedicatedOp &op = dedicatedOps[index];
+  for (const std::vector<int64_t> &sizes : op.sizes) {
+    std::string text, wide = "f32";
+    for (const char *c = op.text; *c; ++c) {
+      if (*c != '$')
+        text += *c;
+      else if (*++c == 'T' || *c == 'W')
+        text += *c == 'T' ? type : wide;
+      else
+        text += std::to_string(sizes.at(*c - 'A'));
+    }
+    TestModule module(text);
+    ASSERT_TRUE(bool(module)) << module.takeDiagnostics();
+    auto arguments = makeArguments(module.function("f"), op.lowest, sizes[2]);
+    auto expected = runFunction(module.function("f"), arguments,
+                                Options{/*roundBF16=*/true});
+    ASSERT_TRUE(succeeded(expected)) << module.takeDiagnostics();
+    SCOPED_TRACE(testing::PrintToString(sizes));
+    compare(module, arguments, *expected, toleranceOf(type));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Ops, DedicatedKernels,
+    testing::Combine(testing::Range(size_t(0), std::size(dedicatedOps)),
+                     testing::Values("f32", "bf16")),
+    [](const testing::TestParamInfo<Parameter> &info) {
+      return std::string(dedicatedOps[std::get<0>(info.param)].name) + "_" +
+             std::get<1>(info.param);
+    });
+
+class FusedKernels : public testing::TestWithParam<Parameter> {};
+
+TEST_P(FusedKernels, EqualTheInterpreter) {
+  auto [index, type] = GetParam();
+  for (auto [rows, columns] : {std::pair{1, 1}, {3, 7}, {37, 33}, {130, 100}}) {
+    TestModule module(
+        compositeText(compositeOps()[index], rows, columns, type));
+    ASSERT_TRUE(bool(module)) << module.takeDiagnostics();
+    auto arguments = compositeArguments(module.function("f"));
+    auto expected = runFunction(module.function("f"), arguments,
+                                Options{/*roundBF16=*/true});
+    ASSERT_TRUE(succeeded(expected)) << module.takeDiagnostics();
+    ASSERT_TRUE(succeeded(runPasses(module, "decompose,form-kernels")))
+        << module.takeDiagnostics();
+    SCOPED_TRACE(std::to_string(rows) + " x " + std::to_string(columns));
+    compare(module, arguments, *expected, toleranceOf(type));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Ops, FusedKernels,
+    testing::Combine(testing::Range(size_t(0), compositeOps().size()),
+                     testing::Values("f32", "bf16")),
+    [](const testing::TestParamInfo<Parameter> &info) {
+      return std::string(compositeOps()[std::get<0>(info.param)].name) + "_" +
+             std::get<1>(info.param);
+    });
+
+} // namespace
