@@ -42,6 +42,22 @@ TEST(ParallelFor, DoesEachRowOnceInMultiplesOfTheGrain) {
   }
 }
 
+TEST(ParallelFor, ShortLoopsStayOnTheirThread) {
+  // The second run of a loop that took a microsecond is not cut.
+  static std::atomic<int> calls;
+  auto count = [](void *const *, int64_t, int64_t) { ++calls; };
+  Cores cores(2);
+  RotaContext context;
+  context.cores = &cores;
+  ComputeToken token(cores);
+  int before = 0;
+  for (int run = 0; run < 1000 && (run == 0 || calls - before != 1); ++run) {
+    before = calls;
+    rotaParallelFor(&context, count, nullptr, 64, 1);
+  }
+  EXPECT_EQ(calls - before, 1);
+}
+
 TEST(ParallelFor, RunsWithoutCores) {
   int64_t grain = 1;
   std::vector<std::atomic<int>> counts(3);

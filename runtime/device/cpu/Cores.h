@@ -10,6 +10,7 @@
 
 #include "runtime/device/cpu/Parallel.h"
 
+#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
@@ -77,6 +78,23 @@ private:
   Cores &cores;
 };
 
+/// How long the loops of a rank took when they last ran, so that the short ones
+/// do not wake a helper that would come too late. A table of fixed size: two
+/// loops that share a place cost time, never correctness.
+class LoopCosts {
+public:
+  struct Cost {
+    RotaKernel kernel = nullptr;
+    int64_t rows = 0;
+    double seconds = 0.0; // of the whole loop on one thread, roughly
+  };
+  /// The place of this loop; another loop's cost is forgotten.
+  Cost &find(RotaKernel kernel, int64_t rows);
+
+private:
+  std::array<Cost, 256> table;
+};
+
 /// The number of cores that this process may run on.
 int availableCores();
 
@@ -86,6 +104,7 @@ int availableCores();
 struct RotaContext {
   rota::Cores *cores = nullptr;     // null: everything on the calling thread
   rota::Profile *profile = nullptr; // null: nothing is measured
+  rota::LoopCosts loopCosts = {};
   std::mutex failureMutex = {};
   std::atomic<bool> failed{false};
   std::string failure = {}; // guarded by failureMutex
