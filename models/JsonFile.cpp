@@ -73,7 +73,7 @@ public:
 
   bool key(string_t &name) override {
     last = prefixes.back() + name;
-    size_t quote = text.rfind('"', offset >= 2 ? offset - 2 : 0);
+    size_t quote = text.rfind('"', offset - 1); // before the closing one
     while (quote != StringRef::npos && quote > 0 && text[quote - 1] == '\\')
       quote = text.rfind('"', quote - 1);
     size_t place = quote == StringRef::npos ? offset : quote;

@@ -7,8 +7,8 @@
 
 Each folder holds a small Llama in the form of model hubs (config.json and
 model.safetensors in f32), tokens.safetensors with `tokens` [batch, sequence + 1],
-and golden.safetensors: logits, loss, grad.<parameter> and loss_curve of AdamW
-steps on that one batch. transformers computes all of it in f64 on the f32
+run.json (what `rota probe` is asked for), and golden.safetensors: logits, loss,
+grad.<parameter> and loss_curve of AdamW steps on that one batch. transformers computes all of it in f64 on the f32
 weights, rotary frequencies included, so that only our own error is measured.
 
 Made with torch 2.15 and transformers 5.23.
@@ -67,6 +67,13 @@ def write_model(folder, case):
     """Writes config.json and f32 weights: normal, gains around 1."""
     with open(os.path.join(folder, "config.json"), "w") as file:
         json.dump(case["config"], file, indent=2, sort_keys=True)
+        file.write("\n")
+    with open(os.path.join(folder, "run.json"), "w") as file:
+        json.dump({"steps": STEPS,
+                   "write": ["loss", "logits", "gradients", "loss-curve"],
+                   **{name.replace("_", "-"): value
+                      for name, value in case["optimizer"].items()}},
+                  file, indent=2)
         file.write("\n")
     from transformers import LlamaConfig
     torch.manual_seed(case["seed"])
