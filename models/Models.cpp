@@ -140,6 +140,7 @@ static FailureOr<BuiltModel> loadModule(MLIRContext &context, StringRef path,
 FailureOr<BuiltModel> mlir::rota::buildModel(MLIRContext &context,
                                              StringRef path,
                                              const BuildOptions &options) {
+  context.loadDialect<RotaDialect>(); // and with it what it depends on
   SmallString<128> file(path);
   StringRef name = llvm::sys::path::stem(path);
   if (llvm::sys::fs::is_directory(path)) {
