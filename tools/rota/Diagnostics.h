@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How the tool shows the compiler's diagnostics.
+#ifndef ROTA_TOOLS_ROTA_DIAGNOSTICS_H
+#define ROTA_TOOLS_ROTA_DIAGNOSTICS_H
+
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/MLIRContext.h"
+
+namespace rota {
+
+/// While it lives, errors and warnings of the context go to standard error as
+/// `file:line:column: error: message`, each with its notes. Remarks are kept
+/// for those who ask for them.
+class DiagnosticPrinter {
+public:
+  explicit DiagnosticPrinter(mlir::MLIRContext &context);
+  ~DiagnosticPrinter();
+  DiagnosticPrinter(const DiagnosticPrinter &) = delete;
+  DiagnosticPrinter &operator=(const DiagnosticPrinter &) = delete;
+
+private:
+  mlir::MLIRContext &context;
+  mlir::DiagnosticEngine::HandlerID handler;
+};
+
+} // namespace rota
+
+#endif // ROTA_TOOLS_ROTA_DIAGNOSTICS_H

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The verbs compile, train, probe and plan.
+#include "tools/rota/Verbs.h"
+
+#include "tools/rota/Compile.h"
+#include "tools/rota/Diagnostics.h"
+#include "tools/rota/Process.h"
+#include "tools/rota/TokenShape.h"
+
+#include <chrono>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+using nlohmann::ordered_json;
+
+namespace rota {
+namespace {
+
+/// Reads the model of `options`. Its module lives in `context`.
+llvm::FailureOr<mlir::rota::BuiltModel> build(mlir::MLIRContext &context,
+                                              const RunOptions &options) {
+  return mlir::rota::buildModel(context, options.model, buildOptions(options));
+}
+
+mlir::DialectRegistry modelDialects() {
+  mlir::DialectRegistry registry;
+  mlir::rota::registerModelDialects(registry);
+  return registry;
+}
+
+/// Compiles the model of `options` to `output`. A model's own weights become
+/// those of the options where they name none.
+llvm::LogicalResult compile(RunOptions &options, const std::string &output) {
+  mlir::MLIRContext context(modelDialects());
+  DiagnosticPrinter printer(context);
+  auto model = build(context, options);
+  if (failed(model))
+    return llvm::failure();
+  if (options.weights.empty())
+    options.weights = model->weights;
+  return compileTrainer(*model, options, output);
+}
+
+/// Compiles a trainer and runs it with the arguments of `verb`.
+int compileThenRun(Verb verb, RunOptions options) {
+  std::string error;
+  std::optional<TemporaryFolder> folder = TemporaryFolder::create(error);
+  if (!folder) {
+    fmt::print(stderr, "error: {}\n", error);
+    return ExitFailure;
+  }
+  std::string trainer = folder->path() + "/trainer";
+  options.emit = "executable";
+  auto start = std::chrono::steady_clock::now();
+  if (failed(compile(options, trainer)))
+    return ExitFailure;
+  std::chrono::duration<double> seconds =
+      std::chrono::steady_clock::now() - start;
+  if (!options.json)
+    fmt::print(stderr, "compiled {} in {:.1f} s\n", options.model,
+               seconds.count());
+  return runProcess(trainer, trainerArguments(verb, options));
+}
+
+std::string grouped(int64_t value) {
+  std::string digits = std::to_string(value);
+  for (int64_t at = static_cast<int64_t>(digits.size()) - 3; at > 0; at -= 3)
+    digits.insert(static_cast<size_t>(at), ",");
+  return digits;
+}
+
+ordered_json planJson(const Program &program) {
+  ordered_json ranks = ordered_json::array();
+  for (const Rank &rank : program.ranks) {
+    ordered_json uses = ordered_json::object();
+    for (const Region &region : rank.regions)
+      uses[region.use] = region.bytes;
+    ranks.push_back({{"bytes", rank.arenaBytes}, {"uses", uses}});
+  }
+  return {{"model", program.model},
+          {"schedule", program.schedule},
+          {"parameters", program.parameterCount},
+          {"flops_per_token", program.flopsPerToken},
+          {"microbatches", program.microbatches},
+          {"bubble", program.bubble},
+          {"ranks", ranks},
+          {"timeline", program.timeline}};
+}
+
+} // namespace
+
+int runCompile(const RunOptions &given) {
+  RunOptions options = given;
+  bool toFile = options.emit == "executable";
+  std::string output = !options.output.empty() ? options.output
+                       : toFile                ? "trainer"
+                                               : "-";
+  if (failed(compile(options, output)))
+    return ExitFailure;
+  return ExitSuccess;
+}
+
+int runTrain(const RunOptions &options) {
+  return compileThenRun(Verb::Train, options);
+}
+
+int runProbe(RunOptions options) {
+  std::string error;
+  if (!readTokenShape(options, error)) {
+    fmt::print(stderr, "error: {}\n", error);
+    return ExitBadInput;
+  }
+  return compileThenRun(Verb::Probe, std::move(options));
+}
+
+int runPlan(const RunOptions &options) {
+  mlir::MLIRContext context(modelDialects());
+  DiagnosticPrinter printer(context);
+  auto model = build(context, options);
+  if (failed(model))
+    return ExitFailure;
+  auto program = planProgram(*model, options);
+  if (failed(program))
+    return ExitFailure;
+  if (options.json) {
+    fmt::print("{}\n", planJson(*program).dump(2));
+    return ExitSuccess;
+  }
+  fmt::print("{}: {} parameters, {} operations per token (forward and "
+             "backward)\n{}, {} ranks, {} microbatches, bubble {:.1f} %\n\n",
+             program->model, grouped(program->parameterCount),
+             grouped(static_cast<int64_t>(program->flopsPerToken)),
+             program->schedule, program->ranks.size(), program->microbatches,
+             100 * program->bubble);
+  fmt::print("{}\n{}", program->timeline, program->plan);
+  return ExitSuccess;
+}
+
+} // namespace rota

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The verbs of `rota` that work on a model. Each prints its errors to standard
+// error and returns the process' exit code (Options.h).
+#ifndef ROTA_TOOLS_ROTA_VERBS_H
+#define ROTA_TOOLS_ROTA_VERBS_H
+
+#include "tools/rota/Options.h"
+
+namespace rota {
+
+/// Writes a native trainer, or the level that `options.emit` names.
+int runCompile(const RunOptions &options);
+/// Compiles a trainer into a temporary folder and runs it.
+int runTrain(const RunOptions &options);
+/// The same for `trainer probe`; shapes that the options leave open come from
+/// the tokens.
+int runProbe(RunOptions options);
+/// Prints parameters, operations, memory by rank and use, and the timeline.
+int runPlan(const RunOptions &options);
+
+} // namespace rota
+
+#endif // ROTA_TOOLS_ROTA_VERBS_H
