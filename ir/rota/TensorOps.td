@@ -463,7 +463,7 @@ def Rota_AdamWOp : Rota_ComputeOp<"adamw", [
     Returns p', m', v', a zeroed gradient and, when a fifth result is asked for,
     p' rounded to its type. Scalars are rank-0 tensors.
 
-    Life-span: made by `make-optimizer`; gone after `decompose`.
+    Life-span: made with the optimizer's kernels; decomposed into them.
 
     Constraints:
     - C1: parameter, gradient and moments have one type, and so the first four results

@@ -15,9 +15,10 @@ namespace rota::lowering {
 KernelLibrary::KernelLibrary(MLIRContext *context, unsigned vectorBits)
     : module(ModuleOp::create(UnknownLoc::get(context))),
       vectorBits(vectorBits) {
-  context->loadDialect<arith::ArithDialect, func::FuncDialect,
-                       LLVM::LLVMDialect, math::MathDialect, scf::SCFDialect,
-                       vector::VectorDialect>();
+  context
+      ->loadDialect<arith::ArithDialect, func::FuncDialect, LLVM::LLVMDialect,
+                    math::MathDialect, mlir::rota::RotaDialect, scf::SCFDialect,
+                    vector::VectorDialect>();
 }
 
 FailureOr<std::string> KernelLibrary::getOrEmit(

@@ -76,6 +76,35 @@ static interpreter::Tensor read(Type type, const unsigned char *data) {
   return tensor;
 }
 
+std::unique_ptr<llvm::orc::LLJIT> linkKernels(KernelLibrary &library,
+                                              const TargetOptions &options) {
+  if (failed(lowerToLLVMDialect(library.getModule())))
+    return nullptr;
+  auto object = emitObject(library.getModule(), options);
+  if (failed(object))
+    return nullptr;
+  auto jit = llvm::orc::LLJITBuilder().create();
+  if (!jit) {
+    ADD_FAILURE() << llvm::toString(jit.takeError());
+    return nullptr;
+  }
+  if (auto error = (*jit)->addObjectFile(
+          llvm::MemoryBuffer::getMemBufferCopy(*object, "kernels"))) {
+    ADD_FAILURE() << llvm::toString(std::move(error));
+    return nullptr;
+  }
+  return std::move(*jit);
+}
+
+NativeKernel lookupKernel(llvm::orc::LLJIT &jit, StringRef symbol) {
+  auto address = jit.lookup(symbol);
+  if (!address) {
+    ADD_FAILURE() << llvm::toString(address.takeError());
+    return nullptr;
+  }
+  return address->toPtr<void(void *const *, int64_t, int64_t)>();
+}
+
 std::unique_ptr<KernelHarness>
 KernelHarness::compile(func::FuncOp function, ArrayRef<bool> accumulate,
                        const TargetOptions &options) {
@@ -99,23 +128,8 @@ KernelHarness::compile(func::FuncOp function, ArrayRef<bool> accumulate,
       return nullptr;
     harness->plans.push_back({&op, *plan});
   }
-  if (failed(lowerToLLVMDialect(library.getModule())))
-    return nullptr;
-  auto object = emitObject(library.getModule(), options);
-  if (failed(object))
-    return nullptr;
-  auto jit = llvm::orc::LLJITBuilder().create();
-  if (!jit) {
-    ADD_FAILURE() << llvm::toString(jit.takeError());
-    return nullptr;
-  }
-  if (auto error = (*jit)->addObjectFile(
-          llvm::MemoryBuffer::getMemBufferCopy(*object, "kernels"))) {
-    ADD_FAILURE() << llvm::toString(std::move(error));
-    return nullptr;
-  }
-  harness->jit = std::move(*jit);
-  return harness;
+  harness->jit = linkKernels(library, options);
+  return harness->jit ? std::move(harness) : nullptr;
 }
 
 KernelHarness::~KernelHarness() = default;
@@ -190,12 +204,9 @@ private:
         pointers.push_back(temporaries[argument.index]);
         break;
       }
-    auto symbol = harness.jit->lookup(call.symbol);
-    if (!symbol) {
-      ADD_FAILURE() << llvm::toString(symbol.takeError());
+    NativeKernel kernel = lookupKernel(*harness.jit, call.symbol);
+    if (!kernel)
       return;
-    }
-    auto kernel = symbol->toPtr<void(void *const *, int64_t, int64_t)>();
     int64_t grains = llvm::divideCeil(call.rows, call.grain);
     for (int64_t piece = pieces; piece-- > 0;) {
       int64_t begin = grains * piece / pieces * call.grain;

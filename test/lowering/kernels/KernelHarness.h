@@ -18,6 +18,18 @@ class LLJIT;
 
 namespace rota::test {
 
+/// Makes the code of all kernels as for a trainer and links it in memory. Null,
+/// with a failure of the test or the reason in the context's diagnostics, when
+/// that is not possible.
+std::unique_ptr<llvm::orc::LLJIT>
+linkKernels(rota::lowering::KernelLibrary &library,
+            const rota::lowering::TargetOptions &options = {});
+
+/// The address of a kernel; null, with a failure of the test, when there is
+/// none.
+using NativeKernel = void (*)(void *const *args, int64_t begin, int64_t end);
+NativeKernel lookupKernel(llvm::orc::LLJIT &jit, llvm::StringRef symbol);
+
 /// The compiled kernels of one function: each op but `rota.reshape` is planned
 /// with planKernels; the code is made as for a trainer and linked in memory.
 class KernelHarness {
