@@ -49,7 +49,7 @@ public:
     return (shape.sequence + queryBlock() - 1) / queryBlock();
   }
   /// Keys of a block.
-  static constexpr int64_t kKeyBlock = 64;
+  static constexpr int64_t kKeyBlock = 32;
   /// Rows of a register block of kVectors vectors each.
   int64_t registerRows() const { return k.lanes() >= 16 ? 8 : 4; }
   /// The head's size rounded up to whole vectors.

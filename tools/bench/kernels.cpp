@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Speed of the kernels written by hand: milliseconds, GF/s (attention counts
+// the causal half: 2 products forward, 5 backward) and GB/s of operands and
+// results read or written once. The sizes default to those of the 110M model.
+// `bench-kernels [threads] [batch] [sequence] [heads] [key heads] [head size]`.
+#include "runtime/device/cpu/Arena.h"
+#include "runtime/device/cpu/Cores.h"
+#include "tools/bench/CompiledOp.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+
+using rota::bench::CompiledOp;
+
+namespace {
+
+double seconds() {
+  return std::chrono::duration<double>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+/// Processor time of all threads, which other programs do not lengthen.
+double processorSeconds() { return double(std::clock()) / CLOCKS_PER_SEC; }
+
+struct Tensor {
+  std::vector<int64_t> shape;
+  std::string element;
+
+  int64_t count() const {
+    int64_t count = 1;
+    for (int64_t size : shape)
+      count *= size;
+    return count;
+  }
+  int64_t bytes() const { return count() * (element == "bf16" ? 2 : 4); }
+  std::string type() const {
+    std::string text = "tensor<";
+    for (int64_t size : shape)
+      text += std::to_string(size) + "x";
+    return text + element + ">";
+  }
+};
+
+/// One op: its name with what stands between operands and types, which depends
+/// on the op's syntax.
+struct Case {
+  std::string name, suffix;
+  std::vector<Tensor> operands, results;
+  double flops = 0.0;
+  bool namesResults = true; // a functional type ends the op, or operand types
+  bool accumulate = false;
+};
+
+std::string source(const Case &item) {
+  std::string arguments, uses, types, results;
+  for (size_t i = 0; i < item.operands.size(); ++i) {
+    std::string comma = i ? ", " : "", name = "%a" + std::to_string(i);
+    arguments += comma + name + ": " + item.operands[i].type();
+    uses += comma + name;
+    types += comma + item.operands[i].type();
+  }
+  for (size_t i = 0; i < item.results.size(); ++i)
+    results += (i ? ", " : "") + item.results[i].type();
+  std::string count = std::to_string(item.results.size());
+  return "func.func @f(" + arguments + ") {\n%r:" + count + " = rota." +
+         item.name + " " + uses + item.suffix + " : " +
+         (item.namesResults ? "(" + types + ") -> (" + results + ")" : types) +
+         "\nreturn }";
+}
+
+/// Fills with small numbers: values in (0, 1], or tokens.
+void fill(char *memory, const Tensor &tensor, int64_t vocabulary) {
+  for (int64_t i = 0; i < tensor.count(); ++i) {
+    int64_t random = i * 7919 % 1013;
+    float value = float(random + 1) / 1013.0f;
+    if (tensor.element == "i32")
+      reinterpret_cast<int32_t *>(memory)[i] = int32_t(random % vocabulary);
+    else if (tensor.element == "f32")
+      reinterpret_cast<float *>(memory)[i] = value;
+    else
+      reinterpret_cast<uint16_t *>(memory)[i] =
+          uint16_t(*reinterpret_cast<uint32_t *>(&value) >> 16);
+  }
+}
+
+bool measure(RotaContext *context, const Case &item, int64_t vocabulary) {
+  double start = processorSeconds();
+  auto op = CompiledOp::create(
+      source(item), std::vector<bool>(item.results.size(), item.accumulate));
+  if (!op)
+    return false;
+  double compiled = processorSeconds() - start;
+  std::vector<Tensor> tensors = item.operands;
+  tensors.insert(tensors.end(), item.results.begin(), item.results.end());
+  int64_t bytes = 0;
+  for (const Tensor &tensor : tensors)
+    bytes += (tensor.bytes() + 63) / 64 * 64;
+  rota::Arena arena(bytes);
+  std::vector<void *> buffers;
+  char *next = arena.data();
+  for (const Tensor &tensor : tensors) {
+    fill(next, tensor, vocabulary);
+    buffers.push_back(next);
+    next += (tensor.bytes() + 63) / 64 * 64;
+  }
+  double least = 1e30, leastProcessor = 1e30;
+  for (int i = 0; i < 9; ++i) {
+    double begin = seconds(), beginProcessor = processorSeconds();
+    op->run(context, buffers);
+    least = std::min(least, seconds() - begin);
+    leastProcessor =
+        std::min(leastProcessor, processorSeconds() - beginProcessor);
+  }
+  std::printf("%-18s %-4s %8.3f ms %7.1f GF/s %6.1f GB/s; a core: %8.3f ms "
+              "%6.1f GF/s; compiled in %3.0f ms\n",
+              item.name.c_str(), item.results.front().element.c_str(),
+              least * 1e3, item.flops / least * 1e-9,
+              double(bytes) / least * 1e-9, leastProcessor * 1e3,
+              item.flops / leastProcessor * 1e-9, compiled * 1e3);
+  std::fflush(stdout);
+  return true;
+}
+
+struct Sizes {
+  int64_t batch, sequence, heads, keyHeads, size, vocabulary;
+};
+
+std::vector<Case> cases(const Sizes &s, const std::string &element) {
+  Tensor q{{s.batch, s.sequence, s.heads, s.size}, element};
+  Tensor k{{s.batch, s.sequence, s.keyHeads, s.size}, element};
+  Tensor line{{s.batch, s.heads, s.sequence}, "f32"};
+  Tensor angles{{s.sequence, s.size / 2, 2}, "f32"};
+  Tensor tokens{{s.batch, s.sequence}, "i32"};
+  Tensor rows{{s.batch, s.sequence}, "f32"}, scalar{{}, "f32"};
+  Tensor logits{{s.batch, s.sequence, s.vocabulary}, element};
+  Tensor table{{s.vocabulary, s.heads * s.size}, element};
+  Tensor gradient{{s.vocabulary, s.heads * s.size}, "f32"};
+  Tensor embedded{{s.batch, s.sequence, s.heads * s.size}, element};
+  double product =
+      2.0 * s.batch * s.heads * s.size * s.sequence * (s.sequence + 1) / 2;
+  std::string scale = " scale = 0.125";
+  return {
+      {"attention", scale, {q, k, k}, {q, line}, 2 * product},
+      {"attention_grad", scale, {q, q, k, k, q, line}, {q, k, k}, 5 * product},
+      {"rope", "", {q, angles}, {q}, 3.0 * q.count(), false},
+      {"embedding", "", {tokens, table}, {embedded}},
+      {"embedding_grad", "", {tokens, embedded}, {gradient}, 0, true, true},
+      {"cross_entropy", "", {logits, tokens}, {scalar, scalar, rows}},
+      {"cross_entropy_grad", "", {scalar, logits, tokens, rows}, {logits}},
+  };
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  auto argument = [&](int i, int64_t otherwise) {
+    return argc > i ? std::atoll(argv[i]) : otherwise;
+  };
+  int64_t threads = argument(1, rota::availableCores());
+  Sizes sizes{argument(2, 4),  argument(3, 512), argument(4, 12),
+              argument(5, 12), argument(6, 64),  32000};
+  rota::Cores cores(int(std::max<int64_t>(threads, 1)));
+  rota::ComputeToken token(cores);
+  RotaContext context;
+  context.cores = &cores;
+  for (const char *element : {"f32", "bf16"})
+    for (const Case &item : cases(sizes, element))
+      if (!measure(&context, item, sizes.vocabulary))
+        return 1;
+}
