@@ -184,6 +184,16 @@ TEST(GemmTest, ManyTilesWithRemainders) {
         &context);
 }
 
+TEST(GemmTest, PanelsOfWholeRows) {
+  RotaGemm g = describe(1, 1100, 70, 40, false, true, ROTA_BF16, ROTA_BF16,
+                        ROTA_BF16, false, 0);
+  ASSERT_EQ(rota::tileGemm(g).countN, 1);
+  ASSERT_GT(rota::tileGemm(g).countM, 2);
+  check(g);
+  check(describe(2, 1100, 70, 40, false, false, ROTA_F32, ROTA_F32, ROTA_F32,
+                 true, 0));
+}
+
 TEST(GemmTest, EmptySumClearsUnlessItAccumulates) {
   RotaGemm g = describe(2, 3, 4, 0, false, false, ROTA_F32, ROTA_F32, ROTA_F32,
                         false, 2);

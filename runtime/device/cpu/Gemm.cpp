@@ -31,6 +31,13 @@ constexpr int64_t kWantedTiles = 8;
 /// ... or until a tile has fewer multiplications than this.
 constexpr int64_t kMinTileWork = int64_t(1) << 23;
 constexpr int64_t kMinTileM = 64, kMinTileN = 128;
+/// oneDNN's newer code takes only matrices without gaps between rows: whole
+/// rows of C. It is 3 to 10 % faster than the older in panels of this many rows
+/// when A is not transposed and there are enough panels (measured on Zen 5 with
+/// AVX512-BF16). Larger B are left to square tiles: a tile must not take long,
+/// since another rank may wait for the core.
+constexpr int64_t kPanelM = 256, kMinPanels = 4;
+constexpr int64_t kMaxPanelB = int64_t(1) << 22;
 /// Operands that must be widened are taken this many of k at a time.
 constexpr int64_t kConvertDepth = 512;
 /// Compiled primitives a thread keeps; a model needs a few dozen.
@@ -319,7 +326,16 @@ void runTiles(RotaContext *context, const RotaGemm &g, const char *a,
 
 } // namespace
 
+/// Whether C is best cut into panels of whole rows.
+static bool takesPanels(const RotaGemm &g) {
+  return !g.transposeA && g.m >= kMinPanels * kPanelM &&
+         g.n * g.k <= kMaxPanelB && g.lda == g.k &&
+         g.ldb == (g.transposeB ? g.k : g.n) && g.ldc == g.n;
+}
+
 GemmTiles tileGemm(const RotaGemm &g) {
+  if (takesPanels(g))
+    return {kPanelM, g.n, ceilDiv(g.m, kPanelM), 1};
   GemmTiles cut;
   cut.tileM = evenPart(g.m, kMaxTileM, 32);
   cut.tileN = evenPart(g.n, kMaxTileN, 64);
