@@ -37,10 +37,7 @@ public:
   Compilation(mlir::rota::BuiltModel &model, const RunOptions &options,
               const std::string &output)
       : options(options), output(output), name(model.name),
-        module(std::move(model.module)), loc(module->getLoc()) {
-    // A user reads what is wrong, not the op in generic form.
-    module->getContext()->printOpOnDiagnostic(false);
-  }
+        module(std::move(model.module)), loc(module->getLoc()) {}
 
   LogicalResult run() {
     std::optional<Level> emit = parseLevel(options.emit);

@@ -30,6 +30,8 @@ static void print(const Diagnostic &diagnostic, StringRef severity) {
 }
 
 DiagnosticPrinter::DiagnosticPrinter(MLIRContext &context) : context(context) {
+  // A user reads what is wrong, not the op in generic form.
+  context.printOpOnDiagnostic(false);
   handler = context.getDiagEngine().registerHandler(
       [](Diagnostic &diagnostic) -> LogicalResult {
         if (diagnostic.getSeverity() == DiagnosticSeverity::Error)

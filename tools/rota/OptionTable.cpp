@@ -182,13 +182,14 @@ void addExecution(std::vector<OptionSpec> &table) {
       {"emit",
        group,
        "LEVEL",
-       "rota, differentiated, pipe, kernels, llvm or executable",
+       "rota, differentiated, sharded, pipe, kernels, llvm, ptx or executable",
        compile,
        0,
        &O::emit,
        0,
        0,
-       {"rota", "differentiated", "pipe", "kernels", "llvm", "executable"}});
+       {"rota", "differentiated", "sharded", "pipe", "kernels", "llvm", "ptx",
+        "executable"}});
   table.push_back({"output",
                    group,
                    "PATH",

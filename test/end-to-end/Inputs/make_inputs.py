@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes the inputs of the end-to-end tests beside this file: tokens for the
+hand-written models of models/examples, and vectors for the `simple` family."""
+import json
+import pathlib
+import random
+import struct
+
+FOLDER = pathlib.Path(__file__).parent
+
+
+def write(name, tensors):
+    header, data = {}, b""
+    for key, (dtype, shape, values) in tensors.items():
+        packed = b"".join(
+            struct.pack("<i" if dtype == "I32" else "<f", v) for v in values)
+        header[key] = {"dtype": dtype, "shape": shape,
+                       "data_offsets": [len(data), len(data) + len(packed)]}
+        data += packed
+    text = json.dumps(header).encode()
+    (FOLDER / name).write_bytes(struct.pack("<Q", len(text)) + text + data)
+
+
+random.seed(5)
+# 16 sequences of 32 tokens and the one after.
+write("tokens.safetensors",
+      {"tokens": ("I32", [16, 33], [random.randrange(256) for _ in range(16 * 33)])})
+# 16 sequences of 4 vectors of 28.
+count = 16 * 4 * 28
+write("vectors.safetensors",
+      {key: ("F32", [16, 4, 28], [random.gauss(0, 1) for _ in range(count)])
+       for key in ("inputs", "targets")})
