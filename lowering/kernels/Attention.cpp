@@ -157,6 +157,8 @@ FailureOr<KernelPlan> planAttention(mlir::rota::AttentionOp op,
                                     KernelLibrary &library) {
   AttentionShape shape =
       attentionShape(op.getQuery(), op.getKey(), op.getScale());
+  if (failed(checkHeadSize(op, shape)))
+    return failure();
   FailureOr<std::string> symbol =
       emitDedicated(library, "attention", toString(shape), 5,
                     [&](KernelBuilder &k) { ForwardCode(k, shape).emit(); });

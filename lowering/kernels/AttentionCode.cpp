@@ -31,6 +31,14 @@ std::string toString(const AttentionShape &s) {
   return text;
 }
 
+LogicalResult checkHeadSize(Operation *op, const AttentionShape &shape) {
+  constexpr int64_t kLargest = 2048; // some 2 MiB of stack
+  if (shape.size <= kLargest)
+    return success();
+  return op->emitOpError("expected a head size of at most ")
+         << kLargest << ", got " << shape.size;
+}
+
 AttentionCode::AttentionCode(KernelBuilder &k, const AttentionShape &shape)
     : k(k), shape(shape) {}
 

@@ -31,6 +31,9 @@ struct AttentionShape {
 AttentionShape attentionShape(mlir::Value query, mlir::Value key,
                               const llvm::APFloat &scale);
 std::string toString(const AttentionShape &shape);
+/// Blocks of a head lie on the stack: an error at `op` when it is too large.
+llvm::LogicalResult checkHeadSize(mlir::Operation *op,
+                                  const AttentionShape &shape);
 
 /// Rows `stride` elements apart.
 struct Rows {

@@ -233,6 +233,8 @@ FailureOr<KernelPlan> planAttentionGrad(mlir::rota::AttentionGradOp op,
   AttentionShape shape =
       attentionShape(op.getQuery(), op.getKey(), op.getScale());
   bool needsSums = !shape.element.isF32();
+  if (failed(checkHeadSize(op, shape)))
+    return failure();
   FailureOr<std::string> symbol =
       emitDedicated(library, "attention_grad", toString(shape),
                     needsSums ? kValueSums + 1 : kValueCotangent + 1,

@@ -6,6 +6,8 @@
 #include "lowering/kernels/DedicatedKernels.h"
 #include "lowering/kernels/KernelBuilder.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
 #include <limits>
 
 using namespace mlir;
@@ -89,21 +91,27 @@ void emitRowLoss(KernelBuilder &k, const Logits &logits) {
 }
 
 /// Arguments: loss of each row, targets, sum, weight. One kernel row does all,
-/// in ascending order.
+/// in ascending order, in f64: there may be many rows.
 void emitLossSum(KernelBuilder &k, int64_t rows) {
-  Type f32 = k.ops().getF32Type(), i32 = k.ops().getI32Type();
-  Memory losses = k.argument(0, f32), targets = k.argument(1, i32);
+  ImplicitLocOpBuilder &b = k.ops();
+  Type f32 = b.getF32Type(), f64 = b.getF64Type();
+  Memory losses = k.argument(0, f32), targets = k.argument(1, b.getI32Type());
+  auto real = [&](double value) -> Value {
+    return arith::ConstantOp::create(b, b.getF64FloatAttr(value));
+  };
   k.loop(k.begin(), k.end(), 1, [&](Value row) {
-    SmallVector<Value> zeros(2, k.f32(0.0f));
-    SmallVector<Value> sums = k.loop(
-        k.i64(0), k.i64(rows), 1, zeros, [&](Value i, ValueRange carried) {
-          Value counts = k.isLess(k.i64(-1), k.loadIndex(targets, i));
-          Value one = k.select(counts, k.f32(1.0f), k.f32(0.0f));
-          return SmallVector<Value>{k.addf(carried[0], k.load(losses, i)),
-                                    k.addf(carried[1], one)};
-        });
-    k.store(sums[0], k.argument(2, f32), row);
-    k.store(sums[1], k.argument(3, f32), row);
+    SmallVector<Value> sums =
+        k.loop(k.i64(0), k.i64(rows), 1, {real(0.0), real(0.0)},
+               [&](Value i, ValueRange carried) {
+                 Value loss = arith::ExtFOp::create(b, f64, k.load(losses, i));
+                 Value counts = k.isLess(k.i64(-1), k.loadIndex(targets, i));
+                 Value one = k.select(counts, real(1.0), real(0.0));
+                 return SmallVector<Value>{k.addf(carried[0], loss),
+                                           k.addf(carried[1], one)};
+               });
+    for (unsigned i = 0; i < 2; ++i)
+      k.store(arith::TruncFOp::create(b, f32, sums[i]), k.argument(2 + i, f32),
+              row);
   });
 }
 

@@ -176,4 +176,10 @@ TEST(AttentionKernels, LargeScoresDoNotOverflow) {
     ASSERT_TRUE(std::isfinite(lse[i])) << i;
 }
 
+TEST(AttentionKernels, RefuseAHeadThatDoesNotFitTheStack) {
+  EXPECT_TRUE(CompiledOp::create(forwardSource({1, 1, 1, 1, 2048}, "f32")));
+  EXPECT_FALSE(CompiledOp::create(forwardSource({1, 1, 1, 1, 2049}, "f32")));
+  EXPECT_FALSE(CompiledOp::create(backwardSource({1, 1, 1, 1, 2049}, "f32")));
+}
+
 } // namespace
