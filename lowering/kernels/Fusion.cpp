@@ -11,6 +11,18 @@ using mlir::rota::ReshapeOp;
 namespace rota::lowering {
 
 Fusion::Fusion(Block &block) : nodes(block) {
+  do
+    form(block);
+  while (repeatAcrossGroups());
+}
+
+void Fusion::form(Block &block) {
+  ops.clear();
+  numbers.clear();
+  users.clear();
+  unitOf.clear();
+  units.clear();
+  readers.clear();
   addUnits(block);
   Operation *lastEffect = nullptr;
   for (Operation *op : ops) {
@@ -24,6 +36,60 @@ Fusion::Fusion(Block &block) : nodes(block) {
   }
   while (groupAlongEdges() || groupReaders())
     ;
+}
+
+/// Has values that are stored for other groups alone repeated there, where that
+/// is worth it. Returns whether there were any.
+bool Fusion::repeatAcrossGroups() {
+  SmallVector<Operation *> worth;
+  for (Operation *op : ops)
+    if (nodes.lookup(op) && isWorthRepeating(op))
+      worth.push_back(op);
+  for (Operation *op : worth)
+    nodes.repeat(op);
+  return !worth.empty();
+}
+
+static int64_t bytesOf(Value value) {
+  auto type = cast<RankedTensorType>(value.getType());
+  return type.getNumElements() * type.getElementTypeBitWidth() / 8;
+}
+
+bool Fusion::isWorthRepeating(Operation *op) const {
+  Value result = op->getResult(0);
+  if (!nodes.lookup(op)->isRow || nodes.isNeededByStaying(result) ||
+      !neededBeyond(result, units[unitOf[numbers.lookup(op)]]))
+    return false;
+  llvm::SmallSetVector<Value, 8> inputs;
+  int operations = 0;
+  if (!collectStoredInputs(op, inputs, operations))
+    return false;
+  int64_t bytes = 0;
+  for (Value input : inputs)
+    bytes += bytesOf(input);
+  return bytes <= 2 * bytesOf(result);
+}
+
+/// Collects the stored rows from which `op` can be computed again; false when
+/// that takes a reduction or too much arithmetic.
+bool Fusion::collectStoredInputs(Operation *op,
+                                 llvm::SmallSetVector<Value, 8> &inputs,
+                                 int &operations) const {
+  constexpr int kOperations = 24;
+  const FusionNodes::Node &node = *nodes.lookup(op);
+  if (node.form || !node.isRow || ++operations > kOperations)
+    return false;
+  for (const Access &access : nodes.accesses(op)) {
+    Operation *producer = access.value.getDefiningOp();
+    if (!access.isRow)
+      continue;
+    if (!producer || !nodes.lookup(producer) ||
+        nodes.isNeededByStaying(access.value))
+      inputs.insert(access.value);
+    else if (!collectStoredInputs(producer, inputs, operations))
+      return false;
+  }
+  return true;
 }
 
 void Fusion::addUnits(Block &block) {

@@ -6,13 +6,18 @@
 
 #include "lowering/kernels/FusionNodes.h"
 
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
+
 namespace rota::lowering {
 
 /// Ops of a block as units: groups of nodes that become one kernel each, and
 /// single ops that stay. Grouping is greedy: first consumers with their
 /// producers, then groups that read the same rows, as long as no group needs a
 /// result of itself through another unit, through a sum over rows, or from
-/// another row.
+/// another row. A value that would be stored for another group alone is
+/// computed again there when that reads no more bytes than storing and loading
+/// it moves.
 class Fusion {
 public:
   explicit Fusion(mlir::Block &block);
@@ -39,6 +44,12 @@ private:
     bool fusable;
   };
 
+  void form(mlir::Block &block);
+  bool repeatAcrossGroups();
+  bool collectStoredInputs(mlir::Operation *op,
+                           llvm::SmallSetVector<mlir::Value, 8> &inputs,
+                           int &operations) const;
+  bool isWorthRepeating(mlir::Operation *op) const;
   void addUnits(mlir::Block &block);
   void addEdges(mlir::Operation *op);
   void addEdge(mlir::Operation *producer, mlir::Operation *consumer,

@@ -115,7 +115,7 @@ FusionNodes::FusionNodes(Block &block) {
   findPerRow(block);
   for (Operation &op : block.without_terminator())
     if (isFusable(&op) &&
-        (!repeated.contains(&op) || neededByStaying(op.getResult(0))))
+        (!repeated.contains(&op) || isNeededByStaying(op.getResult(0))))
       if (std::optional<Node> node = classify(&op))
         nodes[&op] = *node;
   // A broadcast that a node cannot repeat is a node of its own.
@@ -147,11 +147,15 @@ bool FusionNodes::isRepeated(Operation *op) const {
          (!nodes.contains(op) || isa<arith::ConstantOp>(op));
 }
 
-/// Whether an op that is not fused needs the value, as it is or reshaped.
-bool FusionNodes::neededByStaying(Value value) const {
+void FusionNodes::repeat(Operation *node) {
+  nodes.erase(node);
+  repeated.insert(node);
+}
+
+bool FusionNodes::isNeededByStaying(Value value) const {
   return llvm::any_of(value.getUsers(), [&](Operation *user) {
     if (isa<ReshapeOp>(user))
-      return neededByStaying(user->getResult(0));
+      return isNeededByStaying(user->getResult(0));
     return !isFusable(user);
   });
 }

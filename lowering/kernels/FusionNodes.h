@@ -67,6 +67,12 @@ public:
   /// Whether kernels repeat `op` rather than read its result.
   bool isRepeated(mlir::Operation *op) const;
 
+  /// Makes a node one that kernels repeat.
+  void repeat(mlir::Operation *node);
+
+  /// Whether an op that is not fused needs the value, as it is or reshaped.
+  bool isNeededByStaying(mlir::Value value) const;
+
   /// The values that a node reads, through what is repeated.
   llvm::SmallVector<Access> accesses(mlir::Operation *node) const;
 
@@ -74,7 +80,6 @@ public:
   Access operandAccess(mlir::Operation *node, unsigned index) const;
 
 private:
-  bool neededByStaying(mlir::Value value) const;
   bool isCheap(mlir::Operation *op) const;
   bool feedsSharedBroadcasts(mlir::Operation *op) const;
   bool touchesPerRow(mlir::Operation *op) const;

@@ -106,6 +106,25 @@ func.func @detour(%x: tensor<6x8xf32>, %w: tensor<8x8xf32>) -> tensor<6x8xf32> {
 
 // -----
 
+// What another kernel alone needs is computed again there, if that reads little:
+// %d, but not the row's sum.
+// CHECK-LABEL: func @repeats
+// CHECK: %[[A:.*]]:2 = rota.launch @{{.*}}(%[[X:.*]]) : (tensor<6x8xf32>) -> (tensor<6xf32>, tensor<6x8xf32>)
+// CHECK: %[[E:.*]] = rota.einsum "mk,nk->mn" %[[A]]#1
+// CHECK: rota.launch @{{.*}}(%[[X]], %[[A]]#0, %[[E]])
+// CHECK-NEXT: return
+func.func @repeats(%x: tensor<6x8xf32>, %w: tensor<8x8xf32>) -> tensor<6x8xf32> {
+  %s = rota.reduce sum %x dims [1] : tensor<6x8xf32> -> tensor<6xf32>
+  %b = rota.broadcast %s dims [0] : tensor<6xf32> -> tensor<6x8xf32>
+  %d = arith.divf %x, %b : tensor<6x8xf32>
+  %a = arith.mulf %d, %d : tensor<6x8xf32>
+  %e = rota.einsum "mk,nk->mn" %a, %w : (tensor<6x8xf32>, tensor<8x8xf32>) -> tensor<6x8xf32>
+  %y = arith.addf %d, %e : tensor<6x8xf32>
+  return %y : tensor<6x8xf32>
+}
+
+// -----
+
 // Nor does it read its own sum.
 // CHECK-LABEL: func @own_sum
 // CHECK: %[[S:.*]] = rota.launch @{{.*}} rows = 6(%[[X:.*]]) : (tensor<2x3x8xf32>) -> tensor<f32>
