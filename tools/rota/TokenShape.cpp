@@ -45,6 +45,12 @@ bool readTokenShape(RunOptions &options, std::string &error) {
                           shapeText(shape));
       return false;
     }
+    if (shape[0] % options.microbatches != 0) {
+      error = fmt::format("{}: expected a batch that is a multiple of "
+                          "'microbatches', got {} and {}",
+                          options.tokens, shape[0], options.microbatches);
+      return false;
+    }
     return settle(options.batchSize, shape[0], "--batch-size", options,
                   error) &&
            settle(options.sequenceLength, shape[1] - isTokens,

@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Replays one case: pipelines of a model against the sequential run of it.
+
+    replay.py WORK --model simple|decoder --stages S --layers N --repeats R
+                   --microbatches M [--accumulate M2] [--steps N]
+                   [--remat POLICY ...]
+
+Writes the batch and the model's configuration into WORK and runs `rota probe`
+on one rank, then under every schedule that fits, the last of them under each
+remat policy too. Loss, loss curve and gradients
+on one rank equal the reference interpreter's, and those of the same batch cut
+into M2 microbatches, to 1e-5; every schedule's file has the bytes of the one
+rank's. Prints a line for each comparison; exits with 1 at the first that
+fails."""
+import argparse
+import filecmp
+import json
+import os
+import random
+import subprocess
+import sys
+
+from batch import normal, tokens, write
+
+TOLERANCE = "1e-5"
+SEQUENCE = {"simple": 128, "decoder": 7}
+
+
+def parse():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("work")
+    parser.add_argument("--model", choices=["simple", "decoder"], required=True)
+    for name in ("stages", "layers", "repeats", "microbatches"):
+        parser.add_argument("--" + name, type=int, required=True)
+    parser.add_argument("--accumulate", type=int, default=0)
+    parser.add_argument("--steps", type=int, default=1)
+    parser.add_argument("--remat", nargs="*", default=[])
+    return parser.parse_args()
+
+
+def schedules(case, work):
+    """Names and flags of the schedules that the case's numbers allow."""
+    names = ["gpipe"]
+    if case.microbatches % case.stages == 0:
+        names.append("circular")
+        if case.repeats > 1:
+            names.append("interleaved-1f1b")
+    if case.repeats == 1:
+        names.append("1f1b")
+    for name in names:
+        yield name, ["--schedule", name]
+        yield name + " split", ["--schedule", name, "--split-backward"]
+    if case.microbatches >= 2 * case.stages:
+        yield "circular delayed", ["--schedule", "circular", "--delay", "2"]
+    for policy in case.remat:
+        yield "remat " + policy, ["--schedule", names[-1], "--remat", policy]
+    path = os.path.join(work, "schedule.csv")
+    run("rota", "schedule", names[-1], "--ranks", case.stages, "--chunks",
+        case.repeats, "--microbatches", case.microbatches, "--format", "csv",
+        "-o", path)
+    yield names[-1] + " as a file", ["--schedule", path]
+
+
+def run(*command):
+    command = [str(word) for word in command]
+    result = subprocess.run(command, text=True, stdout=subprocess.PIPE,
+                            stderr=subprocess.STDOUT)
+    if result.returncode != 0:
+        sys.exit(f"{' '.join(command)}\n{result.stdout}"
+                 f"exit code {result.returncode}")
+    return result.stdout
+
+
+class Replay:
+    def __init__(self, case):
+        self.case = case
+        os.makedirs(case.work, exist_ok=True)
+        self.config = self.path("config.json")
+        self.batch = self.path("batch.safetensors")
+        inputs = os.path.join(os.path.dirname(__file__), "Inputs")
+        with open(os.path.join(inputs, case.model + ".json")) as file:
+            config = json.load(file)
+        config["num_hidden_layers"] = case.layers
+        with open(self.config, "w") as file:
+            json.dump(config, file)
+        sequences = max(case.microbatches, case.accumulate)
+        make, size = ((normal, config["hidden_size"])
+                      if case.model == "simple" else
+                      (tokens, config["vocab_size"]))
+        write(self.batch, make(random.Random(1), sequences,
+                               SEQUENCE[case.model], size))
+
+    def path(self, name):
+        return os.path.join(self.case.work, name)
+
+    def probe(self, name, stages, repeats, microbatches, flags=()):
+        out = self.path(name.replace(" ", "-") + ".safetensors")
+        run("rota", "probe", "--model", self.config, "--tokens", self.batch,
+            "--mesh", f"stage={stages}", "--repeats", repeats,
+            "--microbatches", microbatches, "--steps", self.case.steps,
+            "--write", "loss,gradients,loss-curve", "-o", out, *flags)
+        return out
+
+    def sequential(self):
+        """The single rank's file, after comparing it."""
+        one = self.probe("one rank", 1, 1, self.case.microbatches)
+        line = run("rota-interpret", "--model", self.config, "--tokens",
+                   self.batch, "--compare", one, "--tolerance", TOLERANCE)
+        print("one rank and the interpreter:", line.strip())
+        if self.case.accumulate:
+            other = self.probe("accumulated", 1, 1, self.case.accumulate)
+            line = run("compare-safetensors", other, one, TOLERANCE)
+            print(f"{self.case.accumulate} and {self.case.microbatches} "
+                  "microbatches:", line.strip())
+        return one
+
+    def replay(self):
+        one = self.sequential()
+        for name, flags in schedules(self.case, self.case.work):
+            other = self.probe(name, self.case.stages, self.case.repeats,
+                               self.case.microbatches, flags)
+            if not filecmp.cmp(one, other, shallow=False):
+                difference = subprocess.run(
+                    ["compare-safetensors", other, one, "0"], text=True,
+                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+                sys.exit(f"{name}: other bits than on one rank\n"
+                         + difference.stdout)
+            print(f"{name}: same bits as on one rank")
+        # The comparison can fail: other weights give other bits.
+        other = self.probe("other weights", 1, 1, self.case.microbatches,
+                           ["--seed", "2"])
+        if filecmp.cmp(one, other, shallow=False):
+            sys.exit("other weights: same bits")
+        print("other weights: other bits")
+
+
+Replay(parse()).replay()
