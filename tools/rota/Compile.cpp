@@ -112,13 +112,21 @@ private:
     mlir::pipe::PipelineOptions settings;
     settings.schedule = options.schedule;
     settings.stages = options.stages;
-    settings.repeats = options.repeats;
+    settings.repeats = repeats();
+    settings.layersPerChunk = options.layersPerChunk;
+    settings.placement = options.placement;
     settings.microbatches = options.microbatches;
     settings.delay = options.delay;
     settings.splitBackward = options.splitBackward;
     return runPasses([&](OpPassManager &manager) {
       mlir::pipe::buildPipeline(manager, settings);
     });
+  }
+
+  /// Repeats follow from the layers of a chunk when only those are given.
+  int64_t repeats() const {
+    bool derived = options.layersPerChunk && !options.given.contains("repeats");
+    return derived ? 0 : options.repeats;
   }
 
   /// How: few fused kernels.

@@ -67,16 +67,23 @@ void addPipeline(std::vector<OptionSpec> &table) {
   table.push_back({"split-backward", group, "",
                    "Weight gradients apart from input gradients", all, 0,
                    &O::splitBackward});
-  table.push_back({"remat",
+  table.push_back({"layers-per-chunk", group, "N",
+                   "Layers in each chunk; 0: what stages and repeats leave",
+                   all, 0, &O::layersPerChunk, 0, maxParts});
+  table.push_back({"placement",
                    group,
-                   "POLICY",
-                   "What backward recomputes: none, minimal or full",
+                   "NAME",
+                   "Which rank owns a chunk: loop or v",
                    all,
                    0,
-                   &O::remat,
+                   &O::placement,
                    0,
                    0,
-                   {"none", "minimal", "full"}});
+                   {"loop", "v"}});
+  table.push_back({"remat", group, "POLICY",
+                   "What backward recomputes: none, minimal, full, or "
+                   "name=remat|device,...",
+                   all, 0, &O::remat});
 }
 
 void addOptimizer(std::vector<OptionSpec> &table) {

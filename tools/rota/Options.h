@@ -38,8 +38,10 @@ struct RunOptions {
   std::string mesh = "stage=1"; // as given
   int64_t stages = 1;           // the size of the mesh's stage axis
   std::string schedule = "circular";
-  int64_t repeats = 1; // chunks in each rank
-  int64_t delay = 1;   // iterations from one stage to the next
+  int64_t repeats = 1;        // chunks in each rank
+  int64_t layersPerChunk = 0; // 0: follows from stages and repeats
+  std::string placement = "loop";
+  int64_t delay = 1; // iterations from one stage to the next
   bool splitBackward = false;
   std::string remat = "none";
 
