@@ -55,7 +55,8 @@ static LogicalResult verifyChunk(ProgramOp program, int64_t number,
   int64_t least = std::max<int64_t>(1, expected - 1);
   if (found < least || (found > expected && number != last))
     return op.emitOpError("expected ")
-           << expected << " layers, or one less, in chunk " << number << ", got " << found;
+           << expected << " layers, or one less, in chunk " << number
+           << ", got " << found;
   // C8: embedding first, loss last.
   if (chunk.getEmbeds() != (number == 0))
     return op.emitOpError("expected the embedding in chunk 0 alone, chunk ")

@@ -27,7 +27,7 @@ namespace {
 class GroupKernel {
 public:
   GroupKernel(const Fusion &fusion, const Fusion::Unit &unit,
-                MLIRContext *context)
+              MLIRContext *context)
       : fusion(fusion), unit(unit), builder(context),
         kernel(KernelOp::create(builder, builder.getUnknownLoc(), "fused",
                                 builder.getArrayAttr({}),
@@ -105,7 +105,7 @@ Value GroupKernel::copy(Operation *op, ArrayRef<Value> operands, bool isRow) {
 }
 
 Value GroupKernel::addBroadcast(Value value, bool wasRow,
-                                  const Access &access) {
+                                const Access &access) {
   if (wasRow == access.isRow)
     return value;
   return BroadcastOp::create(builder, builder.getUnknownLoc(),
