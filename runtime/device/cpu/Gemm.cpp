@@ -25,7 +25,9 @@ namespace rota {
 namespace {
 
 /// The largest tile: its operands' panels and C stay in a second-level cache.
-constexpr int64_t kMaxTileM = 512, kMaxTileN = 512;
+/// With a transposed A, wide tiles are some 5 % faster; with a plain one a tile
+/// as wide as C would take the newer code (below) where that is slower.
+constexpr int64_t kMaxTileM = 512, kMaxTileN = 512, kMaxTransposedTileN = 1024;
 /// Tiles are halved until there are this many ...
 constexpr int64_t kWantedTiles = 8;
 /// ... or until a tile has fewer multiplications than this.
@@ -338,7 +340,7 @@ GemmTiles tileGemm(const RotaGemm &g) {
     return {kPanelM, g.n, ceilDiv(g.m, kPanelM), 1};
   GemmTiles cut;
   cut.tileM = evenPart(g.m, kMaxTileM, 32);
-  cut.tileN = evenPart(g.n, kMaxTileN, 64);
+  cut.tileN = evenPart(g.n, g.transposeA ? kMaxTransposedTileN : kMaxTileN, 64);
   auto count = [&] {
     return ceilDiv(g.m, cut.tileM) * ceilDiv(g.n, cut.tileN);
   };
@@ -346,7 +348,8 @@ GemmTiles tileGemm(const RotaGemm &g) {
     return cut.tileM * cut.tileN * g.k >= 2 * kMinTileWork;
   };
   while (g.batch * count() < kWantedTiles && isWorth()) {
-    if (cut.tileM >= cut.tileN && cut.tileM > kMinTileM)
+    int64_t height = g.transposeA ? 2 * cut.tileM : cut.tileM;
+    if (height >= cut.tileN && cut.tileM > kMinTileM)
       cut.tileM = evenPart(cut.tileM, ceilDiv(cut.tileM, 2), 32);
     else if (cut.tileN > kMinTileN)
       cut.tileN = evenPart(cut.tileN, ceilDiv(cut.tileN, 2), 64);
