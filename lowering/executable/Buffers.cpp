@@ -87,6 +87,10 @@ private:
 
   /// Notes uses and the places of what is not computed.
   LogicalResult scan(Operation *op, int number) {
+    for (Type type : op->getOperandTypes())
+      if (getElementTypeOrSelf(type).isF64())
+        return op->emitOpError("expected f32, bf16 or i32 values, got ")
+               << type;
     for (Value operand : op->getOperands()) {
       Buffer &buffer = bufferOf(operand);
       buffer.lastUse = number;

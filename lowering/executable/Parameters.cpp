@@ -47,7 +47,8 @@ FailureOr<ElementType> computeTypeOf(ParamOp param) {
   if (result.wasInterrupted())
     return failure();
   if (!type)
-    return param.emitOpError("expected a function that reads this parameter");
+    return param.emitOpError("expected a function that reads parameter '")
+           << param.getSymName() << "'";
   if (type.isF64())
     return param.emitOpError("expected parameters to be read as f32 or bf16, "
                              "got f64");
