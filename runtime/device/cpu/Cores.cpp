@@ -28,27 +28,35 @@ Cores::~Cores() {
 
 void Cores::acquire() {
   std::unique_lock lock(mutex);
-  int64_t ticket = nextTicket++;
-  ++waiting;
-  coreFree.wait(lock, [&] { return ticket == served && freeCores > 0; });
-  --waiting;
-  ++served;
-  --freeCores;
-  if (freeCores == 0)
+  if (freeCores > 0) {
+    --freeCores;
+    if (freeCores > 0 && !loops.empty())
+      workComes.notify_one();
     return;
-  if (waiting > 0)
-    coreFree.notify_all();
-  else if (!loops.empty())
-    workComes.notify_one();
+  }
+  Waiter self;
+  queue.push_back(&self);
+  ++waiting;
+  self.ready.wait(lock, [&] { return self.granted; });
 }
 
 void Cores::release() {
   std::lock_guard lock(mutex);
-  ++freeCores;
-  if (waiting > 0)
-    coreFree.notify_all();
-  else if (!loops.empty())
-    workComes.notify_one();
+  giveBack();
+}
+
+void Cores::giveBack() {
+  if (queue.empty()) {
+    ++freeCores;
+    if (!loops.empty())
+      workComes.notify_one();
+    return;
+  }
+  Waiter *next = queue.front();
+  queue.pop_front();
+  --waiting;
+  next->granted = true;
+  next->ready.notify_one();
 }
 
 void Cores::run(int64_t pieces, FunctionRef<void(int64_t)> body) {
@@ -61,7 +69,7 @@ void Cores::run(int64_t pieces, FunctionRef<void(int64_t)> body) {
   {
     std::lock_guard lock(mutex);
     loops.push_back(&loop);
-    if (mayHelp())
+    if (freeCores > 0)
       workComes.notify_all();
   }
   for (int64_t piece; (piece = loop.next.fetch_add(1)) < pieces;)
@@ -83,7 +91,7 @@ void Cores::help() {
   while (true) {
     Loop *loop = nullptr;
     workComes.wait(lock, [&] {
-      return stopping || (mayHelp() && (loop = findLoop()) != nullptr);
+      return stopping || (freeCores > 0 && (loop = findLoop()) != nullptr);
     });
     if (stopping)
       return;
@@ -95,11 +103,9 @@ void Cores::help() {
                         (piece = loop->next.fetch_add(1)) < loop->pieces;)
       loop->body(piece);
     lock.lock();
-    ++freeCores;
     if (--loop->helpers == 0)
       loopLeft.notify_all();
-    if (waiting > 0)
-      coreFree.notify_all();
+    giveBack();
   }
 }
 

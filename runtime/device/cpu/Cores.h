@@ -13,6 +13,7 @@
 #include <array>
 #include <atomic>
 #include <condition_variable>
+#include <deque>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -49,18 +50,25 @@ private:
     int helpers = 0; // threads inside, guarded by the mutex
   };
 
+  /// A rank that waits, on its own stack.
+  struct Waiter {
+    std::condition_variable ready;
+    bool granted = false;
+  };
+
   void help();
   Loop *findLoop();
-  bool mayHelp() const { return freeCores > 0 && waiting == 0; }
+  /// Hands a core to the rank that has waited longest, or to the helpers. The
+  /// caller holds the mutex.
+  void giveBack();
 
   const int total;
   std::mutex mutex;
-  std::condition_variable coreFree;  // for ranks that wait for a token
   std::condition_variable workComes; // for helpers
   std::condition_variable loopLeft;  // for callers whose loop has helpers
-  int freeCores;
-  std::atomic<int> waiting{0}; // ranks that wait for a token
-  int64_t nextTicket = 0, served = 0;
+  int freeCores;                     // above 0 only when no rank waits
+  std::deque<Waiter *> queue;        // ranks that wait for a token
+  std::atomic<int> waiting{0};       // their number, for helpers between pieces
   std::vector<Loop *> loops;
   bool stopping = false;
   std::vector<std::thread> helpers;
