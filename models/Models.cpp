@@ -141,6 +141,8 @@ FailureOr<BuiltModel> mlir::rota::buildModel(MLIRContext &context,
                                              StringRef path,
                                              const BuildOptions &options) {
   context.loadDialect<RotaDialect>(); // and with it what it depends on
+  if (!llvm::sys::fs::exists(path))
+    return errorAt(context, path) << "no such file or folder";
   SmallString<128> file(path);
   StringRef name = llvm::sys::path::stem(path);
   if (llvm::sys::fs::is_directory(path)) {

@@ -54,10 +54,9 @@ static std::string checkSchedule(const std::string &schedule) {
 /// What `verb` cannot do without.
 static std::vector<const char *> requiredOptions(Verb verb) {
   switch (verb) {
-  case Verb::Train:
-    return {"model", "data"};
   case Verb::Probe:
     return {"model", "tokens", "output"};
+  case Verb::Train: // whether it needs data depends on the model
   case Verb::Compile:
   case Verb::Plan:
     return {"model"};

@@ -105,8 +105,8 @@ TEST_F(OptionsTest, WrongValues) {
          "'--beta1': expected a number from 0 to 0.999999999, got '1'");
   refuse({"--dtype", "fp8"},
          "'--dtype': expected one of 'f32', 'bf16', got 'fp8'");
-  refuse({"--remat", "some"}, "'--remat': expected one of 'none', 'minimal', "
-                              "'full', got 'some'");
+  refuse({"--placement", "w"},
+         "'--placement': expected one of 'loop', 'v', got 'w'");
   refuse({"--device", "cuda"}, "'--device': expected 'cpu', got 'cuda'");
   refuse({"--ranks", "mpi"}, "'--ranks': expected 'threads', got 'mpi'");
   refuse({"--delay", "3"},
