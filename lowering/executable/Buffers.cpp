@@ -6,6 +6,8 @@
 #include "lowering/executable/AddKernel.h"
 #include "lowering/memory/FreeList.h"
 
+#include "mlir/IR/Remarks.h"
+
 using namespace mlir;
 using namespace mlir::rota;
 
@@ -285,6 +287,11 @@ private:
         continue;
       Step step{Step::Kind::Copy, leave.getLoc()};
       step.bytes = tensorBytes(value.getType());
+      remark::passed(leave.getLoc(), remark::RemarkOpts::name("copied")
+                                         .category("executable")
+                                         .function(function.getSymName()))
+          << "result copied: it is an argument, a parameter or another result"
+          << remark::metric("Bytes", step.bytes);
       step.operands.push_back(from);
       step.results.push_back(place);
       result.steps.push_back(std::move(step));

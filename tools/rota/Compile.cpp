@@ -86,9 +86,6 @@ private:
 
   LogicalResult runPasses(llvm::function_ref<void(OpPassManager &)> build) {
     PassManager manager(module->getContext(), ModuleOp::getOperationName());
-#ifdef NDEBUG
-    manager.enableVerifier(false);
-#endif
     build(manager);
     return manager.run(*module);
   }
