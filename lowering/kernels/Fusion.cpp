@@ -45,9 +45,10 @@ bool Fusion::repeatAcrossGroups() {
   for (Operation *op : ops)
     if (nodes.lookup(op) && isWorthRepeating(op))
       worth.push_back(op);
+  bool changed = false;
   for (Operation *op : worth)
-    nodes.repeat(op);
-  return !worth.empty();
+    changed |= nodes.tryRepeat(op);
+  return changed;
 }
 
 static int64_t bytesOf(Value value) {

@@ -147,16 +147,24 @@ bool FusionNodes::isRepeated(Operation *op) const {
          (!nodes.contains(op) || isa<arith::ConstantOp>(op));
 }
 
-void FusionNodes::repeat(Operation *node) {
-  nodes.erase(node);
-  repeated.insert(node);
+bool FusionNodes::tryRepeat(Operation *op) {
+  Node node = nodes.at(op);
+  nodes.erase(op);
+  repeated.insert(op);
+  if (!findUnrepeatable(*op->getBlock()))
+    return true;
+  repeated.erase(op);
+  nodes[op] = node;
+  return false;
 }
 
 bool FusionNodes::isNeededByStaying(Value value) const {
   return llvm::any_of(value.getUsers(), [&](Operation *user) {
     if (isa<ReshapeOp>(user))
       return isNeededByStaying(user->getResult(0));
-    return !isFusable(user);
+    // A reduction that is no node stays as well.
+    auto reduce = dyn_cast<ReduceOp>(user);
+    return !isFusable(user) || (reduce && !classifyReduce(reduce));
   });
 }
 

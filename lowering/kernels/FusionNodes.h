@@ -67,8 +67,8 @@ public:
   /// Whether kernels repeat `op` rather than read its result.
   bool isRepeated(mlir::Operation *op) const;
 
-  /// Makes a node one that kernels repeat.
-  void repeat(mlir::Operation *node);
+  /// Makes a node one that kernels repeat, if they all can.
+  bool tryRepeat(mlir::Operation *op);
 
   /// Whether an op that is not fused needs the value, as it is or reshaped.
   bool isNeededByStaying(mlir::Value value) const;
