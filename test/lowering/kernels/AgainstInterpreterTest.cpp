@@ -6,6 +6,7 @@
 #include "test/lowering/kernels/KernelHarness.h"
 #include "test/passes/equivalence/CompositeOps.h"
 #include "test/passes/equivalence/Passes.h"
+#include "test/passes/equivalence/RandomFunction.h"
 
 #include <gtest/gtest.h>
 
@@ -187,5 +188,30 @@ INSTANTIATE_TEST_SUITE_P(
       return std::string(compositeOps()[std::get<0>(info.param)].name) + "_" +
              std::get<1>(info.param);
     });
+
+/// Random functions, as far as every op of theirs has a kernel: a maximum over
+/// rows that nothing fuses has none.
+TEST(RandomKernels, EqualTheInterpreter) {
+  unsigned count = 0;
+  for (uint64_t seed = 0; seed < 24; ++seed) {
+    TestModule module(randomFunction(seed, 4 + seed % 12, 5, 33, "f32"));
+    ASSERT_TRUE(bool(module)) << module.takeDiagnostics();
+    auto arguments = makeArguments(module.function("f"), 0, 1);
+    auto expected = runFunction(module.function("f"), arguments);
+    ASSERT_TRUE(succeeded(expected)) << module.takeDiagnostics();
+    ASSERT_TRUE(succeeded(runPasses(module, "canonicalize,cse,form-kernels")))
+        << module.takeDiagnostics();
+    bool hasKernels = true;
+    for (mlir::Operation &op :
+         module.function("f").getBody().front().without_terminator())
+      hasKernels &= llvm::isa<mlir::rota::LaunchOp>(op);
+    if (!hasKernels)
+      continue;
+    ++count;
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    compare(module, arguments, *expected, 1e-5);
+  }
+  EXPECT_GT(count, 10u);
+}
 
 } // namespace
