@@ -10,6 +10,12 @@ using namespace mlir;
 
 namespace rota::lowering {
 
+bool hasKernels(Operation *op) {
+  using namespace mlir::rota;
+  return isa<LaunchOp, AttentionOp, AttentionGradOp, CrossEntropyOp,
+             CrossEntropyGradOp, EmbeddingOp, EmbeddingGradOp, RopeOp>(op);
+}
+
 FailureOr<KernelPlan> planKernels(Operation *op, ArrayRef<bool> accumulate,
                                   KernelLibrary &library) {
   if (auto launch = dyn_cast<mlir::rota::LaunchOp>(op))

@@ -61,6 +61,9 @@ private:
   llvm::StringMap<std::string> symbols;
 };
 
+/// Whether `op` is of a kind that planKernels plans.
+bool hasKernels(mlir::Operation *op);
+
 /// Plans `op`, emitting what is missing into `library`. `accumulate` says for
 /// each result whether the op adds into the buffer instead of overwriting it;
 /// an op that cannot is an error, as is an op without a kernel. Handles

@@ -72,4 +72,35 @@ def FormKernels : Pass<"form-kernels", "::mlir::ModuleOp"> {
                     Statistic<"kernels", "kernels", "distinct kernels">];
 }
 
+def EmitKernels : Pass<"emit-kernels", "::mlir::ModuleOp"> {
+  let summary = "show the native kernels of a module";
+  let description = [{
+    Replaces the module's content by the native functions of all ops that have
+    kernels: `rota.launch`, attention, rope, embedding, cross-entropy and their
+    derivatives. For people who want to read them: executables are made without
+    this pass. `cpu-to-llvm` continues from here.
+
+    Before:
+
+    ```mlir
+    rota.kernel @twice operands [affine_map<(d0) -> (d0)>] results [#rota.result<row>] {
+    ^bb0(%x: tensor<32xf32>):
+      %y = arith.addf %x, %x : tensor<32xf32>
+      rota.yield %y : tensor<32xf32>
+    }
+    func.func @f(%x: tensor<6x32xf32>) -> tensor<6x32xf32> {
+      %y = rota.launch @twice rows = 6 (%x) : (tensor<6x32xf32>) -> tensor<6x32xf32>
+      return %y : tensor<6x32xf32>
+    }
+    ```
+
+    After: a function of a pointer to pointers and a range of rows, with a loop over
+    the rows around a load, an addition and a store of `vector<32xf32>`.
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::scf::SCFDialect",
+                           "::mlir::vector::VectorDialect"];
+  let options = [Option<"vectorBits", "vector-bits", "unsigned", "512",
+                        "width of the target's vector registers">];
+}
+
 #endif // ROTA_LOWERING_KERNELS_PASSES
