@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the inputs of the end-to-end tests beside this file: tokens for the
-hand-written models of models/examples."""
+hand-written models of models/examples, and vectors for models without them."""
 import json
 import pathlib
 import random
@@ -25,3 +25,8 @@ random.seed(5)
 # 16 sequences of 32 tokens and the one after.
 write("tokens.safetensors",
       {"tokens": ("I32", [16, 33], [random.randrange(256) for _ in range(16 * 33)])})
+# 16 sequences of 4 vectors of 28.
+count = 16 * 4 * 28
+write("vectors.safetensors",
+      {key: ("F32", [16, 4, 28], [random.gauss(0, 1) for _ in range(count)])
+       for key in ("inputs", "targets")})
