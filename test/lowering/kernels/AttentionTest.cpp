@@ -123,11 +123,11 @@ TEST_P(AttentionKernels, AgreeWithPlainLoop) {
   Buffer dq(type, s.queries()), dk(type, s.keys()), dv(type, s.keys());
   backward->run(nullptr, {dout.data(), q.data(), k.data(), v.data(), out.data(),
                           lse.data(), dq.data(), dk.data(), dv.data()});
-  // The rounded output enters the derivative through delta.
+  // The rounded output enters all but the value's cotangent, through delta.
   double tolerance = std::string(type) == "bf16" ? 1e-2 : 1e-5;
   dq.expectNear(expected.dq, tolerance, "query cotangent");
   dk.expectNear(expected.dk, tolerance, "key cotangent");
-  dv.expectNear(expected.dv, tolerance, "value cotangent");
+  dv.expectNear(expected.dv, 1e-5, "value cotangent");
 
   Buffer out2(type, s.queries()), lse2("f32", s.batch * s.heads * s.sequence);
   forward->runInPieces(
