@@ -13,6 +13,9 @@
 
 namespace rota {
 
+/// Blocks of an arena start at multiples of this.
+static constexpr int64_t kBlock = 64;
+
 Arena::Arena(int64_t bytes) : size(bytes) {
   if (bytes <= 0)
     return;
@@ -40,7 +43,7 @@ int64_t Arena::highWater() const {
   int64_t end = base ? size : 0;
   while (end > 0 && base[end - 1] == 0)
     --end;
-  return end;
+  return std::min(size, (end + kBlock - 1) / kBlock * kBlock);
 }
 
 int64_t Arena::residentBytes() const {
