@@ -169,6 +169,9 @@ std::string checkShape(const Shape &shape) {
         positive("microbatches", shape.microbatches)})
     if (!error.empty())
       return error;
+  if (shape.stages > kMaxStages)
+    return "expected at most " + std::to_string(kMaxStages) + " stages, got " +
+           std::to_string(shape.stages);
   int64_t chunks = int64_t(shape.stages) * shape.repeats;
   if (chunks > kMaxActions || chunks * shape.microbatches > kMaxActions)
     return "expected stages * repeats * microbatches to be at most " +

@@ -66,9 +66,10 @@ struct Shape {
 };
 
 /// What is wrong with the numbers of a shape, empty when nothing is. Each must
-/// be positive, and S*R*M at most kMaxActions.
+/// be positive, S at most kMaxStages and S*R*M at most kMaxActions.
 std::string checkShape(const Shape &shape);
 inline constexpr int64_t kMaxActions = int64_t(1) << 20;
+inline constexpr int kMaxStages = 4096;
 
 /// A list of actions per rank, rows in rank order.
 ///

@@ -49,20 +49,22 @@ public:
   explicit Network(const Timeline &timeline)
       : timeline(timeline), shape(timeline.shape),
         bounded(hasCommunication(timeline)), next(timeline.ranks.size()),
-        outgoing(timeline.ranks.size() * 2) {}
+        outgoing(timeline.ranks.size() * 2) {
+    size_t values = 2 * size_t(shape.chunks()) * shape.microbatches;
+    halves.resize(values);
+    made.resize(values);
+  }
 
   std::vector<Violation> run() {
     matchChannels();
     if (!violations.empty())
       return std::move(violations);
-    for (bool moved = true; moved;) {
+    // Values travel up and down the ranks: sweeps in both directions.
+    bool moved = true;
+    for (bool up = true; moved; up = !up) {
       moved = false;
-      for (size_t rank = 0; rank < next.size(); ++rank)
-        while (next[rank] < timeline.ranks[rank].size() &&
-               blockedBy(rank).empty()) {
-          execute(rank);
-          moved = true;
-        }
+      for (size_t i = 0; i < next.size(); ++i)
+        moved |= advance(up ? i : next.size() - 1 - i);
     }
     for (size_t rank = 0; rank < next.size(); ++rank)
       if (next[rank] < timeline.ranks[rank].size())
@@ -74,6 +76,14 @@ public:
   }
 
 private:
+  /// Runs what the rank can run now. False when that is nothing.
+  bool advance(int rank) {
+    size_t before = next[rank];
+    while (next[rank] < timeline.ranks[rank].size() && !isBlocked(rank))
+      execute(rank);
+    return next[rank] != before;
+  }
+
   const Timeline &timeline;
   const Shape &shape;
   bool bounded;
@@ -81,8 +91,14 @@ private:
   std::vector<size_t> next; // per rank
   // Values that a rank has made, per rank and direction, in order.
   std::vector<std::vector<Value>> outgoing;
-  std::map<Value, int> halves;  // of a transfer that have run: SEND and RECV
-  std::map<Value, bool> madeIn; // values made so far
+  // Per value: which halves of its transfer, SEND and RECV, have run, and
+  // whether it has been made.
+  std::vector<char> halves, made;
+
+  size_t indexOf(const Value &value) const {
+    size_t row = size_t(value.forward) * shape.chunks() + value.maker;
+    return row * shape.microbatches + value.microbatch;
+  }
 
   /// The k-th send of each channel must carry the value of its k-th receive.
   void matchChannels() {
@@ -150,38 +166,49 @@ private:
            std::to_string(value.reader);
   }
 
-  /// What the rank's next action waits for, empty when it can run.
-  std::string blockedBy(int rank) {
+  bool isThere(const Value &value) const {
+    return crosses(value) && bounded ? halves[indexOf(value)] == 2
+                                     : made[indexOf(value)] != 0;
+  }
+
+  /// The value in the buffer that the rank's next action needs, while it is
+  /// there.
+  const Value *bufferedValue(int rank) const {
     const Action &action = timeline.ranks[rank][next[rank]];
-    if (std::optional<Value> value = reads(shape, action)) {
-      bool there =
-          crosses(*value) && bounded ? halves[*value] == 2 : madeIn[*value];
-      if (!there)
-        return name(*value);
-    }
-    std::optional<Value> made = makes(shape, action);
-    if (!made || !bounded || !crosses(*made))
-      return "";
-    const std::vector<Value> &out = outgoing[rank * 2 + made->forward];
+    std::optional<Value> result = makes(shape, action);
+    if (!result || !bounded || !crosses(*result))
+      return nullptr;
+    const std::vector<Value> &out = outgoing[rank * 2 + result->forward];
     if (out.size() < kOutgoingBuffers)
-      return "";
+      return nullptr;
     const Value &occupant = out[out.size() - kOutgoingBuffers];
-    return halves[occupant] == 2
-               ? ""
-               : "the buffer that holds " + name(occupant) +
-                     ", which has not been " +
-                     (halves[occupant] == 1 ? "both sent and received"
-                                            : "sent or received");
+    return isThere(occupant) ? nullptr : &occupant;
+  }
+
+  bool isBlocked(int rank) const {
+    std::optional<Value> value = reads(shape, timeline.ranks[rank][next[rank]]);
+    return (value && !isThere(*value)) || bufferedValue(rank);
+  }
+
+  /// What the rank's next action, which is blocked, waits for.
+  std::string blockedBy(int rank) const {
+    std::optional<Value> value = reads(shape, timeline.ranks[rank][next[rank]]);
+    if (value && !isThere(*value))
+      return name(*value);
+    const Value &occupant = *bufferedValue(rank);
+    return "the buffer that holds " + name(occupant) + ", which has not been " +
+           (halves[indexOf(occupant)] == 1 ? "both sent and received"
+                                           : "sent or received");
   }
 
   void execute(int rank) {
     const Action &action = timeline.ranks[rank][next[rank]++];
     if (std::optional<Value> value = transferred(action))
-      ++halves[*value];
-    if (std::optional<Value> made = makes(shape, action)) {
-      madeIn[*made] = true;
-      if (crosses(*made))
-        outgoing[rank * 2 + made->forward].push_back(*made);
+      ++halves[indexOf(*value)];
+    if (std::optional<Value> result = makes(shape, action)) {
+      made[indexOf(*result)] = true;
+      if (crosses(*result))
+        outgoing[rank * 2 + result->forward].push_back(*result);
     }
   }
 };

@@ -68,24 +68,23 @@ std::string drawGrid(const Timeline &timeline, const Simulation &simulation,
   for (int column = 0; column < columns.count; ++column)
     header.push_back({std::to_string(column)});
   size_t width = header.empty() ? 0 : header.back().text.size();
-  std::vector<std::vector<GridCell>> rows;
-  for (const std::vector<Cell> &cells : columns.ranks) {
-    std::vector<GridCell> &row =
-        rows.emplace_back(columns.count, GridCell{"."});
-    for (const Cell &cell : cells) {
+  for (const std::vector<Cell> &cells : columns.ranks)
+    for (const Cell &cell : cells)
+      width = std::max(width, cellText(timeline.shape, cell.action).size());
+  std::string last = std::to_string(columns.ranks.size() - 1);
+  size_t labelWidth = std::string("rank " + last + "  ").size();
+  std::string text = padded("slot", labelWidth) + joined(header, width);
+  for (size_t rank = 0; rank < columns.ranks.size(); ++rank) {
+    std::vector<GridCell> row(columns.count, GridCell{"."});
+    for (const Cell &cell : columns.ranks[rank]) {
       const char *shade = colour ? colourOf(cell.action.kind) : nullptr;
       row[cell.first] = {cellText(timeline.shape, cell.action), shade};
-      width = std::max(width, row[cell.first].text.size());
       for (int column = cell.first + 1; column <= cell.last; ++column)
         row[column] = {"-", shade};
     }
+    text +=
+        padded("rank " + std::to_string(rank), labelWidth) + joined(row, width);
   }
-  size_t labelWidth =
-      std::string("rank " + std::to_string(rows.size() - 1) + "  ").size();
-  std::string text = padded("slot", labelWidth) + joined(header, width);
-  for (size_t rank = 0; rank < rows.size(); ++rank)
-    text += padded("rank " + std::to_string(rank), labelWidth) +
-            joined(rows[rank], width);
   return text;
 }
 

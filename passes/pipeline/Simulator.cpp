@@ -26,16 +26,17 @@ public:
     size_t pairs = size_t(shape.chunks()) * shape.microbatches;
     forwardEnd.assign(pairs, kUnknown);
     backwardEnd.assign(pairs, kUnknown);
+    inbox.resize(2 * pairs);
     result.spans.resize(ranks.size());
   }
 
   std::optional<Simulation> run() {
-    for (bool progress = true; progress;) {
-      progress = false;
-      for (size_t rank = 0; rank < ranks.size(); ++rank)
-        while (result.spans[rank].size() < timeline.ranks[rank].size() &&
-               step(rank))
-          progress = true;
+    // Values travel up and down the ranks: sweeps in both directions.
+    bool moved = true;
+    for (bool up = true; moved; up = !up) {
+      moved = false;
+      for (size_t i = 0; i < ranks.size(); ++i)
+        moved |= advance(up ? i : ranks.size() - 1 - i);
     }
     for (size_t rank = 0; rank < ranks.size(); ++rank)
       if (result.spans[rank].size() < timeline.ranks[rank].size())
@@ -47,8 +48,8 @@ public:
 private:
   enum Direction { kForward, kBackward };
   struct Message {
-    Channel *channel;
-    size_t index;
+    Channel *channel = nullptr;
+    size_t index = 0;
   };
   struct RankState {
     double clock = 0;
@@ -62,12 +63,17 @@ private:
   bool communicates;
   std::vector<RankState> ranks;
   std::map<std::tuple<int, int, int>, Channel> channels;
-  std::map<std::tuple<int, int, int>, Message> inbox; // direction, chunk, mb
+  std::vector<Message> inbox; // per direction, chunk and microbatch
   std::vector<double> forwardEnd, backwardEnd;
   Simulation result;
 
   double &endOf(std::vector<double> &ends, int chunk, int microbatch) {
     return ends[size_t(chunk) * shape.microbatches + microbatch];
+  }
+
+  Message &received(Direction direction, const Action &action) {
+    size_t row = size_t(direction) * shape.chunks() + action.chunk;
+    return inbox[row * shape.microbatches + action.microbatch];
   }
 
   /// Sets the arrival times that have become known.
@@ -98,8 +104,8 @@ private:
     auto &ends = direction == kForward ? forwardEnd : backwardEnd;
     bool remote = shape.rankOf(from) != shape.rankOf(chunk);
     if (remote && communicates) {
-      auto found = inbox.find({direction, chunk, action.microbatch});
-      return found == inbox.end() ? kUnknown : arrival(found->second);
+      const Message &message = received(direction, action);
+      return message.channel ? arrival(message) : kUnknown;
     }
     double end = endOf(ends, from, action.microbatch);
     if (end == kUnknown || !remote)
@@ -117,6 +123,15 @@ private:
     return previous < rank.made[direction].size()
                ? arrival(rank.made[direction][previous])
                : kUnknown;
+  }
+
+  /// Runs what the rank can run now. False when that is nothing.
+  bool advance(int rank) {
+    size_t before = result.spans[rank].size();
+    while (result.spans[rank].size() < timeline.ranks[rank].size() &&
+           step(rank))
+      ;
+    return result.spans[rank].size() != before;
   }
 
   bool step(int rank) {
@@ -139,8 +154,7 @@ private:
       if (send)
         state.made[direction].push_back({&channel, times.size()});
       else
-        inbox[{direction, action.chunk, action.microbatch}] = {&channel,
-                                                               times.size()};
+        received(direction, action) = {&channel, times.size()};
       times.push_back(state.clock);
       deliver(channel);
     }

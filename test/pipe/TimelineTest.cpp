@@ -135,13 +135,14 @@ TEST(Shape, refusesImpossibleNumbers) {
   EXPECT_EQ(checkShape({4, 2, 8}), "");
   EXPECT_EQ(checkShape({0, 2, 8}),
             "expected a positive number of stages, got 0");
+  EXPECT_EQ(checkShape({4097, 2, 8}), "expected at most 4096 stages, got 4097");
   EXPECT_EQ(checkShape({4, -1, 8}),
             "expected a positive number of repeats, got -1");
   EXPECT_EQ(checkShape({4, 2, 0}),
             "expected a positive number of microbatches, got 0");
-  EXPECT_EQ(checkShape({2000000000, 2000000000, 2000000000}),
+  EXPECT_EQ(checkShape({4096, 2000000000, 2000000000}),
             "expected stages * repeats * microbatches to be at most 1048576, "
-            "got 2000000000 * 2000000000 * 2000000000");
+            "got 4096 * 2000000000 * 2000000000");
 }
 
 } // namespace

@@ -83,8 +83,8 @@ rota.stack @layers layers = 2 pattern [@a, @b] {
     }
   }
 }
-// expected-error @+1 {{expected stages * repeats * microbatches to be at most 1048576, got 1048576 * 1 * 1048576}}
-pipe.program stack @layers stages = 1048576 repeats = 1 layers_per_chunk = 1 microbatches = 1048576 placement loop {
+// expected-error @+1 {{expected stages * repeats * microbatches to be at most 1048576, got 2 * 1 * 1048576}}
+pipe.program stack @layers stages = 2 repeats = 1 layers_per_chunk = 1 microbatches = 1048576 placement loop {
   pipe.chunks [
     <rank 0 embed layers [@a 0]>,
     <rank 1 layers [@b 1] loss>
