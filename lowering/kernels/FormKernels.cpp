@@ -29,8 +29,8 @@ public:
   GroupKernel(const Fusion &fusion, const Fusion::Unit &unit,
               MLIRContext *context)
       : fusion(fusion), unit(unit), builder(context),
-        kernel(KernelOp::create(builder, builder.getUnknownLoc(), "fused",
-                                builder.getArrayAttr({}),
+        loc(fusion.getOp(unit.ops.front())->getLoc()),
+        kernel(KernelOp::create(builder, loc, "fused", builder.getArrayAttr({}),
                                 builder.getArrayAttr({}))),
         body(&kernel->getBody().emplaceBlock()) {
     builder.setInsertionPointToEnd(body);
@@ -70,6 +70,7 @@ private:
   const Fusion &fusion;
   const Fusion::Unit &unit;
   OpBuilder builder;
+  Location loc; // of the first op, for diagnostics
   OwningOpRef<KernelOp> kernel;
   Block *body;
   std::map<Key, Value> values;
@@ -82,7 +83,7 @@ private:
 OwningOpRef<KernelOp> GroupKernel::build() {
   for (unsigned number : unit.ops)
     addNode(fusion.getOp(number));
-  YieldOp::create(builder, builder.getUnknownLoc(), yielded);
+  YieldOp::create(builder, loc, yielded);
   kernel->setOperandMapsAttr(builder.getArrayAttr(maps));
   kernel->setResultKindsAttr(builder.getArrayAttr(kinds));
   return std::move(kernel);
@@ -93,13 +94,11 @@ Value GroupKernel::copy(Operation *op, ArrayRef<Value> operands, bool isRow) {
   if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
     auto splat = cast<SplatElementsAttr>(constant.getValue());
     auto type = cast<ShapedType>(rowType(constant, isRow));
-    return arith::ConstantOp::create(builder, builder.getUnknownLoc(),
-                                     splat.resizeSplat(type));
+    return arith::ConstantOp::create(builder, loc, splat.resizeSplat(type));
   }
   IRMapping mapping;
   mapping.map(op->getOperands(), operands);
   Operation *copied = builder.clone(*op, mapping);
-  copied->setLoc(builder.getUnknownLoc());
   copied->getResult(0).setType(rowType(op->getResult(0), isRow));
   return copied->getResult(0);
 }
@@ -108,17 +107,15 @@ Value GroupKernel::addBroadcast(Value value, bool wasRow,
                                 const Access &access) {
   if (wasRow == access.isRow)
     return value;
-  return BroadcastOp::create(builder, builder.getUnknownLoc(),
-                             rowType(value, access.isRow), value,
+  return BroadcastOp::create(builder, loc, rowType(value, access.isRow), value,
                              ArrayRef<int64_t>{});
 }
 
 Value GroupKernel::addReduce(ReduceOp op, Value input, bool alongRow) {
   if (!alongRow)
     return input;
-  return ReduceOp::create(builder, builder.getUnknownLoc(),
-                          rowType(op.getResult(), false), op.getKind(), input,
-                          ArrayRef<int64_t>{0});
+  return ReduceOp::create(builder, loc, rowType(op.getResult(), false),
+                          op.getKind(), input, ArrayRef<int64_t>{0});
 }
 
 /// The value in the kernel that is read at `access`.
@@ -146,8 +143,7 @@ Value GroupKernel::repeat(Operation *op, const Access &access) {
 Value GroupKernel::addArgument(const Access &access) {
   inputs.push_back(access.value);
   maps.push_back(AffineMapAttr::get(access.map));
-  return body->addArgument(rowType(access.value, access.isRow),
-                           builder.getUnknownLoc());
+  return body->addArgument(rowType(access.value, access.isRow), loc);
 }
 
 void GroupKernel::addNode(Operation *op) {

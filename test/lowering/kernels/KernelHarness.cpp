@@ -7,6 +7,8 @@
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
+#include "llvm/TargetParser/Host.h"
+#include "llvm/TargetParser/Triple.h"
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -94,6 +96,17 @@ std::unique_ptr<llvm::orc::LLJIT> linkKernels(KernelLibrary &library,
     return nullptr;
   }
   return std::move(*jit);
+}
+
+std::vector<std::string> otherProcessors() {
+  std::vector<std::string> names;
+  if (llvm::Triple(llvm::sys::getDefaultTargetTriple()).isX86()) {
+    names.push_back("x86-64");
+    auto features = llvm::sys::getHostCPUFeatures();
+    if (features.lookup("avx2") && features.lookup("fma"))
+      names.push_back("x86-64-v3");
+  }
+  return names;
 }
 
 NativeKernel lookupKernel(llvm::orc::LLJIT &jit, StringRef symbol) {

@@ -10,6 +10,7 @@
 #include "test/interpreter/Interpreter.h"
 
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace llvm::orc {
@@ -29,6 +30,9 @@ linkKernels(rota::lowering::KernelLibrary &library,
 /// none.
 using NativeKernel = void (*)(void *const *args, int64_t begin, int64_t end);
 NativeKernel lookupKernel(llvm::orc::LLJIT &jit, llvm::StringRef symbol);
+
+/// Further processors whose code this machine runs.
+std::vector<std::string> otherProcessors();
 
 /// The compiled kernels of one function: each op but `rota.reshape` is planned
 /// with planKernels; the code is made as for a trainer and linked in memory.

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Processors by name, and what comes out of code generation for them.
+#include "lowering/cpu/Object.h"
+#include "test/interpreter/TestModule.h"
+
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/TargetParser/Host.h"
+#include "llvm/TargetParser/Triple.h"
+#include <gtest/gtest.h>
+
+using namespace rota::lowering;
+using rota::interpreter::TestModule;
+
+namespace {
+
+const char *const kScale = R"(
+  func.func @scale(%x: f32) -> f32 {
+    %y = arith.mulf %x, %x : f32
+    return %y : f32
+  })";
+
+unsigned bitsOf(const char *cpu) {
+  TestModule module("");
+  auto machine = createTargetMachine(module.get().getLoc(), {cpu});
+  return succeeded(machine) ? vectorBits(**machine) : 0;
+}
+
+TEST(Object, VectorRegistersOfProcessors) {
+  if (!llvm::Triple(llvm::sys::getDefaultTargetTriple()).isX86())
+    GTEST_SKIP() << "names of x86 processors";
+  EXPECT_EQ(bitsOf("x86-64"), 128u);
+  EXPECT_EQ(bitsOf("x86-64-v3"), 256u);
+  EXPECT_EQ(bitsOf("x86-64-v4"), 512u);
+}
+
+TEST(Object, UnknownProcessorIsAnError) {
+  TestModule module("");
+  auto machine = createTargetMachine(module.get().getLoc(), {"abacus"});
+  EXPECT_TRUE(failed(machine));
+  EXPECT_NE(
+      module.takeDiagnostics().find("expected a processor that LLVM knows for"),
+      std::string::npos);
+}
+
+TEST(Object, TextNamesTheProcessor) {
+  if (!llvm::Triple(llvm::sys::getDefaultTargetTriple()).isX86())
+    GTEST_SKIP() << "names of x86 processors";
+  TestModule module(kScale);
+  ASSERT_TRUE(succeeded(lowerToLLVMDialect(module.get())));
+  auto text = emitLLVM(module.get(), {"x86-64-v3"});
+  ASSERT_TRUE(succeeded(text)) << module.takeDiagnostics();
+  EXPECT_NE(text->find("define float @scale(float"), std::string::npos);
+  EXPECT_NE(text->find("\"target-cpu\"=\"x86-64-v3\""), std::string::npos);
+}
+
+TEST(Object, BytesAreAnObjectFile) {
+  TestModule module(kScale);
+  ASSERT_TRUE(succeeded(lowerToLLVMDialect(module.get())));
+  auto object = emitObject(module.get(), {});
+  ASSERT_TRUE(succeeded(object)) << module.takeDiagnostics();
+  EXPECT_EQ(object->substr(0, 4), "\x7f"
+                                  "ELF");
+  EXPECT_NE(object->find("scale"), std::string::npos);
+}
+
+/// Code that is not lowered is an error, not a crash.
+TEST(Object, OtherOpsAreAnError) {
+  TestModule module(kScale);
+  EXPECT_TRUE(failed(emitObject(module.get(), {})));
+}
+
+} // namespace
