@@ -93,9 +93,8 @@ private:
                 "of pipelined layers, got "
              << stages * rows * perChunk << " (" << stages.getValue() << " * "
              << rows << " * " << perChunk << ") and " << pipelined;
-    std::string error = ::rota::pipe::checkShape(shape());
-    if (!error.empty())
-      return stack.emitError(error);
+    if (failed(checkShape(stack)))
+      return failure();
     counts.assign(shape().chunks(), perChunk);
     return success();
   }
@@ -108,6 +107,8 @@ private:
              << "expected a pipelined layer for each stage at least, got "
              << pipelined << " layers and " << stages.getValue() << " stages";
     rows = 1;
+    if (failed(checkShape(stack)))
+      return failure();
     perChunk = (pipelined + stages - 1) / stages;
     counts.assign(stages, perChunk);
     int64_t missing = stages * perChunk - pipelined;
@@ -118,6 +119,11 @@ private:
                         << " have " << perChunk << " layers and " << missing
                         << " have " << perChunk - 1;
     return success();
+  }
+
+  LogicalResult checkShape(StackOp stack) {
+    std::string error = ::rota::pipe::checkShape(shape());
+    return error.empty() ? success() : stack.emitError(error);
   }
 
   ::rota::pipe::Shape shape() {
