@@ -19,6 +19,7 @@
 
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
+#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Target/TargetMachine.h"
 
 using namespace mlir;
@@ -96,12 +97,29 @@ private:
       return failure();
     mlir::rota::DifferentiatePipelineOptions settings;
     settings.remat = options.remat;
-    settings.split = options.splitBackward;
+    settings.split = options.splitBackward || fileSplitsBackward();
     if (llvm::is_contained(options.write, "logits"))
       settings.extract = "logits";
     return runPasses([&](OpPassManager &manager) {
       mlir::rota::buildDifferentiatePipeline(manager, settings);
     });
+  }
+
+  /// True when the schedule is a file with I and W actions. What is wrong with
+  /// the file is for `make-timeline` to say.
+  bool fileSplitsBackward() const {
+    if (!StringRef(options.schedule).ends_with(".csv"))
+      return false;
+    auto file = llvm::MemoryBuffer::getFile(options.schedule);
+    if (!file)
+      return false;
+    std::string error;
+    auto rows = pipe::parseCsv((*file)->getBuffer(), error);
+    return rows && llvm::any_of(*rows, [](const auto &row) {
+             return llvm::any_of(row, [](const pipe::Action &action) {
+               return action.kind == pipe::ActionKind::BackwardInput;
+             });
+           });
   }
 
   /// When: chunks, a verified timeline, messages.
