@@ -121,12 +121,6 @@ Value sumOf(ImplicitLocOpBuilder &b, Value vector) {
   });
 }
 
-Value maximumOf(ImplicitLocOpBuilder &b, Value vector) {
-  return combine(b, vector, [&](Value low, Value high) -> Value {
-    return arith::MaximumFOp::create(b, low, high);
-  });
-}
-
 SmallVector<Value>
 emitLoop(ImplicitLocOpBuilder &b, Value begin, Value end, Value step,
          ValueRange carried,

@@ -57,7 +57,6 @@ mlir::Value
 combine(mlir::ImplicitLocOpBuilder &b, mlir::Value vector,
         llvm::function_ref<mlir::Value(mlir::Value, mlir::Value)> combiner);
 mlir::Value sumOf(mlir::ImplicitLocOpBuilder &b, mlir::Value vector);
-mlir::Value maximumOf(mlir::ImplicitLocOpBuilder &b, mlir::Value vector);
 
 /// `for (i = begin; i < end; i += step)` over i64 with values carried from
 /// iteration to iteration; returns their last.
