@@ -7,6 +7,9 @@
 
 #include "models/JsonFile.h"
 
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FileSystem.h"
+
 #include <CLI/CLI.hpp>
 
 #include <cstdio>
@@ -62,7 +65,9 @@ public:
                         std::string("rota ") + textOf(verb).name) {
     app.allow_extras();
     app.get_formatter()->column_width(36);
-    app.add_option("RUN.json", files, "A file of options")->option_text(" ");
+    app.add_option("RUN.json", files,
+                   "A file of options; or the model: a .mlir file or a folder")
+        ->option_text(" ");
     for (const OptionSpec &option : optionTable())
       if (option.verbs & unsigned(verb))
         add(option);
@@ -85,6 +90,7 @@ public:
     }
     for (const std::string &word : app.remaining())
       return complainUnknown(word);
+    takeModels();
     if (files.size() > 1)
       return complain("expected one RUN.json, got '" + files[0] + "' and '" +
                       files[1] + "'");
@@ -112,6 +118,16 @@ public:
   }
 
 private:
+  /// A .mlir file or a folder that stands alone means the model.
+  void takeModels() {
+    auto isModel = [](const std::string &path) {
+      return llvm::StringRef(path).ends_with(".mlir") ||
+             llvm::sys::fs::is_directory(path);
+    };
+    llvm::copy_if(files, std::back_inserter(texts["model"]), isModel);
+    llvm::erase_if(files, isModel);
+  }
+
   void add(const OptionSpec &option) {
     std::string names = "--" + option.name;
     if (option.letter)

@@ -75,6 +75,14 @@ TEST_F(OptionsTest, FlagsWinOverTheFile) {
   EXPECT_FALSE(options.given.contains("beta1"));
 }
 
+TEST_F(OptionsTest, ModelMayStandAlone) {
+  EXPECT_EQ(parse(Verb::Compile, {"mine.mlir"}), std::nullopt) << said;
+  EXPECT_EQ(options.model, "mine.mlir");
+  EXPECT_EQ(parse(Verb::Compile, {"mine.mlir", "--model", "other.mlir"}),
+            std::optional<int>(ExitBadInput));
+  EXPECT_EQ(said, "error: '--model' stands twice\n");
+}
+
 TEST_F(OptionsTest, ListsRepeatAndSplit) {
   ASSERT_EQ(
       parse(Verb::Probe, {"--model", "m", "--tokens", "t", "-o", "out",
