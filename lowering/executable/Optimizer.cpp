@@ -125,6 +125,8 @@ LogicalResult addOptimizer(mlir::Location loc, Program &program,
     symbols.emplace_back(*update, *square);
   }
   program.kernels = kernelNames(library);
+  for (const std::string &kernel : program.kernels)
+    program.kernelRowBytes.push_back(library.getRowBytes(kernel));
   auto number = [&](const std::string &symbol) {
     return int(llvm::find(program.kernels, symbol) - program.kernels.begin());
   };

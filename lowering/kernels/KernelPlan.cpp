@@ -16,8 +16,8 @@ bool hasKernels(Operation *op) {
              CrossEntropyGradOp, EmbeddingOp, EmbeddingGradOp, RopeOp>(op);
 }
 
-FailureOr<KernelPlan> planKernels(Operation *op, ArrayRef<bool> accumulate,
-                                  KernelLibrary &library) {
+static FailureOr<KernelPlan>
+choosePlan(Operation *op, ArrayRef<bool> accumulate, KernelLibrary &library) {
   if (auto launch = dyn_cast<mlir::rota::LaunchOp>(op))
     return planLaunch(launch, accumulate, library);
   if (auto grad = dyn_cast<mlir::rota::EmbeddingGradOp>(op))
@@ -37,6 +37,34 @@ FailureOr<KernelPlan> planKernels(Operation *op, ArrayRef<bool> accumulate,
       .Default([](Operation *other) -> FailureOr<KernelPlan> {
         return other->emitOpError("expected an op that has a kernel");
       });
+}
+
+/// Bytes that `op` reads and writes when each value goes once to memory and
+/// back.
+static double traffic(Operation *op) {
+  if (auto costed = dyn_cast<mlir::rota::CostOpInterface>(op)) {
+    mlir::rota::Cost cost = costed.getCost();
+    return cost.bytesRead + cost.bytesWritten;
+  }
+  double bytes = 0;
+  auto add = [&](Type type) {
+    auto tensor = cast<RankedTensorType>(type);
+    bytes += tensor.getNumElements() * tensor.getElementTypeBitWidth() / 8.0;
+  };
+  llvm::for_each(op->getOperandTypes(), add);
+  llvm::for_each(op->getResultTypes(), add);
+  return bytes;
+}
+
+FailureOr<KernelPlan> planKernels(Operation *op, ArrayRef<bool> accumulate,
+                                  KernelLibrary &library) {
+  FailureOr<KernelPlan> plan = choosePlan(op, accumulate, library);
+  // The first call does the work; calls after it combine what its blocks left.
+  if (succeeded(plan) && !plan->calls.empty()) {
+    const KernelCall &call = plan->calls.front();
+    library.setRowBytes(call.symbol, int64_t(traffic(op) / double(call.rows)));
+  }
+  return plan;
 }
 
 } // namespace rota::lowering

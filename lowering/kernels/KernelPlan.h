@@ -55,10 +55,20 @@ public:
                                                    llvm::StringRef symbol)>
                 emit);
 
+  /// Bytes that one row of the kernel reads and writes, for profiles; 0 where
+  /// nobody has said.
+  void setRowBytes(llvm::StringRef symbol, int64_t bytes) {
+    rowBytes[symbol] = bytes;
+  }
+  int64_t getRowBytes(llvm::StringRef symbol) const {
+    return rowBytes.lookup(symbol);
+  }
+
 private:
   mlir::OwningOpRef<mlir::ModuleOp> module;
   unsigned vectorBits;
   llvm::StringMap<std::string> symbols;
+  llvm::StringMap<int64_t> rowBytes;
 };
 
 /// Whether `op` is of a kind that planKernels plans.

@@ -126,15 +126,18 @@ void Report::note(const std::string &text) {
 void Report::memory(const Machine &machine) {
   fmt::print("\nmemory by rank, bytes{:>21} {:>18} {:>18}\n", "planned",
              "reached", "resident");
+  int64_t resident = 0;
   for (int rank = 0; rank < machine.ranks(); ++rank) {
     const Arena &arena = machine.arena(rank);
+    resident += arena.residentBytes();
     fmt::print("{:>21}{:>21} {:>18} {:>18}\n", rank, grouped(arena.bytes()),
                grouped(arena.highWater()), grouped(arena.residentBytes()));
   }
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
-  fmt::print("peak resident memory of the process: {} bytes\n",
-             grouped(usage.ru_maxrss * 1024));
+  fmt::print("peak resident memory of the process: {} bytes, of which arenas "
+             "{}; the rest is mapped data, libraries and compiled products\n",
+             grouped(usage.ru_maxrss * 1024), grouped(resident));
 }
 
 void Report::end(const Progress &p, const Machine &machine) {

@@ -5,63 +5,15 @@
 // memory. `bench-gemm [threads] [rows]`.
 #include "runtime/device/cpu/Gemm.h"
 #include "runtime/device/cpu/Cores.h"
+#include "tools/bench/Limits.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <ctime>
 #include <memory>
 #include <vector>
 
 namespace {
-
-double seconds() {
-  return std::chrono::duration<double>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
-
-/// Processor time of all threads, which other programs do not lengthen.
-double processorSeconds() { return double(std::clock()) / CLOCKS_PER_SEC; }
-
-struct Time {
-  double wall = 1e30, processor = 1e30;
-};
-
-/// The best of a few runs, in seconds.
-template <typename F> Time best(F &&run) {
-  Time least;
-  for (int i = 0; i < 7; ++i) {
-    double start = seconds(), processorStart = processorSeconds();
-    run();
-    least.wall = std::min(least.wall, seconds() - start);
-    least.processor =
-        std::min(least.processor, processorSeconds() - processorStart);
-  }
-  return least;
-}
-
-/// GF/s of independent f32 multiply-adds on one core, in assembly so that none
-/// is folded away. Nineteen chains cover the latency of two units.
-double peakAvx512() {
-  constexpr int kSteps = 1000000;
-  Time time = best([] {
-    asm volatile("mov %0, %%eax\n"
-                 "1:\n"
-                 ".irp chain, 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18\n"
-                 "vfmadd231ps %%zmm31, %%zmm31, %%zmm\\chain\n"
-                 ".endr\n"
-                 "dec %%eax\n"
-                 "jnz 1b\n"
-                 :
-                 : "i"(kSteps)
-                 : "eax", "cc", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5",
-                   "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12",
-                   "xmm13", "xmm14", "xmm15");
-  });
-  return 2.0 * 16 * 19 * kSteps / time.processor * 1e-9;
-}
 
 struct Case {
   const char *name;
@@ -93,7 +45,8 @@ void measure(RotaContext *context, const Case &item, double peak) {
   const RotaGemm &g = item.gemm;
   Block a = make(g.m * g.k, g.typeA), b = make(g.k * g.n, g.typeB);
   Block c = make(g.m * g.n, g.typeC);
-  Time time = best([&] { rotaGemm(context, &g, a.get(), b.get(), c.get()); });
+  rota::bench::Time time = rota::bench::best(
+      [&] { rotaGemm(context, &g, a.get(), b.get(), c.get()); });
   double work = 2.0 * g.m * g.n * g.k * 1e-9, rate = work / time.wall;
   rota::GemmTiles cut = rota::tileGemm(g);
   std::printf("%-16s %5ld %5ld %5ld %s %s->%s%s tiles %ldx%ld of %ldx%ld "
@@ -118,7 +71,7 @@ int main(int argc, char **argv) {
   rota::ComputeToken token(cores);
   RotaContext context;
   context.cores = &cores;
-  double f32 = __builtin_cpu_supports("avx512f") ? peakAvx512() * threads : 0.0;
+  double f32 = rota::bench::peakMultiplyAdds() * threads;
   std::printf("%d threads, f32 peak %.0f GF/s; bf16 counted as twice that\n",
               threads, f32);
   struct Size {

@@ -7,25 +7,17 @@
 #include "runtime/device/cpu/Arena.h"
 #include "runtime/device/cpu/Cores.h"
 #include "tools/bench/CompiledOp.h"
+#include "tools/bench/Limits.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <ctime>
 
 using rota::bench::CompiledOp;
+using rota::bench::processorSeconds;
+using rota::bench::seconds;
 
 namespace {
-
-double seconds() {
-  return std::chrono::duration<double>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
-
-/// Processor time of all threads, which other programs do not lengthen.
-double processorSeconds() { return double(std::clock()) / CLOCKS_PER_SEC; }
 
 struct Tensor {
   std::vector<int64_t> shape;

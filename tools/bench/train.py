@@ -17,6 +17,25 @@ parser.add_argument("--profile", action="store_true", help="print the trainer's 
 options = parser.parse_args()
 
 BATCH, SEQUENCE = 4, 512
+
+
+def print_profile(trainer, data, dtype):
+    """The trainer's tables with each row's share of the machine's limit: of the multiply-adds for products (twice
+    that in bf16), of the copy bandwidth for kernels."""
+    limits = json.loads(run([os.path.join(ROOT, "build", "bin", "bench-limits"), str(options.threads)]))
+    peak = limits["f32_gflops"] * (2 if dtype == "bf16" else 1)
+    print(f"limits: {peak:.0f} GF/s, {limits['copy_gbytes']:.0f} GB/s")
+    text = run([trainer, "--data", data, "--token-type", "uint16", "--steps", str(options.steps), "--threads",
+                str(options.threads), "--validation-steps", "1", "--profile"])
+    for line in text[text.index("     calls"):].splitlines():
+        rate = line[36:56].split()
+        if not rate or not line.strip()[0].isdigit():
+            print(line)
+        else:
+            share = float(rate[0]) / (peak if " gemm " in line else limits["copy_gbytes"])
+            print(f"{line}  {100 * share:.0f} %")
+
+
 with temporary() as folder:
     model = model_of("110m", folder)
     data = random_tokens(folder, 32000)
@@ -30,5 +49,4 @@ with temporary() as folder:
                                "--threads", str(options.threads)]))["tokens_per_second"]
         print(f"110m {dtype}: rota {ours:.0f} tokens/s, PyTorch {peer:.0f} tokens/s, ratio {ours / peer:.2f}", flush=True)
         if options.profile:
-            print(run([trainer, "--data", data, "--token-type", "uint16", "--steps", str(options.steps),
-                       "--threads", str(options.threads), "--profile"]))
+            print_profile(trainer, data, dtype)

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Clocks, and what this machine can do at most: the limits that benchmarks
+// count shares of.
+#ifndef ROTA_TOOLS_BENCH_LIMITS_H
+#define ROTA_TOOLS_BENCH_LIMITS_H
+
+#include <algorithm>
+
+namespace rota::bench {
+
+/// Wall-clock time in seconds.
+double seconds();
+/// Processor time of all threads in seconds, which other programs do not
+/// lengthen.
+double processorSeconds();
+
+struct Time {
+  double wall = 1e30, processor = 1e30; // seconds
+};
+
+/// The best of a few runs.
+template <typename F> Time best(F &&run) {
+  Time least;
+  for (int i = 0; i < 7; ++i) {
+    double start = seconds(), processorStart = processorSeconds();
+    run();
+    least.wall = std::min(least.wall, seconds() - start);
+    least.processor =
+        std::min(least.processor, processorSeconds() - processorStart);
+  }
+  return least;
+}
+
+/// GF/s of independent f32 multiply-adds on one core; 0 without AVX-512.
+double peakMultiplyAdds();
+
+/// GB/s, read and written, of copying memory that no cache holds on `threads`
+/// threads.
+double copyBandwidth(int threads);
+
+} // namespace rota::bench
+
+#endif // ROTA_TOOLS_BENCH_LIMITS_H
