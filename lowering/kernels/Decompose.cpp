@@ -18,6 +18,10 @@ struct Decompose : impl::DecomposeBase<Decompose> {
     getOperation()->walk(
         [&](mlir::rota::DecomposableOpInterface op) { ops.push_back(op); });
     for (auto op : ops) {
+      // What the parts came from names their kernel.
+      StringAttr name =
+          StringAttr::get(&getContext(), op->getName().stripDialect());
+      op->setLoc(NameLoc::get(name, op->getLoc()));
       OpBuilder builder(op);
       auto results = op.decompose(builder);
       if (failed(results))

@@ -8,6 +8,9 @@
 
 #include <map>
 
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringExtras.h"
+
 using namespace mlir;
 using mlir::rota::BroadcastOp;
 using mlir::rota::KernelOp;
@@ -30,7 +33,7 @@ public:
               MLIRContext *context)
       : fusion(fusion), unit(unit), builder(context),
         loc(fusion.getOp(unit.ops.front())->getLoc()),
-        kernel(KernelOp::create(builder, loc, "fused", builder.getArrayAttr({}),
+        kernel(KernelOp::create(builder, loc, name(), builder.getArrayAttr({}),
                                 builder.getArrayAttr({}))),
         body(&kernel->getBody().emplaceBlock()) {
     builder.setInsertionPointToEnd(body);
@@ -44,6 +47,15 @@ public:
   ArrayRef<Value> getReplaced() const { return replaced; }
 
 private:
+  /// The composite ops that the group computes: "rms_norm", "swiglu_grad".
+  std::string name() const {
+    llvm::SmallSetVector<StringRef, 4> parts;
+    for (auto number : unit.ops)
+      if (auto named = dyn_cast<NameLoc>(fusion.getOp(number)->getLoc()))
+        parts.insert(named.getName().getValue());
+    return parts.empty() ? "fused" : llvm::join(parts, "_");
+  }
+
   using Key = std::tuple<const void *, const void *, bool>;
 
   static Key keyOf(const Access &access) {

@@ -158,8 +158,10 @@ static LogicalResult planRows(Launch &launch, KernelLibrary &library,
     stream << (flag ? " add" : " set");
   if (launch.hasSums())
     stream << " rows " << launch.rowsPerBlock();
+  // "rms_norm_3" and its like are one name: the library numbers kernels itself.
+  StringRef name = launch.kernel.getSymName().rtrim("0123456789").rtrim('_');
   auto symbol =
-      library.getOrEmit("row", key, [&](OpBuilder &builder, StringRef name) {
+      library.getOrEmit(name, key, [&](OpBuilder &builder, StringRef name) {
         return emitRows(builder, name, launch, *row);
       });
   if (failed(symbol))

@@ -2,14 +2,14 @@
 // RUN: rota-opt %s --emit-kernels --cpu-to-llvm --split-input-file | FileCheck %s --check-prefix=LLVM
 
 // The doc example.
-// CHECK-LABEL: func @kernel_row_0
+// CHECK-LABEL: func @kernel_twice_0
 // CHECK-SAME: (%[[ARGS:.*]]: !llvm.ptr, %[[BEGIN:.*]]: i64, %[[END:.*]]: i64)
 // CHECK-COUNT-2: llvm.load %{{.*}} : !llvm.ptr -> !llvm.ptr
 // CHECK: scf.for %{{.*}} = %[[BEGIN]] to %[[END]] step
 // CHECK: %[[X:.*]] = llvm.load %{{.*}} {alignment = 4 : i64} : !llvm.ptr -> vector<32xf32>
 // CHECK: %[[Y:.*]] = arith.addf %[[X]], %[[X]] : vector<32xf32>
 // CHECK: llvm.store %[[Y]]
-// LLVM-LABEL: llvm.func @kernel_row_0
+// LLVM-LABEL: llvm.func @kernel_twice_0
 // LLVM: llvm.cond_br
 // LLVM: llvm.fadd %{{.*}} : vector<32xf32>
 rota.kernel @twice operands [affine_map<(d0) -> (d0)>] results [#rota.result<row>] {
@@ -26,7 +26,7 @@ func.func @f(%x: tensor<6x32xf32>) -> tensor<6x32xf32> {
 
 // 100 columns are three vectors of 32 and one of 4. The reduction is one pass, the
 // division by it another; the first carries the sum, the second stores.
-// CHECK-LABEL: func @kernel_row_0
+// CHECK-LABEL: func @kernel_share_0
 // CHECK: scf.for
 // CHECK: %[[PART:.*]] = scf.for {{.*}} iter_args({{.*}}) -> (vector<32xf32>)
 // CHECK: vector.extract_strided_slice %[[PART]] {offsets = [0], sizes = [16]
@@ -36,7 +36,7 @@ func.func @f(%x: tensor<6x32xf32>) -> tensor<6x32xf32> {
 // CHECK: vector.broadcast %[[SUM]]
 // CHECK: arith.truncf %{{.*}} : vector<32xf32> to vector<32xbf16>
 // CHECK: arith.truncf %{{.*}} : vector<4xf32> to vector<4xbf16>
-// LLVM-LABEL: llvm.func @kernel_row_0
+// LLVM-LABEL: llvm.func @kernel_share_0
 // LLVM-NOT: fptrunc
 rota.kernel @share operands [affine_map<(d0) -> (d0)>] results [#rota.result<row>] {
 ^bb0(%x: tensor<100xbf16>):
@@ -55,7 +55,7 @@ func.func @f(%x: tensor<6x100xbf16>) -> tensor<6x100xbf16> {
 // -----
 
 // A sum over rows: one kernel for blocks of rows, one for the blocks' sums.
-// CHECK-LABEL: func @kernel_row_0
+// CHECK-LABEL: func @kernel_sum_0
 // CHECK-LABEL: func @kernel_sum_1
 rota.kernel @sum operands [affine_map<(d0) -> (d0)>] results [#rota.result<sum>] {
 ^bb0(%x: tensor<32xf32>):

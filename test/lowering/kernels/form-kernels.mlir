@@ -22,11 +22,11 @@ func.func @f(%x: tensor<2x3x8xf32>, %b: tensor<8xf32>) -> tensor<2x3x8xf32> {
 // A residual addition and the norm after it are one kernel with two results.
 // The same again is the same kernel.
 // CHECK-LABEL: func @residual
-// CHECK-NEXT: %[[Y:.*]]:2 = rota.launch @fused rows = 8(
+// CHECK-NEXT: %[[Y:.*]]:2 = rota.launch @rms_norm rows = 8(
 // CHECK-NEXT: return %[[Y]]#0, %[[Y]]#1
 // CHECK-LABEL: func @again
-// CHECK-NEXT: rota.launch @fused rows = 4(
-// CHECK: rota.kernel @fused
+// CHECK-NEXT: rota.launch @rms_norm rows = 4(
+// CHECK: rota.kernel @rms_norm
 // CHECK: %[[H:.*]] = arith.addf %{{.*}} : tensor<8xbf16>
 // CHECK: arith.extf %[[H]]
 // CHECK: rota.reduce sum %{{.*}} dims [0] : tensor<8xf32> -> tensor<f32>
@@ -81,7 +81,7 @@ func.func @siblings(%dy: tensor<2x8xf32>, %gate: tensor<2x8xf32>, %up: tensor<2x
 
 // A whole optimizer step, the zeroed gradient included.
 // CHECK-LABEL: func @adamw
-// CHECK-NEXT: %{{.*}}:3 = rota.launch @fused rows = 4(
+// CHECK-NEXT: %{{.*}}:3 = rota.launch @adamw_0 rows = 4(
 // CHECK-NEXT: return
 func.func @adamw(%p: tensor<4x8xf32>, %g: tensor<4x8xf32>, %m: tensor<4x8xf32>, %v: tensor<4x8xf32>, %s: tensor<f32>) -> (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xbf16>) {
   %q:5 = rota.adamw %p, %g, %m, %v, %s, %s, %s, %s, %s, %s, %s, %s : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>) -> (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xbf16>)
