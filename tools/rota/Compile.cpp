@@ -129,6 +129,7 @@ private:
     settings.stages = options.stages;
     settings.repeats = repeats();
     settings.layersPerChunk = options.layersPerChunk;
+    settings.pipelineLayers = options.pipelineLayers;
     settings.placement = options.placement;
     settings.microbatches = options.microbatches;
     settings.delay = options.delay;

@@ -40,6 +40,7 @@ struct RunOptions {
   std::string schedule = "circular";
   int64_t repeats = 1;        // chunks in each rank
   int64_t layersPerChunk = 0; // 0: follows from stages and repeats
+  int64_t pipelineLayers = 0; // 0: all
   std::string placement = "loop";
   int64_t delay = 1; // iterations from one stage to the next
   bool splitBackward = false;

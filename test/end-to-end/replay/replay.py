@@ -4,13 +4,14 @@
 
     replay.py WORK --model simple|decoder --stages S --layers N --repeats R
                    --microbatches M [--accumulate M2] [--steps N]
-                   [--remat POLICY ...] [--dtype TYPE]
+                   [--remat POLICY ...] [--dtype TYPE] [--pipelined N]
 
 Writes the batch and the model's configuration into WORK and runs `rota probe`
 on one rank, then under every schedule that fits, the last of them under each
 remat policy too, and in a random order. Loss and gradients on one rank equal the
 reference interpreter's, and those of the same batch cut into M2 microbatches, to
-1e-5 (5e-3 in bf16); every other file has the bytes of the one rank's. Prints a
+1e-5 (5e-3 in bf16); every other file has the bytes of the one rank's. With
+--pipelined, only that many layers are divided among the stages. Prints a
 line for each comparison; exits with 1 at the first that fails."""
 import argparse
 import filecmp
@@ -34,6 +35,7 @@ def parse():
         parser.add_argument("--" + name, type=int, required=True)
     parser.add_argument("--accumulate", type=int, default=0)
     parser.add_argument("--steps", type=int, default=1)
+    parser.add_argument("--pipelined", type=int, default=0)
     parser.add_argument("--dtype", choices=["f32", "bf16"], default="f32")
     parser.add_argument("--remat", nargs="*", default=[])
     return parser.parse_args()
@@ -159,7 +161,9 @@ class Replay:
         one = self.sequential()
         for name, flags in schedules(self.case, self.case.work):
             other = self.probe(name, self.case.stages, self.case.repeats,
-                               self.case.microbatches, flags)
+                               self.case.microbatches,
+                               [*flags, "--pipeline-layers",
+                                self.case.pipelined])
             if not filecmp.cmp(one, other, shallow=False):
                 difference = subprocess.run(
                     ["compare-safetensors", other, one, "0"], text=True,
