@@ -94,6 +94,30 @@ def VerifyDifferentiated : Pass<"verify-differentiated", "::mlir::ModuleOp"> {
       does not accumulate exactly once; an accumulation anywhere else, an input
       half included
     - V4: a `rota.name` in a backward function: residuals are settled there
+
+    Before, an error (V3, the gradient of %w goes nowhere):
+    ```mlir
+    func.func @forward(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
+      %w = rota.read @weight : tensor<8x8xf32>
+      %y = rota.einsum "bk,kn->bn" %x, %w : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+      return %y : tensor<4x8xf32>
+    }
+    func.func @backward(%x: tensor<4x8xf32>, %dy: tensor<4x8xf32>) -> tensor<4x8xf32> {
+      %w = rota.read @weight : tensor<8x8xf32>
+      %dx = rota.einsum "bn,kn->bk" %dy, %w : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+      return %dx : tensor<4x8xf32>
+    }
+    ```
+    Legal, and the same after:
+    ```mlir
+    func.func @backward(%x: tensor<4x8xf32>, %dy: tensor<4x8xf32>) -> tensor<4x8xf32> {
+      %w = rota.read @weight : tensor<8x8xf32>
+      %dx = rota.einsum "bn,kn->bk" %dy, %w : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+      %dw = rota.einsum "bk,bn->kn" %x, %dy : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<8x8xf32>
+      rota.accumulate @weight, %dw : tensor<8x8xf32>
+      return %dx : tensor<4x8xf32>
+    }
+    ```
   }];
 }
 
