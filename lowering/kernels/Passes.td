@@ -72,6 +72,47 @@ def FormKernels : Pass<"form-kernels", "::mlir::ModuleOp"> {
                     Statistic<"kernels", "kernels", "distinct kernels">];
 }
 
+def VerifyLowered : Pass<"verify-lowered", "::mlir::ModuleOp"> {
+  let summary = "check that functions hold only what becomes tasks";
+  let description = [{
+    What is illegal once kernels are formed, an error each; the module is not
+    changed:
+
+    - L1: in a function, an op other than `rota.read`, `rota.accumulate`,
+      `rota.einsum`, `rota.reshape`, `rota.rotary_table`, a constant table, a
+      return and the ops with kernels (`rota.launch`, attention, rope, embedding,
+      cross-entropy and their derivatives). Composite ops belong to `decompose`,
+      names to `erase-names`, elementwise ops, reductions and broadcasts to
+      `form-kernels`.
+    - L2: in a function, a value of f64: it is for reference computations
+    - L3: a `rota.kernel` that nothing launches. (That each launch names a kernel
+      is part of the op.)
+
+    Before, an error (L1, `math.tanh` is in no kernel):
+
+    ```mlir
+    func.func @f(%x: tensor<6x32xf32>) -> tensor<6x32xf32> {
+      %y = math.tanh %x : tensor<6x32xf32>
+      return %y : tensor<6x32xf32>
+    }
+    ```
+
+    Legal, and the same after:
+
+    ```mlir
+    rota.kernel @tanh operands [affine_map<(d0) -> (d0)>] results [#rota.result<row>] {
+    ^bb0(%x: tensor<32xf32>):
+      %y = math.tanh %x : tensor<32xf32>
+      rota.yield %y : tensor<32xf32>
+    }
+    func.func @f(%x: tensor<6x32xf32>) -> tensor<6x32xf32> {
+      %y = rota.launch @tanh rows = 6 (%x) : (tensor<6x32xf32>) -> tensor<6x32xf32>
+      return %y : tensor<6x32xf32>
+    }
+    ```
+  }];
+}
+
 def EmitKernels : Pass<"emit-kernels", "::mlir::ModuleOp"> {
   let summary = "show the native kernels of a module";
   let description = [{

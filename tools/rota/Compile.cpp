@@ -151,6 +151,7 @@ private:
       manager.addPass(lowering::createDecompose());
       manager.addPass(createCSEPass());
       manager.addPass(lowering::createFormKernels());
+      manager.addPass(lowering::createVerifyLowered());
     });
   }
 
