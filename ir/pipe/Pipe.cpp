@@ -3,6 +3,7 @@
 // Registration of the pipe dialect, its custom assembly, and the bridge to
 // plain timelines.
 #include "ir/pipe/Pipe.h"
+#include "ir/rota/Assembly.h"
 
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -13,18 +14,8 @@ using namespace mlir::pipe;
 #include "ir/pipe/PipeDialect.cpp.inc"
 #include "ir/pipe/PipeEnums.cpp.inc"
 
-/// `stages = 4`: a bare integer.
-static ParseResult parseCount(OpAsmParser &parser, IntegerAttr &count) {
-  int64_t value;
-  if (parser.parseInteger(value))
-    return failure();
-  count = parser.getBuilder().getI64IntegerAttr(value);
-  return success();
-}
-
-static void printCount(OpAsmPrinter &printer, Operation *, IntegerAttr count) {
-  printer << count.getInt();
-}
+using mlir::rota::parseCount;
+using mlir::rota::printCount;
 
 /// Prints a list in brackets, an element a line.
 template <typename Function>

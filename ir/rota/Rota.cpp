@@ -2,6 +2,7 @@
 //
 // Registration of the rota dialect, and its custom assembly.
 #include "ir/rota/Rota.h"
+#include "ir/rota/Assembly.h"
 
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -12,19 +13,6 @@ using namespace mlir::rota;
 #include "ir/rota/RotaDialect.cpp.inc"
 #include "ir/rota/RotaEnums.cpp.inc"
 #include "ir/rota/RotaInterfaces.cpp.inc"
-
-/// `layers = 4`: a bare integer.
-static ParseResult parseCount(OpAsmParser &parser, IntegerAttr &count) {
-  int64_t value;
-  if (parser.parseInteger(value))
-    return failure();
-  count = parser.getBuilder().getI64IntegerAttr(value);
-  return success();
-}
-
-static void printCount(OpAsmPrinter &printer, Operation *, IntegerAttr count) {
-  printer << count.getInt();
-}
 
 /// `epsilon = 1.0e-05`: a bare floating-point number, printed so that it reads
 /// back to the same bits.
