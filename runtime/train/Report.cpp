@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/Report.h"
+#include "runtime/program/Text.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -27,15 +28,6 @@ static std::string clockText(double seconds) {
   int64_t hours = total / 3600, minutes = total / 60 % 60;
   return hours ? fmt::format("{}:{:02}:{:02}", hours, minutes, total % 60)
                : fmt::format("{}:{:02}", minutes, total % 60);
-}
-
-/// "1,234,567".
-static std::string grouped(int64_t value) {
-  std::string digits = std::to_string(value);
-  for (int64_t at = static_cast<int64_t>(digits.size()) - 3;
-       at > (value < 0 ? 1 : 0); at -= 3)
-    digits.insert(static_cast<size_t>(at), ",");
-  return digits;
 }
 
 Report::Report(const Program &program, const Options &options)

@@ -3,6 +3,7 @@
 // The verbs compile, train, probe and plan.
 #include "tools/rota/Verbs.h"
 
+#include "runtime/program/Text.h"
 #include "tools/rota/Compile.h"
 #include "tools/rota/Diagnostics.h"
 #include "tools/rota/Process.h"
@@ -61,13 +62,6 @@ int compileThenRun(Verb verb, RunOptions options) {
     fmt::print(stderr, "compiled {} in {:.1f} s\n", options.model,
                seconds.count());
   return runProcess(trainer, trainerArguments(verb, options));
-}
-
-std::string grouped(int64_t value) {
-  std::string digits = std::to_string(value);
-  for (int64_t at = static_cast<int64_t>(digits.size()) - 3; at > 0; at -= 3)
-    digits.insert(static_cast<size_t>(at), ",");
-  return digits;
 }
 
 ordered_json planJson(const Program &program) {

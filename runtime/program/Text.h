@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Numbers as people read them, in what the compiler and the trainers print.
+#ifndef ROTA_RUNTIME_PROGRAM_TEXT_H
+#define ROTA_RUNTIME_PROGRAM_TEXT_H
+
+#include <cstdint>
+#include <string>
+
+namespace rota {
+
+/// "1,234,567".
+inline std::string grouped(int64_t value) {
+  std::string digits = std::to_string(value);
+  for (int64_t at = static_cast<int64_t>(digits.size()) - 3;
+       at > (value < 0 ? 1 : 0); at -= 3)
+    digits.insert(static_cast<size_t>(at), ",");
+  return digits;
+}
+
+} // namespace rota
+
+#endif // ROTA_RUNTIME_PROGRAM_TEXT_H
