@@ -41,7 +41,7 @@ void ModelBuilder::param(StringRef name, ArrayRef<int64_t> shape,
                          ArrayRef<StringRef> axes, Attribute init) {
   ParamOp::create(*this, getStringAttr(name),
                   TypeAttr::get(tensor(shape, getF32Type())),
-                  getStrArrayAttr(axes), init);
+                  getStrArrayAttr(axes), init, /*placement=*/nullptr);
 }
 
 void ModelBuilder::beginLayers(StringRef stackName, int64_t layers,

@@ -38,6 +38,8 @@ typedef struct RotaFrame {
   void *loss;            // 2 x f32: sum and weight, written by loss tasks
   void *constants;       // tables made by the runtime at start
   void *scratch;         // temporaries, dead between calls
+  void
+      *offloaded; // residuals that rest in host memory from forward to backward
 } RotaFrame;
 
 /// A task runs one function of the model (a layer's forward, say) once.
@@ -68,6 +70,15 @@ typedef struct RotaGemm {
 
 void rotaGemm(RotaContext *context, const RotaGemm *gemm, const void *a,
               const void *b, void *c);
+
+/// Runs the collective of that number in the program's description on this
+/// rank's group: `input` and `output` are the whole tensor or this rank's part,
+/// as its kind says, and overlap only where it works in place. Returns when
+/// `output` is complete and `input` may change. Every rank of the group calls
+/// with the same numbers in the same order. The rank's compute token is given
+/// back while it waits for others.
+void rotaCollective(RotaContext *context, int64_t number, const void *input,
+                    void *output);
 
 /// What a trainer's object file defines. The arrays are indexed by the numbers
 /// in the program's description.

@@ -15,7 +15,7 @@ struct KindName {
   bool hasMicrobatch;
 };
 
-constexpr std::array<KindName, 11> kKindNames{{
+constexpr std::array<KindName, 13> kKindNames{{
     {ActionKind::Forward, "F", true},
     {ActionKind::Backward, "B", true},
     {ActionKind::BackwardInput, "I", true},
@@ -27,6 +27,8 @@ constexpr std::array<KindName, 11> kKindNames{{
     {ActionKind::Unshard, "UNSHARD", false},
     {ActionKind::Reshard, "RESHARD", false},
     {ActionKind::ReduceGrad, "REDUCE_GRAD", false},
+    {ActionKind::Offload, "OFFLOAD", true},
+    {ActionKind::Fetch, "FETCH", true},
 }};
 
 bool isDigit(char c) { return c >= '0' && c <= '9'; }

@@ -27,6 +27,8 @@ enum class ActionKind : int {
   Unshard = 8,        // UNSHARD: no microbatch
   Reshard = 9,        // RESHARD: no microbatch
   ReduceGrad = 10,    // REDUCE_GRAD: no microbatch
+  Offload = 11,       // OFFLOAD: residuals of an F to host memory
+  Fetch = 12,         // FETCH: and back, before its B (or I)
 };
 
 /// One entry of a timeline. Text form: `[chunk]KIND[microbatch]`, as `3B0`.

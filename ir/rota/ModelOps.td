@@ -10,6 +10,7 @@
 
 include "ir/rota/Interfaces.td"
 include "ir/rota/Rota.td"
+include "ir/rota/Shardings.td"
 include "mlir/IR/RegionKindInterface.td"
 include "mlir/IR/SymbolInterfaces.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
@@ -39,6 +40,8 @@ def Rota_ParamOp : Rota_Op<"param", [Symbol]> {
     - C2: `axes` names every dimension
     - C3: `init` is `#rota.normal`, `#rota.uniform` or `#rota.constant`
     - C4: it stands in a module or in a `rota.layer`
+    - C5: a placement has a size and a division per dimension; the type is that
+      of one rank's part as functions see it, once the module is partitioned
 
     ```mlir
     rota.param @tok_embeddings : tensor<256x64xf32> axes ["vocab", "embed"] init #rota.normal<mean = 0.0, deviation = 0.02>
@@ -46,9 +49,10 @@ def Rota_ParamOp : Rota_Op<"param", [Symbol]> {
   }];
   let arguments = (ins SymbolNameAttr:$sym_name,
                        TypeAttrOf<Rota_F32Tensor>:$type, StrArrayAttr:$axes,
-                       AnyAttr:$init);
+                       AnyAttr:$init,
+                       OptionalAttr<Rota_PlacementAttr>:$placement);
   let assemblyFormat = [{
-    $sym_name `:` $type `axes` $axes `init` $init attr-dict
+    $sym_name `:` $type `axes` $axes `init` $init (`placement` $placement^)? attr-dict
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{

@@ -40,6 +40,30 @@ static void printRealParameter(AsmPrinter &printer, const APFloat &real) {
   printer.printFloat(real);
 }
 
+/// `[<data>, <tensor:(2)4>]`.
+static ParseResult parseAxes(OpAsmParser &parser, ArrayAttr &axes) {
+  SmallVector<Attribute> refs;
+  if (parser.parseCommaSeparatedList(
+          AsmParser::Delimiter::Square, [&]() -> ParseResult {
+            AxisRefAttr ref;
+            if (parser.parseCustomAttributeWithFallback(ref))
+              return failure();
+            refs.push_back(ref);
+            return success();
+          }))
+    return failure();
+  axes = parser.getBuilder().getArrayAttr(refs);
+  return success();
+}
+
+static void printAxes(OpAsmPrinter &printer, Operation *, ArrayAttr axes) {
+  printer << "[";
+  llvm::interleaveComma(
+      axes.getAsRange<AxisRefAttr>(), printer,
+      [&](AxisRefAttr ref) { printer.printStrippedAttrOrType(ref); });
+  printer << "]";
+}
+
 #define GET_ATTRDEF_CLASSES
 #include "ir/rota/RotaAttributes.cpp.inc"
 #define GET_OP_CLASSES

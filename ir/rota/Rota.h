@@ -29,10 +29,12 @@ struct ParameterGradients : SideEffects::Resource::Base<ParameterGradients> {
 };
 } // namespace mlir::rota
 
-#include "ir/rota/RotaDialect.h.inc"
+// Enums before the attributes that hold them, both before the dialect, which
+// declares an attribute of functions' arguments and results.
 #include "ir/rota/RotaEnums.h.inc"
 #define GET_ATTRDEF_CLASSES
 #include "ir/rota/RotaAttributes.h.inc"
+#include "ir/rota/RotaDialect.h.inc"
 #define GET_OP_CLASSES
 #include "ir/rota/RotaOps.h.inc"
 

@@ -22,6 +22,8 @@ def Rota_Dialect : Dialect {
     Shapes are static; elementwise arithmetic is `arith` and `math` on tensors.
   }];
   let useDefaultAttributePrinterParser = 1;
+  // The sharding of a function's argument or result.
+  let discardableAttrs = (ins "::mlir::rota::ShardingAttr":$sharding);
   let dependentDialects = ["::mlir::arith::ArithDialect",
                            "::mlir::func::FuncDialect",
                            "::mlir::math::MathDialect"];

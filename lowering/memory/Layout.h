@@ -99,7 +99,8 @@ enum FrameField : int {
   Data,
   Loss,
   Constants,
-  Scratch
+  Scratch,
+  Offloaded
 };
 
 } // namespace rota::memory

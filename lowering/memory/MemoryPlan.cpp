@@ -52,7 +52,7 @@ public:
            Program &program, std::string &error)
       : layout(layout), chunks(chunks), shape(timeline.shape),
         row(timeline.ranks[number]), number(number), places(places),
-        program(program), rank(program.ranks[number]), error(error),
+        program(program), rank(program.stages[number]), error(error),
         base(places.end), held(size_t(shape.chunks()) * shape.microbatches) {}
 
   bool run() {
@@ -148,6 +148,8 @@ private:
     case Kind::Unshard:
     case Kind::Reshard:
     case Kind::ReduceGrad:
+    case Kind::Offload:
+    case Kind::Fetch:
       return; // parameters are not sharded: nothing to do
     }
   }
@@ -378,7 +380,7 @@ private:
   int number;
   const RankPlaces &places;
   Program &program;
-  Rank &rank;
+  Stage &rank;
   std::string &error;
   int64_t base; // where the activations begin
   FreeList free;
@@ -396,6 +398,7 @@ bool planMemory(const Layout &layout, const ChunkTable &chunks,
   error.clear();
   program = layout.program;
   program.microbatches = timeline.shape.microbatches;
+  program.mesh = {{"stage", timeline.shape.stages}};
   std::vector<RankPlaces> places =
       placeStaticBlocks(layout, chunks, timeline.shape, program);
   for (int r = 0; r < timeline.shape.stages; ++r)
@@ -415,18 +418,18 @@ std::string describePlan(const Program &program) {
                 12);
   };
   std::string text = "bytes by rank (MiB)";
-  for (size_t r = 0; r < program.ranks.size(); ++r)
+  for (size_t r = 0; r < program.stages.size(); ++r)
     text += cell(std::to_string(r), r == 0 ? 8 : 12);
   text += "\n";
-  const auto &uses = program.ranks.front().regions;
+  const auto &uses = program.stages.front().regions;
   for (size_t i = 0; i < uses.size(); ++i) {
     text += uses[i].use + std::string(15 - uses[i].use.size(), ' ');
-    for (const Rank &rank : program.ranks)
+    for (const Stage &rank : program.stages)
       text += mebibytes(rank.regions[i].bytes);
     text += "\n";
   }
   text += "arena          ";
-  for (const Rank &rank : program.ranks)
+  for (const Stage &rank : program.stages)
     text += mebibytes(rank.arenaBytes);
   return text + "\n";
 }

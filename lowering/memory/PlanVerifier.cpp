@@ -32,7 +32,7 @@ public:
                int number, std::string &error)
       : layout(layout), chunks(chunks), shape(timeline.shape),
         row(timeline.ranks[number]), program(program),
-        rank(program.ranks[number]), number(number), error(error) {
+        rank(program.stages[number]), number(number), error(error) {
     first.push_back(0);
     for (const auto &layers : chunks)
       first.push_back(first.back() + int64_t(layers.size()));
@@ -110,24 +110,24 @@ private:
       blocks.emplace_back(offset, size);
     };
     for (int r = 0; r < shape.stages; ++r)
-      for (const Update &update : program.ranks[r].updates) {
+      for (const Update &update : program.stages[r].updates) {
         const Parameter &p = program.parameters[update.parameter];
         int64_t count = elementCount(p);
         for (const Place &g : update.gradients)
-          if (g.rank == number) {
+          if (g.stage == number) {
             add(g.offset, 4 * count, "a gradient of '" + p.name + "'");
             inside("gradients", g.offset, 4 * count,
                    "a gradient of '" + p.name + "'");
           }
         for (const Place &c : update.copies)
-          if (c.rank == number)
+          if (c.stage == number)
             add(c.offset, byteSize(p.compute) * count,
                 "a copy of '" + p.name + "'");
         if (r != number)
           continue;
         add(update.master, 4 * count, "'" + p.name + "'");
-        if (update.compute >= 0)
-          add(update.compute, byteSize(p.compute) * count,
+        if (update.stored != update.master)
+          add(update.stored, byteSize(p.compute) * count,
               "the compute copy of '" + p.name + "'");
         for (int64_t moment : {update.firstMoment, update.secondMoment}) {
           add(moment, 4 * count, "a moment of '" + p.name + "'");
@@ -251,6 +251,8 @@ private:
     case Kind::Unshard:
     case Kind::Reshard:
     case Kind::ReduceGrad:
+    case Kind::Offload:
+    case Kind::Fetch:
       return;
     }
     if (error.empty() && next != calls->size())
@@ -395,7 +397,7 @@ private:
   const pipe::Shape &shape;
   const std::vector<pipe::Action> &row;
   const Program &program;
-  const Rank &rank;
+  const Stage &rank;
   int number;
   std::string &error;
   std::vector<int64_t> first; // of each chunk: layers before it

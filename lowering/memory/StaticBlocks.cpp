@@ -23,7 +23,7 @@ public:
              const pipe::Shape &shape, int number, Program &program,
              RankPlaces &places)
       : layout(layout), shape(shape), number(number), program(program),
-        rank(program.ranks[number]), places(places) {
+        rank(program.stages[number]), places(places) {
     hasEmbed = shape.rankOf(0) == number;
     hasLoss = shape.rankOf(shape.chunks() - 1) == number;
     if (hasEmbed)
@@ -143,16 +143,20 @@ private:
       for (size_t i = h.borrowed; i < h.block->entries.size(); ++i) {
         Update &update = rank.updates[h.firstUpdate + i - h.borrowed];
         int64_t value = h.place->values + h.block->entries[i].value;
-        (update.master < 0 ? update.master : update.compute) = value;
+        if (update.master < 0)
+          update.master = value;
+        update.stored = update.updated = value;
       }
   }
 
   void placeGradients() {
     for (Held &h : held) {
       h.place->gradients = arena.add(h.block->gradientBytes);
-      for (size_t i = h.borrowed; i < h.block->entries.size(); ++i)
-        rank.updates[h.firstUpdate + i - h.borrowed].gradients.push_back(
-            {number, h.place->gradients + h.block->entries[i].gradient});
+      for (size_t i = h.borrowed; i < h.block->entries.size(); ++i) {
+        Update &update = rank.updates[h.firstUpdate + i - h.borrowed];
+        update.gradient = h.place->gradients + h.block->entries[i].gradient;
+        update.gradients.push_back({number, update.gradient});
+      }
     }
   }
 
@@ -188,7 +192,7 @@ private:
   const pipe::Shape &shape;
   int number;
   Program &program;
-  Rank &rank;
+  Stage &rank;
   RankPlaces &places;
   bool hasEmbed = false, hasLoss = false;
   std::vector<Held> held;
@@ -203,7 +207,7 @@ void tieEnds(const Layout &layout, const pipe::Shape &shape,
              const std::vector<RankPlaces> &places, Program &program) {
   int first = shape.rankOf(0), last = shape.rankOf(shape.chunks() - 1);
   for (const auto &entry : layout.loss.block.entries)
-    for (Update &update : program.ranks[first].updates) {
+    for (Update &update : program.stages[first].updates) {
       bool shared = std::any_of(
           layout.embed.block.entries.begin(), layout.embed.block.entries.end(),
           [&](const auto &e) { return e.parameter == entry.parameter; });
@@ -222,7 +226,7 @@ std::vector<RankPlaces> placeStaticBlocks(const Layout &layout,
                                           const ChunkTable &chunks,
                                           const pipe::Shape &shape,
                                           Program &program) {
-  program.ranks.assign(shape.stages, {});
+  program.stages.assign(shape.stages, {});
   std::vector<RankPlaces> places(shape.stages);
   for (int r = 0; r < shape.stages; ++r)
     RankLayout(layout, chunks, shape, r, program, places[r]).run();

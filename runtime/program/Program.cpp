@@ -31,7 +31,48 @@ int64_t elementCount(const Parameter &parameter) {
   return count;
 }
 
-bool isCompute(ActionKind kind) { return !isSend(kind) && !isReceive(kind); }
+int64_t groupSize(const std::vector<MeshAxis> &mesh,
+                  const std::vector<int> &axes) {
+  int64_t ranks = 1;
+  for (int axis : axes)
+    ranks *= mesh[axis].size;
+  return ranks;
+}
+
+std::vector<int64_t> partShape(const std::vector<int64_t> &shape,
+                               const Division &division,
+                               const std::vector<MeshAxis> &mesh) {
+  std::vector<int64_t> part = shape;
+  for (size_t i = 0; i < division.size(); ++i) {
+    int64_t parts = groupSize(mesh, division[i]);
+    part[i] = (part[i] + parts - 1) / parts;
+  }
+  return part;
+}
+
+int64_t partElements(const std::vector<int64_t> &shape,
+                     const Division &division,
+                     const std::vector<MeshAxis> &mesh) {
+  int64_t count = 1;
+  for (int64_t size : partShape(shape, division, mesh))
+    count *= size;
+  return count;
+}
+
+bool isCompute(ActionKind kind) {
+  return kind == ActionKind::Forward || kind == ActionKind::Backward ||
+         kind == ActionKind::BackwardInput ||
+         kind == ActionKind::BackwardWeight;
+}
+
+bool isTransfer(ActionKind kind) {
+  return kind == ActionKind::Unshard || kind == ActionKind::ReduceGrad ||
+         kind == ActionKind::Offload || kind == ActionKind::Fetch;
+}
+
+bool isAsynchronous(ActionKind kind) {
+  return isSend(kind) || isReceive(kind) || isTransfer(kind);
+}
 
 bool isSend(ActionKind kind) {
   return kind == ActionKind::SendForward || kind == ActionKind::SendBackward;
@@ -46,8 +87,12 @@ namespace {
 constexpr const char *kElementTypes[] = {"f32", "bf16", "i32"};
 constexpr const char *kInitializers[] = {"normal", "uniform", "constant"};
 constexpr const char *kActionKinds[] = {
-    "F",      "B",      "I",       "W",       "SEND_F",     "RECV_F",
-    "SEND_B", "RECV_B", "UNSHARD", "RESHARD", "REDUCE_GRAD"};
+    "F",           "B",       "I",      "W",       "SEND_F",
+    "RECV_F",      "SEND_B",  "RECV_B", "UNSHARD", "RESHARD",
+    "REDUCE_GRAD", "OFFLOAD", "FETCH"};
+constexpr const char *kCollectives[] = {"all-gather", "reduce-scatter",
+                                        "all-reduce", "all-to-all",
+                                        "slice",      "permute"};
 
 /// The names of an enumeration, in the order of its values.
 template <typename Enum> struct Names;
@@ -56,6 +101,9 @@ template <> struct Names<ElementType> {
 };
 template <> struct Names<Initializer::Kind> {
   static constexpr const auto &list = kInitializers;
+};
+template <> struct Names<Collective::Kind> {
+  static constexpr const auto &list = kCollectives;
 };
 template <> struct Names<ActionKind> {
   static constexpr const auto &list = kActionKinds;
@@ -67,6 +115,27 @@ template <typename V> void visit(V &v, Initializer &x) {
   v("scale", x.scale);
 }
 
+template <typename V> void visit(V &v, MeshAxis &x) {
+  v("name", x.name);
+  v("size", x.size);
+}
+
+template <typename V> void visit(V &v, Collective &x) {
+  v("kind", x.kind);
+  v("axes", x.axes);
+  v("type", x.type);
+  v("outer", x.outer);
+  v("size", x.size);
+  v("inner", x.inner);
+  v("splitOuter", x.splitOuter);
+  v("splitSize", x.splitSize);
+  v("splitInner", x.splitInner);
+  v("order", x.order);
+  v("maximum", x.maximum);
+  v("accumulate", x.accumulate);
+  v("reason", x.reason);
+}
+
 template <typename V> void visit(V &v, Parameter &x) {
   v("name", x.name);
   v("shape", x.shape);
@@ -74,13 +143,20 @@ template <typename V> void visit(V &v, Parameter &x) {
   v("init", x.init);
   v("compute", x.compute);
   v("decay", x.decay);
+  v("computeDivision", x.computeDivision);
+  v("storageDivision", x.storageDivision);
+  v("optimizerDivision", x.optimizerDivision);
+  v("unshard", x.unshard);
+  v("reduceGrad", x.reduceGrad);
+  v("reduce", x.reduce);
+  v("refresh", x.refresh);
   v("rows", x.rows);
   v("updateKernel", x.updateKernel);
   v("squareKernel", x.squareKernel);
 }
 
 template <typename V> void visit(V &v, Place &x) {
-  v("rank", x.rank);
+  v("stage", x.stage);
   v("offset", x.offset);
 }
 
@@ -88,9 +164,11 @@ template <typename V> void visit(V &v, Update &x) {
   v("parameter", x.parameter);
   v("layer", x.layer);
   v("master", x.master);
-  v("compute", x.compute);
+  v("updated", x.updated);
+  v("stored", x.stored);
   v("firstMoment", x.firstMoment);
   v("secondMoment", x.secondMoment);
+  v("gradient", x.gradient);
   v("gradients", x.gradients);
   v("copies", x.copies);
 }
@@ -102,6 +180,24 @@ template <typename V> void visit(V &v, RotaryTable &x) {
   v("frequencies", x.frequencies);
 }
 
+template <typename V> void visit(V &v, ShardOffset &x) {
+  v("offset", x.offset);
+  v("axes", x.axes);
+  v("factor", x.factor);
+}
+
+template <typename V> void visit(V &v, Transfer &x) {
+  v("collective", x.collective);
+  v("source", x.source);
+  v("destination", x.destination);
+  v("bytes", x.bytes);
+}
+
+template <typename V> void visit(V &v, Clear &x) {
+  v("offset", x.offset);
+  v("bytes", x.bytes);
+}
+
 template <typename V> void visit(V &v, Action &x) {
   v("kind", x.kind);
   v("chunk", x.chunk);
@@ -110,6 +206,8 @@ template <typename V> void visit(V &v, Action &x) {
   v("offset", x.offset);
   v("bytes", x.bytes);
   v("waits", x.waits);
+  v("transfers", x.transfers);
+  v("clears", x.clears);
   v("calls", x.calls);
   v("evalCalls", x.evalCalls);
 }
@@ -120,10 +218,13 @@ template <typename V> void visit(V &v, Region &x) {
   v("bytes", x.bytes);
 }
 
-template <typename V> void visit(V &v, Rank &x) {
+template <typename V> void visit(V &v, Stage &x) {
   v("arenaBytes", x.arenaBytes);
+  v("hostBytes", x.hostBytes);
   v("regions", x.regions);
+  v("hostRegions", x.hostRegions);
   v("tables", x.tables);
+  v("shardOffsets", x.shardOffsets);
   v("updates", x.updates);
   v("actions", x.actions);
   v("inputData", x.inputData);
@@ -135,6 +236,7 @@ template <typename V> void visit(V &v, Rank &x) {
 template <typename V> void visit(V &v, DataForm &x) {
   v("type", x.type);
   v("shape", x.shape);
+  v("division", x.division);
 }
 
 template <typename V> void visit(V &v, Program &x) {
@@ -150,8 +252,11 @@ template <typename V> void visit(V &v, Program &x) {
   v("logits", x.logits);
   v("parameterCount", x.parameterCount);
   v("flopsPerToken", x.flopsPerToken);
+  v("mesh", x.mesh);
+  v("lossAxes", x.lossAxes);
+  v("collectives", x.collectives);
   v("parameters", x.parameters);
-  v("ranks", x.ranks);
+  v("stages", x.stages);
   v("tasks", x.tasks);
   v("kernels", x.kernels);
   v("kernelRowBytes", x.kernelRowBytes);

@@ -17,7 +17,55 @@ namespace rota {
 enum class ElementType { F32, BF16, I32 };
 
 /// Number of pointers in RotaFrame, in the order of its fields.
-inline constexpr int kFrameFields = 12;
+inline constexpr int kFrameFields = 13;
+
+/// One axis of the device mesh. The ranks of a run are numbered row-major over
+/// Program::mesh, whose first axis changes slowest. All ranks with one
+/// coordinate on the axis `stage` run the same Stage.
+struct MeshAxis {
+  std::string name;
+  int64_t size = 1;
+};
+
+/// How a tensor is divided: for each dimension the mesh axes (indices in
+/// Program::mesh, major first) that split it. With n parts, part i of a
+/// dimension of size d holds elements [i*p, min(d, (i+1)*p)) with p =
+/// ceil(d/n); memory has room for p everywhere, zero where there is no element.
+using Division = std::vector<std::vector<int>>;
+
+/// A transfer among the ranks that differ along `axes` only, its group, ordered
+/// by their coordinates with the first of `axes` slowest. Without axes the
+/// group is the rank alone, and the collective a copy or an addition.
+///
+/// The whole tensor is seen as [outer, size, inner] elements, row-major; its
+/// part i is [outer, p, inner] with p = ceil(size / ranks of the group).
+struct Collective {
+  enum class Kind {
+    AllGather,     // part -> whole
+    ReduceScatter, // whole -> part of the sum
+    AllReduce,     // whole -> sum or maximum; outer = inner = 1
+    AllToAll,      // see `split`
+    Slice,         // whole -> own part; nothing travels
+    Permute,       // see `order`; outer = inner = 1
+  };
+  Kind kind = Kind::AllGather;
+  std::vector<int> axes;
+  ElementType type = ElementType::F32;
+  int64_t outer = 1, size = 1, inner = 1;
+  // AllToAll: the output's [outer, size, inner] is gathered from the group
+  // while the input's [splitOuter, splitSize, splitInner] is cut: member i
+  // sends part j of its input to member j as part i of the output there. The
+  // group's ranks divide both sizes.
+  int64_t splitOuter = 1, splitSize = 1, splitInner = 1;
+  // Permute: the same axes in another order. The member with coordinates x
+  // (along `axes`) gives its tensor to the member whose position, counted with
+  // `order` major first, is the position of x counted with `axes`.
+  std::vector<int> order;
+  bool maximum = false; // AllReduce
+  // ReduceScatter: adds to the destination instead of overwriting it.
+  bool accumulate = false;
+  std::string reason; // for people: "gathers 'self_attn.q_proj.weight'"
+};
 
 /// How a parameter gets its first value when no weights file gives it.
 struct Initializer {
@@ -30,13 +78,25 @@ struct Initializer {
 /// name holds "{layer}" where the layer's number goes.
 struct Parameter {
   std::string name;           // "model.layers.{layer}.self_attn.q_proj.weight"
-  std::vector<int64_t> shape; // of one layer's tensor; row-major
+  std::vector<int64_t> shape; // of one layer's whole tensor; row-major
   std::vector<int64_t>
       layers; // layer numbers that have it; empty: not in a stack
   Initializer init;
   ElementType compute = ElementType::F32; // what tasks read; the master is f32
   bool decay = true; // weight decay applies (two or more dimensions)
-  int64_t rows = 0;  // of the kernels below; columns are rows' rest
+  // Where it lives: as tasks see it; as it rests between uses; and its master
+  // copy, moments and summed gradient. Each is the one before, divided further
+  // along at most one dimension.
+  Division computeDivision, storageDivision, optimizerDivision;
+  // Numbers in Program::collectives; -1 or empty: nothing is to be done.
+  int unshard = -1;    // storage -> compute, of type `compute`
+  int reduceGrad = -1; // f32 gradient, compute -> storage, added to it
+  // f32 gradient, storage -> optimizer, one after the other: all-reduces, in
+  // place, and at most one reduce-scatter, the last.
+  std::vector<int> reduce;
+  int refresh = -1; // optimizer -> storage, of type `compute`
+  int64_t rows = 0; // of the kernels below, which work on the optimizer's part
+                    // of the tensor; columns are rows' rest
   // Kernel update(master, gradient, firstMoment, secondMoment, then scalars,
   // each a pointer to one f32: learningRate, beta1, beta2, epsilon,
   // weightDecay, correction1 = 1 - beta1^t, correction2 = 1 - beta2^t,
@@ -48,27 +108,39 @@ struct Parameter {
   int squareKernel = -1;
 };
 
-/// Elements of one layer's tensor.
+/// Elements of one layer's whole tensor.
 int64_t elementCount(const Parameter &parameter);
 
-/// A place in some rank's arena.
+/// A place in the arena of a stage's ranks.
 struct Place {
-  int rank = 0;
+  int stage = 0;
   int64_t offset = 0;
 };
 
-/// One parameter tensor that a rank owns: it initializes and updates it.
+/// One parameter tensor that a stage owns: its ranks initialize and update it,
+/// each its part. A step's end, with the collectives of the parameter:
+///   the sum of `gradients`, in order       -> gradients[0]
+///   `reduce`                               -> gradient
+///   update kernel on the optimizer's part  -> master, moments, updated
+///   `refresh` of updated                   -> stored
+///   stored                                 -> copies
 struct Update {
   int parameter = 0;
-  int64_t layer = -1;   // -1: not in a stack
-  int64_t master = -1;  // f32
-  int64_t compute = -1; // compute copy on this rank; -1: it is the master
-  int64_t firstMoment = -1, secondMoment = -1; // f32
-  // Gradient accumulators in the fixed order in which they are summed; the
-  // first is on this rank and receives the sum. More than one: a parameter used
-  // in several places (a tied embedding).
+  int64_t layer = -1;  // -1: not in a stack
+  int64_t master = -1; // f32, optimizer division
+  // Of type `compute`, optimizer division: what the update kernel rounds the
+  // master to. Equals master where that type is f32, and stored where there is
+  // no refresh.
+  int64_t updated = -1;
+  int64_t stored = -1; // of type `compute`, storage division
+  int64_t firstMoment = -1, secondMoment = -1; // f32, optimizer division
+  int64_t gradient = -1;                       // f32, optimizer division
+  // Gradient accumulators (f32, storage division) in the fixed order in which
+  // they are summed; the first is on this stage and receives the sum. More than
+  // one: a parameter used in several places (a tied embedding). Those of other
+  // stages are on the ranks with the same other coordinates.
   std::vector<Place> gradients;
-  // Further compute copies (on other ranks) refreshed after init and update.
+  // Further stored copies, on other stages, refreshed after init and update.
   std::vector<Place> copies;
 };
 
@@ -88,6 +160,27 @@ struct Call {
   int64_t frame[kFrameFields];
 };
 
+/// A block of the constants region, filled at start: one i32, the rank's
+/// position along `axes` (the first slowest) times `factor`. Compiled code
+/// reads the first row of its part of a divided dimension there.
+struct ShardOffset {
+  int64_t offset = 0;
+  std::vector<int> axes;
+  int64_t factor = 1;
+};
+
+/// Bytes that an action moves by itself.
+struct Transfer {
+  int collective = -1; // UNSHARD, REDUCE_GRAD: in Program::collectives
+  int64_t source = -1, destination = -1;
+  int64_t bytes = 0; // OFFLOAD, FETCH: of this copy
+};
+
+/// Bytes that an action sets to zero before its calls.
+struct Clear {
+  int64_t offset = -1, bytes = 0;
+};
+
 /// Action kinds, in the numbering of ir/pipe/Timeline.h.
 enum class ActionKind : int {
   Forward = 0,        // F
@@ -101,51 +194,69 @@ enum class ActionKind : int {
   Unshard = 8,
   Reshard = 9,
   ReduceGrad = 10,
+  Offload = 11,
+  Fetch = 12,
 };
 
 bool isSend(ActionKind kind);
 bool isReceive(ActionKind kind);
-/// Every kind that is neither a send nor a receive: it runs its calls.
+/// F, B, I and W: it runs its calls.
 bool isCompute(ActionKind kind);
+/// UNSHARD, REDUCE_GRAD, OFFLOAD and FETCH: it starts its transfers.
+bool isTransfer(ActionKind kind);
+/// True for what starts and goes on beside the actions behind it: sends,
+/// receives and transfers.
+bool isAsynchronous(ActionKind kind);
 /// The kind's name in a timeline's text form: "F", "SEND_B".
 const char *toString(ActionKind kind);
 
-/// One entry of a rank's timeline. A compute action runs its calls in order. A
-/// send starts handing `bytes` at `offset` to `peer`; a receive posts the place
-/// at `offset` for the matching send of `peer`. Sends and receives of one
+/// One entry of a stage's timeline. A compute action clears its places and runs
+/// its calls in order. A send starts handing `bytes` at `offset` to the rank of
+/// stage `peer` with the same other coordinates; a receive posts the place at
+/// `offset` for the matching send of `peer`. Sends and receives of one
 /// direction (rank, peer; forward or backward) match in order; neither ever
-/// blocks. `waits` names the earlier sends and receives of this rank, as
-/// indices into its actions, that must have completed before the action starts:
-/// those whose place it reads (receives) or overwrites (sends). A receive may
-/// have `waits` too, when its place was the source of an earlier send.
+/// blocks. A transfer starts its collectives in order (UNSHARD gathers weights,
+/// REDUCE_GRAD adds a gradient to the stored part) or its copies (OFFLOAD from
+/// the arena to the host arena, FETCH back); transfers of one kind follow each
+/// other. RESHARD does nothing. `waits` names the earlier asynchronous actions
+/// of this stage, as indices into its actions, that must have completed before
+/// the action starts: those whose bytes it reads or overwrites, or, where it is
+/// asynchronous itself, that still use its bytes.
 struct Action {
   ActionKind kind = ActionKind::Forward;
   int chunk = 0;
   int microbatch = 0;
-  int peer = -1;
+  int peer = -1; // a stage
   int64_t offset = -1;
   int64_t bytes = 0;
-  std::vector<int> waits;  // indices of earlier receives or sends of this rank
-  std::vector<Call> calls; // training
+  std::vector<int> waits;
+  std::vector<Transfer> transfers;
+  std::vector<Clear> clears;   // training only
+  std::vector<Call> calls;     // training
   std::vector<Call> evalCalls; // validation: only what the loss value needs
 };
 
 /// A named part of a rank's arena, for reports: "parameters", "compute copies",
-/// "gradients", "optimizer", "activations", "scratch", "constants", "data".
+/// "gradients", "optimizer", "windows", "activations", "scratch", "constants",
+/// "data"; "offloaded" in the host arena.
 struct Region {
   std::string use;
   int64_t offset = 0;
   int64_t bytes = 0;
 };
 
-struct Rank {
+/// What every rank of one pipeline stage holds and runs.
+struct Stage {
   int64_t arenaBytes = 0;
+  int64_t hostBytes = 0; // of the host arena; 0: there is none
   std::vector<Region> regions;
+  std::vector<Region> hostRegions;
   std::vector<RotaryTable> tables;
+  std::vector<ShardOffset> shardOffsets;
   std::vector<Update> updates;
   std::vector<Action> actions;
-  // Where each microbatch's data and loss live; -1 where this rank has none.
-  // Microbatch i is at the offset plus i times the bytes of one.
+  // Where each microbatch's data and loss live; -1 where this stage has none.
+  // Microbatch i is at the offset plus i times the bytes of one rank's part.
   int64_t inputData = -1, targetData = -1;
   int64_t loss = -1;   // [microbatches, 2] f32
   int64_t logits = -1; // [microbatches] blocks, only when asked for
@@ -154,8 +265,9 @@ struct Rank {
 /// Form of one microbatch of model inputs or targets, or of the logits.
 struct DataForm {
   ElementType type = ElementType::I32; // I32: tokens
-  std::vector<int64_t> shape;          // [sequences, sequence, ...]
-  int64_t elements() const;            // 0 when the shape is empty
+  std::vector<int64_t> shape; // of all ranks: [sequences, sequence, ...]
+  Division division{};        // over the ranks; the sizes divide
+  int64_t elements() const;   // of all ranks; 0 when the shape is empty
   int64_t bytes() const;
 };
 
@@ -171,13 +283,31 @@ struct Program {
   DataForm logits;            // of one microbatch; empty shape: not compiled in
   int64_t parameterCount = 0; // tied parameters once
   double flopsPerToken = 0.0; // forward and backward, without recomputation
+  std::vector<MeshAxis> mesh; // `stage` is one of them
+  // Axes over whose ranks a loss block's sums and weights are added up; along
+  // the others every rank has the same ones.
+  std::vector<int> lossAxes;
+  std::vector<Collective> collectives;
   std::vector<Parameter> parameters;
-  std::vector<Rank> ranks;
+  std::vector<Stage> stages;
   std::vector<std::string> tasks, kernels; // symbol names, for traces
   // For each kernel, bytes that one row reads and writes, for profiles; empty
   // where unknown.
   std::vector<int64_t> kernelRowBytes;
 };
+
+/// The shape of one rank's part, the largest where they differ.
+std::vector<int64_t> partShape(const std::vector<int64_t> &shape,
+                               const Division &division,
+                               const std::vector<MeshAxis> &mesh);
+/// Elements of that shape.
+int64_t partElements(const std::vector<int64_t> &shape,
+                     const Division &division,
+                     const std::vector<MeshAxis> &mesh);
+
+/// Number of ranks along these axes.
+int64_t groupSize(const std::vector<MeshAxis> &mesh,
+                  const std::vector<int> &axes);
 
 /// Bytes of one element.
 int64_t byteSize(ElementType type);

@@ -12,7 +12,7 @@
 namespace rota {
 
 std::string describe(const Program &program, int rank, int action) {
-  const Action &a = program.ranks[rank].actions[action];
+  const Action &a = program.stages[rank].actions[action];
   std::string text = "rank " + std::to_string(rank) + ": chunk " +
                      std::to_string(a.chunk) + ", microbatch " +
                      std::to_string(a.microbatch) + ", " + toString(a.kind);
@@ -33,13 +33,13 @@ public:
 
   bool run() {
     verifyParameters();
-    for (size_t r = 0; r < program.ranks.size() && error.empty(); ++r)
+    for (size_t r = 0; r < program.stages.size() && error.empty(); ++r)
       verifyRank(static_cast<int>(r));
     size_t counts = program.kernelRowBytes.size();
     if (counts != 0 && counts != program.kernels.size())
       fail("expected bytes a row of " + std::to_string(program.kernels.size()) +
            " kernels, got " + std::to_string(counts));
-    if (program.ranks.empty())
+    if (program.stages.empty())
       fail("the program has no ranks");
     if (program.microbatches < 1)
       fail("expected at least 1 microbatch, got " +
@@ -59,11 +59,11 @@ private:
              const std::string &what) {
     if (optional && offset == -1)
       return;
-    if (rank < 0 || rank >= static_cast<int>(program.ranks.size()))
+    if (rank < 0 || rank >= static_cast<int>(program.stages.size()))
       return fail(what + ": expected a rank below " +
-                  std::to_string(program.ranks.size()) + ", got " +
+                  std::to_string(program.stages.size()) + ", got " +
                   std::to_string(rank));
-    int64_t arena = program.ranks[rank].arenaBytes;
+    int64_t arena = program.stages[rank].arenaBytes;
     if (offset < 0 || bytes < 0 || offset > arena - bytes)
       fail(what + ": expected bytes within the arena of " +
            std::to_string(arena) + ", got offset " + std::to_string(offset) +
@@ -105,18 +105,16 @@ private:
     int64_t count = elementCount(p), f32 = 4 * count;
     int64_t computeBytes = byteSize(p.compute) * count;
     place(rank, update.master, f32, false, what + " master");
-    place(rank, update.compute, computeBytes, true, what + " compute copy");
+    place(rank, update.stored, computeBytes, false, what + " stored copy");
     place(rank, update.firstMoment, f32, false, what + " first moment");
     place(rank, update.secondMoment, f32, false, what + " second moment");
     for (const Place &g : update.gradients)
-      place(g.rank, g.offset, f32, false, what + " gradient");
+      place(g.stage, g.offset, f32, false, what + " gradient");
     for (const Place &c : update.copies)
-      place(c.rank, c.offset, computeBytes, false, what + " copy");
-    if (update.gradients.empty() || update.gradients[0].rank != rank)
+      place(c.stage, c.offset, computeBytes, false, what + " copy");
+    if (update.gradients.empty() || update.gradients[0].stage != rank)
       fail(what + ": expected the first gradient accumulator on rank " +
            std::to_string(rank));
-    if (p.compute == ElementType::BF16 && update.compute < 0)
-      fail(what + ": expected a place for the bf16 compute copy");
     if (p.updateKernel < 0 || p.squareKernel < 0)
       fail(what + ": expected an update kernel and a square kernel");
   }
@@ -131,15 +129,15 @@ private:
   }
 
   void verifyAction(int rank, int number) {
-    const Action &action = program.ranks[rank].actions[number];
+    const Action &action = program.stages[rank].actions[number];
     std::string what = describe(program, rank, number);
     if (!isCompute(action.kind)) {
-      index(action.peer, program.ranks.size(), false, what + ": peer");
+      index(action.peer, program.stages.size(), false, what + ": peer");
       place(rank, action.offset, action.bytes, false, what);
     }
     for (int wait : action.waits)
       if (wait < 0 || wait >= number ||
-          isCompute(program.ranks[rank].actions[wait].kind))
+          isCompute(program.stages[rank].actions[wait].kind))
         fail(what +
              ": expected to wait for an earlier send or receive, got "
              "action " +
@@ -149,7 +147,7 @@ private:
   }
 
   void verifyRank(int rank) {
-    const Rank &r = program.ranks[rank];
+    const Stage &r = program.stages[rank];
     std::string what = "rank " + std::to_string(rank) + ": ";
     int64_t m = program.microbatches;
     place(rank, r.inputData, m * program.input.bytes(), true, what + "inputs");
@@ -190,12 +188,12 @@ public:
       : program(program), seconds(seconds), clock(clock), error(error) {}
 
   bool run() {
-    size_t ranks = program.ranks.size();
+    size_t ranks = program.stages.size();
     next.assign(ranks, 0);
     now.assign(ranks, 0.0);
     clock.end.resize(ranks);
     for (size_t r = 0; r < ranks; ++r)
-      clock.end[r].assign(program.ranks[r].actions.size(), kUnknown);
+      clock.end[r].assign(program.stages[r].actions.size(), kUnknown);
     for (bool moved = true; moved && error.empty();) {
       moved = false;
       for (size_t r = 0; r < ranks; ++r)
@@ -211,7 +209,7 @@ private:
 
   /// Runs the next action of `rank` if what it waits for has come.
   bool step(int rank) {
-    const std::vector<Action> &actions = program.ranks[rank].actions;
+    const std::vector<Action> &actions = program.stages[rank].actions;
     int number = next[rank];
     if (number == static_cast<int>(actions.size()))
       return false;
@@ -235,7 +233,7 @@ private:
 
   /// Pairs a send or receive with the first unmatched one of its channel.
   void meet(int rank, int number, double start) {
-    const Action &action = program.ranks[rank].actions[number];
+    const Action &action = program.stages[rank].actions[number];
     bool send = isSend(action.kind);
     bool forward = action.kind == ActionKind::SendForward ||
                    action.kind == ActionKind::RecvForward;
@@ -249,7 +247,7 @@ private:
     }
     auto [half, when] = others.front();
     others.pop_front();
-    int64_t theirs = program.ranks[half.rank].actions[half.action].bytes;
+    int64_t theirs = program.stages[half.rank].actions[half.action].bytes;
     if (theirs != action.bytes)
       error = describe(program, rank, number) + ": expected " +
               std::to_string(theirs) + " bytes as in " +
@@ -262,7 +260,7 @@ private:
 
   bool finished() {
     for (size_t r = 0; r < next.size(); ++r) {
-      const Rank &rank = program.ranks[r];
+      const Stage &rank = program.stages[r];
       int count = static_cast<int>(rank.actions.size());
       if (next[r] < count) {
         error = "the timelines never end: " +
@@ -303,7 +301,7 @@ bool verify(const Program &program, std::string &error) {
   if (!Verifier(program, error).run())
     return false;
   std::vector<std::vector<double>> zeros;
-  for (const Rank &rank : program.ranks)
+  for (const Stage &rank : program.stages)
     zeros.emplace_back(rank.actions.size(), 0.0);
   Clock clock;
   return runClock(program, zeros, clock, error);

@@ -10,14 +10,14 @@ namespace rota {
 std::string chromeTrace(const Program &program,
                         const std::vector<TraceEvent> &events) {
   ordered_json list = ordered_json::array();
-  for (size_t rank = 0; rank < program.ranks.size(); ++rank)
+  for (size_t rank = 0; rank < program.stages.size(); ++rank)
     list.push_back({{"ph", "M"},
                     {"name", "thread_name"},
                     {"pid", 0},
                     {"tid", rank},
                     {"args", {{"name", "rank " + std::to_string(rank)}}}});
   for (const TraceEvent &event : events) {
-    const Action &action = program.ranks[event.rank].actions[event.action];
+    const Action &action = program.stages[event.rank].actions[event.action];
     list.push_back(
         {{"ph", "X"},
          {"name", std::to_string(action.chunk) + toString(action.kind) +

@@ -16,7 +16,7 @@ static constexpr int64_t kRecordedRuns = 20;
 
 static std::vector<int> actionCounts(const Program &program) {
   std::vector<int> counts;
-  for (const Rank &rank : program.ranks)
+  for (const Stage &rank : program.stages)
     counts.push_back(static_cast<int>(rank.actions.size()));
   return counts;
 }
@@ -24,7 +24,7 @@ static std::vector<int> actionCounts(const Program &program) {
 /// A zero for each action of each rank.
 static std::vector<std::vector<double>> zeros(const Program &program) {
   std::vector<std::vector<double>> rows;
-  for (const Rank &rank : program.ranks)
+  for (const Stage &rank : program.stages)
     rows.emplace_back(rank.actions.size(), 0.0);
   return rows;
 }
@@ -33,7 +33,7 @@ Executor::Executor(Machine &machine, bool record)
     : machine(machine), program(machine.program()),
       channels(actionCounts(program)), record(record),
       origin(std::chrono::steady_clock::now()), seconds(zeros(program)),
-      firstSeconds(seconds), recorded(program.ranks.size()) {}
+      firstSeconds(seconds), recorded(program.stages.size()) {}
 
 double Executor::now() const {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() -
@@ -60,7 +60,7 @@ void Executor::run(Mode mode) {
 }
 
 void Executor::runRank(int rank, Mode mode) {
-  const std::vector<Action> &actions = program.ranks[rank].actions;
+  const std::vector<Action> &actions = program.stages[rank].actions;
   int count = static_cast<int>(actions.size());
   // A wait that ends early means that another rank has failed: its message is
   // the one to show.
@@ -70,8 +70,10 @@ void Executor::runRank(int rank, Mode mode) {
         return;
     if (isCompute(actions[a].kind))
       compute(rank, a, mode);
-    else
+    else if (isSend(actions[a].kind) || isReceive(actions[a].kind))
       communicate(rank, a, mode);
+    else
+      channels.complete(rank, a);
     if (machine.context(rank)->failed)
       return channels.stop();
   }
@@ -81,7 +83,7 @@ void Executor::runRank(int rank, Mode mode) {
 }
 
 void Executor::compute(int rank, int action, Mode mode) {
-  const Action &a = program.ranks[rank].actions[action];
+  const Action &a = program.stages[rank].actions[action];
   const std::vector<Call> &calls = mode == Mode::Train ? a.calls : a.evalCalls;
   if (calls.empty())
     return;
@@ -120,7 +122,7 @@ void Executor::call(int rank, const Call &call) {
 }
 
 void Executor::communicate(int rank, int action, Mode mode) {
-  const Action &a = program.ranks[rank].actions[action];
+  const Action &a = program.stages[rank].actions[action];
   bool forward =
       a.kind == ActionKind::SendForward || a.kind == ActionKind::RecvForward;
   // Nothing flows backward in an evaluation.
@@ -137,10 +139,10 @@ Executor::Loss Executor::loss() const {
   Loss total;
   for (int64_t m = 0; m < program.microbatches; ++m)
     for (int rank = 0; rank < machine.ranks(); ++rank) {
-      if (program.ranks[rank].loss < 0)
+      if (program.stages[rank].loss < 0)
         continue;
       const float *pair =
-          machine.at<float>(rank, program.ranks[rank].loss) + 2 * m;
+          machine.at<float>(rank, program.stages[rank].loss) + 2 * m;
       if (!std::isfinite(pair[0]) || !std::isfinite(pair[1]))
         throw RunError(fmt::format(
             "rank {}: the loss of microbatch {} is not finite (sum {}, weight "

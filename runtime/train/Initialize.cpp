@@ -51,7 +51,7 @@ static void fillParameter(Machine &machine, int rank, const Update &update,
 static void writeOwnCopy(Machine &machine, int rank, const Update &update) {
   const Parameter &parameter = machine.program().parameters[update.parameter];
   const float *master = machine.at<float>(rank, update.master);
-  char *place = machine.at<char>(rank, update.compute);
+  char *place = machine.at<char>(rank, update.stored);
   inPieces(machine.context(rank), elementCount(parameter),
            [&](int64_t begin, int64_t end) {
              if (parameter.compute == ElementType::BF16) {
@@ -66,12 +66,11 @@ static void writeOwnCopy(Machine &machine, int rank, const Update &update) {
 }
 
 void refreshCopies(Machine &machine, int rank, const Update &update, bool own) {
-  bool separate = update.compute >= 0 && update.compute != update.master;
+  bool separate = update.stored != update.master;
   if (own && separate)
     writeOwnCopy(machine, rank, update);
   const Parameter &parameter = machine.program().parameters[update.parameter];
-  const char *source =
-      machine.at<char>(rank, separate ? update.compute : update.master);
+  const char *source = machine.at<char>(rank, update.stored);
   int64_t size = byteSize(parameter.compute);
   for (const Place &copy : update.copies)
     inPieces(machine.context(rank), elementCount(parameter),
@@ -95,7 +94,7 @@ static void fillTable(Machine &machine, int rank, const RotaryTable &table) {
 void initialize(Machine &machine, uint64_t seed, const Weights *weights) {
   machine.onEachRank([&](int rank) {
     ComputeToken token(machine.cores());
-    const Rank &r = machine.program().ranks[rank];
+    const Stage &r = machine.program().stages[rank];
     for (const RotaryTable &table : r.tables)
       fillTable(machine, rank, table);
     for (const Update &update : r.updates) {

@@ -57,8 +57,8 @@ void Team::work(int rank) {
 
 Machine::Machine(const Executable &executable, int threads, bool profile)
     : executable(executable), coreSet(threads),
-      team(static_cast<int>(executable.program->ranks.size())) {
-  for (const Rank &rank : executable.program->ranks) {
+      team(static_cast<int>(executable.program->stages.size())) {
+  for (const Stage &rank : executable.program->stages) {
     arenas.emplace_back(rank.arenaBytes);
     RotaContext &context = contexts.emplace_back();
     context.cores = &coreSet;

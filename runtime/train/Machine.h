@@ -66,7 +66,7 @@ public:
     return reinterpret_cast<T *>(arenas[rank].at(offset));
   }
   template <typename T> T *at(const Place &place) const {
-    return at<T>(place.rank, place.offset);
+    return at<T>(place.stage, place.offset);
   }
 
   /// Runs body(rank) on all ranks' threads at once and waits for them.

@@ -43,7 +43,7 @@ static void sumAccumulators(Machine &machine, int rank, const Update &update) {
 
 void sumGradients(Machine &machine) {
   machine.onEachRank([&](int rank) {
-    for (const Update &update : machine.program().ranks[rank].updates) {
+    for (const Update &update : machine.program().stages[rank].updates) {
       if (update.gradients.size() == 1)
         continue;
       ComputeToken token(machine.cores());
@@ -57,16 +57,17 @@ double Optimizer::globalNorm() {
   // Sums of squares by (parameter, layer): added up below in that order, so
   // that neither placement nor schedule changes a bit.
   std::map<std::pair<int, int64_t>, double> squares;
-  for (const Rank &rank : program.ranks)
+  for (const Stage &rank : program.stages)
     for (const Update &update : rank.updates)
       squares[{update.parameter, update.layer}] = 0.0;
   machine.onEachRank([&](int rank) {
     std::vector<float> rows;
-    for (const Update &update : program.ranks[rank].updates) {
+    for (const Update &update : program.stages[rank].updates) {
       const Parameter &parameter = program.parameters[update.parameter];
       ComputeToken token(machine.cores());
       rows.resize(static_cast<size_t>(parameter.rows));
-      void *args[] = {machine.at<float>(update.gradients[0]), rows.data()};
+      void *args[] = {machine.at<float>(Place{rank, update.gradient}),
+                      rows.data()};
       rotaParallelFor(machine.context(rank),
                       machine.kernel(parameter.squareKernel), args,
                       parameter.rows, 1);
@@ -102,7 +103,7 @@ void Optimizer::update(int rank, const Update &update, double learningRate,
       static_cast<float>(1.0 - std::pow(adamw.beta2, t)),
       static_cast<float>(gradientScale)};
   void *master = machine.at<float>(rank, update.master);
-  void *gradient = machine.at<float>(update.gradients[0]);
+  void *gradient = machine.at<float>(Place{rank, update.gradient});
   void *first = machine.at<float>(rank, update.firstMoment);
   void *second = machine.at<float>(rank, update.secondMoment);
   std::vector<void *> args = {master, gradient, first, second};
@@ -111,7 +112,7 @@ void Optimizer::update(int rank, const Update &update, double learningRate,
   args.insert(args.end(), {master, first, second, gradient});
   bool kernelWritesCopy = parameter.compute == ElementType::BF16;
   if (kernelWritesCopy)
-    args.push_back(machine.at<void>(rank, update.compute));
+    args.push_back(machine.at<void>(rank, update.updated));
   rotaParallelFor(machine.context(rank), machine.kernel(parameter.updateKernel),
                   args.data(), parameter.rows, 1);
   refreshCopies(machine, rank, update, /*own=*/!kernelWritesCopy);
@@ -125,7 +126,7 @@ double Optimizer::step(double learningRate, double totalWeight) {
   if (adamw.gradientClip > 0.0)
     clip = std::min(1.0, adamw.gradientClip / (norm + 1e-6));
   machine.onEachRank([&](int rank) {
-    for (const Update &u : machine.program().ranks[rank].updates) {
+    for (const Update &u : machine.program().stages[rank].updates) {
       ComputeToken token(machine.cores());
       update(rank, u, learningRate, clip / totalWeight);
     }

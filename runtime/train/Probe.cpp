@@ -30,7 +30,7 @@ public:
         adamw(constantRate(options.adamw)), optimizer(machine, adamw) {}
 
   void run() {
-    if (wants("logits") && logitsRank() == program.ranks.end())
+    if (wants("logits") && logitsRank() == program.stages.end())
       throw InputError("this program was compiled without logits");
     initialize(machine, options.seed, weights.get());
     bool curve = wants("loss-curve");
@@ -83,14 +83,14 @@ private:
       captureGradients(totalWeight);
   }
 
-  std::vector<Rank>::const_iterator logitsRank() const {
-    return std::find_if(program.ranks.begin(), program.ranks.end(),
-                        [](const Rank &r) { return r.logits >= 0; });
+  std::vector<Stage>::const_iterator logitsRank() const {
+    return std::find_if(program.stages.begin(), program.stages.end(),
+                        [](const Stage &r) { return r.logits >= 0; });
   }
 
   void captureLogits() {
     auto rank = logitsRank();
-    int number = static_cast<int>(rank - program.ranks.begin());
+    int number = static_cast<int>(rank - program.stages.begin());
     int64_t count = program.microbatches * program.logits.elements();
     std::vector<float> values(static_cast<size_t>(count));
     if (program.logits.type == ElementType::BF16) {
@@ -108,7 +108,7 @@ private:
   void captureGradients(double totalWeight) {
     sumGradients(machine);
     for (int rank = 0; rank < machine.ranks(); ++rank)
-      for (const Update &update : program.ranks[rank].updates) {
+      for (const Update &update : program.stages[rank].updates) {
         const Parameter &parameter = program.parameters[update.parameter];
         int64_t count = elementCount(parameter);
         const float *sum = machine.at<float>(update.gradients[0]);

@@ -41,7 +41,7 @@ void Report::begin(const std::string &data) {
                       {"model", program.model},
                       {"schedule", program.schedule},
                       {"parameters", program.parameterCount},
-                      {"ranks", program.ranks.size()},
+                      {"ranks", program.stages.size()},
                       {"microbatches", program.microbatches},
                       {"flops_per_token", program.flopsPerToken},
                       {"bubble_theoretical", program.bubble},
@@ -50,7 +50,7 @@ void Report::begin(const std::string &data) {
                       {"plan", program.plan}});
   fmt::print("{}: {} parameters, schedule {}, {} ranks, {} microbatches\n",
              program.model, grouped(program.parameterCount), program.schedule,
-             program.ranks.size(), program.microbatches);
+             program.stages.size(), program.microbatches);
   fmt::print("data: {}\n", data);
   for (const std::string *text : {&program.timeline, &program.plan})
     if (!text->empty())

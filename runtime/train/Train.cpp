@@ -157,7 +157,7 @@ private:
   void save() {
     std::map<std::string, TensorView> tensors;
     for (int rank = 0; rank < machine.ranks(); ++rank)
-      for (const Update &update : program.ranks[rank].updates) {
+      for (const Update &update : program.stages[rank].updates) {
         const Parameter &parameter = program.parameters[update.parameter];
         tensors[tensorName(parameter, update.layer)] = {
             "F32", parameter.shape, machine.at<char>(rank, update.master),
@@ -197,7 +197,7 @@ void loadBatch(Machine &machine, const Batches &batches, Split split,
                int64_t batch) {
   const Program &program = machine.program();
   for (int rank = 0; rank < machine.ranks(); ++rank) {
-    const Rank &r = program.ranks[rank];
+    const Stage &r = program.stages[rank];
     for (int64_t m = 0; m < program.microbatches; ++m) {
       char *input = machine.at<char>(rank, r.inputData);
       char *target = machine.at<char>(rank, r.targetData);

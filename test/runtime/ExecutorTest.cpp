@@ -33,8 +33,8 @@ struct TestRun {
 
 LineReference reference(TestRun &run) {
   LineReference line = readLine(run.machine);
-  const Rank &first = run.program.ranks.front();
-  const Rank &last = run.program.ranks.back();
+  const Stage &first = run.program.stages.front();
+  const Stage &last = run.program.stages.back();
   for (int64_t m = 0; m < run.program.microbatches; ++m)
     line.accumulate(
         run.machine.at<float>(0, first.inputData) + m * kActivation,
@@ -44,7 +44,7 @@ LineReference reference(TestRun &run) {
 }
 
 std::vector<float> gradient(TestRun &run, int rank, int update) {
-  const Place &place = run.program.ranks[rank].updates[update].gradients[0];
+  const Place &place = run.program.stages[rank].updates[update].gradients[0];
   const float *values = run.machine.at<float>(place);
   return std::vector<float>(values, values + kEmbed);
 }
@@ -117,7 +117,8 @@ TEST(Executor, AFailureNamesRankChunkMicrobatchAndAction) {
 
 TEST(Executor, ALossThatIsNotFiniteNamesItsMicrobatch) {
   TestRun run(makeLine(1, 2), 1);
-  run.machine.at<float>(0, run.program.ranks[0].inputData)[kActivation] = 1e30f;
+  run.machine.at<float>(0, run.program.stages[0].inputData)[kActivation] =
+      1e30f;
   run.executor.run(Executor::Mode::Train);
   try {
     run.executor.loss();
@@ -144,7 +145,7 @@ TEST(Bubble, IsOneMinusBusyOverMakespan) {
   // at 6.
   Program program = makeLine(2, 2);
   std::vector<std::vector<double>> seconds;
-  for (const Rank &rank : program.ranks) {
+  for (const Stage &rank : program.stages) {
     seconds.emplace_back();
     for (const Action &action : rank.actions)
       seconds.back().push_back(isCompute(action.kind) ? 1.0 : 0.0);

@@ -29,14 +29,14 @@ Program makeProgram(ElementType type, Initializer init) {
   parameter.compute = type;
   parameter.rows = 1;
   program.parameters = {parameter};
-  program.ranks.resize(2);
-  for (Rank &rank : program.ranks)
+  program.stages.resize(2);
+  for (Stage &rank : program.stages)
     rank.arenaBytes = 8 * kCount;
   Update update;
   update.master = 0;
-  update.compute = 4 * kCount;
+  update.stored = update.updated = 4 * kCount;
   update.copies = {{1, 64}};
-  program.ranks[0].updates = {update};
+  program.stages[0].updates = {update};
   return program;
 }
 
@@ -95,9 +95,9 @@ TEST(Initialize, TakesWeightsInHalfPrecision) {
 
 TEST(Initialize, FillsRotaryTables) {
   Program program = makeProgram(ElementType::F32, {});
-  program.ranks[1].tables = {{128, 5, 2.0, {1.0, 0.25}}};
+  program.stages[1].tables = {{128, 5, 2.0, {1.0, 0.25}}};
   Machine machine({&program, nullptr, nullptr}, 1, false);
-  program.ranks[0].updates[0].copies.clear();
+  program.stages[0].updates[0].copies.clear();
   initialize(machine, 1, nullptr);
   const float *table = machine.at<float>(1, 128); // [position, frequency, 2]
   EXPECT_EQ(table[0], 2.0f);

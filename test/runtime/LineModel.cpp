@@ -78,7 +78,7 @@ void backward(RotaContext *, const RotaFrame *f) {
 
 /// Hands out 64-byte blocks of a rank's arena.
 struct Layout {
-  Rank &rank;
+  Stage &rank;
   int64_t take(int64_t bytes) {
     int64_t offset = rank.arenaBytes;
     rank.arenaBytes += (bytes + 63) / 64 * 64;
@@ -123,7 +123,7 @@ class Builder {
 public:
   Builder(int ranks, int64_t microbatches) : m(microbatches), last(ranks - 1) {
     p.microbatches = microbatches;
-    p.ranks.resize(ranks);
+    p.stages.resize(ranks);
   }
 
   Program build() {
@@ -133,10 +133,10 @@ public:
       layers[layer] = {layout.take(kBlock), layout.take(kBlock),
                        layout.take(2 * kBlock)};
     }
-    Layout first{p.ranks[0]}, end{p.ranks[last]};
-    x = p.ranks[0].inputData = first.take(m * kActivationBytes);
-    target = p.ranks[last].targetData = end.take(m * kActivationBytes);
-    lossPairs = p.ranks[last].loss = end.take(m * 8);
+    Layout first{p.stages[0]}, end{p.stages[last]};
+    x = p.stages[0].inputData = first.take(m * kActivationBytes);
+    target = p.stages[last].targetData = end.take(m * kActivationBytes);
+    lossPairs = p.stages[last].loss = end.take(m * 8);
     y0 = first.take(m * kActivationBytes);
     dy0 = first.take(m * kActivationBytes);
     y1 = last ? end.take(m * kActivationBytes) : y0;
@@ -149,7 +149,7 @@ public:
   }
 
 private:
-  Rank &rankOf(int layer) { return p.ranks[layer ? last : 0]; }
+  Stage &rankOf(int layer) { return p.stages[layer ? last : 0]; }
 
   void describeModel() {
     p.model = "line";
@@ -183,21 +183,22 @@ private:
       int rank = layer ? last : 0;
       Update w;
       w.layer = layer;
-      w.master = at.parameters;
+      w.master = w.stored = w.updated = at.parameters;
       w.firstMoment = at.moments;
       w.secondMoment = at.moments + kBlock;
+      w.gradient = at.gradients;
       w.gradients = {{rank, at.gradients}};
       rankOf(layer).updates.push_back(w);
     }
     Update b;
     b.parameter = 1;
-    b.master = layers[0].parameters + 64;
+    b.master = b.stored = b.updated = layers[0].parameters + 64;
     b.firstMoment = layers[0].moments + 64;
     b.secondMoment = layers[0].moments + kBlock + 64;
-    b.gradients = {{0, layers[0].gradients + 64},
-                   {last, layers[1].gradients + 64}};
+    b.gradient = layers[0].gradients + 64;
+    b.gradients = {{0, b.gradient}, {last, layers[1].gradients + 64}};
     b.copies = {{last, layers[1].parameters + 64}};
-    p.ranks[0].updates.push_back(b);
+    p.stages[0].updates.push_back(b);
   }
 
   Call forwardCall(int layer, int64_t i) {
@@ -246,7 +247,7 @@ private:
   }
 
   void addSequence() {
-    std::vector<Action> &actions = p.ranks[0].actions;
+    std::vector<Action> &actions = p.stages[0].actions;
     for (int64_t i = 0; i < m; ++i)
       for (int layer = 0; layer < 2; ++layer)
         actions.push_back(forwardAction(layer, i));
@@ -256,7 +257,7 @@ private:
   }
 
   void addPipeline() {
-    std::vector<Action> &a = p.ranks[0].actions, &b = p.ranks[1].actions;
+    std::vector<Action> &a = p.stages[0].actions, &b = p.stages[1].actions;
     for (int64_t i = 0; i < m; ++i) {
       int64_t at = i * kActivationBytes;
       a.push_back(forwardAction(0, i));
@@ -302,10 +303,10 @@ LineReference readLine(const Machine &machine) {
     return std::vector<double>(values, values + kEmbed);
   };
   int last = machine.ranks() - 1;
-  const std::vector<Update> &first = machine.program().ranks[0].updates;
+  const std::vector<Update> &first = machine.program().stages[0].updates;
   line.w0 = read(0, first[0].master);
   line.w1 = read(
-      last, (last ? machine.program().ranks[1].updates[0] : first[1]).master);
+      last, (last ? machine.program().stages[1].updates[0] : first[1]).master);
   line.b = read(0, first.back().master);
   line.dw0 = line.dw1 = line.db = std::vector<double>(kEmbed, 0.0);
   return line;

@@ -59,8 +59,8 @@ void compareWithPlain(int ranks, double clip) {
     line.sum = line.weight = 0.0;
     for (int64_t m = 0; m < 2; ++m)
       line.accumulate(
-          machine.at<float>(0, program.ranks[0].inputData) + m * kActivation,
-          machine.at<float>(ranks - 1, program.ranks.back().targetData) +
+          machine.at<float>(0, program.stages[0].inputData) + m * kActivation,
+          machine.at<float>(ranks - 1, program.stages.back().targetData) +
               m * kActivation);
     executor.run(Executor::Mode::Train);
     Executor::Loss loss = executor.loss();

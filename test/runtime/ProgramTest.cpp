@@ -29,8 +29,8 @@ Program makeProgram() {
   p.timeline = "0F0\n1F0 \"quoted\"";
   p.bubble = 0.25;
   p.vocabulary = 17;
-  p.input = {ElementType::I32, {2, 3}};
-  p.logits = {ElementType::BF16, {2, 3, 17}};
+  p.input = {ElementType::I32, {2, 3}, {}};
+  p.logits = {ElementType::BF16, {2, 3, 17}, {}};
   p.parameterCount = 6;
   p.tasks = {"forward"};
   p.kernels = {"update", "square"};
@@ -44,23 +44,23 @@ Program makeProgram() {
   weight.updateKernel = 0;
   weight.squareKernel = 1;
   p.parameters = {weight};
-  Rank rank;
+  Stage rank;
   rank.arenaBytes = 4096;
   rank.regions = {{"parameters", 0, 256}};
   rank.tables = {{2048, 4, 1.5, {1.0, 0.01}}};
-  Update update{0, 2, 0, 64, 128, 192, {{0, 256}}, {{1, 64}}};
+  Update update{0, 2, 0, 64, 64, 128, 192, 256, {{0, 256}}, {{1, 64}}};
   rank.updates = {update};
-  p.ranks = {rank, rank};
-  p.ranks[1].updates.clear();
+  p.stages = {rank, rank};
+  p.stages[1].updates.clear();
   Action compute;
-  Call call{0, {0, -1, 64, -1, -1, 128, -1, -1, -1, -1, -1, 512}};
+  Call call{0, {0, -1, 64, -1, -1, 128, -1, -1, -1, -1, -1, 512, -1}};
   compute.calls = {call, call};
   compute.evalCalls = {call};
-  p.ranks[0].actions = {compute,
-                        makeAction(ActionKind::SendForward, 1, 1024, 64)};
+  p.stages[0].actions = {compute,
+                         makeAction(ActionKind::SendForward, 1, 1024, 64)};
   compute.waits = {0};
-  p.ranks[1].actions = {makeAction(ActionKind::RecvForward, 0, 512, 64),
-                        compute};
+  p.stages[1].actions = {makeAction(ActionKind::RecvForward, 0, 512, 64),
+                         compute};
   return p;
 }
 
@@ -81,10 +81,10 @@ TEST(Program, RoundTrips) {
   EXPECT_EQ(back.timeline, program.timeline);
   EXPECT_EQ(back.parameters[0].compute, ElementType::BF16);
   EXPECT_EQ(back.parameters[0].layers, program.parameters[0].layers);
-  EXPECT_EQ(back.ranks[0].actions[0].calls[1].frame[11], 512);
-  EXPECT_EQ(back.ranks[0].updates[0].copies[0].rank, 1);
-  EXPECT_EQ(back.ranks[1].actions[0].kind, ActionKind::RecvForward);
-  EXPECT_EQ(back.ranks[0].tables[0].frequencies[1], 0.01);
+  EXPECT_EQ(back.stages[0].actions[0].calls[1].frame[11], 512);
+  EXPECT_EQ(back.stages[0].updates[0].copies[0].stage, 1);
+  EXPECT_EQ(back.stages[1].actions[0].kind, ActionKind::RecvForward);
+  EXPECT_EQ(back.stages[0].tables[0].frequencies[1], 0.01);
 }
 
 TEST(Program, RefusesTextThatIsNotAProgram) {
@@ -103,12 +103,12 @@ TEST(Program, NamesTheFieldThatIsWrong) {
   std::string broken = text;
   broken.replace(broken.find(number), number.size(), "\"arenaBytes\":\"big\"");
   EXPECT_FALSE(fromJson(broken.data(), broken.size(), program, error));
-  EXPECT_EQ(error, "field 'ranks[0].arenaBytes': expected an integer, got "
+  EXPECT_EQ(error, "field 'stages[0].arenaBytes': expected an integer, got "
                    "string");
   broken = text;
   broken.replace(broken.find("RECV_F"), 6, "RECV_X");
   EXPECT_FALSE(fromJson(broken.data(), broken.size(), program, error));
-  EXPECT_EQ(error, "field 'ranks[1].actions[0].kind': unknown name 'RECV_X'");
+  EXPECT_EQ(error, "field 'stages[1].actions[0].kind': unknown name 'RECV_X'");
 }
 
 TEST(Verify, AcceptsAGoodProgram) {
@@ -118,35 +118,35 @@ TEST(Verify, AcceptsAGoodProgram) {
 
 TEST(Verify, RefusesWhatLiesOutsideTheArena) {
   Program p = makeProgram();
-  p.ranks[0].updates[0].firstMoment = 4096;
+  p.stages[0].updates[0].firstMoment = 4096;
   EXPECT_TRUE(verifyFails(p, "first moment: expected bytes within the arena of "
                              "4096, got offset 4096 and 24 bytes"));
   p = makeProgram();
-  p.ranks[0].actions[0].calls[0].frame[2] = 5000;
+  p.stages[0].actions[0].calls[0].frame[2] = 5000;
   EXPECT_TRUE(verifyFails(p, "rank 0: chunk 0, microbatch 0, F (action 0)"));
 }
 
 TEST(Verify, RefusesUnknownTasksKernelsAndRanks) {
   Program p = makeProgram();
-  p.ranks[0].actions[0].calls[0].task = 1;
+  p.stages[0].actions[0].calls[0].task = 1;
   EXPECT_TRUE(verifyFails(p, "task: expected a number below 1, got 1"));
   p = makeProgram();
   p.parameters[0].updateKernel = 2;
   EXPECT_TRUE(verifyFails(p, "expected a number below 2, got 2"));
   p = makeProgram();
-  p.ranks[0].actions[1].peer = 2;
+  p.stages[0].actions[1].peer = 2;
   EXPECT_TRUE(verifyFails(p, "peer: expected a number below 2, got 2"));
 }
 
 TEST(Verify, RefusesTimelinesThatDoNotMeet) {
   Program p = makeProgram();
-  p.ranks[0].actions[1].bytes = 32;
+  p.stages[0].actions[1].bytes = 32;
   EXPECT_TRUE(verifyFails(p, "expected 32 bytes as in rank 0"));
   p = makeProgram();
-  p.ranks[0].actions.pop_back();
+  p.stages[0].actions.pop_back();
   EXPECT_TRUE(verifyFails(p, "the timelines never end: rank 1: chunk 0"));
   p = makeProgram();
-  p.ranks[1].actions[1].waits = {1};
+  p.stages[1].actions[1].waits = {1};
   EXPECT_TRUE(verifyFails(p, "wait for an earlier send or receive"));
 }
 

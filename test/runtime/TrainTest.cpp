@@ -174,8 +174,8 @@ TEST(Trainer, HelpTellsTheExitCodes) {
 
 TEST(Trainer, ABrokenProgramIsARunThatFailed) {
   Program program = makeLine(2, 2);
-  program.ranks[0].actions.pop_back();
-  program.ranks[0].actions[1].bytes = 4;
+  program.stages[0].actions.pop_back();
+  program.stages[0].actions[1].bytes = 4;
   Outcome o = runWith(program, {});
   EXPECT_EQ(o.code, kExitRunFailed);
   EXPECT_NE(o.err.find("the compiled program is broken: rank"),

@@ -66,7 +66,7 @@ int compileThenRun(Verb verb, RunOptions options) {
 
 ordered_json planJson(const Program &program) {
   ordered_json ranks = ordered_json::array();
-  for (const Rank &rank : program.ranks) {
+  for (const Stage &rank : program.stages) {
     ordered_json uses = ordered_json::object();
     for (const Region &region : rank.regions)
       uses[region.use] = region.bytes;
@@ -125,7 +125,7 @@ int runPlan(const RunOptions &options) {
              "backward)\n{}, {} ranks, {} microbatches, bubble {:.1f} %\n\n",
              program->model, grouped(program->parameterCount),
              grouped(static_cast<int64_t>(program->flopsPerToken)),
-             program->schedule, program->ranks.size(), program->microbatches,
+             program->schedule, program->stages.size(), program->microbatches,
              100 * program->bubble);
   fmt::print("{}\n{}", program->timeline, program->plan);
   return ExitSuccess;

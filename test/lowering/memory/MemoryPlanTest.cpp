@@ -158,13 +158,13 @@ TEST(MemoryPlan, TiedParameterIsUpdatedOnce) {
     Case c;
     ASSERT_TRUE(makeCase("gpipe", {stages, 1, 4}, false, 1, random, c));
     int tied = c.layout.loss.block.entries[0].parameter, updates = 0;
-    for (const Rank &rank : c.program.ranks)
+    for (const Stage &rank : c.program.stages)
       for (const Update &update : rank.updates)
         if (update.parameter == tied) {
           ++updates;
           ASSERT_EQ(update.gradients.size(), 2u);
-          EXPECT_EQ(update.gradients[0].rank, 0);
-          EXPECT_EQ(update.gradients[1].rank, stages - 1);
+          EXPECT_EQ(update.gradients[0].stage, 0);
+          EXPECT_EQ(update.gradients[1].stage, stages - 1);
           EXPECT_EQ(update.copies.size(), stages > 1 ? 1u : 0u);
         }
     EXPECT_EQ(updates, 1);
@@ -177,8 +177,8 @@ TEST(MemoryPlan, FewerMicrobatchesLiveWithOneFOneB) {
   pipe::Shape shape{4, 1, 16};
   ASSERT_TRUE(makeCase("gpipe", shape, false, 2, random, gpipe));
   ASSERT_TRUE(makeCase("1f1b", shape, false, 2, same, alternating));
-  EXPECT_LT(alternating.program.ranks[3].arenaBytes,
-            gpipe.program.ranks[3].arenaBytes);
+  EXPECT_LT(alternating.program.stages[3].arenaBytes,
+            gpipe.program.stages[3].arenaBytes);
 }
 
 TEST(MemoryPlan, FaultsAreRefused) {
@@ -187,15 +187,15 @@ TEST(MemoryPlan, FaultsAreRefused) {
   ASSERT_TRUE(makeCase("circular", {3, 2, 6}, true, 2, random, good));
   ASSERT_TRUE(accepts(good)) << good.error;
   int refused = 0, tried = 0;
-  for (size_t r = 0; r < good.program.ranks.size(); ++r)
-    for (size_t a = 0; a < good.program.ranks[r].actions.size(); ++a) {
+  for (size_t r = 0; r < good.program.stages.size(); ++r)
+    for (size_t a = 0; a < good.program.stages[r].actions.size(); ++a) {
       auto expectRefused = [&](auto change) {
         Case bad = good;
-        change(bad.program.ranks[r].actions[a]);
+        change(bad.program.stages[r].actions[a]);
         ++tried;
         refused += !accepts(bad);
       };
-      const Action &action = good.program.ranks[r].actions[a];
+      const Action &action = good.program.stages[r].actions[a];
       for (size_t i = 0; i < action.waits.size(); ++i)
         expectRefused([&](Action &x) { x.waits.erase(x.waits.begin() + i); });
       if (!action.calls.empty()) {

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Questions about meshes and shardings that several passes ask.
+#ifndef ROTA_IR_ROTA_SHARDING_H
+#define ROTA_IR_ROTA_SHARDING_H
+
+#include "ir/rota/Rota.h"
+
+namespace mlir::rota {
+
+/// The mesh of the module around `op`; all axes of size 1 when it has none.
+MeshAttr meshOf(Operation *op);
+
+/// The sharding that divides nothing, with closed dimensions.
+ShardingAttr replicatedSharding(MLIRContext *context, int64_t rank);
+
+/// The axes of all dimensions, in order.
+llvm::SmallVector<AxisRefAttr> dividingAxes(ShardingAttr sharding);
+
+/// True when the two name a common part of one axis of `mesh`.
+bool overlap(AxisRefAttr a, AxisRefAttr b, MeshAttr mesh);
+
+/// The shape of one rank's part (the largest where they differ): each dimension
+/// divided by the ranks along its axes, rounded up.
+llvm::SmallVector<int64_t> partShape(llvm::ArrayRef<int64_t> whole,
+                                     ShardingAttr sharding, MeshAttr mesh);
+RankedTensorType partType(RankedTensorType whole, ShardingAttr sharding,
+                          MeshAttr mesh);
+
+} // namespace mlir::rota
+
+#endif // ROTA_IR_ROTA_SHARDING_H

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What ranks say to each other: messages between two, collectives in groups.
+// One interface; threads of one process (collective/local) and processes under
+// MPI (collective/mpi) stand behind it.
+#ifndef ROTA_RUNTIME_COLLECTIVE_COMMUNICATOR_H
+#define ROTA_RUNTIME_COLLECTIVE_COMMUNICATOR_H
+
+#include "runtime/program/Program.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace rota {
+
+/// Independent sequences of transfers. Transfers of one stream and one group
+/// (or pair and direction) meet in the order in which each rank starts them;
+/// nothing is ordered between streams, so that a gather that waits for a slow
+/// rank holds up no message.
+enum class Stream : int {
+  Task,      // collectives inside tasks
+  Weights,   // UNSHARD
+  Gradients, // REDUCE_GRAD
+  Step,      // what happens between two runs of the timelines
+  Forward,   // SEND_F, RECV_F
+  Backward,  // SEND_B, RECV_B
+};
+inline constexpr int kStreams = 6;
+
+/// The ranks that take part in a collective, in its order, and where among them
+/// this rank stands.
+struct Group {
+  std::vector<int> ranks;
+  int index = 0;
+};
+
+/// The group of `rank` along `axes` of `mesh`, the first of them slowest.
+Group groupOf(const std::vector<MeshAxis> &mesh, int rank,
+              const std::vector<int> &axes);
+/// The rank's coordinate on each axis, and back.
+std::vector<int64_t> coordinatesOf(const std::vector<MeshAxis> &mesh, int rank);
+int rankOf(const std::vector<MeshAxis> &mesh,
+           const std::vector<int64_t> &coordinates);
+
+/// Something that was started. 0 is always complete.
+using Request = int64_t;
+
+/// One rank's end. Called from that rank's thread only. Sums are made in the
+/// group's order, element by element, in f32 (f64 for none), whatever the
+/// timing and the backend, so that bits depend on neither. Everything that
+/// waits throws RunError, with the first failure of the run as its text, once
+/// some rank has failed.
+class Communicator {
+public:
+  virtual ~Communicator() = default;
+
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+
+  /// Starts a collective of `group`. Source and destination, as the kind says,
+  /// stay as they are until it is complete; they are the same only for
+  /// AllReduce. A group of one copies or adds at once.
+  virtual Request start(Stream stream, const Collective &collective,
+                        const Group &group, const void *source,
+                        void *destination) = 0;
+
+  /// Start one half of a message; neither blocks. The n-th send to a rank meets
+  /// the n-th receive from it in the same stream, and both have the same size.
+  virtual Request send(Stream stream, int peer, const void *source,
+                       int64_t bytes) = 0;
+  virtual Request receive(Stream stream, int peer, void *destination,
+                          int64_t bytes) = 0;
+
+  /// Waits until it is complete: the destination holds the result and the
+  /// source may change.
+  virtual void wait(Request request) = 0;
+  /// True when `wait` would not wait.
+  virtual bool isDone(Request request) = 0;
+  /// Seconds since the communicator was made at which the request started to
+  /// move bytes and was complete, for traces; once, after it is complete.
+  struct Span {
+    double begin = 0.0, end = 0.0;
+  };
+  virtual Span spanOf(Request request) = 0;
+
+  /// Says where the rank is, for messages about it that other ranks print. The
+  /// text is copied.
+  virtual void setPosition(const std::string &position) = 0;
+
+  /// Ends the run on every rank: whoever waits throws RunError with `message`.
+  /// The first failure wins. Callable from any thread.
+  virtual void fail(const std::string &message) = 0;
+
+  /// start and wait.
+  void run(Stream stream, const Collective &collective, const Group &group,
+           const void *source, void *destination) {
+    wait(start(stream, collective, group, source, destination));
+  }
+};
+
+} // namespace rota
+
+#endif // ROTA_RUNTIME_COLLECTIVE_COMMUNICATOR_H
