@@ -77,8 +77,10 @@ public:
   virtual void wait(Request request) = 0;
   /// True when `wait` would not wait.
   virtual bool isDone(Request request) = 0;
-  /// Seconds since the communicator was made at which the request started to
-  /// move bytes and was complete, for traces; once, after it is complete.
+  /// Seconds since the communicator was made.
+  virtual double now() const = 0;
+  /// When, as `now` counts, the request started to move bytes and was complete,
+  /// for traces; once, after it is complete.
   struct Span {
     double begin = 0.0, end = 0.0;
   };
