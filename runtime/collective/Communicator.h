@@ -33,6 +33,8 @@ inline constexpr int kStreams = 6;
 struct Group {
   std::vector<int> ranks;
   int index = 0;
+  // Ranks along each of the collective's axes; only Permute reads them.
+  std::vector<int64_t> sizes;
 };
 
 /// The group of `rank` along `axes` of `mesh`, the first of them slowest.
@@ -46,11 +48,17 @@ int rankOf(const std::vector<MeshAxis> &mesh,
 /// Something that was started. 0 is always complete.
 using Request = int64_t;
 
+/// When a request moved bytes, as Communicator::now counts.
+struct Span {
+  double begin = 0.0, end = 0.0;
+};
+
 /// One rank's end. Called from that rank's thread only. Sums are made in the
-/// group's order, element by element, in f32 (f64 for none), whatever the
-/// timing and the backend, so that bits depend on neither. Everything that
-/// waits throws RunError, with the first failure of the run as its text, once
-/// some rank has failed.
+/// group's order, element by element, in f32 and rounded once to the type (i32
+/// in i32), whatever the timing and the backend, so that bits depend on
+/// neither. A maximum of which one term is not a number is none. Everything
+/// that waits throws RunError, with the first failure of the run as its text,
+/// once some rank has failed; then no memory is read or written any more.
 class Communicator {
 public:
   virtual ~Communicator() = default;
@@ -60,7 +68,11 @@ public:
 
   /// Starts a collective of `group`. Source and destination, as the kind says,
   /// stay as they are until it is complete; they are the same only for
-  /// AllReduce. A group of one copies or adds at once.
+  /// AllReduce. Transfers of one stream and one group also run in order: one
+  /// may add to what the one before wrote. Where a part's memory is longer than
+  /// the part, ReduceScatter without `accumulate` and Slice fill it with zeros.
+  /// In a group of one it is a copy or an addition, beside the caller like the
+  /// rest.
   virtual Request start(Stream stream, const Collective &collective,
                         const Group &group, const void *source,
                         void *destination) = 0;
@@ -72,19 +84,18 @@ public:
   virtual Request receive(Stream stream, int peer, void *destination,
                           int64_t bytes) = 0;
 
+  /// Starts a copy within this rank's memory. Copies run in any order.
+  virtual Request copy(const void *source, void *destination,
+                       int64_t bytes) = 0;
+
   /// Waits until it is complete: the destination holds the result and the
-  /// source may change.
-  virtual void wait(Request request) = 0;
+  /// source may change. Gives when it ran, and forgets the request: what was
+  /// waited for before is complete and has an empty span.
+  virtual Span wait(Request request) = 0;
   /// True when `wait` would not wait.
   virtual bool isDone(Request request) = 0;
   /// Seconds since the communicator was made.
   virtual double now() const = 0;
-  /// When, as `now` counts, the request started to move bytes and was complete,
-  /// for traces; once, after it is complete.
-  struct Span {
-    double begin = 0.0, end = 0.0;
-  };
-  virtual Span spanOf(Request request) = 0;
 
   /// Says where the rank is, for messages about it that other ranks print. The
   /// text is copied.
@@ -95,9 +106,9 @@ public:
   virtual void fail(const std::string &message) = 0;
 
   /// start and wait.
-  void run(Stream stream, const Collective &collective, const Group &group,
+  Span run(Stream stream, const Collective &collective, const Group &group,
            const void *source, void *destination) {
-    wait(start(stream, collective, group, source, destination));
+    return wait(start(stream, collective, group, source, destination));
   }
 };
 
