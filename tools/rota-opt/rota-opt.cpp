@@ -5,6 +5,7 @@
 #include "lowering/kernels/Passes.h"
 #include "passes/differentiate/Passes.h"
 #include "passes/pipeline/Passes.h"
+#include "passes/shard/Passes.h"
 #include "tools/Dialects.h"
 
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
@@ -17,6 +18,7 @@ int main(int argc, char **argv) {
   mlir::registerCSEPass();
   mlir::registerSymbolDCEPass();
   mlir::rota::registerDifferentiatePasses();
+  mlir::rota::registerShardPasses();
   mlir::pipe::registerPipelinePasses();
   rota::lowering::registerKernelsPasses();
   rota::lowering::registerCpuPasses();
