@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/collective/Blocks.h"
+
+#include <cstring>
+#include <fmt/format.h>
+
+namespace rota {
+
+namespace {
+
+/// A tensor seen as [outer, size, inner] and cut into parts.
+struct Cut {
+  int64_t outer, size, inner, part;
+  Cut(int64_t outer, int64_t size, int64_t inner, int64_t members)
+      : outer(outer), size(size), inner(inner),
+        part((size + members - 1) / members) {}
+  /// Elements of the dimension that part i has; the last ones may have fewer,
+  /// or none.
+  int64_t length(int64_t i) const {
+    return std::clamp<int64_t>(size - i * part, 0, part);
+  }
+  Rows inWhole(int64_t i) const {
+    return {i * part * inner, outer, length(i) * inner, size * inner};
+  }
+  Rows inPart(int64_t i) const {
+    return {0, outer, length(i) * inner, part * inner};
+  }
+};
+
+Cut cutOf(const Collective &c, const Group &group) {
+  return Cut(c.outer, c.size, c.inner,
+             static_cast<int64_t>(group.ranks.size()));
+}
+
+/// The member that gets what member `from` has: its position along `order` is
+/// that of `from` along `axes`.
+int permuted(const Collective &c, const Group &group, int from) {
+  size_t axes = c.axes.size();
+  std::vector<int64_t> coordinate(axes, 0); // by place in `axes`
+  int64_t rest = from;
+  for (size_t i = axes; i-- > 0;) {
+    size_t axis = static_cast<size_t>(
+        std::find(c.axes.begin(), c.axes.end(), c.order[i]) - c.axes.begin());
+    coordinate[axis] = rest % group.sizes[axis];
+    rest /= group.sizes[axis];
+  }
+  int64_t to = 0;
+  for (size_t axis = 0; axis < axes; ++axis)
+    to = to * group.sizes[axis] + coordinate[axis];
+  return static_cast<int>(to);
+}
+
+} // namespace
+
+bool reduces(Collective::Kind kind) {
+  return kind == Collective::Kind::ReduceScatter ||
+         kind == Collective::Kind::AllReduce;
+}
+
+Block blockOf(const Collective &c, const Group &group, int from, int to) {
+  Cut cut = cutOf(c, group);
+  switch (c.kind) {
+  case Collective::Kind::AllGather:
+    return {cut.inPart(from), cut.inWhole(from)};
+  case Collective::Kind::ReduceScatter:
+    return {cut.inWhole(to), cut.inPart(to)};
+  case Collective::Kind::AllReduce:
+    return {cut.inWhole(to), cut.inWhole(to)};
+  case Collective::Kind::AllToAll: {
+    Cut split(c.splitOuter, c.splitSize, c.splitInner,
+              static_cast<int64_t>(group.ranks.size()));
+    return {split.inWhole(to), cut.inWhole(from)};
+  }
+  case Collective::Kind::Slice:
+    return from == to ? Block{cut.inWhole(to), cut.inPart(to)} : Block();
+  case Collective::Kind::Permute: {
+    Rows whole = {0, 1, c.outer * c.size * c.inner, 0};
+    return permuted(c, group, from) == to ? Block{whole, whole} : Block();
+  }
+  }
+  return {};
+}
+
+Block spreadBlock(const Collective &c, const Group &group, int from, int to) {
+  Rows part = cutOf(c, group).inWhole(from);
+  return from == to ? Block() : Block{part, part};
+}
+
+Rows paddingOf(const Collective &c, const Group &group, int member) {
+  bool hasPart = c.kind == Collective::Kind::Slice ||
+                 (c.kind == Collective::Kind::ReduceScatter && !c.accumulate);
+  Cut cut = cutOf(c, group);
+  int64_t length = cut.length(member);
+  if (!hasPart || length == cut.part)
+    return {};
+  return {length * c.inner, c.outer, (cut.part - length) * c.inner,
+          cut.part * c.inner};
+}
+
+void copyElements(const Block &block, int64_t begin, int64_t end,
+                  int64_t elementBytes, const void *source, void *destination) {
+  forEachStretch(block, begin, end, [&](int64_t from, int64_t to, int64_t n) {
+    std::memcpy(static_cast<char *>(destination) + to * elementBytes,
+                static_cast<const char *>(source) + from * elementBytes,
+                static_cast<size_t>(n * elementBytes));
+  });
+}
+
+void clearElements(const Rows &rows, int64_t elementBytes, void *buffer) {
+  for (int64_t row = 0; row < rows.rows; ++row)
+    std::memset(static_cast<char *>(buffer) +
+                    (rows.offset + row * rows.stride) * elementBytes,
+                0, static_cast<size_t>(rows.length * elementBytes));
+}
+
+std::string describe(const Collective &c) {
+  static constexpr const char *kKinds[] = {"all-gather", "reduce-scatter",
+                                           "all-reduce", "all-to-all",
+                                           "slice",      "permute"};
+  static constexpr const char *kTypes[] = {"f32", "bf16", "i32"};
+  return fmt::format("{} of [{}, {}, {}] {}", kKinds[int(c.kind)], c.outer,
+                     c.size, c.inner, kTypes[int(c.type)]);
+}
+
+} // namespace rota

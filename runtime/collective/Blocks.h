@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What travels in a collective: which elements each member of the group gives
+// to each other, the same for every backend.
+#ifndef ROTA_RUNTIME_COLLECTIVE_BLOCKS_H
+#define ROTA_RUNTIME_COLLECTIVE_BLOCKS_H
+
+#include "runtime/collective/Communicator.h"
+
+#include <algorithm>
+
+namespace rota {
+
+/// Elements of a buffer: `rows` times `length` contiguous ones, `stride` apart.
+/// They are counted row after row. All in elements.
+struct Rows {
+  int64_t offset = 0, rows = 0, length = 0, stride = 0;
+  int64_t count() const { return rows * length; }
+};
+
+/// What one member gives to another: element i of `source`, in the giver's
+/// buffer, becomes element i of `destination`, in the taker's, or a term of it.
+struct Block {
+  Rows source, destination;
+  int64_t count() const { return source.count(); }
+};
+
+/// True when the taker combines what it is given.
+bool reduces(Collective::Kind kind);
+
+/// What member `from` gives to member `to`. An AllReduce is done in two phases:
+/// `blockOf` is the first, in which each member reduces its part of the
+/// elements; `spreadBlock` the second, in which the results travel from
+/// destination to destination.
+Block blockOf(const Collective &collective, const Group &group, int from,
+              int to);
+Block spreadBlock(const Collective &collective, const Group &group, int from,
+                  int to);
+
+/// Room in the destination behind the member's part that is to be zero; without
+/// rows where there is none.
+Rows paddingOf(const Collective &collective, const Group &group, int member);
+
+/// Calls `body(source, destination, count)` for the contiguous stretches of the
+/// block's elements [begin, end): offsets of the first element in each buffer.
+template <typename F>
+void forEachStretch(const Block &block, int64_t begin, int64_t end, F &&body) {
+  const Rows &s = block.source, &d = block.destination;
+  for (int64_t i = begin; i < end;) {
+    int64_t inSource = i % s.length, inDestination = i % d.length;
+    int64_t count =
+        std::min({end - i, s.length - inSource, d.length - inDestination});
+    body(s.offset + i / s.length * s.stride + inSource,
+         d.offset + i / d.length * d.stride + inDestination, count);
+    i += count;
+  }
+}
+
+/// Copies the block's elements [begin, end), each of `elementBytes`.
+void copyElements(const Block &block, int64_t begin, int64_t end,
+                  int64_t elementBytes, const void *source, void *destination);
+/// Sets all elements of `rows` to zero.
+void clearElements(const Rows &rows, int64_t elementBytes, void *buffer);
+
+/// What a ReduceScatter or AllReduce does with `count` elements of which each
+/// member has a term: destination = terms[0] + terms[1] + ..., or their
+/// maximum, element by element in this order; with `accumulate` the sum is
+/// added to the destination. In f32, rounded once, to the nearest even; i32
+/// wraps around. The destination may be one of the terms.
+void combine(const Collective &collective,
+             const std::vector<const void *> &terms, void *destination,
+             int64_t count);
+
+/// For messages about it: "all-gather of [1, 64, 8] f32".
+std::string describe(const Collective &collective);
+
+} // namespace rota
+
+#endif // ROTA_RUNTIME_COLLECTIVE_BLOCKS_H

@@ -1,0 +1,396 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/collective/local/LocalNetwork.h"
+#include "runtime/Error.h"
+#include "runtime/collective/local/Meeting.h"
+
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <fmt/format.h>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <tuple>
+#include <unordered_map>
+
+namespace rota {
+
+namespace {
+
+/// A transfer of at most this many bytes is cheaper than waking threads for it.
+constexpr int64_t kSmallBytes = 1 << 16;
+
+/// The meetings of one stream and group, or pair and direction.
+struct Sequence {
+  std::deque<std::shared_ptr<Meeting>> open; // not all members have come
+  int64_t first = 0;                         // number of the first open one
+  std::vector<int64_t> started, finished;    // by member
+};
+using SequenceKey = std::tuple<Stream, bool, std::vector<int>>;
+
+/// One member's share of a meeting that all have come to.
+struct Share {
+  std::shared_ptr<Meeting> meeting;
+  int index = 0;
+  Sequence *sequence = nullptr; // null: a copy, ordered behind nothing
+};
+
+/// Which shares go first: what a rank's next action is likelier to wait for.
+int urgency(const Share &share) {
+  switch (share.meeting->stream) {
+  case Stream::Task:
+    return 0;
+  case Stream::Forward:
+  case Stream::Backward:
+    return 1;
+  case Stream::Step:
+    return 2;
+  case Stream::Weights:
+  case Stream::Gradients:
+    return 3;
+  }
+  return 3;
+}
+
+} // namespace
+
+/// Matches what ranks start and gives out the work. One lock guards all that
+/// is no tensor; pieces are taken without it.
+class LocalNetwork::Switch {
+public:
+  explicit Switch(int ranks) : ranks(ranks) {
+    for (int rank = 0; rank < ranks; ++rank)
+      this->ranks[rank].helper = std::thread([this, rank] { help(rank); });
+  }
+  ~Switch();
+
+  Request start(int rank, std::unique_ptr<Meeting> meeting, bool isMessage,
+                int index, const void *source, void *destination);
+  Span wait(int rank, Request request);
+  bool isDone(int rank, Request request);
+  void setPosition(int rank, const std::string &position);
+  void fail(const std::string &message);
+  double now() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() -
+                                         origin)
+        .count();
+  }
+  int size() const { return static_cast<int>(ranks.size()); }
+
+private:
+  using Lock = std::unique_lock<std::mutex>;
+  struct Rank {
+    std::thread helper;
+    std::condition_variable wakeHelper, wakeWaiter;
+    bool waits = false;                          // its own thread is in wait()
+    std::vector<Share> ready;                    // by urgency, then by age
+    std::unordered_map<Request, Share> requests; // not waited for
+    Request lastRequest = 0;
+    std::string position = "start";
+  };
+
+  Share join(Lock &lock, int rank, std::unique_ptr<Meeting> meeting,
+             bool isMessage, int index);
+  void open(Lock &lock, const Share &share);
+  void takeAll(Lock &lock, const Share &share);
+  bool takeOne(Lock &lock, int rank);
+  const Share *nextOf(int rank) const;
+  void release();
+  void complete(Meeting &meeting);
+  void wake(int rank, Stream stream);
+  void help(int rank);
+  void fail(Lock &lock, const std::string &message);
+
+  const std::chrono::steady_clock::time_point origin =
+      std::chrono::steady_clock::now();
+  std::mutex mutex;
+  std::vector<Rank> ranks;
+  std::map<SequenceKey, Sequence> sequences;
+  int busy = 0; // threads that touch tensors now
+  std::condition_variable idle;
+  bool failed = false, closing = false;
+  std::string failure;
+};
+
+LocalNetwork::Switch::~Switch() {
+  {
+    Lock lock(mutex);
+    closing = true;
+    for (Rank &rank : ranks)
+      rank.wakeHelper.notify_all();
+  }
+  for (Rank &rank : ranks)
+    rank.helper.join();
+}
+
+Request LocalNetwork::Switch::start(int rank, std::unique_ptr<Meeting> meeting,
+                                    bool isMessage, int index,
+                                    const void *source, void *destination) {
+  Lock lock(mutex);
+  Rank &own = ranks[rank];
+  Request request = ++own.lastRequest;
+  Share share = join(lock, rank, std::move(meeting), isMessage, index);
+  own.requests[request] = share;
+  if (share.meeting->arrive(index, source, destination) && !failed)
+    open(lock, share);
+  return request;
+}
+
+/// Finds the meeting that this rank's next transfer of the sequence belongs to.
+Share LocalNetwork::Switch::join(Lock &lock, int rank,
+                                 std::unique_ptr<Meeting> meeting,
+                                 bool isMessage, int index) {
+  if (isMessage && meeting->ranks().size() == 1) // a copy
+    return {std::move(meeting), index, nullptr};
+  Sequence &sequence =
+      sequences[{meeting->stream, isMessage, meeting->ranks()}];
+  sequence.started.resize(meeting->ranks().size());
+  sequence.finished.resize(meeting->ranks().size());
+  int64_t number = sequence.started[index]++;
+  size_t place = static_cast<size_t>(number - sequence.first);
+  if (place == sequence.open.size()) {
+    meeting->number = number;
+    sequence.open.push_back(std::move(meeting));
+  } else if (std::string wrong = sequence.open[place]->disagreement(*meeting);
+             !wrong.empty()) {
+    fail(lock,
+         fmt::format("rank {}: {}: {}", rank, ranks[rank].position, wrong));
+  }
+  return {sequence.open[place], index, &sequence};
+}
+
+/// All members have come.
+void LocalNetwork::Switch::open(Lock &lock, const Share &share) {
+  Meeting &meeting = *share.meeting;
+  bool isNext = true; // what came before in the sequence is over
+  if (Sequence *sequence = share.sequence) {
+    sequence->open.pop_front(); // it is the oldest: members come in order
+    ++sequence->first;
+    for (size_t i = 0; i < meeting.members.size(); ++i)
+      isNext &= meeting.isIdle(i) || sequence->finished[i] == meeting.number;
+  }
+  if (isNext && meeting.bytes() <= kSmallBytes)
+    return takeAll(lock, share);
+  for (size_t i = 0; i < meeting.members.size(); ++i) {
+    if (meeting.isIdle(i))
+      continue;
+    Share ready = {share.meeting, int(i), share.sequence};
+    std::vector<Share> &list = ranks[meeting.ranks()[i]].ready;
+    auto place = std::find_if(list.begin(), list.end(), [&](const Share &s) {
+      return urgency(s) > urgency(ready);
+    });
+    list.insert(place, ready);
+    wake(meeting.ranks()[i], meeting.stream);
+  }
+}
+
+/// Works off the meeting for all members.
+void LocalNetwork::Switch::takeAll(Lock &lock, const Share &share) {
+  Meeting &meeting = *share.meeting;
+  double begin = now();
+  ++busy;
+  lock.unlock();
+  meeting.takeAll();
+  lock.lock();
+  release();
+  for (size_t i = 0; i < meeting.members.size(); ++i) {
+    meeting.members[i].span.begin = begin;
+    if (share.sequence)
+      ++share.sequence->finished[i];
+  }
+  complete(meeting);
+}
+
+/// The most urgent share of the rank that has a piece to claim.
+const Share *LocalNetwork::Switch::nextOf(int rank) const {
+  if (failed)
+    return nullptr;
+  for (const Share &share : ranks[rank].ready) {
+    const Meeting::Member &member = share.meeting->members[share.index];
+    bool isNext = !share.sequence || share.sequence->finished[share.index] ==
+                                         share.meeting->number;
+    if (isNext && member.claimed < member.pieces)
+      return &share;
+  }
+  return nullptr;
+}
+
+/// Works off one piece of what the rank has to take. False: there is none.
+bool LocalNetwork::Switch::takeOne(Lock &lock, int rank) {
+  const Share *next = nextOf(rank);
+  if (!next)
+    return false;
+  Share share = *next;
+  Meeting &meeting = *share.meeting;
+  Meeting::Member &member = meeting.members[share.index];
+  int64_t piece = *meeting.claim(share.index);
+  if (member.span.begin == 0.0)
+    member.span.begin = now();
+  ++busy;
+  lock.unlock();
+  meeting.take(share.index, piece);
+  lock.lock();
+  release();
+  bool phaseEnded = meeting.finish(share.index);
+  if (meeting.hasTaken(share.index)) {
+    std::vector<Share> &list = ranks[rank].ready;
+    list.erase(std::find_if(list.begin(), list.end(), [&](const Share &s) {
+      return s.meeting == share.meeting;
+    }));
+    if (share.sequence)
+      ++share.sequence->finished[share.index];
+  }
+  if (meeting.isComplete())
+    complete(meeting);
+  else if (phaseEnded)
+    for (int member : meeting.ranks())
+      wake(member, meeting.stream);
+  return true;
+}
+
+/// This thread touches tensors no more.
+void LocalNetwork::Switch::release() {
+  if (--busy == 0 && failed)
+    idle.notify_all();
+}
+
+void LocalNetwork::Switch::complete(Meeting &meeting) {
+  meeting.isOver = true;
+  double end = now();
+  for (size_t i = 0; i < meeting.members.size(); ++i) {
+    meeting.members[i].span.end = end;
+    Rank &rank = ranks[meeting.ranks()[i]];
+    if (rank.waits)
+      rank.wakeWaiter.notify_one();
+  }
+}
+
+/// There is work for the rank. In-task transfers are waited for at once: a
+/// helper would only come in between.
+void LocalNetwork::Switch::wake(int rank, Stream stream) {
+  if (ranks[rank].waits)
+    ranks[rank].wakeWaiter.notify_one();
+  else if (stream != Stream::Task)
+    ranks[rank].wakeHelper.notify_one();
+}
+
+void LocalNetwork::Switch::help(int rank) {
+  Lock lock(mutex);
+  while (!closing)
+    if (!takeOne(lock, rank))
+      ranks[rank].wakeHelper.wait(lock);
+}
+
+Span LocalNetwork::Switch::wait(int rank, Request request) {
+  Lock lock(mutex);
+  Rank &own = ranks[rank];
+  auto found = own.requests.find(request);
+  if (found == own.requests.end())
+    return {};
+  Share share = found->second;
+  own.waits = true;
+  while (!share.meeting->isOver && !failed)
+    if (!takeOne(lock, rank))
+      own.wakeWaiter.wait(lock);
+  own.waits = false;
+  if (!share.meeting->isOver) {
+    idle.wait(lock, [&] { return busy == 0; });
+    throw RunError(failure);
+  }
+  own.requests.erase(request);
+  if (nextOf(rank))
+    own.wakeHelper.notify_one();
+  Span span = share.meeting->members[share.index].span;
+  if (span.begin == 0.0) // it had nothing to take
+    span.begin = span.end;
+  return span;
+}
+
+bool LocalNetwork::Switch::isDone(int rank, Request request) {
+  Lock lock(mutex);
+  Rank &own = ranks[rank];
+  auto found = own.requests.find(request);
+  if (found == own.requests.end() || found->second.meeting->isOver)
+    return true;
+  if (nextOf(rank))
+    own.wakeHelper.notify_one();
+  return failed;
+}
+
+void LocalNetwork::Switch::setPosition(int rank, const std::string &position) {
+  Lock lock(mutex);
+  ranks[rank].position = position;
+}
+
+void LocalNetwork::Switch::fail(const std::string &message) {
+  Lock lock(mutex);
+  fail(lock, message);
+}
+
+void LocalNetwork::Switch::fail(Lock &lock, const std::string &message) {
+  if (!failed) {
+    failed = true;
+    failure = message;
+    for (Rank &rank : ranks)
+      rank.wakeWaiter.notify_all();
+  }
+  idle.wait(lock, [&] { return busy == 0; });
+}
+
+/// One rank's handle on the switch.
+class LocalNetwork::End : public Communicator {
+public:
+  End(Switch &network, int number) : network(network), number(number) {}
+
+  int rank() const override { return number; }
+  int size() const override { return network.size(); }
+  Request start(Stream stream, const Collective &collective, const Group &group,
+                const void *source, void *destination) override {
+    return network.start(number,
+                         std::make_unique<Meeting>(stream, collective, group),
+                         false, group.index, source, destination);
+  }
+  Request send(Stream stream, int peer, const void *source,
+               int64_t bytes) override {
+    return network.start(number,
+                         std::make_unique<Meeting>(stream, number, peer, bytes),
+                         true, 0, source, nullptr);
+  }
+  Request receive(Stream stream, int peer, void *destination,
+                  int64_t bytes) override {
+    return network.start(number,
+                         std::make_unique<Meeting>(stream, peer, number, bytes),
+                         true, 1, nullptr, destination);
+  }
+  Request copy(const void *source, void *destination, int64_t bytes) override {
+    return network.start(
+        number,
+        std::make_unique<Meeting>(Stream::Weights, number, number, bytes), true,
+        0, source, destination);
+  }
+  Span wait(Request request) override { return network.wait(number, request); }
+  bool isDone(Request request) override {
+    return network.isDone(number, request);
+  }
+  double now() const override { return network.now(); }
+  void setPosition(const std::string &position) override {
+    network.setPosition(number, position);
+  }
+  void fail(const std::string &message) override { network.fail(message); }
+
+private:
+  Switch &network;
+  const int number;
+};
+
+LocalNetwork::LocalNetwork(int ranks)
+    : network(std::make_unique<Switch>(ranks)) {
+  for (int rank = 0; rank < ranks; ++rank)
+    ends.push_back(std::make_unique<End>(*network, rank));
+}
+
+LocalNetwork::~LocalNetwork() = default;
+
+Communicator &LocalNetwork::at(int rank) { return *ends[rank]; }
+
+} // namespace rota

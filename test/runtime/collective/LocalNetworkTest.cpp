@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/collective/local/LocalNetwork.h"
+#include "runtime/Error.h"
+#include "test/runtime/collective/RandomCollective.h"
+
+#include <atomic>
+#include <functional>
+#include <gtest/gtest.h>
+#include <numeric>
+#include <thread>
+
+using namespace rota;
+using namespace rota::test;
+
+namespace {
+
+/// Runs `body` as each rank of a network, each in its own thread.
+void onEachRank(int ranks, const std::function<void(Communicator &)> &body) {
+  LocalNetwork network(ranks);
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < ranks; ++rank)
+    threads.emplace_back([&, rank] { body(network.at(rank)); });
+  for (std::thread &thread : threads)
+    thread.join();
+}
+
+Collective gather(int64_t size) {
+  Collective collective;
+  collective.kind = Collective::Kind::AllGather;
+  collective.axes = {0};
+  collective.size = size;
+  return collective;
+}
+
+Group everybody(const Communicator &communicator) {
+  return groupOf({{"all", communicator.size()}}, communicator.rank(), {0});
+}
+
+/// What `body` throws as a RunError.
+std::string failureOf(const std::function<void()> &body) {
+  try {
+    body();
+  } catch (const RunError &error) {
+    return error.what();
+  }
+  return "nothing was thrown";
+}
+
+} // namespace
+
+TEST(LocalNetwork, EveryCollectiveGivesTheReference) {
+  for (int ranks : {1, 2, 3, 4, 6, 8})
+    for (uint64_t seed : {1, 2, 3})
+      onEachRank(ranks, [&](Communicator &communicator) {
+        exchangeRandomly(communicator, seed, 60, 200);
+      });
+}
+
+TEST(LocalNetwork, LargeCollectivesGiveTheReference) {
+  for (int ranks : {2, 4})
+    onEachRank(ranks, [&](Communicator &communicator) {
+      exchangeRandomly(communicator, 10 + ranks, 8, 300000);
+    });
+}
+
+TEST(LocalNetwork, CopiesRunBesideTheCaller) {
+  onEachRank(1, [](Communicator &communicator) {
+    std::vector<char> small(100, 1), large(3 << 20, 2);
+    std::vector<char> smallCopy(small.size()), largeCopy(large.size());
+    Request one =
+        communicator.copy(small.data(), smallCopy.data(), small.size());
+    Request two =
+        communicator.copy(large.data(), largeCopy.data(), large.size());
+    while (!communicator.isDone(two))
+      std::this_thread::yield();
+    communicator.wait(two);
+    communicator.wait(one);
+    EXPECT_EQ(small, smallCopy);
+    EXPECT_EQ(large, largeCopy);
+  });
+}
+
+// Rank 1 does not come to the gather until it has the message that rank 0 sends
+// behind it.
+TEST(LocalNetwork, AGatherThatWaitsHoldsUpNoMessage) {
+  for (int64_t size : {4, 1000000})
+    onEachRank(2, [&](Communicator &communicator) {
+      std::vector<float> part(size / 2, 1.0f + communicator.rank());
+      std::vector<float> whole(size);
+      float message = 7.0f;
+      auto startGather = [&] {
+        return communicator.start(Stream::Weights, gather(size),
+                                  everybody(communicator), part.data(),
+                                  whole.data());
+      };
+      if (communicator.rank() == 0) {
+        Request gathered = startGather();
+        communicator.wait(
+            communicator.send(Stream::Forward, 1, &message, sizeof message));
+        communicator.wait(gathered);
+      } else {
+        float received = 0.0f;
+        communicator.wait(communicator.receive(Stream::Forward, 0, &received,
+                                               sizeof received));
+        EXPECT_EQ(received, 7.0f);
+        communicator.wait(startGather());
+      }
+      EXPECT_EQ(whole.front(), 1.0f);
+      EXPECT_EQ(whole.back(), 2.0f);
+    });
+}
+
+// Rank 0 computes, that is, it does not wait, while rank 1 takes its part of
+// what both have started.
+TEST(LocalNetwork, TransfersRunWhileTheRankComputes) {
+  constexpr int64_t kSize = 1 << 20;
+  std::atomic<bool> hasWaited = false;
+  onEachRank(2, [&](Communicator &communicator) {
+    std::vector<float> part(kSize / 2, 1.0f), whole(kSize);
+    Request request =
+        communicator.start(Stream::Weights, gather(kSize),
+                           everybody(communicator), part.data(), whole.data());
+    if (communicator.rank() == 0)
+      while (!hasWaited)
+        std::this_thread::yield();
+    communicator.wait(request);
+    hasWaited = true;
+    EXPECT_EQ(std::accumulate(whole.begin(), whole.end(), 0.0), double(kSize));
+  });
+}
+
+// The second of two sums in one place begins when the first has ended.
+TEST(LocalNetwork, SumsOfOneSequenceFollowEachOther) {
+  Collective scatter;
+  scatter.kind = Collective::Kind::ReduceScatter;
+  scatter.axes = {0};
+  scatter.size = 1 << 20;
+  scatter.accumulate = true;
+  onEachRank(4, [&](Communicator &communicator) {
+    std::vector<float> whole(scatter.size, 1.0f), part(scatter.size / 4);
+    std::vector<Request> requests;
+    for (int i = 0; i < 8; ++i)
+      requests.push_back(communicator.start(Stream::Gradients, scatter,
+                                            everybody(communicator),
+                                            whole.data(), part.data()));
+    for (size_t i = requests.size(); i-- > 0;)
+      communicator.wait(requests[i]);
+    EXPECT_EQ(part, std::vector<float>(part.size(), 32.0f));
+  });
+}
+
+TEST(LocalNetwork, AFailureWakesWhoeverWaits) {
+  onEachRank(3, [](Communicator &communicator) {
+    float value = 0.0f;
+    if (communicator.rank() == 2) {
+      communicator.fail("rank 2: the disk is full");
+      communicator.fail("rank 2: and on fire");
+    }
+    EXPECT_EQ(failureOf([&] {
+                communicator.wait(communicator.receive(
+                    Stream::Forward, (communicator.rank() + 1) % 3, &value,
+                    sizeof value));
+              }),
+              "rank 2: the disk is full");
+  });
+}
+
+TEST(LocalNetwork, RanksThatDisagreeFailTheRun) {
+  onEachRank(2, [](Communicator &communicator) {
+    communicator.setPosition("chunk 3, UNSHARD");
+    std::vector<float> part(4), whole(8);
+    int64_t size = communicator.rank() == 0 ? 8 : 6;
+    std::string failure = failureOf([&] {
+      communicator.run(Stream::Weights, gather(size), everybody(communicator),
+                       part.data(), whole.data());
+    });
+    // Either may have come first.
+    EXPECT_TRUE(
+        failure == "rank 1: chunk 3, UNSHARD: expected all-gather of [1, 8, "
+                   "1] f32, as other ranks started, got all-gather of [1, 6, "
+                   "1] f32" ||
+        failure == "rank 0: chunk 3, UNSHARD: expected all-gather of [1, 6, "
+                   "1] f32, as other ranks started, got all-gather of [1, 8, "
+                   "1] f32")
+        << failure;
+  });
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Random collectives with a plain reference, for every communicator: what each
+// rank brings is a function of seed, rank and element, so each knows what all
+// others bring and what must come out, to the bit.
+#ifndef ROTA_TEST_RUNTIME_COLLECTIVE_RANDOMCOLLECTIVE_H
+#define ROTA_TEST_RUNTIME_COLLECTIVE_RANDOMCOLLECTIVE_H
+
+#include "runtime/collective/Communicator.h"
+
+#include <random>
+
+namespace rota::test {
+
+/// A mesh of that many ranks with as many axes as it has prime factors, and one
+/// of a single rank.
+std::vector<MeshAxis> makeMesh(int ranks);
+
+class RandomCollective {
+public:
+  /// Elements: about `elements` a rank.
+  RandomCollective(uint64_t seed, const std::vector<MeshAxis> &mesh,
+                   int64_t elements);
+
+  Collective collective;
+  Stream stream;
+
+  Group group(int rank) const { return groupOf(mesh, rank, collective.axes); }
+  std::vector<uint8_t> source(int rank) const;
+  /// The destination before, and as it must be after.
+  std::vector<uint8_t> before(int rank) const;
+  std::vector<uint8_t> expected(int rank) const;
+  /// For failures: "seed 3: all-gather of [...] f32 in a group of 4".
+  std::string describe() const;
+
+private:
+  void chooseShape(std::mt19937_64 &random);
+  void chooseAllToAll(std::mt19937_64 &random, int64_t elements);
+  void choosePermute(std::mt19937_64 &random);
+  int64_t part() const;
+  int64_t sourceCount() const;
+  int64_t destinationCount() const;
+  float term(int rank, int64_t element) const;
+  float old(int rank, int64_t element) const;
+  std::vector<uint8_t> encode(const std::vector<float> &values) const;
+  float reduced(const Group &group, int64_t element) const;
+  float exchanged(const Group &group, int64_t element) const;
+
+  uint64_t seed;
+  std::vector<MeshAxis> mesh;
+  int64_t members;
+  // AllToAll: the output's local shape, the dimension gathered in it and the
+  // one that is cut.
+  std::vector<int64_t> shape;
+  size_t gathered = 0, cut = 0;
+};
+
+/// Starts `count` random collectives and messages between all pairs in one
+/// order on all ranks, waits for them in another on each, with random pauses;
+/// expects what the reference says. Every rank calls it.
+void exchangeRandomly(Communicator &communicator, uint64_t seed, int count,
+                      int64_t elements);
+
+} // namespace rota::test
+
+#endif // ROTA_TEST_RUNTIME_COLLECTIVE_RANDOMCOLLECTIVE_H
