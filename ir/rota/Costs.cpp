@@ -125,6 +125,16 @@ Cost CrossEntropyOp::getCost() {
   return streamingCost(*this, 4 * elementsOf(getLogits()));
 }
 
+/// maximum, -, exp, +.
+Cost CrossEntropyShardOp::getCost() {
+  return streamingCost(*this, 4 * elementsOf(getLogits()));
+}
+
+/// maximum, -, exp, +; the sum of logits: 5 a pair.
+Cost CrossEntropyMergeOp::getCost() {
+  return streamingCost(*this, 2.5 * elementsOf(getParts()));
+}
+
 /// - logsumexp, exp, *.
 Cost CrossEntropyGradOp::getCost() {
   return streamingCost(*this, 3 * elementsOf(getLogits()));

@@ -30,6 +30,12 @@ public:
     return index;
   }
 
+  /// An indivisible factor whose positions tokens number.
+  int64_t vocabulary(int64_t size) {
+    rule.numbered.push_back(factor(size, /*divisible=*/false));
+    return rule.numbered.back();
+  }
+
   /// A factor per dimension of `shape`.
   Dimensions factors(ArrayRef<int64_t> shape) {
     Dimensions dimensions;
@@ -260,32 +266,70 @@ FactorRule AttentionGradOp::getFactorRule() {
       {of.query, of.key, of.key});
 }
 
-/// A token is a row number of the whole table.
+/// Adds the dimensions of an offset, which has none, where `op` has one.
+static SmallVector<Dimensions> withOffset(SmallVector<Dimensions> operands,
+                                          Value offset) {
+  if (offset)
+    operands.push_back({});
+  return operands;
+}
+
+/// A token is a row number of the whole table. Parts of the table give parts of
+/// a sum, in which each token's row is in one.
 FactorRule EmbeddingOp::getFactorRule() {
   RuleBuilder builder;
   Dimensions result = builder.factors(shapeOf(getResult()));
-  int64_t vocabulary = builder.factor(shapeOf(getTable())[0], false);
-  return builder.finish({{result[0], result[1]}, {{vocabulary}, result[2]}},
-                        {result});
+  int64_t vocabulary = builder.vocabulary(shapeOf(getTable())[0]);
+  return builder.finish(
+      withOffset({{result[0], result[1]}, {{vocabulary}, result[2]}},
+                 getOffset()),
+      {result});
 }
 
 FactorRule EmbeddingGradOp::getFactorRule() {
   RuleBuilder builder;
   Dimensions rows = builder.factors(shapeOf(getCotangent()));
-  int64_t vocabulary = builder.factor(shapeOf(getResult())[0], false);
-  return builder.finish({{rows[0], rows[1]}, rows}, {{{vocabulary}, rows[2]}});
+  int64_t vocabulary = builder.vocabulary(shapeOf(getResult())[0]);
+  return builder.finish(withOffset({{rows[0], rows[1]}, rows}, getOffset()),
+                        {{{vocabulary}, rows[2]}});
 }
 
+/// [batch, sequence, vocabulary], where a target is a number of the last.
+static Dimensions logitFactors(RuleBuilder &builder, Value logits) {
+  ArrayRef<int64_t> shape = shapeOf(logits);
+  Dimensions dimensions = builder.factors(shape.drop_back());
+  dimensions.push_back({builder.vocabulary(shape.back())});
+  return dimensions;
+}
+
+/// Sum and weight are sums over batch and sequence. The vocabulary is not
+/// summed over: parts of it are merged by `rota.cross_entropy_merge`.
 FactorRule CrossEntropyOp::getFactorRule() {
   RuleBuilder builder;
-  Dimensions logits = builder.rowFactors(shapeOf(getLogits()));
+  Dimensions logits = logitFactors(builder, getLogits());
   Dimensions rows{logits[0], logits[1]};
   return builder.finish({logits, rows}, {{}, {}, rows});
 }
 
 FactorRule CrossEntropyGradOp::getFactorRule() {
   RuleBuilder builder;
+  Dimensions logits = logitFactors(builder, getLogits());
+  Dimensions rows{logits[0], logits[1]};
+  return builder.finish(withOffset({{}, logits, rows, rows}, getOffset()),
+                        {logits});
+}
+
+FactorRule CrossEntropyShardOp::getFactorRule() {
+  RuleBuilder builder;
   Dimensions logits = builder.rowFactors(shapeOf(getLogits()));
   Dimensions rows{logits[0], logits[1]};
-  return builder.finish({{}, logits, rows, rows}, {logits});
+  int64_t pair = builder.factor(2, /*divisible=*/false);
+  return builder.finish({logits, rows, {}}, {{rows[0], rows[1], {pair}}});
+}
+
+FactorRule CrossEntropyMergeOp::getFactorRule() {
+  RuleBuilder builder;
+  Dimensions parts = builder.rowFactors(shapeOf(getParts()));
+  Dimensions rows{parts[0], parts[1]};
+  return builder.finish({parts, rows}, {{}, {}, rows});
 }

@@ -19,6 +19,10 @@ struct FactorRule {
   llvm::SmallVector<Dimensions> operands; // per operand, per dimension
   llvm::SmallVector<Dimensions> results;  // per result, per dimension
   llvm::SmallVector<int64_t> indivisible; // factors that must stay whole
+  /// Those of `indivisible` whose positions are numbers in an integer operand
+  /// (entries of a vocabulary): they may be divided where the op is rewritten
+  /// to know the first number of its part, see `offset` in VocabularyOps.td.
+  llvm::SmallVector<int64_t> numbered;
   /// Factors of operands that no result has.
   llvm::SmallVector<int64_t> reducedFactors() const;
 };

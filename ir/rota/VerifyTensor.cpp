@@ -297,6 +297,11 @@ LogicalResult AttentionGradOp::verify() {
                    getValue().getType());
 }
 
+/// C2 of the ops that a part of the vocabulary belongs to: a scalar, or none.
+static LogicalResult checkOffset(Operation *op, Value offset) {
+  return offset ? checkShape(op, "an offset", offset, {}) : success();
+}
+
 LogicalResult EmbeddingOp::verify() {
   // C1: tokens [batch, sequence], table [vocabulary, embed].
   if (failed(checkRank(*this, "tokens", getTokens(), 2)) ||
@@ -304,9 +309,11 @@ LogicalResult EmbeddingOp::verify() {
     return failure();
   ArrayRef<int64_t> tokens = shapeOf(getTokens());
   if (failed(checkShape(*this, "a result", getResult(),
-                        {tokens[0], tokens[1], shapeOf(getTable())[1]})))
+                        {tokens[0], tokens[1], shapeOf(getTable())[1]})) ||
+      failed(
+          checkElement(*this, "a result", getResult(), elementOf(getTable()))))
     return failure();
-  return checkElement(*this, "a result", getResult(), elementOf(getTable()));
+  return checkOffset(*this, getOffset());
 }
 
 LogicalResult EmbeddingGradOp::verify() {
@@ -315,8 +322,10 @@ LogicalResult EmbeddingGradOp::verify() {
       failed(checkRank(*this, "a result", getResult(), 2)))
     return failure();
   ArrayRef<int64_t> tokens = shapeOf(getTokens());
-  return checkShape(*this, "a cotangent", getCotangent(),
-                    {tokens[0], tokens[1], shapeOf(getResult())[1]});
+  if (failed(checkShape(*this, "a cotangent", getCotangent(),
+                        {tokens[0], tokens[1], shapeOf(getResult())[1]})))
+    return failure();
+  return checkOffset(*this, getOffset());
 }
 
 /// C1 of cross_entropy for its operands and what has their shapes.
@@ -342,9 +351,36 @@ LogicalResult CrossEntropyOp::verify() {
 
 LogicalResult CrossEntropyGradOp::verify() {
   if (failed(verifyCrossEntropy(*this, getLogits(), getTargets(),
-                                getLogsumexp(), {getCotangent()})))
+                                getLogsumexp(), {getCotangent()})) ||
+      failed(checkType(*this, "a result", getResult(), getLogits().getType())))
     return failure();
-  return checkType(*this, "a result", getResult(), getLogits().getType());
+  return checkOffset(*this, getOffset());
+}
+
+LogicalResult CrossEntropyShardOp::verify() {
+  // C1: logits [batch, sequence, columns], parts [batch, sequence, 2].
+  if (failed(checkRank(*this, "logits", getLogits(), 3)))
+    return failure();
+  ArrayRef<int64_t> rows = shapeOf(getLogits()).take_front(2);
+  if (failed(checkShape(*this, "targets", getTargets(), rows)) ||
+      failed(checkShape(*this, "parts", getParts(), {rows[0], rows[1], 2})))
+    return failure();
+  return checkOffset(*this, getOffset());
+}
+
+LogicalResult CrossEntropyMergeOp::verify() {
+  // C1: two columns a part.
+  if (failed(verifyCrossEntropy(*this, getParts(), getTargets(), getLogsumexp(),
+                                {getSum(), getWeight()})))
+    return failure();
+  int64_t columns = shapeOf(getParts())[2];
+  if (columns == 0 || columns % 2 != 0)
+    return emitOpError("expected two columns a part, got ") << columns;
+  // C2: one element type.
+  for (Value result : getResults())
+    if (failed(checkElement(*this, "a result", result, elementOf(getParts()))))
+      return failure();
+  return success();
 }
 
 LogicalResult AdamWOp::verify() {

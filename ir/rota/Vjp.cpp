@@ -199,7 +199,7 @@ FailureOr<Cotangents> EmbeddingOp::vjp(OpBuilder &builder,
     wide = builder.getF32Type();
   Value grad = EmbeddingGradOp::create(builder, getLoc(),
                                        tensorOf(getTable()).clone(wide),
-                                       getTokens(), cotangents[0]);
+                                       getTokens(), cotangents[0], getOffset());
   result[1] =
       castElements(builder, getLoc(), grad, cotangentElement(getTable()));
   return result;

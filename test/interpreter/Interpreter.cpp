@@ -36,6 +36,7 @@ const OpTable &OpTable::get() {
     addNormalizationOps(table);
     addAttentionOps(table);
     addModelOps(table);
+    addVocabularyOps(table);
     return table;
   }();
   return table;

@@ -100,6 +100,7 @@ void addTensorOps(OpTable &table);
 void addNormalizationOps(OpTable &table);
 void addAttentionOps(OpTable &table);
 void addModelOps(OpTable &table);
+void addVocabularyOps(OpTable &table);
 
 /// Runs the ops of `block` with these arguments; returns its terminator's
 /// operands. Emits an error and fails at an op that it does not know.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Ops of a row or of single elements with a formula of their own: RMS norm,
-// SwiGLU, cross-entropy, their derivatives, and the optimizer's step.
+// SwiGLU, their derivatives, and the optimizer's step.
 #include "test/interpreter/Interpreter.h"
 
 #include <cmath>
@@ -79,65 +79,6 @@ static void swigluGrad(SwiGLUGradOp op, Frame &frame) {
   frame.set(op.getUpCotangent(), std::move(dup));
 }
 
-/// A target is a class, or negative for a row that does not count.
-static LogicalResult checkTargets(Operation *op, const Tensor &targets,
-                                  int64_t classes) {
-  for (double target : targets.elements)
-    if (target >= classes)
-      return op->emitOpError("expected targets below ")
-             << classes << ", got " << int64_t(target);
-  return success();
-}
-
-/// sum = sum of logsumexp(row) - row[target] over rows with target >= 0.
-static LogicalResult crossEntropy(CrossEntropyOp op, Frame &frame) {
-  const Tensor &logits = frame.get(op.getLogits());
-  const Tensor &targets = frame.get(op.getTargets());
-  int64_t classes = logits.dim(2);
-  if (failed(checkTargets(op, targets, classes)))
-    return failure();
-  Tensor sum = Tensor::scalar(0), weight = Tensor::scalar(0);
-  Tensor logsumexp(targets.shape);
-  for (int64_t row = 0; row < targets.size(); ++row) {
-    const double *x = &logits.elements[row * classes];
-    double largest = *std::max_element(x, x + classes), total = 0;
-    for (int64_t i = 0; i < classes; ++i)
-      total += std::exp(x[i] - largest);
-    logsumexp[row] = largest + std::log(total);
-    if (targets[row] < 0)
-      continue;
-    sum[0] += logsumexp[row] - x[int64_t(targets[row])];
-    weight[0] += 1;
-  }
-  frame.set(op.getSum(), std::move(sum));
-  frame.set(op.getWeight(), std::move(weight));
-  frame.set(op.getLogsumexp(), std::move(logsumexp));
-  return success();
-}
-
-/// cotangent * (exp(logits - logsumexp) - onehot(target)).
-static LogicalResult crossEntropyGrad(CrossEntropyGradOp op, Frame &frame) {
-  const Tensor &logits = frame.get(op.getLogits());
-  const Tensor &targets = frame.get(op.getTargets());
-  const Tensor &logsumexp = frame.get(op.getLogsumexp());
-  double cotangent = frame.get(op.getCotangent())[0];
-  int64_t classes = logits.dim(2);
-  if (failed(checkTargets(op, targets, classes)))
-    return failure();
-  Tensor result(logits.shape);
-  for (int64_t row = 0; row < targets.size(); ++row) {
-    if (targets[row] < 0)
-      continue;
-    for (int64_t i = 0; i < classes; ++i) {
-      double probability = std::exp(logits[row * classes + i] - logsumexp[row]);
-      double wanted = i == int64_t(targets[row]) ? 1 : 0;
-      result[row * classes + i] = cotangent * (probability - wanted);
-    }
-  }
-  frame.set(op.getResult(), std::move(result));
-  return success();
-}
-
 /// Loshchilov and Hutter 2019, algorithm 2, as the op's description says.
 static void adamw(AdamWOp op, Frame &frame) {
   const Tensor &parameter = frame.get(op.getParameter());
@@ -174,7 +115,5 @@ void ::rota::interpreter::addNormalizationOps(OpTable &table) {
   table.add(rmsNormGrad);
   table.add(swiglu);
   table.add(swigluGrad);
-  table.add(crossEntropy);
-  table.add(crossEntropyGrad);
   table.add(adamw);
 }

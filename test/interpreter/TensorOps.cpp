@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ops that move, contract and reduce: einsum, reshape, reduce, broadcast,
-// embedding.
+// Ops that move, contract and reduce: einsum, reshape, reduce, broadcast.
 #include "test/interpreter/Interpreter.h"
 
 #include <limits>
@@ -106,51 +105,9 @@ static void broadcast(BroadcastOp op, Frame &frame) {
   frame.set(op.getResult(), std::move(result));
 }
 
-/// Checks that each token is a row of a table of `rows`.
-static LogicalResult checkTokens(Operation *op, const Tensor &tokens,
-                                 int64_t rows) {
-  for (double token : tokens.elements)
-    if (token < 0 || token >= rows)
-      return op->emitOpError("expected tokens from 0 to ")
-             << rows - 1 << ", got " << int64_t(token);
-  return success();
-}
-
-/// result[b, s, :] = table[tokens[b, s], :].
-static LogicalResult embedding(EmbeddingOp op, Frame &frame) {
-  const Tensor &tokens = frame.get(op.getTokens());
-  const Tensor &table = frame.get(op.getTable());
-  if (failed(checkTokens(op, tokens, table.dim(0))))
-    return failure();
-  Tensor result(shapeOf(op.getResult()));
-  int64_t width = table.dim(1);
-  for (int64_t row = 0; row < tokens.size(); ++row)
-    for (int64_t i = 0; i < width; ++i)
-      result[row * width + i] = table[int64_t(tokens[row]) * width + i];
-  frame.set(op.getResult(), std::move(result));
-  return success();
-}
-
-/// result[t, :] = sum of cotangent[b, s, :] where tokens[b, s] = t.
-static LogicalResult embeddingGrad(EmbeddingGradOp op, Frame &frame) {
-  const Tensor &tokens = frame.get(op.getTokens());
-  const Tensor &cotangent = frame.get(op.getCotangent());
-  Tensor result(shapeOf(op.getResult()));
-  if (failed(checkTokens(op, tokens, result.dim(0))))
-    return failure();
-  int64_t width = result.dim(1);
-  for (int64_t row = 0; row < tokens.size(); ++row)
-    for (int64_t i = 0; i < width; ++i)
-      result[int64_t(tokens[row]) * width + i] += cotangent[row * width + i];
-  frame.set(op.getResult(), std::move(result));
-  return success();
-}
-
 void ::rota::interpreter::addTensorOps(OpTable &table) {
   table.add(einsum);
   table.add(reshape);
   table.add(reduce);
   table.add(broadcast);
-  table.add(embedding);
-  table.add(embeddingGrad);
 }

@@ -19,7 +19,7 @@ namespace {
 struct Case {
   const char *name;
   const char *arguments, *op;
-  const char *rule; // operands and results, then sizes, then whole factors
+  const char *rule; // operands and results, sizes, then ! whole or # numbered
   double flops, bytesRead, bytesWritten;
 };
 
@@ -45,7 +45,8 @@ std::string textOf(const FactorRule &rule) {
     text +=
         " " + std::string(1, char('a' + index)) + "=" + std::to_string(size);
   for (int64_t factor : rule.indivisible)
-    text += std::string(" ") + char('a' + factor) + "!";
+    text += std::string(" ") + char('a' + factor) +
+            (llvm::is_contained(rule.numbered, factor) ? "#" : "!");
   return text;
 }
 
@@ -119,24 +120,53 @@ const Case cases[] = {
     {"embedding", "%t: tensor<2x16xi32>, %w: tensor<256x8xbf16>",
      "rota.embedding %t, %w : (tensor<2x16xi32>, tensor<256x8xbf16>) -> "
      "tensor<2x16x8xbf16>",
-     "a.b,d.c->a.b.c a=2 b=16 c=8 d=256 d!", 0, 4 * 32 + 2 * 256, 2 * 256},
+     "a.b,d.c->a.b.c a=2 b=16 c=8 d=256 d#", 0, 4 * 32 + 2 * 256, 2 * 256},
     {"embedding_grad", "%t: tensor<2x16xi32>, %d: tensor<2x16x8xf32>",
      "rota.embedding_grad %t, %d : (tensor<2x16xi32>, tensor<2x16x8xf32>) -> "
      "tensor<256x8xf32>",
-     "a.b,a.b.c->d.c a=2 b=16 c=8 d=256 d!", 256, 4 * 32 + 4 * 256,
+     "a.b,a.b.c->d.c a=2 b=16 c=8 d=256 d#", 256, 4 * 32 + 4 * 256,
      4 * 256 * 8},
     {"cross_entropy", "%x: tensor<2x16x64xf32>, %t: tensor<2x16xi32>",
      "rota.cross_entropy %x, %t : (tensor<2x16x64xf32>, tensor<2x16xi32>) -> "
      "(tensor<f32>, tensor<f32>, tensor<2x16xf32>)",
-     "a.b.c,a.b->,,a.b a=2 b=16 c=64 c!", 4 * 2048, 4 * 2048 + 128, 8 + 128},
+     "a.b.c,a.b->,,a.b a=2 b=16 c=64 c#", 4 * 2048, 4 * 2048 + 128, 8 + 128},
     {"cross_entropy_grad",
      "%d: tensor<f32>, %x: tensor<2x16x64xf32>, %t: tensor<2x16xi32>, %l: "
      "tensor<2x16xf32>",
      "rota.cross_entropy_grad %d, %x, %t, %l : (tensor<f32>, "
      "tensor<2x16x64xf32>, tensor<2x16xi32>, tensor<2x16xf32>) -> "
      "tensor<2x16x64xf32>",
-     ",a.b.c,a.b,a.b->a.b.c a=2 b=16 c=64 c!", 3 * 2048,
+     ",a.b.c,a.b,a.b->a.b.c a=2 b=16 c=64 c#", 3 * 2048,
      4 + 4 * 2048 + 128 + 128, 4 * 2048},
+    {"embedding with an offset",
+     "%t: tensor<2x16xi32>, %w: tensor<256x8xbf16>, %o: tensor<i32>",
+     "rota.embedding %t, %w offset %o : (tensor<2x16xi32>, "
+     "tensor<256x8xbf16>, tensor<i32>) -> tensor<2x16x8xbf16>",
+     "a.b,d.c,->a.b.c a=2 b=16 c=8 d=256 d#", 0, 4 * 32 + 2 * 256, 2 * 256},
+    {"embedding_grad with an offset",
+     "%t: tensor<2x16xi32>, %d: tensor<2x16x8xf32>, %o: tensor<i32>",
+     "rota.embedding_grad %t, %d offset %o : (tensor<2x16xi32>, "
+     "tensor<2x16x8xf32>, tensor<i32>) -> tensor<256x8xf32>",
+     "a.b,a.b.c,->d.c a=2 b=16 c=8 d=256 d#", 256, 4 * 32 + 4 * 256 + 4,
+     4 * 256 * 8},
+    {"cross_entropy_grad with an offset",
+     "%d: tensor<f32>, %x: tensor<2x16x64xf32>, %t: tensor<2x16xi32>, %l: "
+     "tensor<2x16xf32>, %o: tensor<i32>",
+     "rota.cross_entropy_grad %d, %x, %t, %l offset %o : (tensor<f32>, "
+     "tensor<2x16x64xf32>, tensor<2x16xi32>, tensor<2x16xf32>, tensor<i32>) "
+     "-> tensor<2x16x64xf32>",
+     ",a.b.c,a.b,a.b,->a.b.c a=2 b=16 c=64 c#", 3 * 2048,
+     4 + 4 * 2048 + 128 + 128 + 4, 4 * 2048},
+    {"cross_entropy_shard",
+     "%x: tensor<2x16x64xf32>, %t: tensor<2x16xi32>, %o: tensor<i32>",
+     "rota.cross_entropy_shard %x, %t offset %o : (tensor<2x16x64xf32>, "
+     "tensor<2x16xi32>, tensor<i32>) -> tensor<2x16x2xf32>",
+     "a.b.c,a.b,->a.b.d a=2 b=16 c=64 d=2 c! d!", 4 * 2048, 4 * 2048 + 128 + 4,
+     4 * 64},
+    {"cross_entropy_merge", "%p: tensor<2x16x8xf32>, %t: tensor<2x16xi32>",
+     "rota.cross_entropy_merge %p, %t : (tensor<2x16x8xf32>, "
+     "tensor<2x16xi32>) -> (tensor<f32>, tensor<f32>, tensor<2x16xf32>)",
+     "a.b.c,a.b->,,a.b a=2 b=16 c=8 c!", 5 * 4 * 32, 4 * 256 + 128, 8 + 128},
     {"adamw", "%p: tensor<4x8xf32>, %s: tensor<f32>",
      "rota.adamw %p, %p, %p, %p, %s, %s, %s, %s, %s, %s, %s, %s : "
      "(tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, "

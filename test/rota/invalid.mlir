@@ -564,6 +564,87 @@ func.func @f(%d: tensor<f32>, %x: tensor<2x16x64xf32>, %t: tensor<2x16xi32>, %l:
 
 // -----
 
+// embedding C2: a scalar
+func.func @f(%t: tensor<2x16xi32>, %w: tensor<256x8xf32>, %o: tensor<2xi32>) {
+  // expected-error@+1 {{expected an offset of shape [], got 'tensor<2xi32>'}}
+  %x = rota.embedding %t, %w offset %o : (tensor<2x16xi32>, tensor<256x8xf32>, tensor<2xi32>) -> tensor<2x16x8xf32>
+  return
+}
+
+// -----
+
+// embedding_grad C2: a scalar
+func.func @f(%t: tensor<2x16xi32>, %d: tensor<2x16x8xf32>, %o: tensor<2xi32>) {
+  // expected-error@+1 {{expected an offset of shape [], got 'tensor<2xi32>'}}
+  %w = rota.embedding_grad %t, %d offset %o : (tensor<2x16xi32>, tensor<2x16x8xf32>, tensor<2xi32>) -> tensor<256x8xf32>
+  return
+}
+
+// -----
+
+// cross_entropy_grad C2: a scalar
+func.func @f(%d: tensor<f32>, %x: tensor<2x16x64xf32>, %t: tensor<2x16xi32>, %l: tensor<2x16xf32>, %o: tensor<1xi32>) {
+  // expected-error@+1 {{expected an offset of shape [], got 'tensor<1xi32>'}}
+  %g = rota.cross_entropy_grad %d, %x, %t, %l offset %o : (tensor<f32>, tensor<2x16x64xf32>, tensor<2x16xi32>, tensor<2x16xf32>, tensor<1xi32>) -> tensor<2x16x64xf32>
+  return
+}
+
+// -----
+
+// cross_entropy_shard C1: two numbers a row
+func.func @f(%x: tensor<2x16x64xf32>, %t: tensor<2x16xi32>, %o: tensor<i32>) {
+  // expected-error@+1 {{expected parts of shape [2, 16, 2], got 'tensor<2x16x4xf32>'}}
+  %p = rota.cross_entropy_shard %x, %t offset %o : (tensor<2x16x64xf32>, tensor<2x16xi32>, tensor<i32>) -> tensor<2x16x4xf32>
+  return
+}
+
+// -----
+
+// cross_entropy_shard C1: targets
+func.func @f(%x: tensor<2x16x64xf32>, %t: tensor<2x8xi32>, %o: tensor<i32>) {
+  // expected-error@+1 {{expected targets of shape [2, 16], got 'tensor<2x8xi32>'}}
+  %p = rota.cross_entropy_shard %x, %t offset %o : (tensor<2x16x64xf32>, tensor<2x8xi32>, tensor<i32>) -> tensor<2x16x2xf32>
+  return
+}
+
+// -----
+
+// cross_entropy_shard C2: a scalar
+func.func @f(%x: tensor<2x16x64xf32>, %t: tensor<2x16xi32>, %o: tensor<2xi32>) {
+  // expected-error@+1 {{expected an offset of shape [], got 'tensor<2xi32>'}}
+  %p = rota.cross_entropy_shard %x, %t offset %o : (tensor<2x16x64xf32>, tensor<2x16xi32>, tensor<2xi32>) -> tensor<2x16x2xf32>
+  return
+}
+
+// -----
+
+// cross_entropy_merge C1: two columns a part
+func.func @f(%p: tensor<2x16x3xf32>, %t: tensor<2x16xi32>) {
+  // expected-error@+1 {{expected two columns a part, got 3}}
+  %s, %w, %l = rota.cross_entropy_merge %p, %t : (tensor<2x16x3xf32>, tensor<2x16xi32>) -> (tensor<f32>, tensor<f32>, tensor<2x16xf32>)
+  return
+}
+
+// -----
+
+// cross_entropy_merge C1: at least one part
+func.func @f(%p: tensor<2x16x0xf32>, %t: tensor<2x16xi32>) {
+  // expected-error@+1 {{expected two columns a part, got 0}}
+  %s, %w, %l = rota.cross_entropy_merge %p, %t : (tensor<2x16x0xf32>, tensor<2x16xi32>) -> (tensor<f32>, tensor<f32>, tensor<2x16xf32>)
+  return
+}
+
+// -----
+
+// cross_entropy_merge C2: one element type
+func.func @f(%p: tensor<2x16x4xf32>, %t: tensor<2x16xi32>) {
+  // expected-error@+1 {{expected a result with elements of type 'f32', got 'tensor<f64>'}}
+  %s, %w, %l = rota.cross_entropy_merge %p, %t : (tensor<2x16x4xf32>, tensor<2x16xi32>) -> (tensor<f32>, tensor<f64>, tensor<2x16xf32>)
+  return
+}
+
+// -----
+
 // adamw C1: one type
 func.func @f(%p: tensor<8xf32>, %g: tensor<4xf32>, %s: tensor<f32>) {
   // expected-error@+1 {{expected an operand of type 'tensor<8xf32>', got 'tensor<4xf32>'}}

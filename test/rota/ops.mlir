@@ -216,6 +216,30 @@ func.func @f(%dsum: tensor<f32>, %logits: tensor<2x16x256xf32>, %targets: tensor
 // -----
 
 // CHECK-LABEL: module
+// CHECK: rota.embedding %{{.*}}, %{{.*}} offset %{{.*}} : (tensor<2x16xi32>, tensor<128x8xf32>, tensor<i32>) -> tensor<2x16x8xf32>
+// CHECK: rota.embedding_grad %{{.*}}, %{{.*}} offset %{{.*}} : (tensor<2x16xi32>, tensor<2x16x8xf32>, tensor<i32>) -> tensor<128x8xf32>
+func.func @f(%tokens: tensor<2x16xi32>, %table: tensor<128x8xf32>, %offset: tensor<i32>) -> tensor<128x8xf32> {
+  %x = rota.embedding %tokens, %table offset %offset : (tensor<2x16xi32>, tensor<128x8xf32>, tensor<i32>) -> tensor<2x16x8xf32>
+  %dtable = rota.embedding_grad %tokens, %x offset %offset : (tensor<2x16xi32>, tensor<2x16x8xf32>, tensor<i32>) -> tensor<128x8xf32>
+  return %dtable : tensor<128x8xf32>
+}
+
+// -----
+
+// CHECK-LABEL: module
+// CHECK: rota.cross_entropy_shard %{{.*}}, %{{.*}} offset %{{.*}} : (tensor<2x16x128xf32>, tensor<2x16xi32>, tensor<i32>) -> tensor<2x16x2xf32>
+// CHECK: rota.cross_entropy_merge %{{.*}}, %{{.*}} : (tensor<2x16x2xf32>, tensor<2x16xi32>) -> (tensor<f32>, tensor<f32>, tensor<2x16xf32>)
+// CHECK: rota.cross_entropy_grad %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} offset %{{.*}} : (tensor<f32>, tensor<2x16x128xf32>, tensor<2x16xi32>, tensor<2x16xf32>, tensor<i32>) -> tensor<2x16x128xf32>
+func.func @f(%logits: tensor<2x16x128xf32>, %targets: tensor<2x16xi32>, %offset: tensor<i32>) -> tensor<2x16x128xf32> {
+  %parts = rota.cross_entropy_shard %logits, %targets offset %offset : (tensor<2x16x128xf32>, tensor<2x16xi32>, tensor<i32>) -> tensor<2x16x2xf32>
+  %sum, %weight, %lse = rota.cross_entropy_merge %parts, %targets : (tensor<2x16x2xf32>, tensor<2x16xi32>) -> (tensor<f32>, tensor<f32>, tensor<2x16xf32>)
+  %dlogits = rota.cross_entropy_grad %sum, %logits, %targets, %lse offset %offset : (tensor<f32>, tensor<2x16x128xf32>, tensor<2x16xi32>, tensor<2x16xf32>, tensor<i32>) -> tensor<2x16x128xf32>
+  return %dlogits : tensor<2x16x128xf32>
+}
+
+// -----
+
+// CHECK-LABEL: module
 // CHECK: rota.adamw %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>) -> (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>)
 func.func @f(%p: tensor<4x8xf32>, %g: tensor<4x8xf32>, %m: tensor<4x8xf32>, %v: tensor<4x8xf32>, %s: tensor<f32>) -> tensor<4x8xf32> {
   %q:4 = rota.adamw %p, %g, %m, %v, %s, %s, %s, %s, %s, %s, %s, %s : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>) -> (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>)
