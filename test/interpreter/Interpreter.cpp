@@ -64,6 +64,14 @@ static llvm::LogicalResult verifyStatic(mlir::Operation *op) {
   return success();
 }
 
+llvm::LogicalResult rota::interpreter::runOp(mlir::Operation *op,
+                                             Frame &frame) {
+  const OpTable::Function *function = OpTable::get().lookup(op);
+  if (!function)
+    return op->emitOpError("is not known to the interpreter");
+  return failed(verifyStatic(op)) ? failure() : (*function)(op, frame);
+}
+
 FailureOr<llvm::SmallVector<Tensor>>
 rota::interpreter::runBlock(mlir::Block &block,
                             llvm::ArrayRef<Tensor> arguments,
@@ -72,22 +80,18 @@ rota::interpreter::runBlock(mlir::Block &block,
   for (auto [argument, tensor] :
        llvm::zip_equal(block.getArguments(), arguments))
     frame.set(argument, tensor);
-  for (mlir::Operation &op : block.without_terminator()) {
-    const OpTable::Function *function = OpTable::get().lookup(&op);
-    if (!function)
-      return op.emitOpError("is not known to the interpreter");
-    if (failed(verifyStatic(&op)) || failed((*function)(&op, frame)))
+  for (mlir::Operation &op : block.without_terminator())
+    if (failed(runOp(&op, frame)))
       return failure();
-  }
   llvm::SmallVector<Tensor> results;
   for (mlir::Value value : block.getTerminator()->getOperands())
     results.push_back(frame.get(value));
   return results;
 }
 
-FailureOr<llvm::SmallVector<Tensor>> rota::interpreter::runFunction(
-    mlir::func::FuncOp function, llvm::ArrayRef<Tensor> arguments,
-    Environment &environment, const Options &options) {
+llvm::LogicalResult
+rota::interpreter::verifyCall(mlir::func::FuncOp function,
+                              llvm::ArrayRef<Tensor> arguments) {
   if (function.isExternal() || !function.getBody().hasOneBlock())
     return function.emitOpError("expected a body of one block");
   if (function.getNumArguments() != arguments.size())
@@ -105,6 +109,14 @@ FailureOr<llvm::SmallVector<Tensor>> rota::interpreter::runFunction(
       return diagnostic << "]";
     }
   }
+  return success();
+}
+
+FailureOr<llvm::SmallVector<Tensor>> rota::interpreter::runFunction(
+    mlir::func::FuncOp function, llvm::ArrayRef<Tensor> arguments,
+    Environment &environment, const Options &options) {
+  if (failed(verifyCall(function, arguments)))
+    return failure();
   return runBlock(function.getBody().front(), arguments, environment, options);
 }
 

@@ -102,6 +102,14 @@ void addAttentionOps(OpTable &table);
 void addModelOps(OpTable &table);
 void addVocabularyOps(OpTable &table);
 
+/// Runs one op. Emits an error and fails when it does not know it.
+llvm::LogicalResult runOp(mlir::Operation *op, Frame &frame);
+
+/// Checks that `function` has a body of one block and arguments of these
+/// shapes; emits an error and fails otherwise.
+llvm::LogicalResult verifyCall(mlir::func::FuncOp function,
+                               llvm::ArrayRef<Tensor> arguments);
+
 /// Runs the ops of `block` with these arguments; returns its terminator's
 /// operands. Emits an error and fails at an op that it does not know.
 llvm::FailureOr<llvm::SmallVector<Tensor>>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ops of a model's structure: parameters, names, and launches of kernels.
+// Ops of a model's structure: parameters, names, shardings of whole values, and
+// launches of kernels.
 #include "test/interpreter/Interpreter.h"
 
 using namespace ::rota::interpreter;
@@ -37,6 +38,15 @@ static LogicalResult accumulate(AccumulateOp op, Frame &frame) {
 static void name(NameOp op, Frame &frame) {
   if (Tensors *named = frame.getEnvironment().named)
     (*named)[op.getName().str()] = frame.get(op.getValue());
+  frame.set(op.getResult(), frame.get(op.getValue()));
+}
+
+/// Where a value lives changes nothing about it, as long as it is whole.
+static void constrain(ConstrainOp op, Frame &frame) {
+  frame.set(op.getResult(), frame.get(op.getValue()));
+}
+
+static void reshard(ReshardOp op, Frame &frame) {
   frame.set(op.getResult(), frame.get(op.getValue()));
 }
 
@@ -89,5 +99,7 @@ void ::rota::interpreter::addModelOps(OpTable &table) {
   table.add(read);
   table.add(accumulate);
   table.add(name);
+  table.add(constrain);
+  table.add(reshard);
   table.add(launch);
 }

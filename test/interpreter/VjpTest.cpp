@@ -137,6 +137,8 @@ std::vector<Case> makeCases() {
                    "arith.select %c, %a, %b : tensor<2x3xi1>, " + type, type});
   cases.push_back(
       {"name", "%a: " + type, "rota.name \"query_proj\" %a : " + type, type});
+  cases.push_back({"constrain", "%a: " + type,
+                   "rota.constrain %a <[[data], []]> : " + type, type});
 
   cases.push_back(einsum("mk,kn->mn", "3x5", "5x2", "3x2x"));
   cases.push_back(einsum("mk,nk->nm", "3x5", "2x5", "2x3x"));

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A partitioned function on all ranks of its mesh: each op is evaluated for
+// every rank before the next, and collective ops exchange what the ranks hold.
+#ifndef ROTA_TEST_INTERPRETER_MESHRUN_H
+#define ROTA_TEST_INTERPRETER_MESHRUN_H
+
+#include "test/interpreter/Interpreter.h"
+#include "test/interpreter/Parts.h"
+
+namespace rota::interpreter {
+
+/// Runs a function of a module with a mesh. `arguments` are the ranks' parts,
+/// as the function's types say; `environments` what parameters mean on each
+/// rank. Returns the ranks' results. Emits an error and fails as `runFunction`
+/// does.
+llvm::FailureOr<llvm::SmallVector<Parts>>
+runOnMesh(mlir::func::FuncOp function, llvm::ArrayRef<Parts> arguments,
+          llvm::MutableArrayRef<Environment> environments,
+          const Options &options = {});
+
+/// The same for a function that uses no parameters.
+llvm::FailureOr<llvm::SmallVector<Parts>>
+runOnMesh(mlir::func::FuncOp function, llvm::ArrayRef<Parts> arguments,
+          const Options &options = {});
+
+/// Runs a collective op, given what each rank knows, the mesh's ranks in order.
+/// Returns false when `op` is not one.
+bool runCollective(mlir::Operation *op, mlir::rota::MeshAttr mesh,
+                   llvm::MutableArrayRef<Frame> ranks);
+
+} // namespace rota::interpreter
+
+#endif // ROTA_TEST_INTERPRETER_MESHRUN_H
