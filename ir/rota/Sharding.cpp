@@ -310,6 +310,30 @@ SmallVector<AxisRefAttr> rota::dividingAxes(ShardingAttr sharding) {
   return axes;
 }
 
+SmallVector<AxisRefAttr> rota::mergedAxes(ArrayRef<AxisRefAttr> axes,
+                                          MeshAttr mesh) {
+  SmallVector<AxisRefAttr> merged;
+  for (AxisRefAttr ref : axes) {
+    MeshAxis axis = ref.getAxis();
+    int64_t before = ref.getBefore(), size = mesh.getSize(ref);
+    if (size == 1)
+      continue;
+    if (!merged.empty() && merged.back().getAxis() == axis) {
+      AxisRefAttr last = merged.back();
+      if (last.getBefore() * mesh.getSize(last) == before) {
+        before = last.getBefore();
+        size *= mesh.getSize(last);
+        merged.pop_back();
+      }
+    }
+    bool isWhole = before == 1 && size == mesh.getSize(axis);
+    merged.push_back(
+        isWhole ? AxisRefAttr::get(mesh.getContext(), axis)
+                : AxisRefAttr::get(mesh.getContext(), axis, before, size));
+  }
+  return merged;
+}
+
 SmallVector<int64_t> rota::partShape(ArrayRef<int64_t> whole,
                                      ShardingAttr sharding, MeshAttr mesh) {
   SmallVector<int64_t> shape(whole);

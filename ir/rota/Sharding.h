@@ -17,6 +17,12 @@ ShardingAttr replicatedSharding(MLIRContext *context, int64_t rank);
 /// The axes of all dimensions, in order.
 llvm::SmallVector<AxisRefAttr> dividingAxes(ShardingAttr sharding);
 
+/// The same axes in as few parts as can be: a part and the next of the same
+/// axis that follows it are one, all of an axis is the whole axis, and what has
+/// size 1 is left out.
+llvm::SmallVector<AxisRefAttr> mergedAxes(llvm::ArrayRef<AxisRefAttr> axes,
+                                          MeshAttr mesh);
+
 /// True when the two name a common part of one axis of `mesh`.
 bool overlap(AxisRefAttr a, AxisRefAttr b, MeshAttr mesh);
 

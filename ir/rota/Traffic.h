@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How many bytes collectives put on the wire.
+//
+// The model is a ring, which is also the least that any algorithm needs for all
+// but AllReduce of tiny tensors (Thakur, Rabenseifner and Gropp 2005, section
+// 3): each of n ranks sends to its neighbour and receives as much. All numbers
+// are bytes that one rank sends.
+#ifndef ROTA_IR_ROTA_TRAFFIC_H
+#define ROTA_IR_ROTA_TRAFFIC_H
+
+#include "llvm/Support/MathExtras.h"
+
+#include <cstdint>
+
+namespace mlir::rota::traffic {
+
+/// Each rank passes on every part but one. `part`: bytes of one rank's part.
+inline int64_t allGather(int64_t part, int64_t ranks) {
+  return (ranks - 1) * part;
+}
+
+/// The same, backwards. `part`: bytes of one rank's part of the sum.
+inline int64_t reduceScatter(int64_t part, int64_t ranks) {
+  return (ranks - 1) * part;
+}
+
+/// A reduce-scatter and an all-gather of its parts. `whole`: bytes of the
+/// tensor.
+inline int64_t allReduce(int64_t whole, int64_t ranks) {
+  return 2 * (ranks - 1) * int64_t(llvm::divideCeil(whole, ranks));
+}
+
+/// Each rank keeps its own part of what it holds. `local`: bytes it holds.
+inline int64_t allToAll(int64_t local, int64_t ranks) {
+  return local - local / ranks;
+}
+
+/// Each rank hands on what it holds.
+inline int64_t permute(int64_t local) { return local; }
+
+} // namespace mlir::rota::traffic
+
+#endif // ROTA_IR_ROTA_TRAFFIC_H
