@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Tests of IR, passes and tools: RUN lines checked with FileCheck.
 import os
+import shutil
 import sys
 
 import lit.formats
@@ -20,3 +21,7 @@ config.substitutions.append(("rota-opt", "rota-opt --verify-roundtrip"))
 config.substitutions.append(("%source", config.source))
 config.substitutions.append(("%include", os.path.join(config.llvm, "include")))
 config.substitutions.append(("%python", sys.executable))
+
+# Runs of several processes need mpirun, and mpi.h when the runtime was built.
+if config.mpi and shutil.which("mpirun"):
+    config.available_features.add("mpirun")

@@ -97,8 +97,9 @@ public:
   /// Seconds since the communicator was made.
   virtual double now() const = 0;
 
-  /// Says where the rank is, for messages about it that other ranks print. The
-  /// text is copied.
+  /// Says where the rank is, for messages that other ranks print behind its
+  /// number: "stage 1, chunk 3, microbatch 2, RECV_F from rank 0". It is
+  /// copied.
   virtual void setPosition(const std::string &position) = 0;
 
   /// Ends the run on every rank: whoever waits throws RunError with `message`.

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/collective/mpi/MpiCommunicator.h"
+#include "runtime/Error.h"
+#include "runtime/collective/local/LocalNetwork.h"
+#include "runtime/collective/mpi/Progress.h"
+
+#include <unordered_map>
+
+namespace rota {
+
+namespace {
+
+/// Requests of the process's own copies, which need no MPI, are negative.
+class MpiCommunicator : public Communicator {
+public:
+  int rank() const override { return progress.rank(); }
+  int size() const override { return progress.size(); }
+
+  Request start(Stream stream, const Collective &collective, const Group &group,
+                const void *source, void *destination) override {
+    if (group.ranks.size() == 1)
+      return -inProcess.at(0).start(stream, collective, {{0}, 0, group.sizes},
+                                    source, destination);
+    Progress::Key key = {int(Kind::Collective), int(stream)};
+    key.insert(key.end(), group.ranks.begin(), group.ranks.end());
+    return submit(key, Operation(collective, group, source, destination));
+  }
+
+  Request send(Stream stream, int peer, const void *source,
+               int64_t bytes) override {
+    return submit({int(Kind::Message), int(stream), rank(), peer},
+                  Operation(peer, source, nullptr, bytes));
+  }
+  Request receive(Stream stream, int peer, void *destination,
+                  int64_t bytes) override {
+    return submit({int(Kind::Message), int(stream), peer, rank()},
+                  Operation(peer, nullptr, destination, bytes));
+  }
+  Request copy(const void *source, void *destination, int64_t bytes) override {
+    return -inProcess.at(0).copy(source, destination, bytes);
+  }
+
+  Span wait(Request request) override {
+    if (request < 0)
+      return inProcess.at(0).wait(-request);
+    auto found = transfers.find(request);
+    if (found == transfers.end())
+      return {};
+    try {
+      progress.wait(*found->second);
+    } catch (const RunError &error) {
+      inProcess.at(0).fail(error.what()); // ends copies before memory goes
+      throw;
+    }
+    Span span = found->second->operation.span;
+    transfers.erase(found);
+    return span;
+  }
+  bool isDone(Request request) override {
+    if (request < 0)
+      return inProcess.at(0).isDone(-request);
+    auto found = transfers.find(request);
+    return found == transfers.end() || progress.isComplete(*found->second);
+  }
+
+  double now() const override { return progress.now(); }
+  void setPosition(const std::string &position) override {
+    progress.setPosition(position);
+  }
+  void fail(const std::string &message) override { progress.fail(message); }
+
+private:
+  enum class Kind { Message, Collective };
+  Request submit(Progress::Key key, Operation operation) {
+    transfers[++lastRequest] =
+        progress.submit(std::move(key), std::move(operation));
+    return lastRequest;
+  }
+
+  Progress progress; // first: it blocks a signal for all threads after it
+  LocalNetwork inProcess{1};
+  std::unordered_map<Request, std::shared_ptr<Progress::Transfer>> transfers;
+  Request lastRequest = 0;
+};
+
+} // namespace
+
+std::unique_ptr<Communicator> makeMpiCommunicator() {
+  return std::make_unique<MpiCommunicator>();
+}
+
+} // namespace rota

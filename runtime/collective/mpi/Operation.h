@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What one transfer still has to do on this rank: messages to post, elements to
+// pack, to sum and to copy. Knows no MPI. All members cut what travels into the
+// same pieces, so that sums and copies overlap with what is under way.
+#ifndef ROTA_RUNTIME_COLLECTIVE_MPI_OPERATION_H
+#define ROTA_RUNTIME_COLLECTIVE_MPI_OPERATION_H
+
+#include "runtime/collective/Blocks.h"
+
+#include <memory>
+#include <optional>
+
+namespace rota {
+
+/// A piece on its way to or from a peer.
+struct Piece {
+  int peer = 0; // a rank
+  bool isSend = false;
+  char *data = nullptr;
+  int64_t bytes = 0;
+  size_t flow = 0;
+  int64_t number = 0;             // in the flow
+  std::unique_ptr<char[]> packed; // what `data` points to, if not a tensor
+};
+
+class Operation {
+public:
+  /// A collective of two ranks or more, or of one that nothing travels in.
+  Operation(const Collective &collective, const Group &group,
+            const void *source, void *destination);
+  /// A message; exactly one of source and destination is there.
+  Operation(int peer, const void *source, void *destination, int64_t bytes);
+
+  /// The next piece to post, if there is one now. Pieces between two ranks
+  /// leave and are expected in the same order.
+  std::optional<Piece> next();
+  /// A piece that was posted has left or come.
+  void finish(Piece piece);
+  /// Does a piece of what needs no message. False: there is none now. With
+  /// `isFirst`, all that was before it in its stream and group is complete.
+  bool work(bool isFirst);
+  bool isComplete() const;
+
+  std::string describe() const;
+
+  Span span;
+
+private:
+  /// All pieces between this rank and one peer, in one direction.
+  struct Flow {
+    int peer = 0;
+    bool isSend = false;
+    Rows rows; // of this rank's buffer
+    char *buffer = nullptr;
+    int64_t pieces = 0, posted = 0, finished = 0;
+    std::vector<std::unique_ptr<char[]>> slots; // terms of sums, by piece
+  };
+  void addFlow(int member, bool isSend, const Rows &rows, const void *buffer);
+  void beginReduction();
+  void beginCopies(bool spreads);
+  Block blockTo(int from, int to) const;
+  int64_t piecesOf(int64_t elements) const;
+  bool canPost(const Flow &flow) const;
+  bool hasTerms(int64_t piece) const;
+  void sumPiece(int64_t piece);
+
+  Collective collective;
+  Group group;
+  bool isMessage = false;
+  bool isWhole = false; // a small AllReduce: each member sums everything
+  int64_t elementBytes = 1;
+  const char *source = nullptr;
+  char *destination = nullptr;
+  std::vector<Flow> flows;
+  size_t turn = 0; // the flow that is asked first
+  // Own elements that are copied or summed, in pieces.
+  Block own;
+  bool sums = false; // in this phase
+  int64_t ownPieces = 0, ownFinished = 0;
+  bool spreadLater = false;
+  std::vector<std::vector<char>> arrived; // [flow][piece], sums only
+};
+
+} // namespace rota
+
+#endif // ROTA_RUNTIME_COLLECTIVE_MPI_OPERATION_H

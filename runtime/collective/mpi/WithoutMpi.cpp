@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What stands in where mpi.h was missing when the runtime was built.
+#include "runtime/Error.h"
+#include "runtime/collective/mpi/MpiCommunicator.h"
+
+namespace rota {
+
+std::unique_ptr<Communicator> makeMpiCommunicator() {
+  throw RunError("this trainer's runtime was built without MPI: expected mpi.h "
+                 "of Open MPI (Debian: libopenmpi-dev) when Rota was built");
+}
+
+} // namespace rota
