@@ -25,3 +25,9 @@ config.substitutions.append(("%python", sys.executable))
 # Runs of several processes need mpirun, and mpi.h when the runtime was built.
 if config.mpi and shutil.which("mpirun"):
     config.available_features.add("mpirun")
+# A Slurm of its own: Debian's slurm-wlm and munge, as root.
+system_path = os.environ["PATH"] + os.pathsep + "/usr/sbin"
+if "mpirun" in config.available_features and os.getuid() == 0 and all(
+        shutil.which(program, path=system_path)
+        for program in ("munged", "slurmctld", "slurmd", "srun", "sbatch")):
+    config.available_features.add("slurm")

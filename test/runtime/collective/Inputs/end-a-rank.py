@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Starts four ranks that wait for rank 1, sends that rank a signal, and prints
 # what the run says when it has ended, as it must, with an error.
-#   end-a-rank.py KILL|STOP PATH-OF-MPI-RANKS
+#   end-a-rank.py KILL|STOP LAUNCHER... mpi-ranks
 import os
 import signal
 import subprocess
@@ -14,8 +14,7 @@ PATIENCE = 60  # seconds: a run that hangs must not hang the tests
 number = signal.Signals["SIG" + sys.argv[1]]
 with tempfile.TemporaryDirectory() as folder:
     run = subprocess.Popen(
-        ["mpirun", "--oversubscribe", "--allow-run-as-root", "-n", "4",
-         sys.argv[2], "die", folder],
+        [*sys.argv[2:], "die", folder],
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     try:
         files = [os.path.join(folder, str(rank)) for rank in range(4)]
