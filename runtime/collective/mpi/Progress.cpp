@@ -351,14 +351,15 @@ void Progress::idle(bool moved) {
 /// True when all ranks know it.
 bool Progress::tellFailure() {
   std::vector<MPI_Request> telling;
-  if (failedHere) {
-    failure.resize(std::min<size_t>(failure.size(), kFailureBytes - 1));
-    for (int peer = 0; peer < ranks; ++peer)
-      if (peer != ownRank)
-        mpi->isend(failure.c_str(), static_cast<int>(failure.size() + 1),
-                   mpi->byte, peer, kFailure, mpi->world,
-                   &telling.emplace_back());
+  std::string text; // as long as it is being sent
+  {
+    Lock lock(mutex);
+    text = failure.substr(0, kFailureBytes - 1);
   }
+  for (int peer = 0; failedHere && peer < ranks; ++peer)
+    if (peer != ownRank)
+      mpi->isend(text.c_str(), static_cast<int>(text.size() + 1), mpi->byte,
+                 peer, kFailure, mpi->world, &telling.emplace_back());
   double begin = now();
   for (MPI_Request &request : telling)
     for (int done = 0; !done; sched_yield()) {
