@@ -73,11 +73,12 @@ static void printChunkTable(OpAsmPrinter &printer, Operation *,
 }
 
 Attribute ChunkAttr::parse(AsmParser &parser, Type) {
-  int64_t rank;
+  int64_t rank = kAllRanks;
   SmallVector<FlatSymbolRefAttr> kinds;
   SmallVector<int64_t> layers;
-  if (parser.parseLess() || parser.parseKeyword("rank") ||
-      parser.parseInteger(rank))
+  if (parser.parseLess() || parser.parseKeyword("rank"))
+    return {};
+  if (failed(parser.parseOptionalKeyword("all")) && parser.parseInteger(rank))
     return {};
   bool embeds = succeeded(parser.parseOptionalKeyword("embed"));
   if (parser.parseKeyword("layers") ||
@@ -97,8 +98,12 @@ Attribute ChunkAttr::parse(AsmParser &parser, Type) {
 }
 
 void ChunkAttr::print(AsmPrinter &printer) const {
-  printer << "<rank " << getRank() << (getEmbeds() ? " embed" : "")
-          << " layers [";
+  printer << "<rank ";
+  if (getRank() == kAllRanks)
+    printer << "all";
+  else
+    printer << getRank();
+  printer << (getEmbeds() ? " embed" : "") << " layers [";
   llvm::interleaveComma(llvm::zip(getKinds(), getLayers()), printer,
                         [&](auto entry) {
                           auto [kind, layer] = entry;
@@ -131,6 +136,7 @@ void PipeDialect::initialize() {
   shape.placement = getPlacement() == Placement::V
                         ? ::rota::pipe::Placement::V
                         : ::rota::pipe::Placement::Loop;
+  shape.outer = getOuter();
   return shape;
 }
 
@@ -157,11 +163,20 @@ static ArrayAttr rowsOf(MLIRContext *context,
   return ArrayAttr::get(context, rows);
 }
 
+/// Null when there is no bound.
+static IntegerAttr windowOf(MLIRContext *context,
+                            const ::rota::pipe::Timeline &timeline) {
+  if (timeline.window == 0)
+    return {};
+  return Builder(context).getI64IntegerAttr(timeline.window);
+}
+
 void TimelineOp::build(OpBuilder &builder, OperationState &state,
                        StringRef schedule,
                        const ::rota::pipe::Timeline &timeline) {
   build(builder, state, builder.getStringAttr(schedule),
         builder.getI64IntegerAttr(timeline.delay),
+        windowOf(builder.getContext(), timeline),
         rowsOf(builder.getContext(), timeline));
 }
 
@@ -169,6 +184,7 @@ void TimelineOp::build(OpBuilder &builder, OperationState &state,
   ::rota::pipe::Timeline timeline;
   timeline.shape = cast<ProgramOp>((*this)->getParentOp()).getShape();
   timeline.delay = getDelay();
+  timeline.window = getWindow().value_or(0);
   for (StringRef row : getRows().getAsValueRange<StringAttr>()) {
     std::string error;
     auto parsed = ::rota::pipe::parseCsv(row.str(), error);
@@ -181,4 +197,8 @@ void TimelineOp::build(OpBuilder &builder, OperationState &state,
 void TimelineOp::write(const ::rota::pipe::Timeline &timeline) {
   setRowsAttr(rowsOf(getContext(), timeline));
   setDelay(timeline.delay);
+  if (IntegerAttr window = windowOf(getContext(), timeline))
+    setWindowAttr(window);
+  else
+    removeWindowAttr();
 }

@@ -38,9 +38,9 @@ def Pipe_ChunkAttr : AttrDef<Pipe_Dialect, "Chunk"> {
   let mnemonic = "chunk";
   let summary = "what one chunk runs, and where";
   let description = [{
-    The rank that owns the chunk, and what the chunk runs: the model's embedding,
-    layers, each with its kind (a symbol of the program's stack) and its number,
-    and the model's loss, in this order.
+    The rank that owns the chunk, or `all` for the outer chunk, and what the chunk
+    runs: the model's embedding, layers, each with its kind (a symbol of the
+    program's stack) and its number, and the model's loss, in this order.
 
     `#pipe.chunk<rank 0 embed layers [@local 0, @global 1]>`
   }];
@@ -49,6 +49,10 @@ def Pipe_ChunkAttr : AttrDef<Pipe_Dialect, "Chunk"> {
                         ArrayRefParameter<"int64_t">:$layers,
                         "bool":$hasLoss);
   let hasCustomAssemblyFormat = 1;
+  let extraClassDeclaration = [{
+    /// The rank of the outer chunk, which all have.
+    static constexpr int64_t kAllRanks = -1;
+  }];
 }
 
 def Pipe_ProgramOp : Pipe_Op<"program", [SingleBlock, NoTerminator,
@@ -63,18 +67,21 @@ def Pipe_ProgramOp : Pipe_Op<"program", [SingleBlock, NoTerminator,
     a chunk may have one less (where the chunks do not divide the layers), and the
     last may have more (layers left out of the pipeline).
 
+    With `outer`, one chunk more, the last, holds layers that are left out of the
+    pipeline. Every rank has it, and microbatch m runs on rank m mod stages.
+
     Life-span: made by `split-stages`; stays until the runtime's program is made
     of it.
 
     Constraints:
     - C1: `stages`, `repeats` and `microbatches` are positive, and so is
-      `layers_per_chunk`
+      `layers_per_chunk`; with `outer`, `microbatches` is a multiple of `stages`
     - C2: the body holds one `pipe.chunks` and at most one `pipe.timeline`
     - C3: `stack` names a `rota.stack`
     - C4: there is a chunk for each stage and repeat, on the rank that the
-      placement says
+      placement says, and with `outer` one more, on all ranks
     - C5: the chunks have `layers_per_chunk` layers or one less, but at least one;
-      the last may have more
+      the last may have more, and the outer one has any number but none
     - C6: all chunks' layers, one after the other, are the stack's
     - C7: a layer's kind is the one that the stack's pattern says
     - C8: the first chunk embeds and the last has the loss, no other
@@ -101,14 +108,15 @@ def Pipe_ProgramOp : Pipe_Op<"program", [SingleBlock, NoTerminator,
   }];
   let arguments = (ins FlatSymbolRefAttr:$stack, I64Attr:$stages,
                        I64Attr:$repeats, I64Attr:$layers_per_chunk,
-                       I64Attr:$microbatches, Pipe_Placement:$placement);
+                       I64Attr:$microbatches, Pipe_Placement:$placement,
+                       UnitAttr:$outer);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
     `stack` $stack `stages` `=` custom<Count>($stages)
     `repeats` `=` custom<Count>($repeats)
     `layers_per_chunk` `=` custom<Count>($layers_per_chunk)
     `microbatches` `=` custom<Count>($microbatches)
-    `placement` $placement $body attr-dict
+    `placement` $placement (`outer` $outer^)? $body attr-dict
   }];
   let hasRegionVerifier = 1;
   let extraClassDeclaration = [{
@@ -160,19 +168,24 @@ def Pipe_TimelineOp : Pipe_Op<"timeline", [HasParent<"ProgramOp">]> {
     A row of actions for each rank, in the text form of
     torch.distributed.pipelining: chunk, kind, microbatch. `F` is a forward; `B`
     a backward, or `I` and `W` its input and weight gradients; `SEND_F`,
-    `RECV_F`, `SEND_B`, `RECV_B` hand values from rank to rank. `delay` is the
-    distance, in actions, between a message's making and its leaving plus one.
-    The string in front says where the timeline comes from.
+    `RECV_F`, `SEND_B`, `RECV_B` hand values from rank to rank; `UNSHARD` and
+    `RESHARD` open and close a window of a chunk's weights, and `REDUCE_GRAD`
+    reduce-scatters its gradient; `OFFLOAD` and `FETCH` move residuals to the
+    host and back. `delay` is the distance, in actions, between a message's
+    making and its leaving plus one. `window` bounds a rank's open windows, where
+    it stands. The string in front says where the timeline comes from.
 
     Whether the timeline is right is not this op's to say: see
     `verify-timeline`.
 
-    Life-span: made by `make-timeline`; `insert-communication` adds to it.
+    Life-span: made by `make-timeline`; `insert-communication`, `gather-weights`
+    and `offload-residuals` add to it.
 
     Constraints:
     - C1: there is a row for each stage
     - C2: each row is a list of actions
     - C3: `delay` is 1 or 2
+    - C4: `window` is positive, where it stands
 
     ```mlir
     rota.stack @layers layers = 2 pattern [@identity] {
@@ -187,16 +200,18 @@ def Pipe_TimelineOp : Pipe_Op<"timeline", [HasParent<"ProgramOp">]> {
         <rank 0 embed layers [@identity 0]>,
         <rank 1 layers [@identity 1] loss>
       ]
-      pipe.timeline "by hand" delay = 1 rows [
-        "0F0,0SEND_F0,0RECV_B0,0B0",
-        "1RECV_F0,1F0,1I0,1SEND_B0,1W0"
+      pipe.timeline "by hand" delay = 1 window = 1 rows [
+        "0UNSHARD,0F0,0SEND_F0,0RECV_B0,0B0,0RESHARD,0REDUCE_GRAD",
+        "1UNSHARD,1RECV_F0,1F0,1I0,1SEND_B0,1W0,1RESHARD,1REDUCE_GRAD"
       ]
     }
     ```
   }];
-  let arguments = (ins StrAttr:$schedule, I64Attr:$delay, StrArrayAttr:$rows);
+  let arguments = (ins StrAttr:$schedule, I64Attr:$delay,
+                       OptionalAttr<I64Attr>:$window, StrArrayAttr:$rows);
   let assemblyFormat = [{
-    $schedule `delay` `=` custom<Count>($delay) `rows` custom<Rows>($rows)
+    $schedule `delay` `=` custom<Count>($delay)
+    (`window` `=` custom<Count>($window)^)? `rows` custom<Rows>($rows)
     attr-dict
   }];
   let hasVerifier = 1;

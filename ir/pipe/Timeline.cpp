@@ -110,6 +110,18 @@ std::string quoted(std::string_view text) {
 
 bool isCompute(ActionKind kind) { return kind <= ActionKind::BackwardWeight; }
 
+bool makesGradient(ActionKind kind) {
+  return kind == ActionKind::Backward || kind == ActionKind::BackwardWeight;
+}
+
+bool isMessage(ActionKind kind) {
+  return kind >= ActionKind::SendForward && kind <= ActionKind::RecvBackward;
+}
+
+bool hasMicrobatch(ActionKind kind) {
+  return kKindNames[static_cast<int>(kind)].hasMicrobatch;
+}
+
 std::string toString(const Action &action) {
   const KindName &name = kKindNames[static_cast<int>(action.kind)];
   std::string text = std::to_string(action.chunk) + std::string(name.name);
@@ -141,23 +153,33 @@ std::optional<Action> parseAction(std::string_view text) {
   return action;
 }
 
-int Shape::rankOf(int chunk) const {
-  int row = chunk / stages, column = chunk % stages;
+int Shape::rankOf(int chunk, int microbatch) const {
+  if (isOuter(chunk))
+    return microbatch % stages;
+  int row = rowOf(chunk), column = chunk % stages;
   return placement == Placement::V && row % 2 == 1 ? stages - 1 - column
                                                    : column;
 }
 
+bool Shape::owns(int rank, int chunk) const {
+  return isOuter(chunk) || rankOf(chunk) == rank;
+}
+
 int Shape::chunkOf(int rank, int repeat) const {
+  if (repeat == repeats)
+    return stages * repeats;
   bool back = placement == Placement::V && repeat % 2 == 1;
   return repeat * stages + (back ? stages - 1 - rank : rank);
 }
 
-bool Shape::sendsForward(int chunk) const {
-  return chunk + 1 < chunks() && rankOf(chunk) != rankOf(chunk + 1);
+bool Shape::sendsForward(int chunk, int microbatch) const {
+  return chunk + 1 < chunks() &&
+         rankOf(chunk, microbatch) != rankOf(chunk + 1, microbatch);
 }
 
-bool Shape::sendsBackward(int chunk) const {
-  return chunk > 0 && rankOf(chunk) != rankOf(chunk - 1);
+bool Shape::sendsBackward(int chunk, int microbatch) const {
+  return chunk > 0 &&
+         rankOf(chunk, microbatch) != rankOf(chunk - 1, microbatch);
 }
 
 std::string checkShape(const Shape &shape) {
@@ -174,21 +196,33 @@ std::string checkShape(const Shape &shape) {
   if (shape.stages > kMaxStages)
     return "expected at most " + std::to_string(kMaxStages) + " stages, got " +
            std::to_string(shape.stages);
-  int64_t chunks = int64_t(shape.stages) * shape.repeats;
+  int64_t chunks = int64_t(shape.stages) * shape.repeats + shape.outer;
   if (chunks > kMaxActions || chunks * shape.microbatches > kMaxActions)
     return "expected stages * repeats * microbatches to be at most " +
            std::to_string(kMaxActions) + ", got " +
            std::to_string(shape.stages) + " * " +
            std::to_string(shape.repeats) + " * " +
            std::to_string(shape.microbatches);
+  if (shape.outer && shape.microbatches % shape.stages != 0)
+    return "expected microbatches to be a multiple of stages, which divide "
+           "those of the layers outside of the pipeline, got " +
+           std::to_string(shape.microbatches) + " and " +
+           std::to_string(shape.stages);
   return "";
 }
 
 bool hasCommunication(const Timeline &timeline) {
   for (const std::vector<Action> &row : timeline.ranks)
     for (const Action &action : row)
-      if (action.kind >= ActionKind::SendForward &&
-          action.kind <= ActionKind::RecvBackward)
+      if (isMessage(action.kind))
+        return true;
+  return false;
+}
+
+bool hasAny(const Timeline &timeline, ActionKind kind) {
+  for (const std::vector<Action> &row : timeline.ranks)
+    for (const Action &action : row)
+      if (action.kind == kind)
         return true;
   return false;
 }
@@ -239,16 +273,25 @@ std::optional<std::vector<std::vector<Action>>> parseCsv(std::string_view text,
 Shape inferShape(const std::vector<std::vector<Action>> &ranks) {
   int maxChunk = 0, maxMicrobatch = 0;
   int stages = std::max<int>(1, ranks.size());
-  int secondRowRank = -1;
+  int secondRowRank = -1, lastOwner = -1;
+  bool isShared = false; // the last chunk, by several ranks
   for (size_t rank = 0; rank < ranks.size(); ++rank)
     for (const Action &action : ranks[rank]) {
+      if (action.chunk > maxChunk)
+        isShared = false;
+      else if (action.chunk == maxChunk)
+        isShared |= lastOwner != int(rank);
+      if (action.chunk >= maxChunk)
+        lastOwner = rank;
       maxChunk = std::max(maxChunk, action.chunk);
       maxMicrobatch = std::max(maxMicrobatch, action.microbatch);
       if (action.chunk == stages)
         secondRowRank = rank;
     }
-  Shape shape{stages, maxChunk / stages + 1, maxMicrobatch + 1};
-  if (stages > 1 && secondRowRank == stages - 1)
+  bool outer = isShared && maxChunk > 0 && maxChunk % stages == 0;
+  Shape shape{stages, maxChunk / stages + !outer, maxMicrobatch + 1};
+  shape.outer = outer;
+  if (stages > 1 && secondRowRank == stages - 1 && shape.repeats > 1)
     shape.placement = Placement::V;
   return shape;
 }

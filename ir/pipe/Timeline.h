@@ -24,9 +24,9 @@ enum class ActionKind : int {
   RecvForward = 5,    // RECV_F
   SendBackward = 6,   // SEND_B
   RecvBackward = 7,   // RECV_B
-  Unshard = 8,        // UNSHARD: no microbatch
-  Reshard = 9,        // RESHARD: no microbatch
-  ReduceGrad = 10,    // REDUCE_GRAD: no microbatch
+  Unshard = 8,        // UNSHARD: gathers a chunk's weights into a window
+  Reshard = 9,        // RESHARD: frees the window
+  ReduceGrad = 10,    // REDUCE_GRAD: reduce-scatters a chunk's gradient
   Offload = 11,       // OFFLOAD: residuals of an F to host memory
   Fetch = 12,         // FETCH: and back, before its B (or I)
 };
@@ -35,12 +35,18 @@ enum class ActionKind : int {
 struct Action {
   int chunk = 0;
   ActionKind kind = ActionKind::Forward;
-  int microbatch = 0; // 0 for kinds without one
+  int microbatch = 0; // 0 for UNSHARD, RESHARD and REDUCE_GRAD
   bool operator==(const Action &) const = default;
 };
 
 /// True for F, B, I and W.
 bool isCompute(ActionKind kind);
+/// True for B and W, which add to their chunk's gradient.
+bool makesGradient(ActionKind kind);
+/// True for SEND and RECV.
+bool isMessage(ActionKind kind);
+/// False for UNSHARD, RESHARD and REDUCE_GRAD, which are about a chunk.
+bool hasMicrobatch(ActionKind kind);
 
 std::string toString(const Action &action);
 /// Nothing when `text` is not an action.
@@ -51,24 +57,40 @@ std::optional<Action> parseAction(std::string_view text);
 enum class Placement { Loop, V };
 
 /// What a timeline is about. Chunk c = r*S + s holds layers [c*L, (c+1)*L).
+///
+/// The outer chunk, number S*R where there is one, holds the layers that the
+/// pipeline leaves out. Every stage has it, and the stages divide its
+/// microbatches: m runs on stage m mod S.
 struct Shape {
   int stages = 1;       // S: pipeline ranks
-  int repeats = 1;      // R: chunks per rank
+  int repeats = 1;      // R: chunks per rank, the outer one not counted
   int microbatches = 1; // M
   Placement placement = Placement::Loop;
-  int chunks() const { return stages * repeats; }
-  int rankOf(int chunk) const;
-  /// The chunk of `rank` in row `repeat`.
+  bool outer = false; // there is an outer chunk
+  /// With the outer one, which is the last.
+  int chunks() const { return stages * repeats + outer; }
+  bool isOuter(int chunk) const { return outer && chunk == stages * repeats; }
+  /// The rank that runs `microbatch` of `chunk`. Only for the outer chunk does
+  /// it depend on the microbatch.
+  int rankOf(int chunk, int microbatch = 0) const;
+  /// True when `rank` runs microbatches of `chunk`.
+  bool owns(int rank, int chunk) const;
+  /// The chunk of `rank` in row `repeat`; the outer chunk in row R.
   int chunkOf(int rank, int repeat) const;
-  /// True when the activation that leaves `chunk` goes to another rank.
-  bool sendsForward(int chunk) const;
-  /// True when the cotangent that leaves `chunk` goes to another rank.
-  bool sendsBackward(int chunk) const;
+  /// The row of `chunk`: its number among those of a rank.
+  int rowOf(int chunk) const { return chunk / stages; }
+  /// True when the activation that leaves `chunk` goes to another rank. It
+  /// depends on the microbatch for the chunk before the outer one.
+  bool sendsForward(int chunk, int microbatch = 0) const;
+  /// True when the cotangent that leaves `chunk` goes to another rank. It
+  /// depends on the microbatch for the outer chunk.
+  bool sendsBackward(int chunk, int microbatch = 0) const;
   bool operator==(const Shape &) const = default;
 };
 
 /// What is wrong with the numbers of a shape, empty when nothing is. Each must
-/// be positive, S at most kMaxStages and S*R*M at most kMaxActions.
+/// be positive, S at most kMaxStages and the chunks times M at most
+/// kMaxActions; with an outer chunk, M is a multiple of S.
 std::string checkShape(const Shape &shape);
 inline constexpr int64_t kMaxActions = int64_t(1) << 20;
 inline constexpr int kMaxStages = 4096;
@@ -88,6 +110,15 @@ inline constexpr int kMaxStages = 4096;
 ///   kOutgoingBuffers, and so waits for the copy of the message before it
 ///   there.
 /// - A compute action that reads a message waits until it has been copied.
+/// - UNSHARD, REDUCE_GRAD, OFFLOAD and FETCH start and go on beside the actions
+///   behind them; those of one kind follow each other. F, B, I and W wait for
+///   the UNSHARD of their chunk; the first gradient after a REDUCE_GRAD waits
+///   for it, since it begins a new sum; FETCH waits for its OFFLOAD, and B, I
+///   and W for their FETCH. All end before the step does. RESHARD takes no
+///   time, and the end of a row frees what is gathered still.
+/// - All ranks of a stage run one row, so that the collectives among them,
+/// which
+///   are those of UNSHARD and REDUCE_GRAD, come in one order everywhere.
 /// Nothing depends on who is faster, so a timeline that completes once always
 /// completes, with the same values.
 struct Timeline {
@@ -96,12 +127,17 @@ struct Timeline {
   /// d: a message leaves its rank d - 1 actions after the one that made it, to
   /// travel while the next one computes. 1 or 2 (there are two buffers).
   int delay = 1;
+  /// Most chunks that a rank has gathered at a time; 0: no bound.
+  int window = 0;
 };
 
 inline constexpr int kOutgoingBuffers = 2;
 
 /// True when some rank has a SEND or a RECV.
 bool hasCommunication(const Timeline &timeline);
+
+/// True when some rank has an action of `kind`.
+bool hasAny(const Timeline &timeline, ActionKind kind);
 
 /// One row per line, actions separated by commas, as PyTorch's
 /// torch.distributed.pipelining reads.
@@ -116,7 +152,7 @@ std::optional<std::vector<std::vector<Action>>> parseCsv(std::string_view text,
 
 /// The smallest shape that holds all actions of `ranks`: as many stages as
 /// rows, and the placement that puts the first chunk of the second row where
-/// the rows have it.
+/// the rows have it. A last chunk on several of them is an outer one.
 Shape inferShape(const std::vector<std::vector<Action>> &ranks);
 
 } // namespace rota::pipe

@@ -44,15 +44,22 @@ static LogicalResult verifyChunk(ProgramOp program, int64_t number,
   ChunksOp op = program.getChunks();
   ::rota::pipe::Shape shape = program.getShape();
   int64_t last = shape.chunks() - 1;
-  // C4: the rank is the placement's.
-  if (chunk.getRank() != shape.rankOf(number))
+  // C4: the rank is the placement's, or all.
+  auto nameOf = [](int64_t rank) {
+    return rank == ChunkAttr::kAllRanks ? std::string("all ranks")
+                                        : "rank " + std::to_string(rank);
+  };
+  int64_t rank = shape.isOuter(number) ? int64_t(ChunkAttr::kAllRanks)
+                                       : int64_t(shape.rankOf(number));
+  if (chunk.getRank() != rank)
     return op.emitOpError("expected chunk ")
-           << number << " on rank " << shape.rankOf(number) << ", got rank "
-           << chunk.getRank();
+           << number << " on " << nameOf(rank) << ", got "
+           << nameOf(chunk.getRank());
   // C5: the number of layers.
   int64_t expected = program.getLayersPerChunk();
   int64_t found = chunk.getLayers().size();
-  int64_t least = std::max<int64_t>(1, expected - 1);
+  int64_t least =
+      shape.isOuter(number) ? 1 : std::max<int64_t>(1, expected - 1);
   if (found < least || (found > expected && number != last))
     return op.emitOpError("expected ")
            << expected << " layers, or one less, in chunk " << number
@@ -83,7 +90,8 @@ LogicalResult ProgramOp::verifySymbolUses(SymbolTableCollection &symbolTables) {
   if (int64_t(table.getChunks().size()) != getShape().chunks())
     return table.emitOpError("expected ")
            << getShape().chunks() << " chunks (" << getStages()
-           << " stages, each " << getRepeats() << "), got "
+           << " stages, each " << getRepeats()
+           << (getOuter() ? ", and the outer one" : "") << "), got "
            << table.getChunks().size();
   int64_t next = 0;
   for (auto [number, attribute] : llvm::enumerate(table.getChunks())) {
@@ -132,5 +140,10 @@ LogicalResult TimelineOp::verify() {
   int64_t delay = getDelay();
   if (delay < 1 || delay > ::rota::pipe::kOutgoingBuffers)
     return emitOpError("expected a delay of 1 or 2, got ") << delay;
+  // C4: the bound of windows.
+  std::optional<int64_t> window = getWindow();
+  if (window && (*window < 1 || *window > ::rota::pipe::kMaxActions))
+    return emitOpError("expected 'window' between 1 and ")
+           << ::rota::pipe::kMaxActions << ", got " << *window;
   return success();
 }

@@ -3,6 +3,7 @@
 // Places sends and receives by the times of a simulation in unit slots.
 #include "passes/pipeline/Communication.h"
 
+#include "passes/pipeline/Insertions.h"
 #include "passes/pipeline/Simulator.h"
 
 #include <algorithm>
@@ -26,57 +27,74 @@ size_t positionAt(const std::vector<Span> &spans, double time) {
          spans.begin();
 }
 
-} // namespace
-
-Timeline addCommunication(const Timeline &timeline) {
+/// The sends and receives of each rank, in the order in which they stand;
+/// positions count compute actions.
+std::vector<std::vector<Insertion>> placeMessages(const Timeline &timeline) {
   const Shape &shape = timeline.shape;
   std::optional<Simulation> simulation = simulate(timeline, CostTable());
   std::vector<std::vector<Insertion>> insertions(timeline.ranks.size());
+  auto place = [&](int rank, double time, const Action &action) {
+    insertions[rank].push_back(
+        {positionAt(simulation->spans[rank], time), time, action});
+  };
   for (size_t rank = 0; rank < timeline.ranks.size(); ++rank)
     for (size_t i = 0; i < timeline.ranks[rank].size(); ++i) {
-      const Action &action = timeline.ranks[rank][i];
-      bool forward = action.kind == ActionKind::Forward;
-      if (action.kind == ActionKind::BackwardWeight ||
-          !(forward ? shape.sendsForward(action.chunk)
-                    : shape.sendsBackward(action.chunk)))
+      auto [chunk, kind, m] = timeline.ranks[rank][i];
+      bool forward = kind == ActionKind::Forward;
+      if (kind == ActionKind::BackwardWeight ||
+          !(forward ? shape.sendsForward(chunk, m)
+                    : shape.sendsBackward(chunk, m)))
         continue;
       double end = simulation->spans[rank][i].end;
-      double leaves = end + timeline.delay - 1;
-      insertions[rank].push_back(
-          {positionAt(simulation->spans[rank], leaves),
-           leaves,
-           {action.chunk,
-            forward ? ActionKind::SendForward : ActionKind::SendBackward,
-            action.microbatch}});
-      int reader = action.chunk + (forward ? 1 : -1);
-      int peer = shape.rankOf(reader);
-      insertions[peer].push_back(
-          {positionAt(simulation->spans[peer], end),
-           end,
-           {reader,
-            forward ? ActionKind::RecvForward : ActionKind::RecvBackward,
-            action.microbatch}});
+      place(int(rank), end + timeline.delay - 1,
+            {chunk,
+             forward ? ActionKind::SendForward : ActionKind::SendBackward, m});
+      int reader = chunk + (forward ? 1 : -1);
+      place(shape.rankOf(reader, m), end,
+            {reader,
+             forward ? ActionKind::RecvForward : ActionKind::RecvBackward, m});
     }
-  Timeline result{shape, {}, timeline.delay};
-  for (size_t rank = 0; rank < timeline.ranks.size(); ++rank) {
-    std::vector<Insertion> &row = insertions[rank];
-    auto key = [](const Insertion &insertion) {
-      const Action &action = insertion.action;
-      return std::tuple(insertion.position, insertion.time, action.kind,
-                        action.chunk, action.microbatch);
-    };
+  auto key = [](const Insertion &insertion) {
+    auto [chunk, kind, microbatch] = insertion.action;
+    return std::tuple(insertion.position, insertion.time, kind, chunk,
+                      microbatch);
+  };
+  for (std::vector<Insertion> &row : insertions)
     std::sort(row.begin(), row.end(),
               [&](const Insertion &a, const Insertion &b) {
                 return key(a) < key(b);
               });
-    std::vector<Action> &out = result.ranks.emplace_back();
-    auto next = row.begin();
-    for (size_t i = 0; i <= timeline.ranks[rank].size(); ++i) {
-      for (; next != row.end() && next->position == i; ++next)
-        out.push_back(next->action);
-      if (i < timeline.ranks[rank].size())
-        out.push_back(timeline.ranks[rank][i]);
+  return insertions;
+}
+
+} // namespace
+
+Timeline addCommunication(const Timeline &timeline) {
+  Timeline compute = timeline;
+  for (std::vector<Action> &row : compute.ranks)
+    row = computeOf(row);
+  std::vector<std::vector<Insertion>> insertions = placeMessages(compute);
+  Timeline result = timeline;
+  for (size_t rank = 0; rank < timeline.ranks.size(); ++rank) {
+    // Directly behind the compute action before them; what else stands there
+    // comes after.
+    std::vector<Action> row;
+    auto next = insertions[rank].begin();
+    size_t position = 0;
+    auto insert = [&] {
+      for (; next != insertions[rank].end() && next->position == position;
+           ++next)
+        row.push_back(next->action);
+    };
+    insert();
+    for (const Action &action : timeline.ranks[rank]) {
+      row.push_back(action);
+      if (!isCompute(action.kind))
+        continue;
+      ++position;
+      insert();
     }
+    result.ranks[rank] = std::move(row);
   }
   return result;
 }

@@ -8,8 +8,8 @@
 
 namespace rota::pipe {
 
-/// Adds a SEND and a RECV for each value that crosses ranks. `timeline` holds
-/// F, B, I and W alone and completes.
+/// Adds a SEND and a RECV for each value that crosses ranks. `timeline` has
+/// none yet, and completes.
 ///
 /// Counted in unit slots: a SEND stands where its message leaves (at once, or
 /// one action later with a delay of 2), and a RECV is the last thing its rank

@@ -110,8 +110,8 @@ private:
         std::optional<Value> value = transferred(action);
         if (!value)
           continue;
-        Key key{shape.rankOf(value->maker), shape.rankOf(value->reader),
-                value->forward};
+        Key key{shape.rankOf(value->maker, value->microbatch),
+                shape.rankOf(value->reader, value->microbatch), value->forward};
         (isSend(action) ? sends : receives)[key].push_back({int(i), *value});
       }
     for (const auto &[key, sent] : sends) {
@@ -156,7 +156,8 @@ private:
   }
 
   bool crosses(const Value &value) const {
-    return shape.rankOf(value.maker) != shape.rankOf(value.reader);
+    return shape.rankOf(value.maker, value.microbatch) !=
+           shape.rankOf(value.reader, value.microbatch);
   }
 
   static std::string name(const Value &value) {

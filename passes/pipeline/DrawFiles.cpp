@@ -6,6 +6,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+#include <array>
+#include <cstdio>
+
 namespace rota::pipe {
 namespace {
 
@@ -16,9 +20,34 @@ std::string text(const Json &json) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
+/// What goes on beside a rank's computation, each kind on a lane of its own.
+constexpr std::array<std::pair<ActionKind, const char *>, 4> kLanes{{
+    {ActionKind::Unshard, "UNSHARD"},
+    {ActionKind::ReduceGrad, "REDUCE_GRAD"},
+    {ActionKind::Offload, "OFFLOAD"},
+    {ActionKind::Fetch, "FETCH"},
+}};
+
+/// Index into kLanes, or -1 for actions that have none.
+int laneOf(ActionKind kind) {
+  for (size_t lane = 0; lane < kLanes.size(); ++lane)
+    if (kLanes[lane].first == kind)
+      return int(lane);
+  return -1;
+}
+
 const char *kindName(ActionKind kind) {
   constexpr const char *kNames[] = {"F", "B", "I", "W"};
-  return isCompute(kind) ? kNames[static_cast<int>(kind)] : "communication";
+  if (isCompute(kind))
+    return kNames[static_cast<int>(kind)];
+  int lane = laneOf(kind);
+  return lane >= 0 ? kLanes[lane].second : "communication";
+}
+
+/// Which of a rank's lanes an action is drawn on.
+const char *laneName(ActionKind kind) {
+  int lane = laneOf(kind);
+  return lane >= 0 ? kLanes[lane].second : "compute";
 }
 
 std::string escaped(const std::string &name) {
@@ -36,8 +65,9 @@ std::string escaped(const std::string &name) {
 /// One hue for each kind; darker for later rows of chunks.
 std::string fillColour(const Shape &shape, const Action &action) {
   constexpr int kHues[] = {212, 28, 150, 285};
-  int row = action.chunk / shape.stages;
-  int light = 86 - (shape.repeats > 1 ? 26 * row / (shape.repeats - 1) : 0);
+  int rows = shape.repeats + shape.outer;
+  int row = shape.rowOf(action.chunk);
+  int light = 86 - (rows > 1 ? 26 * row / (rows - 1) : 0);
   return "hsl(" + std::to_string(kHues[static_cast<int>(action.kind)]) +
          ",70%," + std::to_string(light) + "%)";
 }
@@ -72,7 +102,8 @@ void addArrows(const Timeline &timeline, const Simulation &simulation,
   int id = 0;
   forEach([&](Address reader, const Action &action, bool forward) {
     int from = forward ? action.chunk - 1 : action.chunk + 1;
-    if (from < 0 || from >= shape.chunks() || shape.rankOf(from) == reader.rank)
+    if (from < 0 || from >= shape.chunks() ||
+        shape.rankOf(from, action.microbatch) == reader.rank)
       return;
     Address maker = makers[key(forward, from, action.microbatch)];
     auto add = [&](const char *phase, int rank, double time) {
@@ -95,6 +126,132 @@ void addArrows(const Timeline &timeline, const Simulation &simulation,
   });
 }
 
+/// The grid, and under each rank's row a thin one for each kind of transfer.
+class Picture {
+public:
+  Picture(const Timeline &timeline, const Simulation &simulation)
+      : timeline(timeline), simulation(simulation),
+        columns(layOut(timeline, simulation)) {
+    for (const auto &[kind, title] : kLanes)
+      if (hasAny(timeline, kind))
+        lanes.push_back(kind);
+  }
+
+  std::string draw(const std::string &name) {
+    int height = kTitle + int(columns.ranks.size()) * rankHeight() + 10;
+    char bubble[32];
+    std::snprintf(bubble, sizeof(bubble), "%.1f", 100 * simulation.bubble);
+    for (size_t rank = 0; rank < columns.ranks.size(); ++rank)
+      drawRank(rank);
+    return "<svg xmlns=\"http://www.w3.org/2000/svg\"" +
+           attribute("width", right + 10) + attribute("height", height) +
+           " font-family=\"sans-serif\" font-size=\"12\">\n"
+           "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
+           "<text x=\"8\" y=\"20\">" +
+           escaped(name) + ", bubble " + bubble + " %</text>\n" + body +
+           "</svg>\n";
+  }
+
+private:
+  static constexpr int kCell = 34, kRow = 26, kLane = 16, kLabel = 64,
+                       kTitle = 30;
+  const Timeline &timeline;
+  const Simulation &simulation;
+  Columns columns;
+  std::vector<ActionKind> lanes;
+  std::string body;
+  int right = kLabel; // edge of what is drawn
+
+  int rankHeight() const { return kRow + int(lanes.size()) * kLane; }
+
+  static std::string attribute(const char *key, int value) {
+    return std::string(" ") + key + "=\"" + std::to_string(value) + "\"";
+  }
+
+  void drawRank(size_t rank) {
+    int y = kTitle + int(rank) * rankHeight();
+    body += "<text x=\"8\"" + attribute("y", y + 17) + ">rank " +
+            std::to_string(rank) + "</text>\n";
+    for (const Cell &cell : columns.ranks[rank])
+      drawBox(kLabel + cell.first * kCell, y,
+              (cell.last - cell.first + 1) * kCell, kRow, cell.action,
+              fillColour(timeline.shape, cell.action));
+    for (size_t i = 0; i < timeline.ranks[rank].size(); ++i) {
+      const Action &action = timeline.ranks[rank][i];
+      auto lane = std::find(lanes.begin(), lanes.end(), action.kind);
+      if (lane == lanes.end() || columns.width <= 0)
+        continue;
+      const Span &span = simulation.spans[rank][i];
+      auto at = [&](double time) {
+        return kLabel + int(time / columns.width * kCell);
+      };
+      drawBox(at(span.start), y + kRow + int(lane - lanes.begin()) * kLane,
+              std::max(4, at(span.end) - at(span.start)), kLane, action,
+              "hsl(0,0%,85%)");
+    }
+  }
+
+  void drawBox(int x, int y, int width, int height, const Action &action,
+               const std::string &colour) {
+    right = std::max(right, x + width);
+    body += "<rect" + attribute("x", x) + attribute("y", y) +
+            attribute("width", width - 2) + attribute("height", height - 2) +
+            " rx=\"3\" fill=\"" + colour + "\"/>";
+    // Short transfers have no room for their name.
+    bool isNarrow = !isCompute(action.kind) && width < 3 * kCell;
+    if (isNarrow)
+      body += "\n";
+    else
+      body += "<text" + attribute("x", x + width / 2 - 1) +
+              attribute("y", y + height / 2 + 4) + " text-anchor=\"middle\">" +
+              toString(action) + "</text>\n";
+  }
+};
+
+/// The slices and instants of a rank, a thread for computation and messages and
+/// one for each kind of transfer.
+void addSlices(const Timeline &timeline, const Simulation &simulation, int rank,
+               Json &events) {
+  int ranks = int(timeline.ranks.size());
+  auto name = [&](int thread, int lane, const std::string &title) {
+    Json event = {{"name", "thread_name"},
+                  {"ph", "M"},
+                  {"pid", 0},
+                  {"tid", thread},
+                  {"args", {{"name", title}}}};
+    events.push_back(event);
+    event["name"] = "thread_sort_index";
+    event["args"] = {{"sort_index", rank * int(kLanes.size() + 1) + lane}};
+    events.push_back(std::move(event));
+  };
+  std::string title = "rank " + std::to_string(rank);
+  name(rank, 0, title);
+  for (int lane = 0; lane < int(kLanes.size()); ++lane)
+    if (hasAny(timeline, kLanes[lane].first))
+      name(ranks * (1 + lane) + rank, 1 + lane,
+           title + " " + kLanes[lane].second);
+  for (size_t i = 0; i < timeline.ranks[rank].size(); ++i) {
+    const Action &action = timeline.ranks[rank][i];
+    const Span &span = simulation.spans[rank][i];
+    int lane = laneOf(action.kind);
+    bool lasts = isCompute(action.kind) || lane >= 0;
+    Json event = {{"name", toString(action)},
+                  {"cat", kindName(action.kind)},
+                  {"ph", lasts ? "X" : "i"},
+                  {"pid", 0},
+                  {"tid", lane >= 0 ? ranks * (1 + lane) + rank : rank},
+                  {"ts", 1000 * span.start}};
+    if (lasts)
+      event["dur"] = 1000 * (span.end - span.start);
+    else
+      event["s"] = "t";
+    event["args"] = {{"chunk", action.chunk}};
+    if (hasMicrobatch(action.kind))
+      event["args"]["microbatch"] = action.microbatch;
+    events.push_back(std::move(event));
+  }
+}
+
 } // namespace
 
 std::string drawJson(const Timeline &timeline, const Simulation &simulation,
@@ -105,15 +262,26 @@ std::string drawJson(const Timeline &timeline, const Simulation &simulation,
     Json actions = Json::array();
     for (size_t i = 0; i < timeline.ranks[rank].size(); ++i)
       actions.push_back({{"action", toString(timeline.ranks[rank][i])},
+                         {"lane", laneName(timeline.ranks[rank][i].kind)},
                          {"start", simulation.spans[rank][i].start},
                          {"end", simulation.spans[rank][i].end}});
     const RankReport &report = simulation.ranks[rank];
+    const Exposure &exposed = report.exposed;
     ranks.push_back({{"rank", rank},
                      {"busy", report.busy},
                      {"bubble", report.bubble},
                      {"peak_live", report.peakLive},
                      {"peak_received_forward", report.peakReceivedForward},
                      {"peak_received_backward", report.peakReceivedBackward},
+                     {"peak_windows", report.peakWindows},
+                     {"peak_gradients", report.peakGradients},
+                     {"peak_offloaded", report.peakOffloaded},
+                     {"exposed",
+                      {{"messages", exposed.messages},
+                       {"UNSHARD", exposed.gathers},
+                       {"REDUCE_GRAD", exposed.reductions},
+                       {"OFFLOAD", exposed.offloads},
+                       {"FETCH", exposed.fetches}}},
                      {"actions", std::move(actions)}});
   }
   return text({{"schedule", name},
@@ -121,7 +289,9 @@ std::string drawJson(const Timeline &timeline, const Simulation &simulation,
                {"chunks", shape.repeats},
                {"microbatches", shape.microbatches},
                {"placement", shape.placement == Placement::V ? "v" : "loop"},
+               {"outer", shape.outer},
                {"delay", timeline.delay},
+               {"window", timeline.window},
                {"communication", hasCommunication(timeline)},
                {"makespan", simulation.makespan},
                {"bubble", simulation.bubble},
@@ -130,37 +300,7 @@ std::string drawJson(const Timeline &timeline, const Simulation &simulation,
 
 std::string drawSvg(const Timeline &timeline, const Simulation &simulation,
                     const std::string &name) {
-  constexpr int kCell = 34, kRow = 26, kLabel = 64, kTitle = 30;
-  Columns columns = layOut(timeline, simulation);
-  auto attribute = [](const char *key, int value) {
-    return std::string(" ") + key + "=\"" + std::to_string(value) + "\"";
-  };
-  int width = kLabel + columns.count * kCell + 10;
-  int height = kTitle + int(columns.ranks.size()) * kRow + 10;
-  char bubble[32];
-  std::snprintf(bubble, sizeof(bubble), "%.1f", 100 * simulation.bubble);
-  std::string svg = "<svg xmlns=\"http://www.w3.org/2000/svg\"" +
-                    attribute("width", width) + attribute("height", height) +
-                    " font-family=\"sans-serif\" font-size=\"12\">\n"
-                    "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
-                    "<text x=\"8\" y=\"20\">" +
-                    escaped(name) + ", bubble " + bubble + " %</text>\n";
-  for (size_t rank = 0; rank < columns.ranks.size(); ++rank) {
-    int y = kTitle + int(rank) * kRow;
-    svg += "<text x=\"8\"" + attribute("y", y + 17) + ">rank " +
-           std::to_string(rank) + "</text>\n";
-    for (const Cell &cell : columns.ranks[rank]) {
-      int x = kLabel + cell.first * kCell;
-      int cellWidth = (cell.last - cell.first + 1) * kCell;
-      svg += "<rect" + attribute("x", x) + attribute("y", y) +
-             attribute("width", cellWidth - 2) + attribute("height", kRow - 2) +
-             " rx=\"3\" fill=\"" + fillColour(timeline.shape, cell.action) +
-             "\"/><text" + attribute("x", x + cellWidth / 2 - 1) +
-             attribute("y", y + 17) + " text-anchor=\"middle\">" +
-             toString(cell.action) + "</text>\n";
-    }
-  }
-  return svg + "</svg>\n";
+  return Picture(timeline, simulation).draw(name);
 }
 
 std::string drawTrace(const Timeline &timeline, const Simulation &simulation,
@@ -170,31 +310,8 @@ std::string drawTrace(const Timeline &timeline, const Simulation &simulation,
                     {"ph", "M"},
                     {"pid", 0},
                     {"args", {{"name", name}}}});
-  for (size_t rank = 0; rank < timeline.ranks.size(); ++rank) {
-    events.push_back({{"name", "thread_name"},
-                      {"ph", "M"},
-                      {"pid", 0},
-                      {"tid", rank},
-                      {"args", {{"name", "rank " + std::to_string(rank)}}}});
-    for (size_t i = 0; i < timeline.ranks[rank].size(); ++i) {
-      const Action &action = timeline.ranks[rank][i];
-      const Span &span = simulation.spans[rank][i];
-      bool compute = isCompute(action.kind);
-      Json event = {{"name", toString(action)},
-                    {"cat", kindName(action.kind)},
-                    {"ph", compute ? "X" : "i"},
-                    {"pid", 0},
-                    {"tid", rank},
-                    {"ts", 1000 * span.start}};
-      if (compute)
-        event["dur"] = 1000 * (span.end - span.start);
-      else
-        event["s"] = "t";
-      event["args"] = {{"chunk", action.chunk},
-                       {"microbatch", action.microbatch}};
-      events.push_back(std::move(event));
-    }
-  }
+  for (size_t rank = 0; rank < timeline.ranks.size(); ++rank)
+    addSlices(timeline, simulation, int(rank), events);
   addArrows(timeline, simulation, events);
   return text({{"displayTimeUnit", "ms"}, {"traceEvents", std::move(events)}});
 }

@@ -13,7 +13,7 @@ namespace {
 
 std::string cellText(const Shape &shape, const Action &action) {
   std::string text = toString(action);
-  if (shape.repeats == 1)
+  if (shape.chunks() == shape.stages)
     text.erase(0, text.find_first_not_of("0123456789"));
   return text;
 }
@@ -59,6 +59,22 @@ std::string percent(double share) {
   return buffer;
 }
 
+/// A table, a line for each row, its columns to the right.
+std::string aligned(const std::vector<std::vector<std::string>> &table) {
+  std::vector<size_t> widths(table[0].size());
+  for (const std::vector<std::string> &row : table)
+    for (size_t i = 0; i < row.size(); ++i)
+      widths[i] = std::max(widths[i], row[i].size());
+  std::string text;
+  for (const std::vector<std::string> &row : table) {
+    for (size_t i = 0; i < row.size(); ++i)
+      text += (i ? "  " : "") + std::string(widths[i] - row[i].size(), ' ') +
+              row[i];
+    text += '\n';
+  }
+  return text;
+}
+
 } // namespace
 
 std::string drawGrid(const Timeline &timeline, const Simulation &simulation,
@@ -89,38 +105,54 @@ std::string drawGrid(const Timeline &timeline, const Simulation &simulation,
 }
 
 std::string drawReport(const Timeline &timeline, const Simulation &simulation) {
-  std::string text = "makespan " + number(simulation.makespan) + ", bubble " +
-                     percent(simulation.bubble) + "\n";
-  bool communicates = hasCommunication(timeline);
-  std::vector<std::vector<std::string>> table = {
-      {"rank", "busy", "bubble", "live"}};
-  if (communicates)
-    table[0].insert(table[0].end(), {"received F", "received B"});
-  for (size_t rank = 0; rank < simulation.ranks.size(); ++rank) {
-    const RankReport &report = simulation.ranks[rank];
-    std::vector<std::string> &row = table.emplace_back(std::vector<std::string>{
-        std::to_string(rank), number(report.busy), percent(report.bubble),
-        std::to_string(report.peakLive)});
-    if (communicates)
-      row.insert(row.end(), {std::to_string(report.peakReceivedForward),
-                             std::to_string(report.peakReceivedBackward)});
+  std::vector<std::vector<std::string>> table(1 + simulation.ranks.size());
+  auto column = [&](const char *title, auto textOf) {
+    table[0].push_back(title);
+    for (size_t rank = 0; rank < simulation.ranks.size(); ++rank)
+      table[1 + rank].push_back(textOf(simulation.ranks[rank]));
+  };
+  auto count = [&](const char *title, int RankReport::*field) {
+    column(title, [&](const RankReport &report) {
+      return std::to_string(report.*field);
+    });
+  };
+  auto exposure = [&](const char *title, double Exposure::*field) {
+    column(title, [&](const RankReport &report) {
+      return number(report.exposed.*field);
+    });
+  };
+  size_t next = 0;
+  column("rank", [&](const RankReport &) { return std::to_string(next++); });
+  column("busy", [](const RankReport &report) { return number(report.busy); });
+  column("bubble",
+         [](const RankReport &report) { return percent(report.bubble); });
+  count("live", &RankReport::peakLive);
+  if (hasCommunication(timeline)) {
+    count("received F", &RankReport::peakReceivedForward);
+    count("received B", &RankReport::peakReceivedBackward);
   }
-  std::vector<size_t> widths(table[0].size());
-  for (const std::vector<std::string> &row : table)
-    for (size_t i = 0; i < row.size(); ++i)
-      widths[i] = std::max(widths[i], row[i].size());
-  for (const std::vector<std::string> &row : table) {
-    for (size_t i = 0; i < row.size(); ++i)
-      text += (i ? "  " : "") + std::string(widths[i] - row[i].size(), ' ') +
-              row[i];
-    text += '\n';
+  if (hasAny(timeline, ActionKind::Offload)) {
+    count("offloaded", &RankReport::peakOffloaded);
+    exposure("exposed OFFLOAD", &Exposure::offloads);
+    exposure("exposed FETCH", &Exposure::fetches);
   }
-  return text;
+  if (hasAny(timeline, ActionKind::Unshard)) {
+    count("windows", &RankReport::peakWindows);
+    exposure("exposed UNSHARD", &Exposure::gathers);
+  }
+  if (hasAny(timeline, ActionKind::ReduceGrad)) {
+    count("gradients", &RankReport::peakGradients);
+    exposure("exposed REDUCE_GRAD", &Exposure::reductions);
+  }
+  return "makespan " + number(simulation.makespan) + ", bubble " +
+         percent(simulation.bubble) + "\n" + aligned(table);
 }
 
 std::string drawCsv(const Timeline &timeline, const Simulation &simulation) {
-  if (hasCommunication(timeline))
-    return printCsv(timeline.ranks);
+  for (const std::vector<Action> &row : timeline.ranks)
+    for (const Action &action : row)
+      if (!isCompute(action.kind))
+        return printCsv(timeline.ranks);
   std::string text;
   for (const std::vector<Cell> &row : layOut(timeline, simulation).ranks) {
     int column = 0;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Writes the program's timeline. See Passes.td.
+#include "passes/pipeline/OuterChunk.h"
 #include "passes/pipeline/Passes.h"
 #include "passes/pipeline/Program.h"
 #include "passes/pipeline/Schedules.h"
+#include "passes/pipeline/TimelineVerifier.h"
 
 #include "llvm/Support/MemoryBuffer.h"
 
@@ -73,7 +75,18 @@ private:
               " rows, one for each stage, got " + std::to_string(rows->size());
       return std::nullopt;
     }
-    return Timeline{shape, std::move(*rows), int(delay)};
+    Timeline timeline{shape, std::move(*rows), int(delay)};
+    return shape.outer ? complete(std::move(timeline), error) : timeline;
+  }
+
+  /// Adds the outer chunk to a file that has the others alone. One that is
+  /// wrong stays as it is for `verify-timeline`.
+  std::optional<Timeline> complete(Timeline timeline, std::string &error) {
+    Timeline inner = timeline;
+    inner.shape.outer = false;
+    if (!::rota::pipe::verifyTimeline(inner).empty())
+      return timeline;
+    return ::rota::pipe::withOuterChunk(std::move(inner), error);
   }
 };
 

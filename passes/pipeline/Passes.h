@@ -31,6 +31,9 @@ struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
   Option<int64_t> pipelineLayers{*this, "pipeline-layers",
                                  llvm::cl::desc("Layers divided; 0: all"),
                                  llvm::cl::init(0)};
+  Option<bool> outer{*this, "outer",
+                     llvm::cl::desc("Layers left out run on all stages"),
+                     llvm::cl::init(false)};
   Option<std::string> placement{*this, "placement", llvm::cl::desc("loop or v"),
                                 llvm::cl::init("loop")};
   Option<std::string> schedule{*this, "schedule",
@@ -42,6 +45,22 @@ struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
   Option<bool> splitBackward{*this, "split-backward",
                              llvm::cl::desc("I and W instead of B"),
                              llvm::cl::init(false)};
+  Option<std::string> weightGather{
+      *this, "weight-gather",
+      llvm::cl::desc("per-iteration, once, per-repeat; empty: weights are not "
+                     "divided over the ranks of a stage"),
+      llvm::cl::init("")};
+  Option<int64_t> window{
+      *this, "window",
+      llvm::cl::desc("Most chunks gathered; -1: 2, or all for once"),
+      llvm::cl::init(-1)};
+  Option<int64_t> prefetch{
+      *this, "prefetch",
+      llvm::cl::desc("Most actions from a gather to its use; -1: no bound"),
+      llvm::cl::init(-1)};
+  ListOption<int64_t> offload{
+      *this, "offload",
+      llvm::cl::desc("Chunks that have residuals to offload; none: none")};
 };
 
 /// From a model to a verified timeline with communication.

@@ -25,7 +25,9 @@ def SplitStages : PipelinePass<"split-stages"> {
     divide the layers, chunks have two sizes, the first and the last the smaller,
     which a warning says. With `pipeline-layers`, only that many
     layers are divided so; the rest run in the last chunk, before the loss, which
-    a remark says.
+    a remark says. With `outer`, and several stages, they make the outer chunk: all
+    stages have them, and divide the microbatches, which must be a multiple of the
+    stages.
 
     ```mlir
     rota.stack @layers layers = 4 pattern [@identity] {
@@ -60,6 +62,8 @@ def SplitStages : PipelinePass<"split-stages"> {
            "Microbatches of a step (M)">,
     Option<"pipelineLayers", "pipeline-layers", "int64_t", "0",
            "Layers that are divided; 0: all">,
+    Option<"outer", "outer", "bool", "false",
+           "Layers that are left out run on all stages">,
     Option<"placement", "placement", "std::string", [{"loop"}],
            "Which rank owns a chunk: loop or v">,
   ];
@@ -152,6 +156,118 @@ def InsertCommunication : PipelinePass<"insert-communication"> {
   }];
   let statistics = [
     Statistic<"messages", "messages", "Messages of a step">
+  ];
+}
+
+def GatherWeights : PipelinePass<"gather-weights"> {
+  let summary = "add weight windows and gradient reductions to the timeline";
+  let description = [{
+    Adds `UNSHARD`, `RESHARD` and `REDUCE_GRAD`, for weights that are divided
+    over the ranks of a stage. A rank's windows hold the gathered weights of
+    `window` chunks at most; see `passes/pipeline/WeightWindows.h` for who gets
+    one when. The modes:
+
+    - `per-iteration`: gathered for each use, each gradient reduced at once;
+    - `once`: all chunks gathered before the first action;
+    - `per-repeat`: a chunk stays gathered while a window has room, and the next
+      one that is needed is gathered meanwhile.
+
+    With `once` and `per-repeat`, a chunk's gradient is reduced once, after its
+    last microbatch.
+
+    Before: a timeline that `verify-timeline` accepts. Windows or reductions that
+    it has already stay as they are. Numbers that do not fit the mode are an
+    error.
+
+    ```mlir
+    rota.stack @layers layers = 3 pattern [@identity] {
+      rota.layer @identity {
+        func.func @forward(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
+          return %x : tensor<2x8xf32>
+        }
+      }
+    }
+    pipe.program stack @layers stages = 1 repeats = 3 layers_per_chunk = 1 microbatches = 2 placement loop {
+      pipe.chunks [
+        <rank 0 embed layers [@identity 0]>,
+        <rank 0 layers [@identity 1]>,
+        <rank 0 layers [@identity 2] loss>
+      ]
+      pipe.timeline "gpipe" delay = 1 rows [
+        "0F0,0F1,1F0,1F1,2F0,2F1,2B0,2B1,1B0,1B1,0B0,0B1"
+      ]
+    }
+    ```
+
+    becomes
+
+    ```
+    pipe.timeline "gpipe" delay = 1 window = 2 rows [
+      "0UNSHARD,1UNSHARD,0F0,0F1,0RESHARD,2UNSHARD,1F0,1F1,2F0,2F1,2B0,2B1,2RESHARD,0UNSHARD,2REDUCE_GRAD,1B0,1B1,1RESHARD,1REDUCE_GRAD,0B0,0B1,0RESHARD,0REDUCE_GRAD"
+    ]
+    ```
+  }];
+  let options = [
+    Option<"mode", "mode", "std::string", [{"per-repeat"}],
+           "per-iteration, once or per-repeat">,
+    Option<"window", "window", "int64_t", "-1",
+           "Most chunks that a rank has gathered; -1: 2, or all for once">,
+    Option<"prefetch", "prefetch", "int64_t", "-1",
+           "Compute actions from a gather's start to its use at most; -1: as soon as a window is free">,
+  ];
+  let statistics = [
+    Statistic<"gathers", "gathers", "Gathers of a chunk's weights in a step">,
+    Statistic<"reductions", "reductions", "Reductions of a chunk's gradient">
+  ];
+}
+
+def OffloadResiduals : PipelinePass<"offload-residuals"> {
+  let summary = "add copies of residuals to host memory and back";
+  let description = [{
+    Adds `OFFLOAD` behind each F and `FETCH` before its B or I, `prefetch` compute
+    actions ahead. Where no compute action would stand between the two, neither is
+    there: the residuals stay.
+
+    Before: a timeline that `verify-timeline` accepts. One that offloads already
+    is left as it is.
+
+    ```mlir
+    rota.stack @layers layers = 2 pattern [@identity] {
+      rota.layer @identity {
+        func.func @forward(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
+          return %x : tensor<2x8xf32>
+        }
+      }
+    }
+    pipe.program stack @layers stages = 2 repeats = 1 layers_per_chunk = 1 microbatches = 3 placement loop {
+      pipe.chunks [
+        <rank 0 embed layers [@identity 0]>,
+        <rank 1 layers [@identity 1] loss>
+      ]
+      pipe.timeline "1f1b" delay = 1 rows [
+        "0F0,0F1,0F2,0B0,0B1,0B2",
+        "1F0,1B0,1F1,1B1,1F2,1B2"
+      ]
+    }
+    ```
+
+    becomes
+
+    ```
+    pipe.timeline "1f1b" delay = 1 rows [
+      "0F0,0OFFLOAD0,0F1,0OFFLOAD1,0FETCH0,0F2,0OFFLOAD2,0FETCH1,0B0,0FETCH2,0B1,0B2",
+      "1F0,1B0,1F1,1B1,1F2,1B2"
+    ]
+    ```
+  }];
+  let options = [
+    ListOption<"chunks", "chunks", "int64_t",
+               "Chunks that have residuals to offload; none given: all">,
+    Option<"prefetch", "prefetch", "int64_t", "1",
+           "Compute actions from a FETCH to the backward that reads it">,
+  ];
+  let statistics = [
+    Statistic<"copies", "copies", "Residuals that are offloaded in a step">
   ];
 }
 

@@ -15,6 +15,7 @@ void buildPipeline(OpPassManager &manager, const PipelineOptions &options) {
   split.layersPerChunk = options.layersPerChunk;
   split.microbatches = options.microbatches;
   split.pipelineLayers = options.pipelineLayers;
+  split.outer = options.outer;
   split.placement = options.placement;
   manager.addPass(createSplitStages(split));
 
@@ -24,6 +25,19 @@ void buildPipeline(OpPassManager &manager, const PipelineOptions &options) {
   timeline.splitBackward = options.splitBackward;
   manager.addPass(createMakeTimeline(timeline));
   manager.addPass(createInsertCommunication());
+
+  if (!options.offload.empty()) {
+    OffloadResidualsOptions offload;
+    offload.chunks.assign(options.offload.begin(), options.offload.end());
+    manager.addPass(createOffloadResiduals(offload));
+  }
+  if (!options.weightGather.empty()) {
+    GatherWeightsOptions gather;
+    gather.mode = options.weightGather;
+    gather.window = options.window;
+    gather.prefetch = options.prefetch;
+    manager.addPass(createGatherWeights(gather));
+  }
 
   VerifyTimelineOptions verify;
   verify.communication = true;

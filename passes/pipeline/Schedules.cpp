@@ -3,6 +3,8 @@
 // The table of schedules and the checks that all of them share.
 #include "passes/pipeline/Schedules.h"
 
+#include "passes/pipeline/OuterChunk.h"
+
 namespace rota::pipe {
 
 const std::vector<Schedule> &allSchedules() {
@@ -51,6 +53,8 @@ std::optional<Timeline> makeTimeline(std::string_view name,
     return std::nullopt;
   }
   std::optional<Timeline> timeline = found->generate(request, error);
+  if (timeline && request.shape.outer)
+    timeline = addOuterChunk(*timeline);
   if (timeline && request.splitBackward)
     return splitBackward(*timeline);
   return timeline;

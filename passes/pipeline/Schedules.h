@@ -18,8 +18,9 @@ struct ScheduleRequest {
   bool splitBackward = false; // I and W instead of B
 };
 
-/// Writes the timeline of a checked shape, or says in `error` why the schedule
-/// does not exist for it, naming the numbers and the rule.
+/// Writes the timeline of a checked shape, without its outer chunk, or says in
+/// `error` why the schedule does not exist for it, naming the numbers and the
+/// rule.
 using Generator = std::optional<Timeline> (*)(const ScheduleRequest &request,
                                               std::string &error);
 
@@ -35,9 +36,10 @@ const std::vector<Schedule> &allSchedules();
 /// "gpipe, circular, ..." for help and messages.
 std::string scheduleNames();
 
-/// Generates the schedule called `name` and, when asked, splits its backwards.
-/// Nothing and an `error` when the name is unknown, a number of the request is
-/// out of range, or the schedule does not exist for them.
+/// Generates the schedule called `name`, adds the outer chunk that the shape
+/// may have, and, when asked, splits the backwards. Nothing and an `error` when
+/// the name is unknown, a number of the request is out of range, or the
+/// schedule does not exist for them.
 std::optional<Timeline> makeTimeline(std::string_view name,
                                      const ScheduleRequest &request,
                                      std::string &error);

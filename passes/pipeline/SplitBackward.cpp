@@ -61,7 +61,8 @@ private:
       return true;
     int end =
         endOf(forward ? forwardEnd : backwardEnd, from, action.microbatch);
-    bool remote = shape.rankOf(from) != shape.rankOf(action.chunk);
+    bool remote = shape.rankOf(from, action.microbatch) !=
+                  shape.rankOf(action.chunk, action.microbatch);
     return end >= 0 && end + (remote ? source.delay - 1 : 0) <= slot;
   }
 

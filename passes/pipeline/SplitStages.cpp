@@ -22,8 +22,10 @@ struct SplitStagesPass : impl::SplitStagesBase<SplitStagesPass> {
     if (pipelined < int64_t(stack.getLayers()))
       stack.emitRemark() << "layers " << pipelined << " to "
                          << stack.getLayers() - 1
-                         << " are left out of the pipeline and run in the last "
-                            "chunk";
+                         << " are left out of the pipeline and run "
+                         << (isOuter() ? "on all stages, which divide the "
+                                         "microbatches"
+                                       : "in the last chunk");
     makeProgram(stack);
   }
 
@@ -95,7 +97,8 @@ private:
              << rows << " * " << perChunk << ") and " << pipelined;
     if (failed(checkShape(stack)))
       return failure();
-    counts.assign(shape().chunks(), perChunk);
+    counts.assign(stages * rows, perChunk);
+    addOuterChunk(stack);
     return success();
   }
 
@@ -118,7 +121,19 @@ private:
                         << stages.getValue() << " stages: " << stages - missing
                         << " have " << perChunk << " layers and " << missing
                         << " have " << perChunk - 1;
+    addOuterChunk(stack);
     return success();
+  }
+
+  /// Layers that are left out run on all stages, if there are several.
+  bool isOuter() {
+    StackOp stack = *getOperation().getOps<StackOp>().begin();
+    return outer && stages > 1 && pipelined < int64_t(stack.getLayers());
+  }
+
+  void addOuterChunk(StackOp stack) {
+    if (isOuter())
+      counts.push_back(stack.getLayers() - pipelined);
   }
 
   LogicalResult checkShape(StackOp stack) {
@@ -129,7 +144,8 @@ private:
   ::rota::pipe::Shape shape() {
     return {int(stages), int(rows), int(microbatches),
             placement == "v" ? ::rota::pipe::Placement::V
-                             : ::rota::pipe::Placement::Loop};
+                             : ::rota::pipe::Placement::Loop,
+            isOuter()};
   }
 
   void makeProgram(StackOp stack) {
@@ -137,7 +153,8 @@ private:
     builder.setInsertionPointToEnd(getOperation().getBody());
     auto program = ProgramOp::create(
         builder, stack.getLoc(), stack.getSymName(), stages, rows, perChunk,
-        microbatches, placement == "v" ? Placement::V : Placement::Loop);
+        microbatches, placement == "v" ? Placement::V : Placement::Loop,
+        shape().outer);
     builder.setInsertionPointToStart(&program.getBody().emplaceBlock());
     SmallVector<Attribute> chunks;
     int64_t begin = 0;
@@ -160,8 +177,9 @@ private:
       kinds.push_back(cast<FlatSymbolRefAttr>(pattern[layer % pattern.size()]));
       layers.push_back(layer);
     }
-    return ChunkAttr::get(&getContext(), shape().rankOf(chunk), chunk == 0,
-                          kinds, layers, last);
+    int64_t rank = shape().isOuter(chunk) ? int64_t(ChunkAttr::kAllRanks)
+                                          : int64_t(shape().rankOf(chunk));
+    return ChunkAttr::get(&getContext(), rank, chunk == 0, kinds, layers, last);
   }
 };
 

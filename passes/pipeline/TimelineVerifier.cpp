@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Shares nothing with the generators but the arithmetic of shapes. The rules
-// about single rows are in this file, those about several ranks at once in
-// DeadlockVerifier.cpp.
+// about computation and messages in single rows are in this file, those about
+// weights, gradients and residuals in WindowVerifier.cpp, those about several
+// ranks at once in DeadlockVerifier.cpp.
 #include "passes/pipeline/TimelineVerifier.h"
 
 #include "passes/pipeline/DeadlockVerifier.h"
+#include "passes/pipeline/WindowVerifier.h"
 
 #include <algorithm>
 
 namespace rota::pipe {
 namespace {
 
-constexpr int kKinds = 11;
+constexpr int kKinds = 13;
 constexpr int kAbsent = -1;
-
-bool hasNoMicrobatch(ActionKind kind) { return kind >= ActionKind::Unshard; }
 
 class Verifier {
 public:
@@ -27,7 +27,8 @@ public:
     if (checkRows() && checkPlaces() && checkOnce()) {
       checkOrder();
       checkAscending();
-      checkWindows();
+      std::vector<Violation> ofWindows = verifyWindows(timeline);
+      violations.insert(violations.end(), ofWindows.begin(), ofWindows.end());
       if (violations.empty())
         violations = verifyProgress(timeline);
     }
@@ -72,6 +73,21 @@ private:
         function(int(rank), int(i), timeline.ranks[rank][i]);
   }
 
+  bool isPlaced(int rank, const Action &action) const {
+    return hasMicrobatch(action.kind)
+               ? shape.rankOf(action.chunk, action.microbatch) == rank
+               : shape.owns(rank, action.chunk);
+  }
+
+  /// "chunk 3", or "microbatch 1 of chunk 4" where the stages divide a chunk.
+  std::string placeOf(const Action &action) const {
+    std::string text = "chunk " + std::to_string(action.chunk);
+    return shape.isOuter(action.chunk)
+               ? "microbatch " + std::to_string(action.microbatch) + " of " +
+                     text
+               : text;
+  }
+
   bool checkPlaces() {
     forEachAction([&](int rank, int position, const Action &action) {
       auto range = [&](const char *what, int value, int count) {
@@ -84,10 +100,11 @@ private:
       };
       if (range("chunk", action.chunk, shape.chunks()) &&
           range("microbatch", action.microbatch, shape.microbatches) &&
-          shape.rankOf(action.chunk) != rank)
-        report(rank, position, action,
-               "chunk " + std::to_string(action.chunk) + " belongs to rank " +
-                   std::to_string(shape.rankOf(action.chunk)));
+          !isPlaced(rank, action))
+        report(
+            rank, position, action,
+            placeOf(action) + " belongs to rank " +
+                std::to_string(shape.rankOf(action.chunk, action.microbatch)));
     });
     return violations.empty();
   }
@@ -96,7 +113,7 @@ private:
     positions.assign(size_t(shape.chunks()) * kKinds * shape.microbatches,
                      kAbsent);
     forEachAction([&](int rank, int position, const Action &action) {
-      if (hasNoMicrobatch(action.kind))
+      if (!hasMicrobatch(action.kind))
         return;
       int &first = positionOf(action.kind, action.chunk, action.microbatch);
       if (first == kAbsent)
@@ -116,12 +133,12 @@ private:
     auto at = [&](ActionKind kind) { return positionOf(kind, chunk, m); };
     auto missing = [&](ActionKind kind, const char *why) {
       if (at(kind) == kAbsent)
-        report(shape.rankOf(chunk), -1, {chunk, kind, m},
+        report(shape.rankOf(chunk, m), -1, {chunk, kind, m},
                std::string("missing: ") + why);
     };
     auto needless = [&](ActionKind kind, const char *why) {
       if (at(kind) != kAbsent)
-        report(shape.rankOf(chunk), at(kind), {chunk, kind, m}, why);
+        report(shape.rankOf(chunk, m), at(kind), {chunk, kind, m}, why);
     };
     missing(ActionKind::Forward, "each chunk runs F once for each microbatch");
     bool input = at(ActionKind::BackwardInput) != kAbsent;
@@ -143,15 +160,15 @@ private:
       else if (communicates)
         missing(kind, "the value crosses ranks");
     };
-    transfer(ActionKind::SendForward, shape.sendsForward(chunk),
+    transfer(ActionKind::SendForward, shape.sendsForward(chunk, m),
              "no other rank reads the chunk's output");
     transfer(ActionKind::RecvForward,
-             chunk > 0 && shape.sendsForward(chunk - 1),
+             chunk > 0 && shape.sendsForward(chunk - 1, m),
              "no other rank makes the chunk's input");
-    transfer(ActionKind::SendBackward, shape.sendsBackward(chunk),
+    transfer(ActionKind::SendBackward, shape.sendsBackward(chunk, m),
              "no other rank reads the chunk's input gradient");
     transfer(ActionKind::RecvBackward,
-             chunk + 1 < shape.chunks() && shape.sendsBackward(chunk + 1),
+             chunk + 1 < shape.chunks() && shape.sendsBackward(chunk + 1, m),
              "no other rank makes the chunk's output gradient");
   }
 
@@ -167,7 +184,7 @@ private:
       int chunk = action.chunk, m = action.microbatch;
       auto after = [&](ActionKind kind, int otherChunk) {
         if (otherChunk < 0 || otherChunk >= shape.chunks() ||
-            shape.rankOf(otherChunk) != rank)
+            shape.rankOf(otherChunk, m) != rank)
           return;
         int other = positionOf(kind, otherChunk, m);
         if (other > position)
@@ -178,7 +195,7 @@ private:
       switch (action.kind) {
       case ActionKind::Forward:
         after(ActionKind::Forward, chunk - 1);
-        if (communicates && chunk > 0 && shape.sendsForward(chunk - 1))
+        if (communicates && chunk > 0 && shape.sendsForward(chunk - 1, m))
           after(ActionKind::RecvForward, chunk);
         return;
       case ActionKind::Backward:
@@ -187,7 +204,7 @@ private:
         if (chunk + 1 == shape.chunks())
           return;
         after(inputKind(chunk + 1, m), chunk + 1);
-        if (communicates && shape.sendsBackward(chunk + 1))
+        if (communicates && shape.sendsBackward(chunk + 1, m))
           after(ActionKind::RecvBackward, chunk);
         return;
       case ActionKind::BackwardWeight:
@@ -203,12 +220,14 @@ private:
   }
 
   void checkAscending() {
-    std::vector<int> last(shape.chunks(), kAbsent);
+    // Per row of chunks: a rank has one chunk in each.
+    std::vector<int> last;
     forEachAction([&](int rank, int position, const Action &action) {
-      if (action.kind != ActionKind::Backward &&
-          action.kind != ActionKind::BackwardWeight)
+      if (position == 0)
+        last.assign(shape.repeats + 1, kAbsent);
+      if (!makesGradient(action.kind))
         return;
-      int &previous = last[action.chunk];
+      int &previous = last[shape.rowOf(action.chunk)];
       if (action.microbatch < previous)
         report(rank, position, action,
                "expected the chunk's gradients in ascending microbatch order, "
@@ -217,48 +236,6 @@ private:
                    std::to_string(previous));
       previous = action.microbatch;
     });
-  }
-
-  void checkWindows() {
-    std::vector<bool> windowed(shape.chunks()), open(shape.chunks());
-    std::vector<int> unreduced(shape.chunks(), kAbsent); // a position
-    std::vector<bool> reduces(shape.chunks());
-    forEachAction([&](int, int, const Action &action) {
-      windowed[action.chunk] = windowed[action.chunk] ||
-                               action.kind == ActionKind::Unshard ||
-                               action.kind == ActionKind::Reshard;
-      reduces[action.chunk] =
-          reduces[action.chunk] || action.kind == ActionKind::ReduceGrad;
-    });
-    forEachAction([&](int rank, int position, const Action &action) {
-      int chunk = action.chunk;
-      if (action.kind == ActionKind::Unshard) {
-        if (open[chunk])
-          report(rank, position, action, "the chunk's window is open already");
-        open[chunk] = true;
-      } else if (action.kind == ActionKind::Reshard) {
-        if (!open[chunk])
-          report(rank, position, action, "the chunk has no open window");
-        open[chunk] = false;
-      } else if (isCompute(action.kind) && windowed[chunk] && !open[chunk]) {
-        report(rank, position, action,
-               "expected an open window of the chunk's weights");
-      }
-      if (action.kind == ActionKind::Backward ||
-          action.kind == ActionKind::BackwardWeight)
-        unreduced[chunk] = position;
-      if (action.kind == ActionKind::ReduceGrad) {
-        if (unreduced[chunk] == kAbsent)
-          report(rank, position, action, "there is no gradient to reduce");
-        unreduced[chunk] = kAbsent;
-      }
-    });
-    for (int chunk = 0; chunk < shape.chunks(); ++chunk)
-      if (reduces[chunk] && unreduced[chunk] != kAbsent) {
-        int rank = shape.rankOf(chunk);
-        report(rank, unreduced[chunk], timeline.ranks[rank][unreduced[chunk]],
-               "expected a REDUCE_GRAD of the chunk after it");
-      }
   }
 };
 

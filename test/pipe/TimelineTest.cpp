@@ -123,12 +123,36 @@ TEST(Shape, placesChunksBothWays) {
   EXPECT_FALSE(loop.sendsBackward(0));
 }
 
+// The stages divide the microbatches of the outer chunk, the last.
+TEST(Shape, outerChunk) {
+  Shape shape{3, 2, 6, Placement::V, true};
+  EXPECT_EQ(shape.chunks(), 7);
+  EXPECT_TRUE(shape.isOuter(6));
+  EXPECT_FALSE(shape.isOuter(5));
+  for (int m = 0; m < 6; ++m) {
+    EXPECT_EQ(shape.rankOf(6, m), m % 3);
+    // Chunk 5 is on rank 0.
+    EXPECT_EQ(shape.sendsForward(5, m), m % 3 != 0);
+    EXPECT_EQ(shape.sendsBackward(6, m), m % 3 != 0);
+    EXPECT_FALSE(shape.sendsForward(6, m));
+  }
+  for (int rank = 0; rank < 3; ++rank) {
+    EXPECT_TRUE(shape.owns(rank, 6));
+    EXPECT_EQ(shape.owns(rank, 5), rank == 0);
+    EXPECT_EQ(shape.chunkOf(rank, 2), 6);
+  }
+  EXPECT_EQ(shape.rowOf(6), 2);
+}
+
 TEST(Shape, isInferredFromRows) {
   std::string error;
   auto loop = parseCsv("0F0,2F0,0F4\n1F0,3F0\n", error);
   EXPECT_EQ(inferShape(*loop), (Shape{2, 2, 5, Placement::Loop}));
   auto v = parseCsv("0F0,3F0\n1F0,2F0,2F1\n", error);
   EXPECT_EQ(inferShape(*v), (Shape{2, 2, 2, Placement::V}));
+  // A last chunk on several ranks is an outer one.
+  auto outer = parseCsv("0F0,2F0\n1F0,2F1\n", error);
+  EXPECT_EQ(inferShape(*outer), (Shape{2, 1, 2, Placement::Loop, true}));
 }
 
 TEST(Shape, refusesImpossibleNumbers) {
@@ -143,6 +167,9 @@ TEST(Shape, refusesImpossibleNumbers) {
   EXPECT_EQ(checkShape({4096, 2000000000, 2000000000}),
             "expected stages * repeats * microbatches to be at most 1048576, "
             "got 4096 * 2000000000 * 2000000000");
+  EXPECT_EQ(checkShape({4, 1, 6, Placement::Loop, true}),
+            "expected microbatches to be a multiple of stages, which divide "
+            "those of the layers outside of the pipeline, got 6 and 4");
 }
 
 } // namespace

@@ -508,6 +508,104 @@ pipe.program stack @layers stages = 2 repeats = 1 layers_per_chunk = 1 microbatc
 
 // -----
 
+// program C4: the outer chunk is on all ranks
+rota.stack @layers layers = 3 pattern [@a] {
+  rota.layer @a {
+    func.func @forward(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
+      return %x : tensor<2x8xf32>
+    }
+  }
+}
+pipe.program stack @layers stages = 2 repeats = 1 layers_per_chunk = 1 microbatches = 2 placement loop outer {
+  // expected-error @+1 {{expected chunk 2 on all ranks, got rank 0}}
+  pipe.chunks [
+    <rank 0 embed layers [@a 0]>,
+    <rank 1 layers [@a 1]>,
+    <rank 0 layers [@a 2] loss>
+  ]
+}
+
+// -----
+
+// program C4: and no other is
+rota.stack @layers layers = 3 pattern [@a] {
+  rota.layer @a {
+    func.func @forward(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
+      return %x : tensor<2x8xf32>
+    }
+  }
+}
+pipe.program stack @layers stages = 2 repeats = 1 layers_per_chunk = 1 microbatches = 2 placement loop outer {
+  // expected-error @+1 {{expected chunk 1 on rank 1, got all ranks}}
+  pipe.chunks [
+    <rank 0 embed layers [@a 0]>,
+    <rank all layers [@a 1]>,
+    <rank all layers [@a 2] loss>
+  ]
+}
+
+// -----
+
+// program C4: it must be there
+rota.stack @layers layers = 3 pattern [@a] {
+  rota.layer @a {
+    func.func @forward(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
+      return %x : tensor<2x8xf32>
+    }
+  }
+}
+pipe.program stack @layers stages = 2 repeats = 1 layers_per_chunk = 1 microbatches = 2 placement loop outer {
+  // expected-error @+1 {{expected 3 chunks (2 stages, each 1, and the outer one), got 2}}
+  pipe.chunks [
+    <rank 0 embed layers [@a 0]>,
+    <rank 1 layers [@a 1, @a 2] loss>
+  ]
+}
+
+// -----
+
+// program C1: the stages divide its microbatches
+rota.stack @layers layers = 3 pattern [@a] {
+  rota.layer @a {
+    func.func @forward(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
+      return %x : tensor<2x8xf32>
+    }
+  }
+}
+// expected-error @+1 {{expected microbatches to be a multiple of stages, which divide those of the layers outside of the pipeline, got 3 and 2}}
+pipe.program stack @layers stages = 2 repeats = 1 layers_per_chunk = 1 microbatches = 3 placement loop outer {
+  pipe.chunks [
+    <rank 0 embed layers [@a 0]>,
+    <rank 1 layers [@a 1]>,
+    <rank all layers [@a 2] loss>
+  ]
+}
+
+// -----
+
+// timeline C4: the bound of windows
+rota.stack @layers layers = 3 pattern [@a] {
+  rota.layer @a {
+    func.func @forward(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
+      return %x : tensor<2x8xf32>
+    }
+  }
+}
+pipe.program stack @layers stages = 2 repeats = 1 layers_per_chunk = 1 microbatches = 2 placement loop outer {
+  pipe.chunks [
+    <rank 0 embed layers [@a 0]>,
+    <rank 1 layers [@a 1]>,
+    <rank all layers [@a 2] loss>
+  ]
+  // expected-error @+1 {{expected 'window' between 1 and 1048576, got 0}}
+  pipe.timeline "t" delay = 1 window = 0 rows [
+    "0F0,0B0",
+    "1F0,1B0"
+  ]
+}
+
+// -----
+
 // chunks: stand in a program
 // expected-error @+1 {{'pipe.chunks' op expects parent op 'pipe.program'}}
 pipe.chunks [<rank 0 embed layers [@a 0] loss>]

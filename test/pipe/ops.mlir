@@ -46,6 +46,25 @@ pipe.program stack @layers stages = 3 repeats = 2 layers_per_chunk = 1 microbatc
   ] {note = "attributes stay"}
 }
 
+// Windows are bounded, and the last chunk is the outer one, which all ranks have.
+// CHECK: pipe.program stack @layers stages = 2 repeats = 1 layers_per_chunk = 3 microbatches = 2 placement loop outer {
+pipe.program stack @layers stages = 2 repeats = 1 layers_per_chunk = 3 microbatches = 2 placement loop outer {
+  // CHECK-NEXT: pipe.chunks [
+  // CHECK-NEXT:   <rank 0 embed layers [@local 0, @local 1, @global 2]>,
+  // CHECK-NEXT:   <rank 1 layers [@local 3, @local 4, @global 5]>,
+  // CHECK-NEXT:   <rank all layers [@local 6] loss>
+  pipe.chunks [
+    <rank 0 embed layers [@local 0, @local 1, @global 2]>,
+    <rank 1 layers [@local 3, @local 4, @global 5]>,
+    <rank all layers [@local 6] loss>
+  ]
+  // CHECK: pipe.timeline "by hand" delay = 1 window = 2 rows [
+  pipe.timeline "by hand" delay = 1 window = 2 rows [
+    "0F0,0F1,2F0,2B0,0B0,0B1",
+    "1F0,1F1,2F1,2B1,1B0,1B1"
+  ]
+}
+
 // The attribute alone.
 // CHECK: #pipe.chunk<rank 3 layers [@local 3] loss>
 module attributes {test.chunk = #pipe.chunk<rank 3 layers [@local 3] loss>} {

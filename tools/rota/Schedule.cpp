@@ -5,8 +5,11 @@
 
 #include "passes/pipeline/Communication.h"
 #include "passes/pipeline/Drawing.h"
+#include "passes/pipeline/Offloading.h"
+#include "passes/pipeline/OuterChunk.h"
 #include "passes/pipeline/Schedules.h"
 #include "passes/pipeline/TimelineVerifier.h"
+#include "passes/pipeline/WeightWindows.h"
 
 #include <CLI/CLI.hpp>
 
@@ -36,6 +39,7 @@ Shape shapeOf(const ScheduleOptions &options, Shape fallback) {
   fallback.stages = options.ranks.value_or(fallback.stages);
   fallback.repeats = options.chunks.value_or(fallback.repeats);
   fallback.microbatches = options.microbatches.value_or(fallback.microbatches);
+  fallback.outer |= options.outer && !isFile(options.schedule);
   if (options.placement)
     fallback.placement =
         *options.placement == "v" ? Placement::V : Placement::Loop;
@@ -88,6 +92,48 @@ bool verify(const ScheduleOptions &options, const Timeline &timeline) {
   return violations.empty();
 }
 
+/// Adds what the options ask for to a timeline of compute actions, or one that
+/// has some of it already. Nothing, and an `error`, when options conflict.
+std::optional<Timeline> complete(const ScheduleOptions &options,
+                                 Timeline timeline, std::string &error) {
+  if (options.outer && !timeline.shape.outer) {
+    std::optional<Timeline> whole = withOuterChunk(timeline, error);
+    if (!whole)
+      return std::nullopt;
+    timeline = std::move(*whole);
+  }
+  bool gathers = hasAny(timeline, ActionKind::Unshard);
+  if (options.communication && !hasCommunication(timeline))
+    timeline = addCommunication(timeline);
+  if (options.offload && !hasAny(timeline, ActionKind::Offload))
+    timeline = offloadResiduals(
+        timeline, std::vector<bool>(timeline.shape.chunks(), true), 1);
+  if (!options.weightGather) {
+    if (options.prefetch || (options.window && !gathers)) {
+      error = options.prefetch ? "--prefetch" : "--window";
+      error += " needs --weight-gather, got none";
+      return std::nullopt;
+    }
+    if (options.window && *options.window < 1) {
+      error = "expected a window of at least 1 chunk, got " +
+              std::to_string(*options.window);
+      return std::nullopt;
+    }
+    timeline.window = options.window.value_or(0);
+    return timeline;
+  }
+  if (gathers) {
+    error = "--weight-gather is for timelines without UNSHARD, got '" +
+            *options.weightGather + "' and '" + options.schedule +
+            "', which has it";
+    return std::nullopt;
+  }
+  return gatherWeights(timeline,
+                       {*parseGatherMode(*options.weightGather), options.window,
+                        options.prefetch},
+                       error);
+}
+
 /// "1 rank", "2 ranks".
 std::string counted(int count, const std::string &noun,
                     const std::string &plural = "s") {
@@ -111,6 +157,7 @@ std::string draw(const ScheduleOptions &options, const Timeline &timeline,
   const Shape &shape = timeline.shape;
   std::string title = options.schedule + ": " + counted(shape.stages, "rank") +
                       ", " + counted(shape.repeats, "chunk") + " each, " +
+                      (shape.outer ? "an outer chunk, " : "") +
                       counted(shape.microbatches, "microbatch", "es") + "\n";
   bool colour = options.output.empty() && isatty(STDOUT_FILENO) &&
                 !std::getenv("NO_COLOR");
@@ -158,8 +205,23 @@ CLI::App *addScheduleCommand(CLI::App &app, ScheduleOptions &options) {
       ->check(CLI::IsMember({"grid", "csv", "json", "svg", "trace"}))
       ->capture_default_str();
   verb->add_flag("--json", options.json, "The same as --format json");
+  verb->add_flag("--outer", options.outer,
+                 "Add a chunk of layers outside of the pipeline: microbatch m "
+                 "on rank m mod ranks");
   verb->add_flag("--communication", options.communication,
                  "Add SEND and RECV actions");
+  verb->add_option("--weight-gather", options.weightGather,
+                   "Add UNSHARD, RESHARD and REDUCE_GRAD actions: "
+                   "per-iteration, once or per-repeat")
+      ->check(CLI::IsMember({"per-iteration", "once", "per-repeat"}));
+  verb->add_option("--window", options.window,
+                   "Most chunks that a rank has gathered at a time (default: " +
+                       std::to_string(kDefaultWindow) +
+                       "), or the bound that a file should keep");
+  verb->add_option("--prefetch", options.prefetch,
+                   "Most compute actions between a gather's start and its use "
+                   "(default: it starts as soon as a window is free)");
+  verb->add_flag("--offload", options.offload, "Add OFFLOAD and FETCH actions");
   verb->add_flag("--split-backward", options.splitBackward,
                  "I and W instead of B");
   verb->add_option("--delay", options.delay,
@@ -175,6 +237,10 @@ CLI::App *addScheduleCommand(CLI::App &app, ScheduleOptions &options) {
   cost("--cost-backward-input", options.costs.backwardInput, "Time of I");
   cost("--cost-backward-weight", options.costs.backwardWeight, "Time of W");
   cost("--cost-send", options.costs.send, "Time of a message's way");
+  cost("--cost-gather", options.costs.unshard, "Time of UNSHARD");
+  cost("--cost-reduce", options.costs.reduceGrad, "Time of REDUCE_GRAD");
+  cost("--cost-offload", options.costs.offload, "Time of OFFLOAD");
+  cost("--cost-fetch", options.costs.fetch, "Time of FETCH");
   verb->add_option("-o,--output", options.output,
                    "File to write instead of standard output");
   return verb;
@@ -187,11 +253,11 @@ int runSchedule(const ScheduleOptions &options) {
     return fail(error);
   if (!verify(options, *timeline))
     return 1;
-  if (options.communication && !hasCommunication(*timeline)) {
-    timeline = addCommunication(*timeline);
-    if (!verify(options, *timeline))
-      return 1;
-  }
+  timeline = complete(options, std::move(*timeline), error);
+  if (!timeline)
+    return fail(error);
+  if (!verify(options, *timeline))
+    return 1;
   std::optional<Simulation> simulation = simulate(*timeline, options.costs);
   return write(options, draw(options, *timeline, *simulation));
 }

@@ -25,6 +25,10 @@ struct ScheduleOptions {
   bool json = false;                    // the same as format = "json"
   bool communication = false;
   bool splitBackward = false;
+  bool outer = false; // a chunk of layers outside of the pipeline
+  std::optional<std::string> weightGather; // per-iteration, once or per-repeat
+  std::optional<int> window, prefetch;
+  bool offload = false;
   int delay = 1;
   pipe::CostTable costs;
   std::string output; // a file; empty: standard output

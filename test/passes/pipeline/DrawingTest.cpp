@@ -2,9 +2,13 @@
 //
 // What timelines look like.
 #include "passes/pipeline/Drawing.h"
+#include "passes/pipeline/Offloading.h"
+#include "passes/pipeline/WeightWindows.h"
 #include "test/passes/pipeline/Examples.h"
 
 #include <nlohmann/json.hpp>
+
+#include <set>
 
 using namespace rota::pipe;
 
@@ -147,7 +151,81 @@ TEST(Trace, hasSlicesAndArrows) {
   EXPECT_EQ(phases["X"], 2 * 6 * 3);
   EXPECT_EQ(phases["s"], 2 * 5 * 3);
   EXPECT_EQ(phases["f"], 2 * 5 * 3);
-  EXPECT_EQ(phases["M"], 1 + 3);
+  EXPECT_EQ(phases["M"], 1 + 2 * 3);
+}
+
+/// Windows, reductions and copies, each of which takes time.
+Timeline withTransfers() {
+  std::string error;
+  Timeline timeline = offloadResiduals(generated("circular", 2, 2, 2),
+                                       std::vector<bool>(4, true), 1);
+  return *gatherWeights(timeline, {}, error);
+}
+
+CostTable costsOfTransfers() {
+  CostTable costs;
+  costs.unshard = 3;
+  costs.reduceGrad = costs.offload = costs.fetch = 1;
+  return costs;
+}
+
+// Transfers are beside computation: the grid has the slots without them, idle
+// ones while a rank waits.
+TEST(Grid, leavesTransfersOut) {
+  EXPECT_EQ(grid(withTransfers()), grid(generated("circular", 2, 2, 2)));
+  EXPECT_EQ(grid(withTransfers(), costsOfTransfers()), R"(
+slot    0   1   2   3   4   5   6   7   8   9   10  11  12  13
+rank 0  .   .   .   0F0 0F1 .   2F0 2F1 .   .   2B0 2B1 0B0 0B1
+rank 1  .   .   .   .   1F0 1F1 .   3F0 3F1 3B0 3B1 1B0 1B1 .
+)");
+}
+
+TEST(Trace, hasALaneForEachKindOfTransfer) {
+  Timeline timeline = withTransfers();
+  auto trace = nlohmann::json::parse(
+      drawTrace(timeline, *simulate(timeline, costsOfTransfers()), "circular"),
+      nullptr, false);
+  ASSERT_FALSE(trace.is_discarded());
+  std::map<int, std::string> names;
+  std::map<std::string, std::set<std::string>> lanes;
+  for (const auto &event : trace["traceEvents"])
+    if (event["name"] == "thread_name")
+      names[event["tid"].get<int>()] = event["args"]["name"];
+    else if (event["ph"] == "X")
+      lanes[names[event["tid"].get<int>()]].insert(
+          event["cat"].get<std::string>());
+  using Kinds = std::set<std::string>;
+  for (const char *rank : {"rank 0", "rank 1"}) {
+    EXPECT_EQ(lanes[rank], (Kinds{"F", "B"}));
+    for (const char *kind : {"UNSHARD", "REDUCE_GRAD", "OFFLOAD", "FETCH"})
+      EXPECT_EQ(lanes[std::string(rank) + " " + kind], Kinds{kind});
+  }
+}
+
+TEST(Svg, hasALaneForEachKindOfTransfer) {
+  Timeline timeline = withTransfers();
+  std::string svg =
+      drawSvg(timeline, *simulate(timeline, costsOfTransfers()), "circular");
+  EXPECT_NE(svg.find(">0UNSHARD</text>"), std::string::npos);
+  size_t rectangles = 0, actions = 0;
+  for (size_t at = 0; (at = svg.find("<rect", at)) != std::string::npos; ++at)
+    ++rectangles;
+  for (const std::vector<Action> &row : timeline.ranks)
+    for (const Action &action : row)
+      actions += action.kind != ActionKind::Reshard;
+  EXPECT_EQ(rectangles, 1 + actions);
+}
+
+TEST(Report, saysWhatIsExposed) {
+  Timeline timeline = withTransfers();
+  EXPECT_EQ("\n" +
+                drawReport(timeline, *simulate(timeline, costsOfTransfers())),
+            R"(
+makespan 15, bubble 46.7 %
+rank  busy  bubble  live  offloaded  exposed OFFLOAD  exposed FETCH  windows  exposed UNSHARD  gradients  exposed REDUCE_GRAD
+   0     8  46.7 %     2          2                0              0        2                4          2                    1
+   1     8  46.7 %     2          2                0              0        2                0          2                    1
+)");
 }
 
 TEST(Svg, hasARectangleForEachAction) {

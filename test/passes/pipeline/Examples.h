@@ -11,6 +11,8 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
+
 namespace rota::pipe {
 
 inline Timeline generated(const char *name, int stages, int repeats,
@@ -88,6 +90,41 @@ inline std::vector<Example> examples() {
     add("gpipe", s, r, m, 1, Placement::V);
   }
   return all;
+}
+
+/// A valid timeline in random order: ranks run any ready action, but each
+/// chunk's gradients ascend.
+inline Timeline randomTimeline(std::mt19937 &random) {
+  auto below = [&](int n) { return int(random() % n); };
+  Shape shape{1 + below(5), 1 + below(4), 1 + below(6),
+              below(2) ? Placement::V : Placement::Loop};
+  Timeline timeline{shape, {}, 1};
+  timeline.ranks.resize(shape.stages);
+  int chunks = shape.chunks(), total = chunks * shape.microbatches;
+  std::vector<bool> forward(total), backward(total);
+  auto at = [&](int chunk, int m) { return chunk * shape.microbatches + m; };
+  while (true) {
+    std::vector<Action> ready;
+    for (int chunk = 0; chunk < chunks; ++chunk) {
+      for (int m = 0; m < shape.microbatches; ++m)
+        if (!forward[at(chunk, m)] && (chunk == 0 || forward[at(chunk - 1, m)]))
+          ready.push_back({chunk, ActionKind::Forward, m});
+      for (int m = 0; m < shape.microbatches; ++m)
+        if (!backward[at(chunk, m)]) {
+          if (forward[at(chunk, m)] &&
+              (chunk + 1 == chunks || backward[at(chunk + 1, m)]))
+            ready.push_back({chunk, ActionKind::Backward, m});
+          break;
+        }
+    }
+    if (ready.empty())
+      return timeline;
+    Action action = ready[below(ready.size())];
+    bool isForward = action.kind == ActionKind::Forward;
+    (isForward ? forward : backward)[at(action.chunk, action.microbatch)] =
+        true;
+    timeline.ranks[shape.rankOf(action.chunk)].push_back(action);
+  }
 }
 
 } // namespace rota::pipe

@@ -20,41 +20,6 @@ std::pair<size_t, size_t> pick(Random &random, const Timeline &timeline) {
   return {rank, below(random, timeline.ranks[rank].size())};
 }
 
-/// A valid timeline in random order: ranks run any ready action, but each
-/// chunk's gradients ascend.
-Timeline randomTimeline(Random &random) {
-  Shape shape{1 + int(below(random, 4)), 1 + int(below(random, 3)),
-              1 + int(below(random, 6)),
-              below(random, 2) ? Placement::V : Placement::Loop};
-  Timeline timeline{shape, {}, 1};
-  timeline.ranks.resize(shape.stages);
-  int chunks = shape.chunks(), total = chunks * shape.microbatches;
-  std::vector<bool> forward(total), backward(total);
-  auto at = [&](int chunk, int m) { return chunk * shape.microbatches + m; };
-  while (true) {
-    std::vector<Action> ready;
-    for (int chunk = 0; chunk < chunks; ++chunk) {
-      for (int m = 0; m < shape.microbatches; ++m)
-        if (!forward[at(chunk, m)] && (chunk == 0 || forward[at(chunk - 1, m)]))
-          ready.push_back({chunk, ActionKind::Forward, m});
-      for (int m = 0; m < shape.microbatches; ++m)
-        if (!backward[at(chunk, m)]) {
-          if (forward[at(chunk, m)] &&
-              (chunk + 1 == chunks || backward[at(chunk + 1, m)]))
-            ready.push_back({chunk, ActionKind::Backward, m});
-          break;
-        }
-    }
-    if (ready.empty())
-      return timeline;
-    Action action = ready[below(random, ready.size())];
-    bool isForward = action.kind == ActionKind::Forward;
-    (isForward ? forward : backward)[at(action.chunk, action.microbatch)] =
-        true;
-    timeline.ranks[shape.rankOf(action.chunk)].push_back(action);
-  }
-}
-
 TEST(TimelineVerifier, acceptsRandomOrders) {
   Random random(11);
   for (int trial = 0; trial < 300; ++trial) {

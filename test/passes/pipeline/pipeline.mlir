@@ -13,6 +13,15 @@
 // CHECK-NEXT: "1RECV_F0,1F0,1SEND_F0,
 // CHECK-NEXT: "2RECV_F0,2F0,
 
+// With weights that are gathered, residuals that are offloaded, and a layer
+// outside of the pipeline; verified like any other.
+// RUN: rota-opt %s --pipeline="stages=2 repeats=2 pipeline-layers=4 outer microbatches=2 weight-gather=per-repeat offload=0" | FileCheck %s --check-prefix=ALL
+// ALL: placement loop outer
+// ALL: <rank all layers [@identity 4, @identity 5] loss>
+// ALL: pipe.timeline "circular" delay = 1 window = 2 rows [
+// ALL-NEXT: "0UNSHARD,2UNSHARD,0F0,0SEND_F0,0OFFLOAD0,
+// ALL-NEXT: "1UNSHARD,3UNSHARD,1RECV_F0,1F0,1SEND_F0,
+
 // ERROR: error: expected microbatches to be a multiple of stages for the circular schedule, got 5 and 3
 rota.stack @layers layers = 6 pattern [@identity] {
   rota.layer @identity {

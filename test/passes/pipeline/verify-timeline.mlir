@@ -34,8 +34,8 @@ pipe.program stack @layers stages = 2 repeats = 1 layers_per_chunk = 1 microbatc
     <rank 0 embed layers [@identity 0]>,
     <rank 1 layers [@identity 1] loss>
   ]
-  pipe.timeline "t" delay = 1 rows [
+  pipe.timeline "t" delay = 1 window = 1 rows [
     "0UNSHARD,0F0,0SEND_F0,0RECV_B0,0B0,0RESHARD,0REDUCE_GRAD",
-    "1RECV_F0,1F0,1B0,1SEND_B0"
+    "1UNSHARD,1RECV_F0,1F0,1B0,1SEND_B0,1RESHARD,1REDUCE_GRAD"
   ]
 }
