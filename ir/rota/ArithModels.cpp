@@ -118,6 +118,44 @@ static Cotangents vjpOf(math::FmaOp op, Rule rule, Value dy) {
   return {rule.mul(dy, op.getB()), rule.mul(dy, op.getA()), dy};
 }
 
+/// In which operands the op is linear. Rounding is not.
+static FactorRule factorRuleOf(Operation *op) {
+  return elementwiseFactorRule(op);
+}
+static FactorRule factorRuleOf(arith::AddFOp op) {
+  return elementwiseFactorRule(op, {{0, 1}});
+}
+static FactorRule factorRuleOf(arith::SubFOp op) {
+  return elementwiseFactorRule(op, {{0, 1}});
+}
+static FactorRule factorRuleOf(arith::MulFOp op) {
+  return elementwiseFactorRule(op, {{0}, {1}});
+}
+static FactorRule factorRuleOf(arith::DivFOp op) {
+  return elementwiseFactorRule(op, {{0}});
+}
+static FactorRule factorRuleOf(arith::NegFOp op) {
+  return elementwiseFactorRule(op, {{0}});
+}
+static FactorRule factorRuleOf(arith::ExtFOp op) {
+  return elementwiseFactorRule(op, {{0}});
+}
+static FactorRule factorRuleOf(arith::SelectOp op) {
+  return elementwiseFactorRule(op, {{1, 2}});
+}
+static FactorRule factorRuleOf(math::FmaOp op) {
+  return elementwiseFactorRule(op, {{0, 2}, {1, 2}});
+}
+
+/// The elements of a constant that are not all the same have places.
+static FactorRule factorRuleOf(arith::ConstantOp op) {
+  FactorRule rule = elementwiseFactorRule(op);
+  if (!isa<SplatElementsAttr>(op.getValue()))
+    for (int64_t factor = 0, end = rule.sizes.size(); factor < end; ++factor)
+      rule.indivisible.push_back(factor);
+  return rule;
+}
+
 namespace {
 template <typename OpTy>
 struct VjpModel
@@ -132,7 +170,22 @@ template <typename OpTy>
 struct FactorModel
     : FactorRuleOpInterface::ExternalModel<FactorModel<OpTy>, OpTy> {
   FactorRule getFactorRule(Operation *op) const {
-    return elementwiseFactorRule(op);
+    return factorRuleOf(cast<OpTy>(op));
+  }
+};
+
+/// A constant holds its size.
+struct ConstantPartModel
+    : PartitionOpInterface::ExternalModel<ConstantPartModel,
+                                          arith::ConstantOp> {
+  FailureOr<SmallVector<Value>> buildPart(Operation *op, OpBuilder &builder,
+                                          ArrayRef<SmallVector<AxisRefAttr, 2>>,
+                                          TypeRange types) const {
+    auto whole =
+        cast<SplatElementsAttr>(cast<arith::ConstantOp>(op).getValue());
+    auto part = whole.resizeSplat(cast<ShapedType>(types[0]));
+    return SmallVector<Value>{
+        arith::ConstantOp::create(builder, op->getLoc(), part)};
   }
 };
 
@@ -161,6 +214,7 @@ void rota::registerArithModels(DialectRegistry &registry) {
     attach<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::DivFOp,
            arith::NegFOp, arith::MaximumFOp, arith::SelectOp, arith::CmpFOp,
            arith::ExtFOp, arith::TruncFOp, arith::ConstantOp>(context);
+    arith::ConstantOp::attachInterface<ConstantPartModel>(*context);
   });
   registry.addExtension(+[](MLIRContext *context, math::MathDialect *) {
     attach<math::ExpOp, math::LogOp, math::SqrtOp, math::RsqrtOp, math::TanhOp,

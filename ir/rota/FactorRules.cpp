@@ -51,6 +51,14 @@ public:
     return dimensions;
   }
 
+  /// Says that the op is linear in these operands together.
+  void linear(std::initializer_list<int64_t> operands) {
+    rule.linear.emplace_back(operands);
+  }
+
+  /// Says that the op's local form combines over the parts of the factor.
+  void combine(int64_t factor) { rule.combined.push_back(factor); }
+
   FactorRule finish(ArrayRef<Dimensions> operands,
                     ArrayRef<Dimensions> results) {
     rule.operands.assign(operands.begin(), operands.end());
@@ -63,8 +71,12 @@ private:
 };
 } // namespace
 
-FactorRule rota::elementwiseFactorRule(Operation *op) {
+FactorRule rota::elementwiseFactorRule(
+    Operation *op,
+    std::initializer_list<std::initializer_list<int64_t>> linear) {
   RuleBuilder builder;
+  for (auto operands : linear)
+    builder.linear(operands);
   auto rankOf = [](Type type) {
     auto tensor = dyn_cast<RankedTensorType>(type);
     return tensor ? tensor.getRank() : 0;
@@ -89,12 +101,17 @@ FactorRule AccumulateOp::getFactorRule() {
   return builder.finish({builder.factors(shapeOf(getValue()))}, {});
 }
 
-FactorRule NameOp::getFactorRule() { return elementwiseFactorRule(*this); }
+FactorRule NameOp::getFactorRule() {
+  return elementwiseFactorRule(*this, {{0}});
+}
 
-FactorRule SwiGLUOp::getFactorRule() { return elementwiseFactorRule(*this); }
+/// Linear in what is gated.
+FactorRule SwiGLUOp::getFactorRule() {
+  return elementwiseFactorRule(*this, {{1}});
+}
 
 FactorRule SwiGLUGradOp::getFactorRule() {
-  return elementwiseFactorRule(*this);
+  return elementwiseFactorRule(*this, {{0}});
 }
 
 FactorRule AdamWOp::getFactorRule() {
@@ -108,6 +125,8 @@ FactorRule AdamWOp::getFactorRule() {
 
 FactorRule EinsumOp::getFactorRule() {
   RuleBuilder builder;
+  builder.linear({0});
+  builder.linear({1});
   llvm::SmallDenseMap<char, int64_t> factors;
   auto dimensions = [&](StringRef part, Value value) {
     Dimensions result;
@@ -130,6 +149,7 @@ FactorRule EinsumOp::getFactorRule() {
 /// 1 the dimensions up to the next common boundary are whole on either side.
 FactorRule ReshapeOp::getFactorRule() {
   RuleBuilder builder;
+  builder.linear({0});
   ArrayRef<int64_t> from = shapeOf(getInput()), to = shapeOf(getResult());
   Dimensions operand(from.size()), result(to.size());
   size_t i = 0, j = 0;
@@ -172,9 +192,15 @@ FactorRule ReshapeOp::getFactorRule() {
   return builder.finish({operand}, {result});
 }
 
+/// Parts of a sum are summed over ranks where that is best, a maximum at once.
 FactorRule ReduceOp::getFactorRule() {
   RuleBuilder builder;
   Dimensions operand = builder.factors(shapeOf(getInput()));
+  if (getKind() == ReduceKind::Sum)
+    builder.linear({0});
+  else
+    for (int64_t dim : getDims())
+      builder.combine(operand[dim].front());
   Dimensions result;
   for (auto [dim, factors] : llvm::enumerate(operand))
     if (!llvm::is_contained(getDims(), int64_t(dim)))
@@ -184,6 +210,7 @@ FactorRule ReduceOp::getFactorRule() {
 
 FactorRule BroadcastOp::getFactorRule() {
   RuleBuilder builder;
+  builder.linear({0});
   Dimensions result = builder.factors(shapeOf(getResult()));
   Dimensions operand;
   for (int64_t dim : getDims())
@@ -193,12 +220,14 @@ FactorRule BroadcastOp::getFactorRule() {
 
 FactorRule RMSNormOp::getFactorRule() {
   RuleBuilder builder;
+  builder.linear({1});
   Dimensions rows = builder.rowFactors(shapeOf(getInput()));
   return builder.finish({rows, {rows.back()}}, {rows});
 }
 
 FactorRule RMSNormGradOp::getFactorRule() {
   RuleBuilder builder;
+  builder.linear({0});
   Dimensions rows = builder.rowFactors(shapeOf(getInput()));
   Dimensions gain{rows.back()};
   return builder.finish({rows, rows, gain}, {rows, gain});
@@ -217,6 +246,7 @@ FactorRule RotaryTableOp::getFactorRule() {
 /// when the table has no more rows.
 FactorRule RopeOp::getFactorRule() {
   RuleBuilder builder;
+  builder.linear({0});
   ArrayRef<int64_t> shape = shapeOf(getInput()), table = shapeOf(getTable());
   bool together = shape[1] == table[0];
   int64_t batch = builder.factor(shape[0]);
@@ -260,6 +290,7 @@ FactorRule AttentionOp::getFactorRule() {
 
 FactorRule AttentionGradOp::getFactorRule() {
   RuleBuilder builder;
+  builder.linear({0});
   AttentionFactors of(builder, getQuery(), getKey());
   return builder.finish(
       {of.query, of.query, of.key, of.key, of.query, of.logsumexp},
@@ -278,6 +309,7 @@ static SmallVector<Dimensions> withOffset(SmallVector<Dimensions> operands,
 /// a sum, in which each token's row is in one.
 FactorRule EmbeddingOp::getFactorRule() {
   RuleBuilder builder;
+  builder.linear({1});
   Dimensions result = builder.factors(shapeOf(getResult()));
   int64_t vocabulary = builder.vocabulary(shapeOf(getTable())[0]);
   return builder.finish(
@@ -288,6 +320,7 @@ FactorRule EmbeddingOp::getFactorRule() {
 
 FactorRule EmbeddingGradOp::getFactorRule() {
   RuleBuilder builder;
+  builder.linear({1});
   Dimensions rows = builder.factors(shapeOf(getCotangent()));
   int64_t vocabulary = builder.vocabulary(shapeOf(getResult())[0]);
   return builder.finish(withOffset({{rows[0], rows[1]}, rows}, getOffset()),
@@ -307,12 +340,14 @@ static Dimensions logitFactors(RuleBuilder &builder, Value logits) {
 FactorRule CrossEntropyOp::getFactorRule() {
   RuleBuilder builder;
   Dimensions logits = logitFactors(builder, getLogits());
+  builder.combine(logits.back().front());
   Dimensions rows{logits[0], logits[1]};
   return builder.finish({logits, rows}, {{}, {}, rows});
 }
 
 FactorRule CrossEntropyGradOp::getFactorRule() {
   RuleBuilder builder;
+  builder.linear({0});
   Dimensions logits = logitFactors(builder, getLogits());
   Dimensions rows{logits[0], logits[1]};
   return builder.finish(withOffset({{}, logits, rows, rows}, getOffset()),

@@ -10,6 +10,8 @@
 
 namespace mlir::rota {
 
+class AxisRefAttr;
+
 /// A sharding rule. Every dimension of every operand and result is a list of
 /// factors, major to minor, whose sizes multiply to the dimension's. Factors
 /// that appear in no result are reduced over.
@@ -23,6 +25,13 @@ struct FactorRule {
   /// (entries of a vocabulary): they may be divided where the op is rewritten
   /// to know the first number of its part, see `offset` in VocabularyOps.td.
   llvm::SmallVector<int64_t> numbered;
+  /// Factors over whose parts the op's local form combines by itself, so that
+  /// results without them are complete, not sums over ranks.
+  llvm::SmallVector<int64_t> combined;
+  /// Groups of operands in which the op is linear together, without rounding:
+  /// given sums of such operands it gives the sums of its results. Every other
+  /// operand is a factor or a bystander.
+  llvm::SmallVector<llvm::SmallVector<int64_t, 2>, 2> linear;
   /// Factors of operands that no result has.
   llvm::SmallVector<int64_t> reducedFactors() const;
 };

@@ -65,4 +65,23 @@ def DecomposableOpInterface : OpInterface<"DecomposableOpInterface"> {
     (ins "::mlir::OpBuilder &":$builder)>];
 }
 
+def PartitionOpInterface : OpInterface<"PartitionOpInterface"> {
+  let cppNamespace = "::mlir::rota";
+  let description = [{
+    Ops whose part on one rank is not always the op itself on parts of its
+    operands: they number the entries of a dimension that is divided, combine
+    over it, or hold sizes. Only such ops answer.
+  }];
+  let methods = [InterfaceMethod<[{
+      Builds this rank's part, out of operands that are parts already, at the
+      builder's insertion point. `factors` says over which axes each factor of
+      the op's rule is divided, `types` are the results' as parts. Returns the
+      results; none where the op itself on parts of its operands is right.
+    }],
+    "::mlir::FailureOr<::llvm::SmallVector<::mlir::Value>>", "buildPart",
+    (ins "::mlir::OpBuilder &":$builder,
+         "::llvm::ArrayRef<::llvm::SmallVector<::mlir::rota::AxisRefAttr, 2>>":$factors,
+         "::mlir::TypeRange":$types)>];
+}
+
 #endif // ROTA_IR_ROTA_INTERFACES

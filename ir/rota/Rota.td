@@ -23,8 +23,10 @@ def Rota_Dialect : Dialect {
     Shapes are static; elementwise arithmetic is `arith` and `math` on tensors.
   }];
   let useDefaultAttributePrinterParser = 1;
-  // The sharding of a function's argument or result.
-  let discardableAttrs = (ins "::mlir::rota::ShardingAttr":$sharding);
+  // The sharding of a function's argument or result; how the factors of an op's
+  // rule are divided, between `propagate-shardings` and `partition`.
+  let discardableAttrs = (ins "::mlir::rota::ShardingAttr":$sharding,
+                              "::mlir::ArrayAttr":$factors);
   let dependentDialects = ["::mlir::arith::ArithDialect",
                            "::mlir::func::FuncDialect",
                            "::mlir::math::MathDialect"];

@@ -21,8 +21,10 @@ Type cotangentElement(Value operand);
 Value splatConstant(OpBuilder &builder, Location loc, Type type, double value);
 
 /// The rule of an op whose results and operands of rank 1 or more have one
-/// shape: dimensions correspond.
-FactorRule elementwiseFactorRule(Operation *op);
+/// shape: dimensions correspond. `linear` as in FactorRule.
+FactorRule elementwiseFactorRule(
+    Operation *op,
+    std::initializer_list<std::initializer_list<int64_t>> linear = {});
 
 /// `flops` operations, and the bytes of all operands and results once each.
 Cost streamingCost(Operation *op, double flops);

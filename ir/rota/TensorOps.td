@@ -82,7 +82,8 @@ def Rota_ReshapeOp : Rota_DifferentiableOp<"reshape"> {
   let hasFolder = 1;
 }
 
-def Rota_ReduceOp : Rota_DifferentiableOp<"reduce"> {
+def Rota_ReduceOp : Rota_DifferentiableOp<"reduce", [
+    DeclareOpInterfaceMethods<PartitionOpInterface>]> {
   let summary = "sum or maximum over dimensions";
   let description = [{
     Combines over `dims`, which disappear from the shape. The derivative of `max`

@@ -11,7 +11,8 @@
 
 include "ir/rota/TensorOps.td"
 
-def Rota_EmbeddingOp : Rota_DifferentiableOp<"embedding"> {
+def Rota_EmbeddingOp : Rota_DifferentiableOp<"embedding", [
+    DeclareOpInterfaceMethods<PartitionOpInterface>]> {
   let summary = "rows of a table by token";
   let description = [{
     Element [b, s, :] is `table[tokens[b, s], :]`. Tokens are within the table.
@@ -49,7 +50,8 @@ def Rota_EmbeddingOp : Rota_DifferentiableOp<"embedding"> {
   }];
 }
 
-def Rota_EmbeddingGradOp : Rota_ComputeOp<"embedding_grad"> {
+def Rota_EmbeddingGradOp : Rota_ComputeOp<"embedding_grad", [
+    DeclareOpInterfaceMethods<PartitionOpInterface>]> {
   let summary = "derivative of embedding in the table";
   let description = [{
     Row t of the result is the sum of the cotangent's rows at which the token is
@@ -79,7 +81,8 @@ def Rota_EmbeddingGradOp : Rota_ComputeOp<"embedding_grad"> {
   }];
 }
 
-def Rota_CrossEntropyOp : Rota_DifferentiableOp<"cross_entropy"> {
+def Rota_CrossEntropyOp : Rota_DifferentiableOp<"cross_entropy", [
+    DeclareOpInterfaceMethods<PartitionOpInterface>]> {
   let summary = "softmax cross-entropy with integer targets";
   let description = [{
     The sum over rows of `logsumexp(logits) - logits[target]`, the number of rows,
@@ -105,7 +108,8 @@ def Rota_CrossEntropyOp : Rota_DifferentiableOp<"cross_entropy"> {
   let assemblyFormat = "$logits `,` $targets `:` functional-type(operands, results) attr-dict";
 }
 
-def Rota_CrossEntropyGradOp : Rota_ComputeOp<"cross_entropy_grad"> {
+def Rota_CrossEntropyGradOp : Rota_ComputeOp<"cross_entropy_grad", [
+    DeclareOpInterfaceMethods<PartitionOpInterface>]> {
   let summary = "derivative of cross_entropy in the logits";
   let description = [{
     `cotangent * (softmax(logits) - onehot(target))`, zero in rows whose target is
