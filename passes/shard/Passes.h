@@ -14,7 +14,31 @@ namespace mlir::rota {
 #define GEN_PASS_DECL
 #include "passes/shard/Passes.h.inc"
 
-/// Makes the passes of this folder known to tools.
+/// What `shard` can be told; see Passes.td.
+struct ShardPipelineOptions : PassPipelineOptions<ShardPipelineOptions> {
+  Option<std::string> mesh{*this, "mesh",
+                           llvm::cl::desc("As for the pass assign-shardings"),
+                           llvm::cl::init("")};
+  Option<int64_t> ranks{*this, "ranks",
+                        llvm::cl::desc("As for the pass assign-shardings"),
+                        llvm::cl::init(0)};
+  Option<std::string> rules{*this, "rules",
+                            llvm::cl::desc("As for the pass assign-shardings"),
+                            llvm::cl::init("")};
+  Option<bool> shardOptimizer{
+      *this, "shard-optimizer",
+      llvm::cl::desc("As for the pass assign-shardings"),
+      llvm::cl::init(false)};
+  Option<std::string> mode{*this, "mode",
+                           llvm::cl::desc("As for the pass insert-reshards"),
+                           llvm::cl::init("auto")};
+};
+
+/// From a differentiated model to the functions of one rank of the mesh.
+void buildShardPipeline(OpPassManager &manager,
+                        const ShardPipelineOptions &options);
+
+/// Makes the passes of this folder and `shard` known to tools.
 void registerShardPasses();
 
 } // namespace mlir::rota

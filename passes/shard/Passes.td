@@ -10,4 +10,195 @@
 
 include "mlir/Pass/PassBase.td"
 
+def AssignShardings : Pass<"assign-shardings", "::mlir::ModuleOp"> {
+  let summary = "say where parameters and activations live";
+  let description = [{
+    Makes the `rota.mesh` of the option, gives each `rota.param` a placement and
+    the activations at functions' borders a `rota.sharding`, from logical axis
+    rules. What has one already keeps it.
+
+    A rule is `name=axis+axis` (the first axis major), or `name=` for a dimension
+    that stays whole. Rules stand in order, the user's before the defaults, and
+    the first that matches counts:
+
+    | name | speaks of | default |
+    |---|---|---|
+    | `vocab`, `heads`, `kv_heads`, `mlp` | compute sharding of the dimension | sequence+tensor |
+    | any other logical axis | the same | whole |
+    | `storage/embed`, `storage/norm`, `storage/in` | storage: of the rules, the first that names one of the tensor's dimensions; of those, the first | fsdp |
+    | no `storage/` rule matches | storage: the largest dimension, the first of equal ones | fsdp |
+    | `activation/batch` | first dimension of activations and data | data+fsdp+expert |
+    | `activation/length` | second dimension of activations | context+sequence |
+    | `activation/embed` | third | whole |
+
+    Storage divides the compute sharding further, the optimizer's sharding that
+    of storage: with `shard-optimizer` (ZeRO-1) by `data`, along the first
+    dimension that data divides and that neither tensor nor sequence does. A
+    dimension whose uses need whole units, such as attention its heads, is divided
+    into at most that many parts: with two key-value heads and `tensor=4`,
+    `kv_heads` is divided over `tensor:(1)2`.
+
+    An error: a rule with an unknown axis, an axis twice in a tensor, a compute
+    or activation sharding that does not divide a size (padding would be
+    computed with), a storage sharding whose uneven parts would straddle those
+    of the compute sharding. Remarks (category `shard`): fewer parts than ranks,
+    storage or optimizer state that stays as it is.
+
+    Before (`mesh=data=2,tensor=2`):
+    ```mlir
+    rota.param @up : tensor<16x8xf32> axes ["mlp", "embed"] init #rota.constant<value = 1.0>
+    func.func @embed(%x: tensor<4x2x8xf32>) -> tensor<4x2x8xf32> {
+      return %x : tensor<4x2x8xf32>
+    }
+    ```
+    After:
+    ```mlir
+    rota.mesh <data = 2, tensor = 2>
+    rota.param @up : tensor<16x8xf32> axes ["mlp", "embed"] init #rota.constant<value = 1.0> placement <whole [16, 8] compute <[[tensor], []]> storage <[[tensor], []]> optimizer <[[tensor], []]>>
+    func.func @embed(%x: tensor<4x2x8xf32> {rota.sharding = #rota.sharding<[[data], [?], []]>}) -> (tensor<4x2x8xf32> {rota.sharding = #rota.sharding<[[data], [], []]>}) {
+      return %x : tensor<4x2x8xf32>
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::rota::RotaDialect"];
+  let options = [
+    Option<"meshText", "mesh", "std::string", /*default=*/"\"\"",
+           "Sizes of the mesh axes: data=2,stage=4,...; empty: the module's mesh">,
+    Option<"ranks", "ranks", "int64_t", /*default=*/"0",
+           "Number of ranks, from which a size of -1 is inferred; 0: unknown">,
+    Option<"rules", "rules", "std::string", /*default=*/"\"\"",
+           "Logical axis rules before the defaults: name=axis+axis,...">,
+    Option<"shardOptimizer", "shard-optimizer", "bool", /*default=*/"false",
+           "Divide the optimizer's state over data (ZeRO-1)">
+  ];
+}
+
+def PropagateShardings : Pass<"propagate-shardings", "::mlir::ModuleOp"> {
+  let summary = "divide every op";
+  let description = [{
+    Finds how the factors of each op's rule are divided and writes that on the
+    op as `rota.factors`, an entry per factor; no attribute where nothing is
+    divided. Fixed are the compute shardings of parameters and the
+    `rota.sharding` of arguments, results and `rota.constrain`; open dimensions
+    of these, and all else, follow. A fixpoint in three rounds: what parameters
+    say goes everywhere before what borders say, that before the rest. Where two
+    dimensions want one axis, the one with the higher priority has it, then that
+    for which fewer bytes move, then the lower factor.
+
+    Functions that make residuals go before those that take them, whose
+    arguments get the same shardings. Every tensor argument and result of rank 1
+    or more leaves with a closed sharding. Values need not be divided as their
+    uses need them: that is `insert-reshards`.
+
+    Before:
+    ```mlir
+    rota.mesh <data = 2, tensor = 2>
+    rota.param @up : tensor<16x8xf32> axes ["mlp", "embed"] init #rota.constant<value = 1.0> placement <whole [16, 8] compute <[[tensor], []]> storage <[[tensor], []]> optimizer <[[tensor], []]>>
+    func.func @f(%x: tensor<4x8xf32> {rota.sharding = #rota.sharding<[[data], []]>}) -> tensor<4x16xf32> {
+      %w = rota.read @up : tensor<16x8xf32>
+      %y = rota.einsum "bk,nk->bn" %x, %w : (tensor<4x8xf32>, tensor<16x8xf32>) -> tensor<4x16xf32>
+      return %y : tensor<4x16xf32>
+    }
+    ```
+    After:
+    ```mlir
+    rota.mesh <data = 2, tensor = 2>
+    rota.param @up : tensor<16x8xf32> axes ["mlp", "embed"] init #rota.constant<value = 1.0> placement <whole [16, 8] compute <[[tensor], []]> storage <[[tensor], []]> optimizer <[[tensor], []]>>
+    func.func @f(%x: tensor<4x8xf32> {rota.sharding = #rota.sharding<[[data], []]>}) -> (tensor<4x16xf32> {rota.sharding = #rota.sharding<[[data], [tensor]]>}) {
+      %w = rota.read @up : tensor<16x8xf32>
+      %y = rota.einsum "bk,nk->bn" %x, %w : (tensor<4x8xf32>, tensor<16x8xf32>) -> tensor<4x16xf32> {rota.factors = [#rota.dimension<[data]>, #rota.dimension<[]>, #rota.dimension<[tensor]>]}
+      return %y : tensor<4x16xf32>
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::rota::RotaDialect"];
+  let statistics = [Statistic<"dividedOps", "divided", "Ops that are divided">];
+}
+
+def InsertReshards : Pass<"insert-reshards", "::mlir::ModuleOp"> {
+  let summary = "make disagreement explicit";
+  let description = [{
+    Puts a `rota.reshard` before each use of a value that is not divided as the
+    use needs it. Before: ops with `rota.factors`. `rota.constrain` becomes a
+    reshard or nothing.
+
+    A divided factor that an op reduces over makes a sum over ranks. It stays
+    one (`unreduced`) through ops that are linear in it as long as no more bytes
+    move for it, and is summed up once, before the first op that needs it. Into
+    `rota.accumulate`, sums go as they are: over which axes is written into the
+    parameter's placement, the same for all its accumulates. Sum and weight of
+    the loss leave as sums too, over axes that the results' `rota.sharding` says;
+    a constant weight is divided by their ranks.
+
+    `mode=auto` repairs every disagreement with a remark (category `shard`) that
+    says why. `mode=explicit` refuses all but the summing up of sums and what
+    `rota.constrain` asks for, with both sides and their locations.
+
+    Before:
+    ```mlir
+    rota.mesh <tensor = 2>
+    func.func @f(%x: tensor<4x8xf32> {rota.sharding = #rota.sharding<[[], [tensor]]>}, %w: tensor<16x8xf32> {rota.sharding = #rota.sharding<[[], [tensor]]>}) -> (tensor<4x16xf32> {rota.sharding = #rota.sharding<[[], []]>}) {
+      %y = rota.einsum "bk,nk->bn" %x, %w : (tensor<4x8xf32>, tensor<16x8xf32>) -> tensor<4x16xf32> {rota.factors = [#rota.dimension<[]>, #rota.dimension<[tensor]>, #rota.dimension<[]>]}
+      %z = arith.negf %y : tensor<4x16xf32>
+      return %z : tensor<4x16xf32>
+    }
+    ```
+    After:
+    ```mlir
+    rota.mesh <tensor = 2>
+    func.func @f(%x: tensor<4x8xf32> {rota.sharding = #rota.sharding<[[], [tensor]]>}, %w: tensor<16x8xf32> {rota.sharding = #rota.sharding<[[], [tensor]]>}) -> (tensor<4x16xf32> {rota.sharding = #rota.sharding<[[], []]>}) {
+      %y = rota.einsum "bk,nk->bn" %x, %w : (tensor<4x8xf32>, tensor<16x8xf32>) -> tensor<4x16xf32> {rota.factors = [#rota.dimension<[]>, #rota.dimension<[tensor]>, #rota.dimension<[]>]}
+      %z = arith.negf %y : tensor<4x16xf32>
+      %r = rota.reshard %z from <[[], []] unreduced [tensor]> to <[[], []]> reason "partial sums of 'arith.negf'" : tensor<4x16xf32>
+      return %r : tensor<4x16xf32>
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::rota::RotaDialect"];
+  let options = [
+    Option<"mode", "mode", "std::string", /*default=*/"\"auto\"",
+           "auto: reshard where shardings disagree; explicit: refuse">
+  ];
+  let statistics = [
+    Statistic<"insertedReshards", "reshards", "Reshards inserted">
+  ];
+}
+
+def Partition : Pass<"partition", "::mlir::ModuleOp"> {
+  let summary = "make one rank's functions";
+  let description = [{
+    Every type becomes that of one rank's part, parameters' that of their compute
+    sharding; each `rota.reshard` becomes the cheapest collectives
+    (ReshardPlanner.h); an op that is not itself on parts (`PartitionOpInterface`)
+    is rewritten: with a divided vocabulary, `rota.embedding` gets a
+    `rota.shard_offset`, `rota.cross_entropy` a part of each rank and a merge.
+
+    Before: after `insert-reshards`, every operand is divided as its op needs it.
+    Does not look for better collectives between reshards: `merge-collectives`.
+
+    Before:
+    ```mlir
+    rota.mesh <tensor = 2>
+    func.func @f(%x: tensor<4x8xf32> {rota.sharding = #rota.sharding<[[], [tensor]]>}) -> (tensor<4x8xf32> {rota.sharding = #rota.sharding<[[], []]>}) {
+      %y = math.tanh %x {rota.factors = [#rota.dimension<[]>, #rota.dimension<[tensor]>]} : tensor<4x8xf32>
+      %r = rota.reshard %y from <[[], [tensor]]> to <[[], []]> reason "result 0" : tensor<4x8xf32>
+      return %r : tensor<4x8xf32>
+    }
+    ```
+    After:
+    ```mlir
+    rota.mesh <tensor = 2>
+    func.func @f(%x: tensor<4x4xf32> {rota.sharding = #rota.sharding<[[], [tensor]]>}) -> (tensor<4x8xf32> {rota.sharding = #rota.sharding<[[], []]>}) {
+      %y = math.tanh %x : tensor<4x4xf32>
+      %r = rota.all_gather %y dim = 1 axes [<tensor>] reason "result 0" : tensor<4x4xf32> -> tensor<4x8xf32>
+      return %r : tensor<4x8xf32>
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::rota::RotaDialect"];
+  let statistics = [
+    Statistic<"reshards", "reshards", "Reshards that became collectives">
+  ];
+}
+
 #endif // ROTA_PASSES_SHARD_PASSES

@@ -14,4 +14,24 @@ namespace {
 #include "passes/shard/Passes.h.inc"
 } // namespace
 
-void rota::registerShardPasses() { registerRotaShardPasses(); }
+void rota::buildShardPipeline(OpPassManager &manager,
+                              const ShardPipelineOptions &options) {
+  AssignShardingsOptions assign;
+  assign.meshText = options.mesh;
+  assign.ranks = options.ranks;
+  assign.rules = options.rules;
+  assign.shardOptimizer = options.shardOptimizer;
+  manager.addPass(createAssignShardings(assign));
+  manager.addPass(createPropagateShardings());
+  InsertReshardsOptions insert;
+  insert.mode = options.mode;
+  manager.addPass(createInsertReshards(insert));
+  manager.addPass(createPartition());
+}
+
+void rota::registerShardPasses() {
+  registerRotaShardPasses();
+  PassPipelineRegistration<ShardPipelineOptions>(
+      "shard", "From a differentiated model to the functions of one rank",
+      buildShardPipeline);
+}

@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Gives parameters their placements and functions the shardings of their
+// activations, from logical axis rules.
+#include "passes/shard/AxisRules.h"
+#include "passes/shard/FactorAxes.h"
+#include "passes/shard/PartLimit.h"
+#include "passes/shard/Passes.h"
+
+#include "ir/rota/Model.h"
+#include "mlir/IR/Remarks.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <numeric>
+
+namespace mlir::rota {
+#define GEN_PASS_DEF_ASSIGNSHARDINGS
+#include "passes/shard/Passes.h.inc"
+} // namespace mlir::rota
+
+using namespace mlir;
+using namespace mlir::rota;
+
+/// "'sequence' and 'tensor'": for messages.
+static std::string spell(ArrayRef<AxisRefAttr> axes) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  llvm::interleave(
+      axes, stream,
+      [&](AxisRefAttr ref) {
+        stream << "'" << stringifyMeshAxis(ref.getAxis()) << "'";
+      },
+      " and ");
+  return text;
+}
+
+namespace {
+/// What a value at a function's border is.
+enum class Role { Free, Activation, Data };
+
+struct AssignShardings : rota::impl::AssignShardingsBase<AssignShardings> {
+  using AssignShardingsBase::AssignShardingsBase;
+  void runOnOperation() override;
+
+private:
+  LogicalResult readMesh();
+  LogicalResult place(ParamOp param);
+  FailureOr<DimensionAxes> computeAxes(ParamOp param);
+  FailureOr<AxisList> limitedAxes(ParamOp param, unsigned dim,
+                                  ArrayRef<AxisRefAttr> axes);
+  FailureOr<DimensionAxes> storageAxes(ParamOp param, DimensionAxes axes);
+  DimensionAxes optimizerAxes(ParamOp param, DimensionAxes axes);
+  LogicalResult assignBorders(func::FuncOp function);
+  FailureOr<ShardingAttr> borderSharding(func::FuncOp function, Type type,
+                                         Role role);
+  void remarkOn(ParamOp param, StringRef name, std::string text);
+
+  MeshAttr mesh;
+  AxisRules table;
+  PartLimit limit;
+};
+} // namespace
+
+void AssignShardings::runOnOperation() {
+  ModuleOp module = getOperation();
+  auto emitError = [&] { return module.emitError(); };
+  auto parsed = AxisRules::parse(emitError, &getContext(), rules);
+  if (failed(parsed) || failed(readMesh()))
+    return signalPassFailure();
+  table = *parsed;
+  WalkResult result = module.walk([&](Operation *op) -> WalkResult {
+    if (auto param = dyn_cast<ParamOp>(op))
+      return place(param);
+    if (auto function = dyn_cast<func::FuncOp>(op))
+      return assignBorders(function);
+    return WalkResult::advance();
+  });
+  if (result.wasInterrupted())
+    signalPassFailure();
+  limit = {};
+}
+
+/// The mesh of the option, which the module then says, or the module's.
+LogicalResult AssignShardings::readMesh() {
+  ModuleOp module = getOperation();
+  auto meshes = module.getOps<MeshOp>();
+  if (meshText.empty()) {
+    mesh = meshOf(module);
+    return success();
+  }
+  auto emitError = [&] { return module.emitError(); };
+  auto parsed = parseMesh(
+      emitError, &getContext(), meshText,
+      ranks == 0 ? std::nullopt : std::optional<int64_t>(ranks.getValue()));
+  if (failed(parsed))
+    return failure();
+  mesh = *parsed;
+  if (!meshes.empty()) {
+    if ((*meshes.begin()).getMesh() == mesh)
+      return success();
+    auto diagnostic = module.emitError("expected one mesh, got ")
+                      << mesh << " as option";
+    diagnostic.attachNote((*meshes.begin()).getLoc()) << "and this one";
+    return diagnostic;
+  }
+  OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
+  MeshOp::create(builder, module.getLoc(), mesh);
+  return success();
+}
+
+void AssignShardings::remarkOn(ParamOp param, StringRef name,
+                               std::string text) {
+  remark::passed(param.getLoc(),
+                 remark::RemarkOpts::name(name).category("shard").function(
+                     param.getSymName()))
+      << remark::reason("{0}", text);
+}
+
+//===----------------------------------------------------------------------===//
+// Parameters
+//===----------------------------------------------------------------------===//
+
+LogicalResult AssignShardings::place(ParamOp param) {
+  if (param.getPlacement())
+    return success();
+  auto compute = computeAxes(param);
+  if (failed(compute))
+    return failure();
+  auto storage = storageAxes(param, *compute);
+  if (failed(storage))
+    return failure();
+  DimensionAxes optimizer = optimizerAxes(param, *storage);
+  auto sharding = [&](const DimensionAxes &axes) {
+    return makeSharding(&getContext(), axes, /*unreduced=*/{}, mesh);
+  };
+  param.setPlacementAttr(PlacementAttr::get(
+      &getContext(), param.getTensorType().getShape(), sharding(*compute),
+      sharding(*storage), sharding(optimizer)));
+  return success();
+}
+
+FailureOr<DimensionAxes> AssignShardings::computeAxes(ParamOp param) {
+  DimensionAxes dimensions;
+  AxisList taken;
+  for (auto [dim, name] :
+       llvm::enumerate(param.getAxes().getAsValueRange<StringAttr>())) {
+    AxisList axes =
+        normalized(table.find(name).value_or(ArrayRef<AxisRefAttr>()), mesh);
+    for (AxisRefAttr ref : axes)
+      if (overlapsAny(ref, taken, mesh))
+        return param.emitOpError("expected each mesh axis at most once, got '")
+               << stringifyMeshAxis(ref.getAxis()) << "' twice, the last for "
+               << "dimension " << dim << " ('" << name << "')";
+    auto limited = limitedAxes(param, dim, axes);
+    if (failed(limited))
+      return failure();
+    llvm::append_range(taken, *limited);
+    dimensions.push_back(*limited);
+  }
+  return dimensions;
+}
+
+/// The axes, or their major parts, into whose ranks the uses of the parameter
+/// let the dimension be divided.
+FailureOr<AxisList> AssignShardings::limitedAxes(ParamOp param, unsigned dim,
+                                                 ArrayRef<AxisRefAttr> axes) {
+  int64_t size = param.getTensorType().getDimSize(dim), left = size;
+  if (axes.empty())
+    return AxisList();
+  param->getParentOp()->walk([&](ReadOp read) {
+    if (lookupParam(read, read.getParamAttr().getAttr()) == param)
+      left = std::gcd(left, limit.parts(read.getResult(), dim));
+  });
+  int64_t parts = left;
+  AxisList result;
+  for (AxisRefAttr ref : axes) {
+    int64_t ranks = mesh.getSize(ref);
+    if (left % ranks == 0) {
+      result.push_back(ref);
+      left /= ranks;
+      continue;
+    }
+    // Fewer parts than ranks is a mistake, but for whole units (heads) that
+    // several ranks then share.
+    if (ranks % left != 0 || parts == size) {
+      auto diagnostic = param.emitOpError("expected the ")
+                        << mesh.getSize(axes) << " ranks along " << spell(axes)
+                        << " to divide dimension " << dim << " ('"
+                        << cast<StringAttr>(param.getAxes()[dim]).getValue()
+                        << "') of size " << size;
+      if (parts != size)
+        diagnostic << ", of which its uses need " << parts << " whole parts";
+      return diagnostic;
+    }
+    if (left > 1)
+      result.push_back(AxisRefAttr::get(&getContext(), ref.getAxis(),
+                                        ref.getBefore(), left));
+    left = 1;
+  }
+  if (mesh.getSize(result) != mesh.getSize(axes))
+    remarkOn(param, "fewer-parts",
+             "dimension " + std::to_string(dim) + " is divided into " +
+                 std::to_string(mesh.getSize(result)) + " parts, not " +
+                 std::to_string(mesh.getSize(axes)) +
+                 ": its uses need whole parts");
+  return normalized(result, mesh);
+}
+
+FailureOr<DimensionAxes> AssignShardings::storageAxes(ParamOp param,
+                                                      DimensionAxes axes) {
+  ArrayRef<int64_t> shape = param.getTensorType().getShape();
+  auto names = llvm::to_vector(param.getAxes().getAsValueRange<StringAttr>());
+  AxisList taken;
+  for (const AxisList &list : axes)
+    llvm::append_range(taken, list);
+  // Parts of parts are parts of the whole where the former are equal or the
+  // whole is divided once.
+  auto fits = [&](int64_t dim, ArrayRef<AxisRefAttr> more) {
+    return axes[dim].empty() ||
+           shape[dim] % (mesh.getSize(axes[dim]) * mesh.getSize(more)) == 0;
+  };
+  auto extend = [&](int64_t dim, ArrayRef<AxisRefAttr> more) {
+    llvm::append_range(axes[dim], more);
+    return axes;
+  };
+  AxisRefAttr fsdp = AxisRefAttr::get(&getContext(), MeshAxis::Fsdp);
+  if (auto match = table.match("storage/", names)) {
+    AxisList more = normalized(match->axes, mesh);
+    for (AxisRefAttr ref : more)
+      if (overlapsAny(ref, taken, mesh))
+        return param.emitOpError("expected each mesh axis at most once, got '")
+               << stringifyMeshAxis(ref.getAxis())
+               << "' in the compute and the storage sharding";
+    if (!fits(match->dimension, more))
+      return param.emitOpError("expected the ")
+             << mesh.getSize(axes[match->dimension]) * mesh.getSize(more)
+             << " ranks along " << spell(axes[match->dimension]) << " and "
+             << spell(more) << " to divide dimension " << match->dimension
+             << " ('" << names[match->dimension] << "') of size "
+             << shape[match->dimension]
+             << ", since the compute sharding divides it too";
+    return extend(match->dimension, more);
+  }
+  if (mesh.getSize(fsdp) == 1 || overlapsAny(fsdp, taken, mesh))
+    return axes;
+  int64_t best = -1;
+  for (int64_t dim = 0, rank = shape.size(); dim < rank; ++dim)
+    if (fits(dim, fsdp) && (best < 0 || shape[dim] > shape[best]))
+      best = dim;
+  if (best >= 0)
+    return extend(best, fsdp);
+  remarkOn(param, "storage-not-divided",
+           "no dimension that 'fsdp' could divide further");
+  return axes;
+}
+
+DimensionAxes AssignShardings::optimizerAxes(ParamOp param,
+                                             DimensionAxes axes) {
+  AxisRefAttr data = AxisRefAttr::get(&getContext(), MeshAxis::Data);
+  int64_t ranks = mesh.getSize(data);
+  if (!shardOptimizer || ranks == 1)
+    return axes;
+  for (auto [size, list] : llvm::zip(param.getTensorType().getShape(), axes)) {
+    bool isTensor = llvm::any_of(list, [](AxisRefAttr ref) {
+      return ref.getAxis() == MeshAxis::Tensor ||
+             ref.getAxis() == MeshAxis::Sequence;
+    });
+    if (isTensor || size % (mesh.getSize(list) * ranks) != 0)
+      continue;
+    list.push_back(data);
+    return axes;
+  }
+  remarkOn(param, "optimizer-not-divided",
+           "no dimension that 'data' divides and 'tensor' does not");
+  return axes;
+}
+
+//===----------------------------------------------------------------------===//
+// Borders of functions
+//===----------------------------------------------------------------------===//
+
+static Role argumentRole(func::FuncOp function, unsigned index) {
+  StringRef name = function.getSymName();
+  bool isLast = index + 1 == function.getNumArguments();
+  if (name == function::forward || name == function::backwardWeight)
+    return index == 0 ? Role::Activation : Role::Free;
+  if (name == function::backward || name == function::backwardInput)
+    return index == 0 || isLast ? Role::Activation : Role::Free;
+  if (name == function::embed || name == function::embedBackward)
+    return index == 0 ? Role::Data : Role::Activation;
+  // The loss, its derivatives, and probes of it.
+  return index == 0 ? Role::Activation : index == 1 ? Role::Data : Role::Free;
+}
+
+static Role resultRole(func::FuncOp function, unsigned index) {
+  StringRef name = function.getSymName();
+  // What differentiation adds are residuals.
+  if (name == function::forward || name == function::backwardInput)
+    return index == 0 ? Role::Activation : Role::Free;
+  if (name == function::lossBackwardInput)
+    return index == 2 ? Role::Activation : Role::Free;
+  return Role::Activation;
+}
+
+/// Batch, length and embed for an activation. What the user feeds has a batch;
+/// what else divides it follows from its uses.
+FailureOr<ShardingAttr> AssignShardings::borderSharding(func::FuncOp function,
+                                                        Type type, Role role) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (role == Role::Free || !tensor || tensor.getRank() == 0)
+    return ShardingAttr();
+  static constexpr StringLiteral names[] = {
+      "activation/batch", "activation/length", "activation/embed"};
+  SmallVector<DimensionShardingAttr> dimensions;
+  for (int64_t dim = 0; dim < tensor.getRank(); ++dim) {
+    AxisList axes;
+    bool isOpen = role == Role::Data && dim == 1;
+    if (dim < 3 && !isOpen)
+      axes = normalized(
+          table.find(names[dim]).value_or(ArrayRef<AxisRefAttr>()), mesh);
+    int64_t size = tensor.getDimSize(dim), ranks = mesh.getSize(axes);
+    if (size % ranks != 0)
+      return function.emitOpError("expected the ")
+             << ranks << " ranks along " << spell(axes) << " to divide the "
+             << names[dim].drop_front(StringRef("activation/").size())
+             << " of a microbatch, " << size;
+    dimensions.push_back(
+        DimensionShardingAttr::get(&getContext(), axes, isOpen));
+  }
+  auto emitError = [&] { return function.emitOpError(); };
+  ShardingAttr sharding = ShardingAttr::getChecked(
+      EmitErrorFn(emitError), &getContext(),
+      ArrayRef<DimensionShardingAttr>(dimensions), ArrayRef<AxisRefAttr>(),
+      ArrayRef<AxisRefAttr>());
+  if (!sharding)
+    return failure();
+  return sharding;
+}
+
+LogicalResult AssignShardings::assignBorders(func::FuncOp function) {
+  StringRef name = RotaDialect::ShardingAttrHelper::getNameStr();
+  for (unsigned i = 0, end = function.getNumArguments(); i < end; ++i) {
+    auto sharding = borderSharding(function, function.getArgument(i).getType(),
+                                   argumentRole(function, i));
+    if (failed(sharding))
+      return failure();
+    if (*sharding && !function.getArgAttr(i, name))
+      function.setArgAttr(i, name, *sharding);
+  }
+  for (unsigned i = 0, end = function.getNumResults(); i < end; ++i) {
+    auto sharding = borderSharding(function, function.getResultTypes()[i],
+                                   resultRole(function, i));
+    if (failed(sharding))
+      return failure();
+    if (*sharding && !function.getResultAttr(i, name))
+      function.setResultAttr(i, name, *sharding);
+  }
+  return success();
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a user says of the mesh and of where tensors go, as text: sizes of axes
+// and logical axis rules.
+#ifndef ROTA_PASSES_SHARD_AXISRULES_H
+#define ROTA_PASSES_SHARD_AXISRULES_H
+
+#include "ir/rota/Sharding.h"
+
+namespace mlir::rota {
+
+/// Reports an error at the place that is being worked on.
+using EmitErrorFn = llvm::function_ref<InFlightDiagnostic()>;
+
+/// Reads `data=2,stage=4`. One size may be -1 when `ranks`, the number of ranks
+/// there are, is given: it is what the others leave.
+FailureOr<MeshAttr> parseMesh(EmitErrorFn emitError, MLIRContext *context,
+                              StringRef text, std::optional<int64_t> ranks);
+
+/// An ordered table of `name=axis+axis` in which the first entry of a name
+/// counts.
+class AxisRules {
+public:
+  /// The user's rules before the defaults; see `assign-shardings`.
+  static FailureOr<AxisRules> parse(EmitErrorFn emitError, MLIRContext *context,
+                                    StringRef text);
+
+  /// The axes for a logical axis of this name; none when no rule has it.
+  std::optional<ArrayRef<AxisRefAttr>> find(StringRef name) const;
+
+  /// Where a tensor with these logical axes goes: of the rules `prefix` + axis,
+  /// in order, the first that speaks of one of the dimensions, and the first
+  /// such dimension. None when no rule does.
+  struct Match {
+    int64_t dimension;
+    ArrayRef<AxisRefAttr> axes;
+  };
+  std::optional<Match> match(StringRef prefix, ArrayRef<StringRef> axes) const;
+
+private:
+  struct Rule {
+    std::string name;
+    SmallVector<AxisRefAttr, 2> axes;
+  };
+  LogicalResult append(EmitErrorFn emitError, MLIRContext *context,
+                       StringRef text);
+  SmallVector<Rule> rules;
+};
+
+} // namespace mlir::rota
+
+#endif // ROTA_PASSES_SHARD_AXISRULES_H

@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Puts a reshard wherever a value is not divided as its use needs it, and
+// settles over which axes gradients and losses leave the functions as sums.
+#include "passes/shard/Passes.h"
+#include "passes/shard/Sums.h"
+
+#include "ir/rota/Model.h"
+#include "mlir/IR/Remarks.h"
+
+namespace mlir::rota {
+#define GEN_PASS_DEF_INSERTRESHARDS
+#include "passes/shard/Passes.h.inc"
+} // namespace mlir::rota
+
+using namespace mlir;
+using namespace mlir::rota;
+
+static constexpr StringLiteral kSharding =
+    RotaDialect::ShardingAttrHelper::getNameStr();
+
+namespace {
+/// Sums that leave the functions through the same door must be over the same
+/// axes: a parameter's gradient, or the module's loss (null).
+using Leaving = llvm::DenseMap<Operation *, AxisList>;
+
+struct InsertReshards : rota::impl::InsertReshardsBase<InsertReshards> {
+  using InsertReshardsBase::InsertReshardsBase;
+  void runOnOperation() override;
+
+private:
+  bool agree(func::FuncOp function, Leaving &natural);
+  LogicalResult repair(func::FuncOp function);
+  LogicalResult repairUse(OpOperand &use, const Sums &sums);
+  FailureOr<ShardingAttr> needed(OpOperand &use, const Sums &sums);
+  ShardingAttr madeAs(Value value, const Sums &sums);
+  LogicalResult reshard(OpOperand &use, ShardingAttr from, ShardingAttr to);
+  LogicalResult remake(OpOperand &use, ShardingAttr from, ShardingAttr to,
+                       const Sums &sums);
+  LogicalResult refuse(OpOperand &use, ShardingAttr from, ShardingAttr to);
+  void settleScalars(func::FuncOp function, const Sums &sums);
+  std::optional<AxisList> allowed(OpOperand &use);
+
+  MeshAttr mesh;
+  bool isExplicit = false;
+  Leaving leaving;
+  /// Versions of values that reshards have made in this function.
+  llvm::DenseMap<Value, SmallVector<std::pair<ShardingAttr, Value>>> versions;
+};
+} // namespace
+
+/// True for the sum and the weight of the model's loss.
+static bool isLoss(func::FuncOp function, unsigned result) {
+  StringRef name = function.getSymName();
+  return result < 2 &&
+         (name == function::loss || name == function::lossBackward ||
+          name == function::lossBackwardInput) &&
+         isa<ModuleOp>(function->getParentOp());
+}
+
+/// A constant is the sum of equal parts over any ranks.
+static bool isSplat(Value value) {
+  auto constant = value.getDefiningOp<arith::ConstantOp>();
+  return constant && isa<SplatElementsAttr>(constant.getValue()) &&
+         isa<FloatType>(getElementTypeOrSelf(value));
+}
+
+/// A returned scalar without a sharding may be a sum.
+static bool isFreeScalar(OpOperand &use) {
+  auto function = cast<func::FuncOp>(use.getOwner()->getParentOp());
+  auto tensor = dyn_cast<RankedTensorType>(use.get().getType());
+  return tensor && tensor.getRank() == 0 &&
+         isa<FloatType>(tensor.getElementType()) &&
+         !function.getResultAttr(use.getOperandNumber(), kSharding);
+}
+
+/// The axes over which a sum may leave through `use`; all where none.
+std::optional<AxisList> InsertReshards::allowed(OpOperand &use) {
+  if (auto accumulate = dyn_cast<AccumulateOp>(use.getOwner())) {
+    ParamOp param =
+        lookupParam(accumulate, accumulate.getParamAttr().getAttr());
+    auto agreed = leaving.find(param);
+    if (agreed == leaving.end())
+      return std::nullopt;
+    return agreed->second;
+  }
+  auto function = cast<func::FuncOp>(use.getOwner()->getParentOp());
+  if (!isFreeScalar(use)) {
+    auto sharding = function.getResultAttrOfType<ShardingAttr>(
+        use.getOperandNumber(), kSharding);
+    return sharding ? normalizedSet(sharding.getUnreduced(), mesh) : AxisList();
+  }
+  auto agreed = leaving.find(nullptr);
+  if (!isLoss(function, use.getOperandNumber()) || agreed == leaving.end())
+    return std::nullopt;
+  return agreed->second;
+}
+
+/// Lowers what is agreed to what this function can keep to. True when that
+/// changed anything.
+bool InsertReshards::agree(func::FuncOp function, Leaving &agreed) {
+  Sums sums(function, [&](OpOperand &use) { return allowed(use); });
+  bool changed = false;
+  auto lower = [&](Operation *door, ArrayRef<AxisRefAttr> axes) {
+    auto [place, isNew] = agreed.try_emplace(door, AxisList(axes));
+    AxisList common = intersection(place->second, axes, mesh);
+    changed |= isNew || common != place->second;
+    place->second = common;
+  };
+  for (Operation &op : function.getBody().front())
+    if (auto accumulate = dyn_cast<AccumulateOp>(op))
+      lower(lookupParam(&op, accumulate.getParamAttr().getAttr()),
+            sums.takenAs(accumulate.getValueMutable()));
+  Operation *terminator = function.getBody().front().getTerminator();
+  for (OpOperand &operand : terminator->getOpOperands())
+    if (isLoss(function, operand.getOperandNumber()) && isFreeScalar(operand) &&
+        !isSplat(operand.get()))
+      lower(nullptr, sums.takenAs(operand));
+  return changed;
+}
+
+void InsertReshards::runOnOperation() {
+  ModuleOp module = getOperation();
+  mesh = meshOf(module);
+  isExplicit = mode == "explicit";
+  if (!isExplicit && mode != "auto") {
+    module.emitError("expected mode 'auto' or 'explicit', got '")
+        << mode << "'";
+    return signalPassFailure();
+  }
+  SmallVector<func::FuncOp> functions;
+  module.walk([&](func::FuncOp function) {
+    if (!function.isExternal())
+      functions.push_back(function);
+  });
+  leaving.clear();
+  bool changed = true;
+  while (changed) {
+    changed = false;
+    for (func::FuncOp function : functions)
+      changed |= agree(function, leaving);
+  }
+  for (func::FuncOp function : functions)
+    if (failed(repair(function)))
+      return signalPassFailure();
+  module.walk([&](ParamOp param) {
+    std::optional<PlacementAttr> placement = param.getPlacement();
+    if (!placement)
+      return;
+    ShardingAttr compute = placement->getCompute();
+    auto summed =
+        ShardingAttr::get(&getContext(), compute.getDimensions(),
+                          leaving.lookup(param), compute.getReplicated());
+    param.setPlacementAttr(
+        PlacementAttr::get(&getContext(), placement->getWhole(), summed,
+                           placement->getStorage(), placement->getOptimizer()));
+  });
+}
+
+LogicalResult InsertReshards::repair(func::FuncOp function) {
+  Sums sums(function, [&](OpOperand &use) { return allowed(use); });
+  settleScalars(function, sums);
+  versions.clear();
+  SmallVector<Operation *> constrains;
+  for (Operation &op : llvm::make_early_inc_range(function.getBody().front())) {
+    for (OpOperand &operand : op.getOpOperands())
+      if (isa<RankedTensorType>(operand.get().getType()) &&
+          failed(repairUse(operand, sums)))
+        return failure();
+    if (auto constrain = dyn_cast<ConstrainOp>(op)) {
+      constrain.getResult().replaceAllUsesWith(constrain.getValue());
+      constrains.push_back(constrain);
+    }
+  }
+  for (Operation *constrain : constrains)
+    constrain->erase();
+  return success();
+}
+
+/// Writes what returned scalars are sums over. A constant is divided by the
+/// number of ranks that will be summed over.
+void InsertReshards::settleScalars(func::FuncOp function, const Sums &sums) {
+  Operation *terminator = function.getBody().front().getTerminator();
+  for (OpOperand &operand : terminator->getOpOperands()) {
+    if (!isFreeScalar(operand))
+      continue;
+    unsigned number = operand.getOperandNumber();
+    AxisList axes = sums.takenAs(operand);
+    if (isLoss(function, number) && isSplat(operand.get())) {
+      axes = leaving.lookup(nullptr);
+      auto constant = operand.get().getDefiningOp<arith::ConstantOp>();
+      auto value = cast<SplatElementsAttr>(constant.getValue());
+      OpBuilder builder(terminator);
+      double part =
+          value.getSplatValue<APFloat>().convertToDouble() / mesh.getSize(axes);
+      auto type = cast<RankedTensorType>(value.getType());
+      operand.set(arith::ConstantOp::create(
+          builder, constant.getLoc(),
+          DenseElementsAttr::get(
+              type, builder.getFloatAttr(type.getElementType(), part))));
+    }
+    function.setResultAttr(number, kSharding,
+                           makeSharding(&getContext(), {}, axes, mesh));
+  }
+}
+
+/// How the value is divided where it is made.
+ShardingAttr InsertReshards::madeAs(Value value, const Sums &sums) {
+  auto rank = cast<RankedTensorType>(value.getType()).getRank();
+  if (auto argument = dyn_cast<BlockArgument>(value)) {
+    auto function = cast<func::FuncOp>(argument.getOwner()->getParentOp());
+    auto sharding = function.getArgAttrOfType<ShardingAttr>(
+        argument.getArgNumber(), kSharding);
+    if (!sharding)
+      return replicatedSharding(&getContext(), rank);
+    return makeSharding(&getContext(), dimensionAxes(sharding, mesh),
+                        sharding.getUnreduced(), mesh);
+  }
+  Operation *op = value.getDefiningOp();
+  if (auto reshard = dyn_cast<ReshardOp>(op))
+    return makeSharding(&getContext(), dimensionAxes(reshard.getTo(), mesh),
+                        reshard.getTo().getUnreduced(), mesh);
+  if (auto read = dyn_cast<ReadOp>(op)) {
+    ParamOp param = lookupParam(read, read.getParamAttr().getAttr());
+    if (!param.getPlacement())
+      return replicatedSharding(&getContext(), rank);
+    return makeSharding(&getContext(),
+                        dimensionAxes(param.getPlacement()->getCompute(), mesh),
+                        {}, mesh);
+  }
+  FactorRule rule = divisionRule(op);
+  unsigned number = cast<OpResult>(value).getResultNumber();
+  return makeSharding(
+      &getContext(),
+      composeDimensions(rule.results[number], readFactors(op, rule), mesh),
+      sums.madeAs(value), mesh);
+}
+
+/// How the op needs its operand divided.
+FailureOr<ShardingAttr> InsertReshards::needed(OpOperand &use,
+                                               const Sums &sums) {
+  Operation *op = use.getOwner();
+  AxisList unreduced = sums.takenAs(use);
+  auto of = [&](ShardingAttr sharding) {
+    return makeSharding(&getContext(), dimensionAxes(sharding, mesh), unreduced,
+                        mesh);
+  };
+  auto rank = cast<RankedTensorType>(use.get().getType()).getRank();
+  ShardingAttr whole = replicatedSharding(&getContext(), rank);
+  if (auto constrain = dyn_cast<ConstrainOp>(op))
+    return of(constrain.getSharding());
+  if (auto accumulate = dyn_cast<AccumulateOp>(op)) {
+    ParamOp param =
+        lookupParam(accumulate, accumulate.getParamAttr().getAttr());
+    return of(param.getPlacement() ? param.getPlacement()->getCompute()
+                                   : whole);
+  }
+  if (auto terminator = dyn_cast<func::ReturnOp>(op)) {
+    auto function = cast<func::FuncOp>(op->getParentOp());
+    auto sharding = function.getResultAttrOfType<ShardingAttr>(
+        use.getOperandNumber(), kSharding);
+    if (!sharding)
+      return of(whole);
+    if (sharding.getDimensions().size() != size_t(rank))
+      return function.emitOpError("expected a sharding with ")
+             << rank << " dimensions for result " << use.getOperandNumber()
+             << ", got " << sharding.getDimensions().size();
+    return of(sharding);
+  }
+  FactorRule rule = divisionRule(op);
+  return makeSharding(&getContext(),
+                      composeDimensions(rule.operands[use.getOperandNumber()],
+                                        readFactors(op, rule), mesh),
+                      unreduced, mesh);
+}
+
+LogicalResult InsertReshards::repairUse(OpOperand &use, const Sums &sums) {
+  auto to = needed(use, sums);
+  if (failed(to))
+    return failure();
+  // What the value leaves as when the loss is a constant.
+  if (isa<func::ReturnOp>(use.getOwner()) && isSplat(use.get()) &&
+      cast<RankedTensorType>(use.get().getType()).getRank() == 0)
+    return success();
+  ShardingAttr from = madeAs(use.get(), sums);
+  if (from == *to)
+    return success();
+  if (getElementTypeOrSelf(use.get()).isInteger(1))
+    return remake(use, from, *to, sums);
+  return reshard(use, from, *to);
+}
+
+/// Conditions do not travel: another copy of the op that makes them is divided
+/// as the use needs it.
+LogicalResult InsertReshards::remake(OpOperand &use, ShardingAttr from,
+                                     ShardingAttr to, const Sums &sums) {
+  Operation *op = use.get().getDefiningOp();
+  if (!op)
+    return use.getOwner()->emitError("expected a condition divided as ")
+           << to << ", got " << from;
+  unsigned number = cast<OpResult>(use.get()).getResultNumber();
+  OpBuilder builder(use.getOwner());
+  Operation *copy = builder.clone(*op);
+  FactorRule rule = divisionRule(copy);
+  writeFactors(
+      copy,
+      projectFactors(rule, rule.results[number], dimensionAxes(to, mesh), mesh),
+      mesh);
+  for (OpOperand &operand : copy->getOpOperands())
+    if (failed(repairUse(operand, sums)))
+      return failure();
+  use.set(copy->getResult(number));
+  return success();
+}
+
+/// True when going from `from` to `to` only sums up, each rank a part where it
+/// may: what an op's meaning asks for, whatever the user wrote.
+static bool onlySums(ShardingAttr from, ShardingAttr to, MeshAttr mesh) {
+  AxisList added;
+  for (auto [before, after] :
+       llvm::zip(dimensionAxes(from, mesh), dimensionAxes(to, mesh))) {
+    if (!isPrefix(before, after, mesh))
+      return false;
+    llvm::append_range(added, difference(after, before, mesh));
+  }
+  return difference(added, from.getUnreduced(), mesh).empty();
+}
+
+/// "'rota.einsum' with @weight": for people.
+static std::string describe(Operation *op) {
+  std::string text = ("'" + op->getName().getStringRef() + "'").str();
+  for (Value operand : op->getOperands())
+    if (auto read = operand.getDefiningOp<ReadOp>())
+      return text + " with '" + read.getParam().str() + "'";
+  return text;
+}
+
+static std::string reasonFor(OpOperand &use, ShardingAttr from) {
+  if (Operation *producer = use.get().getDefiningOp();
+      producer && !from.getUnreduced().empty())
+    return "partial sums of " + describe(producer);
+  if (auto accumulate = dyn_cast<AccumulateOp>(use.getOwner()))
+    return ("gradient of '" + accumulate.getParam() + "'").str();
+  if (isa<func::ReturnOp>(use.getOwner()))
+    return "result " + std::to_string(use.getOperandNumber());
+  if (isa<ConstrainOp>(use.getOwner()))
+    return "constraint";
+  return "operand of " + describe(use.getOwner());
+}
+
+LogicalResult InsertReshards::reshard(OpOperand &use, ShardingAttr from,
+                                      ShardingAttr to) {
+  Operation *op = use.getOwner();
+  if (isExplicit && !isa<ConstrainOp>(op) && !onlySums(from, to, mesh))
+    return refuse(use, from, to);
+  Value original = use.get();
+  auto &made = versions[original];
+  for (auto &[sharding, version] : made)
+    if (sharding == to) {
+      use.set(version);
+      return success();
+    }
+  // A version that is summed up already is the better source.
+  Value source = original;
+  for (auto &[sharding, version] : made)
+    if (!from.getUnreduced().empty() && sharding.getUnreduced().empty() &&
+        to.getUnreduced().empty()) {
+      source = version;
+      from = sharding;
+    }
+  std::string reason = reasonFor(use, from);
+  OpBuilder builder(op);
+  auto inserted =
+      ReshardOp::create(builder, op->getLoc(), source.getType(), source, from,
+                        to, builder.getStringAttr(reason));
+  made.push_back({to, inserted.getResult()});
+  use.set(inserted.getResult());
+  ++insertedReshards;
+  std::string fromText, toText;
+  llvm::raw_string_ostream(fromText) << from;
+  llvm::raw_string_ostream(toText) << to;
+  remark::passed(op->getLoc(),
+                 remark::RemarkOpts::name("reshard").category("shard"))
+      << remark::reason("{0}", reason) << remark::metric("From", fromText)
+      << remark::metric("To", toText);
+  return success();
+}
+
+/// Explicit mode: both sides must agree.
+LogicalResult InsertReshards::refuse(OpOperand &use, ShardingAttr from,
+                                     ShardingAttr to) {
+  auto diagnostic = use.getOwner()->emitError("expected operand ")
+                    << use.getOperandNumber() << " of "
+                    << describe(use.getOwner()) << " divided as " << to
+                    << ", got " << from
+                    << "; 'rota.constrain' says so where it is meant";
+  Location made = use.get().getLoc();
+  if (Operation *producer = use.get().getDefiningOp())
+    diagnostic.attachNote(made) << "made by " << describe(producer);
+  else
+    diagnostic.attachNote(made) << "a function's argument";
+  for (Value other : use.getOwner()->getOperands())
+    if (other != use.get())
+      diagnostic.attachNote(other.getLoc()) << "another operand";
+  return diagnostic;
+}

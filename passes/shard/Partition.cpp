@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From whole tensors to one rank's parts: types, parameters, collectives.
+#include "passes/shard/FactorAxes.h"
+#include "passes/shard/Passes.h"
+#include "passes/shard/ReshardPlanner.h"
+
+#include "ir/rota/Model.h"
+
+namespace mlir::rota {
+#define GEN_PASS_DEF_PARTITION
+#include "passes/shard/Passes.h.inc"
+} // namespace mlir::rota
+
+using namespace mlir;
+using namespace mlir::rota;
+
+static constexpr StringLiteral kSharding =
+    RotaDialect::ShardingAttrHelper::getNameStr();
+
+namespace {
+/// What an op becomes; found while all types are whole.
+struct LocalForm {
+  SmallVector<Type> results;
+  FactorAxes factors;
+};
+
+struct Partition : rota::impl::PartitionBase<Partition> {
+  using PartitionBase::PartitionBase;
+  void runOnOperation() override;
+
+private:
+  FailureOr<LocalForm> localForm(Operation *op);
+  Type partOf(Value value, ShardingAttr sharding);
+  LogicalResult partition(func::FuncOp function);
+  LogicalResult rewrite(Operation *op, const LocalForm &form);
+
+  MeshAttr mesh;
+};
+} // namespace
+
+static ShardingAttr computeSharding(Operation *user, FlatSymbolRefAttr name) {
+  ParamOp param = lookupParam(user, name.getAttr());
+  return param.getPlacement() ? param.getPlacement()->getCompute()
+                              : ShardingAttr();
+}
+
+Type Partition::partOf(Value value, ShardingAttr sharding) {
+  auto tensor = dyn_cast<RankedTensorType>(value.getType());
+  return sharding && tensor ? Type(partType(tensor, sharding, mesh))
+                            : value.getType();
+}
+
+FailureOr<LocalForm> Partition::localForm(Operation *op) {
+  LocalForm form;
+  if (auto read = dyn_cast<ReadOp>(op)) {
+    form.results = {
+        partOf(read.getResult(), computeSharding(op, read.getParamAttr()))};
+    return form;
+  }
+  if (isa<ConstrainOp>(op))
+    return op->emitOpError("expected none here, 'insert-reshards' comes first");
+  if (!isa<FactorRuleOpInterface>(op)) {
+    form.results = llvm::to_vector(op->getResultTypes());
+    return form;
+  }
+  FactorRule rule = divisionRule(op);
+  form.factors = readFactors(op, rule);
+  for (auto [result, dimensions] : llvm::zip(op->getResults(), rule.results))
+    form.results.push_back(partOf(
+        result, makeSharding(&getContext(),
+                             composeDimensions(dimensions, form.factors, mesh),
+                             {}, mesh)));
+  return form;
+}
+
+LogicalResult Partition::rewrite(Operation *op, const LocalForm &form) {
+  OpBuilder builder(op);
+  bool isDivided = llvm::any_of(
+      form.factors, [](const AxisList &axes) { return !axes.empty(); });
+  if (auto rewritten = dyn_cast<PartitionOpInterface>(op);
+      rewritten && isDivided) {
+    auto parts = rewritten.buildPart(builder, form.factors, form.results);
+    if (failed(parts))
+      return failure();
+    if (!parts->empty()) {
+      op->replaceAllUsesWith(*parts);
+      op->erase();
+      return success();
+    }
+  }
+  for (auto [result, type] : llvm::zip(op->getResults(), form.results))
+    result.setType(type);
+  eraseFactors(op);
+  return success();
+}
+
+LogicalResult Partition::partition(func::FuncOp function) {
+  Block &body = function.getBody().front();
+  // Reshards say the whole type, rules read it: both before types change.
+  SmallVector<std::pair<Operation *, LocalForm>> forms;
+  llvm::DenseMap<Operation *, ReshardPlan> plans;
+  for (Operation &op : body) {
+    if (auto reshard = dyn_cast<ReshardOp>(op)) {
+      plans[&op] =
+          planReshard(cast<RankedTensorType>(reshard.getValue().getType()),
+                      reshard.getFrom(), reshard.getTo(), mesh);
+      forms.push_back({&op, {}});
+      continue;
+    }
+    auto form = localForm(&op);
+    if (failed(form))
+      return failure();
+    forms.push_back({&op, std::move(*form)});
+  }
+  for (BlockArgument argument : function.getArguments())
+    argument.setType(partOf(argument, function.getArgAttrOfType<ShardingAttr>(
+                                          argument.getArgNumber(), kSharding)));
+  for (auto &[op, form] : forms) {
+    if (auto reshard = dyn_cast<ReshardOp>(op)) {
+      OpBuilder builder(op);
+      ++reshards;
+      reshard.getResult().replaceAllUsesWith(
+          emitReshard(builder, op->getLoc(), reshard.getValue(), plans[op],
+                      reshard.getReason()));
+      reshard.erase();
+    } else if (failed(rewrite(op, form))) {
+      return failure();
+    }
+  }
+  function.setFunctionType(
+      FunctionType::get(&getContext(), body.getArgumentTypes(),
+                        body.getTerminator()->getOperandTypes()));
+  return success();
+}
+
+void Partition::runOnOperation() {
+  mesh = meshOf(getOperation());
+  WalkResult result =
+      getOperation().walk([&](func::FuncOp function) -> WalkResult {
+        return function.isExternal() ? success() : partition(function);
+      });
+  if (result.wasInterrupted())
+    return signalPassFailure();
+  getOperation().walk([&](ParamOp param) {
+    if (std::optional<PlacementAttr> placement = param.getPlacement())
+      param.setType(
+          partType(param.getTensorType(), placement->getCompute(), mesh));
+  });
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Sums over ranks: from the ops that make them to the uses that need them
+// summed up.
+#include "passes/shard/Sums.h"
+
+using namespace mlir;
+using namespace mlir::rota;
+
+Sums::Sums(func::FuncOp function, Leave leave) : mesh(meshOf(function)) {
+  // Every round lowers at least one cap.
+  while (settle(function, leave)) {
+  }
+}
+
+AxisList Sums::takenAs(OpOperand &use) const { return taken.lookup(&use); }
+
+AxisList Sums::available(Value value) const {
+  auto cap = caps.find(value);
+  AxisList axes = made.lookup(value);
+  return cap == caps.end() ? axes : intersection(axes, cap->second, mesh);
+}
+
+/// Elements of one rank's part, in bytes.
+static double partBytes(Value value, const FactorRule::Dimensions &dimensions,
+                        const FactorAxes &factors, MeshAttr mesh) {
+  auto tensor = cast<RankedTensorType>(value.getType());
+  double ranks = 1;
+  for (ArrayRef<int64_t> dimension : dimensions)
+    for (int64_t factor : dimension)
+      ranks *= mesh.getSize(factors[factor]);
+  return tensor.getNumElements() / ranks * tensor.getElementTypeBitWidth() / 8;
+}
+
+/// True when summing the results later moves no more than summing the operands
+/// now: they are not larger, they are summed over parts of the same axes
+/// anyway, or they leave through `rota.accumulate`, which sums for free.
+bool Sums::pays(Operation *op, ArrayRef<int64_t> group,
+                ArrayRef<AxisRefAttr> axes, ArrayRef<AxisRefAttr> own) {
+  auto isAccumulate = [](Operation *user) { return isa<AccumulateOp>(user); };
+  if (llvm::all_of(op->getUsers(), isAccumulate))
+    return true;
+  auto sharesAxis = [&](AxisRefAttr ref) {
+    return llvm::any_of(own, [&](AxisRefAttr other) {
+      return other.getAxis() == ref.getAxis();
+    });
+  };
+  if (llvm::all_of(axes, sharesAxis))
+    return true;
+  FactorRule rule = divisionRule(op);
+  FactorAxes factors = readFactors(op, rule);
+  double before = 0, after = 0;
+  for (int64_t operand : group)
+    before += partBytes(op->getOperand(operand), rule.operands[operand],
+                        factors, mesh);
+  for (auto [result, dimensions] : llvm::zip(op->getResults(), rule.results))
+    after += partBytes(result, dimensions, factors, mesh);
+  return after <= before;
+}
+
+void Sums::visit(Operation *op) {
+  if (!isa<FactorRuleOpInterface>(op) || isa<ReadOp, ConstrainOp>(op))
+    return;
+  FactorRule rule = divisionRule(op);
+  FactorAxes factors = readFactors(op, rule);
+  AxisList passed;
+  ArrayRef<int64_t> passedBy;
+  AxisList own;
+  for (unsigned result = 0; result < op->getNumResults(); ++result)
+    llvm::append_range(own, summedAxes(rule, result, factors, mesh));
+  AxisList dividing;
+  for (const AxisList &axes : factors)
+    llvm::append_range(dividing, axes);
+  for (const auto &group : rule.linear) {
+    AxisList common = available(op->getOperand(group.front()));
+    for (int64_t operand : group)
+      common = intersection(common, available(op->getOperand(operand)), mesh);
+    // An axis that divides the op cannot also be one it leaves sums over.
+    common = difference(common, dividing, mesh);
+    if (mesh.getSize(common) > mesh.getSize(passed) &&
+        pays(op, group, common, own)) {
+      passed = common;
+      passedBy = group;
+    }
+  }
+  for (OpOperand &operand : op->getOpOperands())
+    taken[&operand] = llvm::is_contained(passedBy, operand.getOperandNumber())
+                          ? passed
+                          : AxisList();
+  for (OpResult result : op->getResults()) {
+    AxisList axes = summedAxes(rule, result.getResultNumber(), factors, mesh);
+    llvm::append_range(axes, passed);
+    made[result] = normalizedSet(axes, mesh);
+  }
+}
+
+/// One pass over the function with the caps known so far. True when a value has
+/// uses that take it as sums over different axes, which lowers its cap.
+bool Sums::settle(func::FuncOp function, Leave leave) {
+  Block &body = function.getBody().front();
+  for (BlockArgument argument : function.getArguments())
+    if (auto sharding = function.getArgAttrOfType<ShardingAttr>(
+            argument.getArgNumber(),
+            RotaDialect::ShardingAttrHelper::getNameStr()))
+      made[argument] = normalizedSet(sharding.getUnreduced(), mesh);
+  for (Operation &op : body) {
+    if (isa<AccumulateOp, func::ReturnOp>(op)) {
+      for (OpOperand &operand : op.getOpOperands()) {
+        AxisList axes = available(operand.get());
+        if (std::optional<AxisList> allowed = leave(operand))
+          axes = intersection(axes, *allowed, mesh);
+        taken[&operand] = axes;
+      }
+      continue;
+    }
+    visit(&op);
+    if (auto constrain = dyn_cast<ConstrainOp>(op)) {
+      ArrayRef<AxisRefAttr> kept = constrain.getSharding().getUnreduced();
+      AxisList axes = intersection(available(constrain.getValue()), kept, mesh);
+      taken[&constrain.getValueMutable()] = axes;
+      made[constrain.getResult()] = axes;
+    }
+  }
+  bool changed = false;
+  for (Operation &op : body)
+    for (Value result : op.getResults()) {
+      AxisList axes = available(result);
+      if (axes.empty())
+        continue;
+      AxisList common = axes;
+      for (OpOperand &use : result.getUses())
+        common = intersection(common, takenAs(use), mesh);
+      if (common == axes)
+        continue;
+      // One use that takes the sums as they are is no gain while another needs
+      // them summed.
+      bool isShared = llvm::any_of(result.getUses(), [&](OpOperand &use) {
+        return takenAs(use) != common;
+      });
+      if (!isShared)
+        continue;
+      caps[result] = common;
+      changed = true;
+    }
+  return changed;
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which values are sums over ranks, and how far they may stay so.
+#ifndef ROTA_PASSES_SHARD_SUMS_H
+#define ROTA_PASSES_SHARD_SUMS_H
+
+#include "passes/shard/FactorAxes.h"
+
+namespace mlir::rota {
+
+/// A reduced factor that is divided makes a result that is the sum of what the
+/// ranks hold. It stays a sum through ops that are linear in it, as long as
+/// that moves no more bytes, and is summed up once.
+class Sums {
+public:
+  /// Axes over which an operand may leave a function unsummed: of accumulate
+  /// and return. All where null.
+  using Leave = llvm::function_ref<std::optional<AxisList>(OpOperand &use)>;
+
+  Sums(func::FuncOp function, Leave leave);
+
+  /// The axes over which `value` is a sum where it is made, or, for the operand
+  /// of `rota.reshard`, may be as it is.
+  AxisList madeAs(Value value) const { return made.lookup(value); }
+  /// The axes over which `use`'s op takes its operand as a sum.
+  AxisList takenAs(OpOperand &use) const;
+
+private:
+  bool settle(func::FuncOp function, Leave leave);
+  void visit(Operation *op);
+  AxisList available(Value value) const;
+  bool pays(Operation *op, ArrayRef<int64_t> group, ArrayRef<AxisRefAttr> axes,
+            ArrayRef<AxisRefAttr> own);
+
+  MeshAttr mesh;
+  llvm::DenseMap<Value, AxisList> made;
+  /// Values that some use needs summed: the axes that all uses take.
+  llvm::DenseMap<Value, AxisList> caps;
+  llvm::DenseMap<OpOperand *, AxisList> taken;
+};
+
+} // namespace mlir::rota
+
+#endif // ROTA_PASSES_SHARD_SUMS_H

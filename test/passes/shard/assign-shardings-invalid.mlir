@@ -1,0 +1,59 @@
+// RUN: rota-opt %s --split-input-file --verify-diagnostics --assign-shardings=mesh=data=4,tensor=3,fsdp=2
+// RUN: not rota-opt %s --split-input-file --assign-shardings=mesh=data=2,row=4 2>&1 | FileCheck %s --check-prefix=AXIS
+// RUN: not rota-opt %s --split-input-file --assign-shardings=mesh=data=2,data=4 2>&1 | FileCheck %s --check-prefix=TWICE
+// RUN: not rota-opt %s --split-input-file --assign-shardings=mesh=data=zwei 2>&1 | FileCheck %s --check-prefix=SIZE
+// RUN: not rota-opt %s --split-input-file --assign-shardings=mesh=data=-1 2>&1 | FileCheck %s --check-prefix=INFER
+// RUN: not rota-opt %s --split-input-file --assign-shardings="mesh=data=-1,fsdp=3 ranks=8" 2>&1 | FileCheck %s --check-prefix=DIVIDE
+// RUN: not rota-opt %s --split-input-file --assign-shardings="mesh=data=2,fsdp=3 ranks=8" 2>&1 | FileCheck %s --check-prefix=RANKS
+// RUN: not rota-opt %s --split-input-file --assign-shardings="mesh=data=-1,fsdp=-1 ranks=8" 2>&1 | FileCheck %s --check-prefix=BOTH
+// RUN: not rota-opt %s --split-input-file --assign-shardings="rules=mlp=row" 2>&1 | FileCheck %s --check-prefix=RULE-AXIS
+// RUN: not rota-opt %s --split-input-file --assign-shardings="rules=mlp=tensor+tensor" 2>&1 | FileCheck %s --check-prefix=RULE-TWICE
+// RUN: not rota-opt %s --split-input-file --assign-shardings="rules=mlp" 2>&1 | FileCheck %s --check-prefix=RULE-FORM
+// RUN: not rota-opt %s --split-input-file --assign-shardings="rules=mlp=stage" 2>&1 | FileCheck %s --check-prefix=RULE-STAGE
+// RUN: not rota-opt %s --split-input-file --assign-shardings="mesh=tensor=2 rules=embed=tensor" 2>&1 | FileCheck %s --check-prefix=TENSOR-TWICE
+
+// AXIS: expected a mesh axis (data, stage, fsdp, expert, context, sequence or tensor) in the mesh, got 'row'
+// TWICE: expected one size for mesh axis 'data', got 2 and 4
+// SIZE: expected a size between 1 and 16777216, or -1, for mesh axis 'data', got 'zwei'
+// INFER: expected a number of ranks to infer the size of axis 'data' from, got none
+// DIVIDE: expected the sizes of the other axes, 3 together, to divide the number of ranks, 8, to infer the size of axis 'data'
+// RANKS: expected a mesh of 8 ranks, got 6
+// BOTH: expected at most one inferred size in the mesh, got those of axes 'data' and 'fsdp'
+// RULE-AXIS: expected a mesh axis (data, stage, fsdp, expert, context, sequence or tensor) in rule 'mlp=row', got 'row'
+// RULE-TWICE: expected each axis at most once in rule 'mlp=tensor+tensor', got 'tensor' twice
+// RULE-FORM: expected a rule 'name=axis+axis', got 'mlp'
+// RULE-STAGE: expected an axis that divides tensors in rule 'mlp=stage', got 'stage', which divides layers
+// TENSOR-TWICE: expected each mesh axis at most once, got 'tensor' twice, the last for dimension 1 ('embed')
+
+// Padding would be computed with.
+// expected-error @below {{expected the 3 ranks along 'tensor' to divide dimension 0 ('mlp') of size 16}}
+rota.param @up : tensor<16x8xf32> axes ["mlp", "embed"] init #rota.constant<value = 1.0>
+
+// -----
+
+// Three ranks cannot share two key heads.
+// expected-error @below {{expected the 3 ranks along 'tensor' to divide dimension 0 ('kv_heads') of size 48, of which its uses need 2 whole parts}}
+rota.param @key : tensor<48x8xf32> axes ["kv_heads", "embed"] init #rota.constant<value = 1.0>
+func.func @embed(%x: tensor<8x2x8xf32>, %q: tensor<8x2x6x24xf32>) -> tensor<8x2x6x24xf32> {
+  %wk = rota.read @key : tensor<48x8xf32>
+  %k0 = rota.einsum "bsk,nk->bsn" %x, %wk : (tensor<8x2x8xf32>, tensor<48x8xf32>) -> tensor<8x2x48xf32>
+  %k = rota.reshape %k0 : tensor<8x2x48xf32> -> tensor<8x2x2x24xf32>
+  %o, %lse = rota.attention %q, %k, %k scale = 0.35 : (tensor<8x2x6x24xf32>, tensor<8x2x2x24xf32>, tensor<8x2x2x24xf32>) -> (tensor<8x2x6x24xf32>, tensor<8x6x2xf32>)
+  return %o : tensor<8x2x6x24xf32>
+}
+
+// -----
+
+// expected-error @below {{expected the 8 ranks along 'data' and 'fsdp' to divide the batch of a microbatch, 12}}
+func.func @embed(%x: tensor<12x2x8xf32>) -> tensor<12x2x8xf32> {
+  return %x : tensor<12x2x8xf32>
+}
+
+// -----
+
+// Another mesh than the module's.
+// expected-error @below {{expected one mesh, got #rota.mesh<data = 4, fsdp = 2, tensor = 3> as option}}
+module {
+  // expected-note @below {{and this one}}
+  rota.mesh <data = 2>
+}

@@ -1,0 +1,53 @@
+// RUN: rota-opt %s --split-input-file --assign-shardings=mesh=data=2,tensor=2 | FileCheck %s
+// RUN: rota-opt %s --split-input-file --assign-shardings="mesh=data=2,fsdp=-1 ranks=6 shard-optimizer" | FileCheck %s --check-prefix=ZERO
+// RUN: rota-opt %s --split-input-file --assign-shardings="mesh=tensor=4,fsdp=2 rules=embed=,mlp=tensor,storage/mlp=fsdp" | FileCheck %s --check-prefix=RULES
+
+// The description's example. Storage goes to fsdp along `embed`, the optimizer's
+// state to data along the first dimension that 2 divides.
+// CHECK: rota.mesh <data = 2, tensor = 2>
+// CHECK: rota.param @up
+// CHECK-SAME: placement <whole[16, 8] compute<{{\[\[}}tensor], []]> storage<{{\[\[}}tensor], []]> optimizer<{{\[\[}}tensor], []]>>
+// CHECK: func.func @embed(%{{.*}}: tensor<12x2x8xf32> {rota.sharding = #rota.sharding<{{\[\[}}data], [?], []]>})
+// CHECK-SAME: -> (tensor<12x2x8xf32> {rota.sharding = #rota.sharding<{{\[\[}}data], [], []]>})
+// ZERO: rota.mesh <data = 2, fsdp = 3>
+// ZERO: rota.param @up
+// ZERO-SAME: placement <whole[16, 8] compute<{{\[\[}}], []]> storage<{{\[\[}}], [fsdp]]> optimizer<{{\[\[}}data], [fsdp]]>>
+// The user's storage rule goes before the default for `embed`.
+// RULES: rota.param @up
+// RULES-SAME: compute<{{\[\[}}tensor], []]> storage<{{\[\[}}tensor, fsdp], []]> optimizer<{{\[\[}}tensor, fsdp], []]>>
+rota.param @up : tensor<16x8xf32> axes ["mlp", "embed"] init #rota.constant<value = 1.0>
+func.func @embed(%x: tensor<12x2x8xf32>) -> tensor<12x2x8xf32> {
+  return %x : tensor<12x2x8xf32>
+}
+
+// -----
+
+// No rule speaks of `a` and `b`: the largest dimension goes to fsdp, the first
+// of equal ones; 3 does not divide 8, the parts are uneven. Data divides 8 too,
+// and not what is uneven.
+// ZERO: rota.param @square
+// ZERO-SAME: compute<{{\[\[}}], []]> storage<{{\[\[}}fsdp], []]> optimizer<{{\[\[}}fsdp], [data]]>>
+// ZERO: rota.param @odd
+// ZERO-SAME: storage<{{\[\[}}], [fsdp]]> optimizer<{{\[\[}}], [fsdp]]>>
+rota.param @square : tensor<8x8xf32> axes ["a", "b"] init #rota.constant<value = 1.0>
+rota.param @odd : tensor<3x5xf32> axes ["a", "b"] init #rota.constant<value = 1.0>
+
+// -----
+
+// Two key heads of size 8 for `tensor=4`: two ranks share a head.
+// RULES: rota.param @key
+// RULES-SAME: compute<{{\[\[}}tensor:(1)2], []]> storage<{{\[\[}}tensor:(1)2], [fsdp]]>
+// RULES: rota.param @query
+// RULES-SAME: compute<{{\[\[}}tensor], []]> storage<{{\[\[}}tensor], [fsdp]]>
+rota.param @key : tensor<16x8xf32> axes ["kv_heads", "embed"] init #rota.constant<value = 1.0>
+rota.param @query : tensor<32x8xf32> axes ["heads", "embed"] init #rota.constant<value = 1.0>
+func.func @embed(%x: tensor<12x2x8xf32>) -> tensor<12x2x4x8xf32> {
+  %wk = rota.read @key : tensor<16x8xf32>
+  %k0 = rota.einsum "bsk,nk->bsn" %x, %wk : (tensor<12x2x8xf32>, tensor<16x8xf32>) -> tensor<12x2x16xf32>
+  %k = rota.reshape %k0 : tensor<12x2x16xf32> -> tensor<12x2x2x8xf32>
+  %wq = rota.read @query : tensor<32x8xf32>
+  %q0 = rota.einsum "bsk,nk->bsn" %x, %wq : (tensor<12x2x8xf32>, tensor<32x8xf32>) -> tensor<12x2x32xf32>
+  %q = rota.reshape %q0 : tensor<12x2x32xf32> -> tensor<12x2x4x8xf32>
+  %o, %lse = rota.attention %q, %k, %k scale = 0.35 : (tensor<12x2x4x8xf32>, tensor<12x2x2x8xf32>, tensor<12x2x2x8xf32>) -> (tensor<12x2x4x8xf32>, tensor<12x4x2xf32>)
+  return %o : tensor<12x2x4x8xf32>
+}

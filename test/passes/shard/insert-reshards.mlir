@@ -1,0 +1,132 @@
+// RUN: rota-opt %s --split-input-file --insert-reshards | FileCheck %s
+
+// The description's example: the sum goes through what is linear in it.
+// CHECK-LABEL: func.func @f
+// CHECK: %[[Y:.*]] = rota.einsum
+// CHECK: %[[Z:.*]] = arith.negf %[[Y]]
+// CHECK: %[[R:.*]] = rota.reshard %[[Z]] from <{{\[\[}}], []] unreduced [tensor]> to <{{\[\[}}], []]> reason "partial sums of 'arith.negf'"
+// CHECK: return %[[R]]
+rota.mesh <tensor = 2>
+func.func @f(%x: tensor<4x8xf32> {rota.sharding = #rota.sharding<[[], [tensor]]>}, %w: tensor<16x8xf32> {rota.sharding = #rota.sharding<[[], [tensor]]>}) -> (tensor<4x16xf32> {rota.sharding = #rota.sharding<[[], []]>}) {
+  %y = rota.einsum "bk,nk->bn" %x, %w : (tensor<4x8xf32>, tensor<16x8xf32>) -> tensor<4x16xf32> {rota.factors = [#rota.dimension<[]>, #rota.dimension<[tensor]>, #rota.dimension<[]>]}
+  %z = arith.negf %y : tensor<4x16xf32>
+  return %z : tensor<4x16xf32>
+}
+
+// -----
+
+// Two sums are added as sums and summed up once; a sum and a value are not added;
+// a nonlinear op needs its operand summed.
+// CHECK-LABEL: func.func @once
+// CHECK: %[[A:.*]] = rota.reduce
+// CHECK: %[[B:.*]] = rota.reduce
+// CHECK: %[[S:.*]] = arith.addf %[[A]], %[[B]]
+// CHECK: %[[R:.*]] = rota.reshard %[[S]] from <{{\[\[}}]] unreduced [tensor]> to <{{\[\[}}]]> reason "partial sums of 'arith.addf'"
+// CHECK: arith.addf %[[R]], %{{.*}}
+// CHECK: math.tanh %[[R]]
+// CHECK-NOT: rota.reshard
+rota.mesh <tensor = 2>
+func.func @once(%x: tensor<4x8xf32> {rota.sharding = #rota.sharding<[[], [tensor]]>}, %v: tensor<4xf32>) -> (tensor<4xf32> {rota.sharding = #rota.sharding<[[]]>}, tensor<4xf32> {rota.sharding = #rota.sharding<[[]]>}) {
+  %a = rota.reduce sum %x dims [1] : tensor<4x8xf32> -> tensor<4xf32> {rota.factors = [#rota.dimension<[]>, #rota.dimension<[tensor]>]}
+  %x2 = math.tanh %x {rota.factors = [#rota.dimension<[]>, #rota.dimension<[tensor]>]} : tensor<4x8xf32>
+  %b = rota.reduce sum %x2 dims [1] : tensor<4x8xf32> -> tensor<4xf32> {rota.factors = [#rota.dimension<[]>, #rota.dimension<[tensor]>]}
+  %s = arith.addf %a, %b : tensor<4xf32>
+  %t = arith.addf %s, %v : tensor<4xf32>
+  %u = math.tanh %s : tensor<4xf32>
+  return %t, %u : tensor<4xf32>, tensor<4xf32>
+}
+
+// -----
+
+// Rounding is not linear: the sum is made before.
+// CHECK-LABEL: func.func @rounded
+// CHECK: %[[A:.*]] = rota.reduce
+// CHECK: %[[R:.*]] = rota.reshard %[[A]]
+// CHECK: arith.truncf %[[R]]
+rota.mesh <tensor = 2>
+func.func @rounded(%x: tensor<4x8xf32> {rota.sharding = #rota.sharding<[[], [tensor]]>}) -> (tensor<4xbf16> {rota.sharding = #rota.sharding<[[]]>}) {
+  %a = rota.reduce sum %x dims [1] : tensor<4x8xf32> -> tensor<4xf32> {rota.factors = [#rota.dimension<[]>, #rota.dimension<[tensor]>]}
+  %y = arith.truncf %a : tensor<4xf32> to tensor<4xbf16>
+  return %y : tensor<4xbf16>
+}
+
+// -----
+
+// A maximum is complete: its local form combines over ranks.
+// CHECK-LABEL: func.func @maximum
+// CHECK-NOT: rota.reshard
+rota.mesh <tensor = 2>
+func.func @maximum(%x: tensor<4x8xf32> {rota.sharding = #rota.sharding<[[], [tensor]]>}) -> (tensor<4xf32> {rota.sharding = #rota.sharding<[[]]>}) {
+  %a = rota.reduce max %x dims [1] : tensor<4x8xf32> -> tensor<4xf32> {rota.factors = [#rota.dimension<[]>, #rota.dimension<[tensor]>]}
+  return %a : tensor<4xf32>
+}
+
+// -----
+
+// Gradients leave as sums, over the axes over which all of them are sums.
+// CHECK: rota.param @gain
+// CHECK-SAME: compute<{{\[\[}}]] unreduced [data]>
+// CHECK-LABEL: func.func @both
+// CHECK: rota.accumulate @gain, %{{.*}} : tensor<8xf32>
+// CHECK-LABEL: func.func @one
+// CHECK: %[[A:.*]] = rota.reduce
+// CHECK: %[[R:.*]] = rota.reshard %[[A]] from <{{\[\[}}]] unreduced [data, tensor]> to <{{\[\[}}]] unreduced [data]>
+// CHECK: rota.accumulate @gain, %[[R]]
+rota.mesh <data = 2, tensor = 2>
+rota.param @gain : tensor<8xf32> axes ["norm"] init #rota.constant<value = 1.0> placement <whole [8] compute <[[]]> storage <[[]]> optimizer <[[]]>>
+func.func @both(%x: tensor<4x8xf32> {rota.sharding = #rota.sharding<[[data], []]>}) {
+  %a = rota.reduce sum %x dims [0] : tensor<4x8xf32> -> tensor<8xf32> {rota.factors = [#rota.dimension<[data]>, #rota.dimension<[]>]}
+  rota.accumulate @gain, %a : tensor<8xf32>
+  return
+}
+func.func @one(%x: tensor<4x8xf32> {rota.sharding = #rota.sharding<[[data, tensor], []]>}) {
+  %a = rota.reduce sum %x dims [0] : tensor<4x8xf32> -> tensor<8xf32> {rota.factors = [#rota.dimension<[data, tensor]>, #rota.dimension<[]>]}
+  rota.accumulate @gain, %a : tensor<8xf32>
+  return
+}
+
+// -----
+
+// Sum and weight of a loss leave as sums; a constant is divided.
+// CHECK-LABEL: func.func @loss
+// CHECK-SAME: -> (tensor<f32> {rota.sharding = #rota.sharding<[] unreduced [data]>}, tensor<f32> {rota.sharding = #rota.sharding<[] unreduced [data]>})
+// CHECK: %[[S:.*]] = rota.reduce
+// CHECK: %[[W:.*]] = arith.constant dense<2.000000e+00>
+// CHECK: return %[[S]], %[[W]]
+rota.mesh <data = 2>
+func.func @loss(%x: tensor<4xf32> {rota.sharding = #rota.sharding<[[data]]>}, %y: tensor<4xf32> {rota.sharding = #rota.sharding<[[data]]>}) -> (tensor<f32>, tensor<f32>) {
+  %four = arith.constant dense<4.0> : tensor<f32>
+  %s = rota.reduce sum %x dims [0] : tensor<4xf32> -> tensor<f32> {rota.factors = [#rota.dimension<[data]>]}
+  return %s, %four : tensor<f32>, tensor<f32>
+}
+
+// -----
+
+// One reshard for all uses that need the same; a constraint is one more use.
+// CHECK-LABEL: func.func @shared
+// CHECK: %[[R:.*]] = rota.reshard %{{.*}} from <{{\[\[}}tensor]]> to <{{\[\[}}]]> reason "operand of 'math.tanh'"
+// CHECK: math.tanh %[[R]]
+// CHECK: math.exp %[[R]]
+// CHECK-NOT: rota.constrain
+// CHECK: return %[[R]]
+rota.mesh <tensor = 2>
+func.func @shared(%x: tensor<4xf32> {rota.sharding = #rota.sharding<[[tensor]]>}) -> (tensor<4xf32> {rota.sharding = #rota.sharding<[[]]>}) {
+  %a = math.tanh %x : tensor<4xf32>
+  %b = math.exp %x : tensor<4xf32>
+  %c = rota.constrain %x <[[]]> : tensor<4xf32>
+  return %c : tensor<4xf32>
+}
+
+// -----
+
+// A condition is made again where it is needed divided otherwise.
+// CHECK-LABEL: func.func @condition
+// CHECK: arith.cmpf {{.*}}rota.factors
+// CHECK: %[[C:.*]] = arith.cmpf ogt, %[[X:.*]], %[[X]] : tensor<4xf32>
+// CHECK: arith.select %[[C]]
+rota.mesh <tensor = 2>
+func.func @condition(%x: tensor<4xf32> {rota.sharding = #rota.sharding<[[tensor]]>}, %y: tensor<4xf32> {rota.sharding = #rota.sharding<[[]]>}) -> (tensor<4xf32> {rota.sharding = #rota.sharding<[[]]>}) {
+  %c = arith.cmpf ogt, %x, %x {rota.factors = [#rota.dimension<[tensor]>]} : tensor<4xf32>
+  %z = arith.select %c, %y, %y : tensor<4xi1>, tensor<4xf32>
+  return %z : tensor<4xf32>
+}
