@@ -137,13 +137,20 @@ std::string Model::checkpointName(ParamOp param) const {
       .str();
 }
 
+/// Elements of the whole tensor, of which functions may see a part.
+static int64_t elementsOf(ParamOp param) {
+  if (PlacementAttr placement = param.getPlacementAttr())
+    return llvm::product_of(placement.getWhole());
+  return param.getTensorType().getNumElements();
+}
+
 int64_t Model::parameterCount() const {
   int64_t count = 0;
   for (ParamOp param : globalParams())
-    count += param.getTensorType().getNumElements();
+    count += elementsOf(param);
   for (int64_t layer = 0, end = const_cast<StackOp &>(stack).getLayers();
        layer < end; ++layer)
     for (ParamOp param : params(kindOf(layer)))
-      count += param.getTensorType().getNumElements();
+      count += elementsOf(param);
   return count;
 }

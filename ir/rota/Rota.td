@@ -23,10 +23,13 @@ def Rota_Dialect : Dialect {
     Shapes are static; elementwise arithmetic is `arith` and `math` on tensors.
   }];
   let useDefaultAttributePrinterParser = 1;
-  // The sharding of a function's argument or result; how the factors of an op's
-  // rule are divided, between `propagate-shardings` and `partition`.
+  // `sharding`: of a function's argument or result. `factors`: how those of an
+  // op's rule are divided, between `propagate-shardings` and `partition`.
+  // `offload`: that a residual, a result of `forward` and an argument of what
+  // reads it, rests in host memory in between.
   let discardableAttrs = (ins "::mlir::rota::ShardingAttr":$sharding,
-                              "::mlir::ArrayAttr":$factors);
+                              "::mlir::ArrayAttr":$factors,
+                              "::mlir::UnitAttr":$offload);
   let dependentDialects = ["::mlir::arith::ArithDialect",
                            "::mlir::func::FuncDialect",
                            "::mlir::math::MathDialect"];

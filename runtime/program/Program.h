@@ -65,6 +65,7 @@ struct Collective {
   // ReduceScatter: adds to the destination instead of overwriting it.
   bool accumulate = false;
   std::string reason; // for people: "gathers 'self_attn.q_proj.weight'"
+  bool operator==(const Collective &) const = default;
 };
 
 /// How a parameter gets its first value when no weights file gives it.
@@ -92,7 +93,8 @@ struct Parameter {
   int unshard = -1;    // storage -> compute, of type `compute`
   int reduceGrad = -1; // f32 gradient, compute -> storage, added to it
   // f32 gradient, storage -> optimizer, one after the other: all-reduces, in
-  // place, and at most one reduce-scatter, the last.
+  // place, and last at most one reduce-scatter, or slice where the gradient is
+  // the same along the axes that the optimizer adds.
   std::vector<int> reduce;
   int refresh = -1; // optimizer -> storage, of type `compute`
   int64_t rows = 0; // of the kernels below, which work on the optimizer's part
@@ -124,6 +126,7 @@ struct Place {
 ///   update kernel on the optimizer's part  -> master, moments, updated
 ///   `refresh` of updated                   -> stored
 ///   stored                                 -> copies
+/// and all of `gradients` are zero for the next step.
 struct Update {
   int parameter = 0;
   int64_t layer = -1;  // -1: not in a stack
@@ -134,7 +137,9 @@ struct Update {
   int64_t updated = -1;
   int64_t stored = -1; // of type `compute`, storage division
   int64_t firstMoment = -1, secondMoment = -1; // f32, optimizer division
-  int64_t gradient = -1;                       // f32, optimizer division
+  // f32, optimizer division; gradients[0] where no reduce-scatter or slice
+  // makes it.
+  int64_t gradient = -1;
   // Gradient accumulators (f32, storage division) in the fixed order in which
   // they are summed; the first is on this stage and receives the sum. More than
   // one: a parameter used in several places (a tied embedding). Those of other
@@ -221,7 +226,9 @@ const char *toString(ActionKind kind);
 /// other. RESHARD does nothing. `waits` names the earlier asynchronous actions
 /// of this stage, as indices into its actions, that must have completed before
 /// the action starts: those whose bytes it reads or overwrites, or, where it is
-/// asynchronous itself, that still use its bytes.
+/// asynchronous itself, that still use its bytes. An evaluation walks the same
+/// actions and waits for the same ones, but SEND_B, RECV_B, REDUCE_GRAD,
+/// OFFLOAD and FETCH do nothing in it and count as complete.
 struct Action {
   ActionKind kind = ActionKind::Forward;
   int chunk = 0;
@@ -237,8 +244,9 @@ struct Action {
 };
 
 /// A named part of a rank's arena, for reports: "parameters", "compute copies",
-/// "gradients", "optimizer", "windows", "activations", "scratch", "constants",
-/// "data"; "offloaded" in the host arena.
+/// "gradients", "optimizer", "constants", "data", "scratch", "windows"
+/// (gathered weights), "gradient windows" (gradients until REDUCE_GRAD),
+/// "activations"; "offloaded" in the host arena.
 struct Region {
   std::string use;
   int64_t offset = 0;
@@ -257,6 +265,8 @@ struct Stage {
   std::vector<Action> actions;
   // Where each microbatch's data and loss live; -1 where this stage has none.
   // Microbatch i is at the offset plus i times the bytes of one rank's part.
+  // Where several stages have the loss, each writes that of its microbatches;
+  // the rest stays zero.
   int64_t inputData = -1, targetData = -1;
   int64_t loss = -1;   // [microbatches, 2] f32
   int64_t logits = -1; // [microbatches] blocks, only when asked for
@@ -284,8 +294,9 @@ struct Program {
   int64_t parameterCount = 0; // tied parameters once
   double flopsPerToken = 0.0; // forward and backward, without recomputation
   std::vector<MeshAxis> mesh; // `stage` is one of them
-  // Axes over whose ranks a loss block's sums and weights are added up; along
-  // the others every rank has the same ones.
+  // Axes over whose ranks a loss block's sums and weights are added up (`stage`
+  // where several stages have it); along the others every rank that has it has
+  // the same.
   std::vector<int> lossAxes;
   std::vector<Collective> collectives;
   std::vector<Parameter> parameters;
