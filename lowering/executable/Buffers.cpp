@@ -33,6 +33,18 @@ int64_t ConstantTables::add(RotaryTableOp op) {
   return table.offset;
 }
 
+int64_t ConstantTables::add(ShardOffsetOp op, const ProgramMesh &mesh) {
+  ShardOffset added;
+  added.axes = mesh.axesOf(op.getAxes());
+  added.factor = op.getFactor();
+  for (const ShardOffset &other : offsets)
+    if (other.axes == added.axes && other.factor == added.factor)
+      return other.offset;
+  added.offset = packer.add(tensorBytes(op.getType()));
+  offsets.push_back(added);
+  return added.offset;
+}
+
 namespace {
 
 /// What is known of a value that has bytes of its own.
@@ -47,8 +59,10 @@ struct Buffer {
 class Assignment {
 public:
   Assignment(func::FuncOp function, const FunctionPlaces &places,
-             ConstantTables &tables, KernelLibrary &library)
-      : function(function), places(places), tables(tables), library(library) {
+             ConstantTables &tables, CollectiveTable &collectives,
+             KernelLibrary &library)
+      : function(function), places(places), tables(tables),
+        collectives(collectives), library(library) {
     for (Operation &op : function.getBody().front())
       ops.push_back(&op);
   }
@@ -62,6 +76,8 @@ public:
         return failure();
     for (Operation *op : ops)
       setDestinations(op);
+    for (Operation *op : llvm::reverse(ops))
+      setSource(op);
     for (int i = 0, count = ops.size(); i < count; ++i)
       if (failed(lower(ops[i], i)))
         return failure();
@@ -73,7 +89,8 @@ private:
   static bool isView(Operation *op) { return isa<ReshapeOp, NameOp>(op); }
   static bool computes(Operation *op) {
     return !isView(op) && !op->hasTrait<OpTrait::IsTerminator>() &&
-           !isa<ReadOp, AccumulateOp, RotaryTableOp, arith::ConstantOp>(op);
+           !isa<ReadOp, AccumulateOp, RotaryTableOp, ShardOffsetOp,
+                arith::ConstantOp>(op);
   }
 
   /// The value whose bytes `value` shows.
@@ -111,6 +128,9 @@ private:
     if (auto table = dyn_cast<RotaryTableOp>(op))
       buffers[table.getResult()].place =
           Location{memory::Constants, tables.add(table), {}};
+    if (auto offset = dyn_cast<ShardOffsetOp>(op))
+      buffers[offset.getResult()].place = Location{
+          memory::Constants, tables.add(offset, collectives.mesh()), {}};
     if (auto constant = dyn_cast<arith::ConstantOp>(op))
       if (auto data = dyn_cast<DenseElementsAttr>(constant.getValue()))
         buffers[constant.getResult()].place =
@@ -129,20 +149,30 @@ private:
     return {memory::Gradients, paramPlace(op, op.getParamAttr()).gradient, {}};
   }
 
+  /// Whether `value` is computed here, and may be where one likes.
+  bool isFree(Value value) {
+    Operation *source = root(value).getDefiningOp();
+    return source && computes(source) && !bufferOf(value).place;
+  }
+
+  /// Computes what only an all-reduce reads where its sum leaves.
+  void setSource(Operation *op) {
+    auto sum = dyn_cast<AllReduceOp>(op);
+    if (sum && buffers[sum.getResult()].place && isFree(sum.getInput()) &&
+        bufferOf(sum.getInput()).uses == 1)
+      bufferOf(sum.getInput()).place = buffers[sum.getResult()].place;
+  }
+
   /// Computes what leaves the function where it leaves.
   void setDestinations(Operation *op) {
-    auto direct = [&](Value value) {
-      Operation *source = root(value).getDefiningOp();
-      return source && computes(source) && !bufferOf(value).place;
-    };
     if (auto leave = dyn_cast<func::ReturnOp>(op))
       for (auto [value, place] :
            llvm::zip_equal(leave.getOperands(), places.results))
-        if (direct(value))
+        if (isFree(value))
           bufferOf(value).place = place;
     if (auto accumulate = dyn_cast<AccumulateOp>(op)) {
       Value value = accumulate.getValue();
-      if (direct(value) && bufferOf(value).uses == 1 &&
+      if (isFree(value) && bufferOf(value).uses == 1 &&
           canAccumulate(cast<OpResult>(root(value)))) {
         bufferOf(value).place = gradientPlace(accumulate);
         bufferOf(value).accumulates = true;
@@ -179,6 +209,11 @@ private:
       step.kind = Step::Kind::Gemm;
       step.gemm = *gemm;
       step.gemm.gemm.accumulate = buffers[einsum.getResult()].accumulates;
+      return success();
+    }
+    if (isCollective(op)) {
+      step.kind = Step::Kind::Collective;
+      step.collective = collectives.add(op);
       return success();
     }
     SmallVector<bool> accumulate;
@@ -218,7 +253,10 @@ private:
   /// A dying operand's buffer that `value` may take over, or null.
   Buffer *findInPlace(Operation *op, OpResult value, int number,
                       const KernelPlan &plan) {
-    for (auto [operand, resultNumber] : plan.inPlace) {
+    SmallVector<std::pair<unsigned, unsigned>> pairs(plan.inPlace);
+    if (isa<AllReduceOp>(op))
+      pairs.push_back({0, 0});
+    for (auto [operand, resultNumber] : pairs) {
       if (resultNumber != value.getResultNumber())
         continue;
       Value source = root(op->getOperand(operand));
@@ -301,6 +339,7 @@ private:
   func::FuncOp function;
   const FunctionPlaces &places;
   ConstantTables &tables;
+  CollectiveTable &collectives;
   KernelLibrary &library;
   SmallVector<Operation *> ops;
   llvm::DenseMap<Value, Buffer> buffers; // by root
@@ -313,8 +352,9 @@ private:
 FailureOr<FunctionBuffers> assignBuffers(func::FuncOp function,
                                          const FunctionPlaces &places,
                                          ConstantTables &tables,
+                                         CollectiveTable &collectives,
                                          KernelLibrary &library) {
-  return Assignment(function, places, tables, library).run();
+  return Assignment(function, places, tables, collectives, library).run();
 }
 
 } // namespace rota::lowering

@@ -5,6 +5,7 @@
 #ifndef ROTA_LOWERING_EXECUTABLE_BUFFERS_H
 #define ROTA_LOWERING_EXECUTABLE_BUFFERS_H
 
+#include "lowering/executable/Collectives.h"
 #include "lowering/executable/Gemm.h"
 #include "lowering/kernels/KernelPlan.h"
 #include "lowering/memory/Layout.h"
@@ -33,13 +34,15 @@ struct FunctionPlaces {
 /// One piece of a task's code.
 struct Step {
   enum class Kind {
-    Kernels, // `kernels` on operands, results and temporaries
-    Gemm,    // `gemm` of operands 0 and 1 into result 0
-    Copy     // `bytes` of operand 0 into result 0
+    Kernels,    // `kernels` on operands, results and temporaries
+    Gemm,       // `gemm` of operands 0 and 1 into result 0
+    Collective, // number `collective` of operand 0 into result 0
+    Copy        // `bytes` of operand 0 into result 0
   } kind;
   mlir::Location loc;
   KernelPlan kernels{};
   GemmPlan gemm{};
+  int collective = -1;
   int64_t bytes = 0;
   llvm::SmallVector<Location> operands{}, results{}, temporaries{};
 };
@@ -49,16 +52,21 @@ struct FunctionBuffers {
   int64_t scratchBytes = 0;
 };
 
-/// The block of constants that all tasks share: each table once.
+/// The block of constants that all tasks share: each table and each offset of a
+/// part once.
 class ConstantTables {
 public:
-  /// The offset of the table that `op` makes.
+  /// The place of the table that `op` makes.
   int64_t add(mlir::rota::RotaryTableOp op);
+  /// The place of the offset that `op` is.
+  int64_t add(mlir::rota::ShardOffsetOp op, const ProgramMesh &mesh);
   const std::vector<RotaryTable> &tables() const { return list; }
+  const std::vector<ShardOffset> &shardOffsets() const { return offsets; }
   int64_t bytes() const { return packer.bytes(); }
 
 private:
   std::vector<RotaryTable> list;
+  std::vector<ShardOffset> offsets;
   memory::Packer packer;
 };
 
@@ -66,12 +74,14 @@ private:
 /// ops with kernels of their own. Results are computed where they leave,
 /// gradients added where they accumulate, views share their operand's bytes,
 /// and scratch is reused by best fit as values die; an op overwrites a dying
-/// operand where its plan allows. A copy is left only for a result that is an
+/// operand where its plan allows, an all-reduce always: what only it reads is
+/// computed where the sum goes. A copy is left only for a result that is an
 /// argument, a parameter or another result. Fails with an error at an op that
 /// cannot be lowered.
 llvm::FailureOr<FunctionBuffers> assignBuffers(mlir::func::FuncOp function,
                                                const FunctionPlaces &places,
                                                ConstantTables &tables,
+                                               CollectiveTable &collectives,
                                                KernelLibrary &library);
 
 /// Bytes of a tensor's elements.

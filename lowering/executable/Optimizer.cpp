@@ -117,7 +117,9 @@ LogicalResult addOptimizer(mlir::Location loc, Program &program,
                            KernelLibrary &library) {
   std::vector<std::pair<std::string, std::string>> symbols;
   for (const Parameter &parameter : program.parameters) {
-    int64_t columns = elementCount(parameter) / parameter.rows;
+    int64_t columns = partElements(parameter.shape, parameter.optimizerDivision,
+                                   program.mesh) /
+                      parameter.rows;
     auto update = emitUpdate(loc, columns, parameter.compute, library);
     auto square = emitSquare(loc, columns, library);
     if (failed(update) || failed(square))

@@ -2,6 +2,7 @@
 //
 // Describes parameters and packs their blocks.
 #include "lowering/executable/Parameters.h"
+#include "lowering/executable/Placements.h"
 
 #include "llvm/ADT/SetVector.h"
 
@@ -57,10 +58,14 @@ FailureOr<ElementType> computeTypeOf(ParamOp param) {
 
 class Builder {
 public:
-  Builder(const Model &model, memory::Layout &layout)
-      : model(model), layout(layout) {}
+  Builder(const Model &model, CollectiveTable &collectives,
+          memory::Layout &layout)
+      : model(model), collectives(collectives), layout(layout) {}
 
   FailureOr<std::vector<ParamPlaces>> run() {
+    model.module->walk([&](ParamOp param) {
+      windows |= isStoredInParts(param, collectives.mesh());
+    });
     for (ParamOp param : model.globalParams())
       if (failed(describe(param, {})))
         return failure();
@@ -88,15 +93,16 @@ private:
       return failure();
     Parameter p;
     p.name = model.checkpointName(param);
-    p.shape = param.getTensorType().getShape().vec();
     p.layers = std::move(layers);
     p.init = initializerOf(param);
     p.compute = *compute;
+    if (failed(place(param, windows, collectives, p)))
+      return failure();
     // A matrix is cut into its rows; a vector is one row.
     p.decay = p.shape.size() >= 2;
-    p.rows = 1;
-    for (size_t i = 0; i + 1 < p.shape.size(); ++i)
-      p.rows *= p.shape[i];
+    std::vector<int64_t> part =
+        partShape(p.shape, p.optimizerDivision, collectives.mesh().axes());
+    p.rows = llvm::product_of(ArrayRef(part).drop_back(!part.empty()));
     numbers[param] = layout.program.parameters.size();
     layout.program.parameters.push_back(std::move(p));
     return success();
@@ -108,7 +114,8 @@ private:
     for (ParamOp param : params) {
       int number = numbers.lookup(param);
       const Parameter &p = layout.program.parameters[number];
-      int64_t count = elementCount(p);
+      int64_t count =
+          partElements(p.shape, p.computeDivision, layout.program.mesh);
       int64_t value = values.add(byteSize(p.compute) * count);
       int64_t gradient = gradients.add(4 * count);
       block.entries.push_back({number, value, gradient});
@@ -153,15 +160,18 @@ private:
   }
 
   const Model &model;
+  CollectiveTable &collectives;
   memory::Layout &layout;
+  bool windows = false; // functions see gathered copies of parameters
   llvm::DenseMap<Operation *, int> numbers;
 };
 
 } // namespace
 
-FailureOr<std::vector<ParamPlaces>> layOutParameters(const Model &model,
-                                                     memory::Layout &layout) {
-  return Builder(model, layout).run();
+FailureOr<std::vector<ParamPlaces>>
+layOutParameters(const Model &model, CollectiveTable &collectives,
+                 memory::Layout &layout) {
+  return Builder(model, collectives, layout).run();
 }
 
 } // namespace rota::lowering

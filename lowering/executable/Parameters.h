@@ -7,6 +7,7 @@
 
 #include "ir/rota/Model.h"
 #include "lowering/executable/Buffers.h"
+#include "lowering/executable/Collectives.h"
 
 namespace rota::lowering {
 
@@ -18,8 +19,13 @@ using ParamPlaces = decltype(FunctionPlaces::params);
 /// their parameters are. Layer kinds' blocks hold their parameters in order. A
 /// parameter is computed in the type in which functions read it; reading one in
 /// two types, or a parameter that nothing uses, is an error.
+///
+/// Divisions and collectives follow from the parameters' placements. Where the
+/// storage of any parameter is divided further than functions see it, all have
+/// `unshard` and `reduceGrad`, copies and additions for those that are not.
 llvm::FailureOr<std::vector<ParamPlaces>>
-layOutParameters(const mlir::rota::Model &model, memory::Layout &layout);
+layOutParameters(const mlir::rota::Model &model, CollectiveTable &collectives,
+                 memory::Layout &layout);
 
 } // namespace rota::lowering
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Emits tasks: addresses from the frame, then calls of rotaParallelFor and
-// rotaGemm.
+// Emits tasks: addresses from the frame, then calls of rotaParallelFor,
+// rotaGemm and rotaCollective.
 #include "lowering/executable/TaskCode.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -51,6 +51,8 @@ private:
       return;
     case Step::Kind::Gemm:
       return writeGemm(step);
+    case Step::Kind::Collective:
+      return writeCollective(step);
     case Step::Kind::Copy:
       LLVM::MemcpyOp::create(
           b, address(step.results[0]), address(step.operands[0]),
@@ -92,6 +94,16 @@ private:
                                     address(step.operands[swapped ? 1 : 0]),
                                     address(step.operands[swapped ? 0 : 1]),
                                     address(step.results[0])});
+  }
+
+  void writeCollective(const Step &step) {
+    Type i64 = b.getI64Type();
+    declare("rotaCollective", {pointer, i64, pointer, pointer});
+    LLVM::CallOp::create(
+        b, TypeRange{}, "rotaCollective",
+        ValueRange{context,
+                   LLVM::ConstantOp::create(b, i64, int64_t(step.collective)),
+                   address(step.operands[0]), address(step.results[0])});
   }
 
   void declare(StringRef name, ArrayRef<Type> arguments) {

@@ -27,14 +27,38 @@ private:
   memory::Packer packer;
 };
 
+/// Places of a layer's residuals: some stay on the device, some may rest in
+/// host memory.
+class ResidualWriter {
+public:
+  explicit ResidualWriter(func::FuncOp forward) : forward(forward) {}
+
+  void add(SmallVectorImpl<Location> &places) {
+    for (unsigned i = 1; i < forward.getNumResults(); ++i) {
+      bool rests = !!forward.getResultAttr(
+          i, RotaDialect::OffloadAttrHelper::getNameStr());
+      (rests ? offloaded : staying).add(forward.getResultTypes()[i], places);
+    }
+  }
+  int64_t stayingBytes() const { return staying.bytes(); }
+  int64_t offloadedBytes() const { return offloaded.bytes(); }
+
+private:
+  func::FuncOp forward;
+  BlockWriter staying{memory::Residuals}, offloaded{memory::Offloaded};
+};
+
 class Lowering {
 public:
-  Lowering(const Model &model, KernelLibrary &library)
-      : model(model), library(library), writer(model.module->getContext()) {}
+  Lowering(const Model &model, const ProgramMesh &mesh, KernelLibrary &library)
+      : model(model), mesh(mesh), library(library),
+        writer(model.module->getContext()),
+        collectives(mesh, layout.program.collectives) {}
 
   FailureOr<LoweredModel> run() {
+    layout.program.mesh = mesh.axes();
     layout.kinds.resize(model.kinds().size());
-    auto places = layOutParameters(model, layout);
+    auto places = layOutParameters(model, collectives, layout);
     if (failed(places))
       return failure();
     layout.activationBytes = tensorBytes(model.activationType());
@@ -49,6 +73,7 @@ public:
         failed(lowerLoss((*places)[number + 1])))
       return failure();
     layout.tables = tables.tables();
+    layout.shardOffsets = tables.shardOffsets();
     layout.constantBytes = tables.bytes();
     return LoweredModel{std::move(layout), writer.take()};
   }
@@ -57,25 +82,42 @@ private:
   void describeData() {
     Program &program = layout.program;
     func::FuncOp embed = model.embed, loss = model.loss;
-    program.input = form(embed.getArgumentTypes()[0]);
-    program.target = form(loss.getArgumentTypes()[1]);
+    StringRef sharding = RotaDialect::ShardingAttrHelper::getNameStr();
+    program.input = form(embed.getArgumentTypes()[0],
+                         embed.getArgAttrOfType<ShardingAttr>(0, sharding));
+    program.target = form(loss.getArgumentTypes()[1],
+                          loss.getArgAttrOfType<ShardingAttr>(1, sharding));
     program.parameterCount = model.parameterCount();
-    embed.walk([&](EmbeddingOp op) {
-      program.vocabulary =
-          cast<RankedTensorType>(op.getTable().getType()).getDimSize(0);
-    });
+    embed.walk(
+        [&](EmbeddingOp op) { program.vocabulary = rowsOf(op.getTable()); });
     if (func::FuncOp logits = model.function("logits"))
-      program.logits = form(logits.getResultTypes()[0]);
+      program.logits =
+          form(logits.getResultTypes()[0],
+               cast_or_null<ShardingAttr>(logits.getResultAttr(0, sharding)));
+    if (auto sum = cast_or_null<ShardingAttr>(loss.getResultAttr(0, sharding)))
+      program.lossAxes = mesh.axesOf(sum.getUnreduced());
   }
 
-  static DataForm form(Type type) {
-    auto tensor = cast<RankedTensorType>(type);
-    Type element = tensor.getElementType();
+  /// Rows of a whole table, of which functions may see a part.
+  static int64_t rowsOf(Value table) {
+    auto read = table.getDefiningOp<ReadOp>();
+    ParamOp param =
+        read ? lookupParam(read, read.getParamAttr().getAttr()) : ParamOp();
+    if (param && param.getPlacement())
+      return param.getPlacementAttr().getWhole().front();
+    return cast<RankedTensorType>(table.getType()).getDimSize(0);
+  }
+
+  /// Of a value that has `type` on each rank.
+  DataForm form(Type type, ShardingAttr sharding) const {
     DataForm form;
-    form.type = element.isInteger() ? ElementType::I32
-                : element.isBF16()  ? ElementType::BF16
-                                    : ElementType::F32;
-    form.shape = tensor.getShape().vec();
+    form.type = elementTypeOf(type);
+    form.shape = cast<RankedTensorType>(type).getShape().vec();
+    if (!sharding)
+      return form;
+    form.division = mesh.divisionOf(sharding);
+    for (auto [size, axes] : llvm::zip_equal(form.shape, form.division))
+      size *= groupSize(mesh.axes(), axes);
     return form;
   }
 
@@ -85,7 +127,8 @@ private:
                        const FunctionPlaces &places) {
     if (!function)
       return -1;
-    auto buffers = assignBuffers(function, places, tables, library);
+    auto buffers =
+        assignBuffers(function, places, tables, collectives, library);
     if (failed(buffers))
       return failure();
     std::string name = symbol.str();
@@ -95,11 +138,10 @@ private:
     return static_cast<int>(layout.scratchBytes.size()) - 1;
   }
 
-  /// Places for the arguments from `begin` to the last but `end`.
-  static void addArguments(func::FuncOp function, size_t begin, size_t end,
+  /// Places for the arguments from `begin` on.
+  static void addArguments(func::FuncOp function, size_t begin,
                            BlockWriter &&block, FunctionPlaces &places) {
-    auto types = function.getArgumentTypes();
-    for (Type type : types.slice(begin, types.size() - end - begin))
+    for (Type type : function.getArgumentTypes().drop_front(begin))
       block.add(type, places.arguments);
   }
   static int64_t addResults(func::FuncOp function, size_t begin,
@@ -124,25 +166,27 @@ private:
     if (!forward || (!backward && !(input && weight)))
       return kind.emitOpError("expected a differentiated layer, with 'forward' "
                               "and 'backward' or its two halves");
-    size_t residuals = forward.getNumResults() - 1;
     FunctionPlaces places{{at(memory::Input)}, {at(memory::Output)}, params};
-    group.residualBytes = addResults(forward, 1, memory::Residuals, places);
+    ResidualWriter residuals(forward);
+    residuals.add(places.results);
+    group.residualBytes = residuals.stayingBytes();
+    group.offloadedBytes = residuals.offloadedBytes();
     if (failed(assign(group.forward, forward, group.name + ".forward", places)))
       return failure();
     if (backward &&
-        failed(lowerBackward(backward, group.name + ".backward", params,
-                             group.backward, group.cotangentBytes)))
+        failed(lowerBackward(backward, group.name + ".backward", forward,
+                             params, group.backward, group.cotangentBytes)))
       return failure();
     if (!input)
       return success();
-    if (failed(lowerBackward(input, group.name + ".backward_input", params,
-                             group.backwardInput, group.cotangentBytes)))
+    if (failed(lowerBackward(input, group.name + ".backward_input", forward,
+                             params, group.backwardInput,
+                             group.cotangentBytes)))
       return failure();
     FunctionPlaces last{{at(memory::Input)}, {}, params};
-    size_t cotangents = weight.getNumArguments() - 1 - residuals;
-    addArguments(weight, 1, cotangents, BlockWriter(memory::Residuals), last);
-    addArguments(weight, 1 + residuals, 0, BlockWriter(memory::Cotangents),
-                 last);
+    ResidualWriter(forward).add(last.arguments);
+    addArguments(weight, forward.getNumResults(),
+                 BlockWriter(memory::Cotangents), last);
     return assign(group.backwardWeight, weight, group.name + ".backward_weight",
                   last);
   }
@@ -150,11 +194,11 @@ private:
   /// backward or backward_input: (activation, residuals..., cotangent) ->
   /// (cotangent, cotangents for the other half...).
   LogicalResult lowerBackward(func::FuncOp function, const std::string &symbol,
-                              const ParamPlaces &params, int &task,
-                              int64_t &cotangentBytes) {
+                              func::FuncOp forward, const ParamPlaces &params,
+                              int &task, int64_t &cotangentBytes) {
     FunctionPlaces places{
         {at(memory::Input)}, {at(memory::InputCotangent)}, params};
-    addArguments(function, 1, 1, BlockWriter(memory::Residuals), places);
+    ResidualWriter(forward).add(places.arguments);
     places.arguments.push_back(at(memory::OutputCotangent));
     cotangentBytes = addResults(function, 1, memory::Cotangents, places);
     return assign(task, function, symbol, places);
@@ -199,7 +243,7 @@ private:
             assign(group.backwardInput, input, "loss_backward_input", places)))
       return failure();
     FunctionPlaces last{{at(memory::Input), at(memory::Data)}, {}, params};
-    addArguments(weight, 2, 0, BlockWriter(memory::Cotangents), last);
+    addArguments(weight, 2, BlockWriter(memory::Cotangents), last);
     return assign(group.backwardWeight, weight, "loss_backward_weight", last);
   }
 
@@ -224,19 +268,22 @@ private:
   }
 
   const Model &model;
+  const ProgramMesh &mesh;
   KernelLibrary &library;
   TaskWriter writer;
   ConstantTables tables;
   memory::Layout layout;
+  CollectiveTable collectives; // into `layout`
 };
 
 } // namespace
 
 FailureOr<LoweredModel> lowerTasks(ModuleOp module, KernelLibrary &library) {
   auto model = Model::get(module);
-  if (failed(model))
+  auto mesh = ProgramMesh::get(module);
+  if (failed(model) || failed(mesh))
     return failure();
-  return Lowering(*model, library).run();
+  return Lowering(*model, *mesh, library).run();
 }
 
 } // namespace rota::lowering

@@ -19,8 +19,10 @@ struct LoweredModel {
 /// made of them to tasks of their names, `@forward` of layer kind `@decoder` to
 /// `decoder.forward`. A function `logits`, if there, is a task that runs beside
 /// the loss. Kernels that are missing are emitted into `library`.
-/// `layout.program` gets parameters, data forms, tasks and the counts that
-/// reports want; kernels are the caller's to add.
+/// `layout.program` gets mesh, collectives, parameters, data forms, tasks and
+/// the counts that reports want; kernels are the caller's to add. A residual
+/// whose result of `@forward` has `rota.offload` stands in the frame's block of
+/// those that may rest in host memory.
 llvm::FailureOr<LoweredModel> lowerTasks(mlir::ModuleOp module,
                                          KernelLibrary &library);
 

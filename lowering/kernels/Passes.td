@@ -38,8 +38,8 @@ def FormKernels : Pass<"form-kernels", "::mlir::ModuleOp"> {
     kind `sum`; a reduction over dimensions in the middle, or a maximum over rows,
     stays as it is.
 
-    Composite ops must be decomposed before. Einsums, reshapes, attention and
-    other ops with kernels of their own stay.
+    Composite ops must be decomposed before. Einsums, reshapes, collectives,
+    attention and other ops with kernels of their own stay.
 
     Before:
 
@@ -79,9 +79,10 @@ def VerifyLowered : Pass<"verify-lowered", "::mlir::ModuleOp"> {
     changed:
 
     - L1: in a function, an op other than `rota.read`, `rota.accumulate`,
-      `rota.einsum`, `rota.reshape`, `rota.rotary_table`, a constant table, a
-      return and the ops with kernels (`rota.launch`, attention, rope, embedding,
-      cross-entropy and their derivatives). Composite ops belong to `decompose`,
+      `rota.einsum`, `rota.reshape`, `rota.rotary_table`, `rota.shard_offset`, a
+      collective, a constant table, a return and the ops with kernels
+      (`rota.launch`, attention, rope, embedding, cross-entropy and their
+      derivatives). Composite ops belong to `decompose`,
       names to `erase-names`, elementwise ops, reductions and broadcasts to
       `form-kernels`.
     - L2: in a function, a value of f64: it is for reference computations

@@ -12,12 +12,15 @@ namespace rota::lowering {
 using namespace mlir;
 using namespace mlir::rota;
 
-/// L1: `op` computes with kernels or a product, or computes nothing.
+/// L1: `op` computes with kernels or a product, moves values among ranks, or
+/// computes nothing.
 static bool isLegal(Operation *op) {
   if (auto constant = dyn_cast<arith::ConstantOp>(op))
     return isa<DenseElementsAttr>(constant.getValue());
-  return hasKernels(op) || isa<ReadOp, AccumulateOp, EinsumOp, ReshapeOp,
-                               RotaryTableOp, func::ReturnOp>(op);
+  return hasKernels(op) ||
+         isa<ReadOp, AccumulateOp, EinsumOp, ReshapeOp, RotaryTableOp,
+             ShardOffsetOp, AllGatherOp, ReduceScatterOp, AllReduceOp,
+             AllToAllOp, ShardSliceOp, PermuteOp, func::ReturnOp>(op);
 }
 
 static LogicalResult verifyLegal(Operation *op) {

@@ -1,5 +1,7 @@
 // RUN: rota-opt %s --decompose --form-kernels --verify-lowered | FileCheck %s
 
+rota.mesh <tensor = 2>
+
 // What form-kernels makes of a decomposed function is legal, in a layer and in
 // the module; so are products, views and constant tables.
 // CHECK-LABEL: func.func @forward
@@ -24,4 +26,28 @@ func.func @table() -> tensor<1x2xf32> {
   %0 = arith.constant dense<[1.0, 2.0]> : tensor<2xf32>
   %1 = rota.reshape %0 : tensor<2xf32> -> tensor<1x2xf32>
   return %1 : tensor<1x2xf32>
+}
+
+// Collectives stay, and what is before and behind them is in kernels of its own.
+// CHECK-LABEL: func.func @moved
+// CHECK-NEXT: rota.launch @
+// CHECK-NEXT: rota.all_reduce
+// CHECK-NEXT: rota.launch @
+// CHECK-NEXT: rota.reduce_scatter
+// CHECK-NEXT: rota.all_gather
+// CHECK-NEXT: rota.all_to_all
+// CHECK-NEXT: rota.shard_slice
+// CHECK-NEXT: rota.permute
+// CHECK-NEXT: rota.shard_offset
+func.func @moved(%x: tensor<4x8xf32>) -> (tensor<4x4xf32>, tensor<i32>) {
+  %0 = math.exp %x : tensor<4x8xf32>
+  %1 = rota.all_reduce sum %0 axes [<tensor>] reason "test" : tensor<4x8xf32>
+  %2 = math.tanh %1 : tensor<4x8xf32>
+  %3 = rota.reduce_scatter %2 dim = 1 axes [<tensor>] reason "test" : tensor<4x8xf32> -> tensor<4x4xf32>
+  %4 = rota.all_gather %3 dim = 0 axes [<tensor>] reason "test" : tensor<4x4xf32> -> tensor<8x4xf32>
+  %5 = rota.all_to_all %4 gather = 1 split = 0 axes [<tensor>] reason "test" : tensor<8x4xf32> -> tensor<4x8xf32>
+  %6 = rota.shard_slice %5 dim = 1 axes [<tensor>] reason "test" : tensor<4x8xf32> -> tensor<4x4xf32>
+  %7 = rota.permute %6 axes [<tensor>] order [<tensor>] reason "test" : tensor<4x4xf32>
+  %8 = rota.shard_offset axes [<tensor>] factor = 4 : tensor<i32>
+  return %7, %8 : tensor<4x4xf32>, tensor<i32>
 }

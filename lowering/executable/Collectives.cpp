@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reads collectives off ops.
+#include "lowering/executable/Collectives.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace mlir::rota;
+
+namespace rota::lowering {
+
+bool isCollective(Operation *op) {
+  return isa<AllGatherOp, ReduceScatterOp, AllReduceOp, AllToAllOp,
+             ShardSliceOp, PermuteOp>(op);
+}
+
+ElementType elementTypeOf(Type type) {
+  Type element = getElementTypeOrSelf(type);
+  return element.isInteger() ? ElementType::I32
+         : element.isBF16()  ? ElementType::BF16
+                             : ElementType::F32;
+}
+
+static ArrayRef<int64_t> shapeOf(Value value) {
+  return cast<RankedTensorType>(value.getType()).getShape();
+}
+
+static int64_t product(ArrayRef<int64_t> sizes) {
+  return llvm::product_of(sizes);
+}
+
+void setExtents(ArrayRef<int64_t> shape, int64_t dim, Collective &collective) {
+  collective.outer = product(shape.take_front(dim));
+  collective.size = shape[dim];
+  collective.inner = product(shape.drop_front(dim + 1));
+}
+
+/// All elements as one dimension.
+static void setElements(ArrayRef<int64_t> shape, Collective &collective) {
+  collective.outer = collective.inner = 1;
+  collective.size = product(shape);
+}
+
+static void setSplit(AllToAllOp op, Collective &collective) {
+  Collective split;
+  setExtents(shapeOf(op.getInput()), op.getSplit(), split);
+  collective.splitOuter = split.outer;
+  collective.splitSize = split.size;
+  collective.splitInner = split.inner;
+}
+
+int CollectiveTable::add(Collective collective) {
+  auto found = llvm::find(list, collective);
+  if (found == list.end())
+    found = list.insert(list.end(), std::move(collective));
+  return int(found - list.begin());
+}
+
+int CollectiveTable::add(Operation *op) {
+  using Kind = Collective::Kind;
+  Collective c;
+  c.type = elementTypeOf(op->getResultTypes()[0]);
+  auto common = [&](Kind kind, auto op) {
+    c.kind = kind;
+    c.axes = programMesh.axesOf(op.getAxes());
+    c.reason = op.getReason().str();
+  };
+  llvm::TypeSwitch<Operation *>(op)
+      .Case([&](AllGatherOp op) {
+        common(Kind::AllGather, op);
+        setExtents(shapeOf(op.getResult()), op.getDim(), c);
+      })
+      .Case([&](ReduceScatterOp op) {
+        common(Kind::ReduceScatter, op);
+        setExtents(shapeOf(op.getInput()), op.getDim(), c);
+      })
+      .Case([&](ShardSliceOp op) {
+        common(Kind::Slice, op);
+        setExtents(shapeOf(op.getInput()), op.getDim(), c);
+      })
+      .Case([&](AllReduceOp op) {
+        common(Kind::AllReduce, op);
+        setElements(shapeOf(op.getInput()), c);
+        c.maximum = op.getKind() == ReduceKind::Max;
+      })
+      .Case([&](AllToAllOp op) {
+        common(Kind::AllToAll, op);
+        setExtents(shapeOf(op.getResult()), op.getGather(), c);
+        setSplit(op, c);
+      })
+      .Case([&](PermuteOp op) {
+        common(Kind::Permute, op);
+        setElements(shapeOf(op.getInput()), c);
+        c.order = programMesh.axesOf(op.getOrder());
+      });
+  return add(std::move(c));
+}
+
+} // namespace rota::lowering

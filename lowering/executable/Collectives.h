@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Collectives as the program describes them.
+#ifndef ROTA_LOWERING_EXECUTABLE_COLLECTIVES_H
+#define ROTA_LOWERING_EXECUTABLE_COLLECTIVES_H
+
+#include "lowering/executable/Mesh.h"
+
+namespace rota::lowering {
+
+/// Whether `op` moves a value among ranks; it becomes a call of rotaCollective.
+bool isCollective(mlir::Operation *op);
+
+ElementType elementTypeOf(mlir::Type type);
+
+/// A tensor of this shape, of which a collective gathers or cuts dimension
+/// `dim`.
+void setExtents(llvm::ArrayRef<int64_t> shape, int64_t dim,
+                Collective &collective);
+
+/// A program's collectives, equal ones once.
+class CollectiveTable {
+public:
+  CollectiveTable(const ProgramMesh &mesh, std::vector<Collective> &list)
+      : programMesh(mesh), list(list) {}
+
+  const ProgramMesh &mesh() const { return programMesh; }
+
+  /// Its number in the program.
+  int add(Collective collective);
+  /// The same of an op that is one.
+  int add(mlir::Operation *op);
+
+private:
+  const ProgramMesh &programMesh;
+  std::vector<Collective> &list;
+};
+
+} // namespace rota::lowering
+
+#endif // ROTA_LOWERING_EXECUTABLE_COLLECTIVES_H

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The communication of a parameter out of the differences between its
+// shardings.
+#include "lowering/executable/Placements.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+using namespace mlir::rota;
+
+namespace rota::lowering {
+
+bool isStoredInParts(ParamOp param, const ProgramMesh &mesh) {
+  PlacementAttr placement = param.getPlacementAttr();
+  return placement && mesh.divisionOf(placement.getStorage()) !=
+                          mesh.divisionOf(placement.getCompute());
+}
+
+namespace {
+
+/// What one division adds to another.
+struct Step {
+  int64_t dim = 0;
+  std::vector<int> axes; // none: they are the same
+};
+
+class Placing {
+public:
+  Placing(ParamOp param, CollectiveTable &collectives, Parameter &parameter)
+      : param(param), collectives(collectives), mesh(collectives.mesh().axes()),
+        p(parameter) {}
+
+  LogicalResult run(bool windows) {
+    PlacementAttr placement = param.getPlacementAttr();
+    if (!placement) {
+      p.shape = param.getTensorType().getShape().vec();
+      if (windows)
+        addWindow({});
+      return success();
+    }
+    const ProgramMesh &axes = collectives.mesh();
+    p.shape = placement.getWhole().vec();
+    p.computeDivision = axes.divisionOf(placement.getCompute());
+    p.storageDivision = axes.divisionOf(placement.getStorage());
+    p.optimizerDivision = axes.divisionOf(placement.getOptimizer());
+    unreduced = axes.axesOf(placement.getCompute().getUnreduced());
+    llvm::sort(unreduced);
+    auto storage = step(p.computeDivision, p.storageDivision, "storage");
+    if (failed(storage))
+      return failure();
+    auto optimizer = step(p.storageDivision, p.optimizerDivision, "optimizer");
+    if (failed(optimizer))
+      return failure();
+    if (failed(takeUnreduced(*storage)))
+      return failure();
+    if (windows)
+      addWindow(*storage);
+    return addOptimizer(*optimizer);
+  }
+
+private:
+  /// What `to` adds to `from`, which must be part of it.
+  FailureOr<Step> step(const Division &from, const Division &to,
+                       StringRef what) {
+    Step added;
+    for (size_t dim = 0; dim < to.size(); ++dim) {
+      if (from[dim] == to[dim])
+        continue;
+      bool prefix =
+          from[dim].size() < to[dim].size() &&
+          std::equal(from[dim].begin(), from[dim].end(), to[dim].begin());
+      if (!prefix || !added.axes.empty())
+        return param.emitOpError("expected the ")
+               << what << " sharding of '" << param.getSymName()
+               << "' to divide the one before it further, along one dimension";
+      added.dim = dim;
+      added.axes.assign(to[dim].begin() + from[dim].size(), to[dim].end());
+    }
+    return added;
+  }
+
+  bool isUnreduced(int axis) const {
+    return llvm::is_contained(unreduced, axis);
+  }
+
+  /// Gradients are scattered over what storage adds; the rest is left for the
+  /// optimizer's step.
+  LogicalResult takeUnreduced(const Step &storage) {
+    for (int axis : storage.axes) {
+      if (!isUnreduced(axis))
+        return param.emitOpError("expected the gradient of '")
+               << param.getSymName() << "' to be a sum over axis '"
+               << mesh[axis].name
+               << "', which divides its storage further than functions see it";
+      llvm::erase(unreduced, axis);
+    }
+    return success();
+  }
+
+  Collective make(Collective::Kind kind, ElementType type, const Step &step,
+                  const Division &whole, StringRef verb) const {
+    Collective c;
+    c.kind = kind;
+    c.type = type;
+    c.axes = step.axes;
+    if (step.axes.empty()) // a copy or an addition
+      c.size = partElements(p.shape, whole, mesh);
+    else
+      setExtents(partShape(p.shape, whole, mesh), step.dim, c);
+    c.reason = (verb + " '" + p.name + "'").str();
+    return c;
+  }
+
+  void addWindow(const Step &storage) {
+    p.unshard = collectives.add(make(Collective::Kind::AllGather, p.compute,
+                                     storage, p.computeDivision, "gathers"));
+    Collective reduce =
+        make(Collective::Kind::ReduceScatter, ElementType::F32, storage,
+             p.computeDivision, "reduces the gradient of");
+    reduce.accumulate = true;
+    p.reduceGrad = collectives.add(std::move(reduce));
+  }
+
+  LogicalResult addOptimizer(const Step &optimizer) {
+    size_t sums = llvm::count_if(optimizer.axes,
+                                 [&](int axis) { return isUnreduced(axis); });
+    if (sums != 0 && sums != optimizer.axes.size())
+      return param.emitOpError("expected the gradient of '")
+             << param.getSymName()
+             << "' to be a sum over all axes that its optimizer sharding adds, "
+                "or over none";
+    for (int axis : optimizer.axes)
+      llvm::erase(unreduced, axis);
+    if (!unreduced.empty()) {
+      Collective sum;
+      sum.kind = Collective::Kind::AllReduce;
+      sum.axes = unreduced;
+      sum.size = partElements(p.shape, p.storageDivision, mesh);
+      sum.reason = "sums the gradient of '" + p.name + "'";
+      p.reduce.push_back(collectives.add(std::move(sum)));
+    }
+    if (optimizer.axes.empty())
+      return success();
+    p.reduce.push_back(collectives.add(make(
+        sums != 0 ? Collective::Kind::ReduceScatter : Collective::Kind::Slice,
+        ElementType::F32, optimizer, p.storageDivision,
+        sums != 0 ? "reduces the gradient of" : "cuts the gradient of")));
+    p.refresh =
+        collectives.add(make(Collective::Kind::AllGather, p.compute, optimizer,
+                             p.storageDivision, "gathers the update of"));
+    return success();
+  }
+
+  ParamOp param;
+  CollectiveTable &collectives;
+  const std::vector<MeshAxis> &mesh;
+  Parameter &p;
+  std::vector<int> unreduced; // axes that nothing has summed over yet, in order
+};
+
+} // namespace
+
+LogicalResult place(ParamOp param, bool windows, CollectiveTable &collectives,
+                    Parameter &parameter) {
+  return Placing(param, collectives, parameter).run(windows);
+}
+
+} // namespace rota::lowering

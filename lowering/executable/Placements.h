@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a parameter's placement means for the program: divisions, and the
+// collectives between them.
+#ifndef ROTA_LOWERING_EXECUTABLE_PLACEMENTS_H
+#define ROTA_LOWERING_EXECUTABLE_PLACEMENTS_H
+
+#include "lowering/executable/Collectives.h"
+
+namespace rota::lowering {
+
+/// Fills in shape, divisions and collectives of `parameter`, whose name and
+/// compute type are set, from `param`. With `windows`, functions see gathered
+/// copies and add to gradients that are reduced later, so `unshard` and
+/// `reduceGrad` are there even where storage is not divided further. Fails with
+/// an error at `param` when a division is not the one before divided further
+/// along one dimension, or when the gradient's axes do not fit.
+llvm::LogicalResult place(mlir::rota::ParamOp param, bool windows,
+                          CollectiveTable &collectives, Parameter &parameter);
+
+/// Whether `param`'s storage is divided further than functions see it.
+bool isStoredInParts(mlir::rota::ParamOp param, const ProgramMesh &mesh);
+
+} // namespace rota::lowering
+
+#endif // ROTA_LOWERING_EXECUTABLE_PLACEMENTS_H

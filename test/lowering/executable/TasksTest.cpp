@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tasks, parameters and collectives of models whose functions hold local
+// shapes.
+#include "lowering/executable/Tasks.h"
+#include "lowering/executable/Optimizer.h"
+#include "lowering/kernels/Passes.h"
+#include "test/interpreter/TestModule.h"
+
+#include <gtest/gtest.h>
+
+using namespace rota;
+using namespace rota::lowering;
+using interpreter::TestModule;
+
+namespace {
+
+/// A layer of two products with its middle divided over `tensor`, parameters
+/// stored over `fsdp`, and an optimizer over `data` too.
+constexpr const char *kModel = R"(
+rota.mesh <data = 2, fsdp = 2, tensor = 4>
+rota.stack @layers layers = 2 pattern [@a] {
+  rota.layer @a {
+    rota.param @up : tensor<8x2xf32> axes ["in", "out"] init #rota.constant<value = 1.0> placement <whole [8, 8] compute <[[], [tensor]] unreduced [data, fsdp]> storage <[[fsdp], [tensor]]> optimizer <[[fsdp, data], [tensor]]>>
+    rota.param @down : tensor<2x8xf32> axes ["in", "out"] init #rota.constant<value = 1.0> placement <whole [8, 8] compute <[[tensor], []] unreduced [data, fsdp]> storage <[[tensor], [fsdp]]> optimizer <[[tensor], [fsdp]]>>
+    func.func @forward(%x: tensor<2x8xf32>) -> (tensor<2x8xf32>, tensor<2x2xf32> {rota.offload}, tensor<2x8xf32>, tensor<i32>, tensor<i32>) {
+      %u = rota.read @up : tensor<8x2xf32>
+      %d = rota.read @down : tensor<2x8xf32>
+      %y = rota.einsum "bk,kn->bn" %x, %u : (tensor<2x8xf32>, tensor<8x2xf32>) -> tensor<2x2xf32>
+      %p = rota.einsum "bk,kn->bn" %y, %d : (tensor<2x2xf32>, tensor<2x8xf32>) -> tensor<2x8xf32>
+      %z = rota.all_reduce sum %p axes [<tensor>] reason "'z' is a sum over 'tensor'" : tensor<2x8xf32>
+      %q = rota.einsum "bk,kn->bn" %y, %d : (tensor<2x2xf32>, tensor<2x8xf32>) -> tensor<2x8xf32>
+      %s = rota.reduce_scatter %q dim = 1 axes [<tensor>] reason "'s' is a sum over 'tensor'" : tensor<2x8xf32> -> tensor<2x2xf32>
+      %t = rota.all_gather %s dim = 1 axes [<tensor>] reason "'t' is whole" : tensor<2x2xf32> -> tensor<2x8xf32>
+      %o = rota.shard_offset axes [<tensor>] factor = 8 : tensor<i32>
+      %v = rota.shard_offset axes [<tensor>] factor = 16 : tensor<i32>
+      return %z, %y, %t, %o, %v : tensor<2x8xf32>, tensor<2x2xf32>, tensor<2x8xf32>, tensor<i32>, tensor<i32>
+    }
+    func.func @backward(%x: tensor<2x8xf32>, %y: tensor<2x2xf32>, %t: tensor<2x8xf32>, %o: tensor<i32>, %v: tensor<i32>, %dz: tensor<2x8xf32>) -> tensor<2x8xf32> {
+      %u = rota.read @up : tensor<8x2xf32>
+      %d = rota.read @down : tensor<2x8xf32>
+      %gd = rota.einsum "bk,bn->kn" %y, %dz : (tensor<2x2xf32>, tensor<2x8xf32>) -> tensor<2x8xf32>
+      rota.accumulate @down, %gd : tensor<2x8xf32>
+      %dy = rota.einsum "bn,kn->bk" %dz, %d : (tensor<2x8xf32>, tensor<2x8xf32>) -> tensor<2x2xf32>
+      %gu = rota.einsum "bk,bn->kn" %x, %dy : (tensor<2x8xf32>, tensor<2x2xf32>) -> tensor<8x2xf32>
+      rota.accumulate @up, %gu : tensor<8x2xf32>
+      %p = rota.einsum "bn,kn->bk" %dy, %u : (tensor<2x2xf32>, tensor<8x2xf32>) -> tensor<2x8xf32>
+      %dx = rota.all_reduce sum %p axes [<tensor>] reason "'dx' is a sum over 'tensor'" : tensor<2x8xf32>
+      return %dx : tensor<2x8xf32>
+    }
+  }
+}
+func.func @embed(%x: tensor<2x8xf32> {rota.sharding = #rota.sharding<[[data, fsdp], []]>}) -> tensor<2x8xf32> {
+  return %x : tensor<2x8xf32>
+}
+func.func @embed_backward(%x: tensor<2x8xf32>, %dx: tensor<2x8xf32>) {
+  return
+}
+func.func @loss(%x: tensor<2x8xf32>, %t: tensor<2x8xf32> {rota.sharding = #rota.sharding<[[data, fsdp], []]>}) -> (tensor<f32> {rota.sharding = #rota.sharding<[] unreduced [data, fsdp]>}, tensor<f32> {rota.sharding = #rota.sharding<[] unreduced [data, fsdp]>}) {
+  %0 = arith.mulf %x, %t : tensor<2x8xf32>
+  %sum = rota.reduce sum %0 dims [0, 1] : tensor<2x8xf32> -> tensor<f32>
+  return %sum, %sum : tensor<f32>, tensor<f32>
+}
+func.func @loss_backward(%x: tensor<2x8xf32>, %t: tensor<2x8xf32>) -> (tensor<f32>, tensor<f32>, tensor<2x8xf32>) {
+  %0 = arith.mulf %x, %t : tensor<2x8xf32>
+  %sum = rota.reduce sum %0 dims [0, 1] : tensor<2x8xf32> -> tensor<f32>
+  return %sum, %sum, %t : tensor<f32>, tensor<f32>, tensor<2x8xf32>
+}
+func.func @logits(%x: tensor<2x8xf32>) -> (tensor<i32> {rota.sharding = #rota.sharding<[]>}) {
+  %offset = rota.shard_offset axes [<tensor>] factor = 16 : tensor<i32>
+  return %offset : tensor<i32>
+}
+)";
+
+using Changes = std::vector<std::pair<llvm::StringRef, llvm::StringRef>>;
+
+std::string change(std::string text, const Changes &changes) {
+  for (auto [from, to] : changes)
+    for (size_t at; (at = text.find(from)) != std::string::npos;)
+      text.replace(at, from.size(), to);
+  return text;
+}
+
+/// The model, with each first text of a pair replaced by the second, lowered.
+struct Lowered {
+  explicit Lowered(const Changes &changes = {})
+      : module(change(kModel, changes)) {
+    registerKernelsPasses();
+    if (!module || failed(module.run("form-kernels"))) {
+      errors = module.takeDiagnostics();
+      return;
+    }
+    library.emplace(module.getContext(), 512);
+    auto lowered = lowerTasks(module.get(), *library);
+    errors = module.takeDiagnostics();
+    if (failed(lowered))
+      return;
+    tasks = std::move(lowered->tasks);
+    layout = std::move(lowered->layout);
+  }
+
+  const Program &program() const { return layout.program; }
+  const Parameter &parameter(int number) const {
+    return layout.program.parameters.at(number);
+  }
+  const Collective &collective(int number) const {
+    return layout.program.collectives.at(number);
+  }
+  /// The text of a task.
+  std::string task(llvm::StringRef name) {
+    std::string text;
+    llvm::raw_string_ostream stream(text);
+    tasks->lookupSymbol(name)->print(stream);
+    return text;
+  }
+
+  TestModule module;
+  std::string errors;
+  std::optional<KernelLibrary> library;
+  mlir::OwningOpRef<mlir::ModuleOp> tasks;
+  memory::Layout layout;
+};
+
+using Kind = Collective::Kind;
+
+TEST(Tasks, MeshWithoutAxesOfSizeOne) {
+  Lowered model;
+  ASSERT_EQ(model.errors, "");
+  std::vector<std::pair<std::string, int64_t>> axes;
+  for (const MeshAxis &axis : model.program().mesh)
+    axes.emplace_back(axis.name, axis.size);
+  EXPECT_EQ(axes, (std::vector<std::pair<std::string, int64_t>>{
+                      {"data", 2}, {"stage", 1}, {"fsdp", 2}, {"tensor", 4}}));
+}
+
+TEST(Tasks, PartsOfAnAxisAreAxes) {
+  Lowered model({{"all_reduce sum %p axes [<tensor>] reason \"'z'",
+                  "all_reduce sum %p axes [<tensor:(2)2>] reason \"'z'"}});
+  ASSERT_EQ(model.errors, "");
+  const auto &mesh = model.program().mesh;
+  ASSERT_EQ(mesh.size(), 5u);
+  EXPECT_EQ(mesh[3].name, "tensor:(1)2");
+  EXPECT_EQ(mesh[4].name, "tensor:(2)2");
+  EXPECT_EQ(mesh[3].size * mesh[4].size, 4);
+  EXPECT_EQ(model.parameter(0).computeDivision, (Division{{}, {3, 4}}));
+  for (const Collective &c : model.program().collectives)
+    if (c.reason == "'z' is a sum over 'tensor'") {
+      EXPECT_EQ(c.axes, std::vector<int>{4});
+    }
+}
+
+TEST(Tasks, PartsOfAnAxisMustFitTogether) {
+  Lowered model({{"tensor = 4", "tensor = 12"},
+                 {"all_reduce sum %p axes [<tensor>] reason \"'z'",
+                  "all_reduce sum %p axes [<tensor:(1)2>] reason \"'z'"},
+                 {"all_reduce sum %p axes [<tensor>] reason \"'dx'",
+                  "all_reduce sum %p axes [<tensor:(1)3>] reason \"'dx'"},
+                 {"[tensor]", "[]"},
+                 {"reduce_scatter %q dim = 1 axes [<tensor>]",
+                  "shard_slice %q dim = 1 axes [<data>, <fsdp>]"},
+                 {"all_gather %s dim = 1 axes [<tensor>]",
+                  "all_gather %s dim = 1 axes [<data>, <fsdp>]"}});
+  EXPECT_NE(model.errors.find(
+                "expected parts of axis 'tensor' of size 12 whose borders "
+                "divide each other, got borders at 2 and 3"),
+            std::string::npos)
+      << model.errors;
+}
+
+TEST(Tasks, DataFormsAreWhole) {
+  Lowered model;
+  for (const DataForm &form : {model.program().input, model.program().target}) {
+    EXPECT_EQ(form.shape, (std::vector<int64_t>{8, 8}));
+    EXPECT_EQ(form.division, (Division{{0, 2}, {}}));
+  }
+  EXPECT_EQ(model.program().lossAxes, (std::vector<int>{0, 2}));
+  EXPECT_EQ(model.program().parameterCount, 2 * 2 * 64);
+}
+
+TEST(Tasks, CollectivesAreCalled) {
+  Lowered model;
+  auto numberOf = [&](llvm::StringRef reason) {
+    const auto &list = model.program().collectives;
+    return int(
+        llvm::find_if(list,
+                      [&](const Collective &c) { return c.reason == reason; }) -
+        list.begin());
+  };
+  int sum = numberOf("'z' is a sum over 'tensor'");
+  int scatter = numberOf("'s' is a sum over 'tensor'");
+  int gather = numberOf("'t' is whole");
+  for (auto [number, kind, outer, size] :
+       {std::tuple{sum, Kind::AllReduce, 1, 16},
+        {scatter, Kind::ReduceScatter, 2, 8},
+        {gather, Kind::AllGather, 2, 8}}) {
+    const Collective &c = model.collective(number);
+    EXPECT_EQ(c.kind, kind);
+    EXPECT_EQ(c.axes, std::vector<int>{3});
+    EXPECT_EQ(c.outer, outer);
+    EXPECT_EQ(c.size, size);
+    EXPECT_EQ(c.inner, 1);
+  }
+  std::string task = model.task("a.forward");
+  size_t calls = 0;
+  for (size_t at = 0;
+       (at = task.find("@rotaCollective", at)) != std::string::npos; ++at)
+    ++calls;
+  EXPECT_EQ(calls, 3u);
+}
+
+/// The sum goes where the result leaves, and so does what it is a sum of.
+TEST(Tasks, AllReduceIsInPlace) {
+  Lowered model;
+  // Only `q` and `s` take scratch: 64 bytes each, `p` lies in the output.
+  EXPECT_EQ(model.layout.scratchBytes[model.layout.kinds[0].forward], 128);
+  EXPECT_EQ(model.layout.scratchBytes[model.layout.kinds[0].backward], 64);
+}
+
+TEST(Tasks, ResidualsThatRestOnTheHostStandApart) {
+  Lowered model;
+  const memory::TaskGroup &kind = model.layout.kinds[0];
+  EXPECT_EQ(kind.offloadedBytes, 64);    // %y
+  EXPECT_EQ(kind.residualBytes, 3 * 64); // %t, %o and %v
+}
+
+TEST(Tasks, OffsetsOfPartsStandOnce) {
+  Lowered model;
+  const auto &offsets = model.layout.shardOffsets;
+  ASSERT_EQ(offsets.size(), 2u);
+  EXPECT_EQ(offsets[0].axes, std::vector<int>{3});
+  EXPECT_EQ(offsets[0].factor, 8);
+  EXPECT_EQ(offsets[1].factor, 16);
+  EXPECT_EQ(model.layout.constantBytes, 128);
+}
+
+TEST(Parameters, WindowsAndZeRO) {
+  Lowered model;
+  const Parameter &up = model.parameter(0), &down = model.parameter(1);
+  EXPECT_EQ(up.shape, (std::vector<int64_t>{8, 8}));
+  EXPECT_EQ(up.computeDivision, (Division{{}, {3}}));
+  EXPECT_EQ(up.storageDivision, (Division{{2}, {3}}));
+  EXPECT_EQ(up.optimizerDivision, (Division{{2, 0}, {3}}));
+  EXPECT_EQ(up.rows, 2);
+  EXPECT_EQ(down.rows, 2); // [8/4, 8/2]
+
+  const Collective &unshard = model.collective(up.unshard);
+  EXPECT_EQ(unshard.kind, Kind::AllGather);
+  EXPECT_EQ(unshard.axes, std::vector<int>{2});
+  EXPECT_EQ(unshard.outer, 1);
+  EXPECT_EQ(unshard.size, 8);
+  EXPECT_EQ(unshard.inner, 2);
+  EXPECT_EQ(unshard.reason, "gathers 'layers.{layer}.up'");
+  const Collective &scatter = model.collective(up.reduceGrad);
+  EXPECT_EQ(scatter.kind, Kind::ReduceScatter);
+  EXPECT_EQ(scatter.axes, std::vector<int>{2});
+  EXPECT_TRUE(scatter.accumulate);
+
+  // The rest of the sum goes with the optimizer's part.
+  ASSERT_EQ(up.reduce.size(), 1u);
+  const Collective &reduce = model.collective(up.reduce[0]);
+  EXPECT_EQ(reduce.kind, Kind::ReduceScatter);
+  EXPECT_EQ(reduce.axes, std::vector<int>{0});
+  EXPECT_FALSE(reduce.accumulate);
+  EXPECT_EQ(reduce.size, 4);
+  EXPECT_EQ(reduce.inner, 2);
+  EXPECT_EQ(model.collective(up.refresh).kind, Kind::AllGather);
+  EXPECT_EQ(model.collective(up.refresh).axes, std::vector<int>{0});
+
+  ASSERT_EQ(down.reduce.size(), 1u);
+  const Collective &sum = model.collective(down.reduce[0]);
+  EXPECT_EQ(sum.kind, Kind::AllReduce);
+  EXPECT_EQ(sum.axes, std::vector<int>{0});
+  EXPECT_EQ(sum.size, 2 * 4);
+  EXPECT_EQ(down.refresh, -1);
+}
+
+/// One parameter is stored whole: it is copied into the window all the same.
+TEST(Parameters, WindowsHoldWhatIsNotDivided) {
+  Lowered model({{"storage <[[tensor], [fsdp]]> optimizer <[[tensor], [fsdp]]>",
+                  "storage <[[tensor], []]> optimizer <[[tensor], []]>"}});
+  ASSERT_EQ(model.errors, "");
+  const Parameter &down = model.parameter(1);
+  EXPECT_TRUE(model.collective(down.unshard).axes.empty());
+  EXPECT_EQ(model.collective(down.unshard).size, 16);
+  EXPECT_TRUE(model.collective(down.reduceGrad).axes.empty());
+  ASSERT_EQ(down.reduce.size(), 1u);
+  EXPECT_EQ(model.collective(down.reduce[0]).axes, (std::vector<int>{0, 2}));
+}
+
+TEST(Parameters, NothingIsGatheredWithoutFsdp) {
+  Lowered model({{"storage <[[fsdp], [tensor]]> optimizer <[[fsdp, data], "
+                  "[tensor]]>",
+                  "storage <[[], [tensor]]> optimizer <[[data], [tensor]]>"},
+                 {"storage <[[tensor], [fsdp]]> optimizer <[[tensor], [fsdp]]>",
+                  "storage <[[tensor], []]> optimizer <[[tensor], []]>"}});
+  ASSERT_EQ(model.errors, "");
+  const Parameter &up = model.parameter(0);
+  EXPECT_EQ(up.unshard, -1);
+  EXPECT_EQ(up.reduceGrad, -1);
+  ASSERT_EQ(up.reduce.size(), 2u);
+  EXPECT_EQ(model.collective(up.reduce[0]).kind, Kind::AllReduce);
+  EXPECT_EQ(model.collective(up.reduce[0]).axes, std::vector<int>{2});
+  EXPECT_EQ(model.collective(up.reduce[1]).kind, Kind::ReduceScatter);
+}
+
+/// The gradient is the same along `data`: the optimizer's part is cut off it.
+TEST(Parameters, OptimizerPartOfAWholeGradientIsASlice) {
+  Lowered model({{"[[], [tensor]] unreduced [data, fsdp]",
+                  "[[], [tensor]] unreduced [fsdp]"}});
+  ASSERT_EQ(model.errors, "");
+  const Parameter &up = model.parameter(0);
+  ASSERT_EQ(up.reduce.size(), 1u);
+  EXPECT_EQ(model.collective(up.reduce[0]).kind, Kind::Slice);
+}
+
+void expectError(const Changes &changes, llvm::StringRef message) {
+  Lowered model(changes);
+  EXPECT_NE(model.errors.find(message), std::string::npos) << model.errors;
+}
+
+TEST(Parameters, EachDivisionIsTheOneBeforeDividedFurther) {
+  expectError({{"storage <[[fsdp], [tensor]]>", "storage <[[fsdp], []]>"}},
+              "expected the storage sharding of 'up' to divide the one before "
+              "it further, along one dimension");
+  expectError({{"optimizer <[[fsdp, data], [tensor]]>",
+                "optimizer <[[data, fsdp], [tensor]]>"}},
+              "expected the optimizer sharding of 'up' to divide the one "
+              "before it further, along one dimension");
+}
+
+TEST(Parameters, GradientMustBeASumOverWhatDividesStorage) {
+  expectError({{"[[], [tensor]] unreduced [data, fsdp]",
+                "[[], [tensor]] unreduced [data]"}},
+              "expected the gradient of 'up' to be a sum over axis 'fsdp', "
+              "which divides its storage further than functions see it");
+}
+
+TEST(Parameters, OptimizerKernelsWorkOnParts) {
+  Lowered model;
+  Program program = model.program();
+  ASSERT_TRUE(
+      succeeded(addOptimizer(mlir::UnknownLoc::get(model.module.getContext()),
+                             program, *model.library)));
+  // [2, 2] and [2, 4] elements: different columns, different kernels.
+  EXPECT_NE(program.parameters[0].updateKernel,
+            program.parameters[1].updateKernel);
+}
+
+} // namespace
