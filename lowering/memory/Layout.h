@@ -36,8 +36,7 @@ private:
 };
 
 /// The parameters of one layer, of `embed` or of `loss`: one block with what
-/// tasks read (the master where that is f32, else the compute copy) and one
-/// with the f32 gradients.
+/// tasks read and one with the f32 gradients, both at compute division.
 struct ParameterBlock {
   struct Entry {
     int parameter = 0;    // in Program::parameters
@@ -56,12 +55,14 @@ struct TaskGroup {
   std::string name;
   int forward = -1, backward = -1, backwardInput = -1, backwardWeight = -1;
   int64_t residualBytes = 0;  // written by forward, read by backward
+  int64_t offloadedBytes = 0; // such that may rest in host memory in between
   int64_t cotangentBytes = 0; // written by the input half, read by the weights'
   ParameterBlock block;
 };
 
-/// A compiled model. `program` holds what does not depend on the ranks; its
-/// parameters list the layers that have them.
+/// A compiled model. `program` holds what does not depend on the stages, its
+/// mesh and collectives among it, unless there is no mesh; its parameters list
+/// the layers that have them. Blocks have the sizes of one rank's part.
 struct Layout {
   Program program;
   std::vector<TaskGroup> kinds;
@@ -71,9 +72,10 @@ struct Layout {
   TaskGroup embed, loss;
   int logits = -1; // task that runs beside the loss when logits are asked for
   int64_t tiedBytes = 0;
-  int64_t activationBytes = 0;       // between layers
-  std::vector<int64_t> scratchBytes; // per task
-  std::vector<RotaryTable> tables;   // offsets in the block of constants
+  int64_t activationBytes = 0;           // between layers
+  std::vector<int64_t> scratchBytes;     // per task
+  std::vector<RotaryTable> tables;       // offsets in the block of constants
+  std::vector<ShardOffset> shardOffsets; // likewise
   int64_t constantBytes = 0;
 };
 
@@ -83,8 +85,26 @@ struct ChunkLayer {
   int64_t layer = 0;
 };
 
-/// The layers of each chunk.
+/// The layers of each chunk. The blocks of a chunk are, in this order, that of
+/// `embed` in the first chunk, those of its layers, that of `loss` in the last.
 using ChunkTable = std::vector<std::vector<ChunkLayer>>;
+
+/// Whether tasks see gathered copies of weights, in windows of the timeline's
+/// UNSHARD and RESHARD, and add to gradients that REDUCE_GRAD reduces.
+inline bool hasWindows(const Program &program) {
+  for (const Parameter &p : program.parameters)
+    if (p.unshard >= 0)
+      return true;
+  return false;
+}
+
+/// Bytes of one rank's part of a microbatch's data.
+inline int64_t partBytes(const DataForm &form, const Program &program) {
+  return form.shape.empty()
+             ? 0
+             : byteSize(form.type) *
+                   partElements(form.shape, form.division, program.mesh);
+}
 
 /// The fields of RotaFrame by number.
 enum FrameField : int {

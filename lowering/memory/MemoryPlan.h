@@ -9,30 +9,42 @@
 
 namespace rota::memory {
 
-/// Lays out every rank's arena for `timeline`, which has passed its verifier
-/// and has communication, and fills in ranks, regions, updates and actions of a
-/// copy of `layout.program`. What a rank holds:
+/// Lays out the arena of every stage's ranks for `timeline`, which has passed
+/// its verifier and has communication, and fills in mesh (where there is none:
+/// the stages alone), regions, updates and actions of a copy of
+/// `layout.program`. What a rank holds, from the start of its arena:
 ///
-///   parameters, compute copies, gradients, optimizer: for its whole life
+///   parameters, compute copies, gradients, optimizer: for its whole life;
+///     its parts at storage or optimizer division
+///   constants
 ///   data: tokens or targets, losses, and logits if compiled in, by microbatch
 ///   scratch: one block, as large as its neediest task's
+///   with weights divided over `fsdp`, see Windows.h
+///     windows: gathered weights               UNSHARD .. RESHARD
+///     gradient windows    first B or W .. REDUCE_GRAD complete
 ///   activations: two outgoing messages per direction; the rest lives from the
 ///     action that makes it to the last that reads it:
 ///       input of a chunk     RECV_F (or the F that makes it) .. B or W
 ///       its layers' inputs and residuals                   F .. B or W
+///       residuals that may rest in host memory
+///                 F .. OFFLOAD complete, FETCH .. B or W; between in the
+///                 host arena; without OFFLOAD as other residuals
 ///       input of the loss                     the last chunk's F .. B or W
 ///       cotangent of a chunk's output             RECV_B (or B) .. B or I
 ///       cotangents kept for the weights' half              I .. W
 ///
-/// Places in the activations follow from best fit in the timeline's order, so
-/// the plan is the same for the same input, and the time is linear in the
-/// number of calls but for a logarithm. On failure says in `error` what does
-/// not fit.
+/// The outer chunk, where there is one, is on every stage: the first updates
+/// its parameters, and the others' losses, gradients and copies belong to them.
+///
+/// Places follow from best fit in the timeline's order, so the plan is the same
+/// for the same input, and the time is linear in the number of calls but for a
+/// logarithm. It does not depend on the sizes of the mesh's axes. On failure
+/// says in `error` what does not fit.
 bool planMemory(const Layout &layout, const ChunkTable &chunks,
                 const pipe::Timeline &timeline, Program &program,
                 std::string &error);
 
-/// The plan by use and rank as an aligned table for people, in MiB.
+/// The plan by use and stage as an aligned table for people, in MiB.
 std::string describePlan(const Program &program);
 
 } // namespace rota::memory

@@ -1,221 +1,251 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The arena as a map from bytes to the names of the values there.
+// Walks each stage's actions and says what they read and write.
 #include "lowering/memory/PlanVerifier.h"
+#include "lowering/memory/ByteNames.h"
+#include "lowering/memory/StagePlan.h"
+#include "lowering/memory/VerifyStatic.h"
 #include "runtime/program/Verify.h"
 
 #include <algorithm>
-#include <map>
 
 namespace rota::memory {
 namespace {
 
-/// A logical value: what it is, at which layer boundary, of which microbatch.
-struct Name {
-  const char *what = "";
-  int64_t index = 0;
-  int microbatch = 0;
-  bool operator==(const Name &other) const {
-    return std::string_view(what) == other.what && index == other.index &&
-           microbatch == other.microbatch;
-  }
-  std::string str() const {
-    return std::string(what) + " " + std::to_string(index) + " of microbatch " +
-           std::to_string(microbatch);
-  }
-};
-
-class RankVerifier {
+class StageVerifier {
 public:
-  RankVerifier(const Layout &layout, const ChunkTable &chunks,
-               const pipe::Timeline &timeline, const Program &program,
-               int number, std::string &error)
+  StageVerifier(const Layout &layout, const ChunkTable &chunks,
+                const pipe::Timeline &timeline, const Program &program,
+                int number, std::string &error)
       : layout(layout), chunks(chunks), shape(timeline.shape),
         row(timeline.ranks[number]), program(program),
-        rank(program.stages[number]), number(number), error(error) {
+        stage(program.stages[number]), number(number), error(error),
+        windows(hasWindows(program)), kept(keptParameters(program, number)),
+        arena(stage, completed), host(stage, completed),
+        gathered(chunks.size()) {
     first.push_back(0);
     for (const auto &layers : chunks)
       first.push_back(first.back() + int64_t(layers.size()));
   }
 
   void run() {
-    verifyRegions();
-    verifyStatic();
-    if (rank.actions.size() != row.size())
+    std::string wrong = verifyStatic(program, number);
+    if (!wrong.empty())
+      return fail(wrong);
+    if (stage.actions.size() != row.size())
       return fail("expected " + std::to_string(row.size()) + " actions, got " +
-                  std::to_string(rank.actions.size()));
-    for (bool training : {true, false}) {
-      bytes.clear();
+                  std::to_string(stage.actions.size()));
+    for (bool mode : {true, false}) {
+      training = mode;
+      arena.reset();
+      host.reset();
+      completed.reset(row.size());
+      gathered.assign(chunks.size(), {});
       for (size_t a = 0; a < row.size() && error.empty(); ++a)
-        walk(int(a), training);
+        walk(int(a));
+      current = -1;
+      if (std::string name = arena.findUntaken(); !name.empty())
+        fail("expected REDUCE_GRAD for " + name);
     }
   }
 
 private:
-  /// Bytes in use from some offset on.
-  struct Content {
-    int64_t bytes;
-    Name name;
-    int receive = -1; // not there before this action is waited for
-    int send = -1;    // not free before this action is waited for
+  /// A parameter block of a chunk. Layers have their number; of both ends, the
+  /// loss's gradients are other sums than embed's.
+  struct ChunkBlock {
+    const ParameterBlock *block;
+    int64_t layer; // kEmbed, kLoss or a layer's number
   };
+  static constexpr int64_t kEmbed = -1, kLoss = -2;
 
   void fail(const std::string &what) {
-    if (!error.empty())
+    if (!error.empty() || what.empty())
       return;
-    error = current < 0 ? "rank " + std::to_string(number)
+    error = current < 0 ? "stage " + std::to_string(number)
                         : describe(program, number, current);
     error += ": " + what;
   }
 
-  const Region *region(const char *use) const {
-    for (const Region &r : rank.regions)
-      if (r.use == use)
-        return &r;
-    return nullptr;
-  }
-  void inside(const char *use, int64_t offset, int64_t size,
-              const std::string &what) {
-    const Region *r = region(use);
+  void inside(const std::vector<Region> &regions, const char *use,
+              int64_t offset, int64_t size, const std::string &what) {
+    const Region *r = findRegion(regions, use);
     if (!r || offset < r->offset || offset + size > r->offset + r->bytes)
       fail("expected " + what + " inside the region '" + use +
            "', got offset " + std::to_string(offset) + " and " +
            std::to_string(size) + " bytes");
-  }
-  void aligned(int64_t offset, const std::string &what) {
     if (offset % kAlignment != 0)
       fail("expected " + what + " at a multiple of " +
            std::to_string(kAlignment) + ", got offset " +
            std::to_string(offset));
   }
 
-  void verifyRegions() {
-    int64_t end = 0;
-    for (const Region &r : rank.regions) {
-      if (r.offset < end)
-        fail("expected the region '" + r.use + "' from " + std::to_string(end) +
-             " on, got offset " + std::to_string(r.offset));
-      end = r.offset + r.bytes;
-    }
-    if (end > rank.arenaBytes)
-      fail("expected regions inside the arena of " +
-           std::to_string(rank.arenaBytes) + " bytes, got " +
-           std::to_string(end));
-  }
-
-  void verifyStatic() {
-    std::vector<std::pair<int64_t, int64_t>> blocks; // offset, bytes
-    auto add = [&](int64_t offset, int64_t size, const std::string &what) {
-      aligned(offset, what);
-      blocks.emplace_back(offset, size);
-    };
-    for (int r = 0; r < shape.stages; ++r)
-      for (const Update &update : program.stages[r].updates) {
-        const Parameter &p = program.parameters[update.parameter];
-        int64_t count = elementCount(p);
-        for (const Place &g : update.gradients)
-          if (g.stage == number) {
-            add(g.offset, 4 * count, "a gradient of '" + p.name + "'");
-            inside("gradients", g.offset, 4 * count,
-                   "a gradient of '" + p.name + "'");
-          }
-        for (const Place &c : update.copies)
-          if (c.stage == number)
-            add(c.offset, byteSize(p.compute) * count,
-                "a copy of '" + p.name + "'");
-        if (r != number)
-          continue;
-        add(update.master, 4 * count, "'" + p.name + "'");
-        if (update.stored != update.master)
-          add(update.stored, byteSize(p.compute) * count,
-              "the compute copy of '" + p.name + "'");
-        for (int64_t moment : {update.firstMoment, update.secondMoment}) {
-          add(moment, 4 * count, "a moment of '" + p.name + "'");
-          inside("optimizer", moment, 4 * count,
-                 "a moment of '" + p.name + "'");
-        }
-      }
-    for (const RotaryTable &table : rank.tables)
-      add(table.offset, table.positions * int64_t(table.frequencies.size()) * 8,
-          "a table");
-    int64_t m = shape.microbatches;
-    if (rank.inputData >= 0)
-      add(rank.inputData, m * program.input.bytes(), "the inputs");
-    if (rank.targetData >= 0)
-      add(rank.targetData, m * program.target.bytes(), "the targets");
-    if (rank.loss >= 0)
-      add(rank.loss, m * 8, "the losses");
-    if (rank.logits >= 0)
-      add(rank.logits, m * program.logits.bytes(), "the logits");
-    std::sort(blocks.begin(), blocks.end());
-    for (size_t i = 0; i + 1 < blocks.size(); ++i)
-      if (blocks[i].first + blocks[i].second > blocks[i + 1].first)
-        fail("expected blocks apart, got one of " +
-             std::to_string(blocks[i].second) + " bytes at " +
-             std::to_string(blocks[i].first) + " and one at " +
-             std::to_string(blocks[i + 1].first));
-    if (!blocks.empty() && region("activations") &&
-        blocks.back().first + blocks.back().second >
-            region("activations")->offset)
-      fail("expected the activations behind all other blocks");
-  }
-
-  bool waitsFor(int action) const {
-    const auto &waits = rank.actions[current].waits;
-    return std::find(waits.begin(), waits.end(), action) != waits.end();
-  }
-
-  /// `name` is now at `offset`; what was there is gone.
-  void write(int64_t offset, int64_t size, Name name, int receive = -1) {
+  /// `name` is now in the activations.
+  void write(int64_t offset, int64_t size, Name name, int writer = -1) {
     if (size == 0)
       return;
-    aligned(offset, name.str());
-    inside("activations", offset, size, name.str());
-    auto at = bytes.upper_bound(offset);
-    if (at != bytes.begin())
-      --at;
-    while (at != bytes.end() && at->first < offset + size) {
-      const Content &old = at->second;
-      if (at->first + old.bytes <= offset) {
-        ++at;
+    inside(stage.regions, "activations", offset, size, name.str());
+    fail(arena.write(offset, size, name, writer));
+  }
+  void read(int64_t offset, int64_t size, Name name, int reader = -1) {
+    fail(arena.read(offset, size, name, reader));
+  }
+
+  std::vector<ChunkBlock> blocksOf(int chunk) const {
+    std::vector<ChunkBlock> blocks;
+    if (chunk == 0)
+      blocks.push_back({&layout.embed.block, kEmbed});
+    for (const ChunkLayer &l : chunks[chunk])
+      blocks.push_back({&layout.kinds[l.kind].block, l.layer});
+    if (chunk == shape.chunks() - 1)
+      blocks.push_back({&layout.loss.block, kLoss});
+    return blocks;
+  }
+  const Parameter &parameter(const ParameterBlock::Entry &entry) const {
+    return program.parameters[entry.parameter];
+  }
+  int64_t computeElements(const Parameter &p) const {
+    return partElements(p.shape, p.computeDivision, program.mesh);
+  }
+  const KeptParameter &keptOf(int parameter, int64_t layer) const {
+    static const KeptParameter nothing;
+    auto found = kept.find({parameter, std::max(layer, kEmbed)});
+    return found == kept.end() ? nothing : found->second;
+  }
+  /// Where the sum of a block's gradients of a parameter is kept.
+  int64_t accumulatorOf(int parameter, int64_t layer) const {
+    const auto &places = keptOf(parameter, layer).accumulators;
+    if (places.empty())
+      return -1;
+    return layer == kLoss ? places.back() : places.front();
+  }
+  static Name weightsName(int parameter, int64_t layer) {
+    return {"weights", parameter, std::max(layer, kEmbed)};
+  }
+  static Name gradientName(int parameter, int64_t layer) {
+    return {"the gradient", parameter, layer};
+  }
+
+  void unshard(int chunk, const Action &planned) {
+    if (!windows)
+      return;
+    size_t next = 0;
+    for (const ChunkBlock &b : blocksOf(chunk))
+      for (const ParameterBlock::Entry &entry : b.block->entries) {
+        const Parameter &p = parameter(entry);
+        Name name = weightsName(entry.parameter, b.layer);
+        if (next == planned.transfers.size())
+          return fail("expected a transfer of " + name.str());
+        const Transfer &t = planned.transfers[next++];
+        int64_t source = keptOf(entry.parameter, b.layer).stored;
+        if (t.collective != p.unshard || t.source != source)
+          return fail("expected " + name.str() + " gathered from offset " +
+                      std::to_string(source) + ", got offset " +
+                      std::to_string(t.source) + " and collective " +
+                      std::to_string(t.collective));
+        int64_t size = byteSize(p.compute) * computeElements(p);
+        inside(stage.regions, "windows", t.destination, size, name.str());
+        fail(arena.write(t.destination, size, name, current));
+        gathered[chunk].emplace_back(t.destination, name);
+      }
+    if (next != planned.transfers.size())
+      fail("expected " + std::to_string(next) + " transfers, got " +
+           std::to_string(planned.transfers.size()));
+  }
+
+  void reshard(int chunk) {
+    if (!windows)
+      return;
+    if (gathered[chunk].empty())
+      fail("expected gathered weights");
+    for (auto &[offset, name] : gathered[chunk])
+      fail(arena.drop(offset, name));
+    gathered[chunk].clear();
+  }
+
+  void reduceGrad(int chunk, const Action &planned) {
+    for (const Transfer &t : planned.transfers)
+      fail(reduceOne(chunk, t));
+  }
+  std::string reduceOne(int chunk, const Transfer &t) {
+    for (const ChunkBlock &b : blocksOf(chunk))
+      for (const ParameterBlock::Entry &entry : b.block->entries)
+        if (t.collective == parameter(entry).reduceGrad &&
+            t.destination == accumulatorOf(entry.parameter, b.layer))
+          return arena.take(t.source, gradientName(entry.parameter, b.layer),
+                            current);
+    return "expected a gradient of the chunk added to its stored part, got "
+           "offset " +
+           std::to_string(t.destination) + " and collective " +
+           std::to_string(t.collective);
+  }
+
+  void clear(const Clear &c) {
+    inside(stage.regions, "gradient windows", c.offset, c.bytes, "zeros");
+    fail(arena.clear(c.offset, c.bytes));
+  }
+
+  /// The call finds the block's weights, and where it `adds` to gradients, in
+  /// training, the sum so far.
+  void checkBlock(const Call &call, const ParameterBlock &block, int64_t layer,
+                  bool adds) {
+    for (const ParameterBlock::Entry &entry : block.entries) {
+      const Parameter &p = parameter(entry);
+      int64_t value = call.frame[Parameters] + entry.value;
+      int64_t gradient = call.frame[Gradients] + entry.gradient;
+      Name name = weightsName(entry.parameter, layer);
+      if (windows)
+        read(value, byteSize(p.compute) * computeElements(p), name);
+      else if (value != keptOf(entry.parameter, layer).stored)
+        fail("expected " + name.str() + " at offset " +
+             std::to_string(keptOf(entry.parameter, layer).stored) + ", got " +
+             std::to_string(value));
+      if (!adds || !training)
         continue;
-      }
-      for (int action : {old.send, old.receive})
-        if (action >= 0 && !waitsFor(action))
-          fail("overwrites " + old.name.str() + " without waiting for " +
-               toString(rank.actions[action].kind) + " (action " +
-               std::to_string(action) + ")");
-      at = bytes.erase(at);
+      name = gradientName(entry.parameter, layer);
+      if (windows)
+        fail(arena.accumulate(gradient, 4 * computeElements(p), name));
+      else if (gradient != accumulatorOf(entry.parameter, layer))
+        fail("expected " + name.str() + " at offset " +
+             std::to_string(accumulatorOf(entry.parameter, layer)) + ", got " +
+             std::to_string(gradient));
     }
-    bytes[offset] = {size, name, receive, -1};
   }
 
-  /// `name` must be at `offset`.
-  void read(int64_t offset, int64_t size, Name name, int send = -1) {
-    if (size == 0)
+  int64_t offloadedBytes(int chunk) const {
+    int64_t bytes = 0;
+    for (const ChunkLayer &l : chunks[chunk])
+      bytes += layout.kinds[l.kind].offloadedBytes;
+    return bytes;
+  }
+
+  void move(const pipe::Action &a, const Action &planned) {
+    if (offloadedBytes(a.chunk) == 0)
       return;
-    auto at = bytes.find(offset);
-    if (at == bytes.end() || !(at->second.name == name) ||
-        at->second.bytes < size)
-      return fail("expected " + name.str() + " at offset " +
-                  std::to_string(offset) + ", got " +
-                  (at == bytes.end() ? "nothing" : at->second.name.str()));
-    if (at->second.receive >= 0) {
-      if (!waitsFor(at->second.receive))
-        return fail("reads " + name.str() + " without waiting for its receive");
-      at->second.receive = -1;
-    }
-    if (send >= 0)
-      at->second.send = send;
+    if (planned.transfers.size() != 1)
+      return fail("expected 1 transfer, got " +
+                  std::to_string(planned.transfers.size()));
+    const Transfer &t = planned.transfers[0];
+    bool out = a.kind == pipe::ActionKind::Offload;
+    inside(stage.regions, "activations", out ? t.source : t.destination,
+           t.bytes, "residuals");
+    inside(stage.hostRegions, "offloaded", out ? t.destination : t.source,
+           t.bytes, "residuals");
+    ByteNames &from = out ? arena : host, &to = out ? host : arena;
+    fail(from.copy(t.source, t.bytes, to, t.destination, current));
   }
 
-  void walk(int action, bool training) {
+  void walk(int action) {
     current = action;
     const pipe::Action &a = row[action];
-    const Action &planned = rank.actions[action];
+    const Action &planned = stage.actions[action];
     if (int(a.kind) != int(planned.kind) || a.chunk != planned.chunk ||
         a.microbatch != planned.microbatch)
       return fail("expected " + pipe::toString(a));
+    for (int wait : planned.waits)
+      completed.add(wait);
+    if (training)
+      for (const Clear &c : planned.clears)
+        clear(c);
     calls = training ? &planned.calls : &planned.evalCalls;
     next = 0;
     int64_t size = layout.activationBytes;
@@ -249,10 +279,17 @@ private:
               {"cotangent", first[a.chunk + 1], a.microbatch}, action);
       return;
     case Kind::Unshard:
+      return unshard(a.chunk, planned);
     case Kind::Reshard:
+      return reshard(a.chunk);
     case Kind::ReduceGrad:
+      if (training)
+        reduceGrad(a.chunk, planned);
+      return;
     case Kind::Offload:
     case Kind::Fetch:
+      if (training)
+        move(a, planned);
       return;
     }
     if (error.empty() && next != calls->size())
@@ -270,8 +307,8 @@ private:
       return nullptr;
     }
     const Call &call = (*calls)[next++];
-    inside("scratch", call.frame[Scratch], layout.scratchBytes[task],
-           "scratch");
+    inside(stage.regions, "scratch", call.frame[Scratch],
+           layout.scratchBytes[task], "scratch");
     return &call;
   }
 
@@ -279,7 +316,8 @@ private:
     int64_t size = layout.activationBytes;
     if (c == 0)
       if (const Call *call = take(layout.embed.forward)) {
-        data(*call, rank.inputData, program.input.bytes(), m);
+        data(*call, stage.inputData, program.input, m);
+        checkBlock(*call, layout.embed.block, kEmbed, /*adds=*/false);
         write(call->frame[Output], size, {"activation", 0, m});
       }
     for (size_t j = 0; j < chunks[c].size(); ++j) {
@@ -288,10 +326,13 @@ private:
       const Call *call = take(kind.forward);
       if (!call)
         return;
+      checkBlock(*call, kind.block, chunks[c][j].layer, /*adds=*/false);
       read(call->frame[Input], size, {"activation", layer, m});
       write(call->frame[Output], size, {"activation", layer + 1, m});
       write(call->frame[Residuals], kind.residualBytes,
             {"residuals", layer, m});
+      write(call->frame[Offloaded], kind.offloadedBytes,
+            {"offloaded residuals", layer, m});
       read(call->frame[Input], size, {"activation", layer, m});
       read(call->frame[Output], size, {"activation", layer + 1, m});
     }
@@ -310,7 +351,8 @@ private:
     if (layout.logits < 0)
       return;
     if (const Call *call = walkLoss(layout.logits, m))
-      if (call->frame[Output] != rank.logits + m * program.logits.bytes())
+      if (call->frame[Output] !=
+          stage.logits + m * partBytes(program.logits, program))
         fail("expected the logits in the place of microbatch " +
              std::to_string(m));
   }
@@ -319,16 +361,17 @@ private:
     const Call *call = take(task);
     if (!call)
       return nullptr;
+    checkBlock(*call, layout.loss.block, kLoss, /*adds=*/false);
     read(call->frame[Input], layout.activationBytes,
          {"activation", first.back(), m});
-    data(*call, rank.targetData, program.target.bytes(), m);
-    if (call->frame[Loss] != rank.loss + m * 8)
+    data(*call, stage.targetData, program.target, m);
+    if (call->frame[Loss] != stage.loss + m * 8)
       fail("expected the loss in the place of microbatch " + std::to_string(m));
     return call;
   }
 
-  void data(const Call &call, int64_t base, int64_t size, int m) {
-    if (call.frame[Data] != base + m * size)
+  void data(const Call &call, int64_t base, const DataForm &form, int m) {
+    if (call.frame[Data] != base + m * partBytes(form, program))
       fail("expected the data of microbatch " + std::to_string(m));
   }
 
@@ -338,41 +381,45 @@ private:
     int c = a.chunk, m = a.microbatch;
     int64_t count = int64_t(chunks[c].size());
     if (c == shape.chunks() - 1) {
-      walkPart(layout.loss, first.back(), m, inputs, weights, /*loss=*/true);
+      walkPart(layout.loss, first.back(), kLoss, m, inputs, weights);
       if (inputs)
         walkLogits(m);
     }
     for (int64_t j = count; j-- > 0;)
-      walkPart(layout.kinds[chunks[c][j].kind], first[c] + j, m, inputs,
-               weights, /*loss=*/false);
+      walkPart(layout.kinds[chunks[c][j].kind], first[c] + j,
+               chunks[c][j].layer, m, inputs, weights);
     if (c > 0 || !inputs)
       return;
     if (const Call *call = take(layout.embed.backward)) {
-      data(*call, rank.inputData, program.input.bytes(), m);
+      data(*call, stage.inputData, program.input, m);
+      checkBlock(*call, layout.embed.block, kEmbed, /*adds=*/true);
       read(call->frame[OutputCotangent], layout.activationBytes,
            {"cotangent", 0, m});
     }
   }
 
-  /// The backward of a layer or of the loss, joint or in halves.
-  void walkPart(const TaskGroup &group, int64_t layer, int m, bool inputs,
-                bool weights, bool loss) {
+  /// The backward of a layer or of the loss, joint or in halves. `layer` counts
+  /// from the first, `number` names the block.
+  void walkPart(const TaskGroup &group, int64_t layer, int64_t number, int m,
+                bool inputs, bool weights) {
     int64_t size = layout.activationBytes;
-    bool joint = group.backward >= 0;
+    bool joint = group.backward >= 0, loss = number == kLoss;
     Name input{"activation", layer, m}, residuals{"residuals", layer, m},
+        offloaded{"offloaded residuals", layer, m},
         kept{loss ? "loss's cotangents" : "kept cotangents", layer, m};
     auto common = [&](const Call &call) {
       read(call.frame[Input], size, input);
       if (loss)
-        data(call, rank.targetData, program.target.bytes(), m);
-      else
-        read(call.frame[Residuals], group.residualBytes, residuals);
+        return data(call, stage.targetData, program.target, m);
+      read(call.frame[Residuals], group.residualBytes, residuals);
+      read(call.frame[Offloaded], group.offloadedBytes, offloaded);
     };
     if (inputs) {
       const Call *call = take(joint ? group.backward : group.backwardInput);
       if (!call)
         return;
       Name result{"cotangent", layer, m}, incoming{"cotangent", layer + 1, m};
+      checkBlock(*call, group.block, number, /*adds=*/joint);
       common(*call);
       if (!loss)
         read(call->frame[OutputCotangent], size, incoming);
@@ -387,6 +434,7 @@ private:
     }
     if (weights && !joint)
       if (const Call *call = take(group.backwardWeight)) {
+        checkBlock(*call, group.block, number, /*adds=*/true);
         common(*call);
         read(call->frame[Cotangents], group.cotangentBytes, kept);
       }
@@ -397,11 +445,17 @@ private:
   const pipe::Shape &shape;
   const std::vector<pipe::Action> &row;
   const Program &program;
-  const Stage &rank;
+  const Stage &stage;
   int number;
   std::string &error;
+  bool windows;
+  KeptParameters kept;
   std::vector<int64_t> first; // of each chunk: layers before it
-  std::map<int64_t, Content> bytes;
+  bool training = true;
+  Completed completed;
+  ByteNames arena, host;
+  // By chunk: the places and names of its gathered weights.
+  std::vector<std::vector<std::pair<int64_t, Name>>> gathered;
   const std::vector<Call> *calls = nullptr;
   size_t next = 0;  // in calls
   int current = -1; // action
@@ -414,7 +468,7 @@ bool verifyPlan(const Layout &layout, const ChunkTable &chunks,
                 std::string &error) {
   error.clear();
   for (int r = 0; r < timeline.shape.stages && error.empty(); ++r)
-    RankVerifier(layout, chunks, timeline, program, r, error).run();
+    StageVerifier(layout, chunks, timeline, program, r, error).run();
   return error.empty();
 }
 

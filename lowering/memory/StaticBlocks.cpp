@@ -8,37 +8,42 @@
 namespace rota::memory {
 namespace {
 
-/// A parameter block of one rank while it is being placed.
+/// A parameter block of one stage while it is being placed.
 struct Held {
   const ParameterBlock *block;
   int64_t layer; // -1: of an end
   BlockPlace *place;
-  size_t borrowed = 0; // leading entries that another rank or block owns
+  std::vector<char> owned; // by entry: its update is on this stage, made here
   size_t firstUpdate = 0;
 };
 
-class RankLayout {
+class StageLayout {
 public:
-  RankLayout(const Layout &layout, const ChunkTable &chunks,
-             const pipe::Shape &shape, int number, Program &program,
-             RankPlaces &places)
+  StageLayout(const Layout &layout, const ChunkTable &chunks,
+              const pipe::Shape &shape, int number, Program &program,
+              StagePlaces &places)
       : layout(layout), shape(shape), number(number), program(program),
-        rank(program.stages[number]), places(places) {
+        stage(program.stages[number]), places(places),
+        windows(hasWindows(program)) {
     hasEmbed = shape.rankOf(0) == number;
-    hasLoss = shape.rankOf(shape.chunks() - 1) == number;
+    hasLoss = shape.owns(number, shape.chunks() - 1);
     if (hasEmbed)
-      held.push_back({&layout.embed.block, -1, &places.embed});
+      hold(layout.embed.block, -1, places.embed, /*first=*/true);
     for (int c = 0; c < shape.chunks(); ++c) {
-      if (shape.rankOf(c) != number)
+      if (!shape.owns(number, c))
         continue;
       for (const ChunkLayer &l : chunks[c]) {
-        held.push_back(
-            {&layout.kinds[l.kind].block, l.layer, &places.layers[l.layer]});
+        hold(layout.kinds[l.kind].block, l.layer, places.layers[l.layer],
+             isFirst(c));
         useScratch(layout.kinds[l.kind]);
       }
     }
-    if (hasLoss)
-      held.push_back({&layout.loss.block, -1, &places.loss, tiedEntries()});
+    if (hasLoss) {
+      hold(layout.loss.block, -1, places.loss, isFirst(shape.chunks() - 1));
+      for (size_t i = 0; i < layout.loss.block.entries.size(); ++i)
+        if (isTied(layout, layout.loss.block.entries[i]))
+          held.back().owned[i] = false;
+    }
     if (hasEmbed)
       useScratch(layout.embed);
     if (hasLoss)
@@ -52,8 +57,10 @@ public:
       placeValues(/*copies=*/false);
       placeMasters();
     });
-    region("compute copies", [&] { placeValues(/*copies=*/true); });
-    finishUpdates();
+    region("compute copies", [&] {
+      placeValues(/*copies=*/true);
+      placeUpdated();
+    });
     region("gradients", [&] { placeGradients(); });
     region("optimizer", [&] { placeMoments(); });
     region("constants", [&] { placeConstants(); });
@@ -62,11 +69,34 @@ public:
     places.end = arena.bytes();
   }
 
+  static bool isTied(const Layout &layout, const ParameterBlock::Entry &entry) {
+    const auto &other = layout.embed.block.entries;
+    return std::any_of(other.begin(), other.end(), [&](const auto &e) {
+      return e.parameter == entry.parameter;
+    });
+  }
+
 private:
   template <typename Fill> void region(const char *use, Fill fill) {
     int64_t begin = arena.bytes();
     fill();
-    rank.regions.push_back({use, begin, arena.bytes() - begin});
+    stage.regions.push_back({use, begin, arena.bytes() - begin});
+  }
+
+  /// Whether this stage is the first that has the chunk.
+  bool isFirst(int chunk) const {
+    for (int s = 0; s < number; ++s)
+      if (shape.owns(s, chunk))
+        return false;
+    return true;
+  }
+
+  void hold(const ParameterBlock &block, int64_t layer, BlockPlace &place,
+            bool first) {
+    size_t count = block.entries.size();
+    held.push_back({&block, layer, &place, std::vector<char>(count, first)});
+    place.stored.assign(count, -1);
+    place.accumulators.assign(count, -1);
   }
 
   void useScratch(const TaskGroup &group) {
@@ -76,93 +106,151 @@ private:
         scratch = std::max(scratch, layout.scratchBytes[task]);
   }
 
-  size_t tiedEntries() const {
-    size_t count = 0;
-    for (const auto &entry : layout.loss.block.entries)
-      for (const auto &other : layout.embed.block.entries)
-        count += entry.parameter == other.parameter;
-    return count;
-  }
-
   const Parameter &parameter(const ParameterBlock::Entry &entry) const {
     return program.parameters[entry.parameter];
   }
+  int64_t storedBytes(const Parameter &p) const {
+    return byteSize(p.compute) *
+           partElements(p.shape, p.storageDivision, program.mesh);
+  }
+  int64_t optimizerElements(const Parameter &p) const {
+    return partElements(p.shape, p.optimizerDivision, program.mesh);
+  }
+  /// Whether what is stored of `p` is its master copy, too, where it is owned.
+  static bool isMaster(const Parameter &p) {
+    return p.compute == ElementType::F32 && p.refresh < 0;
+  }
 
-  /// True when a block holds anything but masters of this rank.
+  /// True when a block holds anything but masters of this stage.
   bool isCopy(const Held &h) const {
-    bool elsewhere = h.borrowed > 0 && !hasEmbed;
-    return elsewhere ||
-           std::any_of(h.block->entries.begin(), h.block->entries.end(),
-                       [&](const auto &entry) {
-                         return parameter(entry).compute != ElementType::F32;
-                       });
+    for (size_t i = 0; i < h.block->entries.size(); ++i) {
+      bool mine = h.owned[i] || (h.place == &places.loss && hasEmbed &&
+                                 isTied(layout, h.block->entries[i]));
+      if (!mine || !isMaster(parameter(h.block->entries[i])))
+        return true;
+    }
+    return false;
   }
 
   void placeValues(bool copies) {
+    if (windows)
+      placeStored(copies);
+    else
+      placeBlocks(copies);
+  }
+
+  /// Each parameter's part by itself; a stage with both ends holds what they
+  /// share once.
+  void placeStored(bool copies) {
+    for (Held &h : held)
+      for (size_t i = 0; i < h.block->entries.size(); ++i) {
+        const Parameter &p = parameter(h.block->entries[i]);
+        bool shared = h.place == &places.loss && hasEmbed &&
+                      isTied(layout, h.block->entries[i]);
+        if (shared)
+          h.place->stored[i] = storedByEmbed(h.block->entries[i].parameter);
+        else if ((!isMaster(p) || !h.owned[i]) == copies)
+          h.place->stored[i] = arena.add(storedBytes(p));
+      }
+  }
+  int64_t storedByEmbed(int parameter) const {
+    const auto &entries = layout.embed.block.entries;
+    for (size_t i = 0; i < entries.size(); ++i)
+      if (entries[i].parameter == parameter)
+        return places.embed.stored[i];
+    return -1;
+  }
+
+  /// Blocks as tasks read them.
+  void placeBlocks(bool copies) {
     for (Held &h : held) {
-      // A rank that has both ends holds what they share once: the end of
+      // A stage that has both ends holds what they share once: the end of
       // embed's block is the beginning of loss's.
       bool second = h.place == &places.loss && hasEmbed;
-      if (second) {
-        if (h.place->values < 0 && places.embed.values >= 0)
-          h.place->values =
-              places.embed.values + layout.embed.block.bytes - layout.tiedBytes;
+      const Held &end = held.back();
+      bool both = h.place == &places.embed && hasLoss;
+      bool isCopied = isCopy(h) || (both && isCopy(end));
+      if (second && h.place->values < 0 && places.embed.values >= 0)
+        h.place->values =
+            places.embed.values + layout.embed.block.bytes - layout.tiedBytes;
+      else if (!second && isCopied == copies)
+        h.place->values = arena.add(
+            h.block->bytes + (both ? end.block->bytes - layout.tiedBytes : 0));
+      if (h.place->values < 0)
         continue;
-      }
-      if (h.place == &places.embed && hasLoss) {
-        const ParameterBlock &loss = layout.loss.block;
-        if ((isCopy(h) || isCopy(held.back())) == copies)
-          h.place->values =
-              arena.add(h.block->bytes + loss.bytes - layout.tiedBytes);
-        continue;
-      }
-      if (isCopy(h) == copies)
-        h.place->values = arena.add(h.block->bytes);
+      for (size_t i = 0; i < h.block->entries.size(); ++i)
+        h.place->stored[i] = h.place->values + h.block->entries[i].value;
     }
   }
 
-  /// Masters of what tasks read in another type, and an update for each
-  /// parameter that this rank owns.
+  /// An update for each parameter that this stage owns, with a master for those
+  /// that are stored in another type or division.
   void placeMasters() {
     for (Held &h : held) {
-      h.firstUpdate = rank.updates.size();
-      for (size_t i = h.borrowed; i < h.block->entries.size(); ++i) {
-        const auto &entry = h.block->entries[i];
+      h.firstUpdate = stage.updates.size();
+      for (size_t i = 0; i < h.block->entries.size(); ++i) {
+        if (!h.owned[i])
+          continue;
+        const Parameter &p = parameter(h.block->entries[i]);
         Update update;
-        update.parameter = entry.parameter;
+        update.parameter = h.block->entries[i].parameter;
         update.layer = h.layer;
-        if (parameter(entry).compute != ElementType::F32)
-          update.master = arena.add(4 * elementCount(parameter(entry)));
-        rank.updates.push_back(update);
+        if (!isMaster(p))
+          update.master = arena.add(4 * optimizerElements(p));
+        stage.updates.push_back(update);
       }
     }
   }
 
-  void finishUpdates() {
-    for (Held &h : held)
-      for (size_t i = h.borrowed; i < h.block->entries.size(); ++i) {
-        Update &update = rank.updates[h.firstUpdate + i - h.borrowed];
-        int64_t value = h.place->values + h.block->entries[i].value;
-        if (update.master < 0)
-          update.master = value;
-        update.stored = update.updated = value;
-      }
+  /// Calls visit(update, place, entry) for each parameter that this stage owns.
+  template <typename Visit> void forEachUpdate(Visit visit) {
+    for (Held &h : held) {
+      size_t number = h.firstUpdate;
+      for (size_t i = 0; i < h.block->entries.size(); ++i)
+        if (h.owned[i])
+          visit(stage.updates[number++], *h.place, i);
+    }
+  }
+
+  void placeUpdated() {
+    forEachUpdate([&](Update &update, const BlockPlace &place, size_t entry) {
+      const Parameter &p = program.parameters[update.parameter];
+      update.stored = place.stored[entry];
+      if (update.master < 0)
+        update.master = update.stored;
+      if (p.compute == ElementType::F32)
+        update.updated = update.master;
+      else if (p.refresh < 0)
+        update.updated = update.stored;
+      else
+        update.updated = arena.add(byteSize(p.compute) * optimizerElements(p));
+    });
   }
 
   void placeGradients() {
     for (Held &h : held) {
-      h.place->gradients = arena.add(h.block->gradientBytes);
-      for (size_t i = h.borrowed; i < h.block->entries.size(); ++i) {
-        Update &update = rank.updates[h.firstUpdate + i - h.borrowed];
-        update.gradient = h.place->gradients + h.block->entries[i].gradient;
-        update.gradients.push_back({number, update.gradient});
+      const auto &entries = h.block->entries;
+      if (!windows)
+        h.place->gradients = arena.add(h.block->gradientBytes);
+      for (size_t i = 0; i < entries.size(); ++i) {
+        const Parameter &p = parameter(entries[i]);
+        h.place->accumulators[i] =
+            windows ? arena.add(4 * partElements(p.shape, p.storageDivision,
+                                                 program.mesh))
+                    : h.place->gradients + entries[i].gradient;
       }
     }
+    forEachUpdate([&](Update &update, const BlockPlace &place, size_t entry) {
+      const Parameter &p = program.parameters[update.parameter];
+      update.gradient = p.refresh < 0 ? place.accumulators[entry]
+                                      : arena.add(4 * optimizerElements(p));
+    });
   }
 
   void placeMoments() {
-    for (Update &update : rank.updates) {
-      int64_t bytes = 4 * elementCount(program.parameters[update.parameter]);
+    for (Update &update : stage.updates) {
+      int64_t bytes =
+          4 * optimizerElements(program.parameters[update.parameter]);
       update.firstMoment = arena.add(bytes);
       update.secondMoment = arena.add(bytes);
     }
@@ -172,65 +260,101 @@ private:
     places.constants = arena.add(layout.constantBytes);
     for (RotaryTable table : layout.tables) {
       table.offset += places.constants;
-      rank.tables.push_back(table);
+      stage.tables.push_back(table);
+    }
+    for (ShardOffset offset : layout.shardOffsets) {
+      offset.offset += places.constants;
+      stage.shardOffsets.push_back(offset);
     }
   }
 
   void placeData() {
     int64_t count = shape.microbatches;
     if (hasEmbed)
-      rank.inputData = arena.add(count * program.input.bytes());
+      stage.inputData = arena.add(count * partBytes(program.input, program));
     if (!hasLoss)
       return;
-    rank.targetData = arena.add(count * program.target.bytes());
-    rank.loss = arena.add(count * 2 * 4);
+    stage.targetData = arena.add(count * partBytes(program.target, program));
+    stage.loss = arena.add(count * 2 * 4);
     if (!program.logits.shape.empty())
-      rank.logits = arena.add(count * program.logits.bytes());
+      stage.logits = arena.add(count * partBytes(program.logits, program));
   }
 
   const Layout &layout;
   const pipe::Shape &shape;
   int number;
   Program &program;
-  Stage &rank;
-  RankPlaces &places;
+  Stage &stage;
+  StagePlaces &places;
+  bool windows;
   bool hasEmbed = false, hasLoss = false;
   std::vector<Held> held;
   int64_t scratch = 0;
   Packer arena;
 };
 
-/// A parameter of both ends is updated on the first chunk's rank, from embed's
-/// gradient and then loss's; the last chunk's rank gets a copy if it is
-/// another.
-void tieEnds(const Layout &layout, const pipe::Shape &shape,
-             const std::vector<RankPlaces> &places, Program &program) {
-  int first = shape.rankOf(0), last = shape.rankOf(shape.chunks() - 1);
-  for (const auto &entry : layout.loss.block.entries)
-    for (Update &update : program.stages[first].updates) {
-      bool shared = std::any_of(
-          layout.embed.block.entries.begin(), layout.embed.block.entries.end(),
-          [&](const auto &e) { return e.parameter == entry.parameter; });
-      if (!shared || update.layer >= 0 || update.parameter != entry.parameter)
-        continue;
-      update.gradients.push_back(
-          {last, places[last].loss.gradients + entry.gradient});
-      if (first != last)
-        update.copies.push_back({last, places[last].loss.values + entry.value});
+/// Tells a parameter's update of its accumulators, in the order embed, layers,
+/// loss, and by stage in each, and of the copies on other stages.
+class UpdateLinks {
+public:
+  explicit UpdateLinks(Program &program) : program(program) {
+    for (size_t s = 0; s < program.stages.size(); ++s)
+      for (size_t u = 0; u < program.stages[s].updates.size(); ++u) {
+        const Update &update = program.stages[s].updates[u];
+        owners[{update.parameter, update.layer}] = {int(s), u};
+      }
+  }
+
+  void add(const ParameterBlock &block, int64_t layer, int number,
+           const BlockPlace &place) {
+    for (size_t i = 0; i < block.entries.size(); ++i) {
+      auto [owner, index] = owners.at({block.entries[i].parameter, layer});
+      Update &update = program.stages[owner].updates[index];
+      update.gradients.push_back({number, place.accumulators[i]});
+      if (number != owner)
+        update.copies.push_back({number, place.stored[i]});
     }
+  }
+
+private:
+  Program &program;
+  // Stage and number of each update, by parameter and layer.
+  std::map<std::pair<int, int64_t>, std::pair<int, size_t>> owners;
+};
+
+void linkUpdates(const Layout &layout, const ChunkTable &chunks,
+                 const pipe::Shape &shape,
+                 const std::vector<StagePlaces> &places, Program &program) {
+  UpdateLinks links(program);
+  auto addOfChunk = [&](int chunk, auto add) {
+    for (int s = 0; s < shape.stages; ++s)
+      if (shape.owns(s, chunk))
+        add(s);
+  };
+  int first = shape.rankOf(0);
+  links.add(layout.embed.block, -1, first, places[first].embed);
+  for (int c = 0; c < shape.chunks(); ++c)
+    for (const ChunkLayer &l : chunks[c])
+      addOfChunk(c, [&](int s) {
+        links.add(layout.kinds[l.kind].block, l.layer, s,
+                  places[s].layers.at(l.layer));
+      });
+  addOfChunk(shape.chunks() - 1, [&](int s) {
+    links.add(layout.loss.block, -1, s, places[s].loss);
+  });
 }
 
 } // namespace
 
-std::vector<RankPlaces> placeStaticBlocks(const Layout &layout,
-                                          const ChunkTable &chunks,
-                                          const pipe::Shape &shape,
-                                          Program &program) {
+std::vector<StagePlaces> placeStaticBlocks(const Layout &layout,
+                                           const ChunkTable &chunks,
+                                           const pipe::Shape &shape,
+                                           Program &program) {
   program.stages.assign(shape.stages, {});
-  std::vector<RankPlaces> places(shape.stages);
-  for (int r = 0; r < shape.stages; ++r)
-    RankLayout(layout, chunks, shape, r, program, places[r]).run();
-  tieEnds(layout, shape, places, program);
+  std::vector<StagePlaces> places(shape.stages);
+  for (int s = 0; s < shape.stages; ++s)
+    StageLayout(layout, chunks, shape, s, program, places[s]).run();
+  linkUpdates(layout, chunks, shape, places, program);
   return places;
 }
 

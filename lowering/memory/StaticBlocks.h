@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The part of a rank's arena that lives as long as the program: parameters,
+// The part of a stage's arena that lives as long as the program: parameters,
 // gradients, moments, constants, data.
 #ifndef ROTA_LOWERING_MEMORY_STATICBLOCKS_H
 #define ROTA_LOWERING_MEMORY_STATICBLOCKS_H
@@ -11,26 +11,30 @@
 
 namespace rota::memory {
 
-/// Where a rank keeps a parameter block.
+/// Where a stage keeps a parameter block. What tasks see is at `values` and
+/// `gradients`; with windows these are -1, since it comes and goes.
 struct BlockPlace {
   int64_t values = -1, gradients = -1;
+  // By entry of the block: the stored part and the gradient accumulator.
+  std::vector<int64_t> stored, accumulators;
 };
 
-/// Offsets that the calls of a rank refer to.
-struct RankPlaces {
+/// Offsets that the calls of a stage refer to.
+struct StagePlaces {
   BlockPlace embed, loss;
   std::map<int64_t, BlockPlace> layers; // by layer number
   int64_t constants = -1, scratch = -1;
   int64_t end = 0; // of the static part
 };
 
-/// Lays out the static part of each rank, with its regions, updates, tables and
-/// data places in `program`. A parameter belongs to the rank of its layer, of
-/// the first chunk if `embed` uses it, else of the last chunk.
-std::vector<RankPlaces> placeStaticBlocks(const Layout &layout,
-                                          const ChunkTable &chunks,
-                                          const pipe::Shape &shape,
-                                          Program &program);
+/// Lays out the static part of each stage, with its regions, updates, tables
+/// and data places in `program`. A parameter belongs to the first stage that
+/// has its layer, to that of the first chunk if `embed` uses it, else to the
+/// first that has the loss; others hold copies.
+std::vector<StagePlaces> placeStaticBlocks(const Layout &layout,
+                                           const ChunkTable &chunks,
+                                           const pipe::Shape &shape,
+                                           Program &program);
 
 } // namespace rota::memory
 

@@ -8,92 +8,15 @@
 #include "passes/pipeline/Communication.h"
 #include "passes/pipeline/Schedules.h"
 #include "runtime/program/Verify.h"
+#include "test/lowering/memory/MadeLayouts.h"
 
 #include <gtest/gtest.h>
-#include <random>
 
 using namespace rota;
 using namespace rota::memory;
+using namespace rota::test;
 
 namespace {
-
-/// A layout of two layer kinds with sizes that are multiples of nothing.
-Layout makeLayout(bool split, bool logits, std::mt19937 &random) {
-  Layout layout;
-  auto bytes = [&] { return int64_t(random() % 1000 + 1); };
-  auto task = [&] {
-    layout.scratchBytes.push_back(bytes());
-    layout.program.tasks.push_back("task");
-    return int(layout.scratchBytes.size()) - 1;
-  };
-  auto parameter = [&](bool bf16) {
-    Parameter p;
-    p.shape = {bytes()};
-    p.rows = 1;
-    p.updateKernel = p.squareKernel = 0;
-    p.compute = bf16 ? ElementType::BF16 : ElementType::F32;
-    layout.program.parameters.push_back(p);
-    return int(layout.program.parameters.size()) - 1;
-  };
-  auto pack = [&](const std::vector<int> &parameters) {
-    ParameterBlock block;
-    Packer values, gradients;
-    for (int number : parameters) {
-      const Parameter &p = layout.program.parameters[number];
-      int64_t count = elementCount(p);
-      int64_t value = values.add(byteSize(p.compute) * count);
-      block.entries.push_back({number, value, gradients.add(4 * count)});
-    }
-    block.bytes = values.bytes();
-    block.gradientBytes = gradients.bytes();
-    return block;
-  };
-  auto fill = [&](TaskGroup &group) {
-    group.forward = task();
-    if (!split) {
-      group.backward = task();
-    } else {
-      group.backwardInput = task();
-      group.backwardWeight = task();
-      group.cotangentBytes = bytes();
-    }
-    group.residualBytes = bytes();
-  };
-  layout.program.kernels = {"kernel"};
-  bool bf16 = random() % 2;
-  layout.kinds.resize(2);
-  for (TaskGroup &kind : layout.kinds) {
-    fill(kind);
-    kind.block = pack({parameter(bf16), parameter(false)});
-  }
-  int tied = parameter(bf16), embedOnly = parameter(false),
-      lossOnly = parameter(bf16);
-  layout.embed.forward = task();
-  layout.embed.backward = task();
-  fill(layout.loss);
-  layout.embed.block = pack({embedOnly, tied});
-  layout.loss.block = pack({tied, lossOnly});
-  layout.tiedBytes = pack({tied}).bytes;
-  layout.activationBytes = bytes();
-  layout.program.input = {ElementType::I32, {3, 7}};
-  layout.program.target = {ElementType::I32, {3, 7}};
-  layout.tables = {{0, 7, 1.0, {1.0, 0.1}}};
-  layout.constantBytes = alignUp(7 * 2 * 8);
-  if (logits) {
-    layout.logits = task();
-    layout.program.logits = {ElementType::F32, {3, 7, 5}};
-  }
-  return layout;
-}
-
-ChunkTable makeChunks(const pipe::Shape &shape, int layers) {
-  ChunkTable chunks(shape.chunks());
-  int64_t layer = 0;
-  for (auto &chunk : chunks)
-    for (int j = 0; j < layers; ++j, ++layer)
-      chunk.push_back({int(layer % 2), layer});
-  return chunks;
-}
 
 struct Case {
   Layout layout;
@@ -111,7 +34,8 @@ bool makeCase(const std::string &schedule, pipe::Shape shape, bool split,
   if (!timeline)
     return false;
   result.timeline = pipe::addCommunication(*timeline);
-  result.layout = makeLayout(split, random() % 2, random);
+  result.layout =
+      makeLayout({.split = split, .logits = random() % 2 != 0}, random);
   result.chunks = makeChunks(shape, layers);
   EXPECT_TRUE(planMemory(result.layout, result.chunks, result.timeline,
                          result.program, result.error))

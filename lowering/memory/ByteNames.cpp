@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reads and writes of names, and the actions that go on beside them.
+#include "lowering/memory/ByteNames.h"
+
+#include <string_view>
+
+namespace rota::memory {
+
+static constexpr Name kZeros{"zeros"};
+
+bool Name::operator==(const Name &other) const {
+  return std::string_view(what) == other.what && index == other.index &&
+         of == other.of;
+}
+
+std::string Name::str() const {
+  return std::string(what) + " " + std::to_string(index) + " of " +
+         std::to_string(of);
+}
+
+static std::string actionName(const Stage &stage, int action) {
+  return std::string(toString(stage.actions[action].kind)) + " (action " +
+         std::to_string(action) + ")";
+}
+
+std::string ByteNames::overwriting(const Content &content) const {
+  if (content.untaken)
+    return "overwrites " + content.name.str() + ", which is not reduced";
+  std::vector<int> users = content.readers;
+  users.push_back(content.writer);
+  for (int action : users)
+    if (action >= 0 && !completed.has(action))
+      return "overwrites " + content.name.str() + " without waiting for " +
+             actionName(stage, action);
+  return "";
+}
+
+std::string ByteNames::unwritten(const Content &content) const {
+  if (content.writer < 0 || completed.has(content.writer))
+    return "";
+  return "reads " + content.name.str() + " without waiting for " +
+         actionName(stage, content.writer);
+}
+
+ByteNames::Place ByteNames::holding(int64_t offset, int64_t bytes) {
+  auto at = contents.upper_bound(offset);
+  if (at == contents.begin())
+    return contents.end();
+  --at;
+  return offset + bytes <= at->first + at->second.bytes ? at : contents.end();
+}
+
+std::string ByteNames::write(int64_t offset, int64_t bytes, Name name,
+                             int writer) {
+  if (bytes == 0)
+    return "";
+  auto at = contents.upper_bound(offset);
+  if (at != contents.begin())
+    --at;
+  while (at != contents.end() && at->first < offset + bytes) {
+    if (at->first + at->second.bytes <= offset) {
+      ++at;
+      continue;
+    }
+    if (std::string error = overwriting(at->second); !error.empty())
+      return error;
+    at = contents.erase(at);
+  }
+  contents[offset] = {bytes, name, writer, {}};
+  return "";
+}
+
+std::string ByteNames::read(int64_t offset, int64_t bytes, Name name,
+                            int reader) {
+  if (bytes == 0)
+    return "";
+  auto at = contents.find(offset);
+  if (at == contents.end() || !(at->second.name == name) ||
+      at->second.bytes < bytes)
+    return "expected " + name.str() + " at offset " + std::to_string(offset) +
+           ", got " +
+           (at == contents.end() ? "nothing" : at->second.name.str());
+  if (reader >= 0)
+    at->second.readers.push_back(reader);
+  return unwritten(at->second);
+}
+
+std::string ByteNames::clear(int64_t offset, int64_t bytes) {
+  return write(offset, bytes, kZeros);
+}
+
+std::string ByteNames::accumulate(int64_t offset, int64_t bytes, Name name) {
+  if (bytes == 0)
+    return "";
+  auto at = holding(offset, bytes);
+  if (at != contents.end() && at->second.name == kZeros) {
+    int64_t begin = at->first, end = at->first + at->second.bytes;
+    contents.erase(at);
+    if (begin < offset)
+      contents[begin] = {offset - begin, kZeros, -1, {}};
+    if (offset + bytes < end)
+      contents[offset + bytes] = {end - offset - bytes, kZeros, -1, {}};
+    contents[offset] = {bytes, name, -1, {}, /*untaken=*/true};
+    return "";
+  }
+  if (at == contents.end() || at->first != offset ||
+      !(at->second.name == name) || !at->second.untaken)
+    return "adds to " + name.str() +
+           " where neither zeros nor it are: offset " + std::to_string(offset);
+  return "";
+}
+
+std::string ByteNames::take(int64_t offset, Name name, int reader) {
+  auto at = contents.find(offset);
+  if (at == contents.end() || !(at->second.name == name) || !at->second.untaken)
+    return "expected " + name.str() + " at offset " + std::to_string(offset);
+  at->second.untaken = false;
+  at->second.readers.push_back(reader);
+  return "";
+}
+
+std::string ByteNames::copy(int64_t offset, int64_t bytes, ByteNames &to,
+                            int64_t destination, int copier) {
+  for (auto at = contents.lower_bound(offset);
+       at != contents.end() && at->first < offset + bytes; ++at) {
+    Content &content = at->second;
+    int64_t end = at->first + content.bytes;
+    if (end > offset + bytes)
+      return "copies a part of " + content.name.str();
+    if (std::string error = unwritten(content); !error.empty())
+      return error;
+    content.readers.push_back(copier);
+    std::string error = to.write(destination + at->first - offset,
+                                 content.bytes, content.name, copier);
+    if (!error.empty())
+      return error;
+  }
+  return "";
+}
+
+std::string ByteNames::drop(int64_t offset, Name name) {
+  auto at = contents.find(offset);
+  if (at == contents.end() || !(at->second.name == name))
+    return "expected " + name.str() + " at offset " + std::to_string(offset);
+  std::string error = overwriting(at->second);
+  contents.erase(at);
+  return error;
+}
+
+std::string ByteNames::findUntaken() const {
+  for (const auto &[offset, content] : contents)
+    if (content.untaken)
+      return content.name.str();
+  return "";
+}
+
+} // namespace rota::memory

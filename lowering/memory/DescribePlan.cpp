@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The memory plan as a table for people.
+#include "lowering/memory/MemoryPlan.h"
+
+#include <algorithm>
+
+namespace rota::memory {
+namespace {
+
+constexpr size_t kNameWidth = 19, kWidth = 12;
+
+std::string cell(std::string text, size_t width) {
+  return std::string(width > text.size() ? width - text.size() : 0, ' ') + text;
+}
+
+std::string mebibytes(int64_t bytes) {
+  int64_t tenths = (bytes * 10 + (1 << 19)) >> 20;
+  return cell(std::to_string(tenths / 10) + "." + std::to_string(tenths % 10),
+              kWidth);
+}
+
+int64_t bytesOf(const std::vector<Region> &regions, const std::string &use) {
+  int64_t bytes = 0;
+  for (const Region &region : regions)
+    if (region.use == use)
+      bytes += region.bytes;
+  return bytes;
+}
+
+template <typename Bytes>
+std::string line(const Program &program, const std::string &name, Bytes bytes) {
+  std::string text = name;
+  text.resize(std::max(kNameWidth, name.size()), ' ');
+  for (const Stage &stage : program.stages)
+    text += mebibytes(bytes(stage));
+  return text + "\n";
+}
+
+} // namespace
+
+std::string describePlan(const Program &program) {
+  std::string text = "bytes of a rank, by stage (MiB)";
+  for (size_t s = 0; s < program.stages.size(); ++s)
+    text += cell(std::to_string(s),
+                 s == 0 ? kNameWidth + kWidth - text.size() : kWidth);
+  text += "\n";
+  for (const Region &region : program.stages.front().regions)
+    text += line(program, region.use, [&](const Stage &stage) {
+      return bytesOf(stage.regions, region.use);
+    });
+  text += line(program, "peak",
+               [](const Stage &stage) { return stage.arenaBytes; });
+  bool hasHost =
+      std::any_of(program.stages.begin(), program.stages.end(),
+                  [](const Stage &stage) { return stage.hostBytes > 0; });
+  if (hasHost)
+    text += line(program, "offloaded (host)",
+                 [](const Stage &stage) { return stage.hostBytes; });
+  return text;
+}
+
+} // namespace rota::memory

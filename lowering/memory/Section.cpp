@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Best-fit placement with a memory of who still uses free bytes.
+#include "lowering/memory/Section.h"
+#include "lowering/memory/Layout.h"
+
+#include <algorithm>
+
+namespace rota::memory {
+
+Block Section::open(int64_t bytes, std::vector<int> &waits) {
+  bytes = alignUp(bytes);
+  Block block{base + free.allocate(bytes), bytes};
+  auto at = uses.upper_bound(block.offset);
+  if (at != uses.begin() && std::prev(at)->second.end > block.offset)
+    --at;
+  while (at != uses.end() && at->first < block.offset + bytes) {
+    if (std::find(waits.begin(), waits.end(), at->second.action) == waits.end())
+      waits.push_back(at->second.action);
+    // Whatever takes the rest of these bytes comes after this action.
+    at = uses.erase(at);
+  }
+  return block;
+}
+
+void Section::close(Block &block) {
+  if (block.offset >= 0)
+    free.free(block.offset - base, block.bytes);
+  block = {};
+}
+
+void Section::closeAfter(Block &block, int user) {
+  if (block.offset >= 0)
+    leaving.push_back({block, user});
+  block = {};
+}
+
+void Section::settle() {
+  for (Leaving &l : leaving) {
+    if (l.block.bytes > 0)
+      uses[l.block.offset] = {l.block.offset + l.block.bytes, l.user};
+    close(l.block);
+  }
+  leaving.clear();
+}
+
+} // namespace rota::memory

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A section of the arena whose blocks come and go, and what may still use their
+// bytes.
+#ifndef ROTA_LOWERING_MEMORY_SECTION_H
+#define ROTA_LOWERING_MEMORY_SECTION_H
+
+#include "lowering/memory/FreeList.h"
+
+#include <map>
+#include <vector>
+
+namespace rota::memory {
+
+/// A place in a section; empty until something lives there.
+struct Block {
+  int64_t offset = -1; // in the arena
+  int64_t bytes = 0;
+};
+
+class Section {
+public:
+  /// Begins at offset `base` of the arena.
+  explicit Section(int64_t base) : base(base) {}
+
+  /// A block of at least `bytes`. Adds to `waits` the asynchronous actions that
+  /// may still use its bytes.
+  Block open(int64_t bytes, std::vector<int> &waits);
+  /// Takes `block` back, whose bytes nothing uses any more; leaves it empty.
+  void close(Block &block);
+  /// The same of a block that the asynchronous action `user`, which starts now,
+  /// goes on using. Its bytes are given out only after the next compute action,
+  /// so that the transfer has that long to complete before anything waits.
+  void closeAfter(Block &block, int user);
+  /// A compute action has ended.
+  void settle();
+
+  int64_t peak() const { return free.peak(); }
+
+private:
+  struct Leaving {
+    Block block;
+    int user;
+  };
+  struct Use {
+    int64_t end;
+    int action;
+  };
+
+  int64_t base;
+  FreeList free;
+  std::vector<Leaving> leaving;
+  std::map<int64_t, Use>
+      uses; // of free bytes, by offset; apart from each other
+};
+
+} // namespace rota::memory
+
+#endif // ROTA_LOWERING_MEMORY_SECTION_H

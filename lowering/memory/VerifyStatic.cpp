@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Regions one after the other, and static blocks apart inside them.
+#include "lowering/memory/VerifyStatic.h"
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+
+namespace rota::memory {
+
+const Region *findRegion(const std::vector<Region> &regions, const char *use) {
+  for (const Region &region : regions)
+    if (region.use == use)
+      return &region;
+  return nullptr;
+}
+
+KeptParameters keptParameters(const Program &program, int number) {
+  KeptParameters kept;
+  for (size_t s = 0; s < program.stages.size(); ++s)
+    for (const Update &update : program.stages[s].updates) {
+      auto key = std::pair(update.parameter, update.layer);
+      if (int(s) == number)
+        kept[key].stored = update.stored;
+      for (const Place &copy : update.copies)
+        if (copy.stage == number)
+          kept[key].stored = copy.offset;
+      for (const Place &gradient : update.gradients)
+        if (gradient.stage == number)
+          kept[key].accumulators.push_back(gradient.offset);
+    }
+  return kept;
+}
+
+namespace {
+
+class StaticVerifier {
+public:
+  StaticVerifier(const Program &program, int number)
+      : program(program), stage(program.stages[number]), number(number) {}
+
+  std::string run() {
+    verifyRegions(stage.regions, stage.arenaBytes);
+    verifyRegions(stage.hostRegions, stage.hostBytes);
+    for (size_t s = 0; s < program.stages.size(); ++s)
+      for (const Update &update : program.stages[s].updates)
+        addUpdate(update, int(s));
+    addConstants();
+    addData();
+    verifyApart();
+    return error;
+  }
+
+private:
+  void fail(const std::string &what) {
+    if (error.empty())
+      error = what;
+  }
+
+  void verifyRegions(const std::vector<Region> &regions, int64_t arena) {
+    int64_t end = 0;
+    for (const Region &r : regions) {
+      if (r.offset < end)
+        fail("expected the region '" + r.use + "' from " + std::to_string(end) +
+             " on, got offset " + std::to_string(r.offset));
+      end = r.offset + r.bytes;
+    }
+    if (end > arena)
+      fail("expected regions inside the arena of " + std::to_string(arena) +
+           " bytes, got " + std::to_string(end));
+  }
+
+  /// A block of its own, in region `use` where that is given.
+  void add(int64_t offset, int64_t bytes, const std::string &what,
+           const char *use = nullptr) {
+    if (offset % kAlignment != 0)
+      fail("expected " + what + " at a multiple of " +
+           std::to_string(kAlignment) + ", got offset " +
+           std::to_string(offset));
+    const Region *r = use ? findRegion(stage.regions, use) : nullptr;
+    if (use &&
+        (!r || offset < r->offset || offset + bytes > r->offset + r->bytes))
+      fail("expected " + what + " inside the region '" + use +
+           "', got offset " + std::to_string(offset) + " and " +
+           std::to_string(bytes) + " bytes");
+    blocks.emplace_back(offset, bytes);
+  }
+
+  /// Blocks of a parameter on this stage, which `owner` updates.
+  void addUpdate(const Update &update, int owner) {
+    const Parameter &p = program.parameters[update.parameter];
+    std::string name = "'" + p.name + "'";
+    int64_t stored = byteSize(p.compute) *
+                     partElements(p.shape, p.storageDivision, program.mesh);
+    int64_t optimizer =
+        partElements(p.shape, p.optimizerDivision, program.mesh);
+    for (const Place &g : update.gradients)
+      if (g.stage == number)
+        add(g.offset,
+            4 * partElements(p.shape, p.storageDivision, program.mesh),
+            "a gradient of " + name, "gradients");
+    for (const Place &c : update.copies)
+      if (c.stage == number)
+        add(c.offset, stored, "a copy of " + name);
+    if (owner != number)
+      return;
+    add(update.master, 4 * optimizer, name);
+    if (update.stored != update.master)
+      add(update.stored, stored, "the stored copy of " + name);
+    if (update.updated != update.master && update.updated != update.stored)
+      add(update.updated, byteSize(p.compute) * optimizer,
+          "the update of " + name);
+    if (update.gradients.empty() ||
+        update.gradients[0].offset != update.gradient)
+      add(update.gradient, 4 * optimizer, "the summed gradient of " + name,
+          "gradients");
+    for (int64_t moment : {update.firstMoment, update.secondMoment})
+      add(moment, 4 * optimizer, "a moment of " + name, "optimizer");
+  }
+
+  void addConstants() {
+    for (const RotaryTable &table : stage.tables)
+      add(table.offset, table.positions * int64_t(table.frequencies.size()) * 8,
+          "a table", "constants");
+    for (const ShardOffset &offset : stage.shardOffsets)
+      add(offset.offset, 4, "an offset of a part", "constants");
+  }
+
+  void addData() {
+    int64_t count = program.microbatches;
+    auto addOptional = [&](int64_t offset, int64_t bytes, const char *what) {
+      if (offset >= 0)
+        add(offset, count * bytes, what, "data");
+    };
+    addOptional(stage.inputData, partBytes(program.input, program),
+                "the inputs");
+    addOptional(stage.targetData, partBytes(program.target, program),
+                "the targets");
+    addOptional(stage.loss, 8, "the losses");
+    addOptional(stage.logits, partBytes(program.logits, program), "the logits");
+  }
+
+  void verifyApart() {
+    std::sort(blocks.begin(), blocks.end());
+    for (size_t i = 0; i + 1 < blocks.size(); ++i)
+      if (blocks[i].first + blocks[i].second > blocks[i + 1].first)
+        fail("expected blocks apart, got one of " +
+             std::to_string(blocks[i].second) + " bytes at " +
+             std::to_string(blocks[i].first) + " and one at " +
+             std::to_string(blocks[i + 1].first));
+    int64_t end =
+        blocks.empty() ? 0 : blocks.back().first + blocks.back().second;
+    for (const char *use : {"windows", "gradient windows", "activations"})
+      if (const Region *r = findRegion(stage.regions, use);
+          r && end > r->offset)
+        fail("expected the region '" + std::string(use) +
+             "' behind all static blocks");
+  }
+
+  const Program &program;
+  const Stage &stage;
+  int number;
+  std::string error;
+  std::vector<std::pair<int64_t, int64_t>> blocks; // offset, bytes
+};
+
+} // namespace
+
+std::string verifyStatic(const Program &program, int stage) {
+  return StaticVerifier(program, stage).run();
+}
+
+} // namespace rota::memory

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The plan verifier's checks of what lives as long as the program.
+#ifndef ROTA_LOWERING_MEMORY_VERIFYSTATIC_H
+#define ROTA_LOWERING_MEMORY_VERIFYSTATIC_H
+
+#include "lowering/memory/Layout.h"
+
+#include <map>
+
+namespace rota::memory {
+
+/// Where a stage keeps a parameter of a layer (-1: of an end), as the updates
+/// of all stages say.
+struct KeptParameter {
+  int64_t stored = -1;
+  // In the order of Update::gradients: of a parameter that both ends use, that
+  // of `embed` comes first.
+  std::vector<int64_t> accumulators;
+};
+using KeptParameters = std::map<std::pair<int, int64_t>, KeptParameter>;
+
+KeptParameters keptParameters(const Program &program, int stage);
+
+/// What is wrong with the regions and static blocks of a stage; empty when
+/// nothing is. See PlanVerifier.h.
+std::string verifyStatic(const Program &program, int stage);
+
+/// The region of that use, or null.
+const Region *findRegion(const std::vector<Region> &regions, const char *use);
+
+} // namespace rota::memory
+
+#endif // ROTA_LOWERING_MEMORY_VERIFYSTATIC_H
