@@ -4,6 +4,7 @@
 #include "test/interpreter/PipelineRun.h"
 
 #include <deque>
+#include <set>
 
 using namespace rota::interpreter;
 using llvm::failed;
@@ -30,6 +31,8 @@ struct Rank {
   std::map<Key, Tensor> outgoing[2]; // made by a chunk; forward, backward
   std::map<Key, std::vector<Values>> saved; // per layer of the chunk
   std::map<Key, Values> savedOfLoss;
+  std::map<Key, std::vector<Values>> offloaded; // of `saved`
+  std::set<int> gathered;                       // chunks whose weights are here
 };
 
 /// From one rank to another, one direction: sends and receives match in order.
@@ -46,6 +49,7 @@ public:
               llvm::ArrayRef<Microbatch> microbatches)
       : timelineOp(program.getTimeline()), timeline(timelineOp.read()),
         instance(instance), microbatches(microbatches),
+        gathers(hasAny(timeline, ActionKind::Unshard)),
         ranks(timeline.ranks.size()) {
     for (auto chunk : program.getChunks().getChunks().getAsRange<ChunkAttr>())
       chunks.push_back(chunk);
@@ -61,6 +65,9 @@ private:
   llvm::LogicalResult backward(Rank &rank, Key key, bool isWhole);
   llvm::LogicalResult backwardWeight(Rank &rank, Key key);
   FailureOr<Tensor> cotangentOf(Rank &rank, Key key, bool isWhole);
+  llvm::LogicalResult move(int rank, Key key,
+                           std::map<Key, std::vector<Values>> &from,
+                           std::map<Key, std::vector<Values>> &to);
   llvm::LogicalResult send(int rank, Key key, Direction direction);
   llvm::LogicalResult post(int rank, Key key, Direction direction);
   llvm::LogicalResult match(Channel &channel, int reader, Direction direction);
@@ -85,6 +92,7 @@ private:
   Timeline timeline;
   ModelInstance &instance;
   llvm::ArrayRef<Microbatch> microbatches;
+  bool gathers; // weights are used in windows only
   std::vector<ChunkAttr> chunks;
   std::vector<Rank> ranks;
   std::map<std::tuple<int, int, Direction>, Channel> channels;
@@ -116,7 +124,8 @@ llvm::LogicalResult PipelineRun::run() {
       return fault(rank) << "deadlock";
     if (!state.activations.empty() || !state.cotangents.empty() ||
         !state.saved.empty() || !state.savedOfLoss.empty() ||
-        !state.outgoing[0].empty() || !state.outgoing[1].empty())
+        !state.offloaded.empty() || !state.outgoing[0].empty() ||
+        !state.outgoing[1].empty())
       return fault(rank) << "values are left that nothing has read";
   }
   return success();
@@ -152,6 +161,8 @@ llvm::LogicalResult PipelineRun::execute(int rank, const Action &action) {
   if (action.chunk >= int(chunks.size()) ||
       action.microbatch >= int(microbatches.size()))
     return fault(rank) << "no such chunk or microbatch";
+  if (isCompute(action.kind) && gathers && !state.gathered.count(action.chunk))
+    return fault(rank) << "the chunk's weights are not gathered";
   switch (action.kind) {
   case ActionKind::Forward:
     return forward(state, key);
@@ -169,9 +180,31 @@ llvm::LogicalResult PipelineRun::execute(int rank, const Action &action) {
     return post(rank, key, ForwardDirection);
   case ActionKind::RecvBackward:
     return post(rank, key, BackwardDirection);
-  default:
-    return fault(rank) << "not known to the interpreter";
+  case ActionKind::Unshard:
+    state.gathered.insert(action.chunk);
+    return success();
+  case ActionKind::Reshard:
+    state.gathered.erase(action.chunk);
+    return success();
+  case ActionKind::ReduceGrad: // gradients are whole here
+    return success();
+  case ActionKind::Offload:
+    return move(rank, key, state.saved, state.offloaded);
+  case ActionKind::Fetch:
+    return move(rank, key, state.offloaded, state.saved);
   }
+  llvm_unreachable("an action's kind");
+}
+
+/// Takes what a forward has saved from one place to another.
+llvm::LogicalResult PipelineRun::move(int rank, Key key,
+                                      std::map<Key, std::vector<Values>> &from,
+                                      std::map<Key, std::vector<Values>> &to) {
+  auto saved = take(from, key, rank, "result of forward");
+  if (failed(saved))
+    return failure();
+  to[key] = std::move(*saved);
+  return success();
 }
 
 /// Hands a value to its reader: the next chunk forward, the one before it
@@ -179,8 +212,9 @@ llvm::LogicalResult PipelineRun::execute(int rank, const Action &action) {
 void PipelineRun::deliver(Rank &rank, Key maker, Direction direction,
                           Tensor tensor) {
   bool isForward = direction == ForwardDirection;
-  bool isSent = isForward ? timeline.shape.sendsForward(maker.first)
-                          : timeline.shape.sendsBackward(maker.first);
+  bool isSent = isForward
+                    ? timeline.shape.sendsForward(maker.first, maker.second)
+                    : timeline.shape.sendsBackward(maker.first, maker.second);
   if (isSent)
     rank.outgoing[direction][maker] = std::move(tensor);
   else if (isForward)
@@ -283,7 +317,8 @@ llvm::LogicalResult PipelineRun::send(int rank, Key key, Direction direction) {
   if (failed(value))
     return failure();
   int reader = timeline.shape.rankOf(
-      direction == ForwardDirection ? key.first + 1 : key.first - 1);
+      direction == ForwardDirection ? key.first + 1 : key.first - 1,
+      key.second);
   Channel &channel = channels[{rank, reader, direction}];
   channel.sent.push_back({key, std::move(*value)});
   return match(channel, reader, direction);
@@ -294,7 +329,8 @@ llvm::LogicalResult PipelineRun::post(int rank, Key key, Direction direction) {
   int maker = direction == ForwardDirection ? key.first - 1 : key.first + 1;
   if (maker < 0 || maker >= int(chunks.size()))
     return fault(rank) << "nothing makes this message";
-  Channel &channel = channels[{timeline.shape.rankOf(maker), rank, direction}];
+  Channel &channel =
+      channels[{timeline.shape.rankOf(maker, key.second), rank, direction}];
   channel.posted.push_back(key);
   return match(channel, rank, direction);
 }

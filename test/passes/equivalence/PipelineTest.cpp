@@ -41,7 +41,8 @@ struct Schedule {
       return false;
     if (text.contains("schedule=1f1b") && test.repeats > 1)
       return false;
-    return !text.contains("interleaved") || test.repeats > 1;
+    return test.repeats > 1 ||
+           !(text.contains("interleaved") || text.contains("per-repeat"));
   }
 };
 
@@ -51,6 +52,12 @@ constexpr Schedule schedules[] = {
     {"circular", "schedule=circular", false},
     {"circular_delayed", "schedule=circular delay=2", false},
     {"circular_split", "schedule=circular split-backward", true},
+    {"circular_gathered_per_repeat",
+     "schedule=circular weight-gather=per-repeat offload=0", false},
+    {"circular_gathered_once", "schedule=circular weight-gather=once", false},
+    {"gpipe_gathered_per_iteration",
+     "schedule=gpipe split-backward weight-gather=per-iteration offload=0",
+     true},
     {"one_f_one_b", "schedule=1f1b", false},
     {"one_f_one_b_split", "schedule=1f1b split-backward", true},
     {"interleaved", "schedule=interleaved-1f1b", false},
@@ -127,6 +134,46 @@ INSTANTIATE_TEST_SUITE_P(
              cases[std::get<1>(info.param)].name;
     });
 
+/// Layers outside of the pipeline: each stage sums the gradients of its own
+/// microbatches, so the order of sums is another than the sequential run's.
+class OuterLayers : public testing::TestWithParam<size_t> {};
+
+TEST_P(OuterLayers, GiveWhatTheSequentialRunGives) {
+  const TestModel &model = testModels()[GetParam()];
+  struct {
+    Case test;
+    int pipelined;
+  } const subsets[] = {{{"subset", 4, 16, 2, 8}, 8},
+                       {{"one_left_out", 3, 4, 1, 6}, 3},
+                       {{"square", 2, 6, 2, 2}, 4}};
+  for (const auto &[test, pipelined] : subsets) {
+    Problem sequential(model, test, /*isSplit=*/false);
+    ASSERT_TRUE(sequential.isReady) << sequential.module.takeDiagnostics();
+    auto expected = differentiate(*sequential.view, sequential.parameters,
+                                  sequential.microbatches);
+    ASSERT_TRUE(succeeded(expected)) << sequential.module.takeDiagnostics();
+    for (const Schedule &schedule : schedules) {
+      if (!schedule.fits(test))
+        continue;
+      Problem problem(model, test, schedule.isSplit);
+      std::string pipeline =
+          "pipeline{stages=" + std::to_string(test.stages) +
+          " repeats=" + std::to_string(test.repeats) +
+          " microbatches=" + std::to_string(test.microbatches) +
+          " pipeline-layers=" + std::to_string(pipelined) + " outer " +
+          schedule.options + "}";
+      auto step = problem.run(pipeline);
+      ASSERT_TRUE(succeeded(step)) << test.name << " " << schedule.name << ": "
+                                   << problem.module.takeDiagnostics();
+      EXPECT_LT(stepError(*step, *expected), 1e-10)
+          << test.name << " " << schedule.name;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Replay, OuterLayers,
+                         testing::Range(size_t(0), testModels().size()));
+
 /// The run itself must see a timeline that is wrong.
 class WrongTimeline
     : public testing::TestWithParam<std::pair<const char *, const char *>> {};
@@ -167,6 +214,14 @@ INSTANTIATE_TEST_SUITE_P(
         std::pair{R"("0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0B0,0B1",
                      "1RECV_F0,1F0,1RECV_F1,1F1,1B0,1SEND_B0,1B1,1SEND_B1")",
                   "rank 0, position 6, 0B1: deadlock"},
+        std::pair{
+            R"("0UNSHARD,0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0B0,0RECV_B1,0B1",
+                     "1UNSHARD,1RECV_F0,1F0,1RESHARD,1RECV_F1,1F1,1B0,1SEND_B0,1B1,1SEND_B1")",
+            "rank 1, position 5, 1F1: the chunk's weights are not gathered"},
+        std::pair{
+            R"("0F0,0SEND_F0,0OFFLOAD0,0F1,0SEND_F1,0RECV_B0,0B0,0RECV_B1,0B1",
+                     "1RECV_F0,1F0,1RECV_F1,1F1,1B0,1SEND_B0,1B1,1SEND_B1")",
+            "rank 0, position 6, 0B0: no result of forward here"},
         std::pair{R"("0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0B0",
                      "1RECV_F0,1F0,1RECV_F1,1F1,1B0,1SEND_B0,1B1,1SEND_B1")",
                   "rank 0, position 6, the end: values are left that nothing "

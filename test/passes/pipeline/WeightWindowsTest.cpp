@@ -173,8 +173,12 @@ void checkBounds(const Timeline &timeline, GatherMode mode, int window,
 std::vector<Example> anyTimelines() {
   std::vector<Example> all = examples();
   std::mt19937 random(7);
-  for (int trial = 0; trial < 120; ++trial)
-    all.push_back({"random " + std::to_string(trial), randomTimeline(random)});
+  for (int trial = 0; trial < 120; ++trial) {
+    Timeline timeline = randomTimeline(random);
+    if (trial % 3 == 0)
+      timeline = splitBackward(timeline);
+    all.push_back({"random " + std::to_string(trial), std::move(timeline)});
+  }
   return all;
 }
 
