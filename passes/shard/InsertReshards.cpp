@@ -159,6 +159,11 @@ void InsertReshards::runOnOperation() {
 
 LogicalResult InsertReshards::repair(func::FuncOp function) {
   Sums sums(function, [&](OpOperand &use) { return allowed(use); });
+  for (Operation &op : function.getBody().front())
+    if (isa<FactorRuleOpInterface>(op)) {
+      FactorRule rule = divisionRule(&op);
+      writeFactors(&op, sums.factorsOf(&op, rule), mesh);
+    }
   settleScalars(function, sums);
   versions.clear();
   SmallVector<Operation *> constrains;

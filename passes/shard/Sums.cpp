@@ -48,7 +48,7 @@ bool Sums::pays(Operation *op, ArrayRef<int64_t> group,
   if (llvm::all_of(axes, sharesAxis))
     return true;
   FactorRule rule = divisionRule(op);
-  FactorAxes factors = readFactors(op, rule);
+  FactorAxes factors = factorsOf(op, rule);
   double before = 0, after = 0;
   for (int64_t operand : group)
     before += partBytes(op->getOperand(operand), rule.operands[operand],
@@ -58,11 +58,51 @@ bool Sums::pays(Operation *op, ArrayRef<int64_t> group,
   return after <= before;
 }
 
+FactorAxes Sums::factorsOf(Operation *op, const FactorRule &rule) const {
+  auto place = together.find(op);
+  return place == together.end() ? readFactors(op, rule) : place->second;
+}
+
+/// The axes over which all operands of the group are sums.
+AxisList Sums::common(Operation *op, ArrayRef<int64_t> group) const {
+  AxisList axes = available(op->getOperand(group.front()));
+  for (int64_t operand : group.drop_front())
+    axes = intersection(axes, available(op->getOperand(operand)), mesh);
+  return axes;
+}
+
+/// Takes axes over which all operands are sums away from the factors of an op
+/// that is linear in all of them.
+void Sums::keepTogether(Operation *op, const FactorRule &rule) {
+  together.erase(op);
+  for (const auto &group : rule.linear) {
+    if (group.size() != op->getNumOperands())
+      continue;
+    AxisList sums = common(op, group);
+    FactorAxes factors = readFactors(op, rule);
+    bool changed = false;
+    for (AxisList &axes : factors) {
+      auto isSum = [&](AxisRefAttr ref) {
+        return overlapsAny(ref, sums, mesh);
+      };
+      AxisRefAttr *first = llvm::find_if(axes, isSum);
+      changed |= first != axes.end();
+      axes.erase(first, axes.end());
+    }
+    if (!changed)
+      continue;
+    dropStrided(rule, factors, mesh);
+    together[op] = factors;
+    return;
+  }
+}
+
 void Sums::visit(Operation *op) {
   if (!isa<FactorRuleOpInterface>(op) || isa<ReadOp, ConstrainOp>(op))
     return;
   FactorRule rule = divisionRule(op);
-  FactorAxes factors = readFactors(op, rule);
+  keepTogether(op, rule);
+  FactorAxes factors = factorsOf(op, rule);
   AxisList passed;
   ArrayRef<int64_t> passedBy;
   AxisList own;
@@ -72,14 +112,11 @@ void Sums::visit(Operation *op) {
   for (const AxisList &axes : factors)
     llvm::append_range(dividing, axes);
   for (const auto &group : rule.linear) {
-    AxisList common = available(op->getOperand(group.front()));
-    for (int64_t operand : group)
-      common = intersection(common, available(op->getOperand(operand)), mesh);
     // An axis that divides the op cannot also be one it leaves sums over.
-    common = difference(common, dividing, mesh);
-    if (mesh.getSize(common) > mesh.getSize(passed) &&
-        pays(op, group, common, own)) {
-      passed = common;
+    AxisList sums = difference(common(op, group), dividing, mesh);
+    if (mesh.getSize(sums) > mesh.getSize(passed) &&
+        pays(op, group, sums, own)) {
+      passed = sums;
       passedBy = group;
     }
   }

@@ -24,11 +24,17 @@ public:
   AxisList madeAs(Value value) const { return made.lookup(value); }
   /// The axes over which `use`'s op takes its operand as a sum.
   AxisList takenAs(OpOperand &use) const;
+  /// How the factors of `op` are divided: as written on it, but for axes over
+  /// which all its operands are sums. To divide it by these would sum up each
+  /// operand instead of the result.
+  FactorAxes factorsOf(Operation *op, const FactorRule &rule) const;
 
 private:
   bool settle(func::FuncOp function, Leave leave);
   void visit(Operation *op);
   AxisList available(Value value) const;
+  AxisList common(Operation *op, ArrayRef<int64_t> group) const;
+  void keepTogether(Operation *op, const FactorRule &rule);
   bool pays(Operation *op, ArrayRef<int64_t> group, ArrayRef<AxisRefAttr> axes,
             ArrayRef<AxisRefAttr> own);
 
@@ -37,6 +43,8 @@ private:
   /// Values that some use needs summed: the axes that all uses take.
   llvm::DenseMap<Value, AxisList> caps;
   llvm::DenseMap<OpOperand *, AxisList> taken;
+  /// Of ops whose factors are not as written.
+  llvm::DenseMap<Operation *, FactorAxes> together;
 };
 
 } // namespace mlir::rota

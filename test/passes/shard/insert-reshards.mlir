@@ -130,3 +130,20 @@ func.func @condition(%x: tensor<4xf32> {rota.sharding = #rota.sharding<[[tensor]
   %z = arith.select %c, %y, %y : tensor<4xi1>, tensor<4xf32>
   return %z : tensor<4xf32>
 }
+
+// -----
+
+// Sums over what would divide their addition are added whole and summed up once,
+// each rank its part.
+// CHECK-LABEL: func.func @scatter
+// CHECK: %[[S:.*]] = arith.addf %{{.*}}, %{{.*}} : tensor<4xf32>
+// CHECK-NEXT: %[[R:.*]] = rota.reshard %[[S]] from <{{\[\[}}]] unreduced [tensor]> to <{{\[\[}}tensor]]>
+// CHECK-NEXT: math.tanh %[[R]]
+rota.mesh <tensor = 2>
+func.func @scatter(%x: tensor<4x8xf32> {rota.sharding = #rota.sharding<[[], [tensor]]>}, %y: tensor<4x8xf32> {rota.sharding = #rota.sharding<[[], [tensor]]>}) -> (tensor<4xf32> {rota.sharding = #rota.sharding<[[tensor]]>}) {
+  %a = rota.reduce sum %x dims [1] : tensor<4x8xf32> -> tensor<4xf32> {rota.factors = [#rota.dimension<[]>, #rota.dimension<[tensor]>]}
+  %b = rota.reduce sum %y dims [1] : tensor<4x8xf32> -> tensor<4xf32> {rota.factors = [#rota.dimension<[]>, #rota.dimension<[tensor]>]}
+  %s = arith.addf %a, %b {rota.factors = [#rota.dimension<[tensor]>]} : tensor<4xf32>
+  %t = math.tanh %s {rota.factors = [#rota.dimension<[tensor]>]} : tensor<4xf32>
+  return %t : tensor<4xf32>
+}

@@ -1,0 +1,17 @@
+// Eight key-value heads over 16 ranks: two ranks share a head, each has the
+// queries of its own; the gradients of the shared heads leave as sums over the
+// two, so that a block still has one all-reduce for each half.
+// RUN: rota compile --model %source/models/configs/llama-3.1-8b/config.json --batch-size 1 --sequence-length 16 --dtype bf16 --emit differentiated -o %t.mlir
+// RUN: rota-opt %t.mlir --shard=mesh=tensor=16 | FileCheck %s
+
+// CHECK: rota.param @self_attn.q_proj.weight : tensor<256x4096xf32>
+// CHECK-SAME: compute<{{\[\[}}tensor], []]>
+// CHECK: rota.param @self_attn.k_proj.weight : tensor<128x4096xf32>
+// CHECK-SAME: compute<{{\[\[}}tensor:(1)8], []] unreduced [tensor:(8)2]> storage<{{\[\[}}tensor:(1)8], []]>
+// CHECK-LABEL: func.func @forward
+// CHECK-COUNT-2: rota.all_reduce sum {{.*}} axes [<tensor>]
+// CHECK-NOT: {{rota.(all|reduce_|shard_|permute)}}
+// CHECK-LABEL: func.func @backward
+// CHECK-COUNT-2: rota.all_reduce sum {{.*}} axes [<tensor>]
+// CHECK-NOT: {{rota.(all|reduce_|shard_|permute)}}
+// CHECK-LABEL: func.func @embed
