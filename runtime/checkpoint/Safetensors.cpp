@@ -5,7 +5,6 @@
 #include "runtime/checkpoint/Safetensors.h"
 #include "runtime/Error.h"
 #include "runtime/checkpoint/Convert.h"
-#include "runtime/checkpoint/WriteFile.h"
 
 #include <algorithm>
 #include <bit>
@@ -214,25 +213,43 @@ void SafetensorsFile::checkCover(int64_t dataBytes) const {
     fail(fmt::format("expected {} bytes of data, got {}", end, dataBytes));
 }
 
-void writeSafetensors(const std::string &path,
-                      const std::map<std::string, TensorView> &tensors) {
+SafetensorsWriter::SafetensorsWriter(
+    const std::string &path, const std::map<std::string, TensorForm> &tensors)
+    : file(path) {
   nlohmann::ordered_json header;
   header["__metadata__"] = {{"format", "pt"}};
   int64_t offset = 0;
-  for (const auto &[name, view] : tensors) {
-    header[name] = {{"dtype", view.type},
-                    {"shape", view.shape},
-                    {"data_offsets", {offset, offset + view.bytes}}};
-    offset += view.bytes;
+  for (const auto &[name, form] : tensors) {
+    const auto &[type, shape] = form;
+    bytes.push_back(checkedBytes(shape, kTypeBytes.at(type)));
+    header[name] = {{"dtype", type},
+                    {"shape", shape},
+                    {"data_offsets", {offset, offset + bytes.back()}}};
+    offset += bytes.back();
   }
   std::string text = header.dump();
   text.append((8 - text.size() % 8) % 8, ' '); // the data starts aligned
   uint64_t length = text.size();
-  std::vector<std::string_view> parts = {
-      {reinterpret_cast<const char *>(&length), 8}, text};
+  file.write({reinterpret_cast<const char *>(&length), 8});
+  file.write(text);
+}
+
+void SafetensorsWriter::write(const void *data) {
+  file.write(
+      {static_cast<const char *>(data), static_cast<size_t>(bytes.at(next++))});
+}
+
+void SafetensorsWriter::commit() { file.commit(); }
+
+void writeSafetensors(const std::string &path,
+                      const std::map<std::string, TensorView> &tensors) {
+  std::map<std::string, TensorForm> forms;
   for (const auto &[name, view] : tensors)
-    parts.emplace_back(view.data, static_cast<size_t>(view.bytes));
-  writeFile(path, parts);
+    forms[name] = {view.type, view.shape};
+  SafetensorsWriter writer(path, forms);
+  for (const auto &[name, view] : tensors)
+    writer.write(view.data);
+  writer.commit();
 }
 
 } // namespace rota

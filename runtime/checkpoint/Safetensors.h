@@ -6,6 +6,8 @@
 #ifndef ROTA_RUNTIME_CHECKPOINT_SAFETENSORS_H
 #define ROTA_RUNTIME_CHECKPOINT_SAFETENSORS_H
 
+#include "runtime/checkpoint/WriteFile.h"
+
 #include <cstdint>
 #include <map>
 #include <string>
@@ -56,6 +58,29 @@ private:
   int64_t fileBytes = 0;
   const char *dataStart = nullptr;
   std::map<std::string, TensorView> views;
+};
+
+/// What a tensor's header says.
+struct TensorForm {
+  std::string type;
+  std::vector<int64_t> shape;
+};
+
+/// Writes a file tensor by tensor, so that one at a time need be in memory.
+class SafetensorsWriter {
+public:
+  /// Throws RunError.
+  SafetensorsWriter(const std::string &path,
+                    const std::map<std::string, TensorForm> &tensors);
+  /// Writes the bytes of the next tensor in the order of the names.
+  void write(const void *data);
+  /// All tensors are written: the file is there under its name.
+  void commit();
+
+private:
+  PendingFile file;
+  std::vector<int64_t> bytes; // of each tensor
+  size_t next = 0;
 };
 
 /// Writes the tensors in the order of their names, whole or not at all, as

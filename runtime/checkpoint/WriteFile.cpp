@@ -12,63 +12,51 @@
 
 namespace rota {
 
-namespace {
+PendingFile::PendingFile(const std::string &path)
+    : path(path), temporary(fmt::format("{}.{}.part", path, getpid())) {
+  file =
+      open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (file < 0)
+    fail("create");
+}
 
-/// A file that is removed unless it was committed under its final name.
-class PendingFile {
-public:
-  explicit PendingFile(const std::string &path)
-      : path(path), temporary(fmt::format("{}.{}.part", path, getpid())) {
-    file =
-        open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (file < 0)
-      fail("create");
-  }
-  ~PendingFile() {
-    if (file >= 0)
-      close(file);
-    if (!committed)
-      unlink(temporary.c_str());
-  }
-
-  void write(std::string_view data) {
-    constexpr size_t kMost = 1 << 30; // a single write takes less than 2 GiB
-    while (!data.empty()) {
-      ssize_t n = ::write(file, data.data(), std::min(data.size(), kMost));
-      if (n < 0 && errno == EINTR)
-        continue;
-      if (n <= 0)
-        fail("write");
-      data.remove_prefix(static_cast<size_t>(n));
-    }
-  }
-
-  void commit() {
-    if (fsync(file) != 0 && errno != EINVAL)
-      fail("write");
-    int closed = close(file);
-    file = -1;
-    if (closed != 0)
-      fail("write");
-    if (rename(temporary.c_str(), path.c_str()) != 0)
-      fail("rename");
-    committed = true;
-  }
-
-private:
-  [[noreturn]] void fail(const char *verb) {
-    int why = errno;
+PendingFile::~PendingFile() {
+  if (file >= 0)
+    close(file);
+  if (!committed)
     unlink(temporary.c_str());
-    throw RunError(
-        fmt::format("cannot {} '{}': {}", verb, path, std::strerror(why)));
+}
+
+void PendingFile::write(std::string_view data) {
+  constexpr size_t kMost = 1 << 30; // a single write takes less than 2 GiB
+  while (!data.empty()) {
+    ssize_t n = ::write(file, data.data(), std::min(data.size(), kMost));
+    if (n < 0 && errno == EINTR)
+      continue;
+    if (n <= 0)
+      fail("write");
+    data.remove_prefix(static_cast<size_t>(n));
   }
+}
 
-  std::string path, temporary;
-  int file = -1;
-  bool committed = false;
-};
+void PendingFile::commit() {
+  if (fsync(file) != 0 && errno != EINVAL)
+    fail("write");
+  int closed = close(file);
+  file = -1;
+  if (closed != 0)
+    fail("write");
+  if (rename(temporary.c_str(), path.c_str()) != 0)
+    fail("rename");
+  committed = true;
+}
 
-} // namespace
+void PendingFile::fail(const char *verb) {
+  int why = errno;
+  unlink(temporary.c_str());
+  throw RunError(
+      fmt::format("cannot {} '{}': {}", verb, path, std::strerror(why)));
+}
 
 void writeFile(const std::string &path,
                const std::vector<std::string_view> &parts) {

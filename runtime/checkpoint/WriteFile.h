@@ -10,9 +10,28 @@
 
 namespace rota {
 
-/// Writes the parts to a file beside `path` and renames it, so that `path` is
-/// either the old file or the whole new one. Throws RunError (a full disk, say)
-/// after removing what it wrote.
+/// A file beside `path` that becomes `path` when it is committed, and is
+/// removed when it is not: `path` is either the old file or the whole new one.
+/// What fails (a full disk, say) throws RunError and leaves nothing behind.
+class PendingFile {
+public:
+  explicit PendingFile(const std::string &path);
+  ~PendingFile();
+  PendingFile(const PendingFile &) = delete;
+  PendingFile &operator=(const PendingFile &) = delete;
+
+  void write(std::string_view data);
+  void commit();
+
+private:
+  [[noreturn]] void fail(const char *verb);
+
+  std::string path, temporary;
+  int file = -1;
+  bool committed = false;
+};
+
+/// Writes the parts, one behind the other, as the whole of a PendingFile.
 void writeFile(const std::string &path,
                const std::vector<std::string_view> &parts);
 

@@ -49,15 +49,23 @@ int64_t TokenBatches::position(Split split, int64_t batch,
 }
 
 void TokenBatches::fill(Split split, int64_t batch, int64_t microbatch,
-                        char *input, char *target) const {
-  for (int64_t s = 0; s < sequences; ++s) {
-    int64_t at = position(split, batch, microbatch * sequences + s);
-    if (input)
-      tokens->read(at, length, reinterpret_cast<int32_t *>(input) + s * length);
-    if (target)
-      tokens->read(at + 1, length,
-                   reinterpret_cast<int32_t *>(target) + s * length);
-  }
+                        const Destination &input,
+                        const Destination &target) const {
+  // Part [sequences, tokens] of the microbatch, `ahead` tokens behind it.
+  auto one = [&](const Destination &out, int64_t ahead) {
+    if (!out.place)
+      return;
+    const Part &part = out.part;
+    auto *place = reinterpret_cast<int32_t *>(out.place);
+    for (int64_t s = 0; s < part.size[0]; ++s) {
+      int64_t at =
+          position(split, batch, microbatch * sequences + part.begin[0] + s);
+      tokens->read(at + part.begin[1] + ahead, part.size[1],
+                   place + s * part.size[1]);
+    }
+  };
+  one(input, 0);
+  one(target, 1);
 }
 
 std::string TokenBatches::describe() const {
@@ -76,17 +84,24 @@ static void store(const std::vector<float> &values, ElementType type,
 }
 
 void NormalBatches::fill(Split split, int64_t batch, int64_t microbatch,
-                         char *input, char *target) const {
-  std::string part = split == Split::Train ? "train" : "validation";
-  auto one = [&](const char *name, const DataForm &form, char *out) {
-    if (!out)
+                         const Destination &input,
+                         const Destination &target) const {
+  std::string half = split == Split::Train ? "train" : "validation";
+  auto one = [&](const char *name, const DataForm &form,
+                 const Destination &out) {
+    if (!out.place)
       return;
-    int64_t count = form.elements();
-    std::vector<float> values(static_cast<size_t>(count));
-    RandomStream stream(seed, "data." + part + "." + name, batch);
-    stream.normal(microbatch * count, (microbatch + 1) * count, 0.0, 1.0,
-                  values.data());
-    store(values, form.type, out);
+    RandomStream stream(seed, "data." + half + "." + name, batch);
+    int64_t first = microbatch * form.elements();
+    std::vector<float> values;
+    forEachRun(out.part, 0, out.part.elements(),
+               [&](int64_t whole, int64_t inPart, int64_t count) {
+                 values.resize(static_cast<size_t>(count));
+                 stream.normal(first + whole, first + whole + count, 0.0, 1.0,
+                               values.data());
+                 store(values, form.type,
+                       out.place + inPart * byteSize(form.type));
+               });
   };
   one("input", program.input, input);
   one("target", program.target, target);
@@ -97,7 +112,7 @@ std::string NormalBatches::describe() const {
 }
 
 FixedBatch::FixedBatch(const Program &program, const SafetensorsFile &file)
-    : inputBytes(program.input.bytes()), targetBytes(program.target.bytes()) {
+    : program(program) {
   if (program.vocabulary > 0) {
     readTokens(program, file);
     return;
@@ -176,14 +191,23 @@ std::vector<char> FixedBatch::readTensor(const SafetensorsFile &file,
   return bytes;
 }
 
-void FixedBatch::fill(Split, int64_t, int64_t microbatch, char *input,
-                      char *target) const {
-  if (input)
-    std::memcpy(input, inputs.data() + microbatch * inputBytes,
-                static_cast<size_t>(inputBytes));
-  if (target)
-    std::memcpy(target, targets.data() + microbatch * targetBytes,
-                static_cast<size_t>(targetBytes));
+void FixedBatch::fill(Split, int64_t, int64_t microbatch,
+                      const Destination &input,
+                      const Destination &target) const {
+  auto one = [&](const DataForm &form, const std::vector<char> &all,
+                 const Destination &out) {
+    if (!out.place)
+      return;
+    int64_t size = byteSize(form.type);
+    const char *source = all.data() + microbatch * form.bytes();
+    forEachRun(out.part, 0, out.part.elements(),
+               [&](int64_t whole, int64_t inPart, int64_t count) {
+                 std::memcpy(out.place + inPart * size, source + whole * size,
+                             static_cast<size_t>(count * size));
+               });
+  };
+  one(program.input, inputs, input);
+  one(program.target, targets, target);
 }
 
 } // namespace rota

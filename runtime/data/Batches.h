@@ -8,7 +8,7 @@
 
 #include "runtime/checkpoint/Safetensors.h"
 #include "runtime/data/Tokens.h"
-#include "runtime/program/Program.h"
+#include "runtime/program/Part.h"
 #include "runtime/random/Philox.h"
 
 #include <memory>
@@ -17,13 +17,21 @@ namespace rota {
 
 enum class Split { Train, Validation };
 
+/// Where a rank's part of a microbatch goes.
+struct Destination {
+  Part part;             // of the form's whole shape
+  char *place = nullptr; // null: not wanted here
+};
+
+/// Any thread may call; an object serves all ranks of a process.
 class Batches {
 public:
   virtual ~Batches() = default;
-  /// Writes microbatch `microbatch` of batch `batch` (0, 1, ...). Null pointers
-  /// are skipped; the others have the bytes of the program's forms.
-  virtual void fill(Split split, int64_t batch, int64_t microbatch, char *input,
-                    char *target) const = 0;
+  /// Writes microbatch `microbatch` of batch `batch` (0, 1, ...), of inputs and
+  /// targets the elements of the part.
+  virtual void fill(Split split, int64_t batch, int64_t microbatch,
+                    const Destination &input,
+                    const Destination &target) const = 0;
   virtual bool hasValidation() const = 0;
   /// One line for people: "18 MB in 2 files, 0.9 MB of it for validation".
   virtual std::string describe() const = 0;
@@ -38,8 +46,8 @@ public:
   TokenBatches(const Program &program, std::unique_ptr<Tokens> tokens,
                double validationFraction, int64_t validationBatches,
                uint64_t seed);
-  void fill(Split split, int64_t batch, int64_t microbatch, char *input,
-            char *target) const override;
+  void fill(Split split, int64_t batch, int64_t microbatch,
+            const Destination &input, const Destination &target) const override;
   bool hasValidation() const override { return validationTokens > 0; }
   std::string describe() const override;
 
@@ -60,8 +68,8 @@ class NormalBatches : public Batches {
 public:
   NormalBatches(const Program &program, uint64_t seed)
       : program(program), seed(seed) {}
-  void fill(Split split, int64_t batch, int64_t microbatch, char *input,
-            char *target) const override;
+  void fill(Split split, int64_t batch, int64_t microbatch,
+            const Destination &input, const Destination &target) const override;
   bool hasValidation() const override { return true; }
   std::string describe() const override;
 
@@ -76,8 +84,8 @@ class FixedBatch : public Batches {
 public:
   /// Throws InputError when a tensor is missing or its shape does not fit.
   FixedBatch(const Program &program, const SafetensorsFile &file);
-  void fill(Split split, int64_t batch, int64_t microbatch, char *input,
-            char *target) const override;
+  void fill(Split split, int64_t batch, int64_t microbatch,
+            const Destination &input, const Destination &target) const override;
   bool hasValidation() const override { return false; }
   std::string describe() const override { return "one fixed batch"; }
 
@@ -86,7 +94,7 @@ private:
   std::vector<char> readTensor(const SafetensorsFile &file, const char *name,
                                const DataForm &form, int64_t microbatches);
 
-  int64_t inputBytes, targetBytes; // of a microbatch
+  const Program &program;
   std::vector<char> inputs, targets;
 };
 

@@ -1,26 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Bounds checks over a program's tables, and the abstract run of its timelines
-// that finds a rank which would wait for ever.
+// Bounds checks over a program's tables.
 #include "runtime/program/Verify.h"
+#include "runtime/program/Part.h"
 
 #include <algorithm>
-#include <deque>
-#include <map>
-#include <tuple>
+#include <set>
 
 namespace rota {
 
-std::string describe(const Program &program, int rank, int action) {
-  const Action &a = program.stages[rank].actions[action];
-  std::string text = "rank " + std::to_string(rank) + ": chunk " +
-                     std::to_string(a.chunk) + ", microbatch " +
+std::string describe(const Action &a, int number, const std::string &peer) {
+  std::string text = "chunk " + std::to_string(a.chunk) + ", microbatch " +
                      std::to_string(a.microbatch) + ", " + toString(a.kind);
   if (isSend(a.kind))
-    text += " to rank " + std::to_string(a.peer);
+    text += " to " + peer;
   if (isReceive(a.kind))
-    text += " from rank " + std::to_string(a.peer);
-  return text + " (action " + std::to_string(action) + ")";
+    text += " from " + peer;
+  return text + " (action " + std::to_string(number) + ")";
+}
+
+std::string describe(const Program &program, int stage, int action) {
+  const Action &a = program.stages[stage].actions[action];
+  return "stage " + std::to_string(stage) + ": " +
+         describe(a, action, "stage " + std::to_string(a.peer));
 }
 
 namespace {
@@ -32,15 +34,17 @@ public:
       : program(program), error(error) {}
 
   bool run() {
-    verifyParameters();
-    for (size_t r = 0; r < program.stages.size() && error.empty(); ++r)
-      verifyRank(static_cast<int>(r));
+    verifyMesh();
+    if (error.empty())
+      verifyCollectives();
+    if (error.empty())
+      verifyParameters();
+    for (size_t s = 0; s < program.stages.size() && error.empty(); ++s)
+      verifyStage(static_cast<int>(s));
     size_t counts = program.kernelRowBytes.size();
     if (counts != 0 && counts != program.kernels.size())
       fail("expected bytes a row of " + std::to_string(program.kernels.size()) +
            " kernels, got " + std::to_string(counts));
-    if (program.stages.empty())
-      fail("the program has no ranks");
     if (program.microbatches < 1)
       fail("expected at least 1 microbatch, got " +
            std::to_string(program.microbatches));
@@ -53,21 +57,33 @@ private:
       error = message;
   }
 
-  /// [offset, offset + bytes) must lie in `rank`'s arena; -1 is "none" and
-  /// allowed where `optional`.
-  void place(int rank, int64_t offset, int64_t bytes, bool optional,
+  void expect(int64_t expected, int64_t got, const std::string &what) {
+    if (expected != got)
+      fail(what + ": expected " + std::to_string(expected) + ", got " +
+           std::to_string(got));
+  }
+
+  /// [offset, offset + bytes) must lie in the arena of that size; -1 is "none"
+  /// and allowed where `optional`.
+  void within(int64_t arena, int64_t offset, int64_t bytes, bool optional,
+              const std::string &what, const char *which = "arena") {
+    if (optional && offset == -1)
+      return;
+    if (offset < 0 || bytes < 0 || offset > arena - bytes)
+      fail(what + ": expected bytes within the " + which + " of " +
+           std::to_string(arena) + ", got offset " + std::to_string(offset) +
+           " and " + std::to_string(bytes) + " bytes");
+  }
+
+  void place(int stage, int64_t offset, int64_t bytes, bool optional,
              const std::string &what) {
     if (optional && offset == -1)
       return;
-    if (rank < 0 || rank >= static_cast<int>(program.stages.size()))
-      return fail(what + ": expected a rank below " +
+    if (stage < 0 || stage >= static_cast<int>(program.stages.size()))
+      return fail(what + ": expected a stage below " +
                   std::to_string(program.stages.size()) + ", got " +
-                  std::to_string(rank));
-    int64_t arena = program.stages[rank].arenaBytes;
-    if (offset < 0 || bytes < 0 || offset > arena - bytes)
-      fail(what + ": expected bytes within the arena of " +
-           std::to_string(arena) + ", got offset " + std::to_string(offset) +
-           " and " + std::to_string(bytes) + " bytes");
+                  std::to_string(stage));
+    within(program.stages[stage].arenaBytes, offset, bytes, optional, what);
   }
 
   void index(int64_t value, size_t size, bool optional,
@@ -79,230 +95,308 @@ private:
            ", got " + std::to_string(value));
   }
 
+  void verifyMesh() {
+    if (program.stages.empty())
+      fail("the program has no stages");
+    std::set<std::string> names;
+    for (const MeshAxis &axis : program.mesh) {
+      if (axis.size < 1)
+        fail("mesh axis '" + axis.name + "': expected at least 1 rank, got " +
+             std::to_string(axis.size));
+      if (!names.insert(axis.name).second)
+        fail("mesh axis '" + axis.name + "' is there twice");
+    }
+    if (!names.count("stage"))
+      return fail("expected a mesh axis 'stage'");
+    expect(static_cast<int64_t>(program.stages.size()),
+           program.mesh[stageAxis(program.mesh)].size,
+           "the size of mesh axis 'stage'");
+    axes(program.lossAxes, "the axes of the loss");
+  }
+
+  /// Numbers of mesh axes, none twice.
+  void axes(const std::vector<int> &list, const std::string &what) {
+    for (int axis : list)
+      index(axis, program.mesh.size(), false, what + ": axis");
+    if (std::set<int>(list.begin(), list.end()).size() != list.size())
+      fail(what + ": expected each axis once");
+  }
+
+  void division(const Division &division, const std::vector<int64_t> &shape,
+                const std::string &what) {
+    if (division.size() > shape.size())
+      fail(what + ": expected at most " + std::to_string(shape.size()) +
+           " dimensions, got " + std::to_string(division.size()));
+    std::vector<int> all;
+    for (const std::vector<int> &list : division)
+      all.insert(all.end(), list.begin(), list.end());
+    axes(all, what);
+  }
+
+  /// `inner` must divide what `outer` leaves, by minor axes.
+  void follows(const Division &outer, const Division &inner,
+               const std::string &what) {
+    for (size_t d = 0; d < outer.size(); ++d) {
+      const std::vector<int> none;
+      const std::vector<int> &axes = d < inner.size() ? inner[d] : none;
+      if (axes.size() < outer[d].size() ||
+          !std::equal(outer[d].begin(), outer[d].end(), axes.begin()))
+        fail(what + ": expected it to divide dimension " + std::to_string(d) +
+             " further");
+    }
+  }
+
+  void verifyCollectives() {
+    for (size_t i = 0; i < program.collectives.size(); ++i) {
+      const Collective &c = program.collectives[i];
+      std::string what = "collective " + std::to_string(i);
+      axes(c.axes, what);
+      for (int64_t size :
+           {c.outer, c.size, c.inner, c.splitOuter, c.splitSize, c.splitInner})
+        if (size < 1)
+          fail(what + ": expected sizes of at least 1, got " +
+               std::to_string(size));
+      if (!error.empty())
+        return;
+      int64_t ranks = groupSize(program.mesh, c.axes);
+      if (c.kind == Collective::Kind::AllToAll &&
+          (c.size % ranks != 0 || c.splitSize % ranks != 0))
+        fail(what + ": expected sizes that " + std::to_string(ranks) +
+             " ranks divide, got " + std::to_string(c.size) + " and " +
+             std::to_string(c.splitSize));
+      if (c.kind == Collective::Kind::Permute &&
+          (c.order.size() != c.axes.size() ||
+           !std::is_permutation(c.order.begin(), c.order.end(),
+                                c.axes.begin())))
+        fail(what + ": expected the same axes in another order");
+    }
+  }
+
+  /// A parameter's collective of this kind, from and to tensors of these sizes.
+  void collective(int number, Collective::Kind kind, ElementType type,
+                  int64_t input, int64_t output, const std::string &what) {
+    index(number, program.collectives.size(), true, what);
+    if (number == -1 || !error.empty())
+      return;
+    const Collective &c = program.collectives[number];
+    if (c.kind != kind)
+      fail(what + ": collective " + std::to_string(number) +
+           " is of another kind");
+    if (c.type != type)
+      fail(what + ": collective " + std::to_string(number) +
+           " has another element type");
+    expect(input, inputElements(c, program.mesh), what + ": input elements");
+    expect(output, outputElements(c, program.mesh), what + ": output elements");
+  }
+
   void verifyParameters() {
     for (const Parameter &p : program.parameters) {
+      std::string what = "parameter '" + p.name + "'";
       index(p.updateKernel, program.kernels.size(), true,
             "update kernel of '" + p.name + "'");
       index(p.squareKernel, program.kernels.size(), true,
             "square kernel of '" + p.name + "'");
       for (int64_t size : p.shape)
         if (size < 1)
-          fail("parameter '" + p.name +
-               "': expected sizes of at least 1, got " + std::to_string(size));
+          fail(what + ": expected sizes of at least 1, got " +
+               std::to_string(size));
       if (p.rows < 1)
-        fail("parameter '" + p.name + "': expected at least 1 row, got " +
-             std::to_string(p.rows));
+        fail(what + ": expected at least 1 row, got " + std::to_string(p.rows));
+      division(p.computeDivision, p.shape, what + ": compute division");
+      division(p.storageDivision, p.shape, what + ": storage division");
+      division(p.optimizerDivision, p.shape, what + ": optimizer division");
+      follows(p.computeDivision, p.storageDivision,
+              what + ": storage division");
+      follows(p.storageDivision, p.optimizerDivision,
+              what + ": optimizer division");
+      if (error.empty())
+        verifyTransfers(p, what);
     }
   }
 
-  void verifyUpdate(int rank, const Update &update) {
+  void verifyTransfers(const Parameter &p, const std::string &what) {
+    using Kind = Collective::Kind;
+    auto elements = [&](const Division &division) {
+      return partElements(p.shape, division, program.mesh);
+    };
+    int64_t compute = elements(p.computeDivision);
+    int64_t storage = elements(p.storageDivision);
+    int64_t optimizer = elements(p.optimizerDivision);
+    collective(p.unshard, Kind::AllGather, p.compute, storage, compute,
+               what + ": unshard");
+    collective(p.reduceGrad, Kind::ReduceScatter, ElementType::F32, compute,
+               storage, what + ": reduceGrad");
+    collective(p.refresh, Kind::AllGather, p.compute, optimizer, storage,
+               what + ": refresh");
+    bool cut = false; // to the optimizer's division
+    for (int number : p.reduce) {
+      index(number, program.collectives.size(), false, what + ": reduce");
+      if (!error.empty())
+        return;
+      if (cut)
+        fail(what + ": reduce: expected nothing behind the reduce-scatter or "
+                    "slice");
+      Kind kind = program.collectives[number].kind;
+      cut = kind == Kind::ReduceScatter || kind == Kind::Slice;
+      collective(number, cut ? kind : Kind::AllReduce, ElementType::F32,
+                 storage, cut ? optimizer : storage, what + ": reduce");
+    }
+    if (optimizer != storage && !cut)
+      fail(what + ": reduce: expected a reduce-scatter or slice from storage "
+                  "to optimizer division");
+    if (optimizer != storage && p.refresh < 0)
+      fail(what + ": expected a refresh from optimizer to storage division");
+  }
+
+  void verifyUpdate(int stage, const Update &update) {
     index(update.parameter, program.parameters.size(), false,
           "an update's parameter");
     if (!error.empty())
       return;
     const Parameter &p = program.parameters[update.parameter];
-    std::string what = "rank " + std::to_string(rank) + ": '" + p.name + "'";
-    int64_t count = elementCount(p), f32 = 4 * count;
-    int64_t computeBytes = byteSize(p.compute) * count;
-    place(rank, update.master, f32, false, what + " master");
-    place(rank, update.stored, computeBytes, false, what + " stored copy");
-    place(rank, update.firstMoment, f32, false, what + " first moment");
-    place(rank, update.secondMoment, f32, false, what + " second moment");
+    std::string what = "stage " + std::to_string(stage) + ": '" + p.name + "'";
+    int64_t optimizer =
+        partElements(p.shape, p.optimizerDivision, program.mesh);
+    int64_t storage = partElements(p.shape, p.storageDivision, program.mesh);
+    int64_t size = byteSize(p.compute);
+    place(stage, update.master, 4 * optimizer, false, what + " master");
+    place(stage, update.updated, size * optimizer, false, what + " updated");
+    place(stage, update.stored, size * storage, false, what + " stored copy");
+    place(stage, update.firstMoment, 4 * optimizer, false,
+          what + " first moment");
+    place(stage, update.secondMoment, 4 * optimizer, false,
+          what + " second moment");
+    place(stage, update.gradient, 4 * optimizer, false,
+          what + " summed gradient");
     for (const Place &g : update.gradients)
-      place(g.stage, g.offset, f32, false, what + " gradient");
+      place(g.stage, g.offset, 4 * storage, false, what + " gradient");
     for (const Place &c : update.copies)
-      place(c.stage, c.offset, computeBytes, false, what + " copy");
-    if (update.gradients.empty() || update.gradients[0].stage != rank)
-      fail(what + ": expected the first gradient accumulator on rank " +
-           std::to_string(rank));
+      place(c.stage, c.offset, size * storage, false, what + " copy");
+    if (update.gradients.empty() || update.gradients[0].stage != stage)
+      return fail(what + ": expected the first gradient accumulator on stage " +
+                  std::to_string(stage));
+    bool cut = !p.reduce.empty() && program.collectives[p.reduce.back()].kind !=
+                                        Collective::Kind::AllReduce;
+    if (!cut && update.gradient != update.gradients[0].offset)
+      fail(what +
+           ": expected the summed gradient at the first accumulator's "
+           "offset " +
+           std::to_string(update.gradients[0].offset) + ", got " +
+           std::to_string(update.gradient));
     if (p.updateKernel < 0 || p.squareKernel < 0)
       fail(what + ": expected an update kernel and a square kernel");
   }
 
-  void verifyCalls(int rank, int action, const std::vector<Call> &calls) {
+  void verifyCalls(int stage, int action, const std::vector<Call> &calls) {
     for (const Call &call : calls) {
-      std::string what = describe(program, rank, action);
+      std::string what = describe(program, stage, action);
       index(call.task, program.tasks.size(), false, what + ": task");
       for (int64_t offset : call.frame)
-        place(rank, offset, 0, true, what + ": frame");
+        place(stage, offset, 0, true, what + ": frame");
     }
   }
 
-  void verifyAction(int rank, int number) {
-    const Action &action = program.stages[rank].actions[number];
-    std::string what = describe(program, rank, number);
-    if (!isCompute(action.kind)) {
+  void verifyTransfer(int stage, const Action &action, const Transfer &t,
+                      const std::string &what) {
+    const Stage &s = program.stages[stage];
+    if (action.kind == ActionKind::Offload ||
+        action.kind == ActionKind::Fetch) {
+      bool out = action.kind == ActionKind::Offload;
+      within(s.arenaBytes, out ? t.source : t.destination, t.bytes, false,
+             what);
+      return within(s.hostBytes, out ? t.destination : t.source, t.bytes, false,
+                    what, "host arena");
+    }
+    index(t.collective, program.collectives.size(), false,
+          what + ": collective");
+    if (!error.empty())
+      return;
+    const Collective &c = program.collectives[t.collective];
+    int64_t size = byteSize(c.type);
+    place(stage, t.source, size * inputElements(c, program.mesh), false,
+          what + ": source");
+    place(stage, t.destination, size * outputElements(c, program.mesh), false,
+          what + ": destination");
+  }
+
+  void verifyAction(int stage, int number) {
+    const Stage &s = program.stages[stage];
+    const Action &action = s.actions[number];
+    std::string what = describe(program, stage, number);
+    if (isSend(action.kind) || isReceive(action.kind)) {
       index(action.peer, program.stages.size(), false, what + ": peer");
-      place(rank, action.offset, action.bytes, false, what);
+      place(stage, action.offset, action.bytes, false, what);
     }
+    if (!action.transfers.empty() && !isTransfer(action.kind))
+      fail(what + ": expected no transfers");
+    for (const Transfer &transfer : action.transfers)
+      verifyTransfer(stage, action, transfer, what);
+    for (const Clear &clear : action.clears)
+      place(stage, clear.offset, clear.bytes, false, what + ": clear");
     for (int wait : action.waits)
-      if (wait < 0 || wait >= number ||
-          isCompute(program.stages[rank].actions[wait].kind))
+      if (wait < 0 || wait >= number || !isAsynchronous(s.actions[wait].kind))
         fail(what +
-             ": expected to wait for an earlier send or receive, got "
-             "action " +
+             ": expected to wait for an earlier send, receive or transfer, "
+             "got action " +
              std::to_string(wait));
-    verifyCalls(rank, number, action.calls);
-    verifyCalls(rank, number, action.evalCalls);
+    verifyCalls(stage, number, action.calls);
+    verifyCalls(stage, number, action.evalCalls);
   }
 
-  void verifyRank(int rank) {
-    const Stage &r = program.stages[rank];
-    std::string what = "rank " + std::to_string(rank) + ": ";
-    int64_t m = program.microbatches;
-    place(rank, r.inputData, m * program.input.bytes(), true, what + "inputs");
-    place(rank, r.targetData, m * program.target.bytes(), true,
+  /// Bytes of one rank's part of every microbatch.
+  int64_t dataBytes(const DataForm &form, const std::string &what) {
+    division(form.division, form.shape, what);
+    if (form.shape.empty() || !error.empty())
+      return 0;
+    return program.microbatches * byteSize(form.type) *
+           partElements(form.shape, form.division, program.mesh);
+  }
+
+  void verifyStage(int stage) {
+    const Stage &s = program.stages[stage];
+    std::string what = "stage " + std::to_string(stage) + ": ";
+    place(stage, s.inputData, dataBytes(program.input, "inputs"), true,
+          what + "inputs");
+    place(stage, s.targetData, dataBytes(program.target, "targets"), true,
           what + "targets");
-    place(rank, r.loss, m * 8, true, what + "losses");
-    place(rank, r.logits, m * program.logits.bytes(), true, what + "logits");
-    if (r.logits >= 0 && program.logits.shape.empty())
+    place(stage, s.loss, program.microbatches * 8, true, what + "losses");
+    place(stage, s.logits, dataBytes(program.logits, "logits"), true,
+          what + "logits");
+    if (s.logits >= 0 && program.logits.shape.empty())
       fail(what + "expected a shape of the logits");
-    for (const Region &region : r.regions)
-      place(rank, region.offset, region.bytes, false, what + region.use);
-    for (const RotaryTable &table : r.tables)
-      place(rank, table.offset,
+    for (const Region &region : s.regions)
+      place(stage, region.offset, region.bytes, false, what + region.use);
+    for (const Region &region : s.hostRegions)
+      within(s.hostBytes, region.offset, region.bytes, false, what + region.use,
+             "host arena");
+    for (const RotaryTable &table : s.tables)
+      place(stage, table.offset,
             table.positions * static_cast<int64_t>(table.frequencies.size()) *
                 8,
             false, what + "rotary table");
-    for (const Update &update : r.updates)
-      verifyUpdate(rank, update);
-    for (size_t a = 0; a < r.actions.size() && error.empty(); ++a)
-      verifyAction(rank, static_cast<int>(a));
+    for (const ShardOffset &offset : s.shardOffsets) {
+      axes(offset.axes, what + "shard offset");
+      place(stage, offset.offset, 4, false, what + "shard offset");
+    }
+    for (const Update &update : s.updates)
+      verifyUpdate(stage, update);
+    for (size_t a = 0; a < s.actions.size() && error.empty(); ++a)
+      verifyAction(stage, static_cast<int>(a));
   }
 
   const Program &program;
   std::string &error;
-};
-
-/// One direction of one pair of ranks: which half comes first waits here.
-struct Half {
-  int rank, action;
-};
-using ChannelKey = std::tuple<int, int, bool>; // source, destination, forward
-
-class ClockRun {
-public:
-  ClockRun(const Program &program,
-           const std::vector<std::vector<double>> &seconds, Clock &clock,
-           std::string &error)
-      : program(program), seconds(seconds), clock(clock), error(error) {}
-
-  bool run() {
-    size_t ranks = program.stages.size();
-    next.assign(ranks, 0);
-    now.assign(ranks, 0.0);
-    clock.end.resize(ranks);
-    for (size_t r = 0; r < ranks; ++r)
-      clock.end[r].assign(program.stages[r].actions.size(), kUnknown);
-    for (bool moved = true; moved && error.empty();) {
-      moved = false;
-      for (size_t r = 0; r < ranks; ++r)
-        while (error.empty() && step(static_cast<int>(r)))
-          moved = true;
-    }
-    clock.makespan = *std::max_element(now.begin(), now.end());
-    return error.empty() && finished();
-  }
-
-private:
-  static constexpr double kUnknown = -1.0;
-
-  /// Runs the next action of `rank` if what it waits for has come.
-  bool step(int rank) {
-    const std::vector<Action> &actions = program.stages[rank].actions;
-    int number = next[rank];
-    if (number == static_cast<int>(actions.size()))
-      return false;
-    const Action &action = actions[number];
-    double start = now[rank];
-    for (int wait : action.waits) {
-      if (clock.end[rank][wait] == kUnknown)
-        return false;
-      start = std::max(start, clock.end[rank][wait]);
-    }
-    if (isCompute(action.kind)) {
-      now[rank] = start + seconds[rank][number];
-      clock.end[rank][number] = now[rank];
-    } else {
-      now[rank] = start;
-      meet(rank, number, start);
-    }
-    ++next[rank];
-    return true;
-  }
-
-  /// Pairs a send or receive with the first unmatched one of its channel.
-  void meet(int rank, int number, double start) {
-    const Action &action = program.stages[rank].actions[number];
-    bool send = isSend(action.kind);
-    bool forward = action.kind == ActionKind::SendForward ||
-                   action.kind == ActionKind::RecvForward;
-    ChannelKey key{send ? rank : action.peer, send ? action.peer : rank,
-                   forward};
-    std::deque<std::pair<Half, double>> &others =
-        send ? receives[key] : sends[key];
-    if (others.empty()) {
-      (send ? sends : receives)[key].push_back({{rank, number}, start});
-      return;
-    }
-    auto [half, when] = others.front();
-    others.pop_front();
-    int64_t theirs = program.stages[half.rank].actions[half.action].bytes;
-    if (theirs != action.bytes)
-      error = describe(program, rank, number) + ": expected " +
-              std::to_string(theirs) + " bytes as in " +
-              describe(program, half.rank, half.action) + ", got " +
-              std::to_string(action.bytes);
-    double end = std::max(start, when);
-    clock.end[rank][number] = end;
-    clock.end[half.rank][half.action] = end;
-  }
-
-  bool finished() {
-    for (size_t r = 0; r < next.size(); ++r) {
-      const Stage &rank = program.stages[r];
-      int count = static_cast<int>(rank.actions.size());
-      if (next[r] < count) {
-        error = "the timelines never end: " +
-                describe(program, static_cast<int>(r), next[r]) +
-                " waits for a send or receive that has no counterpart";
-        return false;
-      }
-      for (int a = 0; a < count; ++a)
-        if (clock.end[r][a] == kUnknown) {
-          error =
-              describe(program, static_cast<int>(r), a) + " has no counterpart";
-          return false;
-        }
-    }
-    return true;
-  }
-
-  const Program &program;
-  const std::vector<std::vector<double>> &seconds;
-  Clock &clock;
-  std::string &error;
-  std::vector<int> next;   // per rank: its next action
-  std::vector<double> now; // per rank: its time
-  std::map<ChannelKey, std::deque<std::pair<Half, double>>> sends, receives;
 };
 
 } // namespace
-
-bool runClock(const Program &program,
-              const std::vector<std::vector<double>> &seconds, Clock &clock,
-              std::string &error) {
-  error.clear();
-  return ClockRun(program, seconds, clock, error).run();
-}
 
 bool verify(const Program &program, std::string &error) {
   error.clear();
   if (!Verifier(program, error).run())
     return false;
   std::vector<std::vector<double>> zeros;
-  for (const Stage &rank : program.stages)
-    zeros.emplace_back(rank.actions.size(), 0.0);
+  for (const Stage &stage : program.stages)
+    zeros.emplace_back(stage.actions.size(), 0.0);
   Clock clock;
   return runClock(program, zeros, clock, error);
 }

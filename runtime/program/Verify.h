@@ -9,24 +9,28 @@
 
 namespace rota {
 
-/// "rank 2: chunk 1, microbatch 0, SEND_F to rank 3 (action 7)".
-std::string describe(const Program &program, int rank, int action);
+/// "stage 2: chunk 1, microbatch 0, SEND_F to stage 3 (action 7)".
+std::string describe(const Program &program, int stage, int action);
+/// "chunk 1, microbatch 0, SEND_F to rank 6 (action 7)", where `peer` is "rank
+/// 6".
+std::string describe(const Action &action, int number, const std::string &peer);
 
-/// Checks that every index, rank and offset lies within its bounds, that each
-/// send's bytes equal those of the receive it meets, and that the timelines end
-/// (no rank waits for something that never comes). Returns false and says what
-/// is wrong in `error`.
+/// Checks that the mesh fits the stages, that every index, stage and offset
+/// lies within its bounds, that divisions, collectives and places agree in
+/// size, that each send's bytes equal those of the receive it meets, and that
+/// the timelines end (no stage waits for something that never comes). Returns
+/// false and says what is wrong in `error`.
 bool verify(const Program &program, std::string &error);
 
-/// When each action of each rank starts and ends if every rank has a core of
-/// its own and action a of rank r takes `seconds[r][a]` (0 for sends and
-/// receives): the longest path through order and waits.
+/// When each action of each stage ends if every rank has a core of its own and
+/// action a of stage s takes `seconds[s][a]` (only compute actions take time):
+/// the longest path through order and waits.
 struct Clock {
-  std::vector<std::vector<double>> end; // [rank][action]
+  std::vector<std::vector<double>> end; // [stage][action]
   double makespan = 0.0;
 };
 
-/// Returns false and names the ranks that are stuck in `error` when the
+/// Returns false and names the stage that is stuck in `error` when the
 /// timelines do not end.
 bool runClock(const Program &program,
               const std::vector<std::vector<double>> &seconds, Clock &clock,

@@ -3,28 +3,58 @@
 
 #include <nlohmann/json.hpp>
 
+#include <set>
+
 using nlohmann::ordered_json;
 
 namespace rota {
 
+static constexpr const char *kLanes[] = {"",         " weights",  " gradients",
+                                         " forward", " backward", " copies"};
+static constexpr int kLaneCount = std::size(kLanes);
+
+static int laneOf(ActionKind kind) {
+  switch (kind) {
+  case ActionKind::Unshard:
+    return 1;
+  case ActionKind::ReduceGrad:
+    return 2;
+  case ActionKind::SendForward:
+  case ActionKind::RecvForward:
+    return 3;
+  case ActionKind::SendBackward:
+  case ActionKind::RecvBackward:
+    return 4;
+  case ActionKind::Offload:
+  case ActionKind::Fetch:
+    return 5;
+  default:
+    return 0;
+  }
+}
+
 std::string chromeTrace(const Program &program,
                         const std::vector<TraceEvent> &events) {
   ordered_json list = ordered_json::array();
-  for (size_t rank = 0; rank < program.stages.size(); ++rank)
-    list.push_back({{"ph", "M"},
-                    {"name", "thread_name"},
-                    {"pid", 0},
-                    {"tid", rank},
-                    {"args", {{"name", "rank " + std::to_string(rank)}}}});
+  std::set<int> lanes;
   for (const TraceEvent &event : events) {
-    const Action &action = program.stages[event.rank].actions[event.action];
+    const Action &action = program.stages[event.stage].actions[event.action];
+    int lane = event.rank * kLaneCount + laneOf(action.kind);
+    if (lanes.insert(lane).second)
+      list.push_back({{"ph", "M"},
+                      {"name", "thread_name"},
+                      {"pid", 0},
+                      {"tid", lane},
+                      {"args",
+                       {{"name", "rank " + std::to_string(event.rank) +
+                                     kLanes[laneOf(action.kind)]}}}});
     list.push_back(
         {{"ph", "X"},
          {"name", std::to_string(action.chunk) + toString(action.kind) +
                       std::to_string(action.microbatch)},
          {"cat", event.training ? "training" : "evaluation"},
          {"pid", 0},
-         {"tid", event.rank},
+         {"tid", lane},
          {"ts", event.begin * 1e6},
          {"dur", (event.end - event.begin) * 1e6}});
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A trace of compute actions for Perfetto and chrome://tracing.
+// A trace of actions for Perfetto and chrome://tracing.
 #ifndef ROTA_RUNTIME_TRACE_CHROMETRACE_H
 #define ROTA_RUNTIME_TRACE_CHROMETRACE_H
 
@@ -8,13 +8,17 @@
 
 namespace rota {
 
+/// One run of an action; of one that is asynchronous, the time in which bytes
+/// moved.
 struct TraceEvent {
-  int rank, action;
+  int rank, stage, action;
   bool training;     // or evaluation
   double begin, end; // seconds
 };
 
-/// JSON text: a thread for each rank, an event "0F3" for each action.
+/// JSON text: for each rank a lane of computing and, where it has any, lanes of
+/// weights, gradients, forward and backward messages and copies; an event
+/// "0F3" for each action.
 std::string chromeTrace(const Program &program,
                         const std::vector<TraceEvent> &events);
 

@@ -2,9 +2,9 @@
 #include "runtime/train/Executor.h"
 #include "runtime/Error.h"
 #include "runtime/program/Verify.h"
+#include "runtime/train/Gather.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <fmt/format.h>
 #include <utility>
@@ -14,180 +14,176 @@ namespace rota {
 /// A trace of more runs than these is larger than its viewers like.
 static constexpr int64_t kRecordedRuns = 20;
 
-static std::vector<int> actionCounts(const Program &program) {
-  std::vector<int> counts;
-  for (const Stage &rank : program.stages)
-    counts.push_back(static_cast<int>(rank.actions.size()));
-  return counts;
+/// A time that never comes: nobody waited.
+static constexpr double kNever = 1e300;
+
+Executor::Executor(Rank &rank, bool record)
+    : rank(rank), actions(rank.stage().actions), record(record),
+      requests(actions.size()), seconds(actions.size(), 0.0),
+      firstSeconds(seconds) {
+  if (record)
+    decideOnRankZero(rank, true); // nobody returns before all are here
+  origin = rank.communicator().now();
+  for (size_t a = 0; a < actions.size(); ++a) {
+    const Action &action = actions[a];
+    peers.push_back(action.peer < 0 ? -1 : rank.peer(action.peer));
+    positions.push_back(
+        fmt::format("stage {}, {}", rank.stageNumber(),
+                    describe(action, static_cast<int>(a),
+                             fmt::format("rank {}", peers.back()))));
+    requests[a].reserve(action.transfers.size() + 1);
+  }
 }
 
-/// A zero for each action of each rank.
-static std::vector<std::vector<double>> zeros(const Program &program) {
-  std::vector<std::vector<double>> rows;
-  for (const Stage &rank : program.stages)
-    rows.emplace_back(rank.actions.size(), 0.0);
-  return rows;
-}
-
-Executor::Executor(Machine &machine, bool record)
-    : machine(machine), program(machine.program()),
-      channels(actionCounts(program)), record(record),
-      origin(std::chrono::steady_clock::now()), seconds(zeros(program)),
-      firstSeconds(seconds), recorded(program.stages.size()) {}
-
-double Executor::now() const {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() -
-                                       origin)
-      .count();
-}
-
-void Executor::run(Mode mode) {
-  channels.reset();
-  machine.onEachRank([&](int rank) {
-    try {
-      runRank(rank, mode);
-    } catch (...) {
-      channels.stop();
-      throw;
-    }
-  });
-  for (int rank = 0; rank < machine.ranks(); ++rank)
-    if (machine.context(rank)->failed)
-      throw RunError(machine.context(rank)->failure);
-  ++runs;
-  if (mode == Mode::Train && ++trainingRuns == 1)
-    firstSeconds = std::exchange(seconds, zeros(program));
-}
-
-void Executor::runRank(int rank, Mode mode) {
-  const std::vector<Action> &actions = program.stages[rank].actions;
+void Executor::run(Mode runMode) {
+  mode = runMode;
   int count = static_cast<int>(actions.size());
-  // A wait that ends early means that another rank has failed: its message is
-  // the one to show.
   for (int a = 0; a < count; ++a) {
+    rank.communicator().setPosition(positions[a]);
     for (int wait : actions[a].waits)
-      if (!channels.wait(rank, wait))
-        return;
+      finish(wait);
     if (isCompute(actions[a].kind))
-      compute(rank, a, mode);
-    else if (isSend(actions[a].kind) || isReceive(actions[a].kind))
-      communicate(rank, a, mode);
-    else
-      channels.complete(rank, a);
-    if (machine.context(rank)->failed)
-      return channels.stop();
+      compute(a);
+    else if (happens(actions[a]))
+      start(a);
   }
   for (int a = 0; a < count; ++a)
-    if (!isCompute(actions[a].kind) && !channels.wait(rank, a))
-      return;
+    finish(a);
+  ++runs;
+  if (mode == Mode::Train && ++trainingRuns == 1)
+    firstSeconds = std::exchange(seconds, std::vector<double>(count, 0.0));
 }
 
-void Executor::compute(int rank, int action, Mode mode) {
-  const Action &a = program.stages[rank].actions[action];
-  const std::vector<Call> &calls = mode == Mode::Train ? a.calls : a.evalCalls;
-  if (calls.empty())
+/// An evaluation has no gradients, keeps nothing for a backward, and reads
+/// nothing back.
+bool Executor::happens(const Action &action) const {
+  return mode == Mode::Train || action.kind == ActionKind::SendForward ||
+         action.kind == ActionKind::RecvForward ||
+         action.kind == ActionKind::Unshard;
+}
+
+void Executor::compute(int number) {
+  const Action &action = actions[number];
+  bool training = mode == Mode::Train;
+  const std::vector<Call> &calls = training ? action.calls : action.evalCalls;
+  if (calls.empty() && (action.clears.empty() || !training))
     return;
-  ComputeToken token(machine.cores());
-  RotaContext *context = machine.context(rank);
-  double begin = now();
+  ComputeToken token(rank.cores());
+  double begin = rank.communicator().now();
+  if (training)
+    for (const Clear &clear : action.clears)
+      std::memset(rank.at<char>(clear.offset), 0,
+                  static_cast<size_t>(clear.bytes));
   for (const Call &c : calls) {
-    call(rank, c);
-    if (context->failed) {
-      context->failure =
-          describe(program, rank, action) + ": " + context->failure;
-      return;
-    }
+    call(c);
+    if (rank.context()->failed)
+      failed(number);
   }
-  double end = now();
-  if (mode == Mode::Train)
-    seconds[rank][action] += end - begin;
+  double end = rank.communicator().now();
+  if (training)
+    seconds[number] += end - begin;
   if (record && runs < kRecordedRuns)
-    recorded[rank].push_back({rank, action, mode == Mode::Train, begin, end});
+    recorded.push_back({rank.number(), rank.stageNumber(), number, training,
+                        begin - origin, end - origin});
 }
 
-void Executor::call(int rank, const Call &call) {
+void Executor::call(const Call &call) {
   // The frame is the call's offsets, turned into pointers.
   void *pointers[kFrameFields];
   static_assert(sizeof(RotaFrame) == sizeof pointers);
   for (int i = 0; i < kFrameFields; ++i)
-    pointers[i] = machine.arena(rank).at(call.frame[i]);
+    pointers[i] = rank.at<void>(call.frame[i]);
   RotaFrame frame;
   std::memcpy(&frame, pointers, sizeof frame);
-  RotaContext *context = machine.context(rank);
+  RotaContext *context = rank.context();
   if (!context->profile)
-    return machine.task(call.task)(context, &frame);
-  double begin = now();
-  machine.task(call.task)(context, &frame);
-  context->profile->addTask(call.task, now() - begin);
+    return rank.task(call.task)(context, &frame);
+  double begin = rank.communicator().now();
+  rank.task(call.task)(context, &frame);
+  context->profile->addTask(call.task, rank.communicator().now() - begin);
 }
 
-void Executor::communicate(int rank, int action, Mode mode) {
-  const Action &a = program.stages[rank].actions[action];
-  bool forward =
-      a.kind == ActionKind::SendForward || a.kind == ActionKind::RecvForward;
-  // Nothing flows backward in an evaluation.
-  if (mode == Mode::Evaluate && !forward)
-    return channels.complete(rank, action);
-  Channels::Half half{rank, action, machine.at<char>(rank, a.offset), a.bytes};
-  if (isSend(a.kind))
-    channels.send(half, a.peer, forward);
-  else
-    channels.receive(half, a.peer, forward);
+void Executor::failed(int number) {
+  rank.rethrowFailure();
+  throw RunError(fmt::format("rank {}: {}: {}", rank.number(),
+                             positions[number], rank.context()->failure));
 }
 
-Executor::Loss Executor::loss() const {
-  Loss total;
-  for (int64_t m = 0; m < program.microbatches; ++m)
-    for (int rank = 0; rank < machine.ranks(); ++rank) {
-      if (program.stages[rank].loss < 0)
-        continue;
-      const float *pair =
-          machine.at<float>(rank, program.stages[rank].loss) + 2 * m;
-      if (!std::isfinite(pair[0]) || !std::isfinite(pair[1]))
-        throw RunError(fmt::format(
-            "rank {}: the loss of microbatch {} is not finite (sum {}, weight "
-            "{})",
-            rank, m, pair[0], pair[1]));
-      total.sum += pair[0];
-      total.weight += pair[1];
-    }
-  if (!(total.weight > 0.0))
-    throw RunError(fmt::format("expected a positive weight of the loss, got {}",
-                               total.weight));
-  return total;
+void Executor::start(int number) {
+  const Action &action = actions[number];
+  Communicator &communicator = rank.communicator();
+  std::vector<Request> &open = requests[number];
+  bool forward = action.kind == ActionKind::SendForward ||
+                 action.kind == ActionKind::RecvForward;
+  Stream stream = forward ? Stream::Forward : Stream::Backward;
+  char *place = rank.at<char>(action.offset);
+  if (isSend(action.kind))
+    open.push_back(
+        communicator.send(stream, peers[number], place, action.bytes));
+  if (isReceive(action.kind))
+    open.push_back(
+        communicator.receive(stream, peers[number], place, action.bytes));
+  for (const Transfer &t : action.transfers) {
+    if (action.kind == ActionKind::Offload)
+      open.push_back(communicator.copy(rank.at<char>(t.source),
+                                       rank.hostAt(t.destination), t.bytes));
+    else if (action.kind == ActionKind::Fetch)
+      open.push_back(communicator.copy(rank.hostAt(t.source),
+                                       rank.at<char>(t.destination), t.bytes));
+    else
+      open.push_back(rank.start(
+          action.kind == ActionKind::Unshard ? Stream::Weights
+                                             : Stream::Gradients,
+          t.collective, rank.at<char>(t.source), rank.at<char>(t.destination)));
+  }
 }
 
-std::vector<std::vector<double>> Executor::meanSeconds() const {
+void Executor::finish(int number) {
+  Communicator &communicator = rank.communicator();
+  for (Request request : requests[number]) {
+    double from = communicator.isDone(request) ? kNever : communicator.now();
+    note(number, communicator.wait(request), from);
+  }
+  requests[number].clear();
+}
+
+void Executor::note(int number, Span span, double waitedFrom) {
+  ActionKind kind = actions[number].kind;
+  bool training = mode == Mode::Train;
+  if (training &&
+      (kind == ActionKind::Unshard || kind == ActionKind::ReduceGrad)) {
+    TransferTimes &times = kind == ActionKind::Unshard ? weights : gradients;
+    ++times.count;
+    times.seconds += span.end - span.begin;
+    times.waited += std::max(0.0, span.end - std::max(span.begin, waitedFrom));
+  }
+  if (record && runs < kRecordedRuns)
+    recorded.push_back({rank.number(), rank.stageNumber(), number, training,
+                        span.begin - origin, span.end - origin});
+}
+
+std::vector<double> Executor::meanSeconds() const {
   if (trainingRuns < 2)
     return firstSeconds;
-  std::vector<std::vector<double>> mean = seconds;
-  for (auto &row : mean)
-    for (double &value : row)
-      value /= static_cast<double>(trainingRuns - 1);
+  std::vector<double> mean = seconds;
+  for (double &value : mean)
+    value /= static_cast<double>(trainingRuns - 1);
   return mean;
 }
 
-std::vector<TraceEvent> Executor::events() const {
-  std::vector<TraceEvent> all;
-  for (const auto &list : recorded)
-    all.insert(all.end(), list.begin(), list.end());
-  return all;
-}
-
 double measuredBubble(const Program &program,
-                      const std::vector<std::vector<double>> &meanSeconds) {
+                      const std::vector<std::vector<double>> &seconds) {
   Clock clock;
   std::string error;
-  if (!runClock(program, meanSeconds, clock, error))
+  if (!runClock(program, seconds, clock, error))
     throw RunError(error);
   double busy = 0.0;
-  for (const auto &row : meanSeconds)
+  for (const auto &row : seconds)
     for (double value : row)
       busy += value;
   if (clock.makespan <= 0.0)
     return 0.0;
-  return 1.0 -
-         busy / (clock.makespan * static_cast<double>(meanSeconds.size()));
+  return 1.0 - busy / (clock.makespan * static_cast<double>(seconds.size()));
 }
 
 } // namespace rota

@@ -1,70 +1,80 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs the timelines: each rank's thread reads its own list of actions. There
-// is no schedule in here, only actions, waits and calls.
+// Runs a rank's timeline: actions, waits, calls. There is no schedule in here.
 #ifndef ROTA_RUNTIME_TRAIN_EXECUTOR_H
 #define ROTA_RUNTIME_TRAIN_EXECUTOR_H
 
-#include "runtime/collective/local/Channels.h"
 #include "runtime/trace/ChromeTrace.h"
-#include "runtime/train/Machine.h"
-
-#include <chrono>
+#include "runtime/train/Rank.h"
 
 namespace rota {
+
+/// What a rank's transfers of one kind took.
+struct TransferTimes {
+  int64_t count = 0;
+  double seconds = 0.0; // in which bytes moved
+  double waited = 0.0;  // of these, while the rank's thread waited for them
+
+  /// The share of their time that was hidden behind computing: 1 where none
+  /// took any.
+  double hidden() const { return seconds > 0 ? 1.0 - waited / seconds : 1.0; }
+};
 
 class Executor {
 public:
   enum class Mode { Train, Evaluate };
 
-  /// With `record`, the compute actions of the first runs are kept for a trace.
-  Executor(Machine &machine, bool record);
+  /// With `record`, what the first runs did is kept for a trace; then every
+  /// rank makes its executor, so that their times begin together.
+  Executor(Rank &rank, bool record);
 
-  /// Runs all timelines once. Evaluation runs each action's evalCalls and hands
-  /// over activations only. Throws RunError that names rank, chunk, microbatch
-  /// and action when one fails.
+  /// Runs the timeline once. Evaluation runs each action's evalCalls, gathers
+  /// weights and hands over activations; it clears nothing, sends nothing
+  /// backward and reduces and copies nothing. Throws RunError that names rank,
+  /// stage, chunk, microbatch and action when one fails.
   void run(Mode mode);
 
-  /// Sum and weight of the loss over all microbatches, in index order, in f64.
-  struct Loss {
-    double sum = 0.0;
-    double weight = 0.0;
-  };
-  /// Throws RunError when a microbatch's loss is not finite.
-  Loss loss() const;
+  /// Mean seconds of each action over the training runs so far, without the
+  /// first (which touches new memory) once there is another.
+  std::vector<double> meanSeconds() const;
 
-  /// Mean seconds of each action of each rank over the training runs so far,
-  /// without the first (which touches new memory) once there is another.
-  std::vector<std::vector<double>> meanSeconds() const;
+  /// Of the training runs so far: kinds UNSHARD and REDUCE_GRAD.
+  const TransferTimes &transfers(ActionKind kind) const {
+    return kind == ActionKind::Unshard ? weights : gradients;
+  }
 
-  /// The compute actions of the first runs, when recording.
-  std::vector<TraceEvent> events() const;
+  /// What the first runs did, when recording.
+  const std::vector<TraceEvent> &events() const { return recorded; }
 
 private:
-  void runRank(int rank, Mode mode);
-  void compute(int rank, int action, Mode mode);
-  void communicate(int rank, int action, Mode mode);
-  void call(int rank, const Call &call);
-  double now() const;
+  void compute(int number);
+  void call(const Call &call);
+  [[noreturn]] void failed(int number);
+  bool happens(const Action &action) const;
+  void start(int number);
+  void finish(int number);
+  void note(int number, Span span, double waitedFrom);
 
-  Machine &machine;
-  const Program &program;
-  Channels channels;
+  Rank &rank;
+  const std::vector<Action> &actions;
   const bool record;
-  const std::chrono::steady_clock::time_point origin;
+  Mode mode = Mode::Train;
   int64_t runs = 0, trainingRuns = 0;
-  // [rank][action], training: sums after the first run, and the first run.
-  std::vector<std::vector<double>> seconds, firstSeconds;
-  std::vector<std::vector<TraceEvent>> recorded; // [rank]
+  double origin;                      // of the trace: when every rank was ready
+  std::vector<std::string> positions; // of each action, for messages
+  std::vector<int> peers;             // of each action: a rank
+  std::vector<std::vector<Request>> requests; // of each action, not waited for
+  std::vector<double> seconds, firstSeconds;  // of each action, training
+  TransferTimes weights, gradients;
+  std::vector<TraceEvent> recorded;
 };
 
-/// The bubble share that the measured times give: 1 - busy / (ranks *
-/// makespan), where the makespan is the longest path through the timelines with
-/// each action's mean measured seconds, as if each rank had a core of its own.
-/// So it can be compared with the plan although the ranks share this machine's
-/// cores.
+/// The bubble share that measured times give: 1 - busy / (stages * makespan),
+/// where the makespan is the longest path through the timelines with each
+/// action's seconds [stage][action], as if each rank had a core of its own. So
+/// it can be compared with the plan although ranks share this machine's cores.
 double measuredBubble(const Program &program,
-                      const std::vector<std::vector<double>> &meanSeconds);
+                      const std::vector<std::vector<double>> &seconds);
 
 } // namespace rota
 

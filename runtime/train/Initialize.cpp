@@ -1,24 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/Initialize.h"
-#include "runtime/checkpoint/Convert.h"
+#include "runtime/program/Part.h"
 #include "runtime/random/Philox.h"
+#include "runtime/train/Publish.h"
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 namespace rota {
-
-/// Elements that one piece of a parallel fill writes.
-static constexpr int64_t kPiece = 1 << 16;
-
-/// Calls body(begin, end) over [0, count) in parallel.
-static void inPieces(RotaContext *context, int64_t count,
-                     FunctionRef<void(int64_t, int64_t)> body) {
-  parallelPieces(context, (count + kPiece - 1) / kPiece, [&](int64_t piece) {
-    body(piece * kPiece, std::min(count, (piece + 1) * kPiece));
-  });
-}
 
 static void draw(const Initializer &init, const RandomStream &stream,
                  int64_t begin, int64_t end, float *out) {
@@ -32,57 +21,28 @@ static void draw(const Initializer &init, const RandomStream &stream,
   }
 }
 
-static void fillParameter(Machine &machine, int rank, const Update &update,
-                          uint64_t seed, const Weights *weights) {
-  const Parameter &parameter = machine.program().parameters[update.parameter];
-  float *master = machine.at<float>(rank, update.master);
+static void fillParameter(Rank &rank, const Update &update, uint64_t seed,
+                          const Weights *weights) {
+  const Parameter &parameter = rank.program().parameters[update.parameter];
+  float *master = rank.at<float>(update.master);
   RandomStream stream(seed, parameter.name, update.layer + 1);
   const TensorView *view =
       weights ? &weights->find(parameter, update.layer) : nullptr;
-  inPieces(machine.context(rank), elementCount(parameter),
-           [&](int64_t begin, int64_t end) {
-             if (view)
-               readFloats(*view, begin, end, master + begin);
-             else
-               draw(parameter.init, stream, begin, end, master + begin);
-           });
+  Part part = optimizerPart(parameter, rank.program().mesh, rank.coordinates());
+  inPieces(rank, part.elements(), [&](int64_t begin, int64_t end) {
+    forEachRun(part, begin, end,
+               [&](int64_t whole, int64_t inPart, int64_t count) {
+                 float *out = master + inPart;
+                 if (view)
+                   readFloats(*view, whole, whole + count, out);
+                 else
+                   draw(parameter.init, stream, whole, whole + count, out);
+               });
+  });
 }
 
-static void writeOwnCopy(Machine &machine, int rank, const Update &update) {
-  const Parameter &parameter = machine.program().parameters[update.parameter];
-  const float *master = machine.at<float>(rank, update.master);
-  char *place = machine.at<char>(rank, update.stored);
-  inPieces(machine.context(rank), elementCount(parameter),
-           [&](int64_t begin, int64_t end) {
-             if (parameter.compute == ElementType::BF16) {
-               auto *out = reinterpret_cast<uint16_t *>(place);
-               std::transform(master + begin, master + end, out + begin,
-                              toBf16);
-             } else {
-               std::memcpy(place + 4 * begin, master + begin,
-                           static_cast<size_t>(end - begin) * 4);
-             }
-           });
-}
-
-void refreshCopies(Machine &machine, int rank, const Update &update, bool own) {
-  bool separate = update.stored != update.master;
-  if (own && separate)
-    writeOwnCopy(machine, rank, update);
-  const Parameter &parameter = machine.program().parameters[update.parameter];
-  const char *source = machine.at<char>(rank, update.stored);
-  int64_t size = byteSize(parameter.compute);
-  for (const Place &copy : update.copies)
-    inPieces(machine.context(rank), elementCount(parameter),
-             [&](int64_t begin, int64_t end) {
-               std::memcpy(machine.at<char>(copy) + begin * size,
-                           source + begin * size,
-                           static_cast<size_t>((end - begin) * size));
-             });
-}
-
-static void fillTable(Machine &machine, int rank, const RotaryTable &table) {
-  float *out = machine.at<float>(rank, table.offset);
+static void fillTable(Rank &rank, const RotaryTable &table) {
+  float *out = rank.at<float>(table.offset);
   for (int64_t position = 0; position < table.positions; ++position)
     for (double frequency : table.frequencies) {
       double angle = static_cast<double>(position) * frequency;
@@ -91,17 +51,30 @@ static void fillTable(Machine &machine, int rank, const RotaryTable &table) {
     }
 }
 
-void initialize(Machine &machine, uint64_t seed, const Weights *weights) {
-  machine.onEachRank([&](int rank) {
-    ComputeToken token(machine.cores());
-    const Stage &r = machine.program().stages[rank];
-    for (const RotaryTable &table : r.tables)
-      fillTable(machine, rank, table);
-    for (const Update &update : r.updates) {
-      fillParameter(machine, rank, update, seed, weights);
-      refreshCopies(machine, rank, update, /*own=*/true);
+static void fillShardOffset(Rank &rank, const ShardOffset &offset) {
+  int64_t position = 0;
+  for (int axis : offset.axes)
+    position =
+        position * rank.program().mesh[axis].size + rank.coordinates()[axis];
+  *rank.at<int32_t>(offset.offset) =
+      static_cast<int32_t>(position * offset.factor);
+}
+
+void initialize(Rank &rank, uint64_t seed, const Weights *weights) {
+  rank.communicator().setPosition("initialization");
+  Publisher publisher(rank);
+  {
+    ComputeToken token(rank.cores());
+    for (const RotaryTable &table : rank.stage().tables)
+      fillTable(rank, table);
+    for (const ShardOffset &offset : rank.stage().shardOffsets)
+      fillShardOffset(rank, offset);
+    for (const Update &update : rank.stage().updates) {
+      fillParameter(rank, update, seed, weights);
+      publisher.start(update, /*isRounded=*/false);
     }
-  });
+  }
+  publisher.finish();
 }
 
 } // namespace rota

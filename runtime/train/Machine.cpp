@@ -5,9 +5,9 @@
 
 namespace rota {
 
-Team::Team(int ranks) : errors(ranks) {
-  for (int rank = 0; rank < ranks; ++rank)
-    threads.emplace_back([this, rank] { work(rank); });
+Team::Team(int count) {
+  for (int i = 0; i < count; ++i)
+    threads.emplace_back([this, i] { work(i); });
 }
 
 Team::~Team() {
@@ -27,12 +27,11 @@ void Team::run(const std::function<void(int)> &function) {
   ++generation;
   start.notify_all();
   finished.wait(lock, [&] { return running == 0; });
-  for (std::exception_ptr &error : errors)
-    if (error)
-      std::rethrow_exception(std::exchange(error, nullptr));
+  if (error)
+    std::rethrow_exception(std::exchange(error, nullptr));
 }
 
-void Team::work(int rank) {
+void Team::work(int number) {
   int64_t seen = 0;
   std::unique_lock lock(mutex);
   while (true) {
@@ -42,28 +41,49 @@ void Team::work(int rank) {
     seen = generation;
     const std::function<void(int)> &function = *body;
     lock.unlock();
-    std::exception_ptr error;
+    std::exception_ptr thrown;
     try {
-      function(rank);
+      function(number);
     } catch (...) {
-      error = std::current_exception();
+      thrown = std::current_exception();
     }
     lock.lock();
-    errors[rank] = error;
+    if (!error)
+      error = thrown;
     if (--running == 0)
       finished.notify_one();
   }
 }
 
-Machine::Machine(const Executable &executable, int threads, bool profile)
-    : executable(executable), coreSet(threads),
-      team(static_cast<int>(executable.program->stages.size())) {
-  for (const Stage &rank : executable.program->stages) {
-    arenas.emplace_back(rank.arenaBytes);
-    RotaContext &context = contexts.emplace_back();
-    context.cores = &coreSet;
-    if (profile)
-      context.profile = &rankProfiles.emplace_back();
+Machine::Machine(const Executable &executable,
+                 const std::vector<Communicator *> &communicators, int threads,
+                 bool profile)
+    : cores(threads), team(static_cast<int>(communicators.size())) {
+  for (Communicator *communicator : communicators)
+    ranks.emplace_back(executable, *communicator, cores, profile);
+}
+
+void Machine::run(const std::function<void(Rank &rank)> &body) {
+  // The exception of the rank that failed is kept, not those that its failure
+  // throws on the others: they may come back sooner.
+  std::mutex mutex;
+  std::exception_ptr first;
+  try {
+    team.run([&](int i) {
+      try {
+        body(ranks[i]);
+      } catch (const std::exception &error) {
+        {
+          std::lock_guard lock(mutex);
+          if (!first)
+            first = std::current_exception();
+        }
+        ranks[i].communicator().fail(error.what());
+        throw;
+      }
+    });
+  } catch (...) {
+    std::rethrow_exception(first);
   }
 }
 

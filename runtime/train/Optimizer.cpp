@@ -1,16 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/Optimizer.h"
 #include "runtime/Error.h"
-#include "runtime/train/Initialize.h"
+#include "runtime/checkpoint/Weights.h"
+#include "runtime/program/Part.h"
+#include "runtime/train/Gather.h"
+#include "runtime/train/Publish.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <fmt/format.h>
-#include <map>
 #include <numbers>
+#include <tuple>
 
 namespace rota {
+
+/// Elements of one message of a gradient: what a receiver holds twice.
+static constexpr int64_t kMessageElements = 1 << 20;
 
 double learningRateAt(const AdamW &adamw, int64_t t, int64_t steps) {
   if (t < adamw.warmupSteps)
@@ -24,74 +30,177 @@ double learningRateAt(const AdamW &adamw, int64_t t, int64_t steps) {
                                      (1.0 + std::cos(std::numbers::pi * share));
 }
 
-static void sumAccumulators(Machine &machine, int rank, const Update &update) {
-  constexpr int64_t kPiece = 1 << 16;
-  int64_t count = elementCount(machine.program().parameters[update.parameter]);
-  float *sum = machine.at<float>(update.gradients[0]);
-  for (size_t g = 1; g < update.gradients.size(); ++g) {
-    float *other = machine.at<float>(update.gradients[g]);
-    parallelPieces(machine.context(rank), (count + kPiece - 1) / kPiece,
-                   [&](int64_t piece) {
-                     int64_t end = std::min(count, (piece + 1) * kPiece);
-                     for (int64_t i = piece * kPiece; i < end; ++i) {
-                       sum[i] += other[i];
-                       other[i] = 0.0f;
-                     }
-                   });
+Optimizer::Optimizer(Rank &rank, const AdamW &adamw)
+    : rank(rank), adamw(adamw) {
+  const Program &program = rank.program();
+  const std::vector<MeshAxis> &mesh = program.mesh;
+  for (const Stage &stage : program.stages)
+    widest = std::max(widest, stage.updates.size());
+  for (int s = 0; s < static_cast<int>(program.stages.size()); ++s)
+    for (const Update &update : program.stages[s].updates) {
+      const Parameter &p = program.parameters[update.parameter];
+      int64_t elements = partElements(p.shape, p.storageDivision, mesh);
+      for (size_t g = 1; g < update.gradients.size(); ++g)
+        terms.push_back({&update, s, update.gradients[g], elements});
+    }
+  size_t ranks = rank.everyone().ranks.size();
+  for (size_t r = 0; r < ranks; ++r) {
+    std::vector<int64_t> at = coordinatesOf(mesh, static_cast<int>(r));
+    const Stage &stage = program.stages[at[stageAxis(mesh)]];
+    for (size_t u = 0; u < stage.updates.size(); ++u) {
+      const Update &update = stage.updates[u];
+      const Parameter &p = program.parameters[update.parameter];
+      if (isFirstReplica(p.optimizerDivision, mesh, at))
+        squares.push_back({update.parameter, update.layer, r * widest + u});
+    }
+  }
+  // Ranks are in the order of their parts already.
+  std::sort(squares.begin(), squares.end(),
+            [](const Square &a, const Square &b) {
+              return std::tie(a.parameter, a.layer, a.number) <
+                     std::tie(b.parameter, b.layer, b.number);
+            });
+}
+
+/// sum[0, count) += term[0, count).
+static void add(Rank &rank, float *sum, const float *term, int64_t count) {
+  ComputeToken token(rank.cores());
+  inPieces(rank, count, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i)
+      sum[i] += term[i];
+  });
+}
+
+static void zero(Rank &rank, float *values, int64_t count) {
+  ComputeToken token(rank.cores());
+  inPieces(rank, count, [&](int64_t begin, int64_t end) {
+    std::fill(values + begin, values + end, 0.0f);
+  });
+}
+
+void Optimizer::sumGradients() {
+  rank.communicator().setPosition("sum of gradients");
+  int here = rank.stageNumber();
+  std::vector<Request> sends;
+  for (const Term &term : terms)
+    if (term.place.stage == here && term.owner != here)
+      for (int64_t at = 0; at < term.elements; at += kMessageElements)
+        sends.push_back(rank.communicator().send(
+            Stream::Step, rank.peer(term.owner),
+            rank.at<float>(term.place.offset) + at,
+            4 * std::min(kMessageElements, term.elements - at)));
+  for (const Term &term : terms)
+    if (term.owner == here)
+      addTerm(term);
+  for (Request request : sends)
+    rank.communicator().wait(request);
+  for (const Term &term : terms)
+    if (term.place.stage == here)
+      zero(rank, rank.at<float>(term.place.offset), term.elements);
+  reduce();
+}
+
+void Optimizer::addTerm(const Term &term) {
+  if (term.place.stage != term.owner)
+    return addReceived(term);
+  add(rank, rank.at<float>(term.update->gradients[0].offset),
+      rank.at<float>(term.place.offset), term.elements);
+}
+
+/// One message is added while the next one comes.
+void Optimizer::addReceived(const Term &term) {
+  float *sum = rank.at<float>(term.update->gradients[0].offset);
+  Communicator &communicator = rank.communicator();
+  int peer = rank.peer(term.place.stage);
+  int64_t most = std::min(kMessageElements, term.elements);
+  std::vector<float> buffers[2] = {std::vector<float>(most),
+                                   std::vector<float>(most)};
+  auto receive = [&](int64_t at, int which) -> Request {
+    if (at >= term.elements)
+      return 0;
+    return communicator.receive(
+        Stream::Step, peer, buffers[which].data(),
+        4 * std::min(kMessageElements, term.elements - at));
+  };
+  Request next = receive(0, 0);
+  int which = 0;
+  for (int64_t at = 0; at < term.elements; at += kMessageElements) {
+    Request now = next;
+    next = receive(at + kMessageElements, 1 - which);
+    communicator.wait(now);
+    add(rank, sum + at, buffers[which].data(),
+        std::min(kMessageElements, term.elements - at));
+    which = 1 - which;
   }
 }
 
-void sumGradients(Machine &machine) {
-  machine.onEachRank([&](int rank) {
-    for (const Update &update : machine.program().stages[rank].updates) {
-      if (update.gradients.size() == 1)
+void Optimizer::reduce() {
+  const Program &program = rank.program();
+  const std::vector<Update> &updates = rank.stage().updates;
+  size_t longest = 0;
+  for (const Update &u : updates)
+    longest = std::max(longest, program.parameters[u.parameter].reduce.size());
+  auto cuts = [&](int collective) { // to the optimizer's division
+    return program.collectives[collective].kind != Collective::Kind::AllReduce;
+  };
+  // The first collective of all tensors, then the second: tensors in the order
+  // of the stage, so that the ranks of a group agree.
+  for (size_t i = 0; i < longest; ++i) {
+    std::vector<Request> requests;
+    for (const Update &u : updates) {
+      const std::vector<int> &list = program.parameters[u.parameter].reduce;
+      if (i >= list.size())
         continue;
-      ComputeToken token(machine.cores());
-      sumAccumulators(machine, rank, update);
+      float *sum = rank.at<float>(u.gradients[0].offset);
+      requests.push_back(
+          rank.start(Stream::Step, list[i], sum,
+                     cuts(list[i]) ? rank.at<float>(u.gradient) : sum));
     }
-  });
+    for (Request request : requests)
+      rank.communicator().wait(request);
+  }
+  // The update zeroes its part of the sum alone.
+  for (const Update &u : updates) {
+    const Parameter &p = program.parameters[u.parameter];
+    if (!p.reduce.empty() && cuts(p.reduce.back()))
+      zero(rank, rank.at<float>(u.gradients[0].offset),
+           partElements(p.shape, p.storageDivision, program.mesh));
+  }
 }
 
 double Optimizer::globalNorm() {
-  const Program &program = machine.program();
-  // Sums of squares by (parameter, layer): added up below in that order, so
-  // that neither placement nor schedule changes a bit.
-  std::map<std::pair<int, int64_t>, double> squares;
-  for (const Stage &rank : program.stages)
-    for (const Update &update : rank.updates)
-      squares[{update.parameter, update.layer}] = 0.0;
-  machine.onEachRank([&](int rank) {
-    std::vector<float> rows;
-    for (const Update &update : program.stages[rank].updates) {
-      const Parameter &parameter = program.parameters[update.parameter];
-      ComputeToken token(machine.cores());
-      rows.resize(static_cast<size_t>(parameter.rows));
-      void *args[] = {machine.at<float>(Place{rank, update.gradient}),
-                      rows.data()};
-      rotaParallelFor(machine.context(rank),
-                      machine.kernel(parameter.squareKernel), args,
-                      parameter.rows, 1);
-      double sum = 0.0;
-      for (float row : rows)
-        sum += row;
-      squares.find({update.parameter, update.layer})->second = sum;
-    }
-  });
+  const Program &program = rank.program();
+  std::vector<double> own(widest, 0.0);
+  std::vector<float> rows;
+  for (size_t u = 0; u < rank.stage().updates.size(); ++u) {
+    const Update &update = rank.stage().updates[u];
+    const Parameter &parameter = program.parameters[update.parameter];
+    ComputeToken token(rank.cores());
+    rows.resize(static_cast<size_t>(parameter.rows));
+    void *args[] = {rank.at<float>(update.gradient), rows.data()};
+    rotaParallelFor(rank.context(), rank.kernel(parameter.squareKernel), args,
+                    parameter.rows, 1);
+    for (float row : rows)
+      own[u] += row;
+  }
+  std::vector<double> all = gatherNumbers(rank, rank.everyone(), own);
+  // In the order of parameter, layer and part, so that neither placement nor
+  // schedule changes a bit.
   double total = 0.0;
-  for (const auto &[key, sum] : squares) {
-    if (!std::isfinite(sum)) {
-      const Parameter &parameter = program.parameters[key.first];
-      throw RunError(fmt::format("the gradient of '{}' is not finite",
-                                 tensorName(parameter, key.second)));
-    }
+  for (const Square &square : squares) {
+    double sum = all[square.number];
+    if (!std::isfinite(sum))
+      throw RunError(fmt::format(
+          "the gradient of '{}' is not finite",
+          tensorName(program.parameters[square.parameter], square.layer)));
     total += sum;
   }
   return std::sqrt(total);
 }
 
-void Optimizer::update(int rank, const Update &update, double learningRate,
+void Optimizer::update(const Update &update, double learningRate,
                        double gradientScale) {
-  const Parameter &parameter = machine.program().parameters[update.parameter];
+  const Parameter &parameter = rank.program().parameters[update.parameter];
   auto t = static_cast<double>(steps);
   float scalars[] = {
       static_cast<float>(learningRate),
@@ -102,35 +211,35 @@ void Optimizer::update(int rank, const Update &update, double learningRate,
       static_cast<float>(1.0 - std::pow(adamw.beta1, t)),
       static_cast<float>(1.0 - std::pow(adamw.beta2, t)),
       static_cast<float>(gradientScale)};
-  void *master = machine.at<float>(rank, update.master);
-  void *gradient = machine.at<float>(Place{rank, update.gradient});
-  void *first = machine.at<float>(rank, update.firstMoment);
-  void *second = machine.at<float>(rank, update.secondMoment);
+  void *master = rank.at<float>(update.master);
+  void *gradient = rank.at<float>(update.gradient);
+  void *first = rank.at<float>(update.firstMoment);
+  void *second = rank.at<float>(update.secondMoment);
   std::vector<void *> args = {master, gradient, first, second};
   for (float &scalar : scalars)
     args.push_back(&scalar);
   args.insert(args.end(), {master, first, second, gradient});
-  bool kernelWritesCopy = parameter.compute == ElementType::BF16;
-  if (kernelWritesCopy)
-    args.push_back(machine.at<void>(rank, update.updated));
-  rotaParallelFor(machine.context(rank), machine.kernel(parameter.updateKernel),
+  if (parameter.compute == ElementType::BF16)
+    args.push_back(rank.at<void>(update.updated));
+  rotaParallelFor(rank.context(), rank.kernel(parameter.updateKernel),
                   args.data(), parameter.rows, 1);
-  refreshCopies(machine, rank, update, /*own=*/!kernelWritesCopy);
 }
 
 double Optimizer::step(double learningRate, double totalWeight) {
+  rank.communicator().setPosition("optimizer");
   ++steps;
-  sumGradients(machine);
   double norm = globalNorm() / totalWeight;
   double clip = 1.0;
   if (adamw.gradientClip > 0.0)
     clip = std::min(1.0, adamw.gradientClip / (norm + 1e-6));
-  machine.onEachRank([&](int rank) {
-    for (const Update &u : machine.program().stages[rank].updates) {
-      ComputeToken token(machine.cores());
-      update(rank, u, learningRate, clip / totalWeight);
-    }
-  });
+  Publisher publisher(rank);
+  for (const Update &u : rank.stage().updates) {
+    const Parameter &parameter = rank.program().parameters[u.parameter];
+    ComputeToken token(rank.cores());
+    update(u, learningRate, clip / totalWeight);
+    publisher.start(u, /*isRounded=*/parameter.compute == ElementType::BF16);
+  }
+  publisher.finish();
   return norm;
 }
 

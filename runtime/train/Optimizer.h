@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // AdamW (Loshchilov and Hutter, "Decoupled weight decay regularization", ICLR
-// 2019) over all ranks, with clipping by the global norm. No sum here depends
-// on which rank owns a parameter or on the schedule.
+// 2019), with clipping by the global norm. No sum here depends on which stage
+// owns a parameter or on the schedule.
 #ifndef ROTA_RUNTIME_TRAIN_OPTIMIZER_H
 #define ROTA_RUNTIME_TRAIN_OPTIMIZER_H
 
-#include "runtime/train/Machine.h"
+#include "runtime/train/Rank.h"
 
 namespace rota {
 
@@ -26,29 +26,48 @@ struct AdamW {
 /// t = steps.
 double learningRateAt(const AdamW &adamw, int64_t t, int64_t steps);
 
-/// Adds up each parameter's accumulators, in their fixed order, into the first,
-/// and zeroes the others.
-void sumGradients(Machine &machine);
-
 class Optimizer {
 public:
-  Optimizer(Machine &machine, const AdamW &adamw)
-      : machine(machine), adamw(adamw) {}
+  Optimizer(Rank &rank, const AdamW &adamw);
+
+  /// Sums each gradient over the places and ranks that hold terms of it:
+  /// accumulators of one parameter in their fixed order, then its `reduce`
+  /// collectives. Once a step. Every rank calls this and `step`.
+  void sumGradients();
 
   /// Updates every parameter with its summed gradient / totalWeight, clipped,
-  /// at the given rate; zeroes the gradients and refreshes all compute copies.
-  /// Returns the global norm before clipping; throws RunError when it is not
-  /// finite. The gradient is multiplied by clip / (norm + 1e-6) if that is < 1.
+  /// at the given rate; zeroes the gradients and refreshes all copies. Returns
+  /// the global norm before clipping; throws RunError when it is not finite.
+  /// The gradient is multiplied by clip / (norm + 1e-6) if that is < 1.
   double step(double learningRate, double totalWeight);
 
 private:
+  /// One place of Update::gradients but the first.
+  struct Term {
+    const Update *update;
+    int owner; // the stage of the first place, where the sum is made
+    Place place;
+    int64_t elements;
+  };
+  void addTerm(const Term &term);
+  void addReceived(const Term &term);
+  void reduce();
   double globalNorm();
-  void update(int rank, const Update &update, double learningRate,
-              double gradientScale);
+  void update(const Update &update, double learningRate, double gradientScale);
 
-  Machine &machine;
+  /// A sum of squares that counts for the norm.
+  struct Square {
+    int parameter;
+    int64_t layer;
+    size_t number; // among those of all ranks, each as many as widest
+  };
+
+  Rank &rank;
   AdamW adamw;
-  int64_t steps = 0; // done so far: the t of the bias corrections
+  std::vector<Term> terms;     // of all stages, in the program's order
+  std::vector<Square> squares; // by parameter, layer, part
+  size_t widest = 0;           // most updates of a stage
+  int64_t steps = 0;           // done so far: the t of the bias corrections
 };
 
 } // namespace rota

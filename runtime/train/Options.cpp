@@ -77,8 +77,15 @@ void addCommon(CLI::App &app, Options &o) {
   addNumber<int64_t>(app, "--steps", o.steps, 1, kManySteps, "Optimizer steps");
   addNumber<uint64_t>(app, "--seed", o.seed, 0, UINT64_MAX,
                       "Seed of all random numbers");
+  const std::map<std::string, RankKind> kinds = {{"threads", RankKind::Threads},
+                                                 {"mpi", RankKind::Mpi}};
+  app.add_option("--ranks", o.ranks,
+                 "What a rank is: a thread, or a process that mpirun or srun "
+                 "started (mpi)")
+      ->transform(CLI::CheckedTransformer(kinds))
+      ->option_text("KIND [threads]");
   addNumber(app, "--threads", o.threads, 0, 1024,
-            "Compute tokens; 0: one for each core");
+            "Compute tokens of a process; 0: one for each core");
   app.add_option("--weights", o.weights,
                  "Initial weights: a .safetensors file, a "
                  "model.safetensors.index.json or a folder that holds one")
@@ -156,14 +163,16 @@ CLI::App *addProbe(CLI::App &app, Options &o) {
   return probe;
 }
 
-int complain(const std::string &message) {
-  fmt::print(stderr, "error: {}\n", message);
+int complain(const std::string &message, bool speaks) {
+  if (speaks)
+    fmt::print(stderr, "error: {}\n", message);
   return kExitBadInput;
 }
 
 } // namespace
 
-std::optional<int> parseOptions(int argc, char **argv, Options &options) {
+std::optional<int> parseOptions(int argc, char **argv, bool speaks,
+                                Options &options) {
   CLI::App app("Trains the model that this program was compiled from.\n"
                "Exit codes: 0 success, 1 the run failed, 2 bad arguments or "
                "input.");
@@ -175,19 +184,23 @@ std::optional<int> parseOptions(int argc, char **argv, Options &options) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp &) {
-    fmt::print("{}", app.help());
+    if (speaks)
+      fmt::print("{}", app.help());
     return kExitSuccess;
   } catch (const CLI::ParseError &error) {
-    return complain(error.what());
+    return complain(error.what(), speaks);
   }
   options.probe = probe->parsed();
   const CLI::App &used = options.probe ? *probe : app;
   if (std::vector<std::string> extras = app.remaining(true); !extras.empty())
-    return complain(unknownArgument(used, extras.front()));
+    return complain(unknownArgument(used, extras.front()), speaks);
   if (options.adamw.minLearningRate > options.adamw.learningRate)
-    return complain(fmt::format(
-        "expected --min-learning-rate of at most --learning-rate {}, got {}",
-        options.adamw.learningRate, options.adamw.minLearningRate));
+    return complain(
+        fmt::format(
+            "expected --min-learning-rate of at most --learning-rate {}, got "
+            "{}",
+            options.adamw.learningRate, options.adamw.minLearningRate),
+        speaks);
   return std::nullopt;
 }
 

@@ -13,8 +13,12 @@
 
 namespace rota {
 
+/// What a rank is: a thread of one process, or a process of its own.
+enum class RankKind { Threads, Mpi };
+
 struct Options {
   // Both commands.
+  RankKind ranks = RankKind::Threads;
   int64_t steps = 100;
   uint64_t seed = 1;
   int threads = 0; // compute tokens; 0: one for each core
@@ -42,8 +46,10 @@ struct Options {
 };
 
 /// Fills `options`. Returns an exit code when the program ends here (help asked
-/// for, or an error that has been printed), nothing when it goes on.
-std::optional<int> parseOptions(int argc, char **argv, Options &options);
+/// for, or an error), nothing when it goes on. Help and errors are printed if
+/// `speaks`: one of many processes does.
+std::optional<int> parseOptions(int argc, char **argv, bool speaks,
+                                Options &options);
 
 } // namespace rota
 

@@ -2,59 +2,58 @@
 //
 // `probe`: a few steps on given tokens, and the tensors that tests compare.
 #include "runtime/Error.h"
-#include "runtime/checkpoint/Convert.h"
-#include "runtime/checkpoint/WriteFile.h"
-#include "runtime/trace/ChromeTrace.h"
-#include "runtime/train/Executor.h"
+#include "runtime/train/Gather.h"
 #include "runtime/train/Initialize.h"
 #include "runtime/train/Report.h"
+#include "runtime/train/Tensors.h"
 #include "runtime/train/Train.h"
 
 #include <algorithm>
-#include <cstring>
-#include <deque>
 #include <fmt/format.h>
 
 namespace rota {
 
 namespace {
 
+/// One rank's probe.
 class Probe {
 public:
-  Probe(const Executable &executable, const Options &options)
-      : program(*executable.program), options(options),
-        batch(program, SafetensorsFile(options.tokens)),
-        weights(openWeights(program, options)),
-        machine(executable, threadCount(options), options.profile),
-        executor(machine, !options.trace.empty()),
-        adamw(constantRate(options.adamw)), optimizer(machine, adamw) {}
+  Probe(const Run &run, Rank &rank, const Batches &batch)
+      : program(rank.program()), options(run.options), batch(batch),
+        weights(run.weights), rank(rank),
+        executor(rank, !options.trace.empty()),
+        adamw(constantRate(options.adamw)), optimizer(rank, adamw),
+        tensors(tensorsByName(program)) {}
 
   void run() {
-    if (wants("logits") && logitsRank() == program.stages.end())
-      throw InputError("this program was compiled without logits");
-    initialize(machine, options.seed, weights.get());
+    initialize(rank, options.seed, weights);
+    if (rank.number() == 0)
+      writer.emplace(options.output, forms());
     bool curve = wants("loss-curve");
     std::vector<double> losses;
     for (int64_t t = 1; t <= (curve ? options.steps : 1); ++t) {
-      loadBatch(machine, batch, Split::Train, t - 1);
+      loadBatch(rank, batch, Split::Train, t - 1);
       executor.run(Executor::Mode::Train);
-      Executor::Loss loss = executor.loss();
-      losses.push_back(loss.sum / loss.weight);
+      Loss loss = gatherLoss(rank);
+      losses.push_back(loss.mean());
+      if (curve || wants("gradients"))
+        optimizer.sumGradients();
       if (t == 1)
-        captureFirst(loss.weight);
+        writeFirst(loss);
       if (curve)
         optimizer.step(learningRateAt(adamw, t, options.steps), loss.weight);
     }
-    if (wants("loss"))
-      add("loss", "F64", {}, losses.data(), 8);
     if (curve)
-      add("loss_curve", "F64", {options.steps}, losses.data(),
-          8 * options.steps);
-    writeSafetensors(options.output, tensors);
+      write(losses.data());
+    if (writer)
+      writer->commit();
     if (!options.trace.empty())
-      writeFile(options.trace, {chromeTrace(program, executor.events())});
-    if (options.profile)
-      Report(program, options).profile(machine, {});
+      writeTrace(rank, executor, options.trace);
+    if (options.profile) {
+      ProfileTables tables = gatherProfiles(rank);
+      Report(program, options, rank.number() == 0)
+          .profile(tables, {}, gatherReports(rank, executor));
+    }
   }
 
 private:
@@ -68,78 +67,68 @@ private:
            options.write.end();
   }
 
-  /// Keeps a copy of the bytes until the file is written.
-  void add(const std::string &name, const std::string &type,
-           const std::vector<int64_t> &shape, const void *data, int64_t bytes) {
-    auto *begin = static_cast<const char *>(data);
-    storage.emplace_back(begin, begin + bytes);
-    tensors[name] = {type, shape, storage.back().data(), bytes};
-  }
-
-  void captureFirst(double totalWeight) {
-    if (wants("logits"))
-      captureLogits();
+  /// What the file will hold. It is written in the order of the names, which is
+  /// that in which the tensors come: gradients, logits, loss, loss_curve.
+  std::map<std::string, TensorForm> forms() const {
+    std::map<std::string, TensorForm> all;
     if (wants("gradients"))
-      captureGradients(totalWeight);
-  }
-
-  std::vector<Stage>::const_iterator logitsRank() const {
-    return std::find_if(program.stages.begin(), program.stages.end(),
-                        [](const Stage &r) { return r.logits >= 0; });
-  }
-
-  void captureLogits() {
-    auto rank = logitsRank();
-    int number = static_cast<int>(rank - program.stages.begin());
-    int64_t count = program.microbatches * program.logits.elements();
-    std::vector<float> values(static_cast<size_t>(count));
-    if (program.logits.type == ElementType::BF16) {
-      auto *source = machine.at<uint16_t>(number, rank->logits);
-      std::transform(source, source + count, values.begin(), fromBf16);
-    } else {
-      std::memcpy(values.data(), machine.at<float>(number, rank->logits),
-                  values.size() * sizeof(float));
+      for (const NamedTensor &tensor : tensors)
+        all["grad." + tensor.name] = {"F32", tensor.parameter->shape};
+    if (wants("logits")) {
+      std::vector<int64_t> shape = program.logits.shape;
+      shape[0] *= program.microbatches;
+      all["logits"] = {"F32", shape};
     }
-    std::vector<int64_t> shape = program.logits.shape;
-    shape[0] *= program.microbatches;
-    add("logits", "F32", shape, values.data(), 4 * count);
+    if (wants("loss"))
+      all["loss"] = {"F64", {}};
+    if (wants("loss-curve"))
+      all["loss_curve"] = {"F64", {options.steps}};
+    return all;
   }
 
-  void captureGradients(double totalWeight) {
-    sumGradients(machine);
-    for (int rank = 0; rank < machine.ranks(); ++rank)
-      for (const Update &update : program.stages[rank].updates) {
-        const Parameter &parameter = program.parameters[update.parameter];
-        int64_t count = elementCount(parameter);
-        const float *sum = machine.at<float>(update.gradients[0]);
-        std::vector<float> mean(static_cast<size_t>(count));
-        std::transform(sum, sum + count, mean.begin(), [&](float value) {
-          return static_cast<float>(value / totalWeight);
-        });
-        add("grad." + tensorName(parameter, update.layer), "F32",
-            parameter.shape, mean.data(), 4 * count);
+  void write(const void *data) {
+    if (writer)
+      writer->write(data);
+  }
+
+  void writeFirst(const Loss &loss) {
+    if (wants("gradients"))
+      for (const NamedTensor &tensor : tensors) {
+        std::vector<float> sum = gatherTensor(rank, tensor, &Update::gradient);
+        for (float &value : sum)
+          value = static_cast<float>(value / loss.weight);
+        write(sum.data());
       }
+    if (wants("logits"))
+      write(gatherLogits(rank).data());
+    double mean = loss.mean();
+    if (wants("loss"))
+      write(&mean);
   }
 
   const Program &program;
   const Options &options;
-  FixedBatch batch;
-  std::unique_ptr<Weights> weights;
-  Machine machine;
+  const Batches &batch;
+  const Weights *weights;
+  Rank &rank;
   Executor executor;
   AdamW adamw;
   Optimizer optimizer;
-  std::map<std::string, TensorView> tensors;
-  std::deque<std::vector<char>> storage;
+  std::vector<NamedTensor> tensors;
+  std::optional<SafetensorsWriter> writer; // on rank 0
 };
 
 } // namespace
 
-void probe(const Executable &executable, const Options &options) {
-  for (const std::string *path : {&options.output, &options.trace})
-    if (!path->empty())
-      checkWritable(*path);
-  Probe(executable, options).run();
+void probe(const Run &run) {
+  const Program &program = *run.executable.program;
+  bool logits = std::any_of(program.stages.begin(), program.stages.end(),
+                            [](const Stage &s) { return s.logits >= 0; });
+  const std::vector<std::string> &write = run.options.write;
+  if (!logits && std::find(write.begin(), write.end(), "logits") != write.end())
+    throw InputError("this program was compiled without logits");
+  FixedBatch batch(program, SafetensorsFile(run.options.tokens));
+  run.machine.run([&](Rank &rank) { Probe(run, rank, batch).run(); });
 }
 
 } // namespace rota

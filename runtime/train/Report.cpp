@@ -7,7 +7,6 @@
 #include <cstdlib>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <sys/resource.h>
 #include <unistd.h>
 
 using nlohmann::ordered_json;
@@ -30,27 +29,57 @@ static std::string clockText(double seconds) {
                : fmt::format("{}:{:02}", minutes, total % 60);
 }
 
-Report::Report(const Program &program, const Options &options)
-    : program(program), options(options),
-      terminal(!options.json && isatty(STDOUT_FILENO) &&
+Report::Report(const Program &program, const Options &options, bool speaks)
+    : program(program), options(options), speaks(speaks),
+      terminal(speaks && !options.json && isatty(STDOUT_FILENO) &&
                !std::getenv("NO_COLOR")) {}
 
+bool Report::keeps(int64_t step, bool last) const {
+  return last || step == 1 || step % options.logInterval == 0;
+}
+
+static int64_t rankCount(const Program &program) {
+  int64_t ranks = 1;
+  for (const MeshAxis &axis : program.mesh)
+    ranks *= axis.size;
+  return ranks;
+}
+
+/// " (data=2, stage=4)"; nothing where one axis alone has ranks: the pipeline.
+static std::string meshText(const Program &program) {
+  std::string text;
+  bool plain = true;
+  for (const MeshAxis &axis : program.mesh)
+    if (axis.size > 1) {
+      text += fmt::format("{}{}={}", text.empty() ? "" : ", ", axis.name,
+                          axis.size);
+      plain &= axis.name == "stage";
+    }
+  return plain ? "" : " (" + text + ")";
+}
+
 void Report::begin(const std::string &data) {
+  if (!speaks)
+    return;
+  ordered_json mesh = ordered_json::object();
+  for (const MeshAxis &axis : program.mesh)
+    mesh[axis.name] = axis.size;
   if (options.json)
     return printLine({{"event", "begin"},
                       {"model", program.model},
                       {"schedule", program.schedule},
                       {"parameters", program.parameterCount},
-                      {"ranks", program.stages.size()},
+                      {"ranks", rankCount(program)},
+                      {"mesh", mesh},
                       {"microbatches", program.microbatches},
                       {"flops_per_token", program.flopsPerToken},
                       {"bubble_theoretical", program.bubble},
                       {"data", data},
                       {"timeline", program.timeline},
                       {"plan", program.plan}});
-  fmt::print("{}: {} parameters, schedule {}, {} ranks, {} microbatches\n",
+  fmt::print("{}: {} parameters, schedule {}, {} ranks{}, {} microbatches\n",
              program.model, grouped(program.parameterCount), program.schedule,
-             program.stages.size(), program.microbatches);
+             rankCount(program), meshText(program), program.microbatches);
   fmt::print("data: {}\n", data);
   for (const std::string *text : {&program.timeline, &program.plan})
     if (!text->empty())
@@ -73,8 +102,8 @@ void Report::clearLine() {
 }
 
 void Report::step(const Progress &p, bool last) {
-  bool keep = last || p.step == 1 || p.step % options.logInterval == 0;
-  if (!keep && !terminal)
+  bool keep = keeps(p.step, last);
+  if (!speaks || (!keep && !terminal))
     return;
   if (options.json) {
     ordered_json line = {{"event", "step"},
@@ -109,49 +138,93 @@ void Report::step(const Progress &p, bool last) {
 }
 
 void Report::note(const std::string &text) {
+  if (!speaks)
+    return;
   if (options.json)
     return printLine({{"event", "note"}, {"text", text}});
   clearLine();
   fmt::print("note: {}\n", text);
 }
 
-void Report::memory(const Machine &machine) {
+void Report::memory(const std::vector<RankReport> &ranks) {
   fmt::print("\nmemory by rank, bytes{:>21} {:>18} {:>18}\n", "planned",
              "reached", "resident");
-  int64_t resident = 0;
-  for (int rank = 0; rank < machine.ranks(); ++rank) {
-    const Arena &arena = machine.arena(rank);
-    resident += arena.residentBytes();
-    fmt::print("{:>21}{:>21} {:>18} {:>18}\n", rank, grouped(arena.bytes()),
-               grouped(arena.highWater()), grouped(arena.residentBytes()));
+  int64_t resident = 0, peak = 0;
+  for (size_t r = 0; r < ranks.size(); ++r) {
+    resident += ranks[r].resident;
+    peak = std::max(peak, ranks[r].peak);
+    fmt::print("{:>21}{:>21} {:>18} {:>18}\n", r, grouped(ranks[r].planned),
+               grouped(ranks[r].reached), grouped(ranks[r].resident));
+    if (ranks[r].host > 0)
+      fmt::print("{:>21}{:>21}\n", "offloaded", grouped(ranks[r].host));
   }
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  fmt::print("peak resident memory of the process: {} bytes, of which arenas "
-             "{}; the rest is mapped data, libraries and compiled products\n",
-             grouped(usage.ru_maxrss * 1024), grouped(resident));
+  if (options.ranks == RankKind::Mpi)
+    fmt::print("peak resident memory of a process: {} bytes at most\n",
+               grouped(peak));
+  else
+    fmt::print("peak resident memory of the process: {} bytes, of which "
+               "arenas {}; the rest is mapped data, libraries and compiled "
+               "products\n",
+               grouped(peak), grouped(resident));
 }
 
-void Report::end(const Progress &p, const Machine &machine) {
+/// Transfers of one kind: how many, and how much of their time was hidden.
+static ordered_json transfersJson(const std::vector<RankReport> &ranks,
+                                  TransferTimes RankReport::*transfers) {
+  TransferTimes sum;
+  for (const RankReport &rank : ranks) {
+    sum.count += (rank.*transfers).count;
+    sum.seconds += (rank.*transfers).seconds;
+    sum.waited += (rank.*transfers).waited;
+  }
+  ordered_json json = {{"count", sum.count},
+                       {"seconds", sum.seconds},
+                       {"waited", sum.waited},
+                       {"hidden", nullptr}};
+  if (sum.count > 0)
+    json["hidden"] = sum.hidden();
+  return json;
+}
+
+static void printHidden(const std::vector<RankReport> &ranks) {
+  auto count = [&](TransferTimes RankReport::*transfers) {
+    int64_t sum = 0;
+    for (const RankReport &rank : ranks)
+      sum += (rank.*transfers).count;
+    return sum;
+  };
+  if (count(&RankReport::weights) + count(&RankReport::gradients) > 0)
+    fmt::print("hidden under computing: {:.1f} % of the time that gathering "
+               "weights took, {:.1f} % of that of reducing gradients\n",
+               100.0 * hiddenShare(ranks, &RankReport::weights),
+               100.0 * hiddenShare(ranks, &RankReport::gradients));
+}
+
+void Report::end(const Progress &p, const std::vector<RankReport> &ranks) {
+  if (!speaks)
+    return;
   if (options.json) {
-    ordered_json ranks = ordered_json::array();
-    for (int rank = 0; rank < machine.ranks(); ++rank) {
-      const Arena &arena = machine.arena(rank);
-      ranks.push_back({{"planned_bytes", arena.bytes()},
-                       {"reached_bytes", arena.highWater()},
-                       {"resident_bytes", arena.residentBytes()}});
+    ordered_json rows = ordered_json::array();
+    int64_t peak = 0;
+    for (const RankReport &rank : ranks) {
+      rows.push_back({{"planned_bytes", rank.planned},
+                      {"reached_bytes", rank.reached},
+                      {"resident_bytes", rank.resident},
+                      {"offloaded_bytes", rank.host}});
+      peak = std::max(peak, rank.peak);
     }
-    rusage usage{};
-    getrusage(RUSAGE_SELF, &usage);
-    ordered_json line = {{"event", "end"},
-                         {"steps", p.step},
-                         {"loss", p.loss},
-                         {"validation_loss", nullptr},
-                         {"seconds", p.seconds},
-                         {"bubble_measured", p.bubble},
-                         {"bubble_theoretical", program.bubble},
-                         {"peak_resident_bytes", usage.ru_maxrss * 1024},
-                         {"ranks", ranks}};
+    ordered_json line = {
+        {"event", "end"},
+        {"steps", p.step},
+        {"loss", p.loss},
+        {"validation_loss", nullptr},
+        {"seconds", p.seconds},
+        {"bubble_measured", p.bubble},
+        {"bubble_theoretical", program.bubble},
+        {"unshard", transfersJson(ranks, &RankReport::weights)},
+        {"reduce_grad", transfersJson(ranks, &RankReport::gradients)},
+        {"peak_resident_bytes", peak},
+        {"ranks", rows}};
     if (p.validationLoss)
       line["validation_loss"] = *p.validationLoss;
     return printLine(line);
@@ -163,18 +236,9 @@ void Report::end(const Progress &p, const Machine &machine) {
           : "";
   fmt::print("\n{} steps in {}: loss {:.4f}{}\n", p.step, clockText(p.seconds),
              p.loss, validation);
-  memory(machine);
+  printHidden(ranks);
+  memory(ranks);
   std::fflush(stdout);
-}
-
-static void addTo(Profile::Table &sum, const Profile::Table &table) {
-  for (const auto &[name, entry] : table) {
-    Profile::Entry &out = sum[name];
-    out.calls += entry.calls;
-    out.seconds += entry.seconds;
-    out.flops += entry.flops;
-    out.bytes += entry.bytes;
-  }
 }
 
 static void printTable(const char *what, const Profile::Table &table,
@@ -207,17 +271,31 @@ static void printTable(const char *what, const Profile::Table &table,
   }
 }
 
-void Report::profile(const Machine &machine, const Profile::Table &phases) {
-  Profile::Table tasks, kernels, gemms;
-  for (const Profile &profile : machine.profiles()) {
-    addTo(tasks, profile.tasks(program));
-    addTo(kernels, profile.kernels(program, machine.kernels()));
-    addTo(gemms, profile.gemms());
-  }
+void Report::profile(const ProfileTables &tables, const Profile::Table &phases,
+                     const std::vector<RankReport> &ranks) {
+  if (!speaks)
+    return;
+  Profile::Table transfers;
+  auto add = [&](const char *name, TransferTimes RankReport::*times) {
+    for (const RankReport &rank : ranks)
+      if ((rank.*times).count > 0) {
+        std::string row = name;
+        if (!options.json)
+          row += fmt::format(" ({:.1f} % hidden)",
+                             100.0 * hiddenShare(ranks, times));
+        Profile::Entry &entry = transfers[row];
+        entry.calls += (rank.*times).count;
+        entry.seconds += (rank.*times).seconds;
+      }
+  };
+  add("UNSHARD", &RankReport::weights);
+  add("REDUCE_GRAD", &RankReport::gradients);
   printTable("phase", phases, options.json);
-  printTable("task", tasks, options.json);
-  printTable("kernel", kernels, options.json);
-  printTable("gemm", gemms, options.json);
+  printTable("transfer", transfers, options.json);
+  printTable("task", tables.tasks, options.json);
+  printTable("kernel", tables.kernels, options.json);
+  printTable("gemm", tables.gemms, options.json);
+  std::fflush(stdout);
 }
 
 } // namespace rota

@@ -5,8 +5,8 @@
 #ifndef ROTA_RUNTIME_TRAIN_REPORT_H
 #define ROTA_RUNTIME_TRAIN_REPORT_H
 
-#include "runtime/train/Machine.h"
 #include "runtime/train/Options.h"
+#include "runtime/train/RankReport.h"
 
 #include <optional>
 
@@ -26,28 +26,34 @@ struct Progress {
 
 class Report {
 public:
-  Report(const Program &program, const Options &options);
+  /// Prints if `speaks`: one rank does.
+  Report(const Program &program, const Options &options, bool speaks);
+
+  /// Whether the step's line stays: every log interval, and the last one.
+  bool keeps(int64_t step, bool last) const;
 
   /// The model, its timeline and its memory plan.
   void begin(const std::string &data);
-  /// A step; printed every log interval and after the last one, on a terminal
-  /// also in between, over the same line.
+  /// A step; printed if its line stays, on a terminal also in between, over the
+  /// same line.
   void step(const Progress &progress, bool last);
   /// A remark that is not an error.
   void note(const std::string &text);
-  /// The final losses, and measured against planned memory.
-  void end(const Progress &progress, const Machine &machine);
+  /// The final losses, how much of the transfers' time was hidden, and measured
+  /// against planned memory.
+  void end(const Progress &progress, const std::vector<RankReport> &ranks);
   /// Tables of calls and time. `phases`: wall time of the parts of a step.
-  void profile(const Machine &machine, const Profile::Table &phases);
+  void profile(const ProfileTables &tables, const Profile::Table &phases,
+               const std::vector<RankReport> &ranks);
 
 private:
   void header();
-  void memory(const Machine &machine);
+  void memory(const std::vector<RankReport> &ranks);
   void clearLine();
 
   const Program &program;
   const Options &options;
-  bool terminal;
+  bool speaks, terminal;
   bool headerPrinted = false;
   bool lineOpen = false; // the cursor stands behind an unfinished line
 };

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The training loop.
+// The training loop, which every rank runs, and the trainer's main function.
 #include "runtime/train/Train.h"
 #include "runtime/Error.h"
 #include "runtime/checkpoint/WriteFile.h"
 #include "runtime/program/Verify.h"
-#include "runtime/trace/ChromeTrace.h"
-#include "runtime/train/Executor.h"
+#include "runtime/train/Gather.h"
 #include "runtime/train/Initialize.h"
+#include "runtime/train/Launch.h"
 #include "runtime/train/Report.h"
+#include "runtime/train/Tensors.h"
 
 #include <chrono>
 #include <csignal>
@@ -55,33 +56,33 @@ int64_t batchTokens(const Program &program) {
   return program.microbatches * program.input.shape[0] * program.input.shape[1];
 }
 
-/// One training run, from the first step to the saved weights.
+/// One rank's training run, from the first step to the saved weights.
 class Training {
 public:
-  Training(const Executable &executable, const Options &options)
-      : program(*executable.program), options(options),
-        report(program, options), batches(makeBatches(program, options)),
-        weights(openWeights(program, options)),
-        machine(executable, threadCount(options), options.profile),
-        executor(machine, !options.trace.empty()),
-        optimizer(machine, options.adamw) {}
+  Training(const Run &run, Rank &rank, const Batches &batches)
+      : program(rank.program()), options(run.options), batches(batches),
+        weights(run.weights), rank(rank),
+        report(program, options, rank.number() == 0),
+        executor(rank, !options.trace.empty()), optimizer(rank, options.adamw) {
+  }
 
   void run() {
-    report.begin(batches->describe());
+    report.begin(batches.describe());
     if (weights && !weights->unused().empty())
       report.note(fmt::format(
           "'{}' holds {} tensors that this model does not have, '{}' first",
           options.weights, weights->unused().size(), weights->unused()[0]));
-    initialize(machine, options.seed, weights.get());
+    initialize(rank, options.seed, weights);
     start = std::chrono::steady_clock::now();
     for (int64_t t = 1; t <= options.steps; ++t)
       if (!step(t))
         break;
-    report.end(progress, machine);
+    std::vector<RankReport> reports = gatherReports(rank, executor);
+    report.end(progress, reports);
     if (options.profile)
-      report.profile(machine, phases);
+      report.profile(gatherProfiles(rank), phases, reports);
     if (!options.trace.empty())
-      writeFile(options.trace, {chromeTrace(program, executor.events())});
+      writeTrace(rank, executor, options.trace);
     if (!options.save.empty())
       save();
   }
@@ -90,22 +91,26 @@ private:
   /// Returns whether another step follows.
   bool step(int64_t t) {
     auto begin = std::chrono::steady_clock::now();
-    timed("data", [&] { loadBatch(machine, *batches, Split::Train, t - 1); });
+    timed("data", [&] { loadBatch(rank, batches, Split::Train, t - 1); });
     timed("timeline", [&] { executor.run(Executor::Mode::Train); });
-    Executor::Loss loss = executor.loss();
+    Loss loss = gatherLoss(rank);
     progress.step = t;
-    progress.loss = loss.sum / loss.weight;
+    progress.loss = loss.mean();
     progress.learningRate = learningRateAt(options.adamw, t, options.steps);
     timed("optimizer", [&] {
+      optimizer.sumGradients();
       progress.gradientNorm =
           optimizer.step(progress.learningRate, loss.weight);
     });
     measure(secondsSince(begin));
     bool over =
         options.timeLimit > 0 && secondsSince(start) >= options.timeLimit;
-    bool last = t == options.steps || over || interrupted;
+    bool last =
+        decideOnRankZero(rank, t == options.steps || over || interrupted);
+    if (report.keeps(t, last))
+      progress.bubble = gatherBubble(rank, executor.meanSeconds());
     int64_t interval = options.validationInterval;
-    if (batches->hasValidation() &&
+    if (batches.hasValidation() &&
         (last || (interval > 0 && t % interval == 0)))
       timed("validation", [&] { progress.validationLoss = validate(); });
     progress.seconds = secondsSince(start);
@@ -130,7 +135,6 @@ private:
     stepSeconds += weight * (seconds - stepSeconds);
     progress.tokensPerSecond =
         static_cast<double>(batchTokens(program)) / stepSeconds;
-    progress.bubble = measuredBubble(program, executor.meanSeconds());
   }
 
   double secondsLeft(int64_t t) const {
@@ -143,35 +147,41 @@ private:
   }
 
   double validate() {
-    Executor::Loss total;
+    Loss total;
     for (int64_t b = 0; b < options.validationSteps; ++b) {
-      loadBatch(machine, *batches, Split::Validation, b);
+      loadBatch(rank, batches, Split::Validation, b);
       executor.run(Executor::Mode::Evaluate);
-      Executor::Loss loss = executor.loss();
+      Loss loss = gatherLoss(rank);
       total.sum += loss.sum;
       total.weight += loss.weight;
     }
-    return total.sum / total.weight;
+    return total.mean();
   }
 
   void save() {
-    std::map<std::string, TensorView> tensors;
-    for (int rank = 0; rank < machine.ranks(); ++rank)
-      for (const Update &update : program.stages[rank].updates) {
-        const Parameter &parameter = program.parameters[update.parameter];
-        tensors[tensorName(parameter, update.layer)] = {
-            "F32", parameter.shape, machine.at<char>(rank, update.master),
-            4 * elementCount(parameter)};
-      }
-    writeSafetensors(options.save, tensors);
+    rank.communicator().setPosition("saving the weights");
+    std::vector<NamedTensor> tensors = tensorsByName(program);
+    std::map<std::string, TensorForm> forms;
+    for (const NamedTensor &tensor : tensors)
+      forms[tensor.name] = {"F32", tensor.parameter->shape};
+    std::optional<SafetensorsWriter> writer;
+    if (rank.number() == 0)
+      writer.emplace(options.save, forms);
+    for (const NamedTensor &tensor : tensors) {
+      std::vector<float> whole = gatherTensor(rank, tensor, &Update::master);
+      if (writer)
+        writer->write(whole.data());
+    }
+    if (writer)
+      writer->commit();
   }
 
   const Program &program;
   const Options &options;
+  const Batches &batches;
+  const Weights *weights;
+  Rank &rank;
   Report report;
-  std::unique_ptr<Batches> batches;
-  std::unique_ptr<Weights> weights;
-  Machine machine;
   Executor executor;
   Optimizer optimizer;
   Progress progress;
@@ -182,49 +192,69 @@ private:
 
 } // namespace
 
-int threadCount(const Options &options) {
-  return options.threads > 0 ? options.threads : availableCores();
-}
-
-std::unique_ptr<Weights> openWeights(const Program &program,
-                                     const Options &options) {
-  if (options.weights.empty())
-    return nullptr;
-  return std::make_unique<Weights>(options.weights, program);
-}
-
-void loadBatch(Machine &machine, const Batches &batches, Split split,
-               int64_t batch) {
-  const Program &program = machine.program();
-  for (int rank = 0; rank < machine.ranks(); ++rank) {
-    const Stage &r = program.stages[rank];
-    for (int64_t m = 0; m < program.microbatches; ++m) {
-      char *input = machine.at<char>(rank, r.inputData);
-      char *target = machine.at<char>(rank, r.targetData);
-      batches.fill(split, batch, m,
-                   input ? input + m * program.input.bytes() : nullptr,
-                   target ? target + m * program.target.bytes() : nullptr);
-    }
+void loadBatch(Rank &rank, const Batches &batches, Split split, int64_t batch) {
+  const Program &program = rank.program();
+  auto destination = [&](const DataForm &form, int64_t offset) {
+    return Destination{
+        partOf(form.shape, form.division, program.mesh, rank.coordinates()),
+        rank.at<char>(offset)};
+  };
+  Destination input = destination(program.input, rank.stage().inputData);
+  Destination target = destination(program.target, rank.stage().targetData);
+  auto advance = [](Destination &out, ElementType type) {
+    if (out.place)
+      out.place += out.part.elements() * byteSize(type);
+  };
+  for (int64_t m = 0; m < program.microbatches; ++m) {
+    batches.fill(split, batch, m, input, target);
+    advance(input, program.input.type);
+    advance(target, program.target.type);
   }
 }
 
-void train(const Executable &executable, const Options &options) {
-  for (const std::string *path : {&options.save, &options.trace})
-    if (!path->empty())
-      checkWritable(*path);
+void train(const Run &run) {
+  const Program &program = *run.executable.program;
+  std::unique_ptr<Batches> batches = makeBatches(program, run.options);
   interrupted = 0;
   std::signal(SIGINT, onInterrupt);
-  Training(executable, options).run();
+  run.machine.run([&](Rank &rank) { Training(run, rank, *batches).run(); });
+}
+
+/// What main does once the arguments and the program are read.
+static void runCommand(const Executable &executable, const Options &options,
+                       const Launch &launch) {
+  Connection connection(*executable.program, options.ranks, launch);
+  try {
+    if (launch.process == 0)
+      for (const std::string *path :
+           {&options.save, &options.output, &options.trace})
+        if (!path->empty())
+          checkWritable(*path);
+    std::unique_ptr<Weights> weights;
+    if (!options.weights.empty())
+      weights = std::make_unique<Weights>(options.weights, *executable.program);
+    int threads = options.threads > 0 ? options.threads : availableCores();
+    Machine machine(executable, connection.communicators(), threads,
+                    options.profile);
+    Run run{executable, options, machine, weights.get()};
+    options.probe ? probe(run) : train(run);
+  } catch (const std::exception &failure) {
+    connection.fail(failure.what());
+    throw;
+  }
 }
 
 int runTrainer(int argc, char **argv, const char *description,
                int64_t descriptionBytes, const RotaTask *tasks,
                const RotaKernel *kernels) {
   Options options;
-  if (std::optional<int> code = parseOptions(argc, argv, options))
+  Launch launch = findLaunch();
+  bool speaks = launch.process == 0;
+  if (std::optional<int> code = parseOptions(argc, argv, speaks, options))
     return *code;
-  auto complain = [](const std::string &message, int code) {
-    fmt::print(stderr, "error: {}\n", message);
+  auto complain = [&](const std::string &message, int code) {
+    if (speaks)
+      fmt::print(stderr, "error: {}\n", message);
     return code;
   };
   // A file over a size limit is an error of write, as a full disk is.
@@ -235,8 +265,7 @@ int runTrainer(int argc, char **argv, const char *description,
       !verify(program, error))
     return complain("the compiled program is broken: " + error, kExitRunFailed);
   try {
-    Executable executable{&program, tasks, kernels};
-    options.probe ? probe(executable, options) : train(executable, options);
+    runCommand({&program, tasks, kernels}, options, launch);
     return kExitSuccess;
   } catch (const InputError &failure) {
     return complain(failure.what(), kExitBadInput);

@@ -18,8 +18,17 @@ int runTrainer(int argc, char **argv, const char *description,
                int64_t descriptionBytes, const RotaTask *tasks,
                const RotaKernel *kernels);
 
+/// What both commands work with: the ranks of this process, and what they
+/// share.
+struct Run {
+  const Executable &executable;
+  const Options &options;
+  Machine &machine;
+  const Weights *weights; // null: initializers
+};
+
 /// Trains. Throws InputError or RunError.
-void train(const Executable &executable, const Options &options);
+void train(const Run &run);
 
 /// Runs `options.steps` steps on the batch of the file `options.tokens` and
 /// writes to `options.output` what `options.write` names: `loss` (f64, before
@@ -27,14 +36,10 @@ void train(const Executable &executable, const Options &options);
 /// dimension), `grad.<tensor>` (f32, of the mean loss at the initial weights,
 /// before clipping) and `loss_curve` (f64 [steps], each before its update). The
 /// learning rate is constant after the warm-up.
-void probe(const Executable &executable, const Options &options);
+void probe(const Run &run);
 
-/// Parts that both share.
-int threadCount(const Options &options);
-std::unique_ptr<Weights> openWeights(const Program &program,
-                                     const Options &options);
-void loadBatch(Machine &machine, const Batches &batches, Split split,
-               int64_t batch);
+/// Writes the rank's parts of a batch to where its stage's tasks read them.
+void loadBatch(Rank &rank, const Batches &batches, Split split, int64_t batch);
 
 } // namespace rota
 

@@ -40,9 +40,10 @@ std::vector<int32_t> fill(const Batches &batches, const Program &program,
   std::vector<int32_t> all;
   for (int64_t m = 0; m < program.microbatches; ++m) {
     std::vector<int32_t> one(program.input.elements());
-    char *out = reinterpret_cast<char *>(one.data());
-    batches.fill(split, batch, m, target ? nullptr : out,
-                 target ? out : nullptr);
+    Destination out{partOf(program.input.shape, {}, {}, {}),
+                    reinterpret_cast<char *>(one.data())};
+    batches.fill(split, batch, m, target ? Destination() : out,
+                 target ? out : Destination());
     all.insert(all.end(), one.begin(), one.end());
   }
   return all;
@@ -121,6 +122,60 @@ TEST(TokenBatches, TargetsFollowInputs) {
   EXPECT_NE(in, fill(batches, program, Split::Train, 8, false));
 }
 
+/// Parts over two axes, put together again.
+template <typename T>
+static std::vector<T> fillParts(const Batches &batches, const DataForm &form,
+                                bool target) {
+  std::vector<MeshAxis> mesh = {{"data", 2}, {"context", 3}};
+  std::vector<T> all(form.elements());
+  for (int64_t data = 0; data < 2; ++data)
+    for (int64_t context = 0; context < 3; ++context) {
+      Part part = partOf(form.shape, {{0}, {1}}, mesh, {data, context});
+      std::vector<T> one(part.elements());
+      Destination out{part, reinterpret_cast<char *>(one.data())};
+      batches.fill(Split::Train, 1, 1, target ? Destination() : out,
+                   target ? out : Destination());
+      forEachRun(part, 0, part.elements(),
+                 [&](int64_t whole, int64_t inPart, int64_t count) {
+                   std::copy_n(&one[inPart], count, &all[whole]);
+                 });
+    }
+  return all;
+}
+
+TEST(Batches, PartsMakeTheWhole) {
+  TemporaryFolder folder;
+  Program program = tokenProgram(4, 12, 2);
+  TokenBatches tokens(
+      program,
+      std::make_unique<Tokens>(std::vector<std::string>{ramp(folder, 5000)},
+                               TokenType::Bytes, 256),
+      0.1, 4, 1);
+  for (bool target : {false, true}) {
+    std::vector<int32_t> both = fill(tokens, program, Split::Train, 1, target);
+    EXPECT_EQ(fillParts<int32_t>(tokens, program.input, target),
+              std::vector<int32_t>(both.begin() + 48, both.end()));
+  }
+  program.vocabulary = 0;
+  program.input = program.target = {ElementType::F32, {4, 12, 5}};
+  NormalBatches normal(program, 1);
+  std::vector<float> whole(program.input.elements());
+  normal.fill(Split::Train, 1, 1,
+              {partOf(program.input.shape, {}, {}, {}),
+               reinterpret_cast<char *>(whole.data())},
+              {});
+  EXPECT_EQ(fillParts<float>(normal, program.input, false), whole);
+  std::vector<float> given(2 * whole.size());
+  std::copy(whole.begin(), whole.end(), given.begin() + whole.size());
+  TensorView view{"F32",
+                  {8, 12, 5},
+                  reinterpret_cast<char *>(given.data()),
+                  static_cast<int64_t>(4 * given.size())};
+  writeSafetensors(folder.path("b"), {{"inputs", view}, {"targets", view}});
+  FixedBatch fixed(program, SafetensorsFile(folder.path("b")));
+  EXPECT_EQ(fillParts<float>(fixed, program.input, true), whole);
+}
+
 TEST(TokenBatches, DoNotDependOnTheSplitIntoMicrobatches) {
   TemporaryFolder folder;
   std::string path = ramp(folder, 5000);
@@ -188,8 +243,10 @@ TEST(NormalBatches, DoNotDependOnTheSplitIntoMicrobatches) {
     for (int64_t m = 0; m < microbatches; ++m) {
       std::vector<float> one(program.input.elements());
       NormalBatches(program, 1)
-          .fill(Split::Train, 2, m, reinterpret_cast<char *>(one.data()),
-                nullptr);
+          .fill(Split::Train, 2, m,
+                {partOf(program.input.shape, {}, {}, {}),
+                 reinterpret_cast<char *>(one.data())},
+                {});
       all.insert(all.end(), one.begin(), one.end());
     }
     results.push_back(all);

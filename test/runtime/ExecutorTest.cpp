@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Timelines, channels and the numbers that come out, on the model of
+// Timelines, transfers and the numbers that come out, on the model of
 // LineModel.h.
 #include "runtime/train/Executor.h"
 #include "runtime/Error.h"
 #include "runtime/data/Batches.h"
+#include "runtime/device/cpu/Parallel.h"
 #include "runtime/program/Verify.h"
+#include "runtime/train/Gather.h"
 #include "runtime/train/Initialize.h"
+#include "runtime/train/Optimizer.h"
 #include "runtime/train/Train.h"
 #include "test/runtime/LineModel.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 using namespace rota;
@@ -17,126 +21,224 @@ using namespace rota::test;
 
 namespace {
 
-/// A machine after one training run on random data.
+/// The ranks after initialization, with random data.
 struct TestRun {
   Program program;
-  Machine machine;
-  Executor executor;
-  TestRun(Program p, int threads)
-      : program(std::move(p)),
-        machine(makeLineExecutable(program), threads, false),
-        executor(machine, true) {
-    initialize(machine, 5, nullptr);
-    loadBatch(machine, NormalBatches(program, 5), Split::Train, 0);
+  LocalRanks ranks;
+  std::vector<std::unique_ptr<Executor>> executors;
+  Loss loss;
+
+  explicit TestRun(Program p, int threads = 2)
+      : program(std::move(p)), ranks(makeLineExecutable(program), threads),
+        executors(ranks.count()) {
+    ranks.run([&](Rank &rank) {
+      executors[rank.number()] = std::make_unique<Executor>(rank, true);
+      initialize(rank, 5, nullptr);
+      loadBatch(rank, NormalBatches(program, 5), Split::Train, 0);
+    });
+  }
+
+  void run(Executor::Mode mode) {
+    ranks.run([&](Rank &rank) {
+      executors[rank.number()]->run(mode);
+      Loss total = gatherLoss(rank);
+      if (rank.number() == ranks.count() - 1)
+        loss = total; // everyone has it
+    });
+  }
+
+  /// The summed gradients of bias and both weights after a training run.
+  std::vector<std::vector<float>> train() {
+    run(Executor::Mode::Train);
+    ranks.run([&](Rank &rank) { Optimizer(rank, AdamW()).sumGradients(); });
+    return readTensors(ranks, &Update::gradient);
   }
 };
 
-LineReference reference(TestRun &run) {
-  LineReference line = readLine(run.machine);
-  const Stage &first = run.program.stages.front();
-  const Stage &last = run.program.stages.back();
-  for (int64_t m = 0; m < run.program.microbatches; ++m)
-    line.accumulate(
-        run.machine.at<float>(0, first.inputData) + m * kActivation,
-        run.machine.at<float>(run.machine.ranks() - 1, last.targetData) +
-            m * kActivation);
-  return line;
+/// Every way of spreading the model.
+std::vector<LineShape> shapes() {
+  return {{1, 3},
+          {2, 3},
+          {1, 2, 2},
+          {2, 2, 3},
+          {1, 2, 1, 2},
+          {2, 2, 1, 3},
+          {2, 1, 2, 2},
+          {1, 2, 2, 1, true},
+          {2, 2, 2, 3, true},
+          {1, 3, 1, 1, false, true},
+          {1, 2, 2, 2, true, true}};
 }
 
-std::vector<float> gradient(TestRun &run, int rank, int update) {
-  const Place &place = run.program.stages[rank].updates[update].gradients[0];
-  const float *values = run.machine.at<float>(place);
-  return std::vector<float>(values, values + kEmbed);
+std::string text(const LineShape &s) {
+  return fmt::format("stages {}, microbatches {}, data {}, fsdp {}, "
+                     "shardOptimizer {}, offload {}",
+                     s.stages, s.microbatches, s.data, s.fsdp, s.shardOptimizer,
+                     s.offload);
+}
+
+std::vector<TraceEvent> eventsOf(const TestRun &run, ActionKind kind) {
+  std::vector<TraceEvent> found;
+  for (const auto &executor : run.executors)
+    for (const TraceEvent &event : executor->events())
+      if (run.program.stages[event.stage].actions[event.action].kind == kind)
+        found.push_back(event);
+  return found;
 }
 
 } // namespace
 
 TEST(Executor, LossAndGradientsAreThoseOfTheReference) {
-  for (int ranks : {1, 2}) {
-    TestRun run(makeLine(ranks, 3), 2);
+  for (const LineShape &shape : shapes()) {
+    SCOPED_TRACE(text(shape));
+    TestRun run(makeLine(shape));
     std::string error;
     ASSERT_TRUE(verify(run.program, error)) << error;
-    run.executor.run(Executor::Mode::Train);
-    sumGradients(run.machine);
-    LineReference line = reference(run);
-    Executor::Loss loss = run.executor.loss();
-    EXPECT_NEAR(loss.sum, line.sum, 1e-5 * line.sum);
-    EXPECT_EQ(loss.weight, 3 * kActivation);
+    std::vector<std::vector<float>> gradients = run.train();
+    LineReference line = readLine(run.ranks);
+    line.accumulate(run.ranks);
+    EXPECT_NEAR(run.loss.sum, line.sum, 1e-5 * line.sum);
+    EXPECT_EQ(run.loss.weight,
+              shape.microbatches * shape.data * shape.fsdp * kActivation);
     for (int64_t e = 0; e < kEmbed; ++e) {
-      EXPECT_NEAR(gradient(run, 0, 0)[e], line.dw0[e], 1e-4);
-      EXPECT_NEAR(gradient(run, ranks - 1, ranks == 2 ? 0 : 1)[e], line.dw1[e],
-                  1e-4);
-      EXPECT_NEAR(gradient(run, 0, ranks == 2 ? 1 : 2)[e], line.db[e], 1e-4);
+      EXPECT_NEAR(gradients[0][e], line.db[e], 1e-4);
+      EXPECT_NEAR(gradients[1][e], line.dw0[e], 1e-4);
+      EXPECT_NEAR(gradients[2][e], line.dw1[e], 1e-4);
     }
   }
 }
 
-TEST(Executor, BitsDependNeitherOnRanksNorOnThreads) {
-  TestRun one(makeLine(1, 4), 1);
-  one.executor.run(Executor::Mode::Train);
-  sumGradients(one.machine);
-  for (int threads : {1, 2, 4}) {
-    TestRun two(makeLine(2, 4), threads);
-    two.executor.run(Executor::Mode::Train);
-    sumGradients(two.machine);
-    EXPECT_EQ(one.executor.loss().sum, two.executor.loss().sum);
-    EXPECT_EQ(gradient(one, 0, 0), gradient(two, 0, 0));
-    EXPECT_EQ(gradient(one, 0, 1), gradient(two, 1, 0));
-    EXPECT_EQ(gradient(one, 0, 2), gradient(two, 0, 1));
+TEST(Executor, BitsDependNeitherOnStagesNorOnThreads) {
+  for (LineShape shape : shapes()) {
+    SCOPED_TRACE(text(shape));
+    TestRun one(makeLine(shape), 1);
+    auto gradients = one.train();
+    if (!shape.offload)
+      shape.stages = 3 - shape.stages;
+    for (int threads : {1, 2, 4}) {
+      TestRun other(makeLine(shape), threads);
+      EXPECT_EQ(other.train(), gradients);
+      EXPECT_EQ(other.loss.sum, one.loss.sum);
+    }
+  }
+}
+
+TEST(Executor, BitsDependNotOnWhereTensorsLive) {
+  TestRun whole(makeLine({1, 2, 2}));
+  auto gradients = whole.train();
+  for (LineShape shape : std::vector<LineShape>{{1, 2, 1, 2},
+                                                {2, 2, 1, 2},
+                                                {1, 2, 2, 1, true},
+                                                {1, 2, 2, 1, false, true},
+                                                {1, 2, 1, 2, false, true}}) {
+    SCOPED_TRACE(text(shape));
+    TestRun run(makeLine(shape));
+    auto own = run.train();
+    // Over fsdp each accumulator of the tied bias is summed over the ranks
+    // before they are added up, over data after.
+    if (shape.fsdp > 1)
+      own[0] = gradients[0];
+    EXPECT_EQ(own, gradients);
+    EXPECT_EQ(run.loss.sum, whole.loss.sum);
   }
 }
 
 TEST(Executor, EvaluationLeavesGradientsAlone) {
-  TestRun run(makeLine(2, 2), 2);
-  for (int i = 0; i < 20; ++i)
-    run.executor.run(Executor::Mode::Evaluate);
-  EXPECT_EQ(gradient(run, 0, 0), std::vector<float>(kEmbed, 0.0f));
-  double evaluated = run.executor.loss().sum;
-  run.executor.run(Executor::Mode::Train);
-  EXPECT_EQ(run.executor.loss().sum, evaluated);
-}
-
-TEST(Executor, AFailureNamesRankChunkMicrobatchAndAction) {
-  Program program = makeLine(2, 2);
-  RotaTask tasks[] = {lineTasks[0],
-                      [](RotaContext *context, const RotaFrame *) {
-                        reportFailure(context, "the loss broke");
-                      },
-                      lineTasks[2]};
-  Machine machine({&program, tasks, lineKernels}, 2, false);
-  Executor executor(machine, false);
-  initialize(machine, 1, nullptr);
-  try {
-    executor.run(Executor::Mode::Train);
-    FAIL() << "expected a RunError";
-  } catch (const RunError &error) {
-    EXPECT_STREQ(error.what(), "rank 1: chunk 1, microbatch 0, F (action 2): "
-                               "the loss broke");
+  for (const LineShape &shape : shapes()) {
+    SCOPED_TRACE(text(shape));
+    TestRun run(makeLine(shape));
+    for (int i = 0; i < 5; ++i)
+      run.run(Executor::Mode::Evaluate);
+    double evaluated = run.loss.sum;
+    for (const auto &gradient : readTensors(run.ranks, &Update::gradient))
+      EXPECT_EQ(gradient, std::vector<float>(kEmbed, 0.0f));
+    // Nothing of the evaluations is left in the gradients.
+    auto gradients = run.train();
+    EXPECT_EQ(run.loss.sum, evaluated);
+    EXPECT_EQ(gradients, TestRun(makeLine(shape)).train());
   }
 }
 
-TEST(Executor, ALossThatIsNotFiniteNamesItsMicrobatch) {
-  TestRun run(makeLine(1, 2), 1);
-  run.machine.at<float>(0, run.program.stages[0].inputData)[kActivation] =
-      1e30f;
-  run.executor.run(Executor::Mode::Train);
+TEST(Executor, EvaluationGathersWeightsAndReducesAndCopiesNothing) {
+  TestRun run(makeLine({1, 2, 1, 2, false, true}));
+  run.run(Executor::Mode::Evaluate);
+  // Two ranks, a forward and a backward of two layers and two microbatches,
+  // two tensors each.
+  EXPECT_EQ(eventsOf(run, ActionKind::Unshard).size(), 2u * 8 * 2);
+  EXPECT_TRUE(eventsOf(run, ActionKind::Backward).empty());
+  EXPECT_TRUE(eventsOf(run, ActionKind::ReduceGrad).empty());
+  EXPECT_TRUE(eventsOf(run, ActionKind::Offload).empty());
+  EXPECT_TRUE(eventsOf(run, ActionKind::Fetch).empty());
+  EXPECT_EQ(run.executors[0]->transfers(ActionKind::Unshard).count, 0);
+  run.run(Executor::Mode::Train);
+  EXPECT_EQ(eventsOf(run, ActionKind::ReduceGrad).size(), 2u * 2 * 2);
+  EXPECT_EQ(eventsOf(run, ActionKind::Offload).size(), 2u * 2);
+  EXPECT_EQ(eventsOf(run, ActionKind::Fetch).size(), 2u * 2);
+}
+
+TEST(Executor, AFailureNamesRankStageChunkMicrobatchAndAction) {
+  // Two pipelines, the loss of the second breaks: ranks 1 and 3 have it.
+  Program program = makeLine({2, 2, 2});
+  RotaTask tasks[] = {lineTasks[0],
+                      [](RotaContext *context, const RotaFrame *) {
+                        if (context->rank->number() == 3)
+                          reportFailure(context, "the loss broke");
+                      },
+                      lineTasks[2]};
+  LocalRanks ranks({&program, tasks, lineKernels}, 2);
   try {
-    run.executor.loss();
+    ranks.run([](Rank &rank) {
+      Executor executor(rank, false);
+      initialize(rank, 1, nullptr);
+      executor.run(Executor::Mode::Train);
+      gatherLoss(rank);
+    });
+    FAIL() << "expected a RunError";
+  } catch (const RunError &error) {
+    EXPECT_STREQ(error.what(), "rank 3: stage 1, chunk 1, microbatch 0, F "
+                               "(action 2): the loss broke");
+  }
+}
+
+TEST(Executor, ALossThatIsNotFiniteNamesItsRankAndMicrobatch) {
+  TestRun run(makeLine({1, 2, 2}));
+  run.ranks.at(1).at<float>(run.program.stages[0].inputData)[kActivation] =
+      1e30f;
+  try {
+    run.run(Executor::Mode::Train);
     FAIL() << "expected a RunError";
   } catch (const RunError &error) {
     EXPECT_NE(std::string(error.what())
-                  .find("the loss of microbatch 1 is not finite"),
+                  .find("rank 1: the loss of microbatch 1 is not finite"),
               std::string::npos)
         << error.what();
   }
 }
 
-TEST(Executor, RecordsTheComputeActions) {
-  TestRun run(makeLine(2, 2), 2);
-  run.executor.run(Executor::Mode::Train);
-  EXPECT_EQ(run.executor.events().size(), 8u); // 2 ranks, F and B, 2 each
-  for (const TraceEvent &event : run.executor.events())
-    EXPECT_LE(event.begin, event.end);
+TEST(Executor, RecordsComputeActionsAndTransfers) {
+  TestRun run(makeLine(2, 2));
+  run.run(Executor::Mode::Train);
+  for (ActionKind kind : {ActionKind::Forward, ActionKind::Backward})
+    EXPECT_EQ(eventsOf(run, kind).size(), 4u); // 2 stages, 2 microbatches
+  for (ActionKind kind : {ActionKind::SendForward, ActionKind::RecvForward,
+                          ActionKind::SendBackward, ActionKind::RecvBackward})
+    EXPECT_EQ(eventsOf(run, kind).size(), 2u);
+  for (const auto &executor : run.executors)
+    for (const TraceEvent &event : executor->events())
+      EXPECT_LE(event.begin, event.end);
+}
+
+TEST(Executor, TransfersAreHiddenOrWaitedFor) {
+  TestRun run(makeLine({1, 2, 1, 2}));
+  run.run(Executor::Mode::Train);
+  for (ActionKind kind : {ActionKind::Unshard, ActionKind::ReduceGrad}) {
+    const TransferTimes &times = run.executors[0]->transfers(kind);
+    EXPECT_EQ(times.count, kind == ActionKind::Unshard ? 16 : 4);
+    EXPECT_LE(times.waited, times.seconds);
+    EXPECT_GE(times.hidden(), 0.0);
+    EXPECT_LE(times.hidden(), 1.0);
+  }
+  EXPECT_EQ(TransferTimes({2, 4.0, 1.0}).hidden(), 0.75);
 }
 
 TEST(Bubble, IsOneMinusBusyOverMakespan) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "test/runtime/LineModel.h"
+#include "runtime/train/Tensors.h"
 
 #include <algorithm>
 #include <cmath>
@@ -27,8 +28,7 @@ void update(void *const *args, int64_t begin, int64_t end) {
   auto scalar = [&](int i) { return *floats(args[i]); };
   float *w = floats(args[12]), *m = floats(args[13]), *v = floats(args[14]),
         *g = floats(args[15]);
-  constexpr int64_t kColumns = 2;
-  for (int64_t i = begin * kColumns; i < end * kColumns; ++i) {
+  for (int64_t i = begin; i < end; ++i) { // a row is an element
     float gradient = g[i] * scalar(11);
     m[i] = scalar(5) * m[i] + (1 - scalar(5)) * gradient;
     v[i] = scalar(6) * v[i] + (1 - scalar(6)) * gradient * gradient;
@@ -39,10 +39,9 @@ void update(void *const *args, int64_t begin, int64_t end) {
 }
 
 void square(void *const *args, int64_t begin, int64_t end) {
-  for (int64_t row = begin; row < end; ++row) {
-    const float *g = floats(args[0]) + 2 * row;
-    floats(args[1])[row] = g[0] * g[0] + g[1] * g[1];
-  }
+  const float *g = floats(args[0]);
+  for (int64_t row = begin; row < end; ++row)
+    floats(args[1])[row] = g[row] * g[row];
 }
 
 void forward(RotaContext *context, const RotaFrame *f) {
@@ -76,18 +75,19 @@ void backward(RotaContext *, const RotaFrame *f) {
   }
 }
 
-/// Hands out 64-byte blocks of a rank's arena.
-struct Layout {
-  Stage &rank;
-  int64_t take(int64_t bytes) {
-    int64_t offset = rank.arenaBytes;
-    rank.arenaBytes += (bytes + 63) / 64 * 64;
-    return offset;
-  }
-};
+/// Hands out 64-byte blocks of an arena.
+int64_t take(int64_t &arenaBytes, int64_t bytes) {
+  int64_t offset = arenaBytes;
+  arenaBytes += (bytes + 63) / 64 * 64;
+  return offset;
+}
 
+/// Blocks of kBlock bytes: the weight at 0 and the bias at 64.
 struct LayerPlaces {
-  int64_t parameters, gradients, moments;
+  int64_t parameters, gradients; // in storage
+  int64_t masters, summed;       // of the optimizer: its own or those above
+  int64_t moments;               // two blocks
+  int64_t gradientWindow;        // what tasks add to
 };
 
 Call makeCall(int task) {
@@ -101,111 +101,215 @@ Call makeCall(int task) {
 enum { Parameters, Gradients, Input = 4, Output, OutputCotangent };
 enum { InputCotangent = 7, Data, LossPair };
 
-Action computeAction(ActionKind kind, int chunk, int64_t microbatch) {
+// Axes of the mesh.
+enum { DataAxis, StageAxis, FsdpAxis };
+
+Action makeAction(ActionKind kind, int chunk, int64_t microbatch,
+                  std::vector<int> waits = {}) {
   Action action;
   action.kind = kind;
   action.chunk = chunk;
   action.microbatch = static_cast<int>(microbatch);
+  action.waits = std::move(waits);
   return action;
 }
 
-Action transfer(ActionKind kind, int64_t microbatch, int peer, int64_t offset) {
-  Action action = computeAction(kind, 0, microbatch);
-  action.peer = peer;
-  action.offset = offset;
-  action.bytes = kActivationBytes;
-  return action;
-}
-
-/// Builds both variants: the activations between the layers (y, dy) stand on
-/// both ranks when there are two.
+/// Builds all variants: the activations between the layers (y, dy) stand on
+/// both stages when there are two.
 class Builder {
 public:
-  Builder(int ranks, int64_t microbatches) : m(microbatches), last(ranks - 1) {
-    p.microbatches = microbatches;
-    p.stages.resize(ranks);
+  explicit Builder(const LineShape &shape)
+      : shape(shape), m(shape.microbatches), last(shape.stages - 1),
+        divided(shape.shardOptimizer && shape.data > 1) {
+    p.microbatches = m;
+    p.stages.resize(shape.stages);
   }
 
   Program build() {
     describeModel();
-    for (int layer = 0; layer < 2; ++layer) {
-      Layout layout{rankOf(layer)};
-      layers[layer] = {layout.take(kBlock), layout.take(kBlock),
-                       layout.take(2 * kBlock)};
-    }
-    Layout first{p.stages[0]}, end{p.stages[last]};
-    x = p.stages[0].inputData = first.take(m * kActivationBytes);
-    target = p.stages[last].targetData = end.take(m * kActivationBytes);
-    lossPairs = p.stages[last].loss = end.take(m * 8);
-    y0 = first.take(m * kActivationBytes);
-    dy0 = first.take(m * kActivationBytes);
-    y1 = last ? end.take(m * kActivationBytes) : y0;
-    dy1 = last ? end.take(m * kActivationBytes) : dy0;
-    z = end.take(m * kActivationBytes);
-    dz = end.take(m * kActivationBytes);
+    addParameter("layers.{layer}.weight", {2, 2}, {0, 1});
+    addParameter("bias", {4}, {});
+    placeBlocks();
     addUpdates();
     last ? addPipeline() : addSequence();
     return std::move(p);
   }
 
 private:
-  Stage &rankOf(int layer) { return p.stages[layer ? last : 0]; }
+  int stageOf(int layer) const { return layer ? last : 0; }
+  Stage &stage(int layer) { return p.stages[stageOf(layer)]; }
+  bool windows() const { return shape.fsdp > 1; }
 
   void describeModel() {
     p.model = "line";
     p.schedule = "by hand";
-    p.input = {ElementType::F32, {1, kSequence, kEmbed}};
+    p.mesh = {
+        {"data", shape.data}, {"stage", shape.stages}, {"fsdp", shape.fsdp}};
+    p.lossAxes = {DataAxis, FsdpAxis};
+    p.input = {ElementType::F32,
+               {shape.data * shape.fsdp, kSequence, kEmbed},
+               {{DataAxis, FsdpAxis}}};
     p.target = p.input;
     p.parameterCount = 3 * kEmbed;
     p.tasks = {"forward", "loss", "backward"};
     p.kernels = {"update", "square", "scale_row"};
-    p.kernelRowBytes = {64, 12, 2 * kEmbed * 4};
-    Parameter w;
-    w.name = "layers.{layer}.weight";
-    w.shape = {2, 2};
-    w.layers = {0, 1};
-    w.init = {Initializer::Kind::Normal, 1.0, 0.5};
-    w.rows = 2;
-    w.updateKernel = 0;
-    w.squareKernel = 1;
-    Parameter b = w;
-    b.name = "bias";
-    b.shape = {4};
-    b.layers = {};
-    b.init = {Initializer::Kind::Uniform, -0.5, 0.5};
-    b.decay = false;
-    p.parameters = {w, b};
+    p.kernelRowBytes = {32, 8, 2 * kEmbed * 4};
+  }
+
+  int addCollective(Collective::Kind kind, int axis, int64_t outer,
+                    int64_t size, int64_t inner, bool accumulate = false) {
+    Collective c;
+    c.kind = kind;
+    c.axes = {axis};
+    c.outer = outer;
+    c.size = size;
+    c.inner = inner;
+    c.accumulate = accumulate;
+    p.collectives.push_back(c);
+    return static_cast<int>(p.collectives.size()) - 1;
+  }
+
+  void addParameter(const std::string &name, std::vector<int64_t> sizes,
+                    std::vector<int64_t> layers) {
+    using Kind = Collective::Kind;
+    Parameter x;
+    x.name = name;
+    x.shape = sizes;
+    x.layers = std::move(layers);
+    bool weight = sizes.size() == 2;
+    x.init = weight ? Initializer{Initializer::Kind::Normal, 1.0, 0.5}
+                    : Initializer{Initializer::Kind::Uniform, -0.5, 0.5};
+    x.decay = weight;
+    x.updateKernel = 0;
+    x.squareKernel = 1;
+    int64_t inner = weight ? 2 : 1, rows = sizes[0];
+    if (windows()) {
+      x.storageDivision = {{FsdpAxis}};
+      x.unshard = addCollective(Kind::AllGather, FsdpAxis, 1, rows, inner);
+      x.reduceGrad =
+          addCollective(Kind::ReduceScatter, FsdpAxis, 1, rows, inner, true);
+      rows = (rows + shape.fsdp - 1) / shape.fsdp;
+    }
+    x.optimizerDivision = x.storageDivision;
+    if (divided) {
+      // The weight's columns where its rows are divided already.
+      bool columns = weight && windows();
+      x.optimizerDivision.resize(columns ? 2 : 1);
+      x.optimizerDivision[columns].push_back(DataAxis);
+      int64_t outer = columns ? rows : 1, size = columns ? 2 : rows;
+      int64_t rest = columns ? 1 : inner;
+      x.reduce = {
+          addCollective(Kind::ReduceScatter, DataAxis, outer, size, rest)};
+      x.refresh = addCollective(Kind::AllGather, DataAxis, outer, size, rest);
+    } else if (shape.data > 1) {
+      x.reduce = {addCollective(Kind::AllReduce, DataAxis, 1, rows * inner, 1)};
+    }
+    x.rows = partElements(x.shape, x.optimizerDivision, p.mesh);
+    p.parameters.push_back(x);
+  }
+
+  void placeBlocks() {
+    for (int layer = 0; layer < 2; ++layer) {
+      int64_t &bytes = stage(layer).arenaBytes;
+      LayerPlaces &at = layers[layer];
+      at.parameters = take(bytes, kBlock);
+      at.gradients = take(bytes, kBlock);
+      at.moments = take(bytes, 2 * kBlock);
+      at.masters = divided ? take(bytes, kBlock) : at.parameters;
+      at.summed = divided ? take(bytes, kBlock) : at.gradients;
+      at.gradientWindow = windows() ? take(bytes, kBlock) : at.gradients;
+    }
+    for (Stage &s : p.stages)
+      window.push_back(windows() ? take(s.arenaBytes, kBlock) : -1);
+    int64_t &first = p.stages[0].arenaBytes, &end = p.stages[last].arenaBytes;
+    x = p.stages[0].inputData = take(first, m * kActivationBytes);
+    target = p.stages[last].targetData = take(end, m * kActivationBytes);
+    lossPairs = p.stages[last].loss = take(end, m * 8);
+    y0 = take(first, m * kActivationBytes);
+    dy0 = take(first, m * kActivationBytes);
+    y1 = last ? take(end, m * kActivationBytes) : y0;
+    dy1 = last ? take(end, m * kActivationBytes) : dy0;
+    z = take(end, m * kActivationBytes);
+    dz = take(end, m * kActivationBytes);
+    if (shape.offload)
+      p.stages[0].hostBytes = m * kActivationBytes;
+  }
+
+  Update makeUpdate(int parameter, int64_t layer, const LayerPlaces &at,
+                    int64_t within, int owner) {
+    Update u;
+    u.parameter = parameter;
+    u.layer = layer;
+    u.master = u.updated = at.masters + within;
+    u.stored = at.parameters + within;
+    u.firstMoment = at.moments + within;
+    u.secondMoment = at.moments + kBlock + within;
+    u.gradient = at.summed + within;
+    u.gradients = {{owner, at.gradients + within}};
+    return u;
   }
 
   void addUpdates() {
-    for (int layer = 0; layer < 2; ++layer) {
-      const LayerPlaces &at = layers[layer];
-      int rank = layer ? last : 0;
-      Update w;
-      w.layer = layer;
-      w.master = w.stored = w.updated = at.parameters;
-      w.firstMoment = at.moments;
-      w.secondMoment = at.moments + kBlock;
-      w.gradient = at.gradients;
-      w.gradients = {{rank, at.gradients}};
-      rankOf(layer).updates.push_back(w);
-    }
-    Update b;
-    b.parameter = 1;
-    b.master = b.stored = b.updated = layers[0].parameters + 64;
-    b.firstMoment = layers[0].moments + 64;
-    b.secondMoment = layers[0].moments + kBlock + 64;
-    b.gradient = layers[0].gradients + 64;
-    b.gradients = {{0, b.gradient}, {last, layers[1].gradients + 64}};
+    for (int layer = 0; layer < 2; ++layer)
+      stage(layer).updates.push_back(
+          makeUpdate(0, layer, layers[layer], 0, stageOf(layer)));
+    Update b = makeUpdate(1, -1, layers[0], 64, 0);
+    b.gradients.push_back({last, layers[1].gradients + 64});
     b.copies = {{last, layers[1].parameters + 64}};
     p.stages[0].updates.push_back(b);
   }
 
-  Call forwardCall(int layer, int64_t i) {
-    Call call = makeCall(0);
-    call.frame[Parameters] = layers[layer].parameters;
-    call.frame[Input] = (layer ? y1 : x) + i * kActivationBytes;
-    call.frame[Output] = (layer ? z : y0) + i * kActivationBytes;
+  int add(int layer, Action action) {
+    stage(layer).actions.push_back(std::move(action));
+    return static_cast<int>(stage(layer).actions.size()) - 1;
+  }
+
+  int addMessage(int layer, ActionKind kind, int64_t microbatch,
+                 int64_t offset) {
+    Action action = makeAction(kind, layer, microbatch);
+    action.peer = 1 - layer;
+    action.offset = offset + microbatch * kActivationBytes;
+    action.bytes = kActivationBytes;
+    return add(layer, action);
+  }
+
+  /// Moves both parameters of a layer.
+  int addTransfers(int layer, ActionKind kind, int64_t microbatch) {
+    Action action = makeAction(kind, layer, microbatch);
+    const LayerPlaces &at = layers[layer];
+    for (int64_t i = 0; i < 2; ++i) {
+      const Parameter &parameter = p.parameters[i];
+      if (kind == ActionKind::Unshard)
+        action.transfers.push_back({parameter.unshard, at.parameters + 64 * i,
+                                    window[stageOf(layer)] + 64 * i});
+      else
+        action.transfers.push_back({parameter.reduceGrad,
+                                    at.gradientWindow + 64 * i,
+                                    at.gradients + 64 * i});
+    }
+    return add(layer, action);
+  }
+
+  /// The host's copy of what layer 1 read; on the device, one place serves all
+  /// microbatches.
+  int addCopy(ActionKind kind, int64_t microbatch, std::vector<int> waits) {
+    Action action = makeAction(kind, 1, microbatch, std::move(waits));
+    int64_t host = microbatch * kActivationBytes;
+    bool out = kind == ActionKind::Offload;
+    action.transfers = {
+        {-1, out ? y1 : host, out ? host : y1, kActivationBytes}};
+    return add(1, action);
+  }
+
+  int64_t betweenLayers(int64_t base, int64_t i) const {
+    return base + (shape.offload ? 0 : i * kActivationBytes);
+  }
+
+  Call layerCall(int task, int layer, int64_t i) {
+    Call call = makeCall(task);
+    call.frame[Parameters] =
+        windows() ? window[stageOf(layer)] : layers[layer].parameters;
+    call.frame[Input] = layer ? betweenLayers(y1, i) : x + i * kActivationBytes;
     return call;
   }
 
@@ -219,67 +323,79 @@ private:
     return call;
   }
 
-  Call backwardCall(int layer, int64_t i) {
-    Call call = makeCall(2);
-    call.frame[Parameters] = layers[layer].parameters;
-    call.frame[Gradients] = layers[layer].gradients;
-    call.frame[Input] = (layer ? y1 : x) + i * kActivationBytes;
-    call.frame[OutputCotangent] = (layer ? dz : dy0) + i * kActivationBytes;
-    if (layer)
-      call.frame[InputCotangent] = dy1 + i * kActivationBytes;
-    return call;
-  }
-
-  Action forwardAction(int layer, int64_t i) {
-    Action action = computeAction(ActionKind::Forward, layer, i);
-    action.calls = action.evalCalls = {forwardCall(layer, i)};
+  void addForward(int layer, int64_t i, std::vector<int> waits = {}) {
+    if (windows())
+      waits.push_back(addTransfers(layer, ActionKind::Unshard, i));
+    Action action = makeAction(ActionKind::Forward, layer, i, waits);
+    Call call = layerCall(0, layer, i);
+    call.frame[Output] =
+        layer ? z + i * kActivationBytes : betweenLayers(y0, i);
+    action.calls = action.evalCalls = {call};
     if (layer) {
       action.calls.push_back(lossCall(i, true));
       action.evalCalls.push_back(lossCall(i, false));
     }
-    return action;
+    add(layer, action);
+    if (windows())
+      add(layer, makeAction(ActionKind::Reshard, layer, i));
   }
 
-  Action backwardAction(int layer, int64_t i) {
-    Action action = computeAction(ActionKind::Backward, layer, i);
-    action.calls = {backwardCall(layer, i)};
-    return action;
+  void addBackward(int layer, int64_t i, std::vector<int> waits = {}) {
+    if (windows())
+      waits.push_back(addTransfers(layer, ActionKind::Unshard, i));
+    Action action = makeAction(ActionKind::Backward, layer, i, waits);
+    Call call = layerCall(2, layer, i);
+    call.frame[Gradients] = layers[layer].gradientWindow;
+    call.frame[OutputCotangent] = (layer ? dz : dy0) + i * kActivationBytes;
+    if (layer)
+      call.frame[InputCotangent] = dy1 + i * kActivationBytes;
+    action.calls = {call};
+    if (windows() && i == 0)
+      action.clears = {{layers[layer].gradientWindow, kBlock}};
+    add(layer, action);
+    if (windows() && i == m - 1)
+      addTransfers(layer, ActionKind::ReduceGrad, i);
   }
 
   void addSequence() {
-    std::vector<Action> &actions = p.stages[0].actions;
-    for (int64_t i = 0; i < m; ++i)
-      for (int layer = 0; layer < 2; ++layer)
-        actions.push_back(forwardAction(layer, i));
-    for (int64_t i = 0; i < m; ++i)
-      for (int layer = 1; layer >= 0; --layer)
-        actions.push_back(backwardAction(layer, i));
+    std::vector<int> copied; // the last copy that uses the one place
+    for (int64_t i = 0; i < m; ++i) {
+      addForward(0, i, copied);
+      addForward(1, i);
+      if (shape.offload)
+        copied = {addCopy(ActionKind::Offload, i, {})};
+    }
+    for (int64_t i = 0; i < m; ++i) {
+      if (shape.offload)
+        copied = {addCopy(ActionKind::Fetch, i, copied)};
+      addBackward(1, i, copied);
+      addBackward(0, i);
+    }
   }
 
   void addPipeline() {
-    std::vector<Action> &a = p.stages[0].actions, &b = p.stages[1].actions;
+    std::vector<int> back;
     for (int64_t i = 0; i < m; ++i) {
-      int64_t at = i * kActivationBytes;
-      a.push_back(forwardAction(0, i));
-      a.push_back(transfer(ActionKind::SendForward, i, 1, y0 + at));
-      a.push_back(transfer(ActionKind::RecvBackward, i, 1, dy0 + at));
-      b.push_back(transfer(ActionKind::RecvForward, i, 0, y1 + at));
+      addForward(0, i);
+      addMessage(0, ActionKind::SendForward, i, y0);
+      back.push_back(addMessage(0, ActionKind::RecvBackward, i, dy0));
+      addMessage(1, ActionKind::RecvForward, i, y1);
     }
     for (int64_t i = 0; i < m; ++i) {
-      a.push_back(backwardAction(0, i));
-      a.back().waits = {static_cast<int>(3 * i + 2)};
-      b.push_back(forwardAction(1, i));
-      b.back().waits = {static_cast<int>(i)};
-      b.push_back(backwardAction(1, i));
-      b.push_back(
-          transfer(ActionKind::SendBackward, i, 0, dy1 + i * kActivationBytes));
+      addBackward(0, i, {back[i]});
+      addForward(1, i, {static_cast<int>(i)});
+      addBackward(1, i);
+      addMessage(1, ActionKind::SendBackward, i, dy1);
     }
   }
 
   Program p;
+  LineShape shape;
   int64_t m;
   int last;
+  bool divided; // the optimizer's state, further than storage
   LayerPlaces layers[2];
+  std::vector<int64_t> window; // of each stage
   int64_t x, target, lossPairs, y0, y1, z, dy0, dy1, dz;
 };
 
@@ -288,28 +404,73 @@ private:
 const RotaTask lineTasks[] = {forward, loss, backward};
 const RotaKernel lineKernels[] = {update, square, scaleRow};
 
-Program makeLine(int ranks, int64_t microbatches) {
-  return Builder(ranks, microbatches).build();
+Program makeLine(const LineShape &shape) { return Builder(shape).build(); }
+
+Program makeLine(int stages, int64_t microbatches) {
+  return makeLine({stages, microbatches});
 }
 
 Executable makeLineExecutable(const Program &program) {
   return {&program, lineTasks, lineKernels};
 }
 
-LineReference readLine(const Machine &machine) {
-  LineReference line;
-  auto read = [&](int rank, int64_t offset) {
-    const float *values = machine.at<float>(rank, offset);
-    return std::vector<double>(values, values + kEmbed);
+static int rankCount(const Program &program) {
+  int64_t ranks = 1;
+  for (const MeshAxis &axis : program.mesh)
+    ranks *= axis.size;
+  return static_cast<int>(ranks);
+}
+
+static std::vector<Communicator *> endsOf(LocalNetwork &network, int ranks) {
+  std::vector<Communicator *> ends;
+  for (int rank = 0; rank < ranks; ++rank)
+    ends.push_back(&network.at(rank));
+  return ends;
+}
+
+LocalRanks::LocalRanks(const Executable &executable, int threads)
+    : network(rankCount(*executable.program)),
+      ranks(executable, endsOf(network, rankCount(*executable.program)),
+            threads, /*profile=*/false) {}
+
+Rank &LocalRanks::ofStage(int stage) { return at(at(0).peer(stage)); }
+
+std::vector<std::vector<float>> readTensors(LocalRanks &ranks,
+                                            int64_t Update::*place) {
+  std::vector<std::vector<float>> tensors; // bias, weights of layers 0 and 1
+  ranks.run([&](Rank &rank) {
+    for (const NamedTensor &tensor : tensorsByName(rank.program())) {
+      std::vector<float> whole = gatherTensor(rank, tensor, place);
+      if (rank.number() == 0)
+        tensors.push_back(whole);
+    }
+  });
+  return tensors;
+}
+
+LineReference readLine(LocalRanks &ranks) {
+  std::vector<std::vector<float>> tensors = readTensors(ranks, &Update::master);
+  auto wide = [&](int i) {
+    return std::vector<double>(tensors[i].begin(), tensors[i].end());
   };
-  int last = machine.ranks() - 1;
-  const std::vector<Update> &first = machine.program().stages[0].updates;
-  line.w0 = read(0, first[0].master);
-  line.w1 = read(
-      last, (last ? machine.program().stages[1].updates[0] : first[1]).master);
-  line.b = read(0, first.back().master);
+  LineReference line;
+  line.b = wide(0);
+  line.w0 = wide(1);
+  line.w1 = wide(2);
   line.dw0 = line.dw1 = line.db = std::vector<double>(kEmbed, 0.0);
   return line;
+}
+
+void LineReference::accumulate(LocalRanks &ranks) {
+  const Program &program = ranks.at(0).program();
+  int last = static_cast<int>(program.stages.size()) - 1;
+  for (int64_t m = 0; m < program.microbatches; ++m)
+    for (int r = 0; r < ranks.count(); ++r) {
+      Rank &first = ranks.at(r), &end = ranks.at(first.peer(last));
+      if (first.stageNumber() == 0)
+        accumulate(first.at<float>(first.stage().inputData) + m * kActivation,
+                   end.at<float>(end.stage().targetData) + m * kActivation);
+    }
 }
 
 void LineReference::accumulate(const float *input, const float *target) {

@@ -7,7 +7,7 @@
 #ifndef ROTA_TEST_RUNTIME_LINEMODEL_H
 #define ROTA_TEST_RUNTIME_LINEMODEL_H
 
-#include "runtime/program/Program.h"
+#include "runtime/collective/local/LocalNetwork.h"
 #include "runtime/train/Machine.h"
 
 #include <vector>
@@ -17,9 +17,26 @@ namespace rota::test {
 inline constexpr int64_t kEmbed = 4, kSequence = 3;
 inline constexpr int64_t kActivation = kSequence * kEmbed; // f32 elements
 
-/// The program on one rank, or on two with a pipeline stage each: the first
-/// sends all activations before it takes back cotangents.
-Program makeLine(int ranks, int64_t microbatches);
+/// How the model is spread over ranks. The mesh has the axes data, stage and
+/// fsdp; each rank of data and fsdp has one sequence of a microbatch.
+struct LineShape {
+  // 1, or 2 with a layer each: the first sends all activations before it takes
+  // back cotangents.
+  int stages = 1;
+  int64_t microbatches = 2;
+  int data = 1;
+  // Above 1: weights rest in parts. One window holds a layer's, gathered again
+  // for each action; gradients of a layer are reduced once, at the end.
+  int fsdp = 1;
+  bool shardOptimizer = false; // its state is divided over data
+  // What the second layer's backward reads of its forward rests in the host
+  // arena; needs one stage.
+  bool offload = false;
+};
+
+Program makeLine(const LineShape &shape);
+/// A plain pipeline.
+Program makeLine(int stages, int64_t microbatches);
 
 /// The functions that the program's numbers mean.
 Executable makeLineExecutable(const Program &program);
@@ -27,17 +44,39 @@ Executable makeLineExecutable(const Program &program);
 extern const RotaTask lineTasks[];
 extern const RotaKernel lineKernels[];
 
+/// All ranks of a program as threads of this process.
+class LocalRanks {
+public:
+  LocalRanks(const Executable &executable, int threads);
+
+  /// Runs body(rank) on the threads of all ranks.
+  void run(const std::function<void(Rank &)> &body) { ranks.run(body); }
+  int count() const { return ranks.localRanks(); }
+  Rank &at(int rank) { return ranks.rank(rank); }
+  /// The line model's rank of this stage, the first of its replicas.
+  Rank &ofStage(int stage);
+
+private:
+  LocalNetwork network;
+  Machine ranks;
+};
+
 /// The same model in f64, in the order of the program's timelines.
 struct LineReference {
   std::vector<double> w0, w1, b;    // [kEmbed]
   std::vector<double> dw0, dw1, db; // sums over microbatches
   double sum = 0.0, weight = 0.0;
-  /// input and target: one microbatch.
+  /// input and target: one sequence.
   void accumulate(const float *input, const float *target);
+  /// What the ranks' data gives.
+  void accumulate(LocalRanks &ranks);
 };
 
-/// Reads w0, w1 and b out of a machine that runs the program.
-LineReference readLine(const Machine &machine);
+/// The model's tensors out of their parts: `place` is Update::master, say, or
+/// Update::gradient (in dw0, dw1, db).
+LineReference readLine(LocalRanks &ranks);
+std::vector<std::vector<float>> readTensors(LocalRanks &ranks,
+                                            int64_t Update::*place);
 
 } // namespace rota::test
 

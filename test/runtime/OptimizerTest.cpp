@@ -4,6 +4,7 @@
 #include "runtime/train/Optimizer.h"
 #include "runtime/data/Batches.h"
 #include "runtime/train/Executor.h"
+#include "runtime/train/Gather.h"
 #include "runtime/train/Initialize.h"
 #include "runtime/train/Train.h"
 #include "test/runtime/LineModel.h"
@@ -42,30 +43,46 @@ double squares(const std::vector<double> &values) {
   return sum;
 }
 
-void compareWithPlain(int ranks, double clip) {
-  Program program = makeLine(ranks, 2);
-  Machine machine(makeLineExecutable(program), 2, false);
-  Executor executor(machine, false);
+/// Ten steps of all ranks; calls check(step, loss, norm) after each.
+template <typename Check>
+void train(LocalRanks &ranks, const AdamW &adamw, double rate, Check check) {
+  ranks.run([](Rank &rank) { initialize(rank, 3, nullptr); });
+  std::vector<std::unique_ptr<Optimizer>> optimizers;
+  for (int r = 0; r < ranks.count(); ++r)
+    optimizers.push_back(std::make_unique<Optimizer>(ranks.at(r), adamw));
+  for (int t = 1; t <= 10; ++t) {
+    Loss loss;
+    double norm = 0.0;
+    ranks.run([&](Rank &rank) {
+      NormalBatches batches(rank.program(), 3);
+      loadBatch(rank, batches, Split::Train, t - 1);
+      Executor(rank, false).run(Executor::Mode::Train);
+      Loss total = gatherLoss(rank);
+      Optimizer &optimizer = *optimizers[rank.number()];
+      optimizer.sumGradients();
+      double ownNorm = optimizer.step(rate, total.weight);
+      if (rank.number() == ranks.count() - 1) {
+        loss = total;
+        norm = ownNorm;
+      }
+    });
+    check(t, loss, norm);
+  }
+}
+
+void compareWithPlain(const LineShape &shape, double clip) {
+  Program program = makeLine(shape);
+  LocalRanks ranks(makeLineExecutable(program), 2);
   AdamW adamw;
   adamw.gradientClip = clip;
-  Optimizer optimizer(machine, adamw);
-  initialize(machine, 3, nullptr);
-  NormalBatches batches(program, 3);
-  LineReference line = readLine(machine);
+  ranks.run([](Rank &rank) { initialize(rank, 3, nullptr); });
+  LineReference line = readLine(ranks);
   PlainAdamW first, second, bias;
-  for (int t = 1; t <= 10; ++t) {
-    loadBatch(machine, batches, Split::Train, t - 1);
+  train(ranks, adamw, 0.05, [&](int t, Loss loss, double norm) {
     line.dw0 = line.dw1 = line.db = std::vector<double>(kEmbed, 0.0);
     line.sum = line.weight = 0.0;
-    for (int64_t m = 0; m < 2; ++m)
-      line.accumulate(
-          machine.at<float>(0, program.stages[0].inputData) + m * kActivation,
-          machine.at<float>(ranks - 1, program.stages.back().targetData) +
-              m * kActivation);
-    executor.run(Executor::Mode::Train);
-    Executor::Loss loss = executor.loss();
-    ASSERT_NEAR(loss.sum / loss.weight, line.sum / line.weight, 1e-5);
-    double norm = optimizer.step(0.05, loss.weight);
+    line.accumulate(ranks);
+    ASSERT_NEAR(loss.mean(), line.sum / line.weight, 1e-5);
     double expected =
         std::sqrt(squares(line.dw0) + squares(line.dw1) + squares(line.db)) /
         line.weight;
@@ -75,49 +92,70 @@ void compareWithPlain(int ranks, double clip) {
     first.step(line.w0, line.dw0, scale, adamw, 0.05, 0.1, t);
     second.step(line.w1, line.dw1, scale, adamw, 0.05, 0.1, t);
     bias.step(line.b, line.db, scale, adamw, 0.05, 0.0, t);
-    LineReference now = readLine(machine);
+    LineReference now = readLine(ranks);
     for (int64_t e = 0; e < kEmbed; ++e) {
       ASSERT_NEAR(now.w0[e], line.w0[e], 1e-5) << "step " << t;
       ASSERT_NEAR(now.w1[e], line.w1[e], 1e-5) << "step " << t;
       ASSERT_NEAR(now.b[e], line.b[e], 1e-5) << "step " << t;
     }
-  }
+  });
+}
+
+std::vector<LineShape> shapes() {
+  return {{1},
+          {2},
+          {1, 2, 2},
+          {2, 2, 1, 2},
+          {1, 2, 1, 3},
+          {1, 2, 2, 1, true},
+          {2, 2, 2, 1, true},
+          {2, 2, 2, 2, true}};
 }
 
 } // namespace
 
-TEST(Optimizer, IsAdamWOnOneRankAndOnTwo) {
-  compareWithPlain(1, 0.0);
-  compareWithPlain(2, 0.0);
+TEST(Optimizer, IsAdamWHoweverTheStateIsSpread) {
+  for (const LineShape &shape : shapes())
+    compareWithPlain(shape, 0.0);
 }
 
 TEST(Optimizer, ClipsByTheGlobalNorm) {
-  compareWithPlain(1, 0.05);
-  compareWithPlain(2, 0.05);
+  for (const LineShape &shape : shapes())
+    compareWithPlain(shape, 0.05);
 }
 
-TEST(Optimizer, BitsDependNeitherOnRanksNorOnThreads) {
-  std::vector<std::vector<double>> results;
-  for (auto [ranks, threads] : {std::pair{1, 1}, {1, 2}, {2, 1}, {2, 2}}) {
-    Program program = makeLine(ranks, 2);
-    Machine machine(makeLineExecutable(program), threads, false);
-    Executor executor(machine, false);
-    Optimizer optimizer(machine, AdamW());
-    initialize(machine, 3, nullptr);
-    NormalBatches batches(program, 3);
-    for (int t = 0; t < 5; ++t) {
-      loadBatch(machine, batches, Split::Train, t);
-      executor.run(Executor::Mode::Train);
-      optimizer.step(0.01, executor.loss().weight);
+TEST(Optimizer, BitsDependNeitherOnStagesNorOnThreads) {
+  for (LineShape shape : shapes()) {
+    std::vector<std::vector<std::vector<float>>> results;
+    for (auto [stages, threads] : {std::pair{1, 1}, {1, 2}, {2, 1}, {2, 4}}) {
+      shape.stages = stages;
+      Program program = makeLine(shape);
+      LocalRanks ranks(makeLineExecutable(program), threads);
+      train(ranks, AdamW(), 0.01, [](int, Loss, double) {});
+      results.push_back(readTensors(ranks, &Update::master));
     }
-    LineReference line = readLine(machine);
-    std::vector<double> all = line.w0;
-    all.insert(all.end(), line.w1.begin(), line.w1.end());
-    all.insert(all.end(), line.b.begin(), line.b.end());
-    results.push_back(all);
+    for (const auto &result : results)
+      EXPECT_EQ(result, results[0]);
   }
-  for (const auto &result : results)
-    EXPECT_EQ(result, results[0]);
+}
+
+TEST(Optimizer, RefreshesEveryCopy) {
+  Program program = makeLine({2, 2, 2, 1, true});
+  LocalRanks ranks(makeLineExecutable(program), 2);
+  train(ranks, AdamW(), 0.05, [](int, Loss, double) {});
+  LineReference line = readLine(ranks);
+  for (int r = 0; r < ranks.count(); ++r) {
+    Rank &rank = ranks.at(r);
+    int stage = rank.stageNumber();
+    const Update &weight = rank.stage().updates[0];
+    int64_t bias = stage ? program.stages[0].updates[1].copies[0].offset
+                         : rank.stage().updates[1].stored;
+    for (int64_t e = 0; e < kEmbed; ++e) {
+      EXPECT_EQ(rank.at<float>(weight.stored)[e],
+                (stage ? line.w1 : line.w0)[e]);
+      EXPECT_EQ(rank.at<float>(bias)[e], line.b[e]);
+    }
+  }
 }
 
 TEST(LearningRate, WarmsUpAndFallsAlongACosine) {

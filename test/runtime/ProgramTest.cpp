@@ -50,6 +50,7 @@ Program makeProgram() {
   rank.tables = {{2048, 4, 1.5, {1.0, 0.01}}};
   Update update{0, 2, 0, 64, 64, 128, 192, 256, {{0, 256}}, {{1, 64}}};
   rank.updates = {update};
+  p.mesh = {{"stage", 2}};
   p.stages = {rank, rank};
   p.stages[1].updates.clear();
   Action compute;
@@ -123,10 +124,10 @@ TEST(Verify, RefusesWhatLiesOutsideTheArena) {
                              "4096, got offset 4096 and 24 bytes"));
   p = makeProgram();
   p.stages[0].actions[0].calls[0].frame[2] = 5000;
-  EXPECT_TRUE(verifyFails(p, "rank 0: chunk 0, microbatch 0, F (action 0)"));
+  EXPECT_TRUE(verifyFails(p, "stage 0: chunk 0, microbatch 0, F (action 0)"));
 }
 
-TEST(Verify, RefusesUnknownTasksKernelsAndRanks) {
+TEST(Verify, RefusesUnknownTasksKernelsAndStages) {
   Program p = makeProgram();
   p.stages[0].actions[0].calls[0].task = 1;
   EXPECT_TRUE(verifyFails(p, "task: expected a number below 1, got 1"));
@@ -141,13 +142,72 @@ TEST(Verify, RefusesUnknownTasksKernelsAndRanks) {
 TEST(Verify, RefusesTimelinesThatDoNotMeet) {
   Program p = makeProgram();
   p.stages[0].actions[1].bytes = 32;
-  EXPECT_TRUE(verifyFails(p, "expected 32 bytes as in rank 0"));
+  EXPECT_TRUE(verifyFails(p, "expected 32 bytes as in stage 0"));
   p = makeProgram();
   p.stages[0].actions.pop_back();
-  EXPECT_TRUE(verifyFails(p, "the timelines never end: rank 1: chunk 0"));
+  EXPECT_TRUE(verifyFails(p, "the timelines never end: stage 1: chunk 0"));
   p = makeProgram();
   p.stages[1].actions[1].waits = {1};
-  EXPECT_TRUE(verifyFails(p, "wait for an earlier send or receive"));
+  EXPECT_TRUE(verifyFails(p, "wait for an earlier send, receive or transfer"));
+}
+
+TEST(Verify, RefusesAMeshThatDoesNotFitTheStages) {
+  Program p = makeProgram();
+  p.mesh = {{"data", 2}};
+  EXPECT_TRUE(verifyFails(p, "expected a mesh axis 'stage'"));
+  p.mesh = {{"data", 2}, {"stage", 3}};
+  EXPECT_TRUE(
+      verifyFails(p, "the size of mesh axis 'stage': expected 2, got 3"));
+  p.mesh = {{"data", 0}, {"stage", 2}};
+  EXPECT_TRUE(verifyFails(p, "mesh axis 'data': expected at least 1 rank"));
+  p.mesh = {{"stage", 2}, {"data", 2}, {"data", 2}};
+  EXPECT_TRUE(verifyFails(p, "mesh axis 'data' is there twice"));
+}
+
+TEST(Verify, RefusesDivisionsAndCollectivesThatDisagree) {
+  Program p = makeProgram();
+  p.mesh = {{"data", 2}, {"stage", 2}};
+  p.parameters[0].storageDivision = {{0}, {0}};
+  EXPECT_TRUE(verifyFails(p, "storage division: expected each axis once"));
+  p.parameters[0].storageDivision = {{2}};
+  EXPECT_TRUE(verifyFails(p, "axis: expected a number below 2, got 2"));
+  p.parameters[0].storageDivision = {};
+  p.parameters[0].optimizerDivision = {{0}};
+  EXPECT_TRUE(
+      verifyFails(p, "expected a reduce-scatter or slice from storage"));
+  Collective scatter;
+  scatter.kind = Collective::Kind::ReduceScatter;
+  scatter.axes = {0};
+  scatter.size = 3;
+  scatter.inner = 2;
+  p.collectives = {scatter};
+  p.parameters[0].reduce = {0};
+  EXPECT_TRUE(verifyFails(p, "reduce: output elements: expected 3, got 4"));
+  p.collectives[0].size = 2;
+  p.collectives[0].inner = 3;
+  EXPECT_TRUE(verifyFails(p, "expected a refresh"));
+  Collective gather = p.collectives[0];
+  gather.kind = Collective::Kind::AllGather;
+  p.collectives.push_back(gather);
+  p.parameters[0].refresh = 1;
+  EXPECT_TRUE(verifyFails(p, "refresh: collective 1 has another element type"));
+  p.collectives[1].type = ElementType::BF16;
+  std::string error;
+  EXPECT_TRUE(verify(p, error)) << error;
+}
+
+TEST(Verify, RefusesTransfersOutsideTheirArenas) {
+  Program p = makeProgram();
+  Action offload;
+  offload.kind = ActionKind::Offload;
+  offload.transfers = {{-1, 64, 0, 128}};
+  p.stages[0].actions.push_back(offload);
+  EXPECT_TRUE(verifyFails(p, "expected bytes within the host arena of 0"));
+  p.stages[0].hostBytes = 128;
+  std::string error;
+  EXPECT_TRUE(verify(p, error)) << error;
+  p.stages[0].actions.back().kind = ActionKind::Unshard;
+  EXPECT_TRUE(verifyFails(p, "collective: expected a number below 0, got -1"));
 }
 
 TEST(Verify, ClockTakesTheLongestPath) {

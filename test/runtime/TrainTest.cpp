@@ -129,6 +129,73 @@ TEST(Trainer, SavedWeightsAreReadBack) {
   EXPECT_EQ(folder.read("w.safetensors"), folder.read("again.safetensors"));
 }
 
+TEST(Trainer, SavesTheSameWeightsHoweverTheyAreSpread) {
+  TemporaryFolder folder;
+  for (const std::vector<LineShape> &same : std::vector<std::vector<LineShape>>{
+           {{1, 2, 2}, {2, 2, 2}, {1, 2, 2, 1, true}, {2, 2, 2, 1, true}},
+           {{1, 2, 1, 2}, {2, 2, 1, 2}, {1, 2, 1, 2, false, true}},
+           {{1, 2, 2, 3}, {2, 2, 2, 3}, {2, 2, 2, 3, true}}}) {
+    std::string expected;
+    for (const LineShape &shape : same) {
+      Outcome o = runWith(makeLine(shape), {"--steps", "3", "--save",
+                                            folder.path("w.safetensors")});
+      ASSERT_EQ(o.code, kExitSuccess) << o.err;
+      std::string saved = folder.read("w.safetensors");
+      if (expected.empty())
+        expected = saved;
+      EXPECT_EQ(saved, expected);
+    }
+  }
+}
+
+TEST(Trainer, ReportsMeshRanksAndHiddenTransfers) {
+  Program program = makeLine({2, 2, 1, 2});
+  Outcome o = runWith(program, {"--steps", "2", "--profile"});
+  ASSERT_EQ(o.code, kExitSuccess) << o.err;
+  for (const char *part :
+       {"schedule by hand, 4 ranks (stage=2, fsdp=2), 2 microbatches",
+        "hidden under computing: ", "UNSHARD (", "REDUCE_GRAD ("})
+    EXPECT_NE(o.out.find(part), std::string::npos) << part << o.out;
+  o = runWith(program, {"--steps", "2", "--json", "--profile"});
+  json begin = o.events("begin").at(0), end = o.events("end").at(0);
+  EXPECT_EQ(begin["ranks"], 4);
+  EXPECT_EQ(begin["mesh"], (json{{"data", 1}, {"stage", 2}, {"fsdp", 2}}));
+  EXPECT_EQ(end["ranks"].size(), 4u);
+  // 2 steps, 4 ranks, forward and backward of 2 microbatches, 2 tensors.
+  EXPECT_EQ(end["unshard"]["count"], 2 * 4 * 4 * 2);
+  EXPECT_EQ(end["reduce_grad"]["count"], 2 * 4 * 2);
+  EXPECT_LE(end["unshard"]["hidden"], 1.0);
+  // The plain pipeline has none.
+  end = run({"--steps", "1", "--json"}).events("end").at(0);
+  EXPECT_TRUE(end["unshard"]["hidden"].is_null());
+}
+
+TEST(Trainer, RanksAreThreadsUnlessSomebodyStartsProcesses) {
+  setenv("OMPI_COMM_WORLD_SIZE", "2", 1);
+  setenv("OMPI_COMM_WORLD_RANK", "0", 1);
+  Outcome alone = run({"--steps", "1"});
+  Program wide = makeLine({2, 2, 2});
+  Outcome few = runWith(wide, {"--steps", "1", "--ranks", "mpi"});
+  setenv("OMPI_COMM_WORLD_RANK", "1", 1);
+  Outcome silent = run({"--steps", "1"});
+  unsetenv("OMPI_COMM_WORLD_SIZE");
+  unsetenv("OMPI_COMM_WORLD_RANK");
+  EXPECT_EQ(alone.code, kExitBadInput);
+  EXPECT_EQ(alone.err,
+            "error: mpirun started 2 processes, and with --ranks threads each "
+            "would train alone: expected --ranks mpi, or 1 process\n");
+  EXPECT_EQ(few.code, kExitBadInput);
+  EXPECT_EQ(few.err, "error: expected 4 processes, one for each rank of the "
+                     "mesh data=2,stage=2,fsdp=1, got 2\n");
+  EXPECT_EQ(silent.code, kExitBadInput);
+  EXPECT_EQ(silent.err, "");
+  Outcome none = run({"--steps", "1", "--ranks", "mpi"});
+  EXPECT_EQ(none.err,
+            "error: expected 2 processes, one for each rank of the mesh "
+            "data=1,stage=2,fsdp=1, got 1 (neither mpirun nor srun started "
+            "this one)\n");
+}
+
 TEST(Trainer, UnknownArgumentsNameTheNearest) {
   Outcome o = run({"--step", "3"});
   EXPECT_EQ(o.code, kExitBadInput);
@@ -178,7 +245,7 @@ TEST(Trainer, ABrokenProgramIsARunThatFailed) {
   program.stages[0].actions[1].bytes = 4;
   Outcome o = runWith(program, {});
   EXPECT_EQ(o.code, kExitRunFailed);
-  EXPECT_NE(o.err.find("the compiled program is broken: rank"),
+  EXPECT_NE(o.err.find("the compiled program is broken: stage"),
             std::string::npos)
       << o.err;
 }
@@ -220,6 +287,7 @@ TEST(Trainer, TraceAndProfileNameActionsTasksAndKernels) {
   for (const json &event : trace["traceEvents"])
     names.insert(event["name"]);
   EXPECT_TRUE(names.count("1B1"));
+  EXPECT_TRUE(names.count("0SEND_F1"));
 }
 
 TEST(Probe, WritesWhatIsAskedFor) {

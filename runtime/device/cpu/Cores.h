@@ -22,6 +22,7 @@
 namespace rota {
 
 class Profile;
+class Rank;
 
 class Cores {
 public:
@@ -86,6 +87,18 @@ private:
   Cores &cores;
 };
 
+/// Gives the core that the thread holds back for a scope, while it waits.
+class CoreLeave {
+public:
+  explicit CoreLeave(Cores &cores) : cores(cores) { cores.release(); }
+  ~CoreLeave() { cores.acquire(); }
+  CoreLeave(const CoreLeave &) = delete;
+  CoreLeave &operator=(const CoreLeave &) = delete;
+
+private:
+  Cores &cores;
+};
+
 /// How long the loops of a rank took when they last ran, so that the short ones
 /// do not wake a helper that would come too late. A table of fixed size: two
 /// loops that share a place cost time, never correctness.
@@ -112,6 +125,7 @@ int availableCores();
 struct RotaContext {
   rota::Cores *cores = nullptr;     // null: everything on the calling thread
   rota::Profile *profile = nullptr; // null: nothing is measured
+  rota::Rank *rank = nullptr;       // who runs collectives; null: nobody
   rota::LoopCosts loopCosts = {};
   std::mutex failureMutex = {};
   std::atomic<bool> failed{false};

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/train/Gather.h"
+#include "runtime/Error.h"
+#include "runtime/program/Part.h"
+#include "runtime/train/Executor.h"
+
+#include <cmath>
+#include <cstring>
+#include <fmt/format.h>
+
+namespace rota {
+
+std::vector<double> gatherNumbers(Rank &rank, const Group &group,
+                                  const std::vector<double> &own) {
+  auto ranks = static_cast<int64_t>(group.ranks.size());
+  std::vector<double> all(own.size() * group.ranks.size());
+  // Bits travel as i32, so that nothing is rounded.
+  Collective gather;
+  gather.kind = Collective::Kind::AllGather;
+  gather.type = ElementType::I32;
+  gather.size = ranks;
+  gather.inner = 2 * static_cast<int64_t>(own.size());
+  gather.reason = "numbers of all ranks";
+  if (gather.inner > 0)
+    rank.communicator().run(Stream::Step, gather, group, own.data(),
+                            all.data());
+  return all;
+}
+
+std::vector<std::string> gatherTexts(Rank &rank, const std::string &own) {
+  std::vector<double> sizes =
+      gatherNumbers(rank, rank.everyone(), {static_cast<double>(own.size())});
+  Communicator &communicator = rank.communicator();
+  std::vector<std::string> texts;
+  if (rank.number() != 0) {
+    communicator.wait(communicator.send(Stream::Step, 0, own.data(),
+                                        static_cast<int64_t>(own.size())));
+    return texts;
+  }
+  texts.push_back(own);
+  for (size_t r = 1; r < sizes.size(); ++r) {
+    std::string &text = texts.emplace_back(static_cast<size_t>(sizes[r]), ' ');
+    communicator.wait(communicator.receive(Stream::Step, static_cast<int>(r),
+                                           text.data(),
+                                           static_cast<int64_t>(text.size())));
+  }
+  return texts;
+}
+
+bool decideOnRankZero(Rank &rank, bool own) {
+  return gatherNumbers(rank, rank.everyone(), {own ? 1.0 : 0.0})[0] != 0.0;
+}
+
+Loss gatherLoss(Rank &rank) {
+  const Program &program = rank.program();
+  auto count = static_cast<size_t>(program.microbatches);
+  std::vector<double> own(2 * count, 0.0);
+  if (const float *pairs = rank.at<float>(rank.stage().loss))
+    own.assign(pairs, pairs + own.size());
+  const Group &group = rank.lossGroup();
+  std::vector<double> all = gatherNumbers(rank, group, own);
+  Loss total;
+  for (size_t m = 0; m < count; ++m)
+    for (size_t r = 0; r < group.ranks.size(); ++r) {
+      const double *pair = &all[r * own.size() + 2 * m];
+      if (!std::isfinite(pair[0]) || !std::isfinite(pair[1]))
+        throw RunError(fmt::format(
+            "rank {}: the loss of microbatch {} is not finite (sum {}, weight "
+            "{})",
+            group.ranks[r], m, pair[0], pair[1]));
+      total.sum += pair[0];
+      total.weight += pair[1];
+    }
+  if (!(total.weight > 0.0))
+    throw RunError(fmt::format("expected a positive weight of the loss, got {}",
+                               total.weight));
+  return total;
+}
+
+double gatherBubble(Rank &rank, const std::vector<double> &seconds) {
+  std::string own(seconds.size() * sizeof(double), ' ');
+  if (!own.empty())
+    std::memcpy(own.data(), seconds.data(), own.size());
+  std::vector<std::string> all = gatherTexts(rank, own);
+  if (all.empty())
+    return 0.0;
+  // One pipeline for each set of other coordinates: those of its first stage.
+  const Program &program = rank.program();
+  size_t axis = static_cast<size_t>(stageAxis(program.mesh));
+  double sum = 0.0;
+  int64_t pipelines = 0;
+  for (size_t first = 0; first < all.size(); ++first) {
+    std::vector<int64_t> at =
+        coordinatesOf(program.mesh, static_cast<int>(first));
+    if (at[axis] != 0)
+      continue;
+    std::vector<std::vector<double>> rows;
+    for (size_t s = 0; s < program.stages.size(); ++s) {
+      at[axis] = static_cast<int64_t>(s);
+      const std::string &text =
+          all[static_cast<size_t>(rankOf(program.mesh, at))];
+      rows.emplace_back(text.size() / sizeof(double));
+      if (!text.empty())
+        std::memcpy(rows.back().data(), text.data(), text.size());
+    }
+    sum += measuredBubble(program, rows);
+    ++pipelines;
+  }
+  return sum / static_cast<double>(pipelines);
+}
+
+} // namespace rota

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Numbers and text from all ranks. Every rank of the group calls, in the same
+// order; none may call while its timeline runs.
+#ifndef ROTA_RUNTIME_TRAIN_GATHER_H
+#define ROTA_RUNTIME_TRAIN_GATHER_H
+
+#include "runtime/train/Rank.h"
+
+#include <string>
+#include <vector>
+
+namespace rota {
+
+/// The `own` of each rank of the group, all of one length, one after the other,
+/// on every rank.
+std::vector<double> gatherNumbers(Rank &rank, const Group &group,
+                                  const std::vector<double> &own);
+
+/// The `own` of every rank, on rank 0; nothing on the others.
+std::vector<std::string> gatherTexts(Rank &rank, const std::string &own);
+
+/// What rank 0 says, on every rank.
+bool decideOnRankZero(Rank &rank, bool own);
+
+/// Sum and weight of the loss.
+struct Loss {
+  double sum = 0.0;
+  double weight = 0.0;
+
+  double mean() const { return sum / weight; }
+};
+
+/// The last run's loss over all microbatches and ranks, on every rank: in f64,
+/// by microbatch, then by rank. Throws RunError when one is not finite.
+Loss gatherLoss(Rank &rank);
+
+/// The measured bubble share, a mean over the pipelines, on rank 0. `seconds`:
+/// of each of this rank's actions.
+double gatherBubble(Rank &rank, const std::vector<double> &seconds);
+
+} // namespace rota
+
+#endif // ROTA_RUNTIME_TRAIN_GATHER_H

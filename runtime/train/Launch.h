@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a rank is: a thread of this process or a process that mpirun or srun
+// started.
+#ifndef ROTA_RUNTIME_TRAIN_LAUNCH_H
+#define ROTA_RUNTIME_TRAIN_LAUNCH_H
+
+#include "runtime/collective/Communicator.h"
+#include "runtime/collective/local/LocalNetwork.h"
+#include "runtime/train/Options.h"
+
+#include <memory>
+
+namespace rota {
+
+/// What the environment says about who started this process.
+struct Launch {
+  std::string by; // "mpirun" or "srun"; empty: neither
+  int processes = 1;
+  int process = 0; // this one's number
+};
+Launch findLaunch();
+
+/// The communicators of this process's ranks.
+class Connection {
+public:
+  /// Threads for all ranks of the program's mesh, or one of the processes.
+  /// Throws InputError when their number is not that of the mesh's ranks.
+  Connection(const Program &program, RankKind kind, const Launch &launch);
+
+  const std::vector<Communicator *> &communicators() const { return ends; }
+  /// Ends the run on all ranks.
+  void fail(const std::string &message) { ends.front()->fail(message); }
+
+private:
+  std::unique_ptr<LocalNetwork> network; // threads
+  std::unique_ptr<Communicator> process; // mpi
+  std::vector<Communicator *> ends;
+};
+
+} // namespace rota
+
+#endif // ROTA_RUNTIME_TRAIN_LAUNCH_H

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From the master copies of parameters to the copies that tasks read, on this
+// rank and on others; after initialization and after each update.
+#ifndef ROTA_RUNTIME_TRAIN_PUBLISH_H
+#define ROTA_RUNTIME_TRAIN_PUBLISH_H
+
+#include "runtime/train/Rank.h"
+
+namespace rota {
+
+/// Elements that one piece of a parallel loop over a tensor works on.
+inline constexpr int64_t kPieceElements = 1 << 16;
+
+/// Calls body(begin, end) over pieces of [0, count) on the rank's threads.
+void inPieces(Rank &rank, int64_t count,
+              FunctionRef<void(int64_t, int64_t)> body);
+
+class Publisher {
+public:
+  explicit Publisher(Rank &rank) : rank(rank) {}
+
+  /// Starts the way of one tensor of this rank's stage from its master: rounded
+  /// to `updated`, unless the update kernel did that already, and gathered into
+  /// `stored`. The caller holds a core.
+  void start(const Update &update, bool isRounded);
+
+  /// Waits for all of them, and refreshes the copies on other stages: those of
+  /// this rank's tensors there, and those of others' here. Every rank calls.
+  void finish();
+
+private:
+  void exchange(bool sends);
+
+  Rank &rank;
+  std::vector<Request> requests;
+};
+
+} // namespace rota
+
+#endif // ROTA_RUNTIME_TRAIN_PUBLISH_H

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/train/Rank.h"
+#include "runtime/device/cpu/Parallel.h"
+#include "runtime/program/Part.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace rota {
+
+Rank::Rank(const Executable &executable, Communicator &communicator,
+           Cores &cores, bool profile)
+    : executable(executable), comm(communicator), coreSet(cores),
+      position(coordinatesOf(program().mesh, communicator.rank())),
+      stageIndex(static_cast<int>(position[stageAxis(program().mesh)])),
+      memory(stage().arenaBytes), hostMemory(stage().hostBytes) {
+  const std::vector<MeshAxis> &mesh = program().mesh;
+  for (const Collective &collective : program().collectives)
+    groups.push_back(groupOf(mesh, number(), collective.axes));
+  std::vector<int> axes(mesh.size());
+  std::iota(axes.begin(), axes.end(), 0);
+  all = groupOf(mesh, number(), axes);
+  // In the order of the mesh, so that the loss is summed in that order.
+  std::vector<int> lossAxes = program().lossAxes;
+  if (int axis = stageAxis(mesh);
+      std::find(lossAxes.begin(), lossAxes.end(), axis) == lossAxes.end())
+    lossAxes.push_back(axis);
+  std::sort(lossAxes.begin(), lossAxes.end());
+  lossRanks = groupOf(mesh, number(), lossAxes);
+  if (profile)
+    ownProfile = std::make_unique<Profile>();
+  ownContext.cores = &coreSet;
+  ownContext.profile = ownProfile.get();
+  ownContext.rank = this;
+}
+
+int Rank::peer(int stage) const {
+  std::vector<int64_t> other = position;
+  other[stageAxis(program().mesh)] = stage;
+  return rankOf(program().mesh, other);
+}
+
+Request Rank::start(Stream stream, int collective, const void *source,
+                    void *destination) {
+  return comm.start(stream, program().collectives[collective],
+                    groups[collective], source, destination);
+}
+
+void Rank::runInTask(int collective, const void *source, void *destination) {
+  // Compiled code cannot be unwound through, so nothing is thrown here; what
+  // follows in the task computes nonsense that nobody will see.
+  if (failure)
+    return;
+  try {
+    Request request = start(Stream::Task, collective, source, destination);
+    if (comm.isDone(request)) {
+      comm.wait(request);
+      return;
+    }
+    CoreLeave leave(coreSet);
+    comm.wait(request);
+  } catch (const std::exception &error) {
+    failure = std::current_exception();
+    reportFailure(&ownContext, error.what());
+  }
+}
+
+void Rank::rethrowFailure() const {
+  if (failure)
+    std::rethrow_exception(failure);
+}
+
+} // namespace rota
+
+void rotaCollective(RotaContext *context, int64_t number, const void *input,
+                    void *output) {
+  context->rank->runInTask(static_cast<int>(number), input, output);
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One rank of a run: the stage that it runs, its memory, its threads and its
+// end of the communication. Only the rank's own thread uses it; what other
+// ranks hold comes in messages alone.
+#ifndef ROTA_RUNTIME_TRAIN_RANK_H
+#define ROTA_RUNTIME_TRAIN_RANK_H
+
+#include "runtime/collective/Communicator.h"
+#include "runtime/device/cpu/Arena.h"
+#include "runtime/device/cpu/Cores.h"
+#include "runtime/program/Program.h"
+#include "runtime/trace/Profile.h"
+
+#include <exception>
+#include <memory>
+
+namespace rota {
+
+/// A program and the compiled functions that its numbers mean. It does not own
+/// them.
+struct Executable {
+  const Program *program = nullptr;
+  const RotaTask *tasks = nullptr;
+  const RotaKernel *kernels = nullptr;
+};
+
+class Rank {
+public:
+  /// Maps the arenas of the stage that the communicator's rank runs.
+  Rank(const Executable &executable, Communicator &communicator, Cores &cores,
+       bool profile);
+
+  const Program &program() const { return *executable.program; }
+  int number() const { return comm.rank(); }
+  /// Its coordinate on each mesh axis.
+  const std::vector<int64_t> &coordinates() const { return position; }
+  int stageNumber() const { return stageIndex; }
+  const Stage &stage() const { return program().stages[stageIndex]; }
+  /// The rank with the same other coordinates on that stage.
+  int peer(int stage) const;
+
+  Communicator &communicator() { return comm; }
+  /// The group of that collective of the program, of the axes of the loss and
+  /// the stage, and of all ranks.
+  const Group &group(int collective) const { return groups[collective]; }
+  const Group &lossGroup() const { return lossRanks; }
+  const Group &everyone() const { return all; }
+  /// Starts that collective of the program on the rank's group.
+  Request start(Stream stream, int collective, const void *source,
+                void *destination);
+
+  Cores &cores() { return coreSet; }
+  RotaContext *context() { return &ownContext; }
+  RotaTask task(int number) const { return executable.tasks[number]; }
+  RotaKernel kernel(int number) const { return executable.kernels[number]; }
+  const RotaKernel *kernels() const { return executable.kernels; }
+  /// Null without --profile.
+  const Profile *profile() const { return ownProfile.get(); }
+
+  const Arena &arena() const { return memory; }
+  const Arena &hostArena() const { return hostMemory; }
+  /// The place as an array of T; null for the offset -1.
+  template <typename T> T *at(int64_t offset) const {
+    return reinterpret_cast<T *>(memory.at(offset));
+  }
+  char *hostAt(int64_t offset) const { return hostMemory.at(offset); }
+
+  /// What rotaCollective does; a failure is kept for rethrowFailure.
+  void runInTask(int collective, const void *source, void *destination);
+  /// Throws what ended a collective inside a task, if anything did: the failure
+  /// of another rank.
+  void rethrowFailure() const;
+
+private:
+  Executable executable;
+  Communicator &comm;
+  Cores &coreSet;
+  std::vector<int64_t> position;
+  int stageIndex;
+  std::vector<Group> groups;
+  Group lossRanks, all;
+  Arena memory, hostMemory;
+  std::unique_ptr<Profile> ownProfile;
+  RotaContext ownContext;
+  std::exception_ptr failure;
+};
+
+} // namespace rota
+
+#endif // ROTA_RUNTIME_TRAIN_RANK_H

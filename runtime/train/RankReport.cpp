@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/train/RankReport.h"
+#include "runtime/checkpoint/WriteFile.h"
+#include "runtime/train/Gather.h"
+
+#include <nlohmann/json.hpp>
+
+#include <cstring>
+#include <sys/resource.h>
+#include <type_traits>
+
+using nlohmann::json;
+
+namespace rota {
+
+double hiddenShare(const std::vector<RankReport> &ranks,
+                   TransferTimes RankReport::*transfers) {
+  TransferTimes sum;
+  for (const RankReport &rank : ranks) {
+    sum.seconds += (rank.*transfers).seconds;
+    sum.waited += (rank.*transfers).waited;
+  }
+  return sum.hidden();
+}
+
+/// The objects as the bytes of a message.
+template <typename T> static std::string pack(const T *values, size_t count) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  return {reinterpret_cast<const char *>(values), count * sizeof(T)};
+}
+
+template <typename T>
+static void unpack(const std::string &text, std::vector<T> &out) {
+  size_t old = out.size(), count = text.size() / sizeof(T);
+  out.resize(old + count);
+  if (count > 0)
+    std::memcpy(out.data() + old, text.data(), count * sizeof(T));
+}
+
+std::vector<RankReport> gatherReports(Rank &rank, const Executor &executor) {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  const Arena &arena = rank.arena();
+  RankReport own{arena.bytes(),
+                 arena.highWater(),
+                 arena.residentBytes(),
+                 rank.hostArena().bytes(),
+                 usage.ru_maxrss * 1024,
+                 executor.transfers(ActionKind::Unshard),
+                 executor.transfers(ActionKind::ReduceGrad)};
+  std::vector<RankReport> all;
+  for (const std::string &text : gatherTexts(rank, pack(&own, 1)))
+    unpack(text, all);
+  return all;
+}
+
+void writeTrace(Rank &rank, const Executor &executor, const std::string &path) {
+  const std::vector<TraceEvent> &own = executor.events();
+  std::vector<TraceEvent> all;
+  for (const std::string &text :
+       gatherTexts(rank, pack(own.data(), own.size())))
+    unpack(text, all);
+  if (rank.number() == 0)
+    writeFile(path, {chromeTrace(rank.program(), all)});
+}
+
+static json toJson(const Profile::Table &table) {
+  json rows = json::object();
+  for (const auto &[name, e] : table)
+    rows[name] = {e.calls, e.seconds, e.flops, e.bytes};
+  return rows;
+}
+
+static void addTo(Profile::Table &sum, const json &rows) {
+  for (const auto &[name, row] : rows.items()) {
+    Profile::Entry &out = sum[name];
+    out.calls += row[0].get<int64_t>();
+    out.seconds += row[1].get<double>();
+    out.flops += row[2].get<double>();
+    out.bytes += row[3].get<double>();
+  }
+}
+
+ProfileTables gatherProfiles(Rank &rank) {
+  const Profile &own = *rank.profile();
+  json tables = {toJson(own.tasks(rank.program())),
+                 toJson(own.kernels(rank.program(), rank.kernels())),
+                 toJson(own.gemms())};
+  ProfileTables sum;
+  for (const std::string &text : gatherTexts(rank, tables.dump())) {
+    json given = json::parse(text);
+    addTo(sum.tasks, given[0]);
+    addTo(sum.kernels, given[1]);
+    addTo(sum.gemms, given[2]);
+  }
+  return sum;
+}
+
+} // namespace rota

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What each rank tells rank 0 at the end of a run.
+#ifndef ROTA_RUNTIME_TRAIN_RANKREPORT_H
+#define ROTA_RUNTIME_TRAIN_RANKREPORT_H
+
+#include "runtime/train/Executor.h"
+
+namespace rota {
+
+/// One rank's memory and transfers.
+struct RankReport {
+  int64_t planned = 0;  // bytes of the arena
+  int64_t reached = 0;  // of these, up to the last that was written
+  int64_t resident = 0; // of these, in memory
+  int64_t host = 0;     // bytes of the host arena
+  int64_t peak = 0;     // the highest resident bytes of the rank's process
+  TransferTimes weights, gradients;
+};
+
+/// The share of the time of these transfers of all ranks that was hidden.
+double hiddenShare(const std::vector<RankReport> &ranks,
+                   TransferTimes RankReport::*transfers);
+
+/// Tables of a profile: of tasks, kernels and GEMMs.
+struct ProfileTables {
+  Profile::Table tasks, kernels, gemms;
+};
+
+/// On rank 0 the reports of all ranks, and their profiles added up; nothing on
+/// the others. Every rank calls.
+std::vector<RankReport> gatherReports(Rank &rank, const Executor &executor);
+ProfileTables gatherProfiles(Rank &rank);
+
+/// Writes the events of all ranks as a trace, on rank 0. Every rank calls.
+void writeTrace(Rank &rank, const Executor &executor, const std::string &path);
+
+} // namespace rota
+
+#endif // ROTA_RUNTIME_TRAIN_RANKREPORT_H

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/train/Tensors.h"
+#include "runtime/checkpoint/Convert.h"
+#include "runtime/checkpoint/Weights.h"
+#include "runtime/program/Part.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace rota {
+
+std::vector<NamedTensor> tensorsByName(const Program &program) {
+  std::vector<NamedTensor> tensors;
+  for (size_t s = 0; s < program.stages.size(); ++s)
+    for (const Update &update : program.stages[s].updates) {
+      const Parameter &parameter = program.parameters[update.parameter];
+      tensors.push_back({tensorName(parameter, update.layer), &parameter,
+                         static_cast<int>(s), &update});
+    }
+  std::sort(tensors.begin(), tensors.end(),
+            [](const NamedTensor &a, const NamedTensor &b) {
+              return a.name < b.name;
+            });
+  return tensors;
+}
+
+/// Brings the part of `owner`, which lies at `own` there, to rank 0, and hands
+/// it to `take` there.
+template <typename Take>
+static void bringToRankZero(Rank &rank, int owner, const char *own,
+                            int64_t bytes, Take take) {
+  Communicator &communicator = rank.communicator();
+  if (owner == rank.number() && owner != 0)
+    communicator.wait(communicator.send(Stream::Step, 0, own, bytes));
+  if (rank.number() != 0)
+    return;
+  if (owner == 0)
+    return take(own);
+  std::vector<char> buffer(static_cast<size_t>(bytes));
+  communicator.wait(
+      communicator.receive(Stream::Step, owner, buffer.data(), bytes));
+  take(buffer.data());
+}
+
+/// Writes the part's elements, of `type`, to their places in `whole`.
+static void scatter(const Part &part, ElementType type, const char *source,
+                    float *whole) {
+  forEachRun(part, 0, part.elements(),
+             [&](int64_t at, int64_t inPart, int64_t count) {
+               if (type != ElementType::BF16) {
+                 std::memcpy(whole + at, source + 4 * inPart,
+                             static_cast<size_t>(count) * 4);
+                 return;
+               }
+               auto *narrow = reinterpret_cast<const uint16_t *>(source);
+               std::transform(narrow + inPart, narrow + inPart + count,
+                              whole + at, fromBf16);
+             });
+}
+
+std::vector<float> gatherTensor(Rank &rank, const NamedTensor &tensor,
+                                int64_t Update::*place) {
+  const std::vector<MeshAxis> &mesh = rank.program().mesh;
+  const Parameter &parameter = *tensor.parameter;
+  std::vector<float> whole;
+  if (rank.number() == 0)
+    whole.resize(static_cast<size_t>(elementCount(parameter)));
+  for (int owner : rank.everyone().ranks) {
+    std::vector<int64_t> at = coordinatesOf(mesh, owner);
+    if (at[stageAxis(mesh)] != tensor.stage ||
+        !isFirstReplica(parameter.optimizerDivision, mesh, at))
+      continue;
+    Part part = optimizerPart(parameter, mesh, at);
+    const char *own =
+        owner == rank.number() ? rank.at<char>(tensor.update->*place) : nullptr;
+    bringToRankZero(rank, owner, own, 4 * part.elements(),
+                    [&](const char *data) {
+                      scatter(part, ElementType::F32, data, whole.data());
+                    });
+  }
+  return whole;
+}
+
+/// The stage that computes the logits of a microbatch: that of its last chunk.
+static int logitsStage(const Program &program, int64_t microbatch) {
+  int found = 0, last = -1;
+  for (size_t s = 0; s < program.stages.size(); ++s)
+    for (const Action &action : program.stages[s].actions)
+      if (program.stages[s].logits >= 0 && action.kind == ActionKind::Forward &&
+          action.microbatch == microbatch && action.chunk > last) {
+        last = action.chunk;
+        found = static_cast<int>(s);
+      }
+  return found;
+}
+
+std::vector<float> gatherLogits(Rank &rank) {
+  const Program &program = rank.program();
+  const DataForm &form = program.logits;
+  std::vector<float> all;
+  if (rank.number() == 0)
+    all.resize(static_cast<size_t>(program.microbatches * form.elements()));
+  for (int64_t m = 0; m < program.microbatches; ++m)
+    for (int owner : rank.everyone().ranks) {
+      std::vector<int64_t> at = coordinatesOf(program.mesh, owner);
+      int stage = static_cast<int>(at[stageAxis(program.mesh)]);
+      if (stage != logitsStage(program, m) ||
+          !isFirstReplica(form.division, program.mesh, at))
+        continue;
+      Part part = partOf(form.shape, form.division, program.mesh, at);
+      int64_t bytes = part.elements() * byteSize(form.type);
+      const char *own = owner == rank.number()
+                            ? rank.at<char>(rank.stage().logits) + m * bytes
+                            : nullptr;
+      bringToRankZero(rank, owner, own, bytes, [&](const char *data) {
+        scatter(part, form.type, data, all.data() + m * form.elements());
+      });
+    }
+  return all;
+}
+
+} // namespace rota

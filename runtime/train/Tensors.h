@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Whole tensors out of the parts that ranks hold, for files that rank 0 writes:
+// one tensor at a time, so that memory is bounded by the largest.
+#ifndef ROTA_RUNTIME_TRAIN_TENSORS_H
+#define ROTA_RUNTIME_TRAIN_TENSORS_H
+
+#include "runtime/train/Rank.h"
+
+#include <string>
+#include <vector>
+
+namespace rota {
+
+/// A parameter tensor and the stage that updates it.
+struct NamedTensor {
+  std::string name; // under hub names
+  const Parameter *parameter = nullptr;
+  int stage = 0;
+  const Update *update = nullptr;
+};
+
+/// All tensors of the program in the order of their names.
+std::vector<NamedTensor> tensorsByName(const Program &program);
+
+/// The whole of what lies in f32 parts of the optimizer's division at `place`
+/// of the tensor's update, row-major, on rank 0; nothing on the others. Every
+/// rank calls.
+std::vector<float> gatherTensor(Rank &rank, const NamedTensor &tensor,
+                                int64_t Update::*place);
+
+/// The logits of the last run's microbatches, one behind the other, in f32 on
+/// rank 0; nothing on the others. Every rank calls.
+std::vector<float> gatherLogits(Rank &rank);
+
+} // namespace rota
+
+#endif // ROTA_RUNTIME_TRAIN_TENSORS_H

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A trainer of the line model: what a compiled one is, for tests that start
+// processes. `line-trainer STAGES,MICROBATCHES,DATA,FSDP,SHARD ARGUMENTS`; with
+// ROTA_FAIL=RANK a task of that rank fails in the second step.
+#include "runtime/device/cpu/Parallel.h"
+#include "runtime/train/Train.h"
+#include "test/runtime/LineModel.h"
+
+#include <cstdio>
+#include <cstdlib>
+
+using namespace rota;
+using namespace rota::test;
+
+static void backwardThatFails(RotaContext *context, const RotaFrame *frame) {
+  static thread_local int calls = 0;
+  const char *rank = std::getenv("ROTA_FAIL");
+  int64_t aStep = context->rank->program().microbatches;
+  if (rank && context->rank->number() == std::atoi(rank) && ++calls > aStep)
+    return reportFailure(context, "made to fail");
+  lineTasks[2](context, frame);
+}
+
+int main(int argc, char **argv) {
+  LineShape shape;
+  int shardOptimizer = 0;
+  if (argc < 2 || std::sscanf(argv[1], "%d,%ld,%d,%d,%d", &shape.stages,
+                              &shape.microbatches, &shape.data, &shape.fsdp,
+                              &shardOptimizer) != 5) {
+    std::fprintf(stderr, "error: expected five numbers of a shape\n");
+    return 2;
+  }
+  shape.shardOptimizer = shardOptimizer != 0;
+  std::string text = toJson(makeLine(shape));
+  RotaTask tasks[] = {lineTasks[0], lineTasks[1], backwardThatFails};
+  argv[1] = argv[0];
+  return runTrainer(argc - 1, argv + 1, text.data(),
+                    static_cast<int64_t>(text.size()), tasks, lineKernels);
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Collectives inside tasks, and how the failure of one rank ends all.
+#include "runtime/train/Rank.h"
+#include "runtime/Error.h"
+#include "runtime/train/Executor.h"
+#include "test/runtime/LineModel.h"
+
+#include <gtest/gtest.h>
+
+using namespace rota;
+using namespace rota::test;
+
+namespace {
+
+constexpr int kRanks = 3;
+
+/// A task on each of three ranks: input [4] summed over them to output, twice.
+Program makeProgram() {
+  Program program;
+  program.mesh = {{"stage", 1}, {"tensor", kRanks}};
+  Collective sum;
+  sum.kind = Collective::Kind::AllReduce;
+  sum.axes = {1};
+  sum.size = 4;
+  program.collectives = {sum};
+  program.tasks = {"sum"};
+  program.stages.resize(1);
+  program.stages[0].arenaBytes = 256;
+  Action action;
+  Call call;
+  call.task = 0;
+  std::fill(call.frame, call.frame + kFrameFields, -1);
+  call.frame[4] = 0;  // input
+  call.frame[5] = 64; // output
+  action.calls = {call, call};
+  program.stages[0].actions = {action};
+  return program;
+}
+
+void sumTask(RotaContext *context, const RotaFrame *frame) {
+  rotaCollective(context, 0, frame->input, frame->output);
+}
+
+} // namespace
+
+TEST(Rank, KnowsItsStageAndItsPeers) {
+  Program program = makeLine({2, 1, 2, 3});
+  LocalRanks ranks(makeLineExecutable(program), 1);
+  ASSERT_EQ(ranks.count(), 12);
+  Rank &rank = ranks.at(10); // data 1, stage 1, fsdp 1
+  EXPECT_EQ(rank.coordinates(), (std::vector<int64_t>{1, 1, 1}));
+  EXPECT_EQ(rank.stageNumber(), 1);
+  EXPECT_EQ(rank.peer(0), 7);
+  EXPECT_EQ(rank.peer(1), 10);
+}
+
+TEST(Rank, ATaskGivesItsCoreBackWhileItsCollectiveWaits) {
+  Program program = makeProgram();
+  RotaTask tasks[] = {sumTask};
+  for (int threads : {1, 2, 4}) { // one core for three ranks would not do
+    LocalRanks ranks({&program, tasks, nullptr}, threads);
+    for (int r = 0; r < kRanks; ++r)
+      for (int i = 0; i < 4; ++i)
+        ranks.at(r).at<float>(0)[i] = static_cast<float>(10 * r + i);
+    ranks.run(
+        [](Rank &rank) { Executor(rank, false).run(Executor::Mode::Train); });
+    for (int r = 0; r < kRanks; ++r)
+      for (int i = 0; i < 4; ++i)
+        EXPECT_EQ(ranks.at(r).at<float>(64)[i], 30.0f + 3.0f * i);
+  }
+}
+
+TEST(Rank, AFailureElsewhereEndsTheTaskThatWaits) {
+  Program program = makeProgram();
+  RotaTask tasks[] = {[](RotaContext *context, const RotaFrame *frame) {
+    if (context->rank->number() == 1)
+      return reportFailure(context, "no more");
+    sumTask(context, frame);
+  }};
+  LocalRanks ranks({&program, tasks, nullptr}, 2);
+  std::vector<std::string> messages(kRanks);
+  try {
+    ranks.run([&](Rank &rank) {
+      try {
+        Executor(rank, false).run(Executor::Mode::Train);
+      } catch (const RunError &error) {
+        messages[rank.number()] = error.what();
+        throw;
+      }
+    });
+    FAIL() << "expected a RunError";
+  } catch (const RunError &) {
+  }
+  // All tell of the one that failed.
+  for (const std::string &message : messages)
+    EXPECT_EQ(message, "rank 1: stage 0, chunk 0, microbatch 0, F (action 0): "
+                       "no more");
+}
