@@ -173,6 +173,9 @@ private:
     group.offloadedBytes = residuals.offloadedBytes();
     if (failed(assign(group.forward, forward, group.name + ".forward", places)))
       return failure();
+    func::FuncOp first = backward ? backward : input;
+    group.offloadsInput =
+        !!first.getArgAttr(0, RotaDialect::OffloadAttrHelper::getNameStr());
     if (backward &&
         failed(lowerBackward(backward, group.name + ".backward", forward,
                              params, group.backward, group.cotangentBytes)))

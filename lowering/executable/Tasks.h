@@ -22,7 +22,8 @@ struct LoweredModel {
 /// `layout.program` gets mesh, collectives, parameters, data forms, tasks and
 /// the counts that reports want; kernels are the caller's to add. A residual
 /// whose result of `@forward` has `rota.offload` stands in the frame's block of
-/// those that may rest in host memory.
+/// those that may rest in host memory; the activation that enters may, too,
+/// where the first argument of `@backward` (or `@backward_input`) has it.
 llvm::FailureOr<LoweredModel> lowerTasks(mlir::ModuleOp module,
                                          KernelLibrary &library);
 

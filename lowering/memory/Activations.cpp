@@ -11,20 +11,21 @@ namespace {
 
 /// What a stage holds for one chunk and microbatch.
 struct Held {
-  Block input;          // of the chunk's first layer
-  Block stash;          // inputs of its other layers, residuals of all
-  Block offloaded;      // residuals that may rest in host memory
-  Block host;           // and where they rest
-  Block output;         // of the last chunk: what the loss reads
-  Block cotangent;      // of the chunk's output
-  Block cotangentStash; // kept from I to W
+  Block input;           // of the chunk's first layer
+  Block stash;           // inputs of its other layers, residuals of all
+  Block offloaded;       // what of the stash may rest in host memory
+  Block host, hostInput; // where it and the input rest
+  Block output;          // of the last chunk: what the loss reads
+  Block cotangent;       // of the chunk's output
+  Block cotangentStash;  // kept from I to W
   int inputFrom = -1, cotangentFrom = -1; // the RECV actions; -1: made here
   int offloadedBy = -1, fetchedBy = -1;   // the OFFLOAD and FETCH actions
 };
 
 /// Offsets inside the stashes of a chunk, the same for all its microbatches.
 struct ChunkForm {
-  std::vector<int64_t> inputs;     // per layer, [0] unused
+  // Per layer, [0] unused; in `offloaded` for kinds whose input may leave.
+  std::vector<int64_t> inputs;
   std::vector<int64_t> residuals;  // per layer
   std::vector<int64_t> offloaded;  // per layer
   std::vector<int64_t> cotangents; // per layer, then of the loss
@@ -80,7 +81,8 @@ private:
     const auto &layers = chunks[chunk];
     for (size_t j = 0; j < layers.size(); ++j) {
       const TaskGroup &kind = layout.kinds[layers[j].kind];
-      form.inputs.push_back(j == 0 ? 0 : stash.add(layout.activationBytes));
+      Packer &inputs = kind.offloadsInput ? offloaded : stash;
+      form.inputs.push_back(j == 0 ? 0 : inputs.add(layout.activationBytes));
       form.residuals.push_back(stash.add(kind.residualBytes));
       form.offloaded.push_back(offloaded.add(kind.offloadedBytes));
       form.cotangents.push_back(cotangents.add(kind.cotangentBytes));
@@ -147,18 +149,24 @@ private:
     }
   }
 
+  const TaskGroup &kindOf(int c, size_t j) const {
+    return layout.kinds[chunks[c][j].kind];
+  }
+
   void addOffload(int c, int m) {
     Held &h = held[key(c, m)];
-    if (h.offloaded.offset < 0 || h.offloadedBy >= 0)
+    if (h.stash.offset < 0 || h.offloadedBy >= 0)
       return fail("expected residuals on the device, between F and B");
     h.offloadedBy = number;
-    int64_t bytes = forms[c].offloadedBytes;
-    if (bytes == 0)
-      return;
-    h.host = host.open(bytes, current->waits);
-    current->transfers.push_back(
-        {-1, h.offloaded.offset, h.host.offset, bytes});
-    section.closeAfter(h.offloaded, number);
+    if (kindOf(c, 0).offloadsInput)
+      leave(h.input, h.hostInput, layout.activationBytes);
+    if (forms[c].offloadedBytes > 0)
+      leave(h.offloaded, h.host, forms[c].offloadedBytes);
+  }
+  void leave(Block &block, Block &there, int64_t bytes) {
+    there = host.open(bytes, current->waits);
+    current->transfers.push_back({-1, block.offset, there.offset, bytes});
+    section.closeAfter(block, number);
   }
 
   void addFetch(int c, int m) {
@@ -166,24 +174,28 @@ private:
     if (h.offloadedBy < 0 || h.fetchedBy >= 0)
       return fail("expected residuals in host memory, after OFFLOAD");
     h.fetchedBy = number;
-    int64_t bytes = forms[c].offloadedBytes;
-    if (bytes == 0)
-      return;
+    if (kindOf(c, 0).offloadsInput)
+      comeBack(h, h.input, h.hostInput, layout.activationBytes);
+    if (forms[c].offloadedBytes > 0)
+      comeBack(h, h.offloaded, h.host, forms[c].offloadedBytes);
+  }
+  void comeBack(const Held &h, Block &block, const Block &there,
+                int64_t bytes) {
     current->waits.push_back(h.offloadedBy);
-    h.offloaded = open(bytes);
-    current->transfers.push_back(
-        {-1, h.host.offset, h.offloaded.offset, bytes});
+    block = open(bytes);
+    current->transfers.push_back({-1, there.offset, block.offset, bytes});
   }
 
   /// Has B, or I, find all residuals on the device.
   void takeResiduals(int c, int m) {
     Held &h = held[key(c, m)];
-    if (h.offloaded.offset < 0)
+    if (h.offloadedBy >= 0 && h.fetchedBy < 0)
       return fail("needs residuals that are in host memory: expected FETCH "
                   "before");
-    if (h.fetchedBy >= 0 && h.host.offset >= 0)
+    if (h.host.offset >= 0 || h.hostInput.offset >= 0)
       current->waits.push_back(h.fetchedBy);
     host.close(h.host);
+    host.close(h.hostInput);
   }
 
   Block addReceive(int peer) {
@@ -236,7 +248,7 @@ private:
     Call call = makeCall(task, j + (c == 0));
     call.frame[Input] = inputOf(h, c, j);
     call.frame[Residuals] = h.stash.offset + forms[c].residuals[j];
-    if (layout.kinds[chunks[c][j].kind].offloadedBytes > 0)
+    if (kindOf(c, j).offloadedBytes > 0)
       call.frame[Offloaded] = h.offloaded.offset + forms[c].offloaded[j];
     return call;
   }
@@ -255,7 +267,10 @@ private:
     return call;
   }
   int64_t inputOf(const Held &h, int c, size_t j) const {
-    return j == 0 ? h.input.offset : h.stash.offset + forms[c].inputs[j];
+    if (j == 0)
+      return h.input.offset;
+    const Block &stash = kindOf(c, j).offloadsInput ? h.offloaded : h.stash;
+    return stash.offset + forms[c].inputs[j];
   }
 
   void addForward(int c, int m) {
@@ -281,7 +296,7 @@ private:
       output = next.offset;
     }
     for (size_t j = 0, count = chunks[c].size(); j < count; ++j) {
-      Call call = layerCall(layout.kinds[chunks[c][j].kind].forward, h, c, j);
+      Call call = layerCall(kindOf(c, j).forward, h, c, j);
       call.frame[Output] = j + 1 == count ? output : inputOf(h, c, j + 1);
       current->calls.push_back(call);
     }
@@ -333,7 +348,7 @@ private:
     Block other = chunks[c].size() > 1 ? openActivation() : Block{};
     int64_t from = h.cotangent.offset, to = other.offset;
     for (size_t j = chunks[c].size(); j-- > 0;) {
-      const TaskGroup &kind = layout.kinds[chunks[c][j].kind];
+      const TaskGroup &kind = kindOf(c, j);
       bool joint = kind.backward >= 0;
       Call call =
           layerCall(joint ? kind.backward : kind.backwardInput, h, c, j);
@@ -382,8 +397,7 @@ private:
 
   void addLayerWeight(int c, int m, size_t j) {
     Held &h = held[key(c, m)];
-    Call call =
-        layerCall(layout.kinds[chunks[c][j].kind].backwardWeight, h, c, j);
+    Call call = layerCall(kindOf(c, j).backwardWeight, h, c, j);
     call.frame[Cotangents] = h.cotangentStash.offset + forms[c].cotangents[j];
     current->calls.push_back(call);
   }

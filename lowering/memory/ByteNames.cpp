@@ -51,10 +51,7 @@ ByteNames::Place ByteNames::holding(int64_t offset, int64_t bytes) {
   return offset + bytes <= at->first + at->second.bytes ? at : contents.end();
 }
 
-std::string ByteNames::write(int64_t offset, int64_t bytes, Name name,
-                             int writer) {
-  if (bytes == 0)
-    return "";
+std::string ByteNames::vacate(int64_t offset, int64_t bytes) {
   auto at = contents.upper_bound(offset);
   if (at != contents.begin())
     --at;
@@ -67,8 +64,16 @@ std::string ByteNames::write(int64_t offset, int64_t bytes, Name name,
       return error;
     at = contents.erase(at);
   }
-  contents[offset] = {bytes, name, writer, {}};
   return "";
+}
+
+std::string ByteNames::write(int64_t offset, int64_t bytes, Name name,
+                             int writer) {
+  if (bytes == 0)
+    return "";
+  std::string error = vacate(offset, bytes);
+  contents[offset] = {bytes, name, writer, {}};
+  return error;
 }
 
 std::string ByteNames::read(int64_t offset, int64_t bytes, Name name,
@@ -122,6 +127,9 @@ std::string ByteNames::take(int64_t offset, Name name, int reader) {
 
 std::string ByteNames::copy(int64_t offset, int64_t bytes, ByteNames &to,
                             int64_t destination, int copier) {
+  std::string error = to.vacate(destination, bytes);
+  if (!error.empty())
+    return error;
   for (auto at = contents.lower_bound(offset);
        at != contents.end() && at->first < offset + bytes; ++at) {
     Content &content = at->second;
@@ -131,10 +139,8 @@ std::string ByteNames::copy(int64_t offset, int64_t bytes, ByteNames &to,
     if (std::string error = unwritten(content); !error.empty())
       return error;
     content.readers.push_back(copier);
-    std::string error = to.write(destination + at->first - offset,
-                                 content.bytes, content.name, copier);
-    if (!error.empty())
-      return error;
+    to.contents[destination + at->first - offset] = {
+        content.bytes, content.name, copier, {}};
   }
   return "";
 }

@@ -53,8 +53,8 @@ public:
   /// `reader` goes on reading the sum `name`, to which nothing is added any
   /// more.
   std::string take(int64_t offset, Name name, int reader);
-  /// Copies all that lies in a range to another arena; `copier` goes on doing
-  /// so.
+  /// Copies all that lies in a range to another arena, and what is nothing,
+  /// too; `copier` goes on doing so.
   std::string copy(int64_t offset, int64_t bytes, ByteNames &to,
                    int64_t destination, int copier);
   /// What is at `offset` is not needed any more.
@@ -74,6 +74,8 @@ private:
 
   /// The content that holds all of [offset, offset + bytes); end if none does.
   Place holding(int64_t offset, int64_t bytes);
+  /// Nothing that is known is left in the range.
+  std::string vacate(int64_t offset, int64_t bytes);
   /// Why the bytes of `content` may not be overwritten.
   std::string overwriting(const Content &content) const;
   std::string unwritten(const Content &content) const;

@@ -211,27 +211,17 @@ private:
     }
   }
 
-  int64_t offloadedBytes(int chunk) const {
-    int64_t bytes = 0;
-    for (const ChunkLayer &l : chunks[chunk])
-      bytes += layout.kinds[l.kind].offloadedBytes;
-    return bytes;
-  }
-
+  /// Whatever lies there: the readers say what they want.
   void move(const pipe::Action &a, const Action &planned) {
-    if (offloadedBytes(a.chunk) == 0)
-      return;
-    if (planned.transfers.size() != 1)
-      return fail("expected 1 transfer, got " +
-                  std::to_string(planned.transfers.size()));
-    const Transfer &t = planned.transfers[0];
     bool out = a.kind == pipe::ActionKind::Offload;
-    inside(stage.regions, "activations", out ? t.source : t.destination,
-           t.bytes, "residuals");
-    inside(stage.hostRegions, "offloaded", out ? t.destination : t.source,
-           t.bytes, "residuals");
     ByteNames &from = out ? arena : host, &to = out ? host : arena;
-    fail(from.copy(t.source, t.bytes, to, t.destination, current));
+    for (const Transfer &t : planned.transfers) {
+      inside(stage.regions, "activations", out ? t.source : t.destination,
+             t.bytes, "residuals");
+      inside(stage.hostRegions, "offloaded", out ? t.destination : t.source,
+             t.bytes, "residuals");
+      fail(from.copy(t.source, t.bytes, to, t.destination, current));
+    }
   }
 
   void walk(int action) {

@@ -97,8 +97,10 @@ Layout makeLayout(const LayoutOptions &options, std::mt19937 &random) {
       group.cotangentBytes = bytes();
     }
     group.residualBytes = bytes();
-    if (options.offload)
+    if (options.offload) {
+      group.offloadsInput = options.offloadInputs && random() % 2;
       group.offloadedBytes = bytes();
+    }
   };
   layout.program.kernels = {"kernel"};
   if (options.stages > 0)

@@ -18,7 +18,8 @@ struct LayoutOptions {
   bool windows = false; // fsdp = 2: most parameters are stored over it
   bool zero = false;    // optimizers are divided over data, too
   bool offload = false; // layers have residuals that may rest in host memory
-  int sizes = 1000;     // below which made-up sizes are
+  bool offloadInputs = false; // and some, inputs
+  int sizes = 1000;           // below which made-up sizes are
 };
 
 /// Two layer kinds and both ends with a tied parameter, of made-up sizes that
