@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Seconds of `rota compile`: the 110m configuration, the same with 126 layers, and 405b over 16 stages."""
+"""Seconds and memory of `rota compile`: the 110m configuration, the same with 126 layers, 405b over 14 stages, and 110m
+on 8 and on 1024 ranks."""
 import os
+import resource
 
 from common import ROOT, compile_trainer, model_of, temporary
 
@@ -10,6 +12,18 @@ with temporary() as folder:
 
     def fastest(arguments):
         return min(compile_trainer([*arguments], output) for _ in range(5))
+
+    def on_ranks(data):
+        """Seconds, and the largest child's resident memory so far in MiB (measured first, therefore)."""
+        seconds = fastest(["--model", model_of("110m", folder), "--sequence-length", "512", "--batch-size",
+                           str(4 * data), "--microbatches", "4", "--mesh", f"data={data},stage=2,tensor=2",
+                           "--shard-optimizer"])
+        return seconds, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+
+    few, few_memory = on_ranks(2)
+    many, many_memory = on_ranks(256)
+    print(f"8 ranks: {few:.2f} s, {few_memory:.0f} MiB; 1024 ranks: {many:.2f} s, {many_memory:.0f} MiB at most, "
+          f"ratio {many / few:.3f} and {many_memory / few_memory:.3f}")
 
     twelve = fastest(["--model", model_of("110m", folder), *common])
     deep = fastest(["--model", model_of("110m", folder, num_hidden_layers=126), *common])

@@ -109,7 +109,8 @@ public:
           std::holds_alternative<std::vector<std::string> RunOptions::*>(
               option.member);
       if (!isList && it->second.size() > 1)
-        return complain("'--" + option.name + "' stands twice");
+        return complain("'--" + option.name + "' stands twice, with '" +
+                        it->second[0] + "' and '" + it->second[1] + "'");
       std::string error = assignText(option, it->second, options);
       if (!error.empty())
         return complain("'--" + option.name + "': " + error);

@@ -15,6 +15,7 @@
 #include "passes/pipeline/Drawing.h"
 #include "passes/pipeline/Passes.h"
 #include "passes/pipeline/Program.h"
+#include "passes/shard/Passes.h"
 #include "runtime/program/Verify.h"
 
 #include "mlir/Pass/PassManager.h"
@@ -52,7 +53,11 @@ public:
       return print();
     if (failed(differentiate()))
       return failure();
-    if (emit == Level::Differentiated || emit == Level::Sharded)
+    if (emit == Level::Differentiated)
+      return print();
+    if (failed(shard()))
+      return failure();
+    if (emit == Level::Sharded)
       return print();
     if (failed(pipeline()))
       return failure();
@@ -64,16 +69,18 @@ public:
       return print();
     if (failed(plan()) || failed(emitCode()))
       return failure();
+    if (options.explain)
+      llvm::errs() << describeTransfers(transfers, Assumptions());
     if (emit == Level::LLVM)
       return writeLLVM();
     return writeExecutable();
   }
 
-  FailureOr<Program> runPlan() {
-    if (failed(differentiate()) || failed(pipeline()) ||
+  FailureOr<Plan> runPlan() {
+    if (failed(differentiate()) || failed(shard()) || failed(pipeline()) ||
         failed(formKernels()) || failed(plan()))
       return failure();
-    return std::move(program);
+    return Plan{std::move(program), std::move(transfers)};
   }
 
 private:
@@ -105,6 +112,21 @@ private:
     });
   }
 
+  /// Where: local shapes and collectives over the mesh.
+  LogicalResult shard() {
+    mlir::rota::ShardPipelineOptions settings;
+    settings.mesh = options.mesh;
+    settings.rules = llvm::join(options.shardingRules, ",");
+    settings.shardOptimizer = options.shardOptimizer;
+    settings.mode = options.sharding;
+    if (failed(runPasses([&](OpPassManager &manager) {
+          mlir::rota::buildShardPipeline(manager, settings);
+        })))
+      return failure();
+    costs = functionCosts(*module);
+    return success();
+  }
+
   /// True when the schedule is a file with I and W actions. What is wrong with
   /// the file is for `make-timeline` to say.
   bool fileSplitsBackward() const {
@@ -134,6 +156,11 @@ private:
     settings.microbatches = options.microbatches;
     settings.delay = options.delay;
     settings.splitBackward = options.splitBackward;
+    settings.weightGather = options.weightGather;
+    if (options.given.contains("window"))
+      settings.window = options.window;
+    if (options.prefetch > 0)
+      settings.prefetch = options.prefetch;
     return runPasses([&](OpPassManager &manager) {
       mlir::pipe::buildPipeline(manager, settings);
     });
@@ -181,6 +208,7 @@ private:
         !verify(program, error))
       return emitError(loc) << error;
     program.plan = memory::describePlan(program);
+    transfers = explainTransfers(costs, timeline, program, Assumptions());
     return success();
   }
 
@@ -270,6 +298,8 @@ private:
   OwningOpRef<ModuleOp> module;
   Location loc;
   double flopsPerToken = 0;
+  FunctionCosts costs;
+  std::vector<TransferReport> transfers;
   std::optional<lowering::KernelLibrary> library;
   OwningOpRef<ModuleOp> tasks;
   Program program;
@@ -297,7 +327,7 @@ LogicalResult compileTrainer(mlir::rota::BuiltModel &model,
   return Compilation(model, options, output).run();
 }
 
-FailureOr<Program> planProgram(mlir::rota::BuiltModel &model,
+FailureOr<Plan> planProgram(mlir::rota::BuiltModel &model,
                                const RunOptions &options) {
   return Compilation(model, options, "").runPlan();
 }

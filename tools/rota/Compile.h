@@ -5,6 +5,7 @@
 #define ROTA_TOOLS_ROTA_COMPILE_H
 
 #include "runtime/program/Program.h"
+#include "tools/rota/Explain.h"
 #include "tools/rota/Options.h"
 
 #include <optional>
@@ -17,7 +18,7 @@ namespace rota {
 enum class Level {
   Rota,           // the model as built
   Differentiated, // with forward and backward functions
-  Sharded,        // the same on a mesh of one device per stage
+  Sharded,        // the functions of one rank of the mesh, with collectives
   Pipe,           // with chunks and a timeline
   Kernels,        // with fused kernels
   LLVM,           // the trainer's code as optimized LLVM IR
@@ -39,8 +40,14 @@ llvm::LogicalResult compileTrainer(mlir::rota::BuiltModel &model,
                                    const std::string &output);
 
 /// The program that the trainer would hold, without native code: memory,
-/// timelines, counts. `model` is used up.
-llvm::FailureOr<Program> planProgram(mlir::rota::BuiltModel &model,
+/// timelines, counts; and what travels between ranks.
+struct Plan {
+  Program program;
+  std::vector<TransferReport> transfers;
+};
+
+/// Makes the plan of `model`, which is used up.
+llvm::FailureOr<Plan> planProgram(mlir::rota::BuiltModel &model,
                                      const RunOptions &options);
 
 } // namespace rota

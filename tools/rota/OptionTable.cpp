@@ -48,11 +48,56 @@ void addModel(std::vector<OptionSpec> &table) {
                    train | compile | plan, 0, &O::sequenceLength, 1, maxSize});
 }
 
+void addMesh(std::vector<OptionSpec> &table) {
+  const char *group = "Mesh";
+  table.push_back({"mesh", group, "AXIS=N,...",
+                   "Sizes of the axes data, stage, fsdp, expert, context, "
+                   "sequence, tensor; one may be -1, what is left of 'devices'",
+                   all, 0, &O::mesh});
+  table.push_back({"devices", group, "N",
+                   "Ranks in all (the processes under mpirun or srun)", all, 0,
+                   &O::devices, 1, maxSize});
+  table.push_back({"sharding",
+                   group,
+                   "MODE",
+                   "Where shardings do not agree: auto inserts a reshard, "
+                   "explicit is an error",
+                   all,
+                   0,
+                   &O::sharding,
+                   0,
+                   0,
+                   {"auto", "explicit"}});
+  table.push_back({"sharding-rules", group, "NAME=AXIS+...,...",
+                   "Mesh axes of a logical axis (heads=tensor), of storage "
+                   "(storage/embed=fsdp) or of activations "
+                   "(activation/length=context); before the default rules",
+                   all, 0, &O::shardingRules});
+  table.push_back({"shard-optimizer", group, "",
+                   "Divide the optimizer's state over the data axis (ZeRO-1)",
+                   all, 0, &O::shardOptimizer});
+  table.push_back({"weight-gather",
+                   group,
+                   "MODE",
+                   "When weights that fsdp divides are gathered: per-repeat "
+                   "(with several repeats the default), once, per-iteration",
+                   all,
+                   0,
+                   &O::weightGather,
+                   0,
+                   0,
+                   {"per-iteration", "once", "per-repeat"}});
+  table.push_back({"window", group, "N",
+                   "Chunks whose weights a rank holds gathered, at most", all,
+                   0, &O::window, 1, maxParts});
+  table.push_back({"prefetch", group, "N",
+                   "Actions between the start of a gather and its first use, "
+                   "at most; 0: as early as the window allows",
+                   all, 0, &O::prefetch, 0, maxParts});
+}
+
 void addPipeline(std::vector<OptionSpec> &table) {
   const char *group = "Pipeline";
-  table.push_back({"mesh", group, "AXIS=N,...",
-                   "Sizes of the mesh axes; stage may be above 1", all, 0,
-                   &O::mesh});
   table.push_back({"schedule", group, "NAME",
                    pipe::scheduleNames() + ", or a .csv file", all, 0,
                    &O::schedule});
@@ -71,8 +116,7 @@ void addPipeline(std::vector<OptionSpec> &table) {
                    "Layers in each chunk; 0: what stages and repeats leave",
                    all, 0, &O::layersPerChunk, 0, maxParts});
   table.push_back({"pipeline-layers", group, "N",
-                   "Layers in the pipeline, the others run in its last chunk; "
-                   "0: all",
+                   "Layers in the pipeline; 0: all",
                    all, 0, &O::pipelineLayers, 0, maxParts});
   table.push_back({"placement",
                    group,
@@ -85,8 +129,8 @@ void addPipeline(std::vector<OptionSpec> &table) {
                    0,
                    {"loop", "v"}});
   table.push_back({"remat", group, "POLICY",
-                   "What backward recomputes: none, minimal, full, or "
-                   "name=remat|device,...",
+                   "What backward recomputes: a policy (none, minimal, full, "
+                   "...) or name=remat|device|offload,...",
                    all, 0, &O::remat});
 }
 
@@ -173,13 +217,13 @@ void addExecution(std::vector<OptionSpec> &table) {
   table.push_back({"ranks",
                    group,
                    "KIND",
-                   "What a rank is: threads",
+                   "What a rank is: threads of one process, or mpi",
                    all,
-                   0,
+                   runs,
                    &O::ranks,
                    0,
                    0,
-                   {"threads"}});
+                   {"threads", "mpi"}});
   table.push_back({"threads", group, "N",
                    "Compute tokens of all ranks; 0: one for each core", runs,
                    runs, &O::threads, 0, 1024});
@@ -214,6 +258,10 @@ void addExecution(std::vector<OptionSpec> &table) {
                    'o'});
   table.push_back({"json", group, "", "The same facts as JSON",
                    train | plan | probe, runs, &O::json});
+  table.push_back({"explain", group, "",
+                   "Each transfer between ranks: what, why, and how much of "
+                   "its time nothing hides",
+                   compile | plan, 0, &O::explain});
   table.push_back({"profile", group, "",
                    "Calls and time of each task, kernel and product", runs,
                    runs, &O::profile});
@@ -228,6 +276,7 @@ const std::vector<OptionSpec> &rota::optionTable() {
   static const std::vector<OptionSpec> table = [] {
     std::vector<OptionSpec> options;
     addModel(options);
+    addMesh(options);
     addPipeline(options);
     addOptimizer(options);
     addTraining(options);

@@ -34,9 +34,18 @@ struct RunOptions {
   int64_t sequenceLength = 0; // tokens
   int64_t microbatches = 1;
 
-  // Pipeline.
-  std::string mesh = "stage=1"; // as given
+  // Mesh. An axis of size -1 gets what the others leave of `devices`.
+  std::string mesh = "stage=1"; // as given; every size known once checked
+  int64_t devices = 0;          // ranks in all; 0: the product of the sizes
   int64_t stages = 1;           // the size of the mesh's stage axis
+  std::string sharding = "auto";
+  std::vector<std::string> shardingRules; // "name=axis+axis"
+  bool shardOptimizer = false;
+  std::string weightGather; // empty: per-repeat if repeats > 1, else once
+  int64_t window = 2;       // gathered chunks in each rank
+  int64_t prefetch = 0;     // 0: as early as the window allows
+
+  // Pipeline.
   std::string schedule = "circular";
   int64_t repeats = 1;        // chunks in each rank
   int64_t layersPerChunk = 0; // 0: follows from stages and repeats
@@ -74,7 +83,7 @@ struct RunOptions {
   std::string linker; // empty: the first that is found
   std::string emit = "executable";
   std::string output;
-  bool json = false, profile = false;
+  bool json = false, profile = false, explain = false;
   std::string trace;
 
   /// Names of the options that the file or a flag gave.

@@ -64,13 +64,35 @@ int compileThenRun(Verb verb, RunOptions options) {
   return runProcess(trainer, trainerArguments(verb, options));
 }
 
-ordered_json planJson(const Program &program) {
+ordered_json transfersJson(const std::vector<TransferReport> &reports) {
+  ordered_json list = ordered_json::array();
+  for (const TransferReport &report : reports)
+    list.push_back({{"transfer", report.kind},
+                    {"axes", report.axes},
+                    {"why", report.reason},
+                    {"stage", report.stage},
+                    {"times", report.times},
+                    {"bytes", report.bytes},
+                    {"seconds", report.seconds},
+                    {"exposed_seconds", report.exposed}});
+  return list;
+}
+
+ordered_json planJson(const Plan &plan) {
+  const Program &program = plan.program;
+  ordered_json mesh = ordered_json::object();
+  for (const MeshAxis &axis : program.mesh)
+    mesh[axis.name] = axis.size;
   ordered_json ranks = ordered_json::array();
   for (const Stage &rank : program.stages) {
     ordered_json uses = ordered_json::object();
     for (const Region &region : rank.regions)
       uses[region.use] = region.bytes;
-    ranks.push_back({{"bytes", rank.arenaBytes}, {"uses", uses}});
+    for (const Region &region : rank.hostRegions)
+      uses[region.use] = region.bytes;
+    ranks.push_back({{"bytes", rank.arenaBytes},
+                     {"host_bytes", rank.hostBytes},
+                     {"uses", uses}});
   }
   return {{"model", program.model},
           {"schedule", program.schedule},
@@ -78,7 +100,9 @@ ordered_json planJson(const Program &program) {
           {"flops_per_token", program.flopsPerToken},
           {"microbatches", program.microbatches},
           {"bubble", program.bubble},
-          {"ranks", ranks},
+          {"mesh", mesh},
+          {"stages", ranks},
+          {"transfers", transfersJson(plan.transfers)},
           {"timeline", program.timeline}};
 }
 
@@ -114,11 +138,12 @@ int runPlan(const RunOptions &options) {
   auto model = build(context, options);
   if (failed(model))
     return ExitFailure;
-  auto program = planProgram(*model, options);
-  if (failed(program))
+  auto plan = planProgram(*model, options);
+  if (failed(plan))
     return ExitFailure;
+  const Program *program = &plan->program;
   if (options.json) {
-    fmt::print("{}\n", planJson(*program).dump(2));
+    fmt::print("{}\n", planJson(*plan).dump(2));
     return ExitSuccess;
   }
   fmt::print("{}: {} parameters, {} operations per token (forward and "
@@ -128,6 +153,8 @@ int runPlan(const RunOptions &options) {
              program->schedule, program->stages.size(), program->microbatches,
              100 * program->bubble);
   fmt::print("{}\n{}", program->timeline, program->plan);
+  if (options.explain)
+    fmt::print("\n{}", describeTransfers(plan->transfers, Assumptions()));
   return ExitSuccess;
 }
 

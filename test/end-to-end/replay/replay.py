@@ -63,7 +63,6 @@ def schedules(case, work):
         "-o", path)
     yield names[-1] + " as a file", ["--schedule", path]
 
-
     path = os.path.join(work, "random.csv")
     with open(path, "w") as file:
         for row in random_timeline(case):
@@ -179,4 +178,5 @@ class Replay:
         print("other weights: other bits")
 
 
-Replay(parse()).replay()
+if __name__ == "__main__":
+    Replay(parse()).replay()
