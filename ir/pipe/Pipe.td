@@ -65,7 +65,7 @@ def Pipe_ProgramOp : Pipe_Op<"program", [SingleBlock, NoTerminator,
     chunk of a rank: of rank s with placement `loop`, of rank stages-1-s in odd
     rows with placement `v`. `layers_per_chunk` counts the layers of a chunk;
     a chunk may have one less (where the chunks do not divide the layers), and the
-    last may have more (layers left out of the pipeline).
+    last may have more (layers left out of the pipeline, with one stage).
 
     With `outer`, one chunk more, the last, holds layers that are left out of the
     pipeline. Every rank has it, and microbatch m runs on rank m mod stages.

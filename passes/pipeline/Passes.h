@@ -31,9 +31,6 @@ struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
   Option<int64_t> pipelineLayers{*this, "pipeline-layers",
                                  llvm::cl::desc("Layers divided; 0: all"),
                                  llvm::cl::init(0)};
-  Option<bool> outer{*this, "outer",
-                     llvm::cl::desc("Layers left out run on all stages"),
-                     llvm::cl::init(false)};
   Option<std::string> placement{*this, "placement", llvm::cl::desc("loop or v"),
                                 llvm::cl::init("loop")};
   Option<std::string> schedule{*this, "schedule",

@@ -24,10 +24,9 @@ def SplitStages : PipelinePass<"split-stages"> {
     from the others (R first, as 1). Where neither is given and the stages do not
     divide the layers, chunks have two sizes, the first and the last the smaller,
     which a warning says. With `pipeline-layers`, only that many
-    layers are divided so; the rest run in the last chunk, before the loss, which
-    a remark says. With `outer`, and several stages, they make the outer chunk: all
-    stages have them, and divide the microbatches, which must be a multiple of the
-    stages.
+    layers are divided so, and a remark says where the rest run, before the loss:
+    in the outer chunk, which all stages have and whose microbatches, a multiple of
+    the stages, they divide; with one stage, in the last chunk.
 
     ```mlir
     rota.stack @layers layers = 4 pattern [@identity] {
@@ -62,8 +61,6 @@ def SplitStages : PipelinePass<"split-stages"> {
            "Microbatches of a step (M)">,
     Option<"pipelineLayers", "pipeline-layers", "int64_t", "0",
            "Layers that are divided; 0: all">,
-    Option<"outer", "outer", "bool", "false",
-           "Layers that are left out run on all stages">,
     Option<"placement", "placement", "std::string", [{"loop"}],
            "Which rank owns a chunk: loop or v">,
   ];

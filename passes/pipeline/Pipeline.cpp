@@ -15,7 +15,6 @@ void buildPipeline(OpPassManager &manager, const PipelineOptions &options) {
   split.layersPerChunk = options.layersPerChunk;
   split.microbatches = options.microbatches;
   split.pipelineLayers = options.pipelineLayers;
-  split.outer = options.outer;
   split.placement = options.placement;
   manager.addPass(createSplitStages(split));
 

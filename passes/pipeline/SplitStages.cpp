@@ -128,7 +128,7 @@ private:
   /// Layers that are left out run on all stages, if there are several.
   bool isOuter() {
     StackOp stack = *getOperation().getOps<StackOp>().begin();
-    return outer && stages > 1 && pipelined < int64_t(stack.getLayers());
+    return stages > 1 && pipelined < int64_t(stack.getLayers());
   }
 
   void addOuterChunk(StackOp stack) {

@@ -116,7 +116,8 @@ void addPipeline(std::vector<OptionSpec> &table) {
                    "Layers in each chunk; 0: what stages and repeats leave",
                    all, 0, &O::layersPerChunk, 0, maxParts});
   table.push_back({"pipeline-layers", group, "N",
-                   "Layers in the pipeline; 0: all",
+                   "Layers in the pipeline; all stages run the others, each for "
+                   "its share of the microbatches; 0: all",
                    all, 0, &O::pipelineLayers, 0, maxParts});
   table.push_back({"placement",
                    group,

@@ -160,7 +160,7 @@ TEST_P(OuterLayers, GiveWhatTheSequentialRunGives) {
           "pipeline{stages=" + std::to_string(test.stages) +
           " repeats=" + std::to_string(test.repeats) +
           " microbatches=" + std::to_string(test.microbatches) +
-          " pipeline-layers=" + std::to_string(pipelined) + " outer " +
+          " pipeline-layers=" + std::to_string(pipelined) + " " +
           schedule.options + "}";
       auto step = problem.run(pipeline);
       ASSERT_TRUE(succeeded(step)) << test.name << " " << schedule.name << ": "

@@ -15,7 +15,7 @@
 
 // With weights that are gathered, residuals that are offloaded, and a layer
 // outside of the pipeline; verified like any other.
-// RUN: rota-opt %s --pipeline="stages=2 repeats=2 pipeline-layers=4 outer microbatches=2 weight-gather=per-repeat offload=0" | FileCheck %s --check-prefix=ALL
+// RUN: rota-opt %s --pipeline="stages=2 repeats=2 pipeline-layers=4 microbatches=2 weight-gather=per-repeat offload=0" | FileCheck %s --check-prefix=ALL
 // ALL: placement loop outer
 // ALL: <rank all layers [@identity 4, @identity 5] loss>
 // ALL: pipe.timeline "circular" delay = 1 window = 2 rows [

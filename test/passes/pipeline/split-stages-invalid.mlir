@@ -20,7 +20,7 @@
 // CASE8: error: expected stages * repeats * microbatches to be at most 1048576, got 2 * 1 * 1048576
 // RUN: not rota-opt %t/16.mlir --split-stages="stages=3 microbatches=1048576" 2>&1 | FileCheck %s --check-prefix=UNEVEN
 // UNEVEN: error: expected stages * repeats * microbatches to be at most 1048576, got 3 * 1 * 1048576
-// RUN: not rota-opt %t/4.mlir --split-stages="stages=2 pipeline-layers=2 outer microbatches=3" 2>&1 | FileCheck %s --check-prefix=OUTER
+// RUN: not rota-opt %t/4.mlir --split-stages="stages=2 pipeline-layers=2 microbatches=3" 2>&1 | FileCheck %s --check-prefix=OUTER
 // OUTER: error: expected microbatches to be a multiple of stages, which divide those of the layers outside of the pipeline, got 3 and 2
 // RUN: not rota-opt %t/none.mlir --split-stages 2>&1 | FileCheck %s --check-prefix=NONE
 // NONE: error: expected one 'rota.stack' in the module, got 0

@@ -2,7 +2,7 @@
 // RUN: rota-opt %s --split-input-file --split-stages="stages=2 layers-per-chunk=1 placement=v" | FileCheck %s --check-prefix=V
 // RUN: rota-opt %s --split-input-file --split-stages | FileCheck %s --check-prefix=ONE
 // RUN: rota-opt %s --split-input-file --split-stages="stages=1 repeats=2 pipeline-layers=2" --verify-diagnostics=only-expected 2>&1 | FileCheck %s --check-prefix=SUBSET
-// RUN: rota-opt %s --split-input-file --split-stages="stages=2 pipeline-layers=2 outer microbatches=4" --verify-diagnostics=only-expected 2>&1 | FileCheck %s --check-prefix=OUTER
+// RUN: rota-opt %s --split-input-file --split-stages="stages=2 pipeline-layers=2 microbatches=4" --verify-diagnostics=only-expected 2>&1 | FileCheck %s --check-prefix=OUTER
 
 // The documentation's example.
 // CHECK: pipe.program stack @layers stages = 2 repeats = 2 layers_per_chunk = 1 microbatches = 4 placement loop {
@@ -24,12 +24,12 @@
 // ONE: stages = 1 repeats = 1 layers_per_chunk = 4 microbatches = 1
 // ONE: <rank 0 embed layers [@identity 0, @identity 1, @identity 2, @identity 3] loss>
 
-// Layers left out run in the last chunk.
+// Layers left out run in the last chunk of a single stage.
 // SUBSET: stages = 1 repeats = 2 layers_per_chunk = 1
 // SUBSET: <rank 0 embed layers [@identity 0]>,
 // SUBSET-NEXT: <rank 0 layers [@identity 1, @identity 2, @identity 3] loss>
 
-// Or on all stages.
+// On several stages, all have them.
 // OUTER: stages = 2 repeats = 1 layers_per_chunk = 1 microbatches = 4 placement loop outer
 // OUTER: <rank 0 embed layers [@identity 0]>,
 // OUTER-NEXT: <rank 1 layers [@identity 1]>,
