@@ -2,10 +2,10 @@
 //
 // The `simple` family: y = x W in every layer, for replays of pipelines.
 // Inputs and targets are f32 tensors [B, S, E]. The loss is the sum over rows
-// of
-// ||y - target||, its weight the number of rows. It is additive over
+// of ||y - target||, its weight the number of rows. It is additive over
 // microbatches, unlike the norm of the whole tensor, so that a batch may be cut
-// in any way.
+// in any way. A coefficient adds an auxiliary loss, the mean of y^2 over all
+// layers.
 #include "models/ModelBuilder.h"
 
 #include <cmath>
@@ -17,9 +17,11 @@ namespace {
 
 class SimpleBuilder : public ModelBuilder {
 public:
-  SimpleBuilder(int64_t embed, int64_t layers, ModuleOp module,
-                const Microbatch &microbatch)
+  /// A coefficient of 0 is no auxiliary loss.
+  SimpleBuilder(int64_t embed, int64_t layers, double coefficient,
+                ModuleOp module, const Microbatch &microbatch)
       : ModelBuilder(module, microbatch), embed(embed), layers(layers),
+        coefficient(coefficient),
         dataType(
             tensor({microbatch.sequences, microbatch.sequenceLength, embed},
                    getF32Type())) {}
@@ -31,7 +33,10 @@ public:
     RankedTensorType type = activation({embed});
     Value x = beginFunction(function::forward, {type}, {type}).front();
     Value weight = read("weight", {embed, embed});
-    finish(EinsumOp::create(*this, type, "bsk,kn->bsn", x, weight).getResult());
+    Value y = EinsumOp::create(*this, type, "bsk,kn->bsn", x, weight);
+    if (coefficient != 0)
+      addAuxiliaryLoss(y);
+    finish(y);
     endLayers();
     buildEmbed();
     buildLoss();
@@ -39,6 +44,18 @@ public:
 
 private:
   bool isWide() { return computeType().isF32(); }
+
+  void addAuxiliaryLoss(Value y) {
+    if (!isWide())
+      y = arith::ExtFOp::create(*this, dataType, y);
+    Value square = arith::MulFOp::create(*this, y, y);
+    Value sum =
+        ReduceOp::create(*this, tensor({}, getF32Type()), ReduceKind::Sum,
+                         square, ArrayRef<int64_t>{0, 1, 2});
+    AuxiliaryLossOp::create(*this, "activation", sum,
+                            APFloat(double(dataType.getNumElements())),
+                            APFloat(coefficient));
+  }
 
   void buildEmbed() {
     RankedTensorType type = activation({embed});
@@ -71,6 +88,7 @@ private:
   }
 
   int64_t embed, layers;
+  double coefficient;
   RankedTensorType dataType;
 };
 
@@ -81,6 +99,9 @@ LogicalResult mlir::rota::buildSimple(Config &config,
                                       ModuleOp module) {
   int64_t embed = config.size("hidden_size");
   int64_t layers = config.size("num_hidden_layers", {}, Config::maxLayers);
+  double coefficient =
+      config.real("auxiliary_loss_coefficient", 0.0, "a finite number",
+                  [](double) { return true; });
   int64_t rows = microbatch.sequences * microbatch.sequenceLength;
   if (config.failed() ||
       failed(checkElements(config, "hidden_size",
@@ -90,6 +111,6 @@ LogicalResult mlir::rota::buildSimple(Config &config,
                            "sequences x sequence length x hidden_size",
                            {rows, embed})))
     return failure();
-  SimpleBuilder(embed, layers, module, microbatch).build();
+  SimpleBuilder(embed, layers, coefficient, module, microbatch).build();
   return success();
 }

@@ -37,6 +37,15 @@ Cost AccumulateOp::getCost() {
   return {elementsOf(getValue()), 2 * bytes, bytes};
 }
 
+/// Reads the sum and the term, writes the term.
+Cost AuxiliaryLossOp::getCost() {
+  double bytes = bytesOf(getSum());
+  return {1, 2 * bytes, bytes};
+}
+
+/// Filled at the start of a step.
+Cost AuxiliaryCotangentOp::getCost() { return {}; }
+
 Cost NameOp::getCost() { return {}; }
 
 Cost ReshapeOp::getCost() { return {}; }

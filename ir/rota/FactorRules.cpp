@@ -101,6 +101,17 @@ FactorRule AccumulateOp::getFactorRule() {
   return builder.finish({builder.factors(shapeOf(getValue()))}, {});
 }
 
+/// Parts of the sum are parts of the loss.
+FactorRule AuxiliaryLossOp::getFactorRule() {
+  RuleBuilder builder;
+  builder.linear({0});
+  return builder.finish({Dimensions()}, {});
+}
+
+FactorRule AuxiliaryCotangentOp::getFactorRule() {
+  return RuleBuilder().finish({}, {Dimensions()});
+}
+
 FactorRule NameOp::getFactorRule() {
   return elementwiseFactorRule(*this, {{0}});
 }

@@ -124,6 +124,43 @@ SmallVector<ParamOp> Model::usedParams(func::FuncOp function) {
   return params;
 }
 
+FailureOr<SmallVector<AuxiliaryLoss>> Model::auxiliaryLosses() const {
+  int64_t layers = const_cast<StackOp &>(stack).getLayers();
+  int64_t kindCount = const_cast<StackOp &>(stack).getPattern().size();
+  SmallVector<AuxiliaryLoss> losses;
+  SmallVector<AuxiliaryLossOp> firstUses;
+  auto add = [&](AuxiliaryLossOp op, double weight) -> WalkResult {
+    double coefficient = op.getCoefficient().convertToDouble();
+    auto *found = llvm::find_if(
+        losses, [&](AuxiliaryLoss &loss) { return loss.name == op.getName(); });
+    if (found == losses.end()) {
+      losses.push_back({op.getName().str(), coefficient, weight});
+      firstUses.push_back(op);
+      return WalkResult::advance();
+    }
+    found->weight += weight;
+    if (found->coefficient == coefficient)
+      return WalkResult::advance();
+    auto diagnostic = op.emitOpError("expected one coefficient of '")
+                      << op.getName() << "', got " << found->coefficient
+                      << " and " << coefficient;
+    diagnostic.attachNote(firstUses[found - losses.begin()].getLoc())
+        << "the other one";
+    return diagnostic;
+  };
+  for (int64_t i = 0; i < std::min(kindCount, layers); ++i) {
+    func::FuncOp forward = function(kindOf(i), function::forward);
+    // Layers i, i + kindCount, ... are this one.
+    double times = double(llvm::divideCeil(layers - i, kindCount));
+    WalkResult result = forward.walk([&](AuxiliaryLossOp op) {
+      return add(op, times * op.getWeight().convertToDouble());
+    });
+    if (result.wasInterrupted())
+      return failure();
+  }
+  return losses;
+}
+
 RankedTensorType Model::activationType() const {
   func::FuncOp forward = function(kindOf(0), function::forward);
   return cast<RankedTensorType>(forward.getArgumentTypes().front());

@@ -18,6 +18,7 @@ inline constexpr llvm::StringLiteral lossBackward = "loss_backward";
 inline constexpr llvm::StringLiteral lossBackwardInput = "loss_backward_input";
 inline constexpr llvm::StringLiteral lossBackwardWeight =
     "loss_backward_weight";
+inline constexpr llvm::StringLiteral lossWeight = "loss_weight";
 inline constexpr llvm::StringLiteral forward = "forward";
 inline constexpr llvm::StringLiteral backward = "backward";
 inline constexpr llvm::StringLiteral backwardInput = "backward_input";
@@ -28,6 +29,13 @@ inline constexpr llvm::StringLiteral backwardWeight = "backward_weight";
 /// the enclosing layer or, failing that, of the module. Null when there is
 /// none.
 ParamOp lookupParam(Operation *user, StringAttr name);
+
+/// A loss beside the main one, see `rota.auxiliary_loss`.
+struct AuxiliaryLoss {
+  std::string name;
+  double coefficient;
+  double weight; // of one microbatch, over all layers
+};
 
 /// The parts of a model module. Functions that are not there are null.
 ///
@@ -48,8 +56,11 @@ ParamOp lookupParam(Operation *user, StringAttr name);
 ///          -> (sum, weight, cotangent, cotangent residuals...)
 ///        loss_backward_weight(activation, targets, cotangent residuals...)
 ///          -> ()
+///   loss_weight(targets) -> weight              with auxiliary losses alone
 /// `embed` and `loss` stay as they are. Parameter gradients leave through
-/// `rota.accumulate`.
+/// `rota.accumulate`. A result of `forward` and the argument of `backward` that
+/// it becomes, or that argument alone where it is the activation, is marked
+/// `rota.offload` when it waits in the host's memory; such residuals come last.
 class Model {
 public:
   /// Reads the parts of `module`; emits an error and fails when a part that
@@ -74,6 +85,9 @@ public:
   /// Parameters that `function` reads or accumulates into, in the order in
   /// which they are declared.
   static SmallVector<ParamOp> usedParams(func::FuncOp function);
+  /// The auxiliary losses of the layers' `forward`, by their first use in the
+  /// stack. Emits an error and fails when one has two coefficients.
+  FailureOr<SmallVector<AuxiliaryLoss>> auxiliaryLosses() const;
   /// The type of the activation between layers.
   RankedTensorType activationType() const;
   /// A parameter's name in checkpoints, "{layer}" for the layer's number.

@@ -200,6 +200,84 @@ def Rota_AccumulateOp : Rota_Op<"accumulate",
   let hasVerifier = 1;
 }
 
+def Rota_AuxiliaryLosses : Resource<"::mlir::rota::AuxiliaryLosses">;
+
+def Rota_AuxiliaryLossOp : Rota_Op<"auxiliary_loss",
+    [MemoryEffects<[MemRead<Rota_AuxiliaryLosses>, MemWrite<Rota_AuxiliaryLosses>]>,
+     DeclareOpInterfaceMethods<FactorRuleOpInterface>,
+     DeclareOpInterfaceMethods<CostOpInterface>]> {
+  let summary = "adds to a loss beside the main one";
+  let description = [{
+    Adds the sum to the loss term of that name. A step's loss is the main one,
+    its sum over its weight, plus for each name `coefficient` times the sum of
+    these sums over layers, microbatches and ranks, over the sum of these weights
+    over layers and microbatches. `weight` is that of the whole microbatch: where
+    ranks have parts of a microbatch, their sums are parts of its sum. Executions
+    that do not happen (bubbles) count in neither.
+
+    The division of all gradients by the main loss's weight comes after the last
+    microbatch, so that the cotangent of the sum is `rota.auxiliary_cotangent`,
+    which carries that weight.
+
+    Life-span: made by model builders or by hand; becomes an address in a task.
+
+    Constraints:
+    - C1: the sum is a scalar
+    - C2: the weight is positive, the coefficient finite
+    - C3: it stands in a function of a `rota.layer`
+    - C4: in a model, a name has one coefficient (`Model::auxiliaryLosses`)
+
+    ```mlir
+    rota.stack @layers layers = 4 pattern [@squares] {
+      rota.layer @squares {
+        func.func @forward(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
+          %square = arith.mulf %x, %x : tensor<2x8xf32>
+          %sum = rota.reduce sum %square dims [0, 1] : tensor<2x8xf32> -> tensor<f32>
+          rota.auxiliary_loss "activation" %sum weight = 16.0 coefficient = 0.01 : tensor<f32>
+          return %x : tensor<2x8xf32>
+        }
+      }
+    }
+    ```
+  }];
+  let arguments = (ins StrAttr:$name, Rota_F32Tensor:$sum, F64Attr:$weight,
+                       F64Attr:$coefficient);
+  let assemblyFormat = [{
+    $name $sum `weight` `=` custom<Real>($weight) `coefficient` `=` custom<Real>($coefficient)
+    `:` type($sum) attr-dict
+  }];
+  let hasVerifier = 1;
+}
+
+def Rota_AuxiliaryCotangentOp : Rota_Op<"auxiliary_cotangent", [Pure,
+    DeclareOpInterfaceMethods<FactorRuleOpInterface>,
+    DeclareOpInterfaceMethods<CostOpInterface>]> {
+  let summary = "the cotangent of an auxiliary loss's sums in this step";
+  let description = [{
+    coefficient * W / w, where W is the weight of the main loss over all
+    microbatches and ranks of the step, which `loss_weight` gives from the targets
+    before the step's first forward, and w the weight of the auxiliary loss of
+    that name over all layers and microbatches. The same on all ranks.
+
+    Life-span: made by `differentiate` from `rota.auxiliary_loss`; becomes an
+    address that the runtime fills at the start of a step.
+
+    Constraints:
+    - C1: the result is a scalar
+
+    ```mlir
+    func.func @f() -> tensor<f32> {
+      %cotangent = rota.auxiliary_cotangent "activation" : tensor<f32>
+      return %cotangent : tensor<f32>
+    }
+    ```
+  }];
+  let arguments = (ins StrAttr:$name);
+  let results = (outs Rota_F32Tensor:$result);
+  let assemblyFormat = "$name `:` type($result) attr-dict";
+  let hasVerifier = 1;
+}
+
 def Rota_NameOp : Rota_Op<"name", [Pure, SameOperandsAndResultType,
     DeclareOpInterfaceMethods<DifferentiableOpInterface>,
     DeclareOpInterfaceMethods<FactorRuleOpInterface>,

@@ -27,6 +27,10 @@ namespace mlir::rota {
 struct ParameterGradients : SideEffects::Resource::Base<ParameterGradients> {
   StringRef getName() final { return "parameter gradients"; }
 };
+/// The resource that `rota.auxiliary_loss` reads and writes.
+struct AuxiliaryLosses : SideEffects::Resource::Base<AuxiliaryLosses> {
+  StringRef getName() final { return "auxiliary losses"; }
+};
 } // namespace mlir::rota
 
 // Enums before the attributes that hold them, both before the dialect, which

@@ -26,10 +26,12 @@ def Rota_Dialect : Dialect {
   // `sharding`: of a function's argument or result. `factors`: how those of an
   // op's rule are divided, between `propagate-shardings` and `partition`.
   // `offload`: that a residual, a result of `forward` and an argument of what
-  // reads it, rests in host memory in between.
+  // reads it, rests in host memory in between. `remat`: the remat policy of one
+  // kind of layer, between `assign-remat` and `differentiate`.
   let discardableAttrs = (ins "::mlir::rota::ShardingAttr":$sharding,
                               "::mlir::ArrayAttr":$factors,
-                              "::mlir::UnitAttr":$offload);
+                              "::mlir::UnitAttr":$offload,
+                              "::mlir::StringAttr":$remat);
   let dependentDialects = ["::mlir::arith::ArithDialect",
                            "::mlir::func::FuncDialect",
                            "::mlir::math::MathDialect"];

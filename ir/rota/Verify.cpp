@@ -4,6 +4,8 @@
 // the ops' descriptions.
 #include "ir/rota/Model.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace mlir::rota;
 
@@ -132,6 +134,35 @@ LogicalResult ReadOp::verify() {
 
 LogicalResult AccumulateOp::verify() {
   return verifyParamUse(*this, getParamAttr(), getValue().getType());
+}
+
+/// C1 of the ops of auxiliary losses: `value` is a scalar.
+static LogicalResult verifyScalar(Operation *op, Value value) {
+  if (cast<RankedTensorType>(value.getType()).getRank() == 0)
+    return success();
+  return op->emitOpError("expected a scalar, got ") << value.getType();
+}
+
+LogicalResult AuxiliaryLossOp::verify() {
+  // C1: a scalar.
+  if (failed(verifyScalar(*this, getSum())))
+    return failure();
+  // C2: a positive weight and a finite coefficient.
+  double weight = getWeight().convertToDouble();
+  if (!std::isfinite(weight) || weight <= 0)
+    return emitOpError("expected a weight above 0, got ") << weight;
+  if (!getCoefficient().isFinite())
+    return emitOpError("expected a finite coefficient, got ")
+           << getCoefficient().convertToDouble();
+  // C3: a function of a layer.
+  if (!(*this)->getParentOfType<LayerOp>())
+    return emitOpError("expected to stand in a function of a 'rota.layer'");
+  return success();
+}
+
+LogicalResult AuxiliaryCotangentOp::verify() {
+  // C1: a scalar.
+  return verifyScalar(*this, getResult());
 }
 
 LogicalResult NameOp::verify() {

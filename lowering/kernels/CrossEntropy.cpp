@@ -2,7 +2,8 @@
 //
 // Softmax cross-entropy. Forward reads each row of logits twice (maximum, sum
 // of exponentials) and writes a scalar or two; the derivative may overwrite the
-// logits, so that they are never held twice.
+// logits, so that they are never held twice. Where the vocabulary is divided,
+// each part's columns give two numbers a row, which are merged.
 #include "lowering/kernels/DedicatedKernels.h"
 #include "lowering/kernels/KernelBuilder.h"
 
@@ -58,6 +59,26 @@ struct Logits {
   Type element;
 };
 
+/// The logarithm of the sum of the exponentials of `columns` numbers.
+Value emitLogSumExp(KernelBuilder &k, Memory line, int64_t columns) {
+  SmallVector<Value> highest = overColumns(
+      k, columns, k.splat(-kInfinity),
+      [&](Value start, int64_t count, Value before) {
+        return k.maxf(before, k.loadVector(line, start, count, -kInfinity));
+      });
+  Value top = k.maxLanes(
+      k.maxf(k.maxf(highest[0], highest[1]), k.maxf(highest[2], highest[3])));
+  Value tops = k.broadcast(top);
+  SmallVector<Value> sums = overColumns(
+      k, columns, k.splat(0.0f), [&](Value start, int64_t count, Value before) {
+        Value x = k.loadVector(line, start, count, -kInfinity);
+        return k.addf(before, k.exp(k.subf(x, tops)));
+      });
+  Value sum =
+      k.sumLanes(k.addf(k.addf(sums[0], sums[1]), k.addf(sums[2], sums[3])));
+  return k.addf(top, k.log(sum));
+}
+
 /// Arguments: logits, targets, logsumexp, loss of each row.
 void emitRowLoss(KernelBuilder &k, const Logits &logits) {
   Type f32 = k.ops().getF32Type(), i32 = k.ops().getI32Type();
@@ -65,28 +86,63 @@ void emitRowLoss(KernelBuilder &k, const Logits &logits) {
   Memory logsumexp = k.argument(2, f32), losses = k.argument(3, f32);
   k.loop(k.begin(), k.end(), 1, [&](Value row) {
     Memory line = k.offset(all, k.mul(row, logits.columns));
-    SmallVector<Value> highest = overColumns(
-        k, logits.columns, k.splat(-kInfinity),
-        [&](Value start, int64_t count, Value before) {
-          return k.maxf(before, k.loadVector(line, start, count, -kInfinity));
-        });
-    Value top = k.maxLanes(
-        k.maxf(k.maxf(highest[0], highest[1]), k.maxf(highest[2], highest[3])));
-    Value tops = k.broadcast(top);
-    SmallVector<Value> sums =
-        overColumns(k, logits.columns, k.splat(0.0f),
-                    [&](Value start, int64_t count, Value before) {
-                      Value x = k.loadVector(line, start, count, -kInfinity);
-                      return k.addf(before, k.exp(k.subf(x, tops)));
-                    });
-    Value sum =
-        k.sumLanes(k.addf(k.addf(sums[0], sums[1]), k.addf(sums[2], sums[3])));
-    Value total = k.addf(top, k.log(sum));
+    Value total = emitLogSumExp(k, line, logits.columns);
     k.store(total, logsumexp, row);
     k.store(k.f32(0.0f), losses, row);
     Value target = k.loadIndex(targets, row);
     k.when(k.isLess(k.i64(-1), target),
            [&] { k.store(k.subf(total, k.load(line, target)), losses, row); });
+  });
+}
+
+/// The column of row `row`'s target, which is outside the columns where another
+/// part of the vocabulary has it or the row does not count.
+Value targetColumn(KernelBuilder &k, Memory targets, Value row, Memory offset) {
+  return k.sub(k.loadIndex(targets, row), k.loadIndex(offset, k.i64(0)));
+}
+
+/// Arguments: logits, targets, offset, parts [rows, 2].
+void emitShard(KernelBuilder &k, const Logits &logits) {
+  Type f32 = k.ops().getF32Type(), i32 = k.ops().getI32Type();
+  Memory all = k.argument(0, logits.element), targets = k.argument(1, i32);
+  Memory offset = k.argument(2, i32), parts = k.argument(3, f32);
+  k.loop(k.begin(), k.end(), 1, [&](Value row) {
+    Memory line = k.offset(all, k.mul(row, logits.columns));
+    Memory part = k.offset(parts, k.mul(row, 2));
+    k.store(emitLogSumExp(k, line, logits.columns), part, k.i64(0));
+    Value target = targetColumn(k, targets, row, offset);
+    k.choose(
+        k.isWithin(target, logits.columns),
+        [&] { k.store(k.load(line, target), part, k.i64(1)); },
+        [&] { k.store(k.f32(0.0f), part, k.i64(1)); });
+  });
+}
+
+/// Arguments: parts [rows, columns], targets, logsumexp, loss of each row.
+/// Parts are few: a row is done number by number, in order.
+void emitMerge(KernelBuilder &k, int64_t columns) {
+  Type f32 = k.ops().getF32Type(), i32 = k.ops().getI32Type();
+  Memory parts = k.argument(0, f32), targets = k.argument(1, i32);
+  Memory logsumexp = k.argument(2, f32), losses = k.argument(3, f32);
+  auto overParts = [&](ValueRange initial, KernelBuilder::CarryBody body) {
+    return k.loop(k.i64(0), k.i64(columns), 2, initial, body);
+  };
+  k.loop(k.begin(), k.end(), 1, [&](Value row) {
+    Memory line = k.offset(parts, k.mul(row, columns));
+    Value top = overParts({k.f32(-kInfinity)}, [&](Value i, ValueRange before) {
+      return SmallVector<Value>{k.maxf(before[0], k.load(line, i))};
+    })[0];
+    SmallVector<Value> sums =
+        overParts({k.f32(0.0f), k.f32(0.0f)}, [&](Value i, ValueRange before) {
+          Value weight = k.exp(k.subf(k.load(line, i), top));
+          Value logit = k.load(line, k.add(i, 1));
+          return SmallVector<Value>{k.addf(before[0], weight),
+                                    k.addf(before[1], logit)};
+        });
+    Value total = k.addf(top, k.log(sums[0]));
+    k.store(total, logsumexp, row);
+    Value counts = k.isLess(k.i64(-1), k.loadIndex(targets, row));
+    k.store(k.select(counts, k.subf(total, sums[1]), k.f32(0.0f)), losses, row);
   });
 }
 
@@ -116,8 +172,8 @@ void emitLossSum(KernelBuilder &k, int64_t rows) {
 }
 
 /// Arguments: cotangent, logits, targets, logsumexp, result (which may be the
-/// logits).
-void emitGradient(KernelBuilder &k, const Logits &logits) {
+/// logits), the offset of a part.
+void emitGradient(KernelBuilder &k, const Logits &logits, bool isPart) {
   Type f32 = k.ops().getF32Type(), i32 = k.ops().getI32Type();
   Memory all = k.argument(1, logits.element), targets = k.argument(2, i32);
   Memory logsumexp = k.argument(3, f32), result = k.argument(4, logits.element);
@@ -127,6 +183,9 @@ void emitGradient(KernelBuilder &k, const Logits &logits) {
     Memory to = k.offset(result, k.mul(row, logits.columns));
     Value target = k.loadIndex(targets, row);
     Value counts = k.isLess(k.i64(-1), target);
+    Value column =
+        isPart ? targetColumn(k, targets, row, k.argument(5, i32)) : target;
+    Value hasTarget = isPart ? k.isWithin(column, logits.columns) : counts;
     k.when(k.isLess(target, k.i64(0)), [&] {
       overColumns(k, logits.columns, k.splat(0.0f),
                   [&](Value start, int64_t count, Value zero) {
@@ -137,7 +196,8 @@ void emitGradient(KernelBuilder &k, const Logits &logits) {
     k.when(counts, [&] {
       Value total = k.load(logsumexp, row);
       // Read before the loop overwrites it.
-      Value own = k.exp(k.subf(k.load(line, target), total));
+      Value read = isPart ? k.select(hasTarget, column, k.i64(0)) : column;
+      Value own = k.exp(k.subf(k.load(line, read), total));
       own = k.mulf(cotangent, k.subf(own, k.f32(1.0f)));
       Value totals = k.broadcast(total), factor = k.broadcast(cotangent);
       overColumns(k, logits.columns, factor,
@@ -147,29 +207,25 @@ void emitGradient(KernelBuilder &k, const Logits &logits) {
                     k.storeVector(k.mulf(factor, weight), to, start, count);
                     return carried;
                   });
-      k.store(own, to, target);
+      k.when(hasTarget, [&] { k.store(own, to, column); });
     });
   });
 }
 
-} // namespace
-
-FailureOr<KernelPlan> planCrossEntropy(mlir::rota::CrossEntropyOp op,
-                                       KernelLibrary &library) {
-  Logits logits(op.getLogits());
-  FailureOr<std::string> rowLoss =
-      emitDedicated(library, "cross_entropy", logits.key(), 4,
-                    [&](KernelBuilder &k) { emitRowLoss(k, logits); });
+/// A kernel that finds each row's logsumexp and loss, then the sums. Operands
+/// are what rows are made of and targets; results are sum, weight, logsumexp.
+FailureOr<KernelPlan> planLoss(FailureOr<std::string> rowLoss, int64_t rows,
+                               KernelLibrary &library) {
   FailureOr<std::string> lossSum =
-      emitDedicated(library, "cross_entropy_sum", std::to_string(logits.rows),
-                    4, [&](KernelBuilder &k) { emitLossSum(k, logits.rows); });
+      emitDedicated(library, "cross_entropy_sum", std::to_string(rows), 4,
+                    [&](KernelBuilder &k) { emitLossSum(k, rows); });
   if (failed(rowLoss) || failed(lossSum))
     return failure();
   using Kind = KernelArgument::Kind;
   KernelPlan plan;
-  plan.temporaries.push_back(logits.rows * sizeof(float));
+  plan.temporaries.push_back(rows * sizeof(float));
   plan.calls.push_back({*rowLoss,
-                        logits.rows,
+                        rows,
                         1,
                         {{Kind::Operand, 0},
                          {Kind::Operand, 1},
@@ -185,12 +241,53 @@ FailureOr<KernelPlan> planCrossEntropy(mlir::rota::CrossEntropyOp op,
   return plan;
 }
 
+} // namespace
+
+FailureOr<KernelPlan> planCrossEntropy(mlir::rota::CrossEntropyOp op,
+                                       KernelLibrary &library) {
+  Logits logits(op.getLogits());
+  return planLoss(
+      emitDedicated(library, "cross_entropy", logits.key(), 4,
+                    [&](KernelBuilder &k) { emitRowLoss(k, logits); }),
+      logits.rows, library);
+}
+
+FailureOr<KernelPlan> planCrossEntropyMerge(mlir::rota::CrossEntropyMergeOp op,
+                                            KernelLibrary &library) {
+  Logits parts(op.getParts());
+  return planLoss(
+      emitDedicated(library, "cross_entropy_merge", parts.key(), 4,
+                    [&](KernelBuilder &k) { emitMerge(k, parts.columns); }),
+      parts.rows, library);
+}
+
+FailureOr<KernelPlan> planCrossEntropyShard(mlir::rota::CrossEntropyShardOp op,
+                                            KernelLibrary &library) {
+  Logits logits(op.getLogits());
+  FailureOr<std::string> symbol =
+      emitDedicated(library, "cross_entropy_shard", logits.key(), 4,
+                    [&](KernelBuilder &k) { emitShard(k, logits); });
+  if (failed(symbol))
+    return failure();
+  using Kind = KernelArgument::Kind;
+  KernelPlan plan;
+  plan.calls.push_back({*symbol,
+                        logits.rows,
+                        1,
+                        {{Kind::Operand, 0},
+                         {Kind::Operand, 1},
+                         {Kind::Operand, 2},
+                         {Kind::Result, 0}}});
+  return plan;
+}
+
 FailureOr<KernelPlan> planCrossEntropyGrad(mlir::rota::CrossEntropyGradOp op,
                                            KernelLibrary &library) {
   Logits logits(op.getLogits());
-  FailureOr<std::string> symbol =
-      emitDedicated(library, "cross_entropy_grad", logits.key(), 5,
-                    [&](KernelBuilder &k) { emitGradient(k, logits); });
+  bool isPart = bool(op.getOffset());
+  FailureOr<std::string> symbol = emitDedicated(
+      library, "cross_entropy_grad", logits.key() + (isPart ? " part" : ""),
+      5 + isPart, [&](KernelBuilder &k) { emitGradient(k, logits, isPart); });
   if (failed(symbol))
     return failure();
   using Kind = KernelArgument::Kind;
@@ -203,6 +300,8 @@ FailureOr<KernelPlan> planCrossEntropyGrad(mlir::rota::CrossEntropyGradOp op,
                          {Kind::Operand, 2},
                          {Kind::Operand, 3},
                          {Kind::Result, 0}}});
+  if (isPart)
+    plan.calls.back().arguments.push_back({Kind::Operand, 4});
   plan.inPlace.push_back({1, 0});
   return plan;
 }

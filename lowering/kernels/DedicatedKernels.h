@@ -18,6 +18,12 @@ llvm::FailureOr<KernelPlan> planCrossEntropy(mlir::rota::CrossEntropyOp op,
                                              KernelLibrary &library);
 llvm::FailureOr<KernelPlan>
 planCrossEntropyGrad(mlir::rota::CrossEntropyGradOp op, KernelLibrary &library);
+llvm::FailureOr<KernelPlan>
+planCrossEntropyShard(mlir::rota::CrossEntropyShardOp op,
+                      KernelLibrary &library);
+llvm::FailureOr<KernelPlan>
+planCrossEntropyMerge(mlir::rota::CrossEntropyMergeOp op,
+                      KernelLibrary &library);
 llvm::FailureOr<KernelPlan> planEmbedding(mlir::rota::EmbeddingOp op,
                                           KernelLibrary &library);
 /// Adds into the result's buffer when `accumulate`, else overwrites it.

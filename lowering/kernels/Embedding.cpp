@@ -2,7 +2,9 @@
 //
 // Embedding copies rows of a table. Its derivative adds rows into the table's
 // gradient: each kernel row owns a range of columns and takes all tokens in
-// ascending order, so that no two threads add to one element.
+// ascending order, so that no two threads add to one element. With an offset
+// the table is a part of the vocabulary, and other tokens give zeros or add
+// nothing.
 #include "lowering/kernels/DedicatedKernels.h"
 #include "lowering/kernels/KernelBuilder.h"
 
@@ -12,14 +14,35 @@ namespace rota::lowering {
 namespace {
 
 struct Table {
-  Table(Value tokens, Value table) {
+  Table(Value tokens, Value table, Value offset) : isPart(bool(offset)) {
     auto type = cast<RankedTensorType>(table.getType());
     count = cast<RankedTensorType>(tokens.getType()).getNumElements();
     vocabulary = type.getDimSize(0);
     columns = type.getDimSize(1);
   }
   int64_t count, vocabulary, columns;
+  bool isPart;
 };
+
+/// The argument after the tokens and the values, where there is an offset.
+void addOffset(const Table &table, KernelCall &call) {
+  if (table.isPart)
+    call.arguments.push_back({KernelArgument::Kind::Operand, 2});
+}
+
+/// Calls body(row) with the table's row of token `i`; what a part of the table
+/// lacks goes to `otherwise`.
+void withRow(
+    KernelBuilder &k, const Table &table, Memory tokens, Value i,
+    unsigned offset, llvm::function_ref<void(Value row)> body,
+    llvm::function_ref<void()> otherwise = [] {}) {
+  Value token = k.loadIndex(tokens, i);
+  if (!table.isPart)
+    return body(token);
+  Memory first = k.argument(offset, k.ops().getI32Type());
+  Value row = k.sub(token, k.loadIndex(first, k.i64(0)));
+  k.choose(k.isWithin(row, table.vocabulary), [&] { body(row); }, otherwise);
+}
 
 /// Vectors in the columns of one kernel row of the derivative.
 constexpr int64_t kVectors = 4;
@@ -42,17 +65,18 @@ void emitColumns(KernelBuilder &k, const Table &table, Type element,
       });
     });
   k.loop(0, table.count, 1, [&](Value i) {
-    Value to = k.mul(k.loadIndex(tokens, i), table.columns);
-    Value from = k.mul(i, table.columns);
-    overVectors([&](int64_t at, int64_t count) {
-      Value sum = k.addf(k.loadVector(result, k.add(to, at), count),
-                         k.loadVector(cotangents, k.add(from, at), count));
-      k.storeVector(sum, result, k.add(to, at), count);
+    withRow(k, table, tokens, i, /*offset=*/3, [&](Value row) {
+      Value to = k.mul(row, table.columns), from = k.mul(i, table.columns);
+      overVectors([&](int64_t at, int64_t count) {
+        Value sum = k.addf(k.loadVector(result, k.add(to, at), count),
+                           k.loadVector(cotangents, k.add(from, at), count));
+        k.storeVector(sum, result, k.add(to, at), count);
+      });
     });
   });
 }
 
-/// Arguments: tokens, cotangents, result.
+/// Arguments: tokens, cotangents, result, offset of a part.
 void emitGradient(KernelBuilder &k, const Table &table, Type element,
                   bool accumulate) {
   int64_t block = kVectors * k.lanes();
@@ -71,18 +95,25 @@ void emitGradient(KernelBuilder &k, const Table &table, Type element,
 
 FailureOr<KernelPlan> planEmbedding(mlir::rota::EmbeddingOp op,
                                     KernelLibrary &library) {
-  Table table(op.getTokens(), op.getTable());
+  Table table(op.getTokens(), op.getTable(), op.getOffset());
   Type element = op.getTable().getType().getElementType();
   int64_t bytes = table.columns * element.getIntOrFloatBitWidth() / 8;
+  std::string key = std::to_string(bytes);
+  if (table.isPart)
+    key += " of " + std::to_string(table.vocabulary);
   FailureOr<std::string> symbol = emitDedicated(
-      library, "embedding", std::to_string(bytes), 3, [&](KernelBuilder &k) {
+      library, "embedding", key, 3 + table.isPart, [&](KernelBuilder &k) {
         Type i8 = k.ops().getI8Type();
         Memory tokens = k.argument(0, k.ops().getI32Type());
         Memory rows = k.argument(1, i8), result = k.argument(2, i8);
-        k.loop(k.begin(), k.end(), 1, [&](Value row) {
-          Value token = k.loadIndex(tokens, row);
-          k.copy(k.offset(rows, k.mul(token, bytes)),
-                 k.offset(result, k.mul(row, bytes)), bytes);
+        k.loop(k.begin(), k.end(), 1, [&](Value i) {
+          Memory to = k.offset(result, k.mul(i, bytes));
+          withRow(
+              k, table, tokens, i, /*offset=*/3,
+              [&](Value row) {
+                k.copy(k.offset(rows, k.mul(row, bytes)), to, bytes);
+              },
+              [&] { k.clear(to, bytes); });
         });
       });
   if (failed(symbol))
@@ -94,22 +125,23 @@ FailureOr<KernelPlan> planEmbedding(mlir::rota::EmbeddingOp op,
        table.count,
        1,
        {{Kind::Operand, 0}, {Kind::Operand, 1}, {Kind::Result, 0}}});
+  addOffset(table, plan.calls.back());
   return plan;
 }
 
 FailureOr<KernelPlan> planEmbeddingGrad(mlir::rota::EmbeddingGradOp op,
                                         bool accumulate,
                                         KernelLibrary &library) {
-  Table table(op.getTokens(), op.getResult());
+  Table table(op.getTokens(), op.getResult(), op.getOffset());
   Type element = op.getCotangent().getType().getElementType();
   std::string key;
   llvm::raw_string_ostream(key)
       << table.count << 'x' << table.vocabulary << 'x' << table.columns << 'x'
-      << element << (accumulate ? " added" : "");
-  FailureOr<std::string> symbol =
-      emitDedicated(library, "embedding_grad", key, 3, [&](KernelBuilder &k) {
-        emitGradient(k, table, element, accumulate);
-      });
+      << element << (accumulate ? " added" : "")
+      << (table.isPart ? " part" : "");
+  FailureOr<std::string> symbol = emitDedicated(
+      library, "embedding_grad", key, 3 + table.isPart,
+      [&](KernelBuilder &k) { emitGradient(k, table, element, accumulate); });
   if (failed(symbol))
     return failure();
   int64_t block = kVectors * library.getVectorBits() / 32;
@@ -120,6 +152,7 @@ FailureOr<KernelPlan> planEmbeddingGrad(mlir::rota::EmbeddingGradOp op,
        (table.columns + block - 1) / block,
        1,
        {{Kind::Operand, 0}, {Kind::Operand, 1}, {Kind::Result, 0}}});
+  addOffset(table, plan.calls.back());
   return plan;
 }
 

@@ -77,6 +77,11 @@ Value KernelBuilder::isLess(Value x, Value y) {
   return arith::CmpIOp::create(b, arith::CmpIPredicate::slt, x, y);
 }
 
+Value KernelBuilder::isWithin(Value x, int64_t end) {
+  // Without its sign a negative number is beyond every end.
+  return arith::CmpIOp::create(b, arith::CmpIPredicate::ult, x, i64(end));
+}
+
 Value KernelBuilder::select(Value condition, Value yes, Value no) {
   return arith::SelectOp::create(b, condition, yes, no);
 }
@@ -104,6 +109,16 @@ void KernelBuilder::when(Value condition, llvm::function_ref<void()> body) {
   body();
 }
 
+void KernelBuilder::choose(Value condition, llvm::function_ref<void()> yes,
+                           llvm::function_ref<void()> no) {
+  auto branch = scf::IfOp::create(b, condition, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  yes();
+  b.setInsertionPointToStart(branch.elseBlock());
+  no();
+}
+
 Value KernelBuilder::load(Memory memory, Value index) {
   return loadWide(b, memory.base, memory.element, index);
 }
@@ -114,6 +129,12 @@ Value KernelBuilder::loadIndex(Memory memory, Value index) {
 
 void KernelBuilder::copy(Memory from, Memory to, int64_t bytes) {
   LLVM::MemcpyOp::create(b, to.base, from.base, i64(bytes),
+                         /*isVolatile=*/false);
+}
+
+void KernelBuilder::clear(Memory memory, int64_t bytes) {
+  Value zero = arith::ConstantOp::create(b, b.getI8IntegerAttr(0));
+  LLVM::MemsetOp::create(b, memory.base, zero, i64(bytes),
                          /*isVolatile=*/false);
 }
 

@@ -48,6 +48,7 @@ public:
   mlir::Value rem(mlir::Value a, int64_t b); // of values that are not negative
   mlir::Value min(mlir::Value a, mlir::Value b);
   mlir::Value isLess(mlir::Value a, mlir::Value b);
+  mlir::Value isWithin(mlir::Value a, int64_t end); // 0 <= a < end
 
   mlir::Value select(mlir::Value condition, mlir::Value yes, mlir::Value no);
 
@@ -58,6 +59,8 @@ public:
                                       int64_t step, mlir::ValueRange initial,
                                       CarryBody body);
   void when(mlir::Value condition, llvm::function_ref<void()> body);
+  void choose(mlir::Value condition, llvm::function_ref<void()> yes,
+              llvm::function_ref<void()> no);
 
   // Memory. A vector load of `count` < lanes elements yields `filler` in the
   // lanes beyond; a store leaves memory there alone.
@@ -69,6 +72,7 @@ public:
   void storeVector(mlir::Value value, Memory memory, mlir::Value index,
                    int64_t count);
   void copy(Memory from, Memory to, int64_t bytes);
+  void clear(Memory memory, int64_t bytes); // to zeros
 
   // f32, scalars or vectors alike.
   mlir::Value f32(float value);

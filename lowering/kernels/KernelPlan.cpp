@@ -13,7 +13,8 @@ namespace rota::lowering {
 bool hasKernels(Operation *op) {
   using namespace mlir::rota;
   return isa<LaunchOp, AttentionOp, AttentionGradOp, CrossEntropyOp,
-             CrossEntropyGradOp, EmbeddingOp, EmbeddingGradOp, RopeOp>(op);
+             CrossEntropyGradOp, CrossEntropyShardOp, CrossEntropyMergeOp,
+             EmbeddingOp, EmbeddingGradOp, RopeOp>(op);
 }
 
 static FailureOr<KernelPlan>
@@ -31,6 +32,12 @@ choosePlan(Operation *op, ArrayRef<bool> accumulate, KernelLibrary &library) {
       .Case([&](CrossEntropyOp op) { return planCrossEntropy(op, library); })
       .Case([&](CrossEntropyGradOp op) {
         return planCrossEntropyGrad(op, library);
+      })
+      .Case([&](CrossEntropyShardOp op) {
+        return planCrossEntropyShard(op, library);
+      })
+      .Case([&](CrossEntropyMergeOp op) {
+        return planCrossEntropyMerge(op, library);
       })
       .Case([&](EmbeddingOp op) { return planEmbedding(op, library); })
       .Case([&](RopeOp op) { return planRope(op, library); })

@@ -31,6 +31,8 @@ static LogicalResult verifyLegal(Operation *op) {
     return diagnostic << "expected to be decomposed before kernels are formed";
   if (isa<NameOp>(op))
     return diagnostic << "expected no names once kernels are formed";
+  if (isa<AuxiliaryLossOp, AuxiliaryCotangentOp>(op))
+    return diagnostic << "expected no auxiliary loss: executables have none";
   return diagnostic << "expected to be in a kernel";
 }
 

@@ -16,6 +16,9 @@ namespace mlir::rota {
 using namespace mlir;
 using namespace mlir::rota;
 
+static constexpr StringRef offloadName =
+    RotaDialect::OffloadAttrHelper::getNameStr();
+
 static int64_t bytesOf(Value value) {
   auto type = cast<RankedTensorType>(value.getType());
   return llvm::divideCeil(type.getNumElements() * type.getElementTypeBitWidth(),
@@ -34,7 +37,9 @@ namespace {
 /// and what crosses the cuts.
 struct Cut {
   Part input, weight; // `weight` only when split
+  /// Residuals are those that stay on the device, then the offloaded ones.
   SmallVector<Value> residuals, cotangentResiduals;
+  size_t offloaded = 0;
 };
 
 struct Differentiate : rota::impl::DifferentiateBase<Differentiate> {
@@ -45,12 +50,14 @@ struct Differentiate : rota::impl::DifferentiateBase<Differentiate> {
 private:
   LogicalResult checkAsBuilt(const Model &model);
   LogicalResult checkNames(const Model &model, const RematPolicy &policy);
+  FailureOr<RematPolicy> policyOf(LayerOp kind, const Model &model,
+                                  const RematPolicy &policy);
   LogicalResult differentiateLayer(LayerOp kind, const RematPolicy &policy);
   LogicalResult differentiateEmbed(func::FuncOp embed);
   LogicalResult differentiateLoss(func::FuncOp loss);
+  LogicalResult makeLossWeight(func::FuncOp loss);
   Cut cut(Joint &joint, ArrayRef<Value> roots, const RematPolicy *policy);
-  void extendForward(func::FuncOp forward, Joint &joint,
-                     ArrayRef<Value> residuals);
+  void extendForward(func::FuncOp forward, Joint &joint, const Cut &cut);
   void reportRecomputed(Joint &joint, ArrayRef<const Part *> parts,
                         StringRef path);
 };
@@ -62,9 +69,9 @@ LogicalResult Differentiate::checkAsBuilt(const Model &model) {
     return function.emitOpError("expected a model as built, this function is "
                                 "there already");
   };
-  for (StringRef name :
-       {function::embedBackward, function::lossBackward,
-        function::lossBackwardInput, function::lossBackwardWeight})
+  for (StringRef name : {function::embedBackward, function::lossBackward,
+                         function::lossBackwardInput,
+                         function::lossBackwardWeight, function::lossWeight})
     if (func::FuncOp function = model.function(name))
       return refuse(function);
   for (LayerOp kind : model.kinds()) {
@@ -80,17 +87,26 @@ LogicalResult Differentiate::checkAsBuilt(const Model &model) {
   return success();
 }
 
-/// Checks that each name of a user's own policy names a value of a layer.
+/// Checks that each name of a user's own policy names a value of a layer. A
+/// name that other models of the field have is a warning: tables are shared.
 LogicalResult Differentiate::checkNames(const Model &model,
                                         const RematPolicy &policy) {
   llvm::SetVector<StringRef> names;
   for (LayerOp kind : model.kinds())
     kind.walk([&](NameOp name) { names.insert(name.getName()); });
-  for (StringRef required : policy.requiredNames()) {
-    if (names.contains(required))
+  for (StringRef written : policy.writtenNames()) {
+    if (names.contains(written) || written == layerInputName)
       continue;
+    if (isKnownValueName(written)) {
+      getOperation().emitWarning("no layer has a value named '")
+          << written << "': what the remat policy says of it has no effect";
+      continue;
+    }
     auto diagnostic = getOperation().emitError("expected a value named '")
-                      << required << "' in a layer, as the remat policy says";
+                      << written << "' in a layer, as the remat policy says";
+    StringRef nearest = nearestName(written, names.getArrayRef());
+    if (!nearest.empty())
+      diagnostic << "; did you mean '" << nearest << "'?";
     auto &note = diagnostic.attachNote(model.stack->getLoc());
     note << "the layers name ";
     if (names.empty())
@@ -102,6 +118,31 @@ LogicalResult Differentiate::checkNames(const Model &model,
   return success();
 }
 
+/// The policy that `kind` has of its own, else `policy`.
+FailureOr<RematPolicy> Differentiate::policyOf(LayerOp kind, const Model &model,
+                                               const RematPolicy &policy) {
+  auto attribute = RotaDialect::RematAttrHelper(&getContext());
+  if (!attribute.isAttrPresent(kind))
+    return policy;
+  FailureOr<RematPolicy> own = RematPolicy::parse(
+      attribute.getAttr(kind).getValue(), [&] { return kind.emitOpError(); });
+  if (failed(own) || failed(checkNames(model, *own)))
+    return failure();
+  return own;
+}
+
+static void orderOffloadedLast(Cut &cut, const RematPolicy &policy) {
+  SmallVector<Value> onDevice, offloaded;
+  for (Value residual : cut.residuals) {
+    bool stays =
+        decisionFor(residual.getDefiningOp(), policy) == RematDecision::Device;
+    (stays ? onDevice : offloaded).push_back(residual);
+  }
+  cut.offloaded = offloaded.size();
+  cut.residuals = std::move(onDevice);
+  cut.residuals.append(offloaded);
+}
+
 /// Cuts `joint`. With a policy the forward part is another function, which
 /// saves residuals; without, the first part holds it. Without `split` the first
 /// part is all.
@@ -110,12 +151,14 @@ Cut Differentiate::cut(Joint &joint, ArrayRef<Value> roots,
   auto isResidual = [&](Value value) {
     Operation *op = value.getDefiningOp();
     return policy && op && joint.forwardOps.contains(op) &&
-           isSaved(op, *policy);
+           decisionFor(op, *policy) != RematDecision::Recompute;
   };
   Cut result;
   if (!split) {
     result.input = collectPart(roots, joint.accumulates, isResidual);
     result.residuals = inOrder(joint, result.input.given);
+    if (policy)
+      orderOffloadedLast(result, *policy);
     return result;
   }
   result.input = collectPart(roots, {}, isResidual);
@@ -128,6 +171,8 @@ Cut Differentiate::cut(Joint &joint, ArrayRef<Value> roots,
   for (Value value : result.weight.given)
     (isResidual(value) ? residuals : cotangentResiduals).insert(value);
   result.residuals = inOrder(joint, residuals);
+  if (policy)
+    orderOffloadedLast(result, *policy);
   result.cotangentResiduals = inOrder(joint, cotangentResiduals);
   savedCotangents += result.cotangentResiduals.size();
   return result;
@@ -135,23 +180,43 @@ Cut Differentiate::cut(Joint &joint, ArrayRef<Value> roots,
 
 /// Gives `forward` the residuals as further results.
 void Differentiate::extendForward(func::FuncOp forward, Joint &joint,
-                                  ArrayRef<Value> residuals) {
+                                  const Cut &cut) {
   Operation *terminator = forward.getBody().front().getTerminator();
   SmallVector<Value> results(terminator->getOperands());
-  for (Value residual : residuals) {
+  size_t firstOffloaded = cut.residuals.size() - cut.offloaded;
+  for (auto [index, residual] : llvm::enumerate(cut.residuals)) {
+    bool isOffloaded = index >= firstOffloaded;
     Value original = joint.originals.lookup(residual);
     results.push_back(original);
     ++savedValues;
     savedBytes += bytesOf(original);
-    remark::passed(original.getLoc(), remark::RemarkOpts::name("saved")
-                                          .category("differentiate")
-                                          .function(pathOf(forward)))
+    if (isOffloaded)
+      offloadedBytes += bytesOf(original);
+    remark::passed(original.getLoc(),
+                   remark::RemarkOpts::name(isOffloaded ? "offloaded" : "saved")
+                       .category("differentiate")
+                       .function(pathOf(forward)))
         << remark::metric("Bytes", bytesOf(original));
   }
   terminator->setOperands(results);
   auto type = forward.getFunctionType();
-  forward.setFunctionType(FunctionType::get(&getContext(), type.getInputs(),
-                                            ValueRange(results).getTypes()));
+  forward.setType(FunctionType::get(&getContext(), type.getInputs(),
+                                    ValueRange(results).getTypes()));
+  for (size_t i = 1 + firstOffloaded; i < results.size(); ++i)
+    forward.setResultAttr(i, offloadName, UnitAttr::get(&getContext()));
+}
+
+/// Marks what a backward function takes from the host: the activation where the
+/// policy offloads a layer's input, and the offloaded residuals behind the
+/// rest.
+static void markOffloaded(func::FuncOp backward, const Cut &cut,
+                          const RematPolicy &policy) {
+  auto mark = UnitAttr::get(backward.getContext());
+  if (policy.decide(layerInputName) == RematDecision::Offload)
+    backward.setArgAttr(0, offloadName, mark);
+  size_t end = 1 + cut.residuals.size();
+  for (size_t i = end - cut.offloaded; i < end; ++i)
+    backward.setArgAttr(i, offloadName, mark);
 }
 
 void Differentiate::reportRecomputed(Joint &joint, ArrayRef<const Part *> parts,
@@ -186,21 +251,44 @@ LogicalResult Differentiate::differentiateLayer(LayerOp kind,
     return failure();
   Value activation = joint->body().getArgument(0);
   Cut parts = cut(*joint, joint->inputCotangent, &policy);
-  extendForward(forward, *joint, parts.residuals);
+  extendForward(forward, *joint, parts);
   reportRecomputed(*joint, {&parts.input, &parts.weight}, pathOf(forward));
   SmallVector<Value> arguments =
       concat({activation, parts.residuals, joint->cotangent});
   if (!split) {
-    buildFunction(forward, function::backward, *joint, parts.input, arguments,
-                  joint->inputCotangent);
+    func::FuncOp whole =
+        buildFunction(forward, function::backward, *joint, parts.input,
+                      arguments, joint->inputCotangent);
+    markOffloaded(whole, parts, policy);
     return success();
   }
   func::FuncOp input = buildFunction(
       forward, function::backwardInput, *joint, parts.input, arguments,
       concat({joint->inputCotangent, parts.cotangentResiduals}));
-  buildFunction(input, function::backwardWeight, *joint, parts.weight,
-                concat({activation, parts.residuals, parts.cotangentResiduals}),
-                {});
+  func::FuncOp weight = buildFunction(
+      input, function::backwardWeight, *joint, parts.weight,
+      concat({activation, parts.residuals, parts.cotangentResiduals}), {});
+  markOffloaded(input, parts, policy);
+  markOffloaded(weight, parts, policy);
+  return success();
+}
+
+/// Makes the function that gives the main loss's weight before the step runs,
+/// which the cotangents of auxiliary losses need.
+LogicalResult Differentiate::makeLossWeight(func::FuncOp loss) {
+  FailureOr<Joint> joint = Joint::build(loss, CotangentSeed::One);
+  if (failed(joint))
+    return failure();
+  Value weight = joint->outputs()[1];
+  Part part = collectPart(weight, {}, [](Value) { return false; });
+  Value activation = joint->body().getArgument(0);
+  for (Operation *op : part.ops)
+    if (llvm::is_contained(op->getOperands(), activation))
+      return loss.emitOpError("expected a weight that depends on the targets "
+                              "alone, as a layer has an auxiliary loss, got "
+                              "one that depends on the activation");
+  buildFunction(loss, function::lossWeight, *joint, part,
+                joint->body().getArgument(1), weight);
   return success();
 }
 
@@ -246,9 +334,15 @@ void Differentiate::runOnOperation() {
   if (failed(model) || failed(checkAsBuilt(*model)) ||
       failed(checkNames(*model, *policy)))
     return signalPassFailure();
-  for (LayerOp kind : model->kinds())
-    if (failed(differentiateLayer(kind, *policy)))
+  auto auxiliary = model->auxiliaryLosses();
+  if (failed(auxiliary) ||
+      (!auxiliary->empty() && failed(makeLossWeight(model->loss))))
+    return signalPassFailure();
+  for (LayerOp kind : model->kinds()) {
+    FailureOr<RematPolicy> own = policyOf(kind, *model, *policy);
+    if (failed(own) || failed(differentiateLayer(kind, *own)))
       return signalPassFailure();
+  }
   if (failed(differentiateEmbed(model->embed)) ||
       failed(differentiateLoss(model->loss)))
     return signalPassFailure();

@@ -27,6 +27,7 @@ private:
   LogicalResult visit(Operation &op);
   void add(Value value, Value contribution);
   void addGradient(ReadOp read);
+  void addAuxiliary(AuxiliaryLossOp loss);
   void emitAccumulates();
 
   Joint &joint;
@@ -78,7 +79,19 @@ void ReverseWalk::addGradient(ReadOp read) {
                                              it->second.first, contribution);
 }
 
+/// The cotangent of an auxiliary loss is known at the start of the step.
+void ReverseWalk::addAuxiliary(AuxiliaryLossOp loss) {
+  Value sum = loss.getSum();
+  if (active.contains(sum))
+    add(sum, AuxiliaryCotangentOp::create(builder, loss.getLoc(), sum.getType(),
+                                          loss.getNameAttr()));
+}
+
 LogicalResult ReverseWalk::visit(Operation &op) {
+  if (auto loss = dyn_cast<AuxiliaryLossOp>(op)) {
+    addAuxiliary(loss);
+    return success();
+  }
   if (auto read = dyn_cast<ReadOp>(op)) {
     addGradient(read);
     return success();

@@ -16,7 +16,8 @@ static bool isViewOrWidening(Operation *op) {
 /// form.
 bool rota::isFree(Operation *op) {
   return isViewOrWidening(op) ||
-         isa<ReadOp, RotaryTableOp, arith::ConstantOp, arith::CmpFOp>(op);
+         isa<ReadOp, RotaryTableOp, AuxiliaryCotangentOp, arith::ConstantOp,
+             arith::CmpFOp>(op);
 }
 
 Part rota::collectPart(ArrayRef<Value> roots, ArrayRef<AccumulateOp> effects,
@@ -39,23 +40,28 @@ Part rota::collectPart(ArrayRef<Value> roots, ArrayRef<AccumulateOp> effects,
   return part;
 }
 
-/// Whether `value`, itself or seen through views, has a name that is kept.
-static bool hasSavedName(Value value, const RematPolicy &policy) {
-  return llvm::any_of(value.getUsers(), [&](Operation *user) {
+/// The last of the decisions on the names that `value` has, itself or seen
+/// through views; none where the policy has none for them.
+static std::optional<RematDecision>
+decisionForNames(Value value, const RematPolicy &policy) {
+  std::optional<RematDecision> last;
+  for (Operation *user : value.getUsers()) {
     if (!isViewOrWidening(user))
-      return false;
-    auto name = dyn_cast<NameOp>(user);
-    return (name && policy.decide(name.getName()) == RematDecision::Device) ||
-           hasSavedName(user->getResult(0), policy);
-  });
+      continue;
+    // No decision is less than any.
+    if (auto name = dyn_cast<NameOp>(user))
+      last = std::max(last, policy.decide(name.getName()));
+    last = std::max(last, decisionForNames(user->getResult(0), policy));
+  }
+  return last;
 }
 
 /// An op is saved as a whole: to compute one result again is to compute all.
-bool rota::isSaved(Operation *op, const RematPolicy &policy) {
-  return policy.savesEverything() ||
-         llvm::any_of(op->getResults(), [&](Value result) {
-           return hasSavedName(result, policy);
-         });
+RematDecision rota::decisionFor(Operation *op, const RematPolicy &policy) {
+  std::optional<RematDecision> last;
+  for (Value result : op->getResults())
+    last = std::max(last, decisionForNames(result, policy));
+  return last.value_or(policy.decideOthers());
 }
 
 SmallVector<Value> rota::inOrder(Joint &joint, const DenseSet<Value> &values) {

@@ -31,9 +31,10 @@ bool isFree(Operation *op);
 Part collectPart(ArrayRef<Value> roots, ArrayRef<AccumulateOp> effects,
                  IsGiven isGiven);
 
-/// Whether `policy` saves the results of `op`, which is of the forward part: it
-/// saves everything, or one of them under one of its names.
-bool isSaved(Operation *op, const RematPolicy &policy);
+/// What `policy` does with the results of `op`, which is of the forward part:
+/// of the decisions on the names of any of them the last in RematDecision's
+/// order.
+RematDecision decisionFor(Operation *op, const RematPolicy &policy);
 
 /// `values` in the order in which `joint` defines them.
 SmallVector<Value> inOrder(Joint &joint, const DenseSet<Value> &values);

@@ -9,6 +9,56 @@
 
 include "mlir/Pass/PassBase.td"
 
+def AssignRemat : Pass<"assign-remat", "::mlir::ModuleOp"> {
+  let summary = "give stages remat policies of their own";
+  let description = [{
+    Layer i is on stage (i / layers-per-chunk) mod stages. A kind of layer whose
+    stages have several policies becomes a kind for each, `@kind` with the first
+    and `@kind_stageN` for others, where N is the first stage that has it; the
+    attribute `rota.remat` of a kind says the policy, and the stack's pattern
+    follows the stages. Nothing else knows of it: kinds differ in their name,
+    their residuals and what they recompute; parameters keep their names.
+
+    `policies` is `N:POLICY;N:POLICY`, and one entry may be `POLICY` alone for
+    the stages that none names; without it they have `none`. Policies are those
+    of `differentiate`.
+
+    Before (`policies=1:full stages=2`):
+    ```mlir
+    rota.stack @layers layers = 4 pattern [@a] {
+      rota.layer @a {
+        func.func @forward(%x: tensor<8xf32>) -> tensor<8xf32> {
+          return %x : tensor<8xf32>
+        }
+      }
+    }
+    ```
+    After:
+    ```mlir
+    rota.stack @layers layers = 4 pattern [@a, @a_stage1] {
+      rota.layer @a {
+        func.func @forward(%x: tensor<8xf32>) -> tensor<8xf32> {
+          return %x : tensor<8xf32>
+        }
+      } {rota.remat = "none"}
+      rota.layer @a_stage1 {
+        func.func @forward(%x: tensor<8xf32>) -> tensor<8xf32> {
+          return %x : tensor<8xf32>
+        }
+      } {rota.remat = "full"}
+    }
+    ```
+  }];
+  let options = [
+    Option<"policies", "policies", "std::string", /*default=*/"\"none\"",
+           "N:POLICY;N:POLICY, with POLICY alone for the other stages">,
+    Option<"stages", "stages", "int64_t", /*default=*/"1", "Pipeline stages">,
+    Option<"layersPerChunk", "layers-per-chunk", "int64_t", /*default=*/"1",
+           "Layers of one chunk">
+  ];
+  let statistics = [Statistic<"copies", "copies", "Kinds of layer added">];
+}
+
 def Differentiate : Pass<"differentiate", "::mlir::ModuleOp"> {
   let summary = "add the backward functions of a model";
   let description = [{
@@ -21,14 +71,26 @@ def Differentiate : Pass<"differentiate", "::mlir::ModuleOp"> {
 
     Which values are residuals is `remat`'s decision, by the names that
     `rota.name` gives: `none` saves what the backward reads, `full` nothing,
-    `minimal` the projections; a list `name=device,name=remat` is a policy of
-    one's own. What is not saved is recomputed in the backward. Views (`rota.name`,
+    the policies between (Remat.cpp) the values that they list; a list
+    `name=device,name=remat,name=offload` is a policy of one's own, and behind a
+    policy, `minimal,context=device`, changes it. A kind of layer with a policy of
+    its own (`rota.remat`) goes by that. What is not saved is recomputed
+    in the backward. `offload` keeps a value in the host's memory: these
+    residuals come last and are marked `rota.offload`, at forward's result and at
+    backward's argument; only what the policy keeps can be offloaded. The layer's
+    input (`decoder_layer_input`) is always kept, on the device or offloaded; in
+    the latter case backward's first argument is marked. Views (`rota.name`,
     `rota.reshape`), widenings (`rota.broadcast`, `arith.extf`), conditions
     (`arith.cmpf`), parameters, tables and constants are never saved but made
     again from their source.
 
     A parameter's gradient is accumulated once in a function: the contributions
     of its reads are summed in f32, the last use's first.
+
+    A layer's `rota.auxiliary_loss` stays in `@forward`; the cotangent of its sum
+    is `rota.auxiliary_cotangent`. `@loss_weight`, the part of `@loss` that makes
+    the weight, is then there for the runtime to ask before the step; a weight
+    that depends on the activation is an error.
 
     Before: a model as built whose functions are straight-line code. Does not
     simplify; run `canonicalize` and `cse` afterwards. A used op without a
@@ -68,13 +130,16 @@ def Differentiate : Pass<"differentiate", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::rota::RotaDialect"];
   let options = [
     Option<"remat", "remat", "std::string", /*default=*/"\"none\"",
-           "What is recomputed: none, full, minimal, or name=remat|device,...">,
+           "What is recomputed: none, full, minimal, another policy of "
+           "Remat.cpp, or name=remat|device|offload,...">,
     Option<"split", "split", "bool", /*default=*/"false",
            "Split backward into input and weight gradients">
   ];
   let statistics = [
     Statistic<"savedValues", "residuals", "Values saved from forward to backward">,
     Statistic<"savedBytes", "residual-bytes", "Bytes saved, over the layer kinds">,
+    Statistic<"offloadedBytes", "offloaded-bytes",
+              "Bytes of them that wait in the host's memory">,
     Statistic<"savedCotangents", "cotangent-residuals",
               "Values saved from input to weight gradients">,
     Statistic<"recomputedOps", "recomputed", "Ops of forward repeated in backward">
@@ -94,6 +159,10 @@ def VerifyDifferentiated : Pass<"verify-differentiated", "::mlir::ModuleOp"> {
       does not accumulate exactly once; an accumulation anywhere else, an input
       half included
     - V4: a `rota.name` in a backward function: residuals are settled there
+    - V5: a residual that forward's result and backward's argument do not agree to
+      offload, or an offloaded one before one that is not
+    - V6: a `rota.auxiliary_loss` outside `forward`, a name with two coefficients,
+      or auxiliary losses without `loss_weight`
 
     Before, an error (V3, the gradient of %w goes nowhere):
     ```mlir

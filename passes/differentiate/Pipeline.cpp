@@ -19,8 +19,14 @@ void rota::buildDifferentiatePipeline(
     OpPassManager &manager, const DifferentiatePipelineOptions &options) {
   // One read and one table for all uses, so that nothing is derived twice.
   manager.addPass(createCSEPass());
-  manager.addPass(createDifferentiate(
-      {options.remat.getValue(), options.split.getValue()}));
+  // With stages in it the policy is one for each of them.
+  std::string remat = options.remat;
+  if (StringRef(remat).contains(':')) {
+    manager.addPass(
+        createAssignRemat({remat, options.stages, options.layersPerChunk}));
+    remat = "none";
+  }
+  manager.addPass(createDifferentiate({remat, options.split.getValue()}));
   if (!options.extract.empty())
     manager.addPass(createExtractNamed({options.extract.getValue()}));
   manager.addPass(createEraseNames());

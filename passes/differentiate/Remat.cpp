@@ -9,44 +9,173 @@ using namespace mlir;
 using namespace mlir::rota;
 
 namespace {
-/// A policy with a name: the names it saves, or everything.
+using Names = ArrayRef<StringRef>;
+
+/// A policy with a name: what it keeps on the device and on the host, or that
+/// it keeps everything.
 struct NamedPolicy {
   StringRef name;
   bool everything;
-  std::initializer_list<StringRef> saved;
+  Names device, offload;
 };
 } // namespace
 
-static const NamedPolicy namedPolicies[] = {
-    {"none", true, {}},
-    {"full", false, {}},
-    {"minimal",
-     false,
-     {"query_proj", "key_proj", "value_proj", "kv_proj", "qkv_proj", "out_proj",
-      "mlpwi_0", "mlpwi_1", "mlpwi", "mlpwo"}},
+static constexpr StringRef projections[] = {
+    "query_proj", "key_proj", "value_proj", "kv_proj", "qkv_proj"};
+static constexpr StringRef separateProjections[] = {"query_proj", "key_proj",
+                                                    "value_proj", "kv_proj"};
+static constexpr StringRef outProjection[] = {"out_proj"};
+static constexpr StringRef minimal[] = {
+    "query_proj", "key_proj", "value_proj", "kv_proj", "qkv_proj",
+    "out_proj",   "mlpwi_0",  "mlpwi_1",    "mlpwi",   "mlpwo"};
+static constexpr StringRef minimalWithContext[] = {
+    "query_proj", "key_proj", "value_proj", "kv_proj", "qkv_proj", "out_proj",
+    "mlpwi_0",    "mlpwi_1",  "mlpwi",      "mlpwo",   "context"};
+static constexpr StringRef attention[] = {
+    "query_proj", "key_proj", "value_proj", "kv_proj", "qkv_proj", "out_proj"};
+static constexpr StringRef attentionWithContext[] = {
+    "query_proj", "key_proj", "value_proj", "kv_proj",
+    "qkv_proj",   "out_proj", "context"};
+static constexpr StringRef attentionWithDown[] = {
+    "query_proj", "key_proj", "value_proj", "kv_proj",
+    "qkv_proj",   "out_proj", "mlpwo"};
+
+/// From the one that keeps everything to the one that keeps nothing.
+static constexpr NamedPolicy namedPolicies[] = {
+    {"none", true, {}, {}},
+    {"minimal_with_context", false, minimalWithContext, {}},
+    {"minimal", false, minimal, {}},
+    {"save_dot_with_context_except_mlp", false, attentionWithContext, {}},
+    {"save_dot_except_mlpwi", false, attentionWithDown, {}},
+    {"save_dot_except_mlp", false, attention, {}},
+    {"save_qkv_proj", false, projections, {}},
+    {"save_out_proj", false, outProjection, {}},
+    {"minimal_offloaded", false, {}, minimal},
+    {"qkv_proj_offloaded", false, {}, separateProjections},
+    {"full", false, {}, {}},
 };
 
-/// Reads one `name=decision` of a table.
-static LogicalResult parseEntry(StringRef entry,
-                                std::pair<StringRef, RematDecision> &result,
-                                function_ref<InFlightDiagnostic()> emitError) {
-  auto [name, decision] = entry.split('=');
-  result.first = name.trim();
-  decision = decision.trim();
-  if (result.first.empty())
-    return emitError() << "expected 'name=remat|device' in the remat policy, "
-                          "got '"
+/// The names of values that policies and tables of the field use.
+static constexpr StringRef valueNames[] = {"decoder_layer_input",
+                                           "query_proj",
+                                           "key_proj",
+                                           "value_proj",
+                                           "kv_proj",
+                                           "qkv_proj",
+                                           "context",
+                                           "out_proj",
+                                           "attention_out",
+                                           "mlpwi",
+                                           "mlpwi_0",
+                                           "mlpwi_1",
+                                           "mlpwo",
+                                           "moe_mlpwi_0",
+                                           "moe_mlpwi_1",
+                                           "moe_mlpwo",
+                                           "query_wa_proj",
+                                           "kv_wa_proj",
+                                           "mla_q",
+                                           "mla_kv"};
+
+static constexpr std::pair<StringRef, RematDecision> decisionNames[] = {
+    {"remat", RematDecision::Recompute},
+    {"device", RematDecision::Device},
+    {"offload", RematDecision::Offload}};
+
+static StringRef textOf(RematDecision decision) {
+  return llvm::find_if(
+             decisionNames,
+             [&](const auto &entry) { return entry.second == decision; })
+      ->first;
+}
+
+bool rota::isKnownValueName(StringRef name) {
+  return llvm::is_contained(valueNames, name);
+}
+
+StringRef rota::nearestName(StringRef name, ArrayRef<StringRef> names) {
+  // More than a third of the letters wrong is another name.
+  unsigned least = name.size() / 3 + 1;
+  StringRef nearest;
+  for (StringRef candidate : names) {
+    unsigned distance = name.edit_distance(candidate);
+    if (distance >= least)
+      continue;
+    least = distance;
+    nearest = candidate;
+  }
+  return nearest;
+}
+
+static void suggest(InFlightDiagnostic &diagnostic, StringRef name,
+                    ArrayRef<StringRef> names) {
+  StringRef nearest = nearestName(name, names);
+  if (!nearest.empty())
+    diagnostic << "; did you mean '" << nearest << "'?";
+}
+
+std::optional<RematDecision> RematPolicy::decide(StringRef name) const {
+  for (const auto &[known, decision] : decisions)
+    if (known == name)
+      return decision;
+  return std::nullopt;
+}
+
+void RematPolicy::set(StringRef name, RematDecision decision) {
+  llvm::erase_if(decisions, [&](auto &entry) { return entry.first == name; });
+  decisions.emplace_back(name.str(), decision);
+}
+
+/// Takes over the policy of that name; false when there is none.
+bool RematPolicy::readPolicy(StringRef name) {
+  for (const NamedPolicy &named : namedPolicies) {
+    if (named.name != name)
+      continue;
+    everything = named.everything;
+    for (StringRef saved : named.device)
+      set(saved, RematDecision::Device);
+    for (StringRef saved : named.offload)
+      set(saved, RematDecision::Offload);
+    return true;
+  }
+  return false;
+}
+
+/// Reads one `name=decision` of a table that changes the policy `base`, or
+/// stands alone when that is empty.
+LogicalResult
+RematPolicy::readEntry(StringRef entry, StringRef base,
+                       function_ref<InFlightDiagnostic()> emitError) {
+  auto [name, text] = entry.split('=');
+  name = name.trim();
+  text = text.trim();
+  if (name.empty())
+    return emitError() << "expected 'name=remat|device|offload' in the remat "
+                          "policy, got '"
                        << entry << "'";
-  if (decision != "remat" && decision != "device")
-    return emitError() << "expected 'remat' or 'device' for '" << result.first
-                       << "' in the remat policy, got '" << decision << "'";
-  result.second =
-      decision == "device" ? RematDecision::Device : RematDecision::Recompute;
-  if (result.first == layerInputName &&
-      result.second == RematDecision::Recompute)
-    return emitError() << "expected 'device' for '" << layerInputName
+  auto *found = llvm::find_if(
+      decisionNames, [&](const auto &entry) { return entry.first == text; });
+  if (found == std::end(decisionNames))
+    return emitError() << "expected 'remat', 'device' or 'offload' for '"
+                       << name << "' in the remat policy, got '" << text << "'";
+  RematDecision decision = found->second;
+  bool isInput = name == layerInputName;
+  if (isInput && decision == RematDecision::Recompute)
+    return emitError() << "expected 'device' or 'offload' for '" << name
                        << "' in the remat policy, got 'remat': a layer's input "
                           "is always kept";
+  if (llvm::is_contained(written, name))
+    return emitError() << "expected one decision for '" << name
+                       << "' in the remat policy, got '"
+                       << textOf(*decide(name)) << "' and '" << text << "'";
+  if (!base.empty() && !isInput && decision == RematDecision::Offload &&
+      decide(name).value_or(decideOthers()) == RematDecision::Recompute)
+    return emitError() << "expected 'remat' or 'device' for '" << name
+                       << "' in the remat policy, got 'offload': '" << base
+                       << "' rematerializes it, and only what is kept can be "
+                          "offloaded";
+  set(name, decision);
+  written.push_back(name.str());
   return success();
 }
 
@@ -54,51 +183,26 @@ FailureOr<RematPolicy>
 RematPolicy::parse(StringRef text,
                    function_ref<InFlightDiagnostic()> emitError) {
   RematPolicy policy;
-  for (const NamedPolicy &named : namedPolicies)
-    if (text == named.name) {
-      policy.everything = named.everything;
-      for (StringRef name : named.saved)
-        policy.decisions.emplace_back(name.str(), RematDecision::Device);
-      return policy;
-    }
-  if (!text.contains('=')) {
+  auto [first, rest] = text.split(',');
+  StringRef base = first.trim();
+  if (base.contains('=')) {
+    base = "";
+    rest = text;
+  } else if (!policy.readPolicy(base)) {
     auto diagnostic = emitError() << "expected a remat policy (";
-    for (const NamedPolicy &named : namedPolicies)
-      diagnostic << "'" << named.name << "', ";
-    return diagnostic << "or a table 'name=remat|device,...'), got '" << text
-                      << "'";
+    auto names = llvm::map_to_vector(
+        namedPolicies, [](const NamedPolicy &named) { return named.name; });
+    for (StringRef name : names)
+      diagnostic << "'" << name << "', ";
+    diagnostic << "or a table 'name=remat|device|offload,...'), got '" << base
+               << "'";
+    suggest(diagnostic, base, names);
+    return diagnostic;
   }
-  policy.isCustom = true;
-  for (StringRef entry : llvm::split(text, ',')) {
-    std::pair<StringRef, RematDecision> decision;
-    if (failed(parseEntry(entry, decision, emitError)))
+  if (rest.empty())
+    return policy;
+  for (StringRef entry : llvm::split(rest, ','))
+    if (failed(policy.readEntry(entry, base, emitError)))
       return failure();
-    auto [name, where] = decision;
-    if (policy.find(name))
-      return emitError() << "expected one decision for '" << name
-                         << "' in the remat policy, got two";
-    policy.decisions.emplace_back(name.str(), where);
-  }
   return policy;
-}
-
-const RematDecision *RematPolicy::find(StringRef name) const {
-  for (const auto &[known, decision] : decisions)
-    if (known == name)
-      return &decision;
-  return nullptr;
-}
-
-RematDecision RematPolicy::decide(StringRef name) const {
-  const RematDecision *decision = find(name);
-  return decision ? *decision : RematDecision::Recompute;
-}
-
-SmallVector<StringRef> RematPolicy::requiredNames() const {
-  SmallVector<StringRef> names;
-  if (isCustom)
-    for (const auto &[name, decision] : decisions)
-      if (name != layerInputName)
-        names.push_back(name);
-  return names;
 }

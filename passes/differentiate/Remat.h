@@ -8,37 +8,53 @@
 
 namespace mlir::rota {
 
-/// Where a named value waits for the backward.
+/// Where a named value waits for the backward. A value with several names goes
+/// by the last of these that one of them says.
 enum class RematDecision {
   Recompute, // nowhere: it is computed again
-  Device     // in memory
+  Offload,   // in the host's memory
+  Device     // in the device's memory
 };
 
 /// The name of a layer's input, which is always kept: it is the activation.
 inline constexpr llvm::StringLiteral layerInputName = "decoder_layer_input";
 
+/// Whether `name` is one of those that policies of the field speak of, whatever
+/// model has such a value.
+bool isKnownValueName(StringRef name);
+
+/// The one of `names` that `name` was perhaps meant to be; empty when none is
+/// near.
+StringRef nearestName(StringRef name, ArrayRef<StringRef> names);
+
 /// A decision for every name.
 class RematPolicy {
 public:
-  /// Reads a policy's name or a table `name=remat|device,...`. `emitError` is
-  /// asked for the error when the text is neither.
+  /// Reads `POLICY`, a table `name=remat|device|offload,...`, or a policy with
+  /// changes `POLICY,name=...`. `emitError` is asked for the error when the
+  /// text is none of them, and where it offloads what the policy
+  /// rematerializes.
   static FailureOr<RematPolicy>
   parse(StringRef text, function_ref<InFlightDiagnostic()> emitError);
 
-  /// Whether every value that the backward reads is saved, named or not.
-  bool savesEverything() const { return everything; }
-  /// The decision for a value of that name. A name that the table does not
-  /// have is recomputed.
-  RematDecision decide(StringRef name) const;
+  /// The decision that the policy has for a value of that name, if any.
+  std::optional<RematDecision> decide(StringRef name) const;
+  /// The decision for values of other names and of none: all are kept, or none.
+  RematDecision decideOthers() const {
+    return everything ? RematDecision::Device : RematDecision::Recompute;
+  }
   /// The names of a table that the user wrote, which must all mean something.
-  SmallVector<StringRef> requiredNames() const;
+  ArrayRef<std::string> writtenNames() const { return written; }
 
 private:
-  const RematDecision *find(StringRef name) const;
+  bool readPolicy(StringRef name);
+  LogicalResult readEntry(StringRef entry, StringRef base,
+                          function_ref<InFlightDiagnostic()> emitError);
+  void set(StringRef name, RematDecision decision);
 
   bool everything = false;
-  bool isCustom = false;
   SmallVector<std::pair<std::string, RematDecision>> decisions;
+  SmallVector<std::string> written;
 };
 
 } // namespace mlir::rota

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Says what is illegal in a differentiated model. Labels V1..V4 are those of
+// Says what is illegal in a differentiated model. Labels V1..V6 are those of
 // the pass's description.
 #include "ir/rota/Model.h"
 #include "passes/differentiate/Passes.h"
@@ -140,11 +140,45 @@ static LogicalResult verifyNoNames(func::FuncOp function) {
   return failure(result.wasInterrupted());
 }
 
-/// V3 and V4 of one part of a model.
+static constexpr StringRef offloadName =
+    RotaDialect::OffloadAttrHelper::getNameStr();
+
+/// V5: residual i of `forward` is argument i + 1 of `backward`, offloaded in
+/// both or in neither, and offloaded ones come last.
+static LogicalResult verifyOffloads(func::FuncOp forward,
+                                    func::FuncOp backward) {
+  bool isLast = false;
+  for (unsigned i = 1; i < forward.getNumResults(); ++i) {
+    bool isMade = bool(forward.getResultAttr(i, offloadName));
+    bool isTaken = bool(backward.getArgAttr(i, offloadName));
+    if (isMade != isTaken)
+      return backward.emitOpError("expected argument ")
+             << i << " to be offloaded as result " << i << " of 'forward' "
+             << (isMade ? "is" : "is not");
+    if (isLast && !isMade)
+      return forward.emitOpError("expected offloaded residuals last, result ")
+             << i << " is not offloaded and follows one that is";
+    isLast = isMade;
+  }
+  return success();
+}
+
+/// V6: nothing is added to an auxiliary loss in a backward function.
+static LogicalResult verifyNoAuxiliary(func::FuncOp function) {
+  WalkResult result = function.walk([&](AuxiliaryLossOp loss) {
+    loss.emitOpError("expected no auxiliary loss in '")
+        << function.getSymName() << "', which would count it again";
+    return WalkResult::interrupt();
+  });
+  return failure(result.wasInterrupted());
+}
+
+/// V3 and V4 of one part of a model, and that of V6 about backward functions.
 static LogicalResult verifyBodies(func::FuncOp forward, Backward &backward) {
   for (func::FuncOp function :
        {backward.whole, backward.input, backward.weight})
-    if (function && failed(verifyNoNames(function)))
+    if (function && (failed(verifyNoNames(function)) ||
+                     failed(verifyNoAuxiliary(function))))
       return failure();
   if (failed(verifyNoAccumulate(forward)) ||
       (backward.isSplit() && failed(verifyNoAccumulate(backward.input))))
@@ -166,6 +200,10 @@ LogicalResult VerifyDifferentiated::verifyLayer(LayerOp kind,
                                 concat({activation, residuals}))
                  : verifySignature(backward.whole, inputs, activation)))
     return failure();
+  for (func::FuncOp function :
+       {backward.whole, backward.input, backward.weight})
+    if (function && failed(verifyOffloads(forward, function)))
+      return failure();
   return verifyBodies(forward, backward);
 }
 
@@ -193,8 +231,25 @@ LogicalResult VerifyDifferentiated::verifyEmbed(const Model &model) {
   return verifyBodies(embed, backward);
 }
 
+/// V6 of the whole model.
+static LogicalResult verifyAuxiliary(const Model &model) {
+  auto losses = model.auxiliaryLosses();
+  if (failed(losses))
+    return failure();
+  func::FuncOp loss = model.loss;
+  func::FuncOp weight = model.function(function::lossWeight);
+  if (losses->empty())
+    return success();
+  if (!weight)
+    return loss.emitOpError("expected '")
+           << function::lossWeight << "' beside it, for the auxiliary loss '"
+           << losses->front().name << "'";
+  return verifySignature(weight, loss.getArgumentTypes()[1],
+                         loss.getResultTypes()[1]);
+}
+
 LogicalResult VerifyDifferentiated::verify(const Model &model) {
-  if (failed(verifyEmbed(model)))
+  if (failed(verifyEmbed(model)) || failed(verifyAuxiliary(model)))
     return failure();
   FailureOr<Backward> loss = findBackward(
       model.loss, function::loss,

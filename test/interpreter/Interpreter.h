@@ -30,6 +30,10 @@ struct Environment {
   std::map<std::string, Tensor *> gradients;
   /// Where values that `rota.name` names are kept; null: nowhere.
   Tensors *named = nullptr;
+  /// By the name of an auxiliary loss: its sums so far, and the cotangent that
+  /// they have in this step. Null where functions have no such loss.
+  std::map<std::string, double> *auxiliarySums = nullptr;
+  const std::map<std::string, double> *auxiliaryCotangents = nullptr;
 };
 
 /// The values of one block while it runs.

@@ -35,6 +35,26 @@ static LogicalResult accumulate(AccumulateOp op, Frame &frame) {
   return success();
 }
 
+static LogicalResult auxiliaryLoss(AuxiliaryLossOp op, Frame &frame) {
+  auto *sums = frame.getEnvironment().auxiliarySums;
+  if (!sums)
+    return op.emitOpError("expected sums of auxiliary losses in the "
+                          "environment");
+  (*sums)[op.getName().str()] += frame.get(op.getSum())[0];
+  return success();
+}
+
+static LogicalResult auxiliaryCotangent(AuxiliaryCotangentOp op, Frame &frame) {
+  const auto *cotangents = frame.getEnvironment().auxiliaryCotangents;
+  auto it = cotangents ? cotangents->find(op.getName().str())
+                       : std::map<std::string, double>::const_iterator();
+  if (!cotangents || it == cotangents->end())
+    return op.emitOpError("expected a cotangent of '")
+           << op.getName() << "' in the environment";
+  frame.set(op.getResult(), Tensor::scalar(it->second));
+  return success();
+}
+
 static void name(NameOp op, Frame &frame) {
   if (Tensors *named = frame.getEnvironment().named)
     (*named)[op.getName().str()] = frame.get(op.getValue());
@@ -98,6 +118,8 @@ static LogicalResult launch(LaunchOp op, Frame &frame) {
 void ::rota::interpreter::addModelOps(OpTable &table) {
   table.add(read);
   table.add(accumulate);
+  table.add(auxiliaryLoss);
+  table.add(auxiliaryCotangent);
   table.add(name);
   table.add(constrain);
   table.add(reshard);

@@ -61,8 +61,13 @@ ModelInstance::ModelInstance(const Model &model, const Tensors &parameters,
     bind(embedEnvironment, step.gradients, param, -1, parameters);
     bind(lossEnvironment, lossGradients, param, -1, parameters);
   }
+  if (auto losses = model.auxiliaryLosses(); succeeded(losses))
+    auxiliaryLosses = *losses;
+  auxiliarySums.resize(layerCount(model));
   for (int64_t layer = 0; layer < layerCount(model); ++layer) {
     Environment &environment = layerEnvironments.emplace_back();
+    environment.auxiliarySums = &auxiliarySums[layer];
+    environment.auxiliaryCotangents = &auxiliaryCotangents;
     for (ParamOp param : Model::params(model.kindOf(layer)))
       bind(environment, step.gradients, param, layer, parameters);
   }
@@ -102,8 +107,27 @@ FailureOr<Values> ModelInstance::call(int64_t layer, llvm::StringRef name,
 void ModelInstance::addLoss(const Values &results) {
   step.sum += results[0][0];
   step.weight += results[1][0];
+  ++microbatchCount;
   if (auto it = named.find("logits"); it != named.end())
     step.logits.push_back(it->second);
+}
+
+llvm::LogicalResult
+ModelInstance::beginStep(llvm::ArrayRef<Microbatch> microbatches) {
+  if (auxiliaryLosses.empty())
+    return success();
+  double weight = 0;
+  for (const Microbatch &microbatch : microbatches) {
+    auto results =
+        call(lossEnvironment, function::lossWeight, {microbatch.target});
+    if (failed(results))
+      return failure();
+    weight += results->front()[0];
+  }
+  for (const auto &loss : auxiliaryLosses)
+    auxiliaryCotangents[loss.name] =
+        loss.coefficient * weight / (loss.weight * double(microbatches.size()));
+  return success();
 }
 
 bool ModelInstance::isLossSplit() const {
@@ -180,6 +204,13 @@ llvm::LogicalResult ModelInstance::backwardOfEmbed(const Tensor &input,
 }
 
 Step ModelInstance::takeStep() {
+  for (const auto &loss : auxiliaryLosses) {
+    double sum = 0;
+    for (auto &ofLayer : auxiliarySums)
+      sum += ofLayer[loss.name];
+    step.auxiliary +=
+        loss.coefficient * sum / (loss.weight * double(microbatchCount));
+  }
   for (auto &[name, gradient] : lossGradients)
     step.gradients[name] += gradient;
   for (auto &[name, gradient] : step.gradients)
@@ -251,6 +282,8 @@ rota::interpreter::differentiate(const Model &model, const Tensors &parameters,
                                  llvm::ArrayRef<Microbatch> microbatches,
                                  const Options &options) {
   ModelInstance instance(model, parameters, options);
+  if (failed(instance.beginStep(microbatches)))
+    return failure();
   for (const Microbatch &microbatch : microbatches)
     if (failed(::differentiate(instance, microbatch)))
       return failure();

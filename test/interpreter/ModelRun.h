@@ -19,8 +19,10 @@ struct Microbatch {
 /// The sums over all microbatches.
 struct Step {
   double sum = 0, weight = 0;
-  /// Mean loss: sum / weight.
-  double loss() const { return sum / weight; }
+  /// Auxiliary losses, each its coefficient times its sums over its weights.
+  double auxiliary = 0;
+  /// Mean loss, sum / weight, and the auxiliary ones.
+  double loss() const { return sum / weight + auxiliary; }
   /// Derivative of the mean loss in each parameter, by checkpoint name; empty
   /// after evaluation. The division by the weight happens once, at the end.
   Tensors gradients;
@@ -50,6 +52,9 @@ public:
                 const Options &options);
 
   int64_t layers() const { return layerEnvironments.size(); }
+  /// Finds the cotangents of auxiliary losses for a step of these microbatches.
+  /// Before the first backward.
+  llvm::LogicalResult beginStep(llvm::ArrayRef<Microbatch> microbatches);
   llvm::FailureOr<Tensor> embed(const Tensor &input);
   /// Returns the activation that leaves; `saved` receives what backward needs.
   llvm::FailureOr<Tensor> forward(int64_t layer, const Tensor &activation,
@@ -91,6 +96,13 @@ private:
   Options options;
   Step step;
   Tensors named, lossGradients;
+  /// Of one microbatch.
+  llvm::SmallVector<mlir::rota::AuxiliaryLoss> auxiliaryLosses;
+  std::map<std::string, double> auxiliaryCotangents;
+  /// A layer has sums of its own: the order of its microbatches is any
+  /// schedule's.
+  std::vector<std::map<std::string, double>> auxiliarySums;
+  int64_t microbatchCount = 0;
   Environment embedEnvironment, lossEnvironment;
   std::vector<Environment> layerEnvironments;
 };

@@ -367,7 +367,7 @@ FailureOr<Step> rota::interpreter::runPipeline(
            << microbatches.size();
   ModelInstance instance(model, parameters, options);
   PipelineRun run(program, instance, microbatches);
-  if (failed(run.run()))
+  if (failed(instance.beginStep(microbatches)) || failed(run.run()))
     return failure();
   return instance.takeStep();
 }

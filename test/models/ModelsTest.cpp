@@ -203,6 +203,24 @@ TEST_F(Models, SimpleTakesNumbers) {
   EXPECT_TRUE(model->activationType().getElementType().isBF16());
 }
 
+TEST_F(Models, SimpleHasAnAuxiliaryLossWhenAsked) {
+  nlohmann::json config = {
+      {"model_type", "simple"}, {"hidden_size", 28}, {"num_hidden_layers", 8}};
+  for (double coefficient : {0.0, 0.25}) {
+    config["auxiliary_loss_coefficient"] = coefficient;
+    auto built = build(config, {2, 128, ComputeType::BF16});
+    ASSERT_TRUE(succeeded(built)) << diagnostics;
+    auto losses = Model::get(*built->module)->auxiliaryLosses();
+    ASSERT_TRUE(succeeded(losses));
+    ASSERT_EQ(losses->size(), coefficient == 0 ? 0u : 1u);
+    if (losses->empty())
+      continue;
+    EXPECT_EQ(losses->front().name, "activation");
+    EXPECT_EQ(losses->front().coefficient, 0.25);
+    EXPECT_EQ(losses->front().weight, 8.0 * 2 * 128 * 28);
+  }
+}
+
 TEST_F(Models, FolderHasWeightsBesideIt) {
   auto without = build(smallLlama());
   ASSERT_TRUE(succeeded(without));

@@ -180,6 +180,8 @@ const Case cases[] = {
     {"accumulate", "%g: tensor<4x8xf32>",
      "rota.accumulate @weight, %g : tensor<4x8xf32>", "a.b-> a=4 b=8", 32, 256,
      128},
+    {"auxiliary_cotangent", "", R"(rota.auxiliary_cotangent "a" : tensor<f32>)",
+     "->", 0, 0, 0},
     {"name", "%x: tensor<4x8xf32>", R"(rota.name "x" %x : tensor<4x8xf32>)",
      "a.b->a.b a=4 b=8", 0, 0, 0},
     {"arith.addf", "%x: tensor<4x8xbf16>",

@@ -186,6 +186,63 @@ func.func @f(%g: tensor<8x8xbf16>) {
 
 // -----
 
+// auxiliary_loss C1: a scalar
+rota.stack @layers layers = 1 pattern [@a] {
+  rota.layer @a {
+    func.func @forward(%x: tensor<8xf32>) -> tensor<8xf32> {
+      // expected-error@+1 {{expected a scalar, got 'tensor<8xf32>'}}
+      rota.auxiliary_loss "a" %x weight = 1.0 coefficient = 1.0 : tensor<8xf32>
+      return %x : tensor<8xf32>
+    }
+  }
+}
+
+// -----
+
+// auxiliary_loss C2: a positive weight
+rota.stack @layers layers = 1 pattern [@a] {
+  rota.layer @a {
+    func.func @forward(%x: tensor<f32>) -> tensor<f32> {
+      // expected-error@+1 {{expected a weight above 0, got 0.0}}
+      rota.auxiliary_loss "a" %x weight = 0.0 coefficient = 1.0 : tensor<f32>
+      return %x : tensor<f32>
+    }
+  }
+}
+
+// -----
+
+// auxiliary_loss C2: a finite coefficient
+rota.stack @layers layers = 1 pattern [@a] {
+  rota.layer @a {
+    func.func @forward(%x: tensor<f32>) -> tensor<f32> {
+      // expected-error@+1 {{expected a finite coefficient, got}}
+      rota.auxiliary_loss "a" %x weight = 1.0 coefficient = 0x7FF0000000000000 : tensor<f32>
+      return %x : tensor<f32>
+    }
+  }
+}
+
+// -----
+
+// auxiliary_loss C3: in a layer
+func.func @f(%x: tensor<f32>) {
+  // expected-error@+1 {{expected to stand in a function of a 'rota.layer'}}
+  rota.auxiliary_loss "a" %x weight = 1.0 coefficient = 1.0 : tensor<f32>
+  return
+}
+
+// -----
+
+// auxiliary_cotangent C1: a scalar
+func.func @f() {
+  // expected-error@+1 {{expected a scalar, got 'tensor<8xf32>'}}
+  %c = rota.auxiliary_cotangent "a" : tensor<8xf32>
+  return
+}
+
+// -----
+
 // name C1: not empty
 func.func @f(%x: tensor<8xf32>) {
   // expected-error@+1 {{expected a name, got an empty string}}

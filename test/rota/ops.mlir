@@ -62,6 +62,26 @@ func.func @f(%gradient: tensor<8xf32>) {
 // -----
 
 // CHECK-LABEL: module
+// CHECK: rota.auxiliary_loss "activation" %{{.*}} weight = 1.600000e+01 coefficient = 1.000000e-02 : tensor<f32>
+// CHECK: rota.auxiliary_cotangent "activation" : tensor<f32>
+rota.stack @layers layers = 4 pattern [@squares] {
+  rota.layer @squares {
+    func.func @forward(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
+      %square = arith.mulf %x, %x : tensor<2x8xf32>
+      %sum = rota.reduce sum %square dims [0, 1] : tensor<2x8xf32> -> tensor<f32>
+      rota.auxiliary_loss "activation" %sum weight = 16.0 coefficient = 0.01 : tensor<f32>
+      return %x : tensor<2x8xf32>
+    }
+    func.func @cotangent() -> tensor<f32> {
+      %cotangent = rota.auxiliary_cotangent "activation" : tensor<f32>
+      return %cotangent : tensor<f32>
+    }
+  }
+}
+
+// -----
+
+// CHECK-LABEL: module
 // CHECK: rota.name "query_proj" %{{.*}} : tensor<2x8xf32>
 func.func @f(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
   %y = rota.name "query_proj" %x : tensor<2x8xf32>

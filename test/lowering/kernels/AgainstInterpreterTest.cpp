@@ -71,6 +71,47 @@ const DedicatedOp dedicatedOps[] = {
         return %dw : tensor<$Cx$Dx$W>
       })",
      {{1, 1, 1, 1}, {2, 3, 5, 7}, {3, 40, 11, 33}}},
+    // batch, sequence, vocabulary, embed, rows from the offset on
+    {"embedding_of_a_part",
+     R"(
+      func.func @f(%t: tensor<$Ax$Bxi32>, %w: tensor<$Ex$Dx$T>, %o: tensor<i32>) -> tensor<$Ax$Bx$Dx$T> {
+        %x = rota.embedding %t, %w offset %o : (tensor<$Ax$Bxi32>, tensor<$Ex$Dx$T>, tensor<i32>) -> tensor<$Ax$Bx$Dx$T>
+        return %x : tensor<$Ax$Bx$Dx$T>
+      })",
+     {{1, 1, 1, 1, 1}, {2, 3, 5, 7, 2}, {3, 40, 11, 33, 4}}},
+    {"embedding_grad_of_a_part",
+     R"(
+      func.func @f(%t: tensor<$Ax$Bxi32>, %dy: tensor<$Ax$Bx$Dx$T>, %o: tensor<i32>) -> tensor<$Ex$Dx$W> {
+        %dw = rota.embedding_grad %t, %dy offset %o : (tensor<$Ax$Bxi32>, tensor<$Ax$Bx$Dx$T>, tensor<i32>) -> tensor<$Ex$Dx$W>
+        return %dw : tensor<$Ex$Dx$W>
+      })",
+     {{1, 1, 1, 1, 1}, {2, 3, 5, 7, 2}, {3, 40, 11, 33, 4}}},
+    // batch, sequence, vocabulary, columns from the offset on
+    {"cross_entropy_shard",
+     R"(
+      func.func @f(%x: tensor<$Ax$Bx$Dx$T>, %t: tensor<$Ax$Bxi32>, %o: tensor<i32>) -> tensor<$Ax$Bx2x$W> {
+        %parts = rota.cross_entropy_shard %x, %t offset %o : (tensor<$Ax$Bx$Dx$T>, tensor<$Ax$Bxi32>, tensor<i32>) -> tensor<$Ax$Bx2x$W>
+        return %parts : tensor<$Ax$Bx2x$W>
+      })",
+     {{1, 1, 1, 1}, {2, 3, 5, 3}, {1, 7, 257, 100}, {3, 50, 1000, 257}},
+     -1},
+    {"cross_entropy_grad_of_a_part",
+     R"(
+      func.func @f(%d: tensor<$W>, %x: tensor<$Ax$Bx$Dx$T>, %t: tensor<$Ax$Bxi32>, %l: tensor<$Ax$Bx$W>, %o: tensor<i32>) -> tensor<$Ax$Bx$Dx$T> {
+        %dx = rota.cross_entropy_grad %d, %x, %t, %l offset %o : (tensor<$W>, tensor<$Ax$Bx$Dx$T>, tensor<$Ax$Bxi32>, tensor<$Ax$Bx$W>, tensor<i32>) -> tensor<$Ax$Bx$Dx$T>
+        return %dx : tensor<$Ax$Bx$Dx$T>
+      })",
+     {{1, 1, 2, 1}, {2, 3, 5, 3}, {1, 7, 257, 100}, {3, 50, 1000, 257}},
+     -1},
+    // batch, sequence, vocabulary, numbers of all parts
+    {"cross_entropy_merge",
+     R"(
+      func.func @f(%p: tensor<$Ax$Bx$Dx$W>, %t: tensor<$Ax$Bxi32>) -> (tensor<$W>, tensor<$W>, tensor<$Ax$Bx$W>) {
+        %sum, %weight, %lse = rota.cross_entropy_merge %p, %t : (tensor<$Ax$Bx$Dx$W>, tensor<$Ax$Bxi32>) -> (tensor<$W>, tensor<$W>, tensor<$Ax$Bx$W>)
+        return %sum, %weight, %lse : tensor<$W>, tensor<$W>, tensor<$Ax$Bx$W>
+      })",
+     {{1, 1, 2, 2}, {2, 3, 5, 4}, {3, 50, 1000, 16}},
+     -1},
     // batch, sequence, D / 2, heads, D
     {"rope",
      R"(

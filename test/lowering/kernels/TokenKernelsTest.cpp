@@ -139,6 +139,139 @@ TEST_P(TokenKernels, CrossEntropyAndItsGradient) {
   EXPECT_EQ(out.raw(), x.raw()) << "in place";
 }
 
+TEST_P(TokenKernels, APartOfTheVocabulary) {
+  auto [columns, type, cpu] = GetParam();
+  // Rows 4, 5 and 6 of a vocabulary of 11: tokens before, in and after them.
+  constexpr int64_t kVocabulary = 11, kFirst = 4, kPart = 3;
+  std::string table = tensor({kPart, columns}, type);
+  std::string gradient = tensor({kPart, columns}, "f32");
+  std::string result = tensor({kBatch, kSequence, columns}, type);
+  auto forward = CompiledOp::create(
+      function("%t: tensor<2x7xi32>, %w: " + table +
+               ", %o: tensor<i32>) {\n%x = rota.embedding %t, %w offset %o : "
+               "(tensor<2x7xi32>, " +
+               table + ", tensor<i32>) -> " + result),
+      {}, cpu);
+  Buffer tokens = randomTokens(kRows, kVocabulary, 1), offset("i32", 1);
+  offset.set(0, kFirst);
+  Buffer weights = Buffer::random(type, kPart * columns, 2);
+  Buffer out = Buffer::random(type, kRows * columns, 4);
+  std::vector<double> expected(kRows * columns);
+  for (int64_t i = 0; i < kRows; ++i)
+    for (int64_t j = 0; j < columns; ++j)
+      if (tokens[i] >= kFirst && tokens[i] < kFirst + kPart)
+        expected[i * columns + j] =
+            weights[(int64_t(tokens[i]) - kFirst) * columns + j];
+  ASSERT_TRUE(forward);
+  forward->runInPieces(
+      3, {tokens.data(), weights.data(), offset.data(), out.data()});
+  out.expectNear(expected, 0.0, "rows");
+
+  for (bool accumulate : {false, true}) {
+    auto backward = CompiledOp::create(
+        function("%t: tensor<2x7xi32>, %d: " + result +
+                 ", %o: tensor<i32>) {\n%x = rota.embedding_grad %t, %d "
+                 "offset %o : (tensor<2x7xi32>, " +
+                 result + ", tensor<i32>) -> " + gradient),
+        {accumulate}, cpu);
+    ASSERT_TRUE(backward);
+    Buffer slopes = Buffer::random(type, kRows * columns, 2);
+    Buffer sum = Buffer::random("f32", kPart * columns, 3);
+    std::vector<double> sums(kPart * columns);
+    for (int64_t i = 0; accumulate && i < kPart * columns; ++i)
+      sums[i] = sum[i];
+    for (int64_t i = 0; i < kRows; ++i)
+      for (int64_t j = 0; j < columns; ++j)
+        if (tokens[i] >= kFirst && tokens[i] < kFirst + kPart)
+          sums[(int64_t(tokens[i]) - kFirst) * columns + j] +=
+              slopes[i * columns + j];
+    backward->runInPieces(
+        1, {tokens.data(), slopes.data(), offset.data(), sum.data()});
+    sum.expectNear(sums, 1e-6, accumulate ? "added" : "set");
+  }
+}
+
+TEST_P(TokenKernels, CrossEntropyInParts) {
+  auto [columns, type, cpu] = GetParam();
+  // Two parts of one size give what the whole vocabulary gives.
+  auto [whole, part] = std::pair(2 * columns, columns);
+  std::string logits = tensor({kBatch, kSequence, whole}, type);
+  std::string partLogits = tensor({kBatch, kSequence, part}, type);
+  std::string types = ", tensor<2x7xi32>";
+  std::string losses = "(tensor<f32>, tensor<f32>, tensor<2x7xf32>)";
+  auto one =
+      CompiledOp::create(function("%x: " + logits +
+                                  ", %t: tensor<2x7xi32>) {\n%s, %w, %l = "
+                                  "rota.cross_entropy %x, %t : (" +
+                                  logits + types + ") -> " + losses),
+                         {}, cpu);
+  auto shard = CompiledOp::create(
+      function("%x: " + partLogits +
+               ", %t: tensor<2x7xi32>, %o: tensor<i32>) "
+               "{\n%p = rota.cross_entropy_shard %x, %t offset %o : (" +
+               partLogits + types + ", tensor<i32>) -> tensor<2x7x2xf32>"),
+      {}, cpu);
+  auto merge = CompiledOp::create(
+      function("%p: tensor<2x7x4xf32>, %t: tensor<2x7xi32>) {\n%s, %w, %l = "
+               "rota.cross_entropy_merge %p, %t : (tensor<2x7x4xf32>" +
+               types + ") -> " + losses),
+      {}, cpu);
+  auto slope = [&](const std::string &x, bool isPart) {
+    std::string types = isPart ? ", tensor<i32>" : "";
+    return CompiledOp::create(
+        function("%d: tensor<f32>, %x: " + x +
+                 ", %t: tensor<2x7xi32>, %l: tensor<2x7xf32>" +
+                 (isPart ? ", %o: tensor<i32>" : "") +
+                 ") {\n%g = rota.cross_entropy_grad %d, %x, %t, %l " +
+                 (isPart ? "offset %o " : "") + ": (tensor<f32>, " + x +
+                 ", tensor<2x7xi32>, tensor<2x7xf32>" + types + ") -> " + x),
+        {}, cpu);
+  };
+  auto wholeSlope = slope(logits, false), partSlope = slope(partLogits, true);
+  ASSERT_TRUE(one && shard && merge && wholeSlope && partSlope);
+
+  Buffer x = Buffer::random(type, kRows * whole, 1, -20.0f, 20.0f);
+  Buffer targets = randomTokens(kRows, whole, 2);
+  targets.set(3, -1);
+  Buffer sum("f32", 1), weight("f32", 1), lse("f32", kRows);
+  one->run(nullptr,
+           {x.data(), targets.data(), sum.data(), weight.data(), lse.data()});
+  Buffer cotangent("f32", 1), gradient(type, kRows * whole);
+  cotangent.set(0, 0.37);
+  wholeSlope->run(nullptr, {cotangent.data(), x.data(), targets.data(),
+                            lse.data(), gradient.data()});
+
+  Buffer parts("f32", kRows * 4);
+  for (int64_t p = 0; p < 2; ++p) {
+    Buffer columnsOf(type, kRows * part), pair("f32", kRows * 2);
+    Buffer offset("i32", 1);
+    offset.set(0, double(p * part));
+    std::vector<double> expected(kRows * part);
+    for (int64_t i = 0; i < kRows * part; ++i) {
+      int64_t from = i / part * whole + p * part + i % part;
+      columnsOf.set(i, x[from]);
+      expected[i] = gradient[from];
+    }
+    shard->runInPieces(
+        4, {columnsOf.data(), targets.data(), offset.data(), pair.data()});
+    for (int64_t i = 0; i < kRows * 2; ++i)
+      parts.set(i / 2 * 4 + p * 2 + i % 2, pair[i]);
+    partSlope->runInPieces(3,
+                           {cotangent.data(), columnsOf.data(), targets.data(),
+                            lse.data(), offset.data(), columnsOf.data()});
+    columnsOf.expectNear(expected, 0.0, "gradient");
+  }
+  Buffer mergedSum("f32", 1), mergedWeight("f32", 1), mergedLse("f32", kRows);
+  merge->runInPieces(5, {parts.data(), targets.data(), mergedSum.data(),
+                         mergedWeight.data(), mergedLse.data()});
+  mergedSum.expectNear({sum[0]}, 1e-6, "sum");
+  mergedWeight.expectNear({13.0}, 0.0, "weight");
+  std::vector<double> lses;
+  for (int64_t i = 0; i < kRows; ++i)
+    lses.push_back(lse[i]);
+  mergedLse.expectNear(lses, 1e-6, "logsumexp");
+}
+
 TEST_P(TokenKernels, RopeAndItsInverse) {
   auto [columns, type, cpu] = GetParam();
   int64_t size = 2 * columns, heads = 3, positions = 9;

@@ -183,3 +183,42 @@ func.func @stays(%x: tensor<2x3x8xf32>) -> (tensor<3x8xf32>, tensor<2x8xf32>) {
   %1 = rota.reduce sum %x dims [1] : tensor<2x3x8xf32> -> tensor<2x8xf32>
   return %0, %1 : tensor<3x8xf32>, tensor<2x8xf32>
 }
+
+// -----
+
+// Nothing is fused across a collective: what is before it is one kernel, what is
+// behind it another, and a reduced sum that was a row stays one.
+// CHECK-LABEL: func @reduced
+// CHECK-NEXT: %[[BEFORE:.*]] = rota.launch @{{.*}} rows = 8(
+// CHECK-NEXT: %[[SUM:.*]] = rota.all_reduce sum %[[BEFORE]] axes [<tensor>] reason "out_proj" : tensor<2x4x8xbf16>
+// CHECK-NEXT: %[[AFTER:.*]]:2 = rota.launch @rms_norm rows = 8({{.*}}%[[SUM]]
+// CHECK-NEXT: return %[[AFTER]]#0, %[[AFTER]]#1
+rota.mesh <tensor = 2>
+func.func @reduced(%x: tensor<2x4x8xbf16>, %p: tensor<2x4x8xf32>, %gain: tensor<8xbf16>) -> (tensor<2x4x8xbf16>, tensor<2x4x8xbf16>) {
+  %t = math.tanh %p : tensor<2x4x8xf32>
+  %part = arith.truncf %t : tensor<2x4x8xf32> to tensor<2x4x8xbf16>
+  %sum = rota.all_reduce sum %part axes [<tensor>] reason "out_proj" : tensor<2x4x8xbf16>
+  %h = arith.addf %x, %sum : tensor<2x4x8xbf16>
+  %y = rota.rms_norm %h, %gain epsilon = 1.0e-05 : tensor<2x4x8xbf16>, tensor<8xbf16>
+  return %h, %y : tensor<2x4x8xbf16>, tensor<2x4x8xbf16>
+}
+
+// -----
+
+// Nor are values that two collectives need kept apart: the sums that go out and
+// the rows that stay are results of one kernel.
+// CHECK-LABEL: func @scattered
+// CHECK-NEXT: %[[ROWS:.*]] = rota.all_gather
+// CHECK-NEXT: %[[Y:.*]]:2 = rota.launch @{{.*}} rows = 8(%[[ROWS]])
+// CHECK-NEXT: %[[GAIN:.*]] = rota.all_reduce sum %[[Y]]#1
+// CHECK-NEXT: %[[PART:.*]] = rota.reduce_scatter %[[Y]]#0
+// CHECK-NEXT: return %[[PART]], %[[GAIN]]
+rota.mesh <sequence = 2>
+func.func @scattered(%x: tensor<1x4x8xf32>) -> (tensor<1x4x8xf32>, tensor<8xf32>) {
+  %rows = rota.all_gather %x dim = 1 axes [<sequence>] reason "length" : tensor<1x4x8xf32> -> tensor<1x8x8xf32>
+  %t = math.tanh %rows : tensor<1x8x8xf32>
+  %s = rota.reduce sum %t dims [0, 1] : tensor<1x8x8xf32> -> tensor<8xf32>
+  %gain = rota.all_reduce sum %s axes [<sequence>] reason "gain" : tensor<8xf32>
+  %part = rota.reduce_scatter %t dim = 1 axes [<sequence>] reason "length" : tensor<1x8x8xf32> -> tensor<1x4x8xf32>
+  return %part, %gain : tensor<1x4x8xf32>, tensor<8xf32>
+}

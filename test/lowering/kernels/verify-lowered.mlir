@@ -10,7 +10,6 @@ rota.mesh <tensor = 2>
 // CHECK-LABEL: func.func @table
 // CHECK: arith.constant dense<[1.000000e+00, 2.000000e+00]>
 // CHECK: rota.reshape
-// CHECK: rota.kernel @
 rota.stack @layers layers = 2 pattern [@a] {
   rota.layer @a {
     rota.param @weight : tensor<8x8xf32> axes ["in", "out"] init #rota.constant<value = 1.0>
@@ -50,4 +49,19 @@ func.func @moved(%x: tensor<4x8xf32>) -> (tensor<4x4xf32>, tensor<i32>) {
   %7 = rota.permute %6 axes [<tensor>] order [<tensor>] reason "test" : tensor<4x4xf32>
   %8 = rota.shard_offset axes [<tensor>] factor = 4 : tensor<i32>
   return %7, %8 : tensor<4x4xf32>, tensor<i32>
+}
+
+// The ops of a part of the vocabulary have kernels.
+// CHECK-LABEL: func.func @part
+// CHECK: rota.shard_offset
+// CHECK: rota.cross_entropy_shard
+// CHECK: rota.all_gather
+// CHECK: rota.cross_entropy_merge
+// CHECK: rota.kernel @
+func.func @part(%logits: tensor<1x4x8xf32>, %targets: tensor<1x4xi32>) -> tensor<f32> {
+  %offset = rota.shard_offset axes [<tensor>] factor = 8 : tensor<i32>
+  %part = rota.cross_entropy_shard %logits, %targets offset %offset : (tensor<1x4x8xf32>, tensor<1x4xi32>, tensor<i32>) -> tensor<1x4x2xf32>
+  %parts = rota.all_gather %part dim = 2 axes [<tensor>] reason "vocabulary" : tensor<1x4x2xf32> -> tensor<1x4x4xf32>
+  %sum, %weight, %lse = rota.cross_entropy_merge %parts, %targets : (tensor<1x4x4xf32>, tensor<1x4xi32>) -> (tensor<f32>, tensor<f32>, tensor<1x4xf32>)
+  return %sum : tensor<f32>
 }

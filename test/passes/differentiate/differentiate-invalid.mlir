@@ -123,3 +123,24 @@ func.func @loss(%x: tensor<8xf32>, %t: tensor<8xf32>) -> (tensor<f32>, tensor<f3
   %s = rota.reduce sum %x dims [0] : tensor<8xf32> -> tensor<f32>
   return %s, %s : tensor<f32>, tensor<f32>
 }
+// -----
+
+// The cotangent of an auxiliary loss needs the main loss's weight before the
+// first forward.
+rota.stack @layers layers = 2 pattern [@a] {
+  rota.layer @a {
+    func.func @forward(%x: tensor<8xf32>) -> tensor<8xf32> {
+      %s = rota.reduce sum %x dims [0] : tensor<8xf32> -> tensor<f32>
+      rota.auxiliary_loss "s" %s weight = 8.0 coefficient = 0.5 : tensor<f32>
+      return %x : tensor<8xf32>
+    }
+  }
+}
+func.func @embed(%x: tensor<8xf32>) -> tensor<8xf32> {
+  return %x : tensor<8xf32>
+}
+// expected-error@+1 {{expected a weight that depends on the targets alone, as a layer has an auxiliary loss, got one that depends on the activation}}
+func.func @loss(%x: tensor<8xf32>, %t: tensor<8xf32>) -> (tensor<f32>, tensor<f32>) {
+  %s = rota.reduce sum %x dims [0] : tensor<8xf32> -> tensor<f32>
+  return %s, %s : tensor<f32>, tensor<f32>
+}

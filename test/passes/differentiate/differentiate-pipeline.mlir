@@ -1,5 +1,6 @@
 // RUN: rota-opt %s --differentiate-pipeline="remat=minimal extract=logits" | FileCheck %s
 // RUN: rota-opt %s --differentiate-pipeline="split=true" | FileCheck %s --check-prefix=SPLIT
+// RUN: rota-opt %s --differentiate-pipeline="remat=1:full stages=2 layers-per-chunk=1" | FileCheck %s --check-prefix=STAGES
 
 // One pipeline from a model as built: names are erased, what was asked for by
 // name is a function, and what rules made in vain is gone.
@@ -16,6 +17,11 @@
 // SPLIT-LABEL: func @backward_input
 // SPLIT-LABEL: func @backward_weight
 //   SPLIT-NOT: func @logits
+
+// A policy per stage: a kind of layers for each.
+// STAGES: rota.stack @layers layers = 2 pattern [@mlp, @mlp_stage1]
+// STAGES: func @forward(%{{.*}}) -> (tensor<2x4x8xf32>, tensor<8x16xf32>, tensor<8x16xf32>)
+// STAGES: func @forward(%{{.*}}) -> tensor<2x4x8xf32>
 
 rota.stack @layers layers = 2 pattern [@mlp] {
   rota.layer @mlp {

@@ -1,18 +1,25 @@
 // RUN: not rota-opt %s --differentiate=remat=minimum 2>&1 | FileCheck %s --check-prefix=UNKNOWN
-// RUN: not rota-opt %s --differentiate=remat=mlpwi=offload 2>&1 | FileCheck %s --check-prefix=DECISION
+// RUN: not rota-opt %s --differentiate=remat=sparse 2>&1 | FileCheck %s --check-prefix=FAR
+// RUN: not rota-opt %s --differentiate=remat=mlpwi=disk 2>&1 | FileCheck %s --check-prefix=DECISION
 // RUN: not rota-opt %s --differentiate=remat==device 2>&1 | FileCheck %s --check-prefix=EMPTY
 // RUN: not rota-opt %s --differentiate=remat=mlpwi=device,mlpwi=remat 2>&1 | FileCheck %s --check-prefix=TWICE
 // RUN: not rota-opt %s --differentiate=remat=decoder_layer_input=remat 2>&1 | FileCheck %s --check-prefix=INPUT
-// RUN: not rota-opt %s --differentiate=remat=query=device 2>&1 | FileCheck %s --check-prefix=NAME
+// RUN: not rota-opt %s --differentiate=remat=none,decoder_layer_input=remat 2>&1 | FileCheck %s --check-prefix=INPUT
+// RUN: not rota-opt %s --differentiate=remat=mlpwj=device 2>&1 | FileCheck %s --check-prefix=NAME
+// RUN: not rota-opt %s --differentiate=remat=full,mlpwi=offload 2>&1 | FileCheck %s --check-prefix=OFFLOAD
+// RUN: not rota-opt %s --differentiate=remat=save_qkv_proj,mlpwi=offload 2>&1 | FileCheck %s --check-prefix=LISTED
 
 // Remat policies that mean nothing.
-// UNKNOWN: error: expected a remat policy ('none', 'full', 'minimal', or a table 'name=remat|device,...'), got 'minimum'
-// DECISION: error: expected 'remat' or 'device' for 'mlpwi' in the remat policy, got 'offload'
-// EMPTY: error: expected 'name=remat|device' in the remat policy, got '=device'
-// TWICE: error: expected one decision for 'mlpwi' in the remat policy, got two
-// INPUT: error: expected 'device' for 'decoder_layer_input' in the remat policy, got 'remat': a layer's input is always kept
-// NAME: error: expected a value named 'query' in a layer, as the remat policy says
+// UNKNOWN: error: expected a remat policy ('none', 'minimal_with_context', 'minimal', {{.*}}, 'full', or a table 'name=remat|device|offload,...'), got 'minimum'; did you mean 'minimal'?
+// FAR: error: expected a remat policy ({{.*}}), got 'sparse'{{$}}
+// DECISION: error: expected 'remat', 'device' or 'offload' for 'mlpwi' in the remat policy, got 'disk'
+// EMPTY: error: expected 'name=remat|device|offload' in the remat policy, got '=device'
+// TWICE: error: expected one decision for 'mlpwi' in the remat policy, got 'device' and 'remat'
+// INPUT: error: expected 'device' or 'offload' for 'decoder_layer_input' in the remat policy, got 'remat': a layer's input is always kept
+// NAME: error: expected a value named 'mlpwj' in a layer, as the remat policy says; did you mean 'mlpwi'?
 // NAME: note: the layers name 'decoder_layer_input', 'mlpwi', 'mlpwo'
+// OFFLOAD: error: expected 'remat' or 'device' for 'mlpwi' in the remat policy, got 'offload': 'full' rematerializes it, and only what is kept can be offloaded
+// LISTED: error: expected 'remat' or 'device' for 'mlpwi' in the remat policy, got 'offload': 'save_qkv_proj' rematerializes it, and only what is kept can be offloaded
 
 rota.stack @layers layers = 2 pattern [@mlp] {
   rota.layer @mlp {

@@ -2,6 +2,9 @@
 // RUN: rota-opt %s --differentiate=remat=full | FileCheck %s --check-prefixes=CHECK,FULL
 // RUN: rota-opt %s --differentiate=remat=minimal | FileCheck %s --check-prefixes=CHECK,NAMED
 // RUN: rota-opt %s --differentiate=remat=mlpwi=device,mlpwo=remat,decoder_layer_input=device | FileCheck %s --check-prefixes=CHECK,NAMED
+// RUN: rota-opt %s --differentiate=remat=minimal,mlpwo=remat,decoder_layer_input=device | FileCheck %s --check-prefixes=CHECK,NAMED
+// RUN: rota-opt %s --differentiate=remat=save_dot_except_mlp | FileCheck %s --check-prefixes=CHECK,FULL
+// RUN: rota-opt %s --differentiate=remat=none,mlpwi=remat | FileCheck %s --check-prefix=MIXED
 // RUN: rota-opt %s --differentiate=remat=minimal --remarks-filter=differentiate 2>&1 >%t | FileCheck %s --check-prefix=REMARK
 
 // Which values wait for the backward. Everything: what derivatives read, the
@@ -35,6 +38,12 @@
 // NAMED-NEXT:  %[[A:.*]] = math.exp %[[ROWS]]
 // NAMED-NEXT:  %[[T:.*]] = math.tanh %[[A]]
 // NAMED-NEXT:  %[[V:.*]] = rota.reshape %[[T]]
+
+// Everything but one name: exp is computed again from what it is made of.
+// MIXED:     func @forward({{.*}}) -> (tensor<2x4x8xf32>, tensor<8x16xf32>, tensor<8x16xf32>)
+// MIXED:       %[[A:.*]] = math.exp
+// MIXED:       %[[T:.*]] = math.tanh
+// MIXED:       return %{{.*}}, %[[A]], %[[T]]
 
 // The rest is the same whatever was saved, and no name is left in it.
 // CHECK-NOT: rota.name

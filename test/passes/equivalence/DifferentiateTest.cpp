@@ -77,7 +77,11 @@ void expectSameBits(const TestModel &test, llvm::StringRef type,
                     const Options &options) {
   auto expected = stepAfter(test, type, "differentiate{remat=none}", options);
   ASSERT_TRUE(succeeded(expected));
-  for (const char *policy : {"none", "full", "minimal", test.policy})
+  for (const char *policy :
+       {"none", "full", "minimal", "minimal_with_context", "minimal_offloaded",
+        "qkv_proj_offloaded", "save_dot_with_context_except_mlp",
+        "save_dot_except_mlpwi", "save_dot_except_mlp", "save_qkv_proj",
+        "save_out_proj", "none,decoder_layer_input=offload", test.policy})
     for (const char *split : {"false", "true"})
       for (const char *tail : {"", ",erase-names,canonicalize,cse"}) {
         std::string pipeline = std::string("differentiate{remat=") + policy +
@@ -103,6 +107,19 @@ TEST_P(Differentiate, EqualsFiniteDifferences) {
 TEST_P(Differentiate, GivesTheSameBitsUnderEveryPolicy) {
   auto [index, type] = GetParam();
   expectSameBits(testModels()[index], type, {});
+}
+
+/// Stages with policies of their own, as passes before and behind each other.
+TEST_P(Differentiate, GivesTheSameBitsWithAPolicyPerStage) {
+  auto [index, type] = GetParam();
+  const TestModel &test = testModels()[index];
+  auto expected = stepAfter(test, type, "differentiate{remat=none}");
+  auto step =
+      stepAfter(test, type,
+                "assign-remat{policies=1:full;2:minimal_offloaded stages=3},"
+                "differentiate{remat=save_out_proj}");
+  ASSERT_TRUE(succeeded(expected) && succeeded(step));
+  EXPECT_TRUE(isSameStep(*step, *expected));
 }
 
 TEST(DifferentiateBF16, GivesTheSameRoundedBitsUnderEveryPolicy) {

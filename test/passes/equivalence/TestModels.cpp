@@ -33,6 +33,36 @@ func.func @loss(%y: tensor<2x3x5x$T>, %target: tensor<2x3x5x$T>) -> (tensor<$W>,
 }
 )";
 
+/// y = tanh(x * W) with two auxiliary losses, sum y^2 and sum x*W of unlike
+/// weights, and a loss whose weight is that of the targets.
+static const char *auxiliary = R"(
+rota.stack @layers layers = 3 pattern [@linear] {
+  rota.layer @linear {
+    rota.param @weight : tensor<5x5x$W> axes ["in", "out"] init #rota.normal<mean = 0.0, deviation = 0.1>
+    func.func @forward(%x: tensor<2x3x5x$T>) -> tensor<2x3x5x$T> {
+      %w = rota.read @weight : tensor<5x5x$T>
+      %p = rota.einsum "bsk,kn->bsn" %x, %w : (tensor<2x3x5x$T>, tensor<5x5x$T>) -> tensor<2x3x5x$T>
+      %pn = rota.name "mlpwi" %p : tensor<2x3x5x$T>
+      %products = rota.einsum "bsk,bsk->" %x, %pn : (tensor<2x3x5x$T>, tensor<2x3x5x$T>) -> tensor<$W>
+      rota.auxiliary_loss "products" %products weight = 7.0 coefficient = -0.3 : tensor<$W>
+      %y = math.tanh %pn : tensor<2x3x5x$T>
+      %squares = rota.einsum "bsk,bsk->" %y, %y : (tensor<2x3x5x$T>, tensor<2x3x5x$T>) -> tensor<$W>
+      rota.auxiliary_loss "squares" %squares weight = 30.0 coefficient = 0.7 : tensor<$W>
+      return %y : tensor<2x3x5x$T>
+    }
+  }
+}
+func.func @embed(%x: tensor<2x3x5x$T>) -> tensor<2x3x5x$T> {
+  return %x : tensor<2x3x5x$T>
+}
+func.func @loss(%y: tensor<2x3x5x$T>, %target: tensor<2x3x5x$T>) -> (tensor<$W>, tensor<$W>) {
+  %difference = arith.subf %y, %target : tensor<2x3x5x$T>
+  %square = rota.einsum "bsk,bsk->" %difference, %difference : (tensor<2x3x5x$T>, tensor<2x3x5x$T>) -> tensor<$W>
+  %weight = rota.einsum "bsk,bsk->" %target, %target : (tensor<2x3x5x$T>, tensor<2x3x5x$T>) -> tensor<$W>
+  return %square, %weight : tensor<$W>, tensor<$W>
+}
+)";
+
 /// Two kinds of layer in turn: a residual MLP with bias whose weight is used
 /// twice, and a gate; both with named values. The embedding is a projection.
 static const char *mixed = R"(
@@ -171,7 +201,8 @@ llvm::ArrayRef<TestModel> rota::interpreter::testModels() {
       {"linear", linear, 0, "full"},
       {"mixed", mixed, 0, "query_proj=device,mlpwi=remat"},
       {"llama", llama, llamaVocabulary,
-       "query_proj=device,context=device,mlpwi_0=remat"}};
+       "query_proj=device,context=offload,mlpwi_0=remat"},
+      {"auxiliary", auxiliary, 0, "mlpwi=offload"}};
   return models;
 }
 
@@ -221,7 +252,7 @@ bool rota::interpreter::isSameStep(const Step &a, const Step &b) {
     return left.first == right.first &&
            left.second.elements == right.second.elements;
   };
-  return a.sum == b.sum && a.weight == b.weight &&
+  return a.sum == b.sum && a.weight == b.weight && a.auxiliary == b.auxiliary &&
          a.gradients.size() == b.gradients.size() &&
          std::equal(a.gradients.begin(), a.gradients.end(), b.gradients.begin(),
                     isSame);

@@ -20,9 +20,9 @@ struct TestModel {
   const char *policy;
 };
 
-/// A linear layer and a squared error; a residual MLP of two kinds of layer
-/// with biases and a parameter that is read twice; a Llama decoder with grouped
-/// queries and tied embeddings.
+/// A linear layer and a squared error; one with auxiliary losses; a residual MLP
+/// of two kinds of layer with biases and a parameter that is read twice; a Llama
+/// decoder with grouped queries and tied embeddings.
 llvm::ArrayRef<TestModel> testModels();
 
 /// The text with elements of `type`: "f64", "f32" or "bf16" in place of `$T`;
