@@ -20,12 +20,16 @@ def Rota_MeshOp : Rota_Op<"mesh", [HasParent<"::mlir::ModuleOp">]> {
 
     Life-span: made by `assign-shardings` or by hand; stays to the end.
 
+    Constraints:
+    - C1: a module has at most one
+
     ```mlir
     rota.mesh <data = 2, stage = 4, tensor = 2>
     ```
   }];
   let arguments = (ins Rota_MeshAttr:$mesh);
   let assemblyFormat = "$mesh attr-dict";
+  let hasVerifier = 1;
 }
 
 def Rota_ConstrainOp : Rota_Op<"constrain", [Pure, SameOperandsAndResultType,
@@ -39,7 +43,8 @@ def Rota_ConstrainOp : Rota_Op<"constrain", [Pure, SameOperandsAndResultType,
     Life-span: made by model builders or by hand; gone after `insert-reshards`.
 
     Constraints:
-    - C1: the sharding has an entry per dimension
+    - C1: the sharding has an entry per dimension and fits the module's mesh:
+      what stands in front of a part of an axis, and the part, divide the axis
 
     ```mlir
     func.func @f(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
@@ -63,7 +68,7 @@ def Rota_ReshardOp : Rota_Op<"reshard", [Pure, SameOperandsAndResultType]> {
     Life-span: made by `insert-reshards`; becomes collectives in `partition`.
 
     Constraints:
-    - C1: both shardings have an entry per dimension
+    - C1: both shardings have an entry per dimension and fit the module's mesh
     - C2: `to` is unreduced over no axis over which `from` is not
 
     ```mlir
@@ -85,9 +90,10 @@ def Rota_ReshardOp : Rota_Op<"reshard", [Pure, SameOperandsAndResultType]> {
 /// Moves a value among the ranks that differ along `axes` only; the first of
 /// them is the slowest in the group's order.
 class Rota_CollectiveOp<string mnemonic, list<Trait> traits = []>
-    : Rota_Op<mnemonic, !listconcat([Pure,
+    : Rota_Op<mnemonic, !listconcat([Pure, CollectiveOpInterface,
         DeclareOpInterfaceMethods<CostOpInterface>], traits)> {
   let hasVerifier = 1;
+  let extraClassDeclaration = "int64_t getWireBytes(int64_t ranks);";
 }
 
 def Rota_AllGatherOp : Rota_CollectiveOp<"all_gather"> {
@@ -103,6 +109,7 @@ def Rota_AllGatherOp : Rota_CollectiveOp<"all_gather"> {
     - C1: `dim` is a dimension; the others keep their sizes
     - C2: the operand's size along `dim` is the ceiling of the result's over the
       ranks of the group, which a mesh in the module gives
+    - C3: `axes` names parts of the mesh's axes, each at most once
 
     ```mlir
     rota.mesh <tensor = 2>
@@ -132,6 +139,7 @@ def Rota_ReduceScatterOp : Rota_CollectiveOp<"reduce_scatter"> {
     - C1: `dim` is a dimension; the others keep their sizes
     - C2: the result's size along `dim` is the ceiling of the operand's over the
       ranks of the group, which a mesh in the module gives
+    - C3: `axes` names parts of the mesh's axes, each at most once
 
     ```mlir
     rota.mesh <tensor = 2>
@@ -156,6 +164,9 @@ def Rota_AllReduceOp : Rota_CollectiveOp<"all_reduce", [SameOperandsAndResultTyp
     Combines the group's operands element by element, in the group's order.
 
     Life-span: made by `partition`; becomes a call of the runtime.
+
+    Constraints:
+    - C1: `axes` names parts of the mesh's axes, each at most once
 
     ```mlir
     rota.mesh <tensor = 2>
@@ -187,6 +198,7 @@ def Rota_AllToAllOp : Rota_CollectiveOp<"all_to_all"> {
     - C2: the group's ranks, which a mesh in the module gives, divide the
       operand's size along `split`; the result's along `gather` is the operand's
       times that number
+    - C3: `axes` names parts of the mesh's axes, each at most once
 
     ```mlir
     rota.mesh <tensor = 2>
@@ -244,6 +256,7 @@ def Rota_PermuteOp : Rota_CollectiveOp<"permute", [SameOperandsAndResultType]> {
 
     Constraints:
     - C1: `order` has the axes of `axes`
+    - C2: `axes` names parts of the mesh's axes, each at most once
 
     ```mlir
     rota.mesh <data = 2, tensor = 2>
@@ -270,6 +283,10 @@ def Rota_ShardOffsetOp : Rota_Op<"shard_offset", [Pure]> {
     Life-span: made by `partition`; becomes an address that the runtime fills at
     start.
 
+    Constraints:
+    - C1: `axes` names parts of the mesh's axes, each at most once
+    - C2: the result is a scalar
+
     ```mlir
     rota.mesh <tensor = 2>
     func.func @f() -> tensor<i32> {
@@ -280,6 +297,7 @@ def Rota_ShardOffsetOp : Rota_Op<"shard_offset", [Pure]> {
   }];
   let arguments = (ins Rota_AxisRefs:$axes, I64Attr:$factor);
   let results = (outs Rota_IntTensor:$result);
+  let hasVerifier = 1;
   let assemblyFormat = [{
     `axes` custom<Axes>($axes) `factor` `=` custom<Count>($factor) `:` type($result) attr-dict
   }];

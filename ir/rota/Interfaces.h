@@ -6,6 +6,7 @@
 #define ROTA_IR_ROTA_INTERFACES_H
 
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/OpDefinition.h"
 
 namespace mlir::rota {

@@ -84,4 +84,21 @@ def PartitionOpInterface : OpInterface<"PartitionOpInterface"> {
          "::mlir::TypeRange":$types)>];
 }
 
+def CollectiveOpInterface : OpInterface<"CollectiveOpInterface"> {
+  let cppNamespace = "::mlir::rota";
+  let description = [{
+    Moves a value among the ranks of a group: those that differ along some axes
+    of the mesh only.
+  }];
+  let methods = [
+    InterfaceMethod<"The group's axes, the first slowest.",
+      "::mlir::ArrayAttr", "getAxes">,
+    InterfaceMethod<"Why it is there, for people.", "::llvm::StringRef",
+      "getReason">,
+    InterfaceMethod<[{
+      Bytes that one rank of a group of `ranks` sends, by the formulas of
+      Traffic.h.
+    }], "int64_t", "getWireBytes", (ins "int64_t":$ranks)>];
+}
+
 #endif // ROTA_IR_ROTA_INTERFACES

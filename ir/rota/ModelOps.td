@@ -40,8 +40,11 @@ def Rota_ParamOp : Rota_Op<"param", [Symbol]> {
     - C2: `axes` names every dimension
     - C3: `init` is `#rota.normal`, `#rota.uniform` or `#rota.constant`
     - C4: it stands in a module or in a `rota.layer`
-    - C5: a placement has a size and a division per dimension; the type is that
-      of one rank's part as functions see it, once the module is partitioned
+    - C5: a placement has a size and a division per dimension, which fit the
+      module's mesh; the type is the whole tensor's or, once the module is
+      partitioned, that of one rank's part as functions see it
+    - C6: the storage is the compute sharding, and the optimizer's the storage,
+      with axes added behind on at most one dimension; both are reduced
 
     ```mlir
     rota.param @tok_embeddings : tensor<256x64xf32> axes ["vocab", "embed"] init #rota.normal<mean = 0.0, deviation = 0.02>

@@ -23,11 +23,14 @@ def Rota_Dialect : Dialect {
     Shapes are static; elementwise arithmetic is `arith` and `math` on tensors.
   }];
   let useDefaultAttributePrinterParser = 1;
-  // `sharding`: of a function's argument or result. `factors`: how those of an
+  // `sharding`: of a function's argument or result, with an entry for
+  // each dimension. `factors`: how those of an
   // op's rule are divided, between `propagate-shardings` and `partition`.
   // `offload`: that a residual, a result of `forward` and an argument of what
   // reads it, rests in host memory in between. `remat`: the remat policy of one
   // kind of layer, between `assign-remat` and `differentiate`.
+  let hasRegionArgAttrVerify = 1;
+  let hasRegionResultAttrVerify = 1;
   let discardableAttrs = (ins "::mlir::rota::ShardingAttr":$sharding,
                               "::mlir::ArrayAttr":$factors,
                               "::mlir::UnitAttr":$offload,

@@ -270,6 +270,36 @@ LogicalResult ShardingAttr::verify(EmitError emitError,
   return success();
 }
 
+LogicalResult rota::verifyAxes(Operation *op, ArrayRef<AxisRefAttr> axes) {
+  MeshOp mesh = meshOpOf(op);
+  for (AxisRefAttr ref : axes) {
+    if (!mesh || ref.isWhole())
+      continue;
+    int64_t size = mesh.getMesh().getSize(ref.getAxis());
+    if (size % (ref.getBefore() * ref.getSize()) == 0)
+      continue;
+    auto diagnostic = op->emitError("expected parts that divide axis '")
+                      << stringifyMeshAxis(ref.getAxis()) << "' of size "
+                      << size << ", got (" << ref.getBefore() << ")"
+                      << ref.getSize();
+    diagnostic.attachNote(mesh.getLoc()) << "the mesh";
+    return diagnostic;
+  }
+  return success();
+}
+
+LogicalResult rota::verifySharding(Operation *op, ShardingAttr sharding,
+                                   int64_t rank) {
+  int64_t entries = sharding.getDimensions().size();
+  if (rank != entries)
+    return op->emitError("expected a sharding with an entry for each of the ")
+           << rank << " dimensions, got " << entries;
+  SmallVector<AxisRefAttr> axes = dividingAxes(sharding);
+  llvm::append_range(axes, sharding.getUnreduced());
+  llvm::append_range(axes, sharding.getReplicated());
+  return verifyAxes(op, axes);
+}
+
 //===----------------------------------------------------------------------===//
 // Sizes
 //===----------------------------------------------------------------------===//
@@ -287,11 +317,18 @@ int64_t MeshAttr::getSize(ArrayRef<AxisRefAttr> refs) const {
 
 int64_t MeshAttr::getRanks() const { return llvm::product_of(getSizes()); }
 
-MeshAttr rota::meshOf(Operation *op) {
+MeshOp rota::meshOpOf(Operation *op) {
   auto module = dyn_cast<ModuleOp>(op);
   if (!module)
     module = op->getParentOfType<ModuleOp>();
-  for (MeshOp mesh : module.getOps<MeshOp>())
+  if (module)
+    for (MeshOp mesh : module.getOps<MeshOp>())
+      return mesh;
+  return {};
+}
+
+MeshAttr rota::meshOf(Operation *op) {
+  if (MeshOp mesh = meshOpOf(op))
     return mesh.getMesh();
   SmallVector<int64_t> sizes(getMaxEnumValForMeshAxis() + 1, 1);
   return MeshAttr::get(op->getContext(), sizes);

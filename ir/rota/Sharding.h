@@ -8,8 +8,19 @@
 
 namespace mlir::rota {
 
+/// The op that declares the mesh of the module around `op`; null without one.
+MeshOp meshOpOf(Operation *op);
+
 /// The mesh of the module around `op`; all axes of size 1 when it has none.
 MeshAttr meshOf(Operation *op);
+
+/// Checks that the module's mesh, if it has one, has the parts of axes that
+/// `axes` names; emits an error on `op` otherwise.
+LogicalResult verifyAxes(Operation *op, llvm::ArrayRef<AxisRefAttr> axes);
+/// The same of a sharding of a tensor of rank `rank`, and that it has as many
+/// entries.
+LogicalResult verifySharding(Operation *op, ShardingAttr sharding,
+                             int64_t rank);
 
 /// The sharding that divides nothing, with closed dimensions.
 ShardingAttr replicatedSharding(MLIRContext *context, int64_t rank);

@@ -9,11 +9,22 @@
 #ifndef ROTA_IR_ROTA_TRAFFIC_H
 #define ROTA_IR_ROTA_TRAFFIC_H
 
+#include "ir/rota/Rota.h"
 #include "llvm/Support/MathExtras.h"
 
-#include <cstdint>
+namespace mlir::rota {
 
-namespace mlir::rota::traffic {
+/// What one execution of a collective costs one rank.
+struct Traffic {
+  int64_t bytes = 0; // that the rank sends, and receives
+  int64_t ranks = 1; // of its group
+  SmallVector<AxisRefAttr> axes;
+};
+
+/// The traffic of a collective op on the mesh of its module.
+Traffic trafficOf(CollectiveOpInterface collective);
+
+namespace traffic {
 
 /// Each rank passes on every part but one. `part`: bytes of one rank's part.
 inline int64_t allGather(int64_t part, int64_t ranks) {
@@ -39,6 +50,7 @@ inline int64_t allToAll(int64_t local, int64_t ranks) {
 /// Each rank hands on what it holds.
 inline int64_t permute(int64_t local) { return local; }
 
-} // namespace mlir::rota::traffic
+} // namespace traffic
+} // namespace mlir::rota
 
 #endif // ROTA_IR_ROTA_TRAFFIC_H

@@ -3,6 +3,7 @@
 // Verifiers of the model's structure and of kernels. Labels C1..Cn are those of
 // the ops' descriptions.
 #include "ir/rota/Model.h"
+#include "ir/rota/Sharding.h"
 
 #include <cmath>
 
@@ -25,6 +26,53 @@ LogicalResult UniformAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
+/// C6: `after` is `before` with axes behind on at most one dimension.
+static LogicalResult verifyDivided(ParamOp param, ShardingAttr before,
+                                   ShardingAttr after, StringRef name) {
+  if (!after.getUnreduced().empty())
+    return param.emitOpError("expected no unreduced axes in the ")
+           << name << " sharding, got " << after;
+  int64_t changed = 0;
+  for (auto [a, b] :
+       llvm::zip_equal(before.getDimensions(), after.getDimensions())) {
+    ArrayRef<AxisRefAttr> had = a.getAxes(), has = b.getAxes();
+    if (had.size() > has.size() || has.take_front(had.size()) != had)
+      changed = 2;
+    changed += had != has;
+  }
+  if (changed > 1)
+    return param.emitOpError("expected the ")
+           << name << " sharding to be " << before
+           << " with axes added behind on at most one dimension, got " << after;
+  return success();
+}
+
+static LogicalResult verifyPlacement(ParamOp param, PlacementAttr placement) {
+  // C5: a size and a division per dimension.
+  RankedTensorType type = param.getTensorType();
+  ArrayRef<int64_t> whole = placement.getWhole();
+  if (int64_t(whole.size()) != type.getRank())
+    return param.emitOpError("expected a whole size for each of the ")
+           << type.getRank() << " dimensions, got " << whole.size();
+  for (ShardingAttr sharding : {placement.getCompute(), placement.getStorage(),
+                                placement.getOptimizer()})
+    if (failed(verifySharding(param, sharding, type.getRank())))
+      return failure();
+  // C5: the type is the whole tensor's or that of one rank's part.
+  RankedTensorType wholeType = type.clone(whole);
+  RankedTensorType part =
+      partType(wholeType, placement.getCompute(), meshOf(param));
+  if (type != wholeType && type != part)
+    return param.emitOpError("expected the whole type ")
+           << wholeType << " or a rank's " << part << ", got " << type;
+  // C6: each sharding divides the one before further.
+  if (failed(verifyDivided(param, placement.getCompute(),
+                           placement.getStorage(), "storage")))
+    return failure();
+  return verifyDivided(param, placement.getStorage(), placement.getOptimizer(),
+                       "optimizer");
+}
+
 LogicalResult ParamOp::verify() {
   // C2: `axes` names every dimension.
   if (int64_t(getAxes().size()) != getTensorType().getRank())
@@ -38,7 +86,7 @@ LogicalResult ParamOp::verify() {
   // C4: it stands in a module or in a layer.
   if (!isa_and_nonnull<ModuleOp, LayerOp>((*this)->getParentOp()))
     return emitOpError("expected to stand in a module or in a 'rota.layer'");
-  return success();
+  return getPlacement() ? verifyPlacement(*this, *getPlacement()) : success();
 }
 
 LogicalResult LayerOp::verifyRegions() {

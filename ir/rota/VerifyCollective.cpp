@@ -16,25 +16,26 @@ static SmallVector<AxisRefAttr> refs(ArrayAttr axes) {
   return llvm::to_vector(axes.getAsRange<AxisRefAttr>());
 }
 
-static LogicalResult verifyEntries(Operation *op, Value value,
-                                   ShardingAttr sharding) {
-  int64_t rank = shapeOf(value).size(),
-          entries = sharding.getDimensions().size();
-  if (rank != entries)
-    return op->emitOpError("expected a sharding with an entry for each of the ")
-           << rank << " dimensions, got " << entries;
-  return success();
+LogicalResult MeshOp::verify() {
+  // C1: a module has at most one. The second complains.
+  MeshOp first = meshOpOf(*this);
+  if (first == *this)
+    return success();
+  auto diagnostic = emitOpError("expected one mesh in a module");
+  diagnostic.attachNote(first.getLoc()) << "the other mesh";
+  return diagnostic;
 }
 
 LogicalResult ConstrainOp::verify() {
-  // C1: the sharding has an entry per dimension.
-  return verifyEntries(*this, getValue(), getSharding());
+  // C1: the sharding has an entry per dimension and fits the mesh.
+  return verifySharding(*this, getSharding(), shapeOf(getValue()).size());
 }
 
 LogicalResult ReshardOp::verify() {
-  // C1: both shardings have an entry per dimension.
-  if (failed(verifyEntries(*this, getValue(), getFrom())) ||
-      failed(verifyEntries(*this, getValue(), getTo())))
+  // C1: both shardings have an entry per dimension and fit the mesh.
+  int64_t rank = shapeOf(getValue()).size();
+  if (failed(verifySharding(*this, getFrom(), rank)) ||
+      failed(verifySharding(*this, getTo(), rank)))
     return failure();
   // C2: `to` is unreduced over no axis over which `from` is not.
   for (AxisRefAttr ref : getTo().getUnreduced())
@@ -44,11 +45,27 @@ LogicalResult ReshardOp::verify() {
   return success();
 }
 
+/// C3: `axes` names parts of the mesh's axes, each at most once.
+static LogicalResult verifyGroup(Operation *op, ArrayAttr axes) {
+  SmallVector<AxisRefAttr> list = refs(axes);
+  MeshAttr mesh = meshOf(op);
+  for (auto [i, a] : llvm::enumerate(list))
+    for (AxisRefAttr b : ArrayRef(list).take_front(i))
+      if (a == b || overlap(a, b, mesh))
+        return op->emitOpError("expected each axis at most once in a group, "
+                               "got '")
+               << stringifyMeshAxis(a.getAxis()) << "' twice";
+  return verifyAxes(op, list);
+}
+
 /// Checks that `whole` is `part` but along `dim`, where the latter is the
 /// ceiling of the former over the ranks of the group.
 static LogicalResult verifyParts(Operation *op, ArrayRef<int64_t> whole,
                                  ArrayRef<int64_t> part, int64_t dim,
                                  ArrayAttr axes) {
+  // C3: the group.
+  if (failed(verifyGroup(op, axes)))
+    return failure();
   // C1: `dim` is a dimension; the others keep their sizes.
   if (dim < 0 || dim >= int64_t(whole.size()))
     return op->emitOpError("expected a dimension below ")
@@ -82,9 +99,15 @@ LogicalResult ShardSliceOp::verify() {
                      getAxes());
 }
 
-LogicalResult AllReduceOp::verify() { return success(); }
+LogicalResult AllReduceOp::verify() {
+  // C1: the group.
+  return verifyGroup(*this, getAxes());
+}
 
 LogicalResult AllToAllOp::verify() {
+  // C3: the group.
+  if (failed(verifyGroup(*this, getAxes())))
+    return failure();
   ArrayRef<int64_t> from = shapeOf(getInput()), to = shapeOf(getResult());
   int64_t gather = getGather(), split = getSplit(), rank = from.size();
   // C1: `gather` and `split` are two dimensions.
@@ -119,7 +142,53 @@ LogicalResult PermuteOp::verify() {
   };
   if (sorted(getAxes()) != sorted(getOrder()))
     return emitOpError("expected the same axes in 'axes' and 'order'");
+  // C2: the group.
+  return verifyGroup(*this, getAxes());
+}
+
+LogicalResult ShardOffsetOp::verify() {
+  // C1: the group.
+  if (failed(verifyGroup(*this, getAxes())))
+    return failure();
+  // C2: the result is a scalar.
+  if (!shapeOf(getResult()).empty())
+    return emitOpError("expected a tensor of rank 0, got ")
+           << getResult().getType();
   return success();
+}
+
+/// The sharding of a function's argument or result of type `type`.
+static LogicalResult verifyShardingAttribute(Operation *op, Type type,
+                                             NamedAttribute attribute) {
+  if (attribute.getName() != RotaDialect::ShardingAttrHelper::getNameStr())
+    return success();
+  auto sharding = dyn_cast<ShardingAttr>(attribute.getValue());
+  if (!sharding)
+    return op->emitError("expected a '#rota.sharding' as 'rota.sharding', got ")
+           << attribute.getValue();
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!tensor)
+    return op->emitError("expected a tensor where a sharding is, got ") << type;
+  return verifySharding(op, sharding, tensor.getRank());
+}
+
+LogicalResult RotaDialect::verifyRegionArgAttribute(Operation *op, unsigned,
+                                                    unsigned argument,
+                                                    NamedAttribute attribute) {
+  auto function = dyn_cast<FunctionOpInterface>(op);
+  if (!function)
+    return success();
+  return verifyShardingAttribute(op, function.getArgumentTypes()[argument],
+                                 attribute);
+}
+
+LogicalResult RotaDialect::verifyRegionResultAttribute(
+    Operation *op, unsigned, unsigned result, NamedAttribute attribute) {
+  auto function = dyn_cast<FunctionOpInterface>(op);
+  if (!function)
+    return success();
+  return verifyShardingAttribute(op, function.getResultTypes()[result],
+                                 attribute);
 }
 
 //===----------------------------------------------------------------------===//

@@ -298,3 +298,114 @@ func.func @f(%x: tensor<2x3x8xf32>) -> tensor<2x3x8xf32> {
   %y = rota.launch @twice rows = 6 (%x) : (tensor<2x3x8xf32>) -> tensor<2x3x8xf32>
   return %y : tensor<2x3x8xf32>
 }
+
+// -----
+
+// CHECK-LABEL: module
+// CHECK: rota.mesh <data = 2, stage = 4, tensor = 2>
+rota.mesh <tensor = 2, data = 2, expert = 1, stage = 4>
+
+// -----
+
+// One rank: every axis has size 1.
+// CHECK-LABEL: module
+// CHECK: rota.mesh <>
+rota.mesh <>
+
+// -----
+
+// A parameter as a whole, then one rank's part of it.
+// CHECK-LABEL: module
+// CHECK: rota.param @whole : tensor<64x64xf32> {{.*}} placement <whole[64, 64] compute<{{\[\[}}tensor], []] unreduced [data, fsdp]> storage<{{\[\[}}tensor], [fsdp]]> optimizer<{{\[\[}}tensor], [fsdp, data]]>>
+// CHECK: rota.param @part : tensor<32x64xf32>
+rota.mesh <data = 2, fsdp = 2, tensor = 2>
+rota.param @whole : tensor<64x64xf32> axes ["vocab", "embed"] init #rota.constant<value = 1.0> placement <whole [64, 64] compute <[[tensor], []] unreduced [data, fsdp]> storage <[[tensor], [fsdp]]> optimizer <[[tensor], [fsdp, data]]>>
+rota.param @part : tensor<32x64xf32> axes ["vocab", "embed"] init #rota.constant<value = 1.0> placement <whole [64, 64] compute <[[tensor], []] unreduced [data, fsdp]> storage <[[tensor], [fsdp]]> optimizer <[[tensor], [fsdp, data]]>>
+
+// -----
+
+// Parts of axes, open dimensions, sums and copies.
+// CHECK-LABEL: module
+// CHECK: func.func @f(%{{.*}}: tensor<2x8xf32> {rota.sharding = #rota.sharding<{{\[\[}}data], [?]]>}) -> (tensor<2x8xf32> {rota.sharding = #rota.sharding<{{\[\[}}data, ?], [tensor:(1)2]] unreduced [fsdp]>})
+// CHECK: rota.constrain %{{.*}} <{{\[\[}}data], [tensor:(2)4, ?]] unreduced [fsdp, tensor:(1)2] replicated [context]> : tensor<2x8xf32>
+rota.mesh <data = 2, fsdp = 2, context = 2, tensor = 8>
+func.func @f(%x: tensor<2x8xf32> {rota.sharding = #rota.sharding<[[data], [?]]>}) -> (tensor<2x8xf32> {rota.sharding = #rota.sharding<[[data, ?], [tensor:(1)2]] unreduced [fsdp]>}) {
+  %y = rota.constrain %x <[[data], [tensor:(2)4, ?]] unreduced [fsdp, tensor:(1)2] replicated [context]> : tensor<2x8xf32>
+  return %y : tensor<2x8xf32>
+}
+
+// -----
+
+// CHECK-LABEL: module
+// CHECK: rota.reshard %{{.*}} from <{{\[\[}}data], []]> to <{{\[\[}}], [data]]> reason "test" : tensor<2x8xf32>
+func.func @f(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
+  %y = rota.reshard %x from <[[data], []]> to <[[], [data]]> reason "test" : tensor<2x8xf32>
+  return %y : tensor<2x8xf32>
+}
+
+// -----
+
+// CHECK-LABEL: module
+// CHECK: rota.all_gather %{{.*}} dim = 1 axes [<tensor>] reason "test" : tensor<2x4xf32> -> tensor<2x8xf32>
+// The last of three parts of 8 is short.
+// CHECK: rota.shard_slice %{{.*}} dim = 1 axes [<data>] reason "test" : tensor<2x8xf32> -> tensor<2x3xf32>
+// CHECK: rota.all_gather %{{.*}} dim = 1 axes [<data>] reason "test" : tensor<2x3xf32> -> tensor<2x8xf32>
+rota.mesh <data = 3, tensor = 2>
+func.func @f(%x: tensor<2x4xf32>) -> tensor<2x8xf32> {
+  %y = rota.all_gather %x dim = 1 axes [<tensor>] reason "test" : tensor<2x4xf32> -> tensor<2x8xf32>
+  %part = rota.shard_slice %y dim = 1 axes [<data>] reason "test" : tensor<2x8xf32> -> tensor<2x3xf32>
+  %z = rota.all_gather %part dim = 1 axes [<data>] reason "test" : tensor<2x3xf32> -> tensor<2x8xf32>
+  return %z : tensor<2x8xf32>
+}
+
+// -----
+
+// CHECK-LABEL: module
+// CHECK: rota.reduce_scatter %{{.*}} dim = 1 axes [<data>, <tensor:(1)2>] reason "test" : tensor<2x8xf32> -> tensor<2x2xf32>
+rota.mesh <data = 2, tensor = 4>
+func.func @f(%x: tensor<2x8xf32>) -> tensor<2x2xf32> {
+  %y = rota.reduce_scatter %x dim = 1 axes [<data>, <tensor:(1)2>] reason "test" : tensor<2x8xf32> -> tensor<2x2xf32>
+  return %y : tensor<2x2xf32>
+}
+
+// -----
+
+// CHECK-LABEL: module
+// CHECK: rota.all_reduce sum %{{.*}} axes [<tensor>] reason "test" : tensor<2x8xf32>
+// CHECK: rota.all_reduce max %{{.*}} axes [<tensor>] reason "test" : tensor<2x8xf32>
+rota.mesh <tensor = 2>
+func.func @f(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
+  %y = rota.all_reduce sum %x axes [<tensor>] reason "test" : tensor<2x8xf32>
+  %z = rota.all_reduce max %y axes [<tensor>] reason "test" : tensor<2x8xf32>
+  return %z : tensor<2x8xf32>
+}
+
+// -----
+
+// CHECK-LABEL: module
+// CHECK: rota.all_to_all %{{.*}} gather = 0 split = 1 axes [<tensor>] reason "test" : tensor<2x8xf32> -> tensor<4x4xf32>
+rota.mesh <tensor = 2>
+func.func @f(%x: tensor<2x8xf32>) -> tensor<4x4xf32> {
+  %y = rota.all_to_all %x gather = 0 split = 1 axes [<tensor>] reason "test" : tensor<2x8xf32> -> tensor<4x4xf32>
+  return %y : tensor<4x4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: module
+// CHECK: rota.permute %{{.*}} axes [<data>, <tensor>] order [<tensor>, <data>] reason "test" : tensor<2x8xf32>
+rota.mesh <data = 2, tensor = 2>
+func.func @f(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
+  %y = rota.permute %x axes [<data>, <tensor>] order [<tensor>, <data>] reason "test" : tensor<2x8xf32>
+  return %y : tensor<2x8xf32>
+}
+
+// -----
+
+// CHECK-LABEL: module
+// CHECK: rota.shard_offset axes [<tensor>] factor = 128 : tensor<i32>
+rota.mesh <tensor = 2>
+func.func @f() -> tensor<i32> {
+  %o = rota.shard_offset axes [<tensor>] factor = 128 : tensor<i32>
+  return %o : tensor<i32>
+}

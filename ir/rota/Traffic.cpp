@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The bytes that each collective op puts on the wire.
+#include "ir/rota/Traffic.h"
+#include "ir/rota/Sharding.h"
+
+using namespace mlir;
+using namespace mlir::rota;
+
+static int64_t bytesOf(Value value) {
+  auto type = cast<RankedTensorType>(value.getType());
+  return type.getNumElements() *
+         int64_t(llvm::divideCeil(type.getElementTypeBitWidth(), 8));
+}
+
+int64_t AllGatherOp::getWireBytes(int64_t ranks) {
+  return traffic::allGather(bytesOf(getInput()), ranks);
+}
+
+int64_t ReduceScatterOp::getWireBytes(int64_t ranks) {
+  return traffic::reduceScatter(bytesOf(getResult()), ranks);
+}
+
+int64_t AllReduceOp::getWireBytes(int64_t ranks) {
+  return traffic::allReduce(bytesOf(getInput()), ranks);
+}
+
+int64_t AllToAllOp::getWireBytes(int64_t ranks) {
+  return traffic::allToAll(bytesOf(getInput()), ranks);
+}
+
+int64_t ShardSliceOp::getWireBytes(int64_t) { return 0; }
+
+int64_t PermuteOp::getWireBytes(int64_t) {
+  return traffic::permute(bytesOf(getInput()));
+}
+
+Traffic rota::trafficOf(CollectiveOpInterface collective) {
+  Traffic traffic;
+  traffic.axes =
+      llvm::to_vector(collective.getAxes().getAsRange<AxisRefAttr>());
+  traffic.ranks = meshOf(collective).getSize(traffic.axes);
+  if (traffic.ranks > 1)
+    traffic.bytes = collective.getWireBytes(traffic.ranks);
+  return traffic;
+}
