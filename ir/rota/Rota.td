@@ -23,9 +23,9 @@ def Rota_Dialect : Dialect {
     Shapes are static; elementwise arithmetic is `arith` and `math` on tensors.
   }];
   let useDefaultAttributePrinterParser = 1;
-  // `sharding`: of a function's argument or result, with an entry for
-  // each dimension. `factors`: how those of an
-  // op's rule are divided, between `propagate-shardings` and `partition`.
+  // `sharding`: of a function's argument or result, with an entry for each
+  // dimension. `factors`: how those of an op's rule are divided, between
+  // `propagate-shardings` and `partition`.
   // `offload`: that a residual, a result of `forward` and an argument of what
   // reads it, rests in host memory in between. `remat`: the remat policy of one
   // kind of layer, between `assign-remat` and `differentiate`.

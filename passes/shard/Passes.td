@@ -201,4 +201,125 @@ def Partition : Pass<"partition", "::mlir::ModuleOp"> {
   ];
 }
 
+def MergeCollectives : Pass<"merge-collectives", "::mlir::ModuleOp"> {
+  let summary = "make one collective of several, or none";
+  let description = [{
+    Rewrites that keep values and never move more bytes:
+
+    - what puts together is dropped with what cut, and the other way round: a
+      gather of a slice, a slice of a gather, two permutations that undo each
+      other, any collective of one rank
+    - a slice of an all-reduce is a reduce-scatter; along other axes, it comes
+      first; a gather of a reduce-scatter is an all-reduce
+    - one of two: a sum or difference of two all-reduces or reduce-scatters is
+      one of the sum; all-reduces over different axes, and gathers, slices or
+      reduce-scatters of one dimension in a row, are one over all their axes
+    - equal collectives of one value in a block are one, whatever their reasons
+
+    An op that others use too stays as it is. Parts that do not divide a
+    dimension are cut and put together as before. Sums may change their order
+    where the axes of a slice stand in another order than those of the sum.
+
+    Before: a partitioned module. Does not plan: several collectives that another
+    sequence would replace are the planner's business.
+
+    Before:
+    ```mlir
+    rota.mesh <tensor = 2>
+    func.func @f(%a: tensor<4x8xf32>, %b: tensor<4x8xf32>) -> tensor<2x8xf32> {
+      %x = rota.all_reduce sum %a axes [<tensor>] reason "partial products" : tensor<4x8xf32>
+      %y = rota.all_reduce sum %b axes [<tensor>] reason "partial products" : tensor<4x8xf32>
+      %sum = arith.addf %x, %y : tensor<4x8xf32>
+      %part = rota.shard_slice %sum dim = 0 axes [<tensor>] reason "the next op is divided" : tensor<4x8xf32> -> tensor<2x8xf32>
+      return %part : tensor<2x8xf32>
+    }
+    ```
+    After:
+    ```mlir
+    rota.mesh <tensor = 2>
+    func.func @f(%a: tensor<4x8xf32>, %b: tensor<4x8xf32>) -> tensor<2x8xf32> {
+      %sum = arith.addf %a, %b : tensor<4x8xf32>
+      %part = rota.reduce_scatter %sum dim = 0 axes [<tensor>] reason "partial products" : tensor<4x8xf32> -> tensor<2x8xf32>
+      return %part : tensor<2x8xf32>
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::rota::RotaDialect"];
+  let statistics = [
+    Statistic<"cancelled", "cancelled", "Collectives that did nothing">,
+    Statistic<"equal", "equal", "Collectives that repeated another">,
+    Statistic<"combined", "combined", "Pairs that became one">,
+    Statistic<"scattered", "scattered", "Slices taken into a reduction">
+  ];
+}
+
+def VerifyPartitioned : Pass<"verify-partitioned", "::mlir::ModuleOp"> {
+  let summary = "say what is illegal in a partitioned model";
+  let description = [{
+    Fails with the place, the value and the rule unless
+
+    - V1: the module has a `rota.mesh`, and no `rota.reshard` or
+      `rota.constrain` is left
+    - V2: no collective is over `stage`, whose ranks run different functions
+    - V3: each parameter has a placement, its type is that of one rank's part
+      under the compute sharding, and that divides the whole evenly
+    - V4: in a model, what one function hands to another has one type and, where both say it,
+      one sharding: activations from `embed` through the layers to `loss` and
+      back, residuals from forward to backward functions, tokens and targets
+
+    Types of collectives against the mesh, of `rota.read` and `rota.accumulate`
+    against parameters are verified by the ops.
+
+    A model that passes:
+    ```mlir
+    rota.mesh <data = 2, tensor = 2>
+    rota.param @table : tensor<32x8xf32> axes ["vocab", "embed"] init #rota.constant<value = 1.0> placement <whole [64, 8] compute <[[tensor], []] unreduced [data]> storage <[[tensor], []]> optimizer <[[tensor], [data]]>>
+    rota.stack @layers layers = 4 pattern [@linear] {
+      rota.layer @linear {
+        rota.param @weight : tensor<8x4xf32> axes ["in", "out"] init #rota.constant<value = 1.0> placement <whole [8, 8] compute <[[], [tensor]] unreduced [data]> storage <[[], [tensor]]> optimizer <[[data], [tensor]]>>
+        func.func @forward(%x: tensor<1x4x8xf32>) -> tensor<1x4x8xf32> {
+          %w = rota.read @weight : tensor<8x4xf32>
+          %h = rota.einsum "bsk,kn->bsn" %x, %w : (tensor<1x4x8xf32>, tensor<8x4xf32>) -> tensor<1x4x4xf32>
+          %y = rota.all_gather %h dim = 2 axes [<tensor>] reason "the layer's result is whole" : tensor<1x4x4xf32> -> tensor<1x4x8xf32>
+          return %y : tensor<1x4x8xf32>
+        }
+      }
+    }
+    func.func @embed(%tokens: tensor<1x4xi32>) -> tensor<1x4x8xf32> {
+      %table = rota.read @table : tensor<32x8xf32>
+      %offset = rota.shard_offset axes [<tensor>] factor = 32 : tensor<i32>
+      %rows = rota.embedding %tokens, %table offset %offset : (tensor<1x4xi32>, tensor<32x8xf32>, tensor<i32>) -> tensor<1x4x8xf32>
+      %x = rota.all_reduce sum %rows axes [<tensor>] reason "rows of one rank each" : tensor<1x4x8xf32>
+      return %x : tensor<1x4x8xf32>
+    }
+    func.func @loss(%x: tensor<1x4x8xf32>, %targets: tensor<1x4xi32>) -> (tensor<f32> {rota.sharding = #rota.sharding<[] unreduced [data]>}, tensor<f32> {rota.sharding = #rota.sharding<[] unreduced [data]>}) {
+      %sum, %weight, %lse = rota.cross_entropy %x, %targets : (tensor<1x4x8xf32>, tensor<1x4xi32>) -> (tensor<f32>, tensor<f32>, tensor<1x4xf32>)
+      return %sum, %weight : tensor<f32>, tensor<f32>
+    }
+    ```
+  }];
+}
+
+def ExplainCommunication : Pass<"explain-communication", "::mlir::ModuleOp"> {
+  let summary = "say of each collective what it moves and why";
+  let description = [{
+    A remark at each collective: the tensor it makes, the bytes that one rank
+    sends (ring model, ir/rota/Traffic.h), the axes and number of ranks of its
+    group, its reason. Changes nothing.
+
+    ```mlir
+    rota.mesh <tensor = 4>
+    func.func @f(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
+      // remark: 'rota.all_reduce' makes 'tensor<2x8xf32>', sends 96 bytes over [tensor] (4 ranks): partial products
+      %y = rota.all_reduce sum %x axes [<tensor>] reason "partial products" : tensor<2x8xf32>
+      return %y : tensor<2x8xf32>
+    }
+    ```
+  }];
+  let statistics = [
+    Statistic<"collectives", "collectives", "Collectives in the module">,
+    Statistic<"bytes", "bytes", "Bytes that one rank sends if each runs once">
+  ];
+}
+
 #endif // ROTA_PASSES_SHARD_PASSES

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Random meshes, shapes and shardings: the plan's ops verify, give every rank
-// its part, and cost no more than gathering everything.
+// its part, and cost no more than gathering everything; merging the collectives
+// of several plans keeps what they give.
 #include "SimulatedRanks.h"
 #include "ir/rota/Sharding.h"
+#include "passes/shard/Passes.h"
 #include "passes/shard/ReshardPlanner.h"
 
 #include "mlir/IR/Verifier.h"
+#include "mlir/Pass/PassManager.h"
 #include "gtest/gtest.h"
 
 #include <random>
@@ -39,6 +42,12 @@ public:
     question.from = sharding(question, /*unreduced=*/nullptr);
     question.to = sharding(question, &question.from);
     return question;
+  }
+
+  /// Another question that begins where `question` ends.
+  Question after(const Question &question) {
+    return {question.mesh, question.whole, question.to,
+            sharding(question, &question.to)};
   }
 
   int64_t below(int64_t end) {
@@ -113,7 +122,7 @@ private:
 class ReshardPropertyTest : public testing::Test {
 protected:
   ReshardPropertyTest() {
-    context.loadDialect<RotaDialect, func::FuncDialect>();
+    context.loadDialect<RotaDialect, func::FuncDialect, arith::ArithDialect>();
   }
 
   /// What ranks hold under `sharding`: addends by position along the unreduced
@@ -175,14 +184,55 @@ protected:
     return module;
   }
 
-  /// Runs the plan on every rank.
+  /// A function that runs the plans one after the other on the parts of two
+  /// values, and adds what they give.
+  OwningOpRef<ModuleOp> emitSum(const Question &question,
+                                ArrayRef<ReshardPlan> plans) {
+    OwningOpRef<ModuleOp> module = emit(question, {});
+    auto function = module->lookupSymbol<func::FuncOp>("f");
+    Block &body = function.getBody().front();
+    body.clear();
+    Value x = body.getArgument(0);
+    Value y = body.addArgument(x.getType(), x.getLoc());
+    Type result = partType(question.whole, question.to, question.mesh);
+    OpBuilder builder = OpBuilder::atBlockEnd(&body);
+    function.setFunctionType(
+        builder.getFunctionType(body.getArgumentTypes(), result));
+    for (const ReshardPlan &plan : plans) {
+      x = emitReshard(builder, x.getLoc(), x, plan, "x");
+      y = emitReshard(builder, x.getLoc(), y, plan, "y");
+    }
+    Value sum = arith::AddFOp::create(builder, x.getLoc(), x, y);
+    func::ReturnOp::create(builder, x.getLoc(), sum);
+    return module;
+  }
+
+  size_t collectives(ModuleOp module) {
+    size_t count = 0;
+    module.walk([&](CollectiveOpInterface) { ++count; });
+    return count;
+  }
+
+  /// Runs the module's function on every rank, whose arguments are given.
   std::vector<Array> run(const Question &question, ModuleOp module,
-                         std::vector<Array> held) {
+                         std::vector<std::vector<Array>> arguments) {
     SimulatedRanks ranks(question.mesh);
     auto function = module.lookupSymbol<func::FuncOp>("f");
-    for (Operation &op : function.getBody().front().without_terminator())
-      held = ranks.run(&op, held);
-    return held;
+    Block &body = function.getBody().front();
+    llvm::DenseMap<Value, std::vector<Array>> values;
+    for (auto [argument, held] :
+         llvm::zip_equal(body.getArguments(), arguments))
+      values[argument] = held;
+    for (Operation &op : body.without_terminator()) {
+      std::vector<Array> held = values.at(op.getOperand(0));
+      if (isa<arith::AddFOp>(op))
+        for (auto [a, b] : llvm::zip_equal(held, values.at(op.getOperand(1))))
+          a = ::rota::test::sum({a, b});
+      else
+        held = ranks.run(&op, held);
+      values[op.getResult(0)] = held;
+    }
+    return values.at(body.getTerminator()->getOperand(0));
   }
 
   void check(const Question &question, Questions &questions,
@@ -193,7 +243,7 @@ protected:
     makeValues(question, questions, before, after);
     std::vector<Array> expected = distribute(question, question.to, after);
     std::vector<Array> actual =
-        run(question, *module, distribute(question, question.from, before));
+        run(question, *module, {distribute(question, question.from, before)});
     for (auto [rank, pair] : llvm::enumerate(llvm::zip_equal(actual, expected)))
       ASSERT_EQ(std::get<0>(pair), std::get<1>(pair)) << "rank " << rank;
   }
@@ -238,6 +288,39 @@ TEST_F(ReshardPropertyTest, EveryRankGetsItsPartAtNoMoreThanThePlainCost) {
   EXPECT_GT(cheaper, cases / 4);
 }
 
+TEST_F(ReshardPropertyTest, MergingKeepsTheValues) {
+  Questions questions(&context, 3);
+  int fewer = 0;
+  for (int index = 0; index < 100; ++index) {
+    // chain(x) + chain(y), where a chain is two plans, one of them plain.
+    Question first = questions.next(), second = questions.after(first);
+    ReshardPlan plan =
+        planReshard(first.whole, first.from, first.to, first.mesh);
+    ReshardPlan plain =
+        gatherAll(second.whole, second.from, second.to, second.mesh);
+    Question all{first.mesh, first.whole, first.from, second.to};
+    OwningOpRef<ModuleOp> module = emitSum(all, {plan, plain});
+    size_t before = collectives(*module);
+    PassManager manager(&context, ModuleOp::getOperationName());
+    manager.addPass(createMergeCollectives());
+    ASSERT_TRUE(succeeded(manager.run(*module)));
+    fewer += collectives(*module) < before;
+
+    std::string text;
+    llvm::raw_string_ostream(text) << *module;
+    SCOPED_TRACE("case " + std::to_string(index) + "\n" + text);
+    std::vector<Array> x, y, sumOfX, sumOfY;
+    makeValues(all, questions, x, sumOfX);
+    makeValues(all, questions, y, sumOfY);
+    for (auto [a, b] : llvm::zip_equal(sumOfX, sumOfY))
+      a = ::rota::test::sum({a, b});
+    ASSERT_EQ(run(all, *module,
+                  {distribute(all, all.from, x), distribute(all, all.from, y)}),
+              distribute(all, all.to, sumOfX));
+  }
+  EXPECT_GT(fewer, 30);
+}
+
 TEST_F(ReshardPropertyTest, SeesAWrongPlan) {
   Questions questions(&context, 1);
   auto sharding = [&](ArrayRef<AxisRefAttr> axes) {
@@ -256,8 +339,9 @@ TEST_F(ReshardPropertyTest, SeesAWrongPlan) {
   OwningOpRef<ModuleOp> module = emit(question, plan);
   std::vector<Array> before, after;
   makeValues(question, questions, before, after);
-  EXPECT_NE(run(question, *module, distribute(question, question.from, before)),
-            distribute(question, question.to, after));
+  EXPECT_NE(
+      run(question, *module, {distribute(question, question.from, before)}),
+      distribute(question, question.to, after));
 }
 
 } // namespace

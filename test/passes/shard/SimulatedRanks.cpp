@@ -136,7 +136,7 @@ static Array join(std::vector<Array> parts, int64_t dim, int64_t size) {
   return whole;
 }
 
-static Array sum(const std::vector<Array> &parts) {
+Array sum(const std::vector<Array> &parts) {
   Array total(parts.front().shape);
   for (const Array &part : parts)
     for (auto [to, from] : zip_equal(total.values, part.values))

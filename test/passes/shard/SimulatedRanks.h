@@ -23,6 +23,9 @@ struct Array {
   double &at(llvm::ArrayRef<int64_t> index);
 };
 
+/// Element by element.
+Array sum(const std::vector<Array> &parts);
+
 class SimulatedRanks {
 public:
   explicit SimulatedRanks(mlir::rota::MeshAttr mesh) : mesh(mesh) {}
