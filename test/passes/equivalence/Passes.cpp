@@ -6,6 +6,7 @@
 #include "lowering/kernels/Passes.h"
 #include "passes/differentiate/Passes.h"
 #include "passes/pipeline/Passes.h"
+#include "passes/shard/Passes.h"
 
 #include "mlir/Transforms/Passes.h"
 
@@ -18,6 +19,7 @@ llvm::LogicalResult rota::interpreter::runPasses(TestModule &module,
     mlir::registerCSEPass();
     mlir::pipe::registerPipelinePasses();
     mlir::rota::registerDifferentiatePasses();
+    mlir::rota::registerShardPasses();
     rota::lowering::registerKernelsPasses();
     return true;
   }();

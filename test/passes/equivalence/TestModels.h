@@ -25,6 +25,10 @@ struct TestModel {
 /// decoder with grouped queries and tied embeddings.
 llvm::ArrayRef<TestModel> testModels();
 
+/// A Llama decoder whose sizes are powers of two, so that many meshes divide
+/// them: 4 query heads over 2 key-value heads.
+const TestModel &wideLlama();
+
 /// The text with elements of `type`: "f64", "f32" or "bf16" in place of `$T`;
 /// the same, but f32 instead of bf16, in place of `$W`.
 std::string withElements(llvm::StringRef text, llvm::StringRef type);
