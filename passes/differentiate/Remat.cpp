@@ -3,6 +3,7 @@
 // The table of policies, and the reading of a user's own.
 #include "passes/differentiate/Remat.h"
 
+#include "llvm/ADT/SmallVectorExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;

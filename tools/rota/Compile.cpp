@@ -328,7 +328,7 @@ LogicalResult compileTrainer(mlir::rota::BuiltModel &model,
 }
 
 FailureOr<Plan> planProgram(mlir::rota::BuiltModel &model,
-                               const RunOptions &options) {
+                            const RunOptions &options) {
   return Compilation(model, options, "").runPlan();
 }
 

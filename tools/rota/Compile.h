@@ -48,7 +48,7 @@ struct Plan {
 
 /// Makes the plan of `model`, which is used up.
 llvm::FailureOr<Plan> planProgram(mlir::rota::BuiltModel &model,
-                                     const RunOptions &options);
+                                  const RunOptions &options);
 
 } // namespace rota
 

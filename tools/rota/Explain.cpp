@@ -26,8 +26,8 @@ namespace rota {
 static std::string axisNames(mlir::ArrayAttr axes) {
   std::string names;
   for (auto ref : axes.getAsRange<mlir::rota::AxisRefAttr>())
-    names += (names.empty() ? "" : "+") +
-             stringifyMeshAxis(ref.getAxis()).str();
+    names +=
+        (names.empty() ? "" : "+") + stringifyMeshAxis(ref.getAxis()).str();
   return names;
 }
 
@@ -77,9 +77,9 @@ FunctionCosts functionCosts(mlir::ModuleOp module) {
       std::string kind = op->getName().stripDialect().str();
       std::replace(kind.begin(), kind.end(), '_', '-');
       auto reason = op->getAttrOfType<mlir::StringAttr>("reason");
-      cost.collectives.push_back(
-          {kind,
-           axisNames(axes), reason ? reason.getValue().str() : "", bytes});
+      cost.collectives.push_back({kind, axisNames(axes),
+                                  reason ? reason.getValue().str() : "",
+                                  bytes});
     });
   });
   return costs;
@@ -114,11 +114,10 @@ public:
     std::vector<TransferReport> sorted;
     for (auto &[key, report] : worst)
       sorted.push_back(report);
-    llvm::stable_sort(sorted,
-                     [](const auto &a, const auto &b) {
-                       return std::tuple(a.exposed, a.seconds) >
-                              std::tuple(b.exposed, b.seconds);
-                     });
+    llvm::stable_sort(sorted, [](const auto &a, const auto &b) {
+      return std::tuple(a.exposed, a.seconds) >
+             std::tuple(b.exposed, b.seconds);
+    });
     return sorted;
   }
 
@@ -295,8 +294,7 @@ private:
           total += report.seconds;
       for (auto &[key, report] : reports)
         if (isMeant(key))
-          report.exposed +=
-              std::min(1.0, seconds / total) * report.seconds;
+          report.exposed += std::min(1.0, seconds / total) * report.seconds;
     };
     auto from = [&](ActionKind kind) {
       return [this, kind](const Key &key) {

@@ -55,9 +55,10 @@ struct TransferReport {
 /// Every transfer of `program`, which `timeline` drives, those with the most
 /// exposed time first. What a run of the timeline hides is the simulator's to
 /// say; collectives inside functions and those of the step's end are exposed.
-std::vector<TransferReport>
-explainTransfers(const FunctionCosts &costs, const pipe::Timeline &timeline,
-                 const Program &program, const Assumptions &assumptions);
+std::vector<TransferReport> explainTransfers(const FunctionCosts &costs,
+                                             const pipe::Timeline &timeline,
+                                             const Program &program,
+                                             const Assumptions &assumptions);
 
 /// The reports as an aligned table.
 std::string describeTransfers(const std::vector<TransferReport> &reports,

@@ -115,10 +115,11 @@ void addPipeline(std::vector<OptionSpec> &table) {
   table.push_back({"layers-per-chunk", group, "N",
                    "Layers in each chunk; 0: what stages and repeats leave",
                    all, 0, &O::layersPerChunk, 0, maxParts});
-  table.push_back({"pipeline-layers", group, "N",
-                   "Layers in the pipeline; all stages run the others, each for "
-                   "its share of the microbatches; 0: all",
-                   all, 0, &O::pipelineLayers, 0, maxParts});
+  table.push_back(
+      {"pipeline-layers", group, "N",
+       "Layers in the pipeline; all stages run the others, each for "
+       "its share of the microbatches; 0: all",
+       all, 0, &O::pipelineLayers, 0, maxParts});
   table.push_back({"placement",
                    group,
                    "NAME",

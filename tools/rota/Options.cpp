@@ -48,7 +48,8 @@ static std::string readMesh(StringRef mesh, MeshSizes &sizes) {
 
 /// Number of processes that mpirun or srun has started; 0 outside of them.
 static int64_t processCount() {
-  for (const char *name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS"}) {
+  for (const char *name :
+       {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS"}) {
     const char *text = std::getenv(name);
     int64_t count = 0;
     if (text && !StringRef(text).getAsInteger(10, count) && count > 0)
@@ -117,14 +118,16 @@ static OptionMistake checkMesh(RunOptions &options) {
       return {name, "expected a mesh with an fsdp axis above 1, got " +
                         inQuotes(options.mesh)};
   if (options.shardOptimizer && size("data") == 1)
-    return {"shard-optimizer", "expected a mesh with a data axis above 1, got " +
-                                   inQuotes(options.mesh)};
+    return {"shard-optimizer",
+            "expected a mesh with a data axis above 1, got " +
+                inQuotes(options.mesh)};
   if (options.weightGather.empty() && size("fsdp") > 1)
     options.weightGather = options.repeats > 1 ? "per-repeat" : "once";
   if (options.weightGather == "per-repeat" && options.repeats == 1 &&
       options.layersPerChunk == 0)
-    return {"weight-gather", "expected more than 1 repeat for 'per-repeat', got "
-                             "1; with one repeat 'once' gathers as often"};
+    return {"weight-gather",
+            "expected more than 1 repeat for 'per-repeat', got "
+            "1; with one repeat 'once' gathers as often"};
   if (options.weightGather == "once" && options.given.contains("window"))
     return {"window", "expected no window with 'weight-gather' once, which "
                       "gathers every chunk, got " +

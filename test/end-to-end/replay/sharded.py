@@ -75,6 +75,8 @@ class Replay:
         with open(os.path.join(inputs, case.model + ".json")) as file:
             config = json.load(file)
         config["num_hidden_layers"] = case.layers
+        if "vocab_size" in config:
+            config["vocab_size"] = 64  # what axes divide
         self.config = self.path("config.json")
         with open(self.config, "w") as file:
             json.dump(config, file)

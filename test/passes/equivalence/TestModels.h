@@ -20,9 +20,9 @@ struct TestModel {
   const char *policy;
 };
 
-/// A linear layer and a squared error; one with auxiliary losses; a residual MLP
-/// of two kinds of layer with biases and a parameter that is read twice; a Llama
-/// decoder with grouped queries and tied embeddings.
+/// A linear layer and a squared error; one with auxiliary losses; a residual
+/// MLP of two kinds of layer with biases and a parameter that is read twice; a
+/// Llama decoder with grouped queries and tied embeddings.
 llvm::ArrayRef<TestModel> testModels();
 
 /// A Llama decoder whose sizes are powers of two, so that many meshes divide

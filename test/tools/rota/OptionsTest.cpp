@@ -80,7 +80,9 @@ TEST_F(OptionsTest, ModelMayStandAlone) {
   EXPECT_EQ(options.model, "mine.mlir");
   EXPECT_EQ(parse(Verb::Compile, {"mine.mlir", "--model", "other.mlir"}),
             std::optional<int>(ExitBadInput));
-  EXPECT_EQ(said, "error: '--model' stands twice, with 'other.mlir' and 'mine.mlir'\n");
+  EXPECT_EQ(
+      said,
+      "error: '--model' stands twice, with 'other.mlir' and 'mine.mlir'\n");
 }
 
 TEST_F(OptionsTest, ListsRepeatAndSplit) {
@@ -120,7 +122,8 @@ TEST_F(OptionsTest, WrongValues) {
          "'--ranks': expected one of 'threads', 'mpi', got 'nccl'");
   refuse({"--delay", "3"},
          "'--delay': expected an integer from 1 to 2, got '3'");
-  refuse({"--steps", "1", "--steps", "2"}, "'--steps' stands twice, with '1' and '2'");
+  refuse({"--steps", "1", "--steps", "2"},
+         "'--steps' stands twice, with '1' and '2'");
   refuse({"--steps"}, "expected a value after '--steps'");
 }
 
@@ -141,15 +144,17 @@ TEST_F(OptionsTest, Mesh) {
          "'mesh': expected an axis of data, stage, fsdp, expert, context, "
          "sequence, tensor, got 'pipe'");
   refuse({"--mesh", "stage=2,stage=2"}, "'mesh': axis 'stage' stands twice");
-  refuse({"--mesh", "stage=0"},
-         "'mesh': expected a size from 1 to 65536, or -1, for axis 'stage', got "
-         "0");
+  refuse(
+      {"--mesh", "stage=0"},
+      "'mesh': expected a size from 1 to 65536, or -1, for axis 'stage', got "
+      "0");
   refuse({"--mesh", "data=-1,stage=-1", "--devices", "4"},
          "'mesh': expected at most one axis of size -1, got "
          "'data=-1,stage=-1'");
-  refuse({"--mesh", "stage=-1"},
-         "'mesh': expected 'devices', or processes under mpirun or srun, for an "
-         "axis of size -1, got 'stage=-1'");
+  refuse(
+      {"--mesh", "stage=-1"},
+      "'mesh': expected 'devices', or processes under mpirun or srun, for an "
+      "axis of size -1, got 'stage=-1'");
   refuse({"--mesh", "data=-1,stage=4", "--devices", "6"},
          "'mesh': expected the other axes to divide the number of ranks, got 4 "
          "and 6");
@@ -158,9 +163,9 @@ TEST_F(OptionsTest, Mesh) {
   refuse({"--mesh", "data=65536,stage=65536"},
          "'mesh': expected at most 16777216 ranks, got "
          "'data=65536,stage=65536'");
-  ASSERT_EQ(parse(Verb::Train, {"--model", "m", "--batch-size", "8",
-                                "--sequence-length", "4", "--mesh",
-                                "stage=4,data=-1", "--devices", "8"}),
+  ASSERT_EQ(parse(Verb::Train,
+                  {"--model", "m", "--batch-size", "8", "--sequence-length",
+                   "4", "--mesh", "stage=4,data=-1", "--devices", "8"}),
             std::nullopt)
       << said;
   EXPECT_EQ(options.mesh, "data=2,stage=4");
@@ -168,21 +173,24 @@ TEST_F(OptionsTest, Mesh) {
 }
 
 TEST_F(OptionsTest, WeightGathering) {
-  refuse({"--mesh", "data=3"},
-         "'batch-size': expected the sequences of a microbatch to be a multiple "
-         "of data * fsdp * expert, got 8 and 3");
+  refuse(
+      {"--mesh", "data=3"},
+      "'batch-size': expected the sequences of a microbatch to be a multiple "
+      "of data * fsdp * expert, got 8 and 3");
   refuse({"--weight-gather", "once"},
          "'weight-gather': expected a mesh with an fsdp axis above 1, got "
          "'stage=1'");
   refuse({"--shard-optimizer"},
          "'shard-optimizer': expected a mesh with a data axis above 1, got "
          "'stage=1'");
-  refuse({"--mesh", "fsdp=2", "--weight-gather", "per-repeat"},
-         "'weight-gather': expected more than 1 repeat for 'per-repeat', got 1; "
-         "with one repeat 'once' gathers as often");
-  refuse({"--mesh", "fsdp=2", "--weight-gather", "once", "--window", "3"},
-         "'window': expected no window with 'weight-gather' once, which gathers "
-         "every chunk, got 3");
+  refuse(
+      {"--mesh", "fsdp=2", "--weight-gather", "per-repeat"},
+      "'weight-gather': expected more than 1 repeat for 'per-repeat', got 1; "
+      "with one repeat 'once' gathers as often");
+  refuse(
+      {"--mesh", "fsdp=2", "--weight-gather", "once", "--window", "3"},
+      "'window': expected no window with 'weight-gather' once, which gathers "
+      "every chunk, got 3");
   refuse({"--mesh", "fsdp=2", "--weight-gather", "once", "--weight-gather",
           "per-repeat"},
          "'--weight-gather' stands twice, with 'once' and 'per-repeat'");
