@@ -81,21 +81,21 @@ void AssignShardings::runOnOperation() {
   limit = {};
 }
 
-/// The mesh of the option, which the module then says, or the module's.
+/// The mesh of the option, or the module's; without either that of one rank.
+/// The module says it from here on.
 LogicalResult AssignShardings::readMesh() {
   ModuleOp module = getOperation();
   auto meshes = module.getOps<MeshOp>();
-  if (meshText.empty()) {
-    mesh = meshOf(module);
-    return success();
+  mesh = meshOf(module);
+  if (!meshText.empty()) {
+    auto emitError = [&] { return module.emitError(); };
+    auto parsed = parseMesh(
+        emitError, &getContext(), meshText,
+        ranks == 0 ? std::nullopt : std::optional<int64_t>(ranks.getValue()));
+    if (failed(parsed))
+      return failure();
+    mesh = *parsed;
   }
-  auto emitError = [&] { return module.emitError(); };
-  auto parsed = parseMesh(
-      emitError, &getContext(), meshText,
-      ranks == 0 ? std::nullopt : std::optional<int64_t>(ranks.getValue()));
-  if (failed(parsed))
-    return failure();
-  mesh = *parsed;
   if (!meshes.empty()) {
     if ((*meshes.begin()).getMesh() == mesh)
       return success();
@@ -259,7 +259,10 @@ DimensionAxes AssignShardings::optimizerAxes(ParamOp param,
                                              DimensionAxes axes) {
   AxisRefAttr data = AxisRefAttr::get(&getContext(), MeshAxis::Data);
   int64_t ranks = mesh.getSize(data);
-  if (!shardOptimizer || ranks == 1)
+  bool isDivided = llvm::any_of(axes, [&](const AxisList &list) {
+    return overlapsAny(data, list, mesh);
+  });
+  if (!shardOptimizer || ranks == 1 || isDivided)
     return axes;
   for (auto [size, list] : llvm::zip(param.getTensorType().getShape(), axes)) {
     bool isTensor = llvm::any_of(list, [](AxisRefAttr ref) {
@@ -287,6 +290,8 @@ static Role argumentRole(func::FuncOp function, unsigned index) {
     return index == 0 ? Role::Activation : Role::Free;
   if (name == function::backward || name == function::backwardInput)
     return index == 0 || isLast ? Role::Activation : Role::Free;
+  if (name == function::lossWeight)
+    return Role::Data;
   if (name == function::embed || name == function::embedBackward)
     return index == 0 ? Role::Data : Role::Activation;
   // The loss, its derivatives, and probes of it.

@@ -49,8 +49,20 @@ static SmallVector<int64_t> boundaries(MeshAxis axis,
   return places;
 }
 
-/// The parts of `a` that overlap with `b` or, with `outside`, those that do
-/// not.
+/// True when `piece` is a part of one of `axes`. Parts of an axis of size 6 that
+/// have sizes 2 and 3 overlap, and neither is a part of the other.
+static bool isPartOf(AxisRefAttr piece, ArrayRef<AxisRefAttr> axes,
+                     MeshAttr mesh) {
+  int64_t end = piece.getBefore() * mesh.getSize(piece);
+  return llvm::any_of(axes, [&](AxisRefAttr ref) {
+    return ref.getAxis() == piece.getAxis() &&
+           piece.getBefore() % ref.getBefore() == 0 &&
+           ref.getBefore() * mesh.getSize(ref) % end == 0;
+  });
+}
+
+/// The parts of `a` that are parts of `b` or, with `outside`, those that do not
+/// overlap with `b`.
 static AxisList select(ArrayRef<AxisRefAttr> a, ArrayRef<AxisRefAttr> b,
                        bool outside, MeshAttr mesh) {
   AxisList result;
@@ -61,7 +73,8 @@ static AxisList select(ArrayRef<AxisRefAttr> a, ArrayRef<AxisRefAttr> b,
       if (from < ref.getBefore() || to > end || to % from != 0)
         continue;
       AxisRefAttr piece = part(ref, from, to / from, mesh);
-      if (overlapsAny(piece, b, mesh) != outside)
+      if (isPartOf(piece, a, mesh) && (outside ? !overlapsAny(piece, b, mesh)
+                                               : isPartOf(piece, b, mesh)))
         result.push_back(piece);
     }
   }

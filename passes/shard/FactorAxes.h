@@ -23,7 +23,8 @@ AxisList normalized(ArrayRef<AxisRefAttr> axes, MeshAttr mesh);
 /// The same for a set, whose order means nothing: sorted by axis and part.
 AxisList normalizedSet(ArrayRef<AxisRefAttr> axes, MeshAttr mesh);
 
-/// What both sets have, and what `a` has and `b` has not.
+/// What both sets have, and what `a` has and `b` has not. Parts of an axis that
+/// cross (of sizes 2 and 3 of an axis of size 6) are in neither.
 AxisList intersection(ArrayRef<AxisRefAttr> a, ArrayRef<AxisRefAttr> b,
                       MeshAttr mesh);
 AxisList difference(ArrayRef<AxisRefAttr> a, ArrayRef<AxisRefAttr> b,

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Puts a reshard wherever a value is not divided as its use needs it, and
-// settles over which axes gradients and losses leave the functions as sums.
+// Puts a reshard wherever a value is not divided as its use needs it.
+#include "passes/shard/LeavingSums.h"
 #include "passes/shard/Passes.h"
-#include "passes/shard/Sums.h"
 
 #include "ir/rota/Model.h"
 #include "mlir/IR/Remarks.h"
@@ -20,104 +19,29 @@ static constexpr StringLiteral kSharding =
     RotaDialect::ShardingAttrHelper::getNameStr();
 
 namespace {
-/// Sums that leave the functions through the same door must be over the same
-/// axes: a parameter's gradient, or the module's loss (null).
-using Leaving = llvm::DenseMap<Operation *, AxisList>;
-
 struct InsertReshards : rota::impl::InsertReshardsBase<InsertReshards> {
   using InsertReshardsBase::InsertReshardsBase;
   void runOnOperation() override;
 
 private:
-  bool agree(func::FuncOp function, Leaving &natural);
-  LogicalResult repair(func::FuncOp function);
+  LogicalResult repair(func::FuncOp function, const LeavingSums &leaving);
   LogicalResult repairUse(OpOperand &use, const Sums &sums);
   FailureOr<ShardingAttr> needed(OpOperand &use, const Sums &sums);
   ShardingAttr madeAs(Value value, const Sums &sums);
   LogicalResult reshard(OpOperand &use, ShardingAttr from, ShardingAttr to);
+  void settleResults(func::FuncOp function, const Sums &sums);
   LogicalResult remake(OpOperand &use, ShardingAttr from, ShardingAttr to,
                        const Sums &sums);
   LogicalResult refuse(OpOperand &use, ShardingAttr from, ShardingAttr to);
-  void settleScalars(func::FuncOp function, const Sums &sums);
-  std::optional<AxisList> allowed(OpOperand &use);
+  void settleScalars(func::FuncOp function, const Sums &sums,
+                     const LeavingSums &leaving);
 
   MeshAttr mesh;
   bool isExplicit = false;
-  Leaving leaving;
   /// Versions of values that reshards have made in this function.
   llvm::DenseMap<Value, SmallVector<std::pair<ShardingAttr, Value>>> versions;
 };
 } // namespace
-
-/// True for the sum and the weight of the model's loss.
-static bool isLoss(func::FuncOp function, unsigned result) {
-  StringRef name = function.getSymName();
-  return result < 2 &&
-         (name == function::loss || name == function::lossBackward ||
-          name == function::lossBackwardInput) &&
-         isa<ModuleOp>(function->getParentOp());
-}
-
-/// A constant is the sum of equal parts over any ranks.
-static bool isSplat(Value value) {
-  auto constant = value.getDefiningOp<arith::ConstantOp>();
-  return constant && isa<SplatElementsAttr>(constant.getValue()) &&
-         isa<FloatType>(getElementTypeOrSelf(value));
-}
-
-/// A returned scalar without a sharding may be a sum.
-static bool isFreeScalar(OpOperand &use) {
-  auto function = cast<func::FuncOp>(use.getOwner()->getParentOp());
-  auto tensor = dyn_cast<RankedTensorType>(use.get().getType());
-  return tensor && tensor.getRank() == 0 &&
-         isa<FloatType>(tensor.getElementType()) &&
-         !function.getResultAttr(use.getOperandNumber(), kSharding);
-}
-
-/// The axes over which a sum may leave through `use`; all where none.
-std::optional<AxisList> InsertReshards::allowed(OpOperand &use) {
-  if (auto accumulate = dyn_cast<AccumulateOp>(use.getOwner())) {
-    ParamOp param =
-        lookupParam(accumulate, accumulate.getParamAttr().getAttr());
-    auto agreed = leaving.find(param);
-    if (agreed == leaving.end())
-      return std::nullopt;
-    return agreed->second;
-  }
-  auto function = cast<func::FuncOp>(use.getOwner()->getParentOp());
-  if (!isFreeScalar(use)) {
-    auto sharding = function.getResultAttrOfType<ShardingAttr>(
-        use.getOperandNumber(), kSharding);
-    return sharding ? normalizedSet(sharding.getUnreduced(), mesh) : AxisList();
-  }
-  auto agreed = leaving.find(nullptr);
-  if (!isLoss(function, use.getOperandNumber()) || agreed == leaving.end())
-    return std::nullopt;
-  return agreed->second;
-}
-
-/// Lowers what is agreed to what this function can keep to. True when that
-/// changed anything.
-bool InsertReshards::agree(func::FuncOp function, Leaving &agreed) {
-  Sums sums(function, [&](OpOperand &use) { return allowed(use); });
-  bool changed = false;
-  auto lower = [&](Operation *door, ArrayRef<AxisRefAttr> axes) {
-    auto [place, isNew] = agreed.try_emplace(door, AxisList(axes));
-    AxisList common = intersection(place->second, axes, mesh);
-    changed |= isNew || common != place->second;
-    place->second = common;
-  };
-  for (Operation &op : function.getBody().front())
-    if (auto accumulate = dyn_cast<AccumulateOp>(op))
-      lower(lookupParam(&op, accumulate.getParamAttr().getAttr()),
-            sums.takenAs(accumulate.getValueMutable()));
-  Operation *terminator = function.getBody().front().getTerminator();
-  for (OpOperand &operand : terminator->getOpOperands())
-    if (isLoss(function, operand.getOperandNumber()) && isFreeScalar(operand) &&
-        !isSplat(operand.get()))
-      lower(nullptr, sums.takenAs(operand));
-  return changed;
-}
 
 void InsertReshards::runOnOperation() {
   ModuleOp module = getOperation();
@@ -133,15 +57,9 @@ void InsertReshards::runOnOperation() {
     if (!function.isExternal())
       functions.push_back(function);
   });
-  leaving.clear();
-  bool changed = true;
-  while (changed) {
-    changed = false;
-    for (func::FuncOp function : functions)
-      changed |= agree(function, leaving);
-  }
+  LeavingSums leaving(module);
   for (func::FuncOp function : functions)
-    if (failed(repair(function)))
+    if (failed(repair(function, leaving)))
       return signalPassFailure();
   module.walk([&](ParamOp param) {
     std::optional<PlacementAttr> placement = param.getPlacement();
@@ -150,21 +68,23 @@ void InsertReshards::runOnOperation() {
     ShardingAttr compute = placement->getCompute();
     auto summed =
         ShardingAttr::get(&getContext(), compute.getDimensions(),
-                          leaving.lookup(param), compute.getReplicated());
+                          leaving.gradient(param), compute.getReplicated());
     param.setPlacementAttr(
         PlacementAttr::get(&getContext(), placement->getWhole(), summed,
                            placement->getStorage(), placement->getOptimizer()));
   });
 }
 
-LogicalResult InsertReshards::repair(func::FuncOp function) {
-  Sums sums(function, [&](OpOperand &use) { return allowed(use); });
+LogicalResult InsertReshards::repair(func::FuncOp function,
+                                     const LeavingSums &leaving) {
+  Sums sums = leaving.sumsOf(function);
   for (Operation &op : function.getBody().front())
     if (isa<FactorRuleOpInterface>(op)) {
       FactorRule rule = divisionRule(&op);
       writeFactors(&op, sums.factorsOf(&op, rule), mesh);
     }
-  settleScalars(function, sums);
+  settleScalars(function, sums, leaving);
+  settleResults(function, sums);
   versions.clear();
   SmallVector<Operation *> constrains;
   for (Operation &op : llvm::make_early_inc_range(function.getBody().front())) {
@@ -184,15 +104,16 @@ LogicalResult InsertReshards::repair(func::FuncOp function) {
 
 /// Writes what returned scalars are sums over. A constant is divided by the
 /// number of ranks that will be summed over.
-void InsertReshards::settleScalars(func::FuncOp function, const Sums &sums) {
+void InsertReshards::settleScalars(func::FuncOp function, const Sums &sums,
+                                   const LeavingSums &leaving) {
   Operation *terminator = function.getBody().front().getTerminator();
   for (OpOperand &operand : terminator->getOpOperands()) {
-    if (!isFreeScalar(operand))
+    if (!LeavingSums::isFreeScalar(operand))
       continue;
     unsigned number = operand.getOperandNumber();
     AxisList axes = sums.takenAs(operand);
-    if (isLoss(function, number) && isSplat(operand.get())) {
-      axes = leaving.lookup(nullptr);
+    if (LeavingSums::isLoss(function, number) && LeavingSums::isSplat(operand.get())) {
+      axes = leaving.loss();
       auto constant = operand.get().getDefiningOp<arith::ConstantOp>();
       auto value = cast<SplatElementsAttr>(constant.getValue());
       OpBuilder builder(terminator);
@@ -206,6 +127,22 @@ void InsertReshards::settleScalars(func::FuncOp function, const Sums &sums) {
     }
     function.setResultAttr(number, kSharding,
                            makeSharding(&getContext(), {}, axes, mesh));
+  }
+}
+
+/// A result is a sum over no more axes than its value is.
+void InsertReshards::settleResults(func::FuncOp function, const Sums &sums) {
+  Operation *terminator = function.getBody().front().getTerminator();
+  for (OpOperand &operand : terminator->getOpOperands()) {
+    unsigned number = operand.getOperandNumber();
+    auto sharding =
+        function.getResultAttrOfType<ShardingAttr>(number, kSharding);
+    if (!sharding || sharding.getUnreduced().empty() || LeavingSums::isSplat(operand.get()))
+      continue;
+    function.setResultAttr(
+        number, kSharding,
+        ShardingAttr::get(&getContext(), sharding.getDimensions(),
+                          sums.takenAs(operand), sharding.getReplicated()));
   }
 }
 
@@ -284,7 +221,7 @@ LogicalResult InsertReshards::repairUse(OpOperand &use, const Sums &sums) {
   if (failed(to))
     return failure();
   // What the value leaves as when the loss is a constant.
-  if (isa<func::ReturnOp>(use.getOwner()) && isSplat(use.get()) &&
+  if (isa<func::ReturnOp>(use.getOwner()) && LeavingSums::isSplat(use.get()) &&
       cast<RankedTensorType>(use.get().getType()).getRank() == 0)
     return success();
   ShardingAttr from = madeAs(use.get(), sums);
@@ -374,6 +311,13 @@ LogicalResult InsertReshards::reshard(OpOperand &use, ShardingAttr from,
       from = sharding;
     }
   std::string reason = reasonFor(use, from);
+  // What stays a sum is named alike on both sides.
+  AxisList summed = difference(from.getUnreduced(), to.getUnreduced(), mesh);
+  if (mesh.getSize(summed) * mesh.getSize(to.getUnreduced()) ==
+      mesh.getSize(from.getUnreduced())) {
+    llvm::append_range(summed, to.getUnreduced());
+    from = ShardingAttr::get(&getContext(), from.getDimensions(), summed, {});
+  }
   OpBuilder builder(op);
   auto inserted =
       ReshardOp::create(builder, op->getLoc(), source.getType(), source, from,

@@ -86,7 +86,8 @@ def PropagateShardings : Pass<"propagate-shardings", "::mlir::ModuleOp"> {
     for which fewer bytes move, then the lower factor.
 
     Functions that make residuals go before those that take them, whose
-    arguments get the same shardings. Every tensor argument and result of rank 1
+    arguments get the same shardings; `embed` and `loss` before those of their
+    derivatives, which are given the same data. Every tensor argument and result of rank 1
     or more leaves with a closed sharding. Values need not be divided as their
     uses need them: that is `insert-reshards`.
 
@@ -127,8 +128,9 @@ def InsertReshards : Pass<"insert-reshards", "::mlir::ModuleOp"> {
     move for it, and is summed up once, before the first op that needs it. Into
     `rota.accumulate`, sums go as they are: over which axes is written into the
     parameter's placement, the same for all its accumulates. Sum and weight of
-    the loss leave as sums too, over axes that the results' `rota.sharding` says;
-    a constant weight is divided by their ranks.
+    the loss leave as sums too, over axes that the results' `rota.sharding` says,
+    and so do auxiliary losses, over the same; a constant weight is divided by
+    their ranks. A residual may be a sum where its users can take it so.
 
     `mode=auto` repairs every disagreement with a remark (category `shard`) that
     says why. `mode=explicit` refuses all but the summing up of sums and what

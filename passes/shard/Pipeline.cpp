@@ -5,6 +5,7 @@
 
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
+#include "mlir/Transforms/Passes.h"
 
 using namespace mlir;
 using namespace mlir::rota;
@@ -27,6 +28,10 @@ void rota::buildShardPipeline(OpPassManager &manager,
   insert.mode = options.mode;
   manager.addPass(createInsertReshards(insert));
   manager.addPass(createPartition());
+  // Two ops may ask for the same offset or gather the same value.
+  manager.addPass(createCSEPass());
+  manager.addPass(createMergeCollectives());
+  manager.addPass(createVerifyPartitioned());
 }
 
 void rota::registerShardPasses() {

@@ -2,6 +2,7 @@
 //
 // Divides every value and op, function by function; residuals carry shardings
 // from one function to the next.
+#include "passes/shard/Handovers.h"
 #include "passes/shard/Passes.h"
 #include "passes/shard/Propagation.h"
 
@@ -28,43 +29,44 @@ private:
   void propagate(func::FuncOp function);
   void propagateIn(Operation *table);
 };
-
-/// Results of one function that are arguments of another.
-struct Handover {
-  StringLiteral from;
-  unsigned result;
-  StringLiteral to;
-  unsigned argument;
-};
 } // namespace
 
-/// Where residuals begin, as ir/rota/Model.h says.
-static constexpr Handover kHandovers[] = {
-    {function::forward, 1, function::backward, 1},
-    {function::forward, 1, function::backwardInput, 1},
-    {function::forward, 1, function::backwardWeight, 1},
-    {function::lossBackwardInput, 3, function::lossBackwardWeight, 2},
-};
-
-static func::FuncOp functionIn(Operation *table, StringRef name) {
-  return llvm::dyn_cast_or_null<func::FuncOp>(
-      SymbolTable::lookupSymbolIn(table, name));
+/// Gives a residual's user the sharding with which it is made.
+static void handOver(Handover &handover) {
+  auto sharding = handover.from.getResultAttrOfType<ShardingAttr>(
+      handover.result, kSharding);
+  if (!sharding) { // a scalar
+    sharding = replicatedSharding(handover.from.getContext(), 0);
+    handover.from.setResultAttr(handover.result, kSharding, sharding);
+  }
+  if (!handover.to.getArgAttr(handover.argument, kSharding))
+    handover.to.setArgAttr(handover.argument, kSharding, sharding);
 }
 
-/// Gives arguments of `to` from `argument` on the shardings of the results of
-/// `from` from `result` on, as far as both have the same types.
-static void handOver(func::FuncOp from, unsigned result, func::FuncOp to,
-                     unsigned argument) {
-  if (!from || !to)
-    return;
-  for (; result < from.getNumResults() && argument < to.getNumArguments();
-       ++result, ++argument) {
-    auto sharding = from.getResultAttrOfType<ShardingAttr>(result, kSharding);
-    if (from.getResultTypes()[result] != to.getArgument(argument).getType())
-      return;
-    if (sharding && !to.getArgAttr(argument, kSharding))
-      to.setArgAttr(argument, kSharding, sharding);
-  }
+/// Gives the second function's argument the sharding of the first's, where it
+/// still has open dimensions.
+static void share(const SharedData &data) {
+  auto [first, firstArgument, second, secondArgument] = data;
+  auto decided =
+      first.getArgAttrOfType<ShardingAttr>(firstArgument, kSharding);
+  auto given = second.getArgAttrOfType<ShardingAttr>(secondArgument, kSharding);
+  auto isOpen = [](DimensionShardingAttr dimension) {
+    return dimension.getOpen();
+  };
+  if (decided && (!given || llvm::any_of(given.getDimensions(), isOpen)))
+    func::FuncOp(second).setArgAttr(secondArgument, kSharding, decided);
+}
+
+/// `divided` with closed dimensions and the other axes of `given`.
+static ShardingAttr closed(ShardingAttr divided, ShardingAttr given) {
+  MLIRContext *context = divided.getContext();
+  auto dimensions = llvm::map_to_vector(
+      divided.getDimensions(), [&](DimensionShardingAttr dimension) {
+        return DimensionShardingAttr::get(context, dimension.getAxes(),
+                                          /*open=*/false);
+      });
+  return ShardingAttr::get(context, dimensions, given.getUnreduced(),
+                           given.getReplicated());
 }
 
 void PropagateShardings::propagate(func::FuncOp function) {
@@ -73,11 +75,18 @@ void PropagateShardings::propagate(func::FuncOp function) {
   MeshAttr mesh = meshOf(function);
   Propagation propagation(function);
   propagation.run();
-  for (Operation &op : function.getBody().front())
+  for (Operation &op : function.getBody().front()) {
+    if (auto constrain = dyn_cast<ConstrainOp>(op)) {
+      constrain.setShardingAttr(closed(
+          propagation.shardingOf(constrain.getResult()),
+          constrain.getSharding()));
+      continue;
+    }
     if (isa<FactorRuleOpInterface>(op) && !isa<ReadOp, AccumulateOp>(op)) {
       writeFactors(&op, propagation.factorsOf(&op), mesh);
       dividedOps += op.hasAttr(RotaDialect::FactorsAttrHelper::getNameStr());
     }
+  }
   for (BlockArgument argument : function.getArguments())
     if (isa<RankedTensorType>(argument.getType()))
       function.setArgAttr(argument.getArgNumber(), kSharding,
@@ -86,36 +95,38 @@ void PropagateShardings::propagate(func::FuncOp function) {
   for (OpOperand &operand : terminator->getOpOperands()) {
     unsigned number = operand.getOperandNumber();
     auto tensor = dyn_cast<RankedTensorType>(operand.get().getType());
+    auto given =
+        function.getResultAttrOfType<ShardingAttr>(number, kSharding);
+    if (given)
+      function.setResultAttr(number, kSharding, closed(given, given));
     // What a scalar is a sum over is not known yet.
-    if (tensor && tensor.getRank() != 0 &&
-        !function.getResultAttr(number, kSharding))
+    else if (tensor && tensor.getRank() != 0)
       function.setResultAttr(number, kSharding,
                              propagation.shardingOf(operand.get()));
   }
 }
 
-/// The functions of a layer or of the module, those that make residuals before
-/// those that take them.
+/// The functions of a layer or of the module, those that decide for others
+/// first.
 void PropagateShardings::propagateIn(Operation *table) {
+  SmallVector<Handover> handovers = handoversIn(table);
+  SmallVector<SharedData> shared = sharedDataIn(table);
   SmallVector<StringLiteral> order = {
-      function::forward, function::backwardInput, function::lossBackwardInput};
-  auto hasGone = [&](func::FuncOp function) {
-    return llvm::is_contained(order, function.getSymName());
-  };
+      function::embed, function::loss, function::forward,
+      function::backwardInput, function::lossBackwardInput};
   for (StringLiteral name : order) {
-    func::FuncOp from = functionIn(table, name);
-    propagate(from);
-    for (const Handover &handover : kHandovers)
-      if (handover.from == name)
-        handOver(from, handover.result, functionIn(table, handover.to),
-                 handover.argument);
-    // Cotangent residuals follow the forward's.
-    if (from && name == function::backwardInput)
-      if (func::FuncOp to = functionIn(table, function::backwardWeight))
-        handOver(from, 1, to, from.getNumArguments() - 1);
+    auto function = llvm::dyn_cast_or_null<func::FuncOp>(
+        SymbolTable::lookupSymbolIn(table, name));
+    propagate(function);
+    for (Handover &handover : handovers)
+      if (handover.from == function)
+        handOver(handover);
+    for (SharedData &data : shared)
+      if (data.first == function)
+        share(data);
   }
   for (auto function : table->getRegion(0).getOps<func::FuncOp>())
-    if (!hasGone(function))
+    if (!llvm::is_contained(order, function.getSymName()))
       propagate(function);
 }
 

@@ -56,6 +56,7 @@ void Propagation::fix(Value value, ShardingAttr sharding, Priority priority) {
                                      return dimension.getOpen();
                                    });
   llvm::append_range(fixed.whole, sharding.getReplicated());
+  llvm::append_range(fixed.whole, sharding.getUnreduced());
 }
 
 void Propagation::seed() {
@@ -242,6 +243,15 @@ FactorAxes Propagation::factorsOf(Operation *op) {
 }
 
 ShardingAttr Propagation::shardingOf(Value value) {
-  return makeSharding(function.getContext(), division(value).dimensions, {},
-                      mesh);
+  ShardingAttr divided = makeSharding(
+      function.getContext(), division(value).dimensions, {}, mesh);
+  auto argument = dyn_cast<BlockArgument>(value);
+  ShardingAttr given =
+      argument
+          ? borderSharding(function.getArgAttrDict(argument.getArgNumber()))
+          : ShardingAttr();
+  if (!given)
+    return divided;
+  return ShardingAttr::get(function.getContext(), divided.getDimensions(),
+                           given.getUnreduced(), given.getReplicated());
 }

@@ -12,7 +12,8 @@ namespace mlir::rota {
 enum class Priority : uint8_t { None, Border, Parameter };
 
 /// How a value is divided so far. Whether a dimension may be divided further is
-/// `open`; over axes of `whole` the value is not divided at all.
+/// `open`; axes of `whole` divide no dimension: the value is the same along
+/// them, or a sum.
 struct ValueDivision {
   DimensionAxes dimensions;
   SmallVector<Priority> priorities;
@@ -39,7 +40,7 @@ public:
   /// How the factors of `op` are divided; by rank of who says so, then by bytes
   /// moved otherwise, then by number.
   FactorAxes factorsOf(Operation *op);
-  /// How a value is divided, closed.
+  /// How a value is divided, closed; what an argument is a sum over stays.
   ShardingAttr shardingOf(Value value);
 
 private:

@@ -15,6 +15,13 @@ Sums::Sums(func::FuncOp function, Leave leave) : mesh(meshOf(function)) {
 
 AxisList Sums::takenAs(OpOperand &use) const { return taken.lookup(&use); }
 
+AxisList Sums::takenByAll(Value value) const {
+  AxisList common = available(value);
+  for (OpOperand &use : value.getUses())
+    common = intersection(common, takenAs(use), mesh);
+  return common;
+}
+
 AxisList Sums::available(Value value) const {
   auto cap = caps.find(value);
   AxisList axes = made.lookup(value);
@@ -141,12 +148,10 @@ bool Sums::settle(func::FuncOp function, Leave leave) {
             RotaDialect::ShardingAttrHelper::getNameStr()))
       made[argument] = normalizedSet(sharding.getUnreduced(), mesh);
   for (Operation &op : body) {
-    if (isa<AccumulateOp, func::ReturnOp>(op)) {
+    if (isa<AccumulateOp, AuxiliaryLossOp, func::ReturnOp>(op)) {
       for (OpOperand &operand : op.getOpOperands()) {
-        AxisList axes = available(operand.get());
-        if (std::optional<AxisList> allowed = leave(operand))
-          axes = intersection(axes, *allowed, mesh);
-        taken[&operand] = axes;
+        taken[&operand] =
+            intersection(available(operand.get()), leave(operand), mesh);
       }
       continue;
     }
@@ -159,25 +164,26 @@ bool Sums::settle(func::FuncOp function, Leave leave) {
     }
   }
   bool changed = false;
+  for (BlockArgument argument : body.getArguments())
+    changed |= lowerCap(argument);
   for (Operation &op : body)
-    for (Value result : op.getResults()) {
-      AxisList axes = available(result);
-      if (axes.empty())
-        continue;
-      AxisList common = axes;
-      for (OpOperand &use : result.getUses())
-        common = intersection(common, takenAs(use), mesh);
-      if (common == axes)
-        continue;
-      // One use that takes the sums as they are is no gain while another needs
-      // them summed.
-      bool isShared = llvm::any_of(result.getUses(), [&](OpOperand &use) {
-        return takenAs(use) != common;
-      });
-      if (!isShared)
-        continue;
-      caps[result] = common;
-      changed = true;
-    }
+    for (Value result : op.getResults())
+      changed |= lowerCap(result);
   return changed;
+}
+
+/// One use that takes sums as they are is no gain while another needs them
+/// summed up: then all take what all can.
+bool Sums::lowerCap(Value value) {
+  AxisList axes = available(value);
+  if (axes.empty())
+    return false;
+  AxisList common = takenByAll(value);
+  bool isShared = llvm::any_of(value.getUses(), [&](OpOperand &use) {
+    return takenAs(use) != common;
+  });
+  if (common == axes || !isShared)
+    return false;
+  caps[value] = common;
+  return true;
 }

@@ -13,9 +13,9 @@ namespace mlir::rota {
 /// that moves no more bytes, and is summed up once.
 class Sums {
 public:
-  /// Axes over which an operand may leave a function unsummed: of accumulate
-  /// and return. All where null.
-  using Leave = llvm::function_ref<std::optional<AxisList>(OpOperand &use)>;
+  /// Axes over which an operand of accumulate, auxiliary_loss or return may leave
+  /// a function as a sum.
+  using Leave = llvm::function_ref<AxisList(OpOperand &use)>;
 
   Sums(func::FuncOp function, Leave leave);
 
@@ -24,6 +24,8 @@ public:
   AxisList madeAs(Value value) const { return made.lookup(value); }
   /// The axes over which `use`'s op takes its operand as a sum.
   AxisList takenAs(OpOperand &use) const;
+  /// The axes over which all uses of `value` take it as a sum.
+  AxisList takenByAll(Value value) const;
   /// How the factors of `op` are divided: as written on it, but for axes over
   /// which all its operands are sums. To divide it by these would sum up each
   /// operand instead of the result.
@@ -31,6 +33,7 @@ public:
 
 private:
   bool settle(func::FuncOp function, Leave leave);
+  bool lowerCap(Value value);
   void visit(Operation *op);
   AxisList available(Value value) const;
   AxisList common(Operation *op, ArrayRef<int64_t> group) const;

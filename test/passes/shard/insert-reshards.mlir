@@ -147,3 +147,41 @@ func.func @scatter(%x: tensor<4x8xf32> {rota.sharding = #rota.sharding<[[], [ten
   %t = math.tanh %s {rota.factors = [#rota.dimension<[tensor]>]} : tensor<4xf32>
   return %t : tensor<4xf32>
 }
+
+// -----
+
+// A gradient waits as a sum between the halves of a split backward; what its
+// user needs summed up does not.
+// CHECK: rota.param @gain
+// CHECK-SAME: unreduced [data]
+// CHECK-LABEL: func.func @forward
+// CHECK-LABEL: func.func @backward_input
+// CHECK-SAME: -> (tensor<4x8xf32> {{[^,]*}}, tensor<8xf32> {rota.sharding = #rota.sharding<{{\[\[}}]] unreduced [data]>}, tensor<4xf32> {rota.sharding = #rota.sharding<{{\[\[}}]]>})
+// CHECK: %[[G:.*]] = rota.reduce sum %{{.*}} : tensor<4x8xf32> -> tensor<8xf32>
+// CHECK: %[[S:.*]] = rota.reduce sum %{{.*}} : tensor<4x8xf32> -> tensor<4xf32>
+// CHECK: %[[R:.*]] = rota.reshard %[[S]] from <{{\[\[}}]] unreduced [tensor]> to <{{\[\[}}]]>
+// CHECK: return %{{.*}}, %[[G]], %[[R]]
+// CHECK-LABEL: func.func @backward_weight
+// CHECK-SAME: tensor<8xf32> {rota.sharding = #rota.sharding<{{\[\[}}]] unreduced [data]>}
+// CHECK-NOT: rota.reshard
+// CHECK: rota.accumulate
+rota.mesh <data = 2, tensor = 2>
+rota.stack @layers layers = 1 pattern [@block] {
+  rota.layer @block {
+    rota.param @gain : tensor<8xf32> axes ["norm"] init #rota.constant<value = 1.0> placement <whole [8] compute <[[]]> storage <[[]]> optimizer <[[]]>>
+    func.func @forward(%x: tensor<4x8xf32> {rota.sharding = #rota.sharding<[[data], []]>}) -> (tensor<4x8xf32> {rota.sharding = #rota.sharding<[[data], []]>}) {
+      return %x : tensor<4x8xf32>
+    }
+    func.func @backward_input(%x: tensor<4x8xf32> {rota.sharding = #rota.sharding<[[data], []]>}, %dy: tensor<4x8xf32> {rota.sharding = #rota.sharding<[[data], []]>}) -> (tensor<4x8xf32> {rota.sharding = #rota.sharding<[[data], []]>}, tensor<8xf32> {rota.sharding = #rota.sharding<[[]]>}, tensor<4xf32> {rota.sharding = #rota.sharding<[[]]>}) {
+      %g = rota.reduce sum %dy dims [0] : tensor<4x8xf32> -> tensor<8xf32> {rota.factors = [#rota.dimension<[data]>, #rota.dimension<[]>]}
+      %t = rota.constrain %x <[[], [tensor]]> : tensor<4x8xf32>
+      %s = rota.reduce sum %t dims [1] : tensor<4x8xf32> -> tensor<4xf32> {rota.factors = [#rota.dimension<[]>, #rota.dimension<[tensor]>]}
+      return %dy, %g, %s : tensor<4x8xf32>, tensor<8xf32>, tensor<4xf32>
+    }
+    func.func @backward_weight(%x: tensor<4x8xf32> {rota.sharding = #rota.sharding<[[data], []]>}, %g: tensor<8xf32> {rota.sharding = #rota.sharding<[[]]>}, %s: tensor<4xf32> {rota.sharding = #rota.sharding<[[]]>}) {
+      %t = math.tanh %s : tensor<4xf32>
+      rota.accumulate @gain, %g : tensor<8xf32>
+      return
+    }
+  }
+}
