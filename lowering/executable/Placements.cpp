@@ -46,38 +46,28 @@ public:
     p.optimizerDivision = axes.divisionOf(placement.getOptimizer());
     unreduced = axes.axesOf(placement.getCompute().getUnreduced());
     llvm::sort(unreduced);
-    auto storage = step(p.computeDivision, p.storageDivision, "storage");
-    if (failed(storage))
-      return failure();
-    auto optimizer = step(p.storageDivision, p.optimizerDivision, "optimizer");
-    if (failed(optimizer))
-      return failure();
-    if (failed(takeUnreduced(*storage)))
+    if (param.getTensorType().getShape() !=
+        ArrayRef(partShape(p.shape, p.computeDivision, mesh)))
+      return param.emitOpError("expected the type of one rank's part of '")
+             << param.getSymName() << "', which 'partition' gives it, got "
+             << param.getTensorType();
+    Step storage = step(p.computeDivision, p.storageDivision);
+    Step optimizer = step(p.storageDivision, p.optimizerDivision);
+    if (failed(takeUnreduced(storage)))
       return failure();
     if (windows)
-      addWindow(*storage);
-    return addOptimizer(*optimizer);
+      addWindow(storage);
+    return addOptimizer(optimizer);
   }
 
 private:
-  /// What `to` adds to `from`, which must be part of it.
-  FailureOr<Step> step(const Division &from, const Division &to,
-                       StringRef what) {
-    Step added;
-    for (size_t dim = 0; dim < to.size(); ++dim) {
-      if (from[dim] == to[dim])
-        continue;
-      bool prefix =
-          from[dim].size() < to[dim].size() &&
-          std::equal(from[dim].begin(), from[dim].end(), to[dim].begin());
-      if (!prefix || !added.axes.empty())
-        return param.emitOpError("expected the ")
-               << what << " sharding of '" << param.getSymName()
-               << "' to divide the one before it further, along one dimension";
-      added.dim = dim;
-      added.axes.assign(to[dim].begin() + from[dim].size(), to[dim].end());
-    }
-    return added;
+  /// What `to` adds to `from`: axes behind, on at most one dimension.
+  static Step step(const Division &from, const Division &to) {
+    for (size_t dim = 0; dim < to.size(); ++dim)
+      if (to[dim].size() > from[dim].size())
+        return {int64_t(dim),
+                {to[dim].begin() + from[dim].size(), to[dim].end()}};
+    return {};
   }
 
   bool isUnreduced(int axis) const {

@@ -13,8 +13,8 @@ namespace rota::lowering {
 /// compute type are set, from `param`. With `windows`, functions see gathered
 /// copies and add to gradients that are reduced later, so `unshard` and
 /// `reduceGrad` are there even where storage is not divided further. Fails with
-/// an error at `param` when a division is not the one before divided further
-/// along one dimension, or when the gradient's axes do not fit.
+/// an error at `param` when functions do not see parts or the gradient's axes
+/// do not fit.
 llvm::LogicalResult place(mlir::rota::ParamOp param, bool windows,
                           CollectiveTable &collectives, Parameter &parameter);
 

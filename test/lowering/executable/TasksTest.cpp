@@ -318,12 +318,11 @@ void expectError(const Changes &changes, llvm::StringRef message) {
   EXPECT_NE(model.errors.find(message), std::string::npos) << model.errors;
 }
 
-TEST(Parameters, EachDivisionIsTheOneBeforeDividedFurther) {
-  expectError({{"storage <[[fsdp], [tensor]]>", "storage <[[fsdp], []]>"}},
-              "expected the storage sharding to be");
-  expectError({{"optimizer <[[fsdp, data], [tensor]]>",
-                "optimizer <[[data, fsdp], [tensor]]>"}},
-              "expected the optimizer sharding to be");
+TEST(Parameters, FunctionsMustSeeParts) {
+  expectError({{"whole [8, 8] compute <[[], [tensor]]",
+                "whole [8, 2] compute <[[], [tensor]]"}},
+              "expected the type of one rank's part of 'up', which 'partition' "
+              "gives it, got 'tensor<8x2xf32>'");
 }
 
 TEST(Parameters, GradientMustBeASumOverWhatDividesStorage) {

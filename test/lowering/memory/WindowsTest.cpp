@@ -8,6 +8,7 @@
 #include "passes/pipeline/Communication.h"
 #include "passes/pipeline/Schedules.h"
 #include "passes/pipeline/WeightWindows.h"
+#include "runtime/program/Verify.h"
 #include "test/lowering/memory/MadeLayouts.h"
 
 #include <gtest/gtest.h>
@@ -174,6 +175,7 @@ TEST(Windows, RandomTimelinesOfEverySchedule) {
           EXPECT_TRUE(c.accepts())
               << schedule.name << " " << stages << " " << repeats << " "
               << microbatches << " " << flags << ": " << c.error;
+          EXPECT_TRUE(verify(c.program, c.error)) << c.error;
         }
   EXPECT_GT(cases, 500);
 }
