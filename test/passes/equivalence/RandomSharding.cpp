@@ -64,22 +64,25 @@ SmallVector<AxisRefAttr> RandomSharding::pieces(Random &random) {
 }
 
 std::string
-RandomSharding::rules(llvm::ArrayRef<std::pair<std::string, int64_t>> names) {
-  Random random(seed + 1);
-  std::string text;
-  for (auto [name, size] : names) {
-    if (below(random, 4) == 0)
+RandomSharding::rules(llvm::ArrayRef<std::pair<std::string, int64_t>> names,
+                      llvm::ArrayRef<MeshAxis> without) {
+  Random random(seed + names.size());
+  SmallVector<std::string> axes(names.size());
+  SmallVector<int64_t> left;
+  for (const auto &[name, size] : names)
+    left.push_back(size);
+  for (auto [number, ranks] : llvm::enumerate(mesh.getSizes())) {
+    auto axis = static_cast<MeshAxis>(number);
+    int64_t at = below(random, names.size());
+    if (ranks == 1 || llvm::is_contained(without, axis) ||
+        left[at] % ranks != 0 || below(random, 4) == 0)
       continue;
-    text += (text.empty() ? "" : ",") + name + "=";
-    if (below(random, 4) == 0)
-      continue;
-    for (auto [number, ranks] : llvm::enumerate(mesh.getSizes()))
-      if (ranks > 1 && size % ranks == 0 && below(random, 3) == 0) {
-        text += (text.back() == '=' ? "" : "+") +
-                stringifyMeshAxis(static_cast<MeshAxis>(number)).str();
-        size /= ranks;
-      }
+    left[at] /= ranks;
+    axes[at] += (axes[at].empty() ? "" : "+") + stringifyMeshAxis(axis).str();
   }
+  std::string text;
+  for (auto [index, list] : llvm::enumerate(axes))
+    text += (index ? "," : "") + names[index].first + "=" + list;
   return text;
 }
 

@@ -20,9 +20,10 @@ public:
   /// `data=2,tensor=4`, as options have it.
   std::string meshText() const;
 
-  /// A rule for each of `names`, or none; no axis twice within one list of
-  /// names. A size (of a tensor's dimension) is divided by its axes.
-  std::string rules(llvm::ArrayRef<std::pair<std::string, int64_t>> names);
+  /// A rule for each of `names`, which divides the size beside it: an axis
+  /// stands in one rule at most, none of `without` in any.
+  std::string rules(llvm::ArrayRef<std::pair<std::string, int64_t>> names,
+                    llvm::ArrayRef<mlir::rota::MeshAxis> without);
 
   /// Gives the module the mesh, parameters a placement, arguments and results
   /// of the functions in the module a sharding, and puts `rota.constrain` after
