@@ -67,14 +67,16 @@ std::vector<LineShape> shapes() {
           {1, 2, 2, 1, true},
           {2, 2, 2, 3, true},
           {1, 3, 1, 1, false, true},
-          {1, 2, 2, 2, true, true}};
+          {1, 2, 2, 2, true, true},
+          {2, 2, 2, 1, false, false, 2},
+          {1, 2, 1, 2, true, false, 3}};
 }
 
 std::string text(const LineShape &s) {
   return fmt::format("stages {}, microbatches {}, data {}, fsdp {}, "
-                     "shardOptimizer {}, offload {}",
+                     "shardOptimizer {}, offload {}, tensor {}",
                      s.stages, s.microbatches, s.data, s.fsdp, s.shardOptimizer,
-                     s.offload);
+                     s.offload, s.tensor);
 }
 
 std::vector<TraceEvent> eventsOf(const TestRun &run, ActionKind kind) {

@@ -102,7 +102,7 @@ enum { Parameters, Gradients, Input = 4, Output, OutputCotangent };
 enum { InputCotangent = 7, Data, LossPair };
 
 // Axes of the mesh.
-enum { DataAxis, StageAxis, FsdpAxis };
+enum { DataAxis, StageAxis, FsdpAxis, TensorAxis };
 
 Action makeAction(ActionKind kind, int chunk, int64_t microbatch,
                   std::vector<int> waits = {}) {
@@ -120,7 +120,7 @@ class Builder {
 public:
   explicit Builder(const LineShape &shape)
       : shape(shape), m(shape.microbatches), last(shape.stages - 1),
-        divided(shape.shardOptimizer && shape.data > 1) {
+        divided(shape.shardOptimizer && shape.data * shape.tensor > 1) {
     p.microbatches = m;
     p.stages.resize(shape.stages);
   }
@@ -143,13 +143,17 @@ private:
   void describeModel() {
     p.model = "line";
     p.schedule = "by hand";
-    p.mesh = {
-        {"data", shape.data}, {"stage", shape.stages}, {"fsdp", shape.fsdp}};
+    p.mesh = {{"data", shape.data},
+              {"stage", shape.stages},
+              {"fsdp", shape.fsdp},
+              {"tensor", shape.tensor}};
     p.lossAxes = {DataAxis, FsdpAxis};
     p.input = {ElementType::F32,
                {shape.data * shape.fsdp, kSequence, kEmbed},
                {{DataAxis, FsdpAxis}}};
     p.target = p.input;
+    if (shape.logits)
+      p.logits = p.input;
     p.parameterCount = 3 * kEmbed;
     p.tasks = {"forward", "loss", "backward"};
     p.kernels = {"update", "square", "scale_row"};
@@ -195,12 +199,15 @@ private:
       // The weight's columns where its rows are divided already.
       bool columns = weight && windows();
       x.optimizerDivision.resize(columns ? 2 : 1);
-      x.optimizerDivision[columns].push_back(DataAxis);
+      // Over tensor every rank has the whole gradient already.
+      int axis = shape.data > 1 ? DataAxis : TensorAxis;
+      x.optimizerDivision[columns].push_back(axis);
       int64_t outer = columns ? rows : 1, size = columns ? 2 : rows;
       int64_t rest = columns ? 1 : inner;
       x.reduce = {
-          addCollective(Kind::ReduceScatter, DataAxis, outer, size, rest)};
-      x.refresh = addCollective(Kind::AllGather, DataAxis, outer, size, rest);
+          addCollective(shape.data > 1 ? Kind::ReduceScatter : Kind::Slice,
+                        axis, outer, size, rest)};
+      x.refresh = addCollective(Kind::AllGather, axis, outer, size, rest);
     } else if (shape.data > 1) {
       x.reduce = {addCollective(Kind::AllReduce, DataAxis, 1, rows * inner, 1)};
     }
@@ -231,6 +238,8 @@ private:
     dy1 = last ? take(end, m * kActivationBytes) : dy0;
     z = take(end, m * kActivationBytes);
     dz = take(end, m * kActivationBytes);
+    if (shape.logits)
+      p.stages[last].logits = z;
     if (shape.offload)
       p.stages[0].hostBytes = m * kActivationBytes;
   }
@@ -467,7 +476,7 @@ void LineReference::accumulate(LocalRanks &ranks) {
   for (int64_t m = 0; m < program.microbatches; ++m)
     for (int r = 0; r < ranks.count(); ++r) {
       Rank &first = ranks.at(r), &end = ranks.at(first.peer(last));
-      if (first.stageNumber() == 0)
+      if (first.stageNumber() == 0 && first.coordinates()[TensorAxis] == 0)
         accumulate(first.at<float>(first.stage().inputData) + m * kActivation,
                    end.at<float>(end.stage().targetData) + m * kActivation);
     }

@@ -17,8 +17,8 @@ namespace rota::test {
 inline constexpr int64_t kEmbed = 4, kSequence = 3;
 inline constexpr int64_t kActivation = kSequence * kEmbed; // f32 elements
 
-/// How the model is spread over ranks. The mesh has the axes data, stage and
-/// fsdp; each rank of data and fsdp has one sequence of a microbatch.
+/// How the model is spread over ranks. The mesh has the axes data, stage, fsdp
+/// and tensor; each rank of data and fsdp has one sequence of a microbatch.
 struct LineShape {
   // 1, or 2 with a layer each: the first sends all activations before it takes
   // back cotangents.
@@ -28,10 +28,13 @@ struct LineShape {
   // Above 1: weights rest in parts. One window holds a layer's, gathered again
   // for each action; gradients of a layer are reduced once, at the end.
   int fsdp = 1;
-  bool shardOptimizer = false; // its state is divided over data
+  // Its state is divided over data, or over tensor where data is 1.
+  bool shardOptimizer = false;
   // What the second layer's backward reads of its forward rests in the host
   // arena; needs one stage.
   bool offload = false;
+  int tensor = 1;      // ranks that all do the same
+  bool logits = false; // keeps what the second layer gives
 };
 
 Program makeLine(const LineShape &shape);

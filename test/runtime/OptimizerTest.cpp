@@ -109,7 +109,10 @@ std::vector<LineShape> shapes() {
           {1, 2, 1, 3},
           {1, 2, 2, 1, true},
           {2, 2, 2, 1, true},
-          {2, 2, 2, 2, true}};
+          {2, 2, 2, 2, true},
+          {2, 2, 2, 1, true, false, 2},
+          {2, 2, 1, 1, true, false, 2},
+          {1, 2, 1, 2, true, false, 3}};
 }
 
 } // namespace

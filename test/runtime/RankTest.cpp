@@ -49,7 +49,7 @@ TEST(Rank, KnowsItsStageAndItsPeers) {
   LocalRanks ranks(makeLineExecutable(program), 1);
   ASSERT_EQ(ranks.count(), 12);
   Rank &rank = ranks.at(10); // data 1, stage 1, fsdp 1
-  EXPECT_EQ(rank.coordinates(), (std::vector<int64_t>{1, 1, 1}));
+  EXPECT_EQ(rank.coordinates(), (std::vector<int64_t>{1, 1, 1, 0}));
   EXPECT_EQ(rank.stageNumber(), 1);
   EXPECT_EQ(rank.peer(0), 7);
   EXPECT_EQ(rank.peer(1), 10);

@@ -159,7 +159,8 @@ TEST(Trainer, ReportsMeshRanksAndHiddenTransfers) {
   o = runWith(program, {"--steps", "2", "--json", "--profile"});
   json begin = o.events("begin").at(0), end = o.events("end").at(0);
   EXPECT_EQ(begin["ranks"], 4);
-  EXPECT_EQ(begin["mesh"], (json{{"data", 1}, {"stage", 2}, {"fsdp", 2}}));
+  EXPECT_EQ(begin["mesh"],
+            (json{{"data", 1}, {"stage", 2}, {"fsdp", 2}, {"tensor", 1}}));
   EXPECT_EQ(end["ranks"].size(), 4u);
   // 2 steps, 4 ranks, forward and backward of 2 microbatches, 2 tensors.
   EXPECT_EQ(end["unshard"]["count"], 2 * 4 * 4 * 2);
@@ -186,14 +187,15 @@ TEST(Trainer, RanksAreThreadsUnlessSomebodyStartsProcesses) {
             "would train alone: expected --ranks mpi, or 1 process\n");
   EXPECT_EQ(few.code, kExitBadInput);
   EXPECT_EQ(few.err, "error: expected 4 processes, one for each rank of the "
-                     "mesh data=2,stage=2,fsdp=1, got 2\n");
+                     "mesh data=2,stage=2,fsdp=1,tensor=1, got 2\n");
   EXPECT_EQ(silent.code, kExitBadInput);
   EXPECT_EQ(silent.err, "");
   Outcome none = run({"--steps", "1", "--ranks", "mpi"});
-  EXPECT_EQ(none.err,
-            "error: expected 2 processes, one for each rank of the mesh "
-            "data=1,stage=2,fsdp=1, got 1 (neither mpirun nor srun started "
-            "this one)\n");
+  EXPECT_EQ(
+      none.err,
+      "error: expected 2 processes, one for each rank of the mesh "
+      "data=1,stage=2,fsdp=1,tensor=1, got 1 (neither mpirun nor srun started "
+      "this one)\n");
 }
 
 TEST(Trainer, UnknownArgumentsNameTheNearest) {
@@ -341,6 +343,33 @@ TEST(Probe, WritesWhatIsAskedFor) {
                         "--write", "logits", "-o", folder.path("l")});
   EXPECT_EQ(logits.code, kExitBadInput);
   EXPECT_EQ(logits.err, "error: this program was compiled without logits\n");
+}
+
+TEST(Probe, WritesTheSameHoweverTensorsAreSpread) {
+  TemporaryFolder folder;
+  std::vector<float> values(4 * kActivation);
+  for (size_t i = 0; i < values.size(); ++i)
+    values[i] = 0.1f * static_cast<float>(i % 13) - 0.5f;
+  TensorView view{"F32",
+                  {4, kSequence, kEmbed},
+                  reinterpret_cast<char *>(values.data()),
+                  static_cast<int64_t>(4 * values.size())};
+  writeSafetensors(folder.path("b"), {{"inputs", view}, {"targets", view}});
+  auto probe = [&](LineShape shape, const char *what) {
+    shape.logits = true;
+    Outcome o = runWith(makeLine(shape),
+                        {"probe", "--tokens", folder.path("b"), "--write", what,
+                         "--steps", "3", "-o", folder.path("o")});
+    EXPECT_EQ(o.code, kExitSuccess) << o.err;
+    return folder.read("o");
+  };
+  const char *all = "loss,gradients,logits,loss-curve";
+  std::string expected = probe({1, 2, 2}, all);
+  for (LineShape shape : std::vector<LineShape>{
+           {2, 2, 2}, {1, 2, 2, 1, true}, {2, 2, 2, 1, true, false, 2}})
+    EXPECT_EQ(probe(shape, all), expected);
+  // Microbatches are put together in their order, and parts in theirs.
+  EXPECT_EQ(probe({1, 4}, "logits"), probe({2, 2, 1, 2}, "logits"));
 }
 
 TEST(Probe, RefusesTokensThatDoNotFit) {
