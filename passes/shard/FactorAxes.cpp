@@ -49,8 +49,8 @@ static SmallVector<int64_t> boundaries(MeshAxis axis,
   return places;
 }
 
-/// True when `piece` is a part of one of `axes`. Parts of an axis of size 6 that
-/// have sizes 2 and 3 overlap, and neither is a part of the other.
+/// True when `piece` is a part of one of `axes`. Parts of an axis of size 6
+/// that have sizes 2 and 3 overlap, and neither is a part of the other.
 static bool isPartOf(AxisRefAttr piece, ArrayRef<AxisRefAttr> axes,
                      MeshAttr mesh) {
   int64_t end = piece.getBefore() * mesh.getSize(piece);
@@ -73,8 +73,8 @@ static AxisList select(ArrayRef<AxisRefAttr> a, ArrayRef<AxisRefAttr> b,
       if (from < ref.getBefore() || to > end || to % from != 0)
         continue;
       AxisRefAttr piece = part(ref, from, to / from, mesh);
-      if (isPartOf(piece, a, mesh) && (outside ? !overlapsAny(piece, b, mesh)
-                                               : isPartOf(piece, b, mesh)))
+      if (isPartOf(piece, a, mesh) &&
+          (outside ? !overlapsAny(piece, b, mesh) : isPartOf(piece, b, mesh)))
         result.push_back(piece);
     }
   }

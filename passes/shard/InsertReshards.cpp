@@ -112,7 +112,8 @@ void InsertReshards::settleScalars(func::FuncOp function, const Sums &sums,
       continue;
     unsigned number = operand.getOperandNumber();
     AxisList axes = sums.takenAs(operand);
-    if (LeavingSums::isLoss(function, number) && LeavingSums::isSplat(operand.get())) {
+    if (LeavingSums::isLoss(function, number) &&
+        LeavingSums::isSplat(operand.get())) {
       axes = leaving.loss();
       auto constant = operand.get().getDefiningOp<arith::ConstantOp>();
       auto value = cast<SplatElementsAttr>(constant.getValue());
@@ -137,7 +138,8 @@ void InsertReshards::settleResults(func::FuncOp function, const Sums &sums) {
     unsigned number = operand.getOperandNumber();
     auto sharding =
         function.getResultAttrOfType<ShardingAttr>(number, kSharding);
-    if (!sharding || sharding.getUnreduced().empty() || LeavingSums::isSplat(operand.get()))
+    if (!sharding || sharding.getUnreduced().empty() ||
+        LeavingSums::isSplat(operand.get()))
       continue;
     function.setResultAttr(
         number, kSharding,
@@ -311,10 +313,14 @@ LogicalResult InsertReshards::reshard(OpOperand &use, ShardingAttr from,
       from = sharding;
     }
   std::string reason = reasonFor(use, from);
-  // What stays a sum is named alike on both sides.
+  // What stays a sum is named alike on both sides, sub-axes too.
   AxisList summed = difference(from.getUnreduced(), to.getUnreduced(), mesh);
-  if (mesh.getSize(summed) * mesh.getSize(to.getUnreduced()) ==
-      mesh.getSize(from.getUnreduced())) {
+  bool areNamedAlike = llvm::all_of(to.getUnreduced(), [&](AxisRefAttr axis) {
+    return llvm::is_contained(from.getUnreduced(), axis);
+  });
+  if (!areNamedAlike &&
+      mesh.getSize(summed) * mesh.getSize(to.getUnreduced()) ==
+          mesh.getSize(from.getUnreduced())) {
     llvm::append_range(summed, to.getUnreduced());
     from = ShardingAttr::get(&getContext(), from.getDimensions(), summed, {});
   }

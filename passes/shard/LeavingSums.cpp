@@ -78,10 +78,9 @@ AxisList LeavingSums::allowed(OpOperand &use) const {
     if (place != map.end())
       return place->second;
     // What divides it cannot also be summed over.
-    return freeAxes(mesh.getContext(),
-                    sharding ? dividingAxes(sharding)
-                             : SmallVector<AxisRefAttr>(),
-                    mesh);
+    return freeAxes(
+        mesh.getContext(),
+        sharding ? dividingAxes(sharding) : SmallVector<AxisRefAttr>(), mesh);
   };
   if (auto accumulate = dyn_cast<AccumulateOp>(use.getOwner())) {
     ParamOp param =
@@ -159,8 +158,8 @@ bool LeavingSums::agreeOnResiduals(func::FuncOp function, const Sums &sums) {
 /// Says on both sides over which axes residuals are sums.
 void LeavingSums::tellResiduals() {
   for (Handover &handover : handovers) {
-    AxisList axes = residuals.lookup(
-        {handover.from.getOperation(), handover.result});
+    AxisList axes =
+        residuals.lookup({handover.from.getOperation(), handover.result});
     auto with = [&](ShardingAttr sharding) {
       return ShardingAttr::get(sharding.getContext(), sharding.getDimensions(),
                                axes, sharding.getReplicated());

@@ -47,8 +47,7 @@ static void handOver(Handover &handover) {
 /// still has open dimensions.
 static void share(const SharedData &data) {
   auto [first, firstArgument, second, secondArgument] = data;
-  auto decided =
-      first.getArgAttrOfType<ShardingAttr>(firstArgument, kSharding);
+  auto decided = first.getArgAttrOfType<ShardingAttr>(firstArgument, kSharding);
   auto given = second.getArgAttrOfType<ShardingAttr>(secondArgument, kSharding);
   auto isOpen = [](DimensionShardingAttr dimension) {
     return dimension.getOpen();
@@ -77,9 +76,9 @@ void PropagateShardings::propagate(func::FuncOp function) {
   propagation.run();
   for (Operation &op : function.getBody().front()) {
     if (auto constrain = dyn_cast<ConstrainOp>(op)) {
-      constrain.setShardingAttr(closed(
-          propagation.shardingOf(constrain.getResult()),
-          constrain.getSharding()));
+      constrain.setShardingAttr(
+          closed(propagation.shardingOf(constrain.getResult()),
+                 constrain.getSharding()));
       continue;
     }
     if (isa<FactorRuleOpInterface>(op) && !isa<ReadOp, AccumulateOp>(op)) {
@@ -95,8 +94,7 @@ void PropagateShardings::propagate(func::FuncOp function) {
   for (OpOperand &operand : terminator->getOpOperands()) {
     unsigned number = operand.getOperandNumber();
     auto tensor = dyn_cast<RankedTensorType>(operand.get().getType());
-    auto given =
-        function.getResultAttrOfType<ShardingAttr>(number, kSharding);
+    auto given = function.getResultAttrOfType<ShardingAttr>(number, kSharding);
     if (given)
       function.setResultAttr(number, kSharding, closed(given, given));
     // What a scalar is a sum over is not known yet.

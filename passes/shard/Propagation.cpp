@@ -243,8 +243,8 @@ FactorAxes Propagation::factorsOf(Operation *op) {
 }
 
 ShardingAttr Propagation::shardingOf(Value value) {
-  ShardingAttr divided = makeSharding(
-      function.getContext(), division(value).dimensions, {}, mesh);
+  ShardingAttr divided =
+      makeSharding(function.getContext(), division(value).dimensions, {}, mesh);
   auto argument = dyn_cast<BlockArgument>(value);
   ShardingAttr given =
       argument

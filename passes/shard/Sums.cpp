@@ -179,9 +179,8 @@ bool Sums::lowerCap(Value value) {
   if (axes.empty())
     return false;
   AxisList common = takenByAll(value);
-  bool isShared = llvm::any_of(value.getUses(), [&](OpOperand &use) {
-    return takenAs(use) != common;
-  });
+  bool isShared = llvm::any_of(
+      value.getUses(), [&](OpOperand &use) { return takenAs(use) != common; });
   if (common == axes || !isShared)
     return false;
   caps[value] = common;

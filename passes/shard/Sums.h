@@ -13,8 +13,8 @@ namespace mlir::rota {
 /// that moves no more bytes, and is summed up once.
 class Sums {
 public:
-  /// Axes over which an operand of accumulate, auxiliary_loss or return may leave
-  /// a function as a sum.
+  /// Axes over which an operand of accumulate, auxiliary_loss or return may
+  /// leave a function as a sum.
   using Leave = llvm::function_ref<AxisList(OpOperand &use)>;
 
   Sums(func::FuncOp function, Leave leave);

@@ -31,6 +31,16 @@ uint64_t numberOf(const char *variable, uint64_t otherwise) {
   return text ? std::strtoull(text, nullptr, 10) : otherwise;
 }
 
+/// Relative to the largest element, which is of order one or zero but for
+/// rounding: a softmax's gradients sum up to nothing.
+double errorOf(const Tensor &actual, const Tensor &expected) {
+  double largest = 0;
+  for (double element : expected.elements)
+    largest = std::max(largest, std::abs(element));
+  double error = relativeError(actual, expected);
+  return largest > 0 ? error * largest / std::max(largest, 1e-3) : error;
+}
+
 std::string textOf(mlir::ModuleOp module) {
   std::string text;
   llvm::raw_string_ostream stream(text);
@@ -57,7 +67,7 @@ public:
       return "does not run: " + module.takeDiagnostics();
     if (failed(runPasses(module,
                          "propagate-shardings,insert-reshards{mode=auto},"
-                         "partition")))
+                         "partition,cse,merge-collectives,verify-partitioned")))
       return "is refused: " + module.takeDiagnostics();
     return runParts();
   }
@@ -152,7 +162,7 @@ std::string Subject::runParts() {
     auto whole = join(function.getLoc(), held, expected.shape, sharding, mesh);
     if (failed(whole))
       return what + ": " + module.takeDiagnostics();
-    double error = relativeError(*whole, expected);
+    double error = errorOf(*whole, expected);
     return error < tolerance ? std::string()
                              : what + " has relative error " +
                                    llvm::formatv("{0:e}", error).str();
@@ -200,7 +210,7 @@ std::string reduced(uint64_t seed, int ops) {
 
 TEST(RandomShardings, KeepWhatFunctionsCompute) {
   uint64_t first = numberOf("ROTA_RANDOM_SEED", 0);
-  uint64_t count = numberOf("ROTA_RANDOM_MODULES", 500);
+  uint64_t count = numberOf("ROTA_RANDOM_MODULES", 1000);
   unsigned faults = 0;
   for (uint64_t seed = first; seed < first + count; ++seed) {
     int ops = 2 + seed % 17;
@@ -252,8 +262,13 @@ std::string checkModel(uint64_t seed, int ops) {
                                      {MeshAxis::Stage}) +
                       "}";
   auto where = [&] { return "\n" + shard + "\n" + random.text; };
-  if (failed(runPasses(module, shard)))
-    return "is refused: " + module.takeDiagnostics() + where();
+  if (failed(runPasses(module, shard))) {
+    std::string refusal = module.takeDiagnostics();
+    // Rules may divide what a reshape needs in whole parts, as heads are.
+    return llvm::StringRef(refusal).contains("of which its uses need")
+               ? std::string()
+               : "is refused: " + refusal + where();
+  }
   auto partitioned = Model::get(module.get());
   if (failed(partitioned))
     return "is no model: " + module.takeDiagnostics() + where();
@@ -268,7 +283,7 @@ std::string checkModel(uint64_t seed, int ops) {
 
 TEST(RandomShardings, KeepGradientsOfModels) {
   uint64_t first = numberOf("ROTA_RANDOM_SEED", 0);
-  uint64_t count = numberOf("ROTA_RANDOM_MODULES", 500) / 5;
+  uint64_t count = numberOf("ROTA_RANDOM_MODULES", 1000) / 5;
   unsigned faults = 0;
   for (uint64_t seed = first; seed < first + count; ++seed) {
     std::string fault = checkModel(seed, 1 + seed % 12);

@@ -44,7 +44,8 @@ std::string RandomSharding::meshText() const {
   return text;
 }
 
-/// All of the mesh, axes whole or in two parts, in any order.
+/// All axes but `stage`, along which nothing is divided, whole or in two parts,
+/// in any order.
 SmallVector<AxisRefAttr> RandomSharding::pieces(Random &random) {
   SmallVector<AxisRefAttr> all;
   auto add = [&](AxisRefAttr ref) {
@@ -52,6 +53,8 @@ SmallVector<AxisRefAttr> RandomSharding::pieces(Random &random) {
   };
   for (auto [number, size] : llvm::enumerate(mesh.getSizes())) {
     auto axis = static_cast<MeshAxis>(number);
+    if (axis == MeshAxis::Stage)
+      continue;
     if (size >= 4 && size % 2 == 0 && below(random, 3) == 0) {
       int64_t major = size == 8 && below(random, 2) ? 4 : 2;
       add(AxisRefAttr::get(context, axis, 1, major));
@@ -94,7 +97,7 @@ ShardingAttr RandomSharding::sharding(Random &random,
   SmallVector<AxisRefAttr> unreduced, replicated;
   for (AxisRefAttr piece : pieces(random)) {
     int64_t size = mesh.getSize(piece);
-    if (!shape.empty() && below(random, 5) < 3) {
+    if (!shape.empty() && below(random, 2)) {
       int64_t dim = below(random, shape.size());
       bool divides = left[dim] % size == 0;
       if (divides || (freedom != Dividing && below(random, 3) == 0)) {
@@ -104,9 +107,9 @@ ShardingAttr RandomSharding::sharding(Random &random,
       }
     }
     int64_t choice = below(random, 8);
-    if (choice == 0 && freedom == AnySum)
+    if (choice < 4 && freedom == AnySum)
       unreduced.push_back(piece);
-    else if (choice == 1 && freedom != Dividing)
+    else if (choice == 4 && freedom != Dividing)
       replicated.push_back(piece);
   }
   SmallVector<DimensionShardingAttr> dimensions;
@@ -124,9 +127,8 @@ void RandomSharding::decorate(mlir::ModuleOp module) {
   for (auto param : module.getOps<mlir::rota::ParamOp>()) {
     auto shape = param.getTensorType().getShape();
     ShardingAttr own = sharding(random, shape, Dividing);
-    if (below(random, 5) != 0)
-      param.setPlacementAttr(
-          mlir::rota::PlacementAttr::get(context, shape, own, own, own));
+    param.setPlacementAttr(
+        mlir::rota::PlacementAttr::get(context, shape, own, own, own));
   }
   auto isTensor = [](mlir::Type type) {
     auto tensor = llvm::dyn_cast<mlir::RankedTensorType>(type);

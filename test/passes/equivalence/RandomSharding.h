@@ -26,8 +26,8 @@ public:
                     llvm::ArrayRef<mlir::rota::MeshAxis> without);
 
   /// Gives the module the mesh, parameters a placement, arguments and results
-  /// of the functions in the module a sharding, and puts `rota.constrain` after
-  /// some ops; some of each kind are left as they are. What ops get depends on
+  /// of its functions a sharding, and puts `rota.constrain` after ops; some are
+  /// left as they are, but for parameters. What ops get depends on
   /// their place in the function only.
   void decorate(mlir::ModuleOp module);
 

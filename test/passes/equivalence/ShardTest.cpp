@@ -42,9 +42,6 @@ struct Case {
   const char *name;
   const char *model; // "simple" or "llama"
   const char *shard; // options of the pipeline `shard`
-  // The two halves of a split backward are divided too. Where the sequence or
-  // the query heads alone are, partitioning refuses them so far.
-  bool halves = true;
 };
 
 constexpr Case cases[] = {
@@ -56,14 +53,14 @@ constexpr Case cases[] = {
     {"llama_fsdp", "llama", "mesh=fsdp=4"},
     {"llama_tensor", "llama", "mesh=tensor=2"},
     {"llama_sequence", "llama", "mesh=sequence=2"},
-    {"llama_context", "llama", "mesh=context=2", false},
-    {"llama_two_key_heads_over_four", "llama", "mesh=tensor=4", false},
+    {"llama_context", "llama", "mesh=context=2"},
+    {"llama_two_key_heads_over_four", "llama", "mesh=tensor=4"},
     {"llama_sequence_tensor", "llama", "mesh=sequence=2,tensor=2"},
     {"llama_data_tensor", "llama", "mesh=data=2,tensor=2"},
     {"llama_stages", "llama", "mesh=data=2,stage=2,tensor=2"},
     {"llama_mixed", "llama",
-     "mesh=data=2,fsdp=2,context=2,tensor=2 shard-optimizer=true", false},
-    {"llama_context_tensor", "llama", "mesh=data=2,context=2,tensor=4", false}};
+     "mesh=data=2,fsdp=2,context=2,tensor=2 shard-optimizer=true"},
+    {"llama_context_tensor", "llama", "mesh=data=2,context=2,tensor=4"}};
 
 std::string textOf(const Case &test) {
   return test.model == llvm::StringRef("simple")
@@ -80,8 +77,6 @@ TEST_P(Shard, KeepsLossAndGradientsUnderEveryPolicy) {
   for (const char *policy :
        {"none", "full", "minimal", "save_qkv_proj", "minimal_with_context"})
     for (const char *split : {"false", "true"}) {
-      if (split == llvm::StringRef("true") && !test.halves)
-        continue;
       TestModule module(textOf(test));
       ASSERT_TRUE(bool(module)) << module.takeDiagnostics();
       std::string pipeline = std::string("differentiate{remat=") + policy +

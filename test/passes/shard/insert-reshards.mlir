@@ -156,7 +156,7 @@ func.func @scatter(%x: tensor<4x8xf32> {rota.sharding = #rota.sharding<[[], [ten
 // CHECK-SAME: unreduced [data]
 // CHECK-LABEL: func.func @forward
 // CHECK-LABEL: func.func @backward_input
-// CHECK-SAME: -> (tensor<4x8xf32> {{[^,]*}}, tensor<8xf32> {rota.sharding = #rota.sharding<{{\[\[}}]] unreduced [data]>}, tensor<4xf32> {rota.sharding = #rota.sharding<{{\[\[}}]]>})
+// CHECK-SAME: -> (tensor<4x8xf32> {{[^)]*}}, tensor<8xf32> {rota.sharding = #rota.sharding<{{\[\[}}]] unreduced [data]>}, tensor<4xf32> {rota.sharding = #rota.sharding<{{\[\[}}]]>})
 // CHECK: %[[G:.*]] = rota.reduce sum %{{.*}} : tensor<4x8xf32> -> tensor<8xf32>
 // CHECK: %[[S:.*]] = rota.reduce sum %{{.*}} : tensor<4x8xf32> -> tensor<4xf32>
 // CHECK: %[[R:.*]] = rota.reshard %[[S]] from <{{\[\[}}]] unreduced [tensor]> to <{{\[\[}}]]>
