@@ -26,7 +26,7 @@ with temporary() as folder:
         for name, trainer in trainers.items():
             events = train(trainer, data, 3)
             best[name] = max(best[name], throughput(events))
-            hidden[name] = events[-1].get("hidden")
+            hidden[name] = {kind: events[-1][kind]["hidden"] for kind in ("unshard", "reduce_grad")}
     for name, tokens in best.items():
-        share = f", {hidden[name]:.1%} of gathers and reduce-scatters hidden" if hidden[name] is not None else ""
-        print(f"{name}: {tokens:.0f} tokens/s, {best['one rank'] / tokens:.3f} x the time of one rank{share}")
+        shares = "".join(f", {share:.1%} of {kind} hidden" for kind, share in hidden[name].items() if share is not None)
+        print(f"{name}: {tokens:.0f} tokens/s, {best['one rank'] / tokens:.3f} x the time of one rank{shares}")
