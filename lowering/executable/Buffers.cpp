@@ -45,6 +45,18 @@ int64_t ConstantTables::add(ShardOffsetOp op, const ProgramMesh &mesh) {
   return added.offset;
 }
 
+int ConstantTables::auxiliaryLoss(StringRef name) const {
+  auto found = llvm::find_if(
+      losses, [&](const AuxiliaryLoss &loss) { return loss.name == name; });
+  return int(found - losses.begin());
+}
+
+int64_t ConstantTables::add(AuxiliaryCotangentOp op) {
+  if (cotangents < 0)
+    cotangents = packer.add(4 * int64_t(losses.size()));
+  return cotangents + 4 * auxiliaryLoss(op.getName());
+}
+
 namespace {
 
 /// What is known of a value that has bytes of its own.
@@ -90,7 +102,7 @@ private:
   static bool computes(Operation *op) {
     return !isView(op) && !op->hasTrait<OpTrait::IsTerminator>() &&
            !isa<ReadOp, AccumulateOp, RotaryTableOp, ShardOffsetOp,
-                arith::ConstantOp>(op);
+                AuxiliaryLossOp, AuxiliaryCotangentOp, arith::ConstantOp>(op);
   }
 
   /// The value whose bytes `value` shows.
@@ -131,6 +143,11 @@ private:
     if (auto offset = dyn_cast<ShardOffsetOp>(op))
       buffers[offset.getResult()].place = Location{
           memory::Constants, tables.add(offset, collectives.mesh()), {}};
+    if (auto cotangent = dyn_cast<AuxiliaryCotangentOp>(op))
+      buffers[cotangent.getResult()].place =
+          Location{memory::Constants, tables.add(cotangent), {}};
+    if (auto loss = dyn_cast<AuxiliaryLossOp>(op))
+      auxiliary.push_back(loss);
     if (auto constant = dyn_cast<arith::ConstantOp>(op))
       if (auto data = dyn_cast<DenseElementsAttr>(constant.getValue()))
         buffers[constant.getResult()].place =
@@ -147,6 +164,13 @@ private:
   }
   Location gradientPlace(AccumulateOp op) {
     return {memory::Gradients, paramPlace(op, op.getParamAttr()).gradient, {}};
+  }
+
+  /// The sums that a function adds to auxiliary losses are in its order.
+  Location auxiliaryPlace(AuxiliaryLossOp op) {
+    return {memory::Auxiliary,
+            4 * int64_t(llvm::find(auxiliary, op) - auxiliary.begin()),
+            {}};
   }
 
   /// Whether `value` is computed here, and may be where one likes.
@@ -170,6 +194,9 @@ private:
            llvm::zip_equal(leave.getOperands(), places.results))
         if (isFree(value))
           bufferOf(value).place = place;
+    if (auto loss = dyn_cast<AuxiliaryLossOp>(op))
+      if (isFree(loss.getSum()))
+        bufferOf(loss.getSum()).place = auxiliaryPlace(loss);
     if (auto accumulate = dyn_cast<AccumulateOp>(op)) {
       Value value = accumulate.getValue();
       if (isFree(value) && bufferOf(value).uses == 1 &&
@@ -186,7 +213,11 @@ private:
 
   LogicalResult lower(Operation *op, int number) {
     if (auto leave = dyn_cast<func::ReturnOp>(op))
-      addCopies(leave);
+      for (auto [value, place] :
+           llvm::zip_equal(leave.getOperands(), places.results))
+        addCopy(leave, value, place);
+    else if (auto loss = dyn_cast<AuxiliaryLossOp>(op))
+      addCopy(loss, loss.getSum(), auxiliaryPlace(loss));
     else if (auto accumulate = dyn_cast<AccumulateOp>(op))
       return addToGradient(accumulate, number);
     if (!computes(op))
@@ -315,25 +346,21 @@ private:
     return success();
   }
 
-  /// Copies what was not computed where it leaves.
-  void addCopies(func::ReturnOp leave) {
-    for (auto [value, place] :
-         llvm::zip_equal(leave.getOperands(), places.results)) {
-      const Location &from = *bufferOf(value).place;
-      if (!from.data && from.field == place.field &&
-          from.offset == place.offset)
-        continue;
-      Step step{Step::Kind::Copy, leave.getLoc()};
-      step.bytes = tensorBytes(value.getType());
-      remark::passed(leave.getLoc(), remark::RemarkOpts::name("copied")
-                                         .category("executable")
-                                         .function(function.getSymName()))
-          << "result copied: it is an argument, a parameter or another result"
-          << remark::metric("Bytes", step.bytes);
-      step.operands.push_back(from);
-      step.results.push_back(place);
-      result.steps.push_back(std::move(step));
-    }
+  /// Copies what was not computed where `leave` has it leave.
+  void addCopy(Operation *leave, Value value, Location place) {
+    const Location &from = *bufferOf(value).place;
+    if (!from.data && from.field == place.field && from.offset == place.offset)
+      return;
+    Step step{Step::Kind::Copy, leave->getLoc()};
+    step.bytes = tensorBytes(value.getType());
+    remark::passed(leave->getLoc(), remark::RemarkOpts::name("copied")
+                                        .category("executable")
+                                        .function(function.getSymName()))
+        << "result copied: it is an argument, a parameter or another result"
+        << remark::metric("Bytes", step.bytes);
+    step.operands.push_back(from);
+    step.results.push_back(place);
+    result.steps.push_back(std::move(step));
   }
 
   func::FuncOp function;
@@ -342,7 +369,8 @@ private:
   CollectiveTable &collectives;
   KernelLibrary &library;
   SmallVector<Operation *> ops;
-  llvm::DenseMap<Value, Buffer> buffers; // by root
+  SmallVector<AuxiliaryLossOp> auxiliary; // among them
+  llvm::DenseMap<Value, Buffer> buffers;  // by root
   memory::FreeList scratch;
   FunctionBuffers result;
 };

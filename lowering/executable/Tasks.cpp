@@ -50,9 +50,10 @@ private:
 
 class Lowering {
 public:
-  Lowering(const Model &model, const ProgramMesh &mesh, KernelLibrary &library)
+  Lowering(const Model &model, std::vector<AuxiliaryLoss> losses,
+           const ProgramMesh &mesh, KernelLibrary &library)
       : model(model), mesh(mesh), library(library),
-        writer(model.module->getContext()),
+        writer(model.module->getContext()), tables(std::move(losses)),
         collectives(mesh, layout.program.collectives) {}
 
   FailureOr<LoweredModel> run() {
@@ -74,6 +75,8 @@ public:
       return failure();
     layout.tables = tables.tables();
     layout.shardOffsets = tables.shardOffsets();
+    layout.program.auxiliaryLosses = tables.auxiliaryLosses();
+    layout.auxiliaryCotangents = tables.auxiliaryCotangents();
     layout.constantBytes = tables.bytes();
     return LoweredModel{std::move(layout), writer.take()};
   }
@@ -169,6 +172,9 @@ private:
     FunctionPlaces places{{at(memory::Input)}, {at(memory::Output)}, params};
     ResidualWriter residuals(forward);
     residuals.add(places.results);
+    forward.walk([&](AuxiliaryLossOp loss) {
+      group.auxiliaryLosses.push_back(tables.auxiliaryLoss(loss.getName()));
+    });
     group.residualBytes = residuals.stayingBytes();
     group.offloadedBytes = residuals.offloadedBytes();
     if (failed(assign(group.forward, forward, group.name + ".forward", places)))
@@ -226,7 +232,7 @@ private:
                           {at(memory::Loss, 0), at(memory::Loss, 4)},
                           params};
     if (failed(assign(group.forward, model.loss, "loss", places)) ||
-        failed(lowerLogits(params)))
+        failed(lowerLogits(params)) || failed(lowerLossWeight(params)))
       return failure();
     places.results.push_back(at(memory::InputCotangent));
     if (failed(assign(group.backward, model.function(function::lossBackward),
@@ -261,6 +267,13 @@ private:
     return assign(layout.logits, logits, "logits", places);
   }
 
+  /// loss_weight(targets), whose result goes where loss writes the weight.
+  LogicalResult lowerLossWeight(const ParamPlaces &params) {
+    FunctionPlaces places{{at(memory::Data)}, {at(memory::Loss, 4)}, params};
+    return assign(layout.lossWeight, model.function(function::lossWeight),
+                  "loss_weight", places);
+  }
+
   LogicalResult assign(int &task, func::FuncOp function, Twine symbol,
                        const FunctionPlaces &places) {
     auto number = lower(function, symbol, places);
@@ -286,7 +299,13 @@ FailureOr<LoweredModel> lowerTasks(ModuleOp module, KernelLibrary &library) {
   auto mesh = ProgramMesh::get(module);
   if (failed(model) || failed(mesh))
     return failure();
-  return Lowering(*model, *mesh, library).run();
+  auto found = model->auxiliaryLosses();
+  if (failed(found))
+    return failure();
+  std::vector<AuxiliaryLoss> losses;
+  for (const mlir::rota::AuxiliaryLoss &loss : *found)
+    losses.push_back({loss.name, loss.coefficient, loss.weight});
+  return Lowering(*model, std::move(losses), *mesh, library).run();
 }
 
 } // namespace rota::lowering

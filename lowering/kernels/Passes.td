@@ -79,12 +79,12 @@ def VerifyLowered : Pass<"verify-lowered", "::mlir::ModuleOp"> {
     changed:
 
     - L1: in a function, an op other than `rota.read`, `rota.accumulate`,
-      `rota.einsum`, `rota.reshape`, `rota.rotary_table`, `rota.shard_offset`, a
-      collective, a constant table, a return and the ops with kernels
+      `rota.einsum`, `rota.reshape`, `rota.rotary_table`, `rota.shard_offset`, an
+      auxiliary loss or its cotangent, a collective, a constant table, a return and the ops with kernels
       (`rota.launch`, attention, rope, embedding, cross-entropy, its parts and
       their derivatives). Composite ops belong to `decompose`,
       names to `erase-names`, elementwise ops, reductions and broadcasts to
-      `form-kernels`. Auxiliary losses run in the interpreter alone.
+      `form-kernels`.
     - L2: in a function, a value of f64: it is for reference computations
     - L3: a `rota.kernel` that nothing launches. (That each launch names a kernel
       is part of the op.)

@@ -19,8 +19,9 @@ static bool isLegal(Operation *op) {
     return isa<DenseElementsAttr>(constant.getValue());
   return hasKernels(op) ||
          isa<ReadOp, AccumulateOp, EinsumOp, ReshapeOp, RotaryTableOp,
-             ShardOffsetOp, AllGatherOp, ReduceScatterOp, AllReduceOp,
-             AllToAllOp, ShardSliceOp, PermuteOp, func::ReturnOp>(op);
+             ShardOffsetOp, AuxiliaryLossOp, AuxiliaryCotangentOp, AllGatherOp,
+             ReduceScatterOp, AllReduceOp, AllToAllOp, ShardSliceOp, PermuteOp,
+             func::ReturnOp>(op);
 }
 
 static LogicalResult verifyLegal(Operation *op) {
@@ -31,8 +32,6 @@ static LogicalResult verifyLegal(Operation *op) {
     return diagnostic << "expected to be decomposed before kernels are formed";
   if (isa<NameOp>(op))
     return diagnostic << "expected no names once kernels are formed";
-  if (isa<AuxiliaryLossOp, AuxiliaryCotangentOp>(op))
-    return diagnostic << "expected no auxiliary loss: executables have none";
   return diagnostic << "expected to be in a kernel";
 }
 

@@ -273,6 +273,12 @@ private:
     return stash.offset + forms[c].inputs[j];
   }
 
+  int64_t auxiliaryOf(int c, size_t j, int m) const {
+    auto place = plan.places.auxiliary.find(chunks[c][j].layer);
+    int64_t sums = int64_t(kindOf(c, j).auxiliaryLosses.size());
+    return sums == 0 ? -1 : place->second + m * 4 * sums;
+  }
+
   void addForward(int c, int m) {
     Held &h = held[key(c, m)];
     if (c == 0) {
@@ -298,6 +304,7 @@ private:
     for (size_t j = 0, count = chunks[c].size(); j < count; ++j) {
       Call call = layerCall(kindOf(c, j).forward, h, c, j);
       call.frame[Output] = j + 1 == count ? output : inputOf(h, c, j + 1);
+      call.frame[Auxiliary] = auxiliaryOf(c, j, m);
       current->calls.push_back(call);
     }
     current->evalCalls = current->calls;
@@ -316,6 +323,8 @@ private:
     if (plan.isLast(c)) {
       h.cotangent = openActivation();
       addLossInput(c, m, weights);
+      if (layout.lossWeight >= 0)
+        stage.startCalls.push_back(lossCall(layout.lossWeight, Held{}, c, m));
     } else if (h.cotangentFrom >= 0) {
       current->waits.push_back(h.cotangentFrom);
     }

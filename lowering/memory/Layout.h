@@ -58,6 +58,7 @@ struct TaskGroup {
   int64_t offloadedBytes = 0; // such that may rest in host memory in between
   bool offloadsInput = false; // the activation that enters may rest there, too
   int64_t cotangentBytes = 0; // written by the input half, read by the weights'
+  std::vector<int> auxiliaryLosses; // of each sum that forward writes
   ParameterBlock block;
 };
 
@@ -72,11 +73,14 @@ struct Layout {
   /// what they take there. Each end has gradients of its own.
   TaskGroup embed, loss;
   int logits = -1; // task that runs beside the loss when logits are asked for
+  int lossWeight = -1; // task that gives the loss's weight before a step
   int64_t tiedBytes = 0;
   int64_t activationBytes = 0;           // between layers
   std::vector<int64_t> scratchBytes;     // per task
   std::vector<RotaryTable> tables;       // offsets in the block of constants
   std::vector<ShardOffset> shardOffsets; // likewise
+  // Of the cotangents of auxiliary losses, likewise; -1: no task reads one.
+  int64_t auxiliaryCotangents = -1;
   int64_t constantBytes = 0;
 };
 
@@ -121,7 +125,8 @@ enum FrameField : int {
   Loss,
   Constants,
   Scratch,
-  Offloaded
+  Offloaded,
+  Auxiliary
 };
 
 } // namespace rota::memory

@@ -35,6 +35,7 @@ public:
     if (stage.actions.size() != row.size())
       return fail("expected " + std::to_string(row.size()) + " actions, got " +
                   std::to_string(stage.actions.size()));
+    verifyStart();
     for (bool mode : {true, false}) {
       training = mode;
       arena.reset();
@@ -319,6 +320,7 @@ private:
       checkBlock(*call, kind.block, chunks[c][j].layer, /*adds=*/false);
       read(call->frame[Input], size, {"activation", layer, m});
       write(call->frame[Output], size, {"activation", layer + 1, m});
+      auxiliary(*call, kind, chunks[c][j].layer, m);
       write(call->frame[Residuals], kind.residualBytes,
             {"residuals", layer, m});
       write(call->frame[Offloaded], kind.offloadedBytes,
@@ -358,6 +360,38 @@ private:
     if (call->frame[Loss] != stage.loss + m * 8)
       fail("expected the loss in the place of microbatch " + std::to_string(m));
     return call;
+  }
+
+  /// The sums of auxiliary losses must go to the layer's place.
+  void auxiliary(const Call &call, const TaskGroup &kind, int64_t layer,
+                 int m) {
+    int64_t expected = -1;
+    for (const AuxiliarySums &sums : stage.auxiliarySums)
+      if (sums.layer == layer && sums.losses == kind.auxiliaryLosses)
+        expected = sums.offset + m * 4 * int64_t(sums.losses.size());
+    if (call.frame[Auxiliary] != expected ||
+        (expected < 0) != kind.auxiliaryLosses.empty())
+      fail("expected the auxiliary losses of layer " + std::to_string(layer) +
+           " and microbatch " + std::to_string(m) + " at " +
+           std::to_string(expected) + ", got " +
+           std::to_string(call.frame[Auxiliary]));
+  }
+
+  /// Before a step the weight of each microbatch whose loss is here goes to its
+  /// place.
+  void verifyStart() {
+    std::vector<int64_t> expected, written;
+    for (const pipe::Action &a : row)
+      if (layout.lossWeight >= 0 && a.chunk == shape.chunks() - 1 &&
+          (a.kind == pipe::ActionKind::Backward ||
+           a.kind == pipe::ActionKind::BackwardInput))
+        expected.push_back(stage.loss + a.microbatch * 8);
+    for (const Call &call : stage.startCalls)
+      written.push_back(call.frame[Loss]);
+    if (expected != written)
+      fail("expected " + std::to_string(expected.size()) +
+           " weights of the loss before a step, each in its place, got " +
+           std::to_string(written.size()));
   }
 
   void data(const Call &call, int64_t base, const DataForm &form, int m) {

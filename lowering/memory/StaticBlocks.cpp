@@ -36,6 +36,7 @@ public:
         hold(layout.kinds[l.kind].block, l.layer, places.layers[l.layer],
              isFirst(c));
         useScratch(layout.kinds[l.kind]);
+        layers.push_back(l);
       }
     }
     if (hasLoss) {
@@ -48,8 +49,9 @@ public:
       useScratch(layout.embed);
     if (hasLoss)
       useScratch(layout.loss);
-    if (hasLoss && layout.logits >= 0)
-      scratch = std::max(scratch, layout.scratchBytes[layout.logits]);
+    for (int task : {layout.logits, layout.lossWeight})
+      if (hasLoss && task >= 0)
+        scratch = std::max(scratch, layout.scratchBytes[task]);
   }
 
   void run() {
@@ -266,12 +268,22 @@ private:
       offset.offset += places.constants;
       stage.shardOffsets.push_back(offset);
     }
+    if (layout.auxiliaryCotangents >= 0)
+      stage.auxiliaryCotangents = places.constants + layout.auxiliaryCotangents;
   }
 
   void placeData() {
     int64_t count = shape.microbatches;
     if (hasEmbed)
       stage.inputData = arena.add(count * partBytes(program.input, program));
+    for (const ChunkLayer &l : layers) {
+      const std::vector<int> &losses = layout.kinds[l.kind].auxiliaryLosses;
+      if (losses.empty())
+        continue;
+      int64_t offset = arena.add(count * 4 * int64_t(losses.size()));
+      places.auxiliary[l.layer] = offset;
+      stage.auxiliarySums.push_back({l.layer, offset, losses});
+    }
     if (!hasLoss)
       return;
     stage.targetData = arena.add(count * partBytes(program.target, program));
@@ -289,6 +301,7 @@ private:
   bool windows;
   bool hasEmbed = false, hasLoss = false;
   std::vector<Held> held;
+  std::vector<ChunkLayer> layers; // of all its chunks
   int64_t scratch = 0;
   Packer arena;
 };

@@ -23,6 +23,7 @@ struct BlockPlace {
 struct StagePlaces {
   BlockPlace embed, loss;
   std::map<int64_t, BlockPlace> layers; // by layer number
+  std::map<int64_t, int64_t> auxiliary; // sums of layers that have them
   int64_t constants = -1, scratch = -1;
   int64_t end = 0; // of the static part
 };

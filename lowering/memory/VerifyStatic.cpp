@@ -125,6 +125,10 @@ private:
           "a table", "constants");
     for (const ShardOffset &offset : stage.shardOffsets)
       add(offset.offset, 4, "an offset of a part", "constants");
+    if (stage.auxiliaryCotangents >= 0)
+      add(stage.auxiliaryCotangents,
+          4 * int64_t(program.auxiliaryLosses.size()),
+          "the cotangents of auxiliary losses", "constants");
   }
 
   void addData() {
@@ -139,6 +143,9 @@ private:
                 "the targets");
     addOptional(stage.loss, 8, "the losses");
     addOptional(stage.logits, partBytes(program.logits, program), "the logits");
+    for (const AuxiliarySums &sums : stage.auxiliarySums)
+      addOptional(sums.offset, 4 * int64_t(sums.losses.size()),
+                  "the auxiliary losses");
   }
 
   void verifyApart() {

@@ -198,6 +198,18 @@ template <typename V> void visit(V &v, Clear &x) {
   v("bytes", x.bytes);
 }
 
+template <typename V> void visit(V &v, AuxiliaryLoss &x) {
+  v("name", x.name);
+  v("coefficient", x.coefficient);
+  v("weight", x.weight);
+}
+
+template <typename V> void visit(V &v, AuxiliarySums &x) {
+  v("layer", x.layer);
+  v("offset", x.offset);
+  v("losses", x.losses);
+}
+
 template <typename V> void visit(V &v, Action &x) {
   v("kind", x.kind);
   v("chunk", x.chunk);
@@ -231,6 +243,9 @@ template <typename V> void visit(V &v, Stage &x) {
   v("targetData", x.targetData);
   v("loss", x.loss);
   v("logits", x.logits);
+  v("auxiliarySums", x.auxiliarySums);
+  v("auxiliaryCotangents", x.auxiliaryCotangents);
+  v("startCalls", x.startCalls);
 }
 
 template <typename V> void visit(V &v, DataForm &x) {
@@ -254,6 +269,7 @@ template <typename V> void visit(V &v, Program &x) {
   v("flopsPerToken", x.flopsPerToken);
   v("mesh", x.mesh);
   v("lossAxes", x.lossAxes);
+  v("auxiliaryLosses", x.auxiliaryLosses);
   v("collectives", x.collectives);
   v("parameters", x.parameters);
   v("stages", x.stages);

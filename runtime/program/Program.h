@@ -17,7 +17,7 @@ namespace rota {
 enum class ElementType { F32, BF16, I32 };
 
 /// Number of pointers in RotaFrame, in the order of its fields.
-inline constexpr int kFrameFields = 13;
+inline constexpr int kFrameFields = 14;
 
 /// One axis of the device mesh. The ranks of a run are numbered row-major over
 /// Program::mesh, whose first axis changes slowest. All ranks with one
@@ -174,6 +174,25 @@ struct ShardOffset {
   int64_t factor = 1;
 };
 
+/// A loss of layers beside the main one. A step's loss has `coefficient` times
+/// the sum of its sums over its weights, those of all microbatches. Their
+/// cotangent is coefficient * W / w, with the weights W of the main loss and w
+/// of this one in the step, since gradients are divided by W at the end.
+struct AuxiliaryLoss {
+  std::string name;
+  double coefficient = 0.0;
+  double weight = 0.0; // of all layers in one microbatch
+};
+
+/// Where a layer's forward writes its sums of auxiliary losses: f32
+/// [microbatches, losses]. Where several stages have the layer, each writes
+/// those of its microbatches; the rest stays zero.
+struct AuxiliarySums {
+  int64_t layer = 0;
+  int64_t offset = 0;
+  std::vector<int> losses; // in Program::auxiliaryLosses, one for each sum
+};
+
 /// Bytes that an action moves by itself.
 struct Transfer {
   int collective = -1; // UNSHARD, REDUCE_GRAD: in Program::collectives
@@ -270,6 +289,12 @@ struct Stage {
   int64_t inputData = -1, targetData = -1;
   int64_t loss = -1;   // [microbatches, 2] f32
   int64_t logits = -1; // [microbatches] blocks, only when asked for
+  std::vector<AuxiliarySums> auxiliarySums;
+  // f32, one for each auxiliary loss, which the runtime fills when it knows the
+  // main loss's weight: `startCalls` write that of each of the stage's
+  // microbatches before a training step.
+  int64_t auxiliaryCotangents = -1;
+  std::vector<Call> startCalls;
 };
 
 /// Form of one microbatch of model inputs or targets, or of the logits.
@@ -298,6 +323,7 @@ struct Program {
   // where several stages have it); along the others every rank that has it has
   // the same.
   std::vector<int> lossAxes;
+  std::vector<AuxiliaryLoss> auxiliaryLosses;
   std::vector<Collective> collectives;
   std::vector<Parameter> parameters;
   std::vector<Stage> stages;

@@ -287,9 +287,9 @@ private:
       fail(what + ": expected an update kernel and a square kernel");
   }
 
-  void verifyCalls(int stage, int action, const std::vector<Call> &calls) {
+  void verifyCalls(int stage, const std::string &what,
+                   const std::vector<Call> &calls) {
     for (const Call &call : calls) {
-      std::string what = describe(program, stage, action);
       index(call.task, program.tasks.size(), false, what + ": task");
       for (int64_t offset : call.frame)
         place(stage, offset, 0, true, what + ": frame");
@@ -339,8 +339,8 @@ private:
              ": expected to wait for an earlier send, receive or transfer, "
              "got action " +
              std::to_string(wait));
-    verifyCalls(stage, number, action.calls);
-    verifyCalls(stage, number, action.evalCalls);
+    verifyCalls(stage, what, action.calls);
+    verifyCalls(stage, what, action.evalCalls);
   }
 
   /// Bytes of one rank's part of every microbatch.
@@ -350,6 +350,25 @@ private:
       return 0;
     return program.microbatches * byteSize(form.type) *
            partElements(form.shape, form.division, program.mesh);
+  }
+
+  void verifyAuxiliary(int stage, const std::string &what) {
+    const Stage &s = program.stages[stage];
+    for (const AuxiliarySums &sums : s.auxiliarySums) {
+      std::string which =
+          what + "auxiliary losses of layer " + std::to_string(sums.layer);
+      for (int loss : sums.losses)
+        index(loss, program.auxiliaryLosses.size(), false, which);
+      place(stage, sums.offset,
+            program.microbatches * 4 * static_cast<int64_t>(sums.losses.size()),
+            false, which);
+    }
+    place(stage, s.auxiliaryCotangents,
+          4 * static_cast<int64_t>(program.auxiliaryLosses.size()), true,
+          what + "cotangents of auxiliary losses");
+    verifyCalls(stage, what + "start", s.startCalls);
+    if (!s.startCalls.empty() && s.loss < 0)
+      fail(what + "expected a place of the losses");
   }
 
   void verifyStage(int stage) {
@@ -364,6 +383,7 @@ private:
           what + "logits");
     if (s.logits >= 0 && program.logits.shape.empty())
       fail(what + "expected a shape of the logits");
+    verifyAuxiliary(stage, what);
     for (const Region &region : s.regions)
       place(stage, region.offset, region.bytes, false, what + region.use);
     for (const Region &region : s.hostRegions)

@@ -37,6 +37,8 @@ Executor::Executor(Rank &rank, bool record)
 
 void Executor::run(Mode runMode) {
   mode = runMode;
+  if (mode == Mode::Train && !rank.program().auxiliaryLosses.empty())
+    begin();
   int count = static_cast<int>(actions.size());
   for (int a = 0; a < count; ++a) {
     rank.communicator().setPosition(positions[a]);
@@ -52,6 +54,32 @@ void Executor::run(Mode runMode) {
   ++runs;
   if (mode == Mode::Train && ++trainingRuns == 1)
     firstSeconds = std::exchange(seconds, std::vector<double>(count, 0.0));
+}
+
+/// Cotangents of auxiliary losses need the main loss's weight over the step.
+void Executor::begin() {
+  const Program &program = rank.program();
+  rank.communicator().setPosition("weight of the loss");
+  {
+    ComputeToken token(rank.cores());
+    for (const Call &c : rank.stage().startCalls) {
+      call(c);
+      if (!rank.context()->failed)
+        continue;
+      rank.rethrowFailure();
+      throw RunError(fmt::format("rank {}: stage {}, weight of the loss: {}",
+                                 rank.number(), rank.stageNumber(),
+                                 rank.context()->failure));
+    }
+  }
+  double weight = gatherLossWeight(rank);
+  float *cotangents = rank.at<float>(rank.stage().auxiliaryCotangents);
+  if (!cotangents)
+    return;
+  for (const AuxiliaryLoss &loss : program.auxiliaryLosses)
+    *cotangents++ = static_cast<float>(
+        loss.coefficient * weight /
+        (loss.weight * static_cast<double>(program.microbatches)));
 }
 
 /// An evaluation has no gradients, keeps nothing for a backward, and reads

@@ -28,10 +28,11 @@ public:
   /// rank makes its executor, so that their times begin together.
   Executor(Rank &rank, bool record);
 
-  /// Runs the timeline once. Evaluation runs each action's evalCalls, gathers
-  /// weights and hands over activations; it clears nothing, sends nothing
-  /// backward and reduces and copies nothing. Throws RunError that names rank,
-  /// stage, chunk, microbatch and action when one fails.
+  /// Runs the timeline once, in training after what the step needs first: the
+  /// cotangents of auxiliary losses. Evaluation runs each action's evalCalls,
+  /// gathers weights and hands over activations; it clears nothing, sends
+  /// nothing backward and reduces and copies nothing. Throws RunError that
+  /// names rank, stage, chunk, microbatch and action when one fails.
   void run(Mode mode);
 
   /// Mean seconds of each action over the training runs so far, without the
@@ -47,6 +48,7 @@ public:
   const std::vector<TraceEvent> &events() const { return recorded; }
 
 private:
+  void begin();
   void compute(int number);
   void call(const Call &call);
   [[noreturn]] void failed(int number);

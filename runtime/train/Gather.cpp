@@ -4,9 +4,11 @@
 #include "runtime/program/Part.h"
 #include "runtime/train/Executor.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <fmt/format.h>
+#include <map>
 
 namespace rota {
 
@@ -51,18 +53,75 @@ bool decideOnRankZero(Rank &rank, bool own) {
   return gatherNumbers(rank, rank.everyone(), {own ? 1.0 : 0.0})[0] != 0.0;
 }
 
-Loss gatherLoss(Rank &rank) {
-  const Program &program = rank.program();
-  auto count = static_cast<size_t>(program.microbatches);
-  std::vector<double> own(2 * count, 0.0);
+/// Sum and weight of each microbatch by rank of the loss's group.
+static std::vector<double> gatherPairs(Rank &rank) {
+  std::vector<double> own(2 * static_cast<size_t>(rank.program().microbatches));
   if (const float *pairs = rank.at<float>(rank.stage().loss))
     own.assign(pairs, pairs + own.size());
+  return gatherNumbers(rank, rank.lossGroup(), own);
+}
+
+double gatherLossWeight(Rank &rank) {
+  auto count = static_cast<size_t>(rank.program().microbatches);
+  std::vector<double> all = gatherPairs(rank);
+  double weight = 0.0;
+  for (size_t m = 0; m < count; ++m)
+    for (size_t r = 0; r < rank.lossGroup().ranks.size(); ++r)
+      weight += all[2 * (r * count + m) + 1];
+  return weight;
+}
+
+/// By the number of a layer that has auxiliary losses, its losses.
+static std::map<int64_t, std::vector<int>> auxiliaryLayers(const Program &p) {
+  std::map<int64_t, std::vector<int>> layers;
+  for (const Stage &stage : p.stages)
+    for (const AuxiliarySums &sums : stage.auxiliarySums)
+      layers[sums.layer] = sums.losses;
+  return layers;
+}
+
+/// What the auxiliary losses add to the step's: sums by microbatch, layer and
+/// rank, so that the bits depend on no schedule.
+static double gatherAuxiliary(Rank &rank) {
+  const Program &program = rank.program();
+  auto count = static_cast<size_t>(program.microbatches);
+  std::vector<double> own;
+  std::vector<int> losses; // of each number of `own`
+  for (const auto &[layer, ofLayer] : auxiliaryLayers(program)) {
+    size_t begin = own.size();
+    own.resize(begin + count * ofLayer.size());
+    for (size_t m = 0; m < count; ++m)
+      losses.insert(losses.end(), ofLayer.begin(), ofLayer.end());
+    for (const AuxiliarySums &sums : rank.stage().auxiliarySums)
+      if (sums.layer == layer)
+        std::copy_n(rank.at<float>(sums.offset), own.size() - begin,
+                    own.begin() + static_cast<ptrdiff_t>(begin));
+  }
+  std::vector<double> all = gatherNumbers(rank, rank.lossGroup(), own);
+  std::vector<double> totals(program.auxiliaryLosses.size());
+  for (size_t i = 0; i < own.size(); ++i)
+    for (size_t r = 0; r < rank.lossGroup().ranks.size(); ++r)
+      totals[losses[i]] += all[r * own.size() + i];
+  double auxiliary = 0.0;
+  for (size_t l = 0; l < totals.size(); ++l) {
+    const AuxiliaryLoss &loss = program.auxiliaryLosses[l];
+    auxiliary += loss.coefficient * totals[l] /
+                 (loss.weight * static_cast<double>(count));
+    if (!std::isfinite(totals[l]))
+      throw RunError(fmt::format("the auxiliary loss '{}' is not finite: {}",
+                                 loss.name, totals[l]));
+  }
+  return auxiliary;
+}
+
+Loss gatherLoss(Rank &rank) {
+  auto count = static_cast<size_t>(rank.program().microbatches);
   const Group &group = rank.lossGroup();
-  std::vector<double> all = gatherNumbers(rank, group, own);
+  std::vector<double> all = gatherPairs(rank);
   Loss total;
   for (size_t m = 0; m < count; ++m)
     for (size_t r = 0; r < group.ranks.size(); ++r) {
-      const double *pair = &all[r * own.size() + 2 * m];
+      const double *pair = &all[2 * (r * count + m)];
       if (!std::isfinite(pair[0]) || !std::isfinite(pair[1]))
         throw RunError(fmt::format(
             "rank {}: the loss of microbatch {} is not finite (sum {}, weight "
@@ -71,6 +130,7 @@ Loss gatherLoss(Rank &rank) {
       total.sum += pair[0];
       total.weight += pair[1];
     }
+  total.auxiliary = gatherAuxiliary(rank);
   if (!(total.weight > 0.0))
     throw RunError(fmt::format("expected a positive weight of the loss, got {}",
                                total.weight));

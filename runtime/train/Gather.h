@@ -23,17 +23,23 @@ std::vector<std::string> gatherTexts(Rank &rank, const std::string &own);
 /// What rank 0 says, on every rank.
 bool decideOnRankZero(Rank &rank, bool own);
 
-/// Sum and weight of the loss.
+/// Sum and weight of the main loss, and what the auxiliary ones add to the
+/// mean.
 struct Loss {
   double sum = 0.0;
   double weight = 0.0;
+  double auxiliary = 0.0;
 
-  double mean() const { return sum / weight; }
+  double mean() const { return sum / weight + auxiliary; }
 };
 
 /// The last run's loss over all microbatches and ranks, on every rank: in f64,
-/// by microbatch, then by rank. Throws RunError when one is not finite.
+/// by microbatch, then by layer for auxiliary losses, then by rank. Throws
+/// RunError when one is not finite.
 Loss gatherLoss(Rank &rank);
+
+/// The weight of the main loss alone, as a stage's start calls left it.
+double gatherLossWeight(Rank &rank);
 
 /// The measured bubble share, a mean over the pipelines, on rank 0. `seconds`:
 /// of each of this rank's actions.

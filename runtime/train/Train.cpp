@@ -154,6 +154,8 @@ private:
       Loss loss = gatherLoss(rank);
       total.sum += loss.sum;
       total.weight += loss.weight;
+      total.auxiliary +=
+          loss.auxiliary / static_cast<double>(options.validationSteps);
     }
     return total.mean();
   }

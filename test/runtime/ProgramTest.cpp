@@ -44,6 +44,7 @@ Program makeProgram() {
   weight.updateKernel = 0;
   weight.squareKernel = 1;
   p.parameters = {weight};
+  p.auxiliaryLosses = {{"balance", 0.01, 64.0}};
   Stage rank;
   rank.arenaBytes = 4096;
   rank.regions = {{"parameters", 0, 256}};
@@ -52,9 +53,11 @@ Program makeProgram() {
   rank.updates = {update};
   p.mesh = {{"stage", 2}};
   p.stages = {rank, rank};
+  p.stages[1].auxiliarySums = {{3, 3072, {0}}};
+  p.stages[1].auxiliaryCotangents = 3200;
   p.stages[1].updates.clear();
   Action compute;
-  Call call{0, {0, -1, 64, -1, -1, 128, -1, -1, -1, -1, -1, 512, -1}};
+  Call call{0, {0, -1, 64, -1, -1, 128, -1, -1, -1, -1, -1, 512, -1, -1}};
   compute.calls = {call, call};
   compute.evalCalls = {call};
   p.stages[0].actions = {compute,
@@ -86,6 +89,8 @@ TEST(Program, RoundTrips) {
   EXPECT_EQ(back.stages[0].updates[0].copies[0].stage, 1);
   EXPECT_EQ(back.stages[1].actions[0].kind, ActionKind::RecvForward);
   EXPECT_EQ(back.stages[0].tables[0].frequencies[1], 0.01);
+  EXPECT_EQ(back.auxiliaryLosses[0].weight, 64.0);
+  EXPECT_EQ(back.stages[1].auxiliarySums[0].losses, std::vector<int>{0});
 }
 
 TEST(Program, RefusesTextThatIsNotAProgram) {
@@ -115,6 +120,23 @@ TEST(Program, NamesTheFieldThatIsWrong) {
 TEST(Verify, AcceptsAGoodProgram) {
   std::string error;
   EXPECT_TRUE(verify(makeProgram(), error)) << error;
+}
+
+TEST(Verify, RefusesPlacesOfAuxiliaryLosses) {
+  Program program = makeProgram();
+  program.stages[1].auxiliarySums[0].offset = 4094;
+  EXPECT_TRUE(verifyFails(program, "stage 1: auxiliary losses of layer 3: "
+                                   "expected bytes within the arena"));
+  program = makeProgram();
+  program.stages[1].auxiliarySums[0].losses = {1};
+  EXPECT_TRUE(verifyFails(program, "auxiliary losses of layer 3: expected a "
+                                   "number below 1, got 1"));
+  program = makeProgram();
+  program.stages[1].auxiliaryCotangents = 4094;
+  EXPECT_TRUE(verifyFails(program, "stage 1: cotangents of auxiliary losses"));
+  program = makeProgram();
+  program.stages[0].startCalls = {program.stages[0].actions[0].calls[0]};
+  EXPECT_TRUE(verifyFails(program, "stage 0: expected a place of the losses"));
 }
 
 TEST(Verify, RefusesWhatLiesOutsideTheArena) {

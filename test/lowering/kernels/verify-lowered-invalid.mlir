@@ -45,11 +45,3 @@ rota.kernel @twice operands [affine_map<(d0) -> (d0)>] results [#rota.result<row
   %y = arith.addf %x, %x : tensor<32xf32>
   rota.yield %y : tensor<32xf32>
 }
-
-// -----
-
-func.func @auxiliary() -> tensor<f32> {
-  // expected-error @below {{'rota.auxiliary_cotangent' op expected no auxiliary loss: executables have none}}
-  %c = rota.auxiliary_cotangent "z" : tensor<f32>
-  return %c : tensor<f32>
-}

@@ -34,8 +34,10 @@ bool makeCase(const std::string &schedule, pipe::Shape shape, bool split,
   if (!timeline)
     return false;
   result.timeline = pipe::addCommunication(*timeline);
-  result.layout =
-      makeLayout({.split = split, .logits = random() % 2 != 0}, random);
+  result.layout = makeLayout({.split = split,
+                              .logits = random() % 2 != 0,
+                              .auxiliary = random() % 2 != 0},
+                             random);
   result.chunks = makeChunks(shape, layers);
   EXPECT_TRUE(planMemory(result.layout, result.chunks, result.timeline,
                          result.program, result.error))
@@ -133,6 +135,38 @@ TEST(MemoryPlan, FaultsAreRefused) {
     }
   EXPECT_GT(tried, 100);
   EXPECT_EQ(refused, tried);
+}
+
+TEST(MemoryPlan, AuxiliaryLossesHavePlacesOfTheirOwn) {
+  std::mt19937 random(6);
+  Case good;
+  do
+    ASSERT_TRUE(makeCase("circular", {3, 2, 6}, true, 2, random, good));
+  while (good.layout.lossWeight < 0);
+  ASSERT_TRUE(accepts(good)) << good.error;
+  int forwards = 0;
+  for (Stage &stage : good.program.stages) {
+    ASSERT_EQ(stage.auxiliarySums.size(), 2u); // of four layers
+    EXPECT_EQ(stage.startCalls.size(), stage.loss >= 0 ? 6u : 0u);
+    for (Action &action : stage.actions)
+      for (Call &call : action.calls) {
+        if (call.frame[Auxiliary] < 0)
+          continue;
+        ++forwards;
+        call.frame[Auxiliary] += 4;
+        EXPECT_FALSE(accepts(good));
+        call.frame[Auxiliary] -= 4;
+      }
+    for (Call &call : stage.startCalls) {
+      call.frame[Loss] += 8;
+      EXPECT_FALSE(accepts(good));
+      call.frame[Loss] -= 8;
+    }
+  }
+  EXPECT_EQ(forwards, 6 * 6);
+  good.program.stages[1].auxiliarySums[0].offset =
+      good.program.stages[1].auxiliarySums[1].offset;
+  EXPECT_FALSE(accepts(good));
 }
 
 TEST(FreeList, BlocksNeverOverlap) {

@@ -166,6 +166,7 @@ TEST(Windows, RandomTimelinesOfEverySchedule) {
           options.offload = flags & 8;
           options.offloadInputs = random() % 2;
           options.logits = random() % 2;
+          options.auxiliary = random() % 2;
           pipe::Shape shape{stages, repeats, microbatches};
           shape.outer = flags & 16;
           Case c;
