@@ -58,6 +58,9 @@ struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
   ListOption<int64_t> offload{
       *this, "offload",
       llvm::cl::desc("Chunks that have residuals to offload; none: none")};
+  Option<bool> offloadAll{*this, "offload-all",
+                          llvm::cl::desc("All chunks have such residuals"),
+                          llvm::cl::init(false)};
 };
 
 /// From a model to a verified timeline with communication.

@@ -25,9 +25,10 @@ void buildPipeline(OpPassManager &manager, const PipelineOptions &options) {
   manager.addPass(createMakeTimeline(timeline));
   manager.addPass(createInsertCommunication());
 
-  if (!options.offload.empty()) {
+  if (!options.offload.empty() || options.offloadAll) {
     OffloadResidualsOptions offload;
-    offload.chunks.assign(options.offload.begin(), options.offload.end());
+    if (!options.offloadAll)
+      offload.chunks.assign(options.offload.begin(), options.offload.end());
     manager.addPass(createOffloadResiduals(offload));
   }
   if (!options.weightGather.empty()) {

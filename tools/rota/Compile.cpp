@@ -156,6 +156,7 @@ private:
     settings.microbatches = options.microbatches;
     settings.delay = options.delay;
     settings.splitBackward = options.splitBackward;
+    settings.offloadAll = offloads();
     settings.weightGather = options.weightGather;
     if (options.given.contains("window"))
       settings.window = options.window;
@@ -164,6 +165,20 @@ private:
     return runPasses([&](OpPassManager &manager) {
       mlir::pipe::buildPipeline(manager, settings);
     });
+  }
+
+  /// Whether the policies of the layers leave anything to the host's memory.
+  bool offloads() {
+    return module
+        ->walk([](func::FuncOp function) {
+          for (unsigned i = 0; i < function.getNumArguments(); ++i)
+            if (function.getArgAttr(
+                    i,
+                    mlir::rota::RotaDialect::OffloadAttrHelper::getNameStr()))
+              return WalkResult::interrupt();
+          return WalkResult::advance();
+        })
+        .wasInterrupted();
   }
 
   /// Repeats follow from the layers of a chunk when only those are given.

@@ -22,6 +22,10 @@
 // ALL-NEXT: "0UNSHARD,2UNSHARD,0F0,0SEND_F0,0OFFLOAD0,
 // ALL-NEXT: "1UNSHARD,3UNSHARD,1RECV_F0,1F0,1SEND_F0,
 
+// RUN: rota-opt %s --pipeline="stages=3 microbatches=3 offload-all" | FileCheck %s --check-prefix=OFFLOAD
+// OFFLOAD: "0F0,0SEND_F0,0OFFLOAD0,
+// OFFLOAD-NEXT: "1RECV_F0,1F0,1SEND_F0,1OFFLOAD0,
+
 // ERROR: error: expected microbatches to be a multiple of stages for the circular schedule, got 5 and 3
 rota.stack @layers layers = 6 pattern [@identity] {
   rota.layer @identity {
