@@ -184,6 +184,7 @@ void Differentiate::extendForward(func::FuncOp forward, Joint &joint,
   Operation *terminator = forward.getBody().front().getTerminator();
   SmallVector<Value> results(terminator->getOperands());
   size_t firstOffloaded = cut.residuals.size() - cut.offloaded;
+  std::string path = pathOf(forward);
   for (auto [index, residual] : llvm::enumerate(cut.residuals)) {
     bool isOffloaded = index >= firstOffloaded;
     Value original = joint.originals.lookup(residual);
@@ -192,11 +193,14 @@ void Differentiate::extendForward(func::FuncOp forward, Joint &joint,
     savedBytes += bytesOf(original);
     if (isOffloaded)
       offloadedBytes += bytesOf(original);
-    remark::passed(original.getLoc(),
-                   remark::RemarkOpts::name(isOffloaded ? "offloaded" : "saved")
-                       .category("differentiate")
-                       .function(pathOf(forward)))
-        << remark::metric("Bytes", bytesOf(original));
+    auto remark = remark::passed(
+        original.getLoc(),
+        remark::RemarkOpts::name(isOffloaded ? "offloaded" : "saved")
+            .category("differentiate")
+            .function(path));
+    for (StringRef name : namesOf(residual))
+      remark << remark::metric("Name", name);
+    remark << remark::metric("Bytes", bytesOf(original));
   }
   terminator->setOperands(results);
   auto type = forward.getFunctionType();

@@ -40,27 +40,25 @@ Part rota::collectPart(ArrayRef<Value> roots, ArrayRef<AccumulateOp> effects,
   return part;
 }
 
-/// The last of the decisions on the names that `value` has, itself or seen
-/// through views; none where the policy has none for them.
-static std::optional<RematDecision>
-decisionForNames(Value value, const RematPolicy &policy) {
-  std::optional<RematDecision> last;
+SmallVector<StringRef> rota::namesOf(Value value) {
+  SmallVector<StringRef> names;
   for (Operation *user : value.getUsers()) {
     if (!isViewOrWidening(user))
       continue;
-    // No decision is less than any.
     if (auto name = dyn_cast<NameOp>(user))
-      last = std::max(last, policy.decide(name.getName()));
-    last = std::max(last, decisionForNames(user->getResult(0), policy));
+      names.push_back(name.getName());
+    names.append(namesOf(user->getResult(0)));
   }
-  return last;
+  return names;
 }
 
 /// An op is saved as a whole: to compute one result again is to compute all.
 RematDecision rota::decisionFor(Operation *op, const RematPolicy &policy) {
   std::optional<RematDecision> last;
+  // No decision is less than any.
   for (Value result : op->getResults())
-    last = std::max(last, decisionForNames(result, policy));
+    for (StringRef name : namesOf(result))
+      last = std::max(last, policy.decide(name));
   return last.value_or(policy.decideOthers());
 }
 

@@ -31,6 +31,9 @@ bool isFree(Operation *op);
 Part collectPart(ArrayRef<Value> roots, ArrayRef<AccumulateOp> effects,
                  IsGiven isGiven);
 
+/// The names that `value` has, itself or seen through views and widenings.
+SmallVector<StringRef> namesOf(Value value);
+
 /// What `policy` does with the results of `op`, which is of the forward part:
 /// of the decisions on the names of any of them the last in RematDecision's
 /// order.

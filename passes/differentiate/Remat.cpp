@@ -94,6 +94,11 @@ bool rota::isKnownValueName(StringRef name) {
   return llvm::is_contained(valueNames, name);
 }
 
+SmallVector<StringRef> rota::policyNames() {
+  return llvm::map_to_vector(
+      namedPolicies, [](const NamedPolicy &named) { return named.name; });
+}
+
 StringRef rota::nearestName(StringRef name, ArrayRef<StringRef> names) {
   // More than a third of the letters wrong is another name.
   unsigned least = name.size() / 3 + 1;
@@ -191,8 +196,7 @@ RematPolicy::parse(StringRef text,
     rest = text;
   } else if (!policy.readPolicy(base)) {
     auto diagnostic = emitError() << "expected a remat policy (";
-    auto names = llvm::map_to_vector(
-        namedPolicies, [](const NamedPolicy &named) { return named.name; });
+    SmallVector<StringRef> names = policyNames();
     for (StringRef name : names)
       diagnostic << "'" << name << "', ";
     diagnostic << "or a table 'name=remat|device|offload,...'), got '" << base

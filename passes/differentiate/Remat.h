@@ -23,6 +23,10 @@ inline constexpr llvm::StringLiteral layerInputName = "decoder_layer_input";
 /// model has such a value.
 bool isKnownValueName(StringRef name);
 
+/// The policies that have a name, from the one that keeps everything to the one
+/// that keeps nothing.
+SmallVector<StringRef> policyNames();
+
 /// The one of `names` that `name` was perhaps meant to be; empty when none is
 /// near.
 StringRef nearestName(StringRef name, ArrayRef<StringRef> names);

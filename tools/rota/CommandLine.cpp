@@ -30,7 +30,7 @@ constexpr VerbText verbTexts[] = {
     {Verb::Compile, "compile",
      "Writes a native trainer, or the program at any level."},
     {Verb::Plan, "plan",
-     "Shows parameters, memory by use, timeline and time of a run."},
+     "Shows parameters, timeline, memory by use and by remat policy."},
     {Verb::Probe, "probe",
      "Runs a few steps on given tokens and writes named tensors."},
 };

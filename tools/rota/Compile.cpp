@@ -67,7 +67,7 @@ public:
       return failure();
     if (emit == Level::Kernels)
       return print();
-    if (failed(plan()) || failed(emitCode()))
+    if (failed(plan()) || failed(checkPlan()) || failed(emitCode()))
       return failure();
     if (options.explain)
       llvm::errs() << describeTransfers(transfers, Assumptions());
@@ -76,11 +76,12 @@ public:
     return writeExecutable();
   }
 
-  FailureOr<Plan> runPlan() {
+  FailureOr<Plan> runPlan(bool checked) {
     if (failed(differentiate()) || failed(shard()) || failed(pipeline()) ||
-        failed(formKernels()) || failed(plan()))
+        failed(formKernels()) || failed(plan()) ||
+        (checked && failed(checkPlan())))
       return failure();
-    return Plan{std::move(program), std::move(transfers)};
+    return Plan{std::move(program), std::move(costs), std::move(transfers)};
   }
 
 private:
@@ -207,20 +208,28 @@ private:
     if (failed(lowered))
       return failure();
     tasks = std::move(lowered->tasks);
-    memory::Layout &layout = lowered->layout;
+    layout = std::move(lowered->layout);
     if (failed(lowering::addOptimizer(loc, layout.program, *library)))
       return failure();
-    describe(layout.program);
     mlir::pipe::TimelineOp timelineOp = mlir::pipe::findTimeline(*module);
     if (!timelineOp)
       return failure();
-    pipe::Timeline timeline = timelineOp.read();
-    memory::ChunkTable chunks = chunkTable(layout);
-    draw(timeline, chunks, layout.program);
+    timeline = timelineOp.read();
+    chunks = chunkTable(layout);
     std::string error;
-    if (!memory::planMemory(layout, chunks, timeline, program, error) ||
-        !memory::verifyPlan(layout, chunks, timeline, program, error) ||
-        !verify(program, error))
+    if (!memory::planMemory(layout, chunks, timeline, program, error))
+      return emitError(loc) << error;
+    return success();
+  }
+
+  /// Verifies the plan, and says what it is for people.
+  LogicalResult checkPlan() {
+    std::string error;
+    if (!memory::verifyPlan(layout, chunks, timeline, program, error))
+      return emitError(loc) << error;
+    describe(program);
+    draw(timeline, chunks, program);
+    if (!verify(program, error))
       return emitError(loc) << error;
     program.plan = memory::describePlan(program);
     transfers = explainTransfers(costs, timeline, program, Assumptions());
@@ -315,6 +324,9 @@ private:
   double flopsPerToken = 0;
   FunctionCosts costs;
   std::vector<TransferReport> transfers;
+  memory::Layout layout;
+  memory::ChunkTable chunks;
+  pipe::Timeline timeline;
   std::optional<lowering::KernelLibrary> library;
   OwningOpRef<ModuleOp> tasks;
   Program program;
@@ -344,7 +356,12 @@ LogicalResult compileTrainer(mlir::rota::BuiltModel &model,
 
 FailureOr<Plan> planProgram(mlir::rota::BuiltModel &model,
                             const RunOptions &options) {
-  return Compilation(model, options, "").runPlan();
+  return Compilation(model, options, "").runPlan(/*checked=*/true);
+}
+
+FailureOr<Plan> estimateProgram(mlir::rota::BuiltModel &model,
+                                const RunOptions &options) {
+  return Compilation(model, options, "").runPlan(/*checked=*/false);
 }
 
 } // namespace rota

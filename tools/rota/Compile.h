@@ -43,12 +43,18 @@ llvm::LogicalResult compileTrainer(mlir::rota::BuiltModel &model,
 /// timelines, counts; and what travels between ranks.
 struct Plan {
   Program program;
+  FunctionCosts costs; // of the tasks that the program calls
   std::vector<TransferReport> transfers;
 };
 
 /// Makes the plan of `model`, which is used up.
 llvm::FailureOr<Plan> planProgram(mlir::rota::BuiltModel &model,
                                   const RunOptions &options);
+
+/// The same plan in a fraction of the time, without what only a plan that is
+/// carried out needs: verification, the drawn timeline, transfers.
+llvm::FailureOr<Plan> estimateProgram(mlir::rota::BuiltModel &model,
+                                      const RunOptions &options);
 
 } // namespace rota
 

@@ -4,6 +4,7 @@
 #include "tools/rota/Verbs.h"
 
 #include "runtime/program/Text.h"
+#include "tools/rota/ComparePolicies.h"
 #include "tools/rota/Compile.h"
 #include "tools/rota/Diagnostics.h"
 #include "tools/rota/Process.h"
@@ -78,7 +79,28 @@ ordered_json transfersJson(const std::vector<TransferReport> &reports) {
   return list;
 }
 
-ordered_json planJson(const Plan &plan) {
+ordered_json policiesJson(const std::vector<PolicyPlan> &rows) {
+  ordered_json list = ordered_json::array();
+  for (const PolicyPlan &row : rows) {
+    list.push_back({{"policy", row.policy}, {"chosen", row.chosen}});
+    ordered_json &entry = list.back();
+    if (!row.error.empty()) {
+      entry["error"] = row.error;
+      continue;
+    }
+    entry["peak_bytes"] = row.peakBytes;
+    entry["activation_bytes"] = row.activationBytes;
+    entry["host_bytes"] = row.hostBytes;
+    entry["recomputed"] = row.recomputed;
+    entry["kept"] = row.kept;
+    entry["offloaded"] = row.offloaded;
+    entry["others"] = row.others;
+  }
+  return list;
+}
+
+ordered_json planJson(const Plan &plan,
+                      const std::vector<PolicyPlan> &policies) {
   const Program &program = plan.program;
   ordered_json mesh = ordered_json::object();
   for (const MeshAxis &axis : program.mesh)
@@ -102,6 +124,7 @@ ordered_json planJson(const Plan &plan) {
           {"bubble", program.bubble},
           {"mesh", mesh},
           {"stages", ranks},
+          {"policies", policiesJson(policies)},
           {"transfers", transfersJson(plan.transfers)},
           {"timeline", program.timeline}};
 }
@@ -141,9 +164,10 @@ int runPlan(const RunOptions &options) {
   auto plan = planProgram(*model, options);
   if (failed(plan))
     return ExitFailure;
+  std::vector<PolicyPlan> policies = comparePolicies(options);
   const Program *program = &plan->program;
   if (options.json) {
-    fmt::print("{}\n", planJson(*plan).dump(2));
+    fmt::print("{}\n", planJson(*plan, policies).dump(2));
     return ExitSuccess;
   }
   fmt::print("{}: {} parameters, {} operations per token (forward and "
@@ -152,7 +176,8 @@ int runPlan(const RunOptions &options) {
              grouped(static_cast<int64_t>(program->flopsPerToken)),
              program->schedule, program->stages.size(), program->microbatches,
              100 * program->bubble);
-  fmt::print("{}\n{}", program->timeline, program->plan);
+  fmt::print("{}\n{}\n{}", program->timeline, program->plan,
+             describePolicies(policies));
   if (options.explain)
     fmt::print("\n{}", describeTransfers(plan->transfers, Assumptions()));
   return ExitSuccess;

@@ -29,8 +29,8 @@
 // A name of other models has no effect here.
 // ABSENT: warning: no layer has a value named 'qkv_proj': what the remat policy says of it has no effect
 
-// REMARK: saved{{.*}}Function=mlp.forward{{.*}}Bytes=512
-// REMARK: offloaded{{.*}}Function=mlp.forward{{.*}}Bytes=512
+// REMARK: saved{{.*}}Function=mlp.forward{{.*}}Bytes=512, Name=context
+// REMARK: offloaded{{.*}}Function=mlp.forward{{.*}}Bytes=512, Name=mlpwi
 
 rota.stack @layers layers = 2 pattern [@mlp] {
   rota.layer @mlp {

@@ -55,7 +55,7 @@
 // CHECK:       rota.einsum "bsn,bsk->nk" %{{.*}}, %[[X]]
 // CHECK:       return
 
-// REMARK: saved{{.*}}Function=mlp.forward{{.*}}Bytes=512
+// REMARK: saved{{.*}}Function=mlp.forward{{.*}}Bytes=512, Name=mlpwi
 // REMARK-NEXT: %u = rota.einsum
 // REMARK: recomputed{{.*}}Op=math.exp
 // REMARK: recomputed{{.*}}Op=math.tanh

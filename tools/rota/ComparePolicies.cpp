@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runs the compiler once for each policy and keeps what its memory plan, its
+// operations and its remarks say.
+#include "tools/rota/ComparePolicies.h"
+
+#include "passes/differentiate/Remat.h"
+#include "tools/rota/Compile.h"
+
+#include "mlir/IR/Remarks.h"
+#include "llvm/ADT/STLExtras.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace rota {
+namespace {
+
+namespace remark = mlir::remark;
+
+/// Notes which values differentiation keeps.
+class ResidualNames final : public remark::detail::MLIRRemarkStreamerBase {
+public:
+  explicit ResidualNames(PolicyPlan &row) : row(row) {}
+
+  void streamOptimizationRemark(const remark::detail::Remark &told) override {
+    bool offloaded = told.getRemarkName() == "offloaded";
+    if (!offloaded && told.getRemarkName() != "saved")
+      return;
+    bool isNamed = false;
+    for (const auto &fact : told.getArgs())
+      if (fact.key == "Name") {
+        isNamed = true;
+        auto &names = offloaded ? row.offloaded : row.kept;
+        if (!llvm::is_contained(names, fact.val))
+          names.push_back(fact.val);
+      }
+    row.others += !isNamed;
+  }
+
+private:
+  PolicyPlan &row;
+};
+
+/// Operations of all stages in a step.
+double operationsOf(const Plan &plan) {
+  double operations = 0;
+  for (const Stage &stage : plan.program.stages)
+    for (const Action &action : stage.actions)
+      for (const Call &call : action.calls) {
+        auto cost = plan.costs.find(plan.program.tasks[call.task]);
+        if (cost != plan.costs.end())
+          operations += cost->second.flops;
+      }
+  return operations;
+}
+
+void readMemory(const Program &program, PolicyPlan &row) {
+  for (const Stage &stage : program.stages) {
+    row.peakBytes = std::max(row.peakBytes, stage.arenaBytes);
+    row.hostBytes = std::max(row.hostBytes, stage.hostBytes);
+    for (const Region &region : stage.regions)
+      if (region.use == "activations")
+        row.activationBytes = std::max(row.activationBytes, region.bytes);
+  }
+}
+
+/// Plans `options` as they are, in a context of its own. Returns the operations
+/// of a step; 0 where there is no plan.
+double planRow(const RunOptions &options, PolicyPlan &row) {
+  mlir::DialectRegistry registry;
+  mlir::rota::registerModelDialects(registry);
+  mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
+  mlir::ScopedDiagnosticHandler handler(
+      &context, [&](mlir::Diagnostic &diagnostic) {
+        bool isError =
+            diagnostic.getSeverity() == mlir::DiagnosticSeverity::Error;
+        if (isError && row.error.empty())
+          row.error = diagnostic.str();
+      });
+  remark::RemarkCategories categories;
+  categories.passed = "differentiate";
+  auto model =
+      mlir::rota::buildModel(context, options.model, buildOptions(options));
+  if (failed(model) ||
+      failed(remark::enableOptimizationRemarks(
+          context, std::make_unique<ResidualNames>(row),
+          std::make_unique<remark::RemarkEmittingPolicyAll>(), categories)))
+    return 0;
+  auto plan = estimateProgram(*model, options);
+  if (failed(plan))
+    return 0;
+  row.error.clear();
+  readMemory(plan->program, row);
+  return operationsOf(*plan);
+}
+
+std::string mebibytes(int64_t bytes) {
+  return fmt::format("{:.1f}", static_cast<double>(bytes) / (1 << 20));
+}
+
+std::string residualsOf(const PolicyPlan &row) {
+  std::vector<std::string> parts;
+  if (!row.kept.empty())
+    parts.push_back(llvm::join(row.kept, ", "));
+  if (!row.offloaded.empty())
+    parts.push_back("in host memory: " + llvm::join(row.offloaded, ", "));
+  if (row.others > 0)
+    parts.push_back(fmt::format("{} without names", row.others));
+  return parts.empty() ? "nothing" : llvm::join(parts, "; ");
+}
+
+} // namespace
+
+std::vector<PolicyPlan> comparePolicies(const RunOptions &options) {
+  std::vector<std::string> policies;
+  for (llvm::StringRef name : mlir::rota::policyNames())
+    policies.push_back(name.str());
+  if (!llvm::is_contained(policies, options.remat))
+    policies.push_back(options.remat);
+  std::vector<PolicyPlan> rows;
+  double least = 0; // operations under the first policy
+  for (const std::string &policy : policies) {
+    PolicyPlan &row = rows.emplace_back();
+    row.policy = policy;
+    row.chosen = policy == options.remat;
+    RunOptions other = options;
+    other.remat = policy;
+    double operations = planRow(other, row);
+    if (rows.size() == 1)
+      least = operations;
+    if (least > 0)
+      row.recomputed = operations / least - 1;
+  }
+  return rows;
+}
+
+std::string describePolicies(const std::vector<PolicyPlan> &rows) {
+  size_t width = 0;
+  for (const PolicyPlan &row : rows)
+    width = std::max(width, row.policy.size());
+  std::string text = fmt::format(
+      "rematerialization policies (MiB of the rank that needs most, operations "
+      "computed again)\n  {:<{}}  {:>10}  {:>11}  {:>10}  {:>10}  {}\n",
+      "policy", width, "peak", "activations", "offloaded", "recomputed",
+      "layers keep");
+  for (const PolicyPlan &row : rows) {
+    text +=
+        fmt::format("{} {:<{}}  ", row.chosen ? '*' : ' ', row.policy, width);
+    text += row.error.empty()
+                ? fmt::format("{:>10}  {:>11}  {:>10}  {:>8.1f} %  {}\n",
+                              mebibytes(row.peakBytes),
+                              mebibytes(row.activationBytes),
+                              mebibytes(row.hostBytes), 100 * row.recomputed,
+                              residualsOf(row))
+                : "no plan: " + row.error + "\n";
+  }
+  return text;
+}
+
+} // namespace rota
