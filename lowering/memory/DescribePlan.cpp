@@ -14,6 +14,11 @@ std::string cell(std::string text, size_t width) {
   return std::string(width > text.size() ? width - text.size() : 0, ' ') + text;
 }
 
+std::string padded(std::string name) {
+  name.resize(std::max(kNameWidth, name.size()), ' ');
+  return name;
+}
+
 std::string mebibytes(int64_t bytes) {
   int64_t tenths = (bytes * 10 + (1 << 19)) >> 20;
   return cell(std::to_string(tenths / 10) + "." + std::to_string(tenths % 10),
@@ -30,8 +35,7 @@ int64_t bytesOf(const std::vector<Region> &regions, const std::string &use) {
 
 template <typename Bytes>
 std::string line(const Program &program, const std::string &name, Bytes bytes) {
-  std::string text = name;
-  text.resize(std::max(kNameWidth, name.size()), ' ');
+  std::string text = padded(name);
   for (const Stage &stage : program.stages)
     text += mebibytes(bytes(stage));
   return text + "\n";
@@ -40,10 +44,9 @@ std::string line(const Program &program, const std::string &name, Bytes bytes) {
 } // namespace
 
 std::string describePlan(const Program &program) {
-  std::string text = "bytes of a rank, by stage (MiB)";
+  std::string text = "memory of a rank, in MiB\n" + padded("stage");
   for (size_t s = 0; s < program.stages.size(); ++s)
-    text += cell(std::to_string(s),
-                 s == 0 ? kNameWidth + kWidth - text.size() : kWidth);
+    text += cell(std::to_string(s), kWidth);
   text += "\n";
   for (const Region &region : program.stages.front().regions)
     text += line(program, region.use, [&](const Stage &stage) {

@@ -13,6 +13,7 @@
 
 #include <gtest/gtest.h>
 #include <set>
+#include <sstream>
 
 using namespace rota;
 using namespace rota::memory;
@@ -412,13 +413,36 @@ TEST(DescribePlan, OneLineAUse) {
   EXPECT_EQ(
       names,
       (std::vector<std::string>{
-          "bytes of a rank, by", "parameters         ", "compute copies     ",
-          "gradients          ", "optimizer          ", "constants          ",
-          "data               ", "scratch            ", "windows            ",
-          "gradient windows   ", "activations        ", "peak               ",
-          "offloaded (host)   "}));
+          "memory of a rank, i", "stage              ", "parameters         ",
+          "compute copies     ", "gradients          ", "optimizer          ",
+          "constants          ", "data               ", "scratch            ",
+          "windows            ", "gradient windows   ", "activations        ",
+          "peak               ", "offloaded (host)   "}));
   EXPECT_NE(text.find("peak                        5.0\n"), std::string::npos)
       << text;
+}
+
+TEST(DescribePlan, ColumnsStandUnderTheirStages) {
+  for (int stages : {1, 8}) {
+    Program program;
+    program.stages.resize(stages);
+    for (Stage &stage : program.stages) {
+      stage.regions.push_back({"parameters", 0, 12345 << 20});
+      stage.arenaBytes = 12345 << 20;
+    }
+    std::istringstream lines(describePlan(program));
+    std::string title, heading, line;
+    std::getline(lines, title);
+    std::getline(lines, heading);
+    while (std::getline(lines, line)) {
+      ASSERT_EQ(line.size(), heading.size()) << line;
+      // Every number ends where the number of its stage does.
+      for (size_t at = 19; at < line.size(); ++at) {
+        bool ends = at + 1 == line.size() || line[at + 1] == ' ';
+        EXPECT_EQ(line[at] != ' ' && ends, heading[at] != ' ') << line;
+      }
+    }
+  }
 }
 
 } // namespace
