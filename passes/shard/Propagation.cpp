@@ -172,6 +172,7 @@ struct Vote {
   AxisList axes;
   Priority priority;
   int64_t bytes;
+  size_t number; // among the votes on the factor
 };
 } // namespace
 
@@ -180,9 +181,10 @@ struct Vote {
 /// if the factor were not divided so.
 static Vote elect(SmallVectorImpl<Vote> &votes, MeshAttr mesh) {
   if (votes.empty())
-    return {{}, Priority::None, 0};
-  llvm::stable_sort(votes, [](const Vote &a, const Vote &b) {
-    return std::tuple(a.priority, a.bytes) > std::tuple(b.priority, b.bytes);
+    return {{}, Priority::None, 0, 0};
+  llvm::sort(votes, [](const Vote &a, const Vote &b) {
+    return std::tuple(a.priority, a.bytes, b.number) >
+           std::tuple(b.priority, b.bytes, a.number);
   });
   Vote elected = votes.front();
   for (const Vote &vote : llvm::drop_begin(votes)) {
@@ -208,7 +210,8 @@ Decision Propagation::decide(Operation *op, const FactorRule &rule,
     for (auto [factors, priority] : llvm::zip(tensor, known.priorities))
       for (int64_t factor : factors)
         if (!said[factor].empty())
-          votes[factor].push_back({said[factor], priority, bytesOf(value)});
+          votes[factor].push_back(
+              {said[factor], priority, bytesOf(value), votes[factor].size()});
   };
   for (auto [operand, tensor] : llvm::zip(op->getOperands(), rule.operands))
     collect(operand, tensor);
@@ -218,9 +221,9 @@ Decision Propagation::decide(Operation *op, const FactorRule &rule,
   SmallVector<Vote> elected = llvm::map_to_vector(
       votes, [&](SmallVectorImpl<Vote> &of) { return elect(of, mesh); });
   auto order = llvm::to_vector(llvm::seq<size_t>(0, elected.size()));
-  llvm::stable_sort(order, [&](size_t a, size_t b) {
-    return std::tuple(elected[a].priority, elected[a].bytes) >
-           std::tuple(elected[b].priority, elected[b].bytes);
+  llvm::sort(order, [&](size_t a, size_t b) {
+    return std::tuple(elected[a].priority, elected[a].bytes, b) >
+           std::tuple(elected[b].priority, elected[b].bytes, a);
   });
   Decision decision;
   decision.factors.resize(elected.size());

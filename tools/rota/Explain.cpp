@@ -5,13 +5,11 @@
 #include "tools/rota/Explain.h"
 
 #include "ir/rota/Rota.h"
-#include "ir/rota/Sharding.h"
 #include "ir/rota/Traffic.h"
 #include "passes/pipeline/Simulator.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/TypeSwitch.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -23,40 +21,12 @@ namespace rota {
 // Functions
 //===----------------------------------------------------------------------===//
 
-static std::string axisNames(mlir::ArrayAttr axes) {
+static std::string axisNames(llvm::ArrayRef<mlir::rota::AxisRefAttr> axes) {
   std::string names;
-  for (auto ref : axes.getAsRange<mlir::rota::AxisRefAttr>())
+  for (mlir::rota::AxisRefAttr ref : axes)
     names +=
         (names.empty() ? "" : "+") + stringifyMeshAxis(ref.getAxis()).str();
   return names;
-}
-
-/// Bytes that one rank sends in a collective; 0 for other ops.
-static int64_t bytesOf(mlir::Operation *op, mlir::ArrayAttr axes) {
-  namespace traffic = mlir::rota::traffic;
-  int64_t ranks = mlir::rota::meshOf(op).getSize(
-      llvm::to_vector(axes.getAsRange<mlir::rota::AxisRefAttr>()));
-  auto size = [](mlir::Type type) {
-    auto tensor = llvm::cast<mlir::RankedTensorType>(type);
-    return tensor.getNumElements() * tensor.getElementTypeBitWidth() / 8;
-  };
-  return llvm::TypeSwitch<mlir::Operation *, int64_t>(op)
-      .Case([&](mlir::rota::AllGatherOp gather) {
-        return traffic::allGather(size(gather.getInput().getType()), ranks);
-      })
-      .Case([&](mlir::rota::ReduceScatterOp scatter) {
-        return traffic::reduceScatter(size(scatter.getType()), ranks);
-      })
-      .Case([&](mlir::rota::AllReduceOp reduce) {
-        return traffic::allReduce(size(reduce.getType()), ranks);
-      })
-      .Case([&](mlir::rota::AllToAllOp exchange) {
-        return traffic::allToAll(size(exchange.getType()), ranks);
-      })
-      .Case([&](mlir::rota::PermuteOp permute) {
-        return traffic::permute(size(permute.getType()));
-      })
-      .Default([](mlir::Operation *) { return int64_t(0); });
 }
 
 FunctionCosts functionCosts(mlir::ModuleOp module) {
@@ -70,16 +40,16 @@ FunctionCosts functionCosts(mlir::ModuleOp module) {
     function.walk([&](mlir::Operation *op) {
       if (auto priced = llvm::dyn_cast<mlir::rota::CostOpInterface>(op))
         cost.flops += priced.getCost().flops;
-      auto axes = op->getAttrOfType<mlir::ArrayAttr>("axes");
-      int64_t bytes = axes ? bytesOf(op, axes) : 0;
-      if (bytes == 0)
+      auto collective = llvm::dyn_cast<mlir::rota::CollectiveOpInterface>(op);
+      if (!collective)
+        return;
+      mlir::rota::Traffic traffic = mlir::rota::trafficOf(collective);
+      if (traffic.bytes == 0)
         return;
       std::string kind = op->getName().stripDialect().str();
       std::replace(kind.begin(), kind.end(), '_', '-');
-      auto reason = op->getAttrOfType<mlir::StringAttr>("reason");
-      cost.collectives.push_back({kind, axisNames(axes),
-                                  reason ? reason.getValue().str() : "",
-                                  bytes});
+      cost.collectives.push_back({kind, axisNames(traffic.axes),
+                                  collective.getReason().str(), traffic.bytes});
     });
   });
   return costs;
@@ -114,9 +84,9 @@ public:
     std::vector<TransferReport> sorted;
     for (auto &[key, report] : worst)
       sorted.push_back(report);
-    llvm::stable_sort(sorted, [](const auto &a, const auto &b) {
-      return std::tuple(a.exposed, a.seconds) >
-             std::tuple(b.exposed, b.seconds);
+    llvm::sort(sorted, [](const auto &a, const auto &b) {
+      return std::tie(b.exposed, b.seconds, a.kind, a.axes, a.reason) <
+             std::tie(a.exposed, a.seconds, b.kind, b.axes, b.reason);
     });
     return sorted;
   }
