@@ -50,6 +50,14 @@ void divide(Parameter &p, const LayoutOptions &options, bool stored,
   p.optimizerDivision = division();
 }
 
+void addAuxiliaryLosses(Layout &layout, int lossWeight) {
+  layout.program.auxiliaryLosses = {{"a", 0.5, 3.0}, {"b", -1.0, 2.0}};
+  layout.kinds[0].auxiliaryLosses = {1, 0};
+  layout.lossWeight = lossWeight;
+  layout.auxiliaryCotangents = layout.constantBytes;
+  layout.constantBytes += kAlignment;
+}
+
 } // namespace
 
 Layout makeLayout(const LayoutOptions &options, std::mt19937 &random) {
@@ -131,13 +139,8 @@ Layout makeLayout(const LayoutOptions &options, std::mt19937 &random) {
   layout.tables = {{0, 7, 1.0, {1.0, 0.1}}};
   layout.shardOffsets = {{128, {}, 5}};
   layout.constantBytes = alignUp(7 * 2 * 8) + kAlignment;
-  if (options.auxiliary) {
-    layout.program.auxiliaryLosses = {{"a", 0.5, 3.0}, {"b", -1.0, 2.0}};
-    layout.kinds[0].auxiliaryLosses = {1, 0};
-    layout.lossWeight = task();
-    layout.auxiliaryCotangents = layout.constantBytes;
-    layout.constantBytes += kAlignment;
-  }
+  if (options.auxiliary)
+    addAuxiliaryLosses(layout, task());
   if (options.logits) {
     layout.logits = task();
     layout.program.logits = {ElementType::F32, {6, 7, 5}};
