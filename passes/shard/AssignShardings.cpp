@@ -22,6 +22,17 @@ namespace mlir::rota {
 using namespace mlir;
 using namespace mlir::rota;
 
+static constexpr StringLiteral kStorage = "storage/";
+static constexpr StringLiteral kActivation = "activation/";
+/// Rules of what crosses functions' borders, by dimension.
+static constexpr StringLiteral kBorders[] = {
+    "activation/batch", "activation/length", "activation/embed"};
+
+/// An error that names the parameter.
+static InFlightDiagnostic errorAt(ParamOp param) {
+  return param.emitError() << "'" << param.getSymName() << "': ";
+}
+
 /// "'sequence' and 'tensor'": for messages.
 static std::string spell(ArrayRef<AxisRefAttr> axes) {
   std::string text;
@@ -45,6 +56,7 @@ struct AssignShardings : rota::impl::AssignShardingsBase<AssignShardings> {
 
 private:
   LogicalResult readMesh();
+  LogicalResult checkNames();
   LogicalResult place(ParamOp param);
   FailureOr<DimensionAxes> computeAxes(ParamOp param);
   FailureOr<AxisList> limitedAxes(ParamOp param, unsigned dim,
@@ -69,6 +81,8 @@ void AssignShardings::runOnOperation() {
   if (failed(parsed) || failed(readMesh()))
     return signalPassFailure();
   table = *parsed;
+  if (failed(checkNames()))
+    return signalPassFailure();
   WalkResult result = module.walk([&](Operation *op) -> WalkResult {
     if (auto param = dyn_cast<ParamOp>(op))
       return place(param);
@@ -106,6 +120,40 @@ LogicalResult AssignShardings::readMesh() {
   }
   OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
   MeshOp::create(builder, module.getLoc(), mesh);
+  return success();
+}
+
+/// A user's rule speaks of something that the model has, or others that the
+/// defaults are for: what it says must not be lost in a wrong letter.
+LogicalResult AssignShardings::checkNames() {
+  llvm::SmallSetVector<StringRef, 16> axes;
+  getOperation().walk([&](ParamOp param) {
+    axes.insert_range(param.getAxes().getAsValueRange<StringAttr>());
+  });
+  for (StringRef name : table.defaultNames()) {
+    name.consume_front(kStorage);
+    if (!name.starts_with(kActivation))
+      axes.insert(name);
+  }
+  for (StringRef rule : table.userNames()) {
+    StringRef name = rule;
+    if (llvm::is_contained(kBorders, name))
+      continue;
+    name.consume_front(kStorage);
+    if (axes.contains(name))
+      continue;
+    auto diagnostic = getOperation().emitError("expected rule '")
+                      << rule << "' to name a logical axis";
+    auto &note = diagnostic.attachNote();
+    note << "there are ";
+    llvm::interleaveComma(axes, note,
+                          [&](StringRef axis) { note << "'" << axis << "'"; });
+    note << ", each also after '" << kStorage << "', and ";
+    llvm::interleaveComma(kBorders, note, [&](StringRef border) {
+      note << "'" << border << "'";
+    });
+    return diagnostic;
+  }
   return success();
 }
 
@@ -149,7 +197,8 @@ FailureOr<DimensionAxes> AssignShardings::computeAxes(ParamOp param) {
         normalized(table.find(name).value_or(ArrayRef<AxisRefAttr>()), mesh);
     for (AxisRefAttr ref : axes)
       if (overlapsAny(ref, taken, mesh))
-        return param.emitOpError("expected each mesh axis at most once, got '")
+        return errorAt(param)
+               << "expected each mesh axis at most once, got '"
                << stringifyMeshAxis(ref.getAxis()) << "' twice, the last for "
                << "dimension " << dim << " ('" << name << "')";
     auto limited = limitedAxes(param, dim, axes);
@@ -184,8 +233,9 @@ FailureOr<AxisList> AssignShardings::limitedAxes(ParamOp param, unsigned dim,
     // Fewer parts than ranks is a mistake, but for whole units (heads) that
     // several ranks then share.
     if (ranks % left != 0 || parts == size) {
-      auto diagnostic = param.emitOpError("expected the ")
-                        << mesh.getSize(axes) << " ranks along " << spell(axes)
+      auto diagnostic = errorAt(param)
+                        << "expected the " << mesh.getSize(axes)
+                        << " ranks along " << spell(axes)
                         << " to divide dimension " << dim << " ('"
                         << cast<StringAttr>(param.getAxes()[dim]).getValue()
                         << "') of size " << size;
@@ -225,15 +275,16 @@ FailureOr<DimensionAxes> AssignShardings::storageAxes(ParamOp param,
     return axes;
   };
   AxisRefAttr fsdp = AxisRefAttr::get(&getContext(), MeshAxis::Fsdp);
-  if (auto match = table.match("storage/", names)) {
+  if (auto match = table.match(kStorage, names)) {
     AxisList more = normalized(match->axes, mesh);
     for (AxisRefAttr ref : more)
       if (overlapsAny(ref, taken, mesh))
-        return param.emitOpError("expected each mesh axis at most once, got '")
-               << stringifyMeshAxis(ref.getAxis())
-               << "' in the compute and the storage sharding";
+        return errorAt(param) << "expected each mesh axis at most once, got '"
+                              << stringifyMeshAxis(ref.getAxis())
+                              << "' in the compute and the storage sharding";
     if (!fits(match->dimension, more))
-      return param.emitOpError("expected the ")
+      return errorAt(param)
+             << "expected the "
              << mesh.getSize(axes[match->dimension]) * mesh.getSize(more)
              << " ranks along " << spell(axes[match->dimension]) << " and "
              << spell(more) << " to divide dimension " << match->dimension
@@ -315,20 +366,18 @@ FailureOr<ShardingAttr> AssignShardings::borderSharding(func::FuncOp function,
   auto tensor = dyn_cast<RankedTensorType>(type);
   if (role == Role::Free || !tensor || tensor.getRank() == 0)
     return ShardingAttr();
-  static constexpr StringLiteral names[] = {
-      "activation/batch", "activation/length", "activation/embed"};
   SmallVector<DimensionShardingAttr> dimensions;
   for (int64_t dim = 0; dim < tensor.getRank(); ++dim) {
     AxisList axes;
     bool isOpen = role == Role::Data && dim == 1;
     if (dim < 3 && !isOpen)
       axes = normalized(
-          table.find(names[dim]).value_or(ArrayRef<AxisRefAttr>()), mesh);
+          table.find(kBorders[dim]).value_or(ArrayRef<AxisRefAttr>()), mesh);
     int64_t size = tensor.getDimSize(dim), ranks = mesh.getSize(axes);
     if (size % ranks != 0)
       return function.emitOpError("expected the ")
              << ranks << " ranks along " << spell(axes) << " to divide the "
-             << names[dim].drop_front(StringRef("activation/").size())
+             << kBorders[dim].drop_front(kActivation.size())
              << " of a microbatch, " << size;
     dimensions.push_back(
         DimensionShardingAttr::get(&getContext(), axes, isOpen));

@@ -127,10 +127,18 @@ LogicalResult AxisRules::append(EmitErrorFn emitError, MLIRContext *context,
 FailureOr<AxisRules> AxisRules::parse(EmitErrorFn emitError,
                                       MLIRContext *context, StringRef text) {
   AxisRules result;
-  if (failed(result.append(emitError, context, text)) ||
-      failed(result.append(emitError, context, kDefaultRules)))
+  if (failed(result.append(emitError, context, text)))
+    return failure();
+  result.users = result.rules.size();
+  if (failed(result.append(emitError, context, kDefaultRules)))
     return failure();
   return result;
+}
+
+SmallVector<StringRef> AxisRules::names(size_t begin, size_t end) const {
+  return llvm::map_to_vector(
+      ArrayRef(rules).slice(begin, end - begin),
+      [](const Rule &rule) { return StringRef(rule.name); });
 }
 
 std::optional<ArrayRef<AxisRefAttr>> AxisRules::find(StringRef name) const {

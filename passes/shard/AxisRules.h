@@ -37,6 +37,12 @@ public:
   };
   std::optional<Match> match(StringRef prefix, ArrayRef<StringRef> axes) const;
 
+  /// The names of the user's rules, and those that the defaults speak of.
+  SmallVector<StringRef> userNames() const { return names(0, users); }
+  SmallVector<StringRef> defaultNames() const {
+    return names(users, rules.size());
+  }
+
 private:
   struct Rule {
     std::string name;
@@ -44,7 +50,9 @@ private:
   };
   LogicalResult append(EmitErrorFn emitError, MLIRContext *context,
                        StringRef text);
+  SmallVector<StringRef> names(size_t begin, size_t end) const;
   SmallVector<Rule> rules;
+  size_t users = 0; // rules; the defaults follow them
 };
 
 } // namespace mlir::rota

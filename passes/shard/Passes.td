@@ -38,7 +38,8 @@ def AssignShardings : Pass<"assign-shardings", "::mlir::ModuleOp"> {
     into at most that many parts: with two key-value heads and `tensor=4`,
     `kv_heads` is divided over `tensor:(1)2`.
 
-    An error: a rule with an unknown axis, an axis twice in a tensor, a compute
+    An error: a rule with an unknown axis, or with a name that neither a
+    parameter nor a default rule has, an axis twice in a tensor, a compute
     or activation sharding that does not divide a size (padding would be
     computed with), a storage sharding whose uneven parts would straddle those
     of the compute sharding. Remarks (category `shard`): fewer parts than ranks,

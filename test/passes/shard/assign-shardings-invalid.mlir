@@ -11,6 +11,9 @@
 // RUN: not rota-opt %s --split-input-file --assign-shardings="rules=mlp" 2>&1 | FileCheck %s --check-prefix=RULE-FORM
 // RUN: not rota-opt %s --split-input-file --assign-shardings="rules=mlp=stage" 2>&1 | FileCheck %s --check-prefix=RULE-STAGE
 // RUN: not rota-opt %s --split-input-file --assign-shardings="mesh=tensor=2 rules=embed=tensor" 2>&1 | FileCheck %s --check-prefix=TENSOR-TWICE
+// RUN: not rota-opt %s --split-input-file --assign-shardings="rules=mpl=tensor" 2>&1 | FileCheck %s --check-prefix=RULE-NAME
+// RUN: not rota-opt %s --split-input-file --assign-shardings="rules=storage/heds=fsdp" 2>&1 | FileCheck %s --check-prefix=STORAGE-NAME
+// RUN: not rota-opt %s --split-input-file --assign-shardings="rules=activation/lenth=context" 2>&1 | FileCheck %s --check-prefix=ACTIVATION-NAME
 
 // AXIS: expected a mesh axis (data, stage, fsdp, expert, context, sequence or tensor) in the mesh, got 'row'
 // TWICE: expected one size for mesh axis 'data', got 2 and 4
@@ -23,16 +26,20 @@
 // RULE-TWICE: expected each axis at most once in rule 'mlp=tensor+tensor', got 'tensor' twice
 // RULE-FORM: expected a rule 'name=axis+axis', got 'mlp'
 // RULE-STAGE: expected an axis that divides tensors in rule 'mlp=stage', got 'stage', which divides layers
-// TENSOR-TWICE: expected each mesh axis at most once, got 'tensor' twice, the last for dimension 1 ('embed')
+// TENSOR-TWICE: 'up': expected each mesh axis at most once, got 'tensor' twice, the last for dimension 1 ('embed')
+// RULE-NAME: expected rule 'mpl' to name a logical axis
+// RULE-NAME: note: there are 'mlp', 'embed', 'vocab', 'heads', 'kv_heads', 'norm', 'in', each also after 'storage/', and 'activation/batch', 'activation/length', 'activation/embed'
+// STORAGE-NAME: expected rule 'storage/heds' to name a logical axis
+// ACTIVATION-NAME: expected rule 'activation/lenth' to name a logical axis
 
 // Padding would be computed with.
-// expected-error @below {{expected the 3 ranks along 'tensor' to divide dimension 0 ('mlp') of size 16}}
+// expected-error @below {{'up': expected the 3 ranks along 'tensor' to divide dimension 0 ('mlp') of size 16}}
 rota.param @up : tensor<16x8xf32> axes ["mlp", "embed"] init #rota.constant<value = 1.0>
 
 // -----
 
 // Three ranks cannot share two key heads.
-// expected-error @below {{expected the 3 ranks along 'tensor' to divide dimension 0 ('kv_heads') of size 48, of which its uses need 2 whole parts}}
+// expected-error @below {{'key': expected the 3 ranks along 'tensor' to divide dimension 0 ('kv_heads') of size 48, of which its uses need 2 whole parts}}
 rota.param @key : tensor<48x8xf32> axes ["kv_heads", "embed"] init #rota.constant<value = 1.0>
 func.func @embed(%x: tensor<8x2x8xf32>, %q: tensor<8x2x6x24xf32>) -> tensor<8x2x6x24xf32> {
   %wk = rota.read @key : tensor<48x8xf32>
