@@ -108,9 +108,34 @@ private:
     settings.split = options.splitBackward || fileSplitsBackward();
     if (llvm::is_contained(options.write, "logits"))
       settings.extract = "logits";
+    if (StringRef(options.remat).contains(':') && failed(readStages(settings)))
+      return failure();
     return runPasses([&](OpPassManager &manager) {
       mlir::rota::buildDifferentiatePipeline(manager, settings);
     });
+  }
+
+  /// Which layers are on which stage, for policies of stages. What is wrong
+  /// with the numbers themselves is for `split-stages` to say.
+  LogicalResult
+  readStages(mlir::rota::DifferentiatePipelineOptions &settings) {
+    if (options.placement != "loop")
+      return emitError(loc) << "'remat': expected placement loop for policies "
+                               "of stages, got '"
+                            << options.placement << "'";
+    int64_t layers = 0;
+    for (auto stack : module->getOps<mlir::rota::StackOp>())
+      layers = options.pipelineLayers ? options.pipelineLayers
+                                      : int64_t(stack.getLayers());
+    int64_t parts = options.stages * std::max<int64_t>(1, repeats());
+    if (!options.layersPerChunk && layers % parts != 0)
+      return emitError(loc) << "'remat': expected chunks of one size for "
+                               "policies of stages, got "
+                            << layers << " layers and " << parts << " chunks";
+    settings.stages = options.stages;
+    settings.layersPerChunk =
+        options.layersPerChunk ? options.layersPerChunk : layers / parts;
+    return success();
   }
 
   /// Where: local shapes and collectives over the mesh.

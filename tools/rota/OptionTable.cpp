@@ -132,7 +132,8 @@ void addPipeline(std::vector<OptionSpec> &table) {
                    {"loop", "v"}});
   table.push_back({"remat", group, "POLICY",
                    "What backward recomputes: a policy (none, minimal, full, "
-                   "...) or name=remat|device|offload,...",
+                   "...) or name=remat|device|offload,...; of single stages: "
+                   "POLICY;STAGE:POLICY;...",
                    all, 0, &O::remat});
 }
 
