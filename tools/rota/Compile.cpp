@@ -117,8 +117,7 @@ private:
 
   /// Which layers are on which stage, for policies of stages. What is wrong
   /// with the numbers themselves is for `split-stages` to say.
-  LogicalResult
-  readStages(mlir::rota::DifferentiatePipelineOptions &settings) {
+  LogicalResult readStages(mlir::rota::DifferentiatePipelineOptions &settings) {
     if (options.placement != "loop")
       return emitError(loc) << "'remat': expected placement loop for policies "
                                "of stages, got '"
