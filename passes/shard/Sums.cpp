@@ -22,6 +22,21 @@ AxisList Sums::takenByAll(Value value) const {
   return common;
 }
 
+/// As takenAs, without axes that are only handed on to be summed up: where an
+/// op adds nothing to the sum and makes it no smaller, summing up its operand
+/// costs the same, and other uses of that have it for nothing.
+AxisList Sums::keptBy(OpOperand &use) const {
+  AxisList axes = takenAs(use);
+  Operation *op = use.getOwner();
+  if (axes.empty() || op->getNumResults() != 1 || !handsOn(use))
+    return axes;
+  Value result = op->getResult(0);
+  axes = intersection(axes, available(result), mesh);
+  for (OpOperand &next : result.getUses())
+    axes = intersection(axes, keptBy(next), mesh);
+  return axes;
+}
+
 AxisList Sums::available(Value value) const {
   auto cap = caps.find(value);
   AxisList axes = made.lookup(value);
@@ -63,6 +78,21 @@ bool Sums::pays(Operation *op, ArrayRef<int64_t> group,
   for (auto [result, dimensions] : llvm::zip(op->getResults(), rule.results))
     after += partBytes(result, dimensions, factors, mesh);
   return after <= before;
+}
+
+/// True when `use`'s op makes a sum of this operand alone, of as many bytes.
+bool Sums::handsOn(OpOperand &use) const {
+  Operation *op = use.getOwner();
+  if (!isa<FactorRuleOpInterface>(op))
+    return false;
+  FactorRule rule = divisionRule(op);
+  FactorAxes factors = factorsOf(op, rule);
+  auto isTaken = [&](OpOperand &other) { return !takenAs(other).empty(); };
+  return llvm::count_if(op->getOpOperands(), isTaken) == 1 &&
+         summedAxes(rule, 0, factors, mesh).empty() &&
+         partBytes(op->getResult(0), rule.results.front(), factors, mesh) ==
+             partBytes(use.get(), rule.operands[use.getOperandNumber()],
+                       factors, mesh);
 }
 
 FactorAxes Sums::factorsOf(Operation *op, const FactorRule &rule) const {
@@ -178,10 +208,12 @@ bool Sums::lowerCap(Value value) {
   AxisList axes = available(value);
   if (axes.empty())
     return false;
-  AxisList common = takenByAll(value);
-  bool isShared = llvm::any_of(
+  AxisList common = axes;
+  for (OpOperand &use : value.getUses())
+    common = intersection(common, keptBy(use), mesh);
+  bool changesUse = llvm::any_of(
       value.getUses(), [&](OpOperand &use) { return takenAs(use) != common; });
-  if (common == axes || !isShared)
+  if (value.hasOneUse() || common == axes || !changesUse)
     return false;
   caps[value] = common;
   return true;

@@ -34,6 +34,8 @@ public:
 private:
   bool settle(func::FuncOp function, Leave leave);
   bool lowerCap(Value value);
+  AxisList keptBy(OpOperand &use) const;
+  bool handsOn(OpOperand &use) const;
   void visit(Operation *op);
   AxisList available(Value value) const;
   AxisList common(Operation *op, ArrayRef<int64_t> group) const;

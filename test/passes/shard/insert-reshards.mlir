@@ -185,3 +185,39 @@ rota.stack @layers layers = 1 pattern [@block] {
     }
   }
 }
+
+// -----
+
+// An op that only hands a sum on, to where it is summed up, is given it summed
+// up where something else needs it too: then that is not summed up again.
+// CHECK: rota.param @gain
+// CHECK-SAME: compute<{{\[\[}}]]> storage
+// CHECK-LABEL: func.func @backward_input
+// CHECK-SAME: -> (tensor<4x8xf32> {{.*}}, tensor<8xf32> {rota.sharding = #rota.sharding<{{\[\[}}]]>})
+// CHECK: %[[S:.*]] = rota.reduce sum %{{.*}} : tensor<4x8xf32> -> tensor<8xf32>
+// CHECK: %[[R:.*]] = rota.reshard %[[S]] from <{{\[\[}}]] unreduced [tensor]> to <{{\[\[}}]]>
+// CHECK: %[[V:.*]] = rota.reshape %[[R]]
+// CHECK: math.tanh %[[V]]
+// CHECK: return %{{.*}}, %[[R]]
+rota.mesh <tensor = 2>
+rota.stack @layers layers = 1 pattern [@block] {
+  rota.layer @block {
+    rota.param @gain : tensor<8xf32> axes ["norm"] init #rota.constant<value = 1.0> placement <whole [8] compute <[[]]> storage <[[]]> optimizer <[[]]>>
+    func.func @forward(%x: tensor<4x8xf32> {rota.sharding = #rota.sharding<[[], []]>}) -> (tensor<4x8xf32> {rota.sharding = #rota.sharding<[[], []]>}) {
+      return %x : tensor<4x8xf32>
+    }
+    func.func @backward_input(%x: tensor<4x8xf32> {rota.sharding = #rota.sharding<[[], []]>}, %dy: tensor<4x8xf32> {rota.sharding = #rota.sharding<[[], []]>}) -> (tensor<4x8xf32> {rota.sharding = #rota.sharding<[[], []]>}, tensor<8xf32> {rota.sharding = #rota.sharding<[[]]>}) {
+      %t = rota.constrain %dy <[[tensor], []]> : tensor<4x8xf32>
+      %s = rota.reduce sum %t dims [0] : tensor<4x8xf32> -> tensor<8xf32> {rota.factors = [#rota.dimension<[tensor]>, #rota.dimension<[]>]}
+      %v = rota.reshape %s : tensor<8xf32> -> tensor<2x4xf32> {rota.factors = [#rota.dimension<[]>, #rota.dimension<[]>]}
+      %u = math.tanh %v {rota.factors = [#rota.dimension<[]>, #rota.dimension<[]>]} : tensor<2x4xf32>
+      %w = rota.reshape %u : tensor<2x4xf32> -> tensor<8xf32> {rota.factors = [#rota.dimension<[]>, #rota.dimension<[]>]}
+      %b = rota.broadcast %w dims [1] : tensor<8xf32> -> tensor<4x8xf32> {rota.factors = [#rota.dimension<[]>, #rota.dimension<[]>]}
+      return %b, %s : tensor<4x8xf32>, tensor<8xf32>
+    }
+    func.func @backward_weight(%x: tensor<4x8xf32> {rota.sharding = #rota.sharding<[[], []]>}, %s: tensor<8xf32> {rota.sharding = #rota.sharding<[[]]>}) {
+      rota.accumulate @gain, %s : tensor<8xf32>
+      return
+    }
+  }
+}
