@@ -3,6 +3,7 @@
 #include "runtime/Error.h"
 #include "runtime/collective/mpi/MpiCommunicator.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <fmt/format.h>
 #include <numeric>
@@ -17,12 +18,19 @@ static int numberOf(const char *variable, int otherwise) {
 Launch findLaunch() {
   if (std::getenv("OMPI_COMM_WORLD_SIZE"))
     return {"mpirun", numberOf("OMPI_COMM_WORLD_SIZE", 1),
-            numberOf("OMPI_COMM_WORLD_RANK", 0)};
+            numberOf("OMPI_COMM_WORLD_RANK", 0),
+            numberOf("OMPI_COMM_WORLD_LOCAL_SIZE", 1)};
   // A batch script has a job's variables too, but not those of a step.
   if (std::getenv("SLURM_STEP_NUM_TASKS"))
+    // Of "4(x2),3", tasks by node, the number of the first node.
     return {"srun", numberOf("SLURM_STEP_NUM_TASKS", 1),
-            numberOf("SLURM_PROCID", 0)};
+            numberOf("SLURM_PROCID", 0),
+            numberOf("SLURM_STEP_TASKS_PER_NODE", 1)};
   return {};
+}
+
+int shareOfCores(const Launch &launch, int available, int all) {
+  return std::clamp(all / std::max(1, launch.neighbours), 1, available);
 }
 
 /// "mesh data=2,stage=4".

@@ -17,9 +17,14 @@ namespace rota {
 struct Launch {
   std::string by; // "mpirun" or "srun"; empty: neither
   int processes = 1;
-  int process = 0; // this one's number
+  int process = 0;    // this one's number
+  int neighbours = 1; // processes on this machine, with this one
 };
 Launch findLaunch();
+
+/// The cores that a process computes with when nobody says: those that it may
+/// run on, and no more than its share of all that the machine has.
+int shareOfCores(const Launch &launch, int available, int all);
 
 /// The communicators of this process's ranks.
 class Connection {

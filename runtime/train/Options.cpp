@@ -84,8 +84,9 @@ void addCommon(CLI::App &app, Options &o) {
                  "started (mpi)")
       ->transform(CLI::CheckedTransformer(kinds))
       ->option_text("KIND [threads]");
-  addNumber(app, "--threads", o.threads, 0, 1024,
-            "Compute tokens of a process; 0: one for each core");
+  addNumber(
+      app, "--threads", o.threads, 0, 1024,
+      "Cores that a process computes with; 0: its share of the machine's");
   app.add_option("--weights", o.weights,
                  "Initial weights: a .safetensors file, a "
                  "model.safetensors.index.json or a folder that holds one")

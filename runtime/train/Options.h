@@ -21,7 +21,7 @@ struct Options {
   RankKind ranks = RankKind::Threads;
   int64_t steps = 100;
   uint64_t seed = 1;
-  int threads = 0; // compute tokens; 0: one for each core
+  int threads = 0; // compute tokens; 0: the process's share
   std::string weights;
   AdamW adamw;
   bool json = false;

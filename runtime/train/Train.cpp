@@ -235,7 +235,9 @@ static void runCommand(const Executable &executable, const Options &options,
     std::unique_ptr<Weights> weights;
     if (!options.weights.empty())
       weights = std::make_unique<Weights>(options.weights, *executable.program);
-    int threads = options.threads > 0 ? options.threads : availableCores();
+    int threads = options.threads > 0
+                      ? options.threads
+                      : shareOfCores(launch, availableCores(), machineCores());
     Machine machine(executable, connection.communicators(), threads,
                     options.profile);
     Run run{executable, options, machine, weights.get()};

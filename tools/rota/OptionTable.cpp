@@ -228,7 +228,7 @@ void addExecution(std::vector<OptionSpec> &table) {
                    0,
                    {"threads", "mpi"}});
   table.push_back({"threads", group, "N",
-                   "Compute tokens of all ranks; 0: one for each core", runs,
+                   "Cores that a process computes with; 0: its share", runs,
                    runs, &O::threads, 0, 1024});
   table.push_back({"target-cpu", group, "NAME",
                    "The processor to compile for, in LLVM's words",

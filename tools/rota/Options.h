@@ -78,7 +78,7 @@ struct RunOptions {
 
   // Execution and output.
   std::string device = "cpu", ranks = "threads";
-  int64_t threads = 0; // 0: one for each core
+  int64_t threads = 0; // 0: its share
   std::string targetCpu = "native";
   std::string linker; // empty: the first that is found
   std::string emit = "executable";

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <sched.h>
+#include <unistd.h>
 
 namespace rota {
 
@@ -115,6 +116,10 @@ int availableCores() {
   if (sched_getaffinity(0, sizeof set, &set) != 0)
     return 1;
   return std::max(1, CPU_COUNT(&set));
+}
+
+int machineCores() {
+  return std::max(1, static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)));
 }
 
 void parallelPieces(RotaContext *context, int64_t pieces,

@@ -118,6 +118,8 @@ private:
 
 /// The number of cores that this process may run on.
 int availableCores();
+/// The number of cores that the machine has.
+int machineCores();
 
 } // namespace rota
 

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the environment says about who started a process.
+#include "runtime/train/Launch.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <map>
+
+using namespace rota;
+
+namespace {
+
+/// Launches as started with these variables and none else of a launcher's.
+class Launched : public testing::Test {
+protected:
+  Launch under(const std::map<std::string, std::string> &variables) {
+    for (const char *name : names)
+      unsetenv(name);
+    for (const auto &[name, value] : variables)
+      setenv(name.c_str(), value.c_str(), 1);
+    return findLaunch();
+  }
+  void TearDown() override {
+    for (const char *name : names)
+      unsetenv(name);
+  }
+
+private:
+  static constexpr const char *names[] = {"OMPI_COMM_WORLD_SIZE",
+                                          "OMPI_COMM_WORLD_RANK",
+                                          "OMPI_COMM_WORLD_LOCAL_SIZE",
+                                          "SLURM_STEP_NUM_TASKS",
+                                          "SLURM_PROCID",
+                                          "SLURM_STEP_TASKS_PER_NODE"};
+};
+
+} // namespace
+
+TEST_F(Launched, Alone) {
+  Launch launch = under({});
+  EXPECT_EQ(launch.by, "");
+  EXPECT_EQ(launch.processes, 1);
+  EXPECT_EQ(launch.neighbours, 1);
+}
+
+TEST_F(Launched, ByMpirun) {
+  Launch launch = under({{"OMPI_COMM_WORLD_SIZE", "8"},
+                         {"OMPI_COMM_WORLD_RANK", "5"},
+                         {"OMPI_COMM_WORLD_LOCAL_SIZE", "4"}});
+  EXPECT_EQ(launch.by, "mpirun");
+  EXPECT_EQ(launch.processes, 8);
+  EXPECT_EQ(launch.process, 5);
+  EXPECT_EQ(launch.neighbours, 4);
+}
+
+TEST_F(Launched, BySrun) {
+  Launch launch = under({{"SLURM_STEP_NUM_TASKS", "7"},
+                         {"SLURM_PROCID", "6"},
+                         {"SLURM_STEP_TASKS_PER_NODE", "4,3"}});
+  EXPECT_EQ(launch.by, "srun");
+  EXPECT_EQ(launch.process, 6);
+  EXPECT_EQ(launch.neighbours, 4);
+  EXPECT_EQ(under({{"SLURM_STEP_NUM_TASKS", "8"},
+                   {"SLURM_STEP_TASKS_PER_NODE", "4(x2)"}})
+                .neighbours,
+            4);
+}
+
+TEST_F(Launched, ProcessesShareTheCores) {
+  auto share = [](int neighbours, int available, int all) {
+    return shareOfCores({"", neighbours, 0, neighbours}, available, all);
+  };
+  EXPECT_EQ(share(1, 16, 16), 16);
+  EXPECT_EQ(share(4, 16, 16), 4);
+  EXPECT_EQ(share(8, 8, 16), 2);   // bound to half of the machine each
+  EXPECT_EQ(share(4, 1, 16), 1);   // bound to a core each
+  EXPECT_EQ(share(32, 16, 16), 1); // more than cores
+}
