@@ -215,6 +215,7 @@ FailureOr<DimensionAxes> AssignShardings::computeAxes(ParamOp param) {
 FailureOr<AxisList> AssignShardings::limitedAxes(ParamOp param, unsigned dim,
                                                  ArrayRef<AxisRefAttr> axes) {
   int64_t size = param.getTensorType().getDimSize(dim), left = size;
+  StringRef name = cast<StringAttr>(param.getAxes()[dim]).getValue();
   if (axes.empty())
     return AxisList();
   param->getParentOp()->walk([&](ReadOp read) {
@@ -236,12 +237,11 @@ FailureOr<AxisList> AssignShardings::limitedAxes(ParamOp param, unsigned dim,
       auto diagnostic = errorAt(param)
                         << "expected the " << mesh.getSize(axes)
                         << " ranks along " << spell(axes)
-                        << " to divide dimension " << dim << " ('"
-                        << cast<StringAttr>(param.getAxes()[dim]).getValue()
+                        << " to divide dimension " << dim << " ('" << name
                         << "') of size " << size;
       if (parts != size)
         diagnostic << ", of which its uses need " << parts << " whole parts";
-      return diagnostic;
+      return diagnostic << "; the rule '" << name << "=' leaves it whole";
     }
     if (left > 1)
       result.push_back(AxisRefAttr::get(&getContext(), ref.getAxis(),

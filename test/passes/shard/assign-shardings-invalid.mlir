@@ -33,13 +33,13 @@
 // ACTIVATION-NAME: expected rule 'activation/lenth' to name a logical axis
 
 // Padding would be computed with.
-// expected-error @below {{'up': expected the 3 ranks along 'tensor' to divide dimension 0 ('mlp') of size 16}}
+// expected-error @below {{'up': expected the 3 ranks along 'tensor' to divide dimension 0 ('mlp') of size 16; the rule 'mlp=' leaves it whole}}
 rota.param @up : tensor<16x8xf32> axes ["mlp", "embed"] init #rota.constant<value = 1.0>
 
 // -----
 
 // Three ranks cannot share two key heads.
-// expected-error @below {{'key': expected the 3 ranks along 'tensor' to divide dimension 0 ('kv_heads') of size 48, of which its uses need 2 whole parts}}
+// expected-error @below {{'key': expected the 3 ranks along 'tensor' to divide dimension 0 ('kv_heads') of size 48, of which its uses need 2 whole parts; the rule 'kv_heads=' leaves it whole}}
 rota.param @key : tensor<48x8xf32> axes ["kv_heads", "embed"] init #rota.constant<value = 1.0>
 func.func @embed(%x: tensor<8x2x8xf32>, %q: tensor<8x2x6x24xf32>) -> tensor<8x2x6x24xf32> {
   %wk = rota.read @key : tensor<48x8xf32>
