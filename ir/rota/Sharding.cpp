@@ -47,10 +47,18 @@ static ParseResult parseAxisRef(AsmParser &parser, AxisRefAttr &ref) {
   return success(ref != nullptr);
 }
 
-static void printAxisRef(AsmPrinter &printer, AxisRefAttr ref) {
-  printer << stringifyMeshAxis(ref.getAxis());
+static void printAxisRef(raw_ostream &os, AxisRefAttr ref) {
+  os << stringifyMeshAxis(ref.getAxis());
   if (!ref.isWhole())
-    printer << ":(" << ref.getBefore() << ")" << ref.getSize();
+    os << ":(" << ref.getBefore() << ")" << ref.getSize();
+}
+
+std::string rota::axesText(ArrayRef<AxisRefAttr> axes) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  llvm::interleave(
+      axes, os, [&](AxisRefAttr ref) { printAxisRef(os, ref); }, "+");
+  return text;
 }
 
 /// `[data, fsdp]`; with `open` also `[data, ?]`.
@@ -70,8 +78,9 @@ static ParseResult parseAxisSet(AsmParser &parser,
 static void printAxisSet(AsmPrinter &printer, ArrayRef<AxisRefAttr> refs,
                          bool open = false) {
   printer << "[";
-  llvm::interleaveComma(refs, printer,
-                        [&](AxisRefAttr ref) { printAxisRef(printer, ref); });
+  llvm::interleaveComma(refs, printer, [&](AxisRefAttr ref) {
+    printAxisRef(printer.getStream(), ref);
+  });
   if (open)
     printer << (refs.empty() ? "?" : ", ?");
   printer << "]";
@@ -132,7 +141,7 @@ Attribute AxisRefAttr::parse(AsmParser &parser, Type) {
 
 void AxisRefAttr::print(AsmPrinter &printer) const {
   printer << "<";
-  printAxisRef(printer, *this);
+  printAxisRef(printer.getStream(), *this);
   printer << ">";
 }
 

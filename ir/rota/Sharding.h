@@ -14,6 +14,9 @@ MeshOp meshOpOf(Operation *op);
 /// The mesh of the module around `op`; all axes of size 1 when it has none.
 MeshAttr meshOf(Operation *op);
 
+/// Axes for people and remarks: "data+tensor:(2)2".
+std::string axesText(llvm::ArrayRef<AxisRefAttr> axes);
+
 /// Checks that the module's mesh, if it has one, has the parts of axes that
 /// `axes` names; emits an error on `op` otherwise.
 LogicalResult verifyAxes(Operation *op, llvm::ArrayRef<AxisRefAttr> axes);

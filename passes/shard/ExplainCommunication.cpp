@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Says of each collective what it moves and why.
+#include "ir/rota/Sharding.h"
 #include "ir/rota/Traffic.h"
 #include "passes/shard/Passes.h"
+
+#include "mlir/IR/Remarks.h"
 
 namespace mlir::rota {
 #define GEN_PASS_DEF_EXPLAINCOMMUNICATION
@@ -20,17 +23,17 @@ struct ExplainCommunication
       Traffic traffic = trafficOf(collective);
       ++collectives;
       bytes += traffic.bytes;
-      InFlightDiagnostic remark = collective.emitRemark()
-                                  << "'" << collective->getName() << "' makes "
-                                  << collective->getResult(0).getType()
-                                  << ", sends " << traffic.bytes
-                                  << " bytes over [";
-      llvm::interleaveComma(traffic.axes, remark, [&](AxisRefAttr ref) {
-        remark << stringifyMeshAxis(ref.getAxis());
-        if (!ref.isWhole())
-          remark << ":(" << ref.getBefore() << ")" << ref.getSize();
-      });
-      remark << "] (" << traffic.ranks << " ranks): " << collective.getReason();
+      std::string tensor;
+      llvm::raw_string_ostream(tensor) << collective->getResult(0).getType();
+      remark::analysis(
+          collective.getLoc(),
+          remark::RemarkOpts::name(collective->getName().stripDialect())
+              .category("communication"))
+          << remark::reason("{0}", collective.getReason())
+          << remark::metric("Tensor", tensor)
+          << remark::metric("Bytes", traffic.bytes)
+          << remark::metric("Axes", axesText(traffic.axes))
+          << remark::metric("Ranks", traffic.ranks);
     });
     markAllAnalysesPreserved();
   }

@@ -306,14 +306,15 @@ def VerifyPartitioned : Pass<"verify-partitioned", "::mlir::ModuleOp"> {
 def ExplainCommunication : Pass<"explain-communication", "::mlir::ModuleOp"> {
   let summary = "say of each collective what it moves and why";
   let description = [{
-    A remark at each collective: the tensor it makes, the bytes that one rank
-    sends (ring model, ir/rota/Traffic.h), the axes and number of ranks of its
-    group, its reason. Changes nothing.
+    A remark (category `communication`) at each collective: its reason, the
+    tensor it makes, the bytes that one rank sends (ring model,
+    ir/rota/Traffic.h), the axes and number of ranks of its group. Changes
+    nothing.
 
     ```mlir
     rota.mesh <tensor = 4>
     func.func @f(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
-      // remark: 'rota.all_reduce' makes 'tensor<2x8xf32>', sends 96 bytes over [tensor] (4 ranks): partial products
+      // all_reduce: Axes=tensor, Bytes=96, Ranks=4, Reason="partial products", Tensor=tensor<2x8xf32>
       %y = rota.all_reduce sum %x axes [<tensor>] reason "partial products" : tensor<2x8xf32>
       return %y : tensor<2x8xf32>
     }

@@ -257,6 +257,7 @@ private:
       return emitError(loc) << error;
     program.plan = memory::describePlan(program);
     transfers = explainTransfers(costs, timeline, program, Assumptions());
+    remarkTransfers(loc, transfers);
     return success();
   }
 

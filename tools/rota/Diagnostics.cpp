@@ -3,6 +3,7 @@
 
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/Location.h"
+#include "mlir/IR/Remarks.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
@@ -19,17 +20,48 @@ static FileLineColLoc findPlace(Location loc) {
   return place;
 }
 
+static void printPlace(Location loc) {
+  FileLineColLoc place = findPlace(loc);
+  if (!place)
+    return;
+  llvm::errs() << place.getFilename().getValue() << ":";
+  if (place.getLine())
+    llvm::errs() << place.getLine() << ":" << place.getColumn() << ":";
+  llvm::errs() << " ";
+}
+
 static void print(const Diagnostic &diagnostic, StringRef severity) {
-  if (FileLineColLoc place = findPlace(diagnostic.getLocation())) {
-    llvm::errs() << place.getFilename().getValue() << ":";
-    if (place.getLine())
-      llvm::errs() << place.getLine() << ":" << place.getColumn() << ":";
-    llvm::errs() << " ";
-  }
+  printPlace(diagnostic.getLocation());
   llvm::errs() << severity << ": " << diagnostic << "\n";
 }
 
-DiagnosticPrinter::DiagnosticPrinter(MLIRContext &context) : context(context) {
+namespace {
+struct RemarkPrinter : remark::detail::MLIRRemarkStreamerBase {
+  void streamOptimizationRemark(const remark::detail::Remark &told) override {
+    printPlace(told.getLocation());
+    llvm::errs() << "remark: ";
+    told.print(llvm::errs());
+    llvm::errs() << "\n";
+  }
+};
+} // namespace
+
+static void printRemarks(MLIRContext &context, const std::string &category) {
+  std::string meant = category == "all" ? ".*" : "^" + category + "$";
+  remark::RemarkCategories categories;
+  categories.passed = categories.missed = meant;
+  categories.analysis = categories.failed = meant;
+  // Fails only where an engine is there already.
+  (void)remark::enableOptimizationRemarks(
+      context, std::make_unique<RemarkPrinter>(),
+      std::make_unique<remark::RemarkEmittingPolicyAll>(), categories);
+}
+
+DiagnosticPrinter::DiagnosticPrinter(MLIRContext &context,
+                                     const std::string &remarks)
+    : context(context) {
+  if (!remarks.empty())
+    printRemarks(context, remarks);
   // A user reads what is wrong, not the op in generic form.
   context.printOpOnDiagnostic(false);
   handler = context.getDiagEngine().registerHandler(

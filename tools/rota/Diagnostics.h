@@ -7,14 +7,16 @@
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
 
+#include <string>
+
 namespace rota {
 
 /// While it lives, errors and warnings of the context go to standard error as
-/// `file:line:column: error: message`, each with its notes. Remarks are kept
-/// for those who ask for them.
+/// `file:line:column: error: message`, each with its notes. So do remarks of
+/// one category, or of all of them ("all"); others are dropped.
 class DiagnosticPrinter {
 public:
-  explicit DiagnosticPrinter(mlir::MLIRContext &context);
+  DiagnosticPrinter(mlir::MLIRContext &context, const std::string &remarks);
   ~DiagnosticPrinter();
   DiagnosticPrinter(const DiagnosticPrinter &) = delete;
   DiagnosticPrinter &operator=(const DiagnosticPrinter &) = delete;

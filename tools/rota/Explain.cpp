@@ -5,10 +5,12 @@
 #include "tools/rota/Explain.h"
 
 #include "ir/rota/Rota.h"
+#include "ir/rota/Sharding.h"
 #include "ir/rota/Traffic.h"
 #include "passes/pipeline/Simulator.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Remarks.h"
 #include "llvm/ADT/STLExtras.h"
 
 #include <algorithm>
@@ -20,14 +22,6 @@ namespace rota {
 //===----------------------------------------------------------------------===//
 // Functions
 //===----------------------------------------------------------------------===//
-
-static std::string axisNames(llvm::ArrayRef<mlir::rota::AxisRefAttr> axes) {
-  std::string names;
-  for (mlir::rota::AxisRefAttr ref : axes)
-    names +=
-        (names.empty() ? "" : "+") + stringifyMeshAxis(ref.getAxis()).str();
-  return names;
-}
 
 FunctionCosts functionCosts(mlir::ModuleOp module) {
   FunctionCosts costs;
@@ -48,8 +42,12 @@ FunctionCosts functionCosts(mlir::ModuleOp module) {
         return;
       std::string kind = op->getName().stripDialect().str();
       std::replace(kind.begin(), kind.end(), '_', '-');
-      cost.collectives.push_back({kind, axisNames(traffic.axes),
-                                  collective.getReason().str(), traffic.bytes});
+      std::string tensor;
+      llvm::raw_string_ostream(tensor) << op->getResult(0).getType();
+      cost.collectives.push_back(
+          {{kind, tensor, mlir::rota::axesText(traffic.axes), traffic.ranks,
+            name + ": " + collective.getReason().str()},
+           traffic.bytes});
     });
   });
   return costs;
@@ -68,7 +66,12 @@ public:
   Reporter(const FunctionCosts &costs, const pipe::Timeline &timeline,
            const Program &program, const Assumptions &assumptions)
       : costs(costs), timeline(timeline), program(program),
-        assumptions(assumptions) {}
+        assumptions(assumptions), owners(program.collectives.size()) {
+    for (const Parameter &parameter : program.parameters)
+      for (int collective : {parameter.unshard, parameter.reduceGrad})
+        if (collective >= 0)
+          owners[collective] = parameter.name;
+  }
 
   std::vector<TransferReport> run() {
     auto simulation = pipe::simulate(timeline, costTable());
@@ -82,18 +85,16 @@ public:
       keepWorst(s);
     }
     std::vector<TransferReport> sorted;
-    for (auto &[key, report] : worst)
+    for (auto &[facts, report] : worst)
       sorted.push_back(report);
     llvm::sort(sorted, [](const auto &a, const auto &b) {
-      return std::tie(b.exposed, b.seconds, a.kind, a.axes, a.reason) <
-             std::tie(a.exposed, a.seconds, b.kind, b.axes, b.reason);
+      return std::tie(b.exposed, b.seconds, a.facts) <
+             std::tie(a.exposed, a.seconds, b.facts);
     });
     return sorted;
   }
 
 private:
-  using Key = std::tuple<std::string, std::string, std::string>;
-
   double secondsOf(int64_t bytes) const {
     return assumptions.latency +
            static_cast<double>(bytes) / assumptions.bytesPerSecond;
@@ -187,11 +188,11 @@ private:
                : bytesOf(program.collectives[transfer.collective]);
   }
 
-  void add(const Key &key, int64_t bytes, double exposedShare) {
+  void add(const TransferFacts &facts, int64_t bytes, double exposedShare) {
     if (bytes == 0)
       return;
-    TransferReport &report = reports[key];
-    std::tie(report.kind, report.axes, report.reason) = key;
+    TransferReport &report = reports[facts];
+    report.facts = facts;
     ++report.times;
     report.bytes += bytes;
     report.seconds += secondsOf(bytes);
@@ -216,12 +217,31 @@ private:
     return "";
   }
 
-  Key keyOf(int collective) const {
+  /// Of what a parameter needs between its uses: the collective says what
+  /// travels, the caller why.
+  TransferFacts factsOf(int collective, const std::string &parameter,
+                        const char *reason) const {
     const Collective &c = program.collectives[collective];
     std::string axes;
     for (int axis : c.axes)
       axes += (axes.empty() ? "" : "+") + program.mesh[axis].name;
-    return {nameOf(c.kind), axes, c.reason};
+    return {nameOf(c.kind), parameter, axes, groupSize(program.mesh, c.axes),
+            reason};
+  }
+
+  static TransferFacts send(const std::string &tensor, const char *reason) {
+    return {"send", tensor, "stage", 2, reason};
+  }
+
+  TransferFacts factsOf(ActionKind kind, const Transfer &transfer) const {
+    if (kind == ActionKind::Offload)
+      return {"copy", "residuals", "", 1, "to wait in host memory"};
+    if (kind == ActionKind::Fetch)
+      return {"copy", "residuals", "", 1, "from host memory, for backward"};
+    return factsOf(transfer.collective, owners.at(transfer.collective),
+                   kind == ActionKind::Unshard
+                       ? "a weight, put together for its uses"
+                       : "a gradient, summed after its uses");
   }
 
   /// Collectives inside functions: the rank waits for each.
@@ -230,27 +250,20 @@ private:
       for (const Call &call : action.calls)
         if (const FunctionCost *cost = costOf(call))
           for (const CollectiveUse &use : cost->collectives)
-            add({use.kind, use.axes,
-                 program.tasks[call.task] + ": " + use.reason},
-                use.bytes, 1);
+            add(use.facts, use.bytes, 1);
   }
 
   /// What the timeline moves; how much of it is exposed comes later.
   void addActions(size_t stage) {
     for (const Action &action : program.stages[stage].actions) {
       if (action.kind == ActionKind::SendForward)
-        add({"send", "stage", "activations to the next stage"}, action.bytes,
-            0);
+        add(send("activations", "to the next stage"), action.bytes, 0);
       if (action.kind == ActionKind::SendBackward)
-        add({"send", "stage", "cotangents to the stage before"}, action.bytes,
-            0);
+        add(send("cotangents", "to the stage before"), action.bytes, 0);
       for (const Transfer &transfer : action.transfers) {
-        bool copy = transfer.collective < 0;
-        std::string name = toString(action.kind);
-        Key key = copy ? Key{"copy", "", name + " of residuals"}
-                       : keyOf(transfer.collective);
-        add(key, bytesOf(transfer), 0);
-        sources[key] = action.kind;
+        TransferFacts facts = factsOf(action.kind, transfer);
+        add(facts, bytesOf(transfer), 0);
+        sources[facts] = action.kind;
       }
     }
   }
@@ -259,21 +272,21 @@ private:
   void expose(const pipe::Exposure &exposed) {
     auto divide = [&](double seconds, auto &&isMeant) {
       double total = 0;
-      for (auto &[key, report] : reports)
-        if (isMeant(key))
+      for (auto &[facts, report] : reports)
+        if (isMeant(facts))
           total += report.seconds;
-      for (auto &[key, report] : reports)
-        if (isMeant(key))
+      for (auto &[facts, report] : reports)
+        if (isMeant(facts))
           report.exposed += std::min(1.0, seconds / total) * report.seconds;
     };
     auto from = [&](ActionKind kind) {
-      return [this, kind](const Key &key) {
-        auto it = sources.find(key);
+      return [this, kind](const TransferFacts &facts) {
+        auto it = sources.find(facts);
         return it != sources.end() && it->second == kind;
       };
     };
     divide(exposed.messages,
-           [](const Key &key) { return std::get<0>(key) == "send"; });
+           [](const TransferFacts &facts) { return facts.kind == "send"; });
     divide(exposed.gathers, from(ActionKind::Unshard));
     divide(exposed.reductions, from(ActionKind::ReduceGrad));
     divide(exposed.offloads, from(ActionKind::Offload));
@@ -285,26 +298,29 @@ private:
     for (const Update &update : program.stages[stage].updates) {
       const Parameter &parameter = program.parameters[update.parameter];
       for (int collective : parameter.reduce)
-        add(keyOf(collective), bytesOf(program.collectives[collective]), 1);
+        add(factsOf(collective, parameter.name,
+                    "a gradient, summed for the optimizer"),
+            bytesOf(program.collectives[collective]), 1);
       if (parameter.refresh >= 0)
-        add(keyOf(parameter.refresh),
+        add(factsOf(parameter.refresh, parameter.name,
+                    "a weight that the optimizer has updated"),
             bytesOf(program.collectives[parameter.refresh]), 1);
       int64_t stored = partElements(parameter.shape, parameter.storageDivision,
                                     program.mesh);
       for (const Place &place : update.gradients)
         if (place.stage != static_cast<int>(stage))
-          add({"send", "stage", "gradient of '" + parameter.name + "'"},
+          add(send(parameter.name, "a gradient, to the stage that updates it"),
               4 * stored, 1);
       for (size_t i = 0; i < update.copies.size(); ++i)
-        add({"send", "stage", "copy of '" + parameter.name + "'"},
+        add(send(parameter.name, "a weight, to another stage that uses it"),
             byteSize(parameter.compute) * stored, 1);
     }
   }
 
   void keepWorst(size_t stage) {
-    for (auto &[key, report] : reports) {
+    for (auto &[facts, report] : reports) {
       report.stage = static_cast<int>(stage);
-      TransferReport &kept = worst[key];
+      TransferReport &kept = worst[facts];
       if (std::tuple(report.exposed, report.seconds) >
           std::tuple(kept.exposed, kept.seconds))
         kept = report;
@@ -315,8 +331,9 @@ private:
   const pipe::Timeline &timeline;
   const Program &program;
   const Assumptions &assumptions;
-  std::map<Key, TransferReport> reports, worst;
-  std::map<Key, ActionKind> sources; // of what actions transfer
+  std::vector<std::string> owners; // parameters, by the collective
+  std::map<TransferFacts, TransferReport> reports, worst;
+  std::map<TransferFacts, ActionKind> sources; // of what actions transfer
 };
 
 } // namespace
@@ -328,21 +345,45 @@ std::vector<TransferReport> explainTransfers(const FunctionCosts &costs,
   return Reporter(costs, timeline, program, assumptions).run();
 }
 
+static std::string milliseconds(double seconds) {
+  return fmt::format("{:.3f}", 1e3 * seconds);
+}
+
+void remarkTransfers(mlir::Location loc,
+                     const std::vector<TransferReport> &reports) {
+  namespace remark = mlir::remark;
+  for (const TransferReport &r : reports)
+    remark::analysis(
+        loc, remark::RemarkOpts::name(r.facts.kind).category("communication"))
+        << remark::reason("{0}", r.facts.reason)
+        << remark::metric("Tensor", r.facts.tensor)
+        << remark::metric("Bytes", r.bytes)
+        << remark::metric("Axes", r.facts.axes)
+        << remark::metric("Ranks", r.facts.ranks)
+        << remark::metric("Stage", r.stage) << remark::metric("Times", r.times)
+        << remark::metric("ExposedMs", milliseconds(r.exposed))
+        << remark::metric("HiddenMs", milliseconds(r.hidden()));
+}
+
 std::string describeTransfers(const std::vector<TransferReport> &reports,
                               const Assumptions &assumptions) {
+  size_t width = 6;
+  for (const TransferReport &r : reports)
+    width = std::max(width, r.facts.tensor.size());
   std::string text = fmt::format(
       "transfers of a rank in a step, on the stage where they take longest "
       "(assumed: {:.0f} GFLOP/s, {:.1f} GB/s, {:.0f} us)\n"
-      "{:>10}  {:>10}  {:>7}  {:>10}  {:<5}  {:<14}  {:<13}  {}\n",
+      "{:>10}  {:>10}  {:>7}  {:>10}  {:<5}  {:<14}  {:<13}  {:<{}}  {}\n",
       assumptions.flopsPerSecond / 1e9, assumptions.bytesPerSecond / 1e9,
-      assumptions.latency * 1e6, "exposed ms", "total ms", "times", "MiB",
-      "stage", "transfer", "axes", "why");
+      assumptions.latency * 1e6, "exposed ms", "hidden ms", "times", "MiB",
+      "stage", "transfer", "axes", "tensor", width, "why");
   for (const TransferReport &r : reports)
-    text += fmt::format(
-        "{:>10.3f}  {:>10.3f}  {:>7}  {:>10.2f}  {:<5}  {:<14}  {:<13}  {}\n",
-        1e3 * r.exposed, 1e3 * r.seconds, r.times,
-        static_cast<double>(r.bytes) / (1 << 20), r.stage, r.kind, r.axes,
-        r.reason);
+    text += fmt::format("{:>10}  {:>10}  {:>7}  {:>10.2f}  {:<5}  "
+                        "{:<14}  {:<13}  {:<{}}  {}\n",
+                        milliseconds(r.exposed), milliseconds(r.hidden()),
+                        r.times, static_cast<double>(r.bytes) / (1 << 20),
+                        r.stage, r.facts.kind, r.facts.axes, r.facts.tensor,
+                        width, r.facts.reason);
   if (reports.empty())
     text += "none\n";
   return text;

@@ -10,6 +10,7 @@
 
 #include "mlir/IR/BuiltinOps.h"
 
+#include <compare>
 #include <map>
 #include <string>
 #include <vector>
@@ -23,9 +24,20 @@ struct Assumptions {
   double latency = 5e-6;        // seconds, of each transfer
 };
 
+/// What travels, and why: the same for every time that it does.
+struct TransferFacts {
+  std::string kind;   // "all-gather"
+  std::string tensor; // the parameter, "activations", a value's type
+  std::string axes;   // "data+fsdp"; empty: to and from host memory
+  int64_t ranks = 1;  // that take part together
+  std::string reason;
+
+  auto operator<=>(const TransferFacts &) const = default;
+};
+
 /// One collective inside a function.
 struct CollectiveUse {
-  std::string kind, axes, reason;
+  TransferFacts facts;
   int64_t bytes = 0; // that one rank sends
 };
 
@@ -42,14 +54,14 @@ FunctionCosts functionCosts(mlir::ModuleOp module);
 /// Transfers of one sort that a rank takes part in during a step, on the stage
 /// where they take longest.
 struct TransferReport {
-  std::string kind; // "all-gather"
-  std::string axes; // "fsdp"
-  std::string reason;
+  TransferFacts facts;
   int stage = 0;
   int64_t times = 0;  // in a step
   int64_t bytes = 0;  // that one rank sends in a step
   double seconds = 0; // of all of them
   double exposed = 0; // of these, in which the rank does nothing else
+
+  double hidden() const { return seconds - exposed; }
 };
 
 /// Every transfer of `program`, which `timeline` drives, those with the most
@@ -59,6 +71,11 @@ std::vector<TransferReport> explainTransfers(const FunctionCosts &costs,
                                              const pipe::Timeline &timeline,
                                              const Program &program,
                                              const Assumptions &assumptions);
+
+/// Emits a remark (category `communication`) at `loc` for each report, with all
+/// that it says.
+void remarkTransfers(mlir::Location loc,
+                     const std::vector<TransferReport> &reports);
 
 /// The reports as an aligned table.
 std::string describeTransfers(const std::vector<TransferReport> &reports,

@@ -265,6 +265,18 @@ void addExecution(std::vector<OptionSpec> &table) {
                    "Each transfer between ranks: what, why, and how much of "
                    "its time nothing hides",
                    compile | plan, 0, &O::explain});
+  table.push_back(
+      {"remarks",
+       group,
+       "CATEGORY",
+       "The compiler's remarks, on standard error: differentiate, "
+       "shard, executable, communication or all",
+       compile | plan,
+       0,
+       &O::remarks,
+       0,
+       0,
+       {"differentiate", "shard", "executable", "communication", "all"}});
   table.push_back({"profile", group, "",
                    "Calls and time of each task, kernel and product", runs,
                    runs, &O::profile});

@@ -85,6 +85,7 @@ struct RunOptions {
   std::string output;
   bool json = false, profile = false, explain = false;
   std::string trace;
+  std::string remarks; // a category; empty: none
 
   /// Names of the options that the file or a flag gave.
   std::set<std::string, std::less<>> given;

@@ -35,7 +35,7 @@ mlir::DialectRegistry modelDialects() {
 /// those of the options where they name none.
 llvm::LogicalResult compile(RunOptions &options, const std::string &output) {
   mlir::MLIRContext context(modelDialects());
-  DiagnosticPrinter printer(context);
+  DiagnosticPrinter printer(context, options.remarks);
   auto model = build(context, options);
   if (failed(model))
     return llvm::failure();
@@ -68,9 +68,11 @@ int compileThenRun(Verb verb, RunOptions options) {
 ordered_json transfersJson(const std::vector<TransferReport> &reports) {
   ordered_json list = ordered_json::array();
   for (const TransferReport &report : reports)
-    list.push_back({{"transfer", report.kind},
-                    {"axes", report.axes},
-                    {"why", report.reason},
+    list.push_back({{"transfer", report.facts.kind},
+                    {"tensor", report.facts.tensor},
+                    {"axes", report.facts.axes},
+                    {"ranks", report.facts.ranks},
+                    {"why", report.facts.reason},
                     {"stage", report.stage},
                     {"times", report.times},
                     {"bytes", report.bytes},
@@ -157,7 +159,7 @@ int runProbe(RunOptions options) {
 
 int runPlan(const RunOptions &options) {
   mlir::MLIRContext context(modelDialects());
-  DiagnosticPrinter printer(context);
+  DiagnosticPrinter printer(context, options.remarks);
   auto model = build(context, options);
   if (failed(model))
     return ExitFailure;

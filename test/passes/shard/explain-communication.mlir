@@ -1,9 +1,9 @@
-// RUN: rota-opt %s --explain-communication --split-input-file --verify-diagnostics
+// RUN: rota-opt %s --explain-communication --split-input-file --remarks-filter=communication 2>&1 >%t | FileCheck %s
 
 // The documentation's example.
 rota.mesh <tensor = 4>
 func.func @f(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
-  // expected-remark@+1 {{'rota.all_reduce' makes 'tensor<2x8xf32>', sends 96 bytes over [tensor] (4 ranks): partial products}}
+  // CHECK: remark: [Analysis] all_reduce | Category:communication | Axes=tensor, Bytes=96, Ranks=4, Reason="partial products", Tensor=tensor<2x8xf32>
   %y = rota.all_reduce sum %x axes [<tensor>] reason "partial products" : tensor<2x8xf32>
   return %y : tensor<2x8xf32>
 }
@@ -14,20 +14,20 @@ func.func @f(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
 rota.mesh <data = 2, tensor = 3>
 func.func @every_kind(%x: tensor<6x12xbf16>) -> tensor<12x2xbf16> {
   // 72 elements of 2 bytes; 2 * 5 * 24.
-  // expected-remark@+1 {{sends 240 bytes over [data, tensor] (6 ranks): a}}
+  // CHECK: all_reduce {{.*}} Axes=data+tensor, Bytes=240, Ranks=6, Reason=a, Tensor=tensor<6x12xbf16>
   %a = rota.all_reduce max %x axes [<data>, <tensor>] reason "a" : tensor<6x12xbf16>
   // Parts of 12 elements; 5 * 24.
-  // expected-remark@+1 {{'rota.reduce_scatter' makes 'tensor<6x2xbf16>', sends 120 bytes over [tensor, data] (6 ranks): b}}
+  // CHECK: reduce_scatter {{.*}} Axes=tensor+data, Bytes=120, Ranks=6, Reason=b, Tensor=tensor<6x2xbf16>
   %b = rota.reduce_scatter %a dim = 1 axes [<tensor>, <data>] reason "b" : tensor<6x12xbf16> -> tensor<6x2xbf16>
   // 24 bytes to one neighbour.
-  // expected-remark@+1 {{'rota.all_gather' makes 'tensor<6x4xbf16>', sends 24 bytes over [data] (2 ranks): c}}
+  // CHECK: all_gather {{.*}} Axes=data, Bytes=24, Ranks=2, Reason=c, Tensor=tensor<6x4xbf16>
   %c = rota.all_gather %b dim = 1 axes [<data>] reason "c" : tensor<6x2xbf16> -> tensor<6x4xbf16>
   // Half of 48 bytes.
-  // expected-remark@+1 {{'rota.all_to_all' makes 'tensor<12x2xbf16>', sends 24 bytes over [data] (2 ranks): d}}
+  // CHECK: all_to_all {{.*}} Axes=data, Bytes=24, Ranks=2, Reason=d, Tensor=tensor<12x2xbf16>
   %d = rota.all_to_all %c gather = 0 split = 1 axes [<data>] reason "d" : tensor<6x4xbf16> -> tensor<12x2xbf16>
-  // expected-remark@+1 {{'rota.permute' makes 'tensor<12x2xbf16>', sends 48 bytes over [data, tensor] (6 ranks): e}}
+  // CHECK: permute {{.*}} Axes=data+tensor, Bytes=48, Ranks=6, Reason=e, Tensor=tensor<12x2xbf16>
   %e = rota.permute %d axes [<data>, <tensor>] order [<tensor>, <data>] reason "e" : tensor<12x2xbf16>
-  // expected-remark@+1 {{'rota.shard_slice' makes 'tensor<4x2xbf16>', sends 0 bytes over [tensor] (3 ranks): f}}
+  // CHECK: shard_slice {{.*}} Axes=tensor, Bytes=0, Ranks=3, Reason=f,
   %f = rota.shard_slice %e dim = 0 axes [<tensor>] reason "f" : tensor<12x2xbf16> -> tensor<4x2xbf16>
   return %e : tensor<12x2xbf16>
 }
@@ -37,9 +37,9 @@ func.func @every_kind(%x: tensor<6x12xbf16>) -> tensor<12x2xbf16> {
 // A part of an axis; a group of one rank, where nothing travels.
 rota.mesh <tensor = 4>
 func.func @parts(%x: tensor<8xf32>) -> tensor<8xf32> {
-  // expected-remark@+1 {{sends 32 bytes over [tensor:(2)2] (2 ranks): a}}
+  // CHECK: all_reduce {{.*}} Axes=tensor:(2)2, Bytes=32, Ranks=2, Reason=a,
   %a = rota.all_reduce sum %x axes [<tensor:(2)2>] reason "a" : tensor<8xf32>
-  // expected-remark@+1 {{sends 0 bytes over [data] (1 ranks): b}}
+  // CHECK: permute {{.*}} Axes=data, Bytes=0, Ranks=1, Reason=b,
   %b = rota.permute %a axes [<data>] order [<data>] reason "b" : tensor<8xf32>
   return %b : tensor<8xf32>
 }
