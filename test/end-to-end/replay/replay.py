@@ -16,29 +16,17 @@ gradients of the others, so the first schedule's file equals the one rank's to
 that tolerance, and the other schedules' have its bytes. Prints a line for each
 comparison; exits with 1 at the first that fails."""
 import argparse
-import filecmp
-import json
 import os
 import random
-import subprocess
-import sys
 
-from batch import normal, tokens, write
-
-TOLERANCE = {"f32": "1e-5", "bf16": "5e-3"}
-SEQUENCE = {"simple": 128, "decoder": 7}
+from case import Case, add_arguments, run
 
 
 def parse():
     parser = argparse.ArgumentParser()
-    parser.add_argument("work")
-    parser.add_argument("--model", choices=["simple", "decoder"], required=True)
-    for name in ("stages", "layers", "repeats", "microbatches"):
-        parser.add_argument("--" + name, type=int, required=True)
+    add_arguments(parser)
+    parser.add_argument("--stages", type=int, required=True)
     parser.add_argument("--accumulate", type=int, default=0)
-    parser.add_argument("--steps", type=int, default=1)
-    parser.add_argument("--pipelined", type=int, default=0)
-    parser.add_argument("--dtype", choices=["f32", "bf16"], default="f32")
     parser.add_argument("--remat", nargs="*", default=[])
     return parser.parse_args()
 
@@ -102,88 +90,38 @@ def random_timeline(case):
     return rows
 
 
-def run(*command):
-    command = [str(word) for word in command]
-    result = subprocess.run(command, text=True, stdout=subprocess.PIPE,
-                            stderr=subprocess.STDOUT)
-    if result.returncode != 0:
-        sys.exit(f"{' '.join(command)}\n{result.stdout}"
-                 f"exit code {result.returncode}")
-    return result.stdout
-
-
 class Replay:
-    def __init__(self, case):
-        self.case = case
-        os.makedirs(case.work, exist_ok=True)
-        self.config = self.path("config.json")
-        self.batch = self.path("batch.safetensors")
-        inputs = os.path.join(os.path.dirname(__file__), "Inputs")
-        with open(os.path.join(inputs, case.model + ".json")) as file:
-            config = json.load(file)
-        config["num_hidden_layers"] = case.layers
-        with open(self.config, "w") as file:
-            json.dump(config, file)
-        sequences = max(case.microbatches, case.accumulate)
-        make, size = ((normal, config["hidden_size"])
-                      if case.model == "simple" else
-                      (tokens, config["vocab_size"]))
-        write(self.batch, make(random.Random(1), sequences,
-                               SEQUENCE[case.model], size))
-
-    def path(self, name):
-        return os.path.join(self.case.work, name)
-
-    def probe(self, name, stages, repeats, microbatches, flags=()):
-        out = self.path(name.replace(" ", "-") + ".safetensors")
-        run("rota", "probe", "--model", self.config, "--tokens", self.batch,
-            "--mesh", f"stage={stages}", "--repeats", repeats,
-            "--microbatches", microbatches, "--steps", self.case.steps,
-            "--dtype", self.case.dtype,
-            "--write", "loss,gradients,loss-curve", "-o", out, *flags)
-        return out
+    def __init__(self, arguments):
+        self.arguments = arguments
+        self.case = Case(arguments,
+                         max(arguments.microbatches, arguments.accumulate))
 
     def sequential(self):
         """The single rank's file, after comparing it."""
-        one = self.probe("one rank", 1, 1, self.case.microbatches)
-        line = run("rota-interpret", "--model", self.config, "--tokens",
-                   self.batch, "--compare", one, "--dtype", self.case.dtype,
-                   "--round-bf16", "--tolerance", TOLERANCE[self.case.dtype])
-        print("one rank and the interpreter:", line.strip())
-        if self.case.accumulate:
-            other = self.probe("accumulated", 1, 1, self.case.accumulate)
-            line = run("compare-safetensors", other, one,
-                       TOLERANCE[self.case.dtype])
-            print(f"{self.case.accumulate} and {self.case.microbatches} "
-                  "microbatches:", line.strip())
+        one = self.case.sequential()
+        more = self.arguments.accumulate
+        if more:
+            other = self.case.probe("accumulated", microbatches=more)
+            self.case.demand_near(
+                f"{more} and {self.arguments.microbatches} microbatches",
+                other, one)
         return one
 
     def replay(self):
         one = self.sequential()
         same = "one rank"
-        for name, flags in schedules(self.case, self.case.work):
-            other = self.probe(name, self.case.stages, self.case.repeats,
-                               self.case.microbatches,
-                               [*flags, "--pipeline-layers",
-                                self.case.pipelined])
-            if self.case.pipelined and same == "one rank":
-                line = run("compare-safetensors", other, one,
-                           TOLERANCE[self.case.dtype])
-                print(f"{name} and one rank:", line.strip())
+        pipeline = ["--mesh", f"stage={self.arguments.stages}", "--repeats",
+                    self.arguments.repeats, "--pipeline-layers",
+                    self.arguments.pipelined]
+        for name, flags in schedules(self.arguments, self.arguments.work):
+            other = self.case.probe(name, [*pipeline, *flags])
+            if self.arguments.pipelined and same == "one rank":
+                self.case.demand_near(f"{name} and one rank", other, one)
                 one, same = other, name
-            if not filecmp.cmp(one, other, shallow=False):
-                difference = subprocess.run(
-                    ["compare-safetensors", other, one, "0"], text=True,
-                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-                sys.exit(f"{name}: other bits than {same}\n"
-                         + difference.stdout)
-            print(f"{name}: same bits as {same}")
+            self.case.demand_same(name, other, same, one)
         # The comparison can fail: other weights give other bits.
-        other = self.probe("other weights", 1, 1, self.case.microbatches,
-                           ["--seed", "2"])
-        if filecmp.cmp(one, other, shallow=False):
-            sys.exit("other weights: same bits")
-        print("other weights: other bits")
+        other = self.case.probe("other weights", ["--seed", "2"])
+        self.case.demand_other("other weights", other, one)
 
 
 if __name__ == "__main__":

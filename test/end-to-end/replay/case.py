@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One case to replay: a model and a batch in a folder, what `rota probe` makes
+of them, and comparisons of it. A comparison prints a line; one that fails ends
+the program with 1."""
+import filecmp
+import json
+import os
+import random
+import subprocess
+import sys
+
+from batch import normal, tokens, write
+
+TOLERANCE = {"f32": "1e-5", "bf16": "5e-3"}
+SEQUENCE = {"simple": 128, "decoder": 7}
+OUTPUTS = "loss,gradients,loss-curve"
+
+
+def add_arguments(parser):
+    """What each case has: the attributes of the `arguments` below."""
+    parser.add_argument("work")
+    parser.add_argument("--model", choices=["simple", "decoder"], required=True)
+    for name in ("layers", "repeats", "microbatches"):
+        parser.add_argument("--" + name, type=int, required=True)
+    parser.add_argument("--steps", type=int, default=1)
+    parser.add_argument("--pipelined", type=int, default=0)
+    parser.add_argument("--dtype", choices=["f32", "bf16"], default="f32")
+
+
+def run(*command):
+    command = [str(word) for word in command]
+    result = subprocess.run(command, text=True, stdout=subprocess.PIPE,
+                            stderr=subprocess.STDOUT)
+    if result.returncode != 0:
+        sys.exit(f"{' '.join(command)}\n{result.stdout}"
+                 f"exit code {result.returncode}")
+    return result.stdout
+
+
+class Case:
+    def __init__(self, arguments, sequences, is_divisible=False):
+        """A batch of this many sequences. Vocabulary and length are odd, or
+        `is_divisible` by the axes of a mesh."""
+        self.arguments = arguments
+        self.sequences = sequences
+        self.length = SEQUENCE[arguments.model]
+        os.makedirs(arguments.work, exist_ok=True)
+        inputs = os.path.join(os.path.dirname(__file__), "Inputs")
+        with open(os.path.join(inputs, arguments.model + ".json")) as file:
+            config = json.load(file)
+        config["num_hidden_layers"] = arguments.layers
+        if is_divisible:
+            self.length += self.length % 2
+            if "vocab_size" in config:
+                config["vocab_size"] = 64
+        self.config = self.path("config.json")
+        with open(self.config, "w") as file:
+            json.dump(config, file)
+        make, size = ((normal, config["hidden_size"])
+                      if arguments.model == "simple" else
+                      (tokens, config["vocab_size"]))
+        self.batch = self.path("batch.safetensors")
+        write(self.batch,
+              make(random.Random(1), sequences, self.length, size))
+
+    def path(self, name):
+        return os.path.join(self.arguments.work, name)
+
+    def output(self, name):
+        return self.path(name.replace(" ", "-") + ".safetensors")
+
+    def probe(self, name, flags=(), microbatches=0, launcher=()):
+        """The file that `rota probe` writes with these flags."""
+        out = self.output(name)
+        run(*launcher, "rota", "probe", "--model", self.config, "--tokens",
+            self.batch, "--microbatches",
+            microbatches or self.arguments.microbatches, "--steps",
+            self.arguments.steps, "--dtype", self.arguments.dtype, "--write",
+            OUTPUTS, "-o", out, *flags)
+        return out
+
+    def sequential(self):
+        """The single rank's file, after the interpreter has agreed with it."""
+        one = self.probe("one rank")
+        line = run("rota-interpret", "--model", self.config, "--tokens",
+                   self.batch, "--compare", one, "--dtype",
+                   self.arguments.dtype, "--round-bf16", "--tolerance",
+                   TOLERANCE[self.arguments.dtype])
+        print("one rank and the interpreter:", line.strip())
+        return one
+
+    def demand_near(self, label, actual, expected):
+        line = run("compare-safetensors", actual, expected,
+                   TOLERANCE[self.arguments.dtype])
+        print(f"{label}:", line.strip())
+
+    def demand_same(self, name, actual, expected_name, expected):
+        if not filecmp.cmp(expected, actual, shallow=False):
+            difference = subprocess.run(
+                ["compare-safetensors", actual, expected, "0"], text=True,
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+            sys.exit(f"{name}: other bits than {expected_name}\n"
+                     + difference.stdout)
+        print(f"{name}: same bits as {expected_name}")
+
+    def demand_other(self, name, actual, expected):
+        if filecmp.cmp(expected, actual, shallow=False):
+            sys.exit(f"{name}: same bits")
+        print(f"{name}: other bits")
