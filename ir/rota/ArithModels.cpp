@@ -123,22 +123,25 @@ static FactorRule factorRuleOf(Operation *op) {
   return elementwiseFactorRule(op);
 }
 static FactorRule factorRuleOf(arith::AddFOp op) {
-  return elementwiseFactorRule(op, {{0, 1}});
+  return withPadding(elementwiseFactorRule(op, {{0, 1}}));
 }
 static FactorRule factorRuleOf(arith::SubFOp op) {
-  return elementwiseFactorRule(op, {{0, 1}});
+  return withPadding(elementwiseFactorRule(op, {{0, 1}}));
 }
 static FactorRule factorRuleOf(arith::MulFOp op) {
-  return elementwiseFactorRule(op, {{0}, {1}});
+  return withPadding(elementwiseFactorRule(op, {{0}, {1}}));
 }
 static FactorRule factorRuleOf(arith::DivFOp op) {
   return elementwiseFactorRule(op, {{0}});
 }
 static FactorRule factorRuleOf(arith::NegFOp op) {
-  return elementwiseFactorRule(op, {{0}});
+  return withPadding(elementwiseFactorRule(op, {{0}}));
 }
 static FactorRule factorRuleOf(arith::ExtFOp op) {
-  return elementwiseFactorRule(op, {{0}});
+  return withPadding(elementwiseFactorRule(op, {{0}}));
+}
+static FactorRule factorRuleOf(arith::TruncFOp op) {
+  return withPadding(elementwiseFactorRule(op));
 }
 static FactorRule factorRuleOf(arith::SelectOp op) {
   return elementwiseFactorRule(op, {{1, 2}});
@@ -180,6 +183,7 @@ struct ConstantPartModel
                                           arith::ConstantOp> {
   FailureOr<SmallVector<Value>> buildPart(Operation *op, OpBuilder &builder,
                                           ArrayRef<SmallVector<AxisRefAttr, 2>>,
+                                          ArrayRef<int64_t>,
                                           TypeRange types) const {
     auto whole =
         cast<SplatElementsAttr>(cast<arith::ConstantOp>(op).getValue());

@@ -33,6 +33,7 @@ public:
   /// An indivisible factor whose positions tokens number.
   int64_t vocabulary(int64_t size) {
     rule.numbered.push_back(factor(size, /*divisible=*/false));
+    rule.padded.push_back(rule.numbered.back());
     return rule.numbered.back();
   }
 
@@ -91,14 +92,22 @@ FactorRule rota::elementwiseFactorRule(
                         llvm::map_to_vector(op->getResults(), of));
 }
 
+FactorRule rota::withPadding(FactorRule rule) {
+  rule.padded.resize(rule.sizes.size());
+  std::iota(rule.padded.begin(), rule.padded.end(), 0);
+  return rule;
+}
+
 FactorRule ReadOp::getFactorRule() {
   RuleBuilder builder;
-  return builder.finish({}, {builder.factors(shapeOf(getResult()))});
+  return withPadding(
+      builder.finish({}, {builder.factors(shapeOf(getResult()))}));
 }
 
 FactorRule AccumulateOp::getFactorRule() {
   RuleBuilder builder;
-  return builder.finish({builder.factors(shapeOf(getValue()))}, {});
+  return withPadding(
+      builder.finish({builder.factors(shapeOf(getValue()))}, {}));
 }
 
 /// Parts of the sum are parts of the loss.
@@ -113,16 +122,16 @@ FactorRule AuxiliaryCotangentOp::getFactorRule() {
 }
 
 FactorRule NameOp::getFactorRule() {
-  return elementwiseFactorRule(*this, {{0}});
+  return withPadding(elementwiseFactorRule(*this, {{0}}));
 }
 
 /// Linear in what is gated.
 FactorRule SwiGLUOp::getFactorRule() {
-  return elementwiseFactorRule(*this, {{1}});
+  return withPadding(elementwiseFactorRule(*this, {{1}}));
 }
 
 FactorRule SwiGLUGradOp::getFactorRule() {
-  return elementwiseFactorRule(*this, {{0}});
+  return withPadding(elementwiseFactorRule(*this, {{0}}));
 }
 
 FactorRule AdamWOp::getFactorRule() {
@@ -152,7 +161,8 @@ FactorRule EinsumOp::getFactorRule() {
   Letters letters = getLetters();
   Dimensions lhs = dimensions(letters.lhs, getLhs());
   Dimensions rhs = dimensions(letters.rhs, getRhs());
-  return builder.finish({lhs, rhs}, {dimensions(letters.result, getResult())});
+  return withPadding(
+      builder.finish({lhs, rhs}, {dimensions(letters.result, getResult())}));
 }
 
 /// Walks both shapes from the major end. What remains of the two current

@@ -26,6 +26,9 @@ struct FactorRule {
   /// (entries of a vocabulary): they may be divided where the op is rewritten
   /// to know the first number of its part, see `offset` in VocabularyOps.td.
   llvm::SmallVector<int64_t> numbered;
+  /// Factors whose last parts may end in padding: where operands hold zeros
+  /// there so do results, and what the op sums up there does not count.
+  llvm::SmallVector<int64_t> padded;
   /// Factors over whose parts the op's local form combines by itself, so that
   /// results without them are complete, not sums over ranks.
   llvm::SmallVector<int64_t> combined;

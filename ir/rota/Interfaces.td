@@ -75,13 +75,13 @@ def PartitionOpInterface : OpInterface<"PartitionOpInterface"> {
   let methods = [InterfaceMethod<[{
       Builds this rank's part, out of operands that are parts already, at the
       builder's insertion point. `factors` says over which axes each factor of
-      the op's rule is divided, `types` are the results' as parts. Returns the
-      results; none where the op itself on parts of its operands is right.
+      the op's rule is divided, `sizes` how large they are whole, `types` are
+      the results' as parts. Returns the results; none where the op itself on parts of its operands is right.
     }],
     "::mlir::FailureOr<::llvm::SmallVector<::mlir::Value>>", "buildPart",
     (ins "::mlir::OpBuilder &":$builder,
          "::llvm::ArrayRef<::llvm::SmallVector<::mlir::rota::AxisRefAttr, 2>>":$factors,
-         "::mlir::TypeRange":$types)>];
+         "::llvm::ArrayRef<int64_t>":$sizes, "::mlir::TypeRange":$types)>];
 }
 
 def CollectiveOpInterface : OpInterface<"CollectiveOpInterface"> {

@@ -28,12 +28,24 @@ static Value offset(OpBuilder &builder, Location loc,
                                builder.getI64IntegerAttr(entries));
 }
 
+/// The size of the whole vocabulary where parts of `entries` are more; null
+/// where they are all of it.
+static IntegerAttr paddedVocabulary(FactorRuleOpInterface op,
+                                    ArrayRef<int64_t> sizes,
+                                    ArrayRef<AxisRefAttr> axes,
+                                    int64_t entries) {
+  int64_t whole = sizes[op.getFactorRule().numbered.front()];
+  if (meshOf(op).getSize(axes) * entries == whole)
+    return {};
+  return Builder(op.getContext()).getI64IntegerAttr(whole);
+}
+
 static int64_t sizeOf(Value value, unsigned dim) {
   return cast<RankedTensorType>(value.getType()).getDimSize(dim);
 }
 
 Parts EmbeddingOp::buildPart(OpBuilder &builder, ArrayRef<Axes> factors,
-                             TypeRange types) {
+                             ArrayRef<int64_t>, TypeRange types) {
   ArrayRef<AxisRefAttr> axes = vocabularyAxes(*this, factors);
   if (axes.empty())
     return SmallVector<Value>();
@@ -43,7 +55,7 @@ Parts EmbeddingOp::buildPart(OpBuilder &builder, ArrayRef<Axes> factors,
 }
 
 Parts EmbeddingGradOp::buildPart(OpBuilder &builder, ArrayRef<Axes> factors,
-                                 TypeRange types) {
+                                 ArrayRef<int64_t>, TypeRange types) {
   ArrayRef<AxisRefAttr> axes = vocabularyAxes(*this, factors);
   if (axes.empty())
     return SmallVector<Value>();
@@ -55,7 +67,7 @@ Parts EmbeddingGradOp::buildPart(OpBuilder &builder, ArrayRef<Axes> factors,
 
 /// Each rank's logsumexp and target logit, gathered and merged.
 Parts CrossEntropyOp::buildPart(OpBuilder &builder, ArrayRef<Axes> factors,
-                                TypeRange types) {
+                                ArrayRef<int64_t> sizes, TypeRange types) {
   ArrayRef<AxisRefAttr> axes = vocabularyAxes(*this, factors);
   if (axes.empty())
     return SmallVector<Value>();
@@ -64,7 +76,8 @@ Parts CrossEntropyOp::buildPart(OpBuilder &builder, ArrayRef<Axes> factors,
   SmallVector<int64_t> shape{sizeOf(getLogits(), 0), sizeOf(getLogits(), 1), 2};
   Value part = CrossEntropyShardOp::create(
       builder, getLoc(), RankedTensorType::get(shape, element), getLogits(),
-      getTargets(), first);
+      getTargets(), first,
+      paddedVocabulary(*this, sizes, axes, sizeOf(getLogits(), 2)));
   shape.back() *= meshOf(*this).getSize(axes);
   Value parts = AllGatherOp::create(
       builder, getLoc(), RankedTensorType::get(shape, element), part,
@@ -76,19 +89,20 @@ Parts CrossEntropyOp::buildPart(OpBuilder &builder, ArrayRef<Axes> factors,
 }
 
 Parts CrossEntropyGradOp::buildPart(OpBuilder &builder, ArrayRef<Axes> factors,
-                                    TypeRange types) {
+                                    ArrayRef<int64_t> sizes, TypeRange types) {
   ArrayRef<AxisRefAttr> axes = vocabularyAxes(*this, factors);
   if (axes.empty())
     return SmallVector<Value>();
   Value first = offset(builder, getLoc(), axes, sizeOf(getLogits(), 2));
-  return SmallVector<Value>{create(builder, getLoc(), types[0], getCotangent(),
-                                   getLogits(), getTargets(), getLogsumexp(),
-                                   first)};
+  return SmallVector<Value>{
+      create(builder, getLoc(), types[0], getCotangent(), getLogits(),
+             getTargets(), getLogsumexp(), first,
+             paddedVocabulary(*this, sizes, axes, sizeOf(getLogits(), 2)))};
 }
 
 /// A maximum of parts is the maximum of their maxima.
 Parts ReduceOp::buildPart(OpBuilder &builder, ArrayRef<Axes> factors,
-                          TypeRange types) {
+                          ArrayRef<int64_t>, TypeRange types) {
   Axes axes;
   for (int64_t factor : getFactorRule().combined)
     llvm::append_range(axes, factors[factor]);

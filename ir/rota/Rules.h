@@ -26,6 +26,9 @@ FactorRule elementwiseFactorRule(
     Operation *op,
     std::initializer_list<std::initializer_list<int64_t>> linear = {});
 
+/// `rule` with padding allowed in all its factors, see FactorRule::padded.
+FactorRule withPadding(FactorRule rule);
+
 /// `flops` operations, and the bytes of all operands and results once each.
 Cost streamingCost(Operation *op, double flops);
 

@@ -302,6 +302,21 @@ static LogicalResult checkOffset(Operation *op, Value offset) {
   return offset ? checkShape(op, "an offset", offset, {}) : success();
 }
 
+/// C3 of the ops on parts of logits: `vocabulary` is a size.
+static LogicalResult checkVocabulary(Operation *op,
+                                     std::optional<uint64_t> vocabulary,
+                                     Value offset) {
+  if (!vocabulary)
+    return success();
+  if (int64_t(*vocabulary) < 1)
+    return op->emitOpError("expected a vocabulary of 1 entry or more, got ")
+           << int64_t(*vocabulary);
+  if (!offset)
+    return op->emitOpError("expected an offset with a size of the vocabulary, "
+                           "got none");
+  return success();
+}
+
 LogicalResult EmbeddingOp::verify() {
   // C1: tokens [batch, sequence], table [vocabulary, embed].
   if (failed(checkRank(*this, "tokens", getTokens(), 2)) ||
@@ -354,7 +369,9 @@ LogicalResult CrossEntropyGradOp::verify() {
                                 getLogsumexp(), {getCotangent()})) ||
       failed(checkType(*this, "a result", getResult(), getLogits().getType())))
     return failure();
-  return checkOffset(*this, getOffset());
+  if (failed(checkOffset(*this, getOffset())))
+    return failure();
+  return checkVocabulary(*this, getVocabulary(), getOffset());
 }
 
 LogicalResult CrossEntropyShardOp::verify() {
@@ -365,7 +382,9 @@ LogicalResult CrossEntropyShardOp::verify() {
   if (failed(checkShape(*this, "targets", getTargets(), rows)) ||
       failed(checkShape(*this, "parts", getParts(), {rows[0], rows[1], 2})))
     return failure();
-  return checkOffset(*this, getOffset());
+  if (failed(checkOffset(*this, getOffset())))
+    return failure();
+  return checkVocabulary(*this, getVocabulary(), getOffset());
 }
 
 LogicalResult CrossEntropyMergeOp::verify() {

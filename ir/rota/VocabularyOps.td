@@ -115,7 +115,8 @@ def Rota_CrossEntropyGradOp : Rota_ComputeOp<"cross_entropy_grad", [
     `cotangent * (softmax(logits) - onehot(target))`, zero in rows whose target is
     negative. Where the logits die here it overwrites them. With an offset, column c
     of the logits is entry `offset + c` of the vocabulary; rows whose target has no
-    column have no one-hot term.
+    column have no one-hot term. Columns of no entry of a vocabulary of the given
+    size are padding, and zero.
 
     Life-span: made by `differentiate`; `partition` gives it an offset where it
     divides the vocabulary; becomes a kernel.
@@ -124,6 +125,7 @@ def Rota_CrossEntropyGradOp : Rota_ComputeOp<"cross_entropy_grad", [
     - C1: operands agree as in `rota.cross_entropy`, the cotangent is a scalar, the
       result has the logits' type
     - C2: an offset is a scalar
+    - C3: a size of the vocabulary is positive, and stands with an offset
 
     ```mlir
     func.func @f(%dsum: tensor<f32>, %logits: tensor<2x16x256xf32>, %targets: tensor<2x16xi32>, %lse: tensor<2x16xf32>) -> tensor<2x16x256xf32> {
@@ -134,16 +136,17 @@ def Rota_CrossEntropyGradOp : Rota_ComputeOp<"cross_entropy_grad", [
   }];
   let arguments = (ins Rota_F32Tensor:$cotangent, Rota_FloatTensor:$logits,
                        Rota_IntTensor:$targets, Rota_F32Tensor:$logsumexp,
-                       Optional<Rota_IntTensor>:$offset);
+                       Optional<Rota_IntTensor>:$offset,
+                       OptionalAttr<I64Attr>:$vocabulary);
   let results = (outs Rota_FloatTensor:$result);
   let builders = [OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$cotangent,
       "::mlir::Value":$logits, "::mlir::Value":$targets, "::mlir::Value":$logsumexp), [{
     build($_builder, $_state, result, cotangent, logits, targets, logsumexp,
-          ::mlir::Value());
+          ::mlir::Value(), ::mlir::IntegerAttr());
   }]>];
   let assemblyFormat = [{
-    $cotangent `,` $logits `,` $targets `,` $logsumexp (`offset` $offset^)? `:`
-    functional-type(operands, results) attr-dict
+    $cotangent `,` $logits `,` $targets `,` $logsumexp (`offset` $offset^)?
+    (`of` $vocabulary^)? `:` functional-type(operands, results) attr-dict
   }];
 }
 
@@ -152,7 +155,9 @@ def Rota_CrossEntropyShardOp : Rota_ComputeOp<"cross_entropy_shard"> {
   let description = [{
     Column c of the logits is entry `offset + c` of the vocabulary. Element
     [b, s, 0] is the logsumexp over these columns, [b, s, 1] the logit of the
-    target where it is one of them, else 0.
+    target where it is one of them, else 0. Columns of no entry of a vocabulary of
+    the given size are padding and do not count; where all are, element 0 is the
+    least number there is.
 
     Life-span: made by `partition` from `rota.cross_entropy`; becomes a kernel.
 
@@ -160,19 +165,22 @@ def Rota_CrossEntropyShardOp : Rota_ComputeOp<"cross_entropy_shard"> {
     - C1: logits are [batch, sequence, columns], targets [batch, sequence], the
       result [batch, sequence, 2], not bf16
     - C2: the offset is a scalar
+    - C3: a size of the vocabulary is positive
 
     ```mlir
     func.func @f(%logits: tensor<2x16x128xf32>, %targets: tensor<2x16xi32>, %offset: tensor<i32>) -> tensor<2x16x2xf32> {
-      %parts = rota.cross_entropy_shard %logits, %targets offset %offset : (tensor<2x16x128xf32>, tensor<2x16xi32>, tensor<i32>) -> tensor<2x16x2xf32>
+      %parts = rota.cross_entropy_shard %logits, %targets offset %offset of 250 : (tensor<2x16x128xf32>, tensor<2x16xi32>, tensor<i32>) -> tensor<2x16x2xf32>
       return %parts : tensor<2x16x2xf32>
     }
     ```
   }];
   let arguments = (ins Rota_FloatTensor:$logits, Rota_IntTensor:$targets,
-                       Rota_IntTensor:$offset);
+                       Rota_IntTensor:$offset,
+                       OptionalAttr<I64Attr>:$vocabulary);
   let results = (outs Rota_F32Tensor:$parts);
   let assemblyFormat = [{
-    $logits `,` $targets `offset` $offset `:` functional-type(operands, results) attr-dict
+    $logits `,` $targets `offset` $offset (`of` $vocabulary^)? `:`
+    functional-type(operands, results) attr-dict
   }];
 }
 

@@ -97,6 +97,10 @@ private:
       program.logits =
           form(logits.getResultTypes()[0],
                cast_or_null<ShardingAttr>(logits.getResultAttr(0, sharding)));
+    // Parts of logits may end in padding.
+    if (program.vocabulary > 0 && !program.logits.shape.empty())
+      program.logits.shape.back() =
+          std::min(program.logits.shape.back(), program.vocabulary);
     if (auto sum = cast_or_null<ShardingAttr>(loss.getResultAttr(0, sharding)))
       program.lossAxes = mesh.axesOf(sum.getUnreduced());
   }

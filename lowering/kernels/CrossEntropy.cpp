@@ -50,33 +50,54 @@ struct Logits {
     columns = type.getDimSize(2);
     element = type.getElementType();
   }
+  Logits(Value value, std::optional<uint64_t> vocabulary) : Logits(value) {
+    if (vocabulary)
+      entries = int64_t(*vocabulary);
+  }
   std::string key() const {
     std::string text;
-    llvm::raw_string_ostream(text) << columns << 'x' << element;
+    llvm::raw_string_ostream stream(text);
+    stream << columns << 'x' << element;
+    if (entries)
+      stream << " of " << *entries;
     return text;
+  }
+  /// Where padding begins in a part that begins at `offset`; null: nowhere.
+  Value end(KernelBuilder &k, Memory offset) const {
+    return entries ? k.sub(k.i64(*entries), k.loadIndex(offset, k.i64(0)))
+                   : Value();
   }
   int64_t rows, columns;
   Type element;
+  std::optional<int64_t> entries; // of a vocabulary whose parts are padded
 };
 
-/// The logarithm of the sum of the exponentials of `columns` numbers.
-Value emitLogSumExp(KernelBuilder &k, Memory line, int64_t columns) {
-  SmallVector<Value> highest = overColumns(
-      k, columns, k.splat(-kInfinity),
-      [&](Value start, int64_t count, Value before) {
-        return k.maxf(before, k.loadVector(line, start, count, -kInfinity));
-      });
+/// The logarithm of the sum of the exponentials of `columns` numbers, or of
+/// those before `end`; the least number where these are none.
+Value emitLogSumExp(KernelBuilder &k, Memory line, int64_t columns,
+                    Value end = {}) {
+  // Without infinities: a part may be nothing but padding.
+  constexpr float least = std::numeric_limits<float>::lowest();
+  auto load = [&](Value start, int64_t count) {
+    Value x = k.loadVector(line, start, count, -kInfinity);
+    return end ? k.before(end, start, x, -kInfinity) : x;
+  };
+  SmallVector<Value> highest =
+      overColumns(k, columns, k.splat(end ? least : -kInfinity),
+                  [&](Value start, int64_t count, Value before) {
+                    return k.maxf(before, load(start, count));
+                  });
   Value top = k.maxLanes(
       k.maxf(k.maxf(highest[0], highest[1]), k.maxf(highest[2], highest[3])));
   Value tops = k.broadcast(top);
   SmallVector<Value> sums = overColumns(
       k, columns, k.splat(0.0f), [&](Value start, int64_t count, Value before) {
-        Value x = k.loadVector(line, start, count, -kInfinity);
-        return k.addf(before, k.exp(k.subf(x, tops)));
+        return k.addf(before, k.exp(k.subf(load(start, count), tops)));
       });
   Value sum =
       k.sumLanes(k.addf(k.addf(sums[0], sums[1]), k.addf(sums[2], sums[3])));
-  return k.addf(top, k.log(sum));
+  Value total = k.addf(top, k.log(sum));
+  return end ? k.maxf(total, k.f32(least)) : total;
 }
 
 /// Arguments: logits, targets, logsumexp, loss of each row.
@@ -109,7 +130,8 @@ void emitShard(KernelBuilder &k, const Logits &logits) {
   k.loop(k.begin(), k.end(), 1, [&](Value row) {
     Memory line = k.offset(all, k.mul(row, logits.columns));
     Memory part = k.offset(parts, k.mul(row, 2));
-    k.store(emitLogSumExp(k, line, logits.columns), part, k.i64(0));
+    k.store(emitLogSumExp(k, line, logits.columns, logits.end(k, offset)), part,
+            k.i64(0));
     Value target = targetColumn(k, targets, row, offset);
     k.choose(
         k.isWithin(target, logits.columns),
@@ -200,11 +222,16 @@ void emitGradient(KernelBuilder &k, const Logits &logits, bool isPart) {
       Value own = k.exp(k.subf(k.load(line, read), total));
       own = k.mulf(cotangent, k.subf(own, k.f32(1.0f)));
       Value totals = k.broadcast(total), factor = k.broadcast(cotangent);
+      Value end =
+          isPart ? logits.end(k, k.argument(5, i32)) : Value(); // of entries
       overColumns(k, logits.columns, factor,
                   [&](Value start, int64_t count, Value carried) {
                     Value x = k.loadVector(line, start, count);
                     Value weight = k.exp(k.subf(x, totals));
-                    k.storeVector(k.mulf(factor, weight), to, start, count);
+                    Value result = k.mulf(factor, weight);
+                    if (end)
+                      result = k.before(end, start, result, 0.0f);
+                    k.storeVector(result, to, start, count);
                     return carried;
                   });
       k.when(hasTarget, [&] { k.store(own, to, column); });
@@ -263,7 +290,7 @@ FailureOr<KernelPlan> planCrossEntropyMerge(mlir::rota::CrossEntropyMergeOp op,
 
 FailureOr<KernelPlan> planCrossEntropyShard(mlir::rota::CrossEntropyShardOp op,
                                             KernelLibrary &library) {
-  Logits logits(op.getLogits());
+  Logits logits(op.getLogits(), op.getVocabulary());
   FailureOr<std::string> symbol =
       emitDedicated(library, "cross_entropy_shard", logits.key(), 4,
                     [&](KernelBuilder &k) { emitShard(k, logits); });
@@ -283,7 +310,7 @@ FailureOr<KernelPlan> planCrossEntropyShard(mlir::rota::CrossEntropyShardOp op,
 
 FailureOr<KernelPlan> planCrossEntropyGrad(mlir::rota::CrossEntropyGradOp op,
                                            KernelLibrary &library) {
-  Logits logits(op.getLogits());
+  Logits logits(op.getLogits(), op.getVocabulary());
   bool isPart = bool(op.getOffset());
   FailureOr<std::string> symbol = emitDedicated(
       library, "cross_entropy_grad", logits.key() + (isPart ? " part" : ""),

@@ -175,6 +175,18 @@ Value KernelBuilder::loadVector(Memory memory, Value index, int64_t count,
   return arith::ExtFOp::create(b, vecType, value);
 }
 
+Value KernelBuilder::before(Value end, Value index, Value value, float filler) {
+  auto type = VectorType::get({laneCount}, b.getI64Type());
+  auto lanes = llvm::to_vector(llvm::seq<int64_t>(0, laneCount));
+  Value number = arith::ConstantOp::create(
+      b, DenseElementsAttr::get(type, ArrayRef<int64_t>(lanes)));
+  Value left = vector::BroadcastOp::create(
+      b, type, arith::SubIOp::create(b, end, index));
+  Value inside =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::slt, number, left);
+  return arith::SelectOp::create(b, inside, value, splat(filler));
+}
+
 void KernelBuilder::storeVector(Value value, Memory memory, Value index,
                                 int64_t count) {
   Type element = memory.element;

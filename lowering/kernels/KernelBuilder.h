@@ -69,6 +69,10 @@ public:
   void store(mlir::Value value, Memory memory, mlir::Value index);
   mlir::Value loadVector(Memory memory, mlir::Value index, int64_t count,
                          float filler = 0.0f);
+  /// `value`, lane i of which is number `index` + i, with `filler` from `end`
+  /// on.
+  mlir::Value before(mlir::Value end, mlir::Value index, mlir::Value value,
+                     float filler);
   void storeVector(mlir::Value value, Memory memory, mlir::Value index,
                    int64_t count);
   void copy(Memory from, Memory to, int64_t bytes);

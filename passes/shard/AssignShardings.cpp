@@ -218,17 +218,27 @@ FailureOr<AxisList> AssignShardings::limitedAxes(ParamOp param, unsigned dim,
   StringRef name = cast<StringAttr>(param.getAxes()[dim]).getValue();
   if (axes.empty())
     return AxisList();
+  bool mayPad = true;
   param->getParentOp()->walk([&](ReadOp read) {
-    if (lookupParam(read, read.getParamAttr().getAttr()) == param)
-      left = std::gcd(left, limit.parts(read.getResult(), dim));
+    if (lookupParam(read, read.getParamAttr().getAttr()) != param)
+      return;
+    left = std::gcd(left, limit.parts(read.getResult(), dim));
+    mayPad &= limit.mayPad(read.getResult(), dim);
   });
   int64_t parts = left;
+  bool isPadded = false;
   AxisList result;
   for (AxisRefAttr ref : axes) {
     int64_t ranks = mesh.getSize(ref);
     if (left % ranks == 0) {
       result.push_back(ref);
       left /= ranks;
+      continue;
+    }
+    if (mayPad && ranks < left) {
+      result.push_back(ref);
+      left = llvm::divideCeil(left, ranks);
+      isPadded = true;
       continue;
     }
     // Fewer parts than ranks is a mistake, but for whole units (heads) that
@@ -248,7 +258,13 @@ FailureOr<AxisList> AssignShardings::limitedAxes(ParamOp param, unsigned dim,
                                         ref.getBefore(), left));
     left = 1;
   }
-  if (mesh.getSize(result) != mesh.getSize(axes))
+  if (isPadded)
+    remarkOn(param, "padded-parts",
+             "dimension " + std::to_string(dim) + " of size " +
+                 std::to_string(size) + " is divided into " +
+                 std::to_string(mesh.getSize(result)) +
+                 " parts, the last padded with zeros");
+  else if (mesh.getSize(result) != mesh.getSize(axes))
     remarkOn(param, "fewer-parts",
              "dimension " + std::to_string(dim) + " is divided into " +
                  std::to_string(mesh.getSize(result)) + " parts, not " +

@@ -177,9 +177,17 @@ FactorAxes rota::projectFactors(const FactorRule &rule,
     for (int64_t factor : factors) {
       int64_t left =
           llvm::is_contained(rule.indivisible, factor) ? 1 : rule.sizes[factor];
+      bool mayPad =
+          factors.size() == 1 && llvm::is_contained(rule.padded, factor);
       while (left > 1 && !rest.empty()) {
         AxisRefAttr ref = rest.back();
         int64_t size = mesh.getSize(ref);
+        if (left % size != 0 && mayPad) {
+          result[factor].push_back(ref);
+          rest.pop_back();
+          left = llvm::divideCeil(left, size);
+          continue;
+        }
         if (left % size != 0 && size % left != 0)
           break;
         rest.pop_back();

@@ -4,6 +4,8 @@
 #include "passes/shard/PartLimit.h"
 #include "passes/shard/FactorAxes.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
 #include <numeric>
 
 using namespace mlir;
@@ -40,4 +42,28 @@ int64_t PartLimit::partsOfUse(OpOperand &use, unsigned dim) {
       break;
   }
   return parts;
+}
+
+bool PartLimit::mayPad(Value value, unsigned dim) {
+  return llvm::all_of(value.getUses(),
+                      [&](OpOperand &use) { return mayPadUse(use, dim); });
+}
+
+bool PartLimit::mayPadUse(OpOperand &use, unsigned dim) {
+  Operation *op = use.getOwner();
+  // What another function makes of it is seen there.
+  if (isa<func::ReturnOp>(op))
+    return true;
+  if (!isa<FactorRuleOpInterface>(op))
+    return false;
+  FactorRule rule = divisionRule(op);
+  ArrayRef<int64_t> factors = rule.operands[use.getOperandNumber()][dim];
+  if (factors.size() != 1 || !llvm::is_contained(rule.padded, factors[0]))
+    return false;
+  for (auto [result, dimensions] : llvm::zip(op->getResults(), rule.results))
+    for (auto [resultDim, ofResult] : llvm::enumerate(dimensions))
+      if (llvm::is_contained(ofResult, factors[0]) &&
+          !mayPad(result, resultDim))
+        return false;
+  return true;
 }

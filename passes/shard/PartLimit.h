@@ -18,7 +18,12 @@ public:
   /// does.
   int64_t parts(Value value, unsigned dim);
 
+  /// True when parts of that dimension may be uneven, the last padded with
+  /// zeros: no use, direct or not, counts them.
+  bool mayPad(Value value, unsigned dim);
+
 private:
+  bool mayPadUse(OpOperand &use, unsigned dim);
   int64_t partsOfUse(OpOperand &use, unsigned dim);
   llvm::DenseMap<std::pair<Value, unsigned>, int64_t> known;
 };

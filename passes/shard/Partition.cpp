@@ -23,6 +23,7 @@ namespace {
 struct LocalForm {
   SmallVector<Type> results;
   FactorAxes factors;
+  SmallVector<int64_t> sizes; // of the factors
 };
 
 struct Partition : rota::impl::PartitionBase<Partition> {
@@ -66,6 +67,7 @@ FailureOr<LocalForm> Partition::localForm(Operation *op) {
   }
   FactorRule rule = divisionRule(op);
   form.factors = readFactors(op, rule);
+  form.sizes = rule.sizes;
   for (auto [result, dimensions] : llvm::zip(op->getResults(), rule.results))
     form.results.push_back(partOf(
         result, makeSharding(&getContext(),
@@ -80,7 +82,8 @@ LogicalResult Partition::rewrite(Operation *op, const LocalForm &form) {
       form.factors, [](const AxisList &axes) { return !axes.empty(); });
   if (auto rewritten = dyn_cast<PartitionOpInterface>(op);
       rewritten && isDivided) {
-    auto parts = rewritten.buildPart(builder, form.factors, form.results);
+    auto parts =
+        rewritten.buildPart(builder, form.factors, form.sizes, form.results);
     if (failed(parts))
       return failure();
     if (!parts->empty()) {

@@ -38,12 +38,17 @@ def AssignShardings : Pass<"assign-shardings", "::mlir::ModuleOp"> {
     into at most that many parts: with two key-value heads and `tensor=4`,
     `kv_heads` is divided over `tensor:(1)2`.
 
+    Where axes do not divide a parameter's dimension the last parts are padded
+    with zeros, if all its uses keep zeros and count none: products, gates,
+    entries of a vocabulary.
+
     An error: a rule with an unknown axis, or with a name that neither a
     parameter nor a default rule has, an axis twice in a tensor, a compute
-    or activation sharding that does not divide a size (padding would be
-    computed with), a storage sharding whose uneven parts would straddle those
-    of the compute sharding. Remarks (category `shard`): fewer parts than ranks,
-    storage or optimizer state that stays as it is.
+    sharding that does not divide a size where padding would be computed with,
+    an activation sharding that does not, a storage sharding whose uneven parts
+    would straddle those of the compute sharding. Remarks (category `shard`):
+    padded parts, fewer parts than ranks, storage or optimizer state that stays
+    as it is.
 
     Before (`mesh=data=2,tensor=2`):
     ```mlir
@@ -264,8 +269,8 @@ def VerifyPartitioned : Pass<"verify-partitioned", "::mlir::ModuleOp"> {
     - V1: the module has a `rota.mesh`, and no `rota.reshard` or
       `rota.constrain` is left
     - V2: no collective is over `stage`, whose ranks run different functions
-    - V3: each parameter has a placement, its type is that of one rank's part
-      under the compute sharding, and that divides the whole evenly
+    - V3: each parameter has a placement, and its type is that of one rank's part
+      under the compute sharding
     - V4: in a model, what one function hands to another has one type and, where both say it,
       one sharding: activations from `embed` through the layers to `loss` and
       back, residuals from forward to backward functions, tokens and targets

@@ -85,18 +85,9 @@ static LogicalResult verifyParam(ParamOp param, MeshAttr mesh) {
   if (!param.getPlacement())
     return param.emitOpError("expected a placement");
   PlacementAttr placement = *param.getPlacement();
-  ArrayRef<int64_t> whole = placement.getWhole();
-  for (auto [dim, size, dimension] :
-       llvm::enumerate(whole, placement.getCompute().getDimensions())) {
-    int64_t ranks = mesh.getSize(dimension.getAxes());
-    if (size % ranks != 0)
-      return param.emitOpError("expected ")
-             << ranks << " ranks to divide size " << size << " of dimension "
-             << dim << " in the compute sharding";
-  }
   RankedTensorType type = param.getTensorType();
   RankedTensorType part =
-      partType(type.clone(whole), placement.getCompute(), mesh);
+      partType(type.clone(placement.getWhole()), placement.getCompute(), mesh);
   if (type != part)
     return param.emitOpError("expected the type of one rank's part ")
            << part << ", got " << type;

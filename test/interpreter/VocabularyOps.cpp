@@ -27,6 +27,13 @@ struct Entries {
     return place;
   }
 
+  /// How many there are, without padding behind a vocabulary of that size.
+  int64_t within(std::optional<uint64_t> vocabulary) const {
+    return vocabulary
+               ? std::clamp<int64_t>(int64_t(*vocabulary) - first, 0, count)
+               : count;
+  }
+
   bool isPart;
   int64_t first, count;
 };
@@ -88,6 +95,8 @@ static LogicalResult checkTargets(Operation *op, const Tensor &targets,
 
 /// log(sum of exp) of `count` numbers.
 static double logSumExp(const double *x, int64_t count) {
+  if (count == 0)
+    return std::numeric_limits<double>::lowest();
   double largest = *std::max_element(x, x + count), total = 0;
   for (int64_t i = 0; i < count; ++i)
     total += std::exp(x[i] - largest);
@@ -130,7 +139,7 @@ static LogicalResult crossEntropyGrad(CrossEntropyGradOp op, Frame &frame) {
   for (int64_t row = 0; row < targets.size(); ++row) {
     if (targets[row] < 0)
       continue;
-    for (int64_t i = 0; i < classes.count; ++i) {
+    for (int64_t i = 0; i < classes.within(op.getVocabulary()); ++i) {
       int64_t at = row * classes.count + i;
       double probability = std::exp(logits[at] - logsumexp[row]);
       double wanted = i == classes.placeOf(targets[row]) ? 1 : 0;
@@ -149,7 +158,7 @@ static void crossEntropyShard(CrossEntropyShardOp op, Frame &frame) {
   Tensor parts(shapeOf(op.getParts()));
   for (int64_t row = 0; row < targets.size(); ++row) {
     const double *x = &logits.elements[row * classes.count];
-    parts[2 * row] = logSumExp(x, classes.count);
+    parts[2 * row] = logSumExp(x, classes.within(op.getVocabulary()));
     if (std::optional<int64_t> target = classes.placeOf(targets[row]))
       parts[2 * row + 1] = x[*target];
   }

@@ -648,6 +648,24 @@ func.func @f(%d: tensor<f32>, %x: tensor<2x16x64xf32>, %t: tensor<2x16xi32>, %l:
 
 // -----
 
+// cross_entropy_grad C3: an offset
+func.func @f(%d: tensor<f32>, %x: tensor<2x16x64xf32>, %t: tensor<2x16xi32>, %l: tensor<2x16xf32>) {
+  // expected-error@+1 {{expected an offset with a size of the vocabulary, got none}}
+  %g = rota.cross_entropy_grad %d, %x, %t, %l of 60 : (tensor<f32>, tensor<2x16x64xf32>, tensor<2x16xi32>, tensor<2x16xf32>) -> tensor<2x16x64xf32>
+  return
+}
+
+// -----
+
+// cross_entropy_shard C3: a size
+func.func @f(%x: tensor<2x16x64xf32>, %t: tensor<2x16xi32>, %o: tensor<i32>) {
+  // expected-error@+1 {{expected a vocabulary of 1 entry or more, got 0}}
+  %p = rota.cross_entropy_shard %x, %t offset %o of 0 : (tensor<2x16x64xf32>, tensor<2x16xi32>, tensor<i32>) -> tensor<2x16x2xf32>
+  return
+}
+
+// -----
+
 // cross_entropy_shard C1: two numbers a row
 func.func @f(%x: tensor<2x16x64xf32>, %t: tensor<2x16xi32>, %o: tensor<i32>) {
   // expected-error@+1 {{expected parts of shape [2, 16, 2], got 'tensor<2x16x4xf32>'}}

@@ -247,13 +247,13 @@ func.func @f(%tokens: tensor<2x16xi32>, %table: tensor<128x8xf32>, %offset: tens
 // -----
 
 // CHECK-LABEL: module
-// CHECK: rota.cross_entropy_shard %{{.*}}, %{{.*}} offset %{{.*}} : (tensor<2x16x128xf32>, tensor<2x16xi32>, tensor<i32>) -> tensor<2x16x2xf32>
+// CHECK: rota.cross_entropy_shard %{{.*}}, %{{.*}} offset %{{.*}} of 250 : (tensor<2x16x128xf32>, tensor<2x16xi32>, tensor<i32>) -> tensor<2x16x2xf32>
 // CHECK: rota.cross_entropy_merge %{{.*}}, %{{.*}} : (tensor<2x16x2xf32>, tensor<2x16xi32>) -> (tensor<f32>, tensor<f32>, tensor<2x16xf32>)
-// CHECK: rota.cross_entropy_grad %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} offset %{{.*}} : (tensor<f32>, tensor<2x16x128xf32>, tensor<2x16xi32>, tensor<2x16xf32>, tensor<i32>) -> tensor<2x16x128xf32>
+// CHECK: rota.cross_entropy_grad %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} offset %{{.*}} of 250 : (tensor<f32>, tensor<2x16x128xf32>, tensor<2x16xi32>, tensor<2x16xf32>, tensor<i32>) -> tensor<2x16x128xf32>
 func.func @f(%logits: tensor<2x16x128xf32>, %targets: tensor<2x16xi32>, %offset: tensor<i32>) -> tensor<2x16x128xf32> {
-  %parts = rota.cross_entropy_shard %logits, %targets offset %offset : (tensor<2x16x128xf32>, tensor<2x16xi32>, tensor<i32>) -> tensor<2x16x2xf32>
+  %parts = rota.cross_entropy_shard %logits, %targets offset %offset of 250 : (tensor<2x16x128xf32>, tensor<2x16xi32>, tensor<i32>) -> tensor<2x16x2xf32>
   %sum, %weight, %lse = rota.cross_entropy_merge %parts, %targets : (tensor<2x16x2xf32>, tensor<2x16xi32>) -> (tensor<f32>, tensor<f32>, tensor<2x16xf32>)
-  %dlogits = rota.cross_entropy_grad %sum, %logits, %targets, %lse offset %offset : (tensor<f32>, tensor<2x16x128xf32>, tensor<2x16xi32>, tensor<2x16xf32>, tensor<i32>) -> tensor<2x16x128xf32>
+  %dlogits = rota.cross_entropy_grad %sum, %logits, %targets, %lse offset %offset of 250 : (tensor<f32>, tensor<2x16x128xf32>, tensor<2x16xi32>, tensor<2x16xf32>, tensor<i32>) -> tensor<2x16x128xf32>
   return %dlogits : tensor<2x16x128xf32>
 }
 

@@ -39,7 +39,7 @@ def run(*command):
 
 class Case:
     def __init__(self, arguments, sequences, is_divisible=False):
-        """A batch of this many sequences. Vocabulary and length are odd, or
+        """A batch of this many sequences. Their length is odd, or
         `is_divisible` by the axes of a mesh."""
         self.arguments = arguments
         self.sequences = sequences
@@ -51,8 +51,6 @@ class Case:
         config["num_hidden_layers"] = arguments.layers
         if is_divisible:
             self.length += self.length % 2
-            if "vocab_size" in config:
-                config["vocab_size"] = 64
         self.config = self.path("config.json")
         with open(self.config, "w") as file:
             json.dump(config, file)

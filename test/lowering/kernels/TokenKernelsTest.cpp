@@ -31,6 +31,11 @@ class TokenKernels : public testing::TestWithParam<
                          std::tuple<int64_t, const char *, const char *>> {
 protected:
   static constexpr int64_t kBatch = 2, kSequence = 7, kRows = 14;
+
+  /// Two parts of a vocabulary give what the whole gives; the second ends in
+  /// `padding` columns of zeros.
+  static void crossEntropyInParts(int64_t part, const char *type,
+                                  const char *cpu, int64_t padding);
 };
 
 TEST_P(TokenKernels, Embedding) {
@@ -191,10 +196,10 @@ TEST_P(TokenKernels, APartOfTheVocabulary) {
   }
 }
 
-TEST_P(TokenKernels, CrossEntropyInParts) {
-  auto [columns, type, cpu] = GetParam();
-  // Two parts of one size give what the whole vocabulary gives.
-  auto [whole, part] = std::pair(2 * columns, columns);
+void TokenKernels::crossEntropyInParts(int64_t part, const char *type,
+                                       const char *cpu, int64_t padding) {
+  int64_t whole = 2 * part - padding;
+  std::string end = padding ? "of " + std::to_string(whole) + " " : "";
   std::string logits = tensor({kBatch, kSequence, whole}, type);
   std::string partLogits = tensor({kBatch, kSequence, part}, type);
   std::string types = ", tensor<2x7xi32>";
@@ -208,8 +213,9 @@ TEST_P(TokenKernels, CrossEntropyInParts) {
   auto shard = CompiledOp::create(
       function("%x: " + partLogits +
                ", %t: tensor<2x7xi32>, %o: tensor<i32>) "
-               "{\n%p = rota.cross_entropy_shard %x, %t offset %o : (" +
-               partLogits + types + ", tensor<i32>) -> tensor<2x7x2xf32>"),
+               "{\n%p = rota.cross_entropy_shard %x, %t offset %o " +
+               end + ": (" + partLogits + types +
+               ", tensor<i32>) -> tensor<2x7x2xf32>"),
       {}, cpu);
   auto merge = CompiledOp::create(
       function("%p: tensor<2x7x4xf32>, %t: tensor<2x7xi32>) {\n%s, %w, %l = "
@@ -223,7 +229,7 @@ TEST_P(TokenKernels, CrossEntropyInParts) {
                  ", %t: tensor<2x7xi32>, %l: tensor<2x7xf32>" +
                  (isPart ? ", %o: tensor<i32>" : "") +
                  ") {\n%g = rota.cross_entropy_grad %d, %x, %t, %l " +
-                 (isPart ? "offset %o " : "") + ": (tensor<f32>, " + x +
+                 (isPart ? "offset %o " + end : "") + ": (tensor<f32>, " + x +
                  ", tensor<2x7xi32>, tensor<2x7xf32>" + types + ") -> " + x),
         {}, cpu);
   };
@@ -248,9 +254,9 @@ TEST_P(TokenKernels, CrossEntropyInParts) {
     offset.set(0, double(p * part));
     std::vector<double> expected(kRows * part);
     for (int64_t i = 0; i < kRows * part; ++i) {
-      int64_t from = i / part * whole + p * part + i % part;
-      columnsOf.set(i, x[from]);
-      expected[i] = gradient[from];
+      int64_t entry = p * part + i % part, from = i / part * whole + entry;
+      columnsOf.set(i, entry < whole ? x[from] : 0.0);
+      expected[i] = entry < whole ? gradient[from] : 0.0;
     }
     shard->runInPieces(
         4, {columnsOf.data(), targets.data(), offset.data(), pair.data()});
@@ -270,6 +276,17 @@ TEST_P(TokenKernels, CrossEntropyInParts) {
   for (int64_t i = 0; i < kRows; ++i)
     lses.push_back(lse[i]);
   mergedLse.expectNear(lses, 1e-6, "logsumexp");
+}
+
+TEST_P(TokenKernels, CrossEntropyInParts) {
+  auto [columns, type, cpu] = GetParam();
+  crossEntropyInParts(columns, type, cpu, 0);
+}
+
+TEST_P(TokenKernels, CrossEntropyInPaddedParts) {
+  auto [columns, type, cpu] = GetParam();
+  for (int64_t padding : {(columns + 1) / 2, columns})
+    crossEntropyInParts(columns, type, cpu, padding);
 }
 
 TEST_P(TokenKernels, RopeAndItsInverse) {

@@ -77,10 +77,13 @@ RandomSharding::rules(llvm::ArrayRef<std::pair<std::string, int64_t>> names,
   for (auto [number, ranks] : llvm::enumerate(mesh.getSizes())) {
     auto axis = static_cast<MeshAxis>(number);
     int64_t at = below(random, names.size());
-    if (ranks == 1 || llvm::is_contained(without, axis) ||
-        left[at] % ranks != 0 || below(random, 4) == 0)
+    if (ranks == 1 || llvm::is_contained(without, axis) || left[at] < ranks ||
+        below(random, 4) == 0)
       continue;
-    left[at] /= ranks;
+    bool mayPad = llvm::is_contained({"mlp", "vocab"}, names[at].first);
+    if (left[at] % ranks != 0 && !mayPad)
+      continue;
+    left[at] = llvm::divideCeil(left[at], ranks);
     axes[at] += (axes[at].empty() ? "" : "+") + stringifyMeshAxis(axis).str();
   }
   std::string text;

@@ -32,9 +32,16 @@
 // STORAGE-NAME: expected rule 'storage/heds' to name a logical axis
 // ACTIVATION-NAME: expected rule 'activation/lenth' to name a logical axis
 
-// Padding would be computed with.
+// Padding would be computed with: the exponential of zero is one.
 // expected-error @below {{'up': expected the 3 ranks along 'tensor' to divide dimension 0 ('mlp') of size 16; the rule 'mlp=' leaves it whole}}
 rota.param @up : tensor<16x8xf32> axes ["mlp", "embed"] init #rota.constant<value = 1.0>
+func.func @exponential(%x: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  %w = rota.read @up : tensor<16x8xf32>
+  %h = rota.einsum "bk,nk->bn" %x, %w : (tensor<8x8xf32>, tensor<16x8xf32>) -> tensor<8x16xf32>
+  %e = math.exp %h : tensor<8x16xf32>
+  %y = rota.einsum "bn,nk->bk" %e, %w : (tensor<8x16xf32>, tensor<16x8xf32>) -> tensor<8x8xf32>
+  return %y : tensor<8x8xf32>
+}
 
 // -----
 

@@ -64,3 +64,22 @@ func.func @vocabulary(%t: tensor<2x4xi32>, %table: tensor<16x4xf32> {rota.shardi
   %dtable = rota.embedding_grad %t, %r : (tensor<2x4xi32>, tensor<2x4x4xf32>) -> tensor<16x4xf32> {rota.factors = [#rota.dimension<[]>, #rota.dimension<[]>, #rota.dimension<[]>, #rota.dimension<[tensor]>]}
   return %r, %sum, %dlogits, %dtable : tensor<2x4x4xf32>, tensor<f32>, tensor<2x4x16xf32>, tensor<16x4xf32>
 }
+
+// -----
+
+// Three parts of eleven entries are four, four and three: what stands behind the
+// last is not counted.
+// CHECK-LABEL: func.func @padded
+// CHECK-SAME: tensor<4x4xf32>
+// CHECK-SAME: tensor<2x4x4xf32>
+// CHECK: rota.shard_offset axes [<tensor>] factor = 4
+// CHECK: rota.cross_entropy_shard %{{.*}}, %{{.*}} offset %{{.*}} of 11 : (tensor<2x4x4xf32>
+// CHECK: rota.cross_entropy_grad %{{.*}} offset %{{.*}} of 11 : {{.*}} -> tensor<2x4x4xf32>
+// CHECK: rota.einsum {{.*}} -> tensor<4x4xf32>
+rota.mesh <tensor = 3>
+func.func @padded(%t: tensor<2x4xi32>, %table: tensor<11x4xf32> {rota.sharding = #rota.sharding<[[tensor], []]>}, %x: tensor<2x4x4xf32>, %logits: tensor<2x4x11xf32> {rota.sharding = #rota.sharding<[[], [], [tensor]]>}, %d: tensor<f32>) -> (tensor<f32>, tensor<11x4xf32> {rota.sharding = #rota.sharding<[[tensor], []]>}) {
+  %sum, %weight, %lse = rota.cross_entropy %logits, %t : (tensor<2x4x11xf32>, tensor<2x4xi32>) -> (tensor<f32>, tensor<f32>, tensor<2x4xf32>) {rota.factors = [#rota.dimension<[]>, #rota.dimension<[]>, #rota.dimension<[tensor]>]}
+  %g = rota.cross_entropy_grad %d, %logits, %t, %lse : (tensor<f32>, tensor<2x4x11xf32>, tensor<2x4xi32>, tensor<2x4xf32>) -> tensor<2x4x11xf32> {rota.factors = [#rota.dimension<[]>, #rota.dimension<[]>, #rota.dimension<[tensor]>]}
+  %dt = rota.einsum "bsn,bsk->nk" %g, %x : (tensor<2x4x11xf32>, tensor<2x4x4xf32>) -> tensor<11x4xf32> {rota.factors = [#rota.dimension<[]>, #rota.dimension<[]>, #rota.dimension<[tensor]>, #rota.dimension<[]>]}
+  return %sum, %dt : tensor<f32>, tensor<11x4xf32>
+}

@@ -92,20 +92,6 @@ func.func private @loss(tensor<2x4xf32>, tensor<2xi32>) -> (tensor<f32>, tensor<
 
 // -----
 
-// V3: evenly
-rota.mesh <data = 2, tensor = 2>
-// expected-error@+1 {{expected 2 ranks to divide size 7 of dimension 1 in the compute sharding}}
-rota.param @p : tensor<4x4xf32> axes ["a", "b"] init #rota.constant<value = 1.0> placement <whole [4, 7] compute <[[], [tensor]]> storage <[[], [tensor]]> optimizer <[[], [tensor]]>>
-rota.stack @layers layers = 1 pattern [@a] {
-  rota.layer @a {
-    func.func private @forward(tensor<2x4xf32>) -> tensor<2x4xf32>
-  }
-}
-func.func private @embed(tensor<2xi32>) -> tensor<2x4xf32>
-func.func private @loss(tensor<2x4xf32>, tensor<2xi32>) -> (tensor<f32>, tensor<f32>)
-
-// -----
-
 // V4: a residual's type
 rota.mesh <data = 2, tensor = 2>
 rota.stack @layers layers = 1 pattern [@a] {

@@ -1,0 +1,14 @@
+// RUN: rota-opt %s --assign-shardings=mesh=tensor=4 | FileCheck %s
+
+// A gate keeps zeros and a product does not count them, so that the last of four
+// parts may be short: 3, 3, 3 and 1.
+// CHECK: rota.param @gate
+// CHECK-SAME: compute<{{\[\[}}tensor], []]>
+rota.param @gate : tensor<10x8xf32> axes ["mlp", "embed"] init #rota.constant<value = 1.0>
+func.func @gated(%x: tensor<12x8xf32>) -> tensor<12x8xf32> {
+  %w = rota.read @gate : tensor<10x8xf32>
+  %h = rota.einsum "bk,nk->bn" %x, %w : (tensor<12x8xf32>, tensor<10x8xf32>) -> tensor<12x10xf32>
+  %g = rota.swiglu %h, %h : tensor<12x10xf32>
+  %y = rota.einsum "bn,nk->bk" %g, %w : (tensor<12x10xf32>, tensor<10x8xf32>) -> tensor<12x8xf32>
+  return %y : tensor<12x8xf32>
+}
