@@ -21,20 +21,6 @@ bool isTransfer(ActionKind kind) {
          kind == ActionKind::Offload || kind == ActionKind::Fetch;
 }
 
-/// A cost table's number for a transfer.
-int streamOf(ActionKind kind) {
-  switch (kind) {
-  case ActionKind::Unshard:
-    return 0;
-  case ActionKind::ReduceGrad:
-    return 1;
-  case ActionKind::Offload:
-    return 2;
-  default:
-    return 3;
-  }
-}
-
 /// Messages from one rank to another in one direction, in order.
 struct Channel {
   std::vector<double> sent, posted, arrived;
@@ -194,7 +180,7 @@ private:
   }
 
   Span transfer(RankState &state, const Action &action) {
-    double &free = state.streams[streamOf(action.kind)];
+    double &free = state.streams[transferStream(action.kind)];
     Span span{std::max(state.clock, free), 0};
     if (action.kind == ActionKind::Fetch)
       span.start = std::max(span.start, copied(state, action));
@@ -341,11 +327,24 @@ private:
 
 } // namespace
 
+int transferStream(ActionKind kind) {
+  switch (kind) {
+  case ActionKind::Unshard:
+    return 0;
+  case ActionKind::ReduceGrad:
+    return 1;
+  case ActionKind::Offload:
+    return 2;
+  default:
+    return 3;
+  }
+}
+
 double CostTable::of(const Action &action) const {
   if (isCompute(action.kind) && !chunks.empty())
     return chunks[action.chunk][static_cast<int>(action.kind)];
   if (isTransfer(action.kind) && !transfers.empty())
-    return transfers[action.chunk][streamOf(action.kind)];
+    return transfers[action.chunk][transferStream(action.kind)];
   switch (action.kind) {
   case ActionKind::Forward:
     return forward;

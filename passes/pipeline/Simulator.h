@@ -29,6 +29,9 @@ struct CostTable {
   double of(const Action &action) const;
 };
 
+/// The place of a transfer's kind in an entry of `CostTable::transfers`.
+int transferStream(ActionKind kind);
+
 /// When an action runs. SEND, RECV and RESHARD take no time of their rank, for
 /// them `start` equals `end`; transfers run beside the actions behind them.
 struct Span {

@@ -42,8 +42,11 @@ void Executor::run(Mode runMode) {
   int count = static_cast<int>(actions.size());
   for (int a = 0; a < count; ++a) {
     rank.communicator().setPosition(positions[a]);
-    for (int wait : actions[a].waits)
-      finish(wait);
+    // Messages first: a transfer that ends meanwhile has kept nobody waiting.
+    for (bool transfers : {false, true})
+      for (int wait : actions[a].waits)
+        if (isTransfer(actions[wait].kind) == transfers)
+          finish(wait);
     if (isCompute(actions[a].kind))
       compute(a);
     else if (happens(actions[a]))

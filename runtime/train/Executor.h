@@ -13,7 +13,7 @@ namespace rota {
 struct TransferTimes {
   int64_t count = 0;
   double seconds = 0.0; // in which bytes moved
-  double waited = 0.0;  // of these, while the rank's thread waited for them
+  double waited = 0.0;  // of these, while the rank waited for nothing else
 
   /// The share of their time that was hidden behind computing: 1 where none
   /// took any.

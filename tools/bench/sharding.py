@@ -21,12 +21,16 @@ with temporary() as folder:
         compile_trainer(["--model", model, "--batch-size", "16", "--sequence-length", "256", "--microbatches", "4",
                          *arguments], trainers[name])
     # Alternated, so that a slow minute of the machine meets all of them.
-    best, hidden = dict.fromkeys(SETTINGS, 0.0), {}
+    best, moved = dict.fromkeys(SETTINGS, 0.0), {}
     for _ in range(2):
         for name, trainer in trainers.items():
             events = train(trainer, data, 3)
             best[name] = max(best[name], throughput(events))
-            hidden[name] = {kind: events[-1][kind]["hidden"] for kind in ("unshard", "reduce_grad")}
+            moved[name] = {kind: events[-1][kind] for kind in ("unshard", "reduce_grad")}
     for name, tokens in best.items():
-        shares = "".join(f", {share:.1%} of {kind} hidden" for kind, share in hidden[name].items() if share is not None)
+        shares = "".join(f", {kind['hidden']:.1%} of {key} hidden" for key, kind in moved[name].items() if kind["count"])
+        seconds = sum(kind["seconds"] for kind in moved[name].values())
+        if seconds:
+            waited = sum(kind["waited"] for kind in moved[name].values())
+            shares += f", {1 - waited / seconds:.1%} of both"
         print(f"{name}: {tokens:.0f} tokens/s, {best['one rank'] / tokens:.3f} x the time of one rank{shares}")

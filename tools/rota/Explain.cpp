@@ -139,26 +139,12 @@ private:
               computeSeconds(action);
         else if (isSend(action.kind))
           table.send = secondsOf(action.bytes);
-        else if (int place = transferPlace(action.kind); place >= 0)
-          table.transfers[action.chunk][place] = transferSeconds(action);
+        else if (isTransfer(action.kind))
+          table.transfers[action.chunk][pipe::transferStream(
+              static_cast<pipe::ActionKind>(action.kind))] =
+              transferSeconds(action);
       }
     return table;
-  }
-
-  /// The place of a transfer's kind in the simulator's table; -1: none.
-  static int transferPlace(ActionKind kind) {
-    switch (kind) {
-    case ActionKind::Unshard:
-      return 0;
-    case ActionKind::ReduceGrad:
-      return 1;
-    case ActionKind::Offload:
-      return 2;
-    case ActionKind::Fetch:
-      return 3;
-    default:
-      return -1;
-    }
   }
 
   int64_t bytesOf(const Collective &collective) const {
