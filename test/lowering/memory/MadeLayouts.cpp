@@ -50,6 +50,18 @@ void divide(Parameter &p, const LayoutOptions &options, bool stored,
   p.optimizerDivision = division();
 }
 
+/// Tokens, targets and constants.
+void addData(Layout &layout, bool isDivided) {
+  layout.program.input = {ElementType::I32, {6, 7}};
+  layout.program.target = {ElementType::I32, {6, 7}};
+  if (isDivided)
+    layout.program.input.division =
+        layout.program.target.division = {{kData}, {}};
+  layout.tables = {{0, 7, 1.0, {1.0, 0.1}}};
+  layout.shardOffsets = {{128, {}, 5}};
+  layout.constantBytes = alignUp(7 * 2 * 8) + kAlignment;
+}
+
 void addAuxiliaryLosses(Layout &layout, int lossWeight) {
   layout.program.auxiliaryLosses = {{"a", 0.5, 3.0}, {"b", -1.0, 2.0}};
   layout.kinds[0].auxiliaryLosses = {1, 0};
@@ -131,14 +143,7 @@ Layout makeLayout(const LayoutOptions &options, std::mt19937 &random) {
   layout.loss.block = pack({tied, lossOnly});
   layout.tiedBytes = pack({tied}).bytes;
   layout.activationBytes = bytes();
-  layout.program.input = {ElementType::I32, {6, 7}};
-  layout.program.target = {ElementType::I32, {6, 7}};
-  if (options.stages > 0)
-    layout.program.input.division =
-        layout.program.target.division = {{kData}, {}};
-  layout.tables = {{0, 7, 1.0, {1.0, 0.1}}};
-  layout.shardOffsets = {{128, {}, 5}};
-  layout.constantBytes = alignUp(7 * 2 * 8) + kAlignment;
+  addData(layout, options.stages > 0);
   if (options.auxiliary)
     addAuxiliaryLosses(layout, task());
   if (options.logits) {
