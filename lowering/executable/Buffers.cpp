@@ -242,9 +242,9 @@ private:
       step.gemm.gemm.accumulate = buffers[einsum.getResult()].accumulates;
       return success();
     }
-    if (isCollective(op)) {
+    if (auto collective = dyn_cast<CollectiveOpInterface>(op)) {
       step.kind = Step::Kind::Collective;
-      step.collective = collectives.add(op);
+      step.collective = collectives.add(collective);
       return success();
     }
     SmallVector<bool> accumulate;

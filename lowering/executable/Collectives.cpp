@@ -10,11 +10,6 @@ using namespace mlir::rota;
 
 namespace rota::lowering {
 
-bool isCollective(Operation *op) {
-  return isa<AllGatherOp, ReduceScatterOp, AllReduceOp, AllToAllOp,
-             ShardSliceOp, PermuteOp>(op);
-}
-
 ElementType elementTypeOf(Type type) {
   Type element = getElementTypeOrSelf(type);
   return element.isInteger() ? ElementType::I32
@@ -57,40 +52,37 @@ int CollectiveTable::add(Collective collective) {
   return int(found - list.begin());
 }
 
-int CollectiveTable::add(Operation *op) {
+int CollectiveTable::add(CollectiveOpInterface op) {
   using Kind = Collective::Kind;
   Collective c;
   c.type = elementTypeOf(op->getResultTypes()[0]);
-  auto common = [&](Kind kind, auto op) {
-    c.kind = kind;
-    c.axes = programMesh.axesOf(op.getAxes());
-    c.reason = op.getReason().str();
-  };
+  c.axes = programMesh.axesOf(op.getAxes());
+  c.reason = op.getReason().str();
   llvm::TypeSwitch<Operation *>(op)
       .Case([&](AllGatherOp op) {
-        common(Kind::AllGather, op);
+        c.kind = Kind::AllGather;
         setExtents(shapeOf(op.getResult()), op.getDim(), c);
       })
       .Case([&](ReduceScatterOp op) {
-        common(Kind::ReduceScatter, op);
+        c.kind = Kind::ReduceScatter;
         setExtents(shapeOf(op.getInput()), op.getDim(), c);
       })
       .Case([&](ShardSliceOp op) {
-        common(Kind::Slice, op);
+        c.kind = Kind::Slice;
         setExtents(shapeOf(op.getInput()), op.getDim(), c);
       })
       .Case([&](AllReduceOp op) {
-        common(Kind::AllReduce, op);
+        c.kind = Kind::AllReduce;
         setElements(shapeOf(op.getInput()), c);
         c.maximum = op.getKind() == ReduceKind::Max;
       })
       .Case([&](AllToAllOp op) {
-        common(Kind::AllToAll, op);
+        c.kind = Kind::AllToAll;
         setExtents(shapeOf(op.getResult()), op.getGather(), c);
         setSplit(op, c);
       })
       .Case([&](PermuteOp op) {
-        common(Kind::Permute, op);
+        c.kind = Kind::Permute;
         setElements(shapeOf(op.getInput()), c);
         c.order = programMesh.axesOf(op.getOrder());
       });

@@ -8,9 +8,6 @@
 
 namespace rota::lowering {
 
-/// Whether `op` moves a value among ranks; it becomes a call of rotaCollective.
-bool isCollective(mlir::Operation *op);
-
 ElementType elementTypeOf(mlir::Type type);
 
 /// A tensor of this shape, of which a collective gathers or cuts dimension
@@ -28,8 +25,8 @@ public:
 
   /// Its number in the program.
   int add(Collective collective);
-  /// The same of an op that is one.
-  int add(mlir::Operation *op);
+  /// The same of an op, which becomes a call of rotaCollective.
+  int add(mlir::rota::CollectiveOpInterface op);
 
 private:
   const ProgramMesh &programMesh;

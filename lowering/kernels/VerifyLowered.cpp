@@ -19,9 +19,8 @@ static bool isLegal(Operation *op) {
     return isa<DenseElementsAttr>(constant.getValue());
   return hasKernels(op) ||
          isa<ReadOp, AccumulateOp, EinsumOp, ReshapeOp, RotaryTableOp,
-             ShardOffsetOp, AuxiliaryLossOp, AuxiliaryCotangentOp, AllGatherOp,
-             ReduceScatterOp, AllReduceOp, AllToAllOp, ShardSliceOp, PermuteOp,
-             func::ReturnOp>(op);
+             ShardOffsetOp, AuxiliaryLossOp, AuxiliaryCotangentOp,
+             CollectiveOpInterface, func::ReturnOp>(op);
 }
 
 static LogicalResult verifyLegal(Operation *op) {
