@@ -11,13 +11,13 @@
 using namespace mlir;
 using namespace mlir::rota;
 
-static Location locationOf(MLIRContext &context, const Place &place) {
+static Location locationOf(MLIRContext &context, const FilePlace &place) {
   return FileLineColLoc::get(&context, place.file, place.line, place.column);
 }
 
 std::optional<Config> Config::read(MLIRContext &context, StringRef path) {
   auto file =
-      JsonFile::read(path, [&](const Place &place, const Twine &message) {
+      JsonFile::read(path, [&](const FilePlace &place, const Twine &message) {
         emitError(locationOf(context, place)) << message;
       });
   if (!file)

@@ -112,7 +112,7 @@ private:
 
 } // namespace
 
-std::string mlir::rota::toString(const Place &place) {
+std::string mlir::rota::toString(const FilePlace &place) {
   if (place.line == 0)
     return place.file;
   return place.file + ":" + std::to_string(place.line) + ":" +
@@ -120,7 +120,7 @@ std::string mlir::rota::toString(const Place &place) {
 }
 
 std::optional<JsonFile> JsonFile::read(StringRef path, Report report) {
-  Place whole{path.str(), 0, 0};
+  FilePlace whole{path.str(), 0, 0};
   // A device or a pipe may never end.
   llvm::sys::fs::file_status status;
   if (auto error = llvm::sys::fs::status(path, status)) {
@@ -160,7 +160,7 @@ std::optional<JsonFile> JsonFile::read(StringRef path, Report report) {
   return json;
 }
 
-Place JsonFile::placeAt(size_t offset) const {
+FilePlace JsonFile::placeAt(size_t offset) const {
   StringRef before = text->getBuffer().take_front(offset);
   size_t lineStart = before.rfind('\n');
   size_t column = lineStart == StringRef::npos ? before.size()
@@ -168,9 +168,9 @@ Place JsonFile::placeAt(size_t offset) const {
   return {file, unsigned(before.count('\n') + 1), unsigned(column + 1)};
 }
 
-Place JsonFile::placeOf(StringRef key) const {
+FilePlace JsonFile::placeOf(StringRef key) const {
   auto it = keys.find(key);
-  return it == keys.end() ? Place{file, 0, 0} : placeAt(it->second);
+  return it == keys.end() ? FilePlace{file, 0, 0} : placeAt(it->second);
 }
 
 StringRef mlir::rota::kindName(const nlohmann::json &value) {

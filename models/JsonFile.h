@@ -20,18 +20,18 @@
 namespace mlir::rota {
 
 /// A place in a file; line and column count from 1, 0 means the whole file.
-struct Place {
+struct FilePlace {
   std::string file;
   unsigned line = 0, column = 0;
 };
 
 /// Prints "FILE:LINE:COLUMN", or "FILE" for the whole file.
-std::string toString(const Place &place);
+std::string toString(const FilePlace &place);
 
 class JsonFile {
 public:
-  using Report =
-      llvm::function_ref<void(const Place &place, const llvm::Twine &message)>;
+  using Report = llvm::function_ref<void(const FilePlace &place,
+                                         const llvm::Twine &message)>;
 
   /// Reads and parses the file; its root must be an object and no object may
   /// have a key twice. Reports what is wrong and returns nothing otherwise.
@@ -42,10 +42,10 @@ public:
 
   /// The place of a key, given as "key" or "outer.inner"; the whole file when
   /// the key is not there.
-  Place placeOf(llvm::StringRef key) const;
+  FilePlace placeOf(llvm::StringRef key) const;
 
 private:
-  Place placeAt(size_t offset) const;
+  FilePlace placeAt(size_t offset) const;
 
   std::string file;
   std::unique_ptr<llvm::MemoryBuffer> text;

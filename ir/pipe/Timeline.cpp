@@ -154,7 +154,7 @@ std::optional<Action> parseAction(std::string_view text) {
 }
 
 int Shape::rankOf(int chunk, int microbatch) const {
-  if (isOuter(chunk))
+  if (isUnpipelined(chunk))
     return microbatch % stages;
   int row = rowOf(chunk), column = chunk % stages;
   return placement == Placement::V && row % 2 == 1 ? stages - 1 - column
@@ -162,7 +162,7 @@ int Shape::rankOf(int chunk, int microbatch) const {
 }
 
 bool Shape::owns(int rank, int chunk) const {
-  return isOuter(chunk) || rankOf(chunk) == rank;
+  return isUnpipelined(chunk) || rankOf(chunk) == rank;
 }
 
 int Shape::chunkOf(int rank, int repeat) const {

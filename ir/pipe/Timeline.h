@@ -69,7 +69,9 @@ struct Shape {
   bool outer = false; // there is an outer chunk
   /// With the outer one, which is the last.
   int chunks() const { return stages * repeats + outer; }
-  bool isOuter(int chunk) const { return outer && chunk == stages * repeats; }
+  bool isUnpipelined(int chunk) const {
+    return outer && chunk == stages * repeats;
+  }
   /// The rank that runs `microbatch` of `chunk`. Only for the outer chunk does
   /// it depend on the microbatch.
   int rankOf(int chunk, int microbatch = 0) const;

@@ -49,8 +49,8 @@ static LogicalResult verifyChunk(ProgramOp program, int64_t number,
     return rank == ChunkAttr::kAllRanks ? std::string("all ranks")
                                         : "rank " + std::to_string(rank);
   };
-  int64_t rank = shape.isOuter(number) ? int64_t(ChunkAttr::kAllRanks)
-                                       : int64_t(shape.rankOf(number));
+  int64_t rank = shape.isUnpipelined(number) ? int64_t(ChunkAttr::kAllRanks)
+                                             : int64_t(shape.rankOf(number));
   if (chunk.getRank() != rank)
     return op.emitOpError("expected chunk ")
            << number << " on " << nameOf(rank) << ", got "
@@ -59,7 +59,7 @@ static LogicalResult verifyChunk(ProgramOp program, int64_t number,
   int64_t expected = program.getLayersPerChunk();
   int64_t found = chunk.getLayers().size();
   int64_t least =
-      shape.isOuter(number) ? 1 : std::max<int64_t>(1, expected - 1);
+      shape.isUnpipelined(number) ? 1 : std::max<int64_t>(1, expected - 1);
   if (found < least || (found > expected && number != last))
     return op.emitOpError("expected ")
            << expected << " layers, or one less, in chunk " << number

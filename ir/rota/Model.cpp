@@ -124,15 +124,16 @@ SmallVector<ParamOp> Model::usedParams(func::FuncOp function) {
   return params;
 }
 
-FailureOr<SmallVector<AuxiliaryLoss>> Model::auxiliaryLosses() const {
+FailureOr<SmallVector<AuxiliaryLossInfo>> Model::auxiliaryLosses() const {
   int64_t layers = const_cast<StackOp &>(stack).getLayers();
   int64_t kindCount = const_cast<StackOp &>(stack).getPattern().size();
-  SmallVector<AuxiliaryLoss> losses;
+  SmallVector<AuxiliaryLossInfo> losses;
   SmallVector<AuxiliaryLossOp> firstUses;
   auto add = [&](AuxiliaryLossOp op, double weight) -> WalkResult {
     double coefficient = op.getCoefficient().convertToDouble();
-    auto *found = llvm::find_if(
-        losses, [&](AuxiliaryLoss &loss) { return loss.name == op.getName(); });
+    auto *found = llvm::find_if(losses, [&](AuxiliaryLossInfo &loss) {
+      return loss.name == op.getName();
+    });
     if (found == losses.end()) {
       losses.push_back({op.getName().str(), coefficient, weight});
       firstUses.push_back(op);

@@ -31,7 +31,7 @@ inline constexpr llvm::StringLiteral backwardWeight = "backward_weight";
 ParamOp lookupParam(Operation *user, StringAttr name);
 
 /// A loss beside the main one, see `rota.auxiliary_loss`.
-struct AuxiliaryLoss {
+struct AuxiliaryLossInfo {
   std::string name;
   double coefficient;
   double weight; // of one microbatch, over all layers
@@ -87,7 +87,7 @@ public:
   static SmallVector<ParamOp> usedParams(func::FuncOp function);
   /// The auxiliary losses of the layers' `forward`, by their first use in the
   /// stack. Emits an error and fails when one has two coefficients.
-  FailureOr<SmallVector<AuxiliaryLoss>> auxiliaryLosses() const;
+  FailureOr<SmallVector<AuxiliaryLossInfo>> auxiliaryLosses() const;
   /// The type of the activation between layers.
   RankedTensorType activationType() const;
   /// A parameter's name in checkpoints, "{layer}" for the layer's number.

@@ -61,11 +61,11 @@ namespace {
 
 /// What is known of a value that has bytes of its own.
 struct Buffer {
-  std::optional<Location> place; // fixed, or given when it is defined
-  bool scratch = false;          // takes scratch from definition to last use
-  int lastUse = -1;              // op number
-  unsigned uses = 0;             // other than views
-  bool accumulates = false;      // its op adds into `place`
+  std::optional<BufferAddress> place; // fixed, or given when it is defined
+  bool scratch = false;     // takes scratch from definition to last use
+  int lastUse = -1;         // op number
+  unsigned uses = 0;        // other than views
+  bool accumulates = false; // its op adds into `place`
 };
 
 class Assignment {
@@ -135,23 +135,23 @@ private:
                << name.getValue() << "'";
     }
     if (auto read = dyn_cast<ReadOp>(op))
-      buffers[read].place = Location{
+      buffers[read].place = BufferAddress{
           memory::Parameters, paramPlace(op, read.getParamAttr()).value, {}};
     if (auto table = dyn_cast<RotaryTableOp>(op))
       buffers[table.getResult()].place =
-          Location{memory::Constants, tables.add(table), {}};
+          BufferAddress{memory::Constants, tables.add(table), {}};
     if (auto offset = dyn_cast<ShardOffsetOp>(op))
-      buffers[offset.getResult()].place = Location{
+      buffers[offset.getResult()].place = BufferAddress{
           memory::Constants, tables.add(offset, collectives.mesh()), {}};
     if (auto cotangent = dyn_cast<AuxiliaryCotangentOp>(op))
       buffers[cotangent.getResult()].place =
-          Location{memory::Constants, tables.add(cotangent), {}};
+          BufferAddress{memory::Constants, tables.add(cotangent), {}};
     if (auto loss = dyn_cast<AuxiliaryLossOp>(op))
       auxiliary.push_back(loss);
     if (auto constant = dyn_cast<arith::ConstantOp>(op))
       if (auto data = dyn_cast<DenseElementsAttr>(constant.getValue()))
         buffers[constant.getResult()].place =
-            Location{memory::Scratch, 0, data};
+            BufferAddress{memory::Scratch, 0, data};
     return success();
   }
 
@@ -162,12 +162,12 @@ private:
                                                FlatSymbolRefAttr symbol) {
     return places.params.find(lookupParamOf(op, symbol.getAttr()))->second;
   }
-  Location gradientPlace(AccumulateOp op) {
+  BufferAddress gradientPlace(AccumulateOp op) {
     return {memory::Gradients, paramPlace(op, op.getParamAttr()).gradient, {}};
   }
 
   /// The sums that a function adds to auxiliary losses are in its order.
-  Location auxiliaryPlace(AuxiliaryLossOp op) {
+  BufferAddress auxiliaryPlace(AuxiliaryLossOp op) {
     return {memory::Auxiliary,
             4 * int64_t(llvm::find(auxiliary, op) - auxiliary.begin()),
             {}};
@@ -222,7 +222,7 @@ private:
       return addToGradient(accumulate, number);
     if (!computes(op))
       return release(op, number), success();
-    Step step{Step::Kind::Kernels, op->getLoc()};
+    TaskStep step{TaskStep::Kind::Kernels, op->getLoc()};
     if (failed(plan(op, step)))
       return failure();
     placeOperands(op, step);
@@ -232,18 +232,18 @@ private:
     return success();
   }
 
-  LogicalResult plan(Operation *op, Step &step) {
+  LogicalResult plan(Operation *op, TaskStep &step) {
     if (auto einsum = dyn_cast<EinsumOp>(op)) {
       auto gemm = planGemm(einsum);
       if (failed(gemm))
         return failure();
-      step.kind = Step::Kind::Gemm;
+      step.kind = TaskStep::Kind::Gemm;
       step.gemm = *gemm;
       step.gemm.gemm.accumulate = buffers[einsum.getResult()].accumulates;
       return success();
     }
     if (auto collective = dyn_cast<CollectiveOpInterface>(op)) {
-      step.kind = Step::Kind::Collective;
+      step.kind = TaskStep::Kind::Collective;
       step.collective = collectives.add(collective);
       return success();
     }
@@ -257,12 +257,12 @@ private:
     return success();
   }
 
-  void placeOperands(Operation *op, Step &step) {
+  void placeOperands(Operation *op, TaskStep &step) {
     for (Value operand : op->getOperands())
       step.operands.push_back(*bufferOf(operand).place);
   }
 
-  void placeResults(Operation *op, int number, Step &step) {
+  void placeResults(Operation *op, int number, TaskStep &step) {
     for (OpResult value : op->getResults()) {
       Buffer &buffer = buffers[value];
       buffer.lastUse = std::max(buffer.lastUse, number);
@@ -273,7 +273,7 @@ private:
           buffer.place = dying->place;
           dying->scratch = false; // its bytes are the result's now
         } else {
-          buffer.place = Location{
+          buffer.place = BufferAddress{
               memory::Scratch, scratch.allocate(scratchBytes(value)), {}};
         }
       }
@@ -306,7 +306,7 @@ private:
     return memory::alignUp(tensorBytes(value.getType()));
   }
 
-  void runWithTemporaries(Step step) {
+  void runWithTemporaries(TaskStep step) {
     for (int64_t bytes : step.kernels.temporaries)
       step.temporaries.push_back(
           {memory::Scratch, scratch.allocate(memory::alignUp(bytes)), {}});
@@ -334,7 +334,7 @@ private:
     Value value = op.getValue();
     if (bufferOf(value).accumulates)
       return success();
-    Step step{Step::Kind::Kernels, op.getLoc()};
+    TaskStep step{TaskStep::Kind::Kernels, op.getLoc()};
     auto kernels = planAdd(cast<RankedTensorType>(value.getType()), library);
     if (failed(kernels))
       return failure();
@@ -347,11 +347,11 @@ private:
   }
 
   /// Copies what was not computed where `leave` has it leave.
-  void addCopy(Operation *leave, Value value, Location place) {
-    const Location &from = *bufferOf(value).place;
+  void addCopy(Operation *leave, Value value, BufferAddress place) {
+    const BufferAddress &from = *bufferOf(value).place;
     if (!from.data && from.field == place.field && from.offset == place.offset)
       return;
-    Step step{Step::Kind::Copy, leave->getLoc()};
+    TaskStep step{TaskStep::Kind::Copy, leave->getLoc()};
     step.bytes = tensorBytes(value.getType());
     remark::passed(leave->getLoc(), remark::RemarkOpts::name("copied")
                                         .category("executable")

@@ -16,7 +16,7 @@ namespace rota::lowering {
 
 /// An address: bytes after the start of one of the frame's blocks or, with
 /// `data`, the first byte of a constant of the object file.
-struct Location {
+struct BufferAddress {
   memory::FrameField field = memory::Scratch;
   int64_t offset = 0;
   mlir::DenseElementsAttr data;
@@ -24,7 +24,7 @@ struct Location {
 
 /// What the frame says of a function's operands, results and parameters.
 struct FunctionPlaces {
-  llvm::SmallVector<Location> arguments, results;
+  llvm::SmallVector<BufferAddress> arguments, results;
   struct ParamPlace {
     int64_t value, gradient; // offsets in the parameter and gradient blocks
   };
@@ -32,7 +32,7 @@ struct FunctionPlaces {
 };
 
 /// One piece of a task's code.
-struct Step {
+struct TaskStep {
   enum class Kind {
     Kernels,    // `kernels` on operands, results and temporaries
     Gemm,       // `gemm` of operands 0 and 1 into result 0
@@ -44,11 +44,11 @@ struct Step {
   GemmPlan gemm{};
   int collective = -1;
   int64_t bytes = 0;
-  llvm::SmallVector<Location> operands{}, results{}, temporaries{};
+  llvm::SmallVector<BufferAddress> operands{}, results{}, temporaries{};
 };
 
 struct FunctionBuffers {
-  std::vector<Step> steps; // in order
+  std::vector<TaskStep> steps; // in order
   int64_t scratchBytes = 0;
 };
 

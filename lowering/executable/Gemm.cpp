@@ -17,7 +17,7 @@ struct Indexed {
 };
 
 /// Letters that act as one dimension.
-struct Group {
+struct LetterGroup {
   std::string letters;
   int64_t size = 1;
 };
@@ -32,12 +32,13 @@ public:
   }
 
   FailureOr<GemmPlan> plan() {
-    Group batch = group(out, left, &right), k = group(left, right, nullptr);
+    LetterGroup batch = group(out, left, &right),
+                k = group(left, right, nullptr);
     for (bool swapped : {false, true}) {
       const Indexed &a = swapped ? right : left, &b = swapped ? left : right;
       GemmPlan plan;
       plan.swapped = swapped;
-      Group m = only(out, a, b), n = only(out, b, a);
+      LetterGroup m = only(out, a, b), n = only(out, b, a);
       if (fill(plan.gemm, a, b, batch, m, n, k)) {
         plan.gemm.typeA = plan.gemm.typeB = type(einsum.getLhs());
         plan.gemm.typeC = type(einsum.getResult());
@@ -74,8 +75,8 @@ private:
   }
 
   template <typename Predicate>
-  Group collect(const Indexed &order, Predicate wanted) {
-    Group result;
+  LetterGroup collect(const Indexed &order, Predicate wanted) {
+    LetterGroup result;
     for (char letter : order.letters)
       if (wanted(letter)) {
         result.letters += letter;
@@ -85,14 +86,15 @@ private:
   }
   /// Letters of `order` that `other` has too and, with `third`, that one as
   /// well; without, that the result has not.
-  Group group(const Indexed &order, const Indexed &other,
-              const Indexed *third) {
+  LetterGroup group(const Indexed &order, const Indexed &other,
+                    const Indexed *third) {
     return collect(order, [&](char letter) {
       return other.has(letter) &&
              (third ? third->has(letter) : !out.has(letter));
     });
   }
-  Group only(const Indexed &order, const Indexed &in, const Indexed &notIn) {
+  LetterGroup only(const Indexed &order, const Indexed &in,
+                   const Indexed &notIn) {
     return collect(order, [&](char letter) {
       return in.has(letter) && !notIn.has(letter);
     });
@@ -100,7 +102,7 @@ private:
 
   /// The distance between neighbours of the group in `tensor`; nothing when it
   /// has none there. 0 for a group of one element.
-  std::optional<int64_t> strideOf(const Group &g, const Indexed &tensor) {
+  std::optional<int64_t> strideOf(const LetterGroup &g, const Indexed &tensor) {
     if (g.letters.empty())
       return 0;
     for (size_t i = 0; i + 1 < g.letters.size(); ++i)
@@ -112,9 +114,9 @@ private:
 
   /// Reads a matrix [rows, columns]: the distance between its rows as stored
   /// and whether it is stored transposed.
-  static bool matrix(const Group &rows, int64_t rowStride, const Group &columns,
-                     int64_t columnStride, int64_t &leading,
-                     int32_t &transposed) {
+  static bool matrix(const LetterGroup &rows, int64_t rowStride,
+                     const LetterGroup &columns, int64_t columnStride,
+                     int64_t &leading, int32_t &transposed) {
     transposed = columns.size > 1 && columnStride != 1;
     if (transposed && rows.size > 1 && rowStride != 1)
       return false;
@@ -126,8 +128,8 @@ private:
   }
 
   bool fill(RotaGemm &gemm, const Indexed &a, const Indexed &b,
-            const Group &batch, const Group &m, const Group &n,
-            const Group &k) {
+            const LetterGroup &batch, const LetterGroup &m,
+            const LetterGroup &n, const LetterGroup &k) {
     auto batchA = strideOf(batch, a), batchB = strideOf(batch, b),
          batchC = strideOf(batch, out);
     auto mA = strideOf(m, a), kA = strideOf(k, a);

@@ -59,7 +59,7 @@ FailureOr<ElementType> computeTypeOf(ParamOp param) {
 class Builder {
 public:
   Builder(const Model &model, CollectiveTable &collectives,
-          memory::Layout &layout)
+          memory::ModelLayout &layout)
       : model(model), collectives(collectives), layout(layout) {}
 
   FailureOr<std::vector<ParamPlaces>> run() {
@@ -161,7 +161,7 @@ private:
 
   const Model &model;
   CollectiveTable &collectives;
-  memory::Layout &layout;
+  memory::ModelLayout &layout;
   bool windows = false; // functions see gathered copies of parameters
   llvm::DenseMap<Operation *, int> numbers;
 };
@@ -170,7 +170,7 @@ private:
 
 FailureOr<std::vector<ParamPlaces>>
 layOutParameters(const Model &model, CollectiveTable &collectives,
-                 memory::Layout &layout) {
+                 memory::ModelLayout &layout) {
   return Builder(model, collectives, layout).run();
 }
 

@@ -25,7 +25,7 @@ using ParamPlaces = decltype(FunctionPlaces::params);
 /// `unshard` and `reduceGrad`, copies and additions for those that are not.
 llvm::FailureOr<std::vector<ParamPlaces>>
 layOutParameters(const mlir::rota::Model &model, CollectiveTable &collectives,
-                 memory::Layout &layout);
+                 memory::ModelLayout &layout);
 
 } // namespace rota::lowering
 

@@ -20,7 +20,7 @@ bool isStoredInParts(ParamOp param, const ProgramMesh &mesh) {
 namespace {
 
 /// What one division adds to another.
-struct Step {
+struct DivisionStep {
   int64_t dim = 0;
   std::vector<int> axes; // none: they are the same
 };
@@ -51,8 +51,8 @@ public:
       return param.emitOpError("expected the type of one rank's part of '")
              << param.getSymName() << "', which 'partition' gives it, got "
              << param.getTensorType();
-    Step storage = step(p.computeDivision, p.storageDivision);
-    Step optimizer = step(p.storageDivision, p.optimizerDivision);
+    DivisionStep storage = step(p.computeDivision, p.storageDivision);
+    DivisionStep optimizer = step(p.storageDivision, p.optimizerDivision);
     if (failed(takeUnreduced(storage)))
       return failure();
     if (windows)
@@ -62,7 +62,7 @@ public:
 
 private:
   /// What `to` adds to `from`: axes behind, on at most one dimension.
-  static Step step(const Division &from, const Division &to) {
+  static DivisionStep step(const Division &from, const Division &to) {
     for (size_t dim = 0; dim < to.size(); ++dim)
       if (to[dim].size() > from[dim].size())
         return {int64_t(dim),
@@ -76,7 +76,7 @@ private:
 
   /// Gradients are scattered over what storage adds; the rest is left for the
   /// optimizer's step.
-  LogicalResult takeUnreduced(const Step &storage) {
+  LogicalResult takeUnreduced(const DivisionStep &storage) {
     for (int axis : storage.axes) {
       if (!isUnreduced(axis))
         return param.emitOpError("expected the gradient of '")
@@ -88,8 +88,9 @@ private:
     return success();
   }
 
-  Collective make(Collective::Kind kind, ElementType type, const Step &step,
-                  const Division &whole, StringRef verb) const {
+  Collective make(Collective::Kind kind, ElementType type,
+                  const DivisionStep &step, const Division &whole,
+                  StringRef verb) const {
     Collective c;
     c.kind = kind;
     c.type = type;
@@ -102,7 +103,7 @@ private:
     return c;
   }
 
-  void addWindow(const Step &storage) {
+  void addWindow(const DivisionStep &storage) {
     p.unshard = collectives.add(make(Collective::Kind::AllGather, p.compute,
                                      storage, p.computeDivision, "gathers"));
     Collective reduce =
@@ -112,7 +113,7 @@ private:
     p.reduceGrad = collectives.add(std::move(reduce));
   }
 
-  LogicalResult addOptimizer(const Step &optimizer) {
+  LogicalResult addOptimizer(const DivisionStep &optimizer) {
     size_t sums = llvm::count_if(optimizer.axes,
                                  [&](int axis) { return isUnreduced(axis); });
     if (sums != 0 && sums != optimizer.axes.size())

@@ -29,31 +29,31 @@ public:
     context = entry->getArgument(0);
     frame = entry->getArgument(1);
     size_t arguments = 0;
-    for (const Step &step : buffers.steps)
+    for (const TaskStep &step : buffers.steps)
       for (const KernelCall &call : step.kernels.calls)
         arguments = std::max(arguments, call.arguments.size());
     if (arguments > 0)
       argumentArray = LLVM::AllocaOp::create(
           b, pointer, pointer,
           LLVM::ConstantOp::create(b, b.getI64Type(), int64_t(arguments)));
-    for (const Step &step : buffers.steps)
+    for (const TaskStep &step : buffers.steps)
       writeStep(step);
     LLVM::ReturnOp::create(b, ValueRange{});
   }
 
 private:
-  void writeStep(const Step &step) {
+  void writeStep(const TaskStep &step) {
     b.setLoc(step.loc);
     switch (step.kind) {
-    case Step::Kind::Kernels:
+    case TaskStep::Kind::Kernels:
       for (const KernelCall &call : step.kernels.calls)
         writeKernel(step, call);
       return;
-    case Step::Kind::Gemm:
+    case TaskStep::Kind::Gemm:
       return writeGemm(step);
-    case Step::Kind::Collective:
+    case TaskStep::Kind::Collective:
       return writeCollective(step);
-    case Step::Kind::Copy:
+    case TaskStep::Kind::Copy:
       LLVM::MemcpyOp::create(
           b, address(step.results[0]), address(step.operands[0]),
           LLVM::ConstantOp::create(b, b.getI64Type(), step.bytes),
@@ -62,7 +62,7 @@ private:
     }
   }
 
-  void writeKernel(const Step &step, const KernelCall &call) {
+  void writeKernel(const TaskStep &step, const KernelCall &call) {
     for (auto [i, argument] : llvm::enumerate(call.arguments)) {
       const auto &places =
           argument.kind == KernelArgument::Kind::Operand  ? step.operands
@@ -84,7 +84,7 @@ private:
                    LLVM::ConstantOp::create(b, i64, call.grain)});
   }
 
-  void writeGemm(const Step &step) {
+  void writeGemm(const TaskStep &step) {
     bool swapped = step.gemm.swapped;
     declare("rotaGemm", {pointer, pointer, pointer, pointer, pointer});
     Value description = LLVM::AddressOfOp::create(
@@ -96,7 +96,7 @@ private:
                                     address(step.results[0])});
   }
 
-  void writeCollective(const Step &step) {
+  void writeCollective(const TaskStep &step) {
     Type i64 = b.getI64Type();
     declare("rotaCollective", {pointer, i64, pointer, pointer});
     LLVM::CallOp::create(
@@ -153,7 +153,7 @@ private:
                        memory::kAlignment);
   }
 
-  Value address(const Location &location) {
+  Value address(const BufferAddress &location) {
     if (location.data)
       return LLVM::AddressOfOp::create(b, pointer,
                                        dataGlobal(location.data).getSymName());

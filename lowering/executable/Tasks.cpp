@@ -17,7 +17,7 @@ using memory::FrameField;
 class BlockWriter {
 public:
   explicit BlockWriter(FrameField field) : field(field) {}
-  void add(Type type, SmallVectorImpl<Location> &places) {
+  void add(Type type, SmallVectorImpl<BufferAddress> &places) {
     places.push_back({field, packer.add(tensorBytes(type)), {}});
   }
   int64_t bytes() const { return packer.bytes(); }
@@ -33,7 +33,7 @@ class ResidualWriter {
 public:
   explicit ResidualWriter(func::FuncOp forward) : forward(forward) {}
 
-  void add(SmallVectorImpl<Location> &places) {
+  void add(SmallVectorImpl<BufferAddress> &places) {
     for (unsigned i = 1; i < forward.getNumResults(); ++i) {
       bool rests = !!forward.getResultAttr(
           i, RotaDialect::OffloadAttrHelper::getNameStr());
@@ -159,7 +159,7 @@ private:
     return block.bytes();
   }
 
-  static Location at(FrameField field, int64_t offset = 0) {
+  static BufferAddress at(FrameField field, int64_t offset = 0) {
     return {field, offset, {}};
   }
 
@@ -292,7 +292,7 @@ private:
   KernelLibrary &library;
   TaskWriter writer;
   ConstantTables tables;
-  memory::Layout layout;
+  memory::ModelLayout layout;
   CollectiveTable collectives; // into `layout`
 };
 
@@ -307,7 +307,7 @@ FailureOr<LoweredModel> lowerTasks(ModuleOp module, KernelLibrary &library) {
   if (failed(found))
     return failure();
   std::vector<AuxiliaryLoss> losses;
-  for (const mlir::rota::AuxiliaryLoss &loss : *found)
+  for (const mlir::rota::AuxiliaryLossInfo &loss : *found)
     losses.push_back({loss.name, loss.coefficient, loss.weight});
   return Lowering(*model, std::move(losses), *mesh, library).run();
 }

@@ -11,7 +11,7 @@
 namespace rota::lowering {
 
 struct LoweredModel {
-  memory::Layout layout;                   // with the tasks' names
+  memory::ModelLayout layout;              // with the tasks' names
   mlir::OwningOpRef<mlir::ModuleOp> tasks; // llvm ops; kernels are declared
 };
 

@@ -51,8 +51,8 @@ private:
     code.loadBlock(code.queryRows(tensors[0], batch, head), first, shape.scale,
                    queries, nullptr);
     code.fillZero(sums, shape.size * code.queryBlock());
-    Rows keys = code.keyRows(tensors[1], batch, keyHead);
-    Rows values = code.keyRows(tensors[2], batch, keyHead);
+    StridedRows keys = code.keyRows(tensors[1], batch, keyHead);
+    StridedRows values = code.keyRows(tensors[2], batch, keyHead);
     Value limit = k.min(k.add(first, code.queryBlock()), k.i64(shape.sequence));
     Value lowest = k.splat(-std::numeric_limits<float>::infinity());
     Value zero = k.splat(0.0f);
@@ -82,8 +82,8 @@ private:
   }
 
   /// `count` keys from `key` on: scores, weights, weighted sum of values.
-  SmallVector<Value> emitKeys(Rows keys, Rows values, Value key, Value count,
-                              Value first, ValueRange carried) {
+  SmallVector<Value> emitKeys(StridedRows keys, StridedRows values, Value key,
+                              Value count, Value first, ValueRange carried) {
     keys = code.widenRows(keys, key, count, keySpace);
     values = code.widenRows(values, key, count, valueSpace);
     SmallVector<Value> highest = emitScores(keys, key, count, first, carried);
@@ -98,8 +98,8 @@ private:
   }
 
   /// Writes the scores; returns the maxima with those before.
-  SmallVector<Value> emitScores(Rows keys, Value key, Value count, Value first,
-                                ValueRange carried) {
+  SmallVector<Value> emitScores(StridedRows keys, Value key, Value count,
+                                Value first, ValueRange carried) {
     SmallVector<Value> positions;
     for (int64_t v = 0; v < kVectors; ++v)
       positions.push_back(k.countFrom(k.add(first, v * k.lanes())));

@@ -46,13 +46,13 @@ int64_t AttentionCode::paddedSize() const {
   return (shape.size + k.lanes() - 1) / k.lanes() * k.lanes();
 }
 
-Rows AttentionCode::queryRows(Memory memory, Value batch, Value head) {
+StridedRows AttentionCode::queryRows(Memory memory, Value batch, Value head) {
   Value start = k.add(k.mul(batch, shape.sequence * shape.queryStride()),
                       k.mul(head, shape.size));
   return {k.offset(memory, start), shape.queryStride()};
 }
 
-Rows AttentionCode::keyRows(Memory memory, Value batch, Value head) {
+StridedRows AttentionCode::keyRows(Memory memory, Value batch, Value head) {
   Value start = k.add(k.mul(batch, shape.sequence * shape.keyStride()),
                       k.mul(head, shape.size));
   return {k.offset(memory, start), shape.keyStride()};
@@ -73,7 +73,7 @@ void AttentionCode::fillZero(Memory memory, int64_t elements) {
          [&](Value i) { k.storeVector(zero, memory, i, k.lanes()); });
 }
 
-void AttentionCode::loadBlock(Rows rows, Value first, float factor,
+void AttentionCode::loadBlock(StridedRows rows, Value first, float factor,
                               Memory transposed, const Memory *copy) {
   int64_t lanes = k.lanes();
   k.loop(0, queryBlock(), lanes, [&](Value query) {
@@ -101,7 +101,7 @@ void AttentionCode::loadBlock(Rows rows, Value first, float factor,
 }
 
 void AttentionCode::storeBlock(Memory transposed, ArrayRef<Value> factor,
-                               Rows rows, Value first) {
+                               StridedRows rows, Value first) {
   int64_t lanes = k.lanes();
   for (int64_t v = 0; v < kVectors; ++v) {
     sizeChunks([&](Value d, int64_t count) {
@@ -125,8 +125,8 @@ void AttentionCode::storeBlock(Memory transposed, ArrayRef<Value> factor,
   }
 }
 
-Rows AttentionCode::widenRows(Rows rows, Value first, Value count,
-                              Memory space) {
+StridedRows AttentionCode::widenRows(StridedRows rows, Value first, Value count,
+                                     Memory space) {
   Memory from = k.offset(rows.memory, k.mul(first, rows.stride));
   if (rows.memory.element.isF32())
     return {from, rows.stride};
@@ -180,7 +180,7 @@ Value AttentionCode::blockIndex(Value row, int64_t addRow, int64_t vector) {
                addRow * queryBlock() + vector * k.lanes());
 }
 
-SmallVector<Value> AttentionCode::keysByBlock(Rows keys, Value first,
+SmallVector<Value> AttentionCode::keysByBlock(StridedRows keys, Value first,
                                               int64_t rows, Memory transposed) {
   SmallVector<Value> zeros(rows * kVectors, k.splat(0.0f));
   Memory from = k.offset(keys.memory, k.mul(first, keys.stride));
@@ -195,7 +195,8 @@ SmallVector<Value> AttentionCode::keysByBlock(Rows keys, Value first,
 }
 
 void AttentionCode::addWeightedKeys(Memory sums, ArrayRef<Value> factor,
-                                    Rows keys, Value count, Memory weights) {
+                                    StridedRows keys, Value count,
+                                    Memory weights) {
   auto add = [&](Value d, int64_t rows) {
     SmallVector<Value> initial;
     for (int64_t r = 0; r < rows; ++r)
@@ -224,8 +225,8 @@ void AttentionCode::addWeightedKeys(Memory sums, ArrayRef<Value> factor,
     add(k.i64(whole), shape.size - whole);
 }
 
-void AttentionCode::addWeightedQueries(Rows sums, Value count, Memory weights,
-                                       Memory values) {
+void AttentionCode::addWeightedQueries(StridedRows sums, Value count,
+                                       Memory weights, Memory values) {
   int64_t lanes = k.lanes(), most = lanes >= 16 ? 4 : 2;
   // One register block: `rows` keys by `columns` of the head from d on.
   auto add = [&](Value key, int64_t rows, Value d, int64_t columns) {

@@ -35,8 +35,8 @@ std::string toString(const AttentionShape &shape);
 llvm::LogicalResult checkHeadSize(mlir::Operation *op,
                                   const AttentionShape &shape);
 
-/// Rows `stride` elements apart.
-struct Rows {
+/// StridedRows `stride` elements apart.
+struct StridedRows {
   Memory memory;
   int64_t stride;
 };
@@ -53,27 +53,28 @@ public:
   }
   /// Keys of a block.
   static constexpr int64_t kKeyBlock = 32;
-  /// Rows of a register block of kVectors vectors each.
+  /// StridedRows of a register block of kVectors vectors each.
   int64_t registerRows() const { return k.lanes() >= 16 ? 8 : 4; }
   /// The head's size rounded up to whole vectors.
   int64_t paddedSize() const;
 
   /// The rows [batch, position 0, head] of `memory`.
-  Rows queryRows(Memory memory, mlir::Value batch, mlir::Value head);
-  Rows keyRows(Memory memory, mlir::Value batch, mlir::Value head);
+  StridedRows queryRows(Memory memory, mlir::Value batch, mlir::Value head);
+  StridedRows keyRows(Memory memory, mlir::Value batch, mlir::Value head);
 
   /// Reads the block of rows from `first` on, times `factor`, as
-  /// transposed[d][query] and, if asked for, copy[query][paddedSize]. Rows
-  /// beyond the sequence repeat the last one.
-  void loadBlock(Rows rows, mlir::Value first, float factor, Memory transposed,
-                 const Memory *copy);
+  /// transposed[d][query] and, if asked for, copy[query][paddedSize].
+  /// StridedRows beyond the sequence repeat the last one.
+  void loadBlock(StridedRows rows, mlir::Value first, float factor,
+                 Memory transposed, const Memory *copy);
   /// Writes transposed[d][query] * factor[query] to the rows from `first` on
   /// that are within the sequence.
   void storeBlock(Memory transposed, llvm::ArrayRef<mlir::Value> factor,
-                  Rows rows, mlir::Value first);
+                  StridedRows rows, mlir::Value first);
   /// The f32 form of `count` rows from `first` on: `space` (kKeyBlock rows of
   /// paddedSize), or the rows themselves when they are f32.
-  Rows widenRows(Rows rows, mlir::Value first, mlir::Value count, Memory space);
+  StridedRows widenRows(StridedRows rows, mlir::Value first, mlir::Value count,
+                        Memory space);
 
   /// Calls body(i, rows, carried) for the groups of `rows` indices below
   /// `count`: groups of `most` and, where the sequence is no multiple of it,
@@ -93,15 +94,16 @@ public:
           llvm::function_ref<mlir::Value(mlir::Value i, int64_t v)> right);
 
   /// product() of key rows and transposed[d][query], over d.
-  llvm::SmallVector<mlir::Value> keysByBlock(Rows keys, mlir::Value first,
-                                             int64_t rows, Memory transposed);
+  llvm::SmallVector<mlir::Value> keysByBlock(StridedRows keys,
+                                             mlir::Value first, int64_t rows,
+                                             Memory transposed);
   /// sums[d][query] = sums * factor + sum over keys < count of keys[key][d] *
   /// weights[key][query]. A null factor is 1.
   void addWeightedKeys(Memory sums, llvm::ArrayRef<mlir::Value> factor,
-                       Rows keys, mlir::Value count, Memory weights);
+                       StridedRows keys, mlir::Value count, Memory weights);
   /// sums[key][d] += sum over the block's queries of weights[key][query] *
   /// values[query][d] (values as copied by loadBlock), for keys < count.
-  void addWeightedQueries(Rows sums, mlir::Value count, Memory weights,
+  void addWeightedQueries(StridedRows sums, mlir::Value count, Memory weights,
                           Memory values);
 
   /// `score` of key `key`, or `otherwise` in the lanes that must not see it.

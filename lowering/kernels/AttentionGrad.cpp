@@ -76,8 +76,8 @@ private:
   Memory tensor(unsigned i) { return k.argument(i, shape.element); }
 
   /// Where the sums over queries gather in f32: the result itself if it is f32.
-  Rows sumRows(unsigned result, unsigned temporary, Value row, Value batch,
-               Value keyHead) {
+  StridedRows sumRows(unsigned result, unsigned temporary, Value row,
+                      Value batch, Value keyHead) {
     if (shape.element.isF32())
       return code.keyRows(tensor(result), batch, keyHead);
     Memory sums = k.argument(temporary, k.ops().getF32Type());
@@ -85,7 +85,7 @@ private:
             shape.size};
   }
 
-  void clear(Rows rows) {
+  void clear(StridedRows rows) {
     k.loop(0, shape.sequence, 1, [&](Value row) {
       code.sizeChunks([&](Value d, int64_t count) {
         k.storeVector(k.splat(0.0f), rows.memory,
@@ -94,7 +94,7 @@ private:
     });
   }
 
-  void round(Rows from, Rows to) {
+  void round(StridedRows from, StridedRows to) {
     k.loop(0, shape.sequence, 1, [&](Value row) {
       code.sizeChunks([&](Value d, int64_t count) {
         Value value =
@@ -114,8 +114,8 @@ private:
                    cotangents, &cotangentCopy);
     emitLines(batch, head, first);
     code.fillZero(querySums, shape.size * code.queryBlock());
-    Rows keys = code.keyRows(tensor(kKey), batch, keyHead);
-    Rows values = code.keyRows(tensor(kValue), batch, keyHead);
+    StridedRows keys = code.keyRows(tensor(kKey), batch, keyHead);
+    StridedRows values = code.keyRows(tensor(kValue), batch, keyHead);
     Value limit = k.min(k.add(first, code.queryBlock()), k.i64(shape.sequence));
     Value most = k.i64(AttentionCode::kKeyBlock);
     k.loop(k.i64(0), limit, AttentionCode::kKeyBlock, [&](Value key) {
@@ -130,7 +130,7 @@ private:
   /// Per query: logsumexp, and delta = sum over d of cotangent * output, which
   /// is the sum over keys of weight * (cotangent of the weight).
   void emitLines(Value batch, Value head, Value first) {
-    Rows outputs = code.queryRows(tensor(kOutput), batch, head);
+    StridedRows outputs = code.queryRows(tensor(kOutput), batch, head);
     Memory from = k.argument(kLogsumexp, k.ops().getF32Type());
     Value line = k.mul(k.add(k.mul(batch, shape.heads), head), shape.sequence);
     k.loop(0, code.queryBlock(), 1, [&](Value i) {
@@ -154,10 +154,10 @@ private:
   }
 
   /// `count` keys from `key` on.
-  void emitKeys(Rows allKeys, Rows allValues, Value key, Value count,
-                Value first) {
-    Rows keys = code.widenRows(allKeys, key, count, keySpace);
-    Rows values = code.widenRows(allValues, key, count, valueSpace);
+  void emitKeys(StridedRows allKeys, StridedRows allValues, Value key,
+                Value count, Value first) {
+    StridedRows keys = code.widenRows(allKeys, key, count, keySpace);
+    StridedRows values = code.widenRows(allValues, key, count, valueSpace);
     emitWeights(keys, key, count, first);
     emitSlopes(values, count);
     code.addWeightedQueries(rowsFrom(valueSums, key), count, weights,
@@ -166,12 +166,12 @@ private:
     code.addWeightedKeys(querySums, {}, keys, count, slopes);
   }
 
-  Rows rowsFrom(Rows rows, Value first) {
+  StridedRows rowsFrom(StridedRows rows, Value first) {
     return {k.offset(rows.memory, k.mul(first, rows.stride)), rows.stride};
   }
 
   /// weights[key][query] = exp(score - logsumexp), 0 where not seen.
-  void emitWeights(Rows keys, Value key, Value count, Value first) {
+  void emitWeights(StridedRows keys, Value key, Value count, Value first) {
     SmallVector<Value> positions, lines;
     for (int64_t v = 0; v < kVectors; ++v) {
       positions.push_back(k.countFrom(k.add(first, v * k.lanes())));
@@ -195,7 +195,7 @@ private:
 
   /// slopes[key][query] = weight * (cotangent of the weight - delta), the
   /// cotangent of the score.
-  void emitSlopes(Rows values, Value count) {
+  void emitSlopes(StridedRows values, Value count) {
     SmallVector<Value> delta;
     for (int64_t v = 0; v < kVectors; ++v)
       delta.push_back(k.loadVector(deltas, k.i64(v * k.lanes()), k.lanes()));
@@ -223,7 +223,7 @@ private:
   Memory weights, slopes;                // [key][query]
   Memory logsumexp, deltas;              // [query]
   Memory keySpace, valueSpace;           // [key][paddedSize]
-  Rows keySums{}, valueSums{};           // [sequence][size], f32
+  StridedRows keySums{}, valueSums{};    // [sequence][size], f32
 };
 
 } // namespace

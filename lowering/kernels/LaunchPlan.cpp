@@ -19,7 +19,7 @@ static constexpr int64_t kElements = 16384;
 
 namespace {
 /// One launch while it is planned.
-struct Launch {
+struct PlannedLaunch {
   LaunchOp op;
   KernelOp kernel;
   SmallVector<bool> accumulate;
@@ -57,8 +57,9 @@ static void emitZeros(ImplicitLocOpBuilder &b, Value pointer, int64_t count) {
 
 /// Rows [begin, end), which are whole blocks but for the last: each block sums
 /// its rows in order into its own row of partial sums.
-static void emitBlocks(ImplicitLocOpBuilder &b, Launch &launch, RowKernel &row,
-                       ValueRange results, Value begin, Value end) {
+static void emitBlocks(ImplicitLocOpBuilder &b, PlannedLaunch &launch,
+                       RowKernel &row, ValueRange results, Value begin,
+                       Value end) {
   Value one = constant(b, int64_t(1));
   Value height = constant(b, launch.rowsPerBlock());
   Value first = arith::DivUIOp::create(b, begin, height);
@@ -84,7 +85,7 @@ static void emitBlocks(ImplicitLocOpBuilder &b, Launch &launch, RowKernel &row,
 }
 
 static LogicalResult emitRows(OpBuilder &builder, StringRef symbol,
-                              Launch &launch, RowKernel &row) {
+                              PlannedLaunch &launch, RowKernel &row) {
   unsigned inputs = launch.op.getInputs().size();
   emitKernelFunction(builder, symbol, inputs + launch.op.getNumResults(),
                      [&](ImplicitLocOpBuilder &b, ValueRange pointers,
@@ -146,7 +147,7 @@ static LogicalResult emitFinish(OpBuilder &builder, StringRef symbol,
 }
 
 /// The kernel itself; results of kind `sum` go to temporaries.
-static LogicalResult planRows(Launch &launch, KernelLibrary &library,
+static LogicalResult planRows(PlannedLaunch &launch, KernelLibrary &library,
                               KernelPlan &plan) {
   FailureOr<RowKernel> row = RowKernel::get(launch.kernel);
   if (failed(row))
@@ -187,7 +188,7 @@ static LogicalResult planRows(Launch &launch, KernelLibrary &library,
 }
 
 /// One call per result of kind `sum`.
-static LogicalResult planSums(Launch &launch, KernelLibrary &library,
+static LogicalResult planSums(PlannedLaunch &launch, KernelLibrary &library,
                               KernelPlan &plan) {
   unsigned temporary = 0;
   for (unsigned i = 0; i < launch.op.getNumResults(); ++i) {
@@ -216,7 +217,7 @@ static LogicalResult planSums(Launch &launch, KernelLibrary &library,
 
 /// A row of a result may overwrite the same row of an operand of its type: the
 /// kernel reads a place before it writes it, and no other row reads it.
-static void planInPlace(Launch &launch, KernelPlan &plan) {
+static void planInPlace(PlannedLaunch &launch, KernelPlan &plan) {
   auto maps = launch.kernel.getOperandMaps().getAsValueRange<AffineMapAttr>();
   SmallVector<AffineMap> all(maps.begin(), maps.end());
   auto readElsewhere = [&](Value input) {
@@ -239,8 +240,8 @@ FailureOr<KernelPlan> planLaunch(LaunchOp op, ArrayRef<bool> accumulate,
   if (!kernel)
     return op.emitOpError("expected a 'rota.kernel', '")
            << op.getKernel() << "' is none";
-  Launch launch{op, kernel, SmallVector<bool>(accumulate),
-                int64_t(op.getRows())};
+  PlannedLaunch launch{op, kernel, SmallVector<bool>(accumulate),
+                       int64_t(op.getRows())};
   KernelPlan plan;
   if (failed(planRows(launch, library, plan)) ||
       failed(planSums(launch, library, plan)))

@@ -10,14 +10,14 @@ namespace rota::memory {
 namespace {
 
 /// What a stage holds for one chunk and microbatch.
-struct Held {
-  Block input;           // of the chunk's first layer
-  Block stash;           // inputs of its other layers, residuals of all
-  Block offloaded;       // what of the stash may rest in host memory
-  Block host, hostInput; // where it and the input rest
-  Block output;          // of the last chunk: what the loss reads
-  Block cotangent;       // of the chunk's output
-  Block cotangentStash;  // kept from I to W
+struct HeldActivations {
+  ArenaBlock input;           // of the chunk's first layer
+  ArenaBlock stash;           // inputs of its other layers, residuals of all
+  ArenaBlock offloaded;       // what of the stash may rest in host memory
+  ArenaBlock host, hostInput; // where it and the input rest
+  ArenaBlock output;          // of the last chunk: what the loss reads
+  ArenaBlock cotangent;       // of the chunk's output
+  ArenaBlock cotangentStash;  // kept from I to W
   int inputFrom = -1, cotangentFrom = -1; // the RECV actions; -1: made here
   int offloadedBy = -1, fetchedBy = -1;   // the OFFLOAD and FETCH actions
 };
@@ -105,9 +105,9 @@ private:
         offset = section.open(layout.activationBytes, none).offset;
   }
 
-  Block open(int64_t bytes) { return section.open(bytes, current->waits); }
-  void close(Block &block) { section.close(block); }
-  Block openActivation() { return open(layout.activationBytes); }
+  ArenaBlock open(int64_t bytes) { return section.open(bytes, current->waits); }
+  void close(ArenaBlock &block) { section.close(block); }
+  ArenaBlock openActivation() { return open(layout.activationBytes); }
 
   size_t key(int chunk, int microbatch) const {
     return size_t(chunk) * shape.microbatches + microbatch;
@@ -154,7 +154,7 @@ private:
   }
 
   void addOffload(int c, int m) {
-    Held &h = held[key(c, m)];
+    HeldActivations &h = held[key(c, m)];
     if (h.stash.offset < 0 || h.offloadedBy >= 0)
       return fail("expected residuals on the device, between F and B");
     h.offloadedBy = number;
@@ -163,14 +163,14 @@ private:
     if (forms[c].offloadedBytes > 0)
       leave(h.offloaded, h.host, forms[c].offloadedBytes);
   }
-  void leave(Block &block, Block &there, int64_t bytes) {
+  void leave(ArenaBlock &block, ArenaBlock &there, int64_t bytes) {
     there = host.open(bytes, current->waits);
     current->transfers.push_back({-1, block.offset, there.offset, bytes});
     section.closeAfter(block, number);
   }
 
   void addFetch(int c, int m) {
-    Held &h = held[key(c, m)];
+    HeldActivations &h = held[key(c, m)];
     if (h.offloadedBy < 0 || h.fetchedBy >= 0)
       return fail("expected residuals in host memory, after OFFLOAD");
     h.fetchedBy = number;
@@ -179,8 +179,8 @@ private:
     if (forms[c].offloadedBytes > 0)
       comeBack(h, h.offloaded, h.host, forms[c].offloadedBytes);
   }
-  void comeBack(const Held &h, Block &block, const Block &there,
-                int64_t bytes) {
+  void comeBack(const HeldActivations &h, ArenaBlock &block,
+                const ArenaBlock &there, int64_t bytes) {
     current->waits.push_back(h.offloadedBy);
     block = open(bytes);
     current->transfers.push_back({-1, there.offset, block.offset, bytes});
@@ -188,7 +188,7 @@ private:
 
   /// Has B, or I, find all residuals on the device.
   void takeResiduals(int c, int m) {
-    Held &h = held[key(c, m)];
+    HeldActivations &h = held[key(c, m)];
     if (h.offloadedBy >= 0 && h.fetchedBy < 0)
       return fail("needs residuals that are in host memory: expected FETCH "
                   "before");
@@ -198,8 +198,8 @@ private:
     host.close(h.hostInput);
   }
 
-  Block addReceive(int peer) {
-    Block place = openActivation();
+  ArenaBlock addReceive(int peer) {
+    ArenaBlock place = openActivation();
     current->peer = peer;
     current->offset = place.offset;
     current->bytes = layout.activationBytes;
@@ -244,7 +244,7 @@ private:
     return call;
   }
   /// Of layer j of a chunk whose blocks those of embed may lead.
-  Call layerCall(int task, const Held &h, int c, size_t j) const {
+  Call layerCall(int task, const HeldActivations &h, int c, size_t j) const {
     Call call = makeCall(task, j + (c == 0));
     call.frame[Input] = inputOf(h, c, j);
     call.frame[Residuals] = h.stash.offset + forms[c].residuals[j];
@@ -258,7 +258,7 @@ private:
     return call;
   }
   /// A call of a task of the loss: input and, by microbatch, targets and loss.
-  Call lossCall(int task, const Held &h, int c, int m) const {
+  Call lossCall(int task, const HeldActivations &h, int c, int m) const {
     Call call = makeCall(task, chunks[c].size() + (c == 0));
     call.frame[Input] = h.output.offset;
     call.frame[Data] =
@@ -266,10 +266,11 @@ private:
     call.frame[Loss] = stage.loss + m * 8;
     return call;
   }
-  int64_t inputOf(const Held &h, int c, size_t j) const {
+  int64_t inputOf(const HeldActivations &h, int c, size_t j) const {
     if (j == 0)
       return h.input.offset;
-    const Block &stash = kindOf(c, j).offloadsInput ? h.offloaded : h.stash;
+    const ArenaBlock &stash =
+        kindOf(c, j).offloadsInput ? h.offloaded : h.stash;
     return stash.offset + forms[c].inputs[j];
   }
 
@@ -280,7 +281,7 @@ private:
   }
 
   void addForward(int c, int m) {
-    Held &h = held[key(c, m)];
+    HeldActivations &h = held[key(c, m)];
     if (c == 0) {
       h.input = openActivation();
       Call call = embedCall(layout.embed.forward, m);
@@ -297,7 +298,7 @@ private:
     if (shape.sendsForward(c, m)) {
       output = nextOutgoing(forward, c, m);
     } else {
-      Block &next = plan.isLast(c) ? h.output : held[key(c + 1, m)].input;
+      ArenaBlock &next = plan.isLast(c) ? h.output : held[key(c + 1, m)].input;
       next = openActivation();
       output = next.offset;
     }
@@ -312,7 +313,7 @@ private:
 
   /// B, or I when the weights' half comes later.
   void addInputHalf(int c, int m, bool weights) {
-    Held &h = held[key(c, m)];
+    HeldActivations &h = held[key(c, m)];
     if (h.stash.offset < 0)
       return fail("comes before its F");
     takeResiduals(c, m);
@@ -324,13 +325,14 @@ private:
       h.cotangent = openActivation();
       addLossInput(c, m, weights);
       if (layout.lossWeight >= 0)
-        stage.startCalls.push_back(lossCall(layout.lossWeight, Held{}, c, m));
+        stage.startCalls.push_back(
+            lossCall(layout.lossWeight, HeldActivations{}, c, m));
     } else if (h.cotangentFrom >= 0) {
       current->waits.push_back(h.cotangentFrom);
     }
     if (h.cotangent.offset < 0)
       return fail("reads a cotangent that has not come");
-    Block first; // cotangent of the chunk's input when it stays here
+    ArenaBlock first; // cotangent of the chunk's input when it stays here
     int64_t last;
     if (c > 0 && shape.sendsBackward(c, m)) {
       last = nextOutgoing(backward, c, m);
@@ -353,8 +355,8 @@ private:
   /// Layers from the last to the first; the cotangents between them take turns
   /// in two places. `last` is where that of the first layer's input goes.
   void addLayersInput(int c, int m, bool weights, int64_t last) {
-    Held &h = held[key(c, m)];
-    Block other = chunks[c].size() > 1 ? openActivation() : Block{};
+    HeldActivations &h = held[key(c, m)];
+    ArenaBlock other = chunks[c].size() > 1 ? openActivation() : ArenaBlock{};
     int64_t from = h.cotangent.offset, to = other.offset;
     for (size_t j = chunks[c].size(); j-- > 0;) {
       const TaskGroup &kind = kindOf(c, j);
@@ -375,7 +377,7 @@ private:
   }
 
   void addLossInput(int c, int m, bool weights) {
-    Held &h = held[key(c, m)];
+    HeldActivations &h = held[key(c, m)];
     bool joint = layout.loss.backward >= 0;
     Call call = lossCall(
         joint ? layout.loss.backward : layout.loss.backwardInput, h, c, m);
@@ -397,7 +399,7 @@ private:
   }
 
   void addLossWeight(int c, int m) {
-    Held &h = held[key(c, m)];
+    HeldActivations &h = held[key(c, m)];
     Call call = lossCall(layout.loss.backwardWeight, h, c, m);
     call.frame[Cotangents] =
         h.cotangentStash.offset + forms[c].cotangents.back();
@@ -405,7 +407,7 @@ private:
   }
 
   void addLayerWeight(int c, int m, size_t j) {
-    Held &h = held[key(c, m)];
+    HeldActivations &h = held[key(c, m)];
     Call call = layerCall(kindOf(c, j).backwardWeight, h, c, j);
     call.frame[Cotangents] = h.cotangentStash.offset + forms[c].cotangents[j];
     current->calls.push_back(call);
@@ -422,7 +424,7 @@ private:
 
   /// After the last action of a chunk and microbatch.
   void release(int c, int m) {
-    Held &h = held[key(c, m)];
+    HeldActivations &h = held[key(c, m)];
     close(h.input);
     close(h.stash);
     close(h.offloaded);
@@ -432,14 +434,14 @@ private:
 
   StagePlan &plan;
   const Windows &windows;
-  const Layout &layout;
+  const ModelLayout &layout;
   const ChunkTable &chunks;
   const pipe::Shape &shape;
   const Program &program;
   Stage &stage;
   int64_t base; // where the activations begin
   Section section, host;
-  std::vector<Held> held;
+  std::vector<HeldActivations> held;
   std::vector<ChunkForm> forms; // per chunk; empty for other stages' chunks
   Outgoing forward, backward;
   int number = 0; // of the current action

@@ -65,7 +65,7 @@ struct TaskGroup {
 /// A compiled model. `program` holds what does not depend on the stages, its
 /// mesh and collectives among it, unless there is no mesh; its parameters list
 /// the layers that have them. Blocks have the sizes of one rank's part.
-struct Layout {
+struct ModelLayout {
   Program program;
   std::vector<TaskGroup> kinds;
   /// Parameters of both ends (a tied embedding) are the last entries of
@@ -84,7 +84,8 @@ struct Layout {
   int64_t constantBytes = 0;
 };
 
-/// One layer of a chunk: its kind, an index in Layout::kinds, and its number.
+/// One layer of a chunk: its kind, an index in ModelLayout::kinds, and its
+/// number.
 struct ChunkLayer {
   int kind = 0;
   int64_t layer = 0;

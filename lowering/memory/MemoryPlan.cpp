@@ -59,7 +59,7 @@ static bool planStage(StagePlan &&plan) {
   return true;
 }
 
-bool planMemory(const Layout &layout, const ChunkTable &chunks,
+bool planMemory(const ModelLayout &layout, const ChunkTable &chunks,
                 const pipe::Timeline &timeline, Program &program,
                 std::string &error) {
   error.clear();

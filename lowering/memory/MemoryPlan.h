@@ -40,7 +40,7 @@ namespace rota::memory {
 /// for the same input, and the time is linear in the number of calls but for a
 /// logarithm. It does not depend on the sizes of the mesh's axes. On failure
 /// says in `error` what does not fit.
-bool planMemory(const Layout &layout, const ChunkTable &chunks,
+bool planMemory(const ModelLayout &layout, const ChunkTable &chunks,
                 const pipe::Timeline &timeline, Program &program,
                 std::string &error);
 

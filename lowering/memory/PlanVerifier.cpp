@@ -14,7 +14,7 @@ namespace {
 
 class StageVerifier {
 public:
-  StageVerifier(const Layout &layout, const ChunkTable &chunks,
+  StageVerifier(const ModelLayout &layout, const ChunkTable &chunks,
                 const pipe::Timeline &timeline, const Program &program,
                 int number, std::string &error)
       : layout(layout), chunks(chunks), shape(timeline.shape),
@@ -464,7 +464,7 @@ private:
       }
   }
 
-  const Layout &layout;
+  const ModelLayout &layout;
   const ChunkTable &chunks;
   const pipe::Shape &shape;
   const std::vector<pipe::Action> &row;
@@ -487,7 +487,7 @@ private:
 
 } // namespace
 
-bool verifyPlan(const Layout &layout, const ChunkTable &chunks,
+bool verifyPlan(const ModelLayout &layout, const ChunkTable &chunks,
                 const pipe::Timeline &timeline, const Program &program,
                 std::string &error) {
   error.clear();

@@ -26,7 +26,7 @@ namespace rota::memory {
 ///             reads are overwritten only after waiting for that
 /// Training and evaluation are walked. On failure names stage, action and block
 /// in `error`.
-bool verifyPlan(const Layout &layout, const ChunkTable &chunks,
+bool verifyPlan(const ModelLayout &layout, const ChunkTable &chunks,
                 const pipe::Timeline &timeline, const Program &program,
                 std::string &error);
 

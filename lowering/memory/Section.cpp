@@ -8,9 +8,9 @@
 
 namespace rota::memory {
 
-Block Section::open(int64_t bytes, std::vector<int> &waits) {
+ArenaBlock Section::open(int64_t bytes, std::vector<int> &waits) {
   bytes = alignUp(bytes);
-  Block block{base + free.allocate(bytes), bytes};
+  ArenaBlock block{base + free.allocate(bytes), bytes};
   auto at = uses.upper_bound(block.offset);
   if (at != uses.begin() && std::prev(at)->second.end > block.offset)
     --at;
@@ -23,13 +23,13 @@ Block Section::open(int64_t bytes, std::vector<int> &waits) {
   return block;
 }
 
-void Section::close(Block &block) {
+void Section::close(ArenaBlock &block) {
   if (block.offset >= 0)
     free.free(block.offset - base, block.bytes);
   block = {};
 }
 
-void Section::closeAfter(Block &block, int user) {
+void Section::closeAfter(ArenaBlock &block, int user) {
   if (block.offset >= 0)
     leaving.push_back({block, user});
   block = {};

@@ -13,7 +13,7 @@
 namespace rota::memory {
 
 /// A place in a section; empty until something lives there.
-struct Block {
+struct ArenaBlock {
   int64_t offset = -1; // in the arena
   int64_t bytes = 0;
 };
@@ -25,13 +25,13 @@ public:
 
   /// A block of at least `bytes`. Adds to `waits` the asynchronous actions that
   /// may still use its bytes.
-  Block open(int64_t bytes, std::vector<int> &waits);
+  ArenaBlock open(int64_t bytes, std::vector<int> &waits);
   /// Takes `block` back, whose bytes nothing uses any more; leaves it empty.
-  void close(Block &block);
+  void close(ArenaBlock &block);
   /// The same of a block that the asynchronous action `user`, which starts now,
   /// goes on using. Its bytes are given out only after the next compute action,
   /// so that the transfer has that long to complete before anything waits.
-  void closeAfter(Block &block, int user);
+  void closeAfter(ArenaBlock &block, int user);
   /// A compute action has ended.
   void settle();
 
@@ -39,7 +39,7 @@ public:
 
 private:
   struct Leaving {
-    Block block;
+    ArenaBlock block;
     int user;
   };
   struct Use {

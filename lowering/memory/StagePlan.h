@@ -11,7 +11,7 @@ namespace rota::memory {
 /// A stage while its actions are planned. `stage.actions` has an entry per
 /// action of `row`, with its kind, chunk and microbatch.
 struct StagePlan {
-  const Layout &layout;
+  const ModelLayout &layout;
   const ChunkTable &chunks;
   const pipe::Shape &shape;
   const std::vector<pipe::Action> &row;

@@ -9,7 +9,7 @@ namespace rota::memory {
 namespace {
 
 /// A parameter block of one stage while it is being placed.
-struct Held {
+struct PlacedBlock {
   const ParameterBlock *block;
   int64_t layer; // -1: of an end
   BlockPlace *place;
@@ -19,7 +19,7 @@ struct Held {
 
 class StageLayout {
 public:
-  StageLayout(const Layout &layout, const ChunkTable &chunks,
+  StageLayout(const ModelLayout &layout, const ChunkTable &chunks,
               const pipe::Shape &shape, int number, Program &program,
               StagePlaces &places)
       : layout(layout), shape(shape), number(number), program(program),
@@ -71,7 +71,8 @@ public:
     places.end = arena.bytes();
   }
 
-  static bool isTied(const Layout &layout, const ParameterBlock::Entry &entry) {
+  static bool isTied(const ModelLayout &layout,
+                     const ParameterBlock::Entry &entry) {
     const auto &other = layout.embed.block.entries;
     return std::any_of(other.begin(), other.end(), [&](const auto &e) {
       return e.parameter == entry.parameter;
@@ -124,7 +125,7 @@ private:
   }
 
   /// True when a block holds anything but masters of this stage.
-  bool isCopy(const Held &h) const {
+  bool isCopy(const PlacedBlock &h) const {
     for (size_t i = 0; i < h.block->entries.size(); ++i) {
       bool mine = h.owned[i] || (h.place == &places.loss && hasEmbed &&
                                  isTied(layout, h.block->entries[i]));
@@ -144,7 +145,7 @@ private:
   /// Each parameter's part by itself; a stage with both ends holds what they
   /// share once.
   void placeStored(bool copies) {
-    for (Held &h : held)
+    for (PlacedBlock &h : held)
       for (size_t i = 0; i < h.block->entries.size(); ++i) {
         const Parameter &p = parameter(h.block->entries[i]);
         bool shared = h.place == &places.loss && hasEmbed &&
@@ -165,11 +166,11 @@ private:
 
   /// Blocks as tasks read them.
   void placeBlocks(bool copies) {
-    for (Held &h : held) {
+    for (PlacedBlock &h : held) {
       // A stage that has both ends holds what they share once: the end of
       // embed's block is the beginning of loss's.
       bool second = h.place == &places.loss && hasEmbed;
-      const Held &end = held.back();
+      const PlacedBlock &end = held.back();
       bool both = h.place == &places.embed && hasLoss;
       bool isCopied = isCopy(h) || (both && isCopy(end));
       if (second && h.place->values < 0 && places.embed.values >= 0)
@@ -188,7 +189,7 @@ private:
   /// An update for each parameter that this stage owns, with a master for those
   /// that are stored in another type or division.
   void placeMasters() {
-    for (Held &h : held) {
+    for (PlacedBlock &h : held) {
       h.firstUpdate = stage.updates.size();
       for (size_t i = 0; i < h.block->entries.size(); ++i) {
         if (!h.owned[i])
@@ -206,7 +207,7 @@ private:
 
   /// Calls visit(update, place, entry) for each parameter that this stage owns.
   template <typename Visit> void forEachUpdate(Visit visit) {
-    for (Held &h : held) {
+    for (PlacedBlock &h : held) {
       size_t number = h.firstUpdate;
       for (size_t i = 0; i < h.block->entries.size(); ++i)
         if (h.owned[i])
@@ -230,7 +231,7 @@ private:
   }
 
   void placeGradients() {
-    for (Held &h : held) {
+    for (PlacedBlock &h : held) {
       const auto &entries = h.block->entries;
       if (!windows)
         h.place->gradients = arena.add(h.block->gradientBytes);
@@ -292,7 +293,7 @@ private:
       stage.logits = arena.add(count * partBytes(program.logits, program));
   }
 
-  const Layout &layout;
+  const ModelLayout &layout;
   const pipe::Shape &shape;
   int number;
   Program &program;
@@ -300,7 +301,7 @@ private:
   StagePlaces &places;
   bool windows;
   bool hasEmbed = false, hasLoss = false;
-  std::vector<Held> held;
+  std::vector<PlacedBlock> held;
   std::vector<ChunkLayer> layers; // of all its chunks
   int64_t scratch = 0;
   Packer arena;
@@ -335,7 +336,7 @@ private:
   std::map<std::pair<int, int64_t>, std::pair<int, size_t>> owners;
 };
 
-void linkUpdates(const Layout &layout, const ChunkTable &chunks,
+void linkUpdates(const ModelLayout &layout, const ChunkTable &chunks,
                  const pipe::Shape &shape,
                  const std::vector<StagePlaces> &places, Program &program) {
   UpdateLinks links(program);
@@ -359,7 +360,7 @@ void linkUpdates(const Layout &layout, const ChunkTable &chunks,
 
 } // namespace
 
-std::vector<StagePlaces> placeStaticBlocks(const Layout &layout,
+std::vector<StagePlaces> placeStaticBlocks(const ModelLayout &layout,
                                            const ChunkTable &chunks,
                                            const pipe::Shape &shape,
                                            Program &program) {

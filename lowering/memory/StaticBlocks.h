@@ -32,7 +32,7 @@ struct StagePlaces {
 /// and data places in `program`. A parameter belongs to the first stage that
 /// has its layer, to that of the first chunk if `embed` uses it, else to the
 /// first that has the loss; others hold copies.
-std::vector<StagePlaces> placeStaticBlocks(const Layout &layout,
+std::vector<StagePlaces> placeStaticBlocks(const ModelLayout &layout,
                                            const ChunkTable &chunks,
                                            const pipe::Shape &shape,
                                            Program &program);

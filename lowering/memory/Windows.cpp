@@ -77,7 +77,7 @@ void Windows::unshard(int action) {
     return plan.fail(action, "gathers weights that are there: expected RESHARD "
                              "before");
   for (const ChunkBlock &b : blocksOf(chunk)) {
-    Block window = section->open(b.block->bytes, planned.waits);
+    ArenaBlock window = section->open(b.block->bytes, planned.waits);
     for (size_t i = 0; i < b.block->entries.size(); ++i) {
       const ParameterBlock::Entry &entry = b.block->entries[i];
       planned.transfers.push_back(
@@ -96,7 +96,7 @@ void Windows::reshard(int action) {
     return plan.fail(action, "frees weights that no UNSHARD has gathered");
   if (gathered.unshard >= 0) // nothing has used them
     plan.stage.actions[action].waits.push_back(gathered.unshard);
-  for (Block &block : gathered.blocks)
+  for (ArenaBlock &block : gathered.blocks)
     section->close(block);
   gathered = {};
 }
@@ -127,7 +127,7 @@ void Windows::planGradients() {
       useGradients(a);
   }
   for (int a = int(plan.row.size()); a-- > 0 && plan.error.empty();)
-    for (const Block &block : chunks[plan.row[a].chunk].blocks)
+    for (const ArenaBlock &block : chunks[plan.row[a].chunk].blocks)
       if (block.offset >= 0)
         plan.fail(a, "is the last of a chunk whose gradient is not reduced: "
                      "expected REDUCE_GRAD after its last B or W");
@@ -161,7 +161,7 @@ void Windows::reduce(int action) {
   Gathered &gathered = chunks[chunk];
   std::vector<ChunkBlock> blocks = blocksOf(chunk);
   for (size_t k = 0; k < gathered.blocks.size(); ++k) {
-    Block &window = gathered.blocks[k];
+    ArenaBlock &window = gathered.blocks[k];
     if (window.offset < 0)
       continue;
     const auto &entries = blocks[k].block->entries;
@@ -179,7 +179,7 @@ int Windows::stateOf(Gathered &gathered) {
   if (gathered.state < 0) {
     gathered.state = int(states.size());
     states.emplace_back();
-    for (const Block &block : gathered.blocks)
+    for (const ArenaBlock &block : gathered.blocks)
       states.back().push_back(block.offset);
   }
   return gathered.state;

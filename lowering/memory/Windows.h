@@ -48,9 +48,9 @@ private:
   };
   /// The windows of one chunk.
   struct Gathered {
-    std::vector<Block> blocks; // by block; none: not gathered
-    int unshard = -1;          // not waited for yet
-    int state = -1;            // in `states`, of `blocks`; -1: not made yet
+    std::vector<ArenaBlock> blocks; // by block; none: not gathered
+    int unshard = -1;               // not waited for yet
+    int state = -1; // in `states`, of `blocks`; -1: not made yet
   };
 
   std::vector<ChunkBlock> blocksOf(int chunk) const;

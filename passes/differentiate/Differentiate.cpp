@@ -35,8 +35,8 @@ static std::string pathOf(func::FuncOp function) {
 namespace {
 /// The parts of a joint function: what needs the input's cotangent, the rest,
 /// and what crosses the cuts.
-struct Cut {
-  Part input, weight; // `weight` only when split
+struct JointCut {
+  JointPart input, weight; // `weight` only when split
   /// Residuals are those that stay on the device, then the offloaded ones.
   SmallVector<Value> residuals, cotangentResiduals;
   size_t offloaded = 0;
@@ -56,9 +56,9 @@ private:
   LogicalResult differentiateEmbed(func::FuncOp embed);
   LogicalResult differentiateLoss(func::FuncOp loss);
   LogicalResult makeLossWeight(func::FuncOp loss);
-  Cut cut(Joint &joint, ArrayRef<Value> roots, const RematPolicy *policy);
-  void extendForward(func::FuncOp forward, Joint &joint, const Cut &cut);
-  void reportRecomputed(Joint &joint, ArrayRef<const Part *> parts,
+  JointCut cut(Joint &joint, ArrayRef<Value> roots, const RematPolicy *policy);
+  void extendForward(func::FuncOp forward, Joint &joint, const JointCut &cut);
+  void reportRecomputed(Joint &joint, ArrayRef<const JointPart *> parts,
                         StringRef path);
 };
 } // namespace
@@ -131,7 +131,7 @@ FailureOr<RematPolicy> Differentiate::policyOf(LayerOp kind, const Model &model,
   return own;
 }
 
-static void orderOffloadedLast(Cut &cut, const RematPolicy &policy) {
+static void orderOffloadedLast(JointCut &cut, const RematPolicy &policy) {
   SmallVector<Value> onDevice, offloaded;
   for (Value residual : cut.residuals) {
     bool stays =
@@ -146,14 +146,14 @@ static void orderOffloadedLast(Cut &cut, const RematPolicy &policy) {
 /// Cuts `joint`. With a policy the forward part is another function, which
 /// saves residuals; without, the first part holds it. Without `split` the first
 /// part is all.
-Cut Differentiate::cut(Joint &joint, ArrayRef<Value> roots,
-                       const RematPolicy *policy) {
+JointCut Differentiate::cut(Joint &joint, ArrayRef<Value> roots,
+                            const RematPolicy *policy) {
   auto isResidual = [&](Value value) {
     Operation *op = value.getDefiningOp();
     return policy && op && joint.forwardOps.contains(op) &&
            decisionFor(op, *policy) != RematDecision::Recompute;
   };
-  Cut result;
+  JointCut result;
   if (!split) {
     result.input = collectPart(roots, joint.accumulates, isResidual);
     result.residuals = inOrder(joint, result.input.given);
@@ -180,7 +180,7 @@ Cut Differentiate::cut(Joint &joint, ArrayRef<Value> roots,
 
 /// Gives `forward` the residuals as further results.
 void Differentiate::extendForward(func::FuncOp forward, Joint &joint,
-                                  const Cut &cut) {
+                                  const JointCut &cut) {
   Operation *terminator = forward.getBody().front().getTerminator();
   SmallVector<Value> results(terminator->getOperands());
   size_t firstOffloaded = cut.residuals.size() - cut.offloaded;
@@ -213,7 +213,7 @@ void Differentiate::extendForward(func::FuncOp forward, Joint &joint,
 /// Marks what a backward function takes from the host: the activation where the
 /// policy offloads a layer's input, and the offloaded residuals behind the
 /// rest.
-static void markOffloaded(func::FuncOp backward, const Cut &cut,
+static void markOffloaded(func::FuncOp backward, const JointCut &cut,
                           const RematPolicy &policy) {
   auto mark = UnitAttr::get(backward.getContext());
   if (policy.decide(layerInputName) == RematDecision::Offload)
@@ -223,12 +223,13 @@ static void markOffloaded(func::FuncOp backward, const Cut &cut,
     backward.setArgAttr(i, offloadName, mark);
 }
 
-void Differentiate::reportRecomputed(Joint &joint, ArrayRef<const Part *> parts,
+void Differentiate::reportRecomputed(Joint &joint,
+                                     ArrayRef<const JointPart *> parts,
                                      StringRef path) {
   for (Operation &op : joint.body()) {
     if (!joint.forwardOps.contains(&op) || isFree(&op))
       continue;
-    for (const Part *part : parts) {
+    for (const JointPart *part : parts) {
       if (!part->ops.contains(&op))
         continue;
       ++recomputedOps;
@@ -254,7 +255,7 @@ LogicalResult Differentiate::differentiateLayer(LayerOp kind,
   if (failed(joint))
     return failure();
   Value activation = joint->body().getArgument(0);
-  Cut parts = cut(*joint, joint->inputCotangent, &policy);
+  JointCut parts = cut(*joint, joint->inputCotangent, &policy);
   extendForward(forward, *joint, parts);
   reportRecomputed(*joint, {&parts.input, &parts.weight}, pathOf(forward));
   SmallVector<Value> arguments =
@@ -284,7 +285,7 @@ LogicalResult Differentiate::makeLossWeight(func::FuncOp loss) {
   if (failed(joint))
     return failure();
   Value weight = joint->outputs()[1];
-  Part part = collectPart(weight, {}, [](Value) { return false; });
+  JointPart part = collectPart(weight, {}, [](Value) { return false; });
   Value activation = joint->body().getArgument(0);
   for (Operation *op : part.ops)
     if (llvm::is_contained(op->getOperands(), activation))
@@ -301,7 +302,8 @@ LogicalResult Differentiate::differentiateEmbed(func::FuncOp embed) {
   FailureOr<Joint> joint = Joint::build(embed, CotangentSeed::Argument);
   if (failed(joint))
     return failure();
-  Part part = collectPart({}, joint->accumulates, [](Value) { return false; });
+  JointPart part =
+      collectPart({}, joint->accumulates, [](Value) { return false; });
   buildFunction(embed, function::embedBackward, *joint, part,
                 {joint->body().getArgument(0), joint->cotangent}, {});
   return success();
@@ -314,7 +316,7 @@ LogicalResult Differentiate::differentiateLoss(func::FuncOp loss) {
   SmallVector<Value> arguments(joint->body().getArguments());
   SmallVector<Value> roots(joint->outputs());
   roots.push_back(joint->inputCotangent);
-  Cut parts = cut(*joint, roots, /*policy=*/nullptr);
+  JointCut parts = cut(*joint, roots, /*policy=*/nullptr);
   if (!split) {
     buildFunction(loss, function::lossBackward, *joint, parts.input, arguments,
                   roots);

@@ -20,9 +20,9 @@ bool rota::isFree(Operation *op) {
              arith::CmpFOp>(op);
 }
 
-Part rota::collectPart(ArrayRef<Value> roots, ArrayRef<AccumulateOp> effects,
-                       IsGiven isGiven) {
-  Part part;
+JointPart rota::collectPart(ArrayRef<Value> roots,
+                            ArrayRef<AccumulateOp> effects, IsGiven isGiven) {
+  JointPart part;
   SmallVector<Value> pending(roots);
   for (AccumulateOp effect : effects) {
     part.ops.insert(effect);
@@ -75,7 +75,7 @@ SmallVector<Value> rota::inOrder(Joint &joint, const DenseSet<Value> &values) {
 }
 
 func::FuncOp rota::buildFunction(func::FuncOp after, StringRef name,
-                                 Joint &joint, const Part &part,
+                                 Joint &joint, const JointPart &part,
                                  ArrayRef<Value> arguments,
                                  ArrayRef<Value> results) {
   OpBuilder builder(after->getContext());

@@ -13,7 +13,7 @@ namespace mlir::rota {
 
 /// A part of a joint function: the ops that it holds, and the values that it is
 /// given beyond the joint function's arguments.
-struct Part {
+struct JointPart {
   DenseSet<Operation *> ops;
   DenseSet<Value> given;
 };
@@ -28,8 +28,8 @@ bool isFree(Operation *op);
 
 /// The part that computes `roots` and what `effects` need, from the joint
 /// function's arguments and given values.
-Part collectPart(ArrayRef<Value> roots, ArrayRef<AccumulateOp> effects,
-                 IsGiven isGiven);
+JointPart collectPart(ArrayRef<Value> roots, ArrayRef<AccumulateOp> effects,
+                      IsGiven isGiven);
 
 /// The names that `value` has, itself or seen through views and widenings.
 SmallVector<StringRef> namesOf(Value value);
@@ -46,7 +46,7 @@ SmallVector<Value> inOrder(Joint &joint, const DenseSet<Value> &values);
 /// function's order without names; argument i stands for the joint value
 /// `arguments[i]`, and `results` are returned.
 func::FuncOp buildFunction(func::FuncOp after, StringRef name, Joint &joint,
-                           const Part &part, ArrayRef<Value> arguments,
+                           const JointPart &part, ArrayRef<Value> arguments,
                            ArrayRef<Value> results);
 
 } // namespace mlir::rota

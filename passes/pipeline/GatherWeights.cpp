@@ -3,7 +3,7 @@
 // Adds weight windows to the program's timeline. See Passes.td.
 #include "passes/pipeline/Passes.h"
 #include "passes/pipeline/Program.h"
-#include "passes/pipeline/WeightWindows.h"
+#include "passes/pipeline/timeline/WeightWindows.h"
 
 namespace mlir::pipe {
 

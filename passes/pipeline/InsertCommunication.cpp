@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Adds sends and receives to the program's timeline. See Passes.td.
-#include "passes/pipeline/Communication.h"
 #include "passes/pipeline/Passes.h"
 #include "passes/pipeline/Program.h"
+#include "passes/pipeline/timeline/Communication.h"
 
 namespace mlir::pipe {
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Writes the program's timeline. See Passes.td.
-#include "passes/pipeline/OuterChunk.h"
 #include "passes/pipeline/Passes.h"
 #include "passes/pipeline/Program.h"
-#include "passes/pipeline/Schedules.h"
-#include "passes/pipeline/TimelineVerifier.h"
+#include "passes/pipeline/schedules/Schedules.h"
+#include "passes/pipeline/timeline/TimelineVerifier.h"
+#include "passes/pipeline/timeline/UnpipelinedLayers.h"
 
 #include "llvm/Support/MemoryBuffer.h"
 
@@ -86,7 +86,7 @@ private:
     inner.shape.outer = false;
     if (!::rota::pipe::verifyTimeline(inner).empty())
       return timeline;
-    return ::rota::pipe::withOuterChunk(std::move(inner), error);
+    return ::rota::pipe::withUnpipelinedLayers(std::move(inner), error);
   }
 };
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Adds copies of residuals to the program's timeline. See Passes.td.
-#include "passes/pipeline/Offloading.h"
 #include "passes/pipeline/Passes.h"
 #include "passes/pipeline/Program.h"
+#include "passes/pipeline/timeline/Offloading.h"
 
 namespace mlir::pipe {
 

@@ -161,7 +161,7 @@ def GatherWeights : PipelinePass<"gather-weights"> {
   let description = [{
     Adds `UNSHARD`, `RESHARD` and `REDUCE_GRAD`, for weights that are divided
     over the ranks of a stage. A rank's windows hold the gathered weights of
-    `window` chunks at most; see `passes/pipeline/WeightWindows.h` for who gets
+    `window` chunks at most; see `passes/pipeline/timeline/WeightWindows.h` for who gets
     one when. The modes:
 
     - `per-iteration`: gathered for each use, each gradient reduced at once;
@@ -272,7 +272,7 @@ def VerifyTimeline : PipelinePass<"verify-timeline"> {
   let summary = "prove that the program's timeline runs one training step";
   let description = [{
     Changes nothing. An error for each rule of
-    `passes/pipeline/TimelineVerifier.h` that the timeline breaks, with rank,
+    `passes/pipeline/timeline/TimelineVerifier.h` that the timeline breaks, with rank,
     position and action: each action exactly once and on its rank, dependencies
     respected, gradients in ascending microbatch order, weight windows open where
     they are used, sends and receives in one order, no deadlock with two buffers

@@ -3,7 +3,7 @@
 // See Program.h.
 #include "passes/pipeline/Program.h"
 
-#include "passes/pipeline/TimelineVerifier.h"
+#include "passes/pipeline/timeline/TimelineVerifier.h"
 
 namespace mlir::pipe {
 

@@ -23,9 +23,10 @@ struct SplitStagesPass : impl::SplitStagesBase<SplitStagesPass> {
       stack.emitRemark() << "layers " << pipelined << " to "
                          << stack.getLayers() - 1
                          << " are left out of the pipeline and run "
-                         << (isOuter() ? "on all stages, which divide the "
-                                         "microbatches"
-                                       : "in the last chunk");
+                         << (isUnpipelined()
+                                 ? "on all stages, which divide the "
+                                   "microbatches"
+                                 : "in the last chunk");
     makeProgram(stack);
   }
 
@@ -98,7 +99,7 @@ private:
     if (failed(checkShape(stack)))
       return failure();
     counts.assign(stages * rows, perChunk);
-    addOuterChunk(stack);
+    addUnpipelinedLayers(stack);
     return success();
   }
 
@@ -121,18 +122,18 @@ private:
                         << stages.getValue() << " stages: " << stages - missing
                         << " have " << perChunk << " layers and " << missing
                         << " have " << perChunk - 1;
-    addOuterChunk(stack);
+    addUnpipelinedLayers(stack);
     return success();
   }
 
   /// Layers that are left out run on all stages, if there are several.
-  bool isOuter() {
+  bool isUnpipelined() {
     StackOp stack = *getOperation().getOps<StackOp>().begin();
     return stages > 1 && pipelined < int64_t(stack.getLayers());
   }
 
-  void addOuterChunk(StackOp stack) {
-    if (isOuter())
+  void addUnpipelinedLayers(StackOp stack) {
+    if (isUnpipelined())
       counts.push_back(stack.getLayers() - pipelined);
   }
 
@@ -145,7 +146,7 @@ private:
     return {int(stages), int(rows), int(microbatches),
             placement == "v" ? ::rota::pipe::Placement::V
                              : ::rota::pipe::Placement::Loop,
-            isOuter()};
+            isUnpipelined()};
   }
 
   void makeProgram(StackOp stack) {
@@ -177,8 +178,9 @@ private:
       kinds.push_back(cast<FlatSymbolRefAttr>(pattern[layer % pattern.size()]));
       layers.push_back(layer);
     }
-    int64_t rank = shape().isOuter(chunk) ? int64_t(ChunkAttr::kAllRanks)
-                                          : int64_t(shape().rankOf(chunk));
+    int64_t rank = shape().isUnpipelined(chunk)
+                       ? int64_t(ChunkAttr::kAllRanks)
+                       : int64_t(shape().rankOf(chunk));
     return ChunkAttr::get(&getContext(), rank, chunk == 0, kinds, layers, last);
   }
 };

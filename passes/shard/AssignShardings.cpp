@@ -3,9 +3,9 @@
 // Gives parameters their placements and functions the shardings of their
 // activations, from logical axis rules.
 #include "passes/shard/AxisRules.h"
-#include "passes/shard/FactorAxes.h"
-#include "passes/shard/PartLimit.h"
 #include "passes/shard/Passes.h"
+#include "passes/shard/propagation/FactorAxes.h"
+#include "passes/shard/propagation/PartLimit.h"
 
 #include "ir/rota/Model.h"
 #include "mlir/IR/Remarks.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Puts a reshard wherever a value is not divided as its use needs it.
-#include "passes/shard/LeavingSums.h"
 #include "passes/shard/Passes.h"
+#include "passes/shard/propagation/UnreducedResults.h"
 
 #include "ir/rota/Model.h"
 #include "mlir/IR/Remarks.h"
@@ -24,7 +24,7 @@ struct InsertReshards : rota::impl::InsertReshardsBase<InsertReshards> {
   void runOnOperation() override;
 
 private:
-  LogicalResult repair(func::FuncOp function, const LeavingSums &leaving);
+  LogicalResult repair(func::FuncOp function, const UnreducedResults &leaving);
   LogicalResult repairUse(OpOperand &use, const Sums &sums);
   FailureOr<ShardingAttr> needed(OpOperand &use, const Sums &sums);
   ShardingAttr madeAs(Value value, const Sums &sums);
@@ -34,7 +34,7 @@ private:
                        const Sums &sums);
   LogicalResult refuse(OpOperand &use, ShardingAttr from, ShardingAttr to);
   void settleScalars(func::FuncOp function, const Sums &sums,
-                     const LeavingSums &leaving);
+                     const UnreducedResults &leaving);
 
   MeshAttr mesh;
   bool isExplicit = false;
@@ -57,7 +57,7 @@ void InsertReshards::runOnOperation() {
     if (!function.isExternal())
       functions.push_back(function);
   });
-  LeavingSums leaving(module);
+  UnreducedResults leaving(module);
   for (func::FuncOp function : functions)
     if (failed(repair(function, leaving)))
       return signalPassFailure();
@@ -76,7 +76,7 @@ void InsertReshards::runOnOperation() {
 }
 
 LogicalResult InsertReshards::repair(func::FuncOp function,
-                                     const LeavingSums &leaving) {
+                                     const UnreducedResults &leaving) {
   Sums sums = leaving.sumsOf(function);
   for (Operation &op : function.getBody().front())
     if (isa<FactorRuleOpInterface>(op)) {
@@ -105,15 +105,15 @@ LogicalResult InsertReshards::repair(func::FuncOp function,
 /// Writes what returned scalars are sums over. A constant is divided by the
 /// number of ranks that will be summed over.
 void InsertReshards::settleScalars(func::FuncOp function, const Sums &sums,
-                                   const LeavingSums &leaving) {
+                                   const UnreducedResults &leaving) {
   Operation *terminator = function.getBody().front().getTerminator();
   for (OpOperand &operand : terminator->getOpOperands()) {
-    if (!LeavingSums::isFreeScalar(operand))
+    if (!UnreducedResults::isFreeScalar(operand))
       continue;
     unsigned number = operand.getOperandNumber();
     AxisList axes = sums.takenAs(operand);
-    if (LeavingSums::isLoss(function, number) &&
-        LeavingSums::isSplat(operand.get())) {
+    if (UnreducedResults::isLoss(function, number) &&
+        UnreducedResults::isSplat(operand.get())) {
       axes = leaving.loss();
       auto constant = operand.get().getDefiningOp<arith::ConstantOp>();
       auto value = cast<SplatElementsAttr>(constant.getValue());
@@ -139,7 +139,7 @@ void InsertReshards::settleResults(func::FuncOp function, const Sums &sums) {
     auto sharding =
         function.getResultAttrOfType<ShardingAttr>(number, kSharding);
     if (!sharding || sharding.getUnreduced().empty() ||
-        LeavingSums::isSplat(operand.get()))
+        UnreducedResults::isSplat(operand.get()))
       continue;
     function.setResultAttr(
         number, kSharding,
@@ -223,7 +223,8 @@ LogicalResult InsertReshards::repairUse(OpOperand &use, const Sums &sums) {
   if (failed(to))
     return failure();
   // What the value leaves as when the loss is a constant.
-  if (isa<func::ReturnOp>(use.getOwner()) && LeavingSums::isSplat(use.get()) &&
+  if (isa<func::ReturnOp>(use.getOwner()) &&
+      UnreducedResults::isSplat(use.get()) &&
       cast<RankedTensorType>(use.get().getType()).getRank() == 0)
     return success();
   ShardingAttr from = madeAs(use.get(), sums);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // From whole tensors to one rank's parts: types, parameters, collectives.
-#include "passes/shard/FactorAxes.h"
 #include "passes/shard/Passes.h"
-#include "passes/shard/ReshardPlanner.h"
+#include "passes/shard/propagation/FactorAxes.h"
+#include "passes/shard/reshard/ReshardPlanner.h"
 
 #include "ir/rota/Model.h"
 

@@ -2,9 +2,9 @@
 //
 // Divides every value and op, function by function; residuals carry shardings
 // from one function to the next.
-#include "passes/shard/Handovers.h"
 #include "passes/shard/Passes.h"
-#include "passes/shard/Propagation.h"
+#include "passes/shard/propagation/Propagation.h"
+#include "passes/shard/propagation/ResidualEdges.h"
 
 #include "ir/rota/Model.h"
 
@@ -32,15 +32,15 @@ private:
 } // namespace
 
 /// Gives a residual's user the sharding with which it is made.
-static void handOver(Handover &handover) {
-  auto sharding = handover.from.getResultAttrOfType<ShardingAttr>(
-      handover.result, kSharding);
+static void shardEdge(ResidualEdge &edge) {
+  auto sharding =
+      edge.from.getResultAttrOfType<ShardingAttr>(edge.result, kSharding);
   if (!sharding) { // a scalar
-    sharding = replicatedSharding(handover.from.getContext(), 0);
-    handover.from.setResultAttr(handover.result, kSharding, sharding);
+    sharding = replicatedSharding(edge.from.getContext(), 0);
+    edge.from.setResultAttr(edge.result, kSharding, sharding);
   }
-  if (!handover.to.getArgAttr(handover.argument, kSharding))
-    handover.to.setArgAttr(handover.argument, kSharding, sharding);
+  if (!edge.to.getArgAttr(edge.argument, kSharding))
+    edge.to.setArgAttr(edge.argument, kSharding, sharding);
 }
 
 /// Gives the second function's argument the sharding of the first's, where it
@@ -107,7 +107,7 @@ void PropagateShardings::propagate(func::FuncOp function) {
 /// The functions of a layer or of the module, those that decide for others
 /// first.
 void PropagateShardings::propagateIn(Operation *table) {
-  SmallVector<Handover> handovers = handoversIn(table);
+  SmallVector<ResidualEdge> edges = residualEdgesIn(table);
   SmallVector<SharedData> shared = sharedDataIn(table);
   SmallVector<StringLiteral> order = {
       function::embed, function::loss, function::forward,
@@ -116,9 +116,9 @@ void PropagateShardings::propagateIn(Operation *table) {
     auto function = llvm::dyn_cast_or_null<func::FuncOp>(
         SymbolTable::lookupSymbolIn(table, name));
     propagate(function);
-    for (Handover &handover : handovers)
-      if (handover.from == function)
-        handOver(handover);
+    for (ResidualEdge &edge : edges)
+      if (edge.from == function)
+        shardEdge(edge);
     for (SharedData &data : shared)
       if (data.first == function)
         share(data);

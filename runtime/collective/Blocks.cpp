@@ -9,9 +9,9 @@ namespace rota {
 namespace {
 
 /// A tensor seen as [outer, size, inner] and cut into parts.
-struct Cut {
+struct TensorCut {
   int64_t outer, size, inner, part;
-  Cut(int64_t outer, int64_t size, int64_t inner, int64_t members)
+  TensorCut(int64_t outer, int64_t size, int64_t inner, int64_t members)
       : outer(outer), size(size), inner(inner),
         part((size + members - 1) / members) {}
   /// Elements of the dimension that part i has; the last ones may have fewer,
@@ -19,22 +19,22 @@ struct Cut {
   int64_t length(int64_t i) const {
     return std::clamp<int64_t>(size - i * part, 0, part);
   }
-  Rows inWhole(int64_t i) const {
+  TransferRows inWhole(int64_t i) const {
     return {i * part * inner, outer, length(i) * inner, size * inner};
   }
-  Rows inPart(int64_t i) const {
+  TransferRows inPart(int64_t i) const {
     return {0, outer, length(i) * inner, part * inner};
   }
 };
 
-Cut cutOf(const Collective &c, const Group &group) {
-  return Cut(c.outer, c.size, c.inner,
-             static_cast<int64_t>(group.ranks.size()));
+TensorCut cutOf(const Collective &c, const RankGroup &group) {
+  return TensorCut(c.outer, c.size, c.inner,
+                   static_cast<int64_t>(group.ranks.size()));
 }
 
 /// The member that gets what member `from` has: its position along `order` is
 /// that of `from` along `axes`.
-int permuted(const Collective &c, const Group &group, int from) {
+int permuted(const Collective &c, const RankGroup &group, int from) {
   size_t axes = c.axes.size();
   std::vector<int64_t> coordinate(axes, 0); // by place in `axes`
   int64_t rest = from;
@@ -57,8 +57,9 @@ bool reduces(Collective::Kind kind) {
          kind == Collective::Kind::AllReduce;
 }
 
-Block blockOf(const Collective &c, const Group &group, int from, int to) {
-  Cut cut = cutOf(c, group);
+TransferBlock blockOf(const Collective &c, const RankGroup &group, int from,
+                      int to) {
+  TensorCut cut = cutOf(c, group);
   switch (c.kind) {
   case Collective::Kind::AllGather:
     return {cut.inPart(from), cut.inWhole(from)};
@@ -67,29 +68,33 @@ Block blockOf(const Collective &c, const Group &group, int from, int to) {
   case Collective::Kind::AllReduce:
     return {cut.inWhole(to), cut.inWhole(to)};
   case Collective::Kind::AllToAll: {
-    Cut split(c.splitOuter, c.splitSize, c.splitInner,
-              static_cast<int64_t>(group.ranks.size()));
+    TensorCut split(c.splitOuter, c.splitSize, c.splitInner,
+                    static_cast<int64_t>(group.ranks.size()));
     return {split.inWhole(to), cut.inWhole(from)};
   }
   case Collective::Kind::Slice:
-    return from == to ? Block{cut.inWhole(to), cut.inPart(to)} : Block();
+    return from == to ? TransferBlock{cut.inWhole(to), cut.inPart(to)}
+                      : TransferBlock();
   case Collective::Kind::Permute: {
-    Rows whole = {0, 1, c.outer * c.size * c.inner, 0};
-    return permuted(c, group, from) == to ? Block{whole, whole} : Block();
+    TransferRows whole = {0, 1, c.outer * c.size * c.inner, 0};
+    return permuted(c, group, from) == to ? TransferBlock{whole, whole}
+                                          : TransferBlock();
   }
   }
   return {};
 }
 
-Block spreadBlock(const Collective &c, const Group &group, int from, int to) {
-  Rows part = cutOf(c, group).inWhole(from);
-  return from == to ? Block() : Block{part, part};
+TransferBlock spreadBlock(const Collective &c, const RankGroup &group, int from,
+                          int to) {
+  TransferRows part = cutOf(c, group).inWhole(from);
+  return from == to ? TransferBlock() : TransferBlock{part, part};
 }
 
-Rows paddingOf(const Collective &c, const Group &group, int member) {
+TransferRows paddingOf(const Collective &c, const RankGroup &group,
+                       int member) {
   bool hasPart = c.kind == Collective::Kind::Slice ||
                  (c.kind == Collective::Kind::ReduceScatter && !c.accumulate);
-  Cut cut = cutOf(c, group);
+  TensorCut cut = cutOf(c, group);
   int64_t length = cut.length(member);
   if (!hasPart || length == cut.part)
     return {};
@@ -97,7 +102,7 @@ Rows paddingOf(const Collective &c, const Group &group, int member) {
           cut.part * c.inner};
 }
 
-void copyElements(const Block &block, int64_t begin, int64_t end,
+void copyElements(const TransferBlock &block, int64_t begin, int64_t end,
                   int64_t elementBytes, const void *source, void *destination) {
   forEachStretch(block, begin, end, [&](int64_t from, int64_t to, int64_t n) {
     std::memcpy(static_cast<char *>(destination) + to * elementBytes,
@@ -106,7 +111,8 @@ void copyElements(const Block &block, int64_t begin, int64_t end,
   });
 }
 
-void clearElements(const Rows &rows, int64_t elementBytes, void *buffer) {
+void clearElements(const TransferRows &rows, int64_t elementBytes,
+                   void *buffer) {
   for (int64_t row = 0; row < rows.rows; ++row)
     std::memset(static_cast<char *>(buffer) +
                     (rows.offset + row * rows.stride) * elementBytes,

@@ -13,15 +13,15 @@ namespace rota {
 
 /// Elements of a buffer: `rows` times `length` contiguous ones, `stride` apart.
 /// They are counted row after row. All in elements.
-struct Rows {
+struct TransferRows {
   int64_t offset = 0, rows = 0, length = 0, stride = 0;
   int64_t count() const { return rows * length; }
 };
 
 /// What one member gives to another: element i of `source`, in the giver's
 /// buffer, becomes element i of `destination`, in the taker's, or a term of it.
-struct Block {
-  Rows source, destination;
+struct TransferBlock {
+  TransferRows source, destination;
   int64_t count() const { return source.count(); }
 };
 
@@ -32,20 +32,22 @@ bool reduces(Collective::Kind kind);
 /// `blockOf` is the first, in which each member reduces its part of the
 /// elements; `spreadBlock` the second, in which the results travel from
 /// destination to destination.
-Block blockOf(const Collective &collective, const Group &group, int from,
-              int to);
-Block spreadBlock(const Collective &collective, const Group &group, int from,
-                  int to);
+TransferBlock blockOf(const Collective &collective, const RankGroup &group,
+                      int from, int to);
+TransferBlock spreadBlock(const Collective &collective, const RankGroup &group,
+                          int from, int to);
 
 /// Room in the destination behind the member's part that is to be zero; without
 /// rows where there is none.
-Rows paddingOf(const Collective &collective, const Group &group, int member);
+TransferRows paddingOf(const Collective &collective, const RankGroup &group,
+                       int member);
 
 /// Calls `body(source, destination, count)` for the contiguous stretches of the
 /// block's elements [begin, end): offsets of the first element in each buffer.
 template <typename F>
-void forEachStretch(const Block &block, int64_t begin, int64_t end, F &&body) {
-  const Rows &s = block.source, &d = block.destination;
+void forEachStretch(const TransferBlock &block, int64_t begin, int64_t end,
+                    F &&body) {
+  const TransferRows &s = block.source, &d = block.destination;
   for (int64_t i = begin; i < end;) {
     int64_t inSource = i % s.length, inDestination = i % d.length;
     int64_t count =
@@ -57,10 +59,11 @@ void forEachStretch(const Block &block, int64_t begin, int64_t end, F &&body) {
 }
 
 /// Copies the block's elements [begin, end), each of `elementBytes`.
-void copyElements(const Block &block, int64_t begin, int64_t end,
+void copyElements(const TransferBlock &block, int64_t begin, int64_t end,
                   int64_t elementBytes, const void *source, void *destination);
 /// Sets all elements of `rows` to zero.
-void clearElements(const Rows &rows, int64_t elementBytes, void *buffer);
+void clearElements(const TransferRows &rows, int64_t elementBytes,
+                   void *buffer);
 
 /// What a ReduceScatter or AllReduce does with `count` elements of which each
 /// member has a term: destination = terms[0] + terms[1] + ..., or their

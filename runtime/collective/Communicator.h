@@ -30,7 +30,7 @@ inline constexpr int kStreams = 6;
 
 /// The ranks that take part in a collective, in its order, and where among them
 /// this rank stands.
-struct Group {
+struct RankGroup {
   std::vector<int> ranks;
   int index = 0;
   // Ranks along each of the collective's axes; only Permute reads them.
@@ -38,8 +38,8 @@ struct Group {
 };
 
 /// The group of `rank` along `axes` of `mesh`, the first of them slowest.
-Group groupOf(const std::vector<MeshAxis> &mesh, int rank,
-              const std::vector<int> &axes);
+RankGroup groupOf(const std::vector<MeshAxis> &mesh, int rank,
+                  const std::vector<int> &axes);
 /// The rank's coordinate on each axis, and back.
 std::vector<int64_t> coordinatesOf(const std::vector<MeshAxis> &mesh, int rank);
 int rankOf(const std::vector<MeshAxis> &mesh,
@@ -49,7 +49,7 @@ int rankOf(const std::vector<MeshAxis> &mesh,
 using Request = int64_t;
 
 /// When a request moved bytes, as Communicator::now counts.
-struct Span {
+struct TransferTime {
   double begin = 0.0, end = 0.0;
 };
 
@@ -74,7 +74,7 @@ public:
   /// In a group of one it is a copy or an addition, beside the caller like the
   /// rest.
   virtual Request start(Stream stream, const Collective &collective,
-                        const Group &group, const void *source,
+                        const RankGroup &group, const void *source,
                         void *destination) = 0;
 
   /// Start one half of a message; neither blocks. The n-th send to a rank meets
@@ -91,7 +91,7 @@ public:
   /// Waits until it is complete: the destination holds the result and the
   /// source may change. Gives when it ran, and forgets the request: what was
   /// waited for before is complete and has an empty span.
-  virtual Span wait(Request request) = 0;
+  virtual TransferTime wait(Request request) = 0;
   /// True when `wait` would not wait.
   virtual bool isDone(Request request) = 0;
   /// Seconds since the communicator was made.
@@ -107,8 +107,9 @@ public:
   virtual void fail(const std::string &message) = 0;
 
   /// start and wait.
-  Span run(Stream stream, const Collective &collective, const Group &group,
-           const void *source, void *destination) {
+  TransferTime run(Stream stream, const Collective &collective,
+                   const RankGroup &group, const void *source,
+                   void *destination) {
     return wait(start(stream, collective, group, source, destination));
   }
 };

@@ -23,9 +23,9 @@ int rankOf(const std::vector<MeshAxis> &mesh,
   return static_cast<int>(rank);
 }
 
-Group groupOf(const std::vector<MeshAxis> &mesh, int rank,
-              const std::vector<int> &axes) {
-  Group group;
+RankGroup groupOf(const std::vector<MeshAxis> &mesh, int rank,
+                  const std::vector<int> &axes) {
+  RankGroup group;
   int64_t members = groupSize(mesh, axes);
   for (int axis : axes)
     group.sizes.push_back(mesh[axis].size);

@@ -155,7 +155,7 @@ template <typename V> void visit(V &v, Parameter &x) {
   v("squareKernel", x.squareKernel);
 }
 
-template <typename V> void visit(V &v, Place &x) {
+template <typename V> void visit(V &v, ArenaPlace &x) {
   v("stage", x.stage);
   v("offset", x.offset);
 }

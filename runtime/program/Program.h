@@ -114,7 +114,7 @@ struct Parameter {
 int64_t elementCount(const Parameter &parameter);
 
 /// A place in the arena of a stage's ranks.
-struct Place {
+struct ArenaPlace {
   int stage = 0;
   int64_t offset = 0;
 };
@@ -144,9 +144,9 @@ struct Update {
   // they are summed; the first is on this stage and receives the sum. More than
   // one: a parameter used in several places (a tied embedding). Those of other
   // stages are on the ranks with the same other coordinates.
-  std::vector<Place> gradients;
+  std::vector<ArenaPlace> gradients;
   // Further stored copies, on other stages, refreshed after init and update.
-  std::vector<Place> copies;
+  std::vector<ArenaPlace> copies;
 };
 
 /// A block of the constants region that the runtime fills at start.

@@ -28,9 +28,9 @@ std::string describe(const Program &program, int stage, int action) {
 namespace {
 
 /// Collects the first error of a walk over the program.
-class Verifier {
+class ProgramVerifier {
 public:
-  Verifier(const Program &program, std::string &error)
+  ProgramVerifier(const Program &program, std::string &error)
       : program(program), error(error) {}
 
   bool run() {
@@ -268,9 +268,9 @@ private:
           what + " second moment");
     place(stage, update.gradient, 4 * optimizer, false,
           what + " summed gradient");
-    for (const Place &g : update.gradients)
+    for (const ArenaPlace &g : update.gradients)
       place(g.stage, g.offset, 4 * storage, false, what + " gradient");
-    for (const Place &c : update.copies)
+    for (const ArenaPlace &c : update.copies)
       place(c.stage, c.offset, size * storage, false, what + " copy");
     if (update.gradients.empty() || update.gradients[0].stage != stage)
       return fail(what + ": expected the first gradient accumulator on stage " +
@@ -412,7 +412,7 @@ private:
 
 bool verify(const Program &program, std::string &error) {
   error.clear();
-  if (!Verifier(program, error).run())
+  if (!ProgramVerifier(program, error).run())
     return false;
   std::vector<std::vector<double>> zeros;
   for (const Stage &stage : program.stages)

@@ -178,7 +178,7 @@ void Executor::finish(int number) {
   requests[number].clear();
 }
 
-void Executor::note(int number, Span span, double waitedFrom) {
+void Executor::note(int number, TransferTime span, double waitedFrom) {
   ActionKind kind = actions[number].kind;
   bool training = mode == Mode::Train;
   if (training &&

@@ -55,7 +55,7 @@ private:
   bool happens(const Action &action) const;
   void start(int number);
   void finish(int number);
-  void note(int number, Span span, double waitedFrom);
+  void note(int number, TransferTime span, double waitedFrom);
 
   Rank &rank;
   const std::vector<Action> &actions;

@@ -12,7 +12,7 @@
 
 namespace rota {
 
-std::vector<double> gatherNumbers(Rank &rank, const Group &group,
+std::vector<double> gatherNumbers(Rank &rank, const RankGroup &group,
                                   const std::vector<double> &own) {
   auto ranks = static_cast<int64_t>(group.ranks.size());
   std::vector<double> all(own.size() * group.ranks.size());
@@ -116,7 +116,7 @@ static double gatherAuxiliary(Rank &rank) {
 
 Loss gatherLoss(Rank &rank) {
   auto count = static_cast<size_t>(rank.program().microbatches);
-  const Group &group = rank.lossGroup();
+  const RankGroup &group = rank.lossGroup();
   std::vector<double> all = gatherPairs(rank);
   Loss total;
   for (size_t m = 0; m < count; ++m)

@@ -14,7 +14,7 @@ namespace rota {
 
 /// The `own` of each rank of the group, all of one length, one after the other,
 /// on every rank.
-std::vector<double> gatherNumbers(Rank &rank, const Group &group,
+std::vector<double> gatherNumbers(Rank &rank, const RankGroup &group,
                                   const std::vector<double> &own);
 
 /// The `own` of every rank, on rank 0; nothing on the others.

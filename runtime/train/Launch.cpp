@@ -15,7 +15,7 @@ static int numberOf(const char *variable, int otherwise) {
   return text ? std::atoi(text) : otherwise;
 }
 
-Launch findLaunch() {
+ProcessLaunch findLaunch() {
   if (std::getenv("OMPI_COMM_WORLD_SIZE"))
     return {"mpirun", numberOf("OMPI_COMM_WORLD_SIZE", 1),
             numberOf("OMPI_COMM_WORLD_RANK", 0),
@@ -29,7 +29,7 @@ Launch findLaunch() {
   return {};
 }
 
-int shareOfCores(const Launch &launch, int available, int all) {
+int shareOfCores(const ProcessLaunch &launch, int available, int all) {
   return std::clamp(all / std::max(1, launch.neighbours), 1, available);
 }
 
@@ -42,7 +42,7 @@ static std::string meshText(const std::vector<MeshAxis> &mesh) {
 }
 
 Connection::Connection(const Program &program, RankKind kind,
-                       const Launch &launch) {
+                       const ProcessLaunch &launch) {
   std::vector<int> axes(program.mesh.size());
   std::iota(axes.begin(), axes.end(), 0);
   auto ranks = static_cast<int>(groupSize(program.mesh, axes));

@@ -14,24 +14,25 @@
 namespace rota {
 
 /// What the environment says about who started this process.
-struct Launch {
+struct ProcessLaunch {
   std::string by; // "mpirun" or "srun"; empty: neither
   int processes = 1;
   int process = 0;    // this one's number
   int neighbours = 1; // processes on this machine, with this one
 };
-Launch findLaunch();
+ProcessLaunch findLaunch();
 
 /// The cores that a process computes with when nobody says: those that it may
 /// run on, and no more than its share of all that the machine has.
-int shareOfCores(const Launch &launch, int available, int all);
+int shareOfCores(const ProcessLaunch &launch, int available, int all);
 
 /// The communicators of this process's ranks.
 class Connection {
 public:
   /// Threads for all ranks of the program's mesh, or one of the processes.
   /// Throws InputError when their number is not that of the mesh's ranks.
-  Connection(const Program &program, RankKind kind, const Launch &launch);
+  Connection(const Program &program, RankKind kind,
+             const ProcessLaunch &launch);
 
   const std::vector<Communicator *> &communicators() const { return ends; }
   /// Ends the run on all ranks.

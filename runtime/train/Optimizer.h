@@ -46,7 +46,7 @@ private:
   struct Term {
     const Update *update;
     int owner; // the stage of the first place, where the sum is made
-    Place place;
+    ArenaPlace place;
     int64_t elements;
   };
   void addTerm(const Term &term);

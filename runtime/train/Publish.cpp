@@ -83,7 +83,7 @@ void Publisher::exchange(bool sends) {
   const std::vector<Stage> &stages = rank.program().stages;
   for (int owner = 0; owner < static_cast<int>(stages.size()); ++owner)
     for (const Update &update : stages[owner].updates)
-      for (const Place &copy : update.copies) {
+      for (const ArenaPlace &copy : update.copies) {
         if (sends ? owner != here : owner == here || copy.stage != here)
           continue;
         int64_t bytes = storedBytes(rank, update);

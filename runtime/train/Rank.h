@@ -43,9 +43,9 @@ public:
   Communicator &communicator() { return comm; }
   /// The group of that collective of the program, of the axes of the loss and
   /// the stage, and of all ranks.
-  const Group &group(int collective) const { return groups[collective]; }
-  const Group &lossGroup() const { return lossRanks; }
-  const Group &everyone() const { return all; }
+  const RankGroup &group(int collective) const { return groups[collective]; }
+  const RankGroup &lossGroup() const { return lossRanks; }
+  const RankGroup &everyone() const { return all; }
   /// Starts that collective of the program on the rank's group.
   Request start(Stream stream, int collective, const void *source,
                 void *destination);
@@ -78,8 +78,8 @@ private:
   Cores &coreSet;
   std::vector<int64_t> position;
   int stageIndex;
-  std::vector<Group> groups;
-  Group lossRanks, all;
+  std::vector<RankGroup> groups;
+  RankGroup lossRanks, all;
   Arena memory, hostMemory;
   std::unique_ptr<Profile> ownProfile;
   RotaContext ownContext;

@@ -101,7 +101,7 @@ void Report::clearLine() {
   lineOpen = false;
 }
 
-void Report::step(const Progress &p, bool last) {
+void Report::step(const StepReport &p, bool last) {
   bool keep = keeps(p.step, last);
   if (!speaks || (!keep && !terminal))
     return;
@@ -200,7 +200,7 @@ static void printHidden(const std::vector<RankReport> &ranks) {
                100.0 * hiddenShare(ranks, &RankReport::gradients));
 }
 
-void Report::end(const Progress &p, const std::vector<RankReport> &ranks) {
+void Report::end(const StepReport &p, const std::vector<RankReport> &ranks) {
   if (!speaks)
     return;
   if (options.json) {

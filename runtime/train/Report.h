@@ -13,7 +13,7 @@
 namespace rota {
 
 /// One line of progress.
-struct Progress {
+struct StepReport {
   int64_t step = 0;
   double loss = 0.0;
   std::optional<double> validationLoss; // the latest
@@ -36,12 +36,12 @@ public:
   void begin(const std::string &data);
   /// A step; printed if its line stays, on a terminal also in between, over the
   /// same line.
-  void step(const Progress &progress, bool last);
+  void step(const StepReport &progress, bool last);
   /// A remark that is not an error.
   void note(const std::string &text);
   /// The final losses, how much of the transfers' time was hidden, and measured
   /// against planned memory.
-  void end(const Progress &progress, const std::vector<RankReport> &ranks);
+  void end(const StepReport &progress, const std::vector<RankReport> &ranks);
   /// Tables of calls and time. `phases`: wall time of the parts of a step.
   void profile(const ProfileTables &tables, const Profile::Table &phases,
                const std::vector<RankReport> &ranks);

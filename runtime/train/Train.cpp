@@ -186,7 +186,7 @@ private:
   Report report;
   Executor executor;
   Optimizer optimizer;
-  Progress progress;
+  StepReport progress;
   Profile::Table phases;
   std::chrono::steady_clock::time_point start;
   double stepSeconds = 0.0; // a moving mean
@@ -224,7 +224,7 @@ void train(const Run &run) {
 
 /// What main does once the arguments and the program are read.
 static void runCommand(const Executable &executable, const Options &options,
-                       const Launch &launch) {
+                       const ProcessLaunch &launch) {
   Connection connection(*executable.program, options.ranks, launch);
   try {
     if (launch.process == 0)
@@ -238,8 +238,8 @@ static void runCommand(const Executable &executable, const Options &options,
     int threads = options.threads > 0
                       ? options.threads
                       : shareOfCores(launch, availableCores(), machineCores());
-    Machine machine(executable, connection.communicators(), threads,
-                    options.profile);
+    LocalRanks machine(executable, connection.communicators(), threads,
+                       options.profile);
     Run run{executable, options, machine, weights.get()};
     options.probe ? probe(run) : train(run);
   } catch (const std::exception &failure) {
@@ -252,7 +252,7 @@ int runTrainer(int argc, char **argv, const char *description,
                int64_t descriptionBytes, const RotaTask *tasks,
                const RotaKernel *kernels) {
   Options options;
-  Launch launch = findLaunch();
+  ProcessLaunch launch = findLaunch();
   bool speaks = launch.process == 0;
   if (std::optional<int> code = parseOptions(argc, argv, speaks, options))
     return *code;

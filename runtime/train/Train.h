@@ -6,7 +6,7 @@
 
 #include "runtime/checkpoint/Weights.h"
 #include "runtime/data/Batches.h"
-#include "runtime/train/Machine.h"
+#include "runtime/train/LocalRanks.h"
 #include "runtime/train/Options.h"
 
 namespace rota {
@@ -23,7 +23,7 @@ int runTrainer(int argc, char **argv, const char *description,
 struct Run {
   const Executable &executable;
   const Options &options;
-  Machine &machine;
+  LocalRanks &machine;
   const Weights *weights; // null: initializers
 };
 

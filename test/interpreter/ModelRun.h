@@ -97,7 +97,7 @@ private:
   Step step;
   Tensors named, lossGradients;
   /// Of one microbatch.
-  llvm::SmallVector<mlir::rota::AuxiliaryLoss> auxiliaryLosses;
+  llvm::SmallVector<mlir::rota::AuxiliaryLossInfo> auxiliaryLosses;
   std::map<std::string, double> auxiliaryCotangents;
   /// A layer has sums of its own: the order of its microbatches is any
   /// schedule's.

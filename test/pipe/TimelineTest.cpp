@@ -127,8 +127,8 @@ TEST(Shape, placesChunksBothWays) {
 TEST(Shape, outerChunk) {
   Shape shape{3, 2, 6, Placement::V, true};
   EXPECT_EQ(shape.chunks(), 7);
-  EXPECT_TRUE(shape.isOuter(6));
-  EXPECT_FALSE(shape.isOuter(5));
+  EXPECT_TRUE(shape.isUnpipelined(6));
+  EXPECT_FALSE(shape.isUnpipelined(5));
   for (int m = 0; m < 6; ++m) {
     EXPECT_EQ(shape.rankOf(6, m), m % 3);
     // Chunk 5 is on rank 0.

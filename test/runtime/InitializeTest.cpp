@@ -90,7 +90,7 @@ TEST(Initialize, FillsMasterAndAllCopies) {
     RandomStream(9, "w", 0).normal(0, kCount, 0.0, 0.02, expected.data());
     auto master = ranks.at(0).at<float>(0);
     EXPECT_EQ(std::vector<float>(master, master + kCount), expected);
-    for (Place place : {Place{0, 4 * kCount}, Place{1, 64}})
+    for (ArenaPlace place : {ArenaPlace{0, 4 * kCount}, ArenaPlace{1, 64}})
       for (int64_t i = 0; i < kCount; ++i)
         ASSERT_EQ(element(ranks.at(place.stage), place.offset, i, type),
                   type == ElementType::F32 ? expected[i]

@@ -15,7 +15,7 @@ namespace {
 /// Launches as started with these variables and none else of a launcher's.
 class Launched : public testing::Test {
 protected:
-  Launch under(const std::map<std::string, std::string> &variables) {
+  ProcessLaunch under(const std::map<std::string, std::string> &variables) {
     for (const char *name : names)
       unsetenv(name);
     for (const auto &[name, value] : variables)
@@ -39,16 +39,16 @@ private:
 } // namespace
 
 TEST_F(Launched, Alone) {
-  Launch launch = under({});
+  ProcessLaunch launch = under({});
   EXPECT_EQ(launch.by, "");
   EXPECT_EQ(launch.processes, 1);
   EXPECT_EQ(launch.neighbours, 1);
 }
 
 TEST_F(Launched, ByMpirun) {
-  Launch launch = under({{"OMPI_COMM_WORLD_SIZE", "8"},
-                         {"OMPI_COMM_WORLD_RANK", "5"},
-                         {"OMPI_COMM_WORLD_LOCAL_SIZE", "4"}});
+  ProcessLaunch launch = under({{"OMPI_COMM_WORLD_SIZE", "8"},
+                                {"OMPI_COMM_WORLD_RANK", "5"},
+                                {"OMPI_COMM_WORLD_LOCAL_SIZE", "4"}});
   EXPECT_EQ(launch.by, "mpirun");
   EXPECT_EQ(launch.processes, 8);
   EXPECT_EQ(launch.process, 5);
@@ -56,9 +56,9 @@ TEST_F(Launched, ByMpirun) {
 }
 
 TEST_F(Launched, BySrun) {
-  Launch launch = under({{"SLURM_STEP_NUM_TASKS", "7"},
-                         {"SLURM_PROCID", "6"},
-                         {"SLURM_STEP_TASKS_PER_NODE", "4,3"}});
+  ProcessLaunch launch = under({{"SLURM_STEP_NUM_TASKS", "7"},
+                                {"SLURM_PROCID", "6"},
+                                {"SLURM_STEP_TASKS_PER_NODE", "4,3"}});
   EXPECT_EQ(launch.by, "srun");
   EXPECT_EQ(launch.process, 6);
   EXPECT_EQ(launch.neighbours, 4);

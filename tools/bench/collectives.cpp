@@ -54,7 +54,7 @@ struct Times {
 };
 
 Times measure(Communicator &communicator) {
-  Group group =
+  RankGroup group =
       groupOf({{"all", communicator.size()}}, communicator.rank(), {0});
   Collective gather = describe(Collective::Kind::AllGather, kElements);
   Collective scatter = describe(Collective::Kind::ReduceScatter, kElements);

@@ -15,7 +15,7 @@
 
 namespace {
 
-struct Case {
+struct GemmCase {
   const char *name;
   RotaGemm gemm;
 };
@@ -41,7 +41,7 @@ Block make(int64_t elements, int32_t type) {
   return block;
 }
 
-void measure(RotaContext *context, const Case &item, double peak) {
+void measure(RotaContext *context, const GemmCase &item, double peak) {
   const RotaGemm &g = item.gemm;
   Block a = make(g.m * g.k, g.typeA), b = make(g.k * g.n, g.typeB);
   Block c = make(g.m * g.n, g.typeC);

@@ -40,7 +40,7 @@ struct Tensor {
 
 /// One op: its name with what stands between operands and types, which depends
 /// on the op's syntax.
-struct Case {
+struct KernelCase {
   std::string name, suffix;
   std::vector<Tensor> operands, results;
   double flops = 0.0;
@@ -48,7 +48,7 @@ struct Case {
   bool accumulate = false;
 };
 
-std::string source(const Case &item) {
+std::string source(const KernelCase &item) {
   std::string arguments, uses, types, results;
   for (size_t i = 0; i < item.operands.size(); ++i) {
     std::string comma = i ? ", " : "", name = "%a" + std::to_string(i);
@@ -80,7 +80,7 @@ void fill(char *memory, const Tensor &tensor, int64_t vocabulary) {
   }
 }
 
-bool measure(RotaContext *context, const Case &item, int64_t vocabulary) {
+bool measure(RotaContext *context, const KernelCase &item, int64_t vocabulary) {
   double start = processorSeconds();
   auto op = CompiledOp::create(
       source(item), std::vector<bool>(item.results.size(), item.accumulate));
@@ -122,7 +122,7 @@ struct Sizes {
   int64_t batch, sequence, heads, keyHeads, size, vocabulary;
 };
 
-std::vector<Case> cases(const Sizes &s, const std::string &element) {
+std::vector<KernelCase> cases(const Sizes &s, const std::string &element) {
   Tensor q{{s.batch, s.sequence, s.heads, s.size}, element};
   Tensor k{{s.batch, s.sequence, s.keyHeads, s.size}, element};
   Tensor line{{s.batch, s.heads, s.sequence}, "f32"};
@@ -161,7 +161,7 @@ int main(int argc, char **argv) {
   RotaContext context;
   context.cores = &cores;
   for (const char *element : {"f32", "bf16"})
-    for (const Case &item : cases(sizes, element))
+    for (const KernelCase &item : cases(sizes, element))
       if (!measure(&context, item, sizes.vocabulary))
         return 1;
 }

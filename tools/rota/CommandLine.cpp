@@ -174,7 +174,8 @@ private:
 /// Sets the options of RUN.json. Keys of other verbs are checked too, so that
 /// one file serves them all.
 std::optional<int> readRunFile(const std::string &path, RunOptions &options) {
-  auto report = [](const mlir::rota::Place &place, const llvm::Twine &message) {
+  auto report = [](const mlir::rota::FilePlace &place,
+                   const llvm::Twine &message) {
     complain(toString(place) + ": " + message.str());
   };
   auto file = mlir::rota::JsonFile::read(path, report);

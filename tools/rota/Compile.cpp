@@ -12,9 +12,9 @@
 #include "lowering/memory/MemoryPlan.h"
 #include "lowering/memory/PlanVerifier.h"
 #include "passes/differentiate/Passes.h"
-#include "passes/pipeline/Drawing.h"
 #include "passes/pipeline/Passes.h"
 #include "passes/pipeline/Program.h"
+#include "passes/pipeline/drawing/Drawing.h"
 #include "passes/shard/Passes.h"
 #include "runtime/program/Verify.h"
 
@@ -311,7 +311,7 @@ private:
     target.flopsPerToken = flopsPerToken;
   }
 
-  memory::ChunkTable chunkTable(const memory::Layout &layout) {
+  memory::ChunkTable chunkTable(const memory::ModelLayout &layout) {
     llvm::StringMap<int> kinds;
     for (auto [number, kind] : llvm::enumerate(layout.kinds))
       kinds[kind.name] = number;
@@ -349,7 +349,7 @@ private:
   double flopsPerToken = 0;
   FunctionCosts costs;
   std::vector<TransferReport> transfers;
-  memory::Layout layout;
+  memory::ModelLayout layout;
   memory::ChunkTable chunks;
   pipe::Timeline timeline;
   std::optional<lowering::KernelLibrary> library;

@@ -7,7 +7,7 @@
 #include "ir/rota/Rota.h"
 #include "ir/rota/Sharding.h"
 #include "ir/rota/Traffic.h"
-#include "passes/pipeline/Simulator.h"
+#include "passes/pipeline/timeline/Simulator.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Remarks.h"

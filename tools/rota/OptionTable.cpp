@@ -4,7 +4,7 @@
 #include "tools/rota/OptionTable.h"
 
 #include "models/Config.h"
-#include "passes/pipeline/Schedules.h"
+#include "passes/pipeline/schedules/Schedules.h"
 
 using namespace rota;
 

@@ -5,7 +5,7 @@
 #include "tools/rota/OptionChecks.h"
 #include "tools/rota/OptionTable.h"
 
-#include "passes/pipeline/Schedules.h"
+#include "passes/pipeline/schedules/Schedules.h"
 
 #include "llvm/ADT/StringExtras.h"
 

@@ -3,13 +3,13 @@
 // `rota schedule`; see Schedule.h.
 #include "tools/rota/Schedule.h"
 
-#include "passes/pipeline/Communication.h"
-#include "passes/pipeline/Drawing.h"
-#include "passes/pipeline/Offloading.h"
-#include "passes/pipeline/OuterChunk.h"
-#include "passes/pipeline/Schedules.h"
-#include "passes/pipeline/TimelineVerifier.h"
-#include "passes/pipeline/WeightWindows.h"
+#include "passes/pipeline/drawing/Drawing.h"
+#include "passes/pipeline/schedules/Schedules.h"
+#include "passes/pipeline/timeline/Communication.h"
+#include "passes/pipeline/timeline/Offloading.h"
+#include "passes/pipeline/timeline/TimelineVerifier.h"
+#include "passes/pipeline/timeline/UnpipelinedLayers.h"
+#include "passes/pipeline/timeline/WeightWindows.h"
 
 #include <CLI/CLI.hpp>
 
@@ -97,7 +97,7 @@ bool verify(const ScheduleOptions &options, const Timeline &timeline) {
 std::optional<Timeline> complete(const ScheduleOptions &options,
                                  Timeline timeline, std::string &error) {
   if (options.outer && !timeline.shape.outer) {
-    std::optional<Timeline> whole = withOuterChunk(timeline, error);
+    std::optional<Timeline> whole = withUnpipelinedLayers(timeline, error);
     if (!whole)
       return std::nullopt;
     timeline = std::move(*whole);

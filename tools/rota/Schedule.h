@@ -4,7 +4,7 @@
 #ifndef ROTA_TOOLS_ROTA_SCHEDULE_H
 #define ROTA_TOOLS_ROTA_SCHEDULE_H
 
-#include "passes/pipeline/Simulator.h"
+#include "passes/pipeline/timeline/Simulator.h"
 
 #include <optional>
 #include <string>

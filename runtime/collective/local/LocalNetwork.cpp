@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/collective/local/LocalNetwork.h"
 #include "runtime/Error.h"
-#include "runtime/collective/local/Meeting.h"
+#include "runtime/collective/local/Rendezvous.h"
 
 #include <chrono>
 #include <condition_variable>
@@ -20,24 +20,24 @@ namespace {
 /// A transfer of at most this many bytes is cheaper than waking threads for it.
 constexpr int64_t kSmallBytes = 1 << 16;
 
-/// The meetings of one stream and group, or pair and direction.
+/// The rendezvous of one stream and group, or pair and direction.
 struct Sequence {
-  std::deque<std::shared_ptr<Meeting>> open; // not all members have come
-  int64_t first = 0;                         // number of the first open one
-  std::vector<int64_t> started, finished;    // by member
+  std::deque<std::shared_ptr<Rendezvous>> open; // not all members have come
+  int64_t first = 0;                            // number of the first open one
+  std::vector<int64_t> started, finished;       // by member
 };
 using SequenceKey = std::tuple<Stream, bool, std::vector<int>>;
 
-/// One member's share of a meeting that all have come to.
+/// One member's share of a rendezvous that all have come to.
 struct Share {
-  std::shared_ptr<Meeting> meeting;
+  std::shared_ptr<Rendezvous> rendezvous;
   int index = 0;
   Sequence *sequence = nullptr; // null: a copy, ordered behind nothing
 };
 
 /// Which shares go first: what a rank's next action is likelier to wait for.
 int urgency(const Share &share) {
-  switch (share.meeting->stream) {
+  switch (share.rendezvous->stream) {
   case Stream::Task:
     return 0;
   case Stream::Forward:
@@ -64,9 +64,10 @@ public:
   }
   ~Switch();
 
-  Request start(int rank, std::unique_ptr<Meeting> meeting, bool isMessage,
-                int index, const void *source, void *destination);
-  Span wait(int rank, Request request);
+  Request start(int rank, std::unique_ptr<Rendezvous> rendezvous,
+                bool isMessage, int index, const void *source,
+                void *destination);
+  TransferTime wait(int rank, Request request);
   bool isDone(int rank, Request request);
   void setPosition(int rank, const std::string &position);
   void fail(const std::string &message);
@@ -89,14 +90,14 @@ private:
     std::string position = "start";
   };
 
-  Share join(Lock &lock, int rank, std::unique_ptr<Meeting> meeting,
+  Share join(Lock &lock, int rank, std::unique_ptr<Rendezvous> rendezvous,
              bool isMessage, int index);
   void open(Lock &lock, const Share &share);
   void takeAll(Lock &lock, const Share &share);
   bool takeOne(Lock &lock, int rank);
   const Share *nextOf(int rank) const;
   void release();
-  void complete(Meeting &meeting);
+  void complete(Rendezvous &rendezvous);
   void wake(int rank, Stream stream);
   void help(int rank);
   void fail(Lock &lock, const std::string &message);
@@ -123,35 +124,38 @@ LocalNetwork::Switch::~Switch() {
     rank.helper.join();
 }
 
-Request LocalNetwork::Switch::start(int rank, std::unique_ptr<Meeting> meeting,
+Request LocalNetwork::Switch::start(int rank,
+                                    std::unique_ptr<Rendezvous> rendezvous,
                                     bool isMessage, int index,
                                     const void *source, void *destination) {
   Lock lock(mutex);
   Rank &own = ranks[rank];
   Request request = ++own.lastRequest;
-  Share share = join(lock, rank, std::move(meeting), isMessage, index);
+  Share share = join(lock, rank, std::move(rendezvous), isMessage, index);
   own.requests[request] = share;
-  if (share.meeting->arrive(index, source, destination) && !failed)
+  if (share.rendezvous->arrive(index, source, destination) && !failed)
     open(lock, share);
   return request;
 }
 
-/// Finds the meeting that this rank's next transfer of the sequence belongs to.
+/// Finds the rendezvous that this rank's next transfer of the sequence belongs
+/// to.
 Share LocalNetwork::Switch::join(Lock &lock, int rank,
-                                 std::unique_ptr<Meeting> meeting,
+                                 std::unique_ptr<Rendezvous> rendezvous,
                                  bool isMessage, int index) {
-  if (isMessage && meeting->ranks().size() == 1) // a copy
-    return {std::move(meeting), index, nullptr};
+  if (isMessage && rendezvous->ranks().size() == 1) // a copy
+    return {std::move(rendezvous), index, nullptr};
   Sequence &sequence =
-      sequences[{meeting->stream, isMessage, meeting->ranks()}];
-  sequence.started.resize(meeting->ranks().size());
-  sequence.finished.resize(meeting->ranks().size());
+      sequences[{rendezvous->stream, isMessage, rendezvous->ranks()}];
+  sequence.started.resize(rendezvous->ranks().size());
+  sequence.finished.resize(rendezvous->ranks().size());
   int64_t number = sequence.started[index]++;
   size_t place = static_cast<size_t>(number - sequence.first);
   if (place == sequence.open.size()) {
-    meeting->number = number;
-    sequence.open.push_back(std::move(meeting));
-  } else if (std::string wrong = sequence.open[place]->disagreement(*meeting);
+    rendezvous->number = number;
+    sequence.open.push_back(std::move(rendezvous));
+  } else if (std::string wrong =
+                 sequence.open[place]->disagreement(*rendezvous);
              !wrong.empty()) {
     fail(lock,
          fmt::format("rank {}: {}: {}", rank, ranks[rank].position, wrong));
@@ -161,44 +165,45 @@ Share LocalNetwork::Switch::join(Lock &lock, int rank,
 
 /// All members have come.
 void LocalNetwork::Switch::open(Lock &lock, const Share &share) {
-  Meeting &meeting = *share.meeting;
+  Rendezvous &rendezvous = *share.rendezvous;
   bool isNext = true; // what came before in the sequence is over
   if (Sequence *sequence = share.sequence) {
     sequence->open.pop_front(); // it is the oldest: members come in order
     ++sequence->first;
-    for (size_t i = 0; i < meeting.members.size(); ++i)
-      isNext &= meeting.isIdle(i) || sequence->finished[i] == meeting.number;
+    for (size_t i = 0; i < rendezvous.members.size(); ++i)
+      isNext &=
+          rendezvous.isIdle(i) || sequence->finished[i] == rendezvous.number;
   }
-  if (isNext && meeting.bytes() <= kSmallBytes)
+  if (isNext && rendezvous.bytes() <= kSmallBytes)
     return takeAll(lock, share);
-  for (size_t i = 0; i < meeting.members.size(); ++i) {
-    if (meeting.isIdle(i))
+  for (size_t i = 0; i < rendezvous.members.size(); ++i) {
+    if (rendezvous.isIdle(i))
       continue;
-    Share ready = {share.meeting, int(i), share.sequence};
-    std::vector<Share> &list = ranks[meeting.ranks()[i]].ready;
+    Share ready = {share.rendezvous, int(i), share.sequence};
+    std::vector<Share> &list = ranks[rendezvous.ranks()[i]].ready;
     auto place = std::find_if(list.begin(), list.end(), [&](const Share &s) {
       return urgency(s) > urgency(ready);
     });
     list.insert(place, ready);
-    wake(meeting.ranks()[i], meeting.stream);
+    wake(rendezvous.ranks()[i], rendezvous.stream);
   }
 }
 
-/// Works off the meeting for all members.
+/// Works off the rendezvous for all members.
 void LocalNetwork::Switch::takeAll(Lock &lock, const Share &share) {
-  Meeting &meeting = *share.meeting;
+  Rendezvous &rendezvous = *share.rendezvous;
   double begin = now();
   ++busy;
   lock.unlock();
-  meeting.takeAll();
+  rendezvous.takeAll();
   lock.lock();
   release();
-  for (size_t i = 0; i < meeting.members.size(); ++i) {
-    meeting.members[i].span.begin = begin;
+  for (size_t i = 0; i < rendezvous.members.size(); ++i) {
+    rendezvous.members[i].span.begin = begin;
     if (share.sequence)
       ++share.sequence->finished[i];
   }
-  complete(meeting);
+  complete(rendezvous);
 }
 
 /// The most urgent share of the rank that has a piece to claim.
@@ -206,9 +211,9 @@ const Share *LocalNetwork::Switch::nextOf(int rank) const {
   if (failed)
     return nullptr;
   for (const Share &share : ranks[rank].ready) {
-    const Meeting::Member &member = share.meeting->members[share.index];
+    const Rendezvous::Member &member = share.rendezvous->members[share.index];
     bool isNext = !share.sequence || share.sequence->finished[share.index] ==
-                                         share.meeting->number;
+                                         share.rendezvous->number;
     if (isNext && member.claimed < member.pieces)
       return &share;
   }
@@ -221,30 +226,30 @@ bool LocalNetwork::Switch::takeOne(Lock &lock, int rank) {
   if (!next)
     return false;
   Share share = *next;
-  Meeting &meeting = *share.meeting;
-  Meeting::Member &member = meeting.members[share.index];
-  int64_t piece = *meeting.claim(share.index);
+  Rendezvous &rendezvous = *share.rendezvous;
+  Rendezvous::Member &member = rendezvous.members[share.index];
+  int64_t piece = *rendezvous.claim(share.index);
   if (member.span.begin == 0.0)
     member.span.begin = now();
   ++busy;
   lock.unlock();
-  meeting.take(share.index, piece);
+  rendezvous.take(share.index, piece);
   lock.lock();
   release();
-  bool phaseEnded = meeting.finish(share.index);
-  if (meeting.hasTaken(share.index)) {
+  bool phaseEnded = rendezvous.finish(share.index);
+  if (rendezvous.hasTaken(share.index)) {
     std::vector<Share> &list = ranks[rank].ready;
     list.erase(std::find_if(list.begin(), list.end(), [&](const Share &s) {
-      return s.meeting == share.meeting;
+      return s.rendezvous == share.rendezvous;
     }));
     if (share.sequence)
       ++share.sequence->finished[share.index];
   }
-  if (meeting.isComplete())
-    complete(meeting);
+  if (rendezvous.isComplete())
+    complete(rendezvous);
   else if (phaseEnded)
-    for (int member : meeting.ranks())
-      wake(member, meeting.stream);
+    for (int member : rendezvous.ranks())
+      wake(member, rendezvous.stream);
   return true;
 }
 
@@ -254,12 +259,12 @@ void LocalNetwork::Switch::release() {
     idle.notify_all();
 }
 
-void LocalNetwork::Switch::complete(Meeting &meeting) {
-  meeting.isOver = true;
+void LocalNetwork::Switch::complete(Rendezvous &rendezvous) {
+  rendezvous.isOver = true;
   double end = now();
-  for (size_t i = 0; i < meeting.members.size(); ++i) {
-    meeting.members[i].span.end = end;
-    Rank &rank = ranks[meeting.ranks()[i]];
+  for (size_t i = 0; i < rendezvous.members.size(); ++i) {
+    rendezvous.members[i].span.end = end;
+    Rank &rank = ranks[rendezvous.ranks()[i]];
     if (rank.waits)
       rank.wakeWaiter.notify_one();
   }
@@ -281,7 +286,7 @@ void LocalNetwork::Switch::help(int rank) {
       ranks[rank].wakeHelper.wait(lock);
 }
 
-Span LocalNetwork::Switch::wait(int rank, Request request) {
+TransferTime LocalNetwork::Switch::wait(int rank, Request request) {
   Lock lock(mutex);
   Rank &own = ranks[rank];
   auto found = own.requests.find(request);
@@ -289,18 +294,18 @@ Span LocalNetwork::Switch::wait(int rank, Request request) {
     return {};
   Share share = found->second;
   own.waits = true;
-  while (!share.meeting->isOver && !failed)
+  while (!share.rendezvous->isOver && !failed)
     if (!takeOne(lock, rank))
       own.wakeWaiter.wait(lock);
   own.waits = false;
-  if (!share.meeting->isOver) {
+  if (!share.rendezvous->isOver) {
     idle.wait(lock, [&] { return busy == 0; });
     throw RunError(failure);
   }
   own.requests.erase(request);
   if (nextOf(rank))
     own.wakeHelper.notify_one();
-  Span span = share.meeting->members[share.index].span;
+  TransferTime span = share.rendezvous->members[share.index].span;
   if (span.begin == 0.0) // it had nothing to take
     span.begin = span.end;
   return span;
@@ -310,7 +315,7 @@ bool LocalNetwork::Switch::isDone(int rank, Request request) {
   Lock lock(mutex);
   Rank &own = ranks[rank];
   auto found = own.requests.find(request);
-  if (found == own.requests.end() || found->second.meeting->isOver)
+  if (found == own.requests.end() || found->second.rendezvous->isOver)
     return true;
   if (nextOf(rank))
     own.wakeHelper.notify_one();
@@ -344,31 +349,34 @@ public:
 
   int rank() const override { return number; }
   int size() const override { return network.size(); }
-  Request start(Stream stream, const Collective &collective, const Group &group,
-                const void *source, void *destination) override {
-    return network.start(number,
-                         std::make_unique<Meeting>(stream, collective, group),
-                         false, group.index, source, destination);
+  Request start(Stream stream, const Collective &collective,
+                const RankGroup &group, const void *source,
+                void *destination) override {
+    return network.start(
+        number, std::make_unique<Rendezvous>(stream, collective, group), false,
+        group.index, source, destination);
   }
   Request send(Stream stream, int peer, const void *source,
                int64_t bytes) override {
-    return network.start(number,
-                         std::make_unique<Meeting>(stream, number, peer, bytes),
-                         true, 0, source, nullptr);
+    return network.start(
+        number, std::make_unique<Rendezvous>(stream, number, peer, bytes), true,
+        0, source, nullptr);
   }
   Request receive(Stream stream, int peer, void *destination,
                   int64_t bytes) override {
-    return network.start(number,
-                         std::make_unique<Meeting>(stream, peer, number, bytes),
-                         true, 1, nullptr, destination);
+    return network.start(
+        number, std::make_unique<Rendezvous>(stream, peer, number, bytes), true,
+        1, nullptr, destination);
   }
   Request copy(const void *source, void *destination, int64_t bytes) override {
     return network.start(
         number,
-        std::make_unique<Meeting>(Stream::Weights, number, number, bytes), true,
-        0, source, destination);
+        std::make_unique<Rendezvous>(Stream::Weights, number, number, bytes),
+        true, 0, source, destination);
   }
-  Span wait(Request request) override { return network.wait(number, request); }
+  TransferTime wait(Request request) override {
+    return network.wait(number, request);
+  }
   bool isDone(Request request) override {
     return network.isDone(number, request);
   }

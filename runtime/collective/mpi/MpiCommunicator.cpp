@@ -16,12 +16,13 @@ public:
   int rank() const override { return progress.rank(); }
   int size() const override { return progress.size(); }
 
-  Request start(Stream stream, const Collective &collective, const Group &group,
-                const void *source, void *destination) override {
+  Request start(Stream stream, const Collective &collective,
+                const RankGroup &group, const void *source,
+                void *destination) override {
     if (group.ranks.size() == 1)
       return -inProcess.at(0).start(stream, collective, {{0}, 0, group.sizes},
                                     source, destination);
-    Progress::Key key = {int(Kind::Collective), int(stream)};
+    ProgressThread::Key key = {int(Kind::Collective), int(stream)};
     key.insert(key.end(), group.ranks.begin(), group.ranks.end());
     return submit(key, Operation(collective, group, source, destination));
   }
@@ -40,7 +41,7 @@ public:
     return -inProcess.at(0).copy(source, destination, bytes);
   }
 
-  Span wait(Request request) override {
+  TransferTime wait(Request request) override {
     if (request < 0)
       return inProcess.at(0).wait(-request);
     auto found = transfers.find(request);
@@ -52,7 +53,7 @@ public:
       inProcess.at(0).fail(error.what()); // ends copies before memory goes
       throw;
     }
-    Span span = found->second->operation.span;
+    TransferTime span = found->second->operation.span;
     transfers.erase(found);
     return span;
   }
@@ -71,15 +72,16 @@ public:
 
 private:
   enum class Kind { Message, Collective };
-  Request submit(Progress::Key key, Operation operation) {
+  Request submit(ProgressThread::Key key, Operation operation) {
     transfers[++lastRequest] =
         progress.submit(std::move(key), std::move(operation));
     return lastRequest;
   }
 
-  Progress progress; // first: it blocks a signal for all threads after it
+  ProgressThread progress; // first: it blocks a signal for all threads after it
   LocalNetwork inProcess{1};
-  std::unordered_map<Request, std::shared_ptr<Progress::Transfer>> transfers;
+  std::unordered_map<Request, std::shared_ptr<ProgressThread::Transfer>>
+      transfers;
   Request lastRequest = 0;
 };
 

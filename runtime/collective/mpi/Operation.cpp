@@ -13,7 +13,7 @@ static constexpr int64_t kWindow = 4;
 static constexpr int64_t kSmallBytes = 1 << 15;
 
 /// Where [begin, end) of the rows lie in one stretch: its offset.
-static std::optional<int64_t> stretchOf(const Rows &rows, int64_t begin,
+static std::optional<int64_t> stretchOf(const TransferRows &rows, int64_t begin,
                                         int64_t end) {
   if (rows.length == rows.stride || rows.rows == 1)
     return rows.offset + begin;
@@ -23,22 +23,22 @@ static std::optional<int64_t> stretchOf(const Rows &rows, int64_t begin,
 }
 
 /// A buffer that holds `count` elements one behind the other.
-static Rows packedRows(int64_t count) { return {0, 1, count, count}; }
+static TransferRows packedRows(int64_t count) { return {0, 1, count, count}; }
 
 /// The rows' elements [begin, end) alone, counted from zero.
-static void pack(const Rows &rows, int64_t begin, int64_t end,
+static void pack(const TransferRows &rows, int64_t begin, int64_t end,
                  int64_t elementBytes, const char *buffer, char *packed) {
   copyElements({rows, packedRows(rows.count())}, begin, end, elementBytes,
                buffer, packed - begin * elementBytes);
 }
 
-static void unpack(const Rows &rows, int64_t begin, int64_t end,
+static void unpack(const TransferRows &rows, int64_t begin, int64_t end,
                    int64_t elementBytes, const char *packed, char *buffer) {
   copyElements({packedRows(rows.count()), rows}, begin, end, elementBytes,
                packed - begin * elementBytes, buffer);
 }
 
-Operation::Operation(const Collective &collective, const Group &group,
+Operation::Operation(const Collective &collective, const RankGroup &group,
                      const void *source, void *destination)
     : collective(collective), group(group),
       elementBytes(byteSize(collective.type)),
@@ -65,7 +65,7 @@ int64_t Operation::piecesOf(int64_t elements) const {
   return (elements * elementBytes + kPieceBytes - 1) / kPieceBytes;
 }
 
-void Operation::addFlow(int member, bool isSend, const Rows &rows,
+void Operation::addFlow(int member, bool isSend, const TransferRows &rows,
                         const void *buffer) {
   Flow flow;
   flow.peer = group.ranks[member];
@@ -76,9 +76,10 @@ void Operation::addFlow(int member, bool isSend, const Rows &rows,
   flows.push_back(std::move(flow));
 }
 
-Block Operation::blockTo(int from, int to) const {
-  Rows whole = packedRows(collective.size);
-  return isWhole ? Block{whole, whole} : blockOf(collective, group, from, to);
+TransferBlock Operation::blockTo(int from, int to) const {
+  TransferRows whole = packedRows(collective.size);
+  return isWhole ? TransferBlock{whole, whole}
+                 : blockOf(collective, group, from, to);
 }
 
 /// Terms come from all others; what this rank sums is its own block.

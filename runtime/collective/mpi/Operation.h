@@ -27,7 +27,7 @@ struct Piece {
 class Operation {
 public:
   /// A collective of two ranks or more, or of one that nothing travels in.
-  Operation(const Collective &collective, const Group &group,
+  Operation(const Collective &collective, const RankGroup &group,
             const void *source, void *destination);
   /// A message; exactly one of source and destination is there.
   Operation(int peer, const void *source, void *destination, int64_t bytes);
@@ -44,29 +44,30 @@ public:
 
   std::string describe() const;
 
-  Span span;
+  TransferTime span;
 
 private:
   /// All pieces between this rank and one peer, in one direction.
   struct Flow {
     int peer = 0;
     bool isSend = false;
-    Rows rows; // of this rank's buffer
+    TransferRows rows; // of this rank's buffer
     char *buffer = nullptr;
     int64_t pieces = 0, posted = 0, finished = 0;
     std::vector<std::unique_ptr<char[]>> slots; // terms of sums, by piece
   };
-  void addFlow(int member, bool isSend, const Rows &rows, const void *buffer);
+  void addFlow(int member, bool isSend, const TransferRows &rows,
+               const void *buffer);
   void beginReduction();
   void beginCopies(bool spreads);
-  Block blockTo(int from, int to) const;
+  TransferBlock blockTo(int from, int to) const;
   int64_t piecesOf(int64_t elements) const;
   bool canPost(const Flow &flow) const;
   bool hasTerms(int64_t piece) const;
   void sumPiece(int64_t piece);
 
   Collective collective;
-  Group group;
+  RankGroup group;
   bool isMessage = false;
   bool isWhole = false; // a small AllReduce: each member sums everything
   int64_t elementBytes = 1;
@@ -75,7 +76,7 @@ private:
   std::vector<Flow> flows;
   size_t turn = 0; // the flow that is asked first
   // Own elements that are copied or summed, in pieces.
-  Block own;
+  TransferBlock own;
   bool sums = false; // in this phase
   int64_t ownPieces = 0, ownFinished = 0;
   bool spreadLater = false;

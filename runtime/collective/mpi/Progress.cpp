@@ -25,7 +25,7 @@ constexpr int kFailureBytes = 4096;
 /// Equal where the key and the number are equal; else almost never. Transfers
 /// whose tags are equal by chance are confused only if they go between the same
 /// ranks and start in different orders there.
-uint64_t mix(const Progress::Key &key, int64_t number) {
+uint64_t mix(const ProgressThread::Key &key, int64_t number) {
   uint64_t hash = static_cast<uint64_t>(number);
   for (int part : key)
     hash = (hash ^ static_cast<uint64_t>(part)) * 0x9e3779b97f4a7c15 +
@@ -36,7 +36,7 @@ uint64_t mix(const Progress::Key &key, int64_t number) {
 
 } // namespace
 
-Progress::Progress() {
+ProgressThread::ProgressThread() {
   sigset_t blocked;
   sigemptyset(&blocked);
   sigaddset(&blocked, SIGTERM);
@@ -52,7 +52,7 @@ Progress::Progress() {
   throw RunError(startFailure);
 }
 
-Progress::~Progress() {
+ProgressThread::~ProgressThread() {
   if (std::uncaught_exceptions() > 0)
     fail(fmt::format("{}: left the run", where()));
   {
@@ -64,14 +64,14 @@ Progress::~Progress() {
   pthread_sigmask(SIG_SETMASK, &formerSignals, nullptr);
 }
 
-double Progress::now() const {
+double ProgressThread::now() const {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() -
                                        origin)
       .count();
 }
 
-std::shared_ptr<Progress::Transfer> Progress::submit(Key key,
-                                                     Operation operation) {
+std::shared_ptr<ProgressThread::Transfer>
+ProgressThread::submit(Key key, Operation operation) {
   int64_t number = sequence[key]++;
   int tag = kFirstTransfer + static_cast<int>(mix(key, number) % tags);
   auto transfer = std::make_shared<Transfer>(
@@ -82,7 +82,7 @@ std::shared_ptr<Progress::Transfer> Progress::submit(Key key,
   return transfer;
 }
 
-void Progress::wait(const Transfer &transfer) {
+void ProgressThread::wait(const Transfer &transfer) {
   Lock lock(mutex);
   if (!transfer.isComplete) {
     // The thread polls more often while somebody waits.
@@ -95,17 +95,17 @@ void Progress::wait(const Transfer &transfer) {
     throw RunError(failure);
 }
 
-bool Progress::isComplete(const Transfer &transfer) {
+bool ProgressThread::isComplete(const Transfer &transfer) {
   Lock lock(mutex);
   return transfer.isComplete || isQuiet;
 }
 
-void Progress::setPosition(const std::string &text) {
+void ProgressThread::setPosition(const std::string &text) {
   Lock lock(mutex);
   position = text;
 }
 
-void Progress::fail(const std::string &message) {
+void ProgressThread::fail(const std::string &message) {
   Lock lock(mutex);
   if (!failure.empty())
     return;
@@ -114,12 +114,12 @@ void Progress::fail(const std::string &message) {
   wakeThread.notify_one();
 }
 
-std::string Progress::where() {
+std::string ProgressThread::where() {
   Lock lock(mutex);
   return fmt::format("rank {}: {}", ownRank, position);
 }
 
-void Progress::run() {
+void ProgressThread::run() {
   try {
     begin();
   } catch (const RunError &error) {
@@ -134,7 +134,7 @@ void Progress::run() {
     serve();
 }
 
-void Progress::begin() {
+void ProgressThread::begin() {
   mpi = std::make_unique<MpiLibrary>();
   int provided = 0, found = 0;
   if (mpi->initThread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided))
@@ -150,14 +150,14 @@ void Progress::begin() {
   for (int done = 0; !done; sched_yield())
     check(mpi->test(&barrier, &done, MPI_STATUS_IGNORE), "MPI_Test");
   origin = std::chrono::steady_clock::now();
-  heart = std::make_unique<Heart>(*mpi, ownRank, ranks, kHeartbeat, 0.0);
+  heart = std::make_unique<Heartbeat>(*mpi, ownRank, ranks, kHeartbeat, 0.0);
   failureText.resize(kFailureBytes);
   check(mpi->irecv(failureText.data(), kFailureBytes, mpi->byte, MPI_ANY_SOURCE,
                    kFailure, mpi->world, &failureRequest),
         "MPI_Irecv");
 }
 
-void Progress::serve() {
+void ProgressThread::serve() {
   while (true) {
     bool moved = admit();
     moved |= advance();
@@ -179,7 +179,7 @@ void Progress::serve() {
 }
 
 /// Takes over what the rank has started.
-bool Progress::admit() {
+bool ProgressThread::admit() {
   std::vector<std::shared_ptr<Transfer>> fresh;
   {
     Lock lock(mutex);
@@ -191,7 +191,7 @@ bool Progress::admit() {
 }
 
 /// Posts, copies and sums what can be.
-bool Progress::advance() {
+bool ProgressThread::advance() {
   bool moved = false, completed = false;
   for (auto &[key, queue] : active) {
     for (size_t i = 0; i < std::min(queue.size(), kActive); ++i) {
@@ -209,7 +209,7 @@ bool Progress::advance() {
   return moved || completed;
 }
 
-bool Progress::post(const std::shared_ptr<Transfer> &transfer) {
+bool ProgressThread::post(const std::shared_ptr<Transfer> &transfer) {
   bool moved = false;
   while (std::optional<Piece> piece = transfer->operation.next()) {
     MPI_Request request;
@@ -227,7 +227,7 @@ bool Progress::post(const std::shared_ptr<Transfer> &transfer) {
   return moved;
 }
 
-bool Progress::test() {
+bool ProgressThread::test() {
   int count = 0;
   statuses.resize(requests.size());
   indices.resize(requests.size());
@@ -256,7 +256,7 @@ bool Progress::test() {
   return true;
 }
 
-void Progress::finish(Posted done, const MPI_Status &status) {
+void ProgressThread::finish(Posted done, const MPI_Status &status) {
   const Piece &piece = done.piece;
   if (!piece.isSend) {
     int bytes = 0;
@@ -271,7 +271,7 @@ void Progress::finish(Posted done, const MPI_Status &status) {
 }
 
 /// Lets go of what is complete.
-void Progress::retire() {
+void ProgressThread::retire() {
   double end = now();
   Lock lock(mutex);
   for (auto entry = active.begin(); entry != active.end();) {
@@ -292,7 +292,7 @@ void Progress::retire() {
 }
 
 /// Looks after the other ranks, and whether mpirun ends this one.
-void Progress::watch() {
+void ProgressThread::watch() {
   double time = now();
   if (time - lastWatch < kWatchPeriod)
     return;
@@ -330,7 +330,7 @@ void Progress::watch() {
 
 /// Yields for a moment, then sleeps for an eighth of the time that nothing has
 /// moved: that lengthens no wait by more, and costs little while ranks compute.
-void Progress::idle(bool moved) {
+void ProgressThread::idle(bool moved) {
   double time = now();
   if (moved)
     lastMove = time;
@@ -349,7 +349,7 @@ void Progress::idle(bool moved) {
 }
 
 /// True when all ranks know it.
-bool Progress::tellFailure() {
+bool ProgressThread::tellFailure() {
   std::vector<MPI_Request> telling;
   std::string text; // as long as it is being sent
   {
@@ -373,7 +373,7 @@ bool Progress::tellFailure() {
   return true;
 }
 
-void Progress::awaitLeave() {
+void ProgressThread::awaitLeave() {
   Lock lock(mutex);
   bool left =
       wakeThread.wait_for(lock, std::chrono::duration<double>(kLeavePatience),
@@ -384,7 +384,7 @@ void Progress::awaitLeave() {
 }
 
 /// All ranks leave together.
-void Progress::end() {
+void ProgressThread::end() {
   MPI_Request barrier;
   check(mpi->ibarrier(mpi->world, &barrier), "MPI_Ibarrier");
   setPosition("end");
@@ -405,7 +405,7 @@ void Progress::end() {
   mpi->finalize();
 }
 
-void Progress::check(int code, const char *what) {
+void ProgressThread::check(int code, const char *what) {
   if (code == MPI_SUCCESS)
     return;
   char text[MPI_MAX_ERROR_STRING] = {};
@@ -414,7 +414,7 @@ void Progress::check(int code, const char *what) {
   abort(fmt::format("{}: {}: {}", where(), what, text));
 }
 
-void Progress::abort(const std::string &message) {
+void ProgressThread::abort(const std::string &message) {
   std::fputs((message + "\n").c_str(), stderr);
   std::fflush(stderr);
   mpi->abort(mpi->world, kExitRunFailed);

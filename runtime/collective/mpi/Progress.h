@@ -7,7 +7,7 @@
 #ifndef ROTA_RUNTIME_COLLECTIVE_MPI_PROGRESS_H
 #define ROTA_RUNTIME_COLLECTIVE_MPI_PROGRESS_H
 
-#include "runtime/collective/mpi/Heart.h"
+#include "runtime/collective/mpi/Heartbeat.h"
 #include "runtime/collective/mpi/Operation.h"
 
 #include <chrono>
@@ -20,12 +20,12 @@
 
 namespace rota {
 
-class Progress {
+class ProgressThread {
 public:
   /// Starts MPI; returns when all ranks have. Throws RunError.
-  Progress();
+  ProgressThread();
   /// Waits for all ranks and ends MPI, unless the run has failed.
-  ~Progress();
+  ~ProgressThread();
 
   int rank() const { return ownRank; }
   int size() const { return ranks; }
@@ -78,7 +78,7 @@ private:
   std::string where();
 
   std::unique_ptr<MpiLibrary> mpi;
-  std::unique_ptr<Heart> heart;
+  std::unique_ptr<Heartbeat> heart;
   int ownRank = 0, ranks = 1;
   int64_t tags = 0; // how many there are for transfers
   std::chrono::steady_clock::time_point origin;

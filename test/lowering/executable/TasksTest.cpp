@@ -118,7 +118,7 @@ struct Lowered {
   std::string errors;
   std::optional<KernelLibrary> library;
   mlir::OwningOpRef<mlir::ModuleOp> tasks;
-  memory::Layout layout;
+  memory::ModelLayout layout;
 };
 
 using Kind = Collective::Kind;

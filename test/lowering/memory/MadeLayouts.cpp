@@ -51,7 +51,7 @@ void divide(Parameter &p, const LayoutOptions &options, bool stored,
 }
 
 /// Tokens, targets and constants.
-void addData(Layout &layout, bool isDivided) {
+void addData(ModelLayout &layout, bool isDivided) {
   layout.program.input = {ElementType::I32, {6, 7}};
   layout.program.target = {ElementType::I32, {6, 7}};
   if (isDivided)
@@ -62,7 +62,7 @@ void addData(Layout &layout, bool isDivided) {
   layout.constantBytes = alignUp(7 * 2 * 8) + kAlignment;
 }
 
-void addAuxiliaryLosses(Layout &layout, int lossWeight) {
+void addAuxiliaryLosses(ModelLayout &layout, int lossWeight) {
   layout.program.auxiliaryLosses = {{"a", 0.5, 3.0}, {"b", -1.0, 2.0}};
   layout.kinds[0].auxiliaryLosses = {1, 0};
   layout.lossWeight = lossWeight;
@@ -72,8 +72,8 @@ void addAuxiliaryLosses(Layout &layout, int lossWeight) {
 
 } // namespace
 
-Layout makeLayout(const LayoutOptions &options, std::mt19937 &random) {
-  Layout layout;
+ModelLayout makeLayout(const LayoutOptions &options, std::mt19937 &random) {
+  ModelLayout layout;
   bool split = options.split;
   auto bytes = [&] { return int64_t(random() % options.sizes + 1); };
   auto task = [&] {

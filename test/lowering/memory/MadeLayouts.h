@@ -25,7 +25,8 @@ struct LayoutOptions {
 
 /// Two layer kinds and both ends with a tied parameter, of made-up sizes that
 /// are multiples of nothing.
-memory::Layout makeLayout(const LayoutOptions &options, std::mt19937 &random);
+memory::ModelLayout makeLayout(const LayoutOptions &options,
+                               std::mt19937 &random);
 
 /// As many layers in each chunk, of both kinds in turn.
 memory::ChunkTable makeChunks(const pipe::Shape &shape, int layers);

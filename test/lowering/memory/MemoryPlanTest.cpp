@@ -5,8 +5,8 @@
 #include "lowering/memory/MemoryPlan.h"
 #include "lowering/memory/FreeList.h"
 #include "lowering/memory/PlanVerifier.h"
-#include "passes/pipeline/Communication.h"
-#include "passes/pipeline/Schedules.h"
+#include "passes/pipeline/schedules/Schedules.h"
+#include "passes/pipeline/timeline/Communication.h"
 #include "runtime/program/Verify.h"
 #include "test/lowering/memory/MadeLayouts.h"
 
@@ -19,7 +19,7 @@ using namespace rota::test;
 namespace {
 
 struct Case {
-  Layout layout;
+  ModelLayout layout;
   ChunkTable chunks;
   pipe::Timeline timeline;
   Program program;

@@ -5,9 +5,9 @@
 // plans with a fault, which it must refuse.
 #include "lowering/memory/MemoryPlan.h"
 #include "lowering/memory/PlanVerifier.h"
-#include "passes/pipeline/Communication.h"
-#include "passes/pipeline/Schedules.h"
-#include "passes/pipeline/WeightWindows.h"
+#include "passes/pipeline/schedules/Schedules.h"
+#include "passes/pipeline/timeline/Communication.h"
+#include "passes/pipeline/timeline/WeightWindows.h"
 #include "runtime/program/Verify.h"
 #include "test/lowering/memory/MadeLayouts.h"
 
@@ -24,7 +24,7 @@ using Kind = pipe::ActionKind;
 namespace {
 
 struct Case {
-  Layout layout;
+  ModelLayout layout;
   ChunkTable chunks;
   pipe::Timeline timeline;
   Program program;
@@ -347,7 +347,7 @@ TEST(Windows, GatheredTimelines) {
     }
 }
 
-TEST(OuterChunk, IsOnEveryStageAndUpdatedOnTheFirst) {
+TEST(UnpipelinedLayers, IsOnEveryStageAndUpdatedOnTheFirst) {
   std::mt19937 random(3);
   pipe::Shape shape{3, 1, 6};
   shape.outer = true;

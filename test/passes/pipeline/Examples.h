@@ -4,10 +4,10 @@
 #ifndef ROTA_TEST_PASSES_PIPELINE_EXAMPLES_H
 #define ROTA_TEST_PASSES_PIPELINE_EXAMPLES_H
 
-#include "passes/pipeline/Communication.h"
-#include "passes/pipeline/Schedules.h"
-#include "passes/pipeline/Simulator.h"
-#include "passes/pipeline/TimelineVerifier.h"
+#include "passes/pipeline/schedules/Schedules.h"
+#include "passes/pipeline/timeline/Communication.h"
+#include "passes/pipeline/timeline/Simulator.h"
+#include "passes/pipeline/timeline/TimelineVerifier.h"
 
 #include <gtest/gtest.h>
 

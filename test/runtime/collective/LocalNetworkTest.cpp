@@ -32,7 +32,7 @@ Collective gather(int64_t size) {
   return collective;
 }
 
-Group everybody(const Communicator &communicator) {
+RankGroup everybody(const Communicator &communicator) {
   return groupOf({{"all", communicator.size()}}, communicator.rank(), {0});
 }
 

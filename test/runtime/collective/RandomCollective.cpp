@@ -185,7 +185,7 @@ std::vector<uint8_t> RandomCollective::before(int rank) const {
   return encode(values);
 }
 
-float RandomCollective::reduced(const Group &group, int64_t element) const {
+float RandomCollective::reduced(const RankGroup &group, int64_t element) const {
   float result = term(group.ranks[0], element);
   for (int64_t i = 1; i < members; ++i) {
     float next = term(group.ranks[i], element);
@@ -194,7 +194,8 @@ float RandomCollective::reduced(const Group &group, int64_t element) const {
   return result;
 }
 
-float RandomCollective::exchanged(const Group &group, int64_t element) const {
+float RandomCollective::exchanged(const RankGroup &group,
+                                  int64_t element) const {
   std::vector<int64_t> at(shape.size());
   for (size_t d = shape.size(); d-- > 0; element /= shape[d])
     at[d] = element % shape[d];
@@ -215,7 +216,7 @@ float RandomCollective::exchanged(const Group &group, int64_t element) const {
 
 std::vector<uint8_t> RandomCollective::expected(int rank) const {
   const Collective &c = collective;
-  Group g = group(rank);
+  RankGroup g = group(rank);
   bool isPart = c.kind == Kind::ReduceScatter || c.kind == Kind::Slice;
   int64_t width = isPart ? part() : c.size;
   // Permute: the giver's position along `axes` is this rank's along `order`.
@@ -334,7 +335,7 @@ void exchangeRandomly(Communicator &communicator, uint64_t seed, int count,
   std::shuffle(all.begin(), all.end(), random);
   for (Started &started : all) {
     pause(random);
-    Span span = communicator.wait(started.request);
+    TransferTime span = communicator.wait(started.request);
     EXPECT_LE(span.begin, span.end) << started.what;
     EXPECT_TRUE(communicator.isDone(started.request));
     EXPECT_TRUE(started.destination == started.expected)

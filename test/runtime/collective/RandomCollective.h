@@ -25,7 +25,9 @@ public:
   Collective collective;
   Stream stream;
 
-  Group group(int rank) const { return groupOf(mesh, rank, collective.axes); }
+  RankGroup group(int rank) const {
+    return groupOf(mesh, rank, collective.axes);
+  }
   std::vector<uint8_t> source(int rank) const;
   /// The destination before, and as it must be after.
   std::vector<uint8_t> before(int rank) const;
@@ -43,8 +45,8 @@ private:
   float term(int rank, int64_t element) const;
   float old(int rank, int64_t element) const;
   std::vector<uint8_t> encode(const std::vector<float> &values) const;
-  float reduced(const Group &group, int64_t element) const;
-  float exchanged(const Group &group, int64_t element) const;
+  float reduced(const RankGroup &group, int64_t element) const;
+  float exchanged(const RankGroup &group, int64_t element) const;
 
   uint64_t seed;
   std::vector<MeshAxis> mesh;

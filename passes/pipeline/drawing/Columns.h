@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which columns of a drawing an action occupies.
+#ifndef ROTA_PASSES_PIPELINE_DRAWING_COLUMNS_H
+#define ROTA_PASSES_PIPELINE_DRAWING_COLUMNS_H
+
+#include "passes/pipeline/timeline/Simulator.h"
+
+namespace rota::pipe {
+
+/// A compute action and the columns [first, last] that it fills.
+struct Cell {
+  Action action;
+  int first, last;
+};
+
+/// The compute actions of a timeline in columns as long as the shortest action
+/// that takes time.
+struct Columns {
+  double width = 0; // time of a column
+  int count = 0;
+  std::vector<std::vector<Cell>> ranks;
+};
+
+Columns layOut(const Timeline &timeline, const Simulation &simulation);
+
+} // namespace rota::pipe
+
+#endif // ROTA_PASSES_PIPELINE_DRAWING_COLUMNS_H

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The drawings for people who read text: grid, report and CSV.
+#include "passes/pipeline/drawing/Columns.h"
+#include "passes/pipeline/drawing/Drawing.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+namespace rota::pipe {
+namespace {
+
+std::string cellText(const Shape &shape, const Action &action) {
+  std::string text = toString(action);
+  if (shape.chunks() == shape.stages)
+    text.erase(0, text.find_first_not_of("0123456789"));
+  return text;
+}
+
+std::string padded(std::string text, size_t width) {
+  text.resize(std::max(width, text.size()), ' ');
+  return text;
+}
+
+/// One cell of the grid, in the escape sequence that `colour` is (or none).
+struct GridCell {
+  std::string text;
+  const char *colour = nullptr;
+};
+
+const char *colourOf(ActionKind kind) {
+  // Blue, yellow, green, magenta.
+  constexpr const char *kColours[] = {"\33[34m", "\33[33m", "\33[32m",
+                                      "\33[35m"};
+  return kColours[static_cast<int>(kind)];
+}
+
+std::string joined(const std::vector<GridCell> &cells, size_t width) {
+  std::string line;
+  for (size_t i = 0; i < cells.size(); ++i) {
+    const GridCell &cell = cells[i];
+    line += cell.colour ? cell.colour + cell.text + "\33[0m" : cell.text;
+    if (i + 1 < cells.size())
+      line.append(width + 1 - cell.text.size(), ' ');
+  }
+  return line + "\n";
+}
+
+std::string number(double value) {
+  char buffer[32];
+  std::snprintf(buffer, sizeof(buffer), "%.6g", value);
+  return buffer;
+}
+
+std::string percent(double share) {
+  char buffer[32];
+  std::snprintf(buffer, sizeof(buffer), "%.1f %%", 100 * share);
+  return buffer;
+}
+
+/// A table, a line for each row, its columns to the right.
+std::string aligned(const std::vector<std::vector<std::string>> &table) {
+  std::vector<size_t> widths(table[0].size());
+  for (const std::vector<std::string> &row : table)
+    for (size_t i = 0; i < row.size(); ++i)
+      widths[i] = std::max(widths[i], row[i].size());
+  std::string text;
+  for (const std::vector<std::string> &row : table) {
+    for (size_t i = 0; i < row.size(); ++i)
+      text += (i ? "  " : "") + std::string(widths[i] - row[i].size(), ' ') +
+              row[i];
+    text += '\n';
+  }
+  return text;
+}
+
+} // namespace
+
+std::string drawGrid(const Timeline &timeline, const Simulation &simulation,
+                     bool colour) {
+  Columns columns = layOut(timeline, simulation);
+  std::vector<GridCell> header;
+  for (int column = 0; column < columns.count; ++column)
+    header.push_back({std::to_string(column)});
+  size_t width = header.empty() ? 0 : header.back().text.size();
+  for (const std::vector<Cell> &cells : columns.ranks)
+    for (const Cell &cell : cells)
+      width = std::max(width, cellText(timeline.shape, cell.action).size());
+  std::string last = std::to_string(columns.ranks.size() - 1);
+  size_t labelWidth = std::string("rank " + last + "  ").size();
+  std::string text = padded("slot", labelWidth) + joined(header, width);
+  for (size_t rank = 0; rank < columns.ranks.size(); ++rank) {
+    std::vector<GridCell> row(columns.count, GridCell{"."});
+    for (const Cell &cell : columns.ranks[rank]) {
+      const char *shade = colour ? colourOf(cell.action.kind) : nullptr;
+      row[cell.first] = {cellText(timeline.shape, cell.action), shade};
+      for (int column = cell.first + 1; column <= cell.last; ++column)
+        row[column] = {"-", shade};
+    }
+    text +=
+        padded("rank " + std::to_string(rank), labelWidth) + joined(row, width);
+  }
+  return text;
+}
+
+std::string drawReport(const Timeline &timeline, const Simulation &simulation) {
+  std::vector<std::vector<std::string>> table(1 + simulation.ranks.size());
+  auto column = [&](const char *title, auto textOf) {
+    table[0].push_back(title);
+    for (size_t rank = 0; rank < simulation.ranks.size(); ++rank)
+      table[1 + rank].push_back(textOf(simulation.ranks[rank]));
+  };
+  auto count = [&](const char *title, int RankUsage::*field) {
+    column(title, [&](const RankUsage &report) {
+      return std::to_string(report.*field);
+    });
+  };
+  auto exposure = [&](const char *title, double Exposure::*field) {
+    column(title, [&](const RankUsage &report) {
+      return number(report.exposed.*field);
+    });
+  };
+  size_t next = 0;
+  column("rank", [&](const RankUsage &) { return std::to_string(next++); });
+  column("busy", [](const RankUsage &report) { return number(report.busy); });
+  column("bubble",
+         [](const RankUsage &report) { return percent(report.bubble); });
+  count("live", &RankUsage::peakLive);
+  if (hasCommunication(timeline)) {
+    count("received F", &RankUsage::peakReceivedForward);
+    count("received B", &RankUsage::peakReceivedBackward);
+  }
+  if (hasAny(timeline, ActionKind::Offload)) {
+    count("offloaded", &RankUsage::peakOffloaded);
+    exposure("exposed OFFLOAD", &Exposure::offloads);
+    exposure("exposed FETCH", &Exposure::fetches);
+  }
+  if (hasAny(timeline, ActionKind::Unshard)) {
+    count("windows", &RankUsage::peakWindows);
+    exposure("exposed UNSHARD", &Exposure::gathers);
+  }
+  if (hasAny(timeline, ActionKind::ReduceGrad)) {
+    count("gradients", &RankUsage::peakGradients);
+    exposure("exposed REDUCE_GRAD", &Exposure::reductions);
+  }
+  return "makespan " + number(simulation.makespan) + ", bubble " +
+         percent(simulation.bubble) + "\n" + aligned(table);
+}
+
+std::string drawCsv(const Timeline &timeline, const Simulation &simulation) {
+  for (const std::vector<Action> &row : timeline.ranks)
+    for (const Action &action : row)
+      if (!isCompute(action.kind))
+        return printCsv(timeline.ranks);
+  std::string text;
+  for (const std::vector<Cell> &row : layOut(timeline, simulation).ranks) {
+    int column = 0;
+    for (const Cell &cell : row) {
+      for (; column < cell.first; ++column)
+        text += ',';
+      text += toString(cell.action);
+    }
+    text += '\n';
+  }
+  return text;
+}
+
+} // namespace rota::pipe

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A simulated timeline as text, for people and for other programs.
+#ifndef ROTA_PASSES_PIPELINE_DRAWING_DRAWING_H
+#define ROTA_PASSES_PIPELINE_DRAWING_DRAWING_H
+
+#include "passes/pipeline/timeline/Simulator.h"
+
+namespace rota::pipe {
+
+/// Time from left to right, a line for each rank. A column is as long as the
+/// shortest action; a longer one continues with '-', and '.' is idle. Actions
+/// are written as in the text form, without the chunk when a rank has only one;
+/// all other actions take no column and are left out. With `colour`, each
+/// kind has one, in a terminal's escape sequences.
+///
+///   slot    0  1  2  3  4  5
+///   rank 0  F0 F1 .  .  B0 B1
+///   rank 1  .  F0 F1 B0 B1 .
+std::string drawGrid(const Timeline &timeline, const Simulation &simulation,
+                     bool colour = false);
+
+/// Makespan and bubble, then a line for each rank: busy time, bubble, largest
+/// number of live activations, and, where there are such actions, of received
+/// values, offloaded activations, weight windows and gradients, with the time
+/// in which nothing but a transfer keeps the rank.
+std::string drawReport(const Timeline &timeline, const Simulation &simulation);
+
+/// The CSV that PyTorch reads. A timeline of compute actions has an empty cell
+/// for each idle column of the grid; one with other actions has none.
+std::string drawCsv(const Timeline &timeline, const Simulation &simulation);
+
+/// Shape, costs' results and each action's lane, start and end, as a JSON
+/// object.
+std::string drawJson(const Timeline &timeline, const Simulation &simulation,
+                     const std::string &name);
+
+/// The grid as a picture, with a lane under each rank for each kind of transfer
+/// (UNSHARD, REDUCE_GRAD, OFFLOAD, FETCH) that the timeline has.
+std::string drawSvg(const Timeline &timeline, const Simulation &simulation,
+                    const std::string &name);
+
+/// Chrome's trace events (https://ui.perfetto.dev): a thread for each rank and
+/// one for each kind of its transfers, a millisecond for each unit of cost, an
+/// arrow for each value that crosses ranks.
+std::string drawTrace(const Timeline &timeline, const Simulation &simulation,
+                      const std::string &name);
+
+} // namespace rota::pipe
+
+#endif // ROTA_PASSES_PIPELINE_DRAWING_DRAWING_H

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The circular schedule: at forward iteration t, stage s works on p = t - d*s,
+// which is microbatch p mod M of repeat p div M; M*R + d*(S-1) iterations in
+// each direction. 2 stages, 2 repeats, 4 microbatches, d = 1 (chunk, kind,
+// microbatch):
+//
+//   rank 0  0F0 0F1 0F2 0F3 2F0 2F1 2F2 2F3 .   .   2B0 2B1 2B2 2B3 0B0 ...
+//   rank 1  .   1F0 1F1 1F2 1F3 3F0 3F1 3F2 3F3 3B0 3B1 3B2 3B3 1B0 1B1 ...
+//
+// A stage never idles between its first and last iteration when M >= d*S: the
+// last stage hands a microbatch back d*S iterations after the first began it,
+// and the first needs it M iterations after. For M = d*S that is a direct
+// hand-over; for M > d*S the activation waits on stage 0 (circular storage).
+// The backward mirrors this with the stages reversed and the microbatches
+// ascending, so its cotangents wait on the last stage.
+#include "passes/pipeline/schedules/Schedules.h"
+
+namespace rota::pipe {
+
+std::optional<Timeline> generateCircular(const ScheduleRequest &request,
+                                         std::string &error) {
+  const Shape &shape = request.shape;
+  auto numbers = [&](int first, int second) {
+    return std::to_string(first) + " and " + std::to_string(second);
+  };
+  if (shape.placement != Placement::Loop) {
+    error = "the circular schedule needs the placement 'loop', got 'v'";
+    return std::nullopt;
+  }
+  if (shape.microbatches % shape.stages != 0) {
+    error = "expected microbatches to be a multiple of stages for the circular "
+            "schedule, got " +
+            numbers(shape.microbatches, shape.stages);
+    return std::nullopt;
+  }
+  if (request.delay > 1 &&
+      shape.microbatches < int64_t(request.delay) * shape.stages) {
+    error = "expected at least 2 * stages microbatches for delayed forwarding, "
+            "got " +
+            std::to_string(shape.microbatches) + " microbatches and " +
+            std::to_string(shape.stages) + " stages";
+    return std::nullopt;
+  }
+  // Iterations without work are not written, so each rank's row is p in order.
+  Timeline timeline{shape, {}, request.delay};
+  for (int rank = 0; rank < shape.stages; ++rank) {
+    std::vector<Action> &row = timeline.ranks.emplace_back();
+    int pairs = shape.repeats * shape.microbatches;
+    for (int p = 0; p < pairs; ++p)
+      row.push_back({shape.chunkOf(rank, p / shape.microbatches),
+                     ActionKind::Forward, p % shape.microbatches});
+    for (int p = 0; p < pairs; ++p)
+      row.push_back(
+          {shape.chunkOf(rank, shape.repeats - 1 - p / shape.microbatches),
+           ActionKind::Backward, p % shape.microbatches});
+  }
+  return timeline;
+}
+
+} // namespace rota::pipe

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The schedules by name. A generator writes F and B in order for each rank and
+// nothing else; splitting, communication and verification are common to all.
+// Every generator takes each chunk's backwards in ascending microbatch order,
+// so that gradients accumulate in the same order under every schedule.
+#ifndef ROTA_PASSES_PIPELINE_SCHEDULES_SCHEDULES_H
+#define ROTA_PASSES_PIPELINE_SCHEDULES_SCHEDULES_H
+
+#include "ir/pipe/Timeline.h"
+
+namespace rota::pipe {
+
+/// What a schedule is asked for.
+struct ScheduleRequest {
+  Shape shape;
+  int delay = 1;              // d: 1 or 2; see Timeline
+  bool splitBackward = false; // I and W instead of B
+};
+
+/// Writes the timeline of a checked shape, without its outer chunk, or says in
+/// `error` why the schedule does not exist for it, naming the numbers and the
+/// rule.
+using Generator = std::optional<Timeline> (*)(const ScheduleRequest &request,
+                                              std::string &error);
+
+struct Schedule {
+  const char *name;
+  const char *description; // a clause, for help
+  Generator generate;
+};
+
+/// All schedules, simplest first.
+const std::vector<Schedule> &allSchedules();
+
+/// "gpipe, circular, ..." for help and messages.
+std::string scheduleNames();
+
+/// Generates the schedule called `name`, adds the outer chunk that the shape
+/// may have, and, when asked, splits the backwards. Nothing and an `error` when
+/// the name is unknown, a number of the request is out of range, or the
+/// schedule does not exist for them.
+std::optional<Timeline> makeTimeline(std::string_view name,
+                                     const ScheduleRequest &request,
+                                     std::string &error);
+
+std::optional<Timeline> generateGPipe(const ScheduleRequest &request,
+                                      std::string &error);
+std::optional<Timeline> generateCircular(const ScheduleRequest &request,
+                                         std::string &error);
+std::optional<Timeline> generateOneFOneB(const ScheduleRequest &request,
+                                         std::string &error);
+std::optional<Timeline>
+generateInterleavedOneFOneB(const ScheduleRequest &request, std::string &error);
+
+/// Replaces each B by I and W. A rank runs W when it would wait otherwise, and
+/// before an F that would make it hold more activations than it did with B, so
+/// bubbles shrink and peak memory does not grow. Each chunk's W stay in
+/// ascending order.
+Timeline splitBackward(const Timeline &timeline);
+
+} // namespace rota::pipe
+
+#endif // ROTA_PASSES_PIPELINE_SCHEDULES_SCHEDULES_H

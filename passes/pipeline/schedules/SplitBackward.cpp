@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Splits each backward into input gradient (which the previous chunk waits for)
+// and weight gradient (which nobody waits for), and moves the latter into
+// bubbles, after the zero-bubble schedules of Qi et al., arXiv 2401.10241. Time
+// is counted in unit slots.
+#include "passes/pipeline/schedules/Schedules.h"
+#include "passes/pipeline/timeline/Simulator.h"
+
+#include <deque>
+
+namespace rota::pipe {
+namespace {
+
+class Splitter {
+public:
+  explicit Splitter(const Timeline &timeline)
+      : source(timeline), shape(timeline.shape),
+        result{timeline.shape, {}, timeline.delay} {
+    size_t pairs = size_t(shape.chunks()) * shape.microbatches;
+    forwardEnd.assign(pairs, -1);
+    backwardEnd.assign(pairs, -1);
+    result.ranks.resize(timeline.ranks.size());
+    ranks.resize(timeline.ranks.size());
+    std::optional<Simulation> simulation = simulate(timeline, CostTable());
+    for (size_t rank = 0; rank < ranks.size(); ++rank)
+      ranks[rank].limit = simulation->ranks[rank].peakLive;
+  }
+
+  Timeline run() {
+    bool unfinished = true;
+    for (int slot = 0; unfinished; ++slot) {
+      unfinished = false;
+      for (size_t rank = 0; rank < ranks.size(); ++rank)
+        unfinished |= runSlot(rank, slot);
+    }
+    return std::move(result);
+  }
+
+private:
+  struct RankState {
+    size_t next = 0;
+    int live = 0, limit = 0;
+    std::deque<Action> weights; // W that may run
+  };
+
+  const Timeline &source;
+  const Shape &shape;
+  Timeline result;
+  std::vector<RankState> ranks;
+  std::vector<int> forwardEnd, backwardEnd; // slot after the action, or -1
+
+  int &endOf(std::vector<int> &ends, int chunk, int microbatch) {
+    return ends[size_t(chunk) * shape.microbatches + microbatch];
+  }
+
+  bool ready(const Action &action, int slot) {
+    bool forward = action.kind == ActionKind::Forward;
+    int from = forward ? action.chunk - 1 : action.chunk + 1;
+    if (from < 0 || from >= shape.chunks())
+      return true;
+    int end =
+        endOf(forward ? forwardEnd : backwardEnd, from, action.microbatch);
+    bool remote = shape.rankOf(from, action.microbatch) !=
+                  shape.rankOf(action.chunk, action.microbatch);
+    return end >= 0 && end + (remote ? source.delay - 1 : 0) <= slot;
+  }
+
+  /// Runs one action of `rank`, if one can run. True while some are left.
+  bool runSlot(int rank, int slot) {
+    RankState &state = ranks[rank];
+    const std::vector<Action> &row = source.ranks[rank];
+    bool left = state.next < row.size();
+    if (!left && state.weights.empty())
+      return false;
+    bool full = left && row[state.next].kind == ActionKind::Forward &&
+                state.live == state.limit;
+    if (left && !full && ready(row[state.next], slot)) {
+      runNext(state, rank, slot);
+    } else if (!state.weights.empty()) {
+      result.ranks[rank].push_back(state.weights.front());
+      state.weights.pop_front();
+      --state.live;
+    }
+    return true;
+  }
+
+  void runNext(RankState &state, int rank, int slot) {
+    Action action = source.ranks[rank][state.next++];
+    if (action.kind == ActionKind::Forward) {
+      endOf(forwardEnd, action.chunk, action.microbatch) = slot + 1;
+      ++state.live;
+    } else {
+      action.kind = ActionKind::BackwardInput;
+      endOf(backwardEnd, action.chunk, action.microbatch) = slot + 1;
+      state.weights.push_back(
+          {action.chunk, ActionKind::BackwardWeight, action.microbatch});
+    }
+    result.ranks[rank].push_back(action);
+  }
+};
+
+} // namespace
+
+Timeline splitBackward(const Timeline &timeline) {
+  return Splitter(timeline).run();
+}
+
+} // namespace rota::pipe

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Places sends and receives by the times of a simulation in unit slots.
+#include "passes/pipeline/timeline/Communication.h"
+
+#include "passes/pipeline/timeline/Insertions.h"
+#include "passes/pipeline/timeline/Simulator.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace rota::pipe {
+namespace {
+
+/// A communication action to stand before the rank's compute action `position`.
+struct Insertion {
+  size_t position;
+  double time; // orders insertions at one position
+  Action action;
+};
+
+/// Where a rank stands at `time`: the number of actions that have ended.
+size_t positionAt(const std::vector<TimeSpan> &spans, double time) {
+  return std::upper_bound(
+             spans.begin(), spans.end(), time,
+             [](double t, const TimeSpan &span) { return t < span.end; }) -
+         spans.begin();
+}
+
+/// The sends and receives of each rank, in the order in which they stand;
+/// positions count compute actions.
+std::vector<std::vector<Insertion>> placeMessages(const Timeline &timeline) {
+  const Shape &shape = timeline.shape;
+  std::optional<Simulation> simulation = simulate(timeline, CostTable());
+  std::vector<std::vector<Insertion>> insertions(timeline.ranks.size());
+  auto place = [&](int rank, double time, const Action &action) {
+    insertions[rank].push_back(
+        {positionAt(simulation->spans[rank], time), time, action});
+  };
+  for (size_t rank = 0; rank < timeline.ranks.size(); ++rank)
+    for (size_t i = 0; i < timeline.ranks[rank].size(); ++i) {
+      auto [chunk, kind, m] = timeline.ranks[rank][i];
+      bool forward = kind == ActionKind::Forward;
+      if (kind == ActionKind::BackwardWeight ||
+          !(forward ? shape.sendsForward(chunk, m)
+                    : shape.sendsBackward(chunk, m)))
+        continue;
+      double end = simulation->spans[rank][i].end;
+      place(int(rank), end + timeline.delay - 1,
+            {chunk,
+             forward ? ActionKind::SendForward : ActionKind::SendBackward, m});
+      int reader = chunk + (forward ? 1 : -1);
+      place(shape.rankOf(reader, m), end,
+            {reader,
+             forward ? ActionKind::RecvForward : ActionKind::RecvBackward, m});
+    }
+  auto key = [](const Insertion &insertion) {
+    auto [chunk, kind, microbatch] = insertion.action;
+    return std::tuple(insertion.position, insertion.time, kind, chunk,
+                      microbatch);
+  };
+  for (std::vector<Insertion> &row : insertions)
+    std::sort(row.begin(), row.end(),
+              [&](const Insertion &a, const Insertion &b) {
+                return key(a) < key(b);
+              });
+  return insertions;
+}
+
+} // namespace
+
+Timeline addCommunication(const Timeline &timeline) {
+  Timeline compute = timeline;
+  for (std::vector<Action> &row : compute.ranks)
+    row = computeOf(row);
+  std::vector<std::vector<Insertion>> insertions = placeMessages(compute);
+  Timeline result = timeline;
+  for (size_t rank = 0; rank < timeline.ranks.size(); ++rank) {
+    // Directly behind the compute action before them; what else stands there
+    // comes after.
+    std::vector<Action> row;
+    auto next = insertions[rank].begin();
+    size_t position = 0;
+    auto insert = [&] {
+      for (; next != insertions[rank].end() && next->position == position;
+           ++next)
+        row.push_back(next->action);
+    };
+    insert();
+    for (const Action &action : timeline.ranks[rank]) {
+      row.push_back(action);
+      if (!isCompute(action.kind))
+        continue;
+      ++position;
+      insert();
+    }
+    result.ranks[rank] = std::move(row);
+  }
+  return result;
+}
+
+} // namespace rota::pipe

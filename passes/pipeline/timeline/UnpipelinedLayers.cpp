@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A list scheduler. The layers outside of the pipeline fill what would be
+// bubbles: 2 stages, 1 repeat, 4 microbatches, GPipe (chunk 2 is the outer
+// one):
+//
+//   rank 0  0F0 0F1 2F0 2B0 0F2 0F3 2F2 2B2 .   .   0B0 0B1 0B2 0B3
+//   rank 1  .   1F0 1F1 2F1 2B1 1F2 1F3 2F3 2B3 1B0 1B1 1B2 1B3 .
+#include "passes/pipeline/timeline/UnpipelinedLayers.h"
+
+namespace rota::pipe {
+namespace {
+
+constexpr int kUnknown = -1;
+
+class Scheduler {
+public:
+  explicit Scheduler(const Timeline &timeline)
+      : source(timeline), shape(timeline.shape), outer(shape.chunks() - 1),
+        result(timeline), ranks(timeline.ranks.size()),
+        ends(2 * size_t(shape.chunks()) * shape.microbatches, kUnknown),
+        isSplit(shape.microbatches) {
+    for (size_t rank = 0; rank < ranks.size(); ++rank) {
+      ranks[rank].outer = int(rank);
+      result.ranks[rank].clear();
+      for (const Action &action : timeline.ranks[rank])
+        if (action.kind == ActionKind::BackwardInput &&
+            action.chunk == outer - 1)
+          isSplit[action.microbatch] = true;
+    }
+  }
+
+  Timeline run() {
+    int idle = 0; // slots in which nobody did anything
+    for (int slot = 0; idle <= source.delay; ++slot) {
+      bool moved = false;
+      for (size_t rank = 0; rank < ranks.size(); ++rank)
+        moved |= runSlot(int(rank), slot);
+      idle = moved ? 0 : idle + 1;
+    }
+    for (size_t rank = 0; rank < ranks.size(); ++rank)
+      result.ranks[rank].insert(result.ranks[rank].end(),
+                                source.ranks[rank].begin() + ranks[rank].next,
+                                source.ranks[rank].end());
+    return std::move(result);
+  }
+
+private:
+  struct RankState {
+    size_t next = 0; // in its row
+    int outer = 0;   // next microbatch of the outer chunk
+    int busy = 0;    // until this slot
+  };
+
+  const Timeline &source;
+  const Shape &shape;
+  int outer;
+  Timeline result;
+  std::vector<RankState> ranks;
+  std::vector<int> ends;     // slot after F, or B or I, or kUnknown
+  std::vector<bool> isSplit; // backwards of the last inner chunk
+
+  int &endOf(bool forward, int chunk, int microbatch) {
+    size_t row = size_t(forward) * shape.chunks() + chunk;
+    return ends[row * shape.microbatches + microbatch];
+  }
+
+  bool isReady(const Action &action, int slot) {
+    if (action.kind == ActionKind::BackwardWeight)
+      return true;
+    auto [chunk, kind, m] = action;
+    bool forward = kind == ActionKind::Forward;
+    int from = forward ? chunk - 1 : chunk + 1;
+    if (from < 0)
+      return true;
+    int end = endOf(forward, from, m);
+    bool isRemote = shape.rankOf(from, m) != shape.rankOf(chunk, m);
+    return end != kUnknown && end + (isRemote ? source.delay - 1 : 0) <= slot;
+  }
+
+  void append(int rank, const Action &action) {
+    result.ranks[rank].push_back(action);
+    int end = ++ranks[rank].busy;
+    if (action.kind != ActionKind::BackwardWeight)
+      endOf(action.kind == ActionKind::Forward, action.chunk,
+            action.microbatch) = end;
+  }
+
+  /// Starts what `rank` can run now, if it is free. True while it is busy.
+  bool runSlot(int rank, int slot) {
+    RankState &state = ranks[rank];
+    if (state.busy > slot)
+      return true;
+    state.busy = slot;
+    int m = state.outer;
+    if (m < shape.microbatches &&
+        isReady({outer, ActionKind::Forward, m}, slot)) {
+      append(rank, {outer, ActionKind::Forward, m});
+      if (isSplit[m]) {
+        append(rank, {outer, ActionKind::BackwardInput, m});
+        append(rank, {outer, ActionKind::BackwardWeight, m});
+      } else {
+        append(rank, {outer, ActionKind::Backward, m});
+      }
+      state.outer += shape.stages;
+    } else if (state.next < source.ranks[rank].size() &&
+               isReady(source.ranks[rank][state.next], slot)) {
+      append(rank, source.ranks[rank][state.next++]);
+    }
+    return state.busy > slot;
+  }
+};
+
+} // namespace
+
+Timeline addUnpipelinedLayers(const Timeline &timeline) {
+  return Scheduler(timeline).run();
+}
+
+std::optional<Timeline> withUnpipelinedLayers(Timeline timeline,
+                                              std::string &error) {
+  timeline.shape.outer = true;
+  error = checkShape(timeline.shape);
+  if (!error.empty())
+    return std::nullopt;
+  for (size_t rank = 0; rank < timeline.ranks.size(); ++rank)
+    for (const Action &action : timeline.ranks[rank])
+      if (!isCompute(action.kind)) {
+        error =
+            "expected F, B, I and W alone in a timeline to which the layers "
+            "outside of the pipeline are added, got " +
+            toString(action) + " on rank " + std::to_string(rank);
+        return std::nullopt;
+      }
+  return addUnpipelinedLayers(timeline);
+}
+
+} // namespace rota::pipe

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Adds the layers that the pipeline leaves out to its timeline.
+#ifndef ROTA_PASSES_PIPELINE_TIMELINE_UNPIPELINEDLAYERS_H
+#define ROTA_PASSES_PIPELINE_TIMELINE_UNPIPELINEDLAYERS_H
+
+#include "ir/pipe/Timeline.h"
+
+namespace rota::pipe {
+
+/// Adds the outer chunk of `timeline.shape` to rows that have F, B, I and W of
+/// the other chunks: F and B (or I and W, where the last other chunk is split)
+/// of each microbatch, one after the other, on the stage that the microbatch is
+/// of. Counted in unit slots, a stage takes a microbatch as soon as its
+/// activation is there, before what its row has next, since the backward waits
+/// for it, and in ascending order. The order of the rows stays.
+///
+/// Rows that would not complete without the outer chunk do not with it.
+Timeline addUnpipelinedLayers(const Timeline &timeline);
+
+/// The same for a timeline whose shape has no outer chunk yet. Nothing, and an
+/// `error`, when M is not a multiple of S or the rows have actions other than
+/// F, B, I and W, which would have to be moved.
+std::optional<Timeline> withUnpipelinedLayers(Timeline timeline,
+                                              std::string &error);
+
+} // namespace rota::pipe
+
+#endif // ROTA_PASSES_PIPELINE_TIMELINE_UNPIPELINEDLAYERS_H

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// First which chunk is gathered from which use to which (intervals), then when
+// each gather starts. 2 stages, 3 repeats, the row of rank 0, N = 2; a letter
+// for each repeat's run of uses:
+//
+//   uses        a a a b b b c c c C C C B B B A A A    small: F, capital: B
+//   window 0    a . . | c . . . . . | a . . . . .      'a' starts while B runs
+//   window 1    b . . . . . . . . . . . . . .
+//
+// The first stage is Belady's algorithm on demand, which gathers as seldom as
+// any can; the second starts the same gathers earlier ("conservative"
+// prefetching of Cao, Felten, Karlin and Li, SIGMETRICS 1995), which costs
+// none.
+#include "passes/pipeline/timeline/WeightWindows.h"
+
+#include "passes/pipeline/timeline/Insertions.h"
+
+#include <limits>
+#include <set>
+#include <tuple>
+
+namespace rota::pipe {
+namespace {
+
+constexpr int kNever = std::numeric_limits<int>::max();
+
+/// Weights that stay gathered over the uses [first, last] of a rank, counted in
+/// its compute actions.
+struct GatherInterval {
+  int chunk, first, last;
+};
+
+/// For each use, the next one of the same chunk, or kNever.
+std::vector<int> nextUses(const std::vector<Action> &uses, const Shape &shape) {
+  std::vector<int> next(uses.size(), kNever);
+  std::vector<int> later(shape.repeats + 1, kNever); // per row of chunks
+  for (int i = int(uses.size()) - 1; i >= 0; --i) {
+    int &following = later[shape.rowOf(uses[i].chunk)];
+    next[i] = following;
+    following = i;
+  }
+  return next;
+}
+
+/// A gather for each use of a chunk that is not gathered, in the place of the
+/// chunk that is needed last; of those that are not needed again, the one that
+/// has been idle longest.
+std::vector<GatherInterval> planGatherIntervals(const std::vector<Action> &uses,
+                                                const Shape &shape,
+                                                int window) {
+  std::vector<int> next = nextUses(uses, shape);
+  std::vector<GatherInterval> intervals;
+  // The gathered chunks, farthest next use last: next use, negative last use,
+  // number of the interval.
+  std::set<std::tuple<int, int, int>> gathered;
+  std::vector<int> current(shape.repeats + 1, -1); // interval per row
+  for (int i = 0; i < int(uses.size()); ++i) {
+    int &number = current[shape.rowOf(uses[i].chunk)];
+    if (number >= 0) {
+      gathered.erase({i, -intervals[number].last, number});
+      intervals[number].last = i;
+    } else {
+      if (int(gathered.size()) == window) {
+        auto victim = std::prev(gathered.end());
+        current[shape.rowOf(intervals[std::get<2>(*victim)].chunk)] = -1;
+        gathered.erase(victim);
+      }
+      number = intervals.size();
+      intervals.push_back({uses[i].chunk, i, i});
+    }
+    gathered.insert({next[i], -i, number});
+  }
+  return intervals;
+}
+
+std::vector<GatherInterval>
+residencesOfEachUse(const std::vector<Action> &uses) {
+  std::vector<GatherInterval> intervals;
+  for (int i = 0; i < int(uses.size()); ++i)
+    intervals.push_back({uses[i].chunk, i, i});
+  return intervals;
+}
+
+/// The RESHARD and UNSHARD actions to stand before each use of a rank, and,
+/// last, behind all of them.
+Insertions placeGathers(const std::vector<GatherInterval> &intervals,
+                        size_t uses, const Shape &shape, int window,
+                        int prefetch) {
+  Insertions places(uses + 1);
+  std::vector<std::vector<int>> endsAt(uses + 1); // chunks
+  std::vector<bool> isOpen(shape.repeats + 1);
+  int open = 0;
+  auto next = intervals.begin();
+  for (int i = 0; i <= int(uses); ++i) {
+    for (int chunk : endsAt[i]) {
+      places[i].push_back({chunk, ActionKind::Reshard});
+      isOpen[shape.rowOf(chunk)] = false;
+      --open;
+    }
+    for (; next != intervals.end() && open < window &&
+           !isOpen[shape.rowOf(next->chunk)] && next->first - i <= prefetch;
+         ++next) {
+      places[i].push_back({next->chunk, ActionKind::Unshard});
+      isOpen[shape.rowOf(next->chunk)] = true;
+      ++open;
+      endsAt[next->last + 1].push_back(next->chunk);
+    }
+  }
+  return places;
+}
+
+/// Adds REDUCE_GRAD behind each chunk's last gradient, or behind each.
+void placeReductions(const std::vector<Action> &uses, const Shape &shape,
+                     bool each, Insertions &places) {
+  std::vector<bool> isReduced(shape.repeats + 1); // per row of chunks
+  for (int i = int(uses.size()) - 1; i >= 0; --i) {
+    int row = shape.rowOf(uses[i].chunk);
+    if (!makesGradient(uses[i].kind) || (!each && isReduced[row]))
+      continue;
+    isReduced[row] = true;
+    places[i + 1].push_back({uses[i].chunk, ActionKind::ReduceGrad});
+  }
+}
+
+std::string checkRequest(const Shape &shape, const GatherRequest &request) {
+  const GatherMode mode = request.mode;
+  int each = shape.repeats + shape.outer;
+  if (mode == GatherMode::PerRepeat && each < 2)
+    return "expected at least 2 repeats to gather weights 'per-repeat', got " +
+           std::to_string(each) + " ('once' gathers as often)";
+  if (mode == GatherMode::Once && request.window)
+    return "a window is for gathering weights 'per-repeat' or "
+           "'per-iteration', got 'once' and a window of " +
+           std::to_string(*request.window);
+  if (mode == GatherMode::Once && request.prefetch)
+    return "a prefetch distance is for gathering weights 'per-repeat' or "
+           "'per-iteration', got 'once' and a distance of " +
+           std::to_string(*request.prefetch);
+  if (request.window && *request.window < 1)
+    return "expected a window of at least 1 chunk, got " +
+           std::to_string(*request.window);
+  if (request.prefetch && *request.prefetch < 0)
+    return "expected a prefetch distance of at least 0 actions, got " +
+           std::to_string(*request.prefetch);
+  return "";
+}
+
+} // namespace
+
+const char *toString(GatherMode mode) {
+  constexpr const char *kNames[] = {"per-iteration", "once", "per-repeat"};
+  return kNames[static_cast<int>(mode)];
+}
+
+std::optional<GatherMode> parseGatherMode(std::string_view name) {
+  for (GatherMode mode :
+       {GatherMode::PerIteration, GatherMode::Once, GatherMode::PerRepeat})
+    if (name == toString(mode))
+      return mode;
+  return std::nullopt;
+}
+
+std::optional<Timeline> gatherWeights(const Timeline &timeline,
+                                      const GatherRequest &request,
+                                      std::string &error) {
+  const Shape &shape = timeline.shape;
+  error = checkRequest(shape, request);
+  if (!error.empty())
+    return std::nullopt;
+  bool once = request.mode == GatherMode::Once;
+  bool each = request.mode == GatherMode::PerIteration;
+  bool gathers = !hasAny(timeline, ActionKind::Unshard);
+  bool reduces = !hasAny(timeline, ActionKind::ReduceGrad);
+  Timeline result = timeline;
+  if (request.window || gathers)
+    result.window = once ? 0 : request.window.value_or(kDefaultWindow);
+  int window = result.window ? result.window : kNever;
+  for (std::vector<Action> &row : result.ranks) {
+    std::vector<Action> uses = computeOf(row);
+    Insertions places(uses.size() + 1);
+    if (gathers)
+      places = placeGathers(each ? residencesOfEachUse(uses)
+                                 : planGatherIntervals(uses, shape, window),
+                            uses.size(), shape, window,
+                            request.prefetch.value_or(kNever));
+    if (reduces)
+      placeReductions(uses, shape, each, places);
+    row = insertActions(row, places);
+  }
+  return result;
+}
+
+} // namespace rota::pipe

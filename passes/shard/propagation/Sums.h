@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which values are sums over ranks, and how far they may stay so.
+#ifndef ROTA_PASSES_SHARD_PROPAGATION_SUMS_H
+#define ROTA_PASSES_SHARD_PROPAGATION_SUMS_H
+
+#include "passes/shard/propagation/FactorAxes.h"
+
+namespace mlir::rota {
+
+/// A reduced factor that is divided makes a result that is the sum of what the
+/// ranks hold. It stays a sum through ops that are linear in it, as long as
+/// that moves no more bytes, and is summed up once.
+class Sums {
+public:
+  /// Axes over which an operand of accumulate, auxiliary_loss or return may
+  /// leave a function as a sum.
+  using Leave = llvm::function_ref<AxisList(OpOperand &use)>;
+
+  Sums(func::FuncOp function, Leave leave);
+
+  /// The axes over which `value` is a sum where it is made, or, for the operand
+  /// of `rota.reshard`, may be as it is.
+  AxisList madeAs(Value value) const { return made.lookup(value); }
+  /// The axes over which `use`'s op takes its operand as a sum.
+  AxisList takenAs(OpOperand &use) const;
+  /// The axes over which all uses of `value` take it as a sum.
+  AxisList takenByAll(Value value) const;
+  /// How the factors of `op` are divided: as written on it, but for axes over
+  /// which all its operands are sums. To divide it by these would sum up each
+  /// operand instead of the result.
+  FactorAxes factorsOf(Operation *op, const FactorRule &rule) const;
+
+private:
+  bool settle(func::FuncOp function, Leave leave);
+  bool lowerCap(Value value);
+  AxisList keptBy(OpOperand &use) const;
+  bool handsOn(OpOperand &use) const;
+  void visit(Operation *op);
+  AxisList available(Value value) const;
+  AxisList common(Operation *op, ArrayRef<int64_t> group) const;
+  void keepTogether(Operation *op, const FactorRule &rule);
+  bool pays(Operation *op, ArrayRef<int64_t> group, ArrayRef<AxisRefAttr> axes,
+            ArrayRef<AxisRefAttr> own);
+
+  MeshAttr mesh;
+  llvm::DenseMap<Value, AxisList> made;
+  /// Values that some use needs summed: the axes that all uses take.
+  llvm::DenseMap<Value, AxisList> caps;
+  llvm::DenseMap<OpOperand *, AxisList> taken;
+  /// Of ops whose factors are not as written.
+  llvm::DenseMap<Operation *, FactorAxes> together;
+};
+
+} // namespace mlir::rota
+
+#endif // ROTA_PASSES_SHARD_PROPAGATION_SUMS_H

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Agreement between functions on the sums that leave them.
+#include "passes/shard/propagation/UnreducedResults.h"
+
+#include "ir/rota/Model.h"
+
+using namespace mlir;
+using namespace mlir::rota;
+
+static constexpr StringLiteral kSharding =
+    RotaDialect::ShardingAttrHelper::getNameStr();
+
+bool UnreducedResults::isLoss(func::FuncOp function, unsigned result) {
+  StringRef name = function.getSymName();
+  bool isBoth = name == function::loss || name == function::lossBackward ||
+                name == function::lossBackwardInput;
+  return result < 2 && (isBoth || name == function::lossWeight) &&
+         isa<ModuleOp>(function->getParentOp());
+}
+
+bool UnreducedResults::isSplat(Value value) {
+  auto constant = value.getDefiningOp<arith::ConstantOp>();
+  return constant && isa<SplatElementsAttr>(constant.getValue()) &&
+         isa<FloatType>(getElementTypeOrSelf(value));
+}
+
+bool UnreducedResults::isFreeScalar(OpOperand &use) {
+  auto function = cast<func::FuncOp>(use.getOwner()->getParentOp());
+  auto tensor = dyn_cast<RankedTensorType>(use.get().getType());
+  return tensor && tensor.getRank() == 0 &&
+         isa<FloatType>(tensor.getElementType()) &&
+         !function.getResultAttr(use.getOperandNumber(), kSharding);
+}
+
+bool UnreducedResults::isResidual(func::FuncOp function,
+                                  unsigned result) const {
+  return llvm::any_of(edges, [&](const ResidualEdge &edge) {
+    return edge.from == function && edge.result == result;
+  });
+}
+
+UnreducedResults::UnreducedResults(ModuleOp module)
+    : mesh(meshOf(module)), edges(residualEdgesIn(module)) {
+  module.walk([&](LayerOp layer) {
+    llvm::append_range(edges, residualEdgesIn(layer));
+  });
+  SmallVector<func::FuncOp> functions;
+  module.walk([&](func::FuncOp function) {
+    if (!function.isExternal())
+      functions.push_back(function);
+  });
+  // Agreements are only ever lowered.
+  bool changed = true;
+  while (changed) {
+    changed = false;
+    for (func::FuncOp function : functions)
+      changed |= agree(function);
+  }
+}
+
+Sums UnreducedResults::sumsOf(func::FuncOp function) const {
+  return Sums(function, [&](OpOperand &use) { return allowed(use); });
+}
+
+/// The axes that do not divide a tensor.
+static AxisList freeAxes(MLIRContext *context, ArrayRef<AxisRefAttr> dividing,
+                         MeshAttr mesh) {
+  AxisList all;
+  for (uint32_t axis = 0; axis <= getMaxEnumValForMeshAxis(); ++axis)
+    all.push_back(AxisRefAttr::get(context, static_cast<MeshAxis>(axis)));
+  return difference(normalizedSet(all, mesh), dividing, mesh);
+}
+
+/// The axes over which a sum may leave through `use`, as far as is agreed yet.
+AxisList UnreducedResults::allowed(OpOperand &use) const {
+  auto known = [&](const auto &map, auto key, ShardingAttr sharding) {
+    auto place = map.find(key);
+    if (place != map.end())
+      return place->second;
+    // What divides it cannot also be summed over.
+    return freeAxes(
+        mesh.getContext(),
+        sharding ? dividingAxes(sharding) : SmallVector<AxisRefAttr>(), mesh);
+  };
+  if (auto accumulate = dyn_cast<AccumulateOp>(use.getOwner())) {
+    ParamOp param =
+        lookupParam(accumulate, accumulate.getParamAttr().getAttr());
+    // Without a placement nobody would know what to sum up.
+    if (!param.getPlacement())
+      return {};
+    return known(agreed, param.getOperation(),
+                 param.getPlacement()->getCompute());
+  }
+  if (isa<AuxiliaryLossOp>(use.getOwner()))
+    return known(agreed, static_cast<Operation *>(nullptr), {});
+  auto function = cast<func::FuncOp>(use.getOwner()->getParentOp());
+  unsigned number = use.getOperandNumber();
+  auto sharding = function.getResultAttrOfType<ShardingAttr>(number, kSharding);
+  if (isResidual(function, number))
+    return known(residuals, std::pair(function.getOperation(), number),
+                 sharding);
+  if (sharding)
+    return normalizedSet(sharding.getUnreduced(), mesh);
+  if (!isFreeScalar(use))
+    return {};
+  if (isLoss(function, number))
+    return known(agreed, static_cast<Operation *>(nullptr), {});
+  return freeAxes(mesh.getContext(), {}, mesh);
+}
+
+/// Lowers what is agreed to what this function can keep to. True when that
+/// changed anything.
+bool UnreducedResults::agree(func::FuncOp function) {
+  Sums sums = sumsOf(function);
+  bool changed = agreeOnResiduals(function, sums);
+  auto lower = [&](Operation *door, const AxisList &axes) {
+    auto [place, isNew] = agreed.try_emplace(door, axes);
+    AxisList common = intersection(place->second, axes, mesh);
+    changed |= isNew || common != place->second;
+    place->second = common;
+  };
+  Block &body = function.getBody().front();
+  for (auto accumulate : body.getOps<AccumulateOp>())
+    lower(lookupParam(accumulate, accumulate.getParamAttr().getAttr()),
+          sums.takenAs(accumulate.getValueMutable()));
+  for (auto loss : body.getOps<AuxiliaryLossOp>())
+    lower(nullptr, sums.takenAs(loss.getSumMutable()));
+  for (OpOperand &operand : body.getTerminator()->getOpOperands())
+    if (isLoss(function, operand.getOperandNumber()) && isFreeScalar(operand) &&
+        !isSplat(operand.get()))
+      lower(nullptr, sums.takenAs(operand));
+  return changed;
+}
+
+/// The same for residuals that this function makes or is given.
+bool UnreducedResults::agreeOnResiduals(func::FuncOp function,
+                                        const Sums &sums) {
+  bool changed = false;
+  Operation *terminator = function.getBody().front().getTerminator();
+  for (ResidualEdge &edge : edges) {
+    auto key = std::pair(edge.from.getOperation(), edge.result);
+    AxisList axes;
+    if (edge.from == function) {
+      axes = sums.takenAs(terminator->getOpOperand(edge.result));
+    } else if (edge.to == function && residuals.contains(key)) {
+      axes = sums.takenByAll(function.getArgument(edge.argument));
+    } else {
+      continue;
+    }
+    auto [place, isNew] = residuals.try_emplace(key, axes);
+    AxisList common = intersection(place->second, axes, mesh);
+    changed |= isNew || common != place->second;
+    place->second = common;
+  }
+  tellResiduals();
+  return changed;
+}
+
+/// Says on both sides over which axes residuals are sums.
+void UnreducedResults::tellResiduals() {
+  for (ResidualEdge &edge : edges) {
+    AxisList axes = residuals.lookup({edge.from.getOperation(), edge.result});
+    auto with = [&](ShardingAttr sharding) {
+      return ShardingAttr::get(sharding.getContext(), sharding.getDimensions(),
+                               axes, sharding.getReplicated());
+    };
+    if (auto left =
+            edge.from.getResultAttrOfType<ShardingAttr>(edge.result, kSharding))
+      edge.from.setResultAttr(edge.result, kSharding, with(left));
+    if (auto taken =
+            edge.to.getArgAttrOfType<ShardingAttr>(edge.argument, kSharding))
+      edge.to.setArgAttr(edge.argument, kSharding, with(taken));
+  }
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Over which axes values leave a module's functions as sums over ranks.
+#ifndef ROTA_PASSES_SHARD_PROPAGATION_UNREDUCEDRESULTS_H
+#define ROTA_PASSES_SHARD_PROPAGATION_UNREDUCEDRESULTS_H
+
+#include "passes/shard/propagation/ResidualEdges.h"
+#include "passes/shard/propagation/Sums.h"
+
+namespace mlir::rota {
+
+/// Sums that leave through one door must be over the same axes, whichever
+/// function they leave: the gradient of a parameter, the module's loss, and a
+/// residual, which must be a sum that its users can take. Auxiliary losses are
+/// summed up with the main one. Agreement is the most
+/// that all can keep to.
+class UnreducedResults {
+public:
+  /// Finds the agreement. Writes that on residuals into the `rota.sharding` of
+  /// results and arguments; needs `rota.factors` and shardings everywhere.
+  explicit UnreducedResults(ModuleOp module);
+
+  /// How far the sums of `function` travel under the agreement.
+  Sums sumsOf(func::FuncOp function) const;
+
+  /// Axes over which all gradients of a parameter leave as sums.
+  AxisList gradient(ParamOp param) const { return agreed.lookup(param); }
+  /// Axes over which sum and weight of the loss do.
+  AxisList loss() const { return agreed.lookup(nullptr); }
+
+  /// True for the sum and the weight of the model's loss.
+  static bool isLoss(func::FuncOp function, unsigned result);
+  /// True for a returned scalar without a sharding, which may be any sum.
+  static bool isFreeScalar(OpOperand &use);
+  /// True for a constant that is the same everywhere: the sum of equal parts
+  /// over any ranks.
+  static bool isSplat(Value value);
+
+private:
+  AxisList allowed(OpOperand &use) const;
+  bool isResidual(func::FuncOp function, unsigned result) const;
+  bool agree(func::FuncOp function);
+  bool agreeOnResiduals(func::FuncOp function, const Sums &sums);
+  void tellResiduals();
+
+  MeshAttr mesh;
+  SmallVector<ResidualEdge> edges;
+  /// By parameter, and for the loss by null. What is not there yet may leave
+  /// over all axes that do not divide it.
+  llvm::DenseMap<Operation *, AxisList> agreed;
+  /// The same for residuals, by the function that makes them and the result.
+  llvm::DenseMap<std::pair<Operation *, unsigned>, AxisList> residuals;
+};
+
+} // namespace mlir::rota
+
+#endif // ROTA_PASSES_SHARD_PROPAGATION_UNREDUCEDRESULTS_H

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Finds the cheapest communication that turns one sharding of a value into
+// another.
+#ifndef ROTA_PASSES_SHARD_RESHARD_RESHARDPLANNER_H
+#define ROTA_PASSES_SHARD_RESHARD_RESHARDPLANNER_H
+
+#include "ir/rota/Rota.h"
+
+namespace mlir::rota {
+
+/// What communication costs one rank.
+struct ReshardCost {
+  /// A message's fixed cost in bytes: about 10 us at 6.5 GB/s.
+  static constexpr int64_t messageBytes = 64 * 1024;
+
+  int64_t bytes = 0;    // over the wire, ring model (ir/rota/Traffic.h)
+  int64_t messages = 0; // collectives that communicate
+  int64_t steps = 0;    // all, those that only cut included; breaks ties
+
+  int64_t weight() const { return bytes + messages * messageBytes; }
+  bool operator<(const ReshardCost &other) const {
+    return std::tuple(weight(), steps) <
+           std::tuple(other.weight(), other.steps);
+  }
+  ReshardCost operator+(const ReshardCost &other) const {
+    return {bytes + other.bytes, messages + other.messages,
+            steps + other.steps};
+  }
+};
+
+/// One collective op.
+struct ReshardStep {
+  enum class Kind {
+    AllGather,
+    ReduceScatter,
+    AllReduce,
+    AllToAll,
+    ShardSlice,
+    Permute
+  };
+  Kind kind = Kind::AllGather;
+  SmallVector<AxisRefAttr> axes;
+  SmallVector<AxisRefAttr> order; // Permute
+  int64_t dim = -1;               // put together (AllGather, AllToAll) or cut
+  int64_t split = -1;             // AllToAll: cut
+  SmallVector<int64_t> shape;     // of the result on one rank
+  ReshardCost cost;
+};
+
+struct ReshardPlan {
+  SmallVector<ReshardStep> steps;
+  ReshardCost cost() const;
+};
+
+/// The cheapest steps from `from` to `to` for a tensor of type `whole`.
+///
+/// It is the shortest path between layouts (which atoms of axes divide which
+/// dimension, over which the value is a sum) whose moves are the collectives,
+/// on as many axes at once as one op can; sizes of axes enter costs only, so
+/// that time does not depend on them. Moves that would cut sizes that do not
+/// divide into other parts than `#rota.sharding` says are no moves. Axes that
+/// divide a dimension foremost both before and after stay. Never costs more
+/// than `gatherAll`, which it returns when parts of an axis cross or the search
+/// grows beyond bounds. Equal costs are decided by the number of steps and then
+/// by the order of axes and dimensions, so that the same question has one
+/// answer.
+///
+/// Both shardings have an entry per dimension and `to` is unreduced over axes
+/// only over which `from` is (rota.reshard C1, C2). Open dimensions and
+/// replicated axes mean nothing here.
+ReshardPlan planReshard(RankedTensorType whole, ShardingAttr from,
+                        ShardingAttr to, MeshAttr mesh);
+
+/// The plain way: an all-reduce, then an all-gather of each dimension that
+/// changes, then a slice of each.
+ReshardPlan gatherAll(RankedTensorType whole, ShardingAttr from,
+                      ShardingAttr to, MeshAttr mesh);
+
+/// Builds the ops of `plan` on `local`, this rank's part as the plan's `from`
+/// says; returns its part as `to` says.
+Value emitReshard(OpBuilder &builder, Location loc, Value local,
+                  const ReshardPlan &plan, StringRef reason);
+
+} // namespace mlir::rota
+
+#endif // ROTA_PASSES_SHARD_RESHARD_RESHARDPLANNER_H

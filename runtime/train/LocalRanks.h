@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The ranks of a program that run in this process: a thread for each, cores
+// that they share. All of the mesh's, or one under MPI.
+#ifndef ROTA_RUNTIME_TRAIN_LOCALRANKS_H
+#define ROTA_RUNTIME_TRAIN_LOCALRANKS_H
+
+#include "runtime/train/Rank.h"
+
+#include <deque>
+#include <functional>
+
+namespace rota {
+
+/// Threads that run a function once for each of `count`, again and again.
+class Team {
+public:
+  explicit Team(int count);
+  ~Team();
+  /// Runs body(i) on every thread i and waits for all; then throws the
+  /// exception that was thrown first, if any.
+  void run(const std::function<void(int)> &body);
+
+private:
+  void work(int number);
+
+  std::mutex mutex;
+  std::condition_variable start, finished;
+  const std::function<void(int)> *body = nullptr;
+  int64_t generation = 0;
+  int running = 0;
+  bool stopping = false;
+  std::exception_ptr error;
+  std::vector<std::thread> threads;
+};
+
+class LocalRanks {
+public:
+  /// Makes the ranks of these communicators, whose size is that of the
+  /// program's mesh. `threads` is the number of compute tokens.
+  LocalRanks(const Executable &executable,
+             const std::vector<Communicator *> &communicators, int threads,
+             bool profile);
+
+  int localRanks() const { return static_cast<int>(ranks.size()); }
+  /// The i-th rank of this process.
+  Rank &rank(int i) { return ranks[i]; }
+
+  /// Runs body(rank) on all ranks' threads at once and waits for them. What one
+  /// throws ends the run on all ranks, those of other processes included, and
+  /// is thrown again.
+  void run(const std::function<void(Rank &rank)> &body);
+
+private:
+  Cores cores;
+  std::deque<Rank> ranks;
+  Team team; // last, so that its threads end first
+};
+
+} // namespace rota
+
+#endif // ROTA_RUNTIME_TRAIN_LOCALRANKS_H

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What timelines look like.
+#include "passes/pipeline/drawing/Drawing.h"
+#include "passes/pipeline/timeline/Offloading.h"
+#include "passes/pipeline/timeline/WeightWindows.h"
+#include "test/passes/pipeline/Examples.h"
+
+#include <nlohmann/json.hpp>
+
+#include <set>
+
+using namespace rota::pipe;
+
+namespace {
+
+std::string grid(const Timeline &timeline, const CostTable &costs = {}) {
+  return "\n" + drawGrid(timeline, *simulate(timeline, costs));
+}
+
+TEST(Grid, circular) {
+  EXPECT_EQ(grid(generated("circular", 2, 2, 2)), R"(
+slot    0   1   2   3   4   5   6   7   8   9
+rank 0  0F0 0F1 2F0 2F1 .   .   2B0 2B1 0B0 0B1
+rank 1  .   1F0 1F1 3F0 3F1 3B0 3B1 1B0 1B1 .
+)");
+  EXPECT_EQ(grid(generated("circular", 3, 1, 6, 2)), R"(
+slot    0  1  2  3  4  5  6  7  8  9  10 11 12 13 14 15 16 17 18 19
+rank 0  F0 F1 F2 F3 F4 F5 .  .  .  .  .  .  .  .  B0 B1 B2 B3 B4 B5
+rank 1  .  .  F0 F1 F2 F3 F4 F5 .  .  .  .  B0 B1 B2 B3 B4 B5 .  .
+rank 2  .  .  .  .  F0 F1 F2 F3 F4 F5 B0 B1 B2 B3 B4 B5 .  .  .  .
+)");
+}
+
+TEST(Grid, gpipe) {
+  EXPECT_EQ(grid(generated("gpipe", 3, 1, 5)), R"(
+slot    0  1  2  3  4  5  6  7  8  9  10 11 12 13
+rank 0  F0 F1 F2 F3 F4 .  .  .  .  B0 B1 B2 B3 B4
+rank 1  .  F0 F1 F2 F3 F4 .  .  B0 B1 B2 B3 B4 .
+rank 2  .  .  F0 F1 F2 F3 F4 B0 B1 B2 B3 B4 .  .
+)");
+  EXPECT_EQ(grid(generated("gpipe", 2, 2, 3, 1, false, Placement::V)), R"(
+slot    0   1   2   3   4   5   6   7   8   9   10  11  12  13  14  15
+rank 0  0F0 0F1 0F2 .   .   3F0 3F1 3F2 3B0 3B1 3B2 .   .   0B0 0B1 0B2
+rank 1  .   1F0 1F1 1F2 2F0 2F1 2F2 .   .   2B0 2B1 2B2 1B0 1B1 1B2 .
+)");
+}
+
+TEST(Grid, oneFOneB) {
+  EXPECT_EQ(grid(generated("1f1b", 3, 1, 5)), R"(
+slot    0  1  2  3  4  5  6  7  8  9  10 11 12 13
+rank 0  F0 F1 F2 .  .  B0 F3 B1 F4 B2 .  B3 .  B4
+rank 1  .  F0 F1 .  B0 F2 B1 F3 B2 F4 B3 .  B4 .
+rank 2  .  .  F0 B0 F1 B1 F2 B2 F3 B3 F4 B4 .  .
+)");
+  EXPECT_EQ(grid(generated("1f1b", 3, 1, 5, 1, true)), R"(
+slot    0  1  2  3  4  5  6  7  8  9  10 11 12 13 14 15 16 17 18
+rank 0  F0 F1 F2 .  .  I0 W0 F3 I1 W1 F4 I2 W2 .  I3 W3 .  I4 W4
+rank 1  .  F0 F1 .  I0 W0 F2 I1 W1 F3 I2 W2 F4 I3 W3 .  I4 W4 .
+rank 2  .  .  F0 I0 W0 F1 I1 W1 F2 I2 W2 F3 I3 W3 F4 I4 W4 .  .
+)");
+}
+
+TEST(Grid, interleavedOneFOneB) {
+  EXPECT_EQ(grid(generated("interleaved-1f1b", 2, 2, 4)), R"(
+slot    0   1   2   3   4   5   6   7   8   9   10  11  12  13  14  15  16  17
+rank 0  0F0 0F1 2F0 2F1 0F2 2B0 0F3 2B1 2F2 0B0 2F3 0B1 .   2B2 .   2B3 0B2 0B3
+rank 1  .   1F0 1F1 3F0 3B0 3F1 3B1 1F2 1B0 1F3 1B1 3F2 3B2 3F3 3B3 1B2 1B3 .
+)");
+  EXPECT_EQ(grid(generated("interleaved-1f1b", 3, 2, 3)), R"(
+slot    0   1   2   3   4   5   6   7   8   9   10  11  12  13  14  15
+rank 0  0F0 0F1 0F2 3F0 3F1 3F2 .   .   3B0 .   3B1 .   3B2 0B0 0B1 0B2
+rank 1  .   1F0 1F1 1F2 4F0 4F1 4F2 4B0 .   4B1 .   4B2 1B0 1B1 1B2 .
+rank 2  .   .   2F0 2F1 2F2 5F0 5B0 5F1 5B1 5F2 5B2 2B0 2B1 2B2 .   .
+)");
+}
+
+TEST(Grid, longActionsTakeSeveralColumns) {
+  CostTable costs;
+  costs.backward = 2;
+  EXPECT_EQ(grid(generated("gpipe", 2, 1, 2), costs), R"(
+slot    0  1  2  3  4  5  6  7  8
+rank 0  F0 F1 .  .  .  B0 -  B1 -
+rank 1  .  F0 F1 B0 -  B1 -  .  .
+)");
+  costs.forward = 0;
+  EXPECT_EQ(grid(generated("gpipe", 1, 1, 2), costs), R"(
+slot    0  1  2  3
+rank 0  F0 F1 B0 B1
+)");
+}
+
+TEST(Grid, coloursChangeNothingElse) {
+  Timeline timeline = generated("1f1b", 3, 1, 5, 1, true);
+  auto simulation = simulate(timeline, {});
+  std::string plain = drawGrid(timeline, *simulation);
+  std::string coloured = drawGrid(timeline, *simulation, true);
+  EXPECT_NE(coloured.find("\33[34mF0\33[0m "), std::string::npos);
+  for (size_t at; (at = coloured.find('\33')) != std::string::npos;)
+    coloured.erase(at, coloured.find('m', at) + 1 - at);
+  EXPECT_EQ(coloured, plain);
+}
+
+TEST(Csv, hasAnEmptyCellForEachIdleSlot) {
+  Timeline timeline = generated("1f1b", 2, 1, 3);
+  std::string csv = drawCsv(timeline, *simulate(timeline, {}));
+  EXPECT_EQ(csv, "0F0,0F1,,0B0,0F2,0B1,,0B2\n,1F0,1B0,1F1,1B1,1F2,1B2\n");
+  std::string error;
+  EXPECT_EQ(*parseCsv(csv, error), timeline.ranks);
+}
+
+TEST(Report, isATable) {
+  Timeline timeline = addCommunication(generated("circular", 2, 2, 4));
+  EXPECT_EQ("\n" + drawReport(timeline, *simulate(timeline, {})), R"(
+makespan 18, bubble 11.1 %
+rank  busy  bubble  live  received F  received B
+   0    16  11.1 %     8           3           1
+   1    16  11.1 %     8           1           3
+)");
+}
+
+TEST(Json, holdsEveryAction) {
+  for (const Example &example : examples()) {
+    Timeline timeline = addCommunication(example.timeline);
+    auto simulation = simulate(timeline, {});
+    auto json = nlohmann::json::parse(
+        drawJson(timeline, *simulation, example.name), nullptr, false);
+    ASSERT_FALSE(json.is_discarded());
+    EXPECT_EQ(json["makespan"].get<double>(), simulation->makespan);
+    EXPECT_EQ(json["ranks"].get<int>(), timeline.shape.stages);
+    ASSERT_EQ(json["timeline"].size(), timeline.ranks.size());
+    for (size_t rank = 0; rank < timeline.ranks.size(); ++rank) {
+      const auto &actions = json["timeline"][rank]["actions"];
+      ASSERT_EQ(actions.size(), timeline.ranks[rank].size());
+      for (size_t i = 0; i < actions.size(); ++i)
+        EXPECT_EQ(actions[i]["action"].get<std::string>(),
+                  toString(timeline.ranks[rank][i]));
+    }
+  }
+}
+
+// Each value that crosses ranks is an arrow with a start and an end.
+TEST(Trace, hasSlicesAndArrows) {
+  Timeline timeline = generated("circular", 3, 2, 3);
+  auto trace = nlohmann::json::parse(
+      drawTrace(timeline, *simulate(timeline, {}), "circular"), nullptr, false);
+  ASSERT_FALSE(trace.is_discarded());
+  std::map<std::string, int> phases;
+  for (const auto &event : trace["traceEvents"])
+    ++phases[event["ph"].get<std::string>()];
+  EXPECT_EQ(phases["X"], 2 * 6 * 3);
+  EXPECT_EQ(phases["s"], 2 * 5 * 3);
+  EXPECT_EQ(phases["f"], 2 * 5 * 3);
+  EXPECT_EQ(phases["M"], 1 + 2 * 3);
+}
+
+/// Windows, reductions and copies, each of which takes time.
+Timeline withTransfers() {
+  std::string error;
+  Timeline timeline = offloadResiduals(generated("circular", 2, 2, 2),
+                                       std::vector<bool>(4, true), 1);
+  return *gatherWeights(timeline, {}, error);
+}
+
+CostTable costsOfTransfers() {
+  CostTable costs;
+  costs.unshard = 3;
+  costs.reduceGrad = costs.offload = costs.fetch = 1;
+  return costs;
+}
+
+// Transfers are beside computation: the grid has the slots without them, idle
+// ones while a rank waits.
+TEST(Grid, leavesTransfersOut) {
+  EXPECT_EQ(grid(withTransfers()), grid(generated("circular", 2, 2, 2)));
+  EXPECT_EQ(grid(withTransfers(), costsOfTransfers()), R"(
+slot    0   1   2   3   4   5   6   7   8   9   10  11  12  13
+rank 0  .   .   .   0F0 0F1 .   2F0 2F1 .   .   2B0 2B1 0B0 0B1
+rank 1  .   .   .   .   1F0 1F1 .   3F0 3F1 3B0 3B1 1B0 1B1 .
+)");
+}
+
+TEST(Trace, hasALaneForEachKindOfTransfer) {
+  Timeline timeline = withTransfers();
+  auto trace = nlohmann::json::parse(
+      drawTrace(timeline, *simulate(timeline, costsOfTransfers()), "circular"),
+      nullptr, false);
+  ASSERT_FALSE(trace.is_discarded());
+  std::map<int, std::string> names;
+  std::map<std::string, std::set<std::string>> lanes;
+  for (const auto &event : trace["traceEvents"])
+    if (event["name"] == "thread_name")
+      names[event["tid"].get<int>()] = event["args"]["name"];
+    else if (event["ph"] == "X")
+      lanes[names[event["tid"].get<int>()]].insert(
+          event["cat"].get<std::string>());
+  using Kinds = std::set<std::string>;
+  for (const char *rank : {"rank 0", "rank 1"}) {
+    EXPECT_EQ(lanes[rank], (Kinds{"F", "B"}));
+    for (const char *kind : {"UNSHARD", "REDUCE_GRAD", "OFFLOAD", "FETCH"})
+      EXPECT_EQ(lanes[std::string(rank) + " " + kind], Kinds{kind});
+  }
+}
+
+TEST(Svg, hasALaneForEachKindOfTransfer) {
+  Timeline timeline = withTransfers();
+  std::string svg =
+      drawSvg(timeline, *simulate(timeline, costsOfTransfers()), "circular");
+  EXPECT_NE(svg.find(">0UNSHARD</text>"), std::string::npos);
+  size_t rectangles = 0, actions = 0;
+  for (size_t at = 0; (at = svg.find("<rect", at)) != std::string::npos; ++at)
+    ++rectangles;
+  for (const std::vector<Action> &row : timeline.ranks)
+    for (const Action &action : row)
+      actions += action.kind != ActionKind::Reshard;
+  EXPECT_EQ(rectangles, 1 + actions);
+}
+
+TEST(Report, saysWhatIsExposed) {
+  Timeline timeline = withTransfers();
+  EXPECT_EQ("\n" +
+                drawReport(timeline, *simulate(timeline, costsOfTransfers())),
+            R"(
+makespan 15, bubble 46.7 %
+rank  busy  bubble  live  offloaded  exposed OFFLOAD  exposed FETCH  windows  exposed UNSHARD  gradients  exposed REDUCE_GRAD
+   0     8  46.7 %     2          2                0              0        2                4          2                    1
+   1     8  46.7 %     2          2                0              0        2                0          2                    1
+)");
+}
+
+TEST(Svg, hasARectangleForEachAction) {
+  Timeline timeline = generated("1f1b", 3, 1, 5);
+  std::string svg = drawSvg(timeline, *simulate(timeline, {}), "a<b&c\x80");
+  size_t rectangles = 0;
+  for (size_t at = 0; (at = svg.find("<rect", at)) != std::string::npos; ++at)
+    ++rectangles;
+  EXPECT_EQ(rectangles, 1u + 2 * 3 * 5);
+  EXPECT_NE(svg.find("a&lt;b&amp;c?, bubble 28.6 %"), std::string::npos);
+  EXPECT_EQ(svg.substr(svg.size() - 7), "</svg>\n");
+}
+
+} // namespace
