@@ -23,10 +23,10 @@ KeptParameters keptParameters(const Program &program, int number) {
       auto key = std::pair(update.parameter, update.layer);
       if (int(s) == number)
         kept[key].stored = update.stored;
-      for (const Place &copy : update.copies)
+      for (const ArenaPlace &copy : update.copies)
         if (copy.stage == number)
           kept[key].stored = copy.offset;
-      for (const Place &gradient : update.gradients)
+      for (const ArenaPlace &gradient : update.gradients)
         if (gradient.stage == number)
           kept[key].accumulators.push_back(gradient.offset);
     }
@@ -95,12 +95,12 @@ private:
                      partElements(p.shape, p.storageDivision, program.mesh);
     int64_t optimizer =
         partElements(p.shape, p.optimizerDivision, program.mesh);
-    for (const Place &g : update.gradients)
+    for (const ArenaPlace &g : update.gradients)
       if (g.stage == number)
         add(g.offset,
             4 * partElements(p.shape, p.storageDivision, program.mesh),
             "a gradient of " + name, "gradients");
-    for (const Place &c : update.copies)
+    for (const ArenaPlace &c : update.copies)
       if (c.stage == number)
         add(c.offset, stored, "a copy of " + name);
     if (owner != number)

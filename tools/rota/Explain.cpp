@@ -293,7 +293,7 @@ private:
             bytesOf(program.collectives[parameter.refresh]), 1);
       int64_t stored = partElements(parameter.shape, parameter.storageDivision,
                                     program.mesh);
-      for (const Place &place : update.gradients)
+      for (const ArenaPlace &place : update.gradients)
         if (place.stage != static_cast<int>(stage))
           add(send(parameter.name, "a gradient, to the stage that updates it"),
               4 * stored, 1);
