@@ -238,8 +238,8 @@ static void runCommand(const Executable &executable, const Options &options,
     int threads = options.threads > 0
                       ? options.threads
                       : shareOfCores(launch, availableCores(), machineCores());
-    LocalRanks machine(executable, connection.communicators(), threads,
-                       options.profile);
+    ProcessRanks machine(executable, connection.communicators(), threads,
+                         options.profile);
     Run run{executable, options, machine, weights.get()};
     options.probe ? probe(run) : train(run);
   } catch (const std::exception &failure) {

@@ -6,8 +6,8 @@
 
 #include "runtime/checkpoint/Weights.h"
 #include "runtime/data/Batches.h"
-#include "runtime/train/LocalRanks.h"
 #include "runtime/train/Options.h"
+#include "runtime/train/ProcessRanks.h"
 
 namespace rota {
 
@@ -23,7 +23,7 @@ int runTrainer(int argc, char **argv, const char *description,
 struct Run {
   const Executable &executable;
   const Options &options;
-  LocalRanks &machine;
+  ProcessRanks &machine;
   const Weights *weights; // null: initializers
 };
 

@@ -8,7 +8,7 @@
 #define ROTA_TEST_RUNTIME_LINEMODEL_H
 
 #include "runtime/collective/local/LocalNetwork.h"
-#include "runtime/train/LocalRanks.h"
+#include "runtime/train/ProcessRanks.h"
 
 #include <vector>
 
@@ -61,7 +61,7 @@ public:
 
 private:
   LocalNetwork network;
-  LocalRanks ranks;
+  ProcessRanks ranks;
 };
 
 /// The same model in f64, in the order of the program's timelines.

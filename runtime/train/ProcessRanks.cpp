@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/train/LocalRanks.h"
+#include "runtime/train/ProcessRanks.h"
 
 #include <utility>
 
@@ -55,15 +55,15 @@ void Team::work(int number) {
   }
 }
 
-LocalRanks::LocalRanks(const Executable &executable,
-                       const std::vector<Communicator *> &communicators,
-                       int threads, bool profile)
+ProcessRanks::ProcessRanks(const Executable &executable,
+                           const std::vector<Communicator *> &communicators,
+                           int threads, bool profile)
     : cores(threads), team(static_cast<int>(communicators.size())) {
   for (Communicator *communicator : communicators)
     ranks.emplace_back(executable, *communicator, cores, profile);
 }
 
-void LocalRanks::run(const std::function<void(Rank &rank)> &body) {
+void ProcessRanks::run(const std::function<void(Rank &rank)> &body) {
   // The exception of the rank that failed is kept, not those that its failure
   // throws on the others: they may come back sooner.
   std::mutex mutex;

@@ -2,8 +2,8 @@
 //
 // The ranks of a program that run in this process: a thread for each, cores
 // that they share. All of the mesh's, or one under MPI.
-#ifndef ROTA_RUNTIME_TRAIN_LOCALRANKS_H
-#define ROTA_RUNTIME_TRAIN_LOCALRANKS_H
+#ifndef ROTA_RUNTIME_TRAIN_PROCESSRANKS_H
+#define ROTA_RUNTIME_TRAIN_PROCESSRANKS_H
 
 #include "runtime/train/Rank.h"
 
@@ -34,13 +34,13 @@ private:
   std::vector<std::thread> threads;
 };
 
-class LocalRanks {
+class ProcessRanks {
 public:
   /// Makes the ranks of these communicators, whose size is that of the
   /// program's mesh. `threads` is the number of compute tokens.
-  LocalRanks(const Executable &executable,
-             const std::vector<Communicator *> &communicators, int threads,
-             bool profile);
+  ProcessRanks(const Executable &executable,
+               const std::vector<Communicator *> &communicators, int threads,
+               bool profile);
 
   int localRanks() const { return static_cast<int>(ranks.size()); }
   /// The i-th rank of this process.
@@ -59,4 +59,4 @@ private:
 
 } // namespace rota
 
-#endif // ROTA_RUNTIME_TRAIN_LOCALRANKS_H
+#endif // ROTA_RUNTIME_TRAIN_PROCESSRANKS_H
