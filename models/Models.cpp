@@ -4,6 +4,7 @@
 #include "models/Models.h"
 
 #include "models/ModelBuilder.h"
+#include "runtime/program/WeightFiles.h"
 
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
@@ -95,10 +96,12 @@ static FailureOr<BuiltModel> buildFromConfig(MLIRContext &context,
     return failure();
   if (failed(verify(*model.module)))
     return failure();
-  SmallString<128> weights(llvm::sys::path::parent_path(path));
-  llvm::sys::path::append(weights, "model.safetensors");
-  if (llvm::sys::fs::exists(weights))
-    model.weights = weights.str();
+  for (const char *name : ::rota::kWeightFiles) {
+    SmallString<128> weights(llvm::sys::path::parent_path(path));
+    llvm::sys::path::append(weights, name);
+    if (model.weights.empty() && llvm::sys::fs::exists(weights))
+      model.weights = weights.str();
+  }
   return model;
 }
 

@@ -28,7 +28,7 @@ struct BuildOptions {
 struct BuiltModel {
   OwningOpRef<ModuleOp> module;
   std::string name;    // for people: the folder's or the file's name
-  std::string weights; // model.safetensors beside the configuration, or empty
+  std::string weights; // kWeightFiles beside the configuration, or empty
   int64_t sequences = 0;
   int64_t sequenceLength = 0;
 };

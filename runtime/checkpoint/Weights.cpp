@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/checkpoint/Weights.h"
 #include "runtime/Error.h"
+#include "runtime/program/WeightFiles.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -23,9 +26,14 @@ std::string tensorName(const Parameter &parameter, int64_t layer) {
 Weights::Weights(const std::string &path, const Program &program) {
   std::filesystem::path place(path);
   if (std::filesystem::is_directory(place)) {
-    std::filesystem::path index = place / "model.safetensors.index.json";
-    place =
-        std::filesystem::exists(index) ? index : place / "model.safetensors";
+    const char *const *name =
+        std::ranges::find_if(kWeightFiles, [&](const char *file) {
+          return std::filesystem::exists(place / file);
+        });
+    if (name == std::end(kWeightFiles))
+      throw InputError(fmt::format("'{}': expected one of the files {}", path,
+                                   fmt::join(kWeightFiles, ", ")));
+    place /= *name;
   }
   if (place.extension() == ".json")
     openIndex(place.string());

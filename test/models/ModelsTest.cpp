@@ -229,6 +229,10 @@ TEST_F(Models, FolderHasWeightsBesideIt) {
   auto with = buildPath(folder);
   ASSERT_TRUE(succeeded(with)) << diagnostics;
   EXPECT_EQ(with->weights, folder + "/model.safetensors");
+  EXPECT_TRUE(failed(buildText("", "model.safetensors.index.json")));
+  auto sharded = buildPath(folder);
+  ASSERT_TRUE(succeeded(sharded)) << diagnostics;
+  EXPECT_EQ(sharded->weights, folder + "/model.safetensors.index.json");
 }
 
 TEST_F(Models, ExamplesLoad) {
