@@ -16,7 +16,7 @@ namespace rota {
 struct StepReport {
   int64_t step = 0;
   double loss = 0.0;
-  std::optional<double> validationLoss; // the latest
+  std::optional<double> validationLoss; // of a step that validates
   double learningRate = 0.0;
   double gradientNorm = 0.0; // before clipping
   double tokensPerSecond = 0.0;

@@ -110,6 +110,7 @@ private:
     if (report.keeps(t, last))
       progress.bubble = gatherBubble(rank, executor.meanSeconds());
     int64_t interval = options.validationInterval;
+    progress.validationLoss.reset();
     if (batches.hasValidation() &&
         (last || (interval > 0 && t % interval == 0)))
       timed("validation", [&] { progress.validationLoss = validate(); });
