@@ -1,14 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs the linker on temporary files and renames what it made.
+// Runs the linker on files in memory and writes the executable whole.
 #include "lowering/executable/Link.h"
+#include "lowering/executable/MemoryFile.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Program.h"
+#include "llvm/Support/Signals.h"
 #include "llvm/Support/raw_ostream.h"
+
+#include <csignal>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 using namespace mlir;
 namespace fs = llvm::sys::fs;
@@ -17,7 +24,8 @@ namespace path = llvm::sys::path;
 namespace rota::lowering {
 namespace {
 
-/// A file that is removed unless it is kept.
+/// A file that is removed unless it is kept, also when a signal ends the
+/// process (SIGKILL aside).
 class TemporaryFile {
 public:
   TemporaryFile() = default;
@@ -25,34 +33,32 @@ public:
   ~TemporaryFile() {
     if (!name.empty())
       fs::remove(name);
+    release();
   }
   /// Makes a file beside `beside` or, when that is empty, in the system's
-  /// place.
-  std::error_code create(StringRef beside, StringRef suffix, int &descriptor) {
-    if (beside.empty())
-      return fs::createTemporaryFile("rota", suffix, descriptor, name);
-    return fs::createUniqueFile(beside + ".%%%%%%", descriptor, name);
-  }
-  std::error_code create(StringRef beside, StringRef suffix, StringRef text) {
-    int descriptor;
-    if (std::error_code error = create(beside, suffix, descriptor))
-      return error;
-    llvm::raw_fd_ostream stream(descriptor, /*shouldClose=*/true);
-    stream << text;
-    stream.close();
-    std::error_code error = stream.error();
-    stream.clear_error();
+  /// folder for temporary files.
+  std::error_code create(StringRef beside) {
+    std::error_code error =
+        beside.empty() ? fs::createTemporaryFile("rota", "", name)
+                       : fs::createUniqueFile(beside + ".%%%%%%", name);
+    if (!error)
+      llvm::sys::RemoveFileOnSignal(name);
     return error;
   }
   std::error_code renameTo(StringRef target) {
     std::error_code error = fs::rename(name, target);
     if (!error)
-      name.clear();
+      release();
     return error;
   }
   StringRef str() const { return name.str(); }
 
 private:
+  void release() {
+    llvm::sys::DontRemoveFileOnSignal(name);
+    name.clear();
+  }
+
   SmallString<128> name;
 };
 
@@ -87,9 +93,9 @@ FailureOr<std::string> findRuntime(Location loc) {
                         << "', it is not there";
 }
 
-/// What the linker complained of: the first line that speaks of an error.
-std::string complaint(StringRef file) {
-  auto buffer = llvm::MemoryBuffer::getFile(file);
+/// The first line of the linker's messages that speaks of an error.
+std::string complaint(const MemoryFile &messages) {
+  auto buffer = messages.read();
   if (!buffer)
     return "no message";
   StringRef text = (*buffer)->getBuffer();
@@ -101,19 +107,74 @@ std::string complaint(StringRef file) {
   return lines.empty() ? "no message" : lines.front().str();
 }
 
-LogicalResult runDriver(Location loc, StringRef driver,
-                        ArrayRef<StringRef> arguments) {
-  TemporaryFile messages;
-  if (auto error = messages.create("", "txt", ""))
-    return cannotWrite(loc, "a temporary file", error);
-  std::string error;
-  int code = llvm::sys::ExecuteAndWait(
-      driver, arguments, /*Env=*/std::nullopt,
-      {std::nullopt, messages.str(), messages.str()}, 0, 0, &error);
-  if (code == 0)
+/// Runs a program with its output and its messages in files. It is ended when
+/// this process ends. Returns the status of waitpid; -1 where the program
+/// cannot be started.
+int runProgram(ArrayRef<std::string> arguments, int output, int messages) {
+  std::vector<char *> argv;
+  for (const std::string &argument : arguments)
+    argv.push_back(const_cast<char *>(argument.c_str()));
+  argv.push_back(nullptr);
+  pid_t parent = getpid();
+  pid_t child = fork();
+  if (child == 0) { // other threads may hold locks: system calls alone
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (getppid() == parent) // else it ended before the line above
+      if (dup2(output, STDOUT_FILENO) >= 0 &&
+          dup2(messages, STDERR_FILENO) >= 0)
+        execv(argv[0], argv.data());
+    _exit(127);
+  }
+  int status = -1;
+  while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
+    ;
+  return status;
+}
+
+LogicalResult runDriver(Location loc, ArrayRef<std::string> arguments,
+                        const MemoryFile &output) {
+  std::error_code error;
+  MemoryFile messages("rota-linker-messages", error);
+  if (error)
+    return cannotWrite(loc, "a file in memory", error);
+  int status =
+      runProgram(arguments, output.descriptor(), messages.descriptor());
+  if (status == 0)
     return success();
-  return emitError(loc) << "linking with '" << driver << "' failed: "
-                        << (error.empty() ? complaint(messages.str()) : error);
+  return emitError(loc) << "linking with '" << arguments.front()
+                        << "' failed: " << complaint(messages);
+}
+
+/// Writes to what `output` is already: a device, a pipe, a file in memory.
+std::error_code writeInPlace(StringRef bytes, StringRef output) {
+  std::error_code error;
+  llvm::raw_fd_ostream stream(output, error);
+  if (error)
+    return error;
+  stream << bytes;
+  stream.close();
+  error = stream.error();
+  stream.clear_error();
+  return error;
+}
+
+/// Writes a file that appears whole or not at all. Only a regular file that a
+/// folder lists can.
+std::error_code writeWhole(StringRef bytes, StringRef output,
+                           fs::perms permissions) {
+  fs::file_status status;
+  if (!fs::status(output, status) &&
+      (!fs::is_regular_file(status) || status.getLinkCount() == 0))
+    return writeInPlace(bytes, output);
+  TemporaryFile file;
+  if (auto error = file.create(output))
+    return error;
+  if (auto error = writeInPlace(bytes, file.str()))
+    return error;
+  if (permissions != fs::perms::no_perms)
+    if (auto error = fs::setPermissions(file.str(), permissions))
+      return error;
+  return file.renameTo(output);
 }
 
 } // namespace
@@ -131,29 +192,41 @@ LogicalResult linkTrainer(Location loc, StringRef object, StringRef output,
   auto runtime = findRuntime(loc);
   if (failed(runtime))
     return failure();
-  TemporaryFile objectFile, result;
-  int descriptor;
-  if (auto error = result.create(output, "", descriptor))
-    return cannotWrite(loc, output, error);
-  fs::file_t handle = fs::convertFDToNativeFile(descriptor);
-  fs::closeFile(handle);
-  if (auto error = objectFile.create("", "o", object))
-    return cannotWrite(loc, objectFile.str(), error);
-  SmallVector<StringRef> arguments{*driver,          "-o",     result.str(),
-                                   objectFile.str(), *runtime, "-ldnnl",
-                                   "-lpthread",      "-ldl",   "-lm"};
-  // Six times as fast as the default linker, and always there with this driver.
-  if (path::filename(*driver).starts_with("clang++-22"))
-    arguments.push_back("-fuse-ld=lld");
-  if (failed(runDriver(loc, *driver, arguments)))
+  std::error_code error;
+  MemoryFile objectFile("rota-object", error);
+  if (!error)
+    error = objectFile.write(object);
+  if (error)
+    return cannotWrite(loc, "a file in memory", error);
+  MemoryFile result("rota-trainer", error);
+  if (error)
+    return cannotWrite(loc, "a file in memory", error);
+  std::vector<std::string> arguments{*driver,     objectFile.path(),
+                                     *runtime,    "-ldnnl",
+                                     "-lpthread", "-ldl",
+                                     "-lm",       "-o"};
+  TemporaryFile named; // for linkers that need a file to rename
+  // lld is six times as fast as the default linker, always there with this
+  // driver, and writes to standard output when asked to.
+  if (path::filename(*driver).starts_with("clang++-22")) {
+    arguments.insert(arguments.end(), {"-", "-fuse-ld=lld"});
+  } else {
+    if ((error = named.create("")))
+      return cannotWrite(loc, named.str(), error);
+    arguments.push_back(named.str().str());
+  }
+  if (failed(runDriver(loc, arguments, result)))
     return failure();
-  if (auto error = fs::setPermissions(result.str(), fs::perms::all_read |
-                                                        fs::perms::owner_write |
-                                                        fs::perms::all_exe))
-    return cannotWrite(loc, output, error);
-  if (auto error = result.renameTo(output))
-    return cannotWrite(loc, output, error);
-  return success();
+  auto executable = named.str().empty()
+                        ? result.read()
+                        : llvm::MemoryBuffer::getFile(named.str());
+  if (!executable)
+    return emitError(loc) << "cannot read what the linker wrote: "
+                          << executable.getError().message();
+  error = writeWhole((*executable)->getBuffer(), output,
+                     fs::perms::all_read | fs::perms::owner_write |
+                         fs::perms::all_exe);
+  return error ? cannotWrite(loc, output, error) : success();
 }
 
 LogicalResult writeText(Location loc, StringRef text, StringRef output) {
@@ -166,25 +239,8 @@ LogicalResult writeText(Location loc, StringRef text, StringRef output) {
     llvm::outs().clear_error();
     return cannotWrite(loc, "standard output", error);
   }
-  // Only a regular file can appear whole; "/dev/stderr" is written as it is.
-  fs::file_status status;
-  if (!fs::status(output, status) && !fs::is_regular_file(status)) {
-    std::error_code error;
-    llvm::raw_fd_ostream stream(output, error);
-    if (!error) {
-      stream << text;
-      stream.close();
-      error = stream.error();
-      stream.clear_error();
-    }
-    return error ? cannotWrite(loc, output, error) : success();
-  }
-  TemporaryFile file;
-  if (auto error = file.create(output, "", text))
-    return cannotWrite(loc, output, error);
-  if (auto error = file.renameTo(output))
-    return cannotWrite(loc, output, error);
-  return success();
+  std::error_code error = writeWhole(text, output, fs::perms::no_perms);
+  return error ? cannotWrite(loc, output, error) : success();
 }
 
 } // namespace rota::lowering

@@ -19,8 +19,9 @@ struct LinkOptions {
 
 /// Links the bytes of an object file with the runtime into the executable
 /// `output`. The runtime is librota_runtime.a in ../lib as seen from the
-/// running program. The file appears whole or not at all. Errors name the
-/// missing tool, library or path.
+/// running program. The file appears whole or not at all; one that no folder
+/// lists (lowering/executable/MemoryFile.h) is written in place. Errors name
+/// the missing tool, library or path.
 llvm::LogicalResult linkTrainer(mlir::Location loc, llvm::StringRef object,
                                 llvm::StringRef output,
                                 const LinkOptions &options);

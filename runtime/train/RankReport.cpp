@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include <cstring>
-#include <sys/resource.h>
+#include <fstream>
 #include <type_traits>
 
 using nlohmann::json;
@@ -37,15 +37,23 @@ static void unpack(const std::string &text, std::vector<T> &out) {
     std::memcpy(out.data() + old, text.data(), count * sizeof(T));
 }
 
+/// The largest resident size since this program began, in bytes. getrusage
+/// would include the compiler, which `rota train` replaces by the trainer.
+static int64_t peakResidentBytes() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("VmHWM:"))
+      return std::stoll(line.substr(6)) * 1024; // given in KiB
+  return 0;
+}
+
 std::vector<RankReport> gatherReports(Rank &rank, const Executor &executor) {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
   const Arena &arena = rank.arena();
   RankReport own{arena.bytes(),
                  arena.highWater(),
                  arena.residentBytes(),
                  rank.hostArena().bytes(),
-                 usage.ru_maxrss * 1024,
+                 peakResidentBytes(),
                  executor.transfers(ActionKind::Unshard),
                  executor.transfers(ActionKind::ReduceGrad)};
   std::vector<RankReport> all;

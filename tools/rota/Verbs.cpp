@@ -4,6 +4,7 @@
 #include "tools/rota/Verbs.h"
 
 #include "runtime/program/Text.h"
+#include "runtime/train/Launch.h"
 #include "tools/rota/ComparePolicies.h"
 #include "tools/rota/Compile.h"
 #include "tools/rota/Diagnostics.h"
@@ -44,25 +45,26 @@ llvm::LogicalResult compile(RunOptions &options, const std::string &output) {
   return compileTrainer(*model, options, output);
 }
 
-/// Compiles a trainer and runs it with the arguments of `verb`.
+/// Compiles a trainer and becomes it, with the arguments of `verb`.
 int compileThenRun(Verb verb, RunOptions options) {
-  std::string error;
-  std::optional<TemporaryFolder> folder = TemporaryFolder::create(error);
-  if (!folder) {
-    fmt::print(stderr, "error: {}\n", error);
+  std::error_code error;
+  lowering::MemoryFile trainer("rota-trainer", error);
+  if (error) {
+    fmt::print(stderr, "error: cannot make a file in memory: {}\n",
+               error.message());
     return ExitFailure;
   }
-  std::string trainer = folder->path() + "/trainer";
   options.emit = "executable";
   auto start = std::chrono::steady_clock::now();
-  if (failed(compile(options, trainer)))
+  if (failed(compile(options, trainer.path())))
     return ExitFailure;
   std::chrono::duration<double> seconds =
       std::chrono::steady_clock::now() - start;
-  if (!options.json)
+  bool speaks = findLaunch().process == 0; // of those that mpirun started
+  if (!options.json && speaks)
     fmt::print(stderr, "compiled {} in {:.1f} s\n", options.model,
                seconds.count());
-  return runProcess(trainer, trainerArguments(verb, options));
+  return becomeProgram(trainer, trainerArguments(verb, options));
 }
 
 ordered_json transfersJson(const std::vector<TransferReport> &reports) {

@@ -11,7 +11,7 @@ namespace rota {
 
 /// Writes a native trainer, or the level that `options.emit` names.
 int runCompile(const RunOptions &options);
-/// Compiles a trainer into a temporary folder and runs it.
+/// Compiles a trainer and becomes it: returns only when that fails.
 int runTrain(const RunOptions &options);
 /// The same for `trainer probe`; shapes that the options leave open come from
 /// the tokens.

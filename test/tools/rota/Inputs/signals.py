@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""signals.py SOURCE FOLDER CASE: sends a signal to `rota train` while it links
+or trains, or kills a rank under mpirun. Fails unless the process ends as the
+signal says and leaves no process and no temporary file."""
+import glob
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+source, folder, case = sys.argv[1:]
+MARK = f"ROTA_SIGNALS={os.getpid()}-{time.time_ns()}"
+
+
+def processes():
+    """The numbers of all live processes that inherited MARK."""
+    found = []
+    for path in glob.glob("/proc/[0-9]*/environ"):
+        try:
+            with open(path, "rb") as file:
+                if MARK.encode() in file.read().split(b"\0"):
+                    found.append(int(path.split("/")[2]))
+        except OSError:
+            pass  # it ended meanwhile, or another user's
+    return found
+
+
+def wait_for(condition, what, seconds=60):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, f"{case}: waited in vain: {what}"
+        time.sleep(0.05)
+
+
+def start(arguments, prefix=()):
+    shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs(f"{folder}/tmp")
+    name, value = MARK.split("=")
+    environment = {**os.environ, name: value, "TMPDIR": f"{folder}/tmp",
+                   "OMPI_MCA_orte_tmpdir_base": folder}
+    command = [*prefix, "rota", "train", "--model",
+               f"{source}/models/examples/two-kinds.mlir", "--data",
+               f"{source}/LICENSE", "--log-interval", "1", "--steps", "1000000",
+               "--json", *arguments]
+    with open(f"{folder}/log", "wb") as log:
+        return subprocess.Popen(command, stdout=log, stderr=log,
+                                env=environment)
+
+
+def log():
+    with open(f"{folder}/log") as file:
+        return file.read()
+
+
+def expect_end(process, code):
+    got = process.wait(timeout=60)
+    assert got == code, f"{case}: expected {code}, got {got}: {log()}"
+    wait_for(lambda: not processes(), f"the end of {processes()}", 20)
+    left = os.listdir(f"{folder}/tmp")
+    assert not left, f"{case}: left behind: {left}"
+    print(f"{case}: exit status {got}, nothing is left")
+
+
+def trains():
+    return '"event":"step"' in log()
+
+
+moment, _, name = case.partition("-")
+number = getattr(signal, f"SIG{name}", None)
+if moment == "training":
+    process = start(["--save", f"{folder}/saved"])
+    wait_for(trains, "a step")
+    process.send_signal(number)
+    # The first SIGINT ends the run after its step, with weights saved.
+    expect_end(process, 0 if name == "INT" else -number)
+    assert os.path.exists(f"{folder}/saved") == (name == "INT")
+elif moment.startswith("linking"):
+    # Its name says whether the linker behind it writes to standard output.
+    names = {"linking": "clang++-22", "linking_elsewhere": "g++"}
+    os.makedirs(f"{folder}.linkers", exist_ok=True)
+    linker = f"{folder}.linkers/{names[moment]}"
+    with open(linker, "w") as file:
+        file.write('#!/bin/sh\n: > "$TMPDIR/../linking"\nexec sleep 100\n')
+    os.chmod(linker, 0o755)
+    process = start(["--linker", linker])
+    wait_for(lambda: os.path.exists(f"{folder}/linking"), "the linker")
+    process.send_signal(number)
+    expect_end(process, -number)
+elif moment == "mpirun":
+    process = start(
+        ["--mesh", "stage=2", "--ranks", "mpi", "--threads", "1"],
+        ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2"])
+    wait_for(trains, "a step")
+
+    def is_rank(pid):
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            return file.read().split(b"\0")[0] not in (b"mpirun", b"")
+
+    os.kill([pid for pid in processes() if is_rank(pid)][0], signal.SIGKILL)
+    expect_end(process, 128 + signal.SIGKILL)
