@@ -6,20 +6,10 @@
 #ifndef ROTA_RUNTIME_TRAIN_OPTIMIZER_H
 #define ROTA_RUNTIME_TRAIN_OPTIMIZER_H
 
+#include "runtime/train/Options.h"
 #include "runtime/train/Rank.h"
 
 namespace rota {
-
-struct AdamW {
-  double learningRate = 3e-4;
-  double minLearningRate = 0.0;
-  double beta1 = 0.9;
-  double beta2 = 0.95;
-  double epsilon = 1e-8;
-  double weightDecay = 0.1;
-  double gradientClip = 1.0; // largest global norm; 0: no clipping
-  int64_t warmupSteps = 0;
-};
 
 /// The rate of step t = 1, 2, ... of `steps`: rises linearly to learningRate at
 /// t = warmupSteps, then falls along half a cosine to minLearningRate at

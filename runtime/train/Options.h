@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The trainer's command line.
+// The options that take effect when a trainer runs. `rota` has them too: its
+// table (tools/rota/OptionTable.cpp) begins with these rows.
 #ifndef ROTA_RUNTIME_TRAIN_OPTIONS_H
 #define ROTA_RUNTIME_TRAIN_OPTIONS_H
 
 #include "runtime/data/Tokens.h"
-#include "runtime/train/Optimizer.h"
+#include "runtime/options/CommandLine.h"
 
 #include <optional>
 #include <string>
@@ -15,14 +16,32 @@ namespace rota {
 
 /// What a rank is: a thread of one process, or a process of its own.
 enum class RankKind { Threads, Mpi };
+template <> struct Names<RankKind> {
+  static constexpr const char *list[] = {"threads", "mpi"};
+};
+
+template <> struct Names<TokenType> {
+  static constexpr const char *list[] = {"bytes", "uint16", "uint32"};
+};
+
+struct AdamW {
+  double learningRate = 3e-4;
+  double minLearningRate = 0.0;
+  double beta1 = 0.9;
+  double beta2 = 0.95;
+  double epsilon = 1e-8;
+  double weightDecay = 0.1;
+  double gradientClip = 1.0; // largest global norm; 0: no clipping
+  int64_t warmupSteps = 0;
+};
 
 struct Options {
   // Both commands.
   RankKind ranks = RankKind::Threads;
   int64_t steps = 100;
-  uint64_t seed = 1;
-  int threads = 0; // compute tokens; 0: the process's share
-  std::string weights;
+  int64_t seed = 1;
+  int64_t threads = 0; // compute tokens; 0: the process's share
+  std::string weights; // empty: initializers
   AdamW adamw;
   bool json = false;
   bool profile = false;
@@ -39,17 +58,29 @@ struct Options {
   std::string save;
 
   // `probe`.
-  bool probe = false;
   std::string tokens;
-  std::vector<std::string> write;
+  std::vector<std::string> write = {"loss"};
   std::string output;
 };
 
-/// Fills `options`. Returns an exit code when the program ends here (help asked
-/// for, or an error), nothing when it goes on. Help and errors are printed if
-/// `speaks`: one of many processes does.
+/// The table of these options, with `options` as its variables.
+std::vector<Option> trainOptions(Options &options);
+
+/// An option whose value does not fit those of others.
+struct OptionMistake {
+  std::string option; // the name; empty: no mistake
+  std::string message;
+};
+
+/// Checks what the options of `trainOptions` mean together.
+OptionMistake checkTrainOptions(const Options &options);
+
+/// Reads the trainer's arguments into `command` and `options`. Returns an exit
+/// code when the program ends here (help asked for, or an error), nothing when
+/// it goes on. Help and errors are printed if `speaks`: one of many processes
+/// does.
 std::optional<int> parseOptions(int argc, char **argv, bool speaks,
-                                Options &options);
+                                Command &command, Options &options);
 
 } // namespace rota
 

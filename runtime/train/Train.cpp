@@ -8,6 +8,7 @@
 #include "runtime/train/Gather.h"
 #include "runtime/train/Initialize.h"
 #include "runtime/train/Launch.h"
+#include "runtime/train/Optimizer.h"
 #include "runtime/train/Report.h"
 #include "runtime/train/Tensors.h"
 
@@ -224,8 +225,8 @@ void train(const Run &run) {
 }
 
 /// What main does once the arguments and the program are read.
-static void runCommand(const Executable &executable, const Options &options,
-                       const ProcessLaunch &launch) {
+static void runCommand(const Executable &executable, Command command,
+                       const Options &options, const ProcessLaunch &launch) {
   Connection connection(*executable.program, options.ranks, launch);
   try {
     if (launch.process == 0)
@@ -237,12 +238,12 @@ static void runCommand(const Executable &executable, const Options &options,
     if (!options.weights.empty())
       weights = std::make_unique<Weights>(options.weights, *executable.program);
     int threads = options.threads > 0
-                      ? options.threads
+                      ? static_cast<int>(options.threads)
                       : shareOfCores(launch, availableCores(), machineCores());
     ProcessRanks machine(executable, connection.communicators(), threads,
                          options.profile);
     Run run{executable, options, machine, weights.get()};
-    options.probe ? probe(run) : train(run);
+    command == Command::Probe ? probe(run) : train(run);
   } catch (const std::exception &failure) {
     connection.fail(failure.what());
     throw;
@@ -252,10 +253,11 @@ static void runCommand(const Executable &executable, const Options &options,
 int runTrainer(int argc, char **argv, const char *description,
                int64_t descriptionBytes, const RotaTask *tasks,
                const RotaKernel *kernels) {
+  Command command;
   Options options;
   ProcessLaunch launch = findLaunch();
   bool speaks = launch.process == 0;
-  if (std::optional<int> code = parseOptions(argc, argv, speaks, options))
+  if (auto code = parseOptions(argc, argv, speaks, command, options))
     return *code;
   auto complain = [&](const std::string &message, int code) {
     if (speaks)
@@ -270,7 +272,7 @@ int runTrainer(int argc, char **argv, const char *description,
       !verify(program, error))
     return complain("the compiled program is broken: " + error, kExitRunFailed);
   try {
-    runCommand({&program, tasks, kernels}, options, launch);
+    runCommand({&program, tasks, kernels}, command, options, launch);
     return kExitSuccess;
   } catch (const InputError &failure) {
     return complain(failure.what(), kExitBadInput);

@@ -2,7 +2,6 @@
 //
 // What options mean together: the mesh, what a verb needs, and numbers that
 // must fit each other; and what the compiler and the trainer make of them.
-#include "tools/rota/OptionChecks.h"
 #include "tools/rota/OptionTable.h"
 
 #include "passes/pipeline/schedules/Schedules.h"
@@ -62,7 +61,7 @@ static int64_t processCount() {
 /// does not fit.
 static std::string completeMesh(RunOptions &options, MeshSizes &sizes) {
   int64_t ranks = options.devices;
-  if (ranks == 0 && options.ranks == "mpi")
+  if (ranks == 0 && options.ranks == RankKind::Mpi)
     ranks = processCount();
   int64_t known = 1;
   int64_t *open = nullptr;
@@ -131,7 +130,7 @@ static OptionMistake checkMesh(RunOptions &options) {
   if (options.weightGather == "once" && options.given.contains("window"))
     return {"window", "expected no window with 'weight-gather' once, which "
                       "gathers every chunk, got " +
-                          std::to_string(options.window)};
+                          std::to_string(*options.window)};
   std::string complete; // the axes' names are parts of options.mesh
   for (auto [axis, ranks] : sizes)
     complete += (complete.empty() ? "" : ",") + axis.str() + "=" +
@@ -150,32 +149,12 @@ static std::string checkSchedule(const std::string &schedule) {
          inQuotes(schedule);
 }
 
-/// What `verb` cannot do without.
-static std::vector<const char *> requiredOptions(Verb verb) {
-  switch (verb) {
-  case Verb::Probe:
-    return {"model", "tokens", "output"};
-  case Verb::Train: // whether it needs data depends on the model
-  case Verb::Compile:
-  case Verb::Plan:
-    return {"model"};
-  }
-  return {};
-}
-
-OptionMistake rota::checkOptions(Verb verb, RunOptions &options) {
-  for (const char *name : requiredOptions(verb))
-    if (!options.given.contains(name))
-      return {name, "the option is missing"};
+OptionMistake rota::checkOptions(Command verb, RunOptions &options) {
   if (std::string message = checkSchedule(options.schedule); !message.empty())
     return {"schedule", message};
-  auto text = [&](const char *name) {
-    return valueTexts(*findOption(name), options).front();
-  };
-  if (options.minLearningRate > options.learningRate)
-    return {"min-learning-rate", "expected at most 'learning-rate', got " +
-                                     text("min-learning-rate") + " and " +
-                                     text("learning-rate")};
+  if (OptionMistake mistake = checkTrainOptions(options);
+      !mistake.option.empty())
+    return mistake;
   if (options.batchSize % options.microbatches != 0)
     return {"batch-size", "expected a multiple of 'microbatches', got " +
                               std::to_string(options.batchSize) + " and " +
@@ -183,7 +162,7 @@ OptionMistake rota::checkOptions(Verb verb, RunOptions &options) {
   if (OptionMistake mistake = checkMesh(options); !mistake.option.empty())
     return mistake;
   bool isModule = StringRef(options.model).ends_with(".mlir");
-  if (verb != Verb::Probe && !isModule)
+  if (verb != Command::Probe && !isModule)
     for (const char *name : {"batch-size", "sequence-length"})
       if (!options.given.contains(name))
         return {name, "the option is missing; a configuration does not say it"};
@@ -201,22 +180,20 @@ mlir::rota::BuildOptions rota::buildOptions(const RunOptions &options) {
   return build;
 }
 
-std::vector<std::string> rota::trainerArguments(Verb verb,
-                                                const RunOptions &options) {
+std::vector<std::string> rota::trainerArguments(Command verb,
+                                                RunOptions options) {
   std::vector<std::string> arguments;
-  if (verb == Verb::Probe)
+  if (verb == Command::Probe)
     arguments.push_back("probe");
-  for (const OptionSpec &option : optionTable()) {
-    if (!(option.trainer & unsigned(verb)))
+  for (const Option &option : trainOptions(options)) {
+    if (!(option.commands & unsigned(verb)))
       continue;
-    if (std::holds_alternative<bool RunOptions::*>(option.member)) {
-      if (valueTexts(option, options).front() == "true")
-        arguments.push_back("--" + option.name);
-      continue;
-    }
-    for (const std::string &text : valueTexts(option, options)) {
+    for (const std::string &text : valueTexts(option)) {
+      if (option.isFlag() && text == "false")
+        continue;
       arguments.push_back("--" + option.name);
-      arguments.push_back(text);
+      if (!option.isFlag())
+        arguments.push_back(text);
     }
   }
   return arguments;

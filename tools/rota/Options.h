@@ -1,33 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What a run is asked for, by flags or by a RUN.json whose keys are the long
-// flags; flags win over the file. One table (OptionTable.cpp) says of each
-// option its name, rule, help and which verbs take it; it serves the command
-// line, the file and --help.
+// flags; flags win over the file. One table (OptionTable.cpp) serves the
+// command line, the file and --help; its rows for the trainer are those that
+// the trainer itself reads (runtime/train/Options.cpp).
 #ifndef ROTA_TOOLS_ROTA_OPTIONS_H
 #define ROTA_TOOLS_ROTA_OPTIONS_H
 
 #include "models/Models.h"
-
-#include <cstdint>
-#include <optional>
-#include <set>
-#include <string>
-#include <vector>
+#include "passes/pipeline/timeline/Simulator.h"
+#include "runtime/train/Options.h"
 
 namespace rota {
-
-/// The verbs that run or plan a model; a mask in the table.
-enum class Verb : unsigned { Train = 1, Compile = 2, Plan = 4, Probe = 8 };
 
 /// Exit codes of the tool: success, the work failed, bad arguments or input.
 enum ExitCode { ExitSuccess = 0, ExitFailure = 1, ExitBadInput = 2 };
 
-struct RunOptions {
-  // Model.
-  std::string model;   // a hub folder, a .json or a .mlir file
-  std::string dtype;   // "f32" or "bf16"; empty: the model's own
-  std::string weights; // safetensors; empty: those beside the model, if any
+struct RunOptions : Options {
+  // Model. `weights`, when empty, are those beside the model, if any.
+  std::string model; // a hub folder, a .json or a .mlir file
+  std::string dtype; // "f32" or "bf16"; empty: the model's own
   // Numbers of a step; 0: not given. A .mlir model has its own shapes, and
   // `probe` takes them from its tokens.
   int64_t batchSize = 0;      // sequences in a step, all ranks together
@@ -41,9 +33,9 @@ struct RunOptions {
   std::string sharding = "auto";
   std::vector<std::string> shardingRules; // "name=axis+axis"
   bool shardOptimizer = false;
-  std::string weightGather; // empty: per-repeat if repeats > 1, else once
-  int64_t window = 2;       // gathered chunks in each rank
-  int64_t prefetch = 0;     // 0: as early as the window allows
+  std::string weightGather;      // empty: per-repeat if repeats > 1, else once
+  std::optional<int64_t> window; // gathered chunks in each rank
+  std::optional<int64_t> prefetch; // none: as early as the window allows
 
   // Pipeline.
   std::string schedule = "circular";
@@ -55,55 +47,39 @@ struct RunOptions {
   bool splitBackward = false;
   std::string remat = "none";
 
-  // Optimizer.
-  double learningRate = 3e-4, minLearningRate = 0.0;
-  double beta1 = 0.9, beta2 = 0.95, epsilon = 1e-8;
-  double weightDecay = 0.1, gradientClip = 1.0;
-  int64_t warmupSteps = 0;
-
-  // Training.
-  int64_t steps = 100;
-  std::vector<std::string> data;
-  std::string tokenType = "bytes";
-  int64_t seed = 1;
-  double validationFraction = 0.05;
-  int64_t validationInterval = 100, validationSteps = 4;
-  double timeLimit = 0.0; // seconds; 0: none
-  int64_t logInterval = 10;
-  std::string save;
-
-  // Probe.
-  std::string tokens;
-  std::vector<std::string> write = {"loss"};
-
   // Execution and output.
-  std::string device = "cpu", ranks = "threads";
-  int64_t threads = 0; // 0: its share
+  std::string device = "cpu";
   std::string targetCpu = "native";
   std::string linker; // empty: the first that is found
   std::string emit = "executable";
-  std::string output;
-  bool json = false, profile = false, explain = false;
-  std::string trace;
+  bool explain = false;
   std::string remarks; // a category; empty: none
+
+  // `schedule` alone.
+  std::string format = "grid"; // grid, csv, json, svg or trace
+  bool communication = false, offload = false;
+  bool outer = false; // a chunk of layers outside of the pipeline
+  pipe::CostTable costs;
 
   /// Names of the options that the file or a flag gave.
   std::set<std::string, std::less<>> given;
 };
 
-/// Reads the arguments after the verb: flags and at most one RUN.json. Returns
+/// Reads the arguments after the verb: flags and at most one RUN.json (for
+/// `schedule`: a name or a file). Returns
 /// an exit code when the program ends here (help that was printed, or an error
 /// that has been printed to standard error), nothing when it goes on.
-std::optional<int> parseRunOptions(Verb verb, int argc, const char *const *argv,
+std::optional<int> parseRunOptions(Command verb, int argc,
+                                   const char *const *argv,
                                    RunOptions &options);
 
 /// What the model is to be built with. Sequences in a microbatch are 0 when
 /// the options leave them to the model's file or to the tokens.
 mlir::rota::BuildOptions buildOptions(const RunOptions &options);
 
-/// The trainer's arguments for `train` or `probe`, without the program's name:
-/// every option that both sides have, the given ones with their values.
-std::vector<std::string> trainerArguments(Verb verb, const RunOptions &options);
+/// The arguments of the trainer for `train` or `probe`, without the program's
+/// name: every option that it has, with its value.
+std::vector<std::string> trainerArguments(Command verb, RunOptions options);
 
 } // namespace rota
 

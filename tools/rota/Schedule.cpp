@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `rota schedule`; see Schedule.h.
-#include "tools/rota/Schedule.h"
+// `rota schedule`: make, verify, simulate and draw a timeline, or read one.
+#include "tools/rota/Verbs.h"
 
 #include "passes/pipeline/drawing/Drawing.h"
 #include "passes/pipeline/schedules/Schedules.h"
@@ -10,8 +10,6 @@
 #include "passes/pipeline/timeline/TimelineVerifier.h"
 #include "passes/pipeline/timeline/UnpipelinedLayers.h"
 #include "passes/pipeline/timeline/WeightWindows.h"
-
-#include <CLI/CLI.hpp>
 
 #include <cerrno>
 #include <cstdio>
@@ -34,19 +32,27 @@ int fail(const std::string &message) {
 
 bool isFile(const std::string &schedule) { return schedule.ends_with(".csv"); }
 
-/// A shape with the options' numbers in place of `fallback`'s.
-Shape shapeOf(const ScheduleOptions &options, Shape fallback) {
-  fallback.stages = options.ranks.value_or(fallback.stages);
-  fallback.repeats = options.chunks.value_or(fallback.repeats);
-  fallback.microbatches = options.microbatches.value_or(fallback.microbatches);
+/// A shape with the numbers that were given in place of `fallback`'s.
+Shape shapeOf(const RunOptions &options, Shape fallback) {
+  auto set = [&](const char *name, int64_t value, int &number) {
+    if (options.given.contains(name))
+      number = static_cast<int>(value);
+  };
+  set("ranks", options.stages, fallback.stages);
+  set("chunks", options.repeats, fallback.repeats);
+  set("microbatches", options.microbatches, fallback.microbatches);
   fallback.outer |= options.outer && !isFile(options.schedule);
-  if (options.placement)
+  if (options.given.contains("placement"))
     fallback.placement =
-        *options.placement == "v" ? Placement::V : Placement::Loop;
+        options.placement == "v" ? Placement::V : Placement::Loop;
   return fallback;
 }
 
-std::optional<Timeline> readTimeline(const ScheduleOptions &options,
+int delayOf(const RunOptions &options) {
+  return static_cast<int>(options.delay);
+}
+
+std::optional<Timeline> readTimeline(const RunOptions &options,
                                      std::string &error) {
   errno = 0;
   std::ifstream file(options.schedule, std::ios::binary);
@@ -62,13 +68,13 @@ std::optional<Timeline> readTimeline(const ScheduleOptions &options,
     return std::nullopt;
   }
   Shape shape = shapeOf(options, inferShape(*rows));
-  return Timeline{shape, std::move(*rows), options.delay};
+  return Timeline{shape, std::move(*rows), delayOf(options)};
 }
 
-std::optional<Timeline> timelineOf(const ScheduleOptions &options,
+std::optional<Timeline> timelineOf(const RunOptions &options,
                                    std::string &error) {
   if (!isFile(options.schedule)) {
-    ScheduleRequest request{shapeOf(options, Shape()), options.delay,
+    ScheduleRequest request{shapeOf(options, Shape()), delayOf(options),
                             options.splitBackward};
     return makeTimeline(options.schedule, request, error);
   }
@@ -81,7 +87,7 @@ std::optional<Timeline> timelineOf(const ScheduleOptions &options,
 }
 
 /// Reports what is wrong with `timeline`, at most a screenful.
-bool verify(const ScheduleOptions &options, const Timeline &timeline) {
+bool verify(const RunOptions &options, const Timeline &timeline) {
   constexpr size_t kMostShown = 20;
   std::vector<Violation> violations = verifyTimeline(timeline);
   for (size_t i = 0; i < violations.size() && i < kMostShown; ++i)
@@ -94,8 +100,8 @@ bool verify(const ScheduleOptions &options, const Timeline &timeline) {
 
 /// Adds what the options ask for to a timeline of compute actions, or one that
 /// has some of it already. Nothing, and an `error`, when options conflict.
-std::optional<Timeline> complete(const ScheduleOptions &options,
-                                 Timeline timeline, std::string &error) {
+std::optional<Timeline> complete(const RunOptions &options, Timeline timeline,
+                                 std::string &error) {
   if (options.outer && !timeline.shape.outer) {
     std::optional<Timeline> whole = withUnpipelinedLayers(timeline, error);
     if (!whole)
@@ -108,7 +114,7 @@ std::optional<Timeline> complete(const ScheduleOptions &options,
   if (options.offload && !hasAny(timeline, ActionKind::Offload))
     timeline = offloadResiduals(
         timeline, std::vector<bool>(timeline.shape.chunks(), true), 1);
-  if (!options.weightGather) {
+  if (options.weightGather.empty()) {
     if (options.prefetch || (options.window && !gathers)) {
       error = options.prefetch ? "--prefetch" : "--window";
       error += " needs --weight-gather, got none";
@@ -119,17 +125,17 @@ std::optional<Timeline> complete(const ScheduleOptions &options,
               std::to_string(*options.window);
       return std::nullopt;
     }
-    timeline.window = options.window.value_or(0);
+    timeline.window = static_cast<int>(options.window.value_or(0));
     return timeline;
   }
   if (gathers) {
     error = "--weight-gather is for timelines without UNSHARD, got '" +
-            *options.weightGather + "' and '" + options.schedule +
+            options.weightGather + "' and '" + options.schedule +
             "', which has it";
     return std::nullopt;
   }
   return gatherWeights(timeline,
-                       {*parseGatherMode(*options.weightGather), options.window,
+                       {*parseGatherMode(options.weightGather), options.window,
                         options.prefetch},
                        error);
 }
@@ -140,7 +146,7 @@ std::string counted(int count, const std::string &noun,
   return std::to_string(count) + " " + noun + (count == 1 ? "" : plural);
 }
 
-std::string draw(const ScheduleOptions &options, const Timeline &timeline,
+std::string draw(const RunOptions &options, const Timeline &timeline,
                  const Simulation &simulation) {
   const std::string format = options.json ? "json" : options.format;
   if (format == "csv") {
@@ -165,7 +171,7 @@ std::string draw(const ScheduleOptions &options, const Timeline &timeline,
          drawReport(timeline, simulation);
 }
 
-int write(const ScheduleOptions &options, const std::string &text) {
+int write(const RunOptions &options, const std::string &text) {
   errno = 0;
   bool toFile = !options.output.empty();
   std::FILE *file = toFile ? std::fopen(options.output.c_str(), "wb") : stdout;
@@ -186,67 +192,7 @@ int write(const ScheduleOptions &options, const std::string &text) {
 
 } // namespace
 
-CLI::App *addScheduleCommand(CLI::App &app, ScheduleOptions &options) {
-  CLI::App *verb = app.add_subcommand(
-      "schedule", "Make, verify, simulate and draw a timeline, or read one");
-  verb->add_option("schedule", options.schedule,
-                   scheduleNames() + ", or a file that ends in .csv")
-      ->required();
-  verb->add_option("--ranks", options.ranks, "Stages of the pipeline");
-  verb->add_option("--chunks", options.chunks, "Chunks on each rank (repeats)");
-  verb->add_option("--microbatches", options.microbatches,
-                   "Microbatches of a step");
-  verb->add_option("--placement", options.placement,
-                   "Which rank owns a chunk: loop or v")
-      ->check(CLI::IsMember({"loop", "v"}));
-  verb->add_option(
-          "--format", options.format,
-          "grid, csv (as PyTorch reads), json, svg or trace (Perfetto)")
-      ->check(CLI::IsMember({"grid", "csv", "json", "svg", "trace"}))
-      ->capture_default_str();
-  verb->add_flag("--json", options.json, "The same as --format json");
-  verb->add_flag("--outer", options.outer,
-                 "Add a chunk of layers outside of the pipeline: microbatch m "
-                 "on rank m mod ranks");
-  verb->add_flag("--communication", options.communication,
-                 "Add SEND and RECV actions");
-  verb->add_option("--weight-gather", options.weightGather,
-                   "Add UNSHARD, RESHARD and REDUCE_GRAD actions: "
-                   "per-iteration, once or per-repeat")
-      ->check(CLI::IsMember({"per-iteration", "once", "per-repeat"}));
-  verb->add_option("--window", options.window,
-                   "Most chunks that a rank has gathered at a time (default: " +
-                       std::to_string(kDefaultWindow) +
-                       "), or the bound that a file should keep");
-  verb->add_option("--prefetch", options.prefetch,
-                   "Most compute actions between a gather's start and its use "
-                   "(default: it starts as soon as a window is free)");
-  verb->add_flag("--offload", options.offload, "Add OFFLOAD and FETCH actions");
-  verb->add_flag("--split-backward", options.splitBackward,
-                 "I and W instead of B");
-  verb->add_option("--delay", options.delay,
-                   "2: a value travels while its rank computes the next one")
-      ->capture_default_str();
-  auto cost = [&](const char *flag, double &value, const char *help) {
-    verb->add_option(flag, value, help)
-        ->check(CLI::Range(0.0, 1e9))
-        ->capture_default_str();
-  };
-  cost("--cost-forward", options.costs.forward, "Time of F");
-  cost("--cost-backward", options.costs.backward, "Time of B");
-  cost("--cost-backward-input", options.costs.backwardInput, "Time of I");
-  cost("--cost-backward-weight", options.costs.backwardWeight, "Time of W");
-  cost("--cost-send", options.costs.send, "Time of a message's way");
-  cost("--cost-gather", options.costs.unshard, "Time of UNSHARD");
-  cost("--cost-reduce", options.costs.reduceGrad, "Time of REDUCE_GRAD");
-  cost("--cost-offload", options.costs.offload, "Time of OFFLOAD");
-  cost("--cost-fetch", options.costs.fetch, "Time of FETCH");
-  verb->add_option("-o,--output", options.output,
-                   "File to write instead of standard output");
-  return verb;
-}
-
-int runSchedule(const ScheduleOptions &options) {
+int runSchedule(const RunOptions &options) {
   std::string error;
   std::optional<Timeline> timeline = timelineOf(options, error);
   if (!timeline)

@@ -46,7 +46,7 @@ llvm::LogicalResult compile(RunOptions &options, const std::string &output) {
 }
 
 /// Compiles a trainer and becomes it, with the arguments of `verb`.
-int compileThenRun(Verb verb, RunOptions options) {
+int compileThenRun(Command verb, RunOptions options) {
   std::error_code error;
   lowering::MemoryFile trainer("rota-trainer", error);
   if (error) {
@@ -147,7 +147,7 @@ int runCompile(const RunOptions &given) {
 }
 
 int runTrain(const RunOptions &options) {
-  return compileThenRun(Verb::Train, options);
+  return compileThenRun(Command::Train, options);
 }
 
 int runProbe(RunOptions options) {
@@ -156,7 +156,7 @@ int runProbe(RunOptions options) {
     fmt::print(stderr, "error: {}\n", error);
     return ExitBadInput;
   }
-  return compileThenRun(Verb::Probe, std::move(options));
+  return compileThenRun(Command::Probe, std::move(options));
 }
 
 int runPlan(const RunOptions &options) {

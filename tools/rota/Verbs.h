@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The verbs of `rota` that work on a model. Each prints its errors to standard
+// The verbs of `rota`. Each prints its errors to standard
 // error and returns the process' exit code (Options.h).
 #ifndef ROTA_TOOLS_ROTA_VERBS_H
 #define ROTA_TOOLS_ROTA_VERBS_H
@@ -18,6 +18,9 @@ int runTrain(const RunOptions &options);
 int runProbe(RunOptions options);
 /// Prints parameters, operations, memory by rank and use, and the timeline.
 int runPlan(const RunOptions &options);
+/// Makes or reads a timeline, verifies, simulates and draws it. Nothing is
+/// written when one of these fails.
+int runSchedule(const RunOptions &options);
 
 } // namespace rota
 

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // rota: compile, plan and train language models; make and check schedules.
-#include "tools/rota/Schedule.h"
 #include "tools/rota/Verbs.h"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 using namespace rota;
@@ -25,39 +23,23 @@ Usage: rota VERB [RUN.json] [flags]
 failed, 2 bad arguments or input.
 )";
 
-static int scheduleMain(int argc, char **argv) {
-  CLI::App app;
-  app.name("rota");
-  app.require_subcommand(1);
-  ScheduleOptions options;
-  CLI::App *command = addScheduleCommand(app, options);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::CallForHelp &) {
-    fmt::print("{}", command->help("rota schedule"));
-    return ExitSuccess;
-  } catch (const CLI::ParseError &error) {
-    fmt::print(stderr, "error: {}\n", error.what());
-    return ExitBadInput;
-  }
-  return runSchedule(options);
-}
-
 /// Parses the flags after the verb and runs it.
-static int modelMain(Verb verb, int argc, char **argv) {
+static int runVerb(Command verb, int argc, char **argv) {
   RunOptions options;
   if (std::optional<int> code =
           parseRunOptions(verb, argc - 2, argv + 2, options))
     return *code;
   switch (verb) {
-  case Verb::Train:
+  case Command::Train:
     return runTrain(options);
-  case Verb::Compile:
+  case Command::Compile:
     return runCompile(options);
-  case Verb::Plan:
+  case Command::Plan:
     return runPlan(options);
-  case Verb::Probe:
+  case Command::Probe:
     return runProbe(std::move(options));
+  case Command::Schedule:
+    return runSchedule(options);
   }
   return ExitBadInput;
 }
@@ -68,16 +50,15 @@ int main(int argc, char **argv) {
     fmt::print("{}", kUsage);
     return ExitSuccess;
   }
-  if (verb == "schedule")
-    return scheduleMain(argc, argv);
-  constexpr std::pair<std::string_view, Verb> verbs[] = {
-      {"train", Verb::Train},
-      {"compile", Verb::Compile},
-      {"plan", Verb::Plan},
-      {"probe", Verb::Probe}};
+  constexpr std::pair<std::string_view, Command> verbs[] = {
+      {"train", Command::Train},
+      {"compile", Command::Compile},
+      {"plan", Command::Plan},
+      {"schedule", Command::Schedule},
+      {"probe", Command::Probe}};
   for (auto [name, value] : verbs)
     if (verb == name)
-      return modelMain(value, argc, argv);
+      return runVerb(value, argc, argv);
   fmt::print(stderr,
              "error: expected a verb out of train, compile, plan, schedule, "
              "probe, got {}\n",

@@ -14,7 +14,7 @@ namespace {
 class OptionsTest : public ::testing::Test {
 protected:
   /// Reads arguments after the verb; `said` holds what was printed.
-  std::optional<int> parse(Verb verb, std::vector<std::string> arguments) {
+  std::optional<int> parse(Command verb, std::vector<std::string> arguments) {
     std::vector<const char *> pointers;
     for (const std::string &argument : arguments)
       pointers.push_back(argument.c_str());
@@ -35,7 +35,7 @@ protected:
         "--model",           "m", "--data", "d", "--batch-size", "8",
         "--sequence-length", "16"};
     all.insert(all.end(), arguments.begin(), arguments.end());
-    EXPECT_EQ(parse(Verb::Train, all), std::optional<int>(ExitBadInput));
+    EXPECT_EQ(parse(Command::Train, all), std::optional<int>(ExitBadInput));
     EXPECT_EQ(said, "error: " + message + "\n");
   }
 
@@ -48,7 +48,7 @@ protected:
   void refuseFile(const std::string &text, const std::string &place,
                   const std::string &message) {
     std::string path = runFile(text);
-    EXPECT_EQ(parse(Verb::Train, {path}), std::optional<int>(ExitBadInput));
+    EXPECT_EQ(parse(Command::Train, {path}), std::optional<int>(ExitBadInput));
     EXPECT_EQ(said, "error: " + path + place + ": " + message + "\n");
   }
 
@@ -60,13 +60,13 @@ TEST_F(OptionsTest, FlagsWinOverTheFile) {
   std::string path = runFile(R"({"model": "m", "data": ["a", "b"], "steps": 7,
     "batch-size": 8, "sequence-length": 16, "learning-rate": 1e-3,
     "split-backward": true, "mesh": "stage=4", "write": "logits"})");
-  ASSERT_EQ(parse(Verb::Train, {path, "--steps=9", "--seed", "5"}),
+  ASSERT_EQ(parse(Command::Train, {path, "--steps=9", "--seed", "5"}),
             std::nullopt)
       << said;
   EXPECT_EQ(options.steps, 9);
   EXPECT_EQ(options.seed, 5);
   EXPECT_EQ(options.batchSize, 8);
-  EXPECT_EQ(options.learningRate, 1e-3);
+  EXPECT_EQ(options.adamw.learningRate, 1e-3);
   EXPECT_TRUE(options.splitBackward);
   EXPECT_EQ(options.stages, 4);
   EXPECT_EQ(options.data, (std::vector<std::string>{"a", "b"}));
@@ -76,9 +76,9 @@ TEST_F(OptionsTest, FlagsWinOverTheFile) {
 }
 
 TEST_F(OptionsTest, ModelMayStandAlone) {
-  EXPECT_EQ(parse(Verb::Compile, {"mine.mlir"}), std::nullopt) << said;
+  EXPECT_EQ(parse(Command::Compile, {"mine.mlir"}), std::nullopt) << said;
   EXPECT_EQ(options.model, "mine.mlir");
-  EXPECT_EQ(parse(Verb::Compile, {"mine.mlir", "--model", "other.mlir"}),
+  EXPECT_EQ(parse(Command::Compile, {"mine.mlir", "--model", "other.mlir"}),
             std::optional<int>(ExitBadInput));
   EXPECT_EQ(
       said,
@@ -87,8 +87,8 @@ TEST_F(OptionsTest, ModelMayStandAlone) {
 
 TEST_F(OptionsTest, ListsRepeatAndSplit) {
   ASSERT_EQ(
-      parse(Verb::Probe, {"--model", "m", "--tokens", "t", "-o", "out",
-                          "--write", "loss,logits", "--write", "gradients"}),
+      parse(Command::Probe, {"--model", "m", "--tokens", "t", "-o", "out",
+                             "--write", "loss,logits", "--write", "gradients"}),
       std::nullopt)
       << said;
   EXPECT_EQ(options.write,
@@ -163,7 +163,7 @@ TEST_F(OptionsTest, Mesh) {
   refuse({"--mesh", "data=65536,stage=65536"},
          "'mesh': expected at most 16777216 ranks, got "
          "'data=65536,stage=65536'");
-  ASSERT_EQ(parse(Verb::Train,
+  ASSERT_EQ(parse(Command::Train,
                   {"--model", "m", "--batch-size", "8", "--sequence-length",
                    "4", "--mesh", "stage=4,data=-1", "--devices", "8"}),
             std::nullopt)
@@ -208,16 +208,16 @@ TEST_F(OptionsTest, CombinationsThatDoNotFit) {
 }
 
 TEST_F(OptionsTest, MissingOptions) {
-  EXPECT_EQ(parse(Verb::Train, {}), std::optional<int>(ExitBadInput));
+  EXPECT_EQ(parse(Command::Train, {}), std::optional<int>(ExitBadInput));
   EXPECT_EQ(said, "error: 'model': the option is missing\n");
-  EXPECT_EQ(parse(Verb::Probe, {"--model", "m", "--tokens", "t"}),
+  EXPECT_EQ(parse(Command::Probe, {"--model", "m", "--tokens", "t"}),
             std::optional<int>(ExitBadInput));
   EXPECT_EQ(said, "error: 'output': the option is missing\n");
-  EXPECT_EQ(parse(Verb::Plan, {"--model", "m"}),
+  EXPECT_EQ(parse(Command::Plan, {"--model", "m"}),
             std::optional<int>(ExitBadInput));
   EXPECT_EQ(said, "error: 'batch-size': the option is missing; a "
                   "configuration does not say it\n");
-  EXPECT_EQ(parse(Verb::Plan, {"--model", "m.mlir"}), std::nullopt) << said;
+  EXPECT_EQ(parse(Command::Plan, {"--model", "m.mlir"}), std::nullopt) << said;
 }
 
 TEST_F(OptionsTest, BadFiles) {
@@ -241,26 +241,31 @@ TEST_F(OptionsTest, BadFiles) {
   refuseFile("{\"seed\": 1,\n\"seed\": 2}", ":2:1",
              "key 'seed' stands twice in one object");
   refuseFile("[]", ":1:1", "expected an object, got an array");
-  EXPECT_EQ(parse(Verb::Train, {"/nowhere/run.json"}),
+  EXPECT_EQ(parse(Command::Train, {"/nowhere/run.json"}),
             std::optional<int>(ExitBadInput));
   EXPECT_EQ(said, "error: /nowhere/run.json: cannot read the file: No such "
                   "file or directory\n");
 }
 
 TEST_F(OptionsTest, HelpListsEveryOptionOfTheVerb) {
-  for (Verb verb : {Verb::Train, Verb::Compile, Verb::Plan, Verb::Probe}) {
+  RunOptions unset;
+  const std::vector<Option> table = optionTable(unset);
+  for (Command verb : {Command::Train, Command::Compile, Command::Plan,
+                       Command::Probe, Command::Schedule}) {
     EXPECT_EQ(parse(verb, {"--help"}), std::optional<int>(ExitSuccess));
-    for (const OptionSpec &option : optionTable()) {
+    for (const Option &option : table) {
       bool isListed =
           printed.find("--" + option.name + " ") != std::string::npos ||
           printed.find("--" + option.name + "\n") != std::string::npos;
-      EXPECT_EQ(isListed, (option.verbs & unsigned(verb)) != 0) << option.name;
+      EXPECT_EQ(isListed,
+                findOption(table, option.name, unsigned(verb)) != nullptr)
+          << option.name;
     }
   }
 }
 
 TEST_F(OptionsTest, ModelIsBuiltForOneMicrobatch) {
-  ASSERT_EQ(parse(Verb::Compile,
+  ASSERT_EQ(parse(Command::Compile,
                   {"--model", "m", "--batch-size", "12", "--microbatches", "4",
                    "--sequence-length", "32", "--dtype", "bf16"}),
             std::nullopt)
@@ -273,12 +278,12 @@ TEST_F(OptionsTest, ModelIsBuiltForOneMicrobatch) {
 
 TEST_F(OptionsTest, TrainerArguments) {
   ASSERT_EQ(
-      parse(Verb::Probe, {"--model", "m", "--tokens", "t.safetensors", "-o",
-                          "out", "--steps", "10", "--learning-rate", "0.01",
-                          "--write", "loss,loss-curve", "--json"}),
+      parse(Command::Probe, {"--model", "m", "--tokens", "t.safetensors", "-o",
+                             "out", "--steps", "10", "--learning-rate", "0.01",
+                             "--write", "loss,loss-curve", "--json"}),
       std::nullopt)
       << said;
-  EXPECT_EQ(trainerArguments(Verb::Probe, options),
+  EXPECT_EQ(trainerArguments(Command::Probe, options),
             (std::vector<std::string>{"probe",
                                       "--learning-rate",
                                       "0.01",

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// This file alone is compiled with exceptions, which CLI11 throws; none leaves
+// it.
+#include "runtime/options/CommandLine.h"
+#include "runtime/Error.h"
+
+#include <CLI/CLI.hpp>
+
+#include <cstdio>
+
+namespace rota {
+
+Ending Ending::badInput(const std::string &message) {
+  return {kExitBadInput, "error: " + message + "\n"};
+}
+
+int Ending::print() const {
+  std::fputs(text.c_str(), exitCode == kExitSuccess ? stdout : stderr);
+  return exitCode;
+}
+
+/// "TYPE [default]": what stands for the value in --help.
+static std::string valueHelp(const Option &option) {
+  std::string defaults;
+  for (const std::string &text : valueTexts(option))
+    defaults += (defaults.empty() ? "" : ",") + text;
+  bool isUnset = option.minimum > 0 && defaults == "0";
+  return defaults.empty() || isUnset ? option.value
+                                     : option.value + " [" + defaults + "]";
+}
+
+/// Adds `option` to the parser, which collects what is given in `values`.
+static void addTo(CLI::App &app, const Option &option,
+                  std::vector<std::string> &values) {
+  std::string names = "--" + option.name;
+  if (option.letter)
+    names = std::string("-") + option.letter + "," + names;
+  CLI::Option *added = nullptr;
+  if (option.isFlag()) {
+    added = app.add_flag_function(
+        names,
+        [&values](int64_t count) {
+          values.push_back(count > 0 ? "true" : "false");
+        },
+        option.help);
+  } else {
+    added = app.add_option(names, values, option.help)
+                ->allow_extra_args(false)
+                ->option_text(valueHelp(option));
+    if (option.isList())
+      added->delimiter(',');
+  }
+  added->group(option.group);
+}
+
+CommandLine::CommandLine(const std::vector<Option> &table, Command command,
+                         CommandText text)
+    : table(table), command(command), text(std::move(text)) {}
+
+std::optional<Ending> CommandLine::parse(std::vector<std::string> arguments,
+                                         std::vector<std::string> &unknown) {
+  std::reverse(arguments.begin(), arguments.end()); // as CLI11 wants them
+  try {
+    CLI::App app(text.description, text.name);
+    app.allow_extras();
+    app.get_formatter()->column_width(36);
+    if (!text.positional.empty())
+      app.add_option(text.positional, positional, text.positionalHelp)
+          ->option_text(" ");
+    for (const Option &option : table)
+      if (option.commands & unsigned(command))
+        addTo(app, option, texts[option.name]);
+    try {
+      app.parse(arguments);
+    } catch (const CLI::CallForHelp &) {
+      return Ending{kExitSuccess, app.help()};
+    }
+    unknown = app.remaining();
+  } catch (const CLI::ArgumentMismatch &error) {
+    std::string what = error.what();
+    return Ending::badInput("expected a value after '" +
+                            what.substr(0, what.find(':')) + "'");
+  } catch (const CLI::Error &error) {
+    return Ending::badInput(error.what());
+  }
+  return std::nullopt;
+}
+
+std::optional<Ending> CommandLine::read(std::vector<std::string> arguments) {
+  std::vector<std::string> unknown;
+  if (auto ending = parse(std::move(arguments), unknown))
+    return ending;
+  if (!unknown.empty())
+    return unknownWord(unknown.front());
+  return std::nullopt;
+}
+
+void CommandLine::add(const std::string &option, const std::string &value) {
+  texts[option].push_back(value);
+}
+
+std::optional<Ending>
+CommandLine::assign(std::set<std::string, std::less<>> &given) const {
+  for (const Option &option : table) {
+    auto it = texts.find(option.name);
+    if (!(option.commands & unsigned(command)) || it == texts.end() ||
+        it->second.empty())
+      continue;
+    const std::vector<std::string> &values = it->second;
+    if (!option.isList() && values.size() > 1)
+      return Ending::badInput("'--" + option.name + "' stands twice, with '" +
+                              values[0] + "' and '" + values[1] + "'");
+    std::string error = assignText(option, values);
+    if (!error.empty())
+      return Ending::badInput("'--" + option.name + "': " + error);
+    given.insert(option.name);
+  }
+  return std::nullopt;
+}
+
+Ending CommandLine::unknownWord(const std::string &word) const {
+  if (!word.starts_with("-"))
+    return Ending::badInput("unknown argument '" + word + "'");
+  std::string flag = word.substr(0, word.find('='));
+  std::string name =
+      flag.substr(std::min(flag.find_first_not_of('-'), flag.size()));
+  if (findOption(table, name, ~0u))
+    return Ending::badInput("'--" + name + "' does not apply to '" + text.name +
+                            "'");
+  return Ending::badInput("unknown " + text.flagWord + " '" + flag + "'" +
+                          suggestion(table, name, unsigned(command), "--"));
+}
+
+} // namespace rota

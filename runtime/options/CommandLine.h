@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The flags of a command, as a table of options says them.
+#ifndef ROTA_RUNTIME_OPTIONS_COMMANDLINE_H
+#define ROTA_RUNTIME_OPTIONS_COMMANDLINE_H
+
+#include "runtime/options/Option.h"
+
+#include <map>
+
+namespace rota {
+
+/// Why a program ends before it works: help that was asked for (exit code 0),
+/// or an error in the arguments.
+struct Ending {
+  int exitCode;
+  std::string text;
+
+  static Ending badInput(const std::string &message);
+  /// Prints help to standard output, an error to standard error; returns the
+  /// exit code.
+  int print() const;
+};
+
+struct CommandText {
+  std::string name; // as it is called: "rota train"
+  std::string description;
+  // The argument without a flag; empty: there is none.
+  std::string positional = "", positionalHelp = "";
+  std::string flagWord = "flag"; // what messages call an unknown flag
+};
+
+class CommandLine {
+public:
+  /// Accepts the options of `table` that `command` takes.
+  CommandLine(const std::vector<Option> &table, Command command,
+              CommandText text);
+
+  /// Reads the arguments after the command's name. Sets nothing yet.
+  std::optional<Ending> read(std::vector<std::string> arguments);
+
+  /// The arguments without a flag.
+  std::vector<std::string> positional;
+
+  /// Adds a text to those that were given for the option.
+  void add(const std::string &option, const std::string &text);
+
+  /// Sets the options that were given and adds their names to `given`.
+  std::optional<Ending> assign(std::set<std::string, std::less<>> &given) const;
+
+private:
+  std::optional<Ending> parse(std::vector<std::string> arguments,
+                              std::vector<std::string> &unknown);
+  Ending unknownWord(const std::string &word) const;
+
+  const std::vector<Option> &table;
+  Command command;
+  CommandText text;
+  std::map<std::string, std::vector<std::string>> texts; // by option
+};
+
+} // namespace rota
+
+#endif // ROTA_RUNTIME_OPTIONS_COMMANDLINE_H

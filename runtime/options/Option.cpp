@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/options/Option.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+namespace rota {
+
+using Texts = std::vector<std::string>;
+
+std::string numberText(double value) {
+  char text[64];
+  auto result = std::to_chars(text, text + sizeof(text), value);
+  return std::string(text, result.ptr);
+}
+
+std::string expected(const std::string &rule, const std::string &got) {
+  return "expected " + rule + ", got " + got;
+}
+
+static std::string quote(const std::string &text) { return "'" + text + "'"; }
+
+/// "an integer from 1 to 8", "a number of at least 0".
+static std::string numberRule(const Option &option, const std::string &kind) {
+  auto bound = [](double value) {
+    return std::abs(value) < 1e18 && value == std::floor(value)
+               ? std::to_string(int64_t(value))
+               : numberText(value);
+  };
+  if (std::isinf(option.maximum) && std::isinf(option.minimum))
+    return kind;
+  if (std::isinf(option.maximum))
+    return kind + " of at least " + bound(option.minimum);
+  return kind + " from " + bound(option.minimum) + " to " +
+         bound(option.maximum);
+}
+
+static std::string choiceRule(const Texts &choices) {
+  std::string rule;
+  for (const std::string &choice : choices)
+    rule += (rule.empty() ? "" : ", ") + quote(choice);
+  return choices.size() == 1 ? rule : "one of " + rule;
+}
+
+/// The whole text as a number of the option's range.
+template <typename Number>
+static bool readNumber(const Option &option, const std::string &text,
+                       Number &number) {
+  const char *end = text.data() + text.size();
+  auto [stopped, error] = std::from_chars(text.data(), end, number);
+  return error == std::errc() && stopped == end &&
+         std::isfinite(double(number)) && double(number) >= option.minimum &&
+         double(number) <= option.maximum;
+}
+
+namespace {
+
+/// Sets a variable from texts; one overload for each type of variable.
+struct TextAssigner {
+  const Option &option;
+  const Texts &texts;
+
+  std::string operator()(std::string *variable) const {
+    if (std::string error = check(texts.back()); !error.empty())
+      return error;
+    *variable = texts.back();
+    return "";
+  }
+  std::string operator()(int64_t *variable) const {
+    return assignNumber<int64_t>(*variable);
+  }
+  std::string operator()(std::optional<int64_t> *variable) const {
+    return assignNumber<int64_t>(*variable);
+  }
+  std::string operator()(double *variable) const {
+    return assignNumber<double>(*variable);
+  }
+  std::string operator()(bool *variable) const {
+    if (texts.back() != "true" && texts.back() != "false")
+      return expected(ruleOf(option), quote(texts.back()));
+    *variable = texts.back() == "true";
+    return "";
+  }
+  std::string operator()(Texts *variable) const {
+    for (const std::string &text : texts)
+      if (std::string error = check(text); !error.empty())
+        return error;
+    *variable = texts;
+    return "";
+  }
+  std::string operator()(const Choice &choice) const {
+    auto found = std::ranges::find(choice.names, texts.back());
+    if (texts.back().empty() || found == choice.names.end())
+      return texts.back().empty()
+                 ? expected("a value", "an empty text")
+                 : expected(choiceRule(choice.names), quote(texts.back()));
+    choice.set(static_cast<int>(found - choice.names.begin()));
+    return "";
+  }
+
+private:
+  std::string check(const std::string &text) const {
+    if (text.empty())
+      return expected("a value", "an empty text");
+    if (!option.choices.empty() &&
+        std::ranges::find(option.choices, text) == option.choices.end())
+      return expected(choiceRule(option.choices), quote(text));
+    return "";
+  }
+  template <typename Number, typename Variable>
+  std::string assignNumber(Variable &variable) const {
+    Number number = 0;
+    if (!readNumber(option, texts.back(), number))
+      return expected(ruleOf(option), quote(texts.back()));
+    variable = number;
+    return "";
+  }
+};
+
+struct RuleWriter {
+  const Option &option;
+  std::string operator()(const std::string *) const { return "a string"; }
+  std::string operator()(const int64_t *) const {
+    return numberRule(option, "an integer");
+  }
+  std::string operator()(const std::optional<int64_t> *) const {
+    return numberRule(option, "an integer");
+  }
+  std::string operator()(const double *) const {
+    return numberRule(option, "a number");
+  }
+  std::string operator()(const bool *) const { return "true or false"; }
+  std::string operator()(const Texts *) const {
+    return "a string or an array of strings";
+  }
+  std::string operator()(const Choice &) const { return "a string"; }
+};
+
+struct TextReader {
+  Texts operator()(const std::string *value) const {
+    return unlessEmpty(*value);
+  }
+  Texts operator()(const int64_t *value) const {
+    return {std::to_string(*value)};
+  }
+  Texts operator()(const std::optional<int64_t> *value) const {
+    return *value ? Texts{std::to_string(**value)} : Texts();
+  }
+  Texts operator()(const double *value) const { return {numberText(*value)}; }
+  Texts operator()(const bool *value) const {
+    return {*value ? "true" : "false"};
+  }
+  Texts operator()(const Texts *value) const { return *value; }
+  Texts operator()(const Choice &choice) const {
+    return unlessEmpty(choice.text());
+  }
+  static Texts unlessEmpty(const std::string &text) {
+    return text.empty() ? Texts() : Texts{text};
+  }
+};
+
+} // namespace
+
+std::string assignText(const Option &option, const Texts &texts) {
+  return std::visit(TextAssigner{option, texts}, option.variable);
+}
+
+std::string ruleOf(const Option &option) {
+  return std::visit(RuleWriter{option}, option.variable);
+}
+
+Texts valueTexts(const Option &option) {
+  return std::visit(TextReader(), option.variable);
+}
+
+const Option *findOption(const std::vector<Option> &table,
+                         std::string_view name, unsigned commands) {
+  for (const Option &option : table)
+    if (option.name == name && (option.commands & commands))
+      return &option;
+  return nullptr;
+}
+
+std::string missingOption(const std::vector<Option> &table, Command command,
+                          const std::set<std::string, std::less<>> &given) {
+  for (const Option &option : table)
+    if ((option.requiredBy & unsigned(command)) && !given.contains(option.name))
+      return option.name;
+  return "";
+}
+
+/// Insertions, removals and replacements of a letter that turn a into b.
+static size_t editDistance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j)
+    row[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      size_t replaced = diagonal + (a[i - 1] != b[j - 1]);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
+    }
+  }
+  return row[b.size()];
+}
+
+std::string suggestion(const std::vector<Option> &table, std::string_view name,
+                       unsigned commands, const std::string &prefix) {
+  size_t best = std::max<size_t>(3, name.size() / 3);
+  std::string nearest;
+  for (const Option &option : table) {
+    size_t distance = editDistance(name, option.name);
+    if ((option.commands & commands) && distance < best) {
+      best = distance;
+      nearest = option.name;
+    }
+  }
+  return nearest.empty() ? "" : "; did you mean '" + prefix + nearest + "'?";
+}
+
+} // namespace rota

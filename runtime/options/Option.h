@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A row of a table of options: name, type, default, bounds and help, for the
+// command line, RUN.json and --help alike. The tables are in
+// runtime/train/TrainOptions.cpp and tools/rota/OptionTable.cpp.
+#ifndef ROTA_RUNTIME_OPTIONS_OPTION_H
+#define ROTA_RUNTIME_OPTIONS_OPTION_H
+
+#include "runtime/options/Names.h"
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <set>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace rota {
+
+/// The commands of the tool and of the trainer that take options; a mask in
+/// each row. A trainer has Train and Probe.
+enum class Command : unsigned {
+  Train = 1,
+  Compile = 2,
+  Plan = 4,
+  Probe = 8,
+  Schedule = 16
+};
+
+constexpr unsigned operator|(Command a, Command b) {
+  return unsigned(a) | unsigned(b);
+}
+constexpr unsigned operator|(unsigned a, Command b) { return a | unsigned(b); }
+
+/// A variable of an enum, or of an enum that may be left open, by its names.
+class Choice {
+public:
+  template <typename Enum>
+  Choice(Enum &variable)
+      : names(std::begin(Names<Enum>::list), std::end(Names<Enum>::list)),
+        set([&](int value) { variable = static_cast<Enum>(value); }),
+        text([&] { return std::string(nameOf(variable)); }) {}
+  template <typename Enum>
+  Choice(std::optional<Enum> &variable)
+      : names(std::begin(Names<Enum>::list), std::end(Names<Enum>::list)),
+        set([&](int value) { variable = static_cast<Enum>(value); }),
+        text([&] { return variable ? nameOf(*variable) : std::string(); }) {}
+
+  std::vector<std::string> names;
+  std::function<void(int value)> set;
+  std::function<std::string()> text; // empty: left open
+};
+
+/// The variable that an option sets. Its value before is the default.
+using OptionVariable =
+    std::variant<std::string *, int64_t *, double *, bool *,
+                 std::optional<int64_t> *, std::vector<std::string> *, Choice>;
+
+struct Option {
+  std::string name;  // the long flag without dashes, and the key in RUN.json
+  std::string group; // heading in --help
+  std::string value; // what stands for the value in --help; empty for a bool
+  std::string help;
+  unsigned commands; // mask of Command
+  OptionVariable variable;
+  double minimum = 0.0; // of a number
+  double maximum = std::numeric_limits<double>::infinity();
+  std::vector<std::string> choices = {}; // of a string or list; empty: any
+  char letter = 0;                       // the short flag
+  unsigned requiredBy = 0;               // mask of Command
+
+  bool isFlag() const { return std::holds_alternative<bool *>(variable); }
+  bool isList() const {
+    return std::holds_alternative<std::vector<std::string> *>(variable);
+  }
+};
+
+/// The largest integer that is exact in a double, 2^53.
+inline constexpr double kMaxCount = 9007199254740992.0;
+
+/// Sets the option's variable from texts, one unless it is a list. Returns an
+/// empty string, or what was expected and what was there.
+std::string assignText(const Option &option,
+                       const std::vector<std::string> &texts);
+
+/// What a value must be: "an integer from 1 to 8", "true or false".
+std::string ruleOf(const Option &option);
+/// "expected RULE, got GOT".
+std::string expected(const std::string &rule, const std::string &got);
+
+/// The value as text, one for each element of a list; none where it is left
+/// open or empty.
+std::vector<std::string> valueTexts(const Option &option);
+/// The shortest text that reads back to the same number.
+std::string numberText(double value);
+
+/// The option of that name that one of `commands` takes; null when there is
+/// none.
+const Option *findOption(const std::vector<Option> &table,
+                         std::string_view name, unsigned commands);
+/// The first option that `command` requires and `given` lacks; empty: none.
+std::string missingOption(const std::vector<Option> &table, Command command,
+                          const std::set<std::string, std::less<>> &given);
+/// "; did you mean 'X'?" for the option nearest to `name` among those of
+/// `commands`, or nothing when none is near. `prefix` stands before the name.
+std::string suggestion(const std::vector<Option> &table, std::string_view name,
+                       unsigned commands, const std::string &prefix);
+
+} // namespace rota
+
+#endif // ROTA_RUNTIME_OPTIONS_OPTION_H
