@@ -3,6 +3,7 @@
 // Meshes and shardings: their assembly, what makes them valid, and the sizes of
 // parts.
 #include "ir/rota/Sharding.h"
+#include "ir/rota/MeshText.h"
 
 #include "mlir/IR/DialectImplementation.h"
 
@@ -216,8 +217,6 @@ LogicalResult MeshAttr::verify(EmitError emitError, ArrayRef<int64_t> sizes) {
     return emitError() << "expected a size for each of the "
                        << getMaxEnumValForMeshAxis() + 1 << " axes, got "
                        << sizes.size();
-  // More ranks than this are a mistake, and products must not overflow.
-  constexpr int64_t kMaxRanks = int64_t(1) << 24;
   int64_t ranks = 1;
   for (auto [number, size] : llvm::enumerate(sizes)) {
     if (size < 1 || size > kMaxRanks)

@@ -103,9 +103,7 @@ LogicalResult AssignShardings::readMesh() {
   mesh = meshOf(module);
   if (!meshText.empty()) {
     auto emitError = [&] { return module.emitError(); };
-    auto parsed = parseMesh(
-        emitError, &getContext(), meshText,
-        ranks == 0 ? std::nullopt : std::optional<int64_t>(ranks.getValue()));
+    auto parsed = parseMesh(emitError, &getContext(), meshText, ranks);
     if (failed(parsed))
       return failure();
     mesh = *parsed;

@@ -2,6 +2,7 @@
 //
 // Reads meshes and logical axis rules.
 #include "passes/shard/AxisRules.h"
+#include "ir/rota/MeshText.h"
 
 #include "llvm/ADT/StringExtras.h"
 
@@ -15,77 +16,26 @@ static constexpr StringLiteral kDefaultRules =
     "activation/batch=data+fsdp+expert,activation/length=context+sequence";
 
 static FailureOr<MeshAxis> axisNamed(EmitErrorFn emitError, StringRef name,
-                                     StringRef what) {
+                                     StringRef rule) {
   if (std::optional<MeshAxis> axis = symbolizeMeshAxis(name))
     return *axis;
   return emitError() << "expected a mesh axis (data, stage, fsdp, expert, "
                         "context, sequence or tensor) in "
-                     << what << ", got '" << name << "'";
-}
-
-/// The size that the other axes leave of `ranks`.
-static FailureOr<int64_t> inferSize(EmitErrorFn emitError, MeshAxis axis,
-                                    int64_t others,
-                                    std::optional<int64_t> ranks) {
-  if (!ranks)
-    return emitError()
-           << "expected a number of ranks to infer the size of axis "
-           << "'" << stringifyMeshAxis(axis) << "' from, got none";
-  if (*ranks % others != 0)
-    return emitError() << "expected the sizes of the other axes, " << others
-                       << " together, to divide the number of ranks, " << *ranks
-                       << ", to infer the size of axis '"
-                       << stringifyMeshAxis(axis) << "'";
-  return *ranks / others;
+                     << rule << ", got '" << name << "'";
 }
 
 FailureOr<MeshAttr> rota::parseMesh(EmitErrorFn emitError, MLIRContext *context,
-                                    StringRef text,
-                                    std::optional<int64_t> ranks) {
-  SmallVector<int64_t> sizes(getMaxEnumValForMeshAxis() + 1, 0);
-  std::optional<MeshAxis> inferred;
-  int64_t product = 1;
-  for (StringRef entry : llvm::split(text, ',')) {
-    auto [name, value] = entry.trim().split('=');
-    auto axis = axisNamed(emitError, name.trim(), "the mesh");
-    if (failed(axis))
-      return failure();
-    int64_t size;
-    if (value.trim().getAsInteger(10, size) || size == 0 || size < -1 ||
-        size > (int64_t(1) << 24))
-      return emitError() << "expected a size between 1 and " << (1 << 24)
-                         << ", or -1, for mesh axis '" << name.trim()
-                         << "', got '" << value.trim() << "'";
-    int64_t &place = sizes[static_cast<size_t>(*axis)];
-    if (place != 0)
-      return emitError() << "expected one size for mesh axis '" << name.trim()
-                         << "', got " << place << " and " << size;
-    place = size;
-    if (size == -1) {
-      if (inferred)
-        return emitError() << "expected at most one inferred size in the mesh, "
-                              "got those of axes '"
-                           << stringifyMeshAxis(*inferred) << "' and '"
-                           << stringifyMeshAxis(*axis) << "'";
-      inferred = *axis;
-    } else if (llvm::MulOverflow(product, size, product)) {
-      return emitError() << "expected at most " << (1 << 24)
-                         << " ranks in a mesh";
-    }
-  }
-  if (inferred) {
-    auto size = inferSize(emitError, *inferred, product, ranks);
-    if (failed(size))
-      return failure();
-    sizes[static_cast<size_t>(*inferred)] = *size;
-  } else if (ranks && *ranks != product) {
-    return emitError() << "expected a mesh of " << *ranks << " ranks, got "
-                       << product;
-  }
-  for (int64_t &size : sizes)
-    size = std::max<int64_t>(size, 1);
+                                    StringRef text, int64_t ranks) {
+  std::string error;
+  std::optional<MeshSizes> sizes = parseMeshSizes(text, error);
+  if (!sizes || (ranks != 0 && !fitMeshSizes(*sizes, ranks, error)))
+    return emitError() << error;
+  if (llvm::is_contained(*sizes, kInferredSize))
+    return emitError() << "expected a number of ranks for the axis of size -1 "
+                          "in the mesh '"
+                       << text << "', got none";
   MeshAttr mesh =
-      MeshAttr::getChecked(emitError, context, ArrayRef<int64_t>(sizes));
+      MeshAttr::getChecked(emitError, context, ArrayRef<int64_t>(*sizes));
   if (!mesh)
     return failure();
   return mesh;

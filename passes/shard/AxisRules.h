@@ -12,10 +12,10 @@ namespace mlir::rota {
 /// Reports an error at the place that is being worked on.
 using EmitErrorFn = llvm::function_ref<InFlightDiagnostic()>;
 
-/// Reads `data=2,stage=4`. One size may be -1 when `ranks`, the number of ranks
-/// there are, is given: it is what the others leave.
+/// Reads `data=2,stage=4` (ir/rota/MeshText.h). One size may be -1 when
+/// `ranks`, the number of ranks, is not 0: it is what the others leave.
 FailureOr<MeshAttr> parseMesh(EmitErrorFn emitError, MLIRContext *context,
-                              StringRef text, std::optional<int64_t> ranks);
+                              StringRef text, int64_t ranks);
 
 /// An ordered table of `name=axis+axis` in which the first entry of a name
 /// counts.

@@ -4,46 +4,17 @@
 // must fit each other; and what the compiler and the trainer make of them.
 #include "tools/rota/OptionTable.h"
 
+#include "ir/rota/MeshText.h"
+#include "ir/rota/Rota.h"
 #include "passes/pipeline/schedules/Schedules.h"
 
-#include "llvm/ADT/StringExtras.h"
-
 #include <cstdlib>
-#include <map>
 
 using namespace rota;
 using llvm::StringRef;
-
-/// More ranks than this are a mistake, and products must not overflow.
-static constexpr int64_t kMaxRanks = int64_t(1) << 24;
+using mlir::rota::MeshSizes;
 
 static std::string inQuotes(StringRef text) { return "'" + text.str() + "'"; }
-
-namespace {
-/// The mesh's sizes by axis name; -1 where one is to be found.
-using MeshSizes = std::map<StringRef, int64_t>;
-} // namespace
-
-/// Reads "data=2,stage=-1"; returns what is wrong with it.
-static std::string readMesh(StringRef mesh, MeshSizes &sizes) {
-  static const std::vector<StringRef> axes = {
-      "data", "stage", "fsdp", "expert", "context", "sequence", "tensor"};
-  for (StringRef part : llvm::split(mesh, ',')) {
-    auto [axis, text] = part.split('=');
-    int64_t size = 0;
-    if (!part.contains('=') || text.getAsInteger(10, size))
-      return "expected AXIS=SIZE, got " + inQuotes(part);
-    if (!llvm::is_contained(axes, axis))
-      return "expected an axis of " + llvm::join(axes, ", ") + ", got " +
-             inQuotes(axis);
-    if (!sizes.try_emplace(axis, size).second)
-      return "axis " + inQuotes(axis) + " stands twice";
-    if (size != -1 && (size < 1 || size > 65536))
-      return "expected a size from 1 to 65536, or -1, for axis " +
-             inQuotes(axis) + ", got " + std::to_string(size);
-  }
-  return "";
-}
 
 /// Number of processes that mpirun or srun has started; 0 outside of them.
 static int64_t processCount() {
@@ -57,52 +28,35 @@ static int64_t processCount() {
   return 0;
 }
 
-/// Gives the axis of size -1 what the others leave of the ranks; returns what
-/// does not fit.
-static std::string completeMesh(RunOptions &options, MeshSizes &sizes) {
+/// Reads the mesh, for as many ranks as the options or the launcher say.
+static std::optional<MeshSizes> readMesh(const RunOptions &options,
+                                         std::string &error) {
+  std::optional<MeshSizes> sizes =
+      mlir::rota::parseMeshSizes(options.mesh, error);
+  if (!sizes)
+    return std::nullopt;
   int64_t ranks = options.devices;
   if (ranks == 0 && options.ranks == RankKind::Mpi)
     ranks = processCount();
-  int64_t known = 1;
-  int64_t *open = nullptr;
-  for (auto &[axis, size] : sizes) {
-    if (size == -1 && open)
-      return "expected at most one axis of size -1, got " +
-             inQuotes(options.mesh);
-    if (size == -1)
-      open = &size;
-    else
-      known *= size;
-    if (known > kMaxRanks)
-      return "expected at most " + std::to_string(kMaxRanks) + " ranks, got " +
-             inQuotes(options.mesh);
-  }
-  if (open && ranks == 0)
-    return "expected 'devices', or processes under mpirun or srun, for an axis "
-           "of size -1, got " +
-           inQuotes(options.mesh);
-  if (open && ranks % known != 0)
-    return "expected the other axes to divide the number of ranks, got " +
-           std::to_string(known) + " and " + std::to_string(ranks);
-  if (open)
-    *open = ranks / known;
-  else if (ranks != 0 && ranks != known)
-    return "expected as many ranks as there are devices, got " +
-           std::to_string(known) + " and " + std::to_string(ranks);
-  return "";
+  if (ranks != 0)
+    return mlir::rota::fitMeshSizes(*sizes, ranks, error) ? sizes
+                                                          : std::nullopt;
+  if (!llvm::is_contained(*sizes, mlir::rota::kInferredSize))
+    return sizes;
+  error = "expected 'devices', or processes under mpirun or srun, for an axis "
+          "of size -1, got " +
+          inQuotes(options.mesh);
+  return std::nullopt;
 }
 
 /// Checks the mesh and what depends on its sizes, and writes it with all sizes.
 static OptionMistake checkMesh(RunOptions &options) {
-  MeshSizes sizes;
-  std::string message = readMesh(options.mesh, sizes);
-  if (message.empty())
-    message = completeMesh(options, sizes);
-  if (!message.empty())
+  std::string message;
+  std::optional<MeshSizes> sizes = readMesh(options, message);
+  if (!sizes)
     return {"mesh", message};
   auto size = [&](StringRef axis) {
-    auto it = sizes.find(axis);
-    return it == sizes.end() ? 1 : it->second;
+    return (*sizes)[static_cast<size_t>(*mlir::rota::symbolizeMeshAxis(axis))];
   };
   options.stages = size("stage");
   int64_t parts = size("data") * size("fsdp") * size("expert");
@@ -131,11 +85,8 @@ static OptionMistake checkMesh(RunOptions &options) {
     return {"window", "expected no window with 'weight-gather' once, which "
                       "gathers every chunk, got " +
                           std::to_string(*options.window)};
-  std::string complete; // the axes' names are parts of options.mesh
-  for (auto [axis, ranks] : sizes)
-    complete += (complete.empty() ? "" : ",") + axis.str() + "=" +
-                std::to_string(ranks);
-  options.mesh = std::move(complete);
+  std::string complete = mlir::rota::meshText(*sizes);
+  options.mesh = complete.empty() ? "stage=1" : complete;
   return {};
 }
 

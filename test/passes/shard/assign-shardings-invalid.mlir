@@ -2,6 +2,7 @@
 // RUN: not rota-opt %s --split-input-file --assign-shardings=mesh=data=2,row=4 2>&1 | FileCheck %s --check-prefix=AXIS
 // RUN: not rota-opt %s --split-input-file --assign-shardings=mesh=data=2,data=4 2>&1 | FileCheck %s --check-prefix=TWICE
 // RUN: not rota-opt %s --split-input-file --assign-shardings=mesh=data=zwei 2>&1 | FileCheck %s --check-prefix=SIZE
+// RUN: not rota-opt %s --split-input-file --assign-shardings=mesh=data=0 2>&1 | FileCheck %s --check-prefix=BOUND
 // RUN: not rota-opt %s --split-input-file --assign-shardings=mesh=data=-1 2>&1 | FileCheck %s --check-prefix=INFER
 // RUN: not rota-opt %s --split-input-file --assign-shardings="mesh=data=-1,fsdp=3 ranks=8" 2>&1 | FileCheck %s --check-prefix=DIVIDE
 // RUN: not rota-opt %s --split-input-file --assign-shardings="mesh=data=2,fsdp=3 ranks=8" 2>&1 | FileCheck %s --check-prefix=RANKS
@@ -15,13 +16,14 @@
 // RUN: not rota-opt %s --split-input-file --assign-shardings="rules=storage/heds=fsdp" 2>&1 | FileCheck %s --check-prefix=STORAGE-NAME
 // RUN: not rota-opt %s --split-input-file --assign-shardings="rules=activation/lenth=context" 2>&1 | FileCheck %s --check-prefix=ACTIVATION-NAME
 
-// AXIS: expected a mesh axis (data, stage, fsdp, expert, context, sequence or tensor) in the mesh, got 'row'
-// TWICE: expected one size for mesh axis 'data', got 2 and 4
-// SIZE: expected a size between 1 and 16777216, or -1, for mesh axis 'data', got 'zwei'
-// INFER: expected a number of ranks to infer the size of axis 'data' from, got none
-// DIVIDE: expected the sizes of the other axes, 3 together, to divide the number of ranks, 8, to infer the size of axis 'data'
-// RANKS: expected a mesh of 8 ranks, got 6
-// BOTH: expected at most one inferred size in the mesh, got those of axes 'data' and 'fsdp'
+// AXIS: expected an axis of data, stage, fsdp, expert, context, sequence, tensor, got 'row'
+// TWICE: axis 'data' stands twice
+// SIZE: expected AXIS=SIZE, got 'data=zwei'
+// BOUND: expected a size from 1 to 16777216, or -1, for axis 'data', got 0
+// INFER: expected a number of ranks for the axis of size -1 in the mesh 'data=-1', got none
+// DIVIDE: expected the other axes to divide the number of ranks, got 3 and 8
+// RANKS: expected as many ranks as there are devices, got 6 and 8
+// BOTH: expected at most one axis of size -1, got 'data=-1,fsdp=-1'
 // RULE-AXIS: expected a mesh axis (data, stage, fsdp, expert, context, sequence or tensor) in rule 'mlp=row', got 'row'
 // RULE-TWICE: expected each axis at most once in rule 'mlp=tensor+tensor', got 'tensor' twice
 // RULE-FORM: expected a rule 'name=axis+axis', got 'mlp'

@@ -144,10 +144,9 @@ TEST_F(OptionsTest, Mesh) {
          "'mesh': expected an axis of data, stage, fsdp, expert, context, "
          "sequence, tensor, got 'pipe'");
   refuse({"--mesh", "stage=2,stage=2"}, "'mesh': axis 'stage' stands twice");
-  refuse(
-      {"--mesh", "stage=0"},
-      "'mesh': expected a size from 1 to 65536, or -1, for axis 'stage', got "
-      "0");
+  refuse({"--mesh", "stage=0"}, "'mesh': expected a size from 1 to 16777216, "
+                                "or -1, for axis 'stage', got "
+                                "0");
   refuse({"--mesh", "data=-1,stage=-1", "--devices", "4"},
          "'mesh': expected at most one axis of size -1, got "
          "'data=-1,stage=-1'");
