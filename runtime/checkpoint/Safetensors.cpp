@@ -24,8 +24,8 @@ namespace rota {
 
 static_assert(std::endian::native == std::endian::little);
 
-/// The format's own limit on the header, so that a lying length cannot make us
-/// parse gigabytes.
+/// The limit of the format on its header: a wrong length must not make the
+/// parser read gigabytes.
 static constexpr int64_t kMaxHeaderBytes = 100'000'000;
 
 static const std::map<std::string, int64_t> kTypeBytes = {

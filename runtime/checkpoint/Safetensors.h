@@ -60,7 +60,7 @@ private:
   std::map<std::string, TensorView> views;
 };
 
-/// What a tensor's header says.
+/// The type and shape of a tensor, as in the header.
 struct TensorForm {
   std::string type;
   std::vector<int64_t> shape;

@@ -63,7 +63,7 @@ void Weights::openIndex(const std::string &path) {
         fmt::format("'{}': expected an object 'weight_map'", path));
   std::set<std::string> names;
   for (const auto &[tensor, file] : index["weight_map"].items()) {
-    // A file name with a folder could reach anywhere.
+    // A path could name a file outside of the folder.
     if (!file.is_string() ||
         file.get<std::string>().find('/') != std::string::npos)
       throw InputError(

@@ -12,7 +12,7 @@ namespace rota {
 
 /// A file beside `path` that becomes `path` when it is committed, and is
 /// removed when it is not: `path` is either the old file or the whole new one.
-/// What fails (a full disk, say) throws RunError and leaves nothing behind.
+/// A failure (a full disk, say) throws RunError and leaves no file behind.
 class PendingFile {
 public:
   explicit PendingFile(const std::string &path);
@@ -31,12 +31,11 @@ private:
   bool committed = false;
 };
 
-/// Writes the parts, one behind the other, as the whole of a PendingFile.
+/// Writes the parts, one after the other, through a PendingFile.
 void writeFile(const std::string &path,
                const std::vector<std::string_view> &parts);
 
-/// Throws InputError when a file cannot be made at `path`, before hours of work
-/// depend on it.
+/// Throws InputError when no file can be made at `path`: called before the run.
 void checkWritable(const std::string &path);
 
 } // namespace rota

@@ -84,7 +84,7 @@ inline constexpr double kMaxCount = 9007199254740992.0;
 std::string assignText(const Option &option,
                        const std::vector<std::string> &texts);
 
-/// What a value must be: "an integer from 1 to 8", "true or false".
+/// The rule for values: "an integer from 1 to 8", "true or false".
 std::string ruleOf(const Option &option);
 /// "expected RULE, got GOT".
 std::string expected(const std::string &rule, const std::string &got);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a rank is: a thread of this process or a process that mpirun or srun
-// started.
+// The ranks of this process: threads, or the one of a process that mpirun or
+// srun started.
 #ifndef ROTA_RUNTIME_TRAIN_LAUNCH_H
 #define ROTA_RUNTIME_TRAIN_LAUNCH_H
 
@@ -13,7 +13,7 @@
 
 namespace rota {
 
-/// What the environment says about who started this process.
+/// The launcher of this process, as environment variables say.
 struct ProcessLaunch {
   std::string by; // "mpirun" or "srun"; empty: neither
   int processes = 1;

@@ -14,7 +14,7 @@
 
 namespace rota {
 
-/// What a rank is: a thread of one process, or a process of its own.
+/// A rank is a thread of one process, or a process of its own.
 enum class RankKind { Threads, Mpi };
 template <> struct Names<RankKind> {
   static constexpr const char *list[] = {"threads", "mpi"};

@@ -68,8 +68,9 @@ private:
            options.write.end();
   }
 
-  /// What the file will hold. It is written in the order of the names, which is
-  /// that in which the tensors come: gradients, logits, loss, loss_curve.
+  /// The tensors of the file. They are written in the order of their names,
+  /// which is the order in which they are made: gradients, logits, loss,
+  /// loss_curve.
   std::map<std::string, TensorForm> forms() const {
     std::map<std::string, TensorForm> all;
     if (wants("gradients"))

@@ -64,8 +64,8 @@ ProcessRanks::ProcessRanks(const Executable &executable,
 }
 
 void ProcessRanks::run(const std::function<void(Rank &rank)> &body) {
-  // The exception of the rank that failed is kept, not those that its failure
-  // throws on the others: they may come back sooner.
+  // The failure of one rank throws on the others too, which may return first.
+  // The exception of the first to fail is thrown again.
   std::mutex mutex;
   std::exception_ptr first;
   try {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The ranks of a program that run in this process: a thread for each, cores
-// that they share. All of the mesh's, or one under MPI.
+// The ranks of a program that run in this process: a thread for each, which
+// share its cores. They are all ranks of the mesh, or one under MPI.
 #ifndef ROTA_RUNTIME_TRAIN_PROCESSRANKS_H
 #define ROTA_RUNTIME_TRAIN_PROCESSRANKS_H
 
@@ -12,7 +12,7 @@
 
 namespace rota {
 
-/// Threads that run a function once for each of `count`, again and again.
+/// `count` threads that run a function together, once for each call of run().
 class Team {
 public:
   explicit Team(int count);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What each rank tells rank 0 at the end of a run.
+// Memory, transfers and profile of each rank, gathered on rank 0 at the end of
+// a run.
 #ifndef ROTA_RUNTIME_TRAIN_RANKREPORT_H
 #define ROTA_RUNTIME_TRAIN_RANKREPORT_H
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a run tells people (aligned, coloured on a terminal) or programs (one
-// JSON object a line).
+// The output of a run: aligned text for people, coloured on a terminal, or one
+// JSON object a line for programs.
 #ifndef ROTA_RUNTIME_TRAIN_REPORT_H
 #define ROTA_RUNTIME_TRAIN_REPORT_H
 
@@ -55,7 +55,7 @@ private:
   const Options &options;
   bool speaks, terminal;
   bool headerPrinted = false;
-  bool lineOpen = false; // the cursor stands behind an unfinished line
+  bool lineOpen = false; // the cursor is at the end of an unfinished line
 };
 
 } // namespace rota

@@ -20,8 +20,8 @@ namespace rota {
 
 namespace {
 
-/// Set by the first Ctrl-C: the run ends after its step, with validation and
-/// saving. The second one kills.
+/// Set by the first SIGINT: the run ends after its step, with validation and
+/// saving. The second one ends the process.
 volatile std::sig_atomic_t interrupted = 0;
 
 void onInterrupt(int) {
@@ -224,7 +224,7 @@ void train(const Run &run) {
   run.machine.run([&](Rank &rank) { Training(run, rank, *batches).run(); });
 }
 
-/// What main does once the arguments and the program are read.
+/// Connects the ranks, reads the weights and runs the command.
 static void runCommand(const Executable &executable, Command command,
                        const Options &options, const ProcessLaunch &launch) {
   Connection connection(*executable.program, options.ranks, launch);

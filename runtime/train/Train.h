@@ -18,8 +18,8 @@ int runTrainer(int argc, char **argv, const char *description,
                int64_t descriptionBytes, const RotaTask *tasks,
                const RotaKernel *kernels);
 
-/// What both commands work with: the ranks of this process, and what they
-/// share.
+/// The input of both commands: the ranks of this process, and the data that
+/// they share.
 struct Run {
   const Executable &executable;
   const Options &options;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the environment says about who started a process.
+// The launcher of a process is found by its environment variables.
 #include "runtime/train/Launch.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@ using namespace rota;
 
 namespace {
 
-/// Launches as started with these variables and none else of a launcher's.
+/// findLaunch() with these variables of a launcher alone.
 class Launched : public testing::Test {
 protected:
   ProcessLaunch under(const std::map<std::string, std::string> &variables) {

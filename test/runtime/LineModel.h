@@ -17,31 +17,33 @@ namespace rota::test {
 inline constexpr int64_t kEmbed = 4, kSequence = 3;
 inline constexpr int64_t kActivation = kSequence * kEmbed; // f32 elements
 
-/// How the model is spread over ranks. The mesh has the axes data, stage, fsdp
-/// and tensor; each rank of data and fsdp has one sequence of a microbatch.
+/// The division of the model over ranks. The mesh has the axes data, stage,
+/// fsdp and tensor; each rank of data and fsdp has one sequence of a
+/// microbatch.
 struct LineShape {
-  // 1, or 2 with a layer each: the first sends all activations before it takes
-  // back cotangents.
+  // 1, or 2 with a layer each: the first sends all activations before it
+  // receives cotangents.
   int stages = 1;
   int64_t microbatches = 2;
   int data = 1;
-  // Above 1: weights rest in parts. One window holds a layer's, gathered again
-  // for each action; gradients of a layer are reduced once, at the end.
+  // Above 1: weights are stored in parts. One window holds those of a layer,
+  // gathered for each action; gradients of a layer are reduced once, at the
+  // end.
   int fsdp = 1;
   // Its state is divided over data, or over tensor where data is 1.
   bool shardOptimizer = false;
-  // What the second layer's backward reads of its forward rests in the host
-  // arena; needs one stage.
+  // Residuals of the second layer are offloaded to the host arena; needs one
+  // stage.
   bool offload = false;
   int tensor = 1;      // ranks that all do the same
-  bool logits = false; // keeps what the second layer gives
+  bool logits = false; // keeps the result of the second layer
 };
 
 Program makeLine(const LineShape &shape);
 /// A plain pipeline.
 Program makeLine(int stages, int64_t microbatches);
 
-/// The functions that the program's numbers mean.
+/// The program with its functions, which it calls by number.
 Executable makeLineExecutable(const Program &program);
 
 extern const RotaTask lineTasks[];
@@ -71,7 +73,7 @@ struct LineReference {
   double sum = 0.0, weight = 0.0;
   /// input and target: one sequence.
   void accumulate(const float *input, const float *target);
-  /// What the ranks' data gives.
+  /// Adds the gradients of the data of all ranks.
   void accumulate(LocalRanks &ranks);
 };
 

@@ -51,7 +51,7 @@ static void printRemarks(MLIRContext &context, const std::string &category) {
   remark::RemarkCategories categories;
   categories.passed = categories.missed = meant;
   categories.analysis = categories.failed = meant;
-  // Fails only where an engine is there already.
+  // Fails only where the context has an engine.
   (void)remark::enableOptimizationRemarks(
       context, std::make_unique<RemarkPrinter>(),
       std::make_unique<remark::RemarkEmittingPolicyAll>(), categories);
@@ -62,7 +62,7 @@ DiagnosticPrinter::DiagnosticPrinter(MLIRContext &context,
     : context(context) {
   if (!remarks.empty())
     printRemarks(context, remarks);
-  // A user reads what is wrong, not the op in generic form.
+  // Messages name the mistake; the op in generic form would hide it.
   context.printOpOnDiagnostic(false);
   handler = context.getDiagEngine().registerHandler(
       [](Diagnostic &diagnostic) -> LogicalResult {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How the tool shows the compiler's diagnostics.
+// The compiler's diagnostics and remarks as the tool prints them.
 #ifndef ROTA_TOOLS_ROTA_DIAGNOSTICS_H
 #define ROTA_TOOLS_ROTA_DIAGNOSTICS_H
 
@@ -11,9 +11,9 @@
 
 namespace rota {
 
-/// While it lives, errors and warnings of the context go to standard error as
-/// `file:line:column: error: message`, each with its notes. So do remarks of
-/// one category, or of all of them ("all"); others are dropped.
+/// As long as it exists, errors and warnings of the context go to standard
+/// error as `file:line:column: error: message`, each with its notes. So do
+/// remarks of one category, or of all of them ("all"); others are dropped.
 class DiagnosticPrinter {
 public:
   DiagnosticPrinter(mlir::MLIRContext &context, const std::string &remarks);

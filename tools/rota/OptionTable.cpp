@@ -181,7 +181,7 @@ Rows executionRows(RunOptions &o) {
        {"differentiate", "shard", "executable", "communication", "all"}}};
 }
 
-/// What `rota schedule` alone takes.
+/// Options of `rota schedule` alone.
 Rows scheduleRows(RunOptions &o) {
   const char *actions = "Actions", *costs = "Costs";
   auto cost = [&](const char *name, double &value, const char *help) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What options mean together: the mesh, what a verb needs, and numbers that
-// must fit each other; and what the compiler and the trainer make of them.
+// Checks of options against each other and of the mesh; the options of the
+// model's builder and the arguments of the trainer.
 #include "tools/rota/OptionTable.h"
 
 #include "ir/rota/MeshText.h"

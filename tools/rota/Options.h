@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a run is asked for, by flags or by a RUN.json whose keys are the long
+// The options of `rota`, set by flags or by a RUN.json whose keys are the long
 // flags; flags win over the file. One table (OptionTable.cpp) serves the
 // command line, the file and --help; its rows for the trainer are those that
 // the trainer itself reads (runtime/train/Options.cpp).
@@ -73,7 +73,7 @@ std::optional<int> parseRunOptions(Command verb, int argc,
                                    const char *const *argv,
                                    RunOptions &options);
 
-/// What the model is to be built with. Sequences in a microbatch are 0 when
+/// The options of the model's builder. Sequences in a microbatch are 0 when
 /// the options leave them to the model's file or to the tokens.
 mlir::rota::BuildOptions buildOptions(const RunOptions &options);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How `rota train` and `rota probe` run the trainer that they compiled.
+// Running the compiled trainer, for `rota train` and `rota probe`.
 #ifndef ROTA_TOOLS_ROTA_PROCESS_H
 #define ROTA_TOOLS_ROTA_PROCESS_H
 

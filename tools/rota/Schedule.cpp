@@ -182,7 +182,7 @@ int write(const RunOptions &options, const std::string &text) {
   if (written)
     return 0;
   std::string reason = std::strerror(errno);
-  // Nothing half-written stays; a device or a pipe is not ours to remove.
+  // A file that is not complete is removed, but no device and no pipe.
   std::error_code ignored;
   if (file && std::filesystem::is_regular_file(options.output, ignored))
     std::filesystem::remove(options.output, ignored);

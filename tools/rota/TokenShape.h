@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a probe's tokens say about its shapes.
+// The batch size and sequence length of a probe, from its file of tokens.
 #ifndef ROTA_TOOLS_ROTA_TOKENSHAPE_H
 #define ROTA_TOOLS_ROTA_TOKENSHAPE_H
 
@@ -8,11 +8,10 @@
 
 namespace rota {
 
-/// Sets the batch size and sequence length that `options` leave open from the
-/// file of tokens: `tokens` [batch, sequence + 1], or `inputs` [batch,
-/// sequence,
-/// ...]. Returns false, and says why, when the file cannot be read, has
-/// neither, or disagrees with what is given.
+/// Sets the batch size and the sequence length, where `options` have none, from
+/// the file of tokens: `tokens` [batch, sequence + 1], or `inputs` [batch,
+/// sequence, ...]. Returns false, and an `error`, when the file cannot be read,
+/// has neither tensor, or disagrees with the given options.
 bool readTokenShape(RunOptions &options, std::string &error);
 
 } // namespace rota
