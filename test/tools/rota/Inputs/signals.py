@@ -2,6 +2,7 @@
 """signals.py SOURCE FOLDER CASE: sends a signal to `rota train` while it links
 or trains, or kills a rank under mpirun. Fails unless the process ends as the
 signal says and leaves no process and no temporary file."""
+import atexit
 import glob
 import os
 import shutil
@@ -25,6 +26,13 @@ def processes():
         except OSError:
             pass  # it ended meanwhile, or another user's
     return found
+
+
+@atexit.register
+def end_all():
+    for pid in processes():  # of a case that failed
+        if pid != os.getpid():
+            os.kill(pid, signal.SIGKILL)
 
 
 def wait_for(condition, what, seconds=60):
