@@ -317,4 +317,28 @@ TEST_F(OptionsTest, TrainerArguments) {
                                       "--json"}));
 }
 
+/// The trainer once had bounds of its own, and refused these steps.
+TEST_F(OptionsTest, TheTrainerReadsWhatTheToolGives) {
+  ASSERT_EQ(parse(Command::Train,
+                  {"--model", "m.mlir", "--data", "a,b", "--validation-steps",
+                   "2000000", "--beta2", "0.99", "--token-type", "uint16",
+                   "--ranks", "mpi", "--json"}),
+            std::nullopt)
+      << said;
+  std::vector<std::string> arguments =
+      trainerArguments(Command::Train, options);
+  arguments.insert(arguments.begin(), "trainer");
+  std::vector<char *> argv;
+  for (std::string &argument : arguments)
+    argv.push_back(argument.data());
+  Options read;
+  Command command;
+  EXPECT_EQ(parseOptions(int(argv.size()), argv.data(), true, command, read),
+            std::nullopt);
+  EXPECT_EQ(command, Command::Train);
+  std::vector<Option> given = trainOptions(options), taken = trainOptions(read);
+  for (size_t i = 0; i < given.size(); ++i)
+    EXPECT_EQ(valueTexts(given[i]), valueTexts(taken[i])) << given[i].name;
+}
+
 } // namespace
