@@ -122,7 +122,7 @@ TEST(TokenBatches, TargetsFollowInputs) {
   EXPECT_NE(in, fill(batches, program, Split::Train, 8, false));
 }
 
-/// Parts over two axes, put together again.
+/// Parts over two axes are the whole.
 template <typename T>
 static std::vector<T> fillParts(const Batches &batches, const DataForm &form,
                                 bool target) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Timelines, transfers and the numbers that come out, on the model of
-// LineModel.h.
+// Timelines, transfers and their results, on the model of LineModel.h.
 #include "runtime/train/Executor.h"
 #include "runtime/Error.h"
 #include "runtime/data/Batches.h"
@@ -55,7 +54,7 @@ struct TestRun {
   }
 };
 
-/// Every way of spreading the model.
+/// All divisions of the model over ranks.
 std::vector<LineShape> shapes() {
   return {{1, 3},
           {2, 3},
@@ -154,7 +153,7 @@ TEST(Executor, EvaluationLeavesGradientsAlone) {
     double evaluated = run.loss.sum;
     for (const auto &gradient : readTensors(run.ranks, &Update::gradient))
       EXPECT_EQ(gradient, std::vector<float>(kEmbed, 0.0f));
-    // Nothing of the evaluations is left in the gradients.
+    // Evaluations add nothing to the gradients.
     auto gradients = run.train();
     EXPECT_EQ(run.loss.sum, evaluated);
     EXPECT_EQ(gradients, TestRun(makeLine(shape)).train());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the arenas hold before the first step.
+// The contents of the arenas before the first step.
 #include "runtime/train/Initialize.h"
 #include "runtime/checkpoint/Convert.h"
 #include "runtime/data/Batches.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A trainer of the line model: what a compiled one is, for tests that start
+// A trainer of the line model, as a compiled trainer is, for tests that start
 // processes. `line-trainer STAGES,MICROBATCHES,DATA,FSDP,SHARD ARGUMENTS`; with
 // ROTA_FAIL=RANK a task of that rank fails in the second step.
 #include "runtime/device/cpu/Parallel.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which elements a rank has, against counting them one by one.
+// The elements of a rank, against a count of them one by one.
 #include "runtime/program/Part.h"
 
 #include <gtest/gtest.h>

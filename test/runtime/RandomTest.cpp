@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The generator against its published vectors and its own promises.
+// The generator against its published vectors, and the properties that its
+// header states.
 #include "runtime/random/Philox.h"
 
 #include <gtest/gtest.h>

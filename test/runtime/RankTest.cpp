@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Collectives inside tasks, and how the failure of one rank ends all.
+// Collectives inside tasks, and the end of all ranks when one fails.
 #include "runtime/train/Rank.h"
 #include "runtime/Error.h"
 #include "runtime/train/Executor.h"
@@ -92,7 +92,7 @@ TEST(Rank, AFailureElsewhereEndsTheTaskThatWaits) {
     FAIL() << "expected a RunError";
   } catch (const RunError &) {
   }
-  // All tell of the one that failed.
+  // All name the rank that failed.
   for (const std::string &message : messages)
     EXPECT_EQ(message, "rank 1: stage 0, chunk 0, microbatch 0, F (action 0): "
                        "no more");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Weight files: round trips, and headers that lie.
+// Weight files: round trips, and headers that are wrong.
 #include "runtime/Error.h"
 #include "runtime/checkpoint/Convert.h"
 #include "runtime/checkpoint/Weights.h"
@@ -173,7 +173,7 @@ TEST(Safetensors, AFolderOrAMissingFileIsRefused) {
 }
 
 TEST(WriteFile, LeavesNothingHalfWritten) {
-  // A limit on the size of files stands for a full disk.
+  // A limit on the size of files fails as a full disk does.
   TemporaryFolder folder;
   folder.write("kept", "old");
   rlimit before;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A folder that lives as long as a test, and short ways to fill it.
+// A folder that is removed at the end of a test, with functions to fill it.
 #ifndef ROTA_TEST_RUNTIME_TEMPORARYFOLDER_H
 #define ROTA_TEST_RUNTIME_TEMPORARYFOLDER_H
 

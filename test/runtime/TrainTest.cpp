@@ -370,7 +370,7 @@ TEST(Probe, WritesTheSameHoweverTensorsAreSpread) {
   for (LineShape shape : std::vector<LineShape>{
            {2, 2, 2}, {1, 2, 2, 1, true}, {2, 2, 2, 1, true, false, 2}})
     EXPECT_EQ(probe(shape, all), expected);
-  // Microbatches are put together in their order, and parts in theirs.
+  // Microbatches are concatenated in their order, and so are parts.
   EXPECT_EQ(probe({1, 4}, "logits"), probe({2, 2, 1, 2}, "logits"));
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Flags and RUN.json: what they set, which wins, and each way of being wrong.
+// Flags and RUN.json: the values that they set, their order, and each error.
 #include "tools/rota/OptionTable.h"
 
 #include "gtest/gtest.h"
