@@ -118,12 +118,15 @@ private:
 
   void buildForward() {
     RankedTensorType type = activation({config.embed});
-    Value x = beginFunction(function::forward, {type}, {type}).front();
+    Value x = beginFunction(ModelPart::Layer, {{Role::InputActivation, type},
+                                               {Role::OutputActivation, type}})
+                  .one(Role::InputActivation);
     x = named("decoder_layer_input", x);
     Value attended = attention(norm(x, "input_layernorm.weight"));
     x = named("attention_out", arith::AddFOp::create(*this, x, attended));
     Value widened = feedForward(norm(x, "post_attention_layernorm.weight"));
-    finish(arith::AddFOp::create(*this, x, widened).getResult());
+    finish(
+        {{Role::OutputActivation, arith::AddFOp::create(*this, x, widened)}});
   }
 
   RankedTensorType tokensType() {
@@ -134,18 +137,24 @@ private:
   void buildEmbed() {
     RankedTensorType type = activation({config.embed});
     Value tokens =
-        beginFunction(function::embed, {tokensType()}, {type}).front();
+        beginFunction(ModelPart::Embed, {{Role::Tokens, tokensType()},
+                                         {Role::OutputActivation, type}})
+            .one(Role::Tokens);
     Value table =
         read("model.embed_tokens.weight", {config.vocabulary, config.embed});
-    finish(EmbeddingOp::create(*this, type, tokens, table).getResult());
+    finish({{Role::OutputActivation,
+             EmbeddingOp::create(*this, type, tokens, table)}});
   }
 
   void buildLoss() {
     auto scalar = tensor({}, getF32Type());
-    auto arguments = beginFunction(function::loss,
-                                   {activation({config.embed}), tokensType()},
-                                   {scalar, scalar});
-    Value normed = norm(arguments[0], "model.norm.weight");
+    auto arguments = beginFunction(
+        ModelPart::Loss, {{Role::InputActivation, activation({config.embed})},
+                          {Role::Targets, tokensType()},
+                          {Role::LossSum, scalar},
+                          {Role::LossWeight, scalar}});
+    Value normed =
+        norm(arguments.one(Role::InputActivation), "model.norm.weight");
     StringRef head =
         config.tied ? "model.embed_tokens.weight" : "lm_head.weight";
     Value logits =
@@ -153,8 +162,9 @@ private:
     auto logsumexp =
         tensor({microbatch.sequences, microbatch.sequenceLength}, getF32Type());
     auto loss = CrossEntropyOp::create(*this, scalar, scalar, logsumexp, logits,
-                                       arguments[1]);
-    finish({loss.getSum(), loss.getWeight()});
+                                       arguments.one(Role::Targets));
+    finish(
+        {{Role::LossSum, loss.getSum()}, {Role::LossWeight, loss.getWeight()}});
   }
 
   const LlamaConfig &config;

@@ -56,19 +56,24 @@ void ModelBuilder::beginLayers(StringRef stackName, int64_t layers,
 
 void ModelBuilder::endLayers() { setInsertionPointToEnd(moduleBody); }
 
-ArrayRef<BlockArgument> ModelBuilder::beginFunction(StringRef name,
-                                                    ArrayRef<Type> inputs,
-                                                    ArrayRef<Type> results) {
+RoleValues<Value> ModelBuilder::beginFunction(ModelPart part,
+                                              const RoleValues<Type> &types) {
+  const Signature &row = signatureOf(part, FunctionKind::Forward);
   auto function =
-      func::FuncOp::create(*this, name, getFunctionType(inputs, results));
+      func::FuncOp::create(*this, row.name,
+                           getFunctionType(types.inOrder(row.arguments),
+                                           types.inOrder(row.results)));
   outer = function->getBlock();
   Block *body = function.addEntryBlock();
   setInsertionPointToEnd(body);
-  return body->getArguments();
+  RoleValues<Value> arguments;
+  arguments.assign(FunctionRoles(function).arguments(), body->getArguments());
+  return arguments;
 }
 
-void ModelBuilder::finish(ValueRange values) {
-  func::ReturnOp::create(*this, values);
+void ModelBuilder::finish(const RoleValues<Value> &results) {
+  auto function = cast<func::FuncOp>(getInsertionBlock()->getParentOp());
+  func::ReturnOp::create(*this, results.inOrder(signatureOf(function).results));
   setInsertionPointToEnd(outer);
 }
 

@@ -4,6 +4,7 @@
 #ifndef ROTA_MODELS_MODELBUILDER_H
 #define ROTA_MODELS_MODELBUILDER_H
 
+#include "ir/rota/Roles.h"
 #include "models/Config.h"
 #include "models/Models.h"
 
@@ -44,11 +45,11 @@ public:
   /// module.
   void beginLayers(StringRef stack, int64_t layers, StringRef kind);
   void endLayers();
-  /// Opens a function and returns its arguments.
-  ArrayRef<BlockArgument> beginFunction(StringRef name, ArrayRef<Type> inputs,
-                                        ArrayRef<Type> results);
-  /// Returns `values` from the open function and leaves it.
-  void finish(ValueRange values);
+  /// Opens the function of that part of the model and returns its arguments.
+  RoleValues<Value> beginFunction(ModelPart part,
+                                  const RoleValues<Type> &types);
+  /// Returns `results` from the open function and leaves it.
+  void finish(const RoleValues<Value> &results);
 
   /// A parameter's value in the compute type, or in f32.
   Value read(StringRef name, ArrayRef<int64_t> shape);

@@ -124,12 +124,12 @@ static FailureOr<BuiltModel> loadModule(MLIRContext &context, StringRef path,
   FailureOr<Model> model = Model::get(*built.module);
   if (failed(model))
     return failure();
-  auto input =
-      dyn_cast<RankedTensorType>(model->embed.getArgumentTypes().front());
+  Type type = FunctionRoles(model->embed).argument(Role::Tokens).type();
+  auto input = dyn_cast<RankedTensorType>(type);
   if (!input || input.getRank() < 2)
     return model->embed.emitOpError(
                "expected an argument [sequences, sequence, ...], got ")
-           << model->embed.getArgumentTypes().front();
+           << type;
   built.sequences = input.getDimSize(0);
   built.sequenceLength = input.getDimSize(1);
   if (failed(checkAsked(model->embed, "sequences in a microbatch",

@@ -34,7 +34,7 @@ struct BuiltModel {
 };
 
 /// Builds or loads the model at `path`: a folder with a config.json, a .json
-/// file, or a .mlir file with a module in the form of ir/rota/Model.h. Errors
+/// file, or a .mlir file with a module in the form of ir/rota/Roles.h. Errors
 /// are diagnostics of the context with the place in the file.
 FailureOr<BuiltModel> buildModel(MLIRContext &context, StringRef path,
                                  const BuildOptions &options);

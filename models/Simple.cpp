@@ -31,12 +31,14 @@ public:
     param("weight", {embed, embed}, {"in", "out"},
           normal(1.0 / std::sqrt(double(embed))));
     RankedTensorType type = activation({embed});
-    Value x = beginFunction(function::forward, {type}, {type}).front();
+    Value x = beginFunction(ModelPart::Layer, {{Role::InputActivation, type},
+                                               {Role::OutputActivation, type}})
+                  .one(Role::InputActivation);
     Value weight = read("weight", {embed, embed});
     Value y = EinsumOp::create(*this, type, "bsk,kn->bsn", x, weight);
     if (coefficient != 0)
       addAuxiliaryLoss(y);
-    finish(y);
+    finish({{Role::OutputActivation, y}});
     endLayers();
     buildEmbed();
     buildLoss();
@@ -59,10 +61,12 @@ private:
 
   void buildEmbed() {
     RankedTensorType type = activation({embed});
-    Value x = beginFunction(function::embed, {dataType}, {type}).front();
+    Value x = beginFunction(ModelPart::Embed, {{Role::Tokens, dataType},
+                                               {Role::OutputActivation, type}})
+                  .one(Role::Tokens);
     if (!isWide())
       x = arith::TruncFOp::create(*this, type, x);
-    finish(x);
+    finish({{Role::OutputActivation, x}});
   }
 
   void buildLoss() {
@@ -70,11 +74,15 @@ private:
     auto rows =
         tensor({microbatch.sequences, microbatch.sequenceLength}, getF32Type());
     auto arguments = beginFunction(
-        function::loss, {activation({embed}), dataType}, {scalar, scalar});
-    Value y = arguments[0];
+        ModelPart::Loss, {{Role::InputActivation, activation({embed})},
+                          {Role::Targets, dataType},
+                          {Role::LossSum, scalar},
+                          {Role::LossWeight, scalar}});
+    Value y = arguments.one(Role::InputActivation);
     if (!isWide())
       y = arith::ExtFOp::create(*this, dataType, y);
-    Value difference = arith::SubFOp::create(*this, y, arguments[1]);
+    Value difference =
+        arith::SubFOp::create(*this, y, arguments.one(Role::Targets));
     Value square = arith::MulFOp::create(*this, difference, difference);
     Value sums = ReduceOp::create(*this, rows, ReduceKind::Sum, square,
                                   ArrayRef<int64_t>{2});
@@ -84,7 +92,7 @@ private:
     float count = microbatch.sequences * microbatch.sequenceLength;
     Value weight =
         arith::ConstantOp::create(*this, DenseElementsAttr::get(scalar, count));
-    finish({sum, weight});
+    finish({{Role::LossSum, sum}, {Role::LossWeight, weight}});
   }
 
   int64_t embed, layers;

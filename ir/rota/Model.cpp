@@ -19,12 +19,13 @@ ParamOp rota::lookupParam(Operation *user, StringAttr name) {
   return {};
 }
 
-static LogicalResult checkActivation(func::FuncOp function, Type type,
+static LogicalResult checkActivation(const FunctionPort &port,
                                      Type activation) {
-  if (type == activation)
+  if (port.type() == activation)
     return success();
-  return function.emitOpError("expected an activation of type ")
-         << activation << " as in the layers, got " << type;
+  return func::FuncOp(port.function)
+             .emitOpError("expected an activation of type ")
+         << activation << " as in the layers, got " << port.type();
 }
 
 static bool isStaticFloat(Type type) {
@@ -46,8 +47,8 @@ FailureOr<Model> Model::get(ModuleOp module) {
   }
   if (!model.stack)
     return module.emitError("expected a 'rota.stack' in the model");
-  model.embed = model.function(function::embed);
-  model.loss = model.function(function::loss);
+  model.embed = model.function(ModelPart::Embed, FunctionKind::Forward);
+  model.loss = model.function(ModelPart::Loss, FunctionKind::Forward);
   if (!model.embed || !model.loss)
     return module.emitError(
                "expected functions 'embed' and 'loss' in the model, '")
@@ -57,22 +58,21 @@ FailureOr<Model> Model::get(ModuleOp module) {
     return model.stack.emitOpError("expected an activation of static shape and "
                                    "floating-point elements, got ")
            << activation;
-  FunctionType embed = model.embed.getFunctionType();
-  if (embed.getNumInputs() != 1 || embed.getNumResults() != 1)
-    return model.embed.emitOpError("expected 1 argument and 1 result, got ")
-           << embed.getNumInputs() << " and " << embed.getNumResults();
-  FunctionType loss = model.loss.getFunctionType();
-  if (loss.getNumInputs() != 2 || loss.getNumResults() != 2)
-    return model.loss.emitOpError("expected 2 arguments and 2 results, got ")
-           << loss.getNumInputs() << " and " << loss.getNumResults();
-  if (failed(checkActivation(model.embed, embed.getResult(0), activation)) ||
-      failed(checkActivation(model.loss, loss.getInput(0), activation)))
+  if (failed(verifyCountsAsBuilt(model.embed)) ||
+      failed(verifyCountsAsBuilt(model.loss)))
     return failure();
-  for (Type type : loss.getResults())
+  FunctionRoles embed(model.embed), loss(model.loss);
+  if (failed(
+          checkActivation(embed.result(Role::OutputActivation), activation)) ||
+      failed(checkActivation(loss.argument(Role::InputActivation), activation)))
+    return failure();
+  for (Role role : {Role::LossSum, Role::LossWeight}) {
+    Type type = loss.result(role).type();
     if (!isStaticFloat(type) || cast<RankedTensorType>(type).getRank() != 0)
       return model.loss.emitOpError("expected the sum and the weight to be "
                                     "floating-point scalars, got ")
              << type;
+  }
   return model;
 }
 
@@ -95,9 +95,12 @@ func::FuncOp Model::function(StringRef name) const {
   return const_cast<ModuleOp &>(module).lookupSymbol<func::FuncOp>(name);
 }
 
-func::FuncOp Model::function(LayerOp kind, StringRef name) {
-  return llvm::dyn_cast_or_null<func::FuncOp>(
-      SymbolTable::lookupSymbolIn(kind, name));
+func::FuncOp Model::function(ModelPart part, FunctionKind kind) const {
+  return functionIn(module, part, kind);
+}
+
+func::FuncOp Model::function(LayerOp layer, FunctionKind kind) {
+  return functionIn(layer, ModelPart::Layer, kind);
 }
 
 SmallVector<ParamOp> Model::params(LayerOp kind) {
@@ -150,7 +153,7 @@ FailureOr<SmallVector<AuxiliaryLossInfo>> Model::auxiliaryLosses() const {
     return diagnostic;
   };
   for (int64_t i = 0; i < std::min(kindCount, layers); ++i) {
-    func::FuncOp forward = function(kindOf(i), function::forward);
+    func::FuncOp forward = function(kindOf(i), FunctionKind::Forward);
     // Layers i, i + kindCount, ... are this one.
     double times = double(llvm::divideCeil(layers - i, kindCount));
     WalkResult result = forward.walk([&](AuxiliaryLossOp op) {
@@ -163,8 +166,8 @@ FailureOr<SmallVector<AuxiliaryLossInfo>> Model::auxiliaryLosses() const {
 }
 
 RankedTensorType Model::activationType() const {
-  func::FuncOp forward = function(kindOf(0), function::forward);
-  return cast<RankedTensorType>(forward.getArgumentTypes().front());
+  FunctionRoles forward(function(kindOf(0), FunctionKind::Forward));
+  return cast<RankedTensorType>(forward.argument(Role::InputActivation).type());
 }
 
 std::string Model::checkpointName(ParamOp param) const {

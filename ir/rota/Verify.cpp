@@ -91,17 +91,19 @@ LogicalResult ParamOp::verify() {
 
 LogicalResult LayerOp::verifyRegions() {
   // C1: it holds a function `@forward`.
-  auto forward = Model::function(*this, function::forward);
+  func::FuncOp forward = Model::function(*this, FunctionKind::Forward);
   if (!forward)
     return emitOpError("expected a function 'forward'");
   // C2: one activation type.
-  FunctionType type = forward.getFunctionType();
-  if (type.getNumInputs() == 0 || type.getNumResults() == 0 ||
-      type.getInput(0) != type.getResult(0) ||
-      !isa<RankedTensorType>(type.getInput(0)))
+  FunctionRoles roles(forward);
+  auto inputs = roles.arguments(Role::InputActivation);
+  auto outputs = roles.results(Role::OutputActivation);
+  if (inputs.empty() || outputs.empty() ||
+      inputs.front().type() != outputs.front().type() ||
+      !isa<RankedTensorType>(inputs.front().type()))
     return emitOpError("expected the first argument and the first result of "
                        "'forward' to be one tensor type, got ")
-           << type;
+           << forward.getFunctionType();
   return success();
 }
 
@@ -131,10 +133,10 @@ LogicalResult StackOp::verifyRegions() {
       return diagnostic;
     }
     // C3: all kinds have one activation type.
-    auto forward = Model::function(layer, function::forward);
+    func::FuncOp forward = Model::function(layer, FunctionKind::Forward);
     if (!forward || forward.getNumArguments() == 0)
       continue;
-    Type type = forward.getArgumentTypes().front();
+    Type type = FunctionRoles(forward).argument(Role::InputActivation).type();
     if (!activation) {
       activation = type;
       first = layer;

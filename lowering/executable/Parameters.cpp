@@ -129,18 +129,15 @@ private:
   /// embed's block is what it alone uses, then what both use; loss's what both
   /// use, then its own.
   void packEnds(std::vector<ParamPlaces> &places) {
-    auto used = [&](ArrayRef<StringRef> names) {
+    auto used = [&](ModelPart part) {
       llvm::SmallSetVector<Operation *, 8> params;
-      for (StringRef name : names)
-        if (func::FuncOp f = model.function(name))
-          for (ParamOp param : Model::usedParams(f))
+      for (func::FuncOp function : functionsIn(model.module))
+        if (signatureOf(function).part == part)
+          for (ParamOp param : Model::usedParams(function))
             params.insert(param);
       return params;
     };
-    auto embed = used({function::embed, function::embedBackward});
-    auto loss =
-        used({function::loss, function::lossBackward,
-              function::lossBackwardInput, function::lossBackwardWeight});
+    auto embed = used(ModelPart::Embed), loss = used(ModelPart::Loss);
     SmallVector<ParamOp> embedOnly, tied, lossOnly;
     for (ParamOp param : model.globalParams()) {
       bool inLoss = loss.contains(param);

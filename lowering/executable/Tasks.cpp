@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Gives each function of the model its role, the role its frame, and lowers it.
+// Gives each argument and result of the model's functions its place in the
+// frame, by role, and lowers the functions.
 #include "lowering/executable/Tasks.h"
 #include "lowering/executable/Parameters.h"
 #include "lowering/executable/TaskCode.h"
@@ -13,39 +14,52 @@ namespace {
 
 using memory::FrameField;
 
-/// Places of consecutive values in one block of the frame.
-class BlockWriter {
+/// Places of the arguments or of the results of one function in the frame.
+class RolePlaces {
 public:
-  explicit BlockWriter(FrameField field) : field(field) {}
-  void add(Type type, SmallVectorImpl<BufferAddress> &places) {
-    places.push_back({field, packer.add(tensorBytes(type)), {}});
-  }
-  int64_t bytes() const { return packer.bytes(); }
-
-private:
-  FrameField field;
-  memory::Packer packer;
-};
-
-/// Places of a layer's residuals: some stay on the device, some may rest in
-/// host memory.
-class ResidualWriter {
-public:
-  explicit ResidualWriter(func::FuncOp forward) : forward(forward) {}
-
-  void add(SmallVectorImpl<BufferAddress> &places) {
-    for (unsigned i = 1; i < forward.getNumResults(); ++i) {
-      bool rests = !!forward.getResultAttr(
-          i, RotaDialect::OffloadAttrHelper::getNameStr());
-      (rests ? offloaded : staying).add(forward.getResultTypes()[i], places);
+  /// The place of `port`; nothing when the frame has none for its role. Several
+  /// values of one role are asked for in their order.
+  std::optional<BufferAddress> add(const FunctionPort &port, Role role) {
+    int64_t bytes = tensorBytes(port.type());
+    switch (role) {
+    case Role::Tokens:
+    case Role::Targets:
+      return at(memory::Data);
+    case Role::InputActivation:
+      return at(memory::Input);
+    case Role::OutputActivation:
+    case Role::NamedValue:
+      return at(memory::Output);
+    case Role::InputCotangent:
+      return at(memory::InputCotangent);
+    case Role::OutputCotangent:
+      return at(memory::OutputCotangent);
+    case Role::Residual:
+      return port.isOffloaded() ? at(memory::Offloaded, offloaded.add(bytes))
+                                : at(memory::Residuals, residuals.add(bytes));
+    case Role::CotangentResidual:
+      return at(memory::Cotangents, cotangents.add(bytes));
+    case Role::LossSum:
+      return at(memory::Loss, 0);
+    case Role::LossWeight:
+      return at(memory::Loss, 4);
+    case Role::Unknown:
+      return std::nullopt;
     }
+    llvm_unreachable("a role");
   }
-  int64_t stayingBytes() const { return staying.bytes(); }
+
+  /// Sizes of the blocks that hold several values.
+  int64_t residualBytes() const { return residuals.bytes(); }
   int64_t offloadedBytes() const { return offloaded.bytes(); }
+  int64_t cotangentBytes() const { return cotangents.bytes(); }
 
 private:
-  func::FuncOp forward;
-  BlockWriter staying{memory::Residuals}, offloaded{memory::Offloaded};
+  static BufferAddress at(memory::FrameField field, int64_t offset = 0) {
+    return {field, offset, {}};
+  }
+
+  memory::Packer residuals, offloaded, cotangents;
 };
 
 class Lowering {
@@ -70,7 +84,8 @@ public:
         return failure();
       ++number;
     }
-    if (failed(lowerEmbed((*places)[number])) ||
+    if (failed(lowerPart(model.module, ModelPart::Embed, (*places)[number],
+                         layout.embed)) ||
         failed(lowerLoss((*places)[number + 1])))
       return failure();
     layout.tables = tables.tables();
@@ -84,24 +99,20 @@ public:
 private:
   void describeData() {
     Program &program = layout.program;
-    func::FuncOp embed = model.embed, loss = model.loss;
-    StringRef sharding = RotaDialect::ShardingAttrHelper::getNameStr();
-    program.input = form(embed.getArgumentTypes()[0],
-                         embed.getArgAttrOfType<ShardingAttr>(0, sharding));
-    program.target = form(loss.getArgumentTypes()[1],
-                          loss.getArgAttrOfType<ShardingAttr>(1, sharding));
+    func::FuncOp embed = model.embed;
+    FunctionRoles loss(model.loss);
+    program.input = form(FunctionRoles(embed).argument(Role::Tokens));
+    program.target = form(loss.argument(Role::Targets));
     program.parameterCount = model.parameterCount();
     embed.walk(
         [&](EmbeddingOp op) { program.vocabulary = rowsOf(op.getTable()); });
     if (func::FuncOp logits = model.function("logits"))
-      program.logits =
-          form(logits.getResultTypes()[0],
-               cast_or_null<ShardingAttr>(logits.getResultAttr(0, sharding)));
+      program.logits = form(FunctionRoles(logits).result(Role::NamedValue));
     // Parts of logits may end in padding.
     if (program.vocabulary > 0 && !program.logits.shape.empty())
       program.logits.shape.back() =
           std::min(program.logits.shape.back(), program.vocabulary);
-    if (auto sum = cast_or_null<ShardingAttr>(loss.getResultAttr(0, sharding)))
+    if (ShardingAttr sum = loss.result(Role::LossSum).sharding())
       program.lossAxes = mesh.axesOf(sum.getUnreduced());
   }
 
@@ -115,11 +126,12 @@ private:
     return cast<RankedTensorType>(table.getType()).getDimSize(0);
   }
 
-  /// Of a value that has `type` on each rank.
-  DataForm form(Type type, ShardingAttr sharding) const {
+  /// Of a value whose type is that of one rank's part.
+  DataForm form(const FunctionPort &port) const {
     DataForm form;
-    form.type = elementTypeOf(type);
-    form.shape = cast<RankedTensorType>(type).getShape().vec();
+    form.type = elementTypeOf(port.type());
+    form.shape = cast<RankedTensorType>(port.type()).getShape().vec();
+    ShardingAttr sharding = port.sharding();
     if (!sharding)
       return form;
     form.division = mesh.divisionOf(sharding);
@@ -128,12 +140,31 @@ private:
     return form;
   }
 
-  /// Lowers `function` to the task `symbol`; its number, or -1 when there is no
-  /// such function.
+  LogicalResult addPlaces(func::FuncOp function, bool isResult,
+                          ArrayRef<Role> roles, RolePlaces &blocks,
+                          SmallVectorImpl<BufferAddress> &places) {
+    for (auto [index, role] : llvm::enumerate(roles)) {
+      FunctionPort port{function, isResult, unsigned(index)};
+      std::optional<BufferAddress> place = blocks.add(port, role);
+      if (!place)
+        return function.emitOpError("expected no ") << port.describe();
+      places.push_back(*place);
+    }
+    return success();
+  }
+
+  /// Lowers `function` to the task `symbol`; its number. `results` are the
+  /// blocks of its results.
   FailureOr<int> lower(func::FuncOp function, Twine symbol,
-                       const FunctionPlaces &places) {
-    if (!function)
-      return -1;
+                       const ParamPlaces &params, RolePlaces &results) {
+    FunctionPlaces places{{}, {}, params};
+    FunctionRoles roles(function);
+    RolePlaces arguments;
+    if (failed(addPlaces(function, /*isResult=*/false, roles.arguments(),
+                         arguments, places.arguments)) ||
+        failed(addPlaces(function, /*isResult=*/true, roles.results(), results,
+                         places.results)))
+      return failure();
     auto buffers =
         assignBuffers(function, places, tables, collectives, library);
     if (failed(buffers))
@@ -145,145 +176,89 @@ private:
     return static_cast<int>(layout.scratchBytes.size()) - 1;
   }
 
-  /// Places for the arguments from `begin` on.
-  static void addArguments(func::FuncOp function, size_t begin,
-                           BlockWriter &&block, FunctionPlaces &places) {
-    for (Type type : function.getArgumentTypes().drop_front(begin))
-      block.add(type, places.arguments);
-  }
-  static int64_t addResults(func::FuncOp function, size_t begin,
-                            FrameField field, FunctionPlaces &places) {
-    BlockWriter block(field);
-    for (Type type : function.getResultTypes().drop_front(begin))
-      block.add(type, places.results);
-    return block.bytes();
+  /// The place of a task's number.
+  int &taskOf(memory::TaskGroup &group, FunctionKind kind) {
+    switch (kind) {
+    case FunctionKind::Forward:
+      return group.forward;
+    case FunctionKind::Backward:
+      return group.backward;
+    case FunctionKind::BackwardInput:
+      return group.backwardInput;
+    case FunctionKind::BackwardWeight:
+      return group.backwardWeight;
+    case FunctionKind::LossWeight:
+      return layout.lossWeight;
+    case FunctionKind::Probe:
+      return layout.logits;
+    }
+    llvm_unreachable("a kind of function");
   }
 
-  static BufferAddress at(FrameField field, int64_t offset = 0) {
-    return {field, offset, {}};
+  /// Lowers the functions of a part of the model, which stand in `scope`.
+  LogicalResult lowerPart(Operation *scope, ModelPart part,
+                          const ParamPlaces &params, memory::TaskGroup &group,
+                          const std::string &prefix = "") {
+    if (group.name.empty())
+      group.name = signatureOf(part, FunctionKind::Forward).name;
+    for (func::FuncOp function : functionsIn(scope)) {
+      const Signature &row = signatureOf(function);
+      if (row.part != part)
+        continue;
+      RolePlaces results;
+      auto task = lower(function, prefix + row.name, params, results);
+      if (failed(task))
+        return failure();
+      taskOf(group, row.kind) = *task;
+      group.residualBytes += results.residualBytes();
+      group.offloadedBytes += results.offloadedBytes();
+      group.cotangentBytes += results.cotangentBytes();
+    }
+    return success();
+  }
+
+  static bool isDifferentiated(Operation *scope, ModelPart part) {
+    auto has = [&](FunctionKind kind) {
+      return bool(functionIn(scope, part, kind));
+    };
+    return has(FunctionKind::Backward) || (has(FunctionKind::BackwardInput) &&
+                                           has(FunctionKind::BackwardWeight));
   }
 
   LogicalResult lowerKind(LayerOp kind, const ParamPlaces &params,
                           memory::TaskGroup &group) {
-    group.name = kind.getSymName();
-    func::FuncOp forward = Model::function(kind, function::forward);
-    func::FuncOp backward = Model::function(kind, function::backward);
-    func::FuncOp input = Model::function(kind, function::backwardInput);
-    func::FuncOp weight = Model::function(kind, function::backwardWeight);
-    if (!forward || (!backward && !(input && weight)))
+    if (!isDifferentiated(kind, ModelPart::Layer))
       return kind.emitOpError("expected a differentiated layer, with 'forward' "
                               "and 'backward' or its two halves");
-    FunctionPlaces places{{at(memory::Input)}, {at(memory::Output)}, params};
-    ResidualWriter residuals(forward);
-    residuals.add(places.results);
-    forward.walk([&](AuxiliaryLossOp loss) {
-      group.auxiliaryLosses.push_back(tables.auxiliaryLoss(loss.getName()));
-    });
-    group.residualBytes = residuals.stayingBytes();
-    group.offloadedBytes = residuals.offloadedBytes();
-    if (failed(assign(group.forward, forward, group.name + ".forward", places)))
-      return failure();
-    func::FuncOp first = backward ? backward : input;
-    group.offloadsInput =
-        !!first.getArgAttr(0, RotaDialect::OffloadAttrHelper::getNameStr());
-    if (backward &&
-        failed(lowerBackward(backward, group.name + ".backward", forward,
-                             params, group.backward, group.cotangentBytes)))
-      return failure();
-    if (!input)
-      return success();
-    if (failed(lowerBackward(input, group.name + ".backward_input", forward,
-                             params, group.backwardInput,
-                             group.cotangentBytes)))
-      return failure();
-    FunctionPlaces last{{at(memory::Input)}, {}, params};
-    ResidualWriter(forward).add(last.arguments);
-    addArguments(weight, forward.getNumResults(),
-                 BlockWriter(memory::Cotangents), last);
-    return assign(group.backwardWeight, weight, group.name + ".backward_weight",
-                  last);
-  }
-
-  /// backward or backward_input: (activation, residuals..., cotangent) ->
-  /// (cotangent, cotangents for the other half...).
-  LogicalResult lowerBackward(func::FuncOp function, const std::string &symbol,
-                              func::FuncOp forward, const ParamPlaces &params,
-                              int &task, int64_t &cotangentBytes) {
-    FunctionPlaces places{
-        {at(memory::Input)}, {at(memory::InputCotangent)}, params};
-    ResidualWriter(forward).add(places.arguments);
-    places.arguments.push_back(at(memory::OutputCotangent));
-    cotangentBytes = addResults(function, 1, memory::Cotangents, places);
-    return assign(task, function, symbol, places);
-  }
-
-  LogicalResult lowerEmbed(const ParamPlaces &params) {
-    layout.embed.name = function::embed;
-    FunctionPlaces forward{{at(memory::Data)}, {at(memory::Output)}, params};
-    FunctionPlaces backward{
-        {at(memory::Data), at(memory::OutputCotangent)}, {}, params};
-    return success(succeeded(assign(layout.embed.forward, model.embed, "embed",
-                                    forward)) &&
-                   succeeded(assign(layout.embed.backward,
-                                    model.function(function::embedBackward),
-                                    "embed_backward", backward)));
+    group.name = kind.getSymName();
+    Model::function(kind, FunctionKind::Forward)
+        .walk([&](AuxiliaryLossOp loss) {
+          group.auxiliaryLosses.push_back(tables.auxiliaryLoss(loss.getName()));
+        });
+    for (FunctionKind first :
+         {FunctionKind::Backward, FunctionKind::BackwardInput})
+      if (func::FuncOp function = Model::function(kind, first))
+        group.offloadsInput |= FunctionRoles(function)
+                                   .argument(Role::InputActivation)
+                                   .isOffloaded();
+    return lowerPart(kind, ModelPart::Layer, params, group, group.name + ".");
   }
 
   LogicalResult lowerLoss(const ParamPlaces &params) {
-    memory::TaskGroup &group = layout.loss;
-    group.name = function::loss;
-    FunctionPlaces places{{at(memory::Input), at(memory::Data)},
-                          {at(memory::Loss, 0), at(memory::Loss, 4)},
-                          params};
-    if (failed(assign(group.forward, model.loss, "loss", places)) ||
-        failed(lowerLogits(params)) || failed(lowerLossWeight(params)))
-      return failure();
-    places.results.push_back(at(memory::InputCotangent));
-    if (failed(assign(group.backward, model.function(function::lossBackward),
-                      "loss_backward", places)))
-      return failure();
-    func::FuncOp input = model.function(function::lossBackwardInput);
-    func::FuncOp weight = model.function(function::lossBackwardWeight);
-    if (group.backward >= 0)
-      return success();
-    if (!input || !weight)
+    if (!isDifferentiated(model.module, ModelPart::Loss))
       return func::FuncOp(model.loss)
           .emitOpError("expected a differentiated model, with 'loss_backward' "
-                       "or its two "
-                       "halves");
-    group.cotangentBytes = addResults(input, 3, memory::Cotangents, places);
-    if (failed(
-            assign(group.backwardInput, input, "loss_backward_input", places)))
+                       "or its two halves");
+    if (failed(lowerPart(model.module, ModelPart::Loss, params, layout.loss)))
       return failure();
-    FunctionPlaces last{{at(memory::Input), at(memory::Data)}, {}, params};
-    addArguments(weight, 2, BlockWriter(memory::Cotangents), last);
-    return assign(group.backwardWeight, weight, "loss_backward_weight", last);
-  }
-
-  /// logits(activation) or logits(activation, targets).
-  LogicalResult lowerLogits(const ParamPlaces &params) {
     func::FuncOp logits = model.function("logits");
     if (!logits)
       return success();
-    FunctionPlaces places{{at(memory::Input)}, {at(memory::Output)}, params};
-    if (logits.getNumArguments() == 2)
-      places.arguments.push_back(at(memory::Data));
-    return assign(layout.logits, logits, "logits", places);
-  }
-
-  /// loss_weight(targets), whose result goes where loss writes the weight.
-  LogicalResult lowerLossWeight(const ParamPlaces &params) {
-    FunctionPlaces places{{at(memory::Data)}, {at(memory::Loss, 4)}, params};
-    return assign(layout.lossWeight, model.function(function::lossWeight),
-                  "loss_weight", places);
-  }
-
-  LogicalResult assign(int &task, func::FuncOp function, Twine symbol,
-                       const FunctionPlaces &places) {
-    auto number = lower(function, symbol, places);
-    if (failed(number))
+    RolePlaces results;
+    auto task = lower(logits, "logits", params, results);
+    if (failed(task))
       return failure();
-    task = *number;
+    layout.logits = *task;
     return success();
   }
 

@@ -16,9 +16,6 @@ namespace mlir::rota {
 using namespace mlir;
 using namespace mlir::rota;
 
-static constexpr StringRef offloadName =
-    RotaDialect::OffloadAttrHelper::getNameStr();
-
 static int64_t bytesOf(Value value) {
   auto type = cast<RankedTensorType>(value.getType());
   return llvm::divideCeil(type.getNumElements() * type.getElementTypeBitWidth(),
@@ -52,38 +49,29 @@ private:
   LogicalResult checkNames(const Model &model, const RematPolicy &policy);
   FailureOr<RematPolicy> policyOf(LayerOp kind, const Model &model,
                                   const RematPolicy &policy);
-  LogicalResult differentiateLayer(LayerOp kind, const RematPolicy &policy);
-  LogicalResult differentiateEmbed(func::FuncOp embed);
-  LogicalResult differentiateLoss(func::FuncOp loss);
+  LogicalResult differentiate(func::FuncOp forward, bool isSplit,
+                              const RematPolicy *policy = nullptr);
   LogicalResult makeLossWeight(func::FuncOp loss);
-  JointCut cut(Joint &joint, ArrayRef<Value> roots, const RematPolicy *policy);
+  JointCut cut(Joint &joint, ArrayRef<Value> roots, bool isSplit,
+               const RematPolicy *policy);
   void extendForward(func::FuncOp forward, Joint &joint, const JointCut &cut);
   void reportRecomputed(Joint &joint, ArrayRef<const JointPart *> parts,
                         StringRef path);
 };
 } // namespace
 
-/// Checks that no function of differentiation is there yet.
+/// Checks that the functions which are there are those that builders make.
 LogicalResult Differentiate::checkAsBuilt(const Model &model) {
-  auto refuse = [](func::FuncOp function) {
-    return function.emitOpError("expected a model as built, this function is "
-                                "there already");
-  };
-  for (StringRef name : {function::embedBackward, function::lossBackward,
-                         function::lossBackwardInput,
-                         function::lossBackwardWeight, function::lossWeight})
-    if (func::FuncOp function = model.function(name))
-      return refuse(function);
-  for (LayerOp kind : model.kinds()) {
-    for (StringRef name : {function::backward, function::backwardInput,
-                           function::backwardWeight})
-      if (func::FuncOp function = Model::function(kind, name))
-        return refuse(function);
-    func::FuncOp forward = Model::function(kind, function::forward);
-    if (forward.getNumArguments() != 1 || forward.getNumResults() != 1)
-      return forward.emitOpError("expected 1 argument and 1 result, got ")
-             << forward.getNumArguments() << " and " << forward.getNumResults();
-  }
+  SmallVector<Operation *> scopes = {model.module};
+  llvm::append_range(scopes, model.kinds());
+  for (Operation *scope : scopes)
+    for (func::FuncOp function : functionsIn(scope)) {
+      if (signatureOf(function).kind != FunctionKind::Forward)
+        return function.emitOpError("expected a model as built, this function "
+                                    "is there already");
+      if (failed(verifyCountsAsBuilt(function)))
+        return failure();
+    }
   return success();
 }
 
@@ -144,9 +132,9 @@ static void orderOffloadedLast(JointCut &cut, const RematPolicy &policy) {
 }
 
 /// Cuts `joint`. With a policy the forward part is another function, which
-/// saves residuals; without, the first part holds it. Without `split` the first
+/// saves residuals; without, the first part holds it. If not split, the first
 /// part is all.
-JointCut Differentiate::cut(Joint &joint, ArrayRef<Value> roots,
+JointCut Differentiate::cut(Joint &joint, ArrayRef<Value> roots, bool isSplit,
                             const RematPolicy *policy) {
   auto isResidual = [&](Value value) {
     Operation *op = value.getDefiningOp();
@@ -154,7 +142,7 @@ JointCut Differentiate::cut(Joint &joint, ArrayRef<Value> roots,
            decisionFor(op, *policy) != RematDecision::Recompute;
   };
   JointCut result;
-  if (!split) {
+  if (!isSplit) {
     result.input = collectPart(roots, joint.accumulates, isResidual);
     result.residuals = inOrder(joint, result.input.given);
     if (policy)
@@ -165,7 +153,7 @@ JointCut Differentiate::cut(Joint &joint, ArrayRef<Value> roots,
   result.weight = collectPart({}, joint.accumulates, [&](Value value) {
     Operation *op = value.getDefiningOp();
     return isResidual(value) ||
-           (op ? result.input.ops.contains(op) : value == joint.cotangent);
+           (op ? result.input.ops.contains(op) : value == joint.seed);
   });
   DenseSet<Value> residuals = result.input.given, cotangentResiduals;
   for (Value value : result.weight.given)
@@ -178,17 +166,33 @@ JointCut Differentiate::cut(Joint &joint, ArrayRef<Value> roots,
   return result;
 }
 
-/// Gives `forward` the residuals as further results.
+/// Marks the offloaded ones of `residuals`, a function's arguments or results.
+static void markOffloaded(ArrayRef<FunctionPort> residuals,
+                          const JointCut &cut) {
+  for (const FunctionPort &residual : residuals.take_back(cut.offloaded))
+    residual.setOffloaded();
+}
+
+/// Marks what a backward function takes from the host: offloaded residuals, and
+/// the activation where the policy offloads a layer's input.
+static void markOffloaded(func::FuncOp backward, const JointCut &cut,
+                          const RematPolicy *policy) {
+  FunctionRoles roles(backward);
+  markOffloaded(roles.arguments(Role::Residual), cut);
+  if (policy && policy->decide(layerInputName) == RematDecision::Offload)
+    roles.argument(Role::InputActivation).setOffloaded();
+}
+
+/// Makes the residuals results of `forward`.
 void Differentiate::extendForward(func::FuncOp forward, Joint &joint,
                                   const JointCut &cut) {
-  Operation *terminator = forward.getBody().front().getTerminator();
-  SmallVector<Value> results(terminator->getOperands());
   size_t firstOffloaded = cut.residuals.size() - cut.offloaded;
   std::string path = pathOf(forward);
+  SmallVector<Value> originals;
   for (auto [index, residual] : llvm::enumerate(cut.residuals)) {
     bool isOffloaded = index >= firstOffloaded;
     Value original = joint.originals.lookup(residual);
-    results.push_back(original);
+    originals.push_back(original);
     ++savedValues;
     savedBytes += bytesOf(original);
     if (isOffloaded)
@@ -202,25 +206,14 @@ void Differentiate::extendForward(func::FuncOp forward, Joint &joint,
       remark << remark::metric("Name", name);
     remark << remark::metric("Bytes", bytesOf(original));
   }
-  terminator->setOperands(results);
-  auto type = forward.getFunctionType();
-  forward.setType(FunctionType::get(&getContext(), type.getInputs(),
-                                    ValueRange(results).getTypes()));
-  for (size_t i = 1 + firstOffloaded; i < results.size(); ++i)
-    forward.setResultAttr(i, offloadName, UnitAttr::get(&getContext()));
-}
-
-/// Marks what a backward function takes from the host: the activation where the
-/// policy offloads a layer's input, and the offloaded residuals behind the
-/// rest.
-static void markOffloaded(func::FuncOp backward, const JointCut &cut,
-                          const RematPolicy &policy) {
-  auto mark = UnitAttr::get(backward.getContext());
-  if (policy.decide(layerInputName) == RematDecision::Offload)
-    backward.setArgAttr(0, offloadName, mark);
-  size_t end = 1 + cut.residuals.size();
-  for (size_t i = end - cut.offloaded; i < end; ++i)
-    backward.setArgAttr(i, offloadName, mark);
+  Operation *terminator = forward.getBody().front().getTerminator();
+  RoleValues<Value> returned;
+  returned.assign(FunctionRoles(forward).results(), terminator->getOperands());
+  returned.setAll(Role::Residual, originals);
+  terminator->setOperands(returned.inOrder(signatureOf(forward).results));
+  forward.setType(FunctionType::get(&getContext(), forward.getArgumentTypes(),
+                                    terminator->getOperandTypes()));
+  markOffloaded(FunctionRoles(forward).results(Role::Residual), cut);
 }
 
 void Differentiate::reportRecomputed(Joint &joint,
@@ -241,93 +234,55 @@ void Differentiate::reportRecomputed(Joint &joint,
   }
 }
 
-static SmallVector<Value> concat(std::initializer_list<ArrayRef<Value>> parts) {
-  SmallVector<Value> all;
-  for (ArrayRef<Value> part : parts)
-    llvm::append_range(all, part);
-  return all;
-}
-
-LogicalResult Differentiate::differentiateLayer(LayerOp kind,
-                                                const RematPolicy &policy) {
-  func::FuncOp forward = Model::function(kind, function::forward);
-  FailureOr<Joint> joint = Joint::build(forward, CotangentSeed::Argument);
+/// Makes the backward of `forward`, whole or in two halves. With a policy
+/// `forward` gets residuals; without, the backward holds the forward ops.
+LogicalResult Differentiate::differentiate(func::FuncOp forward, bool isSplit,
+                                           const RematPolicy *policy) {
+  FailureOr<Joint> joint = Joint::build(forward);
   if (failed(joint))
     return failure();
-  Value activation = joint->body().getArgument(0);
-  JointCut parts = cut(*joint, joint->inputCotangent, &policy);
-  extendForward(forward, *joint, parts);
-  reportRecomputed(*joint, {&parts.input, &parts.weight}, pathOf(forward));
-  SmallVector<Value> arguments =
-      concat({activation, parts.residuals, joint->cotangent});
-  if (!split) {
-    func::FuncOp whole =
-        buildFunction(forward, function::backward, *joint, parts.input,
-                      arguments, joint->inputCotangent);
-    markOffloaded(whole, parts, policy);
-    return success();
+  const Signature &whole =
+      signatureOf(signatureOf(forward).part, FunctionKind::Backward);
+  JointCut parts =
+      cut(*joint, joint->values.inOrder(whole.results), isSplit, policy);
+  joint->values.setAll(Role::Residual, parts.residuals);
+  joint->values.setAll(Role::CotangentResidual, parts.cotangentResiduals);
+  if (policy) {
+    extendForward(forward, *joint, parts);
+    reportRecomputed(*joint, {&parts.input, &parts.weight}, pathOf(forward));
+  } else {
+    reportRecomputed(*joint, {&parts.weight}, pathOf(forward));
   }
-  func::FuncOp input = buildFunction(
-      forward, function::backwardInput, *joint, parts.input, arguments,
-      concat({joint->inputCotangent, parts.cotangentResiduals}));
-  func::FuncOp weight = buildFunction(
-      input, function::backwardWeight, *joint, parts.weight,
-      concat({activation, parts.residuals, parts.cotangentResiduals}), {});
-  markOffloaded(input, parts, policy);
-  markOffloaded(weight, parts, policy);
+  SmallVector<func::FuncOp> functions;
+  if (isSplit) {
+    functions.push_back(buildFunction(forward, FunctionKind::BackwardInput,
+                                      *joint, parts.input));
+    functions.push_back(buildFunction(
+        functions.back(), FunctionKind::BackwardWeight, *joint, parts.weight));
+  } else {
+    functions.push_back(
+        buildFunction(forward, FunctionKind::Backward, *joint, parts.input));
+  }
+  for (func::FuncOp function : functions)
+    markOffloaded(function, parts, policy);
   return success();
 }
 
 /// Makes the function that gives the main loss's weight before the step runs,
 /// which the cotangents of auxiliary losses need.
 LogicalResult Differentiate::makeLossWeight(func::FuncOp loss) {
-  FailureOr<Joint> joint = Joint::build(loss, CotangentSeed::One);
+  FailureOr<Joint> joint = Joint::build(loss);
   if (failed(joint))
     return failure();
-  Value weight = joint->outputs()[1];
-  JointPart part = collectPart(weight, {}, [](Value) { return false; });
-  Value activation = joint->body().getArgument(0);
+  JointPart part = collectPart(joint->values.all(Role::LossWeight), {},
+                               [](Value) { return false; });
+  Value activation = joint->values.one(Role::InputActivation);
   for (Operation *op : part.ops)
     if (llvm::is_contained(op->getOperands(), activation))
       return loss.emitOpError("expected a weight that depends on the targets "
                               "alone, as a layer has an auxiliary loss, got "
                               "one that depends on the activation");
-  buildFunction(loss, function::lossWeight, *joint, part,
-                joint->body().getArgument(1), weight);
-  return success();
-}
-
-/// Tokens have no cotangent, so that all of it is the weight's.
-LogicalResult Differentiate::differentiateEmbed(func::FuncOp embed) {
-  FailureOr<Joint> joint = Joint::build(embed, CotangentSeed::Argument);
-  if (failed(joint))
-    return failure();
-  JointPart part =
-      collectPart({}, joint->accumulates, [](Value) { return false; });
-  buildFunction(embed, function::embedBackward, *joint, part,
-                {joint->body().getArgument(0), joint->cotangent}, {});
-  return success();
-}
-
-LogicalResult Differentiate::differentiateLoss(func::FuncOp loss) {
-  FailureOr<Joint> joint = Joint::build(loss, CotangentSeed::One);
-  if (failed(joint))
-    return failure();
-  SmallVector<Value> arguments(joint->body().getArguments());
-  SmallVector<Value> roots(joint->outputs());
-  roots.push_back(joint->inputCotangent);
-  JointCut parts = cut(*joint, roots, /*policy=*/nullptr);
-  if (!split) {
-    buildFunction(loss, function::lossBackward, *joint, parts.input, arguments,
-                  roots);
-    return success();
-  }
-  reportRecomputed(*joint, {&parts.weight}, pathOf(loss));
-  func::FuncOp input =
-      buildFunction(loss, function::lossBackwardInput, *joint, parts.input,
-                    arguments, concat({roots, parts.cotangentResiduals}));
-  buildFunction(input, function::lossBackwardWeight, *joint, parts.weight,
-                concat({arguments, parts.cotangentResiduals}), {});
+  buildFunction(loss, FunctionKind::LossWeight, *joint, part);
   return success();
 }
 
@@ -346,10 +301,13 @@ void Differentiate::runOnOperation() {
     return signalPassFailure();
   for (LayerOp kind : model->kinds()) {
     FailureOr<RematPolicy> own = policyOf(kind, *model, *policy);
-    if (failed(own) || failed(differentiateLayer(kind, *own)))
+    if (failed(own) ||
+        failed(differentiate(Model::function(kind, FunctionKind::Forward),
+                             split, &*own)))
       return signalPassFailure();
   }
-  if (failed(differentiateEmbed(model->embed)) ||
-      failed(differentiateLoss(model->loss)))
+  // Tokens have no cotangent, so that all of it is the weight's.
+  if (failed(differentiate(model->embed, /*isSplit=*/false)) ||
+      failed(differentiate(model->loss, split)))
     return signalPassFailure();
 }

@@ -55,12 +55,16 @@ void ExtractNamed::extract(func::FuncOp loss, NameOp named) {
   BackwardSliceOptions options;
   options.inclusive = true;
   (void)getBackwardSlice(named.getValue(), &needed, options);
-  SmallVector<Value> arguments{loss.getArgument(0)};
-  for (Value argument : loss.getArguments().drop_front())
-    if (named.getValue() == argument ||
-        llvm::any_of(needed, [&](Operation *op) {
-          return llvm::is_contained(op->getOperands(), argument);
-        }))
+  auto isNeeded = [&](Value argument) {
+    return named.getValue() == argument ||
+           llvm::any_of(needed, [&](Operation *op) {
+             return llvm::is_contained(op->getOperands(), argument);
+           });
+  };
+  SmallVector<Value> arguments;
+  for (auto [role, argument] :
+       llvm::zip_equal(FunctionRoles(loss).arguments(), loss.getArguments()))
+    if (role == Role::InputActivation || isNeeded(argument))
       arguments.push_back(argument);
 
   OpBuilder builder(&getContext());

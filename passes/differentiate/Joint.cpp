@@ -42,7 +42,7 @@ private:
 
 void ReverseWalk::findActiveValues() {
   for (Value argument : joint.body().getArguments())
-    if (argument != joint.cotangent && isFloat(argument))
+    if (argument != joint.seed && isFloat(argument))
       active.insert(argument);
   for (Operation &op : joint.body().without_terminator()) {
     if (!joint.forwardOps.contains(&op))
@@ -135,23 +135,22 @@ LogicalResult ReverseWalk::run() {
   findActiveValues();
   auto forward = llvm::to_vector(llvm::make_pointer_range(
       llvm::reverse(joint.body().without_terminator())));
-  if (active.contains(joint.outputs().front()))
-    add(joint.outputs().front(), joint.cotangent);
+  if (active.contains(joint.result))
+    add(joint.result, joint.seed);
   for (Operation *op : forward)
     if (joint.forwardOps.contains(op) && failed(visit(*op)))
       return failure();
   emitAccumulates();
-  Value input = joint.body().getArgument(0);
-  if (!isFloat(input))
-    return success();
-  joint.inputCotangent = cotangents.lookup(input);
-  if (!joint.inputCotangent)
-    joint.inputCotangent =
-        splatConstant(builder, input.getLoc(), input.getType(), 0.0);
+  for (Value input : joint.values.all(Role::InputActivation)) {
+    Value cotangent = cotangents.lookup(input);
+    if (!cotangent)
+      cotangent = splatConstant(builder, input.getLoc(), input.getType(), 0.0);
+    joint.values.set(Role::InputCotangent, cotangent);
+  }
   return success();
 }
 
-FailureOr<Joint> Joint::build(func::FuncOp forward, CotangentSeed seed) {
+FailureOr<Joint> Joint::build(func::FuncOp forward) {
   if (!llvm::hasSingleElement(forward.getBody()))
     return forward.emitOpError("expected one block to differentiate, got ")
            << forward.getBody().getBlocks().size();
@@ -166,14 +165,20 @@ FailureOr<Joint> Joint::build(func::FuncOp forward, CotangentSeed seed) {
     joint.originals[copy] = original;
   for (Operation &op : joint.body())
     joint.forwardOps.insert(&op);
-  Value result = joint.outputs().front();
-  if (seed == CotangentSeed::Argument) {
-    joint.cotangent =
-        joint.body().addArgument(result.getType(), result.getLoc());
-  } else {
+  FunctionRoles roles(forward);
+  joint.values.assign(roles.arguments(), joint.body().getArguments());
+  joint.values.assign(roles.results(),
+                      joint.body().getTerminator()->getOperands());
+  if (signatureOf(forward).part == ModelPart::Loss) {
+    joint.result = joint.values.one(Role::LossSum);
     OpBuilder builder(joint.body().getTerminator());
-    joint.cotangent =
-        splatConstant(builder, result.getLoc(), result.getType(), 1.0);
+    joint.seed = splatConstant(builder, joint.result.getLoc(),
+                               joint.result.getType(), 1.0);
+  } else {
+    joint.result = joint.values.one(Role::OutputActivation);
+    joint.seed =
+        joint.body().addArgument(joint.result.getType(), joint.result.getLoc());
+    joint.values.set(Role::OutputCotangent, joint.seed);
   }
   if (failed(ReverseWalk(joint).run()))
     return failure();

@@ -74,19 +74,17 @@ SmallVector<Value> rota::inOrder(Joint &joint, const DenseSet<Value> &values) {
   return ordered;
 }
 
-func::FuncOp rota::buildFunction(func::FuncOp after, StringRef name,
-                                 Joint &joint, const JointPart &part,
-                                 ArrayRef<Value> arguments,
-                                 ArrayRef<Value> results) {
+func::FuncOp rota::buildFunction(func::FuncOp after, FunctionKind kind,
+                                 Joint &joint, const JointPart &part) {
+  const Signature &row = signatureOf(signatureOf(after).part, kind);
+  SmallVector<Value> arguments = joint.values.inOrder(row.arguments);
+  SmallVector<Value> results = joint.values.inOrder(row.results);
   OpBuilder builder(after->getContext());
   builder.setInsertionPointAfter(after);
-  auto typesOf = [](ArrayRef<Value> values) {
-    return llvm::map_to_vector(values,
-                               [](Value value) { return value.getType(); });
-  };
   auto function = func::FuncOp::create(
-      builder, joint.function->getLoc(), name,
-      builder.getFunctionType(typesOf(arguments), typesOf(results)));
+      builder, joint.function->getLoc(), row.name,
+      builder.getFunctionType(ValueRange(arguments).getTypes(),
+                              ValueRange(results).getTypes()));
   Block *block = function.addEntryBlock();
   IRMapping mapping;
   mapping.map(arguments, block->getArguments());

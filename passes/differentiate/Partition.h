@@ -42,12 +42,12 @@ RematDecision decisionFor(Operation *op, const RematPolicy &policy);
 /// `values` in the order in which `joint` defines them.
 SmallVector<Value> inOrder(Joint &joint, const DenseSet<Value> &values);
 
-/// Builds a function `name` behind `after`: `part`'s ops in the joint
-/// function's order without names; argument i stands for the joint value
-/// `arguments[i]`, and `results` are returned.
-func::FuncOp buildFunction(func::FuncOp after, StringRef name, Joint &joint,
-                           const JointPart &part, ArrayRef<Value> arguments,
-                           ArrayRef<Value> results);
+/// Builds the function `kind` of a part of the model behind `after`, another
+/// function of that part: `part`'s ops in the joint function's order without
+/// names. Arguments stand for `joint.values` of their roles, and those of the
+/// results' roles are returned.
+func::FuncOp buildFunction(func::FuncOp after, FunctionKind kind, Joint &joint,
+                           const JointPart &part);
 
 } // namespace mlir::rota
 

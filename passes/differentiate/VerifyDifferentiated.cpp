@@ -36,57 +36,52 @@ struct VerifyDifferentiated
 
 private:
   LogicalResult verify(const Model &model);
-  LogicalResult verifyLayer(LayerOp kind, Backward &backward);
-  LogicalResult verifyLoss(const Model &model, Backward &backward);
   LogicalResult verifyEmbed(const Model &model);
 };
 } // namespace
 
-/// V1: either the whole function or both halves.
-static FailureOr<Backward>
-findBackward(Operation *owner, StringRef ownerName,
-             function_ref<func::FuncOp(StringRef)> lookup, StringRef whole,
-             StringRef input, StringRef weight) {
-  Backward backward{lookup(whole), lookup(input), lookup(weight)};
+/// V1: either the whole function or both halves stand in `scope`. `owner` is
+/// the layer, or the function to differentiate.
+static FailureOr<Backward> findBackward(Operation *owner, ModelPart part,
+                                        Operation *scope) {
+  auto find = [&](FunctionKind kind) { return functionIn(scope, part, kind); };
+  auto name = [&](FunctionKind kind) { return signatureOf(part, kind).name; };
+  Backward backward{find(FunctionKind::Backward),
+                    find(FunctionKind::BackwardInput),
+                    find(FunctionKind::BackwardWeight)};
   bool hasHalves = backward.input && backward.weight;
   if (bool(backward.whole) == hasHalves ||
       bool(backward.input) != bool(backward.weight))
     return owner->emitOpError("expected '")
-           << whole << "', or '" << input << "' and '" << weight << "', for '"
-           << ownerName << "'";
+           << name(FunctionKind::Backward) << "', or '"
+           << name(FunctionKind::BackwardInput) << "' and '"
+           << name(FunctionKind::BackwardWeight) << "', for '"
+           << cast<SymbolOpInterface>(owner).getName() << "'";
   return backward;
 }
 
-/// V2: `function` has exactly these types.
-static LogicalResult verifySignature(func::FuncOp function,
-                                     ArrayRef<Type> inputs,
-                                     ArrayRef<Type> results) {
-  auto expected = FunctionType::get(function.getContext(), inputs, results);
+/// V2: `function` has the types that its row of the table asks for.
+static LogicalResult verifySignature(const Model &model,
+                                     func::FuncOp function) {
+  auto typesOf = [&](ArrayRef<Role> roles) {
+    SmallVector<Type> types;
+    for (Role role : roles) {
+      if (isActivation(role)) {
+        types.push_back(model.activationType());
+        continue;
+      }
+      for (const FunctionPort &port : sourcesIn(function->getParentOp(), role))
+        types.push_back(port.type());
+    }
+    return types;
+  };
+  const Signature &row = signatureOf(function);
+  auto expected = FunctionType::get(
+      function.getContext(), typesOf(row.arguments), typesOf(row.results));
   if (function.getFunctionType() == expected)
     return success();
   return function.emitOpError("expected the signature ")
          << expected << ", got " << function.getFunctionType();
-}
-
-static SmallVector<Type> concat(std::initializer_list<ArrayRef<Type>> parts) {
-  SmallVector<Type> all;
-  for (ArrayRef<Type> part : parts)
-    llvm::append_range(all, part);
-  return all;
-}
-
-/// V2 of a split backward: what the input half returns beyond `results` is what
-/// the weight half takes beyond `arguments`.
-static LogicalResult verifyHalves(Backward &backward, ArrayRef<Type> inputs,
-                                  ArrayRef<Type> results,
-                                  ArrayRef<Type> arguments) {
-  ArrayRef<Type> returned = backward.input.getResultTypes();
-  ArrayRef<Type> carried =
-      returned.drop_front(std::min(results.size(), returned.size()));
-  if (failed(
-          verifySignature(backward.input, inputs, concat({results, carried}))))
-    return failure();
-  return verifySignature(backward.weight, concat({arguments, carried}), {});
 }
 
 /// V3: `forbidden` accumulates nothing.
@@ -140,25 +135,25 @@ static LogicalResult verifyNoNames(func::FuncOp function) {
   return failure(result.wasInterrupted());
 }
 
-static constexpr StringRef offloadName =
-    RotaDialect::OffloadAttrHelper::getNameStr();
-
-/// V5: residual i of `forward` is argument i + 1 of `backward`, offloaded in
-/// both or in neither, and offloaded ones come last.
-static LogicalResult verifyOffloads(func::FuncOp forward,
-                                    func::FuncOp backward) {
+/// V5: a residual is offloaded where it is made and where it is taken, or in
+/// neither place, and offloaded ones come last.
+static LogicalResult verifyOffloads(LayerOp layer) {
+  for (const RoleEdge &edge : residualEdgesIn(layer)) {
+    if (edge.source.isOffloaded() == edge.user.isOffloaded())
+      continue;
+    return func::FuncOp(edge.user.function).emitOpError("expected argument ")
+           << edge.user.index << " to be offloaded as "
+           << edge.source.describe() << " "
+           << (edge.source.isOffloaded() ? "is" : "is not");
+  }
+  func::FuncOp forward = Model::function(layer, FunctionKind::Forward);
   bool isLast = false;
-  for (unsigned i = 1; i < forward.getNumResults(); ++i) {
-    bool isMade = bool(forward.getResultAttr(i, offloadName));
-    bool isTaken = bool(backward.getArgAttr(i, offloadName));
-    if (isMade != isTaken)
-      return backward.emitOpError("expected argument ")
-             << i << " to be offloaded as result " << i << " of 'forward' "
-             << (isMade ? "is" : "is not");
-    if (isLast && !isMade)
+  for (const FunctionPort &port :
+       FunctionRoles(forward).results(Role::Residual)) {
+    if (isLast && !port.isOffloaded())
       return forward.emitOpError("expected offloaded residuals last, result ")
-             << i << " is not offloaded and follows one that is";
-    isLast = isMade;
+             << port.index << " is not offloaded and follows one that is";
+    isLast = port.isOffloaded();
   }
   return success();
 }
@@ -186,90 +181,57 @@ static LogicalResult verifyBodies(func::FuncOp forward, Backward &backward) {
   return verifyAccumulates(forward, backward.accumulating());
 }
 
-LogicalResult VerifyDifferentiated::verifyLayer(LayerOp kind,
-                                                Backward &backward) {
-  func::FuncOp forward = Model::function(kind, function::forward);
-  ArrayRef<Type> results = forward.getResultTypes();
-  Type activation = results.front();
-  ArrayRef<Type> residuals = results.drop_front();
-  if (failed(verifySignature(forward, activation, results)))
-    return failure();
-  auto inputs = concat({activation, residuals, activation});
-  if (failed(backward.isSplit()
-                 ? verifyHalves(backward, inputs, activation,
-                                concat({activation, residuals}))
-                 : verifySignature(backward.whole, inputs, activation)))
-    return failure();
-  for (func::FuncOp function :
-       {backward.whole, backward.input, backward.weight})
-    if (function && failed(verifyOffloads(forward, function)))
-      return failure();
-  return verifyBodies(forward, backward);
-}
-
-LogicalResult VerifyDifferentiated::verifyLoss(const Model &model,
-                                               Backward &backward) {
-  func::FuncOp loss = model.loss;
-  ArrayRef<Type> inputs = loss.getArgumentTypes();
-  auto results = concat({loss.getResultTypes(), inputs.front()});
-  if (failed(backward.isSplit()
-                 ? verifyHalves(backward, inputs, results, inputs)
-                 : verifySignature(backward.whole, inputs, results)))
-    return failure();
-  return verifyBodies(loss, backward);
-}
-
-LogicalResult VerifyDifferentiated::verifyEmbed(const Model &model) {
-  func::FuncOp embed = model.embed;
-  Backward backward{model.function(function::embedBackward), {}, {}};
-  if (!backward.whole)
-    return embed.emitOpError("expected '")
-           << function::embedBackward << "' beside it";
-  auto inputs = concat({embed.getArgumentTypes(), embed.getResultTypes()});
-  if (failed(verifySignature(backward.whole, inputs, {})))
-    return failure();
-  return verifyBodies(embed, backward);
-}
-
 /// V6 of the whole model.
 static LogicalResult verifyAuxiliary(const Model &model) {
   auto losses = model.auxiliaryLosses();
   if (failed(losses))
     return failure();
-  func::FuncOp loss = model.loss;
-  func::FuncOp weight = model.function(function::lossWeight);
-  if (losses->empty())
+  if (losses->empty() ||
+      model.function(ModelPart::Loss, FunctionKind::LossWeight))
     return success();
-  if (!weight)
-    return loss.emitOpError("expected '")
-           << function::lossWeight << "' beside it, for the auxiliary loss '"
-           << losses->front().name << "'";
-  return verifySignature(weight, loss.getArgumentTypes()[1],
-                         loss.getResultTypes()[1]);
+  return func::FuncOp(model.loss).emitOpError("expected '")
+         << signatureOf(ModelPart::Loss, FunctionKind::LossWeight).name
+         << "' beside it, for the auxiliary loss '" << losses->front().name
+         << "'";
+}
+
+LogicalResult VerifyDifferentiated::verifyEmbed(const Model &model) {
+  Backward backward{
+      model.function(ModelPart::Embed, FunctionKind::Backward), {}, {}};
+  if (!backward.whole)
+    return func::FuncOp(model.embed).emitOpError("expected '")
+           << signatureOf(ModelPart::Embed, FunctionKind::Backward).name
+           << "' beside it";
+  return verifyBodies(model.embed, backward);
+}
+
+/// V2 of the functions of a layer or of the module.
+static LogicalResult verifySignatures(const Model &model, Operation *scope) {
+  for (func::FuncOp function : functionsIn(scope))
+    if (failed(verifySignature(model, function)))
+      return failure();
+  return success();
 }
 
 LogicalResult VerifyDifferentiated::verify(const Model &model) {
-  if (failed(verifyEmbed(model)) || failed(verifyAuxiliary(model)))
+  if (failed(verifySignatures(model, model.module)) ||
+      failed(verifyEmbed(model)) || failed(verifyAuxiliary(model)))
     return failure();
-  FailureOr<Backward> loss = findBackward(
-      model.loss, function::loss,
-      [&](StringRef name) { return model.function(name); },
-      function::lossBackward, function::lossBackwardInput,
-      function::lossBackwardWeight);
-  if (failed(loss) || failed(verifyLoss(model, *loss)))
+  FailureOr<Backward> loss =
+      findBackward(model.loss, ModelPart::Loss, model.module);
+  if (failed(loss) || failed(verifyBodies(model.loss, *loss)))
     return failure();
   for (LayerOp kind : model.kinds()) {
-    FailureOr<Backward> backward = findBackward(
-        kind, kind.getSymName(),
-        [&](StringRef name) { return Model::function(kind, name); },
-        function::backward, function::backwardInput, function::backwardWeight);
+    FailureOr<Backward> backward = findBackward(kind, ModelPart::Layer, kind);
     if (failed(backward))
       return failure();
     // V1: one answer for the whole model.
     if (backward->isSplit() != loss->isSplit())
       return kind.emitOpError("expected '")
              << kind.getSymName() << "' to be split as 'loss' is";
-    if (failed(verifyLayer(kind, *backward)))
+    if (failed(verifySignatures(model, kind)) || failed(verifyOffloads(kind)) ||
+        failed(verifyBodies(Model::function(kind, FunctionKind::Forward),
+                            *backward)))
       return failure();
   }
   return success();

@@ -47,9 +47,6 @@ static std::string spell(ArrayRef<AxisRefAttr> axes) {
 }
 
 namespace {
-/// What a value at a function's border is.
-enum class Role { Free, Activation, Data };
-
 struct AssignShardings : rota::impl::AssignShardingsBase<AssignShardings> {
   using AssignShardingsBase::AssignShardingsBase;
   void runOnOperation() override;
@@ -64,8 +61,7 @@ private:
   FailureOr<DimensionAxes> storageAxes(ParamOp param, DimensionAxes axes);
   DimensionAxes optimizerAxes(ParamOp param, DimensionAxes axes);
   LogicalResult assignBorders(func::FuncOp function);
-  FailureOr<ShardingAttr> borderSharding(func::FuncOp function, Type type,
-                                         Role role);
+  FailureOr<ShardingAttr> borderSharding(const FunctionPort &port, Role role);
   void remarkOn(ParamOp param, StringRef name, std::string text);
 
   MeshAttr mesh;
@@ -348,42 +344,19 @@ DimensionAxes AssignShardings::optimizerAxes(ParamOp param,
 // Borders of functions
 //===----------------------------------------------------------------------===//
 
-static Role argumentRole(func::FuncOp function, unsigned index) {
-  StringRef name = function.getSymName();
-  bool isLast = index + 1 == function.getNumArguments();
-  if (name == function::forward || name == function::backwardWeight)
-    return index == 0 ? Role::Activation : Role::Free;
-  if (name == function::backward || name == function::backwardInput)
-    return index == 0 || isLast ? Role::Activation : Role::Free;
-  if (name == function::lossWeight)
-    return Role::Data;
-  if (name == function::embed || name == function::embedBackward)
-    return index == 0 ? Role::Data : Role::Activation;
-  // The loss, its derivatives, and probes of it.
-  return index == 0 ? Role::Activation : index == 1 ? Role::Data : Role::Free;
-}
-
-static Role resultRole(func::FuncOp function, unsigned index) {
-  StringRef name = function.getSymName();
-  // What differentiation adds are residuals.
-  if (name == function::forward || name == function::backwardInput)
-    return index == 0 ? Role::Activation : Role::Free;
-  if (name == function::lossBackwardInput)
-    return index == 2 ? Role::Activation : Role::Free;
-  return Role::Activation;
-}
-
-/// Batch, length and embed for an activation. What the user feeds has a batch;
-/// what else divides it follows from its uses.
-FailureOr<ShardingAttr> AssignShardings::borderSharding(func::FuncOp function,
-                                                        Type type, Role role) {
-  auto tensor = dyn_cast<RankedTensorType>(type);
-  if (role == Role::Free || !tensor || tensor.getRank() == 0)
+/// Batch, length and embed for an activation or a named value. Data has a
+/// batch; what else divides it follows from its uses. Null for other roles.
+FailureOr<ShardingAttr>
+AssignShardings::borderSharding(const FunctionPort &port, Role role) {
+  func::FuncOp function = port.function;
+  auto tensor = dyn_cast<RankedTensorType>(port.type());
+  bool isKnown = isActivation(role) || isData(role) || role == Role::NamedValue;
+  if (!isKnown || !tensor || tensor.getRank() == 0)
     return ShardingAttr();
   SmallVector<DimensionShardingAttr> dimensions;
   for (int64_t dim = 0; dim < tensor.getRank(); ++dim) {
     AxisList axes;
-    bool isOpen = role == Role::Data && dim == 1;
+    bool isOpen = isData(role) && dim == 1;
     if (dim < 3 && !isOpen)
       axes = normalized(
           table.find(kBorders[dim]).value_or(ArrayRef<AxisRefAttr>()), mesh);
@@ -407,22 +380,19 @@ FailureOr<ShardingAttr> AssignShardings::borderSharding(func::FuncOp function,
 }
 
 LogicalResult AssignShardings::assignBorders(func::FuncOp function) {
-  StringRef name = RotaDialect::ShardingAttrHelper::getNameStr();
-  for (unsigned i = 0, end = function.getNumArguments(); i < end; ++i) {
-    auto sharding = borderSharding(function, function.getArgument(i).getType(),
-                                   argumentRole(function, i));
-    if (failed(sharding))
-      return failure();
-    if (*sharding && !function.getArgAttr(i, name))
-      function.setArgAttr(i, name, *sharding);
-  }
-  for (unsigned i = 0, end = function.getNumResults(); i < end; ++i) {
-    auto sharding = borderSharding(function, function.getResultTypes()[i],
-                                   resultRole(function, i));
-    if (failed(sharding))
-      return failure();
-    if (*sharding && !function.getResultAttr(i, name))
-      function.setResultAttr(i, name, *sharding);
-  }
-  return success();
+  FunctionRoles roles(function);
+  auto assign = [&](bool isResult, ArrayRef<Role> list) -> LogicalResult {
+    for (auto [index, role] : llvm::enumerate(list)) {
+      FunctionPort port{function, isResult, unsigned(index)};
+      auto sharding = borderSharding(port, role);
+      if (failed(sharding))
+        return failure();
+      if (*sharding && !port.sharding())
+        port.setSharding(*sharding);
+    }
+    return success();
+  };
+  if (failed(assign(/*isResult=*/false, roles.arguments())))
+    return failure();
+  return assign(/*isResult=*/true, roles.results());
 }

@@ -4,7 +4,6 @@
 // from one function to the next.
 #include "passes/shard/Passes.h"
 #include "passes/shard/propagation/Propagation.h"
-#include "passes/shard/propagation/ResidualEdges.h"
 
 #include "ir/rota/Model.h"
 
@@ -27,33 +26,28 @@ struct PropagateShardings
 
 private:
   void propagate(func::FuncOp function);
-  void propagateIn(Operation *table);
+  void propagateIn(Operation *scope);
 };
 } // namespace
 
 /// Gives a residual's user the sharding with which it is made.
-static void shardEdge(ResidualEdge &edge) {
-  auto sharding =
-      edge.from.getResultAttrOfType<ShardingAttr>(edge.result, kSharding);
-  if (!sharding) { // a scalar
-    sharding = replicatedSharding(edge.from.getContext(), 0);
-    edge.from.setResultAttr(edge.result, kSharding, sharding);
-  }
-  if (!edge.to.getArgAttr(edge.argument, kSharding))
-    edge.to.setArgAttr(edge.argument, kSharding, sharding);
+static void shardResidual(const RoleEdge &edge) {
+  if (!edge.source.sharding()) // a scalar
+    edge.source.setSharding(
+        replicatedSharding(edge.source.type().getContext(), 0));
+  if (!edge.user.sharding())
+    edge.user.setSharding(edge.source.sharding());
 }
 
-/// Gives the second function's argument the sharding of the first's, where it
-/// still has open dimensions.
-static void share(const SharedData &data) {
-  auto [first, firstArgument, second, secondArgument] = data;
-  auto decided = first.getArgAttrOfType<ShardingAttr>(firstArgument, kSharding);
-  auto given = second.getArgAttrOfType<ShardingAttr>(secondArgument, kSharding);
+/// Gives data the sharding that it has in the first function, where it still
+/// has open dimensions.
+static void shardData(const RoleEdge &edge) {
+  ShardingAttr decided = edge.source.sharding(), given = edge.user.sharding();
   auto isOpen = [](DimensionShardingAttr dimension) {
     return dimension.getOpen();
   };
   if (decided && (!given || llvm::any_of(given.getDimensions(), isOpen)))
-    func::FuncOp(second).setArgAttr(secondArgument, kSharding, decided);
+    edge.user.setSharding(decided);
 }
 
 /// `divided` with closed dimensions and the other axes of `given`.
@@ -69,7 +63,7 @@ static ShardingAttr closed(ShardingAttr divided, ShardingAttr given) {
 }
 
 void PropagateShardings::propagate(func::FuncOp function) {
-  if (!function || function.isExternal())
+  if (function.isExternal())
     return;
   MeshAttr mesh = meshOf(function);
   Propagation propagation(function);
@@ -104,27 +98,24 @@ void PropagateShardings::propagate(func::FuncOp function) {
   }
 }
 
-/// The functions of a layer or of the module, those that decide for others
-/// first.
-void PropagateShardings::propagateIn(Operation *table) {
-  SmallVector<ResidualEdge> edges = residualEdgesIn(table);
-  SmallVector<SharedData> shared = sharedDataIn(table);
-  SmallVector<StringLiteral> order = {
-      function::embed, function::loss, function::forward,
-      function::backwardInput, function::lossBackwardInput};
-  for (StringLiteral name : order) {
-    auto function = llvm::dyn_cast_or_null<func::FuncOp>(
-        SymbolTable::lookupSymbolIn(table, name));
+/// The functions of a layer or of the module; those that make a residual or
+/// take data first go before the others that use it.
+void PropagateShardings::propagateIn(Operation *scope) {
+  SmallVector<RoleEdge> edges = roleEdgesIn(scope);
+  SmallVector<func::FuncOp> ordered = functionsIn(scope);
+  for (func::FuncOp function : ordered) {
     propagate(function);
-    for (ResidualEdge &edge : edges)
-      if (edge.from == function)
-        shardEdge(edge);
-    for (SharedData &data : shared)
-      if (data.first == function)
-        share(data);
+    for (const RoleEdge &edge : edges) {
+      if (edge.source.function != function)
+        continue;
+      if (isResidual(edge.role))
+        shardResidual(edge);
+      else if (isData(edge.role))
+        shardData(edge);
+    }
   }
-  for (auto function : table->getRegion(0).getOps<func::FuncOp>())
-    if (!llvm::is_contained(order, function.getSymName()))
+  for (auto function : scope->getRegion(0).getOps<func::FuncOp>())
+    if (!llvm::is_contained(ordered, function))
       propagate(function);
 }
 

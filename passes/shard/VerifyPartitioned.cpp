@@ -15,29 +15,6 @@ using namespace mlir;
 using namespace mlir::rota;
 
 namespace {
-/// An argument or result of a function.
-struct Border {
-  func::FuncOp function;
-  bool isResult;
-  unsigned index;
-
-  Type type() const {
-    FunctionType type = const_cast<func::FuncOp &>(function).getFunctionType();
-    return isResult ? type.getResult(index) : type.getInput(index);
-  }
-  ShardingAttr sharding() const {
-    auto &op = const_cast<func::FuncOp &>(function);
-    StringRef name = RotaDialect::ShardingAttrHelper::getNameStr();
-    return isResult ? op.getResultAttrOfType<ShardingAttr>(index, name)
-                    : op.getArgAttrOfType<ShardingAttr>(index, name);
-  }
-  std::string name() const {
-    return (Twine(isResult ? "result " : "argument ") + Twine(index) + " of '" +
-            const_cast<func::FuncOp &>(function).getSymName() + "'")
-        .str();
-  }
-};
-
 struct VerifyPartitioned
     : rota::impl::VerifyPartitionedBase<VerifyPartitioned> {
   void runOnOperation() override {
@@ -47,24 +24,15 @@ struct VerifyPartitioned
     if (getOperation().getOps<StackOp>().empty())
       return; // functions that make no model
     FailureOr<Model> model = Model::get(getOperation());
-    if (failed(model) || failed(verifyBorders(*model)))
+    if (failed(model) || failed(verifyValues(*model)))
       return signalPassFailure();
   }
 
 private:
   LogicalResult verifyOps();
-  LogicalResult verifyBorders(const Model &model);
-  LogicalResult verifyLayer(const Model &model, LayerOp kind);
+  LogicalResult verifyValues(const Model &model);
 };
 } // namespace
-
-static Border argument(func::FuncOp function, unsigned index) {
-  return {function, false, index};
-}
-
-static Border result(func::FuncOp function, unsigned index) {
-  return {function, true, index};
-}
 
 //===----------------------------------------------------------------------===//
 // Ops
@@ -114,7 +82,7 @@ LogicalResult VerifyPartitioned::verifyOps() {
 }
 
 //===----------------------------------------------------------------------===//
-// Borders
+// Values between functions
 //===----------------------------------------------------------------------===//
 
 /// The axes that divide a value and over which it is a sum, without what only
@@ -138,91 +106,60 @@ static bool sameDivision(ShardingAttr a, ShardingAttr b, MeshAttr mesh) {
   return sorted(a) == sorted(b);
 }
 
-/// V4: what `from` gives is what `to` takes. Functions that are not there
-/// agree.
-static LogicalResult verifyHandOver(Border from, Border to) {
-  if (!from.function || !to.function)
-    return success();
-  auto count = [](Border border) {
-    return border.isResult ? border.function.getNumResults()
-                           : border.function.getNumArguments();
-  };
-  for (Border border : {from, to})
-    if (border.index >= count(border))
-      return border.function.emitOpError("expected ") << border.name();
-  auto complain = [&](Attribute given, Attribute taken) {
-    auto diagnostic = to.function.emitOpError("expected ")
-                      << to.name() << " to be as " << from.name() << ", "
-                      << given << ", got " << taken;
-    diagnostic.attachNote(from.function.getLoc()) << "the other function";
+/// V4: `port` has the type and the sharding of `source`.
+static LogicalResult verifyPort(const FunctionPort &source,
+                                const FunctionPort &port) {
+  auto complain = [&](Attribute expected, Attribute got) {
+    auto diagnostic = func::FuncOp(port.function).emitOpError("expected ")
+                      << port.describe() << " to be as " << source.describe()
+                      << ", " << expected << ", got " << got;
+    diagnostic.attachNote(func::FuncOp(source.function).getLoc())
+        << "the other function";
     return diagnostic;
   };
-  if (from.type() != to.type())
-    return complain(TypeAttr::get(from.type()), TypeAttr::get(to.type()));
-  ShardingAttr given = from.sharding(), taken = to.sharding();
-  if (given && taken && !sameDivision(given, taken, meshOf(to.function)))
-    return complain(given, taken);
+  if (source.type() != port.type())
+    return complain(TypeAttr::get(source.type()), TypeAttr::get(port.type()));
+  ShardingAttr expected = source.sharding(), got = port.sharding();
+  if (expected && got && !sameDivision(expected, got, meshOf(port.function)))
+    return complain(expected, got);
   return success();
 }
 
-/// V4 of one kind of layer; signatures as in Model.h.
-LogicalResult VerifyPartitioned::verifyLayer(const Model &model, LayerOp kind) {
-  auto function = [&](StringRef name) { return Model::function(kind, name); };
-  func::FuncOp forward = function(function::forward);
-  func::FuncOp input = function(function::backwardInput);
-  func::FuncOp weight = function(function::backwardWeight);
-  func::FuncOp back = function(function::backward);
-  func::FuncOp first = input ? input : back;
-  Border activation = result(model.embed, 0);
-  unsigned residuals = forward.getNumResults() - 1;
-  SmallVector<std::pair<Border, Border>> pairs = {
-      {activation, argument(forward, 0)},
-      {activation, result(forward, 0)},
-      {activation, argument(first, 0)},
-      {activation, argument(first, residuals + 1)},
-      {activation, result(first, 0)},
-      {activation, argument(weight, 0)}};
-  for (unsigned index = 1; index <= residuals; ++index) {
-    pairs.emplace_back(result(forward, index), argument(first, index));
-    pairs.emplace_back(result(forward, index), argument(weight, index));
+/// V4 of the arguments or results of `function`, whose roles are `roles`.
+static LogicalResult verifyPorts(func::FuncOp function, bool isResult,
+                                 ArrayRef<Role> roles,
+                                 const FunctionPort &activation) {
+  SmallVector<FunctionPort> sources;
+  for (Role role : roles) {
+    if (isActivation(role))
+      sources.push_back(activation);
+    else
+      llvm::append_range(sources, sourcesIn(function->getParentOp(), role));
   }
-  if (input && weight)
-    for (unsigned index = 1; index < input.getNumResults(); ++index)
-      pairs.emplace_back(result(input, index),
-                         argument(weight, residuals + index));
-  for (auto [from, to] : pairs)
-    if (failed(verifyHandOver(from, to)))
+  unsigned count =
+      isResult ? function.getNumResults() : function.getNumArguments();
+  if (count < sources.size())
+    return function.emitOpError("expected ")
+           << FunctionPort{function, isResult, count}.describe();
+  for (auto [index, source] : llvm::enumerate(sources))
+    if (failed(verifyPort(source, {function, isResult, unsigned(index)})))
       return failure();
   return success();
 }
 
-LogicalResult VerifyPartitioned::verifyBorders(const Model &model) {
-  func::FuncOp embedBackward = model.function(function::embedBackward);
-  func::FuncOp input = model.function(function::lossBackwardInput);
-  func::FuncOp weight = model.function(function::lossBackwardWeight);
-  func::FuncOp back = model.function(function::lossBackward);
-  func::FuncOp first = input ? input : back;
-  Border activation = result(model.embed, 0);
-  Border targets = argument(model.loss, 1);
-  SmallVector<std::pair<Border, Border>> pairs = {
-      {activation, argument(model.loss, 0)},
-      {argument(model.embed, 0), argument(embedBackward, 0)},
-      {activation, argument(embedBackward, 1)},
-      {activation, argument(first, 0)},
-      {targets, argument(first, 1)},
-      {result(model.loss, 0), result(first, 0)},
-      {result(model.loss, 1), result(first, 1)},
-      {activation, result(first, 2)},
-      {activation, argument(weight, 0)},
-      {targets, argument(weight, 1)}};
-  if (input && weight)
-    for (unsigned index = 3; index < input.getNumResults(); ++index)
-      pairs.emplace_back(result(input, index), argument(weight, index - 1));
-  for (auto [from, to] : pairs)
-    if (failed(verifyHandOver(from, to)))
-      return failure();
-  for (LayerOp kind : model.kinds())
-    if (failed(verifyLayer(model, kind)))
-      return failure();
+LogicalResult VerifyPartitioned::verifyValues(const Model &model) {
+  FunctionPort activation =
+      FunctionRoles(model.embed).result(Role::OutputActivation);
+  SmallVector<Operation *> scopes = {model.module};
+  llvm::append_range(scopes, model.kinds());
+  for (Operation *scope : scopes)
+    for (func::FuncOp function : functionsIn(scope)) {
+      const Signature &row = signatureOf(function);
+      if (failed(verifyPorts(function, /*isResult=*/false, row.arguments,
+                             activation)) ||
+          failed(verifyPorts(function, /*isResult=*/true, row.results,
+                             activation)))
+        return failure();
+    }
   return success();
 }

@@ -10,12 +10,14 @@ using llvm::FailureOr;
 using llvm::SmallVector;
 using llvm::success;
 using mlir::func::FuncOp;
+using mlir::rota::FunctionKind;
+using mlir::rota::FunctionPort;
+using mlir::rota::FunctionRoles;
 using mlir::rota::Model;
+using mlir::rota::ModelPart;
 using mlir::rota::ParamOp;
+using mlir::rota::Role;
 using mlir::rota::ShardingAttr;
-namespace function = mlir::rota::function;
-
-using ShardingName = mlir::rota::RotaDialect::ShardingAttrHelper;
 
 namespace {
 
@@ -24,7 +26,7 @@ struct Value {
   Parts parts;
   ShardingAttr sharding;
 };
-using Values = SmallVector<Value>;
+using Values = mlir::rota::RoleValues<Value>;
 
 /// A parameter, and its gradient in one function or layer, on each rank.
 struct Binding {
@@ -49,15 +51,12 @@ public:
 private:
   Scope bind(llvm::ArrayRef<ParamOp> params, int64_t layer,
              const Tensors &parameters);
-  FailureOr<Values> call(Scope &scope, FuncOp function, const Values &arguments,
-                         llvm::StringRef name);
-  FailureOr<Value> forwardLayer(int64_t layer, const Value &activation,
-                                Values &saved);
-  FailureOr<Value> backwardLayer(int64_t layer, Values saved,
-                                 const Value &cotangent);
-  FailureOr<Value> backwardOfLoss(const Value &activation, const Value &target);
-  llvm::LogicalResult addLoss(const Values &results);
-  Value cutArgument(FuncOp function, unsigned argument, const Tensor &whole);
+  llvm::LogicalResult call(Scope &scope, mlir::Operation *parent,
+                           ModelPart part, FunctionKind kind, Values &values);
+  llvm::LogicalResult runBackward(Scope &scope, mlir::Operation *parent,
+                                  ModelPart part, Values &values);
+  llvm::LogicalResult addLoss(const Values &values);
+  Value cutArgument(FuncOp function, Role role, const Tensor &whole);
 
   const Model &model;
   Options options;
@@ -134,38 +133,33 @@ static bool isSame(ShardingAttr a, ShardingAttr b, mlir::rota::MeshAttr mesh) {
   return true;
 }
 
-/// The sharding of an attribute; of what has none, that each rank has it all.
-static ShardingAttr orWhole(ShardingAttr sharding, mlir::Type type) {
-  auto rank = llvm::cast<mlir::RankedTensorType>(type).getRank();
-  return sharding ? sharding
-                  : mlir::rota::replicatedSharding(type.getContext(), rank);
+/// The sharding of an argument or result; without one, each rank has all of it.
+static ShardingAttr shardingOf(const FunctionPort &port) {
+  if (ShardingAttr sharding = port.sharding())
+    return sharding;
+  mlir::Type type = port.type();
+  return mlir::rota::replicatedSharding(
+      type.getContext(), llvm::cast<mlir::RankedTensorType>(type).getRank());
 }
 
-static ShardingAttr argumentSharding(FuncOp function, unsigned index) {
-  return orWhole(function.getArgAttrOfType<ShardingAttr>(
-                     index, ShardingName::getNameStr()),
-                 function.getArgumentTypes()[index]);
-}
-
-static ShardingAttr resultSharding(FuncOp function, unsigned index) {
-  return orWhole(function.getResultAttrOfType<ShardingAttr>(
-                     index, ShardingName::getNameStr()),
-                 function.getResultTypes()[index]);
-}
-
-FailureOr<Values> MeshModel::call(Scope &scope, FuncOp function,
-                                  const Values &arguments,
-                                  llvm::StringRef name) {
+/// Runs a function of `parent` on the values of its arguments' roles, and adds
+/// those of its results.
+llvm::LogicalResult MeshModel::call(Scope &scope, mlir::Operation *parent,
+                                    ModelPart part, FunctionKind kind,
+                                    Values &values) {
+  const auto &row = mlir::rota::signatureOf(part, kind);
+  FuncOp function = mlir::rota::functionIn(parent, part, kind);
   if (!function)
-    return mlir::ModuleOp(model.module).emitError("expected a function '")
-           << name << "'";
+    return parent->emitError("expected a function '") << row.name << "'";
+  SmallVector<Value> arguments = values.inOrder(row.arguments);
   if (function.getNumArguments() != arguments.size())
     return function.emitError("expected ")
            << arguments.size() << " arguments, got "
            << function.getNumArguments();
   SmallVector<Parts> parts;
   for (auto [index, argument] : llvm::enumerate(arguments)) {
-    ShardingAttr taken = argumentSharding(function, index);
+    ShardingAttr taken =
+        shardingOf({function, /*isResult=*/false, unsigned(index)});
     if (!isSame(argument.sharding, taken, mesh))
       return function.emitError("expected argument ")
              << index << " divided as it was made, " << argument.sharding
@@ -175,101 +169,79 @@ FailureOr<Values> MeshModel::call(Scope &scope, FuncOp function,
   auto results = runOnMesh(function, parts, scope.environments, options);
   if (failed(results))
     return failure();
-  Values values;
+  SmallVector<Value> made;
   for (auto [index, result] : llvm::enumerate(*results))
-    values.push_back({std::move(result), resultSharding(function, index)});
-  return values;
-}
-
-Value MeshModel::cutArgument(FuncOp function, unsigned argument,
-                             const Tensor &whole) {
-  ShardingAttr sharding = argumentSharding(function, argument);
-  return {cut(whole, sharding, mesh), sharding};
-}
-
-/// All values of `values` after the first `count`, after those of `first`.
-static Values append(Values first, const Values &values, unsigned count) {
-  first.append(values.begin() + count, values.end());
-  return first;
-}
-
-llvm::LogicalResult MeshModel::addLoss(const Values &results) {
-  double *sums[] = {&step.sum, &step.weight};
-  for (auto [sum, result] : llvm::zip(sums, results)) {
-    auto whole = join(mlir::ModuleOp(model.module).getLoc(), result.parts, {},
-                      result.sharding, mesh);
-    if (failed(whole))
-      return failure();
-    *sum += (*whole)[0];
-  }
+    made.push_back({std::move(result), shardingOf({function, /*isResult=*/true,
+                                                   unsigned(index)})});
+  values.assign(FunctionRoles(function).results(), made);
   return success();
 }
 
-FailureOr<Value> MeshModel::forwardLayer(int64_t layer, const Value &activation,
-                                         Values &saved) {
-  auto results = call(layers[layer],
-                      Model::function(model.kindOf(layer), function::forward),
-                      {activation}, function::forward);
-  if (failed(results))
-    return failure();
-  saved = append({activation}, *results, 1);
-  return results->front();
+/// The backward of a part of the model, whole or in two halves.
+llvm::LogicalResult MeshModel::runBackward(Scope &scope,
+                                           mlir::Operation *parent,
+                                           ModelPart part, Values &values) {
+  if (!mlir::rota::functionIn(parent, part, FunctionKind::BackwardInput))
+    return call(scope, parent, part, FunctionKind::Backward, values);
+  return llvm::success(succeeded(call(scope, parent, part,
+                                      FunctionKind::BackwardInput, values)) &&
+                       succeeded(call(scope, parent, part,
+                                      FunctionKind::BackwardWeight, values)));
 }
 
-FailureOr<Value> MeshModel::backwardOfLoss(const Value &activation,
-                                           const Value &target) {
-  FuncOp input = model.function(function::lossBackwardInput);
-  auto results =
-      call(loss, input ? input : model.function(function::lossBackward),
-           {activation, target}, function::lossBackward);
-  if (failed(results) || failed(addLoss(*results)))
-    return failure();
-  if (input && failed(call(loss, model.function(function::lossBackwardWeight),
-                           append({activation, target}, *results, 3),
-                           function::lossBackwardWeight)))
-    return failure();
-  return (*results)[2];
+/// The parts of `whole`, which is an argument of `function`.
+Value MeshModel::cutArgument(FuncOp function, Role role, const Tensor &whole) {
+  ShardingAttr sharding = shardingOf(FunctionRoles(function).argument(role));
+  return {cut(whole, sharding, mesh), sharding};
 }
 
-FailureOr<Value> MeshModel::backwardLayer(int64_t layer, Values saved,
-                                          const Value &cotangent) {
-  auto kind = model.kindOf(layer);
-  FuncOp input = Model::function(kind, function::backwardInput);
-  auto results = call(layers[layer],
-                      input ? input : Model::function(kind, function::backward),
-                      append(saved, {cotangent}, 0), function::backward);
-  if (failed(results))
-    return failure();
-  if (input &&
-      failed(call(layers[layer],
-                  Model::function(kind, function::backwardWeight),
-                  append(saved, *results, 1), function::backwardWeight)))
-    return failure();
-  return results->front();
+llvm::LogicalResult MeshModel::addLoss(const Values &values) {
+  auto add = [&](double &sum, Role role) -> llvm::LogicalResult {
+    const Value &value = values.one(role);
+    auto whole = join(mlir::ModuleOp(model.module).getLoc(), value.parts, {},
+                      value.sharding, mesh);
+    if (failed(whole))
+      return failure();
+    sum += (*whole)[0];
+    return success();
+  };
+  return llvm::success(succeeded(add(step.sum, Role::LossSum)) &&
+                       succeeded(add(step.weight, Role::LossWeight)));
 }
 
 llvm::LogicalResult MeshModel::run(const Microbatch &microbatch) {
-  FuncOp embedBackward = model.function(function::embedBackward);
-  Value input = cutArgument(model.embed, 0, microbatch.input);
-  Value target = cutArgument(model.loss, 1, microbatch.target);
-  auto embedded = call(embed, model.embed, {input}, function::embed);
-  if (failed(embedded))
+  mlir::ModuleOp module = model.module;
+  Values ofEmbed, ofLoss;
+  ofEmbed.set(Role::Tokens,
+              cutArgument(model.embed, Role::Tokens, microbatch.input));
+  if (failed(call(embed, module, ModelPart::Embed, FunctionKind::Forward,
+                  ofEmbed)))
     return failure();
-  FailureOr<Value> activation = embedded->front();
+  Value activation = ofEmbed.one(Role::OutputActivation);
   std::vector<Values> saved(layers.size());
-  for (size_t layer = 0; layer < layers.size() && succeeded(activation);
-       ++layer)
-    activation = forwardLayer(layer, *activation, saved[layer]);
-  if (failed(activation))
+  for (auto [layer, values] : llvm::enumerate(saved)) {
+    values.set(Role::InputActivation, activation);
+    if (failed(call(layers[layer], model.kindOf(layer), ModelPart::Layer,
+                    FunctionKind::Forward, values)))
+      return failure();
+    activation = values.one(Role::OutputActivation);
+  }
+  ofLoss.set(Role::InputActivation, activation);
+  ofLoss.set(Role::Targets,
+             cutArgument(model.loss, Role::Targets, microbatch.target));
+  if (failed(runBackward(loss, module, ModelPart::Loss, ofLoss)) ||
+      failed(addLoss(ofLoss)))
     return failure();
-  auto cotangent = backwardOfLoss(*activation, target);
-  for (int64_t layer = int64_t(layers.size()) - 1;
-       layer >= 0 && succeeded(cotangent); --layer)
-    cotangent = backwardLayer(layer, saved[layer], *cotangent);
-  if (failed(cotangent))
-    return failure();
-  return call(embed, embedBackward, {input, *cotangent},
-              function::embedBackward);
+  Value cotangent = ofLoss.one(Role::InputCotangent);
+  for (int64_t layer = int64_t(layers.size()) - 1; layer >= 0; --layer) {
+    saved[layer].set(Role::OutputCotangent, cotangent);
+    if (failed(runBackward(layers[layer], model.kindOf(layer), ModelPart::Layer,
+                           saved[layer])))
+      return failure();
+    cotangent = saved[layer].one(Role::InputCotangent);
+  }
+  ofEmbed.set(Role::OutputCotangent, cotangent);
+  return call(embed, module, ModelPart::Embed, FunctionKind::Backward, ofEmbed);
 }
 
 FailureOr<Step> MeshModel::takeStep() {

@@ -8,10 +8,11 @@ using llvm::failed;
 using llvm::failure;
 using llvm::FailureOr;
 using llvm::success;
-using mlir::rota::LayerOp;
+using mlir::rota::FunctionKind;
 using mlir::rota::Model;
+using mlir::rota::ModelPart;
 using mlir::rota::ParamOp;
-namespace function = mlir::rota::function;
+using mlir::rota::Role;
 
 using Values = ModelInstance::Values;
 
@@ -41,16 +42,6 @@ rota::interpreter::parameterShapes(const Model &model) {
     for (ParamOp param : Model::params(model.kindOf(layer)))
       add(param, layer);
   return shapes;
-}
-
-/// All results of a function after the first `count`.
-static Values after(const Values &results, unsigned count) {
-  return Values(llvm::drop_begin(results, count));
-}
-
-static Values concatenate(Values first, const Values &second) {
-  first.append(second);
-  return first;
 }
 
 ModelInstance::ModelInstance(const Model &model, const Tensors &parameters,
@@ -84,29 +75,39 @@ void ModelInstance::bind(Environment &environment, Tensors &gradients,
   environment.gradients[symbol] = &gradients[name];
 }
 
-FailureOr<Values> ModelInstance::call(Environment &environment,
-                                      llvm::StringRef name,
-                                      const Values &arguments) {
-  auto function = model.function(name);
+/// Runs a function of `scope` on the values of its arguments' roles, and adds
+/// those of its results.
+llvm::LogicalResult ModelInstance::run(mlir::Operation *scope,
+                                       Environment &environment, ModelPart part,
+                                       FunctionKind kind, Values &values) {
+  const auto &row = mlir::rota::signatureOf(part, kind);
+  auto function = mlir::rota::functionIn(scope, part, kind);
   if (!function)
-    return mlir::ModuleOp(model.module).emitError("expected a function '")
-           << name << "'";
-  return runFunction(function, arguments, environment, options);
+    return scope->emitError("expected a function '") << row.name << "'";
+  auto results = runFunction(function, values.inOrder(row.arguments),
+                             environment, options);
+  if (failed(results))
+    return failure();
+  values.assign(mlir::rota::FunctionRoles(function).results(), *results);
+  return success();
 }
 
-FailureOr<Values> ModelInstance::call(int64_t layer, llvm::StringRef name,
-                                      const Values &arguments) {
-  LayerOp kind = model.kindOf(layer);
-  auto function = Model::function(kind, name);
-  if (!function)
-    return kind.emitError("expected a function '") << name << "'";
-  return runFunction(function, arguments, layerEnvironments[layer], options);
+llvm::LogicalResult ModelInstance::call(Environment &environment,
+                                        ModelPart part, FunctionKind kind,
+                                        Values &values) {
+  return run(model.module, environment, part, kind, values);
 }
 
-/// Adds a loss function's first two results, and keeps its logits.
-void ModelInstance::addLoss(const Values &results) {
-  step.sum += results[0][0];
-  step.weight += results[1][0];
+llvm::LogicalResult ModelInstance::call(int64_t layer, FunctionKind kind,
+                                        Values &values) {
+  return run(model.kindOf(layer), layerEnvironments[layer], ModelPart::Layer,
+             kind, values);
+}
+
+/// Adds a microbatch's loss, and keeps its logits.
+void ModelInstance::addLoss(const Values &values) {
+  step.sum += values.one(Role::LossSum)[0];
+  step.weight += values.one(Role::LossWeight)[0];
   ++microbatchCount;
   if (auto it = named.find("logits"); it != named.end())
     step.logits.push_back(it->second);
@@ -118,11 +119,12 @@ ModelInstance::beginStep(llvm::ArrayRef<Microbatch> microbatches) {
     return success();
   double weight = 0;
   for (const Microbatch &microbatch : microbatches) {
-    auto results =
-        call(lossEnvironment, function::lossWeight, {microbatch.target});
-    if (failed(results))
+    Values values;
+    values.set(Role::Targets, microbatch.target);
+    if (failed(call(lossEnvironment, ModelPart::Loss, FunctionKind::LossWeight,
+                    values)))
       return failure();
-    weight += results->front()[0];
+    weight += values.one(Role::LossWeight)[0];
   }
   for (const auto &loss : auxiliaryLosses)
     auxiliaryCotangents[loss.name] =
@@ -131,76 +133,85 @@ ModelInstance::beginStep(llvm::ArrayRef<Microbatch> microbatches) {
 }
 
 bool ModelInstance::isLossSplit() const {
-  return bool(model.function(function::lossBackwardInput));
+  return bool(model.function(ModelPart::Loss, FunctionKind::BackwardInput));
 }
 
 bool ModelInstance::isSplit(int64_t layer) const {
-  return bool(Model::function(model.kindOf(layer), function::backwardInput));
+  return bool(
+      Model::function(model.kindOf(layer), FunctionKind::BackwardInput));
+}
+
+/// The function that gives the cotangent of the input.
+static FunctionKind firstBackward(bool isSplit) {
+  return isSplit ? FunctionKind::BackwardInput : FunctionKind::Backward;
 }
 
 FailureOr<Tensor> ModelInstance::embed(const Tensor &input) {
-  auto results = call(embedEnvironment, function::embed, {input});
-  if (failed(results))
+  Values values;
+  values.set(Role::Tokens, input);
+  if (failed(call(embedEnvironment, ModelPart::Embed, FunctionKind::Forward,
+                  values)))
     return failure();
-  return results->front();
+  return values.one(Role::OutputActivation);
 }
 
 FailureOr<Tensor>
 ModelInstance::forward(int64_t layer, const Tensor &activation, Values &saved) {
-  auto results = call(layer, function::forward, {activation});
-  if (failed(results))
+  saved.set(Role::InputActivation, activation);
+  if (failed(call(layer, FunctionKind::Forward, saved)))
     return failure();
-  saved = concatenate({activation}, after(*results, 1));
-  return results->front();
+  return saved.one(Role::OutputActivation);
 }
 
 llvm::LogicalResult ModelInstance::evaluateLoss(const Tensor &activation,
                                                 const Tensor &target) {
-  auto results = call(lossEnvironment, function::loss, {activation, target});
-  if (failed(results))
+  Values values;
+  values.set(Role::InputActivation, activation);
+  values.set(Role::Targets, target);
+  if (failed(call(lossEnvironment, ModelPart::Loss, FunctionKind::Forward,
+                  values)))
     return failure();
-  addLoss(*results);
+  addLoss(values);
   return success();
 }
 
 FailureOr<Tensor> ModelInstance::backwardOfLoss(const Tensor &activation,
                                                 const Tensor &target,
                                                 Values &saved) {
-  auto results =
-      call(lossEnvironment,
-           isLossSplit() ? function::lossBackwardInput : function::lossBackward,
-           {activation, target});
-  if (failed(results))
+  saved.set(Role::InputActivation, activation);
+  saved.set(Role::Targets, target);
+  if (failed(call(lossEnvironment, ModelPart::Loss,
+                  firstBackward(isLossSplit()), saved)))
     return failure();
-  addLoss(*results);
-  if (isLossSplit())
-    saved = concatenate({activation, target}, after(*results, 3));
-  return (*results)[2];
+  addLoss(saved);
+  return saved.one(Role::InputCotangent);
 }
 
 FailureOr<Tensor> ModelInstance::backward(int64_t layer, Values &saved,
                                           const Tensor &cotangent) {
-  auto results =
-      call(layer, isSplit(layer) ? function::backwardInput : function::backward,
-           concatenate(saved, {cotangent}));
-  if (failed(results))
+  saved.set(Role::OutputCotangent, cotangent);
+  if (failed(call(layer, firstBackward(isSplit(layer)), saved)))
     return failure();
-  saved.append(after(*results, 1));
-  return results->front();
+  return saved.one(Role::InputCotangent);
 }
 
-llvm::LogicalResult ModelInstance::backwardWeightOfLoss(const Values &saved) {
-  return call(lossEnvironment, function::lossBackwardWeight, saved);
+llvm::LogicalResult ModelInstance::backwardWeightOfLoss(Values &saved) {
+  return call(lossEnvironment, ModelPart::Loss, FunctionKind::BackwardWeight,
+              saved);
 }
 
 llvm::LogicalResult ModelInstance::backwardWeight(int64_t layer,
-                                                  const Values &saved) {
-  return call(layer, function::backwardWeight, saved);
+                                                  Values &saved) {
+  return call(layer, FunctionKind::BackwardWeight, saved);
 }
 
 llvm::LogicalResult ModelInstance::backwardOfEmbed(const Tensor &input,
                                                    const Tensor &cotangent) {
-  return call(embedEnvironment, function::embedBackward, {input, cotangent});
+  Values values;
+  values.set(Role::Tokens, input);
+  values.set(Role::OutputCotangent, cotangent);
+  return call(embedEnvironment, ModelPart::Embed, FunctionKind::Backward,
+              values);
 }
 
 Step ModelInstance::takeStep() {

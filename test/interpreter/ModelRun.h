@@ -45,7 +45,8 @@ parameterShapes(const mlir::rota::Model &model);
 /// `rota.accumulate` says.
 class ModelInstance {
 public:
-  using Values = llvm::SmallVector<Tensor>;
+  /// Of one microbatch in one layer or in the loss.
+  using Values = mlir::rota::RoleValues<Tensor>;
 
   /// Both are kept by reference.
   ModelInstance(const mlir::rota::Model &model, const Tensors &parameters,
@@ -62,8 +63,8 @@ public:
   /// The loss alone, which is added to the step's.
   llvm::LogicalResult evaluateLoss(const Tensor &activation,
                                    const Tensor &target);
-  /// The loss, and the activation's cotangent. With the backward split, `saved`
-  /// receives what the weight part needs; otherwise it stays empty.
+  /// The loss, and the activation's cotangent; `saved` receives what the weight
+  /// part of a split backward needs.
   llvm::FailureOr<Tensor> backwardOfLoss(const Tensor &activation,
                                          const Tensor &target, Values &saved);
   /// The cotangent of the layer's input; `saved` as forward left it, and with
@@ -71,8 +72,8 @@ public:
   llvm::FailureOr<Tensor> backward(int64_t layer, Values &saved,
                                    const Tensor &cotangent);
   /// The second parts of a split backward.
-  llvm::LogicalResult backwardWeightOfLoss(const Values &saved);
-  llvm::LogicalResult backwardWeight(int64_t layer, const Values &saved);
+  llvm::LogicalResult backwardWeightOfLoss(Values &saved);
+  llvm::LogicalResult backwardWeight(int64_t layer, Values &saved);
   llvm::LogicalResult backwardOfEmbed(const Tensor &input,
                                       const Tensor &cotangent);
 
@@ -86,11 +87,14 @@ private:
   void bind(Environment &environment, Tensors &gradients,
             mlir::rota::ParamOp param, int64_t layer,
             const Tensors &parameters);
-  llvm::FailureOr<Values> call(Environment &environment, llvm::StringRef name,
-                               const Values &arguments);
-  llvm::FailureOr<Values> call(int64_t layer, llvm::StringRef name,
-                               const Values &arguments);
-  void addLoss(const Values &results);
+  llvm::LogicalResult call(Environment &environment, mlir::rota::ModelPart part,
+                           mlir::rota::FunctionKind kind, Values &values);
+  llvm::LogicalResult call(int64_t layer, mlir::rota::FunctionKind kind,
+                           Values &values);
+  llvm::LogicalResult run(mlir::Operation *scope, Environment &environment,
+                          mlir::rota::ModelPart part,
+                          mlir::rota::FunctionKind kind, Values &values);
+  void addLoss(const Values &values);
 
   const mlir::rota::Model &model;
   Options options;
@@ -114,7 +118,7 @@ llvm::FailureOr<Step> evaluate(const mlir::rota::Model &model,
                                const Options &options = {});
 
 /// Loss and gradients of a differentiated model, through `forward` and
-/// `backward` or `backward_input` and `backward_weight`, as Model.h says.
+/// `backward` or `backward_input` and `backward_weight`, as Roles.h says.
 llvm::FailureOr<Step> differentiate(const mlir::rota::Model &model,
                                     const Tensors &parameters,
                                     llvm::ArrayRef<Microbatch> microbatches,

@@ -296,8 +296,10 @@ private:
     double flops = flopsOf(model->embed) + flopsOf(model->loss);
     for (int64_t i = 0, n = model->stack.getLayers(); i < n; ++i)
       flops += flopsOf(mlir::rota::Model::function(
-          model->kindOf(i), mlir::rota::function::forward));
-    auto tokens = cast<RankedTensorType>(model->embed.getArgumentTypes()[0]);
+          model->kindOf(i), mlir::rota::FunctionKind::Forward));
+    auto tokens = cast<RankedTensorType>(mlir::rota::FunctionRoles(model->embed)
+                                             .argument(mlir::rota::Role::Tokens)
+                                             .type());
     int64_t count = 1;
     for (int64_t size : tokens.getShape().take_front(2))
       count *= size;

@@ -12,11 +12,8 @@ static constexpr StringLiteral kSharding =
     RotaDialect::ShardingAttrHelper::getNameStr();
 
 bool UnreducedResults::isLoss(func::FuncOp function, unsigned result) {
-  StringRef name = function.getSymName();
-  bool isBoth = name == function::loss || name == function::lossBackward ||
-                name == function::lossBackwardInput;
-  return result < 2 && (isBoth || name == function::lossWeight) &&
-         isa<ModuleOp>(function->getParentOp());
+  Role role = FunctionRoles(function).results()[result];
+  return role == Role::LossSum || role == Role::LossWeight;
 }
 
 bool UnreducedResults::isSplat(Value value) {
@@ -35,8 +32,8 @@ bool UnreducedResults::isFreeScalar(OpOperand &use) {
 
 bool UnreducedResults::isResidual(func::FuncOp function,
                                   unsigned result) const {
-  return llvm::any_of(edges, [&](const ResidualEdge &edge) {
-    return edge.from == function && edge.result == result;
+  return llvm::any_of(edges, [&](const RoleEdge &edge) {
+    return edge.source.function == function && edge.source.index == result;
   });
 }
 
@@ -133,18 +130,22 @@ bool UnreducedResults::agree(func::FuncOp function) {
   return changed;
 }
 
+static std::pair<Operation *, unsigned> keyOf(const FunctionPort &result) {
+  return {func::FuncOp(result.function).getOperation(), result.index};
+}
+
 /// The same for residuals that this function makes or is given.
 bool UnreducedResults::agreeOnResiduals(func::FuncOp function,
                                         const Sums &sums) {
   bool changed = false;
   Operation *terminator = function.getBody().front().getTerminator();
-  for (ResidualEdge &edge : edges) {
-    auto key = std::pair(edge.from.getOperation(), edge.result);
+  for (const RoleEdge &edge : edges) {
+    auto key = keyOf(edge.source);
     AxisList axes;
-    if (edge.from == function) {
-      axes = sums.takenAs(terminator->getOpOperand(edge.result));
-    } else if (edge.to == function && residuals.contains(key)) {
-      axes = sums.takenByAll(function.getArgument(edge.argument));
+    if (edge.source.function == function) {
+      axes = sums.takenAs(terminator->getOpOperand(edge.source.index));
+    } else if (edge.user.function == function && residuals.contains(key)) {
+      axes = sums.takenByAll(function.getArgument(edge.user.index));
     } else {
       continue;
     }
@@ -159,17 +160,12 @@ bool UnreducedResults::agreeOnResiduals(func::FuncOp function,
 
 /// Says on both sides over which axes residuals are sums.
 void UnreducedResults::tellResiduals() {
-  for (ResidualEdge &edge : edges) {
-    AxisList axes = residuals.lookup({edge.from.getOperation(), edge.result});
-    auto with = [&](ShardingAttr sharding) {
-      return ShardingAttr::get(sharding.getContext(), sharding.getDimensions(),
-                               axes, sharding.getReplicated());
-    };
-    if (auto left =
-            edge.from.getResultAttrOfType<ShardingAttr>(edge.result, kSharding))
-      edge.from.setResultAttr(edge.result, kSharding, with(left));
-    if (auto taken =
-            edge.to.getArgAttrOfType<ShardingAttr>(edge.argument, kSharding))
-      edge.to.setArgAttr(edge.argument, kSharding, with(taken));
+  for (const RoleEdge &edge : edges) {
+    AxisList axes = residuals.lookup(keyOf(edge.source));
+    for (const FunctionPort &port : {edge.source, edge.user})
+      if (ShardingAttr sharding = port.sharding())
+        port.setSharding(ShardingAttr::get(sharding.getContext(),
+                                           sharding.getDimensions(), axes,
+                                           sharding.getReplicated()));
   }
 }

@@ -4,7 +4,7 @@
 #ifndef ROTA_PASSES_SHARD_PROPAGATION_UNREDUCEDRESULTS_H
 #define ROTA_PASSES_SHARD_PROPAGATION_UNREDUCEDRESULTS_H
 
-#include "passes/shard/propagation/ResidualEdges.h"
+#include "ir/rota/Roles.h"
 #include "passes/shard/propagation/Sums.h"
 
 namespace mlir::rota {
@@ -44,7 +44,7 @@ private:
   void tellResiduals();
 
   MeshAttr mesh;
-  SmallVector<ResidualEdge> edges;
+  SmallVector<RoleEdge> edges; // of residuals
   /// By parameter, and for the loss by null. What is not there yet may leave
   /// over all axes that do not divide it.
   llvm::DenseMap<Operation *, AxisList> agreed;

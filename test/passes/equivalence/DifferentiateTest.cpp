@@ -137,7 +137,8 @@ TEST(DifferentiateChecker, SeesAnAccumulationThatIsLostOrDoubled) {
     ASSERT_TRUE(succeeded(runPasses(module, "differentiate")));
     auto model = Model::get(module.get());
     ASSERT_TRUE(succeeded(model));
-    auto backward = Model::function(model->kinds()[0], "backward");
+    auto backward =
+        Model::function(model->kinds()[0], mlir::rota::FunctionKind::Backward);
     mlir::rota::AccumulateOp victim;
     backward.walk([&](mlir::rota::AccumulateOp op) { victim = op; });
     if (isLost)
