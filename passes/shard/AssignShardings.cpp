@@ -24,7 +24,7 @@ using namespace mlir::rota;
 
 static constexpr StringLiteral kStorage = "storage/";
 static constexpr StringLiteral kActivation = "activation/";
-/// Rules of what crosses functions' borders, by dimension.
+/// Rules of activations, by dimension.
 static constexpr StringLiteral kBorders[] = {
     "activation/batch", "activation/length", "activation/embed"};
 
@@ -117,8 +117,8 @@ LogicalResult AssignShardings::readMesh() {
   return success();
 }
 
-/// A user's rule speaks of something that the model has, or others that the
-/// defaults are for: what it says must not be lost in a wrong letter.
+/// Rejects misspelled names: a user's rule names a logical axis of the model or
+/// of a default rule.
 LogicalResult AssignShardings::checkNames() {
   llvm::SmallSetVector<StringRef, 16> axes;
   getOperation().walk([&](ParamOp param) {
@@ -126,12 +126,12 @@ LogicalResult AssignShardings::checkNames() {
   });
   for (StringRef name : table.defaultNames()) {
     name.consume_front(kStorage);
-    if (!name.starts_with(kActivation))
+    if (!name.starts_with(kActivation) && name != gatherLengthRule)
       axes.insert(name);
   }
   for (StringRef rule : table.userNames()) {
     StringRef name = rule;
-    if (llvm::is_contained(kBorders, name))
+    if (llvm::is_contained(kBorders, name) || name == gatherLengthRule)
       continue;
     name.consume_front(kStorage);
     if (axes.contains(name))
@@ -146,6 +146,7 @@ LogicalResult AssignShardings::checkNames() {
     llvm::interleaveComma(kBorders, note, [&](StringRef border) {
       note << "'" << border << "'";
     });
+    note << ", '" << gatherLengthRule << "'";
     return diagnostic;
   }
   return success();
@@ -235,7 +236,7 @@ FailureOr<AxisList> AssignShardings::limitedAxes(ParamOp param, unsigned dim,
       isPadded = true;
       continue;
     }
-    // Fewer parts than ranks is a mistake, but for whole units (heads) that
+    // Fewer parts than ranks are an error, except for whole units (heads) that
     // several ranks then share.
     if (ranks % left != 0 || parts == size) {
       auto diagnostic = errorAt(param)
@@ -274,8 +275,8 @@ FailureOr<DimensionAxes> AssignShardings::storageAxes(ParamOp param,
   AxisList taken;
   for (const AxisList &list : axes)
     llvm::append_range(taken, list);
-  // Parts of parts are parts of the whole where the former are equal or the
-  // whole is divided once.
+  // Dividing parts further gives equal parts of the whole if the parts are
+  // equal or the whole is divided once.
   auto fits = [&](int64_t dim, ArrayRef<AxisRefAttr> more) {
     return axes[dim].empty() ||
            shape[dim] % (mesh.getSize(axes[dim]) * mesh.getSize(more)) == 0;
@@ -341,7 +342,7 @@ DimensionAxes AssignShardings::optimizerAxes(ParamOp param,
 }
 
 //===----------------------------------------------------------------------===//
-// Borders of functions
+// Activations and data
 //===----------------------------------------------------------------------===//
 
 /// Batch, length and embed for an activation or a named value. Data has a

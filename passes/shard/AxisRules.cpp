@@ -13,7 +13,8 @@ using namespace mlir::rota;
 static constexpr StringLiteral kDefaultRules =
     "vocab=sequence+tensor,heads=sequence+tensor,kv_heads=sequence+tensor,"
     "mlp=sequence+tensor,storage/embed=fsdp,storage/norm=fsdp,storage/in=fsdp,"
-    "activation/batch=data+fsdp+expert,activation/length=context+sequence";
+    "activation/batch=data+fsdp+expert,activation/length=context+sequence,"
+    "gather/length=context+sequence";
 
 static FailureOr<MeshAxis> axisNamed(EmitErrorFn emitError, StringRef name,
                                      StringRef rule) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a user says of the mesh and of where tensors go, as text: sizes of axes
-// and logical axis rules.
+// The text forms of a mesh and of logical axis rules.
 #ifndef ROTA_PASSES_SHARD_AXISRULES_H
 #define ROTA_PASSES_SHARD_AXISRULES_H
 
@@ -9,13 +8,17 @@
 
 namespace mlir::rota {
 
-/// Reports an error at the place that is being worked on.
+/// Starts an error at the op that is being worked on.
 using EmitErrorFn = llvm::function_ref<InFlightDiagnostic()>;
 
 /// Reads `data=2,stage=4` (ir/rota/MeshText.h). One size may be -1 when
 /// `ranks`, the number of ranks, is not 0: it is what the others leave.
 FailureOr<MeshAttr> parseMesh(EmitErrorFn emitError, MLIRContext *context,
                               StringRef text, int64_t ranks);
+
+/// The rule of the axes over which explicit mode may gather the length of an
+/// activation where an op needs the whole, and cut what is whole.
+inline constexpr llvm::StringLiteral gatherLengthRule = "gather/length";
 
 /// An ordered table of `name=axis+axis` in which the first entry of a name
 /// counts.
@@ -28,16 +31,15 @@ public:
   /// The axes for a logical axis of this name; none when no rule has it.
   std::optional<ArrayRef<AxisRefAttr>> find(StringRef name) const;
 
-  /// Where a tensor with these logical axes goes: of the rules `prefix` + axis,
-  /// in order, the first that speaks of one of the dimensions, and the first
-  /// such dimension. None when no rule does.
+  /// The first rule `prefix` + axis that names one of these logical axes, and
+  /// the first dimension that has it. None when no rule does.
   struct Match {
     int64_t dimension;
     ArrayRef<AxisRefAttr> axes;
   };
   std::optional<Match> match(StringRef prefix, ArrayRef<StringRef> axes) const;
 
-  /// The names of the user's rules, and those that the defaults speak of.
+  /// The names of the user's rules, and those of the defaults.
   SmallVector<StringRef> userNames() const { return names(0, users); }
   SmallVector<StringRef> defaultNames() const {
     return names(users, rules.size());

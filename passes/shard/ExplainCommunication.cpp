@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Says of each collective what it moves and why.
+// A remark on each collective: its tensor, bytes, axes and reason.
 #include "ir/rota/Sharding.h"
 #include "ir/rota/Traffic.h"
 #include "passes/shard/Passes.h"

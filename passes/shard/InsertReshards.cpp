@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Puts a reshard wherever a value is not divided as its use needs it.
+#include "passes/shard/AxisRules.h"
 #include "passes/shard/Passes.h"
+#include "passes/shard/propagation/LengthDimensions.h"
 #include "passes/shard/propagation/UnreducedResults.h"
 
 #include "ir/rota/Model.h"
@@ -32,13 +34,19 @@ private:
   void settleResults(func::FuncOp function, const Sums &sums);
   LogicalResult remake(OpOperand &use, ShardingAttr from, ShardingAttr to,
                        const Sums &sums);
+  bool isMeant(OpOperand &use, ShardingAttr from, ShardingAttr to);
   LogicalResult refuse(OpOperand &use, ShardingAttr from, ShardingAttr to);
   void settleScalars(func::FuncOp function, const Sums &sums,
                      const UnreducedResults &leaving);
 
   MeshAttr mesh;
   bool isExplicit = false;
-  /// Versions of values that reshards have made in this function.
+  /// In explicit mode, the axes over which the length of activations may be
+  /// gathered, and the dimensions of this function's values that are the
+  /// length.
+  AxisList gathered;
+  std::optional<LengthDimensions> lengths;
+  /// The results of the reshards of this function, by the value resharded.
   llvm::DenseMap<Value, SmallVector<std::pair<ShardingAttr, Value>>> versions;
 };
 } // namespace
@@ -52,6 +60,12 @@ void InsertReshards::runOnOperation() {
         << mode << "'";
     return signalPassFailure();
   }
+  auto table = AxisRules::parse([&] { return module.emitError(); },
+                                &getContext(), rules);
+  if (failed(table))
+    return signalPassFailure();
+  gathered = normalizedSet(
+      table->find(gatherLengthRule).value_or(ArrayRef<AxisRefAttr>()), mesh);
   SmallVector<func::FuncOp> functions;
   module.walk([&](func::FuncOp function) {
     if (!function.isExternal())
@@ -86,6 +100,8 @@ LogicalResult InsertReshards::repair(func::FuncOp function,
   settleScalars(function, sums, leaving);
   settleResults(function, sums);
   versions.clear();
+  if (isExplicit)
+    lengths.emplace(function);
   SmallVector<Operation *> constrains;
   for (Operation &op : llvm::make_early_inc_range(function.getBody().front())) {
     for (OpOperand &operand : op.getOpOperands())
@@ -102,8 +118,8 @@ LogicalResult InsertReshards::repair(func::FuncOp function,
   return success();
 }
 
-/// Writes what returned scalars are sums over. A constant is divided by the
-/// number of ranks that will be summed over.
+/// Writes the unreduced axes of returned scalars. A constant is divided by the
+/// number of ranks that it will be summed over.
 void InsertReshards::settleScalars(func::FuncOp function, const Sums &sums,
                                    const UnreducedResults &leaving) {
   Operation *terminator = function.getBody().front().getTerminator();
@@ -148,7 +164,7 @@ void InsertReshards::settleResults(func::FuncOp function, const Sums &sums) {
   }
 }
 
-/// How the value is divided where it is made.
+/// The sharding of a value where it is made.
 ShardingAttr InsertReshards::madeAs(Value value, const Sums &sums) {
   auto rank = cast<RankedTensorType>(value.getType()).getRank();
   if (auto argument = dyn_cast<BlockArgument>(value)) {
@@ -180,7 +196,7 @@ ShardingAttr InsertReshards::madeAs(Value value, const Sums &sums) {
       sums.madeAs(value), mesh);
 }
 
-/// How the op needs its operand divided.
+/// The sharding in which the op takes its operand.
 FailureOr<ShardingAttr> InsertReshards::needed(OpOperand &use,
                                                const Sums &sums) {
   Operation *op = use.getOwner();
@@ -222,7 +238,7 @@ LogicalResult InsertReshards::repairUse(OpOperand &use, const Sums &sums) {
   auto to = needed(use, sums);
   if (failed(to))
     return failure();
-  // What the value leaves as when the loss is a constant.
+  // settleScalars has divided a constant loss already.
   if (isa<func::ReturnOp>(use.getOwner()) &&
       UnreducedResults::isSplat(use.get()) &&
       cast<RankedTensorType>(use.get().getType()).getRank() == 0)
@@ -235,8 +251,8 @@ LogicalResult InsertReshards::repairUse(OpOperand &use, const Sums &sums) {
   return reshard(use, from, *to);
 }
 
-/// Conditions do not travel: another copy of the op that makes them is divided
-/// as the use needs it.
+/// Conditions are not sent: a copy of the op that makes them is divided as the
+/// use needs it.
 LogicalResult InsertReshards::remake(OpOperand &use, ShardingAttr from,
                                      ShardingAttr to, const Sums &sums) {
   Operation *op = use.get().getDefiningOp();
@@ -258,12 +274,20 @@ LogicalResult InsertReshards::remake(OpOperand &use, ShardingAttr from,
   return success();
 }
 
-/// True when going from `from` to `to` only sums up, each rank a part where it
-/// may: what an op's meaning asks for, whatever the user wrote.
-static bool onlySums(ShardingAttr from, ShardingAttr to, MeshAttr mesh) {
+/// True for a reshard that explicit mode allows: summing up, with or without
+/// scattering the result, and gathering or cutting the length of activations
+/// over the axes of the rule 'gather/length'.
+bool InsertReshards::isMeant(OpOperand &use, ShardingAttr from,
+                             ShardingAttr to) {
   AxisList added;
-  for (auto [before, after] :
-       llvm::zip(dimensionAxes(from, mesh), dimensionAxes(to, mesh))) {
+  for (auto [dim, pair] : llvm::enumerate(
+           llvm::zip(dimensionAxes(from, mesh), dimensionAxes(to, mesh)))) {
+    auto [before, after] = pair;
+    if (lengths->contains(use.get(), dim))
+      for (AxisList *axes : {&before, &after})
+        llvm::erase_if(*axes, [&](AxisRefAttr ref) {
+          return overlapsAny(ref, gathered, mesh);
+        });
     if (!isPrefix(before, after, mesh))
       return false;
     llvm::append_range(added, difference(after, before, mesh));
@@ -271,7 +295,7 @@ static bool onlySums(ShardingAttr from, ShardingAttr to, MeshAttr mesh) {
   return difference(added, from.getUnreduced(), mesh).empty();
 }
 
-/// "'rota.einsum' with @weight": for people.
+/// "'rota.einsum' with 'weight'": for messages.
 static std::string describe(Operation *op) {
   std::string text = ("'" + op->getName().getStringRef() + "'").str();
   for (Value operand : op->getOperands())
@@ -296,7 +320,7 @@ static std::string reasonFor(OpOperand &use, ShardingAttr from) {
 LogicalResult InsertReshards::reshard(OpOperand &use, ShardingAttr from,
                                       ShardingAttr to) {
   Operation *op = use.getOwner();
-  if (isExplicit && !isa<ConstrainOp>(op) && !onlySums(from, to, mesh))
+  if (isExplicit && !isa<ConstrainOp>(op) && !isMeant(use, from, to))
     return refuse(use, from, to);
   Value original = use.get();
   auto &made = versions[original];
@@ -314,7 +338,7 @@ LogicalResult InsertReshards::reshard(OpOperand &use, ShardingAttr from,
       from = sharding;
     }
   std::string reason = reasonFor(use, from);
-  // What stays a sum is named alike on both sides, sub-axes too.
+  // Axes that stay unreduced are spelled alike on both sides, sub-axes too.
   AxisList summed = difference(from.getUnreduced(), to.getUnreduced(), mesh);
   bool areNamedAlike = llvm::all_of(to.getUnreduced(), [&](AxisRefAttr axis) {
     return llvm::is_contained(from.getUnreduced(), axis);

@@ -120,7 +120,7 @@ template <typename Op> struct MergeEqual : Counting<Op> {
   }
 };
 
-/// Gathering what was cut off a whole gives the whole.
+/// A gather of a slice gives the whole value.
 struct CancelGather : Counting<AllGatherOp> {
   using Counting::Counting;
   LogicalResult matchAndRewrite(AllGatherOp gather,
@@ -136,7 +136,7 @@ struct CancelGather : Counting<AllGatherOp> {
   }
 };
 
-/// Cutting one's own part off what was gathered gives what one had.
+/// A slice of a gather gives the rank's own part.
 struct CancelSlice : Counting<ShardSliceOp> {
   using Counting::Counting;
   LogicalResult matchAndRewrite(ShardSliceOp slice,
@@ -151,7 +151,7 @@ struct CancelSlice : Counting<ShardSliceOp> {
   }
 };
 
-/// Handing around and back, or to oneself.
+/// A permutation and its inverse, or one that moves nothing.
 struct CancelPermute : Counting<PermuteOp> {
   using Counting::Counting;
   LogicalResult matchAndRewrite(PermuteOp permute,

@@ -19,7 +19,7 @@ static constexpr StringLiteral kSharding =
     RotaDialect::ShardingAttrHelper::getNameStr();
 
 namespace {
-/// What an op becomes; found while all types are whole.
+/// The local form of an op, computed while all types are whole.
 struct LocalForm {
   SmallVector<Type> results;
   FactorAxes factors;
@@ -100,7 +100,7 @@ LogicalResult Partition::rewrite(Operation *op, const LocalForm &form) {
 
 LogicalResult Partition::partition(func::FuncOp function) {
   Block &body = function.getBody().front();
-  // Reshards say the whole type, rules read it: both before types change.
+  // Plans and rules need the whole types, so both come before types change.
   SmallVector<std::pair<Operation *, LocalForm>> forms;
   llvm::DenseMap<Operation *, ReshardPlan> plans;
   for (Operation &op : body) {

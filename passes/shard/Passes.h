@@ -14,7 +14,7 @@ namespace mlir::rota {
 #define GEN_PASS_DECL
 #include "passes/shard/Passes.h.inc"
 
-/// What `shard` can be told; see Passes.td.
+/// The options of `shard`, see Passes.td.
 struct ShardPipelineOptions : PassPipelineOptions<ShardPipelineOptions> {
   Option<std::string> mesh{*this, "mesh",
                            llvm::cl::desc("As for the pass assign-shardings"),

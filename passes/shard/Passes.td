@@ -11,17 +11,17 @@
 include "mlir/Pass/PassBase.td"
 
 def AssignShardings : Pass<"assign-shardings", "::mlir::ModuleOp"> {
-  let summary = "say where parameters and activations live";
+  let summary = "assign placements and shardings of activations";
   let description = [{
     Makes the `rota.mesh` of the option, gives each `rota.param` a placement and
     the activations at functions' borders a `rota.sharding`, from logical axis
-    rules. What has one already keeps it.
+    rules. A placement or sharding that is there already stays.
 
     A rule is `name=axis+axis` (the first axis major), or `name=` for a dimension
     that stays whole. Rules stand in order, the user's before the defaults, and
     the first that matches counts:
 
-    | name | speaks of | default |
+    | name | applies to | default |
     |---|---|---|
     | `vocab`, `heads`, `kv_heads`, `mlp` | compute sharding of the dimension | sequence+tensor |
     | any other logical axis | the same | whole |
@@ -30,6 +30,7 @@ def AssignShardings : Pass<"assign-shardings", "::mlir::ModuleOp"> {
     | `activation/batch` | first dimension of activations and data | data+fsdp+expert |
     | `activation/length` | second dimension of activations | context+sequence |
     | `activation/embed` | third | whole |
+    | `gather/length` | axes over which `explicit` mode may gather the length of activations where an op needs the whole, and cut what is whole (`insert-reshards`) | context+sequence |
 
     Storage divides the compute sharding further, the optimizer's sharding that
     of storage: with `shard-optimizer` (ZeRO-1) by `data`, along the first
@@ -91,11 +92,10 @@ def PropagateShardings : Pass<"propagate-shardings", "::mlir::ModuleOp"> {
     dimensions want one axis, the one with the higher priority has it, then that
     for which fewer bytes move, then the lower factor.
 
-    Functions that make residuals go before those that take them, whose
-    arguments get the same shardings; `embed` and `loss` before those of their
-    derivatives, which are given the same data. Every tensor argument and result of rank 1
-    or more leaves with a closed sharding. Values need not be divided as their
-    uses need them: that is `insert-reshards`.
+    A residual has the sharding of its result in all functions that take it; data
+    has the sharding that it gets in `embed` and `loss`. Every tensor argument and
+    result of rank 1 or more has a closed sharding afterwards. A value need not be
+    divided as its uses need it: that is the task of `insert-reshards`.
 
     Before:
     ```mlir
@@ -123,7 +123,7 @@ def PropagateShardings : Pass<"propagate-shardings", "::mlir::ModuleOp"> {
 }
 
 def InsertReshards : Pass<"insert-reshards", "::mlir::ModuleOp"> {
-  let summary = "make disagreement explicit";
+  let summary = "insert reshards where shardings disagree";
   let description = [{
     Puts a `rota.reshard` before each use of a value that is not divided as the
     use needs it. Before: ops with `rota.factors`. `rota.constrain` becomes a
@@ -139,8 +139,14 @@ def InsertReshards : Pass<"insert-reshards", "::mlir::ModuleOp"> {
     their ranks. A residual may be a sum where its users can take it so.
 
     `mode=auto` repairs every disagreement with a remark (category `shard`) that
-    says why. `mode=explicit` refuses all but the summing up of sums and what
-    `rota.constrain` asks for, with both sides and their locations.
+    says why. `mode=explicit` refuses all but the summing up of sums, what
+    `rota.constrain` asks for and what the rule `gather/length` of
+    `assign-shardings` allows, with both sides and their locations. The length is
+    the second dimension of activations and data, and every dimension that is
+    the same factor as it in an op. With the default, activations that rest
+    divided over `sequence` are gathered before products whose weights
+    `sequence` divides, and attention over `context` has all keys; `gather/length=`
+    refuses these reshards, too.
 
     Before:
     ```mlir
@@ -165,7 +171,9 @@ def InsertReshards : Pass<"insert-reshards", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::rota::RotaDialect"];
   let options = [
     Option<"mode", "mode", "std::string", /*default=*/"\"auto\"",
-           "auto: reshard where shardings disagree; explicit: refuse">
+           "auto: reshard where shardings disagree; explicit: refuse">,
+    Option<"rules", "rules", "std::string", /*default=*/"\"\"",
+           "As for the pass assign-shardings">
   ];
   let statistics = [
     Statistic<"insertedReshards", "reshards", "Reshards inserted">
@@ -214,9 +222,8 @@ def MergeCollectives : Pass<"merge-collectives", "::mlir::ModuleOp"> {
   let description = [{
     Rewrites that keep values and never move more bytes:
 
-    - what puts together is dropped with what cut, and the other way round: a
-      gather of a slice, a slice of a gather, two permutations that undo each
-      other, any collective of one rank
+    - collectives that undo each other are dropped: a gather of a slice, a slice
+      of a gather, two inverse permutations; so is any collective of one rank
     - a slice of an all-reduce is a reduce-scatter; along other axes, it comes
       first; a gather of a reduce-scatter is an all-reduce
     - one of two: a sum or difference of two all-reduces or reduce-scatters is
@@ -224,12 +231,12 @@ def MergeCollectives : Pass<"merge-collectives", "::mlir::ModuleOp"> {
       reduce-scatters of one dimension in a row, are one over all their axes
     - equal collectives of one value in a block are one, whatever their reasons
 
-    An op that others use too stays as it is. Parts that do not divide a
-    dimension are cut and put together as before. Sums may change their order
+    An op with other uses stays. Parts that do not divide a dimension are sliced
+    and gathered as before. Sums may change their order
     where the axes of a slice stand in another order than those of the sum.
 
-    Before: a partitioned module. Does not plan: several collectives that another
-    sequence would replace are the planner's business.
+    Before: a partitioned module. Does not search for other sequences of
+    collectives, which is the reshard planner's task.
 
     Before:
     ```mlir
@@ -262,7 +269,7 @@ def MergeCollectives : Pass<"merge-collectives", "::mlir::ModuleOp"> {
 }
 
 def VerifyPartitioned : Pass<"verify-partitioned", "::mlir::ModuleOp"> {
-  let summary = "say what is illegal in a partitioned model";
+  let summary = "check that a model is partitioned";
   let description = [{
     Fails with the place, the value and the rule unless
 
@@ -271,9 +278,9 @@ def VerifyPartitioned : Pass<"verify-partitioned", "::mlir::ModuleOp"> {
     - V2: no collective is over `stage`, whose ranks run different functions
     - V3: each parameter has a placement, and its type is that of one rank's part
       under the compute sharding
-    - V4: in a model, what one function hands to another has one type and, where both say it,
-      one sharding: activations from `embed` through the layers to `loss` and
-      back, residuals from forward to backward functions, tokens and targets
+    - V4: in a model, a value of several functions has one type and, where both
+      have one, one sharding: activations and their cotangents, residuals of
+      forward and backward functions, tokens, targets, sum and weight of the loss
 
     Types of collectives against the mesh, of `rota.read` and `rota.accumulate`
     against parameters are verified by the ops.
@@ -309,7 +316,7 @@ def VerifyPartitioned : Pass<"verify-partitioned", "::mlir::ModuleOp"> {
 }
 
 def ExplainCommunication : Pass<"explain-communication", "::mlir::ModuleOp"> {
-  let summary = "say of each collective what it moves and why";
+  let summary = "remark on the tensor, bytes and reason of each collective";
   let description = [{
     A remark (category `communication`) at each collective: its reason, the
     tensor it makes, the bytes that one rank sends (ring model,

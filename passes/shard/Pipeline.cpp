@@ -26,6 +26,7 @@ void rota::buildShardPipeline(OpPassManager &manager,
   manager.addPass(createPropagateShardings());
   InsertReshardsOptions insert;
   insert.mode = options.mode;
+  insert.rules = options.rules;
   manager.addPass(createInsertReshards(insert));
   manager.addPass(createPartition());
   // Two ops may ask for the same offset or gather the same value.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Divides every value and op, function by function; residuals carry shardings
-// from one function to the next.
+// Divides every value and op of each function. A residual has one sharding in
+// the function that makes it and in those that take it.
 #include "passes/shard/Passes.h"
 #include "passes/shard/propagation/Propagation.h"
 
@@ -91,7 +91,7 @@ void PropagateShardings::propagate(func::FuncOp function) {
     auto given = function.getResultAttrOfType<ShardingAttr>(number, kSharding);
     if (given)
       function.setResultAttr(number, kSharding, closed(given, given));
-    // What a scalar is a sum over is not known yet.
+    // The axes over which a scalar is a sum are not known yet.
     else if (tensor && tensor.getRank() != 0)
       function.setResultAttr(number, kSharding,
                              propagation.shardingOf(operand.get()));

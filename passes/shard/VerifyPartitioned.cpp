@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Says what is illegal in a partitioned model. Labels V1..V4 are those of the
+// Rejects models that are not partitioned. Labels V1..V4 are those of the
 // pass's description.
 #include "ir/rota/Model.h"
 #include "ir/rota/Sharding.h"

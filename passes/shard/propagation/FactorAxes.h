@@ -23,8 +23,9 @@ AxisList normalized(ArrayRef<AxisRefAttr> axes, MeshAttr mesh);
 /// The same for a set, whose order means nothing: sorted by axis and part.
 AxisList normalizedSet(ArrayRef<AxisRefAttr> axes, MeshAttr mesh);
 
-/// What both sets have, and what `a` has and `b` has not. Parts of an axis that
-/// cross (of sizes 2 and 3 of an axis of size 6) are in neither.
+/// The intersection of two sets, and the axes of `a` that are not in `b`. Parts
+/// of an axis that cross (of sizes 2 and 3 of an axis of size 6) are in
+/// neither.
 AxisList intersection(ArrayRef<AxisRefAttr> a, ArrayRef<AxisRefAttr> b,
                       MeshAttr mesh);
 AxisList difference(ArrayRef<AxisRefAttr> a, ArrayRef<AxisRefAttr> b,
@@ -51,13 +52,13 @@ ShardingAttr makeSharding(MLIRContext *context, ArrayRef<AxisList> dimensions,
 FactorRule divisionRule(Operation *op);
 
 /// Adds to `factors` the axes that a tensor with these dimensions gives to the
-/// factors of `rule`: major factors take what divides them, an axis that is too
-/// large is cut into parts, and where neither works the rest is left out.
+/// factors of `rule`. A major factor takes the axes that divide it; an axis
+/// that is too large is cut into parts; axes that fit neither way are dropped.
 FactorAxes projectFactors(const FactorRule &rule,
                           const FactorRule::Dimensions &tensor,
                           ArrayRef<AxisList> dimensions, MeshAttr mesh);
 
-/// The dimensions of a tensor whose factors are divided so.
+/// The axes of a tensor's dimensions under these axes of its factors.
 DimensionAxes composeDimensions(const FactorRule::Dimensions &tensor,
                                 const FactorAxes &factors, MeshAttr mesh);
 
@@ -66,13 +67,13 @@ DimensionAxes composeDimensions(const FactorRule::Dimensions &tensor,
 /// major factors are divided to single elements.
 void dropStrided(const FactorRule &rule, FactorAxes &factors, MeshAttr mesh);
 
-/// Axes over which result `result` is a sum of what ranks compute, when the
-/// factors are divided so: those of factors that operands have and it has not.
+/// Axes over which result `result` is a sum of the ranks' results under these
+/// axes of the factors: those of factors that it does not have.
 AxisList summedAxes(const FactorRule &rule, unsigned result,
                     const FactorAxes &factors, MeshAttr mesh);
 
-/// What `propagate-shardings` writes on an op: how its factors are divided. All
-/// lists are empty where nothing is written.
+/// The attribute `rota.factors` that `propagate-shardings` writes on an op: the
+/// axes of its factors. All lists are empty where there is none.
 FactorAxes readFactors(Operation *op, const FactorRule &rule);
 void writeFactors(Operation *op, const FactorAxes &factors, MeshAttr mesh);
 void eraseFactors(Operation *op);

@@ -51,7 +51,7 @@ bool PartLimit::mayPad(Value value, unsigned dim) {
 
 bool PartLimit::mayPadUse(OpOperand &use, unsigned dim) {
   Operation *op = use.getOwner();
-  // What another function makes of it is seen there.
+  // Uses in another function limit the value there.
   if (isa<func::ReturnOp>(op))
     return true;
   if (!isa<FactorRuleOpInterface>(op))

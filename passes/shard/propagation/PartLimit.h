@@ -14,8 +14,8 @@ namespace mlir::rota {
 class PartLimit {
 public:
   /// The largest number of parts of dimension `dim` of `value` for which no
-  /// use, direct or not, needs a part of another rank; 1 where any division
-  /// does.
+  /// use, direct or not, needs a part of another rank; 1 when every division
+  /// needs one.
   int64_t parts(Value value, unsigned dim);
 
   /// True when parts of that dimension may be uneven, the last padded with

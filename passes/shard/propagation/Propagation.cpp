@@ -167,7 +167,7 @@ bool Propagation::update(Operation *op, Priority least) {
 }
 
 namespace {
-/// What one tensor says of a factor.
+/// The axes that one tensor asks for on a factor.
 struct Vote {
   AxisList axes;
   Priority priority;

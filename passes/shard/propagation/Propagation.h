@@ -8,11 +8,11 @@
 
 namespace mlir::rota {
 
-/// Who says how a dimension is divided; the larger counts where two disagree.
+/// The origin of a dimension's division. The larger one wins a conflict.
 enum class Priority : uint8_t { None, Border, Parameter };
 
-/// How a value is divided so far. Whether a dimension may be divided further is
-/// `open`; axes of `whole` divide no dimension: the value is the same along
+/// The division of a value so far. A dimension that is `open` may be divided
+/// further. Axes of `whole` divide no dimension: the value is the same along
 /// them, or a sum.
 struct ValueDivision {
   DimensionAxes dimensions;
@@ -21,7 +21,7 @@ struct ValueDivision {
   AxisList whole;
 };
 
-/// What a rule's tensors together say of its factors.
+/// The axes that the tensors of a rule together ask for on its factors.
 struct Decision {
   FactorAxes factors;
   SmallVector<Priority> priorities; // per factor
@@ -37,10 +37,11 @@ public:
   /// then what borders say, then the rest.
   void run();
 
-  /// How the factors of `op` are divided; by rank of who says so, then by bytes
-  /// moved otherwise, then by number.
+  /// The axes of the factors of `op`. A conflict goes to the higher priority,
+  /// then to the factor for which more bytes would move otherwise, then to the
+  /// lower factor.
   FactorAxes factorsOf(Operation *op);
-  /// How a value is divided, closed; what an argument is a sum over stays.
+  /// The sharding of a value, closed, with the unreduced axes of an argument.
   ShardingAttr shardingOf(Value value);
 
 private:

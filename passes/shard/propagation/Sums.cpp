@@ -22,9 +22,9 @@ AxisList Sums::takenByAll(Value value) const {
   return common;
 }
 
-/// As takenAs, without axes that are only handed on to be summed up: where an
+/// As takenAs, without axes that are only passed on to be summed up. Where an
 /// op adds nothing to the sum and makes it no smaller, summing up its operand
-/// costs the same, and other uses of that have it for nothing.
+/// costs the same, and other uses of the operand share the result.
 AxisList Sums::keptBy(OpOperand &use) const {
   AxisList axes = takenAs(use);
   Operation *op = use.getOwner();
@@ -54,9 +54,10 @@ static double partBytes(Value value, const FactorRule::Dimensions &dimensions,
   return tensor.getNumElements() / ranks * tensor.getElementTypeBitWidth() / 8;
 }
 
-/// True when summing the results later moves no more than summing the operands
-/// now: they are not larger, they are summed over parts of the same axes
-/// anyway, or they leave through `rota.accumulate`, which sums for free.
+/// True when summing the results later moves no more bytes than summing the
+/// operands now: the results are not larger, they are summed over parts of the
+/// same axes anyway, or they go to `rota.accumulate`, whose sums cost nothing
+/// more.
 bool Sums::pays(Operation *op, ArrayRef<int64_t> group,
                 ArrayRef<AxisRefAttr> axes, ArrayRef<AxisRefAttr> own) {
   auto isAccumulate = [](Operation *user) { return isa<AccumulateOp>(user); };
@@ -149,7 +150,7 @@ void Sums::visit(Operation *op) {
   for (const AxisList &axes : factors)
     llvm::append_range(dividing, axes);
   for (const auto &group : rule.linear) {
-    // An axis that divides the op cannot also be one it leaves sums over.
+    // An axis that divides the op cannot also be one of its unreduced axes.
     AxisList sums = difference(common(op, group), dividing, mesh);
     if (mesh.getSize(sums) > mesh.getSize(passed) &&
         pays(op, group, sums, own)) {
@@ -202,8 +203,8 @@ bool Sums::settle(func::FuncOp function, Leave leave) {
   return changed;
 }
 
-/// One use that takes sums as they are is no gain while another needs them
-/// summed up: then all take what all can.
+/// A use that takes a sum unreduced gains nothing while another use needs it
+/// summed up. All uses then take the axes that every use supports.
 bool Sums::lowerCap(Value value) {
   AxisList axes = available(value);
   if (axes.empty())

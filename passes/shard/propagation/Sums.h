@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which values are sums over ranks, and how far they may stay so.
+// The values that are sums over ranks, and the ops that take them as sums.
 #ifndef ROTA_PASSES_SHARD_PROPAGATION_SUMS_H
 #define ROTA_PASSES_SHARD_PROPAGATION_SUMS_H
 
@@ -13,21 +13,20 @@ namespace mlir::rota {
 /// that moves no more bytes, and is summed up once.
 class Sums {
 public:
-  /// Axes over which an operand of accumulate, auxiliary_loss or return may
-  /// leave a function as a sum.
+  /// Axes over which an operand of accumulate, auxiliary_loss or return may be
+  /// a sum.
   using Leave = llvm::function_ref<AxisList(OpOperand &use)>;
 
   Sums(func::FuncOp function, Leave leave);
 
-  /// The axes over which `value` is a sum where it is made, or, for the operand
-  /// of `rota.reshard`, may be as it is.
+  /// The axes over which `value` is a sum where it is made.
   AxisList madeAs(Value value) const { return made.lookup(value); }
   /// The axes over which `use`'s op takes its operand as a sum.
   AxisList takenAs(OpOperand &use) const;
   /// The axes over which all uses of `value` take it as a sum.
   AxisList takenByAll(Value value) const;
-  /// How the factors of `op` are divided: as written on it, but for axes over
-  /// which all its operands are sums. To divide it by these would sum up each
+  /// The axes of the factors of `op`: those written on it without the axes over
+  /// which all its operands are sums. Dividing it over those would sum up each
   /// operand instead of the result.
   FactorAxes factorsOf(Operation *op, const FactorRule &rule) const;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Agreement between functions on the sums that leave them.
+// A fixpoint over the functions of a module.
 #include "passes/shard/propagation/UnreducedResults.h"
 
 #include "ir/rota/Model.h"
@@ -47,7 +47,7 @@ UnreducedResults::UnreducedResults(ModuleOp module)
     if (!function.isExternal())
       functions.push_back(function);
   });
-  // Agreements are only ever lowered.
+  // The agreed sets only shrink.
   bool changed = true;
   while (changed) {
     changed = false;
@@ -69,13 +69,13 @@ static AxisList freeAxes(MLIRContext *context, ArrayRef<AxisRefAttr> dividing,
   return difference(normalizedSet(all, mesh), dividing, mesh);
 }
 
-/// The axes over which a sum may leave through `use`, as far as is agreed yet.
+/// The axes over which the operand of `use` may be a sum, as agreed so far.
 AxisList UnreducedResults::allowed(OpOperand &use) const {
   auto known = [&](const auto &map, auto key, ShardingAttr sharding) {
     auto place = map.find(key);
     if (place != map.end())
       return place->second;
-    // What divides it cannot also be summed over.
+    // An axis that divides a value cannot also be summed over.
     return freeAxes(
         mesh.getContext(),
         sharding ? dividingAxes(sharding) : SmallVector<AxisRefAttr>(), mesh);
@@ -83,7 +83,7 @@ AxisList UnreducedResults::allowed(OpOperand &use) const {
   if (auto accumulate = dyn_cast<AccumulateOp>(use.getOwner())) {
     ParamOp param =
         lookupParam(accumulate, accumulate.getParamAttr().getAttr());
-    // Without a placement nobody would know what to sum up.
+    // Without a placement nothing records the axes to sum over.
     if (!param.getPlacement())
       return {};
     return known(agreed, param.getOperation(),
@@ -106,7 +106,7 @@ AxisList UnreducedResults::allowed(OpOperand &use) const {
   return freeAxes(mesh.getContext(), {}, mesh);
 }
 
-/// Lowers what is agreed to what this function can keep to. True when that
+/// Reduces the agreed axes to those that this function supports. True when that
 /// changed anything.
 bool UnreducedResults::agree(func::FuncOp function) {
   Sums sums = sumsOf(function);
@@ -134,7 +134,7 @@ static std::pair<Operation *, unsigned> keyOf(const FunctionPort &result) {
   return {func::FuncOp(result.function).getOperation(), result.index};
 }
 
-/// The same for residuals that this function makes or is given.
+/// The same for residuals that this function makes or takes.
 bool UnreducedResults::agreeOnResiduals(func::FuncOp function,
                                         const Sums &sums) {
   bool changed = false;
@@ -158,7 +158,7 @@ bool UnreducedResults::agreeOnResiduals(func::FuncOp function,
   return changed;
 }
 
-/// Says on both sides over which axes residuals are sums.
+/// Writes the agreed axes of residuals on both ends of each edge.
 void UnreducedResults::tellResiduals() {
   for (const RoleEdge &edge : edges) {
     AxisList axes = residuals.lookup(keyOf(edge.source));

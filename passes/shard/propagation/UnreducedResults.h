@@ -9,23 +9,23 @@
 
 namespace mlir::rota {
 
-/// Sums that leave through one door must be over the same axes, whichever
-/// function they leave: the gradient of a parameter, the module's loss, and a
-/// residual, which must be a sum that its users can take. Auxiliary losses are
-/// summed up with the main one. Agreement is the most
-/// that all can keep to.
+/// All results that have one destination are sums over the same axes: the
+/// gradients of a parameter, the module's loss, and a residual, which its users
+/// must be able to take as a sum. Auxiliary losses are summed up with the main
+/// one. The agreed axes are the largest set that all results and users support.
 class UnreducedResults {
 public:
-  /// Finds the agreement. Writes that on residuals into the `rota.sharding` of
-  /// results and arguments; needs `rota.factors` and shardings everywhere.
+  /// Computes the agreed axes. Writes those of residuals into the
+  /// `rota.sharding` of results and arguments; needs `rota.factors` and
+  /// shardings everywhere.
   explicit UnreducedResults(ModuleOp module);
 
-  /// How far the sums of `function` travel under the agreement.
+  /// The sums in `function` under the agreed axes.
   Sums sumsOf(func::FuncOp function) const;
 
-  /// Axes over which all gradients of a parameter leave as sums.
+  /// Axes over which all gradients of a parameter are returned as sums.
   AxisList gradient(ParamOp param) const { return agreed.lookup(param); }
-  /// Axes over which sum and weight of the loss do.
+  /// Axes over which the sum and the weight of the loss are.
   AxisList loss() const { return agreed.lookup(nullptr); }
 
   /// True for the sum and the weight of the model's loss.
@@ -45,8 +45,8 @@ private:
 
   MeshAttr mesh;
   SmallVector<RoleEdge> edges; // of residuals
-  /// By parameter, and for the loss by null. What is not there yet may leave
-  /// over all axes that do not divide it.
+  /// By parameter, and for the loss by null. A destination without an entry
+  /// supports all axes that do not divide it.
   llvm::DenseMap<Operation *, AxisList> agreed;
   /// The same for residuals, by the function that makes them and the result.
   llvm::DenseMap<std::pair<Operation *, unsigned>, AxisList> residuals;

@@ -42,7 +42,7 @@ std::optional<AxisAtoms> AxisAtoms::get(MeshAttr mesh,
   SmallVector<AxisRefAttr> refs = refsIn(shardings);
   for (auto [number, whole] : llvm::enumerate(mesh.getSizes())) {
     auto axis = static_cast<MeshAxis>(number);
-    // What stands in front of each cut.
+    // The sizes in front of the cuts.
     std::set<int64_t> cuts = {1, whole};
     bool isUsed = false;
     for (AxisRefAttr ref : refs) {

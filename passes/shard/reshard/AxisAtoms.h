@@ -16,7 +16,7 @@ namespace mlir::rota {
 using Atom = uint8_t;
 using AtomList = SmallVector<Atom, 4>;
 
-/// How a tensor is divided: a sharding as atoms. Atoms of size 1 are left out.
+/// A sharding as atoms. Atoms of size 1 are left out.
 struct AxisLayout {
   SmallVector<AtomList, 4> dimensions; // major first
   AtomList unreduced;                  // ascending

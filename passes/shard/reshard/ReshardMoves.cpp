@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Lists what one collective can do to a layout. The moves that cannot be part
-// of a cheapest plan, those of axes that the goal has nowhere, are left out.
+// Lists the layouts that one collective can reach. The moves that cannot be
+// part of a cheapest plan, those of axes that the goal has nowhere, are left
+// out.
 #include "passes/shard/reshard/ReshardMoves.h"
 #include "ir/rota/Traffic.h"
 
@@ -105,7 +106,7 @@ ArrayRef<Atom> ReshardMoves::wantedNext(const AxisLayout &layout,
 }
 
 //===----------------------------------------------------------------------===//
-// Cutting and putting together
+// Slicing and gathering
 //===----------------------------------------------------------------------===//
 
 void ReshardMoves::addGathers(const AxisLayout &layout, Moves &moves) const {
@@ -239,7 +240,8 @@ void ReshardMoves::addReduceScatters(const AxisLayout &layout,
 }
 
 void ReshardMoves::addAllReduces(const AxisLayout &layout, Moves &moves) const {
-  // What no dimension wants is reduced at once; the rest may be scattered.
+  // Axes that no dimension of the goal has are reduced at once; the others may
+  // be scattered.
   AtomList always, sometimes;
   for (Atom atom : layout.unreduced)
     if (isWanted(atom))
@@ -265,7 +267,7 @@ void ReshardMoves::addAllReduces(const AxisLayout &layout, Moves &moves) const {
 }
 
 //===----------------------------------------------------------------------===//
-// Handing around
+// Permuting
 //===----------------------------------------------------------------------===//
 
 ReshardMove ReshardMoves::permute(const AxisLayout &layout,
@@ -277,8 +279,8 @@ ReshardMove ReshardMoves::permute(const AxisLayout &layout,
                    -1,
                    result,
                    {traffic::permute(bytesOf(layout)), 1, 1}};
-  // What stands foremost or last in a dimension before and after keeps its
-  // meaning for a part's number: those ranks' coordinates do not change.
+  // Axes that are first or last in a dimension both before and after keep their
+  // weight in a part's number: the coordinates along them do not change.
   for (auto [before, after] :
        llvm::zip_equal(layout.dimensions, result.dimensions)) {
     ArrayRef<Atom> a = before, b = after;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The moves between layouts: what one collective can do.
+// The moves between layouts: one collective each.
 #ifndef ROTA_PASSES_SHARD_RESHARD_RESHARDMOVES_H
 #define ROTA_PASSES_SHARD_RESHARD_RESHARDMOVES_H
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Dijkstra's search over layouts, and the ops of what it found.
+// Dijkstra's search over layouts, and the ops of the plan that it finds.
 #include "passes/shard/reshard/ReshardPlanner.h"
 #include "ir/rota/Traffic.h"
 #include "passes/shard/reshard/ReshardMoves.h"
@@ -23,7 +23,7 @@ ReshardCost ReshardPlan::cost() const {
 }
 
 //===----------------------------------------------------------------------===//
-// The plain way
+// Without a search
 //===----------------------------------------------------------------------===//
 
 ReshardPlan rota::gatherAll(RankedTensorType whole, ShardingAttr from,

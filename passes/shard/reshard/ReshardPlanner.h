@@ -9,7 +9,7 @@
 
 namespace mlir::rota {
 
-/// What communication costs one rank.
+/// The cost of communication for one rank.
 struct ReshardCost {
   /// A message's fixed cost in bytes: about 10 us at 6.5 GB/s.
   static constexpr int64_t messageBytes = 64 * 1024;
@@ -55,16 +55,16 @@ struct ReshardPlan {
 
 /// The cheapest steps from `from` to `to` for a tensor of type `whole`.
 ///
-/// It is the shortest path between layouts (which atoms of axes divide which
-/// dimension, over which the value is a sum) whose moves are the collectives,
-/// on as many axes at once as one op can; sizes of axes enter costs only, so
-/// that time does not depend on them. Moves that would cut sizes that do not
-/// divide into other parts than `#rota.sharding` says are no moves. Axes that
-/// divide a dimension foremost both before and after stay. Never costs more
-/// than `gatherAll`, which it returns when parts of an axis cross or the search
-/// grows beyond bounds. Equal costs are decided by the number of steps and then
-/// by the order of axes and dimensions, so that the same question has one
-/// answer.
+/// The plan is the shortest path between layouts (the atoms of axes that divide
+/// each dimension, and those over which the value is a sum) whose moves are the
+/// collectives, on as many axes at once as one op can; sizes of axes enter
+/// costs only, so that planning time does not depend on them. Moves that would
+/// cut sizes that do not divide into other parts than `#rota.sharding` says are
+/// no moves. Axes that divide a dimension foremost both before and after stay.
+/// Never costs more than `gatherAll`, which it returns when parts of an axis
+/// cross or the search grows beyond bounds. Equal costs are decided by the
+/// number of steps and then by the order of axes and dimensions, so that the
+/// same question has one answer.
 ///
 /// Both shardings have an entry per dimension and `to` is unreduced over axes
 /// only over which `from` is (rota.reshard C1, C2). Open dimensions and
@@ -72,8 +72,8 @@ struct ReshardPlan {
 ReshardPlan planReshard(RankedTensorType whole, ShardingAttr from,
                         ShardingAttr to, MeshAttr mesh);
 
-/// The plain way: an all-reduce, then an all-gather of each dimension that
-/// changes, then a slice of each.
+/// A plan without a search: an all-reduce, then an all-gather of each dimension
+/// that changes, then a slice of each.
 ReshardPlan gatherAll(RankedTensorType whole, ShardingAttr from,
                       ShardingAttr to, MeshAttr mesh);
 

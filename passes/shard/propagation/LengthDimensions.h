@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The dimensions of values that are the length of activations.
+#ifndef ROTA_PASSES_SHARD_PROPAGATION_LENGTHDIMENSIONS_H
+#define ROTA_PASSES_SHARD_PROPAGATION_LENGTHDIMENSIONS_H
+
+#include "ir/rota/Rota.h"
+
+namespace mlir::rota {
+
+/// The second dimension of the activations and of the data of a function, and
+/// every dimension that has one factor with it in some op.
+class LengthDimensions {
+public:
+  explicit LengthDimensions(func::FuncOp function);
+
+  bool contains(Value value, unsigned dim) const {
+    return dimensions.contains({value, dim});
+  }
+
+private:
+  DenseSet<std::pair<Value, unsigned>> dimensions;
+};
+
+} // namespace mlir::rota
+
+#endif // ROTA_PASSES_SHARD_PROPAGATION_LENGTHDIMENSIONS_H
