@@ -34,7 +34,7 @@ struct Rule {
 
 using Cotangents = SmallVector<Value>;
 
-/// The operand cotangents of `op`, those that nobody needs included.
+/// The cotangents of all operands of `op`, needed or not.
 static Cotangents vjpOf(arith::AddFOp, Rule, Value dy) { return {dy, dy}; }
 
 static Cotangents vjpOf(arith::SubFOp, Rule rule, Value dy) {

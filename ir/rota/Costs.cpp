@@ -2,8 +2,8 @@
 //
 // Costs of the rota ops. Operations are counted from the formulas of the ops'
 // descriptions, an exponential or a root as one; bytes are those of all
-// operands and results, as if nothing were fused. What becomes no code costs
-// nothing.
+// operands and results, as if nothing were fused. Ops that become no code
+// cost nothing.
 #include "ir/rota/Rules.h"
 
 using namespace mlir;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What composite ops are made of. Everything is computed in f32 (f64 for f64
+// The parts of composite ops. Everything is computed in f32 (f64 for f64
 // operands) and rounded once at the end; divisions and square roots are exact,
 // so that a value that is computed twice has the same bits both times.
 #include "ir/rota/Rota.h"

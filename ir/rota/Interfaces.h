@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The interfaces that every op of a model answers, and the plain data they
-// speak of.
+// The interfaces that every op of a model implements, and their plain data.
 #ifndef ROTA_IR_ROTA_INTERFACES_H
 #define ROTA_IR_ROTA_INTERFACES_H
 
@@ -33,8 +32,7 @@ struct FactorRule {
   /// results without them are complete, not sums over ranks.
   llvm::SmallVector<int64_t> combined;
   /// Groups of operands in which the op is linear together, without rounding:
-  /// given sums of such operands it gives the sums of its results. Every other
-  /// operand is a factor or a bystander.
+  /// given sums of such operands it gives the sums of its results.
   llvm::SmallVector<llvm::SmallVector<int64_t, 2>, 2> linear;
   /// Factors of operands that no result has.
   llvm::SmallVector<int64_t> reducedFactors() const;

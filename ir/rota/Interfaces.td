@@ -1,10 +1,10 @@
-//===- Interfaces.td - What every op answers ---------------*- tablegen -*-===//
+//===- Interfaces.td - Interfaces of every op --------------*- tablegen -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// The questions that generic passes ask of each op: its vector-Jacobian
-// product, its sharding rule, its cost, and what it is made of. A new op answers
-// them and adds no case anywhere else. Ops of arith and math answer through
+// Generic passes use each op through these interfaces: its vector-Jacobian
+// product, its sharding rule, its cost and its parts. A new op implements them
+// and adds no case anywhere else. Ops of arith and math implement them through
 // external models (ArithModels.cpp).
 //===----------------------------------------------------------------------===//
 #ifndef ROTA_IR_ROTA_INTERFACES
@@ -44,7 +44,7 @@ def FactorRuleOpInterface : OpInterface<"FactorRuleOpInterface"> {
 def CostOpInterface : OpInterface<"CostOpInterface"> {
   let cppNamespace = "::mlir::rota";
   let description = [{
-    What one execution costs: floating-point operations (a multiply-add counts
+    The cost of one execution: floating-point operations (a multiply-add counts
     two) and bytes read and written when nothing is fused.
   }];
   let methods = [InterfaceMethod<"The op's cost.", "::mlir::rota::Cost",
@@ -55,7 +55,8 @@ def DecomposableOpInterface : OpInterface<"DecomposableOpInterface"> {
   let cppNamespace = "::mlir::rota";
   let description = [{
     Composite ops that are sums of elementwise ops, `rota.reduce` and
-    `rota.broadcast`. Only such ops answer; they are what kernels are fused from.
+    `rota.broadcast`. Only such ops implement it. Kernels are fused from the
+    parts.
   }];
   let methods = [InterfaceMethod<[{
       Builds the same results from arith, math, `rota.reduce` and
@@ -70,13 +71,14 @@ def PartitionOpInterface : OpInterface<"PartitionOpInterface"> {
   let description = [{
     Ops whose part on one rank is not always the op itself on parts of its
     operands: they number the entries of a dimension that is divided, combine
-    over it, or hold sizes. Only such ops answer.
+    over it, or hold sizes. Only such ops implement it.
   }];
   let methods = [InterfaceMethod<[{
       Builds this rank's part, out of operands that are parts already, at the
-      builder's insertion point. `factors` says over which axes each factor of
-      the op's rule is divided, `sizes` how large they are whole, `types` are
-      the results' as parts. Returns the results; none where the op itself on parts of its operands is right.
+      builder's insertion point. `factors` has the axes of each factor of the
+      op's rule, `sizes` the whole sizes of the factors, `types` the types of the
+      results' parts. Returns the results; none where the op itself on parts of
+      its operands is right.
     }],
     "::mlir::FailureOr<::llvm::SmallVector<::mlir::Value>>", "buildPart",
     (ins "::mlir::OpBuilder &":$builder,
@@ -93,7 +95,7 @@ def CollectiveOpInterface : OpInterface<"CollectiveOpInterface"> {
   let methods = [
     InterfaceMethod<"The group's axes, the first slowest.",
       "::mlir::ArrayAttr", "getAxes">,
-    InterfaceMethod<"Why it is there, for people.", "::llvm::StringRef",
+    InterfaceMethod<"The reason for the collective, for messages.", "::llvm::StringRef",
       "getReason">,
     InterfaceMethod<[{
       Bytes that one rank of a group of `ranks` sends, by the formulas of

@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// One description of a fused group, from which CPU code (and GPU code) is
-// emitted: what happens to one row.
+// The description of a fused group, from which CPU code (and GPU code) is
+// emitted: the computation of one row.
 //===----------------------------------------------------------------------===//
 #ifndef ROTA_IR_ROTA_KERNELOPS
 #define ROTA_IR_ROTA_KERNELOPS
@@ -14,7 +14,7 @@ include "mlir/Interfaces/ControlFlowInterfaces.td"
 
 def Rota_KernelOp : Rota_Op<"kernel", [Symbol, IsolatedFromAbove,
     SingleBlockImplicitTerminator<"YieldOp">, HasParent<"::mlir::ModuleOp">]> {
-  let summary = "what a fused kernel does to one row";
+  let summary = "the computation of a fused kernel on one row";
   let description = [{
     The body computes one row: its arguments and results are rank-1 tensors (a
     row's columns) or rank-0 tensors (one value a row). `operand_maps` gives for

@@ -57,8 +57,8 @@ bool isVariadic(Role role);
 
 /// One row of the table of functions. The lists hold each role once. A list of
 /// residuals has those that wait in the device's memory first, then those that
-/// wait in the host's, which are marked `rota.offload`; an input activation of a
-/// backward function may be marked, too.
+/// wait in the host's, which are marked `rota.offload`; an input activation of
+/// a backward function may be marked, too.
 struct Signature {
   llvm::StringLiteral name;
   ModelPart part;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the derivative, sharding and cost rules of the rota ops share with those
-// of arith and math.
+// Helpers that the derivative, sharding and cost rules of the rota ops share
+// with those of arith and math.
 #ifndef ROTA_IR_ROTA_RULES_H
 #define ROTA_IR_ROTA_RULES_H
 

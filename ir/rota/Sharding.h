@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Questions about meshes and shardings that several passes ask.
+// Queries on meshes and shardings that several passes share.
 #ifndef ROTA_IR_ROTA_SHARDING_H
 #define ROTA_IR_ROTA_SHARDING_H
 
@@ -14,7 +14,7 @@ MeshOp meshOpOf(Operation *op);
 /// The mesh of the module around `op`; all axes of size 1 when it has none.
 MeshAttr meshOf(Operation *op);
 
-/// Axes for people and remarks: "data+tensor:(2)2".
+/// Axes in messages and remarks: "data+tensor:(2)2".
 std::string axesText(llvm::ArrayRef<AxisRefAttr> axes);
 
 /// Checks that the module's mesh, if it has one, has the parts of axes that
@@ -31,9 +31,9 @@ ShardingAttr replicatedSharding(MLIRContext *context, int64_t rank);
 /// The axes of all dimensions, in order.
 llvm::SmallVector<AxisRefAttr> dividingAxes(ShardingAttr sharding);
 
-/// The same axes in as few parts as can be: a part and the next of the same
-/// axis that follows it are one, all of an axis is the whole axis, and what has
-/// size 1 is left out.
+/// The same axes in the fewest parts: a part is merged with the next part of
+/// the same axis if that follows it, a part that is all of an axis is the whole
+/// axis, and axes of size 1 are left out.
 llvm::SmallVector<AxisRefAttr> mergedAxes(llvm::ArrayRef<AxisRefAttr> axes,
                                           MeshAttr mesh);
 

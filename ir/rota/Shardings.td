@@ -1,4 +1,4 @@
-//===- Shardings.td - Where tensors live -------------------*- tablegen -*-===//
+//===- Shardings.td - Shardings and placements -------------*- tablegen -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -77,9 +77,9 @@ def Rota_ShardingAttr : Rota_Attr<"Sharding", "sharding"> {
   let summary = "how a tensor is divided over the mesh";
   let description = [{
     A list of axes per dimension. Along `unreduced` axes, the value is the sum of
-    what the ranks hold; along `replicated` axes it is the same on all ranks and
-    propagation may not divide it; along axes that are not named, too, but
-    propagation may:
+    the ranks' tensors; along `replicated` axes it is the same on all ranks and
+    propagation may not divide it; along axes that are not named it is the same
+    on all ranks and propagation may divide it:
 
     `#rota.sharding<[[data, fsdp], [?], [tensor]] unreduced [sequence] replicated [context]>`
 
@@ -105,8 +105,8 @@ def Rota_PlacementAttr : Rota_Attr<"Placement", "placement"> {
     along at most one dimension. Their differences are the communication:
     compute - storage is an all-gather before use and a reduce-scatter of the
     gradient, storage - optimizer a reduce-scatter before and an all-gather after
-    the update. `unreduced` of the compute sharding names the axes over whose
-    ranks the gradient that leaves the functions is a sum.
+    the update. `unreduced` of the compute sharding names the axes over which
+    the gradient that functions accumulate is still to be summed.
 
     `#rota.placement<whole [64, 64] compute <[[tensor], []] unreduced [data, fsdp]> storage <[[tensor], [fsdp]]> optimizer <[[tensor], [fsdp, data]]>>`
   }];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How many bytes collectives put on the wire.
+// The bytes that collectives send.
 //
 // The model is a ring, which is also the least that any algorithm needs for all
 // but AllReduce of tiny tensors (Thakur, Rabenseifner and Gropp 2005, section
@@ -14,7 +14,7 @@
 
 namespace mlir::rota {
 
-/// What one execution of a collective costs one rank.
+/// The cost of one execution of a collective for one rank.
 struct Traffic {
   int64_t bytes = 0; // that the rank sends, and receives
   int64_t ranks = 1; // of its group
@@ -42,12 +42,12 @@ inline int64_t allReduce(int64_t whole, int64_t ranks) {
   return 2 * (ranks - 1) * int64_t(llvm::divideCeil(whole, ranks));
 }
 
-/// Each rank keeps its own part of what it holds. `local`: bytes it holds.
+/// Each rank keeps its own part of its value. `local`: bytes of the value.
 inline int64_t allToAll(int64_t local, int64_t ranks) {
   return local - local / ranks;
 }
 
-/// Each rank hands on what it holds.
+/// Each rank sends all of its value. `local`: bytes of it.
 inline int64_t permute(int64_t local) { return local; }
 
 } // namespace traffic

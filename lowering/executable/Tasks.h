@@ -15,15 +15,13 @@ struct LoweredModel {
   mlir::OwningOpRef<mlir::ModuleOp> tasks; // llvm ops; kernels are declared
 };
 
-/// Lowers every function of `module`: `embed`, `loss` and what differentiation
-/// made of them to tasks of their names, `@forward` of layer kind `@decoder` to
-/// `decoder.forward`. A function `logits`, if there, is a task that runs beside
-/// the loss. Kernels that are missing are emitted into `library`.
-/// `layout.program` gets mesh, collectives, parameters, data forms, tasks and
-/// the counts that reports want; kernels are the caller's to add. A residual
-/// whose result of `@forward` has `rota.offload` stands in the frame's block of
-/// those that may rest in host memory; the activation that enters may, too,
-/// where the first argument of `@backward` (or `@backward_input`) has it.
+/// Lowers every function of `module` to a task: those of the module to tasks of
+/// their names, `@forward` of layer kind `@decoder` to `decoder.forward`. A
+/// function `logits`, if there, is a task that runs beside the loss. Missing
+/// kernels are emitted into `library`. Fills mesh, collectives, parameters,
+/// data forms, tasks and counts of `layout.program`, but not its kernels.
+/// Residuals with `rota.offload` are in the frame's block of those that may
+/// rest in host memory; `offloadsInput` tells the same of the input activation.
 llvm::FailureOr<LoweredModel> lowerTasks(mlir::ModuleOp module,
                                          KernelLibrary &library);
 

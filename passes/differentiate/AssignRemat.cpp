@@ -123,7 +123,7 @@ void AssignRemat::assign(StackOp stack) {
   int64_t period = std::lcm(kinds, stages * layersPerChunk);
   period = std::min(period, int64_t(stack.getLayers()));
   SmallVector<Attribute> pattern;
-  // What the keys of `variants` refer to lives in `before` and `policies`.
+  // The keys of `variants` refer to strings of `before` and `policies`.
   for (int64_t layer = 0; layer < period; ++layer)
     pattern.push_back(variantOf(stack,
                                 cast<FlatSymbolRefAttr>(before[layer % kinds]),

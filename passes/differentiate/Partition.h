@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Cuts a joint function into functions: which values cross a cut, and which are
-// computed again behind it.
+// Cuts a joint function into functions: the values that cross a cut, and the
+// ops that are computed again behind it.
 #ifndef ROTA_PASSES_DIFFERENTIATE_PARTITION_H
 #define ROTA_PASSES_DIFFERENTIATE_PARTITION_H
 
@@ -18,8 +18,8 @@ struct JointPart {
   DenseSet<Value> given;
 };
 
-/// Says whether a part is given `value` from outside. Asked for values that are
-/// not made again for free.
+/// True when a part takes `value` from outside. Called for values that are not
+/// made again for free.
 using IsGiven = function_ref<bool(Value value)>;
 
 /// Whether an op's results are made again wherever they are needed and so never
@@ -34,9 +34,8 @@ JointPart collectPart(ArrayRef<Value> roots, ArrayRef<AccumulateOp> effects,
 /// The names that `value` has, itself or seen through views and widenings.
 SmallVector<StringRef> namesOf(Value value);
 
-/// What `policy` does with the results of `op`, which is of the forward part:
-/// of the decisions on the names of any of them the last in RematDecision's
-/// order.
+/// The decision of `policy` on the results of `op`, an op of the forward part:
+/// of the decisions on their names, the last in RematDecision's order.
 RematDecision decisionFor(Operation *op, const RematPolicy &policy);
 
 /// `values` in the order in which `joint` defines them.

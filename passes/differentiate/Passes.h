@@ -13,7 +13,7 @@ namespace mlir::rota {
 #define GEN_PASS_DECL
 #include "passes/differentiate/Passes.h.inc"
 
-/// What `differentiate-pipeline` can be told.
+/// The options of `differentiate-pipeline`.
 struct DifferentiatePipelineOptions
     : PassPipelineOptions<DifferentiatePipelineOptions> {
   Option<std::string> remat{*this, "remat",

@@ -151,9 +151,9 @@ def VerifyDifferentiated : Pass<"verify-differentiated", "::mlir::ModuleOp"> {
   let description = [{
     What is illegal from here on, an error each; the module is not changed:
 
-    - V1: a model without `embed_backward`, or a layer kind or loss with neither
-      its backward function nor both halves of a split one, or with both; parts
-      of the model that disagree about the split
+    - V1: a model without `embed_backward`; a layer kind or loss that has neither
+      a backward function nor both halves of a split one, or has both; parts of
+      the model of which some are split and some are not
     - V2: signatures other than those of ir/rota/Roles.h
     - V3: a parameter that a forward part uses and whose gradient its backward
       does not accumulate exactly once; an accumulation anywhere else, an input

@@ -17,7 +17,7 @@ namespace {
 
 void rota::buildDifferentiatePipeline(
     OpPassManager &manager, const DifferentiatePipelineOptions &options) {
-  // One read and one table for all uses, so that nothing is derived twice.
+  // One read and one table for all uses, so that each has one derivative.
   manager.addPass(createCSEPass());
   // With stages in it the policy is one for each of them.
   std::string remat = options.remat;
@@ -30,7 +30,7 @@ void rota::buildDifferentiatePipeline(
   if (!options.extract.empty())
     manager.addPass(createExtractNamed({options.extract.getValue()}));
   manager.addPass(createEraseNames());
-  // Rules make cotangents that nobody asked for and the same constant twice.
+  // Rules make unused cotangents and the same constant twice.
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
   manager.addPass(createVerifyDifferentiated());

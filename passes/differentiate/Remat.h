@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rematerialization policies: which named values are saved for the backward.
+// Rematerialization policies: the named values that are saved for the backward.
 #ifndef ROTA_PASSES_DIFFERENTIATE_REMAT_H
 #define ROTA_PASSES_DIFFERENTIATE_REMAT_H
 
@@ -8,10 +8,10 @@
 
 namespace mlir::rota {
 
-/// Where a named value waits for the backward. A value with several names goes
-/// by the last of these that one of them says.
+/// The place where a named value waits for the backward. For a value with
+/// several names the last of their decisions counts.
 enum class RematDecision {
-  Recompute, // nowhere: it is computed again
+  Recompute, // not kept: it is computed again
   Offload,   // in the host's memory
   Device     // in the device's memory
 };
@@ -27,17 +27,16 @@ bool isKnownValueName(StringRef name);
 /// that keeps nothing.
 SmallVector<StringRef> policyNames();
 
-/// The one of `names` that `name` was perhaps meant to be; empty when none is
-/// near.
+/// The one of `names` that is nearest to the misspelled `name`; empty when none
+/// is near.
 StringRef nearestName(StringRef name, ArrayRef<StringRef> names);
 
 /// A decision for every name.
 class RematPolicy {
 public:
   /// Reads `POLICY`, a table `name=remat|device|offload,...`, or a policy with
-  /// changes `POLICY,name=...`. `emitError` is asked for the error when the
-  /// text is none of them, and where it offloads what the policy
-  /// rematerializes.
+  /// changes `POLICY,name=...`. Any other text is an error, as is offloading a
+  /// value that the policy rematerializes.
   static FailureOr<RematPolicy>
   parse(StringRef text, function_ref<InFlightDiagnostic()> emitError);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Says what is illegal in a differentiated model. Labels V1..V6 are those of
+// Rejects models that are not differentiated. Labels V1..V6 are those of
 // the pass's description.
 #include "ir/rota/Model.h"
 #include "passes/differentiate/Passes.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the ranks of a mesh exchange, and what tells them apart.
+// Collectives, and the ops whose result depends on the rank.
 #include "test/interpreter/MeshRun.h"
 
 #include "llvm/ADT/TypeSwitch.h"
@@ -24,7 +24,7 @@ public:
     return group.member(rank, position);
   }
 
-  /// What the group of `rank` holds, in the group's order.
+  /// The values of the group of `rank`, in the group's order.
   SmallVector<Tensor> held(Value value, int64_t rank) const {
     SmallVector<Tensor> tensors;
     for (int64_t position = 0; position < group.size(); ++position)

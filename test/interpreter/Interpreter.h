@@ -23,12 +23,12 @@ struct Options {
   bool roundBF16 = false;
 };
 
-/// What `rota.read` and `rota.accumulate` mean in one call: tensors by the
-/// parameter's symbol, not owned.
+/// The parameters and gradients of `rota.read` and `rota.accumulate` in one
+/// call, by the parameter's symbol; not owned.
 struct Environment {
   std::map<std::string, const Tensor *> parameters;
   std::map<std::string, Tensor *> gradients;
-  /// Where values that `rota.name` names are kept; null: nowhere.
+  /// Receives the values that `rota.name` names; may be null.
   Tensors *named = nullptr;
   /// By the name of an auxiliary loss: its sums so far, and the cotangent that
   /// they have in this step. Null where functions have no such loss.
@@ -54,7 +54,7 @@ private:
   llvm::DenseMap<mlir::Value, Tensor> values;
 };
 
-/// How ops run, by name.
+/// The functions that run ops, by op name.
 class OpTable {
 public:
   using Function =

@@ -79,7 +79,8 @@ MeshModel::MeshModel(const Model &model, const Tensors &parameters,
         bind(Model::params(model.kindOf(layer)), layer, parameters));
 }
 
-/// How functions see a parameter, and over which axes their gradient is a sum.
+/// The compute sharding of a parameter, with the unreduced axes of its
+/// gradient.
 static ShardingAttr computeSharding(ParamOp param) {
   if (auto placement = param.getPlacement())
     return placement->getCompute();
@@ -87,7 +88,7 @@ static ShardingAttr computeSharding(ParamOp param) {
                                         param.getTensorType().getRank());
 }
 
-/// The same without what it says of the gradient.
+/// The same without the axes of the gradient.
 static ShardingAttr valueSharding(ParamOp param) {
   ShardingAttr compute = computeSharding(param);
   return ShardingAttr::get(param.getContext(), compute.getDimensions(), {}, {});

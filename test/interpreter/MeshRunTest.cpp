@@ -112,8 +112,8 @@ TEST_F(Shardings, JoinSeesAPartOfAnotherShape) {
             "#rota.sharding<[[data]]>");
 }
 
-/// What each rank of <data = 2, tensor = 2> has after `op` (its result `%y`),
-/// where rank r begins with `input` + 10 r.
+/// The values that each rank of <data = 2, tensor = 2> has after `op` (its
+/// result `%y`), where rank r begins with `input` + 10 r.
 std::vector<Elements> runOp(llvm::StringRef op, llvm::StringRef from,
                             llvm::StringRef to, Tensor input) {
   TestModule module(

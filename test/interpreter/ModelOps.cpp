@@ -61,7 +61,7 @@ static void name(NameOp op, Frame &frame) {
   frame.set(op.getResult(), frame.get(op.getValue()));
 }
 
-/// Where a value lives changes nothing about it, as long as it is whole.
+/// Shardings do not change a value that is whole.
 static void constrain(ConstrainOp op, Frame &frame) {
   frame.set(op.getResult(), frame.get(op.getValue()));
 }

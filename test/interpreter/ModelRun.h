@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A whole model, run sequentially by the interpreter: layers in order,
-// microbatches in order, gradients accumulated. What any pipeline of the same
-// model must compute.
+// microbatches in order, gradients accumulated. The reference for any pipeline
+// of the same model.
 #ifndef ROTA_TEST_INTERPRETER_MODELRUN_H
 #define ROTA_TEST_INTERPRETER_MODELRUN_H
 
@@ -11,7 +11,7 @@
 
 namespace rota::interpreter {
 
-/// What enters `embed` and `loss`.
+/// The data of `embed` and `loss`.
 struct Microbatch {
   Tensor input, target;
 };

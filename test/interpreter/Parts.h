@@ -10,11 +10,11 @@
 
 namespace rota::interpreter {
 
-/// What each rank of a mesh holds of one value, by the rank's number.
+/// The parts of one value on the ranks of a mesh, by the rank's number.
 using Parts = std::vector<Tensor>;
 
-/// Where ranks stand along a list of axes, the first axis slowest. Ranks that
-/// differ along these axes only are a group.
+/// The positions of ranks along a list of axes, the first axis slowest. Ranks
+/// that differ along these axes only are a group.
 class AxisGroup {
 public:
   AxisGroup(mlir::rota::MeshAttr mesh,

@@ -22,7 +22,7 @@ namespace {
 /// A chunk and a microbatch.
 using Key = std::pair<int, int>;
 
-/// What one rank holds.
+/// The state of one rank.
 struct Rank {
   size_t next = 0;                   // its next action
   std::map<Key, Tensor> activations; // that enter a chunk

@@ -27,7 +27,7 @@ struct Entries {
     return place;
   }
 
-  /// How many there are, without padding behind a vocabulary of that size.
+  /// Their number, without padding behind a vocabulary of that size.
   int64_t within(std::optional<uint64_t> vocabulary) const {
     return vocabulary
                ? std::clamp<int64_t>(int64_t(*vocabulary) - first, 0, count)

@@ -7,7 +7,7 @@
 // RUN: rota-opt %s --differentiate=remat=none,mlpwi=remat | FileCheck %s --check-prefix=MIXED
 // RUN: rota-opt %s --differentiate=remat=minimal --remarks-filter=differentiate 2>&1 >%t | FileCheck %s --check-prefix=REMARK
 
-// Which values wait for the backward. Everything: what derivatives read, the
+// The values that wait for the backward. Everything: what derivatives read, the
 // results of exp and tanh. Nothing: all of that is computed again. By name: the
 // product named "mlpwi", in the shape of the product and not of its view; what
 // follows it is computed again; "mlpwo" is not saved, since nobody reads it.

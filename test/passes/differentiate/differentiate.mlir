@@ -118,7 +118,7 @@ func.func @loss(%x: tensor<2x4x8xbf16>, %targets: tensor<2x4xi32>) -> (tensor<f3
 
 // -----
 
-// What a condition compares is saved, not the condition.
+// The operands of a condition are saved, not the condition.
 
 rota.stack @layers layers = 1 pattern [@larger] {
   rota.layer @larger {

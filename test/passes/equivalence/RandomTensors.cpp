@@ -117,7 +117,7 @@ void RandomTensors::addElementwise() {
   }
 }
 
-/// What is not linear: e = exp(tanh(a)) lies between 1/e and e.
+/// A nonlinear function: e = exp(tanh(a)) lies between 1/e and e.
 void RandomTensors::addSmooth() {
   const Value &a = pick(), &b = like(a);
   std::string type = " : " + tensorType(a.shape);

@@ -57,7 +57,7 @@ func.func @bytes(%x: tensor<64x8xf32> {rota.sharding = #rota.sharding<[[tensor],
 
 // -----
 
-// What may not be divided: a normalized row, an odd size, an axis that the
+// Dimensions that may not be divided: a normalized row, an odd size, an axis that the
 // value's sharding keeps out.
 // CHECK-LABEL: func.func @whole
 // CHECK: rota.rms_norm

@@ -3,7 +3,7 @@
 // Each move of the planner, alone and together: nothing else is inserted, and
 // the moves are the cheapest that lead there.
 
-// What is whole is gathered, all axes of a dimension at once.
+// A value that is needed whole is gathered, all axes of a dimension at once.
 // CHECK-LABEL: func.func @gather
 // CHECK: rota.all_gather %{{.*}} dim = 0 axes [<data>, <tensor>] {{.*}} : tensor<4x8xf32> -> tensor<16x8xf32>
 rota.mesh <data = 2, tensor = 2>

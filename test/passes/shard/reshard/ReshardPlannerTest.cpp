@@ -148,7 +148,7 @@ TEST_F(ReshardPlannerTest, PermutesWhereEveryPartExists) {
   EXPECT_EQ(
       plan({8, 8}, "data = 4, tensor = 4", "[[data], []]", "[[tensor], []]"),
       "permute [data, tensor] [tensor, data] : 2x8\n");
-  // What does not move is not in the group.
+  // An axis that does not move is not in the group.
   EXPECT_EQ(plan({16, 8}, "data = 2, fsdp = 2, tensor = 2",
                  "[[fsdp, data, tensor], []]", "[[fsdp, tensor, data], []]"),
             "permute [data, tensor] [tensor, data] : 2x8\n");
@@ -188,7 +188,7 @@ TEST_F(ReshardPlannerTest, WeighsAMessageAgainstItsBytes) {
   EXPECT_EQ(
       plan({8, 8}, "data = 2, tensor = 8", "[[tensor], []]", "[[data], []]"),
       "all_gather 0 [tensor] : 8x8\nshard_slice 0 [data] : 4x8\n");
-  // Where bytes count, half as many in two messages.
+  // If bytes dominate the cost, half as many in two messages.
   EXPECT_EQ(plan({4096, 4096}, "data = 2, tensor = 8", "[[tensor], []]",
                  "[[data], []]"),
             "shard_slice 0 [data] : 256x4096\n"

@@ -3,10 +3,10 @@
 // Random meshes, shapes and shardings: the plan's ops verify, give every rank
 // its part, and cost no more than gathering everything; merging the collectives
 // of several plans keeps what they give.
-#include "test/passes/shard/reshard/SimulatedRanks.h"
 #include "ir/rota/Sharding.h"
 #include "passes/shard/Passes.h"
 #include "passes/shard/reshard/ReshardPlanner.h"
+#include "test/passes/shard/reshard/SimulatedRanks.h"
 
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
@@ -125,8 +125,8 @@ protected:
     context.loadDialect<RotaDialect, func::FuncDialect, arith::ArithDialect>();
   }
 
-  /// What ranks hold under `sharding`: addends by position along the unreduced
-  /// axes, each cut.
+  /// The parts of the ranks under `sharding`: addends by position along the
+  /// unreduced axes, each cut.
   std::vector<Array> distribute(const Question &question, ShardingAttr sharding,
                                 std::vector<Array> &addends) {
     SimulatedRanks ranks(question.mesh);

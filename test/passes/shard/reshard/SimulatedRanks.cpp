@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What each collective does, element by element.
+// The effect of each collective, element by element.
 #include "test/passes/shard/reshard/SimulatedRanks.h"
 
 #include "ir/rota/Sharding.h"
@@ -64,7 +64,7 @@ int64_t SimulatedRanks::position(int64_t rank,
 
 std::vector<int64_t> SimulatedRanks::group(int64_t rank,
                                            ArrayRef<AxisRefAttr> axes) const {
-  // What differs within a group: each axis's coordinate without its digits.
+  // The coordinates that differ within a group, without its digits.
   auto rest = [&](int64_t other) {
     std::vector<int64_t> coordinates;
     for (size_t number = 0; number < mesh.getSizes().size(); ++number) {
