@@ -42,7 +42,8 @@ void Config::expected(StringRef key, const Twine &rule) {
              << (value ? shortText(*value) : std::string("nothing"));
 }
 
-const nlohmann::json *Config::find(StringRef key) const {
+const nlohmann::json *Config::find(StringRef key) {
+  readKeys.insert(key);
   const nlohmann::json *value = &file.root();
   for (StringRef rest = key; !rest.empty();) {
     auto [name, inner] = rest.split('.');

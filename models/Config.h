@@ -9,6 +9,7 @@
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
+#include "llvm/ADT/StringSet.h"
 
 #include <optional>
 
@@ -38,7 +39,9 @@ public:
   std::string text(StringRef key, std::optional<std::string> fallback = {});
 
   /// The value of a key; null when it is missing or null.
-  const nlohmann::json *find(StringRef key) const;
+  const nlohmann::json *find(StringRef key);
+  /// True when a key of the outermost object was asked for.
+  bool wasRead(StringRef key) const { return readKeys.contains(key); }
   StringRef path() const { return file.path(); }
 
   /// Starts an error at a key: "'KEY': " stands in front of the message.
@@ -58,6 +61,7 @@ private:
 
   MLIRContext *mlirContext;
   JsonFile file;
+  llvm::StringSet<> readKeys;
   bool hasFailed = false;
 };
 

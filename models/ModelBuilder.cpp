@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What builders of all families share.
+// Builds the ops that all families need.
 #include "models/ModelBuilder.h"
 
 #include "llvm/Support/MathExtras.h"
@@ -44,12 +44,21 @@ void ModelBuilder::param(StringRef name, ArrayRef<int64_t> shape,
                   getStrArrayAttr(axes), init, /*placement=*/nullptr);
 }
 
-void ModelBuilder::beginLayers(StringRef stackName, int64_t layers,
-                               StringRef kind) {
-  auto pattern = getArrayAttr(FlatSymbolRefAttr::get(getContext(), kind));
-  auto stack = StackOp::create(*this, getStringAttr(stackName),
-                               getI64IntegerAttr(layers), pattern);
-  createBlock(&stack.getBody());
+void ModelBuilder::beginLayers(StringRef stackName, ArrayRef<StringRef> kinds) {
+  size_t period = 1;
+  while (kinds.drop_front(period) != kinds.drop_back(period))
+    ++period;
+  SmallVector<Attribute> pattern;
+  for (StringRef kind : kinds.take_front(period))
+    pattern.push_back(FlatSymbolRefAttr::get(getContext(), kind));
+  auto stack =
+      StackOp::create(*this, getStringAttr(stackName),
+                      getI64IntegerAttr(kinds.size()), getArrayAttr(pattern));
+  stackBody = createBlock(&stack.getBody());
+}
+
+void ModelBuilder::beginKind(StringRef kind) {
+  setInsertionPointToEnd(stackBody);
   auto layer = LayerOp::create(*this, getStringAttr(kind));
   createBlock(&layer.getBody());
 }

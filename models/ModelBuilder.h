@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What builders of all families share: parameters, functions and reads.
+// The base of all builders: parameters, stacks, functions and reads.
 #ifndef ROTA_MODELS_MODELBUILDER_H
 #define ROTA_MODELS_MODELBUILDER_H
 
@@ -41,9 +41,11 @@ public:
   /// Declares a parameter at the current place: the module or a layer.
   void param(StringRef name, ArrayRef<int64_t> shape, ArrayRef<StringRef> axes,
              Attribute init);
-  /// Opens a stack of `layers` layers of one kind; `endLayers` returns to the
-  /// module.
-  void beginLayers(StringRef stack, int64_t layers, StringRef kind);
+  /// Opens a stack whose layer i is of kind `kinds[i]`; the IR has the shortest
+  /// pattern that repeats. Between `beginLayers` and `endLayers`, which returns
+  /// to the module, each kind is opened once by `beginKind`.
+  void beginLayers(StringRef stack, ArrayRef<StringRef> kinds);
+  void beginKind(StringRef kind);
   void endLayers();
   /// Opens the function of that part of the model and returns its arguments.
   RoleValues<Value> beginFunction(ModelPart part,
@@ -61,7 +63,8 @@ public:
 
 private:
   Block *moduleBody;
-  Block *outer = nullptr; // what `finish` returns to
+  Block *stackBody = nullptr; // of the open stack
+  Block *outer = nullptr;     // around the open function
 };
 
 /// A family of models: builds a module from its configuration. Returns failure

@@ -71,6 +71,23 @@ static LogicalResult checkMicrobatch(MLIRContext &context, StringRef path,
   return check("a sequence length", options.sequenceLength);
 }
 
+/// Checks the elements of all parameters. Those of each are within maxElements.
+static LogicalResult checkParameters(Config &config, ModuleOp module) {
+  auto model = Model::get(module);
+  if (failed(model))
+    return failure();
+  int64_t largest = 0;
+  for (LayerOp kind : model->kinds()) {
+    int64_t elements = 0;
+    for (ParamOp param : Model::params(kind))
+      elements += param.getTensorType().getNumElements();
+    largest = std::max(largest, elements);
+  }
+  return checkElements(config, "num_hidden_layers",
+                       "num_hidden_layers x the parameters of a layer",
+                       {int64_t(model->stack.getLayers()), largest});
+}
+
 static FailureOr<BuiltModel> buildFromConfig(MLIRContext &context,
                                              StringRef path,
                                              const BuildOptions &options) {
@@ -94,7 +111,8 @@ static FailureOr<BuiltModel> buildFromConfig(MLIRContext &context,
   model.module = ModuleOp::create(FileLineColLoc::get(&context, path, 0, 0));
   if (failed(family->build(*config, microbatch, *model.module)))
     return failure();
-  if (failed(verify(*model.module)))
+  if (failed(verify(*model.module)) ||
+      failed(checkParameters(*config, *model.module)))
     return failure();
   for (const char *name : ::rota::kWeightFiles) {
     SmallString<128> weights(llvm::sys::path::parent_path(path));

@@ -27,7 +27,8 @@ public:
                    getF32Type())) {}
 
   void build() {
-    beginLayers("layers", layers, "linear");
+    beginLayers("layers", SmallVector<StringRef>(layers, "linear"));
+    beginKind("linear");
     param("weight", {embed, embed}, {"in", "out"},
           normal(1.0 / std::sqrt(double(embed))));
     RankedTensorType type = activation({embed});
@@ -112,9 +113,8 @@ LogicalResult mlir::rota::buildSimple(Config &config,
                   [](double) { return true; });
   int64_t rows = microbatch.sequences * microbatch.sequenceLength;
   if (config.failed() ||
-      failed(checkElements(config, "hidden_size",
-                           "num_hidden_layers x hidden_size x hidden_size",
-                           {layers, embed, embed})) ||
+      failed(checkElements(config, "hidden_size", "hidden_size x hidden_size",
+                           {embed, embed})) ||
       failed(checkElements(config, "hidden_size",
                            "sequences x sequence length x hidden_size",
                            {rows, embed})))

@@ -3,6 +3,9 @@
 // Bad configurations and modules: each is refused with the key, the value and
 // the rule.
 #include "ModelFixture.h"
+#include "models/UnsupportedKeys.h"
+
+#include <fstream>
 
 using namespace mlir;
 using namespace mlir::rota;
@@ -128,6 +131,25 @@ TEST_F(ConfigErrors, ChangesTheComputation) {
          "'layer_types': expected \"full_attention\" in every layer");
   refuse("architectures", {"LlamaForSequenceClassification"},
          "'architectures': expected \"LlamaForCausalLM\"");
+}
+
+// A family that reads a key supports it.
+TEST_F(ConfigErrors, KeysThatWereReadAreSupported) {
+  std::string path = folder + "/config.json";
+  std::ofstream(path) << R"({"sliding_window": 4096, "qkv_bias": true})";
+  for (bool isRead : {true, false}) {
+    auto config = Config::read(context, path);
+    ASSERT_TRUE(config);
+    if (isRead)
+      EXPECT_EQ(config->size("sliding_window"), 4096);
+    std::string said;
+    ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
+      said += diagnostic.str() + "\n";
+    });
+    refuseUnsupportedKeys(*config);
+    EXPECT_EQ(StringRef(said).count('\n'), isRead ? 1u : 2u) << said;
+    EXPECT_EQ(StringRef(said).contains("sliding_window"), !isRead);
+  }
 }
 
 TEST_F(ConfigErrors, NeutralValuesPass) {

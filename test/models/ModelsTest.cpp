@@ -3,6 +3,7 @@
 // What builders make: parameter counts, sizes of the IR, names, types, rotary
 // frequencies, and the examples.
 #include "ModelFixture.h"
+#include "models/ModelBuilder.h"
 
 #include <cmath>
 
@@ -219,6 +220,28 @@ TEST_F(Models, SimpleHasAnAuxiliaryLossWhenAsked) {
     EXPECT_EQ(losses->front().coefficient, 0.25);
     EXPECT_EQ(losses->front().weight, 8.0 * 2 * 128 * 28);
   }
+}
+
+TEST_F(Models, PatternIsTheShortestThatRepeats) {
+  auto patternOf = [&](ArrayRef<StringRef> kinds) {
+    OwningOpRef<ModuleOp> module = ModuleOp::create(UnknownLoc::get(&context));
+    ModelBuilder builder(*module, {1, 1, ComputeType::F32});
+    builder.beginLayers("layers", kinds);
+    for (StringRef kind : {"a", "b"})
+      builder.beginKind(kind);
+    builder.endLayers();
+    StackOp stack = *module->getOps<StackOp>().begin();
+    EXPECT_EQ(stack.getLayers(), kinds.size());
+    EXPECT_EQ(llvm::range_size(stack.getBody().getOps<LayerOp>()), 2u);
+    std::string names;
+    for (auto kind : stack.getPattern().getAsRange<FlatSymbolRefAttr>())
+      names += kind.getValue();
+    return names;
+  };
+  EXPECT_EQ(patternOf({"a", "b"}), "ab");
+  EXPECT_EQ(patternOf({"a", "a", "b", "a", "a"}), "aab");
+  EXPECT_EQ(patternOf({"a", "b", "b", "b"}), "abbb");
+  EXPECT_EQ(patternOf({"b", "b", "b"}), "b");
 }
 
 TEST_F(Models, FolderHasWeightsBesideIt) {

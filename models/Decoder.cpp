@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/Decoder.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace mlir::rota;
+
+/// Rotary frequencies stand in the IR one by one.
+static constexpr int64_t maxHeadSize = 65536;
+
+static constexpr StringLiteral table = "model.embed_tokens.weight";
+static constexpr StringLiteral finalNorm = "model.norm.weight";
+static constexpr StringLiteral head = "lm_head.weight";
+
+static void checkHeads(Config &config, const DecoderConfig &decoder) {
+  if (!config.find("head_dim") && decoder.embed % decoder.heads != 0)
+    config.error("num_attention_heads")
+        << "expected a divisor of 'hidden_size', got " << decoder.heads
+        << " and " << decoder.embed;
+  if (decoder.heads % decoder.keyHeads != 0)
+    config.error("num_key_value_heads")
+        << "expected a divisor of 'num_attention_heads', got "
+        << decoder.keyHeads << " and " << decoder.heads;
+  StringRef key = config.find("head_dim") ? "head_dim" : "hidden_size";
+  if (decoder.headSize % 2 != 0)
+    config.error(key) << "expected an even head size for rotary embedding, got "
+                      << decoder.headSize;
+  if (decoder.headSize > maxHeadSize)
+    config.error(key) << "expected a head size of at most " << maxHeadSize
+                      << ", got " << decoder.headSize;
+}
+
+/// Checks products of sizes in an order in which none overflows.
+static LogicalResult checkSizes(Config &config, const DecoderConfig &decoder,
+                                const Microbatch &microbatch) {
+  if (failed(checkElements(config, "vocab_size", "vocab_size x hidden_size",
+                           {decoder.vocabulary, decoder.embed})) ||
+      failed(checkElements(config, "num_attention_heads",
+                           "num_attention_heads x head_dim x hidden_size",
+                           {decoder.heads, decoder.headSize, decoder.embed})) ||
+      failed(checkElements(config, "intermediate_size",
+                           "intermediate_size x hidden_size",
+                           {decoder.feedForward, decoder.embed})))
+    return failure();
+  int64_t widest =
+      std::max({decoder.vocabulary, decoder.embed, decoder.feedForward,
+                decoder.heads * decoder.headSize});
+  return checkElements(
+      config, "hidden_size",
+      "sequences x sequence length x the widest activation",
+      {microbatch.sequences * microbatch.sequenceLength, widest});
+}
+
+DecoderConfig DecoderConfig::read(Config &config,
+                                  const Microbatch &microbatch) {
+  auto isShare = [](double value) { return value >= 0 && value <= 1; };
+  StringRef share = "a number from 0 to 1";
+  DecoderConfig decoder;
+  decoder.vocabulary = config.size("vocab_size");
+  decoder.embed = config.size("hidden_size");
+  decoder.feedForward = config.size("intermediate_size");
+  decoder.layers = config.size("num_hidden_layers", {}, Config::maxLayers);
+  decoder.heads = config.size("num_attention_heads");
+  decoder.keyHeads = config.size("num_key_value_heads", decoder.heads);
+  decoder.headSize = config.size(
+      "head_dim", std::max<int64_t>(1, decoder.embed / decoder.heads));
+  decoder.normEpsilon = config.real("rms_norm_eps", 1e-6, share, isShare);
+  decoder.initializerRange =
+      config.real("initializer_range", 0.02, share, isShare);
+  decoder.tied = config.flag("tie_word_embeddings", false);
+  decoder.rotary = Rotary::read(config);
+  if (!config.failed())
+    checkHeads(config, decoder);
+  if (!config.failed())
+    (void)checkSizes(config, decoder, microbatch);
+  return decoder;
+}
+
+RankedTensorType DecoderBuilder::tokensType() {
+  return tensor({microbatch.sequences, microbatch.sequenceLength},
+                getI32Type());
+}
+
+void DecoderBuilder::declareEnds() {
+  Attribute init = normal(config.initializerRange);
+  param(table, {config.vocabulary, config.embed}, {"vocab", "embed"}, init);
+  param(finalNorm, {config.embed}, {"norm"}, constant(1.0));
+  if (!config.tied)
+    param(head, {config.vocabulary, config.embed}, {"vocab", "embed"}, init);
+}
+
+void DecoderBuilder::buildEmbed() {
+  RankedTensorType type = activation({config.embed});
+  Value tokens =
+      beginFunction(ModelPart::Embed, {{Role::Tokens, tokensType()},
+                                       {Role::OutputActivation, type}})
+          .one(Role::Tokens);
+  Value rows = read(table, {config.vocabulary, config.embed});
+  finish({{Role::OutputActivation,
+           EmbeddingOp::create(*this, type, tokens, rows)}});
+}
+
+void DecoderBuilder::buildLoss() {
+  auto scalar = tensor({}, getF32Type());
+  auto arguments = beginFunction(
+      ModelPart::Loss, {{Role::InputActivation, activation({config.embed})},
+                        {Role::Targets, tokensType()},
+                        {Role::LossSum, scalar},
+                        {Role::LossWeight, scalar}});
+  Value normed = norm(arguments.one(Role::InputActivation), finalNorm);
+  Value logits = named("logits", project(normed, config.tied ? table : head,
+                                         config.vocabulary, config.embed));
+  auto logsumexp =
+      tensor({microbatch.sequences, microbatch.sequenceLength}, getF32Type());
+  auto loss = CrossEntropyOp::create(*this, scalar, scalar, logsumexp, logits,
+                                     arguments.one(Role::Targets));
+  finish(
+      {{Role::LossSum, loss.getSum()}, {Role::LossWeight, loss.getWeight()}});
+}
+
+Value DecoderBuilder::norm(Value x, StringRef gain) {
+  return RMSNormOp::create(*this, x.getType(), x, readF32(gain, {config.embed}),
+                           getF64FloatAttr(config.normEpsilon));
+}
+
+Value DecoderBuilder::projectHeads(Value x, StringRef weight, int64_t heads) {
+  Value flat = project(x, weight, heads * config.headSize, config.embed);
+  return ReshapeOp::create(*this, activation({heads, config.headSize}), flat);
+}
+
+Value DecoderBuilder::rotaryTable() {
+  auto type =
+      tensor({microbatch.sequenceLength, config.headSize / 2, 2}, getF32Type());
+  return RotaryTableOp::create(
+      *this, type,
+      getDenseF64ArrayAttr(config.rotary.frequencies(config.headSize)),
+      getF64FloatAttr(1.0));
+}
+
+Value DecoderBuilder::rotate(Value x, Value table) {
+  return RopeOp::create(*this, x.getType(), x, table, /*inverse=*/UnitAttr());
+}
+
+Value DecoderBuilder::attend(Value query, Value key, Value value) {
+  auto logsumexp =
+      tensor({microbatch.sequences, config.heads, microbatch.sequenceLength},
+             getF32Type());
+  return AttentionOp::create(
+             *this, query.getType(), logsumexp, query, key, value,
+             getF64FloatAttr(1.0 / std::sqrt(double(config.headSize))))
+      .getOutput();
+}
+
+Value DecoderBuilder::gatedFeedForward(Value x, StringRef gate, StringRef up,
+                                       StringRef down) {
+  int64_t inner = config.feedForward;
+  Value gates = named("mlpwi_0", project(x, gate, inner, config.embed));
+  Value values = named("mlpwi_1", project(x, up, inner, config.embed));
+  Value gated = SwiGLUOp::create(*this, gates.getType(), gates, values);
+  return named("mlpwo", project(gated, down, config.embed, inner));
+}

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Rotary position embedding as configurations of all families describe it.
+#ifndef ROTA_MODELS_ROTARY_H
+#define ROTA_MODELS_ROTARY_H
+
+#include "models/Config.h"
+
+#include "llvm/ADT/SmallVector.h"
+
+namespace mlir::rota {
+
+/// A way to stretch frequencies for longer contexts; the table of kinds is in
+/// Rotary.cpp.
+struct RotaryScaling;
+
+struct Rotary {
+  double theta = 10000.0;
+  const RotaryScaling *scaling = nullptr; // null: frequencies stay
+  double factor = 1.0;
+  // llama3: bounds of the band between kept and divided frequencies, in turns
+  // over the original context.
+  double lowFrequencyFactor = 1.0, highFrequencyFactor = 4.0;
+  double originalContext = 0.0;
+
+  /// Reads both spellings that hubs use: the older (`rope_theta`,
+  /// `rope_scaling`) and that of transformers 5 (`rope_parameters`). A file
+  /// that has both must give them equal values. Reports every mistake.
+  static Rotary read(Config &config);
+
+  /// The headSize / 2 frequencies in radians per position, in f64:
+  /// theta^(-2i / headSize) (Su et al. 2021, section 3.2.2), stretched.
+  SmallVector<double> frequencies(int64_t headSize) const;
+};
+
+} // namespace mlir::rota
+
+#endif // ROTA_MODELS_ROTARY_H

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Keys of config.json that change the computation of some family. A builder
+// that ignored one would train another model than the file describes.
+#ifndef ROTA_MODELS_UNSUPPORTEDKEYS_H
+#define ROTA_MODELS_UNSUPPORTEDKEYS_H
+
+#include "models/Config.h"
+
+namespace mlir::rota {
+
+/// Reports each known key that changes the computation, that no reader asked
+/// for, and that has another than its neutral value. A family calls it after it
+/// has read the keys that it supports.
+void refuseUnsupportedKeys(Config &config);
+
+/// Reports the text at `key` unless it is one of `names`, which mean the same;
+/// the first is the default. `others` is what other names mean: "activations".
+void expectName(Config &config, StringRef key, ArrayRef<StringRef> names,
+                StringRef others);
+
+/// Reports `layer_types` unless all layers have full attention.
+void expectFullAttention(Config &config);
+
+/// Reports `architectures` unless one of `names` is among them.
+void expectArchitecture(Config &config, ArrayRef<StringRef> names);
+
+} // namespace mlir::rota
+
+#endif // ROTA_MODELS_UNSUPPORTEDKEYS_H
