@@ -19,6 +19,7 @@ config.environment["PATH"] = os.pathsep.join(
 # Every run of rota-opt also checks that what it prints reads back the same.
 config.substitutions.append(("rota-opt", "rota-opt --verify-roundtrip"))
 config.substitutions.append(("%source", config.source))
+config.substitutions.append(("%build", config.build))
 config.substitutions.append(("%include", os.path.join(config.llvm, "include")))
 config.substitutions.append(("%python", sys.executable))
 
