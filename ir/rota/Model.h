@@ -53,7 +53,7 @@ public:
   FailureOr<SmallVector<AuxiliaryLossInfo>> auxiliaryLosses() const;
   /// The type of the activation between layers.
   RankedTensorType activationType() const;
-  /// A parameter's name in checkpoints, "{layer}" for the layer's number.
+  /// A parameter's name in checkpoints, with "{layer}" and other placeholders.
   std::string checkpointName(ParamOp param) const;
   /// Number of parameters, those of all layers counted, shared ones once.
   int64_t parameterCount() const;

@@ -31,7 +31,9 @@ def Rota_ParamOp : Rota_Op<"param", [Symbol]> {
     how its first value is made. Its master copy is f32. In a layer it stands for
     one tensor per layer of that kind. The name with those of the enclosing
     stack is the tensor's name in checkpoints: `model.layers` + layer number +
-    `self_attn.q_proj.weight`.
+    `self_attn.q_proj.weight`. Words in braces stand, in order, for the leading
+    dimensions: `experts.{expert}.up_proj.weight` of 8 experts is eight tensors
+    in checkpoints.
 
     Life-span: made by model builders or by hand; stays to the end.
 

@@ -3,6 +3,7 @@
 // Describes parameters and packs their blocks.
 #include "lowering/executable/Parameters.h"
 #include "lowering/executable/Placements.h"
+#include "runtime/program/TensorNames.h"
 
 #include "llvm/ADT/SetVector.h"
 
@@ -98,8 +99,14 @@ private:
     p.compute = *compute;
     if (failed(place(param, windows, collectives, p)))
       return failure();
+    if (namedDimensions(p) > p.shape.size())
+      return param.emitOpError("expected a dimension for each placeholder of "
+                               "name '")
+             << param.getSymName() << "', got " << p.shape.size()
+             << " dimensions";
+    // Matrices decay, vectors do not; a stack of vectors is vectors.
+    p.decay = p.shape.size() >= 2 + namedDimensions(p);
     // A matrix is cut into its rows; a vector is one row.
-    p.decay = p.shape.size() >= 2;
     std::vector<int64_t> part =
         partShape(p.shape, p.optimizerDivision, collectives.mesh().axes());
     p.rows = llvm::product_of(ArrayRef(part).drop_back(!part.empty()));

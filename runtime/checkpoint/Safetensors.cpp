@@ -221,22 +221,26 @@ SafetensorsWriter::SafetensorsWriter(
   int64_t offset = 0;
   for (const auto &[name, form] : tensors) {
     const auto &[type, shape] = form;
-    bytes.push_back(checkedBytes(shape, kTypeBytes.at(type)));
+    int64_t bytes = checkedBytes(shape, kTypeBytes.at(type));
     header[name] = {{"dtype", type},
                     {"shape", shape},
-                    {"data_offsets", {offset, offset + bytes.back()}}};
-    offset += bytes.back();
+                    {"data_offsets", {offset, offset + bytes}}};
+    places[name] = {offset, bytes};
+    offset += bytes;
   }
   std::string text = header.dump();
   text.append((8 - text.size() % 8) % 8, ' '); // the data starts aligned
   uint64_t length = text.size();
-  file.write({reinterpret_cast<const char *>(&length), 8});
-  file.write(text);
+  file.write(0, {reinterpret_cast<const char *>(&length), 8});
+  file.write(8, text);
+  for (auto &[name, place] : places)
+    place.begin += static_cast<int64_t>(8 + length);
 }
 
-void SafetensorsWriter::write(const void *data) {
-  file.write(
-      {static_cast<const char *>(data), static_cast<size_t>(bytes.at(next++))});
+void SafetensorsWriter::write(const std::string &name, const void *data) {
+  Place place = places.at(name);
+  file.write(place.begin, {static_cast<const char *>(data),
+                           static_cast<size_t>(place.bytes)});
 }
 
 void SafetensorsWriter::commit() { file.commit(); }
@@ -248,7 +252,7 @@ void writeSafetensors(const std::string &path,
     forms[name] = {view.type, view.shape};
   SafetensorsWriter writer(path, forms);
   for (const auto &[name, view] : tensors)
-    writer.write(view.data);
+    writer.write(name, view.data);
   writer.commit();
 }
 

@@ -67,20 +67,24 @@ struct TensorForm {
 };
 
 /// Writes a file tensor by tensor, so that one at a time need be in memory.
+/// The file is complete once every tensor is written.
 class SafetensorsWriter {
 public:
   /// Throws RunError.
   SafetensorsWriter(const std::string &path,
                     const std::map<std::string, TensorForm> &tensors);
-  /// Writes the bytes of the next tensor in the order of the names.
-  void write(const void *data);
+  /// Writes the bytes of one tensor; tensors come in any order.
+  void write(const std::string &name, const void *data);
   /// All tensors are written: the file is there under its name.
   void commit();
 
 private:
+  struct Place {
+    int64_t begin, bytes; // in the file
+  };
+
   PendingFile file;
-  std::vector<int64_t> bytes; // of each tensor
-  size_t next = 0;
+  std::map<std::string, Place> places;
 };
 
 /// Writes the tensors in the order of their names, whole or not at all, as

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/checkpoint/Weights.h"
 #include "runtime/Error.h"
+#include "runtime/program/TensorNames.h"
 #include "runtime/program/WeightFiles.h"
 
 #include <algorithm>
@@ -14,13 +15,15 @@
 
 namespace rota {
 
-std::string tensorName(const Parameter &parameter, int64_t layer) {
-  static constexpr std::string_view kLayer = "{layer}";
-  std::string name = parameter.name;
-  size_t at = name.find(kLayer);
-  if (layer >= 0 && at != std::string::npos)
-    name.replace(at, kLayer.size(), std::to_string(layer));
-  return name;
+void StoredParameter::readFloats(int64_t begin, int64_t end, float *out) const {
+  int64_t size = parts.front()->elements();
+  while (begin < end) {
+    int64_t part = begin / size, first = begin % size;
+    int64_t last = std::min(size, first + end - begin);
+    rota::readFloats(*parts[part], first, last, out);
+    out += last - first;
+    begin += last - first;
+  }
 }
 
 Weights::Weights(const std::string &path, const Program &program) {
@@ -75,6 +78,22 @@ void Weights::openIndex(const std::string &path) {
     open((std::filesystem::path(path).parent_path() / name).string());
 }
 
+void Weights::checkTensor(const std::string &path, const std::string &name,
+                          const std::vector<int64_t> &shape) const {
+  auto found = tensors.find(name);
+  if (found == tensors.end())
+    throw InputError(fmt::format("'{}': no tensor '{}'", path, name));
+  const TensorView &view = found->second;
+  if (view.shape != shape)
+    throw InputError(fmt::format("'{}': tensor '{}': expected shape {}, got {}",
+                                 path, name, shapeText(shape),
+                                 shapeText(view.shape)));
+  if (!isFloat(view))
+    throw InputError(
+        fmt::format("'{}': tensor '{}': expected F32, F16 or BF16, got {}",
+                    path, name, view.type));
+}
+
 void Weights::check(const std::string &path, const Program &program) {
   std::set<std::string> known;
   for (const Parameter &parameter : program.parameters) {
@@ -82,20 +101,11 @@ void Weights::check(const std::string &path, const Program &program) {
     if (layers.empty())
       layers.push_back(-1);
     for (int64_t layer : layers) {
-      std::string name = tensorName(parameter, layer);
-      known.insert(name);
-      auto found = tensors.find(name);
-      if (found == tensors.end())
-        throw InputError(fmt::format("'{}': no tensor '{}'", path, name));
-      const TensorView &view = found->second;
-      if (view.shape != parameter.shape)
-        throw InputError(fmt::format(
-            "'{}': tensor '{}': expected shape {}, got {}", path, name,
-            shapeText(parameter.shape), shapeText(view.shape)));
-      if (!isFloat(view))
-        throw InputError(
-            fmt::format("'{}': tensor '{}': expected F32, F16 or BF16, got {}",
-                        path, name, view.type));
+      StoredTensors stored = storedTensors(parameter, layer);
+      for (const std::string &name : stored.names) {
+        checkTensor(path, name, stored.shape);
+        known.insert(name);
+      }
     }
   }
   for (const auto &[name, view] : tensors)
@@ -103,9 +113,11 @@ void Weights::check(const std::string &path, const Program &program) {
       unusedNames.push_back(name);
 }
 
-const TensorView &Weights::find(const Parameter &parameter,
-                                int64_t layer) const {
-  return tensors.at(tensorName(parameter, layer));
+StoredParameter Weights::find(const Parameter &parameter, int64_t layer) const {
+  std::vector<const TensorView *> parts;
+  for (const std::string &name : storedTensors(parameter, layer).names)
+    parts.push_back(&tensors.at(name));
+  return StoredParameter(std::move(parts));
 }
 
 } // namespace rota

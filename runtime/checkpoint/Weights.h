@@ -12,8 +12,18 @@
 
 namespace rota {
 
-/// The parameter's name with "{layer}" replaced; `layer` -1 leaves it.
-std::string tensorName(const Parameter &parameter, int64_t layer);
+/// One layer's parameter in files: tensors of one size, one behind the other.
+class StoredParameter {
+public:
+  explicit StoredParameter(std::vector<const TensorView *> parts)
+      : parts(std::move(parts)) {}
+
+  /// Elements [begin, end) of the parameter as f32.
+  void readFloats(int64_t begin, int64_t end, float *out) const;
+
+private:
+  std::vector<const TensorView *> parts;
+};
 
 class Weights {
 public:
@@ -22,7 +32,7 @@ public:
   /// with its shape and a float type. Throws InputError.
   Weights(const std::string &path, const Program &program);
 
-  const TensorView &find(const Parameter &parameter, int64_t layer) const;
+  StoredParameter find(const Parameter &parameter, int64_t layer) const;
   /// Names of tensors in the files that the program has no parameter for.
   const std::vector<std::string> &unused() const { return unusedNames; }
 
@@ -30,6 +40,8 @@ private:
   void open(const std::string &path);
   void openIndex(const std::string &path);
   void check(const std::string &path, const Program &program);
+  void checkTensor(const std::string &path, const std::string &name,
+                   const std::vector<int64_t> &shape) const;
 
   std::vector<std::unique_ptr<SafetensorsFile>> files;
   std::map<std::string, TensorView> tensors;

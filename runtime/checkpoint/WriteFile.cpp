@@ -27,15 +27,16 @@ PendingFile::~PendingFile() {
     unlink(temporary.c_str());
 }
 
-void PendingFile::write(std::string_view data) {
+void PendingFile::write(int64_t offset, std::string_view data) {
   constexpr size_t kMost = 1 << 30; // a single write takes less than 2 GiB
   while (!data.empty()) {
-    ssize_t n = ::write(file, data.data(), std::min(data.size(), kMost));
+    ssize_t n = pwrite(file, data.data(), std::min(data.size(), kMost), offset);
     if (n < 0 && errno == EINTR)
       continue;
     if (n <= 0)
       fail("write");
     data.remove_prefix(static_cast<size_t>(n));
+    offset += n;
   }
 }
 
@@ -61,8 +62,11 @@ void PendingFile::fail(const char *verb) {
 void writeFile(const std::string &path,
                const std::vector<std::string_view> &parts) {
   PendingFile file(path);
-  for (std::string_view part : parts)
-    file.write(part);
+  int64_t offset = 0;
+  for (std::string_view part : parts) {
+    file.write(offset, part);
+    offset += static_cast<int64_t>(part.size());
+  }
   file.commit();
 }
 

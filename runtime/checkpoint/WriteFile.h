@@ -4,6 +4,7 @@
 #ifndef ROTA_RUNTIME_CHECKPOINT_WRITEFILE_H
 #define ROTA_RUNTIME_CHECKPOINT_WRITEFILE_H
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,7 +21,8 @@ public:
   PendingFile(const PendingFile &) = delete;
   PendingFile &operator=(const PendingFile &) = delete;
 
-  void write(std::string_view data);
+  /// Writes at `offset` from the file's start.
+  void write(int64_t offset, std::string_view data);
   void commit();
 
 private:

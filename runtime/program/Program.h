@@ -75,8 +75,8 @@ struct Initializer {
   double scale = 0.0; // Normal: standard deviation; Uniform: high
 };
 
-/// A logical parameter. In a layer stack one entry stands for all layers: its
-/// name holds "{layer}" where the layer's number goes.
+/// A logical parameter. In a layer stack one entry stands for all layers. The
+/// name may have placeholders: see runtime/program/TensorNames.h.
 struct Parameter {
   std::string name;           // "model.layers.{layer}.self_attn.q_proj.weight"
   std::vector<int64_t> shape; // of one layer's whole tensor; row-major

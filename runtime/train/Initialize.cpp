@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 namespace rota {
 
@@ -26,15 +27,16 @@ static void fillParameter(Rank &rank, const Update &update, uint64_t seed,
   const Parameter &parameter = rank.program().parameters[update.parameter];
   float *master = rank.at<float>(update.master);
   RandomStream stream(seed, parameter.name, update.layer + 1);
-  const TensorView *view =
-      weights ? &weights->find(parameter, update.layer) : nullptr;
+  std::optional<StoredParameter> stored;
+  if (weights)
+    stored = weights->find(parameter, update.layer);
   Part part = optimizerPart(parameter, rank.program().mesh, rank.coordinates());
   inPieces(rank, part.elements(), [&](int64_t begin, int64_t end) {
     forEachRun(part, begin, end,
                [&](int64_t whole, int64_t inPart, int64_t count) {
                  float *out = master + inPart;
-                 if (view)
-                   readFloats(*view, whole, whole + count, out);
+                 if (stored)
+                   stored->readFloats(whole, whole + count, out);
                  else
                    draw(parameter.init, stream, whole, whole + count, out);
                });

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/Optimizer.h"
 #include "runtime/Error.h"
-#include "runtime/checkpoint/Weights.h"
 #include "runtime/program/Part.h"
+#include "runtime/program/TensorNames.h"
 #include "runtime/train/Gather.h"
 #include "runtime/train/Publish.h"
 

@@ -45,7 +45,7 @@ public:
         optimizer.step(learningRateAt(adamw, t, options.steps), loss.weight);
     }
     if (curve)
-      write(losses.data());
+      write("loss_curve", losses.data());
     if (writer)
       writer->commit();
     if (!options.trace.empty())
@@ -68,14 +68,12 @@ private:
            options.write.end();
   }
 
-  /// The tensors of the file. They are written in the order of their names,
-  /// which is the order in which they are made: gradients, logits, loss,
-  /// loss_curve.
+  /// The tensors of the file that is written.
   std::map<std::string, TensorForm> forms() const {
     std::map<std::string, TensorForm> all;
     if (wants("gradients"))
       for (const NamedTensor &tensor : tensors)
-        all["grad." + tensor.name] = {"F32", tensor.parameter->shape};
+        addForms(tensor, "grad.", all);
     if (wants("logits")) {
       std::vector<int64_t> shape = program.logits.shape;
       shape[0] *= program.microbatches;
@@ -88,9 +86,9 @@ private:
     return all;
   }
 
-  void write(const void *data) {
+  void write(const char *name, const void *data) {
     if (writer)
-      writer->write(data);
+      writer->write(name, data);
   }
 
   void writeFirst(const Loss &loss) {
@@ -99,13 +97,14 @@ private:
         std::vector<float> sum = gatherTensor(rank, tensor, &Update::gradient);
         for (float &value : sum)
           value = static_cast<float>(value / loss.weight);
-        write(sum.data());
+        if (writer)
+          writeTensor(*writer, tensor, "grad.", sum);
       }
     if (wants("logits"))
-      write(gatherLogits(rank).data());
+      write("logits", gatherLogits(rank).data());
     double mean = loss.mean();
     if (wants("loss"))
-      write(&mean);
+      write("loss", &mean);
   }
 
   const Program &program;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/Tensors.h"
 #include "runtime/checkpoint/Convert.h"
-#include "runtime/checkpoint/Weights.h"
 #include "runtime/program/Part.h"
+#include "runtime/program/TensorNames.h"
 
 #include <algorithm>
 #include <cstring>
@@ -79,6 +79,21 @@ std::vector<float> gatherTensor(Rank &rank, const NamedTensor &tensor,
                     });
   }
   return whole;
+}
+
+void addForms(const NamedTensor &tensor, const std::string &prefix,
+              std::map<std::string, TensorForm> &forms) {
+  StoredTensors stored = storedTensors(*tensor.parameter, tensor.update->layer);
+  for (const std::string &name : stored.names)
+    forms[prefix + name] = {"F32", stored.shape};
+}
+
+void writeTensor(SafetensorsWriter &writer, const NamedTensor &tensor,
+                 const std::string &prefix, const std::vector<float> &whole) {
+  StoredTensors stored = storedTensors(*tensor.parameter, tensor.update->layer);
+  size_t size = whole.size() / stored.names.size();
+  for (size_t i = 0; i < stored.names.size(); ++i)
+    writer.write(prefix + stored.names[i], whole.data() + i * size);
 }
 
 /// The stage that computes the logits of a microbatch: that of its last chunk.

@@ -5,6 +5,7 @@
 #ifndef ROTA_RUNTIME_TRAIN_TENSORS_H
 #define ROTA_RUNTIME_TRAIN_TENSORS_H
 
+#include "runtime/checkpoint/Safetensors.h"
 #include "runtime/train/Rank.h"
 
 #include <string>
@@ -14,7 +15,7 @@ namespace rota {
 
 /// A parameter tensor and the stage that updates it.
 struct NamedTensor {
-  std::string name; // under hub names
+  std::string name; // as tensorName of runtime/program/TensorNames.h says
   const Parameter *parameter = nullptr;
   int stage = 0;
   const Update *update = nullptr;
@@ -28,6 +29,14 @@ std::vector<NamedTensor> tensorsByName(const Program &program);
 /// rank calls.
 std::vector<float> gatherTensor(Rank &rank, const NamedTensor &tensor,
                                 int64_t Update::*place);
+
+/// Adds the tensors that hold `tensor` in a file, each name behind `prefix`.
+void addForms(const NamedTensor &tensor, const std::string &prefix,
+              std::map<std::string, TensorForm> &forms);
+
+/// Writes those tensors from the whole parameter.
+void writeTensor(SafetensorsWriter &writer, const NamedTensor &tensor,
+                 const std::string &prefix, const std::vector<float> &whole);
 
 /// The logits of the last run's microbatches, one behind the other, in f32 on
 /// rank 0; nothing on the others. Every rank calls.

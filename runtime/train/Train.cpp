@@ -167,14 +167,14 @@ private:
     std::vector<NamedTensor> tensors = tensorsByName(program);
     std::map<std::string, TensorForm> forms;
     for (const NamedTensor &tensor : tensors)
-      forms[tensor.name] = {"F32", tensor.parameter->shape};
+      addForms(tensor, "", forms);
     std::optional<SafetensorsWriter> writer;
     if (rank.number() == 0)
       writer.emplace(options.save, forms);
     for (const NamedTensor &tensor : tensors) {
       std::vector<float> whole = gatherTensor(rank, tensor, &Update::master);
       if (writer)
-        writer->write(whole.data());
+        writeTensor(*writer, tensor, "", whole);
     }
     if (writer)
       writer->commit();

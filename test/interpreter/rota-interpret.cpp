@@ -7,6 +7,7 @@
 #include "passes/differentiate/Passes.h"
 #include "runtime/Error.h"
 #include "runtime/checkpoint/Safetensors.h"
+#include "runtime/program/TensorNames.h"
 #include "runtime/random/Philox.h"
 #include "test/interpreter/ModelRun.h"
 
@@ -168,12 +169,26 @@ mlir::rota::BuiltModel build(mlir::MLIRContext &context,
   return std::move(*built);
 }
 
+/// Adds a parameter's gradient under the names that files have for it.
+void addGradient(const std::string &name, const Tensor &gradient,
+                 Tensors &tensors) {
+  rota::Parameter parameter;
+  parameter.name = "grad." + name;
+  parameter.shape = {gradient.shape.begin(), gradient.shape.end()};
+  auto stored = rota::storedTensors(parameter, /*layer=*/-1);
+  int64_t size = gradient.size() / stored.names.size();
+  for (auto [i, part] : llvm::enumerate(stored.names)) {
+    auto begin = gradient.elements.begin() + i * size;
+    tensors[part] = Tensor(stored.shape, {begin, begin + size});
+  }
+}
+
 /// `loss`, `logits` and `grad.<parameter>`.
 Tensors results(Step step) {
   Tensors tensors;
   tensors["loss"] = Tensor::scalar(step.loss());
   for (auto &[name, gradient] : step.gradients)
-    tensors["grad." + name] = std::move(gradient);
+    addGradient(name, gradient, tensors);
   for (const Tensor &logits : step.logits) {
     Tensor &all = tensors["logits"];
     if (all.shape.empty()) {

@@ -5,12 +5,14 @@
 #include "runtime/checkpoint/Convert.h"
 #include "runtime/checkpoint/Weights.h"
 #include "runtime/checkpoint/WriteFile.h"
+#include "runtime/program/TensorNames.h"
 #include "test/runtime/TemporaryFolder.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <csignal>
+#include <numeric>
 #include <sys/resource.h>
 
 using namespace rota;
@@ -234,7 +236,9 @@ TEST(Weights, ReadsAFolderAFileAndAnIndex) {
                    {{"layers.0.w", view}, {"layers.3.w", view}, {"x", view}});
   for (std::string path : {folder.path("model.safetensors"), folder.path("")}) {
     Weights weights(path, program);
-    EXPECT_EQ(weights.find(program.parameters[0], 3).shape, view.shape);
+    float read[4];
+    weights.find(program.parameters[0], 3).readFloats(0, 4, read);
+    EXPECT_TRUE(std::equal(values, values + 4, read));
     EXPECT_EQ(weights.unused(), std::vector<std::string>{"x"});
   }
   writeSafetensors(folder.path("1.safetensors"), {{"layers.0.w", view}});
@@ -249,6 +253,37 @@ TEST(Weights, ReadsAFolderAFileAndAnIndex) {
   EXPECT_NE(messageOf<InputError>([&] {
               Weights w(folder.path(""), program);
             }).find("expected the name of a file beside it for 'a'"),
+            std::string::npos);
+}
+
+TEST(Weights, StacksTensorsThatFilesHoldApart) {
+  TemporaryFolder folder;
+  Program program;
+  Parameter p;
+  p.name = "layers.{layer}.{group}.{expert}.w";
+  p.shape = {2, 3, 2};
+  p.layers = {4};
+  program.parameters = {p};
+  EXPECT_EQ(namedDimensions(p), 2u);
+  EXPECT_EQ(tensorName(p, 4), "layers.4.{group}.{expert}.w");
+  std::vector<float> values(12);
+  std::iota(values.begin(), values.end(), 0.0f);
+  std::map<std::string, TensorView> tensors;
+  std::vector<std::string> names = storedTensors(p, 4).names;
+  EXPECT_EQ(names[4], "layers.4.1.1.w");
+  for (size_t i = 0; i < names.size(); ++i)
+    tensors[names[i]] = {
+        "F32", {2}, reinterpret_cast<char *>(&values[2 * i]), 8};
+  std::string path = folder.path("model.safetensors");
+  writeSafetensors(path, tensors);
+  float read[7];
+  Weights(path, program).find(p, 4).readFloats(3, 10, read);
+  EXPECT_TRUE(std::equal(read, read + 7, values.begin() + 3));
+  tensors.erase("layers.4.1.0.w");
+  writeSafetensors(path, tensors);
+  EXPECT_NE(messageOf<InputError>([&] {
+              Weights w(path, program);
+            }).find("no tensor 'layers.4.1.0.w'"),
             std::string::npos);
 }
 

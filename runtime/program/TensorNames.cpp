@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/program/TensorNames.h"
+
+namespace rota {
+
+/// The first placeholder at or behind `from`, braces included; empty when there
+/// is none.
+static std::string_view nextPlaceholder(std::string_view name, size_t from) {
+  size_t begin = name.find('{', from);
+  size_t end = name.find('}', begin);
+  if (end == std::string_view::npos)
+    return {};
+  return name.substr(begin, end + 1 - begin);
+}
+
+static std::string replaceFirst(const std::string &name, int64_t index) {
+  std::string result = name;
+  if (std::string_view found = nextPlaceholder(name, 0); !found.empty())
+    result.replace(found.data() - name.data(), found.size(),
+                   std::to_string(index));
+  return result;
+}
+
+std::string tensorName(const Parameter &parameter, int64_t layer) {
+  return layer < 0 ? parameter.name : replaceFirst(parameter.name, layer);
+}
+
+size_t namedDimensions(const Parameter &parameter) {
+  std::string_view name = parameter.name;
+  size_t count = 0, at = 0;
+  for (std::string_view found = nextPlaceholder(name, 0); !found.empty();
+       found = nextPlaceholder(name, at)) {
+    at = found.data() + found.size() - name.data();
+    ++count;
+  }
+  return count - (parameter.layers.empty() ? 0 : 1);
+}
+
+StoredTensors storedTensors(const Parameter &parameter, int64_t layer) {
+  StoredTensors stored{{tensorName(parameter, layer)}, parameter.shape};
+  for (size_t left = namedDimensions(parameter); left > 0; --left) {
+    std::vector<std::string> names;
+    for (const std::string &name : stored.names)
+      for (int64_t index = 0; index < stored.shape.front(); ++index)
+        names.push_back(replaceFirst(name, index));
+    stored.names = std::move(names);
+    stored.shape.erase(stored.shape.begin());
+  }
+  return stored;
+}
+
+} // namespace rota

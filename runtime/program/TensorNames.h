@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The names under which files hold parameters. A parameter's name may have
+// placeholders in braces: the first of a parameter in a stack stands for the
+// layer, the others stand, in order, for leading dimensions of the tensor.
+// "layers.{layer}.experts.{expert}.up" of shape [8, m, n] is eight tensors of
+// shape [m, n] in each layer.
+#ifndef ROTA_RUNTIME_PROGRAM_TENSORNAMES_H
+#define ROTA_RUNTIME_PROGRAM_TENSORNAMES_H
+
+#include "runtime/program/Program.h"
+
+namespace rota {
+
+/// The parameter's name with the layer's number in it; `layer` -1 for a
+/// parameter outside the stack. Placeholders of dimensions stay.
+std::string tensorName(const Parameter &parameter, int64_t layer);
+
+/// Number of leading dimensions that the name has placeholders for. A valid
+/// parameter has at least as many dimensions.
+size_t namedDimensions(const Parameter &parameter);
+
+/// The tensors of files that together hold one layer's parameter: they lie one
+/// behind the other in the parameter, which is row-major.
+struct StoredTensors {
+  std::vector<std::string> names;
+  std::vector<int64_t> shape; // of each
+};
+
+StoredTensors storedTensors(const Parameter &parameter, int64_t layer);
+
+} // namespace rota
+
+#endif // ROTA_RUNTIME_PROGRAM_TENSORNAMES_H
