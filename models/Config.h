@@ -16,9 +16,9 @@
 namespace mlir::rota {
 
 /// Reads values by key; "outer.inner" names a key of an inner object. A key
-/// that is missing or null has the value of `fallback`; without one it is an
-/// error. After an error reading goes on with some value, so that one run
-/// reports every mistake: `failed()` says whether there was one.
+/// that is missing or null has the value of `fallback`, and is an error where
+/// there is no fallback. After an error each function returns a valid value, so
+/// that one run reports every mistake; `failed()` is true from then on.
 class Config {
 public:
   /// Largest size of one dimension and largest number of layers.
@@ -31,8 +31,8 @@ public:
   /// An integer in [1, limit].
   int64_t size(StringRef key, std::optional<int64_t> fallback = {},
                int64_t limit = maxSize);
-  /// A finite number that `accepts` takes; `rule` says which, as in "a number
-  /// above 0".
+  /// A finite number for which `accepts` is true. `rule` describes it in
+  /// messages: "a number above 0".
   double real(StringRef key, std::optional<double> fallback, StringRef rule,
               llvm::function_ref<bool(double)> accepts);
   bool flag(StringRef key, std::optional<bool> fallback);

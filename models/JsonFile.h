@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A JSON file that people write: parsed with the line and column of every
-// mistake and of every key, so that what is wrong in it can be pointed at.
+// A JSON file that people write, parsed with the line and column of each key.
+// Every diagnostic has a place in the file.
 #ifndef ROTA_MODELS_JSONFILE_H
 #define ROTA_MODELS_JSONFILE_H
 
@@ -33,8 +33,8 @@ public:
   using Report = llvm::function_ref<void(const FilePlace &place,
                                          const llvm::Twine &message)>;
 
-  /// Reads and parses the file; its root must be an object and no object may
-  /// have a key twice. Reports what is wrong and returns nothing otherwise.
+  /// Reads and parses the file. The root must be an object, and no object may
+  /// have a key twice. Returns null after an error that was reported.
   static std::optional<JsonFile> read(llvm::StringRef path, Report report);
 
   const nlohmann::json &root() const { return document; }
@@ -53,7 +53,7 @@ private:
   std::map<std::string, size_t, std::less<>> keys; // offset of the key's quote
 };
 
-/// What a value is, for messages: "a string", "an integer", ...
+/// The kind of a value for messages: "a string", "an integer", ...
 llvm::StringRef kindName(const nlohmann::json &value);
 /// A value as text, cut to a length that fits in a message.
 std::string shortText(const nlohmann::json &value);

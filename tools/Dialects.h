@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The dialects that tools on text IR read.
+// The dialects of text IR.
 #ifndef ROTA_TOOLS_DIALECTS_H
 #define ROTA_TOOLS_DIALECTS_H
 

@@ -14,8 +14,8 @@ struct TensorCut {
   TensorCut(int64_t outer, int64_t size, int64_t inner, int64_t members)
       : outer(outer), size(size), inner(inner),
         part((size + members - 1) / members) {}
-  /// Elements of the dimension that part i has; the last ones may have fewer,
-  /// or none.
+  /// Elements of the dimension in part i; the last parts may have fewer than
+  /// `part`, or none.
   int64_t length(int64_t i) const {
     return std::clamp<int64_t>(size - i * part, 0, part);
   }
@@ -32,8 +32,8 @@ TensorCut cutOf(const Collective &c, const RankGroup &group) {
                    static_cast<int64_t>(group.ranks.size()));
 }
 
-/// The member that gets what member `from` has: its position along `order` is
-/// that of `from` along `axes`.
+/// The member that receives the tensor of member `from`: its position along
+/// `order` is the position of `from` along `axes`.
 int permuted(const Collective &c, const RankGroup &group, int from) {
   size_t axes = c.axes.size();
   std::vector<int64_t> coordinate(axes, 0); // by place in `axes`

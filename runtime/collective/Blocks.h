@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What travels in a collective: which elements each member of the group gives
-// to each other, the same for every backend.
+// The elements that each member of a group sends to each other member in a
+// collective, the same for every backend.
 #ifndef ROTA_RUNTIME_COLLECTIVE_BLOCKS_H
 #define ROTA_RUNTIME_COLLECTIVE_BLOCKS_H
 
@@ -18,27 +18,28 @@ struct TransferRows {
   int64_t count() const { return rows * length; }
 };
 
-/// What one member gives to another: element i of `source`, in the giver's
-/// buffer, becomes element i of `destination`, in the taker's, or a term of it.
+/// The elements that one member sends to another: element i of `source`, in the
+/// sender's buffer, becomes element i of `destination`, in the receiver's
+/// buffer, or a term of its sum.
 struct TransferBlock {
   TransferRows source, destination;
   int64_t count() const { return source.count(); }
 };
 
-/// True when the taker combines what it is given.
+/// True when receivers sum the elements, or take their maximum.
 bool reduces(Collective::Kind kind);
 
-/// What member `from` gives to member `to`. An AllReduce is done in two phases:
-/// `blockOf` is the first, in which each member reduces its part of the
-/// elements; `spreadBlock` the second, in which the results travel from
-/// destination to destination.
+/// The elements that member `from` sends to member `to`. An AllReduce has two
+/// phases. In the first, `blockOf`, each member reduces its part of the
+/// elements; in the second, `spreadBlock`, each sends its results to the
+/// others, from destination to destination.
 TransferBlock blockOf(const Collective &collective, const RankGroup &group,
                       int from, int to);
 TransferBlock spreadBlock(const Collective &collective, const RankGroup &group,
                           int from, int to);
 
-/// Room in the destination behind the member's part that is to be zero; without
-/// rows where there is none.
+/// Padding behind the member's part in the destination, which is set to zero;
+/// without rows where there is none.
 TransferRows paddingOf(const Collective &collective, const RankGroup &group,
                        int member);
 
@@ -65,16 +66,16 @@ void copyElements(const TransferBlock &block, int64_t begin, int64_t end,
 void clearElements(const TransferRows &rows, int64_t elementBytes,
                    void *buffer);
 
-/// What a ReduceScatter or AllReduce does with `count` elements of which each
-/// member has a term: destination = terms[0] + terms[1] + ..., or their
-/// maximum, element by element in this order; with `accumulate` the sum is
+/// The arithmetic of ReduceScatter and AllReduce on `count` elements, of which
+/// each member has a term: destination = terms[0] + terms[1] + ..., or their
+/// maximum, element by element in this order. With `accumulate` the sum is
 /// added to the destination. In f32, rounded once, to the nearest even; i32
 /// wraps around. The destination may be one of the terms.
 void combine(const Collective &collective,
              const std::vector<const void *> &terms, void *destination,
              int64_t count);
 
-/// For messages about it: "all-gather of [1, 64, 8] f32".
+/// The collective in messages: "all-gather of [1, 64, 8] f32".
 std::string describe(const Collective &collective);
 
 } // namespace rota

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ordered sums and maxima: plain loops over tiles that stay in the nearest
-// cache, so that memory is read once a term and written once.
+// Ordered sums and maxima: plain loops over tiles that stay in the L1 cache, so
+// that each term is read from memory once and the result is written once.
 #include "runtime/collective/Blocks.h"
 
 #include <cstring>
@@ -27,7 +27,7 @@ float load(BFloat16 value) {
 
 void store(float &place, float value) { place = value; }
 void store(int32_t &place, int32_t value) { place = value; }
-/// To the nearest, ties to even; what is not a number stays so.
+/// Rounds to the nearest, ties to even; a NaN stays a NaN.
 void store(BFloat16 &place, float value) {
   uint32_t bits;
   std::memcpy(&bits, &value, sizeof bits);

@@ -2,8 +2,8 @@
 //
 // Counter-based random numbers: Philox4x32 with 10 rounds (Salmon, Moraes, Dror
 // and Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011). A number
-// is a function of (seed, name, stream number, index) and of nothing else, so
-// it does not depend on mesh, schedule, threads or the order of asking.
+// is a function of (seed, name, stream number, index) alone. It does not depend
+// on mesh, schedule, threads or the order of the calls.
 //
 //   key     = mix(seed xor mix(fnv1a64(name))), low word first
 //   counter = (index low, index high, stream low, stream high)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Builds models from text in temporary files and collects what is said about
-// them.
+// Builds models from text in temporary files and collects the diagnostics.
 #ifndef ROTA_TEST_MODELS_MODELFIXTURE_H
 #define ROTA_TEST_MODELS_MODELFIXTURE_H
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What builders make: parameter counts, sizes of the IR, names, types, rotary
-// frequencies, and the examples.
+// Results of builders: parameter counts, sizes of the IR, names, types, rotary
+// frequencies, patterns, and the examples.
 #include "ModelFixture.h"
 #include "models/ModelBuilder.h"
 
@@ -100,7 +100,7 @@ TEST_F(Models, TiedHeadIsTheEmbeddingTable) {
   EXPECT_EQ(used[0].getSymName(), "model.embed_tokens.weight");
 }
 
-// Each GEMM's result and what attention reads has a name.
+// The result of each GEMM and the operands of attention have names.
 TEST_F(Models, ValuesAreNamedForRemat) {
   auto built = build(smallLlama());
   ASSERT_TRUE(succeeded(built));

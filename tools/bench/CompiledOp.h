@@ -27,8 +27,8 @@ public:
                                             const std::string &cpu = "native");
   ~CompiledOp();
 
-  /// Runs all calls; a buffer per operand, then one per result. The rows are
-  /// shared out by rotaParallelFor.
+  /// Runs all calls; a buffer per operand, then one per result.
+  /// rotaParallelFor divides the rows.
   void run(RotaContext *context, std::vector<void *> buffers);
 
   /// The same on this thread, each call in pieces of `rows` rows, last first.

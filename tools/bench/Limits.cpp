@@ -17,7 +17,7 @@ double seconds() {
 
 double processorSeconds() { return double(std::clock()) / CLOCKS_PER_SEC; }
 
-/// In assembly so that nothing is folded away. Nineteen chains cover the
+/// In assembly, so that the compiler removes no work. Nineteen chains cover the
 /// latency of two units.
 double peakMultiplyAdds() {
   if (!__builtin_cpu_supports("avx512f"))

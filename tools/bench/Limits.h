@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Clocks, and what this machine can do at most: the limits that benchmarks
-// count shares of.
+// Clocks, and the limits of this machine, of which benchmarks print shares.
 #ifndef ROTA_TOOLS_BENCH_LIMITS_H
 #define ROTA_TOOLS_BENCH_LIMITS_H
 
@@ -11,8 +10,7 @@ namespace rota::bench {
 
 /// Wall-clock time in seconds.
 double seconds();
-/// Processor time of all threads in seconds, which other programs do not
-/// lengthen.
+/// Processor time of all threads in seconds; other programs do not change it.
 double processorSeconds();
 
 struct Time {

@@ -34,8 +34,8 @@ Collective describe(Collective::Kind kind, int64_t size) {
   return collective;
 }
 
-/// The best of a few runs in seconds, from when all ranks are there until all
-/// are done.
+/// The best of a few runs in seconds, from the arrival of the last rank to the
+/// end of the last.
 template <typename Barrier, typename F>
 double bestOf(Barrier &&barrier, F &&run) {
   double best = 1e30;

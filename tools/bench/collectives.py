@@ -7,7 +7,7 @@ from common import ROOT, run
 BENCH = os.path.join(ROOT, "build", "bin", "bench-collectives")
 print(run([BENCH]), end="")
 for ranks in 2, 4:
-    # Alternated, so that a slow minute of the machine meets both.
+    # Alternated, so that a slow minute of the machine affects both.
     best = {}
     for _ in range(3):
         for mode in "mpi-own", "mpi":

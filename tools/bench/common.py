@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the benchmarks share: compiling a trainer, running it, and reading its lines."""
+"""Parts of all benchmarks: compiling a trainer, running it, and reading its lines."""
 import array
 import json
 import os

@@ -38,8 +38,8 @@ struct Tensor {
   }
 };
 
-/// One op: its name with what stands between operands and types, which depends
-/// on the op's syntax.
+/// One op: its name and the text between operands and types, which depends on
+/// the op's syntax.
 struct KernelCase {
   std::string name, suffix;
   std::vector<Tensor> operands, results;

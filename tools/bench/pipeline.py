@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a pipeline of 4 ranks, 2 repeats and 8 microbatches costs against one rank on the same work and cores.
+"""Cost of a pipeline of 4 ranks, 2 repeats and 8 microbatches against one rank on the same work and cores.
 
 The model is the 110m configuration with 16 layers, which 4 x 2 chunks divide."""
 import os
@@ -19,7 +19,7 @@ with temporary() as folder:
         trainers[name] = os.path.join(folder, name.replace(" ", "-"))
         compile_trainer(["--model", model, "--batch-size", "8", "--sequence-length", "256", "--microbatches", "8",
                          *arguments], trainers[name])
-    # Alternated, so that a slow minute of the machine meets all of them.
+    # Alternated, so that a slow minute of the machine affects all of them.
     best = dict.fromkeys(SETTINGS, 0.0)
     for _ in range(2):
         for name, trainer in trainers.items():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What dividing weights inside the pipeline costs: fsdp=2, stage=2 with 2 repeats, gathered per repeat, against one
+"""Cost of dividing weights inside the pipeline: fsdp=2, stage=2 with 2 repeats, gathered per repeat, against one
 rank on the same work and cores; and how much of the gathers and reduce-scatters runs under compute.
 
 The model is the 110m configuration, whose 12 layers 2 x 2 chunks divide."""
@@ -20,7 +20,7 @@ with temporary() as folder:
         trainers[name] = os.path.join(folder, name.replace(" ", "-"))
         compile_trainer(["--model", model, "--batch-size", "16", "--sequence-length", "256", "--microbatches", "4",
                          *arguments], trainers[name])
-    # Alternated, so that a slow minute of the machine meets all of them.
+    # Alternated, so that a slow minute of the machine affects all of them.
     best, moved = dict.fromkeys(SETTINGS, 0.0), {}
     for _ in range(2):
         for name, trainer in trainers.items():

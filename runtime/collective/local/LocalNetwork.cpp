@@ -17,26 +17,26 @@ namespace rota {
 
 namespace {
 
-/// A transfer of at most this many bytes is cheaper than waking threads for it.
+/// A transfer of at most this many bytes takes less time than waking threads.
 constexpr int64_t kSmallBytes = 1 << 16;
 
-/// The rendezvous of one stream and group, or pair and direction.
+/// All rendezvous of one stream and group, or pair and direction.
 struct Sequence {
-  std::deque<std::shared_ptr<Rendezvous>> open; // not all members have come
+  std::deque<std::shared_ptr<Rendezvous>> open; // some members are missing
   int64_t first = 0;                            // number of the first open one
   std::vector<int64_t> started, finished;       // by member
 };
 using SequenceKey = std::tuple<Stream, bool, std::vector<int>>;
 
-/// One member's share of a rendezvous that all have come to.
+/// One member's share of a rendezvous at which all members have arrived.
 struct Share {
   std::shared_ptr<Rendezvous> rendezvous;
   int index = 0;
-  Sequence *sequence = nullptr; // null: a copy, ordered behind nothing
+  Sequence *sequence = nullptr; // null: a copy, which has no order
 };
 
-/// Which shares go first: what a rank's next action is likelier to wait for.
-int urgency(const Share &share) {
+/// Priority of a share: higher where a rank's next action is likelier to wait.
+int priority(const Share &share) {
   switch (share.rendezvous->stream) {
   case Stream::Task:
     return 0;
@@ -54,8 +54,8 @@ int urgency(const Share &share) {
 
 } // namespace
 
-/// Matches what ranks start and gives out the work. One lock guards all that
-/// is no tensor; pieces are taken without it.
+/// Matches the transfers that ranks start and hands out their pieces. One lock
+/// guards everything but the tensors; threads copy and sum without it.
 class LocalNetwork::Switch {
 public:
   explicit Switch(int ranks) : ranks(ranks) {
@@ -84,7 +84,7 @@ private:
     std::thread helper;
     std::condition_variable wakeHelper, wakeWaiter;
     bool waits = false;                          // its own thread is in wait()
-    std::vector<Share> ready;                    // by urgency, then by age
+    std::vector<Share> ready;                    // by priority, then by age
     std::unordered_map<Request, Share> requests; // not waited for
     Request lastRequest = 0;
     std::string position = "start";
@@ -107,7 +107,7 @@ private:
   std::mutex mutex;
   std::vector<Rank> ranks;
   std::map<SequenceKey, Sequence> sequences;
-  int busy = 0; // threads that touch tensors now
+  int busy = 0; // threads that read or write tensors now
   std::condition_variable idle;
   bool failed = false, closing = false;
   std::string failure;
@@ -163,12 +163,12 @@ Share LocalNetwork::Switch::join(Lock &lock, int rank,
   return {sequence.open[place], index, &sequence};
 }
 
-/// All members have come.
+/// Makes the shares ready: all members have arrived.
 void LocalNetwork::Switch::open(Lock &lock, const Share &share) {
   Rendezvous &rendezvous = *share.rendezvous;
-  bool isNext = true; // what came before in the sequence is over
+  bool isNext = true; // all earlier ones of the sequence are over
   if (Sequence *sequence = share.sequence) {
-    sequence->open.pop_front(); // it is the oldest: members come in order
+    sequence->open.pop_front(); // the oldest: members arrive in order
     ++sequence->first;
     for (size_t i = 0; i < rendezvous.members.size(); ++i)
       isNext &=
@@ -182,14 +182,14 @@ void LocalNetwork::Switch::open(Lock &lock, const Share &share) {
     Share ready = {share.rendezvous, int(i), share.sequence};
     std::vector<Share> &list = ranks[rendezvous.ranks()[i]].ready;
     auto place = std::find_if(list.begin(), list.end(), [&](const Share &s) {
-      return urgency(s) > urgency(ready);
+      return priority(s) > priority(ready);
     });
     list.insert(place, ready);
     wake(rendezvous.ranks()[i], rendezvous.stream);
   }
 }
 
-/// Works off the rendezvous for all members.
+/// Does all pieces of the rendezvous, for all members.
 void LocalNetwork::Switch::takeAll(Lock &lock, const Share &share) {
   Rendezvous &rendezvous = *share.rendezvous;
   double begin = now();
@@ -206,7 +206,7 @@ void LocalNetwork::Switch::takeAll(Lock &lock, const Share &share) {
   complete(rendezvous);
 }
 
-/// The most urgent share of the rank that has a piece to claim.
+/// The share of highest priority that has an unclaimed piece of the rank.
 const Share *LocalNetwork::Switch::nextOf(int rank) const {
   if (failed)
     return nullptr;
@@ -220,7 +220,7 @@ const Share *LocalNetwork::Switch::nextOf(int rank) const {
   return nullptr;
 }
 
-/// Works off one piece of what the rank has to take. False: there is none.
+/// Does one piece of the rank's shares. False: there is none.
 bool LocalNetwork::Switch::takeOne(Lock &lock, int rank) {
   const Share *next = nextOf(rank);
   if (!next)
@@ -253,7 +253,7 @@ bool LocalNetwork::Switch::takeOne(Lock &lock, int rank) {
   return true;
 }
 
-/// This thread touches tensors no more.
+/// Ends the use of tensors by this thread.
 void LocalNetwork::Switch::release() {
   if (--busy == 0 && failed)
     idle.notify_all();
@@ -270,8 +270,8 @@ void LocalNetwork::Switch::complete(Rendezvous &rendezvous) {
   }
 }
 
-/// There is work for the rank. In-task transfers are waited for at once: a
-/// helper would only come in between.
+/// Wakes a thread for a new piece of the rank. The rank's own thread waits for
+/// in-task transfers at once; the helper would only delay it.
 void LocalNetwork::Switch::wake(int rank, Stream stream) {
   if (ranks[rank].waits)
     ranks[rank].wakeWaiter.notify_one();
@@ -306,7 +306,7 @@ TransferTime LocalNetwork::Switch::wait(int rank, Request request) {
   if (nextOf(rank))
     own.wakeHelper.notify_one();
   TransferTime span = share.rendezvous->members[share.index].span;
-  if (span.begin == 0.0) // it had nothing to take
+  if (span.begin == 0.0) // this member had no piece
     span.begin = span.end;
   return span;
 }

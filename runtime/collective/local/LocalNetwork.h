@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Communicators between threads of one process. Whoever waits works: a rank's
-// thread that waits takes pieces of its own transfers, and its helper thread
-// takes them while it computes. Both sleep when there is nothing to take. What
-// is small is done by the last rank to come, for all.
+// Communicators between threads of one process. A rank's thread that waits
+// works on pieces of the rank's transfers; while it computes, its helper thread
+// does. Both sleep when there are no pieces. A small transfer is done by the
+// last rank to arrive, for all ranks.
 #ifndef ROTA_RUNTIME_COLLECTIVE_LOCAL_LOCALNETWORK_H
 #define ROTA_RUNTIME_COLLECTIVE_LOCAL_LOCALNETWORK_H
 
@@ -15,13 +15,13 @@ namespace rota {
 
 class LocalNetwork {
 public:
-  /// Starts one helper thread a rank. The network outlives the use of its
-  /// communicators.
+  /// Starts one helper thread for each rank. The network must outlive the use
+  /// of its communicators.
   explicit LocalNetwork(int ranks);
   ~LocalNetwork();
 
-  /// The end of `rank`, for the one thread that is that rank. Transfers in
-  /// Stream::Task run only while that thread waits.
+  /// The communicator of `rank`, for the one thread that is that rank.
+  /// Transfers in Stream::Task run only while that thread waits.
   Communicator &at(int rank);
 
 private:

@@ -5,8 +5,8 @@
 
 namespace rota {
 
-/// Bytes of a piece: long against a lock, short against the patience of a
-/// message that waits behind it.
+/// Bytes of a piece: copying one takes much longer than a lock, and delays a
+/// message behind it only a little.
 static constexpr int64_t kPieceBytes = 1 << 19;
 
 static int phasesOf(const Collective &collective) {
@@ -78,7 +78,7 @@ int64_t Rendezvous::piecesOf(int64_t elements) const {
   return (elements * elementBytes + kPieceBytes - 1) / kPieceBytes;
 }
 
-/// True in the phase in which members combine what they take.
+/// True in the phase in which members combine the elements that they read.
 static bool combines(const Collective &collective, int phasesLeft) {
   return reduces(collective.kind) && phasesLeft == phasesOf(collective);
 }
@@ -95,7 +95,7 @@ void Rendezvous::beginPhase() {
     else
       for (int from = 0; from < int(size()); ++from)
         member.pieces += piecesOf(block(from, to).count());
-    // An empty piece keeps the order where there is nothing to take.
+    // An empty piece keeps the order where a member has no elements.
     member.pieces = std::max<int64_t>(member.pieces, 1);
     unfinished += member.pieces;
   }

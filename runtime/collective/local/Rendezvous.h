@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One transfer between ranks of one process. Once all members have come, each
-// takes what is its own straight out of the others' memory, cut into pieces
-// that any threads may work off; nobody leaves before all have taken.
+// One transfer between ranks of one process. Once all members have arrived,
+// each reads its elements directly from the memory of the others. The work is
+// cut into pieces, which any thread may do. No member leaves before all pieces
+// of all members are done.
 #ifndef ROTA_RUNTIME_COLLECTIVE_LOCAL_RENDEZVOUS_H
 #define ROTA_RUNTIME_COLLECTIVE_LOCAL_RENDEZVOUS_H
 
@@ -15,8 +16,8 @@ namespace rota {
 
 class Rendezvous {
 public:
-  /// The members of a collective, or of a message: sender and receiver. A
-  /// message to oneself has one member, who brings source and destination.
+  /// A collective of the group, or a message from sender to receiver. A message
+  /// from a rank to itself has one member with both source and destination.
   Rendezvous(Stream stream, const Collective &collective,
              const RankGroup &group);
   Rendezvous(Stream stream, int sender, int receiver, int64_t bytes);
@@ -24,8 +25,8 @@ public:
   const Stream stream;
   const std::vector<int> &ranks() const { return group.ranks; }
 
-  /// Why a second member cannot be at this rendezvous with what it starts;
-  /// empty when it can.
+  /// The reason why another member's transfer does not match this one; empty
+  /// when it does.
   std::string disagreement(const Rendezvous &other) const;
   /// "all-gather of [1, 64, 8] f32", "message of 256 bytes".
   std::string describe() const;
@@ -41,29 +42,29 @@ public:
   int64_t number = 0;  // among the rendezvous of one sequence
   bool isOver = false; // members may leave
 
-  /// Member `index` comes. True when it was the last.
+  /// Registers member `index`. True when it is the last.
   bool arrive(int index, const void *source, void *destination);
-  /// True when this member never has anything to take.
+  /// True when this member never has a piece: the sender of a message.
   bool isIdle(int index) const { return isMessage && index + 1 < int(size()); }
-  /// Bytes that all members take together.
+  /// Bytes that all members read together.
   int64_t bytes() const;
 
-  /// A piece that nobody works on, if the member has one now.
+  /// Claims a piece of the member that no thread works on, if there is one now.
   std::optional<int64_t> claim(int index);
-  /// Takes the piece. Pieces of one phase are independent of each other, and
-  /// this may run beside everything else.
+  /// Does the piece. Pieces of one phase are independent of each other; safe to
+  /// call beside every other function.
   void take(int index, int64_t piece) const;
-  /// Says that a piece was taken. True when the whole phase ended with it.
+  /// Marks a piece as done. True when the whole phase ended with it.
   bool finish(int index);
-  /// Takes all that there is, for all members.
+  /// Does all pieces of all phases, for all members.
   void takeAll();
 
-  /// The member has taken all that it ever will.
+  /// True when all pieces of the member are done in all phases.
   bool hasTaken(int index) const {
     return phasesLeft == 0 || (phasesLeft == 1 && members[index].finished ==
                                                       members[index].pieces);
   }
-  /// All members have taken all.
+  /// True when all pieces of all members are done.
   bool isComplete() const { return phasesLeft == 0; }
 
 private:

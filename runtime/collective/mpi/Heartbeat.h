@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Signs of life. Each rank tells the next, in a ring, where it is, twice a
-// second; who hears nothing from the one before for 3.5 seconds says so.
+// Heartbeats. Twice a second each rank sends its position to the next one in a
+// ring. A rank that receives none for 3.5 seconds reports the one before it.
 #ifndef ROTA_RUNTIME_COLLECTIVE_MPI_HEARTBEAT_H
 #define ROTA_RUNTIME_COLLECTIVE_MPI_HEARTBEAT_H
 
@@ -16,17 +16,17 @@ class Heartbeat {
 public:
   Heartbeat(const MpiLibrary &mpi, int rank, int size, int tag, double now);
 
-  /// Sends and receives what is due; to be called a few times a second. True
-  /// while the rank before is alive.
+  /// Sends and receives the heartbeats that are due; to be called a few times a
+  /// second. True while the rank before is alive.
   bool beat(double now, const std::string &position);
-  /// "1.2 s ago at chunk 2, ...": when and where the rank before was heard.
+  /// Time and position of the last heartbeat: "1.2 s ago at chunk 2, ...".
   std::string lastHeard() const;
   int before() const { return (rank + size - 1) % size; }
-  /// Before MPI ends.
+  /// Cancels the open receive; to be called before MPI ends.
   void stop();
 
 private:
-  static constexpr int kBytes = 512; // of a message: text, zeros behind it
+  static constexpr int kBytes = 512; // of a message: text, then zeros
   void listen();
 
   const MpiLibrary &mpi;
@@ -35,7 +35,7 @@ private:
   MPI_Request sending, receiving;
   std::string heard = "start";
   double lastBeat, lastSend;
-  double silence = 0.0; // seconds that this thread was awake to listen in
+  double silence = 0.0; // seconds without a heartbeat, long pauses left out
 };
 
 } // namespace rota

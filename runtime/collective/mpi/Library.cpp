@@ -8,7 +8,7 @@
 namespace rota {
 
 static void *openLibrary() {
-  // Its plugins look its symbols up, therefore global.
+  // Global, since the plugins of Open MPI look up its symbols.
   for (const char *name : {"libmpi.so.40", "libmpi.so"})
     if (void *library = dlopen(name, RTLD_NOW | RTLD_GLOBAL))
       return library;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Open MPI's library, loaded at run time: its functions and the addresses that
-// its header makes handles of.
+// Open MPI's library, loaded at run time: its functions, and the addresses that
+// are handles in its header.
 #ifndef ROTA_RUNTIME_COLLECTIVE_MPI_LIBRARY_H
 #define ROTA_RUNTIME_COLLECTIVE_MPI_LIBRARY_H
 
@@ -10,9 +10,10 @@
 
 namespace rota {
 
-/// Every function as in the standard. To be called from one thread.
+/// Each function is as in the standard. To be called from one thread.
 struct MpiLibrary {
-  /// Loads it for the rest of the process. Throws RunError where it is missing.
+  /// Loads the library for the rest of the process. Throws RunError where it is
+  /// missing.
   MpiLibrary();
 
   decltype(&MPI_Init_thread) initThread;

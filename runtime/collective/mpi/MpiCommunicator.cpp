@@ -50,7 +50,7 @@ public:
     try {
       progress.wait(*found->second);
     } catch (const RunError &error) {
-      inProcess.at(0).fail(error.what()); // ends copies before memory goes
+      inProcess.at(0).fail(error.what()); // ends copies before memory is freed
       throw;
     }
     TransferTime span = found->second->operation.span;

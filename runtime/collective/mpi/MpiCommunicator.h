@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Communicators between processes that mpirun or srun started, over Open MPI.
-// The library is loaded when the communicator is made, so that one trainer also
-// starts where there is none.
+// The library is loaded when the communicator is made, so that the same trainer
+// also starts on a machine without it.
 #ifndef ROTA_RUNTIME_COLLECTIVE_MPI_MPICOMMUNICATOR_H
 #define ROTA_RUNTIME_COLLECTIVE_MPI_MPICOMMUNICATOR_H
 
@@ -12,18 +12,18 @@
 
 namespace rota {
 
-/// This process's end; the rank is MPI's. Starts a thread that makes all calls
-/// of MPI and ends when the communicator is destroyed, which waits for all
-/// ranks unless the run has failed. Once in a process. Make it before other
-/// threads: it blocks SIGTERM in the caller, so that its thread can say where
-/// the rank was when mpirun ended it.
+/// The communicator of this process; its rank is MPI's. Starts a thread that
+/// makes all calls of MPI and ends with the communicator, whose destructor
+/// waits for all ranks unless the run has failed. At most one in a process.
+/// Make it before other threads: it blocks SIGTERM in the caller, so that its
+/// thread can print the rank's position when mpirun ends the process.
 ///
 /// A rank that is silent for 3.5 seconds, dead or stopped, ends the run: the
-/// next rank prints where both are and calls MPI_Abort. After fail() every
-/// process is expected to leave by itself, with what it caught as its message;
-/// after three seconds MPI_Abort ends those that did not.
+/// next rank prints the positions of both and calls MPI_Abort. After fail()
+/// every process should leave by itself, with the error that it caught as its
+/// message; after three seconds MPI_Abort ends the others.
 ///
-/// Throws RunError where there is no MPI.
+/// Throws RunError where MPI is missing.
 std::unique_ptr<Communicator> makeMpiCommunicator();
 
 } // namespace rota

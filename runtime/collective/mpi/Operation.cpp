@@ -7,12 +7,12 @@
 namespace rota {
 
 static constexpr int64_t kPieceBytes = 1 << 20;
-/// Pieces of a flow that are under way at once.
+/// Largest number of pieces of a flow under way at once.
 static constexpr int64_t kWindow = 4;
 /// An AllReduce of at most so many bytes takes one exchange in place of two.
 static constexpr int64_t kSmallBytes = 1 << 15;
 
-/// Where [begin, end) of the rows lie in one stretch: its offset.
+/// The offset of elements [begin, end) of the rows where they are contiguous.
 static std::optional<int64_t> stretchOf(const TransferRows &rows, int64_t begin,
                                         int64_t end) {
   if (rows.length == rows.stride || rows.rows == 1)
@@ -82,7 +82,7 @@ TransferBlock Operation::blockTo(int from, int to) const {
                  : blockOf(collective, group, from, to);
 }
 
-/// Terms come from all others; what this rank sums is its own block.
+/// This rank sums its own block; terms arrive from all other ranks.
 void Operation::beginReduction() {
   int members = static_cast<int>(group.ranks.size()), self = group.index;
   bool isAllReduce = collective.kind == Collective::Kind::AllReduce;
@@ -122,7 +122,7 @@ void Operation::beginCopies(bool spreads) {
 bool Operation::canPost(const Flow &flow) const {
   if (flow.posted == flow.pieces)
     return false;
-  // A slot is free once the piece that it held was summed.
+  // A slot is free once its piece was summed.
   if (sums && !flow.isSend)
     return flow.posted < ownFinished + kWindow;
   return flow.posted < flow.finished + kWindow;

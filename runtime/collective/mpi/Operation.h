@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What one transfer still has to do on this rank: messages to post, elements to
-// pack, to sum and to copy. Knows no MPI. All members cut what travels into the
-// same pieces, so that sums and copies overlap with what is under way.
+// The remaining work of one transfer on this rank: messages to post, elements
+// to pack, sum and copy. Calls no MPI. All members cut their elements into the
+// same pieces, so that sums and copies overlap with messages under way.
 #ifndef ROTA_RUNTIME_COLLECTIVE_MPI_OPERATION_H
 #define ROTA_RUNTIME_COLLECTIVE_MPI_OPERATION_H
 
@@ -21,24 +21,25 @@ struct Piece {
   int64_t bytes = 0;
   size_t flow = 0;
   int64_t number = 0;             // in the flow
-  std::unique_ptr<char[]> packed; // what `data` points to, if not a tensor
+  std::unique_ptr<char[]> packed; // owns `data` unless that is in a tensor
 };
 
 class Operation {
 public:
-  /// A collective of two ranks or more, or of one that nothing travels in.
+  /// A collective; in a group of one rank it has no messages.
   Operation(const Collective &collective, const RankGroup &group,
             const void *source, void *destination);
-  /// A message; exactly one of source and destination is there.
+  /// A message; exactly one of source and destination is not null.
   Operation(int peer, const void *source, void *destination, int64_t bytes);
 
   /// The next piece to post, if there is one now. Pieces between two ranks
   /// leave and are expected in the same order.
   std::optional<Piece> next();
-  /// A piece that was posted has left or come.
+  /// Takes back a piece that was posted and has been sent or received.
   void finish(Piece piece);
-  /// Does a piece of what needs no message. False: there is none now. With
-  /// `isFirst`, all that was before it in its stream and group is complete.
+  /// Does one piece of the work that needs no message. False: there is none
+  /// now. `isFirst`: all earlier transfers of its stream and group are
+  /// complete.
   bool work(bool isFirst);
   bool isComplete() const;
 
@@ -74,7 +75,7 @@ private:
   const char *source = nullptr;
   char *destination = nullptr;
   std::vector<Flow> flows;
-  size_t turn = 0; // the flow that is asked first
+  size_t turn = 0; // the flow that goes first
   // Own elements that are copied or summed, in pieces.
   TransferBlock own;
   bool sums = false; // in this phase

@@ -9,10 +9,10 @@ namespace rota {
 
 namespace {
 
-/// Tags of what is no transfer.
+/// Tags of messages that belong to no transfer.
 enum Tag : int { kHeartbeat, kFailure, kFirstTransfer };
 
-/// Transfers of one key that are under way at once.
+/// Largest number of transfers of one key under way at once.
 constexpr size_t kActive = 4;
 constexpr double kYielding = 100e-6; // seconds
 constexpr double kLongestNap = 0.5e-3,
@@ -85,7 +85,7 @@ ProgressThread::submit(Key key, Operation operation) {
 void ProgressThread::wait(const Transfer &transfer) {
   Lock lock(mutex);
   if (!transfer.isComplete) {
-    // The thread polls more often while somebody waits.
+    // The thread polls more often while the rank waits.
     if (++waiters == 1)
       wakeThread.notify_one();
     wakeWaiter.wait(lock, [&] { return transfer.isComplete || isQuiet; });
@@ -178,7 +178,7 @@ void ProgressThread::serve() {
   awaitLeave();
 }
 
-/// Takes over what the rank has started.
+/// Takes over the transfers that the rank has started.
 bool ProgressThread::admit() {
   std::vector<std::shared_ptr<Transfer>> fresh;
   {
@@ -190,7 +190,7 @@ bool ProgressThread::admit() {
   return !fresh.empty();
 }
 
-/// Posts, copies and sums what can be.
+/// Posts messages and does pieces of copies and sums; true when there were any.
 bool ProgressThread::advance() {
   bool moved = false, completed = false;
   for (auto &[key, queue] : active) {
@@ -199,7 +199,7 @@ bool ProgressThread::advance() {
       if (operation.span.begin == 0.0)
         operation.span.begin = now();
       moved |= post(queue[i]);
-      // One piece at a time: messages go on between.
+      // One piece at a time, so that messages are posted in between.
       moved |= operation.work(i == 0);
       completed |= operation.isComplete();
     }
@@ -270,7 +270,7 @@ void ProgressThread::finish(Posted done, const MPI_Status &status) {
   done.transfer->operation.finish(std::move(done.piece));
 }
 
-/// Lets go of what is complete.
+/// Removes complete transfers.
 void ProgressThread::retire() {
   double end = now();
   Lock lock(mutex);
@@ -291,7 +291,7 @@ void ProgressThread::retire() {
     wakeWaiter.notify_all();
 }
 
-/// Looks after the other ranks, and whether mpirun ends this one.
+/// Checks the other ranks, and whether mpirun ends this one.
 void ProgressThread::watch() {
   double time = now();
   if (time - lastWatch < kWatchPeriod)
@@ -348,10 +348,10 @@ void ProgressThread::idle(bool moved) {
                                 requests.empty() ? kWatchPeriod / 2 : nap));
 }
 
-/// True when all ranks know it.
+/// Sends the failure to all ranks; true when all of them have it.
 bool ProgressThread::tellFailure() {
   std::vector<MPI_Request> telling;
-  std::string text; // as long as it is being sent
+  std::string text; // must live until it is sent
   {
     Lock lock(mutex);
     text = failure.substr(0, kFailureBytes - 1);

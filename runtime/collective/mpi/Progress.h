@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The thread of a process that makes all calls of MPI: it takes what the rank
-// starts, moves it on until it is complete, and watches over the other ranks.
-// It yields while something is under way, then sleeps ever longer, and wakes at
-// once for what is new here.
+// The thread of a process that makes all calls of MPI. It takes over the
+// transfers that the rank starts, advances them until they are complete, and
+// watches the other ranks. While transfers are under way it yields, then sleeps
+// for longer and longer times; a new transfer wakes it at once.
 #ifndef ROTA_RUNTIME_COLLECTIVE_MPI_PROGRESS_H
 #define ROTA_RUNTIME_COLLECTIVE_MPI_PROGRESS_H
 
@@ -32,8 +32,8 @@ public:
   /// Seconds since all ranks had started.
   double now() const;
 
-  /// What orders transfers: those with equal keys meet, between ranks, in the
-  /// order in which they are submitted. Equal on all ranks that take part.
+  /// Transfers with equal keys match, between ranks, in the order in which they
+  /// are submitted. All ranks that take part use an equal key.
   using Key = std::vector<int>;
 
   /// A transfer that was started.
@@ -58,7 +58,7 @@ private:
     Piece piece;
   };
 
-  // Of the thread.
+  // Members that only the thread uses.
   void run();
   void begin();
   void serve();
@@ -80,7 +80,7 @@ private:
   std::unique_ptr<MpiLibrary> mpi;
   std::unique_ptr<Heartbeat> heart;
   int ownRank = 0, ranks = 1;
-  int64_t tags = 0; // how many there are for transfers
+  int64_t tags = 0; // number of tags for transfers
   std::chrono::steady_clock::time_point origin;
   double lastWatch = 0.0, lastMove = 0.0;
   // Transfers that are not complete, by key, in order.
@@ -102,7 +102,7 @@ private:
   std::string position = "start";
   std::string failure; // the run has failed
   bool failedHere = false;
-  bool isQuiet = false; // failed, and no tensor is touched any more
+  bool isQuiet = false; // failed, and tensors are no longer used
   bool started = false, leaving = false;
   std::string startFailure;
 

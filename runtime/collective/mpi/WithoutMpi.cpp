@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What stands in where mpi.h was missing when the runtime was built.
+// Replaces the MPI communicator where mpi.h was missing at build time.
 #include "runtime/Error.h"
 #include "runtime/collective/mpi/MpiCommunicator.h"
 

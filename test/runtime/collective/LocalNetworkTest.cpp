@@ -36,7 +36,7 @@ RankGroup everybody(const Communicator &communicator) {
   return groupOf({{"all", communicator.size()}}, communicator.rank(), {0});
 }
 
-/// What `body` throws as a RunError.
+/// The message of the RunError that `body` throws.
 std::string failureOf(const std::function<void()> &body) {
   try {
     body();
@@ -80,8 +80,7 @@ TEST(LocalNetwork, CopiesRunBesideTheCaller) {
   });
 }
 
-// Rank 1 does not come to the gather until it has the message that rank 0 sends
-// behind it.
+// Rank 1 joins the gather only after the message that rank 0 sends behind it.
 TEST(LocalNetwork, AGatherThatWaitsHoldsUpNoMessage) {
   for (int64_t size : {4, 1000000})
     onEachRank(2, [&](Communicator &communicator) {
@@ -110,8 +109,8 @@ TEST(LocalNetwork, AGatherThatWaitsHoldsUpNoMessage) {
     });
 }
 
-// Rank 0 computes, that is, it does not wait, while rank 1 takes its part of
-// what both have started.
+// Rank 0 computes, that is, it does not wait, while rank 1 does its part of a
+// transfer of both.
 TEST(LocalNetwork, TransfersRunWhileTheRankComputes) {
   constexpr int64_t kSize = 1 << 20;
   std::atomic<bool> hasWaited = false;
@@ -129,8 +128,8 @@ TEST(LocalNetwork, TransfersRunWhileTheRankComputes) {
   });
 }
 
-// The second of two sums in one place begins when the first has ended, although
-// a rank's two threads could work on both.
+// The second of two sums into one buffer begins when the first has ended,
+// although a rank's two threads could work on both.
 TEST(LocalNetwork, SumsOfOneSequenceFollowEachOther) {
   constexpr int kSums = 50;
   Collective scatter;
@@ -177,7 +176,7 @@ TEST(LocalNetwork, RanksThatDisagreeFailTheRun) {
       communicator.run(Stream::Weights, gather(size), everybody(communicator),
                        part.data(), whole.data());
     });
-    // Either may have come first.
+    // Either may have arrived first.
     EXPECT_TRUE(
         failure == "rank 1: chunk 3, UNSHARD: expected all-gather of [1, 8, "
                    "1] f32, as other ranks started, got all-gather of [1, 6, "

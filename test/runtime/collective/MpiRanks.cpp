@@ -51,7 +51,7 @@ void addTests(Communicator &communicator) {
   });
 }
 
-/// Everybody waits for a message of rank 1.
+/// All ranks wait for a message of rank 1.
 void waitForRankOne(Communicator &communicator) {
   communicator.setPosition(fmt::format("stage {}, chunk 3, microbatch 2, "
                                        "RECV_F from rank 1",

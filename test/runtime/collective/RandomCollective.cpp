@@ -31,7 +31,7 @@ float bf16FromBits(uint16_t bits) {
   return value;
 }
 
-/// The nearer of the two neighbours; the even one of two equally near.
+/// The nearest bf16 value; the even one of two equally near.
 uint16_t bf16Bits(float value) {
   uint32_t wide;
   std::memcpy(&wide, &value, sizeof wide);
@@ -139,7 +139,7 @@ int64_t RandomCollective::destinationCount() const {
          collective.inner;
 }
 
-/// Of magnitudes so different that the order of a sum shows.
+/// Values of very different magnitudes, so that the order of a sum changes it.
 float RandomCollective::term(int rank, int64_t element) const {
   uint64_t bits = mix(mix(seed * 1000 + rank) + element);
   if (collective.type == ElementType::I32)
@@ -219,7 +219,7 @@ std::vector<uint8_t> RandomCollective::expected(int rank) const {
   RankGroup g = group(rank);
   bool isPart = c.kind == Kind::ReduceScatter || c.kind == Kind::Slice;
   int64_t width = isPart ? part() : c.size;
-  // Permute: the giver's position along `axes` is this rank's along `order`.
+  // Permute: the sender's position along `axes` is this rank's along `order`.
   int giver = c.kind == Kind::Permute
                   ? g.ranks[groupOf(mesh, rank, c.order).index]
                   : rank;
@@ -227,7 +227,7 @@ std::vector<uint8_t> RandomCollective::expected(int rank) const {
   for (size_t i = 0; i < values.size(); ++i) {
     int64_t inner = i % c.inner, s = i / c.inner % width,
             outer = i / c.inner / width;
-    // Where the own part's element is in the whole.
+    // The place of the own part's element in the whole.
     int64_t own = g.index * part() + s;
     int64_t inWhole = (outer * c.size + own) * c.inner + inner;
     switch (c.kind) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Random collectives with a plain reference, for every communicator: what each
-// rank brings is a function of seed, rank and element, so each knows what all
-// others bring and what must come out, to the bit.
+// Random collectives with a plain reference, for every communicator. The source
+// of each rank is a function of seed, rank and element. So each rank knows the
+// sources of all others and the exact result.
 #ifndef ROTA_TEST_RUNTIME_COLLECTIVE_RANDOMCOLLECTIVE_H
 #define ROTA_TEST_RUNTIME_COLLECTIVE_RANDOMCOLLECTIVE_H
 
@@ -29,7 +29,7 @@ public:
     return groupOf(mesh, rank, collective.axes);
   }
   std::vector<uint8_t> source(int rank) const;
-  /// The destination before, and as it must be after.
+  /// The destination before the collective, and the expected one after it.
   std::vector<uint8_t> before(int rank) const;
   std::vector<uint8_t> expected(int rank) const;
   /// For failures: "seed 3: all-gather of [...] f32 in a group of 4".
@@ -57,9 +57,9 @@ private:
   size_t gathered = 0, cut = 0;
 };
 
-/// Starts `count` random collectives and messages between all pairs in one
-/// order on all ranks, waits for them in another on each, with random pauses;
-/// expects what the reference says. Every rank calls it.
+/// Starts `count` random collectives and messages between all pairs, in one
+/// order on all ranks, and waits for them in an order of each rank's own, with
+/// random pauses. Expects the results of the reference. Every rank calls it.
 void exchangeRandomly(Communicator &communicator, uint64_t seed, int count,
                       int64_t elements);
 
