@@ -145,6 +145,8 @@ public:
       drawRank(rank);
     return "<svg xmlns=\"http://www.w3.org/2000/svg\"" +
            attribute("width", right + 10) + attribute("height", height) +
+           " viewBox=\"0 0 " + std::to_string(right + 10) + " " +
+           std::to_string(height) + "\"" +
            " font-family=\"sans-serif\" font-size=\"12\">\n"
            "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
            "<text x=\"8\" y=\"20\">" +
