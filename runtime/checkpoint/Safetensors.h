@@ -15,7 +15,7 @@
 
 namespace rota {
 
-/// A tensor that lies in memory: in a mapped file, or about to be written.
+/// A tensor in memory: part of a mapped file, or data to be written.
 struct TensorView {
   std::string type; // "F32", "F64", "F16", "BF16", "I32", "I64", ...
   std::vector<int64_t> shape;
@@ -34,8 +34,8 @@ void readFloats(const TensorView &tensor, int64_t begin, int64_t end,
 /// True for the types that readFloats takes.
 bool isFloat(const TensorView &tensor);
 
-/// A file that is mapped for as long as this object lives. Opening checks the
-/// whole header: lengths, types, shapes against bytes, overlaps and holes.
+/// A mapped file. The constructor checks the whole header: lengths, types,
+/// shapes against bytes, overlaps and gaps.
 class SafetensorsFile {
 public:
   /// Throws InputError that names the file, the tensor and the numbers.
@@ -66,7 +66,7 @@ struct TensorForm {
   std::vector<int64_t> shape;
 };
 
-/// Writes a file tensor by tensor, so that one at a time need be in memory.
+/// Writes a file tensor by tensor, so that only one has to be in memory.
 /// The file is complete once every tensor is written.
 class SafetensorsWriter {
 public:
@@ -75,7 +75,7 @@ public:
                     const std::map<std::string, TensorForm> &tensors);
   /// Writes the bytes of one tensor; tensors come in any order.
   void write(const std::string &name, const void *data);
-  /// All tensors are written: the file is there under its name.
+  /// Gives the file its name; to be called after the last tensor.
   void commit();
 
 private:
@@ -87,8 +87,7 @@ private:
   std::map<std::string, Place> places;
 };
 
-/// Writes the tensors in the order of their names, whole or not at all, as
-/// writeFile (runtime/checkpoint/WriteFile.h) does.
+/// Writes all tensors; the file appears complete or not at all.
 void writeSafetensors(const std::string &path,
                       const std::map<std::string, TensorView> &tensors);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Files that are written whole or not at all.
+// Files that appear complete or not at all.
 #ifndef ROTA_RUNTIME_CHECKPOINT_WRITEFILE_H
 #define ROTA_RUNTIME_CHECKPOINT_WRITEFILE_H
 

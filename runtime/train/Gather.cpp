@@ -80,8 +80,8 @@ static std::map<int64_t, std::vector<int>> auxiliaryLayers(const Program &p) {
   return layers;
 }
 
-/// What the auxiliary losses add to the step's: sums by microbatch, layer and
-/// rank, so that the bits depend on no schedule.
+/// The auxiliary losses of a step, summed by microbatch, layer and rank, so
+/// that the bits do not depend on the schedule.
 static double gatherAuxiliary(Rank &rank) {
   const Program &program = rank.program();
   auto count = static_cast<size_t>(program.microbatches);

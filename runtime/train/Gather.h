@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Numbers and text from all ranks. Every rank of the group calls, in the same
-// order; none may call while its timeline runs.
+// Numbers and text from all ranks. Every rank of the group calls each function,
+// in the same order, and not while its timeline runs.
 #ifndef ROTA_RUNTIME_TRAIN_GATHER_H
 #define ROTA_RUNTIME_TRAIN_GATHER_H
 
@@ -20,11 +20,11 @@ std::vector<double> gatherNumbers(Rank &rank, const RankGroup &group,
 /// The `own` of every rank, on rank 0; nothing on the others.
 std::vector<std::string> gatherTexts(Rank &rank, const std::string &own);
 
-/// What rank 0 says, on every rank.
+/// The value of rank 0, on every rank.
 bool decideOnRankZero(Rank &rank, bool own);
 
-/// Sum and weight of the main loss, and what the auxiliary ones add to the
-/// mean.
+/// Sum and weight of the main loss, and the auxiliary losses, which are added
+/// to its mean.
 struct Loss {
   double sum = 0.0;
   double weight = 0.0;

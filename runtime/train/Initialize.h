@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the arenas hold before the first step: parameters and constants.
+// The contents of the arenas before the first step: parameters and constants.
 #ifndef ROTA_RUNTIME_TRAIN_INITIALIZE_H
 #define ROTA_RUNTIME_TRAIN_INITIALIZE_H
 

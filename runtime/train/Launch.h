@@ -17,13 +17,13 @@ namespace rota {
 struct ProcessLaunch {
   std::string by; // "mpirun" or "srun"; empty: neither
   int processes = 1;
-  int process = 0;    // this one's number
-  int neighbours = 1; // processes on this machine, with this one
+  int process = 0;    // the number of this process
+  int neighbours = 1; // processes on this machine, this one included
 };
 ProcessLaunch findLaunch();
 
-/// The cores that a process computes with when nobody says: those that it may
-/// run on, and no more than its share of all that the machine has.
+/// The default number of cores that a process computes with: those that it may
+/// run on, and at most its share of all cores of the machine.
 int shareOfCores(const ProcessLaunch &launch, int available, int all);
 
 /// The communicators of this process's ranks.

@@ -38,7 +38,8 @@ void train(const Run &run);
 /// learning rate is constant after the warm-up.
 void probe(const Run &run);
 
-/// Writes the rank's parts of a batch to where its stage's tasks read them.
+/// Writes the rank's parts of a batch to the places that its stage's tasks
+/// read.
 void loadBatch(Rank &rank, const Batches &batches, Split split, int64_t batch);
 
 } // namespace rota

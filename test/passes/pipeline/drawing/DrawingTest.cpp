@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What timelines look like.
+// Drawings of timelines.
 #include "passes/pipeline/drawing/Drawing.h"
 #include "passes/pipeline/timeline/Offloading.h"
 #include "passes/pipeline/timeline/WeightWindows.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the generators write, and what they refuse.
+// The timelines that generators write, and the sizes that they refuse.
 #include "test/passes/pipeline/Examples.h"
 
 using namespace rota::pipe;

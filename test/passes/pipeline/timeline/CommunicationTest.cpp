@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where sends and receives are placed.
+// Placement of sends and receives.
 #include "test/passes/pipeline/Examples.h"
 
 using namespace rota::pipe;

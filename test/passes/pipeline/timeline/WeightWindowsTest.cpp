@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where weights are gathered and gradients reduced: tables, bounds, and what
-// the verifier says of damaged windows.
+// Gathers of weights and reductions of gradients: tables, bounds, and errors of
+// the verifier for damaged windows.
 #include "passes/pipeline/timeline/WeightWindows.h"
 #include "test/passes/pipeline/Examples.h"
 
@@ -141,7 +141,7 @@ int fewestGathers(const std::vector<int> &uses, size_t window) {
   return least;
 }
 
-/// What must hold of any timeline with windows.
+/// Checks the rules for any timeline with windows.
 void checkBounds(const Timeline &timeline, GatherMode mode, int window,
                  const std::string &name) {
   const Shape &shape = timeline.shape;
