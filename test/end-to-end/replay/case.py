@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One case to replay: a model and a batch in a folder, what `rota probe` makes
-of them, and comparisons of it. A comparison prints a line; one that fails ends
-the program with 1."""
+"""One case to replay: a model and a batch in a folder, results of `rota probe`,
+and their comparisons. Each comparison prints a line; one that fails ends the
+program with 1."""
 import filecmp
 import json
 import os
@@ -17,7 +17,7 @@ OUTPUTS = "loss,gradients,loss-curve"
 
 
 def add_arguments(parser):
-    """What each case has: the attributes of the `arguments` below."""
+    """Arguments of every case: the attributes of `arguments` below."""
     parser.add_argument("work")
     parser.add_argument("--model", choices=["simple", "decoder"], required=True)
     for name in ("layers", "repeats", "microbatches"):

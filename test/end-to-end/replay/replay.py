@@ -61,9 +61,8 @@ def schedules(case, work):
 
 
 def random_timeline(case):
-    """Rows of a timeline in an order that nobody would choose: again and again
-    some rank does something that it can, backwards of a chunk in ascending
-    order."""
+    """Rows of a random timeline: again and again, a random rank does a random
+    action that is ready, with backwards of a chunk in ascending order."""
     source = random.Random(case.stages * 100 + case.microbatches)
     last = case.stages * case.repeats - 1
     done, rows = set(), [[] for _ in range(case.stages)]
