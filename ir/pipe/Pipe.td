@@ -36,11 +36,12 @@ def Pipe_Placement : I32EnumAttr<"Placement", "which rank owns a chunk", [
 
 def Pipe_ChunkAttr : AttrDef<Pipe_Dialect, "Chunk"> {
   let mnemonic = "chunk";
-  let summary = "what one chunk runs, and where";
+  let summary = "the rank and the contents of one chunk";
   let description = [{
-    The rank that owns the chunk, or `all` for the outer chunk, and what the chunk
-    runs: the model's embedding, layers, each with its kind (a symbol of the
-    program's stack) and its number, and the model's loss, in this order.
+    The rank that owns the chunk, or `all` for the unpipelined layers, and the
+    contents of the chunk: the model's embedding, layers, each with its kind (a
+    symbol of the program's stack) and its number, and the model's loss, in this
+    order.
 
     `#pipe.chunk<rank 0 embed layers [@local 0, @global 1]>`
   }];
@@ -130,7 +131,7 @@ def Pipe_ProgramOp : Pipe_Op<"program", [SingleBlock, NoTerminator,
 }
 
 def Pipe_ChunksOp : Pipe_Op<"chunks", [HasParent<"ProgramOp">]> {
-  let summary = "what each chunk runs, and where";
+  let summary = "the rank and the contents of each chunk";
   let description = [{
     A table with an entry for each chunk, in chunk order.
 

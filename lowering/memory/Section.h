@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A section of the arena whose blocks come and go, and what may still use their
-// bytes.
+// A section of the arena whose blocks are allocated and freed over time, and
+// the transfers that may still use the bytes of freed blocks.
 #ifndef ROTA_LOWERING_MEMORY_SECTION_H
 #define ROTA_LOWERING_MEMORY_SECTION_H
 

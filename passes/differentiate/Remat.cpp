@@ -12,8 +12,8 @@ using namespace mlir::rota;
 namespace {
 using Names = ArrayRef<StringRef>;
 
-/// A policy with a name: what it keeps on the device and on the host, or that
-/// it keeps everything.
+/// A policy with a name: the values that it keeps on the device and on the
+/// host; `everything` keeps all of them.
 struct NamedPolicy {
   StringRef name;
   bool everything;

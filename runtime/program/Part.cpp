@@ -62,7 +62,7 @@ Part optimizerPart(const Parameter &parameter,
 void forEachRun(const Part &part, int64_t begin, int64_t end,
                 const std::function<void(int64_t whole, int64_t inPart,
                                          int64_t count)> &body) {
-  // From dimension `first` on, what is side by side in the part is so in the
+  // From dimension `first` on, neighbours in the part are neighbours in the
   // whole: all dimensions behind it are undivided.
   size_t rank = part.whole.size();
   size_t first = rank;

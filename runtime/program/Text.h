@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Numbers as people read them, in what the compiler and the trainers print.
+// Numbers in the output of the compiler and the trainers, for people to read.
 #ifndef ROTA_RUNTIME_PROGRAM_TEXT_H
 #define ROTA_RUNTIME_PROGRAM_TEXT_H
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A whole partitioned model on all ranks of its mesh, layers and microbatches
-// in order: what must equal the run of the model before it was partitioned.
+// in order. The results must equal those of the model before it was
+// partitioned.
 #ifndef ROTA_TEST_INTERPRETER_MESHMODELRUN_H
 #define ROTA_TEST_INTERPRETER_MESHMODELRUN_H
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A partitioned function on all ranks of its mesh: each op is evaluated for
-// every rank before the next, and collective ops exchange what the ranks hold.
+// every rank before the next, and collective ops exchange the ranks' values.
 #ifndef ROTA_TEST_INTERPRETER_MESHRUN_H
 #define ROTA_TEST_INTERPRETER_MESHRUN_H
 
@@ -24,8 +24,8 @@ llvm::FailureOr<llvm::SmallVector<Parts>>
 runOnMesh(mlir::func::FuncOp function, llvm::ArrayRef<Parts> arguments,
           const Options &options = {});
 
-/// Runs a collective op, given what each rank knows, the mesh's ranks in order.
-/// Returns false when `op` is not one.
+/// Runs a collective op on the frames of all ranks, in the mesh's order.
+/// Returns false when `op` is no collective.
 bool runCollective(mlir::Operation *op, mlir::rota::MeshAttr mesh,
                    llvm::MutableArrayRef<Frame> ranks);
 

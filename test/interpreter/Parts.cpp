@@ -83,7 +83,8 @@ Tensor rota::interpreter::concatenate(ArrayRef<Tensor> parts, int64_t dim,
   return whole;
 }
 
-/// Positions 1, 2, 3, ... hold -1/2, 1, -3/2, ...; the first what is missing.
+/// Positions 1, 2, 3, ... hold -1/2, 1, -3/2, ...; position 0 holds the rest,
+/// so that the sum is 1.
 static double shareOf(int64_t position, int64_t count) {
   auto share = [](int64_t i) { return (i % 2 ? -0.5 : 0.5) * i; };
   if (position != 0)

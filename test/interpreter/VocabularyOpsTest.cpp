@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A vocabulary in parts gives what the whole one gives: rows of a table, their
-// gradient, cross-entropy and its derivative.
+// A vocabulary in parts gives the results of the whole one: rows of a table,
+// their gradient, cross-entropy and its derivative.
 #include "test/interpreter/GradientCheck.h"
 #include "test/interpreter/TestModule.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The schedules by name. A generator writes F and B in order for each rank and
-// nothing else; splitting, communication and verification are common to all.
+// The schedules by name. A generator only writes F and B in order for each
+// rank; splitting, communication and verification are common to all schedules.
 // Every generator takes each chunk's backwards in ascending microbatch order,
 // so that gradients accumulate in the same order under every schedule.
 #ifndef ROTA_PASSES_PIPELINE_SCHEDULES_SCHEDULES_H
@@ -11,7 +11,7 @@
 
 namespace rota::pipe {
 
-/// What a schedule is asked for.
+/// The sizes and options of a schedule.
 struct ScheduleRequest {
   Shape shape;
   int delay = 1;              // d: 1 or 2; see Timeline

@@ -8,15 +8,15 @@
 
 namespace rota::pipe {
 
-/// For each compute action of a row, what is to stand before it, and last what
-/// is to stand behind all of them.
+/// Entry i has the actions to insert before compute action i of a row; the last
+/// entry has those behind all compute actions.
 using Insertions = std::vector<std::vector<Action>>;
 
 /// F, B, I and W of a row.
 std::vector<Action> computeOf(const std::vector<Action> &row);
 
-/// `row` with `insertions`. What stands before a compute action comes right
-/// behind the one before it and what that sends, which should leave first.
+/// `row` with `insertions`. Actions before a compute action come directly
+/// behind the preceding compute action and its sends, which should start first.
 std::vector<Action> insertActions(const std::vector<Action> &row,
                                   const Insertions &insertions);
 

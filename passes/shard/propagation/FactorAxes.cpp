@@ -14,7 +14,7 @@ static AxisRefAttr part(AxisRefAttr ref, int64_t before, int64_t size,
   return AxisRefAttr::get(ref.getContext(), ref.getAxis(), before, size);
 }
 
-/// `ref` as its major part of this size and what is left.
+/// Splits `ref` into its major part of this size and the rest.
 static std::pair<AxisRefAttr, AxisRefAttr> cut(AxisRefAttr ref, int64_t size,
                                                MeshAttr mesh) {
   return {part(ref, ref.getBefore(), size, mesh),

@@ -35,7 +35,7 @@ struct Shape {
 
 constexpr double kScale = 0.3;
 
-/// Everything that attention and its derivative give, in f64.
+/// All results of attention and its derivative, in f64.
 struct Reference {
   Reference(const Shape &s, const Buffer &q, const Buffer &k, const Buffer &v,
             const Buffer &dout)

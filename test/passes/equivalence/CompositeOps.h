@@ -12,7 +12,7 @@ namespace rota::interpreter {
 struct CompositeOp {
   const char *name;
   /// A function `f` on `$R` rows of `$C` columns, with `$T` for the element
-  /// type and `$W` for that of what is never bf16.
+  /// type and `$W` for the type of values that are never bf16.
   const char *text;
 };
 

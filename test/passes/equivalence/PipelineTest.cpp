@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Pipelines compute what the sequential run computes, bit for bit: each case of
+// Pipelines give the results of the sequential run, bit for bit: each case of
 // stages, layers, repeats and microbatches, under every schedule that can do
-// it, with the timeline run action by action on ranks that share nothing but
+// it, with the timeline run action by action on ranks that only exchange
 // messages.
 #include "test/interpreter/PipelineRun.h"
 #include "test/passes/equivalence/Passes.h"

@@ -69,7 +69,8 @@ void RandomFunction::addSelect() {
          shape);
 }
 
-/// Of everything to a row's or a column's values or to one; of those to one.
+/// From all elements to those of a row or a column or to one, or from those to
+/// one.
 void RandomFunction::addReduction() {
   struct Form {
     int from, to;

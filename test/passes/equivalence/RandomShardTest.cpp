@@ -25,7 +25,7 @@ namespace {
 
 constexpr double tolerance = 1e-10;
 
-/// From the environment, or what a build has time for.
+/// A number from the environment; by default one that keeps the test short.
 uint64_t numberOf(const char *variable, uint64_t otherwise) {
   const char *text = std::getenv(variable);
   return text ? std::strtoull(text, nullptr, 10) : otherwise;
@@ -48,7 +48,7 @@ std::string textOf(mlir::ModuleOp module) {
   return text;
 }
 
-/// A module with one function `f`, and what it computes.
+/// A module with one function `f`, and its results.
 class Subject {
 public:
   Subject(uint64_t seed, const RandomModule &random)
@@ -264,8 +264,8 @@ std::string checkModel(uint64_t seed, int ops) {
   auto where = [&] { return "\n" + shard + "\n" + random.text; };
   if (failed(runPasses(module, shard))) {
     std::string refusal = module.takeDiagnostics();
-    // Rules may divide what a reshape needs in whole parts, as heads are, or
-    // what must not be padded.
+    // Rules may divide dimensions that a reshape needs in whole parts, such as
+    // heads, or that must not be padded.
     return llvm::StringRef(refusal).contains("=' leaves it whole")
                ? std::string()
                : "is refused: " + refusal + where();

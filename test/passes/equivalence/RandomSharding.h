@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Random meshes, and random shardings of everything in a module that may say
-// one.
+// Random meshes, and random shardings wherever a module may have one.
 #ifndef ROTA_TEST_PASSES_EQUIVALENCE_RANDOMSHARDING_H
 #define ROTA_TEST_PASSES_EQUIVALENCE_RANDOMSHARDING_H
 

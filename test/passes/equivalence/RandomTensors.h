@@ -11,18 +11,18 @@
 
 namespace rota::interpreter {
 
-/// Writes ops on values of rank 0 to 5 whose dimensions are few sizes, so that
-/// they meet. All is f64 but tokens. Values stay near 1: larger ones are scaled
-/// by a constant, which keeps sums over ranks what they are, or go through
-/// tanh. The text of n ops is the beginning of that of n + 1 with the same
-/// seed.
+/// Writes ops on values of rank 0 to 5. Dimensions have few different sizes, so
+/// that shapes match often. Values are f64, except tokens. They stay near 1:
+/// larger ones are scaled by a constant, which keeps them sums over ranks, or
+/// go through tanh. The text of n ops is the beginning of the text of n + 1
+/// with the same seed.
 class RandomTensors {
 public:
-  /// Without `isWhole`, only what has a derivative and needs no tokens.
+  /// Without `isWhole`, only ops that have a derivative and need no tokens.
   RandomTensors(uint64_t seed, bool isWhole);
 
   using Shape = llvm::SmallVector<int64_t, 4>;
-  /// A value, and about how large its elements are.
+  /// A value and the approximate size of its elements.
   struct Value {
     std::string name;
     Shape shape;
@@ -34,7 +34,7 @@ public:
 
   /// Takes `name` as a value of uniform elements from -1 to 1.
   void addValue(std::string name, const Shape &shape);
-  /// Adds an op, and what it needs.
+  /// Adds an op, and ops that make its operands.
   void addOp();
   /// A value, one of the latest half of the time.
   const Value &pick();

@@ -12,7 +12,7 @@ namespace rota::interpreter {
 struct TestModel {
   const char *name;
   /// `$T` stands for the type of activations and of parameters as read, `$W`
-  /// for that of parameters and of what is never bf16.
+  /// for that of parameters and of values that are never bf16.
   const char *text;
   /// Tokens and targets are below this; 0: both are real numbers.
   int64_t vocabulary;

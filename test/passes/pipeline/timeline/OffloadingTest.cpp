@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Copies of residuals: where they stand, what they save, and what the verifier
-// says of damaged ones.
+// Copies of residuals: their places, the memory that they save, and errors of
+// the verifier for damaged ones.
 #include "passes/pipeline/timeline/Offloading.h"
 #include "test/passes/pipeline/Examples.h"
 

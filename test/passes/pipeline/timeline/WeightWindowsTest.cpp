@@ -99,7 +99,7 @@ TEST(WeightWindows, perIterationGathersForEachUse) {
             "1RESHARD,1REDUCE_GRAD,0B0,0RESHARD,0REDUCE_GRAD\n");
 }
 
-// With what the compute actions send first.
+// The sends of compute actions come first.
 TEST(WeightWindows, standBesideMessages) {
   Timeline timeline = addCommunication(generated("circular", 2, 2, 2));
   EXPECT_EQ(rowOf(gathered(timeline), 0),

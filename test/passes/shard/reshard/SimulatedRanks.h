@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // All ranks of a small mesh as plain arrays, written from the descriptions of
-// the attributes and collective ops and from nothing else of the compiler.
+// the attributes and collective ops alone.
 #ifndef ROTA_TEST_PASSES_SHARD_RESHARD_SIMULATEDRANKS_H
 #define ROTA_TEST_PASSES_SHARD_RESHARD_SIMULATEDRANKS_H
 
