@@ -33,6 +33,7 @@ def Rota_MeshOp : Rota_Op<"mesh", [HasParent<"::mlir::ModuleOp">]> {
 }
 
 def Rota_ConstrainOp : Rota_Op<"constrain", [Pure, SameOperandsAndResultType,
+    ViewOpInterface,
     DeclareOpInterfaceMethods<DifferentiableOpInterface>,
     DeclareOpInterfaceMethods<FactorRuleOpInterface>,
     DeclareOpInterfaceMethods<CostOpInterface>]> {

@@ -3,9 +3,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Generic passes use each op through these interfaces: its vector-Jacobian
-// product, its sharding rule, its cost and its parts. A new op implements them
-// and adds no case anywhere else. Ops of arith and math implement them through
-// external models (ArithModels.cpp).
+// product, its sharding rule, its cost, its parts and its form in a task. A new
+// op implements them and adds no case anywhere else. Ops of arith and math
+// implement them through external models (ArithModels.cpp).
 //===----------------------------------------------------------------------===//
 #ifndef ROTA_IR_ROTA_INTERFACES
 #define ROTA_IR_ROTA_INTERFACES
@@ -101,6 +101,17 @@ def CollectiveOpInterface : OpInterface<"CollectiveOpInterface"> {
       Bytes that one rank of a group of `ranks` sends, by the formulas of
       Traffic.h.
     }], "int64_t", "getWireBytes", (ins "int64_t":$ranks)>];
+}
+
+def ViewOpInterface : OpInterface<"ViewOpInterface"> {
+  let cppNamespace = "::mlir::rota";
+  let description = [{
+    Ops whose only result has the elements of one operand, in row-major order and
+    of the same element type: they cost no code and no memory.
+  }];
+  let methods = [InterfaceMethod<"The operand whose elements the result has.",
+    "::mlir::Value", "getViewedOperand", (ins), [{}],
+    [{ return $_op->getOperand(0); }]>];
 }
 
 #endif // ROTA_IR_ROTA_INTERFACES

@@ -284,6 +284,7 @@ def Rota_AuxiliaryCotangentOp : Rota_Op<"auxiliary_cotangent", [Pure,
 }
 
 def Rota_NameOp : Rota_Op<"name", [Pure, SameOperandsAndResultType,
+    ViewOpInterface,
     DeclareOpInterfaceMethods<DifferentiableOpInterface>,
     DeclareOpInterfaceMethods<FactorRuleOpInterface>,
     DeclareOpInterfaceMethods<CostOpInterface>]> {

@@ -80,6 +80,12 @@ void RotaDialect::initialize() {
       >();
 }
 
+Value rota::viewedValue(Value value) {
+  while (auto view = value.getDefiningOp<ViewOpInterface>())
+    value = view.getViewedOperand();
+  return value;
+}
+
 SmallVector<int64_t> FactorRule::reducedFactors() const {
   llvm::SmallVector<bool> kept(sizes.size(), false);
   for (const Dimensions &result : results)

@@ -43,6 +43,9 @@ struct AuxiliaryLosses : SideEffects::Resource::Base<AuxiliaryLosses> {
 #include "ir/rota/RotaOps.h.inc"
 
 namespace mlir::rota {
+/// The value whose elements `value` has, behind all views.
+Value viewedValue(Value value);
+
 /// Attaches the rota interfaces to the arith and math ops that models may use.
 void registerArithModels(DialectRegistry &registry);
 } // namespace mlir::rota

@@ -13,8 +13,8 @@ namespace mlir::rota {
 Value castElements(OpBuilder &builder, Location loc, Value value, Type element);
 
 /// The element type in which the gradient of `operand` is made: f32 for a
-/// parameter's bf16 copy, since gradients accumulate in f32, otherwise the
-/// operand's own.
+/// parameter's bf16 copy and views of it, since gradients accumulate in f32,
+/// otherwise the operand's own.
 Type cotangentElement(Value operand);
 
 /// A constant of `type` (a tensor or a scalar) with this value everywhere.

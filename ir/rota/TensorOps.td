@@ -57,7 +57,7 @@ def Rota_EinsumOp : Rota_DifferentiableOp<"einsum"> {
   }];
 }
 
-def Rota_ReshapeOp : Rota_DifferentiableOp<"reshape"> {
+def Rota_ReshapeOp : Rota_DifferentiableOp<"reshape", [ViewOpInterface]> {
   let summary = "the same elements in another shape";
   let description = [{
     Splits or merges neighbouring dimensions; row-major order is kept, so it
@@ -87,7 +87,7 @@ def Rota_ReduceOp : Rota_DifferentiableOp<"reduce", [
   let summary = "sum or maximum over dimensions";
   let description = [{
     Combines over `dims`, which disappear from the shape. The derivative of `max`
-    goes to the elements that equal it.
+    is divided equally among the elements that equal it.
 
     Life-span: made by model builders, by hand, or by decomposition; fused into kernels.
 

@@ -32,7 +32,8 @@ Value rota::castElements(OpBuilder &builder, Location loc, Value value,
 
 Type rota::cotangentElement(Value operand) {
   Type element = elementOf(operand);
-  if (operand.getDefiningOp<ReadOp>() && element.getIntOrFloatBitWidth() < 32)
+  if (viewedValue(operand).getDefiningOp<ReadOp>() &&
+      element.getIntOrFloatBitWidth() < 32)
     return Float32Type::get(operand.getContext());
   return element;
 }
@@ -96,7 +97,8 @@ static SmallVector<int64_t> otherDims(int64_t rank, ArrayRef<int64_t> dims) {
   return others;
 }
 
-/// sum: dx = broadcast dy. max: that, where x equals the maximum.
+/// sum: dx = broadcast dy. max: dx = broadcast (dy / n) at the n elements of x
+/// that equal the maximum, counted in f32 at least.
 FailureOr<Cotangents> ReduceOp::vjp(OpBuilder &builder, ValueRange cotangents,
                                     ArrayRef<bool>) {
   RankedTensorType type = tensorOf(getInput());
@@ -104,15 +106,30 @@ FailureOr<Cotangents> ReduceOp::vjp(OpBuilder &builder, ValueRange cotangents,
   auto spread = [&](Value value) -> Value {
     return BroadcastOp::create(builder, getLoc(), type, value, kept);
   };
-  Value dx = spread(cotangents[0]);
+  Value dy = cotangents[0];
   if (getKind() == ReduceKind::Sum)
-    return Cotangents{dx};
+    return Cotangents{spread(dy)};
   Value isMaximum =
       arith::CmpFOp::create(builder, getLoc(), arith::CmpFPredicate::OEQ,
                             getInput(), spread(getResult()));
-  Value zero = splatConstant(builder, getLoc(), type, 0.0);
-  return Cotangents{
-      arith::SelectOp::create(builder, getLoc(), isMaximum, dx, zero)};
+  Type element = elementOf(dy), wide = element;
+  if (wide.getIntOrFloatBitWidth() < 32)
+    wide = builder.getF32Type();
+  auto constant = [&](Type element, double value) {
+    return splatConstant(builder, getLoc(), type.clone(element), value);
+  };
+  Value ones =
+      arith::SelectOp::create(builder, getLoc(), isMaximum, constant(wide, 1.0),
+                              constant(wide, 0.0));
+  Value count =
+      ReduceOp::create(builder, getLoc(), tensorOf(getResult()).clone(wide),
+                       ReduceKind::Sum, ones, getDims());
+  Value share =
+      arith::DivFOp::create(builder, getLoc(),
+                            castElements(builder, getLoc(), dy, wide), count);
+  Value dx = spread(castElements(builder, getLoc(), share, element));
+  return Cotangents{arith::SelectOp::create(builder, getLoc(), isMaximum, dx,
+                                            constant(element, 0.0))};
 }
 
 /// dx = sum of dy over the repeated dimensions, added in f32 at least.

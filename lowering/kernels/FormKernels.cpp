@@ -18,6 +18,7 @@ using mlir::rota::LaunchOp;
 using mlir::rota::ReduceOp;
 using mlir::rota::ResultKind;
 using mlir::rota::ResultKindAttr;
+using mlir::rota::viewedValue;
 using mlir::rota::YieldOp;
 
 namespace rota::lowering {

@@ -6,7 +6,7 @@
 #include <set>
 
 using namespace mlir;
-using mlir::rota::ReshapeOp;
+using mlir::rota::ViewOpInterface;
 
 namespace rota::lowering {
 
@@ -246,7 +246,7 @@ bool Fusion::neededBeyond(Value value, const Unit &unit) const {
   return llvm::any_of(value.getUsers(), [&](Operation *user) {
     if (nodes.lookup(user))
       return unitOf[numbers.lookup(user)] != unitOf[unit.ops.front()];
-    if (isa<ReshapeOp>(user) || nodes.isRepeated(user))
+    if (isa<ViewOpInterface>(user) || nodes.isRepeated(user))
       return neededBeyond(user->getResult(0), unit);
     return true;
   });

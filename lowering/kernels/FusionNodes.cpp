@@ -7,7 +7,8 @@ using namespace mlir;
 using mlir::rota::BroadcastOp;
 using mlir::rota::ReduceKind;
 using mlir::rota::ReduceOp;
-using mlir::rota::ReshapeOp;
+using mlir::rota::viewedValue;
+using mlir::rota::ViewOpInterface;
 
 namespace rota::lowering {
 
@@ -24,12 +25,6 @@ static int64_t product(ArrayRef<int64_t> sizes) {
   for (int64_t size : sizes)
     result *= size;
   return result;
-}
-
-Value viewedValue(Value value) {
-  while (auto reshape = value.getDefiningOp<ReshapeOp>())
-    value = reshape.getInput();
-  return value;
 }
 
 static bool isTensorOfNumbers(Type type) {
@@ -160,7 +155,7 @@ bool FusionNodes::tryRepeat(Operation *op) {
 
 bool FusionNodes::isNeededByStaying(Value value) const {
   return llvm::any_of(value.getUsers(), [&](Operation *user) {
-    if (isa<ReshapeOp>(user))
+    if (isa<ViewOpInterface>(user))
       return isNeededByStaying(user->getResult(0));
     // A reduction that is no node stays as well.
     auto reduce = dyn_cast<ReduceOp>(user);

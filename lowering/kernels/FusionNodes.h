@@ -35,9 +35,6 @@ enum class ReduceForm {
   Values, // over the rows, of one value per row: one value
 };
 
-/// The value that `value` is a reshaped view of; itself when it is none.
-mlir::Value viewedValue(mlir::Value value);
-
 /// How `broadcast`, itself read at `access` in rows of `columns`, reads its
 /// operand. None when that mixes rows and columns.
 std::optional<Access> accessOfBroadcast(mlir::rota::BroadcastOp broadcast,

@@ -282,6 +282,28 @@ INSTANTIATE_TEST_SUITE_P(
                      testing::Values("f64", "f32", "bf16")),
     caseName);
 
+/// Elements that equal the maximum share its cotangent. No finite differences
+/// are there to compare with: the derivative jumps at ties.
+TEST(MaximumVjp, IsDividedAmongEqualElements) {
+  for (const char *type : {"f64", "f32", "bf16"}) {
+    Case test = change("max", "rota.reduce max", "3x4x$T", "dims [1]", " -> ",
+                       "3x$T");
+    TestModule module(functionText(test, type));
+    ASSERT_TRUE(bool(module)) << module.takeDiagnostics();
+    llvm::SmallVector<unsigned> results;
+    auto gradient =
+        buildVjp(module.function("f"), "gradient", {true}, {true}, results);
+    ASSERT_TRUE(succeeded(gradient)) << module.takeDiagnostics();
+    Tensor x({3, 4}, {1, 5, 5, 0, -2, -2, -2, -2, 3, 0, 1, 2});
+    auto dx = runFunction(*gradient, {x, Tensor({3}, {3, 2, 7})});
+    ASSERT_TRUE(succeeded(dx)) << module.takeDiagnostics();
+    EXPECT_EQ(dx->front().elements,
+              (std::vector<double>{0, 1.5, 1.5, 0, 0.5, 0.5, 0.5, 0.5, 7, 0, 0,
+                                   0}))
+        << type;
+  }
+}
+
 /// Casts have types of their own; a rule gives back the operand's.
 class CastVjp : public testing::TestWithParam<const char *> {};
 

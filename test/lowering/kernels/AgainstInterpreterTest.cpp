@@ -230,6 +230,37 @@ INSTANTIATE_TEST_SUITE_P(
              std::get<1>(info.param);
     });
 
+/// The derivative of a maximum: its shares where elements are equal.
+TEST(MaximumKernels, EqualTheInterpreter) {
+  for (std::string type : {"f32", "bf16"}) {
+    std::string x = "tensor<9x5x" + type + ">", y = "tensor<9x" + type + ">";
+    TestModule module("func.func @maximum(%x: " + x + ") -> " + y +
+                      " {\n%y = rota.reduce max %x dims [1] : " + x + " -> " +
+                      y + "\nreturn %y : " + y + "\n}\n");
+    ASSERT_TRUE(bool(module)) << module.takeDiagnostics();
+    llvm::SmallVector<unsigned> results;
+    auto gradient =
+        buildVjp(module.function("maximum"), "f", {true}, {true}, results);
+    ASSERT_TRUE(succeeded(gradient)) << module.takeDiagnostics();
+    Random random(7);
+    std::vector<Tensor> arguments = {random.integers({9, 5}, 3),
+                                     random.integers({9}, 7)};
+    auto expected = runFunction(*gradient, arguments, Options{true});
+    ASSERT_TRUE(succeeded(expected)) << module.takeDiagnostics();
+    double sum = 0;
+    for (double element : expected->front().elements)
+      sum += element;
+    double whole = 0;
+    for (double element : arguments[1].elements)
+      whole += element;
+    EXPECT_NEAR(sum, whole, 0.01 * whole) << "the shares of a cotangent";
+    ASSERT_TRUE(
+        succeeded(runPasses(module, "canonicalize,cse,form-kernels")))
+        << module.takeDiagnostics();
+    compare(module, arguments, *expected, toleranceOf(type));
+  }
+}
+
 /// Random functions, as far as every op of theirs has a kernel: a maximum over
 /// rows that nothing fuses has none.
 TEST(RandomKernels, EqualTheInterpreter) {

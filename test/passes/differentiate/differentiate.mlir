@@ -118,6 +118,39 @@ func.func @loss(%x: tensor<2x4x8xbf16>, %targets: tensor<2x4xi32>) -> (tensor<f3
 
 // -----
 
+// The gradient of a parameter's bf16 copy that products see through views is
+// made in f32 by the product and is rounded nowhere.
+
+// CHECK-LABEL: rota.layer @viewed
+rota.stack @layers layers = 1 pattern [@viewed] {
+  rota.layer @viewed {
+    rota.param @weight : tensor<8x2x4xf32> axes ["in", "heads", "out"] init #rota.constant<value = 1.0>
+    // CHECK: func @backward
+    // CHECK:   %[[G:.*]] = rota.einsum "bsn,bsk->kn" {{.*}} -> tensor<8x8xf32>
+    // CHECK:   %[[D:.*]] = rota.constrain %[[G]] <{{.*}}> : tensor<8x8xf32>
+    // CHECK:   %[[V:.*]] = rota.reshape %[[D]] : tensor<8x8xf32> -> tensor<8x2x4xf32>
+    // CHECK-NEXT: rota.accumulate @weight, %[[V]] : tensor<8x2x4xf32>
+    func.func @forward(%x: tensor<2x4x8xbf16>) -> tensor<2x4x8xbf16> {
+      %w = rota.read @weight : tensor<8x2x4xbf16>
+      %named = rota.name "weight" %w : tensor<8x2x4xbf16>
+      %flat = rota.reshape %named : tensor<8x2x4xbf16> -> tensor<8x8xbf16>
+      %constrained = rota.constrain %flat <[[], []]> : tensor<8x8xbf16>
+      %y = rota.einsum "bsk,kn->bsn" %x, %constrained : (tensor<2x4x8xbf16>, tensor<8x8xbf16>) -> tensor<2x4x8xbf16>
+      return %y : tensor<2x4x8xbf16>
+    }
+  }
+}
+func.func @embed(%x: tensor<2x4x8xbf16>) -> tensor<2x4x8xbf16> {
+  return %x : tensor<2x4x8xbf16>
+}
+func.func @loss(%x: tensor<2x4x8xbf16>, %targets: tensor<2x4xi32>) -> (tensor<f32>, tensor<f32>) {
+  %sum = arith.constant dense<2.0> : tensor<f32>
+  %weight = arith.constant dense<3.0> : tensor<f32>
+  return %sum, %weight : tensor<f32>, tensor<f32>
+}
+
+// -----
+
 // The operands of a condition are saved, not the condition.
 
 rota.stack @layers layers = 1 pattern [@larger] {
