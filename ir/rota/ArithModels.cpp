@@ -193,6 +193,12 @@ struct ConstantPartModel
   }
 };
 
+/// A table of the object file.
+struct ConstantTaskModel
+    : TaskOpInterface::ExternalModel<ConstantTaskModel, arith::ConstantOp> {
+  TaskForm getTaskForm(Operation *) const { return TaskForm::Address; }
+};
+
 /// One operation an element; two in a multiply-add; none in a constant, which
 /// moves no bytes either.
 template <typename OpTy>
@@ -218,7 +224,8 @@ void rota::registerArithModels(DialectRegistry &registry) {
     attach<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::DivFOp,
            arith::NegFOp, arith::MaximumFOp, arith::SelectOp, arith::CmpFOp,
            arith::ExtFOp, arith::TruncFOp, arith::ConstantOp>(context);
-    arith::ConstantOp::attachInterface<ConstantPartModel>(*context);
+    arith::ConstantOp::attachInterface<ConstantPartModel, ConstantTaskModel>(
+        *context);
   });
   registry.addExtension(+[](MLIRContext *context, math::MathDialect *) {
     attach<math::ExpOp, math::LogOp, math::SqrtOp, math::RsqrtOp, math::TanhOp,

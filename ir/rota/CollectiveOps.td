@@ -92,9 +92,12 @@ def Rota_ReshardOp : Rota_Op<"reshard", [Pure, SameOperandsAndResultType]> {
 /// them is the slowest in the group's order.
 class Rota_CollectiveOp<string mnemonic, list<Trait> traits = []>
     : Rota_Op<mnemonic, !listconcat([Pure, CollectiveOpInterface,
-        DeclareOpInterfaceMethods<CostOpInterface>], traits)> {
+        TaskOpInterface, DeclareOpInterfaceMethods<CostOpInterface>], traits)> {
   let hasVerifier = 1;
-  let extraClassDeclaration = "int64_t getWireBytes(int64_t ranks);";
+  let extraClassDeclaration = [{
+    int64_t getWireBytes(int64_t ranks);
+    TaskForm getTaskForm() { return TaskForm::Collective; }
+  }];
 }
 
 def Rota_AllGatherOp : Rota_CollectiveOp<"all_gather"> {
@@ -159,7 +162,8 @@ def Rota_ReduceScatterOp : Rota_CollectiveOp<"reduce_scatter"> {
   }];
 }
 
-def Rota_AllReduceOp : Rota_CollectiveOp<"all_reduce", [SameOperandsAndResultType]> {
+def Rota_AllReduceOp : Rota_CollectiveOp<"all_reduce", [SameOperandsAndResultType,
+    DeclareOpInterfaceMethods<TaskOpInterface, ["getInPlacePairs"]>]> {
   let summary = "the sum or maximum over ranks";
   let description = [{
     Combines the group's operands element by element, in the group's order.
@@ -276,7 +280,8 @@ def Rota_PermuteOp : Rota_CollectiveOp<"permute", [SameOperandsAndResultType]> {
   }];
 }
 
-def Rota_ShardOffsetOp : Rota_Op<"shard_offset", [Pure]> {
+def Rota_ShardOffsetOp : Rota_Op<"shard_offset", [Pure,
+    DeclareOpInterfaceMethods<TaskOpInterface, ["getTaskForm"]>]> {
   let summary = "the first element of this rank's part";
   let description = [{
     The rank's position along `axes` (the first slowest) times `factor`.

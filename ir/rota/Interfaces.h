@@ -46,6 +46,15 @@ struct Cost {
   Cost &operator+=(const Cost &other);
 };
 
+/// What an op becomes in a task.
+enum class TaskForm {
+  View,      // no code: the result is the operand's bytes
+  Address,   // no code: the value lies or goes where the frame says
+  Kernels,   // calls of kernels of its own
+  Product,   // one call of the device's matrix product
+  Collective // one call of the ranks' collective
+};
+
 } // namespace mlir::rota
 
 #include "ir/rota/RotaInterfaces.h.inc"

@@ -114,4 +114,26 @@ def ViewOpInterface : OpInterface<"ViewOpInterface"> {
     [{ return $_op->getOperand(0); }]>];
 }
 
+def TaskOpInterface : OpInterface<"TaskOpInterface"> {
+  let cppNamespace = "::mlir::rota";
+  let description = [{
+    Ops that may stand in a function when it becomes a task. The answers are the
+    same on every device: an emitter of kernels keeps to them.
+  }];
+  let methods = [
+    InterfaceMethod<"What the op becomes: kernels where the op says nothing.",
+      "::mlir::rota::TaskForm", "getTaskForm", (ins), [{}],
+      [{ return ::mlir::rota::TaskForm::Kernels; }]>,
+    InterfaceMethod<[{
+      Whether the op can add that result to what its buffer holds instead of
+      overwriting it.
+    }], "bool", "canAccumulate", (ins "unsigned":$result), [{}],
+      [{ return false; }]>,
+    InterfaceMethod<[{
+      Pairs (operand, result): the result may lie on the bytes of the operand if
+      nothing reads the operand afterwards.
+    }], "::llvm::SmallVector<std::pair<unsigned, unsigned>>", "getInPlacePairs",
+      (ins), [{}], [{ return {}; }]>];
+}
+
 #endif // ROTA_IR_ROTA_INTERFACES

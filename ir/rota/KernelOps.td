@@ -69,12 +69,14 @@ def Rota_YieldOp : Rota_Op<"yield", [Pure, Terminator, ReturnLike,
 }
 
 def Rota_LaunchOp : Rota_Op<"launch", [Pure,
+    DeclareOpInterfaceMethods<TaskOpInterface, ["canAccumulate", "getInPlacePairs"]>,
     DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "runs a kernel over all rows";
   let description = [{
     Runs the kernel for rows 0 to `rows` - 1. An operand or result is seen as
     [rows, columns] of its elements in row-major order, whatever its shape; a
-    result of kind `sum` has the columns alone.
+    result of kind `sum` has the columns alone. A kernel reads all of a row before
+    it writes any of it, so that a result of kind `row` may lie on an operand.
 
     Life-span: made by `form-kernels`; becomes a call of the runtime.
 
@@ -99,6 +101,10 @@ def Rota_LaunchOp : Rota_Op<"launch", [Pure,
   let arguments = (ins FlatSymbolRefAttr:$kernel, I64Attr:$rows,
                        Variadic<AnyRankedTensor>:$inputs);
   let results = (outs Variadic<AnyRankedTensor>:$results);
+  let extraClassDeclaration = [{
+    /// The kernel; null when the symbol names none.
+    KernelOp getKernelOp();
+  }];
   let assemblyFormat = [{
     $kernel `rows` `=` custom<Count>($rows) `(` $inputs `)` `:` functional-type($inputs, $results) attr-dict
   }];

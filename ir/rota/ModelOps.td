@@ -143,6 +143,7 @@ def Rota_StackOp : Rota_Op<"stack", [Symbol, SymbolTable, NoTerminator,
 }
 
 def Rota_ReadOp : Rota_Op<"read", [Pure,
+    DeclareOpInterfaceMethods<TaskOpInterface, ["getTaskForm"]>,
     DeclareOpInterfaceMethods<FactorRuleOpInterface>,
     DeclareOpInterfaceMethods<CostOpInterface>]> {
   let summary = "a parameter's value in this step";
@@ -175,7 +176,8 @@ def Rota_ReadOp : Rota_Op<"read", [Pure,
 def Rota_ParameterGradients : Resource<"::mlir::rota::ParameterGradients">;
 
 def Rota_AccumulateOp : Rota_Op<"accumulate",
-    [MemoryEffects<[MemRead<Rota_ParameterGradients>, MemWrite<Rota_ParameterGradients>]>,
+    [DeclareOpInterfaceMethods<TaskOpInterface, ["getTaskForm"]>,
+     MemoryEffects<[MemRead<Rota_ParameterGradients>, MemWrite<Rota_ParameterGradients>]>,
      DeclareOpInterfaceMethods<FactorRuleOpInterface>,
      DeclareOpInterfaceMethods<CostOpInterface>]> {
   let summary = "adds to a parameter's gradient";
@@ -208,7 +210,8 @@ def Rota_AccumulateOp : Rota_Op<"accumulate",
 def Rota_AuxiliaryLosses : Resource<"::mlir::rota::AuxiliaryLosses">;
 
 def Rota_AuxiliaryLossOp : Rota_Op<"auxiliary_loss",
-    [MemoryEffects<[MemRead<Rota_AuxiliaryLosses>, MemWrite<Rota_AuxiliaryLosses>]>,
+    [DeclareOpInterfaceMethods<TaskOpInterface, ["getTaskForm"]>,
+     MemoryEffects<[MemRead<Rota_AuxiliaryLosses>, MemWrite<Rota_AuxiliaryLosses>]>,
      DeclareOpInterfaceMethods<FactorRuleOpInterface>,
      DeclareOpInterfaceMethods<CostOpInterface>]> {
   let summary = "adds to a loss beside the main one";
@@ -255,6 +258,7 @@ def Rota_AuxiliaryLossOp : Rota_Op<"auxiliary_loss",
 }
 
 def Rota_AuxiliaryCotangentOp : Rota_Op<"auxiliary_cotangent", [Pure,
+    DeclareOpInterfaceMethods<TaskOpInterface, ["getTaskForm"]>,
     DeclareOpInterfaceMethods<FactorRuleOpInterface>,
     DeclareOpInterfaceMethods<CostOpInterface>]> {
   let summary = "the cotangent of an auxiliary loss's sums in this step";

@@ -22,7 +22,8 @@ class Rota_DifferentiableOp<string mnemonic, list<Trait> traits = []>
     : Rota_ComputeOp<mnemonic, !listconcat([
         DeclareOpInterfaceMethods<DifferentiableOpInterface>], traits)>;
 
-def Rota_EinsumOp : Rota_DifferentiableOp<"einsum"> {
+def Rota_EinsumOp : Rota_DifferentiableOp<"einsum", [
+    DeclareOpInterfaceMethods<TaskOpInterface, ["getTaskForm", "canAccumulate"]>]> {
   let summary = "product of two tensors, summed over named dimensions";
   let description = [{
     Einstein summation of two operands: letters name dimensions, letters that
@@ -57,7 +58,8 @@ def Rota_EinsumOp : Rota_DifferentiableOp<"einsum"> {
   }];
 }
 
-def Rota_ReshapeOp : Rota_DifferentiableOp<"reshape", [ViewOpInterface]> {
+def Rota_ReshapeOp : Rota_DifferentiableOp<"reshape", [ViewOpInterface,
+    DeclareOpInterfaceMethods<TaskOpInterface, ["getTaskForm"]>]> {
   let summary = "the same elements in another shape";
   let description = [{
     Splits or merges neighbouring dimensions; row-major order is kept, so it
@@ -240,7 +242,8 @@ def Rota_SwiGLUGradOp : Rota_ComputeOp<"swiglu_grad", [
   let hasVerifier = 0;
 }
 
-def Rota_RotaryTableOp : Rota_ComputeOp<"rotary_table"> {
+def Rota_RotaryTableOp : Rota_ComputeOp<"rotary_table", [
+    DeclareOpInterfaceMethods<TaskOpInterface, ["getTaskForm"]>]> {
   let summary = "cosines and sines of rotary embedding";
   let description = [{
     Element [p, i, 0] is `scale * cos(p * frequencies[i])` and [p, i, 1] the sine
@@ -267,7 +270,8 @@ def Rota_RotaryTableOp : Rota_ComputeOp<"rotary_table"> {
 }
 
 def Rota_RopeOp : Rota_DifferentiableOp<"rope", [
-    AllTypesMatch<["input", "result"]>]> {
+    AllTypesMatch<["input", "result"]>,
+    DeclareOpInterfaceMethods<TaskOpInterface, ["getInPlacePairs"]>]> {
   let summary = "rotary position embedding";
   let description = [{
     Rotates the pairs (x[i], x[i + D/2]) of each head by the angles of the row's
@@ -293,7 +297,7 @@ def Rota_RopeOp : Rota_DifferentiableOp<"rope", [
   let assemblyFormat = "(`inverse` $inverse^)? $input `,` $table `:` type($input) `,` type($table) attr-dict";
 }
 
-def Rota_AttentionOp : Rota_DifferentiableOp<"attention"> {
+def Rota_AttentionOp : Rota_DifferentiableOp<"attention", [TaskOpInterface]> {
   let summary = "causal grouped-query attention";
   let description = [{
     `softmax(scale * q k^T) v` per head with position s attending to positions 0
@@ -324,7 +328,7 @@ def Rota_AttentionOp : Rota_DifferentiableOp<"attention"> {
   }];
 }
 
-def Rota_AttentionGradOp : Rota_ComputeOp<"attention_grad"> {
+def Rota_AttentionGradOp : Rota_ComputeOp<"attention_grad", [TaskOpInterface]> {
   let summary = "derivative of attention";
   let description = [{
     Cotangents of query, key and value; probabilities are recomputed block by

@@ -118,15 +118,13 @@ FailureOr<Cotangents> ReduceOp::vjp(OpBuilder &builder, ValueRange cotangents,
   auto constant = [&](Type element, double value) {
     return splatConstant(builder, getLoc(), type.clone(element), value);
   };
-  Value ones =
-      arith::SelectOp::create(builder, getLoc(), isMaximum, constant(wide, 1.0),
-                              constant(wide, 0.0));
+  Value ones = arith::SelectOp::create(
+      builder, getLoc(), isMaximum, constant(wide, 1.0), constant(wide, 0.0));
   Value count =
       ReduceOp::create(builder, getLoc(), tensorOf(getResult()).clone(wide),
                        ReduceKind::Sum, ones, getDims());
-  Value share =
-      arith::DivFOp::create(builder, getLoc(),
-                            castElements(builder, getLoc(), dy, wide), count);
+  Value share = arith::DivFOp::create(
+      builder, getLoc(), castElements(builder, getLoc(), dy, wide), count);
   Value dx = spread(castElements(builder, getLoc(), share, element));
   return Cotangents{arith::SelectOp::create(builder, getLoc(), isMaximum, dx,
                                             constant(element, 0.0))};

@@ -11,7 +11,7 @@
 
 include "ir/rota/TensorOps.td"
 
-def Rota_EmbeddingOp : Rota_DifferentiableOp<"embedding", [
+def Rota_EmbeddingOp : Rota_DifferentiableOp<"embedding", [TaskOpInterface,
     DeclareOpInterfaceMethods<PartitionOpInterface>]> {
   let summary = "rows of a table by token";
   let description = [{
@@ -51,6 +51,7 @@ def Rota_EmbeddingOp : Rota_DifferentiableOp<"embedding", [
 }
 
 def Rota_EmbeddingGradOp : Rota_ComputeOp<"embedding_grad", [
+    DeclareOpInterfaceMethods<TaskOpInterface, ["canAccumulate"]>,
     DeclareOpInterfaceMethods<PartitionOpInterface>]> {
   let summary = "derivative of embedding in the table";
   let description = [{
@@ -81,7 +82,7 @@ def Rota_EmbeddingGradOp : Rota_ComputeOp<"embedding_grad", [
   }];
 }
 
-def Rota_CrossEntropyOp : Rota_DifferentiableOp<"cross_entropy", [
+def Rota_CrossEntropyOp : Rota_DifferentiableOp<"cross_entropy", [TaskOpInterface,
     DeclareOpInterfaceMethods<PartitionOpInterface>]> {
   let summary = "softmax cross-entropy with integer targets";
   let description = [{
@@ -109,6 +110,7 @@ def Rota_CrossEntropyOp : Rota_DifferentiableOp<"cross_entropy", [
 }
 
 def Rota_CrossEntropyGradOp : Rota_ComputeOp<"cross_entropy_grad", [
+    DeclareOpInterfaceMethods<TaskOpInterface, ["getInPlacePairs"]>,
     DeclareOpInterfaceMethods<PartitionOpInterface>]> {
   let summary = "derivative of cross_entropy in the logits";
   let description = [{
@@ -150,7 +152,7 @@ def Rota_CrossEntropyGradOp : Rota_ComputeOp<"cross_entropy_grad", [
   }];
 }
 
-def Rota_CrossEntropyShardOp : Rota_ComputeOp<"cross_entropy_shard"> {
+def Rota_CrossEntropyShardOp : Rota_ComputeOp<"cross_entropy_shard", [TaskOpInterface]> {
   let summary = "what one part of the vocabulary says of the cross-entropy";
   let description = [{
     Column c of the logits is entry `offset + c` of the vocabulary. Element
@@ -184,7 +186,7 @@ def Rota_CrossEntropyShardOp : Rota_ComputeOp<"cross_entropy_shard"> {
   }];
 }
 
-def Rota_CrossEntropyMergeOp : Rota_ComputeOp<"cross_entropy_merge"> {
+def Rota_CrossEntropyMergeOp : Rota_ComputeOp<"cross_entropy_merge", [TaskOpInterface]> {
   let summary = "the cross-entropy out of the parts of a vocabulary";
   let description = [{
     The results of `rota.cross_entropy` from those of `rota.cross_entropy_shard`

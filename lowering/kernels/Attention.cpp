@@ -4,7 +4,6 @@
 // keys with a running maximum and sum (Dao et al. 2022, algorithm 1). A kernel
 // row is one block of queries of one head.
 #include "lowering/kernels/AttentionCode.h"
-#include "lowering/kernels/DedicatedKernels.h"
 
 #include <limits>
 
@@ -153,8 +152,8 @@ private:
 
 } // namespace
 
-FailureOr<KernelPlan> planAttention(mlir::rota::AttentionOp op,
-                                    KernelLibrary &library) {
+static FailureOr<KernelPlan> planAttention(mlir::rota::AttentionOp op,
+                                           KernelLibrary &library) {
   AttentionShape shape =
       attentionShape(op.getQuery(), op.getKey(), op.getScale());
   if (failed(checkHeadSize(op, shape)))
@@ -178,6 +177,10 @@ FailureOr<KernelPlan> planAttention(mlir::rota::AttentionOp op,
   KernelPlan plan;
   plan.calls.push_back(std::move(call));
   return plan;
+}
+
+void addAttentionEmitters(KernelEmitters &emitters) {
+  emitters.add<planAttention>();
 }
 
 } // namespace rota::lowering

@@ -5,7 +5,6 @@
 // is one key-value head of one sequence with all its query heads, so that each
 // sum has one writer and one order: heads, then queries, ascending.
 #include "lowering/kernels/AttentionCode.h"
-#include "lowering/kernels/DedicatedKernels.h"
 
 #include <limits>
 
@@ -228,8 +227,8 @@ private:
 
 } // namespace
 
-FailureOr<KernelPlan> planAttentionGrad(mlir::rota::AttentionGradOp op,
-                                        KernelLibrary &library) {
+static FailureOr<KernelPlan> planAttentionGrad(mlir::rota::AttentionGradOp op,
+                                               KernelLibrary &library) {
   AttentionShape shape =
       attentionShape(op.getQuery(), op.getKey(), op.getScale());
   bool needsSums = !shape.element.isF32();
@@ -258,6 +257,10 @@ FailureOr<KernelPlan> planAttentionGrad(mlir::rota::AttentionGradOp op,
   }
   plan.calls.push_back(std::move(call));
   return plan;
+}
+
+void addAttentionGradEmitters(KernelEmitters &emitters) {
+  emitters.add<planAttentionGrad>();
 }
 
 } // namespace rota::lowering

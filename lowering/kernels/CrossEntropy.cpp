@@ -4,7 +4,6 @@
 // of exponentials) and writes a scalar or two; the derivative may overwrite the
 // logits, so that they are never held twice. Where the vocabulary is divided,
 // each part's columns give two numbers a row, which are merged.
-#include "lowering/kernels/DedicatedKernels.h"
 #include "lowering/kernels/KernelBuilder.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -270,8 +269,8 @@ FailureOr<KernelPlan> planLoss(FailureOr<std::string> rowLoss, int64_t rows,
 
 } // namespace
 
-FailureOr<KernelPlan> planCrossEntropy(mlir::rota::CrossEntropyOp op,
-                                       KernelLibrary &library) {
+static FailureOr<KernelPlan> planCrossEntropy(mlir::rota::CrossEntropyOp op,
+                                              KernelLibrary &library) {
   Logits logits(op.getLogits());
   return planLoss(
       emitDedicated(library, "cross_entropy", logits.key(), 4,
@@ -279,8 +278,9 @@ FailureOr<KernelPlan> planCrossEntropy(mlir::rota::CrossEntropyOp op,
       logits.rows, library);
 }
 
-FailureOr<KernelPlan> planCrossEntropyMerge(mlir::rota::CrossEntropyMergeOp op,
-                                            KernelLibrary &library) {
+static FailureOr<KernelPlan>
+planCrossEntropyMerge(mlir::rota::CrossEntropyMergeOp op,
+                      KernelLibrary &library) {
   Logits parts(op.getParts());
   return planLoss(
       emitDedicated(library, "cross_entropy_merge", parts.key(), 4,
@@ -288,8 +288,9 @@ FailureOr<KernelPlan> planCrossEntropyMerge(mlir::rota::CrossEntropyMergeOp op,
       parts.rows, library);
 }
 
-FailureOr<KernelPlan> planCrossEntropyShard(mlir::rota::CrossEntropyShardOp op,
-                                            KernelLibrary &library) {
+static FailureOr<KernelPlan>
+planCrossEntropyShard(mlir::rota::CrossEntropyShardOp op,
+                      KernelLibrary &library) {
   Logits logits(op.getLogits(), op.getVocabulary());
   FailureOr<std::string> symbol =
       emitDedicated(library, "cross_entropy_shard", logits.key(), 4,
@@ -308,8 +309,9 @@ FailureOr<KernelPlan> planCrossEntropyShard(mlir::rota::CrossEntropyShardOp op,
   return plan;
 }
 
-FailureOr<KernelPlan> planCrossEntropyGrad(mlir::rota::CrossEntropyGradOp op,
-                                           KernelLibrary &library) {
+static FailureOr<KernelPlan>
+planCrossEntropyGrad(mlir::rota::CrossEntropyGradOp op,
+                     KernelLibrary &library) {
   Logits logits(op.getLogits(), op.getVocabulary());
   bool isPart = bool(op.getOffset());
   FailureOr<std::string> symbol = emitDedicated(
@@ -329,8 +331,14 @@ FailureOr<KernelPlan> planCrossEntropyGrad(mlir::rota::CrossEntropyGradOp op,
                          {Kind::Result, 0}}});
   if (isPart)
     plan.calls.back().arguments.push_back({Kind::Operand, 4});
-  plan.inPlace.push_back({1, 0});
   return plan;
+}
+
+void addCrossEntropyEmitters(KernelEmitters &emitters) {
+  emitters.add<planCrossEntropy>();
+  emitters.add<planCrossEntropyGrad>();
+  emitters.add<planCrossEntropyShard>();
+  emitters.add<planCrossEntropyMerge>();
 }
 
 } // namespace rota::lowering

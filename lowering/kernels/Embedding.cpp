@@ -5,7 +5,6 @@
 // ascending order, so that no two threads add to one element. With an offset
 // the table is a part of the vocabulary, and other tokens give zeros or add
 // nothing.
-#include "lowering/kernels/DedicatedKernels.h"
 #include "lowering/kernels/KernelBuilder.h"
 
 using namespace mlir;
@@ -93,8 +92,8 @@ void emitGradient(KernelBuilder &k, const Table &table, Type element,
 
 } // namespace
 
-FailureOr<KernelPlan> planEmbedding(mlir::rota::EmbeddingOp op,
-                                    KernelLibrary &library) {
+static FailureOr<KernelPlan> planEmbedding(mlir::rota::EmbeddingOp op,
+                                           KernelLibrary &library) {
   Table table(op.getTokens(), op.getTable(), op.getOffset());
   Type element = op.getTable().getType().getElementType();
   int64_t bytes = table.columns * element.getIntOrFloatBitWidth() / 8;
@@ -129,9 +128,10 @@ FailureOr<KernelPlan> planEmbedding(mlir::rota::EmbeddingOp op,
   return plan;
 }
 
-FailureOr<KernelPlan> planEmbeddingGrad(mlir::rota::EmbeddingGradOp op,
-                                        bool accumulate,
-                                        KernelLibrary &library) {
+static FailureOr<KernelPlan> planEmbeddingGrad(mlir::rota::EmbeddingGradOp op,
+                                               ArrayRef<bool> accumulated,
+                                               KernelLibrary &library) {
+  bool accumulate = accumulated.front();
   Table table(op.getTokens(), op.getResult(), op.getOffset());
   Type element = op.getCotangent().getType().getElementType();
   std::string key;
@@ -154,6 +154,11 @@ FailureOr<KernelPlan> planEmbeddingGrad(mlir::rota::EmbeddingGradOp op,
        {{Kind::Operand, 0}, {Kind::Operand, 1}, {Kind::Result, 0}}});
   addOffset(table, plan.calls.back());
   return plan;
+}
+
+void addEmbeddingEmitters(KernelEmitters &emitters) {
+  emitters.add<planEmbedding>();
+  emitters.add<planEmbeddingGrad>();
 }
 
 } // namespace rota::lowering

@@ -14,7 +14,7 @@ namespace rota::lowering {
 
 KernelLibrary::KernelLibrary(MLIRContext *context, unsigned vectorBits)
     : module(ModuleOp::create(UnknownLoc::get(context))),
-      vectorBits(vectorBits) {
+      vectorBits(vectorBits), emitters(vectorEmitters()) {
   context
       ->loadDialect<arith::ArithDialect, func::FuncDialect, LLVM::LLVMDialect,
                     math::MathDialect, mlir::rota::RotaDialect, scf::SCFDialect,

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How an op becomes calls of native kernels. Every op that computes on its own
-// (all but GEMMs and views) is planned here: which functions, over how many
+// How an op becomes calls of native kernels: which functions, over how many
 // rows, with which buffers. The functions themselves are emitted once each into
 // a library.
 #ifndef ROTA_LOWERING_KERNELS_KERNELPLAN_H
 #define ROTA_LOWERING_KERNELS_KERNELPLAN_H
 
 #include "ir/rota/Rota.h"
+#include "lowering/kernels/KernelEmitters.h"
 #include "llvm/ADT/StringMap.h"
 
 namespace rota::lowering {
@@ -32,8 +32,6 @@ struct KernelCall {
 struct KernelPlan {
   llvm::SmallVector<KernelCall> calls;
   llvm::SmallVector<int64_t> temporaries; // bytes of each
-  /// Pairs (operand, result) that may share one buffer when the operand dies.
-  llvm::SmallVector<std::pair<unsigned, unsigned>> inPlace;
 };
 
 /// The native kernels of a program: functions `void(ptr args, i64 begin, i64
@@ -46,6 +44,7 @@ public:
 
   mlir::ModuleOp getModule() { return *module; }
   unsigned getVectorBits() const { return vectorBits; }
+  const KernelEmitters &getEmitters() const { return emitters; }
 
   /// The symbol of the kernel with this key; `emit` builds it as `symbol` when
   /// it is not there. The key must determine the code.
@@ -67,18 +66,18 @@ public:
 private:
   mlir::OwningOpRef<mlir::ModuleOp> module;
   unsigned vectorBits;
+  KernelEmitters emitters;
   llvm::StringMap<std::string> symbols;
   llvm::StringMap<int64_t> rowBytes;
 };
 
-/// Whether `op` is of a kind that planKernels plans.
+/// Whether `op` becomes kernels of its own.
 bool hasKernels(mlir::Operation *op);
 
-/// Plans `op`, emitting what is missing into `library`. `accumulate` says for
-/// each result whether the op adds into the buffer instead of overwriting it;
-/// an op that cannot is an error, as is an op without a kernel. Handles
-/// `rota.launch`, attention, rope, embedding, cross_entropy and their
-/// derivatives.
+/// Plans `op` with its emitter in `library`, which emits the functions that are
+/// missing there. `accumulate` says for each result whether the op adds into
+/// the buffer instead of overwriting it; an op that cannot is an error, as is
+/// an op without an emitter.
 llvm::FailureOr<KernelPlan> planKernels(mlir::Operation *op,
                                         llvm::ArrayRef<bool> accumulate,
                                         KernelLibrary &library);

@@ -2,7 +2,7 @@
 //
 // A launch of a fused kernel as calls: the kernel over all rows and, for each
 // result that is summed over the rows, a kernel that adds up the partial sums.
-#include "lowering/kernels/Planners.h"
+#include "lowering/kernels/KernelPlan.h"
 #include "lowering/kernels/RowKernel.h"
 
 using namespace mlir;
@@ -215,28 +215,9 @@ static LogicalResult planSums(PlannedLaunch &launch, KernelLibrary &library,
   return success();
 }
 
-/// A row of a result may overwrite the same row of an operand of its type: the
-/// kernel reads a place before it writes it, and no other row reads it.
-static void planInPlace(PlannedLaunch &launch, KernelPlan &plan) {
-  auto maps = launch.kernel.getOperandMaps().getAsValueRange<AffineMapAttr>();
-  SmallVector<AffineMap> all(maps.begin(), maps.end());
-  auto readElsewhere = [&](Value input) {
-    return llvm::any_of(llvm::zip(launch.op.getInputs(), all), [&](auto pair) {
-      return std::get<0>(pair) == input && !std::get<1>(pair).isIdentity();
-    });
-  };
-  Block &body = launch.kernel.getBody().front();
-  for (auto [i, input] : llvm::enumerate(launch.op.getInputs()))
-    for (auto [j, value] : llvm::enumerate(body.getTerminator()->getOperands()))
-      if (!launch.isSum(j) && !launch.accumulate[j] && !readElsewhere(input) &&
-          body.getArgument(i).getType() == value.getType())
-        plan.inPlace.push_back({i, j});
-}
-
-FailureOr<KernelPlan> planLaunch(LaunchOp op, ArrayRef<bool> accumulate,
-                                 KernelLibrary &library) {
-  auto kernel = op->getParentOfType<ModuleOp>().lookupSymbol<KernelOp>(
-      op.getKernelAttr().getAttr());
+static FailureOr<KernelPlan> planLaunch(LaunchOp op, ArrayRef<bool> accumulate,
+                                        KernelLibrary &library) {
+  KernelOp kernel = op.getKernelOp();
   if (!kernel)
     return op.emitOpError("expected a 'rota.kernel', '")
            << op.getKernel() << "' is none";
@@ -246,8 +227,9 @@ FailureOr<KernelPlan> planLaunch(LaunchOp op, ArrayRef<bool> accumulate,
   if (failed(planRows(launch, library, plan)) ||
       failed(planSums(launch, library, plan)))
     return failure();
-  planInPlace(launch, plan);
   return plan;
 }
+
+void addLaunchEmitters(KernelEmitters &emitters) { emitters.add<planLaunch>(); }
 
 } // namespace rota::lowering

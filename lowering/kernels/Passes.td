@@ -78,13 +78,9 @@ def VerifyLowered : Pass<"verify-lowered", "::mlir::ModuleOp"> {
     What is illegal once kernels are formed, an error each; the module is not
     changed:
 
-    - L1: in a function, an op other than `rota.read`, `rota.accumulate`,
-      `rota.einsum`, `rota.reshape`, `rota.rotary_table`, `rota.shard_offset`, an
-      auxiliary loss or its cotangent, a collective, a constant table, a return and the ops with kernels
-      (`rota.launch`, attention, rope, embedding, cross-entropy, its parts and
-      their derivatives). Composite ops belong to `decompose`,
-      names to `erase-names`, elementwise ops, reductions and broadcasts to
-      `form-kernels`.
+    - L1: in a function, an op other than a constant table, a return and those
+      that answer `TaskOpInterface`. Composite ops belong to `decompose`, names to
+      `erase-names`, elementwise ops, reductions and broadcasts to `form-kernels`.
     - L2: in a function, a value of f64: it is for reference computations
     - L3: a `rota.kernel` that nothing launches. (That each launch names a kernel
       is part of the op.)
@@ -118,8 +114,7 @@ def EmitKernels : Pass<"emit-kernels", "::mlir::ModuleOp"> {
   let summary = "show the native kernels of a module";
   let description = [{
     Replaces the module's content by the native functions of all ops that have
-    kernels: `rota.launch`, attention, rope, embedding, cross-entropy and their
-    derivatives. For people who want to read them: executables are made without
+    kernels: those whose `TaskForm` is `Kernels`. For people who want to read them: executables are made without
     this pass. `cpu-to-llvm` continues from here.
 
     Before:

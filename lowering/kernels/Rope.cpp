@@ -2,7 +2,6 @@
 //
 // Rotary position embedding: a kernel row is one position of one sequence with
 // all its heads, so that its cosines and sines are read once.
-#include "lowering/kernels/DedicatedKernels.h"
 #include "lowering/kernels/KernelBuilder.h"
 
 using namespace mlir;
@@ -67,7 +66,8 @@ void emitRope(KernelBuilder &k, const RopeShape &shape) {
 
 } // namespace
 
-FailureOr<KernelPlan> planRope(mlir::rota::RopeOp op, KernelLibrary &library) {
+static FailureOr<KernelPlan> planRope(mlir::rota::RopeOp op,
+                                      KernelLibrary &library) {
   auto type = op.getInput().getType();
   RopeShape shape{type.getDimSize(1), type.getDimSize(2), type.getDimSize(3),
                   type.getElementType(), op.getInverse()};
@@ -86,8 +86,9 @@ FailureOr<KernelPlan> planRope(mlir::rota::RopeOp op, KernelLibrary &library) {
        type.getDimSize(0) * shape.sequence,
        1,
        {{Kind::Operand, 0}, {Kind::Operand, 1}, {Kind::Result, 0}}});
-  plan.inPlace.push_back({0, 0});
   return plan;
 }
+
+void addRopeEmitters(KernelEmitters &emitters) { emitters.add<planRope>(); }
 
 } // namespace rota::lowering

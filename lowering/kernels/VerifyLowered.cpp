@@ -2,7 +2,6 @@
 //
 // Says what is illegal once kernels are formed. Labels L1..L3 are those of the
 // pass's description.
-#include "lowering/kernels/KernelPlan.h"
 #include "lowering/kernels/Passes.h"
 
 namespace rota::lowering {
@@ -12,15 +11,11 @@ namespace rota::lowering {
 using namespace mlir;
 using namespace mlir::rota;
 
-/// L1: `op` computes with kernels or a product, moves values among ranks, or
-/// computes nothing.
+/// L1: `op` may stand in a task.
 static bool isLegal(Operation *op) {
   if (auto constant = dyn_cast<arith::ConstantOp>(op))
     return isa<DenseElementsAttr>(constant.getValue());
-  return hasKernels(op) ||
-         isa<ReadOp, AccumulateOp, EinsumOp, ReshapeOp, RotaryTableOp,
-             ShardOffsetOp, AuxiliaryLossOp, AuxiliaryCotangentOp,
-             CollectiveOpInterface, func::ReturnOp>(op);
+  return isa<TaskOpInterface, func::ReturnOp>(op);
 }
 
 static LogicalResult verifyLegal(Operation *op) {

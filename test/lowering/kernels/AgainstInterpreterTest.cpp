@@ -254,8 +254,7 @@ TEST(MaximumKernels, EqualTheInterpreter) {
     for (double element : arguments[1].elements)
       whole += element;
     EXPECT_NEAR(sum, whole, 0.01 * whole) << "the shares of a cotangent";
-    ASSERT_TRUE(
-        succeeded(runPasses(module, "canonicalize,cse,form-kernels")))
+    ASSERT_TRUE(succeeded(runPasses(module, "canonicalize,cse,form-kernels")))
         << module.takeDiagnostics();
     compare(module, arguments, *expected, toleranceOf(type));
   }

@@ -182,7 +182,8 @@ public:
 
   void run(Operation *op, const KernelPlan &plan) {
     if (inPlace)
-      for (auto [operand, result] : plan.inPlace)
+      for (auto [operand, result] :
+           cast<mlir::rota::TaskOpInterface>(op).getInPlacePairs())
         if (!has(op->getResult(result)) &&
             op->getOperand(operand).hasOneUse() &&
             taken.insert(op->getOperand(operand)).second)

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Gives each table, offset and cotangent its place.
+#include "lowering/executable/ConstantTables.h"
+
+using namespace mlir;
+using namespace mlir::rota;
+
+namespace rota::lowering {
+
+int64_t tensorBytes(Type type) {
+  auto tensor = cast<RankedTensorType>(type);
+  return tensor.getNumElements() * tensor.getElementTypeBitWidth() / 8;
+}
+
+int64_t ConstantTables::add(RotaryTableOp op) {
+  RotaryTable table;
+  table.positions = cast<RankedTensorType>(op.getType()).getDimSize(0);
+  table.scale = op.getScale().convertToDouble();
+  table.frequencies.assign(op.getFrequencies().begin(),
+                           op.getFrequencies().end());
+  for (const RotaryTable &other : list)
+    if (other.positions == table.positions && other.scale == table.scale &&
+        other.frequencies == table.frequencies)
+      return other.offset;
+  table.offset = packer.add(tensorBytes(op.getType()));
+  list.push_back(table);
+  return table.offset;
+}
+
+int64_t ConstantTables::add(ShardOffsetOp op, const ProgramMesh &mesh) {
+  ShardOffset added;
+  added.axes = mesh.axesOf(op.getAxes());
+  added.factor = op.getFactor();
+  for (const ShardOffset &other : offsets)
+    if (other.axes == added.axes && other.factor == added.factor)
+      return other.offset;
+  added.offset = packer.add(tensorBytes(op.getType()));
+  offsets.push_back(added);
+  return added.offset;
+}
+
+int ConstantTables::auxiliaryLoss(StringRef name) const {
+  auto found = llvm::find_if(
+      losses, [&](const AuxiliaryLoss &loss) { return loss.name == name; });
+  return int(found - losses.begin());
+}
+
+int64_t ConstantTables::add(AuxiliaryCotangentOp op) {
+  if (cotangents < 0)
+    cotangents = packer.add(4 * int64_t(losses.size()));
+  return cotangents + 4 * auxiliaryLoss(op.getName());
+}
+
+} // namespace rota::lowering

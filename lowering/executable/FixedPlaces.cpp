@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Places that the frame gives, and destinations.
+#include "lowering/executable/FixedPlaces.h"
+#include "ir/rota/Model.h"
+
+using namespace mlir;
+using namespace mlir::rota;
+
+namespace rota::lowering {
+
+bool isComputed(Operation *op) {
+  if (isa<ViewOpInterface>(op) || op->hasTrait<OpTrait::IsTerminator>())
+    return false;
+  auto inTask = dyn_cast<TaskOpInterface>(op);
+  return !inTask || inTask.getTaskForm() != TaskForm::Address;
+}
+
+FailureOr<FixedPlaces>
+FixedPlaces::get(func::FuncOp function, ArrayRef<Operation *> ops,
+                 const FunctionPlaces &frame, const ValueUses &uses,
+                 ConstantTables &tables, const ProgramMesh &mesh) {
+  FixedPlaces fixed(frame);
+  for (auto [argument, place] :
+       llvm::zip_equal(function.getArguments(), frame.arguments))
+    fixed.places[argument] = place;
+  for (Operation *op : ops) {
+    if (failed(fixed.placeParameter(op)))
+      return failure();
+    fixed.placeConstant(op, tables, mesh);
+    if (auto loss = dyn_cast<AuxiliaryLossOp>(op))
+      fixed.auxiliary.push_back(loss);
+  }
+  for (Operation *op : ops)
+    fixed.setDestinations(op, uses);
+  for (Operation *op : llvm::reverse(ops))
+    fixed.setSource(op, uses);
+  return fixed;
+}
+
+const BufferAddress *FixedPlaces::lookup(Value value) const {
+  auto found = places.find(viewedValue(value));
+  return found == places.end() ? nullptr : &found->second;
+}
+
+/// The place of the parameter that a read or accumulate names; null without.
+const FunctionPlaces::ParamPlace *FixedPlaces::paramPlace(Operation *op) const {
+  auto name = op->getAttrOfType<FlatSymbolRefAttr>("param").getAttr();
+  auto found = frame->params.find(lookupParam(op, name).getOperation());
+  return found == frame->params.end() ? nullptr : &found->second;
+}
+
+LogicalResult FixedPlaces::placeParameter(Operation *op) {
+  if (!isa<ReadOp, AccumulateOp>(op))
+    return success();
+  const FunctionPlaces::ParamPlace *place = paramPlace(op);
+  if (!place)
+    return op->emitOpError("expected a parameter of this function's block, got "
+                           "'")
+           << op->getAttrOfType<FlatSymbolRefAttr>("param").getValue() << "'";
+  if (auto read = dyn_cast<ReadOp>(op))
+    places[read] = BufferAddress{memory::Parameters, place->value, {}};
+  return success();
+}
+
+void FixedPlaces::placeConstant(Operation *op, ConstantTables &tables,
+                                const ProgramMesh &mesh) {
+  auto place = [&](int64_t offset) {
+    places[op->getResult(0)] = BufferAddress{memory::Constants, offset, {}};
+  };
+  if (auto table = dyn_cast<RotaryTableOp>(op))
+    place(tables.add(table));
+  else if (auto offset = dyn_cast<ShardOffsetOp>(op))
+    place(tables.add(offset, mesh));
+  else if (auto cotangent = dyn_cast<AuxiliaryCotangentOp>(op))
+    place(tables.add(cotangent));
+  else if (auto constant = dyn_cast<arith::ConstantOp>(op))
+    if (auto data = dyn_cast<DenseElementsAttr>(constant.getValue()))
+      places[constant] = BufferAddress{memory::Scratch, 0, data};
+}
+
+BufferAddress FixedPlaces::gradientPlace(AccumulateOp op) const {
+  return {memory::Gradients, paramPlace(op)->gradient, {}};
+}
+
+BufferAddress FixedPlaces::auxiliaryPlace(AuxiliaryLossOp op) const {
+  return {memory::Auxiliary,
+          4 * int64_t(llvm::find(auxiliary, op) - auxiliary.begin()),
+          {}};
+}
+
+/// Whether an op of the function computes the value and it has no place yet.
+bool FixedPlaces::isFree(Value value) const {
+  Operation *source = viewedValue(value).getDefiningOp();
+  return source && isComputed(source) && !lookup(value);
+}
+
+/// Computes what leaves the function where it leaves.
+void FixedPlaces::setDestinations(Operation *op, const ValueUses &uses) {
+  if (auto leave = dyn_cast<func::ReturnOp>(op))
+    for (auto [value, place] :
+         llvm::zip_equal(leave.getOperands(), frame->results))
+      if (isFree(value))
+        places[viewedValue(value)] = place;
+  if (auto loss = dyn_cast<AuxiliaryLossOp>(op))
+    if (isFree(loss.getSum()))
+      places[viewedValue(loss.getSum())] = auxiliaryPlace(loss);
+  if (auto accumulate = dyn_cast<AccumulateOp>(op)) {
+    Value value = viewedValue(accumulate.getValue());
+    if (!isFree(value) || !uses.hasOneReader(value))
+      return;
+    auto result = cast<OpResult>(value);
+    auto source = dyn_cast<TaskOpInterface>(result.getOwner());
+    if (source && source.canAccumulate(result.getResultNumber())) {
+      places[value] = gradientPlace(accumulate);
+      accumulated.insert(value);
+    }
+  }
+}
+
+/// Computes what only a collective reads that works in place where its result
+/// goes.
+void FixedPlaces::setSource(Operation *op, const ValueUses &uses) {
+  if (!isa<CollectiveOpInterface>(op))
+    return;
+  for (auto [operand, result] : cast<TaskOpInterface>(op).getInPlacePairs()) {
+    Value value = op->getOperand(operand);
+    const BufferAddress *place = lookup(op->getResult(result));
+    if (place && isFree(value) && uses.hasOneReader(value))
+      places[viewedValue(value)] = BufferAddress(*place);
+  }
+}
+
+} // namespace rota::lowering

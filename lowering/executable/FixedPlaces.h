@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The values of a function that live outside scratch while its task runs.
+#ifndef ROTA_LOWERING_EXECUTABLE_FIXEDPLACES_H
+#define ROTA_LOWERING_EXECUTABLE_FIXEDPLACES_H
+
+#include "lowering/executable/ConstantTables.h"
+#include "lowering/executable/ValueUses.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace rota::lowering {
+
+/// An address: bytes after the start of one of the frame's blocks or, with
+/// `data`, the first byte of a constant of the object file.
+struct BufferAddress {
+  memory::FrameField field = memory::Scratch;
+  int64_t offset = 0;
+  mlir::DenseElementsAttr data;
+};
+
+/// What the frame says of a function's operands, results and parameters.
+struct FunctionPlaces {
+  llvm::SmallVector<BufferAddress> arguments, results;
+  struct ParamPlace {
+    int64_t value, gradient; // offsets in the parameter and gradient blocks
+  };
+  llvm::DenseMap<mlir::Operation *, ParamPlace> params; // by rota.param
+};
+
+/// Whether the op computes its results in a task: neither a view, nor an address
+/// that the frame gives, nor the function's end.
+bool isComputed(mlir::Operation *op);
+
+/// Arguments, parameters and constants lie where the frame has them. A result
+/// is computed where it leaves the function, a gradient is added where it
+/// accumulates if its op can, and what only a collective reads that works in
+/// place is computed where the collective's result goes.
+class FixedPlaces {
+public:
+  /// Of `function`, whose ops are `ops`. Adds the constants that it reads to
+  /// `tables`. Fails with an error at an op that names a parameter without a
+  /// place.
+  static llvm::FailureOr<FixedPlaces>
+  get(mlir::func::FuncOp function, llvm::ArrayRef<mlir::Operation *> ops,
+      const FunctionPlaces &frame, const ValueUses &uses,
+      ConstantTables &tables, const ProgramMesh &mesh);
+
+  /// The place of `value` or of what it views; null: it lies in scratch.
+  const BufferAddress *lookup(mlir::Value value) const;
+  /// Whether the op that computes the value adds it to what is there.
+  bool accumulates(mlir::Value value) const {
+    return accumulated.contains(mlir::rota::viewedValue(value));
+  }
+
+  BufferAddress gradientPlace(mlir::rota::AccumulateOp op) const;
+  /// The sums that a function adds to auxiliary losses are in its order.
+  BufferAddress auxiliaryPlace(mlir::rota::AuxiliaryLossOp op) const;
+
+private:
+  explicit FixedPlaces(const FunctionPlaces &frame) : frame(&frame) {}
+
+  llvm::LogicalResult placeParameter(mlir::Operation *op);
+  void placeConstant(mlir::Operation *op, ConstantTables &tables,
+                     const ProgramMesh &mesh);
+  void setDestinations(mlir::Operation *op, const ValueUses &uses);
+  void setSource(mlir::Operation *op, const ValueUses &uses);
+  bool isFree(mlir::Value value) const;
+  const FunctionPlaces::ParamPlace *paramPlace(mlir::Operation *op) const;
+
+  const FunctionPlaces *frame;
+  llvm::SmallVector<mlir::rota::AuxiliaryLossOp> auxiliary;
+  llvm::DenseMap<mlir::Value, BufferAddress> places; // never of views
+  llvm::DenseSet<mlir::Value> accumulated;
+};
+
+} // namespace rota::lowering
+
+#endif // ROTA_LOWERING_EXECUTABLE_FIXEDPLACES_H

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The files of kernels in explicit vector code: one line each.
+#include "lowering/kernels/KernelPlan.h"
+
+namespace rota::lowering {
+
+using AddEmitters = void(KernelEmitters &emitters);
+AddEmitters addAttentionEmitters, addAttentionGradEmitters,
+    addCrossEntropyEmitters, addEmbeddingEmitters, addLaunchEmitters,
+    addRopeEmitters;
+
+KernelEmitters vectorEmitters() {
+  KernelEmitters emitters;
+  for (AddEmitters *add :
+       {addAttentionEmitters, addAttentionGradEmitters, addCrossEntropyEmitters,
+        addEmbeddingEmitters, addLaunchEmitters, addRopeEmitters})
+    add(emitters);
+  return emitters;
+}
+
+} // namespace rota::lowering
