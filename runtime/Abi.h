@@ -52,6 +52,13 @@ typedef void (*RotaTask)(RotaContext *context, const RotaFrame *frame);
 void rotaParallelFor(RotaContext *context, RotaKernel kernel, void *const *args,
                      int64_t rows, int64_t grain);
 
+/// Checks that each of the `count` numbers at `indices` is at least `least` and
+/// below `bound`. Otherwise the action fails, with a message that names the
+/// first number that is not; the rest of the task runs, and its kernels leave
+/// such numbers out.
+void rotaCheckIndices(RotaContext *context, const int32_t *indices,
+                      int64_t count, int64_t least, int64_t bound);
+
 enum { ROTA_F32 = 0, ROTA_BF16 = 1, ROTA_I32 = 2 };
 
 /// C[b] = op(A[b]) * op(B[b]) (+ C[b] when accumulate), row-major.

@@ -136,4 +136,20 @@ def TaskOpInterface : OpInterface<"TaskOpInterface"> {
       (ins), [{}], [{ return {}; }]>];
 }
 
+def IndexOpInterface : OpInterface<"IndexOpInterface"> {
+  let cppNamespace = "::mlir::rota";
+  let description = [{
+    Ops that use the numbers of an integer operand as places in a tensor. A
+    number that has no place ends the run with an error.
+  }];
+  let methods = [
+    InterfaceMethod<"The numbers.", "::mlir::Value", "getIndices">,
+    InterfaceMethod<[{
+      The number of places, those on other ranks included; none where every
+      number is legal.
+    }], "std::optional<int64_t>", "getIndexBound">,
+    InterfaceMethod<"Whether a negative number is legal: it has no place.",
+      "bool", "allowsNegativeIndices", (ins), [{}], [{ return false; }]>];
+}
+
 #endif // ROTA_IR_ROTA_INTERFACES

@@ -45,13 +45,14 @@ static int64_t sizeOf(Value value, unsigned dim) {
 }
 
 Parts EmbeddingOp::buildPart(OpBuilder &builder, ArrayRef<Axes> factors,
-                             ArrayRef<int64_t>, TypeRange types) {
+                             ArrayRef<int64_t> sizes, TypeRange types) {
   ArrayRef<AxisRefAttr> axes = vocabularyAxes(*this, factors);
   if (axes.empty())
     return SmallVector<Value>();
   Value first = offset(builder, getLoc(), axes, sizeOf(getTable(), 0));
   return SmallVector<Value>{
-      create(builder, getLoc(), types[0], getTokens(), getTable(), first)};
+      create(builder, getLoc(), types[0], getTokens(), getTable(), first,
+             paddedVocabulary(*this, sizes, axes, sizeOf(getTable(), 0)))};
 }
 
 Parts EmbeddingGradOp::buildPart(OpBuilder &builder, ArrayRef<Axes> factors,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the rota ops become in tasks, which of them can add to what their
-// results' buffers hold, and which can work in place.
+// Answers to TaskOpInterface: the ops that become no kernels, those that can add
+// to what their results' buffers hold, and those that can work in place.
 #include "ir/rota/Rota.h"
 
 using namespace mlir;

@@ -302,7 +302,7 @@ static LogicalResult checkOffset(Operation *op, Value offset) {
   return offset ? checkShape(op, "an offset", offset, {}) : success();
 }
 
-/// C3 of the ops on parts of logits: `vocabulary` is a size.
+/// C3 of the ops on parts of a vocabulary: `vocabulary` is a size.
 static LogicalResult checkVocabulary(Operation *op,
                                      std::optional<uint64_t> vocabulary,
                                      Value offset) {
@@ -328,7 +328,9 @@ LogicalResult EmbeddingOp::verify() {
       failed(
           checkElement(*this, "a result", getResult(), elementOf(getTable()))))
     return failure();
-  return checkOffset(*this, getOffset());
+  if (failed(checkOffset(*this, getOffset())))
+    return failure();
+  return checkVocabulary(*this, getVocabulary(), getOffset());
 }
 
 LogicalResult EmbeddingGradOp::verify() {

@@ -12,12 +12,14 @@
 include "ir/rota/TensorOps.td"
 
 def Rota_EmbeddingOp : Rota_DifferentiableOp<"embedding", [TaskOpInterface,
+    DeclareOpInterfaceMethods<IndexOpInterface>,
     DeclareOpInterfaceMethods<PartitionOpInterface>]> {
   let summary = "rows of a table by token";
   let description = [{
-    Element [b, s, :] is `table[tokens[b, s], :]`. Tokens are within the table.
-    With an offset, row r of the table is entry `offset + r` of the vocabulary, and
-    tokens whose rows the table lacks give zeros.
+    Element [b, s, :] is `table[tokens[b, s], :]`. A token that the table has no row
+    for ends the run with an error. With an offset, row r of the table is entry
+    `offset + r` of the vocabulary, and tokens whose rows the table lacks give
+    zeros. A given size of the vocabulary is that without padding.
 
     Life-span: made by model builders or by hand; `partition` gives it an offset
     where it divides the vocabulary; becomes a kernel.
@@ -26,6 +28,7 @@ def Rota_EmbeddingOp : Rota_DifferentiableOp<"embedding", [TaskOpInterface,
     - C1: tokens are [batch, sequence], the table [vocabulary, embed], the result
       [batch, sequence, embed] in the table's element type
     - C2: an offset is a scalar
+    - C3: a size of the vocabulary is positive, and stands with an offset
 
     ```mlir
     func.func @f(%tokens: tensor<2x16xi32>, %table: tensor<256x8xf32>) -> tensor<2x16x8xf32> {
@@ -39,14 +42,17 @@ def Rota_EmbeddingOp : Rota_DifferentiableOp<"embedding", [TaskOpInterface,
     ```
   }];
   let arguments = (ins Rota_IntTensor:$tokens, Rota_FloatTensor:$table,
-                       Optional<Rota_IntTensor>:$offset);
+                       Optional<Rota_IntTensor>:$offset,
+                       OptionalAttr<I64Attr>:$vocabulary);
   let results = (outs Rota_FloatTensor:$result);
   let builders = [OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$tokens,
       "::mlir::Value":$table), [{
-    build($_builder, $_state, result, tokens, table, ::mlir::Value());
+    build($_builder, $_state, result, tokens, table, ::mlir::Value(),
+          ::mlir::IntegerAttr());
   }]>];
   let assemblyFormat = [{
-    $tokens `,` $table (`offset` $offset^)? `:` functional-type(operands, results) attr-dict
+    $tokens `,` $table (`offset` $offset^)? (`of` $vocabulary^)? `:`
+    functional-type(operands, results) attr-dict
   }];
 }
 
@@ -56,8 +62,8 @@ def Rota_EmbeddingGradOp : Rota_ComputeOp<"embedding_grad", [
   let summary = "derivative of embedding in the table";
   let description = [{
     Row t of the result is the sum of the cotangent's rows at which the token is
-    t, in ascending order. With an offset, row t is that of token `offset + t`, and
-    tokens that have no row add nothing.
+    t, in ascending order. With an offset, row t is that of token `offset + t`.
+    Tokens that have no row add nothing.
 
     Life-span: made by `differentiate`; `partition` gives it an offset where it
     divides the vocabulary; becomes a kernel that adds into the gradient.
@@ -83,11 +89,13 @@ def Rota_EmbeddingGradOp : Rota_ComputeOp<"embedding_grad", [
 }
 
 def Rota_CrossEntropyOp : Rota_DifferentiableOp<"cross_entropy", [TaskOpInterface,
+    DeclareOpInterfaceMethods<IndexOpInterface, ["allowsNegativeIndices"]>,
     DeclareOpInterfaceMethods<PartitionOpInterface>]> {
   let summary = "softmax cross-entropy with integer targets";
   let description = [{
     The sum over rows of `logsumexp(logits) - logits[target]`, the number of rows,
-    and each row's logsumexp. A row whose target is negative counts in neither.
+    and each row's logsumexp. A row whose target is negative counts in neither; a
+    target that has no column ends the run with an error.
 
     Life-span: made by model builders or by hand; `partition` makes it
     `rota.cross_entropy_shard` and `rota.cross_entropy_merge` where it divides the
@@ -152,7 +160,8 @@ def Rota_CrossEntropyGradOp : Rota_ComputeOp<"cross_entropy_grad", [
   }];
 }
 
-def Rota_CrossEntropyShardOp : Rota_ComputeOp<"cross_entropy_shard", [TaskOpInterface]> {
+def Rota_CrossEntropyShardOp : Rota_ComputeOp<"cross_entropy_shard", [TaskOpInterface,
+    DeclareOpInterfaceMethods<IndexOpInterface, ["allowsNegativeIndices"]>]> {
   let summary = "what one part of the vocabulary says of the cross-entropy";
   let description = [{
     Column c of the logits is entry `offset + c` of the vocabulary. Element

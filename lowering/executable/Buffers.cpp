@@ -7,6 +7,8 @@
 
 #include "mlir/IR/Remarks.h"
 
+#include <limits>
+
 using namespace mlir;
 using namespace mlir::rota;
 
@@ -14,7 +16,7 @@ namespace rota::lowering {
 namespace {
 
 /// The values that lie in scratch at some point of a task.
-class Scratch {
+class ScratchPlaces {
 public:
   const BufferAddress &add(Value value) {
     return alive[value] = {memory::Scratch, list.allocate(bytesOf(value)), {}};
@@ -78,6 +80,8 @@ private:
   }
 
   LogicalResult compute(Operation *op, int number) {
+    if (auto indexed = dyn_cast<IndexOpInterface>(op))
+      addCheck(indexed);
     TaskStep step{TaskStep::Kind::Kernels, op->getLoc()};
     if (failed(plan(op, step)))
       return failure();
@@ -115,6 +119,19 @@ private:
     return success();
   }
 
+  void addCheck(IndexOpInterface op) {
+    std::optional<int64_t> bound = op.getIndexBound();
+    if (!bound)
+      return;
+    TaskStep step{TaskStep::Kind::Check, op.getLoc()};
+    auto type = cast<RankedTensorType>(op.getIndices().getType());
+    int64_t least =
+        op.allowsNegativeIndices() ? std::numeric_limits<int32_t>::min() : 0;
+    step.indices = {type.getNumElements(), least, *bound};
+    step.operands.push_back(placeOf(op.getIndices()));
+    result.steps.push_back(std::move(step));
+  }
+
   BufferAddress placeResult(Operation *op, OpResult value, int number) {
     if (const BufferAddress *place = fixed.lookup(value))
       return *place;
@@ -132,7 +149,7 @@ private:
                     return viewedValue(other) == source;
                   }) == 1;
       if (once && scratch.contains(source) && uses.last(source) == number &&
-          Scratch::bytesOf(source) == Scratch::bytesOf(value))
+          ScratchPlaces::bytesOf(source) == ScratchPlaces::bytesOf(value))
         return source;
     }
     return {};
@@ -199,7 +216,7 @@ private:
   const ValueUses &uses;
   CollectiveTable &collectives;
   KernelLibrary &library;
-  Scratch scratch;
+  ScratchPlaces scratch;
   FunctionBuffers result;
 };
 

@@ -10,15 +10,22 @@
 
 namespace rota::lowering {
 
+/// Numbers that index a tensor: `count` of i32, from `least` to below `bound`.
+struct IndexCheck {
+  int64_t count = 0, least = 0, bound = 0;
+};
+
 /// One piece of a task's code.
 struct TaskStep {
   enum class Kind {
+    Check,      // `indices` of operand 0
     Kernels,    // `kernels` on operands, results and temporaries
     Gemm,       // `gemm` of operands 0 and 1 into result 0
     Collective, // number `collective` of operand 0 into result 0
     Copy        // `bytes` of operand 0 into result 0
   } kind;
   mlir::Location loc;
+  IndexCheck indices{};
   KernelPlan kernels{};
   GemmPlan gemm{};
   int collective = -1;

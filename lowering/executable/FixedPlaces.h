@@ -19,7 +19,7 @@ struct BufferAddress {
   mlir::DenseElementsAttr data;
 };
 
-/// What the frame says of a function's operands, results and parameters.
+/// The places of a function's arguments, results and parameters in the frame.
 struct FunctionPlaces {
   llvm::SmallVector<BufferAddress> arguments, results;
   struct ParamPlace {
@@ -28,8 +28,8 @@ struct FunctionPlaces {
   llvm::DenseMap<mlir::Operation *, ParamPlace> params; // by rota.param
 };
 
-/// Whether the op computes its results in a task: neither a view, nor an address
-/// that the frame gives, nor the function's end.
+/// Whether the op computes its results in a task: neither a view, nor an
+/// address that the frame gives, nor the function's end.
 bool isComputed(mlir::Operation *op);
 
 /// Arguments, parameters and constants lie where the frame has them. A result

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Emits tasks: addresses from the frame, then calls of rotaParallelFor,
-// rotaGemm and rotaCollective.
+// Emits tasks: addresses from the frame, then calls of the runtime's services.
 #include "lowering/executable/TaskCode.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -45,6 +44,8 @@ private:
   void writeStep(const TaskStep &step) {
     b.setLoc(step.loc);
     switch (step.kind) {
+    case TaskStep::Kind::Check:
+      return writeCheck(step);
     case TaskStep::Kind::Kernels:
       for (const KernelCall &call : step.kernels.calls)
         writeKernel(step, call);
@@ -60,6 +61,16 @@ private:
           /*isVolatile=*/false);
       return;
     }
+  }
+
+  void writeCheck(const TaskStep &step) {
+    Type i64 = b.getI64Type();
+    declare("rotaCheckIndices", {pointer, pointer, i64, i64, i64});
+    SmallVector<Value> arguments{context, address(step.operands[0])};
+    for (int64_t number :
+         {step.indices.count, step.indices.least, step.indices.bound})
+      arguments.push_back(LLVM::ConstantOp::create(b, i64, number));
+    LLVM::CallOp::create(b, TypeRange{}, "rotaCheckIndices", arguments);
   }
 
   void writeKernel(const TaskStep &step, const KernelCall &call) {

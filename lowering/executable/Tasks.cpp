@@ -3,6 +3,7 @@
 // Gives each argument and result of the model's functions its place in the
 // frame, by role, and lowers the functions.
 #include "lowering/executable/Tasks.h"
+#include "lowering/executable/DataForms.h"
 #include "lowering/executable/Parameters.h"
 #include "lowering/executable/TaskCode.h"
 
@@ -77,7 +78,9 @@ public:
     if (failed(places))
       return failure();
     layout.activationBytes = tensorBytes(model.activationType());
-    describeData();
+    layout.program.parameterCount = model.parameterCount();
+    if (failed(describeData(model, mesh, layout.program)))
+      return failure();
     size_t number = 0;
     for (LayerOp kind : model.kinds()) {
       if (failed(lowerKind(kind, (*places)[number], layout.kinds[number])))
@@ -97,49 +100,6 @@ public:
   }
 
 private:
-  void describeData() {
-    Program &program = layout.program;
-    func::FuncOp embed = model.embed;
-    FunctionRoles loss(model.loss);
-    program.input = form(FunctionRoles(embed).argument(Role::Tokens));
-    program.target = form(loss.argument(Role::Targets));
-    program.parameterCount = model.parameterCount();
-    embed.walk(
-        [&](EmbeddingOp op) { program.vocabulary = rowsOf(op.getTable()); });
-    if (func::FuncOp logits = model.function("logits"))
-      program.logits = form(FunctionRoles(logits).result(Role::NamedValue));
-    // Parts of logits may end in padding.
-    if (program.vocabulary > 0 && !program.logits.shape.empty())
-      program.logits.shape.back() =
-          std::min(program.logits.shape.back(), program.vocabulary);
-    if (ShardingAttr sum = loss.result(Role::LossSum).sharding())
-      program.lossAxes = mesh.axesOf(sum.getUnreduced());
-  }
-
-  /// Rows of a whole table, of which functions may see a part.
-  static int64_t rowsOf(Value table) {
-    auto read = table.getDefiningOp<ReadOp>();
-    ParamOp param =
-        read ? lookupParam(read, read.getParamAttr().getAttr()) : ParamOp();
-    if (param && param.getPlacement())
-      return param.getPlacementAttr().getWhole().front();
-    return cast<RankedTensorType>(table.getType()).getDimSize(0);
-  }
-
-  /// Of a value whose type is that of one rank's part.
-  DataForm form(const FunctionPort &port) const {
-    DataForm form;
-    form.type = elementTypeOf(port.type());
-    form.shape = cast<RankedTensorType>(port.type()).getShape().vec();
-    ShardingAttr sharding = port.sharding();
-    if (!sharding)
-      return form;
-    form.division = mesh.divisionOf(sharding);
-    for (auto [size, axes] : llvm::zip_equal(form.shape, form.division))
-      size *= groupSize(mesh.axes(), axes);
-    return form;
-  }
-
   LogicalResult addPlaces(func::FuncOp function, bool isResult,
                           ArrayRef<Role> roles, RolePlaces &blocks,
                           SmallVectorImpl<BufferAddress> &places) {

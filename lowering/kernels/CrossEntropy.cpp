@@ -20,8 +20,9 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 /// Independent sums and maxima of a row: they hide the latency of an addition.
 constexpr int64_t kChains = 4;
 
-/// Calls body(start, chain, count) for the vectors of a row in turn, the last
-/// of which may have fewer elements; `carried` has a value per chain.
+/// Calls body(start, count, carried) for the vectors of a row in turn. The last
+/// one may have fewer elements. Vector i carries the value of chain i modulo
+/// kChains; returns the chains' last values.
 SmallVector<Value> overColumns(
     KernelBuilder &k, int64_t columns, Value initial,
     llvm::function_ref<Value(Value start, int64_t count, Value carried)> body) {
@@ -61,7 +62,7 @@ struct Logits {
       stream << " of " << *entries;
     return text;
   }
-  /// Where padding begins in a part that begins at `offset`; null: nowhere.
+  /// The first column of padding in a part that begins at `offset`; null: none.
   Value end(KernelBuilder &k, Memory offset) const {
     return entries ? k.sub(k.i64(*entries), k.loadIndex(offset, k.i64(0)))
                    : Value();
@@ -72,10 +73,10 @@ struct Logits {
 };
 
 /// The logarithm of the sum of the exponentials of `columns` numbers, or of
-/// those before `end`; the least number where these are none.
+/// those before `end`; the least f32 where there are none.
 Value emitLogSumExp(KernelBuilder &k, Memory line, int64_t columns,
                     Value end = {}) {
-  // Without infinities: a part may be nothing but padding.
+  // No infinities: all columns of a part may be padding.
   constexpr float least = std::numeric_limits<float>::lowest();
   auto load = [&](Value start, int64_t count) {
     Value x = k.loadVector(line, start, count, -kInfinity);
@@ -110,12 +111,12 @@ void emitRowLoss(KernelBuilder &k, const Logits &logits) {
     k.store(total, logsumexp, row);
     k.store(k.f32(0.0f), losses, row);
     Value target = k.loadIndex(targets, row);
-    k.when(k.isLess(k.i64(-1), target),
+    k.when(k.isWithin(target, logits.columns),
            [&] { k.store(k.subf(total, k.load(line, target)), losses, row); });
   });
 }
 
-/// The column of row `row`'s target, which is outside the columns where another
+/// The column of row `row`'s target. It is outside the columns where another
 /// part of the vocabulary has it or the row does not count.
 Value targetColumn(KernelBuilder &k, Memory targets, Value row, Memory offset) {
   return k.sub(k.loadIndex(targets, row), k.loadIndex(offset, k.i64(0)));
@@ -206,7 +207,7 @@ void emitGradient(KernelBuilder &k, const Logits &logits, bool isPart) {
     Value counts = k.isLess(k.i64(-1), target);
     Value column =
         isPart ? targetColumn(k, targets, row, k.argument(5, i32)) : target;
-    Value hasTarget = isPart ? k.isWithin(column, logits.columns) : counts;
+    Value hasTarget = k.isWithin(column, logits.columns);
     k.when(k.isLess(target, k.i64(0)), [&] {
       overColumns(k, logits.columns, k.splat(0.0f),
                   [&](Value start, int64_t count, Value zero) {
@@ -217,7 +218,7 @@ void emitGradient(KernelBuilder &k, const Logits &logits, bool isPart) {
     k.when(counts, [&] {
       Value total = k.load(logsumexp, row);
       // Read before the loop overwrites it.
-      Value read = isPart ? k.select(hasTarget, column, k.i64(0)) : column;
+      Value read = k.select(hasTarget, column, k.i64(0));
       Value own = k.exp(k.subf(k.load(line, read), total));
       own = k.mulf(cotangent, k.subf(own, k.f32(1.0f)));
       Value totals = k.broadcast(total), factor = k.broadcast(cotangent);
@@ -238,8 +239,9 @@ void emitGradient(KernelBuilder &k, const Logits &logits, bool isPart) {
   });
 }
 
-/// A kernel that finds each row's logsumexp and loss, then the sums. Operands
-/// are what rows are made of and targets; results are sum, weight, logsumexp.
+/// Calls `rowLoss`, which computes each row's logsumexp and loss, then a kernel
+/// that adds the losses. The op's operands are logits or parts, and targets;
+/// its results are sum, weight and logsumexp.
 FailureOr<KernelPlan> planLoss(FailureOr<std::string> rowLoss, int64_t rows,
                                KernelLibrary &library) {
   FailureOr<std::string> lossSum =

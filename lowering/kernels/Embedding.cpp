@@ -3,8 +3,8 @@
 // Embedding copies rows of a table. Its derivative adds rows into the table's
 // gradient: each kernel row owns a range of columns and takes all tokens in
 // ascending order, so that no two threads add to one element. With an offset
-// the table is a part of the vocabulary, and other tokens give zeros or add
-// nothing.
+// the table is a part of the vocabulary. Tokens that have no row give zeros or
+// add nothing.
 #include "lowering/kernels/KernelBuilder.h"
 
 using namespace mlir;
@@ -29,17 +29,17 @@ void addOffset(const Table &table, KernelCall &call) {
     call.arguments.push_back({KernelArgument::Kind::Operand, 2});
 }
 
-/// Calls body(row) with the table's row of token `i`; what a part of the table
-/// lacks goes to `otherwise`.
+/// Calls body(row) with the table's row of token `i`, or `otherwise` where it
+/// has none.
 void withRow(
     KernelBuilder &k, const Table &table, Memory tokens, Value i,
     unsigned offset, llvm::function_ref<void(Value row)> body,
     llvm::function_ref<void()> otherwise = [] {}) {
-  Value token = k.loadIndex(tokens, i);
-  if (!table.isPart)
-    return body(token);
-  Memory first = k.argument(offset, k.ops().getI32Type());
-  Value row = k.sub(token, k.loadIndex(first, k.i64(0)));
+  Value row = k.loadIndex(tokens, i);
+  if (table.isPart) {
+    Memory first = k.argument(offset, k.ops().getI32Type());
+    row = k.sub(row, k.loadIndex(first, k.i64(0)));
+  }
   k.choose(k.isWithin(row, table.vocabulary), [&] { body(row); }, otherwise);
 }
 
@@ -97,9 +97,8 @@ static FailureOr<KernelPlan> planEmbedding(mlir::rota::EmbeddingOp op,
   Table table(op.getTokens(), op.getTable(), op.getOffset());
   Type element = op.getTable().getType().getElementType();
   int64_t bytes = table.columns * element.getIntOrFloatBitWidth() / 8;
-  std::string key = std::to_string(bytes);
-  if (table.isPart)
-    key += " of " + std::to_string(table.vocabulary);
+  std::string key = std::to_string(table.vocabulary) + " of " +
+                    std::to_string(bytes) + (table.isPart ? " part" : "");
   FailureOr<std::string> symbol = emitDedicated(
       library, "embedding", key, 3 + table.isPart, [&](KernelBuilder &k) {
         Type i8 = k.ops().getI8Type();

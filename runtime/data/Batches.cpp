@@ -152,6 +152,7 @@ void FixedBatch::readTokens(const Program &program,
   targets.resize(inputs.size());
   auto *input = reinterpret_cast<int32_t *>(inputs.data());
   auto *target = reinterpret_cast<int32_t *>(targets.data());
+  TokenBounds bounds{program.vocabulary, program.classes};
   for (int64_t i = 0; i < batch * (length + 1); ++i) {
     int64_t token;
     if (view.type == "I64") {
@@ -162,14 +163,15 @@ void FixedBatch::readTokens(const Program &program,
       token = narrow;
     }
     int64_t row = i / (length + 1), column = i % (length + 1);
-    if (token < 0 || token >= program.vocabulary)
-      throw InputError(fmt::format(
-          "'{}': tensor 'tokens': position [{}, {}]: expected a token below "
-          "the vocabulary of {}, got {}",
-          file.path(), row, column, program.vocabulary, token));
-    if (column < length)
+    bool isInput = column < length, isTarget = column > 0;
+    if (std::string bound = bounds.violation(token, isInput, isTarget);
+        !bound.empty())
+      throw InputError(fmt::format("'{}': tensor 'tokens': position [{}, {}]: "
+                                   "expected a token below {}, got {}",
+                                   file.path(), row, column, bound, token));
+    if (isInput)
       input[row * length + column] = static_cast<int32_t>(token);
-    if (column > 0)
+    if (isTarget)
       target[row * length + column - 1] = static_cast<int32_t>(token);
   }
 }

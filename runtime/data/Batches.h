@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where a step's inputs and targets come from. Each number is a function of
-// seed, step and the sequence's index in the batch, so it depends neither on
-// the schedule nor on the split into microbatches.
+// Sources of a step's inputs and targets. Each number is a function of seed,
+// step and the sequence's index in the batch. It depends neither on the
+// schedule nor on the split into microbatches.
 #ifndef ROTA_RUNTIME_DATA_BATCHES_H
 #define ROTA_RUNTIME_DATA_BATCHES_H
 
@@ -17,7 +17,7 @@ namespace rota {
 
 enum class Split { Train, Validation };
 
-/// Where a rank's part of a microbatch goes.
+/// The place for a rank's part of a microbatch.
 struct Destination {
   Part part;             // of the form's whole shape
   char *place = nullptr; // null: not wanted here
@@ -27,8 +27,8 @@ struct Destination {
 class Batches {
 public:
   virtual ~Batches() = default;
-  /// Writes microbatch `microbatch` of batch `batch` (0, 1, ...), of inputs and
-  /// targets the elements of the part.
+  /// Writes the parts of inputs and targets of microbatch `microbatch` of batch
+  /// `batch` (0, 1, ...).
   virtual void fill(Split split, int64_t batch, int64_t microbatch,
                     const Destination &input,
                     const Destination &target) const = 0;

@@ -38,14 +38,24 @@ static uint32_t tokenAt(const char *data, TokenType type, int64_t i) {
   return 0;
 }
 
+std::string TokenBounds::violation(int64_t token, bool isInput,
+                                   bool isTarget) const {
+  if (isInput && (token < 0 || token >= vocabulary))
+    return fmt::format("the vocabulary of {}", vocabulary);
+  if (isTarget && (token < 0 || token >= classes))
+    return fmt::format("the {} classes of the loss", classes);
+  return "";
+}
+
 Tokens::Tokens(const std::vector<std::string> &paths, TokenType type,
-               int64_t vocabulary)
+               TokenBounds bounds)
     : type(type) {
   for (const std::string &path : paths)
     map(path);
-  if (vocabulary < int64_t(1) << (8 * tokenBytes(type)))
+  if (std::min(bounds.vocabulary, bounds.classes) <
+      int64_t(1) << (8 * tokenBytes(type)))
     for (const File &file : files)
-      check(file, vocabulary);
+      check(file, bounds);
 }
 
 Tokens::~Tokens() {
@@ -84,21 +94,21 @@ void Tokens::map(const std::string &path) {
   total += bytes / unit;
 }
 
-void Tokens::check(const File &file, int64_t vocabulary) const {
+void Tokens::check(const File &file, TokenBounds bounds) const {
   constexpr int64_t kBlock = 1 << 16;
+  int64_t bound = std::min(bounds.vocabulary, bounds.classes);
   for (int64_t begin = 0; begin < file.tokens; begin += kBlock) {
     int64_t end = std::min(file.tokens, begin + kBlock);
-    uint32_t largest = 0; // first whether, then where: the common case is fast
+    uint32_t largest = 0; // a maximum is fast; the position is for errors alone
     for (int64_t i = begin; i < end; ++i)
       largest = std::max(largest, tokenAt(file.data, type, i));
-    if (largest < vocabulary)
+    if (largest < bound)
       continue;
     for (int64_t i = begin; i < end; ++i)
-      if (uint32_t token = tokenAt(file.data, type, i); token >= vocabulary)
+      if (uint32_t token = tokenAt(file.data, type, i); token >= bound)
         throw InputError(fmt::format(
-            "'{}': position {}: expected a token below the vocabulary of {}, "
-            "got {}",
-            file.path, i, vocabulary, token));
+            "'{}': position {}: expected a token below {}, got {}", file.path,
+            i, bounds.violation(token, true, true), token));
   }
 }
 

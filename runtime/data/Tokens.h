@@ -13,12 +13,22 @@ namespace rota {
 
 enum class TokenType { Bytes, Uint16, Uint32 };
 
+/// Upper bounds of tokens as inputs of the model and as its targets.
+struct TokenBounds {
+  int64_t vocabulary, classes;
+
+  /// The bound that `token` violates, for messages: "the vocabulary of 256";
+  /// empty when it violates none.
+  std::string violation(int64_t token, bool isInput, bool isTarget) const;
+};
+
 class Tokens {
 public:
-  /// Maps the files and checks that every token is below `vocabulary`. Throws
-  /// InputError that names the file, the position and the token.
+  /// Maps the files and checks that every token may be an input and a target.
+  /// Throws InputError that names the file, the position, the token and the
+  /// bound.
   Tokens(const std::vector<std::string> &paths, TokenType type,
-         int64_t vocabulary);
+         TokenBounds bounds);
   ~Tokens();
   Tokens(const Tokens &) = delete;
   Tokens &operator=(const Tokens &) = delete;
@@ -35,7 +45,7 @@ private:
     int64_t first, tokens; // position of its first token; how many
   };
   void map(const std::string &path);
-  void check(const File &file, int64_t vocabulary) const;
+  void check(const File &file, TokenBounds bounds) const;
 
   TokenType type;
   int64_t total = 0;

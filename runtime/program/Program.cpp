@@ -262,6 +262,7 @@ template <typename V> void visit(V &v, Program &x) {
   v("bubble", x.bubble);
   v("microbatches", x.microbatches);
   v("vocabulary", x.vocabulary);
+  v("classes", x.classes);
   v("input", x.input);
   v("target", x.target);
   v("logits", x.logits);

@@ -313,7 +313,9 @@ struct Program {
   std::string plan;     // for people: the memory plan and costs
   double bubble = 0.0;  // theoretical bubble share of the timeline
   int64_t microbatches = 1;
-  int64_t vocabulary = 0;     // 0: inputs are not tokens
+  // Input tokens are below `vocabulary` and targets below `classes`; both are 0
+  // where inputs are not tokens.
+  int64_t vocabulary = 0, classes = 0;
   DataForm input, target;     // of one microbatch
   DataForm logits;            // of one microbatch; empty shape: not compiled in
   int64_t parameterCount = 0; // tied parameters once

@@ -31,7 +31,7 @@ Rank::Rank(const Executable &executable, Communicator &communicator,
     ownProfile = std::make_unique<Profile>();
   ownContext.cores = &coreSet;
   ownContext.profile = ownProfile.get();
-  ownContext.rank = this;
+  ownContext.collectives = this;
 }
 
 int Rank::peer(int stage) const {
@@ -47,8 +47,7 @@ Request Rank::start(Stream stream, int collective, const void *source,
 }
 
 void Rank::runInTask(int collective, const void *source, void *destination) {
-  // Compiled code cannot be unwound through, so nothing is thrown here; what
-  // follows in the task computes nonsense that nobody will see.
+  // The rest of the task runs; the executor drops its results.
   if (failure)
     return;
   try {
@@ -71,8 +70,3 @@ void Rank::rethrowFailure() const {
 }
 
 } // namespace rota
-
-void rotaCollective(RotaContext *context, int64_t number, const void *input,
-                    void *output) {
-  context->rank->runInTask(static_cast<int>(number), input, output);
-}

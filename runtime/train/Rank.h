@@ -25,7 +25,7 @@ struct Executable {
   const RotaKernel *kernels = nullptr;
 };
 
-class Rank {
+class Rank : public TaskCollectives {
 public:
   /// Maps the arenas of the stage that the communicator's rank runs.
   Rank(const Executable &executable, Communicator &communicator, Cores &cores,
@@ -66,8 +66,9 @@ public:
   }
   char *hostAt(int64_t offset) const { return hostMemory.at(offset); }
 
-  /// What rotaCollective does; a failure is kept for rethrowFailure.
-  void runInTask(int collective, const void *source, void *destination);
+  /// Keeps a failure for rethrowFailure.
+  void runInTask(int collective, const void *source,
+                 void *destination) override;
   /// Throws what ended a collective inside a task, if anything did: the failure
   /// of another rank.
   void rethrowFailure() const;

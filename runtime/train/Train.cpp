@@ -44,8 +44,9 @@ std::unique_ptr<Batches> makeBatches(const Program &program,
   }
   if (options.data.empty())
     throw InputError("expected --data with at least one file");
-  auto tokens = std::make_unique<Tokens>(options.data, options.tokenType,
-                                         program.vocabulary);
+  auto tokens = std::make_unique<Tokens>(
+      options.data, options.tokenType,
+      TokenBounds{program.vocabulary, program.classes});
   return std::make_unique<TokenBatches>(program, std::move(tokens),
                                         options.validationFraction,
                                         options.validationSteps, options.seed);

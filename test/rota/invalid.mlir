@@ -630,6 +630,15 @@ func.func @f(%t: tensor<2x16xi32>, %w: tensor<256x8xf32>, %o: tensor<2xi32>) {
 
 // -----
 
+// embedding C3: an offset
+func.func @f(%t: tensor<2x16xi32>, %w: tensor<256x8xf32>) {
+  // expected-error@+1 {{expected an offset with a size of the vocabulary, got none}}
+  %x = rota.embedding %t, %w of 250 : (tensor<2x16xi32>, tensor<256x8xf32>) -> tensor<2x16x8xf32>
+  return
+}
+
+// -----
+
 // embedding_grad C2: a scalar
 func.func @f(%t: tensor<2x16xi32>, %d: tensor<2x16x8xf32>, %o: tensor<2xi32>) {
   // expected-error@+1 {{expected an offset of shape [], got 'tensor<2xi32>'}}

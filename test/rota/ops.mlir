@@ -237,9 +237,11 @@ func.func @f(%dsum: tensor<f32>, %logits: tensor<2x16x256xf32>, %targets: tensor
 
 // CHECK-LABEL: module
 // CHECK: rota.embedding %{{.*}}, %{{.*}} offset %{{.*}} : (tensor<2x16xi32>, tensor<128x8xf32>, tensor<i32>) -> tensor<2x16x8xf32>
+// CHECK: rota.embedding %{{.*}}, %{{.*}} offset %{{.*}} of 250 : (tensor<2x16xi32>, tensor<128x8xf32>, tensor<i32>) -> tensor<2x16x8xf32>
 // CHECK: rota.embedding_grad %{{.*}}, %{{.*}} offset %{{.*}} : (tensor<2x16xi32>, tensor<2x16x8xf32>, tensor<i32>) -> tensor<128x8xf32>
 func.func @f(%tokens: tensor<2x16xi32>, %table: tensor<128x8xf32>, %offset: tensor<i32>) -> tensor<128x8xf32> {
   %x = rota.embedding %tokens, %table offset %offset : (tensor<2x16xi32>, tensor<128x8xf32>, tensor<i32>) -> tensor<2x16x8xf32>
+  %y = rota.embedding %tokens, %table offset %offset of 250 : (tensor<2x16xi32>, tensor<128x8xf32>, tensor<i32>) -> tensor<2x16x8xf32>
   %dtable = rota.embedding_grad %tokens, %x offset %offset : (tensor<2x16xi32>, tensor<2x16x8xf32>, tensor<i32>) -> tensor<128x8xf32>
   return %dtable : tensor<128x8xf32>
 }

@@ -126,6 +126,22 @@ TEST(Cores, TokensAreGivenInTheOrderOfAsking) {
   EXPECT_EQ(order, (std::vector<int>{0, 1, 2, 3}));
 }
 
+TEST(Context, NumbersOutsideTheirBoundsAreAFailure) {
+  const int32_t numbers[] = {0, 7, -1, 9};
+  RotaContext context;
+  rotaCheckIndices(&context, numbers, 2, 0, 8);
+  rotaCheckIndices(&context, numbers, 3, INT32_MIN, 8);
+  EXPECT_FALSE(context.failed);
+  rotaCheckIndices(&context, numbers, 4, INT32_MIN, 8);
+  EXPECT_TRUE(context.failed);
+  EXPECT_EQ(context.failure,
+            "position 3 of the data: expected a number from 0 to 7, got 9");
+  RotaContext second;
+  rotaCheckIndices(&second, numbers, 4, 0, 8);
+  EXPECT_EQ(second.failure,
+            "position 2 of the data: expected a number from 0 to 7, got -1");
+}
+
 TEST(Context, TheFirstFailureWins) {
   RotaContext context;
   reportFailure(&context, "first");

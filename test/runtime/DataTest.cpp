@@ -21,7 +21,7 @@ template <typename T> std::string bytesOf(std::vector<T> values) {
 
 Program tokenProgram(int64_t sequences, int64_t length, int64_t microbatches) {
   Program program;
-  program.vocabulary = 256;
+  program.vocabulary = program.classes = 256;
   program.microbatches = microbatches;
   program.input = program.target = {ElementType::I32, {sequences, length}};
   return program;
@@ -55,17 +55,17 @@ TEST(Tokens, ReadsEachTypeAcrossFiles) {
   TemporaryFolder folder;
   int32_t out[4];
   Tokens bytes({folder.write("a", "\x01\xff"), folder.write("b", "xyz")},
-               TokenType::Bytes, 256);
+               TokenType::Bytes, TokenBounds{256, 256});
   EXPECT_EQ(bytes.size(), 5);
   bytes.read(1, 4, out);
   EXPECT_EQ(std::vector<int32_t>(out, out + 4),
             (std::vector<int32_t>{255, 'x', 'y', 'z'}));
   Tokens narrow({folder.write("c", bytesOf<uint16_t>({1, 50000, 3}))},
-                TokenType::Uint16, 50257);
+                TokenType::Uint16, {50257, 50257});
   narrow.read(1, 2, out);
   EXPECT_EQ(out[0], 50000);
   Tokens wide({folder.write("d", bytesOf<uint32_t>({100000, 7}))},
-              TokenType::Uint32, 128256);
+              TokenType::Uint32, {128256, 128256});
   wide.read(0, 2, out);
   EXPECT_EQ(out[0], 100000);
   EXPECT_EQ(out[1], 7);
@@ -77,18 +77,24 @@ TEST(Tokens, RefusesTokensOutsideTheVocabulary) {
   values[69999] = 300;
   std::string path = folder.write("t", bytesOf(values));
   EXPECT_EQ(messageOf<InputError>(
-                [&] { Tokens tokens({path}, TokenType::Uint16, 300); }),
+                [&] { Tokens tokens({path}, TokenType::Uint16, {300, 300}); }),
             "'" + path +
                 "': position 69999: expected a token below the vocabulary of "
                 "300, got 300");
-  Tokens fits({path}, TokenType::Uint16, 301);
+  Tokens fits({path}, TokenType::Uint16, {301, 301});
   EXPECT_EQ(fits.size(), 70000);
+  EXPECT_EQ(messageOf<InputError>(
+                [&] { Tokens tokens({path}, TokenType::Uint16, {400, 299}); }),
+            "'" + path +
+                "': position 69999: expected a token below the 299 classes of "
+                "the loss, got 300");
 }
 
 TEST(Tokens, RefusesFilesThatCannotBeTokens) {
   TemporaryFolder folder;
   auto error = [&](const std::string &path, TokenType type) {
-    return messageOf<InputError>([&] { Tokens tokens({path}, type, 70000); });
+    return messageOf<InputError>(
+        [&] { Tokens tokens({path}, type, {70000, 70000}); });
   };
   EXPECT_NE(error(folder.path("none"), TokenType::Bytes).find("No such file"),
             std::string::npos);
@@ -108,7 +114,7 @@ TEST(TokenBatches, TargetsFollowInputs) {
   TokenBatches batches(
       program,
       std::make_unique<Tokens>(std::vector<std::string>{ramp(folder, 5000)},
-                               TokenType::Bytes, 256),
+                               TokenType::Bytes, TokenBounds{256, 256}),
       0.1, 4, 1);
   std::vector<int32_t> in = fill(batches, program, Split::Train, 7, false);
   std::vector<int32_t> out = fill(batches, program, Split::Train, 7, true);
@@ -149,7 +155,7 @@ TEST(Batches, PartsMakeTheWhole) {
   TokenBatches tokens(
       program,
       std::make_unique<Tokens>(std::vector<std::string>{ramp(folder, 5000)},
-                               TokenType::Bytes, 256),
+                               TokenType::Bytes, TokenBounds{256, 256}),
       0.1, 4, 1);
   for (bool target : {false, true}) {
     std::vector<int32_t> both = fill(tokens, program, Split::Train, 1, target);
@@ -185,7 +191,7 @@ TEST(TokenBatches, DoNotDependOnTheSplitIntoMicrobatches) {
     TokenBatches batches(
         program,
         std::make_unique<Tokens>(std::vector<std::string>{path},
-                                 TokenType::Bytes, 256),
+                                 TokenType::Bytes, TokenBounds{256, 256}),
         0.1, 4, 1);
     results.push_back(fill(batches, program, Split::Train, 3, false));
   }
@@ -201,7 +207,7 @@ TEST(TokenBatches, TrainingAndValidationDoNotShareATokenAndReachTheEnds) {
   TokenBatches batches(program,
                        std::make_unique<Tokens>(
                            std::vector<std::string>{folder.write("t", text)},
-                           TokenType::Bytes, 256),
+                           TokenType::Bytes, TokenBounds{256, 256}),
                        0.1, 3, 1);
   for (int64_t batch = 0; batch < 20; ++batch)
     for (int32_t token : fill(batches, program, Split::Train, batch, true))
@@ -219,7 +225,7 @@ TEST(TokenBatches, RefusesDataShorterThanASequence) {
       TokenBatches b(program,
                      std::make_unique<Tokens>(
                          std::vector<std::string>{ramp(folder, count)},
-                         TokenType::Bytes, 256),
+                         TokenType::Bytes, TokenBounds{256, 256}),
                      fraction, 1, 1);
     });
   };

@@ -180,12 +180,13 @@ TEST(Executor, EvaluationGathersWeightsAndReducesAndCopiesNothing) {
 TEST(Executor, AFailureNamesRankStageChunkMicrobatchAndAction) {
   // Two pipelines, the loss of the second breaks: ranks 1 and 3 have it.
   Program program = makeLine({2, 2, 2});
-  RotaTask tasks[] = {lineTasks[0],
-                      [](RotaContext *context, const RotaFrame *) {
-                        if (context->rank->number() == 3)
-                          reportFailure(context, "the loss broke");
-                      },
-                      lineTasks[2]};
+  RotaTask tasks[] = {
+      lineTasks[0],
+      [](RotaContext *context, const RotaFrame *) {
+        if (static_cast<Rank *>(context->collectives)->number() == 3)
+          reportFailure(context, "the loss broke");
+      },
+      lineTasks[2]};
   LocalRanks ranks({&program, tasks, lineKernels}, 2);
   try {
     ranks.run([](Rank &rank) {

@@ -16,8 +16,9 @@ using namespace rota::test;
 static void backwardThatFails(RotaContext *context, const RotaFrame *frame) {
   static thread_local int calls = 0;
   const char *rank = std::getenv("ROTA_FAIL");
-  int64_t aStep = context->rank->program().microbatches;
-  if (rank && context->rank->number() == std::atoi(rank) && ++calls > aStep)
+  auto *self = static_cast<Rank *>(context->collectives);
+  int64_t aStep = self->program().microbatches;
+  if (rank && self->number() == std::atoi(rank) && ++calls > aStep)
     return reportFailure(context, "made to fail");
   lineTasks[2](context, frame);
 }

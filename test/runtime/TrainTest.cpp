@@ -58,7 +58,7 @@ Outcome run(std::vector<std::string> arguments) {
 /// A program that reads tokens; it is never run.
 Program tokenProgram() {
   Program program = makeLine(1, 1);
-  program.vocabulary = 256;
+  program.vocabulary = program.classes = 256;
   program.input = program.target = {ElementType::I32, {1, 8}};
   return program;
 }
@@ -377,13 +377,14 @@ TEST(Probe, WritesTheSameHoweverTensorsAreSpread) {
 TEST(Probe, RefusesTokensThatDoNotFit) {
   TemporaryFolder folder;
   std::vector<int64_t> tokens(9, 3);
+  Program program = tokenProgram();
   auto probeWith = [&](std::vector<int64_t> shape) {
     writeSafetensors(folder.path("t"),
                      {{"tokens",
                        {"I64", std::move(shape),
                         reinterpret_cast<char *>(tokens.data()), 72}}});
-    return runWith(tokenProgram(), {"probe", "--tokens", folder.path("t"), "-o",
-                                    folder.path("out")});
+    return runWith(program, {"probe", "--tokens", folder.path("t"), "-o",
+                             folder.path("out")});
   };
   Outcome o = probeWith({9, 1});
   EXPECT_EQ(o.code, kExitBadInput);
@@ -395,6 +396,16 @@ TEST(Probe, RefusesTokensThatDoNotFit) {
   EXPECT_EQ(o.code, kExitBadInput);
   EXPECT_NE(o.err.find("position [0, 4]: expected a token below the vocabulary "
                        "of 256, got 256"),
+            std::string::npos)
+      << o.err;
+  // The first token is no target, the last no input.
+  tokens = {9, 3, 3, 3, 3, 3, 3, 3, 11};
+  program.vocabulary = 10;
+  program.classes = 8;
+  o = probeWith({1, 9});
+  EXPECT_EQ(o.code, kExitBadInput);
+  EXPECT_NE(o.err.find("position [0, 8]: expected a token below the 8 classes "
+                       "of the loss, got 11"),
             std::string::npos)
       << o.err;
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The cores of the machine, shared by the ranks of this process. A rank holds
-// one *compute token* (one core) while it runs an action; helper threads take
+// one *compute token* (one core) while it runs an action. Helper threads take
 // the cores that no rank wants and run pieces of a rank's parallel loops. So
-// four ranks on two cores cost what one rank costs, and one rank on two cores
-// uses both. Threads that wait sleep; none spins.
+// four ranks on two cores take as long as one rank, and one rank on two cores
+// uses both. Waiting threads sleep; none spins.
 #ifndef ROTA_RUNTIME_DEVICE_CPU_CORES_H
 #define ROTA_RUNTIME_DEVICE_CPU_CORES_H
 
@@ -22,7 +22,6 @@
 namespace rota {
 
 class Profile;
-class Rank;
 
 class Cores {
 public:
@@ -99,9 +98,9 @@ private:
   Cores &cores;
 };
 
-/// How long the loops of a rank took when they last ran, so that the short ones
-/// do not wake a helper that would come too late. A table of fixed size: two
-/// loops that share a place cost time, never correctness.
+/// The last measured time of each loop of a rank: short loops do not wake
+/// helpers, which would come too late. A table of fixed size: loops that share
+/// a place lose time, never correctness.
 class LoopCosts {
 public:
   struct Cost {
@@ -116,6 +115,16 @@ private:
   std::array<Cost, 256> table;
 };
 
+/// Runs the collectives that tasks call.
+class TaskCollectives {
+public:
+  virtual ~TaskCollectives() = default;
+  /// Carries out rotaCollective. Keeps a failure instead of throwing it:
+  /// compiled code cannot be unwound.
+  virtual void runInTask(int collective, const void *source,
+                         void *destination) = 0;
+};
+
 /// The number of cores that this process may run on.
 int availableCores();
 /// The number of cores that the machine has.
@@ -127,7 +136,7 @@ int machineCores();
 struct RotaContext {
   rota::Cores *cores = nullptr;     // null: everything on the calling thread
   rota::Profile *profile = nullptr; // null: nothing is measured
-  rota::Rank *rank = nullptr;       // who runs collectives; null: nobody
+  rota::TaskCollectives *collectives = nullptr; // null: no task calls any
   rota::LoopCosts loopCosts = {};
   std::mutex failureMutex = {};
   std::atomic<bool> failed{false};

@@ -208,7 +208,7 @@ TEST(Tasks, CollectivesAreCalled) {
   EXPECT_EQ(calls, 3u);
 }
 
-/// The sum goes where the result leaves, and so does what it is a sum of.
+/// Sum and operand are computed in the place of the function's result.
 TEST(Tasks, AllReduceIsInPlace) {
   Lowered model;
   // Only `q` and `s` take scratch: 64 bytes each, `p` lies in the output.

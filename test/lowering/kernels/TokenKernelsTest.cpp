@@ -144,6 +144,38 @@ TEST_P(TokenKernels, CrossEntropyAndItsGradient) {
   EXPECT_EQ(out.raw(), x.raw()) << "in place";
 }
 
+/// Kernels leave out numbers that have no place; the task fails beside them.
+TEST_P(TokenKernels, NumbersWithoutAPlaceAreLeftOut) {
+  auto [columns, type, cpu] = GetParam();
+  constexpr int64_t kVocabulary = 5;
+  std::string table = tensor({kVocabulary, columns}, type);
+  std::string rows = tensor({kBatch, kSequence, columns}, type);
+  auto forward = CompiledOp::create(
+      function("%t: tensor<2x7xi32>, %w: " + table +
+               ") {\n%x = rota.embedding %t, %w : (tensor<2x7xi32>, " + table +
+               ") -> " + rows),
+      {}, cpu);
+  auto loss = CompiledOp::create(
+      function("%x: " + rows +
+               ", %t: tensor<2x7xi32>) {\n%a, %b, %c = rota.cross_entropy %x, "
+               "%t : (" +
+               rows +
+               ", tensor<2x7xi32>) -> (tensor<f32>, tensor<f32>, "
+               "tensor<2x7xf32>)"),
+      {}, cpu);
+  ASSERT_TRUE(forward && loss);
+  Buffer numbers("i32", kRows), weights = Buffer::random(type, 5 * columns, 2);
+  for (int64_t i = 0; i < kRows; ++i)
+    numbers.set(i, i % 2 ? 1000000 : -1000000);
+  Buffer out = Buffer::random(type, kRows * columns, 4);
+  forward->run(nullptr, {numbers.data(), weights.data(), out.data()});
+  out.expectNear(std::vector<double>(kRows * columns), 0.0, "rows");
+  Buffer sum("f32", 1), weight("f32", 1), lse("f32", kRows);
+  loss->run(nullptr, {out.data(), numbers.data(), sum.data(), weight.data(),
+                      lse.data()});
+  sum.expectNear({0.0}, 0.0, "sum");
+}
+
 TEST_P(TokenKernels, APartOfTheVocabulary) {
   auto [columns, type, cpu] = GetParam();
   // Rows 4, 5 and 6 of a vocabulary of 11: tokens before, in and after them.

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Follows tokens and targets to what they index.
+#include "lowering/executable/DataForms.h"
+#include "lowering/executable/Collectives.h"
+
+#include <limits>
+
+using namespace mlir;
+using namespace mlir::rota;
+
+namespace rota::lowering {
+
+/// Of a value whose type is that of one rank's part.
+static DataForm formOf(const FunctionPort &port, const ProgramMesh &mesh) {
+  DataForm form;
+  form.type = elementTypeOf(port.type());
+  form.shape = cast<RankedTensorType>(port.type()).getShape().vec();
+  ShardingAttr sharding = port.sharding();
+  if (!sharding)
+    return form;
+  form.division = mesh.divisionOf(sharding);
+  for (auto [size, axes] : llvm::zip_equal(form.shape, form.division))
+    size *= groupSize(mesh.axes(), axes);
+  return form;
+}
+
+/// The least bound of what the numbers index; 0 where they are no integers.
+static int64_t boundOf(FunctionPort argument) {
+  Value numbers = argument.function.getArgument(argument.index);
+  if (!getElementTypeOrSelf(numbers).isInteger())
+    return 0;
+  int64_t bound = int64_t(std::numeric_limits<int32_t>::max()) + 1;
+  SmallVector<Value> pending{numbers};
+  while (!pending.empty()) {
+    Value value = pending.pop_back_val();
+    for (Operation *user : value.getUsers()) {
+      if (auto indexed = dyn_cast<IndexOpInterface>(user);
+          indexed && indexed.getIndices() == value)
+        bound = std::min(bound, indexed.getIndexBound().value_or(bound));
+      if (isa<ViewOpInterface, CollectiveOpInterface>(user))
+        pending.push_back(user->getResult(0));
+    }
+  }
+  return bound;
+}
+
+/// Targets are tokens where inputs are, and of their shape.
+static LogicalResult checkTargets(const FunctionPort &targets,
+                                  const Program &program) {
+  bool areTokens = program.vocabulary > 0;
+  func::FuncOp loss = targets.function;
+  if (areTokens != (program.classes > 0))
+    return loss.emitOpError("expected targets of ")
+           << (areTokens ? "integers, as the inputs are tokens"
+                         : "numbers, as the inputs are no tokens")
+           << ", got " << targets.type();
+  if (areTokens && program.input.shape != program.target.shape)
+    return loss.emitOpError("expected a target for each input token, got ")
+           << targets.type();
+  return success();
+}
+
+LogicalResult describeData(const Model &model, const ProgramMesh &mesh,
+                           Program &program) {
+  FunctionRoles loss(model.loss);
+  FunctionPort tokens = FunctionRoles(model.embed).argument(Role::Tokens);
+  FunctionPort targets = loss.argument(Role::Targets);
+  program.input = formOf(tokens, mesh);
+  program.target = formOf(targets, mesh);
+  program.vocabulary = boundOf(tokens);
+  program.classes = boundOf(targets);
+  if (ShardingAttr sum = loss.result(Role::LossSum).sharding())
+    program.lossAxes = mesh.axesOf(sum.getUnreduced());
+  if (func::FuncOp logits = model.function("logits")) {
+    DataForm &form = program.logits;
+    form = formOf(FunctionRoles(logits).result(Role::NamedValue), mesh);
+    // Parts of logits may end in padding.
+    if (program.classes > 0 && !form.division.empty() &&
+        !form.division.back().empty())
+      form.shape.back() = std::min(form.shape.back(), program.classes);
+  }
+  return checkTargets(targets, program);
+}
+
+} // namespace rota::lowering
