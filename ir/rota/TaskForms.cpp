@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Answers to TaskOpInterface: the ops that become no kernels, those that can add
-// to what their results' buffers hold, and those that can work in place.
+// Answers to TaskOpInterface: the ops that become no kernels, those that can
+// add to what their results' buffers hold, and those that can work in place.
 #include "ir/rota/Rota.h"
 
 using namespace mlir;

@@ -27,7 +27,7 @@ struct AttentionShape {
   int64_t keyStride() const { return keyHeads * size; }
 };
 
-/// The shape of an op with these operands, and a text that tells it apart.
+/// The shape of an op with these operands, and a text that determines it.
 AttentionShape attentionShape(mlir::Value query, mlir::Value key,
                               const llvm::APFloat &scale);
 std::string toString(const AttentionShape &shape);
@@ -35,7 +35,7 @@ std::string toString(const AttentionShape &shape);
 llvm::LogicalResult checkHeadSize(mlir::Operation *op,
                                   const AttentionShape &shape);
 
-/// StridedRows `stride` elements apart.
+/// Rows `stride` elements apart.
 struct StridedRows {
   Memory memory;
   int64_t stride;
@@ -53,7 +53,7 @@ public:
   }
   /// Keys of a block.
   static constexpr int64_t kKeyBlock = 32;
-  /// StridedRows of a register block of kVectors vectors each.
+  /// Rows of a register block of kVectors vectors each.
   int64_t registerRows() const { return k.lanes() >= 16 ? 8 : 4; }
   /// The head's size rounded up to whole vectors.
   int64_t paddedSize() const;
@@ -64,7 +64,7 @@ public:
 
   /// Reads the block of rows from `first` on, times `factor`, as
   /// transposed[d][query] and, if asked for, copy[query][paddedSize].
-  /// StridedRows beyond the sequence repeat the last one.
+  /// Rows beyond the sequence repeat the last one.
   void loadBlock(StridedRows rows, mlir::Value first, float factor,
                  Memory transposed, const Memory *copy);
   /// Writes transposed[d][query] * factor[query] to the rows from `first` on

@@ -74,7 +74,7 @@ private:
 
   Memory tensor(unsigned i) { return k.argument(i, shape.element); }
 
-  /// Where the sums over queries gather in f32: the result itself if it is f32.
+  /// The f32 buffer of the sums over queries: the result itself if it is f32.
   StridedRows sumRows(unsigned result, unsigned temporary, Value row,
                       Value batch, Value keyHead) {
     if (shape.element.isF32())
@@ -105,8 +105,8 @@ private:
 
   /// One block of queries against all keys that it sees.
   void emitBlock(Value batch, Value head, Value keyHead, Value first) {
-    // The scale goes into the queries: the scores and the keys' cotangents have
-    // it from there, the queries' cotangents get it at the end.
+    // Queries are scaled when they are loaded, so that scores and the keys'
+    // cotangents are scaled too. The queries' cotangents are scaled at the end.
     code.loadBlock(code.queryRows(tensor(kQuery), batch, head), first,
                    shape.scale, queries, &queryCopy);
     code.loadBlock(code.queryRows(tensor(kCotangent), batch, head), first, 1.0f,

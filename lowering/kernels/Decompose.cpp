@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Replaces composite ops by what they are made of.
+// Replaces composite ops by their parts.
 #include "lowering/kernels/Passes.h"
 
 using namespace mlir;
@@ -18,7 +18,7 @@ struct Decompose : impl::DecomposeBase<Decompose> {
     getOperation()->walk(
         [&](mlir::rota::DecomposableOpInterface op) { ops.push_back(op); });
     for (auto op : ops) {
-      // What the parts came from names their kernel.
+      // The composite op's name becomes part of its kernel's name.
       StringAttr name =
           StringAttr::get(&getContext(), op->getName().stripDialect());
       op->setLoc(NameLoc::get(name, op->getLoc()));

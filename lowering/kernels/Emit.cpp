@@ -52,7 +52,7 @@ Value address(ImplicitLocOpBuilder &b, Value pointer, Type element,
                              ValueRange{index});
 }
 
-/// Vectors are as aligned as their elements: rows begin anywhere.
+/// Vectors have the alignment of their elements, as rows begin anywhere.
 static unsigned alignmentOf(Type element) {
   return isa<LLVM::LLVMPointerType>(element)
              ? 8

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What all kernel emitters share: the frame of a native kernel function, and
-// memory accesses in f32 vectors whatever is stored.
+// Helpers of all kernel emitters: the frame of a native kernel function, and
+// memory accesses in f32 vectors for every stored type.
 #ifndef ROTA_LOWERING_KERNELS_EMIT_H
 #define ROTA_LOWERING_KERNELS_EMIT_H
 

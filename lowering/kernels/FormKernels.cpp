@@ -43,7 +43,7 @@ public:
   /// Builds the kernel, which stands in no module yet.
   OwningOpRef<KernelOp> build();
 
-  /// What the launch takes, and the values that it replaces.
+  /// The launch's operands, and the values that its results replace.
   ArrayRef<Value> getInputs() const { return inputs; }
   ArrayRef<Value> getReplaced() const { return replaced; }
 

@@ -38,8 +38,9 @@ void Fusion::form(Block &block) {
     ;
 }
 
-/// Has values that are stored for other groups alone repeated there, where that
-/// is worth it. Returns whether there were any.
+/// Repeats values in the groups that use them instead of storing them, where
+/// only groups use them and that moves fewer bytes. Returns whether there were
+/// any.
 bool Fusion::repeatAcrossGroups() {
   SmallVector<Operation *> worth;
   for (Operation *op : ops)
@@ -141,7 +142,7 @@ bool Fusion::groupAlongEdges() {
   return changed;
 }
 
-/// Groups that read the same rows, and groups that read nothing with any other.
+/// Merges groups that read the same rows, and constants with any group.
 bool Fusion::groupReaders() {
   bool changed = false;
   for (auto &[value, numbersOfReaders] : readers)
@@ -211,13 +212,13 @@ bool Fusion::tryMerge(unsigned a, unsigned b) {
 }
 
 SmallVector<const Fusion::Unit *> Fusion::schedule() const {
-  // Units that each unit still waits for.
+  // The units whose results each unit needs and that are not scheduled yet.
   std::vector<std::set<unsigned>> waits(units.size());
   for (unsigned op = 0; op < ops.size(); ++op)
     for (Edge edge : users[op])
       if (unitOf[op] != unitOf[edge.to])
         waits[unitOf[edge.to]].insert(unitOf[op]);
-  // Of the units that wait for none, the one whose last op is first.
+  // Among the units that wait for no other, the one whose last op comes first.
   std::set<std::pair<unsigned, unsigned>> ready;
   auto addIfReady = [&](unsigned unit) {
     if (!units[unit].ops.empty() && waits[unit].empty())

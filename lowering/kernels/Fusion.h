@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which ops of a block become one kernel.
+// Groups the ops of a block into kernels.
 #ifndef ROTA_LOWERING_KERNELS_FUSION_H
 #define ROTA_LOWERING_KERNELS_FUSION_H
 

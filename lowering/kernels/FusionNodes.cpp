@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which ops work row by row, on which rows.
+// Finds the ops that work row by row, and their rows.
 #include "lowering/kernels/FusionNodes.h"
 
 using namespace mlir;
@@ -53,9 +53,9 @@ static bool isFusable(Operation *op) {
          isa<BroadcastOp, ReduceOp>(op);
 }
 
-/// The row of the operand that goes with row d0 of the result, when the leading
-/// dimensions `rowDims` of a shape index the rows and `dims` of these the
-/// operand's: a sum over runs of neighbouring dimensions.
+/// The row of the operand that row d0 of the result reads. The dimensions
+/// `rowDims` index the rows of the result; the operand has the dimensions
+/// `dims` of these. A sum over runs of neighbouring dimensions.
 static AffineMap mapOfRows(ArrayRef<int64_t> rowDims, ArrayRef<int64_t> dims,
                            MLIRContext *context) {
   AffineExpr row = getAffineDimExpr(0, context);
@@ -157,7 +157,7 @@ bool FusionNodes::isNeededByStaying(Value value) const {
   return llvm::any_of(value.getUsers(), [&](Operation *user) {
     if (isa<ViewOpInterface>(user))
       return isNeededByStaying(user->getResult(0));
-    // A reduction that is no node stays as well.
+    // A reduction that is no node stays too.
     auto reduce = dyn_cast<ReduceOp>(user);
     return !isFusable(user) || (reduce && !classifyReduce(reduce));
   });
@@ -200,7 +200,7 @@ bool FusionNodes::isPerRow(Value value) const {
   return perRow.contains(op);
 }
 
-/// Whether an elementwise op has a neighbour that tells its elements to be
+/// Whether an operand or user of an elementwise op shows that its elements are
 /// values per row.
 bool FusionNodes::touchesPerRow(Operation *op) const {
   if (llvm::any_of(op->getOperands(),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What kernels can be made of: the ops of a block that work row by row, and how
-// they read each other's values.
+// Nodes of fusion: the ops of a block that work row by row, and how they read
+// each other's values.
 #ifndef ROTA_LOWERING_KERNELS_FUSIONNODES_H
 #define ROTA_LOWERING_KERNELS_FUSIONNODES_H
 
@@ -12,14 +12,14 @@
 
 namespace rota::lowering {
 
-/// How a kernel sees tensors, in row-major order: `rows` rows of `columns`
-/// elements, or one value per row. `columns` is 0 while there are only values
-/// per row.
+/// The rows of a kernel: it reads a tensor, in row-major order, as `rows` rows
+/// of `columns` elements or as one value per row. `columns` is 0 while there
+/// are only values per row.
 struct RowSpace {
   int64_t rows = 0, columns = 0;
 };
 
-/// How row d0 of a kernel reads a value: row `map(d0)` of it, which is a row of
+/// Row d0 of a kernel reads row `map(d0)` of the value, which is a row of
 /// columns or one value.
 struct Access {
   mlir::Value value;
@@ -27,7 +27,7 @@ struct Access {
   bool isRow = true;
 };
 
-/// How a reduction relates to rows.
+/// The relation of a reduction to rows.
 enum class ReduceForm {
   Row,    // along the columns: one value per row
   Sum,    // over the rows: a row of columns
@@ -35,8 +35,9 @@ enum class ReduceForm {
   Values, // over the rows, of one value per row: one value
 };
 
-/// How `broadcast`, itself read at `access` in rows of `columns`, reads its
-/// operand. None when that mixes rows and columns.
+/// The access to the operand of `broadcast`, where the result is read at
+/// `access` in rows of `columns`. None when the broadcast mixes rows and
+/// columns.
 std::optional<Access> accessOfBroadcast(mlir::rota::BroadcastOp broadcast,
                                         const Access &access, int64_t columns);
 
@@ -73,7 +74,7 @@ public:
   /// The values that a node reads, through what is repeated.
   llvm::SmallVector<Access> accesses(mlir::Operation *node) const;
 
-  /// How a node reads its operand `index`.
+  /// The access of a node to its operand `index`.
   Access operandAccess(mlir::Operation *node, unsigned index) const;
 
 private:

@@ -225,8 +225,8 @@ Value KernelBuilder::divf(Value x, Value y) {
   return arith::DivFOp::create(b, x, y);
 }
 Value KernelBuilder::maxf(Value x, Value y) {
-  // Not maximumf: a plain comparison is one instruction, and no NaN hides in
-  // the result that the sums after it would not show.
+  // A comparison is one instruction; maximumf is more. A NaN that the
+  // comparison drops still shows in the sums computed afterwards.
   Value greater = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, x, y);
   return arith::SelectOp::create(b, greater, x, y);
 }
@@ -260,7 +260,7 @@ Value KernelBuilder::exp(Value value) {
   Value scaled = arith::BitcastOp::create(b, bits, p);
   scaled = arith::AddIOp::create(b, scaled, exponent);
   Value result = arith::BitcastOp::create(b, value.getType(), scaled);
-  // False for a NaN, which thus stays one.
+  // False for a NaN, so that a NaN stays.
   Value tiny = arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, value,
                                      like(value, kLeast));
   return arith::SelectOp::create(b, tiny, like(value, 0.0f), result);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Short names over Emit.h for kernels that are written by hand: indices and
-// sizes are i64 in elements, values are f32 scalars or one vector register of
-// the target, buffers may hold bf16, and what does not fill a vector is masked.
+// Short names over Emit.h for kernels that are written by hand. Indices and
+// sizes are i64 in elements. Values are f32 scalars or one vector register of
+// the target. Buffers may hold bf16. Accesses of less than a vector are masked.
 #ifndef ROTA_LOWERING_KERNELS_KERNELBUILDER_H
 #define ROTA_LOWERING_KERNELS_KERNELBUILDER_H
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How an op becomes calls of native kernels: which functions, over how many
-// rows, with which buffers. The functions themselves are emitted once each into
-// a library.
+// Plans of native kernel calls: each op's functions, rows and buffers. A
+// library holds each function once.
 #ifndef ROTA_LOWERING_KERNELS_KERNELPLAN_H
 #define ROTA_LOWERING_KERNELS_KERNELPLAN_H
 
@@ -55,7 +54,7 @@ public:
                 emit);
 
   /// Bytes that one row of the kernel reads and writes, for profiles; 0 where
-  /// nobody has said.
+  /// unknown.
   void setRowBytes(llvm::StringRef symbol, int64_t bytes) {
     rowBytes[symbol] = bytes;
   }

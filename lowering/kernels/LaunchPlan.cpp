@@ -11,10 +11,11 @@ using mlir::rota::LaunchOp;
 
 namespace rota::lowering {
 
-/// Blocks of rows that each have partial sums of their own, at most. Depends on
-/// nothing but this number and the rows, as do the bits of the sums.
+/// The most blocks of rows with partial sums of their own. The division into
+/// blocks depends on this number and the number of rows alone, and so do the
+/// bits of the sums.
 static constexpr int64_t kBlocks = 64;
-/// Elements that a thread should get at least at a time.
+/// The fewest elements that are worth a piece of their own.
 static constexpr int64_t kElements = 16384;
 
 namespace {
@@ -159,7 +160,7 @@ static LogicalResult planRows(PlannedLaunch &launch, KernelLibrary &library,
     stream << (flag ? " add" : " set");
   if (launch.hasSums())
     stream << " rows " << launch.rowsPerBlock();
-  // "rms_norm_3" and its like are one name: the library numbers kernels itself.
+  // The library numbers kernels itself: "rms_norm_3" becomes "rms_norm".
   StringRef name = launch.kernel.getSymName().rtrim("0123456789").rtrim('_');
   auto symbol =
       library.getOrEmit(name, key, [&](OpBuilder &builder, StringRef name) {

@@ -145,7 +145,7 @@ void RowKernel::emitPass(ImplicitLocOpBuilder &b, int pass, Value row,
       scalars[reduce.getResult()].wide = total;
 }
 
-/// The value that changes nothing under a reduction.
+/// The neutral element of a reduction.
 static float neutral(ReduceOp reduce) {
   return reduce.getKind() == ReduceKind::Sum
              ? 0.0f

@@ -44,7 +44,8 @@ private:
     mlir::Value wide, narrow;
   };
   using Values = llvm::DenseMap<mlir::Value, Emitted>;
-  /// Where code goes: a place in the row, or the row as a whole (width 0).
+  /// The place in the row that code is emitted for; the whole row where the
+  /// width is 0.
   struct Place {
     mlir::Value row, column;
     int64_t width = 0;

@@ -286,8 +286,8 @@ INSTANTIATE_TEST_SUITE_P(
 /// are there to compare with: the derivative jumps at ties.
 TEST(MaximumVjp, IsDividedAmongEqualElements) {
   for (const char *type : {"f64", "f32", "bf16"}) {
-    Case test = change("max", "rota.reduce max", "3x4x$T", "dims [1]", " -> ",
-                       "3x$T");
+    Case test =
+        change("max", "rota.reduce max", "3x4x$T", "dims [1]", " -> ", "3x$T");
     TestModule module(functionText(test, type));
     ASSERT_TRUE(bool(module)) << module.takeDiagnostics();
     llvm::SmallVector<unsigned> results;
@@ -297,9 +297,9 @@ TEST(MaximumVjp, IsDividedAmongEqualElements) {
     Tensor x({3, 4}, {1, 5, 5, 0, -2, -2, -2, -2, 3, 0, 1, 2});
     auto dx = runFunction(*gradient, {x, Tensor({3}, {3, 2, 7})});
     ASSERT_TRUE(succeeded(dx)) << module.takeDiagnostics();
-    EXPECT_EQ(dx->front().elements,
-              (std::vector<double>{0, 1.5, 1.5, 0, 0.5, 0.5, 0.5, 0.5, 7, 0, 0,
-                                   0}))
+    EXPECT_EQ(
+        dx->front().elements,
+        (std::vector<double>{0, 1.5, 1.5, 0, 0.5, 0.5, 0.5, 0.5, 7, 0, 0, 0}))
         << type;
   }
 }

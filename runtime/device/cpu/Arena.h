@@ -24,8 +24,8 @@ public:
     return offset < 0 ? nullptr : base + offset;
   }
 
-  /// One past the last byte that is not zero, rounded up to the 64 bytes that
-  /// blocks are aligned to: what the run really reached.
+  /// The end of the last byte that is not zero, rounded up to the 64 bytes that
+  /// blocks are aligned to: the highest byte that the run wrote.
   int64_t highWater() const;
   /// Bytes of the mapping that are in memory now (a multiple of the page size,
   /// of 2 MiB where the system gave huge pages).

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// rotaGemm with oneDNN. oneDNN's own threads (OpenMP) are off: each thread that
-// enters it asks for one, and the tiles are shared out by the runtime's own
-// parallel loop. Primitives are compiled once per tile shape and kept per
-// calling thread; scratch memory belongs to the thread that runs the tile.
+// rotaGemm with oneDNN. Each thread that calls oneDNN limits OpenMP to one
+// thread; the runtime's own parallel loop runs tiles in parallel. Primitives
+// are compiled once per tile shape and kept per calling thread; scratch memory
+// belongs to the thread that runs the tile.
 #include "runtime/device/cpu/Gemm.h"
 
 #include "runtime/device/cpu/GemmConvert.h"
@@ -82,8 +82,8 @@ const dnnl::engine &cpuEngine() {
   return engine;
 }
 
-/// What a thread needs to run tiles. Making one turns oneDNN's threads off for
-/// the thread, by the OpenMP library that oneDNN brought along.
+/// A thread's state for running tiles. Its constructor turns off oneDNN's own
+/// threads for the calling thread, in the OpenMP library that oneDNN uses.
 struct Worker {
   Worker() {
     using SetThreads = void (*)(int);
@@ -253,7 +253,7 @@ std::string toString(const RotaGemm &g) {
          type(g.typeC);
 }
 
-/// What is wrong with a description, or nothing.
+/// The fault of a description, if it has one.
 std::optional<std::string> findFault(const RotaGemm &g) {
   if (g.batch < 0 || g.m < 0 || g.n < 0 || g.k < 0)
     return "expected sizes of at least 0";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How rotaGemm (runtime/Abi.h) cuts a product into tiles. A tile is one
+// The tiles that rotaGemm (runtime/Abi.h) cuts a product into. A tile is one
 // single-threaded oneDNN call; any thread may run it. The cut looks at the
 // description alone, so the bits do not depend on the number of threads.
 #ifndef ROTA_RUNTIME_DEVICE_CPU_GEMM_H

@@ -17,7 +17,7 @@ constexpr int64_t elementBytes(int32_t type) { return type == 0 ? 4 : 2; }
 void widenRows(const void *source, int32_t type, int64_t stride, int64_t rows,
                int64_t columns, float *target);
 
-/// The way back: bf16 is rounded to nearest, ties to even; a NaN stays one.
+/// The inverse: rounds bf16 to nearest, ties to even; a NaN stays one.
 void narrowRows(const float *source, int32_t type, int64_t stride, int64_t rows,
                 int64_t columns, void *target);
 

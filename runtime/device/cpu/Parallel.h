@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What runtime code written in C++ (the GEMM, the optimizer, the initializer)
-// may ask of the context that a rank lends to its action: threads, and a place
-// to report a failure. Compiled code uses rotaParallelFor of runtime/Abi.h.
+// Services of the context for runtime code written in C++ (the GEMM, the
+// optimizer, the initializer): threads, and a place to report a failure.
+// Compiled code uses rotaParallelFor of runtime/Abi.h.
 #ifndef ROTA_RUNTIME_DEVICE_CPU_PARALLEL_H
 #define ROTA_RUNTIME_DEVICE_CPU_PARALLEL_H
 
@@ -41,8 +41,8 @@ private:
 void parallelPieces(RotaContext *context, int64_t pieces,
                     FunctionRef<void(int64_t piece)> body);
 
-/// The most threads that parallelPieces may use for this context (at least 1):
-/// a bound for scratch memory and for the number of pieces worth making.
+/// The most threads that parallelPieces may use for this context, at least 1:
+/// for sizes of scratch memory and for the number of pieces.
 int threadLimit(const RotaContext *context);
 
 /// Records that the action cannot be completed; the first message wins. The

@@ -8,12 +8,12 @@
 
 namespace rota {
 
-/// Pieces for each thread: enough that threads end together although they do
-/// not start together, few enough that a piece is worth a call.
+/// Pieces for each thread: enough that all threads end at about the same time
+/// although they start at different times, few enough that calls cost little.
 static constexpr int64_t kPiecesPerThread = 8;
 
-/// A helper that sleeps needs about 30 us to come: loops that are shorter than
-/// this on one thread do not gain from it.
+/// A sleeping helper needs about 30 us to wake up: loops that take less than
+/// this on one thread do not gain from one.
 static constexpr double kWorthHelp = 50e-6;
 
 LoopCosts::Cost &LoopCosts::find(RotaKernel kernel, int64_t rows) {
@@ -25,7 +25,7 @@ LoopCosts::Cost &LoopCosts::find(RotaKernel kernel, int64_t rows) {
   return cost;
 }
 
-/// Runs the rows in pieces on all threads that come.
+/// Runs the rows in pieces on all threads that are free.
 static void runInPieces(RotaContext *context, RotaKernel kernel,
                         void *const *args, int64_t rows, int64_t grain) {
   int64_t grains = (rows + grain - 1) / grain;
@@ -55,8 +55,8 @@ void rotaParallelFor(RotaContext *context, RotaKernel kernel, void *const *args,
     kernel(args, 0, rows);
   else
     rota::runInPieces(context, kernel, args, rows, grain);
-  // With help it took less time than alone: between 1 and the number of threads
-  // times less. 1.5 is a guess that errs towards asking for help again.
+  // With helpers the loop is between 1 and the number of threads times as fast.
+  // The factor 1.5 is an estimate on the side of using helpers again.
   double seconds = std::chrono::duration<double>(Clock::now() - start).count();
   cost.seconds = alone ? seconds : 1.5 * seconds;
 }

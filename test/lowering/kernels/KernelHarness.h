@@ -55,7 +55,8 @@ public:
   std::vector<Tensor> run(llvm::ArrayRef<Tensor> arguments, int64_t pieces = 1,
                           llvm::ArrayRef<Tensor> initial = {});
 
-  /// The same with results in their operands' buffers wherever the plan allows.
+  /// The same with results in the buffers of operands wherever the op allows
+  /// it.
   std::vector<Tensor> runInPlace(llvm::ArrayRef<Tensor> arguments);
 
   /// Calls of kernels that one run makes.

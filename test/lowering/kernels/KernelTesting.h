@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Buffers of a kernel under test, seen as doubles, and comparison with what a
-// plain loop gives.
+// Buffers of a kernel under test, read as doubles, and comparison with the
+// results of a plain loop.
 #ifndef ROTA_TEST_LOWERING_KERNELS_KERNELTESTING_H
 #define ROTA_TEST_LOWERING_KERNELS_KERNELTESTING_H
 

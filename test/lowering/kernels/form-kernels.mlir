@@ -106,7 +106,7 @@ func.func @detour(%x: tensor<6x8xf32>, %w: tensor<8x8xf32>) -> tensor<6x8xf32> {
 
 // -----
 
-// What another kernel alone needs is computed again there, if that reads little:
+// A value that only another kernel needs is computed again there, if that reads little:
 // %d, but not the row's sum.
 // CHECK-LABEL: func @repeats
 // CHECK: %[[A:.*]]:2 = rota.launch @{{.*}}(%[[X:.*]]) : (tensor<6x8xf32>) -> (tensor<6xf32>, tensor<6x8xf32>)

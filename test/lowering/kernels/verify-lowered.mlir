@@ -2,7 +2,7 @@
 
 rota.mesh <tensor = 2>
 
-// What form-kernels makes of a decomposed function is legal, in a layer and in
+// The result of form-kernels on a decomposed function is legal, in a layer and in
 // the module; so are products, views and constant tables.
 // CHECK-LABEL: func.func @forward
 // CHECK: rota.einsum
