@@ -3,7 +3,7 @@
 // The C ABI between compiled code and the runtime. The compiler emits tasks
 // and kernels as native functions with these types; the runtime calls them and
 // answers the services below. Nothing else crosses this border except the
-// program's description (runtime/program/Program.h) as JSON text.
+// program's description as bytes (toBytes in runtime/program/Program.h).
 #ifndef ROTA_RUNTIME_ABI_H
 #define ROTA_RUNTIME_ABI_H
 
@@ -90,7 +90,7 @@ void rotaCollective(RotaContext *context, int64_t number, const void *input,
 
 /// What a trainer's object file defines. The arrays are indexed by the numbers
 /// in the program's description.
-extern const char rotaProgram[];      // JSON text, not terminated
+extern const char rotaProgram[];
 extern const int64_t rotaProgramSize; // its bytes
 extern const RotaTask rotaTasks[];
 extern const RotaKernel rotaKernels[];

@@ -39,13 +39,13 @@ static void addFunctionTable(ImplicitLocOpBuilder &b, StringRef name,
 }
 
 static void addProgram(ImplicitLocOpBuilder &b, const Program &program) {
-  std::string json = toJson(program);
-  auto type = LLVM::LLVMArrayType::get(b.getI8Type(), json.size());
+  std::string bytes = toBytes(program);
+  auto type = LLVM::LLVMArrayType::get(b.getI8Type(), bytes.size());
   LLVM::GlobalOp::create(b, type, /*isConstant=*/true, LLVM::Linkage::External,
-                         "rotaProgram", b.getStringAttr(json));
+                         "rotaProgram", b.getStringAttr(bytes));
   LLVM::GlobalOp::create(b, b.getI64Type(), /*isConstant=*/true,
                          LLVM::Linkage::External, "rotaProgramSize",
-                         b.getI64IntegerAttr(json.size()));
+                         b.getI64IntegerAttr(bytes.size()));
 }
 
 LogicalResult buildTrainer(ModuleOp tasks, KernelLibrary &library,

@@ -13,7 +13,7 @@ std::vector<std::string> kernelNames(KernelLibrary &library);
 
 /// Turns `tasks` into the module of a trainer, llvm ops alone: moves the
 /// kernels of `library` into it, lowered, and adds the data that runtime/Abi.h
-/// declares, `program` among it as JSON text. The library is empty afterwards.
+/// declares, `program` among it as bytes. The library is empty afterwards.
 llvm::LogicalResult buildTrainer(mlir::ModuleOp tasks, KernelLibrary &library,
                                  const Program &program);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Walks a stage's timeline, opens and closes the blocks of activations, and
-// writes every action's calls.
+// Walks a stage's timeline and opens and closes the blocks of activations.
 #include "lowering/memory/Activations.h"
+#include "lowering/memory/ActionTemplates.h"
 
 #include <algorithm>
 
@@ -22,16 +22,6 @@ struct HeldActivations {
   int offloadedBy = -1, fetchedBy = -1;   // the OFFLOAD and FETCH actions
 };
 
-/// Offsets inside the stashes of a chunk, the same for all its microbatches.
-struct ChunkForm {
-  // Per layer, [0] unused; in `offloaded` for kinds whose input may leave.
-  std::vector<int64_t> inputs;
-  std::vector<int64_t> residuals;  // per layer
-  std::vector<int64_t> offloaded;  // per layer
-  std::vector<int64_t> cotangents; // per layer, then of the loss
-  int64_t stashBytes = 0, offloadedBytes = 0, cotangentBytes = 0;
-};
-
 /// The two buffers of messages that leave in one direction.
 struct Outgoing {
   static constexpr int kBuffers = pipe::kOutgoingBuffers;
@@ -39,31 +29,29 @@ struct Outgoing {
   int sent[kBuffers] = {-1, -1};           // the SEND that last read it
   bool waiting[kBuffers] = {false, false}; // written, not yet sent
   int made = 0;                            // messages so far
-  std::vector<int> bufferOf; // by chunk * microbatches + microbatch
+  std::vector<int> bufferOf;               // by row and microbatch
 };
 
 class ActivationPlan {
 public:
-  ActivationPlan(StagePlan &plan, const Windows &windows)
-      : plan(plan), windows(windows), layout(plan.layout), chunks(plan.chunks),
-        shape(plan.shape), program(plan.program), stage(plan.stage),
-        base(windows.end()), section(base), host(0),
-        held(size_t(shape.chunks()) * shape.microbatches) {}
+  ActivationPlan(StagePlan &plan, int64_t base)
+      : plan(plan), layout(plan.layout), shape(plan.shape), base(base),
+        section(base), host(0),
+        held(size_t(shape.repeats + shape.outer) * shape.microbatches) {}
 
   bool run() {
-    for (int c = 0; c < shape.chunks(); ++c)
-      forms.push_back(shape.owns(plan.number, c) ? formOf(c) : ChunkForm{});
     openOutgoing(forward, pipe::ActionKind::SendForward);
     openOutgoing(backward, pipe::ActionKind::SendBackward);
     for (size_t a = 0; a < plan.row.size() && plan.error.empty(); ++a) {
       number = int(a);
-      current = &stage.actions[a];
+      current = &plan.drafts[a];
       add(plan.row[a]);
       if (pipe::isCompute(plan.row[a].kind)) {
         section.settle();
         host.settle();
       }
     }
+    Stage &stage = plan.stage;
     stage.regions.push_back({"activations", base, section.peak()});
     stage.arenaBytes = base + section.peak();
     stage.hostBytes = host.peak();
@@ -74,26 +62,6 @@ public:
 
 private:
   using Kind = pipe::ActionKind;
-
-  ChunkForm formOf(int chunk) const {
-    ChunkForm form;
-    Packer stash, offloaded, cotangents;
-    const auto &layers = chunks[chunk];
-    for (size_t j = 0; j < layers.size(); ++j) {
-      const TaskGroup &kind = layout.kinds[layers[j].kind];
-      Packer &inputs = kind.offloadsInput ? offloaded : stash;
-      form.inputs.push_back(j == 0 ? 0 : inputs.add(layout.activationBytes));
-      form.residuals.push_back(stash.add(kind.residualBytes));
-      form.offloaded.push_back(offloaded.add(kind.offloadedBytes));
-      form.cotangents.push_back(cotangents.add(kind.cotangentBytes));
-    }
-    if (plan.isLast(chunk))
-      form.cotangents.push_back(cotangents.add(layout.loss.cotangentBytes));
-    form.stashBytes = stash.bytes();
-    form.offloadedBytes = offloaded.bytes();
-    form.cotangentBytes = cotangents.bytes();
-    return form;
-  }
 
   void openOutgoing(Outgoing &outgoing, Kind send) {
     bool any = std::any_of(plan.row.begin(), plan.row.end(),
@@ -108,9 +76,15 @@ private:
   ArenaBlock open(int64_t bytes) { return section.open(bytes, current->waits); }
   void close(ArenaBlock &block) { section.close(block); }
   ArenaBlock openActivation() { return open(layout.activationBytes); }
+  void wait(int action) { current->waits.push_back(action); }
+  void fail(const std::string &what) const { plan.fail(number, what); }
 
+  /// A stage has one chunk of each row.
   size_t key(int chunk, int microbatch) const {
-    return size_t(chunk) * shape.microbatches + microbatch;
+    return size_t(shape.rowOf(chunk)) * shape.microbatches + microbatch;
+  }
+  HeldActivations &heldOf(int chunk, int microbatch) {
+    return held[key(chunk, microbatch)];
   }
 
   void add(const pipe::Action &action) {
@@ -127,16 +101,16 @@ private:
       addWeightHalf(c, m);
       return release(c, m);
     case Kind::SendForward:
-      return addSend(forward, c, m, shape.rankOf(c + 1, m));
+      return addSend(forward, c, m);
     case Kind::SendBackward:
-      return addSend(backward, c, m, shape.rankOf(c - 1, m));
+      return addSend(backward, c, m);
     case Kind::RecvForward:
-      held[key(c, m)].inputFrom = number;
-      held[key(c, m)].input = addReceive(shape.rankOf(c - 1, m));
+      heldOf(c, m).inputFrom = number;
+      heldOf(c, m).input = addReceive();
       return;
     case Kind::RecvBackward:
-      held[key(c, m)].cotangentFrom = number;
-      held[key(c, m)].cotangent = addReceive(shape.rankOf(c + 1, m));
+      heldOf(c, m).cotangentFrom = number;
+      heldOf(c, m).cotangent = addReceive();
       return;
     case Kind::Offload:
       return addOffload(c, m);
@@ -149,70 +123,69 @@ private:
     }
   }
 
-  const TaskGroup &kindOf(int c, size_t j) const {
-    return layout.kinds[chunks[c][j].kind];
-  }
+  //===-- Copies and messages ---------------------------------------------===//
 
   void addOffload(int c, int m) {
-    HeldActivations &h = held[key(c, m)];
+    HeldActivations &h = heldOf(c, m);
     if (h.stash.offset < 0 || h.offloadedBy >= 0)
       return fail("expected residuals on the device, between F and B");
     h.offloadedBy = number;
-    if (kindOf(c, 0).offloadsInput)
-      leave(h.input, h.hostInput, layout.activationBytes);
-    if (forms[c].offloadedBytes > 0)
-      leave(h.offloaded, h.host, forms[c].offloadedBytes);
+    current->slots.assign(kCopySlots, -1);
+    if (plan.kindOf(c, 0).offloadsInput)
+      leave(h.input, h.hostInput, layout.activationBytes, DeviceInputSlot);
+    if (int64_t bytes = plan.forms[c].offloadedBytes)
+      leave(h.offloaded, h.host, bytes, DeviceOffloadedSlot);
   }
-  void leave(ArenaBlock &block, ArenaBlock &there, int64_t bytes) {
+  /// `slot` and the one behind it are those of the two blocks.
+  void leave(ArenaBlock &block, ArenaBlock &there, int64_t bytes, int slot) {
     there = host.open(bytes, current->waits);
-    current->transfers.push_back({-1, block.offset, there.offset, bytes});
+    current->slots[slot] = block.offset;
+    current->slots[slot + 1] = there.offset;
     section.closeAfter(block, number);
   }
 
   void addFetch(int c, int m) {
-    HeldActivations &h = held[key(c, m)];
+    HeldActivations &h = heldOf(c, m);
     if (h.offloadedBy < 0 || h.fetchedBy >= 0)
       return fail("expected residuals in host memory, after OFFLOAD");
     h.fetchedBy = number;
-    if (kindOf(c, 0).offloadsInput)
-      comeBack(h, h.input, h.hostInput, layout.activationBytes);
-    if (forms[c].offloadedBytes > 0)
-      comeBack(h, h.offloaded, h.host, forms[c].offloadedBytes);
+    current->slots.assign(kCopySlots, -1);
+    if (plan.kindOf(c, 0).offloadsInput)
+      comeBack(h, h.input, h.hostInput, layout.activationBytes,
+               DeviceInputSlot);
+    if (int64_t bytes = plan.forms[c].offloadedBytes)
+      comeBack(h, h.offloaded, h.host, bytes, DeviceOffloadedSlot);
   }
   void comeBack(const HeldActivations &h, ArenaBlock &block,
-                const ArenaBlock &there, int64_t bytes) {
-    current->waits.push_back(h.offloadedBy);
+                const ArenaBlock &there, int64_t bytes, int slot) {
+    wait(h.offloadedBy);
     block = open(bytes);
-    current->transfers.push_back({-1, there.offset, block.offset, bytes});
+    current->slots[slot] = block.offset;
+    current->slots[slot + 1] = there.offset;
   }
 
   /// Has B, or I, find all residuals on the device.
-  void takeResiduals(int c, int m) {
-    HeldActivations &h = held[key(c, m)];
+  void takeResiduals(HeldActivations &h) {
     if (h.offloadedBy >= 0 && h.fetchedBy < 0)
       return fail("needs residuals that are in host memory: expected FETCH "
                   "before");
     if (h.host.offset >= 0 || h.hostInput.offset >= 0)
-      current->waits.push_back(h.fetchedBy);
+      wait(h.fetchedBy);
     host.close(h.host);
     host.close(h.hostInput);
   }
 
-  ArenaBlock addReceive(int peer) {
+  ArenaBlock addReceive() {
     ArenaBlock place = openActivation();
-    current->peer = peer;
-    current->offset = place.offset;
-    current->bytes = layout.activationBytes;
+    current->slots = {place.offset};
     return place;
   }
 
-  void addSend(Outgoing &outgoing, int c, int m, int peer) {
+  void addSend(Outgoing &outgoing, int c, int m) {
     int buffer = outgoing.bufferOf[key(c, m)];
     if (buffer < 0)
       return fail("sends a message before it is made");
-    current->peer = peer;
-    current->offset = outgoing.offset[buffer];
-    current->bytes = layout.activationBytes;
+    current->slots = {outgoing.offset[buffer]};
     outgoing.sent[buffer] = number;
     outgoing.waiting[buffer] = false;
   }
@@ -224,207 +197,88 @@ private:
       fail("makes a message while " + std::to_string(Outgoing::kBuffers) +
            " earlier ones have not been sent");
     if (outgoing.sent[buffer] >= 0)
-      current->waits.push_back(outgoing.sent[buffer]);
+      wait(outgoing.sent[buffer]);
     outgoing.bufferOf[key(c, m)] = buffer;
     outgoing.waiting[buffer] = true;
     return outgoing.offset[buffer];
   }
 
-  void fail(const std::string &what) const { plan.fail(number, what); }
-
-  /// A frame with what every task may use.
-  Call makeCall(int task, size_t block) const {
-    Call call;
-    call.task = task;
-    std::fill_n(call.frame, kFrameFields, -1);
-    call.frame[Parameters] = windows.values(number, block);
-    call.frame[Gradients] = windows.gradients(number, block);
-    call.frame[Constants] = plan.places.constants;
-    call.frame[Scratch] = plan.places.scratch;
-    return call;
-  }
-  /// Of layer j of a chunk whose blocks those of embed may lead.
-  Call layerCall(int task, const HeldActivations &h, int c, size_t j) const {
-    Call call = makeCall(task, j + (c == 0));
-    call.frame[Input] = inputOf(h, c, j);
-    call.frame[Residuals] = h.stash.offset + forms[c].residuals[j];
-    if (kindOf(c, j).offloadedBytes > 0)
-      call.frame[Offloaded] = h.offloaded.offset + forms[c].offloaded[j];
-    return call;
-  }
-  Call embedCall(int task, int m) const {
-    Call call = makeCall(task, 0);
-    call.frame[Data] = stage.inputData + m * partBytes(program.input, program);
-    return call;
-  }
-  /// A call of a task of the loss: input and, by microbatch, targets and loss.
-  Call lossCall(int task, const HeldActivations &h, int c, int m) const {
-    Call call = makeCall(task, chunks[c].size() + (c == 0));
-    call.frame[Input] = h.output.offset;
-    call.frame[Data] =
-        stage.targetData + m * partBytes(program.target, program);
-    call.frame[Loss] = stage.loss + m * 8;
-    return call;
-  }
-  int64_t inputOf(const HeldActivations &h, int c, size_t j) const {
-    if (j == 0)
-      return h.input.offset;
-    const ArenaBlock &stash =
-        kindOf(c, j).offloadsInput ? h.offloaded : h.stash;
-    return stash.offset + forms[c].inputs[j];
-  }
-
-  int64_t auxiliaryOf(int c, size_t j, int m) const {
-    auto place = plan.places.auxiliary.find(chunks[c][j].layer);
-    int64_t sums = int64_t(kindOf(c, j).auxiliaryLosses.size());
-    return sums == 0 ? -1 : place->second + m * 4 * sums;
-  }
+  //===-- Computing -------------------------------------------------------===//
 
   void addForward(int c, int m) {
-    HeldActivations &h = held[key(c, m)];
-    if (c == 0) {
+    HeldActivations &h = heldOf(c, m);
+    const ChunkForm &form = plan.forms[c];
+    if (c == 0)
       h.input = openActivation();
-      Call call = embedCall(layout.embed.forward, m);
-      call.frame[Output] = h.input.offset;
-      current->calls.push_back(call);
-    } else if (h.inputFrom >= 0) {
-      current->waits.push_back(h.inputFrom);
-    }
+    else if (h.inputFrom >= 0)
+      wait(h.inputFrom);
     if (h.input.offset < 0)
       return fail("reads an activation that has not come");
-    h.stash = open(forms[c].stashBytes);
-    h.offloaded = open(forms[c].offloadedBytes);
+    h.stash = open(form.stashBytes);
+    h.offloaded = open(form.offloadedBytes);
     int64_t output;
     if (shape.sendsForward(c, m)) {
       output = nextOutgoing(forward, c, m);
     } else {
-      ArenaBlock &next = plan.isLast(c) ? h.output : held[key(c + 1, m)].input;
+      ArenaBlock &next = plan.isLast(c) ? h.output : heldOf(c + 1, m).input;
       next = openActivation();
       output = next.offset;
     }
-    for (size_t j = 0, count = chunks[c].size(); j < count; ++j) {
-      Call call = layerCall(kindOf(c, j).forward, h, c, j);
-      call.frame[Output] = j + 1 == count ? output : inputOf(h, c, j + 1);
-      call.frame[Auxiliary] = auxiliaryOf(c, j, m);
-      current->calls.push_back(call);
-    }
-    current->evalCalls = current->calls;
+    current->slots = {h.input.offset, h.stash.offset, h.offloaded.offset,
+                      output};
   }
 
   /// B, or I when the weights' half comes later.
   void addInputHalf(int c, int m, bool weights) {
-    HeldActivations &h = held[key(c, m)];
+    HeldActivations &h = heldOf(c, m);
     if (h.stash.offset < 0)
       return fail("comes before its F");
-    takeResiduals(c, m);
+    takeResiduals(h);
     if (!weights && layout.loss.backward >= 0)
       return fail("needs a model whose backward is split in two halves");
-    if (!weights || layout.kinds[chunks[c][0].kind].backward < 0)
-      h.cotangentStash = open(forms[c].cotangentBytes);
-    if (plan.isLast(c)) {
+    if (!weights || plan.kindOf(c, 0).backward < 0)
+      h.cotangentStash = open(plan.forms[c].cotangentBytes);
+    if (plan.isLast(c))
       h.cotangent = openActivation();
-      addLossInput(c, m, weights);
-      if (layout.lossWeight >= 0)
-        stage.startCalls.push_back(
-            lossCall(layout.lossWeight, HeldActivations{}, c, m));
-    } else if (h.cotangentFrom >= 0) {
-      current->waits.push_back(h.cotangentFrom);
-    }
+    else if (h.cotangentFrom >= 0)
+      wait(h.cotangentFrom);
     if (h.cotangent.offset < 0)
       return fail("reads a cotangent that has not come");
-    ArenaBlock first; // cotangent of the chunk's input when it stays here
-    int64_t last;
-    if (c > 0 && shape.sendsBackward(c, m)) {
-      last = nextOutgoing(backward, c, m);
-    } else {
-      first = openActivation();
-      last = first.offset;
-    }
-    addLayersInput(c, m, weights, last);
-    if (c == 0) {
-      Call call = embedCall(layout.embed.backward, m);
-      call.frame[OutputCotangent] = last;
-      current->calls.push_back(call);
-      close(first);
-    } else if (first.offset >= 0) {
-      held[key(c - 1, m)].cotangent = first;
-    }
+    bool leaves = c > 0 && shape.sendsBackward(c, m);
+    ArenaBlock result; // cotangent of the chunk's input when it stays here
+    if (!leaves)
+      result = openActivation();
+    ArenaBlock other;
+    int64_t to = leaves ? nextOutgoing(backward, c, m) : result.offset;
+    if (plan.chunks[c].size() > 1)
+      other = openActivation();
+    current->slots = {h.input.offset,
+                      h.stash.offset,
+                      h.offloaded.offset,
+                      h.output.offset,
+                      h.cotangentStash.offset,
+                      h.cotangent.offset,
+                      other.offset,
+                      to};
+    close(other);
+    if (c == 0)
+      close(result);
+    else if (!leaves)
+      heldOf(c - 1, m).cotangent = result;
     close(h.cotangent);
   }
 
-  /// Layers from the last to the first; the cotangents between them take turns
-  /// in two places. `last` is where that of the first layer's input goes.
-  void addLayersInput(int c, int m, bool weights, int64_t last) {
-    HeldActivations &h = held[key(c, m)];
-    ArenaBlock other = chunks[c].size() > 1 ? openActivation() : ArenaBlock{};
-    int64_t from = h.cotangent.offset, to = other.offset;
-    for (size_t j = chunks[c].size(); j-- > 0;) {
-      const TaskGroup &kind = kindOf(c, j);
-      bool joint = kind.backward >= 0;
-      Call call =
-          layerCall(joint ? kind.backward : kind.backwardInput, h, c, j);
-      call.frame[OutputCotangent] = from;
-      call.frame[InputCotangent] = j == 0 ? last : to;
-      if (!joint)
-        call.frame[Cotangents] =
-            h.cotangentStash.offset + forms[c].cotangents[j];
-      current->calls.push_back(call);
-      if (!joint && weights)
-        addLayerWeight(c, m, j);
-      std::swap(from, to);
-    }
-    close(other);
-  }
-
-  void addLossInput(int c, int m, bool weights) {
-    HeldActivations &h = held[key(c, m)];
-    bool joint = layout.loss.backward >= 0;
-    Call call = lossCall(
-        joint ? layout.loss.backward : layout.loss.backwardInput, h, c, m);
-    call.frame[InputCotangent] = h.cotangent.offset;
-    if (!joint)
-      call.frame[Cotangents] =
-          h.cotangentStash.offset + forms[c].cotangents.back();
-    current->calls.push_back(call);
-    if (!joint && weights)
-      addLossWeight(c, m);
-    current->evalCalls.push_back(lossCall(layout.loss.forward, h, c, m));
-    if (layout.logits < 0)
-      return;
-    Call logits = lossCall(layout.logits, h, c, m);
-    logits.frame[Output] =
-        stage.logits + m * partBytes(program.logits, program);
-    current->calls.push_back(logits);
-    current->evalCalls.push_back(logits);
-  }
-
-  void addLossWeight(int c, int m) {
-    HeldActivations &h = held[key(c, m)];
-    Call call = lossCall(layout.loss.backwardWeight, h, c, m);
-    call.frame[Cotangents] =
-        h.cotangentStash.offset + forms[c].cotangents.back();
-    current->calls.push_back(call);
-  }
-
-  void addLayerWeight(int c, int m, size_t j) {
-    HeldActivations &h = held[key(c, m)];
-    Call call = layerCall(kindOf(c, j).backwardWeight, h, c, j);
-    call.frame[Cotangents] = h.cotangentStash.offset + forms[c].cotangents[j];
-    current->calls.push_back(call);
-  }
-
   void addWeightHalf(int c, int m) {
-    if (held[key(c, m)].cotangentStash.offset < 0)
+    HeldActivations &h = heldOf(c, m);
+    if (h.cotangentStash.offset < 0)
       return fail("comes before its I");
-    if (plan.isLast(c))
-      addLossWeight(c, m);
-    for (size_t j = chunks[c].size(); j-- > 0;)
-      addLayerWeight(c, m, j);
+    current->slots = {h.input.offset, h.stash.offset, h.offloaded.offset,
+                      h.output.offset, h.cotangentStash.offset};
   }
 
   /// After the last action of a chunk and microbatch.
   void release(int c, int m) {
-    HeldActivations &h = held[key(c, m)];
+    HeldActivations &h = heldOf(c, m);
     close(h.input);
     close(h.stash);
     close(h.offloaded);
@@ -433,25 +287,20 @@ private:
   }
 
   StagePlan &plan;
-  const Windows &windows;
   const ModelLayout &layout;
-  const ChunkTable &chunks;
   const pipe::Shape &shape;
-  const Program &program;
-  Stage &stage;
   int64_t base; // where the activations begin
   Section section, host;
-  std::vector<HeldActivations> held;
-  std::vector<ChunkForm> forms; // per chunk; empty for other stages' chunks
+  std::vector<HeldActivations> held; // by row of chunks and microbatch
   Outgoing forward, backward;
   int number = 0; // of the current action
-  Action *current = nullptr;
+  ActionDraft *current = nullptr;
 };
 
 } // namespace
 
-bool planActivations(StagePlan &plan, const Windows &windows) {
-  return ActivationPlan(plan, windows).run();
+bool planActivations(StagePlan &plan, int64_t base) {
+  return ActivationPlan(plan, base).run();
 }
 
 } // namespace rota::memory

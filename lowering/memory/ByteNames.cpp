@@ -3,36 +3,36 @@
 // Reads and writes of names, and the actions that go on beside them.
 #include "lowering/memory/ByteNames.h"
 
-#include <string_view>
-
 namespace rota::memory {
 
-static constexpr Name kZeros{"zeros"};
-
-bool Name::operator==(const Name &other) const {
-  return std::string_view(what) == other.what && index == other.index &&
-         of == other.of;
-}
+static constexpr Name kZeros{ValueKind::Zeros};
 
 std::string Name::str() const {
-  return std::string(what) + " " + std::to_string(index) + " of " +
-         std::to_string(of);
+  static constexpr const char *kKinds[] = {
+      "zeros",     "activation",          "cotangent",
+      "residuals", "offloaded residuals", "kept cotangents",
+      "weights",   "the gradient",        "a moved value"};
+  return std::string(kKinds[static_cast<int>(kind)]) + " " +
+         std::to_string(index) + " of " + std::to_string(of);
 }
 
 static std::string actionName(const Stage &stage, int action) {
-  return std::string(toString(stage.actions[action].kind)) + " (action " +
+  return std::string(toString(stage.kindOf(action))) + " (action " +
          std::to_string(action) + ")";
 }
 
 std::string ByteNames::overwriting(const Content &content) const {
   if (content.untaken)
     return "overwrites " + content.name.str() + ", which is not reduced";
-  std::vector<int> users = content.readers;
-  users.push_back(content.writer);
-  for (int action : users)
-    if (action >= 0 && !completed.has(action))
-      return "overwrites " + content.name.str() + " without waiting for " +
-             actionName(stage, action);
+  auto waitsFor = [&](int action) {
+    return "overwrites " + content.name.str() + " without waiting for " +
+           actionName(stage, action);
+  };
+  if (content.writer >= 0 && !completed.has(content.writer))
+    return waitsFor(content.writer);
+  for (int action : content.readers)
+    if (!completed.has(action))
+      return waitsFor(action);
   return "";
 }
 
@@ -71,8 +71,15 @@ std::string ByteNames::write(int64_t offset, int64_t bytes, Name name,
                              int writer) {
   if (bytes == 0)
     return "";
+  // Most blocks follow one of their size.
+  if (auto at = contents.find(offset);
+      at != contents.end() && at->second.bytes == bytes) {
+    std::string error = overwriting(at->second);
+    at->second = {bytes, name, writer, {}};
+    return error;
+  }
   std::string error = vacate(offset, bytes);
-  contents[offset] = {bytes, name, writer, {}};
+  contents.insert_or_assign(offset, Content{bytes, name, writer, {}});
   return error;
 }
 
@@ -125,24 +132,31 @@ std::string ByteNames::take(int64_t offset, Name name, int reader) {
   return "";
 }
 
-std::string ByteNames::copy(int64_t offset, int64_t bytes, ByteNames &to,
-                            int64_t destination, int copier) {
+std::string ByteNames::move(int64_t offset, int64_t bytes, ByteNames &to,
+                            int64_t destination, int copier, int64_t count,
+                            int64_t microbatch) {
   std::string error = to.vacate(destination, bytes);
   if (!error.empty())
     return error;
-  for (auto at = contents.lower_bound(offset);
-       at != contents.end() && at->first < offset + bytes; ++at) {
+  int64_t found = 0;
+  auto at = contents.find(offset);
+  for (; at != contents.end() && at->first < offset + bytes; ++at, ++found) {
     Content &content = at->second;
-    int64_t end = at->first + content.bytes;
-    if (end > offset + bytes)
+    if (at->first + content.bytes > offset + bytes)
       return "copies a part of " + content.name.str();
-    if (std::string error = unwritten(content); !error.empty())
+    if (content.name.kind == ValueKind::Moved || content.name.of != microbatch)
+      return "copies " + content.name.str();
+    if (error = unwritten(content); !error.empty())
       return error;
-    content.readers.push_back(copier);
     to.contents[destination + at->first - offset] = {
         content.bytes, content.name, copier, {}};
+    content.name.kind = ValueKind::Moved;
+    content.readers.push_back(copier);
   }
-  return "";
+  if (found == count)
+    return "";
+  return "expected " + std::to_string(count) + " values from offset " +
+         std::to_string(offset) + " on, got " + std::to_string(found);
 }
 
 std::string ByteNames::drop(int64_t offset, Name name) {

@@ -12,12 +12,25 @@
 
 namespace rota::memory {
 
-/// A logical value: what it is, which one, and of which microbatch or layer.
+/// What a value is.
+enum class ValueKind : uint8_t {
+  Zeros,
+  Activation,
+  Cotangent,
+  Residuals,
+  OffloadedResiduals, // those that may rest in host memory
+  KeptCotangents,     // of the input half, for the weights' half
+  Weights,
+  Gradient,
+  Moved, // copied to the other arena; what is left may not be read
+};
+
+/// A logical value: its kind, which one, and of which microbatch or layer.
 struct Name {
-  const char *what = "";
+  ValueKind kind = ValueKind::Zeros;
   int64_t index = 0;
   int64_t of = 0;
-  bool operator==(const Name &other) const;
+  bool operator==(const Name &) const = default;
   std::string str() const; // "activation 3 of 1"
 };
 
@@ -53,10 +66,12 @@ public:
   /// `reader` goes on reading the sum `name`, to which nothing is added any
   /// more.
   std::string take(int64_t offset, Name name, int reader);
-  /// Copies all that lies in a range to another arena, and what is nothing,
-  /// too; `copier` goes on doing so.
-  std::string copy(int64_t offset, int64_t bytes, ByteNames &to,
-                   int64_t destination, int copier);
+  /// Moves the range, which begins with a value and has `count` values, all of
+  /// `microbatch`, to another arena; `copier` goes on doing so. They can be
+  /// read only there.
+  std::string move(int64_t offset, int64_t bytes, ByteNames &to,
+                   int64_t destination, int copier, int64_t count,
+                   int64_t microbatch);
   /// What is at `offset` is not needed any more.
   std::string drop(int64_t offset, Name name);
   /// A sum that nothing has taken.

@@ -2,9 +2,11 @@
 //
 // Plans stage by stage: what is static, the windows, the activations.
 #include "lowering/memory/MemoryPlan.h"
+#include "lowering/memory/ActionTemplates.h"
 #include "lowering/memory/Activations.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace rota::memory {
 
@@ -21,18 +23,30 @@ static bool setMesh(int stages, Program &program, std::string &error) {
 }
 
 /// Leaves each wait in the first action that has it: those behind come later.
-static void dropRepeatedWaits(std::vector<Action> &actions) {
-  std::vector<char> waited(actions.size(), false);
-  for (Action &action : actions) {
-    auto repeated = [&](int wait) {
-      bool before = waited[wait];
-      waited[wait] = true;
-      return before;
-    };
-    action.waits.erase(
-        std::remove_if(action.waits.begin(), action.waits.end(), repeated),
-        action.waits.end());
+static void dropRepeatedWaits(std::vector<ActionDraft> &drafts) {
+  std::vector<char> waited(drafts.size(), false);
+  for (ActionDraft &draft : drafts)
+    std::erase_if(draft.waits,
+                  [&](int wait) { return std::exchange(waited[wait], true); });
+}
+
+static ChunkForm formOf(const StagePlan &plan, int chunk) {
+  ChunkForm form;
+  Packer stash, offloaded, cotangents;
+  for (size_t j = 0; j < plan.chunks[chunk].size(); ++j) {
+    const TaskGroup &kind = plan.kindOf(chunk, j);
+    Packer &inputs = kind.offloadsInput ? offloaded : stash;
+    form.inputs.push_back(j == 0 ? 0 : inputs.add(plan.layout.activationBytes));
+    form.residuals.push_back(stash.add(kind.residualBytes));
+    form.offloaded.push_back(offloaded.add(kind.offloadedBytes));
+    form.cotangents.push_back(cotangents.add(kind.cotangentBytes));
   }
+  if (plan.isLast(chunk))
+    form.cotangents.push_back(cotangents.add(plan.layout.loss.cotangentBytes));
+  form.stashBytes = stash.bytes();
+  form.offloadedBytes = offloaded.bytes();
+  form.cotangentBytes = cotangents.bytes();
+  return form;
 }
 
 /// The stages that share the outer chunk have the losses of some microbatches
@@ -45,17 +59,19 @@ static void addLossAxis(Program &program) {
 }
 
 static bool planStage(StagePlan &&plan) {
-  for (const pipe::Action &action : plan.row) {
-    Action planned;
-    planned.kind = static_cast<ActionKind>(action.kind);
-    planned.chunk = action.chunk;
-    planned.microbatch = action.microbatch;
-    plan.stage.actions.push_back(planned);
-  }
+  plan.drafts.resize(plan.row.size());
+  for (int c = 0; c < plan.shape.chunks(); ++c)
+    plan.forms.push_back(plan.shape.owns(plan.number, c) ? formOf(plan, c)
+                                                         : ChunkForm{});
   Windows windows(plan);
-  if (!windows.run() || !planActivations(plan, windows))
+  if (!windows.run() || !planActivations(plan, windows.end()))
     return false;
-  dropRepeatedWaits(plan.stage.actions);
+  dropRepeatedWaits(plan.drafts);
+  ActionTemplates templates(plan, windows);
+  templates.addStartCalls();
+  for (size_t a = 0; a < plan.row.size(); ++a)
+    plan.stage.addAction(templates.find(int(a)), plan.row[a].microbatch,
+                         plan.drafts[a].slots, plan.drafts[a].waits);
   return true;
 }
 
@@ -73,8 +89,17 @@ bool planMemory(const ModelLayout &layout, const ChunkTable &chunks,
   std::vector<StagePlaces> places =
       placeStaticBlocks(layout, chunks, shape, program);
   for (int s = 0; s < shape.stages; ++s)
-    if (!planStage({layout, chunks, shape, timeline.ranks[s], s, places[s],
-                    program, program.stages[s], error}))
+    if (!planStage({layout,
+                    chunks,
+                    shape,
+                    timeline.ranks[s],
+                    s,
+                    places[s],
+                    program,
+                    program.stages[s],
+                    error,
+                    {},
+                    {}}))
       return false;
   return true;
 }

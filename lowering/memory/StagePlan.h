@@ -8,8 +8,32 @@
 
 namespace rota::memory {
 
-/// A stage while its actions are planned. `stage.actions` has an entry per
-/// action of `row`, with its kind, chunk and microbatch.
+/// Offsets inside the stashes of a chunk, the same for all its microbatches.
+struct ChunkForm {
+  // Per layer, [0] unused; in `offloaded` for kinds whose input may leave.
+  std::vector<int64_t> inputs;
+  std::vector<int64_t> residuals;  // per layer
+  std::vector<int64_t> offloaded;  // per layer
+  std::vector<int64_t> cotangents; // per layer, then of the loss
+  int64_t stashBytes = 0, offloadedBytes = 0, cotangentBytes = 0;
+};
+
+/// A parameter block of a chunk, and where the stage keeps its parts.
+struct ChunkBlock {
+  const ParameterBlock *block;
+  const BlockPlace *place;
+};
+
+/// An action while it is planned.
+struct ActionDraft {
+  std::vector<int64_t> slots;
+  std::vector<int> waits;
+  // Lists of offsets by block of the chunk, see Windows.h: the weights and
+  // gradients that the action finds or moves, and the gradients that it clears.
+  int values = -1, gradients = -1, cleared = -1;
+};
+
+/// A stage while its actions are planned.
 struct StagePlan {
   const ModelLayout &layout;
   const ChunkTable &chunks;
@@ -20,8 +44,26 @@ struct StagePlan {
   const Program &program;
   Stage &stage;
   std::string &error;
+  std::vector<ActionDraft> drafts; // of the actions of `row`
+  std::vector<ChunkForm> forms;    // by chunk; empty for other stages' chunks
 
   bool isLast(int chunk) const { return chunk == shape.chunks() - 1; }
+
+  const TaskGroup &kindOf(int chunk, size_t layer) const {
+    return layout.kinds[chunks[chunk][layer].kind];
+  }
+
+  std::vector<ChunkBlock> blocksOf(int chunk) const {
+    std::vector<ChunkBlock> blocks;
+    if (chunk == 0)
+      blocks.push_back({&layout.embed.block, &places.embed});
+    for (const ChunkLayer &l : chunks[chunk])
+      blocks.push_back(
+          {&layout.kinds[l.kind].block, &places.layers.at(l.layer)});
+    if (isLast(chunk))
+      blocks.push_back({&layout.loss.block, &places.loss});
+    return blocks;
+  }
 
   /// Notes that `action` cannot be planned, unless another could not before.
   void fail(int action, const std::string &what) const {

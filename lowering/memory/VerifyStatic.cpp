@@ -37,8 +37,9 @@ namespace {
 
 class StaticVerifier {
 public:
-  StaticVerifier(const Program &program, int number)
-      : program(program), stage(program.stages[number]), number(number) {}
+  StaticVerifier(const ModelLayout &layout, const Program &program, int number)
+      : layout(layout), program(program), stage(program.stages[number]),
+        number(number) {}
 
   std::string run() {
     verifyRegions(stage.regions, stage.arenaBytes);
@@ -119,16 +120,35 @@ private:
       add(moment, 4 * optimizer, "a moment of " + name, "optimizer");
   }
 
+  /// Tasks find each constant where the layout has it in its block.
   void addConstants() {
-    for (const RotaryTable &table : stage.tables)
-      add(table.offset, table.positions * int64_t(table.frequencies.size()) * 8,
-          "a table", "constants");
-    for (const ShardOffset &offset : stage.shardOffsets)
-      add(offset.offset, 4, "an offset of a part", "constants");
+    const Region *constants = findRegion(stage.regions, "constants");
+    int64_t base = constants ? constants->offset : 0;
+    auto addOne = [&](int64_t offset, int64_t inBlock, int64_t bytes,
+                      const char *what) {
+      if (offset != base + inBlock)
+        fail("expected " + std::string(what) + " at offset " +
+             std::to_string(base + inBlock) + ", got " +
+             std::to_string(offset));
+      add(offset, bytes, what, "constants");
+    };
+    if (stage.tables.size() != layout.tables.size() ||
+        stage.shardOffsets.size() != layout.shardOffsets.size() ||
+        (stage.auxiliaryCotangents < 0) != (layout.auxiliaryCotangents < 0))
+      return fail("expected the constants of the layout");
+    for (size_t i = 0; i < stage.tables.size(); ++i) {
+      const RotaryTable &table = stage.tables[i];
+      addOne(table.offset, layout.tables[i].offset,
+             table.positions * int64_t(table.frequencies.size()) * 8,
+             "a table");
+    }
+    for (size_t i = 0; i < stage.shardOffsets.size(); ++i)
+      addOne(stage.shardOffsets[i].offset, layout.shardOffsets[i].offset, 4,
+             "an offset of a part");
     if (stage.auxiliaryCotangents >= 0)
-      add(stage.auxiliaryCotangents,
-          4 * int64_t(program.auxiliaryLosses.size()),
-          "the cotangents of auxiliary losses", "constants");
+      addOne(stage.auxiliaryCotangents, layout.auxiliaryCotangents,
+             4 * int64_t(program.auxiliaryLosses.size()),
+             "the cotangents of auxiliary losses");
   }
 
   void addData() {
@@ -165,6 +185,7 @@ private:
              "' behind all static blocks");
   }
 
+  const ModelLayout &layout;
   const Program &program;
   const Stage &stage;
   int number;
@@ -174,8 +195,9 @@ private:
 
 } // namespace
 
-std::string verifyStatic(const Program &program, int stage) {
-  return StaticVerifier(program, stage).run();
+std::string verifyStatic(const ModelLayout &layout, const Program &program,
+                         int stage) {
+  return StaticVerifier(layout, program, stage).run();
 }
 
 } // namespace rota::memory

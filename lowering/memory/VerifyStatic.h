@@ -24,7 +24,8 @@ KeptParameters keptParameters(const Program &program, int stage);
 
 /// What is wrong with the regions and static blocks of a stage; empty when
 /// nothing is. See PlanVerifier.h.
-std::string verifyStatic(const Program &program, int stage);
+std::string verifyStatic(const ModelLayout &layout, const Program &program,
+                         int stage);
 
 /// The region of that use, or null.
 const Region *findRegion(const std::vector<Region> &regions, const char *use);

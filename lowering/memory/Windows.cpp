@@ -10,8 +10,6 @@ using Kind = pipe::ActionKind;
 
 bool Windows::run() {
   endOffset = plan.places.end;
-  valuesOf.assign(plan.row.size(), -1);
-  gradientsOf.assign(plan.row.size(), -1);
   if (!hasWindows(plan.program)) {
     useStatic();
     return true;
@@ -21,35 +19,26 @@ bool Windows::run() {
   return plan.error.empty();
 }
 
-std::vector<Windows::ChunkBlock> Windows::blocksOf(int chunk) const {
-  std::vector<ChunkBlock> blocks;
-  if (chunk == 0)
-    blocks.push_back({&plan.layout.embed.block, &plan.places.embed});
-  for (const ChunkLayer &l : plan.chunks[chunk])
-    blocks.push_back(
-        {&plan.layout.kinds[l.kind].block, &plan.places.layers.at(l.layer)});
-  if (plan.isLast(chunk))
-    blocks.push_back({&plan.layout.loss.block, &plan.places.loss});
-  return blocks;
-}
-
 /// All actions of a chunk find the same blocks.
 void Windows::useStatic() {
-  std::vector<int> first(plan.shape.chunks(), -1);
+  struct Found {
+    int values = -1, gradients = -1;
+  };
+  std::vector<Found> found(plan.shape.chunks());
   for (size_t a = 0; a < plan.row.size(); ++a) {
     if (!pipe::isCompute(plan.row[a].kind))
       continue;
-    int chunk = plan.row[a].chunk;
-    if (first[chunk] < 0) {
-      first[chunk] = int(states.size());
-      states.resize(states.size() + 2);
-      for (const ChunkBlock &b : blocksOf(chunk)) {
-        states[first[chunk]].push_back(b.place->values);
-        states[first[chunk] + 1].push_back(b.place->gradients);
+    Found &of = found[plan.row[a].chunk];
+    if (of.values < 0) {
+      std::vector<int64_t> values, gradients;
+      for (const ChunkBlock &b : plan.blocksOf(plan.row[a].chunk)) {
+        values.push_back(b.place->values);
+        gradients.push_back(b.place->gradients);
       }
+      of = {numberOf(values), numberOf(gradients)};
     }
-    valuesOf[a] = first[chunk];
-    gradientsOf[a] = first[chunk] + 1;
+    plan.drafts[a].values = of.values;
+    plan.drafts[a].gradients = of.gradients;
   }
 }
 
@@ -72,22 +61,15 @@ void Windows::planWeights() {
 void Windows::unshard(int action) {
   int chunk = plan.row[action].chunk;
   Gathered &gathered = chunks[chunk];
-  Action &planned = plan.stage.actions[action];
+  ActionDraft &draft = plan.drafts[action];
   if (!gathered.blocks.empty())
     return plan.fail(action, "gathers weights that are there: expected RESHARD "
                              "before");
-  for (const ChunkBlock &b : blocksOf(chunk)) {
-    ArenaBlock window = section->open(b.block->bytes, planned.waits);
-    for (size_t i = 0; i < b.block->entries.size(); ++i) {
-      const ParameterBlock::Entry &entry = b.block->entries[i];
-      planned.transfers.push_back(
-          {plan.program.parameters[entry.parameter].unshard, b.place->stored[i],
-           window.offset + entry.value, 0});
-    }
-    gathered.blocks.push_back(window);
-  }
+  for (const ChunkBlock &b : plan.blocksOf(chunk))
+    gathered.blocks.push_back(section->open(b.block->bytes, draft.waits));
   gathered.unshard = action;
-  gathered.state = -1;
+  gathered.list = -1;
+  draft.values = numberOf(gathered);
 }
 
 void Windows::reshard(int action) {
@@ -95,7 +77,7 @@ void Windows::reshard(int action) {
   if (gathered.blocks.empty())
     return plan.fail(action, "frees weights that no UNSHARD has gathered");
   if (gathered.unshard >= 0) // nothing has used them
-    plan.stage.actions[action].waits.push_back(gathered.unshard);
+    plan.drafts[action].waits.push_back(gathered.unshard);
   for (ArenaBlock &block : gathered.blocks)
     section->close(block);
   gathered = {};
@@ -110,9 +92,9 @@ void Windows::useWeights(int action) {
                          ", which are divided over ranks: expected UNSHARD "
                          "before it in the timeline");
   if (gathered.unshard >= 0)
-    plan.stage.actions[action].waits.push_back(gathered.unshard);
+    plan.drafts[action].waits.push_back(gathered.unshard);
   gathered.unshard = -1;
-  valuesOf[action] = stateOf(gathered);
+  plan.drafts[action].values = numberOf(gathered);
 }
 
 void Windows::planGradients() {
@@ -136,10 +118,14 @@ void Windows::planGradients() {
 
 void Windows::useGradients(int action) {
   const pipe::Action &a = plan.row[action];
-  Action &planned = plan.stage.actions[action];
+  if (a.kind == Kind::Forward)
+    return section->settle();
+  ActionDraft &draft = plan.drafts[action];
   Gathered &gathered = chunks[a.chunk];
-  std::vector<ChunkBlock> blocks = blocksOf(a.chunk);
+  std::vector<ChunkBlock> blocks = plan.blocksOf(a.chunk);
   gathered.blocks.resize(blocks.size());
+  std::vector<int64_t> cleared(blocks.size(), -1);
+  bool clears = false;
   for (size_t i = 0; i < blocks.size(); ++i) {
     // embed's backward goes with the input's half.
     bool embed = i == 0 && a.chunk == 0;
@@ -148,41 +134,42 @@ void Windows::useGradients(int action) {
     int64_t bytes = blocks[i].block->gradientBytes;
     if (!adds || bytes == 0 || gathered.blocks[i].offset >= 0)
       continue;
-    gathered.blocks[i] = section->open(bytes, planned.waits);
-    planned.clears.push_back({gathered.blocks[i].offset, bytes});
-    gathered.state = -1;
+    gathered.blocks[i] = section->open(bytes, draft.waits);
+    cleared[i] = gathered.blocks[i].offset;
+    clears = true;
+    gathered.list = -1;
   }
-  gradientsOf[action] = stateOf(gathered);
+  draft.gradients = numberOf(gathered);
+  if (clears)
+    draft.cleared = numberOf(cleared);
   section->settle();
 }
 
 void Windows::reduce(int action) {
-  int chunk = plan.row[action].chunk;
-  Gathered &gathered = chunks[chunk];
-  std::vector<ChunkBlock> blocks = blocksOf(chunk);
-  for (size_t k = 0; k < gathered.blocks.size(); ++k) {
-    ArenaBlock &window = gathered.blocks[k];
-    if (window.offset < 0)
-      continue;
-    const auto &entries = blocks[k].block->entries;
-    for (size_t i = 0; i < entries.size(); ++i)
-      plan.stage.actions[action].transfers.push_back(
-          {plan.program.parameters[entries[i].parameter].reduceGrad,
-           window.offset + entries[i].gradient,
-           blocks[k].place->accumulators[i], 0});
+  Gathered &gathered = chunks[plan.row[action].chunk];
+  if (gathered.blocks.empty())
+    return;
+  plan.drafts[action].gradients = numberOf(gathered);
+  for (ArenaBlock &window : gathered.blocks)
     section->closeAfter(window, action);
-  }
-  gathered.state = -1;
+  gathered.list = -1;
 }
 
-int Windows::stateOf(Gathered &gathered) {
-  if (gathered.state < 0) {
-    gathered.state = int(states.size());
-    states.emplace_back();
+int Windows::numberOf(Gathered &gathered) {
+  if (gathered.list < 0) {
+    std::vector<int64_t> offsets;
     for (const ArenaBlock &block : gathered.blocks)
-      states.back().push_back(block.offset);
+      offsets.push_back(block.offset);
+    gathered.list = numberOf(offsets);
   }
-  return gathered.state;
+  return gathered.list;
+}
+
+int Windows::numberOf(const std::vector<int64_t> &offsets) {
+  auto [found, isNew] = numbers.try_emplace(offsets, int(lists.size()));
+  if (isNew)
+    lists.push_back(&found->first);
+  return found->second;
 }
 
 void Windows::addRegion(const char *use, const Section &planned) {

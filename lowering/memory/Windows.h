@@ -23,37 +23,27 @@ class Windows {
 public:
   explicit Windows(StagePlan &plan) : plan(plan) {}
 
-  /// Adds transfers, clears, waits and regions to the stage. Where there are no
-  /// windows, these actions do nothing. Fails, with the error noted, when an
-  /// action finds weights not gathered or a gradient is never reduced.
+  /// Adds waits to the stage's drafts and regions to the stage, and says for
+  /// each draft which lists of offsets it uses. Where there are no windows,
+  /// these actions do nothing. Fails, with the error noted, when an action
+  /// finds weights not gathered or a gradient is never reduced.
   bool run();
 
-  /// Where `action`, one of F, B, I and W, finds a block of its chunk; -1 for a
-  /// gradient that it does not add to.
-  int64_t values(int action, size_t block) const {
-    return at(valuesOf[action], block);
-  }
-  int64_t gradients(int action, size_t block) const {
-    return at(gradientsOf[action], block);
-  }
+  /// A list of offsets by block of a chunk; -1: the block is not there. Equal
+  /// lists have one number.
+  const std::vector<int64_t> &offsets(int list) const { return *lists[list]; }
 
   /// The end of what is planned so far.
   int64_t end() const { return endOffset; }
 
 private:
-  /// A parameter block of a chunk, and where the stage keeps its parts.
-  struct ChunkBlock {
-    const ParameterBlock *block;
-    const BlockPlace *place;
-  };
   /// The windows of one chunk.
   struct Gathered {
     std::vector<ArenaBlock> blocks; // by block; none: not gathered
     int unshard = -1;               // not waited for yet
-    int state = -1; // in `states`, of `blocks`; -1: not made yet
+    int list = -1; // the number of their offsets; -1: not known yet
   };
 
-  std::vector<ChunkBlock> blocksOf(int chunk) const;
   void useStatic();
   void planWeights();
   void unshard(int action);
@@ -62,16 +52,15 @@ private:
   void planGradients();
   void reduce(int action);
   void useGradients(int action);
-  int stateOf(Gathered &gathered);
+  int numberOf(const std::vector<int64_t> &offsets);
+  int numberOf(Gathered &gathered);
   void addRegion(const char *use, const Section &section);
-  int64_t at(int state, size_t block) const { return states[state][block]; }
 
   StagePlan &plan;
   std::vector<Gathered> chunks;
   Section *section = nullptr; // that is being planned
-  // Offsets by block; an action has one for values and one for gradients.
-  std::vector<std::vector<int64_t>> states;
-  std::vector<int> valuesOf, gradientsOf; // by action, in `states`
+  std::map<std::vector<int64_t>, int> numbers;
+  std::vector<const std::vector<int64_t> *> lists; // the keys of `numbers`
   int64_t endOffset = 0;
 };
 

@@ -48,24 +48,24 @@ private:
 
   /// Runs the next action of `stage` if what it waits for has come.
   bool step(int stage) {
-    const std::vector<Action> &actions = program.stages[stage].actions;
+    const Stage &of = program.stages[stage];
     int number = next[stage];
-    if (number == static_cast<int>(actions.size()))
+    if (number == static_cast<int>(of.actions.size()))
       return false;
-    const Action &action = actions[number];
+    ActionKind kind = of.kindOf(number);
     double start = now[stage];
-    for (int wait : action.waits) {
+    for (int wait : of.waitsOf(number)) {
       if (clock.end[stage][wait] == kUnknown)
         return false;
       start = std::max(start, clock.end[stage][wait]);
     }
-    if (isCompute(action.kind)) {
+    if (isCompute(kind)) {
       now[stage] = start + seconds[stage][number];
       clock.end[stage][number] = now[stage];
     } else {
       now[stage] = start;
       // What is no message depends on no other stage.
-      if (isSend(action.kind) || isReceive(action.kind))
+      if (isSend(kind) || isReceive(kind))
         meet(stage, number, start);
       else
         clock.end[stage][number] = start;
@@ -76,7 +76,7 @@ private:
 
   /// Pairs a send or receive with the first unmatched one of its channel.
   void meet(int stage, int number, double start) {
-    const Action &action = program.stages[stage].actions[number];
+    const ActionTemplate &action = program.stages[stage].templateOf(number);
     bool send = isSend(action.kind);
     bool forward = action.kind == ActionKind::SendForward ||
                    action.kind == ActionKind::RecvForward;
@@ -90,7 +90,7 @@ private:
     }
     auto [half, when] = others.front();
     others.pop_front();
-    int64_t theirs = program.stages[half.stage].actions[half.action].bytes;
+    int64_t theirs = program.stages[half.stage].templateOf(half.action).bytes;
     if (theirs != action.bytes)
       error = describe(program, stage, number) + ": expected " +
               std::to_string(theirs) + " bytes as in " +

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The description of a compiled program: parameters, memory plan and timelines.
-// The compiler writes it as JSON into the trainer; the runtime reads it. This
-// header and Program.cpp are the only place where its form is known.
+// The compiler writes it into the trainer in a binary form; the runtime reads
+// it. This header and Program.cpp are the only place where that form is known.
 //
 // All offsets are bytes into the rank's arena; -1 means "none".
 #ifndef ROTA_RUNTIME_PROGRAM_PROGRAM_H
 #define ROTA_RUNTIME_PROGRAM_PROGRAM_H
 
+#include <array>
 #include <cstdint>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace rota {
@@ -159,11 +162,43 @@ struct RotaryTable {
   std::vector<double> frequencies;
 };
 
-/// One call of a task with its frame: offsets in the order of RotaFrame.
+/// An offset that depends on the action: `offset` plus `stride` times the
+/// action's microbatch, and where there is a slot, plus the offset that the
+/// action has in that slot. Without a slot and with the offset -1: none.
+struct SlotAddress {
+  int slot = -1;
+  int64_t offset = -1;
+  int64_t stride = 0;
+
+  SlotAddress() = default;
+  SlotAddress(int64_t offset) : offset(offset) {} // the same for all actions
+  SlotAddress(int slot, int64_t offset) : slot(slot), offset(offset) {}
+  bool isNone() const { return slot < 0 && offset < 0; }
+  bool operator==(const SlotAddress &) const = default;
+};
+
+/// The offset that `address` stands for; -1: none.
+inline int64_t resolve(const SlotAddress &address,
+                       std::span<const int64_t> slots, int microbatch) {
+  int64_t base = 0;
+  if (address.slot >= 0)
+    base = slots[static_cast<size_t>(address.slot)];
+  if (base < 0 || address.isNone())
+    return -1;
+  return base + address.offset + address.stride * microbatch;
+}
+
+/// One call of a task: the address of each field of RotaFrame, in order.
 struct Call {
   int task = 0;
-  int64_t frame[kFrameFields];
+  std::array<SlotAddress, kFrameFields> frame;
+  bool operator==(const Call &) const = default;
 };
+
+/// The call's frame in one action: offsets in the order of RotaFrame.
+using FrameOffsets = std::array<int64_t, kFrameFields>;
+FrameOffsets frameOf(const Call &call, std::span<const int64_t> slots,
+                     int microbatch);
 
 /// A block of the constants region, filled at start: one i32, the rank's
 /// position along `axes` (the first slowest) times `factor`. Compiled code
@@ -196,7 +231,7 @@ struct AuxiliarySums {
 /// Bytes that an action moves by itself.
 struct Transfer {
   int collective = -1; // UNSHARD, REDUCE_GRAD: in Program::collectives
-  int64_t source = -1, destination = -1;
+  SlotAddress source, destination;
   int64_t bytes = 0; // OFFLOAD, FETCH: of this copy
 };
 
@@ -234,32 +269,47 @@ bool isAsynchronous(ActionKind kind);
 /// The kind's name in a timeline's text form: "F", "SEND_B".
 const char *toString(ActionKind kind);
 
-/// One entry of a stage's timeline. A compute action clears its places and runs
-/// its calls in order. A send starts handing `bytes` at `offset` to the rank of
-/// stage `peer` with the same other coordinates; a receive posts the place at
-/// `offset` for the matching send of `peer`. Sends and receives of one
-/// direction (rank, peer; forward or backward) match in order; neither ever
-/// blocks. A transfer starts its collectives in order (UNSHARD gathers weights,
-/// REDUCE_GRAD adds a gradient to the stored part) or its copies (OFFLOAD from
-/// the arena to the host arena, FETCH back); transfers of one kind follow each
-/// other. RESHARD does nothing. `waits` names the earlier asynchronous actions
-/// of this stage, as indices into its actions, that must have completed before
-/// the action starts: those whose bytes it reads or overwrites, or, where it is
-/// asynchronous itself, that still use its bytes. An evaluation walks the same
-/// actions and waits for the same ones, but SEND_B, RECV_B, REDUCE_GRAD,
-/// OFFLOAD and FETCH do nothing in it and count as complete.
-struct Action {
+/// What actions of one kind and chunk have in common. The addresses in it
+/// refer to `slotCount` offsets that each of its actions has of its own: the
+/// places of its activations. So the calls of a chunk stand once for all its
+/// microbatches.
+///
+/// A compute action clears its places and runs its calls in order. A send
+/// starts handing `bytes` at `message` to the rank of stage `peer` with the
+/// same other coordinates; a receive posts the place at `message` for the
+/// matching send of `peer`. Sends and receives of one direction (rank, peer;
+/// forward or backward) match in order; neither ever blocks. A transfer starts
+/// its collectives in order (UNSHARD gathers weights, REDUCE_GRAD adds a
+/// gradient to the stored part) or its copies (OFFLOAD from the arena to the
+/// host arena, FETCH back); transfers of one kind follow each other. RESHARD
+/// does nothing.
+struct ActionTemplate {
   ActionKind kind = ActionKind::Forward;
   int chunk = 0;
-  int microbatch = 0;
   int peer = -1; // a stage
-  int64_t offset = -1;
-  int64_t bytes = 0;
-  std::vector<int> waits;
+  SlotAddress message;
+  int64_t bytes = 0; // of the message
+  int slotCount = 0;
   std::vector<Transfer> transfers;
   std::vector<Clear> clears;   // training only
   std::vector<Call> calls;     // training
   std::vector<Call> evalCalls; // validation: only what the loss value needs
+};
+
+/// One entry of a stage's timeline. Its slots and waits are ranges of the
+/// stage's lists.
+///
+/// Its waits are the earlier asynchronous actions of the stage, by number, that
+/// must have completed before the action starts: those whose bytes it reads or
+/// overwrites, or, where it is asynchronous itself, that still use its bytes.
+/// An evaluation walks the same actions and waits for the same ones, but
+/// SEND_B, RECV_B, REDUCE_GRAD, OFFLOAD and FETCH do nothing in it and count as
+/// complete.
+struct PlannedAction {
+  int form = 0; // in Stage::templates
+  int microbatch = 0;
+  int firstSlot = 0;
+  int firstWait = 0, waitCount = 0;
 };
 
 /// A named part of a rank's arena, for reports: "parameters", "compute copies",
@@ -281,7 +331,10 @@ struct Stage {
   std::vector<RotaryTable> tables;
   std::vector<ShardOffset> shardOffsets;
   std::vector<Update> updates;
-  std::vector<Action> actions;
+  std::vector<ActionTemplate> templates;
+  std::vector<PlannedAction> actions; // the timeline
+  std::vector<int64_t> slots;         // of the actions
+  std::vector<int> waits;             // of the actions
   // Where each microbatch's data and loss live; -1 where this stage has none.
   // Microbatch i is at the offset plus i times the bytes of one rank's part.
   // Where several stages have the loss, each writes that of its microbatches;
@@ -291,10 +344,41 @@ struct Stage {
   int64_t logits = -1; // [microbatches] blocks, only when asked for
   std::vector<AuxiliarySums> auxiliarySums;
   // f32, one for each auxiliary loss, which the runtime fills when it knows the
-  // main loss's weight: `startCalls` write that of each of the stage's
-  // microbatches before a training step.
+  // main loss's weight: before a training step `startCalls`, without slots,
+  // write that of each of `startMicrobatches`.
   int64_t auxiliaryCotangents = -1;
   std::vector<Call> startCalls;
+  std::vector<int> startMicrobatches;
+
+  /// Appends an action of the template number `form` and returns its number.
+  int addAction(int form, int microbatch, std::span<const int64_t> slots,
+                std::span<const int> waits);
+  /// Appends an action with a template of its own.
+  int addAction(ActionTemplate form, int microbatch,
+                std::span<const int> waits = {});
+
+  const ActionTemplate &templateOf(int action) const {
+    return templates[actions[action].form];
+  }
+  ActionKind kindOf(int action) const { return templateOf(action).kind; }
+  std::span<const int64_t> slotsOf(int action) const {
+    return {slots.data() + actions[action].firstSlot,
+            static_cast<size_t>(templateOf(action).slotCount)};
+  }
+  std::span<const int> waitsOf(int action) const {
+    return {waits.data() + actions[action].firstWait,
+            static_cast<size_t>(actions[action].waitCount)};
+  }
+  /// The number of actions of each template.
+  std::vector<int64_t> countActions() const;
+  /// The offset of an address in the action's template; -1: none.
+  int64_t resolve(int action, const SlotAddress &address) const {
+    return rota::resolve(address, slotsOf(action), actions[action].microbatch);
+  }
+  /// The frame of a call in the action's template.
+  FrameOffsets frameOf(int action, const Call &call) const {
+    return rota::frameOf(call, slotsOf(action), actions[action].microbatch);
+  }
 };
 
 /// Form of one microbatch of model inputs or targets, or of the logits.
@@ -351,11 +435,11 @@ int64_t groupSize(const std::vector<MeshAxis> &mesh,
 /// Bytes of one element.
 int64_t byteSize(ElementType type);
 
-/// The program as JSON text, and back. Reading returns false and says in
-/// `error` what is wrong and where.
-std::string toJson(const Program &program);
-bool fromJson(const char *text, int64_t size, Program &program,
-              std::string &error);
+/// The program as bytes, and back. Reading never trusts the bytes: it returns
+/// false and says in `error` what is wrong and where. What it accepts is a
+/// program whose numbers may still be out of bounds; see Verify.h.
+std::string toBytes(const Program &program);
+bool fromBytes(std::string_view bytes, Program &program, std::string &error);
 
 } // namespace rota
 

@@ -2,6 +2,7 @@
 //
 // Bounds checks over a program's tables.
 #include "runtime/program/Verify.h"
+#include "runtime/program/Checks.h"
 #include "runtime/program/Part.h"
 
 #include <algorithm>
@@ -9,31 +10,36 @@
 
 namespace rota {
 
-std::string describe(const Action &a, int number, const std::string &peer) {
-  std::string text = "chunk " + std::to_string(a.chunk) + ", microbatch " +
-                     std::to_string(a.microbatch) + ", " + toString(a.kind);
-  if (isSend(a.kind))
+std::string describe(const Stage &stage, int action, const std::string &peer) {
+  const ActionTemplate &form = stage.templateOf(action);
+  std::string text = "chunk " + std::to_string(form.chunk) + ", microbatch " +
+                     std::to_string(stage.actions[action].microbatch) + ", " +
+                     toString(form.kind);
+  if (isSend(form.kind))
     text += " to " + peer;
-  if (isReceive(a.kind))
+  if (isReceive(form.kind))
     text += " from " + peer;
-  return text + " (action " + std::to_string(number) + ")";
+  return text + " (action " + std::to_string(action) + ")";
 }
 
-std::string describe(const Program &program, int stage, int action) {
-  const Action &a = program.stages[stage].actions[action];
-  return "stage " + std::to_string(stage) + ": " +
-         describe(a, action, "stage " + std::to_string(a.peer));
+std::string describe(const Program &program, int number, int action) {
+  const Stage &stage = program.stages[number];
+  return "stage " + std::to_string(number) + ": " +
+         describe(stage, action,
+                  "stage " + std::to_string(stage.templateOf(action).peer));
 }
 
 namespace {
 
-/// Collects the first error of a walk over the program.
-class ProgramVerifier {
+class ProgramVerifier : Checks {
 public:
   ProgramVerifier(const Program &program, std::string &error)
-      : program(program), error(error) {}
+      : Checks(program, error) {}
 
   bool run() {
+    if (program.microbatches < 1)
+      fail("expected at least 1 microbatch, got " +
+           std::to_string(program.microbatches));
     verifyMesh();
     if (error.empty())
       verifyCollectives();
@@ -45,56 +51,10 @@ public:
     if (counts != 0 && counts != program.kernels.size())
       fail("expected bytes a row of " + std::to_string(program.kernels.size()) +
            " kernels, got " + std::to_string(counts));
-    if (program.microbatches < 1)
-      fail("expected at least 1 microbatch, got " +
-           std::to_string(program.microbatches));
     return error.empty();
   }
 
 private:
-  void fail(const std::string &message) {
-    if (error.empty())
-      error = message;
-  }
-
-  void expect(int64_t expected, int64_t got, const std::string &what) {
-    if (expected != got)
-      fail(what + ": expected " + std::to_string(expected) + ", got " +
-           std::to_string(got));
-  }
-
-  /// [offset, offset + bytes) must lie in the arena of that size; -1 is "none"
-  /// and allowed where `optional`.
-  void within(int64_t arena, int64_t offset, int64_t bytes, bool optional,
-              const std::string &what, const char *which = "arena") {
-    if (optional && offset == -1)
-      return;
-    if (offset < 0 || bytes < 0 || offset > arena - bytes)
-      fail(what + ": expected bytes within the " + which + " of " +
-           std::to_string(arena) + ", got offset " + std::to_string(offset) +
-           " and " + std::to_string(bytes) + " bytes");
-  }
-
-  void place(int stage, int64_t offset, int64_t bytes, bool optional,
-             const std::string &what) {
-    if (optional && offset == -1)
-      return;
-    if (stage < 0 || stage >= static_cast<int>(program.stages.size()))
-      return fail(what + ": expected a stage below " +
-                  std::to_string(program.stages.size()) + ", got " +
-                  std::to_string(stage));
-    within(program.stages[stage].arenaBytes, offset, bytes, optional, what);
-  }
-
-  void index(int64_t value, size_t size, bool optional,
-             const std::string &what) {
-    if (optional && value == -1)
-      return;
-    if (value < 0 || value >= static_cast<int64_t>(size))
-      fail(what + ": expected a number below " + std::to_string(size) +
-           ", got " + std::to_string(value));
-  }
-
   void verifyMesh() {
     if (program.stages.empty())
       fail("the program has no stages");
@@ -287,62 +247,6 @@ private:
       fail(what + ": expected an update kernel and a square kernel");
   }
 
-  void verifyCalls(int stage, const std::string &what,
-                   const std::vector<Call> &calls) {
-    for (const Call &call : calls) {
-      index(call.task, program.tasks.size(), false, what + ": task");
-      for (int64_t offset : call.frame)
-        place(stage, offset, 0, true, what + ": frame");
-    }
-  }
-
-  void verifyTransfer(int stage, const Action &action, const Transfer &t,
-                      const std::string &what) {
-    const Stage &s = program.stages[stage];
-    if (action.kind == ActionKind::Offload ||
-        action.kind == ActionKind::Fetch) {
-      bool out = action.kind == ActionKind::Offload;
-      within(s.arenaBytes, out ? t.source : t.destination, t.bytes, false,
-             what);
-      return within(s.hostBytes, out ? t.destination : t.source, t.bytes, false,
-                    what, "host arena");
-    }
-    index(t.collective, program.collectives.size(), false,
-          what + ": collective");
-    if (!error.empty())
-      return;
-    const Collective &c = program.collectives[t.collective];
-    int64_t size = byteSize(c.type);
-    place(stage, t.source, size * inputElements(c, program.mesh), false,
-          what + ": source");
-    place(stage, t.destination, size * outputElements(c, program.mesh), false,
-          what + ": destination");
-  }
-
-  void verifyAction(int stage, int number) {
-    const Stage &s = program.stages[stage];
-    const Action &action = s.actions[number];
-    std::string what = describe(program, stage, number);
-    if (isSend(action.kind) || isReceive(action.kind)) {
-      index(action.peer, program.stages.size(), false, what + ": peer");
-      place(stage, action.offset, action.bytes, false, what);
-    }
-    if (!action.transfers.empty() && !isTransfer(action.kind))
-      fail(what + ": expected no transfers");
-    for (const Transfer &transfer : action.transfers)
-      verifyTransfer(stage, action, transfer, what);
-    for (const Clear &clear : action.clears)
-      place(stage, clear.offset, clear.bytes, false, what + ": clear");
-    for (int wait : action.waits)
-      if (wait < 0 || wait >= number || !isAsynchronous(s.actions[wait].kind))
-        fail(what +
-             ": expected to wait for an earlier send, receive or transfer, "
-             "got action " +
-             std::to_string(wait));
-    verifyCalls(stage, what, action.calls);
-    verifyCalls(stage, what, action.evalCalls);
-  }
-
   /// Bytes of one rank's part of every microbatch.
   int64_t dataBytes(const DataForm &form, const std::string &what) {
     division(form.division, form.shape, what);
@@ -366,9 +270,6 @@ private:
     place(stage, s.auxiliaryCotangents,
           4 * static_cast<int64_t>(program.auxiliaryLosses.size()), true,
           what + "cotangents of auxiliary losses");
-    verifyCalls(stage, what + "start", s.startCalls);
-    if (!s.startCalls.empty() && s.loss < 0)
-      fail(what + "expected a place of the losses");
   }
 
   void verifyStage(int stage) {
@@ -400,12 +301,9 @@ private:
     }
     for (const Update &update : s.updates)
       verifyUpdate(stage, update);
-    for (size_t a = 0; a < s.actions.size() && error.empty(); ++a)
-      verifyAction(stage, static_cast<int>(a));
+    if (error.empty())
+      verifyActions(program, stage, error);
   }
-
-  const Program &program;
-  std::string &error;
 };
 
 } // namespace

@@ -13,7 +13,7 @@ namespace rota {
 std::string describe(const Program &program, int stage, int action);
 /// "chunk 1, microbatch 0, SEND_F to rank 6 (action 7)", where `peer` is "rank
 /// 6".
-std::string describe(const Action &action, int number, const std::string &peer);
+std::string describe(const Stage &stage, int action, const std::string &peer);
 
 /// Checks that the mesh fits the stages, that every index, stage and offset
 /// lies within its bounds, that divisions, collectives and places agree in
@@ -21,6 +21,10 @@ std::string describe(const Action &action, int number, const std::string &peer);
 /// the timelines end (no stage waits for something that never comes). Returns
 /// false and says what is wrong in `error`.
 bool verify(const Program &program, std::string &error);
+
+/// The part of it that is about one stage's actions and the calls before a
+/// step: templates, slots and waits are there, and addresses lie in the arenas.
+bool verifyActions(const Program &program, int stage, std::string &error);
 
 /// When each action of each stage ends if every rank has a core of its own and
 /// action a of stage s takes `seconds[s][a]` (only compute actions take time):

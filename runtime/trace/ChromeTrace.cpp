@@ -38,7 +38,8 @@ std::string chromeTrace(const Program &program,
   ordered_json list = ordered_json::array();
   std::set<int> lanes;
   for (const TraceEvent &event : events) {
-    const Action &action = program.stages[event.stage].actions[event.action];
+    const Stage &stage = program.stages[event.stage];
+    const ActionTemplate &action = stage.templateOf(event.action);
     int lane = event.rank * kLaneCount + laneOf(action.kind);
     if (lanes.insert(lane).second)
       list.push_back({{"ph", "M"},
@@ -51,7 +52,7 @@ std::string chromeTrace(const Program &program,
     list.push_back(
         {{"ph", "X"},
          {"name", std::to_string(action.chunk) + toString(action.kind) +
-                      std::to_string(action.microbatch)},
+                      std::to_string(stage.actions[event.action].microbatch)},
          {"cat", event.training ? "training" : "evaluation"},
          {"pid", 0},
          {"tid", lane},

@@ -18,20 +18,20 @@ static constexpr int64_t kRecordedRuns = 20;
 static constexpr double kNever = 1e300;
 
 Executor::Executor(Rank &rank, bool record)
-    : rank(rank), actions(rank.stage().actions), record(record),
-      requests(actions.size()), seconds(actions.size(), 0.0),
+    : rank(rank), stage(rank.stage()),
+      actionCount(static_cast<int>(stage.actions.size())), record(record),
+      requests(stage.actions.size()), seconds(stage.actions.size(), 0.0),
       firstSeconds(seconds) {
   if (record)
     decideOnRankZero(rank, true); // nobody returns before all are here
   origin = rank.communicator().now();
-  for (size_t a = 0; a < actions.size(); ++a) {
-    const Action &action = actions[a];
-    peers.push_back(action.peer < 0 ? -1 : rank.peer(action.peer));
+  for (int a = 0; a < actionCount; ++a) {
+    const ActionTemplate &form = stage.templateOf(a);
+    peers.push_back(form.peer < 0 ? -1 : rank.peer(form.peer));
     positions.push_back(
         fmt::format("stage {}, {}", rank.stageNumber(),
-                    describe(action, static_cast<int>(a),
-                             fmt::format("rank {}", peers.back()))));
-    requests[a].reserve(action.transfers.size() + 1);
+                    describe(stage, a, fmt::format("rank {}", peers.back()))));
+    requests[a].reserve(form.transfers.size() + 1);
   }
 }
 
@@ -39,24 +39,24 @@ void Executor::run(Mode runMode) {
   mode = runMode;
   if (mode == Mode::Train && !rank.program().auxiliaryLosses.empty())
     begin();
-  int count = static_cast<int>(actions.size());
-  for (int a = 0; a < count; ++a) {
+  for (int a = 0; a < actionCount; ++a) {
     rank.communicator().setPosition(positions[a]);
-    // Messages first: a transfer that ends meanwhile has kept nobody waiting.
+    // Messages first: a transfer that ends meanwhile is not exposed.
     for (bool transfers : {false, true})
-      for (int wait : actions[a].waits)
-        if (isTransfer(actions[wait].kind) == transfers)
+      for (int wait : stage.waitsOf(a))
+        if (isTransfer(stage.kindOf(wait)) == transfers)
           finish(wait);
-    if (isCompute(actions[a].kind))
+    if (isCompute(stage.kindOf(a)))
       compute(a);
-    else if (happens(actions[a]))
+    else if (happens(stage.kindOf(a)))
       start(a);
   }
-  for (int a = 0; a < count; ++a)
+  for (int a = 0; a < actionCount; ++a)
     finish(a);
   ++runs;
   if (mode == Mode::Train && ++trainingRuns == 1)
-    firstSeconds = std::exchange(seconds, std::vector<double>(count, 0.0));
+    firstSeconds =
+        std::exchange(seconds, std::vector<double>(seconds.size(), 0.0));
 }
 
 /// Cotangents of auxiliary losses need the main loss's weight over the step.
@@ -65,18 +65,19 @@ void Executor::begin() {
   rank.communicator().setPosition("weight of the loss");
   {
     ComputeToken token(rank.cores());
-    for (const Call &c : rank.stage().startCalls) {
-      call(c);
-      if (!rank.context()->failed)
-        continue;
-      rank.rethrowFailure();
-      throw RunError(fmt::format("rank {}: stage {}, weight of the loss: {}",
-                                 rank.number(), rank.stageNumber(),
-                                 rank.context()->failure));
-    }
+    for (int microbatch : stage.startMicrobatches)
+      for (const Call &c : stage.startCalls) {
+        call(c, {}, microbatch);
+        if (!rank.context()->failed)
+          continue;
+        rank.rethrowFailure();
+        throw RunError(fmt::format("rank {}: stage {}, weight of the loss: {}",
+                                   rank.number(), rank.stageNumber(),
+                                   rank.context()->failure));
+      }
   }
   double weight = gatherLossWeight(rank);
-  float *cotangents = rank.at<float>(rank.stage().auxiliaryCotangents);
+  float *cotangents = rank.at<float>(stage.auxiliaryCotangents);
   if (!cotangents)
     return;
   for (const AuxiliaryLoss &loss : program.auxiliaryLosses)
@@ -87,26 +88,25 @@ void Executor::begin() {
 
 /// An evaluation has no gradients, keeps nothing for a backward, and reads
 /// nothing back.
-bool Executor::happens(const Action &action) const {
-  return mode == Mode::Train || action.kind == ActionKind::SendForward ||
-         action.kind == ActionKind::RecvForward ||
-         action.kind == ActionKind::Unshard;
+bool Executor::happens(ActionKind kind) const {
+  return mode == Mode::Train || kind == ActionKind::SendForward ||
+         kind == ActionKind::RecvForward || kind == ActionKind::Unshard;
 }
 
 void Executor::compute(int number) {
-  const Action &action = actions[number];
+  const ActionTemplate &form = stage.templateOf(number);
   bool training = mode == Mode::Train;
-  const std::vector<Call> &calls = training ? action.calls : action.evalCalls;
-  if (calls.empty() && (action.clears.empty() || !training))
+  const std::vector<Call> &calls = training ? form.calls : form.evalCalls;
+  if (calls.empty() && (form.clears.empty() || !training))
     return;
   ComputeToken token(rank.cores());
   double begin = rank.communicator().now();
   if (training)
-    for (const Clear &clear : action.clears)
+    for (const Clear &clear : form.clears)
       std::memset(rank.at<char>(clear.offset), 0,
                   static_cast<size_t>(clear.bytes));
   for (const Call &c : calls) {
-    call(c);
+    call(c, stage.slotsOf(number), stage.actions[number].microbatch);
     if (rank.context()->failed)
       failed(number);
   }
@@ -118,12 +118,14 @@ void Executor::compute(int number) {
                         begin - origin, end - origin});
 }
 
-void Executor::call(const Call &call) {
+void Executor::call(const Call &call, std::span<const int64_t> slots,
+                    int microbatch) {
   // The frame is the call's offsets, turned into pointers.
+  FrameOffsets offsets = frameOf(call, slots, microbatch);
   void *pointers[kFrameFields];
   static_assert(sizeof(RotaFrame) == sizeof pointers);
   for (int i = 0; i < kFrameFields; ++i)
-    pointers[i] = rank.at<void>(call.frame[i]);
+    pointers[i] = rank.at<void>(offsets[i]);
   RotaFrame frame;
   std::memcpy(&frame, pointers, sizeof frame);
   RotaContext *context = rank.context();
@@ -141,31 +143,32 @@ void Executor::failed(int number) {
 }
 
 void Executor::start(int number) {
-  const Action &action = actions[number];
+  const ActionTemplate &form = stage.templateOf(number);
+  ActionKind kind = form.kind;
   Communicator &communicator = rank.communicator();
   std::vector<Request> &open = requests[number];
-  bool forward = action.kind == ActionKind::SendForward ||
-                 action.kind == ActionKind::RecvForward;
+  bool forward =
+      kind == ActionKind::SendForward || kind == ActionKind::RecvForward;
   Stream stream = forward ? Stream::Forward : Stream::Backward;
-  char *place = rank.at<char>(action.offset);
-  if (isSend(action.kind))
+  char *place = rank.at<char>(stage.resolve(number, form.message));
+  if (isSend(kind))
+    open.push_back(communicator.send(stream, peers[number], place, form.bytes));
+  if (isReceive(kind))
     open.push_back(
-        communicator.send(stream, peers[number], place, action.bytes));
-  if (isReceive(action.kind))
-    open.push_back(
-        communicator.receive(stream, peers[number], place, action.bytes));
-  for (const Transfer &t : action.transfers) {
-    if (action.kind == ActionKind::Offload)
-      open.push_back(communicator.copy(rank.at<char>(t.source),
-                                       rank.hostAt(t.destination), t.bytes));
-    else if (action.kind == ActionKind::Fetch)
-      open.push_back(communicator.copy(rank.hostAt(t.source),
-                                       rank.at<char>(t.destination), t.bytes));
+        communicator.receive(stream, peers[number], place, form.bytes));
+  for (const Transfer &t : form.transfers) {
+    int64_t source = stage.resolve(number, t.source);
+    int64_t destination = stage.resolve(number, t.destination);
+    if (kind == ActionKind::Offload)
+      open.push_back(communicator.copy(rank.at<char>(source),
+                                       rank.hostAt(destination), t.bytes));
+    else if (kind == ActionKind::Fetch)
+      open.push_back(communicator.copy(rank.hostAt(source),
+                                       rank.at<char>(destination), t.bytes));
     else
       open.push_back(rank.start(
-          action.kind == ActionKind::Unshard ? Stream::Weights
-                                             : Stream::Gradients,
-          t.collective, rank.at<char>(t.source), rank.at<char>(t.destination)));
+          kind == ActionKind::Unshard ? Stream::Weights : Stream::Gradients,
+          t.collective, rank.at<char>(source), rank.at<char>(destination)));
   }
 }
 
@@ -179,7 +182,7 @@ void Executor::finish(int number) {
 }
 
 void Executor::note(int number, TransferTime span, double waitedFrom) {
-  ActionKind kind = actions[number].kind;
+  ActionKind kind = stage.kindOf(number);
   bool training = mode == Mode::Train;
   if (training &&
       (kind == ActionKind::Unshard || kind == ActionKind::ReduceGrad)) {

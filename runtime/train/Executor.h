@@ -50,15 +50,16 @@ public:
 private:
   void begin();
   void compute(int number);
-  void call(const Call &call);
+  void call(const Call &call, std::span<const int64_t> slots, int microbatch);
   [[noreturn]] void failed(int number);
-  bool happens(const Action &action) const;
+  bool happens(ActionKind kind) const;
   void start(int number);
   void finish(int number);
   void note(int number, TransferTime span, double waitedFrom);
 
   Rank &rank;
-  const std::vector<Action> &actions;
+  const Stage &stage;
+  const int actionCount;
   const bool record;
   Mode mode = Mode::Train;
   int64_t runs = 0, trainingRuns = 0;

@@ -99,13 +99,17 @@ void writeTensor(SafetensorsWriter &writer, const NamedTensor &tensor,
 /// The stage that computes the logits of a microbatch: that of its last chunk.
 static int logitsStage(const Program &program, int64_t microbatch) {
   int found = 0, last = -1;
-  for (size_t s = 0; s < program.stages.size(); ++s)
-    for (const Action &action : program.stages[s].actions)
-      if (program.stages[s].logits >= 0 && action.kind == ActionKind::Forward &&
-          action.microbatch == microbatch && action.chunk > last) {
-        last = action.chunk;
+  for (size_t s = 0; s < program.stages.size(); ++s) {
+    const Stage &stage = program.stages[s];
+    for (const PlannedAction &action : stage.actions) {
+      const ActionTemplate &form = stage.templates[action.form];
+      if (stage.logits >= 0 && form.kind == ActionKind::Forward &&
+          action.microbatch == microbatch && form.chunk > last) {
+        last = form.chunk;
         found = static_cast<int>(s);
       }
+    }
+  }
   return found;
 }
 

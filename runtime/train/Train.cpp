@@ -269,7 +269,8 @@ int runTrainer(int argc, char **argv, const char *description,
   std::signal(SIGXFSZ, SIG_IGN);
   Program program;
   std::string error;
-  if (!fromJson(description, descriptionBytes, program, error) ||
+  if (!fromBytes({description, static_cast<size_t>(descriptionBytes)}, program,
+                 error) ||
       !verify(program, error))
     return complain("the compiled program is broken: " + error, kExitRunFailed);
   try {

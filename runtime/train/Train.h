@@ -11,7 +11,7 @@
 
 namespace rota {
 
-/// The trainer's main function for the given compiled program (JSON text and
+/// The trainer's main function for the given compiled program (its bytes and
 /// functions): parses the arguments, runs, prints errors, and returns an exit
 /// code of runtime/Error.h.
 int runTrainer(int argc, char **argv, const char *description,

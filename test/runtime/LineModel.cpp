@@ -93,7 +93,6 @@ struct LayerPlaces {
 Call makeCall(int task) {
   Call call;
   call.task = task;
-  std::fill(call.frame, call.frame + kFrameFields, -1);
   return call;
 }
 
@@ -104,11 +103,17 @@ enum { InputCotangent = 7, Data, LossPair };
 // Axes of the mesh.
 enum { DataAxis, StageAxis, FsdpAxis, TensorAxis };
 
-Action makeAction(ActionKind kind, int chunk, int64_t microbatch,
-                  std::vector<int> waits = {}) {
-  Action action;
-  action.kind = kind;
-  action.chunk = chunk;
+struct MadeAction {
+  ActionTemplate form;
+  int microbatch = 0;
+  std::vector<int> waits;
+};
+
+MadeAction makeAction(ActionKind kind, int chunk, int64_t microbatch,
+                      std::vector<int> waits = {}) {
+  MadeAction action;
+  action.form.kind = kind;
+  action.form.chunk = chunk;
   action.microbatch = static_cast<int>(microbatch);
   action.waits = std::move(waits);
   return action;
@@ -268,33 +273,33 @@ private:
     p.stages[0].updates.push_back(b);
   }
 
-  int add(int layer, Action action) {
-    stage(layer).actions.push_back(std::move(action));
-    return static_cast<int>(stage(layer).actions.size()) - 1;
+  int add(int layer, const MadeAction &action) {
+    return stage(layer).addAction(action.form, action.microbatch, action.waits);
   }
 
   int addMessage(int layer, ActionKind kind, int64_t microbatch,
                  int64_t offset) {
-    Action action = makeAction(kind, layer, microbatch);
-    action.peer = 1 - layer;
-    action.offset = offset + microbatch * kActivationBytes;
-    action.bytes = kActivationBytes;
+    MadeAction action = makeAction(kind, layer, microbatch);
+    action.form.peer = 1 - layer;
+    action.form.message = offset + microbatch * kActivationBytes;
+    action.form.bytes = kActivationBytes;
     return add(layer, action);
   }
 
   /// Moves both parameters of a layer.
   int addTransfers(int layer, ActionKind kind, int64_t microbatch) {
-    Action action = makeAction(kind, layer, microbatch);
+    MadeAction action = makeAction(kind, layer, microbatch);
     const LayerPlaces &at = layers[layer];
     for (int64_t i = 0; i < 2; ++i) {
       const Parameter &parameter = p.parameters[i];
       if (kind == ActionKind::Unshard)
-        action.transfers.push_back({parameter.unshard, at.parameters + 64 * i,
-                                    window[stageOf(layer)] + 64 * i});
+        action.form.transfers.push_back({parameter.unshard,
+                                         at.parameters + 64 * i,
+                                         window[stageOf(layer)] + 64 * i});
       else
-        action.transfers.push_back({parameter.reduceGrad,
-                                    at.gradientWindow + 64 * i,
-                                    at.gradients + 64 * i});
+        action.form.transfers.push_back({parameter.reduceGrad,
+                                         at.gradientWindow + 64 * i,
+                                         at.gradients + 64 * i});
     }
     return add(layer, action);
   }
@@ -302,10 +307,10 @@ private:
   /// The host's copy of what layer 1 read; on the device, one place serves all
   /// microbatches.
   int addCopy(ActionKind kind, int64_t microbatch, std::vector<int> waits) {
-    Action action = makeAction(kind, 1, microbatch, std::move(waits));
+    MadeAction action = makeAction(kind, 1, microbatch, std::move(waits));
     int64_t host = microbatch * kActivationBytes;
     bool out = kind == ActionKind::Offload;
-    action.transfers = {
+    action.form.transfers = {
         {-1, out ? y1 : host, out ? host : y1, kActivationBytes}};
     return add(1, action);
   }
@@ -335,14 +340,14 @@ private:
   void addForward(int layer, int64_t i, std::vector<int> waits = {}) {
     if (windows())
       waits.push_back(addTransfers(layer, ActionKind::Unshard, i));
-    Action action = makeAction(ActionKind::Forward, layer, i, waits);
+    MadeAction action = makeAction(ActionKind::Forward, layer, i, waits);
     Call call = layerCall(0, layer, i);
     call.frame[Output] =
         layer ? z + i * kActivationBytes : betweenLayers(y0, i);
-    action.calls = action.evalCalls = {call};
+    action.form.calls = action.form.evalCalls = {call};
     if (layer) {
-      action.calls.push_back(lossCall(i, true));
-      action.evalCalls.push_back(lossCall(i, false));
+      action.form.calls.push_back(lossCall(i, true));
+      action.form.evalCalls.push_back(lossCall(i, false));
     }
     add(layer, action);
     if (windows())
@@ -352,15 +357,15 @@ private:
   void addBackward(int layer, int64_t i, std::vector<int> waits = {}) {
     if (windows())
       waits.push_back(addTransfers(layer, ActionKind::Unshard, i));
-    Action action = makeAction(ActionKind::Backward, layer, i, waits);
+    MadeAction action = makeAction(ActionKind::Backward, layer, i, waits);
     Call call = layerCall(2, layer, i);
     call.frame[Gradients] = layers[layer].gradientWindow;
     call.frame[OutputCotangent] = (layer ? dz : dy0) + i * kActivationBytes;
     if (layer)
       call.frame[InputCotangent] = dy1 + i * kActivationBytes;
-    action.calls = {call};
+    action.form.calls = {call};
     if (windows() && i == 0)
-      action.clears = {{layers[layer].gradientWindow, kBlock}};
+      action.form.clears = {{layers[layer].gradientWindow, kBlock}};
     add(layer, action);
     if (windows() && i == m - 1)
       addTransfers(layer, ActionKind::ReduceGrad, i);

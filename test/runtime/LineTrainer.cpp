@@ -33,7 +33,7 @@ int main(int argc, char **argv) {
     return 2;
   }
   shape.shardOptimizer = shardOptimizer != 0;
-  std::string text = toJson(makeLine(shape));
+  std::string text = toBytes(makeLine(shape));
   RotaTask tasks[] = {lineTasks[0], lineTasks[1], backwardThatFails};
   argv[1] = argv[0];
   return runTrainer(argc - 1, argv + 1, text.data(),

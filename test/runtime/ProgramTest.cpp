@@ -1,24 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The program's JSON form and the checks made before a program runs.
+// The program's binary form and the checks made before a program runs.
 #include "runtime/program/Program.h"
 #include "runtime/program/Verify.h"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <random>
+
 using namespace rota;
 
 namespace {
 
-Action makeAction(ActionKind kind, int peer, int64_t offset, int64_t bytes,
-                  std::vector<int> waits = {}) {
-  Action action;
-  action.kind = kind;
-  action.peer = peer;
-  action.offset = offset;
-  action.bytes = bytes;
-  action.waits = std::move(waits);
-  return action;
+ActionTemplate makeMessage(ActionKind kind, int peer, int64_t offset,
+                           int64_t bytes) {
+  ActionTemplate form;
+  form.kind = kind;
+  form.peer = peer;
+  form.message = offset;
+  form.bytes = bytes;
+  return form;
 }
 
 /// Two ranks: the first computes and sends, the second receives and computes.
@@ -56,15 +58,14 @@ Program makeProgram() {
   p.stages[1].auxiliarySums = {{3, 3072, {0}}};
   p.stages[1].auxiliaryCotangents = 3200;
   p.stages[1].updates.clear();
-  Action compute;
+  ActionTemplate compute;
   Call call{0, {0, -1, 64, -1, -1, 128, -1, -1, -1, -1, -1, 512, -1, -1}};
   compute.calls = {call, call};
   compute.evalCalls = {call};
-  p.stages[0].actions = {compute,
-                         makeAction(ActionKind::SendForward, 1, 1024, 64)};
-  compute.waits = {0};
-  p.stages[1].actions = {makeAction(ActionKind::RecvForward, 0, 512, 64),
-                         compute};
+  p.stages[0].addAction(compute, 0);
+  p.stages[0].addAction(makeMessage(ActionKind::SendForward, 1, 1024, 64), 0);
+  p.stages[1].addAction(makeMessage(ActionKind::RecvForward, 0, 512, 64), 0);
+  p.stages[1].addAction(compute, 0, std::vector<int>{0});
   return p;
 }
 
@@ -79,42 +80,111 @@ bool verifyFails(const Program &program, const std::string &expected) {
 
 TEST(Program, RoundTrips) {
   Program program = makeProgram(), back;
-  std::string text = toJson(program), error;
-  ASSERT_TRUE(fromJson(text.data(), text.size(), back, error)) << error;
-  EXPECT_EQ(toJson(back), text);
+  std::string bytes = toBytes(program), error;
+  ASSERT_TRUE(fromBytes(bytes, back, error)) << error;
+  EXPECT_EQ(toBytes(back), bytes);
   EXPECT_EQ(back.timeline, program.timeline);
   EXPECT_EQ(back.parameters[0].compute, ElementType::BF16);
   EXPECT_EQ(back.parameters[0].layers, program.parameters[0].layers);
-  EXPECT_EQ(back.stages[0].actions[0].calls[1].frame[11], 512);
+  EXPECT_EQ(back.parameters[0].init.scale, 0.02);
+  EXPECT_EQ(back.stages[0].templates[0].calls[1].frame[11].offset, 512);
   EXPECT_EQ(back.stages[0].updates[0].copies[0].stage, 1);
-  EXPECT_EQ(back.stages[1].actions[0].kind, ActionKind::RecvForward);
+  EXPECT_EQ(back.stages[1].kindOf(0), ActionKind::RecvForward);
+  EXPECT_EQ(back.stages[1].waitsOf(1)[0], 0);
   EXPECT_EQ(back.stages[0].tables[0].frequencies[1], 0.01);
   EXPECT_EQ(back.auxiliaryLosses[0].weight, 64.0);
   EXPECT_EQ(back.stages[1].auxiliarySums[0].losses, std::vector<int>{0});
 }
 
-TEST(Program, RefusesTextThatIsNotAProgram) {
-  Program program;
+TEST(Program, IntegersOfAllSizesRoundTrip) {
   std::string error;
-  for (std::string text : {"", "{", "[]", "3", "{}"}) {
-    EXPECT_FALSE(fromJson(text.data(), text.size(), program, error)) << text;
-    EXPECT_FALSE(error.empty());
+  for (int64_t value : {int64_t(0), int64_t(-1), int64_t(63), int64_t(64),
+                        int64_t(-65), int64_t(1) << 40, INT64_MAX, INT64_MIN}) {
+    Program program, back;
+    program.parameterCount = value;
+    ASSERT_TRUE(fromBytes(toBytes(program), back, error)) << error;
+    EXPECT_EQ(back.parameterCount, value);
   }
 }
 
+TEST(Program, RefusesBytesThatAreNotAProgram) {
+  Program program;
+  std::string error;
+  for (std::string bytes : {"", "{", "rotaprg1", "rotaprg2aaaaaaaabbbb"}) {
+    EXPECT_FALSE(fromBytes(bytes, program, error)) << bytes;
+    EXPECT_NE(error.find("expected a program's description"), std::string::npos)
+        << error;
+  }
+}
+
+TEST(Program, RefusesEveryDamagedByteAndEveryTruncation) {
+  std::string bytes = toBytes(makeProgram()), error;
+  Program program;
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    std::string damaged = bytes;
+    damaged[i] ^= 0x10;
+    EXPECT_FALSE(fromBytes(damaged, program, error)) << i;
+    EXPECT_NE(error.find("description"), std::string::npos) << error;
+    EXPECT_FALSE(fromBytes(bytes.substr(0, i), program, error)) << i;
+    EXPECT_NE(error.find("description"), std::string::npos) << error;
+  }
+}
+
+/// Has the checksum fit the fields, so that the reader sees them.
+std::string sealed(const std::string &fields) {
+  uint64_t sum = 0xcbf29ce484222325;
+  for (char byte : fields)
+    sum = (sum ^ static_cast<uint8_t>(byte)) * 0x100000001b3;
+  std::string bytes = "rotaprg1";
+  for (int i = 0; i < 8; ++i)
+    bytes.push_back(static_cast<char>(sum >> (8 * i)));
+  return bytes + fields;
+}
+
 TEST(Program, NamesTheFieldThatIsWrong) {
-  Program program = makeProgram();
-  std::string text = toJson(program), error;
-  std::string number = "\"arenaBytes\":4096";
-  std::string broken = text;
-  broken.replace(broken.find(number), number.size(), "\"arenaBytes\":\"big\"");
-  EXPECT_FALSE(fromJson(broken.data(), broken.size(), program, error));
-  EXPECT_EQ(error, "field 'stages[0].arenaBytes': expected an integer, got "
-                   "string");
-  broken = text;
-  broken.replace(broken.find("RECV_F"), 6, "RECV_X");
-  EXPECT_FALSE(fromJson(broken.data(), broken.size(), program, error));
-  EXPECT_EQ(error, "field 'stages[1].actions[0].kind': unknown name 'RECV_X'");
+  std::string fields = toBytes(makeProgram()).substr(16), error;
+  Program program;
+  ASSERT_TRUE(fromBytes(sealed(fields), program, error)) << error;
+  EXPECT_FALSE(fromBytes(sealed(fields + "x"), program, error));
+  EXPECT_EQ(error,
+            "expected the end of the program's description, got 1 bytes more");
+  EXPECT_FALSE(fromBytes(sealed(fields.substr(0, 2)), program, error));
+  EXPECT_EQ(error, "field 'model': expected at most 1 elements, got 4");
+  // The kind of the second stage's first template, in front of its chunk and
+  // peer, is after the number of templates.
+  Program one = makeProgram(), other = makeProgram();
+  other.stages[1].templates[0].kind = ActionKind::RecvBackward;
+  std::string changed = toBytes(other).substr(16);
+  size_t at =
+      std::mismatch(fields.begin(), fields.end(), changed.begin()).first -
+      fields.begin();
+  changed[at] = 77;
+  EXPECT_FALSE(fromBytes(sealed(changed), program, error));
+  EXPECT_EQ(error, "field 'stages[1].templates[0].kind': expected a value of "
+                   "at most 12, got 77");
+}
+
+/// Whatever the bytes are, the outcome is a program that holds or an error.
+TEST(Program, SurvivesRandomDamage) {
+  std::mt19937 random(1);
+  std::string fields = toBytes(makeProgram()).substr(16);
+  int read = 0, held = 0;
+  for (int i = 0; i < 20000; ++i) {
+    std::string damaged = fields;
+    for (size_t n = random() % 4 + 1; n > 0; --n)
+      damaged[random() % damaged.size()] = static_cast<char>(random());
+    if (random() % 4 == 0)
+      damaged.resize(random() % damaged.size());
+    Program program;
+    std::string error;
+    bool good = fromBytes(sealed(damaged), program, error);
+    EXPECT_EQ(good, error.empty());
+    read += good;
+    held += good && verify(program, error);
+  }
+  EXPECT_GT(read, 1000);
+  EXPECT_GT(held, 100);
+  EXPECT_LT(held, read);
 }
 
 TEST(Verify, AcceptsAGoodProgram) {
@@ -135,7 +205,7 @@ TEST(Verify, RefusesPlacesOfAuxiliaryLosses) {
   program.stages[1].auxiliaryCotangents = 4094;
   EXPECT_TRUE(verifyFails(program, "stage 1: cotangents of auxiliary losses"));
   program = makeProgram();
-  program.stages[0].startCalls = {program.stages[0].actions[0].calls[0]};
+  program.stages[0].startCalls = {program.stages[0].templates[0].calls[0]};
   EXPECT_TRUE(verifyFails(program, "stage 0: expected a place of the losses"));
 }
 
@@ -145,32 +215,60 @@ TEST(Verify, RefusesWhatLiesOutsideTheArena) {
   EXPECT_TRUE(verifyFails(p, "first moment: expected bytes within the arena of "
                              "4096, got offset 4096 and 24 bytes"));
   p = makeProgram();
-  p.stages[0].actions[0].calls[0].frame[2] = 5000;
+  p.stages[0].templates[0].calls[0].frame[2] = 5000;
   EXPECT_TRUE(verifyFails(p, "stage 0: chunk 0, microbatch 0, F (action 0)"));
 }
 
 TEST(Verify, RefusesUnknownTasksKernelsAndStages) {
   Program p = makeProgram();
-  p.stages[0].actions[0].calls[0].task = 1;
+  p.stages[0].templates[0].calls[0].task = 1;
   EXPECT_TRUE(verifyFails(p, "task: expected a number below 1, got 1"));
   p = makeProgram();
   p.parameters[0].updateKernel = 2;
   EXPECT_TRUE(verifyFails(p, "expected a number below 2, got 2"));
   p = makeProgram();
-  p.stages[0].actions[1].peer = 2;
+  p.stages[0].templates[1].peer = 2;
   EXPECT_TRUE(verifyFails(p, "peer: expected a number below 2, got 2"));
 }
 
 TEST(Verify, RefusesTimelinesThatDoNotMeet) {
   Program p = makeProgram();
-  p.stages[0].actions[1].bytes = 32;
+  p.stages[0].templates[1].bytes = 32;
   EXPECT_TRUE(verifyFails(p, "expected 32 bytes as in stage 0"));
   p = makeProgram();
   p.stages[0].actions.pop_back();
   EXPECT_TRUE(verifyFails(p, "the timelines never end: stage 1: chunk 0"));
   p = makeProgram();
-  p.stages[1].actions[1].waits = {1};
+  p.stages[1].waits = {1};
   EXPECT_TRUE(verifyFails(p, "wait for an earlier send, receive or transfer"));
+}
+
+TEST(Verify, RefusesSlotsOutsideTheArena) {
+  Program p = makeProgram();
+  Stage &stage = p.stages[0];
+  stage.templates[0].slotCount = 1;
+  stage.templates[0].calls[0].frame[4] = SlotAddress(0, 96);
+  stage.actions[0].firstSlot = 1;
+  EXPECT_TRUE(verifyFails(p, "action 0: expected slots among the stage's 0"));
+  stage.slots = {-1, 4000};
+  std::string error;
+  EXPECT_TRUE(verify(p, error)) << error;
+  stage.slots[1] = 4001;
+  EXPECT_TRUE(verifyFails(p, "F (action 0): slot 0: expected bytes within the "
+                             "arena of 4096, got offset 4001 and 96 bytes"));
+  stage.slots[1] = -1; // an empty block
+  EXPECT_TRUE(verify(p, error)) << error;
+  stage.templates[0].calls[0].frame[4].slot = 1;
+  EXPECT_TRUE(verifyFails(p, "slot: expected a number below 1, got 1"));
+  stage.templates[0].calls[0].frame[4] = 96;
+  stage.templates[0].calls[0].frame[4].stride = 4096;
+  EXPECT_TRUE(verify(p, error)) << error; // there is one microbatch
+  p.microbatches = 2;
+  EXPECT_TRUE(verifyFails(p, "frame: expected bytes within the arena"));
+  stage.actions[0].microbatch = 2;
+  EXPECT_TRUE(verifyFails(p, "microbatch: expected a number below 2, got 2"));
+  stage.actions[0].form = 2;
+  EXPECT_TRUE(verifyFails(p, "template: expected a number below 2, got 2"));
 }
 
 TEST(Verify, RefusesAMeshThatDoesNotFitTheStages) {
@@ -220,15 +318,15 @@ TEST(Verify, RefusesDivisionsAndCollectivesThatDisagree) {
 
 TEST(Verify, RefusesTransfersOutsideTheirArenas) {
   Program p = makeProgram();
-  Action offload;
+  ActionTemplate offload;
   offload.kind = ActionKind::Offload;
   offload.transfers = {{-1, 64, 0, 128}};
-  p.stages[0].actions.push_back(offload);
+  p.stages[0].addAction(offload, 0);
   EXPECT_TRUE(verifyFails(p, "expected bytes within the host arena of 0"));
   p.stages[0].hostBytes = 128;
   std::string error;
   EXPECT_TRUE(verify(p, error)) << error;
-  p.stages[0].actions.back().kind = ActionKind::Unshard;
+  p.stages[0].templates.back().kind = ActionKind::Unshard;
   EXPECT_TRUE(verifyFails(p, "collective: expected a number below 0, got -1"));
 }
 

@@ -27,14 +27,12 @@ Program makeProgram() {
   program.tasks = {"sum"};
   program.stages.resize(1);
   program.stages[0].arenaBytes = 256;
-  Action action;
+  ActionTemplate action;
   Call call;
-  call.task = 0;
-  std::fill(call.frame, call.frame + kFrameFields, -1);
   call.frame[4] = 0;  // input
   call.frame[5] = 64; // output
   action.calls = {call, call};
-  program.stages[0].actions = {action};
+  program.stages[0].addAction(action, 0);
   return program;
 }
 

@@ -38,7 +38,7 @@ Outcome runWith(const Program &program, std::vector<std::string> arguments) {
   std::vector<char *> argv;
   for (std::string &argument : arguments)
     argv.push_back(argument.data());
-  std::string text = toJson(program);
+  std::string text = toBytes(program);
   testing::internal::CaptureStdout();
   testing::internal::CaptureStderr();
   Outcome outcome;
@@ -246,7 +246,7 @@ TEST(Trainer, HelpTellsTheExitCodes) {
 TEST(Trainer, ABrokenProgramIsARunThatFailed) {
   Program program = makeLine(2, 2);
   program.stages[0].actions.pop_back();
-  program.stages[0].actions[1].bytes = 4;
+  program.stages[0].templates[1].bytes = 4;
   Outcome o = runWith(program, {});
   EXPECT_EQ(o.code, kExitRunFailed);
   EXPECT_NE(o.err.find("the compiled program is broken: stage"),

@@ -45,13 +45,15 @@ private:
 /// Operations of all stages in a step.
 double operationsOf(const Plan &plan) {
   double operations = 0;
-  for (const Stage &stage : plan.program.stages)
-    for (const Action &action : stage.actions)
-      for (const Call &call : action.calls) {
+  for (const Stage &stage : plan.program.stages) {
+    std::vector<int64_t> counts = stage.countActions();
+    for (size_t i = 0; i < counts.size(); ++i)
+      for (const Call &call : stage.templates[i].calls) {
         auto cost = plan.costs.find(plan.program.tasks[call.task]);
         if (cost != plan.costs.end())
-          operations += cost->second.flops;
+          operations += static_cast<double>(counts[i]) * cost->second.flops;
       }
+  }
   return operations;
 }
 

@@ -77,8 +77,7 @@ public:
     auto simulation = pipe::simulate(timeline, costTable());
     for (size_t s = 0; s < program.stages.size(); ++s) {
       reports.clear();
-      addFunctions(s);
-      addActions(s);
+      addActions(program.stages[s]);
       if (simulation)
         expose(simulation->ranks[s].exposed);
       addStepEnd(s);
@@ -106,9 +105,9 @@ private:
   }
 
   /// Of the calls of an action, with the collectives inside them.
-  double computeSeconds(const Action &action) const {
+  double computeSeconds(const ActionTemplate &form) const {
     double seconds = 0;
-    for (const Call &call : action.calls)
+    for (const Call &call : form.calls)
       if (const FunctionCost *cost = costOf(call)) {
         seconds += cost->flops / assumptions.flopsPerSecond;
         for (const CollectiveUse &use : cost->collectives)
@@ -117,32 +116,31 @@ private:
     return seconds;
   }
 
-  double transferSeconds(const Action &action) const {
+  double transferSeconds(const ActionTemplate &form) const {
     double seconds = 0;
-    for (const Transfer &transfer : action.transfers)
+    for (const Transfer &transfer : form.transfers)
       if (int64_t bytes = bytesOf(transfer))
         seconds += secondsOf(bytes);
     return seconds;
   }
 
-  /// What the simulator asks for: each chunk's actions and transfers cost what
-  /// the last of them in the timeline do.
+  /// What the simulator asks for. Actions of one kind and chunk cost the same.
   pipe::CostTable costTable() const {
     pipe::CostTable table;
     int chunks = timeline.shape.chunks();
     table.chunks.assign(chunks, {});
     table.transfers.assign(chunks, {});
     for (const Stage &stage : program.stages)
-      for (const Action &action : stage.actions) {
-        if (isCompute(action.kind))
-          table.chunks[action.chunk][static_cast<int>(action.kind)] =
-              computeSeconds(action);
-        else if (isSend(action.kind))
-          table.send = secondsOf(action.bytes);
-        else if (isTransfer(action.kind))
-          table.transfers[action.chunk][pipe::transferStream(
-              static_cast<pipe::ActionKind>(action.kind))] =
-              transferSeconds(action);
+      for (const ActionTemplate &form : stage.templates) {
+        if (isCompute(form.kind))
+          table.chunks[form.chunk][static_cast<int>(form.kind)] =
+              computeSeconds(form);
+        else if (isSend(form.kind))
+          table.send = secondsOf(form.bytes);
+        else if (isTransfer(form.kind))
+          table.transfers[form.chunk][pipe::transferStream(
+              static_cast<pipe::ActionKind>(form.kind))] =
+              transferSeconds(form);
       }
     return table;
   }
@@ -174,15 +172,17 @@ private:
                : bytesOf(program.collectives[transfer.collective]);
   }
 
-  void add(const TransferFacts &facts, int64_t bytes, double exposedShare) {
-    if (bytes == 0)
+  void add(const TransferFacts &facts, int64_t bytes, double exposedShare,
+           int64_t times = 1) {
+    if (bytes == 0 || times == 0)
       return;
     TransferReport &report = reports[facts];
+    double seconds = static_cast<double>(times) * secondsOf(bytes);
     report.facts = facts;
-    ++report.times;
-    report.bytes += bytes;
-    report.seconds += secondsOf(bytes);
-    report.exposed += exposedShare * secondsOf(bytes);
+    report.times += times;
+    report.bytes += times * bytes;
+    report.seconds += seconds;
+    report.exposed += exposedShare * seconds;
   }
 
   static const char *nameOf(Collective::Kind kind) {
@@ -230,27 +230,32 @@ private:
                        : "a gradient, summed after its uses");
   }
 
+  void addActions(const Stage &stage) {
+    std::vector<int64_t> counts = stage.countActions();
+    for (size_t i = 0; i < counts.size(); ++i) {
+      addFunctions(stage.templates[i], counts[i]);
+      addMessages(stage.templates[i], counts[i]);
+    }
+  }
+
   /// Collectives inside functions: the rank waits for each.
-  void addFunctions(size_t stage) {
-    for (const Action &action : program.stages[stage].actions)
-      for (const Call &call : action.calls)
-        if (const FunctionCost *cost = costOf(call))
-          for (const CollectiveUse &use : cost->collectives)
-            add(use.facts, use.bytes, 1);
+  void addFunctions(const ActionTemplate &form, int64_t count) {
+    for (const Call &call : form.calls)
+      if (const FunctionCost *cost = costOf(call))
+        for (const CollectiveUse &use : cost->collectives)
+          add(use.facts, use.bytes, 1, count);
   }
 
   /// What the timeline moves; how much of it is exposed comes later.
-  void addActions(size_t stage) {
-    for (const Action &action : program.stages[stage].actions) {
-      if (action.kind == ActionKind::SendForward)
-        add(send("activations", "to the next stage"), action.bytes, 0);
-      if (action.kind == ActionKind::SendBackward)
-        add(send("cotangents", "to the stage before"), action.bytes, 0);
-      for (const Transfer &transfer : action.transfers) {
-        TransferFacts facts = factsOf(action.kind, transfer);
-        add(facts, bytesOf(transfer), 0);
-        sources[facts] = action.kind;
-      }
+  void addMessages(const ActionTemplate &form, int64_t count) {
+    if (form.kind == ActionKind::SendForward)
+      add(send("activations", "to the next stage"), form.bytes, 0, count);
+    if (form.kind == ActionKind::SendBackward)
+      add(send("cotangents", "to the stage before"), form.bytes, 0, count);
+    for (const Transfer &transfer : form.transfers) {
+      TransferFacts facts = factsOf(form.kind, transfer);
+      add(facts, bytesOf(transfer), 0, count);
+      sources[facts] = form.kind;
     }
   }
 

@@ -8,6 +8,7 @@
 #include "passes/pipeline/schedules/Schedules.h"
 #include "passes/pipeline/timeline/Communication.h"
 #include "runtime/program/Verify.h"
+#include "test/lowering/memory/Faults.h"
 #include "test/lowering/memory/MadeLayouts.h"
 
 #include <gtest/gtest.h>
@@ -114,27 +115,67 @@ TEST(MemoryPlan, FaultsAreRefused) {
   ASSERT_TRUE(accepts(good)) << good.error;
   int refused = 0, tried = 0;
   for (size_t r = 0; r < good.program.stages.size(); ++r)
-    for (size_t a = 0; a < good.program.stages[r].actions.size(); ++a) {
+    for (int a = 0; a < int(good.program.stages[r].actions.size()); ++a) {
       auto expectRefused = [&](auto change) {
         Case bad = good;
-        change(bad.program.stages[r].actions[a]);
+        change(bad.program.stages[r]);
         ++tried;
         refused += !accepts(bad);
       };
-      const Action &action = good.program.stages[r].actions[a];
-      for (size_t i = 0; i < action.waits.size(); ++i)
-        expectRefused([&](Action &x) { x.waits.erase(x.waits.begin() + i); });
-      if (!action.calls.empty()) {
-        expectRefused([](Action &x) { x.calls.pop_back(); });
-        if (action.calls[0].frame[Input] >= 0)
-          expectRefused(
-              [](Action &x) { x.calls[0].frame[Input] += kAlignment; });
-        if (action.calls[0].frame[Output] >= 0)
-          expectRefused([](Action &x) { x.calls[0].frame[Output] += 1; });
+      auto expectCallsRefused = [&](auto change) {
+        expectRefused(
+            [&](Stage &stage) { change(ownTemplate(stage, a).calls); });
+      };
+      const Stage &stage = good.program.stages[r];
+      for (int i = 0; i < stage.actions[a].waitCount; ++i)
+        expectRefused([&](Stage &x) { dropWait(x, a, i); });
+      const std::vector<Call> &calls = stage.templateOf(a).calls;
+      if (!calls.empty()) {
+        expectCallsRefused([](std::vector<Call> &x) { x.pop_back(); });
+        if (!calls[0].frame[Input].isNone())
+          expectCallsRefused([](std::vector<Call> &x) {
+            x[0].frame[Input].offset += kAlignment;
+          });
+        if (!calls[0].frame[Output].isNone())
+          expectCallsRefused(
+              [](std::vector<Call> &x) { x[0].frame[Output].offset += 1; });
       }
     }
   EXPECT_GT(tried, 100);
   EXPECT_EQ(refused, tried);
+}
+
+TEST(MemoryPlan, EveryChangedFieldIsRefused) {
+  std::mt19937 random(7);
+  for (bool split : {false, true}) {
+    Case good;
+    ASSERT_TRUE(makeCase("circular", {2, 1, 2}, split, 3, random, good));
+    ASSERT_TRUE(accepts(good)) << good.error;
+    FaultReport report =
+        tryFaults(good.layout, good.chunks, good.timeline, good.program);
+    EXPECT_GT(report.tried, 2000);
+    for (const std::string &fault : report.accepted)
+      ADD_FAILURE() << fault;
+  }
+}
+
+/// Templates stand once: 32 microbatches add none to those of 8.
+TEST(MemoryPlan, TemplatesDoNotDependOnMicrobatches) {
+  for (const char *schedule : {"circular", "1f1b", "interleaved-1f1b"}) {
+    std::vector<size_t> counts;
+    for (int microbatches : {8, 32}) {
+      std::mt19937 random(8);
+      Case c;
+      int repeats = schedule == std::string("1f1b") ? 1 : 2;
+      ASSERT_TRUE(
+          makeCase(schedule, {4, repeats, microbatches}, false, 2, random, c));
+      size_t count = 0;
+      for (const Stage &stage : c.program.stages)
+        count += stage.templates.size();
+      counts.push_back(count);
+    }
+    EXPECT_EQ(counts[0], counts[1]) << schedule;
+  }
 }
 
 TEST(MemoryPlan, AuxiliaryLossesHavePlacesOfTheirOwn) {
@@ -147,20 +188,20 @@ TEST(MemoryPlan, AuxiliaryLossesHavePlacesOfTheirOwn) {
   int forwards = 0;
   for (Stage &stage : good.program.stages) {
     ASSERT_EQ(stage.auxiliarySums.size(), 2u); // of four layers
-    EXPECT_EQ(stage.startCalls.size(), stage.loss >= 0 ? 6u : 0u);
-    for (Action &action : stage.actions)
-      for (Call &call : action.calls) {
-        if (call.frame[Auxiliary] < 0)
+    EXPECT_EQ(stage.startMicrobatches.size(), stage.loss >= 0 ? 6u : 0u);
+    for (int a = 0; a < int(stage.actions.size()); ++a)
+      for (Call &call : ownTemplate(stage, a).calls) {
+        if (call.frame[Auxiliary].isNone())
           continue;
         ++forwards;
-        call.frame[Auxiliary] += 4;
+        call.frame[Auxiliary].offset += 4;
         EXPECT_FALSE(accepts(good));
-        call.frame[Auxiliary] -= 4;
+        call.frame[Auxiliary].offset -= 4;
       }
     for (Call &call : stage.startCalls) {
-      call.frame[Loss] += 8;
+      call.frame[Loss].offset += 8;
       EXPECT_FALSE(accepts(good));
-      call.frame[Loss] -= 8;
+      call.frame[Loss].offset -= 8;
     }
   }
   EXPECT_EQ(forwards, 6 * 6);

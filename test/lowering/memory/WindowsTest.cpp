@@ -9,6 +9,7 @@
 #include "passes/pipeline/timeline/Communication.h"
 #include "passes/pipeline/timeline/WeightWindows.h"
 #include "runtime/program/Verify.h"
+#include "test/lowering/memory/Faults.h"
 #include "test/lowering/memory/MadeLayouts.h"
 
 #include <gtest/gtest.h>
@@ -182,17 +183,6 @@ TEST(Windows, RandomTimelinesOfEverySchedule) {
   EXPECT_GT(cases, 500);
 }
 
-/// Whether a FETCH brings something back to where OFFLOAD took it from: the
-/// bytes may be there still, and nothing is wrong without it.
-bool comesBackInPlace(const Stage &stage, const Action &fetch) {
-  for (const Action &action : stage.actions)
-    if (fetch.kind == ActionKind::Fetch && action.kind == ActionKind::Offload &&
-        action.chunk == fetch.chunk && action.microbatch == fetch.microbatch)
-      return action.transfers.back().source ==
-             fetch.transfers.back().destination;
-  return false;
-}
-
 TEST(Windows, FaultsAreRefused) {
   std::mt19937 random(4);
   LayoutOptions options;
@@ -204,44 +194,71 @@ TEST(Windows, FaultsAreRefused) {
   ASSERT_TRUE(good.accepts()) << good.error;
   std::map<std::string, int> tried, refused;
   for (size_t s = 0; s < good.program.stages.size(); ++s)
-    for (size_t a = 0; a < good.program.stages[s].actions.size(); ++a) {
-      auto expectRefused = [&](const char *what, auto change) {
+    for (int a = 0; a < int(good.program.stages[s].actions.size()); ++a) {
+      auto expectStageRefused = [&](const char *what, auto change) {
         Case bad = good;
-        change(bad.program.stages[s].actions[a]);
+        change(bad.program.stages[s]);
         ++tried[what];
         refused[what] += !bad.accepts();
       };
-      const Action &action = good.program.stages[s].actions[a];
-      for (size_t i = 0; i < action.waits.size(); ++i)
-        expectRefused("wait",
-                      [&](Action &x) { x.waits.erase(x.waits.begin() + i); });
+      auto expectRefused = [&](const char *what, auto change) {
+        expectStageRefused(
+            what, [&](Stage &stage) { change(ownTemplate(stage, a)); });
+      };
+      const Stage &stage = good.program.stages[s];
+      const ActionTemplate &action = stage.templateOf(a);
+      for (int i = 0; i < stage.actions[a].waitCount; ++i)
+        expectStageRefused("wait", [&](Stage &x) { dropWait(x, a, i); });
       for (size_t i = 0; i < action.clears.size(); ++i)
-        expectRefused("clear",
-                      [&](Action &x) { x.clears.erase(x.clears.begin() + i); });
+        expectRefused("clear", [&](ActionTemplate &x) {
+          x.clears.erase(x.clears.begin() + i);
+        });
       if (!action.transfers.empty()) {
-        if (!comesBackInPlace(good.program.stages[s], action))
-          expectRefused("transfer", [](Action &x) { x.transfers.pop_back(); });
-        expectRefused("source",
-                      [](Action &x) { x.transfers[0].source += kAlignment; });
-        expectRefused("destination", [](Action &x) {
-          x.transfers[0].destination += kAlignment;
+        expectRefused("transfer",
+                      [](ActionTemplate &x) { x.transfers.pop_back(); });
+        expectRefused("source", [](ActionTemplate &x) {
+          x.transfers[0].source.offset += kAlignment;
+        });
+        expectRefused("destination", [](ActionTemplate &x) {
+          x.transfers[0].destination.offset += kAlignment;
         });
         if (action.transfers[0].collective >= 0)
           expectRefused("collective",
-                        [](Action &x) { ++x.transfers[0].collective; });
+                        [](ActionTemplate &x) { ++x.transfers[0].collective; });
       }
       for (int field : {Parameters, Gradients, Offloaded})
-        if (!action.calls.empty() && action.calls[0].frame[field] >= 0 &&
+        if (!action.calls.empty() && !action.calls[0].frame[field].isNone() &&
             (field == Parameters || action.kind != ActionKind::Forward) &&
             (field != Gradients || action.kind == ActionKind::BackwardWeight))
-          expectRefused("frame", [&](Action &x) {
-            x.calls[0].frame[field] += kAlignment;
+          expectRefused("frame", [&](ActionTemplate &x) {
+            x.calls[0].frame[field].offset += kAlignment;
           });
     }
   for (const char *what : {"wait", "clear", "transfer", "source", "destination",
                            "collective", "frame"}) {
     EXPECT_GT(tried[what], 10) << what;
     EXPECT_EQ(refused[what], tried[what]) << what;
+  }
+}
+
+TEST(Windows, EveryChangedFieldIsRefused) {
+  std::mt19937 random(5);
+  for (int flags = 0; flags < 4; ++flags) {
+    LayoutOptions options;
+    options.split = options.logits = flags & 1;
+    options.windows = options.offload = true;
+    options.offloadInputs = options.auxiliary = true;
+    options.sizes = 50; // so that steps of 64 bytes meet other values
+    pipe::Shape shape{2, 1, 2};
+    shape.outer = flags & 2;
+    Case good;
+    ASSERT_TRUE(makeRandomCase("circular", shape, options, 2, random, good));
+    ASSERT_TRUE(good.accepts()) << good.error;
+    FaultReport report =
+        tryFaults(good.layout, good.chunks, good.timeline, good.program);
+    EXPECT_GT(report.tried, 3000);
+    for (const std::string &fault : report.accepted)
+      ADD_FAILURE() << flags << ", " << fault;
   }
 }
 
@@ -269,10 +286,12 @@ TEST(Windows, GradientsTakeTurns) {
   Case c = makeCase({1, 1, 3}, rows, {.windows = true});
   ASSERT_TRUE(c.plan()) << c.error;
   EXPECT_TRUE(c.accepts()) << c.error;
-  const auto &actions = c.program.stages[0].actions;
-  EXPECT_TRUE(actions[6].waits.empty());
-  EXPECT_EQ(actions[8].waits, std::vector<int>{5});
-  EXPECT_EQ(actions[8].clears[0].offset, actions[4].clears[0].offset);
+  const Stage &stage = c.program.stages[0];
+  EXPECT_TRUE(stage.waitsOf(6).empty());
+  ASSERT_EQ(stage.waitsOf(8).size(), 1u);
+  EXPECT_EQ(stage.waitsOf(8)[0], 5);
+  EXPECT_EQ(stage.templateOf(8).clears[0].offset,
+            stage.templateOf(4).clears[0].offset);
 }
 
 TEST(Windows, WithoutFsdpTasksReadStorage) {
@@ -282,9 +301,9 @@ TEST(Windows, WithoutFsdpTasksReadStorage) {
   EXPECT_TRUE(c.accepts()) << c.error;
   const Stage &stage = c.program.stages[0];
   EXPECT_FALSE(findRegion(stage.regions, "windows"));
-  for (const Action &action : stage.actions) {
-    EXPECT_TRUE(action.transfers.empty());
-    EXPECT_TRUE(action.clears.empty());
+  for (const ActionTemplate &form : stage.templates) {
+    EXPECT_TRUE(form.transfers.empty());
+    EXPECT_TRUE(form.clears.empty());
   }
 }
 
@@ -395,9 +414,10 @@ TEST(Offload, ResidualsLeaveTheDevice) {
   EXPECT_EQ(stage.hostBytes, 4 * alignUp(bytes));
   EXPECT_EQ(on.program.stages[0].hostBytes, 0);
   EXPECT_LT(stage.arenaBytes, on.program.stages[0].arenaBytes);
-  EXPECT_EQ(stage.actions[1].transfers[0].bytes, alignUp(bytes));
+  EXPECT_EQ(stage.templateOf(1).transfers[0].bytes, alignUp(bytes));
   // FETCH waits for its OFFLOAD, B for its FETCH.
-  EXPECT_EQ(stage.actions[10].waits, std::vector<int>{8});
+  ASSERT_EQ(stage.waitsOf(10).size(), 1u);
+  EXPECT_EQ(stage.waitsOf(10)[0], 8);
 }
 
 TEST(DescribePlan, OneLineAUse) {

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the actions of a stage do, written once for all that do the same at
+// places of their own.
+#ifndef ROTA_LOWERING_MEMORY_ACTIONTEMPLATES_H
+#define ROTA_LOWERING_MEMORY_ACTIONTEMPLATES_H
+
+#include "lowering/memory/Windows.h"
+
+#include <compare>
+
+namespace rota::memory {
+
+/// The slots of F, of W, and of B and I, which have more of the same list. A
+/// slot without a block has the offset -1.
+enum ComputeSlot : int {
+  InputSlot,          // of the chunk's first layer
+  StashSlot,          // inputs of its other layers, residuals of all
+  OffloadedSlot,      // what of the stash may rest in host memory
+  OutputSlot,         // of F: the chunk's output; else: what the loss reads
+  CotangentStashSlot, // kept from I to W
+  CotangentSlot,      // of the chunk's output
+  OtherCotangentSlot, // takes turns with it between layers
+  InputCotangentSlot, // of the chunk's input
+  kForwardSlots = OutputSlot + 1,
+  kWeightSlots = CotangentStashSlot + 1,
+  kInputSlots = InputCotangentSlot + 1,
+};
+
+/// The slots of OFFLOAD and FETCH.
+enum CopySlot : int {
+  DeviceInputSlot,
+  HostInputSlot,
+  DeviceOffloadedSlot,
+  HostOffloadedSlot,
+  kCopySlots,
+};
+
+class ActionTemplates {
+public:
+  ActionTemplates(StagePlan &plan, const Windows &windows)
+      : plan(plan), windows(windows) {}
+
+  /// The number of the template for an action of the stage's row. It is added
+  /// to the stage when the first action needs it.
+  int find(int action);
+
+  /// Adds the calls that find the loss's weights before a step.
+  void addStartCalls();
+
+private:
+  using Kind = pipe::ActionKind;
+  struct Key {
+    Kind kind;
+    int chunk, peer, values, gradients, cleared;
+    auto operator<=>(const Key &) const = default;
+  };
+
+  int peerOf(const pipe::Action &action) const;
+  ActionTemplate make(const Key &key);
+
+  Call makeCall(int task, const ParameterBlock &block, size_t index,
+                bool adds) const;
+  Call layerCall(int task, size_t layer, bool adds = false) const;
+  Call embedCall(int task, bool adds = false) const;
+  Call lossCall(int task, bool adds = false) const;
+  SlotAddress inputOf(size_t layer) const;
+  SlotAddress auxiliaryOf(size_t layer) const;
+  SlotAddress keptCotangents(const TaskGroup &group, size_t layer) const;
+
+  void addForward();
+  void addBackward(bool inputs, bool weights);
+  void addLayer(size_t layer, bool inputs, bool weights, bool swapped);
+  void addLoss(bool inputs, bool weights);
+  void addUnshard();
+  void addReduceGrad();
+  void addCopies(bool out);
+  void addClears();
+
+  StagePlan &plan;
+  const Windows &windows;
+  std::map<Key, int> numbers;
+  // The template that is being made.
+  Key key;
+  ActionTemplate made;
+};
+
+} // namespace rota::memory
+
+#endif // ROTA_LOWERING_MEMORY_ACTIONTEMPLATES_H

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Says what each task reads and writes.
+#include "lowering/memory/CallVerifier.h"
+
+namespace rota::memory {
+
+using Kind = pipe::ActionKind;
+
+static constexpr const char *kFieldNames[] = {
+    "parameters", "gradients",        "residuals",       "cotangents", "input",
+    "output",     "output cotangent", "input cotangent", "data",       "loss",
+    "constants",  "scratch",          "offloaded",       "auxiliary"};
+static_assert(std::size(kFieldNames) == kFrameFields);
+
+CallVerifier::CallVerifier(VerifierState &state, WeightVerifier &weights)
+    : state(state), weights(weights),
+      scratch(findRegion(state.stage.regions, "scratch")) {
+  if (const Region *r = findRegion(state.stage.regions, "constants"))
+    constants = r->offset;
+}
+
+//===----------------------------------------------------------------------===//
+// Frames
+//===----------------------------------------------------------------------===//
+
+bool CallVerifier::take(int task, int m) {
+  if (!state.error.empty())
+    return false;
+  if (next == calls.size() || calls[next].task != task) {
+    state.fail("expected call " + std::to_string(next) + " of task " +
+               std::to_string(task));
+    return false;
+  }
+  frame = frameOf(calls[next++], slots, m);
+  known = 0;
+  rangeCount = 0;
+  expectField(Constants, constants);
+  expectField(Scratch, scratch ? scratch->offset : -1);
+  if (!scratch || state.layout.scratchBytes[task] > scratch->bytes)
+    state.fail("expected scratch of " +
+               std::to_string(state.layout.scratchBytes[task]) +
+               " bytes for task " + std::to_string(task));
+  return true;
+}
+
+void CallVerifier::expectField(FrameField which, int64_t expected) {
+  if (field(which) != expected)
+    state.fail(std::string("expected ") + kFieldNames[which] + " at offset " +
+               std::to_string(expected) + ", got " +
+               std::to_string(frame[which]) + ", in call " +
+               std::to_string(next - 1));
+}
+
+void CallVerifier::endCall() {
+  for (int i = 0; i < kFrameFields; ++i)
+    if (!(known >> i & 1))
+      expectField(FrameField(i), -1);
+}
+
+void CallVerifier::read(FrameField which, int64_t bytes, Name name) {
+  if (bytes == 0)
+    return expectField(which, -1);
+  state.fail(state.arena.read(field(which), bytes, name));
+  ranges[rangeCount++] = {frame[which], frame[which] + bytes};
+}
+
+void CallVerifier::write(FrameField which, int64_t bytes, Name name) {
+  if (bytes == 0)
+    return expectField(which, -1);
+  int64_t begin = field(which), end = begin + bytes;
+  state.inside(state.activations, begin, bytes, name);
+  for (const Range &used : std::span(ranges.data(), rangeCount))
+    if (begin < used.end && used.begin < end)
+      state.fail("expected " + name.str() +
+                 " apart from what else the call uses, got offset " +
+                 std::to_string(begin));
+  state.fail(state.arena.write(begin, bytes, name));
+  ranges[rangeCount++] = {begin, end};
+}
+
+void CallVerifier::use(const NamedBlock &block, bool adds) {
+  weights.use(block, field(Parameters), field(Gradients), adds);
+}
+
+void CallVerifier::data(int64_t base, const DataForm &form, int m) {
+  expectField(Data, base + m * partBytes(form, state.program));
+}
+
+//===----------------------------------------------------------------------===//
+// Actions
+//===----------------------------------------------------------------------===//
+
+void CallVerifier::verifyStart() {
+  std::vector<int> expected;
+  for (const pipe::Action &a : state.row)
+    if (state.layout.lossWeight >= 0 && state.isLast(a.chunk) &&
+        (a.kind == Kind::Backward || a.kind == Kind::BackwardInput))
+      expected.push_back(a.microbatch);
+  const Stage &stage = state.stage;
+  if (expected != stage.startMicrobatches ||
+      stage.startCalls.size() != !expected.empty())
+    return state.fail("expected " + std::to_string(expected.size()) +
+                      " weights of the loss before a step, in the order of "
+                      "the backwards, got " +
+                      std::to_string(stage.startMicrobatches.size()));
+  for (int m : expected) {
+    calls = stage.startCalls;
+    slots = {};
+    next = 0;
+    if (!take(state.layout.lossWeight, m))
+      return;
+    data(stage.targetData, state.program.target, m);
+    expectField(Loss, stage.loss + m * 8);
+    endCall();
+  }
+}
+
+void CallVerifier::walk(const pipe::Action &a, const ActionTemplate &form) {
+  calls = state.training ? form.calls : form.evalCalls;
+  slots = state.stage.slotsOf(state.current);
+  next = 0;
+  if (a.kind == Kind::Forward) {
+    // What an evaluation does not read lies where training has it.
+    if (state.training && form.calls != form.evalCalls)
+      state.fail("expected an evaluation to run the same calls");
+    walkForward(a.chunk, a.microbatch);
+  } else if (state.training) {
+    walkBackward(a);
+  } else {
+    walkEvaluation(a);
+  }
+  if (state.error.empty() && next != calls.size())
+    state.fail("expected " + std::to_string(next) + " calls, got " +
+               std::to_string(calls.size()));
+}
+
+void CallVerifier::walkForward(int c, int m) {
+  if (c == 0)
+    embedForward(m);
+  for (size_t j = 0; j < state.chunks[c].size(); ++j)
+    layerForward(c, j, m);
+}
+
+void CallVerifier::embedForward(int m) {
+  if (!take(state.layout.embed.forward, m))
+    return;
+  data(state.stage.inputData, state.program.input, m);
+  use({&state.layout.embed.block, NamedBlock::kEmbed}, /*adds=*/false);
+  write(Output, state.layout.activationBytes, {ValueKind::Activation, 0, m});
+  endCall();
+}
+
+void CallVerifier::layerForward(int c, size_t j, int m) {
+  const TaskGroup &kind = state.kindOf(c, j);
+  if (!take(kind.forward, m))
+    return;
+  int64_t layer = state.first[c] + int64_t(j),
+          number = state.chunks[c][j].layer;
+  int64_t size = state.layout.activationBytes;
+  use({&kind.block, number}, /*adds=*/false);
+  read(Input, size, {ValueKind::Activation, layer, m});
+  write(Output, size, {ValueKind::Activation, layer + 1, m});
+  int64_t sums = -1;
+  for (const AuxiliarySums &s : state.stage.auxiliarySums)
+    if (s.layer == number && s.losses == kind.auxiliaryLosses)
+      sums = s.offset + m * 4 * int64_t(s.losses.size());
+  expectField(Auxiliary, sums);
+  if ((sums < 0) != kind.auxiliaryLosses.empty())
+    state.fail("expected a place for the auxiliary losses of layer " +
+               std::to_string(number));
+  write(Residuals, kind.residualBytes, {ValueKind::Residuals, layer, m});
+  write(Offloaded, kind.offloadedBytes,
+        {ValueKind::OffloadedResiduals, layer, m});
+  endCall();
+}
+
+void CallVerifier::walkEvaluation(const pipe::Action &a) {
+  if (!state.isLast(a.chunk) || a.kind == Kind::BackwardWeight)
+    return;
+  lossValue(state.layout.loss.forward, a.microbatch, /*isLogits=*/false);
+  logits(a.microbatch);
+}
+
+void CallVerifier::lossValue(int task, int m, bool isLogits) {
+  if (!take(task, m))
+    return;
+  use({&state.layout.loss.block, NamedBlock::kLoss}, /*adds=*/false);
+  read(Input, state.layout.activationBytes,
+       {ValueKind::Activation, state.first.back(), m});
+  data(state.stage.targetData, state.program.target, m);
+  expectField(Loss, state.stage.loss + m * 8);
+  if (isLogits)
+    expectField(Output, state.stage.logits +
+                            m * partBytes(state.program.logits, state.program));
+  endCall();
+}
+
+void CallVerifier::logits(int m) {
+  if (state.layout.logits >= 0)
+    lossValue(state.layout.logits, m, /*isLogits=*/true);
+}
+
+void CallVerifier::walkBackward(const pipe::Action &a) {
+  bool inputs = a.kind != Kind::BackwardWeight;
+  bool halfOfWeights = a.kind != Kind::BackwardInput;
+  int c = a.chunk, m = a.microbatch;
+  if (state.isLast(c)) {
+    part(state.layout.loss, {&state.layout.loss.block, NamedBlock::kLoss},
+         state.first.back(), m, inputs, halfOfWeights);
+    if (inputs)
+      logits(m);
+  }
+  for (size_t j = state.chunks[c].size(); j-- > 0;)
+    part(state.kindOf(c, j),
+         {&state.kindOf(c, j).block, state.chunks[c][j].layer},
+         state.first[c] + int64_t(j), m, inputs, halfOfWeights);
+  if (c == 0 && inputs)
+    embedBackward(m);
+}
+
+void CallVerifier::embedBackward(int m) {
+  if (!take(state.layout.embed.backward, m))
+    return;
+  data(state.stage.inputData, state.program.input, m);
+  use({&state.layout.embed.block, NamedBlock::kEmbed}, /*adds=*/true);
+  read(OutputCotangent, state.layout.activationBytes,
+       {ValueKind::Cotangent, 0, m});
+  endCall();
+}
+
+void CallVerifier::partInputs(const TaskGroup &group, bool loss, int64_t layer,
+                              int m) {
+  read(Input, state.layout.activationBytes, {ValueKind::Activation, layer, m});
+  if (loss) {
+    data(state.stage.targetData, state.program.target, m);
+    expectField(Loss, state.stage.loss + m * 8);
+    return;
+  }
+  read(Residuals, group.residualBytes, {ValueKind::Residuals, layer, m});
+  read(Offloaded, group.offloadedBytes,
+       {ValueKind::OffloadedResiduals, layer, m});
+}
+
+void CallVerifier::part(const TaskGroup &group, const NamedBlock &block,
+                        int64_t layer, int m, bool inputs, bool halfOfWeights) {
+  int64_t size = state.layout.activationBytes;
+  bool joint = group.backward >= 0, loss = block.layer == NamedBlock::kLoss;
+  Name kept{ValueKind::KeptCotangents, layer, m};
+  if (inputs) {
+    if (!take(joint ? group.backward : group.backwardInput, m))
+      return;
+    use(block, /*adds=*/joint);
+    partInputs(group, loss, layer, m);
+    if (!loss)
+      read(OutputCotangent, size, {ValueKind::Cotangent, layer + 1, m});
+    write(InputCotangent, size, {ValueKind::Cotangent, layer, m});
+    if (!joint)
+      write(Cotangents, group.cotangentBytes, kept);
+    endCall();
+  }
+  if (!halfOfWeights || joint || !take(group.backwardWeight, m))
+    return;
+  use(block, /*adds=*/true);
+  partInputs(group, loss, layer, m);
+  read(Cotangents, group.cotangentBytes, kept);
+  endCall();
+}
+
+} // namespace rota::memory

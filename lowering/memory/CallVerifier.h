@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The plan verifier's checks of what actions call.
+#ifndef ROTA_LOWERING_MEMORY_CALLVERIFIER_H
+#define ROTA_LOWERING_MEMORY_CALLVERIFIER_H
+
+#include "lowering/memory/WeightVerifier.h"
+
+namespace rota::memory {
+
+/// Walks the calls of compute actions: each must be of the task that is due,
+/// and every field of its frame must be what the task expects; -1 where it
+/// expects nothing.
+class CallVerifier {
+public:
+  CallVerifier(VerifierState &state, WeightVerifier &weights);
+
+  /// The calls that write the loss's weights before a step.
+  void verifyStart();
+
+  /// The calls of the compute action `a`, whose template is `form`.
+  void walk(const pipe::Action &a, const ActionTemplate &form);
+
+private:
+  void walkForward(int c, int m);
+  void walkBackward(const pipe::Action &a);
+  void walkEvaluation(const pipe::Action &a);
+
+  void embedForward(int m);
+  void embedBackward(int m);
+  void layerForward(int c, size_t j, int m);
+  /// The backward of a layer or of the loss, joint or in halves. `layer` counts
+  /// from the first.
+  void part(const TaskGroup &group, const NamedBlock &block, int64_t layer,
+            int m, bool inputs, bool weights);
+  /// What both halves of a part read.
+  void partInputs(const TaskGroup &group, bool loss, int64_t layer, int m);
+  void lossValue(int task, int m, bool isLogits);
+  void logits(int m);
+
+  /// The next call, which must be of `task`; its frame is in `frame`. False
+  /// when there is an error.
+  bool take(int task, int m);
+  /// The offset of a field that the task has.
+  int64_t field(FrameField field) {
+    known |= 1u << field;
+    return frame[field];
+  }
+  void expectField(FrameField which, int64_t expected);
+  /// Ends a call: fields that have not been asked for must be -1.
+  void endCall();
+
+  /// A value that a field refers to; without bytes the field must be -1. A
+  /// result must not lie on what the call reads, which is read first, or on
+  /// another result.
+  void read(FrameField which, int64_t bytes, Name name);
+  void write(FrameField which, int64_t bytes, Name name);
+  void use(const NamedBlock &block, bool adds);
+  void data(int64_t base, const DataForm &form, int m);
+
+  VerifierState &state;
+  WeightVerifier &weights;
+  int64_t constants = -1;
+  const Region *scratch;
+  // The action's calls.
+  std::span<const Call> calls;
+  std::span<const int64_t> slots;
+  size_t next = 0;
+  // The current call's frame and the fields that have been asked for.
+  FrameOffsets frame;
+  unsigned known = 0;
+  struct Range {
+    int64_t begin, end;
+  };
+  std::array<Range, kFrameFields> ranges; // of the values it uses so far
+  size_t rangeCount = 0;
+};
+
+} // namespace rota::memory
+
+#endif // ROTA_LOWERING_MEMORY_CALLVERIFIER_H

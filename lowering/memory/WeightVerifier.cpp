@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Without windows, weights and gradients have fixed offsets. With windows they
+// are named contents of the arena.
+#include "lowering/memory/WeightVerifier.h"
+
+#include <algorithm>
+
+namespace rota::memory {
+
+WeightVerifier::WeightVerifier(VerifierState &state)
+    : state(state), hasWindows(memory::hasWindows(state.program)),
+      kept(keptParameters(state.program, state.number)) {
+  for (const Parameter &p : state.program.parameters)
+    elements.push_back(
+        partElements(p.shape, p.computeDivision, state.program.mesh));
+}
+
+void WeightVerifier::reset() {
+  gathered.assign(state.chunks.size(), {});
+  cleared.clear();
+}
+
+static Name weightsName(int parameter, int64_t layer) {
+  return {ValueKind::Weights, parameter, std::max(layer, NamedBlock::kEmbed)};
+}
+
+static Name gradientName(int parameter, int64_t layer) {
+  return {ValueKind::Gradient, parameter, layer};
+}
+
+const KeptParameter &WeightVerifier::keptOf(int parameter,
+                                            int64_t layer) const {
+  static const KeptParameter nothing;
+  auto found = kept.find({parameter, std::max(layer, NamedBlock::kEmbed)});
+  return found == kept.end() ? nothing : found->second;
+}
+
+/// Where the sum of a block's gradients of a parameter is kept.
+int64_t WeightVerifier::accumulatorOf(int parameter, int64_t layer) const {
+  const auto &places = keptOf(parameter, layer).accumulators;
+  if (places.empty())
+    return -1;
+  return layer == NamedBlock::kLoss ? places.back() : places.front();
+}
+
+void WeightVerifier::expectAt(int64_t expected, int64_t got, const Name &name) {
+  if (expected != got)
+    state.fail("expected " + name.str() + " at offset " +
+               std::to_string(expected) + ", got " + std::to_string(got));
+}
+
+void WeightVerifier::unshard(int chunk, const ActionTemplate &form) {
+  size_t next = 0;
+  if (hasWindows)
+    for (const NamedBlock &b : state.blocksOf(chunk)) {
+      size_t count = b.block->entries.size();
+      if (count > form.transfers.size() - next)
+        return state.fail("expected at least " + std::to_string(next + count) +
+                          " transfers, got " +
+                          std::to_string(form.transfers.size()));
+      gather(chunk, b, {form.transfers.data() + next, count});
+      next += count;
+    }
+  if (next != form.transfers.size())
+    state.fail("expected " + std::to_string(next) + " transfers, got " +
+               std::to_string(form.transfers.size()));
+}
+
+/// The weights of a block come to one window.
+void WeightVerifier::gather(int chunk, const NamedBlock &block,
+                            std::span<const Transfer> transfers) {
+  int64_t window = -1;
+  for (size_t i = 0; i < transfers.size(); ++i) {
+    const ParameterBlock::Entry &entry = block.block->entries[i];
+    const Transfer &t = transfers[i];
+    Name name = weightsName(entry.parameter, block.layer);
+    int64_t target = state.stage.resolve(state.current, t.destination);
+    if (i == 0)
+      window = target - entry.value;
+    expectAt(keptOf(entry.parameter, block.layer).stored,
+             state.stage.resolve(state.current, t.source), name);
+    expectAt(window + entry.value, target, name);
+    if (t.collective != parameter(entry).unshard || t.bytes != 0)
+      state.fail("expected " + name.str() + " gathered by collective " +
+                 std::to_string(parameter(entry).unshard) + ", got " +
+                 std::to_string(t.collective) + " and " +
+                 std::to_string(t.bytes) + " bytes");
+    state.inside(state.windows, target, bytesOf(entry), name);
+    state.fail(state.arena.write(target, bytesOf(entry), name, state.current));
+    gathered[chunk].emplace_back(target, name);
+  }
+}
+
+void WeightVerifier::reshard(int chunk) {
+  if (!hasWindows)
+    return;
+  if (gathered[chunk].empty())
+    state.fail("expected gathered weights");
+  for (auto &[offset, name] : gathered[chunk])
+    state.fail(state.arena.drop(offset, name));
+  gathered[chunk].clear();
+}
+
+void WeightVerifier::reduceGrad(int chunk, const ActionTemplate &form) {
+  for (const Transfer &t : form.transfers)
+    state.fail(reduceOne(chunk, t));
+}
+
+std::string WeightVerifier::reduceOne(int chunk, const Transfer &t) {
+  int64_t source = state.stage.resolve(state.current, t.source);
+  int64_t target = state.stage.resolve(state.current, t.destination);
+  for (const NamedBlock &b : state.blocksOf(chunk))
+    for (const ParameterBlock::Entry &entry : b.block->entries)
+      if (t.collective == parameter(entry).reduceGrad && t.bytes == 0 &&
+          target == accumulatorOf(entry.parameter, b.layer))
+        return state.arena.take(source, gradientName(entry.parameter, b.layer),
+                                state.current);
+  return "expected a gradient of the chunk added to its stored part, got "
+         "offset " +
+         std::to_string(target) + ", collective " +
+         std::to_string(t.collective) + " and " + std::to_string(t.bytes) +
+         " bytes";
+}
+
+void WeightVerifier::clear(const ActionTemplate &form) {
+  cleared = form.clears;
+  for (const Clear &c : cleared) {
+    state.inside(state.gradientWindows, c.offset, c.bytes, {});
+    state.fail(state.arena.clear(c.offset, c.bytes));
+  }
+}
+
+void WeightVerifier::use(const NamedBlock &block, int64_t values,
+                         int64_t gradients, bool adds) {
+  const std::vector<ParameterBlock::Entry> &entries = block.block->entries;
+  if (entries.empty())
+    expectAt(-1, values, {ValueKind::Weights, -1, block.layer});
+  if (entries.empty() || !adds)
+    expectAt(-1, gradients, {ValueKind::Gradient, -1, block.layer});
+  for (const ParameterBlock::Entry &entry : entries) {
+    int64_t value = values + entry.value, gradient = gradients + entry.gradient;
+    Name name = weightsName(entry.parameter, block.layer);
+    if (hasWindows)
+      state.fail(state.arena.read(value, bytesOf(entry), name));
+    else
+      expectAt(keptOf(entry.parameter, block.layer).stored, value, name);
+    if (!adds)
+      continue;
+    name = gradientName(entry.parameter, block.layer);
+    if (hasWindows)
+      state.fail(state.arena.accumulate(gradient, 4 * elements[entry.parameter],
+                                        name));
+    else
+      expectAt(accumulatorOf(entry.parameter, block.layer), gradient, name);
+  }
+  if (!adds)
+    return;
+  auto found =
+      std::find_if(cleared.begin(), cleared.end(), [&](const Clear &c) {
+        return c.offset == gradients && c.bytes == block.block->gradientBytes;
+      });
+  if (found != cleared.end())
+    cleared.erase(found);
+}
+
+void WeightVerifier::finish() {
+  if (!cleared.empty())
+    state.fail("expected calls that add to the " +
+               std::to_string(cleared[0].bytes) + " zeros at offset " +
+               std::to_string(cleared[0].offset));
+}
+
+} // namespace rota::memory

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The plan verifier's checks of weights and gradients: where calls find them,
+// and how UNSHARD, RESHARD and REDUCE_GRAD move them.
+#ifndef ROTA_LOWERING_MEMORY_WEIGHTVERIFIER_H
+#define ROTA_LOWERING_MEMORY_WEIGHTVERIFIER_H
+
+#include "lowering/memory/VerifierState.h"
+
+namespace rota::memory {
+
+class WeightVerifier {
+public:
+  explicit WeightVerifier(VerifierState &state);
+
+  /// Begins a walk.
+  void reset();
+
+  void unshard(int chunk, const ActionTemplate &form);
+  void reshard(int chunk);
+  void reduceGrad(int chunk, const ActionTemplate &form);
+  /// The zeros that a compute action writes before its calls, to which these
+  /// add: see `finish`.
+  void clear(const ActionTemplate &form);
+
+  /// A call finds the weights of a block at `values` and, where it `adds` to
+  /// them, the sums of its gradients so far at `gradients`. Where it has none,
+  /// the offset must be -1.
+  void use(const NamedBlock &block, int64_t values, int64_t gradients,
+           bool adds);
+
+  /// The calls of an action have ended.
+  void finish();
+
+private:
+  const Parameter &parameter(const ParameterBlock::Entry &entry) const {
+    return state.program.parameters[entry.parameter];
+  }
+  int64_t bytesOf(const ParameterBlock::Entry &entry) const {
+    return byteSize(parameter(entry).compute) * elements[entry.parameter];
+  }
+  const KeptParameter &keptOf(int parameter, int64_t layer) const;
+  int64_t accumulatorOf(int parameter, int64_t layer) const;
+  void gather(int chunk, const NamedBlock &block,
+              std::span<const Transfer> transfers);
+  std::string reduceOne(int chunk, const Transfer &transfer);
+  void expectAt(int64_t expected, int64_t got, const Name &name);
+
+  VerifierState &state;
+  bool hasWindows;
+  KeptParameters kept;
+  std::vector<int64_t> elements; // of each parameter, as functions see it
+  // By chunk: the places and names of its gathered weights.
+  std::vector<std::vector<std::pair<int64_t, Name>>> gathered;
+  std::vector<Clear> cleared; // by this action; no call has added to it yet
+};
+
+} // namespace rota::memory
+
+#endif // ROTA_LOWERING_MEMORY_WEIGHTVERIFIER_H

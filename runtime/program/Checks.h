@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Bounds checks that the verifiers of a program's parts share.
+#ifndef ROTA_RUNTIME_PROGRAM_CHECKS_H
+#define ROTA_RUNTIME_PROGRAM_CHECKS_H
+
+#include "runtime/program/Program.h"
+
+namespace rota {
+
+/// Keeps the first error of a walk over the program.
+class Checks {
+protected:
+  Checks(const Program &program, std::string &error)
+      : program(program), error(error) {}
+
+  void fail(const std::string &message) {
+    if (error.empty())
+      error = message;
+  }
+
+  void expect(int64_t expected, int64_t got, const std::string &what) {
+    if (expected != got)
+      fail(what + ": expected " + std::to_string(expected) + ", got " +
+           std::to_string(got));
+  }
+
+  /// A number of `size` things; -1 is "none" and allowed where `optional`.
+  void index(int64_t value, size_t size, bool optional,
+             const std::string &what) {
+    if (optional && value == -1)
+      return;
+    if (value < 0 || value >= static_cast<int64_t>(size))
+      fail(what + ": expected a number below " + std::to_string(size) +
+           ", got " + std::to_string(value));
+  }
+
+  /// [offset, offset + bytes) must lie in the arena of that size; -1 is "none"
+  /// and allowed where `optional`.
+  void within(int64_t arena, int64_t offset, int64_t bytes, bool optional,
+              const std::string &what, const char *which = "arena") {
+    if (optional && offset == -1)
+      return;
+    if (offset < 0 || bytes < 0 || offset > arena - bytes)
+      fail(what + ": expected bytes within the " + which + " of " +
+           std::to_string(arena) + ", got offset " + std::to_string(offset) +
+           " and " + std::to_string(bytes) + " bytes");
+  }
+
+  /// The same in the arena of a stage.
+  void place(int stage, int64_t offset, int64_t bytes, bool optional,
+             const std::string &what) {
+    if (optional && offset == -1)
+      return;
+    if (stage < 0 || stage >= static_cast<int>(program.stages.size()))
+      return fail(what + ": expected a stage below " +
+                  std::to_string(program.stages.size()) + ", got " +
+                  std::to_string(stage));
+    within(program.stages[stage].arenaBytes, offset, bytes, optional, what);
+  }
+
+  const Program &program;
+  std::string &error;
+};
+
+} // namespace rota
+
+#endif // ROTA_RUNTIME_PROGRAM_CHECKS_H

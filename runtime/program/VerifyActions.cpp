@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Bounds of a stage's actions. A template is checked once, for all microbatches
+// and any slots; then each action costs only its slots and waits.
+#include "runtime/program/Checks.h"
+#include "runtime/program/Part.h"
+#include "runtime/program/Verify.h"
+
+#include <algorithm>
+
+namespace rota {
+namespace {
+
+class ActionVerifier : Checks {
+public:
+  ActionVerifier(const Program &program, int number, std::string &error)
+      : Checks(program, error), number(number), stage(program.stages[number]),
+        needs(stage.templates.size()) {}
+
+  bool run() {
+    verifyStart();
+    for (size_t a = 0; a < stage.actions.size() && error.empty(); ++a)
+      verifyAction(static_cast<int>(a));
+    return error.empty();
+  }
+
+private:
+  /// What the addresses of a template need of one of its slots.
+  struct SlotNeed {
+    bool isRequired = false; // it must not be empty
+    // From its offset on, in the arena and in the host arena; -1: no address
+    // refers to it there.
+    int64_t bytes = -1, hostBytes = -1;
+    int64_t &in(bool host) { return host ? hostBytes : bytes; }
+  };
+  struct TemplateNeed {
+    bool isKnown = false;
+    std::vector<SlotNeed> slots;
+  };
+
+  void verifyStart() {
+    std::vector<SlotNeed> none;
+    for (const Call &call : stage.startCalls)
+      verifyCall(call, none);
+    for (int microbatch : stage.startMicrobatches)
+      index(microbatch, static_cast<size_t>(program.microbatches), false,
+            ": microbatch");
+    if (!stage.startCalls.empty() && stage.loss < 0)
+      fail(": expected a place of the losses");
+    if (!error.empty())
+      error = "stage " + std::to_string(number) + error;
+  }
+
+  /// `bytes` at an address, in all microbatches.
+  void address(const SlotAddress &at, int64_t bytes, bool optional, bool host,
+               std::vector<SlotNeed> &slots, const std::string &what) {
+    int64_t arena = host ? stage.hostBytes : stage.arenaBytes;
+    const char *which = host ? "host arena" : "arena";
+    if (optional && at.isNone())
+      return;
+    within(arena, at.offset, bytes, false, what, which);
+    int64_t last = program.microbatches - 1;
+    if (at.stride < 0 || (last > 0 && at.stride > arena / last))
+      fail(what + ": expected a stride of at most " +
+           std::to_string(arena / std::max<int64_t>(1, last)) + ", got " +
+           std::to_string(at.stride));
+    if (!error.empty())
+      return;
+    int64_t end = at.offset + at.stride * last;
+    if (at.slot < 0)
+      return within(arena, end, bytes, false, what, which);
+    if (at.slot >= static_cast<int>(slots.size()))
+      return index(at.slot, slots.size(), false, what + ": slot");
+    SlotNeed &need = slots[at.slot];
+    need.isRequired |= !optional;
+    need.in(host) = std::max(need.in(host), end + bytes);
+  }
+
+  void verifyCall(const Call &call, std::vector<SlotNeed> &slots) {
+    index(call.task, program.tasks.size(), false, ": task");
+    for (const SlotAddress &at : call.frame)
+      address(at, 0, true, false, slots, ": frame");
+  }
+
+  void verifyTransfer(ActionKind kind, const Transfer &t,
+                      std::vector<SlotNeed> &slots) {
+    if (kind == ActionKind::Offload || kind == ActionKind::Fetch) {
+      bool out = kind == ActionKind::Offload;
+      address(t.source, t.bytes, false, !out, slots, ": source");
+      return address(t.destination, t.bytes, false, out, slots,
+                     ": destination");
+    }
+    index(t.collective, program.collectives.size(), false, ": collective");
+    if (!error.empty())
+      return;
+    const Collective &c = program.collectives[t.collective];
+    int64_t size = byteSize(c.type);
+    address(t.source, size * inputElements(c, program.mesh), false, false,
+            slots, ": source");
+    address(t.destination, size * outputElements(c, program.mesh), false, false,
+            slots, ": destination");
+  }
+
+  /// An error says what is wrong, for the caller to put an action in front.
+  void verifyTemplate(const ActionTemplate &form,
+                      std::vector<SlotNeed> &slots) {
+    slots.resize(form.slotCount);
+    if (isSend(form.kind) || isReceive(form.kind)) {
+      index(form.peer, program.stages.size(), false, ": peer");
+      address(form.message, form.bytes, false, false, slots, ": message");
+    }
+    if (!form.transfers.empty() && !isTransfer(form.kind))
+      fail(": expected no transfers");
+    for (const Transfer &transfer : form.transfers)
+      verifyTransfer(form.kind, transfer, slots);
+    for (const Clear &clear : form.clears)
+      place(number, clear.offset, clear.bytes, false, ": clear");
+    for (const Call &call : form.calls)
+      verifyCall(call, slots);
+    for (const Call &call : form.evalCalls)
+      verifyCall(call, slots);
+  }
+
+  /// Whether the action names a template, slots and waits that are there.
+  bool hasParts(int a) {
+    const PlannedAction &action = stage.actions[a];
+    auto isRange = [](int first, int count, size_t size) {
+      return first >= 0 && count >= 0 &&
+             int64_t(first) + count <= static_cast<int64_t>(size);
+    };
+    index(action.form, stage.templates.size(), false, ": template");
+    index(action.microbatch, static_cast<size_t>(program.microbatches), false,
+          ": microbatch");
+    if (error.empty() &&
+        !isRange(action.firstSlot, stage.templates[action.form].slotCount,
+                 stage.slots.size()))
+      fail(": expected slots among the stage's " +
+           std::to_string(stage.slots.size()));
+    if (!isRange(action.firstWait, action.waitCount, stage.waits.size()))
+      fail(": expected waits among the stage's " +
+           std::to_string(stage.waits.size()));
+    if (error.empty())
+      return true;
+    error = "stage " + std::to_string(number) + ": action " +
+            std::to_string(a) + error;
+    return false;
+  }
+
+  void verifyAction(int a) {
+    if (!hasParts(a))
+      return;
+    TemplateNeed &need = needs[stage.actions[a].form];
+    if (!need.isKnown)
+      verifyTemplate(stage.templateOf(a), need.slots);
+    need.isKnown = true;
+    if (!error.empty())
+      error = describe(program, number, a) + error;
+    std::span<const int64_t> slots = stage.slotsOf(a);
+    for (size_t i = 0; i < slots.size() && error.empty(); ++i)
+      if (!fits(slots[i], need.slots[i]))
+        reject(a, static_cast<int>(i), slots[i], need.slots[i]);
+    for (int wait : stage.waitsOf(a))
+      if (wait < 0 || wait >= a || !isAsynchronous(stage.kindOf(wait)))
+        fail(describe(program, number, a) +
+             ": expected to wait for an earlier send, receive or transfer, "
+             "got action " +
+             std::to_string(wait));
+  }
+
+  bool fits(int64_t offset, const SlotNeed &need) const {
+    if (offset == -1)
+      return !need.isRequired;
+    return offset >= 0 &&
+           (need.bytes < 0 || offset <= stage.arenaBytes - need.bytes) &&
+           (need.hostBytes < 0 || offset <= stage.hostBytes - need.hostBytes);
+  }
+
+  void reject(int action, int slot, int64_t offset, const SlotNeed &need) {
+    std::string what =
+        describe(program, number, action) + ": slot " + std::to_string(slot);
+    if (need.hostBytes >= 0)
+      within(stage.hostBytes, offset, need.hostBytes, false, what,
+             "host arena");
+    within(stage.arenaBytes, offset, std::max<int64_t>(0, need.bytes), false,
+           what);
+  }
+
+  int number;
+  const Stage &stage;
+  std::vector<TemplateNeed> needs;
+};
+
+} // namespace
+
+bool verifyActions(const Program &program, int stage, std::string &error) {
+  return ActionVerifier(program, stage, error).run();
+}
+
+} // namespace rota
