@@ -19,12 +19,11 @@ namespace rota {
 static constexpr int64_t kMessageElements = 1 << 20;
 
 double learningRateAt(const AdamW &adamw, int64_t t, int64_t steps) {
-  if (t < adamw.warmupSteps)
+  if (t <= adamw.warmupSteps)
     return adamw.learningRate * static_cast<double>(t) /
            static_cast<double>(adamw.warmupSteps);
-  int64_t fall = std::max<int64_t>(steps - adamw.warmupSteps, 1);
-  double share =
-      std::min(1.0, static_cast<double>(t - adamw.warmupSteps) / fall);
+  double share = static_cast<double>(t - adamw.warmupSteps - 1) /
+                 static_cast<double>(steps - adamw.warmupSteps);
   return adamw.minLearningRate + (adamw.learningRate - adamw.minLearningRate) *
                                      0.5 *
                                      (1.0 + std::cos(std::numbers::pi * share));

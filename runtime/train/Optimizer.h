@@ -11,9 +11,9 @@
 
 namespace rota {
 
-/// The rate of step t = 1, 2, ... of `steps`: rises linearly to learningRate at
-/// t = warmupSteps, then falls along half a cosine to minLearningRate at
-/// t = steps.
+/// The rate of step t = 1, 2, ... of `steps`: learningRate * t / warmupSteps in
+/// warm-up, then half a cosine from learningRate at t = warmupSteps + 1 to
+/// minLearningRate at t = steps + 1.
 double learningRateAt(const AdamW &adamw, int64_t t, int64_t steps);
 
 class Optimizer {

@@ -169,8 +169,26 @@ TEST(LearningRate, WarmsUpAndFallsAlongACosine) {
   EXPECT_DOUBLE_EQ(learningRateAt(adamw, 1, 110), 0.1);
   EXPECT_DOUBLE_EQ(learningRateAt(adamw, 9, 110), 0.9);
   EXPECT_DOUBLE_EQ(learningRateAt(adamw, 10, 110), 1.0);
-  EXPECT_DOUBLE_EQ(learningRateAt(adamw, 60, 110), 0.55);
-  EXPECT_DOUBLE_EQ(learningRateAt(adamw, 110, 110), 0.1);
-  adamw.warmupSteps = 200; // longer than the run
+  EXPECT_DOUBLE_EQ(learningRateAt(adamw, 11, 110), 1.0);
+  EXPECT_DOUBLE_EQ(learningRateAt(adamw, 61, 110), 0.55);
+  EXPECT_GT(learningRateAt(adamw, 110, 110), 0.1);
+  EXPECT_DOUBLE_EQ(learningRateAt(adamw, 111, 110), 0.1);
+}
+
+TEST(LearningRate, IsThePeakAtTheFirstStepWithoutWarmUp) {
+  AdamW adamw;
+  adamw.learningRate = 1.0;
+  EXPECT_DOUBLE_EQ(learningRateAt(adamw, 1, 1), 1.0);
+  EXPECT_DOUBLE_EQ(learningRateAt(adamw, 1, 4), 1.0);
+  EXPECT_DOUBLE_EQ(learningRateAt(adamw, 3, 4), 0.5);
+}
+
+TEST(LearningRate, RisesInARunShorterThanItsWarmUp) {
+  AdamW adamw;
+  adamw.learningRate = 1.0;
+  adamw.warmupSteps = 200;
+  EXPECT_DOUBLE_EQ(learningRateAt(adamw, 1, 1), 1.0 / 200);
   EXPECT_DOUBLE_EQ(learningRateAt(adamw, 100, 110), 0.5);
+  adamw.warmupSteps = 4;
+  EXPECT_DOUBLE_EQ(learningRateAt(adamw, 4, 4), 1.0);
 }
