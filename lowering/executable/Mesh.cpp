@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Cuts axes where the module's attributes cut them.
+// Splits axes where the module's attributes do.
 #include "lowering/executable/Mesh.h"
 
 #include <map>
@@ -11,8 +11,8 @@ using namespace mlir::rota;
 
 namespace rota::lowering {
 
-/// For each axis, the sizes in front of its pieces: 1 and where parts of it
-/// that `module` names begin and end.
+/// For each axis, the products of sizes at which parts of it that `module` names
+/// begin and end.
 static std::map<mlir::rota::MeshAxis, std::set<int64_t>>
 cutsOf(ModuleOp module) {
   std::map<mlir::rota::MeshAxis, std::set<int64_t>> cuts;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From axes and parts of axes, which shardings name, to the axes of the
-// program's mesh.
+// The program's mesh, and the numbers of its axes for the axes and parts of
+// axes in shardings.
 #ifndef ROTA_LOWERING_EXECUTABLE_MESH_H
 #define ROTA_LOWERING_EXECUTABLE_MESH_H
 
@@ -10,20 +10,20 @@
 
 namespace rota::lowering {
 
-/// A module's mesh as its program has it. An axis of which some attribute names
-/// a part stands there in pieces, so that everything consists of whole axes:
-/// `tensor` of size 4 as `tensor:(1)2` and `tensor:(2)2`. Axes of size 1 are
-/// left out but for `stage`.
+/// The mesh of a module's program. An axis of which an attribute names a part
+/// is several axes of the program, so that all divisions are by whole axes:
+/// `tensor` of size 4 becomes `tensor:(1)2` and `tensor:(2)2`. Axes of size 1
+/// are left out, except `stage`.
 class ProgramMesh {
 public:
-  /// Of the mesh in `module`; without one there are no axes. Fails with an
-  /// error at the mesh when two parts of an axis cut it in ways that do not fit
-  /// together, or something names a part of `stage`.
+  /// The mesh of `module`; no axes when it has none. Fails with an error at the
+  /// mesh when parts of an axis overlap without one containing the other, or
+  /// when an attribute names a part of `stage`.
   static llvm::FailureOr<ProgramMesh> get(mlir::ModuleOp module);
 
   const std::vector<MeshAxis> &axes() const { return list; }
 
-  /// The program's axes that `refs` mean, in their order.
+  /// The numbers of the program's axes for `refs`, in their order.
   std::vector<int> axesOf(llvm::ArrayRef<mlir::rota::AxisRefAttr> refs) const;
   std::vector<int> axesOf(mlir::ArrayAttr refs) const;
   Division divisionOf(mlir::rota::ShardingAttr sharding) const;

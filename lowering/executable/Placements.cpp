@@ -19,7 +19,7 @@ bool isStoredInParts(ParamOp param, const ProgramMesh &mesh) {
 
 namespace {
 
-/// What one division adds to another.
+/// The axes by which one division divides a dimension further than another.
 struct DivisionStep {
   int64_t dim = 0;
   std::vector<int> axes; // none: they are the same
@@ -61,7 +61,7 @@ public:
   }
 
 private:
-  /// What `to` adds to `from`: axes behind, on at most one dimension.
+  /// The step from `from` to `to`: minor axes of at most one dimension.
   static DivisionStep step(const Division &from, const Division &to) {
     for (size_t dim = 0; dim < to.size(); ++dim)
       if (to[dim].size() > from[dim].size())

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a parameter's placement means for the program: divisions, and the
-// collectives between them.
+// Divisions of a parameter, and the collectives between them, from its
+// placement.
 #ifndef ROTA_LOWERING_EXECUTABLE_PLACEMENTS_H
 #define ROTA_LOWERING_EXECUTABLE_PLACEMENTS_H
 

@@ -70,8 +70,8 @@ void Publisher::start(const Update &update, bool isRounded) {
 void Publisher::finish() {
   for (Request request : std::exchange(requests, {}))
     rank.communicator().wait(request);
-  // Stages and tensors in the program's order on both sides, so that messages
-  // between two ranks meet.
+  // Both sides go through stages and tensors in the program's order, so that
+  // the messages between two ranks match.
   exchange(/*sends=*/false);
   exchange(/*sends=*/true);
   for (Request request : std::exchange(requests, {}))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From the master copies of parameters to the copies that tasks read, on this
-// rank and on others; after initialization and after each update.
+// Copies the master parameters to where tasks read them, on this rank and on
+// others; after initialization and after each update.
 #ifndef ROTA_RUNTIME_TRAIN_PUBLISH_H
 #define ROTA_RUNTIME_TRAIN_PUBLISH_H
 
@@ -9,7 +9,7 @@
 
 namespace rota {
 
-/// Elements that one piece of a parallel loop over a tensor works on.
+/// Elements in one piece of a parallel loop over a tensor.
 inline constexpr int64_t kPieceElements = 1 << 16;
 
 /// Calls body(begin, end) over pieces of [0, count) on the rank's threads.
@@ -20,13 +20,13 @@ class Publisher {
 public:
   explicit Publisher(Rank &rank) : rank(rank) {}
 
-  /// Starts the way of one tensor of this rank's stage from its master: rounded
-  /// to `updated`, unless the update kernel did that already, and gathered into
-  /// `stored`. The caller holds a core.
+  /// Starts publishing one tensor of this rank's stage: its master is rounded
+  /// to `updated`, unless the update task did that, and gathered into `stored`.
+  /// The caller holds a core.
   void start(const Update &update, bool isRounded);
 
-  /// Waits for all of them, and refreshes the copies on other stages: those of
-  /// this rank's tensors there, and those of others' here. Every rank calls.
+  /// Waits for all tensors, then refreshes copies: of this rank's tensors on
+  /// other stages, and of other stages' tensors here. Every rank calls.
   void finish();
 
 private:

@@ -24,8 +24,8 @@ std::vector<NamedTensor> tensorsByName(const Program &program) {
   return tensors;
 }
 
-/// Brings the part of `owner`, which lies at `own` there, to rank 0, and hands
-/// it to `take` there.
+/// Sends the part that rank `owner` has at `own` to rank 0, which calls `take`
+/// with it.
 template <typename Take>
 static void bringToRankZero(Rank &rank, int owner, const char *own,
                             int64_t bytes, Take take) {
