@@ -24,7 +24,8 @@ typedef void (*RotaKernel)(void *const *args, int64_t begin, int64_t end);
 
 /// The blocks that a task works on: base pointers into the rank's arena, each
 /// 64-byte aligned. Offsets inside a block are constants of the compiled task.
-/// A block that the task does not use is null.
+/// A block that the task does not use is null. What the fields are to the tasks
+/// of a step's end, Parameter::updateTask of runtime/program/Program.h says.
 typedef struct RotaFrame {
   void *parameters; // compute copies of this instance's parameters
   void *gradients;  // f32 accumulators of the same parameters

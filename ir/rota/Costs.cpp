@@ -148,8 +148,3 @@ Cost CrossEntropyMergeOp::getCost() {
 Cost CrossEntropyGradOp::getCost() {
   return streamingCost(*this, 3 * elementsOf(getLogits()));
 }
-
-/// scale; 3 and 4 for the moments; 2 corrections, root, +, /; decay 2, rate 2.
-Cost AdamWOp::getCost() {
-  return streamingCost(*this, 17 * elementsOf(getParameter()));
-}

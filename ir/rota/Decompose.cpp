@@ -83,9 +83,6 @@ public:
     return broadcast(value, {int64_t(shape.size()) - 1});
   }
 
-  /// A scalar, repeated everywhere.
-  Value everywhere(Value value) { return broadcast(value, {}); }
-
   /// 1 / (1 + exp(-value)).
   Value sigmoid(Value value) {
     Value one = splat(1.0, value);
@@ -174,34 +171,4 @@ FailureOr<SmallVector<Value>> SwiGLUGradOp::decompose(OpBuilder &builder) {
   Value dup = b.mul(dy, b.mul(gate, s));
   return SmallVector<Value>{b.convert(dgate, getGateCotangent().getType()),
                             b.convert(dup, getUpCotangent().getType())};
-}
-
-FailureOr<SmallVector<Value>> AdamWOp::decompose(OpBuilder &builder) {
-  Arithmetic b(builder, getLoc(),
-               cast<RankedTensorType>(getParameter().getType()));
-  // learning_rate, beta1, beta2, epsilon, weight_decay, correction1,
-  // correction2, gradient_scale; what depends on them alone is computed once.
-  ValueRange scalars = getScalars();
-  Value one = b.splat(1.0, scalars[1]);
-  Value rate = b.everywhere(scalars[0]);
-  Value beta1 = b.everywhere(scalars[1]);
-  Value rest1 = b.everywhere(b.sub(one, scalars[1]));
-  Value beta2 = b.everywhere(scalars[2]);
-  Value rest2 = b.everywhere(b.sub(one, scalars[2]));
-  Value epsilon = b.everywhere(scalars[3]);
-  Value decay = b.everywhere(scalars[4]);
-  Value correction1 = b.everywhere(scalars[5]);
-  Value correction2 = b.everywhere(scalars[6]);
-
-  Value p = getParameter();
-  Value g = b.mul(b.everywhere(scalars[7]), getGradient());
-  Value m = b.add(b.mul(beta1, getFirstMoment()), b.mul(rest1, g));
-  Value v = b.add(b.mul(beta2, getSecondMoment()), b.mul(rest2, b.mul(g, g)));
-  Value step = b.div(b.div(m, correction1),
-                     b.add(b.sqrt(b.div(v, correction2)), epsilon));
-  Value updated = b.sub(p, b.mul(rate, b.add(step, b.mul(decay, p))));
-  SmallVector<Value> results{updated, m, v, b.splat(0.0, g)};
-  if (getResults().size() == 5)
-    results.push_back(b.convert(updated, getResults()[4].getType()));
-  return results;
 }

@@ -134,15 +134,6 @@ FactorRule SwiGLUGradOp::getFactorRule() {
   return withPadding(elementwiseFactorRule(*this, {{0}}));
 }
 
-FactorRule AdamWOp::getFactorRule() {
-  RuleBuilder builder;
-  Dimensions tensor = builder.factors(shapeOf(getParameter()));
-  SmallVector<Dimensions> operands(4, tensor);
-  operands.append(getScalars().size(), Dimensions());
-  return builder.finish(operands,
-                        SmallVector<Dimensions>(getNumResults(), tensor));
-}
-
 FactorRule EinsumOp::getFactorRule() {
   RuleBuilder builder;
   builder.linear({0});

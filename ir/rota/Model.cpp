@@ -19,6 +19,29 @@ ParamOp rota::lookupParam(Operation *user, StringAttr name) {
   return {};
 }
 
+FailureOr<Type> rota::readType(ParamOp param) {
+  Type type;
+  auto result = param->getParentOp()->walk([&](ReadOp read) {
+    if (lookupParam(read, read.getParamAttr().getAttr()) != param)
+      return WalkResult::advance();
+    Type element = cast<RankedTensorType>(read.getType()).getElementType();
+    if (type && type != element) {
+      auto error = read.emitOpError("expected parameter '")
+                   << param.getSymName() << "' to be read in one type, got "
+                   << type << " and " << element;
+      return WalkResult::interrupt();
+    }
+    type = element;
+    return WalkResult::advance();
+  });
+  if (result.wasInterrupted())
+    return failure();
+  if (!type)
+    return param.emitOpError("expected a function that reads parameter '")
+           << param.getSymName() << "'";
+  return type;
+}
+
 static LogicalResult checkActivation(const FunctionPort &port,
                                      Type activation) {
   if (port.type() == activation)

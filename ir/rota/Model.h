@@ -13,6 +13,10 @@ namespace mlir::rota {
 /// none.
 ParamOp lookupParam(Operation *user, StringAttr name);
 
+/// The element type in which the functions of `param`'s scope read it. Emits an
+/// error and fails when they read it in two types or not at all.
+FailureOr<Type> readType(ParamOp param);
+
 /// A loss beside the main one, see `rota.auxiliary_loss`.
 struct AuxiliaryLossInfo {
   std::string name;

@@ -29,12 +29,20 @@ def Rota_Dialect : Dialect {
   // `offload`: that a residual, a result of `forward` and an argument of what
   // reads it, rests in host memory in between. `remat`: the remat policy of one
   // kind of layer, between `assign-remat` and `differentiate`.
+  // `update` and `squares`: functions of a parameter, `state` and `scalar`: of
+  // an argument of the former, `options`: of a module, which these scalars name
+  // (ir/rota/Update.h).
   let hasRegionArgAttrVerify = 1;
   let hasRegionResultAttrVerify = 1;
   let discardableAttrs = (ins "::mlir::rota::ShardingAttr":$sharding,
                               "::mlir::ArrayAttr":$factors,
                               "::mlir::UnitAttr":$offload,
-                              "::mlir::StringAttr":$remat);
+                              "::mlir::StringAttr":$remat,
+                              "::mlir::FlatSymbolRefAttr":$update,
+                              "::mlir::FlatSymbolRefAttr":$squares,
+                              "::mlir::rota::StateAttr":$state,
+                              "::mlir::rota::ScalarAttr":$scalar,
+                              "::mlir::ArrayAttr":$options);
   let dependentDialects = ["::mlir::arith::ArithDialect",
                            "::mlir::func::FuncDialect",
                            "::mlir::math::MathDialect"];

@@ -358,40 +358,4 @@ def Rota_AttentionGradOp : Rota_ComputeOp<"attention_grad", [TaskOpInterface]> {
   }];
 }
 
-def Rota_AdamWOp : Rota_ComputeOp<"adamw", [
-    DeclareOpInterfaceMethods<DecomposableOpInterface>]> {
-  let summary = "one AdamW step of a parameter";
-  let description = [{
-    With g = gradient_scale * gradient: m' = beta1*m + (1-beta1)*g,
-    v' = beta2*v + (1-beta2)*g^2, p' = p - learning_rate * ((m'/correction1) /
-    (sqrt(v'/correction2) + epsilon) + weight_decay * p) (Loshchilov and Hutter
-    2019, algorithm 2), where correction1 = 1 - beta1^t and correction2 = 1 - beta2^t.
-    Returns p', m', v', a zeroed gradient and, when a fifth result is asked for,
-    p' rounded to its type. Scalars are rank-0 tensors.
-
-    Life-span: made with the optimizer's kernels; decomposed into them.
-
-    Constraints:
-    - C1: parameter, gradient and moments have one type, and so the first four results
-    - C2: there are eight scalars: learning_rate, beta1, beta2, epsilon,
-      weight_decay, correction1, correction2, gradient_scale
-    - C3: a fifth result has the parameter's shape
-
-    ```mlir
-    func.func @f(%p: tensor<4x8xf32>, %g: tensor<4x8xf32>, %m: tensor<4x8xf32>, %v: tensor<4x8xf32>, %s: tensor<f32>) -> tensor<4x8xf32> {
-      %q:4 = rota.adamw %p, %g, %m, %v, %s, %s, %s, %s, %s, %s, %s, %s : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>) -> (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>)
-      return %q#0 : tensor<4x8xf32>
-    }
-    ```
-  }];
-  let arguments = (ins Rota_F32Tensor:$parameter, Rota_F32Tensor:$gradient,
-                       Rota_F32Tensor:$first_moment, Rota_F32Tensor:$second_moment,
-                       Variadic<Rota_F32Tensor>:$scalars);
-  let results = (outs Variadic<Rota_FloatTensor>:$results);
-  let assemblyFormat = [{
-    $parameter `,` $gradient `,` $first_moment `,` $second_moment `,` $scalars `:`
-    functional-type(operands, results) attr-dict
-  }];
-}
-
 #endif // ROTA_IR_ROTA_TENSOROPS

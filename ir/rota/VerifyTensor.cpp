@@ -403,27 +403,3 @@ LogicalResult CrossEntropyMergeOp::verify() {
       return failure();
   return success();
 }
-
-LogicalResult AdamWOp::verify() {
-  Type type = getParameter().getType();
-  // C1: one type.
-  for (Value operand : {getGradient(), getFirstMoment(), getSecondMoment()})
-    if (failed(checkType(*this, "an operand", operand, type)))
-      return failure();
-  if (getNumResults() != 4 && getNumResults() != 5)
-    return emitOpError("expected 4 or 5 results, got ") << getNumResults();
-  for (Value result : getResults().take_front(4))
-    if (failed(checkType(*this, "a result", result, type)))
-      return failure();
-  // C2: eight scalars.
-  if (getScalars().size() != 8)
-    return emitOpError("expected 8 scalars, got ") << getScalars().size();
-  for (Value scalar : getScalars())
-    if (failed(checkShape(*this, "a scalar", scalar, {})))
-      return failure();
-  // C3: a fifth result has the parameter's shape.
-  if (getNumResults() == 5)
-    return checkShape(*this, "a compute copy", getResults()[4],
-                      shapeOf(getParameter()));
-  return success();
-}

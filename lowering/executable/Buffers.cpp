@@ -141,15 +141,11 @@ private:
 
   /// A dying operand in scratch whose bytes `value` may take over, or null.
   Value findInPlace(Operation *op, OpResult value, int number) {
-    for (auto [operand, result] : cast<TaskOpInterface>(op).getInPlacePairs()) {
-      if (result != value.getResultNumber())
-        continue;
-      Value source = viewedValue(op->getOperand(operand));
-      bool once = llvm::count_if(op->getOperands(), [&](Value other) {
-                    return viewedValue(other) == source;
-                  }) == 1;
-      if (once && scratch.contains(source) && uses.last(source) == number &&
-          ScratchPlaces::bytesOf(source) == ScratchPlaces::bytesOf(value))
+    for (Value operand : op->getOperands()) {
+      Value source = viewedValue(operand);
+      if (scratch.contains(source) && uses.last(source) == number &&
+          ScratchPlaces::bytesOf(source) == ScratchPlaces::bytesOf(value) &&
+          canOverwrite(op, value.getResultNumber(), source))
         return source;
     }
     return {};
@@ -173,9 +169,21 @@ private:
     if (auto loss = dyn_cast<AuxiliaryLossOp>(op))
       addCopy(loss, loss.getSum(), fixed.auxiliaryPlace(loss));
     if (auto end = dyn_cast<func::ReturnOp>(op))
-      for (auto [value, place] :
-           llvm::zip_equal(end.getOperands(), places.results))
-        addCopy(end, value, place);
+      return addCopies(end);
+    return success();
+  }
+
+  LogicalResult addCopies(func::ReturnOp end) {
+    for (auto [i, place] : llvm::enumerate(places.results)) {
+      if (isSamePlace(placeOf(end.getOperand(i)), place))
+        continue;
+      for (unsigned j = i + 1; j < end.getNumOperands(); ++j)
+        if (isSamePlace(placeOf(end.getOperand(j)), place))
+          return end.emitOpError("expected result ")
+                 << j << " not to be an argument that result " << i
+                 << " overwrites";
+      addCopy(end, end.getOperand(i), place);
+    }
     return success();
   }
 
@@ -196,7 +204,7 @@ private:
 
   void addCopy(Operation *leave, Value value, const BufferAddress &place) {
     const BufferAddress &from = placeOf(value);
-    if (!from.data && from.field == place.field && from.offset == place.offset)
+    if (isSamePlace(from, place))
       return;
     TaskStep step{TaskStep::Kind::Copy, leave->getLoc()};
     step.bytes = tensorBytes(value.getType());

@@ -16,6 +16,19 @@ bool isComputed(Operation *op) {
   return !inTask || inTask.getTaskForm() != TaskForm::Address;
 }
 
+bool canOverwrite(Operation *op, unsigned result, Value source) {
+  auto reads = [&](Value operand) { return viewedValue(operand) == source; };
+  auto inTask = dyn_cast<TaskOpInterface>(op);
+  return inTask && llvm::count_if(op->getOperands(), reads) == 1 &&
+         llvm::any_of(inTask.getInPlacePairs(), [&](auto pair) {
+           return pair.second == result && reads(op->getOperand(pair.first));
+         });
+}
+
+bool isSamePlace(const BufferAddress &a, const BufferAddress &b) {
+  return !a.data && !b.data && a.field == b.field && a.offset == b.offset;
+}
+
 FailureOr<FixedPlaces>
 FixedPlaces::get(func::FuncOp function, ArrayRef<Operation *> ops,
                  const FunctionPlaces &frame, const ValueUses &uses,
@@ -95,12 +108,29 @@ bool FixedPlaces::isFree(Value value) const {
   return source && isComputed(source) && !lookup(value);
 }
 
+/// Whether no argument at `place` is read once `value` is computed there.
+bool FixedPlaces::mayLieAt(const BufferAddress &place, Value value,
+                           const ValueUses &uses) const {
+  auto result = cast<OpResult>(viewedValue(value));
+  Operation *op = result.getOwner();
+  return llvm::all_of(
+      llvm::zip_equal(op->getBlock()->getArguments(), frame->arguments),
+      [&](auto pair) {
+        auto [argument, other] = pair;
+        Operation *last = uses.lastUser(argument);
+        return !isSamePlace(place, other) || !last ||
+               last->isBeforeInBlock(op) ||
+               (last == op &&
+                canOverwrite(op, result.getResultNumber(), argument));
+      });
+}
+
 /// Computes what leaves the function where it leaves.
 void FixedPlaces::setDestinations(Operation *op, const ValueUses &uses) {
   if (auto leave = dyn_cast<func::ReturnOp>(op))
     for (auto [value, place] :
          llvm::zip_equal(leave.getOperands(), frame->results))
-      if (isFree(value))
+      if (isFree(value) && mayLieAt(place, value, uses))
         places[viewedValue(value)] = place;
   if (auto loss = dyn_cast<AuxiliaryLossOp>(op))
     if (isFree(loss.getSum()))
@@ -126,7 +156,8 @@ void FixedPlaces::setSource(Operation *op, const ValueUses &uses) {
   for (auto [operand, result] : cast<TaskOpInterface>(op).getInPlacePairs()) {
     Value value = op->getOperand(operand);
     const BufferAddress *place = lookup(op->getResult(result));
-    if (place && isFree(value) && uses.hasOneReader(value))
+    if (place && isFree(value) && uses.hasOneReader(value) &&
+        mayLieAt(*place, value, uses))
       places[viewedValue(value)] = BufferAddress(*place);
   }
 }

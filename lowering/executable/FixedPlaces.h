@@ -32,8 +32,16 @@ struct FunctionPlaces {
 /// address that the frame gives, nor the function's end.
 bool isComputed(mlir::Operation *op);
 
+/// Whether `op` may write result `result` where it reads `source`, in one
+/// operand alone.
+bool canOverwrite(mlir::Operation *op, unsigned result, mlir::Value source);
+
+/// Whether both are the same bytes of the frame.
+bool isSamePlace(const BufferAddress &a, const BufferAddress &b);
+
 /// Arguments, parameters and constants lie where the frame has them. A result
-/// is computed where it leaves the function, a gradient is added where it
+/// is computed where it leaves the function, unless an argument lies there that
+/// is still read; a gradient is added where it
 /// accumulates if its op can, and what only a collective reads that works in
 /// place is computed where the collective's result goes.
 class FixedPlaces {
@@ -66,6 +74,8 @@ private:
   void setDestinations(mlir::Operation *op, const ValueUses &uses);
   void setSource(mlir::Operation *op, const ValueUses &uses);
   bool isFree(mlir::Value value) const;
+  bool mayLieAt(const BufferAddress &place, mlir::Value value,
+                const ValueUses &uses) const;
   const FunctionPlaces::ParamPlace *paramPlace(mlir::Operation *op) const;
 
   const FunctionPlaces *frame;

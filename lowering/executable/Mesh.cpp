@@ -11,8 +11,8 @@ using namespace mlir::rota;
 
 namespace rota::lowering {
 
-/// For each axis, the products of sizes at which parts of it that `module` names
-/// begin and end.
+/// For each axis, the products of sizes at which parts of it that `module`
+/// names begin and end.
 static std::map<mlir::rota::MeshAxis, std::set<int64_t>>
 cutsOf(ModuleOp module) {
   std::map<mlir::rota::MeshAxis, std::set<int64_t>> cuts;

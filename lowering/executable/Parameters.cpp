@@ -30,31 +30,14 @@ Initializer initializerOf(ParamOp param) {
   return init;
 }
 
-/// The type in which the functions of `param`'s scope read it.
 FailureOr<ElementType> computeTypeOf(ParamOp param) {
-  Type type;
-  auto result = param->getParentOp()->walk([&](ReadOp read) {
-    if (lookupParam(read, read.getParamAttr().getAttr()) != param)
-      return WalkResult::advance();
-    Type element = cast<RankedTensorType>(read.getType()).getElementType();
-    if (type && type != element) {
-      auto error = read.emitOpError("expected parameter '")
-                   << param.getSymName() << "' to be read in one type, got "
-                   << type << " and " << element;
-      return WalkResult::interrupt();
-    }
-    type = element;
-    return WalkResult::advance();
-  });
-  if (result.wasInterrupted())
+  FailureOr<Type> type = readType(param);
+  if (failed(type))
     return failure();
-  if (!type)
-    return param.emitOpError("expected a function that reads parameter '")
-           << param.getSymName() << "'";
-  if (type.isF64())
+  if (type->isF64())
     return param.emitOpError("expected parameters to be read as f32 or bf16, "
                              "got f64");
-  return type.isBF16() ? ElementType::BF16 : ElementType::F32;
+  return type->isBF16() ? ElementType::BF16 : ElementType::F32;
 }
 
 class Builder {
@@ -104,9 +87,6 @@ private:
                                "name '")
              << param.getSymName() << "', got " << p.shape.size()
              << " dimensions";
-    // Matrices decay, vectors do not; a stack of vectors is vectors.
-    p.decay = p.shape.size() >= 2 + namedDimensions(p);
-    // A matrix is cut into its rows; a vector is one row.
     std::vector<int64_t> part =
         partShape(p.shape, p.optimizerDivision, collectives.mesh().axes());
     p.rows = llvm::product_of(ArrayRef(part).drop_back(!part.empty()));
@@ -133,8 +113,8 @@ private:
     return places;
   }
 
-  /// embed's block is what it alone uses, then what both use; loss's what both
-  /// use, then its own.
+  /// Parameters that both ends use are last in embed's block and first in
+  /// loss's.
   void packEnds(std::vector<ParamPlaces> &places) {
     auto used = [&](ModelPart part) {
       llvm::SmallSetVector<Operation *, 8> params;

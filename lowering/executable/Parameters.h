@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The parameters of a model as the program describes them, and the blocks in
-// which tasks find them.
+// The program's description of a model's parameters, and the blocks from which
+// tasks read them.
 #ifndef ROTA_LOWERING_EXECUTABLE_PARAMETERS_H
 #define ROTA_LOWERING_EXECUTABLE_PARAMETERS_H
 

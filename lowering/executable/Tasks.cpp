@@ -6,6 +6,7 @@
 #include "lowering/executable/DataForms.h"
 #include "lowering/executable/Parameters.h"
 #include "lowering/executable/TaskCode.h"
+#include "lowering/executable/Updates.h"
 
 using namespace mlir;
 using namespace mlir::rota;
@@ -63,6 +64,17 @@ private:
   memory::Packer residuals, offloaded, cotangents;
 };
 
+/// The kernels of all tasks, with the bytes of their rows.
+void describeKernels(KernelLibrary &library, Program &program) {
+  for (Operation &op : library.getModule().getBodyRegion().getOps()) {
+    auto symbol = dyn_cast<SymbolOpInterface>(op);
+    if (!symbol || symbol.isDeclaration())
+      continue;
+    program.kernels.push_back(symbol.getName().str());
+    program.kernelRowBytes.push_back(library.getRowBytes(symbol.getName()));
+  }
+}
+
 class Lowering {
 public:
   Lowering(const Model &model, std::vector<AuxiliaryLoss> losses,
@@ -89,8 +101,14 @@ public:
     }
     if (failed(lowerPart(model.module, ModelPart::Embed, (*places)[number],
                          layout.embed)) ||
-        failed(lowerLoss((*places)[number + 1])))
+        failed(lowerLoss((*places)[number + 1])) ||
+        failed(lowerUpdates(
+            model, layout.program,
+            [&](func::FuncOp function, const FunctionPlaces &places) {
+              return addTask(function, function.getSymName().str(), places);
+            })))
       return failure();
+    describeKernels(library, layout.program);
     layout.tables = tables.tables();
     layout.shardOffsets = tables.shardOffsets();
     layout.program.auxiliaryLosses = tables.auxiliaryLosses();
@@ -125,11 +143,15 @@ private:
         failed(addPlaces(function, /*isResult=*/true, roles.results(), results,
                          places.results)))
       return failure();
+    return addTask(function, symbol.str(), places);
+  }
+
+  FailureOr<int> addTask(func::FuncOp function, const std::string &name,
+                         const FunctionPlaces &places) {
     auto buffers =
         assignBuffers(function, places, tables, collectives, library);
     if (failed(buffers))
       return failure();
-    std::string name = symbol.str();
     writer.add(function.getLoc(), name, *buffers);
     layout.scratchBytes.push_back(buffers->scratchBytes);
     layout.program.tasks.push_back(name);

@@ -19,7 +19,7 @@ struct LoweredModel {
 /// their names, `@forward` of layer kind `@decoder` to `decoder.forward`. A
 /// function `logits`, if there, is a task that runs beside the loss. Missing
 /// kernels are emitted into `library`. Fills mesh, collectives, parameters,
-/// data forms, tasks and counts of `layout.program`, but not its kernels.
+/// data forms, tasks, kernels and counts of `layout.program`.
 /// Residuals with `rota.offload` are in the frame's block of those that may
 /// rest in host memory; `offloadsInput` tells the same of the input activation.
 llvm::FailureOr<LoweredModel> lowerTasks(mlir::ModuleOp module,

@@ -11,15 +11,6 @@ using namespace mlir;
 
 namespace rota::lowering {
 
-std::vector<std::string> kernelNames(KernelLibrary &library) {
-  std::vector<std::string> names;
-  for (Operation &op : library.getModule().getBodyRegion().getOps())
-    if (auto symbol = dyn_cast<SymbolOpInterface>(op);
-        symbol && !symbol.isDeclaration())
-      names.push_back(symbol.getName().str());
-  return names;
-}
-
 /// A constant array of the addresses of functions.
 static void addFunctionTable(ImplicitLocOpBuilder &b, StringRef name,
                              ArrayRef<std::string> functions) {

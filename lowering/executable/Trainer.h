@@ -8,9 +8,6 @@
 
 namespace rota::lowering {
 
-/// The kernels of `library` in the order of `rotaKernels`.
-std::vector<std::string> kernelNames(KernelLibrary &library);
-
 /// Turns `tasks` into the module of a trainer, llvm ops alone: moves the
 /// kernels of `library` into it, lowered, and adds the data that runtime/Abi.h
 /// declares, `program` among it as bytes. The library is empty afterwards.

@@ -17,12 +17,17 @@ public:
       for (mlir::Value operand : op->getOperands()) {
         Uses &uses = values[mlir::rota::viewedValue(operand)];
         uses.last = int(number);
+        uses.lastUser = op;
         uses.readers += !llvm::isa<mlir::rota::ViewOpInterface>(op);
       }
   }
 
   /// The number of the last op that uses the value; -1: none does.
   int last(mlir::Value value) const { return lookup(value).last; }
+  /// That op; null: none does.
+  mlir::Operation *lastUser(mlir::Value value) const {
+    return lookup(value).lastUser;
+  }
   /// Whether one operand of one op reads the value.
   bool hasOneReader(mlir::Value value) const {
     return lookup(value).readers == 1;
@@ -31,6 +36,7 @@ public:
 private:
   struct Uses {
     int last = -1;
+    mlir::Operation *lastUser = nullptr;
     unsigned readers = 0; // operands of ops other than views
   };
   Uses lookup(mlir::Value value) const {

@@ -64,10 +64,10 @@ public:
       placeUpdated();
     });
     region("gradients", [&] { placeGradients(); });
-    region("optimizer", [&] { placeMoments(); });
+    region("optimizer", [&] { placeStates(); });
     region("constants", [&] { placeConstants(); });
     region("data", [&] { placeData(); });
-    region("scratch", [&] { places.scratch = arena.add(scratch); });
+    region("scratch", [&] { placeScratch(); });
     places.end = arena.bytes();
   }
 
@@ -250,13 +250,31 @@ private:
     });
   }
 
-  void placeMoments() {
-    for (Update &update : stage.updates) {
-      int64_t bytes =
-          4 * optimizerElements(program.parameters[update.parameter]);
-      update.firstMoment = arena.add(bytes);
-      update.secondMoment = arena.add(bytes);
+  void placeStates() {
+    for (Update &update : stage.updates)
+      update.states =
+          arena.add(program.parameters[update.parameter].stateBytes);
+  }
+
+  /// One block for the tasks of actions, and again for those of a step's end.
+  void placeScratch() {
+    int64_t rows = 0, updateScratch = 0;
+    for (const Update &update : stage.updates) {
+      const Parameter &p = program.parameters[update.parameter];
+      rows = std::max(rows, p.rows);
+      for (int task : {p.updateTask, p.squareTask})
+        if (task >= 0)
+          updateScratch = std::max(updateScratch, layout.scratchBytes[task]);
     }
+    Packer step;
+    StepPlaces &at = stage.step;
+    at.scalars = step.add(4 * int64_t(program.scalars.size()));
+    at.squares = step.add(4 * rows);
+    at.scratch = step.add(updateScratch);
+    places.scratch = arena.add(std::max(scratch, step.bytes()));
+    for (int64_t *offset : {&at.scalars, &at.squares, &at.scratch})
+      *offset += places.scratch;
+    at.constants = places.constants;
   }
 
   void placeConstants() {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The part of a stage's arena that lives as long as the program: parameters,
-// gradients, moments, constants, data.
+// gradients, optimizer states, constants, data, scratch.
 #ifndef ROTA_LOWERING_MEMORY_STATICBLOCKS_H
 #define ROTA_LOWERING_MEMORY_STATICBLOCKS_H
 

@@ -49,6 +49,7 @@ public:
         addUpdate(update, int(s));
     addConstants();
     addData();
+    verifyStep();
     verifyApart();
     return error;
   }
@@ -79,13 +80,18 @@ private:
       fail("expected " + what + " at a multiple of " +
            std::to_string(kAlignment) + ", got offset " +
            std::to_string(offset));
-    const Region *r = use ? findRegion(stage.regions, use) : nullptr;
-    if (use &&
-        (!r || offset < r->offset || offset + bytes > r->offset + r->bytes))
+    if (use)
+      verifyInside(offset, bytes, what, use);
+    blocks.emplace_back(offset, bytes);
+  }
+
+  void verifyInside(int64_t offset, int64_t bytes, const std::string &what,
+                    const std::string &use) {
+    const Region *r = findRegion(stage.regions, use.c_str());
+    if (!r || offset < r->offset || offset + bytes > r->offset + r->bytes)
       fail("expected " + what + " inside the region '" + use +
            "', got offset " + std::to_string(offset) + " and " +
            std::to_string(bytes) + " bytes");
-    blocks.emplace_back(offset, bytes);
   }
 
   /// Blocks of a parameter on this stage, which `owner` updates.
@@ -116,8 +122,37 @@ private:
         update.gradients[0].offset != update.gradient)
       add(update.gradient, 4 * optimizer, "the summed gradient of " + name,
           "gradients");
-    for (int64_t moment : {update.firstMoment, update.secondMoment})
-      add(moment, 4 * optimizer, "a moment of " + name, "optimizer");
+    add(update.states, p.stateBytes, "the states of " + name, "optimizer");
+  }
+
+  /// Blocks that the tasks of a step's end have in the scratch: apart from each
+  /// other.
+  void verifyStep() {
+    const StepPlaces &at = stage.step;
+    int64_t rows = 0, scratch = 0, end = at.scalars;
+    for (const Update &update : stage.updates) {
+      const Parameter &p = program.parameters[update.parameter];
+      rows = std::max(rows, p.rows);
+      for (int task : {p.updateTask, p.squareTask})
+        if (task >= 0)
+          scratch = std::max(scratch, layout.scratchBytes[task]);
+    }
+    auto verify = [&](int64_t offset, int64_t bytes, const char *what) {
+      verifyInside(offset, bytes, what, "scratch");
+      if (offset < end || offset % kAlignment != 0)
+        fail(std::string("expected ") + what + " at a multiple of " +
+             std::to_string(kAlignment) + " from " + std::to_string(end) +
+             " on, got offset " + std::to_string(offset));
+      end = offset + bytes;
+    };
+    verify(at.scalars, 4 * int64_t(program.scalars.size()), "the scalars");
+    verify(at.squares, 4 * rows, "the sums of squares");
+    verify(at.scratch, scratch, "the scratch of updates");
+    if (const Region *r = findRegion(stage.regions, "constants");
+        !r || at.constants != r->offset)
+      fail("expected the constants of updates at the region 'constants', got "
+           "offset " +
+           std::to_string(at.constants));
   }
 
   /// Tasks find each constant where the layout has it in its block.

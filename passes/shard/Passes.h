@@ -29,6 +29,9 @@ struct ShardPipelineOptions : PassPipelineOptions<ShardPipelineOptions> {
       *this, "shard-optimizer",
       llvm::cl::desc("As for the pass assign-shardings"),
       llvm::cl::init(false)};
+  Option<std::string> optimizer{*this, "optimizer",
+                                llvm::cl::desc("As for the pass build-updates"),
+                                llvm::cl::init("")};
   Option<std::string> mode{*this, "mode",
                            llvm::cl::desc("As for the pass insert-reshards"),
                            llvm::cl::init("auto")};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The order of the sharding passes.
+#include "passes/optimizer/Passes.h"
 #include "passes/shard/Passes.h"
 
 #include "mlir/Pass/PassManager.h"
@@ -23,6 +24,7 @@ void rota::buildShardPipeline(OpPassManager &manager,
   assign.rules = options.rules;
   assign.shardOptimizer = options.shardOptimizer;
   manager.addPass(createAssignShardings(assign));
+  manager.addPass(createBuildUpdates({options.optimizer.getValue()}));
   manager.addPass(createPropagateShardings());
   InsertReshardsOptions insert;
   insert.mode = options.mode;

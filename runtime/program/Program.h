@@ -78,6 +78,38 @@ struct Initializer {
   double scale = 0.0; // Normal: standard deviation; Uniform: high
 };
 
+/// A tensor that the optimizer keeps beside a parameter, of the shape of the
+/// optimizer's part.
+struct State {
+  std::string name; // "first_moment"
+  ElementType type = ElementType::F32;
+  double initial = 0.0; // of each element, before the first step
+  int64_t offset = 0;   // bytes, in the block of the parameter's states
+};
+
+/// A number that updates read: f32, computed for each step in f64. x is the
+/// value of the option.
+struct Scalar {
+  enum class Kind {
+    LearningRate,
+    GradientScale, // of gradients: clipping, and 1 / weight of the loss
+    Option,        // x
+    Complement,    // 1 - x
+    Correction,    // 1 - x^t in step t = 1, 2, ...
+  } kind = Kind::LearningRate;
+  std::string option; // in Program::options; empty for the first two
+  bool operator==(const Scalar &) const = default;
+};
+
+/// A number that the user may give to the trainer: `--beta1 0.9`.
+struct ProgramOption {
+  std::string name, help;
+  double value = 0.0; // by default
+  double least = 0.0, most = 0.0;
+};
+/// ProgramOption::most where any number will do.
+inline constexpr double kUnbounded = 1e300;
+
 /// A logical parameter. In a layer stack one entry stands for all layers. The
 /// name may have placeholders: see runtime/program/TensorNames.h.
 struct Parameter {
@@ -87,9 +119,8 @@ struct Parameter {
       layers; // layer numbers that have it; empty: not in a stack
   Initializer init;
   ElementType compute = ElementType::F32; // what tasks read; the master is f32
-  bool decay = true; // weight decay applies (two or more dimensions)
   // Where it lives: as tasks see it; as it rests between uses; and its master
-  // copy, moments and summed gradient. Each is the one before, divided further
+  // copy, states and summed gradient. Each is the one before, divided further
   // along at most one dimension.
   Division computeDivision, storageDivision, optimizerDivision;
   // Numbers in Program::collectives; -1 or empty: nothing is to be done.
@@ -100,17 +131,17 @@ struct Parameter {
   // the same along the axes that the optimizer adds.
   std::vector<int> reduce;
   int refresh = -1; // optimizer -> storage, of type `compute`
-  int64_t rows = 0; // of the kernels below, which work on the optimizer's part
-                    // of the tensor; columns are rows' rest
-  // Kernel update(master, gradient, firstMoment, secondMoment, then scalars,
-  // each a pointer to one f32: learningRate, beta1, beta2, epsilon,
-  // weightDecay, correction1 = 1 - beta1^t, correction2 = 1 - beta2^t,
-  // gradientScale; then the results master, firstMoment, secondMoment, gradient
-  // (zeroed) and, when compute is BF16, the compute copy). Results alias their
-  // operands.
-  int updateKernel = -1;
-  // Kernel square(gradient, result [rows] f32): each row's sum of squares.
-  int squareKernel = -1;
+  // States of each of its tensors, and the bytes of all of them together.
+  std::vector<State> states;
+  int64_t stateBytes = 0;
+  // Tasks on the optimizer's part, with RotaFrame's `gradients` at the summed
+  // gradient. The update works in place: `parameters` is the master,
+  // `residuals` the states, `data` the scalars of the step, `output` the copy
+  // of type `compute` where that is not f32; it zeroes the gradient. The other
+  // one writes the sum of squares of each of the gradient's `rows`, f32, to
+  // `output`.
+  int updateTask = -1, squareTask = -1;
+  int64_t rows = 0;
 };
 
 /// Elements of one layer's whole tensor.
@@ -126,7 +157,7 @@ struct ArenaPlace {
 /// each its part. A step's end, with the collectives of the parameter:
 ///   the sum of `gradients`, in order       -> gradients[0]
 ///   `reduce`                               -> gradient
-///   update kernel on the optimizer's part  -> master, moments, updated
+///   update task on the optimizer's part    -> master, states, updated
 ///   `refresh` of updated                   -> stored
 ///   stored                                 -> copies
 /// and all of `gradients` are zero for the next step.
@@ -134,12 +165,12 @@ struct Update {
   int parameter = 0;
   int64_t layer = -1;  // -1: not in a stack
   int64_t master = -1; // f32, optimizer division
-  // Of type `compute`, optimizer division: what the update kernel rounds the
+  // Of type `compute`, optimizer division: what the update task rounds the
   // master to. Equals master where that type is f32, and stored where there is
   // no refresh.
   int64_t updated = -1;
   int64_t stored = -1; // of type `compute`, storage division
-  int64_t firstMoment = -1, secondMoment = -1; // f32, optimizer division
+  int64_t states = -1; // Parameter::stateBytes
   // f32, optimizer division; gradients[0] where no reduce-scatter or slice
   // makes it.
   int64_t gradient = -1;
@@ -312,6 +343,15 @@ struct PlannedAction {
   int firstWait = 0, waitCount = 0;
 };
 
+/// What the tasks of a step's end share. The first three lie in the scratch of
+/// other tasks.
+struct StepPlaces {
+  int64_t scalars = -1; // f32, those of Program::scalars
+  int64_t squares = -1; // f32, the most rows of any parameter of the stage
+  int64_t scratch = -1;
+  int64_t constants = -1;
+};
+
 /// A named part of a rank's arena, for reports: "parameters", "compute copies",
 /// "gradients", "optimizer", "constants", "data", "scratch", "windows"
 /// (gathered weights), "gradient windows" (gradients until REDUCE_GRAD),
@@ -331,6 +371,7 @@ struct Stage {
   std::vector<RotaryTable> tables;
   std::vector<ShardOffset> shardOffsets;
   std::vector<Update> updates;
+  StepPlaces step;
   std::vector<ActionTemplate> templates;
   std::vector<PlannedAction> actions; // the timeline
   std::vector<int64_t> slots;         // of the actions
@@ -412,6 +453,8 @@ struct Program {
   std::vector<AuxiliaryLoss> auxiliaryLosses;
   std::vector<Collective> collectives;
   std::vector<Parameter> parameters;
+  std::vector<ProgramOption> options;
+  std::vector<Scalar> scalars; // of a step, for all updates
   std::vector<Stage> stages;
   std::vector<std::string> tasks, kernels; // symbol names, for traces
   // For each kernel, bytes that one row reads and writes, for profiles; empty

@@ -26,6 +26,7 @@ template <typename Enum> constexpr Enum kLast{};
 template <> constexpr auto kLast<ElementType> = ElementType::I32;
 template <>
 constexpr auto kLast<Initializer::Kind> = Initializer::Kind::Constant;
+template <> constexpr auto kLast<Scalar::Kind> = Scalar::Kind::Correction;
 template <> constexpr auto kLast<Collective::Kind> = Collective::Kind::Permute;
 template <> constexpr auto kLast<ActionKind> = ActionKind::Fetch;
 
@@ -64,13 +65,32 @@ template <typename V> void visit(V &v, Collective &x) {
   v("reason", x.reason);
 }
 
+template <typename V> void visit(V &v, State &x) {
+  v("name", x.name);
+  v("type", x.type);
+  v("initial", x.initial);
+  v("offset", x.offset);
+}
+
+template <typename V> void visit(V &v, Scalar &x) {
+  v("kind", x.kind);
+  v("option", x.option);
+}
+
+template <typename V> void visit(V &v, ProgramOption &x) {
+  v("name", x.name);
+  v("help", x.help);
+  v("value", x.value);
+  v("least", x.least);
+  v("most", x.most);
+}
+
 template <typename V> void visit(V &v, Parameter &x) {
   v("name", x.name);
   v("shape", x.shape);
   v("layers", x.layers);
   v("init", x.init);
   v("compute", x.compute);
-  v("decay", x.decay);
   v("computeDivision", x.computeDivision);
   v("storageDivision", x.storageDivision);
   v("optimizerDivision", x.optimizerDivision);
@@ -78,9 +98,11 @@ template <typename V> void visit(V &v, Parameter &x) {
   v("reduceGrad", x.reduceGrad);
   v("reduce", x.reduce);
   v("refresh", x.refresh);
+  v("states", x.states);
+  v("stateBytes", x.stateBytes);
+  v("updateTask", x.updateTask);
+  v("squareTask", x.squareTask);
   v("rows", x.rows);
-  v("updateKernel", x.updateKernel);
-  v("squareKernel", x.squareKernel);
 }
 
 template <typename V> void visit(V &v, ArenaPlace &x) {
@@ -94,8 +116,7 @@ template <typename V> void visit(V &v, Update &x) {
   v("master", x.master);
   v("updated", x.updated);
   v("stored", x.stored);
-  v("firstMoment", x.firstMoment);
-  v("secondMoment", x.secondMoment);
+  v("states", x.states);
   v("gradient", x.gradient);
   v("gradients", x.gradients);
   v("copies", x.copies);
@@ -170,6 +191,13 @@ template <typename V> void visit(V &v, PlannedAction &x) {
   v("waitCount", x.waitCount);
 }
 
+template <typename V> void visit(V &v, StepPlaces &x) {
+  v("scalars", x.scalars);
+  v("squares", x.squares);
+  v("scratch", x.scratch);
+  v("constants", x.constants);
+}
+
 template <typename V> void visit(V &v, Region &x) {
   v("use", x.use);
   v("offset", x.offset);
@@ -184,6 +212,7 @@ template <typename V> void visit(V &v, Stage &x) {
   v("tables", x.tables);
   v("shardOffsets", x.shardOffsets);
   v("updates", x.updates);
+  v("step", x.step);
   v("templates", x.templates);
   v("actions", x.actions);
   v("slots", x.slots);
@@ -223,6 +252,8 @@ template <typename V> void visit(V &v, Program &x) {
   v("auxiliaryLosses", x.auxiliaryLosses);
   v("collectives", x.collectives);
   v("parameters", x.parameters);
+  v("options", x.options);
+  v("scalars", x.scalars);
   v("stages", x.stages);
   v("tasks", x.tasks);
   v("kernels", x.kernels);

@@ -45,6 +45,8 @@ public:
       verifyCollectives();
     if (error.empty())
       verifyParameters();
+    if (error.empty())
+      verifyStates();
     for (size_t s = 0; s < program.stages.size() && error.empty(); ++s)
       verifyStage(static_cast<int>(s));
     size_t counts = program.kernelRowBytes.size();
@@ -152,10 +154,10 @@ private:
   void verifyParameters() {
     for (const Parameter &p : program.parameters) {
       std::string what = "parameter '" + p.name + "'";
-      index(p.updateKernel, program.kernels.size(), true,
-            "update kernel of '" + p.name + "'");
-      index(p.squareKernel, program.kernels.size(), true,
-            "square kernel of '" + p.name + "'");
+      index(p.updateTask, program.tasks.size(), true,
+            "update task of '" + p.name + "'");
+      index(p.squareTask, program.tasks.size(), true,
+            "square task of '" + p.name + "'");
       for (int64_t size : p.shape)
         if (size < 1)
           fail(what + ": expected sizes of at least 1, got " +
@@ -222,10 +224,7 @@ private:
     place(stage, update.master, 4 * optimizer, false, what + " master");
     place(stage, update.updated, size * optimizer, false, what + " updated");
     place(stage, update.stored, size * storage, false, what + " stored copy");
-    place(stage, update.firstMoment, 4 * optimizer, false,
-          what + " first moment");
-    place(stage, update.secondMoment, 4 * optimizer, false,
-          what + " second moment");
+    place(stage, update.states, p.stateBytes, false, what + " states");
     place(stage, update.gradient, 4 * optimizer, false,
           what + " summed gradient");
     for (const ArenaPlace &g : update.gradients)
@@ -243,8 +242,32 @@ private:
            "offset " +
            std::to_string(update.gradients[0].offset) + ", got " +
            std::to_string(update.gradient));
-    if (p.updateKernel < 0 || p.squareKernel < 0)
-      fail(what + ": expected an update kernel and a square kernel");
+    place(stage, program.stages[stage].step.squares, 4 * p.rows, false,
+          what + " sums of squares");
+    if (p.updateTask < 0 || p.squareTask < 0)
+      fail(what + ": expected an update task and a square task");
+  }
+
+  /// States inside their block, and scalars of options that there are.
+  void verifyStates() {
+    for (const Parameter &p : program.parameters)
+      for (const State &state : p.states)
+        within(p.stateBytes, state.offset,
+               byteSize(state.type) *
+                   partElements(p.shape, p.optimizerDivision, program.mesh),
+               false, "state '" + state.name + "' of '" + p.name + "'",
+               "states");
+    for (const Scalar &scalar : program.scalars) {
+      bool isOfOption = scalar.kind != Scalar::Kind::LearningRate &&
+                        scalar.kind != Scalar::Kind::GradientScale;
+      if (isOfOption &&
+          std::none_of(program.options.begin(), program.options.end(),
+                       [&](const ProgramOption &option) {
+                         return option.name == scalar.option;
+                       }))
+        fail("a scalar: expected one of the program's options, got '" +
+             scalar.option + "'");
+    }
   }
 
   /// Bytes of one rank's part of every microbatch.
@@ -299,6 +322,11 @@ private:
       axes(offset.axes, what + "shard offset");
       place(stage, offset.offset, 4, false, what + "shard offset");
     }
+    place(stage, s.step.scalars,
+          4 * static_cast<int64_t>(program.scalars.size()), s.updates.empty(),
+          what + "scalars");
+    place(stage, s.step.scratch, 0, true, what + "scratch of updates");
+    place(stage, s.step.constants, 0, true, what + "constants");
     for (const Update &update : s.updates)
       verifyUpdate(stage, update);
     if (error.empty())

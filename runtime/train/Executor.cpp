@@ -128,12 +128,7 @@ void Executor::call(const Call &call, std::span<const int64_t> slots,
     pointers[i] = rank.at<void>(offsets[i]);
   RotaFrame frame;
   std::memcpy(&frame, pointers, sizeof frame);
-  RotaContext *context = rank.context();
-  if (!context->profile)
-    return rank.task(call.task)(context, &frame);
-  double begin = rank.communicator().now();
-  rank.task(call.task)(context, &frame);
-  context->profile->addTask(call.task, rank.communicator().now() - begin);
+  rank.runTask(call.task, frame);
 }
 
 void Executor::failed(int number) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/Initialize.h"
+#include "runtime/checkpoint/Convert.h"
 #include "runtime/program/Part.h"
 #include "runtime/random/Philox.h"
 #include "runtime/train/Publish.h"
@@ -43,6 +44,23 @@ static void fillParameter(Rank &rank, const Update &update, uint64_t seed,
   });
 }
 
+/// Zeroes are there already: the arena is new.
+static void fillStates(Rank &rank, const Update &update) {
+  const Parameter &parameter = rank.program().parameters[update.parameter];
+  int64_t count = partElements(parameter.shape, parameter.optimizerDivision,
+                               rank.program().mesh);
+  for (const State &state : parameter.states) {
+    if (state.initial == 0.0)
+      continue;
+    char *place = rank.at<char>(update.states) + state.offset;
+    auto value = static_cast<float>(state.initial);
+    if (state.type == ElementType::BF16)
+      std::fill_n(reinterpret_cast<uint16_t *>(place), count, toBf16(value));
+    else
+      std::fill_n(reinterpret_cast<float *>(place), count, value);
+  }
+}
+
 static void fillTable(Rank &rank, const RotaryTable &table) {
   float *out = rank.at<float>(table.offset);
   for (int64_t position = 0; position < table.positions; ++position)
@@ -73,6 +91,7 @@ void initialize(Rank &rank, uint64_t seed, const Weights *weights) {
       fillShardOffset(rank, offset);
     for (const Update &update : rank.stage().updates) {
       fillParameter(rank, update, seed, weights);
+      fillStates(rank, update);
       publisher.start(update, /*isRounded=*/false);
     }
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The contents of the arenas before the first step: parameters and constants.
+// The contents of the arenas before the first step: parameters, optimizer
+// states and constants.
 #ifndef ROTA_RUNTIME_TRAIN_INITIALIZE_H
 #define ROTA_RUNTIME_TRAIN_INITIALIZE_H
 

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstring>
 #include <fmt/format.h>
+#include <map>
 #include <numbers>
 #include <tuple>
 
@@ -18,19 +19,20 @@ namespace rota {
 /// Elements of one message of a gradient: what a receiver holds twice.
 static constexpr int64_t kMessageElements = 1 << 20;
 
-double learningRateAt(const AdamW &adamw, int64_t t, int64_t steps) {
-  if (t <= adamw.warmupSteps)
-    return adamw.learningRate * static_cast<double>(t) /
-           static_cast<double>(adamw.warmupSteps);
-  double share = static_cast<double>(t - adamw.warmupSteps - 1) /
-                 static_cast<double>(steps - adamw.warmupSteps);
-  return adamw.minLearningRate + (adamw.learningRate - adamw.minLearningRate) *
-                                     0.5 *
-                                     (1.0 + std::cos(std::numbers::pi * share));
+double learningRateAt(const OptimizerOptions &options, int64_t t,
+                      int64_t steps) {
+  if (t <= options.warmupSteps)
+    return options.learningRate * static_cast<double>(t) /
+           static_cast<double>(options.warmupSteps);
+  double share = static_cast<double>(t - options.warmupSteps - 1) /
+                 static_cast<double>(steps - options.warmupSteps);
+  return options.minLearningRate +
+         (options.learningRate - options.minLearningRate) * 0.5 *
+             (1.0 + std::cos(std::numbers::pi * share));
 }
 
-Optimizer::Optimizer(Rank &rank, const AdamW &adamw)
-    : rank(rank), adamw(adamw) {
+Optimizer::Optimizer(Rank &rank, const OptimizerOptions &options)
+    : rank(rank), options(options) {
   const Program &program = rank.program();
   const std::vector<MeshAxis> &mesh = program.mesh;
   for (const Stage &stage : program.stages)
@@ -170,17 +172,14 @@ void Optimizer::reduce() {
 double Optimizer::globalNorm() {
   const Program &program = rank.program();
   std::vector<double> own(widest, 0.0);
-  std::vector<float> rows;
+  int64_t sums = rank.stage().step.squares;
   for (size_t u = 0; u < rank.stage().updates.size(); ++u) {
     const Update &update = rank.stage().updates[u];
     const Parameter &parameter = program.parameters[update.parameter];
-    ComputeToken token(rank.cores());
-    rows.resize(static_cast<size_t>(parameter.rows));
-    void *args[] = {rank.at<float>(update.gradient), rows.data()};
-    rotaParallelFor(rank.context(), rank.kernel(parameter.squareKernel), args,
-                    parameter.rows, 1);
-    for (float row : rows)
-      own[u] += row;
+    run(parameter.squareTask, update, sums);
+    const float *rows = rank.at<float>(sums);
+    for (int64_t row = 0; row < parameter.rows; ++row)
+      own[u] += rows[row];
   }
   std::vector<double> all = gatherNumbers(rank, rank.everyone(), own);
   // In the order of parameter, layer and part, so that neither placement nor
@@ -197,31 +196,54 @@ double Optimizer::globalNorm() {
   return std::sqrt(total);
 }
 
-void Optimizer::update(const Update &update, double learningRate,
-                       double gradientScale) {
-  const Parameter &parameter = rank.program().parameters[update.parameter];
-  auto t = static_cast<double>(steps);
-  float scalars[] = {
-      static_cast<float>(learningRate),
-      static_cast<float>(adamw.beta1),
-      static_cast<float>(adamw.beta2),
-      static_cast<float>(adamw.epsilon),
-      static_cast<float>(parameter.decay ? adamw.weightDecay : 0.0),
-      static_cast<float>(1.0 - std::pow(adamw.beta1, t)),
-      static_cast<float>(1.0 - std::pow(adamw.beta2, t)),
-      static_cast<float>(gradientScale)};
-  void *master = rank.at<float>(update.master);
-  void *gradient = rank.at<float>(update.gradient);
-  void *first = rank.at<float>(update.firstMoment);
-  void *second = rank.at<float>(update.secondMoment);
-  std::vector<void *> args = {master, gradient, first, second};
-  for (float &scalar : scalars)
-    args.push_back(&scalar);
-  args.insert(args.end(), {master, first, second, gradient});
-  if (parameter.compute == ElementType::BF16)
-    args.push_back(rank.at<void>(update.updated));
-  rotaParallelFor(rank.context(), rank.kernel(parameter.updateKernel),
-                  args.data(), parameter.rows, 1);
+/// In f64, so that what is near 0 or 1 is not lost before it is rounded.
+static double valueOf(const Scalar &scalar, double option, int64_t step) {
+  switch (scalar.kind) {
+  case Scalar::Kind::Complement:
+    return 1.0 - option;
+  case Scalar::Kind::Correction:
+    return -std::expm1(static_cast<double>(step) * std::log(option));
+  default:
+    return option;
+  }
+}
+
+void Optimizer::writeScalars(double learningRate, double gradientScale) {
+  const Program &program = rank.program();
+  std::map<std::string, double> values;
+  for (const auto *list : {&program.options, &options.own})
+    for (const ProgramOption &option : *list)
+      values[option.name] = option.value;
+  float *out = rank.at<float>(rank.stage().step.scalars);
+  for (const Scalar &scalar : program.scalars) {
+    double value = scalar.kind == Scalar::Kind::LearningRate ? learningRate
+                   : scalar.kind == Scalar::Kind::GradientScale
+                       ? gradientScale
+                       : valueOf(scalar, values[scalar.option], steps);
+    *out++ = static_cast<float>(value);
+  }
+}
+
+/// The places that Parameter::updateTask and squareTask say.
+void Optimizer::run(int task, const Update &update, int64_t output) {
+  const StepPlaces &step = rank.stage().step;
+  RotaFrame frame{};
+  frame.parameters = rank.at<void>(update.master);
+  frame.gradients = rank.at<void>(update.gradient);
+  frame.residuals = rank.at<void>(update.states);
+  frame.data = rank.at<void>(step.scalars);
+  frame.output = rank.at<void>(output);
+  frame.scratch = rank.at<void>(step.scratch);
+  frame.constants = rank.at<void>(step.constants);
+  ComputeToken token(rank.cores());
+  rank.runTask(task, frame);
+  if (!rank.context()->failed)
+    return;
+  rank.rethrowFailure();
+  throw RunError(fmt::format(
+      "rank {}: optimizer, '{}': {}", rank.number(),
+      tensorName(rank.program().parameters[update.parameter], update.layer),
+      rank.context()->failure));
 }
 
 double Optimizer::step(double learningRate, double totalWeight) {
@@ -229,13 +251,14 @@ double Optimizer::step(double learningRate, double totalWeight) {
   ++steps;
   double norm = globalNorm() / totalWeight;
   double clip = 1.0;
-  if (adamw.gradientClip > 0.0)
-    clip = std::min(1.0, adamw.gradientClip / (norm + 1e-6));
+  if (options.gradientClip > 0.0)
+    clip = std::min(1.0, options.gradientClip / (norm + 1e-6));
+  writeScalars(learningRate, clip / totalWeight);
   Publisher publisher(rank);
   for (const Update &u : rank.stage().updates) {
     const Parameter &parameter = rank.program().parameters[u.parameter];
+    run(parameter.updateTask, u, u.updated);
     ComputeToken token(rank.cores());
-    update(u, learningRate, clip / totalWeight);
     publisher.start(u, /*isRounded=*/parameter.compute == ElementType::BF16);
   }
   publisher.finish();

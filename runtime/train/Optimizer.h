@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// AdamW (Loshchilov and Hutter, "Decoupled weight decay regularization", ICLR
-// 2019), with clipping by the global norm. No sum here depends on which stage
-// owns a parameter or on the schedule.
+// The step's end: sums of gradients, clipping by the global norm, and the
+// program's updates. No sum here depends on which stage owns a parameter or on
+// the schedule.
 #ifndef ROTA_RUNTIME_TRAIN_OPTIMIZER_H
 #define ROTA_RUNTIME_TRAIN_OPTIMIZER_H
 
@@ -14,11 +14,12 @@ namespace rota {
 /// The rate of step t = 1, 2, ... of `steps`: learningRate * t / warmupSteps in
 /// warm-up, then half a cosine from learningRate at t = warmupSteps + 1 to
 /// minLearningRate at t = steps + 1.
-double learningRateAt(const AdamW &adamw, int64_t t, int64_t steps);
+double learningRateAt(const OptimizerOptions &options, int64_t t,
+                      int64_t steps);
 
 class Optimizer {
 public:
-  Optimizer(Rank &rank, const AdamW &adamw);
+  Optimizer(Rank &rank, const OptimizerOptions &options);
 
   /// Sums each gradient over the places and ranks that hold terms of it:
   /// accumulators of one parameter in their fixed order, then its `reduce`
@@ -43,7 +44,8 @@ private:
   void addReceived(const Term &term);
   void reduce();
   double globalNorm();
-  void update(const Update &update, double learningRate, double gradientScale);
+  void writeScalars(double learningRate, double gradientScale);
+  void run(int task, const Update &update, int64_t output);
 
   /// A sum of squares that counts for the norm.
   struct Square {
@@ -53,11 +55,11 @@ private:
   };
 
   Rank &rank;
-  AdamW adamw;
+  OptimizerOptions options;
   std::vector<Term> terms;     // of all stages, in the program's order
   std::vector<Square> squares; // by parameter, layer, part
   size_t widest = 0;           // most updates of a stage
-  int64_t steps = 0;           // done so far: the t of the bias corrections
+  int64_t steps = 0;           // begun so far: the t of the scalars
 };
 
 } // namespace rota

@@ -13,10 +13,9 @@ constexpr unsigned models = runs | Command::Compile | Command::Plan;
 
 using Rows = std::vector<Option>;
 
-Rows optimizerRows(AdamW &o) {
-  const char *group = "Optimizer (AdamW)";
-  constexpr double below1 = 0.999999999;
-  return {
+Rows optimizerRows(OptimizerOptions &o) {
+  const char *group = "Optimizer";
+  Rows rows = {
       {"learning-rate", group, "X", "Peak learning rate", runs,
        &o.learningRate},
       {"min-learning-rate", group, "X",
@@ -24,19 +23,18 @@ Rows optimizerRows(AdamW &o) {
        "(1 + cos(pi * (t - N - 1) / (T - N))) / 2",
        train, &o.minLearningRate},
       {"warmup-steps", group, "N",
-       "Warm-up: step t of N has the rate peak * "
-       "t / N",
-       runs, &o.warmupSteps, 0, kMaxCount},
-      {"beta1", group, "X", "Decay of the first moment", runs, &o.beta1, 0,
-       below1},
-      {"beta2", group, "X", "Decay of the second moment", runs, &o.beta2, 0,
-       below1},
-      {"epsilon", group, "X", "Added to the root", runs, &o.epsilon},
-      {"weight-decay", group, "X", "Decay of tensors of two or more dimensions",
-       runs, &o.weightDecay},
-      {"gradient-clip", group, "X",
-       "Largest global norm of the gradient; 0: no clipping", runs,
-       &o.gradientClip}};
+       "Warm-up: step t of N has the rate peak * t / N", runs, &o.warmupSteps,
+       0, kMaxCount}};
+  for (ProgramOption &own : o.own) {
+    Option row{own.name, group, "X", own.help, runs, &own.value, own.least};
+    if (own.most < kUnbounded)
+      row.maximum = own.most;
+    rows.push_back(row);
+  }
+  rows.push_back({"gradient-clip", group, "X",
+                  "Largest global norm of the gradient; 0: no clipping", runs,
+                  &o.gradientClip});
+  return rows;
 }
 
 Rows trainingRows(Options &o) {
@@ -149,18 +147,18 @@ std::vector<Option> trainOptions(Options &options) {
                  "Initial weights: a .safetensors file, an index of several "
                  "or a folder that holds one (those beside the model)",
                  runs, &options.weights}};
-  for (Rows rows : {optimizerRows(options.adamw), trainingRows(options),
+  for (Rows rows : {optimizerRows(options.optimizer), trainingRows(options),
                     probeRows(options), executionRows(options)})
     table.insert(table.end(), rows.begin(), rows.end());
   return table;
 }
 
 OptionMistake checkTrainOptions(const Options &options) {
-  const AdamW &adamw = options.adamw;
-  if (adamw.minLearningRate > adamw.learningRate)
+  const OptimizerOptions &o = options.optimizer;
+  if (o.minLearningRate > o.learningRate)
     return {"min-learning-rate", "expected at most 'learning-rate', got " +
-                                     numberText(adamw.minLearningRate) +
-                                     " and " + numberText(adamw.learningRate)};
+                                     numberText(o.minLearningRate) + " and " +
+                                     numberText(o.learningRate)};
   return {};
 }
 

@@ -7,6 +7,7 @@
 
 #include "runtime/data/Tokens.h"
 #include "runtime/options/CommandLine.h"
+#include "runtime/program/Program.h"
 
 #include <optional>
 #include <string>
@@ -24,15 +25,13 @@ template <> struct Names<TokenType> {
   static constexpr const char *list[] = {"bytes", "uint16", "uint32"};
 };
 
-struct AdamW {
-  double learningRate = 3e-4;
+struct OptimizerOptions {
+  double learningRate = 3e-4; // the peak
   double minLearningRate = 0.0;
-  double beta1 = 0.9;
-  double beta2 = 0.95;
-  double epsilon = 1e-8;
-  double weightDecay = 0.1;
   double gradientClip = 1.0; // largest global norm; 0: no clipping
   int64_t warmupSteps = 0;
+  // The optimizer's own, with their values: Program::options.
+  std::vector<ProgramOption> own;
 };
 
 struct Options {
@@ -42,7 +41,7 @@ struct Options {
   int64_t seed = 1;
   int64_t threads = 0; // compute tokens; 0: the process's share
   std::string weights; // empty: initializers
-  AdamW adamw;
+  OptimizerOptions optimizer;
   bool json = false;
   bool profile = false;
   std::string trace;
@@ -63,7 +62,8 @@ struct Options {
   std::string output;
 };
 
-/// The table of these options, with `options` as its variables.
+/// The table of these options, with `options` as its variables; of the
+/// optimizer's own it has those in `options`.
 std::vector<Option> trainOptions(Options &options);
 
 /// An option whose value does not fit those of others.

@@ -23,7 +23,7 @@ public:
       : program(rank.program()), options(run.options), batch(batch),
         weights(run.weights), rank(rank),
         executor(rank, !options.trace.empty()),
-        adamw(constantRate(options.adamw)), optimizer(rank, adamw),
+        schedule(constantRate(options.optimizer)), optimizer(rank, schedule),
         tensors(tensorsByName(program)) {}
 
   void run() {
@@ -42,7 +42,7 @@ public:
       if (t == 1)
         writeFirst(loss);
       if (curve)
-        optimizer.step(learningRateAt(adamw, t, options.steps), loss.weight);
+        optimizer.step(learningRateAt(schedule, t, options.steps), loss.weight);
     }
     if (curve)
       write("loss_curve", losses.data());
@@ -58,9 +58,9 @@ public:
   }
 
 private:
-  static AdamW constantRate(AdamW adamw) {
-    adamw.minLearningRate = adamw.learningRate;
-    return adamw;
+  static OptimizerOptions constantRate(OptimizerOptions options) {
+    options.minLearningRate = options.learningRate;
+    return options;
   }
 
   bool wants(const char *what) const {
@@ -113,7 +113,7 @@ private:
   const Weights *weights;
   Rank &rank;
   Executor executor;
-  AdamW adamw;
+  OptimizerOptions schedule;
   Optimizer optimizer;
   std::vector<NamedTensor> tensors;
   std::optional<SafetensorsWriter> writer; // on rank 0

@@ -46,6 +46,14 @@ Request Rank::start(Stream stream, int collective, const void *source,
                     groups[collective], source, destination);
 }
 
+void Rank::runTask(int number, const RotaFrame &frame) {
+  if (!ownProfile)
+    return executable.tasks[number](&ownContext, &frame);
+  double begin = comm.now();
+  executable.tasks[number](&ownContext, &frame);
+  ownProfile->addTask(number, comm.now() - begin);
+}
+
 void Rank::runInTask(int collective, const void *source, void *destination) {
   // The rest of the task runs; the executor drops its results.
   if (failure)

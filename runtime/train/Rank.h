@@ -52,7 +52,9 @@ public:
 
   Cores &cores() { return coreSet; }
   RotaContext *context() { return &ownContext; }
-  RotaTask task(int number) const { return executable.tasks[number]; }
+  /// Runs that task, with its time in the profile. The caller holds a core and
+  /// looks at the context's `failed` afterwards.
+  void runTask(int number, const RotaFrame &frame);
   RotaKernel kernel(int number) const { return executable.kernels[number]; }
   const RotaKernel *kernels() const { return executable.kernels; }
   /// Null without --profile.

@@ -65,8 +65,8 @@ public:
       : program(rank.program()), options(run.options), batches(batches),
         weights(run.weights), rank(rank),
         report(program, options, rank.number() == 0),
-        executor(rank, !options.trace.empty()), optimizer(rank, options.adamw) {
-  }
+        executor(rank, !options.trace.empty()),
+        optimizer(rank, options.optimizer) {}
 
   void run() {
     report.begin(batches.describe());
@@ -98,7 +98,7 @@ private:
     Loss loss = gatherLoss(rank);
     progress.step = t;
     progress.loss = loss.mean();
-    progress.learningRate = learningRateAt(options.adamw, t, options.steps);
+    progress.learningRate = learningRateAt(options.optimizer, t, options.steps);
     timed("optimizer", [&] {
       optimizer.sumGradients();
       progress.gradientNorm =
@@ -258,8 +258,6 @@ int runTrainer(int argc, char **argv, const char *description,
   Options options;
   ProcessLaunch launch = findLaunch();
   bool speaks = launch.process == 0;
-  if (auto code = parseOptions(argc, argv, speaks, command, options))
-    return *code;
   auto complain = [&](const std::string &message, int code) {
     if (speaks)
       fmt::print(stderr, "error: {}\n", message);
@@ -273,6 +271,9 @@ int runTrainer(int argc, char **argv, const char *description,
                  error) ||
       !verify(program, error))
     return complain("the compiled program is broken: " + error, kExitRunFailed);
+  options.optimizer.own = program.options;
+  if (auto code = parseOptions(argc, argv, speaks, command, options))
+    return *code;
   try {
     runCommand({&program, tasks, kernels}, command, options, launch);
     return kExitSuccess;

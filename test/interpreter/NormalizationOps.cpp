@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Ops of a row or of single elements with a formula of their own: RMS norm,
-// SwiGLU, their derivatives, and the optimizer's step.
+// SwiGLU, and their derivatives.
 #include "test/interpreter/Interpreter.h"
 
 #include <cmath>
@@ -79,41 +79,9 @@ static void swigluGrad(SwiGLUGradOp op, Frame &frame) {
   frame.set(op.getUpCotangent(), std::move(dup));
 }
 
-/// Loshchilov and Hutter 2019, algorithm 2, as the op's description says.
-static void adamw(AdamWOp op, Frame &frame) {
-  const Tensor &parameter = frame.get(op.getParameter());
-  const Tensor &gradient = frame.get(op.getGradient());
-  Tensor first = frame.get(op.getFirstMoment());
-  Tensor second = frame.get(op.getSecondMoment());
-  SmallVector<double> scalars;
-  for (Value scalar : op.getScalars())
-    scalars.push_back(frame.get(scalar)[0]);
-  double learningRate = scalars[0], beta1 = scalars[1], beta2 = scalars[2],
-         epsilon = scalars[3], weightDecay = scalars[4],
-         correction1 = scalars[5], correction2 = scalars[6],
-         gradientScale = scalars[7];
-  Tensor updated(parameter.shape);
-  for (int64_t i = 0; i < parameter.size(); ++i) {
-    double g = gradientScale * gradient[i];
-    first[i] = beta1 * first[i] + (1 - beta1) * g;
-    second[i] = beta2 * second[i] + (1 - beta2) * g * g;
-    double step =
-        first[i] / correction1 / (std::sqrt(second[i] / correction2) + epsilon);
-    updated[i] =
-        parameter[i] - learningRate * (step + weightDecay * parameter[i]);
-  }
-  if (op.getNumResults() == 5)
-    frame.set(op.getResult(4), updated);
-  frame.set(op.getResult(0), std::move(updated));
-  frame.set(op.getResult(1), std::move(first));
-  frame.set(op.getResult(2), std::move(second));
-  frame.set(op.getResult(3), Tensor(parameter.shape));
-}
-
 void ::rota::interpreter::addNormalizationOps(OpTable &table) {
   table.add(rmsNorm);
   table.add(rmsNormGrad);
   table.add(swiglu);
   table.add(swigluGrad);
-  table.add(adamw);
 }

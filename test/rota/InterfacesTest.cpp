@@ -167,14 +167,6 @@ const Case cases[] = {
      "rota.cross_entropy_merge %p, %t : (tensor<2x16x8xf32>, "
      "tensor<2x16xi32>) -> (tensor<f32>, tensor<f32>, tensor<2x16xf32>)",
      "a.b.c,a.b->,,a.b a=2 b=16 c=8 c!", 5 * 4 * 32, 4 * 256 + 128, 8 + 128},
-    {"adamw", "%p: tensor<4x8xf32>, %s: tensor<f32>",
-     "rota.adamw %p, %p, %p, %p, %s, %s, %s, %s, %s, %s, %s, %s : "
-     "(tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, "
-     "tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, "
-     "tensor<f32>, tensor<f32>, tensor<f32>) -> (tensor<4x8xf32>, "
-     "tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>)",
-     "a.b,a.b,a.b,a.b,,,,,,,,->a.b,a.b,a.b,a.b a=4 b=8", 17 * 32,
-     4 * 128 + 8 * 4, 4 * 128},
     {"read", "", "rota.read @weight : tensor<4x8xbf16>", "->a.b a=4 b=8", 0, 0,
      0},
     {"accumulate", "%g: tensor<4x8xf32>",

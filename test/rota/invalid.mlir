@@ -729,33 +729,6 @@ func.func @f(%p: tensor<2x16x4xf32>, %t: tensor<2x16xi32>) {
 
 // -----
 
-// adamw C1: one type
-func.func @f(%p: tensor<8xf32>, %g: tensor<4xf32>, %s: tensor<f32>) {
-  // expected-error@+1 {{expected an operand of type 'tensor<8xf32>', got 'tensor<4xf32>'}}
-  %r:4 = rota.adamw %p, %g, %p, %p, %s, %s, %s, %s, %s, %s, %s, %s : (tensor<8xf32>, tensor<4xf32>, tensor<8xf32>, tensor<8xf32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>) -> (tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>)
-  return
-}
-
-// -----
-
-// adamw C2: eight scalars
-func.func @f(%p: tensor<8xf32>, %g: tensor<8xf32>, %s: tensor<f32>) {
-  // expected-error@+1 {{expected 8 scalars, got 7}}
-  %r:4 = rota.adamw %p, %g, %p, %p, %s, %s, %s, %s, %s, %s, %s : (tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>) -> (tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>)
-  return
-}
-
-// -----
-
-// adamw C3: the compute copy's shape
-func.func @f(%p: tensor<8xf32>, %g: tensor<8xf32>, %s: tensor<f32>) {
-  // expected-error@+1 {{expected a compute copy of shape [8], got 'tensor<4xbf16>'}}
-  %r:5 = rota.adamw %p, %g, %p, %p, %s, %s, %s, %s, %s, %s, %s, %s : (tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>) -> (tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<4xbf16>)
-  return
-}
-
-// -----
-
 // kernel C1: a map per argument
 // expected-error@+1 {{expected a map per argument, got 2 for 1}}
 rota.kernel @k operands [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>] results [#rota.result<row>] {

@@ -49,7 +49,9 @@ struct TestRun {
   /// The summed gradients of bias and both weights after a training run.
   std::vector<std::vector<float>> train() {
     run(Executor::Mode::Train);
-    ranks.run([&](Rank &rank) { Optimizer(rank, AdamW()).sumGradients(); });
+    ranks.run([&](Rank &rank) {
+      Optimizer(rank, OptimizerOptions()).sumGradients();
+    });
     return readTensors(ranks, &Update::gradient);
   }
 };

@@ -24,24 +24,58 @@ void scaleRow(void *const *args, int64_t begin, int64_t end) {
     y[i] = x[i] * p[i % kEmbed] + p[16 + i % kEmbed];
 }
 
-void update(void *const *args, int64_t begin, int64_t end) {
-  auto scalar = [&](int i) { return *floats(args[i]); };
-  float *w = floats(args[12]), *m = floats(args[13]), *v = floats(args[14]),
-        *g = floats(args[15]);
+/// The scalars of a step, in the order of the program.
+enum {
+  Rate,
+  Rest1, // 1 - beta1
+  Rest2,
+  Epsilon,
+  Decay,
+  Correction1,
+  Correction2,
+  GradientScale
+};
+
+void updateRows(void *const *args, int64_t begin, int64_t end) {
+  float *w = floats(args[0]), *g = floats(args[1]), *m = floats(args[2]),
+        *v = floats(args[3]);
+  const float *s = floats(args[4]);
+  float decay = args[5] ? s[Decay] : 0.0f;
   for (int64_t i = begin; i < end; ++i) { // a row is an element
-    float gradient = g[i] * scalar(11);
-    m[i] = scalar(5) * m[i] + (1 - scalar(5)) * gradient;
-    v[i] = scalar(6) * v[i] + (1 - scalar(6)) * gradient * gradient;
-    float root = std::sqrt(v[i] / scalar(10)) + scalar(7);
-    w[i] -= scalar(4) * (m[i] / scalar(9) / root + scalar(8) * w[i]);
+    float gradient = g[i] * s[GradientScale];
+    m[i] += s[Rest1] * (gradient - m[i]);
+    v[i] += s[Rest2] * (gradient * gradient - v[i]);
+    float root = std::sqrt(v[i] / s[Correction2]) + s[Epsilon];
+    w[i] -= s[Rate] * (m[i] / s[Correction1] / root + decay * w[i]);
     g[i] = 0;
   }
 }
 
-void square(void *const *args, int64_t begin, int64_t end) {
+void squareRows(void *const *args, int64_t begin, int64_t end) {
   const float *g = floats(args[0]);
   for (int64_t row = begin; row < end; ++row)
     floats(args[1])[row] = g[row] * g[row];
+}
+
+/// On all elements of a tensor: what a part of it does not have is zero.
+void update(RotaContext *context, const RotaFrame *f, bool decays) {
+  void *args[] = {f->parameters, f->gradients,
+                  f->residuals,  floats(f->residuals, kBlock),
+                  f->data,       decays ? f->data : nullptr};
+  rotaParallelFor(context, updateRows, args, kEmbed, 1);
+}
+
+void updateWeight(RotaContext *context, const RotaFrame *f) {
+  update(context, f, /*decays=*/true);
+}
+
+void updateBias(RotaContext *context, const RotaFrame *f) {
+  update(context, f, /*decays=*/false);
+}
+
+void squares(RotaContext *context, const RotaFrame *f) {
+  void *args[] = {f->gradients, f->output};
+  rotaParallelFor(context, squareRows, args, kEmbed, 1);
 }
 
 void forward(RotaContext *context, const RotaFrame *f) {
@@ -160,7 +194,17 @@ private:
     if (shape.logits)
       p.logits = p.input;
     p.parameterCount = 3 * kEmbed;
-    p.tasks = {"forward", "loss", "backward"};
+    p.tasks = {"forward",       "loss",        "backward",
+               "update_weight", "update_bias", "squares"};
+    using Kind = Scalar::Kind;
+    p.scalars = {{Kind::LearningRate, ""},       {Kind::Complement, "beta1"},
+                 {Kind::Complement, "beta2"},    {Kind::Option, "epsilon"},
+                 {Kind::Option, "weight-decay"}, {Kind::Correction, "beta1"},
+                 {Kind::Correction, "beta2"},    {Kind::GradientScale, ""}};
+    p.options = {{"beta1", "", 0.9, 0.0, 0.999999999},
+                 {"beta2", "", 0.95, 0.0, 0.999999999},
+                 {"epsilon", "", 1e-8, 0.0, kUnbounded},
+                 {"weight-decay", "", 0.1, 0.0, kUnbounded}};
     p.kernels = {"update", "square", "scale_row"};
     p.kernelRowBytes = {32, 8, 2 * kEmbed * 4};
   }
@@ -188,9 +232,8 @@ private:
     bool weight = sizes.size() == 2;
     x.init = weight ? Initializer{Initializer::Kind::Normal, 1.0, 0.5}
                     : Initializer{Initializer::Kind::Uniform, -0.5, 0.5};
-    x.decay = weight;
-    x.updateKernel = 0;
-    x.squareKernel = 1;
+    x.updateTask = weight ? 3 : 4;
+    x.squareTask = 5;
     int64_t inner = weight ? 2 : 1, rows = sizes[0];
     if (windows()) {
       x.storageDivision = {{FsdpAxis}};
@@ -217,6 +260,9 @@ private:
       x.reduce = {addCollective(Kind::AllReduce, DataAxis, 1, rows * inner, 1)};
     }
     x.rows = partElements(x.shape, x.optimizerDivision, p.mesh);
+    x.states = {{"first_moment", ElementType::F32, 0.0, 0},
+                {"second_moment", ElementType::F32, 0.0, kBlock}};
+    x.stateBytes = kBlock + 4 * x.rows;
     p.parameters.push_back(x);
   }
 
@@ -230,6 +276,10 @@ private:
       at.masters = divided ? take(bytes, kBlock) : at.parameters;
       at.summed = divided ? take(bytes, kBlock) : at.gradients;
       at.gradientWindow = windows() ? take(bytes, kBlock) : at.gradients;
+    }
+    for (Stage &s : p.stages) {
+      s.step.scalars = take(s.arenaBytes, kBlock);
+      s.step.squares = take(s.arenaBytes, kBlock);
     }
     for (Stage &s : p.stages)
       window.push_back(windows() ? take(s.arenaBytes, kBlock) : -1);
@@ -256,8 +306,7 @@ private:
     u.layer = layer;
     u.master = u.updated = at.masters + within;
     u.stored = at.parameters + within;
-    u.firstMoment = at.moments + within;
-    u.secondMoment = at.moments + kBlock + within;
+    u.states = at.moments + within;
     u.gradient = at.summed + within;
     u.gradients = {{owner, at.gradients + within}};
     return u;
@@ -415,8 +464,9 @@ private:
 
 } // namespace
 
-const RotaTask lineTasks[] = {forward, loss, backward};
-const RotaKernel lineKernels[] = {update, square, scaleRow};
+const RotaTask lineTasks[] = {forward,      loss,       backward,
+                              updateWeight, updateBias, squares};
+const RotaKernel lineKernels[] = {updateRows, squareRows, scaleRow};
 
 Program makeLine(const LineShape &shape) { return Builder(shape).build(); }
 

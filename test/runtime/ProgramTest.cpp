@@ -34,8 +34,11 @@ Program makeProgram() {
   p.input = {ElementType::I32, {2, 3}, {}};
   p.logits = {ElementType::BF16, {2, 3, 17}, {}};
   p.parameterCount = 6;
-  p.tasks = {"forward"};
-  p.kernels = {"update", "square"};
+  p.tasks = {"forward", "update", "squares"};
+  p.kernels = {"fused"};
+  p.options = {{"beta1", "decay", 0.9, 0.0, 0.999}};
+  p.scalars = {{Scalar::Kind::LearningRate, ""},
+               {Scalar::Kind::Complement, "beta1"}};
   Parameter weight;
   weight.name = "layers.{layer}.weight";
   weight.shape = {2, 3};
@@ -43,16 +46,19 @@ Program makeProgram() {
   weight.init = {Initializer::Kind::Normal, 0.0, 0.02};
   weight.compute = ElementType::BF16;
   weight.rows = 2;
-  weight.updateKernel = 0;
-  weight.squareKernel = 1;
+  weight.states = {{"moment", ElementType::F32, 0.5, 0}};
+  weight.stateBytes = 64;
+  weight.updateTask = 1;
+  weight.squareTask = 2;
   p.parameters = {weight};
   p.auxiliaryLosses = {{"balance", 0.01, 64.0}};
   Stage rank;
   rank.arenaBytes = 4096;
   rank.regions = {{"parameters", 0, 256}};
   rank.tables = {{2048, 4, 1.5, {1.0, 0.01}}};
-  Update update{0, 2, 0, 64, 64, 128, 192, 256, {{0, 256}}, {{1, 64}}};
+  Update update{0, 2, 0, 64, 64, 128, 256, {{0, 256}}, {{1, 64}}};
   rank.updates = {update};
+  rank.step = {512, 576, 640, -1};
   p.mesh = {{"stage", 2}};
   p.stages = {rank, rank};
   p.stages[1].auxiliarySums = {{3, 3072, {0}}};
@@ -93,6 +99,10 @@ TEST(Program, RoundTrips) {
   EXPECT_EQ(back.stages[1].waitsOf(1)[0], 0);
   EXPECT_EQ(back.stages[0].tables[0].frequencies[1], 0.01);
   EXPECT_EQ(back.auxiliaryLosses[0].weight, 64.0);
+  EXPECT_EQ(back.parameters[0].states[0].initial, 0.5);
+  EXPECT_EQ(back.scalars, program.scalars);
+  EXPECT_EQ(back.options[0].most, 0.999);
+  EXPECT_EQ(back.stages[0].step.scratch, 640);
   EXPECT_EQ(back.stages[1].auxiliarySums[0].losses, std::vector<int>{0});
 }
 
@@ -211,9 +221,20 @@ TEST(Verify, RefusesPlacesOfAuxiliaryLosses) {
 
 TEST(Verify, RefusesWhatLiesOutsideTheArena) {
   Program p = makeProgram();
-  p.stages[0].updates[0].firstMoment = 4096;
-  EXPECT_TRUE(verifyFails(p, "first moment: expected bytes within the arena of "
-                             "4096, got offset 4096 and 24 bytes"));
+  p.stages[0].updates[0].states = 4096;
+  EXPECT_TRUE(verifyFails(p, "states: expected bytes within the arena of "
+                             "4096, got offset 4096 and 64 bytes"));
+  p = makeProgram();
+  p.parameters[0].states[0].offset = 41;
+  EXPECT_TRUE(verifyFails(p, "state 'moment' of 'layers.{layer}.weight': "
+                             "expected bytes within the states of 64, got "
+                             "offset 41 and 24 bytes"));
+  p = makeProgram();
+  p.stages[0].step.scalars = 4089;
+  EXPECT_TRUE(verifyFails(p, "stage 0: scalars: expected bytes within"));
+  p = makeProgram();
+  p.stages[0].step.squares = 4089;
+  EXPECT_TRUE(verifyFails(p, "sums of squares: expected bytes within"));
   p = makeProgram();
   p.stages[0].templates[0].calls[0].frame[2] = 5000;
   EXPECT_TRUE(verifyFails(p, "stage 0: chunk 0, microbatch 0, F (action 0)"));
@@ -221,11 +242,15 @@ TEST(Verify, RefusesWhatLiesOutsideTheArena) {
 
 TEST(Verify, RefusesUnknownTasksKernelsAndStages) {
   Program p = makeProgram();
-  p.stages[0].templates[0].calls[0].task = 1;
-  EXPECT_TRUE(verifyFails(p, "task: expected a number below 1, got 1"));
+  p.stages[0].templates[0].calls[0].task = 3;
+  EXPECT_TRUE(verifyFails(p, "task: expected a number below 3, got 3"));
   p = makeProgram();
-  p.parameters[0].updateKernel = 2;
-  EXPECT_TRUE(verifyFails(p, "expected a number below 2, got 2"));
+  p.parameters[0].updateTask = 3;
+  EXPECT_TRUE(verifyFails(p, "expected a number below 3, got 3"));
+  p = makeProgram();
+  p.scalars[1].option = "beta2";
+  EXPECT_TRUE(verifyFails(p, "a scalar: expected one of the program's options, "
+                             "got 'beta2'"));
   p = makeProgram();
   p.stages[0].templates[1].peer = 2;
   EXPECT_TRUE(verifyFails(p, "peer: expected a number below 2, got 2"));

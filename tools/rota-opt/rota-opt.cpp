@@ -4,6 +4,7 @@
 #include "lowering/cpu/Passes.h"
 #include "lowering/kernels/Passes.h"
 #include "passes/differentiate/Passes.h"
+#include "passes/optimizer/Passes.h"
 #include "passes/pipeline/Passes.h"
 #include "passes/shard/Passes.h"
 #include "tools/Dialects.h"
@@ -18,6 +19,7 @@ int main(int argc, char **argv) {
   mlir::registerCSEPass();
   mlir::registerSymbolDCEPass();
   mlir::rota::registerDifferentiatePasses();
+  mlir::rota::registerOptimizerPasses();
   mlir::rota::registerShardPasses();
   mlir::pipe::registerPipelinePasses();
   rota::lowering::registerKernelsPasses();

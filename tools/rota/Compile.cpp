@@ -6,12 +6,12 @@
 #include "ir/pipe/Pipe.h"
 #include "lowering/cpu/Object.h"
 #include "lowering/executable/Link.h"
-#include "lowering/executable/Optimizer.h"
 #include "lowering/executable/Trainer.h"
 #include "lowering/kernels/Passes.h"
 #include "lowering/memory/MemoryPlan.h"
 #include "lowering/memory/PlanVerifier.h"
 #include "passes/differentiate/Passes.h"
+#include "passes/optimizer/Optimizers.h"
 #include "passes/pipeline/Passes.h"
 #include "passes/pipeline/Program.h"
 #include "passes/pipeline/drawing/Drawing.h"
@@ -144,6 +144,7 @@ private:
     settings.rules = llvm::join(options.shardingRules, ",");
     settings.shardOptimizer = options.shardOptimizer;
     settings.mode = options.sharding;
+    settings.optimizer = mlir::rota::defaultOptimizer.name.str();
     if (failed(runPasses([&](OpPassManager &manager) {
           mlir::rota::buildShardPipeline(manager, settings);
         })))
@@ -233,8 +234,6 @@ private:
       return failure();
     tasks = std::move(lowered->tasks);
     layout = std::move(lowered->layout);
-    if (failed(lowering::addOptimizer(loc, layout.program, *library)))
-      return failure();
     mlir::pipe::TimelineOp timelineOp = mlir::pipe::findTimeline(*module);
     if (!timelineOp)
       return failure();

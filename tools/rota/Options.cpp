@@ -6,6 +6,7 @@
 
 #include "ir/rota/MeshText.h"
 #include "ir/rota/Rota.h"
+#include "passes/optimizer/Optimizers.h"
 #include "passes/pipeline/schedules/Schedules.h"
 
 #include <cstdlib>
@@ -13,6 +14,12 @@
 using namespace rota;
 using llvm::StringRef;
 using mlir::rota::MeshSizes;
+
+RunOptions::RunOptions() {
+  for (const auto &option : mlir::rota::defaultOptimizer.options)
+    optimizer.own.push_back({option.name.str(), option.help.str(), option.value,
+                             option.least, option.most});
+}
 
 static std::string inQuotes(StringRef text) { return "'" + text.str() + "'"; }
 

@@ -17,6 +17,9 @@ namespace rota {
 enum ExitCode { ExitSuccess = 0, ExitFailure = 1, ExitBadInput = 2 };
 
 struct RunOptions : Options {
+  /// With the options of the optimizer.
+  RunOptions();
+
   // Model. `weights`, when empty, are those beside the model, if any.
   std::string model; // a hub folder, a .json or a .mlir file
   std::string dtype; // "f32" or "bf16"; empty: the model's own

@@ -3,7 +3,6 @@
 // Tasks, parameters and collectives of models whose functions hold local
 // shapes.
 #include "lowering/executable/Tasks.h"
-#include "lowering/executable/Optimizer.h"
 #include "lowering/kernels/Passes.h"
 #include "test/interpreter/TestModule.h"
 
@@ -123,6 +122,13 @@ struct Lowered {
 
 using Kind = Collective::Kind;
 
+size_t count(const std::string &text, const std::string &part) {
+  size_t found = 0;
+  for (size_t at = 0; (at = text.find(part, at)) != std::string::npos; ++at)
+    ++found;
+  return found;
+}
+
 TEST(Tasks, MeshWithoutAxesOfSizeOne) {
   Lowered model;
   ASSERT_EQ(model.errors, "");
@@ -200,12 +206,7 @@ TEST(Tasks, CollectivesAreCalled) {
     EXPECT_EQ(c.size, size);
     EXPECT_EQ(c.inner, 1);
   }
-  std::string task = model.task("a.forward");
-  size_t calls = 0;
-  for (size_t at = 0;
-       (at = task.find("@rotaCollective", at)) != std::string::npos; ++at)
-    ++calls;
-  EXPECT_EQ(calls, 3u);
+  EXPECT_EQ(count(model.task("a.forward"), "@rotaCollective"), 3u);
 }
 
 /// Sum and operand are computed in the place of the function's result.
@@ -332,15 +333,97 @@ TEST(Parameters, GradientMustBeASumOverWhatDividesStorage) {
               "which divides its storage further than functions see it");
 }
 
-TEST(Parameters, OptimizerKernelsWorkOnParts) {
-  Lowered model;
-  Program program = model.program();
-  ASSERT_TRUE(
-      succeeded(addOptimizer(mlir::UnknownLoc::get(model.module.getContext()),
-                             program, *model.library)));
-  // [2, 2] and [2, 4] elements: different columns, different kernels.
-  EXPECT_NE(program.parameters[0].updateKernel,
-            program.parameters[1].updateKernel);
+/// Functions of `up`, of which the optimizer has [2, 2] elements; @update is
+/// `update`.
+Changes withUpdate(const std::string &update) {
+  static std::string embed;
+  embed = update + R"(
+func.func @squares(%g: tensor<2x2xf32>) -> tensor<2xf32> {
+  %s = arith.mulf %g, %g : tensor<2x2xf32>
+  %sum = rota.reduce sum %s dims [1] : tensor<2x2xf32> -> tensor<2xf32>
+  return %sum : tensor<2xf32>
+}
+func.func @embed()";
+  return {{"optimizer <[[fsdp, data], [tensor]]>>",
+           "optimizer <[[fsdp, data], [tensor]]>> {rota.squares = @squares, "
+           "rota.update = @update}"},
+          {"\nfunc.func @embed(", embed}};
+}
+
+constexpr const char *kMomentum = R"(
+func.func @update(%p: tensor<2x2xf32>, %g: tensor<2x2xf32>, %lr: tensor<f32> {rota.scalar = #rota.scalar<learning_rate>}, %m: tensor<2x2xf32> {rota.state = #rota.state<name = "momentum", initial = 0.5>}) -> (tensor<2x2xf32>, tensor<2x2xf32>, tensor<2x2xf32>) {
+  %zero = arith.constant dense<0.0> : tensor<2x2xf32>
+  %rate = rota.broadcast %lr dims [] : tensor<f32> -> tensor<2x2xf32>
+  %n = arith.addf %m, %g : tensor<2x2xf32>
+  %step = arith.mulf %rate, %n : tensor<2x2xf32>
+  %q = arith.subf %p, %step : tensor<2x2xf32>
+  return %q, %n, %zero : tensor<2x2xf32>, tensor<2x2xf32>, tensor<2x2xf32>
+}
+)";
+
+TEST(Updates, AreOneKernelInPlace) {
+  Lowered model(withUpdate(kMomentum));
+  ASSERT_EQ(model.errors, "");
+  const Parameter &up = model.parameter(0);
+  EXPECT_EQ(up.rows, 2);
+  ASSERT_EQ(up.states.size(), 1u);
+  EXPECT_EQ(up.states[0].name, "momentum");
+  EXPECT_EQ(up.states[0].initial, 0.5);
+  EXPECT_EQ(up.stateBytes, 64);
+  EXPECT_EQ(model.parameter(1).updateTask, -1);
+  ASSERT_EQ(model.program().scalars.size(), 1u);
+  EXPECT_EQ(model.program().scalars[0].kind, Scalar::Kind::LearningRate);
+  EXPECT_EQ(model.program().tasks.at(up.updateTask), "update");
+  EXPECT_EQ(model.program().tasks.at(up.squareTask), "squares");
+  for (const char *task : {"update", "squares"}) {
+    EXPECT_EQ(count(model.task(task), "@rotaParallelFor"), 1u) << task;
+    EXPECT_EQ(count(model.task(task), "llvm.intr.memcpy"), 0u) << task;
+  }
+  EXPECT_EQ(model.layout.scratchBytes[up.updateTask], 0);
+}
+
+/// What a later op or a result still reads is not overwritten.
+TEST(Updates, KeepWhatIsReadLater) {
+  Lowered model(withUpdate(R"(
+func.func @update(%p: tensor<2x2xf32>, %g: tensor<2x2xf32>, %last: tensor<2x2xf32> {rota.state = #rota.state<name = "last", initial = 0.0>}) -> (tensor<2x2xf32>, tensor<2x2xf32>, tensor<2x2xf32>) {
+  %zero = arith.constant dense<0.0> : tensor<2x2xf32>
+  %n = arith.addf %last, %p : tensor<2x2xf32>
+  %m = rota.einsum "ij,jk->ik" %n, %p : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2x2xf32>
+  %q = rota.einsum "ij,jk->ik" %m, %last : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2x2xf32>
+  return %q, %g, %zero : tensor<2x2xf32>, tensor<2x2xf32>, tensor<2x2xf32>
+}
+)"));
+  ASSERT_EQ(model.errors, "");
+  std::string task = model.task("update");
+  EXPECT_EQ(count(task, "@rotaGemm"), 2u);
+  // The gradient becomes the state, then zero; the parameter dies before %q.
+  EXPECT_EQ(count(task, "llvm.intr.memcpy"), 2u);
+}
+
+TEST(Updates, MayNotExchangeArguments) {
+  expectError(withUpdate(R"(
+func.func @update(%p: tensor<2x2xf32>, %g: tensor<2x2xf32>, %m: tensor<2x2xf32> {rota.state = #rota.state<name = "m", initial = 0.0>}) -> (tensor<2x2xf32>, tensor<2x2xf32>, tensor<2x2xf32>) {
+  return %m, %p, %g : tensor<2x2xf32>, tensor<2x2xf32>, tensor<2x2xf32>
+}
+)"),
+              "expected result 1 not to be an argument that result 0 "
+              "overwrites");
+}
+
+TEST(Updates, AreOfTheOptimizersPart) {
+  std::string update = kMomentum;
+  for (size_t at; (at = update.find("2x2")) != std::string::npos;)
+    update.replace(at, 3, "2x4");
+  expectError(withUpdate(update),
+              "expected the optimizer's part of 'up' as argument 0, got "
+              "'tensor<2x4xf32>'");
+}
+
+TEST(Updates, ReadOptionsOfTheModule) {
+  std::string update = kMomentum;
+  update.replace(update.find("<learning_rate>"), 15, "<option of \"rate\">");
+  expectError(withUpdate(update),
+              "expected 'rota.options' of the module to have 'rate'");
 }
 
 } // namespace

@@ -73,8 +73,36 @@ TEST(Fusion, AdamW) {
       %v = arith.mulf %w, %w : tensor<4x33xf32>
       %s = math.absf %a : tensor<f32>
       %t = math.absf %b : tensor<f32>
-      %q:5 = rota.adamw %p, %g, %m, %v, %s, %s, %t, %s, %t, %s, %t, %s : (tensor<4x33xf32>, tensor<4x33xf32>, tensor<4x33xf32>, tensor<4x33xf32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>) -> (tensor<4x33xf32>, tensor<4x33xf32>, tensor<4x33xf32>, tensor<4x33xf32>, tensor<4x33xbf16>)
-      return %q#0, %q#1, %q#2, %q#3, %q#4 : tensor<4x33xf32>, tensor<4x33xf32>, tensor<4x33xf32>, tensor<4x33xf32>, tensor<4x33xbf16>
+      %lr_ = rota.broadcast %s dims [] : tensor<f32> -> tensor<4x33xf32>
+      %r1_ = rota.broadcast %s dims [] : tensor<f32> -> tensor<4x33xf32>
+      %r2_ = rota.broadcast %t dims [] : tensor<f32> -> tensor<4x33xf32>
+      %eps_ = rota.broadcast %s dims [] : tensor<f32> -> tensor<4x33xf32>
+      %wd_ = rota.broadcast %t dims [] : tensor<f32> -> tensor<4x33xf32>
+      %c1_ = rota.broadcast %s dims [] : tensor<f32> -> tensor<4x33xf32>
+      %c2_ = rota.broadcast %t dims [] : tensor<f32> -> tensor<4x33xf32>
+      %gscale = rota.broadcast %s dims [] : tensor<f32> -> tensor<4x33xf32>
+      %gs = arith.mulf %gscale, %g : tensor<4x33xf32>
+      %m0 = arith.mulf %r1_, %m : tensor<4x33xf32>
+      %m1 = arith.subf %m, %m0 : tensor<4x33xf32>
+      %m2 = arith.mulf %r1_, %gs : tensor<4x33xf32>
+      %m3 = arith.addf %m1, %m2 : tensor<4x33xf32>
+      %sq = arith.mulf %gs, %gs : tensor<4x33xf32>
+      %v0 = arith.mulf %r2_, %v : tensor<4x33xf32>
+      %v1 = arith.subf %v, %v0 : tensor<4x33xf32>
+      %v2 = arith.mulf %r2_, %sq : tensor<4x33xf32>
+      %v3 = arith.addf %v1, %v2 : tensor<4x33xf32>
+      %vc = arith.divf %v3, %c2_ : tensor<4x33xf32>
+      %root = math.sqrt %vc : tensor<4x33xf32>
+      %den = arith.addf %root, %eps_ : tensor<4x33xf32>
+      %mc = arith.divf %m3, %c1_ : tensor<4x33xf32>
+      %step = arith.divf %mc, %den : tensor<4x33xf32>
+      %dec = arith.mulf %wd_, %p : tensor<4x33xf32>
+      %full = arith.addf %step, %dec : tensor<4x33xf32>
+      %move = arith.mulf %lr_, %full : tensor<4x33xf32>
+      %q = arith.subf %p, %move : tensor<4x33xf32>
+      %zero = arith.constant dense<0.0> : tensor<4x33xf32>
+      %copy = arith.truncf %q : tensor<4x33xf32> to tensor<4x33xbf16>
+      return %q, %m3, %v3, %zero, %copy : tensor<4x33xf32>, tensor<4x33xf32>, tensor<4x33xf32>, tensor<4x33xf32>, tensor<4x33xbf16>
     })",
              4e-3, 1);
 }

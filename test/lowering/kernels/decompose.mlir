@@ -59,19 +59,3 @@ func.func @swiglu_grad(%dy: tensor<2x8xf32>, %gate: tensor<2x8xf32>, %up: tensor
   %dgate, %dup = rota.swiglu_grad %dy, %gate, %up : tensor<2x8xf32>
   return %dgate, %dup : tensor<2x8xf32>, tensor<2x8xf32>
 }
-
-// -----
-
-// 1 - beta is computed once, not per element; the fifth result is rounded.
-// CHECK-LABEL: func @adamw
-// CHECK: arith.subf %{{.*}} : tensor<f32>
-// CHECK: arith.subf %{{.*}} : tensor<f32>
-// CHECK: math.sqrt %{{.*}} : tensor<4x8xf32>
-// CHECK: %[[P:.*]] = arith.subf
-// CHECK: %[[ZERO:.*]] = arith.constant dense<0.0{{.*}}> : tensor<4x8xf32>
-// CHECK: %[[ROUNDED:.*]] = arith.truncf %[[P]]
-// CHECK: return %[[P]], %[[ZERO]], %[[ROUNDED]]
-func.func @adamw(%p: tensor<4x8xf32>, %g: tensor<4x8xf32>, %m: tensor<4x8xf32>, %v: tensor<4x8xf32>, %s: tensor<f32>) -> (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xbf16>) {
-  %q:5 = rota.adamw %p, %g, %m, %v, %s, %s, %s, %s, %s, %s, %s, %s : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>) -> (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xbf16>)
-  return %q#0, %q#3, %q#4 : tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xbf16>
-}

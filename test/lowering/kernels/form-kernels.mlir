@@ -81,11 +81,39 @@ func.func @siblings(%dy: tensor<2x8xf32>, %gate: tensor<2x8xf32>, %up: tensor<2x
 
 // A whole optimizer step, the zeroed gradient included.
 // CHECK-LABEL: func @adamw
-// CHECK-NEXT: %{{.*}}:3 = rota.launch @adamw_0 rows = 4(
+// CHECK-NEXT: %{{.*}}:5 = rota.launch @fused{{.*}} rows = 4(
 // CHECK-NEXT: return
-func.func @adamw(%p: tensor<4x8xf32>, %g: tensor<4x8xf32>, %m: tensor<4x8xf32>, %v: tensor<4x8xf32>, %s: tensor<f32>) -> (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xbf16>) {
-  %q:5 = rota.adamw %p, %g, %m, %v, %s, %s, %s, %s, %s, %s, %s, %s : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>) -> (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xbf16>)
-  return %q#0, %q#3, %q#4 : tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xbf16>
+func.func @adamw(%p: tensor<4x8xf32>, %g: tensor<4x8xf32>, %m: tensor<4x8xf32>, %v: tensor<4x8xf32>, %lr: tensor<f32>, %r1: tensor<f32>, %r2: tensor<f32>, %eps: tensor<f32>, %wd: tensor<f32>, %c1: tensor<f32>, %c2: tensor<f32>, %s: tensor<f32>) -> (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xbf16>) {
+  %lr_ = rota.broadcast %lr dims [] : tensor<f32> -> tensor<4x8xf32>
+  %r1_ = rota.broadcast %r1 dims [] : tensor<f32> -> tensor<4x8xf32>
+  %r2_ = rota.broadcast %r2 dims [] : tensor<f32> -> tensor<4x8xf32>
+  %eps_ = rota.broadcast %eps dims [] : tensor<f32> -> tensor<4x8xf32>
+  %wd_ = rota.broadcast %wd dims [] : tensor<f32> -> tensor<4x8xf32>
+  %c1_ = rota.broadcast %c1 dims [] : tensor<f32> -> tensor<4x8xf32>
+  %c2_ = rota.broadcast %c2 dims [] : tensor<f32> -> tensor<4x8xf32>
+  %s_ = rota.broadcast %s dims [] : tensor<f32> -> tensor<4x8xf32>
+  %gs = arith.mulf %s_, %g : tensor<4x8xf32>
+  %m0 = arith.mulf %r1_, %m : tensor<4x8xf32>
+  %m1 = arith.subf %m, %m0 : tensor<4x8xf32>
+  %m2 = arith.mulf %r1_, %gs : tensor<4x8xf32>
+  %m3 = arith.addf %m1, %m2 : tensor<4x8xf32>
+  %sq = arith.mulf %gs, %gs : tensor<4x8xf32>
+  %v0 = arith.mulf %r2_, %v : tensor<4x8xf32>
+  %v1 = arith.subf %v, %v0 : tensor<4x8xf32>
+  %v2 = arith.mulf %r2_, %sq : tensor<4x8xf32>
+  %v3 = arith.addf %v1, %v2 : tensor<4x8xf32>
+  %vc = arith.divf %v3, %c2_ : tensor<4x8xf32>
+  %root = math.sqrt %vc : tensor<4x8xf32>
+  %den = arith.addf %root, %eps_ : tensor<4x8xf32>
+  %mc = arith.divf %m3, %c1_ : tensor<4x8xf32>
+  %step = arith.divf %mc, %den : tensor<4x8xf32>
+  %dec = arith.mulf %wd_, %p : tensor<4x8xf32>
+  %full = arith.addf %step, %dec : tensor<4x8xf32>
+  %move = arith.mulf %lr_, %full : tensor<4x8xf32>
+  %q = arith.subf %p, %move : tensor<4x8xf32>
+  %zero = arith.constant dense<0.0> : tensor<4x8xf32>
+  %copy = arith.truncf %q : tensor<4x8xf32> to tensor<4x8xbf16>
+  return %q, %m3, %v3, %zero, %copy : tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xbf16>
 }
 
 // -----

@@ -50,6 +50,17 @@ void divide(Parameter &p, const LayoutOptions &options, bool stored,
   p.optimizerDivision = division();
 }
 
+/// Tasks of the optimizer, with two states.
+void addUpdate(Parameter &p, const Program &program) {
+  int64_t bytes =
+      alignUp(4 * partElements(p.shape, p.optimizerDivision, program.mesh));
+  p.states = {{"first", ElementType::F32, 0.0, 0},
+              {"second", ElementType::F32, 0.0, bytes}};
+  p.stateBytes = 2 * bytes;
+  p.updateTask = p.squareTask = 0;
+  p.rows = 1;
+}
+
 /// Tokens, targets and constants.
 void addData(ModelLayout &layout, bool isDivided) {
   layout.program.input = {ElementType::I32, {6, 7}};
@@ -85,11 +96,10 @@ ModelLayout makeLayout(const LayoutOptions &options, std::mt19937 &random) {
     Parameter p;
     p.name = "p" + std::to_string(layout.program.parameters.size());
     p.shape = {bytes(), 2 * bytes()};
-    p.rows = 1;
-    p.updateKernel = p.squareKernel = 0;
     p.compute = bf16 ? ElementType::BF16 : ElementType::F32;
     if (options.stages > 0)
       divide(p, options, random() % 4 != 0, layout.program);
+    addUpdate(p, layout.program);
     layout.program.parameters.push_back(p);
     return int(layout.program.parameters.size()) - 1;
   };

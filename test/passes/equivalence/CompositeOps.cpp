@@ -34,9 +34,36 @@ static const CompositeOp ops[] = {{"rms_norm", R"(
         return %r, %y : tensor<$Rx$Cx$T>, tensor<$Rx$Cx$T>
       })"},
                                   {"adamw", R"(
-      func.func @f(%p: tensor<$Rx$Cx$W>, %g: tensor<$Rx$Cx$W>, %m: tensor<$Rx$Cx$W>, %v: tensor<$Rx$Cx$W>, %lr: tensor<$W>, %b1: tensor<$W>, %b2: tensor<$W>, %eps: tensor<$W>, %wd: tensor<$W>, %c1: tensor<$W>, %c2: tensor<$W>, %s: tensor<$W>) -> (tensor<$Rx$Cx$W>, tensor<$Rx$Cx$W>, tensor<$Rx$Cx$W>, tensor<$Rx$Cx$W>, tensor<$Rx$Cx$T>) {
-        %q:5 = rota.adamw %p, %g, %m, %v, %lr, %b1, %b2, %eps, %wd, %c1, %c2, %s : (tensor<$Rx$Cx$W>, tensor<$Rx$Cx$W>, tensor<$Rx$Cx$W>, tensor<$Rx$Cx$W>, tensor<$W>, tensor<$W>, tensor<$W>, tensor<$W>, tensor<$W>, tensor<$W>, tensor<$W>, tensor<$W>) -> (tensor<$Rx$Cx$W>, tensor<$Rx$Cx$W>, tensor<$Rx$Cx$W>, tensor<$Rx$Cx$W>, tensor<$Rx$Cx$T>)
-        return %q#0, %q#1, %q#2, %q#3, %q#4 : tensor<$Rx$Cx$W>, tensor<$Rx$Cx$W>, tensor<$Rx$Cx$W>, tensor<$Rx$Cx$W>, tensor<$Rx$Cx$T>
+      func.func @f(%p: tensor<$Rx$Cx$W>, %g: tensor<$Rx$Cx$W>, %m: tensor<$Rx$Cx$W>, %v: tensor<$Rx$Cx$W>, %lr: tensor<$W>, %r1: tensor<$W>, %r2: tensor<$W>, %eps: tensor<$W>, %wd: tensor<$W>, %c1: tensor<$W>, %c2: tensor<$W>, %s: tensor<$W>) -> (tensor<$Rx$Cx$W>, tensor<$Rx$Cx$W>, tensor<$Rx$Cx$W>, tensor<$Rx$Cx$W>) {
+        %lr_ = rota.broadcast %lr dims [] : tensor<$W> -> tensor<$Rx$Cx$W>
+        %r1_ = rota.broadcast %r1 dims [] : tensor<$W> -> tensor<$Rx$Cx$W>
+        %r2_ = rota.broadcast %r2 dims [] : tensor<$W> -> tensor<$Rx$Cx$W>
+        %eps_ = rota.broadcast %eps dims [] : tensor<$W> -> tensor<$Rx$Cx$W>
+        %wd_ = rota.broadcast %wd dims [] : tensor<$W> -> tensor<$Rx$Cx$W>
+        %c1_ = rota.broadcast %c1 dims [] : tensor<$W> -> tensor<$Rx$Cx$W>
+        %c2_ = rota.broadcast %c2 dims [] : tensor<$W> -> tensor<$Rx$Cx$W>
+        %s_ = rota.broadcast %s dims [] : tensor<$W> -> tensor<$Rx$Cx$W>
+        %gs = arith.mulf %s_, %g : tensor<$Rx$Cx$W>
+        %m0 = arith.mulf %r1_, %m : tensor<$Rx$Cx$W>
+        %m1 = arith.subf %m, %m0 : tensor<$Rx$Cx$W>
+        %m2 = arith.mulf %r1_, %gs : tensor<$Rx$Cx$W>
+        %m3 = arith.addf %m1, %m2 : tensor<$Rx$Cx$W>
+        %sq = arith.mulf %gs, %gs : tensor<$Rx$Cx$W>
+        %v0 = arith.mulf %r2_, %v : tensor<$Rx$Cx$W>
+        %v1 = arith.subf %v, %v0 : tensor<$Rx$Cx$W>
+        %v2 = arith.mulf %r2_, %sq : tensor<$Rx$Cx$W>
+        %v3 = arith.addf %v1, %v2 : tensor<$Rx$Cx$W>
+        %vc = arith.divf %v3, %c2_ : tensor<$Rx$Cx$W>
+        %root = math.sqrt %vc : tensor<$Rx$Cx$W>
+        %den = arith.addf %root, %eps_ : tensor<$Rx$Cx$W>
+        %mc = arith.divf %m3, %c1_ : tensor<$Rx$Cx$W>
+        %step = arith.divf %mc, %den : tensor<$Rx$Cx$W>
+        %dec = arith.mulf %wd_, %p : tensor<$Rx$Cx$W>
+        %full = arith.addf %step, %dec : tensor<$Rx$Cx$W>
+        %move = arith.mulf %lr_, %full : tensor<$Rx$Cx$W>
+        %q = arith.subf %p, %move : tensor<$Rx$Cx$W>
+        %zero = arith.constant dense<0.0> : tensor<$Rx$Cx$W>
+        return %q, %m3, %v3, %zero : tensor<$Rx$Cx$W>, tensor<$Rx$Cx$W>, tensor<$Rx$Cx$W>, tensor<$Rx$Cx$W>
       })"},
                                   {"square_of_a_gradient", R"(
       func.func @f(%g: tensor<$Rx$Cx$W>) -> tensor<$Rx$W> {

@@ -5,6 +5,7 @@
 
 #include "lowering/kernels/Passes.h"
 #include "passes/differentiate/Passes.h"
+#include "passes/optimizer/Passes.h"
 #include "passes/pipeline/Passes.h"
 #include "passes/shard/Passes.h"
 
@@ -19,6 +20,7 @@ llvm::LogicalResult rota::interpreter::runPasses(TestModule &module,
     mlir::registerCSEPass();
     mlir::pipe::registerPipelinePasses();
     mlir::rota::registerDifferentiatePasses();
+    mlir::rota::registerOptimizerPasses();
     mlir::rota::registerShardPasses();
     rota::lowering::registerKernelsPasses();
     return true;

@@ -66,7 +66,7 @@ TEST_F(OptionsTest, FlagsWinOverTheFile) {
   EXPECT_EQ(options.steps, 9);
   EXPECT_EQ(options.seed, 5);
   EXPECT_EQ(options.batchSize, 8);
-  EXPECT_EQ(options.adamw.learningRate, 1e-3);
+  EXPECT_EQ(options.optimizer.learningRate, 1e-3);
   EXPECT_TRUE(options.splitBackward);
   EXPECT_EQ(options.stages, 4);
   EXPECT_EQ(options.data, (std::vector<std::string>{"a", "b"}));
@@ -332,6 +332,7 @@ TEST_F(OptionsTest, TheTrainerReadsWhatTheToolGives) {
   for (std::string &argument : arguments)
     argv.push_back(argument.data());
   Options read;
+  read.optimizer.own = RunOptions().optimizer.own;
   Command command;
   EXPECT_EQ(parseOptions(int(argv.size()), argv.data(), true, command, read),
             std::nullopt);

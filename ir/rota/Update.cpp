@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Update functions by the parameters that name them.
+#include "ir/rota/Update.h"
+
+using namespace mlir;
+using namespace mlir::rota;
+
+static func::FuncOp lookupFunction(ParamOp param, FlatSymbolRefAttr name) {
+  return name ? param->getParentOfType<ModuleOp>().lookupSymbol<func::FuncOp>(
+                    name.getAttr())
+              : func::FuncOp();
+}
+
+UpdateFunction UpdateFunction::of(ParamOp param) {
+  return UpdateFunction(lookupFunction(
+      param, RotaDialect::UpdateAttrHelper(param.getContext()).getAttr(param)));
+}
+
+func::FuncOp rota::squaresOf(ParamOp param) {
+  return lookupFunction(
+      param, RotaDialect::SquaresAttrHelper(param.getContext()).getAttr(param));
+}
+
+StateAttr UpdateFunction::stateOf(unsigned argument) const {
+  return function.getArgAttrOfType<StateAttr>(
+      argument, RotaDialect::StateAttrHelper::getNameStr());
+}
+
+ScalarAttr UpdateFunction::scalarOf(unsigned argument) const {
+  return function.getArgAttrOfType<ScalarAttr>(
+      argument, RotaDialect::ScalarAttrHelper::getNameStr());
+}
+
+SmallVector<unsigned> UpdateFunction::states() const {
+  SmallVector<unsigned> numbers;
+  for (unsigned i = 0, end = function.getNumArguments(); i < end; ++i)
+    if (stateOf(i))
+      numbers.push_back(i);
+  return numbers;
+}
+
+LogicalResult ScalarAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                 ScalarKind kind, StringAttr option) {
+  bool isOfOption =
+      kind != ScalarKind::LearningRate && kind != ScalarKind::GradientScale;
+  if (isOfOption == bool(option))
+    return success();
+  return emitError() << "expected " << stringifyScalarKind(kind)
+                     << (isOfOption ? " of an option" : " without an option");
+}

@@ -1,0 +1,55 @@
+//===- Passes.td - Updates of parameters -------------------*- tablegen -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// The pass that makes the optimizer's functions.
+//===----------------------------------------------------------------------===//
+#ifndef ROTA_PASSES_OPTIMIZER_PASSES
+#define ROTA_PASSES_OPTIMIZER_PASSES
+
+include "mlir/Pass/PassBase.td"
+
+def BuildUpdates : Pass<"build-updates", "::mlir::ModuleOp"> {
+  let summary = "make the functions that update parameters";
+  let description = [{
+    Gives each `rota.param` without one an update function and a function of the
+    squares of its gradient (ir/rota/Update.h). Parameters of one form have the
+    same functions: one shape, one type in which functions read them, one
+    optimizer sharding, both with decay (two or more dimensions, placeholders of
+    the name not counted) or both without. Writes the optimizer's options on the module.
+
+    Borders have the optimizer's sharding; `propagate-shardings`,
+    `insert-reshards` and `partition` make of the functions those of one rank.
+    Where axes do not divide a dimension, tensors are as large as all parts
+    together, padding included.
+
+    Before: `assign-shardings`, where there is a mesh; a parameter that no
+    function reads, or functions read in two types, is an error. Does not say
+    when updates run: that is the step's end.
+
+    Before:
+    ```mlir
+    rota.param @gain : tensor<8xf32> axes ["embed"] init #rota.constant<value = 1.0>
+    func.func @f() -> tensor<8xf32> {
+      %w = rota.read @gain : tensor<8xf32>
+      return %w : tensor<8xf32>
+    }
+    ```
+    After: the parameter has `{rota.squares = @squares_0, rota.update = @update_0}`, and the module, among others,
+    ```mlir
+    func.func @squares_0(%gradient: tensor<8xf32>) -> tensor<f32> {
+      %0 = arith.mulf %gradient, %gradient : tensor<8xf32>
+      %1 = rota.reduce sum %0 dims [0] : tensor<8xf32> -> tensor<f32>
+      return %1 : tensor<f32>
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::rota::RotaDialect"];
+  let options = [
+    Option<"optimizer", "optimizer", "std::string", /*default=*/"\"adamw\"",
+           "The optimizer's name; empty: no updates">
+  ];
+  let statistics = [Statistic<"updates", "updates", "Update functions made">];
+}
+
+#endif // ROTA_PASSES_OPTIMIZER_PASSES
