@@ -4,32 +4,9 @@
 #include "ir/pipe/Timeline.h"
 
 #include <algorithm>
-#include <array>
 
 namespace rota::pipe {
 namespace {
-
-struct KindName {
-  ActionKind kind;
-  std::string_view name;
-  bool hasMicrobatch;
-};
-
-constexpr std::array<KindName, 13> kKindNames{{
-    {ActionKind::Forward, "F", true},
-    {ActionKind::Backward, "B", true},
-    {ActionKind::BackwardInput, "I", true},
-    {ActionKind::BackwardWeight, "W", true},
-    {ActionKind::SendForward, "SEND_F", true},
-    {ActionKind::RecvForward, "RECV_F", true},
-    {ActionKind::SendBackward, "SEND_B", true},
-    {ActionKind::RecvBackward, "RECV_B", true},
-    {ActionKind::Unshard, "UNSHARD", false},
-    {ActionKind::Reshard, "RESHARD", false},
-    {ActionKind::ReduceGrad, "REDUCE_GRAD", false},
-    {ActionKind::Offload, "OFFLOAD", true},
-    {ActionKind::Fetch, "FETCH", true},
-}};
 
 bool isDigit(char c) { return c >= '0' && c <= '9'; }
 
@@ -108,26 +85,6 @@ std::string quoted(std::string_view text) {
 
 } // namespace
 
-bool isCompute(ActionKind kind) { return kind <= ActionKind::BackwardWeight; }
-
-bool makesGradient(ActionKind kind) {
-  return kind == ActionKind::Backward || kind == ActionKind::BackwardWeight;
-}
-
-bool isMessage(ActionKind kind) {
-  return kind >= ActionKind::SendForward && kind <= ActionKind::RecvBackward;
-}
-
-bool hasMicrobatch(ActionKind kind) {
-  return kKindNames[static_cast<int>(kind)].hasMicrobatch;
-}
-
-std::string toString(const Action &action) {
-  const KindName &name = kKindNames[static_cast<int>(action.kind)];
-  std::string text = std::to_string(action.chunk) + std::string(name.name);
-  return name.hasMicrobatch ? text + std::to_string(action.microbatch) : text;
-}
-
 std::optional<Action> parseAction(std::string_view text) {
   std::optional<int> chunk = takeNumber(text);
   if (!chunk)
@@ -137,11 +94,12 @@ std::optional<Action> parseAction(std::string_view text) {
     ++length;
   std::string_view name = text.substr(0, length);
   text.remove_prefix(length);
-  auto found = std::find_if(kKindNames.begin(), kKindNames.end(),
-                            [&](const KindName &k) { return k.name == name; });
-  if (found == kKindNames.end())
+  auto found =
+      std::find_if(std::begin(kActionKinds), std::end(kActionKinds),
+                   [&](const ActionKindInfo &k) { return k.name == name; });
+  if (found == std::end(kActionKinds))
     return std::nullopt;
-  Action action{*chunk, found->kind, 0};
+  Action action{*chunk, ActionKind(found - kActionKinds), 0};
   if (found->hasMicrobatch) {
     std::optional<int> microbatch = takeNumber(text);
     if (!microbatch)

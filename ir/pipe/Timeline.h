@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Actions and timelines: when each rank runs what. Plain data without MLIR, so
-// that generators, the verifier, the simulator and the text form can be used
-// and tested alone; the pipe dialect wraps a Timeline in an attribute.
+// Timelines: the order in which each rank runs its actions. Plain data without
+// MLIR, so that generators, the verifier, the simulator and the text form can
+// be used and tested alone. The pipe dialect wraps a Timeline in an attribute.
 #ifndef ROTA_IR_PIPE_TIMELINE_H
 #define ROTA_IR_PIPE_TIMELINE_H
+
+#include "runtime/program/Action.h"
 
 #include <cstdint>
 #include <optional>
@@ -14,41 +16,9 @@
 
 namespace rota::pipe {
 
-/// The numbering is that of the compiled program's action table.
-enum class ActionKind : int {
-  Forward = 0,        // F
-  Backward = 1,       // B: input and weight gradient
-  BackwardInput = 2,  // I
-  BackwardWeight = 3, // W
-  SendForward = 4,    // SEND_F
-  RecvForward = 5,    // RECV_F
-  SendBackward = 6,   // SEND_B
-  RecvBackward = 7,   // RECV_B
-  Unshard = 8,        // UNSHARD: gathers a chunk's weights into a window
-  Reshard = 9,        // RESHARD: frees the window
-  ReduceGrad = 10,    // REDUCE_GRAD: reduce-scatters a chunk's gradient
-  Offload = 11,       // OFFLOAD: residuals of an F to host memory
-  Fetch = 12,         // FETCH: and back, before its B (or I)
-};
+using ::rota::Action;
+using ::rota::ActionKind;
 
-/// One entry of a timeline. Text form: `[chunk]KIND[microbatch]`, as `3B0`.
-struct Action {
-  int chunk = 0;
-  ActionKind kind = ActionKind::Forward;
-  int microbatch = 0; // 0 for UNSHARD, RESHARD and REDUCE_GRAD
-  bool operator==(const Action &) const = default;
-};
-
-/// True for F, B, I and W.
-bool isCompute(ActionKind kind);
-/// True for B and W, which add to their chunk's gradient.
-bool makesGradient(ActionKind kind);
-/// True for SEND and RECV.
-bool isMessage(ActionKind kind);
-/// False for UNSHARD, RESHARD and REDUCE_GRAD, which are about a chunk.
-bool hasMicrobatch(ActionKind kind);
-
-std::string toString(const Action &action);
 /// Nothing when `text` is not an action.
 std::optional<Action> parseAction(std::string_view text);
 

@@ -14,7 +14,7 @@ static SlotAddress byMicrobatch(int64_t base, int64_t bytes) {
 }
 
 int ActionTemplates::find(int action) {
-  const pipe::Action &a = plan.row[action];
+  const Action &a = plan.row[action];
   const ActionDraft &draft = plan.drafts[action];
   Key wanted{a.kind,       a.chunk,         peerOf(a),
              draft.values, draft.gradients, draft.cleared};
@@ -25,7 +25,7 @@ int ActionTemplates::find(int action) {
   return found->second;
 }
 
-int ActionTemplates::peerOf(const pipe::Action &a) const {
+int ActionTemplates::peerOf(const Action &a) const {
   switch (a.kind) {
   case Kind::SendForward:
   case Kind::RecvBackward:
@@ -41,7 +41,7 @@ int ActionTemplates::peerOf(const pipe::Action &a) const {
 ActionTemplate ActionTemplates::make(const Key &wanted) {
   key = wanted;
   made = {};
-  made.kind = static_cast<ActionKind>(key.kind);
+  made.kind = key.kind;
   made.chunk = key.chunk;
   made.peer = key.peer;
   switch (key.kind) {
@@ -244,7 +244,7 @@ void ActionTemplates::addLoss(bool inputs, bool weights) {
 void ActionTemplates::addStartCalls() {
   if (plan.layout.lossWeight < 0)
     return;
-  for (const pipe::Action &a : plan.row)
+  for (const Action &a : plan.row)
     if (plan.isLast(a.chunk) &&
         (a.kind == Kind::Backward || a.kind == Kind::BackwardInput))
       plan.stage.startMicrobatches.push_back(a.microbatch);

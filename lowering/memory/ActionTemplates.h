@@ -49,14 +49,14 @@ public:
   void addStartCalls();
 
 private:
-  using Kind = pipe::ActionKind;
+  using Kind = ActionKind;
   struct Key {
     Kind kind;
     int chunk, peer, values, gradients, cleared;
     auto operator<=>(const Key &) const = default;
   };
 
-  int peerOf(const pipe::Action &action) const;
+  int peerOf(const Action &action) const;
   ActionTemplate make(const Key &key);
 
   Call makeCall(int task, const ParameterBlock &block, size_t index,

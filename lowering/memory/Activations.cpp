@@ -40,13 +40,13 @@ public:
         held(size_t(shape.repeats + shape.outer) * shape.microbatches) {}
 
   bool run() {
-    openOutgoing(forward, pipe::ActionKind::SendForward);
-    openOutgoing(backward, pipe::ActionKind::SendBackward);
+    openOutgoing(forward, ActionKind::SendForward);
+    openOutgoing(backward, ActionKind::SendBackward);
     for (size_t a = 0; a < plan.row.size() && plan.error.empty(); ++a) {
       number = int(a);
       current = &plan.drafts[a];
       add(plan.row[a]);
-      if (pipe::isCompute(plan.row[a].kind)) {
+      if (isCompute(plan.row[a].kind)) {
         section.settle();
         host.settle();
       }
@@ -61,7 +61,7 @@ public:
   }
 
 private:
-  using Kind = pipe::ActionKind;
+  using Kind = ActionKind;
 
   void openOutgoing(Outgoing &outgoing, Kind send) {
     bool any = std::any_of(plan.row.begin(), plan.row.end(),
@@ -87,7 +87,7 @@ private:
     return held[key(chunk, microbatch)];
   }
 
-  void add(const pipe::Action &action) {
+  void add(const Action &action) {
     int c = action.chunk, m = action.microbatch;
     switch (action.kind) {
     case Kind::Forward:

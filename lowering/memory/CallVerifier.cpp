@@ -5,7 +5,7 @@
 
 namespace rota::memory {
 
-using Kind = pipe::ActionKind;
+using Kind = ActionKind;
 
 static constexpr const char *kFieldNames[] = {
     "parameters", "gradients",        "residuals",       "cotangents", "input",
@@ -93,7 +93,7 @@ void CallVerifier::data(int64_t base, const DataForm &form, int m) {
 
 void CallVerifier::verifyStart() {
   std::vector<int> expected;
-  for (const pipe::Action &a : state.row)
+  for (const Action &a : state.row)
     if (state.layout.lossWeight >= 0 && state.isLast(a.chunk) &&
         (a.kind == Kind::Backward || a.kind == Kind::BackwardInput))
       expected.push_back(a.microbatch);
@@ -116,7 +116,7 @@ void CallVerifier::verifyStart() {
   }
 }
 
-void CallVerifier::walk(const pipe::Action &a, const ActionTemplate &form) {
+void CallVerifier::walk(const Action &a, const ActionTemplate &form) {
   calls = state.training ? form.calls : form.evalCalls;
   slots = state.stage.slotsOf(state.current);
   next = 0;
@@ -175,7 +175,7 @@ void CallVerifier::layerForward(int c, size_t j, int m) {
   endCall();
 }
 
-void CallVerifier::walkEvaluation(const pipe::Action &a) {
+void CallVerifier::walkEvaluation(const Action &a) {
   if (!state.isLast(a.chunk) || a.kind == Kind::BackwardWeight)
     return;
   lossValue(state.layout.loss.forward, a.microbatch, /*isLogits=*/false);
@@ -201,7 +201,7 @@ void CallVerifier::logits(int m) {
     lossValue(state.layout.logits, m, /*isLogits=*/true);
 }
 
-void CallVerifier::walkBackward(const pipe::Action &a) {
+void CallVerifier::walkBackward(const Action &a) {
   bool inputs = a.kind != Kind::BackwardWeight;
   bool halfOfWeights = a.kind != Kind::BackwardInput;
   int c = a.chunk, m = a.microbatch;

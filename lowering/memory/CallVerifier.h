@@ -19,12 +19,12 @@ public:
   void verifyStart();
 
   /// The calls of the compute action `a`, whose template is `form`.
-  void walk(const pipe::Action &a, const ActionTemplate &form);
+  void walk(const Action &a, const ActionTemplate &form);
 
 private:
   void walkForward(int c, int m);
-  void walkBackward(const pipe::Action &a);
-  void walkEvaluation(const pipe::Action &a);
+  void walkBackward(const Action &a);
+  void walkEvaluation(const Action &a);
 
   void embedForward(int m);
   void embedBackward(int m);

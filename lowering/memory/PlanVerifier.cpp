@@ -28,7 +28,7 @@ public:
   }
 
 private:
-  using Kind = pipe::ActionKind;
+  using Kind = ActionKind;
 
   void walkAll(bool training) {
     state.training = training;
@@ -45,14 +45,14 @@ private:
 
   void walk(int action) {
     state.current = action;
-    const pipe::Action &a = state.row[action];
+    const Action &a = state.row[action];
     const ActionTemplate &form = state.stage.templateOf(action);
-    if (int(a.kind) != int(form.kind) || a.chunk != form.chunk ||
+    if (a.kind != form.kind || a.chunk != form.chunk ||
         a.microbatch != state.stage.actions[action].microbatch)
-      return state.fail("expected " + pipe::toString(a));
+      return state.fail("expected " + toString(a));
     for (int wait : state.stage.waitsOf(action))
       state.completed.add(wait);
-    if (!pipe::isCompute(a.kind))
+    if (!isCompute(a.kind))
       return walkOther(a, form);
     if (state.training)
       weights.clear(form);
@@ -61,7 +61,7 @@ private:
       weights.finish();
   }
 
-  void walkOther(const pipe::Action &a, const ActionTemplate &form) {
+  void walkOther(const Action &a, const ActionTemplate &form) {
     if (!form.calls.empty() || !form.evalCalls.empty() || !form.clears.empty())
       state.fail("expected no calls and no clears");
     switch (a.kind) {
@@ -96,8 +96,7 @@ private:
   }
 
   /// The offset of a message between the action's chunk and chunk `other`.
-  int64_t message(const ActionTemplate &form, int other,
-                  const pipe::Action &a) {
+  int64_t message(const ActionTemplate &form, int other, const Action &a) {
     int peer = state.shape.rankOf(other, a.microbatch);
     if (form.peer != peer || form.bytes != state.layout.activationBytes)
       state.fail("expected " + std::to_string(state.layout.activationBytes) +
@@ -107,16 +106,16 @@ private:
     return state.stage.resolve(state.current, form.message);
   }
   /// The value between two neighbours is that in front of the later chunk.
-  Name nameOf(ValueKind kind, int other, const pipe::Action &a) const {
+  Name nameOf(ValueKind kind, int other, const Action &a) const {
     return {kind, state.first[std::max(other, a.chunk)], a.microbatch};
   }
   void send(const ActionTemplate &form, int other, ValueKind kind,
-            const pipe::Action &a) {
+            const Action &a) {
     state.fail(state.arena.read(message(form, other, a), form.bytes,
                                 nameOf(kind, other, a), state.current));
   }
   void receive(const ActionTemplate &form, int other, ValueKind kind,
-               const pipe::Action &a) {
+               const Action &a) {
     int64_t offset = message(form, other, a);
     Name name = nameOf(kind, other, a);
     state.inside(state.activations, offset, form.bytes, name);
@@ -125,7 +124,7 @@ private:
 
   /// OFFLOAD and FETCH move the chunk's input, where it may leave, and all else
   /// that may.
-  void copies(const pipe::Action &a, const ActionTemplate &form) {
+  void copies(const Action &a, const ActionTemplate &form) {
     size_t next = 0;
     if (state.kindOf(a.chunk, 0).offloadsInput)
       copy(a, form, next++, state.layout.activationBytes, 1);
@@ -143,7 +142,7 @@ private:
       state.fail("expected " + std::to_string(next) + " transfers, got " +
                  std::to_string(form.transfers.size()));
   }
-  void copy(const pipe::Action &a, const ActionTemplate &form, size_t number,
+  void copy(const Action &a, const ActionTemplate &form, size_t number,
             int64_t bytes, int64_t values) {
     if (number >= form.transfers.size())
       return;

@@ -38,7 +38,7 @@ struct StagePlan {
   const ModelLayout &layout;
   const ChunkTable &chunks;
   const pipe::Shape &shape;
-  const std::vector<pipe::Action> &row;
+  const std::vector<Action> &row;
   int number;
   const StagePlaces &places;
   const Program &program;
@@ -67,12 +67,12 @@ struct StagePlan {
 
   /// Notes that `action` cannot be planned, unless another could not before.
   void fail(int action, const std::string &what) const {
-    const pipe::Action &a = row[action];
+    const Action &a = row[action];
     if (error.empty())
       error = "stage " + std::to_string(number) + ": chunk " +
               std::to_string(a.chunk) + ", microbatch " +
-              std::to_string(a.microbatch) + ", " +
-              toString(ActionKind(a.kind)) + " " + what;
+              std::to_string(a.microbatch) + ", " + toString(a.kind) + " " +
+              what;
   }
 };
 

@@ -49,7 +49,7 @@ struct VerifierState {
   const ModelLayout &layout;
   const ChunkTable &chunks;
   const pipe::Shape &shape;
-  const std::vector<pipe::Action> &row;
+  const std::vector<Action> &row;
   const Program &program;
   const Stage &stage;
   int number;

@@ -6,7 +6,7 @@
 
 namespace rota::memory {
 
-using Kind = pipe::ActionKind;
+using Kind = ActionKind;
 
 bool Windows::run() {
   endOffset = plan.places.end;
@@ -26,7 +26,7 @@ void Windows::useStatic() {
   };
   std::vector<Found> found(plan.shape.chunks());
   for (size_t a = 0; a < plan.row.size(); ++a) {
-    if (!pipe::isCompute(plan.row[a].kind))
+    if (!isCompute(plan.row[a].kind))
       continue;
     Found &of = found[plan.row[a].chunk];
     if (of.values < 0) {
@@ -52,7 +52,7 @@ void Windows::planWeights() {
       unshard(a);
     else if (kind == Kind::Reshard)
       reshard(a);
-    else if (pipe::isCompute(kind))
+    else if (isCompute(kind))
       useWeights(a);
   }
   addRegion("windows", weights);
@@ -105,7 +105,7 @@ void Windows::planGradients() {
     Kind kind = plan.row[a].kind;
     if (kind == Kind::ReduceGrad)
       reduce(a);
-    else if (pipe::isCompute(kind))
+    else if (isCompute(kind))
       useGradients(a);
   }
   for (int a = int(plan.row.size()); a-- > 0 && plan.error.empty();)
@@ -117,7 +117,7 @@ void Windows::planGradients() {
 }
 
 void Windows::useGradients(int action) {
-  const pipe::Action &a = plan.row[action];
+  const Action &a = plan.row[action];
   if (a.kind == Kind::Forward)
     return section->settle();
   ActionDraft &draft = plan.drafts[action];

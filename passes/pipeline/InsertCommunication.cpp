@@ -24,10 +24,8 @@ struct InsertCommunicationPass
     if (!hasCommunication(timeline))
       op.write(addCommunication(timeline));
     for (const std::vector<Action> &row : op.read().ranks)
-      messages += llvm::count_if(row, [](const Action &action) {
-        return action.kind == ActionKind::SendForward ||
-               action.kind == ActionKind::SendBackward;
-      });
+      messages += llvm::count_if(
+          row, [](const Action &action) { return isSend(action.kind); });
   }
 };
 

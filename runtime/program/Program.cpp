@@ -51,37 +51,6 @@ int64_t partElements(const std::vector<int64_t> &shape,
   return count;
 }
 
-bool isCompute(ActionKind kind) {
-  return kind == ActionKind::Forward || kind == ActionKind::Backward ||
-         kind == ActionKind::BackwardInput ||
-         kind == ActionKind::BackwardWeight;
-}
-
-bool isTransfer(ActionKind kind) {
-  return kind == ActionKind::Unshard || kind == ActionKind::ReduceGrad ||
-         kind == ActionKind::Offload || kind == ActionKind::Fetch;
-}
-
-bool isAsynchronous(ActionKind kind) {
-  return isSend(kind) || isReceive(kind) || isTransfer(kind);
-}
-
-bool isSend(ActionKind kind) {
-  return kind == ActionKind::SendForward || kind == ActionKind::SendBackward;
-}
-
-bool isReceive(ActionKind kind) {
-  return kind == ActionKind::RecvForward || kind == ActionKind::RecvBackward;
-}
-
-const char *toString(ActionKind kind) {
-  static constexpr const char *kNames[] = {
-      "F",           "B",       "I",      "W",       "SEND_F",
-      "RECV_F",      "SEND_B",  "RECV_B", "UNSHARD", "RESHARD",
-      "REDUCE_GRAD", "OFFLOAD", "FETCH"};
-  return kNames[static_cast<int>(kind)];
-}
-
 int Stage::addAction(int form, int microbatch,
                      std::span<const int64_t> ownSlots,
                      std::span<const int> ownWaits) {

@@ -8,7 +8,9 @@
 #ifndef ROTA_RUNTIME_PROGRAM_PROGRAM_H
 #define ROTA_RUNTIME_PROGRAM_PROGRAM_H
 
+#include "runtime/program/Action.h"
 #include <array>
+
 #include <cstdint>
 #include <span>
 #include <string>
@@ -270,35 +272,6 @@ struct Transfer {
 struct Clear {
   int64_t offset = -1, bytes = 0;
 };
-
-/// Action kinds, in the numbering of ir/pipe/Timeline.h.
-enum class ActionKind : int {
-  Forward = 0,        // F
-  Backward = 1,       // B
-  BackwardInput = 2,  // I
-  BackwardWeight = 3, // W
-  SendForward = 4,
-  RecvForward = 5,
-  SendBackward = 6,
-  RecvBackward = 7,
-  Unshard = 8,
-  Reshard = 9,
-  ReduceGrad = 10,
-  Offload = 11,
-  Fetch = 12,
-};
-
-bool isSend(ActionKind kind);
-bool isReceive(ActionKind kind);
-/// F, B, I and W: it runs its calls.
-bool isCompute(ActionKind kind);
-/// UNSHARD, REDUCE_GRAD, OFFLOAD and FETCH: it starts its transfers.
-bool isTransfer(ActionKind kind);
-/// True for what starts and goes on beside the actions behind it: sends,
-/// receives and transfers.
-bool isAsynchronous(ActionKind kind);
-/// The kind's name in a timeline's text form: "F", "SEND_B".
-const char *toString(ActionKind kind);
 
 /// What actions of one kind and chunk have in common. The addresses in it
 /// refer to `slotCount` offsets that each of its actions has of its own: the

@@ -89,8 +89,8 @@ void Executor::begin() {
 /// An evaluation has no gradients, keeps nothing for a backward, and reads
 /// nothing back.
 bool Executor::happens(ActionKind kind) const {
-  return mode == Mode::Train || kind == ActionKind::SendForward ||
-         kind == ActionKind::RecvForward || kind == ActionKind::Unshard;
+  return mode == Mode::Train || kind == ActionKind::Unshard ||
+         (isMessage(kind) && isForward(kind));
 }
 
 void Executor::compute(int number) {
@@ -142,9 +142,7 @@ void Executor::start(int number) {
   ActionKind kind = form.kind;
   Communicator &communicator = rank.communicator();
   std::vector<Request> &open = requests[number];
-  bool forward =
-      kind == ActionKind::SendForward || kind == ActionKind::RecvForward;
-  Stream stream = forward ? Stream::Forward : Stream::Backward;
+  Stream stream = isForward(kind) ? Stream::Forward : Stream::Backward;
   char *place = rank.at<char>(stage.resolve(number, form.message));
   if (isSend(kind))
     open.push_back(communicator.send(stream, peers[number], place, form.bytes));

@@ -164,8 +164,8 @@ private:
     std::string error;
     auto rows = pipe::parseCsv((*file)->getBuffer(), error);
     return rows && llvm::any_of(*rows, [](const auto &row) {
-             return llvm::any_of(row, [](const pipe::Action &action) {
-               return action.kind == pipe::ActionKind::BackwardInput;
+             return llvm::any_of(row, [](const Action &action) {
+               return action.kind == ActionKind::BackwardInput;
              });
            });
   }

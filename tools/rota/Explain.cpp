@@ -138,8 +138,7 @@ private:
         else if (isSend(form.kind))
           table.send = secondsOf(form.bytes);
         else if (isTransfer(form.kind))
-          table.transfers[form.chunk][pipe::transferStream(
-              static_cast<pipe::ActionKind>(form.kind))] =
+          table.transfers[form.chunk][transferStream(form.kind)] =
               transferSeconds(form);
       }
     return table;

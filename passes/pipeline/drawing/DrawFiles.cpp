@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cstdio>
 
 namespace rota::pipe {
@@ -20,34 +19,23 @@ std::string text(const Json &json) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-/// What goes on beside a rank's computation, each kind on a lane of its own.
-constexpr std::array<std::pair<ActionKind, const char *>, 4> kLanes{{
-    {ActionKind::Unshard, "UNSHARD"},
-    {ActionKind::ReduceGrad, "REDUCE_GRAD"},
-    {ActionKind::Offload, "OFFLOAD"},
-    {ActionKind::Fetch, "FETCH"},
-}};
-
-/// Index into kLanes, or -1 for actions that have none.
-int laneOf(ActionKind kind) {
-  for (size_t lane = 0; lane < kLanes.size(); ++lane)
-    if (kLanes[lane].first == kind)
-      return int(lane);
-  return -1;
+const char *categoryOf(ActionKind kind) {
+  return isCompute(kind) || isTransfer(kind) ? toString(kind) : "communication";
 }
 
-const char *kindName(ActionKind kind) {
-  constexpr const char *kNames[] = {"F", "B", "I", "W"};
-  if (isCompute(kind))
-    return kNames[static_cast<int>(kind)];
-  int lane = laneOf(kind);
-  return lane >= 0 ? kLanes[lane].second : "communication";
-}
-
-/// Which of a rank's lanes an action is drawn on.
+/// The name of the lane that an action is drawn on. Each kind of transfer has
+/// one.
 const char *laneName(ActionKind kind) {
-  int lane = laneOf(kind);
-  return lane >= 0 ? kLanes[lane].second : "compute";
+  return isTransfer(kind) ? toString(kind) : "compute";
+}
+
+/// The kinds of transfers, by `transferStream`.
+std::vector<ActionKind> transferKinds() {
+  std::vector<ActionKind> kinds;
+  for (int kind = 0; kind < kActionKindCount; ++kind)
+    if (isTransfer(ActionKind(kind)))
+      kinds.push_back(ActionKind(kind));
+  return kinds;
 }
 
 std::string escaped(const std::string &name) {
@@ -132,7 +120,7 @@ public:
   Picture(const Timeline &timeline, const Simulation &simulation)
       : timeline(timeline), simulation(simulation),
         columns(layOut(timeline, simulation)) {
-    for (const auto &[kind, title] : kLanes)
+    for (ActionKind kind : transferKinds())
       if (hasAny(timeline, kind))
         lanes.push_back(kind);
   }
@@ -223,26 +211,26 @@ void addSlices(const Timeline &timeline, const Simulation &simulation, int rank,
                   {"args", {{"name", title}}}};
     events.push_back(event);
     event["name"] = "thread_sort_index";
-    event["args"] = {{"sort_index", rank * int(kLanes.size() + 1) + lane}};
+    event["args"] = {{"sort_index", rank * (kTransferStreams + 1) + lane}};
     events.push_back(std::move(event));
   };
   std::string title = "rank " + std::to_string(rank);
   name(rank, 0, title);
-  for (int lane = 0; lane < int(kLanes.size()); ++lane)
-    if (hasAny(timeline, kLanes[lane].first))
-      name(ranks * (1 + lane) + rank, 1 + lane,
-           title + " " + kLanes[lane].second);
+  auto threadOf = [&](ActionKind kind) {
+    return isTransfer(kind) ? ranks * (1 + transferStream(kind)) + rank : rank;
+  };
+  for (ActionKind kind : transferKinds())
+    if (hasAny(timeline, kind))
+      name(threadOf(kind), 1 + transferStream(kind),
+           title + " " + toString(kind));
   for (size_t i = 0; i < timeline.ranks[rank].size(); ++i) {
     const Action &action = timeline.ranks[rank][i];
     const TimeSpan &span = simulation.spans[rank][i];
-    int lane = laneOf(action.kind);
-    bool lasts = isCompute(action.kind) || lane >= 0;
-    Json event = {{"name", toString(action)},
-                  {"cat", kindName(action.kind)},
-                  {"ph", lasts ? "X" : "i"},
-                  {"pid", 0},
-                  {"tid", lane >= 0 ? ranks * (1 + lane) + rank : rank},
-                  {"ts", 1000 * span.start}};
+    bool lasts = isCompute(action.kind) || isTransfer(action.kind);
+    Json event = {
+        {"name", toString(action)},     {"cat", categoryOf(action.kind)},
+        {"ph", lasts ? "X" : "i"},      {"pid", 0},
+        {"tid", threadOf(action.kind)}, {"ts", 1000 * span.start}};
     if (lasts)
       event["dur"] = 1000 * (span.end - span.start);
     else

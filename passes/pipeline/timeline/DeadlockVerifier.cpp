@@ -34,11 +34,6 @@ std::optional<Value> transferred(const Action &action) {
   }
 }
 
-bool isSend(const Action &action) {
-  return action.kind == ActionKind::SendForward ||
-         action.kind == ActionKind::SendBackward;
-}
-
 struct Entry {
   int position;
   Value value;
@@ -112,7 +107,8 @@ private:
           continue;
         Key key{shape.rankOf(value->maker, value->microbatch),
                 shape.rankOf(value->reader, value->microbatch), value->forward};
-        (isSend(action) ? sends : receives)[key].push_back({int(i), *value});
+        (isSend(action.kind) ? sends : receives)[key].push_back(
+            {int(i), *value});
       }
     for (const auto &[key, sent] : sends) {
       const std::vector<Entry> &posted = receives[key];

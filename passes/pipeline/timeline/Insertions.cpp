@@ -19,9 +19,6 @@ std::vector<Action> insertActions(const std::vector<Action> &row,
                                   const Insertions &insertions) {
   std::vector<Action> out = insertions[0];
   size_t computed = 0;
-  auto isSend = [](ActionKind kind) {
-    return kind == ActionKind::SendForward || kind == ActionKind::SendBackward;
-  };
   for (size_t i = 0; i < row.size(); ++i) {
     out.push_back(row[i]);
     if (!isCompute(row[i].kind))

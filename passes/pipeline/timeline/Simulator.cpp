@@ -15,12 +15,6 @@ namespace {
 
 constexpr double kUnknown = -1;
 
-/// The transfers that overlap with computation, each kind on a stream.
-bool isTransfer(ActionKind kind) {
-  return kind == ActionKind::Unshard || kind == ActionKind::ReduceGrad ||
-         kind == ActionKind::Offload || kind == ActionKind::Fetch;
-}
-
 /// Messages from one rank to another in one direction, in order.
 struct Channel {
   std::vector<double> sent, posted, arrived;
@@ -70,10 +64,10 @@ private:
   };
   struct RankState {
     double clock = 0;
-    std::vector<Message> made[2];   // outgoing messages in order of making
-    size_t started[2] = {0, 0};     // compute actions that make one
-    double streams[4] = {};         // when each is free
-    std::vector<ChunkState> chunks; // per row of chunks
+    std::vector<Message> made[2]; // outgoing messages in order of making
+    size_t started[2] = {0, 0};   // compute actions that make one
+    double streams[kTransferStreams] = {}; // when each is free
+    std::vector<ChunkState> chunks;        // per row of chunks
     // When the last copy of a chunk's and microbatch's residuals ends.
     std::vector<double> copied;
   };
@@ -197,10 +191,7 @@ private:
 
   void communicate(int rank, const Action &action) {
     RankState &state = ranks[rank];
-    bool forward = action.kind == ActionKind::SendForward ||
-                   action.kind == ActionKind::RecvForward;
-    bool send = action.kind == ActionKind::SendForward ||
-                action.kind == ActionKind::SendBackward;
+    bool forward = isForward(action.kind), send = isSend(action.kind);
     // The other end's chunk: after this one in the message's direction for a
     // send, before it for a receive.
     int peer = shape.rankOf(action.chunk + (forward == send ? 1 : -1),
@@ -272,7 +263,7 @@ private:
   void finish(RankState &state, Exposure &exposed) {
     double *exposures[] = {&exposed.gathers, &exposed.reductions,
                            &exposed.offloads, &exposed.fetches};
-    for (int stream = 0; stream < 4; ++stream) {
+    for (int stream = 0; stream < kTransferStreams; ++stream) {
       *exposures[stream] += std::max(0.0, state.streams[stream] - state.clock);
       state.clock = std::max(state.clock, state.streams[stream]);
     }
@@ -326,19 +317,6 @@ private:
 };
 
 } // namespace
-
-int transferStream(ActionKind kind) {
-  switch (kind) {
-  case ActionKind::Unshard:
-    return 0;
-  case ActionKind::ReduceGrad:
-    return 1;
-  case ActionKind::Offload:
-    return 2;
-  default:
-    return 3;
-  }
-}
 
 double CostTable::of(const Action &action) const {
   if (isCompute(action.kind) && !chunks.empty())

@@ -23,14 +23,11 @@ struct CostTable {
   double unshard = 0, reduceGrad = 0, offload = 0, fetch = 0;
   /// When not empty: F, B, I and W of each chunk instead of the four above.
   std::vector<std::array<double, 4>> chunks;
-  /// When not empty: UNSHARD, REDUCE_GRAD, OFFLOAD and FETCH of each chunk
-  /// instead of the four above.
-  std::vector<std::array<double, 4>> transfers;
+  /// When not empty: the transfers of each chunk, by `transferStream`, instead
+  /// of the four above.
+  std::vector<std::array<double, kTransferStreams>> transfers;
   double of(const Action &action) const;
 };
-
-/// The place of a transfer's kind in an entry of `CostTable::transfers`.
-int transferStream(ActionKind kind);
 
 /// When an action runs. SEND, RECV and RESHARD take no time of their rank, for
 /// them `start` equals `end`; transfers run beside the actions behind them.

@@ -14,7 +14,6 @@
 namespace rota::pipe {
 namespace {
 
-constexpr int kKinds = 13;
 constexpr int kAbsent = -1;
 
 class OrderVerifier {
@@ -48,7 +47,8 @@ private:
   }
 
   int &positionOf(ActionKind kind, int chunk, int microbatch) {
-    size_t chunkKind = size_t(chunk) * kKinds + static_cast<int>(kind);
+    size_t chunkKind =
+        size_t(chunk) * kActionKindCount + static_cast<int>(kind);
     return positions[chunkKind * shape.microbatches + microbatch];
   }
 
@@ -110,7 +110,8 @@ private:
   }
 
   bool checkOnce() {
-    positions.assign(size_t(shape.chunks()) * kKinds * shape.microbatches,
+    positions.assign(size_t(shape.chunks()) * kActionKindCount *
+                         shape.microbatches,
                      kAbsent);
     forEachAction([&](int rank, int position, const Action &action) {
       if (!hasMicrobatch(action.kind))

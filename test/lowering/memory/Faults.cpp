@@ -129,7 +129,7 @@ private:
   void changeAction(PlannedAction &action, ActionTemplate &form) {
     step(action.microbatch, {1, -1}, "microbatch");
     step(form.chunk, {1, -1}, "chunk");
-    if (pipe::isMessage(static_cast<pipe::ActionKind>(form.kind))) {
+    if (isMessage(form.kind)) {
       step(form.peer, {1, -1}, "peer");
       step<int64_t>(form.bytes, {4, -4, 64}, "bytes");
       offset(form.message.offset, "message");

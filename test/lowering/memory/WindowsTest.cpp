@@ -19,8 +19,8 @@
 using namespace rota;
 using namespace rota::memory;
 using namespace rota::test;
-using Row = std::vector<pipe::Action>;
-using Kind = pipe::ActionKind;
+using Row = std::vector<Action>;
+using Kind = ActionKind;
 
 namespace {
 
@@ -52,7 +52,7 @@ Case makeCase(pipe::Shape shape, const char *rows, LayoutOptions options,
   return c;
 }
 
-bool addsGradient(const pipe::Action &a) {
+bool addsGradient(const Action &a) {
   return a.kind == Kind::Backward || a.kind == Kind::BackwardWeight ||
          (a.kind == Kind::BackwardInput && a.chunk == 0);
 }
@@ -64,8 +64,8 @@ Row addWindows(const Row &row, std::mt19937 &random) {
   std::set<int> gathered;
   auto chance = [&](int n) { return random() % n == 0; };
   for (size_t i = 0; i < row.size(); ++i) {
-    const pipe::Action &a = row[i];
-    if (!pipe::isCompute(a.kind)) {
+    const Action &a = row[i];
+    if (!isCompute(a.kind)) {
       result.push_back(a);
       continue;
     }
@@ -75,7 +75,7 @@ Row addWindows(const Row &row, std::mt19937 &random) {
     std::set<int> later;
     bool gradientLater = false;
     for (size_t j = i + 1; j < row.size(); ++j) {
-      if (pipe::isCompute(row[j].kind))
+      if (isCompute(row[j].kind))
         later.insert(row[j].chunk);
       gradientLater |= row[j].chunk == a.chunk && addsGradient(row[j]);
     }
