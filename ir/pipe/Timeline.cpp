@@ -140,6 +140,22 @@ bool Shape::sendsBackward(int chunk, int microbatch) const {
          rankOf(chunk, microbatch) != rankOf(chunk - 1, microbatch);
 }
 
+/// `chunk` where it exists and the kind reads and makes values.
+static int neighbour(const Shape &shape, ActionKind kind, int chunk) {
+  bool exists = chunk >= 0 && chunk < shape.chunks();
+  return exists && kind != ActionKind::BackwardWeight ? chunk : kNoChunk;
+}
+
+int Shape::producerOf(const Action &action) const {
+  return neighbour(*this, action.kind,
+                   action.chunk + (isForward(action.kind) ? -1 : 1));
+}
+
+int Shape::consumerOf(const Action &action) const {
+  return neighbour(*this, action.kind,
+                   action.chunk + (isForward(action.kind) ? 1 : -1));
+}
+
 std::string checkShape(const Shape &shape) {
   auto positive = [](const char *what, int value) {
     return value >= 1 ? std::string()

@@ -57,8 +57,15 @@ struct Shape {
   /// True when the cotangent that leaves `chunk` goes to another rank. It
   /// depends on the microbatch for the outer chunk.
   bool sendsBackward(int chunk, int microbatch = 0) const;
+  /// The chunk that makes the value which a compute action reads: F reads the
+  /// activation of the chunk before its own, B and I the gradient of the chunk
+  /// behind it. kNoChunk when the action reads none.
+  int producerOf(const Action &action) const;
+  /// The chunk that reads the value which a compute action makes, or kNoChunk.
+  int consumerOf(const Action &action) const;
   bool operator==(const Shape &) const = default;
 };
+inline constexpr int kNoChunk = -1;
 
 /// What is wrong with the numbers of a shape, empty when nothing is. Each must
 /// be positive, S at most kMaxStages and the chunks times M at most

@@ -2,22 +2,12 @@
 //
 // The abstract run of the timelines that finds a stage which would wait for
 // ever. One pipeline stands for all: the ranks of a stage do the same.
+#include "runtime/program/MessageClock.h"
 #include "runtime/program/Verify.h"
-
-#include <algorithm>
-#include <deque>
-#include <map>
-#include <tuple>
 
 namespace rota {
 
 namespace {
-
-/// One direction of one pair of stages: which half comes first waits here.
-struct Half {
-  int stage, action;
-};
-using ChannelKey = std::tuple<int, int, bool>; // source, destination, forward
 
 class ClockRun {
 public:
@@ -30,93 +20,72 @@ public:
     size_t stages = program.stages.size();
     next.assign(stages, 0);
     now.assign(stages, 0.0);
+    messages.resize(stages);
     clock.end.resize(stages);
-    for (size_t r = 0; r < stages; ++r)
-      clock.end[r].assign(program.stages[r].actions.size(), kUnknown);
-    for (bool moved = true; moved && error.empty();) {
+    for (size_t s = 0; s < stages; ++s) {
+      messages[s].resize(program.stages[s].actions.size());
+      clock.end[s].assign(messages[s].size(), kNotYet);
+    }
+    for (bool moved = true; moved;) {
       moved = false;
-      for (size_t r = 0; r < stages; ++r)
-        while (error.empty() && step(static_cast<int>(r)))
+      for (size_t s = 0; s < stages; ++s)
+        while (step(static_cast<int>(s)))
           moved = true;
     }
     clock.makespan = *std::max_element(now.begin(), now.end());
-    return error.empty() && finished();
+    return finish();
   }
 
 private:
-  static constexpr double kUnknown = -1.0;
+  double endOf(int stage, int number) const {
+    const MessageClock::Message &message = messages[stage][number];
+    return message.channel ? MessageClock::arrival(message)
+                           : clock.end[stage][number];
+  }
 
-  /// Runs the next action of `stage` if what it waits for has come.
+  /// Runs the next action of `stage` when the actions that it waits for have
+  /// ended.
   bool step(int stage) {
     const Stage &of = program.stages[stage];
     int number = next[stage];
     if (number == static_cast<int>(of.actions.size()))
       return false;
-    ActionKind kind = of.kindOf(number);
+    const ActionTemplate &action = of.templateOf(number);
     double start = now[stage];
     for (int wait : of.waitsOf(number)) {
-      if (clock.end[stage][wait] == kUnknown)
+      double end = endOf(stage, wait);
+      if (end == kNotYet)
         return false;
-      start = std::max(start, clock.end[stage][wait]);
+      start = std::max(start, end);
     }
-    if (isCompute(kind)) {
-      now[stage] = start + seconds[stage][number];
+    now[stage] =
+        start + (isCompute(action.kind) ? seconds[stage][number] : 0.0);
+    if (isMessage(action.kind))
+      messages[stage][number] =
+          messageClock.add(action.kind, stage, action.peer, start);
+    else
       clock.end[stage][number] = now[stage];
-    } else {
-      now[stage] = start;
-      // What is no message depends on no other stage.
-      if (isSend(kind) || isReceive(kind))
-        meet(stage, number, start);
-      else
-        clock.end[stage][number] = start;
-    }
     ++next[stage];
     return true;
   }
 
-  /// Pairs a send or receive with the first unmatched one of its channel.
-  void meet(int stage, int number, double start) {
-    const ActionTemplate &action = program.stages[stage].templateOf(number);
-    bool send = isSend(action.kind);
-    bool forward = action.kind == ActionKind::SendForward ||
-                   action.kind == ActionKind::RecvForward;
-    ChannelKey key{send ? stage : action.peer, send ? action.peer : stage,
-                   forward};
-    std::deque<std::pair<Half, double>> &others =
-        send ? receives[key] : sends[key];
-    if (others.empty()) {
-      (send ? sends : receives)[key].push_back({{stage, number}, start});
-      return;
-    }
-    auto [half, when] = others.front();
-    others.pop_front();
-    int64_t theirs = program.stages[half.stage].templateOf(half.action).bytes;
-    if (theirs != action.bytes)
-      error = describe(program, stage, number) + ": expected " +
-              std::to_string(theirs) + " bytes as in " +
-              describe(program, half.stage, half.action) + ", got " +
-              std::to_string(action.bytes);
-    double end = std::max(start, when);
-    clock.end[stage][number] = end;
-    clock.end[half.stage][half.action] = end;
-  }
-
-  bool finished() {
-    for (size_t r = 0; r < next.size(); ++r) {
-      const Stage &stage = program.stages[r];
-      int count = static_cast<int>(stage.actions.size());
-      if (next[r] < count) {
-        error = "the timelines never end: " +
-                describe(program, static_cast<int>(r), next[r]) +
+  /// Notes when messages arrive. False when an action has not run, or a message
+  /// has no other half.
+  bool finish() {
+    for (int s = 0; s < static_cast<int>(next.size()); ++s) {
+      int count = static_cast<int>(program.stages[s].actions.size());
+      if (next[s] < count) {
+        error = "the timelines never end: " + describe(program, s, next[s]) +
                 " waits for a send or receive that has no counterpart";
         return false;
       }
-      for (int a = 0; a < count; ++a)
-        if (clock.end[r][a] == kUnknown) {
-          error =
-              describe(program, static_cast<int>(r), a) + " has no counterpart";
+      for (int a = 0; a < count; ++a) {
+        clock.end[s][a] = endOf(s, a);
+        if (clock.end[s][a] == kNotYet) {
+          error = describe(program, s, a) + " has no counterpart";
           return false;
         }
+      }
     }
     return true;
   }
@@ -127,7 +96,9 @@ private:
   std::string &error;
   std::vector<int> next;   // per stage: its next action
   std::vector<double> now; // per stage: its time
-  std::map<ChannelKey, std::deque<std::pair<Half, double>>> sends, receives;
+  MessageClock messageClock;
+  // Per stage and action; without a channel for actions that are none.
+  std::vector<std::vector<MessageClock::Message>> messages;
 };
 
 } // namespace

@@ -6,7 +6,9 @@
 #include "runtime/program/Part.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
+#include <tuple>
 
 namespace rota {
 
@@ -334,11 +336,47 @@ private:
   }
 };
 
+/// Checks that sends and receives that match have as many bytes: those of one
+/// source, destination and direction match in order.
+bool verifyMessages(const Program &program, std::string &error) {
+  using Channel = std::tuple<int, int, bool>;
+  using Half = std::pair<int, int>; // stage, action
+  std::map<Channel, std::vector<Half>> sends, receives;
+  for (int s = 0; s < static_cast<int>(program.stages.size()); ++s) {
+    const Stage &stage = program.stages[s];
+    for (int a = 0; a < static_cast<int>(stage.actions.size()); ++a) {
+      const ActionTemplate &action = stage.templateOf(a);
+      bool forward = isForward(action.kind);
+      if (isSend(action.kind))
+        sends[{s, action.peer, forward}].push_back({s, a});
+      else if (isReceive(action.kind))
+        receives[{action.peer, s, forward}].push_back({s, a});
+    }
+  }
+  auto bytesOf = [&](Half half) {
+    return program.stages[half.first].templateOf(half.second).bytes;
+  };
+  auto name = [&](Half half) {
+    return describe(program, half.first, half.second);
+  };
+  for (const auto &[channel, sent] : sends) {
+    const std::vector<Half> &received = receives[channel];
+    for (size_t i = 0; i < std::min(sent.size(), received.size()); ++i)
+      if (bytesOf(sent[i]) != bytesOf(received[i])) {
+        error = name(received[i]) + ": expected " +
+                std::to_string(bytesOf(sent[i])) + " bytes as in " +
+                name(sent[i]) + ", got " + std::to_string(bytesOf(received[i]));
+        return false;
+      }
+  }
+  return true;
+}
+
 } // namespace
 
 bool verify(const Program &program, std::string &error) {
   error.clear();
-  if (!ProgramVerifier(program, error).run())
+  if (!ProgramVerifier(program, error).run() || !verifyMessages(program, error))
     return false;
   std::vector<std::vector<double>> zeros;
   for (const Stage &stage : program.stages)

@@ -89,8 +89,8 @@ void addArrows(const Timeline &timeline, const Simulation &simulation,
   });
   int id = 0;
   forEach([&](Address reader, const Action &action, bool forward) {
-    int from = forward ? action.chunk - 1 : action.chunk + 1;
-    if (from < 0 || from >= shape.chunks() ||
+    int from = shape.producerOf(action);
+    if (from == kNoChunk ||
         shape.rankOf(from, action.microbatch) == reader.rank)
       return;
     Address maker = makers[key(forward, from, action.microbatch)];

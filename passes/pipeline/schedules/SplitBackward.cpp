@@ -6,6 +6,7 @@
 // is counted in unit slots.
 #include "passes/pipeline/schedules/Schedules.h"
 #include "passes/pipeline/timeline/Simulator.h"
+#include "passes/pipeline/timeline/ValueClock.h"
 
 #include <deque>
 
@@ -16,10 +17,7 @@ class Splitter {
 public:
   explicit Splitter(const Timeline &timeline)
       : source(timeline), shape(timeline.shape),
-        result{timeline.shape, {}, timeline.delay} {
-    size_t pairs = size_t(shape.chunks()) * shape.microbatches;
-    forwardEnd.assign(pairs, -1);
-    backwardEnd.assign(pairs, -1);
+        result{timeline.shape, {}, timeline.delay}, values(shape) {
     result.ranks.resize(timeline.ranks.size());
     ranks.resize(timeline.ranks.size());
     std::optional<Simulation> simulation = simulate(timeline, CostTable());
@@ -48,23 +46,7 @@ private:
   const Shape &shape;
   Timeline result;
   std::vector<RankState> ranks;
-  std::vector<int> forwardEnd, backwardEnd; // slot after the action, or -1
-
-  int &endOf(std::vector<int> &ends, int chunk, int microbatch) {
-    return ends[size_t(chunk) * shape.microbatches + microbatch];
-  }
-
-  bool ready(const Action &action, int slot) {
-    bool forward = action.kind == ActionKind::Forward;
-    int from = forward ? action.chunk - 1 : action.chunk + 1;
-    if (from < 0 || from >= shape.chunks())
-      return true;
-    int end =
-        endOf(forward ? forwardEnd : backwardEnd, from, action.microbatch);
-    bool remote = shape.rankOf(from, action.microbatch) !=
-                  shape.rankOf(action.chunk, action.microbatch);
-    return end >= 0 && end + (remote ? source.delay - 1 : 0) <= slot;
-  }
+  ValueClock values;
 
   /// Runs one action of `rank`, if one can run. True while some are left.
   bool runSlot(int rank, int slot) {
@@ -75,7 +57,8 @@ private:
       return false;
     bool full = left && row[state.next].kind == ActionKind::Forward &&
                 state.live == state.limit;
-    if (left && !full && ready(row[state.next], slot)) {
+    if (left && !full &&
+        values.isReady(row[state.next], source.delay - 1, slot)) {
       runNext(state, rank, slot);
     } else if (!state.weights.empty()) {
       result.ranks[rank].push_back(state.weights.front());
@@ -88,14 +71,13 @@ private:
   void runNext(RankState &state, int rank, int slot) {
     Action action = source.ranks[rank][state.next++];
     if (action.kind == ActionKind::Forward) {
-      endOf(forwardEnd, action.chunk, action.microbatch) = slot + 1;
       ++state.live;
     } else {
       action.kind = ActionKind::BackwardInput;
-      endOf(backwardEnd, action.chunk, action.microbatch) = slot + 1;
       state.weights.push_back(
           {action.chunk, ActionKind::BackwardWeight, action.microbatch});
     }
+    values.end(action, slot + 1);
     result.ranks[rank].push_back(action);
   }
 };

@@ -39,17 +39,15 @@ std::vector<std::vector<Insertion>> placeMessages(const Timeline &timeline) {
   };
   for (size_t rank = 0; rank < timeline.ranks.size(); ++rank)
     for (size_t i = 0; i < timeline.ranks[rank].size(); ++i) {
-      auto [chunk, kind, m] = timeline.ranks[rank][i];
-      bool forward = kind == ActionKind::Forward;
-      if (kind == ActionKind::BackwardWeight ||
-          !(forward ? shape.sendsForward(chunk, m)
-                    : shape.sendsBackward(chunk, m)))
+      const Action &action = timeline.ranks[rank][i];
+      int m = action.microbatch, reader = shape.consumerOf(action);
+      if (reader == kNoChunk || shape.rankOf(reader, m) == int(rank))
         continue;
+      bool forward = isForward(action.kind);
       double end = simulation->spans[rank][i].end;
       place(int(rank), end + timeline.delay - 1,
-            {chunk,
+            {action.chunk,
              forward ? ActionKind::SendForward : ActionKind::SendBackward, m});
-      int reader = chunk + (forward ? 1 : -1);
       place(shape.rankOf(reader, m), end,
             {reader,
              forward ? ActionKind::RecvForward : ActionKind::RecvBackward, m});

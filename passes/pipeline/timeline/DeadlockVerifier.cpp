@@ -129,26 +129,20 @@ private:
     }
   }
 
-  static std::optional<Value> reads(const Shape &shape, const Action &action) {
-    int c = action.chunk, m = action.microbatch;
-    bool forward = action.kind == ActionKind::Forward;
-    if (!isCompute(action.kind) || action.kind == ActionKind::BackwardWeight)
+  /// The value that a compute action reads.
+  std::optional<Value> reads(const Action &action) const {
+    int from = shape.producerOf(action);
+    if (!isCompute(action.kind) || from == kNoChunk)
       return std::nullopt;
-    int from = forward ? c - 1 : c + 1;
-    if (from < 0 || from >= shape.chunks())
-      return std::nullopt;
-    return Value{from, c, m, forward};
+    return Value{from, action.chunk, action.microbatch, isForward(action.kind)};
   }
 
-  static std::optional<Value> makes(const Shape &shape, const Action &action) {
-    int c = action.chunk, m = action.microbatch;
-    bool forward = action.kind == ActionKind::Forward;
-    if (!isCompute(action.kind) || action.kind == ActionKind::BackwardWeight)
+  /// The value that a compute action makes for another chunk.
+  std::optional<Value> makes(const Action &action) const {
+    int to = shape.consumerOf(action);
+    if (!isCompute(action.kind) || to == kNoChunk)
       return std::nullopt;
-    int to = forward ? c + 1 : c - 1;
-    if (to < 0 || to >= shape.chunks())
-      return std::nullopt;
-    return Value{c, to, m, forward};
+    return Value{action.chunk, to, action.microbatch, isForward(action.kind)};
   }
 
   bool crosses(const Value &value) const {
@@ -172,7 +166,7 @@ private:
   /// there.
   const Value *bufferedValue(int rank) const {
     const Action &action = timeline.ranks[rank][next[rank]];
-    std::optional<Value> result = makes(shape, action);
+    std::optional<Value> result = makes(action);
     if (!result || !bounded || !crosses(*result))
       return nullptr;
     const std::vector<Value> &out = outgoing[rank * 2 + result->forward];
@@ -183,13 +177,13 @@ private:
   }
 
   bool isBlocked(int rank) const {
-    std::optional<Value> value = reads(shape, timeline.ranks[rank][next[rank]]);
+    std::optional<Value> value = reads(timeline.ranks[rank][next[rank]]);
     return (value && !isThere(*value)) || bufferedValue(rank);
   }
 
   /// What the rank's next action, which is blocked, waits for.
   std::string blockedBy(int rank) const {
-    std::optional<Value> value = reads(shape, timeline.ranks[rank][next[rank]]);
+    std::optional<Value> value = reads(timeline.ranks[rank][next[rank]]);
     if (value && !isThere(*value))
       return name(*value);
     const Value &occupant = *bufferedValue(rank);
@@ -202,7 +196,7 @@ private:
     const Action &action = timeline.ranks[rank][next[rank]++];
     if (std::optional<Value> value = transferred(action))
       ++halves[indexOf(*value)];
-    if (std::optional<Value> result = makes(shape, action)) {
+    if (std::optional<Value> result = makes(action)) {
       made[indexOf(*result)] = true;
       if (crosses(*result))
         outgoing[rank * 2 + result->forward].push_back(*result);

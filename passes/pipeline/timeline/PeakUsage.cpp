@@ -14,10 +14,40 @@ struct PeakCount {
   void operator+=(int change) { peak = std::max(peak, now += change); }
 };
 
+/// Gradients take memory from their first action's start to the end of their
+/// reduction. 0 without reductions.
+int peakGradients(const Timeline &timeline, int rank,
+                  const std::vector<TimeSpan> &spans) {
+  std::vector<std::pair<double, int>> changes;
+  std::vector<bool> isBegun(timeline.shape.repeats + 1); // per row of chunks
+  bool reduces = false;
+  for (size_t i = 0; i < spans.size(); ++i) {
+    const Action &action = timeline.ranks[rank][i];
+    int row = timeline.shape.rowOf(action.chunk);
+    if (action.kind == ActionKind::ReduceGrad) {
+      changes.push_back({spans[i].end, -1});
+      isBegun[row] = false;
+      reduces = true;
+    } else if (makesGradient(action.kind)) {
+      if (!isBegun[row])
+        changes.push_back({spans[i].start, 1});
+      isBegun[row] = true;
+    }
+  }
+  if (!reduces)
+    return 0;
+  // At one time, what ends does so first.
+  std::sort(changes.begin(), changes.end());
+  PeakCount gradients;
+  for (auto [time, change] : changes)
+    gradients += change;
+  return gradients.peak;
+}
+
 } // namespace
 
 void countPeakUsage(const Timeline &timeline, int rank, bool communicates,
-                    RankUsage &report) {
+                    const std::vector<TimeSpan> &spans, RankUsage &report) {
   const Shape &shape = timeline.shape;
   PeakCount live, forward, backward, windows, offloaded;
   for (const auto &[chunk, kind, m] : timeline.ranks[rank])
@@ -61,6 +91,7 @@ void countPeakUsage(const Timeline &timeline, int rank, bool communicates,
     default:
       break;
     }
+  report.peakGradients = peakGradients(timeline, rank, spans);
   report.peakLive = live.peak;
   report.peakReceivedForward = forward.peak;
   report.peakReceivedBackward = backward.peak;

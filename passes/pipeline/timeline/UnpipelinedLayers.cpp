@@ -8,20 +8,20 @@
 //   rank 1  .   1F0 1F1 2F1 2B1 1F2 1F3 2F3 2B3 1B0 1B1 1B2 1B3 .
 #include "passes/pipeline/timeline/UnpipelinedLayers.h"
 
+#include "passes/pipeline/timeline/ValueClock.h"
+
+#include <deque>
+
 namespace rota::pipe {
 namespace {
-
-constexpr int kUnknown = -1;
 
 class Scheduler {
 public:
   explicit Scheduler(const Timeline &timeline)
       : source(timeline), shape(timeline.shape), outer(shape.chunks() - 1),
-        result(timeline), ranks(timeline.ranks.size()),
-        ends(2 * size_t(shape.chunks()) * shape.microbatches, kUnknown),
+        result(timeline), values(shape), ranks(timeline.ranks.size()),
         isSplit(shape.microbatches) {
     for (size_t rank = 0; rank < ranks.size(); ++rank) {
-      ranks[rank].outer = int(rank);
       result.ranks[rank].clear();
       for (const Action &action : timeline.ranks[rank])
         if (action.kind == ActionKind::BackwardInput &&
@@ -48,42 +48,30 @@ public:
 private:
   struct RankState {
     size_t next = 0; // in its row
-    int outer = 0;   // next microbatch of the outer chunk
     int busy = 0;    // until this slot
+    // Microbatches of the outer chunk, in the order in which their activations
+    // are made.
+    std::deque<int> outer;
   };
 
   const Timeline &source;
   const Shape &shape;
   int outer;
   Timeline result;
+  ValueClock values;
   std::vector<RankState> ranks;
-  std::vector<int> ends;     // slot after F, or B or I, or kUnknown
   std::vector<bool> isSplit; // backwards of the last inner chunk
 
-  int &endOf(bool forward, int chunk, int microbatch) {
-    size_t row = size_t(forward) * shape.chunks() + chunk;
-    return ends[row * shape.microbatches + microbatch];
-  }
-
-  bool isReady(const Action &action, int slot) {
-    if (action.kind == ActionKind::BackwardWeight)
-      return true;
-    auto [chunk, kind, m] = action;
-    bool forward = kind == ActionKind::Forward;
-    int from = forward ? chunk - 1 : chunk + 1;
-    if (from < 0)
-      return true;
-    int end = endOf(forward, from, m);
-    bool isRemote = shape.rankOf(from, m) != shape.rankOf(chunk, m);
-    return end != kUnknown && end + (isRemote ? source.delay - 1 : 0) <= slot;
+  bool isReady(const Action &action, int slot) const {
+    return values.isReady(action, source.delay - 1, slot);
   }
 
   void append(int rank, const Action &action) {
     result.ranks[rank].push_back(action);
-    int end = ++ranks[rank].busy;
-    if (action.kind != ActionKind::BackwardWeight)
-      endOf(action.kind == ActionKind::Forward, action.chunk,
-            action.microbatch) = end;
+    values.end(action, ++ranks[rank].busy);
+    int m = action.microbatch;
+    if (action.kind == ActionKind::Forward && action.chunk == outer - 1)
+      ranks[shape.rankOf(outer, m)].outer.push_back(m);
   }
 
   /// Starts what `rank` can run now, if it is free. True while it is busy.
@@ -92,9 +80,10 @@ private:
     if (state.busy > slot)
       return true;
     state.busy = slot;
-    int m = state.outer;
-    if (m < shape.microbatches &&
-        isReady({outer, ActionKind::Forward, m}, slot)) {
+    if (!state.outer.empty() &&
+        isReady({outer, ActionKind::Forward, state.outer.front()}, slot)) {
+      int m = state.outer.front();
+      state.outer.pop_front();
       append(rank, {outer, ActionKind::Forward, m});
       if (isSplit[m]) {
         append(rank, {outer, ActionKind::BackwardInput, m});
@@ -102,7 +91,6 @@ private:
       } else {
         append(rank, {outer, ActionKind::Backward, m});
       }
-      state.outer += shape.stages;
     } else if (state.next < source.ranks[rank].size() &&
                isReady(source.ranks[rank][state.next], slot)) {
       append(rank, source.ranks[rank][state.next++]);

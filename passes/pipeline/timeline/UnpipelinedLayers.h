@@ -13,7 +13,8 @@ namespace rota::pipe {
 /// of each microbatch, one after the other, on the stage that the microbatch is
 /// of. Counted in unit slots, a stage takes a microbatch as soon as its
 /// activation is there, before what its row has next, since the backward waits
-/// for it, and in ascending order. The order of the rows stays.
+/// for it, and in the order in which the activations come. The order of the
+/// rows stays.
 ///
 /// Rows that would not complete without the outer chunk do not with it.
 Timeline addUnpipelinedLayers(const Timeline &timeline);
