@@ -4,9 +4,11 @@
 #include "passes/pipeline/Passes.h"
 #include "passes/pipeline/Program.h"
 #include "passes/pipeline/schedules/Schedules.h"
+#include "passes/pipeline/timeline/GradientOrder.h"
 #include "passes/pipeline/timeline/TimelineVerifier.h"
 #include "passes/pipeline/timeline/UnpipelinedLayers.h"
 
+#include "mlir/IR/Remarks.h"
 #include "llvm/Support/MemoryBuffer.h"
 
 namespace mlir::pipe {
@@ -41,6 +43,16 @@ struct MakeTimelinePass : impl::MakeTimelineBase<MakeTimelinePass> {
       program.emitError(error);
       return signalPassFailure();
     }
+    std::string reordered = ::rota::pipe::reorderedGradients(*timeline);
+    if (!reordered.empty())
+      remark::analysis(
+          program.getLoc(),
+          remark::RemarkOpts::name("gradient-order").category("pipeline"))
+          << remark::reason("gradients are added in another order than that of "
+                            "ascending microbatches, so their bits differ from "
+                            "those of other schedules")
+          << remark::metric("Schedule", schedule)
+          << remark::metric("Actions", reordered);
     OpBuilder builder(&getContext());
     builder.setInsertionPointToEnd(&program.getBody().front());
     TimelineOp::create(builder, program.getLoc(), schedule, *timeline);

@@ -73,7 +73,9 @@ def MakeTimeline : PipelinePass<"make-timeline"> {
     a named schedule, or a file's.
 
     Before: a `pipe.program` without timeline. A file is read as it is; whether
-    it is right is for `verify-timeline` to say. A schedule that does not exist
+    it is right is for `verify-timeline` to say. A remark names the actions that add
+    gradients in another order than that of ascending microbatches: their bits
+    differ from those of the named schedules. A schedule that does not exist
     for the program's stages, repeats and microbatches is an error that names
     the numbers and the rule.
 
@@ -274,7 +276,7 @@ def VerifyTimeline : PipelinePass<"verify-timeline"> {
     Changes nothing. An error for each rule of
     `passes/pipeline/timeline/TimelineVerifier.h` that the timeline breaks, with rank,
     position and action: each action exactly once and on its rank, dependencies
-    respected, gradients in ascending microbatch order, weight windows open where
+    respected, weight windows open where
     they are used, sends and receives in one order, no deadlock with two buffers
     for each direction.
 

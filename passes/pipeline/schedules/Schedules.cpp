@@ -54,7 +54,7 @@ std::optional<Timeline> makeTimeline(std::string_view name,
   }
   std::optional<Timeline> timeline = found->generate(request, error);
   if (timeline && request.shape.outer)
-    timeline = addUnpipelinedLayers(*timeline);
+    timeline = *addUnpipelinedLayers(*timeline);
   if (timeline && request.splitBackward)
     return splitBackward(*timeline);
   return timeline;

@@ -25,7 +25,6 @@ public:
   std::vector<Violation> run() {
     if (checkRows() && checkPlaces() && checkOnce()) {
       checkOrder();
-      checkAscending();
       std::vector<Violation> ofWindows = verifyWindows(timeline);
       violations.insert(violations.end(), ofWindows.begin(), ofWindows.end());
       if (violations.empty())
@@ -217,25 +216,6 @@ private:
       default:
         return;
       }
-    });
-  }
-
-  void checkAscending() {
-    // Per row of chunks: a rank has one chunk in each.
-    std::vector<int> last;
-    forEachAction([&](int rank, int position, const Action &action) {
-      if (position == 0)
-        last.assign(shape.repeats + 1, kAbsent);
-      if (!makesGradient(action.kind))
-        return;
-      int &previous = last[shape.rowOf(action.chunk)];
-      if (action.microbatch < previous)
-        report(rank, position, action,
-               "expected the chunk's gradients in ascending microbatch order, "
-               "got microbatch " +
-                   std::to_string(action.microbatch) + " after " +
-                   std::to_string(previous));
-      previous = action.microbatch;
     });
   }
 };

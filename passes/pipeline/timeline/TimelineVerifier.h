@@ -32,8 +32,6 @@ struct Violation {
 ///             its own F and after those of the chunk behind it, W after its I,
 ///             SEND after the action that made the value, RECV before the one
 ///             that reads it
-///   ascending each chunk's gradients (B or W) in ascending microbatch order on
-///             each rank, on which the bits of their sum depend
 ///   windows   UNSHARD opens a window of the chunk's weights and RESHARD, or
 ///   the
 ///             end of the row, closes it. Where there are windows, each use of

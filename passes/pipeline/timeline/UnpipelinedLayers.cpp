@@ -17,10 +17,14 @@ namespace {
 
 class Scheduler {
 public:
-  explicit Scheduler(const Timeline &timeline)
+  /// Stages take their microbatches of the outer chunk in ascending order, or
+  /// in the order in which the activations come.
+  Scheduler(const Timeline &timeline, bool ascending)
       : source(timeline), shape(timeline.shape), outer(shape.chunks() - 1),
         result(timeline), values(shape), ranks(timeline.ranks.size()),
-        isSplit(shape.microbatches) {
+        ascending(ascending), isSplit(shape.microbatches) {
+    for (int m = 0; ascending && m < shape.microbatches; ++m)
+      ranks[shape.rankOf(outer, m)].outer.push_back(m);
     for (size_t rank = 0; rank < ranks.size(); ++rank) {
       result.ranks[rank].clear();
       for (const Action &action : timeline.ranks[rank])
@@ -30,7 +34,8 @@ public:
     }
   }
 
-  Timeline run() {
+  /// Nothing when the rows do not complete.
+  std::optional<Timeline> run() {
     int idle = 0; // slots in which nobody did anything
     for (int slot = 0; idle <= source.delay; ++slot) {
       bool moved = false;
@@ -39,19 +44,16 @@ public:
       idle = moved ? 0 : idle + 1;
     }
     for (size_t rank = 0; rank < ranks.size(); ++rank)
-      result.ranks[rank].insert(result.ranks[rank].end(),
-                                source.ranks[rank].begin() + ranks[rank].next,
-                                source.ranks[rank].end());
+      if (ranks[rank].next < source.ranks[rank].size())
+        return std::nullopt;
     return std::move(result);
   }
 
 private:
   struct RankState {
-    size_t next = 0; // in its row
-    int busy = 0;    // until this slot
-    // Microbatches of the outer chunk, in the order in which their activations
-    // are made.
-    std::deque<int> outer;
+    size_t next = 0;       // in its row
+    int busy = 0;          // until this slot
+    std::deque<int> outer; // next microbatches of the outer chunk
   };
 
   const Timeline &source;
@@ -60,6 +62,7 @@ private:
   Timeline result;
   ValueClock values;
   std::vector<RankState> ranks;
+  bool ascending;
   std::vector<bool> isSplit; // backwards of the last inner chunk
 
   bool isReady(const Action &action, int slot) const {
@@ -70,7 +73,8 @@ private:
     result.ranks[rank].push_back(action);
     values.end(action, ++ranks[rank].busy);
     int m = action.microbatch;
-    if (action.kind == ActionKind::Forward && action.chunk == outer - 1)
+    if (!ascending && action.kind == ActionKind::Forward &&
+        action.chunk == outer - 1)
       ranks[shape.rankOf(outer, m)].outer.push_back(m);
   }
 
@@ -101,8 +105,10 @@ private:
 
 } // namespace
 
-Timeline addUnpipelinedLayers(const Timeline &timeline) {
-  return Scheduler(timeline).run();
+std::optional<Timeline> addUnpipelinedLayers(const Timeline &timeline) {
+  std::optional<Timeline> result =
+      Scheduler(timeline, /*ascending=*/true).run();
+  return result ? result : Scheduler(timeline, /*ascending=*/false).run();
 }
 
 std::optional<Timeline> withUnpipelinedLayers(Timeline timeline,
@@ -120,7 +126,10 @@ std::optional<Timeline> withUnpipelinedLayers(Timeline timeline,
             toString(action) + " on rank " + std::to_string(rank);
         return std::nullopt;
       }
-  return addUnpipelinedLayers(timeline);
+  std::optional<Timeline> result = addUnpipelinedLayers(timeline);
+  if (!result)
+    error = "expected a timeline that completes, got one that does not";
+  return result;
 }
 
 } // namespace rota::pipe

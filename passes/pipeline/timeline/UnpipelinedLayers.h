@@ -13,15 +13,16 @@ namespace rota::pipe {
 /// of each microbatch, one after the other, on the stage that the microbatch is
 /// of. Counted in unit slots, a stage takes a microbatch as soon as its
 /// activation is there, before what its row has next, since the backward waits
-/// for it, and in the order in which the activations come. The order of the
-/// rows stays.
+/// for it. It takes its microbatches in ascending order or, where the rows
+/// would wait for ever so, in the order in which the activations come. The
+/// order of the rows stays.
 ///
-/// Rows that would not complete without the outer chunk do not with it.
-Timeline addUnpipelinedLayers(const Timeline &timeline);
+/// Nothing when the rows do not complete without the outer chunk.
+std::optional<Timeline> addUnpipelinedLayers(const Timeline &timeline);
 
 /// The same for a timeline whose shape has no outer chunk yet. Nothing, and an
-/// `error`, when M is not a multiple of S or the rows have actions other than
-/// F, B, I and W, which would have to be moved.
+/// `error`, when M is not a multiple of S, the rows do not complete, or they
+/// have actions other than F, B, I and W, which would have to be moved.
 std::optional<Timeline> withUnpipelinedLayers(Timeline timeline,
                                               std::string &error);
 

@@ -87,9 +87,9 @@ class Case:
         print("one rank and the interpreter:", line.strip())
         return one
 
-    def demand_near(self, label, actual, expected):
+    def demand_near(self, label, actual, expected, tolerance=None):
         line = run("compare-safetensors", actual, expected,
-                   TOLERANCE[self.arguments.dtype])
+                   tolerance or TOLERANCE[self.arguments.dtype])
         print(f"{label}:", line.strip())
 
     def demand_same(self, name, actual, expected_name, expected):

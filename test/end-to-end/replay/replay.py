@@ -13,7 +13,9 @@ reference interpreter's, and those of the same batch cut into M2 microbatches, t
 1e-5 (5e-3 in bf16); every other file has the bytes of the one rank's. With
 --pipelined, only that many layers are divided among the stages; all stages sum
 gradients of the others, so the first schedule's file equals the one rank's to
-that tolerance, and the other schedules' have its bytes. Prints a line for each
+that tolerance, and the other schedules' have its bytes. With --reordered,
+timelines follow that take gradients in descending microbatch order: loss and
+gradients equal the others' to 1e-6, in other bits. Prints a line for each
 comparison; exits with 1 at the first that fails."""
 import argparse
 import os
@@ -28,6 +30,7 @@ def parse():
     parser.add_argument("--stages", type=int, required=True)
     parser.add_argument("--accumulate", type=int, default=0)
     parser.add_argument("--remat", nargs="*", default=[])
+    parser.add_argument("--reordered", action="store_true")
     return parser.parse_args()
 
 
@@ -53,11 +56,30 @@ def schedules(case, work):
         "-o", path)
     yield names[-1] + " as a file", ["--schedule", path]
 
-    path = os.path.join(work, "random.csv")
-    with open(path, "w") as file:
-        for row in random_timeline(case):
-            file.write(",".join(row) + "\n")
+    path = write_rows(os.path.join(work, "random.csv"), random_timeline(case))
     yield "random order", ["--schedule", path]
+
+
+def write_rows(path, rows):
+    with open(path, "w") as file:
+        for row in rows:
+            file.write(",".join(row) + "\n")
+    return path
+
+
+def descending(case, kinds):
+    """LoopedBFS of torch.distributed.pipelining: forwards ascend, backwards of
+    each kind descend."""
+    rows = []
+    for rank in range(case.stages):
+        chunks = [r * case.stages + rank for r in range(case.repeats)]
+        row = [f"{c}F{m}" for c in chunks for m in range(case.microbatches)]
+        for chunk in reversed(chunks):
+            for kind in kinds:
+                row += [f"{chunk}{kind}{m}"
+                        for m in reversed(range(case.microbatches))]
+        rows.append(row)
+    return rows
 
 
 def random_timeline(case):
@@ -118,9 +140,20 @@ class Replay:
                 self.case.demand_near(f"{name} and one rank", other, one)
                 one, same = other, name
             self.case.demand_same(name, other, same, one)
+        if self.arguments.reordered:
+            self.reorder(pipeline, same, one)
         # The comparison can fail: other weights give other bits.
         other = self.case.probe("other weights", ["--seed", "2"])
         self.case.demand_other("other weights", other, one)
+
+    def reorder(self, pipeline, same, one):
+        for kinds in ("B", "IW"):
+            path = write_rows(self.case.path(f"descending-{kinds}.csv"),
+                              descending(self.arguments, kinds))
+            name = f"descending {kinds}"
+            other = self.case.probe(name, [*pipeline, "--schedule", path])
+            self.case.demand_near(f"{name} and {same}", other, one, "1e-6")
+            self.case.demand_other(name, other, one)
 
 
 if __name__ == "__main__":

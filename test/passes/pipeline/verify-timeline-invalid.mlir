@@ -111,26 +111,6 @@ pipe.program stack @layers stages = 2 repeats = 1 layers_per_chunk = 1 microbatc
 
 // -----
 
-// ascending: gradients accumulate in order
-rota.stack @layers layers = 1 pattern [@identity] {
-  rota.layer @identity {
-    func.func @forward(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
-      return %x : tensor<2x8xf32>
-    }
-  }
-}
-pipe.program stack @layers stages = 1 repeats = 1 layers_per_chunk = 1 microbatches = 2 placement loop {
-  pipe.chunks [
-    <rank 0 embed layers [@identity 0] loss>
-  ]
-  // expected-error @below {{timeline 't', rank 0, position 3, 0B0: expected the chunk's gradients in ascending microbatch order, got microbatch 0 after 1}}
-  pipe.timeline "t" delay = 1 rows [
-    "0F0,0F1,0B1,0B0"
-  ]
-}
-
-// -----
-
 // channel: sends and receives in one order
 rota.stack @layers layers = 2 pattern [@identity] {
   rota.layer @identity {

@@ -90,12 +90,6 @@ TEST(TimelineVerifier, refusesAnActionOnAnotherRank) {
 /// True when the order of two actions of one rank follows from the rules that
 /// concern that rank alone.
 bool orderMatters(const Shape &shape, const Action &a, const Action &b) {
-  auto gradient = [](const Action &x) {
-    return x.kind == ActionKind::Backward ||
-           x.kind == ActionKind::BackwardWeight;
-  };
-  if (a.chunk == b.chunk && gradient(a) && gradient(b))
-    return true;
   if (a.microbatch != b.microbatch || !isCompute(a.kind) || !isCompute(b.kind))
     return false;
   if (a.chunk == b.chunk)
@@ -180,10 +174,16 @@ TEST(TimelineVerifier, namesRankPositionActionAndRule) {
             "position 1\n"
             "rank 1, position 0, 1F0: expected it after 1RECV_F0, which is at "
             "position 1\n");
-  // Ascending.
-  EXPECT_EQ(verified(parsed("0F0,0F1,0B1,0B0\n")),
-            "rank 0, position 3, 0B0: expected the chunk's gradients in "
-            "ascending microbatch order, got microbatch 0 after 1\n");
+}
+
+// LoopedBFS of torch.distributed.pipelining: forwards ascend, backwards
+// descend.
+TEST(TimelineVerifier, acceptsDescendingBackwards) {
+  Timeline timeline =
+      parsed("0F0,0F1,0F2,2F0,2F1,2F2,,,2B2,2B1,2B0,0B2,0B1,0B0\n"
+             ",1F0,1F1,1F2,3F0,3F1,3F2,3B2,3B1,3B0,1B2,1B1,1B0\n");
+  EXPECT_EQ(verified(timeline), "");
+  EXPECT_EQ(verified(addCommunication(timeline)), "");
 }
 
 TEST(TimelineVerifier, checksWeightWindows) {
