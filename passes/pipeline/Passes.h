@@ -44,8 +44,8 @@ struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
                              llvm::cl::init(false)};
   Option<std::string> weightGather{
       *this, "weight-gather",
-      llvm::cl::desc("per-iteration, once, per-repeat; empty: weights are not "
-                     "divided over the ranks of a stage"),
+      llvm::cl::desc("per-iteration, once, per-repeat, auto; empty: weights are "
+                     "not divided over the ranks of a stage"),
       llvm::cl::init("")};
   Option<int64_t> window{
       *this, "window",

@@ -169,7 +169,8 @@ def GatherWeights : PipelinePass<"gather-weights"> {
     - `per-iteration`: gathered for each use, each gradient reduced at once;
     - `once`: all chunks gathered before the first action;
     - `per-repeat`: a chunk stays gathered while a window has room, and the next
-      one that is needed is gathered meanwhile.
+      one that is needed is gathered meanwhile;
+    - `auto`: `per-repeat` with several repeats, else `once`.
 
     With `once` and `per-repeat`, a chunk's gradient is reduced once, after its
     last microbatch.
@@ -208,7 +209,7 @@ def GatherWeights : PipelinePass<"gather-weights"> {
   }];
   let options = [
     Option<"mode", "mode", "std::string", [{"per-repeat"}],
-           "per-iteration, once or per-repeat">,
+           "per-iteration, once, per-repeat or auto">,
     Option<"window", "window", "int64_t", "-1",
            "Most chunks that a rank has gathered; -1: 2, or all for once">,
     Option<"prefetch", "prefetch", "int64_t", "-1",

@@ -184,10 +184,10 @@ private:
     settings.splitBackward = options.splitBackward;
     settings.offloadAll = offloads();
     settings.weightGather = options.weightGather;
-    if (options.given.contains("window"))
-      settings.window = options.window;
-    if (options.prefetch > 0)
-      settings.prefetch = options.prefetch;
+    if (options.window)
+      settings.window = *options.window;
+    if (options.prefetch)
+      settings.prefetch = *options.prefetch;
     return runPasses([&](OpPassManager &manager) {
       mlir::pipe::buildPipeline(manager, settings);
     });

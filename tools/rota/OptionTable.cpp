@@ -114,7 +114,9 @@ Rows pipelineRows(RunOptions &o) {
            anySign, maxInt},
           {"chunks", group, "N", "Chunks on each rank (repeats)", schedule,
            &o.repeats, anySign, maxInt},
-          {"microbatches", group, "N", "Parts that a step's batch is cut into",
+          {"microbatches", group, "N",
+           "Parts that a step's batch is cut into (the fewest that the "
+           "schedule takes)",
            timelines, &o.microbatches, 1, maxInt},
           {"repeats", group, "N", "Chunks of layers in each rank", models,
            &o.repeats, 1, maxInt},

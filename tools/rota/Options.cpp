@@ -9,6 +9,9 @@
 #include "passes/optimizer/Optimizers.h"
 #include "passes/pipeline/schedules/Schedules.h"
 
+#include "llvm/Support/MemoryBuffer.h"
+
+#include <cstdio>
 #include <cstdlib>
 
 using namespace rota;
@@ -56,6 +59,27 @@ static std::optional<MeshSizes> readMesh(const RunOptions &options,
   return std::nullopt;
 }
 
+/// The microbatches of a step when none are given: those of a file, or the
+/// fewest that the schedule takes. What is wrong with either is for the passes
+/// to say.
+static int64_t defaultMicrobatches(const RunOptions &options) {
+  std::string error;
+  if (StringRef(options.schedule).ends_with(".csv")) {
+    auto file = llvm::MemoryBuffer::getFile(options.schedule);
+    auto rows =
+        file ? pipe::parseCsv((*file)->getBuffer(), error) : std::nullopt;
+    return rows ? pipe::inferShape(*rows).microbatches : 1;
+  }
+  pipe::ScheduleRequest request;
+  request.shape.stages = int(options.stages);
+  request.shape.repeats = int(options.repeats);
+  request.shape.outer = options.pipelineLayers > 0;
+  request.shape.placement =
+      options.placement == "v" ? pipe::Placement::V : pipe::Placement::Loop;
+  request.delay = int(options.delay);
+  return pipe::fewestMicrobatches(options.schedule, request).value_or(1);
+}
+
 /// Checks the mesh and what depends on its sizes, and writes it with all sizes.
 static OptionMistake checkMesh(RunOptions &options) {
   std::string message;
@@ -66,6 +90,12 @@ static OptionMistake checkMesh(RunOptions &options) {
     return (*sizes)[static_cast<size_t>(*mlir::rota::symbolizeMeshAxis(axis))];
   };
   options.stages = size("stage");
+  if (!options.given.contains("microbatches"))
+    options.microbatches = defaultMicrobatches(options);
+  if (options.batchSize % options.microbatches != 0)
+    return {"batch-size", "expected a multiple of 'microbatches', got " +
+                              std::to_string(options.batchSize) + " and " +
+                              std::to_string(options.microbatches)};
   int64_t parts = size("data") * size("fsdp") * size("expert");
   int64_t sequences = options.batchSize / options.microbatches;
   if (sequences % parts != 0)
@@ -82,7 +112,7 @@ static OptionMistake checkMesh(RunOptions &options) {
             "expected a mesh with a data axis above 1, got " +
                 inQuotes(options.mesh)};
   if (options.weightGather.empty() && size("fsdp") > 1)
-    options.weightGather = options.repeats > 1 ? "per-repeat" : "once";
+    options.weightGather = "auto";
   if (options.weightGather == "per-repeat" && options.repeats == 1 &&
       options.layersPerChunk == 0)
     return {"weight-gather",
@@ -113,10 +143,6 @@ OptionMistake rota::checkOptions(Command verb, RunOptions &options) {
   if (OptionMistake mistake = checkTrainOptions(options);
       !mistake.option.empty())
     return mistake;
-  if (options.batchSize % options.microbatches != 0)
-    return {"batch-size", "expected a multiple of 'microbatches', got " +
-                              std::to_string(options.batchSize) + " and " +
-                              std::to_string(options.microbatches)};
   if (OptionMistake mistake = checkMesh(options); !mistake.option.empty())
     return mistake;
   bool isModule = StringRef(options.model).ends_with(".mlir");
@@ -124,6 +150,13 @@ OptionMistake rota::checkOptions(Command verb, RunOptions &options) {
     for (const char *name : {"batch-size", "sequence-length"})
       if (!options.given.contains(name))
         return {name, "the option is missing; a configuration does not say it"};
+  if (!options.given.contains("microbatches") && options.microbatches > 1)
+    std::fprintf(stderr,
+                 "note: 'microbatches': %lld, the fewest that schedule '%s' "
+                 "takes on %lld stages\n",
+                 static_cast<long long>(options.microbatches),
+                 options.schedule.c_str(),
+                 static_cast<long long>(options.stages));
   return {};
 }
 

@@ -27,7 +27,7 @@ struct RunOptions : Options {
   // `probe` takes them from its tokens.
   int64_t batchSize = 0;      // sequences in a step, all ranks together
   int64_t sequenceLength = 0; // tokens
-  int64_t microbatches = 1;
+  int64_t microbatches = 0;   // not given: what the schedule takes
 
   // Mesh. An axis of size -1 gets what the others leave of `devices`.
   std::string mesh = "stage=1"; // as given; every size known once checked
@@ -36,8 +36,8 @@ struct RunOptions : Options {
   std::string sharding = "auto";
   std::vector<std::string> shardingRules; // "name=axis+axis"
   bool shardOptimizer = false;
-  std::string weightGather;      // empty: per-repeat if repeats > 1, else once
-  std::optional<int64_t> window; // gathered chunks in each rank
+  std::string weightGather;        // empty: weights are not divided
+  std::optional<int64_t> window;   // gathered chunks in each rank
   std::optional<int64_t> prefetch; // none: as early as the window allows
 
   // Pipeline.

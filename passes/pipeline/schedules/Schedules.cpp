@@ -60,4 +60,16 @@ std::optional<Timeline> makeTimeline(std::string_view name,
   return timeline;
 }
 
+std::optional<int> fewestMicrobatches(std::string_view name,
+                                      ScheduleRequest request) {
+  std::string error;
+  int stages = request.shape.stages;
+  for (int count : {1, stages, 2 * stages}) {
+    request.shape.microbatches = count;
+    if (makeTimeline(name, request, error))
+      return count;
+  }
+  return std::nullopt;
+}
+
 } // namespace rota::pipe

@@ -44,6 +44,12 @@ std::optional<Timeline> makeTimeline(std::string_view name,
                                      const ScheduleRequest &request,
                                      std::string &error);
 
+/// The fewest microbatches with which the schedule exists for the rest of
+/// `request`, out of 1, S and 2*S, which all schedules so far need at most.
+/// Nothing when it exists with none of them.
+std::optional<int> fewestMicrobatches(std::string_view name,
+                                      ScheduleRequest request);
+
 std::optional<Timeline> generateGPipe(const ScheduleRequest &request,
                                       std::string &error);
 std::optional<Timeline> generateCircular(const ScheduleRequest &request,

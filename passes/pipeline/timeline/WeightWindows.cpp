@@ -75,7 +75,7 @@ std::vector<GatherInterval> planGatherIntervals(const std::vector<Action> &uses,
 }
 
 std::vector<GatherInterval>
-residencesOfEachUse(const std::vector<Action> &uses) {
+intervalsOfEachUse(const std::vector<Action> &uses) {
   std::vector<GatherInterval> intervals;
   for (int i = 0; i < int(uses.size()); ++i)
     intervals.push_back({uses[i].chunk, i, i});
@@ -161,6 +161,10 @@ std::optional<GatherMode> parseGatherMode(std::string_view name) {
   return std::nullopt;
 }
 
+GatherMode defaultGatherMode(const Shape &shape) {
+  return shape.repeats > 1 ? GatherMode::PerRepeat : GatherMode::Once;
+}
+
 std::optional<Timeline> gatherWeights(const Timeline &timeline,
                                       const GatherRequest &request,
                                       std::string &error) {
@@ -180,7 +184,7 @@ std::optional<Timeline> gatherWeights(const Timeline &timeline,
     std::vector<Action> uses = computeOf(row);
     Insertions places(uses.size() + 1);
     if (gathers)
-      places = placeGathers(each ? residencesOfEachUse(uses)
+      places = placeGathers(each ? intervalsOfEachUse(uses)
                                  : planGatherIntervals(uses, shape, window),
                             uses.size(), shape, window,
                             request.prefetch.value_or(kNever));

@@ -20,6 +20,10 @@ enum class GatherMode {
 const char *toString(GatherMode mode);
 std::optional<GatherMode> parseGatherMode(std::string_view name);
 
+/// The mode when none is chosen: PerRepeat where a rank has several chunks of
+/// the pipeline, else Once, which gathers as often.
+GatherMode defaultGatherMode(const Shape &shape);
+
 inline constexpr int kDefaultWindow = 2;
 
 struct GatherRequest {

@@ -171,6 +171,44 @@ TEST_F(OptionsTest, Mesh) {
   EXPECT_EQ(options.stages, 4);
 }
 
+// Without a number, the fewest microbatches that the schedule takes.
+TEST_F(OptionsTest, DefaultMicrobatches) {
+  auto microbatches = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.end(), {"--model", "m", "--batch-size", "8",
+                                       "--sequence-length", "4"});
+    EXPECT_EQ(parse(Command::Train, arguments), std::nullopt) << said;
+    return options.microbatches;
+  };
+  EXPECT_EQ(microbatches({}), 1);
+  EXPECT_EQ(said, "");
+  EXPECT_EQ(microbatches({"--mesh", "stage=2"}), 2);
+  EXPECT_EQ(said, "note: 'microbatches': 2, the fewest that schedule "
+                  "'circular' takes on 2 stages\n");
+  EXPECT_EQ(microbatches({"--mesh", "stage=2", "--delay", "2"}), 4);
+  EXPECT_EQ(microbatches({"--mesh", "stage=2", "--schedule", "gpipe"}), 1);
+  EXPECT_EQ(said, "");
+  EXPECT_EQ(microbatches({"--mesh", "stage=2", "--schedule", "gpipe",
+                          "--pipeline-layers", "2"}),
+            2);
+  EXPECT_EQ(microbatches({"--mesh", "stage=2", "--microbatches", "8"}), 8);
+  EXPECT_EQ(said, "");
+  std::string path = testing::TempDir() + "rota-options.csv";
+  std::ofstream(path) << "0F0,0F1,0F2,0F3,0B3,0B2,0B1,0B0\n";
+  EXPECT_EQ(microbatches({"--schedule", path}), 4);
+  refuse({"--mesh", "stage=3"},
+         "'batch-size': expected a multiple of 'microbatches', got 8 and 3");
+}
+
+// 0 starts a gather right before its use; without a number there is no bound.
+TEST_F(OptionsTest, Prefetch) {
+  std::vector<std::string> fsdp = {"--model", "m.mlir", "--mesh", "fsdp=2"};
+  ASSERT_EQ(parse(Command::Train, fsdp), std::nullopt) << said;
+  EXPECT_EQ(options.prefetch, std::nullopt);
+  fsdp.insert(fsdp.end(), {"--prefetch", "0"});
+  ASSERT_EQ(parse(Command::Train, fsdp), std::nullopt) << said;
+  EXPECT_EQ(options.prefetch, 0);
+}
+
 TEST_F(OptionsTest, WeightGathering) {
   refuse(
       {"--mesh", "data=3"},
