@@ -163,7 +163,7 @@ static ArrayAttr rowsOf(MLIRContext *context,
   return ArrayAttr::get(context, rows);
 }
 
-/// Null when there is no bound.
+/// The attribute of a window's bound; null when there is no bound.
 static IntegerAttr windowOf(MLIRContext *context,
                             const ::rota::pipe::Timeline &timeline) {
   if (timeline.window == 0)

@@ -36,9 +36,9 @@ def Pipe_Placement : I32EnumAttr<"Placement", "which rank owns a chunk", [
 
 def Pipe_ChunkAttr : AttrDef<Pipe_Dialect, "Chunk"> {
   let mnemonic = "chunk";
-  let summary = "the rank and the contents of one chunk";
+  let summary = "the contents and the rank of one chunk";
   let description = [{
-    The rank that owns the chunk, or `all` for the unpipelined layers, and the
+    The rank that owns the chunk, or `all` for the unpipelined chunk, and the
     contents of the chunk: the model's embedding, layers, each with its kind (a
     symbol of the program's stack) and its number, and the model's loss, in this
     order.
@@ -51,7 +51,7 @@ def Pipe_ChunkAttr : AttrDef<Pipe_Dialect, "Chunk"> {
                         "bool":$hasLoss);
   let hasCustomAssemblyFormat = 1;
   let extraClassDeclaration = [{
-    /// The rank of the outer chunk, which all have.
+    /// The rank of the unpipelined chunk, which all ranks have.
     static constexpr int64_t kAllRanks = -1;
   }];
 }
@@ -82,7 +82,7 @@ def Pipe_ProgramOp : Pipe_Op<"program", [SingleBlock, NoTerminator,
     - C4: there is a chunk for each stage and repeat, on the rank that the
       placement says, and with `outer` one more, on all ranks
     - C5: the chunks have `layers_per_chunk` layers or one less, but at least one;
-      the last may have more, and the outer one has any number but none
+      the last may have more, and the unpipelined one has at least one
     - C6: all chunks' layers, one after the other, are the stack's
     - C7: a layer's kind is the one that the stack's pattern says
     - C8: the first chunk embeds and the last has the loss, no other
@@ -131,7 +131,7 @@ def Pipe_ProgramOp : Pipe_Op<"program", [SingleBlock, NoTerminator,
 }
 
 def Pipe_ChunksOp : Pipe_Op<"chunks", [HasParent<"ProgramOp">]> {
-  let summary = "the rank and the contents of each chunk";
+  let summary = "the contents and the rank of each chunk";
   let description = [{
     A table with an entry for each chunk, in chunk order.
 
@@ -164,7 +164,7 @@ def Pipe_ChunksOp : Pipe_Op<"chunks", [HasParent<"ProgramOp">]> {
 }
 
 def Pipe_TimelineOp : Pipe_Op<"timeline", [HasParent<"ProgramOp">]> {
-  let summary = "when each rank runs what";
+  let summary = "the order of each rank's actions";
   let description = [{
     A row of actions for each rank, in the text form of
     torch.distributed.pipelining: chunk, kind, microbatch. `F` is a forward; `B`
@@ -172,12 +172,12 @@ def Pipe_TimelineOp : Pipe_Op<"timeline", [HasParent<"ProgramOp">]> {
     `RECV_F`, `SEND_B`, `RECV_B` hand values from rank to rank; `UNSHARD` and
     `RESHARD` open and close a window of a chunk's weights, and `REDUCE_GRAD`
     reduce-scatters its gradient; `OFFLOAD` and `FETCH` move residuals to the
-    host and back. `delay` is the distance, in actions, between a message's
-    making and its leaving plus one. `window` bounds a rank's open windows, where
-    it stands. The string in front says where the timeline comes from.
+    host and back. `delay` is one more than the number of actions between the one
+    that makes a message and its `SEND`. `window`, where given, bounds a rank's
+    open windows. The string in front is the source of the timeline: a schedule's
+    name or a file.
 
-    Whether the timeline is right is not this op's to say: see
-    `verify-timeline`.
+    This op does not check the timeline: see `verify-timeline`.
 
     Life-span: made by `make-timeline`; `insert-communication`, `gather-weights`
     and `offload-residuals` add to it.

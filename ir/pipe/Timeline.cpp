@@ -49,8 +49,8 @@ bool isWait(std::string_view text) {
   return false;
 }
 
-/// Reads one cell into `row`. False when it is neither empty nor an action, a
-/// wait or a group of actions.
+/// Reads one cell into `row`. A cell is empty, an action, a wait or a group of
+/// actions; false when it is none of these.
 bool parseCell(std::string_view cell, std::vector<Action> &row) {
   if (cell.empty() || isWait(cell))
     return true;
@@ -74,7 +74,7 @@ bool parseCell(std::string_view cell, std::vector<Action> &row) {
   return action.has_value();
 }
 
-/// What goes into a message about a cell: short and printable.
+/// The text of a cell in an error message: short and printable.
 std::string quoted(std::string_view text) {
   constexpr size_t kLongest = 40;
   std::string result = "'";

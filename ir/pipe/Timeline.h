@@ -19,43 +19,44 @@ namespace rota::pipe {
 using ::rota::Action;
 using ::rota::ActionKind;
 
-/// Nothing when `text` is not an action.
+/// Reads the text form of an action; nothing when `text` has another form.
 std::optional<Action> parseAction(std::string_view text);
 
-/// Which rank owns a chunk. Loop: chunk c on stage c mod S. V: even rows go up,
-/// odd rows come back (chunk 2S-1-s on stage s).
+/// The assignment of chunks to ranks. Loop: chunk c is on stage c mod S. V:
+/// even rows of chunks ascend over the stages, odd rows descend (chunk 2S-1-s
+/// is on stage s).
 enum class Placement { Loop, V };
 
-/// What a timeline is about. Chunk c = r*S + s holds layers [c*L, (c+1)*L).
+/// The dimensions of a timeline. Chunk c = r*S + s holds layers [c*L, (c+1)*L).
 ///
-/// The outer chunk, number S*R where there is one, holds the layers that the
-/// pipeline leaves out. Every stage has it, and the stages divide its
+/// The unpipelined chunk, number S*R where there is one, holds the layers that
+/// the pipeline leaves out. Every stage has it, and the stages divide its
 /// microbatches: m runs on stage m mod S.
 struct Shape {
   int stages = 1;       // S: pipeline ranks
-  int repeats = 1;      // R: chunks per rank, the outer one not counted
+  int repeats = 1;      // R: chunks per rank, without the unpipelined one
   int microbatches = 1; // M
   Placement placement = Placement::Loop;
-  bool outer = false; // there is an outer chunk
-  /// With the outer one, which is the last.
+  bool outer = false; // there is an unpipelined chunk
+  /// The unpipelined chunk included, which is the last.
   int chunks() const { return stages * repeats + outer; }
   bool isUnpipelined(int chunk) const {
     return outer && chunk == stages * repeats;
   }
-  /// The rank that runs `microbatch` of `chunk`. Only for the outer chunk does
-  /// it depend on the microbatch.
+  /// The rank that runs `microbatch` of `chunk`. It depends on the microbatch
+  /// for the unpipelined chunk alone.
   int rankOf(int chunk, int microbatch = 0) const;
   /// True when `rank` runs microbatches of `chunk`.
   bool owns(int rank, int chunk) const;
-  /// The chunk of `rank` in row `repeat`; the outer chunk in row R.
+  /// The chunk of `rank` in row `repeat`; the unpipelined chunk in row R.
   int chunkOf(int rank, int repeat) const;
-  /// The row of `chunk`: its number among those of a rank.
+  /// The row of `chunk`, which is its number among the chunks of its rank.
   int rowOf(int chunk) const { return chunk / stages; }
   /// True when the activation that leaves `chunk` goes to another rank. It
-  /// depends on the microbatch for the chunk before the outer one.
+  /// depends on the microbatch for the chunk before the unpipelined one.
   bool sendsForward(int chunk, int microbatch = 0) const;
   /// True when the cotangent that leaves `chunk` goes to another rank. It
-  /// depends on the microbatch for the outer chunk.
+  /// depends on the microbatch for the unpipelined chunk.
   bool sendsBackward(int chunk, int microbatch = 0) const;
   /// The chunk that makes the value which a compute action reads: F reads the
   /// activation of the chunk before its own, B and I the gradient of the chunk
@@ -67,46 +68,49 @@ struct Shape {
 };
 inline constexpr int kNoChunk = -1;
 
-/// What is wrong with the numbers of a shape, empty when nothing is. Each must
-/// be positive, S at most kMaxStages and the chunks times M at most
-/// kMaxActions; with an outer chunk, M is a multiple of S.
+/// Checks the numbers of a shape; returns an error message, or an empty string.
+/// Each must be positive, S at most kMaxStages and the chunks times M at most
+/// kMaxActions. With an unpipelined chunk, M is a multiple of S.
 std::string checkShape(const Shape &shape);
 inline constexpr int64_t kMaxActions = int64_t(1) << 20;
 inline constexpr int kMaxStages = 4096;
 
 /// A list of actions per rank, rows in rank order.
 ///
-/// How a rank runs its row (the compiled program does exactly this; the
-/// simulator and the verifier assume it):
-/// - RECV posts a place in the rank's arena for one message and never blocks;
-///   its chunk is the one that will read the place.
-/// - SEND hands a finished message over and never blocks; its chunk is the one
-///   that made it. Messages of one channel (source rank, destination rank,
-///   direction F or B) match posted places in order; whichever of SEND and RECV
-///   comes second copies.
+/// Execution of a row, as the compiled program does it and as the simulator and
+/// the verifier assume it:
+/// - RECV posts a place in the rank's arena for one message and does not block.
+///   Its chunk is the one that reads the message.
+/// - SEND offers a finished message and does not block. Its chunk is the one
+///   that made the message. Messages of one channel (source rank, destination
+///   rank, direction F or B) match posted places in order. The later of SEND
+///   and RECV starts the copy.
 /// - A rank has kOutgoingBuffers buffers per direction for messages that it
 ///   makes. The j-th compute action that makes one writes buffer j mod
-///   kOutgoingBuffers, and so waits for the copy of the message before it
-///   there.
+///   kOutgoingBuffers, and waits for the copy of the previous message in that
+///   buffer.
 /// - A compute action that reads a message waits until it has been copied.
-/// - UNSHARD, REDUCE_GRAD, OFFLOAD and FETCH start and go on beside the actions
-///   behind them; those of one kind follow each other. F, B, I and W wait for
-///   the UNSHARD of their chunk; the first gradient after a REDUCE_GRAD waits
-///   for it, since it begins a new sum; FETCH waits for its OFFLOAD, and B, I
-///   and W for their FETCH. All end before the step does. RESHARD takes no
-///   time, and the end of a row frees what is gathered still.
-/// - All ranks of a stage run one row, so that the collectives among them,
-/// which
-///   are those of UNSHARD and REDUCE_GRAD, come in one order everywhere.
-/// Nothing depends on who is faster, so a timeline that completes once always
-/// completes, with the same values.
+/// - UNSHARD, REDUCE_GRAD, OFFLOAD and FETCH run beside the actions behind
+/// them;
+///   transfers of one kind run one after the other. F, B, I and W wait for the
+///   UNSHARD of their chunk. The first gradient after a REDUCE_GRAD begins a
+///   new sum, and waits for the REDUCE_GRAD. FETCH waits for its OFFLOAD; B, I
+///   and W wait for their FETCH. All transfers end before the step ends.
+///   RESHARD takes no time. The end of a row frees the weights that are still
+///   gathered.
+/// - All ranks of a stage run the same row, so the collectives of UNSHARD and
+///   REDUCE_GRAD have the same order on all of them.
+/// The result does not depend on the relative speed of the ranks: a timeline
+/// that completes once always completes, with the same values.
 struct Timeline {
   Shape shape;
   std::vector<std::vector<Action>> ranks;
-  /// d: a message leaves its rank d - 1 actions after the one that made it, to
-  /// travel while the next one computes. 1 or 2 (there are two buffers).
+  /// d: SEND stands d - 1 actions behind the action that made the message, so
+  /// with 2 the message travels while its rank computes. 1 or 2, since there
+  /// are two buffers.
   int delay = 1;
-  /// Most chunks that a rank has gathered at a time; 0: no bound.
+  /// The largest number of chunks that a rank has gathered at a time; 0: no
+  /// bound.
   int window = 0;
 };
 
@@ -118,20 +122,20 @@ bool hasCommunication(const Timeline &timeline);
 /// True when some rank has an action of `kind`.
 bool hasAny(const Timeline &timeline, ActionKind kind);
 
-/// One row per line, actions separated by commas, as PyTorch's
-/// torch.distributed.pipelining reads.
+/// The CSV form of torch.distributed.pipelining: a line for each row, actions
+/// separated by commas.
 std::string printCsv(const std::vector<std::vector<Action>> &ranks);
 
-/// Reads what `printCsv` or PyTorch writes: empty cells (idle slots) are
-/// skipped, so are PyTorch's WAIT actions (a rank's buffers imply them), and
-/// `(0F7;7B3)OVERLAP_F_B` stands for its parts in order. On failure `error`
-/// says line, column and what was found.
+/// Reads the CSV form of `printCsv` and PyTorch. Empty cells (idle slots) and
+/// PyTorch's WAIT actions (a rank's buffers imply them) are skipped;
+/// `(0F7;7B3)OVERLAP_F_B` stands for its parts in order. On failure `error` has
+/// line, column and the text that was found.
 std::optional<std::vector<std::vector<Action>>> parseCsv(std::string_view text,
                                                          std::string &error);
 
 /// The smallest shape that holds all actions of `ranks`: as many stages as
-/// rows, and the placement that puts the first chunk of the second row where
-/// the rows have it. A last chunk on several of them is an outer one.
+/// rows, and the placement that agrees with the rank of the first chunk of the
+/// second row. A last chunk that several rows have is an unpipelined one.
 Shape inferShape(const std::vector<std::vector<Action>> &ranks);
 
 } // namespace rota::pipe

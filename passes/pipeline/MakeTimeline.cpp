@@ -91,8 +91,8 @@ private:
     return shape.outer ? complete(std::move(timeline), error) : timeline;
   }
 
-  /// Adds the outer chunk to a file that has the others alone. One that is
-  /// wrong stays as it is for `verify-timeline`.
+  /// Adds the unpipelined chunk to a file that has the others alone. A file
+  /// that breaks rules is left to `verify-timeline`.
   std::optional<Timeline> complete(Timeline timeline, std::string &error) {
     Timeline inner = timeline;
     inner.shape.outer = false;

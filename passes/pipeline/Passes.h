@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The passes that decide when each rank runs what, and their pipeline.
+// The passes that decide the order of each rank's actions, and their pipeline.
 #ifndef ROTA_PASSES_PIPELINE_PASSES_H
 #define ROTA_PASSES_PIPELINE_PASSES_H
 
@@ -44,8 +44,9 @@ struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
                              llvm::cl::init(false)};
   Option<std::string> weightGather{
       *this, "weight-gather",
-      llvm::cl::desc("per-iteration, once, per-repeat, auto; empty: weights are "
-                     "not divided over the ranks of a stage"),
+      llvm::cl::desc(
+          "per-iteration, once, per-repeat, auto; empty: weights are "
+          "not divided over the ranks of a stage"),
       llvm::cl::init("")};
   Option<int64_t> window{
       *this, "window",

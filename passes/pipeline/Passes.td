@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// The passes that decide when each rank runs what.
+// The passes that decide the order of each rank's actions.
 //===----------------------------------------------------------------------===//
 #ifndef ROTA_PASSES_PIPELINE_PASSES
 #define ROTA_PASSES_PIPELINE_PASSES
@@ -22,11 +22,11 @@ def SplitStages : PipelinePass<"split-stages"> {
     Before: one `rota.stack`, no `pipe.program`. With S stages, R repeats and L
     layers per chunk, S*R*L is the number of layers; L or R that is 0 follows
     from the others (R first, as 1). Where neither is given and the stages do not
-    divide the layers, chunks have two sizes, the first and the last the smaller,
-    which a warning says. With `pipeline-layers`, only that many
-    layers are divided so, and a remark says where the rest run, before the loss:
-    in the outer chunk, which all stages have and whose microbatches, a multiple of
-    the stages, they divide; with one stage, in the last chunk.
+    divide the layers, chunks have two sizes, the first and the last the smaller;
+    a warning gives the sizes. With `pipeline-layers`, only that many layers are
+    divided so. The others run before the loss: with one stage in the last chunk;
+    with several in the unpipelined chunk, which all stages have and whose
+    microbatches, a multiple of the stages, they divide. A remark says which.
 
     ```mlir
     rota.stack @layers layers = 4 pattern [@identity] {
@@ -72,8 +72,8 @@ def MakeTimeline : PipelinePass<"make-timeline"> {
     Writes a `pipe.timeline` of compute actions into the `pipe.program`: that of
     a named schedule, or a file's.
 
-    Before: a `pipe.program` without timeline. A file is read as it is; whether
-    it is right is for `verify-timeline` to say. A remark names the actions that add
+    Before: a `pipe.program` without timeline. A file is not checked here, but by
+    `verify-timeline`. A remark names the actions that add
     gradients in another order than that of ascending microbatches: their bits
     differ from those of the named schedules. A schedule that does not exist
     for the program's stages, repeats and microbatches is an error that names
@@ -163,8 +163,8 @@ def GatherWeights : PipelinePass<"gather-weights"> {
   let description = [{
     Adds `UNSHARD`, `RESHARD` and `REDUCE_GRAD`, for weights that are divided
     over the ranks of a stage. A rank's windows hold the gathered weights of
-    `window` chunks at most; see `passes/pipeline/timeline/WeightWindows.h` for who gets
-    one when. The modes:
+    `window` chunks at most, by the rules of
+    `passes/pipeline/timeline/WeightWindows.h`. The modes:
 
     - `per-iteration`: gathered for each use, each gradient reduced at once;
     - `once`: all chunks gathered before the first action;
@@ -176,7 +176,7 @@ def GatherWeights : PipelinePass<"gather-weights"> {
     last microbatch.
 
     Before: a timeline that `verify-timeline` accepts. Windows or reductions that
-    it has already stay as they are. Numbers that do not fit the mode are an
+    it has already are kept. Numbers that do not fit the mode are an
     error.
 
     ```mlir

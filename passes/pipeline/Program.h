@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How the passes of this phase find what they work on.
+// Lookup of a module's program and timeline, for the passes of this phase.
 #ifndef ROTA_PASSES_PIPELINE_PROGRAM_H
 #define ROTA_PASSES_PIPELINE_PROGRAM_H
 

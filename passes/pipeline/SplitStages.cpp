@@ -50,7 +50,7 @@ private:
     return {};
   }
 
-  /// Refuses numbers that are out of range whatever the layers are.
+  /// Checks the ranges that do not depend on the layers.
   LogicalResult checkSizes(StackOp stack) {
     for (auto [name, value, least] :
          {std::tuple<StringRef, int64_t, int64_t>("stages", stages, 1),
@@ -69,7 +69,7 @@ private:
     return success();
   }
 
-  /// Finds L and R, which S, L and R must divide the layers into.
+  /// Derives L and R so that S * R * L is the number of pipelined layers.
   LogicalResult deriveSizes(StackOp stack) {
     int64_t layers = stack.getLayers();
     pipelined = pipelineLayers ? int64_t(pipelineLayers) : layers;
@@ -103,8 +103,8 @@ private:
     return success();
   }
 
-  /// One chunk per stage, of two sizes: chunks at the ends, which embed and
-  /// have the loss, get a layer less first.
+  /// One chunk for each stage, of two sizes. The chunks at the ends, which have
+  /// the embedding and the loss, are the first to get a layer less.
   LogicalResult divideUnevenly(StackOp stack) {
     if (pipelined < stages)
       return stack.emitError()
@@ -126,7 +126,8 @@ private:
     return success();
   }
 
-  /// Layers that are left out run on all stages, if there are several.
+  /// True when unpipelined layers run on all stages, of which there are
+  /// several.
   bool isUnpipelined() {
     StackOp stack = *getOperation().getOps<StackOp>().begin();
     return stages > 1 && pipelined < int64_t(stack.getLayers());

@@ -29,7 +29,8 @@ struct VerifyTimelinePass : impl::VerifyTimelineBase<VerifyTimelinePass> {
   }
 
 private:
-  /// With several stages, chunk 0 sends to chunk 1 in any placement.
+  /// With several stages, chunks 0 and 1 are on different ranks in any
+  /// placement.
   static bool needsCommunication(TimelineOp timeline) {
     return timeline.getRows().size() > 1 &&
            !::rota::pipe::hasCommunication(timeline.read());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The text form of actions and timelines: round trips, what PyTorch writes, and
+// The text form of actions and timelines: round trips, PyTorch's files, and
 // messages about malformed files.
 #include "ir/pipe/Timeline.h"
 
@@ -117,13 +117,13 @@ TEST(Shape, placesChunksBothWays) {
         EXPECT_EQ(chunk / 3, repeat);
       }
   EXPECT_TRUE(loop.sendsForward(2));
-  EXPECT_FALSE(v.sendsForward(2)); // the last stage hands over to itself
+  EXPECT_FALSE(v.sendsForward(2)); // the next chunk is on the same stage
   EXPECT_FALSE(v.sendsBackward(3));
   EXPECT_FALSE(loop.sendsForward(8));
   EXPECT_FALSE(loop.sendsBackward(0));
 }
 
-// The stages divide the microbatches of the outer chunk, the last.
+// The stages divide the microbatches of the unpipelined chunk, the last.
 TEST(Shape, outerChunk) {
   Shape shape{3, 2, 6, Placement::V, true};
   EXPECT_EQ(shape.chunks(), 7);
@@ -150,7 +150,7 @@ TEST(Shape, isInferredFromRows) {
   EXPECT_EQ(inferShape(*loop), (Shape{2, 2, 5, Placement::Loop}));
   auto v = parseCsv("0F0,3F0\n1F0,2F0,2F1\n", error);
   EXPECT_EQ(inferShape(*v), (Shape{2, 2, 2, Placement::V}));
-  // A last chunk on several ranks is an outer one.
+  // A last chunk on several ranks is an unpipelined one.
   auto outer = parseCsv("0F0,2F0\n1F0,2F1\n", error);
   EXPECT_EQ(inferShape(*outer), (Shape{2, 1, 2, Placement::Loop, true}));
 }

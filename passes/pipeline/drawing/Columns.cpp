@@ -18,7 +18,7 @@ Columns layOut(const Timeline &timeline, const Simulation &simulation) {
         shortest = std::min(shortest, span.end - span.start);
   Columns columns;
   columns.width = std::max(shortest, simulation.makespan / kMostColumns);
-  // Starts are sums of costs: half a billionth forgives their rounding.
+  // Starts are sums of costs; half a billionth covers their rounding.
   auto columnAt = [&](double time) {
     return columns.width > 0
                ? static_cast<int>(std::floor(time / columns.width + 5e-10))

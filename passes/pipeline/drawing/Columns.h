@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which columns of a drawing an action occupies.
+// The columns of a drawing that an action occupies.
 #ifndef ROTA_PASSES_PIPELINE_DRAWING_COLUMNS_H
 #define ROTA_PASSES_PIPELINE_DRAWING_COLUMNS_H
 

@@ -60,7 +60,7 @@ std::string fillColour(const Shape &shape, const Action &action) {
          ",70%," + std::to_string(light) + "%)";
 }
 
-/// Where a compute action stands: rank and position.
+/// The place of a compute action: rank and position.
 struct Address {
   int rank, position;
 };

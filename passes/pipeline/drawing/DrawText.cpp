@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The drawings for people who read text: grid, report and CSV.
+// Drawings as text: grid, report and CSV.
 #include "passes/pipeline/drawing/Columns.h"
 #include "passes/pipeline/drawing/Drawing.h"
 
@@ -23,7 +23,7 @@ std::string padded(std::string text, size_t width) {
   return text;
 }
 
-/// One cell of the grid, in the escape sequence that `colour` is (or none).
+/// One cell of the grid; `colour` is a terminal's escape sequence, or null.
 struct GridCell {
   std::string text;
   const char *colour = nullptr;
@@ -59,7 +59,7 @@ std::string percent(double share) {
   return buffer;
 }
 
-/// A table, a line for each row, its columns to the right.
+/// A table with right-aligned columns, a line for each row.
 std::string aligned(const std::vector<std::vector<std::string>> &table) {
   std::vector<size_t> widths(table[0].size());
   for (const std::vector<std::string> &row : table)

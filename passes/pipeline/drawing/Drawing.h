@@ -22,15 +22,15 @@ std::string drawGrid(const Timeline &timeline, const Simulation &simulation,
 
 /// Makespan and bubble, then a line for each rank: busy time, bubble, largest
 /// number of live activations, and, where there are such actions, of received
-/// values, offloaded activations, weight windows and gradients, with the time
-/// in which nothing but a transfer keeps the rank.
+/// values, offloaded activations, weight windows and gradients, with exposed
+/// times of transfers.
 std::string drawReport(const Timeline &timeline, const Simulation &simulation);
 
 /// The CSV that PyTorch reads. A timeline of compute actions has an empty cell
 /// for each idle column of the grid; one with other actions has none.
 std::string drawCsv(const Timeline &timeline, const Simulation &simulation);
 
-/// Shape, costs' results and each action's lane, start and end, as a JSON
+/// Shape, makespan, usage and each action's lane, start and end, as a JSON
 /// object.
 std::string drawJson(const Timeline &timeline, const Simulation &simulation,
                      const std::string &name);

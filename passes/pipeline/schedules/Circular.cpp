@@ -8,10 +8,10 @@
 //   rank 0  0F0 0F1 0F2 0F3 2F0 2F1 2F2 2F3 .   .   2B0 2B1 2B2 2B3 0B0 ...
 //   rank 1  .   1F0 1F1 1F2 1F3 3F0 3F1 3F2 3F3 3B0 3B1 3B2 3B3 1B0 1B1 ...
 //
-// A stage never idles between its first and last iteration when M >= d*S: the
-// last stage hands a microbatch back d*S iterations after the first began it,
-// and the first needs it M iterations after. For M = d*S that is a direct
-// hand-over; for M > d*S the activation waits on stage 0 (circular storage).
+// A stage is never idle between its first and last iteration when M >= d*S: the
+// last stage finishes a microbatch d*S iterations after the first began it, and
+// the first needs it M iterations after. With M = d*S the first stage uses it
+// at once; with M > d*S the activation waits on stage 0 (circular storage).
 // The backward mirrors this with the stages reversed and the microbatches
 // ascending, so its cotangents wait on the last stage.
 #include "passes/pipeline/schedules/Schedules.h"

@@ -11,15 +11,15 @@
 
 namespace rota::pipe {
 
-/// The sizes and options of a schedule.
+/// The parameters of a schedule.
 struct ScheduleRequest {
   Shape shape;
   int delay = 1;              // d: 1 or 2; see Timeline
   bool splitBackward = false; // I and W instead of B
 };
 
-/// Writes the timeline of a checked shape, without its outer chunk, or says in
-/// `error` why the schedule does not exist for it, naming the numbers and the
+/// Writes the timeline of a checked shape, without its unpipelined chunk. When
+/// the schedule does not exist for the shape, `error` names the numbers and the
 /// rule.
 using Generator = std::optional<Timeline> (*)(const ScheduleRequest &request,
                                               std::string &error);
@@ -36,17 +36,16 @@ const std::vector<Schedule> &allSchedules();
 /// "gpipe, circular, ..." for help and messages.
 std::string scheduleNames();
 
-/// Generates the schedule called `name`, adds the outer chunk that the shape
-/// may have, and, when asked, splits the backwards. Nothing and an `error` when
-/// the name is unknown, a number of the request is out of range, or the
-/// schedule does not exist for them.
+/// Generates the schedule called `name`, adds the unpipelined chunk that the
+/// shape may have, and splits the backwards where the request says so. Nothing
+/// and an `error` when the name is unknown, a number of the request is out of
+/// range, or the schedule does not exist for the numbers.
 std::optional<Timeline> makeTimeline(std::string_view name,
                                      const ScheduleRequest &request,
                                      std::string &error);
 
-/// The fewest microbatches with which the schedule exists for the rest of
-/// `request`, out of 1, S and 2*S, which all schedules so far need at most.
-/// Nothing when it exists with none of them.
+/// The fewest microbatches, out of 1, S and 2*S, with which the schedule exists
+/// for the rest of `request`. Nothing when it exists with none of them.
 std::optional<int> fewestMicrobatches(std::string_view name,
                                       ScheduleRequest request);
 
@@ -59,10 +58,10 @@ std::optional<Timeline> generateOneFOneB(const ScheduleRequest &request,
 std::optional<Timeline>
 generateInterleavedOneFOneB(const ScheduleRequest &request, std::string &error);
 
-/// Replaces each B by I and W. A rank runs W when it would wait otherwise, and
-/// before an F that would make it hold more activations than it did with B, so
-/// bubbles shrink and peak memory does not grow. Each chunk's W stay in
-/// ascending order.
+/// Replaces each B by I and W. A rank runs W when it would be idle otherwise,
+/// and before an F that would make it hold more activations than with B. So
+/// bubbles shrink and peak memory does not grow. The W of a chunk keep the
+/// order of its B.
 Timeline splitBackward(const Timeline &timeline);
 
 } // namespace rota::pipe

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Splits each backward into input gradient (which the previous chunk waits for)
-// and weight gradient (which nobody waits for), and moves the latter into
-// bubbles, after the zero-bubble schedules of Qi et al., arXiv 2401.10241. Time
-// is counted in unit slots.
+// Splits each backward into the input gradient, for which the previous chunk
+// waits, and the weight gradient, for which no action waits, and moves the
+// latter into bubbles, after the zero-bubble schedules of Qi et al., arXiv
+// 2401.10241. Time is counted in unit slots.
 #include "passes/pipeline/schedules/Schedules.h"
 #include "passes/pipeline/timeline/Simulator.h"
 #include "passes/pipeline/timeline/ValueClock.h"
@@ -39,7 +39,7 @@ private:
   struct RankState {
     size_t next = 0;
     int live = 0, limit = 0;
-    std::deque<Action> weights; // W that may run
+    std::deque<Action> weights; // W that are ready
   };
 
   const Timeline &source;
@@ -48,7 +48,7 @@ private:
   std::vector<RankState> ranks;
   ValueClock values;
 
-  /// Runs one action of `rank`, if one can run. True while some are left.
+  /// Runs one action of `rank` if one is ready. True while actions are left.
   bool runSlot(int rank, int slot) {
     RankState &state = ranks[rank];
     const std::vector<Action> &row = source.ranks[rank];

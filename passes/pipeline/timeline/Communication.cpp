@@ -12,14 +12,15 @@
 namespace rota::pipe {
 namespace {
 
-/// A communication action to stand before the rank's compute action `position`.
+/// A communication action to insert before the rank's compute action
+/// `position`.
 struct Insertion {
   size_t position;
   double time; // orders insertions at one position
   Action action;
 };
 
-/// Where a rank stands at `time`: the number of actions that have ended.
+/// The number of a rank's actions that have ended at `time`.
 size_t positionAt(const std::vector<TimeSpan> &spans, double time) {
   return std::upper_bound(
              spans.begin(), spans.end(), time,
@@ -27,8 +28,8 @@ size_t positionAt(const std::vector<TimeSpan> &spans, double time) {
          spans.begin();
 }
 
-/// The sends and receives of each rank, in the order in which they stand;
-/// positions count compute actions.
+/// The sends and receives of each rank, in their order in the row; positions
+/// count compute actions.
 std::vector<std::vector<Insertion>> placeMessages(const Timeline &timeline) {
   const Shape &shape = timeline.shape;
   std::optional<Simulation> simulation = simulate(timeline, CostTable());
@@ -74,8 +75,8 @@ Timeline addCommunication(const Timeline &timeline) {
   std::vector<std::vector<Insertion>> insertions = placeMessages(compute);
   Timeline result = timeline;
   for (size_t rank = 0; rank < timeline.ranks.size(); ++rank) {
-    // Directly behind the compute action before them; what else stands there
-    // comes after.
+    // Messages stand directly behind a compute action, before other actions
+    // there.
     std::vector<Action> row;
     auto next = insertions[rank].begin();
     size_t position = 0;

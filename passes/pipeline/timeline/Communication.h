@@ -11,12 +11,12 @@ namespace rota::pipe {
 /// Adds a SEND and a RECV for each value that crosses ranks. `timeline` has
 /// none yet, and completes.
 ///
-/// Counted in unit slots: a SEND stands where its message leaves (at once, or
-/// one action later with a delay of 2), and a RECV is the last thing its rank
-/// does before the producer finishes. A place is thus posted when its message
-/// is ready and never much before: senders keep nothing for longer than an
-/// action, values that wait do so at their reader, and a unit-cost run takes
-/// exactly as long as without communication.
+/// Counted in unit slots, a SEND stands right behind the action that makes its
+/// message, or one action later with a delay of 2. A RECV is the last action
+/// that its rank starts before the producer ends. A place is posted when its
+/// message is ready and not much earlier: a sender keeps a message for one
+/// action at most, and a message waits on the rank that reads it. With unit
+/// costs, communication does not change the makespan.
 Timeline addCommunication(const Timeline &timeline);
 
 } // namespace rota::pipe

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs the timeline without time. Ranks with first-in-first-out channels and
-// bounded buffers form a Kahn network: if one order of execution ends, all do,
-// so one run proves that there is no deadlock.
+// Executes the timeline without time. Ranks with first-in-first-out channels
+// and bounded buffers form a Kahn network: if one order of execution ends, all
+// orders end, so one execution proves that there is no deadlock.
 #include "passes/pipeline/timeline/DeadlockVerifier.h"
 
 #include <map>
@@ -54,7 +54,7 @@ public:
     matchChannels();
     if (!violations.empty())
       return std::move(violations);
-    // Values travel up and down the ranks: sweeps in both directions.
+    // Values travel up and down the ranks, so sweeps alternate in direction.
     bool moved = true;
     for (bool up = true; moved; up = !up) {
       moved = false;
@@ -71,7 +71,7 @@ public:
   }
 
 private:
-  /// Runs what the rank can run now. False when that is nothing.
+  /// Executes the rank's next actions while they are ready. False when none is.
   bool advance(int rank) {
     size_t before = next[rank];
     while (next[rank] < timeline.ranks[rank].size() && !isBlocked(rank))
@@ -84,10 +84,10 @@ private:
   bool bounded;
   std::vector<Violation> violations;
   std::vector<size_t> next; // per rank
-  // Values that a rank has made, per rank and direction, in order.
+  // The values that have been made, per rank and direction, in order.
   std::vector<std::vector<Value>> outgoing;
-  // Per value: which halves of its transfer, SEND and RECV, have run, and
-  // whether it has been made.
+  // Per value: the number of halves of its transfer, SEND and RECV, that have
+  // been executed, and whether the value has been made.
   std::vector<char> halves, made;
 
   size_t indexOf(const Value &value) const {
@@ -162,8 +162,8 @@ private:
                                      : made[indexOf(value)] != 0;
   }
 
-  /// The value in the buffer that the rank's next action needs, while it is
-  /// there.
+  /// The value that occupies the buffer which the rank's next action needs;
+  /// null when the buffer is free.
   const Value *bufferedValue(int rank) const {
     const Action &action = timeline.ranks[rank][next[rank]];
     std::optional<Value> result = makes(action);
@@ -181,7 +181,8 @@ private:
     return (value && !isThere(*value)) || bufferedValue(rank);
   }
 
-  /// What the rank's next action, which is blocked, waits for.
+  /// The value or buffer for which the rank's next action, which is blocked,
+  /// waits.
   std::string blockedBy(int rank) const {
     std::optional<Value> value = reads(timeline.ranks[rank][next[rank]]);
     if (value && !isThere(*value))

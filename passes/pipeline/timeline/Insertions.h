@@ -8,15 +8,15 @@
 
 namespace rota::pipe {
 
-/// Entry i has the actions to insert before compute action i of a row; the last
-/// entry has those behind all compute actions.
+/// For each compute action of a row the actions to insert before it, and last
+/// the actions to insert behind all of them.
 using Insertions = std::vector<std::vector<Action>>;
 
 /// F, B, I and W of a row.
 std::vector<Action> computeOf(const std::vector<Action> &row);
 
-/// `row` with `insertions`. Actions before a compute action come directly
-/// behind the preceding compute action and its sends, which should start first.
+/// `row` with `insertions`. They stand right behind the previous compute action
+/// and its sends, since a message should leave first.
 std::vector<Action> insertActions(const std::vector<Action> &row,
                                   const Insertions &insertions);
 

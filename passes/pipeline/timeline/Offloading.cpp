@@ -31,7 +31,7 @@ Timeline offloadResiduals(const Timeline &timeline,
       insertions[offload].push_back({chunk, ActionKind::Offload, m});
       insertions[fetch].push_back({chunk, ActionKind::Fetch, m});
     }
-    // Memory is freed before it is taken.
+    // OFFLOAD frees memory, so it comes before a FETCH at the same position.
     for (std::vector<Action> &actions : insertions)
       std::stable_partition(actions.begin(), actions.end(),
                             [](const Action &action) {

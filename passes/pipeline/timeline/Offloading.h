@@ -8,11 +8,11 @@
 
 namespace rota::pipe {
 
-/// Adds an OFFLOAD behind each F of the chunks and its sends, and a FETCH
+/// Adds an OFFLOAD behind each F (and its sends) of the chunks, and a FETCH
 /// `prefetch` compute actions before its B or I. Where no compute action would
-/// stand between the two, neither is added. `chunks[c]` is true when chunk c
-/// has residuals to offload. `timeline` has no such actions yet; `prefetch` is
-/// not negative.
+/// stand between the two, neither is added. `chunks` has for each chunk of the
+/// timeline whether it has residuals to offload. `timeline` has no OFFLOAD and
+/// FETCH yet; `prefetch` is not negative.
 Timeline offloadResiduals(const Timeline &timeline,
                           const std::vector<bool> &chunks, int prefetch);
 

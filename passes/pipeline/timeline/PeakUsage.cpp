@@ -36,7 +36,7 @@ int peakGradients(const Timeline &timeline, int rank,
   }
   if (!reduces)
     return 0;
-  // At one time, what ends does so first.
+  // Of changes at one time, ends come first.
   std::sort(changes.begin(), changes.end());
   PeakCount gradients;
   for (auto [time, change] : changes)

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Since no action depends on who is faster, each action's start is a maximum
-// over the ends of those it waits for: ranks advance in any order until none
-// can.
+// The start of an action is the maximum over the ends of the actions that it
+// waits for, and does not depend on the order in which ranks are simulated.
 #include "passes/pipeline/timeline/Simulator.h"
 
 #include "passes/pipeline/timeline/PeakUsage.h"
@@ -91,7 +90,7 @@ public:
   /// The spans, the exposures and the makespan. Nothing when the timeline does
   /// not complete.
   std::optional<Simulation> run() {
-    // Values travel up and down the ranks: sweeps in both directions.
+    // Values travel up and down the ranks, so sweeps alternate in direction.
     bool moved = true;
     for (bool up = true; moved; up = !up) {
       moved = false;
@@ -133,7 +132,7 @@ private:
     return inbox[row * shape.microbatches + action.microbatch];
   }
 
-  /// Runs what the rank can run now. False when that is nothing.
+  /// Runs the rank's next actions while they are ready. False when none is.
   bool advance(int rank) {
     size_t before = result.spans[rank].size();
     while (result.spans[rank].size() < timeline.ranks[rank].size() &&
@@ -159,8 +158,8 @@ private:
   void communicate(int rank, const Action &action) {
     RankState &state = ranks[rank];
     bool forward = isForward(action.kind), send = isSend(action.kind);
-    // The other end's chunk: after this one in the message's direction for a
-    // send, before it for a receive.
+    // The chunk at the other end is the next one in the message's direction for
+    // a send, the previous one for a receive.
     int peer = shape.rankOf(action.chunk + (forward == send ? 1 : -1),
                             action.microbatch);
     MessageClock::Message message =
@@ -240,7 +239,7 @@ private:
     return true;
   }
 
-  /// The end of a rank's row: its transfers end, and with them the step.
+  /// At the end of its row a rank waits for its transfers.
   static void finish(RankState &state, Exposure &exposed) {
     for (auto [kind, waited] :
          {std::pair(ActionKind::Unshard, &exposed.gathers),

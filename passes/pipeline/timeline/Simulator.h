@@ -11,15 +11,15 @@
 
 namespace rota::pipe {
 
-/// What actions cost, in any unit of time. The defaults are unit slots.
+/// Costs of actions, in any unit of time. The defaults are unit slots.
 struct CostTable {
   double forward = 1, backward = 1, backwardInput = 1, backwardWeight = 1;
-  /// From the start of a message's copy until it has arrived. Messages of one
-  /// channel are copied one after the other; computation goes on meanwhile.
+  /// Latency of a message, from the start of its copy to its arrival. Messages
+  /// of one channel are copied one after the other, beside computation.
   double send = 0;
-  /// Transfers, which go on beside computation, those of one kind one after the
-  /// other: weights of a chunk (UNSHARD), its gradient (REDUCE_GRAD), residuals
-  /// of a chunk and microbatch (OFFLOAD, FETCH).
+  /// Transfers run beside computation, those of one kind one after the other:
+  /// weights of a chunk (UNSHARD), its gradient (REDUCE_GRAD), residuals of a
+  /// chunk and microbatch (OFFLOAD, FETCH).
   double unshard = 0, reduceGrad = 0, offload = 0, fetch = 0;
   /// When not empty: F, B, I and W of each chunk instead of the four above.
   std::vector<std::array<double, 4>> chunks;
@@ -29,15 +29,15 @@ struct CostTable {
   double of(const Action &action) const;
 };
 
-/// When an action runs. SEND, RECV and RESHARD take no time of their rank, for
-/// them `start` equals `end`; transfers run beside the actions behind them.
+/// Start and end of an action. SEND, RECV and RESHARD take no time of their
+/// rank: `start` equals `end`. Transfers run beside the actions behind them.
 struct TimeSpan {
   double start = 0, end = 0;
 };
 
-/// Time in which a rank waits and nothing but this keeps it.
+/// Exposed times: a rank waits for this alone.
 struct Exposure {
-  double messages = 0; // values that are made and on their way
+  double messages = 0; // values that have been made and not yet arrived
   double gathers = 0, reductions = 0, offloads = 0, fetches = 0;
 };
 
@@ -50,12 +50,12 @@ struct RankUsage {
   /// offloaded.
   int peakLive = 0;
   /// Largest number of places posted by RECV_F and not yet read: activations
-  /// on their way or waiting, the circular storage among them. RECV_B
-  /// likewise. 0 for timelines without communication.
+  /// in flight or waiting, the circular storage included. RECV_B likewise. 0
+  /// for timelines without communication.
   int peakReceivedForward = 0, peakReceivedBackward = 0;
-  /// Largest numbers of chunks that are gathered, of chunks whose gradient is
-  /// begun and not reduced (0 without REDUCE_GRAD), and of (chunk, microbatch)
-  /// pairs that are offloaded.
+  /// Largest numbers of gathered chunks, of chunks with a gradient that has
+  /// begun and is not reduced (0 without REDUCE_GRAD), and of offloaded (chunk,
+  /// microbatch) pairs.
   int peakWindows = 0, peakGradients = 0, peakOffloaded = 0;
 };
 
@@ -66,10 +66,10 @@ struct Simulation {
   std::vector<std::vector<TimeSpan>> spans; // beside the timeline's actions
 };
 
-/// Runs `timeline` as Timeline's comment says. Without communication actions
-/// each message arrives `send` after its producer has finished, and one action
-/// later for each step of delay. Nothing when the timeline does not complete;
-/// `verifyTimeline` says why.
+/// Runs `timeline` by the rules of Timeline's comment. Without communication
+/// actions each message arrives `send` after the end of its producer, and one
+/// action later for each step of delay. Nothing when the timeline does not
+/// complete; `verifyTimeline` gives the reason.
 std::optional<Simulation> simulate(const Timeline &timeline,
                                    const CostTable &costs);
 

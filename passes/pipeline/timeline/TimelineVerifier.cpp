@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Shares nothing with the generators but the arithmetic of shapes. The rules
-// about computation and messages in single rows are in this file, those about
-// weights, gradients and residuals in WindowVerifier.cpp, those about several
-// ranks at once in DeadlockVerifier.cpp.
+// The verifier and the generators share the arithmetic of shapes alone. This
+// file has the rules about computation and messages in single rows,
+// WindowVerifier.cpp those about weights, gradients and residuals, and
+// DeadlockVerifier.cpp those about several ranks at once.
 #include "passes/pipeline/timeline/TimelineVerifier.h"
 
 #include "passes/pipeline/timeline/DeadlockVerifier.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Proves that a timeline, whoever wrote it, computes one training step and
-// comes to its end.
+// Proves that any timeline computes one training step and ends.
 #ifndef ROTA_PASSES_PIPELINE_TIMELINE_TIMELINEVERIFIER_H
 #define ROTA_PASSES_PIPELINE_TIMELINE_TIMELINEVERIFIER_H
 
@@ -9,8 +8,8 @@
 
 namespace rota::pipe {
 
-/// Something wrong with a timeline. Position counts the rank's actions from 0;
-/// rank or position is -1 where the fault has none.
+/// A rule that a timeline breaks. Position counts the rank's actions from 0;
+/// rank or position is -1 where the violation has none.
 struct Violation {
   int rank = -1;
   int position = -1;
@@ -32,9 +31,8 @@ struct Violation {
 ///             its own F and after those of the chunk behind it, W after its I,
 ///             SEND after the action that made the value, RECV before the one
 ///             that reads it
-///   windows   UNSHARD opens a window of the chunk's weights and RESHARD, or
-///   the
-///             end of the row, closes it. Where there are windows, each use of
+///   windows   UNSHARD opens a window of the chunk's weights; RESHARD or the
+///             end of the row closes it. Where there are windows, each use of
 ///             weights (F, B, I, W) is in one of its chunk, each RESHARD is
 ///             behind such a use, and at most Timeline::window are open
 ///   reduced   where there are REDUCE_GRADs, one comes after the last gradient
@@ -42,15 +40,16 @@ struct Violation {
 ///   offload   OFFLOAD after its F and before its backward, a FETCH between
 ///   channel   the sends of a channel and the receives that match them are for
 ///             the same values
-///   deadlock  a run, with the buffers that Timeline's comment speaks of, ends
+///   deadlock  an execution with the buffers of Timeline's comment ends
 ///
-/// Why no backend can deadlock: between two ranks of different stages there are
-/// sends and receives alone, and both have those of a direction in one order
-/// (`channel`). Among the ranks of one stage there are collectives alone, of
-/// actions and within them; they run one row, so they come in one order, with
-/// nothing to check. And the order in which `deadlock` has run the stages
-/// serves all replicas of the pipeline at once, each step of it on all ranks of
-/// a stage, so no rank waits in a collective for one that waits for it.
+/// These rules exclude deadlocks for every backend. Ranks of different stages
+/// exchange sends and receives alone, and both ends have those of a direction
+/// in the same order (`channel`). Ranks of one stage take part in collectives
+/// alone, of actions and within them; they run the same row, so the order is
+/// the same. The execution order that `deadlock` finds for the stages is valid
+/// for all replicas of the pipeline at once, each step of it on all ranks of a
+/// stage, so there is no cycle of ranks that wait for each other in
+/// collectives.
 std::vector<Violation> verifyTimeline(const Timeline &timeline);
 
 } // namespace rota::pipe

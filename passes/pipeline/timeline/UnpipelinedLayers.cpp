@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A list scheduler. The layers outside of the pipeline fill what would be
-// bubbles: 2 stages, 1 repeat, 4 microbatches, GPipe (chunk 2 is the outer
-// one):
+// A list scheduler. The unpipelined layers fill bubbles. 2 stages, 1 repeat, 4
+// microbatches, GPipe (chunk 2 is the unpipelined one):
 //
 //   rank 0  0F0 0F1 2F0 2B0 0F2 0F3 2F2 2B2 .   .   0B0 0B1 0B2 0B3
 //   rank 1  .   1F0 1F1 2F1 2B1 1F2 1F3 2F3 2B3 1B0 1B1 1B2 1B3 .
@@ -17,8 +16,8 @@ namespace {
 
 class Scheduler {
 public:
-  /// Stages take their microbatches of the outer chunk in ascending order, or
-  /// in the order in which the activations come.
+  /// Stages take their microbatches of the unpipelined chunk in ascending
+  /// order, or in the order in which the activations come.
   Scheduler(const Timeline &timeline, bool ascending)
       : source(timeline), shape(timeline.shape), outer(shape.chunks() - 1),
         result(timeline), values(shape), ranks(timeline.ranks.size()),
@@ -36,7 +35,7 @@ public:
 
   /// Nothing when the rows do not complete.
   std::optional<Timeline> run() {
-    int idle = 0; // slots in which nobody did anything
+    int idle = 0; // consecutive slots in which all ranks are idle
     for (int slot = 0; idle <= source.delay; ++slot) {
       bool moved = false;
       for (size_t rank = 0; rank < ranks.size(); ++rank)
@@ -53,7 +52,7 @@ private:
   struct RankState {
     size_t next = 0;       // in its row
     int busy = 0;          // until this slot
-    std::deque<int> outer; // next microbatches of the outer chunk
+    std::deque<int> outer; // next microbatches of the unpipelined chunk
   };
 
   const Timeline &source;
@@ -63,7 +62,7 @@ private:
   ValueClock values;
   std::vector<RankState> ranks;
   bool ascending;
-  std::vector<bool> isSplit; // backwards of the last inner chunk
+  std::vector<bool> isSplit; // backwards of the last pipelined chunk
 
   bool isReady(const Action &action, int slot) const {
     return values.isReady(action, source.delay - 1, slot);
@@ -78,7 +77,8 @@ private:
       ranks[shape.rankOf(outer, m)].outer.push_back(m);
   }
 
-  /// Starts what `rank` can run now, if it is free. True while it is busy.
+  /// Starts an action of `rank` if the rank is free and one is ready. True
+  /// while the rank is busy.
   bool runSlot(int rank, int slot) {
     RankState &state = ranks[rank];
     if (state.busy > slot)

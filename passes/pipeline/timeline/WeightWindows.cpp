@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// First which chunk is gathered from which use to which (intervals), then when
-// each gather starts. 2 stages, 3 repeats, the row of rank 0, N = 2; a letter
-// for each repeat's run of uses:
+// In two phases: first the intervals of uses over which each chunk stays
+// gathered, then the start of each gather. 2 stages, 3 repeats, the row of rank
+// 0, N = 2; a letter for each repeat's run of uses:
 //
 //   uses        a a a b b b c c c C C C B B B A A A    small: F, capital: B
 //   window 0    a . . | c . . . . . | a . . . . .      'a' starts while B runs
 //   window 1    b . . . . . . . . . . . . . .
 //
-// The first stage is Belady's algorithm on demand, which gathers as seldom as
-// any can; the second starts the same gathers earlier ("conservative"
-// prefetching of Cao, Felten, Karlin and Li, SIGMETRICS 1995), which costs
-// none.
+// The first phase is Belady's algorithm on demand, which needs the fewest
+// gathers. The second starts the same gathers earlier ("conservative"
+// prefetching of Cao, Felten, Karlin and Li, SIGMETRICS 1995) and adds none.
 #include "passes/pipeline/timeline/WeightWindows.h"
 
 #include "passes/pipeline/timeline/Insertions.h"
@@ -43,9 +42,9 @@ std::vector<int> nextUses(const std::vector<Action> &uses, const Shape &shape) {
   return next;
 }
 
-/// A gather for each use of a chunk that is not gathered, in the place of the
-/// chunk that is needed last; of those that are not needed again, the one that
-/// has been idle longest.
+/// Plans a gather for each use of a chunk that is not gathered. It replaces the
+/// chunk whose next use is last; of chunks without a next use, the one whose
+/// last use is the earliest.
 std::vector<GatherInterval> planGatherIntervals(const std::vector<Action> &uses,
                                                 const Shape &shape,
                                                 int window) {
@@ -82,8 +81,8 @@ intervalsOfEachUse(const std::vector<Action> &uses) {
   return intervals;
 }
 
-/// The RESHARD and UNSHARD actions to stand before each use of a rank, and,
-/// last, behind all of them.
+/// The RESHARD and UNSHARD actions to insert before each use of a rank, and,
+/// last, behind all uses.
 Insertions placeGathers(const std::vector<GatherInterval> &intervals,
                         size_t uses, const Shape &shape, int window,
                         int prefetch) {

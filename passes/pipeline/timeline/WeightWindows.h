@@ -9,11 +9,11 @@
 
 namespace rota::pipe {
 
-/// How long gathered weights stay.
+/// The time for which gathered weights stay in memory.
 enum class GatherMode {
-  PerIteration, // for one use
-  Once,         // for the step
-  PerRepeat,    // while a sliding window has room
+  PerIteration, // one use
+  Once,         // the step
+  PerRepeat,    // as long as a sliding window has room
 };
 
 /// "per-iteration", "once" and "per-repeat", and back.
@@ -28,30 +28,33 @@ inline constexpr int kDefaultWindow = 2;
 
 struct GatherRequest {
   GatherMode mode = GatherMode::PerRepeat;
-  /// N: most chunks that a rank has gathered at a time, kDefaultWindow when not
-  /// given; `Once` takes none. With 1, no gather overlaps with computation.
+  /// N: the largest number of chunks that a rank has gathered at a time;
+  /// kDefaultWindow when not given. `Once` takes none. With 1, no gather
+  /// overlaps with computation.
   std::optional<int> window;
-  /// K: most compute actions between the start of a gather and the chunk's
-  /// first use; when not given, a gather starts as soon as a window is free.
+  /// K: the largest number of compute actions between the start of a gather and
+  /// the first use of the chunk. When not given, a gather starts as soon as a
+  /// window is free.
   std::optional<int> prefetch;
 };
 
 /// Adds UNSHARD, RESHARD and REDUCE_GRAD to a timeline with any of the other
 /// actions. Every compute action is a use of its chunk's weights.
 ///
-/// Windows: a rank's uses are known, so a gather that needs room takes that of
-/// the chunk whose next use is farthest (Belady), and with N windows none
-/// gathers less often. Gathers start in the order of their uses, each when a
-/// window is free, and RESHARD follows the last use. For the circular schedule
-/// and a window of 2 this is the sliding window: while repeat r runs, repeat
-/// r+1 of the same rank is gathered; 2R - 2 gathers, whatever M is.
+/// Windows: the uses of a rank are known, so a gather that needs a window
+/// replaces the chunk whose next use is farthest (Belady). No algorithm with N
+/// windows needs fewer gathers. Gathers start in the order of their uses, each
+/// when a window is free; RESHARD follows the last use. For the circular
+/// schedule and a window of 2 this is the sliding window: while repeat r runs,
+/// repeat r+1 of the same rank is gathered; 2R - 2 gathers for any M.
 ///
 /// Gradients: one REDUCE_GRAD for each chunk, right after its last gradient;
 /// with `PerIteration`, after each gradient.
 ///
-/// Windows or reductions that are there already stay as they are. Nothing, and
-/// an `error` that names values and rule, when `PerRepeat` meets one chunk for
-/// each rank, `Once` a window or a prefetch, or a number is out of range.
+/// Windows or reductions that the timeline has already are kept. Nothing, and
+/// an `error` that names values and rule, for `PerRepeat` with one chunk for
+/// each rank, for `Once` with a window or a prefetch, or for a number out of
+/// range.
 std::optional<Timeline> gatherWeights(const Timeline &timeline,
                                       const GatherRequest &request,
                                       std::string &error);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Timelines that several tests work on.
+// Timelines for several tests.
 #ifndef ROTA_TEST_PASSES_PIPELINE_EXAMPLES_H
 #define ROTA_TEST_PASSES_PIPELINE_EXAMPLES_H
 
@@ -33,7 +33,7 @@ inline Timeline parsed(const char *csv, int delay = 1) {
   return {inferShape(*rows), *rows, delay};
 }
 
-/// What the verifier says, a line for each violation.
+/// The violations that the verifier finds, a line for each.
 inline std::string verified(const Timeline &timeline) {
   std::string text;
   for (const Violation &violation : verifyTimeline(timeline))
@@ -92,7 +92,7 @@ inline std::vector<Example> examples() {
   return all;
 }
 
-/// A valid timeline in random order: ranks run any ready action.
+/// A valid timeline in random order: a rank runs any ready action.
 inline Timeline randomTimeline(std::mt19937 &random) {
   auto below = [&](int n) { return int(random() % n); };
   Shape shape{1 + below(5), 1 + below(4), 1 + below(6),

@@ -169,8 +169,8 @@ CostTable costsOfTransfers() {
   return costs;
 }
 
-// Transfers are beside computation: the grid has the slots without them, idle
-// ones while a rank waits.
+// Transfers run beside computation: the grid has no slots for them, and idle
+// slots while a rank waits.
 TEST(Grid, leavesTransfersOut) {
   EXPECT_EQ(grid(withTransfers()), grid(generated("circular", 2, 2, 2)));
   EXPECT_EQ(grid(withTransfers(), costsOfTransfers()), R"(

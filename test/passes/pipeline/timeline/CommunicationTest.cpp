@@ -18,8 +18,8 @@ TEST(Communication, keepsTimelinesValidAndAsFast) {
   }
 }
 
-// A receive is posted no later than its message is ready, and it is the last
-// thing its rank does before that.
+// A receive is posted no later than its message is ready, and is the last
+// action of its rank before that.
 TEST(Communication, postsReceivesJustInTime) {
   for (const Example &example : examples()) {
     Timeline with = addCommunication(example.timeline);
@@ -47,8 +47,8 @@ TEST(Communication, postsReceivesJustInTime) {
   }
 }
 
-// Of M > d*S microbatches, those that wait for the next repeat do so on stage 0
-// and nowhere else; the others hold one place, or two when delayed.
+// Of M > d*S microbatches, those that wait for the next repeat wait on stage 0
+// alone; other stages hold one place, or two when delayed.
 TEST(Communication, circularStorageIsOnStageZeroAlone) {
   for (auto [s, r, m, d] : {std::tuple(4, 2, 8, 1),
                             {4, 3, 16, 1},
@@ -61,7 +61,7 @@ TEST(Communication, circularStorageIsOnStageZeroAlone) {
     for (int rank = 1; rank < s; ++rank)
       EXPECT_EQ(simulation->ranks[rank].peakReceivedForward, d);
     EXPECT_EQ(simulation->ranks[0].peakReceivedForward, m - d * (s - 1));
-    // Gradients go the other way round.
+    // Gradients travel in the opposite direction.
     for (int rank = 0; rank + 1 < s; ++rank)
       EXPECT_EQ(simulation->ranks[rank].peakReceivedBackward, d);
     EXPECT_EQ(simulation->ranks[s - 1].peakReceivedBackward, m - d * (s - 1));

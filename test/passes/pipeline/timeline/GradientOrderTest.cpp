@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which actions add gradients in another order than the named schedules.
+// Names of the actions that add gradients in another order than the named
+// schedules.
 #include "passes/pipeline/timeline/GradientOrder.h"
 #include "passes/pipeline/timeline/UnpipelinedLayers.h"
 #include "test/passes/pipeline/Examples.h"

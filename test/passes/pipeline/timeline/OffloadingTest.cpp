@@ -31,8 +31,8 @@ TEST(Offloading, isValidForEveryTimeline) {
     }
 }
 
-// GPipe holds M activations, and with copies only those that are in use, being
-// fetched, or not yet gone.
+// GPipe holds M activations. With copies it holds only those that are in use or
+// being copied.
 TEST(Offloading, holdsFewActivations) {
   auto simulation = simulate(offloaded(generated("gpipe", 3, 1, 9)), {});
   for (const RankUsage &rank : simulation->ranks) {

@@ -79,7 +79,7 @@ TEST(Simulator, saysNothingAboutADeadlock) {
   EXPECT_FALSE(simulate(parsed("0F0,0B0,0F1,0B1\n1F0,1F1,1B0,1B1\n"), {}));
 }
 
-// The sends of a channel share its way: the second waits for the first.
+// The messages of a channel travel one after the other.
 TEST(Simulator, messagesOfAChannelTravelOneAfterTheOther) {
   Timeline timeline = parsed("0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0RECV_B1,0B0,"
                              "0B1\n"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Layers outside of the pipeline: where their microbatches run, and when.
+// Unpipelined layers: rank and time of their microbatches.
 #include "passes/pipeline/timeline/UnpipelinedLayers.h"
 #include "passes/pipeline/drawing/Drawing.h"
 #include "passes/pipeline/timeline/WeightWindows.h"
@@ -26,8 +26,8 @@ std::string grid(const Timeline &timeline) {
   return "\n" + drawGrid(timeline, *simulate(timeline, {}));
 }
 
-// Ranks take the outer chunk's microbatches while they would wait for the first
-// backward.
+// Ranks take the microbatches of the unpipelined chunk while they would wait
+// for the first backward.
 TEST(UnpipelinedLayers, runsOnAllRanks) {
   EXPECT_EQ(grid(withOuter("circular", 2, 1, 4)), R"(
 slot    0   1   2   3   4   5   6   7   8   9   10  11  12  13
@@ -66,7 +66,7 @@ TEST(UnpipelinedLayers, isValidUnderEverySchedule) {
       ASSERT_TRUE(gathered) << example.name << ": " << error;
       ASSERT_EQ(verified(*gathered), "") << example.name;
     }
-    // The text form says that there is one, and reads back.
+    // The shape can be inferred from the text form.
     if (timeline.shape.stages > 1)
       EXPECT_EQ(inferShape(whole->ranks), whole->shape) << example.name;
   }
@@ -140,7 +140,7 @@ TEST(UnpipelinedLayers, verifierChecksItsPlaceAndOrder) {
       "rank 1, 2F1: missing: each chunk runs F once for each microbatch\n"
       "rank 1, 2B1: missing: each chunk runs B, or I and W, once for each "
       "microbatch\n");
-  // The last inner chunk's backward waits for the outer one's.
+  // The backward of the last pipelined chunk waits for the unpipelined one's.
   EXPECT_EQ(verified(parsed("0F0,0F1,2F0,2B0,0B0,0B1\n"
                             "1F0,1F1,1B0,1B1,2F1,2B1\n")),
             "rank 1, position 3, 1B1: expected it after 2B1, which is at "
