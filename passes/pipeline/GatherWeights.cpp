@@ -37,9 +37,9 @@ struct GatherWeightsPass : impl::GatherWeightsBase<GatherWeightsPass> {
 
 private:
   std::optional<Timeline> gather(const Timeline &timeline, std::string &error) {
-    std::optional<GatherMode> parsed =
-        mode == "auto" ? defaultGatherMode(timeline.shape)
-                       : parseGatherMode(mode.getValue());
+    std::optional<GatherMode> parsed = mode == "auto"
+                                           ? defaultGatherMode(timeline.shape)
+                                           : parseGatherMode(mode.getValue());
     if (!parsed) {
       error = "expected 'mode' to be per-iteration, once or per-repeat, got '" +
               mode + "'";

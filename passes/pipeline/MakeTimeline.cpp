@@ -51,7 +51,7 @@ struct MakeTimelinePass : impl::MakeTimelineBase<MakeTimelinePass> {
           << remark::reason("gradients are added in another order than that of "
                             "ascending microbatches, so their bits differ from "
                             "those of other schedules")
-          << remark::metric("Schedule", schedule)
+          << remark::metric("Schedule", schedule.getValue())
           << remark::metric("Actions", reordered);
     OpBuilder builder(&getContext());
     builder.setInsertionPointToEnd(&program.getBody().front());

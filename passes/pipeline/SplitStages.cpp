@@ -3,6 +3,8 @@
 // Divides the stack's layers into chunks. See Passes.td.
 #include "passes/pipeline/Passes.h"
 
+#include "mlir/IR/Remarks.h"
+
 namespace mlir::pipe {
 
 #define GEN_PASS_DEF_SPLITSTAGES
@@ -20,13 +22,15 @@ struct SplitStagesPass : impl::SplitStagesBase<SplitStagesPass> {
     if (!stack || failed(checkSizes(stack)) || failed(deriveSizes(stack)))
       return signalPassFailure();
     if (pipelined < int64_t(stack.getLayers()))
-      stack.emitRemark() << "layers " << pipelined << " to "
-                         << stack.getLayers() - 1
-                         << " are left out of the pipeline and run "
-                         << (isUnpipelined()
-                                 ? "on all stages, which divide the "
-                                   "microbatches"
-                                 : "in the last chunk");
+      remark::analysis(
+          stack.getLoc(),
+          remark::RemarkOpts::name("unpipelined-layers").category("pipeline"))
+          << remark::reason("layers {0} to {1} are left out of the pipeline "
+                            "and run {2}",
+                            pipelined, int64_t(stack.getLayers()) - 1,
+                            isUnpipelined()
+                                ? "on all stages, which divide the microbatches"
+                                : "in the last chunk");
     makeProgram(stack);
   }
 

@@ -115,8 +115,8 @@ Rows pipelineRows(RunOptions &o) {
           {"chunks", group, "N", "Chunks on each rank (repeats)", schedule,
            &o.repeats, anySign, maxInt},
           {"microbatches", group, "N",
-           "Parts that a step's batch is cut into (the fewest that the "
-           "schedule takes)",
+           "Parts that a step's batch is cut into (the default of a run: the "
+           "fewest that the schedule takes)",
            timelines, &o.microbatches, 1, maxInt},
           {"repeats", group, "N", "Chunks of layers in each rank", models,
            &o.repeats, 1, maxInt},
@@ -175,12 +175,13 @@ Rows executionRows(RunOptions &o) {
        output,
        "CATEGORY",
        "The compiler's remarks, on standard error: differentiate, "
-       "shard, executable, communication or all",
+       "shard, pipeline, executable, communication or all",
        compile | plan,
        &o.remarks,
        0,
        0,
-       {"differentiate", "shard", "executable", "communication", "all"}}};
+       {"differentiate", "shard", "pipeline", "executable", "communication",
+        "all"}}};
 }
 
 /// Options of `rota schedule` alone.

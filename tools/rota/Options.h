@@ -27,7 +27,7 @@ struct RunOptions : Options {
   // `probe` takes them from its tokens.
   int64_t batchSize = 0;      // sequences in a step, all ranks together
   int64_t sequenceLength = 0; // tokens
-  int64_t microbatches = 0;   // not given: what the schedule takes
+  int64_t microbatches = 1;   // not given: the fewest that the schedule takes
 
   // Mesh. An axis of size -1 gets what the others leave of `devices`.
   std::string mesh = "stage=1"; // as given; every size known once checked

@@ -6,6 +6,7 @@
 #include "passes/pipeline/drawing/Drawing.h"
 #include "passes/pipeline/schedules/Schedules.h"
 #include "passes/pipeline/timeline/Communication.h"
+#include "passes/pipeline/timeline/GradientOrder.h"
 #include "passes/pipeline/timeline/Offloading.h"
 #include "passes/pipeline/timeline/TimelineVerifier.h"
 #include "passes/pipeline/timeline/UnpipelinedLayers.h"
@@ -204,6 +205,12 @@ int runSchedule(const RunOptions &options) {
     return fail(error);
   if (!verify(options, *timeline))
     return 1;
+  if (std::string reordered = reorderedGradients(*timeline); !reordered.empty())
+    std::fprintf(
+        stderr,
+        "remark: %s: gradients are added in another order than that of "
+        "ascending microbatches: %s\n",
+        options.schedule.c_str(), reordered.c_str());
   std::optional<Simulation> simulation = simulate(*timeline, options.costs);
   return write(options, draw(options, *timeline, *simulation));
 }

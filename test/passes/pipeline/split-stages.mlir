@@ -3,6 +3,7 @@
 // RUN: rota-opt %s --split-input-file --split-stages | FileCheck %s --check-prefix=ONE
 // RUN: rota-opt %s --split-input-file --split-stages="stages=1 repeats=2 pipeline-layers=2" --verify-diagnostics=only-expected 2>&1 | FileCheck %s --check-prefix=SUBSET
 // RUN: rota-opt %s --split-input-file --split-stages="stages=2 pipeline-layers=2 microbatches=4" --verify-diagnostics=only-expected 2>&1 | FileCheck %s --check-prefix=OUTER
+// RUN: rota-opt %s --split-input-file --split-stages="stages=2 pipeline-layers=2 microbatches=4" --remarks-filter=pipeline 2>&1 >%t | FileCheck %s --check-prefix=REMARK
 
 // The documentation's example.
 // CHECK: pipe.program stack @layers stages = 2 repeats = 2 layers_per_chunk = 1 microbatches = 4 placement loop {
@@ -30,6 +31,7 @@
 // SUBSET-NEXT: <rank 0 layers [@identity 1, @identity 2, @identity 3] loss>
 
 // On several stages, all have them.
+// REMARK: remark: [Analysis] unpipelined-layers | Category:pipeline | Reason="layers 2 to 3 are left out of the pipeline and run on all stages, which divide the microbatches"
 // OUTER: stages = 2 repeats = 1 layers_per_chunk = 1 microbatches = 4 placement loop outer
 // OUTER: <rank 0 embed layers [@identity 0]>,
 // OUTER-NEXT: <rank 1 layers [@identity 1]>,
