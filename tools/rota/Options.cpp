@@ -59,17 +59,24 @@ static std::optional<MeshSizes> readMesh(const RunOptions &options,
   return std::nullopt;
 }
 
-/// The microbatches of a step when none are given: those of a file, or the
-/// fewest that the schedule takes. What is wrong with either is for the passes
-/// to say.
-static int64_t defaultMicrobatches(const RunOptions &options) {
+/// The rows of a schedule that is a file. Nothing for others, and for a file
+/// with mistakes, which `make-timeline` reports.
+static std::optional<pipe::Timeline> readTimeline(const RunOptions &options) {
+  if (!StringRef(options.schedule).ends_with(".csv"))
+    return std::nullopt;
+  auto file = llvm::MemoryBuffer::getFile(options.schedule);
   std::string error;
-  if (StringRef(options.schedule).ends_with(".csv")) {
-    auto file = llvm::MemoryBuffer::getFile(options.schedule);
-    auto rows =
-        file ? pipe::parseCsv((*file)->getBuffer(), error) : std::nullopt;
-    return rows ? pipe::inferShape(*rows).microbatches : 1;
-  }
+  auto rows = file ? pipe::parseCsv((*file)->getBuffer(), error) : std::nullopt;
+  if (!rows)
+    return std::nullopt;
+  return pipe::Timeline{pipe::inferShape(*rows), *rows};
+}
+
+/// The microbatches of a step when none are given: those of a file, or the
+/// fewest that the schedule takes, or 1 where the schedule does not exist.
+static int64_t defaultMicrobatches(const RunOptions &options) {
+  if (std::optional<pipe::Timeline> timeline = readTimeline(options))
+    return timeline->shape.microbatches;
   pipe::ScheduleRequest request;
   request.shape.stages = int(options.stages);
   request.shape.repeats = int(options.repeats);
@@ -78,6 +85,17 @@ static int64_t defaultMicrobatches(const RunOptions &options) {
       options.placement == "v" ? pipe::Placement::V : pipe::Placement::Loop;
   request.delay = int(options.delay);
   return pipe::fewestMicrobatches(options.schedule, request).value_or(1);
+}
+
+/// A file with UNSHARD decides itself when weights are gathered.
+static OptionMistake checkGathers(const RunOptions &options) {
+  std::optional<pipe::Timeline> timeline = readTimeline(options);
+  if (timeline && hasAny(*timeline, pipe::ActionKind::Unshard))
+    for (const char *name : {"weight-gather", "prefetch"})
+      if (options.given.contains(name))
+        return {name, "expected a schedule without UNSHARD, got " +
+                          inQuotes(options.schedule) + ", which has it"};
+  return {};
 }
 
 /// Checks the mesh and what depends on its sizes, and writes it with all sizes.
@@ -144,6 +162,8 @@ OptionMistake rota::checkOptions(Command verb, RunOptions &options) {
       !mistake.option.empty())
     return mistake;
   if (OptionMistake mistake = checkMesh(options); !mistake.option.empty())
+    return mistake;
+  if (OptionMistake mistake = checkGathers(options); !mistake.option.empty())
     return mistake;
   bool isModule = StringRef(options.model).ends_with(".mlir");
   if (verb != Command::Probe && !isModule)

@@ -233,6 +233,23 @@ TEST_F(OptionsTest, WeightGathering) {
          "'--weight-gather' stands twice, with 'once' and 'per-repeat'");
 }
 
+// A file with UNSHARD and an option that would decide the same.
+TEST_F(OptionsTest, GathersOfAFile) {
+  std::string path = testing::TempDir() + "rota-options-gathers.csv";
+  std::ofstream(path) << "0UNSHARD,0F0,0B0,0REDUCE_GRAD\n";
+  std::vector<std::string> file = {"--mesh", "fsdp=2", "--schedule", path};
+  for (auto [name, value] :
+       {std::pair("weight-gather", "once"), {"prefetch", "1"}}) {
+    std::vector<std::string> arguments = file;
+    arguments.insert(arguments.end(), {std::string("--") + name, value});
+    refuse(arguments, "'" + std::string(name) +
+                          "': expected a schedule without UNSHARD, got '" +
+                          path + "', which has it");
+  }
+  file.insert(file.end(), {"--model", "m.mlir", "--window", "2"});
+  EXPECT_EQ(parse(Verb::Train, file), std::nullopt) << said;
+}
+
 TEST_F(OptionsTest, CombinationsThatDoNotFit) {
   refuse({"--microbatches", "3"},
          "'batch-size': expected a multiple of 'microbatches', got 8 and 3");
