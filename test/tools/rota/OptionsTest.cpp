@@ -247,7 +247,7 @@ TEST_F(OptionsTest, GathersOfAFile) {
                           path + "', which has it");
   }
   file.insert(file.end(), {"--model", "m.mlir", "--window", "2"});
-  EXPECT_EQ(parse(Verb::Train, file), std::nullopt) << said;
+  EXPECT_EQ(parse(Command::Train, file), std::nullopt) << said;
 }
 
 TEST_F(OptionsTest, CombinationsThatDoNotFit) {
