@@ -118,7 +118,8 @@ LogicalResult ReverseWalk::visit(Operation &op) {
   return success();
 }
 
-/// Each stands right behind its gradient, which then need not wait.
+/// Each comes right after the op that makes its gradient, which then need not
+/// be kept.
 void ReverseWalk::emitAccumulates() {
   for (auto &[param, gradient] : gradients) {
     auto [value, loc] = gradient;

@@ -12,8 +12,7 @@ static bool isViewOrWidening(Operation *op) {
   return isa<NameOp, ReshapeOp, BroadcastOp, arith::ExtFOp>(op);
 }
 
-/// Conditions are made again from what they compare, since i1 has no memory
-/// form.
+/// Conditions are made again from their operands, since i1 has no memory form.
 bool rota::isFree(Operation *op) {
   return isViewOrWidening(op) ||
          isa<ReadOp, RotaryTableOp, AuxiliaryCotangentOp, arith::ConstantOp,
@@ -55,7 +54,7 @@ SmallVector<StringRef> rota::namesOf(Value value) {
 /// An op is saved as a whole: to compute one result again is to compute all.
 RematDecision rota::decisionFor(Operation *op, const RematPolicy &policy) {
   std::optional<RematDecision> last;
-  // No decision is less than any.
+  // std::nullopt compares less than any decision.
   for (Value result : op->getResults())
     for (StringRef name : namesOf(result))
       last = std::max(last, policy.decide(name));

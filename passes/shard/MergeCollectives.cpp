@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Makes one collective of two, or none, where the values stay the same.
+// Merges or cancels collectives without changing values.
 #include "ir/rota/Sharding.h"
 #include "passes/shard/Passes.h"
 
@@ -76,7 +76,7 @@ template <typename Op> Op onlyUse(Value value) {
   return op && op->hasOneUse() ? op : Op();
 }
 
-/// A pattern that counts what it does.
+/// A pattern that counts its rewrites.
 template <typename Op> struct Counting : OpRewritePattern<Op> {
   Counting(MLIRContext *context, Pass::Statistic &count)
       : OpRewritePattern<Op>(context), count(count) {}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Cuts mesh axes where any sharding of the question does.
+// Cuts mesh axes at every boundary of a part that a sharding names.
 #include "passes/shard/reshard/AxisAtoms.h"
 
 #include "llvm/ADT/STLExtras.h"

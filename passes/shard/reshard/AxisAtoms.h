@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Shardings in the form in which the planner searches: lists of atoms, the
-// largest parts of mesh axes that no sharding of the question splits.
+// Shardings as lists of atoms: the largest parts of mesh axes that none of the
+// shardings splits. The reshard planner searches in this form.
 #ifndef ROTA_PASSES_SHARD_RESHARD_AXISATOMS_H
 #define ROTA_PASSES_SHARD_RESHARD_AXISATOMS_H
 
@@ -22,7 +22,7 @@ struct AxisLayout {
   AtomList unreduced;                  // ascending
 
   bool operator==(const AxisLayout &other) const = default;
-  /// Differs where layouts differ.
+  /// A key: layouts that differ have different keys.
   std::string key() const;
   /// The atoms of all dimensions, in order.
   AtomList dividing() const;
@@ -40,8 +40,8 @@ public:
   int64_t size(ArrayRef<Atom> atoms) const;
 
   AxisLayout layoutOf(ShardingAttr sharding) const;
-  /// The axes, and parts of axes, that the list means; with `merge`, neighbours
-  /// that make a larger part are one.
+  /// The axes, and parts of axes, of the list; with `merge`, neighbouring parts
+  /// that form a larger part are one.
   SmallVector<AxisRefAttr> refsOf(ArrayRef<Atom> atoms, bool merge) const;
 
 private:

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Lists the layouts that one collective can reach. The moves that cannot be
-// part of a cheapest plan, those of axes that the goal has nowhere, are left
-// out.
+// Lists the layouts that one collective can reach. Moves of axes that are not
+// in the goal cannot be part of a cheapest plan and are left out.
 #include "passes/shard/reshard/ReshardMoves.h"
 #include "ir/rota/Traffic.h"
 
@@ -23,7 +22,7 @@ ReshardMoves::ReshardMoves(RankedTensorType whole, const AxisAtoms &atoms,
   for (auto [size, a, b] :
        llvm::zip_equal(whole.getShape(), from.dimensions, to.dimensions)) {
     size_t common = 0;
-    // Uneven parts may have to be put together all at once.
+    // Uneven parts may have to be gathered in one collective.
     if (size % atoms.size(a) == 0 && size % atoms.size(b) == 0)
       while (common < std::min(a.size(), b.size()) && a[common] == b[common])
         ++common;
@@ -48,7 +47,7 @@ std::vector<ReshardMove> ReshardMoves::from(const AxisLayout &layout,
 }
 
 //===----------------------------------------------------------------------===//
-// Questions
+// Queries
 //===----------------------------------------------------------------------===//
 
 int64_t ReshardMoves::partSize(const AxisLayout &layout, int64_t dim) const {
@@ -145,7 +144,8 @@ void ReshardMoves::addSlices(const AxisLayout &layout, Moves &moves) const {
       moves.push_back(move);
   };
   for (int64_t dim = 0; dim < rank(); ++dim) {
-    // Runs that the goal has here; single axes that it has anywhere.
+    // Runs of axes that the goal has on this dimension, and single axes that it
+    // has on any.
     ArrayRef<Atom> next = wantedNext(layout, dim);
     for (size_t count = 1;
          count <= next.size() && isUnused(layout, next[count - 1]); ++count)
@@ -295,7 +295,8 @@ ReshardMove ReshardMoves::permute(const AxisLayout &layout,
     llvm::append_range(move.axes, a);
     llvm::append_range(move.order, b);
   }
-  // Axes along which the value is the same count its copies, behind its parts.
+  // Axes along which the value is the same number its copies; they come after
+  // the axes of its parts.
   AtomList before = move.axes, after = move.order;
   for (Atom atom : after)
     if (!llvm::is_contained(before, atom))
@@ -306,8 +307,8 @@ ReshardMove ReshardMoves::permute(const AxisLayout &layout,
   return move;
 }
 
-/// Every other order of the atoms that may move on `dim`, some of which the
-/// goal wants.
+/// Every other order of the movable atoms of `dim`, if the goal has some of
+/// them.
 void ReshardMoves::addReorders(const AxisLayout &layout, int64_t dim,
                                Moves &moves) const {
   const AtomList &has = layout.dimensions[dim];
@@ -325,8 +326,8 @@ void ReshardMoves::addReorders(const AxisLayout &layout, int64_t dim,
   } while (std::next_permutation(order.begin(), order.end()));
 }
 
-/// Two atoms of one size change places, or one gives its place to one along
-/// which the value is the same.
+/// Exchanges two atoms of one size, or replaces an atom by one along which the
+/// value is the same.
 void ReshardMoves::addExchanges(const AxisLayout &layout, Moves &moves) const {
   struct Place {
     int64_t dim;
@@ -363,7 +364,7 @@ void ReshardMoves::addPermutes(const AxisLayout &layout, Moves &moves) const {
   for (int64_t dim = 0; dim < rank(); ++dim)
     addReorders(layout, dim, moves);
   addExchanges(layout, moves);
-  // Straight to the goal, where that divides every dimension into as many
+  // One permutation to the goal, if that divides every dimension into as many
   // parts.
   bool sameParts = layout.unreduced == to.unreduced && !(layout == to);
   for (auto [a, b] : llvm::zip_equal(layout.dimensions, to.dimensions))

@@ -11,7 +11,7 @@
 
 namespace mlir::rota {
 
-/// A collective and the layout that it leaves.
+/// A collective and the layout of its result.
 struct ReshardMove {
   ReshardStep::Kind kind;
   AtomList axes;
@@ -21,17 +21,17 @@ struct ReshardMove {
   ReshardCost cost;
 };
 
-/// The moves of one question.
+/// The moves of one reshard.
 class ReshardMoves {
 public:
   ReshardMoves(RankedTensorType whole, const AxisAtoms &atoms,
                const AxisLayout &from, const AxisLayout &to);
 
   /// All moves from `layout`, always in the same order; with `direct`, only
-  /// those that put nothing on a dimension but what the goal has there.
+  /// those that add to a dimension no axis that the goal does not have there.
   std::vector<ReshardMove> from(const AxisLayout &layout, bool direct) const;
 
-  /// The one slice or permutation that does what several in a row did.
+  /// One slice or permutation that replaces several in a row.
   ReshardMove slice(const AxisLayout &layout, int64_t dim,
                     ArrayRef<Atom> axes) const;
   ReshardMove permute(const AxisLayout &layout, const AxisLayout &result) const;
@@ -65,8 +65,8 @@ private:
   bool anyWanted(ArrayRef<Atom> atoms) const {
     return llvm::any_of(atoms, [&](Atom atom) { return isWanted(atom); });
   }
-  /// The atoms that `to` wants next on `dim`; none when `layout` has others in
-  /// front.
+  /// The next atoms of `to` on `dim`; none when `layout` has others before
+  /// them.
   ArrayRef<Atom> wantedNext(const AxisLayout &layout, int64_t dim) const;
 
   RankedTensorType whole;

@@ -54,8 +54,8 @@ ReshardPlan rota::gatherAll(RankedTensorType whole, ShardingAttr from,
     step.shape = shape;
     step.cost = {traffic::allReduce(bytes(), mesh.getSize(sums)), 1, 1};
   }
-  // All that changes is put together before anything is cut, since an axis may
-  // leave one dimension for another.
+  // All dimensions that change are gathered before any is sliced, since an axis
+  // may move from one dimension to another.
   SmallVector<std::pair<int64_t, SmallVector<AxisRefAttr>>> cuts;
   for (int64_t dim = 0; dim < whole.getRank(); ++dim) {
     auto before = mergedAxes(from.getDimensions()[dim].getAxes(), mesh);
@@ -86,7 +86,7 @@ ReshardPlan rota::gatherAll(RankedTensorType whole, ShardingAttr from,
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// A layout that was reached, and how.
+/// A layout that the search has reached, and the last move of its path.
 struct Reached {
   AxisLayout layout;
   ReshardCost cost;
@@ -103,7 +103,8 @@ public:
     reach(from, {}, -1, {});
   }
 
-  /// The moves of a cheapest path; none when there is none within bounds.
+  /// The moves of a cheapest path; none when the search finds none within
+  /// bounds.
   std::optional<std::vector<ReshardMove>> run();
 
 private:
@@ -173,8 +174,8 @@ std::optional<std::vector<ReshardMove>> Search::run() {
   return std::nullopt;
 }
 
-/// One slice of each dimension, and one permutation, where several stand in a
-/// row. `layout` is where the path begins.
+/// Merges consecutive slices of one dimension, and consecutive permutations.
+/// `layout` is the start of the path.
 static std::vector<ReshardMove> merged(const ReshardMoves &moves,
                                        AxisLayout layout,
                                        ArrayRef<ReshardMove> path) {
@@ -232,7 +233,8 @@ ReshardPlan rota::planReshard(RankedTensorType whole, ShardingAttr from,
     return plain;
   AxisLayout begin = atoms->layoutOf(from), goal = atoms->layoutOf(to);
   ReshardMoves moves(whole, *atoms, begin, goal);
-  // A search of few layouts bounds that of all, and stands in for it.
+  // The cost of the direct search bounds the full search, whose result may be
+  // empty.
   ReshardPlan plan = plain;
   for (bool direct : {true, false})
     if (auto path = Search(moves, begin, goal, plan.cost(), direct).run())

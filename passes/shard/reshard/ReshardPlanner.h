@@ -16,7 +16,7 @@ struct ReshardCost {
 
   int64_t bytes = 0;    // over the wire, ring model (ir/rota/Traffic.h)
   int64_t messages = 0; // collectives that communicate
-  int64_t steps = 0;    // all, those that only cut included; breaks ties
+  int64_t steps = 0;    // slices included; breaks ties
 
   int64_t weight() const { return bytes + messages * messageBytes; }
   bool operator<(const ReshardCost &other) const {
@@ -42,8 +42,8 @@ struct ReshardStep {
   Kind kind = Kind::AllGather;
   SmallVector<AxisRefAttr> axes;
   SmallVector<AxisRefAttr> order; // Permute
-  int64_t dim = -1;               // put together (AllGather, AllToAll) or cut
-  int64_t split = -1;             // AllToAll: cut
+  int64_t dim = -1;               // gathered (AllGather, AllToAll) or sliced
+  int64_t split = -1;             // AllToAll: sliced
   SmallVector<int64_t> shape;     // of the result on one rank
   ReshardCost cost;
 };
@@ -58,13 +58,13 @@ struct ReshardPlan {
 /// The plan is the shortest path between layouts (the atoms of axes that divide
 /// each dimension, and those over which the value is a sum) whose moves are the
 /// collectives, on as many axes at once as one op can; sizes of axes enter
-/// costs only, so that planning time does not depend on them. Moves that would
-/// cut sizes that do not divide into other parts than `#rota.sharding` says are
-/// no moves. Axes that divide a dimension foremost both before and after stay.
+/// costs only, so that planning time does not depend on them. A size that
+/// its axes do not divide is only cut into the parts of `#rota.sharding`. Axes
+/// that come first in a dimension both before and after stay.
 /// Never costs more than `gatherAll`, which it returns when parts of an axis
-/// cross or the search grows beyond bounds. Equal costs are decided by the
+/// cross or the search exceeds its bounds. Equal costs are decided by the
 /// number of steps and then by the order of axes and dimensions, so that the
-/// same question has one answer.
+/// plan is deterministic.
 ///
 /// Both shardings have an entry per dimension and `to` is unreduced over axes
 /// only over which `from` is (rota.reshard C1, C2). Open dimensions and

@@ -3,7 +3,7 @@
 
 // An auxiliary loss is added in forward alone. Its sum's cotangent is known at
 // the start of the step, for which there is a function of the loss's weight; in
-// a split backward both halves ask for it instead of handing it over.
+// a split backward both halves read it; it is no cotangent residual.
 
 // CHECK:     func @forward
 // CHECK:       rota.auxiliary_loss "squares" %{{.*}} weight = 6.400000e+01 coefficient = 5.000000e-01 : tensor<f32>

@@ -2,8 +2,8 @@
 // RUN: rota-opt %s --differentiate-pipeline="split=true" | FileCheck %s --check-prefix=SPLIT
 // RUN: rota-opt %s --differentiate-pipeline="remat=1:full stages=2 layers-per-chunk=1" | FileCheck %s --check-prefix=STAGES
 
-// One pipeline from a model as built: names are erased, what was asked for by
-// name is a function, and what rules made in vain is gone.
+// One pipeline from a model as built: names are erased, the value to extract
+// has a function, and unused cotangents are gone.
 // CHECK-NOT:   rota.name
 // CHECK-LABEL: func @backward
 // CHECK-LABEL: func @embed_backward

@@ -10,7 +10,8 @@
 // The values that wait for the backward. Everything: what derivatives read, the
 // results of exp and tanh. Nothing: all of that is computed again. By name: the
 // product named "mlpwi", in the shape of the product and not of its view; what
-// follows it is computed again; "mlpwo" is not saved, since nobody reads it.
+// follows it is computed again; "mlpwo" is not saved, since no derivative reads
+// it.
 
 // NONE:      func @forward({{.*}}) -> (tensor<2x4x8xf32>, tensor<8x16xf32>, tensor<8x16xf32>)
 // NONE:        %[[A:.*]] = math.exp

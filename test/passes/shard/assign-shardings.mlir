@@ -22,9 +22,9 @@ func.func @embed(%x: tensor<12x2x8xf32>) -> tensor<12x2x8xf32> {
 
 // -----
 
-// No rule speaks of `a` and `b`: the largest dimension goes to fsdp, the first
-// of equal ones; 3 does not divide 8, the parts are uneven. Data divides 8 too,
-// and not what is uneven.
+// No rule names `a` or `b`: fsdp divides the largest dimension, the first of
+// equal ones. 3 does not divide 8, so the parts are uneven. Data divides an even
+// dimension of size 8, not the uneven one.
 // ZERO: rota.param @square
 // ZERO-SAME: compute<{{\[\[}}], []]> storage<{{\[\[}}fsdp], []]> optimizer<{{\[\[}}fsdp], [data]]>>
 // ZERO: rota.param @odd

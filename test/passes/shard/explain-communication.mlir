@@ -34,7 +34,7 @@ func.func @every_kind(%x: tensor<6x12xbf16>) -> tensor<12x2xbf16> {
 
 // -----
 
-// A part of an axis; a group of one rank, where nothing travels.
+// A part of an axis; a group of one rank, which sends nothing.
 rota.mesh <tensor = 4>
 func.func @parts(%x: tensor<8xf32>) -> tensor<8xf32> {
   // CHECK: all_reduce {{.*}} Axes=tensor:(2)2, Bytes=32, Ranks=2, Reason=a,

@@ -3,7 +3,7 @@
 
 // MODE: expected mode 'auto' or 'explicit', got 'always'
 
-// Rows and columns want one axis.
+// One axis divides rows and columns.
 rota.mesh <tensor = 2>
 // expected-note @below {{a function's argument}}
 func.func @f(%x: tensor<4x8xf32> {rota.sharding = #rota.sharding<[[tensor], []]>},
@@ -16,7 +16,7 @@ func.func @f(%x: tensor<4x8xf32> {rota.sharding = #rota.sharding<[[tensor], []]>
 
 // -----
 
-// The same, meant.
+// The same with a constraint is no error.
 rota.mesh <tensor = 2>
 func.func @f(%x: tensor<4x8xf32> {rota.sharding = #rota.sharding<[[tensor], []]>}, %w: tensor<16x8xf32> {rota.sharding = #rota.sharding<[[tensor], []]>}) -> (tensor<4x16xf32> {rota.sharding = #rota.sharding<[[], [tensor]]>}) {
   %g = rota.constrain %x <[[], []]> : tensor<4x8xf32>

@@ -188,8 +188,8 @@ rota.stack @layers layers = 1 pattern [@block] {
 
 // -----
 
-// An op that only hands a sum on, to where it is summed up, is given it summed
-// up where something else needs it too: then that is not summed up again.
+// %v only passes on a sum of which the other use needs the result. Both uses take
+// the result, so that it is computed once.
 // CHECK: rota.param @gain
 // CHECK-SAME: compute<{{\[\[}}]]> storage
 // CHECK-LABEL: func.func @backward_input

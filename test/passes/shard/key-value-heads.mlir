@@ -1,6 +1,6 @@
-// Eight key-value heads over 16 ranks: two ranks share a head, each has the
-// queries of its own; the gradients of the shared heads leave as sums over the
-// two, so that a block still has one all-reduce for each half.
+// Eight key-value heads over 16 ranks: two ranks share a head and have
+// different queries. The gradients of the shared heads are returned as sums over
+// the two ranks, so that a block has one all-reduce for each half.
 // RUN: rota compile --model %source/models/configs/llama-3.1-8b/config.json --batch-size 1 --sequence-length 16 --dtype bf16 --emit differentiated -o %t.mlir
 // RUN: rota-opt %t.mlir --shard=mesh=tensor=16 | FileCheck %s
 

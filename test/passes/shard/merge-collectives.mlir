@@ -211,7 +211,7 @@ func.func @equal(%x: tensor<4xf32>) -> (tensor<8xf32>, tensor<8xf32>, tensor<8xf
 
 // -----
 
-// There and back; to oneself; not twice the same way.
+// Inverse permutations; one that moves nothing; not the same one twice.
 // CHECK-LABEL: func.func @permutes
 // CHECK-COUNT-2: rota.permute %{{.*}} axes [<data>, <tensor>] order [<tensor>, <data>]
 // CHECK-NOT: rota.permute

@@ -33,7 +33,7 @@ func.func @g() -> (tensor<16x8xf32> {rota.sharding = #rota.sharding<[[tensor], [
 
 // -----
 
-// A maximum over what is divided.
+// A maximum over a divided dimension.
 // CHECK-LABEL: func.func @maximum
 // CHECK: %[[M:.*]] = rota.reduce max %{{.*}} dims {{.*}} : tensor<4x4xf32> -> tensor<4xf32>
 // CHECK: rota.all_reduce max %[[M]] axes [<tensor>]
@@ -67,8 +67,8 @@ func.func @vocabulary(%t: tensor<2x4xi32>, %table: tensor<16x4xf32> {rota.shardi
 
 // -----
 
-// Three parts of eleven entries are four, four and three: what stands behind the
-// last is not counted.
+// Three parts of eleven entries are four, four and three: the padding of the last
+// part is not counted.
 // CHECK-LABEL: func.func @padded
 // CHECK-SAME: tensor<4x4xf32>
 // CHECK-SAME: tensor<2x4x4xf32>

@@ -30,8 +30,8 @@ func.func @heads(%x: tensor<2x16xf32>) -> (tensor<2x2x8xf32> {rota.sharding = #r
 
 // -----
 
-// Both dimensions of the product want `tensor`; the parameter says so for the
-// second, a border for the first.
+// `tensor` would divide both dimensions of the product: a parameter asks for the
+// second, an argument of the function for the first.
 // CHECK-LABEL: func.func @conflict
 // CHECK: rota.einsum
 // CHECK-SAME: {rota.factors = [#rota.dimension<[]>, #rota.dimension<[]>, #rota.dimension<[tensor]>]}
@@ -77,7 +77,7 @@ func.func @whole(%x: tensor<2x3x8xf32> {rota.sharding = #rota.sharding<[[], [], 
 
 // -----
 
-// A residual is divided in backward as forward leaves it.
+// A residual has one sharding in forward and in backward.
 // CHECK-LABEL: func.func @backward
 // CHECK-SAME: %{{[^:]*}}: tensor<2x4x8xf32> {rota.sharding = #rota.sharding<{{\[\[}}data], [], []]>}
 // CHECK-SAME: %{{[^:]*}}: tensor<2x4x16xf32> {rota.sharding = #rota.sharding<{{\[\[}}data], [], [tensor]]>}

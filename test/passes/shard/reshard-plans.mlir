@@ -1,7 +1,6 @@
 // RUN: rota-opt %s --split-input-file --partition | FileCheck %s --implicit-check-not='= rota.{{(all|reduce_scatter|shard_slice|permute)}}'
 //
-// Each move of the planner, alone and together: nothing else is inserted, and
-// the moves are the cheapest that lead there.
+// Each move of the planner, alone and in sequences, which are the cheapest.
 
 // A value that is needed whole is gathered, all axes of a dimension at once.
 // CHECK-LABEL: func.func @gather
@@ -14,7 +13,7 @@ func.func @gather(%x: tensor<16x8xf32> {rota.sharding = #rota.sharding<[[data, t
 
 // -----
 
-// Only the minor axis leaves.
+// Only the minor axis is gathered.
 // CHECK-LABEL: func.func @gather_minor
 // CHECK: rota.all_gather %{{.*}} dim = 0 axes [<tensor>] {{.*}} : tensor<4x8xf32> -> tensor<8x8xf32>
 rota.mesh <data = 2, tensor = 2>
@@ -25,7 +24,7 @@ func.func @gather_minor(%x: tensor<16x8xf32> {rota.sharding = #rota.sharding<[[d
 
 // -----
 
-// Cutting costs nothing.
+// A slice costs nothing.
 // CHECK-LABEL: func.func @slice
 // CHECK: rota.shard_slice %{{.*}} dim = 1 axes [<tensor>] {{.*}} : tensor<8x8xf32> -> tensor<8x4xf32>
 rota.mesh <data = 2, tensor = 2>
@@ -80,7 +79,7 @@ func.func @scatter_some(%x: tensor<16x8xf32> {rota.sharding = #rota.sharding<[[]
 
 // -----
 
-// Axes of one dimension that change places: each rank hands its part on.
+// Axes of one dimension change places: each rank sends its part.
 // CHECK-LABEL: func.func @order
 // CHECK: rota.permute %{{.*}} axes [<data>, <tensor>] order [<tensor>, <data>] {{.*}} : tensor<4x8xf32>
 rota.mesh <data = 2, tensor = 2>
@@ -91,7 +90,7 @@ func.func @order(%x: tensor<16x8xf32> {rota.sharding = #rota.sharding<[[data, te
 
 // -----
 
-// Several moves: the sum is scattered first, so that what travels on is small.
+// Several moves: the sum is scattered first, so that later messages are small.
 // CHECK-LABEL: func.func @several
 // CHECK: %[[S:.*]] = rota.reduce_scatter %{{.*}} axes [<data>]
 // CHECK: rota.all_gather %{{.*}} axes [<tensor>]

@@ -36,13 +36,13 @@
 // CHECK-NEXT: rota.rms_norm_grad
 // CHECK-NOT: {{rota.(all|reduce_|shard_|permute)}}
 // CHECK-LABEL: func.func @embed
-// The targets of a rank are those of all rows: its part of the vocabulary is
-// asked for each.
+// A rank has the targets of all rows, since its part of the vocabulary may hold
+// the target of any row.
 // CHECK-LABEL: func.func @loss
 // CHECK-SAME: tensor<2x16xi32>
 // CHECK-SAME: tensor<f32> {rota.sharding = #rota.sharding<[]>}
 
-// Over `context` every rank attends for all queries.
+// Over `context` every rank computes attention for all queries.
 // CONTEXT-LABEL: func.func @forward
 // CONTEXT-SAME: %arg0: tensor<2x8x768xbf16>
 // CONTEXT: rota.shard_slice {{.*}} dim = 0 axes [<context>] {{.*}}'rota.rope'

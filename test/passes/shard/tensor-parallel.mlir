@@ -1,5 +1,5 @@
 // A Llama layer over `tensor`: one all-reduce for each half of a block and each
-// direction, in the activations' type; nothing else travels.
+// direction, in the activations' type, and no other collective.
 // RUN: rota compile --model %source/models/configs/110m/config.json --batch-size 4 --sequence-length 16 --dtype bf16 --emit differentiated -o %t.mlir
 // RUN: rota-opt %t.mlir --shard=mesh=data=2,tensor=4 | FileCheck %s
 // RUN: rota-opt %t.mlir --shard=mesh=data=2,fsdp=2 | FileCheck %s --check-prefix=BATCH
@@ -35,7 +35,8 @@
 // CHECK: rota.cross_entropy_merge
 // CHECK-LABEL: func.func @loss_backward
 
-// Batches alone: gradients and losses leave as sums and nothing travels.
+// Over the batch alone: gradients and losses are returned as sums, without any
+// collective.
 // BATCH: rota.param @self_attn.q_proj.weight : tensor<768x768xf32>
 // BATCH-SAME: compute<{{\[\[}}], []] unreduced [data, fsdp]> storage<{{\[\[}}], [fsdp]]>
 // BATCH-NOT: {{rota.(all|reduce_|shard_|permute)}}
