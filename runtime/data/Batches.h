@@ -20,10 +20,10 @@ enum class Split { Train, Validation };
 /// The place for a rank's part of a microbatch.
 struct Destination {
   Part part;             // of the form's whole shape
-  char *place = nullptr; // null: not wanted here
+  char *place = nullptr; // null: this rank does not read the data
 };
 
-/// Any thread may call; an object serves all ranks of a process.
+/// A source of batches for all ranks of a process. Any thread may call it.
 class Batches {
 public:
   virtual ~Batches() = default;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Counts and times of tasks, kernels and GEMMs, for `--profile`. Each rank has
-// one and only that rank's thread writes to it; without `--profile` there is
-// none and a timer costs one comparison.
+// one profile, to which only that rank's thread writes. Without `--profile`
+// there is no profile, and a timer costs one comparison.
 #ifndef ROTA_RUNTIME_TRACE_PROFILE_H
 #define ROTA_RUNTIME_TRACE_PROFILE_H
 
