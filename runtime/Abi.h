@@ -13,8 +13,8 @@
 extern "C" {
 #endif
 
-/// What a rank lends to an action while it runs: its compute token and access
-/// to the worker threads. Opaque to compiled code.
+/// The resources that a running action borrows from its rank: a compute token
+/// and access to the worker threads. Opaque to compiled code.
 typedef struct RotaContext RotaContext;
 
 /// A kernel computes rows [begin, end) of its outputs. `args` holds one pointer
@@ -89,8 +89,8 @@ void rotaGemm(RotaContext *context, const RotaGemm *gemm, const void *a,
 void rotaCollective(RotaContext *context, int64_t number, const void *input,
                     void *output);
 
-/// What a trainer's object file defines. The arrays are indexed by the numbers
-/// in the program's description.
+/// The definitions in a trainer's object file. The arrays are indexed by
+/// numbers in the program's description.
 extern const char rotaProgram[];
 extern const int64_t rotaProgramSize; // its bytes
 extern const RotaTask rotaTasks[];

@@ -46,10 +46,10 @@ struct Cost {
   Cost &operator+=(const Cost &other);
 };
 
-/// What an op becomes in a task.
+/// The form of an op in a task.
 enum class TaskForm {
   View,      // no code: the result is the operand's bytes
-  Address,   // no code: the value lies or goes where the frame says
+  Address,   // no code: the frame has the address of the value
   Kernels,   // calls of kernels of its own
   Product,   // one call of the device's matrix product
   Collective // one call of the ranks' collective

@@ -152,8 +152,8 @@ SlotAddress ActionTemplates::auxiliaryOf(size_t layer) const {
       plan.places.auxiliary.at(plan.chunks[key.chunk][layer].layer), 4 * sums);
 }
 
-/// Where the input half of a layer, or behind the layers of the loss, leaves
-/// cotangents for the other half.
+/// The place in which the input half of a layer's backward, or of the loss's
+/// (behind the layers), leaves cotangents for the weight half.
 SlotAddress ActionTemplates::keptCotangents(const TaskGroup &group,
                                             size_t layer) const {
   if (group.cotangentBytes == 0)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the actions of a stage do, written once for all that do the same at
-// places of their own.
+// The calls of a stage's actions, written once for all actions that do the same
+// at different places.
 #ifndef ROTA_LOWERING_MEMORY_ACTIONTEMPLATES_H
 #define ROTA_LOWERING_MEMORY_ACTIONTEMPLATES_H
 

@@ -9,7 +9,7 @@
 namespace rota::memory {
 namespace {
 
-/// What a stage holds for one chunk and microbatch.
+/// The blocks of a stage for one chunk and microbatch.
 struct HeldActivations {
   ArenaBlock input;           // of the chunk's first layer
   ArenaBlock stash;           // inputs of its other layers, residuals of all

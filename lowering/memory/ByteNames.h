@@ -12,7 +12,7 @@
 
 namespace rota::memory {
 
-/// What a value is.
+/// The kind of a value.
 enum class ValueKind : uint8_t {
   Zeros,
   Activation,
@@ -45,7 +45,8 @@ private:
   std::vector<char> actions;
 };
 
-/// What lies where. All functions return what is wrong, empty when nothing is.
+/// The values in an arena. All functions return an error, empty when all is
+/// well.
 class ByteNames {
 public:
   ByteNames(const Stage &stage, const Completed &completed)
@@ -53,8 +54,8 @@ public:
 
   void reset() { contents.clear(); }
 
-  /// `name` is now at `offset`; what was there is gone. It is there only after
-  /// `writer` where that is an action.
+  /// Puts `name` at `offset` in place of the former values. Where `writer` is
+  /// an action, the value is there only after that.
   std::string write(int64_t offset, int64_t bytes, Name name, int writer = -1);
   /// `name` must be at `offset`. `reader` goes on reading it.
   std::string read(int64_t offset, int64_t bytes, Name name, int reader = -1);
@@ -72,7 +73,7 @@ public:
   std::string move(int64_t offset, int64_t bytes, ByteNames &to,
                    int64_t destination, int copier, int64_t count,
                    int64_t microbatch);
-  /// What is at `offset` is not needed any more.
+  /// Removes the value at `offset`, which has no more readers.
   std::string drop(int64_t offset, Name name);
   /// A sum that nothing has taken.
   std::string findUntaken() const;

@@ -121,7 +121,7 @@ void CallVerifier::walk(const Action &a, const ActionTemplate &form) {
   slots = state.stage.slotsOf(state.current);
   next = 0;
   if (a.kind == Kind::Forward) {
-    // What an evaluation does not read lies where training has it.
+    // Values that only training reads have their places in evaluations, too.
     if (state.training && form.calls != form.evalCalls)
       state.fail("expected an evaluation to run the same calls");
     walkForward(a.chunk, a.microbatch);

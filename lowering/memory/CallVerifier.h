@@ -33,7 +33,7 @@ private:
   /// from the first.
   void part(const TaskGroup &group, const NamedBlock &block, int64_t layer,
             int m, bool inputs, bool weights);
-  /// What both halves of a part read.
+  /// The inputs of both halves of a part.
   void partInputs(const TaskGroup &group, bool loss, int64_t layer, int m);
   void lossValue(int task, int m, bool isLogits);
   void logits(int m);

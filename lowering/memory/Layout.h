@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the memory plan needs to know of a compiled model: the tasks, the blocks
-// they work on and their sizes. Plain data without MLIR, so that the plan can
-// be made and tested alone. All sizes and offsets are in bytes.
+// The facts about a compiled model that the memory plan needs: tasks, the
+// blocks they work on and their sizes. Plain data without MLIR, so that the
+// plan can be made and tested alone. All sizes and offsets are in bytes.
 #ifndef ROTA_LOWERING_MEMORY_LAYOUT_H
 #define ROTA_LOWERING_MEMORY_LAYOUT_H
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the parts of one stage's plan share.
+// The state that the parts of one stage's plan share.
 #ifndef ROTA_LOWERING_MEMORY_STAGEPLAN_H
 #define ROTA_LOWERING_MEMORY_STAGEPLAN_H
 

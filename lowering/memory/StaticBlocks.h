@@ -11,8 +11,8 @@
 
 namespace rota::memory {
 
-/// Where a stage keeps a parameter block. What tasks see is at `values` and
-/// `gradients`; with windows these are -1, since it comes and goes.
+/// The places of a parameter block in a stage. Tasks use `values` and
+/// `gradients`; with windows, which have no fixed place, these are -1.
 struct BlockPlace {
   int64_t values = -1, gradients = -1;
   // By entry of the block: the stored part and the gradient accumulator.

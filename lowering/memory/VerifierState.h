@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the parts of the plan's verifier share while one stage is walked.
+// The state that the parts of the plan's verifier share for one stage.
 #ifndef ROTA_LOWERING_MEMORY_VERIFIERSTATE_H
 #define ROTA_LOWERING_MEMORY_VERIFIERSTATE_H
 

@@ -10,8 +10,8 @@
 
 namespace rota::memory {
 
-/// Where a stage keeps a parameter of a layer (-1: of an end), as the updates
-/// of all stages say.
+/// The places of a layer's parameter in a stage (layer -1: of an end), from the
+/// updates of all stages.
 struct KeptParameter {
   int64_t stored = -1;
   // In the order of Update::gradients: of a parameter that both ends use, that
@@ -22,8 +22,8 @@ using KeptParameters = std::map<std::pair<int, int64_t>, KeptParameter>;
 
 KeptParameters keptParameters(const Program &program, int stage);
 
-/// What is wrong with the regions and static blocks of a stage; empty when
-/// nothing is. See PlanVerifier.h.
+/// Checks the regions and static blocks of a stage. Returns an error, empty
+/// when all is well. See PlanVerifier.h.
 std::string verifyStatic(const ModelLayout &layout, const Program &program,
                          int stage);
 

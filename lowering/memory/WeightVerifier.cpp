@@ -36,7 +36,7 @@ const KeptParameter &WeightVerifier::keptOf(int parameter,
   return found == kept.end() ? nothing : found->second;
 }
 
-/// Where the sum of a block's gradients of a parameter is kept.
+/// The place for the sum of a block's gradients of a parameter.
 int64_t WeightVerifier::accumulatorOf(int parameter, int64_t layer) const {
   const auto &places = keptOf(parameter, layer).accumulators;
   if (places.empty())

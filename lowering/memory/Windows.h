@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where tasks find weights and add gradients: in blocks that live as long as
-// the program or, with weights divided over `fsdp`, in windows.
+// The places of weights and gradients for tasks: blocks that live as long as
+// the program or, with weights divided over `fsdp`, windows.
 #ifndef ROTA_LOWERING_MEMORY_WINDOWS_H
 #define ROTA_LOWERING_MEMORY_WINDOWS_H
 

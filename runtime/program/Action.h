@@ -26,8 +26,9 @@ enum class ActionKind : int {
   Fetch,      // copies them back, before the B or I that reads them
 };
 
-/// How a rank executes a kind: compute actions occupy the rank; sends, receives
-/// and transfers run beside the actions behind them; a mark takes no time.
+/// The execution of a kind on a rank: compute actions occupy it; sends,
+/// receives and transfers run beside the actions behind them; a mark takes no
+/// time.
 enum class ActionGroup { Compute, Send, Receive, Transfer, Mark };
 
 struct ActionKindInfo {

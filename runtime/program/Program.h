@@ -32,7 +32,7 @@ struct MeshAxis {
   int64_t size = 1;
 };
 
-/// How a tensor is divided: for each dimension the mesh axes (indices in
+/// The division of a tensor: for each dimension the mesh axes (indices in
 /// Program::mesh, major first) that split it. With n parts, part i of a
 /// dimension of size d holds elements [i*p, min(d, (i+1)*p)) with p =
 /// ceil(d/n); memory has room for p everywhere, zero where there is no element.
@@ -73,7 +73,7 @@ struct Collective {
   bool operator==(const Collective &) const = default;
 };
 
-/// How a parameter gets its first value when no weights file gives it.
+/// The first value of a parameter when no weights file has it.
 struct Initializer {
   enum class Kind { Normal, Uniform, Constant } kind = Kind::Constant;
   double mean = 0.0;  // Normal: mean; Uniform: low; Constant: the value
@@ -121,9 +121,9 @@ struct Parameter {
       layers; // layer numbers that have it; empty: not in a stack
   Initializer init;
   ElementType compute = ElementType::F32; // what tasks read; the master is f32
-  // Where it lives: as tasks see it; as it rests between uses; and its master
-  // copy, states and summed gradient. Each is the one before, divided further
-  // along at most one dimension.
+  // The divisions of the tensor that tasks see, of the stored one, and of
+  // master copy, states and summed gradient. Each is the one before, divided
+  // further along at most one dimension.
   Division computeDivision, storageDivision, optimizerDivision;
   // Numbers in Program::collectives; -1 or empty: nothing is to be done.
   int unshard = -1;    // storage -> compute, of type `compute`
@@ -252,8 +252,8 @@ struct AuxiliaryLoss {
   double weight = 0.0; // of all layers in one microbatch
 };
 
-/// Where a layer's forward writes its sums of auxiliary losses: f32
-/// [microbatches, losses]. Where several stages have the layer, each writes
+/// The place of the sums of a layer's auxiliary losses, which forward writes:
+/// f32 [microbatches, losses]. Where several stages have the layer, each writes
 /// those of its microbatches; the rest stays zero.
 struct AuxiliarySums {
   int64_t layer = 0;
@@ -273,9 +273,9 @@ struct Clear {
   int64_t offset = -1, bytes = 0;
 };
 
-/// What actions of one kind and chunk have in common. The addresses in it
-/// refer to `slotCount` offsets that each of its actions has of its own: the
-/// places of its activations. So the calls of a chunk stand once for all its
+/// The common part of all actions of one kind and chunk. Its addresses refer to
+/// `slotCount` offsets, the places of activations, which each action has of its
+/// own. So the calls of a chunk stand once for all its
 /// microbatches.
 ///
 /// A compute action clears its places and runs its calls in order. A send
@@ -316,7 +316,7 @@ struct PlannedAction {
   int firstWait = 0, waitCount = 0;
 };
 
-/// What the tasks of a step's end share. The first three lie in the scratch of
+/// Places for the tasks of a step's end. The first three lie in the scratch of
 /// other tasks.
 struct StepPlaces {
   int64_t scalars = -1; // f32, those of Program::scalars
@@ -335,7 +335,7 @@ struct Region {
   int64_t bytes = 0;
 };
 
-/// What every rank of one pipeline stage holds and runs.
+/// The memory and the timeline of every rank of one pipeline stage.
 struct Stage {
   int64_t arenaBytes = 0;
   int64_t hostBytes = 0; // of the host arena; 0: there is none
@@ -349,7 +349,7 @@ struct Stage {
   std::vector<PlannedAction> actions; // the timeline
   std::vector<int64_t> slots;         // of the actions
   std::vector<int> waits;             // of the actions
-  // Where each microbatch's data and loss live; -1 where this stage has none.
+  // The places of the microbatches' data and losses; -1: this stage has none.
   // Microbatch i is at the offset plus i times the bytes of one rank's part.
   // Where several stages have the loss, each writes that of its microbatches;
   // the rest stays zero.

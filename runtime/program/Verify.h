@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What must hold in a program before any rank runs it, so that a broken one is
-// refused with a message instead of overwriting memory or waiting for ever.
+// Checks a program before any rank runs it, so that a broken one is refused
+// with a message instead of overwriting memory or waiting for ever.
 #ifndef ROTA_RUNTIME_PROGRAM_VERIFY_H
 #define ROTA_RUNTIME_PROGRAM_VERIFY_H
 

@@ -25,7 +25,7 @@ public:
   }
 
 private:
-  /// What the addresses of a template need of one of its slots.
+  /// The requirements of a template's addresses for one of its slots.
   struct SlotNeed {
     bool isRequired = false; // it must not be empty
     // From its offset on, in the arena and in the host arena; -1: no address

@@ -9,7 +9,7 @@
 
 namespace rota {
 
-/// What a rank's transfers of one kind took.
+/// The times of a rank's transfers of one kind.
 struct TransferTimes {
   int64_t count = 0;
   double seconds = 0.0; // in which bytes moved
@@ -44,7 +44,7 @@ public:
     return kind == ActionKind::Unshard ? weights : gradients;
   }
 
-  /// What the first runs did, when recording.
+  /// The actions of the first runs, when recording.
   const std::vector<TraceEvent> &events() const { return recorded; }
 
 private:

@@ -33,8 +33,8 @@ int64_t PartLimit::partsOfUse(OpOperand &use, unsigned dim) {
       own = 1;
     for (auto [result, dimensions] : llvm::zip(op->getResults(), rule.results))
       for (auto [resultDim, factors] : llvm::enumerate(dimensions))
-        // Where the factor is not the major one, its parts are not those of the
-        // result's dimension.
+        // Only the parts of the major factor are parts of the result's
+        // dimension.
         if (own > 1 && !factors.empty() && factors.front() == factor)
           own = std::gcd(own, this->parts(result, resultDim));
     parts *= own;

@@ -382,7 +382,7 @@ TEST(Updates, AreOneKernelInPlace) {
   EXPECT_EQ(model.layout.scratchBytes[up.updateTask], 0);
 }
 
-/// What a later op or a result still reads is not overwritten.
+/// An update does not overwrite values that a later op or a result still reads.
 TEST(Updates, KeepWhatIsReadLater) {
   Lowered model(withUpdate(R"(
 func.func @update(%p: tensor<2x2xf32>, %g: tensor<2x2xf32>, %last: tensor<2x2xf32> {rota.state = #rota.state<name = "last", initial = 0.0>}) -> (tensor<2x2xf32>, tensor<2x2xf32>, tensor<2x2xf32>) {

@@ -24,7 +24,7 @@ struct Settings {
   double rate = 0.01, beta1 = 0.9, beta2 = 0.99, epsilon = 1e-6, decay = 0.1,
          scale = 0.5;
 
-  /// What the trainer computes for a scalar of step t.
+  /// The trainer's value of a scalar in step t.
   double valueOf(mlir::rota::ScalarAttr scalar, int t) const {
     std::map<llvm::StringRef, double> options = {{"beta1", beta1},
                                                  {"beta2", beta2},
