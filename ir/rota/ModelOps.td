@@ -47,6 +47,8 @@ def Rota_ParamOp : Rota_Op<"param", [Symbol]> {
       partitioned, that of one rank's part as functions see it
     - C6: the storage is the compute sharding, and the optimizer's the storage,
       with axes added behind on at most one dimension; both are reduced
+    - C7: each `{` of the name begins a placeholder, `{word}`, and there are at
+      most as many placeholders as dimensions
 
     ```mlir
     rota.param @tok_embeddings : tensor<256x64xf32> axes ["vocab", "embed"] init #rota.normal<mean = 0.0, deviation = 0.02>
@@ -64,6 +66,8 @@ def Rota_ParamOp : Rota_Op<"param", [Symbol]> {
     RankedTensorType getTensorType() {
       return llvm::cast<RankedTensorType>(getType());
     }
+    /// Leading dimensions for which the name has placeholders.
+    int64_t getNamedDimensions() { return getSymName().count('{'); }
   }];
 }
 

@@ -86,6 +86,16 @@ LogicalResult ParamOp::verify() {
   // C4: it stands in a module or in a layer.
   if (!isa_and_nonnull<ModuleOp, LayerOp>((*this)->getParentOp()))
     return emitOpError("expected to stand in a module or in a 'rota.layer'");
+  // C7: a dimension for each placeholder of the name.
+  SmallVector<StringRef> pieces;
+  getSymName().split(pieces, '{');
+  for (StringRef piece : llvm::drop_begin(pieces))
+    if (!piece.contains('}'))
+      return emitOpError("expected '}' behind each '{' of its name");
+  if (getNamedDimensions() > getTensorType().getRank())
+    return emitOpError("expected a dimension for each placeholder of its name, "
+                       "got ")
+           << getTensorType().getRank() << " for " << getNamedDimensions();
   return getPlacement() ? verifyPlacement(*this, *getPlacement()) : success();
 }
 

@@ -3,7 +3,6 @@
 // Describes parameters and packs their blocks.
 #include "lowering/executable/Parameters.h"
 #include "lowering/executable/Placements.h"
-#include "runtime/program/TensorNames.h"
 
 #include "llvm/ADT/SetVector.h"
 
@@ -82,11 +81,6 @@ private:
     p.compute = *compute;
     if (failed(place(param, windows, collectives, p)))
       return failure();
-    if (namedDimensions(p) > p.shape.size())
-      return param.emitOpError("expected a dimension for each placeholder of "
-                               "name '")
-             << param.getSymName() << "', got " << p.shape.size()
-             << " dimensions";
     std::vector<int64_t> part =
         partShape(p.shape, p.optimizerDivision, collectives.mesh().axes());
     p.rows = llvm::product_of(ArrayRef(part).drop_back(!part.empty()));

@@ -57,18 +57,13 @@ static RankedTensorType padded(RankedTensorType type, ShardingAttr sharding,
   return type.clone(shape);
 }
 
-/// Leading dimensions for which the name has placeholders ("{expert}"): they
-/// count tensors of their own.
-static int64_t namedDimensions(ParamOp param) {
-  return param.getSymName().count('{');
-}
-
 FailureOr<Form> BuildUpdates::formOf(ParamOp param) {
   FailureOr<Type> compute = readType(param);
   if (failed(compute))
     return failure();
   Form form{param.getTensorType(), {}, *compute, false};
-  form.decays = form.type.getRank() >= 2 + namedDimensions(param);
+  // Checkpoints hold a tensor for each index of the named dimensions.
+  form.decays = form.type.getRank() >= 2 + param.getNamedDimensions();
   if (PlacementAttr placement = param.getPlacementAttr()) {
     form.sharding = placement.getOptimizer();
     form.type = padded(form.type.clone(placement.getWhole()), form.sharding,

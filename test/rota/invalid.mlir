@@ -43,6 +43,18 @@ rota.stack @layers layers = 1 pattern [@a] {
 
 // -----
 
+// param C7: a dimension per placeholder
+// expected-error@+1 {{expected a dimension for each placeholder of its name, got 1 for 2}}
+rota.param @"a.{b}.{c}" : tensor<8xf32> axes ["a"] init #rota.constant<value = 1.0>
+
+// -----
+
+// param C7: placeholders end
+// expected-error@+1 {{expected '}' behind each '{' of its name}}
+rota.param @"a.}.{b" : tensor<8xf32> axes ["a"] init #rota.constant<value = 1.0>
+
+// -----
+
 // layer C1: a forward
 rota.stack @layers layers = 1 pattern [@a] {
   // expected-error@+1 {{expected a function 'forward'}}
