@@ -218,3 +218,19 @@ int64_t Model::parameterCount() const {
       count += elementsOf(param);
   return count;
 }
+
+static double flopsOf(func::FuncOp function) {
+  double flops = 0;
+  function.walk([&](CostOpInterface op) { flops += op.getCost().flops; });
+  return flops;
+}
+
+double Model::flopsPerToken() const {
+  double flops = flopsOf(embed) + flopsOf(loss);
+  for (int64_t i = 0, n = const_cast<StackOp &>(stack).getLayers(); i < n; ++i)
+    flops += flopsOf(function(kindOf(i), FunctionKind::Forward));
+  auto tokens = cast<RankedTensorType>(
+      FunctionRoles(embed).argument(Role::Tokens).type());
+  int64_t count = llvm::product_of(tokens.getShape().take_front(2));
+  return 3.0 * flops / static_cast<double>(count);
+}

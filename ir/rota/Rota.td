@@ -28,7 +28,9 @@ def Rota_Dialect : Dialect {
   // `propagate-shardings` and `partition`.
   // `offload`: that a residual, a result of `forward` and an argument of what
   // reads it, rests in host memory in between. `remat`: the remat policy of one
-  // kind of layer, between `assign-remat` and `differentiate`.
+  // kind of layer, between `assign-remat` and `differentiate`. `residual_names`:
+  // of a layer, for each residual that `forward` returns, the names that the
+  // model as built gives it.
   // `update` and `squares`: functions of a parameter, `state` and `scalar`: of
   // an argument of the former, `options`: of a module, which these scalars name
   // (ir/rota/Update.h).
@@ -38,6 +40,7 @@ def Rota_Dialect : Dialect {
                               "::mlir::ArrayAttr":$factors,
                               "::mlir::UnitAttr":$offload,
                               "::mlir::StringAttr":$remat,
+                              "::mlir::ArrayAttr":$residual_names,
                               "::mlir::FlatSymbolRefAttr":$update,
                               "::mlir::FlatSymbolRefAttr":$squares,
                               "::mlir::rota::StateAttr":$state,

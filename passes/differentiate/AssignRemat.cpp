@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Gives stages policies of their own: a kind of layer per policy, and a pattern
-// that follows the stages.
+// Gives stages policies of their own: a kind of layer for each policy, and a
+// stack and chunks that use these kinds.
+#include "ir/pipe/Pipe.h"
 #include "ir/rota/Model.h"
 #include "passes/differentiate/Passes.h"
 #include "passes/differentiate/Remat.h"
 
 #include <map>
-#include <numeric>
 
 namespace mlir::rota {
 #define GEN_PASS_DEF_ASSIGNREMAT
@@ -18,43 +18,43 @@ using namespace mlir;
 using namespace mlir::rota;
 
 namespace {
-struct AssignRemat : rota::impl::AssignRematBase<AssignRemat> {
+struct AssignRemat : mlir::rota::impl::AssignRematBase<AssignRemat> {
   using AssignRematBase::AssignRematBase;
 
   void runOnOperation() override {
-    auto stacks = getOperation().getOps<StackOp>();
-    if (stacks.empty()) {
-      getOperation().emitError("expected a 'rota.stack' in the model");
+    auto programs = getOperation().getOps<pipe::ProgramOp>();
+    if (programs.empty()) {
+      getOperation().emitError()
+          << "expected a 'pipe.program', which says the stages of layers, "
+             "got none";
       return signalPassFailure();
     }
-    if (failed(checkSizes()) || failed(readPolicies()))
+    pipe::ProgramOp program = *programs.begin();
+    stages = program.getStages();
+    if (failed(readPolicies()))
       return signalPassFailure();
-    assign(*stacks.begin());
+    assign(program);
   }
 
 private:
-  InFlightDiagnostic error() { return getOperation().emitError(); }
-  LogicalResult checkSizes();
+  InFlightDiagnostic error() {
+    return std::move(getOperation().emitError() << "'remat': ");
+  }
   LogicalResult readPolicies();
-  LogicalResult readEntry(StringRef entry, StringRef &others);
-  void assign(StackOp stack);
+  LogicalResult readEntry(StringRef entry);
+  void assign(pipe::ProgramOp program);
   FlatSymbolRefAttr variantOf(StackOp stack, FlatSymbolRefAttr kind,
                               int64_t stage);
 
+  int64_t stages = 0;
   SmallVector<StringRef> policyOf; // per stage; empty: not said yet
+  StringRef others;                // of stages that no entry names
   std::map<std::pair<StringRef, StringRef>, FlatSymbolRefAttr> variants;
 };
 } // namespace
 
-LogicalResult AssignRemat::checkSizes() {
-  if (stages < 1 || layersPerChunk < 1)
-    return error() << "expected at least 1 stage and 1 layer per chunk, got "
-                   << int64_t(stages) << " and " << int64_t(layersPerChunk);
-  return success();
-}
-
 /// Reads `N:POLICY`, or the `POLICY` of the stages that no entry names.
-LogicalResult AssignRemat::readEntry(StringRef entry, StringRef &others) {
+LogicalResult AssignRemat::readEntry(StringRef entry) {
   auto [number, policy] = entry.split(':');
   bool isNumbered = entry.contains(':');
   policy = isNumbered ? policy.trim() : entry.trim();
@@ -62,41 +62,43 @@ LogicalResult AssignRemat::readEntry(StringRef entry, StringRef &others) {
     return failure();
   if (!isNumbered) {
     if (!others.empty())
-      return error() << "expected one remat policy for the other stages, got '"
+      return error() << "expected one policy for the other stages, got '"
                      << others << "' and '" << policy << "'";
     others = policy;
     return success();
   }
   int64_t stage;
   if (number.trim().getAsInteger(10, stage) || stage < 0 || stage >= stages)
-    return error() << "expected a stage from 0 to " << stages - 1
-                   << " in the remat policy '" << entry << "', got '"
-                   << number.trim() << "'";
+    return error() << "expected a stage from 0 to " << stages - 1 << " in '"
+                   << entry << "', got '" << number.trim() << "'";
   if (!policyOf[stage].empty())
-    return error() << "expected one remat policy for stage " << stage
-                   << ", got '" << policyOf[stage] << "' and '" << policy
-                   << "'";
+    return error() << "expected one policy for stage " << stage << ", got '"
+                   << policyOf[stage] << "' and '" << policy << "'";
   policyOf[stage] = policy;
   return success();
 }
 
 LogicalResult AssignRemat::readPolicies() {
   policyOf.assign(stages, "");
-  StringRef others;
+  others = "";
   for (StringRef entry : llvm::split(StringRef(policies), ';'))
-    if (failed(readEntry(entry, others)))
+    if (failed(readEntry(entry)))
       return failure();
+  if (others.empty())
+    others = "none";
   for (StringRef &policy : policyOf)
     if (policy.empty())
-      policy = others.empty() ? "none" : others;
+      policy = others;
   return success();
 }
 
 /// The kind like `kind` with the policy of `stage`: the kind itself for the
-/// first policy that it meets, a copy for each other.
+/// first policy that it meets, a copy for each other. Unpipelined layers, which
+/// all stages run, have the policy of the stages that no entry names.
 FlatSymbolRefAttr AssignRemat::variantOf(StackOp stack, FlatSymbolRefAttr kind,
                                          int64_t stage) {
-  StringRef policy = policyOf[stage];
+  bool isUnpipelined = stage == pipe::ChunkAttr::kAllRanks;
+  StringRef policy = isUnpipelined ? others : policyOf[stage];
   auto found = variants.find({kind.getValue(), policy});
   if (found != variants.end())
     return found->second;
@@ -105,7 +107,9 @@ FlatSymbolRefAttr AssignRemat::variantOf(StackOp stack, FlatSymbolRefAttr kind,
   auto attribute = RotaDialect::RematAttrHelper(&getContext());
   if (attribute.isAttrPresent(layer)) {
     LayerOp copy = layer.clone();
-    copy.setSymName((kind.getValue() + "_stage" + std::to_string(stage)).str());
+    std::string suffix =
+        isUnpipelined ? "_unpipelined" : "_stage" + std::to_string(stage);
+    copy.setSymName((kind.getValue() + suffix).str());
     symbols.insert(copy); // another name where that one is taken
     layer = copy;
     ++copies;
@@ -116,17 +120,31 @@ FlatSymbolRefAttr AssignRemat::variantOf(StackOp stack, FlatSymbolRefAttr kind,
   return symbol;
 }
 
-void AssignRemat::assign(StackOp stack) {
+/// The shortest pattern that gives each layer its kind.
+static ArrayRef<Attribute> shortestPattern(ArrayRef<Attribute> kinds) {
+  size_t period = 1;
+  while (kinds.drop_front(period) != kinds.drop_back(period))
+    ++period;
+  return kinds.take_front(period);
+}
+
+void AssignRemat::assign(pipe::ProgramOp program) {
   variants.clear();
-  ArrayAttr before = stack.getPattern();
-  int64_t kinds = before.size();
-  int64_t period = std::lcm(kinds, stages * layersPerChunk);
-  period = std::min(period, int64_t(stack.getLayers()));
-  SmallVector<Attribute> pattern;
-  // The keys of `variants` refer to strings of `before` and `policies`.
-  for (int64_t layer = 0; layer < period; ++layer)
-    pattern.push_back(variantOf(stack,
-                                cast<FlatSymbolRefAttr>(before[layer % kinds]),
-                                layer / layersPerChunk % stages));
-  stack.setPatternAttr(ArrayAttr::get(&getContext(), pattern));
+  StackOp stack = program.getStackOp();
+  pipe::ChunksOp table = program.getChunks();
+  // The keys of `variants` refer to strings of the old table and of `policies`.
+  ArrayAttr before = table.getChunks();
+  SmallVector<Attribute> chunks, kindsOfLayers;
+  for (auto chunk : before.getAsRange<pipe::ChunkAttr>()) {
+    SmallVector<FlatSymbolRefAttr> kinds;
+    for (FlatSymbolRefAttr kind : chunk.getKinds())
+      kinds.push_back(variantOf(stack, kind, chunk.getRank()));
+    llvm::append_range(kindsOfLayers, kinds);
+    chunks.push_back(
+        pipe::ChunkAttr::get(&getContext(), chunk.getRank(), chunk.getEmbeds(),
+                             kinds, chunk.getLayers(), chunk.getHasLoss()));
+  }
+  table.setChunksAttr(ArrayAttr::get(&getContext(), chunks));
+  stack.setPatternAttr(
+      ArrayAttr::get(&getContext(), shortestPattern(kindsOfLayers)));
 }

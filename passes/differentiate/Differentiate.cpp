@@ -2,6 +2,7 @@
 //
 // Adds the backward functions of a model: a joint function for each function as
 // built, cut as policy and split say.
+#include "ir/pipe/Pipe.h"
 #include "ir/rota/Model.h"
 #include "passes/differentiate/Partition.h"
 #include "passes/differentiate/Passes.h"
@@ -39,12 +40,13 @@ struct JointCut {
   size_t offloaded = 0;
 };
 
-struct Differentiate : rota::impl::DifferentiateBase<Differentiate> {
+struct Differentiate : mlir::rota::impl::DifferentiateBase<Differentiate> {
   using DifferentiateBase::DifferentiateBase;
 
   void runOnOperation() override;
 
 private:
+  FailureOr<bool> decideSplit();
   LogicalResult checkAsBuilt(const Model &model);
   LogicalResult checkNames(const Model &model, const RematPolicy &policy);
   FailureOr<RematPolicy> policyOf(LayerOp kind, const Model &model,
@@ -59,6 +61,21 @@ private:
                         StringRef path);
 };
 } // namespace
+
+/// Reads from the timeline whether backwards are split; without a timeline the
+/// option says it.
+FailureOr<bool> Differentiate::decideSplit() {
+  auto programs = getOperation().getOps<pipe::ProgramOp>();
+  pipe::TimelineOp timeline =
+      programs.empty() ? pipe::TimelineOp() : (*programs.begin()).getTimeline();
+  if (!timeline)
+    return bool(split);
+  if (split)
+    return getOperation().emitError(
+        "expected no 'split' for a module with a timeline, which says it");
+  return ::rota::pipe::hasAny(timeline.read(),
+                              ::rota::ActionKind::BackwardInput);
+}
 
 /// Checks that the functions which are there are those that builders make.
 LogicalResult Differentiate::checkAsBuilt(const Model &model) {
@@ -86,12 +103,13 @@ LogicalResult Differentiate::checkNames(const Model &model,
     if (names.contains(written) || written == layerInputName)
       continue;
     if (isKnownValueName(written)) {
-      getOperation().emitWarning("no layer has a value named '")
-          << written << "': what the remat policy says of it has no effect";
+      getOperation().emitWarning("'remat': no layer has a value named '")
+          << written << "', so that its entry has no effect";
       continue;
     }
-    auto diagnostic = getOperation().emitError("expected a value named '")
-                      << written << "' in a layer, as the remat policy says";
+    auto diagnostic =
+        getOperation().emitError("'remat': expected a value named '")
+        << written << "' in a layer, got none";
     StringRef nearest = nearestName(written, names.getArrayRef());
     if (!nearest.empty())
       diagnostic << "; did you mean '" << nearest << "'?";
@@ -112,8 +130,10 @@ FailureOr<RematPolicy> Differentiate::policyOf(LayerOp kind, const Model &model,
   auto attribute = RotaDialect::RematAttrHelper(&getContext());
   if (!attribute.isAttrPresent(kind))
     return policy;
-  FailureOr<RematPolicy> own = RematPolicy::parse(
-      attribute.getAttr(kind).getValue(), [&] { return kind.emitOpError(); });
+  FailureOr<RematPolicy> own =
+      RematPolicy::parse(attribute.getAttr(kind).getValue(), [&] {
+        return std::move(kind.emitError() << "'rota.remat': ");
+      });
   if (failed(own) || failed(checkNames(model, *own)))
     return failure();
   return own;
@@ -189,6 +209,7 @@ void Differentiate::extendForward(func::FuncOp forward, Joint &joint,
   size_t firstOffloaded = cut.residuals.size() - cut.offloaded;
   std::string path = pathOf(forward);
   SmallVector<Value> originals;
+  SmallVector<Attribute> namesOfResiduals;
   for (auto [index, residual] : llvm::enumerate(cut.residuals)) {
     bool isOffloaded = index >= firstOffloaded;
     Value original = joint.originals.lookup(residual);
@@ -202,8 +223,10 @@ void Differentiate::extendForward(func::FuncOp forward, Joint &joint,
         remark::RemarkOpts::name(isOffloaded ? "offloaded" : "saved")
             .category("differentiate")
             .function(path));
-    for (StringRef name : namesOf(residual))
+    SmallVector<StringRef> names = namesOf(residual);
+    for (StringRef name : names)
       remark << remark::metric("Name", name);
+    namesOfResiduals.push_back(Builder(&getContext()).getStrArrayAttr(names));
     remark << remark::metric("Bytes", bytesOf(original));
   }
   Operation *terminator = forward.getBody().front().getTerminator();
@@ -214,6 +237,10 @@ void Differentiate::extendForward(func::FuncOp forward, Joint &joint,
   forward.setType(FunctionType::get(&getContext(), forward.getArgumentTypes(),
                                     terminator->getOperandTypes()));
   markOffloaded(FunctionRoles(forward).results(Role::Residual), cut);
+  if (!namesOfResiduals.empty())
+    RotaDialect::ResidualNamesAttrHelper(&getContext())
+        .setAttr(forward->getParentOp(),
+                 ArrayAttr::get(&getContext(), namesOfResiduals));
 }
 
 void Differentiate::reportRecomputed(Joint &joint,
@@ -287,13 +314,17 @@ LogicalResult Differentiate::makeLossWeight(func::FuncOp loss) {
 }
 
 void Differentiate::runOnOperation() {
-  FailureOr<RematPolicy> policy =
-      RematPolicy::parse(remat, [&] { return getOperation().emitError(); });
+  FailureOr<RematPolicy> policy = RematPolicy::parse(remat, [&] {
+    return std::move(getOperation().emitError() << "'remat': ");
+  });
   if (failed(policy))
     return signalPassFailure();
   FailureOr<Model> model = Model::get(getOperation());
   if (failed(model) || failed(checkAsBuilt(*model)) ||
       failed(checkNames(*model, *policy)))
+    return signalPassFailure();
+  FailureOr<bool> isSplit = decideSplit();
+  if (failed(isSplit))
     return signalPassFailure();
   auto auxiliary = model->auxiliaryLosses();
   if (failed(auxiliary) ||
@@ -303,11 +334,11 @@ void Differentiate::runOnOperation() {
     FailureOr<RematPolicy> own = policyOf(kind, *model, *policy);
     if (failed(own) ||
         failed(differentiate(Model::function(kind, FunctionKind::Forward),
-                             split, &*own)))
+                             *isSplit, &*own)))
       return signalPassFailure();
   }
   // Tokens have no cotangent, so that all of it is the weight's.
   if (failed(differentiate(model->embed, /*isSplit=*/false)) ||
-      failed(differentiate(model->loss, split)))
+      failed(differentiate(model->loss, *isSplit)))
     return signalPassFailure();
 }

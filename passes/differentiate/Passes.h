@@ -17,16 +17,9 @@ namespace mlir::rota {
 struct DifferentiatePipelineOptions
     : PassPipelineOptions<DifferentiatePipelineOptions> {
   Option<std::string> remat{*this, "remat",
-                            llvm::cl::desc("As for the pass differentiate, or "
-                                           "for assign-remat with the two "
-                                           "sizes that it needs"),
+                            llvm::cl::desc("As for the pass differentiate, or, "
+                                           "with ':', for assign-remat"),
                             llvm::cl::init("none")};
-  Option<int64_t> stages{*this, "stages",
-                         llvm::cl::desc("As for the pass assign-remat"),
-                         llvm::cl::init(1)};
-  Option<int64_t> layersPerChunk{*this, "layers-per-chunk",
-                                 llvm::cl::desc("As for the pass assign-remat"),
-                                 llvm::cl::init(1)};
   Option<bool> split{*this, "split",
                      llvm::cl::desc("As for the pass differentiate"),
                      llvm::cl::init(false)};

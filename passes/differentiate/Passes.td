@@ -12,18 +12,20 @@ include "mlir/Pass/PassBase.td"
 def AssignRemat : Pass<"assign-remat", "::mlir::ModuleOp"> {
   let summary = "give stages remat policies of their own";
   let description = [{
-    Layer i is on stage (i / layers-per-chunk) mod stages. A kind of layer whose
-    stages have several policies becomes a kind for each, `@kind` with the first
-    and `@kind_stageN` for others, where N is the first stage that has it; the
-    attribute `rota.remat` of a kind says the policy, and the stack's pattern
-    follows the stages. Nothing else knows of it: kinds differ in their name,
-    their residuals and what they recompute; parameters keep their names.
+    Before: a `pipe.program`, whose chunks say the stage of each layer. A kind of
+    layer whose stages have several policies becomes a kind for each, `@kind` with
+    the first and `@kind_stageN` for others, where N is the first stage that has
+    it. Unpipelined layers have the policy of the stages that no entry names
+    (`@kind_unpipelined`). The attribute `rota.remat` of a kind says the policy;
+    the stack's pattern and the chunks name the new kinds. Nothing else knows of
+    it: kinds differ in their name, their residuals and what they recompute;
+    parameters keep their names.
 
     `policies` is `N:POLICY;N:POLICY`, and one entry may be `POLICY` alone for
     the stages that none names; without it they have `none`. Policies are those
     of `differentiate`.
 
-    Before (`policies=1:full stages=2`):
+    Before (`policies=1:full`):
     ```mlir
     rota.stack @layers layers = 4 pattern [@a] {
       rota.layer @a {
@@ -31,6 +33,14 @@ def AssignRemat : Pass<"assign-remat", "::mlir::ModuleOp"> {
           return %x : tensor<8xf32>
         }
       }
+    }
+    pipe.program stack @layers stages = 2 repeats = 2 layers_per_chunk = 1 microbatches = 2 placement loop {
+      pipe.chunks [
+        <rank 0 embed layers [@a 0]>,
+        <rank 1 layers [@a 1]>,
+        <rank 0 layers [@a 2]>,
+        <rank 1 layers [@a 3] loss>
+      ]
     }
     ```
     After:
@@ -47,14 +57,20 @@ def AssignRemat : Pass<"assign-remat", "::mlir::ModuleOp"> {
         }
       } {rota.remat = "full"}
     }
+    pipe.program stack @layers stages = 2 repeats = 2 layers_per_chunk = 1 microbatches = 2 placement loop {
+      pipe.chunks [
+        <rank 0 embed layers [@a 0]>,
+        <rank 1 layers [@a_stage1 1]>,
+        <rank 0 layers [@a 2]>,
+        <rank 1 layers [@a_stage1 3] loss>
+      ]
+    }
     ```
   }];
+  let dependentDialects = ["::mlir::pipe::PipeDialect"];
   let options = [
     Option<"policies", "policies", "std::string", /*default=*/"\"none\"",
-           "N:POLICY;N:POLICY, with POLICY alone for the other stages">,
-    Option<"stages", "stages", "int64_t", /*default=*/"1", "Pipeline stages">,
-    Option<"layersPerChunk", "layers-per-chunk", "int64_t", /*default=*/"1",
-           "Layers of one chunk">
+           "N:POLICY;N:POLICY, with POLICY alone for the other stages">
   ];
   let statistics = [Statistic<"copies", "copies", "Kinds of layer added">];
 }
@@ -67,7 +83,9 @@ def Differentiate : Pass<"differentiate", "::mlir::ModuleOp"> {
     layer's `@forward` also returns residuals and `@backward` takes them;
     `@embed_backward` and `@loss_backward` hold their forward part. The cotangent
     of the loss's sum is 1, that of its weight zero. With `split`, what the
-    input's cotangent needs stands in `..._input`, the rest in `..._weight`.
+    input's cotangent needs stands in `..._input`, the rest in `..._weight`. In a
+    module with a `pipe.timeline`, backwards are split where it has I actions, and
+    `split` is an error.
 
     Which values are residuals is `remat`'s decision, by the names that
     `rota.name` gives: `none` saves what the backward reads, `full` nothing,
@@ -83,6 +101,9 @@ def Differentiate : Pass<"differentiate", "::mlir::ModuleOp"> {
     `rota.reshape`), widenings (`rota.broadcast`, `arith.extf`), conditions
     (`arith.cmpf`), parameters, tables and constants are never saved but made
     again from their source.
+
+    The attribute `rota.residual_names` of a layer lists the names of each
+    residual.
 
     A parameter's gradient is accumulated once in a function: the contributions
     of its reads are summed in f32, the last use's first.
@@ -133,7 +154,8 @@ def Differentiate : Pass<"differentiate", "::mlir::ModuleOp"> {
            "What is recomputed: none, full, minimal, another policy of "
            "Remat.cpp, or name=remat|device|offload,...">,
     Option<"split", "split", "bool", /*default=*/"false",
-           "Split backward into input and weight gradients">
+           "Split backward into input and weight gradients, where no timeline "
+           "says it">
   ];
   let statistics = [
     Statistic<"savedValues", "residuals", "Values saved from forward to backward">,

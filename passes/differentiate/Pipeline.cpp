@@ -19,11 +19,10 @@ void rota::buildDifferentiatePipeline(
     OpPassManager &manager, const DifferentiatePipelineOptions &options) {
   // One read and one table for all uses, so that each has one derivative.
   manager.addPass(createCSEPass());
-  // With stages in it the policy is one for each of them.
+  // Policies of single stages.
   std::string remat = options.remat;
   if (StringRef(remat).contains(':')) {
-    manager.addPass(
-        createAssignRemat({remat, options.stages, options.layersPerChunk}));
+    manager.addPass(createAssignRemat({remat}));
     remat = "none";
   }
   manager.addPass(createDifferentiate({remat, options.split.getValue()}));

@@ -156,28 +156,26 @@ RematPolicy::readEntry(StringRef entry, StringRef base,
   name = name.trim();
   text = text.trim();
   if (name.empty())
-    return emitError() << "expected 'name=remat|device|offload' in the remat "
-                          "policy, got '"
-                       << entry << "'";
+    return emitError() << "expected 'name=remat|device|offload', got '" << entry
+                       << "'";
   auto *found = llvm::find_if(
       decisionNames, [&](const auto &entry) { return entry.first == text; });
   if (found == std::end(decisionNames))
     return emitError() << "expected 'remat', 'device' or 'offload' for '"
-                       << name << "' in the remat policy, got '" << text << "'";
+                       << name << "', got '" << text << "'";
   RematDecision decision = found->second;
   bool isInput = name == layerInputName;
   if (isInput && decision == RematDecision::Recompute)
     return emitError() << "expected 'device' or 'offload' for '" << name
-                       << "' in the remat policy, got 'remat': a layer's input "
+                       << "', got 'remat': a layer's input "
                           "is always kept";
   if (llvm::is_contained(written, name))
-    return emitError() << "expected one decision for '" << name
-                       << "' in the remat policy, got '"
+    return emitError() << "expected one decision for '" << name << "', got '"
                        << textOf(*decide(name)) << "' and '" << text << "'";
   if (!base.empty() && !isInput && decision == RematDecision::Offload &&
       decide(name).value_or(decideOthers()) == RematDecision::Recompute)
     return emitError() << "expected 'remat' or 'device' for '" << name
-                       << "' in the remat policy, got 'offload': '" << base
+                       << "', got 'offload': '" << base
                        << "' rematerializes it, and only what is kept can be "
                           "offloaded";
   set(name, decision);
@@ -195,7 +193,7 @@ RematPolicy::parse(StringRef text,
     base = "";
     rest = text;
   } else if (!policy.readPolicy(base)) {
-    auto diagnostic = emitError() << "expected a remat policy (";
+    auto diagnostic = emitError() << "expected a policy (";
     SmallVector<StringRef> names = policyNames();
     for (StringRef name : names)
       diagnostic << "'" << name << "', ";

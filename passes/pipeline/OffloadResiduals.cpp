@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Adds copies of residuals to the program's timeline. See Passes.td.
+#include "ir/rota/Roles.h"
 #include "passes/pipeline/Passes.h"
 #include "passes/pipeline/Program.h"
 #include "passes/pipeline/timeline/Offloading.h"
+
+#include "llvm/ADT/StringSet.h"
 
 namespace mlir::pipe {
 
@@ -22,12 +25,17 @@ struct OffloadResidualsPass : impl::OffloadResidualsBase<OffloadResidualsPass> {
     if (!op || failed(verifyTimelineOp(op)))
       return signalPassFailure();
     Timeline timeline = op.read();
-    std::vector<bool> chosen(timeline.shape.chunks(), chunks.empty());
-    if (failed(choose(op, chosen)))
+    if (prefetch < 0 || prefetch > kMaxActions) {
+      op.emitError("expected 'prefetch' between 0 and ")
+          << kMaxActions << ", got " << prefetch.getValue();
       return signalPassFailure();
-    if (!hasAny(timeline, ActionKind::Offload))
+    }
+    std::vector<bool> chosen = offloadedChunks(findProgram(getOperation()));
+    if (llvm::is_contained(chosen, true) &&
+        !hasAny(timeline, ActionKind::Offload)) {
       timeline = offloadResiduals(timeline, chosen, prefetch);
-    op.write(timeline);
+      op.write(timeline);
+    }
     for (const std::vector<Action> &row : timeline.ranks)
       copies += llvm::count_if(row, [](const Action &action) {
         return action.kind == ActionKind::Offload;
@@ -35,17 +43,31 @@ struct OffloadResidualsPass : impl::OffloadResidualsBase<OffloadResidualsPass> {
   }
 
 private:
-  LogicalResult choose(TimelineOp op, std::vector<bool> &chosen) {
-    if (prefetch < 0 || prefetch > kMaxActions)
-      return op.emitError("expected 'prefetch' between 0 and ")
-             << kMaxActions << ", got " << prefetch.getValue();
-    for (int64_t chunk : chunks) {
-      if (chunk < 0 || chunk >= int64_t(chosen.size()))
-        return op.emitError("expected a chunk below ")
-               << chosen.size() << " in 'chunks', got " << chunk;
-      chosen[chunk] = true;
-    }
-    return success();
+  /// True when a backward of that kind takes something from host memory.
+  static bool offloads(::mlir::rota::LayerOp kind) {
+    auto isOffloaded = [](const auto &port) { return port.isOffloaded(); };
+    return llvm::any_of(
+        ::mlir::rota::functionsIn(kind), [&](func::FuncOp function) {
+          ::mlir::rota::FunctionRoles roles(function);
+          using ::mlir::rota::Role;
+          return llvm::any_of(roles.arguments(Role::Residual), isOffloaded) ||
+                 llvm::any_of(roles.arguments(Role::InputActivation),
+                              isOffloaded);
+        });
+  }
+
+  /// For each chunk, whether one of its layers offloads.
+  static std::vector<bool> offloadedChunks(ProgramOp program) {
+    llvm::StringSet<> kinds;
+    for (auto kind : program.getStackOp().getOps<::mlir::rota::LayerOp>())
+      if (offloads(kind))
+        kinds.insert(kind.getSymName());
+    std::vector<bool> chosen;
+    for (auto chunk : program.getChunks().getChunks().getAsRange<ChunkAttr>())
+      chosen.push_back(llvm::any_of(chunk.getKinds(), [&](auto kind) {
+        return kinds.contains(kind.getValue());
+      }));
+    return chosen;
   }
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The passes that decide the order of each rank's actions, and their pipeline.
+// The passes that decide the order of each rank's actions, and their pipelines.
 #ifndef ROTA_PASSES_PIPELINE_PASSES_H
 #define ROTA_PASSES_PIPELINE_PASSES_H
 
@@ -14,8 +14,8 @@ namespace mlir::pipe {
 #define GEN_PASS_DECL
 #include "passes/pipeline/Passes.h.inc"
 
-/// The options of the passes together; see Passes.td.
-struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
+/// The options of `schedule-layers`; see Passes.td.
+struct ScheduleLayersOptions : PassPipelineOptions<ScheduleLayersOptions> {
   Option<int64_t> stages{*this, "stages",
                          llvm::cl::desc("Ranks of the pipeline"),
                          llvm::cl::init(1)};
@@ -42,6 +42,14 @@ struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
   Option<bool> splitBackward{*this, "split-backward",
                              llvm::cl::desc("I and W instead of B"),
                              llvm::cl::init(false)};
+};
+
+/// From a model as built to a verified timeline of compute actions.
+void buildScheduleLayersPipeline(OpPassManager &manager,
+                                 const ScheduleLayersOptions &options);
+
+/// The options of `complete-timeline`; see Passes.td.
+struct CompleteTimelineOptions : PassPipelineOptions<CompleteTimelineOptions> {
   Option<std::string> weightGather{
       *this, "weight-gather",
       llvm::cl::desc(
@@ -56,18 +64,14 @@ struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
       *this, "prefetch",
       llvm::cl::desc("Most actions from a gather to its use; -1: no bound"),
       llvm::cl::init(-1)};
-  ListOption<int64_t> offload{
-      *this, "offload",
-      llvm::cl::desc("Chunks that have residuals to offload; none: none")};
-  Option<bool> offloadAll{*this, "offload-all",
-                          llvm::cl::desc("All chunks have such residuals"),
-                          llvm::cl::init(false)};
 };
 
-/// From a model to a verified timeline with communication.
-void buildPipeline(OpPassManager &manager, const PipelineOptions &options);
+/// From a timeline of compute actions, and the functions of one rank, to a
+/// verified timeline with communication.
+void buildCompleteTimelinePipeline(OpPassManager &manager,
+                                   const CompleteTimelineOptions &options);
 
-/// Registers the passes and the pipeline, called `pipeline`.
+/// Registers the passes and both pipelines.
 void registerPipelinePasses();
 
 } // namespace mlir::pipe

@@ -224,18 +224,22 @@ def GatherWeights : PipelinePass<"gather-weights"> {
 def OffloadResiduals : PipelinePass<"offload-residuals"> {
   let summary = "add copies of residuals to host memory and back";
   let description = [{
-    Adds `OFFLOAD` behind each F and `FETCH` before its B or I, `prefetch` compute
-    actions ahead. Where no compute action would stand between the two, neither is
-    there: the residuals stay.
+    For each chunk with a layer whose backward takes an argument marked
+    `rota.offload`: adds `OFFLOAD` behind each F and `FETCH` before its B or I,
+    `prefetch` compute actions ahead. Where no compute action would stand between
+    the two, neither is there: the residuals stay.
 
-    Before: a timeline that `verify-timeline` accepts. One that offloads already
-    is left as it is.
+    Before: a differentiated model, and a timeline that `verify-timeline` accepts.
+    A timeline that offloads already is left as it is.
 
     ```mlir
     rota.stack @layers layers = 2 pattern [@identity] {
       rota.layer @identity {
         func.func @forward(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
           return %x : tensor<2x8xf32>
+        }
+        func.func @backward(%x: tensor<2x8xf32> {rota.offload}, %dy: tensor<2x8xf32>) -> tensor<2x8xf32> {
+          return %dy : tensor<2x8xf32>
         }
       }
     }
@@ -261,8 +265,6 @@ def OffloadResiduals : PipelinePass<"offload-residuals"> {
     ```
   }];
   let options = [
-    ListOption<"chunks", "chunks", "int64_t",
-               "Chunks that have residuals to offload; none given: all">,
     Option<"prefetch", "prefetch", "int64_t", "1",
            "Compute actions from a FETCH to the backward that reads it">,
   ];

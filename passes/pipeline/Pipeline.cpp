@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The phase as a pipeline: from layers to a timeline.
+// The phase as two pipelines. The first runs on the model as built: later
+// phases read from the timeline which layers a stage has and whether backwards
+// are split. The second needs what they made.
 #include "passes/pipeline/Passes.h"
 
 #include "mlir/Pass/PassManager.h"
@@ -8,7 +10,8 @@
 
 namespace mlir::pipe {
 
-void buildPipeline(OpPassManager &manager, const PipelineOptions &options) {
+void buildScheduleLayersPipeline(OpPassManager &manager,
+                                 const ScheduleLayersOptions &options) {
   SplitStagesOptions split;
   split.stages = options.stages;
   split.repeats = options.repeats;
@@ -23,14 +26,13 @@ void buildPipeline(OpPassManager &manager, const PipelineOptions &options) {
   timeline.delay = options.delay;
   timeline.splitBackward = options.splitBackward;
   manager.addPass(createMakeTimeline(timeline));
-  manager.addPass(createInsertCommunication());
+  manager.addPass(createVerifyTimeline());
+}
 
-  if (!options.offload.empty() || options.offloadAll) {
-    OffloadResidualsOptions offload;
-    if (!options.offloadAll)
-      offload.chunks.assign(options.offload.begin(), options.offload.end());
-    manager.addPass(createOffloadResiduals(offload));
-  }
+void buildCompleteTimelinePipeline(OpPassManager &manager,
+                                   const CompleteTimelineOptions &options) {
+  manager.addPass(createInsertCommunication());
+  manager.addPass(createOffloadResiduals());
   if (!options.weightGather.empty()) {
     GatherWeightsOptions gather;
     gather.mode = options.weightGather;
@@ -51,9 +53,14 @@ namespace {
 
 void registerPipelinePasses() {
   registerTimelinePasses();
-  PassPipelineRegistration<PipelineOptions>(
-      "pipeline", "from layers to a timeline with communication",
-      buildPipeline);
+  PassPipelineRegistration<ScheduleLayersOptions>(
+      "schedule-layers",
+      "From a model as built to a verified timeline of compute actions",
+      buildScheduleLayersPipeline);
+  PassPipelineRegistration<CompleteTimelineOptions>(
+      "complete-timeline",
+      "From compute actions to a verified timeline with communication",
+      buildCompleteTimelinePipeline);
 }
 
 } // namespace mlir::pipe

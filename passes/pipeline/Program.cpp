@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// See Program.h.
 #include "passes/pipeline/Program.h"
 
+#include "passes/pipeline/timeline/Simulator.h"
 #include "passes/pipeline/timeline/TimelineVerifier.h"
 
 namespace mlir::pipe {
@@ -37,6 +36,16 @@ LogicalResult verifyTimelineOp(TimelineOp timeline) {
     timeline.emitError() << "timeline '" << timeline.getSchedule() << "', and "
                          << violations.size() - kMostShown << " more";
   return success(violations.empty());
+}
+
+double bubbleOf(ProgramOp program, const ::rota::pipe::Timeline &timeline) {
+  ::rota::pipe::CostTable costs;
+  for (auto chunk : program.getChunks().getChunks().getAsRange<ChunkAttr>()) {
+    double layers = static_cast<double>(chunk.getLayers().size());
+    costs.chunks.push_back({layers, 2 * layers, layers, layers});
+  }
+  auto simulation = ::rota::pipe::simulate(timeline, costs);
+  return simulation ? simulation->bubble : 0;
 }
 
 } // namespace mlir::pipe

@@ -28,9 +28,10 @@ static constexpr StringLiteral kActivation = "activation/";
 static constexpr StringLiteral kBorders[] = {
     "activation/batch", "activation/length", "activation/embed"};
 
-/// An error that names the parameter.
-static InFlightDiagnostic errorAt(ParamOp param) {
-  return param.emitError() << "'" << param.getSymName() << "': ";
+/// An error that names the flag and the parameter.
+static InFlightDiagnostic errorAt(ParamOp param, StringRef flag) {
+  return std::move(param.emitError() << "'" << flag << "': parameter '"
+                                     << param.getSymName() << "': ");
 }
 
 /// "'sequence' and 'tensor'": for messages.
@@ -72,7 +73,9 @@ private:
 
 void AssignShardings::runOnOperation() {
   ModuleOp module = getOperation();
-  auto emitError = [&] { return module.emitError(); };
+  auto emitError = [&] {
+    return std::move(module.emitError() << "'sharding-rules': ");
+  };
   auto parsed = AxisRules::parse(emitError, &getContext(), rules);
   if (failed(parsed) || failed(readMesh()))
     return signalPassFailure();
@@ -98,7 +101,9 @@ LogicalResult AssignShardings::readMesh() {
   auto meshes = module.getOps<MeshOp>();
   mesh = meshOf(module);
   if (!meshText.empty()) {
-    auto emitError = [&] { return module.emitError(); };
+    auto emitError = [&] {
+      return std::move(module.emitError() << "'mesh': ");
+    };
     auto parsed = parseMesh(emitError, &getContext(), meshText, ranks);
     if (failed(parsed))
       return failure();
@@ -107,7 +112,7 @@ LogicalResult AssignShardings::readMesh() {
   if (!meshes.empty()) {
     if ((*meshes.begin()).getMesh() == mesh)
       return success();
-    auto diagnostic = module.emitError("expected one mesh, got ")
+    auto diagnostic = module.emitError("'mesh': expected one mesh, got ")
                       << mesh << " as option";
     diagnostic.attachNote((*meshes.begin()).getLoc()) << "and this one";
     return diagnostic;
@@ -136,8 +141,9 @@ LogicalResult AssignShardings::checkNames() {
     name.consume_front(kStorage);
     if (axes.contains(name))
       continue;
-    auto diagnostic = getOperation().emitError("expected rule '")
-                      << rule << "' to name a logical axis";
+    auto diagnostic =
+        getOperation().emitError("'sharding-rules': expected rule '")
+        << rule << "' to name a logical axis";
     auto &note = diagnostic.attachNote();
     note << "there are ";
     llvm::interleaveComma(axes, note,
@@ -192,7 +198,7 @@ FailureOr<DimensionAxes> AssignShardings::computeAxes(ParamOp param) {
         normalized(table.find(name).value_or(ArrayRef<AxisRefAttr>()), mesh);
     for (AxisRefAttr ref : axes)
       if (overlapsAny(ref, taken, mesh))
-        return errorAt(param)
+        return errorAt(param, "sharding-rules")
                << "expected each mesh axis at most once, got '"
                << stringifyMeshAxis(ref.getAxis()) << "' twice, the last for "
                << "dimension " << dim << " ('" << name << "')";
@@ -239,7 +245,7 @@ FailureOr<AxisList> AssignShardings::limitedAxes(ParamOp param, unsigned dim,
     // Fewer parts than ranks are an error, except for whole units (heads) that
     // several ranks then share.
     if (ranks % left != 0 || parts == size) {
-      auto diagnostic = errorAt(param)
+      auto diagnostic = errorAt(param, "mesh")
                         << "expected the " << mesh.getSize(axes)
                         << " ranks along " << spell(axes)
                         << " to divide dimension " << dim << " ('" << name
@@ -278,7 +284,7 @@ FailureOr<DimensionAxes> AssignShardings::storageAxes(ParamOp param,
   // Dividing parts further gives equal parts of the whole if the parts are
   // equal or the whole is divided once.
   auto fits = [&](int64_t dim, ArrayRef<AxisRefAttr> more) {
-    return axes[dim].empty() ||
+    return more.empty() || axes[dim].empty() ||
            shape[dim] % (mesh.getSize(axes[dim]) * mesh.getSize(more)) == 0;
   };
   auto extend = [&](int64_t dim, ArrayRef<AxisRefAttr> more) {
@@ -290,11 +296,12 @@ FailureOr<DimensionAxes> AssignShardings::storageAxes(ParamOp param,
     AxisList more = normalized(match->axes, mesh);
     for (AxisRefAttr ref : more)
       if (overlapsAny(ref, taken, mesh))
-        return errorAt(param) << "expected each mesh axis at most once, got '"
-                              << stringifyMeshAxis(ref.getAxis())
-                              << "' in the compute and the storage sharding";
+        return errorAt(param, "sharding-rules")
+               << "expected each mesh axis at most once, got '"
+               << stringifyMeshAxis(ref.getAxis())
+               << "' in the compute and the storage sharding";
     if (!fits(match->dimension, more))
-      return errorAt(param)
+      return errorAt(param, "mesh")
              << "expected the "
              << mesh.getSize(axes[match->dimension]) * mesh.getSize(more)
              << " ranks along " << spell(axes[match->dimension]) << " and "
@@ -363,14 +370,16 @@ AssignShardings::borderSharding(const FunctionPort &port, Role role) {
           table.find(kBorders[dim]).value_or(ArrayRef<AxisRefAttr>()), mesh);
     int64_t size = tensor.getDimSize(dim), ranks = mesh.getSize(axes);
     if (size % ranks != 0)
-      return function.emitOpError("expected the ")
+      return function.emitError("'mesh': expected the ")
              << ranks << " ranks along " << spell(axes) << " to divide the "
              << kBorders[dim].drop_front(kActivation.size())
              << " of a microbatch, " << size;
     dimensions.push_back(
         DimensionShardingAttr::get(&getContext(), axes, isOpen));
   }
-  auto emitError = [&] { return function.emitOpError(); };
+  auto emitError = [&] {
+    return std::move(function.emitError() << "'sharding-rules': ");
+  };
   ShardingAttr sharding = ShardingAttr::getChecked(
       EmitErrorFn(emitError), &getContext(),
       ArrayRef<DimensionShardingAttr>(dimensions), ArrayRef<AxisRefAttr>(),

@@ -56,7 +56,7 @@ void InsertReshards::runOnOperation() {
   mesh = meshOf(module);
   isExplicit = mode == "explicit";
   if (!isExplicit && mode != "auto") {
-    module.emitError("expected mode 'auto' or 'explicit', got '")
+    module.emitError("'sharding': expected auto or explicit, got '")
         << mode << "'";
     return signalPassFailure();
   }

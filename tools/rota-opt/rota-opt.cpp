@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // rota-opt: runs any pass or pipeline of Rota on text IR.
-#include "lowering/cpu/Passes.h"
-#include "lowering/kernels/Passes.h"
+#include "lowering/Pipeline.h"
 #include "passes/differentiate/Passes.h"
 #include "passes/optimizer/Passes.h"
 #include "passes/pipeline/Passes.h"
@@ -22,9 +21,7 @@ int main(int argc, char **argv) {
   mlir::rota::registerOptimizerPasses();
   mlir::rota::registerShardPasses();
   mlir::pipe::registerPipelinePasses();
-  rota::lowering::registerKernelsPasses();
-  rota::lowering::registerCpuPasses();
-  rota::lowering::registerCpuPipelines();
+  rota::lowering::registerLoweringPasses();
   return mlir::asMainReturnCode(
       mlir::MlirOptMain(argc, argv, "Rota optimizer driver\n", registry));
 }

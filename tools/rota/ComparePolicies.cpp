@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs the compiler once for each policy and keeps what its memory plan, its
-// operations and its remarks say.
+// Runs the compiler down to the memory plan once for each policy.
 #include "tools/rota/ComparePolicies.h"
 
 #include "passes/differentiate/Remat.h"
 #include "tools/rota/Compile.h"
 
-#include "mlir/IR/Remarks.h"
 #include "llvm/ADT/STLExtras.h"
 
 #include <algorithm>
@@ -15,47 +13,6 @@
 
 namespace rota {
 namespace {
-
-namespace remark = mlir::remark;
-
-/// Notes which values differentiation keeps.
-class ResidualNames final : public remark::detail::MLIRRemarkStreamerBase {
-public:
-  explicit ResidualNames(PolicyPlan &row) : row(row) {}
-
-  void streamOptimizationRemark(const remark::detail::Remark &told) override {
-    bool offloaded = told.getRemarkName() == "offloaded";
-    if (!offloaded && told.getRemarkName() != "saved")
-      return;
-    bool isNamed = false;
-    for (const auto &fact : told.getArgs())
-      if (fact.key == "Name") {
-        isNamed = true;
-        auto &names = offloaded ? row.offloaded : row.kept;
-        if (!llvm::is_contained(names, fact.val))
-          names.push_back(fact.val);
-      }
-    row.others += !isNamed;
-  }
-
-private:
-  PolicyPlan &row;
-};
-
-/// Operations of all stages in a step.
-double operationsOf(const Plan &plan) {
-  double operations = 0;
-  for (const Stage &stage : plan.program.stages) {
-    std::vector<int64_t> counts = stage.countActions();
-    for (size_t i = 0; i < counts.size(); ++i)
-      for (const Call &call : stage.templates[i].calls) {
-        auto cost = plan.costs.find(plan.program.tasks[call.task]);
-        if (cost != plan.costs.end())
-          operations += static_cast<double>(counts[i]) * cost->second.flops;
-      }
-  }
-  return operations;
-}
 
 void readMemory(const Program &program, PolicyPlan &row) {
   for (const Stage &stage : program.stages) {
@@ -80,21 +37,15 @@ double planRow(const RunOptions &options, PolicyPlan &row) {
         if (isError && row.error.empty())
           row.error = diagnostic.str();
       });
-  remark::RemarkCategories categories;
-  categories.passed = "differentiate";
   auto model =
       mlir::rota::buildModel(context, options.model, buildOptions(options));
-  if (failed(model) ||
-      failed(remark::enableOptimizationRemarks(
-          context, std::make_unique<ResidualNames>(row),
-          std::make_unique<remark::RemarkEmittingPolicyAll>(), categories)))
-    return 0;
-  auto plan = estimateProgram(*model, options);
-  if (failed(plan))
+  Plan plan;
+  if (failed(model) || estimateModel(*model, options, plan) != ExitSuccess)
     return 0;
   row.error.clear();
-  readMemory(plan->program, row);
-  return operationsOf(*plan);
+  row.residuals = std::move(plan.residuals);
+  readMemory(plan.program, row);
+  return stepOperations(plan.program, plan.costs);
 }
 
 std::string mebibytes(int64_t bytes) {
@@ -103,12 +54,13 @@ std::string mebibytes(int64_t bytes) {
 
 std::string residualsOf(const PolicyPlan &row) {
   std::vector<std::string> parts;
-  if (!row.kept.empty())
-    parts.push_back(llvm::join(row.kept, ", "));
-  if (!row.offloaded.empty())
-    parts.push_back("in host memory: " + llvm::join(row.offloaded, ", "));
-  if (row.others > 0)
-    parts.push_back(fmt::format("{} without names", row.others));
+  const auto &[kept, offloaded, unnamed] = row.residuals;
+  if (!kept.empty())
+    parts.push_back(llvm::join(kept, ", "));
+  if (!offloaded.empty())
+    parts.push_back("in host memory: " + llvm::join(offloaded, ", "));
+  if (unnamed > 0)
+    parts.push_back(fmt::format("{} without names", unnamed));
   return parts.empty() ? "nothing" : llvm::join(parts, "; ");
 }
 

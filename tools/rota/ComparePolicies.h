@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a model would need under each rematerialization policy.
+// Memory and operations of a model under each rematerialization policy.
 #ifndef ROTA_TOOLS_ROTA_COMPAREPOLICIES_H
 #define ROTA_TOOLS_ROTA_COMPAREPOLICIES_H
 
+#include "passes/differentiate/Residuals.h"
 #include "tools/rota/Options.h"
 
 #include <cstdint>
@@ -21,10 +22,7 @@ struct PolicyPlan {
   int64_t peakBytes = 0, activationBytes = 0, hostBytes = 0;
   double recomputed = 0; // operations of a step beyond those of the policy that
                          // keeps everything, as a share of these
-  // Values of layers that wait for the backward, by the names that the model
-  // gives them, and how many others do.
-  std::vector<std::string> kept, offloaded;
-  int others = 0;
+  mlir::rota::ResidualSummary residuals; // of all layers
 };
 
 /// Plans the model of `options` once under each policy that has a name, in the

@@ -1,27 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The compiler read top-down: what, where, when, how.
+// Runs the phases of the compiler in order, down to the level that is asked
+// for.
 #include "tools/rota/Compile.h"
 
-#include "ir/pipe/Pipe.h"
-#include "lowering/cpu/Object.h"
-#include "lowering/executable/Link.h"
-#include "lowering/executable/Trainer.h"
-#include "lowering/kernels/Passes.h"
-#include "lowering/memory/MemoryPlan.h"
-#include "lowering/memory/PlanVerifier.h"
+#include "lowering/Pipeline.h"
 #include "passes/differentiate/Passes.h"
 #include "passes/optimizer/Optimizers.h"
 #include "passes/pipeline/Passes.h"
-#include "passes/pipeline/Program.h"
-#include "passes/pipeline/drawing/Drawing.h"
 #include "passes/shard/Passes.h"
-#include "runtime/program/Verify.h"
 
+#include "mlir/Pass/PassInstrumentation.h"
 #include "mlir/Pass/PassManager.h"
-#include "mlir/Transforms/Passes.h"
-#include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Target/TargetMachine.h"
 
 using namespace mlir;
 
@@ -34,328 +24,180 @@ constexpr std::pair<std::string_view, Level> kLevels[] = {
     {"kernels", Level::Kernels}, {"llvm", Level::LLVM},
     {"ptx", Level::PTX},         {"executable", Level::Executable}};
 
+/// Remembers the pass that failed.
+struct FailedPass : PassInstrumentation {
+  void runAfterPassFailed(Pass *pass, Operation *) override {
+    name = pass->getArgument().str();
+  }
+  std::string name;
+};
+
 class Compilation {
 public:
-  Compilation(mlir::rota::BuiltModel &model, const RunOptions &options,
-              const std::string &output)
-      : options(options), output(output), name(model.name),
-        module(std::move(model.module)), loc(module->getLoc()) {}
+  Compilation(mlir::rota::BuiltModel &model, const RunOptions &options)
+      : options(options), name(model.name), module(std::move(model.module)),
+        loc(module->getLoc()) {}
 
-  LogicalResult run() {
-    std::optional<Level> emit = parseLevel(options.emit);
-    if (!emit)
-      return emitError(loc) << "expected a level out of " << levelNames()
-                            << ", got '" << options.emit << "'";
-    if (emit == Level::PTX)
-      return emitError(loc) << "expected a level that this build can emit, got "
-                               "'ptx': it has no GPU part";
-    if (emit == Level::Rota)
-      return print();
-    if (failed(differentiate()))
-      return failure();
-    if (emit == Level::Differentiated)
-      return print();
-    if (failed(shard()))
-      return failure();
-    if (emit == Level::Sharded)
-      return print();
-    if (failed(pipeline()))
-      return failure();
-    if (emit == Level::Pipe)
-      return print();
-    if (failed(formKernels()))
-      return failure();
-    if (emit == Level::Kernels)
-      return print();
-    if (failed(plan()) || failed(checkPlan()) || failed(emitCode()))
-      return failure();
-    if (options.explain)
-      llvm::errs() << describeTransfers(transfers, Assumptions());
-    if (emit == Level::LLVM)
-      return writeLLVM();
-    return writeExecutable();
+  /// Compiles to `level` and writes that to `output`.
+  ExitCode write(Level level, const std::string &output) {
+    if (level == Level::PTX)
+      return report(ExitBadInput,
+                    "'emit': expected a level that this build can "
+                    "emit, got 'ptx': it has no GPU part");
+    if (level == Level::Executable && output == "-")
+      return report(
+          ExitBadInput,
+          "'output': expected a path to write the trainer to, got '-'");
+    if (ExitCode code = lowerTo(level))
+      return code;
+    if (options.explain && lowering)
+      llvm::errs() << describeTransfers(lowering->getTransfers(),
+                                        Assumptions());
+    if (level == Level::Executable)
+      return codeOf(lowering->link(output, {options.linker}), ExitFailure);
+    FailureOr<std::string> text =
+        level == Level::LLVM ? lowering->emitText() : print();
+    if (failed(text))
+      return ExitFailure;
+    return codeOf(lowering::writeText(loc, *text, output), ExitFailure);
   }
 
-  FailureOr<Plan> runPlan(bool checked) {
-    if (failed(differentiate()) || failed(shard()) || failed(pipeline()) ||
-        failed(formKernels()) || failed(plan()) ||
-        (checked && failed(checkPlan())))
-      return failure();
-    return Plan{std::move(program), std::move(costs), std::move(transfers)};
+  ExitCode plan(bool isVerified, Plan &result) {
+    if (ExitCode code = lowerTo(Level::Kernels))
+      return code;
+    if (ExitCode code = planMemory())
+      return code;
+    if (ExitCode code = isVerified ? verifyPlan() : ExitSuccess)
+      return code;
+    result = {lowering->getProgram(), lowering->getCosts(),
+              lowering->getTransfers(),
+              mlir::rota::summarizeResiduals(*module)};
+    return ExitSuccess;
   }
 
 private:
-  LogicalResult print() {
-    std::string text;
-    llvm::raw_string_ostream stream(text);
-    module->print(stream);
-    stream << "\n";
-    return lowering::writeText(loc, text, output);
+  /// Runs each phase whose result `level` needs.
+  ExitCode lowerTo(Level level) {
+    constexpr std::pair<Level, ExitCode (Compilation::*)()> phases[] = {
+        {Level::Differentiated, &Compilation::scheduleLayers},
+        {Level::Differentiated, &Compilation::differentiate},
+        {Level::Sharded, &Compilation::shard},
+        {Level::Pipe, &Compilation::completeTimeline},
+        {Level::Kernels, &Compilation::formKernels},
+        {Level::LLVM, &Compilation::planMemory},
+        {Level::LLVM, &Compilation::verifyPlan},
+        {Level::LLVM, &Compilation::emitCode}};
+    for (auto [made, phase] : phases)
+      if (made <= level)
+        if (ExitCode code = (this->*phase)())
+          return code;
+    return ExitSuccess;
   }
 
-  LogicalResult runPasses(llvm::function_ref<void(OpPassManager &)> build) {
-    PassManager manager(module->getContext(), ModuleOp::getOperationName());
-    build(manager);
-    return manager.run(*module);
+  ExitCode scheduleLayers() {
+    auto model = mlir::rota::Model::get(*module);
+    if (failed(model))
+      return ExitBadInput;
+    lowering.emplace(*module,
+                     lowering::ModelFacts{name, model->flopsPerToken()},
+                     lowering::TargetOptions{options.targetCpu});
+    mlir::pipe::ScheduleLayersOptions settings;
+    settings.stages = options.stages;
+    if (options.given.contains("repeats"))
+      settings.repeats = options.repeats;
+    settings.layersPerChunk = options.layersPerChunk;
+    settings.microbatches = options.microbatches;
+    settings.pipelineLayers = options.pipelineLayers;
+    settings.placement = options.placement;
+    settings.schedule = options.schedule;
+    settings.delay = options.delay;
+    settings.splitBackward = options.splitBackward;
+    // The verifier judges a timeline that may be the user's.
+    return runPasses(mlir::pipe::buildScheduleLayersPipeline, settings,
+                     ExitBadInput);
   }
 
-  /// What: forward and backward functions, residuals settled.
-  LogicalResult differentiate() {
-    if (failed(countFlops()))
-      return failure();
+  ExitCode differentiate() {
     mlir::rota::DifferentiatePipelineOptions settings;
     settings.remat = options.remat;
-    settings.split = options.splitBackward || fileSplitsBackward();
     if (llvm::is_contained(options.write, "logits"))
       settings.extract = "logits";
-    if (StringRef(options.remat).contains(':') && failed(readStages(settings)))
-      return failure();
-    return runPasses([&](OpPassManager &manager) {
-      mlir::rota::buildDifferentiatePipeline(manager, settings);
-    });
+    return runPasses(mlir::rota::buildDifferentiatePipeline, settings,
+                     ExitFailure);
   }
 
-  /// Which layers are on which stage, for policies of stages. What is wrong
-  /// with the numbers themselves is for `split-stages` to say.
-  LogicalResult readStages(mlir::rota::DifferentiatePipelineOptions &settings) {
-    if (options.placement != "loop")
-      return emitError(loc) << "'remat': expected placement loop for policies "
-                               "of stages, got '"
-                            << options.placement << "'";
-    int64_t layers = 0;
-    for (auto stack : module->getOps<mlir::rota::StackOp>())
-      layers = options.pipelineLayers ? options.pipelineLayers
-                                      : int64_t(stack.getLayers());
-    int64_t parts = options.stages * std::max<int64_t>(1, repeats());
-    if (!options.layersPerChunk && layers % parts != 0)
-      return emitError(loc) << "'remat': expected chunks of one size for "
-                               "policies of stages, got "
-                            << layers << " layers and " << parts << " chunks";
-    settings.stages = options.stages;
-    settings.layersPerChunk =
-        options.layersPerChunk ? options.layersPerChunk : layers / parts;
-    return success();
-  }
-
-  /// Where: local shapes and collectives over the mesh.
-  LogicalResult shard() {
+  ExitCode shard() {
     mlir::rota::ShardPipelineOptions settings;
     settings.mesh = options.mesh;
     settings.rules = llvm::join(options.shardingRules, ",");
     settings.shardOptimizer = options.shardOptimizer;
     settings.mode = options.sharding;
     settings.optimizer = mlir::rota::defaultOptimizer.name.str();
-    if (failed(runPasses([&](OpPassManager &manager) {
-          mlir::rota::buildShardPipeline(manager, settings);
-        })))
-      return failure();
-    costs = functionCosts(*module);
-    return success();
+    return runPasses(mlir::rota::buildShardPipeline, settings, ExitFailure);
   }
 
-  /// True when the schedule is a file with I and W actions. What is wrong with
-  /// the file is for `make-timeline` to say.
-  bool fileSplitsBackward() const {
-    if (!StringRef(options.schedule).ends_with(".csv"))
-      return false;
-    auto file = llvm::MemoryBuffer::getFile(options.schedule);
-    if (!file)
-      return false;
-    std::string error;
-    auto rows = pipe::parseCsv((*file)->getBuffer(), error);
-    return rows && llvm::any_of(*rows, [](const auto &row) {
-             return llvm::any_of(row, [](const Action &action) {
-               return action.kind == ActionKind::BackwardInput;
-             });
-           });
-  }
-
-  /// When: chunks, a verified timeline, messages.
-  LogicalResult pipeline() {
-    mlir::pipe::PipelineOptions settings;
-    settings.schedule = options.schedule;
-    settings.stages = options.stages;
-    settings.repeats = repeats();
-    settings.layersPerChunk = options.layersPerChunk;
-    settings.pipelineLayers = options.pipelineLayers;
-    settings.placement = options.placement;
-    settings.microbatches = options.microbatches;
-    settings.delay = options.delay;
-    settings.splitBackward = options.splitBackward;
-    settings.offloadAll = offloads();
+  ExitCode completeTimeline() {
+    mlir::pipe::CompleteTimelineOptions settings;
     settings.weightGather = options.weightGather;
     if (options.window)
       settings.window = *options.window;
     if (options.prefetch)
       settings.prefetch = *options.prefetch;
-    return runPasses([&](OpPassManager &manager) {
-      mlir::pipe::buildPipeline(manager, settings);
-    });
+    return runPasses(mlir::pipe::buildCompleteTimelinePipeline, settings,
+                     ExitFailure);
   }
 
-  /// Whether the policies of the layers leave anything to the host's memory.
-  bool offloads() {
-    return module
-        ->walk([](func::FuncOp function) {
-          for (unsigned i = 0; i < function.getNumArguments(); ++i)
-            if (function.getArgAttr(
-                    i,
-                    mlir::rota::RotaDialect::OffloadAttrHelper::getNameStr()))
-              return WalkResult::interrupt();
-          return WalkResult::advance();
-        })
-        .wasInterrupted();
+  ExitCode formKernels() {
+    return codeOf(lowering->formKernels(), unsupportedModel());
+  }
+  ExitCode planMemory() { return codeOf(lowering->plan(), unsupportedModel()); }
+  ExitCode verifyPlan() { return codeOf(lowering->verify(), ExitFailure); }
+  ExitCode emitCode() { return codeOf(lowering->emitCode(), ExitFailure); }
+
+  /// Runs a phase's pipeline. Passes fail because of the user's input, but the
+  /// verifier at the end of a phase returns `ofVerifier`.
+  template <typename Options>
+  ExitCode runPasses(void (*build)(OpPassManager &, const Options &),
+                     const Options &settings, ExitCode ofVerifier) {
+    PassManager manager(module->getContext(), ModuleOp::getOperationName());
+    build(manager, settings);
+    auto failedPass = std::make_unique<FailedPass>();
+    const FailedPass &last = *failedPass;
+    manager.addInstrumentation(std::move(failedPass));
+    if (succeeded(manager.run(*module)))
+      return ExitSuccess;
+    return last.name.starts_with("verify-") ? ofVerifier : ExitBadInput;
   }
 
-  /// Repeats follow from the layers of a chunk when only those are given.
-  int64_t repeats() const {
-    bool derived = options.layersPerChunk && !options.given.contains("repeats");
-    return derived ? 0 : options.repeats;
+  /// The code when lowering does not know what the functions hold. The models
+  /// that Rota builds are supported; a module of the user's may not be.
+  ExitCode unsupportedModel() const {
+    return StringRef(options.model).ends_with(".mlir") ? ExitBadInput
+                                                       : ExitFailure;
   }
 
-  /// How: few fused kernels.
-  LogicalResult formKernels() {
-    return runPasses([&](OpPassManager &manager) {
-      manager.addPass(lowering::createDecompose());
-      manager.addPass(createCSEPass());
-      manager.addPass(lowering::createFormKernels());
-      manager.addPass(lowering::createVerifyLowered());
-    });
+  static ExitCode codeOf(LogicalResult result, ExitCode ofFailure) {
+    return succeeded(result) ? ExitSuccess : ofFailure;
   }
 
-  /// How: tasks, and a static arena for each rank.
-  LogicalResult plan() {
-    auto target = lowering::createTargetMachine(loc, {options.targetCpu});
-    if (failed(target))
-      return failure();
-    library.emplace(module->getContext(), lowering::vectorBits(**target));
-    auto lowered = lowering::lowerTasks(*module, *library);
-    if (failed(lowered))
-      return failure();
-    tasks = std::move(lowered->tasks);
-    layout = std::move(lowered->layout);
-    mlir::pipe::TimelineOp timelineOp = mlir::pipe::findTimeline(*module);
-    if (!timelineOp)
-      return failure();
-    timeline = timelineOp.read();
-    chunks = chunkTable(layout);
-    std::string error;
-    if (!memory::planMemory(layout, chunks, timeline, program, error))
-      return emitError(loc) << error;
-    return success();
+  ExitCode report(ExitCode code, StringRef message) {
+    emitError(loc) << message;
+    return code;
   }
 
-  /// Verifies the plan, and says what it is for people.
-  LogicalResult checkPlan() {
-    std::string error;
-    if (!memory::verifyPlan(layout, chunks, timeline, program, error))
-      return emitError(loc) << error;
-    describe(program);
-    draw(timeline, chunks, program);
-    if (!verify(program, error))
-      return emitError(loc) << error;
-    program.plan = memory::describePlan(program);
-    transfers = explainTransfers(costs, timeline, program, Assumptions());
-    remarkTransfers(loc, transfers);
-    return success();
-  }
-
-  LogicalResult emitCode() {
-    return lowering::buildTrainer(*tasks, *library, program);
-  }
-
-  LogicalResult writeLLVM() {
-    auto text = lowering::emitLLVM(*tasks, {options.targetCpu});
-    if (failed(text))
-      return failure();
-    return lowering::writeText(loc, *text, output);
-  }
-
-  LogicalResult writeExecutable() {
-    if (output == "-")
-      return emitError(loc) << "expected a path to write the trainer to";
-    auto object = lowering::emitObject(*tasks, {options.targetCpu});
-    if (failed(object))
-      return failure();
-    return lowering::linkTrainer(loc, *object, output, {options.linker});
-  }
-
-  /// Operations per token of forward and backward: the backward computes two
-  /// products for each of forward's.
-  LogicalResult countFlops() {
-    auto model = mlir::rota::Model::get(*module);
-    if (failed(model))
-      return failure();
-    auto flopsOf = [](func::FuncOp function) {
-      double flops = 0;
-      function.walk(
-          [&](mlir::rota::CostOpInterface op) { flops += op.getCost().flops; });
-      return flops;
-    };
-    double flops = flopsOf(model->embed) + flopsOf(model->loss);
-    for (int64_t i = 0, n = model->stack.getLayers(); i < n; ++i)
-      flops += flopsOf(mlir::rota::Model::function(
-          model->kindOf(i), mlir::rota::FunctionKind::Forward));
-    auto tokens = cast<RankedTensorType>(mlir::rota::FunctionRoles(model->embed)
-                                             .argument(mlir::rota::Role::Tokens)
-                                             .type());
-    int64_t count = 1;
-    for (int64_t size : tokens.getShape().take_front(2))
-      count *= size;
-    flopsPerToken = 3.0 * flops / static_cast<double>(count);
-    return success();
-  }
-
-  void describe(Program &target) const {
-    target.model = name;
-    target.schedule = options.schedule;
-    target.flopsPerToken = flopsPerToken;
-  }
-
-  memory::ChunkTable chunkTable(const memory::ModelLayout &layout) {
-    llvm::StringMap<int> kinds;
-    for (auto [number, kind] : llvm::enumerate(layout.kinds))
-      kinds[kind.name] = number;
-    memory::ChunkTable table;
-    mlir::pipe::ChunksOp chunks = mlir::pipe::findProgram(*module).getChunks();
-    for (auto chunk : chunks.getChunks().getAsRange<mlir::pipe::ChunkAttr>()) {
-      table.emplace_back();
-      for (auto [kind, layer] :
-           llvm::zip_equal(chunk.getKinds(), chunk.getLayers()))
-        table.back().push_back({kinds.lookup(kind.getValue()), layer});
-    }
-    return table;
-  }
-
-  /// The grid in unit slots, and the bubble when a backward takes twice as long
-  /// as a forward and a chunk as long as it has layers.
-  static void draw(const pipe::Timeline &timeline,
-                   const memory::ChunkTable &chunks, Program &target) {
-    if (auto units = pipe::simulate(timeline, {}))
-      target.timeline = pipe::drawGrid(timeline, *units);
-    pipe::CostTable costs;
-    for (const auto &layers : chunks) {
-      double count = static_cast<double>(layers.size());
-      costs.chunks.push_back({count, 2 * count, count, count});
-    }
-    if (auto simulation = pipe::simulate(timeline, costs))
-      target.bubble = simulation->bubble;
+  FailureOr<std::string> print() {
+    std::string text;
+    llvm::raw_string_ostream stream(text);
+    module->print(stream);
+    stream << "\n";
+    return text;
   }
 
   const RunOptions &options;
-  std::string output;
   std::string name;
   OwningOpRef<ModuleOp> module;
   Location loc;
-  double flopsPerToken = 0;
-  FunctionCosts costs;
-  std::vector<TransferReport> transfers;
-  memory::ModelLayout layout;
-  memory::ChunkTable chunks;
-  pipe::Timeline timeline;
-  std::optional<lowering::KernelLibrary> library;
-  OwningOpRef<ModuleOp> tasks;
-  Program program;
+  std::optional<lowering::Lowering> lowering;
 };
 
 } // namespace
@@ -374,20 +216,26 @@ std::string levelNames() {
   return names;
 }
 
-LogicalResult compileTrainer(mlir::rota::BuiltModel &model,
-                             const RunOptions &options,
-                             const std::string &output) {
-  return Compilation(model, options, output).run();
+ExitCode compileModel(mlir::rota::BuiltModel &model, const RunOptions &options,
+                      const std::string &output) {
+  std::optional<Level> level = parseLevel(options.emit);
+  if (!level) {
+    emitError(model.module->getLoc())
+        << "'emit': expected a level out of " << levelNames() << ", got '"
+        << options.emit << "'";
+    return ExitBadInput;
+  }
+  return Compilation(model, options).write(*level, output);
 }
 
-FailureOr<Plan> planProgram(mlir::rota::BuiltModel &model,
-                            const RunOptions &options) {
-  return Compilation(model, options, "").runPlan(/*checked=*/true);
+ExitCode planModel(mlir::rota::BuiltModel &model, const RunOptions &options,
+                   Plan &plan) {
+  return Compilation(model, options).plan(/*isVerified=*/true, plan);
 }
 
-FailureOr<Plan> estimateProgram(mlir::rota::BuiltModel &model,
-                                const RunOptions &options) {
-  return Compilation(model, options, "").runPlan(/*checked=*/false);
+ExitCode estimateModel(mlir::rota::BuiltModel &model, const RunOptions &options,
+                       Plan &plan) {
+  return Compilation(model, options).plan(/*isVerified=*/false, plan);
 }
 
 } // namespace rota

@@ -4,8 +4,8 @@
 #ifndef ROTA_TOOLS_ROTA_COMPILE_H
 #define ROTA_TOOLS_ROTA_COMPILE_H
 
-#include "runtime/program/Program.h"
-#include "tools/rota/Explain.h"
+#include "lowering/report/Transfers.h"
+#include "passes/differentiate/Residuals.h"
 #include "tools/rota/Options.h"
 
 #include <optional>
@@ -17,9 +17,9 @@ namespace rota {
 /// The levels that `--emit` names, from the model down to the executable.
 enum class Level {
   Rota,           // the model as built
-  Differentiated, // with forward and backward functions
+  Differentiated, // with a timeline, and forward and backward functions
   Sharded,        // the functions of one rank of the mesh, with collectives
-  Pipe,           // with chunks and a timeline
+  Pipe,           // with communication in the timeline
   Kernels,        // with fused kernels
   LLVM,           // the trainer's code as optimized LLVM IR
   PTX,            // not there: this build has no GPU part
@@ -35,26 +35,25 @@ std::string levelNames();
 /// that to `output` ("-": standard output, for text). Logits are kept when
 /// `options.write` asks for them. Errors are diagnostics of the model's
 /// context; nothing is written then.
-llvm::LogicalResult compileTrainer(mlir::rota::BuiltModel &model,
-                                   const RunOptions &options,
-                                   const std::string &output);
+ExitCode compileModel(mlir::rota::BuiltModel &model, const RunOptions &options,
+                      const std::string &output);
 
-/// The program that the trainer would hold, without native code: memory,
-/// timelines, counts; and what travels between ranks.
+/// The program that the trainer would hold, without native code.
 struct Plan {
   Program program;
   FunctionCosts costs; // of the tasks that the program calls
   std::vector<TransferReport> transfers;
+  mlir::rota::ResidualSummary residuals;
 };
 
 /// Makes the plan of `model`, which is used up.
-llvm::FailureOr<Plan> planProgram(mlir::rota::BuiltModel &model,
-                                  const RunOptions &options);
+ExitCode planModel(mlir::rota::BuiltModel &model, const RunOptions &options,
+                   Plan &plan);
 
-/// The same plan in a fraction of the time, without what only a plan that is
-/// carried out needs: verification, the drawn timeline, transfers.
-llvm::FailureOr<Plan> estimateProgram(mlir::rota::BuiltModel &model,
-                                      const RunOptions &options);
+/// Makes the same plan in a fraction of the time: without verification, drawn
+/// timeline and transfers.
+ExitCode estimateModel(mlir::rota::BuiltModel &model, const RunOptions &options,
+                       Plan &plan);
 
 } // namespace rota
 

@@ -34,15 +34,15 @@ mlir::DialectRegistry modelDialects() {
 
 /// Compiles the model of `options` to `output`. A model's own weights become
 /// those of the options where they name none.
-llvm::LogicalResult compile(RunOptions &options, const std::string &output) {
+ExitCode compile(RunOptions &options, const std::string &output) {
   mlir::MLIRContext context(modelDialects());
   DiagnosticPrinter printer(context, options.remarks);
   auto model = build(context, options);
   if (failed(model))
-    return llvm::failure();
+    return ExitBadInput;
   if (options.weights.empty())
     options.weights = model->weights;
-  return compileTrainer(*model, options, output);
+  return compileModel(*model, options, output);
 }
 
 /// Compiles a trainer and becomes it, with the arguments of `verb`.
@@ -56,8 +56,8 @@ int compileThenRun(Command verb, RunOptions options) {
   }
   options.emit = "executable";
   auto start = std::chrono::steady_clock::now();
-  if (failed(compile(options, trainer.path())))
-    return ExitFailure;
+  if (ExitCode code = compile(options, trainer.path()))
+    return code;
   std::chrono::duration<double> seconds =
       std::chrono::steady_clock::now() - start;
   bool speaks = findLaunch().process == 0; // of those that mpirun started
@@ -96,9 +96,9 @@ ordered_json policiesJson(const std::vector<PolicyPlan> &rows) {
     entry["activation_bytes"] = row.activationBytes;
     entry["host_bytes"] = row.hostBytes;
     entry["recomputed"] = row.recomputed;
-    entry["kept"] = row.kept;
-    entry["offloaded"] = row.offloaded;
-    entry["others"] = row.others;
+    entry["kept"] = row.residuals.kept;
+    entry["offloaded"] = row.residuals.offloaded;
+    entry["others"] = row.residuals.unnamed;
   }
   return list;
 }
@@ -141,9 +141,7 @@ int runCompile(const RunOptions &given) {
   std::string output = !options.output.empty() ? options.output
                        : toFile                ? "trainer"
                                                : "-";
-  if (failed(compile(options, output)))
-    return ExitFailure;
-  return ExitSuccess;
+  return compile(options, output);
 }
 
 int runTrain(const RunOptions &options) {
@@ -164,14 +162,14 @@ int runPlan(const RunOptions &options) {
   DiagnosticPrinter printer(context, options.remarks);
   auto model = build(context, options);
   if (failed(model))
-    return ExitFailure;
-  auto plan = planProgram(*model, options);
-  if (failed(plan))
-    return ExitFailure;
+    return ExitBadInput;
+  Plan plan;
+  if (ExitCode code = planModel(*model, options, plan))
+    return code;
   std::vector<PolicyPlan> policies = comparePolicies(options);
-  const Program *program = &plan->program;
+  const Program *program = &plan.program;
   if (options.json) {
-    fmt::print("{}\n", planJson(*plan, policies).dump(2));
+    fmt::print("{}\n", planJson(plan, policies).dump(2));
     return ExitSuccess;
   }
   fmt::print("{}: {} parameters, {} operations per token (forward and "
@@ -183,7 +181,7 @@ int runPlan(const RunOptions &options) {
   fmt::print("{}\n{}\n{}", program->timeline, program->plan,
              describePolicies(policies));
   if (options.explain)
-    fmt::print("\n{}", describeTransfers(plan->transfers, Assumptions()));
+    fmt::print("\n{}", describeTransfers(plan.transfers, Assumptions()));
   return ExitSuccess;
 }
 

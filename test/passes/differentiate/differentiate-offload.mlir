@@ -27,7 +27,7 @@
 // SPLIT: func @backward_weight(%{{[^:]*}}: tensor<2x4x8xf32>, %{{[^:]*}}: tensor<2x4x16xf32>, %{{[^:]*}}: tensor<2x4x16xf32>, %{{[^:]*}}: tensor<2x4x16xf32> {rota.offload},
 
 // A name of other models has no effect here.
-// ABSENT: warning: no layer has a value named 'qkv_proj': what the remat policy says of it has no effect
+// ABSENT: warning: 'remat': no layer has a value named 'qkv_proj', so that its entry has no effect
 
 // REMARK: saved{{.*}}Function=mlp.forward{{.*}}Bytes=512, Name=context
 // REMARK: offloaded{{.*}}Function=mlp.forward{{.*}}Bytes=512, Name=mlpwi

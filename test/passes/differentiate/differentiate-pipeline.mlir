@@ -1,6 +1,8 @@
 // RUN: rota-opt %s --differentiate-pipeline="remat=minimal extract=logits" | FileCheck %s
+// RUN: rota-opt %s --schedule-layers="stages=2 microbatches=2 split-backward" --differentiate-pipeline | FileCheck %s --check-prefix=SPLIT
+// RUN: not rota-opt %s --schedule-layers="stages=2 microbatches=2" --differentiate-pipeline="split=true" 2>&1 | FileCheck %s --check-prefix=TWICE
 // RUN: rota-opt %s --differentiate-pipeline="split=true" | FileCheck %s --check-prefix=SPLIT
-// RUN: rota-opt %s --differentiate-pipeline="remat=1:full stages=2 layers-per-chunk=1" | FileCheck %s --check-prefix=STAGES
+// RUN: rota-opt %s --schedule-layers="stages=2 microbatches=2" --differentiate-pipeline="remat=1:full" | FileCheck %s --check-prefix=STAGES
 
 // One pipeline from a model as built: names are erased, the value to extract
 // has a function, and unused cotangents are gone.
@@ -17,6 +19,8 @@
 // SPLIT-LABEL: func @backward_input
 // SPLIT-LABEL: func @backward_weight
 //   SPLIT-NOT: func @logits
+
+// TWICE: error: expected no 'split' for a module with a timeline, which says it
 
 // A policy per stage: a kind of layers for each.
 // STAGES: rota.stack @layers layers = 2 pattern [@mlp, @mlp_stage1]

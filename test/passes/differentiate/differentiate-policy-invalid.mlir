@@ -10,16 +10,16 @@
 // RUN: not rota-opt %s --differentiate=remat=save_qkv_proj,mlpwi=offload 2>&1 | FileCheck %s --check-prefix=LISTED
 
 // Remat policies that mean nothing.
-// UNKNOWN: error: expected a remat policy ('none', 'minimal_with_context', 'minimal', {{.*}}, 'full', or a table 'name=remat|device|offload,...'), got 'minimum'; did you mean 'minimal'?
-// FAR: error: expected a remat policy ({{.*}}), got 'sparse'{{$}}
-// DECISION: error: expected 'remat', 'device' or 'offload' for 'mlpwi' in the remat policy, got 'disk'
-// EMPTY: error: expected 'name=remat|device|offload' in the remat policy, got '=device'
-// TWICE: error: expected one decision for 'mlpwi' in the remat policy, got 'device' and 'remat'
-// INPUT: error: expected 'device' or 'offload' for 'decoder_layer_input' in the remat policy, got 'remat': a layer's input is always kept
-// NAME: error: expected a value named 'mlpwj' in a layer, as the remat policy says; did you mean 'mlpwi'?
+// UNKNOWN: error: 'remat': expected a policy ('none', 'minimal_with_context', 'minimal', {{.*}}, 'full', or a table 'name=remat|device|offload,...'), got 'minimum'; did you mean 'minimal'?
+// FAR: error: 'remat': expected a policy ({{.*}}), got 'sparse'{{$}}
+// DECISION: error: 'remat': expected 'remat', 'device' or 'offload' for 'mlpwi', got 'disk'
+// EMPTY: error: 'remat': expected 'name=remat|device|offload', got '=device'
+// TWICE: error: 'remat': expected one decision for 'mlpwi', got 'device' and 'remat'
+// INPUT: error: 'remat': expected 'device' or 'offload' for 'decoder_layer_input', got 'remat': a layer's input is always kept
+// NAME: error: 'remat': expected a value named 'mlpwj' in a layer, got none; did you mean 'mlpwi'?
 // NAME: note: the layers name 'decoder_layer_input', 'mlpwi', 'mlpwo'
-// OFFLOAD: error: expected 'remat' or 'device' for 'mlpwi' in the remat policy, got 'offload': 'full' rematerializes it, and only what is kept can be offloaded
-// LISTED: error: expected 'remat' or 'device' for 'mlpwi' in the remat policy, got 'offload': 'save_qkv_proj' rematerializes it, and only what is kept can be offloaded
+// OFFLOAD: error: 'remat': expected 'remat' or 'device' for 'mlpwi', got 'offload': 'full' rematerializes it, and only what is kept can be offloaded
+// LISTED: error: 'remat': expected 'remat' or 'device' for 'mlpwi', got 'offload': 'save_qkv_proj' rematerializes it, and only what is kept can be offloaded
 
 rota.stack @layers layers = 2 pattern [@mlp] {
   rota.layer @mlp {

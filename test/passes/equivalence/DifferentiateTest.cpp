@@ -114,10 +114,10 @@ TEST_P(Differentiate, GivesTheSameBitsWithAPolicyPerStage) {
   auto [index, type] = GetParam();
   const TestModel &test = testModels()[index];
   auto expected = stepAfter(test, type, "differentiate{remat=none}");
-  auto step =
-      stepAfter(test, type,
-                "assign-remat{policies=1:full;2:minimal_offloaded stages=3},"
-                "differentiate{remat=save_out_proj}");
+  auto step = stepAfter(test, type,
+                        "schedule-layers{stages=2 microbatches=2},"
+                        "assign-remat{policies=full;1:minimal_offloaded},"
+                        "differentiate{remat=save_out_proj}");
   ASSERT_TRUE(succeeded(expected) && succeeded(step));
   EXPECT_TRUE(isSameStep(*step, *expected));
 }

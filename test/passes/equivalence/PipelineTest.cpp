@@ -34,7 +34,8 @@ constexpr Case cases[] = {
 
 struct Schedule {
   const char *name, *options;
-  bool isSplit;
+  const char *completion = ""; // options of complete-timeline
+  bool isOffloaded = false;    // the layers' inputs wait on the host
   bool fits(const Case &test) const {
     llvm::StringRef text(options);
     if (text.contains("delay=2") && test.microbatches < 2 * test.stages)
@@ -42,37 +43,40 @@ struct Schedule {
     if (text.contains("schedule=1f1b") && test.repeats > 1)
       return false;
     return test.repeats > 1 ||
-           !(text.contains("interleaved") || text.contains("per-repeat"));
+           !(text.contains("interleaved") ||
+             llvm::StringRef(completion).contains("per-repeat"));
   }
 };
 
 constexpr Schedule schedules[] = {
-    {"gpipe", "schedule=gpipe", false},
-    {"gpipe_split", "schedule=gpipe split-backward", true},
-    {"circular", "schedule=circular", false},
-    {"circular_delayed", "schedule=circular delay=2", false},
-    {"circular_split", "schedule=circular split-backward", true},
-    {"circular_gathered_per_repeat",
-     "schedule=circular weight-gather=per-repeat offload=0", false},
-    {"circular_gathered_once", "schedule=circular weight-gather=once", false},
-    {"gpipe_gathered_per_iteration",
-     "schedule=gpipe split-backward weight-gather=per-iteration offload=0",
-     true},
-    {"one_f_one_b", "schedule=1f1b", false},
-    {"one_f_one_b_split", "schedule=1f1b split-backward", true},
-    {"interleaved", "schedule=interleaved-1f1b", false},
-    {"interleaved_split", "schedule=interleaved-1f1b split-backward", true},
+    {"gpipe", "schedule=gpipe"},
+    {"gpipe_split", "schedule=gpipe split-backward"},
+    {"circular", "schedule=circular"},
+    {"circular_delayed", "schedule=circular delay=2"},
+    {"circular_split", "schedule=circular split-backward"},
+    {"circular_gathered_per_repeat", "schedule=circular",
+     "weight-gather=per-repeat", true},
+    {"circular_gathered_once", "schedule=circular", "weight-gather=once"},
+    {"gpipe_gathered_per_iteration", "schedule=gpipe split-backward",
+     "weight-gather=per-iteration", true},
+    {"one_f_one_b", "schedule=1f1b"},
+    {"one_f_one_b_split", "schedule=1f1b split-backward"},
+    {"interleaved", "schedule=interleaved-1f1b"},
+    {"interleaved_split", "schedule=interleaved-1f1b split-backward"},
 };
 
 /// A model of `test.layers` layers, differentiated, with its data.
 struct Problem {
-  Problem(const TestModel &model, const Case &test, bool isSplit)
+  Problem(const TestModel &model, const Case &test, bool isOffloaded = false,
+          llvm::StringRef scheduling = "")
       : module(withElements(model.text, "f64")) {
     for (auto stack : module.get().getOps<mlir::rota::StackOp>())
       stack.setLayers(test.layers);
-    isReady = succeeded(
-        runPasses(module, isSplit ? "differentiate{remat=minimal split}"
-                                  : "differentiate{remat=minimal}"));
+    std::string passes = scheduling.str();
+    passes += isOffloaded
+                  ? "differentiate{remat=minimal,decoder_layer_input=offload}"
+                  : "differentiate{remat=minimal}";
+    isReady = succeeded(runPasses(module, passes));
     view = Model::get(module.get());
     if (failed(view))
       return;
@@ -81,8 +85,10 @@ struct Problem {
         randomMicrobatches(*view, model.vocabulary, test.microbatches, 2);
   }
 
-  llvm::FailureOr<Step> run(llvm::StringRef pipeline) {
-    if (!isReady || failed(runPasses(module, pipeline)))
+  llvm::FailureOr<Step> run(llvm::StringRef completion) {
+    if (!isReady ||
+        failed(
+            runPasses(module, ("complete-timeline{" + completion + "}").str())))
       return llvm::failure();
     for (auto program : module.get().getOps<mlir::pipe::ProgramOp>())
       return runPipeline(program, *view, parameters, microbatches);
@@ -96,12 +102,21 @@ struct Problem {
   bool isReady = false;
 };
 
+/// The pipeline that makes the timeline of `schedule`.
+std::string schedulingOf(const Case &test, const Schedule &schedule,
+                         const std::string &more = "") {
+  return "schedule-layers{stages=" + std::to_string(test.stages) +
+         " repeats=" + std::to_string(test.repeats) +
+         " microbatches=" + std::to_string(test.microbatches) + more + " " +
+         schedule.options + "},";
+}
+
 class Pipeline : public testing::TestWithParam<std::tuple<size_t, size_t>> {};
 
 TEST_P(Pipeline, GivesTheBitsOfTheSequentialRun) {
   const TestModel &model = testModels()[std::get<0>(GetParam())];
   const Case &test = cases[std::get<1>(GetParam())];
-  Problem sequential(model, test, /*isSplit=*/false);
+  Problem sequential(model, test);
   ASSERT_TRUE(sequential.isReady) << sequential.module.takeDiagnostics();
   auto expected = differentiate(*sequential.view, sequential.parameters,
                                 sequential.microbatches);
@@ -111,13 +126,9 @@ TEST_P(Pipeline, GivesTheBitsOfTheSequentialRun) {
     if (!schedule.fits(test))
       continue;
     ++count;
-    Problem problem(model, test, schedule.isSplit);
-    std::string pipeline =
-        "pipeline{stages=" + std::to_string(test.stages) +
-        " repeats=" + std::to_string(test.repeats) +
-        " microbatches=" + std::to_string(test.microbatches) + " " +
-        schedule.options + "}";
-    auto step = problem.run(pipeline);
+    Problem problem(model, test, schedule.isOffloaded,
+                    schedulingOf(test, schedule));
+    auto step = problem.run(schedule.completion);
     ASSERT_TRUE(succeeded(step))
         << schedule.name << ": " << problem.module.takeDiagnostics();
     EXPECT_TRUE(isSameStep(*step, *expected)) << schedule.name;
@@ -147,7 +158,7 @@ TEST_P(OuterLayers, GiveWhatTheSequentialRunGives) {
                        {{"one_left_out", 3, 4, 1, 6}, 3},
                        {{"square", 2, 6, 2, 2}, 4}};
   for (const auto &[test, pipelined] : subsets) {
-    Problem sequential(model, test, /*isSplit=*/false);
+    Problem sequential(model, test);
     ASSERT_TRUE(sequential.isReady) << sequential.module.takeDiagnostics();
     auto expected = differentiate(*sequential.view, sequential.parameters,
                                   sequential.microbatches);
@@ -155,14 +166,11 @@ TEST_P(OuterLayers, GiveWhatTheSequentialRunGives) {
     for (const Schedule &schedule : schedules) {
       if (!schedule.fits(test))
         continue;
-      Problem problem(model, test, schedule.isSplit);
-      std::string pipeline =
-          "pipeline{stages=" + std::to_string(test.stages) +
-          " repeats=" + std::to_string(test.repeats) +
-          " microbatches=" + std::to_string(test.microbatches) +
-          " pipeline-layers=" + std::to_string(pipelined) + " " +
-          schedule.options + "}";
-      auto step = problem.run(pipeline);
+      Problem problem(
+          model, test, schedule.isOffloaded,
+          schedulingOf(test, schedule,
+                       " pipeline-layers=" + std::to_string(pipelined)));
+      auto step = problem.run(schedule.completion);
       ASSERT_TRUE(succeeded(step)) << test.name << " " << schedule.name << ": "
                                    << problem.module.takeDiagnostics();
       EXPECT_LT(stepError(*step, *expected), 1e-10)

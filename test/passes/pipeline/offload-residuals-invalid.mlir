@@ -1,26 +1,5 @@
-// RUN: split-file %s %t
-// RUN: rota-opt %t/chunk.mlir --verify-diagnostics --offload-residuals=chunks=0,2
-// RUN: rota-opt %t/prefetch.mlir --verify-diagnostics --offload-residuals=prefetch=-1
+// RUN: rota-opt %s --verify-diagnostics --offload-residuals=prefetch=-1
 
-//--- chunk.mlir
-rota.stack @layers layers = 2 pattern [@identity] {
-  rota.layer @identity {
-    func.func @forward(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
-      return %x : tensor<2x8xf32>
-    }
-  }
-}
-pipe.program stack @layers stages = 1 repeats = 2 layers_per_chunk = 1 microbatches = 1 placement loop {
-  pipe.chunks [
-    <rank 0 embed layers [@identity 0]>,
-    <rank 0 layers [@identity 1] loss>
-  ]
-  // expected-error @below {{expected a chunk below 2 in 'chunks', got 2}}
-  pipe.timeline "t" delay = 1 rows [
-    "0F0,1F0,1B0,0B0"
-  ]
-}
-//--- prefetch.mlir
 rota.stack @layers layers = 2 pattern [@identity] {
   rota.layer @identity {
     func.func @forward(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {

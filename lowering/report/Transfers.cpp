@@ -2,14 +2,8 @@
 //
 // Collects transfers from three places: functions of the partitioned module,
 // the timeline's actions, and the step's end.
-#include "tools/rota/Explain.h"
+#include "lowering/report/Transfers.h"
 
-#include "ir/rota/Rota.h"
-#include "ir/rota/Sharding.h"
-#include "ir/rota/Traffic.h"
-#include "passes/pipeline/timeline/Simulator.h"
-
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Remarks.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -18,55 +12,14 @@
 #include <tuple>
 
 namespace rota {
-
-//===----------------------------------------------------------------------===//
-// Functions
-//===----------------------------------------------------------------------===//
-
-FunctionCosts functionCosts(mlir::ModuleOp module) {
-  FunctionCosts costs;
-  module.walk([&](mlir::func::FuncOp function) {
-    std::string name = function.getSymName().str();
-    if (auto kind =
-            llvm::dyn_cast<mlir::rota::LayerOp>(function->getParentOp()))
-      name = kind.getSymName().str() + "." + name;
-    FunctionCost &cost = costs[name];
-    function.walk([&](mlir::Operation *op) {
-      if (auto priced = llvm::dyn_cast<mlir::rota::CostOpInterface>(op))
-        cost.flops += priced.getCost().flops;
-      auto collective = llvm::dyn_cast<mlir::rota::CollectiveOpInterface>(op);
-      if (!collective)
-        return;
-      mlir::rota::Traffic traffic = mlir::rota::trafficOf(collective);
-      if (traffic.bytes == 0)
-        return;
-      std::string kind = op->getName().stripDialect().str();
-      std::replace(kind.begin(), kind.end(), '_', '-');
-      std::string tensor;
-      llvm::raw_string_ostream(tensor) << op->getResult(0).getType();
-      cost.collectives.push_back(
-          {{kind, tensor, mlir::rota::axesText(traffic.axes), traffic.ranks,
-            name + ": " + collective.getReason().str()},
-           traffic.bytes});
-    });
-  });
-  return costs;
-}
-
-//===----------------------------------------------------------------------===//
-// A step
-//===----------------------------------------------------------------------===//
-
 namespace {
-
-namespace traffic = mlir::rota::traffic;
 
 class Reporter {
 public:
   Reporter(const FunctionCosts &costs, const pipe::Timeline &timeline,
            const Program &program, const Assumptions &assumptions)
-      : costs(costs), timeline(timeline), program(program),
-        assumptions(assumptions), owners(program.collectives.size()) {
+      : costs(costs, program, assumptions), timeline(timeline),
+        program(program), owners(program.collectives.size()) {
     for (const Parameter &parameter : program.parameters)
       for (int collective : {parameter.unshard, parameter.reduceGrad})
         if (collective >= 0)
@@ -74,7 +27,8 @@ public:
   }
 
   std::vector<TransferReport> run() {
-    auto simulation = pipe::simulate(timeline, costTable());
+    auto simulation =
+        pipe::simulate(timeline, costs.costTable(timeline.shape.chunks()));
     for (size_t s = 0; s < program.stages.size(); ++s) {
       reports.clear();
       addActions(program.stages[s]);
@@ -94,89 +48,12 @@ public:
   }
 
 private:
-  double secondsOf(int64_t bytes) const {
-    return assumptions.latency +
-           static_cast<double>(bytes) / assumptions.bytesPerSecond;
-  }
-
-  const FunctionCost *costOf(const Call &call) const {
-    auto found = costs.find(program.tasks[call.task]);
-    return found == costs.end() ? nullptr : &found->second;
-  }
-
-  /// Of the calls of an action, with the collectives inside them.
-  double computeSeconds(const ActionTemplate &form) const {
-    double seconds = 0;
-    for (const Call &call : form.calls)
-      if (const FunctionCost *cost = costOf(call)) {
-        seconds += cost->flops / assumptions.flopsPerSecond;
-        for (const CollectiveUse &use : cost->collectives)
-          seconds += secondsOf(use.bytes);
-      }
-    return seconds;
-  }
-
-  double transferSeconds(const ActionTemplate &form) const {
-    double seconds = 0;
-    for (const Transfer &transfer : form.transfers)
-      if (int64_t bytes = bytesOf(transfer))
-        seconds += secondsOf(bytes);
-    return seconds;
-  }
-
-  /// What the simulator asks for. Actions of one kind and chunk cost the same.
-  pipe::CostTable costTable() const {
-    pipe::CostTable table;
-    int chunks = timeline.shape.chunks();
-    table.chunks.assign(chunks, {});
-    table.transfers.assign(chunks, {});
-    for (const Stage &stage : program.stages)
-      for (const ActionTemplate &form : stage.templates) {
-        if (isCompute(form.kind))
-          table.chunks[form.chunk][static_cast<int>(form.kind)] =
-              computeSeconds(form);
-        else if (isSend(form.kind))
-          table.send = secondsOf(form.bytes);
-        else if (isTransfer(form.kind))
-          table.transfers[form.chunk][transferStream(form.kind)] =
-              transferSeconds(form);
-      }
-    return table;
-  }
-
-  int64_t bytesOf(const Collective &collective) const {
-    int64_t ranks = groupSize(program.mesh, collective.axes);
-    int64_t whole = collective.outer * collective.size * collective.inner *
-                    byteSize(collective.type);
-    int64_t part = (whole + ranks - 1) / ranks;
-    switch (collective.kind) {
-    case Collective::Kind::AllGather:
-      return traffic::allGather(part, ranks);
-    case Collective::Kind::ReduceScatter:
-      return traffic::reduceScatter(part, ranks);
-    case Collective::Kind::AllReduce:
-      return traffic::allReduce(whole, ranks);
-    case Collective::Kind::AllToAll:
-      return traffic::allToAll(part, ranks);
-    case Collective::Kind::Permute:
-      return traffic::permute(whole);
-    case Collective::Kind::Slice:
-      return 0;
-    }
-    return 0;
-  }
-  int64_t bytesOf(const Transfer &transfer) const {
-    return transfer.collective < 0
-               ? transfer.bytes
-               : bytesOf(program.collectives[transfer.collective]);
-  }
-
   void add(const TransferFacts &facts, int64_t bytes, double exposedShare,
            int64_t times = 1) {
     if (bytes == 0 || times == 0)
       return;
     TransferReport &report = reports[facts];
-    double seconds = static_cast<double>(times) * secondsOf(bytes);
+    double seconds = static_cast<double>(times) * costs.secondsOf(bytes);
     report.facts = facts;
     report.times += times;
     report.bytes += times * bytes;
@@ -202,8 +79,7 @@ private:
     return "";
   }
 
-  /// Of what a parameter needs between its uses: the collective says what
-  /// travels, the caller why.
+  /// Facts of a collective on a parameter; the caller gives the reason.
   TransferFacts factsOf(int collective, const std::string &parameter,
                         const char *reason) const {
     const Collective &c = program.collectives[collective];
@@ -237,15 +113,15 @@ private:
     }
   }
 
-  /// Collectives inside functions: the rank waits for each.
+  /// Adds collectives inside functions, which are exposed.
   void addFunctions(const ActionTemplate &form, int64_t count) {
     for (const Call &call : form.calls)
-      if (const FunctionCost *cost = costOf(call))
+      if (const FunctionCost *cost = costs.costOf(call))
         for (const CollectiveUse &use : cost->collectives)
           add(use.facts, use.bytes, 1, count);
   }
 
-  /// What the timeline moves; how much of it is exposed comes later.
+  /// Adds the timeline's transfers; `expose` fills in their exposed times.
   void addMessages(const ActionTemplate &form, int64_t count) {
     if (form.kind == ActionKind::SendForward)
       add(send("activations", "to the next stage"), form.bytes, 0, count);
@@ -253,7 +129,7 @@ private:
       add(send("cotangents", "to the stage before"), form.bytes, 0, count);
     for (const Transfer &transfer : form.transfers) {
       TransferFacts facts = factsOf(form.kind, transfer);
-      add(facts, bytesOf(transfer), 0, count);
+      add(facts, costs.bytesOf(transfer), 0, count);
       sources[facts] = form.kind;
     }
   }
@@ -283,18 +159,18 @@ private:
     divide(exposed.fetches, from(ActionKind::Fetch));
   }
 
-  /// The optimizer's part: nothing computes meanwhile.
+  /// Adds transfers at the end of the step, where nothing computes.
   void addStepEnd(size_t stage) {
     for (const Update &update : program.stages[stage].updates) {
       const Parameter &parameter = program.parameters[update.parameter];
       for (int collective : parameter.reduce)
         add(factsOf(collective, parameter.name,
                     "a gradient, summed for the optimizer"),
-            bytesOf(program.collectives[collective]), 1);
+            costs.bytesOf(program.collectives[collective]), 1);
       if (parameter.refresh >= 0)
         add(factsOf(parameter.refresh, parameter.name,
                     "a weight that the optimizer has updated"),
-            bytesOf(program.collectives[parameter.refresh]), 1);
+            costs.bytesOf(program.collectives[parameter.refresh]), 1);
       int64_t stored = partElements(parameter.shape, parameter.storageDivision,
                                     program.mesh);
       for (const ArenaPlace &place : update.gradients)
@@ -317,10 +193,9 @@ private:
     }
   }
 
-  const FunctionCosts &costs;
+  TransferTimes costs;
   const pipe::Timeline &timeline;
   const Program &program;
-  const Assumptions &assumptions;
   std::vector<std::string> owners; // parameters, by the collective
   std::map<TransferFacts, TransferReport> reports, worst;
   std::map<TransferFacts, ActionKind> sources; // of what actions transfer

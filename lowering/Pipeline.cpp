@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The order of the lowering phase.
+#include "lowering/Pipeline.h"
+
+#include "lowering/cpu/Passes.h"
+#include "lowering/executable/Trainer.h"
+#include "lowering/kernels/Passes.h"
+#include "lowering/memory/MemoryPlan.h"
+#include "lowering/memory/PlanVerifier.h"
+#include "passes/pipeline/Program.h"
+#include "passes/pipeline/drawing/Drawing.h"
+#include "runtime/program/Verify.h"
+
+#include "mlir/Pass/PassRegistry.h"
+#include "mlir/Transforms/Passes.h"
+#include "llvm/Target/TargetMachine.h"
+
+using namespace mlir;
+
+namespace rota::lowering {
+
+void buildLowerKernelsPipeline(OpPassManager &manager) {
+  manager.addPass(createDecompose());
+  // Parts of two composite ops may be equal.
+  manager.addPass(createCSEPass());
+  manager.addPass(createFormKernels());
+  manager.addPass(createVerifyLowered());
+}
+
+void registerLoweringPasses() {
+  registerKernelsPasses();
+  registerCpuPasses();
+  registerCpuPipelines();
+  PassPipelineRegistration<>("lower-kernels",
+                             "From the functions of one rank to fused kernels",
+                             buildLowerKernelsPipeline);
+}
+
+LogicalResult Lowering::formKernels() {
+  costs = functionCosts(module); // kernels have none
+  PassManager manager(module.getContext(), ModuleOp::getOperationName());
+  buildLowerKernelsPipeline(manager);
+  return manager.run(module);
+}
+
+LogicalResult Lowering::plan() {
+  auto machine = createTargetMachine(module.getLoc(), target);
+  if (failed(machine))
+    return failure();
+  library.emplace(module.getContext(), vectorBits(**machine));
+  auto lowered = lowerTasks(module, *library);
+  if (failed(lowered))
+    return failure();
+  tasks = std::move(lowered->tasks);
+  layout = std::move(lowered->layout);
+  mlir::pipe::TimelineOp op = mlir::pipe::findTimeline(module);
+  if (!op)
+    return failure();
+  timeline = op.read();
+  chunks = readChunks(op->getParentOfType<mlir::pipe::ProgramOp>());
+  std::string error;
+  if (!memory::planMemory(layout, chunks, timeline, program, error))
+    return emitError(module.getLoc()) << error;
+  return success();
+}
+
+LogicalResult Lowering::verify() {
+  std::string error;
+  if (!memory::verifyPlan(layout, chunks, timeline, program, error))
+    return emitError(module.getLoc()) << error;
+  mlir::pipe::TimelineOp op = mlir::pipe::findTimeline(module);
+  program.model = facts.name;
+  program.schedule = op.getSchedule();
+  program.flopsPerToken = facts.flopsPerToken;
+  if (auto slots = pipe::simulate(timeline, {}))
+    program.timeline = pipe::drawGrid(timeline, *slots);
+  program.bubble = mlir::pipe::bubbleOf(
+      op->getParentOfType<mlir::pipe::ProgramOp>(), timeline);
+  if (!::rota::verify(program, error))
+    return emitError(module.getLoc()) << error;
+  program.plan = memory::describePlan(program);
+  transfers = explainTransfers(costs, timeline, program, Assumptions());
+  remarkTransfers(module.getLoc(), transfers);
+  return success();
+}
+
+LogicalResult Lowering::emitCode() {
+  return buildTrainer(*tasks, *library, program);
+}
+
+FailureOr<std::string> Lowering::emitText() { return emitLLVM(*tasks, target); }
+
+LogicalResult Lowering::link(StringRef output, const LinkOptions &options) {
+  auto object = emitObject(*tasks, target);
+  if (failed(object))
+    return failure();
+  return linkTrainer(module.getLoc(), *object, output, options);
+}
+
+/// The layers of each chunk, kinds by their number in the layout.
+memory::ChunkTable Lowering::readChunks(mlir::pipe::ProgramOp op) const {
+  llvm::StringMap<int> kinds;
+  for (auto [number, kind] : llvm::enumerate(layout.kinds))
+    kinds[kind.name] = number;
+  memory::ChunkTable table;
+  for (auto chunk :
+       op.getChunks().getChunks().getAsRange<mlir::pipe::ChunkAttr>()) {
+    table.emplace_back();
+    for (auto [kind, layer] :
+         llvm::zip_equal(chunk.getKinds(), chunk.getLayers()))
+      table.back().push_back({kinds.lookup(kind.getValue()), layer});
+  }
+  return table;
+}
+
+} // namespace rota::lowering

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The lowering phase in order: from the functions of one rank and a timeline to
+// kernels, a program and native code.
+#ifndef ROTA_LOWERING_PIPELINE_H
+#define ROTA_LOWERING_PIPELINE_H
+
+#include "ir/pipe/Pipe.h"
+#include "lowering/cpu/Object.h"
+#include "lowering/executable/Link.h"
+#include "lowering/executable/Tasks.h"
+#include "lowering/report/Transfers.h"
+
+#include "mlir/Pass/PassManager.h"
+
+#include <optional>
+
+namespace rota::lowering {
+
+/// From the functions of one rank to fused kernels, verified. Registered as
+/// `lower-kernels`.
+void buildLowerKernelsPipeline(mlir::OpPassManager &manager);
+
+/// Makes the passes of this folder, `lower-kernels` and `cpu-to-llvm` known to
+/// tools.
+void registerLoweringPasses();
+
+/// Facts for reports that the lowered module no longer has.
+struct ModelFacts {
+  std::string name;
+  double flopsPerToken = 0; // Model::flopsPerToken
+};
+
+/// A module on its way to a trainer. The functions are called in this order;
+/// each needs those before it, but `verify` may be left out.
+class Lowering {
+public:
+  /// `module` has functions of one rank and a timeline with communication. It
+  /// must outlive this object.
+  Lowering(mlir::ModuleOp module, ModelFacts facts, TargetOptions target)
+      : module(module), facts(std::move(facts)), target(std::move(target)) {}
+
+  /// Forms kernels in the module.
+  mlir::LogicalResult formKernels();
+  /// Lowers functions to tasks and lays out the memory of every rank.
+  mlir::LogicalResult plan();
+  /// Proves the plan right, and adds its description for people.
+  mlir::LogicalResult verify();
+  /// Makes the module of tasks, kernels and the program's data.
+  mlir::LogicalResult emitCode();
+
+  /// The code as LLVM IR.
+  llvm::FailureOr<std::string> emitText();
+  /// Writes the trainer to `output`.
+  mlir::LogicalResult link(llvm::StringRef output, const LinkOptions &options);
+
+  const Program &getProgram() const { return program; }
+  const FunctionCosts &getCosts() const { return costs; }
+  /// The transfers of a step. Empty before `verify`.
+  const std::vector<TransferReport> &getTransfers() const { return transfers; }
+
+private:
+  memory::ChunkTable readChunks(mlir::pipe::ProgramOp op) const;
+
+  mlir::ModuleOp module;
+  ModelFacts facts;
+  TargetOptions target;
+  FunctionCosts costs;
+  std::optional<KernelLibrary> library;
+  mlir::OwningOpRef<mlir::ModuleOp> tasks;
+  memory::ModelLayout layout;
+  memory::ChunkTable chunks;
+  pipe::Timeline timeline;
+  Program program;
+  std::vector<TransferReport> transfers;
+};
+
+} // namespace rota::lowering
+
+#endif // ROTA_LOWERING_PIPELINE_H

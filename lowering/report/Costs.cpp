@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lowering/report/Costs.h"
+
+#include "ir/rota/Rota.h"
+#include "ir/rota/Sharding.h"
+#include "ir/rota/Traffic.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+#include <algorithm>
+
+namespace rota {
+
+static void addCollective(mlir::rota::CollectiveOpInterface collective,
+                          const std::string &function, FunctionCost &cost) {
+  mlir::rota::Traffic traffic = mlir::rota::trafficOf(collective);
+  if (traffic.bytes == 0)
+    return;
+  std::string kind = collective->getName().stripDialect().str();
+  std::replace(kind.begin(), kind.end(), '_', '-');
+  std::string tensor;
+  llvm::raw_string_ostream(tensor) << collective->getResult(0).getType();
+  cost.collectives.push_back(
+      {{kind, tensor, mlir::rota::axesText(traffic.axes), traffic.ranks,
+        function + ": " + collective.getReason().str()},
+       traffic.bytes});
+}
+
+FunctionCosts functionCosts(mlir::ModuleOp module) {
+  FunctionCosts costs;
+  module.walk([&](mlir::func::FuncOp function) {
+    std::string name = function.getSymName().str();
+    if (auto kind =
+            llvm::dyn_cast<mlir::rota::LayerOp>(function->getParentOp()))
+      name = kind.getSymName().str() + "." + name;
+    FunctionCost &cost = costs[name];
+    function.walk([&](mlir::Operation *op) {
+      if (auto priced = llvm::dyn_cast<mlir::rota::CostOpInterface>(op))
+        cost.flops += priced.getCost().flops;
+      if (auto collective =
+              llvm::dyn_cast<mlir::rota::CollectiveOpInterface>(op))
+        addCollective(collective, name, cost);
+    });
+  });
+  return costs;
+}
+
+double stepOperations(const Program &program, const FunctionCosts &costs) {
+  double operations = 0;
+  for (const Stage &stage : program.stages) {
+    std::vector<int64_t> counts = stage.countActions();
+    for (size_t i = 0; i < counts.size(); ++i)
+      for (const Call &call : stage.templates[i].calls) {
+        auto cost = costs.find(program.tasks[call.task]);
+        if (cost != costs.end())
+          operations += static_cast<double>(counts[i]) * cost->second.flops;
+      }
+  }
+  return operations;
+}
+
+} // namespace rota

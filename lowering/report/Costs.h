@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What one rank computes and moves in each function of the model.
+#ifndef ROTA_LOWERING_REPORT_COSTS_H
+#define ROTA_LOWERING_REPORT_COSTS_H
+
+#include "runtime/program/Program.h"
+
+#include "mlir/IR/BuiltinOps.h"
+
+#include <compare>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace rota {
+
+/// One sort of transfer. All its repetitions in a step are equal in this.
+struct TransferFacts {
+  std::string kind;   // "all-gather"
+  std::string tensor; // the parameter, "activations", a value's type
+  std::string axes;   // "data+fsdp"; empty: to and from host memory
+  int64_t ranks = 1;  // that take part together
+  std::string reason;
+
+  auto operator<=>(const TransferFacts &) const = default;
+};
+
+/// One collective inside a function.
+struct CollectiveUse {
+  TransferFacts facts;
+  int64_t bytes = 0; // that one rank sends
+};
+
+/// What a function costs one rank each time it runs.
+struct FunctionCost {
+  double flops = 0;
+  std::vector<CollectiveUse> collectives;
+};
+
+/// The cost of each function by the name of its task.
+using FunctionCosts = std::map<std::string, FunctionCost>;
+
+/// Reads the costs of a partitioned module. Composite ops must still be there:
+/// kernels have no cost of their own.
+FunctionCosts functionCosts(mlir::ModuleOp module);
+
+/// Operations that one rank of each stage computes in a step, summed over the
+/// stages.
+double stepOperations(const Program &program, const FunctionCosts &costs);
+
+} // namespace rota
+
+#endif // ROTA_LOWERING_REPORT_COSTS_H

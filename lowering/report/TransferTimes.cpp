@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lowering/report/TransferTimes.h"
+
+#include "ir/rota/Traffic.h"
+
+namespace rota {
+
+const FunctionCost *TransferTimes::costOf(const Call &call) const {
+  auto found = costs.find(program.tasks[call.task]);
+  return found == costs.end() ? nullptr : &found->second;
+}
+
+/// Seconds of the action's calls, with the collectives inside them.
+double TransferTimes::computeSeconds(const ActionTemplate &form) const {
+  double seconds = 0;
+  for (const Call &call : form.calls)
+    if (const FunctionCost *cost = costOf(call)) {
+      seconds += cost->flops / assumptions.flopsPerSecond;
+      for (const CollectiveUse &use : cost->collectives)
+        seconds += secondsOf(use.bytes);
+    }
+  return seconds;
+}
+
+double TransferTimes::transferSeconds(const ActionTemplate &form) const {
+  double seconds = 0;
+  for (const Transfer &transfer : form.transfers)
+    if (int64_t bytes = bytesOf(transfer))
+      seconds += secondsOf(bytes);
+  return seconds;
+}
+
+pipe::CostTable TransferTimes::costTable(int chunks) const {
+  pipe::CostTable table;
+  table.chunks.assign(chunks, {});
+  table.transfers.assign(chunks, {});
+  for (const Stage &stage : program.stages)
+    for (const ActionTemplate &form : stage.templates) {
+      if (isCompute(form.kind))
+        table.chunks[form.chunk][static_cast<int>(form.kind)] =
+            computeSeconds(form);
+      else if (isSend(form.kind))
+        table.send = secondsOf(form.bytes);
+      else if (isTransfer(form.kind))
+        table.transfers[form.chunk][transferStream(form.kind)] =
+            transferSeconds(form);
+    }
+  return table;
+}
+
+int64_t TransferTimes::bytesOf(const Collective &collective) const {
+  namespace traffic = mlir::rota::traffic;
+  int64_t ranks = groupSize(program.mesh, collective.axes);
+  int64_t whole = collective.outer * collective.size * collective.inner *
+                  byteSize(collective.type);
+  int64_t part = (whole + ranks - 1) / ranks;
+  switch (collective.kind) {
+  case Collective::Kind::AllGather:
+    return traffic::allGather(part, ranks);
+  case Collective::Kind::ReduceScatter:
+    return traffic::reduceScatter(part, ranks);
+  case Collective::Kind::AllReduce:
+    return traffic::allReduce(whole, ranks);
+  case Collective::Kind::AllToAll:
+    return traffic::allToAll(part, ranks);
+  case Collective::Kind::Permute:
+    return traffic::permute(whole);
+  case Collective::Kind::Slice:
+    return 0;
+  }
+  return 0;
+}
+
+int64_t TransferTimes::bytesOf(const Transfer &transfer) const {
+  return transfer.collective < 0
+             ? transfer.bytes
+             : bytesOf(program.collectives[transfer.collective]);
+}
+
+} // namespace rota

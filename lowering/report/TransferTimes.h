@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How long a rank's computation and transfers take on an assumed machine.
+#ifndef ROTA_LOWERING_REPORT_TRANSFERTIMES_H
+#define ROTA_LOWERING_REPORT_TRANSFERTIMES_H
+
+#include "lowering/report/Costs.h"
+#include "passes/pipeline/timeline/Simulator.h"
+
+namespace rota {
+
+/// The assumed speed of one rank.
+struct Assumptions {
+  double flopsPerSecond = 5e11;
+  double bytesPerSecond = 1e10; // to and from other ranks, and host memory
+  double latency = 5e-6;        // seconds, of each transfer
+};
+
+/// The times of a program's actions. Refers to its arguments.
+class TransferTimes {
+public:
+  TransferTimes(const FunctionCosts &costs, const Program &program,
+                const Assumptions &assumptions)
+      : costs(costs), program(program), assumptions(assumptions) {}
+
+  /// The cost of the called function; null where none is known.
+  const FunctionCost *costOf(const Call &call) const;
+
+  double secondsOf(int64_t bytes) const {
+    return assumptions.latency +
+           static_cast<double>(bytes) / assumptions.bytesPerSecond;
+  }
+
+  /// Bytes that one rank sends in a collective.
+  int64_t bytesOf(const Collective &collective) const;
+  int64_t bytesOf(const Transfer &transfer) const;
+
+  /// The simulator's table. Actions of one kind and chunk cost the same.
+  pipe::CostTable costTable(int chunks) const;
+
+private:
+  double computeSeconds(const ActionTemplate &form) const;
+  double transferSeconds(const ActionTemplate &form) const;
+
+  const FunctionCosts &costs;
+  const Program &program;
+  const Assumptions &assumptions;
+};
+
+} // namespace rota
+
+#endif // ROTA_LOWERING_REPORT_TRANSFERTIMES_H

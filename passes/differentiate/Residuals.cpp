@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "passes/differentiate/Residuals.h"
+
+#include "ir/rota/Model.h"
+
+using namespace mlir;
+using namespace mlir::rota;
+
+static void addLayer(LayerOp layer, ResidualSummary &summary) {
+  auto names = layer->getAttrOfType<ArrayAttr>(
+      RotaDialect::ResidualNamesAttrHelper::getNameStr());
+  if (!names)
+    return;
+  FunctionRoles roles(Model::function(layer, FunctionKind::Forward));
+  for (auto [port, residual] : llvm::zip(roles.results(Role::Residual),
+                                         names.getAsRange<ArrayAttr>())) {
+    auto &known = port.isOffloaded() ? summary.offloaded : summary.kept;
+    for (StringRef name : residual.getAsValueRange<StringAttr>())
+      if (!llvm::is_contained(known, name))
+        known.push_back(name.str());
+    summary.unnamed += residual.empty();
+  }
+}
+
+ResidualSummary rota::summarizeResiduals(ModuleOp module) {
+  ResidualSummary summary;
+  module.walk([&](LayerOp layer) { addLayer(layer, summary); });
+  return summary;
+}

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which values the layers of a differentiated model save.
+#ifndef ROTA_PASSES_DIFFERENTIATE_RESIDUALS_H
+#define ROTA_PASSES_DIFFERENTIATE_RESIDUALS_H
+
+#include "ir/rota/Rota.h"
+
+#include <string>
+#include <vector>
+
+namespace mlir::rota {
+
+/// The residuals of all kinds of layers, by the names of the model as built.
+struct ResidualSummary {
+  std::vector<std::string> kept, offloaded; // each name once
+  int unnamed = 0;
+};
+
+/// Reads the residuals of `module` at any level from `differentiate` on.
+ResidualSummary summarizeResiduals(ModuleOp module);
+
+} // namespace mlir::rota
+
+#endif // ROTA_PASSES_DIFFERENTIATE_RESIDUALS_H
