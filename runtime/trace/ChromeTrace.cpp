@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/trace/ChromeTrace.h"
-
-#include <nlohmann/json.hpp>
+#include "runtime/trace/TraceWriter.h"
 
 #include <set>
-
-using nlohmann::ordered_json;
 
 namespace rota {
 
@@ -35,31 +32,25 @@ static int laneOf(ActionKind kind) {
 
 std::string chromeTrace(const Program &program,
                         const std::vector<TraceEvent> &events) {
-  ordered_json list = ordered_json::array();
+  TraceWriter trace;
   std::set<int> lanes;
   for (const TraceEvent &event : events) {
     const Stage &stage = program.stages[event.stage];
-    const ActionTemplate &action = stage.templateOf(event.action);
-    int lane = event.rank * kLaneCount + laneOf(action.kind);
+    const ActionTemplate &form = stage.templateOf(event.action);
+    int microbatch = stage.actions[event.action].microbatch;
+    int lane = event.rank * kLaneCount + laneOf(form.kind);
     if (lanes.insert(lane).second)
-      list.push_back({{"ph", "M"},
-                      {"name", "thread_name"},
-                      {"pid", 0},
-                      {"tid", lane},
-                      {"args",
-                       {{"name", "rank " + std::to_string(event.rank) +
-                                     kLanes[laneOf(action.kind)]}}}});
-    list.push_back(
-        {{"ph", "X"},
-         {"name", std::to_string(action.chunk) + toString(action.kind) +
-                      std::to_string(stage.actions[event.action].microbatch)},
-         {"cat", event.training ? "training" : "evaluation"},
-         {"pid", 0},
-         {"tid", lane},
-         {"ts", event.begin * 1e6},
-         {"dur", (event.end - event.begin) * 1e6}});
+      trace.nameLane(lane,
+                     "rank " + std::to_string(event.rank) +
+                         kLanes[laneOf(form.kind)],
+                     lane);
+    TracedAction action{std::to_string(form.chunk) + toString(form.kind) +
+                            std::to_string(microbatch),
+                        event.training ? "training" : "evaluation", form.chunk,
+                        microbatch};
+    trace.addSlice(lane, action, event.begin * 1e6, event.end * 1e6);
   }
-  return ordered_json({{"traceEvents", list}}).dump();
+  return trace.text();
 }
 
 } // namespace rota

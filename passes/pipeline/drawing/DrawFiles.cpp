@@ -3,6 +3,7 @@
 // The drawings for programs: JSON, SVG and Chrome's trace events.
 #include "passes/pipeline/drawing/Columns.h"
 #include "passes/pipeline/drawing/Drawing.h"
+#include "runtime/trace/TraceWriter.h"
 
 #include <nlohmann/json.hpp>
 
@@ -68,7 +69,7 @@ struct Address {
 /// Adds an arrow from the end of the action that makes a value to the start of
 /// the one on another rank that reads it.
 void addArrows(const Timeline &timeline, const Simulation &simulation,
-               Json &events) {
+               TraceWriter &trace) {
   const Shape &shape = timeline.shape;
   auto key = [&](bool forward, int chunk, int microbatch) {
     return (size_t(forward) * shape.chunks() + chunk) * shape.microbatches +
@@ -87,30 +88,18 @@ void addArrows(const Timeline &timeline, const Simulation &simulation,
   forEach([&](Address address, const Action &action, bool forward) {
     makers[key(forward, action.chunk, action.microbatch)] = address;
   });
-  int id = 0;
   forEach([&](Address reader, const Action &action, bool forward) {
-    int from = shape.producerOf(action);
-    if (from == kNoChunk ||
+    int from = forward ? action.chunk - 1 : action.chunk + 1;
+    if (from < 0 || from >= shape.chunks() ||
         shape.rankOf(from, action.microbatch) == reader.rank)
       return;
     Address maker = makers[key(forward, from, action.microbatch)];
-    auto add = [&](const char *phase, int rank, double time) {
-      Json event = {{"name", forward ? "activation" : "gradient"},
-                    {"cat", "message"},
-                    {"ph", phase},
-                    {"id", id},
-                    {"pid", 0},
-                    {"tid", rank},
-                    {"ts", 1000 * time}};
-      if (*phase == 'f')
-        event["bp"] = "e";
-      events.push_back(std::move(event));
-    };
-    // An arrow binds to the slice that holds its time: just inside the end.
     const TimeSpan &made = simulation.spans[maker.rank][maker.position];
-    add("s", maker.rank, made.end - 1e-3 * (made.end - made.start));
-    add("f", reader.rank, simulation.spans[reader.rank][reader.position].start);
-    ++id;
+    const TimeSpan &read = simulation.spans[reader.rank][reader.position];
+    // Just inside the end of the slice.
+    double end = made.end - 1e-3 * (made.end - made.start);
+    trace.addArrow(forward ? "activation" : "gradient", maker.rank, 1000 * end,
+                   reader.rank, 1000 * read.start);
   });
 }
 
@@ -201,44 +190,28 @@ private:
 /// The slices and instants of a rank, a thread for computation and messages and
 /// one for each kind of transfer.
 void addSlices(const Timeline &timeline, const Simulation &simulation, int rank,
-               Json &events) {
+               TraceWriter &trace) {
   int ranks = int(timeline.ranks.size());
-  auto name = [&](int thread, int lane, const std::string &title) {
-    Json event = {{"name", "thread_name"},
-                  {"ph", "M"},
-                  {"pid", 0},
-                  {"tid", thread},
-                  {"args", {{"name", title}}}};
-    events.push_back(event);
-    event["name"] = "thread_sort_index";
-    event["args"] = {{"sort_index", rank * (kTransferStreams + 1) + lane}};
-    events.push_back(std::move(event));
-  };
+  int position = rank * (kTransferStreams + 1);
   std::string title = "rank " + std::to_string(rank);
-  name(rank, 0, title);
+  trace.nameLane(rank, title, position);
   auto threadOf = [&](ActionKind kind) {
     return isTransfer(kind) ? ranks * (1 + transferStream(kind)) + rank : rank;
   };
   for (ActionKind kind : transferKinds())
     if (hasAny(timeline, kind))
-      name(threadOf(kind), 1 + transferStream(kind),
-           title + " " + toString(kind));
+      trace.nameLane(threadOf(kind), title + " " + toString(kind),
+                     position + 1 + transferStream(kind));
   for (size_t i = 0; i < timeline.ranks[rank].size(); ++i) {
     const Action &action = timeline.ranks[rank][i];
     const TimeSpan &span = simulation.spans[rank][i];
-    bool lasts = isCompute(action.kind) || isTransfer(action.kind);
-    Json event = {
-        {"name", toString(action)},     {"cat", categoryOf(action.kind)},
-        {"ph", lasts ? "X" : "i"},      {"pid", 0},
-        {"tid", threadOf(action.kind)}, {"ts", 1000 * span.start}};
-    if (lasts)
-      event["dur"] = 1000 * (span.end - span.start);
+    TracedAction traced{toString(action), categoryOf(action.kind), action.chunk,
+                        hasMicrobatch(action.kind) ? action.microbatch : -1};
+    if (isCompute(action.kind) || isTransfer(action.kind))
+      trace.addSlice(threadOf(action.kind), traced, 1000 * span.start,
+                     1000 * span.end);
     else
-      event["s"] = "t";
-    event["args"] = {{"chunk", action.chunk}};
-    if (hasMicrobatch(action.kind))
-      event["args"]["microbatch"] = action.microbatch;
-    events.push_back(std::move(event));
+      trace.addInstant(threadOf(action.kind), traced, 1000 * span.start);
   }
 }
 
@@ -295,15 +268,12 @@ std::string drawSvg(const Timeline &timeline, const Simulation &simulation,
 
 std::string drawTrace(const Timeline &timeline, const Simulation &simulation,
                       const std::string &name) {
-  Json events = Json::array();
-  events.push_back({{"name", "process_name"},
-                    {"ph", "M"},
-                    {"pid", 0},
-                    {"args", {{"name", name}}}});
+  TraceWriter trace;
+  trace.nameProcess(name);
   for (size_t rank = 0; rank < timeline.ranks.size(); ++rank)
-    addSlices(timeline, simulation, int(rank), events);
-  addArrows(timeline, simulation, events);
-  return text({{"displayTimeUnit", "ms"}, {"traceEvents", std::move(events)}});
+    addSlices(timeline, simulation, int(rank), trace);
+  addArrows(timeline, simulation, trace);
+  return trace.text();
 }
 
 } // namespace rota::pipe
