@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What one rank computes and moves in each function of the model.
+// The work and the traffic of one rank in each function of the model.
 #ifndef ROTA_LOWERING_REPORT_COSTS_H
 #define ROTA_LOWERING_REPORT_COSTS_H
 
@@ -32,7 +32,7 @@ struct CollectiveUse {
   int64_t bytes = 0; // that one rank sends
 };
 
-/// What a function costs one rank each time it runs.
+/// The cost of a function for one rank, each time it runs.
 struct FunctionCost {
   double flops = 0;
   std::vector<CollectiveUse> collectives;

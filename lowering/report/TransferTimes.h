@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How long a rank's computation and transfers take on an assumed machine.
+// The times of a rank's computation and transfers on an assumed machine.
 #ifndef ROTA_LOWERING_REPORT_TRANSFERTIMES_H
 #define ROTA_LOWERING_REPORT_TRANSFERTIMES_H
 

@@ -351,7 +351,7 @@ struct Stage {
   std::vector<int> waits;             // of the actions
   // The places of the microbatches' data and losses; -1: this stage has none.
   // Microbatch i is at the offset plus i times the bytes of one rank's part.
-  // Where several stages have the loss, each writes that of its microbatches;
+  // When several stages have the loss, each writes that of its microbatches;
   // the rest stays zero.
   int64_t inputData = -1, targetData = -1;
   int64_t loss = -1;   // [microbatches, 2] f32
