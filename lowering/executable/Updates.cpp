@@ -102,6 +102,8 @@ private:
 
   /// The number of that scalar in the program, equal ones once.
   FailureOr<int64_t> numberOf(func::FuncOp function, ScalarAttr attribute) {
+    static_assert(int(Scalar::Kind::Correction) == int(ScalarKind::Correction),
+                  "both list the same kinds");
     Scalar scalar{static_cast<Scalar::Kind>(attribute.getKind()), ""};
     if (StringAttr option = attribute.getOption()) {
       scalar.option = option.str();
