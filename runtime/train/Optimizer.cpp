@@ -13,6 +13,7 @@
 #include <map>
 #include <numbers>
 #include <tuple>
+#include <utility>
 
 namespace rota {
 
@@ -211,7 +212,7 @@ static double valueOf(const Scalar &scalar, double option, int64_t step) {
 void Optimizer::writeScalars(double learningRate, double gradientScale) {
   const Program &program = rank.program();
   std::map<std::string, double> values;
-  for (const auto *list : {&program.options, &options.own})
+  for (const auto *list : {&program.options, &std::as_const(options.own)})
     for (const ProgramOption &option : *list)
       values[option.name] = option.value;
   float *out = rank.at<float>(rank.stage().step.scalars);
