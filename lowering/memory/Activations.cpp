@@ -5,6 +5,8 @@
 #include "lowering/memory/ActionTemplates.h"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 namespace rota::memory {
 namespace {
@@ -22,14 +24,51 @@ struct HeldActivations {
   int offloadedBy = -1, fetchedBy = -1;   // the OFFLOAD and FETCH actions
 };
 
-/// The two buffers of messages that leave in one direction.
-struct Outgoing {
-  static constexpr int kBuffers = pipe::kOutgoingBuffers;
-  int64_t offset[kBuffers] = {-1, -1};
-  int sent[kBuffers] = {-1, -1};           // the SEND that last read it
-  bool waiting[kBuffers] = {false, false}; // written, not yet sent
-  int made = 0;                            // messages so far
-  std::vector<int> bufferOf;               // by row and microbatch
+/// The buffers of messages that leave in one direction. A message has the
+/// number of its chunk and microbatch.
+class OutgoingBuffers {
+public:
+  void open(Section &section, int64_t bytes) {
+    std::vector<int> none; // nothing was here before
+    for (Buffer &buffer : buffers)
+      buffer.offset = section.open(bytes, none).offset;
+  }
+
+  /// The buffer for the next message. Adds to `waits` the SEND that may still
+  /// read it. Nothing when it holds a message that has not been sent.
+  std::optional<int64_t> write(size_t message, std::vector<int> &waits) {
+    int number = made++ % pipe::kOutgoingBuffers;
+    Buffer &buffer = buffers[number];
+    if (std::exchange(buffer.isFull, true))
+      return std::nullopt;
+    if (buffer.sentBy >= 0)
+      waits.push_back(buffer.sentBy);
+    numbers[message] = number;
+    return buffer.offset;
+  }
+
+  /// The buffer of a message, which the action `send` reads. Nothing when it
+  /// has not been made.
+  std::optional<int64_t> send(size_t message, int send) {
+    auto found = numbers.find(message);
+    if (found == numbers.end())
+      return std::nullopt;
+    Buffer &buffer = buffers[found->second];
+    numbers.erase(found);
+    buffer.sentBy = send;
+    buffer.isFull = false;
+    return buffer.offset;
+  }
+
+private:
+  struct Buffer {
+    int64_t offset = -1;
+    int sentBy = -1; // the SEND that last read it
+    bool isFull = false;
+  };
+  Buffer buffers[pipe::kOutgoingBuffers];
+  int made = 0;                  // messages so far
+  std::map<size_t, int> numbers; // of the buffers of messages not yet sent
 };
 
 class ActivationPlan {
@@ -63,14 +102,10 @@ public:
 private:
   using Kind = ActionKind;
 
-  void openOutgoing(Outgoing &outgoing, Kind send) {
-    bool any = std::any_of(plan.row.begin(), plan.row.end(),
-                           [&](const auto &a) { return a.kind == send; });
-    std::vector<int> none; // nothing was here before
-    outgoing.bufferOf.assign(held.size(), -1);
-    for (int64_t &offset : outgoing.offset)
-      if (any)
-        offset = section.open(layout.activationBytes, none).offset;
+  void openOutgoing(OutgoingBuffers &buffers, Kind send) {
+    if (std::any_of(plan.row.begin(), plan.row.end(),
+                    [&](const auto &a) { return a.kind == send; }))
+      buffers.open(section, layout.activationBytes);
   }
 
   ArenaBlock open(int64_t bytes) { return section.open(bytes, current->waits); }
@@ -122,8 +157,6 @@ private:
       return; // they have windows of their own
     }
   }
-
-  //===-- Copies and messages ---------------------------------------------===//
 
   void addOffload(int c, int m) {
     HeldActivations &h = heldOf(c, m);
@@ -181,29 +214,21 @@ private:
     return place;
   }
 
-  void addSend(Outgoing &outgoing, int c, int m) {
-    int buffer = outgoing.bufferOf[key(c, m)];
-    if (buffer < 0)
+  void addSend(OutgoingBuffers &buffers, int c, int m) {
+    std::optional<int64_t> offset = buffers.send(key(c, m), number);
+    if (!offset)
       return fail("sends a message before it is made");
-    current->slots = {outgoing.offset[buffer]};
-    outgoing.sent[buffer] = number;
-    outgoing.waiting[buffer] = false;
+    current->slots = {*offset};
   }
 
   /// The buffer for the message that the current action makes.
-  int64_t nextOutgoing(Outgoing &outgoing, int c, int m) {
-    int buffer = outgoing.made++ % Outgoing::kBuffers;
-    if (outgoing.waiting[buffer])
-      fail("makes a message while " + std::to_string(Outgoing::kBuffers) +
+  int64_t nextOutgoing(OutgoingBuffers &buffers, int c, int m) {
+    std::optional<int64_t> offset = buffers.write(key(c, m), current->waits);
+    if (!offset)
+      fail("makes a message while " + std::to_string(pipe::kOutgoingBuffers) +
            " earlier ones have not been sent");
-    if (outgoing.sent[buffer] >= 0)
-      wait(outgoing.sent[buffer]);
-    outgoing.bufferOf[key(c, m)] = buffer;
-    outgoing.waiting[buffer] = true;
-    return outgoing.offset[buffer];
+    return offset.value_or(-1);
   }
-
-  //===-- Computing -------------------------------------------------------===//
 
   void addForward(int c, int m) {
     HeldActivations &h = heldOf(c, m);
@@ -292,7 +317,7 @@ private:
   int64_t base; // where the activations begin
   Section section, host;
   std::vector<HeldActivations> held; // by row of chunks and microbatch
-  Outgoing forward, backward;
+  OutgoingBuffers forward, backward;
   int number = 0; // of the current action
   ActionDraft *current = nullptr;
 };

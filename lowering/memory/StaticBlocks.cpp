@@ -17,122 +17,29 @@ struct PlacedBlock {
   size_t firstUpdate = 0;
 };
 
-class StageLayout {
+/// Places a stage's parameters and what belongs to them in its arena, a region
+/// at a time.
+class ParameterLayout {
 public:
-  StageLayout(const ModelLayout &layout, const ChunkTable &chunks,
-              const pipe::Shape &shape, int number, Program &program,
-              StagePlaces &places)
-      : layout(layout), shape(shape), number(number), program(program),
-        stage(program.stages[number]), places(places),
-        windows(hasWindows(program)) {
-    hasEmbed = shape.rankOf(0) == number;
-    hasLoss = shape.owns(number, shape.chunks() - 1);
-    if (hasEmbed)
-      hold(layout.embed.block, -1, places.embed, /*first=*/true);
-    for (int c = 0; c < shape.chunks(); ++c) {
-      if (!shape.owns(number, c))
-        continue;
-      for (const ChunkLayer &l : chunks[c]) {
-        hold(layout.kinds[l.kind].block, l.layer, places.layers[l.layer],
-             isFirst(c));
-        useScratch(layout.kinds[l.kind]);
-        layers.push_back(l);
-      }
-    }
-    if (hasLoss) {
-      hold(layout.loss.block, -1, places.loss, isFirst(shape.chunks() - 1));
-      for (size_t i = 0; i < layout.loss.block.entries.size(); ++i)
-        if (isTied(layout, layout.loss.block.entries[i]))
-          held.back().owned[i] = false;
-    }
-    if (hasEmbed)
-      useScratch(layout.embed);
-    if (hasLoss)
-      useScratch(layout.loss);
-    for (int task : {layout.logits, layout.lossWeight})
-      if (hasLoss && task >= 0)
-        scratch = std::max(scratch, layout.scratchBytes[task]);
-  }
+  ParameterLayout(const ModelLayout &layout, Program &program, Stage &stage,
+                  StagePlaces &places, Packer &arena)
+      : layout(layout), program(program), stage(stage), places(places),
+        arena(arena), windows(hasWindows(program)) {}
 
-  void run() {
-    region("parameters", [&] {
-      placeValues(/*copies=*/false);
-      placeMasters();
-    });
-    region("compute copies", [&] {
-      placeValues(/*copies=*/true);
-      placeUpdated();
-    });
-    region("gradients", [&] { placeGradients(); });
-    region("optimizer", [&] { placeStates(); });
-    region("constants", [&] { placeConstants(); });
-    region("data", [&] { placeData(); });
-    region("scratch", [&] { placeScratch(); });
-    places.end = arena.bytes();
+  void holdEmbed() {
+    hasEmbed = true;
+    hold(layout.embed.block, -1, places.embed, /*first=*/true);
   }
-
-  static bool isTied(const ModelLayout &layout,
-                     const ParameterBlock::Entry &entry) {
-    const auto &other = layout.embed.block.entries;
-    return std::any_of(other.begin(), other.end(), [&](const auto &e) {
-      return e.parameter == entry.parameter;
-    });
+  void holdLayer(const ChunkLayer &l, bool first) {
+    hold(layout.kinds[l.kind].block, l.layer, places.layers[l.layer], first);
   }
-
-private:
-  template <typename Fill> void region(const char *use, Fill fill) {
-    int64_t begin = arena.bytes();
-    fill();
-    stage.regions.push_back({use, begin, arena.bytes() - begin});
-  }
-
-  /// Whether this stage is the first that has the chunk.
-  bool isFirst(int chunk) const {
-    for (int s = 0; s < number; ++s)
-      if (shape.owns(s, chunk))
-        return false;
-    return true;
-  }
-
-  void hold(const ParameterBlock &block, int64_t layer, BlockPlace &place,
-            bool first) {
-    size_t count = block.entries.size();
-    held.push_back({&block, layer, &place, std::vector<char>(count, first)});
-    place.stored.assign(count, -1);
-    place.accumulators.assign(count, -1);
-  }
-
-  void useScratch(const TaskGroup &group) {
-    for (int task : {group.forward, group.backward, group.backwardInput,
-                     group.backwardWeight})
-      if (task >= 0)
-        scratch = std::max(scratch, layout.scratchBytes[task]);
-  }
-
-  const Parameter &parameter(const ParameterBlock::Entry &entry) const {
-    return program.parameters[entry.parameter];
-  }
-  int64_t storedBytes(const Parameter &p) const {
-    return byteSize(p.compute) *
-           partElements(p.shape, p.storageDivision, program.mesh);
-  }
-  int64_t optimizerElements(const Parameter &p) const {
-    return partElements(p.shape, p.optimizerDivision, program.mesh);
-  }
-  /// Whether what is stored of `p` is its master copy, too, where it is owned.
-  static bool isMaster(const Parameter &p) {
-    return p.compute == ElementType::F32 && p.refresh < 0;
-  }
-
-  /// True when a block holds anything but masters of this stage.
-  bool isCopy(const PlacedBlock &h) const {
-    for (size_t i = 0; i < h.block->entries.size(); ++i) {
-      bool mine = h.owned[i] || (h.place == &places.loss && hasEmbed &&
-                                 isTied(layout, h.block->entries[i]));
-      if (!mine || !isMaster(parameter(h.block->entries[i])))
-        return true;
-    }
-    return false;
+  /// The last block. Whoever has `embed` owns what both ends share.
+  void holdLoss(bool first) {
+    hasLoss = true;
+    hold(layout.loss.block, -1, places.loss, first);
+    for (size_t i = 0; i < layout.loss.block.entries.size(); ++i)
+      if (isTied(layout.loss.block.entries[i]))
+        held.back().owned[i] = false;
   }
 
   void placeValues(bool copies) {
@@ -140,50 +47,6 @@ private:
       placeStored(copies);
     else
       placeBlocks(copies);
-  }
-
-  /// Each parameter's part by itself; a stage with both ends holds what they
-  /// share once.
-  void placeStored(bool copies) {
-    for (PlacedBlock &h : held)
-      for (size_t i = 0; i < h.block->entries.size(); ++i) {
-        const Parameter &p = parameter(h.block->entries[i]);
-        bool shared = h.place == &places.loss && hasEmbed &&
-                      isTied(layout, h.block->entries[i]);
-        if (shared)
-          h.place->stored[i] = storedByEmbed(h.block->entries[i].parameter);
-        else if ((!isMaster(p) || !h.owned[i]) == copies)
-          h.place->stored[i] = arena.add(storedBytes(p));
-      }
-  }
-  int64_t storedByEmbed(int parameter) const {
-    const auto &entries = layout.embed.block.entries;
-    for (size_t i = 0; i < entries.size(); ++i)
-      if (entries[i].parameter == parameter)
-        return places.embed.stored[i];
-    return -1;
-  }
-
-  /// Blocks as tasks read them.
-  void placeBlocks(bool copies) {
-    for (PlacedBlock &h : held) {
-      // A stage that has both ends holds what they share once: the end of
-      // embed's block is the beginning of loss's.
-      bool second = h.place == &places.loss && hasEmbed;
-      const PlacedBlock &end = held.back();
-      bool both = h.place == &places.embed && hasLoss;
-      bool isCopied = isCopy(h) || (both && isCopy(end));
-      if (second && h.place->values < 0 && places.embed.values >= 0)
-        h.place->values =
-            places.embed.values + layout.embed.block.bytes - layout.tiedBytes;
-      else if (!second && isCopied == copies)
-        h.place->values = arena.add(
-            h.block->bytes + (both ? end.block->bytes - layout.tiedBytes : 0));
-      if (h.place->values < 0)
-        continue;
-      for (size_t i = 0; i < h.block->entries.size(); ++i)
-        h.place->stored[i] = h.place->values + h.block->entries[i].value;
-    }
   }
 
   /// An update for each parameter that this stage owns, with a master for those
@@ -202,16 +65,6 @@ private:
           update.master = arena.add(4 * optimizerElements(p));
         stage.updates.push_back(update);
       }
-    }
-  }
-
-  /// Calls visit(update, place, entry) for each parameter that this stage owns.
-  template <typename Visit> void forEachUpdate(Visit visit) {
-    for (PlacedBlock &h : held) {
-      size_t number = h.firstUpdate;
-      for (size_t i = 0; i < h.block->entries.size(); ++i)
-        if (h.owned[i])
-          visit(stage.updates[number++], *h.place, i);
     }
   }
 
@@ -254,6 +107,185 @@ private:
     for (Update &update : stage.updates)
       update.states =
           arena.add(program.parameters[update.parameter].stateBytes);
+  }
+
+private:
+  void hold(const ParameterBlock &block, int64_t layer, BlockPlace &place,
+            bool first) {
+    size_t count = block.entries.size();
+    held.push_back({&block, layer, &place, std::vector<char>(count, first)});
+    place.stored.assign(count, -1);
+    place.accumulators.assign(count, -1);
+  }
+
+  /// Whether both ends use the parameter of an entry of `loss`.
+  bool isTied(const ParameterBlock::Entry &entry) const {
+    const auto &other = layout.embed.block.entries;
+    return std::any_of(other.begin(), other.end(), [&](const auto &e) {
+      return e.parameter == entry.parameter;
+    });
+  }
+
+  const Parameter &parameter(const ParameterBlock::Entry &entry) const {
+    return program.parameters[entry.parameter];
+  }
+  int64_t storedBytes(const Parameter &p) const {
+    return byteSize(p.compute) *
+           partElements(p.shape, p.storageDivision, program.mesh);
+  }
+  int64_t optimizerElements(const Parameter &p) const {
+    return partElements(p.shape, p.optimizerDivision, program.mesh);
+  }
+  /// Whether what is stored of `p` is its master copy, too, where it is owned.
+  static bool isMaster(const Parameter &p) {
+    return p.compute == ElementType::F32 && p.refresh < 0;
+  }
+
+  /// True when a block holds anything but masters of this stage.
+  bool isCopy(const PlacedBlock &h) const {
+    for (size_t i = 0; i < h.block->entries.size(); ++i) {
+      bool mine = h.owned[i] || (h.place == &places.loss && hasEmbed &&
+                                 isTied(h.block->entries[i]));
+      if (!mine || !isMaster(parameter(h.block->entries[i])))
+        return true;
+    }
+    return false;
+  }
+
+  /// Each parameter's part by itself; a stage with both ends holds what they
+  /// share once.
+  void placeStored(bool copies) {
+    for (PlacedBlock &h : held)
+      for (size_t i = 0; i < h.block->entries.size(); ++i) {
+        const Parameter &p = parameter(h.block->entries[i]);
+        bool shared =
+            h.place == &places.loss && hasEmbed && isTied(h.block->entries[i]);
+        if (shared)
+          h.place->stored[i] = storedByEmbed(h.block->entries[i].parameter);
+        else if ((!isMaster(p) || !h.owned[i]) == copies)
+          h.place->stored[i] = arena.add(storedBytes(p));
+      }
+  }
+  int64_t storedByEmbed(int parameter) const {
+    const auto &entries = layout.embed.block.entries;
+    for (size_t i = 0; i < entries.size(); ++i)
+      if (entries[i].parameter == parameter)
+        return places.embed.stored[i];
+    return -1;
+  }
+
+  /// Blocks as tasks read them.
+  void placeBlocks(bool copies) {
+    for (PlacedBlock &h : held) {
+      // A stage that has both ends holds what they share once: the end of
+      // embed's block is the beginning of loss's.
+      bool second = h.place == &places.loss && hasEmbed;
+      const PlacedBlock &end = held.back();
+      bool both = h.place == &places.embed && hasLoss;
+      bool isCopied = isCopy(h) || (both && isCopy(end));
+      if (second && h.place->values < 0 && places.embed.values >= 0)
+        h.place->values =
+            places.embed.values + layout.embed.block.bytes - layout.tiedBytes;
+      else if (!second && isCopied == copies)
+        h.place->values = arena.add(
+            h.block->bytes + (both ? end.block->bytes - layout.tiedBytes : 0));
+      if (h.place->values < 0)
+        continue;
+      for (size_t i = 0; i < h.block->entries.size(); ++i)
+        h.place->stored[i] = h.place->values + h.block->entries[i].value;
+    }
+  }
+
+  /// Calls visit(update, place, entry) for each parameter that this stage owns.
+  template <typename Visit> void forEachUpdate(Visit visit) {
+    for (PlacedBlock &h : held) {
+      size_t number = h.firstUpdate;
+      for (size_t i = 0; i < h.block->entries.size(); ++i)
+        if (h.owned[i])
+          visit(stage.updates[number++], *h.place, i);
+    }
+  }
+
+  const ModelLayout &layout;
+  Program &program;
+  Stage &stage;
+  StagePlaces &places;
+  Packer &arena;
+  bool windows;
+  bool hasEmbed = false, hasLoss = false;
+  std::vector<PlacedBlock> held;
+};
+
+/// Places all that lives as long as the program.
+class StageLayout {
+public:
+  StageLayout(const ModelLayout &layout, const ChunkTable &chunks,
+              const pipe::Shape &shape, int number, Program &program,
+              StagePlaces &places)
+      : layout(layout), shape(shape), number(number), program(program),
+        stage(program.stages[number]), places(places),
+        parameters(layout, program, stage, places, arena) {
+    hasEmbed = shape.rankOf(0) == number;
+    hasLoss = shape.owns(number, shape.chunks() - 1);
+    if (hasEmbed)
+      parameters.holdEmbed();
+    for (int c = 0; c < shape.chunks(); ++c) {
+      if (!shape.owns(number, c))
+        continue;
+      for (const ChunkLayer &l : chunks[c]) {
+        parameters.holdLayer(l, isFirst(c));
+        useScratch(layout.kinds[l.kind]);
+        layers.push_back(l);
+      }
+    }
+    if (hasLoss)
+      parameters.holdLoss(isFirst(shape.chunks() - 1));
+    if (hasEmbed)
+      useScratch(layout.embed);
+    if (hasLoss)
+      useScratch(layout.loss);
+    for (int task : {layout.logits, layout.lossWeight})
+      if (hasLoss && task >= 0)
+        scratch = std::max(scratch, layout.scratchBytes[task]);
+  }
+
+  void run() {
+    region("parameters", [&] {
+      parameters.placeValues(/*copies=*/false);
+      parameters.placeMasters();
+    });
+    region("compute copies", [&] {
+      parameters.placeValues(/*copies=*/true);
+      parameters.placeUpdated();
+    });
+    region("gradients", [&] { parameters.placeGradients(); });
+    region("optimizer", [&] { parameters.placeStates(); });
+    region("constants", [&] { placeConstants(); });
+    region("data", [&] { placeData(); });
+    region("scratch", [&] { placeScratch(); });
+    places.end = arena.bytes();
+  }
+
+private:
+  template <typename Fill> void region(const char *use, Fill fill) {
+    int64_t begin = arena.bytes();
+    fill();
+    stage.regions.push_back({use, begin, arena.bytes() - begin});
+  }
+
+  /// Whether this stage is the first that has the chunk.
+  bool isFirst(int chunk) const {
+    for (int s = 0; s < number; ++s)
+      if (shape.owns(s, chunk))
+        return false;
+    return true;
+  }
+
+  void useScratch(const TaskGroup &group) {
+    for (int task : {group.forward, group.backward, group.backwardInput,
+                     group.backwardWeight})
+      if (task >= 0)
+        scratch = std::max(scratch, layout.scratchBytes[task]);
   }
 
   /// One block for the tasks of actions, and again for those of a step's end.
@@ -317,12 +349,11 @@ private:
   Program &program;
   Stage &stage;
   StagePlaces &places;
-  bool windows;
   bool hasEmbed = false, hasLoss = false;
-  std::vector<PlacedBlock> held;
   std::vector<ChunkLayer> layers; // of all its chunks
   int64_t scratch = 0;
   Packer arena;
+  ParameterLayout parameters;
 };
 
 /// Tells a parameter's update of its accumulators, in the order embed, layers,

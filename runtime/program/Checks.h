@@ -6,6 +6,8 @@
 
 #include "runtime/program/Program.h"
 
+#include <set>
+
 namespace rota {
 
 /// Keeps the first error of a walk over the program.
@@ -59,9 +61,32 @@ protected:
     within(program.stages[stage].arenaBytes, offset, bytes, optional, what);
   }
 
+  /// Numbers of mesh axes, none twice.
+  void axes(const std::vector<int> &list, const std::string &what) {
+    for (int axis : list)
+      index(axis, program.mesh.size(), false, what + ": axis");
+    if (std::set<int>(list.begin(), list.end()).size() != list.size())
+      fail(what + ": expected each axis once");
+  }
+
+  void division(const Division &division, const std::vector<int64_t> &shape,
+                const std::string &what) {
+    if (division.size() > shape.size())
+      fail(what + ": expected at most " + std::to_string(shape.size()) +
+           " dimensions, got " + std::to_string(division.size()));
+    std::vector<int> all;
+    for (const std::vector<int> &list : division)
+      all.insert(all.end(), list.begin(), list.end());
+    axes(all, what);
+  }
+
   const Program &program;
   std::string &error;
 };
+
+/// The part of the checks that is about collectives, parameters and what their
+/// updates take. The mesh has been checked.
+bool verifyParameters(const Program &program, std::string &error);
 
 } // namespace rota
 

@@ -44,11 +44,7 @@ public:
            std::to_string(program.microbatches));
     verifyMesh();
     if (error.empty())
-      verifyCollectives();
-    if (error.empty())
-      verifyParameters();
-    if (error.empty())
-      verifyStates();
+      verifyParameters(program, error);
     for (size_t s = 0; s < program.stages.size() && error.empty(); ++s)
       verifyStage(static_cast<int>(s));
     size_t counts = program.kernelRowBytes.size();
@@ -76,140 +72,6 @@ private:
            program.mesh[stageAxis(program.mesh)].size,
            "the size of mesh axis 'stage'");
     axes(program.lossAxes, "the axes of the loss");
-  }
-
-  /// Numbers of mesh axes, none twice.
-  void axes(const std::vector<int> &list, const std::string &what) {
-    for (int axis : list)
-      index(axis, program.mesh.size(), false, what + ": axis");
-    if (std::set<int>(list.begin(), list.end()).size() != list.size())
-      fail(what + ": expected each axis once");
-  }
-
-  void division(const Division &division, const std::vector<int64_t> &shape,
-                const std::string &what) {
-    if (division.size() > shape.size())
-      fail(what + ": expected at most " + std::to_string(shape.size()) +
-           " dimensions, got " + std::to_string(division.size()));
-    std::vector<int> all;
-    for (const std::vector<int> &list : division)
-      all.insert(all.end(), list.begin(), list.end());
-    axes(all, what);
-  }
-
-  /// `inner` must divide what `outer` leaves, by minor axes.
-  void follows(const Division &outer, const Division &inner,
-               const std::string &what) {
-    for (size_t d = 0; d < outer.size(); ++d) {
-      const std::vector<int> none;
-      const std::vector<int> &axes = d < inner.size() ? inner[d] : none;
-      if (axes.size() < outer[d].size() ||
-          !std::equal(outer[d].begin(), outer[d].end(), axes.begin()))
-        fail(what + ": expected it to divide dimension " + std::to_string(d) +
-             " further");
-    }
-  }
-
-  void verifyCollectives() {
-    for (size_t i = 0; i < program.collectives.size(); ++i) {
-      const Collective &c = program.collectives[i];
-      std::string what = "collective " + std::to_string(i);
-      axes(c.axes, what);
-      for (int64_t size :
-           {c.outer, c.size, c.inner, c.splitOuter, c.splitSize, c.splitInner})
-        if (size < 1)
-          fail(what + ": expected sizes of at least 1, got " +
-               std::to_string(size));
-      if (!error.empty())
-        return;
-      int64_t ranks = groupSize(program.mesh, c.axes);
-      if (c.kind == Collective::Kind::AllToAll &&
-          (c.size % ranks != 0 || c.splitSize % ranks != 0))
-        fail(what + ": expected sizes that " + std::to_string(ranks) +
-             " ranks divide, got " + std::to_string(c.size) + " and " +
-             std::to_string(c.splitSize));
-      if (c.kind == Collective::Kind::Permute &&
-          (c.order.size() != c.axes.size() ||
-           !std::is_permutation(c.order.begin(), c.order.end(),
-                                c.axes.begin())))
-        fail(what + ": expected the same axes in another order");
-    }
-  }
-
-  /// A parameter's collective of this kind, from and to tensors of these sizes.
-  void collective(int number, Collective::Kind kind, ElementType type,
-                  int64_t input, int64_t output, const std::string &what) {
-    index(number, program.collectives.size(), true, what);
-    if (number == -1 || !error.empty())
-      return;
-    const Collective &c = program.collectives[number];
-    if (c.kind != kind)
-      fail(what + ": collective " + std::to_string(number) +
-           " is of another kind");
-    if (c.type != type)
-      fail(what + ": collective " + std::to_string(number) +
-           " has another element type");
-    expect(input, inputElements(c, program.mesh), what + ": input elements");
-    expect(output, outputElements(c, program.mesh), what + ": output elements");
-  }
-
-  void verifyParameters() {
-    for (const Parameter &p : program.parameters) {
-      std::string what = "parameter '" + p.name + "'";
-      index(p.updateTask, program.tasks.size(), true,
-            "update task of '" + p.name + "'");
-      index(p.squareTask, program.tasks.size(), true,
-            "square task of '" + p.name + "'");
-      for (int64_t size : p.shape)
-        if (size < 1)
-          fail(what + ": expected sizes of at least 1, got " +
-               std::to_string(size));
-      if (p.rows < 1)
-        fail(what + ": expected at least 1 row, got " + std::to_string(p.rows));
-      division(p.computeDivision, p.shape, what + ": compute division");
-      division(p.storageDivision, p.shape, what + ": storage division");
-      division(p.optimizerDivision, p.shape, what + ": optimizer division");
-      follows(p.computeDivision, p.storageDivision,
-              what + ": storage division");
-      follows(p.storageDivision, p.optimizerDivision,
-              what + ": optimizer division");
-      if (error.empty())
-        verifyTransfers(p, what);
-    }
-  }
-
-  void verifyTransfers(const Parameter &p, const std::string &what) {
-    using Kind = Collective::Kind;
-    auto elements = [&](const Division &division) {
-      return partElements(p.shape, division, program.mesh);
-    };
-    int64_t compute = elements(p.computeDivision);
-    int64_t storage = elements(p.storageDivision);
-    int64_t optimizer = elements(p.optimizerDivision);
-    collective(p.unshard, Kind::AllGather, p.compute, storage, compute,
-               what + ": unshard");
-    collective(p.reduceGrad, Kind::ReduceScatter, ElementType::F32, compute,
-               storage, what + ": reduceGrad");
-    collective(p.refresh, Kind::AllGather, p.compute, optimizer, storage,
-               what + ": refresh");
-    bool cut = false; // to the optimizer's division
-    for (int number : p.reduce) {
-      index(number, program.collectives.size(), false, what + ": reduce");
-      if (!error.empty())
-        return;
-      if (cut)
-        fail(what + ": reduce: expected nothing behind the reduce-scatter or "
-                    "slice");
-      Kind kind = program.collectives[number].kind;
-      cut = kind == Kind::ReduceScatter || kind == Kind::Slice;
-      collective(number, cut ? kind : Kind::AllReduce, ElementType::F32,
-                 storage, cut ? optimizer : storage, what + ": reduce");
-    }
-    if (optimizer != storage && !cut)
-      fail(what + ": reduce: expected a reduce-scatter or slice from storage "
-                  "to optimizer division");
-    if (optimizer != storage && p.refresh < 0)
-      fail(what + ": expected a refresh from optimizer to storage division");
   }
 
   void verifyUpdate(int stage, const Update &update) {
@@ -248,28 +110,6 @@ private:
           what + " sums of squares");
     if (p.updateTask < 0 || p.squareTask < 0)
       fail(what + ": expected an update task and a square task");
-  }
-
-  /// States inside their block, and scalars of options that there are.
-  void verifyStates() {
-    for (const Parameter &p : program.parameters)
-      for (const State &state : p.states)
-        within(p.stateBytes, state.offset,
-               byteSize(state.type) *
-                   partElements(p.shape, p.optimizerDivision, program.mesh),
-               false, "state '" + state.name + "' of '" + p.name + "'",
-               "states");
-    for (const Scalar &scalar : program.scalars) {
-      bool isOfOption = scalar.kind != Scalar::Kind::LearningRate &&
-                        scalar.kind != Scalar::Kind::GradientScale;
-      if (isOfOption &&
-          std::none_of(program.options.begin(), program.options.end(),
-                       [&](const ProgramOption &option) {
-                         return option.name == scalar.option;
-                       }))
-        fail("a scalar: expected one of the program's options, got '" +
-             scalar.option + "'");
-    }
   }
 
   /// Bytes of one rank's part of every microbatch.
