@@ -19,9 +19,11 @@ Value UpdateBuilder::argument(Type type, StringRef name, Attribute value) {
   Value &known = arguments[value];
   if (!known) {
     unsigned number = body->getNumArguments();
-    known = body->addArgument(type, getLoc());
-    function.setFunctionType(getFunctionType(body->getArgumentTypes(), {}));
-    function.setArgAttr(number, name, value);
+    auto attributes =
+        DictionaryAttr::get(getContext(), getNamedAttr(name, value));
+    if (failed(function.insertArgument(number, type, attributes, getLoc())))
+      return nullptr;
+    known = body->getArgument(number);
   }
   return known;
 }
