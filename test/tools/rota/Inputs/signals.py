@@ -35,7 +35,7 @@ def end_all():
             os.kill(pid, signal.SIGKILL)
 
 
-def wait_for(condition, what, seconds=60):
+def wait_for(condition, what, seconds=150):
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, f"{case}: waited in vain: {what}"
@@ -63,7 +63,7 @@ def log():
 
 
 def expect_end(process, code):
-    got = process.wait(timeout=60)
+    got = process.wait(timeout=150)
     assert got == code, f"{case}: expected {code}, got {got}: {log()}"
     wait_for(lambda: not processes(), f"the end of {processes()}", 20)
     left = os.listdir(f"{folder}/tmp")
