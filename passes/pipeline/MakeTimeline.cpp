@@ -32,15 +32,15 @@ struct MakeTimelinePass : impl::MakeTimelineBase<MakeTimelinePass> {
       return signalPassFailure();
     }
     if (delay < 1 || delay > ::rota::pipe::kOutgoingBuffers) {
-      program.emitError("expected a delay of 1 or 2, got ") << delay.getValue();
+      program.emitError("'delay': expected 1 or 2, got ") << delay.getValue();
       return signalPassFailure();
     }
     std::string error;
-    std::optional<Timeline> timeline = StringRef(schedule).ends_with(".csv")
-                                           ? readFile(program, error)
-                                           : generate(program, error);
+    bool isFile = StringRef(schedule).ends_with(".csv");
+    std::optional<Timeline> timeline =
+        isFile ? readFile(program, error) : generate(program, error);
     if (!timeline) {
-      program.emitError(error);
+      program.emitError() << (isFile ? "'schedule': " : "") << error;
       return signalPassFailure();
     }
     std::string reordered = ::rota::pipe::reorderedGradients(*timeline);
@@ -67,7 +67,8 @@ private:
   std::optional<Timeline> readFile(ProgramOp program, std::string &error) {
     if (splitBackward) {
       error =
-          "'split-backward' applies to named schedules, got '" + schedule + "'";
+          "expected a named schedule with 'split-backward', got '" + schedule +
+          "'";
       return std::nullopt;
     }
     auto buffer = llvm::MemoryBuffer::getFile(schedule);

@@ -79,14 +79,16 @@ private:
     pipelined = pipelineLayers ? int64_t(pipelineLayers) : layers;
     if (pipelined > layers)
       return stack.emitError()
-             << "expected at most as many pipelined layers as layers, got "
+             << "'pipeline-layers': expected at most as many pipelined layers "
+                "as layers, got "
              << pipelined << " and " << layers;
     if (!layersPerChunk && repeats <= 1 && pipelined % stages != 0)
       return divideUnevenly(stack);
     int64_t unit = stages * (layersPerChunk ? int64_t(layersPerChunk) : 1);
     if (pipelined % unit != 0)
       return stack.emitError()
-             << "expected stages * layers per chunk to divide the pipelined "
+             << (layersPerChunk ? "'layers-per-chunk'" : "'stage'")
+             << ": expected stages * layers per chunk to divide the pipelined "
                 "layers, got "
              << unit << " (" << stages.getValue() << " * "
              << unit / int64_t(stages) << ") and " << pipelined;
@@ -96,7 +98,8 @@ private:
                               : std::max<int64_t>(1, pipelined / stages / rows);
     if (stages * rows * perChunk != pipelined)
       return stack.emitError()
-             << "expected stages * repeats * layers per chunk to be the number "
+             << (repeats ? "'repeats'" : "'layers-per-chunk'")
+             << ": expected stages * repeats * layers per chunk to be the number "
                 "of pipelined layers, got "
              << stages * rows * perChunk << " (" << stages.getValue() << " * "
              << rows << " * " << perChunk << ") and " << pipelined;
@@ -112,7 +115,7 @@ private:
   LogicalResult divideUnevenly(StackOp stack) {
     if (pipelined < stages)
       return stack.emitError()
-             << "expected a pipelined layer for each stage at least, got "
+             << "'stage': expected a pipelined layer for each stage at least, got "
              << pipelined << " layers and " << stages.getValue() << " stages";
     rows = 1;
     if (failed(checkShape(stack)))

@@ -26,9 +26,9 @@ namespace {
 
 using namespace pipe;
 
-int fail(const std::string &message) {
+int report(ExitCode code, const std::string &message) {
   std::fprintf(stderr, "error: %s\n", message.c_str());
-  return 1;
+  return code;
 }
 
 bool isFile(const std::string &schedule) { return schedule.ends_with(".csv"); }
@@ -92,10 +92,11 @@ bool verify(const RunOptions &options, const Timeline &timeline) {
   constexpr size_t kMostShown = 20;
   std::vector<Violation> violations = verifyTimeline(timeline);
   for (size_t i = 0; i < violations.size() && i < kMostShown; ++i)
-    fail(options.schedule + ": " + violations[i].str());
+    report(ExitBadInput, options.schedule + ": " + violations[i].str());
   if (violations.size() > kMostShown)
-    fail(options.schedule + ": and " +
-         std::to_string(violations.size() - kMostShown) + " more");
+    report(ExitBadInput,
+           options.schedule + ": and " +
+               std::to_string(violations.size() - kMostShown) + " more");
   return violations.empty();
 }
 
@@ -181,14 +182,15 @@ int write(const RunOptions &options, const std::string &text) {
   if (file)
     written &= (toFile ? std::fclose(file) : std::fflush(file)) == 0;
   if (written)
-    return 0;
+    return ExitSuccess;
   std::string reason = std::strerror(errno);
   // A file that is not complete is removed, but no device and no pipe.
   std::error_code ignored;
   if (file && std::filesystem::is_regular_file(options.output, ignored))
     std::filesystem::remove(options.output, ignored);
-  return fail("cannot write '" + (toFile ? options.output : "-") +
-              "': " + reason);
+  return report(ExitFailure,
+                "cannot write '" + (toFile ? options.output : "-") +
+                    "': " + reason);
 }
 
 } // namespace
@@ -197,14 +199,14 @@ int runSchedule(const RunOptions &options) {
   std::string error;
   std::optional<Timeline> timeline = timelineOf(options, error);
   if (!timeline)
-    return fail(error);
+    return report(ExitBadInput, error);
   if (!verify(options, *timeline))
-    return 1;
+    return ExitBadInput;
   timeline = complete(options, std::move(*timeline), error);
   if (!timeline)
-    return fail(error);
+    return report(ExitBadInput, error);
   if (!verify(options, *timeline))
-    return 1;
+    return ExitBadInput;
   if (std::string reordered = reorderedGradients(*timeline); !reordered.empty())
     std::fprintf(
         stderr,

@@ -11,15 +11,15 @@
 // RUN: not rota-opt %t/three.mlir --make-timeline="schedule=fast" 2>&1 | FileCheck %s --check-prefix=CASE4
 // CASE4: error: unknown schedule 'fast': expected one of gpipe, circular, 1f1b, interleaved-1f1b, or a file that ends in .csv
 // RUN: not rota-opt %t/three.mlir --make-timeline="schedule=gpipe delay=9999999999" 2>&1 | FileCheck %s --check-prefix=CASE5
-// CASE5: error: expected a delay of 1 or 2, got 9999999999
+// CASE5: error: 'delay': expected 1 or 2, got 9999999999
 // RUN: not rota-opt %t/three.mlir --make-timeline="schedule=%t/none.csv" 2>&1 | FileCheck %s --check-prefix=CASE6
-// CASE6: error: cannot read '{{.*}}none.csv': {{[Nn]o such file or directory}}
+// CASE6: error: 'schedule': cannot read '{{.*}}none.csv': {{[Nn]o such file or directory}}
 // RUN: not rota-opt %t/three.mlir --make-timeline="schedule=%t/bad.csv" 2>&1 | FileCheck %s --check-prefix=CASE7
 // CASE7: error: {{.*}}bad.csv: line 2, column 6: expected an action such as 0F0 or 2SEND_B1, got 'nonsense'
 // RUN: not rota-opt %t/three.mlir --make-timeline="schedule=%t/two.csv" 2>&1 | FileCheck %s --check-prefix=CASE8
 // CASE8: error: {{.*}}two.csv: expected 3 rows, one for each stage, got 2
 // RUN: not rota-opt %t/three.mlir --make-timeline="schedule=%t/two.csv split-backward" 2>&1 | FileCheck %s --check-prefix=CASE9
-// CASE9: error: 'split-backward' applies to named schedules, got '{{.*}}two.csv'
+// CASE9: error: 'schedule': expected a named schedule with 'split-backward', got '{{.*}}two.csv'
 // RUN: not rota-opt %t/three.mlir --make-timeline=schedule=gpipe --make-timeline=schedule=gpipe 2>&1 | FileCheck %s --check-prefix=TWICE
 // TWICE: error: the program has a timeline already
 // RUN: not rota-opt %t/none.mlir --make-timeline 2>&1 | FileCheck %s --check-prefix=NONE

@@ -1,13 +1,13 @@
 // Each configuration that does not fit the layers.
 // RUN: split-file %s %t
 // RUN: not rota-opt %t/6.mlir --split-stages="stages=4 layers-per-chunk=1" 2>&1 | FileCheck %s --check-prefix=CASE0
-// CASE0: error: expected stages * layers per chunk to divide the pipelined layers, got 4 (4 * 1) and 6
+// CASE0: error: 'layers-per-chunk': expected stages * layers per chunk to divide the pipelined layers, got 4 (4 * 1) and 6
 // RUN: not rota-opt %t/16.mlir --split-stages="stages=4 repeats=2 layers-per-chunk=1" 2>&1 | FileCheck %s --check-prefix=CASE1
-// CASE1: error: expected stages * repeats * layers per chunk to be the number of pipelined layers, got 8 (4 * 2 * 1) and 16
+// CASE1: error: 'repeats': expected stages * repeats * layers per chunk to be the number of pipelined layers, got 8 (4 * 2 * 1) and 16
 // RUN: not rota-opt %t/16.mlir --split-stages="stages=4 repeats=3" 2>&1 | FileCheck %s --check-prefix=CASE2
-// CASE2: error: expected stages * repeats * layers per chunk to be the number of pipelined layers, got 12 (4 * 3 * 1) and 16
+// CASE2: error: 'repeats': expected stages * repeats * layers per chunk to be the number of pipelined layers, got 12 (4 * 3 * 1) and 16
 // RUN: not rota-opt %t/4.mlir --split-stages="stages=4 pipeline-layers=8" 2>&1 | FileCheck %s --check-prefix=CASE3
-// CASE3: error: expected at most as many pipelined layers as layers, got 8 and 4
+// CASE3: error: 'pipeline-layers': expected at most as many pipelined layers as layers, got 8 and 4
 // RUN: not rota-opt %t/4.mlir --split-stages="stages=0" 2>&1 | FileCheck %s --check-prefix=CASE4
 // CASE4: error: expected 'stages' between 1 and 1048576, got 0
 // RUN: not rota-opt %t/4.mlir --split-stages="microbatches=-2" 2>&1 | FileCheck %s --check-prefix=CASE5
