@@ -37,14 +37,14 @@ void registerLoweringPasses() {
                              buildLowerKernelsPipeline);
 }
 
-LogicalResult Lowering::formKernels() {
+LogicalResult ProgramLowering::formKernels() {
   costs = functionCosts(module); // kernels have none
   PassManager manager(module.getContext(), ModuleOp::getOperationName());
   buildLowerKernelsPipeline(manager);
   return manager.run(module);
 }
 
-LogicalResult Lowering::plan() {
+LogicalResult ProgramLowering::plan() {
   auto machine = createTargetMachine(module.getLoc(), target);
   if (failed(machine))
     return failure();
@@ -65,7 +65,7 @@ LogicalResult Lowering::plan() {
   return success();
 }
 
-LogicalResult Lowering::verify() {
+LogicalResult ProgramLowering::verify() {
   std::string error;
   if (!memory::verifyPlan(layout, chunks, timeline, program, error))
     return emitError(module.getLoc()) << error;
@@ -85,13 +85,16 @@ LogicalResult Lowering::verify() {
   return success();
 }
 
-LogicalResult Lowering::emitCode() {
+LogicalResult ProgramLowering::emitCode() {
   return buildTrainer(*tasks, *library, program);
 }
 
-FailureOr<std::string> Lowering::emitText() { return emitLLVM(*tasks, target); }
+FailureOr<std::string> ProgramLowering::emitText() {
+  return emitLLVM(*tasks, target);
+}
 
-LogicalResult Lowering::link(StringRef output, const LinkOptions &options) {
+LogicalResult ProgramLowering::link(StringRef output,
+                                    const LinkOptions &options) {
   auto object = emitObject(*tasks, target);
   if (failed(object))
     return failure();
@@ -99,7 +102,7 @@ LogicalResult Lowering::link(StringRef output, const LinkOptions &options) {
 }
 
 /// The layers of each chunk, kinds by their number in the layout.
-memory::ChunkTable Lowering::readChunks(mlir::pipe::ProgramOp op) const {
+memory::ChunkTable ProgramLowering::readChunks(mlir::pipe::ProgramOp op) const {
   llvm::StringMap<int> kinds;
   for (auto [number, kind] : llvm::enumerate(layout.kinds))
     kinds[kind.name] = number;

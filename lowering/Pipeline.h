@@ -33,11 +33,11 @@ struct ModelFacts {
 
 /// A module on its way to a trainer. The functions are called in this order;
 /// each needs those before it, but `verify` may be left out.
-class Lowering {
+class ProgramLowering {
 public:
   /// `module` has functions of one rank and a timeline with communication. It
   /// must outlive this object.
-  Lowering(mlir::ModuleOp module, ModelFacts facts, TargetOptions target)
+  ProgramLowering(mlir::ModuleOp module, ModelFacts facts, TargetOptions target)
       : module(module), facts(std::move(facts)), target(std::move(target)) {}
 
   /// Forms kernels in the module.

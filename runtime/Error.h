@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The two ways in which a trainer ends badly, and their exit codes.
+// Exit codes, and the two kinds of error of a trainer.
 #ifndef ROTA_RUNTIME_ERROR_H
 #define ROTA_RUNTIME_ERROR_H
 
@@ -9,9 +9,12 @@
 
 namespace rota {
 
-inline constexpr int kExitSuccess = 0;
-inline constexpr int kExitRunFailed = 1; // the run began and could not go on
-inline constexpr int kExitBadInput = 2;  // arguments, data or weights are wrong
+/// The exit codes of `rota` and of a trainer.
+enum ExitCode : int {
+  kExitSuccess = 0,
+  kExitRunFailed = 1, // the work began and could not go on
+  kExitBadInput = 2   // arguments, models, data or weights are wrong
+};
 
 /// The user's arguments or files are wrong; nothing has run yet.
 struct InputError : std::runtime_error {

@@ -193,7 +193,7 @@ private:
     }
   }
 
-  TransferTimes costs;
+  TransferEstimates costs;
   const pipe::Timeline &timeline;
   const Program &program;
   std::vector<std::string> owners; // parameters, by the collective

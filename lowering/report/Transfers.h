@@ -6,7 +6,7 @@
 #define ROTA_LOWERING_REPORT_TRANSFERS_H
 
 #include "ir/pipe/Timeline.h"
-#include "lowering/report/TransferTimes.h"
+#include "lowering/report/TransferEstimates.h"
 
 namespace rota {
 

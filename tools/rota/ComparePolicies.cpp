@@ -40,7 +40,7 @@ double planRow(const RunOptions &options, PolicyPlan &row) {
   auto model =
       mlir::rota::buildModel(context, options.model, buildOptions(options));
   Plan plan;
-  if (failed(model) || estimateModel(*model, options, plan) != ExitSuccess)
+  if (failed(model) || estimateModel(*model, options, plan) != kExitSuccess)
     return 0;
   row.error.clear();
   row.residuals = std::move(plan.residuals);

@@ -41,12 +41,12 @@ public:
   /// Compiles to `level` and writes that to `output`.
   ExitCode write(Level level, const std::string &output) {
     if (level == Level::PTX)
-      return report(ExitBadInput,
+      return report(kExitBadInput,
                     "'emit': expected a level that this build can "
                     "emit, got 'ptx': it has no GPU part");
     if (level == Level::Executable && output == "-")
       return report(
-          ExitBadInput,
+          kExitBadInput,
           "'output': expected a path to write the trainer to, got '-'");
     if (ExitCode code = lowerTo(level))
       return code;
@@ -54,12 +54,12 @@ public:
       llvm::errs() << describeTransfers(lowering->getTransfers(),
                                         Assumptions());
     if (level == Level::Executable)
-      return codeOf(lowering->link(output, {options.linker}), ExitFailure);
+      return codeOf(lowering->link(output, {options.linker}), kExitRunFailed);
     FailureOr<std::string> text =
         level == Level::LLVM ? lowering->emitText() : print();
     if (failed(text))
-      return ExitFailure;
-    return codeOf(lowering::writeText(loc, *text, output), ExitFailure);
+      return kExitRunFailed;
+    return codeOf(lowering::writeText(loc, *text, output), kExitRunFailed);
   }
 
   ExitCode plan(bool isVerified, Plan &result) {
@@ -67,12 +67,12 @@ public:
       return code;
     if (ExitCode code = planMemory())
       return code;
-    if (ExitCode code = isVerified ? verifyPlan() : ExitSuccess)
+    if (ExitCode code = isVerified ? verifyPlan() : kExitSuccess)
       return code;
     result = {lowering->getProgram(), lowering->getCosts(),
               lowering->getTransfers(),
               mlir::rota::summarizeResiduals(*module)};
-    return ExitSuccess;
+    return kExitSuccess;
   }
 
 private:
@@ -91,13 +91,13 @@ private:
       if (made <= level)
         if (ExitCode code = (this->*phase)())
           return code;
-    return ExitSuccess;
+    return kExitSuccess;
   }
 
   ExitCode scheduleLayers() {
     auto model = mlir::rota::Model::get(*module);
     if (failed(model))
-      return ExitBadInput;
+      return kExitBadInput;
     lowering.emplace(*module,
                      lowering::ModelFacts{name, model->flopsPerToken()},
                      lowering::TargetOptions{options.targetCpu});
@@ -114,7 +114,7 @@ private:
     settings.splitBackward = options.splitBackward;
     // The verifier judges a timeline that may be the user's.
     return runPasses(mlir::pipe::buildScheduleLayersPipeline, settings,
-                     ExitBadInput);
+                     kExitBadInput);
   }
 
   ExitCode differentiate() {
@@ -123,7 +123,7 @@ private:
     if (llvm::is_contained(options.write, "logits"))
       settings.extract = "logits";
     return runPasses(mlir::rota::buildDifferentiatePipeline, settings,
-                     ExitFailure);
+                     kExitRunFailed);
   }
 
   ExitCode shard() {
@@ -133,7 +133,7 @@ private:
     settings.shardOptimizer = options.shardOptimizer;
     settings.mode = options.sharding;
     settings.optimizer = mlir::rota::defaultOptimizer.name.str();
-    return runPasses(mlir::rota::buildShardPipeline, settings, ExitFailure);
+    return runPasses(mlir::rota::buildShardPipeline, settings, kExitRunFailed);
   }
 
   ExitCode completeTimeline() {
@@ -144,15 +144,15 @@ private:
     if (options.prefetch)
       settings.prefetch = *options.prefetch;
     return runPasses(mlir::pipe::buildCompleteTimelinePipeline, settings,
-                     ExitFailure);
+                     kExitRunFailed);
   }
 
   ExitCode formKernels() {
     return codeOf(lowering->formKernels(), unsupportedModel());
   }
   ExitCode planMemory() { return codeOf(lowering->plan(), unsupportedModel()); }
-  ExitCode verifyPlan() { return codeOf(lowering->verify(), ExitFailure); }
-  ExitCode emitCode() { return codeOf(lowering->emitCode(), ExitFailure); }
+  ExitCode verifyPlan() { return codeOf(lowering->verify(), kExitRunFailed); }
+  ExitCode emitCode() { return codeOf(lowering->emitCode(), kExitRunFailed); }
 
   /// Runs a phase's pipeline. Passes fail because of the user's input, but the
   /// verifier at the end of a phase returns `ofVerifier`.
@@ -165,19 +165,19 @@ private:
     const FailedPass &last = *failedPass;
     manager.addInstrumentation(std::move(failedPass));
     if (succeeded(manager.run(*module)))
-      return ExitSuccess;
-    return last.name.starts_with("verify-") ? ofVerifier : ExitBadInput;
+      return kExitSuccess;
+    return last.name.starts_with("verify-") ? ofVerifier : kExitBadInput;
   }
 
   /// The code when lowering does not know what the functions hold. The models
   /// that Rota builds are supported; a module of the user's may not be.
   ExitCode unsupportedModel() const {
-    return StringRef(options.model).ends_with(".mlir") ? ExitBadInput
-                                                       : ExitFailure;
+    return StringRef(options.model).ends_with(".mlir") ? kExitBadInput
+                                                       : kExitRunFailed;
   }
 
   static ExitCode codeOf(LogicalResult result, ExitCode ofFailure) {
-    return succeeded(result) ? ExitSuccess : ofFailure;
+    return succeeded(result) ? kExitSuccess : ofFailure;
   }
 
   ExitCode report(ExitCode code, StringRef message) {
@@ -197,7 +197,7 @@ private:
   std::string name;
   OwningOpRef<ModuleOp> module;
   Location loc;
-  std::optional<lowering::Lowering> lowering;
+  std::optional<lowering::ProgramLowering> lowering;
 };
 
 } // namespace
@@ -223,7 +223,7 @@ ExitCode compileModel(mlir::rota::BuiltModel &model, const RunOptions &options,
     emitError(model.module->getLoc())
         << "'emit': expected a level out of " << levelNames() << ", got '"
         << options.emit << "'";
-    return ExitBadInput;
+    return kExitBadInput;
   }
   return Compilation(model, options).write(*level, output);
 }

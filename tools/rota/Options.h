@@ -9,12 +9,10 @@
 
 #include "models/Models.h"
 #include "passes/pipeline/timeline/Simulator.h"
+#include "runtime/Error.h"
 #include "runtime/train/Options.h"
 
 namespace rota {
-
-/// Exit codes of the tool: success, the work failed, bad arguments or input.
-enum ExitCode { ExitSuccess = 0, ExitFailure = 1, ExitBadInput = 2 };
 
 struct RunOptions : Options {
   /// With the options of the optimizer.

@@ -23,7 +23,7 @@ int becomeProgram(const lowering::MemoryFile &program,
   fexecve(program.descriptor(), argv.data(), environ);
   fmt::print(stderr, "error: cannot run the trainer: {}\n",
              std::strerror(errno));
-  return ExitFailure;
+  return kExitRunFailed;
 }
 
 } // namespace rota

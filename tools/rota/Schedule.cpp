@@ -92,11 +92,11 @@ bool verify(const RunOptions &options, const Timeline &timeline) {
   constexpr size_t kMostShown = 20;
   std::vector<Violation> violations = verifyTimeline(timeline);
   for (size_t i = 0; i < violations.size() && i < kMostShown; ++i)
-    report(ExitBadInput, options.schedule + ": " + violations[i].str());
+    report(kExitBadInput, options.schedule + ": " + violations[i].str());
   if (violations.size() > kMostShown)
-    report(ExitBadInput,
-           options.schedule + ": and " +
-               std::to_string(violations.size() - kMostShown) + " more");
+    report(kExitBadInput, options.schedule + ": and " +
+                              std::to_string(violations.size() - kMostShown) +
+                              " more");
   return violations.empty();
 }
 
@@ -182,15 +182,15 @@ int write(const RunOptions &options, const std::string &text) {
   if (file)
     written &= (toFile ? std::fclose(file) : std::fflush(file)) == 0;
   if (written)
-    return ExitSuccess;
+    return kExitSuccess;
   std::string reason = std::strerror(errno);
   // A file that is not complete is removed, but no device and no pipe.
   std::error_code ignored;
   if (file && std::filesystem::is_regular_file(options.output, ignored))
     std::filesystem::remove(options.output, ignored);
-  return report(ExitFailure,
-                "cannot write '" + (toFile ? options.output : "-") +
-                    "': " + reason);
+  return report(kExitRunFailed, "cannot write '" +
+                                    (toFile ? options.output : "-") +
+                                    "': " + reason);
 }
 
 } // namespace
@@ -199,14 +199,14 @@ int runSchedule(const RunOptions &options) {
   std::string error;
   std::optional<Timeline> timeline = timelineOf(options, error);
   if (!timeline)
-    return report(ExitBadInput, error);
+    return report(kExitBadInput, error);
   if (!verify(options, *timeline))
-    return ExitBadInput;
+    return kExitBadInput;
   timeline = complete(options, std::move(*timeline), error);
   if (!timeline)
-    return report(ExitBadInput, error);
+    return report(kExitBadInput, error);
   if (!verify(options, *timeline))
-    return ExitBadInput;
+    return kExitBadInput;
   if (std::string reordered = reorderedGradients(*timeline); !reordered.empty())
     std::fprintf(
         stderr,

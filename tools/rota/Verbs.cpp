@@ -39,7 +39,7 @@ ExitCode compile(RunOptions &options, const std::string &output) {
   DiagnosticPrinter printer(context, options.remarks);
   auto model = build(context, options);
   if (failed(model))
-    return ExitBadInput;
+    return kExitBadInput;
   if (options.weights.empty())
     options.weights = model->weights;
   return compileModel(*model, options, output);
@@ -52,7 +52,7 @@ int compileThenRun(Command verb, RunOptions options) {
   if (error) {
     fmt::print(stderr, "error: cannot make a file in memory: {}\n",
                error.message());
-    return ExitFailure;
+    return kExitRunFailed;
   }
   options.emit = "executable";
   auto start = std::chrono::steady_clock::now();
@@ -152,7 +152,7 @@ int runProbe(RunOptions options) {
   std::string error;
   if (!readTokenShape(options, error)) {
     fmt::print(stderr, "error: {}\n", error);
-    return ExitBadInput;
+    return kExitBadInput;
   }
   return compileThenRun(Command::Probe, std::move(options));
 }
@@ -162,7 +162,7 @@ int runPlan(const RunOptions &options) {
   DiagnosticPrinter printer(context, options.remarks);
   auto model = build(context, options);
   if (failed(model))
-    return ExitBadInput;
+    return kExitBadInput;
   Plan plan;
   if (ExitCode code = planModel(*model, options, plan))
     return code;
@@ -170,7 +170,7 @@ int runPlan(const RunOptions &options) {
   const Program *program = &plan.program;
   if (options.json) {
     fmt::print("{}\n", planJson(plan, policies).dump(2));
-    return ExitSuccess;
+    return kExitSuccess;
   }
   fmt::print("{}: {} parameters, {} operations per token (forward and "
              "backward)\n{}, {} ranks, {} microbatches, bubble {:.1f} %\n\n",
@@ -182,7 +182,7 @@ int runPlan(const RunOptions &options) {
              describePolicies(policies));
   if (options.explain)
     fmt::print("\n{}", describeTransfers(plan.transfers, Assumptions()));
-  return ExitSuccess;
+  return kExitSuccess;
 }
 
 } // namespace rota

@@ -41,14 +41,14 @@ static int runVerb(Command verb, int argc, char **argv) {
   case Command::Schedule:
     return runSchedule(options);
   }
-  return ExitBadInput;
+  return kExitBadInput;
 }
 
 int main(int argc, char **argv) {
   std::string_view verb = argc > 1 ? argv[1] : "";
   if (verb == "--help" || verb == "-h" || verb == "help") {
     fmt::print("{}", kUsage);
-    return ExitSuccess;
+    return kExitSuccess;
   }
   constexpr std::pair<std::string_view, Command> verbs[] = {
       {"train", Command::Train},
@@ -63,5 +63,5 @@ int main(int argc, char **argv) {
              "error: expected a verb out of train, compile, plan, schedule, "
              "probe, got {}\n",
              verb.empty() ? "none" : fmt::format("'{}'", verb));
-  return ExitBadInput;
+  return kExitBadInput;
 }

@@ -35,7 +35,7 @@ protected:
         "--model",           "m", "--data", "d", "--batch-size", "8",
         "--sequence-length", "16"};
     all.insert(all.end(), arguments.begin(), arguments.end());
-    EXPECT_EQ(parse(Command::Train, all), std::optional<int>(ExitBadInput));
+    EXPECT_EQ(parse(Command::Train, all), std::optional<int>(kExitBadInput));
     EXPECT_EQ(said, "error: " + message + "\n");
   }
 
@@ -48,7 +48,7 @@ protected:
   void refuseFile(const std::string &text, const std::string &place,
                   const std::string &message) {
     std::string path = runFile(text);
-    EXPECT_EQ(parse(Command::Train, {path}), std::optional<int>(ExitBadInput));
+    EXPECT_EQ(parse(Command::Train, {path}), std::optional<int>(kExitBadInput));
     EXPECT_EQ(said, "error: " + path + place + ": " + message + "\n");
   }
 
@@ -79,7 +79,7 @@ TEST_F(OptionsTest, ModelMayStandAlone) {
   EXPECT_EQ(parse(Command::Compile, {"mine.mlir"}), std::nullopt) << said;
   EXPECT_EQ(options.model, "mine.mlir");
   EXPECT_EQ(parse(Command::Compile, {"mine.mlir", "--model", "other.mlir"}),
-            std::optional<int>(ExitBadInput));
+            std::optional<int>(kExitBadInput));
   EXPECT_EQ(
       said,
       "error: '--model' stands twice, with 'other.mlir' and 'mine.mlir'\n");
@@ -262,13 +262,13 @@ TEST_F(OptionsTest, CombinationsThatDoNotFit) {
 }
 
 TEST_F(OptionsTest, MissingOptions) {
-  EXPECT_EQ(parse(Command::Train, {}), std::optional<int>(ExitBadInput));
+  EXPECT_EQ(parse(Command::Train, {}), std::optional<int>(kExitBadInput));
   EXPECT_EQ(said, "error: 'model': the option is missing\n");
   EXPECT_EQ(parse(Command::Probe, {"--model", "m", "--tokens", "t"}),
-            std::optional<int>(ExitBadInput));
+            std::optional<int>(kExitBadInput));
   EXPECT_EQ(said, "error: 'output': the option is missing\n");
   EXPECT_EQ(parse(Command::Plan, {"--model", "m"}),
-            std::optional<int>(ExitBadInput));
+            std::optional<int>(kExitBadInput));
   EXPECT_EQ(said, "error: 'batch-size': the option is missing; a "
                   "configuration does not say it\n");
   EXPECT_EQ(parse(Command::Plan, {"--model", "m.mlir"}), std::nullopt) << said;
@@ -296,7 +296,7 @@ TEST_F(OptionsTest, BadFiles) {
              "key 'seed' stands twice in one object");
   refuseFile("[]", ":1:1", "expected an object, got an array");
   EXPECT_EQ(parse(Command::Train, {"/nowhere/run.json"}),
-            std::optional<int>(ExitBadInput));
+            std::optional<int>(kExitBadInput));
   EXPECT_EQ(said, "error: /nowhere/run.json: cannot read the file: No such "
                   "file or directory\n");
 }
@@ -306,7 +306,7 @@ TEST_F(OptionsTest, HelpListsEveryOptionOfTheVerb) {
   const std::vector<Option> table = optionTable(unset);
   for (Command verb : {Command::Train, Command::Compile, Command::Plan,
                        Command::Probe, Command::Schedule}) {
-    EXPECT_EQ(parse(verb, {"--help"}), std::optional<int>(ExitSuccess));
+    EXPECT_EQ(parse(verb, {"--help"}), std::optional<int>(kExitSuccess));
     for (const Option &option : table) {
       bool isListed =
           printed.find("--" + option.name + " ") != std::string::npos ||

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lowering/report/TransferTimes.h"
+#include "lowering/report/TransferEstimates.h"
 
 #include "ir/rota/Traffic.h"
 
 namespace rota {
 
-const FunctionCost *TransferTimes::costOf(const Call &call) const {
+const FunctionCost *TransferEstimates::costOf(const Call &call) const {
   auto found = costs.find(program.tasks[call.task]);
   return found == costs.end() ? nullptr : &found->second;
 }
 
 /// Seconds of the action's calls, with the collectives inside them.
-double TransferTimes::computeSeconds(const ActionTemplate &form) const {
+double TransferEstimates::computeSeconds(const ActionTemplate &form) const {
   double seconds = 0;
   for (const Call &call : form.calls)
     if (const FunctionCost *cost = costOf(call)) {
@@ -22,7 +22,7 @@ double TransferTimes::computeSeconds(const ActionTemplate &form) const {
   return seconds;
 }
 
-double TransferTimes::transferSeconds(const ActionTemplate &form) const {
+double TransferEstimates::transferSeconds(const ActionTemplate &form) const {
   double seconds = 0;
   for (const Transfer &transfer : form.transfers)
     if (int64_t bytes = bytesOf(transfer))
@@ -30,7 +30,7 @@ double TransferTimes::transferSeconds(const ActionTemplate &form) const {
   return seconds;
 }
 
-pipe::CostTable TransferTimes::costTable(int chunks) const {
+pipe::CostTable TransferEstimates::costTable(int chunks) const {
   pipe::CostTable table;
   table.chunks.assign(chunks, {});
   table.transfers.assign(chunks, {});
@@ -48,7 +48,7 @@ pipe::CostTable TransferTimes::costTable(int chunks) const {
   return table;
 }
 
-int64_t TransferTimes::bytesOf(const Collective &collective) const {
+int64_t TransferEstimates::bytesOf(const Collective &collective) const {
   namespace traffic = mlir::rota::traffic;
   int64_t ranks = groupSize(program.mesh, collective.axes);
   int64_t whole = collective.outer * collective.size * collective.inner *
@@ -71,7 +71,7 @@ int64_t TransferTimes::bytesOf(const Collective &collective) const {
   return 0;
 }
 
-int64_t TransferTimes::bytesOf(const Transfer &transfer) const {
+int64_t TransferEstimates::bytesOf(const Transfer &transfer) const {
   return transfer.collective < 0
              ? transfer.bytes
              : bytesOf(program.collectives[transfer.collective]);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The times of a rank's computation and transfers on an assumed machine.
-#ifndef ROTA_LOWERING_REPORT_TRANSFERTIMES_H
-#define ROTA_LOWERING_REPORT_TRANSFERTIMES_H
+#ifndef ROTA_LOWERING_REPORT_TRANSFERESTIMATES_H
+#define ROTA_LOWERING_REPORT_TRANSFERESTIMATES_H
 
 #include "lowering/report/Costs.h"
 #include "passes/pipeline/timeline/Simulator.h"
@@ -17,10 +17,10 @@ struct Assumptions {
 };
 
 /// The times of a program's actions. Refers to its arguments.
-class TransferTimes {
+class TransferEstimates {
 public:
-  TransferTimes(const FunctionCosts &costs, const Program &program,
-                const Assumptions &assumptions)
+  TransferEstimates(const FunctionCosts &costs, const Program &program,
+                    const Assumptions &assumptions)
       : costs(costs), program(program), assumptions(assumptions) {}
 
   /// The cost of the called function; null where none is known.
@@ -49,4 +49,4 @@ private:
 
 } // namespace rota
 
-#endif // ROTA_LOWERING_REPORT_TRANSFERTIMES_H
+#endif // ROTA_LOWERING_REPORT_TRANSFERESTIMATES_H
