@@ -49,7 +49,8 @@ createTargetMachine(Location loc, const TargetOptions &options) {
   std::unique_ptr<llvm::MCSubtargetInfo> known(
       target->createMCSubtargetInfo(triple, "", ""));
   if (!known || !known->isCPUStringValid(cpu))
-    return emitError(loc, "expected a processor that LLVM knows for ")
+    return emitError(loc,
+                     "'target-cpu': expected a processor that LLVM knows for ")
            << triple.str() << ", got '" << cpu << "'";
   std::unique_ptr<llvm::TargetMachine> machine(target->createTargetMachine(
       triple, cpu, native ? hostFeatures() : "", llvm::TargetOptions(),

@@ -66,9 +66,8 @@ private:
 
   std::optional<Timeline> readFile(ProgramOp program, std::string &error) {
     if (splitBackward) {
-      error =
-          "expected a named schedule with 'split-backward', got '" + schedule +
-          "'";
+      error = "expected a named schedule with 'split-backward', got '" +
+              schedule + "'";
       return std::nullopt;
     }
     auto buffer = llvm::MemoryBuffer::getFile(schedule);

@@ -99,7 +99,8 @@ private:
     if (stages * rows * perChunk != pipelined)
       return stack.emitError()
              << (repeats ? "'repeats'" : "'layers-per-chunk'")
-             << ": expected stages * repeats * layers per chunk to be the number "
+             << ": expected stages * repeats * layers per chunk to be the "
+                "number "
                 "of pipelined layers, got "
              << stages * rows * perChunk << " (" << stages.getValue() << " * "
              << rows << " * " << perChunk << ") and " << pipelined;
@@ -115,7 +116,8 @@ private:
   LogicalResult divideUnevenly(StackOp stack) {
     if (pipelined < stages)
       return stack.emitError()
-             << "'stage': expected a pipelined layer for each stage at least, got "
+             << "'stage': expected a pipelined layer for each stage at least, "
+                "got "
              << pipelined << " layers and " << stages.getValue() << " stages";
     rows = 1;
     if (failed(checkShape(stack)))

@@ -12,6 +12,7 @@
 
 #include "mlir/Pass/PassInstrumentation.h"
 #include "mlir/Pass/PassManager.h"
+#include "llvm/Target/TargetMachine.h"
 
 using namespace mlir;
 
@@ -101,6 +102,8 @@ private:
     lowering.emplace(*module,
                      lowering::ModelFacts{name, model->flopsPerToken()},
                      lowering::TargetOptions{options.targetCpu});
+    if (failed(lowering::createTargetMachine(loc, {options.targetCpu})))
+      return kExitBadInput;
     mlir::pipe::ScheduleLayersOptions settings;
     settings.stages = options.stages;
     if (options.given.contains("repeats"))
@@ -150,7 +153,7 @@ private:
   ExitCode formKernels() {
     return codeOf(lowering->formKernels(), unsupportedModel());
   }
-  ExitCode planMemory() { return codeOf(lowering->plan(), unsupportedModel()); }
+  ExitCode planMemory() { return codeOf(lowering->plan(), kExitBadInput); }
   ExitCode verifyPlan() { return codeOf(lowering->verify(), kExitRunFailed); }
   ExitCode emitCode() { return codeOf(lowering->emitCode(), kExitRunFailed); }
 
