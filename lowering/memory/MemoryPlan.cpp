@@ -49,8 +49,8 @@ static ChunkForm formOf(const StagePlan &plan, int chunk) {
   return form;
 }
 
-/// The stages that share the outer chunk have the losses of some microbatches
-/// each.
+/// With unpipelined layers, each stage has the losses of some of the
+/// microbatches.
 static void addLossAxis(Program &program) {
   for (size_t axis = 0; axis < program.mesh.size(); ++axis)
     if (program.mesh[axis].name == "stage" && program.mesh[axis].size > 1)

@@ -33,8 +33,8 @@ namespace rota::memory {
 ///       cotangent of a chunk's output             RECV_B (or B) .. B or I
 ///       cotangents kept for the weights' half              I .. W
 ///
-/// The outer chunk, where there is one, is on every stage: the first updates
-/// its parameters, and the others' losses, gradients and copies belong to them.
+/// Unpipelined layers, if any, are on every stage: the first updates their
+/// parameters; the others have losses, gradients and copies of their own.
 ///
 /// Places follow from best fit in the timeline's order, so the plan is the same
 /// for the same input, and the time is linear in the number of calls but for a

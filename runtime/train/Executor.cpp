@@ -14,7 +14,7 @@ namespace rota {
 /// A trace of more runs than these is larger than its viewers like.
 static constexpr int64_t kRecordedRuns = 20;
 
-/// A time that never comes: nobody waited.
+/// A time that never comes: the rank has not waited.
 static constexpr double kNever = 1e300;
 
 Executor::Executor(Rank &rank, bool record)
@@ -23,7 +23,7 @@ Executor::Executor(Rank &rank, bool record)
       requests(stage.actions.size()), seconds(stage.actions.size(), 0.0),
       firstSeconds(seconds) {
   if (record)
-    decideOnRankZero(rank, true); // nobody returns before all are here
+    decideOnRankZero(rank, true); // no rank returns before all are here
   origin = rank.communicator().now();
   for (int a = 0; a < actionCount; ++a) {
     const ActionTemplate &form = stage.templateOf(a);

@@ -508,7 +508,7 @@ pipe.program stack @layers stages = 2 repeats = 1 layers_per_chunk = 1 microbatc
 
 // -----
 
-// program C4: the outer chunk is on all ranks
+// program C4: unpipelined layers are on all ranks
 rota.stack @layers layers = 3 pattern [@a] {
   rota.layer @a {
     func.func @forward(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {

@@ -111,8 +111,8 @@ AxisList UnreducedResults::allowed(OpOperand &use) const {
 bool UnreducedResults::agree(func::FuncOp function) {
   Sums sums = sumsOf(function);
   bool changed = agreeOnResiduals(function, sums);
-  auto lower = [&](Operation *door, const AxisList &axes) {
-    auto [place, isNew] = agreed.try_emplace(door, axes);
+  auto lower = [&](Operation *destination, const AxisList &axes) {
+    auto [place, isNew] = agreed.try_emplace(destination, axes);
     AxisList common = intersection(place->second, axes, mesh);
     changed |= isNew || common != place->second;
     place->second = common;

@@ -32,7 +32,7 @@ Collective gather(int64_t size) {
   return collective;
 }
 
-RankGroup everybody(const Communicator &communicator) {
+RankGroup allRanks(const Communicator &communicator) {
   return groupOf({{"all", communicator.size()}}, communicator.rank(), {0});
 }
 
@@ -89,7 +89,7 @@ TEST(LocalNetwork, AGatherThatWaitsHoldsUpNoMessage) {
       float message = 7.0f;
       auto startGather = [&] {
         return communicator.start(Stream::Weights, gather(size),
-                                  everybody(communicator), part.data(),
+                                  allRanks(communicator), part.data(),
                                   whole.data());
       };
       if (communicator.rank() == 0) {
@@ -118,7 +118,7 @@ TEST(LocalNetwork, TransfersRunWhileTheRankComputes) {
     std::vector<float> part(kSize / 2, 1.0f), whole(kSize);
     Request request =
         communicator.start(Stream::Weights, gather(kSize),
-                           everybody(communicator), part.data(), whole.data());
+                           allRanks(communicator), part.data(), whole.data());
     if (communicator.rank() == 0)
       while (!hasWaited)
         std::this_thread::yield();
@@ -142,7 +142,7 @@ TEST(LocalNetwork, SumsOfOneSequenceFollowEachOther) {
     std::vector<Request> requests;
     for (int i = 0; i < kSums; ++i)
       requests.push_back(communicator.start(Stream::Gradients, scatter,
-                                            everybody(communicator),
+                                            allRanks(communicator),
                                             whole.data(), part.data()));
     communicator.wait(requests.back());
     EXPECT_EQ(part, std::vector<float>(part.size(), 2.0f * kSums));
@@ -151,7 +151,7 @@ TEST(LocalNetwork, SumsOfOneSequenceFollowEachOther) {
   });
 }
 
-TEST(LocalNetwork, AFailureWakesWhoeverWaits) {
+TEST(LocalNetwork, AFailureWakesAllThatWait) {
   onEachRank(3, [](Communicator &communicator) {
     float value = 0.0f;
     if (communicator.rank() == 2) {
@@ -173,7 +173,7 @@ TEST(LocalNetwork, RanksThatDisagreeFailTheRun) {
     std::vector<float> part(4), whole(8);
     int64_t size = communicator.rank() == 0 ? 8 : 6;
     std::string failure = failureOf([&] {
-      communicator.run(Stream::Weights, gather(size), everybody(communicator),
+      communicator.run(Stream::Weights, gather(size), allRanks(communicator),
                        part.data(), whole.data());
     });
     // Either may have arrived first.

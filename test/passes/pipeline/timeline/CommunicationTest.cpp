@@ -68,7 +68,7 @@ TEST(Communication, circularStorageIsOnStageZeroAlone) {
   }
 }
 
-TEST(Communication, directHandOverNeedsNoStorage) {
+TEST(Communication, directForwardingNeedsNoStorage) {
   for (auto [s, r, m, d] :
        {std::tuple(4, 2, 4, 1), {4, 2, 8, 2}, {3, 4, 3, 1}}) {
     auto simulation =
