@@ -27,6 +27,8 @@ std::optional<int> takeNumber(std::string_view &text) {
 
 std::string_view trim(std::string_view text) {
   constexpr std::string_view kSpace = " \t\r";
+  if (!text.empty() && text.front() > ' ' && text.back() > ' ')
+    return text;
   size_t begin = text.find_first_not_of(kSpace);
   if (begin == std::string_view::npos)
     return text.substr(0, 0);
@@ -52,6 +54,10 @@ bool isWait(std::string_view text) {
 /// Reads one cell into `row`. A cell is empty, an action, a wait or a group of
 /// actions; false when it is none of these.
 bool parseCell(std::string_view cell, std::vector<Action> &row) {
+  if (std::optional<Action> action = parseAction(cell)) {
+    row.push_back(*action);
+    return true;
+  }
   if (cell.empty() || isWait(cell))
     return true;
   if (cell.front() == '(' && cell.ends_with(kOverlapSuffix)) {
@@ -68,10 +74,7 @@ bool parseCell(std::string_view cell, std::vector<Action> &row) {
       cell.remove_prefix(end + 1);
     }
   }
-  std::optional<Action> action = parseAction(cell);
-  if (action)
-    row.push_back(*action);
-  return action.has_value();
+  return false;
 }
 
 /// The text of a cell in an error message: short and printable.
@@ -93,10 +96,13 @@ std::optional<Action> parseAction(std::string_view text) {
   while (length < text.size() && !isDigit(text[length]))
     ++length;
   std::string_view name = text.substr(0, length);
+  if (name.empty())
+    return std::nullopt;
   text.remove_prefix(length);
-  auto found =
-      std::find_if(std::begin(kActionKinds), std::end(kActionKinds),
-                   [&](const ActionKindInfo &k) { return k.name == name; });
+  auto found = std::find_if(std::begin(kActionKinds), std::end(kActionKinds),
+                            [&](const ActionKindInfo &k) {
+                              return k.name[0] == name[0] && k.name == name;
+                            });
   if (found == std::end(kActionKinds))
     return std::nullopt;
   Action action{*chunk, ActionKind(found - kActionKinds), 0};
@@ -226,6 +232,8 @@ std::optional<std::vector<std::vector<Action>>> parseCsv(std::string_view text,
   while (begin <= text.size()) {
     size_t lineEnd = std::min(text.find('\n', begin), text.size());
     std::vector<Action> &row = ranks.emplace_back();
+    row.reserve(std::count(text.begin() + begin, text.begin() + lineEnd, ',') +
+                1);
     for (size_t cell = begin; cell <= lineEnd;) {
       size_t end = std::min(text.find(',', cell), lineEnd);
       std::string_view content = text.substr(cell, end - cell);
