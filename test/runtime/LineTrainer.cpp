@@ -34,7 +34,8 @@ int main(int argc, char **argv) {
   }
   shape.shardOptimizer = shardOptimizer != 0;
   std::string text = toBytes(makeLine(shape));
-  RotaTask tasks[] = {lineTasks[0], lineTasks[1], backwardThatFails};
+  RotaTask tasks[] = {lineTasks[0], lineTasks[1], backwardThatFails,
+                      lineTasks[3], lineTasks[4], lineTasks[5]};
   argv[1] = argv[0];
   return runTrainer(argc - 1, argv + 1, text.data(),
                     static_cast<int64_t>(text.size()), tasks, lineKernels);
