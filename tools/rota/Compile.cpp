@@ -51,7 +51,7 @@ public:
           "'output': expected a path to write the trainer to, got '-'");
     if (ExitCode code = lowerTo(level))
       return code;
-    if (options.explain && lowering)
+    if (options.explain && level >= Level::LLVM)
       llvm::errs() << describeTransfers(lowering->getTransfers(),
                                         Assumptions());
     if (level == Level::Executable)

@@ -121,8 +121,8 @@ pipe.program stack @layers stages = 3 repeats = 2 layers_per_chunk = 2 microbatc
 // -----
 
 // Chunks of two sizes in a V, and a layer that all stages run.
-// CHECK: rota.stack @layers layers = 7 pattern [@a, @a_stage1, @a_stage1, @a_stage1, @a_stage1, @a, @a] {
-// OTHERS: rota.stack @layers layers = 7 pattern [@a, @a_stage1, @a_stage1, @a_stage1, @a_stage1, @a, @a_stage1] {
+// CHECK: rota.stack @layers layers = 7 pattern [@a, @a_stage1, @a_stage1, @a_stage1, @a_stage1, @a] {
+// OTHERS: rota.stack @layers layers = 7 pattern [@a, @a_stage1, @a_stage1, @a_stage1, @a_stage1] {
 // OTHERS: <rank all layers [@a_stage1 6] loss>
 rota.stack @layers layers = 7 pattern [@a] {
   rota.layer @a {
