@@ -1,7 +1,7 @@
 // RUN: rota-opt %s --split-input-file --verify-diagnostics --insert-reshards=mode=explicit
 // RUN: not rota-opt %s --split-input-file --insert-reshards=mode=always 2>&1 | FileCheck %s --check-prefix=MODE
 
-// MODE: expected mode 'auto' or 'explicit', got 'always'
+// MODE: 'sharding': expected auto or explicit, got 'always'
 
 // One axis divides rows and columns.
 rota.mesh <tensor = 2>
