@@ -31,8 +31,13 @@ struct OffloadResidualsPass : impl::OffloadResidualsBase<OffloadResidualsPass> {
       return signalPassFailure();
     }
     std::vector<bool> chosen = offloadedChunks(findProgram(getOperation()));
-    if (llvm::is_contained(chosen, true) &&
-        !hasAny(timeline, ActionKind::Offload)) {
+    bool offloads = hasAny(timeline, ActionKind::Offload);
+    if (offloads && !policy.empty() && !llvm::is_contained(chosen, true)) {
+      op.emitError("expected a remat policy that offloads for the schedule '")
+          << op.getSchedule() << "', which has OFFLOAD, got '" << policy << "'";
+      return signalPassFailure();
+    }
+    if (!offloads && llvm::is_contained(chosen, true)) {
       timeline = offloadResiduals(timeline, chosen, prefetch);
       op.write(timeline);
     }

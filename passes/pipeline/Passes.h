@@ -64,6 +64,10 @@ struct CompleteTimelineOptions : PassPipelineOptions<CompleteTimelineOptions> {
       *this, "prefetch",
       llvm::cl::desc("Most actions from a gather to its use; -1: no bound"),
       llvm::cl::init(-1)};
+  Option<std::string> policy{
+      *this, "policy",
+      llvm::cl::desc("The remat policy that the user chose; empty: none"),
+      llvm::cl::init("")};
 };
 
 /// From a timeline of compute actions, and the functions of one rank, to a

@@ -230,7 +230,8 @@ def OffloadResiduals : PipelinePass<"offload-residuals"> {
     the two, neither is there: the residuals stay.
 
     Before: a differentiated model, and a timeline that `verify-timeline` accepts.
-    A timeline that offloads already is left as it is.
+    A timeline that offloads already is left as it is; where nothing is marked, that
+    contradicts a `policy` of the user's, and is an error.
 
     ```mlir
     rota.stack @layers layers = 2 pattern [@identity] {
@@ -267,6 +268,8 @@ def OffloadResiduals : PipelinePass<"offload-residuals"> {
   let options = [
     Option<"prefetch", "prefetch", "int64_t", "1",
            "Compute actions from a FETCH to the backward that reads it">,
+    Option<"policy", "policy", "std::string", [{""}],
+           "The remat policy that the user chose; empty: none">,
   ];
   let statistics = [
     Statistic<"copies", "copies", "Residuals that are offloaded in a step">

@@ -32,7 +32,9 @@ void buildScheduleLayersPipeline(OpPassManager &manager,
 void buildCompleteTimelinePipeline(OpPassManager &manager,
                                    const CompleteTimelineOptions &options) {
   manager.addPass(createInsertCommunication());
-  manager.addPass(createOffloadResiduals());
+  OffloadResidualsOptions offload;
+  offload.policy = options.policy;
+  manager.addPass(createOffloadResiduals(offload));
   if (!options.weightGather.empty()) {
     GatherWeightsOptions gather;
     gather.mode = options.weightGather;

@@ -80,6 +80,7 @@ std::vector<PolicyPlan> comparePolicies(const RunOptions &options) {
     row.chosen = policy == options.remat;
     RunOptions other = options;
     other.remat = policy;
+    other.given.erase("remat");
     double operations = planRow(other, row);
     if (rows.size() == 1)
       least = operations;

@@ -146,6 +146,8 @@ private:
       settings.window = *options.window;
     if (options.prefetch)
       settings.prefetch = *options.prefetch;
+    if (options.given.contains("remat"))
+      settings.policy = options.remat;
     return runPasses(mlir::pipe::buildCompleteTimelinePipeline, settings,
                      kExitRunFailed);
   }
