@@ -336,18 +336,18 @@ TEST(Parameters, GradientMustBeASumOverWhatDividesStorage) {
 /// Functions of `up`, of which the optimizer has [2, 2] elements; @update is
 /// `update`.
 Changes withUpdate(const std::string &update) {
-  static std::string embed;
-  embed = update + R"(
+  static std::string functions;
+  functions = "return %offset : tensor<i32>\n} // logits\n" + update + R"(
 func.func @squares(%g: tensor<2x2xf32>) -> tensor<2xf32> {
   %s = arith.mulf %g, %g : tensor<2x2xf32>
   %sum = rota.reduce sum %s dims [1] : tensor<2x2xf32> -> tensor<2xf32>
   return %sum : tensor<2xf32>
 }
-func.func @embed()";
-  return {{"optimizer <[[fsdp, data], [tensor]]>>",
-           "optimizer <[[fsdp, data], [tensor]]>> {rota.squares = @squares, "
-           "rota.update = @update}"},
-          {"\nfunc.func @embed(", embed}};
+)";
+  return {{"[tensor]]>>\n    rota.param @down",
+           "[tensor]]>> {rota.squares = @squares, rota.update = @update}\n"
+           "    rota.param @down"},
+          {"return %offset : tensor<i32>\n}\n", functions}};
 }
 
 constexpr const char *kMomentum = R"(
