@@ -41,9 +41,9 @@ bool isSamePlace(const BufferAddress &a, const BufferAddress &b);
 
 /// Arguments, parameters and constants lie where the frame has them. A result
 /// is computed where it leaves the function, unless an argument lies there that
-/// is still read; a gradient is added where it
-/// accumulates if its op can, and what only a collective reads that works in
-/// place is computed where the collective's result goes.
+/// is still read. A gradient is added where it accumulates if its op can. If a
+/// collective works in place and alone reads a value, the value is computed
+/// where the collective's result goes.
 class FixedPlaces {
 public:
   /// Of `function`, whose ops are `ops`. Adds the constants that it reads to
