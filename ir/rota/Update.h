@@ -30,8 +30,6 @@ public:
   ScalarAttr scalarOf(unsigned argument) const;
   /// Numbers of the arguments that are states.
   SmallVector<unsigned> states() const;
-  /// The result that is the zeroed gradient; the copy is behind it.
-  unsigned zeroedGradient() const { return 1 + states().size(); }
 
 private:
   explicit UpdateFunction(func::FuncOp function) : function(function) {}

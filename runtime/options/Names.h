@@ -5,9 +5,6 @@
 #ifndef ROTA_RUNTIME_OPTIONS_NAMES_H
 #define ROTA_RUNTIME_OPTIONS_NAMES_H
 
-#include <optional>
-#include <string_view>
-
 namespace rota {
 
 /// Specialized beside each enum whose values count from 0: `list` holds the
@@ -16,17 +13,6 @@ template <typename Enum> struct Names;
 
 template <typename Enum> constexpr const char *nameOf(Enum value) {
   return Names<Enum>::list[static_cast<int>(value)];
-}
-
-/// The value of that name, if there is one.
-template <typename Enum> std::optional<Enum> parseName(std::string_view name) {
-  int value = 0;
-  for (const char *known : Names<Enum>::list) {
-    if (name == known)
-      return static_cast<Enum>(value);
-    ++value;
-  }
-  return std::nullopt;
 }
 
 } // namespace rota
