@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Registration of the pipe dialect, its custom assembly, and the bridge to
-// plain timelines.
+// Registration of the pipe dialect, and its custom assembly.
 #include "ir/pipe/Pipe.h"
 #include "ir/rota/Assembly.h"
 
@@ -18,14 +17,14 @@ using mlir::rota::parseCount;
 using mlir::rota::printCount;
 
 /// Prints a list in brackets, an element a line.
-template <typename Function>
-static void printLines(OpAsmPrinter &printer, ArrayAttr elements,
+template <typename Elements, typename Function>
+static void printLines(OpAsmPrinter &printer, const Elements &elements,
                        Function printElement) {
   printer << "[";
   printer.increaseIndent();
   llvm::interleave(
       elements,
-      [&](Attribute element) {
+      [&](const auto &element) {
         printer.printNewline();
         printElement(element);
       },
@@ -36,24 +35,86 @@ static void printLines(OpAsmPrinter &printer, ArrayAttr elements,
   printer << "]";
 }
 
-static ParseResult parseRows(OpAsmParser &parser, ArrayAttr &rows) {
-  SmallVector<Attribute> elements;
-  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&] {
-        StringAttr row;
-        if (parser.parseAttribute(row))
-          return failure();
-        elements.push_back(row);
-        return success();
-      }))
-    return failure();
-  rows = parser.getBuilder().getArrayAttr(elements);
+/// Appends the row with this text. C2: it is a list of actions, on one line.
+static LogicalResult
+addRow(StringRef text, ::rota::pipe::ActionRows &rows,
+       llvm::function_ref<InFlightDiagnostic()> emitError) {
+  std::string error;
+  auto parsed = ::rota::pipe::parseCsv({text.data(), text.size()}, error);
+  if (!parsed)
+    return emitError() << "row " << rows.size() << ", " << error;
+  if (parsed->size() != 1)
+    return emitError() << "expected row " << rows.size() << " on one line, got "
+                       << parsed->size();
+  rows.push_back(std::move(parsed->front()));
   return success();
 }
 
-static void printRows(OpAsmPrinter &printer, Operation *, ArrayAttr rows) {
-  printLines(printer, rows,
-             [&](Attribute row) { printer.printAttribute(row); });
+static std::string textOf(const std::vector<::rota::pipe::Action> &row) {
+  std::string text = ::rota::pipe::printCsv({row});
+  text.pop_back(); // the line break
+  return text;
 }
+
+static ParseResult parseRows(OpAsmParser &parser,
+                             ::rota::pipe::ActionRows &rows) {
+  return parser.parseCommaSeparatedList(
+      AsmParser::Delimiter::Square, [&]() -> ParseResult {
+        std::string row;
+        return failure(parser.parseString(&row) ||
+                       failed(addRow(row, rows, [&] {
+                         return parser.emitError(parser.getNameLoc());
+                       })));
+      });
+}
+
+static void printRows(OpAsmPrinter &printer, Operation *,
+                      const ::rota::pipe::ActionRows &rows) {
+  printLines(printer, rows,
+             [&](const auto &row) { printer.printString(textOf(row)); });
+}
+
+namespace mlir::pipe {
+
+// The rows in the generic form of the op: an array of their texts.
+
+static Attribute convertToAttribute(MLIRContext *context,
+                                    const ::rota::pipe::ActionRows &rows) {
+  SmallVector<Attribute> texts;
+  for (const auto &row : rows)
+    texts.push_back(StringAttr::get(context, textOf(row)));
+  return ArrayAttr::get(context, texts);
+}
+
+static LogicalResult
+convertFromAttribute(::rota::pipe::ActionRows &rows, Attribute attribute,
+                     llvm::function_ref<InFlightDiagnostic()> emitError) {
+  auto texts = dyn_cast_or_null<ArrayAttr>(attribute);
+  if (!texts)
+    return emitError() << "expected 'rows' to be an array of strings, got "
+                       << attribute;
+  rows.clear();
+  for (Attribute element : texts) {
+    auto text = dyn_cast<StringAttr>(element);
+    if (!text)
+      return emitError() << "expected 'rows' to be an array of strings, got "
+                         << attribute;
+    if (failed(addRow(text, rows, emitError)))
+      return failure();
+  }
+  return success();
+}
+
+static llvm::hash_code hashRows(const ::rota::pipe::ActionRows &rows) {
+  llvm::hash_code hash = llvm::hash_value(rows.size());
+  for (const auto &row : rows)
+    for (const ::rota::pipe::Action &action : row)
+      hash = llvm::hash_combine(hash, action.chunk, action.kind,
+                                action.microbatch);
+  return hash;
+}
+
+} // namespace mlir::pipe
 
 static ParseResult parseChunkTable(OpAsmParser &parser, ArrayAttr &chunks) {
   SmallVector<Attribute> elements;
@@ -150,55 +211,4 @@ TimelineOp ProgramOp::getTimeline() {
 ::mlir::rota::StackOp ProgramOp::getStackOp() {
   return SymbolTable::lookupNearestSymbolFrom<::mlir::rota::StackOp>(
       (*this)->getParentOp(), getStackAttr());
-}
-
-static ArrayAttr rowsOf(MLIRContext *context,
-                        const ::rota::pipe::Timeline &timeline) {
-  SmallVector<Attribute> rows;
-  for (const std::vector<::rota::pipe::Action> &row : timeline.ranks) {
-    std::string text = ::rota::pipe::printCsv({row});
-    text.pop_back(); // the line break
-    rows.push_back(StringAttr::get(context, text));
-  }
-  return ArrayAttr::get(context, rows);
-}
-
-/// The attribute of a window's bound; null when there is no bound.
-static IntegerAttr windowOf(MLIRContext *context,
-                            const ::rota::pipe::Timeline &timeline) {
-  if (timeline.window == 0)
-    return {};
-  return Builder(context).getI64IntegerAttr(timeline.window);
-}
-
-void TimelineOp::build(OpBuilder &builder, OperationState &state,
-                       StringRef schedule,
-                       const ::rota::pipe::Timeline &timeline) {
-  build(builder, state, builder.getStringAttr(schedule),
-        builder.getI64IntegerAttr(timeline.delay),
-        windowOf(builder.getContext(), timeline),
-        rowsOf(builder.getContext(), timeline));
-}
-
-::rota::pipe::Timeline TimelineOp::read() {
-  ::rota::pipe::Timeline timeline;
-  timeline.shape = cast<ProgramOp>((*this)->getParentOp()).getShape();
-  timeline.delay = getDelay();
-  timeline.window = getWindow().value_or(0);
-  for (StringRef row : getRows().getAsValueRange<StringAttr>()) {
-    std::string error;
-    auto parsed = ::rota::pipe::parseCsv(row.str(), error);
-    timeline.ranks.push_back(parsed ? std::move(parsed->front())
-                                    : std::vector<::rota::pipe::Action>());
-  }
-  return timeline;
-}
-
-void TimelineOp::write(const ::rota::pipe::Timeline &timeline) {
-  setRowsAttr(rowsOf(getContext(), timeline));
-  setDelay(timeline.delay);
-  if (IntegerAttr window = windowOf(getContext(), timeline))
-    setWindowAttr(window);
-  else
-    removeWindowAttr();
 }

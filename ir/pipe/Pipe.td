@@ -10,6 +10,7 @@
 include "mlir/IR/AttrTypeBase.td"
 include "mlir/IR/EnumAttr.td"
 include "mlir/IR/OpBase.td"
+include "mlir/IR/Properties.td"
 include "mlir/IR/SymbolInterfaces.td"
 
 def Pipe_Dialect : Dialect {
@@ -163,6 +164,23 @@ def Pipe_ChunksOp : Pipe_Op<"chunks", [HasParent<"ProgramOp">]> {
   let assemblyFormat = "custom<ChunkTable>($chunks) attr-dict";
 }
 
+/// Rows of actions, read from their text once. They are no attribute, as those
+/// stay in memory until the end of the context.
+def Pipe_ActionRows : Property<"::rota::pipe::ActionRows", "rows of actions",
+                               "const ::rota::pipe::ActionRows &"> {
+  let hashProperty = "hashRows($_storage)";
+  let readFromMlirBytecode = [{
+    ::mlir::ArrayAttr rows;
+    if (::mlir::failed($_reader.readAttribute(rows)))
+      return ::mlir::failure();
+    return convertFromAttribute($_storage, rows,
+                                [&] { return $_reader.emitError(); });
+  }];
+  let writeToMlirBytecode = [{
+    $_writer.writeAttribute(convertToAttribute($_ctxt, $_storage));
+  }];
+}
+
 def Pipe_TimelineOp : Pipe_Op<"timeline", [HasParent<"ProgramOp">]> {
   let summary = "the order of each rank's actions";
   let description = [{
@@ -209,7 +227,8 @@ def Pipe_TimelineOp : Pipe_Op<"timeline", [HasParent<"ProgramOp">]> {
     ```
   }];
   let arguments = (ins StrAttr:$schedule, I64Attr:$delay,
-                       OptionalAttr<I64Attr>:$window, StrArrayAttr:$rows);
+                       OptionalAttr<I64Attr>:$window,
+                       Pipe_ActionRows:$rows);
   let assemblyFormat = [{
     $schedule `delay` `=` custom<Count>($delay)
     (`window` `=` custom<Count>($window)^)? `rows` custom<Rows>($rows)

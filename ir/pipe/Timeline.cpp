@@ -207,7 +207,7 @@ bool hasAny(const Timeline &timeline, ActionKind kind) {
   return false;
 }
 
-std::string printCsv(const std::vector<std::vector<Action>> &ranks) {
+std::string printCsv(const ActionRows &ranks) {
   std::string text;
   for (const std::vector<Action> &row : ranks) {
     for (size_t i = 0; i < row.size(); ++i)
@@ -217,9 +217,8 @@ std::string printCsv(const std::vector<std::vector<Action>> &ranks) {
   return text;
 }
 
-std::optional<std::vector<std::vector<Action>>> parseCsv(std::string_view text,
-                                                         std::string &error) {
-  std::vector<std::vector<Action>> ranks;
+std::optional<ActionRows> parseCsv(std::string_view text, std::string &error) {
+  ActionRows ranks;
   // A line break ends a row; blank lines at the end of the file are no rows.
   while (!text.empty() && (text.back() == '\n' || text.back() == '\r'))
     text.remove_suffix(1);
@@ -252,7 +251,7 @@ std::optional<std::vector<std::vector<Action>>> parseCsv(std::string_view text,
   return ranks;
 }
 
-Shape inferShape(const std::vector<std::vector<Action>> &ranks) {
+Shape inferShape(const ActionRows &ranks) {
   int maxChunk = 0, maxMicrobatch = 0;
   int stages = std::max<int>(1, ranks.size());
   int secondRowRank = -1, lastOwner = -1;

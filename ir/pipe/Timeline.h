@@ -75,7 +75,10 @@ std::string checkShape(const Shape &shape);
 inline constexpr int64_t kMaxActions = int64_t(1) << 20;
 inline constexpr int kMaxStages = 4096;
 
-/// A list of actions per rank, rows in rank order.
+/// A list of actions for each rank, in rank order.
+using ActionRows = std::vector<std::vector<Action>>;
+
+/// The rows, and the rules by which they run.
 ///
 /// Execution of a row, as the compiled program does it and as the simulator and
 /// the verifier assume it:
@@ -104,7 +107,7 @@ inline constexpr int kMaxStages = 4096;
 /// that completes once always completes, with the same values.
 struct Timeline {
   Shape shape;
-  std::vector<std::vector<Action>> ranks;
+  ActionRows ranks;
   /// d: SEND stands d - 1 actions behind the action that made the message, so
   /// with 2 the message travels while its rank computes. 1 or 2, since there
   /// are two buffers.
@@ -124,19 +127,18 @@ bool hasAny(const Timeline &timeline, ActionKind kind);
 
 /// The CSV form of torch.distributed.pipelining: a line for each row, actions
 /// separated by commas.
-std::string printCsv(const std::vector<std::vector<Action>> &ranks);
+std::string printCsv(const ActionRows &ranks);
 
 /// Reads the CSV form of `printCsv` and PyTorch. Empty cells (idle slots) and
 /// PyTorch's WAIT actions (a rank's buffers imply them) are skipped;
 /// `(0F7;7B3)OVERLAP_F_B` stands for its parts in order. On failure `error` has
 /// line, column and the text that was found.
-std::optional<std::vector<std::vector<Action>>> parseCsv(std::string_view text,
-                                                         std::string &error);
+std::optional<ActionRows> parseCsv(std::string_view text, std::string &error);
 
 /// The smallest shape that holds all actions of `ranks`: as many stages as
 /// rows, and the placement that agrees with the rank of the first chunk of the
 /// second row. A last chunk that several rows have is an unpipelined one.
-Shape inferShape(const std::vector<std::vector<Action>> &ranks);
+Shape inferShape(const ActionRows &ranks);
 
 } // namespace rota::pipe
 

@@ -125,17 +125,6 @@ LogicalResult TimelineOp::verify() {
     return emitOpError("expected ")
            << program.getStages() << " rows, one for each stage, got "
            << getRows().size();
-  // C2: rows are lists of actions.
-  for (auto [number, row] :
-       llvm::enumerate(getRows().getAsValueRange<StringAttr>())) {
-    std::string error;
-    auto parsed = ::rota::pipe::parseCsv(row.str(), error);
-    if (!parsed)
-      return emitOpError("row ") << number << ", " << error;
-    if (parsed->size() != 1)
-      return emitOpError("expected row ")
-             << number << " on one line, got " << parsed->size();
-  }
   // C3: the delay.
   int64_t delay = getDelay();
   if (delay < 1 || delay > ::rota::pipe::kOutgoingBuffers)

@@ -17,18 +17,22 @@ const Region *findRegion(const std::vector<Region> &regions, const char *use) {
 }
 
 KeptParameters keptParameters(const Program &program, int number) {
-  KeptParameters kept;
+  KeptParameters kept(program.parameters.size());
   for (size_t s = 0; s < program.stages.size(); ++s)
     for (const Update &update : program.stages[s].updates) {
-      auto key = std::pair(update.parameter, update.layer);
+      auto place = [&]() -> KeptParameter & {
+        auto &layers = kept[update.parameter];
+        layers.resize(std::max<size_t>(layers.size(), update.layer + 2));
+        return layers[update.layer + 1];
+      };
       if (int(s) == number)
-        kept[key].stored = update.stored;
+        place().stored = update.stored;
       for (const ArenaPlace &copy : update.copies)
         if (copy.stage == number)
-          kept[key].stored = copy.offset;
+          place().stored = copy.offset;
       for (const ArenaPlace &gradient : update.gradients)
         if (gradient.stage == number)
-          kept[key].accumulators.push_back(gradient.offset);
+          place().accumulators.push_back(gradient.offset);
     }
   return kept;
 }

@@ -6,8 +6,6 @@
 
 #include "lowering/memory/Layout.h"
 
-#include <map>
-
 namespace rota::memory {
 
 /// The places of a layer's parameter in a stage (layer -1: of an end), from the
@@ -18,7 +16,8 @@ struct KeptParameter {
   // of `embed` comes first.
   std::vector<int64_t> accumulators;
 };
-using KeptParameters = std::map<std::pair<int, int64_t>, KeptParameter>;
+/// By parameter, then by layer + 1, as far as the stage has any.
+using KeptParameters = std::vector<std::vector<KeptParameter>>;
 
 KeptParameters keptParameters(const Program &program, int stage);
 

@@ -32,8 +32,8 @@ static Name gradientName(int parameter, int64_t layer) {
 const KeptParameter &WeightVerifier::keptOf(int parameter,
                                             int64_t layer) const {
   static const KeptParameter nothing;
-  auto found = kept.find({parameter, std::max(layer, NamedBlock::kEmbed)});
-  return found == kept.end() ? nothing : found->second;
+  size_t number = std::max(layer, NamedBlock::kEmbed) + 1;
+  return number < kept[parameter].size() ? kept[parameter][number] : nothing;
 }
 
 /// The place for the sum of a block's gradients of a parameter.

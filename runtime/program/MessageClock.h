@@ -8,8 +8,8 @@
 #include "runtime/program/Action.h"
 
 #include <algorithm>
-#include <map>
-#include <tuple>
+#include <cstdint>
+#include <unordered_map>
 #include <vector>
 
 namespace rota {
@@ -39,8 +39,8 @@ public:
   /// the other end.
   Message add(ActionKind kind, int rank, int peer, double time) {
     bool send = isSend(kind);
-    Channel &channel =
-        channels[{send ? rank : peer, send ? peer : rank, isForward(kind)}];
+    Channel &channel = channels[keyOf(send ? rank : peer, send ? peer : rank,
+                                      isForward(kind))];
     std::vector<double> &times = send ? channel.sent : channel.received;
     Message message{&channel, times.size()};
     times.push_back(time);
@@ -63,8 +63,12 @@ public:
   }
 
 private:
+  static uint64_t keyOf(int source, int destination, bool forward) {
+    return uint64_t(source) << 33 | uint64_t(destination) << 1 | forward;
+  }
+
   double latency;
-  std::map<std::tuple<int, int, bool>, Channel> channels;
+  std::unordered_map<uint64_t, Channel> channels;
 };
 
 } // namespace rota

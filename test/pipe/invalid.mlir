@@ -615,3 +615,21 @@ pipe.chunks [<rank 0 embed layers [@a 0] loss>]
 // chunk: malformed
 // expected-error @+1 {{expected 'layers'}}
 module attributes {test.chunk = #pipe.chunk<rank 0 loss layers []>} {}
+
+// -----
+
+// timeline C2: in the generic form
+rota.stack @layers layers = 1 pattern [@a] {
+  rota.layer @a {
+    func.func @forward(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
+      return %x : tensor<2x8xf32>
+    }
+  }
+}
+pipe.program stack @layers stages = 1 repeats = 1 layers_per_chunk = 1 microbatches = 1 placement loop {
+  pipe.chunks [
+    <rank 0 embed layers [@a 0] loss>
+  ]
+  // expected-error @+1 {{expected 'rows' to be an array of strings, got [1]}}
+  "pipe.timeline"() <{schedule = "t", delay = 1 : i64, rows = [1]}> : () -> ()
+}

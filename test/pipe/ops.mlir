@@ -1,5 +1,8 @@
 // Every op of the dialect reads, verifies and prints back the same.
 // RUN: rota-opt %s | FileCheck %s
+// The generic form and bytecode keep the rows too.
+// RUN: rota-opt %s --mlir-print-op-generic | rota-opt | FileCheck %s
+// RUN: rota-opt %s --emit-bytecode | rota-opt | FileCheck %s
 
 rota.stack @layers layers = 7 pattern [@local, @local, @global] {
   rota.layer @local {

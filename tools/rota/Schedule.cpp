@@ -63,7 +63,7 @@ std::optional<Timeline> readTimeline(const RunOptions &options,
     error = "cannot read '" + options.schedule + "': " + std::strerror(errno);
     return std::nullopt;
   }
-  std::optional<std::vector<std::vector<Action>>> rows = parseCsv(text, error);
+  std::optional<ActionRows> rows = parseCsv(text, error);
   if (!rows) {
     error = options.schedule + ": " + error;
     return std::nullopt;
