@@ -17,10 +17,14 @@ extern "C" {
 /// and access to the worker threads. Opaque to compiled code.
 typedef struct RotaContext RotaContext;
 
-/// A kernel computes rows [begin, end) of its outputs. `args` holds one pointer
-/// per operand, then one per result. Rows are independent of each other, so no
-/// split of the rows over threads changes a bit.
-typedef void (*RotaKernel)(void *const *args, int64_t begin, int64_t end);
+/// The code of a kernel in the form of the device that the trainer was compiled
+/// for; on the CPU a RotaCpuKernel. A kernel computes rows of its outputs,
+/// which are independent of each other, so no split of them changes a bit.
+typedef const void *RotaKernel;
+
+/// Computes rows [begin, end). `args` holds one pointer per operand, then one
+/// per result.
+typedef void (*RotaCpuKernel)(void *const *args, int64_t begin, int64_t end);
 
 /// The blocks that a task works on: base pointers into the rank's arena, each
 /// 64-byte aligned. Offsets inside a block are constants of the compiled task.
@@ -48,10 +52,13 @@ typedef struct RotaFrame {
 typedef void (*RotaTask)(RotaContext *context, const RotaFrame *frame);
 
 /// Runs `kernel` over rows [0, rows), in pieces whose bounds are multiples of
-/// `grain` (the last may be short), on this action's threads. Returns when all
-/// rows are done.
-void rotaParallelFor(RotaContext *context, RotaKernel kernel, void *const *args,
-                     int64_t rows, int64_t grain);
+/// `grain` (the last may be short). What the task does next sees all rows done.
+void rotaLaunch(RotaContext *context, RotaKernel kernel, void *const *args,
+                int64_t rows, int64_t grain);
+
+/// Copies bytes between places of the frame's blocks that do not overlap.
+void rotaCopy(RotaContext *context, const void *source, void *destination,
+              int64_t bytes);
 
 /// Checks that each of the `count` numbers at `indices` is at least `least` and
 /// below `bound`. Otherwise the action fails, with a message that names the

@@ -55,11 +55,7 @@ private:
     case TaskStep::Kind::Collective:
       return writeCollective(step);
     case TaskStep::Kind::Copy:
-      LLVM::MemcpyOp::create(
-          b, address(step.results[0]), address(step.operands[0]),
-          LLVM::ConstantOp::create(b, b.getI64Type(), step.bytes),
-          /*isVolatile=*/false);
-      return;
+      return writeCopy(step);
     }
   }
 
@@ -84,12 +80,12 @@ private:
       LLVM::StoreOp::create(b, address(places[argument.index]), place);
     }
     Type i64 = b.getI64Type();
-    // RotaKernel: (args, begin, end).
+    // RotaCpuKernel: (args, begin, end).
     declare(call.symbol, {pointer, i64, i64});
-    declare("rotaParallelFor", {pointer, pointer, pointer, i64, i64});
+    declare("rotaLaunch", {pointer, pointer, pointer, i64, i64});
     Value kernel = LLVM::AddressOfOp::create(b, pointer, call.symbol);
     LLVM::CallOp::create(
-        b, TypeRange{}, "rotaParallelFor",
+        b, TypeRange{}, "rotaLaunch",
         ValueRange{context, kernel, argumentArray,
                    LLVM::ConstantOp::create(b, i64, call.rows),
                    LLVM::ConstantOp::create(b, i64, call.grain)});
@@ -115,6 +111,15 @@ private:
         ValueRange{context,
                    LLVM::ConstantOp::create(b, i64, int64_t(step.collective)),
                    address(step.operands[0]), address(step.results[0])});
+  }
+
+  void writeCopy(const TaskStep &step) {
+    Type i64 = b.getI64Type();
+    declare("rotaCopy", {pointer, pointer, pointer, i64});
+    LLVM::CallOp::create(
+        b, TypeRange{}, "rotaCopy",
+        ValueRange{context, address(step.operands[0]), address(step.results[0]),
+                   LLVM::ConstantOp::create(b, i64, step.bytes)});
   }
 
   void declare(StringRef name, ArrayRef<Type> arguments) {

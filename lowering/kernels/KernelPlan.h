@@ -17,8 +17,8 @@ struct KernelArgument {
   unsigned index; // of the op's operand or result, or in `temporaries`
 };
 
-/// One rotaParallelFor: kernel `symbol` over `rows` rows in pieces of multiples
-/// of `grain`, with these arguments in this order (see RotaKernel in
+/// One rotaLaunch: kernel `symbol` over `rows` rows in pieces of multiples
+/// of `grain`, with these arguments in this order (see RotaCpuKernel in
 /// runtime/Abi.h).
 struct KernelCall {
   std::string symbol;

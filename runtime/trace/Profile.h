@@ -6,7 +6,7 @@
 #ifndef ROTA_RUNTIME_TRACE_PROFILE_H
 #define ROTA_RUNTIME_TRACE_PROFILE_H
 
-#include "runtime/device/cpu/Cores.h"
+#include "runtime/device/Context.h"
 
 #include <chrono>
 #include <map>

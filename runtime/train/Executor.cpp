@@ -77,13 +77,14 @@ void Executor::begin() {
       }
   }
   double weight = gatherLossWeight(rank);
-  float *cotangents = rank.at<float>(stage.auxiliaryCotangents);
-  if (!cotangents)
+  if (stage.auxiliaryCotangents < 0)
     return;
+  std::vector<float> cotangents;
   for (const AuxiliaryLoss &loss : program.auxiliaryLosses)
-    *cotangents++ = static_cast<float>(
+    cotangents.push_back(static_cast<float>(
         loss.coefficient * weight /
-        (loss.weight * static_cast<double>(program.microbatches)));
+        (loss.weight * static_cast<double>(program.microbatches))));
+  rank.write(cotangents, stage.auxiliaryCotangents);
 }
 
 /// An evaluation has no gradients, keeps nothing for a backward, and reads
@@ -103,8 +104,7 @@ void Executor::compute(int number) {
   double begin = rank.communicator().now();
   if (training)
     for (const Clear &clear : form.clears)
-      std::memset(rank.at<char>(clear.offset), 0,
-                  static_cast<size_t>(clear.bytes));
+      rank.device().zero(rank.context(), rank.at(clear.offset), clear.bytes);
   for (const Call &c : calls) {
     call(c, stage.slotsOf(number), stage.actions[number].microbatch);
     if (rank.context()->failed)
@@ -125,7 +125,7 @@ void Executor::call(const Call &call, std::span<const int64_t> slots,
   void *pointers[kFrameFields];
   static_assert(sizeof(RotaFrame) == sizeof pointers);
   for (int i = 0; i < kFrameFields; ++i)
-    pointers[i] = rank.at<void>(offsets[i]);
+    pointers[i] = rank.at(offsets[i]);
   RotaFrame frame;
   std::memcpy(&frame, pointers, sizeof frame);
   rank.runTask(call.task, frame);
@@ -143,7 +143,7 @@ void Executor::start(int number) {
   Communicator &communicator = rank.communicator();
   std::vector<Request> &open = requests[number];
   Stream stream = isForward(kind) ? Stream::Forward : Stream::Backward;
-  char *place = rank.at<char>(stage.resolve(number, form.message));
+  void *place = rank.at(stage.resolve(number, form.message));
   if (isSend(kind))
     open.push_back(communicator.send(stream, peers[number], place, form.bytes));
   if (isReceive(kind))
@@ -153,15 +153,15 @@ void Executor::start(int number) {
     int64_t source = stage.resolve(number, t.source);
     int64_t destination = stage.resolve(number, t.destination);
     if (kind == ActionKind::Offload)
-      open.push_back(communicator.copy(rank.at<char>(source),
+      open.push_back(communicator.copy(rank.at(source),
                                        rank.hostAt(destination), t.bytes));
     else if (kind == ActionKind::Fetch)
       open.push_back(communicator.copy(rank.hostAt(source),
-                                       rank.at<char>(destination), t.bytes));
+                                       rank.at(destination), t.bytes));
     else
       open.push_back(rank.start(
           kind == ActionKind::Unshard ? Stream::Weights : Stream::Gradients,
-          t.collective, rank.at<char>(source), rank.at<char>(destination)));
+          t.collective, rank.at(source), rank.at(destination)));
   }
 }
 

@@ -55,9 +55,12 @@ bool decideOnRankZero(Rank &rank, bool own) {
 
 /// Sum and weight of each microbatch by rank of the loss's group.
 static std::vector<double> gatherPairs(Rank &rank) {
-  std::vector<double> own(2 * static_cast<size_t>(rank.program().microbatches));
-  if (const float *pairs = rank.at<float>(rank.stage().loss))
-    own.assign(pairs, pairs + own.size());
+  int64_t count = 2 * rank.program().microbatches;
+  std::vector<double> own(static_cast<size_t>(count));
+  if (int64_t place = rank.stage().loss; place >= 0) {
+    std::vector<float> pairs = rank.read<float>(place, count);
+    own.assign(pairs.begin(), pairs.end());
+  }
   return gatherNumbers(rank, rank.lossGroup(), own);
 }
 
@@ -93,9 +96,11 @@ static double gatherAuxiliary(Rank &rank) {
     for (size_t m = 0; m < count; ++m)
       losses.insert(losses.end(), ofLayer.begin(), ofLayer.end());
     for (const AuxiliarySums &sums : rank.stage().auxiliarySums)
-      if (sums.layer == layer)
-        std::copy_n(rank.at<float>(sums.offset), own.size() - begin,
-                    own.begin() + static_cast<ptrdiff_t>(begin));
+      if (sums.layer == layer) {
+        auto count = static_cast<int64_t>(own.size() - begin);
+        std::vector<float> values = rank.read<float>(sums.offset, count);
+        std::copy(values.begin(), values.end(), own.end() - count);
+      }
   }
   std::vector<double> all = gatherNumbers(rank, rank.lossGroup(), own);
   std::vector<double> totals(program.auxiliaryLosses.size());

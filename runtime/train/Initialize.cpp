@@ -26,22 +26,26 @@ static void draw(const Initializer &init, const RandomStream &stream,
 static void fillParameter(Rank &rank, const Update &update, uint64_t seed,
                           const Weights *weights) {
   const Parameter &parameter = rank.program().parameters[update.parameter];
-  float *master = rank.at<float>(update.master);
   RandomStream stream(seed, parameter.name, update.layer + 1);
   std::optional<StoredParameter> stored;
   if (weights)
     stored = weights->find(parameter, update.layer);
   Part part = optimizerPart(parameter, rank.program().mesh, rank.coordinates());
-  inPieces(rank, part.elements(), [&](int64_t begin, int64_t end) {
-    forEachRun(part, begin, end,
-               [&](int64_t whole, int64_t inPart, int64_t count) {
-                 float *out = master + inPart;
-                 if (stored)
-                   stored->readFloats(whole, whole + count, out);
-                 else
-                   draw(parameter.init, stream, whole, whole + count, out);
-               });
-  });
+  HostOperand master[] = {
+      {rank.at(update.master), 4, HostOperand::Access::Write}};
+  rank.device().hostLoop(
+      rank.context(), part.elements(), master,
+      [&](int64_t begin, int64_t end, char *const *hosts) {
+        forEachRun(part, begin, end,
+                   [&](int64_t whole, int64_t inPart, int64_t count) {
+                     float *out =
+                         reinterpret_cast<float *>(hosts[0]) + (inPart - begin);
+                     if (stored)
+                       stored->readFloats(whole, whole + count, out);
+                     else
+                       draw(parameter.init, stream, whole, whole + count, out);
+                   });
+      });
 }
 
 /// Zeroes are there already: the arena is new.
@@ -52,23 +56,31 @@ static void fillStates(Rank &rank, const Update &update) {
   for (const State &state : parameter.states) {
     if (state.initial == 0.0)
       continue;
-    char *place = rank.at<char>(update.states) + state.offset;
     auto value = static_cast<float>(state.initial);
-    if (state.type == ElementType::BF16)
-      std::fill_n(reinterpret_cast<uint16_t *>(place), count, toBf16(value));
-    else
-      std::fill_n(reinterpret_cast<float *>(place), count, value);
+    HostOperand values[] = {{rank.at(update.states + state.offset),
+                             byteSize(state.type), HostOperand::Access::Write}};
+    rank.device().hostLoop(rank.context(), count, values,
+                           [&](int64_t begin, int64_t end, char *const *hosts) {
+                             if (state.type == ElementType::BF16)
+                               std::fill_n(
+                                   reinterpret_cast<uint16_t *>(hosts[0]),
+                                   end - begin, toBf16(value));
+                             else
+                               std::fill_n(reinterpret_cast<float *>(hosts[0]),
+                                           end - begin, value);
+                           });
   }
 }
 
 static void fillTable(Rank &rank, const RotaryTable &table) {
-  float *out = rank.at<float>(table.offset);
+  std::vector<float> values;
   for (int64_t position = 0; position < table.positions; ++position)
     for (double frequency : table.frequencies) {
       double angle = static_cast<double>(position) * frequency;
-      *out++ = static_cast<float>(table.scale * std::cos(angle));
-      *out++ = static_cast<float>(table.scale * std::sin(angle));
+      values.push_back(static_cast<float>(table.scale * std::cos(angle)));
+      values.push_back(static_cast<float>(table.scale * std::sin(angle)));
     }
+  rank.write(values, table.offset);
 }
 
 static void fillShardOffset(Rank &rank, const ShardOffset &offset) {
@@ -76,8 +88,8 @@ static void fillShardOffset(Rank &rank, const ShardOffset &offset) {
   for (int axis : offset.axes)
     position =
         position * rank.program().mesh[axis].size + rank.coordinates()[axis];
-  *rank.at<int32_t>(offset.offset) =
-      static_cast<int32_t>(position * offset.factor);
+  rank.write<int32_t>({static_cast<int32_t>(position * offset.factor)},
+                      offset.offset);
 }
 
 void initialize(Rank &rank, uint64_t seed, const Weights *weights) {

@@ -64,20 +64,24 @@ Optimizer::Optimizer(Rank &rank, const OptimizerOptions &options)
             });
 }
 
-/// sum[0, count) += term[0, count).
-static void add(Rank &rank, float *sum, const float *term, int64_t count) {
+/// Adds `count` f32 at device address `term` to those at `sum`.
+static void add(Rank &rank, void *sum, void *term, int64_t count) {
   ComputeToken token(rank.cores());
-  inPieces(rank, count, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i)
-      sum[i] += term[i];
-  });
+  HostOperand operands[] = {{sum, 4, HostOperand::Access::Update},
+                            {term, 4, HostOperand::Access::Read}};
+  rank.device().hostLoop(rank.context(), count, operands,
+                         [](int64_t begin, int64_t end, char *const *hosts) {
+                           auto *values = reinterpret_cast<float *>(hosts[0]);
+                           auto *terms =
+                               reinterpret_cast<const float *>(hosts[1]);
+                           for (int64_t i = 0; i < end - begin; ++i)
+                             values[i] += terms[i];
+                         });
 }
 
-static void zero(Rank &rank, float *values, int64_t count) {
+static void zero(Rank &rank, int64_t offset, int64_t count) {
   ComputeToken token(rank.cores());
-  inPieces(rank, count, [&](int64_t begin, int64_t end) {
-    std::fill(values + begin, values + end, 0.0f);
-  });
+  rank.device().zero(rank.context(), rank.at(offset), 4 * count);
 }
 
 void Optimizer::sumGradients() {
@@ -89,7 +93,7 @@ void Optimizer::sumGradients() {
       for (int64_t at = 0; at < term.elements; at += kMessageElements)
         sends.push_back(rank.communicator().send(
             Stream::Step, rank.peer(term.owner),
-            rank.at<float>(term.place.offset) + at,
+            rank.at(term.place.offset + 4 * at),
             4 * std::min(kMessageElements, term.elements - at)));
   for (const Term &term : terms)
     if (term.owner == here)
@@ -98,20 +102,20 @@ void Optimizer::sumGradients() {
     rank.communicator().wait(request);
   for (const Term &term : terms)
     if (term.place.stage == here)
-      zero(rank, rank.at<float>(term.place.offset), term.elements);
+      zero(rank, term.place.offset, term.elements);
   reduce();
 }
 
 void Optimizer::addTerm(const Term &term) {
   if (term.place.stage != term.owner)
     return addReceived(term);
-  add(rank, rank.at<float>(term.update->gradients[0].offset),
-      rank.at<float>(term.place.offset), term.elements);
+  add(rank, rank.at(term.update->gradients[0].offset),
+      rank.at(term.place.offset), term.elements);
 }
 
 /// One message is added while the next one comes.
 void Optimizer::addReceived(const Term &term) {
-  float *sum = rank.at<float>(term.update->gradients[0].offset);
+  int64_t sum = term.update->gradients[0].offset;
   Communicator &communicator = rank.communicator();
   int peer = rank.peer(term.place.stage);
   int64_t most = std::min(kMessageElements, term.elements);
@@ -130,7 +134,7 @@ void Optimizer::addReceived(const Term &term) {
     Request now = next;
     next = receive(at + kMessageElements, 1 - which);
     communicator.wait(now);
-    add(rank, sum + at, buffers[which].data(),
+    add(rank, rank.at(sum + 4 * at), buffers[which].data(),
         std::min(kMessageElements, term.elements - at));
     which = 1 - which;
   }
@@ -153,10 +157,9 @@ void Optimizer::reduce() {
       const std::vector<int> &list = program.parameters[u.parameter].reduce;
       if (i >= list.size())
         continue;
-      float *sum = rank.at<float>(u.gradients[0].offset);
-      requests.push_back(
-          rank.start(Stream::Step, list[i], sum,
-                     cuts(list[i]) ? rank.at<float>(u.gradient) : sum));
+      void *sum = rank.at(u.gradients[0].offset);
+      requests.push_back(rank.start(Stream::Step, list[i], sum,
+                                    cuts(list[i]) ? rank.at(u.gradient) : sum));
     }
     for (Request request : requests)
       rank.communicator().wait(request);
@@ -165,7 +168,7 @@ void Optimizer::reduce() {
   for (const Update &u : updates) {
     const Parameter &p = program.parameters[u.parameter];
     if (!p.reduce.empty() && cuts(p.reduce.back()))
-      zero(rank, rank.at<float>(u.gradients[0].offset),
+      zero(rank, u.gradients[0].offset,
            partElements(p.shape, p.storageDivision, program.mesh));
   }
 }
@@ -178,9 +181,8 @@ double Optimizer::globalNorm() {
     const Update &update = rank.stage().updates[u];
     const Parameter &parameter = program.parameters[update.parameter];
     run(parameter.squareTask, update, sums);
-    const float *rows = rank.at<float>(sums);
-    for (int64_t row = 0; row < parameter.rows; ++row)
-      own[u] += rows[row];
+    for (float row : rank.read<float>(sums, parameter.rows))
+      own[u] += row;
   }
   std::vector<double> all = gatherNumbers(rank, rank.everyone(), own);
   // In the order of parameter, layer and part, so that neither placement nor
@@ -215,27 +217,28 @@ void Optimizer::writeScalars(double learningRate, double gradientScale) {
   for (const auto *list : {&program.options, &std::as_const(options.own)})
     for (const ProgramOption &option : *list)
       values[option.name] = option.value;
-  float *out = rank.at<float>(rank.stage().step.scalars);
+  std::vector<float> scalars;
   for (const Scalar &scalar : program.scalars) {
     double value = scalar.kind == Scalar::Kind::LearningRate ? learningRate
                    : scalar.kind == Scalar::Kind::GradientScale
                        ? gradientScale
                        : valueOf(scalar, values[scalar.option], steps);
-    *out++ = static_cast<float>(value);
+    scalars.push_back(static_cast<float>(value));
   }
+  rank.write(scalars, rank.stage().step.scalars);
 }
 
 /// The places that Parameter::updateTask and squareTask say.
 void Optimizer::run(int task, const Update &update, int64_t output) {
   const StepPlaces &step = rank.stage().step;
   RotaFrame frame{};
-  frame.parameters = rank.at<void>(update.master);
-  frame.gradients = rank.at<void>(update.gradient);
-  frame.residuals = rank.at<void>(update.states);
-  frame.data = rank.at<void>(step.scalars);
-  frame.output = rank.at<void>(output);
-  frame.scratch = rank.at<void>(step.scratch);
-  frame.constants = rank.at<void>(step.constants);
+  frame.parameters = rank.at(update.master);
+  frame.gradients = rank.at(update.gradient);
+  frame.residuals = rank.at(update.states);
+  frame.data = rank.at(step.scalars);
+  frame.output = rank.at(output);
+  frame.scratch = rank.at(step.scratch);
+  frame.constants = rank.at(step.constants);
   ComputeToken token(rank.cores());
   rank.runTask(task, frame);
   if (!rank.context()->failed)

@@ -57,10 +57,10 @@ void Team::work(int number) {
 
 ProcessRanks::ProcessRanks(const Executable &executable,
                            const std::vector<Communicator *> &communicators,
-                           int threads, bool profile)
+                           Device &device, int threads, bool profile)
     : cores(threads), team(static_cast<int>(communicators.size())) {
   for (Communicator *communicator : communicators)
-    ranks.emplace_back(executable, *communicator, cores, profile);
+    ranks.emplace_back(executable, *communicator, device, cores, profile);
 }
 
 void ProcessRanks::run(const std::function<void(Rank &rank)> &body) {

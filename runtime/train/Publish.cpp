@@ -3,19 +3,9 @@
 #include "runtime/checkpoint/Convert.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 namespace rota {
-
-void inPieces(Rank &rank, int64_t count,
-              FunctionRef<void(int64_t, int64_t)> body) {
-  parallelPieces(rank.context(), (count + kPieceElements - 1) / kPieceElements,
-                 [&](int64_t piece) {
-                   body(piece * kPieceElements,
-                        std::min(count, (piece + 1) * kPieceElements));
-                 });
-}
 
 static int64_t optimizerElements(Rank &rank, const Update &update) {
   const Parameter &parameter = rank.program().parameters[update.parameter];
@@ -33,38 +23,33 @@ static int64_t storedBytes(Rank &rank, const Update &update) {
 /// Writes the master's values as elements of the compute type.
 static void roundMaster(Rank &rank, const Update &update) {
   const Parameter &parameter = rank.program().parameters[update.parameter];
-  const float *master = rank.at<float>(update.master);
-  char *place = rank.at<char>(update.updated);
-  inPieces(
-      rank, optimizerElements(rank, update), [&](int64_t begin, int64_t end) {
-        if (parameter.compute == ElementType::BF16)
-          std::transform(master + begin, master + end,
-                         reinterpret_cast<uint16_t *>(place) + begin, toBf16);
-        else
-          std::memcpy(place + 4 * begin, master + begin,
-                      static_cast<size_t>(end - begin) * 4);
+  int64_t count = optimizerElements(rank, update);
+  void *master = rank.at(update.master), *updated = rank.at(update.updated);
+  if (parameter.compute != ElementType::BF16)
+    return rank.device().copy(rank.context(), master, updated, 4 * count);
+  HostOperand operands[] = {{master, 4, HostOperand::Access::Read},
+                            {updated, 2, HostOperand::Access::Write}};
+  rank.device().hostLoop(
+      rank.context(), count, operands,
+      [&](int64_t begin, int64_t end, char *const *hosts) {
+        auto *values = reinterpret_cast<const float *>(hosts[0]);
+        std::transform(values, values + (end - begin),
+                       reinterpret_cast<uint16_t *>(hosts[1]), toBf16);
       });
-}
-
-static void copyInPieces(Rank &rank, const char *source, char *destination,
-                         int64_t bytes) {
-  inPieces(rank, bytes, [&](int64_t begin, int64_t end) {
-    std::memcpy(destination + begin, source + begin,
-                static_cast<size_t>(end - begin));
-  });
 }
 
 void Publisher::start(const Update &update, bool isRounded) {
   const Parameter &parameter = rank.program().parameters[update.parameter];
   if (!isRounded && update.updated != update.master)
     roundMaster(rank, update);
-  const char *updated = rank.at<char>(update.updated);
-  char *stored = rank.at<char>(update.stored);
+  const void *updated = rank.at(update.updated);
+  void *stored = rank.at(update.stored);
   if (parameter.refresh >= 0)
     requests.push_back(
         rank.start(Stream::Step, parameter.refresh, updated, stored));
   else if (stored != updated)
-    copyInPieces(rank, updated, stored, storedBytes(rank, update));
+    rank.device().copy(rank.context(), updated, stored,
+                       storedBytes(rank, update));
 }
 
 void Publisher::finish() {
@@ -87,11 +72,11 @@ void Publisher::exchange(bool sends) {
         if (sends ? owner != here : owner == here || copy.stage != here)
           continue;
         int64_t bytes = storedBytes(rank, update);
-        char *place = rank.at<char>(sends ? update.stored : copy.offset);
+        void *place = rank.at(sends ? update.stored : copy.offset);
         Communicator &communicator = rank.communicator();
         if (sends && copy.stage == here)
           requests.push_back(
-              communicator.copy(place, rank.at<char>(copy.offset), bytes));
+              communicator.copy(place, rank.at(copy.offset), bytes));
         else if (sends)
           requests.push_back(communicator.send(
               Stream::Step, rank.peer(copy.stage), place, bytes));

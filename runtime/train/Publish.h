@@ -9,13 +9,6 @@
 
 namespace rota {
 
-/// Elements in one piece of a parallel loop over a tensor.
-inline constexpr int64_t kPieceElements = 1 << 16;
-
-/// Calls body(begin, end) over pieces of [0, count) on the rank's threads.
-void inPieces(Rank &rank, int64_t count,
-              FunctionRef<void(int64_t, int64_t)> body);
-
 class Publisher {
 public:
   explicit Publisher(Rank &rank) : rank(rank) {}

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/Rank.h"
-#include "runtime/device/cpu/Parallel.h"
 #include "runtime/program/Part.h"
 
 #include <algorithm>
@@ -9,11 +8,12 @@
 namespace rota {
 
 Rank::Rank(const Executable &executable, Communicator &communicator,
-           Cores &cores, bool profile)
+           Device &device, Cores &cores, bool profile)
     : executable(executable), comm(communicator), coreSet(cores),
       position(coordinatesOf(program().mesh, communicator.rank())),
       stageIndex(static_cast<int>(position[stageAxis(program().mesh)])),
-      memory(stage().arenaBytes), hostMemory(stage().hostBytes) {
+      memory(device.makeArena(stage().arenaBytes)),
+      hostMemory(device.makeHostArena(stage().hostBytes)) {
   const std::vector<MeshAxis> &mesh = program().mesh;
   for (const Collective &collective : program().collectives)
     groups.push_back(groupOf(mesh, number(), collective.axes));
@@ -29,6 +29,7 @@ Rank::Rank(const Executable &executable, Communicator &communicator,
   lossRanks = groupOf(mesh, number(), lossAxes);
   if (profile)
     ownProfile = std::make_unique<Profile>();
+  ownContext.device = &device;
   ownContext.cores = &coreSet;
   ownContext.profile = ownProfile.get();
   ownContext.collectives = this;

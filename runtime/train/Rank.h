@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One rank of a run: the stage that it runs, its memory, its threads and its
-// end of the communication. Only the rank's own thread uses it; what other
-// ranks hold comes in messages alone.
+// One rank of a run: the stage that it runs, its memory on its device, its
+// threads and its end of the communication. Only the rank's own thread uses it;
+// what other ranks hold comes in messages alone.
 #ifndef ROTA_RUNTIME_TRAIN_RANK_H
 #define ROTA_RUNTIME_TRAIN_RANK_H
 
 #include "runtime/collective/Communicator.h"
-#include "runtime/device/cpu/Arena.h"
-#include "runtime/device/cpu/Cores.h"
+#include "runtime/device/Context.h"
 #include "runtime/program/Program.h"
 #include "runtime/trace/Profile.h"
 
@@ -27,9 +26,9 @@ struct Executable {
 
 class Rank : public TaskCollectives {
 public:
-  /// Maps the arenas of the stage that the communicator's rank runs.
-  Rank(const Executable &executable, Communicator &communicator, Cores &cores,
-       bool profile);
+  /// Makes the arenas of the stage that the communicator's rank runs.
+  Rank(const Executable &executable, Communicator &communicator, Device &device,
+       Cores &cores, bool profile);
 
   const Program &program() const { return *executable.program; }
   int number() const { return comm.rank(); }
@@ -60,13 +59,25 @@ public:
   /// Null without --profile.
   const Profile *profile() const { return ownProfile.get(); }
 
-  const Arena &arena() const { return memory; }
-  const Arena &hostArena() const { return hostMemory; }
-  /// The place as an array of T; null for the offset -1.
-  template <typename T> T *at(int64_t offset) const {
-    return reinterpret_cast<T *>(memory.at(offset));
+  Device &device() const { return *ownContext.device; }
+  const Arena &arena() const { return *memory; }
+  const Arena &hostArena() const { return *hostMemory; }
+  /// Addresses in the arenas; null for the offset -1. Only the device and the
+  /// communicator reach the bytes there.
+  void *at(int64_t offset) const { return memory->at(offset); }
+  void *hostAt(int64_t offset) const { return hostMemory->at(offset); }
+  /// The `count` elements at a place of the arena.
+  template <typename T>
+  std::vector<T> read(int64_t offset, int64_t count) const {
+    std::vector<T> values(static_cast<size_t>(count));
+    device().read(at(offset), values.data(), count * int64_t(sizeof(T)));
+    return values;
   }
-  char *hostAt(int64_t offset) const { return hostMemory.at(offset); }
+  template <typename T>
+  void write(const std::vector<T> &values, int64_t offset) const {
+    device().write(values.data(), at(offset),
+                   static_cast<int64_t>(values.size() * sizeof(T)));
+  }
 
   /// Keeps a failure for rethrowFailure.
   void runInTask(int collective, const void *source,
@@ -83,7 +94,7 @@ private:
   int stageIndex;
   std::vector<RankGroup> groups;
   RankGroup lossRanks, all;
-  Arena memory, hostMemory;
+  std::unique_ptr<Arena> memory, hostMemory;
   std::unique_ptr<Profile> ownProfile;
   RotaContext ownContext;
   std::exception_ptr failure;

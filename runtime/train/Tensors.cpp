@@ -24,18 +24,19 @@ std::vector<NamedTensor> tensorsByName(const Program &program) {
   return tensors;
 }
 
-/// Sends the part that rank `owner` has at `own` to rank 0, which calls `take`
-/// with it.
+/// Sends the part that rank `owner` has at `offset` of its arena to rank 0,
+/// which calls `take` with it.
 template <typename Take>
-static void bringToRankZero(Rank &rank, int owner, const char *own,
+static void bringToRankZero(Rank &rank, int owner, int64_t offset,
                             int64_t bytes, Take take) {
   Communicator &communicator = rank.communicator();
   if (owner == rank.number() && owner != 0)
-    communicator.wait(communicator.send(Stream::Step, 0, own, bytes));
+    communicator.wait(
+        communicator.send(Stream::Step, 0, rank.at(offset), bytes));
   if (rank.number() != 0)
     return;
   if (owner == 0)
-    return take(own);
+    return take(rank.read<char>(offset, bytes).data());
   std::vector<char> buffer(static_cast<size_t>(bytes));
   communicator.wait(
       communicator.receive(Stream::Step, owner, buffer.data(), bytes));
@@ -71,9 +72,7 @@ std::vector<float> gatherTensor(Rank &rank, const NamedTensor &tensor,
         !isFirstReplica(parameter.optimizerDivision, mesh, at))
       continue;
     Part part = optimizerPart(parameter, mesh, at);
-    const char *own =
-        owner == rank.number() ? rank.at<char>(tensor.update->*place) : nullptr;
-    bringToRankZero(rank, owner, own, 4 * part.elements(),
+    bringToRankZero(rank, owner, tensor.update->*place, 4 * part.elements(),
                     [&](const char *data) {
                       scatter(part, ElementType::F32, data, whole.data());
                     });
@@ -128,12 +127,11 @@ std::vector<float> gatherLogits(Rank &rank) {
         continue;
       Part part = partOf(form.shape, form.division, program.mesh, at);
       int64_t bytes = part.elements() * byteSize(form.type);
-      const char *own = owner == rank.number()
-                            ? rank.at<char>(rank.stage().logits) + m * bytes
-                            : nullptr;
-      bringToRankZero(rank, owner, own, bytes, [&](const char *data) {
-        scatter(part, form.type, data, all.data() + m * form.elements());
-      });
+      bringToRankZero(rank, owner, rank.stage().logits + m * bytes, bytes,
+                      [&](const char *data) {
+                        scatter(part, form.type, data,
+                                all.data() + m * form.elements());
+                      });
     }
   return all;
 }

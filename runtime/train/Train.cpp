@@ -199,21 +199,25 @@ private:
 
 void loadBatch(Rank &rank, const Batches &batches, Split split, int64_t batch) {
   const Program &program = rank.program();
-  auto destination = [&](const DataForm &form, int64_t offset) {
-    return Destination{
-        partOf(form.shape, form.division, program.mesh, rank.coordinates()),
-        rank.at<char>(offset)};
+  std::vector<char> buffers[2];
+  auto destination = [&](const DataForm &form, int64_t offset,
+                         std::vector<char> &buffer) {
+    Part part =
+        partOf(form.shape, form.division, program.mesh, rank.coordinates());
+    if (offset >= 0)
+      buffer.resize(static_cast<size_t>(part.elements() * byteSize(form.type)));
+    return Destination{part, offset >= 0 ? buffer.data() : nullptr};
   };
-  Destination input = destination(program.input, rank.stage().inputData);
-  Destination target = destination(program.target, rank.stage().targetData);
-  auto advance = [](Destination &out, ElementType type) {
-    if (out.place)
-      out.place += out.part.elements() * byteSize(type);
-  };
+  const Stage &stage = rank.stage();
+  Destination input = destination(program.input, stage.inputData, buffers[0]);
+  Destination target =
+      destination(program.target, stage.targetData, buffers[1]);
   for (int64_t m = 0; m < program.microbatches; ++m) {
     batches.fill(split, batch, m, input, target);
-    advance(input, program.input.type);
-    advance(target, program.target.type);
+    for (auto [offset, buffer] : {std::pair(stage.inputData, &buffers[0]),
+                                  std::pair(stage.targetData, &buffers[1])})
+      if (auto bytes = static_cast<int64_t>(buffer->size()); bytes > 0)
+        rank.write(*buffer, offset + m * bytes);
   }
 }
 
@@ -241,8 +245,8 @@ static void runCommand(const Executable &executable, Command command,
     int threads = options.threads > 0
                       ? static_cast<int>(options.threads)
                       : shareOfCores(launch, availableCores(), machineCores());
-    ProcessRanks machine(executable, connection.communicators(), threads,
-                         options.profile);
+    ProcessRanks machine(executable, connection.communicators(), cpuDevice(),
+                         threads, options.profile);
     Run run{executable, options, machine, weights.get()};
     command == Command::Probe ? probe(run) : train(run);
   } catch (const std::exception &failure) {

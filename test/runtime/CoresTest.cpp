@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Compute tokens and parallel loops.
-#include "runtime/device/cpu/Cores.h"
+#include "runtime/device/Context.h"
+#include "runtime/device/cpu/CpuDevice.h"
 
 #include <gtest/gtest.h>
 
@@ -34,7 +35,7 @@ TEST(ParallelFor, DoesEachRowOnceInMultiplesOfTheGrain) {
         ComputeToken token(cores);
         std::vector<std::atomic<int>> counts(rows + 1);
         void *args[] = {counts.data(), &grain};
-        rotaParallelFor(&context, mark, args, rows, grain);
+        rotaLaunch(&context, toKernel(mark), args, rows, grain);
         for (int64_t i = 0; i < rows; ++i)
           ASSERT_EQ(counts[i], 1) << threads << " threads, row " << i;
         ASSERT_EQ(counts[rows], 0);
@@ -53,7 +54,7 @@ TEST(ParallelFor, ShortLoopsStayOnTheirThread) {
   int before = 0;
   for (int run = 0; run < 1000 && (run == 0 || calls - before != 1); ++run) {
     before = calls;
-    rotaParallelFor(&context, count, nullptr, 64, 1);
+    rotaLaunch(&context, toKernel(count), nullptr, 64, 1);
   }
   EXPECT_EQ(calls - before, 1);
 }
@@ -62,7 +63,7 @@ TEST(ParallelFor, RunsWithoutCores) {
   int64_t grain = 1;
   std::vector<std::atomic<int>> counts(3);
   void *args[] = {counts.data(), &grain};
-  rotaParallelFor(nullptr, mark, args, 3, grain);
+  rotaLaunch(nullptr, toKernel(mark), args, 3, grain);
   EXPECT_EQ(counts[0] + counts[1] + counts[2], 3);
 }
 

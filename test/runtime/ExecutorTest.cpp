@@ -4,6 +4,7 @@
 #include "runtime/train/Executor.h"
 #include "runtime/Error.h"
 #include "runtime/data/Batches.h"
+#include "runtime/device/cpu/HostArena.h"
 #include "runtime/device/cpu/Parallel.h"
 #include "runtime/program/Verify.h"
 #include "runtime/train/Gather.h"
@@ -206,8 +207,8 @@ TEST(Executor, AFailureNamesRankStageChunkMicrobatchAndAction) {
 
 TEST(Executor, ALossThatIsNotFiniteNamesItsRankAndMicrobatch) {
   TestRun run(makeLine({1, 2, 2}));
-  run.ranks.at(1).at<float>(run.program.stages[0].inputData)[kActivation] =
-      1e30f;
+  placeOf<float>(run.ranks.at(1),
+                 run.program.stages[0].inputData)[kActivation] = 1e30f;
   try {
     run.run(Executor::Mode::Train);
     FAIL() << "expected a RunError";
@@ -260,9 +261,9 @@ TEST(Bubble, IsOneMinusBusyOverMakespan) {
 }
 
 TEST(Arena, IsZeroAndKnowsHowFarItWasWritten) {
-  Arena arena(1000000);
+  HostArena arena(1000000);
   EXPECT_EQ(arena.highWater(), 0);
-  arena.data()[12345] = 1;
+  static_cast<char *>(arena.at(12345))[0] = 1;
   EXPECT_EQ(arena.highWater(), 12352);
   EXPECT_GE(arena.residentBytes(), 4096);
   EXPECT_EQ(arena.at(-1), nullptr);

@@ -4,7 +4,7 @@
 // sizes, gaps between rows and batches; and the same bits for any number of
 // threads.
 #include "runtime/device/cpu/Gemm.h"
-#include "runtime/device/cpu/Cores.h"
+#include "runtime/device/Context.h"
 
 #include <bit>
 #include <cmath>

@@ -74,8 +74,9 @@ void start(LocalRanks &ranks, uint64_t seed, const Weights *weights) {
 }
 
 float element(Rank &rank, int64_t offset, int64_t i, ElementType type) {
-  return type == ElementType::F32 ? rank.at<float>(offset)[i]
-                                  : fromBf16(rank.at<uint16_t>(offset)[i]);
+  return type == ElementType::F32
+             ? rank.read<float>(offset + 4 * i, 1)[0]
+             : fromBf16(rank.read<uint16_t>(offset + 2 * i, 1)[0]);
 }
 
 } // namespace
@@ -88,7 +89,7 @@ TEST(Initialize, FillsMasterAndAllCopies) {
     start(ranks, 9, nullptr);
     std::vector<float> expected(kCount);
     RandomStream(9, "w", 0).normal(0, kCount, 0.0, 0.02, expected.data());
-    auto master = ranks.at(0).at<float>(0);
+    auto master = placeOf<float>(ranks.at(0), 0);
     EXPECT_EQ(std::vector<float>(master, master + kCount), expected);
     for (ArenaPlace place : {ArenaPlace{0, 4 * kCount}, ArenaPlace{1, 64}})
       for (int64_t i = 0; i < kCount; ++i)
@@ -115,7 +116,7 @@ TEST(Initialize, EachRankDrawsItsPart) {
           float expected =
               i < rows ? whole[(3 * fsdp + i) * 8 + 4 * tensor + j] : 0.0f;
           if (j / 2 == data)
-            ASSERT_EQ(rank.at<float>(0)[i * 2 + j % 2], expected);
+            ASSERT_EQ(rank.read<float>(0, 6)[i * 2 + j % 2], expected);
           if (type == ElementType::BF16)
             expected = fromBf16(toBf16(expected));
           ASSERT_EQ(element(rank, 2048, i * 4 + j, type), expected);
@@ -129,7 +130,7 @@ TEST(Initialize, KnowsUniformAndConstant) {
       makeProgram(ElementType::F32, {Initializer::Kind::Constant, 1.5, 0.0});
   LocalRanks ranks({&program, nullptr, nullptr}, 1);
   start(ranks, 1, nullptr);
-  const float *values = ranks.at(0).at<float>(0);
+  const float *values = placeOf<float>(ranks.at(0), 0);
   EXPECT_EQ(values[kCount - 1], 1.5f);
   program.parameters[0].init = {Initializer::Kind::Uniform, 2.0, 3.0};
   start(ranks, 1, nullptr);
@@ -154,7 +155,7 @@ TEST(Initialize, TakesWeightsInHalfPrecision) {
   LocalRanks ranks({&program, nullptr, nullptr}, 2);
   start(ranks, 1, &weights);
   for (int64_t i = 0; i < kCount; ++i)
-    ASSERT_EQ(ranks.at(1).at<float>(64)[i], static_cast<float>(i % 100));
+    ASSERT_EQ(placeOf<float>(ranks.at(1), 64)[i], static_cast<float>(i % 100));
 }
 
 TEST(Initialize, EachRankReadsItsPartOfWeights) {
@@ -170,7 +171,7 @@ TEST(Initialize, EachRankReadsItsPartOfWeights) {
   LocalRanks ranks({&program, nullptr, nullptr}, 2);
   start(ranks, 1, &weights);
   // data 1, fsdp 1, tensor 0: columns 2 and 3 of rows 3 and 4.
-  const float *part = ranks.at(6).at<float>(0);
+  const float *part = placeOf<float>(ranks.at(6), 0);
   EXPECT_EQ(std::vector<float>(part, part + 6),
             (std::vector<float>{27, 28, 35, 36, 0, 0}));
 }
@@ -181,7 +182,8 @@ TEST(Initialize, FillsRotaryTablesAndShardOffsets) {
   program.stages[0].shardOffsets = {{3584, {3, 0}, 100}};
   LocalRanks ranks({&program, nullptr, nullptr}, 1);
   start(ranks, 1, nullptr);
-  const float *table = ranks.at(1).at<float>(3072); // [position, frequency, 2]
+  const float *table =
+      placeOf<float>(ranks.at(1), 3072); // [position, frequency, 2]
   EXPECT_EQ(table[0], 2.0f);
   EXPECT_EQ(table[1], 0.0f);
   EXPECT_EQ(table[(3 * 2 + 1) * 2], static_cast<float>(2.0 * std::cos(0.75)));
@@ -189,7 +191,7 @@ TEST(Initialize, FillsRotaryTablesAndShardOffsets) {
             static_cast<float>(2.0 * std::sin(4.0)));
   for (int r = 0; r < ranks.count(); ++r) {
     const std::vector<int64_t> &at = ranks.at(r).coordinates();
-    EXPECT_EQ(*ranks.at(r).at<int32_t>(3584), 100 * (2 * at[3] + at[0]));
+    EXPECT_EQ(*placeOf<int32_t>(ranks.at(r), 3584), 100 * (2 * at[3] + at[0]));
   }
 }
 

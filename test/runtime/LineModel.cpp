@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "test/runtime/LineModel.h"
+#include "runtime/device/cpu/CpuDevice.h"
 #include "runtime/train/Tensors.h"
 
 #include <algorithm>
@@ -62,7 +63,7 @@ void update(RotaContext *context, const RotaFrame *f, bool decays) {
   void *args[] = {f->parameters, f->gradients,
                   f->residuals,  floats(f->residuals, kBlock),
                   f->data,       decays ? f->data : nullptr};
-  rotaParallelFor(context, updateRows, args, kEmbed, 1);
+  rotaLaunch(context, toKernel(updateRows), args, kEmbed, 1);
 }
 
 void updateWeight(RotaContext *context, const RotaFrame *f) {
@@ -75,12 +76,12 @@ void updateBias(RotaContext *context, const RotaFrame *f) {
 
 void squares(RotaContext *context, const RotaFrame *f) {
   void *args[] = {f->gradients, f->output};
-  rotaParallelFor(context, squareRows, args, kEmbed, 1);
+  rotaLaunch(context, toKernel(squareRows), args, kEmbed, 1);
 }
 
 void forward(RotaContext *context, const RotaFrame *f) {
   void *args[] = {f->input, f->parameters, f->output};
-  rotaParallelFor(context, scaleRow, args, kSequence, 1);
+  rotaLaunch(context, toKernel(scaleRow), args, kSequence, 1);
 }
 
 void loss(RotaContext *, const RotaFrame *f) {
@@ -466,7 +467,8 @@ private:
 
 const RotaTask lineTasks[] = {forward,      loss,       backward,
                               updateWeight, updateBias, squares};
-const RotaKernel lineKernels[] = {updateRows, squareRows, scaleRow};
+const RotaKernel lineKernels[] = {toKernel(updateRows), toKernel(squareRows),
+                                  toKernel(scaleRow)};
 
 Program makeLine(const LineShape &shape) { return Builder(shape).build(); }
 
@@ -495,7 +497,7 @@ static std::vector<Communicator *> endsOf(LocalNetwork &network, int ranks) {
 LocalRanks::LocalRanks(const Executable &executable, int threads)
     : network(rankCount(*executable.program)),
       ranks(executable, endsOf(network, rankCount(*executable.program)),
-            threads, /*profile=*/false) {}
+            cpuDevice(), threads, /*profile=*/false) {}
 
 Rank &LocalRanks::ofStage(int stage) { return at(at(0).peer(stage)); }
 
@@ -532,8 +534,9 @@ void LineReference::accumulate(LocalRanks &ranks) {
     for (int r = 0; r < ranks.count(); ++r) {
       Rank &first = ranks.at(r), &end = ranks.at(first.peer(last));
       if (first.stageNumber() == 0 && first.coordinates()[TensorAxis] == 0)
-        accumulate(first.at<float>(first.stage().inputData) + m * kActivation,
-                   end.at<float>(end.stage().targetData) + m * kActivation);
+        accumulate(
+            placeOf<float>(first, first.stage().inputData) + m * kActivation,
+            placeOf<float>(end, end.stage().targetData) + m * kActivation);
     }
 }
 

@@ -49,6 +49,11 @@ Executable makeLineExecutable(const Program &program);
 extern const RotaTask lineTasks[];
 extern const RotaKernel lineKernels[];
 
+/// The place of a CPU rank's arena, as an array of T.
+template <typename T> T *placeOf(const Rank &rank, int64_t offset) {
+  return static_cast<T *>(rank.at(offset));
+}
+
 /// All ranks of a program as threads of this process.
 class LocalRanks {
 public:

@@ -166,9 +166,9 @@ TEST(Optimizer, RefreshesEveryCopy) {
     int64_t bias = stage ? program.stages[0].updates[1].copies[0].offset
                          : rank.stage().updates[1].stored;
     for (int64_t e = 0; e < kEmbed; ++e) {
-      EXPECT_EQ(rank.at<float>(weight.stored)[e],
+      EXPECT_EQ(rank.read<float>(weight.stored, kEmbed)[e],
                 (stage ? line.w1 : line.w0)[e]);
-      EXPECT_EQ(rank.at<float>(bias)[e], line.b[e]);
+      EXPECT_EQ(rank.read<float>(bias, kEmbed)[e], line.b[e]);
     }
   }
 }

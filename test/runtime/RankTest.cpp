@@ -60,12 +60,12 @@ TEST(Rank, ATaskGivesItsCoreBackWhileItsCollectiveWaits) {
     LocalRanks ranks({&program, tasks, nullptr}, threads);
     for (int r = 0; r < kRanks; ++r)
       for (int i = 0; i < 4; ++i)
-        ranks.at(r).at<float>(0)[i] = static_cast<float>(10 * r + i);
+        placeOf<float>(ranks.at(r), 0)[i] = static_cast<float>(10 * r + i);
     ranks.run(
         [](Rank &rank) { Executor(rank, false).run(Executor::Mode::Train); });
     for (int r = 0; r < kRanks; ++r)
       for (int i = 0; i < 4; ++i)
-        EXPECT_EQ(ranks.at(r).at<float>(64)[i], 30.0f + 3.0f * i);
+        EXPECT_EQ(placeOf<float>(ranks.at(r), 64)[i], 30.0f + 3.0f * i);
   }
 }
 

@@ -5,6 +5,7 @@
 #include "tools/bench/CompiledOp.h"
 
 #include "lowering/cpu/Object.h"
+#include "runtime/device/cpu/CpuDevice.h"
 
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
@@ -66,7 +67,7 @@ std::unique_ptr<CompiledOp> CompiledOp::create(const std::string &source,
       llvm::MemoryBuffer::getMemBufferCopy(*object, "kernels")));
   for (const lowering::KernelCall &call : compiled->plan.calls)
     compiled->kernels.push_back(
-        check(compiled->jit->lookup(call.symbol)).toPtr<RotaKernel>());
+        check(compiled->jit->lookup(call.symbol)).toPtr<RotaCpuKernel>());
   return compiled;
 }
 
@@ -89,14 +90,14 @@ void CompiledOp::forCalls(std::vector<void *> &buffers, CallRows callRows) {
 }
 
 void CompiledOp::run(RotaContext *context, std::vector<void *> buffers) {
-  forCalls(buffers, [&](const lowering::KernelCall &call, RotaKernel kernel,
+  forCalls(buffers, [&](const lowering::KernelCall &call, RotaCpuKernel kernel,
                         void *const *args) {
-    rotaParallelFor(context, kernel, args, call.rows, call.grain);
+    rotaLaunch(context, toKernel(kernel), args, call.rows, call.grain);
   });
 }
 
 void CompiledOp::runInPieces(int64_t rows, std::vector<void *> buffers) {
-  forCalls(buffers, [&](const lowering::KernelCall &call, RotaKernel kernel,
+  forCalls(buffers, [&](const lowering::KernelCall &call, RotaCpuKernel kernel,
                         void *const *args) {
     int64_t piece = std::max(rows / call.grain, int64_t(1)) * call.grain;
     for (int64_t begin = (call.rows - 1) / piece * piece; begin >= 0;

@@ -28,7 +28,7 @@ public:
   ~CompiledOp();
 
   /// Runs all calls; a buffer per operand, then one per result.
-  /// rotaParallelFor divides the rows.
+  /// rotaLaunch divides the rows.
   void run(RotaContext *context, std::vector<void *> buffers);
 
   /// The same on this thread, each call in pieces of `rows` rows, last first.
@@ -39,15 +39,16 @@ public:
 
 private:
   CompiledOp();
-  using CallRows = llvm::function_ref<void(
-      const lowering::KernelCall &call, RotaKernel kernel, void *const *args)>;
+  using CallRows =
+      llvm::function_ref<void(const lowering::KernelCall &call,
+                              RotaCpuKernel kernel, void *const *args)>;
   void forCalls(std::vector<void *> &buffers, CallRows callRows);
 
   mlir::MLIRContext context;
   std::unique_ptr<lowering::KernelLibrary> library;
   std::unique_ptr<llvm::orc::LLJIT> jit;
   lowering::KernelPlan plan;
-  std::vector<RotaKernel> kernels; // one per call of the plan
+  std::vector<RotaCpuKernel> kernels; // one per call of the plan
   unsigned operands = 0;
 };
 

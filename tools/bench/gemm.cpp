@@ -4,7 +4,7 @@
 // as a share of what this machine's fused multiply-adds reach in a loop without
 // memory. `bench-gemm [threads] [rows]`.
 #include "runtime/device/cpu/Gemm.h"
-#include "runtime/device/cpu/Cores.h"
+#include "runtime/device/Context.h"
 #include "tools/bench/Limits.h"
 
 #include <algorithm>

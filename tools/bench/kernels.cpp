@@ -4,8 +4,8 @@
 // the causal half: 2 products forward, 5 backward) and GB/s of operands and
 // results read or written once. The sizes default to those of the 110M model.
 // `bench-kernels [threads] [batch] [sequence] [heads] [key heads] [head size]`.
-#include "runtime/device/cpu/Arena.h"
-#include "runtime/device/cpu/Cores.h"
+#include "runtime/device/Context.h"
+#include "runtime/device/cpu/HostArena.h"
 #include "tools/bench/CompiledOp.h"
 #include "tools/bench/Limits.h"
 
@@ -92,9 +92,9 @@ bool measure(RotaContext *context, const KernelCase &item, int64_t vocabulary) {
   int64_t bytes = 0;
   for (const Tensor &tensor : tensors)
     bytes += (tensor.bytes() + 63) / 64 * 64;
-  rota::Arena arena(bytes);
+  rota::HostArena arena(bytes);
   std::vector<void *> buffers;
-  char *next = arena.data();
+  char *next = static_cast<char *>(arena.at(0));
   for (const Tensor &tensor : tensors) {
     fill(next, tensor, vocabulary);
     buffers.push_back(next);

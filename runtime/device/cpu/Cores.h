@@ -15,13 +15,10 @@
 #include <condition_variable>
 #include <deque>
 #include <mutex>
-#include <string>
 #include <thread>
 #include <vector>
 
 namespace rota {
-
-class Profile;
 
 class Cores {
 public:
@@ -104,25 +101,15 @@ private:
 class LoopCosts {
 public:
   struct Cost {
-    RotaKernel kernel = nullptr;
+    RotaCpuKernel kernel = nullptr;
     int64_t rows = 0;
     double seconds = 0.0; // of the whole loop on one thread, roughly
   };
   /// The place of this loop; another loop's cost is forgotten.
-  Cost &find(RotaKernel kernel, int64_t rows);
+  Cost &find(RotaCpuKernel kernel, int64_t rows);
 
 private:
   std::array<Cost, 256> table;
-};
-
-/// Runs the collectives that tasks call.
-class TaskCollectives {
-public:
-  virtual ~TaskCollectives() = default;
-  /// Carries out rotaCollective. Keeps a failure instead of throwing it:
-  /// compiled code cannot be unwound.
-  virtual void runInTask(int collective, const void *source,
-                         void *destination) = 0;
 };
 
 /// The number of cores that this process may run on.
@@ -131,16 +118,5 @@ int availableCores();
 int machineCores();
 
 } // namespace rota
-
-/// The context behind the C ABI: one per rank, or one in a test.
-struct RotaContext {
-  rota::Cores *cores = nullptr;     // null: everything on the calling thread
-  rota::Profile *profile = nullptr; // null: nothing is measured
-  rota::TaskCollectives *collectives = nullptr; // null: no task calls any
-  rota::LoopCosts loopCosts = {};
-  std::mutex failureMutex = {};
-  std::atomic<bool> failed{false};
-  std::string failure = {}; // guarded by failureMutex
-};
 
 #endif // ROTA_RUNTIME_DEVICE_CPU_CORES_H

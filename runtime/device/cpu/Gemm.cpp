@@ -8,7 +8,6 @@
 
 #include "runtime/device/cpu/GemmConvert.h"
 #include "runtime/device/cpu/Parallel.h"
-#include "runtime/trace/Profile.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -364,22 +363,20 @@ GemmTiles tileGemm(const RotaGemm &g) {
   return cut;
 }
 
-} // namespace rota
-
-void rotaGemm(RotaContext *context, const RotaGemm *gemm, const void *a,
-              const void *b, void *c) {
-  const RotaGemm &g = *gemm;
-  rota::GemmTimer timer(context, g);
-  if (auto fault = rota::findFault(g))
-    return rota::reportFailure(context, rota::toString(g) + ": " + *fault);
+void multiplyOnCpu(RotaContext *context, const RotaGemm &g, const void *a,
+                   const void *b, void *c) {
+  if (auto fault = findFault(g))
+    return reportFailure(context, toString(g) + ": " + *fault);
   if (g.batch == 0 || g.m == 0 || g.n == 0)
     return;
   if (g.k == 0)
-    return rota::clear(g, static_cast<char *>(c));
+    return clear(g, static_cast<char *>(c));
   try {
-    rota::runTiles(context, g, static_cast<const char *>(a),
-                   static_cast<const char *>(b), static_cast<char *>(c));
+    runTiles(context, g, static_cast<const char *>(a),
+             static_cast<const char *>(b), static_cast<char *>(c));
   } catch (const std::exception &error) {
-    rota::reportFailure(context, rota::toString(g) + ": " + error.what());
+    reportFailure(context, toString(g) + ": " + error.what());
   }
 }
+
+} // namespace rota

@@ -21,6 +21,10 @@ struct GemmTiles {
 
 GemmTiles tileGemm(const RotaGemm &gemm);
 
+/// rotaGemm on host memory. A fault is reported to the context.
+void multiplyOnCpu(RotaContext *context, const RotaGemm &gemm, const void *a,
+                   const void *b, void *c);
+
 } // namespace rota
 
 #endif // ROTA_RUNTIME_DEVICE_CPU_GEMM_H

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Services of the context for runtime code written in C++ (the GEMM, the
-// optimizer, the initializer): threads, and a place to report a failure.
-// Compiled code uses rotaParallelFor of runtime/Abi.h.
+// Services of the context for runtime code written in C++: host threads, and a
+// place to report a failure. Compiled code uses runtime/Abi.h.
 #ifndef ROTA_RUNTIME_DEVICE_CPU_PARALLEL_H
 #define ROTA_RUNTIME_DEVICE_CPU_PARALLEL_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/device/cpu/Arena.h"
+#include "runtime/device/cpu/HostArena.h"
 #include "runtime/Error.h"
 
 #include <algorithm>
@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include <utility>
 #include <vector>
 
 namespace rota {
@@ -16,7 +15,7 @@ namespace rota {
 /// Blocks of an arena start at multiples of this.
 static constexpr int64_t kBlock = 64;
 
-Arena::Arena(int64_t bytes) : size(bytes) {
+HostArena::HostArena(int64_t bytes) : Arena(bytes) {
   if (bytes <= 0)
     return;
   void *mapped =
@@ -30,23 +29,19 @@ Arena::Arena(int64_t bytes) : size(bytes) {
   madvise(base, static_cast<size_t>(bytes), MADV_HUGEPAGE);
 }
 
-Arena::~Arena() {
+HostArena::~HostArena() {
   if (base)
     munmap(base, static_cast<size_t>(size));
 }
 
-Arena::Arena(Arena &&other) noexcept
-    : base(std::exchange(other.base, nullptr)),
-      size(std::exchange(other.size, 0)) {}
-
-int64_t Arena::highWater() const {
+int64_t HostArena::highWater() const {
   int64_t end = base ? size : 0;
   while (end > 0 && base[end - 1] == 0)
     --end;
   return std::min(size, (end + kBlock - 1) / kBlock * kBlock);
 }
 
-int64_t Arena::residentBytes() const {
+int64_t HostArena::residentBytes() const {
   if (!base)
     return 0;
   int64_t page = sysconf(_SC_PAGESIZE);

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The context behind the C ABI: one per rank, or one in a test.
+#ifndef ROTA_RUNTIME_DEVICE_CONTEXT_H
+#define ROTA_RUNTIME_DEVICE_CONTEXT_H
+
+#include "runtime/device/Device.h"
+#include "runtime/device/cpu/Cores.h"
+
+#include <atomic>
+#include <mutex>
+#include <string>
+
+namespace rota {
+
+class Profile;
+
+/// Runs the collectives that tasks call.
+class TaskCollectives {
+public:
+  virtual ~TaskCollectives() = default;
+  /// Carries out rotaCollective. Keeps a failure instead of throwing it:
+  /// compiled code cannot be unwound.
+  virtual void runInTask(int collective, const void *source,
+                         void *destination) = 0;
+};
+
+} // namespace rota
+
+struct RotaContext {
+  rota::Device *device = &rota::cpuDevice();
+  rota::Cores *cores = nullptr;     // null: everything on the calling thread
+  rota::Profile *profile = nullptr; // null: nothing is measured
+  rota::TaskCollectives *collectives = nullptr; // null: no task calls any
+  rota::LoopCosts loopCosts = {};
+  std::mutex failureMutex = {};
+  std::atomic<bool> failed{false};
+  std::string failure = {}; // guarded by failureMutex
+};
+
+#endif // ROTA_RUNTIME_DEVICE_CONTEXT_H

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The services of runtime/Abi.h, on the context's device.
+#include "runtime/device/Context.h"
+#include "runtime/trace/Profile.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <fmt/format.h>
+#include <vector>
+
+namespace rota {
+
+static Device &deviceOf(RotaContext *context) {
+  return context ? *context->device : cpuDevice();
+}
+
+void parallelPieces(RotaContext *context, int64_t pieces,
+                    FunctionRef<void(int64_t)> body) {
+  if (context && context->cores)
+    return context->cores->run(pieces, body);
+  for (int64_t piece = 0; piece < pieces; ++piece)
+    body(piece);
+}
+
+int threadLimit(const RotaContext *context) {
+  return context && context->cores ? context->cores->count() : 1;
+}
+
+void reportFailure(RotaContext *context, const std::string &message) {
+  if (!context) {
+    std::fprintf(stderr, "error: %s\n", message.c_str());
+    std::exit(1);
+  }
+  std::lock_guard lock(context->failureMutex);
+  if (context->failed)
+    return;
+  context->failure = message;
+  context->failed = true;
+}
+
+} // namespace rota
+
+void rotaLaunch(RotaContext *context, RotaKernel kernel, void *const *args,
+                int64_t rows, int64_t grain) {
+  rota::KernelTimer timer(context, kernel, rows);
+  if (rows > 0)
+    rota::deviceOf(context).launch(context, kernel, args, rows,
+                                   std::max<int64_t>(grain, 1));
+}
+
+void rotaGemm(RotaContext *context, const RotaGemm *gemm, const void *a,
+              const void *b, void *c) {
+  rota::GemmTimer timer(context, *gemm);
+  rota::deviceOf(context).multiply(context, *gemm, a, b, c);
+}
+
+void rotaCopy(RotaContext *context, const void *source, void *destination,
+              int64_t bytes) {
+  rota::deviceOf(context).copy(context, source, destination, bytes);
+}
+
+void rotaCheckIndices(RotaContext *context, const int32_t *indices,
+                      int64_t count, int64_t least, int64_t bound) {
+  std::vector<int32_t> host(static_cast<size_t>(count));
+  rota::deviceOf(context).read(indices, host.data(), 4 * count);
+  auto wrong = std::find_if(host.begin(), host.end(), [&](int64_t index) {
+    return index < least || index >= bound;
+  });
+  if (wrong != host.end())
+    rota::reportFailure(
+        context, fmt::format("position {} of the data: expected a number from "
+                             "{} to {}, got {}",
+                             wrong - host.begin(), std::max<int64_t>(least, 0),
+                             bound - 1, *wrong));
+}
+
+void rotaCollective(RotaContext *context, int64_t number, const void *input,
+                    void *output) {
+  context->collectives->runInTask(static_cast<int>(number), input, output);
+}
