@@ -14,7 +14,6 @@
 
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
-#include "llvm/Target/TargetMachine.h"
 
 using namespace mlir;
 
@@ -37,6 +36,16 @@ void registerLoweringPasses() {
                              buildLowerKernelsPipeline);
 }
 
+LogicalResult ProgramLowering::selectMachine(const TargetOptions &target) {
+  switch (target.device) {
+  case Device::CPU:
+    auto created = createTargetMachine(module.getLoc(), target);
+    if (succeeded(created))
+      machine = std::move(*created);
+    return created;
+  }
+}
+
 LogicalResult ProgramLowering::formKernels() {
   costs = functionCosts(module); // kernels have none
   PassManager manager(module.getContext(), ModuleOp::getOperationName());
@@ -45,10 +54,7 @@ LogicalResult ProgramLowering::formKernels() {
 }
 
 LogicalResult ProgramLowering::plan() {
-  auto machine = createTargetMachine(module.getLoc(), target);
-  if (failed(machine))
-    return failure();
-  library.emplace(module.getContext(), vectorBits(**machine));
+  library.emplace(module.getContext(), vectorBits(*machine));
   auto lowered = lowerTasks(module, *library);
   if (failed(lowered))
     return failure();
@@ -90,12 +96,12 @@ LogicalResult ProgramLowering::emitCode() {
 }
 
 FailureOr<std::string> ProgramLowering::emitText() {
-  return emitLLVM(*tasks, target);
+  return emitLLVM(*tasks, *machine);
 }
 
 LogicalResult ProgramLowering::link(StringRef output,
                                     const LinkOptions &options) {
-  auto object = emitObject(*tasks, target);
+  auto object = emitObject(*tasks, *machine);
   if (failed(object))
     return failure();
   return linkTrainer(module.getLoc(), *object, output, options);

@@ -12,6 +12,7 @@
 #include "lowering/report/Transfers.h"
 
 #include "mlir/Pass/PassManager.h"
+#include "llvm/Target/TargetMachine.h"
 
 #include <optional>
 
@@ -37,9 +38,11 @@ class ProgramLowering {
 public:
   /// `module` has functions of one rank and a timeline with communication. It
   /// must outlive this object.
-  ProgramLowering(mlir::ModuleOp module, ModelFacts facts, TargetOptions target)
-      : module(module), facts(std::move(facts)), target(std::move(target)) {}
+  ProgramLowering(mlir::ModuleOp module, ModelFacts facts)
+      : module(module), facts(std::move(facts)) {}
 
+  /// Chooses the machine that code is made for.
+  mlir::LogicalResult selectMachine(const TargetOptions &target);
   /// Forms kernels in the module.
   mlir::LogicalResult formKernels();
   /// Lowers functions to tasks and lays out the memory of every rank.
@@ -64,7 +67,7 @@ private:
 
   mlir::ModuleOp module;
   ModelFacts facts;
-  TargetOptions target;
+  std::unique_ptr<llvm::TargetMachine> machine;
   FunctionCosts costs;
   std::optional<KernelLibrary> library;
   mlir::OwningOpRef<mlir::ModuleOp> tasks;

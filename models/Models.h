@@ -6,6 +6,7 @@
 #define ROTA_MODELS_MODELS_H
 
 #include "ir/rota/Model.h"
+#include "runtime/options/Names.h"
 
 #include <optional>
 #include <string>
@@ -14,6 +15,12 @@ namespace mlir::rota {
 
 /// The element type that a model computes in. Master weights are f32 in both.
 enum class ComputeType { F32, BF16 };
+
+} // namespace mlir::rota
+template <> struct rota::Names<mlir::rota::ComputeType> {
+  static constexpr const char *list[] = {"f32", "bf16"};
+};
+namespace mlir::rota {
 
 struct BuildOptions {
   /// Sequences of one microbatch and tokens of one sequence. 0: not given; only

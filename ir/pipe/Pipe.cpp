@@ -194,9 +194,7 @@ void PipeDialect::initialize() {
   shape.stages = getStages();
   shape.repeats = getRepeats();
   shape.microbatches = getMicrobatches();
-  shape.placement = getPlacement() == Placement::V
-                        ? ::rota::pipe::Placement::V
-                        : ::rota::pipe::Placement::Loop;
+  shape.placement = static_cast<::rota::pipe::Placement>(getPlacement());
   shape.outer = getOuter();
   return shape;
 }

@@ -6,6 +6,7 @@
 #ifndef ROTA_IR_PIPE_TIMELINE_H
 #define ROTA_IR_PIPE_TIMELINE_H
 
+#include "runtime/options/Names.h"
 #include "runtime/program/Action.h"
 
 #include <cstdint>
@@ -14,7 +15,8 @@
 #include <string_view>
 #include <vector>
 
-namespace rota::pipe {
+namespace rota {
+namespace pipe {
 
 using ::rota::Action;
 using ::rota::ActionKind;
@@ -26,6 +28,12 @@ std::optional<Action> parseAction(std::string_view text);
 /// even rows of chunks ascend over the stages, odd rows descend (chunk 2S-1-s
 /// is on stage s).
 enum class Placement { Loop, V };
+
+} // namespace pipe
+template <> struct Names<pipe::Placement> {
+  static constexpr const char *list[] = {"loop", "v"};
+};
+namespace pipe {
 
 /// The dimensions of a timeline. Chunk c = r*S + s holds layers [c*L, (c+1)*L).
 ///
@@ -140,6 +148,7 @@ std::optional<ActionRows> parseCsv(std::string_view text, std::string &error);
 /// second row. A last chunk that several rows have is an unpipelined one.
 Shape inferShape(const ActionRows &ranks);
 
-} // namespace rota::pipe
+} // namespace pipe
+} // namespace rota
 
 #endif // ROTA_IR_PIPE_TIMELINE_H

@@ -118,12 +118,9 @@ translateToLLVM(ModuleOp module, llvm::LLVMContext &context,
   return translated;
 }
 
-FailureOr<std::string> emitLLVM(ModuleOp module, const TargetOptions &options) {
-  auto machine = createTargetMachine(module.getLoc(), options);
-  if (failed(machine))
-    return failure();
+FailureOr<std::string> emitLLVM(ModuleOp module, llvm::TargetMachine &machine) {
   llvm::LLVMContext context;
-  auto translated = translateToLLVM(module, context, **machine);
+  auto translated = translateToLLVM(module, context, machine);
   if (failed(translated))
     return failure();
   std::string text;
@@ -133,22 +130,19 @@ FailureOr<std::string> emitLLVM(ModuleOp module, const TargetOptions &options) {
 }
 
 FailureOr<std::string> emitObject(ModuleOp module,
-                                  const TargetOptions &options) {
-  auto machine = createTargetMachine(module.getLoc(), options);
-  if (failed(machine))
-    return failure();
+                                  llvm::TargetMachine &machine) {
   llvm::LLVMContext context;
-  auto translated = translateToLLVM(module, context, **machine);
+  auto translated = translateToLLVM(module, context, machine);
   if (failed(translated))
     return failure();
   SmallVector<char, 0> bytes;
   llvm::raw_svector_ostream stream(bytes);
   llvm::legacy::PassManager codegen;
-  if ((*machine)->addPassesToEmitFile(codegen, stream, nullptr,
-                                      llvm::CodeGenFileType::ObjectFile))
+  if (machine.addPassesToEmitFile(codegen, stream, nullptr,
+                                  llvm::CodeGenFileType::ObjectFile))
     return emitError(module.getLoc(), "expected a target that writes object "
                                       "files, got ")
-           << (*machine)->getTargetTriple().str();
+           << machine.getTargetTriple().str();
   codegen.run(**translated);
   return std::string(bytes.begin(), bytes.end());
 }

@@ -6,6 +6,8 @@
 #define ROTA_LOWERING_CPU_OBJECT_H
 
 #include "mlir/IR/BuiltinOps.h"
+#include "runtime/options/Names.h"
+
 #include <memory>
 #include <string>
 
@@ -15,15 +17,26 @@ class Module;
 class TargetMachine;
 } // namespace llvm
 
-namespace rota::lowering {
+namespace rota {
+namespace lowering {
+
+/// The device that computes.
+enum class Device { CPU };
+
+} // namespace lowering
+template <> struct Names<lowering::Device> {
+  static constexpr const char *list[] = {"cpu"};
+};
+namespace lowering {
 
 /// The machine that code is made for.
 struct TargetOptions {
   std::string cpu = "native"; // as clang's -march names it: "x86-64-v3"
+  Device device = Device::CPU;
 };
 
-/// A machine description for code generation. Fails with an error at `loc` when
-/// the name is not known.
+/// A description of the processor for code generation. Fails with an error at
+/// `loc` when the name is not known.
 llvm::FailureOr<std::unique_ptr<llvm::TargetMachine>>
 createTargetMachine(mlir::Location loc, const TargetOptions &options);
 
@@ -41,12 +54,13 @@ translateToLLVM(mlir::ModuleOp module, llvm::LLVMContext &context,
 
 /// The optimized LLVM IR of such a module as text.
 llvm::FailureOr<std::string> emitLLVM(mlir::ModuleOp module,
-                                      const TargetOptions &options);
+                                      llvm::TargetMachine &machine);
 
 /// The bytes of a position-independent object file of such a module.
 llvm::FailureOr<std::string> emitObject(mlir::ModuleOp module,
-                                        const TargetOptions &options);
+                                        llvm::TargetMachine &machine);
 
-} // namespace rota::lowering
+} // namespace lowering
+} // namespace rota
 
 #endif // ROTA_LOWERING_CPU_OBJECT_H

@@ -6,27 +6,16 @@
 
 #include "ir/rota/Rota.h"
 #include "mlir/Pass/Pass.h"
-#include "mlir/Pass/PassOptions.h"
 
 namespace mlir::rota {
 
 #define GEN_PASS_DECL
 #include "passes/differentiate/Passes.h.inc"
 
-/// The options of `differentiate-pipeline`.
-struct DifferentiatePipelineOptions
-    : PassPipelineOptions<DifferentiatePipelineOptions> {
-  Option<std::string> remat{*this, "remat",
-                            llvm::cl::desc("As for the pass differentiate, or, "
-                                           "with ':', for assign-remat"),
-                            llvm::cl::init("none")};
-  Option<bool> split{*this, "split",
-                     llvm::cl::desc("As for the pass differentiate"),
-                     llvm::cl::init(false)};
-  Option<std::string> extract{
-      *this, "extract",
-      llvm::cl::desc("A named value of the loss to make a function for"),
-      llvm::cl::init("")};
+/// The options of `differentiate-pipeline`. A `remat` with ':' is one for
+/// `assign-remat`.
+struct DifferentiatePipelineOptions : DifferentiateOptions {
+  std::string extract; // a named value of the loss to make a function for
 };
 
 /// From a model as built to a verified differentiated one without names.

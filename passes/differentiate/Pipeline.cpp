@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The order of the differentiation passes.
+#include "passes/TextOptions.h"
 #include "passes/differentiate/Passes.h"
 
 #include "mlir/Pass/PassManager.h"
@@ -13,21 +14,29 @@ using namespace mlir::rota;
 namespace {
 #define GEN_PASS_REGISTRATION
 #include "passes/differentiate/Passes.h.inc"
+
+struct DifferentiateText : ::rota::PipelineText<DifferentiatePipelineOptions> {
+  DifferentiateText() {
+    add("remat", remat);
+    add("split", split);
+    add("extract", extract);
+  }
+};
 } // namespace
 
-void rota::buildDifferentiatePipeline(
+void mlir::rota::buildDifferentiatePipeline(
     OpPassManager &manager, const DifferentiatePipelineOptions &options) {
   // One read and one table for all uses, so that each has one derivative.
   manager.addPass(createCSEPass());
   // Policies of single stages.
-  std::string remat = options.remat;
-  if (StringRef(remat).contains(':')) {
-    manager.addPass(createAssignRemat({remat}));
-    remat = "none";
+  DifferentiateOptions differentiate = options;
+  if (StringRef(options.remat).contains(':')) {
+    manager.addPass(createAssignRemat({options.remat}));
+    differentiate.remat = DifferentiateOptions().remat;
   }
-  manager.addPass(createDifferentiate({remat, options.split.getValue()}));
+  manager.addPass(createDifferentiate(differentiate));
   if (!options.extract.empty())
-    manager.addPass(createExtractNamed({options.extract.getValue()}));
+    manager.addPass(createExtractNamed({options.extract}));
   manager.addPass(createEraseNames());
   // Rules make unused cotangents and the same constant twice.
   manager.addPass(createCanonicalizerPass());
@@ -35,9 +44,9 @@ void rota::buildDifferentiatePipeline(
   manager.addPass(createVerifyDifferentiated());
 }
 
-void rota::registerDifferentiatePasses() {
+void mlir::rota::registerDifferentiatePasses() {
   registerRotaDifferentiatePasses();
-  PassPipelineRegistration<DifferentiatePipelineOptions>(
+  PassPipelineRegistration<DifferentiateText>(
       "differentiate-pipeline",
       "From a model as built to a verified differentiated one without names",
       buildDifferentiatePipeline);

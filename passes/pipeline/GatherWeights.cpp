@@ -21,8 +21,15 @@ struct GatherWeightsPass : impl::GatherWeightsBase<GatherWeightsPass> {
     TimelineOp op = findTimeline(getOperation());
     if (!op || failed(verifyTimelineOp(op)))
       return signalPassFailure();
+    if (mode == GatherMode::Auto && !dividesStorage())
+      return;
+    GatherRequest request{mode, {}, {}};
+    if (window != -1)
+      request.window = window;
+    if (prefetch != -1)
+      request.prefetch = prefetch;
     std::string error;
-    std::optional<Timeline> timeline = gather(op.read(), error);
+    std::optional<Timeline> timeline = gatherWeights(op.read(), request, error);
     if (!timeline) {
       op.emitError(error);
       return signalPassFailure();
@@ -36,21 +43,16 @@ struct GatherWeightsPass : impl::GatherWeightsBase<GatherWeightsPass> {
   }
 
 private:
-  std::optional<Timeline> gather(const Timeline &timeline, std::string &error) {
-    std::optional<GatherMode> parsed = mode == "auto"
-                                           ? defaultGatherMode(timeline.shape)
-                                           : parseGatherMode(mode.getValue());
-    if (!parsed) {
-      error = "expected 'mode' to be per-iteration, once or per-repeat, got '" +
-              mode + "'";
-      return std::nullopt;
-    }
-    GatherRequest request{*parsed, {}, {}};
-    if (window != -1)
-      request.window = window;
-    if (prefetch != -1)
-      request.prefetch = prefetch;
-    return gatherWeights(timeline, request, error);
+  /// True when ranks hold parts of what their functions read.
+  bool dividesStorage() {
+    WalkResult found = getOperation().walk([](::mlir::rota::ParamOp param) {
+      auto placement = param.getPlacementAttr();
+      return placement && placement.getStorage().getDimensions() !=
+                              placement.getCompute().getDimensions()
+                 ? WalkResult::interrupt()
+                 : WalkResult::advance();
+    });
+    return found.wasInterrupted();
   }
 };
 

@@ -61,8 +61,9 @@ def SplitStages : PipelinePass<"split-stages"> {
            "Microbatches of a step (M)">,
     Option<"pipelineLayers", "pipeline-layers", "int64_t", "0",
            "Layers that are divided; 0: all">,
-    Option<"placement", "placement", "std::string", [{"loop"}],
-           "Which rank owns a chunk: loop or v">,
+    Option<"placement", "placement", "::rota::pipe::Placement",
+           "::rota::pipe::Placement::Loop", "Which rank owns a chunk",
+           "::rota::valuesOf<::rota::pipe::Placement>()">,
   ];
 }
 
@@ -170,7 +171,9 @@ def GatherWeights : PipelinePass<"gather-weights"> {
     - `once`: all chunks gathered before the first action;
     - `per-repeat`: a chunk stays gathered while a window has room, and the next
       one that is needed is gathered meanwhile;
-    - `auto`: `per-repeat` with several repeats, else `once`.
+    - `auto`: `per-repeat` with several repeats, else `once`; nothing is gathered
+      where no parameter's placement divides its storage further than its compute
+      sharding.
 
     With `once` and `per-repeat`, a chunk's gradient is reduced once, after its
     last microbatch.
@@ -208,8 +211,9 @@ def GatherWeights : PipelinePass<"gather-weights"> {
     ```
   }];
   let options = [
-    Option<"mode", "mode", "std::string", [{"per-repeat"}],
-           "per-iteration, once, per-repeat or auto">,
+    Option<"mode", "mode", "::rota::pipe::GatherMode",
+           "::rota::pipe::GatherMode::Auto", "When weights are gathered",
+           "::rota::valuesOf<::rota::pipe::GatherMode>()">,
     Option<"window", "window", "int64_t", "-1",
            "Most chunks that a rank has gathered; -1: 2, or all for once">,
     Option<"prefetch", "prefetch", "int64_t", "-1",

@@ -12,20 +12,8 @@ namespace mlir::pipe {
 
 void buildScheduleLayersPipeline(OpPassManager &manager,
                                  const ScheduleLayersOptions &options) {
-  SplitStagesOptions split;
-  split.stages = options.stages;
-  split.repeats = options.repeats;
-  split.layersPerChunk = options.layersPerChunk;
-  split.microbatches = options.microbatches;
-  split.pipelineLayers = options.pipelineLayers;
-  split.placement = options.placement;
-  manager.addPass(createSplitStages(split));
-
-  MakeTimelineOptions timeline;
-  timeline.schedule = options.schedule;
-  timeline.delay = options.delay;
-  timeline.splitBackward = options.splitBackward;
-  manager.addPass(createMakeTimeline(timeline));
+  manager.addPass(createSplitStages(options));
+  manager.addPass(createMakeTimeline(options));
   manager.addPass(createVerifyTimeline());
 }
 
@@ -35,13 +23,7 @@ void buildCompleteTimelinePipeline(OpPassManager &manager,
   OffloadResidualsOptions offload;
   offload.policy = options.policy;
   manager.addPass(createOffloadResiduals(offload));
-  if (!options.weightGather.empty()) {
-    GatherWeightsOptions gather;
-    gather.mode = options.weightGather;
-    gather.window = options.window;
-    gather.prefetch = options.prefetch;
-    manager.addPass(createGatherWeights(gather));
-  }
+  manager.addPass(createGatherWeights(options));
 
   VerifyTimelineOptions verify;
   verify.communication = true;
@@ -51,15 +33,38 @@ void buildCompleteTimelinePipeline(OpPassManager &manager,
 namespace {
 #define GEN_PASS_REGISTRATION
 #include "passes/pipeline/Passes.h.inc"
+
+struct ScheduleLayersText : ::rota::PipelineText<ScheduleLayersOptions> {
+  ScheduleLayersText() {
+    add("stages", stages);
+    add("repeats", repeats);
+    add("layers-per-chunk", layersPerChunk);
+    add("microbatches", microbatches);
+    add("pipeline-layers", pipelineLayers);
+    add("placement", placement);
+    add("schedule", schedule);
+    add("delay", delay);
+    add("split-backward", splitBackward);
+  }
+};
+
+struct CompleteTimelineText : ::rota::PipelineText<CompleteTimelineOptions> {
+  CompleteTimelineText() {
+    add("weight-gather", mode);
+    add("window", window);
+    add("prefetch", prefetch);
+    add("policy", policy);
+  }
+};
 } // namespace
 
 void registerPipelinePasses() {
   registerTimelinePasses();
-  PassPipelineRegistration<ScheduleLayersOptions>(
+  PassPipelineRegistration<ScheduleLayersText>(
       "schedule-layers",
       "From a model as built to a verified timeline of compute actions",
       buildScheduleLayersPipeline);
-  PassPipelineRegistration<CompleteTimelineOptions>(
+  PassPipelineRegistration<CompleteTimelineText>(
       "complete-timeline",
       "From compute actions to a verified timeline with communication",
       buildCompleteTimelinePipeline);

@@ -67,9 +67,6 @@ private:
         return stack.emitError()
                << "expected '" << name << "' between " << least << " and "
                << ::rota::pipe::kMaxActions << ", got " << value;
-    if (placement != "loop" && placement != "v")
-      return stack.emitError() << "expected 'placement' to be loop or v, got '"
-                               << placement << "'";
     return success();
   }
 
@@ -153,9 +150,7 @@ private:
   }
 
   ::rota::pipe::Shape shape() {
-    return {int(stages), int(rows), int(microbatches),
-            placement == "v" ? ::rota::pipe::Placement::V
-                             : ::rota::pipe::Placement::Loop,
+    return {int(stages), int(rows), int(microbatches), placement,
             isUnpipelined()};
   }
 
@@ -164,7 +159,7 @@ private:
     builder.setInsertionPointToEnd(getOperation().getBody());
     auto program = ProgramOp::create(
         builder, stack.getLoc(), stack.getSymName(), stages, rows, perChunk,
-        microbatches, placement == "v" ? Placement::V : Placement::Loop,
+        microbatches, static_cast<Placement>(placement.getValue()),
         shape().outer);
     builder.setInsertionPointToStart(&program.getBody().emplaceBlock());
     SmallVector<Attribute> chunks;

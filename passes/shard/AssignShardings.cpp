@@ -48,7 +48,8 @@ static std::string spell(ArrayRef<AxisRefAttr> axes) {
 }
 
 namespace {
-struct AssignShardings : rota::impl::AssignShardingsBase<AssignShardings> {
+struct AssignShardings
+    : mlir::rota::impl::AssignShardingsBase<AssignShardings> {
   using AssignShardingsBase::AssignShardingsBase;
   void runOnOperation() override;
 

@@ -17,7 +17,7 @@ using namespace mlir::rota;
 
 namespace {
 struct ExplainCommunication
-    : rota::impl::ExplainCommunicationBase<ExplainCommunication> {
+    : mlir::rota::impl::ExplainCommunicationBase<ExplainCommunication> {
   void runOnOperation() override {
     getOperation().walk([&](CollectiveOpInterface collective) {
       Traffic traffic = trafficOf(collective);

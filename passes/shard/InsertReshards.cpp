@@ -21,7 +21,7 @@ static constexpr StringLiteral kSharding =
     RotaDialect::ShardingAttrHelper::getNameStr();
 
 namespace {
-struct InsertReshards : rota::impl::InsertReshardsBase<InsertReshards> {
+struct InsertReshards : mlir::rota::impl::InsertReshardsBase<InsertReshards> {
   using InsertReshardsBase::InsertReshardsBase;
   void runOnOperation() override;
 
@@ -40,7 +40,6 @@ private:
                      const UnreducedResults &leaving);
 
   MeshAttr mesh;
-  bool isExplicit = false;
   /// In explicit mode, the axes over which the length of activations may be
   /// gathered, and the dimensions of this function's values that are the
   /// length.
@@ -54,12 +53,6 @@ private:
 void InsertReshards::runOnOperation() {
   ModuleOp module = getOperation();
   mesh = meshOf(module);
-  isExplicit = mode == "explicit";
-  if (!isExplicit && mode != "auto") {
-    module.emitError("'sharding': expected auto or explicit, got '")
-        << mode << "'";
-    return signalPassFailure();
-  }
   auto table = AxisRules::parse([&] { return module.emitError(); },
                                 &getContext(), rules);
   if (failed(table))
@@ -100,7 +93,7 @@ LogicalResult InsertReshards::repair(func::FuncOp function,
   settleScalars(function, sums, leaving);
   settleResults(function, sums);
   versions.clear();
-  if (isExplicit)
+  if (mode == ShardingMode::Explicit)
     lengths.emplace(function);
   SmallVector<Operation *> constrains;
   for (Operation &op : llvm::make_early_inc_range(function.getBody().front())) {
@@ -320,7 +313,8 @@ static std::string reasonFor(OpOperand &use, ShardingAttr from) {
 LogicalResult InsertReshards::reshard(OpOperand &use, ShardingAttr from,
                                       ShardingAttr to) {
   Operation *op = use.getOwner();
-  if (isExplicit && !isa<ConstrainOp>(op) && !isMeant(use, from, to))
+  if (mode == ShardingMode::Explicit && !isa<ConstrainOp>(op) &&
+      !isMeant(use, from, to))
     return refuse(use, from, to);
   Value original = use.get();
   auto &made = versions[original];

@@ -306,7 +306,8 @@ template <typename Op> struct NestedCuts : Counting<Op> {
   }
 };
 
-struct MergeCollectives : rota::impl::MergeCollectivesBase<MergeCollectives> {
+struct MergeCollectives
+    : mlir::rota::impl::MergeCollectivesBase<MergeCollectives> {
   void runOnOperation() override {
     MLIRContext *context = &getContext();
     RewritePatternSet patterns(context);

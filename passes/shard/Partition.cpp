@@ -26,7 +26,7 @@ struct LocalForm {
   SmallVector<int64_t> sizes; // of the factors
 };
 
-struct Partition : rota::impl::PartitionBase<Partition> {
+struct Partition : mlir::rota::impl::PartitionBase<Partition> {
   using PartitionBase::PartitionBase;
   void runOnOperation() override;
 

@@ -7,34 +7,25 @@
 
 #include "ir/rota/Rota.h"
 #include "mlir/Pass/Pass.h"
-#include "mlir/Pass/PassOptions.h"
+#include "passes/TextOptions.h"
+
+namespace mlir::rota {
+/// The mode of insert-reshards.
+enum class ShardingMode { Auto, Explicit };
+} // namespace mlir::rota
+template <> struct rota::Names<mlir::rota::ShardingMode> {
+  static constexpr const char *list[] = {"auto", "explicit"};
+};
 
 namespace mlir::rota {
 
 #define GEN_PASS_DECL
 #include "passes/shard/Passes.h.inc"
 
-/// The options of `shard`, see Passes.td.
-struct ShardPipelineOptions : PassPipelineOptions<ShardPipelineOptions> {
-  Option<std::string> mesh{*this, "mesh",
-                           llvm::cl::desc("As for the pass assign-shardings"),
-                           llvm::cl::init("")};
-  Option<int64_t> ranks{*this, "ranks",
-                        llvm::cl::desc("As for the pass assign-shardings"),
-                        llvm::cl::init(0)};
-  Option<std::string> rules{*this, "rules",
-                            llvm::cl::desc("As for the pass assign-shardings"),
-                            llvm::cl::init("")};
-  Option<bool> shardOptimizer{
-      *this, "shard-optimizer",
-      llvm::cl::desc("As for the pass assign-shardings"),
-      llvm::cl::init(false)};
-  Option<std::string> optimizer{*this, "optimizer",
-                                llvm::cl::desc("As for the pass build-updates"),
-                                llvm::cl::init("")};
-  Option<std::string> mode{*this, "mode",
-                           llvm::cl::desc("As for the pass insert-reshards"),
-                           llvm::cl::init("auto")};
+/// The options of `shard`.
+struct ShardPipelineOptions : AssignShardingsOptions {
+  std::string optimizer; // as for the pass build-updates
+  ShardingMode mode = InsertReshardsOptions().mode;
 };
 
 /// From a differentiated model to the functions of one rank of the mesh.

@@ -170,8 +170,9 @@ def InsertReshards : Pass<"insert-reshards", "::mlir::ModuleOp"> {
   }];
   let dependentDialects = ["::mlir::rota::RotaDialect"];
   let options = [
-    Option<"mode", "mode", "std::string", /*default=*/"\"auto\"",
-           "auto: reshard where shardings disagree; explicit: refuse">,
+    Option<"mode", "mode", "ShardingMode", "ShardingMode::Auto",
+           "auto: reshard where shardings disagree; explicit: refuse",
+           "::rota::valuesOf<ShardingMode>()">,
     Option<"rules", "rules", "std::string", /*default=*/"\"\"",
            "As for the pass assign-shardings">
   ];

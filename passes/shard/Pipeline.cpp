@@ -14,22 +14,25 @@ using namespace mlir::rota;
 namespace {
 #define GEN_PASS_REGISTRATION
 #include "passes/shard/Passes.h.inc"
+
+struct ShardText : ::rota::PipelineText<ShardPipelineOptions> {
+  ShardText() {
+    add("mesh", meshText);
+    add("ranks", ranks);
+    add("rules", rules);
+    add("shard-optimizer", shardOptimizer);
+    add("optimizer", optimizer);
+    add("mode", mode);
+  }
+};
 } // namespace
 
-void rota::buildShardPipeline(OpPassManager &manager,
-                              const ShardPipelineOptions &options) {
-  AssignShardingsOptions assign;
-  assign.meshText = options.mesh;
-  assign.ranks = options.ranks;
-  assign.rules = options.rules;
-  assign.shardOptimizer = options.shardOptimizer;
-  manager.addPass(createAssignShardings(assign));
-  manager.addPass(createBuildUpdates({options.optimizer.getValue()}));
+void mlir::rota::buildShardPipeline(OpPassManager &manager,
+                                    const ShardPipelineOptions &options) {
+  manager.addPass(createAssignShardings(options));
+  manager.addPass(createBuildUpdates({options.optimizer}));
   manager.addPass(createPropagateShardings());
-  InsertReshardsOptions insert;
-  insert.mode = options.mode;
-  insert.rules = options.rules;
-  manager.addPass(createInsertReshards(insert));
+  manager.addPass(createInsertReshards({options.mode, options.rules}));
   manager.addPass(createPartition());
   // Two ops may ask for the same offset or gather the same value.
   manager.addPass(createCSEPass());
@@ -37,9 +40,9 @@ void rota::buildShardPipeline(OpPassManager &manager,
   manager.addPass(createVerifyPartitioned());
 }
 
-void rota::registerShardPasses() {
+void mlir::rota::registerShardPasses() {
   registerRotaShardPasses();
-  PassPipelineRegistration<ShardPipelineOptions>(
+  PassPipelineRegistration<ShardText>(
       "shard", "From a differentiated model to the functions of one rank",
       buildShardPipeline);
 }

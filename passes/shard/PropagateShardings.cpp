@@ -20,7 +20,7 @@ static constexpr StringLiteral kSharding =
 
 namespace {
 struct PropagateShardings
-    : rota::impl::PropagateShardingsBase<PropagateShardings> {
+    : mlir::rota::impl::PropagateShardingsBase<PropagateShardings> {
   using PropagateShardingsBase::PropagateShardingsBase;
   void runOnOperation() override;
 

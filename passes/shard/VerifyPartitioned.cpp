@@ -16,7 +16,7 @@ using namespace mlir::rota;
 
 namespace {
 struct VerifyPartitioned
-    : rota::impl::VerifyPartitionedBase<VerifyPartitioned> {
+    : mlir::rota::impl::VerifyPartitionedBase<VerifyPartitioned> {
   void runOnOperation() override {
     if (failed(verifyOps()))
       return signalPassFailure();

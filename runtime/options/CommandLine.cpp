@@ -8,6 +8,7 @@
 #include <CLI/CLI.hpp>
 
 #include <cstdio>
+#include <utility>
 
 namespace rota {
 
@@ -30,6 +31,15 @@ static std::string valueHelp(const Option &option) {
                                      : option.value + " [" + defaults + "]";
 }
 
+/// The help of the option, with the names that it takes.
+static std::string helpOf(const Option &option) {
+  std::string help = option.help;
+  for (const char *separator = ": ";
+       const std::string &choice : choicesOf(option))
+    help += std::exchange(separator, ", ") + choice;
+  return help;
+}
+
 /// Adds `option` to the parser, which collects what is given in `values`.
 static void addTo(CLI::App &app, const Option &option,
                   std::vector<std::string> &values) {
@@ -43,9 +53,9 @@ static void addTo(CLI::App &app, const Option &option,
         [&values](int64_t count) {
           values.push_back(count > 0 ? "true" : "false");
         },
-        option.help);
+        helpOf(option));
   } else {
-    added = app.add_option(names, values, option.help)
+    added = app.add_option(names, values, helpOf(option))
                 ->allow_extra_args(false)
                 ->option_text(valueHelp(option));
     if (option.isList())

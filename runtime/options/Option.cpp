@@ -90,22 +90,21 @@ struct TextAssigner {
     return "";
   }
   std::string operator()(const Choice &choice) const {
-    auto found = std::ranges::find(choice.names, texts.back());
-    if (texts.back().empty() || found == choice.names.end())
-      return texts.back().empty()
-                 ? expected("a value", "an empty text")
-                 : expected(choiceRule(choice.names), quote(texts.back()));
-    choice.set(static_cast<int>(found - choice.names.begin()));
-    return "";
+    std::string error = check(texts.back());
+    if (error.empty())
+      choice.set(
+          static_cast<int>(std::ranges::find(choice.names, texts.back()) -
+                           choice.names.begin()));
+    return error;
   }
 
 private:
   std::string check(const std::string &text) const {
     if (text.empty())
       return expected("a value", "an empty text");
-    if (!option.choices.empty() &&
-        std::ranges::find(option.choices, text) == option.choices.end())
-      return expected(choiceRule(option.choices), quote(text));
+    const Texts &choices = choicesOf(option);
+    if (!choices.empty() && std::ranges::find(choices, text) == choices.end())
+      return expected(choiceRule(choices), quote(text));
     return "";
   }
   template <typename Number, typename Variable>
@@ -164,6 +163,11 @@ struct TextReader {
 
 std::string assignText(const Option &option, const Texts &texts) {
   return std::visit(TextAssigner{option, texts}, option.variable);
+}
+
+const Texts &choicesOf(const Option &option) {
+  const Choice *choice = std::get_if<Choice>(&option.variable);
+  return choice ? choice->names : option.choices;
 }
 
 std::string ruleOf(const Option &option) {

@@ -67,7 +67,7 @@ struct Option {
   OptionVariable variable;
   double minimum = 0.0; // of a number
   double maximum = std::numeric_limits<double>::infinity();
-  std::vector<std::string> choices = {}; // of a string or list; empty: any
+  std::vector<std::string> choices = {}; // of a list; empty: any
   char letter = 0;                       // the short flag
   unsigned requiredBy = 0;               // mask of Command
 
@@ -85,6 +85,8 @@ inline constexpr double kMaxCount = 9007199254740992.0;
 std::string assignText(const Option &option,
                        const std::vector<std::string> &texts);
 
+/// The names that the option takes; none where it takes others.
+const std::vector<std::string> &choicesOf(const Option &option);
 /// The rule for values: "an integer from 1 to 8", "true or false".
 std::string ruleOf(const Option &option);
 /// "expected RULE, got GOT".

@@ -43,8 +43,7 @@ Rows trainingRows(Options &o) {
       {"steps", group, "N", "Optimizer steps", runs, &o.steps, 1, kMaxCount},
       {"data", group, "PATH,...", "Token files, or text that is read as bytes",
        train, &o.data},
-      {"token-type", group, "TYPE",
-       "A token in the files: bytes, uint16 or uint32", train,
+      {"token-type", group, "TYPE", "A token in the files", train,
        Choice(o.tokenType)},
       {"seed", group, "N", "Seed of all random numbers", runs, &o.seed, 0,
        kMaxCount},
@@ -77,7 +76,7 @@ Rows probeRows(Options &o) {
           {.name = "write",
            .group = group,
            .value = "NAME,...",
-           .help = "loss, logits, gradients, loss-curve",
+           .help = "The tensors to write",
            .commands = probe,
            .variable = &o.write,
            .choices = {"loss", "logits", "gradients", "loss-curve"}}};
@@ -86,8 +85,8 @@ Rows probeRows(Options &o) {
 Rows executionRows(Options &o) {
   const char *execution = "Execution", *output = "Output";
   return {{"ranks", execution, "KIND",
-           "What a rank is: threads of one process, or mpi: a process that "
-           "mpirun or srun started",
+           "A rank is a thread of one process, or a process that mpirun or "
+           "srun started",
            models, Choice(o.ranks)},
           {"threads", execution, "N",
            "Cores that a process computes with; 0: its share of the machine's",

@@ -44,8 +44,7 @@ std::unique_ptr<CompiledOp> CompiledOp::create(const std::string &source,
     return nullptr;
   accumulate.resize(op->getNumResults(), false);
   SmallVector<bool> flags(accumulate.begin(), accumulate.end());
-  lowering::TargetOptions target{cpu};
-  auto machine = lowering::createTargetMachine(op->getLoc(), target);
+  auto machine = lowering::createTargetMachine(op->getLoc(), {cpu});
   if (failed(machine))
     return nullptr;
   compiled->library = std::make_unique<lowering::KernelLibrary>(
@@ -58,7 +57,7 @@ std::unique_ptr<CompiledOp> CompiledOp::create(const std::string &source,
   ModuleOp code = compiled->library->getModule();
   if (failed(mlir::verify(code)) || failed(lowering::lowerToLLVMDialect(code)))
     return nullptr;
-  auto object = lowering::emitObject(code, target);
+  auto object = lowering::emitObject(code, **machine);
   if (failed(object))
     return nullptr;
   llvm::ExitOnError check("jit: ");

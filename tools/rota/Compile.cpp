@@ -5,25 +5,15 @@
 #include "tools/rota/Compile.h"
 
 #include "lowering/Pipeline.h"
-#include "passes/differentiate/Passes.h"
 #include "passes/optimizer/Optimizers.h"
-#include "passes/pipeline/Passes.h"
-#include "passes/shard/Passes.h"
 
 #include "mlir/Pass/PassInstrumentation.h"
 #include "mlir/Pass/PassManager.h"
-#include "llvm/Target/TargetMachine.h"
 
 using namespace mlir;
 
 namespace rota {
 namespace {
-
-constexpr std::pair<std::string_view, Level> kLevels[] = {
-    {"rota", Level::Rota},       {"differentiated", Level::Differentiated},
-    {"sharded", Level::Sharded}, {"pipe", Level::Pipe},
-    {"kernels", Level::Kernels}, {"llvm", Level::LLVM},
-    {"ptx", Level::PTX},         {"executable", Level::Executable}};
 
 /// Remembers the pass that failed.
 struct FailedPass : PassInstrumentation {
@@ -41,10 +31,6 @@ public:
 
   /// Compiles to `level` and writes that to `output`.
   ExitCode write(Level level, const std::string &output) {
-    if (level == Level::PTX)
-      return report(kExitBadInput,
-                    "'emit': expected a level that this build can "
-                    "emit, got 'ptx': it has no GPU part");
     if (level == Level::Executable && output == "-")
       return report(
           kExitBadInput,
@@ -100,24 +86,12 @@ private:
     if (failed(model))
       return kExitBadInput;
     lowering.emplace(*module,
-                     lowering::ModelFacts{name, model->flopsPerToken()},
-                     lowering::TargetOptions{options.targetCpu});
-    if (failed(lowering::createTargetMachine(loc, {options.targetCpu})))
+                     lowering::ModelFacts{name, model->flopsPerToken()});
+    if (failed(lowering->selectMachine(options.target)))
       return kExitBadInput;
-    mlir::pipe::ScheduleLayersOptions settings;
-    settings.stages = options.stages;
-    if (options.given.contains("repeats"))
-      settings.repeats = options.repeats;
-    settings.layersPerChunk = options.layersPerChunk;
-    settings.microbatches = options.microbatches;
-    settings.pipelineLayers = options.pipelineLayers;
-    settings.placement = options.placement;
-    settings.schedule = options.schedule;
-    settings.delay = options.delay;
-    settings.splitBackward = options.splitBackward;
     // The verifier judges a timeline that may be the user's.
-    return runPasses(mlir::pipe::buildScheduleLayersPipeline, settings,
-                     kExitBadInput);
+    return runPasses<mlir::pipe::ScheduleLayersOptions>(
+        mlir::pipe::buildScheduleLayersPipeline, options, kExitBadInput);
   }
 
   ExitCode differentiate() {
@@ -131,7 +105,7 @@ private:
 
   ExitCode shard() {
     mlir::rota::ShardPipelineOptions settings;
-    settings.mesh = options.mesh;
+    settings.meshText = options.mesh;
     settings.rules = llvm::join(options.shardingRules, ",");
     settings.shardOptimizer = options.shardOptimizer;
     settings.mode = options.sharding;
@@ -141,7 +115,8 @@ private:
 
   ExitCode completeTimeline() {
     mlir::pipe::CompleteTimelineOptions settings;
-    settings.weightGather = options.weightGather;
+    if (options.weightGather)
+      settings.mode = *options.weightGather;
     if (options.window)
       settings.window = *options.window;
     if (options.prefetch)
@@ -207,30 +182,9 @@ private:
 
 } // namespace
 
-std::optional<Level> parseLevel(std::string_view name) {
-  for (auto [known, level] : kLevels)
-    if (known == name)
-      return level;
-  return std::nullopt;
-}
-
-std::string levelNames() {
-  std::string names;
-  for (auto [name, level] : kLevels)
-    names += (names.empty() ? "" : ", ") + std::string(name);
-  return names;
-}
-
 ExitCode compileModel(mlir::rota::BuiltModel &model, const RunOptions &options,
                       const std::string &output) {
-  std::optional<Level> level = parseLevel(options.emit);
-  if (!level) {
-    emitError(model.module->getLoc())
-        << "'emit': expected a level out of " << levelNames() << ", got '"
-        << options.emit << "'";
-    return kExitBadInput;
-  }
-  return Compilation(model, options).write(*level, output);
+  return Compilation(model, options).write(options.emit, output);
 }
 
 ExitCode planModel(mlir::rota::BuiltModel &model, const RunOptions &options,

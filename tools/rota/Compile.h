@@ -8,28 +8,9 @@
 #include "passes/differentiate/Residuals.h"
 #include "tools/rota/Options.h"
 
-#include <optional>
 #include <string>
-#include <string_view>
 
 namespace rota {
-
-/// The levels that `--emit` names, from the model down to the executable.
-enum class Level {
-  Rota,           // the model as built
-  Differentiated, // with a timeline, and forward and backward functions
-  Sharded,        // the functions of one rank of the mesh, with collectives
-  Pipe,           // with communication in the timeline
-  Kernels,        // with fused kernels
-  LLVM,           // the trainer's code as optimized LLVM IR
-  PTX,            // not there: this build has no GPU part
-  Executable,     // the trainer
-};
-
-/// Nothing when there is no level of that name.
-std::optional<Level> parseLevel(std::string_view name);
-/// "rota, differentiated, ..." for help and messages.
-std::string levelNames();
 
 /// Compiles `model`, which is used up, as far as `options.emit` says and writes
 /// that to `output` ("-": standard output, for text). Logits are kept when

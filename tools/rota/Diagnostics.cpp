@@ -46,8 +46,9 @@ struct RemarkPrinter : remark::detail::MLIRRemarkStreamerBase {
 };
 } // namespace
 
-static void printRemarks(MLIRContext &context, const std::string &category) {
-  std::string meant = category == "all" ? ".*" : "^" + category + "$";
+static void printRemarks(MLIRContext &context, Remarks remarks) {
+  std::string meant =
+      remarks == Remarks::All ? ".*" : std::string("^") + nameOf(remarks) + "$";
   remark::RemarkCategories categories;
   categories.passed = categories.missed = meant;
   categories.analysis = categories.failed = meant;
@@ -58,10 +59,10 @@ static void printRemarks(MLIRContext &context, const std::string &category) {
 }
 
 DiagnosticPrinter::DiagnosticPrinter(MLIRContext &context,
-                                     const std::string &remarks)
+                                     std::optional<Remarks> remarks)
     : context(context) {
-  if (!remarks.empty())
-    printRemarks(context, remarks);
+  if (remarks)
+    printRemarks(context, *remarks);
   // Messages name the mistake; the op in generic form would hide it.
   context.printOpOnDiagnostic(false);
   handler = context.getDiagEngine().registerHandler(

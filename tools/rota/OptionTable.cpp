@@ -37,15 +37,8 @@ Rows modelRows(RunOptions &o) {
            .commands = models,
            .variable = &o.model,
            .requiredBy = models},
-          {"dtype",
-           group,
-           "TYPE",
-           "What the model computes in: f32 or bf16 (its own dtype)",
-           models,
-           &o.dtype,
-           0,
-           0,
-           {"f32", "bf16"}},
+          {"dtype", group, "TYPE", "What the model computes in (its own dtype)",
+           models, Choice(o.dtype)},
           {"batch-size", group, "N", "Sequences in a step, all ranks together",
            train | compile | plan, &o.batchSize, 1, maxSize},
           {"sequence-length", group, "N", "Tokens in a sequence",
@@ -62,16 +55,9 @@ Rows meshRows(RunOptions &o) {
       {"devices", group, "N",
        "Ranks in all (the processes under mpirun or srun)", models, &o.devices,
        1, maxSize},
-      {"sharding",
-       group,
-       "MODE",
-       "Where shardings do not agree: auto inserts a reshard, "
-       "explicit is an error",
-       models,
-       &o.sharding,
-       0,
-       0,
-       {"auto", "explicit"}},
+      {"sharding", group, "MODE",
+       "A reshard, or an error, where shardings do not agree", models,
+       Choice(o.sharding)},
       {"sharding-rules", group, "NAME=AXIS+...,...",
        "Mesh axes of a logical axis (heads=tensor), of storage "
        "(storage/embed=fsdp) or of activations "
@@ -80,17 +66,11 @@ Rows meshRows(RunOptions &o) {
       {"shard-optimizer", group, "",
        "Divide the optimizer's state over the data axis (ZeRO-1)", models,
        &o.shardOptimizer},
-      {"weight-gather",
-       group,
-       "MODE",
-       "When weights that fsdp divides are gathered (UNSHARD, RESHARD and "
-       "REDUCE_GRAD actions): per-repeat (with several repeats the default of "
-       "a run), once, per-iteration",
-       timelines,
-       &o.weightGather,
-       0,
-       0,
-       {"per-iteration", "once", "per-repeat"}},
+      {"weight-gather", group, "MODE",
+       "When weights whose storage is divided are gathered (UNSHARD, RESHARD "
+       "and REDUCE_GRAD actions; the default of a run is auto: per-repeat with "
+       "several repeats, else once)",
+       timelines, Choice(o.weightGather)},
       {"window", group, "N",
        "Chunks whose weights a rank holds gathered, at most (" +
            std::to_string(pipe::kDefaultWindow) + ")",
@@ -132,15 +112,8 @@ Rows pipelineRows(RunOptions &o) {
            "Layers in the pipeline; all stages run the others, each for "
            "its share of the microbatches; 0: all",
            models, &o.pipelineLayers, 0, maxInt},
-          {"placement",
-           group,
-           "NAME",
-           "Which rank owns a chunk: loop or v",
-           timelines,
-           &o.placement,
-           0,
-           0,
-           {"loop", "v"}},
+          {"placement", group, "NAME", "Which rank owns a chunk", timelines,
+           Choice(o.placement)},
           {"remat", group, "POLICY",
            "What backward recomputes: a policy (none, minimal, full, "
            "...) or name=remat|device|offload,...; of single stages: "
@@ -151,37 +124,21 @@ Rows pipelineRows(RunOptions &o) {
 Rows executionRows(RunOptions &o) {
   const char *execution = "Execution", *output = "Output";
   return {
-      {"device", execution, "NAME", "cpu", models, &o.device, 0, 0, {"cpu"}},
+      {"device", execution, "NAME", "The device that computes", models,
+       Choice(o.target.device)},
       {"target-cpu", execution, "NAME",
        "The processor to compile for, in LLVM's words", train | compile | probe,
-       &o.targetCpu},
+       &o.target.cpu},
       {"linker", execution, "PATH", "The linker (the first found)",
        train | compile | probe, &o.linker},
-      {"emit",
-       output,
-       "LEVEL",
-       "rota, differentiated, sharded, pipe, kernels, llvm, ptx or executable",
-       compile,
-       &o.emit,
-       0,
-       0,
-       {"rota", "differentiated", "sharded", "pipe", "kernels", "llvm", "ptx",
-        "executable"}},
+      {"emit", output, "LEVEL", "The level to write", compile, Choice(o.emit)},
       {"explain", output, "",
        "Each transfer between ranks: what, why, and how much of "
        "its time nothing hides",
        compile | plan, &o.explain},
-      {"remarks",
-       output,
-       "CATEGORY",
-       "The compiler's remarks, on standard error: differentiate, "
-       "shard, pipeline, executable, communication or all",
-       compile | plan,
-       &o.remarks,
-       0,
-       0,
-       {"differentiate", "shard", "pipeline", "executable", "communication",
-        "all"}}};
+      {"remarks", output, "CATEGORY",
+       "The compiler's remarks, on standard error", compile | plan,
+       Choice(o.remarks)}};
 }
 
 /// Options of `rota schedule` alone.
@@ -208,15 +165,8 @@ Rows scheduleRows(RunOptions &o) {
       cost("cost-reduce", o.costs.reduceGrad, "Time of REDUCE_GRAD"),
       cost("cost-offload", o.costs.offload, "Time of OFFLOAD"),
       cost("cost-fetch", o.costs.fetch, "Time of FETCH"),
-      {"format",
-       "Output",
-       "NAME",
-       "grid, csv (as PyTorch reads), json, svg or trace (Perfetto)",
-       schedule,
-       &o.format,
-       0,
-       0,
-       {"grid", "csv", "json", "svg", "trace"}}};
+      {"format", "Output", "NAME", "PyTorch reads csv, Perfetto reads trace",
+       schedule, Choice(o.format)}};
 }
 
 } // namespace

@@ -79,10 +79,9 @@ static int64_t defaultMicrobatches(const RunOptions &options) {
     return timeline->shape.microbatches;
   pipe::ScheduleRequest request;
   request.shape.stages = int(options.stages);
-  request.shape.repeats = int(options.repeats);
+  request.shape.repeats = std::max(int(options.repeats), 1);
   request.shape.outer = options.pipelineLayers > 0;
-  request.shape.placement =
-      options.placement == "v" ? pipe::Placement::V : pipe::Placement::Loop;
+  request.shape.placement = options.placement;
   request.delay = int(options.delay);
   return pipe::fewestMicrobatches(options.schedule, request).value_or(1);
 }
@@ -129,14 +128,13 @@ static OptionMistake checkMesh(RunOptions &options) {
     return {"shard-optimizer",
             "expected a mesh with a data axis above 1, got " +
                 inQuotes(options.mesh)};
-  if (options.weightGather.empty() && size("fsdp") > 1)
-    options.weightGather = "auto";
-  if (options.weightGather == "per-repeat" && options.repeats == 1 &&
-      options.layersPerChunk == 0)
+  if (options.weightGather == pipe::GatherMode::PerRepeat &&
+      options.repeats <= 1 && options.layersPerChunk == 0)
     return {"weight-gather",
             "expected more than 1 repeat for 'per-repeat', got "
             "1; with one repeat 'once' gathers as often"};
-  if (options.weightGather == "once" && options.given.contains("window"))
+  if (options.weightGather == pipe::GatherMode::Once &&
+      options.given.contains("window"))
     return {"window", "expected no window with 'weight-gather' once, which "
                       "gathers every chunk, got " +
                           std::to_string(*options.window)};
@@ -184,10 +182,7 @@ mlir::rota::BuildOptions rota::buildOptions(const RunOptions &options) {
   mlir::rota::BuildOptions build;
   build.sequences = options.batchSize / options.microbatches;
   build.sequenceLength = options.sequenceLength;
-  if (options.dtype == "f32")
-    build.compute = mlir::rota::ComputeType::F32;
-  else if (options.dtype == "bf16")
-    build.compute = mlir::rota::ComputeType::BF16;
+  build.compute = options.dtype;
   return build;
 }
 

@@ -7,57 +7,76 @@
 #ifndef ROTA_TOOLS_ROTA_OPTIONS_H
 #define ROTA_TOOLS_ROTA_OPTIONS_H
 
+#include "lowering/cpu/Object.h"
 #include "models/Models.h"
+#include "passes/differentiate/Passes.h"
+#include "passes/pipeline/Passes.h"
 #include "passes/pipeline/timeline/Simulator.h"
+#include "passes/shard/Passes.h"
 #include "runtime/Error.h"
 #include "runtime/train/Options.h"
+#include "tools/rota/Diagnostics.h"
 
 namespace rota {
 
-struct RunOptions : Options {
+/// The levels that `--emit` names, from the model down to the executable.
+enum class Level {
+  Rota,           // the model as built
+  Differentiated, // with a timeline, and forward and backward functions
+  Sharded,        // the functions of one rank of the mesh, with collectives
+  Pipe,           // with communication in the timeline
+  Kernels,        // with fused kernels
+  LLVM,           // the trainer's code as optimized LLVM IR
+  Executable,     // the trainer
+};
+template <> struct Names<Level> {
+  static constexpr const char *list[] = {
+      "rota",    "differentiated", "sharded",   "pipe",
+      "kernels", "llvm",           "executable"};
+};
+
+/// The forms in which `rota schedule` writes a timeline.
+enum class TimelineFormat { Grid, CSV, JSON, SVG, Trace };
+template <> struct Names<TimelineFormat> {
+  static constexpr const char *list[] = {"grid", "csv", "json", "svg", "trace"};
+};
+
+/// The options of the phase that makes the timeline are the passes' own.
+/// `stages` is the size of the mesh's stage axis. Without a number,
+/// `microbatches` are the fewest that the schedule takes.
+struct RunOptions : Options, mlir::pipe::ScheduleLayersOptions {
   /// With the options of the optimizer.
   RunOptions();
 
   // Model. `weights`, when empty, are those beside the model, if any.
   std::string model; // a hub folder, a .json or a .mlir file
-  std::string dtype; // "f32" or "bf16"; empty: the model's own
+  std::optional<mlir::rota::ComputeType> dtype; // none: the model's own
   // Numbers of a step; 0: not given. A .mlir model has its own shapes, and
   // `probe` takes them from its tokens.
   int64_t batchSize = 0;      // sequences in a step, all ranks together
   int64_t sequenceLength = 0; // tokens
-  int64_t microbatches = 1;   // not given: the fewest that the schedule takes
 
   // Mesh. An axis of size -1 gets what the others leave of `devices`.
   std::string mesh = "stage=1"; // as given; every size known once checked
   int64_t devices = 0;          // ranks in all; 0: the product of the sizes
-  int64_t stages = 1;           // the size of the mesh's stage axis
-  std::string sharding = "auto";
+  mlir::rota::ShardingMode sharding = mlir::rota::ShardPipelineOptions().mode;
   std::vector<std::string> shardingRules; // "name=axis+axis"
-  bool shardOptimizer = false;
-  std::string weightGather;        // empty: weights are not divided
+  bool shardOptimizer = mlir::rota::ShardPipelineOptions().shardOptimizer;
+  std::optional<pipe::GatherMode> weightGather;
   std::optional<int64_t> window;   // gathered chunks in each rank
   std::optional<int64_t> prefetch; // none: as early as the window allows
 
-  // Pipeline.
-  std::string schedule = "circular";
-  int64_t repeats = 1;        // chunks in each rank
-  int64_t layersPerChunk = 0; // 0: follows from stages and repeats
-  int64_t pipelineLayers = 0; // 0: all
-  std::string placement = "loop";
-  int64_t delay = 1; // iterations from one stage to the next
-  bool splitBackward = false;
-  std::string remat = "none";
+  std::string remat = mlir::rota::DifferentiateOptions().remat;
 
   // Execution and output.
-  std::string device = "cpu";
-  std::string targetCpu = "native";
+  lowering::TargetOptions target;
   std::string linker; // empty: the first that is found
-  std::string emit = "executable";
+  Level emit = Level::Executable;
   bool explain = false;
-  std::string remarks; // a category; empty: none
+  std::optional<Remarks> remarks; // none: not printed
 
   // `schedule` alone.
-  std::string format = "grid"; // grid, csv, json, svg or trace
+  TimelineFormat format = TimelineFormat::Grid;
   bool communication = false, offload = false;
   bool outer = false; // a chunk of layers outside of the pipeline
   pipe::CostTable costs;

@@ -44,8 +44,7 @@ Shape shapeOf(const RunOptions &options, Shape fallback) {
   set("microbatches", options.microbatches, fallback.microbatches);
   fallback.outer |= options.outer && !isFile(options.schedule);
   if (options.given.contains("placement"))
-    fallback.placement =
-        options.placement == "v" ? Placement::V : Placement::Loop;
+    fallback.placement = options.placement;
   return fallback;
 }
 
@@ -116,7 +115,7 @@ std::optional<Timeline> complete(const RunOptions &options, Timeline timeline,
   if (options.offload && !hasAny(timeline, ActionKind::Offload))
     timeline = offloadResiduals(
         timeline, std::vector<bool>(timeline.shape.chunks(), true), 1);
-  if (options.weightGather.empty()) {
+  if (!options.weightGather) {
     if (options.prefetch || (options.window && !gathers)) {
       error = options.prefetch ? "--prefetch" : "--window";
       error += " needs --weight-gather, got none";
@@ -132,14 +131,13 @@ std::optional<Timeline> complete(const RunOptions &options, Timeline timeline,
   }
   if (gathers) {
     error = "--weight-gather is for timelines without UNSHARD, got '" +
-            options.weightGather + "' and '" + options.schedule +
-            "', which has it";
+            std::string(nameOf(*options.weightGather)) + "' and '" +
+            options.schedule + "', which has it";
     return std::nullopt;
   }
-  return gatherWeights(timeline,
-                       {*parseGatherMode(options.weightGather), options.window,
-                        options.prefetch},
-                       error);
+  return gatherWeights(
+      timeline, {*options.weightGather, options.window, options.prefetch},
+      error);
 }
 
 /// "1 rank", "2 ranks".
@@ -150,18 +148,18 @@ std::string counted(int count, const std::string &noun,
 
 std::string draw(const RunOptions &options, const Timeline &timeline,
                  const Simulation &simulation) {
-  const std::string format = options.json ? "json" : options.format;
-  if (format == "csv") {
-    // Idle cells are slots, whatever the costs.
-    Simulation slots = *simulate(timeline, CostTable());
-    return drawCsv(timeline, slots);
-  }
-  if (format == "json")
+  switch (options.json ? TimelineFormat::JSON : options.format) {
+  case TimelineFormat::CSV: // idle cells are slots, whatever the costs
+    return drawCsv(timeline, *simulate(timeline, CostTable()));
+  case TimelineFormat::JSON:
     return drawJson(timeline, simulation, options.schedule);
-  if (format == "svg")
+  case TimelineFormat::SVG:
     return drawSvg(timeline, simulation, options.schedule);
-  if (format == "trace")
+  case TimelineFormat::Trace:
     return drawTrace(timeline, simulation, options.schedule);
+  case TimelineFormat::Grid:
+    break;
+  }
   const Shape &shape = timeline.shape;
   std::string title = options.schedule + ": " + counted(shape.stages, "rank") +
                       ", " + counted(shape.repeats, "chunk") + " each, " +

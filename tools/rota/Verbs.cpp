@@ -54,7 +54,7 @@ int compileThenRun(Command verb, RunOptions options) {
                error.message());
     return kExitRunFailed;
   }
-  options.emit = "executable";
+  options.emit = Level::Executable;
   auto start = std::chrono::steady_clock::now();
   if (ExitCode code = compile(options, trainer.path()))
     return code;
@@ -137,7 +137,7 @@ ordered_json planJson(const Plan &plan,
 
 int runCompile(const RunOptions &given) {
   RunOptions options = given;
-  bool toFile = options.emit == "executable";
+  bool toFile = options.emit == Level::Executable;
   std::string output = !options.output.empty() ? options.output
                        : toFile                ? "trainer"
                                                : "-";

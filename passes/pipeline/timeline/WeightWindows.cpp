@@ -147,27 +147,12 @@ std::string checkRequest(const Shape &shape, const GatherRequest &request) {
 
 } // namespace
 
-const char *toString(GatherMode mode) {
-  constexpr const char *kNames[] = {"per-iteration", "once", "per-repeat"};
-  return kNames[static_cast<int>(mode)];
-}
-
-std::optional<GatherMode> parseGatherMode(std::string_view name) {
-  for (GatherMode mode :
-       {GatherMode::PerIteration, GatherMode::Once, GatherMode::PerRepeat})
-    if (name == toString(mode))
-      return mode;
-  return std::nullopt;
-}
-
-GatherMode defaultGatherMode(const Shape &shape) {
-  return shape.repeats > 1 ? GatherMode::PerRepeat : GatherMode::Once;
-}
-
 std::optional<Timeline> gatherWeights(const Timeline &timeline,
-                                      const GatherRequest &request,
+                                      GatherRequest request,
                                       std::string &error) {
   const Shape &shape = timeline.shape;
+  if (request.mode == GatherMode::Auto)
+    request.mode = shape.repeats > 1 ? GatherMode::PerRepeat : GatherMode::Once;
   error = checkRequest(shape, request);
   if (!error.empty())
     return std::nullopt;

@@ -7,22 +7,24 @@
 
 #include "ir/pipe/Timeline.h"
 
-namespace rota::pipe {
+namespace rota {
+namespace pipe {
 
 /// The time for which gathered weights stay in memory.
 enum class GatherMode {
   PerIteration, // one use
   Once,         // the step
   PerRepeat,    // as long as a sliding window has room
+  Auto,         // PerRepeat where a rank has several chunks of the pipeline,
+                // else Once, which gathers as often
 };
 
-/// "per-iteration", "once" and "per-repeat", and back.
-const char *toString(GatherMode mode);
-std::optional<GatherMode> parseGatherMode(std::string_view name);
-
-/// The mode when none is chosen: PerRepeat where a rank has several chunks of
-/// the pipeline, else Once, which gathers as often.
-GatherMode defaultGatherMode(const Shape &shape);
+} // namespace pipe
+template <> struct Names<pipe::GatherMode> {
+  static constexpr const char *list[] = {"per-iteration", "once", "per-repeat",
+                                         "auto"};
+};
+namespace pipe {
 
 inline constexpr int kDefaultWindow = 2;
 
@@ -56,9 +58,10 @@ struct GatherRequest {
 /// each rank, for `Once` with a window or a prefetch, or for a number out of
 /// range.
 std::optional<Timeline> gatherWeights(const Timeline &timeline,
-                                      const GatherRequest &request,
+                                      GatherRequest request,
                                       std::string &error);
 
-} // namespace rota::pipe
+} // namespace pipe
+} // namespace rota
 
 #endif // ROTA_PASSES_PIPELINE_TIMELINE_WEIGHTWINDOWS_H

@@ -48,7 +48,9 @@ TEST(Object, TextNamesTheProcessor) {
     GTEST_SKIP() << "names of x86 processors";
   TestModule module(kScale);
   ASSERT_TRUE(succeeded(lowerToLLVMDialect(module.get())));
-  auto text = emitLLVM(module.get(), {"x86-64-v3"});
+  auto machine = createTargetMachine(module.get().getLoc(), {"x86-64-v3"});
+  ASSERT_TRUE(succeeded(machine));
+  auto text = emitLLVM(module.get(), **machine);
   ASSERT_TRUE(succeeded(text)) << module.takeDiagnostics();
   EXPECT_NE(text->find("define float @scale(float"), std::string::npos);
   EXPECT_NE(text->find("\"target-cpu\"=\"x86-64-v3\""), std::string::npos);
@@ -57,7 +59,9 @@ TEST(Object, TextNamesTheProcessor) {
 TEST(Object, BytesAreAnObjectFile) {
   TestModule module(kScale);
   ASSERT_TRUE(succeeded(lowerToLLVMDialect(module.get())));
-  auto object = emitObject(module.get(), {});
+  auto machine = createTargetMachine(module.get().getLoc(), {});
+  ASSERT_TRUE(succeeded(machine));
+  auto object = emitObject(module.get(), **machine);
   ASSERT_TRUE(succeeded(object)) << module.takeDiagnostics();
   EXPECT_EQ(object->substr(0, 4), "\x7f"
                                   "ELF");
@@ -67,7 +71,9 @@ TEST(Object, BytesAreAnObjectFile) {
 /// Code that is not lowered is an error, not a crash.
 TEST(Object, OtherOpsAreAnError) {
   TestModule module(kScale);
-  EXPECT_TRUE(failed(emitObject(module.get(), {})));
+  auto machine = createTargetMachine(module.get().getLoc(), {});
+  ASSERT_TRUE(succeeded(machine));
+  EXPECT_TRUE(failed(emitObject(module.get(), **machine)));
 }
 
 } // namespace

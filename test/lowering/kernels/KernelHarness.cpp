@@ -80,9 +80,11 @@ static interpreter::Tensor read(Type type, const unsigned char *data) {
 
 std::unique_ptr<llvm::orc::LLJIT> linkKernels(KernelLibrary &library,
                                               const TargetOptions &options) {
-  if (failed(lowerToLLVMDialect(library.getModule())))
+  ModuleOp module = library.getModule();
+  auto machine = createTargetMachine(module.getLoc(), options);
+  if (failed(machine) || failed(lowerToLLVMDialect(module)))
     return nullptr;
-  auto object = emitObject(library.getModule(), options);
+  auto object = emitObject(module, **machine);
   if (failed(object))
     return nullptr;
   auto jit = llvm::orc::LLJITBuilder().create();

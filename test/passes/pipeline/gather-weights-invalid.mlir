@@ -1,9 +1,10 @@
 // RUN: split-file %s %t
-// RUN: rota-opt %t/one-repeat.mlir --verify-diagnostics --gather-weights
-// RUN: rota-opt %t/window.mlir --verify-diagnostics --gather-weights=window=0
-// RUN: rota-opt %t/prefetch.mlir --verify-diagnostics --gather-weights=prefetch=-2
+// RUN: rota-opt %t/one-repeat.mlir --verify-diagnostics --gather-weights=mode=per-repeat
+// RUN: rota-opt %t/window.mlir --verify-diagnostics --gather-weights="mode=per-repeat window=0"
+// RUN: rota-opt %t/prefetch.mlir --verify-diagnostics --gather-weights="mode=per-repeat prefetch=-2"
 // RUN: rota-opt %t/once.mlir --verify-diagnostics --gather-weights="mode=once window=2"
-// RUN: rota-opt %t/mode.mlir --verify-diagnostics --gather-weights=mode=twice
+// RUN: not rota-opt %t/wrong.mlir --gather-weights=mode=twice 2>&1 | FileCheck %s --check-prefix=MODE
+// MODE: for the --mode option: Cannot find option named 'twice'!
 // RUN: rota-opt %t/wrong.mlir --verify-diagnostics --gather-weights
 
 //--- one-repeat.mlir
@@ -73,24 +74,6 @@ pipe.program stack @layers stages = 1 repeats = 2 layers_per_chunk = 1 microbatc
     <rank 0 layers [@identity 1] loss>
   ]
   // expected-error @below {{a window is for gathering weights 'per-repeat' or 'per-iteration', got 'once' and a window of 2}}
-  pipe.timeline "t" delay = 1 rows [
-    "0F0,1F0,1B0,0B0"
-  ]
-}
-//--- mode.mlir
-rota.stack @layers layers = 2 pattern [@identity] {
-  rota.layer @identity {
-    func.func @forward(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
-      return %x : tensor<2x8xf32>
-    }
-  }
-}
-pipe.program stack @layers stages = 1 repeats = 2 layers_per_chunk = 1 microbatches = 1 placement loop {
-  pipe.chunks [
-    <rank 0 embed layers [@identity 0]>,
-    <rank 0 layers [@identity 1] loss>
-  ]
-  // expected-error @below {{expected 'mode' to be per-iteration, once or per-repeat, got 'twice'}}
   pipe.timeline "t" delay = 1 rows [
     "0F0,1F0,1B0,0B0"
   ]

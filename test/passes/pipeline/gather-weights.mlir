@@ -1,7 +1,7 @@
-// RUN: rota-opt %s --split-input-file --gather-weights | FileCheck %s
+// RUN: rota-opt %s --split-input-file --gather-weights=mode=per-repeat | FileCheck %s
 // RUN: rota-opt %s --split-input-file --gather-weights=mode=once | FileCheck %s --check-prefix=ONCE
 // RUN: rota-opt %s --split-input-file --gather-weights="mode=per-iteration window=1" | FileCheck %s --check-prefix=EACH
-// RUN: rota-opt %s --split-input-file --gather-weights="window=1 prefetch=0" --verify-timeline | FileCheck %s --check-prefix=SERIAL
+// RUN: rota-opt %s --split-input-file --gather-weights="mode=per-repeat window=1 prefetch=0" --verify-timeline | FileCheck %s --check-prefix=SERIAL
 
 // The documentation's example.
 // CHECK: pipe.timeline "gpipe" delay = 1 window = 2 rows [
@@ -78,5 +78,31 @@ pipe.program stack @layers stages = 1 repeats = 2 layers_per_chunk = 1 microbatc
   ]
   pipe.timeline "t" delay = 1 rows [
     "0UNSHARD,0F0,0RESHARD,1UNSHARD,1F0,1I0,1W0,1RESHARD,0UNSHARD,0I0,0W0,0RESHARD"
+  ]
+}
+
+// -----
+
+// Without a mode, only where ranks hold parts of a parameter, by whatever axis.
+// RUN: rota-opt %s --split-input-file --gather-weights | FileCheck %s --check-prefix=AUTO
+// AUTO: "0F0,0F1,1F0,1F1,2F0,
+// AUTO: rota.mesh <data = 2>
+// AUTO: "0UNSHARD,1UNSHARD,0F0,1F0,1B0,1RESHARD,1REDUCE_GRAD,0B0,0RESHARD,0REDUCE_GRAD"
+rota.mesh <data = 2>
+rota.param @table : tensor<4x8xf32> axes ["vocab", "embed"] init #rota.constant<value = 1.0> placement <whole [4, 8] compute <[[], []] unreduced [data]> storage <[[], [data]]> optimizer <[[], [data]]>>
+rota.stack @layers layers = 2 pattern [@identity] {
+  rota.layer @identity {
+    func.func @forward(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
+      return %x : tensor<2x8xf32>
+    }
+  }
+}
+pipe.program stack @layers stages = 1 repeats = 2 layers_per_chunk = 1 microbatches = 1 placement loop {
+  pipe.chunks [
+    <rank 0 embed layers [@identity 0]>,
+    <rank 0 layers [@identity 1] loss>
+  ]
+  pipe.timeline "gpipe" delay = 1 rows [
+    "0F0,1F0,1B0,0B0"
   ]
 }

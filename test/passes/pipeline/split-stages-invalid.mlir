@@ -15,7 +15,7 @@
 // RUN: not rota-opt %t/4.mlir --split-stages="repeats=99999999999" 2>&1 | FileCheck %s --check-prefix=CASE6
 // CASE6: error: expected 'repeats' between 0 and 1048576, got 99999999999
 // RUN: not rota-opt %t/4.mlir --split-stages="placement=w" 2>&1 | FileCheck %s --check-prefix=CASE7
-// CASE7: error: expected 'placement' to be loop or v, got 'w'
+// CASE7: for the --placement option: Cannot find option named 'w'!
 // RUN: not rota-opt %t/4.mlir --split-stages="stages=2 microbatches=1048576" 2>&1 | FileCheck %s --check-prefix=CASE8
 // CASE8: error: expected stages * repeats * microbatches to be at most 1048576, got 2 * 1 * 1048576
 // RUN: not rota-opt %t/16.mlir --split-stages="stages=3 microbatches=1048576" 2>&1 | FileCheck %s --check-prefix=UNEVEN

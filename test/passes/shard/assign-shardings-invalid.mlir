@@ -15,6 +15,8 @@
 // RUN: not rota-opt %s --split-input-file --assign-shardings="rules=mpl=tensor" 2>&1 | FileCheck %s --check-prefix=RULE-NAME
 // RUN: not rota-opt %s --split-input-file --assign-shardings="rules=storage/heds=fsdp" 2>&1 | FileCheck %s --check-prefix=STORAGE-NAME
 // RUN: not rota-opt %s --split-input-file --assign-shardings="rules=activation/lenth=context" 2>&1 | FileCheck %s --check-prefix=ACTIVATION-NAME
+// RUN: not rota-opt %s --split-input-file --assign-shardings="mesh=fsdp=16,tensor=2 rules=storage/mlp=fsdp" 2>&1 | FileCheck %s --check-prefix=STORAGE-RANKS
+// RUN: not rota-opt %s --split-input-file --assign-shardings="mesh=tensor=2 rules=storage/embed=tensor" 2>&1 | FileCheck %s --check-prefix=STORAGE-TWICE
 
 // AXIS: expected an axis of data, stage, fsdp, expert, context, sequence, tensor, got 'row'
 // TWICE: axis 'data' stands twice
@@ -32,6 +34,8 @@
 // RULE-NAME: expected rule 'mpl' to name a logical axis
 // RULE-NAME: note: there are 'mlp', 'embed', 'vocab', 'heads', 'kv_heads', 'norm', 'in', each also after 'storage/', and 'activation/batch', 'activation/length', 'activation/embed'
 // STORAGE-NAME: expected rule 'storage/heds' to name a logical axis
+// STORAGE-RANKS: 'mesh': parameter 'up': expected the 32 ranks along 'tensor' and 'fsdp' to divide dimension 0 ('mlp') of size 16, since the compute sharding divides it too
+// STORAGE-TWICE: 'sharding-rules': parameter 'up': expected each mesh axis at most once, got 'tensor' in the compute and the storage sharding
 // ACTIVATION-NAME: expected rule 'activation/lenth' to name a logical axis
 
 // Padding would be computed with: the exponential of zero is one.

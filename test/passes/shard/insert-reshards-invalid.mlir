@@ -1,7 +1,7 @@
 // RUN: rota-opt %s --split-input-file --verify-diagnostics --insert-reshards=mode=explicit
 // RUN: not rota-opt %s --split-input-file --insert-reshards=mode=always 2>&1 | FileCheck %s --check-prefix=MODE
 
-// MODE: 'sharding': expected auto or explicit, got 'always'
+// MODE: for the --mode option: Cannot find option named 'always'!
 
 // One axis divides rows and columns.
 rota.mesh <tensor = 2>

@@ -193,7 +193,7 @@ TEST(WeightWindows, areValidAndGatherAsSeldomAsPossible) {
           if ((mode == GatherMode::PerRepeat && repeats < 2) ||
               (once && (window > 1 || prefetch)) || repeats > 8)
             continue;
-          std::string name = example.name + " " + toString(mode) + " " +
+          std::string name = example.name + " " + ::rota::nameOf(mode) + " " +
                              std::to_string(window);
           GatherRequest request{mode, {}, prefetch};
           if (!once)
