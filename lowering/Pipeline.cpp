@@ -5,6 +5,7 @@
 
 #include "lowering/cpu/Passes.h"
 #include "lowering/executable/Trainer.h"
+#include "lowering/gpu/Passes.h"
 #include "lowering/kernels/Passes.h"
 #include "lowering/memory/MemoryPlan.h"
 #include "lowering/memory/PlanVerifier.h"
@@ -31,6 +32,8 @@ void registerLoweringPasses() {
   registerKernelsPasses();
   registerCpuPasses();
   registerCpuPipelines();
+  registerGpuPasses();
+  registerGpuPipelines();
   PassPipelineRegistration<>("lower-kernels",
                              "From the functions of one rank to fused kernels",
                              buildLowerKernelsPipeline);

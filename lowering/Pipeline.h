@@ -22,8 +22,8 @@ namespace rota::lowering {
 /// `lower-kernels`.
 void buildLowerKernelsPipeline(mlir::OpPassManager &manager);
 
-/// Makes the passes of this folder, `lower-kernels` and `cpu-to-llvm` known to
-/// tools.
+/// Makes the passes of this folder, `lower-kernels`, `cpu-to-llvm` and
+/// `gpu-to-nvvm` known to tools.
 void registerLoweringPasses();
 
 /// Facts for reports that the lowered module no longer has.

@@ -7,7 +7,9 @@
 #include "ir/pipe/Pipe.h"
 #include "ir/rota/Rota.h"
 
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
@@ -18,7 +20,8 @@ inline void registerAllLevels(mlir::DialectRegistry &registry) {
   registry.insert<mlir::rota::RotaDialect, mlir::pipe::PipeDialect,
                   mlir::arith::ArithDialect, mlir::func::FuncDialect,
                   mlir::math::MathDialect, mlir::LLVM::LLVMDialect,
-                  mlir::scf::SCFDialect, mlir::vector::VectorDialect>();
+                  mlir::scf::SCFDialect, mlir::vector::VectorDialect,
+                  mlir::gpu::GPUDialect, mlir::NVVM::NVVMDialect>();
   mlir::rota::registerArithModels(registry);
 }
 

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// LLVM's side of GPU kernels: translation, O3, PTX.
+#include "lowering/gpu/NvvmModule.h"
+
+#include "lowering/gpu/Passes.h"
+
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/GPU/GPUToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/IR/DebugInfo.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/Transforms/Utils/Cloning.h"
+
+using namespace mlir;
+
+namespace rota::lowering {
+namespace {
+
+/// The version of PTX that code for a chip needs. A version that is too low
+/// for the chip ends the process.
+struct Chip {
+  StringRef name, features;
+};
+
+constexpr Chip kChips[] = {{"sm_80", "+ptx80"},
+                           {"sm_90", "+ptx80"},
+                           {"sm_90a", "+ptx80"},
+                           {"sm_100", "+ptx86"},
+                           {"sm_100a", "+ptx86"}};
+
+std::unique_ptr<llvm::TargetMachine> createMachine(const Chip &chip) {
+  LLVMInitializeNVPTXTargetInfo();
+  LLVMInitializeNVPTXTarget();
+  LLVMInitializeNVPTXTargetMC();
+  LLVMInitializeNVPTXAsmPrinter();
+  llvm::Triple triple("nvptx64-nvidia-cuda");
+  std::string error;
+  const llvm::Target *target =
+      llvm::TargetRegistry::lookupTarget(triple, error);
+  if (!target)
+    llvm::report_fatal_error("expected an LLVM with the target NVPTX: " +
+                             Twine(error));
+  return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
+      triple, chip.name, chip.features, llvm::TargetOptions(), std::nullopt,
+      std::nullopt, llvm::CodeGenOptLevel::Aggressive));
+}
+
+void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
+  llvm::PassBuilder builder(&machine);
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager components;
+  llvm::ModuleAnalysisManager modules;
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(components);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, components, modules);
+  // A lighter pipeline saves a tenth of the time and costs registers.
+  builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3)
+      .run(module, modules);
+}
+
+/// Code generation would leave `.extern .func`, which fails when it is loaded.
+LogicalResult checkCalls(const llvm::Module &module, Location loc) {
+  for (const llvm::Function &function : module)
+    if (function.isDeclaration() && !function.isIntrinsic() &&
+        !function.use_empty())
+      return emitError(loc, "expected kernels that call no library, got a call "
+                            "of '")
+             << function.getName() << "'";
+  return success();
+}
+
+} // namespace
+
+std::unique_ptr<llvm::Module> translateForGpu(gpu::GPUModuleOp source,
+                                              llvm::LLVMContext &context) {
+  MLIRContext *mlirContext = source.getContext();
+  DialectRegistry registry;
+  registerBuiltinDialectTranslation(registry);
+  registerGPUDialectTranslation(registry);
+  registerLLVMDialectTranslation(registry);
+  registerNVVMDialectTranslation(registry);
+  mlirContext->appendDialectRegistry(registry);
+
+  OwningOpRef<ModuleOp> copy = ModuleOp::create(source.getLoc());
+  auto kernels = cast<gpu::GPUModuleOp>(source->clone());
+  copy->push_back(kernels);
+  PassManager manager(mlirContext, ModuleOp::getOperationName());
+  buildGpuToNvvmPipeline(manager);
+  if (failed(manager.run(*copy)))
+    return nullptr;
+  std::unique_ptr<llvm::Module> module =
+      translateModuleToLLVMIR(kernels, context, source.getName());
+  if (!module) {
+    emitError(source.getLoc(), "expected kernels of ops that a GPU has");
+    return nullptr;
+  }
+  // Nothing here depends on the chip yet: the least one serves all.
+  std::unique_ptr<llvm::TargetMachine> machine = createMachine(kChips[0]);
+  module->setTargetTriple(machine->getTargetTriple());
+  module->setDataLayout(machine->createDataLayout());
+  optimize(*module, *machine);
+  if (failed(checkCalls(*module, source.getLoc())))
+    return nullptr;
+  return module;
+}
+
+FailureOr<std::string> emitPtx(Location loc, const llvm::Module &module,
+                               StringRef name) {
+  const Chip *chip = llvm::find_if(
+      kChips, [&](const Chip &known) { return known.name == name; });
+  if (chip == std::end(kChips)) {
+    auto error = emitError(loc, "expected a chip out of ");
+    llvm::interleaveComma(kChips, error, [&](const Chip &known) {
+      error << "'" << known.name << "'";
+    });
+    return error << ", got '" << name << "'";
+  }
+  std::unique_ptr<llvm::Module> copy = llvm::CloneModule(module);
+  llvm::StripDebugInfo(*copy);
+  SmallVector<char, 0> text;
+  llvm::raw_svector_ostream stream(text);
+  llvm::legacy::PassManager codegen;
+  std::unique_ptr<llvm::TargetMachine> machine = createMachine(*chip);
+  if (machine->addPassesToEmitFile(codegen, stream, nullptr,
+                                   llvm::CodeGenFileType::AssemblyFile))
+    return emitError(loc, "expected a target that writes PTX");
+  codegen.run(*copy);
+  return std::string(text.begin(), text.end());
+}
+
+} // namespace rota::lowering

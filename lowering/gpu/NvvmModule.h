@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// GPU kernels as optimized LLVM IR, and as PTX text for a chip. The same IR
+// serves all chips, and whoever runs kernels without a GPU.
+#ifndef ROTA_LOWERING_GPU_NVVMMODULE_H
+#define ROTA_LOWERING_GPU_NVVMMODULE_H
+
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include <memory>
+#include <string>
+
+namespace llvm {
+class LLVMContext;
+class Module;
+} // namespace llvm
+
+namespace rota::lowering {
+
+/// The kernels of `module`, which stays as it is, as LLVM IR that O3 has
+/// optimized for NVPTX. Kernels have the calling convention `ptx_kernel`;
+/// instructions have the lines and columns of the MLIR. Null, with an error at
+/// `module`, when an op cannot be lowered or a kernel calls a function that no
+/// GPU has: nothing is linked to kernels, libdevice neither.
+std::unique_ptr<llvm::Module> translateForGpu(mlir::gpu::GPUModuleOp module,
+                                              llvm::LLVMContext &context);
+
+/// The PTX text of such a module, which stays as it is, for `chip`: sm_80,
+/// sm_90 or sm_100, with or without the letter of a chip's own instructions.
+/// The text has no debug information, because ptxas optimizes little where
+/// there is some. An error at `loc` when the chip is another one.
+llvm::FailureOr<std::string>
+emitPtx(mlir::Location loc, const llvm::Module &module, llvm::StringRef chip);
+
+} // namespace rota::lowering
+
+#endif // ROTA_LOWERING_GPU_NVVMMODULE_H

@@ -1,0 +1,57 @@
+//===- Passes.td - GPU kernels to NVVM ---------------------*- tablegen -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//===----------------------------------------------------------------------===//
+#ifndef ROTA_LOWERING_GPU_PASSES
+#define ROTA_LOWERING_GPU_PASSES
+
+include "mlir/Pass/PassBase.td"
+
+def GpuMath : Pass<"gpu-math"> {
+  let summary = "math functions as instructions of a GPU";
+  let description = [{
+    Rewrites math functions of f32 as what PTX has instructions for: `exp` as a
+    power of two, `log` as a logarithm to the base 2, square roots and divisions
+    that may be wrong in the last two bits. `tanh`, `erf` and their like become the
+    polynomials that CPU code has. Nothing is left for a library of functions. A
+    division by a number beyond 2^126 gives zero.
+
+    Before:
+
+    ```mlir
+    func.func @f(%x: vector<8xf32>) -> vector<8xf32> {
+      %y = math.exp %x : vector<8xf32>
+      return %y : vector<8xf32>
+    }
+    ```
+
+    After, `%y` is the intrinsic `llvm.exp2` of `%x` times log2(e).
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::LLVM::LLVMDialect",
+                           "::mlir::math::MathDialect",
+                           "::mlir::vector::VectorDialect"];
+}
+
+def PrintPtx : Pass<"print-ptx", "::mlir::ModuleOp"> {
+  let summary = "print the PTX of the GPU kernels of a module";
+  let description = [{
+    Prints the PTX text of every `gpu.module` for a chip to the standard output.
+    The module is not changed. For people who want to read it: executables are made
+    without this pass.
+
+    ```mlir
+    gpu.module @kernels {
+      gpu.func @nothing() kernel {
+        gpu.return
+      }
+    }
+    ```
+
+    prints `.visible .entry nothing()`.
+  }];
+  let options = [Option<"chip", "chip", "std::string", "\"sm_90\"",
+                        "a chip as ptxas names it: sm_80, sm_90 or sm_100">];
+}
+
+#endif // ROTA_LOWERING_GPU_PASSES
