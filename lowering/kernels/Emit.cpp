@@ -52,24 +52,29 @@ Value address(ImplicitLocOpBuilder &b, Value pointer, Type element,
                              ValueRange{index});
 }
 
-/// Vectors have the alignment of their elements, as rows begin anywhere.
-static unsigned alignmentOf(Type element) {
-  return isa<LLVM::LLVMPointerType>(element)
-             ? 8
-             : element.getIntOrFloatBitWidth() / 8;
+/// Bytes that the address of a value of `type` is a multiple of. Rows begin
+/// anywhere, unless the caller knows more.
+static unsigned alignmentOf(Type type, int64_t most) {
+  if (isa<LLVM::LLVMPointerType>(type))
+    return 8;
+  int64_t bytes = getElementTypeOrSelf(type).getIntOrFloatBitWidth() / 8;
+  if (auto vector = dyn_cast<VectorType>(type))
+    bytes = std::max(bytes, std::min(most, bytes * vector.getNumElements()));
+  return bytes;
 }
 
 Value load(ImplicitLocOpBuilder &b, Value pointer, Type element, Value index,
-           int64_t width) {
+           int64_t width, int64_t alignment) {
   Type type = width > 0 ? VectorType::get({width}, element) : element;
   return LLVM::LoadOp::create(b, type, address(b, pointer, element, index),
-                              alignmentOf(element));
+                              alignmentOf(type, alignment));
 }
 
-void store(ImplicitLocOpBuilder &b, Value value, Value pointer, Value index) {
+void store(ImplicitLocOpBuilder &b, Value value, Value pointer, Value index,
+           int64_t alignment) {
   Type element = getElementTypeOrSelf(value.getType());
   LLVM::StoreOp::create(b, value, address(b, pointer, element, index),
-                        alignmentOf(element));
+                        alignmentOf(value.getType(), alignment));
 }
 
 /// `type`, a scalar or vector, with other elements.
@@ -80,8 +85,8 @@ static Type withElement(Type type, Type element) {
 }
 
 Value loadWide(ImplicitLocOpBuilder &b, Value pointer, Type element,
-               Value index, int64_t width) {
-  Value value = load(b, pointer, element, index, width);
+               Value index, int64_t width, int64_t alignment) {
+  Value value = load(b, pointer, element, index, width, alignment);
   if (!element.isBF16())
     return value;
   return arith::ExtFOp::create(b, withElement(value.getType(), b.getF32Type()),
@@ -89,11 +94,11 @@ Value loadWide(ImplicitLocOpBuilder &b, Value pointer, Type element,
 }
 
 void storeRounded(ImplicitLocOpBuilder &b, Value value, Value pointer,
-                  Type element, Value index) {
+                  Type element, Value index, int64_t alignment) {
   if (element.isBF16() && getElementTypeOrSelf(value.getType()).isF32())
     value = arith::TruncFOp::create(b, withElement(value.getType(), element),
                                     value);
-  store(b, value, pointer, index);
+  store(b, value, pointer, index, alignment);
 }
 
 Value splat(ImplicitLocOpBuilder &b, Value scalar, int64_t width) {

@@ -32,20 +32,25 @@ mlir::Value address(mlir::ImplicitLocOpBuilder &b, mlir::Value pointer,
                     mlir::Type element, mlir::Value index);
 
 /// Loads the element at `index` of an array of `element` or, with a width of 1
-/// or more, that many elements from there as a vector.
+/// or more, that many elements from there as a vector. The address of a vector
+/// is a multiple of its size, of `alignment` bytes at most, but at least of an
+/// element.
 mlir::Value load(mlir::ImplicitLocOpBuilder &b, mlir::Value pointer,
-                 mlir::Type element, mlir::Value index, int64_t width = 0);
+                 mlir::Type element, mlir::Value index, int64_t width = 0,
+                 int64_t alignment = 0);
 
 /// Stores a scalar or vector from `index` on of an array of its elements.
 void store(mlir::ImplicitLocOpBuilder &b, mlir::Value value,
-           mlir::Value pointer, mlir::Value index);
+           mlir::Value pointer, mlir::Value index, int64_t alignment = 0);
 
 /// The same with bf16 widened to f32 when read and rounded (to nearest even)
 /// when written; f32 and i32 stay.
 mlir::Value loadWide(mlir::ImplicitLocOpBuilder &b, mlir::Value pointer,
-                     mlir::Type element, mlir::Value index, int64_t width = 0);
+                     mlir::Type element, mlir::Value index, int64_t width = 0,
+                     int64_t alignment = 0);
 void storeRounded(mlir::ImplicitLocOpBuilder &b, mlir::Value value,
-                  mlir::Value pointer, mlir::Type element, mlir::Value index);
+                  mlir::Value pointer, mlir::Type element, mlir::Value index,
+                  int64_t alignment = 0);
 
 /// A scalar in every element of a vector.
 mlir::Value splat(mlir::ImplicitLocOpBuilder &b, mlir::Value scalar,

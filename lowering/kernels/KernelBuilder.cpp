@@ -6,8 +6,6 @@
 #include "lowering/kernels/Emit.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
@@ -22,7 +20,7 @@ static unsigned bytesOf(Type element) {
 
 KernelBuilder::KernelBuilder(ImplicitLocOpBuilder &b, ValueRange pointers,
                              Value begin, Value end, unsigned vectorBits)
-    : b(b), laneCount(vectorBits / 32),
+    : ValueBuilder(b), laneCount(vectorBits / 32),
       vecType(VectorType::get({laneCount}, b.getF32Type())),
       intVecType(VectorType::get({laneCount}, b.getI32Type())),
       pointers(pointers), beginRow(begin), endRow(end),
@@ -51,72 +49,6 @@ Memory KernelBuilder::offset(Memory memory, Value by) {
 
 Memory KernelBuilder::offset(Memory memory, int64_t by) {
   return offset(memory, i64(by));
-}
-
-Value KernelBuilder::i64(int64_t value) { return constant(b, value); }
-Value KernelBuilder::add(Value x, Value y) {
-  return arith::AddIOp::create(b, x, y);
-}
-Value KernelBuilder::add(Value x, int64_t y) { return add(x, i64(y)); }
-Value KernelBuilder::sub(Value x, Value y) {
-  return arith::SubIOp::create(b, x, y);
-}
-Value KernelBuilder::mul(Value x, int64_t y) {
-  return arith::MulIOp::create(b, x, i64(y));
-}
-Value KernelBuilder::div(Value x, int64_t y) {
-  return arith::DivUIOp::create(b, x, i64(y));
-}
-Value KernelBuilder::rem(Value x, int64_t y) {
-  return arith::RemUIOp::create(b, x, i64(y));
-}
-Value KernelBuilder::min(Value x, Value y) {
-  return arith::MinSIOp::create(b, x, y);
-}
-Value KernelBuilder::isLess(Value x, Value y) {
-  return arith::CmpIOp::create(b, arith::CmpIPredicate::slt, x, y);
-}
-
-Value KernelBuilder::isWithin(Value x, int64_t end) {
-  // Without its sign a negative number is beyond every end.
-  return arith::CmpIOp::create(b, arith::CmpIPredicate::ult, x, i64(end));
-}
-
-Value KernelBuilder::select(Value condition, Value yes, Value no) {
-  return arith::SelectOp::create(b, condition, yes, no);
-}
-
-void KernelBuilder::loop(Value from, Value to, int64_t step, Body body) {
-  emitLoop(b, from, to, i64(step), {}, [&](Value index, ValueRange) {
-    body(index);
-    return SmallVector<Value>();
-  });
-}
-
-void KernelBuilder::loop(int64_t from, int64_t to, int64_t step, Body body) {
-  loop(i64(from), i64(to), step, body);
-}
-
-SmallVector<Value> KernelBuilder::loop(Value from, Value to, int64_t step,
-                                       ValueRange initial, CarryBody body) {
-  return emitLoop(b, from, to, i64(step), initial, body);
-}
-
-void KernelBuilder::when(Value condition, llvm::function_ref<void()> body) {
-  auto branch = scf::IfOp::create(b, condition, /*withElseRegion=*/false);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(branch.thenBlock());
-  body();
-}
-
-void KernelBuilder::choose(Value condition, llvm::function_ref<void()> yes,
-                           llvm::function_ref<void()> no) {
-  auto branch = scf::IfOp::create(b, condition, /*withElseRegion=*/true);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(branch.thenBlock());
-  yes();
-  b.setInsertionPointToStart(branch.elseBlock());
-  no();
 }
 
 Value KernelBuilder::load(Memory memory, Value index) {
@@ -202,7 +134,6 @@ void KernelBuilder::storeVector(Value value, Memory memory, Value index,
                               bytesOf(element));
 }
 
-Value KernelBuilder::f32(float value) { return constant(b, value); }
 Value KernelBuilder::splat(float value) {
   return constant(b, value, laneCount);
 }
@@ -212,28 +143,6 @@ Value KernelBuilder::like(Value shape, float value) {
 Value KernelBuilder::broadcast(Value scalar) {
   return lowering::splat(b, scalar, laneCount);
 }
-Value KernelBuilder::addf(Value x, Value y) {
-  return arith::AddFOp::create(b, x, y);
-}
-Value KernelBuilder::subf(Value x, Value y) {
-  return arith::SubFOp::create(b, x, y);
-}
-Value KernelBuilder::mulf(Value x, Value y) {
-  return arith::MulFOp::create(b, x, y);
-}
-Value KernelBuilder::divf(Value x, Value y) {
-  return arith::DivFOp::create(b, x, y);
-}
-Value KernelBuilder::maxf(Value x, Value y) {
-  // A comparison is one instruction; maximumf is more. A NaN that the
-  // comparison drops still shows in the sums computed afterwards.
-  Value greater = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, x, y);
-  return arith::SelectOp::create(b, greater, x, y);
-}
-Value KernelBuilder::fma(Value x, Value y, Value z) {
-  return math::FmaOp::create(b, x, y, z);
-}
-Value KernelBuilder::log(Value value) { return math::LogOp::create(b, value); }
 
 Value KernelBuilder::exp(Value value) {
   // e^x = 2^n e^r, n = round(x / ln 2): adding 1.5 * 2^23 leaves n in the low

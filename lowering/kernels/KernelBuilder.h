@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Short names over Emit.h for kernels that are written by hand. Indices and
+// Short names over Emit.h for vector code that is written by hand. Indices and
 // sizes are i64 in elements. Values are f32 scalars or one vector register of
 // the target. Buffers may hold bf16. Accesses of less than a vector are masked.
 #ifndef ROTA_LOWERING_KERNELS_KERNELBUILDER_H
 #define ROTA_LOWERING_KERNELS_KERNELBUILDER_H
 
 #include "lowering/kernels/KernelPlan.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "lowering/kernels/ValueBuilder.h"
 
 namespace rota::lowering {
 
@@ -17,12 +17,8 @@ struct Memory {
   mlir::Type element;
 };
 
-class KernelBuilder {
+class KernelBuilder : public ValueBuilder {
 public:
-  using Body = llvm::function_ref<void(mlir::Value index)>;
-  using CarryBody = llvm::function_ref<llvm::SmallVector<mlir::Value>(
-      mlir::Value index, mlir::ValueRange carried)>;
-
   /// Writes into the function that emitKernelFunction has opened, at `b`.
   KernelBuilder(mlir::ImplicitLocOpBuilder &b, mlir::ValueRange pointers,
                 mlir::Value begin, mlir::Value end, unsigned vectorBits);
@@ -37,30 +33,6 @@ public:
   Memory stack(int64_t elements);
   Memory offset(Memory memory, mlir::Value by);
   Memory offset(Memory memory, int64_t by);
-
-  // Integers.
-  mlir::Value i64(int64_t value);
-  mlir::Value add(mlir::Value a, mlir::Value b);
-  mlir::Value add(mlir::Value a, int64_t b);
-  mlir::Value sub(mlir::Value a, mlir::Value b);
-  mlir::Value mul(mlir::Value a, int64_t b);
-  mlir::Value div(mlir::Value a, int64_t b); // of values that are not negative
-  mlir::Value rem(mlir::Value a, int64_t b); // of values that are not negative
-  mlir::Value min(mlir::Value a, mlir::Value b);
-  mlir::Value isLess(mlir::Value a, mlir::Value b);
-  mlir::Value isWithin(mlir::Value a, int64_t end); // 0 <= a < end
-
-  mlir::Value select(mlir::Value condition, mlir::Value yes, mlir::Value no);
-
-  // Loops from `from` to below `to`.
-  void loop(mlir::Value from, mlir::Value to, int64_t step, Body body);
-  void loop(int64_t from, int64_t to, int64_t step, Body body);
-  llvm::SmallVector<mlir::Value> loop(mlir::Value from, mlir::Value to,
-                                      int64_t step, mlir::ValueRange initial,
-                                      CarryBody body);
-  void when(mlir::Value condition, llvm::function_ref<void()> body);
-  void choose(mlir::Value condition, llvm::function_ref<void()> yes,
-              llvm::function_ref<void()> no);
 
   // Memory. A vector load of `count` < lanes elements yields `filler` in the
   // lanes beyond; a store leaves memory there alone.
@@ -79,16 +51,8 @@ public:
   void clear(Memory memory, int64_t bytes); // to zeros
 
   // f32, scalars or vectors alike.
-  mlir::Value f32(float value);
   mlir::Value splat(float value);
   mlir::Value broadcast(mlir::Value scalar);
-  mlir::Value addf(mlir::Value a, mlir::Value b);
-  mlir::Value subf(mlir::Value a, mlir::Value b);
-  mlir::Value mulf(mlir::Value a, mlir::Value b);
-  mlir::Value divf(mlir::Value a, mlir::Value b);
-  mlir::Value maxf(mlir::Value a, mlir::Value b);
-  mlir::Value fma(mlir::Value a, mlir::Value b, mlir::Value c); // a * b + c
-  mlir::Value log(mlir::Value value);
   /// e to the power of a vector or scalar of at most 88; 0 below -87.3.
   /// Relative error below 2e-7.
   mlir::Value exp(mlir::Value value);
@@ -104,14 +68,11 @@ public:
   mlir::Value countFrom(mlir::Value first);
   mlir::Value broadcastIndex(mlir::Value index);
 
-  mlir::ImplicitLocOpBuilder &ops() { return b; }
-
 private:
   mlir::Value like(mlir::Value shape, float value);
   mlir::Value address(Memory memory, mlir::Value index);
   mlir::Value mask(int64_t count);
 
-  mlir::ImplicitLocOpBuilder &b;
   int64_t laneCount;
   mlir::VectorType vecType, intVecType;
   mlir::ValueRange pointers;

@@ -150,9 +150,10 @@ static LogicalResult emitFinish(OpBuilder &builder, StringRef symbol,
 /// The kernel itself; results of kind `sum` go to temporaries.
 static LogicalResult planRows(PlannedLaunch &launch, KernelLibrary &library,
                               KernelPlan &plan) {
-  FailureOr<RowKernel> row = RowKernel::get(launch.kernel);
-  if (failed(row))
+  FailureOr<RowBody> body = RowBody::get(launch.kernel);
+  if (failed(body))
     return failure();
+  RowKernel row(*body);
   std::string key;
   llvm::raw_string_ostream stream(key);
   launch.kernel->print(stream, OpPrintingFlags().useLocalScope());
@@ -164,13 +165,13 @@ static LogicalResult planRows(PlannedLaunch &launch, KernelLibrary &library,
   StringRef name = launch.kernel.getSymName().rtrim("0123456789").rtrim('_');
   auto symbol =
       library.getOrEmit(name, key, [&](OpBuilder &builder, StringRef name) {
-        return emitRows(builder, name, launch, *row);
+        return emitRows(builder, name, launch, row);
       });
   if (failed(symbol))
     return failure();
 
   KernelCall call{*symbol, launch.rows, 1, {}};
-  int64_t columns = std::max<int64_t>(row->getColumns(), 1);
+  int64_t columns = std::max<int64_t>(body->getColumns(), 1);
   call.grain = launch.hasSums() ? launch.rowsPerBlock()
                                 : std::max<int64_t>(kElements / columns, 1);
   for (unsigned i = 0; i < launch.op.getInputs().size(); ++i)

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Vector code of one row: how each value of a kernel's body is computed at a
-// place of the row.
-#include "lowering/kernels/RowKernel.h"
+// How each value of a kernel's body is computed at a place of the row.
+#include "lowering/kernels/RowValues.h"
 
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/IRMapping.h"
@@ -16,15 +15,68 @@ static Type typeAt(Type element, int64_t width) {
   return width > 0 ? Type(VectorType::get({width}, element)) : element;
 }
 
-static Type elementOf(Value value) {
-  return cast<RankedTensorType>(value.getType()).getElementType();
+static Type elementOf(Value value) { return RowBody::elementOf(value); }
+
+static int64_t rankOf(Value value) { return RowBody::rankOf(value); }
+
+Value combineParts(ImplicitLocOpBuilder &b, mlir::rota::ReduceOp reduce,
+                   Value left, Value right) {
+  if (reduce.getKind() == mlir::rota::ReduceKind::Sum)
+    return arith::AddFOp::create(b, left, right);
+  return arith::MaximumFOp::create(b, left, right);
 }
 
-static int64_t rankOf(Value value) {
-  return cast<RankedTensorType>(value.getType()).getRank();
+void RowValues::begin(ImplicitLocOpBuilder &b, ValueRange pointers) {
+  operands.assign(pointers.begin(), pointers.end());
+  shared.clear();
+  Value zero = constant(b, int64_t(0));
+  for (BlockArgument argument : body.getOperands())
+    if (rankOf(argument) == 0 &&
+        body.getMap(argument.getArgNumber()).isConstant())
+      shared[argument] = emitArgument(b, argument, {zero, {}, 0, 0, nullptr});
 }
 
-Value RowKernel::wide(ImplicitLocOpBuilder &b, Value value,
+Value RowValues::scalar(ImplicitLocOpBuilder &b, Value value, Value row) {
+  return wide(b, value, {row, {}, 0, 0, &scalars});
+}
+
+void RowValues::emitScalarsOf(ImplicitLocOpBuilder &b, Value value, Value row,
+                              llvm::DenseSet<Value> &seen) {
+  if (!seen.insert(value).second)
+    return;
+  if (rankOf(value) == 0) {
+    scalar(b, value, row);
+    return;
+  }
+  if (Operation *op = value.getDefiningOp())
+    for (Value operand : op->getOperands())
+      emitScalarsOf(b, operand, row, seen);
+}
+
+void RowValues::setTotal(ImplicitLocOpBuilder &b, mlir::rota::ReduceOp reduce,
+                         Value total) {
+  Emitted &emitted = scalars[reduce.getResult()];
+  if (elementOf(reduce.getResult()).isBF16())
+    emitted.narrow = arith::TruncFOp::create(b, b.getBF16Type(), total);
+  else
+    emitted.wide = total;
+}
+
+Value RowValues::stored(ImplicitLocOpBuilder &b, Value value,
+                        const Place &place) {
+  return elementOf(value).isBF16() ? narrow(b, value, place)
+                                   : wide(b, value, place);
+}
+
+Value RowValues::indexOf(ImplicitLocOpBuilder &b, Value value, Value row,
+                         const Place &place) const {
+  if (rankOf(value) == 0)
+    return row;
+  row = arith::MulIOp::create(b, row, constant(b, body.getColumns()));
+  return arith::AddIOp::create(b, row, place.column);
+}
+
+Value RowValues::wide(ImplicitLocOpBuilder &b, Value value,
                       const Place &place) {
   Emitted &emitted = emit(b, value, place);
   if (!emitted.wide)
@@ -34,7 +86,7 @@ Value RowKernel::wide(ImplicitLocOpBuilder &b, Value value,
   return emitted.wide;
 }
 
-Value RowKernel::narrow(ImplicitLocOpBuilder &b, Value value,
+Value RowValues::narrow(ImplicitLocOpBuilder &b, Value value,
                         const Place &place) {
   Emitted &emitted = emit(b, value, place);
   if (!emitted.narrow)
@@ -44,7 +96,7 @@ Value RowKernel::narrow(ImplicitLocOpBuilder &b, Value value,
   return emitted.narrow;
 }
 
-RowKernel::Emitted &RowKernel::emit(ImplicitLocOpBuilder &b, Value value,
+RowValues::Emitted &RowValues::emit(ImplicitLocOpBuilder &b, Value value,
                                     const Place &place) {
   Values &values = rankOf(value) == 0 ? scalars : *place.values;
   if (auto found = values.find(value); found != values.end())
@@ -87,23 +139,19 @@ static Value evaluate(ImplicitLocOpBuilder &b, AffineExpr expression,
   }
 }
 
-RowKernel::Emitted RowKernel::emitArgument(ImplicitLocOpBuilder &b,
+RowValues::Emitted RowValues::emitArgument(ImplicitLocOpBuilder &b,
                                            BlockArgument argument,
                                            const Place &place) {
   unsigned number = argument.getArgNumber();
-  AffineMap map =
-      cast<AffineMapAttr>(kernel.getOperandMaps()[number]).getValue();
-  Value index = evaluate(b, map.getResult(0), place.row);
-  if (rankOf(argument) == 1) {
-    index = arith::MulIOp::create(b, index, constant(b, columns));
-    index = arith::AddIOp::create(b, index, place.column);
-  }
+  Value row = evaluate(b, body.getMap(number).getResult(0), place.row);
   Type element = elementOf(argument);
-  Value loaded = load(b, operands[number], element, index, place.width);
+  Value loaded =
+      load(b, operands[number], element, indexOf(b, argument, row, place),
+           place.width, place.alignment);
   return element.isBF16() ? Emitted{{}, loaded} : Emitted{loaded, {}};
 }
 
-RowKernel::Emitted RowKernel::emitConstant(ImplicitLocOpBuilder &b,
+RowValues::Emitted RowValues::emitConstant(ImplicitLocOpBuilder &b,
                                            arith::ConstantOp op,
                                            const Place &place) {
   auto splat = cast<SplatElementsAttr>(op.getValue());
@@ -120,7 +168,7 @@ RowKernel::Emitted RowKernel::emitConstant(ImplicitLocOpBuilder &b,
   return {arith::ConstantOp::create(b, value), {}};
 }
 
-RowKernel::Emitted RowKernel::emitOp(ImplicitLocOpBuilder &b, Operation *op,
+RowValues::Emitted RowValues::emitOp(ImplicitLocOpBuilder &b, Operation *op,
                                      const Place &place) {
   if (isa<mlir::rota::BroadcastOp>(op)) {
     Value input = op->getOperand(0);
