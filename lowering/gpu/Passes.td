@@ -33,6 +33,35 @@ def GpuMath : Pass<"gpu-math"> {
                            "::mlir::vector::VectorDialect"];
 }
 
+def EmitGpuKernels : Pass<"emit-gpu-kernels", "::mlir::ModuleOp"> {
+  let summary = "show the GPU kernels of a module";
+  let description = [{
+    Replaces the module's content by the GPU kernels of all ops that have kernels,
+    in one `gpu.module`. For people who want to read them: executables are made
+    without this pass. `gpu-to-nvvm` and `print-ptx` continue from here.
+
+    Before:
+
+    ```mlir
+    rota.kernel @twice operands [affine_map<(d0) -> (d0)>] results [#rota.result<row>] {
+    ^bb0(%x: tensor<32xf32>):
+      %y = arith.addf %x, %x : tensor<32xf32>
+      rota.yield %y : tensor<32xf32>
+    }
+    func.func @f(%x: tensor<6x32xf32>) -> tensor<6x32xf32> {
+      %y = rota.launch @twice rows = 6 (%x) : (tensor<6x32xf32>) -> tensor<6x32xf32>
+      return %y : tensor<6x32xf32>
+    }
+    ```
+
+    After: a `gpu.func` of two pointers in which a thread loads, adds and stores
+    `vector<8xf32>`.
+  }];
+  let dependentDialects = ["::mlir::gpu::GPUDialect", "::mlir::LLVM::LLVMDialect",
+                           "::mlir::NVVM::NVVMDialect", "::mlir::scf::SCFDialect",
+                           "::mlir::vector::VectorDialect"];
+}
+
 def PrintPtx : Pass<"print-ptx", "::mlir::ModuleOp"> {
   let summary = "print the PTX of the GPU kernels of a module";
   let description = [{

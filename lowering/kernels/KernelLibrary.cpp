@@ -4,7 +4,9 @@
 #include "lowering/kernels/KernelPlan.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
@@ -12,13 +14,13 @@ using namespace mlir;
 
 namespace rota::lowering {
 
-KernelLibrary::KernelLibrary(MLIRContext *context, unsigned vectorBits)
+KernelLibrary::KernelLibrary(MLIRContext *context, KernelTarget target)
     : module(ModuleOp::create(UnknownLoc::get(context))),
-      vectorBits(vectorBits), emitters(vectorEmitters()) {
-  context
-      ->loadDialect<arith::ArithDialect, func::FuncDialect, LLVM::LLVMDialect,
-                    math::MathDialect, mlir::rota::RotaDialect, scf::SCFDialect,
-                    vector::VectorDialect>();
+      target(std::move(target)) {
+  context->loadDialect<arith::ArithDialect, func::FuncDialect, gpu::GPUDialect,
+                       LLVM::LLVMDialect, math::MathDialect, NVVM::NVVMDialect,
+                       mlir::rota::RotaDialect, scf::SCFDialect,
+                       vector::VectorDialect>();
 }
 
 FailureOr<std::string> KernelLibrary::getOrEmit(

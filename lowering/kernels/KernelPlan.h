@@ -8,6 +8,7 @@
 #include "ir/rota/Rota.h"
 #include "lowering/kernels/KernelEmitters.h"
 #include "llvm/ADT/StringMap.h"
+#include <array>
 
 namespace rota::lowering {
 
@@ -18,8 +19,8 @@ struct KernelArgument {
 };
 
 /// One rotaLaunch: kernel `symbol` over `rows` rows in pieces of multiples
-/// of `grain`, with these arguments in this order (see RotaCpuKernel in
-/// runtime/Abi.h).
+/// of `grain`, with these arguments in this order. On a GPU one launch, with
+/// the LaunchShape of the symbol.
 struct KernelCall {
   std::string symbol;
   int64_t rows = 0;
@@ -33,17 +34,33 @@ struct KernelPlan {
   llvm::SmallVector<int64_t> temporaries; // bytes of each
 };
 
-/// The native kernels of a program: functions `void(ptr args, i64 begin, i64
-/// end)` of explicit vector code in a module of their own. Two requests with
-/// one key share one function.
+/// The device that kernels are made for.
+struct KernelTarget {
+  KernelEmitters emitters;
+  unsigned vectorBits = 0; // of a vector register; 0: of no use to `emitters`
+};
+
+/// The threads that run a kernel on a GPU.
+struct LaunchShape {
+  std::array<int64_t, 3> grid = {1, 1, 1}; // blocks
+  int64_t block = 0;                       // threads of a block
+  int64_t sharedBytes = 0;                 // dynamic shared memory of a block
+};
+
+/// The native kernels of a program in a module of their own: on a CPU functions
+/// `void(ptr args, i64 begin, i64 end)` of explicit vector code, on a GPU the
+/// kernels of one `gpu.module` (see lowering/gpu). Two requests with one key
+/// share one function.
 class KernelLibrary {
 public:
-  /// `vectorBits` is the width of the target's vector registers.
-  KernelLibrary(mlir::MLIRContext *context, unsigned vectorBits);
+  KernelLibrary(mlir::MLIRContext *context, KernelTarget target);
+  /// For a CPU whose vector registers have `vectorBits`.
+  KernelLibrary(mlir::MLIRContext *context, unsigned vectorBits)
+      : KernelLibrary(context, KernelTarget{vectorEmitters(), vectorBits}) {}
 
   mlir::ModuleOp getModule() { return *module; }
-  unsigned getVectorBits() const { return vectorBits; }
-  const KernelEmitters &getEmitters() const { return emitters; }
+  unsigned getVectorBits() const { return target.vectorBits; }
+  const KernelEmitters &getEmitters() const { return target.emitters; }
 
   /// The symbol of the kernel with this key; `emit` builds it as `symbol` when
   /// it is not there. The key must determine the code.
@@ -62,13 +79,26 @@ public:
     return rowBytes.lookup(symbol);
   }
 
+  /// The threads of a GPU's kernel; no block where the symbol is none.
+  void setLaunchShape(llvm::StringRef symbol, const LaunchShape &shape) {
+    launchShapes[symbol] = shape;
+  }
+  LaunchShape getLaunchShape(llvm::StringRef symbol) const {
+    return launchShapes.lookup(symbol);
+  }
+
 private:
   mlir::OwningOpRef<mlir::ModuleOp> module;
-  unsigned vectorBits;
-  KernelEmitters emitters;
+  KernelTarget target;
   llvm::StringMap<std::string> symbols;
   llvm::StringMap<int64_t> rowBytes;
+  llvm::StringMap<LaunchShape> launchShapes;
 };
+
+/// Replaces the content of `module` by the kernels of its ops, planned in
+/// `library`.
+llvm::LogicalResult replaceByKernels(mlir::ModuleOp module,
+                                     KernelLibrary &library);
 
 /// Whether `op` becomes kernels of its own.
 bool hasKernels(mlir::Operation *op);

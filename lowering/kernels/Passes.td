@@ -134,7 +134,8 @@ def EmitKernels : Pass<"emit-kernels", "::mlir::ModuleOp"> {
     After: a function of a pointer to pointers and a range of rows, with a loop over
     the rows around a load, an addition and a store of `vector<32xf32>`.
   }];
-  let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::scf::SCFDialect",
+  let dependentDialects = ["::mlir::gpu::GPUDialect", "::mlir::LLVM::LLVMDialect",
+                           "::mlir::NVVM::NVVMDialect", "::mlir::scf::SCFDialect",
                            "::mlir::vector::VectorDialect"];
   let options = [Option<"vectorBits", "vector-bits", "unsigned", "512",
                         "width of the target's vector registers">];

@@ -52,6 +52,10 @@ Value ValueBuilder::isWithin(Value x, int64_t end) {
   return arith::CmpIOp::create(b, arith::CmpIPredicate::ult, x, like(x, end));
 }
 
+Value ValueBuilder::both(Value x, Value y) {
+  return arith::AndIOp::create(b, x, y);
+}
+
 Value ValueBuilder::select(Value condition, Value yes, Value no) {
   return arith::SelectOp::create(b, condition, yes, no);
 }

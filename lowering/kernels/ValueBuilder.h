@@ -32,6 +32,7 @@ public:
   mlir::Value isEqual(mlir::Value a, mlir::Value b);
   mlir::Value isLess(mlir::Value a, mlir::Value b);
   mlir::Value isWithin(mlir::Value a, int64_t end); // 0 <= a < end
+  mlir::Value both(mlir::Value a, mlir::Value b);
 
   mlir::Value select(mlir::Value condition, mlir::Value yes, mlir::Value no);
 

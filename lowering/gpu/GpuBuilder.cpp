@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The frame of GPU kernels and what their threads do together.
+#include "lowering/gpu/GpuBuilder.h"
+
+#include "lowering/kernels/Emit.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+#include <limits>
+
+using namespace mlir;
+
+namespace rota::lowering {
+
+/// The address spaces of PTX.
+enum AddressSpace : unsigned { kGlobal = 1, kShared = 3 };
+
+int64_t chunkWidth(int64_t columns) {
+  int64_t width = kChunk;
+  while (columns % width != 0)
+    width /= 2;
+  return width;
+}
+
+Memory GpuBuilder::argument(unsigned i, Type element) {
+  return {pointers[i], element};
+}
+
+Memory GpuBuilder::offset(Memory memory, Value by) {
+  return {address(b, memory.base, memory.element, by), memory.element};
+}
+
+Value GpuBuilder::thread() {
+  return NVVM::ThreadIdXOp::create(b, b.getI32Type());
+}
+Value GpuBuilder::block() {
+  return NVVM::BlockIdXOp::create(b, b.getI32Type());
+}
+Value GpuBuilder::widen(Value index) {
+  return arith::ExtUIOp::create(b, b.getI64Type(), index);
+}
+
+Value GpuBuilder::load(Memory memory, Value index) {
+  return loadWide(b, memory.base, memory.element, index);
+}
+
+Value GpuBuilder::loadVector(Memory memory, Value index, int64_t width) {
+  return loadWide(b, memory.base, memory.element, index, width, kAccessBytes);
+}
+
+void GpuBuilder::store(Value value, Memory memory, Value index) {
+  storeRounded(b, value, memory.base, memory.element, index, kAccessBytes);
+}
+
+Value GpuBuilder::splat(Value scalar, int64_t width) {
+  return lowering::splat(b, scalar, width);
+}
+Value GpuBuilder::splat(float scalar, int64_t width) {
+  return constant(b, scalar, width);
+}
+Value GpuBuilder::extract(Value vector, int64_t element) {
+  return vector::ExtractOp::create(b, vector, ArrayRef<int64_t>{element});
+}
+Value GpuBuilder::exp(Value value) { return math::ExpOp::create(b, value); }
+
+Value dynamicSharedMemory(ImplicitLocOpBuilder &b) {
+  constexpr StringRef symbol = "dynamic_shared_memory";
+  auto module =
+      b.getInsertionBlock()->getParentOp()->getParentOfType<gpu::GPUModuleOp>();
+  if (!module.lookupSymbol(symbol)) {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(module.getBody());
+    // Tiles that hardware writes by itself need as much.
+    constexpr uint64_t alignment = 1024;
+    LLVM::GlobalOp::create(b, LLVM::LLVMArrayType::get(b.getI8Type(), 0),
+                           /*isConstant=*/false, LLVM::Linkage::External,
+                           symbol, /*value=*/Attribute(), alignment, kShared);
+  }
+  auto pointer = LLVM::LLVMPointerType::get(b.getContext(), kShared);
+  return LLVM::AddressOfOp::create(b, pointer, symbol);
+}
+
+Memory GpuBuilder::allocateShared(int64_t count, Type element) {
+  int64_t size = element.getIntOrFloatBitWidth() / 8;
+  sharedBytes = llvm::alignTo(sharedBytes, size);
+  Value base =
+      address(b, dynamicSharedMemory(b), b.getI8Type(), i64(sharedBytes));
+  sharedBytes += count * size;
+  return {base, element};
+}
+
+void GpuBuilder::barrier() { NVVM::BarrierOp::create(b); }
+
+Value GpuBuilder::exchange(Value value, int64_t distance) {
+  constexpr int64_t allLanes = -1, wholeWarp = kWarp - 1;
+  return NVVM::ShflOp::create(b, value.getType(), i32(allLanes), value,
+                              i32(distance), i32(wholeWarp),
+                              NVVM::ShflKind::bfly, /*return_value=*/nullptr);
+}
+
+SmallVector<Value> GpuBuilder::combineThreads(ValueRange values,
+                                              int64_t threads, Combiner join,
+                                              Value turn) {
+  SmallVector<Value> mine(values);
+  for (int64_t distance = 1; distance < std::min(threads, kWarp);
+       distance *= 2) {
+    SmallVector<Value> theirs;
+    for (Value value : mine)
+      theirs.push_back(exchange(value, distance));
+    mine = join(mine, theirs);
+  }
+  if (threads <= kWarp || mine.empty())
+    return mine;
+  // A number for each warp, which every thread combines in order.
+  int64_t warps = threads / kWarp, count = int64_t(mine.size());
+  Memory shared =
+      allocateShared(count * warps * (turn ? 2 : 1), b.getF32Type());
+  if (turn)
+    shared = offset(shared, mul(turn, count * warps));
+  Value number = thread();
+  when(isEqual(rem(number, kWarp), i32(0)), [&] {
+    for (auto [i, value] : llvm::enumerate(mine))
+      store(value, shared, add(div(number, kWarp), int64_t(i) * warps));
+  });
+  barrier();
+  for (int64_t warp = 0; warp < warps; ++warp) {
+    SmallVector<Value> theirs;
+    for (int64_t i = 0; i < count; ++i)
+      theirs.push_back(load(shared, i32(i * warps + warp)));
+    mine = warp == 0 ? theirs : join(mine, theirs);
+  }
+  return mine;
+}
+
+/// The module of kernels in a library's module.
+static gpu::GPUModuleOp kernelModule(ModuleOp module) {
+  auto kernels = module.getOps<gpu::GPUModuleOp>();
+  if (!kernels.empty())
+    return *kernels.begin();
+  OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
+  return gpu::GPUModuleOp::create(builder, module.getLoc(), "kernels");
+}
+
+FailureOr<std::string>
+emitGpuKernel(KernelLibrary &library, Operation *op, StringRef prefix,
+              StringRef key, unsigned arguments, int64_t blocks,
+              int64_t threads, llvm::function_ref<void(GpuBuilder &k)> body) {
+  if (blocks > std::numeric_limits<int32_t>::max())
+    return op->emitOpError("expected at most ")
+           << std::numeric_limits<int32_t>::max()
+           << " blocks of a GPU's threads, got " << blocks;
+  return library.getOrEmit(
+      prefix, key, [&](OpBuilder &, StringRef symbol) -> LogicalResult {
+        auto kernels = kernelModule(library.getModule());
+        auto b =
+            ImplicitLocOpBuilder::atBlockEnd(op->getLoc(), kernels.getBody());
+        auto pointer = LLVM::LLVMPointerType::get(b.getContext(), kGlobal);
+        auto type =
+            b.getFunctionType(SmallVector<Type>(arguments, pointer), {});
+        auto function = gpu::GPUFuncOp::create(b, symbol, type);
+        function->setAttr(gpu::GPUDialect::getKernelFuncAttrName(),
+                          b.getUnitAttr());
+        function.setKnownBlockSizeAttr(
+            b.getDenseI32ArrayAttr({int32_t(threads), 1, 1}));
+        function.setKnownGridSizeAttr(
+            b.getDenseI32ArrayAttr({int32_t(blocks), 1, 1}));
+        b.setInsertionPointToStart(&function.getBody().front());
+        GpuBuilder k(b, function.getArguments());
+        body(k);
+        gpu::ReturnOp::create(b);
+        library.setLaunchShape(symbol,
+                               {{blocks, 1, 1}, threads, k.getSharedBytes()});
+        return success();
+      });
+}
+
+} // namespace rota::lowering

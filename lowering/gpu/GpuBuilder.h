@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Short names for GPU kernels: threads and blocks, accesses of up to 16 bytes,
+// shared memory, and what threads combine. A kernel has one dimension of blocks
+// and one of threads.
+#ifndef ROTA_LOWERING_GPU_GPUBUILDER_H
+#define ROTA_LOWERING_GPU_GPUBUILDER_H
+
+#include "lowering/kernels/KernelBuilder.h"
+
+namespace rota::lowering {
+
+/// Threads of a warp.
+inline constexpr int64_t kWarp = 32;
+/// Bytes of the largest access of one thread. Every buffer begins at a multiple
+/// of this.
+inline constexpr int64_t kAccessBytes = 16;
+/// Elements that one thread takes from a row at a time.
+inline constexpr int64_t kChunk = 8;
+
+/// The largest power of two up to kChunk that divides `columns`: the elements
+/// of a chunk, so that every chunk of every row is aligned.
+int64_t chunkWidth(int64_t columns);
+
+class GpuBuilder : public ValueBuilder {
+public:
+  GpuBuilder(mlir::ImplicitLocOpBuilder &b, mlir::ValueRange pointers)
+      : ValueBuilder(b), pointers(pointers) {}
+
+  /// The buffer of argument `i`, whose elements are `element`.
+  Memory argument(unsigned i, mlir::Type element);
+  Memory offset(Memory memory, mlir::Value by);
+
+  // i32.
+  mlir::Value thread(); // in the block
+  mlir::Value block();
+  mlir::Value widen(mlir::Value index); // to i64
+
+  // Memory. Vectors are aligned to their size, or to kAccessBytes.
+  mlir::Value load(Memory memory, mlir::Value index);
+  mlir::Value loadVector(Memory memory, mlir::Value index, int64_t width);
+  void store(mlir::Value value, Memory memory, mlir::Value index);
+  /// A scalar in every element of a vector.
+  mlir::Value splat(mlir::Value scalar, int64_t width);
+  mlir::Value splat(float scalar, int64_t width);
+  mlir::Value extract(mlir::Value vector, int64_t element);
+  mlir::Value exp(mlir::Value value);
+
+  /// Shared memory of its own for `count` elements.
+  Memory allocateShared(int64_t count, mlir::Type element);
+  int64_t getSharedBytes() const { return sharedBytes; }
+  void barrier();
+  /// The value of the thread whose number differs in the bits of `distance`,
+  /// below kWarp. All threads of the warp take part.
+  mlir::Value exchange(mlir::Value value, int64_t distance);
+
+  using Combiner = llvm::function_ref<llvm::SmallVector<mlir::Value>(
+      mlir::ValueRange left, mlir::ValueRange right)>;
+  /// Combines f32 values of `threads` threads, whose first is a multiple of
+  /// `threads`: a power of two up to kWarp, or the whole block. Every one gets
+  /// the result, in an order that depends on `threads` alone. All threads of
+  /// the block take part. In a loop, `turn` is 0 and 1 in turns (i32).
+  llvm::SmallVector<mlir::Value> combineThreads(mlir::ValueRange values,
+                                                int64_t threads, Combiner join,
+                                                mlir::Value turn = {});
+
+private:
+  mlir::ValueRange pointers;
+  int64_t sharedBytes = 0;
+};
+
+/// The symbol of the kernel with this key, with `arguments` pointers, for
+/// `blocks` blocks of `threads` threads; `body` writes its code when the
+/// library lacks it. Locations are those of `op`.
+llvm::FailureOr<std::string>
+emitGpuKernel(KernelLibrary &library, mlir::Operation *op,
+              llvm::StringRef prefix, llvm::StringRef key, unsigned arguments,
+              int64_t blocks, int64_t threads,
+              llvm::function_ref<void(GpuBuilder &k)> body);
+
+/// The dynamic shared memory of the kernels in the `gpu.module` around `b`:
+/// one symbol for all, aligned for every kind of access.
+mlir::Value dynamicSharedMemory(mlir::ImplicitLocOpBuilder &b);
+
+} // namespace rota::lowering
+
+#endif // ROTA_LOWERING_GPU_GPUBUILDER_H

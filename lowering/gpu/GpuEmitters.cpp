@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The files of GPU kernels: one line each. Attention's are not there yet.
+#include "lowering/gpu/GpuEmitters.h"
+
+namespace rota::lowering {
+
+using AddEmitters = void(KernelEmitters &emitters);
+AddEmitters addGpuLaunchEmitters;
+
+KernelEmitters gpuEmitters() {
+  KernelEmitters emitters;
+  for (AddEmitters *add : {
+           addGpuLaunchEmitters,
+       })
+    add(emitters);
+  return emitters;
+}
+
+} // namespace rota::lowering

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Threads by the width of rows and what is kept of them.
+#include "lowering/gpu/RowGeometry.h"
+
+#include "lowering/gpu/GpuBuilder.h"
+
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace rota::lowering {
+namespace {
+
+constexpr int64_t kChunkThreads = 256;   // of a block of independent chunks
+constexpr int64_t kNarrowThreads = 128;  // of a block of narrow rows
+constexpr int64_t kMostRowThreads = 512; // leaves 128 registers to each
+/// f32 of row operands and sums that a thread keeps: the aim, and the most.
+constexpr int64_t kKeptElements = 32, kMostKeptElements = 64;
+/// Threads that add rows up, over all slots, and the bounds of their slots.
+constexpr int64_t kSummingThreads = 128 * 1024;
+constexpr int64_t kLeastSlots = 128, kMostSlots = 4096;
+constexpr int64_t kLeastRowsOfSlot = 8; // where there are more slots
+
+bool hasSums(const RowBody &body) {
+  for (unsigned i = 0; i < body.getResults().size(); ++i)
+    if (body.isSum(i))
+      return true;
+  return false;
+}
+
+bool hasReductions(const RowBody &body) {
+  for (int pass = 0; pass < body.getPasses(); ++pass)
+    if (!body.getReductions(pass).empty())
+      return true;
+  return false;
+}
+
+/// Operands and sums that a thread keeps a part of.
+int64_t countKept(const RowBody &body) {
+  int64_t kept = 0;
+  for (Value operand : body.getOperands())
+    kept += RowBody::rankOf(operand);
+  for (auto [i, result] : llvm::enumerate(body.getResults()))
+    if (body.isSum(i))
+      kept += RowBody::rankOf(result);
+  return std::max<int64_t>(kept, 1);
+}
+
+/// A result may lie on an operand of its type.
+bool mayOverwriteScalars(const RowBody &body) {
+  for (auto [i, result] : llvm::enumerate(body.getResults()))
+    if (!body.isSum(i) && RowBody::rankOf(result) == 0)
+      for (BlockArgument operand : body.getOperands())
+        if (operand.getType() == result.getType() &&
+            !body.getMap(operand.getArgNumber()).isConstant())
+          return true;
+  return false;
+}
+
+} // namespace
+
+RowGeometry::RowGeometry(const RowBody &body, int64_t rows) : slots(rows) {
+  int64_t columns = body.getColumns();
+  width = columns == 0 ? 0 : chunkWidth(columns);
+  chunks = columns == 0 ? 1 : columns / width;
+  overwritesScalars = chunks > 1 && mayOverwriteScalars(body);
+  bool sums = hasSums(body);
+  if (!sums && !hasReductions(body) && !overwritesScalars) {
+    form = Form::Chunks;
+    blockThreads = kChunkThreads;
+    blocks = llvm::divideCeil(rows * chunks, blockThreads);
+    return;
+  }
+
+  form = Form::Registers;
+  int64_t keptOfChunk = countKept(body) * std::max<int64_t>(width, 1);
+  perThread = std::max<int64_t>(kKeptElements / keptOfChunk, 1);
+  threads = llvm::divideCeil(chunks, perThread);
+  if (threads > kMostRowThreads) {
+    threads = kMostRowThreads;
+    perThread = llvm::divideCeil(chunks, threads);
+    if (perThread * keptOfChunk > kMostKeptElements)
+      form = Form::Loop;
+  }
+  if (threads <= kWarp) {
+    threads = llvm::PowerOf2Ceil(threads);
+    rowsPerBlock = kNarrowThreads / threads;
+  } else {
+    threads = llvm::alignTo(threads, kWarp);
+  }
+  if (form == Form::Registers)
+    perThread = llvm::divideCeil(chunks, threads);
+  blockThreads = threads * rowsPerBlock;
+  if (sums) {
+    slots = std::min(kSummingThreads / threads, rows / kLeastRowsOfSlot);
+    slots = std::clamp<int64_t>(llvm::bit_floor(uint64_t(slots)), kLeastSlots,
+                                kMostSlots);
+    slots = std::min<int64_t>(slots, llvm::alignTo(rows, rowsPerBlock));
+  }
+  blocks = llvm::divideCeil(slots, rowsPerBlock);
+}
+
+} // namespace rota::lowering
