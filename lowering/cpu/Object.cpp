@@ -129,22 +129,26 @@ FailureOr<std::string> emitLLVM(ModuleOp module, llvm::TargetMachine &machine) {
   return text;
 }
 
+FailureOr<std::string> emitObject(Location loc, llvm::Module &module,
+                                  llvm::TargetMachine &machine) {
+  SmallVector<char, 0> bytes;
+  llvm::raw_svector_ostream stream(bytes);
+  llvm::legacy::PassManager codegen;
+  if (machine.addPassesToEmitFile(codegen, stream, nullptr,
+                                  llvm::CodeGenFileType::ObjectFile))
+    return emitError(loc, "expected a target that writes object files, got ")
+           << machine.getTargetTriple().str();
+  codegen.run(module);
+  return std::string(bytes.begin(), bytes.end());
+}
+
 FailureOr<std::string> emitObject(ModuleOp module,
                                   llvm::TargetMachine &machine) {
   llvm::LLVMContext context;
   auto translated = translateToLLVM(module, context, machine);
   if (failed(translated))
     return failure();
-  SmallVector<char, 0> bytes;
-  llvm::raw_svector_ostream stream(bytes);
-  llvm::legacy::PassManager codegen;
-  if (machine.addPassesToEmitFile(codegen, stream, nullptr,
-                                  llvm::CodeGenFileType::ObjectFile))
-    return emitError(module.getLoc(), "expected a target that writes object "
-                                      "files, got ")
-           << machine.getTargetTriple().str();
-  codegen.run(**translated);
-  return std::string(bytes.begin(), bytes.end());
+  return emitObject(module.getLoc(), **translated, machine);
 }
 
 } // namespace rota::lowering

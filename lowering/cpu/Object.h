@@ -56,7 +56,13 @@ translateToLLVM(mlir::ModuleOp module, llvm::LLVMContext &context,
 llvm::FailureOr<std::string> emitLLVM(mlir::ModuleOp module,
                                       llvm::TargetMachine &machine);
 
-/// The bytes of a position-independent object file of such a module.
+/// The bytes of a position-independent object file of `module`, which is made
+/// for `machine`. Code generation changes the module.
+llvm::FailureOr<std::string> emitObject(mlir::Location loc,
+                                        llvm::Module &module,
+                                        llvm::TargetMachine &machine);
+
+/// The same of a module that holds llvm ops alone.
 llvm::FailureOr<std::string> emitObject(mlir::ModuleOp module,
                                         llvm::TargetMachine &machine);
 
