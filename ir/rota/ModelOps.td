@@ -67,7 +67,7 @@ def Rota_ParamOp : Rota_Op<"param", [Symbol]> {
       return llvm::cast<RankedTensorType>(getType());
     }
     /// Leading dimensions for which the name has placeholders.
-    int64_t getNamedDimensions() { return getSymName().count('{'); }
+    int64_t getNamedDimensions();
   }];
 }
 

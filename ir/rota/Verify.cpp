@@ -4,6 +4,7 @@
 // the ops' descriptions.
 #include "ir/rota/Model.h"
 #include "ir/rota/Sharding.h"
+#include "runtime/program/TensorNames.h"
 
 #include <cmath>
 
@@ -71,6 +72,10 @@ static LogicalResult verifyPlacement(ParamOp param, PlacementAttr placement) {
     return failure();
   return verifyDivided(param, placement.getStorage(), placement.getOptimizer(),
                        "optimizer");
+}
+
+int64_t ParamOp::getNamedDimensions() {
+  return ::rota::placeholders(getSymName());
 }
 
 LogicalResult ParamOp::verify() {

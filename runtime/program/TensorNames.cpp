@@ -26,14 +26,7 @@ std::string tensorName(const Parameter &parameter, int64_t layer) {
 }
 
 size_t namedDimensions(const Parameter &parameter) {
-  std::string_view name = parameter.name;
-  size_t count = 0, at = 0;
-  for (std::string_view found = nextPlaceholder(name, 0); !found.empty();
-       found = nextPlaceholder(name, at)) {
-    at = found.data() + found.size() - name.data();
-    ++count;
-  }
-  return count - (parameter.layers.empty() ? 0 : 1);
+  return placeholders(parameter.name) - (parameter.layers.empty() ? 0 : 1);
 }
 
 StoredTensors storedTensors(const Parameter &parameter, int64_t layer) {

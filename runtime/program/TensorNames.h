@@ -10,7 +10,14 @@
 
 #include "runtime/program/Program.h"
 
+#include <algorithm>
+
 namespace rota {
+
+/// Number of placeholders in a name whose braces are closed.
+constexpr size_t placeholders(std::string_view name) {
+  return std::ranges::count(name, '{');
+}
 
 /// The parameter's name with the layer's number in it; `layer` -1 for a
 /// parameter outside the stack. Placeholders of dimensions stay.
