@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The grid of a launch, spread over host threads.
+#include "runtime/device/simt/Block.h"
+#include "runtime/device/simt/Buffers.h"
+#include "runtime/device/simt/Simt.h"
+
+#include <algorithm>
+#include <atomic>
+#include <fmt/format.h>
+
+namespace rota::simt {
+
+/// Pieces of a grid: enough to keep many host threads busy to the end.
+static constexpr int64_t kPieces = 64;
+
+Device::Device() : buffers(std::make_unique<Buffers>()) {}
+
+Device::~Device() = default;
+
+void Device::addBuffer(std::string name, const void *data, size_t bytes,
+                       bool written) {
+  buffers->add(std::move(name), data, bytes, written);
+}
+
+void Device::clearBuffers() { buffers->clear(); }
+
+std::unique_ptr<Block> Device::takeBlock() {
+  std::lock_guard lock(mutex);
+  if (idle.empty())
+    return std::make_unique<Block>(*buffers);
+  std::unique_ptr<Block> block = std::move(idle.back());
+  idle.pop_back();
+  return block;
+}
+
+void Device::giveBack(std::unique_ptr<Block> block) {
+  std::lock_guard lock(mutex);
+  idle.push_back(std::move(block));
+}
+
+/// The bound that the launch exceeds, or nothing.
+static std::vector<std::string> checkSizes(const RotaSimtKernel &kernel,
+                                           const Launch &launch) {
+  if (launch.grid.count() == 0 || launch.block.count() == 0 ||
+      launch.block.count() > kMaxThreads)
+    return {fmt::format(
+        "kernel '{}': expected at least one block of 1 to {} threads, got a "
+        "grid of {} x {} x {} and blocks of {} x {} x {}",
+        kernel.name, kMaxThreads, launch.grid.x, launch.grid.y, launch.grid.z,
+        launch.block.x, launch.block.y, launch.block.z)};
+  int64_t shared = kernel.sharedBytes + launch.sharedBytes;
+  if (launch.sharedBytes < 0 || shared > kMaxSharedBytes)
+    return {fmt::format("kernel '{}': expected at most {} bytes of shared "
+                        "memory, got {} of fixed size and {} more",
+                        kernel.name, kMaxSharedBytes, kernel.sharedBytes,
+                        launch.sharedBytes)};
+  return {};
+}
+
+std::vector<std::string> Device::launch(const RotaSimtKernel &kernel,
+                                        const Launch &launch) {
+  if (auto errors = checkSizes(kernel, launch); !errors.empty())
+    return errors;
+  int64_t blocks = launch.grid.count();
+  // Blocks before the first with errors always run, so that all host threads
+  // agree on the first.
+  std::atomic<int64_t> firstFailed = blocks;
+  std::vector<std::string> errors; // of block firstFailed; guarded by `mutex`
+  auto runBlocks = [&](int64_t begin, int64_t end) {
+    std::unique_ptr<Block> block = takeBlock();
+    for (int64_t number = begin; number < std::min<int64_t>(end, firstFailed);
+         ++number) {
+      std::vector<std::string> found = block->run(kernel, launch, number);
+      if (found.empty())
+        continue;
+      std::lock_guard lock(mutex);
+      if (number < firstFailed) {
+        firstFailed = number;
+        errors = std::move(found);
+      }
+    }
+    giveBack(std::move(block));
+  };
+  if (!launch.runPieces) {
+    runBlocks(0, blocks);
+    return errors;
+  }
+  int64_t pieces = std::min(blocks, kPieces);
+  launch.runPieces(pieces, [&](int64_t piece) {
+    runBlocks(blocks * piece / pieces, blocks * (piece + 1) / pieces);
+  });
+  return errors;
+}
+
+} // namespace rota::simt

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/device/simt/Services.h"
+#include "runtime/device/simt/Block.h"
+
+#include <cmath>
+#include <cstring>
+
+using namespace rota::simt;
+using Kind = WarpOperation::Kind;
+
+static constexpr uint32_t kAllLanes = 0xFFFFFFFF;
+
+static uint32_t along(uint32_t dimension, Size size) {
+  return dimension == 0 ? size.x : dimension == 1 ? size.y : size.z;
+}
+
+uint32_t rotaSimtThreadIndex(uint32_t dimension) {
+  return Block::current().running().index[dimension];
+}
+
+uint32_t rotaSimtBlockIndex(uint32_t dimension) {
+  return Block::current().getIndex()[dimension];
+}
+
+uint32_t rotaSimtBlockSize(uint32_t dimension) {
+  return along(dimension, Block::current().getLaunch().block);
+}
+
+uint32_t rotaSimtGridSize(uint32_t dimension) {
+  return along(dimension, Block::current().getLaunch().grid);
+}
+
+uint32_t rotaSimtLane() { return Block::current().running().lane; }
+
+uint32_t rotaSimtWarp() { return Block::current().running().warp; }
+
+void *rotaSimtSharedMemory() { return Block::current().sharedMemory(); }
+
+void rotaSimtRead(const void *address, uint64_t bytes, uint64_t alignment,
+                  uint32_t site) {
+  if (bytes > 0)
+    Block::current().read({address, bytes, alignment, 0, site});
+}
+
+void rotaSimtWrite(void *address, uint64_t bytes, uint64_t alignment,
+                   const void *value, uint32_t site) {
+  if (bytes > 0)
+    Block::current().write({address, bytes, alignment, 0, site}, value);
+}
+
+void rotaSimtBarrier(uint32_t id, uint32_t threads, uint32_t aligned,
+                     uint32_t site) {
+  Block::current().barrier(id, threads, aligned, site);
+}
+
+void rotaSimtWarpBarrier(uint32_t mask, uint32_t site) {
+  Block::current().collective({Kind::WarpBarrier}, mask, site, {});
+}
+
+uint64_t rotaSimtShuffle(uint32_t kind, uint32_t mask, uint32_t value,
+                         uint32_t operand, uint32_t clamp, uint32_t site) {
+  Words result = Block::current().collective({Kind::Shuffle, kind}, mask, site,
+                                             {value, operand, clamp});
+  return result[0] | uint64_t(result[1]) << 32;
+}
+
+uint32_t rotaSimtBallot(uint32_t mask, uint32_t predicate, uint32_t site) {
+  return Block::current().collective({Kind::Ballot}, mask, site,
+                                     {predicate})[0];
+}
+
+uint32_t rotaSimtReduce(uint32_t kind, uint32_t value, uint32_t mask,
+                        uint32_t site) {
+  return Block::current().collective({Kind::Reduce, kind}, mask, site,
+                                     {value})[0];
+}
+
+void rotaSimtLoadMatrix(uint32_t *result, const void *row, uint32_t matrices,
+                        uint32_t transpose, uint32_t site) {
+  Operands operands;
+  operands.row = row;
+  Words words = Block::current().collective(
+      {Kind::LoadMatrix, 0, matrices, transpose != 0}, kAllLanes, site,
+      operands);
+  std::memcpy(result, words.data(), 4 * matrices);
+}
+
+void rotaSimtMultiplyBf16(float *result, const RotaSimtFragments *fragments,
+                          uint32_t site) {
+  Operands operands;
+  operands.fragments = *fragments;
+  Words words =
+      Block::current().collective({Kind::Multiply}, kAllLanes, site, operands);
+  std::memcpy(result, words.data(), sizeof(words));
+}
+
+void rotaSimtCopyAsync(void *to, const void *from, uint32_t bytes,
+                       uint32_t sourceBytes, uint32_t site) {
+  Block::current().copy({static_cast<char *>(to),
+                         static_cast<const char *>(from), bytes, sourceBytes,
+                         site});
+}
+
+void rotaSimtCommitCopies() { Block::current().commitCopies(); }
+
+void rotaSimtWaitCopies(uint32_t groups) {
+  Block::current().waitForCopies(groups);
+}
+
+void rotaSimtWaitAllCopies() {
+  Block::current().commitCopies();
+  Block::current().waitForCopies(0);
+}
+
+float rotaSimtExp2(float x) { return std::exp2(x); }
+float rotaSimtLog2(float x) { return std::log2(x); }
+float rotaSimtSqrt(float x) { return std::sqrt(x); }
+float rotaSimtReciprocalSqrt(float x) { return 1.0f / std::sqrt(x); }
+float rotaSimtReciprocal(float x) { return 1.0f / x; }

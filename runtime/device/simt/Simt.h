@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runs GPU kernels that lowering/simt/ compiled for this machine. Threads of a
+// block are fibers of one host thread; blocks run one after another or on
+// several host threads. No result depends on that, and reports do not either.
+//
+// Kernels that were compiled with checks report races in shared memory, reads
+// of shared memory that was not written, and accesses that are misaligned or
+// outside of the known buffers. Deadlocks and divergent barriers are found in
+// any kernel.
+#ifndef ROTA_RUNTIME_DEVICE_SIMT_SIMT_H
+#define ROTA_RUNTIME_DEVICE_SIMT_SIMT_H
+
+#include "runtime/device/simt/Services.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace rota::simt {
+
+class Block;
+class Buffers;
+
+struct Size {
+  uint32_t x = 1, y = 1, z = 1;
+  uint64_t count() const { return uint64_t(x) * y * z; }
+};
+
+/// Bounds that every launch must keep, those of the largest GPUs.
+inline constexpr uint32_t kMaxThreads = 1024;
+inline constexpr int64_t kMaxSharedBytes = 227 << 10;
+
+/// Runs body(0) .. body(pieces - 1), each once, in any order, on any threads;
+/// returns when all are done.
+using RunPieces = std::function<void(int64_t pieces,
+                                     const std::function<void(int64_t)> &body)>;
+
+struct Launch {
+  Size grid, block;
+  /// Bytes of shared memory behind that of fixed size.
+  int64_t sharedBytes = 0;
+  /// Addresses of the kernel's arguments, as in RotaSimtKernel::entry.
+  void *const *arguments = nullptr;
+  /// Null: all blocks run on the calling thread.
+  RunPieces runPieces = nullptr;
+  /// Threads take turns in an order that follows from this number. Without it
+  /// they go on in the order in which they were woken.
+  std::optional<uint64_t> seed = std::nullopt;
+  /// The most reports of a block; more are dropped.
+  size_t maxReports = 8;
+};
+
+/// An emulated GPU: the memory that kernels may use, and stacks and shared
+/// memory that launches use in turn. One launch at a time.
+class Device {
+public:
+  Device();
+  ~Device();
+
+  /// Names memory that kernels may access, until clearBuffers(). With no buffer
+  /// at all, accesses of global memory are not checked. `written` is false for
+  /// memory whose bytes mean nothing before a kernel has written them. Buffers
+  /// do not overlap.
+  void addBuffer(std::string name, const void *data, size_t bytes,
+                 bool written = true);
+  void clearBuffers();
+
+  /// Runs the kernel and returns what is wrong with it, a line for each error,
+  /// each with kernel, block, thread and place in the source: the errors of
+  /// the first block that has any. Empty: all blocks have ended without error.
+  /// After errors the contents of memory are not defined.
+  std::vector<std::string> launch(const RotaSimtKernel &kernel,
+                                  const Launch &launch);
+
+private:
+  std::unique_ptr<Block> takeBlock();
+  void giveBack(std::unique_ptr<Block> block);
+
+  std::unique_ptr<Buffers> buffers;
+  std::mutex mutex;
+  std::vector<std::unique_ptr<Block>> idle; // guarded by `mutex`
+};
+
+} // namespace rota::simt
+
+#endif // ROTA_RUNTIME_DEVICE_SIMT_SIMT_H

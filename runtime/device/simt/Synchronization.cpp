@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The operations for which threads wait: barriers, collectives of a warp, and
+// asynchronous copies.
+#include "runtime/device/simt/Block.h"
+
+#include <bit>
+#include <cstring>
+
+namespace rota::simt {
+
+void Block::barrier(uint32_t id, uint32_t count, bool aligned, uint32_t site) {
+  uint32_t self = scheduler.running(), total = threads.size();
+  uint32_t expected = count ? count : total;
+  if (id >= kBarriers || expected > total ||
+      (count && count != total && count % kWarpSize != 0)) {
+    reports.add(Fault::InvalidOperand, self, site, 0,
+                "expected a barrier below {} and a multiple of {} threads, at "
+                "most {}, got barrier {} and {} threads",
+                kBarriers, kWarpSize, total, id, count);
+    stop();
+  }
+  Barrier &barrier = barriers[id];
+  if (barrier.waiting.empty())
+    barrier.expected = expected;
+  if (barrier.expected != expected) {
+    reports.add(Fault::InvalidOperand, self, site, 0,
+                "expected {} threads at barrier {}, as the thread that came "
+                "first, got {}",
+                barrier.expected, id, expected);
+    stop();
+  }
+  if (aligned)
+    checkAlignment(barrier, site);
+  barrier.waiting.push_back(self);
+  if (barrier.waiting.size() < barrier.expected)
+    return suspend(site);
+  if (memory.isChecked())
+    orderAfterBarrier(barrier);
+  for (uint32_t waiting : barrier.waiting)
+    if (waiting != self)
+      wake(threads[waiting]);
+  barrier.waiting.clear();
+}
+
+/// All lanes of a warp must come to a barrier at one instruction.
+void Block::checkAlignment(const Barrier &barrier, uint32_t site) {
+  const Thread &self = running();
+  for (uint32_t waiting : barrier.waiting) {
+    const Thread &other = threads[waiting];
+    if (other.warp != self.warp || other.waitSite == site)
+      continue;
+    reports.add(Fault::DivergentBarrier, self.number, site, other.waitSite,
+                "thread {} of the same warp waits at {}", other.number,
+                reports.place(other.waitSite));
+    return;
+  }
+}
+
+/// Only warps that came whole are ordered: the others have been reported, or
+/// know themselves what they wait for.
+void Block::orderAfterBarrier(const Barrier &barrier) {
+  if (barrier.waiting.size() == threads.size())
+    return memory.shadow().blockBarrier();
+  std::vector<uint32_t> lanes(liveLanes.size());
+  for (uint32_t waiting : barrier.waiting)
+    lanes[waiting / kWarpSize] |= 1u << waiting % kWarpSize;
+  uint32_t warps = 0;
+  for (size_t warp = 0; warp < lanes.size(); ++warp)
+    if (lanes[warp] == liveLanes[warp])
+      warps |= 1u << warp;
+  memory.shadow().partialBarrier(warps);
+}
+
+Words Block::collective(WarpOperation operation, uint32_t mask, uint32_t site,
+                        const Operands &operands) {
+  Thread &self = running();
+  mask &= liveLanes[self.warp];
+  if (!(mask >> self.lane & 1)) {
+    reports.add(Fault::InvalidOperand, self.number, site, 0,
+                "expected lane {} in its own mask, got {:#010x}", self.lane,
+                mask);
+    stop();
+  }
+  auto group = pending.begin();
+  while (group != pending.end() &&
+         !(group->warp == self.warp && group->operation == operation &&
+           group->mask == mask && !(group->arrived >> self.lane & 1)))
+    ++group;
+  if (group == pending.end()) {
+    pending.push_back({operation, self.warp, mask, site, 0, {}});
+    group = pending.end() - 1;
+  }
+  if (operation.isAligned() && group->site != site)
+    reports.add(Fault::DivergentCollective, self.number, site, group->site,
+                "another lane of the same warp waits at {}",
+                reports.place(group->site));
+  group->operands[self.lane] = operands;
+  group->arrived |= 1u << self.lane;
+  if (group->arrived == mask) {
+    finish(*group);
+    std::swap(*group, pending.back());
+    pending.pop_back();
+  } else {
+    suspend(site);
+  }
+  return self.result;
+}
+
+/// Computes the results, and wakes all lanes but the running one.
+void Block::finish(PendingCollective &group) {
+  if (memory.isChecked()) {
+    if (group.operation.kind == WarpOperation::Kind::WarpBarrier)
+      memory.shadow().warpBarrier(group.warp, group.mask);
+    else
+      memory.shadow().warpCollective(group.warp, group.mask);
+    if (group.operation.kind == WarpOperation::Kind::LoadMatrix)
+      readRows(group);
+  }
+  std::array<Words, kWarpSize> results{};
+  std::string wrong = compute(group, results);
+  if (!wrong.empty())
+    reports.add(Fault::InvalidOperand, scheduler.running(), group.site, 0, "{}",
+                wrong);
+  for (uint32_t lane = 0; lane < kWarpSize; ++lane) {
+    if (!(group.mask >> lane & 1))
+      continue;
+    Thread &thread = threads[group.warp * kWarpSize + lane];
+    thread.result = results[lane];
+    if (thread.number != scheduler.running())
+      wake(thread);
+  }
+}
+
+void Block::readRows(const PendingCollective &group) {
+  constexpr uint32_t kRow = 16; // bytes
+  for (uint32_t lane = 0; lane < 8 * group.operation.matrices; ++lane)
+    if (!memory.read({group.operands[lane].row, kRow, kRow,
+                      group.warp * kWarpSize + lane, group.site}))
+      stop();
+}
+
+void Block::copy(const Copy &copy) {
+  Thread &self = running();
+  if (memory.isChecked()) {
+    bool valid = memory.startCopy(
+        {copy.to, copy.bytes, copy.bytes, self.number, copy.site});
+    if (valid && copy.sourceBytes > 0)
+      valid = memory.read(
+          {copy.from, copy.sourceBytes, copy.bytes, self.number, copy.site});
+    if (!valid)
+      stop();
+  }
+  self.copies.push_back(copy);
+  ++self.uncommitted;
+}
+
+void Block::commitCopies() {
+  Thread &self = running();
+  self.groups.push_back(self.uncommitted);
+  self.uncommitted = 0;
+}
+
+void Block::waitForCopies(uint32_t groups) {
+  Thread &self = running();
+  while (self.groups.size() > groups) {
+    auto end = self.copies.begin() + self.groups.front();
+    for (auto copy = self.copies.begin(); copy != end; ++copy)
+      land(self, *copy);
+    self.copies.erase(self.copies.begin(), end);
+    self.groups.erase(self.groups.begin());
+  }
+}
+
+void Block::land(Thread &thread, const Copy &copy) {
+  std::memcpy(copy.to, copy.from, copy.sourceBytes);
+  std::memset(copy.to + copy.sourceBytes, 0, copy.bytes - copy.sourceBytes);
+  if (memory.isChecked())
+    memory.endCopy({copy.to, copy.bytes, copy.bytes, thread.number, copy.site});
+}
+
+} // namespace rota::simt

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Collectives of a warp, computed in one step.
+#include "runtime/device/simt/Collectives.h"
+
+#include <bit>
+#include <gtest/gtest.h>
+#include <memory>
+
+using namespace rota::simt;
+using Kind = WarpOperation::Kind;
+
+namespace {
+
+constexpr uint32_t kAll = 0xFFFFFFFF;
+
+struct Warp {
+  explicit Warp(WarpOperation operation, uint32_t mask = kAll)
+      : pending(new PendingCollective{operation, 0, mask, 1, mask, {}}) {}
+
+  /// Lane l brings 100 + l.
+  Warp &shuffle(uint32_t operand, uint32_t clamp) {
+    for (uint32_t lane = 0; lane < kWarpSize; ++lane)
+      pending->operands[lane] = {100 + lane, operand, clamp};
+    wrong = compute(*pending, results);
+    return *this;
+  }
+  Warp &run() {
+    wrong = compute(*pending, results);
+    return *this;
+  }
+
+  std::unique_ptr<PendingCollective> pending;
+  std::array<Words, kWarpSize> results{};
+  std::string wrong;
+};
+
+TEST(Collectives, ShuffleUp) {
+  Warp warp({Kind::Shuffle, ROTA_SIMT_SHUFFLE_UP});
+  warp.shuffle(2, 0);
+  EXPECT_EQ(warp.results[5], (Words{103, 1}));
+  EXPECT_EQ(warp.results[1], (Words{101, 0})); // its own value
+}
+
+TEST(Collectives, ShuffleDown) {
+  Warp warp({Kind::Shuffle, ROTA_SIMT_SHUFFLE_DOWN});
+  warp.shuffle(4, 31);
+  EXPECT_EQ(warp.results[27], (Words{131, 1}));
+  EXPECT_EQ(warp.results[28], (Words{128, 0}));
+}
+
+TEST(Collectives, ShuffleButterfly) {
+  Warp warp({Kind::Shuffle, ROTA_SIMT_SHUFFLE_BUTTERFLY});
+  warp.shuffle(16, 31);
+  EXPECT_EQ(warp.results[3], (Words{119, 1}));
+  EXPECT_EQ(warp.results[19], (Words{103, 1}));
+}
+
+/// Segments of 8 lanes: bits 8 to 12 of c are those of the lane that stay.
+TEST(Collectives, ShuffleInSegments) {
+  uint32_t segments = 24u << 8 | 7; // (32 - 8) << 8 | 7
+  Warp index({Kind::Shuffle, ROTA_SIMT_SHUFFLE_INDEX});
+  index.shuffle(0, segments);
+  EXPECT_EQ(index.results[21], (Words{116, 1}));
+  Warp down({Kind::Shuffle, ROTA_SIMT_SHUFFLE_DOWN});
+  down.shuffle(3, segments);
+  EXPECT_EQ(down.results[12], (Words{115, 1}));
+  EXPECT_EQ(down.results[13], (Words{113, 0}));
+}
+
+TEST(Collectives, ShuffleFromOutsideOfTheMask) {
+  Warp warp({Kind::Shuffle, ROTA_SIMT_SHUFFLE_INDEX}, 0xFF);
+  EXPECT_EQ(warp.shuffle(9, 31).wrong,
+            "lane 7 reads lane 9, which is not in the mask 0x000000ff");
+}
+
+TEST(Collectives, Ballot) {
+  Warp warp({Kind::Ballot}, 0xFFF0);
+  for (uint32_t lane = 0; lane < kWarpSize; ++lane)
+    warp.pending->operands[lane].value = lane % 3 == 0;
+  warp.run();
+  EXPECT_EQ(warp.results[4][0], 0x9240u); // lanes 6, 9, 12, 15
+}
+
+TEST(Collectives, Reductions) {
+  auto reduce = [](uint32_t kind) {
+    Warp warp({Kind::Reduce, kind}, 0b1110);
+    warp.pending->operands[0].value = 77; // not in the mask
+    warp.pending->operands[1].value = 5;
+    warp.pending->operands[2].value = static_cast<uint32_t>(-3);
+    warp.pending->operands[3].value = 12;
+    return warp.run().results[1][0];
+  };
+  EXPECT_EQ(reduce(ROTA_SIMT_REDUCE_ADD), 14u);
+  EXPECT_EQ(reduce(ROTA_SIMT_REDUCE_MIN), static_cast<uint32_t>(-3));
+  EXPECT_EQ(reduce(ROTA_SIMT_REDUCE_MAX), 12u);
+  EXPECT_EQ(reduce(ROTA_SIMT_REDUCE_UMIN), 5u);
+  EXPECT_EQ(reduce(ROTA_SIMT_REDUCE_UMAX), static_cast<uint32_t>(-3));
+  EXPECT_EQ(reduce(ROTA_SIMT_REDUCE_AND), 5u & static_cast<uint32_t>(-3) & 12u);
+  EXPECT_EQ(reduce(ROTA_SIMT_REDUCE_OR), 5u | static_cast<uint32_t>(-3) | 12u);
+  EXPECT_EQ(reduce(ROTA_SIMT_REDUCE_XOR), 5u ^ static_cast<uint32_t>(-3) ^ 12u);
+}
+
+/// Element [row, column] of matrix j is 1000 j + 10 row + column.
+void checkLoad(uint32_t matrices, bool transpose) {
+  uint16_t elements[4][8][8];
+  Warp warp({Kind::LoadMatrix, 0, matrices, transpose});
+  for (uint32_t j = 0; j < matrices; ++j)
+    for (uint32_t row = 0; row < 8; ++row) {
+      for (uint32_t column = 0; column < 8; ++column)
+        elements[j][row][column] = 1000 * j + 10 * row + column;
+      warp.pending->operands[8 * j + row].row = elements[j][row];
+    }
+  warp.run();
+  for (uint32_t j = 0; j < matrices; ++j)
+    for (uint32_t lane = 0; lane < kWarpSize; ++lane) {
+      uint32_t g = lane / 4, t = lane % 4;
+      uint32_t low =
+          transpose ? 1000 * j + 20 * t + g : 1000 * j + 10 * g + 2 * t;
+      uint32_t high = low + (transpose ? 10 : 1);
+      EXPECT_EQ(warp.results[lane][j], low | high << 16)
+          << "matrix " << j << ", lane " << lane;
+    }
+}
+
+TEST(Collectives, LoadMatrix) {
+  for (uint32_t matrices : {1, 2, 4})
+    for (bool transpose : {false, true})
+      checkLoad(matrices, transpose);
+}
+
+uint32_t bf16(float number) { return std::bit_cast<uint32_t>(number) >> 16; }
+
+/// Small integers, so that any order of additions is exact. Rows and columns of
+/// fragments are spelled as in the manual of PTX.
+TEST(Collectives, MultiplyBf16) {
+  auto a = [](int m, int k) { return float((m * 5 + k * 3) % 11 - 5); };
+  auto b = [](int k, int n) { return float((k * 7 + n * 2) % 13 - 6); };
+  auto c = [](int m, int n) { return float(m * 8 + n); };
+  Warp warp({Kind::Multiply});
+  for (int lane = 0; lane < 32; ++lane) {
+    int group = lane >> 2, inGroup = lane % 4;
+    RotaSimtFragments &own = warp.pending->operands[lane].fragments;
+    for (int i = 0; i < 8; ++i) {
+      bool upper = i < 2 || (i >= 4 && i < 6);
+      int row = upper ? group : group + 8;
+      int column = inGroup * 2 + (i & 1) + (i < 4 ? 0 : 8);
+      own.a[i / 2] |= bf16(a(row, column)) << 16 * (i % 2);
+    }
+    for (int i = 0; i < 4; ++i) {
+      int row = inGroup * 2 + (i & 1) + (i < 2 ? 0 : 8);
+      own.b[i / 2] |= bf16(b(row, group)) << 16 * (i % 2);
+      own.c[i] = c(i < 2 ? group : group + 8, inGroup * 2 + (i & 1));
+    }
+  }
+  warp.run();
+  for (int lane = 0; lane < 32; ++lane)
+    for (int i = 0; i < 4; ++i) {
+      int m = i < 2 ? lane >> 2 : (lane >> 2) + 8, n = lane % 4 * 2 + (i & 1);
+      float expected = c(m, n);
+      for (int k = 0; k < 16; ++k)
+        expected += a(m, k) * b(k, n);
+      EXPECT_EQ(std::bit_cast<float>(warp.results[lane][i]), expected);
+    }
+}
+
+} // namespace

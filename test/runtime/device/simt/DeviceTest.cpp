@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Launches of kernels that are written in C++ and call the services themselves.
+#include "runtime/device/simt/Simt.h"
+
+#include <algorithm>
+#include <gtest/gtest.h>
+#include <thread>
+
+using namespace rota::simt;
+using Lines = std::vector<std::string>;
+
+namespace {
+
+/// Sites 1 to 4 of all kernels here.
+const char *const kSites[] = {"k.cpp:1 (first)", "k.cpp:2 (second)",
+                              "k.cpp:3 (third)", "k.cpp:4 (fourth)"};
+
+RotaSimtKernel kernelOf(void (*entry)(void *const *), int64_t sharedBytes = 0) {
+  return {entry, "k", kSites, 4, sharedBytes, /*checked=*/1};
+}
+
+template <typename T> T &argument(void *const *arguments, int index) {
+  return **static_cast<T *const *>(arguments[index]);
+}
+
+/// Runs with one argument: a pointer.
+Lines run(Device &device, const RotaSimtKernel &kernel, Launch launch,
+          void *pointer = nullptr) {
+  void *arguments[] = {&pointer};
+  launch.arguments = arguments;
+  return device.launch(kernel, launch);
+}
+
+TEST(Device, IndicesAndSizes) {
+  auto entry = [](void *const *arguments) {
+    uint32_t *out = &argument<uint32_t>(arguments, 0);
+    uint32_t place = 0;
+    for (uint32_t d : {2, 1, 0})
+      place = place * rotaSimtGridSize(d) + rotaSimtBlockIndex(d);
+    uint32_t thread = 0, threads = 1;
+    for (uint32_t d : {2, 1, 0}) {
+      thread = thread * rotaSimtBlockSize(d) + rotaSimtThreadIndex(d);
+      threads *= rotaSimtBlockSize(d);
+    }
+    EXPECT_EQ(rotaSimtWarp() * 32 + rotaSimtLane(), thread);
+    out[place * threads + thread] += 1 + place;
+  };
+  std::vector<uint32_t> out(2 * 3 * 2 * 40);
+  Device device;
+  Launch launch{{2, 3, 2}, {5, 4, 2}};
+  EXPECT_EQ(run(device, kernelOf(entry), launch, out.data()), Lines());
+  for (size_t i = 0; i < out.size(); ++i)
+    EXPECT_EQ(out[i], 1 + i / 40);
+}
+
+TEST(Device, SizesHaveBounds) {
+  auto entry = [](void *const *) { ADD_FAILURE() << "runs"; };
+  Device device;
+  EXPECT_EQ(
+      run(device, kernelOf(entry), {{1}, {33, 32}}),
+      Lines{"kernel 'k': expected at least one block of 1 to 1024 "
+            "threads, got a grid of 1 x 1 x 1 and blocks of 33 x 32 x 1"});
+  EXPECT_EQ(run(device, kernelOf(entry, 1000), {{1}, {1}, 232000}),
+            Lines{"kernel 'k': expected at most 232448 bytes of shared memory, "
+                  "got 1000 of fixed size and 232000 more"});
+}
+
+/// Two warps fill a buffer and two empty it, by barriers 1 (full) and 2 (empty)
+/// of 128 threads; the last warp never waits.
+TEST(Device, BarriersOfAPartOfTheBlock) {
+  auto entry = [](void *const *arguments) {
+    uint32_t t = rotaSimtThreadIndex(0);
+    auto *shared = static_cast<uint32_t *>(rotaSimtSharedMemory());
+    if (t >= 128)
+      return;
+    for (uint32_t turn = 0; turn < 3; ++turn) {
+      uint32_t *place = shared + t % 64;
+      if (t < 64) {
+        rotaSimtWrite(place, 4, 4, nullptr, 1);
+        *place = 100 * turn + t;
+      }
+      rotaSimtBarrier(1, 128, 1, 2);
+      if (t >= 64) {
+        rotaSimtRead(place, 4, 4, 3);
+        (&argument<uint32_t>(arguments, 0))[64 * turn + t - 64] = *place;
+      }
+      rotaSimtBarrier(2, 128, 1, 4);
+    }
+  };
+  Device device;
+  for (uint64_t seed : {1, 2, 3}) {
+    std::vector<uint32_t> out(192);
+    Launch launch{{1}, {160}};
+    launch.seed = seed;
+    EXPECT_EQ(run(device, kernelOf(entry, 256), launch, out.data()), Lines());
+    for (uint32_t i = 0; i < 192; ++i)
+      EXPECT_EQ(out[i], i / 64 * 100 + i % 64);
+  }
+}
+
+TEST(Device, BarrierOperandsHaveBounds) {
+  Device device;
+  auto number = [](void *const *) { rotaSimtBarrier(16, 0, 1, 1); };
+  EXPECT_EQ(run(device, kernelOf(number), {{1}, {64}}),
+            Lines{"kernel 'k', block (0, 0, 0), thread 0, k.cpp:1 (first): "
+                  "invalid operand: expected a barrier below 16 and a multiple "
+                  "of 32 threads, at most 64, got barrier 16 and 0 threads"});
+  auto count = [](void *const *) {
+    rotaSimtBarrier(0, rotaSimtWarp() ? 64 : 32 * 3, 1, 1);
+  };
+  EXPECT_EQ(run(device, kernelOf(count), {{1}, {128}}),
+            Lines{"kernel 'k', block (0, 0, 0), thread 32, k.cpp:1 (first): "
+                  "invalid operand: expected 96 threads at barrier 0, as the "
+                  "thread that came first, got 64"});
+}
+
+TEST(Device, Deadlock) {
+  auto entry = [](void *const *) {
+    if (rotaSimtWarp() == 0)
+      rotaSimtBarrier(0, 0, 1, 1);
+    else
+      rotaSimtBarrier(1, 0, 1, 2);
+  };
+  Device device;
+  EXPECT_EQ(
+      run(device, kernelOf(entry), {{1}, {64}}),
+      Lines{"kernel 'k', block (0, 0, 0), thread 0, k.cpp:1 (first): "
+            "deadlock: 64 of 64 threads wait for ever; thread 32 waits at "
+            "k.cpp:2 (second)"});
+  auto ends = [](void *const *) {
+    if (rotaSimtWarp() == 0)
+      rotaSimtBarrier(0, 0, 1, 1);
+  };
+  EXPECT_EQ(run(device, kernelOf(ends), {{1}, {64}}),
+            Lines{"kernel 'k', block (0, 0, 0), thread 0, k.cpp:1 (first): "
+                  "deadlock: 32 of 64 threads wait for ever; thread 32 has "
+                  "ended"});
+}
+
+TEST(Device, DivergentBarriers) {
+  auto twoPlaces = [](void *const *) {
+    if (rotaSimtLane() < 16)
+      rotaSimtBarrier(0, 0, 1, 1);
+    else
+      rotaSimtBarrier(0, 0, 1, 2);
+  };
+  Device device;
+  EXPECT_EQ(run(device, kernelOf(twoPlaces), {{1}, {32}}),
+            Lines{"kernel 'k', block (0, 0, 0), thread 16, k.cpp:2 (second): "
+                  "divergent barrier: thread 0 of the same warp waits at "
+                  "k.cpp:1 (first)"});
+  auto ended = [](void *const *) {
+    if (rotaSimtLane() != 7)
+      rotaSimtBarrier(0, 0, 1, 1);
+  };
+  EXPECT_EQ(
+      run(device, kernelOf(ended), {{1}, {64}}),
+      Lines{"kernel 'k', block (0, 0, 0), thread 0, k.cpp:1 (first): "
+            "divergent barrier: waits for ever: thread 7 of the same warp "
+            "has ended"});
+  // Barriers that are not aligned may be anywhere.
+  auto unaligned = [](void *const *) {
+    rotaSimtBarrier(0, 0, 0, rotaSimtLane() < 16 ? 1 : 2);
+  };
+  EXPECT_EQ(run(device, kernelOf(unaligned), {{1}, {32}}), Lines());
+}
+
+TEST(Device, DivergentCollectives) {
+  auto shuffles = [](void *const *) {
+    if (rotaSimtLane() != 3)
+      rotaSimtShuffle(ROTA_SIMT_SHUFFLE_INDEX, 0xFFFFFFFF, 0, 0, 31, 1);
+    else
+      rotaSimtBallot(0xFFFFFFFF, 1, 2);
+  };
+  Device device;
+  EXPECT_EQ(run(device, kernelOf(shuffles), {{1}, {32}}),
+            Lines{"kernel 'k', block (0, 0, 0), thread 3, k.cpp:2 (second): "
+                  "divergent collective: waits for ever: thread 0 of the same "
+                  "warp waits at k.cpp:1 (first)"});
+  auto mask = [](void *const *) { rotaSimtBallot(0xFFFFFFF7, 1, 1); };
+  EXPECT_EQ(run(device, kernelOf(mask), {{1}, {32}}),
+            Lines{"kernel 'k', block (0, 0, 0), thread 3, k.cpp:1 (first): "
+                  "invalid operand: expected lane 3 in its own mask, got "
+                  "0xfffffff7"});
+}
+
+/// Warps of fewer than 32 lanes: masks name lanes that do not exist.
+TEST(Device, LastWarpMayBeShort) {
+  auto entry = [](void *const *arguments) {
+    uint32_t t = rotaSimtThreadIndex(0);
+    (&argument<uint32_t>(arguments, 0))[t] =
+        rotaSimtReduce(ROTA_SIMT_REDUCE_ADD, t, 0xFFFFFFFF, 1);
+    rotaSimtBarrier(0, 0, 1, 2);
+  };
+  std::vector<uint32_t> out(40);
+  Device device;
+  EXPECT_EQ(run(device, kernelOf(entry), {{1}, {40}}, out.data()), Lines());
+  EXPECT_EQ(out[0], 496u);
+  EXPECT_EQ(out[39], 284u);
+}
+
+TEST(Device, GlobalMemoryHasBounds) {
+  auto entry = [](void *const *arguments) {
+    float *data = &argument<float>(arguments, 0);
+    rotaSimtRead(data + 1022 + rotaSimtThreadIndex(0), 8, 4, 1);
+  };
+  std::vector<float> data(1024);
+  Device device;
+  EXPECT_EQ(run(device, kernelOf(entry), {{1}, {4}}, data.data()), Lines());
+  device.addBuffer("x", data.data(), 4096);
+  EXPECT_EQ(
+      run(device, kernelOf(entry), {{1}, {4}}, data.data()),
+      Lines{"kernel 'k', block (0, 0, 0), thread 1, k.cpp:1 (first): out "
+            "of bounds: reads 8 bytes at byte 4092 of 'x', which has 4096 "
+            "bytes"});
+}
+
+TEST(Device, ResultsAreNotReadBeforeTheyAreWritten) {
+  auto entry = [](void *const *arguments) {
+    char *data = &argument<char>(arguments, 0);
+    rotaSimtWrite(data, 4, 4, nullptr, 1);
+    rotaSimtRead(data, 4, 4, 2);
+    rotaSimtRead(data + 2, 4, 2, 3);
+  };
+  std::vector<char> data(64);
+  Device device;
+  device.addBuffer("y", data.data(), 64, /*written=*/false);
+  EXPECT_EQ(run(device, kernelOf(entry), {{1}, {1}}, data.data()),
+            Lines{"kernel 'k', block (0, 0, 0), thread 0, k.cpp:3 (third): "
+                  "uninitialized: reads byte 4 of 'y', which was never "
+                  "written"});
+}
+
+/// A thread's own stack is neither shared nor global memory.
+TEST(Device, StacksNeedNoBuffer) {
+  auto entry = [](void *const *) {
+    int local = 0;
+    rotaSimtWrite(&local, 4, 4, nullptr, 1);
+  };
+  char byte = 0;
+  Device device;
+  device.addBuffer("x", &byte, 1);
+  EXPECT_EQ(run(device, kernelOf(entry), {{1}, {1}}), Lines());
+}
+
+/// Copies land at the wait, the source as it is then; the rest is zeros.
+TEST(Device, CopiesLandAtTheirWait) {
+  auto entry = [](void *const *arguments) {
+    uint32_t *from = &argument<uint32_t>(arguments, 0);
+    auto *shared = static_cast<uint32_t *>(rotaSimtSharedMemory());
+    rotaSimtCopyAsync(shared, from, 16, 12, 1);
+    rotaSimtCommitCopies();
+    rotaSimtCopyAsync(shared + 4, from, 16, 16, 1);
+    rotaSimtCommitCopies();
+    rotaSimtWaitCopies(1);
+    EXPECT_EQ(shared[2], from[2]);
+    EXPECT_EQ(shared[3], 0u);
+    EXPECT_EQ(shared[4], 0xFFFFFFFFu); // as at the start of a block
+    rotaSimtWaitAllCopies();
+    EXPECT_EQ(shared[7], from[3]);
+  };
+  alignas(16) uint32_t from[] = {1, 2, 3, 4};
+  Device device;
+  EXPECT_EQ(run(device, kernelOf(entry, 32), {{1}, {1}}, from), Lines());
+  auto forgets = [](void *const *arguments) {
+    rotaSimtCopyAsync(rotaSimtSharedMemory(), &argument<uint32_t>(arguments, 0),
+                      16, 16, 1);
+  };
+  EXPECT_EQ(run(device, kernelOf(forgets, 16), {{1}, {1}}, from),
+            Lines{"kernel 'k', block (0, 0, 0), thread 0, k.cpp:1 (first): "
+                  "asynchronous copy: the thread ends without a wait for this "
+                  "copy"});
+}
+
+/// Of blocks that fail on several host threads, the first is reported.
+TEST(Device, ReportsDoNotDependOnHostThreads) {
+  auto entry = [](void *const *) {
+    if (rotaSimtBlockIndex(0) >= 37)
+      rotaSimtBarrier(99, 0, 1, 1);
+  };
+  Device device;
+  Launch launch{{200}, {2}};
+  Lines expected = run(device, kernelOf(entry), launch);
+  ASSERT_EQ(expected.size(), 1u);
+  EXPECT_NE(expected[0].find("block (37, 0, 0)"), std::string::npos);
+  launch.runPieces = [](int64_t pieces, const auto &body) {
+    std::thread last([&] {
+      for (int64_t piece = pieces - 1; piece >= pieces / 2; --piece)
+        body(piece);
+    });
+    for (int64_t piece = 0; piece < pieces / 2; ++piece)
+      body(piece);
+    last.join();
+  };
+  EXPECT_EQ(run(device, kernelOf(entry), launch), expected);
+}
+
+TEST(Device, SeedsGiveOrders) {
+  auto entry = [](void *const *arguments) {
+    auto &order = argument<std::vector<uint32_t>>(arguments, 0);
+    order.push_back(rotaSimtThreadIndex(0));
+  };
+  Device device;
+  auto orderOf = [&](std::optional<uint64_t> seed) {
+    std::vector<uint32_t> order;
+    Launch launch{{1}, {50}};
+    launch.seed = seed;
+    EXPECT_EQ(run(device, kernelOf(entry), launch, &order), Lines());
+    return order;
+  };
+  std::vector<uint32_t> ascending = orderOf(std::nullopt), random = orderOf(1);
+  EXPECT_TRUE(std::is_sorted(ascending.begin(), ascending.end()));
+  EXPECT_FALSE(random == ascending);
+  EXPECT_TRUE(random == orderOf(1));
+  EXPECT_FALSE(random == orderOf(2));
+  std::sort(random.begin(), random.end());
+  EXPECT_TRUE(random == ascending);
+}
+
+TEST(Device, ReportsAreFew) {
+  auto entry = [](void *const *) {
+    auto *shared = static_cast<char *>(rotaSimtSharedMemory());
+    for (uint32_t site = 1; site <= 4; ++site) {
+      rotaSimtRead(shared, 4, 4, site);
+      rotaSimtRead(shared + 4, 4, 4, site);
+    }
+  };
+  Device device;
+  Launch launch{{3}, {2}};
+  EXPECT_EQ(run(device, kernelOf(entry, 8), launch).size(), 4u);
+  launch.maxReports = 3;
+  EXPECT_EQ(run(device, kernelOf(entry, 8), launch).size(), 3u);
+}
+
+} // namespace
