@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The steps in order, and what surrounds them: a copy of the module, entries
+// and descriptions of its kernels.
+#include "lowering/simt/HostKernels.h"
+
+#include "lowering/simt/Steps.h"
+
+#include "mlir/IR/Diagnostics.h"
+#include "llvm/IR/DebugInfo.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/IntrinsicInst.h"
+#include "llvm/IR/IntrinsicsNVPTX.h"
+#include "llvm/IR/Module.h"
+#include "llvm/IR/Verifier.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/Transforms/Scalar/ScalarizeMaskedMemIntrin.h"
+#include "llvm/Transforms/Utils/Cloning.h"
+
+using namespace llvm;
+
+namespace rota::lowering {
+
+static std::optional<GpuSynchronization> kindOf(const Instruction &candidate) {
+  auto *call = dyn_cast<IntrinsicInst>(&candidate);
+  if (!call)
+    return std::nullopt;
+  switch (call->getIntrinsicID()) {
+  case Intrinsic::nvvm_barrier_cta_sync_aligned_all:
+  case Intrinsic::nvvm_barrier_cta_sync_aligned_count:
+  case Intrinsic::nvvm_barrier_cta_sync_all:
+  case Intrinsic::nvvm_barrier_cta_sync_count:
+    return GpuSynchronization::Barrier;
+  case Intrinsic::nvvm_bar_warp_sync:
+    return GpuSynchronization::WarpBarrier;
+  case Intrinsic::nvvm_cp_async_wait_group:
+  case Intrinsic::nvvm_cp_async_wait_all:
+    return GpuSynchronization::CopyWait;
+  default:
+    return std::nullopt;
+  }
+}
+
+unsigned countSynchronizations(const Module &gpu, GpuSynchronization kind) {
+  unsigned count = 0;
+  for (const Function &function : gpu)
+    for (const Instruction &instruction : instructions(function))
+      count += kindOf(instruction) == kind;
+  return count;
+}
+
+static void leaveOut(Module &module, GpuSynchronization kind, unsigned number) {
+  for (Function &function : module)
+    for (Instruction &instruction : instructions(function))
+      if (kindOf(instruction) == kind && number-- == 0) {
+        instruction.eraseFromParent();
+        return;
+      }
+}
+
+/// Masked loads and stores become branches around plain ones, as on a GPU.
+static void expandMaskedAccesses(Module &module) {
+  PassBuilder builder;
+  LoopAnalysisManager loops;
+  FunctionAnalysisManager functions;
+  CGSCCAnalysisManager components;
+  ModuleAnalysisManager modules;
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(components);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, components, modules);
+  createModuleToFunctionPassAdaptor(ScalarizeMaskedMemIntrinPass())
+      .run(module, modules);
+}
+
+/// Attributes and metadata of NVPTX say things that the emulator does not keep:
+/// that nobody else writes what a thread reads, for example.
+static void dropPromises(Function &function) {
+  function.setAttributes(AttributeList());
+  for (Instruction &instruction : instructions(function)) {
+    instruction.dropUnknownNonDebugMetadata();
+    if (auto *call = dyn_cast<CallBase>(&instruction);
+        call && !isa<IntrinsicInst>(call))
+      call->setAttributes(AttributeList());
+  }
+}
+
+static LogicalResult checkArguments(mlir::Location loc,
+                                    const Function &kernel) {
+  for (const Argument &argument : kernel.args())
+    if (argument.hasByValAttr())
+      return mlir::emitError(loc, "expected arguments in registers, got "
+                                  "argument ")
+             << argument.getArgNo() << " in memory in kernel '"
+             << kernel.getName() << "'";
+  return success();
+}
+
+static LogicalResult rewrite(mlir::Location loc, Function &function,
+                             ServiceCalls &services, bool checks) {
+  dropPromises(function);
+  if (checks && failed(addChecks(loc, function, services)))
+    return failure();
+  if (failed(emulateIntrinsics(loc, function, services)))
+    return failure();
+  return fixArithmetic(loc, function);
+}
+
+/// Renames the kernel, and makes a function of its old name that takes the
+/// addresses of its arguments.
+static Function *makeEntry(Function &kernel) {
+  std::string name = kernel.getName().str();
+  kernel.setName(name + ".thread");
+  kernel.setCallingConv(CallingConv::C);
+  kernel.setLinkage(GlobalValue::InternalLinkage);
+  LLVMContext &context = kernel.getContext();
+  IRBuilder<> builder(context);
+  auto *type = FunctionType::get(builder.getVoidTy(), {builder.getPtrTy()},
+                                 /*isVarArg=*/false);
+  Function *entry = Function::Create(type, GlobalValue::ExternalLinkage, name,
+                                     *kernel.getParent());
+  builder.SetInsertPoint(BasicBlock::Create(context, "", entry));
+  SmallVector<Value *> arguments;
+  for (Argument &argument : kernel.args()) {
+    Value *address = builder.CreateLoad(
+        builder.getPtrTy(),
+        builder.CreateConstGEP1_32(builder.getPtrTy(), entry->getArg(0),
+                                   argument.getArgNo()));
+    arguments.push_back(builder.CreateLoad(argument.getType(), address));
+  }
+  builder.CreateCall(&kernel, arguments);
+  builder.CreateRetVoid();
+  return entry;
+}
+
+static GlobalVariable *makeText(Module &module, StringRef text) {
+  auto *bytes = ConstantDataArray::getString(module.getContext(), text);
+  return new GlobalVariable(module, bytes->getType(), /*isConstant=*/true,
+                            GlobalValue::PrivateLinkage, bytes);
+}
+
+static GlobalVariable *makeSites(Module &module, ArrayRef<std::string> sites) {
+  SmallVector<Constant *> texts;
+  for (const std::string &site : sites)
+    texts.push_back(makeText(module, site));
+  auto *type =
+      ArrayType::get(PointerType::get(module.getContext(), 0), texts.size());
+  return new GlobalVariable(module, type, /*isConstant=*/true,
+                            GlobalValue::PrivateLinkage,
+                            ConstantArray::get(type, texts));
+}
+
+/// A constant with the fields of RotaSimtKernel.
+static void describe(Function &entry, GlobalVariable &sites,
+                     ServiceCalls &services, uint64_t sharedBytes,
+                     bool checks) {
+  Module &module = *entry.getParent();
+  Constant *fields[] = {&entry,
+                        makeText(module, entry.getName()),
+                        &sites,
+                        services.i64(services.getSites().size()),
+                        services.i64(sharedBytes),
+                        services.i32(checks)};
+  Constant *description = ConstantStruct::getAnon(fields);
+  new GlobalVariable(module, description->getType(), /*isConstant=*/true,
+                     GlobalValue::ExternalLinkage, description,
+                     entry.getName() + ".simt");
+}
+
+/// Removes the rest of NVPTX: the module's target, metadata, declarations.
+static void retarget(Module &module, const TargetMachine &host) {
+  StripDebugInfo(module);
+  if (NamedMDNode *annotations = module.getNamedMetadata("nvvm.annotations"))
+    annotations->eraseFromParent();
+  for (Function &function : make_early_inc_range(module))
+    if (function.isDeclaration() && function.use_empty())
+      function.eraseFromParent();
+  module.setTargetTriple(host.getTargetTriple());
+  module.setDataLayout(host.createDataLayout());
+  for (Function &function : module)
+    if (!function.isDeclaration()) {
+      function.addFnAttr(Attribute::NoUnwind);
+      function.addFnAttr("target-cpu", host.getTargetCPU());
+      function.addFnAttr("target-features", host.getTargetFeatureString());
+    }
+}
+
+FailureOr<std::unique_ptr<Module>>
+makeHostKernels(mlir::Location loc, const Module &gpu,
+                const TargetMachine &host, const HostKernelOptions &options) {
+  std::unique_ptr<Module> module = CloneModule(gpu);
+  if (options.leaveOut)
+    leaveOut(*module, options.leaveOut->first, options.leaveOut->second);
+  expandMaskedAccesses(*module);
+  ServiceCalls services(*module);
+  SmallVector<Function *> kernels, functions;
+  for (Function &function : *module) {
+    if (!function.isDeclaration())
+      functions.push_back(&function);
+    if (function.getCallingConv() == CallingConv::PTX_Kernel)
+      kernels.push_back(&function);
+  }
+  for (Function *kernel : kernels)
+    if (failed(checkArguments(loc, *kernel)))
+      return failure();
+  for (Function *function : functions)
+    if (failed(rewrite(loc, *function, services, options.checks)))
+      return failure();
+  FailureOr<SharedSizes> sizes = placeSharedMemory(loc, *module, services);
+  if (failed(sizes))
+    return failure();
+  GlobalVariable *sites = makeSites(*module, services.getSites());
+  for (Function *kernel : kernels)
+    describe(*makeEntry(*kernel), *sites, services, sizes->lookup(kernel),
+             options.checks);
+  retarget(*module, host);
+  std::string broken;
+  raw_string_ostream stream(broken);
+  if (verifyModule(*module, &stream))
+    return mlir::emitError(loc, "expected valid host code for GPU kernels: ")
+           << broken;
+  return module;
+}
+
+} // namespace rota::lowering

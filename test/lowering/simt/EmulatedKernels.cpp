@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "test/lowering/simt/EmulatedKernels.h"
+
+#include "lowering/cpu/Object.h"
+#include "lowering/gpu/NvvmModule.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Parser/Parser.h"
+#include "llvm/ExecutionEngine/Orc/LLJIT.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Target/TargetMachine.h"
+#include <gtest/gtest.h>
+
+using namespace mlir;
+
+namespace rota::test {
+
+EmulatedKernels::EmulatedKernels(std::unique_ptr<llvm::orc::LLJIT> jit)
+    : jit(std::move(jit)) {}
+
+EmulatedKernels::~EmulatedKernels() = default;
+
+const RotaSimtKernel *EmulatedKernels::find(StringRef name) {
+  auto address = jit->lookup((name + ".simt").str());
+  if (!address) {
+    ADD_FAILURE() << llvm::toString(address.takeError());
+    return nullptr;
+  }
+  return address->toPtr<const RotaSimtKernel *>();
+}
+
+GpuKernels::GpuKernels()
+    : mlirContext(MLIRContext::Threading::DISABLED),
+      handler(&mlirContext, [this](Diagnostic &diagnostic) {
+        diagnostics += diagnostic.str() + "\n";
+        return success();
+      }) {
+  mlirContext
+      .loadDialect<arith::ArithDialect, gpu::GPUDialect, LLVM::LLVMDialect,
+                   math::MathDialect, NVVM::NVVMDialect, scf::SCFDialect,
+                   vector::VectorDialect>();
+}
+
+void GpuKernels::translate(ModuleOp source) {
+  if (source)
+    module = lowering::translateForGpu(
+        *source.getOps<gpu::GPUModuleOp>().begin(), context);
+}
+
+std::unique_ptr<GpuKernels> GpuKernels::parse(StringRef text) {
+  std::unique_ptr<GpuKernels> kernels(new GpuKernels());
+  OwningOpRef<ModuleOp> source = parseSourceString<ModuleOp>(
+      text, &kernels->mlirContext, /*sourceName=*/"test.mlir");
+  kernels->translate(source.get());
+  return kernels;
+}
+
+std::unique_ptr<GpuKernels> GpuKernels::parseFile(StringRef path) {
+  std::unique_ptr<GpuKernels> kernels(new GpuKernels());
+  OwningOpRef<ModuleOp> source =
+      parseSourceFile<ModuleOp>(path, &kernels->mlirContext);
+  kernels->translate(source.get());
+  return kernels;
+}
+
+std::unique_ptr<EmulatedKernels>
+GpuKernels::compile(const lowering::HostKernelOptions &options,
+                    const std::string &processor) {
+  Location loc = UnknownLoc::get(&mlirContext);
+  auto host = lowering::createTargetMachine(loc, {processor});
+  if (failed(host))
+    return nullptr;
+  auto hostModule = lowering::makeHostKernels(loc, *module, **host, options);
+  if (failed(hostModule))
+    return nullptr;
+  auto object = lowering::emitObject(loc, **hostModule, **host);
+  if (failed(object))
+    return nullptr;
+  auto jit = llvm::orc::LLJITBuilder().create();
+  if (!jit) {
+    ADD_FAILURE() << llvm::toString(jit.takeError());
+    return nullptr;
+  }
+  if (auto error = (*jit)->addObjectFile(
+          llvm::MemoryBuffer::getMemBufferCopy(*object, "kernels"))) {
+    ADD_FAILURE() << llvm::toString(std::move(error));
+    return nullptr;
+  }
+  return std::make_unique<EmulatedKernels>(std::move(*jit));
+}
+
+std::string GpuKernels::takeDiagnostics() { return std::move(diagnostics); }
+
+} // namespace rota::test
