@@ -59,7 +59,7 @@ void Block::startThreads() {
     liveLanes[thread.warp] |= 1u << thread.lane;
   }
   for (Barrier &barrier : barriers)
-    barrier.waiting.clear();
+    barrier.clear();
   pending.clear();
   stopped = false;
 }

@@ -63,6 +63,12 @@ private:
   struct Barrier {
     uint32_t expected = 0;
     std::vector<uint32_t> waiting; // threads
+    /// The thread of each warp that came first, if any.
+    std::array<const Thread *, kMaxWarps> first{};
+    void clear() {
+      waiting.clear();
+      first.fill(nullptr);
+    }
   };
 
   static void runThread(void *block);
@@ -70,7 +76,7 @@ private:
   void suspend(uint32_t site);
   void wake(Thread &thread);
 
-  void checkAlignment(const Barrier &barrier, uint32_t site);
+  void reportUnaligned(const Thread &first, uint32_t site);
   void orderAfterBarrier(const Barrier &barrier);
   void finish(PendingCollective &pending);
   void readRows(const PendingCollective &pending);

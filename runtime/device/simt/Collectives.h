@@ -25,7 +25,7 @@ struct WarpOperation {
     LoadMatrix,
     Multiply
   };
-  Kind kind;
+  Kind kind = Kind::WarpBarrier;
   uint32_t variant = 0;  // RotaSimtShuffleKind, RotaSimtReduceKind
   uint32_t matrices = 0; // of LoadMatrix
   bool transpose = false;
@@ -47,8 +47,8 @@ struct Operands {
 /// A collective that some lanes have come to.
 struct PendingCollective {
   WarpOperation operation;
-  uint32_t warp, mask, site;
-  uint32_t arrived = 0;
+  uint32_t warp = 0, mask = 0, site = 0;
+  uint32_t arrived = 0; // lanes, a bit each
   std::array<Operands, kWarpSize> operands;
 };
 

@@ -30,8 +30,11 @@ void Block::barrier(uint32_t id, uint32_t count, bool aligned, uint32_t site) {
                 barrier.expected, id, expected);
     stop();
   }
-  if (aligned)
-    checkAlignment(barrier, site);
+  const Thread *&first = barrier.first[running().warp];
+  if (!first)
+    first = &running();
+  else if (aligned && first->waitSite != site)
+    reportUnaligned(*first, site);
   barrier.waiting.push_back(self);
   if (barrier.waiting.size() < barrier.expected)
     return suspend(site);
@@ -40,21 +43,14 @@ void Block::barrier(uint32_t id, uint32_t count, bool aligned, uint32_t site) {
   for (uint32_t waiting : barrier.waiting)
     if (waiting != self)
       wake(threads[waiting]);
-  barrier.waiting.clear();
+  barrier.clear();
 }
 
 /// All lanes of a warp must come to a barrier at one instruction.
-void Block::checkAlignment(const Barrier &barrier, uint32_t site) {
-  const Thread &self = running();
-  for (uint32_t waiting : barrier.waiting) {
-    const Thread &other = threads[waiting];
-    if (other.warp != self.warp || other.waitSite == site)
-      continue;
-    reports.add(Fault::DivergentBarrier, self.number, site, other.waitSite,
-                "thread {} of the same warp waits at {}", other.number,
-                reports.place(other.waitSite));
-    return;
-  }
+void Block::reportUnaligned(const Thread &first, uint32_t site) {
+  reports.add(Fault::DivergentBarrier, running().number, site, first.waitSite,
+              "thread {} of the same warp waits at {}", first.number,
+              reports.place(first.waitSite));
 }
 
 /// Only warps that came whole are ordered: the others have been reported, or
@@ -88,8 +84,11 @@ Words Block::collective(WarpOperation operation, uint32_t mask, uint32_t site,
            group->mask == mask && !(group->arrived >> self.lane & 1)))
     ++group;
   if (group == pending.end()) {
-    pending.push_back({operation, self.warp, mask, site, 0, {}});
-    group = pending.end() - 1;
+    group = pending.emplace(pending.end());
+    group->operation = operation;
+    group->warp = self.warp;
+    group->mask = mask;
+    group->site = site;
   }
   if (operation.isAligned() && group->site != site)
     reports.add(Fault::DivergentCollective, self.number, site, group->site,
@@ -99,7 +98,8 @@ Words Block::collective(WarpOperation operation, uint32_t mask, uint32_t site,
   group->arrived |= 1u << self.lane;
   if (group->arrived == mask) {
     finish(*group);
-    std::swap(*group, pending.back());
+    if (group != pending.end() - 1)
+      *group = pending.back();
     pending.pop_back();
   } else {
     suspend(site);
