@@ -5,16 +5,20 @@
 
 #include "lowering/cpu/Passes.h"
 #include "lowering/executable/Trainer.h"
+#include "lowering/gpu/GpuEmitters.h"
 #include "lowering/gpu/Passes.h"
 #include "lowering/kernels/Passes.h"
 #include "lowering/memory/MemoryPlan.h"
 #include "lowering/memory/PlanVerifier.h"
+#include "lowering/simt/TrainerKernels.h"
 #include "passes/pipeline/Program.h"
 #include "passes/pipeline/drawing/Drawing.h"
 #include "runtime/program/Verify.h"
 
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
 
 using namespace mlir;
 
@@ -40,13 +44,11 @@ void registerLoweringPasses() {
 }
 
 LogicalResult ProgramLowering::selectMachine(const TargetOptions &target) {
-  switch (target.device) {
-  case Device::CPU:
-    auto created = createTargetMachine(module.getLoc(), target);
-    if (succeeded(created))
-      machine = std::move(*created);
-    return created;
-  }
+  device = target.device;
+  auto created = createTargetMachine(module.getLoc(), target);
+  if (succeeded(created))
+    machine = std::move(*created);
+  return created;
 }
 
 LogicalResult ProgramLowering::formKernels() {
@@ -57,7 +59,10 @@ LogicalResult ProgramLowering::formKernels() {
 }
 
 LogicalResult ProgramLowering::plan() {
-  library.emplace(module.getContext(), vectorBits(*machine));
+  if (device == DeviceKind::Cpu)
+    library.emplace(module.getContext(), vectorBits(*machine));
+  else
+    library.emplace(module.getContext(), gpuTarget());
   auto lowered = lowerTasks(module, *library);
   if (failed(lowered))
     return failure();
@@ -71,6 +76,7 @@ LogicalResult ProgramLowering::plan() {
   std::string error;
   if (!memory::planMemory(layout, chunks, timeline, program, error))
     return emitError(module.getLoc()) << error;
+  program.device = device;
   return success();
 }
 
@@ -95,16 +101,38 @@ LogicalResult ProgramLowering::verify() {
 }
 
 LogicalResult ProgramLowering::emitCode() {
-  return buildTrainer(*tasks, *library, program);
+  if (device == DeviceKind::Simt)
+    addSimtLaunches(*tasks, *library);
+  else if (failed(addCpuKernels(*tasks, *library)))
+    return failure();
+  addProgramData(*tasks, program);
+  return success();
+}
+
+FailureOr<std::unique_ptr<llvm::Module>>
+ProgramLowering::translate(llvm::LLVMContext &context) {
+  auto code = translateToLLVM(*tasks, context, *machine);
+  if (succeeded(code) && device == DeviceKind::Simt &&
+      failed(linkSimtKernels(**code, *library, *machine, {})))
+    return failure();
+  return code;
 }
 
 FailureOr<std::string> ProgramLowering::emitText() {
-  return emitLLVM(*tasks, *machine);
+  llvm::LLVMContext context;
+  auto code = translate(context);
+  if (failed(code))
+    return failure();
+  return emitLLVM(**code);
 }
 
 LogicalResult ProgramLowering::link(StringRef output,
                                     const LinkOptions &options) {
-  auto object = emitObject(*tasks, *machine);
+  llvm::LLVMContext context;
+  auto code = translate(context);
+  if (failed(code))
+    return failure();
+  auto object = emitObject(module.getLoc(), **code, *machine);
   if (failed(object))
     return failure();
   return linkTrainer(module.getLoc(), *object, output, options);

@@ -63,11 +63,14 @@ public:
   const std::vector<TransferReport> &getTransfers() const { return transfers; }
 
 private:
+  llvm::FailureOr<std::unique_ptr<llvm::Module>>
+  translate(llvm::LLVMContext &context);
   memory::ChunkTable readChunks(mlir::pipe::ProgramOp op) const;
 
   mlir::ModuleOp module;
   ModelFacts facts;
-  std::unique_ptr<llvm::TargetMachine> machine;
+  DeviceKind device = DeviceKind::Cpu;
+  std::unique_ptr<llvm::TargetMachine> machine; // of the host
   FunctionCosts costs;
   std::optional<KernelLibrary> library;
   mlir::OwningOpRef<mlir::ModuleOp> tasks;

@@ -6,7 +6,7 @@
 #define ROTA_LOWERING_CPU_OBJECT_H
 
 #include "mlir/IR/BuiltinOps.h"
-#include "runtime/options/Names.h"
+#include "runtime/program/DeviceKind.h"
 
 #include <memory>
 #include <string>
@@ -17,22 +17,12 @@ class Module;
 class TargetMachine;
 } // namespace llvm
 
-namespace rota {
-namespace lowering {
-
-/// The device that computes.
-enum class Device { CPU };
-
-} // namespace lowering
-template <> struct Names<lowering::Device> {
-  static constexpr const char *list[] = {"cpu"};
-};
-namespace lowering {
+namespace rota::lowering {
 
 /// The machine that code is made for.
 struct TargetOptions {
   std::string cpu = "native"; // as clang's -march names it: "x86-64-v3"
-  Device device = Device::CPU;
+  DeviceKind device = DeviceKind::Cpu;
 };
 
 /// A description of the processor for code generation. Fails with an error at
@@ -52,9 +42,8 @@ llvm::FailureOr<std::unique_ptr<llvm::Module>>
 translateToLLVM(mlir::ModuleOp module, llvm::LLVMContext &context,
                 llvm::TargetMachine &machine);
 
-/// The optimized LLVM IR of such a module as text.
-llvm::FailureOr<std::string> emitLLVM(mlir::ModuleOp module,
-                                      llvm::TargetMachine &machine);
+/// LLVM IR as text.
+std::string emitLLVM(const llvm::Module &module);
 
 /// The bytes of a position-independent object file of `module`, which is made
 /// for `machine`. Code generation changes the module.
@@ -66,7 +55,6 @@ llvm::FailureOr<std::string> emitObject(mlir::Location loc,
 llvm::FailureOr<std::string> emitObject(mlir::ModuleOp module,
                                         llvm::TargetMachine &machine);
 
-} // namespace lowering
-} // namespace rota
+} // namespace rota::lowering
 
 #endif // ROTA_LOWERING_CPU_OBJECT_H

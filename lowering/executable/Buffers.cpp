@@ -2,7 +2,6 @@
 //
 // Writes a function's ops as steps and hands out scratch.
 #include "lowering/executable/Buffers.h"
-#include "lowering/executable/AddKernel.h"
 #include "lowering/memory/FreeList.h"
 
 #include "mlir/IR/Remarks.h"
@@ -192,7 +191,7 @@ private:
     if (fixed.accumulates(value))
       return success();
     TaskStep step{TaskStep::Kind::Kernels, op.getLoc()};
-    auto kernels = planAdd(cast<RankedTensorType>(value.getType()), library);
+    auto kernels = planKernels(op, {}, library);
     if (failed(kernels))
       return failure();
     step.kernels = std::move(*kernels);

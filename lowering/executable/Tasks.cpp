@@ -65,14 +65,10 @@ private:
 };
 
 /// The kernels of all tasks, with the bytes of their rows.
-void describeKernels(KernelLibrary &library, Program &program) {
-  for (Operation &op : library.getModule().getBodyRegion().getOps()) {
-    auto symbol = dyn_cast<SymbolOpInterface>(op);
-    if (!symbol || symbol.isDeclaration())
-      continue;
-    program.kernels.push_back(symbol.getName().str());
-    program.kernelRowBytes.push_back(library.getRowBytes(symbol.getName()));
-  }
+void describeKernels(const KernelLibrary &library, Program &program) {
+  program.kernels = library.getSymbols();
+  for (const std::string &symbol : program.kernels)
+    program.kernelRowBytes.push_back(library.getRowBytes(symbol));
 }
 
 class Lowering {

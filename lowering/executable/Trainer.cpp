@@ -11,20 +11,20 @@ using namespace mlir;
 
 namespace rota::lowering {
 
-/// A constant array of the addresses of functions.
-static void addFunctionTable(ImplicitLocOpBuilder &b, StringRef name,
-                             ArrayRef<std::string> functions) {
+/// A constant array of the addresses of symbols.
+static void addSymbolTable(ImplicitLocOpBuilder &b, StringRef name,
+                           ArrayRef<std::string> symbols) {
   Type pointer = LLVM::LLVMPointerType::get(b.getContext());
-  auto type = LLVM::LLVMArrayType::get(pointer, functions.size());
+  auto type = LLVM::LLVMArrayType::get(pointer, symbols.size());
   auto table = LLVM::GlobalOp::create(b, type, /*isConstant=*/true,
                                       LLVM::Linkage::External, name,
                                       /*value=*/Attribute());
   OpBuilder::InsertionGuard guard(b);
   b.createBlock(&table.getInitializerRegion());
   Value value = LLVM::UndefOp::create(b, type);
-  for (auto [i, function] : llvm::enumerate(functions))
+  for (auto [i, symbol] : llvm::enumerate(symbols))
     value = LLVM::InsertValueOp::create(
-        b, value, LLVM::AddressOfOp::create(b, pointer, function),
+        b, value, LLVM::AddressOfOp::create(b, pointer, symbol),
         ArrayRef<int64_t>{int64_t(i)});
   LLVM::ReturnOp::create(b, value);
 }
@@ -39,8 +39,7 @@ static void addProgram(ImplicitLocOpBuilder &b, const Program &program) {
                          b.getI64IntegerAttr(bytes.size()));
 }
 
-LogicalResult buildTrainer(ModuleOp tasks, KernelLibrary &library,
-                           const Program &program) {
+LogicalResult addCpuKernels(ModuleOp tasks, KernelLibrary &library) {
   ModuleOp kernels = library.getModule();
   if (failed(lowerToLLVMDialect(kernels)))
     return failure();
@@ -58,12 +57,15 @@ LogicalResult buildTrainer(ModuleOp tasks, KernelLibrary &library,
     op.moveBefore(tasks.getBody(), tasks.getBody()->end());
     symbols.insert(&op);
   }
+  return success();
+}
+
+void addProgramData(ModuleOp tasks, const Program &program) {
   ImplicitLocOpBuilder b(tasks.getLoc(), tasks.getContext());
   b.setInsertionPointToEnd(tasks.getBody());
-  addFunctionTable(b, "rotaTasks", program.tasks);
-  addFunctionTable(b, "rotaKernels", program.kernels);
+  addSymbolTable(b, "rotaTasks", program.tasks);
+  addSymbolTable(b, "rotaKernels", program.kernels);
   addProgram(b, program);
-  return success();
 }
 
 } // namespace rota::lowering

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The object file of a trainer: tasks, kernels and the program's description.
+// The code of a trainer: tasks, kernels and the program's description.
 #ifndef ROTA_LOWERING_EXECUTABLE_TRAINER_H
 #define ROTA_LOWERING_EXECUTABLE_TRAINER_H
 
@@ -8,11 +8,12 @@
 
 namespace rota::lowering {
 
-/// Turns `tasks` into the module of a trainer, llvm ops alone: moves the
-/// kernels of `library` into it, lowered, and adds the data that runtime/Abi.h
-/// declares, `program` among it as bytes. The library is empty afterwards.
-llvm::LogicalResult buildTrainer(mlir::ModuleOp tasks, KernelLibrary &library,
-                                 const Program &program);
+/// Moves the CPU kernels of `library`, lowered to llvm ops, into the module of
+/// tasks, where they are declared. The library is empty afterwards.
+llvm::LogicalResult addCpuKernels(mlir::ModuleOp tasks, KernelLibrary &library);
+
+/// Adds the data that runtime/Abi.h declares, `program` among it as bytes.
+void addProgramData(mlir::ModuleOp tasks, const Program &program);
 
 } // namespace rota::lowering
 

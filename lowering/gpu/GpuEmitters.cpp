@@ -6,11 +6,12 @@
 namespace rota::lowering {
 
 using AddEmitters = void(KernelEmitters &emitters);
-AddEmitters addGpuLaunchEmitters;
+AddEmitters addGpuAccumulateEmitters, addGpuLaunchEmitters;
 
 KernelEmitters gpuEmitters() {
   KernelEmitters emitters;
   for (AddEmitters *add : {
+           addGpuAccumulateEmitters,
            addGpuLaunchEmitters,
        })
     add(emitters);

@@ -6,15 +6,16 @@
 namespace rota::lowering {
 
 using AddEmitters = void(KernelEmitters &emitters);
-AddEmitters addAttentionEmitters, addAttentionGradEmitters,
-    addCrossEntropyEmitters, addEmbeddingEmitters, addLaunchEmitters,
-    addRopeEmitters;
+AddEmitters addAccumulateEmitters, addAttentionEmitters,
+    addAttentionGradEmitters, addCrossEntropyEmitters, addEmbeddingEmitters,
+    addLaunchEmitters, addRopeEmitters;
 
 KernelEmitters vectorEmitters() {
   KernelEmitters emitters;
   for (AddEmitters *add :
-       {addAttentionEmitters, addAttentionGradEmitters, addCrossEntropyEmitters,
-        addEmbeddingEmitters, addLaunchEmitters, addRopeEmitters})
+       {addAccumulateEmitters, addAttentionEmitters, addAttentionGradEmitters,
+        addCrossEntropyEmitters, addEmbeddingEmitters, addLaunchEmitters,
+        addRopeEmitters})
     add(emitters);
   return emitters;
 }

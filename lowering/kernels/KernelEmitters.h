@@ -11,8 +11,9 @@ namespace rota::lowering {
 struct KernelPlan;
 class KernelLibrary;
 
-/// An emitter for each op whose `TaskForm` is Kernels. A file of kernels adds
-/// those of its ops.
+/// An emitter for each op whose `TaskForm` is Kernels, and for
+/// `rota.accumulate` where the op that makes its value cannot accumulate: it
+/// adds operand 0 to result 0. A file of kernels adds those of its ops.
 class KernelEmitters {
 public:
   /// As planKernels, for ops of one type.

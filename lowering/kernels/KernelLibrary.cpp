@@ -35,6 +35,7 @@ FailureOr<std::string> KernelLibrary::getOrEmit(
   if (failed(emit(builder, symbol)))
     return failure();
   symbols[fullKey] = symbol;
+  ordered.push_back(symbol);
   return symbol;
 }
 

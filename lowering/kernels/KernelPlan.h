@@ -70,6 +70,9 @@ public:
                                                    llvm::StringRef symbol)>
                 emit);
 
+  /// The symbols of all kernels, in the order in which they were emitted.
+  const std::vector<std::string> &getSymbols() const { return ordered; }
+
   /// Bytes that one row of the kernel reads and writes, for profiles; 0 where
   /// unknown.
   void setRowBytes(llvm::StringRef symbol, int64_t bytes) {
@@ -90,7 +93,8 @@ public:
 private:
   mlir::OwningOpRef<mlir::ModuleOp> module;
   KernelTarget target;
-  llvm::StringMap<std::string> symbols;
+  llvm::StringMap<std::string> symbols; // by key
+  std::vector<std::string> ordered;     // the same, as they were emitted
   llvm::StringMap<int64_t> rowBytes;
   llvm::StringMap<LaunchShape> launchShapes;
 };

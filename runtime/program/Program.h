@@ -9,6 +9,7 @@
 #define ROTA_RUNTIME_PROGRAM_PROGRAM_H
 
 #include "runtime/program/Action.h"
+#include "runtime/program/DeviceKind.h"
 #include <array>
 
 #include <cstdint>
@@ -405,6 +406,7 @@ struct DataForm {
 };
 
 struct Program {
+  DeviceKind device = DeviceKind::Cpu;
   std::string model;    // for people
   std::string schedule; // for people: its name or file
   std::string timeline; // for people: the printed grid

@@ -28,6 +28,7 @@ template <>
 constexpr auto kLast<Initializer::Kind> = Initializer::Kind::Constant;
 template <> constexpr auto kLast<Scalar::Kind> = Scalar::Kind::Correction;
 template <> constexpr auto kLast<Collective::Kind> = Collective::Kind::Permute;
+template <> constexpr auto kLast<DeviceKind> = DeviceKind::Simt;
 template <> constexpr auto kLast<ActionKind> = ActionKind(kActionKindCount - 1);
 
 /// FNV-1a.
@@ -234,6 +235,7 @@ template <typename V> void visit(V &v, DataForm &x) {
 }
 
 template <typename V> void visit(V &v, Program &x) {
+  v("device", x.device);
   v("model", x.model);
   v("schedule", x.schedule);
   v("timeline", x.timeline);

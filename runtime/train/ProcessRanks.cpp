@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/ProcessRanks.h"
+#include "runtime/device/MakeDevice.h"
 
 #include <utility>
 
@@ -57,10 +58,13 @@ void Team::work(int number) {
 
 ProcessRanks::ProcessRanks(const Executable &executable,
                            const std::vector<Communicator *> &communicators,
-                           Device &device, int threads, bool profile)
+                           int threads, bool profile)
     : cores(threads), team(static_cast<int>(communicators.size())) {
-  for (Communicator *communicator : communicators)
-    ranks.emplace_back(executable, *communicator, device, cores, profile);
+  for (Communicator *communicator : communicators) {
+    devices.push_back(makeDevice(executable.program->device));
+    ranks.emplace_back(executable, *communicator, *devices.back(), cores,
+                       profile);
+  }
 }
 
 void ProcessRanks::run(const std::function<void(Rank &rank)> &body) {

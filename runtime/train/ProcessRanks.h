@@ -39,8 +39,8 @@ public:
   /// Makes the ranks of these communicators, whose size is that of the
   /// program's mesh. `threads` is the number of compute tokens.
   ProcessRanks(const Executable &executable,
-               const std::vector<Communicator *> &communicators, Device &device,
-               int threads, bool profile);
+               const std::vector<Communicator *> &communicators, int threads,
+               bool profile);
 
   int localRanks() const { return static_cast<int>(ranks.size()); }
   /// The i-th rank of this process.
@@ -53,6 +53,7 @@ public:
 
 private:
   Cores cores;
+  std::vector<std::unique_ptr<Device>> devices; // of the ranks
   std::deque<Rank> ranks;
   Team team; // last, so that its threads end first
 };

@@ -245,8 +245,8 @@ static void runCommand(const Executable &executable, Command command,
     int threads = options.threads > 0
                       ? static_cast<int>(options.threads)
                       : shareOfCores(launch, availableCores(), machineCores());
-    ProcessRanks machine(executable, connection.communicators(), cpuDevice(),
-                         threads, options.profile);
+    ProcessRanks machine(executable, connection.communicators(), threads,
+                         options.profile);
     Run run{executable, options, machine, weights.get()};
     command == Command::Probe ? probe(run) : train(run);
   } catch (const std::exception &failure) {

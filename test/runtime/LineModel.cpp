@@ -497,7 +497,7 @@ static std::vector<Communicator *> endsOf(LocalNetwork &network, int ranks) {
 LocalRanks::LocalRanks(const Executable &executable, int threads)
     : network(rankCount(*executable.program)),
       ranks(executable, endsOf(network, rankCount(*executable.program)),
-            cpuDevice(), threads, /*profile=*/false) {}
+            threads, /*profile=*/false) {}
 
 Rank &LocalRanks::ofStage(int stage) { return at(at(0).peer(stage)); }
 

@@ -4,6 +4,8 @@
 #include "lowering/cpu/Object.h"
 #include "test/interpreter/TestModule.h"
 
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/TargetParser/Host.h"
 #include "llvm/TargetParser/Triple.h"
@@ -50,10 +52,12 @@ TEST(Object, TextNamesTheProcessor) {
   ASSERT_TRUE(succeeded(lowerToLLVMDialect(module.get())));
   auto machine = createTargetMachine(module.get().getLoc(), {"x86-64-v3"});
   ASSERT_TRUE(succeeded(machine));
-  auto text = emitLLVM(module.get(), **machine);
-  ASSERT_TRUE(succeeded(text)) << module.takeDiagnostics();
-  EXPECT_NE(text->find("define float @scale(float"), std::string::npos);
-  EXPECT_NE(text->find("\"target-cpu\"=\"x86-64-v3\""), std::string::npos);
+  llvm::LLVMContext context;
+  auto code = translateToLLVM(module.get(), context, **machine);
+  ASSERT_TRUE(succeeded(code)) << module.takeDiagnostics();
+  std::string text = emitLLVM(**code);
+  EXPECT_NE(text.find("define float @scale(float"), std::string::npos);
+  EXPECT_NE(text.find("\"target-cpu\"=\"x86-64-v3\""), std::string::npos);
 }
 
 TEST(Object, BytesAreAnObjectFile) {

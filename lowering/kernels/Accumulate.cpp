@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A row is as many elements as a vector has where that divides the tensor, so
-// that one kernel serves most shapes.
-#include "lowering/executable/AddKernel.h"
+// The addition of a value to a gradient, for values whose own op cannot. A row
+// is as many elements as a vector has where that divides the tensor, so that
+// one kernel serves most shapes.
 #include "lowering/kernels/Emit.h"
+#include "lowering/kernels/KernelPlan.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -11,8 +12,10 @@ using namespace mlir;
 
 namespace rota::lowering {
 
-FailureOr<KernelPlan> planAdd(RankedTensorType type, KernelLibrary &library) {
-  int64_t elements = type.getNumElements();
+static FailureOr<KernelPlan> planAccumulate(mlir::rota::AccumulateOp op,
+                                            KernelLibrary &library) {
+  int64_t elements =
+      cast<RankedTensorType>(op.getValue().getType()).getNumElements();
   int64_t width = elements % kVectorWidth == 0 ? kVectorWidth : 1;
   auto emit = [&](OpBuilder &builder, StringRef symbol) {
     emitKernelFunction(
@@ -43,6 +46,10 @@ FailureOr<KernelPlan> planAdd(RankedTensorType type, KernelLibrary &library) {
                         {{KernelArgument::Kind::Operand, 0},
                          {KernelArgument::Kind::Result, 0}}});
   return plan;
+}
+
+void addAccumulateEmitters(KernelEmitters &emitters) {
+  emitters.add<planAccumulate>();
 }
 
 } // namespace rota::lowering

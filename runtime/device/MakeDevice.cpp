@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The one place that knows every device.
+#include "runtime/device/MakeDevice.h"
+#include "runtime/device/cpu/CpuDevice.h"
+#include "runtime/device/simt/SimtDevice.h"
+
+namespace rota {
+
+std::unique_ptr<Device> makeDevice(DeviceKind kind) {
+  switch (kind) {
+  case DeviceKind::Cpu:
+    return std::make_unique<CpuDevice>();
+  case DeviceKind::Simt:
+    return std::make_unique<SimtDevice>();
+  }
+  return nullptr;
+}
+
+} // namespace rota

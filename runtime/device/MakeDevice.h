@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef ROTA_RUNTIME_DEVICE_MAKEDEVICE_H
+#define ROTA_RUNTIME_DEVICE_MAKEDEVICE_H
+
+#include "runtime/device/Device.h"
+#include "runtime/program/DeviceKind.h"
+
+namespace rota {
+
+/// A device for one rank.
+std::unique_ptr<Device> makeDevice(DeviceKind kind);
+
+} // namespace rota
+
+#endif // ROTA_RUNTIME_DEVICE_MAKEDEVICE_H
