@@ -100,7 +100,7 @@ static Value *replaceBf16(Instruction &instruction) {
                                              call->getIntrinsicID(), operands));
 }
 
-/// Whether the instruction computes with bf16; others only move them.
+/// Whether the instruction computes with bf16; others may only move them.
 static bool computesWithBf16(const Instruction &instruction) {
   bool mentions = isBf16(&instruction) ||
                   any_of(instruction.operands(),
@@ -111,6 +111,34 @@ static bool computesWithBf16(const Instruction &instruction) {
              SIToFPInst, UIToFPInst, UnaryOperator, BinaryOperator>(
              instruction) ||
          isa<IntrinsicInst>(instruction);
+}
+
+/// Whether the instruction means the same for integers of 16 bits.
+static bool onlyMoves(const Instruction &instruction) {
+  return isa<LoadInst, StoreInst, PHINode, SelectInst, ExtractElementInst,
+             InsertElementInst, ShuffleVectorInst, BitCastInst, FreezeInst>(
+      instruction);
+}
+
+/// Moves bf16 as integers: some hosts move them by way of f32, which changes
+/// signaling NaNs and calls a library.
+static LogicalResult moveAsIntegers(mlir::Location loc, Function &function) {
+  Type *i16 = Type::getInt16Ty(function.getContext());
+  for (Instruction &instruction : instructions(function)) {
+    bool mentions = isBf16(&instruction);
+    for (Use &use : instruction.operands()) {
+      mentions |= isBf16(use);
+      if (auto *constant = dyn_cast<Constant>(use); constant && isBf16(use))
+        use.set(ConstantExpr::getBitCast(
+            constant, withElement(constant->getType(), i16)));
+    }
+    if (mentions && !onlyMoves(instruction))
+      return unknownInstruction(loc, instruction, instruction.getOpcodeName());
+  }
+  for (Instruction &instruction : instructions(function))
+    if (isBf16(&instruction))
+      instruction.mutateType(withElement(instruction.getType(), i16));
+  return success();
 }
 
 LogicalResult fixArithmetic(mlir::Location loc, Function &function) {
@@ -140,7 +168,7 @@ LogicalResult fixArithmetic(mlir::Location loc, Function &function) {
     instruction->replaceAllUsesWith(value);
     instruction->eraseFromParent();
   }
-  return success();
+  return moveAsIntegers(loc, function);
 }
 
 } // namespace rota::lowering

@@ -25,7 +25,8 @@ llvm::LogicalResult emulateIntrinsics(mlir::Location loc,
 
 /// Replaces floating-point operations whose bits differ between hosts: bf16 in
 /// f32, rounded to nearest even by integer arithmetic (NaN becomes 0x7FFF, as
-/// on NVIDIA's GPUs); no fast-math flags; fmuladd is fma.
+/// on NVIDIA's GPUs); no fast-math flags; fmuladd is fma. No value of type bf16
+/// is left.
 llvm::LogicalResult fixArithmetic(mlir::Location loc, llvm::Function &function);
 
 /// Replaces global variables in shared memory by addresses in the block's

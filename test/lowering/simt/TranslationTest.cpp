@@ -145,6 +145,29 @@ TEST(Translation, ComputesWithBf16) {
   }
 }
 
+/// Bits that are moved stay, those of signaling NaNs too: in registers from
+/// block to block, in vectors and local memory.
+TEST(Translation, MovesBf16) {
+  std::vector<uint32_t> got = results(
+      R"(      %v = llvm.load %p : !llvm.ptr<1> -> vector<2xbf16>
+      %c0 = arith.constant 0 : i32
+      %c1 = arith.constant 1 : i32
+      %none = arith.constant dense<[1.0, -2.0]> : vector<2xbf16>
+      %two = nvvm.read.ptx.sreg.ntid.x : i32
+      %three = arith.addi %two, %c1 : i32
+      %moved = scf.for %i = %c0 to %three step %c1 iter_args(%w = %v) -> (vector<2xbf16>) : i32 {
+        nvvm.barrier
+        %swapped = vector.shuffle %w, %none [1, 0] : vector<2xbf16>, vector<2xbf16>
+        scf.yield %swapped : vector<2xbf16>
+      }
+      nvvm.barrier
+      %isFirst = arith.cmpi eq, %t, %c0 : i32
+      %r = arith.select %isFirst, %none, %moved : vector<2xbf16>
+      llvm.store %r, %q : vector<2xbf16>, !llvm.ptr<1>)",
+      {0, 0x7FA1FF83});
+  EXPECT_EQ(got, (std::vector<uint32_t>{0xC0003F80, 0xFF837FA1}));
+}
+
 /// No fast-math flag changes a bit: the host divides and contracts nothing.
 TEST(Translation, DropsFastMath) {
   std::vector<uint32_t> input;
