@@ -5,6 +5,7 @@
 #include "lowering/simt/HostKernels.h"
 
 #include "lowering/simt/Steps.h"
+#include "runtime/device/simt/Services.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/IR/DebugInfo.h"
@@ -98,6 +99,25 @@ static LogicalResult checkArguments(mlir::Location loc,
   return success();
 }
 
+/// The emulator's threads have stacks of a fixed size.
+static LogicalResult checkStack(mlir::Location loc, const Function &function) {
+  uint64_t bytes = 0;
+  for (const Instruction &instruction : instructions(function))
+    if (auto *variable = dyn_cast<AllocaInst>(&instruction)) {
+      std::optional<TypeSize> size =
+          variable->getAllocationSize(function.getDataLayout());
+      if (!size)
+        return unknownInstruction(loc, *variable, "alloca of a variable size");
+      bytes += size->getFixedValue();
+    }
+  if (bytes > ROTA_SIMT_LOCAL_BYTES)
+    return mlir::emitError(loc, "expected at most ")
+           << int64_t(ROTA_SIMT_LOCAL_BYTES)
+           << " bytes of variables in a thread, got " << bytes << " in '"
+           << function.getName() << "'";
+  return success();
+}
+
 static LogicalResult rewrite(mlir::Location loc, Function &function,
                              ServiceCalls &services, bool checks) {
   dropPromises(function);
@@ -105,7 +125,9 @@ static LogicalResult rewrite(mlir::Location loc, Function &function,
     return failure();
   if (failed(emulateIntrinsics(loc, function, services)))
     return failure();
-  return fixArithmetic(loc, function);
+  if (failed(fixArithmetic(loc, function)))
+    return failure();
+  return checkStack(loc, function);
 }
 
 /// Renames the kernel, and makes a function of its old name that takes the

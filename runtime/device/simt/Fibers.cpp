@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Stacks in one mapping, each above a page that nobody may touch, and the
-// switch between them. ROTA_FIBERS_UCONTEXT asks for the portable switch.
+// Stacks in one mapping, and the switch between them. ROTA_FIBERS_UCONTEXT asks
+// for the portable switch.
 #include "runtime/device/simt/Fibers.h"
 
 #include <sys/mman.h>
-#include <unistd.h>
 
 #if !defined(__x86_64__) && !defined(ROTA_FIBERS_UCONTEXT)
 #define ROTA_FIBERS_UCONTEXT
@@ -152,9 +151,8 @@ bool Fibers::prepare(uint32_t count) {
     stacks = static_cast<char *>(mapped);
     capacity = count;
     contexts.reset(new Context[count + 1]);
-    for (uint32_t fiber = 0; fiber < count; ++fiber)
-      if (mprotect(stackOf(fiber), sysconf(_SC_PAGESIZE), PROT_NONE) != 0)
-        return false;
+    // Fibers touch little of their stacks. Advice only.
+    madvise(mapped, count * kStackBytes, MADV_NOHUGEPAGE);
   }
   for (uint32_t fiber = 0; fiber < count; ++fiber)
     makeContext(fiber);

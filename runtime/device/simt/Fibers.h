@@ -6,6 +6,8 @@
 #ifndef ROTA_RUNTIME_DEVICE_SIMT_FIBERS_H
 #define ROTA_RUNTIME_DEVICE_SIMT_FIBERS_H
 
+#include "runtime/device/simt/Services.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -17,7 +19,10 @@ public:
   /// The function of all fibers. It never returns; it ends in leave() or
   /// switchTo() another.
   using Body = void (*)(void *owner);
-  static constexpr size_t kStackBytes = 256 << 10;
+  /// Half of it for the variables of a kernel, the rest for registers that the
+  /// host has not and for services. Nothing guards its end: the compiler checks
+  /// the variables.
+  static constexpr size_t kStackBytes = 2 * ROTA_SIMT_LOCAL_BYTES;
 
   Fibers(Body body, void *owner);
   ~Fibers();

@@ -16,6 +16,9 @@
 extern "C" {
 #endif
 
+/// The most bytes of variables that a function of a kernel has on its stack.
+enum { ROTA_SIMT_LOCAL_BYTES = 128 << 10 };
+
 /// A kernel in an object file, under the kernel's name and ".simt".
 typedef struct RotaSimtKernel {
   /// Runs one thread. arguments[i] is the address of the kernel's argument i,

@@ -95,6 +95,24 @@ TEST(Translation, UnknownInstructionsAreErrors) {
             "'llvm.fma.bf16' in 'k' at line 7\n");
 }
 
+/// Threads have small stacks.
+TEST(Translation, LocalMemoryHasABound) {
+  auto array = [](const char *count) {
+    return std::string(R"(      %count = llvm.load %p : !llvm.ptr<1> -> i32
+      %fixed = arith.constant )") +
+           count + R"( : i32
+      %local = llvm.alloca %fixed x i32 : (i32) -> !llvm.ptr
+      %slot = llvm.getelementptr %local[%count] : (!llvm.ptr, i32) -> !llvm.ptr, i32
+      llvm.store volatile %t, %slot : i32, !llvm.ptr
+      %w = llvm.load volatile %local : !llvm.ptr -> i32
+      llvm.store %w, %q : i32, !llvm.ptr<1>)";
+  };
+  EXPECT_EQ(results(array("32000"), {0}), std::vector<uint32_t>{0});
+  EXPECT_EQ(errorOf(array("32769")),
+            "expected at most 131072 bytes of variables in a thread, got "
+            "131076 in 'k'\n");
+}
+
 /// The bits of rounding to nearest even; NaN is 0x7FFF.
 TEST(Translation, RoundsToBf16) {
   std::vector<uint32_t> got = results(
