@@ -42,7 +42,21 @@ Value GpuBuilder::block() {
   return NVVM::BlockIdXOp::create(b, b.getI32Type());
 }
 Value GpuBuilder::widen(Value index) {
+  if (index.getType().isInteger(64))
+    return index;
   return arith::ExtUIOp::create(b, b.getI64Type(), index);
+}
+
+void GpuBuilder::each(int64_t count, int64_t threads, Body body) {
+  // 64 bits only where they are needed: a division takes four times as long.
+  bool fits = llvm::alignTo(count, threads) <=
+              uint64_t(std::numeric_limits<int32_t>::max());
+  auto index = [&](Value value) { return fits ? value : widen(value); };
+  Value number = add(mul(index(block()), threads), index(thread()));
+  if (count % threads == 0)
+    body(number);
+  else
+    when(isWithin(number, count), [&] { body(number); });
 }
 
 Value GpuBuilder::load(Memory memory, Value index) {
@@ -65,6 +79,32 @@ Value GpuBuilder::splat(float scalar, int64_t width) {
 }
 Value GpuBuilder::extract(Value vector, int64_t element) {
   return vector::ExtractOp::create(b, vector, ArrayRef<int64_t>{element});
+}
+Value GpuBuilder::combineElements(
+    Value vector, llvm::function_ref<Value(Value, Value)> join) {
+  SmallVector<Value> parts;
+  int64_t width = cast<VectorType>(vector.getType()).getDimSize(0);
+  for (int64_t i = 0; i < width; ++i)
+    parts.push_back(extract(vector, i));
+  for (; width > 1; width /= 2)
+    for (int64_t i = 0; i < width / 2; ++i)
+      parts[i] = join(parts[i], parts[i + width / 2]);
+  return parts[0];
+}
+
+Value GpuBuilder::before(Value end, Value index, Value value, float filler) {
+  int64_t width = cast<VectorType>(value.getType()).getDimSize(0);
+  auto type = VectorType::get({width}, b.getI32Type());
+  auto elements = llvm::to_vector(llvm::seq<int32_t>(0, width));
+  Value number = arith::ConstantOp::create(
+      b, DenseElementsAttr::get(type, ArrayRef<int32_t>(elements)));
+  Value inside = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, number,
+                                       splat(sub(end, index), width));
+  return select(inside, value, splat(filler, width));
+}
+
+Value GpuBuilder::largest(Value x, Value y) {
+  return arith::MaxNumFOp::create(b, x, y);
 }
 Value GpuBuilder::exp(Value value) { return math::ExpOp::create(b, value); }
 
@@ -137,6 +177,26 @@ SmallVector<Value> GpuBuilder::combineThreads(ValueRange values,
   return mine;
 }
 
+Value GpuBuilder::sumByHalves(Value value, int64_t threads, int64_t across) {
+  Memory shared = allocateShared(threads, value.getType());
+  Value number = thread();
+  auto sum = [&](Value x, Value y) -> Value {
+    if (isa<FloatType>(x.getType()))
+      return addf(x, y);
+    return add(x, y);
+  };
+  store(value, shared, number);
+  for (int64_t half = threads / 2; half >= across; half /= 2) {
+    barrier();
+    when(isWithin(number, half), [&] {
+      Value other = load(shared, add(number, half));
+      store(sum(load(shared, number), other), shared, number);
+    });
+  }
+  // A thread reads here what it has written itself.
+  return load(shared, number);
+}
+
 /// The module of kernels in a library's module.
 static gpu::GPUModuleOp kernelModule(ModuleOp module) {
   auto kernels = module.getOps<gpu::GPUModuleOp>();
@@ -177,6 +237,18 @@ emitGpuKernel(KernelLibrary &library, Operation *op, StringRef prefix,
                                {{blocks, 1, 1}, threads, k.getSharedBytes()});
         return success();
       });
+}
+
+FailureOr<std::string>
+emitEach(KernelLibrary &library, Operation *op, StringRef prefix, StringRef key,
+         unsigned arguments, int64_t count,
+         llvm::function_ref<void(GpuBuilder &k, Value number)> body) {
+  return emitGpuKernel(library, op, prefix, key, arguments,
+                       llvm::divideCeil(count, kAloneThreads), kAloneThreads,
+                       [&](GpuBuilder &k) {
+                         k.each(count, kAloneThreads,
+                                [&](Value number) { body(k, number); });
+                       });
 }
 
 } // namespace rota::lowering

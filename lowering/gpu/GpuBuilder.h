@@ -18,6 +18,9 @@ inline constexpr int64_t kAccessBytes = 16;
 /// Elements that one thread takes from a row at a time.
 inline constexpr int64_t kChunk = 8;
 
+/// Threads of a block where each does its work alone.
+inline constexpr int64_t kAloneThreads = 256;
+
 /// The largest power of two up to kChunk that divides `columns`: the elements
 /// of a chunk, so that every chunk of every row is aligned.
 int64_t chunkWidth(int64_t columns);
@@ -35,6 +38,10 @@ public:
   mlir::Value thread(); // in the block
   mlir::Value block();
   mlir::Value widen(mlir::Value index); // to i64
+  /// Calls body(number) where this thread has one of `count` numbers; with
+  /// `threads` threads a block there is a thread for each. The number is i32
+  /// where that is enough.
+  void each(int64_t count, int64_t threads, Body body);
 
   // Memory. Vectors are aligned to their size, or to kAccessBytes.
   mlir::Value load(Memory memory, mlir::Value index);
@@ -44,7 +51,17 @@ public:
   mlir::Value splat(mlir::Value scalar, int64_t width);
   mlir::Value splat(float scalar, int64_t width);
   mlir::Value extract(mlir::Value vector, int64_t element);
+  /// The elements of a vector as one value, by halves.
+  mlir::Value combineElements(
+      mlir::Value vector,
+      llvm::function_ref<mlir::Value(mlir::Value, mlir::Value)> join);
+  /// `value`, element i of which is number `index` + i (i32), with `filler`
+  /// from `end` on.
+  mlir::Value before(mlir::Value end, mlir::Value index, mlir::Value value,
+                     float filler);
   mlir::Value exp(mlir::Value value);
+  /// The greater of two; of a number and none the number.
+  mlir::Value largest(mlir::Value a, mlir::Value b);
 
   /// Shared memory of its own for `count` elements.
   Memory allocateShared(int64_t count, mlir::Type element);
@@ -64,6 +81,11 @@ public:
                                                 int64_t threads, Combiner join,
                                                 mlir::Value turn = {});
 
+  /// The sum of the values of the threads whose numbers are equal modulo
+  /// `across`, a power of two, in the first `across` threads: by halves, in
+  /// shared memory. The block has `threads` threads, a power of two.
+  mlir::Value sumByHalves(mlir::Value value, int64_t threads, int64_t across);
+
 private:
   mlir::ValueRange pointers;
   int64_t sharedBytes = 0;
@@ -77,6 +99,13 @@ emitGpuKernel(KernelLibrary &library, mlir::Operation *op,
               llvm::StringRef prefix, llvm::StringRef key, unsigned arguments,
               int64_t blocks, int64_t threads,
               llvm::function_ref<void(GpuBuilder &k)> body);
+
+/// The same with a thread for each of `count` numbers, whose code is
+/// body(k, number).
+llvm::FailureOr<std::string>
+emitEach(KernelLibrary &library, mlir::Operation *op, llvm::StringRef prefix,
+         llvm::StringRef key, unsigned arguments, int64_t count,
+         llvm::function_ref<void(GpuBuilder &k, mlir::Value number)> body);
 
 /// The dynamic shared memory of the kernels in the `gpu.module` around `b`:
 /// one symbol for all, aligned for every kind of access.

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The files of GPU kernels: one line each. Attention's are not there yet.
+// The files of GPU kernels: one line each.
 #include "lowering/gpu/GpuEmitters.h"
 
 namespace rota::lowering {
 
 using AddEmitters = void(KernelEmitters &emitters);
-AddEmitters addGpuAccumulateEmitters, addGpuLaunchEmitters;
+AddEmitters addGpuAccumulateEmitters, addGpuCrossEntropyEmitters,
+    addGpuEmbeddingEmitters, addGpuLaunchEmitters, addGpuRopeEmitters;
 
 KernelEmitters gpuEmitters() {
   KernelEmitters emitters;
-  for (AddEmitters *add : {
-           addGpuAccumulateEmitters,
-           addGpuLaunchEmitters,
-       })
+  for (AddEmitters *add :
+       {addGpuAccumulateEmitters, addGpuCrossEntropyEmitters,
+        addGpuEmbeddingEmitters, addGpuLaunchEmitters, addGpuRopeEmitters})
     add(emitters);
   return emitters;
 }

@@ -136,6 +136,8 @@ struct GpuMath : impl::GpuMathBase<GpuMath> {
     instructions.add(rewriteSqrt);
     instructions.add(rewriteRsqrt);
     instructions.add(rewriteDivision);
+    instructions.add<SameFunction<arith::MaxNumFOp>>(context, "llvm.maxnum");
+    instructions.add<SameFunction<arith::MinNumFOp>>(context, "llvm.minnum");
     instructions.add<SameFunction<math::AbsFOp>>(context, "llvm.fabs");
     instructions.add<SameFunction<math::CeilOp>>(context, "llvm.ceil");
     instructions.add<SameFunction<math::CopySignOp>>(context, "llvm.copysign");

@@ -3,10 +3,6 @@
 // Rows in the three forms of RowGeometry.
 #include "lowering/gpu/GpuRowKernel.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
-
-#include <limits>
-
 using namespace mlir;
 using mlir::rota::ReduceOp;
 
@@ -57,22 +53,9 @@ void GpuRowKernel::whenAll(GpuBuilder &k, Value condition,
 //===----------------------------------------------------------------------===//
 
 void GpuRowKernel::emitChunks(GpuBuilder &k) {
-  int64_t count = rows * geometry.chunks;
-  // 64 bits only where they are needed: a division takes four times as long.
-  bool fits = geometry.blocks * geometry.blockThreads <=
-              std::numeric_limits<int32_t>::max();
-  auto index = [&](Value value) { return fits ? value : k.widen(value); };
-  Value number =
-      k.add(k.mul(index(k.block()), geometry.blockThreads), index(k.thread()));
-  Value inRange =
-      count % geometry.blockThreads ? k.isWithin(number, count) : Value();
-  whenAll(k, inRange, [&] {
-    Value row = k.div(number, geometry.chunks);
+  k.each(rows * geometry.chunks, geometry.blockThreads, [&](Value number) {
+    Value row = k.widen(k.div(number, geometry.chunks));
     Value chunk = k.rem(number, geometry.chunks);
-    if (fits)
-      row = k.widen(row);
-    else
-      chunk = arith::TruncIOp::create(k.ops(), k.ops().getI32Type(), chunk);
     RowValues::Values atColumns;
     Place place = placeOf(k, row, chunk, &atColumns);
     values.beginRow();
@@ -81,7 +64,7 @@ void GpuRowKernel::emitChunks(GpuBuilder &k) {
     collectStores(k, /*rank=*/0, {row, {}, 0, 0, nullptr}, scalars);
     storeAll(k, columns);
     if (!scalars.empty())
-      whenAll(k, geometry.chunks > 1 ? k.isEqual(chunk, k.i32(0)) : Value(),
+      whenAll(k, geometry.chunks > 1 ? k.isWithin(chunk, 1) : Value(),
               [&] { storeAll(k, scalars); });
   });
 }
@@ -172,23 +155,13 @@ Value GpuRowKernel::hasChunk(GpuBuilder &k, int64_t i) {
   return k.isWithin(k.add(local, i * geometry.threads), geometry.chunks);
 }
 
-/// The elements of a vector as one value, by halves.
-static Value combineElements(GpuBuilder &k, ReduceOp reduce, Value vector) {
-  SmallVector<Value> parts;
-  int64_t width = cast<VectorType>(vector.getType()).getDimSize(0);
-  for (int64_t i = 0; i < width; ++i)
-    parts.push_back(k.extract(vector, i));
-  for (; width > 1; width /= 2)
-    for (int64_t i = 0; i < width / 2; ++i)
-      parts[i] = combineParts(k.ops(), reduce, parts[i], parts[i + width / 2]);
-  return parts[0];
-}
-
 void GpuRowKernel::combineRow(GpuBuilder &k, Reductions reductions,
                               const Row &row, ValueRange parts) {
   SmallVector<Value> scalars;
   for (auto [reduce, part] : llvm::zip(reductions, parts))
-    scalars.push_back(combineElements(k, reduce, part));
+    scalars.push_back(k.combineElements(part, [&](Value x, Value y) {
+      return combineParts(k.ops(), reduce, x, y);
+    }));
   scalars = k.combineThreads(
       scalars, geometry.threads,
       [&](ValueRange left, ValueRange right) {

@@ -12,7 +12,6 @@ using namespace mlir;
 namespace rota::lowering {
 namespace {
 
-constexpr int64_t kChunkThreads = 256;   // of a block of independent chunks
 constexpr int64_t kNarrowThreads = 128;  // of a block of narrow rows
 constexpr int64_t kMostRowThreads = 512; // leaves 128 registers to each
 /// f32 of row operands and sums that a thread keeps: the aim, and the most.
@@ -68,7 +67,7 @@ RowGeometry::RowGeometry(const RowBody &body, int64_t rows) : slots(rows) {
   bool sums = hasSums(body);
   if (!sums && !hasReductions(body) && !overwritesScalars) {
     form = Form::Chunks;
-    blockThreads = kChunkThreads;
+    blockThreads = kAloneThreads;
     blocks = llvm::divideCeil(rows * chunks, blockThreads);
     return;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How the threads of a GPU share the rows of a kernel.
+// The division of a kernel's rows among the threads of a GPU.
 #ifndef ROTA_LOWERING_GPU_ROWGEOMETRY_H
 #define ROTA_LOWERING_GPU_ROWGEOMETRY_H
 

@@ -30,24 +30,13 @@ static void emitSumRows(GpuBuilder &k, const SummedRows &sum, int64_t across) {
         Value index = k.mul(k.widen(row), sum.columns);
         return SmallVector<Value>{k.addf(before[0], k.load(line, index))};
       })[0];
-  Memory shared = k.allocateShared(kThreads, f32);
-  k.store(total, shared, thread);
-  for (int64_t half = kThreads / 2; half >= across; half /= 2) {
-    k.barrier();
-    k.when(k.isWithin(thread, half), [&] {
-      Value joined =
-          k.addf(k.load(shared, thread), k.load(shared, k.add(thread, half)));
-      k.store(joined, shared, thread);
-    });
-  }
-  // A thread reads here only what it has written itself.
+  total = k.sumByHalves(total, kThreads, across);
   Value writes =
       k.both(k.isWithin(thread, across), k.isWithin(column, sum.columns));
   k.when(writes, [&] {
-    Value value = k.load(shared, thread);
     if (sum.accumulate)
-      value = k.addf(k.load(result, column), value);
-    k.store(value, result, column);
+      total = k.addf(k.load(result, column), total);
+    k.store(total, result, column);
   });
 }
 

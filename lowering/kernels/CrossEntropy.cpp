@@ -5,6 +5,7 @@
 // logits, so that they are never held twice. Where the vocabulary is divided,
 // each part's columns give two numbers a row, which are merged.
 #include "lowering/kernels/KernelBuilder.h"
+#include "lowering/kernels/TokenShapes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -41,36 +42,6 @@ SmallVector<Value> overColumns(
     chains[c] = body(k.i64(start), std::min(lanes, columns - start), chains[c]);
   return chains;
 }
-
-/// The logits of one op.
-struct Logits {
-  explicit Logits(Value value) {
-    auto type = cast<RankedTensorType>(value.getType());
-    rows = type.getDimSize(0) * type.getDimSize(1);
-    columns = type.getDimSize(2);
-    element = type.getElementType();
-  }
-  Logits(Value value, std::optional<uint64_t> vocabulary) : Logits(value) {
-    if (vocabulary)
-      entries = int64_t(*vocabulary);
-  }
-  std::string key() const {
-    std::string text;
-    llvm::raw_string_ostream stream(text);
-    stream << columns << 'x' << element;
-    if (entries)
-      stream << " of " << *entries;
-    return text;
-  }
-  /// The first column of padding in a part that begins at `offset`; null: none.
-  Value end(KernelBuilder &k, Memory offset) const {
-    return entries ? k.sub(k.i64(*entries), k.loadIndex(offset, k.i64(0)))
-                   : Value();
-  }
-  int64_t rows, columns;
-  Type element;
-  std::optional<int64_t> entries; // of a vocabulary whose parts are padded
-};
 
 /// The logarithm of the sum of the exponentials of `columns` numbers, or of
 /// those before `end`; the least f32 where there are none.
@@ -130,10 +101,11 @@ void emitShard(KernelBuilder &k, const Logits &logits) {
   k.loop(k.begin(), k.end(), 1, [&](Value row) {
     Memory line = k.offset(all, k.mul(row, logits.columns));
     Memory part = k.offset(parts, k.mul(row, 2));
-    k.store(emitLogSumExp(k, line, logits.columns, logits.end(k, offset)), part,
-            k.i64(0));
+    k.store(emitLogSumExp(k, line, logits.columns,
+                          logits.end(k, k.loadIndex(offset, k.i64(0)))),
+            part, k.i64(0));
     Value target = targetColumn(k, targets, row, offset);
-    k.choose(
+    k.branch(
         k.isWithin(target, logits.columns),
         [&] { k.store(k.load(line, target), part, k.i64(1)); },
         [&] { k.store(k.f32(0.0f), part, k.i64(1)); });
@@ -222,8 +194,9 @@ void emitGradient(KernelBuilder &k, const Logits &logits, bool isPart) {
       Value own = k.exp(k.subf(k.load(line, read), total));
       own = k.mulf(cotangent, k.subf(own, k.f32(1.0f)));
       Value totals = k.broadcast(total), factor = k.broadcast(cotangent);
-      Value end =
-          isPart ? logits.end(k, k.argument(5, i32)) : Value(); // of entries
+      Value end; // of entries
+      if (isPart)
+        end = logits.end(k, k.loadIndex(k.argument(5, i32), k.i64(0)));
       overColumns(k, logits.columns, factor,
                   [&](Value start, int64_t count, Value carried) {
                     Value x = k.loadVector(line, start, count);

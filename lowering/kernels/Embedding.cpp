@@ -6,33 +6,17 @@
 // the table is a part of the vocabulary. Tokens that have no row give zeros or
 // add nothing.
 #include "lowering/kernels/KernelBuilder.h"
+#include "lowering/kernels/TokenShapes.h"
 
 using namespace mlir;
 
 namespace rota::lowering {
 namespace {
 
-struct Table {
-  Table(Value tokens, Value table, Value offset) : isPart(bool(offset)) {
-    auto type = cast<RankedTensorType>(table.getType());
-    count = cast<RankedTensorType>(tokens.getType()).getNumElements();
-    vocabulary = type.getDimSize(0);
-    columns = type.getDimSize(1);
-  }
-  int64_t count, vocabulary, columns;
-  bool isPart;
-};
-
-/// The argument after the tokens and the values, where there is an offset.
-void addOffset(const Table &table, KernelCall &call) {
-  if (table.isPart)
-    call.arguments.push_back({KernelArgument::Kind::Operand, 2});
-}
-
 /// Calls body(row) with the table's row of token `i`, or `otherwise` where it
 /// has none.
 void withRow(
-    KernelBuilder &k, const Table &table, Memory tokens, Value i,
+    KernelBuilder &k, const EmbeddingTable &table, Memory tokens, Value i,
     unsigned offset, llvm::function_ref<void(Value row)> body,
     llvm::function_ref<void()> otherwise = [] {}) {
   Value row = k.loadIndex(tokens, i);
@@ -40,14 +24,14 @@ void withRow(
     Memory first = k.argument(offset, k.ops().getI32Type());
     row = k.sub(row, k.loadIndex(first, k.i64(0)));
   }
-  k.choose(k.isWithin(row, table.vocabulary), [&] { body(row); }, otherwise);
+  k.branch(k.isWithin(row, table.vocabulary), [&] { body(row); }, otherwise);
 }
 
 /// Vectors in the columns of one kernel row of the derivative.
 constexpr int64_t kVectors = 4;
 
 /// Adds the tokens' cotangents into `columns` columns from `start` on.
-void emitColumns(KernelBuilder &k, const Table &table, Type element,
+void emitColumns(KernelBuilder &k, const EmbeddingTable &table, Type element,
                  bool accumulate, Value start, int64_t columns) {
   Memory tokens = k.argument(0, k.ops().getI32Type());
   Memory cotangents = k.offset(k.argument(1, element), start);
@@ -76,7 +60,7 @@ void emitColumns(KernelBuilder &k, const Table &table, Type element,
 }
 
 /// Arguments: tokens, cotangents, result, offset of a part.
-void emitGradient(KernelBuilder &k, const Table &table, Type element,
+void emitGradient(KernelBuilder &k, const EmbeddingTable &table, Type element,
                   bool accumulate) {
   int64_t block = kVectors * k.lanes();
   int64_t whole = table.columns / block, rest = table.columns % block;
@@ -94,7 +78,7 @@ void emitGradient(KernelBuilder &k, const Table &table, Type element,
 
 static FailureOr<KernelPlan> planEmbedding(mlir::rota::EmbeddingOp op,
                                            KernelLibrary &library) {
-  Table table(op.getTokens(), op.getTable(), op.getOffset());
+  EmbeddingTable table(op.getTokens(), op.getTable(), op.getOffset());
   Type element = op.getTable().getType().getElementType();
   int64_t bytes = table.columns * element.getIntOrFloatBitWidth() / 8;
   std::string key = std::to_string(table.vocabulary) + " of " +
@@ -123,7 +107,7 @@ static FailureOr<KernelPlan> planEmbedding(mlir::rota::EmbeddingOp op,
        table.count,
        1,
        {{Kind::Operand, 0}, {Kind::Operand, 1}, {Kind::Result, 0}}});
-  addOffset(table, plan.calls.back());
+  table.addOffset(plan.calls.back());
   return plan;
 }
 
@@ -131,7 +115,7 @@ static FailureOr<KernelPlan> planEmbeddingGrad(mlir::rota::EmbeddingGradOp op,
                                                ArrayRef<bool> accumulated,
                                                KernelLibrary &library) {
   bool accumulate = accumulated.front();
-  Table table(op.getTokens(), op.getResult(), op.getOffset());
+  EmbeddingTable table(op.getTokens(), op.getResult(), op.getOffset());
   Type element = op.getCotangent().getType().getElementType();
   std::string key;
   llvm::raw_string_ostream(key)
@@ -151,7 +135,7 @@ static FailureOr<KernelPlan> planEmbeddingGrad(mlir::rota::EmbeddingGradOp op,
        (table.columns + block - 1) / block,
        1,
        {{Kind::Operand, 0}, {Kind::Operand, 1}, {Kind::Result, 0}}});
-  addOffset(table, plan.calls.back());
+  table.addOffset(plan.calls.back());
   return plan;
 }
 

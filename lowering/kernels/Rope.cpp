@@ -3,6 +3,7 @@
 // Rotary position embedding: a kernel row is one position of one sequence with
 // all its heads, so that its cosines and sines are read once.
 #include "lowering/kernels/KernelBuilder.h"
+#include "lowering/kernels/TokenShapes.h"
 
 using namespace mlir;
 
@@ -24,12 +25,6 @@ std::pair<Value, Value> loadAngles(KernelBuilder &k, Memory table, Value index,
   }
   return {k.shuffle(low, high, even), k.shuffle(low, high, odd)};
 }
-
-struct RopeShape {
-  int64_t sequence, heads, size;
-  Type element;
-  bool inverse;
-};
 
 /// Arguments: operand, table, result (which may be the operand).
 void emitRope(KernelBuilder &k, const RopeShape &shape) {
@@ -68,22 +63,17 @@ void emitRope(KernelBuilder &k, const RopeShape &shape) {
 
 static FailureOr<KernelPlan> planRope(mlir::rota::RopeOp op,
                                       KernelLibrary &library) {
-  auto type = op.getInput().getType();
-  RopeShape shape{type.getDimSize(1), type.getDimSize(2), type.getDimSize(3),
-                  type.getElementType(), op.getInverse()};
-  std::string key;
-  llvm::raw_string_ostream(key)
-      << shape.sequence << 'x' << shape.heads << 'x' << shape.size << 'x'
-      << shape.element << (shape.inverse ? " inverse" : "");
-  FailureOr<std::string> symbol = emitDedicated(
-      library, "rope", key, 3, [&](KernelBuilder &k) { emitRope(k, shape); });
+  RopeShape shape(op);
+  FailureOr<std::string> symbol =
+      emitDedicated(library, "rope", shape.key(), 3,
+                    [&](KernelBuilder &k) { emitRope(k, shape); });
   if (failed(symbol))
     return failure();
   using Kind = KernelArgument::Kind;
   KernelPlan plan;
   plan.calls.push_back(
       {*symbol,
-       type.getDimSize(0) * shape.sequence,
+       shape.batch * shape.sequence,
        1,
        {{Kind::Operand, 0}, {Kind::Operand, 1}, {Kind::Result, 0}}});
   return plan;

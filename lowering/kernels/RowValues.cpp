@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How each value of a kernel's body is computed at a place of the row.
+// Code for each value of a kernel's body at a place of the row.
 #include "lowering/kernels/RowValues.h"
 
 #include "mlir/Dialect/Vector/IR/VectorOps.h"

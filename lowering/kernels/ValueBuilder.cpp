@@ -83,7 +83,7 @@ void ValueBuilder::when(Value condition, llvm::function_ref<void()> body) {
   body();
 }
 
-void ValueBuilder::choose(Value condition, llvm::function_ref<void()> yes,
+void ValueBuilder::branch(Value condition, llvm::function_ref<void()> yes,
                           llvm::function_ref<void()> no) {
   auto branch = scf::IfOp::create(b, condition, /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(b);
@@ -91,6 +91,19 @@ void ValueBuilder::choose(Value condition, llvm::function_ref<void()> yes,
   yes();
   b.setInsertionPointToStart(branch.elseBlock());
   no();
+}
+
+Value ValueBuilder::choose(Value condition, llvm::function_ref<Value()> yes,
+                           llvm::function_ref<Value()> no) {
+  OpBuilder::InsertionGuard guard(b);
+  auto build = [&](llvm::function_ref<Value()> value) {
+    return [&, value](OpBuilder &inner, Location loc) {
+      b.setInsertionPointToEnd(inner.getInsertionBlock());
+      Value result = value();
+      scf::YieldOp::create(b, result);
+    };
+  };
+  return scf::IfOp::create(b, condition, build(yes), build(no)).getResult(0);
 }
 
 Value ValueBuilder::f32(float value) { return constant(b, value); }

@@ -43,8 +43,12 @@ public:
                                       int64_t step, mlir::ValueRange initial,
                                       CarryBody body);
   void when(mlir::Value condition, llvm::function_ref<void()> body);
-  void choose(mlir::Value condition, llvm::function_ref<void()> yes,
+  void branch(mlir::Value condition, llvm::function_ref<void()> yes,
               llvm::function_ref<void()> no);
+  /// The value of one of the two.
+  mlir::Value choose(mlir::Value condition,
+                     llvm::function_ref<mlir::Value()> yes,
+                     llvm::function_ref<mlir::Value()> no);
 
   // f32, scalars or vectors alike.
   mlir::Value f32(float value);

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Shapes read from the types of ops.
+#include "lowering/kernels/TokenShapes.h"
+
+using namespace mlir;
+
+namespace rota::lowering {
+
+Logits::Logits(Value value, std::optional<uint64_t> vocabulary) {
+  auto type = cast<RankedTensorType>(value.getType());
+  rows = type.getDimSize(0) * type.getDimSize(1);
+  columns = type.getDimSize(2);
+  element = type.getElementType();
+  if (vocabulary)
+    entries = int64_t(*vocabulary);
+}
+
+std::string Logits::key() const {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  stream << columns << 'x' << element;
+  if (entries)
+    stream << " of " << *entries;
+  return text;
+}
+
+Value Logits::end(ValueBuilder &k, Value offset) const {
+  if (!entries)
+    return {};
+  bool isWide = offset.getType().isInteger(64);
+  return k.sub(isWide ? k.i64(*entries) : k.i32(*entries), offset);
+}
+
+EmbeddingTable::EmbeddingTable(Value tokens, Value table, Value offset)
+    : isPart(bool(offset)) {
+  auto type = cast<RankedTensorType>(table.getType());
+  count = cast<RankedTensorType>(tokens.getType()).getNumElements();
+  vocabulary = type.getDimSize(0);
+  columns = type.getDimSize(1);
+}
+
+void EmbeddingTable::addOffset(KernelCall &call) const {
+  if (isPart)
+    call.arguments.push_back({KernelArgument::Kind::Operand, 2});
+}
+
+RopeShape::RopeShape(mlir::rota::RopeOp op) {
+  auto type = op.getInput().getType();
+  batch = type.getDimSize(0);
+  sequence = type.getDimSize(1);
+  heads = type.getDimSize(2);
+  size = type.getDimSize(3);
+  element = type.getElementType();
+  inverse = op.getInverse();
+}
+
+std::string RopeShape::key() const {
+  std::string key;
+  llvm::raw_string_ostream(key)
+      << sequence << 'x' << heads << 'x' << size << 'x' << element
+      << (inverse ? " inverse" : "");
+  return key;
+}
+
+} // namespace rota::lowering

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The shapes of ops on tokens, logits and positions, for emitters of every
+// device.
+#ifndef ROTA_LOWERING_KERNELS_TOKENSHAPES_H
+#define ROTA_LOWERING_KERNELS_TOKENSHAPES_H
+
+#include "lowering/kernels/KernelPlan.h"
+#include "lowering/kernels/ValueBuilder.h"
+
+#include <optional>
+
+namespace rota::lowering {
+
+/// The logits of one op: [rows, columns].
+struct Logits {
+  explicit Logits(mlir::Value value,
+                  std::optional<uint64_t> vocabulary = std::nullopt);
+
+  /// A text that determines the code of a row.
+  std::string key() const;
+  /// The first column of padding in a part that begins at entry `offset`
+  /// (i64 or i32); null: none.
+  mlir::Value end(ValueBuilder &k, mlir::Value offset) const;
+
+  int64_t rows, columns;
+  mlir::Type element;
+  std::optional<int64_t> entries; // of a vocabulary whose parts are padded
+};
+
+/// The table of an embedding, or its gradient, and the tokens that read it.
+struct EmbeddingTable {
+  EmbeddingTable(mlir::Value tokens, mlir::Value table, mlir::Value offset);
+
+  /// The argument after the tokens and the values, where there is an offset.
+  void addOffset(KernelCall &call) const;
+
+  int64_t count, vocabulary, columns; // count: of tokens
+  bool isPart;                        // of the vocabulary
+};
+
+/// Values [batch, sequence, heads, size] that are rotated in pairs.
+struct RopeShape {
+  explicit RopeShape(mlir::rota::RopeOp op);
+
+  /// A text that determines the code of a position.
+  std::string key() const;
+
+  int64_t batch, sequence, heads, size;
+  mlir::Type element;
+  bool inverse;
+};
+
+} // namespace rota::lowering
+
+#endif // ROTA_LOWERING_KERNELS_TOKENSHAPES_H
