@@ -6,13 +6,15 @@
 namespace rota::lowering {
 
 using AddEmitters = void(KernelEmitters &emitters);
-AddEmitters addGpuAccumulateEmitters, addGpuCrossEntropyEmitters,
+AddEmitters addGpuAccumulateEmitters, addGpuAttentionEmitters,
+    addGpuAttentionGradEmitters, addGpuCrossEntropyEmitters,
     addGpuEmbeddingEmitters, addGpuLaunchEmitters, addGpuRopeEmitters;
 
 KernelEmitters gpuEmitters() {
   KernelEmitters emitters;
   for (AddEmitters *add :
-       {addGpuAccumulateEmitters, addGpuCrossEntropyEmitters,
+       {addGpuAccumulateEmitters, addGpuAttentionEmitters,
+        addGpuAttentionGradEmitters, addGpuCrossEntropyEmitters,
         addGpuEmbeddingEmitters, addGpuLaunchEmitters, addGpuRopeEmitters})
     add(emitters);
   return emitters;

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tiles in shared memory and products in registers. Sizes are constants of the
+// emitted code.
+#include "lowering/gpu/GpuAttentionCode.h"
+
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace rota::lowering {
+
+using Values = GpuAttentionCode::Values;
+
+LogicalResult checkGpuHeadSize(Operation *op, const AttentionShape &shape) {
+  if (shape.size <= GpuAttentionCode::kMostSize)
+    return success();
+  return op->emitOpError("expected a head size of at most ")
+         << GpuAttentionCode::kMostSize << " on a GPU, got " << shape.size;
+}
+
+GpuAttentionCode::GpuAttentionCode(GpuBuilder &k, const AttentionShape &shape,
+                                   AttentionBlock block)
+    : k(k), shape(shape), blockRows(block), thread(k.thread()),
+      down(k.div(thread, kAcross)), across(k.rem(thread, kAcross)) {}
+
+int64_t GpuAttentionCode::paddedSize() const {
+  return llvm::alignTo(shape.size, kVector);
+}
+
+int64_t GpuAttentionCode::vectorsAcross() const {
+  return llvm::divideCeil(vectors(), kAcross);
+}
+
+int64_t GpuAttentionCode::accessWidth() const {
+  int64_t bytes = shape.element.getIntOrFloatBitWidth() / 8;
+  return std::min(chunkWidth(shape.size), kAccessBytes / bytes);
+}
+
+//===----------------------------------------------------------------------===//
+// Places
+//===----------------------------------------------------------------------===//
+
+Value GpuAttentionCode::index(Value position, int64_t stride, Value column) {
+  return k.add(k.mul(k.widen(position), stride), k.widen(column));
+}
+
+HeadRows GpuAttentionCode::queryRows(Memory memory, Value batch, Value head) {
+  int64_t stride = shape.queryStride();
+  Value start = k.add(k.mul(k.widen(batch), shape.sequence * stride),
+                      k.mul(k.widen(head), shape.size));
+  return {k.offset(memory, start), stride};
+}
+
+HeadRows GpuAttentionCode::keyRows(Memory memory, Value batch, Value keyHead) {
+  int64_t stride = shape.keyStride();
+  Value start = k.add(k.mul(k.widen(batch), shape.sequence * stride),
+                      k.mul(k.widen(keyHead), shape.size));
+  return {k.offset(memory, start), stride};
+}
+
+Memory GpuAttentionCode::lineOf(Memory memory, Value batch, Value head) {
+  Value row = k.add(k.mul(k.widen(batch), shape.heads), k.widen(head));
+  return k.offset(memory, k.mul(row, shape.sequence));
+}
+
+Value GpuAttentionCode::ownPosition(Value first, int64_t i) {
+  return k.add(k.add(first, k.mul(down, rowsDown())), i);
+}
+
+Value GpuAttentionCode::otherPosition(Value first, int64_t j) {
+  return k.add(k.add(first, across), j * kAcross);
+}
+
+Value GpuAttentionCode::inSequence(Value position, int64_t rows) {
+  if (shape.sequence % rows == 0)
+    return {};
+  return k.isWithin(position, shape.sequence);
+}
+
+//===----------------------------------------------------------------------===//
+// Tiles
+//===----------------------------------------------------------------------===//
+
+SharedTile GpuAttentionCode::allocateRows(int64_t rows) {
+  int64_t padded = paddedSize();
+  int64_t stride = vectors() % 2 == 1 ? padded : padded + kVector;
+  SharedTile tile{k.allocateShared(rows * stride, k.ops().getF32Type()), rows,
+                  stride};
+  // Products read whole vectors. No put() writes the columns of padding.
+  if (padded != shape.size)
+    k.when(k.isWithin(thread, rows), [&] {
+      for (int64_t d = shape.size; d < padded; ++d)
+        k.store(k.f32(0.0f), tile.memory, k.add(k.mul(thread, stride), d));
+    });
+  return tile;
+}
+
+SharedTile GpuAttentionCode::allocateWeights() {
+  int64_t stride = blockRows.other + kVector;
+  return {k.allocateShared(blockRows.own * stride, k.ops().getF32Type()),
+          blockRows.own, stride};
+}
+
+GpuAttentionCode::Access GpuAttentionCode::accessOf(int64_t i) {
+  int64_t width = accessWidth(), chunks = shape.size / width;
+  Value number = thread;
+  int64_t rows = 0;
+  if (kThreads % chunks == 0)
+    rows = i * (kThreads / chunks);
+  else
+    number = k.add(thread, i * kThreads);
+  return {k.add(k.div(number, chunks), rows),
+          k.mul(k.rem(number, chunks), width)};
+}
+
+Values GpuAttentionCode::fetch(HeadRows rows, Value first, int64_t count,
+                               float factor) {
+  int64_t width = accessWidth(), items = count * (shape.size / width);
+  bool ragged = items % kThreads != 0 || shape.sequence % count != 0;
+  if (!ragged)
+    first = k.min(first, k.i32(shape.sequence - count));
+  Values values;
+  for (int64_t i = 0; i * kThreads < items; ++i) {
+    Access access = accessOf(i);
+    Value position = k.add(first, access.row);
+    if (ragged)
+      position = k.min(position, k.i32(shape.sequence - 1));
+    Value value = k.loadVector(
+        rows.memory, index(position, rows.stride, access.column), width);
+    if (factor != 1.0f)
+      value = k.mulf(value, k.splat(factor, width));
+    values.push_back(value);
+  }
+  return values;
+}
+
+void GpuAttentionCode::put(const Values &share, SharedTile tile) {
+  int64_t items = tile.rows * (shape.size / accessWidth());
+  for (auto [i, value] : llvm::enumerate(share)) {
+    auto write = [&, i = int64_t(i), value = value] {
+      Access access = accessOf(i);
+      k.store(value, tile.memory,
+              k.add(k.mul(access.row, tile.stride), access.column));
+    };
+    if (int64_t(i + 1) * kThreads <= items)
+      write();
+    else
+      k.when(k.isWithin(thread, items - int64_t(i) * kThreads), write);
+  }
+}
+
+void GpuAttentionCode::putWeights(const Values &weights, SharedTile tile) {
+  Memory rows = ownRows(tile);
+  for (int64_t i = 0; i < rowsDown(); ++i)
+    for (int64_t j = 0; j < rowsAcross(); ++j)
+      k.store(weights[i * rowsAcross() + j], rows,
+              k.add(across, i * tile.stride + j * kAcross));
+}
+
+Memory GpuAttentionCode::ownRows(SharedTile tile) {
+  return k.offset(tile.memory, k.mul(down, rowsDown() * tile.stride));
+}
+
+//===----------------------------------------------------------------------===//
+// Products
+//===----------------------------------------------------------------------===//
+
+Values GpuAttentionCode::dot(SharedTile own, SharedTile other) {
+  Memory left = ownRows(own);
+  Memory right = k.offset(other.memory, k.mul(across, other.stride));
+  Values zeros(rowsDown() * rowsAcross(), k.f32(0.0f));
+  return k.loop(
+      k.i32(0), k.i32(paddedSize()), kVector, zeros,
+      [&](Value d, ValueRange before) {
+        Values sums(before), a, b;
+        for (int64_t i = 0; i < rowsDown(); ++i)
+          a.push_back(k.loadVector(left, k.add(d, i * own.stride), kVector));
+        for (int64_t j = 0; j < rowsAcross(); ++j)
+          b.push_back(k.loadVector(right, k.add(d, j * kAcross * other.stride),
+                                   kVector));
+        for (int64_t e = 0; e < kVector; ++e)
+          for (int64_t i = 0; i < rowsDown(); ++i)
+            for (int64_t j = 0; j < rowsAcross(); ++j) {
+              Value &sum = sums[i * rowsAcross() + j];
+              sum = k.fma(k.extract(a[i], e), k.extract(b[j], e), sum);
+            }
+        return sums;
+      });
+}
+
+Values GpuAttentionCode::accumulate(SharedTile weights, SharedTile other,
+                                    ValueRange sums) {
+  Memory left = ownRows(weights);
+  SmallVector<Memory> columns;
+  for (int64_t c = 0; c < vectorsAcross(); ++c) {
+    Value vector = k.add(across, c * kAcross);
+    // A thread without a vector repeats the last one.
+    if ((c + 1) * kAcross > vectors())
+      vector = k.min(vector, k.i32(vectors() - 1));
+    columns.push_back(k.offset(other.memory, k.mul(vector, kVector)));
+  }
+  return k.loop(
+      k.i32(0), k.i32(blockRows.other), kVector, sums,
+      [&](Value row, ValueRange before) {
+        Values after(before), a;
+        for (int64_t i = 0; i < rowsDown(); ++i)
+          a.push_back(
+              k.loadVector(left, k.add(row, i * weights.stride), kVector));
+        for (int64_t e = 0; e < kVector; ++e) {
+          Value start = k.mul(k.add(row, e), other.stride);
+          for (auto [c, memory] : llvm::enumerate(columns)) {
+            Value vector = k.loadVector(memory, start, kVector);
+            for (int64_t i = 0; i < rowsDown(); ++i) {
+              Value &sum = after[i * vectorsAcross() + c];
+              sum = k.fma(k.splat(k.extract(a[i], e), kVector), vector, sum);
+            }
+          }
+        }
+        return after;
+      });
+}
+
+Values GpuAttentionCode::zeroSums() {
+  return Values(rowsDown() * vectorsAcross(), k.splat(0.0f, kVector));
+}
+
+void GpuAttentionCode::storeRows(ValueRange sums, const Values &factor,
+                                 HeadRows rows, Value first) {
+  auto when = [&](Value condition, llvm::function_ref<void()> body) {
+    if (condition)
+      k.when(condition, body);
+    else
+      body();
+  };
+  auto storeVector = [&](Value value, Value position, Value column) {
+    if (shape.size % kVector == 0) {
+      k.store(value, rows.memory, index(position, rows.stride, column));
+      return;
+    }
+    for (int64_t e = 0; e < kVector; ++e) {
+      Value at = k.add(column, e);
+      k.when(k.isWithin(at, shape.size), [&] {
+        k.store(k.extract(value, e), rows.memory,
+                index(position, rows.stride, at));
+      });
+    }
+  };
+  for (int64_t i = 0; i < rowsDown(); ++i) {
+    Value position = ownPosition(first, i);
+    when(inSequence(position, blockRows.own), [&] {
+      for (int64_t c = 0; c < vectorsAcross(); ++c) {
+        Value vector = k.add(across, c * kAcross);
+        Value present = (c + 1) * kAcross > vectors()
+                            ? k.isWithin(vector, vectors())
+                            : Value();
+        when(present, [&] {
+          Value value = scaled(sums[i * vectorsAcross() + c], factor[i]);
+          storeVector(value, position, k.mul(vector, kVector));
+        });
+      }
+    });
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Threads and functions
+//===----------------------------------------------------------------------===//
+
+Value GpuAttentionCode::exp2(Value value) {
+  return math::Exp2Op::create(k.ops(), value);
+}
+
+Values GpuAttentionCode::maximumAcross(ValueRange values) {
+  return k.combineThreads(values, kAcross, [&](ValueRange x, ValueRange y) {
+    Values joined;
+    for (auto [left, right] : llvm::zip(x, y))
+      joined.push_back(k.maxf(left, right));
+    return joined;
+  });
+}
+
+Values GpuAttentionCode::sumAcross(ValueRange values) {
+  return k.combineThreads(values, kAcross, [&](ValueRange x, ValueRange y) {
+    Values joined;
+    for (auto [left, right] : llvm::zip(x, y))
+      joined.push_back(k.addf(left, right));
+    return joined;
+  });
+}
+
+void GpuAttentionCode::warpBarrier() {
+  constexpr int64_t allLanes = -1;
+  NVVM::SyncWarpOp::create(k.ops(), k.i32(allLanes));
+}
+
+} // namespace rota::lowering
