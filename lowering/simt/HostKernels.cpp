@@ -99,6 +99,18 @@ static LogicalResult checkArguments(mlir::Location loc,
   return success();
 }
 
+/// The emulator has no order of memory between threads that no barrier orders.
+static LogicalResult checkInstructions(mlir::Location loc,
+                                       const Function &function) {
+  for (const Instruction &instruction : instructions(function))
+    if (instruction.isAtomic() && !isa<FenceInst>(instruction))
+      return unknownInstruction(
+          loc, instruction,
+          std::string(isa<LoadInst, StoreInst>(instruction) ? "atomic " : "") +
+              instruction.getOpcodeName());
+  return success();
+}
+
 /// The emulator's threads have stacks of a fixed size.
 static LogicalResult checkStack(mlir::Location loc, const Function &function) {
   uint64_t bytes = 0;
@@ -121,8 +133,10 @@ static LogicalResult checkStack(mlir::Location loc, const Function &function) {
 static LogicalResult rewrite(mlir::Location loc, Function &function,
                              ServiceCalls &services, bool checks) {
   dropPromises(function);
-  if (checks && failed(addChecks(loc, function, services)))
+  if (failed(checkInstructions(loc, function)))
     return failure();
+  if (checks)
+    addChecks(function, services);
   if (failed(emulateIntrinsics(loc, function, services)))
     return failure();
   if (failed(fixArithmetic(loc, function)))

@@ -15,8 +15,7 @@ namespace rota::lowering {
 using SharedSizes = llvm::DenseMap<llvm::Function *, uint64_t>;
 
 /// Puts a check in front of each access of memory that is not the thread's own.
-llvm::LogicalResult addChecks(mlir::Location loc, llvm::Function &function,
-                              ServiceCalls &services);
+void addChecks(llvm::Function &function, ServiceCalls &services);
 
 /// Replaces the intrinsics of NVPTX by calls of services.
 llvm::LogicalResult emulateIntrinsics(mlir::Location loc,

@@ -62,14 +62,17 @@ std::vector<uint32_t> results(const std::string &lines,
   return words[0];
 }
 
-/// The error of a kernel that has no emulation.
+/// The error of a kernel that has no emulation, with or without checks.
 std::string errorOf(const std::string &lines) {
   auto gpu = parseKernel(lines);
   EXPECT_TRUE(*gpu) << gpu->takeDiagnostics();
   if (!*gpu)
     return "";
+  EXPECT_FALSE(gpu->compile({/*checks=*/false, {}}));
+  std::string error = gpu->takeDiagnostics();
   EXPECT_FALSE(gpu->compile());
-  return gpu->takeDiagnostics();
+  EXPECT_EQ(gpu->takeDiagnostics(), error);
+  return error;
 }
 
 TEST(Translation, UnknownInstructionsAreErrors) {
@@ -87,6 +90,12 @@ TEST(Translation, UnknownInstructionsAreErrors) {
       errorOf(
           R"(      %c = llvm.atomicrmw add %q, %t monotonic : !llvm.ptr<1>, i32)"),
       "expected instructions that the emulator knows, got 'atomicrmw' "
+      "in 'k' at line 6\n");
+  EXPECT_EQ(
+      errorOf(
+          R"(      %c = llvm.load %p atomic monotonic {alignment = 4 : i64} : !llvm.ptr<1> -> i32
+      llvm.store %c, %q : i32, !llvm.ptr<1>)"),
+      "expected instructions that the emulator knows, got 'atomic load' "
       "in 'k' at line 6\n");
   EXPECT_EQ(errorOf(R"(      %v = llvm.load %p : !llvm.ptr<1> -> bf16
       %r = llvm.call_intrinsic "llvm.fma.bf16"(%v, %v, %v) : (bf16, bf16, bf16) -> bf16
