@@ -8,8 +8,6 @@
 using namespace rota::simt;
 using Kind = WarpOperation::Kind;
 
-static constexpr uint32_t kAllLanes = 0xFFFFFFFF;
-
 static uint32_t along(uint32_t dimension, Size size) {
   return dimension == 0 ? size.x : dimension == 1 ? size.y : size.z;
 }

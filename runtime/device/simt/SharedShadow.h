@@ -22,6 +22,7 @@ namespace rota::simt {
 
 inline constexpr uint32_t kWarpSize = 32;
 inline constexpr uint32_t kMaxWarps = 32;
+inline constexpr uint32_t kAllLanes = 0xFFFFFFFF;
 
 struct Conflict {
   enum class Kind {

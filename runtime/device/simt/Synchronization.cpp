@@ -78,6 +78,11 @@ Words Block::collective(WarpOperation operation, uint32_t mask, uint32_t site,
                 mask);
     stop();
   }
+  if (operation.isAligned() && mask != kAllLanes) {
+    reports.add(Fault::InvalidOperand, self.number, site, 0,
+                "expected a whole warp, got one with the lanes {:#010x}", mask);
+    stop();
+  }
   auto group = pending.begin();
   while (group != pending.end() &&
          !(group->warp == self.warp && group->operation == operation &&

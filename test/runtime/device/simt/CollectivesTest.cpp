@@ -12,7 +12,7 @@ using Kind = WarpOperation::Kind;
 
 namespace {
 
-constexpr uint32_t kAll = 0xFFFFFFFF;
+constexpr uint32_t kAll = kAllLanes;
 
 struct Warp {
   explicit Warp(WarpOperation operation, uint32_t mask = kAll)

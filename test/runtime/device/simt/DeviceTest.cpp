@@ -200,6 +200,19 @@ TEST(Device, LastWarpMayBeShort) {
   EXPECT_EQ(out[39], 284u);
 }
 
+TEST(Device, MatricesNeedAWholeWarp) {
+  auto entry = [](void *const *) {
+    uint32_t result;
+    if (rotaSimtWarp() == 1)
+      rotaSimtLoadMatrix(&result, rotaSimtSharedMemory(), 1, 0, 1);
+  };
+  Device device;
+  EXPECT_EQ(run(device, kernelOf(entry, 16), {{1}, {40}}),
+            Lines{"kernel 'k', block (0, 0, 0), thread 32, k.cpp:1 (first): "
+                  "invalid operand: expected a whole warp, got one with the "
+                  "lanes 0x000000ff"});
+}
+
 TEST(Device, GlobalMemoryHasBounds) {
   auto entry = [](void *const *arguments) {
     float *data = &argument<float>(arguments, 0);

@@ -11,7 +11,7 @@ using WriteKind = SharedShadow::WriteKind;
 
 namespace {
 
-constexpr uint32_t kAll = 0xFFFFFFFF;
+constexpr uint32_t kAll = kAllLanes;
 
 class Shadow : public testing::Test {
 protected:
