@@ -44,7 +44,9 @@ AllocaInst *ServiceCalls::slot(Function &function, Type *type) {
   if (!slot) {
     IRBuilder<> builder(&*function.getEntryBlock().begin());
     slot = builder.CreateAlloca(type);
-    slot->setAlignment(Align(16));
+    // Vectors of f32 may need more than the 16 bytes of a GPU's accesses.
+    slot->setAlignment(
+        std::max(Align(16), module.getDataLayout().getABITypeAlign(type)));
   }
   return slot;
 }
