@@ -14,8 +14,10 @@ namespace {
 
 constexpr int64_t kNarrowThreads = 128;  // of a block of narrow rows
 constexpr int64_t kMostRowThreads = 512; // leaves 128 registers to each
-/// f32 of row operands and sums that a thread keeps: the aim, and the most.
-constexpr int64_t kKeptElements = 32, kMostKeptElements = 64;
+/// Chunks of a row that a thread takes, in rows that are not wide.
+constexpr int64_t kChunksOfThread = 2;
+/// The most f32 of row operands and sums that a thread keeps.
+constexpr int64_t kMostKeptElements = 96;
 /// Threads that add rows up, over all slots, and the bounds of their slots.
 constexpr int64_t kSummingThreads = 128 * 1024;
 constexpr int64_t kLeastSlots = 128, kMostSlots = 4096;
@@ -72,24 +74,17 @@ RowGeometry::RowGeometry(const RowBody &body, int64_t rows) : slots(rows) {
     return;
   }
 
-  form = Form::Registers;
-  int64_t keptOfChunk = countKept(body) * std::max<int64_t>(width, 1);
-  perThread = std::max<int64_t>(kKeptElements / keptOfChunk, 1);
-  threads = llvm::divideCeil(chunks, perThread);
-  if (threads > kMostRowThreads) {
-    threads = kMostRowThreads;
-    perThread = llvm::divideCeil(chunks, threads);
-    if (perThread * keptOfChunk > kMostKeptElements)
-      form = Form::Loop;
-  }
-  if (threads <= kWarp) {
-    threads = llvm::PowerOf2Ceil(threads);
+  // The order of a row's sums follows from the threads: equal rows have equal
+  // sums, whatever else the kernel does.
+  threads = std::min(llvm::divideCeil(chunks, kChunksOfThread),
+                     uint64_t(kMostRowThreads));
+  threads = threads <= kWarp ? int64_t(llvm::PowerOf2Ceil(threads))
+                             : int64_t(llvm::alignTo(threads, kWarp));
+  perThread = llvm::divideCeil(chunks, threads);
+  int64_t kept = perThread * countKept(body) * std::max<int64_t>(width, 1);
+  form = kept > kMostKeptElements ? Form::Loop : Form::Registers;
+  if (threads <= kWarp && form == Form::Registers)
     rowsPerBlock = kNarrowThreads / threads;
-  } else {
-    threads = llvm::alignTo(threads, kWarp);
-  }
-  if (form == Form::Registers)
-    perThread = llvm::divideCeil(chunks, threads);
   blockThreads = threads * rowsPerBlock;
   if (sums) {
     slots = std::min(kSummingThreads / threads, rows / kLeastRowsOfSlot);

@@ -15,7 +15,7 @@ bool hasKernels(Operation *op) {
 static FailureOr<KernelPlan>
 runEmitter(Operation *op, ArrayRef<bool> accumulate, KernelLibrary &library) {
   KernelEmitters::Emitter emitter = library.getEmitters().lookup(op);
-  if (!hasKernels(op) || !emitter)
+  if (!emitter)
     return op->emitOpError("expected an op that has a kernel");
   auto inTask = cast<mlir::rota::TaskOpInterface>(op);
   for (auto [result, adds] : llvm::enumerate(accumulate))

@@ -58,10 +58,10 @@ struct Launch {
 
 /// An emulated GPU: the memory that kernels may use, and stacks and shared
 /// memory that launches use in turn. One launch at a time.
-class Device {
+class Emulator {
 public:
-  Device();
-  ~Device();
+  Emulator();
+  ~Emulator();
 
   /// Names memory that kernels may access, until clearBuffers(). With no buffer
   /// at all, accesses of global memory are not checked. `written` is false for

@@ -30,7 +30,7 @@ public:
               int64_t rows, int64_t grain) override;
 
 private:
-  simt::Device emulator;
+  simt::Emulator emulator;
 };
 
 } // namespace rota

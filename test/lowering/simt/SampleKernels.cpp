@@ -167,15 +167,15 @@ SampleOutcome run(const SampleCall &call, const RotaSimtKernel &kernel,
                   std::optional<uint64_t> seed, simt::RunPieces runPieces) {
   SampleOutcome outcome;
   outcome.result.assign(call.resultBytes, static_cast<char>(0xFF));
-  simt::Device device;
+  simt::Emulator emulator;
   std::vector<const void *> pointers;
   for (const std::vector<char> &input : call.inputs) {
-    device.addBuffer("input " + std::to_string(pointers.size()), input.data(),
-                     input.size());
+    emulator.addBuffer("input " + std::to_string(pointers.size()), input.data(),
+                       input.size());
     pointers.push_back(input.data());
   }
-  device.addBuffer("result", outcome.result.data(), outcome.result.size(),
-                   /*written=*/false);
+  emulator.addBuffer("result", outcome.result.data(), outcome.result.size(),
+                     /*written=*/false);
   pointers.push_back(outcome.result.data());
   std::vector<int32_t> integers = call.integers;
   std::vector<void *> arguments;
@@ -190,7 +190,7 @@ SampleOutcome run(const SampleCall &call, const RotaSimtKernel &kernel,
   launch.arguments = arguments.data();
   launch.seed = seed;
   launch.runPieces = std::move(runPieces);
-  outcome.reports = device.launch(kernel, launch);
+  outcome.reports = emulator.launch(kernel, launch);
   return outcome;
 }
 

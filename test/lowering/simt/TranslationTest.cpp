@@ -408,14 +408,14 @@ TEST(Translation, SharedMemoryOfEachKernel) {
   EXPECT_EQ(kernels->find("second")->sharedBytes, 12);
   int32_t n = 0;
   void *arguments[] = {&n};
-  simt::Device device;
+  simt::Emulator emulator;
   simt::Launch launch;
   launch.arguments = arguments;
   launch.sharedBytes = 4;
-  EXPECT_TRUE(device.launch(*kernels->find("first"), launch).empty());
+  EXPECT_TRUE(emulator.launch(*kernels->find("first"), launch).empty());
   n = 1;
   std::vector<std::string> reports =
-      device.launch(*kernels->find("first"), launch);
+      emulator.launch(*kernels->find("first"), launch);
   ASSERT_EQ(reports.size(), 1u);
   EXPECT_NE(reports[0].find("4 bytes at byte 452 of shared memory, which has "
                             "452 bytes"),

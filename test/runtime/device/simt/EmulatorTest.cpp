@@ -25,14 +25,14 @@ template <typename T> T &argument(void *const *arguments, int index) {
 }
 
 /// Runs with one argument: a pointer.
-Lines run(Device &device, const RotaSimtKernel &kernel, Launch launch,
+Lines run(Emulator &emulator, const RotaSimtKernel &kernel, Launch launch,
           void *pointer = nullptr) {
   void *arguments[] = {&pointer};
   launch.arguments = arguments;
-  return device.launch(kernel, launch);
+  return emulator.launch(kernel, launch);
 }
 
-TEST(Device, IndicesAndSizes) {
+TEST(Emulator, IndicesAndSizes) {
   auto entry = [](void *const *arguments) {
     uint32_t *out = &argument<uint32_t>(arguments, 0);
     uint32_t place = 0;
@@ -47,28 +47,28 @@ TEST(Device, IndicesAndSizes) {
     out[place * threads + thread] += 1 + place;
   };
   std::vector<uint32_t> out(2 * 3 * 2 * 40);
-  Device device;
+  Emulator emulator;
   Launch launch{{2, 3, 2}, {5, 4, 2}};
-  EXPECT_EQ(run(device, kernelOf(entry), launch, out.data()), Lines());
+  EXPECT_EQ(run(emulator, kernelOf(entry), launch, out.data()), Lines());
   for (size_t i = 0; i < out.size(); ++i)
     EXPECT_EQ(out[i], 1 + i / 40);
 }
 
-TEST(Device, SizesHaveBounds) {
+TEST(Emulator, SizesHaveBounds) {
   auto entry = [](void *const *) { ADD_FAILURE() << "runs"; };
-  Device device;
+  Emulator emulator;
   EXPECT_EQ(
-      run(device, kernelOf(entry), {{1}, {33, 32}}),
+      run(emulator, kernelOf(entry), {{1}, {33, 32}}),
       Lines{"kernel 'k': expected at least one block of 1 to 1024 "
             "threads, got a grid of 1 x 1 x 1 and blocks of 33 x 32 x 1"});
-  EXPECT_EQ(run(device, kernelOf(entry, 1000), {{1}, {1}, 232000}),
+  EXPECT_EQ(run(emulator, kernelOf(entry, 1000), {{1}, {1}, 232000}),
             Lines{"kernel 'k': expected at most 232448 bytes of shared memory, "
                   "got 1000 of fixed size and 232000 more"});
 }
 
 /// Two warps fill a buffer and two empty it, by barriers 1 (full) and 2 (empty)
 /// of 128 threads; the last warp never waits.
-TEST(Device, BarriersOfAPartOfTheBlock) {
+TEST(Emulator, BarriersOfAPartOfTheBlock) {
   auto entry = [](void *const *arguments) {
     uint32_t t = rotaSimtThreadIndex(0);
     auto *shared = static_cast<uint32_t *>(rotaSimtSharedMemory());
@@ -88,43 +88,43 @@ TEST(Device, BarriersOfAPartOfTheBlock) {
       rotaSimtBarrier(2, 128, 1, 4);
     }
   };
-  Device device;
+  Emulator emulator;
   for (uint64_t seed : {1, 2, 3}) {
     std::vector<uint32_t> out(192);
     Launch launch{{1}, {160}};
     launch.seed = seed;
-    EXPECT_EQ(run(device, kernelOf(entry, 256), launch, out.data()), Lines());
+    EXPECT_EQ(run(emulator, kernelOf(entry, 256), launch, out.data()), Lines());
     for (uint32_t i = 0; i < 192; ++i)
       EXPECT_EQ(out[i], i / 64 * 100 + i % 64);
   }
 }
 
-TEST(Device, BarrierOperandsHaveBounds) {
-  Device device;
+TEST(Emulator, BarrierOperandsHaveBounds) {
+  Emulator emulator;
   auto number = [](void *const *) { rotaSimtBarrier(16, 0, 1, 1); };
-  EXPECT_EQ(run(device, kernelOf(number), {{1}, {64}}),
+  EXPECT_EQ(run(emulator, kernelOf(number), {{1}, {64}}),
             Lines{"kernel 'k', block (0, 0, 0), thread 0, k.cpp:1 (first): "
                   "invalid operand: expected a barrier below 16 and a multiple "
                   "of 32 threads, at most 64, got barrier 16 and 0 threads"});
   auto count = [](void *const *) {
     rotaSimtBarrier(0, rotaSimtWarp() ? 64 : 32 * 3, 1, 1);
   };
-  EXPECT_EQ(run(device, kernelOf(count), {{1}, {128}}),
+  EXPECT_EQ(run(emulator, kernelOf(count), {{1}, {128}}),
             Lines{"kernel 'k', block (0, 0, 0), thread 32, k.cpp:1 (first): "
                   "invalid operand: expected 96 threads at barrier 0, as the "
                   "thread that came first, got 64"});
 }
 
-TEST(Device, Deadlock) {
+TEST(Emulator, Deadlock) {
   auto entry = [](void *const *) {
     if (rotaSimtWarp() == 0)
       rotaSimtBarrier(0, 0, 1, 1);
     else
       rotaSimtBarrier(1, 0, 1, 2);
   };
-  Device device;
+  Emulator emulator;
   EXPECT_EQ(
-      run(device, kernelOf(entry), {{1}, {64}}),
+      run(emulator, kernelOf(entry), {{1}, {64}}),
       Lines{"kernel 'k', block (0, 0, 0), thread 0, k.cpp:1 (first): "
             "deadlock: 64 of 64 threads wait for ever; thread 32 waits at "
             "k.cpp:2 (second)"});
@@ -132,21 +132,21 @@ TEST(Device, Deadlock) {
     if (rotaSimtWarp() == 0)
       rotaSimtBarrier(0, 0, 1, 1);
   };
-  EXPECT_EQ(run(device, kernelOf(ends), {{1}, {64}}),
+  EXPECT_EQ(run(emulator, kernelOf(ends), {{1}, {64}}),
             Lines{"kernel 'k', block (0, 0, 0), thread 0, k.cpp:1 (first): "
                   "deadlock: 32 of 64 threads wait for ever; thread 32 has "
                   "ended"});
 }
 
-TEST(Device, DivergentBarriers) {
+TEST(Emulator, DivergentBarriers) {
   auto twoPlaces = [](void *const *) {
     if (rotaSimtLane() < 16)
       rotaSimtBarrier(0, 0, 1, 1);
     else
       rotaSimtBarrier(0, 0, 1, 2);
   };
-  Device device;
-  EXPECT_EQ(run(device, kernelOf(twoPlaces), {{1}, {32}}),
+  Emulator emulator;
+  EXPECT_EQ(run(emulator, kernelOf(twoPlaces), {{1}, {32}}),
             Lines{"kernel 'k', block (0, 0, 0), thread 16, k.cpp:2 (second): "
                   "divergent barrier: thread 0 of the same warp waits at "
                   "k.cpp:1 (first)"});
@@ -155,7 +155,7 @@ TEST(Device, DivergentBarriers) {
       rotaSimtBarrier(0, 0, 1, 1);
   };
   EXPECT_EQ(
-      run(device, kernelOf(ended), {{1}, {64}}),
+      run(emulator, kernelOf(ended), {{1}, {64}}),
       Lines{"kernel 'k', block (0, 0, 0), thread 0, k.cpp:1 (first): "
             "divergent barrier: waits for ever: thread 7 of the same warp "
             "has ended"});
@@ -163,30 +163,30 @@ TEST(Device, DivergentBarriers) {
   auto unaligned = [](void *const *) {
     rotaSimtBarrier(0, 0, 0, rotaSimtLane() < 16 ? 1 : 2);
   };
-  EXPECT_EQ(run(device, kernelOf(unaligned), {{1}, {32}}), Lines());
+  EXPECT_EQ(run(emulator, kernelOf(unaligned), {{1}, {32}}), Lines());
 }
 
-TEST(Device, DivergentCollectives) {
+TEST(Emulator, DivergentCollectives) {
   auto shuffles = [](void *const *) {
     if (rotaSimtLane() != 3)
       rotaSimtShuffle(ROTA_SIMT_SHUFFLE_INDEX, 0xFFFFFFFF, 0, 0, 31, 1);
     else
       rotaSimtBallot(0xFFFFFFFF, 1, 2);
   };
-  Device device;
-  EXPECT_EQ(run(device, kernelOf(shuffles), {{1}, {32}}),
+  Emulator emulator;
+  EXPECT_EQ(run(emulator, kernelOf(shuffles), {{1}, {32}}),
             Lines{"kernel 'k', block (0, 0, 0), thread 3, k.cpp:2 (second): "
                   "divergent collective: waits for ever: thread 0 of the same "
                   "warp waits at k.cpp:1 (first)"});
   auto mask = [](void *const *) { rotaSimtBallot(0xFFFFFFF7, 1, 1); };
-  EXPECT_EQ(run(device, kernelOf(mask), {{1}, {32}}),
+  EXPECT_EQ(run(emulator, kernelOf(mask), {{1}, {32}}),
             Lines{"kernel 'k', block (0, 0, 0), thread 3, k.cpp:1 (first): "
                   "invalid operand: expected lane 3 in its own mask, got "
                   "0xfffffff7"});
 }
 
 /// Warps of fewer than 32 lanes: masks name lanes that do not exist.
-TEST(Device, LastWarpMayBeShort) {
+TEST(Emulator, LastWarpMayBeShort) {
   auto entry = [](void *const *arguments) {
     uint32_t t = rotaSimtThreadIndex(0);
     (&argument<uint32_t>(arguments, 0))[t] =
@@ -194,42 +194,42 @@ TEST(Device, LastWarpMayBeShort) {
     rotaSimtBarrier(0, 0, 1, 2);
   };
   std::vector<uint32_t> out(40);
-  Device device;
-  EXPECT_EQ(run(device, kernelOf(entry), {{1}, {40}}, out.data()), Lines());
+  Emulator emulator;
+  EXPECT_EQ(run(emulator, kernelOf(entry), {{1}, {40}}, out.data()), Lines());
   EXPECT_EQ(out[0], 496u);
   EXPECT_EQ(out[39], 284u);
 }
 
-TEST(Device, MatricesNeedAWholeWarp) {
+TEST(Emulator, MatricesNeedAWholeWarp) {
   auto entry = [](void *const *) {
     uint32_t result;
     if (rotaSimtWarp() == 1)
       rotaSimtLoadMatrix(&result, rotaSimtSharedMemory(), 1, 0, 1);
   };
-  Device device;
-  EXPECT_EQ(run(device, kernelOf(entry, 16), {{1}, {40}}),
+  Emulator emulator;
+  EXPECT_EQ(run(emulator, kernelOf(entry, 16), {{1}, {40}}),
             Lines{"kernel 'k', block (0, 0, 0), thread 32, k.cpp:1 (first): "
                   "invalid operand: expected a whole warp, got one with the "
                   "lanes 0x000000ff"});
 }
 
-TEST(Device, GlobalMemoryHasBounds) {
+TEST(Emulator, GlobalMemoryHasBounds) {
   auto entry = [](void *const *arguments) {
     float *data = &argument<float>(arguments, 0);
     rotaSimtRead(data + 1022 + rotaSimtThreadIndex(0), 8, 4, 1);
   };
   std::vector<float> data(1024);
-  Device device;
-  EXPECT_EQ(run(device, kernelOf(entry), {{1}, {4}}, data.data()), Lines());
-  device.addBuffer("x", data.data(), 4096);
+  Emulator emulator;
+  EXPECT_EQ(run(emulator, kernelOf(entry), {{1}, {4}}, data.data()), Lines());
+  emulator.addBuffer("x", data.data(), 4096);
   EXPECT_EQ(
-      run(device, kernelOf(entry), {{1}, {4}}, data.data()),
+      run(emulator, kernelOf(entry), {{1}, {4}}, data.data()),
       Lines{"kernel 'k', block (0, 0, 0), thread 1, k.cpp:1 (first): out "
             "of bounds: reads 8 bytes at byte 4092 of 'x', which has 4096 "
             "bytes"});
 }
 
-TEST(Device, ResultsAreNotReadBeforeTheyAreWritten) {
+TEST(Emulator, ResultsAreNotReadBeforeTheyAreWritten) {
   auto entry = [](void *const *arguments) {
     char *data = &argument<char>(arguments, 0);
     rotaSimtWrite(data, 4, 4, nullptr, 1);
@@ -237,28 +237,28 @@ TEST(Device, ResultsAreNotReadBeforeTheyAreWritten) {
     rotaSimtRead(data + 2, 4, 2, 3);
   };
   std::vector<char> data(64);
-  Device device;
-  device.addBuffer("y", data.data(), 64, /*written=*/false);
-  EXPECT_EQ(run(device, kernelOf(entry), {{1}, {1}}, data.data()),
+  Emulator emulator;
+  emulator.addBuffer("y", data.data(), 64, /*written=*/false);
+  EXPECT_EQ(run(emulator, kernelOf(entry), {{1}, {1}}, data.data()),
             Lines{"kernel 'k', block (0, 0, 0), thread 0, k.cpp:3 (third): "
                   "uninitialized: reads byte 4 of 'y', which was never "
                   "written"});
 }
 
 /// A thread's own stack is neither shared nor global memory.
-TEST(Device, StacksNeedNoBuffer) {
+TEST(Emulator, StacksNeedNoBuffer) {
   auto entry = [](void *const *) {
     int local = 0;
     rotaSimtWrite(&local, 4, 4, nullptr, 1);
   };
   char byte = 0;
-  Device device;
-  device.addBuffer("x", &byte, 1);
-  EXPECT_EQ(run(device, kernelOf(entry), {{1}, {1}}), Lines());
+  Emulator emulator;
+  emulator.addBuffer("x", &byte, 1);
+  EXPECT_EQ(run(emulator, kernelOf(entry), {{1}, {1}}), Lines());
 }
 
 /// Copies land at the wait, the source as it is then; the rest is zeros.
-TEST(Device, CopiesLandAtTheirWait) {
+TEST(Emulator, CopiesLandAtTheirWait) {
   auto entry = [](void *const *arguments) {
     uint32_t *from = &argument<uint32_t>(arguments, 0);
     auto *shared = static_cast<uint32_t *>(rotaSimtSharedMemory());
@@ -274,27 +274,27 @@ TEST(Device, CopiesLandAtTheirWait) {
     EXPECT_EQ(shared[7], from[3]);
   };
   alignas(16) uint32_t from[] = {1, 2, 3, 4};
-  Device device;
-  EXPECT_EQ(run(device, kernelOf(entry, 32), {{1}, {1}}, from), Lines());
+  Emulator emulator;
+  EXPECT_EQ(run(emulator, kernelOf(entry, 32), {{1}, {1}}, from), Lines());
   auto forgets = [](void *const *arguments) {
     rotaSimtCopyAsync(rotaSimtSharedMemory(), &argument<uint32_t>(arguments, 0),
                       16, 16, 1);
   };
-  EXPECT_EQ(run(device, kernelOf(forgets, 16), {{1}, {1}}, from),
+  EXPECT_EQ(run(emulator, kernelOf(forgets, 16), {{1}, {1}}, from),
             Lines{"kernel 'k', block (0, 0, 0), thread 0, k.cpp:1 (first): "
                   "asynchronous copy: the thread ends without a wait for this "
                   "copy"});
 }
 
 /// Of blocks that fail on several host threads, the first is reported.
-TEST(Device, ReportsDoNotDependOnHostThreads) {
+TEST(Emulator, ReportsDoNotDependOnHostThreads) {
   auto entry = [](void *const *) {
     if (rotaSimtBlockIndex(0) >= 37)
       rotaSimtBarrier(99, 0, 1, 1);
   };
-  Device device;
+  Emulator emulator;
   Launch launch{{200}, {2}};
-  Lines expected = run(device, kernelOf(entry), launch);
+  Lines expected = run(emulator, kernelOf(entry), launch);
   ASSERT_EQ(expected.size(), 1u);
   EXPECT_NE(expected[0].find("block (37, 0, 0)"), std::string::npos);
   launch.runPieces = [](int64_t pieces, const auto &body) {
@@ -306,20 +306,20 @@ TEST(Device, ReportsDoNotDependOnHostThreads) {
       body(piece);
     last.join();
   };
-  EXPECT_EQ(run(device, kernelOf(entry), launch), expected);
+  EXPECT_EQ(run(emulator, kernelOf(entry), launch), expected);
 }
 
-TEST(Device, SeedsGiveOrders) {
+TEST(Emulator, SeedsGiveOrders) {
   auto entry = [](void *const *arguments) {
     auto &order = argument<std::vector<uint32_t>>(arguments, 0);
     order.push_back(rotaSimtThreadIndex(0));
   };
-  Device device;
+  Emulator emulator;
   auto orderOf = [&](std::optional<uint64_t> seed) {
     std::vector<uint32_t> order;
     Launch launch{{1}, {50}};
     launch.seed = seed;
-    EXPECT_EQ(run(device, kernelOf(entry), launch, &order), Lines());
+    EXPECT_EQ(run(emulator, kernelOf(entry), launch, &order), Lines());
     return order;
   };
   std::vector<uint32_t> ascending = orderOf(std::nullopt), random = orderOf(1);
@@ -331,7 +331,7 @@ TEST(Device, SeedsGiveOrders) {
   EXPECT_TRUE(random == ascending);
 }
 
-TEST(Device, ReportsAreFew) {
+TEST(Emulator, ReportsAreFew) {
   auto entry = [](void *const *) {
     auto *shared = static_cast<char *>(rotaSimtSharedMemory());
     for (uint32_t site = 1; site <= 4; ++site) {
@@ -339,11 +339,11 @@ TEST(Device, ReportsAreFew) {
       rotaSimtRead(shared + 4, 4, 4, site);
     }
   };
-  Device device;
+  Emulator emulator;
   Launch launch{{3}, {2}};
-  EXPECT_EQ(run(device, kernelOf(entry, 8), launch).size(), 4u);
+  EXPECT_EQ(run(emulator, kernelOf(entry, 8), launch).size(), 4u);
   launch.maxReports = 3;
-  EXPECT_EQ(run(device, kernelOf(entry, 8), launch).size(), 3u);
+  EXPECT_EQ(run(emulator, kernelOf(entry, 8), launch).size(), 3u);
 }
 
 } // namespace

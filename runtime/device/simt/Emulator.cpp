@@ -14,18 +14,18 @@ namespace rota::simt {
 /// Pieces of a grid: enough to keep many host threads busy to the end.
 static constexpr int64_t kPieces = 64;
 
-Device::Device() : buffers(std::make_unique<Buffers>()) {}
+Emulator::Emulator() : buffers(std::make_unique<Buffers>()) {}
 
-Device::~Device() = default;
+Emulator::~Emulator() = default;
 
-void Device::addBuffer(std::string name, const void *data, size_t bytes,
-                       bool written) {
+void Emulator::addBuffer(std::string name, const void *data, size_t bytes,
+                         bool written) {
   buffers->add(std::move(name), data, bytes, written);
 }
 
-void Device::clearBuffers() { buffers->clear(); }
+void Emulator::clearBuffers() { buffers->clear(); }
 
-std::unique_ptr<Block> Device::takeBlock() {
+std::unique_ptr<Block> Emulator::takeBlock() {
   std::lock_guard lock(mutex);
   if (idle.empty())
     return std::make_unique<Block>(*buffers);
@@ -34,7 +34,7 @@ std::unique_ptr<Block> Device::takeBlock() {
   return block;
 }
 
-void Device::giveBack(std::unique_ptr<Block> block) {
+void Emulator::giveBack(std::unique_ptr<Block> block) {
   std::lock_guard lock(mutex);
   idle.push_back(std::move(block));
 }
@@ -58,8 +58,8 @@ static std::vector<std::string> checkSizes(const RotaSimtKernel &kernel,
   return {};
 }
 
-std::vector<std::string> Device::launch(const RotaSimtKernel &kernel,
-                                        const Launch &launch) {
+std::vector<std::string> Emulator::launch(const RotaSimtKernel &kernel,
+                                          const Launch &launch) {
   if (auto errors = checkSizes(kernel, launch); !errors.empty())
     return errors;
   int64_t blocks = launch.grid.count();
