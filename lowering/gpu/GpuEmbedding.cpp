@@ -111,8 +111,6 @@ public:
                  auto [local, isBelow] = locate(number);
                  Value found = compact(local, number);
                  Value next = visitOwn(found, carried[0], visit);
-                 // The lists are read before the next tile overwrites them.
-                 k.barrier();
                  return SmallVector<Value>{next, count(isBelow, carried[1])};
                });
     return {last[0], last[1]};
@@ -135,7 +133,8 @@ private:
   }
 
   /// Writes the tokens of the range one after the other to shared memory, in
-  /// order; returns how many there are.
+  /// order; returns how many there are. The first barrier of the next tile is
+  /// behind all reads of this one's.
   Value compact(Value local, Value number) {
     ImplicitLocOpBuilder &b = k.ops();
     Value inRange = k.isWithin(local, kRange);
