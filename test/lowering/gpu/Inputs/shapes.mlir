@@ -1,0 +1,196 @@
+// The kernels of models of 768, 4096, 8192 and 16384 columns, without attention.
+
+func.func @norm_768(%x: tensor<8192x768xbf16>, %g: tensor<768xbf16>) -> (tensor<8192x768xbf16>) {
+  %y = rota.rms_norm %x, %g epsilon = 1.0e-05 : tensor<8192x768xbf16>, tensor<768xbf16>
+  return %y : tensor<8192x768xbf16>
+}
+
+func.func @add_norm_768(%a: tensor<8192x768xbf16>, %b: tensor<8192x768xbf16>, %g: tensor<768xbf16>) -> (tensor<8192x768xbf16>, tensor<8192x768xbf16>) {
+  %x = arith.addf %a, %b : tensor<8192x768xbf16>
+  %y = rota.rms_norm %x, %g epsilon = 1.0e-05 : tensor<8192x768xbf16>, tensor<768xbf16>
+  return %x, %y : tensor<8192x768xbf16>, tensor<8192x768xbf16>
+}
+
+func.func @norm_grad_768(%d: tensor<8192x768xbf16>, %x: tensor<8192x768xbf16>, %g: tensor<768xbf16>, %r: tensor<8192x768xbf16>) -> (tensor<8192x768xbf16>, tensor<768xf32>) {
+  %dx, %dg = rota.rms_norm_grad %d, %x, %g epsilon = 1.0e-05 : (tensor<8192x768xbf16>, tensor<8192x768xbf16>, tensor<768xbf16>) -> (tensor<8192x768xbf16>, tensor<768xf32>)
+  %s = arith.addf %dx, %r : tensor<8192x768xbf16>
+  return %s, %dg : tensor<8192x768xbf16>, tensor<768xf32>
+}
+
+func.func @norm_4096(%x: tensor<8192x4096xbf16>, %g: tensor<4096xbf16>) -> (tensor<8192x4096xbf16>) {
+  %y = rota.rms_norm %x, %g epsilon = 1.0e-05 : tensor<8192x4096xbf16>, tensor<4096xbf16>
+  return %y : tensor<8192x4096xbf16>
+}
+
+func.func @add_norm_4096(%a: tensor<8192x4096xbf16>, %b: tensor<8192x4096xbf16>, %g: tensor<4096xbf16>) -> (tensor<8192x4096xbf16>, tensor<8192x4096xbf16>) {
+  %x = arith.addf %a, %b : tensor<8192x4096xbf16>
+  %y = rota.rms_norm %x, %g epsilon = 1.0e-05 : tensor<8192x4096xbf16>, tensor<4096xbf16>
+  return %x, %y : tensor<8192x4096xbf16>, tensor<8192x4096xbf16>
+}
+
+func.func @norm_grad_4096(%d: tensor<8192x4096xbf16>, %x: tensor<8192x4096xbf16>, %g: tensor<4096xbf16>, %r: tensor<8192x4096xbf16>) -> (tensor<8192x4096xbf16>, tensor<4096xf32>) {
+  %dx, %dg = rota.rms_norm_grad %d, %x, %g epsilon = 1.0e-05 : (tensor<8192x4096xbf16>, tensor<8192x4096xbf16>, tensor<4096xbf16>) -> (tensor<8192x4096xbf16>, tensor<4096xf32>)
+  %s = arith.addf %dx, %r : tensor<8192x4096xbf16>
+  return %s, %dg : tensor<8192x4096xbf16>, tensor<4096xf32>
+}
+
+func.func @norm_8192(%x: tensor<8192x8192xbf16>, %g: tensor<8192xbf16>) -> (tensor<8192x8192xbf16>) {
+  %y = rota.rms_norm %x, %g epsilon = 1.0e-05 : tensor<8192x8192xbf16>, tensor<8192xbf16>
+  return %y : tensor<8192x8192xbf16>
+}
+
+func.func @add_norm_8192(%a: tensor<8192x8192xbf16>, %b: tensor<8192x8192xbf16>, %g: tensor<8192xbf16>) -> (tensor<8192x8192xbf16>, tensor<8192x8192xbf16>) {
+  %x = arith.addf %a, %b : tensor<8192x8192xbf16>
+  %y = rota.rms_norm %x, %g epsilon = 1.0e-05 : tensor<8192x8192xbf16>, tensor<8192xbf16>
+  return %x, %y : tensor<8192x8192xbf16>, tensor<8192x8192xbf16>
+}
+
+func.func @norm_grad_8192(%d: tensor<8192x8192xbf16>, %x: tensor<8192x8192xbf16>, %g: tensor<8192xbf16>, %r: tensor<8192x8192xbf16>) -> (tensor<8192x8192xbf16>, tensor<8192xf32>) {
+  %dx, %dg = rota.rms_norm_grad %d, %x, %g epsilon = 1.0e-05 : (tensor<8192x8192xbf16>, tensor<8192x8192xbf16>, tensor<8192xbf16>) -> (tensor<8192x8192xbf16>, tensor<8192xf32>)
+  %s = arith.addf %dx, %r : tensor<8192x8192xbf16>
+  return %s, %dg : tensor<8192x8192xbf16>, tensor<8192xf32>
+}
+
+func.func @norm_16384(%x: tensor<4096x16384xbf16>, %g: tensor<16384xbf16>) -> (tensor<4096x16384xbf16>) {
+  %y = rota.rms_norm %x, %g epsilon = 1.0e-05 : tensor<4096x16384xbf16>, tensor<16384xbf16>
+  return %y : tensor<4096x16384xbf16>
+}
+
+func.func @add_norm_16384(%a: tensor<4096x16384xbf16>, %b: tensor<4096x16384xbf16>, %g: tensor<16384xbf16>) -> (tensor<4096x16384xbf16>, tensor<4096x16384xbf16>) {
+  %x = arith.addf %a, %b : tensor<4096x16384xbf16>
+  %y = rota.rms_norm %x, %g epsilon = 1.0e-05 : tensor<4096x16384xbf16>, tensor<16384xbf16>
+  return %x, %y : tensor<4096x16384xbf16>, tensor<4096x16384xbf16>
+}
+
+func.func @norm_grad_16384(%d: tensor<4096x16384xbf16>, %x: tensor<4096x16384xbf16>, %g: tensor<16384xbf16>, %r: tensor<4096x16384xbf16>) -> (tensor<4096x16384xbf16>, tensor<16384xf32>) {
+  %dx, %dg = rota.rms_norm_grad %d, %x, %g epsilon = 1.0e-05 : (tensor<4096x16384xbf16>, tensor<4096x16384xbf16>, tensor<16384xbf16>) -> (tensor<4096x16384xbf16>, tensor<16384xf32>)
+  %s = arith.addf %dx, %r : tensor<4096x16384xbf16>
+  return %s, %dg : tensor<4096x16384xbf16>, tensor<16384xf32>
+}
+
+func.func @head_norm(%x: tensor<8192x32x128xbf16>, %g: tensor<128xbf16>) -> (tensor<8192x32x128xbf16>) {
+  %y = rota.rms_norm %x, %g epsilon = 1.0e-05 : tensor<8192x32x128xbf16>, tensor<128xbf16>
+  return %y : tensor<8192x32x128xbf16>
+}
+
+func.func @head_norm_grad(%d: tensor<8192x32x128xbf16>, %x: tensor<8192x32x128xbf16>, %g: tensor<128xbf16>) -> (tensor<8192x32x128xbf16>, tensor<128xf32>) {
+  %dx, %dg = rota.rms_norm_grad %d, %x, %g epsilon = 1.0e-05 : (tensor<8192x32x128xbf16>, tensor<8192x32x128xbf16>, tensor<128xbf16>) -> (tensor<8192x32x128xbf16>, tensor<128xf32>)
+  return %dx, %dg : tensor<8192x32x128xbf16>, tensor<128xf32>
+}
+
+func.func @swiglu(%a: tensor<8192x14336xbf16>, %b: tensor<8192x14336xbf16>) -> (tensor<8192x14336xbf16>) {
+  %y = rota.swiglu %a, %b : tensor<8192x14336xbf16>
+  return %y : tensor<8192x14336xbf16>
+}
+
+func.func @swiglu_grad(%d: tensor<8192x14336xbf16>, %a: tensor<8192x14336xbf16>, %b: tensor<8192x14336xbf16>) -> (tensor<8192x14336xbf16>, tensor<8192x14336xbf16>) {
+  %da, %db = rota.swiglu_grad %d, %a, %b : tensor<8192x14336xbf16>
+  return %da, %db : tensor<8192x14336xbf16>, tensor<8192x14336xbf16>
+}
+
+func.func @softmax(%x: tensor<8192x1000xf32>) -> (tensor<8192x1000xf32>) {
+  %m = rota.reduce max %x dims [1] : tensor<8192x1000xf32> -> tensor<8192xf32>
+  %b = rota.broadcast %m dims [0] : tensor<8192xf32> -> tensor<8192x1000xf32>
+  %d = arith.subf %x, %b : tensor<8192x1000xf32>
+  %e = math.exp %d : tensor<8192x1000xf32>
+  %s = rota.reduce sum %e dims [1] : tensor<8192x1000xf32> -> tensor<8192xf32>
+  %t = rota.broadcast %s dims [0] : tensor<8192xf32> -> tensor<8192x1000xf32>
+  %y = arith.divf %e, %t : tensor<8192x1000xf32>
+  return %y : tensor<8192x1000xf32>
+}
+
+func.func @loss_32000_bf16(%l: tensor<4x2048x32000xbf16>, %t: tensor<4x2048xi32>) -> (tensor<f32>, tensor<f32>, tensor<4x2048xf32>) {
+  %s, %w, %e = rota.cross_entropy %l, %t : (tensor<4x2048x32000xbf16>, tensor<4x2048xi32>) -> (tensor<f32>, tensor<f32>, tensor<4x2048xf32>)
+  return %s, %w, %e : tensor<f32>, tensor<f32>, tensor<4x2048xf32>
+}
+
+func.func @loss_grad_32000_bf16(%d: tensor<f32>, %l: tensor<4x2048x32000xbf16>, %t: tensor<4x2048xi32>, %e: tensor<4x2048xf32>) -> (tensor<4x2048x32000xbf16>) {
+  %g = rota.cross_entropy_grad %d, %l, %t, %e : (tensor<f32>, tensor<4x2048x32000xbf16>, tensor<4x2048xi32>, tensor<4x2048xf32>) -> tensor<4x2048x32000xbf16>
+  return %g : tensor<4x2048x32000xbf16>
+}
+
+func.func @loss_128256_bf16(%l: tensor<4x2048x128256xbf16>, %t: tensor<4x2048xi32>) -> (tensor<f32>, tensor<f32>, tensor<4x2048xf32>) {
+  %s, %w, %e = rota.cross_entropy %l, %t : (tensor<4x2048x128256xbf16>, tensor<4x2048xi32>) -> (tensor<f32>, tensor<f32>, tensor<4x2048xf32>)
+  return %s, %w, %e : tensor<f32>, tensor<f32>, tensor<4x2048xf32>
+}
+
+func.func @loss_grad_128256_bf16(%d: tensor<f32>, %l: tensor<4x2048x128256xbf16>, %t: tensor<4x2048xi32>, %e: tensor<4x2048xf32>) -> (tensor<4x2048x128256xbf16>) {
+  %g = rota.cross_entropy_grad %d, %l, %t, %e : (tensor<f32>, tensor<4x2048x128256xbf16>, tensor<4x2048xi32>, tensor<4x2048xf32>) -> tensor<4x2048x128256xbf16>
+  return %g : tensor<4x2048x128256xbf16>
+}
+
+func.func @loss_50257_bf16(%l: tensor<4x2048x50257xbf16>, %t: tensor<4x2048xi32>) -> (tensor<f32>, tensor<f32>, tensor<4x2048xf32>) {
+  %s, %w, %e = rota.cross_entropy %l, %t : (tensor<4x2048x50257xbf16>, tensor<4x2048xi32>) -> (tensor<f32>, tensor<f32>, tensor<4x2048xf32>)
+  return %s, %w, %e : tensor<f32>, tensor<f32>, tensor<4x2048xf32>
+}
+
+func.func @loss_grad_50257_bf16(%d: tensor<f32>, %l: tensor<4x2048x50257xbf16>, %t: tensor<4x2048xi32>, %e: tensor<4x2048xf32>) -> (tensor<4x2048x50257xbf16>) {
+  %g = rota.cross_entropy_grad %d, %l, %t, %e : (tensor<f32>, tensor<4x2048x50257xbf16>, tensor<4x2048xi32>, tensor<4x2048xf32>) -> tensor<4x2048x50257xbf16>
+  return %g : tensor<4x2048x50257xbf16>
+}
+
+func.func @loss_32000_f32(%l: tensor<4x2048x32000xf32>, %t: tensor<4x2048xi32>) -> (tensor<f32>, tensor<f32>, tensor<4x2048xf32>) {
+  %s, %w, %e = rota.cross_entropy %l, %t : (tensor<4x2048x32000xf32>, tensor<4x2048xi32>) -> (tensor<f32>, tensor<f32>, tensor<4x2048xf32>)
+  return %s, %w, %e : tensor<f32>, tensor<f32>, tensor<4x2048xf32>
+}
+
+func.func @loss_grad_32000_f32(%d: tensor<f32>, %l: tensor<4x2048x32000xf32>, %t: tensor<4x2048xi32>, %e: tensor<4x2048xf32>) -> (tensor<4x2048x32000xf32>) {
+  %g = rota.cross_entropy_grad %d, %l, %t, %e : (tensor<f32>, tensor<4x2048x32000xf32>, tensor<4x2048xi32>, tensor<4x2048xf32>) -> tensor<4x2048x32000xf32>
+  return %g : tensor<4x2048x32000xf32>
+}
+
+func.func @loss_part(%l: tensor<4x2048x16032xbf16>, %t: tensor<4x2048xi32>, %o: tensor<i32>) -> (tensor<4x2048x2xf32>) {
+  %p = rota.cross_entropy_shard %l, %t offset %o of 128256 : (tensor<4x2048x16032xbf16>, tensor<4x2048xi32>, tensor<i32>) -> tensor<4x2048x2xf32>
+  return %p : tensor<4x2048x2xf32>
+}
+
+func.func @loss_merge(%p: tensor<4x2048x16xf32>, %t: tensor<4x2048xi32>) -> (tensor<f32>, tensor<f32>, tensor<4x2048xf32>) {
+  %s, %w, %e = rota.cross_entropy_merge %p, %t : (tensor<4x2048x16xf32>, tensor<4x2048xi32>) -> (tensor<f32>, tensor<f32>, tensor<4x2048xf32>)
+  return %s, %w, %e : tensor<f32>, tensor<f32>, tensor<4x2048xf32>
+}
+
+func.func @loss_part_grad(%d: tensor<f32>, %l: tensor<4x2048x16032xbf16>, %t: tensor<4x2048xi32>, %e: tensor<4x2048xf32>, %o: tensor<i32>) -> (tensor<4x2048x16032xbf16>) {
+  %g = rota.cross_entropy_grad %d, %l, %t, %e offset %o of 128256 : (tensor<f32>, tensor<4x2048x16032xbf16>, tensor<4x2048xi32>, tensor<4x2048xf32>, tensor<i32>) -> tensor<4x2048x16032xbf16>
+  return %g : tensor<4x2048x16032xbf16>
+}
+
+func.func @rope_64(%x: tensor<4x2048x12x64xbf16>, %a: tensor<2048x32x2xf32>) -> (tensor<4x2048x12x64xbf16>) {
+  %y = rota.rope %x, %a : tensor<4x2048x12x64xbf16>, tensor<2048x32x2xf32>
+  %z = rota.rope inverse %y, %a : tensor<4x2048x12x64xbf16>, tensor<2048x32x2xf32>
+  return %z : tensor<4x2048x12x64xbf16>
+}
+
+func.func @rope_128(%x: tensor<4x2048x32x128xbf16>, %a: tensor<2048x64x2xf32>) -> (tensor<4x2048x32x128xbf16>) {
+  %y = rota.rope %x, %a : tensor<4x2048x32x128xbf16>, tensor<2048x64x2xf32>
+  %z = rota.rope inverse %y, %a : tensor<4x2048x32x128xbf16>, tensor<2048x64x2xf32>
+  return %z : tensor<4x2048x32x128xbf16>
+}
+
+func.func @embed_4096(%t: tensor<4x2048xi32>, %w: tensor<32000x4096xbf16>) -> (tensor<4x2048x4096xbf16>) {
+  %y = rota.embedding %t, %w : (tensor<4x2048xi32>, tensor<32000x4096xbf16>) -> tensor<4x2048x4096xbf16>
+  return %y : tensor<4x2048x4096xbf16>
+}
+
+func.func @embed_grad_4096(%t: tensor<4x2048xi32>, %d: tensor<4x2048x4096xbf16>) -> (tensor<32000x4096xf32>) {
+  %w = rota.embedding_grad %t, %d : (tensor<4x2048xi32>, tensor<4x2048x4096xbf16>) -> tensor<32000x4096xf32>
+  return %w : tensor<32000x4096xf32>
+}
+
+func.func @embed_768(%t: tensor<4x2048xi32>, %w: tensor<50257x768xbf16>) -> (tensor<4x2048x768xbf16>) {
+  %y = rota.embedding %t, %w : (tensor<4x2048xi32>, tensor<50257x768xbf16>) -> tensor<4x2048x768xbf16>
+  return %y : tensor<4x2048x768xbf16>
+}
+
+func.func @embed_grad_768(%t: tensor<4x2048xi32>, %d: tensor<4x2048x768xbf16>) -> (tensor<50257x768xf32>) {
+  %w = rota.embedding_grad %t, %d : (tensor<4x2048xi32>, tensor<4x2048x768xbf16>) -> tensor<50257x768xf32>
+  return %w : tensor<50257x768xf32>
+}
+
+// Updates of parameters that are read in bf16 and in f32.
+rota.param @up : tensor<4096x14336xf32> axes ["embed", "mlp"] init #rota.constant<value = 1.0>
+rota.param @gain : tensor<4096xf32> axes ["embed"] init #rota.constant<value = 1.0>
+func.func @read() -> (tensor<4096x14336xbf16>, tensor<4096xf32>) {
+  %up = rota.read @up : tensor<4096x14336xbf16>
+  %gain = rota.read @gain : tensor<4096xf32>
+  return %up, %gain : tensor<4096x14336xbf16>, tensor<4096xf32>
+}
