@@ -51,6 +51,7 @@ public:
   }
   void *data() { return bytes.data(); }
   const std::vector<char> &raw() const { return bytes; }
+  int64_t dataBytes() const { return size * width; } // without the guards
 
   /// Each element within `tolerance` of the larger of 1 and `expected`, plus
   /// one rounding of the type; nothing written behind the end.
