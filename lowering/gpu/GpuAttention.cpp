@@ -19,11 +19,11 @@ constexpr AttentionBlock kBlock{/*own=*/64, /*other=*/64};
 /// The kernel's arguments, in order.
 enum Argument : unsigned { kQuery, kKey, kValue, kOutput, kLogsumexp };
 
-class ForwardCode {
+class GpuForwardCode {
 public:
   using Values = GpuAttentionCode::Values;
 
-  ForwardCode(GpuBuilder &k, const AttentionShape &shape)
+  GpuForwardCode(GpuBuilder &k, const AttentionShape &shape)
       : k(k), shape(shape), code(k, shape, kBlock) {}
 
   void emit();
@@ -62,7 +62,7 @@ private:
   Value first; // query of the block, i32
 };
 
-void ForwardCode::emit() {
+void GpuForwardCode::emit() {
   // The blocks with most keys come first.
   int64_t queryBlocks = llvm::divideCeil(shape.sequence, kBlock.own);
   int64_t heads = shape.batch * shape.heads;
@@ -100,8 +100,8 @@ void ForwardCode::emit() {
   emitLogsumexp(state.highest, total, batch, head);
 }
 
-ForwardCode::State ForwardCode::emitKeys(Value key, State state) {
-  // What is read now is written to the tile when its rows are no longer needed.
+GpuForwardCode::State GpuForwardCode::emitKeys(Value key, State state) {
+  // Reads come early: the tile takes their values when its rows are done with.
   Values next = code.fetch(valueRows, key, kBlock.other);
   Values scores = code.dot(queries, tile);
   k.barrier();
@@ -116,8 +116,8 @@ ForwardCode::State ForwardCode::emitKeys(Value key, State state) {
   return state;
 }
 
-ForwardCode::Values ForwardCode::emitWeights(Values scores, Value key,
-                                             State &state) {
+GpuForwardCode::Values GpuForwardCode::emitWeights(Values scores, Value key,
+                                                   State &state) {
   int64_t across = code.rowsAcross();
   Value lowest = k.f32(-std::numeric_limits<float>::infinity());
   Values highest;
@@ -153,8 +153,8 @@ ForwardCode::Values ForwardCode::emitWeights(Values scores, Value key,
   return scores;
 }
 
-void ForwardCode::emitLogsumexp(const Values &highest, const Values &total,
-                                Value batch, Value head) {
+void GpuForwardCode::emitLogsumexp(const Values &highest, const Values &total,
+                                   Value batch, Value head) {
   Memory line =
       code.lineOf(k.argument(kLogsumexp, k.ops().getF32Type()), batch, head);
   Value ln2 = k.f32(std::numbers::ln2_v<float>);
@@ -179,7 +179,7 @@ FailureOr<KernelPlan> planAttention(mlir::rota::AttentionOp op,
   auto symbol =
       emitGpuKernel(library, op, "attention", toString(shape),
                     /*arguments=*/5, blocks, GpuAttentionCode::kThreads,
-                    [&](GpuBuilder &k) { ForwardCode(k, shape).emit(); });
+                    [&](GpuBuilder &k) { GpuForwardCode(k, shape).emit(); });
   if (failed(symbol))
     return failure();
   using Kind = KernelArgument::Kind;

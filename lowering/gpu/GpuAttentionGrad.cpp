@@ -85,11 +85,11 @@ void emitDelta(GpuBuilder &k, const AttentionShape &shape) {
 // Probabilities and their cotangents
 //===----------------------------------------------------------------------===//
 
-/// What the two kernels below have in common: scores[own][other] = dot(left,
+/// The common part of the two kernels below: scores[own][other] = dot(left,
 /// across), and the weights' cotangents = dot(leftCotangent, acrossCotangent).
-class BackwardCode {
+class GpuBackwardCode {
 public:
-  BackwardCode(GpuBuilder &k, const AttentionShape &shape)
+  GpuBackwardCode(GpuBuilder &k, const AttentionShape &shape)
       : k(k), shape(shape), code(k, shape, blockOf(shape)),
         block(code.block()) {}
 
@@ -145,9 +145,9 @@ enum Argument : unsigned {
   kFirstResult,
 };
 
-class KeyCode : BackwardCode {
+class KeyCode : GpuBackwardCode {
 public:
-  using BackwardCode::BackwardCode;
+  using GpuBackwardCode::GpuBackwardCode;
 
   void emit();
 
@@ -275,9 +275,9 @@ Values KeyCode::emitWeights(Place place, Values &slopes) {
 //===----------------------------------------------------------------------===//
 
 /// Arguments, in order: as those of KeyCode, then the queries' cotangent.
-class QueryCode : BackwardCode {
+class QueryCode : GpuBackwardCode {
 public:
-  using BackwardCode::BackwardCode;
+  using GpuBackwardCode::GpuBackwardCode;
 
   void emit();
 

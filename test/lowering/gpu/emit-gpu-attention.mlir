@@ -1,0 +1,83 @@
+// RUN: rota-opt %s --emit-gpu-kernels --split-input-file | FileCheck %s
+// RUN: rota-opt %s --emit-gpu-kernels --print-ptx --split-input-file -o /dev/null | FileCheck %s --check-prefix=PTX --implicit-check-not="{{\.extern \.func|atom\.|red\.(global|shared)|ld\.global\.nc}}"
+
+// No kernel calls a library or adds with atomics, and none reads through the
+// cache of constants: --implicit-check-not.
+
+// Three blocks of 64 queries for each of 2 x 6 heads. A thread reads 8 elements
+// of a tile at a time, and has four queries.
+// CHECK-LABEL: gpu.func @kernel_attention_0
+// CHECK-SAME: known_block_size = array<i32: 256, 1, 1>, known_grid_size = array<i32: 36, 1, 1>
+// CHECK: nvvm.barrier
+// The walk over keys: four maxima, four sums, four vectors of output.
+// CHECK: scf.for {{.*}} -> (f32, f32, f32, f32, f32, f32, f32, f32, vector<4xf32>, vector<4xf32>, vector<4xf32>, vector<4xf32>)
+// CHECK-COUNT-2: llvm.load {{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<8xbf16>
+// The scores, 4 x 4 a thread.
+// CHECK: scf.for
+// CHECK-COUNT-8: llvm.load {{.*}} {alignment = 16 : i64} : !llvm.ptr<3> -> vector<4xf32>
+// CHECK-COUNT-64: math.fma {{.*}} : f32
+// The maximum of a row is that of 16 threads.
+// CHECK: nvvm.barrier
+// CHECK-COUNT-16: nvvm.shfl.sync bfly
+// CHECK: math.exp2
+// CHECK: nvvm.barrier
+// CHECK-COUNT-16: math.fma {{.*}} : vector<4xf32>
+// CHECK: nvvm.barrier
+// CHECK: nvvm.barrier
+// The sum of a row, and the logsumexp.
+// CHECK-COUNT-16: nvvm.shfl.sync bfly
+// CHECK: arith.divf
+// CHECK: math.log
+// PTX-LABEL: .entry kernel_attention_0
+// PTX: ld.global.v4.b32
+// PTX: st.shared.v4
+// PTX: ex2.approx
+// PTX: lg2.approx
+func.func @f(%q: tensor<2x130x6x64xbf16>, %k: tensor<2x130x2x64xbf16>, %v: tensor<2x130x2x64xbf16>) -> tensor<2x130x6x64xbf16> {
+  %o, %lse = rota.attention %q, %k, %v scale = 0.125 : (tensor<2x130x6x64xbf16>, tensor<2x130x2x64xbf16>, tensor<2x130x2x64xbf16>) -> (tensor<2x130x6x64xbf16>, tensor<2x6x130xf32>)
+  return %o : tensor<2x130x6x64xbf16>
+}
+
+// -----
+
+// Eight threads a row of delta; blocks of 64 keys of 2 x 2 heads, and of 64
+// queries of 2 x 6 heads.
+// CHECK-LABEL: gpu.func @kernel_attention_delta_0
+// CHECK-SAME: (%{{[^,]*}}, %{{[^,]*}}, %{{[^,]*}}) kernel attributes {known_block_size = array<i32: 256, 1, 1>, known_grid_size = array<i32: 49, 1, 1>}
+// CHECK-COUNT-3: nvvm.shfl.sync bfly
+// CHECK-NOT: nvvm.barrier
+// CHECK-LABEL: gpu.func @kernel_attention_key_grad_1
+// CHECK-SAME: known_block_size = array<i32: 256, 1, 1>, known_grid_size = array<i32: 12, 1, 1>
+// The walk over query heads, then queries.
+// CHECK: scf.for
+// CHECK: scf.for
+// CHECK-COUNT-3: nvvm.bar.warp.sync
+// CHECK-COUNT-2: nvvm.barrier
+// CHECK-LABEL: gpu.func @kernel_attention_query_grad_2
+// CHECK-SAME: known_block_size = array<i32: 256, 1, 1>, known_grid_size = array<i32: 36, 1, 1>
+// CHECK: nvvm.bar.warp.sync
+// CHECK-COUNT-2: nvvm.barrier
+// PTX-LABEL: .entry kernel_attention_delta_0
+// PTX: ld.global.v{{4.b32|2.b64}}
+// PTX-LABEL: .entry kernel_attention_key_grad_1
+// PTX: ld.global.v{{4.b32|2.b64}}
+// PTX: st.global.v{{4.b32|2.b64}}
+// PTX-LABEL: .entry kernel_attention_query_grad_2
+// PTX: ld.global.v{{4.b32|2.b64}}
+// PTX: st.global.v{{4.b32|2.b64}}
+func.func @f(%do: tensor<2x130x6x64xf32>, %q: tensor<2x130x6x64xf32>, %k: tensor<2x130x2x64xf32>, %v: tensor<2x130x2x64xf32>, %o: tensor<2x130x6x64xf32>, %lse: tensor<2x6x130xf32>) -> tensor<2x130x6x64xf32> {
+  %dq, %dk, %dv = rota.attention_grad %do, %q, %k, %v, %o, %lse scale = 0.125 : (tensor<2x130x6x64xf32>, tensor<2x130x6x64xf32>, tensor<2x130x2x64xf32>, tensor<2x130x2x64xf32>, tensor<2x130x6x64xf32>, tensor<2x6x130xf32>) -> (tensor<2x130x6x64xf32>, tensor<2x130x2x64xf32>, tensor<2x130x2x64xf32>)
+  return %dq : tensor<2x130x6x64xf32>
+}
+
+// -----
+
+// A head that no vector divides: elements one by one, with zeros behind them.
+// CHECK-LABEL: gpu.func @kernel_attention_0
+// CHECK: scf.if
+// CHECK-COUNT-3: llvm.store {{.*}} : f32, !llvm.ptr<3>
+// PTX-LABEL: .entry kernel_attention_0
+func.func @f(%q: tensor<1x17x1x17xbf16>) -> tensor<1x17x1x17xbf16> {
+  %o, %lse = rota.attention %q, %q, %q scale = 0.25 : (tensor<1x17x1x17xbf16>, tensor<1x17x1x17xbf16>, tensor<1x17x1x17xbf16>) -> (tensor<1x17x1x17xbf16>, tensor<1x1x17xf32>)
+  return %o : tensor<1x17x1x17xbf16>
+}
