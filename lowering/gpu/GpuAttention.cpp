@@ -63,13 +63,8 @@ private:
 };
 
 void GpuForwardCode::emit() {
-  // The blocks with most keys come first.
-  int64_t queryBlocks = llvm::divideCeil(shape.sequence, kBlock.own);
-  int64_t heads = shape.batch * shape.heads;
-  Value number = k.rem(k.block(), heads);
-  Value batch = k.div(number, shape.heads), head = k.rem(number, shape.heads);
-  first =
-      k.mul(k.sub(k.i32(queryBlocks - 1), k.div(k.block(), heads)), kBlock.own);
+  auto [batch, head, start] = code.queryBlock(kBlock.own);
+  first = start;
   Value keyHead = k.div(head, shape.group());
   keyRows = code.keyRows(tensor(kKey), batch, keyHead);
   valueRows = code.keyRows(tensor(kValue), batch, keyHead);
@@ -137,11 +132,11 @@ GpuForwardCode::Values GpuForwardCode::emitWeights(Values scores, Value key,
   highest = code.maximumAcross(highest);
   for (int64_t i = 0; i < code.rowsDown(); ++i) {
     highest[i] = k.maxf(state.highest[i], highest[i]);
-    Value shrink = code.exp2(k.subf(state.highest[i], highest[i]));
+    Value shrink = fastExp2(k, k.subf(state.highest[i], highest[i]));
     state.total[i] = k.mulf(state.total[i], shrink);
     for (int64_t j = 0; j < across; ++j) {
       Value &weight = scores[i * across + j];
-      weight = code.exp2(k.subf(weight, highest[i]));
+      weight = fastExp2(k, k.subf(weight, highest[i]));
       state.total[i] = k.addf(state.total[i], weight);
     }
     for (int64_t c = 0; c < code.vectorsAcross(); ++c) {

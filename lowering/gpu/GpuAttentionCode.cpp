@@ -4,8 +4,8 @@
 // emitted code.
 #include "lowering/gpu/GpuAttentionCode.h"
 
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -23,7 +23,7 @@ LogicalResult checkGpuHeadSize(Operation *op, const AttentionShape &shape) {
 
 GpuAttentionCode::GpuAttentionCode(GpuBuilder &k, const AttentionShape &shape,
                                    AttentionBlock block)
-    : k(k), shape(shape), blockRows(block), thread(k.thread()),
+    : GpuAttentionPlaces(k, shape), blockRows(block), thread(k.thread()),
       down(k.div(thread, kAcross)), across(k.rem(thread, kAcross)) {}
 
 int64_t GpuAttentionCode::paddedSize() const {
@@ -47,21 +47,32 @@ Value GpuAttentionCode::index(Value position, int64_t stride, Value column) {
   return k.add(k.mul(k.widen(position), stride), k.widen(column));
 }
 
-HeadRows GpuAttentionCode::queryRows(Memory memory, Value batch, Value head) {
+GpuAttentionPlaces::QueryBlock GpuAttentionPlaces::queryBlock(int64_t rows) {
+  // The blocks with most keys come first.
+  int64_t blocks = llvm::divideCeil(shape.sequence, rows);
+  int64_t heads = shape.batch * shape.heads;
+  Value block = k.block(), number = k.rem(block, heads);
+  Value place = k.sub(k.i32(blocks - 1), k.div(block, heads));
+  return {k.div(number, shape.heads), k.rem(number, shape.heads),
+          k.mul(place, rows)};
+}
+
+HeadRows GpuAttentionPlaces::queryRows(Memory memory, Value batch, Value head) {
   int64_t stride = shape.queryStride();
   Value start = k.add(k.mul(k.widen(batch), shape.sequence * stride),
                       k.mul(k.widen(head), shape.size));
   return {k.offset(memory, start), stride};
 }
 
-HeadRows GpuAttentionCode::keyRows(Memory memory, Value batch, Value keyHead) {
+HeadRows GpuAttentionPlaces::keyRows(Memory memory, Value batch,
+                                     Value keyHead) {
   int64_t stride = shape.keyStride();
   Value start = k.add(k.mul(k.widen(batch), shape.sequence * stride),
                       k.mul(k.widen(keyHead), shape.size));
   return {k.offset(memory, start), stride};
 }
 
-Memory GpuAttentionCode::lineOf(Memory memory, Value batch, Value head) {
+Memory GpuAttentionPlaces::lineOf(Memory memory, Value batch, Value head) {
   Value row = k.add(k.mul(k.widen(batch), shape.heads), k.widen(head));
   return k.offset(memory, k.mul(row, shape.sequence));
 }
@@ -269,8 +280,11 @@ void GpuAttentionCode::storeRows(ValueRange sums, const Values &factor,
 // Threads and functions
 //===----------------------------------------------------------------------===//
 
-Value GpuAttentionCode::exp2(Value value) {
-  return math::Exp2Op::create(k.ops(), value);
+Value fastExp2(GpuBuilder &k, Value value) {
+  return LLVM::CallIntrinsicOp::create(
+             k.ops(), value.getType(),
+             k.ops().getStringAttr("llvm.nvvm.ex2.approx.ftz"), value)
+      .getResults();
 }
 
 Values GpuAttentionCode::maximumAcross(ValueRange values) {

@@ -33,7 +33,30 @@ struct SharedTile {
   int64_t rows, stride;
 };
 
-class GpuAttentionCode {
+/// Blocks of threads, and their rows in global memory. Numbers are i32.
+class GpuAttentionPlaces {
+public:
+  GpuAttentionPlaces(GpuBuilder &k, const AttentionShape &shape)
+      : k(k), shape(shape) {}
+
+  /// The queries of this block of threads: `rows` from `first` on.
+  struct QueryBlock {
+    mlir::Value batch, head, first;
+  };
+  QueryBlock queryBlock(int64_t rows);
+
+  /// The rows of a head of the query's or the key's shape.
+  HeadRows queryRows(Memory memory, mlir::Value batch, mlir::Value head);
+  HeadRows keyRows(Memory memory, mlir::Value batch, mlir::Value keyHead);
+  /// The row of a query head in [batch, head, position].
+  Memory lineOf(Memory memory, mlir::Value batch, mlir::Value head);
+
+protected:
+  GpuBuilder &k;
+  AttentionShape shape;
+};
+
+class GpuAttentionCode : public GpuAttentionPlaces {
 public:
   using Values = llvm::SmallVector<mlir::Value>;
 
@@ -50,12 +73,6 @@ public:
   int64_t rowsAcross() const { return blockRows.other / kAcross; }
   /// Vectors of four columns that a thread has of a row.
   int64_t vectorsAcross() const;
-
-  /// The rows of a head of the query's or the key's shape; numbers are i32.
-  HeadRows queryRows(Memory memory, mlir::Value batch, mlir::Value head);
-  HeadRows keyRows(Memory memory, mlir::Value batch, mlir::Value keyHead);
-  /// The row of a query head in [batch, head, position].
-  Memory lineOf(Memory memory, mlir::Value batch, mlir::Value head);
 
   /// A tile for rows of the head; all threads of the block call it once.
   SharedTile allocateRows(int64_t rows);
@@ -95,7 +112,6 @@ public:
   /// Number of the thread in its 16: the first of them writes what all have.
   mlir::Value acrossNumber() { return across; }
 
-  mlir::Value exp2(mlir::Value value);
   /// The maxima or sums of the 16 threads that share own rows.
   Values maximumAcross(mlir::ValueRange values);
   Values sumAcross(mlir::ValueRange values);
@@ -117,11 +133,13 @@ private:
   mlir::Value index(mlir::Value position, int64_t stride, mlir::Value column);
   Memory ownRows(SharedTile tile);
 
-  GpuBuilder &k;
-  AttentionShape shape;
   AttentionBlock blockRows;
   mlir::Value thread, down, across; // i32
 };
+
+/// 2 to the power of a number: one instruction, which takes numbers below
+/// 2^-126 for 0.
+mlir::Value fastExp2(GpuBuilder &k, mlir::Value value);
 
 /// An error at `op` where the GPU has no kernel for the head's size.
 llvm::LogicalResult checkGpuHeadSize(mlir::Operation *op,

@@ -114,7 +114,7 @@ protected:
   }
   /// exp(score - logsumexp), 0 where the query does not see the key.
   Value weightOf(Value score, Value line, Value sees) {
-    return k.select(sees, code.exp2(k.addf(score, line)), k.f32(0.0f));
+    return k.select(sees, fastExp2(k, k.addf(score, line)), k.f32(0.0f));
   }
   /// The factor of the rows that are own.
   float baseTwoScale() const {
@@ -291,13 +291,8 @@ private:
 };
 
 void QueryCode::emit() {
-  // The blocks with most keys come first.
-  int64_t queryBlocks = llvm::divideCeil(shape.sequence, block.own);
-  int64_t heads = shape.batch * shape.heads;
-  Value number = k.rem(k.block(), heads);
-  Value batch = k.div(number, shape.heads), head = k.rem(number, shape.heads);
-  first =
-      k.mul(k.sub(k.i32(queryBlocks - 1), k.div(k.block(), heads)), block.own);
+  auto [batch, head, start] = code.queryBlock(block.own);
+  first = start;
   Value keyHead = k.div(head, shape.group());
   keyRows = code.keyRows(tensor(kKey), batch, keyHead);
   valueRows = code.keyRows(tensor(kValue), batch, keyHead);

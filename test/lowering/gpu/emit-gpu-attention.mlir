@@ -19,7 +19,7 @@
 // The maximum of a row is that of 16 threads.
 // CHECK: nvvm.barrier
 // CHECK-COUNT-16: nvvm.shfl.sync bfly
-// CHECK: math.exp2
+// CHECK: llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz"
 // CHECK: nvvm.barrier
 // CHECK-COUNT-16: math.fma {{.*}} : vector<4xf32>
 // CHECK: nvvm.barrier
