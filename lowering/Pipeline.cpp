@@ -6,6 +6,7 @@
 #include "lowering/cpu/Passes.h"
 #include "lowering/executable/Trainer.h"
 #include "lowering/gpu/GpuEmitters.h"
+#include "lowering/gpu/NvvmModule.h"
 #include "lowering/gpu/Passes.h"
 #include "lowering/kernels/Passes.h"
 #include "lowering/memory/MemoryPlan.h"
@@ -45,6 +46,9 @@ void registerLoweringPasses() {
 
 LogicalResult ProgramLowering::selectMachine(const TargetOptions &target) {
   device = target.device;
+  std::string error = unknownChip(target.gpu);
+  if (!error.empty())
+    return emitError(module.getLoc()) << "'target-gpu': " << error;
   auto created = createTargetMachine(module.getLoc(), target);
   if (succeeded(created))
     machine = std::move(*created);
@@ -124,6 +128,17 @@ FailureOr<std::string> ProgramLowering::emitText() {
   if (failed(code))
     return failure();
   return emitLLVM(**code);
+}
+
+FailureOr<std::string> ProgramLowering::emitPtxText(StringRef chip) {
+  gpu::GPUModuleOp kernels = gpuModuleOf(*library);
+  if (!kernels)
+    return std::string();
+  llvm::LLVMContext context;
+  auto code = translateForGpu(kernels, context);
+  if (!code)
+    return failure();
+  return emitPtx(module.getLoc(), *code, chip);
 }
 
 LogicalResult ProgramLowering::link(StringRef output,

@@ -54,6 +54,9 @@ public:
 
   /// The code as LLVM IR.
   llvm::FailureOr<std::string> emitText();
+  /// The GPU kernels as PTX for `chip`, as emitPtx of gpu/NvvmModule.h. The
+  /// device has GPU kernels.
+  llvm::FailureOr<std::string> emitPtxText(llvm::StringRef chip);
   /// Writes the trainer to `output`.
   mlir::LogicalResult link(llvm::StringRef output, const LinkOptions &options);
 

@@ -23,6 +23,7 @@ namespace rota::lowering {
 struct TargetOptions {
   std::string cpu = "native"; // as clang's -march names it: "x86-64-v3"
   DeviceKind device = DeviceKind::Cpu;
+  std::string gpu = "sm_90"; // as ptxas names it, for PTX
 };
 
 /// A description of the processor for code generation. Fails with an error at

@@ -20,4 +20,9 @@ KernelEmitters gpuEmitters() {
   return emitters;
 }
 
+mlir::gpu::GPUModuleOp gpuModuleOf(KernelLibrary &library) {
+  auto modules = library.getModule().getOps<mlir::gpu::GPUModuleOp>();
+  return modules.empty() ? mlir::gpu::GPUModuleOp() : *modules.begin();
+}
+
 } // namespace rota::lowering

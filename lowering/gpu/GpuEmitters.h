@@ -8,6 +8,7 @@
 #define ROTA_LOWERING_GPU_GPUEMITTERS_H
 
 #include "lowering/kernels/KernelPlan.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 
 namespace rota::lowering {
 
@@ -16,6 +17,9 @@ namespace rota::lowering {
 KernelEmitters gpuEmitters();
 
 inline KernelTarget gpuTarget() { return {gpuEmitters()}; }
+
+/// The GPU kernels of a library; null when it has none.
+mlir::gpu::GPUModuleOp gpuModuleOf(KernelLibrary &library);
 
 } // namespace rota::lowering
 

@@ -116,17 +116,30 @@ std::unique_ptr<llvm::Module> translateForGpu(gpu::GPUModuleOp source,
   return module;
 }
 
-FailureOr<std::string> emitPtx(Location loc, const llvm::Module &module,
-                               StringRef name) {
+static const Chip *findChip(StringRef name) {
   const Chip *chip = llvm::find_if(
       kChips, [&](const Chip &known) { return known.name == name; });
-  if (chip == std::end(kChips)) {
-    auto error = emitError(loc, "expected a chip out of ");
-    llvm::interleaveComma(kChips, error, [&](const Chip &known) {
-      error << "'" << known.name << "'";
-    });
-    return error << ", got '" << name << "'";
-  }
+  return chip == std::end(kChips) ? nullptr : chip;
+}
+
+std::string unknownChip(StringRef name) {
+  if (findChip(name))
+    return "";
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  stream << "expected a chip out of ";
+  llvm::interleaveComma(kChips, stream, [&](const Chip &known) {
+    stream << "'" << known.name << "'";
+  });
+  stream << ", got '" << name << "'";
+  return text;
+}
+
+FailureOr<std::string> emitPtx(Location loc, const llvm::Module &module,
+                               StringRef name) {
+  const Chip *chip = findChip(name);
+  if (!chip)
+    return emitError(loc, unknownChip(name));
   std::unique_ptr<llvm::Module> copy = llvm::CloneModule(module);
   llvm::StripDebugInfo(*copy);
   SmallVector<char, 0> text;

@@ -24,6 +24,9 @@ namespace rota::lowering {
 std::unique_ptr<llvm::Module> translateForGpu(mlir::gpu::GPUModuleOp module,
                                               llvm::LLVMContext &context);
 
+/// An error message for a chip that emitPtx does not know; empty for others.
+std::string unknownChip(llvm::StringRef name);
+
 /// The PTX text of such a module, which stays as it is, for `chip`: sm_80,
 /// sm_90 or sm_100, with or without the letter of a chip's own instructions.
 /// The text has no debug information, because ptxas optimizes little where

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lowering/simt/TrainerKernels.h"
+#include "lowering/gpu/GpuEmitters.h"
 #include "lowering/gpu/NvvmModule.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -10,12 +11,6 @@
 using namespace mlir;
 
 namespace rota::lowering {
-
-/// The one gpu.module of the library; null when there are no kernels.
-static gpu::GPUModuleOp gpuModuleOf(KernelLibrary &library) {
-  auto modules = library.getModule().getOps<gpu::GPUModuleOp>();
-  return modules.empty() ? gpu::GPUModuleOp() : *modules.begin();
-}
 
 /// The description of a kernel that lowering/simt/HostKernels.h makes.
 static std::string codeSymbol(StringRef kernel) {

@@ -35,6 +35,9 @@ public:
       return report(
           kExitBadInput,
           "'output': expected a path to write the trainer to, got '-'");
+    if (level == Level::PTX && options.target.device == DeviceKind::Cpu)
+      return report(kExitBadInput, "'emit': expected a device with GPU kernels "
+                                   "for 'ptx', such as 'simt', got 'cpu'");
     if (ExitCode code = lowerTo(level))
       return code;
     if (options.explain && level >= Level::LLVM)
@@ -43,7 +46,9 @@ public:
     if (level == Level::Executable)
       return codeOf(lowering->link(output, {options.linker}), kExitRunFailed);
     FailureOr<std::string> text =
-        level == Level::LLVM ? lowering->emitText() : print();
+        level == Level::LLVM  ? lowering->emitText()
+        : level == Level::PTX ? lowering->emitPtxText(options.target.gpu)
+                              : print();
     if (failed(text))
       return kExitRunFailed;
     return codeOf(lowering::writeText(loc, *text, output), kExitRunFailed);

@@ -129,6 +129,8 @@ Rows executionRows(RunOptions &o) {
       {"target-cpu", execution, "NAME",
        "The processor to compile for, in LLVM's words", train | compile | probe,
        &o.target.cpu},
+      {"target-gpu", execution, "NAME",
+       "The GPU of level ptx: sm_80, sm_90 or sm_100", compile, &o.target.gpu},
       {"linker", execution, "PATH", "The linker (the first found)",
        train | compile | probe, &o.linker},
       {"emit", output, "LEVEL", "The level to write", compile, Choice(o.emit)},

@@ -121,11 +121,10 @@ static OptionMistake checkMesh(RunOptions &options) {
             "fsdp * expert, got " +
                 std::to_string(sequences) + " and " + std::to_string(parts)};
   // Other axes divide storage by the user's rules alone.
-  bool dividesStorage =
-      size("fsdp") > 1 ||
-      llvm::any_of(options.shardingRules, [](StringRef rule) {
-        return rule.ltrim().starts_with("storage/");
-      });
+  bool dividesStorage = size("fsdp") > 1 ||
+                        llvm::any_of(options.shardingRules, [](StringRef rule) {
+                          return rule.ltrim().starts_with("storage/");
+                        });
   for (const char *name : {"weight-gather", "window", "prefetch"})
     if (options.given.contains(name) && !dividesStorage)
       return {name, "expected a mesh with an fsdp axis above 1, got " +

@@ -27,12 +27,13 @@ enum class Level {
   Pipe,           // with communication in the timeline
   Kernels,        // with fused kernels
   LLVM,           // the trainer's code as optimized LLVM IR
+  PTX,            // the kernels of a GPU
   Executable,     // the trainer
 };
 template <> struct Names<Level> {
-  static constexpr const char *list[] = {
-      "rota",    "differentiated", "sharded",   "pipe",
-      "kernels", "llvm",           "executable"};
+  static constexpr const char *list[] = {"rota", "differentiated", "sharded",
+                                         "pipe", "kernels",        "llvm",
+                                         "ptx",  "executable"};
 };
 
 /// The forms in which `rota schedule` writes a timeline.

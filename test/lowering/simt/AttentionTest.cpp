@@ -54,15 +54,15 @@ public:
   /// Runs all kernels on the operands and then the results; the reports.
   std::vector<std::string> run(const std::vector<Buffer *> &buffers,
                                std::optional<uint64_t> seed = std::nullopt) {
-    simt::Device device;
+    simt::Emulator emulator;
     for (auto [i, buffer] : llvm::enumerate(buffers))
-      device.addBuffer("buffer " + std::to_string(i), buffer->data(),
+      emulator.addBuffer("buffer " + std::to_string(i), buffer->data(),
                        buffer->dataBytes(), i < operands);
     std::vector<Buffer> temporaries;
     for (int64_t bytes : plan.temporaries)
       temporaries.emplace_back("f32", bytes / 4);
     for (Buffer &buffer : temporaries)
-      device.addBuffer("temporary", buffer.data(), buffer.dataBytes(), false);
+      emulator.addBuffer("temporary", buffer.data(), buffer.dataBytes(), false);
     std::vector<std::string> reports;
     for (const lowering::KernelCall &call : plan.calls) {
       std::vector<void *> pointers, arguments;
@@ -84,7 +84,7 @@ public:
       const RotaSimtKernel *kernel = kernels->find(call.symbol);
       if (!kernel)
         return {"expected a kernel"};
-      llvm::append_range(reports, device.launch(*kernel, launch));
+      llvm::append_range(reports, emulator.launch(*kernel, launch));
     }
     return reports;
   }
