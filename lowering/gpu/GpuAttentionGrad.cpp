@@ -290,12 +290,21 @@ private:
   Value first; // query of the block, i32
 };
 
+/// ptxas would rather spill some registers than have one block of threads a
+/// multiprocessor.
+void allowManyRegisters(GpuBuilder &k) {
+  k.ops().getBlock()->getParentOp()->setAttr("nvvm.minctasm",
+                                             k.ops().getI32IntegerAttr(1));
+}
+
 void QueryCode::emit() {
   auto [batch, head, start] = code.queryBlock(block.own);
   first = start;
   Value keyHead = k.div(head, shape.group());
   keyRows = code.keyRows(tensor(kKey), batch, keyHead);
   valueRows = code.keyRows(tensor(kValue), batch, keyHead);
+  if (shape.size > 64)
+    allowManyRegisters(k);
   queries = code.allocateRows(block.own);
   cotangents = code.allocateRows(block.own);
   keys = code.allocateRows(block.other);

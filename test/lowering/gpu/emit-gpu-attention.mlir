@@ -81,3 +81,14 @@ func.func @f(%q: tensor<1x17x1x17xbf16>) -> tensor<1x17x1x17xbf16> {
   %o, %lse = rota.attention %q, %q, %q scale = 0.25 : (tensor<1x17x1x17xbf16>, tensor<1x17x1x17xbf16>, tensor<1x17x1x17xbf16>) -> (tensor<1x17x1x17xbf16>, tensor<1x1x17xf32>)
   return %o : tensor<1x17x1x17xbf16>
 }
+// -----
+
+// Large heads may take more than 128 registers.
+// CHECK-LABEL: gpu.func @kernel_attention_query_grad_2
+// CHECK-SAME: nvvm.minctasm = 1 : i32
+// PTX-LABEL: .entry kernel_attention_query_grad_2
+// PTX: .minnctapersm 1
+func.func @f(%q: tensor<1x17x1x128xbf16>, %lse: tensor<1x1x17xf32>) -> tensor<1x17x1x128xbf16> {
+  %dq, %dk, %dv = rota.attention_grad %q, %q, %q, %q, %q, %lse scale = 0.25 : (tensor<1x17x1x128xbf16>, tensor<1x17x1x128xbf16>, tensor<1x17x1x128xbf16>, tensor<1x17x1x128xbf16>, tensor<1x17x1x128xbf16>, tensor<1x1x17xf32>) -> (tensor<1x17x1x128xbf16>, tensor<1x17x1x128xbf16>, tensor<1x17x1x128xbf16>)
+  return %dq : tensor<1x17x1x128xbf16>
+}
