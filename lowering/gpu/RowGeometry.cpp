@@ -14,10 +14,10 @@ namespace {
 
 constexpr int64_t kNarrowThreads = 128;  // of a block of narrow rows
 constexpr int64_t kMostRowThreads = 512; // leaves 128 registers to each
-/// Chunks of a row that a thread takes, in rows that are not wide.
-constexpr int64_t kChunksOfThread = 2;
+/// A thread takes two chunks of rows that have more chunks than this.
+constexpr int64_t kMostSingleChunks = 64;
 /// The most f32 of row operands and sums that a thread keeps.
-constexpr int64_t kMostKeptElements = 96;
+constexpr int64_t kMostKeptElements = 64;
 /// Threads that add rows up, over all slots, and the bounds of their slots.
 constexpr int64_t kSummingThreads = 128 * 1024;
 constexpr int64_t kLeastSlots = 128, kMostSlots = 4096;
@@ -76,8 +76,9 @@ RowGeometry::RowGeometry(const RowBody &body, int64_t rows) : slots(rows) {
 
   // The order of a row's sums follows from the threads: equal rows have equal
   // sums, whatever else the kernel does.
-  threads = std::min(llvm::divideCeil(chunks, kChunksOfThread),
-                     uint64_t(kMostRowThreads));
+  threads = std::min<int64_t>(
+      chunks > kMostSingleChunks ? llvm::divideCeil(chunks, 2) : chunks,
+      kMostRowThreads);
   threads = threads <= kWarp ? int64_t(llvm::PowerOf2Ceil(threads))
                              : int64_t(llvm::alignTo(threads, kWarp));
   perThread = llvm::divideCeil(chunks, threads);
