@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "test/lowering/gpu/EmulatedOp.h"
+
+#include "lowering/cpu/Object.h"
+#include "lowering/gpu/GpuEmitters.h"
+#include "lowering/gpu/NvvmModule.h"
+#include "lowering/simt/HostKernels.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Verifier.h"
+#include "mlir/Parser/Parser.h"
+#include "llvm/ExecutionEngine/Orc/LLJIT.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Target/TargetMachine.h"
+
+#include <bit>
+#include <cstring>
+#include <gtest/gtest.h>
+
+using namespace mlir;
+
+namespace rota::test {
+
+TensorBytes::TensorBytes(std::string type, int64_t count)
+    : type(std::move(type)), count(count), storage(bytes() / 64 + 1) {
+  std::memset(data(), 0xFF, bytes());
+}
+
+double TensorBytes::operator[](int64_t i) const {
+  uint32_t bits = 0;
+  int64_t width = type == "bf16" ? 2 : 4;
+  std::memcpy(&bits, data() + i * width, width);
+  if (type == "i32")
+    return int32_t(bits);
+  return std::bit_cast<float>(type == "bf16" ? bits << 16 : bits);
+}
+
+void TensorBytes::set(int64_t i, double value) {
+  uint32_t bits = type == "i32" ? uint32_t(int32_t(value))
+                                : std::bit_cast<uint32_t>(float(value));
+  if (type == "bf16")
+    bits >>= 16;
+  int64_t width = type == "bf16" ? 2 : 4;
+  std::memcpy(data() + i * width, &bits, width);
+}
+
+EmulatedOp::EmulatedOp() : context(MLIRContext::Threading::DISABLED) {
+  context.loadDialect<mlir::rota::RotaDialect>();
+}
+
+static Operation *findOp(ModuleOp module) {
+  Operation *found = nullptr;
+  module.walk([&](func::FuncOp function) {
+    for (Operation &op : function.getBody().front())
+      if (!found && !op.hasTrait<OpTrait::ConstantLike>())
+        found = &op;
+  });
+  return found;
+}
+
+static std::pair<std::string, int64_t> describe(Type type) {
+  auto tensor = cast<RankedTensorType>(type);
+  Type element = tensor.getElementType();
+  return {element.isBF16()  ? "bf16"
+          : element.isF32() ? "f32"
+                            : "i32",
+          tensor.getNumElements()};
+}
+
+std::unique_ptr<EmulatedOp> EmulatedOp::create(const std::string &text,
+                                               std::vector<bool> accumulate) {
+  std::unique_ptr<EmulatedOp> made(new EmulatedOp());
+  made->source = parseSourceString<ModuleOp>(text, &made->context);
+  Operation *op = made->source ? findOp(*made->source) : nullptr;
+  if (!op) {
+    ADD_FAILURE() << "expected a function with an op";
+    return nullptr;
+  }
+  for (Type type : op->getOperandTypes())
+    made->operands.push_back(describe(type));
+  for (Type type : op->getResultTypes())
+    made->results.push_back(describe(type));
+  accumulate.resize(op->getNumResults(), false);
+  SmallVector<bool> flags(accumulate.begin(), accumulate.end());
+  made->library = std::make_unique<lowering::KernelLibrary>(
+      &made->context, lowering::gpuTarget());
+  auto plan = lowering::planKernels(op, flags, *made->library);
+  if (failed(plan) || failed(verify(made->library->getModule()))) {
+    ADD_FAILURE() << "expected kernels";
+    return nullptr;
+  }
+  made->plan = *plan;
+  auto modules = made->library->getModule().getOps<gpu::GPUModuleOp>();
+  made->gpu = lowering::translateForGpu(*modules.begin(), made->llvmContext);
+  if (made->gpu)
+    made->compile(std::nullopt);
+  if (!made->kernels) {
+    ADD_FAILURE() << "expected kernels of the emulator";
+    return nullptr;
+  }
+  return made;
+}
+
+unsigned EmulatedOp::countBarriers() const {
+  return lowering::countSynchronizations(*gpu,
+                                         lowering::GpuSynchronization::Barrier);
+}
+
+void EmulatedOp::compile(std::optional<unsigned> leftOut) {
+  kernels = nullptr;
+  Location loc = UnknownLoc::get(&context);
+  auto host = lowering::createTargetMachine(loc, {});
+  lowering::HostKernelOptions options;
+  if (leftOut)
+    options.leaveOut = {lowering::GpuSynchronization::Barrier, *leftOut};
+  auto module = lowering::makeHostKernels(loc, *gpu, **host, options);
+  if (failed(module))
+    return;
+  auto object = lowering::emitObject(loc, **module, **host);
+  if (failed(object))
+    return;
+  llvm::ExitOnError check("jit: ");
+  auto jit = check(llvm::orc::LLJITBuilder().create());
+  check(jit->addObjectFile(
+      llvm::MemoryBuffer::getMemBufferCopy(*object, "kernels")));
+  kernels = std::make_unique<EmulatedKernels>(std::move(jit));
+}
+
+static std::vector<TensorBytes>
+makeAll(const std::vector<std::pair<std::string, int64_t>> &types) {
+  std::vector<TensorBytes> made;
+  for (auto &[type, count] : types)
+    made.emplace_back(type, count);
+  return made;
+}
+
+std::vector<TensorBytes> EmulatedOp::makeOperands() const {
+  return makeAll(operands);
+}
+std::vector<TensorBytes> EmulatedOp::makeResults() const {
+  return makeAll(results);
+}
+
+std::vector<std::string> EmulatedOp::run(const std::vector<char *> &buffers,
+                                         std::optional<uint64_t> seed) {
+  simt::Device device;
+  std::vector<TensorBytes> temporaries;
+  for (int64_t bytes : plan.temporaries)
+    temporaries.emplace_back("f32", bytes / 4);
+  std::vector<char *> added;
+  auto add = [&](std::string name, char *data, int64_t bytes, bool written) {
+    if (llvm::is_contained(added, data))
+      return; // in place
+    added.push_back(data);
+    device.addBuffer(std::move(name), data, bytes, written);
+  };
+  auto bytesOf = [](const std::pair<std::string, int64_t> &type) {
+    return type.second * (type.first == "bf16" ? 2 : 4);
+  };
+  for (auto [i, type] : llvm::enumerate(operands))
+    add("operand " + std::to_string(i), buffers[i], bytesOf(type), true);
+  for (auto [i, type] : llvm::enumerate(results))
+    add("result " + std::to_string(i), buffers[operands.size() + i],
+        bytesOf(type), true);
+  for (auto [i, memory] : llvm::enumerate(temporaries))
+    add("temporary " + std::to_string(i), memory.data(), memory.bytes(), false);
+  for (const lowering::KernelCall &call : plan.calls) {
+    std::vector<void *> pointers;
+    for (lowering::KernelArgument argument : call.arguments) {
+      using Kind = lowering::KernelArgument::Kind;
+      pointers.push_back(argument.kind == Kind::Temporary
+                             ? temporaries[argument.index].data()
+                         : argument.kind == Kind::Result
+                             ? buffers[operands.size() + argument.index]
+                             : buffers[argument.index]);
+    }
+    std::vector<void *> arguments;
+    for (void *&pointer : pointers)
+      arguments.push_back(&pointer);
+    const RotaSimtKernel *kernel = kernels->find(call.symbol);
+    if (!kernel)
+      return {"no kernel"};
+    lowering::LaunchShape shape = library->getLaunchShape(call.symbol);
+    simt::Launch launch;
+    launch.grid = {uint32_t(shape.grid[0]), uint32_t(shape.grid[1]),
+                   uint32_t(shape.grid[2])};
+    launch.block = {uint32_t(shape.block), 1, 1};
+    launch.sharedBytes = shape.sharedBytes;
+    launch.arguments = arguments.data();
+    launch.seed = seed;
+    std::vector<std::string> reports = device.launch(*kernel, launch);
+    if (!reports.empty())
+      return reports;
+  }
+  return {};
+}
+
+} // namespace rota::test

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The GPU kernels of one op on the emulator, beside the same op on the CPU.
+#ifndef ROTA_TEST_LOWERING_GPU_EMULATEDOP_H
+#define ROTA_TEST_LOWERING_GPU_EMULATEDOP_H
+
+#include "lowering/kernels/KernelPlan.h"
+#include "runtime/device/simt/Simt.h"
+#include "test/lowering/simt/EmulatedKernels.h"
+
+#include <string>
+#include <vector>
+
+namespace rota::test {
+
+/// Bytes of a tensor, aligned as buffers of a trainer are.
+struct TensorBytes {
+  struct alignas(64) Line {
+    char bytes[64];
+  };
+  std::string type; // "f32", "bf16" or "i32"
+  int64_t count;
+  std::vector<Line> storage;
+
+  TensorBytes(std::string type, int64_t count);
+  char *data() { return storage.data()->bytes; }
+  const char *data() const { return storage.data()->bytes; }
+  int64_t bytes() const { return count * (type == "bf16" ? 2 : 4); }
+  double operator[](int64_t i) const;
+  void set(int64_t i, double value);
+};
+
+class EmulatedOp {
+public:
+  /// The first op of the first function in `source`; null, with a failure of
+  /// the test, when that is not possible.
+  static std::unique_ptr<EmulatedOp> create(const std::string &source,
+                                            std::vector<bool> accumulate = {});
+
+  std::vector<TensorBytes> makeOperands() const;
+  std::vector<TensorBytes> makeResults() const;
+
+  /// Runs all calls on a buffer per operand, then one per result, and returns
+  /// the emulator's reports.
+  std::vector<std::string> run(const std::vector<char *> &buffers,
+                               std::optional<uint64_t> seed = std::nullopt);
+
+  unsigned countBarriers() const;
+  /// Compiles the kernels again, without barrier `number`.
+  void leaveOutBarrier(unsigned number) { compile(number); }
+
+private:
+  EmulatedOp();
+  void compile(std::optional<unsigned> leftOut);
+
+  mlir::MLIRContext context;
+  mlir::OwningOpRef<mlir::ModuleOp> source;
+  std::unique_ptr<lowering::KernelLibrary> library;
+  lowering::KernelPlan plan;
+  llvm::LLVMContext llvmContext;
+  std::unique_ptr<llvm::Module> gpu;
+  std::unique_ptr<EmulatedKernels> kernels;
+  std::vector<std::pair<std::string, int64_t>> operands, results;
+};
+
+} // namespace rota::test
+
+#endif // ROTA_TEST_LOWERING_GPU_EMULATEDOP_H
