@@ -143,7 +143,7 @@ std::vector<TensorBytes> EmulatedOp::makeResults() const {
 
 std::vector<std::string> EmulatedOp::run(const std::vector<char *> &buffers,
                                          std::optional<uint64_t> seed) {
-  simt::Device device;
+  simt::Emulator emulator;
   std::vector<TensorBytes> temporaries;
   for (int64_t bytes : plan.temporaries)
     temporaries.emplace_back("f32", bytes / 4);
@@ -152,7 +152,7 @@ std::vector<std::string> EmulatedOp::run(const std::vector<char *> &buffers,
     if (llvm::is_contained(added, data))
       return; // in place
     added.push_back(data);
-    device.addBuffer(std::move(name), data, bytes, written);
+    emulator.addBuffer(std::move(name), data, bytes, written);
   };
   auto bytesOf = [](const std::pair<std::string, int64_t> &type) {
     return type.second * (type.first == "bf16" ? 2 : 4);
@@ -188,7 +188,7 @@ std::vector<std::string> EmulatedOp::run(const std::vector<char *> &buffers,
     launch.sharedBytes = shape.sharedBytes;
     launch.arguments = arguments.data();
     launch.seed = seed;
-    std::vector<std::string> reports = device.launch(*kernel, launch);
+    std::vector<std::string> reports = emulator.launch(*kernel, launch);
     if (!reports.empty())
       return reports;
   }
