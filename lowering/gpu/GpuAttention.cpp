@@ -4,7 +4,7 @@
 // block of threads does a block of queries of one head and walks over its keys
 // in ascending order with a running maximum and sum. Scores are to the base 2:
 // queries are scaled by log2(e) too.
-#include "lowering/gpu/GpuAttentionCode.h"
+#include "lowering/gpu/GpuAttentionMatrix.h"
 
 #include <limits>
 #include <numbers>
@@ -163,24 +163,34 @@ void GpuForwardCode::emitLogsumexp(const Values &highest, const Values &total,
   });
 }
 
+int64_t blocksOf(const AttentionShape &shape) {
+  return shape.batch * shape.heads *
+         llvm::divideCeil(shape.sequence, kBlock.own);
+}
+
+FailureOr<std::string> emitAttention(KernelLibrary &library, Operation *op,
+                                     const AttentionShape &shape) {
+  return emitGpuKernel(library, op, "attention", toString(shape),
+                       kLogsumexp + 1, blocksOf(shape),
+                       GpuAttentionCode::kThreads,
+                       [&](GpuBuilder &k) { GpuForwardCode(k, shape).emit(); });
+}
+
 FailureOr<KernelPlan> planAttention(mlir::rota::AttentionOp op,
                                     KernelLibrary &library) {
   AttentionShape shape =
       attentionShape(op.getQuery(), op.getKey(), op.getScale());
   if (failed(checkGpuHeadSize(op, shape)))
     return failure();
-  int64_t blocks =
-      shape.batch * shape.heads * llvm::divideCeil(shape.sequence, kBlock.own);
-  auto symbol =
-      emitGpuKernel(library, op, "attention", toString(shape),
-                    /*arguments=*/5, blocks, GpuAttentionCode::kThreads,
-                    [&](GpuBuilder &k) { GpuForwardCode(k, shape).emit(); });
+  auto symbol = hasMatrixAttention(shape)
+                    ? emitMatrixAttention(library, op, shape)
+                    : emitAttention(library, op, shape);
   if (failed(symbol))
     return failure();
   using Kind = KernelArgument::Kind;
   KernelPlan plan;
   plan.calls.push_back({*symbol,
-                        blocks,
+                        blocksOf(shape),
                         1,
                         {{Kind::Operand, 0},
                          {Kind::Operand, 1},
