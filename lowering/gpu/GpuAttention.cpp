@@ -16,8 +16,7 @@ namespace {
 
 constexpr AttentionBlock kBlock{/*own=*/64, /*other=*/64};
 
-/// The kernel's arguments, in order.
-enum Argument : unsigned { kQuery, kKey, kValue, kOutput, kLogsumexp };
+using Argument = AttentionArgument;
 
 class GpuForwardCode {
 public:
@@ -66,12 +65,12 @@ void GpuForwardCode::emit() {
   auto [batch, head, start] = code.queryBlock(kBlock.own);
   first = start;
   Value keyHead = k.div(head, shape.group());
-  keyRows = code.keyRows(tensor(kKey), batch, keyHead);
-  valueRows = code.keyRows(tensor(kValue), batch, keyHead);
+  keyRows = code.keyRows(tensor(Argument::Key), batch, keyHead);
+  valueRows = code.keyRows(tensor(Argument::Value), batch, keyHead);
   queries = code.allocateRows(kBlock.own);
   tile = code.allocateRows(kBlock.other);
   weights = code.allocateWeights();
-  HeadRows queryRows = code.queryRows(tensor(kQuery), batch, head);
+  HeadRows queryRows = code.queryRows(tensor(Argument::Query), batch, head);
   code.put(code.fetch(queryRows, first, kBlock.own,
                       shape.scale * std::numbers::log2e_v<float>),
            queries);
@@ -91,7 +90,7 @@ void GpuForwardCode::emit() {
   for (Value sum : total)
     factor.push_back(k.divf(k.f32(1.0f), sum));
   code.storeRows(state.sums, factor,
-                 code.queryRows(tensor(kOutput), batch, head), first);
+                 code.queryRows(tensor(Argument::Output), batch, head), first);
   emitLogsumexp(state.highest, total, batch, head);
 }
 
@@ -150,8 +149,8 @@ GpuForwardCode::Values GpuForwardCode::emitWeights(Values scores, Value key,
 
 void GpuForwardCode::emitLogsumexp(const Values &highest, const Values &total,
                                    Value batch, Value head) {
-  Memory line =
-      code.lineOf(k.argument(kLogsumexp, k.ops().getF32Type()), batch, head);
+  Memory line = code.lineOf(
+      k.argument(Argument::Logsumexp, k.ops().getF32Type()), batch, head);
   Value ln2 = k.f32(std::numbers::ln2_v<float>);
   k.when(k.isEqual(code.acrossNumber(), k.i32(0)), [&] {
     for (int64_t i = 0; i < code.rowsDown(); ++i) {
@@ -168,10 +167,10 @@ int64_t blocksOf(const AttentionShape &shape) {
          llvm::divideCeil(shape.sequence, kBlock.own);
 }
 
-FailureOr<std::string> emitAttention(KernelLibrary &library, Operation *op,
+FailureOr<std::string> emitAttention(KernelLibrary &library, Location loc,
                                      const AttentionShape &shape) {
-  return emitGpuKernel(library, op, "attention", toString(shape),
-                       kLogsumexp + 1, blocksOf(shape),
+  return emitGpuKernel(library, loc, "attention", toString(shape),
+                       Argument::Count, blocksOf(shape),
                        GpuAttentionCode::kThreads,
                        [&](GpuBuilder &k) { GpuForwardCode(k, shape).emit(); });
 }
@@ -183,8 +182,8 @@ FailureOr<KernelPlan> planAttention(mlir::rota::AttentionOp op,
   if (failed(checkGpuHeadSize(op, shape)))
     return failure();
   auto symbol = hasMatrixAttention(shape)
-                    ? emitMatrixAttention(library, op, shape)
-                    : emitAttention(library, op, shape);
+                    ? emitMatrixAttention(library, op.getLoc(), shape)
+                    : emitAttention(library, op.getLoc(), shape);
   if (failed(symbol))
     return failure();
   using Kind = KernelArgument::Kind;

@@ -35,8 +35,7 @@ int64_t GpuAttentionCode::vectorsAcross() const {
 }
 
 int64_t GpuAttentionCode::accessWidth() const {
-  int64_t bytes = shape.element.getIntOrFloatBitWidth() / 8;
-  return std::min(chunkWidth(shape.size), kAccessBytes / bytes);
+  return chunkWidth(shape.size, shape.element);
 }
 
 //===----------------------------------------------------------------------===//
@@ -279,6 +278,12 @@ void GpuAttentionCode::storeRows(ValueRange sums, const Values &factor,
 //===----------------------------------------------------------------------===//
 // Threads and functions
 //===----------------------------------------------------------------------===//
+
+void leaveRegistersFor(GpuBuilder &k, int64_t blocks) {
+  k.ops().getBlock()->getParentOp()->setAttr(
+      NVVM::NVVMDialect::getMinctasmAttrName(),
+      k.ops().getI32IntegerAttr(blocks));
+}
 
 Value fastExp2(GpuBuilder &k, Value value) {
   return LLVM::CallIntrinsicOp::create(

@@ -137,6 +137,11 @@ private:
   mlir::Value thread, down, across; // i32
 };
 
+/// Lets the kernel have the registers of a multiprocessor that holds no more
+/// than `blocks` blocks. By itself ptxas rather spills some than misses one of
+/// its steps (128).
+void leaveRegistersFor(GpuBuilder &k, int64_t blocks);
+
 /// 2 to the power of a number: one instruction, which takes numbers below
 /// 2^-126 for 0.
 mlir::Value fastExp2(GpuBuilder &k, mlir::Value value);

@@ -35,7 +35,8 @@ struct DeltaGeometry {
   static constexpr int64_t kThreads = 256;
 
   explicit DeltaGeometry(const AttentionShape &shape)
-      : width(chunkWidth(shape.size)), chunks(shape.size / width),
+      : width(chunkWidth(shape.size, shape.element)),
+        chunks(shape.size / width),
         threads(std::min<int64_t>(llvm::PowerOf2Ceil(chunks), kWarp)),
         rows(shape.batch * shape.sequence * shape.heads),
         blocks(llvm::divideCeil(rows, kThreads / threads)) {}
@@ -91,7 +92,10 @@ class GpuBackwardCode {
 public:
   GpuBackwardCode(GpuBuilder &k, const AttentionShape &shape)
       : k(k), shape(shape), code(k, shape, blockOf(shape)),
-        block(code.block()) {}
+        block(code.block()) {
+    if (shape.size > 64)
+      leaveRegistersFor(k, /*blocks=*/1);
+  }
 
 protected:
   /// The rows of the operands, and of two f32 per query.
@@ -290,21 +294,12 @@ private:
   Value first; // query of the block, i32
 };
 
-/// ptxas would rather spill some registers than have one block of threads a
-/// multiprocessor.
-void allowManyRegisters(GpuBuilder &k) {
-  k.ops().getBlock()->getParentOp()->setAttr("nvvm.minctasm",
-                                             k.ops().getI32IntegerAttr(1));
-}
-
 void QueryCode::emit() {
   auto [batch, head, start] = code.queryBlock(block.own);
   first = start;
   Value keyHead = k.div(head, shape.group());
   keyRows = code.keyRows(tensor(kKey), batch, keyHead);
   valueRows = code.keyRows(tensor(kValue), batch, keyHead);
-  if (shape.size > 64)
-    allowManyRegisters(k);
   queries = code.allocateRows(block.own);
   cotangents = code.allocateRows(block.own);
   keys = code.allocateRows(block.other);
@@ -370,8 +365,8 @@ FailureOr<KernelCall> planSums(mlir::rota::AttentionGradOp op, StringRef name,
   int64_t blocks = shape.batch * heads *
                    llvm::divideCeil(shape.sequence, blockOf(shape).own);
   auto symbol =
-      emitGpuKernel(library, op, name, toString(shape), kFirstResult + results,
-                    blocks, GpuAttentionCode::kThreads,
+      emitGpuKernel(library, op.getLoc(), name, toString(shape),
+                    kFirstResult + results, blocks, GpuAttentionCode::kThreads,
                     [&](GpuBuilder &k) { Code(k, shape).emit(); });
   if (failed(symbol))
     return failure();
@@ -391,7 +386,7 @@ FailureOr<KernelPlan> planAttentionGrad(mlir::rota::AttentionGradOp op,
     return failure();
   DeltaGeometry geometry(shape);
   auto delta =
-      emitGpuKernel(library, op, "attention_delta", toString(shape),
+      emitGpuKernel(library, op.getLoc(), "attention_delta", toString(shape),
                     /*arguments=*/3, geometry.blocks, DeltaGeometry::kThreads,
                     [&](GpuBuilder &k) { emitDelta(k, shape); });
   auto keys = planSums<KeyCode>(op, "attention_key_grad", shape, shape.keyHeads,

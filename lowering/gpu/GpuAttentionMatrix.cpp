@@ -27,7 +27,7 @@ constexpr int64_t kBlock = 64; // queries, and keys of a tile
 constexpr int64_t kSteps = kBlock / GpuMatrixCode::kRows;
 constexpr float kLowest = -std::numeric_limits<float>::infinity();
 
-enum Argument : unsigned { kQuery, kKey, kValue, kOutput, kLogsumexp };
+using Argument = AttentionArgument;
 
 class MatrixForwardCode {
 public:
@@ -95,11 +95,12 @@ void MatrixForwardCode::emit() {
   auto [batch, head, start] = places.queryBlock(kBlock);
   first = start;
   Value keyHead = k.div(head, shape.group());
-  keyRows = places.keyRows(tensor(kKey), batch, keyHead);
-  valueRows = places.keyRows(tensor(kValue), batch, keyHead);
+  keyRows = places.keyRows(tensor(Argument::Key), batch, keyHead);
+  valueRows = places.keyRows(tensor(Argument::Value), batch, keyHead);
+  leaveRegistersFor(k, shape.size == 64 ? 3 : 2);
   scale = k.f32(shape.scale * std::numbers::log2e_v<float>);
   stages = k.allocateShared(4 * kBlock * shape.size, shape.element);
-  loadQueries(places.queryRows(tensor(kQuery), batch, head));
+  loadQueries(places.queryRows(tensor(Argument::Query), batch, head));
 
   State state{Values(2, k.f32(kLowest)), Values(2, k.f32(0.0f)),
               Values(shape.size / 2, k.f32(0.0f))};
@@ -120,8 +121,9 @@ void MatrixForwardCode::emit() {
   for (auto [i, sum] : llvm::enumerate(state.sums))
     sum = k.mulf(sum, k.divf(k.f32(1.0f), total[i / 2 % 2]));
   // No warp reads the other stage after the last barrier.
-  code.storeRows(state.sums, places.queryRows(tensor(kOutput), batch, head),
-                 first, shape.sequence, stageOf(first, 1));
+  code.storeRows(state.sums,
+                 places.queryRows(tensor(Argument::Output), batch, head), first,
+                 shape.sequence, stageOf(first, 1));
   emitLogsumexp(state, total, batch, head);
 }
 
@@ -274,8 +276,8 @@ void MatrixForwardCode::addValues(const Values &weights, Memory tile,
 
 void MatrixForwardCode::emitLogsumexp(const State &state, const Values &total,
                                       Value batch, Value head) {
-  Memory line =
-      places.lineOf(k.argument(kLogsumexp, k.ops().getF32Type()), batch, head);
+  Memory line = places.lineOf(
+      k.argument(Argument::Logsumexp, k.ops().getF32Type()), batch, head);
   k.when(k.isEqual(code.columnOfLane(), k.i32(0)), [&] {
     for (int64_t half = 0; half < 2; ++half) {
       Value position = k.add(first, rowInBlock(half));
@@ -295,14 +297,14 @@ bool hasMatrixAttention(const AttentionShape &shape) {
          shape.scale > 0;
 }
 
-FailureOr<std::string> emitMatrixAttention(KernelLibrary &library,
-                                           Operation *op,
+FailureOr<std::string> emitMatrixAttention(KernelLibrary &library, Location loc,
                                            const AttentionShape &shape) {
   int64_t blocks =
       shape.batch * shape.heads * llvm::divideCeil(shape.sequence, kBlock);
-  return emitGpuKernel(
-      library, op, "attention_matrix", toString(shape), kLogsumexp + 1, blocks,
-      kThreads, [&](GpuBuilder &k) { MatrixForwardCode(k, shape).emit(); });
+  return emitGpuKernel(library, loc, "attention_matrix", toString(shape),
+                       Argument::Count, blocks, kThreads, [&](GpuBuilder &k) {
+                         MatrixForwardCode(k, shape).emit();
+                       });
 }
 
 } // namespace rota::lowering

@@ -8,13 +8,18 @@
 
 namespace rota::lowering {
 
+/// The arguments of attention's kernels, in order.
+struct AttentionArgument {
+  enum : unsigned { Query, Key, Value, Output, Logsumexp, Count };
+};
+
 /// Whether the kernel below computes attention of this shape.
 bool hasMatrixAttention(const AttentionShape &shape);
 
 /// The kernel of attention, forward, on matrix instructions: products of bf16,
-/// sums in f32, weights rounded to bf16. Arguments as in GpuAttention.cpp.
+/// sums in f32, weights rounded to bf16.
 llvm::FailureOr<std::string> emitMatrixAttention(KernelLibrary &library,
-                                                 mlir::Operation *op,
+                                                 mlir::Location loc,
                                                  const AttentionShape &shape);
 
 } // namespace rota::lowering

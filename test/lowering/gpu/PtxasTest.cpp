@@ -127,6 +127,9 @@ protected:
   OwningOpRef<ModuleOp> kernels; // in one gpu.module
 };
 
+/// Bytes of shared memory that kernels without tiles do not need.
+constexpr int64_t kSmallShared = 16 << 10;
+
 void print(StringRef name, int64_t threads, int64_t registers,
            int64_t sharedBytes, int64_t warps) {
   llvm::outs() << llvm::formatv("{0,-32} {1,7} {2,9} {3,12} {4,5}\n", name,
@@ -159,8 +162,10 @@ TEST_P(Ptxas, NoKernelSpills) {
     EXPECT_EQ(kernel.stack, 0) << kernel.name;
     EXPECT_EQ(kernel.spillStores, 0) << kernel.name;
     EXPECT_EQ(kernel.spillLoads, 0) << kernel.name;
-    // Less hides too little of memory's latency.
-    EXPECT_GE(warps, 32) << kernel.name;
+    // Less hides too little of memory's latency, but where products of tiles
+    // take longer.
+    bool hasTiles = shape.sharedBytes > kSmallShared;
+    EXPECT_GE(warps, hasTiles ? 8 : 32) << kernel.name;
   }
   llvm::outs().flush();
 }

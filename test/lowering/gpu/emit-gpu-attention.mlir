@@ -99,11 +99,11 @@ func.func @f(%q: tensor<1x4x1x64xbf16>) -> tensor<1x4x1x64xbf16> {
 
 // -----
 
-// Eight threads a row of delta; blocks of 64 keys of 2 x 2 heads, and of 64
+// Sixteen threads a row of delta; blocks of 64 keys of 2 x 2 heads, and of 64
 // queries of 2 x 6 heads.
 // CHECK-LABEL: gpu.func @kernel_attention_delta_0
-// CHECK-SAME: (%{{[^,]*}}, %{{[^,]*}}, %{{[^,]*}}) kernel attributes {known_block_size = array<i32: 256, 1, 1>, known_grid_size = array<i32: 49, 1, 1>}
-// CHECK-COUNT-3: nvvm.shfl.sync bfly
+// CHECK-SAME: (%{{[^,]*}}, %{{[^,]*}}, %{{[^,]*}}) kernel attributes {known_block_size = array<i32: 256, 1, 1>, known_grid_size = array<i32: 98, 1, 1>}
+// CHECK-COUNT-4: nvvm.shfl.sync bfly
 // CHECK-NOT: nvvm.barrier
 // CHECK-LABEL: gpu.func @kernel_attention_key_grad_1
 // CHECK-SAME: known_block_size = array<i32: 256, 1, 1>, known_grid_size = array<i32: 12, 1, 1>

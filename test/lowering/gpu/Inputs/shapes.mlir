@@ -1,4 +1,5 @@
-// The kernels of models of 768, 4096, 8192 and 16384 columns, without attention.
+// The kernels of models of 768, 4096, 8192 and 16384 columns; attention of heads of
+// 64, 96, 128 and 256.
 
 func.func @norm_768(%x: tensor<8192x768xbf16>, %g: tensor<768xbf16>) -> (tensor<8192x768xbf16>) {
   %y = rota.rms_norm %x, %g epsilon = 1.0e-05 : tensor<8192x768xbf16>, tensor<768xbf16>
@@ -193,4 +194,52 @@ func.func @read() -> (tensor<4096x14336xbf16>, tensor<4096xf32>) {
   %up = rota.read @up : tensor<4096x14336xbf16>
   %gain = rota.read @gain : tensor<4096xf32>
   return %up, %gain : tensor<4096x14336xbf16>, tensor<4096xf32>
+}
+
+func.func @attention_64_bf16_4096(%d: tensor<2x4096x8x64xbf16>, %q: tensor<2x4096x8x64xbf16>, %k: tensor<2x4096x2x64xbf16>, %v: tensor<2x4096x2x64xbf16>) -> (tensor<2x4096x8x64xbf16>, tensor<2x4096x8x64xbf16>, tensor<2x4096x2x64xbf16>, tensor<2x4096x2x64xbf16>) {
+  %o, %lse = rota.attention %q, %k, %v scale = 0.125 : (tensor<2x4096x8x64xbf16>, tensor<2x4096x2x64xbf16>, tensor<2x4096x2x64xbf16>) -> (tensor<2x4096x8x64xbf16>, tensor<2x8x4096xf32>)
+  %dq, %dk, %dv = rota.attention_grad %d, %q, %k, %v, %o, %lse scale = 0.125 : (tensor<2x4096x8x64xbf16>, tensor<2x4096x8x64xbf16>, tensor<2x4096x2x64xbf16>, tensor<2x4096x2x64xbf16>, tensor<2x4096x8x64xbf16>, tensor<2x8x4096xf32>) -> (tensor<2x4096x8x64xbf16>, tensor<2x4096x2x64xbf16>, tensor<2x4096x2x64xbf16>)
+  return %o, %dq, %dk, %dv : tensor<2x4096x8x64xbf16>, tensor<2x4096x8x64xbf16>, tensor<2x4096x2x64xbf16>, tensor<2x4096x2x64xbf16>
+}
+
+func.func @attention_64_f32_1000(%d: tensor<2x1000x8x64xf32>, %q: tensor<2x1000x8x64xf32>, %k: tensor<2x1000x2x64xf32>, %v: tensor<2x1000x2x64xf32>) -> (tensor<2x1000x8x64xf32>, tensor<2x1000x8x64xf32>, tensor<2x1000x2x64xf32>, tensor<2x1000x2x64xf32>) {
+  %o, %lse = rota.attention %q, %k, %v scale = 0.125 : (tensor<2x1000x8x64xf32>, tensor<2x1000x2x64xf32>, tensor<2x1000x2x64xf32>) -> (tensor<2x1000x8x64xf32>, tensor<2x8x1000xf32>)
+  %dq, %dk, %dv = rota.attention_grad %d, %q, %k, %v, %o, %lse scale = 0.125 : (tensor<2x1000x8x64xf32>, tensor<2x1000x8x64xf32>, tensor<2x1000x2x64xf32>, tensor<2x1000x2x64xf32>, tensor<2x1000x8x64xf32>, tensor<2x8x1000xf32>) -> (tensor<2x1000x8x64xf32>, tensor<2x1000x2x64xf32>, tensor<2x1000x2x64xf32>)
+  return %o, %dq, %dk, %dv : tensor<2x1000x8x64xf32>, tensor<2x1000x8x64xf32>, tensor<2x1000x2x64xf32>, tensor<2x1000x2x64xf32>
+}
+
+func.func @attention_96_bf16_1000(%d: tensor<2x1000x8x96xbf16>, %q: tensor<2x1000x8x96xbf16>, %k: tensor<2x1000x2x96xbf16>, %v: tensor<2x1000x2x96xbf16>) -> (tensor<2x1000x8x96xbf16>, tensor<2x1000x8x96xbf16>, tensor<2x1000x2x96xbf16>, tensor<2x1000x2x96xbf16>) {
+  %o, %lse = rota.attention %q, %k, %v scale = 0.125 : (tensor<2x1000x8x96xbf16>, tensor<2x1000x2x96xbf16>, tensor<2x1000x2x96xbf16>) -> (tensor<2x1000x8x96xbf16>, tensor<2x8x1000xf32>)
+  %dq, %dk, %dv = rota.attention_grad %d, %q, %k, %v, %o, %lse scale = 0.125 : (tensor<2x1000x8x96xbf16>, tensor<2x1000x8x96xbf16>, tensor<2x1000x2x96xbf16>, tensor<2x1000x2x96xbf16>, tensor<2x1000x8x96xbf16>, tensor<2x8x1000xf32>) -> (tensor<2x1000x8x96xbf16>, tensor<2x1000x2x96xbf16>, tensor<2x1000x2x96xbf16>)
+  return %o, %dq, %dk, %dv : tensor<2x1000x8x96xbf16>, tensor<2x1000x8x96xbf16>, tensor<2x1000x2x96xbf16>, tensor<2x1000x2x96xbf16>
+}
+
+func.func @attention_128_bf16_4096(%d: tensor<2x4096x8x128xbf16>, %q: tensor<2x4096x8x128xbf16>, %k: tensor<2x4096x2x128xbf16>, %v: tensor<2x4096x2x128xbf16>) -> (tensor<2x4096x8x128xbf16>, tensor<2x4096x8x128xbf16>, tensor<2x4096x2x128xbf16>, tensor<2x4096x2x128xbf16>) {
+  %o, %lse = rota.attention %q, %k, %v scale = 0.125 : (tensor<2x4096x8x128xbf16>, tensor<2x4096x2x128xbf16>, tensor<2x4096x2x128xbf16>) -> (tensor<2x4096x8x128xbf16>, tensor<2x8x4096xf32>)
+  %dq, %dk, %dv = rota.attention_grad %d, %q, %k, %v, %o, %lse scale = 0.125 : (tensor<2x4096x8x128xbf16>, tensor<2x4096x8x128xbf16>, tensor<2x4096x2x128xbf16>, tensor<2x4096x2x128xbf16>, tensor<2x4096x8x128xbf16>, tensor<2x8x4096xf32>) -> (tensor<2x4096x8x128xbf16>, tensor<2x4096x2x128xbf16>, tensor<2x4096x2x128xbf16>)
+  return %o, %dq, %dk, %dv : tensor<2x4096x8x128xbf16>, tensor<2x4096x8x128xbf16>, tensor<2x4096x2x128xbf16>, tensor<2x4096x2x128xbf16>
+}
+
+func.func @attention_128_bf16_1000(%d: tensor<2x1000x8x128xbf16>, %q: tensor<2x1000x8x128xbf16>, %k: tensor<2x1000x2x128xbf16>, %v: tensor<2x1000x2x128xbf16>) -> (tensor<2x1000x8x128xbf16>, tensor<2x1000x8x128xbf16>, tensor<2x1000x2x128xbf16>, tensor<2x1000x2x128xbf16>) {
+  %o, %lse = rota.attention %q, %k, %v scale = 0.125 : (tensor<2x1000x8x128xbf16>, tensor<2x1000x2x128xbf16>, tensor<2x1000x2x128xbf16>) -> (tensor<2x1000x8x128xbf16>, tensor<2x8x1000xf32>)
+  %dq, %dk, %dv = rota.attention_grad %d, %q, %k, %v, %o, %lse scale = 0.125 : (tensor<2x1000x8x128xbf16>, tensor<2x1000x8x128xbf16>, tensor<2x1000x2x128xbf16>, tensor<2x1000x2x128xbf16>, tensor<2x1000x8x128xbf16>, tensor<2x8x1000xf32>) -> (tensor<2x1000x8x128xbf16>, tensor<2x1000x2x128xbf16>, tensor<2x1000x2x128xbf16>)
+  return %o, %dq, %dk, %dv : tensor<2x1000x8x128xbf16>, tensor<2x1000x8x128xbf16>, tensor<2x1000x2x128xbf16>, tensor<2x1000x2x128xbf16>
+}
+
+func.func @attention_128_f32_4096(%d: tensor<2x4096x8x128xf32>, %q: tensor<2x4096x8x128xf32>, %k: tensor<2x4096x2x128xf32>, %v: tensor<2x4096x2x128xf32>) -> (tensor<2x4096x8x128xf32>, tensor<2x4096x8x128xf32>, tensor<2x4096x2x128xf32>, tensor<2x4096x2x128xf32>) {
+  %o, %lse = rota.attention %q, %k, %v scale = 0.125 : (tensor<2x4096x8x128xf32>, tensor<2x4096x2x128xf32>, tensor<2x4096x2x128xf32>) -> (tensor<2x4096x8x128xf32>, tensor<2x8x4096xf32>)
+  %dq, %dk, %dv = rota.attention_grad %d, %q, %k, %v, %o, %lse scale = 0.125 : (tensor<2x4096x8x128xf32>, tensor<2x4096x8x128xf32>, tensor<2x4096x2x128xf32>, tensor<2x4096x2x128xf32>, tensor<2x4096x8x128xf32>, tensor<2x8x4096xf32>) -> (tensor<2x4096x8x128xf32>, tensor<2x4096x2x128xf32>, tensor<2x4096x2x128xf32>)
+  return %o, %dq, %dk, %dv : tensor<2x4096x8x128xf32>, tensor<2x4096x8x128xf32>, tensor<2x4096x2x128xf32>, tensor<2x4096x2x128xf32>
+}
+
+func.func @attention_256_f32_4096(%d: tensor<2x4096x8x256xf32>, %q: tensor<2x4096x8x256xf32>, %k: tensor<2x4096x2x256xf32>, %v: tensor<2x4096x2x256xf32>) -> (tensor<2x4096x8x256xf32>, tensor<2x4096x8x256xf32>, tensor<2x4096x2x256xf32>, tensor<2x4096x2x256xf32>) {
+  %o, %lse = rota.attention %q, %k, %v scale = 0.125 : (tensor<2x4096x8x256xf32>, tensor<2x4096x2x256xf32>, tensor<2x4096x2x256xf32>) -> (tensor<2x4096x8x256xf32>, tensor<2x8x4096xf32>)
+  %dq, %dk, %dv = rota.attention_grad %d, %q, %k, %v, %o, %lse scale = 0.125 : (tensor<2x4096x8x256xf32>, tensor<2x4096x8x256xf32>, tensor<2x4096x2x256xf32>, tensor<2x4096x2x256xf32>, tensor<2x4096x8x256xf32>, tensor<2x8x4096xf32>) -> (tensor<2x4096x8x256xf32>, tensor<2x4096x2x256xf32>, tensor<2x4096x2x256xf32>)
+  return %o, %dq, %dk, %dv : tensor<2x4096x8x256xf32>, tensor<2x4096x8x256xf32>, tensor<2x4096x2x256xf32>, tensor<2x4096x2x256xf32>
+}
+
+func.func @attention_256_bf16_1000(%d: tensor<2x1000x8x256xbf16>, %q: tensor<2x1000x8x256xbf16>, %k: tensor<2x1000x2x256xbf16>, %v: tensor<2x1000x2x256xbf16>) -> (tensor<2x1000x8x256xbf16>, tensor<2x1000x8x256xbf16>, tensor<2x1000x2x256xbf16>, tensor<2x1000x2x256xbf16>) {
+  %o, %lse = rota.attention %q, %k, %v scale = 0.125 : (tensor<2x1000x8x256xbf16>, tensor<2x1000x2x256xbf16>, tensor<2x1000x2x256xbf16>) -> (tensor<2x1000x8x256xbf16>, tensor<2x8x1000xf32>)
+  %dq, %dk, %dv = rota.attention_grad %d, %q, %k, %v, %o, %lse scale = 0.125 : (tensor<2x1000x8x256xbf16>, tensor<2x1000x8x256xbf16>, tensor<2x1000x2x256xbf16>, tensor<2x1000x2x256xbf16>, tensor<2x1000x8x256xbf16>, tensor<2x8x1000xf32>) -> (tensor<2x1000x8x256xbf16>, tensor<2x1000x2x256xbf16>, tensor<2x1000x2x256xbf16>)
+  return %o, %dq, %dk, %dv : tensor<2x1000x8x256xbf16>, tensor<2x1000x8x256xbf16>, tensor<2x1000x2x256xbf16>, tensor<2x1000x2x256xbf16>
 }
