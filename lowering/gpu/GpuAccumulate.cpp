@@ -29,9 +29,9 @@ static FailureOr<KernelPlan> planAccumulate(mlir::rota::AccumulateOp op,
                                             KernelLibrary &library) {
   int64_t elements =
       cast<RankedTensorType>(op.getValue().getType()).getNumElements();
-  int64_t width = chunkWidth(elements), chunks = elements / width;
+  int64_t width = chunkWidth(elements, 32), chunks = elements / width;
   auto symbol = emitGpuKernel(
-      library, op, "add", std::to_string(elements),
+      library, op.getLoc(), "add", std::to_string(elements),
       /*arguments=*/2, llvm::divideCeil(chunks, kThreads), kThreads,
       [&](GpuBuilder &k) { emitAdd(k, chunks, width); });
   if (failed(symbol))

@@ -20,8 +20,8 @@ namespace rota::lowering {
 /// The address spaces of PTX.
 enum AddressSpace : unsigned { kGlobal = 1, kShared = 3 };
 
-int64_t chunkWidth(int64_t columns) {
-  int64_t width = kChunk;
+int64_t chunkWidth(int64_t columns, int64_t bits) {
+  int64_t width = 8 * kAccessBytes / bits;
   while (columns % width != 0)
     width /= 2;
   return width;
@@ -207,18 +207,17 @@ static gpu::GPUModuleOp kernelModule(ModuleOp module) {
 }
 
 FailureOr<std::string>
-emitGpuKernel(KernelLibrary &library, Operation *op, StringRef prefix,
+emitGpuKernel(KernelLibrary &library, Location loc, StringRef prefix,
               StringRef key, unsigned arguments, int64_t blocks,
               int64_t threads, llvm::function_ref<void(GpuBuilder &k)> body) {
   if (blocks > std::numeric_limits<int32_t>::max())
-    return op->emitOpError("expected at most ")
+    return emitError(loc, "expected at most ")
            << std::numeric_limits<int32_t>::max()
            << " blocks of a GPU's threads, got " << blocks;
   return library.getOrEmit(
       prefix, key, [&](OpBuilder &, StringRef symbol) -> LogicalResult {
         auto kernels = kernelModule(library.getModule());
-        auto b =
-            ImplicitLocOpBuilder::atBlockEnd(op->getLoc(), kernels.getBody());
+        auto b = ImplicitLocOpBuilder::atBlockEnd(loc, kernels.getBody());
         auto pointer = LLVM::LLVMPointerType::get(b.getContext(), kGlobal);
         auto type =
             b.getFunctionType(SmallVector<Type>(arguments, pointer), {});
@@ -240,10 +239,10 @@ emitGpuKernel(KernelLibrary &library, Operation *op, StringRef prefix,
 }
 
 FailureOr<std::string>
-emitEach(KernelLibrary &library, Operation *op, StringRef prefix, StringRef key,
+emitEach(KernelLibrary &library, Location loc, StringRef prefix, StringRef key,
          unsigned arguments, int64_t count,
          llvm::function_ref<void(GpuBuilder &k, Value number)> body) {
-  return emitGpuKernel(library, op, prefix, key, arguments,
+  return emitGpuKernel(library, loc, prefix, key, arguments,
                        llvm::divideCeil(count, kAloneThreads), kAloneThreads,
                        [&](GpuBuilder &k) {
                          k.each(count, kAloneThreads,

@@ -15,15 +15,16 @@ inline constexpr int64_t kWarp = 32;
 /// Bytes of the largest access of one thread. Every buffer begins at a multiple
 /// of this.
 inline constexpr int64_t kAccessBytes = 16;
-/// Elements that one thread takes from a row at a time.
-inline constexpr int64_t kChunk = 8;
-
 /// Threads of a block where each does its work alone.
 inline constexpr int64_t kAloneThreads = 256;
 
-/// The largest power of two up to kChunk that divides `columns`: the elements
-/// of a chunk, so that every chunk of every row is aligned.
-int64_t chunkWidth(int64_t columns);
+/// The elements of a chunk of rows of `columns`: one access of the narrowest
+/// element, of `bits`, or a smaller power of two that divides the columns, so
+/// that every chunk of every row is aligned.
+int64_t chunkWidth(int64_t columns, int64_t bits);
+inline int64_t chunkWidth(int64_t columns, mlir::Type element) {
+  return chunkWidth(columns, element.getIntOrFloatBitWidth());
+}
 
 class GpuBuilder : public ValueBuilder {
 public:
@@ -93,9 +94,9 @@ private:
 
 /// The symbol of the kernel with this key, with `arguments` pointers, for
 /// `blocks` blocks of `threads` threads; `body` writes its code when the
-/// library lacks it. Locations are those of `op`.
+/// library lacks it. All code is at `loc`.
 llvm::FailureOr<std::string>
-emitGpuKernel(KernelLibrary &library, mlir::Operation *op,
+emitGpuKernel(KernelLibrary &library, mlir::Location loc,
               llvm::StringRef prefix, llvm::StringRef key, unsigned arguments,
               int64_t blocks, int64_t threads,
               llvm::function_ref<void(GpuBuilder &k)> body);
@@ -103,7 +104,7 @@ emitGpuKernel(KernelLibrary &library, mlir::Operation *op,
 /// The same with a thread for each of `count` numbers, whose code is
 /// body(k, number).
 llvm::FailureOr<std::string>
-emitEach(KernelLibrary &library, mlir::Operation *op, llvm::StringRef prefix,
+emitEach(KernelLibrary &library, mlir::Location loc, llvm::StringRef prefix,
          llvm::StringRef key, unsigned arguments, int64_t count,
          llvm::function_ref<void(GpuBuilder &k, mlir::Value number)> body);
 

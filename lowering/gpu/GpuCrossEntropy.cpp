@@ -27,9 +27,10 @@ constexpr int64_t kSumThreads = 512;
 
 /// The threads of a row and the parts of it that they take.
 struct RowThreads {
-  explicit RowThreads(int64_t columns)
-      : width(chunkWidth(columns)), chunks(columns / width) {
-    threads = llvm::alignTo(llvm::divideCeil(columns, kInFlight), kWarp);
+  explicit RowThreads(const Logits &logits)
+      : width(chunkWidth(logits.columns, logits.element)),
+        chunks(logits.columns / width) {
+    threads = llvm::alignTo(llvm::divideCeil(logits.columns, kInFlight), kWarp);
     threads = std::min(threads, kMostThreads);
   }
 
@@ -121,7 +122,7 @@ void emitRowLoss(GpuBuilder &k, const Logits &logits) {
   Type f32 = k.ops().getF32Type(), i32 = k.ops().getI32Type();
   Value row = k.block();
   Memory line = rowOf(k, k.argument(0, logits.element), row, logits.columns);
-  Value total = emitLogSumExp(k, RowThreads(logits.columns), line);
+  Value total = emitLogSumExp(k, RowThreads(logits), line);
   k.when(k.isEqual(k.thread(), k.i32(0)), [&] {
     Value target = k.load(k.argument(1, i32), row);
     k.store(total, k.argument(2, f32), row);
@@ -140,7 +141,7 @@ void emitShard(GpuBuilder &k, const Logits &logits) {
   Memory line = rowOf(k, k.argument(0, logits.element), row, logits.columns);
   Value offset = k.load(k.argument(2, i32), k.i32(0));
   Value total =
-      emitLogSumExp(k, RowThreads(logits.columns), line, logits.end(k, offset));
+      emitLogSumExp(k, RowThreads(logits), line, logits.end(k, offset));
   k.when(k.isEqual(k.thread(), k.i32(0)), [&] {
     Value target = k.sub(k.load(k.argument(1, i32), row), offset);
     Memory part = rowOf(k, k.argument(3, f32), row, 2);
@@ -210,7 +211,7 @@ void emitLossSum(GpuBuilder &k, int64_t rows) {
 /// logits), the offset of a part.
 void emitGradient(GpuBuilder &k, const Logits &logits, bool isPart) {
   Type f32 = k.ops().getF32Type(), i32 = k.ops().getI32Type();
-  RowThreads over(logits.columns);
+  RowThreads over(logits);
   Value row = k.block();
   Memory line = rowOf(k, k.argument(1, logits.element), row, logits.columns);
   Memory to = rowOf(k, k.argument(4, logits.element), row, logits.columns);
@@ -266,8 +267,8 @@ using Kind = KernelArgument::Kind;
 FailureOr<KernelPlan> planLoss(Operation *op, FailureOr<std::string> rowLoss,
                                int64_t rows, KernelLibrary &library) {
   FailureOr<std::string> lossSum = emitGpuKernel(
-      library, op, "cross_entropy_sum", std::to_string(rows), 4, /*blocks=*/1,
-      kSumThreads, [&](GpuBuilder &k) { emitLossSum(k, rows); });
+      library, op->getLoc(), "cross_entropy_sum", std::to_string(rows), 4,
+      /*blocks=*/1, kSumThreads, [&](GpuBuilder &k) { emitLossSum(k, rows); });
   if (failed(rowLoss) || failed(lossSum))
     return failure();
   KernelPlan plan;
@@ -296,8 +297,8 @@ FailureOr<std::string> emitRows(KernelLibrary &library, Operation *op,
                                 llvm::function_ref<void(GpuBuilder &k)> body) {
   std::string key = std::to_string(logits.rows) + "x" + logits.key() +
                     (isPart ? " part" : "");
-  return emitGpuKernel(library, op, prefix, key, arguments, logits.rows,
-                       RowThreads(logits.columns).threads, body);
+  return emitGpuKernel(library, op->getLoc(), prefix, key, arguments,
+                       logits.rows, RowThreads(logits).threads, body);
 }
 
 } // namespace
@@ -319,7 +320,7 @@ planCrossEntropyMerge(mlir::rota::CrossEntropyMergeOp op,
   std::string key = std::to_string(parts.rows) + "x" + parts.key();
   return planLoss(
       op,
-      emitEach(library, op, "cross_entropy_merge", key, 4, parts.rows,
+      emitEach(library, op->getLoc(), "cross_entropy_merge", key, 4, parts.rows,
                [&](GpuBuilder &k, Value row) { emitMerge(k, parts, row); }),
       parts.rows, library);
 }

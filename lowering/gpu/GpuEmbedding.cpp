@@ -245,7 +245,7 @@ void emitGradient(GpuBuilder &k, const EmbeddingTable &table, Type element,
   Type i32 = k.ops().getI32Type(), f32 = k.ops().getF32Type();
   Memory order = k.argument(0, i32), starts = k.argument(1, i32);
   Memory cotangents = k.argument(2, element), result = k.argument(3, f32);
-  int64_t width = chunkWidth(table.columns);
+  int64_t width = chunkWidth(table.columns, element);
   Value row = k.block();
   Value start = k.load(starts, row), end = k.load(starts, k.add(row, 1));
   Value whole =
@@ -293,7 +293,7 @@ static FailureOr<KernelPlan> planEmbedding(mlir::rota::EmbeddingOp op,
                     std::to_string(table.vocabulary) + " of " +
                     std::to_string(bytes) + (table.isPart ? " part" : "");
   FailureOr<std::string> symbol =
-      emitEach(library, op, "embedding", key, 3 + table.isPart,
+      emitEach(library, op->getLoc(), "embedding", key, 3 + table.isPart,
                table.count * copied.chunks, [&](GpuBuilder &k, Value number) {
                  emitEmbedding(k, table, copied, number);
                });
@@ -319,11 +319,11 @@ static FailureOr<KernelPlan> planEmbeddingGrad(mlir::rota::EmbeddingGradOp op,
   std::string sorted = std::to_string(table.count) + "x" +
                        std::to_string(table.vocabulary) +
                        (table.isPart ? " part" : "");
-  FailureOr<std::string> sort =
-      emitGpuKernel(library, op, "embedding_sort", sorted, 3 + table.isPart,
-                    llvm::divideCeil(table.vocabulary, kRange), kRange,
-                    [&](GpuBuilder &k) { emitSort(k, table); });
-  int64_t chunks = table.columns / chunkWidth(table.columns);
+  FailureOr<std::string> sort = emitGpuKernel(
+      library, op->getLoc(), "embedding_sort", sorted, 3 + table.isPart,
+      llvm::divideCeil(table.vocabulary, kRange), kRange,
+      [&](GpuBuilder &k) { emitSort(k, table); });
+  int64_t chunks = table.columns / chunkWidth(table.columns, element);
   int64_t threads =
       std::min<int64_t>(llvm::alignTo(chunks, kWarp), kMostThreads);
   std::string key;
@@ -331,8 +331,8 @@ static FailureOr<KernelPlan> planEmbeddingGrad(mlir::rota::EmbeddingGradOp op,
       << table.count << 'x' << table.vocabulary << 'x' << table.columns << 'x'
       << element << (accumulate ? " added" : "");
   FailureOr<std::string> sum =
-      emitGpuKernel(library, op, "embedding_grad", key, 4, table.vocabulary,
-                    threads, [&](GpuBuilder &k) {
+      emitGpuKernel(library, op->getLoc(), "embedding_grad", key, 4,
+                    table.vocabulary, threads, [&](GpuBuilder &k) {
                       emitGradient(k, table, element, accumulate, threads);
                     });
   if (failed(sort) || failed(sum))

@@ -60,7 +60,7 @@ static FailureOr<KernelPlan> planLaunch(LaunchOp op, ArrayRef<bool> accumulate,
   // The library numbers kernels itself: "rms_norm_3" becomes "rms_norm".
   StringRef name = kernel.getSymName().rtrim("0123456789").rtrim('_');
   auto symbol =
-      emitGpuKernel(library, op, name, keyOf(op, accumulate),
+      emitGpuKernel(library, op->getLoc(), name, keyOf(op, accumulate),
                     op.getInputs().size() + op.getNumResults(), geometry.blocks,
                     geometry.blockThreads, [&](GpuBuilder &k) {
                       GpuRowKernel(*body, geometry, rows, accumulate).emit(k);

@@ -40,7 +40,7 @@ std::pair<Value, Value> loadAngles(GpuBuilder &k, Memory table, Value index,
 /// Arguments: operand, table, result (which may be the operand). `number` has a
 /// chunk of pairs, heads and a position.
 void emitRope(GpuBuilder &k, const RopeShape &shape, Value number) {
-  int64_t half = shape.size / 2, width = chunkWidth(half);
+  int64_t half = shape.size / 2, width = chunkWidth(half, shape.element);
   int64_t chunks = half / width, heads = headsOfThread(shape);
   int64_t groups = shape.heads / heads;
   Memory table = k.argument(1, k.ops().getF32Type());
@@ -76,10 +76,10 @@ static FailureOr<KernelPlan> planRope(mlir::rota::RopeOp op,
   int64_t positions = shape.batch * shape.sequence;
   int64_t pairs = shape.size / 2;
   int64_t count = positions * (shape.heads / headsOfThread(shape)) *
-                  (pairs / chunkWidth(pairs));
+                  (pairs / chunkWidth(pairs, shape.element));
   std::string key = std::to_string(shape.batch) + "x" + shape.key();
   FailureOr<std::string> symbol = emitEach(
-      library, op, "rope", key, 3, count,
+      library, op->getLoc(), "rope", key, 3, count,
       [&](GpuBuilder &k, Value number) { emitRope(k, shape, number); });
   if (failed(symbol))
     return failure();

@@ -55,7 +55,7 @@ def EmitGpuKernels : Pass<"emit-gpu-kernels", "::mlir::ModuleOp"> {
     ```
 
     After: a `gpu.func` of two pointers in which a thread loads, adds and stores
-    `vector<8xf32>`.
+    `vector<4xf32>`.
   }];
   let dependentDialects = ["::mlir::gpu::GPUDialect", "::mlir::LLVM::LLVMDialect",
                            "::mlir::NVVM::NVVMDialect", "::mlir::scf::SCFDialect",

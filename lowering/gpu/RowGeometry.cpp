@@ -16,8 +16,8 @@ constexpr int64_t kNarrowThreads = 128;  // of a block of narrow rows
 constexpr int64_t kMostRowThreads = 512; // leaves 128 registers to each
 /// A thread takes two chunks of rows that have more chunks than this.
 constexpr int64_t kMostSingleChunks = 64;
-/// The most f32 of row operands and sums that a thread keeps.
-constexpr int64_t kMostKeptElements = 64;
+/// The most bytes of row operands and sums that a thread keeps.
+constexpr int64_t kMostKeptBytes = 128;
 /// Threads that add rows up, over all slots, and the bounds of their slots.
 constexpr int64_t kSummingThreads = 128 * 1024;
 constexpr int64_t kLeastSlots = 128, kMostSlots = 4096;
@@ -37,14 +37,30 @@ bool hasReductions(const RowBody &body) {
   return false;
 }
 
-/// Operands and sums that a thread keeps a part of.
+int64_t bitsOf(Value value) {
+  return RowBody::elementOf(value).getIntOrFloatBitWidth();
+}
+
+/// Bits of the narrowest element of a row.
+int64_t narrowestElement(const RowBody &body) {
+  int64_t bits = 32;
+  auto add = [&](Value value) {
+    if (RowBody::rankOf(value) == 1)
+      bits = std::min(bits, bitsOf(value));
+  };
+  llvm::for_each(body.getOperands(), add);
+  llvm::for_each(body.getResults(), add);
+  return bits;
+}
+
+/// Bytes of operands and sums that a thread keeps for each element of a row.
 int64_t countKept(const RowBody &body) {
   int64_t kept = 0;
   for (Value operand : body.getOperands())
-    kept += RowBody::rankOf(operand);
+    kept += RowBody::rankOf(operand) * bitsOf(operand) / 8;
   for (auto [i, result] : llvm::enumerate(body.getResults()))
     if (body.isSum(i))
-      kept += RowBody::rankOf(result);
+      kept += RowBody::rankOf(result) * 4;
   return std::max<int64_t>(kept, 1);
 }
 
@@ -63,12 +79,18 @@ bool mayOverwriteScalars(const RowBody &body) {
 
 RowGeometry::RowGeometry(const RowBody &body, int64_t rows) : slots(rows) {
   int64_t columns = body.getColumns();
-  width = columns == 0 ? 0 : chunkWidth(columns);
-  chunks = columns == 0 ? 1 : columns / width;
+  auto cut = [&](int64_t bits) {
+    width = columns == 0 ? 0 : chunkWidth(columns, bits);
+    chunks = columns == 0 ? 1 : columns / width;
+  };
+  // Where a row is combined its chunks do not depend on its types, so that
+  // neither does the order of its sums.
+  cut(/*bits=*/16);
   overwritesScalars = chunks > 1 && mayOverwriteScalars(body);
   bool sums = hasSums(body);
   if (!sums && !hasReductions(body) && !overwritesScalars) {
     form = Form::Chunks;
+    cut(narrowestElement(body));
     blockThreads = kAloneThreads;
     blocks = llvm::divideCeil(rows * chunks, blockThreads);
     return;
@@ -83,7 +105,7 @@ RowGeometry::RowGeometry(const RowBody &body, int64_t rows) : slots(rows) {
                              : int64_t(llvm::alignTo(threads, kWarp));
   perThread = llvm::divideCeil(chunks, threads);
   int64_t kept = perThread * countKept(body) * std::max<int64_t>(width, 1);
-  form = kept > kMostKeptElements ? Form::Loop : Form::Registers;
+  form = kept > kMostKeptBytes ? Form::Loop : Form::Registers;
   if (threads <= kWarp && form == Form::Registers)
     rowsPerBlock = kNarrowThreads / threads;
   blockThreads = threads * rowsPerBlock;

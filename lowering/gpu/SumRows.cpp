@@ -48,7 +48,7 @@ FailureOr<KernelCall> planSumRows(Operation *op, const SummedRows &sum,
   llvm::raw_string_ostream(key) << sum.rows << " " << sum.columns << " "
                                 << sum.element << " " << sum.accumulate;
   auto symbol =
-      emitGpuKernel(library, op, "sum", key, /*arguments=*/2,
+      emitGpuKernel(library, op->getLoc(), "sum", key, /*arguments=*/2,
                     llvm::divideCeil(sum.columns, across), kThreads,
                     [&](GpuBuilder &k) { emitSumRows(k, sum, across); });
   if (failed(symbol))

@@ -4,17 +4,16 @@
 // No kernel calls a library or adds with atomics, and none reads through the
 // cache of constants, which does not see stores: --implicit-check-not.
 
-// The doc example: 24 chunks of 8 elements, one a thread, in two accesses of 16
-// bytes.
+// The doc example: 48 chunks of 4 elements, one a thread, in accesses of 16 bytes.
 // CHECK-LABEL: gpu.func @kernel_twice_0
 // CHECK-SAME: (%{{.*}}: !llvm.ptr<1>, %{{.*}}: !llvm.ptr<1>) kernel attributes {known_block_size = array<i32: 256, 1, 1>, known_grid_size = array<i32: 1, 1, 1>}
 // CHECK: scf.if
-// CHECK: %[[X:.*]] = llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<8xf32>
-// CHECK: %[[Y:.*]] = arith.addf %[[X]], %[[X]] : vector<8xf32>
+// CHECK: %[[X:.*]] = llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xf32>
+// CHECK: %[[Y:.*]] = arith.addf %[[X]], %[[X]] : vector<4xf32>
 // CHECK: llvm.store %[[Y]], %{{.*}} {alignment = 16 : i64}
 // PTX-LABEL: .entry kernel_twice_0
-// PTX-COUNT-2: ld.global.v{{4.b32|2.b64}}
-// PTX-COUNT-2: st.global.v{{4.b32|2.b64}}
+// PTX: ld.global.v{{4.b32|2.b64}}
+// PTX: st.global.v{{4.b32|2.b64}}
 rota.kernel @twice operands [affine_map<(d0) -> (d0)>] results [#rota.result<row>] {
 ^bb0(%x: tensor<32xf32>):
   %y = arith.addf %x, %x : tensor<32xf32>
@@ -91,11 +90,11 @@ func.func @f(%x: tensor<10x4096xbf16>, %gain: tensor<4096xbf16>) -> tensor<10x40
 // CHECK-LABEL: gpu.func @kernel_wide_0
 // CHECK-SAME: known_block_size = array<i32: 512, 1, 1>, known_grid_size = array<i32: 10, 1, 1>
 // CHECK: scf.for
-// CHECK: llvm.load {{.*}} -> vector<8xf32>
+// CHECK: llvm.load {{.*}} -> vector<4xf32>
 // CHECK: nvvm.barrier
 // CHECK: scf.for
-// CHECK: llvm.load {{.*}} -> vector<8xf32>
-// CHECK: llvm.store {{.*}} vector<8xf32>
+// CHECK: llvm.load {{.*}} -> vector<4xf32>
+// CHECK: llvm.store {{.*}} vector<4xf32>
 // PTX-LABEL: .entry kernel_wide_0
 rota.kernel @wide operands [affine_map<(d0) -> (d0)>] results [#rota.result<row>] {
 ^bb0(%x: tensor<131072xf32>):
@@ -135,9 +134,9 @@ func.func @f(%x: tensor<10x512xf32>, %s: tensor<10xf32>) -> (tensor<10x512xf32>,
 // Sums over rows: 128 rows of partial sums, each of every 128th row, ascending;
 // then 32 columns a block.
 // CHECK-LABEL: gpu.func @kernel_sum_0
-// CHECK-SAME: known_block_size = array<i32: 128, 1, 1>, known_grid_size = array<i32: 8, 1, 1>
-// CHECK: scf.for {{.*}} -> (vector<8xf32>, vector<8xf32>)
-// CHECK: llvm.store {{.*}} vector<8xf32>
+// CHECK-SAME: known_block_size = array<i32: 128, 1, 1>, known_grid_size = array<i32: 16, 1, 1>
+// CHECK: scf.for {{.*}} -> (vector<4xf32>, vector<4xf32>)
+// CHECK: llvm.store {{.*}} vector<4xf32>
 // CHECK-LABEL: gpu.func @kernel_sum_1
 // CHECK-SAME: known_block_size = array<i32: 256, 1, 1>, known_grid_size = array<i32: 3, 1, 1>
 // CHECK: scf.for {{.*}} -> (f32)

@@ -45,7 +45,7 @@ func.func @gradient(%dsum: tensor<f32>, %logits: tensor<2x16x256xf32>, %targets:
 
 // A part of a vocabulary of 250 entries: columns beyond do not count.
 // CHECK-LABEL: gpu.func @kernel_cross_entropy_shard_0
-// CHECK: arith.constant dense<0xFF800000> : vector<8xf32>
+// CHECK: arith.constant dense<0xFF800000> : vector<4xf32>
 // CHECK-LABEL: gpu.func @kernel_cross_entropy_merge_1
 // CHECK-SAME: known_block_size = array<i32: 256, 1, 1>
 // PTX-LABEL: .entry kernel_cross_entropy_shard_0

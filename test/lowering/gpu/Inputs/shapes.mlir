@@ -69,6 +69,21 @@ func.func @norm_grad_16384(%d: tensor<4096x16384xbf16>, %x: tensor<4096x16384xbf
   return %s, %dg : tensor<4096x16384xbf16>, tensor<16384xf32>
 }
 
+func.func @wide_norm_grad_256(%d: tensor<8192x256xf32>, %x: tensor<8192x256xf32>, %g: tensor<256xf32>) -> (tensor<8192x256xf32>, tensor<256xf32>) {
+  %dx, %dg = rota.rms_norm_grad %d, %x, %g epsilon = 1.0e-05 : (tensor<8192x256xf32>, tensor<8192x256xf32>, tensor<256xf32>) -> (tensor<8192x256xf32>, tensor<256xf32>)
+  return %dx, %dg : tensor<8192x256xf32>, tensor<256xf32>
+}
+
+func.func @wide_norm_grad_4096(%d: tensor<8192x4096xf32>, %x: tensor<8192x4096xf32>, %g: tensor<4096xf32>) -> (tensor<8192x4096xf32>, tensor<4096xf32>) {
+  %dx, %dg = rota.rms_norm_grad %d, %x, %g epsilon = 1.0e-05 : (tensor<8192x4096xf32>, tensor<8192x4096xf32>, tensor<4096xf32>) -> (tensor<8192x4096xf32>, tensor<4096xf32>)
+  return %dx, %dg : tensor<8192x4096xf32>, tensor<4096xf32>
+}
+
+func.func @wide_norm_grad_16384(%d: tensor<4096x16384xf32>, %x: tensor<4096x16384xf32>, %g: tensor<16384xf32>) -> (tensor<4096x16384xf32>, tensor<16384xf32>) {
+  %dx, %dg = rota.rms_norm_grad %d, %x, %g epsilon = 1.0e-05 : (tensor<4096x16384xf32>, tensor<4096x16384xf32>, tensor<16384xf32>) -> (tensor<4096x16384xf32>, tensor<16384xf32>)
+  return %dx, %dg : tensor<4096x16384xf32>, tensor<16384xf32>
+}
+
 func.func @head_norm(%x: tensor<8192x32x128xbf16>, %g: tensor<128xbf16>) -> (tensor<8192x32x128xbf16>) {
   %y = rota.rms_norm %x, %g epsilon = 1.0e-05 : tensor<8192x32x128xbf16>, tensor<128xbf16>
   return %y : tensor<8192x32x128xbf16>
