@@ -83,8 +83,8 @@ RowGeometry::RowGeometry(const RowBody &body, int64_t rows) : slots(rows) {
     width = columns == 0 ? 0 : chunkWidth(columns, bits);
     chunks = columns == 0 ? 1 : columns / width;
   };
-  // Where a row is combined its chunks do not depend on its types, so that
-  // neither does the order of its sums.
+  // The chunks of a row that is combined do not depend on its types, so that
+  // the order of its sums does not either.
   cut(/*bits=*/16);
   overwritesScalars = chunks > 1 && mayOverwriteScalars(body);
   bool sums = hasSums(body);

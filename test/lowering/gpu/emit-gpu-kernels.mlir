@@ -26,18 +26,18 @@ func.func @f(%x: tensor<6x32xf32>) -> tensor<6x32xf32> {
 
 // -----
 
-// 100 columns are 25 chunks of 4. A thread keeps up to 8 of them in registers, so
-// that 4 threads do a row, and 32 rows are a block; there are 6.
+// 100 columns are 25 chunks of 4, one for each of 32 threads. Four rows are a
+// block; there are 6.
 // CHECK-LABEL: gpu.func @kernel_share_0
-// CHECK-SAME: known_block_size = array<i32: 128, 1, 1>, known_grid_size = array<i32: 1, 1, 1>
-// CHECK-COUNT-7: llvm.load %{{.*}} {alignment = 8 : i64} : !llvm.ptr<1> -> vector<4xbf16>
+// CHECK-SAME: known_block_size = array<i32: 128, 1, 1>, known_grid_size = array<i32: 2, 1, 1>
+// CHECK: llvm.load %{{.*}} {alignment = 8 : i64} : !llvm.ptr<1> -> vector<4xbf16>
 // CHECK-NOT: llvm.load
-// CHECK-COUNT-2: nvvm.shfl.sync bfly
+// CHECK-COUNT-5: nvvm.shfl.sync bfly
 // CHECK-NOT: nvvm.barrier
 // PTX-LABEL: .entry kernel_share_0
-// PTX-COUNT-7: ld.global.v4.b16
-// PTX-COUNT-2: shfl.sync.bfly.b32
-// PTX-COUNT-7: st.global.v2.b32
+// PTX: ld.global.v4.b16
+// PTX-COUNT-5: shfl.sync.bfly.b32
+// PTX: st.global.v2.b32
 rota.kernel @share operands [affine_map<(d0) -> (d0)>] results [#rota.result<row>] {
 ^bb0(%x: tensor<100xbf16>):
   %w = arith.extf %x : tensor<100xbf16> to tensor<100xf32>
@@ -90,11 +90,11 @@ func.func @f(%x: tensor<10x4096xbf16>, %gain: tensor<4096xbf16>) -> tensor<10x40
 // CHECK-LABEL: gpu.func @kernel_wide_0
 // CHECK-SAME: known_block_size = array<i32: 512, 1, 1>, known_grid_size = array<i32: 10, 1, 1>
 // CHECK: scf.for
-// CHECK: llvm.load {{.*}} -> vector<4xf32>
+// CHECK: llvm.load {{.*}} -> vector<8xf32>
 // CHECK: nvvm.barrier
 // CHECK: scf.for
-// CHECK: llvm.load {{.*}} -> vector<4xf32>
-// CHECK: llvm.store {{.*}} vector<4xf32>
+// CHECK: llvm.load {{.*}} -> vector<8xf32>
+// CHECK: llvm.store {{.*}} vector<8xf32>
 // PTX-LABEL: .entry kernel_wide_0
 rota.kernel @wide operands [affine_map<(d0) -> (d0)>] results [#rota.result<row>] {
 ^bb0(%x: tensor<131072xf32>):
@@ -135,8 +135,8 @@ func.func @f(%x: tensor<10x512xf32>, %s: tensor<10xf32>) -> (tensor<10x512xf32>,
 // then 32 columns a block.
 // CHECK-LABEL: gpu.func @kernel_sum_0
 // CHECK-SAME: known_block_size = array<i32: 128, 1, 1>, known_grid_size = array<i32: 16, 1, 1>
-// CHECK: scf.for {{.*}} -> (vector<4xf32>, vector<4xf32>)
-// CHECK: llvm.store {{.*}} vector<4xf32>
+// CHECK: scf.for {{.*}} -> (vector<8xf32>)
+// CHECK: llvm.store {{.*}} vector<8xf32>
 // CHECK-LABEL: gpu.func @kernel_sum_1
 // CHECK-SAME: known_block_size = array<i32: 256, 1, 1>, known_grid_size = array<i32: 3, 1, 1>
 // CHECK: scf.for {{.*}} -> (f32)
