@@ -57,7 +57,7 @@ public:
     simt::Emulator emulator;
     for (auto [i, buffer] : llvm::enumerate(buffers))
       emulator.addBuffer("buffer " + std::to_string(i), buffer->data(),
-                       buffer->dataBytes(), i < operands);
+                         buffer->dataBytes(), i < operands);
     std::vector<Buffer> temporaries;
     for (int64_t bytes : plan.temporaries)
       temporaries.emplace_back("f32", bytes / 4);
