@@ -158,7 +158,7 @@ TEST(Program, NamesTheFieldThatIsWrong) {
   EXPECT_FALSE(fromBytes(sealed(fields + "x"), program, error));
   EXPECT_EQ(error,
             "expected the end of the program's description, got 1 bytes more");
-  EXPECT_FALSE(fromBytes(sealed(fields.substr(0, 2)), program, error));
+  EXPECT_FALSE(fromBytes(sealed(fields.substr(0, 3)), program, error));
   EXPECT_EQ(error, "field 'model': expected at most 1 elements, got 4");
   // The kind of the second stage's first template, in front of its chunk and
   // peer, is after the number of templates.

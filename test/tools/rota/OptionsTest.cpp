@@ -117,7 +117,8 @@ TEST_F(OptionsTest, WrongValues) {
          "'--dtype': expected one of 'f32', 'bf16', got 'fp8'");
   refuse({"--placement", "w"},
          "'--placement': expected one of 'loop', 'v', got 'w'");
-  refuse({"--device", "cuda"}, "'--device': expected 'cpu', got 'cuda'");
+  refuse({"--device", "cuda"},
+         "'--device': expected one of 'cpu', 'simt', got 'cuda'");
   refuse({"--ranks", "nccl"},
          "'--ranks': expected one of 'threads', 'mpi', got 'nccl'");
   refuse({"--delay", "3"},
