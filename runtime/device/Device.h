@@ -55,9 +55,6 @@ class Device {
 public:
   virtual ~Device() = default;
 
-  /// The name of `--device`.
-  virtual const char *name() const = 0;
-
   /// Memory for tensors, and host memory that it is copied to and from. Throws
   /// RunError when the system has not that much memory to give.
   virtual std::unique_ptr<Arena> makeArena(int64_t bytes) = 0;

@@ -18,7 +18,6 @@ inline RotaCpuKernel toFunction(RotaKernel kernel) {
 
 class CpuDevice : public Device {
 public:
-  const char *name() const override { return "cpu"; }
   std::unique_ptr<Arena> makeArena(int64_t bytes) override;
   std::unique_ptr<Arena> makeHostArena(int64_t bytes) override;
   void copy(RotaContext *context, const void *source, void *destination,

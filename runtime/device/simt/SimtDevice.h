@@ -22,7 +22,6 @@ namespace rota {
 /// For the thread of one rank.
 class SimtDevice : public CpuDevice {
 public:
-  const char *name() const override { return "simt"; }
   /// Kernels may reach the bytes of arenas alone.
   std::unique_ptr<Arena> makeArena(int64_t bytes) override;
   /// The first error of the kernel becomes the context's failure.
