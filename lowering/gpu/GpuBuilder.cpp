@@ -2,6 +2,7 @@
 //
 // The frame of GPU kernels and what their threads do together.
 #include "lowering/gpu/GpuBuilder.h"
+#include "lowering/gpu/GpuEmitters.h"
 
 #include "lowering/kernels/Emit.h"
 
@@ -198,10 +199,11 @@ Value GpuBuilder::sumByHalves(Value value, int64_t threads, int64_t across) {
 }
 
 /// The module of kernels in a library's module.
-static gpu::GPUModuleOp kernelModule(ModuleOp module) {
-  auto kernels = module.getOps<gpu::GPUModuleOp>();
-  if (!kernels.empty())
-    return *kernels.begin();
+static gpu::GPUModuleOp kernelModule(KernelLibrary &library) {
+  if (gpu::GPUModuleOp kernels = gpuModuleOf(library))
+    return kernels;
+  ModuleOp module = library.getModule();
+  module.getContext()->loadDialect<gpu::GPUDialect, NVVM::NVVMDialect>();
   OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
   return gpu::GPUModuleOp::create(builder, module.getLoc(), "kernels");
 }
@@ -216,7 +218,7 @@ emitGpuKernel(KernelLibrary &library, Location loc, StringRef prefix,
            << " blocks of a GPU's threads, got " << blocks;
   return library.getOrEmit(
       prefix, key, [&](OpBuilder &, StringRef symbol) -> LogicalResult {
-        auto kernels = kernelModule(library.getModule());
+        auto kernels = kernelModule(library);
         auto b = ImplicitLocOpBuilder::atBlockEnd(loc, kernels.getBody());
         auto pointer = LLVM::LLVMPointerType::get(b.getContext(), kGlobal);
         auto type =

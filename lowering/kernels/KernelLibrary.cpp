@@ -4,9 +4,7 @@
 #include "lowering/kernels/KernelPlan.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
@@ -17,10 +15,10 @@ namespace rota::lowering {
 KernelLibrary::KernelLibrary(MLIRContext *context, KernelTarget target)
     : module(ModuleOp::create(UnknownLoc::get(context))),
       target(std::move(target)) {
-  context->loadDialect<arith::ArithDialect, func::FuncDialect, gpu::GPUDialect,
-                       LLVM::LLVMDialect, math::MathDialect, NVVM::NVVMDialect,
-                       mlir::rota::RotaDialect, scf::SCFDialect,
-                       vector::VectorDialect>();
+  context
+      ->loadDialect<arith::ArithDialect, func::FuncDialect, LLVM::LLVMDialect,
+                    math::MathDialect, mlir::rota::RotaDialect, scf::SCFDialect,
+                    vector::VectorDialect>();
 }
 
 FailureOr<std::string> KernelLibrary::getOrEmit(
