@@ -261,33 +261,13 @@ void emitGradient(GpuBuilder &k, const Logits &logits, bool isPart) {
 
 using Kind = KernelArgument::Kind;
 
-/// Calls `rowLoss`, which computes each row's logsumexp and loss, then a kernel
-/// that adds the losses. The op's operands are logits or parts, and targets;
-/// its results are sum, weight and logsumexp.
+/// As planLosses, with the kernel that adds `rows` losses.
 FailureOr<KernelPlan> planLoss(Operation *op, FailureOr<std::string> rowLoss,
                                int64_t rows, KernelLibrary &library) {
   FailureOr<std::string> lossSum = emitGpuKernel(
       library, op->getLoc(), "cross_entropy_sum", std::to_string(rows), 4,
       /*blocks=*/1, kSumThreads, [&](GpuBuilder &k) { emitLossSum(k, rows); });
-  if (failed(rowLoss) || failed(lossSum))
-    return failure();
-  KernelPlan plan;
-  plan.temporaries.push_back(rows * sizeof(float));
-  plan.calls.push_back({*rowLoss,
-                        rows,
-                        1,
-                        {{Kind::Operand, 0},
-                         {Kind::Operand, 1},
-                         {Kind::Result, 2},
-                         {Kind::Temporary, 0}}});
-  plan.calls.push_back({*lossSum,
-                        1,
-                        1,
-                        {{Kind::Temporary, 0},
-                         {Kind::Operand, 1},
-                         {Kind::Result, 0},
-                         {Kind::Result, 1}}});
-  return plan;
+  return planLosses(rowLoss, lossSum, rows);
 }
 
 /// A kernel with a block for each row of logits.
@@ -332,17 +312,7 @@ planCrossEntropyShard(mlir::rota::CrossEntropyShardOp op,
   FailureOr<std::string> symbol =
       emitRows(library, op, "cross_entropy_shard", logits, /*isPart=*/true, 4,
                [&](GpuBuilder &k) { emitShard(k, logits); });
-  if (failed(symbol))
-    return failure();
-  KernelPlan plan;
-  plan.calls.push_back({*symbol,
-                        logits.rows,
-                        1,
-                        {{Kind::Operand, 0},
-                         {Kind::Operand, 1},
-                         {Kind::Operand, 2},
-                         {Kind::Result, 0}}});
-  return plan;
+  return planCall(symbol, logits.rows, 1, /*operands=*/3);
 }
 
 static FailureOr<KernelPlan>
@@ -353,19 +323,9 @@ planCrossEntropyGrad(mlir::rota::CrossEntropyGradOp op,
   FailureOr<std::string> symbol =
       emitRows(library, op, "cross_entropy_grad", logits, isPart, 5 + isPart,
                [&](GpuBuilder &k) { emitGradient(k, logits, isPart); });
-  if (failed(symbol))
-    return failure();
-  KernelPlan plan;
-  plan.calls.push_back({*symbol,
-                        logits.rows,
-                        1,
-                        {{Kind::Operand, 0},
-                         {Kind::Operand, 1},
-                         {Kind::Operand, 2},
-                         {Kind::Operand, 3},
-                         {Kind::Result, 0}}});
-  if (isPart)
-    plan.calls.back().arguments.push_back({Kind::Operand, 4});
+  auto plan = planCall(symbol, logits.rows, 1, /*operands=*/4);
+  if (isPart && succeeded(plan))
+    plan->calls.back().arguments.push_back({KernelArgument::Kind::Operand, 4});
   return plan;
 }
 

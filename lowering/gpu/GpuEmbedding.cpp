@@ -297,16 +297,9 @@ static FailureOr<KernelPlan> planEmbedding(mlir::rota::EmbeddingOp op,
                table.count * copied.chunks, [&](GpuBuilder &k, Value number) {
                  emitEmbedding(k, table, copied, number);
                });
-  if (failed(symbol))
-    return failure();
-  using Kind = KernelArgument::Kind;
-  KernelPlan plan;
-  plan.calls.push_back(
-      {*symbol,
-       table.count,
-       1,
-       {{Kind::Operand, 0}, {Kind::Operand, 1}, {Kind::Result, 0}}});
-  table.addOffset(plan.calls.back());
+  auto plan = planCall(symbol, table.count, 1, /*operands=*/2);
+  if (succeeded(plan))
+    table.addOffset(plan->calls.back());
   return plan;
 }
 

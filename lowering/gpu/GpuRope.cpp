@@ -81,16 +81,7 @@ static FailureOr<KernelPlan> planRope(mlir::rota::RopeOp op,
   FailureOr<std::string> symbol = emitEach(
       library, op->getLoc(), "rope", key, 3, count,
       [&](GpuBuilder &k, Value number) { emitRope(k, shape, number); });
-  if (failed(symbol))
-    return failure();
-  using Kind = KernelArgument::Kind;
-  KernelPlan plan;
-  plan.calls.push_back(
-      {*symbol,
-       positions,
-       1,
-       {{Kind::Operand, 0}, {Kind::Operand, 1}, {Kind::Result, 0}}});
-  return plan;
+  return planCall(symbol, positions, 1, /*operands=*/2);
 }
 
 void addGpuRopeEmitters(KernelEmitters &emitters) { emitters.add<planRope>(); }

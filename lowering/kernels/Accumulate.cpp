@@ -37,15 +37,8 @@ static FailureOr<KernelPlan> planAccumulate(mlir::rota::AccumulateOp op,
     return success();
   };
   auto symbol = library.getOrEmit("add", std::to_string(width), emit);
-  if (failed(symbol))
-    return failure();
-  KernelPlan plan;
-  plan.calls.push_back({*symbol,
-                        elements / width,
-                        /*grain=*/4096 / width,
-                        {{KernelArgument::Kind::Operand, 0},
-                         {KernelArgument::Kind::Result, 0}}});
-  return plan;
+  return planCall(symbol, elements / width, /*grain=*/4096 / width,
+                  /*operands=*/1);
 }
 
 void addAccumulateEmitters(KernelEmitters &emitters) {

@@ -98,16 +98,9 @@ static FailureOr<KernelPlan> planEmbedding(mlir::rota::EmbeddingOp op,
               [&] { k.clear(to, bytes); });
         });
       });
-  if (failed(symbol))
-    return failure();
-  using Kind = KernelArgument::Kind;
-  KernelPlan plan;
-  plan.calls.push_back(
-      {*symbol,
-       table.count,
-       1,
-       {{Kind::Operand, 0}, {Kind::Operand, 1}, {Kind::Result, 0}}});
-  table.addOffset(plan.calls.back());
+  auto plan = planCall(symbol, table.count, 1, /*operands=*/2);
+  if (succeeded(plan))
+    table.addOffset(plan->calls.back());
   return plan;
 }
 
@@ -125,17 +118,11 @@ static FailureOr<KernelPlan> planEmbeddingGrad(mlir::rota::EmbeddingGradOp op,
   FailureOr<std::string> symbol = emitDedicated(
       library, "embedding_grad", key, 3 + table.isPart,
       [&](KernelBuilder &k) { emitGradient(k, table, element, accumulate); });
-  if (failed(symbol))
-    return failure();
   int64_t block = kVectors * library.getVectorBits() / 32;
-  using Kind = KernelArgument::Kind;
-  KernelPlan plan;
-  plan.calls.push_back(
-      {*symbol,
-       (table.columns + block - 1) / block,
-       1,
-       {{Kind::Operand, 0}, {Kind::Operand, 1}, {Kind::Result, 0}}});
-  table.addOffset(plan.calls.back());
+  auto plan =
+      planCall(symbol, (table.columns + block - 1) / block, 1, /*operands=*/2);
+  if (succeeded(plan))
+    table.addOffset(plan->calls.back());
   return plan;
 }
 

@@ -7,6 +7,17 @@ using namespace mlir;
 
 namespace rota::lowering {
 
+FailureOr<KernelPlan> planCall(FailureOr<std::string> symbol, int64_t rows,
+                               int64_t grain, unsigned operands) {
+  if (failed(symbol))
+    return failure();
+  KernelCall call{*symbol, rows, grain, {}};
+  for (unsigned i = 0; i < operands; ++i)
+    call.arguments.push_back({KernelArgument::Kind::Operand, i});
+  call.arguments.push_back({KernelArgument::Kind::Result, 0});
+  return KernelPlan{{std::move(call)}, {}};
+}
+
 bool hasKernels(Operation *op) {
   auto inTask = dyn_cast<mlir::rota::TaskOpInterface>(op);
   return inTask && inTask.getTaskForm() == mlir::rota::TaskForm::Kernels;

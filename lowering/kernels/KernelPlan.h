@@ -104,6 +104,12 @@ private:
 llvm::LogicalResult replaceByKernels(mlir::ModuleOp module,
                                      KernelLibrary &library);
 
+/// The plan of one call of kernel `symbol`: its arguments are the first
+/// `operands` operands of the op, then result 0. Fails where `symbol` does.
+llvm::FailureOr<KernelPlan> planCall(llvm::FailureOr<std::string> symbol,
+                                     int64_t rows, int64_t grain,
+                                     unsigned operands);
+
 /// Whether `op` becomes kernels of its own.
 bool hasKernels(mlir::Operation *op);
 

@@ -67,16 +67,7 @@ static FailureOr<KernelPlan> planRope(mlir::rota::RopeOp op,
   FailureOr<std::string> symbol =
       emitDedicated(library, "rope", shape.key(), 3,
                     [&](KernelBuilder &k) { emitRope(k, shape); });
-  if (failed(symbol))
-    return failure();
-  using Kind = KernelArgument::Kind;
-  KernelPlan plan;
-  plan.calls.push_back(
-      {*symbol,
-       shape.batch * shape.sequence,
-       1,
-       {{Kind::Operand, 0}, {Kind::Operand, 1}, {Kind::Result, 0}}});
-  return plan;
+  return planCall(symbol, shape.batch * shape.sequence, 1, /*operands=*/2);
 }
 
 void addRopeEmitters(KernelEmitters &emitters) { emitters.add<planRope>(); }

@@ -32,6 +32,30 @@ Value Logits::end(ValueBuilder &k, Value offset) const {
   return k.sub(isWide ? k.i64(*entries) : k.i32(*entries), offset);
 }
 
+FailureOr<KernelPlan> planLosses(FailureOr<std::string> rowLoss,
+                                 FailureOr<std::string> lossSum, int64_t rows) {
+  if (failed(rowLoss) || failed(lossSum))
+    return failure();
+  using Kind = KernelArgument::Kind;
+  KernelPlan plan;
+  plan.temporaries.push_back(rows * sizeof(float));
+  plan.calls.push_back({*rowLoss,
+                        rows,
+                        1,
+                        {{Kind::Operand, 0},
+                         {Kind::Operand, 1},
+                         {Kind::Result, 2},
+                         {Kind::Temporary, 0}}});
+  plan.calls.push_back({*lossSum,
+                        1,
+                        1,
+                        {{Kind::Temporary, 0},
+                         {Kind::Operand, 1},
+                         {Kind::Result, 0},
+                         {Kind::Result, 1}}});
+  return plan;
+}
+
 EmbeddingTable::EmbeddingTable(Value tokens, Value table, Value offset)
     : isPart(bool(offset)) {
   auto type = cast<RankedTensorType>(table.getType());

@@ -28,6 +28,13 @@ struct Logits {
   std::optional<int64_t> entries; // of a vocabulary whose parts are padded
 };
 
+/// The plan of a loss: `rowLoss` computes each row's logsumexp and loss, then
+/// `lossSum` adds the losses. The op's operands are logits or parts, and
+/// targets; its results are sum, weight and logsumexp. Fails where one does.
+llvm::FailureOr<KernelPlan> planLosses(llvm::FailureOr<std::string> rowLoss,
+                                       llvm::FailureOr<std::string> lossSum,
+                                       int64_t rows);
+
 /// The table of an embedding, or its gradient, and the tokens that read it.
 struct EmbeddingTable {
   EmbeddingTable(mlir::Value tokens, mlir::Value table, mlir::Value offset);
