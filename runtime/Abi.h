@@ -18,13 +18,37 @@ extern "C" {
 typedef struct RotaContext RotaContext;
 
 /// The code of a kernel in the form of the device that the trainer was compiled
-/// for; on the CPU a RotaCpuKernel. A kernel computes rows of its outputs,
-/// which are independent of each other, so no split of them changes a bit.
+/// for: on the CPU a RotaCpuKernel, for GPUs the address of a RotaGpuLaunch. A
+/// kernel computes rows of its outputs, which are independent of each other, so
+/// no split of them changes a bit.
 typedef const void *RotaKernel;
 
 /// Computes rows [begin, end). `args` holds one pointer per operand, then one
 /// per result.
 typedef void (*RotaCpuKernel)(void *const *args, int64_t begin, int64_t end);
+
+/// The shape of all launches of one GPU kernel. Its arguments are the pointers
+/// that rotaLaunch gets.
+typedef struct RotaGpuLaunch {
+  const char *name;    // of the function in each RotaGpuCode
+  uint32_t grid[3];    // blocks
+  uint32_t block;      // threads of a block
+  int64_t sharedBytes; // dynamic shared memory of a block
+  int64_t arguments;   // pointers
+} RotaGpuLaunch;
+
+/// ROTA_GPU_HOST is code for the emulated GPU: an array of addresses of
+/// RotaSimtKernel (runtime/device/simt/Services.h) that ends with null.
+enum { ROTA_GPU_PTX = 0, ROTA_GPU_CUBIN = 1, ROTA_GPU_HOST = 2 };
+
+/// All GPU kernels of a trainer, and those of runtime/device/cuda/
+/// ServiceKernels.h, in one form.
+typedef struct RotaGpuCode {
+  int32_t form;         // ROTA_GPU_PTX (ends with 0), ...
+  int32_t architecture; // 90 for sm_90; 0 for ROTA_GPU_HOST
+  const void *data;
+  int64_t bytes;
+} RotaGpuCode;
 
 /// The blocks that a task works on: base pointers into the rank's arena, each
 /// 64-byte aligned. Offsets inside a block are constants of the compiled task.
@@ -102,6 +126,8 @@ extern const char rotaProgram[];
 extern const int64_t rotaProgramSize; // its bytes
 extern const RotaTask rotaTasks[];
 extern const RotaKernel rotaKernels[];
+extern const RotaGpuCode rotaGpuCode[];
+extern const int64_t rotaGpuCodeCount; // 0 in a trainer for the CPU
 
 #ifdef __cplusplus
 }

@@ -29,6 +29,14 @@ static void addSymbolTable(ImplicitLocOpBuilder &b, StringRef name,
   LLVM::ReturnOp::create(b, value);
 }
 
+/// No code for GPUs.
+static void addGpuCode(ImplicitLocOpBuilder &b) {
+  addSymbolTable(b, "rotaGpuCode", {});
+  LLVM::GlobalOp::create(b, b.getI64Type(), /*isConstant=*/true,
+                         LLVM::Linkage::External, "rotaGpuCodeCount",
+                         b.getI64IntegerAttr(0));
+}
+
 static void addProgram(ImplicitLocOpBuilder &b, const Program &program) {
   std::string bytes = toBytes(program);
   auto type = LLVM::LLVMArrayType::get(b.getI8Type(), bytes.size());
@@ -66,6 +74,7 @@ void addProgramData(ModuleOp tasks, const Program &program) {
   addSymbolTable(b, "rotaTasks", program.tasks);
   addSymbolTable(b, "rotaKernels", program.kernels);
   addProgram(b, program);
+  addGpuCode(b);
 }
 
 } // namespace rota::lowering

@@ -13,6 +13,8 @@ std::unique_ptr<Device> makeDevice(DeviceKind kind) {
     return std::make_unique<CpuDevice>();
   case DeviceKind::Simt:
     return std::make_unique<SimtDevice>();
+  case DeviceKind::Cuda: // made where its code is known
+    break;
   }
   return nullptr;
 }

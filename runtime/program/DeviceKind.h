@@ -11,9 +11,10 @@ namespace rota {
 enum class DeviceKind {
   Cpu,
   Simt, // GPU kernels on an emulator
+  Cuda,
 };
 template <> struct Names<DeviceKind> {
-  static constexpr const char *list[] = {"cpu", "simt"};
+  static constexpr const char *list[] = {"cpu", "simt", "cuda"};
 };
 
 } // namespace rota

@@ -6,5 +6,5 @@
 
 int main(int argc, char **argv) {
   return rota::runTrainer(argc, argv, rotaProgram, rotaProgramSize, rotaTasks,
-                          rotaKernels);
+                          rotaKernels, {rotaGpuCode, size_t(rotaGpuCodeCount)});
 }

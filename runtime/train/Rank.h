@@ -22,6 +22,7 @@ struct Executable {
   const Program *program = nullptr;
   const RotaTask *tasks = nullptr;
   const RotaKernel *kernels = nullptr;
+  std::span<const RotaGpuCode> gpuCode = {};
 };
 
 class Rank : public TaskCollectives {

@@ -257,7 +257,8 @@ static void runCommand(const Executable &executable, Command command,
 
 int runTrainer(int argc, char **argv, const char *description,
                int64_t descriptionBytes, const RotaTask *tasks,
-               const RotaKernel *kernels) {
+               const RotaKernel *kernels,
+               std::span<const RotaGpuCode> gpuCode) {
   Command command;
   Options options;
   ProcessLaunch launch = findLaunch();
@@ -279,7 +280,7 @@ int runTrainer(int argc, char **argv, const char *description,
   if (auto code = parseOptions(argc, argv, speaks, command, options))
     return *code;
   try {
-    runCommand({&program, tasks, kernels}, command, options, launch);
+    runCommand({&program, tasks, kernels, gpuCode}, command, options, launch);
     return kExitSuccess;
   } catch (const InputError &failure) {
     return complain(failure.what(), kExitBadInput);

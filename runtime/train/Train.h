@@ -16,7 +16,8 @@ namespace rota {
 /// code of runtime/Error.h.
 int runTrainer(int argc, char **argv, const char *description,
                int64_t descriptionBytes, const RotaTask *tasks,
-               const RotaKernel *kernels);
+               const RotaKernel *kernels,
+               std::span<const RotaGpuCode> gpuCode = {});
 
 /// The input of both commands: the ranks of this process, and the data that
 /// they share.

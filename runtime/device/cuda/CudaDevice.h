@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A rank's share of a GPU: NVIDIA's through its driver, or the emulated one.
+// The rank's thread asks for work, which the GPU does in this order on the
+// rank's compute stream.
+#ifndef ROTA_RUNTIME_DEVICE_CUDA_CUDADEVICE_H
+#define ROTA_RUNTIME_DEVICE_CUDA_CUDADEVICE_H
+
+#include "runtime/device/Device.h"
+#include "runtime/device/cuda/Gpu.h"
+#include "runtime/device/cuda/Products.h"
+
+namespace rota::cuda {
+
+class CudaDevice : public Device {
+public:
+  CudaDevice(std::shared_ptr<Gpu> gpu, std::unique_ptr<Products> products);
+  ~CudaDevice() override;
+
+  std::string name() const override;
+  Memory memory() const override;
+  std::unique_ptr<Arena> makeArena(int64_t bytes) override;
+  std::unique_ptr<Arena> makeHostArena(int64_t bytes) override;
+
+  void copy(RotaContext *context, const void *source, void *destination,
+            int64_t bytes) override;
+  void zero(RotaContext *context, void *place, int64_t bytes) override;
+  void read(const void *source, void *host, int64_t bytes) override;
+  void write(const void *host, void *destination, int64_t bytes) override;
+  void
+  hostLoop(RotaContext *context, int64_t count,
+           std::span<const HostOperand> operands,
+           FunctionRef<void(int64_t, int64_t, char *const *)> body) override;
+  void launch(RotaContext *context, RotaKernel kernel, void *const *args,
+              int64_t rows, int64_t grain) override;
+  void multiply(RotaContext *context, const RotaGemm &gemm, const void *a,
+                const void *b, void *c) override;
+
+  // For communicators.
+  Gpu &gpu() const { return *ownGpu; }
+  StreamHandle computeStream() const { return compute.get(); }
+  /// Launches a kernel of ServiceKernels.h for `count` elements on `stream`;
+  /// arguments[i] is the address of argument i. Throws RunError.
+  void launchService(const char *kernel, int64_t count, void **arguments,
+                     StreamHandle stream);
+  /// The same in one block.
+  void launchServiceBlock(const char *kernel, void **arguments,
+                          StreamHandle stream);
+
+private:
+  std::shared_ptr<Gpu> ownGpu;
+  OwnedStream compute;
+  std::unique_ptr<Products> products;
+};
+
+} // namespace rota::cuda
+
+#endif // ROTA_RUNTIME_DEVICE_CUDA_CUDADEVICE_H

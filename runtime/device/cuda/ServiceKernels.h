@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// GPU kernels that the runtime itself launches, one module with those of the
+// model. lowering/gpu/services.mlir defines them. All of them work with any
+// grid of blocks of kServiceThreads threads, but those of one block, and no
+// result depends on the grid.
+#ifndef ROTA_RUNTIME_DEVICE_CUDA_SERVICEKERNELS_H
+#define ROTA_RUNTIME_DEVICE_CUDA_SERVICEKERNELS_H
+
+#include <cstdint>
+
+namespace rota::cuda {
+
+inline constexpr unsigned kServiceThreads = 256;
+
+/// (f32 *sum, const f32 *terms, i64 count): sum[i] += terms[i].
+inline constexpr const char *kAddKernel = "rota_add_f32";
+
+/// (bf16 *rounded, const f32 *values, i64 count): to the nearest, ties to even.
+inline constexpr const char *kRoundKernel = "rota_round_bf16";
+
+/// (f64 *sum, const f32 *values, i64 count): sum[0] is the sum of the values
+/// in f64, in an order that follows from `count`. One block.
+inline constexpr const char *kSumKernel = "rota_sum_f64";
+
+/// A term of a sum: its first element, and the elements from the begin of one
+/// of its rows to that of the next.
+struct Term {
+  const void *data;
+  int64_t stride;
+};
+
+/// (const Term *terms, i64 termCount, T *out, i64 count, i64 termLength,
+///  i64 outLength, i64 outStride, i32 mode), for T = f32, bf16, i32.
+/// Element i of a term is at data[i / termLength * stride + i % termLength],
+/// that of the result at out[i / outLength * outStride + i % outLength]. As
+/// `combine` of runtime/collective/Blocks.h: terms are added in their order, in
+/// f32 and rounded once (i32 in i32). `out` may lie on one of the terms where
+/// both have the same rows. `terms` is memory that the GPU can read.
+inline constexpr const char *kCombineKernels[] = {
+    "rota_combine_f32", "rota_combine_bf16", "rota_combine_i32"};
+enum CombineMode : int32_t { kSum = 0, kAccumulate = 1, kMaximum = 2 };
+
+/// (const T *source, T *destination, i64 count, i64 sourceLength,
+///  i64 sourceStride, i64 destinationLength, i64 destinationStride), for
+/// elements of 2 and 4 bytes: copies element i, with rows as above.
+inline constexpr const char *kCopyKernels[] = {"rota_copy_2", "rota_copy_4"};
+
+/// (const f64 *squares, const i32 *order, i64 orderCount, const f32 *losses,
+///  i64 lossRanks, i64 microbatches, f64 clip, f32 *scale, f64 *result)
+///
+/// total = the sum of squares[order[i]] for ascending i; weight = the sum of
+/// losses[r][m][1] of [lossRanks, microbatches, 2], for ascending m, then r;
+/// all in f64, without fused operations. norm = sqrt(total) / weight; factor =
+/// clip > 0 ? min(1, clip / (norm + 1e-6)) : 1; *scale = factor / weight.
+/// result = {norm, weight, the least i whose square is not finite, or -1}.
+/// One block.
+inline constexpr const char *kFinishStepKernel = "rota_finish_step";
+
+} // namespace rota::cuda
+
+#endif // ROTA_RUNTIME_DEVICE_CUDA_SERVICEKERNELS_H
