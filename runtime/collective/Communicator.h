@@ -40,10 +40,6 @@ struct RankGroup {
 /// The group of `rank` along `axes` of `mesh`, the first of them slowest.
 RankGroup groupOf(const std::vector<MeshAxis> &mesh, int rank,
                   const std::vector<int> &axes);
-/// The rank's coordinate on each axis, and back.
-std::vector<int64_t> coordinatesOf(const std::vector<MeshAxis> &mesh, int rank);
-int rankOf(const std::vector<MeshAxis> &mesh,
-           const std::vector<int64_t> &coordinates);
 
 /// A transfer that was started. 0 is always complete.
 using Request = int64_t;
@@ -96,6 +92,10 @@ public:
   virtual bool isDone(Request request) = 0;
   /// Seconds since the communicator was made.
   virtual double now() const = 0;
+
+  /// Whether a recording of the device (Device::beginRecording) takes in the
+  /// transfers that are started meanwhile.
+  virtual bool isRecordable() const { return false; }
 
   /// Sets the position that other ranks print behind this rank's number:
   /// "stage 1, chunk 3, microbatch 2, RECV_F from rank 0". The text is copied.

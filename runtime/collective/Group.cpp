@@ -2,26 +2,9 @@
 //
 // Ranks and their coordinates on the mesh.
 #include "runtime/collective/Communicator.h"
+#include "runtime/program/Part.h"
 
 namespace rota {
-
-std::vector<int64_t> coordinatesOf(const std::vector<MeshAxis> &mesh,
-                                   int rank) {
-  std::vector<int64_t> coordinates(mesh.size());
-  for (size_t axis = mesh.size(); axis-- > 0;) {
-    coordinates[axis] = rank % mesh[axis].size;
-    rank = static_cast<int>(rank / mesh[axis].size);
-  }
-  return coordinates;
-}
-
-int rankOf(const std::vector<MeshAxis> &mesh,
-           const std::vector<int64_t> &coordinates) {
-  int64_t rank = 0;
-  for (size_t axis = 0; axis < mesh.size(); ++axis)
-    rank = rank * mesh[axis].size + coordinates[axis];
-  return static_cast<int>(rank);
-}
 
 RankGroup groupOf(const std::vector<MeshAxis> &mesh, int rank,
                   const std::vector<int> &axes) {

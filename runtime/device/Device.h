@@ -7,11 +7,14 @@
 #define ROTA_RUNTIME_DEVICE_DEVICE_H
 
 #include "runtime/Abi.h"
+#include "runtime/Error.h"
 #include "runtime/device/cpu/Parallel.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 
 namespace rota {
 
@@ -37,6 +40,15 @@ public:
 protected:
   explicit Arena(int64_t bytes) : size(bytes) {}
 
+  /// highWater of `bytes` bytes that the host can read.
+  static int64_t highWaterOf(const char *data, int64_t bytes) {
+    constexpr int64_t kBlock = 64;
+    int64_t end = bytes;
+    while (end > 0 && data[end - 1] == 0)
+      --end;
+    return std::min(bytes, (end + kBlock - 1) / kBlock * kBlock);
+  }
+
   char *base = nullptr;
   int64_t size;
 };
@@ -49,11 +61,54 @@ struct HostOperand {
   Access access;
 };
 
+/// The numbers of a step's end, in device memory.
+struct StepNumbers {
+  const double *squares; // sums of squares, of which `order` names those that
+  const int32_t *order;  // count for the norm, in the order of their addition
+  int64_t orderCount;
+  const float *losses; // [lossRanks, microbatches, 2]: sum and weight
+  int64_t lossRanks, microbatches;
+  double clip; // the largest norm; 0: none
+  float *scale;
+  double *result; // [4]
+};
+
+/// Bytes on their way from device memory to the host.
+class HostRead {
+public:
+  virtual ~HostRead() = default;
+  /// Waits for them. They live as long as this object.
+  virtual std::span<const char> wait() = 0;
+};
+
+/// Work that was recorded, to be done again.
+class Recording {
+public:
+  virtual ~Recording() = default;
+  /// Asks the device for the work once more.
+  virtual void run() = 0;
+};
+
+/// The device failed while it did work that was asked for earlier.
+struct DeviceError : RunError {
+  using RunError::RunError;
+};
+
 /// Called from a rank's thread, with its context; a null context computes on
-/// the calling thread. Work that was asked for is done when a function returns.
+/// the calling thread. The device does what is asked for in this order. On the
+/// CPU it is done when a function returns; a GPU may still work then, and what
+/// goes wrong there is thrown as DeviceError by a later function that waits.
 class Device {
 public:
   virtual ~Device() = default;
+
+  /// For people: "cpu", "NVIDIA H100 80GB HBM3".
+  virtual std::string name() const = 0;
+  /// Bytes of memory for tensors.
+  struct Memory {
+    int64_t free = 0, total = 0;
+  };
+  virtual Memory memory() const = 0;
 
   /// Memory for tensors, and host memory that it is copied to and from. Throws
   /// RunError when the system has not that much memory to give.
@@ -64,9 +119,13 @@ public:
   virtual void copy(RotaContext *context, const void *source, void *destination,
                     int64_t bytes) = 0;
   virtual void zero(RotaContext *context, void *place, int64_t bytes) = 0;
-  /// From device memory to host memory, and back.
+  /// From device memory to host memory, and back. `read` waits for the work
+  /// before; the bytes of `write` are taken before it returns.
   virtual void read(const void *source, void *host, int64_t bytes) = 0;
   virtual void write(const void *host, void *destination, int64_t bytes) = 0;
+  /// A read in the order of the work, which the host waits for later.
+  virtual std::unique_ptr<HostRead> startRead(const void *source,
+                                              int64_t bytes) = 0;
 
   /// A loop of the host over `count` elements of device tensors, for work that
   /// no task does: body(begin, end, hosts) for pieces of [0, count) on the
@@ -79,11 +138,50 @@ public:
                body) = 0;
   static constexpr size_t kMostHostOperands = 2;
 
-  /// rotaLaunch and rotaGemm of runtime/Abi.h.
+  /// sum[i] += terms[i].
+  virtual void add(RotaContext *context, float *sum, const float *terms,
+                   int64_t count) = 0;
+  /// To bf16: to the nearest, ties to even.
+  virtual void round(RotaContext *context, const float *values,
+                     uint16_t *rounded, int64_t count) = 0;
+  /// *sum = the sum of the values in f64, in an order that follows from their
+  /// number.
+  virtual void sum(RotaContext *context, const float *values, int64_t count,
+                   double *sum) = 0;
+  /// The norm of the gradient and the factor of each of its elements:
+  ///   total = sum of squares[order[i]], for ascending i
+  ///   weight = sum of losses[r][m][1], for ascending m, then r
+  ///   norm = sqrt(total) / weight
+  ///   *scale = (clip > 0 ? min(1, clip / (norm + 1e-6)) : 1) / weight
+  /// in f64. result = {norm, weight, the least i whose square is not finite, or
+  /// -1}; its last element is free for a scale that nobody reads.
+  virtual void finishStep(const StepNumbers &numbers) = 0;
+
+  /// rotaLaunch, rotaGemm and rotaCheckIndices of runtime/Abi.h. Memory for
+  /// products is that of useWorkspace; without it there are none.
   virtual void launch(RotaContext *context, RotaKernel kernel,
                       void *const *args, int64_t rows, int64_t grain) = 0;
   virtual void multiply(RotaContext *context, const RotaGemm &gemm,
                         const void *a, const void *b, void *c) = 0;
+  virtual void checkIndices(RotaContext *context, const int32_t *indices,
+                            int64_t count, int64_t least, int64_t bound) = 0;
+  virtual void useWorkspace(void *place, int64_t bytes) = 0;
+
+  /// Waits until all work is done.
+  virtual void synchronize() = 0;
+  /// Whether the host is ahead of the device, so that it should read the
+  /// results of a step while the next one runs.
+  virtual bool isAsynchronous() const = 0;
+  /// Numbers the work that follows, for messages: the number of the work that
+  /// a DeviceError came from; -1: not known.
+  virtual void setPosition(int number) = 0;
+  virtual int position() const = 0;
+
+  /// Records what is asked for between the two calls instead of doing it: work
+  /// that is the same each time, without reads and writes. Only where
+  /// isAsynchronous().
+  virtual void beginRecording() = 0;
+  virtual std::unique_ptr<Recording> endRecording() = 0;
 };
 
 /// The device whose memory and kernels are the host's own.

@@ -7,8 +7,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <fmt/format.h>
-#include <vector>
 
 namespace rota {
 
@@ -63,17 +61,7 @@ void rotaCopy(RotaContext *context, const void *source, void *destination,
 
 void rotaCheckIndices(RotaContext *context, const int32_t *indices,
                       int64_t count, int64_t least, int64_t bound) {
-  std::vector<int32_t> host(static_cast<size_t>(count));
-  rota::deviceOf(context).read(indices, host.data(), 4 * count);
-  auto wrong = std::find_if(host.begin(), host.end(), [&](int64_t index) {
-    return index < least || index >= bound;
-  });
-  if (wrong != host.end())
-    rota::reportFailure(
-        context, fmt::format("position {} of the data: expected a number from "
-                             "{} to {}, got {}",
-                             wrong - host.begin(), std::max<int64_t>(least, 0),
-                             bound - 1, *wrong));
+  rota::deviceOf(context).checkIndices(context, indices, count, least, bound);
 }
 
 void rotaCollective(RotaContext *context, int64_t number, const void *input,

@@ -45,6 +45,11 @@ void forEachRun(const Part &part, int64_t begin, int64_t end,
 bool isFirstReplica(const Division &division, const std::vector<MeshAxis> &mesh,
                     const std::vector<int64_t> &coordinates);
 
+/// The rank's coordinate on each axis, and back.
+std::vector<int64_t> coordinatesOf(const std::vector<MeshAxis> &mesh, int rank);
+int rankOf(const std::vector<MeshAxis> &mesh,
+           const std::vector<int64_t> &coordinates);
+
 /// The number of the axis `stage` in a mesh that has it.
 int stageAxis(const std::vector<MeshAxis> &mesh);
 

@@ -40,7 +40,8 @@ void Executor::run(Mode runMode) {
   if (mode == Mode::Train && !rank.program().auxiliaryLosses.empty())
     begin();
   for (int a = 0; a < actionCount; ++a) {
-    rank.communicator().setPosition(positions[a]);
+    rank.host().setPosition(positions[a]);
+    rank.device().setPosition(a);
     // Messages first: a transfer that ends meanwhile is not exposed.
     for (bool transfers : {false, true})
       for (int wait : stage.waitsOf(a))
@@ -62,7 +63,7 @@ void Executor::run(Mode runMode) {
 /// Cotangents of auxiliary losses need the main loss's weight over the step.
 void Executor::begin() {
   const Program &program = rank.program();
-  rank.communicator().setPosition("weight of the loss");
+  rank.host().setPosition("weight of the loss");
   {
     ComputeToken token(rank.cores());
     for (int microbatch : stage.startMicrobatches)

@@ -24,15 +24,14 @@ std::vector<double> gatherNumbers(Rank &rank, const RankGroup &group,
   gather.inner = 2 * static_cast<int64_t>(own.size());
   gather.reason = "numbers of all ranks";
   if (gather.inner > 0)
-    rank.communicator().run(Stream::Step, gather, group, own.data(),
-                            all.data());
+    rank.host().run(Stream::Step, gather, group, own.data(), all.data());
   return all;
 }
 
 std::vector<std::string> gatherTexts(Rank &rank, const std::string &own) {
   std::vector<double> sizes =
       gatherNumbers(rank, rank.everyone(), {static_cast<double>(own.size())});
-  Communicator &communicator = rank.communicator();
+  Communicator &communicator = rank.host();
   std::vector<std::string> texts;
   if (rank.number() != 0) {
     communicator.wait(communicator.send(Stream::Step, 0, own.data(),
@@ -53,20 +52,34 @@ bool decideOnRankZero(Rank &rank, bool own) {
   return gatherNumbers(rank, rank.everyone(), {own ? 1.0 : 0.0})[0] != 0.0;
 }
 
-/// Sum and weight of each microbatch by rank of the loss's group.
-static std::vector<double> gatherPairs(Rank &rank) {
-  int64_t count = 2 * rank.program().microbatches;
-  std::vector<double> own(static_cast<size_t>(count));
-  if (int64_t place = rank.stage().loss; place >= 0) {
-    std::vector<float> pairs = rank.read<float>(place, count);
-    own.assign(pairs.begin(), pairs.end());
-  }
-  return gatherNumbers(rank, rank.lossGroup(), own);
+void startLoss(Rank &rank) {
+  const RuntimeMemory &places = rank.places();
+  Collective gather;
+  gather.kind = Collective::Kind::AllGather;
+  gather.type = ElementType::F32;
+  gather.size = places.lossRanks;
+  gather.inner = 2 * rank.program().microbatches;
+  gather.reason = "losses of all ranks";
+  int64_t own = rank.stage().loss;
+  rank.communicator().run(Stream::Step, gather, rank.lossGroup(),
+                          own >= 0 ? rank.at(own)
+                                   : rank.runtimeAt(places.noLosses),
+                          rank.runtimeAt(places.losses));
+}
+
+static std::vector<float> readLosses(Rank &rank) {
+  startLoss(rank);
+  const RuntimeMemory &places = rank.places();
+  std::vector<float> losses(
+      static_cast<size_t>(2 * places.lossRanks * rank.program().microbatches));
+  rank.device().read(rank.runtimeAt(places.losses), losses.data(),
+                     static_cast<int64_t>(4 * losses.size()));
+  return losses;
 }
 
 double gatherLossWeight(Rank &rank) {
   auto count = static_cast<size_t>(rank.program().microbatches);
-  std::vector<double> all = gatherPairs(rank);
+  std::vector<float> all = readLosses(rank);
   double weight = 0.0;
   for (size_t m = 0; m < count; ++m)
     for (size_t r = 0; r < rank.lossGroup().ranks.size(); ++r)
@@ -119,14 +132,15 @@ static double gatherAuxiliary(Rank &rank) {
   return auxiliary;
 }
 
-Loss gatherLoss(Rank &rank) {
+Loss gatherLoss(Rank &rank) { return finishLoss(rank, readLosses(rank)); }
+
+Loss finishLoss(Rank &rank, std::span<const float> all) {
   auto count = static_cast<size_t>(rank.program().microbatches);
   const RankGroup &group = rank.lossGroup();
-  std::vector<double> all = gatherPairs(rank);
   Loss total;
   for (size_t m = 0; m < count; ++m)
     for (size_t r = 0; r < group.ranks.size(); ++r) {
-      const double *pair = &all[2 * (r * count + m)];
+      const float *pair = &all[2 * (r * count + m)];
       if (!std::isfinite(pair[0]) || !std::isfinite(pair[1]))
         throw RunError(fmt::format(
             "rank {}: the loss of microbatch {} is not finite (sum {}, weight "

@@ -7,6 +7,7 @@
 
 #include "runtime/train/Rank.h"
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -33,9 +34,17 @@ struct Loss {
   double mean() const { return sum / weight + auxiliary; }
 };
 
-/// The last run's loss over all microbatches and ranks, on every rank: in f64,
-/// by microbatch, then by layer for auxiliary losses, then by rank. Throws
-/// RunError when one is not finite.
+/// Brings the last run's sums and weights of all ranks to RuntimeMemory::losses
+/// of each, in the order of the device's work.
+void startLoss(Rank &rank);
+
+/// The loss over all microbatches and ranks, on every rank: in f64, by
+/// microbatch, then by layer for auxiliary losses, then by rank. `losses`: what
+/// startLoss has brought, [ranks of the loss, microbatches, 2]. Throws RunError
+/// when one is not finite.
+Loss finishLoss(Rank &rank, std::span<const float> losses);
+
+/// Both, one after the other.
 Loss gatherLoss(Rank &rank);
 
 /// The weight of the main loss alone, as a stage's start calls left it.

@@ -3,7 +3,6 @@
 #include "runtime/Error.h"
 #include "runtime/program/Part.h"
 #include "runtime/program/TensorNames.h"
-#include "runtime/train/Gather.h"
 #include "runtime/train/Publish.h"
 
 #include <algorithm>
@@ -12,13 +11,9 @@
 #include <fmt/format.h>
 #include <map>
 #include <numbers>
-#include <tuple>
 #include <utility>
 
 namespace rota {
-
-/// Elements of one message of a gradient: what a receiver holds twice.
-static constexpr int64_t kMessageElements = 1 << 20;
 
 double learningRateAt(const OptimizerOptions &options, int64_t t,
                       int64_t steps) {
@@ -33,11 +28,9 @@ double learningRateAt(const OptimizerOptions &options, int64_t t,
 }
 
 Optimizer::Optimizer(Rank &rank, const OptimizerOptions &options)
-    : rank(rank), options(options) {
+    : rank(rank), options(options), norms(normTerms(rank.program())) {
   const Program &program = rank.program();
   const std::vector<MeshAxis> &mesh = program.mesh;
-  for (const Stage &stage : program.stages)
-    widest = std::max(widest, stage.updates.size());
   for (int s = 0; s < static_cast<int>(program.stages.size()); ++s)
     for (const Update &update : program.stages[s].updates) {
       const Parameter &p = program.parameters[update.parameter];
@@ -45,38 +38,17 @@ Optimizer::Optimizer(Rank &rank, const OptimizerOptions &options)
       for (size_t g = 1; g < update.gradients.size(); ++g)
         terms.push_back({&update, s, update.gradients[g], elements});
     }
-  size_t ranks = rank.everyone().ranks.size();
-  for (size_t r = 0; r < ranks; ++r) {
-    std::vector<int64_t> at = coordinatesOf(mesh, static_cast<int>(r));
-    const Stage &stage = program.stages[at[stageAxis(mesh)]];
-    for (size_t u = 0; u < stage.updates.size(); ++u) {
-      const Update &update = stage.updates[u];
-      const Parameter &p = program.parameters[update.parameter];
-      if (isFirstReplica(p.optimizerDivision, mesh, at))
-        squares.push_back({update.parameter, update.layer, r * widest + u});
-    }
-  }
-  // Ranks are in the order of their parts already.
-  std::sort(squares.begin(), squares.end(),
-            [](const Square &a, const Square &b) {
-              return std::tie(a.parameter, a.layer, a.number) <
-                     std::tie(b.parameter, b.layer, b.number);
-            });
+  std::vector<int32_t> order;
+  for (const NormTerm &term : norms)
+    order.push_back(static_cast<int32_t>(term.number));
+  rank.device().write(order.data(), rank.runtimeAt(rank.places().order),
+                      static_cast<int64_t>(4 * order.size()));
 }
 
-/// Adds `count` f32 at device address `term` to those at `sum`.
-static void add(Rank &rank, void *sum, void *term, int64_t count) {
+static void add(Rank &rank, void *sum, const void *term, int64_t count) {
   ComputeToken token(rank.cores());
-  HostOperand operands[] = {{sum, 4, HostOperand::Access::Update},
-                            {term, 4, HostOperand::Access::Read}};
-  rank.device().hostLoop(rank.context(), count, operands,
-                         [](int64_t begin, int64_t end, char *const *hosts) {
-                           auto *values = reinterpret_cast<float *>(hosts[0]);
-                           auto *terms =
-                               reinterpret_cast<const float *>(hosts[1]);
-                           for (int64_t i = 0; i < end - begin; ++i)
-                             values[i] += terms[i];
-                         });
+  rank.device().add(rank.context(), static_cast<float *>(sum),
+                    static_cast<const float *>(term), count);
 }
 
 static void zero(Rank &rank, int64_t offset, int64_t count) {
@@ -85,16 +57,17 @@ static void zero(Rank &rank, int64_t offset, int64_t count) {
 }
 
 void Optimizer::sumGradients() {
-  rank.communicator().setPosition("sum of gradients");
+  rank.host().setPosition("sum of gradients");
   int here = rank.stageNumber();
+  int64_t most = rank.places().termElements;
   std::vector<Request> sends;
   for (const Term &term : terms)
     if (term.place.stage == here && term.owner != here)
-      for (int64_t at = 0; at < term.elements; at += kMessageElements)
-        sends.push_back(rank.communicator().send(
-            Stream::Step, rank.peer(term.owner),
-            rank.at(term.place.offset + 4 * at),
-            4 * std::min(kMessageElements, term.elements - at)));
+      for (int64_t at = 0; at < term.elements; at += most)
+        sends.push_back(
+            rank.communicator().send(Stream::Step, rank.peer(term.owner),
+                                     rank.at(term.place.offset + 4 * at),
+                                     4 * std::min(most, term.elements - at)));
   for (const Term &term : terms)
     if (term.owner == here)
       addTerm(term);
@@ -118,24 +91,24 @@ void Optimizer::addReceived(const Term &term) {
   int64_t sum = term.update->gradients[0].offset;
   Communicator &communicator = rank.communicator();
   int peer = rank.peer(term.place.stage);
-  int64_t most = std::min(kMessageElements, term.elements);
-  std::vector<float> buffers[2] = {std::vector<float>(most),
-                                   std::vector<float>(most)};
+  int64_t most = rank.places().termElements;
+  auto buffer = [&](int which) {
+    return rank.runtimeAt(rank.places().terms + 4 * which * most);
+  };
   auto receive = [&](int64_t at, int which) -> Request {
     if (at >= term.elements)
       return 0;
-    return communicator.receive(
-        Stream::Step, peer, buffers[which].data(),
-        4 * std::min(kMessageElements, term.elements - at));
+    return communicator.receive(Stream::Step, peer, buffer(which),
+                                4 * std::min(most, term.elements - at));
   };
   Request next = receive(0, 0);
   int which = 0;
-  for (int64_t at = 0; at < term.elements; at += kMessageElements) {
+  for (int64_t at = 0; at < term.elements; at += most) {
     Request now = next;
-    next = receive(at + kMessageElements, 1 - which);
+    next = receive(at + most, 1 - which);
     communicator.wait(now);
-    add(rank, rank.at(sum + 4 * at), buffers[which].data(),
-        std::min(kMessageElements, term.elements - at));
+    add(rank, rank.at(sum + 4 * at), buffer(which),
+        std::min(most, term.elements - at));
     which = 1 - which;
   }
 }
@@ -173,30 +146,62 @@ void Optimizer::reduce() {
   }
 }
 
-double Optimizer::globalNorm() {
+/// Leaves the gradient's norm and its factor on the device.
+void Optimizer::findNorm() {
   const Program &program = rank.program();
-  std::vector<double> own(widest, 0.0);
+  const RuntimeMemory &places = rank.places();
+  Device &device = rank.device();
   int64_t sums = rank.stage().step.squares;
+  auto *squares = static_cast<double *>(rank.runtimeAt(places.squares));
   for (size_t u = 0; u < rank.stage().updates.size(); ++u) {
     const Update &update = rank.stage().updates[u];
     const Parameter &parameter = program.parameters[update.parameter];
     run(parameter.squareTask, update, sums);
-    for (float row : rank.read<float>(sums, parameter.rows))
-      own[u] += row;
+    ComputeToken token(rank.cores());
+    device.sum(rank.context(), static_cast<const float *>(rank.at(sums)),
+               parameter.rows, squares + u);
   }
-  std::vector<double> all = gatherNumbers(rank, rank.everyone(), own);
-  // In the order of parameter, layer and part, so that neither placement nor
-  // schedule changes a bit.
-  double total = 0.0;
-  for (const Square &square : squares) {
-    double sum = all[square.number];
-    if (!std::isfinite(sum))
-      throw RunError(fmt::format(
-          "the gradient of '{}' is not finite",
-          tensorName(program.parameters[square.parameter], square.layer)));
-    total += sum;
+  // Bits travel as i32, so that nothing is rounded.
+  Collective gather;
+  gather.kind = Collective::Kind::AllGather;
+  gather.type = ElementType::I32;
+  gather.size = static_cast<int64_t>(rank.everyone().ranks.size());
+  gather.inner = 2 * places.widest;
+  gather.reason = "squares of all ranks";
+  void *all = rank.runtimeAt(places.allSquares);
+  if (gather.inner > 0)
+    rank.communicator().run(Stream::Step, gather, rank.everyone(), squares,
+                            all);
+  device.finishStep({static_cast<const double *>(all),
+                     static_cast<const int32_t *>(rank.runtimeAt(places.order)),
+                     places.normCount,
+                     static_cast<const float *>(rank.runtimeAt(places.losses)),
+                     places.lossRanks, program.microbatches,
+                     options.gradientClip, scalePlace(),
+                     static_cast<double *>(rank.runtimeAt(places.result))});
+}
+
+/// The factor of gradients lies among the scalars that updates read.
+float *Optimizer::scalePlace() const {
+  const std::vector<Scalar> &scalars = rank.program().scalars;
+  auto scale =
+      std::find_if(scalars.begin(), scalars.end(), [](const Scalar &s) {
+        return s.kind == Scalar::Kind::GradientScale;
+      });
+  if (scale == scalars.end())
+    return static_cast<float *>(rank.runtimeAt(rank.places().result + 24));
+  return static_cast<float *>(
+      rank.at(rank.stage().step.scalars + 4 * (scale - scalars.begin())));
+}
+
+double Optimizer::readNorm(std::span<const double> result) const {
+  if (result[2] >= 0.0) {
+    const NormTerm &term = norms[static_cast<size_t>(result[2])];
+    throw RunError(fmt::format(
+        "the gradient of '{}' is not finite",
+        tensorName(rank.program().parameters[term.parameter], term.layer)));
   }
-  return std::sqrt(total);
+  return result[0];
 }
 
 /// In f64, so that what is near 0 or 1 is not lost before it is rounded.
@@ -211,20 +216,19 @@ static double valueOf(const Scalar &scalar, double option, int64_t step) {
   }
 }
 
-void Optimizer::writeScalars(double learningRate, double gradientScale) {
+void Optimizer::begin(double learningRate) {
+  ++steps;
   const Program &program = rank.program();
   std::map<std::string, double> values;
   for (const auto *list : {&program.options, &std::as_const(options.own)})
     for (const ProgramOption &option : *list)
       values[option.name] = option.value;
-  std::vector<float> scalars;
-  for (const Scalar &scalar : program.scalars) {
-    double value = scalar.kind == Scalar::Kind::LearningRate ? learningRate
-                   : scalar.kind == Scalar::Kind::GradientScale
-                       ? gradientScale
-                       : valueOf(scalar, values[scalar.option], steps);
-    scalars.push_back(static_cast<float>(value));
-  }
+  std::vector<float> scalars; // that of gradients comes from findNorm
+  for (const Scalar &scalar : program.scalars)
+    scalars.push_back(static_cast<float>(
+        scalar.kind == Scalar::Kind::LearningRate
+            ? learningRate
+            : valueOf(scalar, values[scalar.option], steps)));
   rank.write(scalars, rank.stage().step.scalars);
 }
 
@@ -250,14 +254,9 @@ void Optimizer::run(int task, const Update &update, int64_t output) {
       rank.context()->failure));
 }
 
-double Optimizer::step(double learningRate, double totalWeight) {
-  rank.communicator().setPosition("optimizer");
-  ++steps;
-  double norm = globalNorm() / totalWeight;
-  double clip = 1.0;
-  if (options.gradientClip > 0.0)
-    clip = std::min(1.0, options.gradientClip / (norm + 1e-6));
-  writeScalars(learningRate, clip / totalWeight);
+void Optimizer::update() {
+  rank.host().setPosition("optimizer");
+  findNorm();
   Publisher publisher(rank);
   for (const Update &u : rank.stage().updates) {
     const Parameter &parameter = rank.program().parameters[u.parameter];
@@ -266,7 +265,6 @@ double Optimizer::step(double learningRate, double totalWeight) {
     publisher.start(u, /*isRounded=*/parameter.compute == ElementType::BF16);
   }
   publisher.finish();
-  return norm;
 }
 
 } // namespace rota

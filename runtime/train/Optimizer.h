@@ -21,16 +21,23 @@ class Optimizer {
 public:
   Optimizer(Rank &rank, const OptimizerOptions &options);
 
+  /// Writes the scalars of the next step.
+  void begin(double learningRate);
+
   /// Sums each gradient over the places and ranks that hold terms of it:
   /// accumulators of one parameter in their fixed order, then its `reduce`
-  /// collectives. Once a step. Every rank calls this and `step`.
+  /// collectives. Once a step. Every rank calls this and `update`.
   void sumGradients();
 
-  /// Updates every parameter with its summed gradient / totalWeight, clipped,
-  /// at the given rate; zeroes the gradients and refreshes all copies. Returns
-  /// the global norm before clipping; throws RunError when it is not finite.
-  /// The gradient is multiplied by clip / (norm + 1e-6) if that is < 1.
-  double step(double learningRate, double totalWeight);
+  /// Updates every parameter with its summed gradient / weight of the losses
+  /// that startLoss brought, clipped as Device::finishStep says; zeroes the
+  /// gradients and refreshes all copies. Leaves the result of finishStep at
+  /// RuntimeMemory::result. Nothing here waits for the device.
+  void update();
+
+  /// The global norm before clipping out of that result; throws RunError when
+  /// it is not finite.
+  double readNorm(std::span<const double> result) const;
 
 private:
   /// One place of Update::gradients but the first.
@@ -43,23 +50,15 @@ private:
   void addTerm(const Term &term);
   void addReceived(const Term &term);
   void reduce();
-  double globalNorm();
-  void writeScalars(double learningRate, double gradientScale);
+  void findNorm();
+  float *scalePlace() const;
   void run(int task, const Update &update, int64_t output);
-
-  /// A sum of squares that counts for the norm.
-  struct Square {
-    int parameter;
-    int64_t layer;
-    size_t number; // among those of all ranks, each as many as widest
-  };
 
   Rank &rank;
   OptimizerOptions options;
-  std::vector<Term> terms;     // of all stages, in the program's order
-  std::vector<Square> squares; // by parameter, layer, part
-  size_t widest = 0;           // most updates of a stage
-  int64_t steps = 0;           // begun so far: the t of the scalars
+  std::vector<Term> terms; // of all stages, in the program's order
+  std::vector<NormTerm> norms;
+  int64_t steps = 0; // begun so far: the t of the scalars
 };
 
 } // namespace rota

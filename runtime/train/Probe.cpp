@@ -34,6 +34,7 @@ public:
     std::vector<double> losses;
     for (int64_t t = 1; t <= (curve ? options.steps : 1); ++t) {
       loadBatch(rank, batch, Split::Train, t - 1);
+      optimizer.begin(learningRateAt(schedule, t, options.steps));
       executor.run(Executor::Mode::Train);
       Loss loss = gatherLoss(rank);
       losses.push_back(loss.mean());
@@ -42,7 +43,7 @@ public:
       if (t == 1)
         writeFirst(loss);
       if (curve)
-        optimizer.step(learningRateAt(schedule, t, options.steps), loss.weight);
+        update();
     }
     if (curve)
       write("loss_curve", losses.data());
@@ -58,6 +59,15 @@ public:
   }
 
 private:
+  /// Updates the parameters; an error where the gradient is not finite.
+  void update() {
+    optimizer.update();
+    double result[3];
+    rank.device().read(rank.runtimeAt(rank.places().result), result,
+                       sizeof result);
+    optimizer.readNorm(result);
+  }
+
   static OptimizerOptions constantRate(OptimizerOptions options) {
     options.minLearningRate = options.learningRate;
     return options;

@@ -62,8 +62,8 @@ ProcessRanks::ProcessRanks(const Executable &executable,
     : cores(threads), team(static_cast<int>(communicators.size())) {
   for (Communicator *communicator : communicators) {
     devices.push_back(makeDevice(executable.program->device));
-    ranks.emplace_back(executable, *communicator, *devices.back(), cores,
-                       profile);
+    ranks.emplace_back(executable, Links{communicator, communicator},
+                       *devices.back(), cores, profile);
   }
 }
 
@@ -83,6 +83,7 @@ void ProcessRanks::run(const std::function<void(Rank &rank)> &body) {
             first = std::current_exception();
         }
         ranks[i].communicator().fail(error.what());
+        ranks[i].host().fail(error.what());
         throw;
       }
     });

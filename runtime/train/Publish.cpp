@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/Publish.h"
-#include "runtime/checkpoint/Convert.h"
 
-#include <algorithm>
 #include <utility>
 
 namespace rota {
@@ -27,15 +25,8 @@ static void roundMaster(Rank &rank, const Update &update) {
   void *master = rank.at(update.master), *updated = rank.at(update.updated);
   if (parameter.compute != ElementType::BF16)
     return rank.device().copy(rank.context(), master, updated, 4 * count);
-  HostOperand operands[] = {{master, 4, HostOperand::Access::Read},
-                            {updated, 2, HostOperand::Access::Write}};
-  rank.device().hostLoop(
-      rank.context(), count, operands,
-      [&](int64_t begin, int64_t end, char *const *hosts) {
-        auto *values = reinterpret_cast<const float *>(hosts[0]);
-        std::transform(values, values + (end - begin),
-                       reinterpret_cast<uint16_t *>(hosts[1]), toBf16);
-      });
+  rank.device().round(rank.context(), static_cast<const float *>(master),
+                      static_cast<uint16_t *>(updated), count);
 }
 
 void Publisher::start(const Update &update, bool isRounded) {

@@ -7,13 +7,16 @@
 
 namespace rota {
 
-Rank::Rank(const Executable &executable, Communicator &communicator,
-           Device &device, Cores &cores, bool profile)
-    : executable(executable), comm(communicator), coreSet(cores),
-      position(coordinatesOf(program().mesh, communicator.rank())),
+Rank::Rank(const Executable &executable, const Links &links, Device &device,
+           Cores &cores, bool profile)
+    : executable(executable), links(links), coreSet(cores),
+      position(coordinatesOf(program().mesh, number())),
       stageIndex(static_cast<int>(position[stageAxis(program().mesh)])),
+      ownPlaces(rota::runtimeMemory(program())),
       memory(device.makeArena(stage().arenaBytes)),
-      hostMemory(device.makeHostArena(stage().hostBytes)) {
+      hostMemory(device.makeHostArena(stage().hostBytes)),
+      runtimeMemory(device.makeArena(ownPlaces.bytes)) {
+  device.useWorkspace(runtimeAt(ownPlaces.workspace), ownPlaces.workspaceBytes);
   const std::vector<MeshAxis> &mesh = program().mesh;
   for (const Collective &collective : program().collectives)
     groups.push_back(groupOf(mesh, number(), collective.axes));
@@ -43,16 +46,16 @@ int Rank::peer(int stage) const {
 
 Request Rank::start(Stream stream, int collective, const void *source,
                     void *destination) {
-  return comm.start(stream, program().collectives[collective],
-                    groups[collective], source, destination);
+  return links.tensors->start(stream, program().collectives[collective],
+                              groups[collective], source, destination);
 }
 
 void Rank::runTask(int number, const RotaFrame &frame) {
   if (!ownProfile)
     return executable.tasks[number](&ownContext, &frame);
-  double begin = comm.now();
+  double begin = links.tensors->now();
   executable.tasks[number](&ownContext, &frame);
-  ownProfile->addTask(number, comm.now() - begin);
+  ownProfile->addTask(number, links.tensors->now() - begin);
 }
 
 void Rank::runInTask(int collective, const void *source, void *destination) {
@@ -61,12 +64,12 @@ void Rank::runInTask(int collective, const void *source, void *destination) {
     return;
   try {
     Request request = start(Stream::Task, collective, source, destination);
-    if (comm.isDone(request)) {
-      comm.wait(request);
+    if (links.tensors->isDone(request)) {
+      links.tensors->wait(request);
       return;
     }
     CoreLeave leave(coreSet);
-    comm.wait(request);
+    links.tensors->wait(request);
   } catch (const std::exception &error) {
     failure = std::current_exception();
     reportFailure(&ownContext, error.what());

@@ -8,7 +8,7 @@
 
 #include "runtime/collective/Communicator.h"
 #include "runtime/device/Context.h"
-#include "runtime/program/Program.h"
+#include "runtime/program/RuntimeMemory.h"
 #include "runtime/trace/Profile.h"
 
 #include <exception>
@@ -25,14 +25,21 @@ struct Executable {
   std::span<const RotaGpuCode> gpuCode = {};
 };
 
+/// The ends of a rank's communication: one, where the device's memory is the
+/// host's.
+struct Links {
+  Communicator *tensors = nullptr;
+  Communicator *host = nullptr;
+};
+
 class Rank : public TaskCollectives {
 public:
-  /// Makes the arenas of the stage that the communicator's rank runs.
-  Rank(const Executable &executable, Communicator &communicator, Device &device,
+  /// Makes the arenas of the stage that the links' rank runs.
+  Rank(const Executable &executable, const Links &links, Device &device,
        Cores &cores, bool profile);
 
   const Program &program() const { return *executable.program; }
-  int number() const { return comm.rank(); }
+  int number() const { return links.tensors->rank(); }
   /// Its coordinate on each mesh axis.
   const std::vector<int64_t> &coordinates() const { return position; }
   int stageNumber() const { return stageIndex; }
@@ -40,7 +47,10 @@ public:
   /// The rank with the same other coordinates on that stage.
   int peer(int stage) const;
 
-  Communicator &communicator() { return comm; }
+  /// Moves tensors of the device, in the order of its work.
+  Communicator &communicator() { return *links.tensors; }
+  /// Moves the host's own numbers and texts.
+  Communicator &host() { return *links.host; }
   /// The group of that collective of the program, of the axes of the loss and
   /// the stage, and of all ranks.
   const RankGroup &group(int collective) const { return groups[collective]; }
@@ -63,6 +73,9 @@ public:
   Device &device() const { return *ownContext.device; }
   const Arena &arena() const { return *memory; }
   const Arena &hostArena() const { return *hostMemory; }
+  /// The runtime's own places on the device, and their addresses.
+  const RuntimeMemory &places() const { return ownPlaces; }
+  void *runtimeAt(int64_t offset) const { return runtimeMemory->at(offset); }
   /// Addresses in the arenas; null for the offset -1. Only the device and the
   /// communicator reach the bytes there.
   void *at(int64_t offset) const { return memory->at(offset); }
@@ -89,13 +102,14 @@ public:
 
 private:
   Executable executable;
-  Communicator &comm;
+  Links links;
   Cores &coreSet;
   std::vector<int64_t> position;
   int stageIndex;
   std::vector<RankGroup> groups;
   RankGroup lossRanks, all;
-  std::unique_ptr<Arena> memory, hostMemory;
+  RuntimeMemory ownPlaces;
+  std::unique_ptr<Arena> memory, hostMemory, runtimeMemory;
   std::unique_ptr<Profile> ownProfile;
   RotaContext ownContext;
   std::exception_ptr failure;

@@ -24,23 +24,24 @@ std::vector<NamedTensor> tensorsByName(const Program &program) {
   return tensors;
 }
 
-/// Sends the part that rank `owner` has at `offset` of its arena to rank 0,
+/// Brings the part that rank `owner` has at `offset` of its arena to rank 0,
 /// which calls `take` with it.
 template <typename Take>
 static void bringToRankZero(Rank &rank, int owner, int64_t offset,
                             int64_t bytes, Take take) {
-  Communicator &communicator = rank.communicator();
-  if (owner == rank.number() && owner != 0)
-    communicator.wait(
-        communicator.send(Stream::Step, 0, rank.at(offset), bytes));
-  if (rank.number() != 0)
+  if (rank.number() != 0 && rank.number() != owner)
     return;
-  if (owner == 0)
-    return take(rank.read<char>(offset, bytes).data());
+  Communicator &communicator = rank.host();
   std::vector<char> buffer(static_cast<size_t>(bytes));
-  communicator.wait(
-      communicator.receive(Stream::Step, owner, buffer.data(), bytes));
-  take(buffer.data());
+  if (owner == rank.number())
+    rank.device().read(rank.at(offset), buffer.data(), bytes);
+  if (rank.number() != 0)
+    communicator.wait(communicator.send(Stream::Step, 0, buffer.data(), bytes));
+  else if (owner != 0)
+    communicator.wait(
+        communicator.receive(Stream::Step, owner, buffer.data(), bytes));
+  if (rank.number() == 0)
+    take(buffer.data());
 }
 
 /// Writes the part's elements, of `type`, to their places in `whole`.

@@ -15,6 +15,7 @@
 #include <chrono>
 #include <csignal>
 #include <fmt/format.h>
+#include <utility>
 
 namespace rota {
 
@@ -29,9 +30,10 @@ void onInterrupt(int) {
   std::signal(SIGINT, SIG_DFL);
 }
 
-double secondsSince(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
-      .count();
+using Clock = std::chrono::steady_clock;
+
+double secondsSince(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
 std::unique_ptr<Batches> makeBatches(const Program &program,
@@ -75,7 +77,7 @@ public:
           "'{}' holds {} tensors that this model does not have, '{}' first",
           options.weights, weights->unused().size(), weights->unused()[0]));
     initialize(rank, options.seed, weights);
-    start = std::chrono::steady_clock::now();
+    start = Clock::now();
     for (int64_t t = 1; t <= options.steps; ++t)
       if (!step(t))
         break;
@@ -90,41 +92,93 @@ public:
   }
 
 private:
-  /// Returns whether another step follows.
+  /// A step that the device may still work on.
+  struct Pending {
+    int64_t number = 0;
+    double learningRate = 0.0;
+    Clock::time_point begin;
+    std::unique_ptr<HostRead> results; // RuntimeMemory::result and losses
+  };
+
+  /// Returns whether another step follows. The results of a step are read
+  /// while the next one runs, where the device works on its own.
   bool step(int64_t t) {
-    auto begin = std::chrono::steady_clock::now();
+    Pending now{t, learningRateAt(options.optimizer, t, options.steps),
+                Clock::now(), nullptr};
     timed("data", [&] { loadBatch(rank, batches, Split::Train, t - 1); });
-    timed("timeline", [&] { executor.run(Executor::Mode::Train); });
-    Loss loss = gatherLoss(rank);
-    progress.step = t;
-    progress.loss = loss.mean();
-    progress.learningRate = learningRateAt(options.optimizer, t, options.steps);
-    timed("optimizer", [&] {
-      optimizer.sumGradients();
-      progress.gradientNorm =
-          optimizer.step(progress.learningRate, loss.weight);
-    });
-    measure(secondsSince(begin));
+    optimizer.begin(now.learningRate);
+    compute();
+    now.results = rank.device().startRead(rank.runtimeAt(rank.places().result),
+                                          rank.places().resultBytes);
     bool over =
         options.timeLimit > 0 && secondsSince(start) >= options.timeLimit;
     bool last =
         decideOnRankZero(rank, t == options.steps || over || interrupted);
+    if (previous)
+      finish(*std::exchange(previous, std::nullopt), false);
+    if (last || !mayWait || validates(t, last))
+      finish(now, last);
+    else
+      previous = std::move(now);
+    return !last;
+  }
+
+  /// The work of a step, the same each time: recorded in the second one, where
+  /// the device and the communicator can.
+  void compute() {
+    if (recording)
+      return recording->run();
+    bool records = mayRecord && progress.step > 0;
+    if (records)
+      rank.device().beginRecording();
+    timed("timeline", [&] { executor.run(Executor::Mode::Train); });
+    startLoss(rank);
+    timed("optimizer", [&] {
+      optimizer.sumGradients();
+      optimizer.update();
+    });
+    if (!records)
+      return;
+    recording = rank.device().endRecording();
+    recording->run();
+  }
+
+  bool validates(int64_t t, bool last) const {
+    int64_t interval = options.validationInterval;
+    return batches.hasValidation() &&
+           (last || (interval > 0 && t % interval == 0));
+  }
+
+  /// Reads a step's results and reports them.
+  void finish(const Pending &pending, bool last) {
+    int64_t t = pending.number;
+    std::span<const char> bytes = pending.results->wait();
+    const RuntimeMemory &places = rank.places();
+    auto *result = reinterpret_cast<const double *>(bytes.data());
+    auto *losses = reinterpret_cast<const float *>(
+        bytes.data() + (places.losses - places.result));
+    progress.step = t;
+    progress.loss =
+        finishLoss(rank, {losses, static_cast<size_t>(2 * places.lossRanks *
+                                                      program.microbatches)})
+            .mean();
+    progress.learningRate = pending.learningRate;
+    progress.gradientNorm = optimizer.readNorm({result, 3});
+    measure(secondsSince(std::max(pending.begin, lastEnd)));
     if (report.keeps(t, last))
       progress.bubble = gatherBubble(rank, executor.meanSeconds());
-    int64_t interval = options.validationInterval;
     progress.validationLoss.reset();
-    if (batches.hasValidation() &&
-        (last || (interval > 0 && t % interval == 0)))
+    if (validates(t, last))
       timed("validation", [&] { progress.validationLoss = validate(); });
     progress.seconds = secondsSince(start);
     progress.secondsLeft = last ? 0.0 : secondsLeft(t);
     report.step(progress, last);
-    return !last;
+    lastEnd = Clock::now();
   }
 
   /// Adds the time of `body` to a phase of the profile.
   template <typename F> void timed(const char *phase, F body) {
-    auto begin = std::chrono::steady_clock::now();
+    auto begin = Clock::now();
     body();
     Profile::Entry &entry = phases[phase];
     ++entry.calls;
@@ -164,7 +218,7 @@ private:
   }
 
   void save() {
-    rank.communicator().setPosition("saving the weights");
+    rank.host().setPosition("saving the weights");
     std::vector<NamedTensor> tensors = tensorsByName(program);
     std::map<std::string, TensorForm> forms;
     for (const NamedTensor &tensor : tensors)
@@ -191,8 +245,15 @@ private:
   Optimizer optimizer;
   StepReport progress;
   Profile::Table phases;
-  std::chrono::steady_clock::time_point start;
+  Clock::time_point start, lastEnd;
   double stepSeconds = 0.0; // a moving mean
+  // Auxiliary losses and profiles need the host in every step.
+  const bool mayWait =
+      rank.device().isAsynchronous() && program.auxiliaryLosses.empty();
+  const bool mayRecord = mayWait && rank.communicator().isRecordable() &&
+                         !options.profile && options.trace.empty();
+  std::optional<Pending> previous;
+  std::unique_ptr<Recording> recording;
 };
 
 } // namespace

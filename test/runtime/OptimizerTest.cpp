@@ -59,11 +59,16 @@ void train(LocalRanks &ranks, const OptimizerOptions &options, double rate,
     ranks.run([&](Rank &rank) {
       NormalBatches batches(rank.program(), 3);
       loadBatch(rank, batches, Split::Train, t - 1);
+      Optimizer &optimizer = *optimizers[rank.number()];
+      optimizer.begin(rate);
       Executor(rank, false).run(Executor::Mode::Train);
       Loss total = gatherLoss(rank);
-      Optimizer &optimizer = *optimizers[rank.number()];
       optimizer.sumGradients();
-      double ownNorm = optimizer.step(rate, total.weight);
+      optimizer.update();
+      double result[3];
+      rank.device().read(rank.runtimeAt(rank.places().result), result,
+                         sizeof result);
+      double ownNorm = optimizer.readNorm(result);
       if (rank.number() == ranks.count() - 1) {
         loss = total;
         norm = ownNorm;

@@ -3,13 +3,19 @@
 // The host as a device: kernels are native functions, and its memory needs no
 // copies.
 #include "runtime/device/cpu/CpuDevice.h"
+#include "runtime/checkpoint/Convert.h"
 #include "runtime/device/Context.h"
 #include "runtime/device/cpu/Gemm.h"
 #include "runtime/device/cpu/HostArena.h"
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstring>
+#include <fmt/format.h>
+#include <numeric>
+#include <unistd.h>
+#include <vector>
 
 namespace rota {
 
@@ -44,6 +50,11 @@ static void runInPieces(RotaContext *context, RotaCpuKernel kernel,
 
 /// Elements in one piece of a host loop.
 static constexpr int64_t kPieceElements = 1 << 16;
+
+Device::Memory CpuDevice::memory() const {
+  int64_t page = sysconf(_SC_PAGESIZE);
+  return {page * sysconf(_SC_AVPHYS_PAGES), page * sysconf(_SC_PHYS_PAGES)};
+}
 
 std::unique_ptr<Arena> CpuDevice::makeArena(int64_t bytes) {
   return std::make_unique<HostArena>(bytes);
@@ -94,6 +105,87 @@ void CpuDevice::hostLoop(
                                 begin * operands[i].elementBytes;
                    body(begin, std::min(count, begin + kPieceElements), hosts);
                  });
+}
+
+namespace {
+/// What has been read already.
+struct DoneRead : HostRead {
+  explicit DoneRead(std::vector<char> bytes) : bytes(std::move(bytes)) {}
+  std::span<const char> wait() override { return bytes; }
+  std::vector<char> bytes;
+};
+} // namespace
+
+std::unique_ptr<HostRead> CpuDevice::startRead(const void *source,
+                                               int64_t bytes) {
+  auto *first = static_cast<const char *>(source);
+  return std::make_unique<DoneRead>(std::vector<char>(first, first + bytes));
+}
+
+void CpuDevice::add(RotaContext *context, float *sum, const float *terms,
+                    int64_t count) {
+  HostOperand operands[] = {
+      {sum, 4, HostOperand::Access::Update},
+      {const_cast<float *>(terms), 4, HostOperand::Access::Read}};
+  hostLoop(context, count, operands,
+           [](int64_t begin, int64_t end, char *const *hosts) {
+             auto *values = reinterpret_cast<float *>(hosts[0]);
+             auto *terms = reinterpret_cast<const float *>(hosts[1]);
+             for (int64_t i = 0; i < end - begin; ++i)
+               values[i] += terms[i];
+           });
+}
+
+void CpuDevice::round(RotaContext *context, const float *values,
+                      uint16_t *rounded, int64_t count) {
+  HostOperand operands[] = {
+      {const_cast<float *>(values), 4, HostOperand::Access::Read},
+      {rounded, 2, HostOperand::Access::Write}};
+  hostLoop(context, count, operands,
+           [](int64_t begin, int64_t end, char *const *hosts) {
+             auto *values = reinterpret_cast<const float *>(hosts[0]);
+             std::transform(values, values + (end - begin),
+                            reinterpret_cast<uint16_t *>(hosts[1]), toBf16);
+           });
+}
+
+void CpuDevice::sum(RotaContext *, const float *values, int64_t count,
+                    double *sum) {
+  *sum = std::accumulate(values, values + count, 0.0);
+}
+
+void CpuDevice::finishStep(const StepNumbers &n) {
+  double total = 0.0, weight = 0.0, wrong = -1.0;
+  for (int64_t i = 0; i < n.orderCount; ++i) {
+    double square = n.squares[n.order[i]];
+    if (wrong < 0.0 && !std::isfinite(square))
+      wrong = static_cast<double>(i);
+    total += square;
+  }
+  for (int64_t m = 0; m < n.microbatches; ++m)
+    for (int64_t r = 0; r < n.lossRanks; ++r)
+      weight += n.losses[2 * (r * n.microbatches + m) + 1];
+  double norm = std::sqrt(total) / weight;
+  double factor = 1.0;
+  if (n.clip > 0.0)
+    factor = std::min(1.0, n.clip / (norm + 1e-6));
+  *n.scale = static_cast<float>(factor / weight);
+  n.result[0] = norm;
+  n.result[1] = weight;
+  n.result[2] = wrong;
+}
+
+void CpuDevice::checkIndices(RotaContext *context, const int32_t *indices,
+                             int64_t count, int64_t least, int64_t bound) {
+  auto *wrong = std::find_if(indices, indices + count, [&](int64_t index) {
+    return index < least || index >= bound;
+  });
+  if (wrong != indices + count)
+    reportFailure(context,
+                  fmt::format("position {} of the data: expected a number from "
+                              "{} to {}, got {}",
+                              wrong - indices, std::max<int64_t>(least, 0),
+                              bound - 1, *wrong));
 }
 
 void CpuDevice::launch(RotaContext *context, RotaKernel code, void *const *args,

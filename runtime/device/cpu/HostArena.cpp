@@ -12,9 +12,6 @@
 
 namespace rota {
 
-/// Blocks of an arena start at multiples of this.
-static constexpr int64_t kBlock = 64;
-
 HostArena::HostArena(int64_t bytes) : Arena(bytes) {
   if (bytes <= 0)
     return;
@@ -35,10 +32,7 @@ HostArena::~HostArena() {
 }
 
 int64_t HostArena::highWater() const {
-  int64_t end = base ? size : 0;
-  while (end > 0 && base[end - 1] == 0)
-    --end;
-  return std::min(size, (end + kBlock - 1) / kBlock * kBlock);
+  return base ? highWaterOf(base, size) : 0;
 }
 
 int64_t HostArena::residentBytes() const {

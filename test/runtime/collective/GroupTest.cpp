@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/collective/Communicator.h"
+#include "runtime/program/Part.h"
 
 #include <gtest/gtest.h>
 

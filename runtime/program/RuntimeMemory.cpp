@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/program/RuntimeMemory.h"
+#include "runtime/program/Part.h"
+
+#include <algorithm>
+#include <numeric>
+#include <tuple>
+
+namespace rota {
+
+/// Elements of one message of a gradient.
+static constexpr int64_t kMessageElements = 1 << 20;
+/// What cuBLASLt asks for on Hopper; its algorithms for older GPUs need less.
+static constexpr int64_t kProductBytes = 32 << 20;
+static constexpr int64_t kExchangeBytes = 32 << 20;
+static constexpr int64_t kAlignment = 256;
+
+static int64_t widestStage(const Program &program) {
+  size_t widest = 0;
+  for (const Stage &stage : program.stages)
+    widest = std::max(widest, stage.updates.size());
+  return static_cast<int64_t>(widest);
+}
+
+static int64_t rankCount(const Program &program) {
+  std::vector<int> axes(program.mesh.size());
+  std::iota(axes.begin(), axes.end(), 0);
+  return groupSize(program.mesh, axes);
+}
+
+std::vector<NormTerm> normTerms(const Program &program) {
+  std::vector<NormTerm> terms;
+  int64_t ranks = rankCount(program), widest = widestStage(program);
+  for (int64_t r = 0; r < ranks; ++r) {
+    std::vector<int64_t> at = coordinatesOf(program.mesh, static_cast<int>(r));
+    const Stage &stage = program.stages[at[stageAxis(program.mesh)]];
+    for (size_t u = 0; u < stage.updates.size(); ++u) {
+      const Update &update = stage.updates[u];
+      const Parameter &p = program.parameters[update.parameter];
+      if (isFirstReplica(p.optimizerDivision, program.mesh, at))
+        terms.push_back({update.parameter, update.layer,
+                         r * widest + static_cast<int64_t>(u)});
+    }
+  }
+  // Ranks are in the order of their parts already.
+  std::sort(terms.begin(), terms.end(),
+            [](const NormTerm &a, const NormTerm &b) {
+              return std::tie(a.parameter, a.layer, a.number) <
+                     std::tie(b.parameter, b.layer, b.number);
+            });
+  return terms;
+}
+
+/// The most elements of a gradient's term that comes from another stage.
+static int64_t largestTerm(const Program &program) {
+  int64_t largest = 0;
+  for (size_t s = 0; s < program.stages.size(); ++s)
+    for (const Update &update : program.stages[s].updates)
+      for (const ArenaPlace &place : update.gradients)
+        if (place.stage != static_cast<int>(s)) {
+          const Parameter &p = program.parameters[update.parameter];
+          largest = std::max(
+              largest, partElements(p.shape, p.storageDivision, program.mesh));
+        }
+  return largest;
+}
+
+static int64_t lossGroupSize(const Program &program) {
+  std::vector<int> axes = program.lossAxes;
+  int stage = stageAxis(program.mesh);
+  if (std::find(axes.begin(), axes.end(), stage) == axes.end())
+    axes.push_back(stage);
+  return groupSize(program.mesh, axes);
+}
+
+RuntimeMemory runtimeMemory(const Program &program) {
+  RuntimeMemory m;
+  m.widest = widestStage(program);
+  m.normCount = static_cast<int64_t>(normTerms(program).size());
+  m.lossRanks = lossGroupSize(program);
+  m.termElements = std::min(kMessageElements, largestTerm(program));
+  if (program.device != DeviceKind::Cpu)
+    m.workspaceBytes = kProductBytes;
+  int64_t ranks = rankCount(program);
+  if (program.device == DeviceKind::Cuda && ranks > 1)
+    m.exchangeBytes = kExchangeBytes;
+  auto take = [&](int64_t bytes) {
+    int64_t place = m.bytes;
+    m.bytes += (bytes + kAlignment - 1) / kAlignment * kAlignment;
+    return place;
+  };
+  int64_t pairs = 8 * program.microbatches;
+  m.noLosses = take(pairs);
+  constexpr int64_t kResultBytes = 32;
+  m.resultBytes = kResultBytes + m.lossRanks * pairs;
+  m.result = take(m.resultBytes);
+  m.losses = m.result + kResultBytes;
+  m.squares = take(8 * m.widest);
+  m.allSquares = take(8 * m.widest * ranks);
+  m.order = take(4 * m.normCount);
+  m.terms = take(8 * m.termElements);
+  m.workspace = take(m.workspaceBytes);
+  m.exchange = take(m.exchangeBytes);
+  return m;
+}
+
+} // namespace rota

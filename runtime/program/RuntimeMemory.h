@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Device memory that the runtime uses beside a rank's arena: the numbers of a
+// step's end, which stay on the device, and what libraries work in. It follows
+// from the program alone, so that the compiler can plan it.
+#ifndef ROTA_RUNTIME_PROGRAM_RUNTIMEMEMORY_H
+#define ROTA_RUNTIME_PROGRAM_RUNTIMEMEMORY_H
+
+#include "runtime/program/Program.h"
+
+namespace rota {
+
+/// The sum of squares of one part of a gradient, which counts for the norm.
+struct NormTerm {
+  int parameter = 0;
+  int64_t layer = -1;
+  int64_t number = 0; // among those of all ranks, `widest` for each
+};
+
+/// In the order of parameter, layer and part, so that neither placement nor
+/// schedule changes a bit of their sum. One of each set of replicas counts.
+std::vector<NormTerm> normTerms(const Program &program);
+
+/// Places in bytes, the same on every rank.
+struct RuntimeMemory {
+  int64_t widest = 0;    // the most updates of a stage
+  int64_t normCount = 0; // of normTerms
+  int64_t lossRanks = 1; // those that add up the loss
+  // f32 [microbatches, 2], for ranks whose stage has no loss; stays zero.
+  int64_t noLosses = 0;
+  // f64 [4], Device::finishStep; then f32 [lossRanks, microbatches, 2]: the
+  // losses of all. One block, read by the host once a step.
+  int64_t result = 0, losses = 0;
+  int64_t resultBytes = 0;
+  int64_t squares = 0;    // f64 [widest]
+  int64_t allSquares = 0; // f64 [ranks, widest]
+  int64_t order = 0;      // i32 [normCount]: NormTerm::number
+  // Terms of a gradient from another stage: f32 [2, termElements].
+  int64_t terms = 0, termElements = 0;
+  // For products, and for collectives between processes. Only on GPUs.
+  int64_t workspace = 0, workspaceBytes = 0;
+  int64_t exchange = 0, exchangeBytes = 0;
+  int64_t bytes = 0; // of all
+};
+RuntimeMemory runtimeMemory(const Program &program);
+
+} // namespace rota
+
+#endif // ROTA_RUNTIME_PROGRAM_RUNTIMEMEMORY_H
