@@ -7,18 +7,20 @@
 #define ROTA_RUNTIME_DEVICE_CUDA_CUDADEVICE_H
 
 #include "runtime/device/Device.h"
-#include "runtime/device/cuda/Gpu.h"
+#include "runtime/device/cuda/PinnedMemory.h"
 #include "runtime/device/cuda/Products.h"
+
+#include <unordered_map>
 
 namespace rota::cuda {
 
 class CudaDevice : public Device {
 public:
   CudaDevice(std::shared_ptr<Gpu> gpu, std::unique_ptr<Products> products);
-  ~CudaDevice() override;
 
-  std::string name() const override;
+  std::string name() const override { return ownGpu->name(); }
   Memory memory() const override;
+  /// Throws RunError with the bytes that are needed and free.
   std::unique_ptr<Arena> makeArena(int64_t bytes) override;
   std::unique_ptr<Arena> makeHostArena(int64_t bytes) override;
 
@@ -27,14 +29,34 @@ public:
   void zero(RotaContext *context, void *place, int64_t bytes) override;
   void read(const void *source, void *host, int64_t bytes) override;
   void write(const void *host, void *destination, int64_t bytes) override;
+  std::unique_ptr<HostRead> startRead(const void *source,
+                                      int64_t bytes) override;
   void
   hostLoop(RotaContext *context, int64_t count,
            std::span<const HostOperand> operands,
            FunctionRef<void(int64_t, int64_t, char *const *)> body) override;
+  void add(RotaContext *context, float *sum, const float *terms,
+           int64_t count) override;
+  void round(RotaContext *context, const float *values, uint16_t *rounded,
+             int64_t count) override;
+  void sum(RotaContext *context, const float *values, int64_t count,
+           double *sum) override;
+  void finishStep(const StepNumbers &numbers) override;
   void launch(RotaContext *context, RotaKernel kernel, void *const *args,
               int64_t rows, int64_t grain) override;
   void multiply(RotaContext *context, const RotaGemm &gemm, const void *a,
                 const void *b, void *c) override;
+  /// Nothing: whoever reads data has checked it, and kernels leave out what is
+  /// out of bounds.
+  void checkIndices(RotaContext *, const int32_t *, int64_t, int64_t,
+                    int64_t) override {}
+  void useWorkspace(void *place, int64_t bytes) override;
+  void synchronize() override;
+  bool isAsynchronous() const override { return true; }
+  void setPosition(int number) override;
+  int position() const override;
+  void beginRecording() override;
+  std::unique_ptr<Recording> endRecording() override;
 
   // For communicators.
   Gpu &gpu() const { return *ownGpu; }
@@ -51,6 +73,12 @@ private:
   std::shared_ptr<Gpu> ownGpu;
   OwnedStream compute;
   std::unique_ptr<Products> products;
+  PinnedRing staging; // of writes
+  PinnedReads reads;
+  PinnedBuffer progress; // i32: the position that the GPU has come to
+  std::unordered_map<RotaKernel, FunctionHandle> kernels;
+  void *workspace = nullptr;
+  int64_t workspaceBytes = 0;
 };
 
 } // namespace rota::cuda

@@ -28,8 +28,9 @@ public:
 
   const DriverApi &api() const { return driver; }
   /// Makes this GPU that of the calling thread. Each thread does so before it
-  /// calls the driver.
+  /// calls the driver. `enter` returns the driver's answer, for destructors.
   void use() const;
+  Result enter() const;
 
   /// "NVIDIA H100 80GB HBM3".
   const std::string &name() const { return deviceName; }
@@ -42,9 +43,9 @@ public:
   /// memory. Throws RunError when there is none of that name.
   FunctionHandle function(const char *name, int64_t sharedBytes);
 
-  /// Throws RunError with the driver's words when `result` is an error: "GPU 0
-  /// (NVIDIA H100): what: out of memory (CUDA_ERROR_OUT_OF_MEMORY)". The report
-  /// of an emulated kernel takes the place of the driver's words.
+  /// Throws DeviceError with the driver's words when `result` is an error: "GPU
+  /// 0 (NVIDIA H100): what: out of memory (CUDA_ERROR_OUT_OF_MEMORY)". The
+  /// report of an emulated kernel takes the place of the driver's words.
   void check(Result result, const char *what) const;
 
 private:

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/device/cuda/CudaDevice.h"
+#include "runtime/device/cuda/CudaArena.h"
+#include "runtime/device/cuda/ServiceKernels.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace rota::cuda {
+
+/// Bytes that a host needs to be ahead of the GPU: tokens of some steps.
+static constexpr int64_t kStagingBytes = 16 << 20;
+/// Bytes of a piece of a long read or write.
+static constexpr int64_t kPieceBytes = 4 << 20;
+/// Elements of a piece of a host loop, and those that one thread takes.
+static constexpr int64_t kLoopElements = 1 << 20, kThreadElements = 1 << 16;
+
+static Address addressOf(const void *place) {
+  return reinterpret_cast<Address>(place);
+}
+
+/// Calls `body` and reports what it throws to the context: compiled code, which
+/// may be the caller, cannot be unwound. Without a context the exception goes
+/// on.
+template <typename F> static void guard(RotaContext *context, F body) {
+  try {
+    body();
+  } catch (const std::exception &error) {
+    if (!context)
+      throw;
+    reportFailure(context, error.what());
+  }
+}
+
+CudaDevice::CudaDevice(std::shared_ptr<Gpu> gpu,
+                       std::unique_ptr<Products> products)
+    : ownGpu(std::move(gpu)), compute(*ownGpu), products(std::move(products)),
+      staging(*ownGpu, kStagingBytes), reads(*ownGpu),
+      progress(*ownGpu, sizeof(int32_t)) {
+  *reinterpret_cast<int32_t *>(progress.data()) = -1;
+}
+
+Device::Memory CudaDevice::memory() const {
+  size_t free = 0, total = 0;
+  ownGpu->use();
+  ownGpu->check(ownGpu->api().memoryInfo(&free, &total),
+                "asking for its memory");
+  return {static_cast<int64_t>(free), static_cast<int64_t>(total)};
+}
+
+std::unique_ptr<Arena> CudaDevice::makeArena(int64_t bytes) {
+  return std::make_unique<CudaArena>(*this, bytes);
+}
+
+std::unique_ptr<Arena> CudaDevice::makeHostArena(int64_t bytes) {
+  return std::make_unique<PinnedArena>(*ownGpu, bytes);
+}
+
+void CudaDevice::copy(RotaContext *context, const void *source,
+                      void *destination, int64_t bytes) {
+  guard(context, [&] {
+    ownGpu->use();
+    if (bytes > 0)
+      ownGpu->check(
+          ownGpu->api().copy(addressOf(destination), addressOf(source),
+                             static_cast<size_t>(bytes), compute.get()),
+          "copying");
+  });
+}
+
+void CudaDevice::zero(RotaContext *context, void *place, int64_t bytes) {
+  guard(context, [&] {
+    ownGpu->use();
+    if (bytes > 0)
+      ownGpu->check(ownGpu->api().fill8(addressOf(place), 0,
+                                        static_cast<size_t>(bytes),
+                                        compute.get()),
+                    "zeroing");
+  });
+}
+
+void CudaDevice::read(const void *source, void *host, int64_t bytes) {
+  auto *from = static_cast<const char *>(source);
+  auto *to = static_cast<char *>(host);
+  for (int64_t at = 0; at < bytes; at += kPieceBytes) {
+    auto piece = reads.start(from + at, std::min(kPieceBytes, bytes - at),
+                             compute.get());
+    std::span<const char> got = piece->wait();
+    std::copy(got.begin(), got.end(), to + at);
+  }
+}
+
+void CudaDevice::write(const void *host, void *destination, int64_t bytes) {
+  ownGpu->use();
+  auto *from = static_cast<const char *>(host);
+  auto *to = static_cast<char *>(destination);
+  for (int64_t at = 0; at < bytes; at += kPieceBytes) {
+    int64_t count = std::min(kPieceBytes, bytes - at);
+    char *room = staging.take(count);
+    std::copy(from + at, from + at + count, room);
+    copy(nullptr, room, to + at, count);
+    staging.release(compute.get());
+  }
+}
+
+std::unique_ptr<HostRead> CudaDevice::startRead(const void *source,
+                                                int64_t bytes) {
+  return reads.start(source, bytes, compute.get());
+}
+
+void CudaDevice::hostLoop(
+    RotaContext *context, int64_t count, std::span<const HostOperand> operands,
+    FunctionRef<void(int64_t, int64_t, char *const *)> body) {
+  std::vector<char> buffers[kMostHostOperands];
+  for (int64_t begin = 0; begin < count; begin += kLoopElements) {
+    int64_t end = std::min(count, begin + kLoopElements);
+    for (size_t i = 0; i < operands.size(); ++i) {
+      const HostOperand &operand = operands[i];
+      buffers[i].resize(
+          static_cast<size_t>((end - begin) * operand.elementBytes));
+      if (operand.access != HostOperand::Access::Write)
+        read(static_cast<char *>(operand.place) + begin * operand.elementBytes,
+             buffers[i].data(), static_cast<int64_t>(buffers[i].size()));
+    }
+    int64_t pieces = (end - begin + kThreadElements - 1) / kThreadElements;
+    parallelPieces(context, pieces, [&](int64_t piece) {
+      int64_t first = begin + piece * kThreadElements;
+      char *hosts[kMostHostOperands];
+      for (size_t i = 0; i < operands.size(); ++i)
+        hosts[i] =
+            buffers[i].data() + (first - begin) * operands[i].elementBytes;
+      body(first, std::min(end, first + kThreadElements), hosts);
+    });
+    for (size_t i = 0; i < operands.size(); ++i)
+      if (operands[i].access != HostOperand::Access::Read)
+        write(buffers[i].data(),
+              static_cast<char *>(operands[i].place) +
+                  begin * operands[i].elementBytes,
+              static_cast<int64_t>(buffers[i].size()));
+  }
+}
+
+void CudaDevice::add(RotaContext *context, float *sum, const float *terms,
+                     int64_t count) {
+  void *arguments[] = {&sum, &terms, &count};
+  guard(context,
+        [&] { launchService(kAddKernel, count, arguments, compute.get()); });
+}
+
+void CudaDevice::round(RotaContext *context, const float *values,
+                       uint16_t *rounded, int64_t count) {
+  void *arguments[] = {&rounded, &values, &count};
+  guard(context,
+        [&] { launchService(kRoundKernel, count, arguments, compute.get()); });
+}
+
+void CudaDevice::sum(RotaContext *context, const float *values, int64_t count,
+                     double *sum) {
+  void *arguments[] = {&sum, &values, &count};
+  guard(context,
+        [&] { launchServiceBlock(kSumKernel, arguments, compute.get()); });
+}
+
+void CudaDevice::finishStep(const StepNumbers &numbers) {
+  StepNumbers n = numbers;
+  void *arguments[] = {&n.squares, &n.order,     &n.orderCount,
+                       &n.losses,  &n.lossRanks, &n.microbatches,
+                       &n.clip,    &n.scale,     &n.result};
+  launchServiceBlock(kFinishStepKernel, arguments, compute.get());
+}
+
+void CudaDevice::launch(RotaContext *context, RotaKernel kernel,
+                        void *const *args, int64_t, int64_t) {
+  auto &form = *static_cast<const RotaGpuLaunch *>(kernel);
+  guard(context, [&] {
+    ownGpu->use();
+    FunctionHandle &function = kernels[kernel];
+    if (!function)
+      function = ownGpu->function(form.name, form.sharedBytes);
+    std::vector<void *> addresses; // of the arguments
+    for (int64_t i = 0; i < form.arguments; ++i)
+      addresses.push_back(const_cast<void **>(&args[i]));
+    ownGpu->check(ownGpu->api().launch(
+                      function, form.grid[0], form.grid[1], form.grid[2],
+                      form.block, 1, 1, static_cast<unsigned>(form.sharedBytes),
+                      compute.get(), addresses.data(), nullptr),
+                  form.name);
+  });
+}
+
+void CudaDevice::multiply(RotaContext *context, const RotaGemm &gemm,
+                          const void *a, const void *b, void *c) {
+  guard(context, [&] {
+    ownGpu->use();
+    products->multiply(gemm, a, b, c, workspace, workspaceBytes, compute.get());
+  });
+}
+
+void CudaDevice::useWorkspace(void *place, int64_t bytes) {
+  workspace = place;
+  workspaceBytes = bytes;
+}
+
+void CudaDevice::synchronize() {
+  ownGpu->use();
+  ownGpu->check(ownGpu->api().synchronizeStream(compute.get()),
+                "waiting for the GPU");
+}
+
+void CudaDevice::setPosition(int number) {
+  ownGpu->use();
+  ownGpu->check(ownGpu->api().fill32(addressOf(progress.data()),
+                                     static_cast<unsigned>(number), 1,
+                                     compute.get()),
+                "noting the position");
+}
+
+int CudaDevice::position() const {
+  return *reinterpret_cast<const volatile int32_t *>(progress.data());
+}
+
+namespace {
+/// The captured graph.
+class GraphRecording : public Recording {
+public:
+  GraphRecording(CudaDevice &device, GraphHandle graph) : device(device) {
+    Gpu &gpu = device.gpu();
+    Result result = gpu.api().instantiateGraph(&executable, graph, 0);
+    gpu.api().destroyGraph(graph);
+    gpu.check(result, "making a graph of the step");
+  }
+  ~GraphRecording() override {
+    device.gpu().enter();
+    device.gpu().api().destroyGraphExec(executable);
+  }
+  void run() override {
+    Gpu &gpu = device.gpu();
+    gpu.use();
+    gpu.check(gpu.api().launchGraph(executable, device.computeStream()),
+              "launching the step");
+  }
+
+private:
+  CudaDevice &device;
+  GraphExecHandle executable = nullptr;
+};
+} // namespace
+
+void CudaDevice::beginRecording() {
+  ownGpu->use();
+  ownGpu->check(ownGpu->api().beginCapture(compute.get(), kThreadLocalCapture),
+                "recording the step");
+}
+
+std::unique_ptr<Recording> CudaDevice::endRecording() {
+  GraphHandle graph = nullptr;
+  ownGpu->use();
+  ownGpu->check(ownGpu->api().endCapture(compute.get(), &graph),
+                "recording the step");
+  return std::make_unique<GraphRecording>(*this, graph);
+}
+
+void CudaDevice::launchService(const char *kernel, int64_t count,
+                               void **arguments, StreamHandle stream) {
+  // Blocks that all run at once; each thread takes several elements.
+  constexpr int64_t kBlocksOfProcessor = 8;
+  int64_t blocks =
+      std::min<int64_t>((count + kServiceThreads - 1) / kServiceThreads,
+                        ownGpu->multiprocessors() * kBlocksOfProcessor);
+  if (blocks <= 0)
+    return;
+  ownGpu->use();
+  ownGpu->check(ownGpu->api().launch(
+                    ownGpu->function(kernel, 0), static_cast<unsigned>(blocks),
+                    1, 1, kServiceThreads, 1, 1, 0, stream, arguments, nullptr),
+                kernel);
+}
+
+void CudaDevice::launchServiceBlock(const char *kernel, void **arguments,
+                                    StreamHandle stream) {
+  launchService(kernel, 1, arguments, stream);
+}
+
+} // namespace rota::cuda
