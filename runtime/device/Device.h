@@ -177,9 +177,17 @@ public:
   virtual void setPosition(int number) = 0;
   virtual int position() const = 0;
 
+  /// A point in the order of the work, and the time at which the device came to
+  /// it, in seconds of a clock of its own; secondsAt waits for that. Points
+  /// before `point` are forgotten with it.
+  using TimePoint = int64_t;
+  virtual TimePoint mark() = 0;
+  virtual double secondsAt(TimePoint point) = 0;
+  virtual void forget(TimePoint point) = 0;
+
   /// Records what is asked for between the two calls instead of doing it: work
-  /// that is the same each time, without reads and writes. Only where
-  /// isAsynchronous().
+  /// that is the same each time, without reads, writes and points of time. Only
+  /// where isAsynchronous().
   virtual void beginRecording() = 0;
   virtual std::unique_ptr<Recording> endRecording() = 0;
 };

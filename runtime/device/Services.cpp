@@ -42,16 +42,22 @@ void reportFailure(RotaContext *context, const std::string &message) {
 
 void rotaLaunch(RotaContext *context, RotaKernel kernel, void *const *args,
                 int64_t rows, int64_t grain) {
-  rota::KernelTimer timer(context, kernel, rows);
+  rota::ProfiledScope scope(context);
   if (rows > 0)
     rota::deviceOf(context).launch(context, kernel, args, rows,
                                    std::max<int64_t>(grain, 1));
+  scope.end([&](rota::Profile &profile, rota::Profile::Span span) {
+    profile.addKernel(kernel, rows, span);
+  });
 }
 
 void rotaGemm(RotaContext *context, const RotaGemm *gemm, const void *a,
               const void *b, void *c) {
-  rota::GemmTimer timer(context, *gemm);
+  rota::ProfiledScope scope(context);
   rota::deviceOf(context).multiply(context, *gemm, a, b, c);
+  scope.end([&](rota::Profile &profile, rota::Profile::Span span) {
+    profile.addGemm(*gemm, span);
+  });
 }
 
 void rotaCopy(RotaContext *context, const void *source, void *destination,

@@ -95,6 +95,7 @@ RuntimeMemory runtimeMemory(const Program &program) {
   m.resultBytes = kResultBytes + m.lossRanks * pairs;
   m.result = take(m.resultBytes);
   m.losses = m.result + kResultBytes;
+  m.scalars = take(4 * static_cast<int64_t>(program.scalars.size()));
   m.squares = take(8 * m.widest);
   m.allSquares = take(8 * m.widest * ranks);
   m.order = take(4 * m.normCount);

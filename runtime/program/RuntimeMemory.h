@@ -32,6 +32,7 @@ struct RuntimeMemory {
   // losses of all. One block, read by the host once a step.
   int64_t result = 0, losses = 0;
   int64_t resultBytes = 0;
+  int64_t scalars = 0;    // f32, those of Program::scalars for the next step
   int64_t squares = 0;    // f64 [widest]
   int64_t allSquares = 0; // f64 [ranks, widest]
   int64_t order = 0;      // i32 [normCount]: NormTerm::number

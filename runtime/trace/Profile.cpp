@@ -8,30 +8,32 @@
 
 namespace rota {
 
-static void add(Profile::Entry &entry, double seconds, double flops = 0.0) {
+Profile::Entry &Profile::add(Entry &entry, Span span) {
   ++entry.calls;
-  entry.seconds += seconds;
-  entry.flops += flops;
+  open.emplace_back(&entry, span);
+  return entry;
 }
 
-void Profile::addTask(int task, double seconds) {
-  add(taskTable[task], seconds);
+void Profile::settle(Device &device) {
+  for (const auto &[entry, span] : open)
+    entry->seconds += device.secondsAt(span.end) - device.secondsAt(span.begin);
+  open.clear();
 }
 
-void Profile::addKernel(RotaKernel kernel, int64_t rows, double seconds) {
-  Entry &entry = kernelTable[kernel];
-  add(entry, seconds);
-  entry.rows += rows;
+void Profile::addTask(int task, Span span) { add(taskTable[task], span); }
+
+void Profile::addKernel(RotaKernel kernel, int64_t rows, Span span) {
+  add(kernelTable[kernel], span).rows += rows;
 }
 
-void Profile::addGemm(const RotaGemm &gemm, double seconds) {
+void Profile::addGemm(const RotaGemm &gemm, Span span) {
   std::string name = fmt::format(
       "gemm {}x{}x{}x{} {}{}{}{}", gemm.batch, gemm.m, gemm.n, gemm.k,
       gemm.transposeA ? "T" : "N", gemm.transposeB ? "T" : "N",
       gemm.typeA == ROTA_BF16 ? " bf16" : " f32",
       gemm.accumulate ? " accumulate" : "");
-  add(gemmTable[name], seconds,
-      2.0 * static_cast<double>(gemm.batch) * gemm.m * gemm.n * gemm.k);
+  add(gemmTable[name], span).flops +=
+      2.0 * static_cast<double>(gemm.batch) * gemm.m * gemm.n * gemm.k;
 }
 
 Profile::Table Profile::tasks(const Program &program) const {

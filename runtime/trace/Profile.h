@@ -8,7 +8,6 @@
 
 #include "runtime/device/Context.h"
 
-#include <chrono>
 #include <map>
 #include <string>
 #include <vector>
@@ -28,9 +27,15 @@ public:
   };
   using Table = std::map<std::string, Entry>;
 
-  void addTask(int task, double seconds);
-  void addKernel(RotaKernel kernel, int64_t rows, double seconds);
-  void addGemm(const RotaGemm &gemm, double seconds);
+  /// What the device does between two points of its work.
+  struct Span {
+    Device::TimePoint begin, end;
+  };
+  void addTask(int task, Span span);
+  void addKernel(RotaKernel kernel, int64_t rows, Span span);
+  void addGemm(const RotaGemm &gemm, Span span);
+  /// Adds the times of all spans so far, which the device then may forget.
+  void settle(Device &device);
 
   /// The tables under the program's names; functions[i] is its kernel i.
   Table tasks(const Program &program) const;
@@ -38,54 +43,31 @@ public:
   const Table &gemms() const { return gemmTable; }
 
 private:
+  Entry &add(Entry &entry, Span span);
+
+  std::vector<std::pair<Entry *, Span>> open; // whose times are not known
   std::map<int, Entry> taskTable;
   std::map<RotaKernel, Entry> kernelTable;
   Table gemmTable;
 };
 
-/// Adds the time of its scope as one call of a kernel.
-class KernelTimer {
+/// The device's work in a scope, for the context's profile if it has one.
+class ProfiledScope {
 public:
-  KernelTimer(RotaContext *context, RotaKernel kernel, int64_t rows)
-      : profile(context ? context->profile : nullptr), kernel(kernel),
-        rows(rows) {
+  explicit ProfiledScope(RotaContext *context)
+      : profile(context ? context->profile : nullptr),
+        device(profile ? context->device : nullptr),
+        begin(profile ? device->mark() : 0) {}
+  /// Calls add(profile, span) at its end.
+  template <typename F> void end(F add) {
     if (profile)
-      start = std::chrono::steady_clock::now();
-  }
-  ~KernelTimer() {
-    if (profile)
-      profile->addKernel(kernel, rows,
-                         std::chrono::duration<double>(
-                             std::chrono::steady_clock::now() - start)
-                             .count());
+      add(*profile, Profile::Span{begin, device->mark()});
   }
 
 private:
   Profile *profile;
-  RotaKernel kernel;
-  int64_t rows;
-  std::chrono::steady_clock::time_point start;
-};
-
-/// Adds the time of its scope as one GEMM of this shape.
-class GemmTimer {
-public:
-  GemmTimer(RotaContext *context, const RotaGemm &gemm)
-      : profile(context ? context->profile : nullptr), gemm(gemm) {
-    if (profile)
-      start = std::chrono::steady_clock::now();
-  }
-  ~GemmTimer() {
-    if (profile)
-      profile->addGemm(gemm, std::chrono::duration<double>(
-                                 std::chrono::steady_clock::now() - start)
-                                 .count());
-  }
-
-private:
-  Profile *profile;
-  const RotaGemm &gemm;
-  std::chrono::steady_clock::time_point start;
+  Device *device;
+  Device::TimePoint begin;
 };
 
 } // namespace rota

@@ -17,14 +17,15 @@ static constexpr int64_t kRecordedRuns = 20;
 /// A time that never comes: the rank has not waited.
 static constexpr double kNever = 1e300;
 
-Executor::Executor(Rank &rank, bool record)
+Executor::Executor(Rank &rank, bool keepsEvents)
     : rank(rank), stage(rank.stage()),
-      actionCount(static_cast<int>(stage.actions.size())), record(record),
-      requests(stage.actions.size()), seconds(stage.actions.size(), 0.0),
-      firstSeconds(seconds) {
-  if (record)
+      actionCount(static_cast<int>(stage.actions.size())),
+      keepsEvents(keepsEvents), requests(stage.actions.size()),
+      seconds(stage.actions.size(), 0.0), firstSeconds(seconds) {
+  if (keepsEvents)
     decideOnRankZero(rank, true); // no rank returns before all are here
-  origin = rank.communicator().now();
+  transferOrigin = rank.communicator().now();
+  computeOrigin = rank.device().secondsAt(rank.device().mark());
   for (int a = 0; a < actionCount; ++a) {
     const ActionTemplate &form = stage.templateOf(a);
     peers.push_back(form.peer < 0 ? -1 : rank.peer(form.peer));
@@ -37,6 +38,22 @@ Executor::Executor(Rank &rank, bool record)
 
 void Executor::run(Mode runMode) {
   mode = runMode;
+  measures = true;
+  walk();
+  settle();
+  ++runs;
+  if (mode == Mode::Train && ++trainingRuns == 1)
+    firstSeconds =
+        std::exchange(seconds, std::vector<double>(seconds.size(), 0.0));
+}
+
+void Executor::record() {
+  mode = Mode::Train;
+  measures = false;
+  walk();
+}
+
+void Executor::walk() {
   if (mode == Mode::Train && !rank.program().auxiliaryLosses.empty())
     begin();
   for (int a = 0; a < actionCount; ++a) {
@@ -54,10 +71,27 @@ void Executor::run(Mode runMode) {
   }
   for (int a = 0; a < actionCount; ++a)
     finish(a);
-  ++runs;
-  if (mode == Mode::Train && ++trainingRuns == 1)
-    firstSeconds =
-        std::exchange(seconds, std::vector<double>(seconds.size(), 0.0));
+}
+
+/// Notes the times of the run's computing.
+void Executor::settle() {
+  Device &device = rank.device();
+  bool training = mode == Mode::Train;
+  for (const Span &span : spans) {
+    double begin = device.secondsAt(span.begin);
+    double end = device.secondsAt(span.end);
+    if (training)
+      seconds[span.action] += end - begin;
+    if (keepsEvents && runs < kRecordedRuns)
+      recorded.push_back({rank.number(), rank.stageNumber(), span.action,
+                          training, begin - computeOrigin,
+                          end - computeOrigin});
+  }
+  if (rank.profile())
+    rank.profile()->settle(device);
+  if (!spans.empty())
+    device.forget(spans.back().end);
+  spans.clear();
 }
 
 /// Cotangents of auxiliary losses need the main loss's weight over the step.
@@ -102,7 +136,7 @@ void Executor::compute(int number) {
   if (calls.empty() && (form.clears.empty() || !training))
     return;
   ComputeToken token(rank.cores());
-  double begin = rank.communicator().now();
+  Device::TimePoint begin = measures ? rank.device().mark() : 0;
   if (training)
     for (const Clear &clear : form.clears)
       rank.device().zero(rank.context(), rank.at(clear.offset), clear.bytes);
@@ -111,12 +145,8 @@ void Executor::compute(int number) {
     if (rank.context()->failed)
       failed(number);
   }
-  double end = rank.communicator().now();
-  if (training)
-    seconds[number] += end - begin;
-  if (record && runs < kRecordedRuns)
-    recorded.push_back({rank.number(), rank.stageNumber(), number, training,
-                        begin - origin, end - origin});
+  if (measures)
+    spans.push_back({number, begin, rank.device().mark()});
 }
 
 void Executor::call(const Call &call, std::span<const int64_t> slots,
@@ -169,6 +199,10 @@ void Executor::start(int number) {
 void Executor::finish(int number) {
   Communicator &communicator = rank.communicator();
   for (Request request : requests[number]) {
+    if (!measures) {
+      communicator.wait(request);
+      continue;
+    }
     double from = communicator.isDone(request) ? kNever : communicator.now();
     note(number, communicator.wait(request), from);
   }
@@ -185,9 +219,10 @@ void Executor::note(int number, TransferTime span, double waitedFrom) {
     times.seconds += span.end - span.begin;
     times.waited += std::max(0.0, span.end - std::max(span.begin, waitedFrom));
   }
-  if (record && runs < kRecordedRuns)
+  if (keepsEvents && runs < kRecordedRuns)
     recorded.push_back({rank.number(), rank.stageNumber(), number, training,
-                        span.begin - origin, span.end - origin});
+                        span.begin - transferOrigin,
+                        span.end - transferOrigin});
 }
 
 std::vector<double> Executor::meanSeconds() const {

@@ -24,9 +24,9 @@ class Executor {
 public:
   enum class Mode { Train, Evaluate };
 
-  /// With `record`, what the first runs did is kept for a trace; then every
-  /// rank makes its executor, so that their times begin together.
-  Executor(Rank &rank, bool record);
+  /// With `keepsEvents`, what the first runs did is kept for a trace; then
+  /// every rank makes its executor, so that their times begin together.
+  Executor(Rank &rank, bool keepsEvents);
 
   /// Runs the timeline once, in training after what the step needs first: the
   /// cotangents of auxiliary losses. Evaluation runs each action's evalCalls,
@@ -34,6 +34,8 @@ public:
   /// nothing backward and reduces and copies nothing. Throws RunError that
   /// names rank, stage, chunk, microbatch and action when one fails.
   void run(Mode mode);
+  /// A training run while the device records: nothing is measured.
+  void record();
 
   /// Mean seconds of each action over the training runs so far, without the
   /// first (which touches new memory) once there is another.
@@ -48,6 +50,14 @@ public:
   const std::vector<TraceEvent> &events() const { return recorded; }
 
 private:
+  /// What an action has asked the device for.
+  struct Span {
+    int action;
+    Device::TimePoint begin, end;
+  };
+
+  void walk();
+  void settle();
   void begin();
   void compute(int number);
   void call(const Call &call, std::span<const int64_t> slots, int microbatch);
@@ -60,12 +70,15 @@ private:
   Rank &rank;
   const Stage &stage;
   const int actionCount;
-  const bool record;
+  const bool keepsEvents;
   Mode mode = Mode::Train;
+  bool measures = true;
   int64_t runs = 0, trainingRuns = 0;
-  double origin;                      // of the trace: when every rank was ready
-  std::vector<std::string> positions; // of each action, for messages
-  std::vector<int> peers;             // of each action: a rank
+  // When every rank was ready, on the communicator's clock and the device's.
+  double transferOrigin, computeOrigin;
+  std::vector<Span> spans;                    // of this run
+  std::vector<std::string> positions;         // of each action, for messages
+  std::vector<int> peers;                     // of each action: a rank
   std::vector<std::vector<Request>> requests; // of each action, not waited for
   std::vector<double> seconds, firstSeconds;  // of each action, training
   TransferTimes weights, gradients;

@@ -172,6 +172,10 @@ void Optimizer::findNorm() {
   if (gather.inner > 0)
     rank.communicator().run(Stream::Step, gather, rank.everyone(), squares,
                             all);
+  // Their place belongs to other tasks until now.
+  device.copy(rank.context(), rank.runtimeAt(places.scalars),
+              rank.at(rank.stage().step.scalars),
+              static_cast<int64_t>(4 * program.scalars.size()));
   device.finishStep({static_cast<const double *>(all),
                      static_cast<const int32_t *>(rank.runtimeAt(places.order)),
                      places.normCount,
@@ -229,7 +233,8 @@ void Optimizer::begin(double learningRate) {
         scalar.kind == Scalar::Kind::LearningRate
             ? learningRate
             : valueOf(scalar, values[scalar.option], steps)));
-  rank.write(scalars, rank.stage().step.scalars);
+  rank.device().write(scalars.data(), rank.runtimeAt(rank.places().scalars),
+                      static_cast<int64_t>(4 * scalars.size()));
 }
 
 /// The places that Parameter::updateTask and squareTask say.

@@ -51,11 +51,11 @@ Request Rank::start(Stream stream, int collective, const void *source,
 }
 
 void Rank::runTask(int number, const RotaFrame &frame) {
-  if (!ownProfile)
-    return executable.tasks[number](&ownContext, &frame);
-  double begin = links.tensors->now();
+  ProfiledScope scope(&ownContext);
   executable.tasks[number](&ownContext, &frame);
-  ownProfile->addTask(number, links.tensors->now() - begin);
+  scope.end([&](Profile &profile, Profile::Span span) {
+    profile.addTask(number, span);
+  });
 }
 
 void Rank::runInTask(int collective, const void *source, void *destination) {
@@ -64,7 +64,7 @@ void Rank::runInTask(int collective, const void *source, void *destination) {
     return;
   try {
     Request request = start(Stream::Task, collective, source, destination);
-    if (links.tensors->isDone(request)) {
+    if (!device().isAsynchronous() && links.tensors->isDone(request)) {
       links.tensors->wait(request);
       return;
     }

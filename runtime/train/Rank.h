@@ -68,7 +68,7 @@ public:
   RotaKernel kernel(int number) const { return executable.kernels[number]; }
   const RotaKernel *kernels() const { return executable.kernels; }
   /// Null without --profile.
-  const Profile *profile() const { return ownProfile.get(); }
+  Profile *profile() const { return ownProfile.get(); }
 
   Device &device() const { return *ownContext.device; }
   const Arena &arena() const { return *memory; }

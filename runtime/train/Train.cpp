@@ -131,7 +131,9 @@ private:
     bool records = mayRecord && progress.step > 0;
     if (records)
       rank.device().beginRecording();
-    timed("timeline", [&] { executor.run(Executor::Mode::Train); });
+    timed("timeline", [&] {
+      records ? executor.record() : executor.run(Executor::Mode::Train);
+    });
     startLoss(rank);
     timed("optimizer", [&] {
       optimizer.sumGradients();

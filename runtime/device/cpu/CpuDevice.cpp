@@ -188,6 +188,16 @@ void CpuDevice::checkIndices(RotaContext *context, const int32_t *indices,
                               bound - 1, *wrong));
 }
 
+Device::TimePoint CpuDevice::mark() {
+  return std::chrono::nanoseconds(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+double CpuDevice::secondsAt(TimePoint point) {
+  return 1e-9 * static_cast<double>(point);
+}
+
 void CpuDevice::launch(RotaContext *context, RotaKernel code, void *const *args,
                        int64_t rows, int64_t grain) {
   using Clock = std::chrono::steady_clock;

@@ -51,6 +51,9 @@ public:
   bool isAsynchronous() const override { return false; }
   void setPosition(int) override {}
   int position() const override { return -1; }
+  TimePoint mark() override;
+  double secondsAt(TimePoint point) override;
+  void forget(TimePoint) override {}
   void beginRecording() override {}
   std::unique_ptr<Recording> endRecording() override { return nullptr; }
 };

@@ -35,7 +35,7 @@ template <typename F> static void guard(RotaContext *context, F body) {
 CudaDevice::CudaDevice(std::shared_ptr<Gpu> gpu,
                        std::unique_ptr<Products> products)
     : ownGpu(std::move(gpu)), compute(*ownGpu), products(std::move(products)),
-      staging(*ownGpu, kStagingBytes), reads(*ownGpu),
+      staging(*ownGpu, kStagingBytes), reads(*ownGpu), clock(*ownGpu),
       progress(*ownGpu, sizeof(int32_t)) {
   *reinterpret_cast<int32_t *>(progress.data()) = -1;
 }

@@ -7,6 +7,7 @@
 #define ROTA_RUNTIME_DEVICE_CUDA_CUDADEVICE_H
 
 #include "runtime/device/Device.h"
+#include "runtime/device/cuda/EventClock.h"
 #include "runtime/device/cuda/PinnedMemory.h"
 #include "runtime/device/cuda/Products.h"
 
@@ -55,6 +56,9 @@ public:
   bool isAsynchronous() const override { return true; }
   void setPosition(int number) override;
   int position() const override;
+  TimePoint mark() override { return clock.mark(compute.get()); }
+  double secondsAt(TimePoint point) override { return clock.secondsAt(point); }
+  void forget(TimePoint point) override { clock.forget(point); }
   void beginRecording() override;
   std::unique_ptr<Recording> endRecording() override;
 
@@ -75,6 +79,7 @@ private:
   std::unique_ptr<Products> products;
   PinnedRing staging; // of writes
   PinnedReads reads;
+  EventClock clock;
   PinnedBuffer progress; // i32: the position that the GPU has come to
   std::unordered_map<RotaKernel, FunctionHandle> kernels;
   void *workspace = nullptr;

@@ -81,10 +81,10 @@ void Gpu::load(std::span<const RotaGpuCode> code) {
   std::erase_if(forms,
                 [&](const RotaGpuCode &f) { return !fits(f, capability); });
   std::sort(forms.begin(), forms.end(),
-                   [](const RotaGpuCode &a, const RotaGpuCode &b) {
-                     return std::pair(a.architecture, a.form) >
-                            std::pair(b.architecture, b.form);
-                   });
+            [](const RotaGpuCode &a, const RotaGpuCode &b) {
+              return std::pair(a.architecture, a.form) >
+                     std::pair(b.architecture, b.form);
+            });
   if (forms.empty())
     throw InputError(fmt::format(
         "GPU {} ({}) is an sm_{}: expected code for it in this trainer, which "
