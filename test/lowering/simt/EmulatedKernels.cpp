@@ -5,7 +5,6 @@
 #include "lowering/gpu/NvvmModule.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -66,6 +65,19 @@ std::unique_ptr<GpuKernels> GpuKernels::parseFile(StringRef path) {
   OwningOpRef<ModuleOp> source =
       parseSourceFile<ModuleOp>(path, &kernels->mlirContext);
   kernels->translate(source.get());
+  return kernels;
+}
+
+std::unique_ptr<GpuKernels>
+GpuKernels::build(function_ref<LogicalResult(gpu::GPUModuleOp)> fill) {
+  std::unique_ptr<GpuKernels> kernels(new GpuKernels());
+  OpBuilder builder(&kernels->mlirContext);
+  OwningOpRef<ModuleOp> source = ModuleOp::create(builder.getUnknownLoc());
+  builder.setInsertionPointToEnd(source->getBody());
+  auto module =
+      gpu::GPUModuleOp::create(builder, builder.getUnknownLoc(), "kernels");
+  if (succeeded(fill(module)))
+    kernels->translate(source.get());
   return kernels;
 }
 

@@ -7,6 +7,7 @@
 #include "lowering/simt/HostKernels.h"
 #include "runtime/device/simt/Services.h"
 
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
 #include "llvm/ADT/StringRef.h"
@@ -37,6 +38,9 @@ public:
   /// Null module, and diagnostics, when the text cannot be translated.
   static std::unique_ptr<GpuKernels> parse(llvm::StringRef text);
   static std::unique_ptr<GpuKernels> parseFile(llvm::StringRef path);
+  /// Of what `fill` adds to an empty gpu.module.
+  static std::unique_ptr<GpuKernels>
+  build(llvm::function_ref<llvm::LogicalResult(mlir::gpu::GPUModuleOp)> fill);
 
   explicit operator bool() const { return bool(module); }
   llvm::Module &get() { return *module; }
