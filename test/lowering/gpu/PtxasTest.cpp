@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // ptxas takes every kernel of a set of shapes, for every chip, without spilling
-// registers. Prints a table of what each kernel needs.
+// registers, those that the runtime launches by itself too. Prints a table of
+// what each kernel needs.
 #include "lowering/gpu/GpuEmitters.h"
 #include "lowering/gpu/NvvmModule.h"
+#include "lowering/gpu/ServiceKernels.h"
 #include "lowering/kernels/Passes.h"
 #include "passes/optimizer/Passes.h"
+#include "runtime/device/cuda/ServiceKernels.h"
 #include "tools/Dialects.h"
 
 #include "mlir/Parser/Parser.h"
@@ -118,8 +121,20 @@ protected:
     manager.addPass(createDecompose());
     manager.addPass(createFormKernels());
     if (module && succeeded(manager.run(*module)) &&
-        succeeded(replaceByKernels(*module, *library)))
+        succeeded(replaceByKernels(*module, *library))) {
       kernels = std::move(module);
+      addServices(*kernels->getOps<gpu::GPUModuleOp>().begin());
+    }
+  }
+
+  void addServices(gpu::GPUModuleOp gpuModule) {
+    auto functions = gpuModule.getOps<gpu::GPUFuncOp>();
+    int64_t ofModels = llvm::range_size(functions);
+    EXPECT_TRUE(succeeded(addServiceKernels(gpuModule)));
+    for (gpu::GPUFuncOp service : llvm::drop_begin(functions, ofModels))
+      library->setLaunchShape(
+          service.getName(),
+          {{1, 1, 1}, ::rota::cuda::kServiceThreads, /*sharedBytes=*/0});
   }
 
   MLIRContext context;
