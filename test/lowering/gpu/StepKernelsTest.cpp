@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The kernels of one block that end a step, on the emulator: the bits of sums
+// in f64 in the documented order, and a need for each barrier.
+#include "test/lowering/gpu/ServiceKernelsFixture.h"
+
+#include <bit>
+#include <cmath>
+
+namespace rota::test {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+class OneBlock : public ServiceKernels {
+protected:
+  std::vector<std::string> sum(const Elements<float> &values, double &result) {
+    Elements<double> place(1);
+    know("sum", place);
+    know("values", values);
+    auto reports =
+        run(cuda::kSumKernel, 1, place.data(), values.data(), values.size());
+    result = place[0];
+    return reports;
+  }
+
+  struct Step {
+    Elements<double> squares;
+    Elements<int32_t> order;
+    int64_t lossRanks, microbatches;
+    Elements<float> losses;
+    double clip;
+  };
+  struct Outcome {
+    float scale;
+    double norm, weight, bad;
+  };
+
+  /// Of squares whose order is a part of them, backwards. A loss is NaN: none
+  /// is read.
+  Step makeStep(int64_t orderCount, int64_t ranks, int64_t microbatches,
+                double clip) {
+    Step step{Elements<double>(orderCount + 5),
+              Elements<int32_t>(orderCount),
+              ranks,
+              microbatches,
+              Elements<float>(2 * ranks * microbatches),
+              clip};
+    for (int64_t i = 0; i < step.squares.size(); ++i)
+      step.squares[i] = std::exp(10 * number());
+    for (int64_t i = 0; i < orderCount; ++i)
+      step.order[i] = int32_t(orderCount + 2 - i);
+    for (int64_t i = 0; i < step.losses.size(); i += 2) {
+      step.losses[i] = float(kNaN);
+      step.losses[i + 1] = std::exp(5 * number());
+    }
+    return step;
+  }
+
+  std::vector<std::string> finish(const Step &step, Outcome &outcome) {
+    Elements<float> scale(1);
+    Elements<double> result(3);
+    know("squares", step.squares);
+    know("order", step.order);
+    know("losses", step.losses);
+    know("scale", scale);
+    know("result", result);
+    auto reports =
+        run(cuda::kFinishStepKernel, 1, step.squares.data(), step.order.data(),
+            step.order.size(), step.losses.data(), step.lossRanks,
+            step.microbatches, step.clip, scale.data(), result.data());
+    outcome = {scale[0], result[0], result[1], result[2]};
+    return reports;
+  }
+
+  static Outcome reference(const Step &step) {
+    double total = 0, weight = 0, bad = -1;
+    for (int64_t i = 0; i < step.order.size(); ++i) {
+      double square = step.squares[step.order[i]];
+      if (!std::isfinite(square) && bad < 0)
+        bad = double(i);
+      total += square;
+    }
+    for (int64_t m = 0; m < step.microbatches; ++m)
+      for (int64_t r = 0; r < step.lossRanks; ++r)
+        weight += step.losses[2 * (r * step.microbatches + m) + 1];
+    double norm = std::sqrt(total) / weight;
+    double factor =
+        step.clip > 0 ? std::min(1.0, step.clip / (norm + 1e-6)) : 1.0;
+    return {float(factor / weight), norm, weight, bad};
+  }
+
+  void checkStep(const Step &step) {
+    Outcome got, expected = reference(step);
+    for (const std::string &report : finish(step, got))
+      ADD_FAILURE() << report;
+    auto isSame = [](double a, double b) {
+      return std::bit_cast<uint64_t>(a) == std::bit_cast<uint64_t>(b) ||
+             (std::isnan(a) && std::isnan(b));
+    };
+    EXPECT_TRUE(isSame(got.scale, expected.scale))
+        << got.scale << ", not " << expected.scale;
+    EXPECT_TRUE(isSame(got.norm, expected.norm))
+        << got.norm << ", not " << expected.norm;
+    EXPECT_TRUE(isSame(got.weight, expected.weight))
+        << got.weight << ", not " << expected.weight;
+    EXPECT_EQ(got.bad, expected.bad);
+  }
+
+  Elements<float> manyMagnitudes(int64_t count) {
+    Elements<float> values(count);
+    for (int64_t i = 0; i < count; ++i)
+      values[i] = std::exp(30 * number());
+    return values;
+  }
+};
+
+TEST_F(OneBlock, Sum) {
+  for (int64_t count : {0, 1, 3, 255, 256, 257, 2047, 100003}) {
+    SCOPED_TRACE(count);
+    Elements<float> values = manyMagnitudes(count);
+    double sums[cuda::kServiceThreads] = {};
+    for (int64_t i = 0; i < count; ++i)
+      sums[i % cuda::kServiceThreads] += values[i];
+    for (unsigned half = cuda::kServiceThreads / 2; half > 0; half /= 2)
+      for (unsigned t = 0; t < half; ++t)
+        sums[t] += sums[t + half];
+    double got = 0;
+    for (const std::string &report : sum(values, got))
+      ADD_FAILURE() << report;
+    EXPECT_EQ(got, sums[0]);
+  }
+}
+
+TEST_F(OneBlock, FinishStep) {
+  for (int64_t orderCount : {1, 3, 255, 256, 257, 1001})
+    for (auto [ranks, microbatches] :
+         {std::pair<int64_t, int64_t>(1, 1), {1, 257}, {3, 4}, {2, 150}})
+      for (double clip : {0.0, 1e-3, 1e9}) {
+        SCOPED_TRACE(testing::Message()
+                     << orderCount << " squares, losses of " << ranks << " x "
+                     << microbatches << ", clip " << clip);
+        checkStep(makeStep(orderCount, ranks, microbatches, clip));
+      }
+}
+
+TEST_F(OneBlock, FindsTheFirstSquareThatIsNotFinite) {
+  for (double bad : {kNaN, kInfinity})
+    for (int64_t first : {0, 255, 256, 700}) {
+      SCOPED_TRACE(testing::Message() << bad << " at " << first);
+      Step step = makeStep(1001, 2, 3, 1.0);
+      step.squares[0] = bad; // not in the order
+      for (int64_t i : {first, int64_t(900)})
+        step.squares[step.order[i]] = bad;
+      checkStep(step);
+    }
+  // A weight is not a square.
+  Step step = makeStep(5, 2, 3, 1.0);
+  step.losses[1] = float(kInfinity);
+  checkStep(step);
+}
+
+/// In one kernel or the other.
+TEST_F(OneBlock, NeedsEachBarrier) {
+  auto kind = lowering::GpuSynchronization::Barrier;
+  unsigned count = lowering::countSynchronizations(gpu->get(), kind);
+  ASSERT_GT(count, 2u);
+  Elements<float> values = manyMagnitudes(300);
+  Step step = makeStep(600, 1, 1, 1.0);
+  for (unsigned i = 0; i < count; ++i) {
+    kernels = gpu->compile({true, std::pair(kind, i)});
+    ASSERT_TRUE(kernels) << gpu->takeDiagnostics();
+    double total;
+    Outcome outcome;
+    EXPECT_FALSE(sum(values, total).empty() && finish(step, outcome).empty())
+        << "barrier " << i << " is not needed";
+  }
+}
+
+} // namespace
+} // namespace rota::test
