@@ -188,17 +188,31 @@ static GlobalVariable *makeSites(Module &module, ArrayRef<std::string> sites) {
                             ConstantArray::get(type, texts));
 }
 
+static GlobalVariable *makeArgumentBytes(const Function &kernel,
+                                         Module &module) {
+  SmallVector<uint32_t> bytes;
+  for (const Argument &argument : kernel.args())
+    bytes.push_back(
+        module.getDataLayout().getTypeStoreSize(argument.getType()));
+  Constant *value = ConstantDataArray::get(module.getContext(), bytes);
+  return new GlobalVariable(module, value->getType(), /*isConstant=*/true,
+                            GlobalValue::PrivateLinkage, value);
+}
+
 /// A constant with the fields of RotaSimtKernel.
-static void describe(Function &entry, GlobalVariable &sites,
+static void describe(Function &kernel, GlobalVariable &sites,
                      ServiceCalls &services, uint64_t sharedBytes,
                      bool checks) {
-  Module &module = *entry.getParent();
+  Module &module = *kernel.getParent();
+  Function &entry = *makeEntry(kernel);
   Constant *fields[] = {&entry,
                         makeText(module, entry.getName()),
                         &sites,
                         services.i64(services.getSites().size()),
                         services.i64(sharedBytes),
-                        services.i32(checks)};
+                        services.i32(checks),
+                        services.i32(kernel.arg_size()),
+                        makeArgumentBytes(kernel, module)};
   Constant *description = ConstantStruct::getAnon(fields);
   new GlobalVariable(module, description->getType(), /*isConstant=*/true,
                      GlobalValue::ExternalLinkage, description,
@@ -249,8 +263,7 @@ makeHostKernels(mlir::Location loc, const Module &gpu,
     return failure();
   GlobalVariable *sites = makeSites(*module, services.getSites());
   for (Function *kernel : kernels)
-    describe(*makeEntry(*kernel), *sites, services, sizes->lookup(kernel),
-             options.checks);
+    describe(*kernel, *sites, services, sizes->lookup(kernel), options.checks);
   retarget(*module, host);
   std::string broken;
   raw_string_ostream stream(broken);

@@ -34,6 +34,8 @@ typedef struct RotaSimtKernel {
   int64_t sharedBytes;
   /// Whether the code calls rotaSimtRead and rotaSimtWrite.
   int32_t checked;
+  int32_t argumentCount;
+  const int32_t *argumentBytes; // of each argument
 } RotaSimtKernel;
 
 /// Indices and sizes; dimension 0 is x, 1 is y, 2 is z.

@@ -406,6 +406,10 @@ TEST(Translation, SharedMemoryOfEachKernel) {
   ASSERT_TRUE(kernels) << gpu->takeDiagnostics();
   EXPECT_EQ(kernels->find("first")->sharedBytes, 448); // 400, aligned to 64
   EXPECT_EQ(kernels->find("second")->sharedBytes, 12);
+  const RotaSimtKernel *second = kernels->find("second");
+  EXPECT_EQ(std::vector(second->argumentBytes,
+                        second->argumentBytes + second->argumentCount),
+            (std::vector<int32_t>{4, 8}));
   int32_t n = 0;
   void *arguments[] = {&n};
   simt::Emulator emulator;

@@ -17,7 +17,8 @@ const char *const kSites[] = {"k.cpp:1 (first)", "k.cpp:2 (second)",
                               "k.cpp:3 (third)", "k.cpp:4 (fourth)"};
 
 RotaSimtKernel kernelOf(void (*entry)(void *const *), int64_t sharedBytes = 0) {
-  return {entry, "k", kSites, 4, sharedBytes, /*checked=*/1};
+  static const int32_t kPointer[] = {8};
+  return {entry, "k", kSites, 4, sharedBytes, /*checked=*/1, 1, kPointer};
 }
 
 template <typename T> T &argument(void *const *arguments, int index) {
