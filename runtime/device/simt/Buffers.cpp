@@ -19,6 +19,11 @@ void Buffers::add(std::string name, const void *data, size_t bytes,
   buffers.insert(place, std::move(buffer));
 }
 
+void Buffers::remove(const void *data) {
+  std::erase_if(buffers,
+                [&](const Buffer &buffer) { return buffer.data == data; });
+}
+
 const Buffers::Buffer *Buffers::find(const void *address,
                                      uint64_t bytes) const {
   const char *byte = static_cast<const char *>(address);

@@ -12,11 +12,12 @@
 
 namespace rota::simt {
 
-/// Host threads may read and write at the same time, but not add or clear.
+/// Host threads may read and write at the same time, but not add or take away.
 class Buffers {
 public:
   void add(std::string name, const void *data, size_t bytes, bool written);
   void clear() { buffers.clear(); }
+  void remove(const void *data);
 
   bool contains(const void *address, uint64_t bytes) const {
     return find(address, bytes);

@@ -20,10 +20,19 @@ Emulator::~Emulator() = default;
 
 void Emulator::addBuffer(std::string name, const void *data, size_t bytes,
                          bool written) {
+  std::lock_guard lock(buffersMutex);
   buffers->add(std::move(name), data, bytes, written);
 }
 
-void Emulator::clearBuffers() { buffers->clear(); }
+void Emulator::clearBuffers() {
+  std::lock_guard lock(buffersMutex);
+  buffers->clear();
+}
+
+void Emulator::removeBuffer(const void *data) {
+  std::lock_guard lock(buffersMutex);
+  buffers->remove(data);
+}
 
 std::unique_ptr<Block> Emulator::takeBlock() {
   std::lock_guard lock(mutex);
@@ -62,6 +71,7 @@ std::vector<std::string> Emulator::launch(const RotaSimtKernel &kernel,
                                           const Launch &launch) {
   if (auto errors = checkSizes(kernel, launch); !errors.empty())
     return errors;
+  std::shared_lock lock(buffersMutex);
   int64_t blocks = launch.grid.count();
   // Blocks before the first with errors always run, so that all host threads
   // agree on the first.

@@ -19,6 +19,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <shared_mutex>
 #include <string>
 #include <vector>
 
@@ -57,7 +58,8 @@ struct Launch {
 };
 
 /// An emulated GPU: the memory that kernels may use, and stacks and shared
-/// memory that launches use in turn. One launch at a time.
+/// memory that launches use in turn. One launch at a time. Other threads may
+/// change the buffers, which waits for the end of the launch.
 class Emulator {
 public:
   Emulator();
@@ -70,6 +72,8 @@ public:
   void addBuffer(std::string name, const void *data, size_t bytes,
                  bool written = true);
   void clearBuffers();
+  /// Takes back the buffer that begins there.
+  void removeBuffer(const void *data);
 
   /// Runs the kernel and returns what is wrong with it, a line for each error,
   /// each with kernel, block, thread and place in the source: the errors of
@@ -82,6 +86,7 @@ private:
   std::unique_ptr<Block> takeBlock();
   void giveBack(std::unique_ptr<Block> block);
 
+  std::shared_mutex buffersMutex; // shared by launches
   std::unique_ptr<Buffers> buffers;
   std::mutex mutex;
   std::vector<std::unique_ptr<Block>> idle; // guarded by `mutex`

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Copies, fills and launches. Their operands are checked when they are asked
+// for; they run later.
+#include "runtime/device/simt/EmulatedContext.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace rota::simt {
+
+using cuda::Result;
+using Place = EmulatedMemory::Place;
+
+EmulatedContext::EmulatedContext(const EmulatedDriverOptions &options)
+    : runPieces(
+          [this](int64_t pieces, const std::function<void(int64_t)> &body) {
+            cores.run(pieces, body);
+          }),
+      cores(options.threads), memory(emulator, options.memoryBytes),
+      streams(options.seed) {}
+
+Result EmulatedContext::free(cuda::Address address) {
+  return streams.drain() ? memory.free(address) : cuda::kLaunchFailed;
+}
+
+Result EmulatedContext::freeHost(void *address) {
+  return streams.drain() ? memory.freeHost(address) : cuda::kLaunchFailed;
+}
+
+Result EmulatedContext::copy(cuda::Address destination, cuda::Address source,
+                             size_t bytes, cuda::StreamHandle stream) {
+  auto *to = reinterpret_cast<void *>(destination);
+  auto *from = reinterpret_cast<const void *>(source);
+  if (memory.find(to, bytes) == Place::Invalid ||
+      memory.find(from, bytes) == Place::Invalid)
+    return cuda::kInvalidValue;
+  return streams.add(stream, [=] {
+    if (bytes > 0)
+      std::memmove(to, from, bytes);
+  });
+}
+
+namespace {
+
+/// One side of a two-dimensional copy.
+struct Rows {
+  Rows(int type, const void *host, cuda::Address device, size_t pitch, size_t x,
+       size_t y)
+      : isKnown(type == kHost || type == kDevice ||
+                type == cuda::kUnifiedMemory),
+        pitch(pitch), x(x),
+        begin(
+            static_cast<const char *>(
+                type == kHost ? host : reinterpret_cast<const void *>(device)) +
+            y * pitch + x) {}
+
+  bool isValid(EmulatedMemory &memory, size_t width, size_t height) const {
+    return isKnown && (height == 1 || x + width <= pitch) &&
+           memory.find(begin, (height - 1) * pitch + width) != Place::Invalid;
+  }
+
+  static constexpr int kHost = 1, kDevice = 2; // CUmemorytype
+
+  bool isKnown;
+  size_t pitch, x;
+  const char *begin;
+};
+
+} // namespace
+
+Result EmulatedContext::copy2D(const cuda::Copy2D *copy,
+                               cuda::StreamHandle stream) {
+  size_t width = copy->widthBytes, height = copy->height;
+  if (width == 0 || height == 0)
+    return cuda::kSuccess;
+  Rows from(copy->sourceType, copy->sourceHost, copy->source, copy->sourcePitch,
+            copy->sourceX, copy->sourceY);
+  Rows to(copy->destinationType, copy->destinationHost, copy->destination,
+          copy->destinationPitch, copy->destinationX, copy->destinationY);
+  if (!from.isValid(memory, width, height) ||
+      !to.isValid(memory, width, height))
+    return cuda::kInvalidValue;
+  return streams.add(stream, [=] {
+    for (size_t row = 0; row < height; ++row)
+      std::memcpy(const_cast<char *>(to.begin) + row * to.pitch,
+                  from.begin + row * from.pitch, width);
+  });
+}
+
+Result EmulatedContext::fill8(cuda::Address destination, unsigned char value,
+                              size_t count, cuda::StreamHandle stream) {
+  auto *to = reinterpret_cast<unsigned char *>(destination);
+  if (memory.find(to, count) != Place::Known)
+    return cuda::kInvalidValue;
+  return streams.add(stream, [=] { std::fill_n(to, count, value); });
+}
+
+Result EmulatedContext::fill32(cuda::Address destination, unsigned value,
+                               size_t count, cuda::StreamHandle stream) {
+  auto *to = reinterpret_cast<unsigned *>(destination);
+  if (destination % sizeof value != 0 ||
+      memory.find(to, count * sizeof value) != Place::Known)
+    return cuda::kInvalidValue;
+  return streams.add(stream, [=] { std::fill_n(to, count, value); });
+}
+
+Result EmulatedContext::launch(cuda::FunctionHandle function, unsigned gridX,
+                               unsigned gridY, unsigned gridZ, unsigned blockX,
+                               unsigned blockY, unsigned blockZ,
+                               unsigned sharedBytes, cuda::StreamHandle stream,
+                               void **arguments, void **extra) {
+  if (extra)
+    return cuda::kInvalidValue; // arguments in one block are not emulated
+  std::shared_ptr<const KernelCall> call;
+  Result result =
+      modules.prepare(function, {gridX, gridY, gridZ}, {blockX, blockY, blockZ},
+                      sharedBytes, arguments, call);
+  if (result != cuda::kSuccess)
+    return result;
+  return streams.add(stream, [this, call] {
+    ComputeToken token(cores);
+    call->run(emulator, runPieces);
+  });
+}
+
+} // namespace rota::simt

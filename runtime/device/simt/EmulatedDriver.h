@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A CUDA driver without a GPU: streams, events, graphs and kernels of one
+// emulated GPU (Simt.h), on this machine's processor.
+//
+// Work runs in an order that only streams and events fix: the seed draws the
+// rest, so that a missing wait is likely to be seen. A call that NVIDIA's
+// driver forbids has its error here too. Stricter than NVIDIA's: only
+// non-blocking streams, only thread-local capture, no graphs in graphs, and an
+// event of an ended capture is an error until it is recorded again.
+#ifndef ROTA_RUNTIME_DEVICE_SIMT_EMULATEDDRIVER_H
+#define ROTA_RUNTIME_DEVICE_SIMT_EMULATEDDRIVER_H
+
+#include "runtime/device/cuda/DriverApi.h"
+
+#include <functional>
+
+namespace rota::simt {
+
+struct EmulatedDriverOptions {
+  int threads = 1; // that blocks of a kernel run on, at least 1
+  uint64_t seed = 0;
+  int64_t memoryBytes = int64_t(64) << 30;
+};
+
+/// For the contexts that are retained later. Throws RunError while one is
+/// retained.
+void setEmulatedDriverOptions(const EmulatedDriverOptions &options);
+
+/// One GPU, "emulated GPU" of the capability 0.0. Code is of the form
+/// ROTA_GPU_HOST. Memory is zero at first. The last release of the context ends
+/// all that belongs to it; the next GPU is a new one.
+const cuda::DriverApi &emulatedDriver();
+
+/// Asks the stream of the current context for work of the host, also in a
+/// capture. The work must not call the driver. If it throws, the GPU fails with
+/// what() as the report. Throws RunError when the stream does not take it.
+void enqueueHost(cuda::StreamHandle stream, std::function<void()> work);
+
+} // namespace rota::simt
+
+#endif // ROTA_RUNTIME_DEVICE_SIMT_EMULATEDDRIVER_H

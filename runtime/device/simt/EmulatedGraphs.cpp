@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The part of EmulatedStreams that captures graphs and launches them.
+#include "runtime/device/simt/DriverResults.h"
+#include "runtime/device/simt/EmulatedStreams.h"
+
+namespace rota::simt {
+
+using cuda::Result;
+
+/// The stream waits for an event that was recorded in a capture.
+Result EmulatedStreams::join(Stream &stream, const Event &event) {
+  if (event.capture->ended)
+    return kCapturedEvent;
+  if (event.capture->invalid)
+    return kCaptureInvalidated;
+  if (stream.capture && stream.capture != event.capture) {
+    stream.capture->invalid = event.capture->invalid = true;
+    return kCaptureMerge;
+  }
+  stream.capture = event.capture;
+  stream.last.insert(event.last.begin(), event.last.end());
+  return cuda::kSuccess;
+}
+
+bool EmulatedStreams::forbidsWaiting() {
+  auto lock = dispatcher.lock();
+  bool captures = false;
+  for (const auto &[handle, stream] : streams)
+    if (stream->capture &&
+        stream->capture->thread == std::this_thread::get_id())
+      captures = stream->capture->invalid = true;
+  return captures;
+}
+
+Result EmulatedStreams::beginCapture(cuda::StreamHandle handle, int mode) {
+  if (mode != cuda::kThreadLocalCapture)
+    return cuda::kInvalidValue; // the only mode that is emulated
+  auto lock = dispatcher.lock();
+  if (!handle)
+    return kCaptureUnsupported;
+  std::shared_ptr<Stream> stream = streams.find(handle);
+  if (!stream)
+    return kInvalidHandle;
+  if (stream->capture)
+    return kIllegalState;
+  stream->capture =
+      std::make_shared<Capture>(Capture{handle, std::this_thread::get_id()});
+  return cuda::kSuccess;
+}
+
+Result EmulatedStreams::endCapture(cuda::StreamHandle handle,
+                                   cuda::GraphHandle *graph) {
+  auto lock = dispatcher.lock();
+  *graph = nullptr;
+  std::shared_ptr<Stream> origin = streams.find(handle);
+  if (!origin)
+    return kInvalidHandle;
+  std::shared_ptr<Capture> capture = origin->capture;
+  if (!capture)
+    return kIllegalState;
+  if (capture->origin != handle) {
+    capture->invalid = true;
+    return kCaptureUnmatched;
+  }
+  if (capture->thread != std::this_thread::get_id())
+    return kCaptureWrongThread;
+  bool isJoined = capture->isJoined(origin->last);
+  capture->ended = true;
+  for (const auto &[other, stream] : streams)
+    if (stream->capture == capture) {
+      stream->capture = nullptr;
+      stream->last.clear();
+    }
+  if (capture->invalid)
+    return kCaptureInvalidated;
+  if (!isJoined)
+    return kCaptureUnjoined;
+  *graph = graphs.add(std::make_shared<const Graph>(std::move(capture->graph)));
+  return cuda::kSuccess;
+}
+
+Result EmulatedStreams::instantiateGraph(cuda::GraphExecHandle *executable,
+                                         cuda::GraphHandle handle,
+                                         unsigned long long) {
+  auto lock = dispatcher.lock();
+  std::shared_ptr<const Graph> graph = graphs.find(handle);
+  if (!graph)
+    return kInvalidHandle;
+  *executable =
+      executables.add(std::make_shared<Executable>(Executable{*graph, {}}));
+  return cuda::kSuccess;
+}
+
+/// The nodes become operations of the stream. The launches of one executable
+/// follow each other, on whatever streams.
+Result EmulatedStreams::launchGraph(cuda::GraphExecHandle handle,
+                                    cuda::StreamHandle streamHandle) {
+  auto lock = dispatcher.lock();
+  std::shared_ptr<Executable> executable = executables.find(handle);
+  std::shared_ptr<Stream> stream = findStream(streamHandle);
+  if (!executable || !stream)
+    return kInvalidHandle;
+  if (stream->capture) {
+    stream->capture->invalid = true; // graphs in graphs are not emulated
+    return kCaptureUnsupported;
+  }
+  Result result = push(*stream, {executable->latest, nullptr, nullptr});
+  for (size_t node : randomOrder(executable->graph, random))
+    if (result == cuda::kSuccess)
+      result = push(*stream, {nullptr, executable->graph[node].work, nullptr});
+  auto end = std::make_shared<Record>();
+  executable->latest = end;
+  return result == cuda::kSuccess
+             ? push(*stream, {nullptr, nullptr, std::move(end)})
+             : result;
+}
+
+Result EmulatedStreams::destroyGraphExec(cuda::GraphExecHandle executable) {
+  auto lock = dispatcher.lock();
+  return executables.remove(executable) ? cuda::kSuccess : kInvalidHandle;
+}
+
+Result EmulatedStreams::destroyGraph(cuda::GraphHandle graph) {
+  auto lock = dispatcher.lock();
+  return graphs.remove(graph) ? cuda::kSuccess : kInvalidHandle;
+}
+
+} // namespace rota::simt

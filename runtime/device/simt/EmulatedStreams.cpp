@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Streams, and how events make them wait for each other.
+#include "runtime/device/simt/EmulatedStreams.h"
+#include "runtime/device/simt/DriverResults.h"
+
+namespace rota::simt {
+
+using cuda::Result;
+
+EmulatedStreams::EmulatedStreams(uint64_t seed)
+    : random(seed), dispatcher(seed) {
+  nullStream = std::make_shared<Stream>(dispatcher.open());
+}
+
+std::shared_ptr<EmulatedStreams::Stream>
+EmulatedStreams::findStream(cuda::StreamHandle handle) const {
+  return handle ? streams.find(handle) : nullStream;
+}
+
+Result EmulatedStreams::push(Stream &stream, Operation operation) {
+  return dispatcher.push(*stream.queue, std::move(operation))
+             ? cuda::kSuccess
+             : cuda::kLaunchFailed;
+}
+
+Result EmulatedStreams::add(cuda::StreamHandle handle,
+                            std::function<void()> function) {
+  auto work =
+      std::make_shared<const std::function<void()>>(std::move(function));
+  auto lock = dispatcher.lock();
+  std::shared_ptr<Stream> stream = findStream(handle);
+  if (!stream)
+    return kInvalidHandle;
+  if (!stream->capture)
+    return push(*stream, {nullptr, std::move(work), nullptr});
+  if (stream->capture->invalid)
+    return kCaptureInvalidated;
+  stream->capture->add(std::move(work), stream->last);
+  return cuda::kSuccess;
+}
+
+Result EmulatedStreams::createStream(cuda::StreamHandle *handle,
+                                     unsigned flags) {
+  if (flags != cuda::kNonBlockingStream)
+    return cuda::kInvalidValue; // no order with the null stream is emulated
+  auto stream = std::make_shared<Stream>(dispatcher.open());
+  auto lock = dispatcher.lock();
+  *handle = streams.add(std::move(stream));
+  return cuda::kSuccess;
+}
+
+Result EmulatedStreams::destroyStream(cuda::StreamHandle handle) {
+  auto lock = dispatcher.lock();
+  std::shared_ptr<Stream> stream = streams.find(handle);
+  if (!stream)
+    return kInvalidHandle;
+  if (stream->capture) {
+    stream->capture->invalid = true;
+    return kCaptureUnsupported;
+  }
+  dispatcher.close(*stream->queue);
+  streams.remove(handle);
+  return cuda::kSuccess;
+}
+
+Result EmulatedStreams::synchronizeStream(cuda::StreamHandle handle) {
+  auto lock = dispatcher.lock();
+  std::shared_ptr<Stream> stream = findStream(handle);
+  if (!stream)
+    return kInvalidHandle;
+  if (stream->capture) {
+    stream->capture->invalid = true;
+    return kCaptureUnsupported;
+  }
+  std::shared_ptr<StreamQueue> queue = stream->queue;
+  uint64_t end = queue->asked;
+  bool succeeded = dispatcher.wait(lock, [&] { return queue->done >= end; });
+  return succeeded ? cuda::kSuccess : cuda::kLaunchFailed;
+}
+
+Result EmulatedStreams::waitEvent(cuda::StreamHandle handle,
+                                  cuda::EventHandle eventHandle, unsigned) {
+  auto lock = dispatcher.lock();
+  std::shared_ptr<Stream> stream = findStream(handle);
+  std::shared_ptr<Event> event = events.find(eventHandle);
+  if (!stream || !event)
+    return kInvalidHandle;
+  if (event->capture)
+    return join(*stream, *event);
+  if (!event->record)
+    return cuda::kSuccess;
+  if (stream->capture) {
+    stream->capture->invalid = true;
+    return kCaptureIsolation;
+  }
+  return push(*stream, {event->record, nullptr, nullptr});
+}
+
+Result EmulatedStreams::createEvent(cuda::EventHandle *handle, unsigned flags) {
+  if (flags != cuda::kTimingEvent && flags != cuda::kEventWithoutTiming)
+    return cuda::kInvalidValue;
+  auto lock = dispatcher.lock();
+  *handle = events.add(
+      std::make_shared<Event>(Event{flags == cuda::kTimingEvent, {}, {}, {}}));
+  return cuda::kSuccess;
+}
+
+Result EmulatedStreams::destroyEvent(cuda::EventHandle handle) {
+  auto lock = dispatcher.lock();
+  return events.remove(handle) ? cuda::kSuccess : kInvalidHandle;
+}
+
+Result EmulatedStreams::recordEvent(cuda::EventHandle eventHandle,
+                                    cuda::StreamHandle handle) {
+  auto lock = dispatcher.lock();
+  std::shared_ptr<Stream> stream = findStream(handle);
+  std::shared_ptr<Event> event = events.find(eventHandle);
+  if (!stream || !event)
+    return kInvalidHandle;
+  if (stream->capture && stream->capture->invalid)
+    return kCaptureInvalidated;
+  event->capture = stream->capture;
+  event->last = stream->last;
+  event->record = nullptr;
+  if (stream->capture)
+    return cuda::kSuccess;
+  auto record = std::make_shared<Record>();
+  event->record = record;
+  return push(*stream, {nullptr, nullptr, std::move(record)});
+}
+
+Result EmulatedStreams::queryEvent(cuda::EventHandle handle) {
+  auto lock = dispatcher.lock();
+  std::shared_ptr<Event> event = events.find(handle);
+  if (!event)
+    return kInvalidHandle;
+  if (event->capture) {
+    event->capture->invalid = true;
+    return kCapturedEvent;
+  }
+  return !event->record || event->record->done ? cuda::kSuccess
+                                               : cuda::kNotReady;
+}
+
+Result EmulatedStreams::synchronizeEvent(cuda::EventHandle handle) {
+  auto lock = dispatcher.lock();
+  std::shared_ptr<Event> event = events.find(handle);
+  if (!event)
+    return kInvalidHandle;
+  if (event->capture) {
+    event->capture->invalid = true;
+    return kCapturedEvent;
+  }
+  std::shared_ptr<const Record> record = event->record;
+  bool succeeded =
+      dispatcher.wait(lock, [&] { return !record || record->done; });
+  return succeeded ? cuda::kSuccess : cuda::kLaunchFailed;
+}
+
+/// Whether an event has what a time between events wants.
+Result EmulatedStreams::checkTimed(const Event *event) {
+  if (!event || !event->hasTime)
+    return kInvalidHandle;
+  if (event->capture)
+    return kCapturedEvent;
+  return event->record ? cuda::kSuccess : kInvalidHandle;
+}
+
+Result EmulatedStreams::elapsedTime(float *milliseconds,
+                                    cuda::EventHandle beginHandle,
+                                    cuda::EventHandle endHandle) {
+  auto lock = dispatcher.lock();
+  std::shared_ptr<Event> begin = events.find(beginHandle);
+  std::shared_ptr<Event> end = events.find(endHandle);
+  for (const auto &event : {begin, end})
+    if (Result result = checkTimed(event.get()); result != cuda::kSuccess)
+      return result;
+  if (!begin->record->done || !end->record->done)
+    return cuda::kNotReady;
+  *milliseconds = std::chrono::duration<float, std::milli>(end->record->time -
+                                                           begin->record->time)
+                      .count();
+  return cuda::kSuccess;
+}
+
+} // namespace rota::simt
