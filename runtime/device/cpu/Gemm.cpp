@@ -6,6 +6,7 @@
 // belongs to the thread that runs the tile.
 #include "runtime/device/cpu/Gemm.h"
 
+#include "runtime/device/GemmShape.h"
 #include "runtime/device/cpu/GemmConvert.h"
 #include "runtime/device/cpu/Parallel.h"
 
@@ -15,7 +16,6 @@
 #include <dlfcn.h>
 #include <dnnl.hpp>
 #include <memory>
-#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -243,35 +243,6 @@ public:
 private:
   std::unordered_map<std::string, std::shared_ptr<const Tile>> tiles;
 };
-
-std::string toString(const RotaGemm &g) {
-  auto type = [](int32_t type) { return type == ROTA_F32 ? "f32" : "bf16"; };
-  std::string text = "gemm of " + std::to_string(g.m) + " x " +
-                     std::to_string(g.n) + " x " + std::to_string(g.k);
-  return text + ", " + type(g.typeA) + " by " + type(g.typeB) + " to " +
-         type(g.typeC);
-}
-
-/// The fault of a description, if it has one.
-std::optional<std::string> findFault(const RotaGemm &g) {
-  if (g.batch < 0 || g.m < 0 || g.n < 0 || g.k < 0)
-    return "expected sizes of at least 0";
-  if (g.lda < (g.transposeA ? g.m : g.k))
-    return "expected an A row distance of at least " +
-           std::to_string(g.transposeA ? g.m : g.k) + ", got " +
-           std::to_string(g.lda);
-  if (g.ldb < (g.transposeB ? g.k : g.n))
-    return "expected a B row distance of at least " +
-           std::to_string(g.transposeB ? g.k : g.n) + ", got " +
-           std::to_string(g.ldb);
-  if (g.ldc < g.n)
-    return "expected a C row distance of at least " + std::to_string(g.n) +
-           ", got " + std::to_string(g.ldc);
-  for (int32_t type : {g.typeA, g.typeB, g.typeC})
-    if (type != ROTA_F32 && type != ROTA_BF16)
-      return "expected f32 or bf16, got type " + std::to_string(type);
-  return std::nullopt;
-}
 
 /// An empty sum: C becomes zero unless it accumulates.
 void clear(const RotaGemm &g, char *c) {

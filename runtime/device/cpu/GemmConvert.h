@@ -9,9 +9,6 @@
 
 namespace rota {
 
-/// Bytes of an element of ROTA_F32 or ROTA_BF16.
-constexpr int64_t elementBytes(int32_t type) { return type == 0 ? 4 : 2; }
-
 /// Widens `rows` x `columns` elements of `type`, whose rows are `stride`
 /// elements apart, to f32 without gaps.
 void widenRows(const void *source, int32_t type, int64_t stride, int64_t rows,
