@@ -5,115 +5,22 @@
 // threads.
 #include "runtime/device/cpu/Gemm.h"
 #include "runtime/device/Context.h"
+#include "test/runtime/GemmCase.h"
 
-#include <bit>
-#include <cmath>
-#include <cstring>
 #include <gtest/gtest.h>
-#include <random>
+#include <string>
 #include <tuple>
-#include <vector>
 
 namespace {
 
-/// Elements of one type in memory, seen as doubles.
-struct Buffer {
-  Buffer(int32_t type, int64_t size)
-      : type(type), bytes(size * (type == ROTA_F32 ? 4 : 2)) {}
-
-  double get(int64_t i) const {
-    if (type == ROTA_F32) {
-      float value;
-      std::memcpy(&value, &bytes[i * 4], 4);
-      return value;
-    }
-    uint16_t half;
-    std::memcpy(&half, &bytes[i * 2], 2);
-    return std::bit_cast<float>(uint32_t(half) << 16);
-  }
-  void set(int64_t i, float value) {
-    // Truncated to bf16: any value that the type can hold will do.
-    uint32_t bits = std::bit_cast<uint32_t>(value);
-    uint16_t half = uint16_t(bits >> 16);
-    if (type == ROTA_F32)
-      std::memcpy(&bytes[i * 4], &value, 4);
-    else
-      std::memcpy(&bytes[i * 2], &half, 2);
-  }
-  void fill(unsigned seed) {
-    std::mt19937 random(seed);
-    std::uniform_real_distribution<float> uniform(-1.0f, 1.0f);
-    int64_t size = int64_t(bytes.size()) / (type == ROTA_F32 ? 4 : 2);
-    for (int64_t i = 0; i < size; ++i)
-      set(i, uniform(random));
-  }
-
-  int32_t type;
-  std::vector<char> bytes;
-};
-
-/// A description with `gap` unused elements after each row and batch.
-RotaGemm describe(int64_t batch, int64_t m, int64_t n, int64_t k, bool ta,
-                  bool tb, int32_t typeA, int32_t typeB, int32_t typeC,
-                  bool accumulate, int64_t gap) {
-  RotaGemm g = {};
-  g.batch = batch, g.m = m, g.n = n, g.k = k;
-  g.lda = (ta ? m : k) + gap, g.ldb = (tb ? k : n) + gap, g.ldc = n + gap;
-  g.strideA = (ta ? k : m) * g.lda + gap;
-  g.strideB = (tb ? n : k) * g.ldb + gap;
-  g.strideC = m * g.ldc + gap;
-  g.transposeA = ta, g.transposeB = tb;
-  g.typeA = typeA, g.typeB = typeB, g.typeC = typeC;
-  g.accumulate = accumulate;
-  return g;
-}
-
-struct Operands {
-  explicit Operands(const RotaGemm &g)
-      : a(g.typeA, g.batch * g.strideA), b(g.typeB, g.batch * g.strideB),
-        c(g.typeC, g.batch * g.strideC) {
-    a.fill(1), b.fill(2), c.fill(3);
-  }
-  Buffer a, b, c;
-};
-
-/// The element [i, j] of batch `batch`, and the sum of its terms' magnitudes.
-std::pair<double, double> expected(const RotaGemm &g, const Operands &in,
-                                   int64_t batch, int64_t i, int64_t j) {
-  double sum = g.accumulate ? in.c.get(batch * g.strideC + i * g.ldc + j) : 0.0;
-  double magnitude = std::abs(sum);
-  for (int64_t k = 0; k < g.k; ++k) {
-    double term = in.a.get(batch * g.strideA +
-                           (g.transposeA ? k * g.lda + i : i * g.lda + k)) *
-                  in.b.get(batch * g.strideB +
-                           (g.transposeB ? j * g.ldb + k : k * g.ldb + j));
-    sum += term;
-    magnitude += std::abs(term);
-  }
-  return {sum, magnitude};
-}
+using namespace rota::test;
 
 /// Runs the product and compares each element, and that the gaps are as before.
 void check(const RotaGemm &g, RotaContext *context = nullptr) {
   Operands in(g);
   Buffer c = in.c;
   rotaGemm(context, &g, in.a.bytes.data(), in.b.bytes.data(), c.bytes.data());
-  double rounding = g.typeC == ROTA_BF16 ? 0x1p-8 : 0.0;
-  for (int64_t batch = 0; batch < g.batch; ++batch) {
-    for (int64_t i = 0; i < g.m; ++i) {
-      for (int64_t j = 0; j < g.ldc; ++j) {
-        int64_t at = batch * g.strideC + i * g.ldc + j;
-        if (j >= g.n) {
-          ASSERT_EQ(c.get(at), in.c.get(at)) << "gap at " << i << ", " << j;
-          continue;
-        }
-        auto [value, magnitude] = expected(g, in, batch, i, j);
-        ASSERT_NEAR(c.get(at), value,
-                    1e-6 * magnitude + rounding * std::abs(value))
-            << "batch " << batch << " at " << i << ", " << j;
-      }
-    }
-  }
+  expectProduct(g, in, c);
 }
 
 /// [type of A, type of B, type of C, transpose A, transpose B, accumulate]
@@ -122,7 +29,7 @@ class GemmKinds : public testing::TestWithParam<
 protected:
   RotaGemm of(int64_t batch, int64_t m, int64_t n, int64_t k, int64_t gap) {
     auto [a, b, c, ta, tb, accumulate] = GetParam();
-    return describe(batch, m, n, k, ta, tb, a, b, c, accumulate, gap);
+    return describeGemm(batch, m, n, k, ta, tb, a, b, c, accumulate, gap);
   }
 };
 
@@ -176,42 +83,42 @@ TEST(GemmTest, ManyTilesWithRemainders) {
   rota::ComputeToken token(cores);
   RotaContext context;
   context.cores = &cores;
-  check(describe(1, 1030, 517, 40, false, true, ROTA_F32, ROTA_F32, ROTA_F32,
-                 false, 0),
+  check(describeGemm(1, 1030, 517, 40, false, true, ROTA_F32, ROTA_F32,
+                     ROTA_F32, false, 0),
         &context);
-  check(describe(1, 517, 1030, 40, true, false, ROTA_BF16, ROTA_BF16, ROTA_F32,
-                 true, 0),
+  check(describeGemm(1, 517, 1030, 40, true, false, ROTA_BF16, ROTA_BF16,
+                     ROTA_F32, true, 0),
         &context);
 }
 
 TEST(GemmTest, PanelsOfWholeRows) {
-  RotaGemm g = describe(1, 1100, 70, 40, false, true, ROTA_BF16, ROTA_BF16,
-                        ROTA_BF16, false, 0);
+  RotaGemm g = describeGemm(1, 1100, 70, 40, false, true, ROTA_BF16, ROTA_BF16,
+                            ROTA_BF16, false, 0);
   ASSERT_EQ(rota::tileGemm(g).countN, 1);
   ASSERT_GT(rota::tileGemm(g).countM, 2);
   check(g);
-  check(describe(2, 300, 70, 40, false, true, ROTA_F32, ROTA_F32, ROTA_F32,
-                 true, 0));
+  check(describeGemm(2, 300, 70, 40, false, true, ROTA_F32, ROTA_F32, ROTA_F32,
+                     true, 0));
 }
 
 TEST(GemmTest, EmptySumClearsUnlessItAccumulates) {
-  RotaGemm g = describe(2, 3, 4, 0, false, false, ROTA_F32, ROTA_F32, ROTA_F32,
-                        false, 2);
+  RotaGemm g = describeGemm(2, 3, 4, 0, false, false, ROTA_F32, ROTA_F32,
+                            ROTA_F32, false, 2);
   check(g);
   g.accumulate = 1;
   check(g);
 }
 
 TEST(GemmTest, EmptyResultTouchesNothing) {
-  RotaGemm g = describe(1, 0, 4, 5, false, false, ROTA_F32, ROTA_F32, ROTA_F32,
-                        false, 0);
+  RotaGemm g = describeGemm(1, 0, 4, 5, false, false, ROTA_F32, ROTA_F32,
+                            ROTA_F32, false, 0);
   rotaGemm(nullptr, &g, nullptr, nullptr, nullptr);
 }
 
 TEST(GemmTest, WrongDescriptionIsReported) {
   RotaContext context;
-  RotaGemm g = describe(1, 4, 4, 8, false, false, ROTA_F32, ROTA_F32, ROTA_F32,
-                        false, 0);
+  RotaGemm g = describeGemm(1, 4, 4, 8, false, false, ROTA_F32, ROTA_F32,
+                            ROTA_F32, false, 0);
   g.lda = 7;
   float memory[64] = {};
   rotaGemm(&context, &g, memory, memory, memory);
@@ -222,15 +129,15 @@ TEST(GemmTest, WrongDescriptionIsReported) {
 
 TEST(GemmTest, MoreShapesThanTheCacheHolds) {
   for (int64_t n = 1; n <= 300; ++n)
-    check(describe(1, 2, n, 3, false, false, ROTA_F32, ROTA_F32, ROTA_F32,
-                   false, 0));
+    check(describeGemm(1, 2, n, 3, false, false, ROTA_F32, ROTA_F32, ROTA_F32,
+                       false, 0));
 }
 
 TEST(GemmTest, TilesCoverTheResult) {
   for (int64_t m : {1, 28, 255, 512, 513, 2048, 32000}) {
     for (int64_t n : {1, 64, 768, 2050, 32000}) {
-      RotaGemm g = describe(1, m, n, 768, false, false, ROTA_F32, ROTA_F32,
-                            ROTA_F32, false, 0);
+      RotaGemm g = describeGemm(1, m, n, 768, false, false, ROTA_F32, ROTA_F32,
+                                ROTA_F32, false, 0);
       rota::GemmTiles cut = rota::tileGemm(g);
       EXPECT_LT((cut.countM - 1) * cut.tileM, m);
       EXPECT_GE(cut.countM * cut.tileM, m);
