@@ -58,6 +58,8 @@ inline constexpr unsigned kEventWithoutTiming = 2;
 inline constexpr unsigned kPortableHostMemory = 1;
 // CUstreamCaptureMode
 inline constexpr int kThreadLocalCapture = 1;
+// CUstreamCaptureStatus
+inline constexpr int kNoCapture = 0;
 // CUmemorytype: addresses of one space for host and device.
 inline constexpr int kUnifiedMemory = 4;
 
@@ -132,6 +134,7 @@ struct Copy2D {
   X(beginCapture, "cuStreamBeginCapture_v2", (StreamHandle stream, int mode))  \
   X(endCapture, "cuStreamEndCapture",                                          \
     (StreamHandle stream, GraphHandle * graph))                                \
+  X(captureStatus, "cuStreamIsCapturing", (StreamHandle stream, int *status))  \
   X(instantiateGraph, "cuGraphInstantiateWithFlags",                           \
     (GraphExecHandle * executable, GraphHandle graph,                          \
      unsigned long long flags))                                                \

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/device/cuda/CublasLtProducts.h"
+#include "runtime/Error.h"
+#include "runtime/device/GemmShape.h"
+#include "runtime/device/cuda/MeasureAlgorithms.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <fmt/format.h>
+#include <string_view>
+#include <type_traits>
+
+namespace rota::cuda {
+namespace {
+
+/// Algorithms that are measured for a product.
+constexpr int kProposals = 8;
+/// Blocks of the arena have this alignment, so up to it the alignment of an
+/// operand follows from its place in its tensor, whatever the memory plan.
+constexpr uintptr_t kMostAlignment = 64;
+
+Address addressOf(const void *pointer) {
+  return reinterpret_cast<Address>(pointer);
+}
+
+int64_t alignmentOf(const void *pointer) {
+  uintptr_t address = reinterpret_cast<uintptr_t>(pointer) | kMostAlignment;
+  return int64_t(1) << std::countr_zero(address);
+}
+
+/// Without what makes no difference to the product.
+RotaGemm normalized(RotaGemm g) {
+  if (g.batch == 1)
+    g.strideA = g.strideB = g.strideC = 0;
+  g.transposeA = g.transposeA != 0;
+  g.transposeB = g.transposeB != 0;
+  g.accumulate = g.accumulate != 0;
+  return g;
+}
+
+/// From the first element of C to its last, gaps included.
+int64_t extentOfC(const RotaGemm &g) {
+  int64_t elements = (g.batch - 1) * g.strideC + (g.m - 1) * g.ldc + g.n;
+  return elements * elementBytes(g.typeC);
+}
+
+/// The workspace from its first aligned address on. The rest has the same size
+/// wherever it begins.
+void alignWorkspace(BlasLtOperands &operands) {
+  uintptr_t begin = reinterpret_cast<uintptr_t>(operands.workspace);
+  uintptr_t aligned =
+      (begin + kWorkspaceAlignment - 1) & ~uintptr_t(kWorkspaceAlignment - 1);
+  operands.workspace = reinterpret_cast<void *>(aligned);
+  operands.workspaceBytes =
+      std::max<int64_t>(operands.workspaceBytes - kWorkspaceAlignment, 0);
+}
+
+/// Memory of the GPU that is freed with its owner; null where there is none.
+class ScratchC {
+public:
+  ScratchC(const DriverApi &driver, int64_t bytes) : driver(driver) {
+    Result result = driver.allocate(&address, size_t(bytes));
+    if (result == kOutOfMemory)
+      address = 0;
+    else
+      checkDriver(driver, result, "cuMemAlloc");
+  }
+  ~ScratchC() {
+    if (address)
+      driver.free(address);
+  }
+  ScratchC(const ScratchC &) = delete;
+  ScratchC &operator=(const ScratchC &) = delete;
+  Address get() const { return address; }
+
+private:
+  const DriverApi &driver;
+  Address address = 0;
+};
+
+} // namespace
+
+bool CublasLtProducts::Key::operator==(const Key &other) const {
+  return std::memcmp(this, &other, sizeof other) == 0;
+}
+
+size_t CublasLtProducts::KeyHash::operator()(const Key &key) const {
+  static_assert(std::has_unique_object_representations_v<Key>);
+  return std::hash<std::string_view>()(
+      {reinterpret_cast<const char *>(&key), sizeof key});
+}
+
+CublasLtProducts::CublasLtProducts(const DriverApi &driver, std::string device,
+                                   const BlasLtApi &api,
+                                   CublasLtOptions options)
+    : driver(driver), device(std::move(device)), api(api),
+      allowTf32(options.allowTf32), file(std::move(options.algorithmFile)) {
+  if (BlasStatus status = api.create(&context); status != kBlasSuccess)
+    throw RunError(fmt::format("{}: cublasLtCreate: {}", this->device,
+                               api.statusName(status)));
+}
+
+CublasLtProducts::~CublasLtProducts() {
+  entries.clear();
+  api.destroy(context);
+}
+
+std::string CublasLtProducts::nameOf(const Key &key) const {
+  const RotaGemm &g = key.gemm;
+  const BlasLtLimits &limits = key.limits;
+  return fmt::format(
+      "{}, cublasLt {}, {}{}{}{}{}, batch {}, rows {} {} {}, strides {} {} {}, "
+      "aligned {} {} {}, workspace {}",
+      device, api.version(), toString(g), allowTf32 ? ", tf32" : "",
+      g.transposeA ? ", A transposed" : "",
+      g.transposeB ? ", B transposed" : "", g.accumulate ? ", accumulated" : "",
+      g.batch, g.lda, g.ldb, g.ldc, g.strideA, g.strideB, g.strideC,
+      limits.alignmentA, limits.alignmentB, limits.alignmentC,
+      limits.workspaceBytes);
+}
+
+BlasLtAlgorithm
+CublasLtProducts::measure(const BlasLtProduct &product, const Key &key,
+                          std::span<const BlasLtAlgorithm> proposals,
+                          BlasLtOperands operands, StreamHandle stream) {
+  int capture = kNoCapture;
+  checkDriver(driver, driver.captureStatus(stream, &capture),
+              "cuStreamIsCapturing");
+  if (proposals.size() == 1 || capture != kNoCapture)
+    return proposals.front();
+  if (!key.gemm.accumulate)
+    return proposals[findFastest(driver, product, proposals, operands, stream)];
+
+  int64_t bytes = extentOfC(key.gemm);
+  ScratchC copy(driver, bytes);
+  if (!copy.get())
+    return proposals.front();
+  checkDriver(
+      driver,
+      driver.copy(copy.get(), addressOf(operands.c), size_t(bytes), stream),
+      "cuMemcpyAsync");
+  operands.c = reinterpret_cast<void *>(copy.get());
+  return proposals[findFastest(driver, product, proposals, operands, stream)];
+}
+
+BlasLtAlgorithm CublasLtProducts::choose(const BlasLtProduct &product,
+                                         const Key &key,
+                                         const BlasLtOperands &operands,
+                                         StreamHandle stream) {
+  std::string name = nameOf(key);
+  auto kept = file.find(name);
+  if (kept && product.accepts(*kept, key.limits.workspaceBytes))
+    return *kept;
+  std::vector<BlasLtAlgorithm> proposals =
+      product.findAlgorithms(key.limits, kProposals);
+  if (kept)
+    fmt::print(stderr,
+               "warning: cuBLASLt refuses the algorithm in '{}' for {}\n",
+               file.name(), name);
+  if (kept || !file.isOpen())
+    return proposals.front();
+  return file.keep(name, measure(product, key, proposals, operands, stream))
+      .value_or(proposals.front());
+}
+
+void CublasLtProducts::clear(const RotaGemm &g, void *c, StreamHandle stream) {
+  int64_t element = elementBytes(g.typeC), row = g.n * element;
+  for (int64_t batch = 0; batch < g.batch; ++batch)
+    for (int64_t i = 0; i < g.m; ++i)
+      checkDriver(
+          driver,
+          driver.fill8(addressOf(c) + (batch * g.strideC + i * g.ldc) * element,
+                       0, size_t(row), stream),
+          "cuMemsetD8Async");
+}
+
+void CublasLtProducts::multiply(const RotaGemm &gemm, const void *a,
+                                const void *b, void *c, void *workspace,
+                                int64_t workspaceBytes, StreamHandle stream) {
+  if (auto fault = findFault(gemm))
+    throw RunError(toString(gemm) + ": " + *fault);
+  if (gemm.batch == 0 || gemm.m == 0 || gemm.n == 0)
+    return;
+  if (gemm.k == 0) {
+    if (!gemm.accumulate)
+      clear(gemm, c, stream);
+    return;
+  }
+  BlasLtOperands operands = {a, b, c, workspace, workspaceBytes};
+  alignWorkspace(operands);
+  Key key = {normalized(gemm),
+             {alignmentOf(a), alignmentOf(b), alignmentOf(c),
+              operands.workspaceBytes}};
+  auto it = entries.find(key);
+  if (it == entries.end()) {
+    BlasLtProduct product(api, context, key.gemm, allowTf32);
+    BlasLtAlgorithm algorithm = choose(product, key, operands, stream);
+    it = entries.emplace(key, Entry{std::move(product), algorithm}).first;
+  }
+  const Entry &entry = it->second;
+  entry.product.check(entry.product.start(entry.algorithm, operands, stream),
+                      "cublasLtMatmul");
+}
+
+} // namespace rota::cuda

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Products of matrices through cuBLASLt.
+//
+// The algorithm of a product is chosen when its description is first met:
+//   - the one that the file of algorithms has, else
+//   - the fastest of those that the library proposes, measured with the
+//   operands
+//     at hand, in C, or in a copy of C where it is accumulated into;
+//   - the library's first proposal while the stream is captured, where there is
+//     no memory for the copy, and without a file.
+// Each choice is written to the file, measured or not, so it is that of all
+// ranks and all later runs. The library promises the same bits each time for
+// the same algorithm, version and kind of GPU, as long as products of several
+// streams have workspaces of their own. So a run without a file repeats its
+// bits, and so do all runs with the same file, the first one included.
+#ifndef ROTA_RUNTIME_DEVICE_CUDA_CUBLASLTPRODUCTS_H
+#define ROTA_RUNTIME_DEVICE_CUDA_CUBLASLTPRODUCTS_H
+
+#include "runtime/device/cuda/AlgorithmFile.h"
+#include "runtime/device/cuda/BlasLtProduct.h"
+#include "runtime/device/cuda/Products.h"
+
+#include <span>
+#include <string>
+#include <unordered_map>
+
+namespace rota::cuda {
+
+struct CublasLtOptions {
+  /// Whether products of f32 matrices may round their operands to TF32.
+  bool allowTf32 = false;
+  /// Empty for no file.
+  std::string algorithmFile = defaultAlgorithmFile();
+};
+
+class CublasLtProducts : public Products {
+public:
+  /// `device` is the GPU's name. That GPU's context is current to the thread,
+  /// here and in all calls. Throws RunError.
+  CublasLtProducts(const DriverApi &driver, std::string device,
+                   const BlasLtApi &api, CublasLtOptions options = {});
+  ~CublasLtProducts() override;
+  CublasLtProducts(const CublasLtProducts &) = delete;
+  CublasLtProducts &operator=(const CublasLtProducts &) = delete;
+
+  void multiply(const RotaGemm &gemm, const void *a, const void *b, void *c,
+                void *workspace, int64_t workspaceBytes,
+                StreamHandle stream) override;
+
+private:
+  /// All that an algorithm depends on, for one library, GPU and options.
+  struct Key {
+    RotaGemm gemm;
+    BlasLtLimits limits;
+    bool operator==(const Key &other) const;
+  };
+  struct KeyHash {
+    size_t operator()(const Key &key) const;
+  };
+  struct Entry {
+    BlasLtProduct product;
+    BlasLtAlgorithm algorithm;
+  };
+
+  std::string nameOf(const Key &key) const;
+  BlasLtAlgorithm choose(const BlasLtProduct &product, const Key &key,
+                         const BlasLtOperands &operands, StreamHandle stream);
+  BlasLtAlgorithm measure(const BlasLtProduct &product, const Key &key,
+                          std::span<const BlasLtAlgorithm> proposals,
+                          BlasLtOperands operands, StreamHandle stream);
+  void clear(const RotaGemm &g, void *c, StreamHandle stream);
+
+  const DriverApi &driver;
+  std::string device;
+  const BlasLtApi &api;
+  bool allowTf32;
+  AlgorithmFile file;
+  BlasLtContext *context = nullptr;
+  std::unordered_map<Key, Entry, KeyHash> entries; // gone before `context`
+};
+
+} // namespace rota::cuda
+
+#endif // ROTA_RUNTIME_DEVICE_CUDA_CUBLASLTPRODUCTS_H
