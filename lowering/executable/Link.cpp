@@ -2,7 +2,7 @@
 //
 // Runs the linker on files in memory and writes the executable whole.
 #include "lowering/executable/Link.h"
-#include "lowering/executable/MemoryFile.h"
+#include "lowering/executable/RunTool.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/Support/FileSystem.h"
@@ -11,11 +11,6 @@
 #include "llvm/Support/Program.h"
 #include "llvm/Support/Signals.h"
 #include "llvm/Support/raw_ostream.h"
-
-#include <csignal>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 using namespace mlir;
 namespace fs = llvm::sys::fs;
@@ -93,56 +88,18 @@ FailureOr<std::string> findRuntime(Location loc) {
                         << "', it is not there";
 }
 
-/// The first line of the linker's messages that speaks of an error.
-std::string complaint(const MemoryFile &messages) {
-  auto buffer = messages.read();
-  if (!buffer)
-    return "no message";
-  StringRef text = (*buffer)->getBuffer();
-  SmallVector<StringRef> lines;
-  text.split(lines, '\n', -1, /*KeepEmpty=*/false);
-  for (StringRef line : lines)
-    if (line.contains("error") || line.contains("cannot find"))
-      return line.str();
-  return lines.empty() ? "no message" : lines.front().str();
-}
-
-/// Runs a program with its output and its messages in files. It is ended when
-/// this process ends. Returns the status of waitpid; -1 where the program
-/// cannot be started.
-int runProgram(ArrayRef<std::string> arguments, int output, int messages) {
-  std::vector<char *> argv;
-  for (const std::string &argument : arguments)
-    argv.push_back(const_cast<char *>(argument.c_str()));
-  argv.push_back(nullptr);
-  pid_t parent = getpid();
-  pid_t child = fork();
-  if (child == 0) { // other threads may hold locks: system calls alone
-    prctl(PR_SET_PDEATHSIG, SIGTERM);
-    if (getppid() == parent) // else it ended before the line above
-      if (dup2(output, STDOUT_FILENO) >= 0 &&
-          dup2(messages, STDERR_FILENO) >= 0)
-        execv(argv[0], argv.data());
-    _exit(127);
-  }
-  int status = -1;
-  while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
-    ;
-  return status;
-}
-
 LogicalResult runDriver(Location loc, ArrayRef<std::string> arguments,
                         const MemoryFile &output) {
   std::error_code error;
   MemoryFile messages("rota-linker-messages", error);
   if (error)
     return cannotWrite(loc, "a file in memory", error);
-  int status =
-      runProgram(arguments, output.descriptor(), messages.descriptor());
+  int status = waitForTool(
+      startTool(arguments, output.descriptor(), messages.descriptor()));
   if (status == 0)
     return success();
   return emitError(loc) << "linking with '" << arguments.front()
-                        << "' failed: " << complaint(messages);
+                        << "' failed: " << firstError(messages);
 }
 
 /// Writes to what `output` is already: a device, a pipe, a file in memory.
