@@ -4,6 +4,7 @@
 #include "lowering/Pipeline.h"
 
 #include "lowering/cpu/Passes.h"
+#include "lowering/executable/Ptxas.h"
 #include "lowering/executable/Trainer.h"
 #include "lowering/gpu/GpuEmitters.h"
 #include "lowering/gpu/NvvmModule.h"
@@ -14,6 +15,7 @@
 #include "lowering/simt/TrainerKernels.h"
 #include "passes/pipeline/Program.h"
 #include "passes/pipeline/drawing/Drawing.h"
+#include "runtime/Abi.h"
 #include "runtime/program/Verify.h"
 
 #include "mlir/Pass/PassRegistry.h"
@@ -46,9 +48,16 @@ void registerLoweringPasses() {
 
 LogicalResult ProgramLowering::selectMachine(const TargetOptions &target) {
   device = target.device;
-  std::string error = unknownChip(target.gpu);
-  if (!error.empty())
-    return emitError(module.getLoc()) << "'target-gpu': " << error;
+  chips = target.gpus;
+  for (auto [number, chip] : llvm::enumerate(chips)) {
+    std::string error = unknownChip(chip);
+    if (llvm::is_contained(ArrayRef(chips).take_front(number), chip))
+      error = "expected each chip once, got '" + chip + "' twice";
+    if (!error.empty())
+      return emitError(module.getLoc()) << "'target-gpu': " << error;
+  }
+  if (chips.empty())
+    chips.assign(trainerChips().begin(), trainerChips().end());
   auto created = createTargetMachine(module.getLoc(), target);
   if (succeeded(created))
     machine = std::move(*created);
@@ -105,37 +114,85 @@ LogicalResult ProgramLowering::verify() {
 }
 
 LogicalResult ProgramLowering::emitCode() {
-  if (device == DeviceKind::Simt)
-    addSimtLaunches(*tasks, *library);
+  if (device != DeviceKind::Cpu)
+    addGpuLaunches(*tasks, *library);
   else if (failed(addCpuKernels(*tasks, *library)))
     return failure();
+  if (device == DeviceKind::Cuda)
+    addNoHostGemm(*tasks);
   addProgramData(*tasks, program);
   return success();
 }
 
-FailureOr<std::unique_ptr<llvm::Module>>
-ProgramLowering::translate(llvm::LLVMContext &context) {
-  auto code = translateToLLVM(*tasks, context, *machine);
-  if (succeeded(code) && device == DeviceKind::Simt &&
-      failed(linkSimtKernels(**code, *library, *machine, {})))
+/// PTX of `gpu` for each chip and, with a path of ptxas, cubins.
+static FailureOr<std::vector<GpuCode>>
+assemble(Location loc, llvm::Module &trainer, const llvm::Module &gpu,
+         ArrayRef<StringRef> chips, StringRef ptxas) {
+  std::vector<GpuCode> codes;
+  std::vector<std::unique_ptr<PtxasRun>> runs;
+  for (StringRef chip : chips) {
+    auto text = emitPtx(loc, gpu, chip);
+    if (failed(text))
+      return failure();
+    codes.push_back(
+        gpuCode(trainer, ROTA_GPU_PTX, architectureOf(chip), *text));
+    if (ptxas.empty())
+      continue;
+    auto run = PtxasRun::start(loc, ptxas, chip, *text);
+    if (failed(run))
+      return failure();
+    runs.push_back(std::move(*run));
+  }
+  for (auto [chip, run] : llvm::zip(chips, runs)) {
+    auto bytes = run->finish();
+    if (failed(bytes))
+      return failure();
+    codes.push_back(
+        gpuCode(trainer, ROTA_GPU_CUBIN, architectureOf(chip), *bytes));
+  }
+  return codes;
+}
+
+FailureOr<std::vector<GpuCode>>
+ProgramLowering::makeGpuCode(llvm::Module &trainer, StringRef ptxas) {
+  if (device == DeviceKind::Cpu)
+    return std::vector<GpuCode>();
+  auto gpu = translateForGpu(gpuModuleOf(*library), trainer.getContext());
+  if (!gpu)
     return failure();
+  if (device == DeviceKind::Cuda)
+    return assemble(module.getLoc(), trainer, *gpu,
+                    SmallVector<StringRef>(chips.begin(), chips.end()), ptxas);
+  auto code = linkHostKernels(module.getLoc(), trainer, *gpu, *machine, {});
+  if (failed(code))
+    return failure();
+  return std::vector<GpuCode>{*code};
+}
+
+/// `ptxas` is a path; empty: without cubins.
+FailureOr<std::unique_ptr<llvm::Module>>
+ProgramLowering::translate(llvm::LLVMContext &context, StringRef ptxas) {
+  auto code = translateToLLVM(*tasks, context, *machine);
+  if (failed(code))
+    return failure();
+  auto codes = makeGpuCode(**code, ptxas);
+  if (failed(codes))
+    return failure();
+  defineGpuCode(**code, *codes);
   return code;
 }
 
 FailureOr<std::string> ProgramLowering::emitText() {
   llvm::LLVMContext context;
-  auto code = translate(context);
+  auto code = translate(context, /*ptxas=*/"");
   if (failed(code))
     return failure();
   return emitLLVM(**code);
 }
 
 FailureOr<std::string> ProgramLowering::emitPtxText(StringRef chip) {
-  gpu::GPUModuleOp kernels = gpuModuleOf(*library);
-  if (!kernels)
-    return std::string();
   llvm::LLVMContext context;
-  auto code = translateForGpu(kernels, context);
+  auto code = translateForGpu(gpuModuleOf(*library), context);
   if (!code)
     return failure();
   return emitPtx(module.getLoc(), *code, chip);
@@ -143,8 +200,13 @@ FailureOr<std::string> ProgramLowering::emitPtxText(StringRef chip) {
 
 LogicalResult ProgramLowering::link(StringRef output,
                                     const LinkOptions &options) {
+  auto ptxas = device == DeviceKind::Cuda
+                   ? findPtxas(module.getLoc(), options.ptxas)
+                   : std::string();
+  if (failed(ptxas))
+    return failure();
   llvm::LLVMContext context;
-  auto code = translate(context);
+  auto code = translate(context, *ptxas);
   if (failed(code))
     return failure();
   auto object = emitObject(module.getLoc(), **code, *machine);

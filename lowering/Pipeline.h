@@ -9,6 +9,7 @@
 #include "lowering/cpu/Object.h"
 #include "lowering/executable/Link.h"
 #include "lowering/executable/Tasks.h"
+#include "lowering/gpu/TrainerCode.h"
 #include "lowering/report/Transfers.h"
 
 #include "mlir/Pass/PassManager.h"
@@ -52,7 +53,7 @@ public:
   /// Makes the module of tasks, kernels and the program's data.
   mlir::LogicalResult emitCode();
 
-  /// The code as LLVM IR.
+  /// The code as LLVM IR. It has no cubins.
   llvm::FailureOr<std::string> emitText();
   /// The GPU kernels as PTX for `chip`, as emitPtx of gpu/NvvmModule.h. The
   /// device has GPU kernels.
@@ -67,12 +68,15 @@ public:
 
 private:
   llvm::FailureOr<std::unique_ptr<llvm::Module>>
-  translate(llvm::LLVMContext &context);
+  translate(llvm::LLVMContext &context, llvm::StringRef ptxas);
+  llvm::FailureOr<std::vector<GpuCode>> makeGpuCode(llvm::Module &trainer,
+                                                    llvm::StringRef ptxas);
   memory::ChunkTable readChunks(mlir::pipe::ProgramOp op) const;
 
   mlir::ModuleOp module;
   ModelFacts facts;
   DeviceKind device = DeviceKind::Cpu;
+  std::vector<std::string> chips;               // of GPU code
   std::unique_ptr<llvm::TargetMachine> machine; // of the host
   FunctionCosts costs;
   std::optional<KernelLibrary> library;

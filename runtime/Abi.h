@@ -47,7 +47,7 @@ typedef struct RotaGpuCode {
   int32_t form;         // ROTA_GPU_PTX (ends with 0), ...
   int32_t architecture; // 90 for sm_90; 0 for ROTA_GPU_HOST
   const void *data;
-  int64_t bytes;
+  int64_t bytes; // the 0 or null at the end included
 } RotaGpuCode;
 
 /// The blocks that a task works on: base pointers into the rank's arena, each
@@ -110,6 +110,12 @@ typedef struct RotaGemm {
 
 void rotaGemm(RotaContext *context, const RotaGemm *gemm, const void *a,
               const void *b, void *c);
+
+/// rotaGemm on host memory. The runtime's member of the archive that has it
+/// needs oneDNN. A trainer that computes no products on the host defines it
+/// itself, so that the linker leaves that member out.
+void rotaHostGemm(RotaContext *context, const RotaGemm *gemm, const void *a,
+                  const void *b, void *c);
 
 /// Runs the collective of that number in the program's description on this
 /// rank's group: `input` and `output` are the whole tensor or this rank's part,

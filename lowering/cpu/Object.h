@@ -10,6 +10,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace llvm {
 class LLVMContext;
@@ -23,7 +24,8 @@ namespace rota::lowering {
 struct TargetOptions {
   std::string cpu = "native"; // as clang's -march names it: "x86-64-v3"
   DeviceKind device = DeviceKind::Cpu;
-  std::string gpu = "sm_90"; // as ptxas names it, for PTX
+  // As ptxas names them; empty: all that trainers are made for.
+  std::vector<std::string> gpus;
 };
 
 /// A description of the processor for code generation. Fails with an error at

@@ -158,10 +158,11 @@ LogicalResult linkTrainer(Location loc, StringRef object, StringRef output,
   MemoryFile result("rota-trainer", error);
   if (error)
     return cannotWrite(loc, "a file in memory", error);
-  std::vector<std::string> arguments{*driver,     objectFile.path(),
-                                     *runtime,    "-ldnnl",
-                                     "-lpthread", "-ldl",
-                                     "-lm",       "-o"};
+  // A trainer that computes no products on the host needs no oneDNN to start.
+  std::vector<std::string> arguments{
+      *driver,  objectFile.path(), *runtime, "-Wl,--as-needed",
+      "-ldnnl", "-lpthread",       "-ldl",   "-lm",
+      "-o"};
   TemporaryFile named; // for linkers that need a file to rename
   // lld is six times as fast as the default linker, always there with this
   // driver, and writes to standard output when asked to.

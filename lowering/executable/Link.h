@@ -15,6 +15,8 @@ struct LinkOptions {
   /// A compiler driver by name or path; empty: the first that is there of
   /// clang++-22, clang++, g++ and c++.
   std::string linker;
+  /// NVIDIA's assembler, as findPtxas of Ptxas.h takes it.
+  std::string ptxas;
 };
 
 /// Links the bytes of an object file with the runtime into the executable

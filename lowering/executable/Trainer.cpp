@@ -29,14 +29,6 @@ static void addSymbolTable(ImplicitLocOpBuilder &b, StringRef name,
   LLVM::ReturnOp::create(b, value);
 }
 
-/// No code for GPUs.
-static void addGpuCode(ImplicitLocOpBuilder &b) {
-  addSymbolTable(b, "rotaGpuCode", {});
-  LLVM::GlobalOp::create(b, b.getI64Type(), /*isConstant=*/true,
-                         LLVM::Linkage::External, "rotaGpuCodeCount",
-                         b.getI64IntegerAttr(0));
-}
-
 static void addProgram(ImplicitLocOpBuilder &b, const Program &program) {
   std::string bytes = toBytes(program);
   auto type = LLVM::LLVMArrayType::get(b.getI8Type(), bytes.size());
@@ -68,13 +60,25 @@ LogicalResult addCpuKernels(ModuleOp tasks, KernelLibrary &library) {
   return success();
 }
 
+void addNoHostGemm(ModuleOp tasks) {
+  ImplicitLocOpBuilder b(tasks.getLoc(), tasks.getContext());
+  b.setInsertionPointToEnd(tasks.getBody());
+  Type pointer = LLVM::LLVMPointerType::get(b.getContext());
+  auto function = LLVM::LLVMFuncOp::create(
+      b, "rotaHostGemm",
+      LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(b.getContext()),
+                                  SmallVector<Type>(5, pointer)));
+  b.setInsertionPointToStart(function.addEntryBlock(b));
+  LLVM::Trap::create(b);
+  LLVM::UnreachableOp::create(b);
+}
+
 void addProgramData(ModuleOp tasks, const Program &program) {
   ImplicitLocOpBuilder b(tasks.getLoc(), tasks.getContext());
   b.setInsertionPointToEnd(tasks.getBody());
   addSymbolTable(b, "rotaTasks", program.tasks);
   addSymbolTable(b, "rotaKernels", program.kernels);
   addProgram(b, program);
-  addGpuCode(b);
 }
 
 } // namespace rota::lowering

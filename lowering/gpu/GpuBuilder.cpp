@@ -198,16 +198,6 @@ Value GpuBuilder::sumByHalves(Value value, int64_t threads, int64_t across) {
   return load(shared, number);
 }
 
-/// The module of kernels in a library's module.
-static gpu::GPUModuleOp kernelModule(KernelLibrary &library) {
-  if (gpu::GPUModuleOp kernels = gpuModuleOf(library))
-    return kernels;
-  ModuleOp module = library.getModule();
-  module.getContext()->loadDialect<gpu::GPUDialect, NVVM::NVVMDialect>();
-  OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
-  return gpu::GPUModuleOp::create(builder, module.getLoc(), "kernels");
-}
-
 FailureOr<std::string>
 emitGpuKernel(KernelLibrary &library, Location loc, StringRef prefix,
               StringRef key, unsigned arguments, int64_t blocks,
@@ -218,7 +208,7 @@ emitGpuKernel(KernelLibrary &library, Location loc, StringRef prefix,
            << " blocks of a GPU's threads, got " << blocks;
   return library.getOrEmit(
       prefix, key, [&](OpBuilder &, StringRef symbol) -> LogicalResult {
-        auto kernels = kernelModule(library);
+        auto kernels = gpuModuleOf(library);
         auto b = ImplicitLocOpBuilder::atBlockEnd(loc, kernels.getBody());
         auto pointer = LLVM::LLVMPointerType::get(b.getContext(), kGlobal);
         auto type =

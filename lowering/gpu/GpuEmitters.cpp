@@ -3,6 +3,10 @@
 // The files of GPU kernels: one line each.
 #include "lowering/gpu/GpuEmitters.h"
 
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
+using namespace mlir;
+
 namespace rota::lowering {
 
 using AddEmitters = void(KernelEmitters &emitters);
@@ -20,9 +24,14 @@ KernelEmitters gpuEmitters() {
   return emitters;
 }
 
-mlir::gpu::GPUModuleOp gpuModuleOf(KernelLibrary &library) {
-  auto modules = library.getModule().getOps<mlir::gpu::GPUModuleOp>();
-  return modules.empty() ? mlir::gpu::GPUModuleOp() : *modules.begin();
+gpu::GPUModuleOp gpuModuleOf(KernelLibrary &library) {
+  ModuleOp module = library.getModule();
+  auto modules = module.getOps<gpu::GPUModuleOp>();
+  if (!modules.empty())
+    return *modules.begin();
+  module.getContext()->loadDialect<gpu::GPUDialect, NVVM::NVVMDialect>();
+  OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
+  return gpu::GPUModuleOp::create(builder, module.getLoc(), "kernels");
 }
 
 } // namespace rota::lowering

@@ -18,7 +18,7 @@ KernelEmitters gpuEmitters();
 
 inline KernelTarget gpuTarget() { return {gpuEmitters()}; }
 
-/// The GPU kernels of a library; null when it has none.
+/// The GPU kernels of a library, in a module that is made by the first call.
 mlir::gpu::GPUModuleOp gpuModuleOf(KernelLibrary &library);
 
 } // namespace rota::lowering

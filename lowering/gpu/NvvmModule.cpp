@@ -122,17 +122,38 @@ static const Chip *findChip(StringRef name) {
   return chip == std::end(kChips) ? nullptr : chip;
 }
 
-std::string unknownChip(StringRef name) {
-  if (findChip(name))
-    return "";
+static std::string expectedChip(ArrayRef<StringRef> known, StringRef got) {
   std::string text;
   llvm::raw_string_ostream stream(text);
   stream << "expected a chip out of ";
-  llvm::interleaveComma(kChips, stream, [&](const Chip &known) {
-    stream << "'" << known.name << "'";
-  });
-  stream << ", got '" << name << "'";
+  llvm::interleaveComma(known, stream,
+                        [&](StringRef name) { stream << "'" << name << "'"; });
+  stream << ", got '" << got << "'";
   return text;
+}
+
+std::string unknownChip(StringRef name) {
+  SmallVector<StringRef> names;
+  for (const Chip &known : kChips)
+    names.push_back(known.name);
+  return findChip(name) ? "" : expectedChip(names, name);
+}
+
+ArrayRef<StringRef> trainerChips() {
+  static constexpr StringRef chips[] = {"sm_80", "sm_90", "sm_100"};
+  return chips;
+}
+
+std::string unfitForTrainers(StringRef chip) {
+  return llvm::is_contained(trainerChips(), chip)
+             ? ""
+             : expectedChip(trainerChips(), chip);
+}
+
+int architectureOf(StringRef chip) {
+  int number = 0;
+  chip.drop_front(strlen("sm_")).getAsInteger(10, number);
+  return number;
 }
 
 FailureOr<std::string> emitPtx(Location loc, const llvm::Module &module,

@@ -6,6 +6,7 @@
 #define ROTA_LOWERING_GPU_NVVMMODULE_H
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "llvm/ADT/ArrayRef.h"
 #include <memory>
 #include <string>
 
@@ -23,6 +24,14 @@ namespace rota::lowering {
 /// GPU has: nothing is linked to kernels, libdevice neither.
 std::unique_ptr<llvm::Module> translateForGpu(mlir::gpu::GPUModuleOp module,
                                               llvm::LLVMContext &context);
+
+/// The chips that trainers have code for, and the number of such a chip's
+/// architecture: 90 for sm_90. PTX of one runs on all later ones; PTX with a
+/// chip's own instructions (sm_90a) on none but that.
+llvm::ArrayRef<llvm::StringRef> trainerChips();
+int architectureOf(llvm::StringRef chip);
+/// An error message for a chip that is none of them; empty for others.
+std::string unfitForTrainers(llvm::StringRef chip);
 
 /// An error message for a chip that emitPtx does not know; empty for others.
 std::string unknownChip(llvm::StringRef name);

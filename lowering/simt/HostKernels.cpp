@@ -216,7 +216,11 @@ static void describe(Function &kernel, GlobalVariable &sites,
   Constant *description = ConstantStruct::getAnon(fields);
   new GlobalVariable(module, description->getType(), /*isConstant=*/true,
                      GlobalValue::ExternalLinkage, description,
-                     entry.getName() + ".simt");
+                     descriptionSymbol(entry.getName()));
+}
+
+std::string descriptionSymbol(StringRef kernel) {
+  return (kernel + ".simt").str();
 }
 
 /// Removes the rest of NVPTX: the module's target, metadata, declarations.

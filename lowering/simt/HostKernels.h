@@ -10,6 +10,7 @@
 #include "llvm/Support/LogicalResult.h"
 #include <memory>
 #include <optional>
+#include <string>
 
 namespace llvm {
 class Module;
@@ -33,6 +34,9 @@ struct HostKernelOptions {
 /// The number of such instructions in the module.
 unsigned countSynchronizations(const llvm::Module &gpu,
                                GpuSynchronization kind);
+
+/// The name of the RotaSimtKernel that describes a kernel.
+std::string descriptionSymbol(llvm::StringRef kernel);
 
 /// The kernels of `gpu`, a module for NVPTX whose kernels have the calling
 /// convention `ptx_kernel` and which stays as it is, as a module for `host` in

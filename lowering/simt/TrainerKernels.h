@@ -4,21 +4,20 @@
 #ifndef ROTA_LOWERING_SIMT_TRAINERKERNELS_H
 #define ROTA_LOWERING_SIMT_TRAINERKERNELS_H
 
-#include "lowering/kernels/KernelPlan.h"
+#include "lowering/gpu/TrainerCode.h"
 #include "lowering/simt/HostKernels.h"
 
 namespace rota::lowering {
 
-/// Defines each kernel that the module of tasks declares as a RotaSimtLaunch of
-/// runtime/device/simt/SimtDevice.h, by the shapes of `library`.
-void addSimtLaunches(mlir::ModuleOp tasks, KernelLibrary &library);
-
-/// Adds the code of the library's GPU kernels to `trainer`, the translation of
-/// such a module for `host`.
-llvm::LogicalResult linkSimtKernels(llvm::Module &trainer,
-                                    KernelLibrary &library,
-                                    const llvm::TargetMachine &host,
-                                    const HostKernelOptions &options);
+/// Adds the kernels of `gpu` to `trainer`, both of one context, as code for
+/// `host`. The result is the one RotaGpuCode of such a trainer: the addresses
+/// of the descriptions of all kernels, in their order. The functions `@k` are
+/// internal, because the trainer has launches by the names of kernels.
+llvm::FailureOr<GpuCode> linkHostKernels(mlir::Location loc,
+                                         llvm::Module &trainer,
+                                         const llvm::Module &gpu,
+                                         const llvm::TargetMachine &host,
+                                         const HostKernelOptions &options);
 
 } // namespace rota::lowering
 

@@ -7,12 +7,13 @@
 
 namespace rota {
 
-std::unique_ptr<Device> makeDevice(DeviceKind kind) {
+std::unique_ptr<Device> makeDevice(DeviceKind kind,
+                                   std::span<const RotaGpuCode> code) {
   switch (kind) {
   case DeviceKind::Cpu:
     return std::make_unique<CpuDevice>();
   case DeviceKind::Simt:
-    return std::make_unique<SimtDevice>();
+    return std::make_unique<SimtDevice>(code);
   case DeviceKind::Cuda: // made where its code is known
     break;
   }

@@ -7,8 +7,9 @@
 
 namespace rota {
 
-/// A device for one rank.
-std::unique_ptr<Device> makeDevice(DeviceKind kind);
+/// A device for one rank. `code` is that of the executable.
+std::unique_ptr<Device> makeDevice(DeviceKind kind,
+                                   std::span<const RotaGpuCode> code);
 
 } // namespace rota
 

@@ -61,7 +61,8 @@ ProcessRanks::ProcessRanks(const Executable &executable,
                            int threads, bool profile)
     : cores(threads), team(static_cast<int>(communicators.size())) {
   for (Communicator *communicator : communicators) {
-    devices.push_back(makeDevice(executable.program->device));
+    devices.push_back(
+        makeDevice(executable.program->device, executable.gpuCode));
     ranks.emplace_back(executable, Links{communicator, communicator},
                        *devices.back(), cores, profile);
   }

@@ -5,6 +5,7 @@
 #include "tools/rota/Compile.h"
 
 #include "lowering/Pipeline.h"
+#include "lowering/gpu/NvvmModule.h"
 #include "passes/optimizer/Optimizers.h"
 
 #include "mlir/Pass/PassInstrumentation.h"
@@ -38,17 +39,20 @@ public:
     if (level == Level::PTX && options.target.device == DeviceKind::Cpu)
       return report(kExitBadInput, "'emit': expected a device with GPU kernels "
                                    "for 'ptx', such as 'simt', got 'cpu'");
+    if (std::string error = wrongChips(level); !error.empty())
+      return report(kExitBadInput, "'target-gpu': " + error);
     if (ExitCode code = lowerTo(level))
       return code;
     if (options.explain && level >= Level::LLVM)
       llvm::errs() << describeTransfers(lowering->getTransfers(),
                                         Assumptions());
     if (level == Level::Executable)
-      return codeOf(lowering->link(output, {options.linker}), kExitRunFailed);
-    FailureOr<std::string> text =
-        level == Level::LLVM  ? lowering->emitText()
-        : level == Level::PTX ? lowering->emitPtxText(options.target.gpu)
-                              : print();
+      return codeOf(lowering->link(output, {options.linker, options.ptxas}),
+                    kExitRunFailed);
+    FailureOr<std::string> text = level == Level::LLVM ? lowering->emitText()
+                                  : level == Level::PTX
+                                      ? lowering->emitPtxText(ptxChip())
+                                      : print();
     if (failed(text))
       return kExitRunFailed;
     return codeOf(lowering::writeText(loc, *text, output), kExitRunFailed);
@@ -68,6 +72,26 @@ public:
   }
 
 private:
+  /// What is wrong with the chips for a level; empty: nothing.
+  std::string wrongChips(Level level) const {
+    const std::vector<std::string> &chips = options.target.gpus;
+    if (level == Level::PTX && chips.size() > 1)
+      return "expected one chip for 'ptx', got " + std::to_string(chips.size());
+    if (level > Level::Kernels && level != Level::PTX &&
+        options.target.device == DeviceKind::Cuda)
+      for (const std::string &chip : chips)
+        if (std::string error = lowering::unfitForTrainers(chip);
+            !error.empty())
+          return error;
+    return "";
+  }
+
+  /// The chip of level `ptx`.
+  StringRef ptxChip() const {
+    const std::vector<std::string> &chips = options.target.gpus;
+    return chips.empty() ? StringRef("sm_90") : StringRef(chips.front());
+  }
+
   /// Runs each phase whose result `level` needs.
   ExitCode lowerTo(Level level) {
     constexpr std::pair<Level, ExitCode (Compilation::*)()> phases[] = {

@@ -129,8 +129,15 @@ Rows executionRows(RunOptions &o) {
       {"target-cpu", execution, "NAME",
        "The processor to compile for, in LLVM's words", train | compile | probe,
        &o.target.cpu},
-      {"target-gpu", execution, "NAME",
-       "The GPU of level ptx: sm_80, sm_90 or sm_100", compile, &o.target.gpu},
+      {"target-gpu", execution, "NAME,...",
+       "The GPUs that a trainer has code for (sm_80,sm_90,sm_100), or the one "
+       "of level ptx (sm_90)",
+       train | compile | probe, &o.target.gpus},
+      {"ptxas", execution, "PATH",
+       "NVIDIA's assembler (the first found), or none: PTX alone, which a "
+       "GPU's "
+       "driver assembles when the trainer starts",
+       train | compile | probe, &o.ptxas},
       {"linker", execution, "PATH", "The linker (the first found)",
        train | compile | probe, &o.linker},
       {"emit", output, "LEVEL", "The level to write", compile, Choice(o.emit)},

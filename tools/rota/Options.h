@@ -72,6 +72,7 @@ struct RunOptions : Options, mlir::pipe::ScheduleLayersOptions {
   // Execution and output.
   lowering::TargetOptions target;
   std::string linker; // empty: the first that is found
+  std::string ptxas;  // likewise; "none": no cubins
   Level emit = Level::Executable;
   bool explain = false;
   std::optional<Remarks> remarks; // none: not printed

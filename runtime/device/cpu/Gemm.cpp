@@ -334,8 +334,13 @@ GemmTiles tileGemm(const RotaGemm &g) {
   return cut;
 }
 
-void multiplyOnCpu(RotaContext *context, const RotaGemm &g, const void *a,
-                   const void *b, void *c) {
+} // namespace rota
+
+using namespace rota;
+
+void rotaHostGemm(RotaContext *context, const RotaGemm *gemm, const void *a,
+                  const void *b, void *c) {
+  const RotaGemm &g = *gemm;
   if (auto fault = findFault(g))
     return reportFailure(context, toString(g) + ": " + *fault);
   if (g.batch == 0 || g.m == 0 || g.n == 0)
@@ -349,5 +354,3 @@ void multiplyOnCpu(RotaContext *context, const RotaGemm &g, const void *a,
     reportFailure(context, toString(g) + ": " + error.what());
   }
 }
-
-} // namespace rota

@@ -22,8 +22,10 @@ struct GemmTiles {
 GemmTiles tileGemm(const RotaGemm &gemm);
 
 /// rotaGemm on host memory. A fault is reported to the context.
-void multiplyOnCpu(RotaContext *context, const RotaGemm &gemm, const void *a,
-                   const void *b, void *c);
+inline void multiplyOnCpu(RotaContext *context, const RotaGemm &gemm,
+                          const void *a, const void *b, void *c) {
+  rotaHostGemm(context, &gemm, a, b, c);
+}
 
 } // namespace rota
 

@@ -3,6 +3,14 @@
 
 namespace rota {
 
+SimtDevice::SimtDevice(std::span<const RotaGpuCode> code) {
+  for (const RotaGpuCode &form : code)
+    if (form.form == ROTA_GPU_HOST)
+      for (auto *kernel = static_cast<const RotaSimtKernel *const *>(form.data);
+           *kernel; ++kernel)
+        kernels[(*kernel)->name] = *kernel;
+}
+
 std::unique_ptr<Arena> SimtDevice::makeArena(int64_t bytes) {
   std::unique_ptr<Arena> arena = CpuDevice::makeArena(bytes);
   if (bytes > 0)
@@ -12,7 +20,11 @@ std::unique_ptr<Arena> SimtDevice::makeArena(int64_t bytes) {
 
 void SimtDevice::launch(RotaContext *context, RotaKernel kernel,
                         void *const *args, int64_t, int64_t) {
-  auto &form = *static_cast<const RotaSimtLaunch *>(kernel);
+  auto &form = *static_cast<const RotaGpuLaunch *>(kernel);
+  auto found = kernels.find(form.name);
+  if (found == kernels.end())
+    return reportFailure(context, std::string("expected the kernel '") +
+                                      form.name + "' in the code for hosts");
   std::vector<const void *> addresses; // of the arguments
   for (int64_t i = 0; i < form.arguments; ++i)
     addresses.push_back(&args[i]);
@@ -26,7 +38,7 @@ void SimtDevice::launch(RotaContext *context, RotaKernel kernel,
                          const std::function<void(int64_t)> &body) {
     parallelPieces(context, pieces, body);
   };
-  std::vector<std::string> errors = emulator.launch(*form.kernel, launch);
+  std::vector<std::string> errors = emulator.launch(*found->second, launch);
   if (!errors.empty())
     reportFailure(context, errors.front());
 }

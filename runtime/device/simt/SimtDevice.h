@@ -8,20 +8,16 @@
 #include "runtime/device/cpu/CpuDevice.h"
 #include "runtime/device/simt/Simt.h"
 
-/// The form of a kernel of this device: a RotaKernel is the address of one.
-extern "C" struct RotaSimtLaunch {
-  const RotaSimtKernel *kernel;
-  uint32_t grid[3];    // blocks
-  uint32_t block;      // threads of a block
-  int64_t sharedBytes; // dynamic shared memory of a block
-  int64_t arguments;   // pointers
-};
+#include <map>
+#include <span>
+#include <string_view>
 
 namespace rota {
 
 /// For the thread of one rank.
 class SimtDevice : public CpuDevice {
 public:
+  explicit SimtDevice(std::span<const RotaGpuCode> code);
   /// Kernels may reach the bytes of arenas alone.
   std::unique_ptr<Arena> makeArena(int64_t bytes) override;
   /// The first error of the kernel becomes the context's failure.
@@ -30,6 +26,7 @@ public:
 
 private:
   simt::Emulator emulator;
+  std::map<std::string_view, const RotaSimtKernel *> kernels; // by name
 };
 
 } // namespace rota
