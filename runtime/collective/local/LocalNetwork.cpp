@@ -5,12 +5,10 @@
 
 #include <chrono>
 #include <condition_variable>
-#include <deque>
 #include <fmt/format.h>
 #include <map>
 #include <mutex>
 #include <thread>
-#include <tuple>
 #include <unordered_map>
 
 namespace rota {
@@ -21,18 +19,15 @@ namespace {
 constexpr int64_t kSmallBytes = 1 << 16;
 
 /// All rendezvous of one stream and group, or pair and direction.
-struct Sequence {
-  std::deque<std::shared_ptr<Rendezvous>> open; // some members are missing
-  int64_t first = 0;                            // number of the first open one
-  std::vector<int64_t> started, finished;       // by member
+struct RendezvousSequence : Sequence<Rendezvous> {
+  std::vector<int64_t> finished; // by member
 };
-using SequenceKey = std::tuple<Stream, bool, std::vector<int>>;
 
 /// One member's share of a rendezvous at which all members have arrived.
 struct Share {
   std::shared_ptr<Rendezvous> rendezvous;
   int index = 0;
-  Sequence *sequence = nullptr; // null: a copy, which has no order
+  RendezvousSequence *sequence = nullptr; // null: a copy, which has no order
 };
 
 /// Priority of a share: higher where a rank's next action is likelier to wait.
@@ -64,9 +59,8 @@ public:
   }
   ~Switch();
 
-  Request start(int rank, std::unique_ptr<Rendezvous> rendezvous,
-                bool isMessage, int index, const void *source,
-                void *destination);
+  Request start(int rank, const Exchange &exchange, int index,
+                const void *source, void *destination);
   TransferTime wait(int rank, Request request);
   bool isDone(int rank, Request request);
   void setPosition(int rank, const std::string &position);
@@ -91,7 +85,7 @@ private:
   };
 
   Share join(Lock &lock, int rank, std::unique_ptr<Rendezvous> rendezvous,
-             bool isMessage, int index);
+             int index);
   void open(Lock &lock, const Share &share);
   void takeAll(Lock &lock, const Share &share);
   bool takeOne(Lock &lock, int rank);
@@ -106,7 +100,7 @@ private:
       std::chrono::steady_clock::now();
   std::mutex mutex;
   std::vector<Rank> ranks;
-  std::map<SequenceKey, Sequence> sequences;
+  std::map<SequenceKey, RendezvousSequence> sequences;
   int busy = 0; // threads that read or write tensors now
   std::condition_variable idle;
   bool failed = false, closing = false;
@@ -124,14 +118,13 @@ LocalNetwork::Switch::~Switch() {
     rank.helper.join();
 }
 
-Request LocalNetwork::Switch::start(int rank,
-                                    std::unique_ptr<Rendezvous> rendezvous,
-                                    bool isMessage, int index,
-                                    const void *source, void *destination) {
+Request LocalNetwork::Switch::start(int rank, const Exchange &exchange,
+                                    int index, const void *source,
+                                    void *destination) {
   Lock lock(mutex);
   Rank &own = ranks[rank];
   Request request = ++own.lastRequest;
-  Share share = join(lock, rank, std::move(rendezvous), isMessage, index);
+  Share share = join(lock, rank, std::make_unique<Rendezvous>(exchange), index);
   own.requests[request] = share;
   if (share.rendezvous->arrive(index, source, destination) && !failed)
     open(lock, share);
@@ -142,34 +135,30 @@ Request LocalNetwork::Switch::start(int rank,
 /// to.
 Share LocalNetwork::Switch::join(Lock &lock, int rank,
                                  std::unique_ptr<Rendezvous> rendezvous,
-                                 bool isMessage, int index) {
-  if (isMessage && rendezvous->ranks().size() == 1) // a copy
+                                 int index) {
+  if (rendezvous->isMessage && rendezvous->ranks().size() == 1) // a copy
     return {std::move(rendezvous), index, nullptr};
-  Sequence &sequence =
-      sequences[{rendezvous->stream, isMessage, rendezvous->ranks()}];
-  sequence.started.resize(rendezvous->ranks().size());
-  sequence.finished.resize(rendezvous->ranks().size());
-  int64_t number = sequence.started[index]++;
-  size_t place = static_cast<size_t>(number - sequence.first);
-  if (place == sequence.open.size()) {
-    rendezvous->number = number;
-    sequence.open.push_back(std::move(rendezvous));
-  } else if (std::string wrong =
-                 sequence.open[place]->disagreement(*rendezvous);
+  RendezvousSequence &sequence = sequences[keyOf(*rendezvous)];
+  size_t members = rendezvous->ranks().size();
+  sequence.finished.resize(members);
+  std::shared_ptr<Rendezvous> &open = sequence.next(index, members);
+  if (!open) {
+    rendezvous->number = sequence.lastNumber();
+    open = std::move(rendezvous);
+  } else if (std::string wrong = open->disagreement(*rendezvous);
              !wrong.empty()) {
     fail(lock,
          fmt::format("rank {}: {}: {}", rank, ranks[rank].position, wrong));
   }
-  return {sequence.open[place], index, &sequence};
+  return {open, index, &sequence};
 }
 
 /// Makes the shares ready: all members have arrived.
 void LocalNetwork::Switch::open(Lock &lock, const Share &share) {
   Rendezvous &rendezvous = *share.rendezvous;
   bool isNext = true; // all earlier ones of the sequence are over
-  if (Sequence *sequence = share.sequence) {
-    sequence->open.pop_front(); // the oldest: members arrive in order
-    ++sequence->first;
+  if (RendezvousSequence *sequence = share.sequence) {
+    sequence->removeFirst(); // members arrive in order
     for (size_t i = 0; i < rendezvous.members.size(); ++i)
       isNext &=
           rendezvous.isIdle(i) || sequence->finished[i] == rendezvous.number;
@@ -352,27 +341,22 @@ public:
   Request start(Stream stream, const Collective &collective,
                 const RankGroup &group, const void *source,
                 void *destination) override {
-    return network.start(
-        number, std::make_unique<Rendezvous>(stream, collective, group), false,
-        group.index, source, destination);
+    return network.start(number, {stream, collective, group}, group.index,
+                         source, destination);
   }
   Request send(Stream stream, int peer, const void *source,
                int64_t bytes) override {
-    return network.start(
-        number, std::make_unique<Rendezvous>(stream, number, peer, bytes), true,
-        0, source, nullptr);
+    return network.start(number, {stream, number, peer, bytes}, 0, source,
+                         nullptr);
   }
   Request receive(Stream stream, int peer, void *destination,
                   int64_t bytes) override {
-    return network.start(
-        number, std::make_unique<Rendezvous>(stream, peer, number, bytes), true,
-        1, nullptr, destination);
+    return network.start(number, {stream, peer, number, bytes}, 1, nullptr,
+                         destination);
   }
   Request copy(const void *source, void *destination, int64_t bytes) override {
-    return network.start(
-        number,
-        std::make_unique<Rendezvous>(Stream::Weights, number, number, bytes),
-        true, 0, source, destination);
+    return network.start(number, {Stream::Weights, number, number, bytes}, 0,
+                         source, destination);
   }
   TransferTime wait(Request request) override {
     return network.wait(number, request);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/collective/local/Rendezvous.h"
 
-#include <fmt/format.h>
-
 namespace rota {
 
 /// Bytes of a piece: copying one takes much longer than a lock, and delays a
@@ -13,39 +11,8 @@ static int phasesOf(const Collective &collective) {
   return collective.kind == Collective::Kind::AllReduce ? 2 : 1;
 }
 
-Rendezvous::Rendezvous(Stream stream, const Collective &collective,
-                       const RankGroup &group)
-    : stream(stream), members(group.ranks.size()), collective(collective),
-      group(group), elementBytes(byteSize(collective.type)),
-      phasesLeft(phasesOf(collective)) {}
-
-Rendezvous::Rendezvous(Stream stream, int sender, int receiver, int64_t bytes)
-    : stream(stream), isMessage(true) {
-  collective.size = bytes;
-  group.ranks = {sender};
-  if (receiver != sender)
-    group.ranks.push_back(receiver);
-  members.resize(group.ranks.size());
-}
-
-std::string Rendezvous::describe() const {
-  if (isMessage)
-    return fmt::format("a message of {} bytes", collective.size);
-  return rota::describe(collective);
-}
-
-std::string Rendezvous::disagreement(const Rendezvous &other) const {
-  const Collective &a = collective, &b = other.collective;
-  bool same = a.kind == b.kind && a.type == b.type && a.outer == b.outer &&
-              a.size == b.size && a.inner == b.inner &&
-              a.splitOuter == b.splitOuter && a.splitSize == b.splitSize &&
-              a.splitInner == b.splitInner && a.order == b.order &&
-              a.maximum == b.maximum;
-  if (same)
-    return "";
-  return fmt::format("expected {}, as other ranks started, got {}", describe(),
-                     other.describe());
-}
+Rendezvous::Rendezvous(const Exchange &exchange)
+    : Exchange(exchange), members(size()), phasesLeft(phasesOf(collective)) {}
 
 bool Rendezvous::arrive(int index, const void *source, void *destination) {
   Member &member = members[index];

@@ -8,28 +8,18 @@
 #define ROTA_RUNTIME_COLLECTIVE_LOCAL_RENDEZVOUS_H
 
 #include "runtime/collective/Blocks.h"
+#include "runtime/collective/Exchange.h"
 
-#include <memory>
 #include <optional>
 
 namespace rota {
 
-class Rendezvous {
+class Rendezvous : public Exchange {
 public:
-  /// A collective of the group, or a message from sender to receiver. A message
-  /// from a rank to itself has one member with both source and destination.
-  Rendezvous(Stream stream, const Collective &collective,
-             const RankGroup &group);
-  Rendezvous(Stream stream, int sender, int receiver, int64_t bytes);
+  /// The one member of a copy has both source and destination.
+  explicit Rendezvous(const Exchange &exchange);
 
-  const Stream stream;
   const std::vector<int> &ranks() const { return group.ranks; }
-
-  /// The reason why another member's transfer does not match this one; empty
-  /// when it does.
-  std::string disagreement(const Rendezvous &other) const;
-  /// "all-gather of [1, 64, 8] f32", "message of 256 bytes".
-  std::string describe() const;
 
   struct Member {
     bool arrived = false;
@@ -68,17 +58,12 @@ public:
   bool isComplete() const { return phasesLeft == 0; }
 
 private:
-  size_t size() const { return group.ranks.size(); }
   void beginPhase();
   TransferBlock block(int from, int to) const;
   int64_t piecesOf(int64_t elements) const;
   void reduce(int index, int64_t piece) const;
   void copy(int index, int64_t piece) const;
 
-  Collective collective; // of a message: only its size counts
-  RankGroup group;
-  bool isMessage = false;
-  int64_t elementBytes = 1;
   int arrivals = 0;
   int phasesLeft = 1;
   int64_t unfinished = 0; // pieces of the current phase, of all members

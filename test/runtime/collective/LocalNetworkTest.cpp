@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/collective/local/LocalNetwork.h"
-#include "runtime/Error.h"
+#include "test/runtime/collective/CommunicatorChecks.h"
 #include "test/runtime/collective/RandomCollective.h"
 
 #include <atomic>
@@ -22,28 +22,6 @@ void onEachRank(int ranks, const std::function<void(Communicator &)> &body) {
     threads.emplace_back([&, rank] { body(network.at(rank)); });
   for (std::thread &thread : threads)
     thread.join();
-}
-
-Collective gather(int64_t size) {
-  Collective collective;
-  collective.kind = Collective::Kind::AllGather;
-  collective.axes = {0};
-  collective.size = size;
-  return collective;
-}
-
-RankGroup allRanks(const Communicator &communicator) {
-  return groupOf({{"all", communicator.size()}}, communicator.rank(), {0});
-}
-
-/// The message of the RunError that `body` throws.
-std::string failureOf(const std::function<void()> &body) {
-  try {
-    body();
-  } catch (const RunError &error) {
-    return error.what();
-  }
-  return "nothing was thrown";
 }
 
 } // namespace
@@ -132,11 +110,7 @@ TEST(LocalNetwork, TransfersRunWhileTheRankComputes) {
 // although a rank's two threads could work on both.
 TEST(LocalNetwork, SumsOfOneSequenceFollowEachOther) {
   constexpr int kSums = 50;
-  Collective scatter;
-  scatter.kind = Collective::Kind::ReduceScatter;
-  scatter.axes = {0};
-  scatter.size = 1 << 18;
-  scatter.accumulate = true;
+  Collective scatter = addParts(1 << 18);
   onEachRank(2, [&](Communicator &communicator) {
     std::vector<float> whole(scatter.size, 1.0f), part(scatter.size / 2);
     std::vector<Request> requests;
@@ -154,36 +128,13 @@ TEST(LocalNetwork, SumsOfOneSequenceFollowEachOther) {
 TEST(LocalNetwork, AFailureWakesAllThatWait) {
   onEachRank(3, [](Communicator &communicator) {
     float value = 0.0f;
-    if (communicator.rank() == 2) {
-      communicator.fail("rank 2: the disk is full");
-      communicator.fail("rank 2: and on fire");
-    }
-    EXPECT_EQ(failureOf([&] {
-                communicator.wait(communicator.receive(
-                    Stream::Forward, (communicator.rank() + 1) % 3, &value,
-                    sizeof value));
-              }),
-              "rank 2: the disk is full");
+    expectFailureWakesAllThatWait(communicator, &value);
   });
 }
 
 TEST(LocalNetwork, RanksThatDisagreeFailTheRun) {
   onEachRank(2, [](Communicator &communicator) {
-    communicator.setPosition("chunk 3, UNSHARD");
     std::vector<float> part(4), whole(8);
-    int64_t size = communicator.rank() == 0 ? 8 : 6;
-    std::string failure = failureOf([&] {
-      communicator.run(Stream::Weights, gather(size), allRanks(communicator),
-                       part.data(), whole.data());
-    });
-    // Either may have arrived first.
-    EXPECT_TRUE(
-        failure == "rank 1: chunk 3, UNSHARD: expected all-gather of [1, 8, "
-                   "1] f32, as other ranks started, got all-gather of [1, 6, "
-                   "1] f32" ||
-        failure == "rank 0: chunk 3, UNSHARD: expected all-gather of [1, 6, "
-                   "1] f32, as other ranks started, got all-gather of [1, 8, "
-                   "1] f32")
-        << failure;
+    expectDisagreementFailsTheRun(communicator, part.data(), whole.data());
   });
 }
