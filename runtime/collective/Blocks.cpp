@@ -14,6 +14,8 @@ struct TensorCut {
   TensorCut(int64_t outer, int64_t size, int64_t inner, int64_t members)
       : outer(outer), size(size), inner(inner),
         part((size + members - 1) / members) {}
+  int64_t count() const { return outer * size * inner; }
+  int64_t partCount() const { return outer * part * inner; }
   /// Elements of the dimension in part i; the last parts may have fewer than
   /// `part`, or none.
   int64_t length(int64_t i) const {
@@ -88,6 +90,20 @@ TransferBlock spreadBlock(const Collective &c, const RankGroup &group, int from,
                           int to) {
   TransferRows part = cutOf(c, group).inWhole(from);
   return from == to ? TransferBlock() : TransferBlock{part, part};
+}
+
+int64_t sourceElements(const Collective &c, const RankGroup &group) {
+  if (c.kind == Collective::Kind::AllToAll)
+    return c.splitOuter * c.splitSize * c.splitInner;
+  TensorCut cut = cutOf(c, group);
+  return c.kind == Collective::Kind::AllGather ? cut.partCount() : cut.count();
+}
+
+int64_t destinationElements(const Collective &c, const RankGroup &group) {
+  bool isPart = c.kind == Collective::Kind::ReduceScatter ||
+                c.kind == Collective::Kind::Slice;
+  TensorCut cut = cutOf(c, group);
+  return isPart ? cut.partCount() : cut.count();
 }
 
 TransferRows paddingOf(const Collective &c, const RankGroup &group,

@@ -38,6 +38,12 @@ TransferBlock blockOf(const Collective &collective, const RankGroup &group,
 TransferBlock spreadBlock(const Collective &collective, const RankGroup &group,
                           int from, int to);
 
+/// Elements of the buffers that each member of a group gives to a collective,
+/// padding included.
+int64_t sourceElements(const Collective &collective, const RankGroup &group);
+int64_t destinationElements(const Collective &collective,
+                            const RankGroup &group);
+
 /// Padding behind the member's part in the destination, which is set to zero;
 /// without rows where there is none.
 TransferRows paddingOf(const Collective &collective, const RankGroup &group,

@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/collective/gpu/SharedGpuNetwork.h"
+#include "runtime/Error.h"
+#include "runtime/collective/gpu/EventPool.h"
+#include "runtime/collective/gpu/TransferWork.h"
+
+#include <chrono>
+#include <condition_variable>
+#include <fmt/format.h>
+#include <map>
+#include <mutex>
+#include <unordered_map>
+
+namespace rota {
+
+namespace {
+
+using Event = EventPool::Event;
+
+/// A transfer whose members arrive one after the other.
+struct Meeting {
+  explicit Meeting(const Exchange &exchange)
+      : exchange(exchange), members(exchange.size()) {}
+
+  const Exchange exchange;
+  std::vector<MemberBuffers> members;
+  std::vector<Event> arrivals; // of members, in the order in which they came
+  Event begin, complete;       // `begin` only where times are measured
+
+  bool isEnqueued() const { return complete != nullptr; }
+};
+
+} // namespace
+
+/// Matches the transfers that ranks start. One lock guards everything; nobody
+/// waits for the GPU under it.
+class SharedGpuNetwork::Switch {
+public:
+  Switch(std::vector<cuda::CudaDevice *> devices, bool timing);
+  ~Switch();
+
+  Request start(int rank, const Exchange &exchange, int index,
+                MemberBuffers buffers);
+  Request copy(int rank, MemberBuffers buffers, int64_t bytes);
+  TransferTime wait(int rank, Request request);
+  bool isDone(int rank, Request request);
+  void setPosition(int rank, const std::string &position);
+  void fail(int rank, const std::string &message);
+  double now() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() -
+                                         origin)
+        .count();
+  }
+  int size() const { return static_cast<int>(ranks.size()); }
+
+private:
+  using Lock = std::unique_lock<std::mutex>;
+  using StreamPointer = std::unique_ptr<cuda::OwnedStream>;
+  struct Rank {
+    cuda::CudaDevice *device;
+    std::vector<StreamPointer> streams; // by Stream
+    StreamPointer copies;
+    std::condition_variable wake;
+    std::unordered_map<Request, std::shared_ptr<Meeting>> requests;
+    Request lastRequest = 0;
+    std::string position = "start";
+  };
+
+  template <typename Body> auto attempt(int rank, Body &&body);
+  void arrive(int rank, Meeting &meeting, int index, MemberBuffers buffers);
+  void enqueue(Meeting &meeting, cuda::StreamHandle stream);
+  TransferTime timeOf(const Meeting &meeting);
+  void setFailure(const std::string &message);
+  void idle(int rank);
+
+  const std::chrono::steady_clock::time_point origin =
+      std::chrono::steady_clock::now();
+  cuda::Gpu &gpu;
+  const bool timing;
+  EventPool events;
+  TransferWork work;
+  std::mutex mutex;
+  std::vector<Rank> ranks;
+  std::map<SequenceKey, Sequence<Meeting>> sequences;
+  bool failed = false;
+  std::string failure;
+  // Where times are measured: an event, and when it was on our clock.
+  Event clockEvent;
+  double clockSeconds = 0.0;
+};
+
+SharedGpuNetwork::Switch::Switch(std::vector<cuda::CudaDevice *> devices,
+                                 bool timing)
+    : gpu(devices[0]->gpu()), timing(timing), events(gpu, timing),
+      work(*devices[0], static_cast<int>(devices.size())),
+      ranks(devices.size()) {
+  for (size_t r = 0; r < devices.size(); ++r) {
+    ranks[r].device = devices[r];
+    ranks[r].copies = std::make_unique<cuda::OwnedStream>(gpu);
+    for (int stream = 0; stream < kStreams; ++stream)
+      ranks[r].streams.push_back(std::make_unique<cuda::OwnedStream>(gpu));
+  }
+  if (!timing)
+    return;
+  clockEvent = events.record(ranks[0].copies->get());
+  gpu.check(gpu.api().synchronizeEvent(clockEvent->get()), "the first event");
+  clockSeconds = now();
+}
+
+SharedGpuNetwork::Switch::~Switch() {
+  for (int rank = 0; rank < size(); ++rank)
+    idle(rank);
+}
+
+/// Runs body(lock) under the lock. An error that it throws is the failure of
+/// the run, unless there was one already; that one is thrown.
+template <typename Body>
+auto SharedGpuNetwork::Switch::attempt(int rank, Body &&body) {
+  try {
+    gpu.use();
+    Lock lock(mutex);
+    try {
+      if (failed)
+        throw RunError(failure);
+      return body(lock);
+    } catch (const RunError &error) {
+      setFailure(fmt::format("rank {}: {}: {}", rank, ranks[rank].position,
+                             error.what()));
+    }
+  } catch (const RunError &error) {
+    fail(rank, error.what());
+  }
+  idle(rank);
+  throw RunError(failure);
+}
+
+Request SharedGpuNetwork::Switch::start(int rank, const Exchange &exchange,
+                                        int index, MemberBuffers buffers) {
+  return attempt(rank, [&](Lock &) {
+    Rank &own = ranks[rank];
+    std::shared_ptr<Meeting> &open =
+        sequences[keyOf(exchange)].next(index, exchange.size());
+    if (!open)
+      open = std::make_shared<Meeting>(exchange);
+    else if (std::string wrong = open->exchange.disagreement(exchange);
+             !wrong.empty())
+      throw RunError(wrong);
+    own.requests[++own.lastRequest] = open;
+    arrive(rank, *own.requests[own.lastRequest], index, buffers);
+    return own.lastRequest;
+  });
+}
+
+void SharedGpuNetwork::Switch::arrive(int rank, Meeting &meeting, int index,
+                                      MemberBuffers buffers) {
+  meeting.members[index] = buffers;
+  meeting.arrivals.push_back(
+      events.record(ranks[rank].device->computeStream()));
+  const Exchange &exchange = meeting.exchange;
+  if (meeting.arrivals.size() < exchange.size())
+    return;
+  const std::vector<int> &group = exchange.group.ranks;
+  // All of a sequence in one CUDA stream, so that it runs in order.
+  int place = exchange.isMessage ? group.back() : group.front();
+  enqueue(meeting,
+          ranks[place].streams[static_cast<int>(exchange.stream)]->get());
+  sequences[keyOf(exchange)].removeFirst(); // members arrive in order
+  for (int member : group)
+    ranks[member].wake.notify_one();
+}
+
+/// Asks the stream for the transfer, after the arrivals of all members.
+void SharedGpuNetwork::Switch::enqueue(Meeting &meeting,
+                                       cuda::StreamHandle stream) {
+  for (const Event &arrival : meeting.arrivals)
+    gpu.check(gpu.api().waitEvent(stream, arrival->get(), 0),
+              "waiting for a rank");
+  meeting.arrivals.clear();
+  if (timing)
+    meeting.begin = events.record(stream);
+  work.enqueue(meeting.exchange, meeting.members, stream);
+  meeting.complete = events.record(stream);
+}
+
+Request SharedGpuNetwork::Switch::copy(int rank, MemberBuffers buffers,
+                                       int64_t bytes) {
+  return attempt(rank, [&](Lock &) {
+    Rank &own = ranks[rank];
+    auto meeting =
+        std::make_shared<Meeting>(Exchange(Stream::Weights, rank, rank, bytes));
+    meeting->members[0] = buffers;
+    meeting->arrivals.push_back(events.record(own.device->computeStream()));
+    enqueue(*meeting, own.copies->get());
+    own.requests[++own.lastRequest] = std::move(meeting);
+    return own.lastRequest;
+  });
+}
+
+TransferTime SharedGpuNetwork::Switch::wait(int rank, Request request) {
+  std::shared_ptr<Meeting> meeting;
+  attempt(rank, [&](Lock &lock) {
+    Rank &own = ranks[rank];
+    auto found = own.requests.find(request);
+    if (found == own.requests.end())
+      return;
+    own.wake.wait(lock, [&] { return failed || found->second->isEnqueued(); });
+    if (failed)
+      throw RunError(failure);
+    meeting = std::move(found->second);
+    own.requests.erase(found);
+    gpu.check(gpu.api().waitEvent(own.device->computeStream(),
+                                  meeting->complete->get(), 0),
+              "waiting for a transfer");
+  });
+  if (!meeting || !timing)
+    return {};
+  cuda::Result result = gpu.api().synchronizeEvent(meeting->complete->get());
+  return attempt(rank, [&](Lock &) {
+    gpu.check(result, "a transfer");
+    return timeOf(*meeting);
+  });
+}
+
+TransferTime SharedGpuNetwork::Switch::timeOf(const Meeting &meeting) {
+  auto seconds = [&](const Event &from, const Event &to) {
+    float milliseconds = 0.0f;
+    gpu.check(gpu.api().elapsedTime(&milliseconds, from->get(), to->get()),
+              "the time of a transfer");
+    return static_cast<double>(milliseconds) / 1000;
+  };
+  double begin = clockSeconds + seconds(clockEvent, meeting.begin);
+  return {begin, begin + seconds(meeting.begin, meeting.complete)};
+}
+
+bool SharedGpuNetwork::Switch::isDone(int rank, Request request) {
+  return attempt(rank, [&](Lock &) {
+    auto found = ranks[rank].requests.find(request);
+    if (found == ranks[rank].requests.end())
+      return true;
+    const Meeting &meeting = *found->second;
+    return meeting.isEnqueued() && isComplete(gpu, *meeting.complete);
+  });
+}
+
+void SharedGpuNetwork::Switch::setPosition(int rank,
+                                           const std::string &position) {
+  Lock lock(mutex);
+  ranks[rank].position = position;
+}
+
+void SharedGpuNetwork::Switch::fail(int rank, const std::string &message) {
+  {
+    Lock lock(mutex);
+    setFailure(message);
+  }
+  idle(rank);
+}
+
+void SharedGpuNetwork::Switch::setFailure(const std::string &message) {
+  if (failed)
+    return;
+  failed = true;
+  failure = message;
+  for (Rank &rank : ranks)
+    rank.wake.notify_all();
+}
+
+/// Waits until no transfer and no work of the rank reads or writes memory. A
+/// driver that has failed does nothing any more.
+void SharedGpuNetwork::Switch::idle(int rank) {
+  gpu.use();
+  for (const Rank &each : ranks) {
+    for (const StreamPointer &stream : each.streams)
+      gpu.api().synchronizeStream(stream->get());
+    gpu.api().synchronizeStream(each.copies->get());
+  }
+  gpu.api().synchronizeStream(ranks[rank].device->computeStream());
+}
+
+/// One rank's handle on the switch.
+class SharedGpuNetwork::End : public Communicator {
+public:
+  End(Switch &network, int number) : network(network), number(number) {}
+
+  int rank() const override { return number; }
+  int size() const override { return network.size(); }
+  Request start(Stream stream, const Collective &collective,
+                const RankGroup &group, const void *source,
+                void *destination) override {
+    return network.start(number, {stream, collective, group}, group.index,
+                         {source, destination});
+  }
+  Request send(Stream stream, int peer, const void *source,
+               int64_t bytes) override {
+    return network.start(number, {stream, number, peer, bytes}, 0,
+                         {source, nullptr});
+  }
+  Request receive(Stream stream, int peer, void *destination,
+                  int64_t bytes) override {
+    return network.start(number, {stream, peer, number, bytes}, 1,
+                         {nullptr, destination});
+  }
+  Request copy(const void *source, void *destination, int64_t bytes) override {
+    return network.copy(number, {source, destination}, bytes);
+  }
+  TransferTime wait(Request request) override {
+    return network.wait(number, request);
+  }
+  bool isDone(Request request) override {
+    return network.isDone(number, request);
+  }
+  double now() const override { return network.now(); }
+  void setPosition(const std::string &position) override {
+    network.setPosition(number, position);
+  }
+  void fail(const std::string &message) override {
+    network.fail(number, message);
+  }
+
+private:
+  Switch &network;
+  const int number;
+};
+
+SharedGpuNetwork::SharedGpuNetwork(std::vector<cuda::CudaDevice *> devices,
+                                   bool timing)
+    : network(std::make_unique<Switch>(devices, timing)) {
+  for (int rank = 0; rank < network->size(); ++rank)
+    ends.push_back(std::make_unique<End>(*network, rank));
+}
+
+SharedGpuNetwork::~SharedGpuNetwork() = default;
+
+Communicator &SharedGpuNetwork::at(int rank) { return *ends[rank]; }
+
+} // namespace rota

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/collective/gpu/StagedCommunicator.h"
+#include "runtime/collective/local/LocalNetwork.h"
+#include "test/runtime/collective/CommunicatorChecks.h"
+#include "test/runtime/collective/RandomCollective.h"
+#include "test/runtime/collective/gpu/FakeDriver.h"
+#include "test/runtime/collective/gpu/GpuRanks.h"
+
+#include <gtest/gtest.h>
+
+using namespace rota;
+using namespace rota::test;
+
+namespace {
+
+using Body = std::function<void(StagedCommunicator &, cuda::CudaDevice &)>;
+
+/// Runs `body` as each rank, over a network of threads.
+void onEachRank(int ranks, uint64_t seed, const Body &body) {
+  GpuRanks gpu(ranks, seed);
+  LocalNetwork network(ranks);
+  gpu.run([&](int rank) {
+    StagedCommunicator staged(network.at(rank), gpu.device(rank));
+    body(staged, gpu.device(rank));
+  });
+}
+
+} // namespace
+
+TEST(StagedCommunicator, EveryCollectiveGivesTheReference) {
+  for (int ranks : {1, 2, 3, 4, 6})
+    for (uint64_t seed : {1, 2})
+      onEachRank(ranks, seed,
+                 [&](StagedCommunicator &staged, cuda::CudaDevice &device) {
+                   ThroughGpu hosts(staged, device);
+                   exchangeRandomly(hosts, seed, 60, 200);
+                 });
+}
+
+TEST(StagedCommunicator, CopiesStayOnTheGpu) {
+  onEachRank(1, 1, [](StagedCommunicator &staged, cuda::CudaDevice &device) {
+    ThroughGpu hosts(staged, device);
+    std::vector<char> values(100, 1), copied(values.size());
+    Request copy = hosts.copy(values.data(), copied.data(), values.size());
+    while (!hosts.isDone(copy)) {
+    }
+    hosts.wait(copy);
+    EXPECT_EQ(values, copied);
+    EXPECT_EQ(staged.pinnedBytes(), 0);
+  });
+}
+
+// A sum that is started while another adds to the same place gets its result,
+// in whatever order the rank waits for them.
+TEST(StagedCommunicator, SumsOfOneSequenceFollowEachOther) {
+  constexpr int kSums = 20;
+  for (bool lastFirst : {false, true})
+    onEachRank(2, 1, [&](StagedCommunicator &staged, cuda::CudaDevice &device) {
+      std::vector<float> terms(16, 1.0f), sums(8);
+      GpuBuffer whole(device, 64), part(device, 32);
+      whole.write(terms.data());
+      part.fill(0);
+      std::vector<Request> requests;
+      for (int i = 0; i < kSums; ++i)
+        requests.push_back(staged.start(Stream::Gradients, addParts(16),
+                                        allRanks(staged), whole.place(),
+                                        part.place()));
+      if (lastFirst)
+        std::reverse(requests.begin(), requests.end());
+      for (Request request : requests)
+        staged.wait(request);
+      part.read(sums.data());
+      EXPECT_EQ(sums, std::vector<float>(8, 2.0f * kSums));
+    });
+}
+
+TEST(StagedCommunicator, PinnedBuffersAreUsedAgain) {
+  onEachRank(2, 1, [](StagedCommunicator &staged, cuda::CudaDevice &device) {
+    GpuBuffer buffer(device, 100000);
+    for (int i = 0; i < 5; ++i) {
+      for (int64_t bytes : {100000, 50000})
+        staged.wait(
+            staged.rank() == 0
+                ? staged.send(Stream::Forward, 1, buffer.place(), bytes)
+                : staged.receive(Stream::Forward, 0, buffer.place(), bytes));
+      EXPECT_EQ(staged.pinnedBytes(), 2 << 16);
+    }
+  });
+}
+
+TEST(StagedCommunicator, AFailureWakesAllThatWait) {
+  onEachRank(3, 1, [](StagedCommunicator &staged, cuda::CudaDevice &device) {
+    GpuBuffer message(device, 4);
+    expectFailureWakesAllThatWait(staged, message.place());
+  });
+}
+
+TEST(StagedCommunicator, RanksThatDisagreeFailTheRun) {
+  onEachRank(2, 1, [](StagedCommunicator &staged, cuda::CudaDevice &device) {
+    GpuBuffer part(device, 16), whole(device, 32);
+    expectDisagreementFailsTheRun(staged, part.place(), whole.place());
+  });
+}
+
+// Rank 0 has the error; rank 1 waits for it.
+TEST(StagedCommunicator, AnErrorOfTheDriverFailsTheRun) {
+  failLaunches(true);
+  onEachRank(2, 1, [](StagedCommunicator &staged, cuda::CudaDevice &device) {
+    GpuBuffer part(device, 16);
+    staged.setPosition("optimizer");
+    std::string failure = failureOf([&] {
+      if (staged.rank() == 0)
+        staged.start(Stream::Step, addParts(4), {{0}, 0, {}}, part.place(),
+                     part.place());
+      staged.wait(staged.receive(Stream::Forward, 0, part.place(), 4));
+    });
+    EXPECT_TRUE(failure.starts_with("rank 0: optimizer: GPU 0 (Fake): "))
+        << failure;
+  });
+  failLaunches(false);
+}
