@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Communication between ranks: messages between two, collectives in groups. The
-// interface has two implementations: threads of one process (collective/local)
-// and processes under MPI (collective/mpi).
+// Communication between ranks: messages between two, collectives in groups.
+// README.md lists the implementations of the interface.
 #ifndef ROTA_RUNTIME_COLLECTIVE_COMMUNICATOR_H
 #define ROTA_RUNTIME_COLLECTIVE_COMMUNICATOR_H
 

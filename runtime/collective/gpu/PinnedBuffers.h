@@ -4,7 +4,7 @@
 #ifndef ROTA_RUNTIME_COLLECTIVE_GPU_PINNEDBUFFERS_H
 #define ROTA_RUNTIME_COLLECTIVE_GPU_PINNEDBUFFERS_H
 
-#include "runtime/collective/gpu/PinnedMemory.h"
+#include "runtime/device/cuda/PinnedMemory.h"
 
 #include <memory>
 #include <vector>
@@ -17,7 +17,7 @@ public:
   explicit PinnedBuffers(cuda::Gpu &gpu) : gpu(gpu) {}
 
   struct Buffer {
-    PinnedMemory memory;
+    cuda::PinnedBuffer memory;
     // Recorded by the owner behind the last work that uses the memory, where
     // that may still run when the owner gives the buffer back.
     cuda::OwnedEvent lastUse;

@@ -268,7 +268,7 @@ void SharedGpuNetwork::Switch::setFailure(const std::string &message) {
 /// Waits until no transfer and no work of the rank reads or writes memory. A
 /// driver that has failed does nothing any more.
 void SharedGpuNetwork::Switch::idle(int rank) {
-  gpu.use();
+  gpu.enter();
   for (const Rank &each : ranks) {
     for (const StreamPointer &stream : each.streams)
       gpu.api().synchronizeStream(stream->get());

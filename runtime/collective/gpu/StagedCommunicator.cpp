@@ -202,7 +202,7 @@ void StagedCommunicator::fail(const std::string &message) {
 /// Waits until the rank's work is done. A driver that has failed does nothing
 /// any more.
 void StagedCommunicator::idle() {
-  gpu.use();
+  gpu.enter();
   driver.synchronizeStream(aside.get());
   driver.synchronizeStream(device.computeStream());
 }

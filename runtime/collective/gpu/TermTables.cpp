@@ -10,7 +10,7 @@ static constexpr int64_t kTablesAtOnce = 64;
 void TermTables::grow() {
   int64_t tableBytes = terms * static_cast<int64_t>(sizeof(cuda::Term));
   memory.push_back(
-      std::make_unique<PinnedMemory>(gpu, kTablesAtOnce * tableBytes));
+      std::make_unique<cuda::PinnedBuffer>(gpu, kTablesAtOnce * tableBytes));
   auto *first = reinterpret_cast<cuda::Term *>(memory.back()->data());
   for (int64_t i = 0; i < kTablesAtOnce; ++i)
     tables.push_front(std::unique_ptr<Table>(

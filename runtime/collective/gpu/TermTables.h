@@ -4,7 +4,7 @@
 #ifndef ROTA_RUNTIME_COLLECTIVE_GPU_TERMTABLES_H
 #define ROTA_RUNTIME_COLLECTIVE_GPU_TERMTABLES_H
 
-#include "runtime/collective/gpu/PinnedMemory.h"
+#include "runtime/device/cuda/PinnedMemory.h"
 #include "runtime/device/cuda/ServiceKernels.h"
 
 #include <deque>
@@ -35,7 +35,7 @@ private:
 
   cuda::Gpu &gpu;
   const int64_t terms;
-  std::vector<std::unique_ptr<PinnedMemory>> memory;
+  std::vector<std::unique_ptr<cuda::PinnedBuffer>> memory;
   std::deque<std::unique_ptr<Table>> tables; // by their last use
 };
 

@@ -41,7 +41,10 @@ TransferWork::TransferWork(cuda::CudaDevice &device, int ranks)
   gpu.check(api.synchronizeStream(stream), "clearing an element");
 }
 
-TransferWork::~TransferWork() { gpu.api().free(zero); }
+TransferWork::~TransferWork() {
+  gpu.enter();
+  gpu.api().free(zero);
+}
 
 void TransferWork::enqueue(const Exchange &exchange,
                            const std::vector<MemberBuffers> &members,

@@ -43,6 +43,7 @@ TEST(SharedGpuNetwork, TheHostDoesNotWaitForTheGpu) {
   GpuRanks gpu(2, 1);
   SharedGpuNetwork network(gpu.all(), /*timing=*/false);
   std::vector<std::unique_ptr<GpuBuffer>> buffers(2);
+  int64_t before = pendingOperations();
   std::vector<float> values[2] = {{1.0f, 2.0f}, {0.0f, 0.0f}};
   gpu.run([&](int rank) {
     buffers[rank] = std::make_unique<GpuBuffer>(gpu.device(rank), 8);
@@ -55,7 +56,7 @@ TEST(SharedGpuNetwork, TheHostDoesNotWaitForTheGpu) {
   });
   // Two writes, two arrivals, and after each of those its wait; the copy, its
   // end, and a wait for it on each rank.
-  EXPECT_EQ(pendingOperations(), 10);
+  EXPECT_EQ(pendingOperations() - before, 10);
   buffers[1]->read(values[1].data());
   EXPECT_EQ(values[1], values[0]);
 }
@@ -131,7 +132,6 @@ TEST(SharedGpuNetwork, TimesAreMeasuredOnlyWhenAsked) {
                      part.place(), whole.place());
                  EXPECT_EQ(time.begin > 0.0, timing);
                  EXPECT_EQ(time.end > time.begin, timing);
-                 EXPECT_TRUE(!timing || pendingOperations() <= 2);
                });
 }
 
@@ -162,8 +162,8 @@ TEST(SharedGpuNetwork, TheGpuIsIdleWhenARankThrows) {
     Communicator &communicator = network.at(rank);
     std::string failure = failureOf([&] {
       for (int i = 0; i < 20; ++i)
-        communicator.run(Stream::Weights, gather(4), allRanks(communicator),
-                         parts[rank]->place(), wholes[rank]->place());
+        communicator.start(Stream::Weights, gather(4), allRanks(communicator),
+                           parts[rank]->place(), wholes[rank]->place());
       if (rank == 1)
         communicator.fail("rank 1: stops");
       communicator.wait(communicator.receive(Stream::Forward, 1 - rank,

@@ -50,8 +50,7 @@ TEST(StagedCommunicator, CopiesStayOnTheGpu) {
   });
 }
 
-// A sum that is started while another adds to the same place gets its result,
-// in whatever order the rank waits for them.
+// A sum that is started while another adds to the same place gets its result.
 TEST(StagedCommunicator, SumsOfOneSequenceFollowEachOther) {
   constexpr int kSums = 20;
   for (bool lastFirst : {false, true})
@@ -65,25 +64,44 @@ TEST(StagedCommunicator, SumsOfOneSequenceFollowEachOther) {
         requests.push_back(staged.start(Stream::Gradients, addParts(16),
                                         allRanks(staged), whole.place(),
                                         part.place()));
-      if (lastFirst)
-        std::reverse(requests.begin(), requests.end());
+      if (!lastFirst)
+        for (Request request : requests)
+          staged.wait(request);
+      staged.wait(requests.back());
+      part.read(sums.data());
+      EXPECT_EQ(sums, std::vector<float>(8, 2.0f * kSums));
+      // The earlier ones are complete, too: the part is the rank's own again.
+      part.fill(0);
       for (Request request : requests)
         staged.wait(request);
       part.read(sums.data());
-      EXPECT_EQ(sums, std::vector<float>(8, 2.0f * kSums));
+      EXPECT_EQ(sums, std::vector<float>(8, 0.0f));
     });
 }
 
+// What arrives next must not overwrite what is still on its way to the GPU.
 TEST(StagedCommunicator, PinnedBuffersAreUsedAgain) {
+  constexpr int kMessages = 5;
   onEachRank(2, 1, [](StagedCommunicator &staged, cuda::CudaDevice &device) {
-    GpuBuffer buffer(device, 100000);
-    for (int i = 0; i < 5; ++i) {
-      for (int64_t bytes : {100000, 50000})
-        staged.wait(
-            staged.rank() == 0
-                ? staged.send(Stream::Forward, 1, buffer.place(), bytes)
-                : staged.receive(Stream::Forward, 0, buffer.place(), bytes));
-      EXPECT_EQ(staged.pinnedBytes(), 2 << 16);
+    std::vector<std::vector<char>> values;
+    std::vector<std::unique_ptr<GpuBuffer>> buffers;
+    for (int i = 0; i < kMessages; ++i) {
+      int64_t bytes = 1000 * (kMessages - i);
+      values.emplace_back(bytes, 'a' + i);
+      GpuBuffer &buffer =
+          *buffers.emplace_back(std::make_unique<GpuBuffer>(device, bytes));
+      if (staged.rank() == 0) {
+        buffer.write(values.back().data());
+        staged.wait(staged.send(Stream::Forward, 1, buffer.place(), bytes));
+      } else {
+        staged.wait(staged.receive(Stream::Forward, 0, buffer.place(), bytes));
+      }
+      EXPECT_EQ(staged.pinnedBytes(), 1 << 16);
+    }
+    for (int i = 0; i < kMessages; ++i) {
+      std::vector<char> got(values[i].size());
+      buffers[i]->read(got.data());
+      EXPECT_EQ(got, values[i]);
     }
   });
 }
