@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/collective/gpu/SharedGpuNetwork.h"
 #include "runtime/Error.h"
+#include "runtime/collective/NetworkEnd.h"
 #include "runtime/collective/gpu/EventPool.h"
 #include "runtime/collective/gpu/TransferWork.h"
 
@@ -40,12 +41,12 @@ public:
   ~Switch();
 
   Request start(int rank, const Exchange &exchange, int index,
-                MemberBuffers buffers);
-  Request copy(int rank, MemberBuffers buffers, int64_t bytes);
+                const void *source, void *destination);
+  Request copy(int rank, const void *source, void *destination, int64_t bytes);
   TransferTime wait(int rank, Request request);
   bool isDone(int rank, Request request);
   void setPosition(int rank, const std::string &position);
-  void fail(int rank, const std::string &message);
+  void fail(const std::string &message);
   double now() const {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() -
                                          origin)
@@ -71,7 +72,7 @@ private:
   void enqueue(Meeting &meeting, cuda::StreamHandle stream);
   TransferTime timeOf(const Meeting &meeting);
   void setFailure(const std::string &message);
-  void idle(int rank);
+  void idle();
 
   const std::chrono::steady_clock::time_point origin =
       std::chrono::steady_clock::now();
@@ -107,10 +108,7 @@ SharedGpuNetwork::Switch::Switch(std::vector<cuda::CudaDevice *> devices,
   clockSeconds = now();
 }
 
-SharedGpuNetwork::Switch::~Switch() {
-  for (int rank = 0; rank < size(); ++rank)
-    idle(rank);
-}
+SharedGpuNetwork::Switch::~Switch() { idle(); }
 
 /// Runs body(lock) under the lock. An error that it throws is the failure of
 /// the run, unless there was one already; that one is thrown.
@@ -128,14 +126,15 @@ auto SharedGpuNetwork::Switch::attempt(int rank, Body &&body) {
                              error.what()));
     }
   } catch (const RunError &error) {
-    fail(rank, error.what());
+    fail(error.what());
   }
-  idle(rank);
+  idle();
   throw RunError(failure);
 }
 
 Request SharedGpuNetwork::Switch::start(int rank, const Exchange &exchange,
-                                        int index, MemberBuffers buffers) {
+                                        int index, const void *source,
+                                        void *destination) {
   return attempt(rank, [&](Lock &) {
     Rank &own = ranks[rank];
     std::shared_ptr<Meeting> &open =
@@ -146,7 +145,7 @@ Request SharedGpuNetwork::Switch::start(int rank, const Exchange &exchange,
              !wrong.empty())
       throw RunError(wrong);
     own.requests[++own.lastRequest] = open;
-    arrive(rank, *own.requests[own.lastRequest], index, buffers);
+    arrive(rank, *own.requests[own.lastRequest], index, {source, destination});
     return own.lastRequest;
   });
 }
@@ -182,13 +181,13 @@ void SharedGpuNetwork::Switch::enqueue(Meeting &meeting,
   meeting.complete = events.record(stream);
 }
 
-Request SharedGpuNetwork::Switch::copy(int rank, MemberBuffers buffers,
-                                       int64_t bytes) {
+Request SharedGpuNetwork::Switch::copy(int rank, const void *source,
+                                       void *destination, int64_t bytes) {
   return attempt(rank, [&](Lock &) {
     Rank &own = ranks[rank];
     auto meeting =
         std::make_shared<Meeting>(Exchange(Stream::Weights, rank, rank, bytes));
-    meeting->members[0] = buffers;
+    meeting->members[0] = {source, destination};
     meeting->arrivals.push_back(events.record(own.device->computeStream()));
     enqueue(*meeting, own.copies->get());
     own.requests[++own.lastRequest] = std::move(meeting);
@@ -248,12 +247,12 @@ void SharedGpuNetwork::Switch::setPosition(int rank,
   ranks[rank].position = position;
 }
 
-void SharedGpuNetwork::Switch::fail(int rank, const std::string &message) {
+void SharedGpuNetwork::Switch::fail(const std::string &message) {
   {
     Lock lock(mutex);
     setFailure(message);
   }
-  idle(rank);
+  idle();
 }
 
 void SharedGpuNetwork::Switch::setFailure(const std::string &message) {
@@ -265,68 +264,23 @@ void SharedGpuNetwork::Switch::setFailure(const std::string &message) {
     rank.wake.notify_all();
 }
 
-/// Waits until no transfer and no work of the rank reads or writes memory. A
+/// Waits until no transfer and no work of a rank reads or writes memory. A
 /// driver that has failed does nothing any more.
-void SharedGpuNetwork::Switch::idle(int rank) {
+void SharedGpuNetwork::Switch::idle() {
   gpu.enter();
   for (const Rank &each : ranks) {
     for (const StreamPointer &stream : each.streams)
       gpu.api().synchronizeStream(stream->get());
     gpu.api().synchronizeStream(each.copies->get());
+    gpu.api().synchronizeStream(each.device->computeStream());
   }
-  gpu.api().synchronizeStream(ranks[rank].device->computeStream());
 }
-
-/// One rank's handle on the switch.
-class SharedGpuNetwork::End : public Communicator {
-public:
-  End(Switch &network, int number) : network(network), number(number) {}
-
-  int rank() const override { return number; }
-  int size() const override { return network.size(); }
-  Request start(Stream stream, const Collective &collective,
-                const RankGroup &group, const void *source,
-                void *destination) override {
-    return network.start(number, {stream, collective, group}, group.index,
-                         {source, destination});
-  }
-  Request send(Stream stream, int peer, const void *source,
-               int64_t bytes) override {
-    return network.start(number, {stream, number, peer, bytes}, 0,
-                         {source, nullptr});
-  }
-  Request receive(Stream stream, int peer, void *destination,
-                  int64_t bytes) override {
-    return network.start(number, {stream, peer, number, bytes}, 1,
-                         {nullptr, destination});
-  }
-  Request copy(const void *source, void *destination, int64_t bytes) override {
-    return network.copy(number, {source, destination}, bytes);
-  }
-  TransferTime wait(Request request) override {
-    return network.wait(number, request);
-  }
-  bool isDone(Request request) override {
-    return network.isDone(number, request);
-  }
-  double now() const override { return network.now(); }
-  void setPosition(const std::string &position) override {
-    network.setPosition(number, position);
-  }
-  void fail(const std::string &message) override {
-    network.fail(number, message);
-  }
-
-private:
-  Switch &network;
-  const int number;
-};
 
 SharedGpuNetwork::SharedGpuNetwork(std::vector<cuda::CudaDevice *> devices,
                                    bool timing)
     : network(std::make_unique<Switch>(devices, timing)) {
   for (int rank = 0; rank < network->size(); ++rank)
-    ends.push_back(std::make_unique<End>(*network, rank));
+    ends.push_back(std::make_unique<NetworkEnd<Switch>>(*network, rank));
 }
 
 SharedGpuNetwork::~SharedGpuNetwork() = default;

@@ -37,9 +37,8 @@ public:
 
 private:
   class Switch;
-  class End;
   std::unique_ptr<Switch> network;
-  std::vector<std::unique_ptr<End>> ends;
+  std::vector<std::unique_ptr<Communicator>> ends;
 };
 
 } // namespace rota

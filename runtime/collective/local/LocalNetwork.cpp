@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/collective/local/LocalNetwork.h"
 #include "runtime/Error.h"
+#include "runtime/collective/NetworkEnd.h"
 #include "runtime/collective/local/Rendezvous.h"
 
 #include <chrono>
@@ -61,6 +62,10 @@ public:
 
   Request start(int rank, const Exchange &exchange, int index,
                 const void *source, void *destination);
+  Request copy(int rank, const void *source, void *destination, int64_t bytes) {
+    return start(rank, {Stream::Weights, rank, rank, bytes}, 0, source,
+                 destination);
+  }
   TransferTime wait(int rank, Request request);
   bool isDone(int rank, Request request);
   void setPosition(int rank, const std::string &position);
@@ -331,54 +336,10 @@ void LocalNetwork::Switch::fail(Lock &lock, const std::string &message) {
   idle.wait(lock, [&] { return busy == 0; });
 }
 
-/// One rank's handle on the switch.
-class LocalNetwork::End : public Communicator {
-public:
-  End(Switch &network, int number) : network(network), number(number) {}
-
-  int rank() const override { return number; }
-  int size() const override { return network.size(); }
-  Request start(Stream stream, const Collective &collective,
-                const RankGroup &group, const void *source,
-                void *destination) override {
-    return network.start(number, {stream, collective, group}, group.index,
-                         source, destination);
-  }
-  Request send(Stream stream, int peer, const void *source,
-               int64_t bytes) override {
-    return network.start(number, {stream, number, peer, bytes}, 0, source,
-                         nullptr);
-  }
-  Request receive(Stream stream, int peer, void *destination,
-                  int64_t bytes) override {
-    return network.start(number, {stream, peer, number, bytes}, 1, nullptr,
-                         destination);
-  }
-  Request copy(const void *source, void *destination, int64_t bytes) override {
-    return network.start(number, {Stream::Weights, number, number, bytes}, 0,
-                         source, destination);
-  }
-  TransferTime wait(Request request) override {
-    return network.wait(number, request);
-  }
-  bool isDone(Request request) override {
-    return network.isDone(number, request);
-  }
-  double now() const override { return network.now(); }
-  void setPosition(const std::string &position) override {
-    network.setPosition(number, position);
-  }
-  void fail(const std::string &message) override { network.fail(message); }
-
-private:
-  Switch &network;
-  const int number;
-};
-
 LocalNetwork::LocalNetwork(int ranks)
     : network(std::make_unique<Switch>(ranks)) {
   for (int rank = 0; rank < ranks; ++rank)
-    ends.push_back(std::make_unique<End>(*network, rank));
+    ends.push_back(std::make_unique<NetworkEnd<Switch>>(*network, rank));
 }
 
 LocalNetwork::~LocalNetwork() = default;
