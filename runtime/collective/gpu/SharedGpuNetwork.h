@@ -31,7 +31,7 @@ public:
   /// done before the transfer reads the source or writes the destination.
   /// `wait` returns as soon as all members have arrived; what the compute
   /// stream is asked for later runs after the transfer. `isDone` is true when
-  /// the GPU has done it. After a failure every function but `now` and
+  /// the GPU has done it. After a failure every function but `now`, `fail` and
   /// `setPosition` throws, and by then the GPU is idle.
   Communicator &at(int rank);
 
