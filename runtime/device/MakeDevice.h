@@ -5,11 +5,23 @@
 #include "runtime/device/Device.h"
 #include "runtime/program/DeviceKind.h"
 
+#include <vector>
+
 namespace rota {
 
-/// A device for one rank. `code` is that of the executable.
-std::unique_ptr<Device> makeDevice(DeviceKind kind,
-                                   std::span<const RotaGpuCode> code);
+struct DeviceOptions {
+  int gpu = 0;            // the number of the GPU
+  int threads = 1;        // that the emulated GPU computes with
+  uint64_t seed = 0;      // of the order in which the emulated GPU works
+  bool allowTf32 = false; // products of f32 may round their operands
+};
+
+/// A device for each of `ranks` ranks of this process, which share the machine
+/// or the GPU. `code` is that of the executable. Throws InputError when there
+/// is no such device.
+std::vector<std::unique_ptr<Device>>
+makeDevices(DeviceKind kind, size_t ranks, std::span<const RotaGpuCode> code,
+            const DeviceOptions &options);
 
 } // namespace rota
 

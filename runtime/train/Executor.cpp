@@ -34,6 +34,8 @@ Executor::Executor(Rank &rank, bool keepsEvents)
                     describe(stage, a, fmt::format("rank {}", peers.back()))));
     requests[a].reserve(form.transfers.size() + 1);
   }
+  rank.setPositions(
+      std::make_shared<const std::vector<std::string>>(positions));
 }
 
 void Executor::run(Mode runMode) {
@@ -57,7 +59,7 @@ void Executor::walk() {
   if (mode == Mode::Train && !rank.program().auxiliaryLosses.empty())
     begin();
   for (int a = 0; a < actionCount; ++a) {
-    rank.host().setPosition(positions[a]);
+    rank.setPosition(positions[a]);
     rank.device().setPosition(a);
     // Messages first: a transfer that ends meanwhile is not exposed.
     for (bool transfers : {false, true})
@@ -97,7 +99,7 @@ void Executor::settle() {
 /// Cotangents of auxiliary losses need the main loss's weight over the step.
 void Executor::begin() {
   const Program &program = rank.program();
-  rank.host().setPosition("weight of the loss");
+  rank.setPosition("weight of the loss");
   {
     ComputeToken token(rank.cores());
     for (int microbatch : stage.startMicrobatches)
@@ -164,8 +166,7 @@ void Executor::call(const Call &call, std::span<const int64_t> slots,
 
 void Executor::failed(int number) {
   rank.rethrowFailure();
-  throw RunError(fmt::format("rank {}: {}: {}", rank.number(),
-                             positions[number], rank.context()->failure));
+  throw RunError(rank.explain(rank.context()->failure, number));
 }
 
 void Executor::start(int number) {

@@ -93,7 +93,7 @@ static void fillShardOffset(Rank &rank, const ShardOffset &offset) {
 }
 
 void initialize(Rank &rank, uint64_t seed, const Weights *weights) {
-  rank.host().setPosition("initialization");
+  rank.setPosition("initialization");
   Publisher publisher(rank);
   {
     ComputeToken token(rank.cores());

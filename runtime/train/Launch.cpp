@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/Launch.h"
-#include "runtime/Error.h"
-#include "runtime/collective/mpi/MpiCommunicator.h"
 
 #include <algorithm>
 #include <cstdlib>
-#include <fmt/format.h>
-#include <numeric>
 
 namespace rota {
 
@@ -31,40 +27,6 @@ ProcessLaunch findLaunch() {
 
 int shareOfCores(const ProcessLaunch &launch, int available, int all) {
   return std::clamp(all / std::max(1, launch.neighbours), 1, available);
-}
-
-/// "mesh data=2,stage=4".
-static std::string meshText(const std::vector<MeshAxis> &mesh) {
-  std::string text = "mesh ";
-  for (size_t i = 0; i < mesh.size(); ++i)
-    text += fmt::format("{}{}={}", i ? "," : "", mesh[i].name, mesh[i].size);
-  return text;
-}
-
-Connection::Connection(const Program &program, RankKind kind,
-                       const ProcessLaunch &launch) {
-  std::vector<int> axes(program.mesh.size());
-  std::iota(axes.begin(), axes.end(), 0);
-  auto ranks = static_cast<int>(groupSize(program.mesh, axes));
-  if (kind == RankKind::Threads) {
-    if (launch.processes > 1)
-      throw InputError(fmt::format(
-          "{} started {} processes, and with --ranks threads each would train "
-          "alone: expected --ranks mpi, or 1 process",
-          launch.by, launch.processes));
-    network = std::make_unique<LocalNetwork>(ranks);
-    for (int rank = 0; rank < ranks; ++rank)
-      ends.push_back(&network->at(rank));
-    return;
-  }
-  if (launch.processes != ranks)
-    throw InputError(fmt::format(
-        "expected {} processes, one for each rank of the {}, got {}{}", ranks,
-        meshText(program.mesh), launch.processes,
-        launch.by.empty() ? " (neither mpirun nor srun started this one)"
-                          : ""));
-  process = makeMpiCommunicator();
-  ends.push_back(process.get());
 }
 
 } // namespace rota

@@ -57,7 +57,7 @@ static void zero(Rank &rank, int64_t offset, int64_t count) {
 }
 
 void Optimizer::sumGradients() {
-  rank.host().setPosition("sum of gradients");
+  rank.setPosition("sum of gradients");
   int here = rank.stageNumber();
   int64_t most = rank.places().termElements;
   std::vector<Request> sends;
@@ -260,7 +260,7 @@ void Optimizer::run(int task, const Update &update, int64_t output) {
 }
 
 void Optimizer::update() {
-  rank.host().setPosition("optimizer");
+  rank.setPosition("optimizer");
   findNorm();
   Publisher publisher(rank);
   for (const Update &u : rank.stage().updates) {

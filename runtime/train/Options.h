@@ -40,6 +40,7 @@ struct Options {
   int64_t steps = 100;
   int64_t seed = 1;
   int64_t threads = 0; // compute tokens; 0: the process's share
+  bool allowTf32 = false;
   std::string weights; // empty: initializers
   OptimizerOptions optimizer;
   bool json = false;

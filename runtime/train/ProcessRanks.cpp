@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/ProcessRanks.h"
-#include "runtime/device/MakeDevice.h"
+#include "runtime/Error.h"
+#include "runtime/program/Part.h"
 
+#include <fmt/format.h>
 #include <utility>
 
 namespace rota {
@@ -56,15 +58,44 @@ void Team::work(int number) {
   }
 }
 
-ProcessRanks::ProcessRanks(const Executable &executable,
-                           const std::vector<Communicator *> &communicators,
-                           int threads, bool profile)
-    : cores(threads), team(static_cast<int>(communicators.size())) {
-  for (Communicator *communicator : communicators) {
-    devices.push_back(
-        makeDevice(executable.program->device, executable.gpuCode));
-    ranks.emplace_back(executable, Links{communicator, communicator},
-                       *devices.back(), cores, profile);
+/// Before anything is allocated on a GPU: whether its memory suffices.
+static void checkMemory(const Program &program, const Device &device,
+                        const std::vector<Links> &links) {
+  if (!device.isAsynchronous())
+    return;
+  int64_t needed = 0;
+  for (const Links &link : links) {
+    int64_t stage =
+        coordinatesOf(program.mesh, link.host->rank())[stageAxis(program.mesh)];
+    needed += program.stages[static_cast<size_t>(stage)].arenaBytes +
+              runtimeMemory(program).bytes;
+  }
+  if (int64_t free = device.memory().free; free < needed)
+    throw InputError(fmt::format("{}: expected {} bytes of free memory, as "
+                                 "`rota plan` says, got {} of {}",
+                                 device.name(), needed, free,
+                                 device.memory().total));
+}
+
+ProcessRanks::ProcessRanks(const Executable &executable, Connection &connection,
+                           const DeviceOptions &options, bool profile)
+    : cores(options.threads),
+      devices(makeDevices(executable.program->device, connection.localRanks(),
+                          executable.gpuCode, options)),
+      linked(connection.link(devices)),
+      team(static_cast<int>(connection.localRanks())) {
+  const std::vector<Links> &links = linked.links;
+  checkMemory(*executable.program, *devices.front(), links);
+  for (size_t i = 0; i < links.size(); ++i)
+    ranks.emplace_back(executable, links[i], *devices[i], cores, profile);
+}
+
+/// A failure of the device says which work it came from.
+static void runOne(Rank &rank, const std::function<void(Rank &rank)> &body) {
+  try {
+    body(rank);
+  } catch (const DeviceError &error) {
+    throw RunError(rank.explain(error.what()));
   }
 }
 
@@ -76,7 +107,7 @@ void ProcessRanks::run(const std::function<void(Rank &rank)> &body) {
   try {
     team.run([&](int i) {
       try {
-        body(ranks[i]);
+        runOne(ranks[i], body);
       } catch (const std::exception &error) {
         {
           std::lock_guard lock(mutex);

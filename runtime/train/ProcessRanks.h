@@ -5,6 +5,7 @@
 #ifndef ROTA_RUNTIME_TRAIN_PROCESSRANKS_H
 #define ROTA_RUNTIME_TRAIN_PROCESSRANKS_H
 
+#include "runtime/device/MakeDevice.h"
 #include "runtime/train/Rank.h"
 
 #include <deque>
@@ -36,11 +37,11 @@ private:
 
 class ProcessRanks {
 public:
-  /// Makes the ranks of these communicators, whose size is that of the
-  /// program's mesh. `threads` is the number of compute tokens.
-  ProcessRanks(const Executable &executable,
-               const std::vector<Communicator *> &communicators, int threads,
-               bool profile);
+  /// Makes the ranks of this process. `threads` of the options is the number of
+  /// compute tokens, too. Throws InputError when the device has not the memory
+  /// that they need.
+  ProcessRanks(const Executable &executable, Connection &connection,
+               const DeviceOptions &options, bool profile);
 
   int localRanks() const { return static_cast<int>(ranks.size()); }
   /// The i-th rank of this process.
@@ -54,6 +55,7 @@ public:
 private:
   Cores cores;
   std::vector<std::unique_ptr<Device>> devices; // of the ranks
+  LinkedRanks linked;
   std::deque<Rank> ranks;
   Team team; // last, so that its threads end first
 };

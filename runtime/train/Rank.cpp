@@ -3,6 +3,7 @@
 #include "runtime/program/Part.h"
 
 #include <algorithm>
+#include <fmt/format.h>
 #include <numeric>
 
 namespace rota {
@@ -44,6 +45,12 @@ int Rank::peer(int stage) const {
   return rankOf(program().mesh, other);
 }
 
+void Rank::setPosition(const std::string &text) {
+  links.host->setPosition(text);
+  if (links.tensors != links.host)
+    links.tensors->setPosition(text);
+}
+
 Request Rank::start(Stream stream, int collective, const void *source,
                     void *destination) {
   return links.tensors->start(stream, program().collectives[collective],
@@ -74,6 +81,15 @@ void Rank::runInTask(int collective, const void *source, void *destination) {
     failure = std::current_exception();
     reportFailure(&ownContext, error.what());
   }
+}
+
+std::string Rank::explain(const std::string &failure, int number) const {
+  if (int reached = device().position(); reached >= 0)
+    number = reached;
+  if (number < 0 || !positions)
+    return fmt::format("rank {}: {}", this->number(), failure);
+  return fmt::format("rank {}: {}: {}", this->number(), (*positions)[number],
+                     failure);
 }
 
 void Rank::rethrowFailure() const {

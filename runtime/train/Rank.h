@@ -10,6 +10,7 @@
 #include "runtime/device/Context.h"
 #include "runtime/program/RuntimeMemory.h"
 #include "runtime/trace/Profile.h"
+#include "runtime/train/Connection.h"
 
 #include <exception>
 #include <memory>
@@ -23,13 +24,6 @@ struct Executable {
   const RotaTask *tasks = nullptr;
   const RotaKernel *kernels = nullptr;
   std::span<const RotaGpuCode> gpuCode = {};
-};
-
-/// The ends of a rank's communication: one, where the device's memory is the
-/// host's.
-struct Links {
-  Communicator *tensors = nullptr;
-  Communicator *host = nullptr;
 };
 
 class Rank : public TaskCollectives {
@@ -51,6 +45,8 @@ public:
   Communicator &communicator() { return *links.tensors; }
   /// Moves the host's own numbers and texts.
   Communicator &host() { return *links.host; }
+  /// What the rank does now, for messages of all ranks.
+  void setPosition(const std::string &text);
   /// The group of that collective of the program, of the axes of the loss and
   /// the stage, and of all ranks.
   const RankGroup &group(int collective) const { return groups[collective]; }
@@ -96,6 +92,13 @@ public:
   /// Keeps a failure for rethrowFailure.
   void runInTask(int collective, const void *source,
                  void *destination) override;
+  /// Keeps the text of each position that the device is told.
+  void setPositions(std::shared_ptr<const std::vector<std::string>> texts) {
+    positions = std::move(texts);
+  }
+  /// The message of a failure of the device: it names the action whose work
+  /// failed, or else the action `number` (-1: none).
+  std::string explain(const std::string &failure, int number = -1) const;
   /// Throws what ended a collective inside a task, if anything did: the failure
   /// of another rank.
   void rethrowFailure() const;
@@ -112,6 +115,7 @@ private:
   std::unique_ptr<Arena> memory, hostMemory, runtimeMemory;
   std::unique_ptr<Profile> ownProfile;
   RotaContext ownContext;
+  std::shared_ptr<const std::vector<std::string>> positions;
   std::exception_ptr failure;
 };
 

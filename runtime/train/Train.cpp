@@ -220,7 +220,7 @@ private:
   }
 
   void save() {
-    rank.host().setPosition("saving the weights");
+    rank.setPosition("saving the weights");
     std::vector<NamedTensor> tensors = tensorsByName(program);
     std::map<std::string, TensorForm> forms;
     for (const NamedTensor &tensor : tensors)
@@ -308,8 +308,11 @@ static void runCommand(const Executable &executable, Command command,
     int threads = options.threads > 0
                       ? static_cast<int>(options.threads)
                       : shareOfCores(launch, availableCores(), machineCores());
-    ProcessRanks machine(executable, connection.communicators(), threads,
-                         options.profile);
+    DeviceOptions device;
+    device.threads = threads;
+    device.seed = static_cast<uint64_t>(options.seed);
+    device.allowTf32 = options.allowTf32;
+    ProcessRanks machine(executable, connection, device, options.profile);
     Run run{executable, options, machine, weights.get()};
     command == Command::Probe ? probe(run) : train(run);
   } catch (const std::exception &failure) {

@@ -480,24 +480,9 @@ Executable makeLineExecutable(const Program &program) {
   return {&program, lineTasks, lineKernels};
 }
 
-static int rankCount(const Program &program) {
-  int64_t ranks = 1;
-  for (const MeshAxis &axis : program.mesh)
-    ranks *= axis.size;
-  return static_cast<int>(ranks);
-}
-
-static std::vector<Communicator *> endsOf(LocalNetwork &network, int ranks) {
-  std::vector<Communicator *> ends;
-  for (int rank = 0; rank < ranks; ++rank)
-    ends.push_back(&network.at(rank));
-  return ends;
-}
-
 LocalRanks::LocalRanks(const Executable &executable, int threads)
-    : network(rankCount(*executable.program)),
-      ranks(executable, endsOf(network, rankCount(*executable.program)),
-            threads, /*profile=*/false) {}
+    : connection(*executable.program, RankKind::Threads, {}),
+      ranks(executable, connection, {.threads = threads}, /*profile=*/false) {}
 
 Rank &LocalRanks::ofStage(int stage) { return at(at(0).peer(stage)); }
 

@@ -67,7 +67,7 @@ public:
   Rank &ofStage(int stage);
 
 private:
-  LocalNetwork network;
+  Connection connection;
   ProcessRanks ranks;
 };
 
