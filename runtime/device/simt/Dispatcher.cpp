@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Priorities that change at random moments find an order of n operations that
-// is wrong by one missing dependency with a probability of about 1 / streams,
-// however long the streams are (Burckhardt et al., ASPLOS 2010: "A randomized
-// scheduler with probabilistic guarantees of finding bugs").
+// Random priorities that change at random moments show one missing dependency
+// with a probability of about 1 / streams, however many operations the streams
+// have (Burckhardt et al., ASPLOS 2010: "A randomized scheduler with
+// probabilistic guarantees of finding bugs").
 #include "runtime/device/simt/Dispatcher.h"
 
 #include <algorithm>
@@ -41,7 +41,7 @@ void Dispatcher::close(StreamQueue &queue) {
   workComes.notify_one();
 }
 
-bool Dispatcher::push(StreamQueue &queue, Operation operation) {
+bool Dispatcher::push(StreamQueue &queue, StreamOperation operation) {
   if (failed)
     return false;
   if (queue.operations.empty())
@@ -54,10 +54,13 @@ bool Dispatcher::push(StreamQueue &queue, Operation operation) {
 
 bool Dispatcher::wait(std::unique_lock<std::mutex> &lock,
                       const std::function<bool()> &condition) {
-  ++waiting;
+  if (failed || condition())
+    return !failed;
+  Waiter self{condition};
+  waiters.push_back(&self);
   workComes.notify_one();
-  progress.wait(lock, [&] { return failed || condition(); });
-  --waiting;
+  progress.wait(lock, [&] { return failed || self.isMet; });
+  std::erase(waiters, &self);
   return !failed;
 }
 
@@ -101,13 +104,13 @@ StreamQueue *Dispatcher::choose() {
   for (const std::shared_ptr<StreamQueue> &queue : queues) {
     if (queue->operations.empty())
       continue;
-    const Operation &next = queue->operations.front();
+    const StreamOperation &next = queue->operations.front();
     if (next.after && !next.after->done)
       continue;
     if (queue->turns == 0)
       draw(*queue);
     auto end = queue->restsSince + kRest;
-    if (queue->rests && waiting == 0 && DispatchClock::now() < end)
+    if (queue->rests && waiters.empty() && DispatchClock::now() < end)
       restEnds = std::min(restEnds, end);
     else if (!best || queue->priority > best->priority)
       best = queue.get();
@@ -136,7 +139,7 @@ void Dispatcher::run() {
       continue;
     }
     // Only this thread takes queues away, so `chosen` stays.
-    Operation operation = std::move(chosen->operations.front());
+    StreamOperation operation = std::move(chosen->operations.front());
     chosen->operations.pop_front();
     --chosen->turns;
     if (operation.work) {
@@ -151,13 +154,17 @@ void Dispatcher::run() {
   }
 }
 
-void Dispatcher::finish(StreamQueue &queue, const Operation &operation) {
+void Dispatcher::finish(StreamQueue &queue, const StreamOperation &operation) {
   ++queue.done;
   if (operation.completes) {
     operation.completes->time = DispatchClock::now();
     operation.completes->done = true;
   }
-  if (waiting > 0)
+  bool wakes = false;
+  for (Waiter *waiter : waiters)
+    if (!waiter->isMet && waiter->condition())
+      wakes = waiter->isMet = true;
+  if (wakes)
     progress.notify_all();
 }
 

@@ -33,7 +33,7 @@ struct Record {
 using Work = std::shared_ptr<const std::function<void()>>;
 
 /// The fields may be null.
-struct Operation {
+struct StreamOperation {
   std::shared_ptr<const Record> after;
   Work work;
   std::shared_ptr<Record> completes;
@@ -41,7 +41,7 @@ struct Operation {
 
 /// What one stream has to do. Guarded by the dispatcher's mutex.
 struct StreamQueue {
-  std::deque<Operation> operations;
+  std::deque<StreamOperation> operations;
   uint64_t asked = 0, done = 0; // operations since the stream was made
   bool closed = false;          // nothing is added any more
 
@@ -66,7 +66,7 @@ public:
   void close(StreamQueue &queue);
 
   /// With the mutex locked. False, and nothing is added, after a failure.
-  [[nodiscard]] bool push(StreamQueue &queue, Operation operation);
+  [[nodiscard]] bool push(StreamQueue &queue, StreamOperation operation);
   /// With the mutex locked: waits until the condition holds. False when work
   /// has failed before it does.
   bool wait(std::unique_lock<std::mutex> &lock,
@@ -82,13 +82,19 @@ private:
   void run();
   StreamQueue *choose();
   void draw(StreamQueue &queue);
-  void finish(StreamQueue &queue, const Operation &operation);
+  void finish(StreamQueue &queue, const StreamOperation &operation);
   void fail(std::string text);
+
+  /// A thread that waits, on its own stack.
+  struct Waiter {
+    const std::function<bool()> &condition;
+    bool isMet = false;
+  };
 
   std::mutex mutex;
   std::condition_variable workComes; // for the thread
-  std::condition_variable progress;  // for those who wait
-  int waiting = 0;                   // their number
+  std::condition_variable progress;  // for threads that wait
+  std::vector<Waiter *> waiters;
   std::vector<std::shared_ptr<StreamQueue>> queues;
   std::mt19937_64 random;
   DispatchClock::time_point restEnds; // of the stream that choose() passed over

@@ -91,7 +91,7 @@ Result EmulatedContext::copy2D(const cuda::Copy2D *copy,
 Result EmulatedContext::fill8(cuda::Address destination, unsigned char value,
                               size_t count, cuda::StreamHandle stream) {
   auto *to = reinterpret_cast<unsigned char *>(destination);
-  if (memory.find(to, count) != Place::Known)
+  if (count > 0 && memory.find(to, count) != Place::Known)
     return cuda::kInvalidValue;
   return streams.add(stream, [=] { std::fill_n(to, count, value); });
 }
@@ -100,7 +100,7 @@ Result EmulatedContext::fill32(cuda::Address destination, unsigned value,
                                size_t count, cuda::StreamHandle stream) {
   auto *to = reinterpret_cast<unsigned *>(destination);
   if (destination % sizeof value != 0 ||
-      memory.find(to, count * sizeof value) != Place::Known)
+      (count > 0 && memory.find(to, count * sizeof value) != Place::Known))
     return cuda::kInvalidValue;
   return streams.add(stream, [=] { std::fill_n(to, count, value); });
 }
@@ -112,15 +112,15 @@ Result EmulatedContext::launch(cuda::FunctionHandle function, unsigned gridX,
                                void **arguments, void **extra) {
   if (extra)
     return cuda::kInvalidValue; // arguments in one block are not emulated
-  std::shared_ptr<const KernelCall> call;
+  std::shared_ptr<const QueuedLaunch> launch;
   Result result =
       modules.prepare(function, {gridX, gridY, gridZ}, {blockX, blockY, blockZ},
-                      sharedBytes, arguments, call);
+                      sharedBytes, arguments, launch);
   if (result != cuda::kSuccess)
     return result;
-  return streams.add(stream, [this, call] {
+  return streams.add(stream, [this, launch] {
     ComputeToken token(cores);
-    call->run(emulator, runPieces);
+    launch->run(emulator, runPieces);
   });
 }
 

@@ -94,7 +94,7 @@ Result deviceAttribute(int *value, int attribute, cuda::Ordinal device) {
 }
 
 Result retainContext(ContextHandle *context, cuda::Ordinal device) {
-  if (Result result = checkDevice(device); result != cuda::kSuccess)
+  if (Result result = checkDevice(device))
     return result;
   Process &process = Process::get();
   std::lock_guard lock(process.mutex);
@@ -107,7 +107,7 @@ Result retainContext(ContextHandle *context, cuda::Ordinal device) {
 }
 
 Result releaseContext(cuda::Ordinal device) {
-  if (Result result = checkDevice(device); result != cuda::kSuccess)
+  if (Result result = checkDevice(device))
     return result;
   Process &process = Process::get();
   std::shared_ptr<EmulatedContext> released; // ends without the lock

@@ -101,10 +101,9 @@ Result EmulatedStreams::launchGraph(cuda::GraphExecHandle handle,
   std::shared_ptr<Stream> stream = findStream(streamHandle);
   if (!executable || !stream)
     return kInvalidHandle;
-  if (stream->capture) {
-    stream->capture->invalid = true; // graphs in graphs are not emulated
-    return kCaptureUnsupported;
-  }
+  // Graphs in graphs are not emulated.
+  if (Result result = refuse(stream->capture, kCaptureUnsupported))
+    return result;
   Result result = push(*stream, {executable->latest, nullptr, nullptr});
   for (size_t node : randomOrder(executable->graph, random))
     if (result == cuda::kSuccess)

@@ -15,8 +15,8 @@ using cuda::Result;
 static constexpr Size kMostBlocks = {0x7FFFFFFF, 65535, 65535};
 static constexpr Size kMostThreads = {kMaxThreads, kMaxThreads, 64};
 
-KernelCall::KernelCall(const RotaSimtKernel &kernel, Size grid, Size block,
-                       int64_t sharedBytes, void *const *arguments)
+QueuedLaunch::QueuedLaunch(const RotaSimtKernel &kernel, Size grid, Size block,
+                           int64_t sharedBytes, void *const *arguments)
     : kernel(kernel), grid(grid), block(block), sharedBytes(sharedBytes),
       arguments(kernel.argumentCount) {
   for (int32_t i = 0; i < kernel.argumentCount; ++i)
@@ -24,7 +24,7 @@ KernelCall::KernelCall(const RotaSimtKernel &kernel, Size grid, Size block,
                 kernel.argumentBytes[i]);
 }
 
-void KernelCall::run(Emulator &emulator, const RunPieces &runPieces) const {
+void QueuedLaunch::run(Emulator &emulator, const RunPieces &runPieces) const {
   std::vector<void *> addresses;
   for (const Argument &argument : arguments)
     addresses.push_back(const_cast<char *>(argument.bytes.data()));
@@ -99,7 +99,7 @@ static bool isWithin(Size size, Size most) {
 Result EmulatedModules::prepare(cuda::FunctionHandle handle, Size grid,
                                 Size block, unsigned sharedBytes,
                                 void *const *arguments,
-                                std::shared_ptr<const KernelCall> &call) {
+                                std::shared_ptr<const QueuedLaunch> &launch) {
   std::lock_guard lock(mutex);
   std::shared_ptr<Function> function = functions.find(handle);
   if (!function)
@@ -109,8 +109,8 @@ Result EmulatedModules::prepare(cuda::FunctionHandle handle, Size grid,
       block.count() > kMaxThreads || sharedBytes > function->mostSharedBytes ||
       (kernel.argumentCount > 0 && !arguments))
     return cuda::kInvalidValue;
-  call =
-      std::make_shared<KernelCall>(kernel, grid, block, sharedBytes, arguments);
+  launch = std::make_shared<QueuedLaunch>(kernel, grid, block, sharedBytes,
+                                          arguments);
   return cuda::kSuccess;
 }
 

@@ -17,10 +17,10 @@ namespace rota::simt {
 inline constexpr int64_t kUsualSharedBytes = 48 << 10;
 
 /// A launch that was asked for, with its own copy of the arguments.
-class KernelCall {
+class QueuedLaunch {
 public:
-  KernelCall(const RotaSimtKernel &kernel, Size grid, Size block,
-             int64_t sharedBytes, void *const *arguments);
+  QueuedLaunch(const RotaSimtKernel &kernel, Size grid, Size block,
+               int64_t sharedBytes, void *const *arguments);
 
   /// Throws RunError with the emulator's report.
   void run(Emulator &emulator, const RunPieces &runPieces) const;
@@ -48,10 +48,10 @@ public:
   cuda::Result setAttribute(cuda::FunctionHandle function, int attribute,
                             int value);
 
-  /// Makes `call` from a launch that keeps the limits of a GPU.
+  /// Makes `launch` if it keeps the limits of a GPU.
   cuda::Result prepare(cuda::FunctionHandle function, Size grid, Size block,
                        unsigned sharedBytes, void *const *arguments,
-                       std::shared_ptr<const KernelCall> &call);
+                       std::shared_ptr<const QueuedLaunch> &launch);
 
 private:
   struct Function {

@@ -18,10 +18,18 @@ EmulatedStreams::findStream(cuda::StreamHandle handle) const {
   return handle ? streams.find(handle) : nullStream;
 }
 
-Result EmulatedStreams::push(Stream &stream, Operation operation) {
+Result EmulatedStreams::push(Stream &stream, StreamOperation operation) {
   return dispatcher.push(*stream.queue, std::move(operation))
              ? cuda::kSuccess
              : cuda::kLaunchFailed;
+}
+
+Result EmulatedStreams::refuse(const std::shared_ptr<Capture> &capture,
+                               Result result) {
+  if (!capture)
+    return cuda::kSuccess;
+  capture->invalid = true;
+  return result;
 }
 
 Result EmulatedStreams::add(cuda::StreamHandle handle,
@@ -55,10 +63,8 @@ Result EmulatedStreams::destroyStream(cuda::StreamHandle handle) {
   std::shared_ptr<Stream> stream = streams.find(handle);
   if (!stream)
     return kInvalidHandle;
-  if (stream->capture) {
-    stream->capture->invalid = true;
-    return kCaptureUnsupported;
-  }
+  if (Result result = refuse(stream->capture, kCaptureUnsupported))
+    return result;
   dispatcher.close(*stream->queue);
   streams.remove(handle);
   return cuda::kSuccess;
@@ -69,10 +75,8 @@ Result EmulatedStreams::synchronizeStream(cuda::StreamHandle handle) {
   std::shared_ptr<Stream> stream = findStream(handle);
   if (!stream)
     return kInvalidHandle;
-  if (stream->capture) {
-    stream->capture->invalid = true;
-    return kCaptureUnsupported;
-  }
+  if (Result result = refuse(stream->capture, kCaptureUnsupported))
+    return result;
   std::shared_ptr<StreamQueue> queue = stream->queue;
   uint64_t end = queue->asked;
   bool succeeded = dispatcher.wait(lock, [&] { return queue->done >= end; });
@@ -90,10 +94,8 @@ Result EmulatedStreams::waitEvent(cuda::StreamHandle handle,
     return join(*stream, *event);
   if (!event->record)
     return cuda::kSuccess;
-  if (stream->capture) {
-    stream->capture->invalid = true;
-    return kCaptureIsolation;
-  }
+  if (Result result = refuse(stream->capture, kCaptureIsolation))
+    return result;
   return push(*stream, {event->record, nullptr, nullptr});
 }
 
@@ -135,10 +137,8 @@ Result EmulatedStreams::queryEvent(cuda::EventHandle handle) {
   std::shared_ptr<Event> event = events.find(handle);
   if (!event)
     return kInvalidHandle;
-  if (event->capture) {
-    event->capture->invalid = true;
-    return kCapturedEvent;
-  }
+  if (Result result = refuse(event->capture, kCapturedEvent))
+    return result;
   return !event->record || event->record->done ? cuda::kSuccess
                                                : cuda::kNotReady;
 }
@@ -148,10 +148,8 @@ Result EmulatedStreams::synchronizeEvent(cuda::EventHandle handle) {
   std::shared_ptr<Event> event = events.find(handle);
   if (!event)
     return kInvalidHandle;
-  if (event->capture) {
-    event->capture->invalid = true;
-    return kCapturedEvent;
-  }
+  if (Result result = refuse(event->capture, kCapturedEvent))
+    return result;
   std::shared_ptr<const Record> record = event->record;
   bool succeeded =
       dispatcher.wait(lock, [&] { return !record || record->done; });
@@ -174,7 +172,7 @@ Result EmulatedStreams::elapsedTime(float *milliseconds,
   std::shared_ptr<Event> begin = events.find(beginHandle);
   std::shared_ptr<Event> end = events.find(endHandle);
   for (const auto &event : {begin, end})
-    if (Result result = checkTimed(event.get()); result != cuda::kSuccess)
+    if (Result result = checkTimed(event.get()))
       return result;
   if (!begin->record->done || !end->record->done)
     return cuda::kNotReady;

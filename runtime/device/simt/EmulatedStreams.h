@@ -68,8 +68,11 @@ private:
   };
 
   std::shared_ptr<Stream> findStream(cuda::StreamHandle handle) const;
-  cuda::Result push(Stream &stream, Operation operation);
+  cuda::Result push(Stream &stream, StreamOperation operation);
   cuda::Result join(Stream &stream, const Event &event);
+  /// `result`, which ends the capture, if there is one.
+  static cuda::Result refuse(const std::shared_ptr<Capture> &capture,
+                             cuda::Result result);
   static cuda::Result checkTimed(const Event *event);
 
   // All guarded by the dispatcher's mutex.

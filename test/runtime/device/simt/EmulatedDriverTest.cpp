@@ -109,6 +109,7 @@ TEST(EmulatedDriver, FillsAndCopies) {
   cuda::Address to = addressOf(device);
   EXPECT_SUCCESS(gpu.api.fill32(to + 4, 0x01020304, 6, stream));
   EXPECT_SUCCESS(gpu.api.fill8(to + 9, 0xFF, 2, stream));
+  EXPECT_SUCCESS(gpu.api.fill8(0, 0xFF, 0, stream));
   EXPECT_SUCCESS(gpu.api.copy(addressOf(host), to, 32, stream));
   EXPECT_SUCCESS(gpu.api.synchronizeStream(stream));
   EXPECT_EQ(std::vector(host, host + 8),

@@ -150,7 +150,6 @@ TEST(EmulatedGraphs, TheHostCannotWaitInACapture) {
   StreamHandle stream = gpu.stream();
   begin(gpu, stream);
   EXPECT_EQ(gpu.api.synchronizeStream(stream), simt::kCaptureUnsupported);
-  EXPECT_EQ(gpu.api.fill8(0, 0, 0, stream), cuda::kInvalidValue);
   EXPECT_EQ(gpu.launch("nothing", {}, stream), simt::kCaptureInvalidated);
   EXPECT_EQ(endResult(gpu, stream), simt::kCaptureInvalidated);
 
@@ -163,6 +162,17 @@ TEST(EmulatedGraphs, TheHostCannotWaitInACapture) {
   begin(gpu, stream);
   cuda::Address address = 0;
   EXPECT_EQ(gpu.api.allocate(&address, 1), simt::kCaptureUnsupported);
+  EXPECT_EQ(endResult(gpu, stream), simt::kCaptureInvalidated);
+}
+
+TEST(EmulatedGraphs, GraphsHaveNoGraphs) {
+  EmulatedGpu gpu;
+  StreamHandle stream = gpu.stream();
+  begin(gpu, stream);
+  cuda::GraphExecHandle executable = end(gpu, stream);
+  EXPECT_SUCCESS(gpu.api.launchGraph(executable, stream)); // has no nodes
+  begin(gpu, stream);
+  EXPECT_EQ(gpu.api.launchGraph(executable, stream), simt::kCaptureUnsupported);
   EXPECT_EQ(endResult(gpu, stream), simt::kCaptureInvalidated);
 }
 

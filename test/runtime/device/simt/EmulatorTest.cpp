@@ -230,6 +230,23 @@ TEST(Emulator, GlobalMemoryHasBounds) {
             "bytes"});
 }
 
+TEST(Emulator, RemovedBuffersAreOutOfBounds) {
+  auto entry = [](void *const *arguments) {
+    rotaSimtRead(&argument<char>(arguments, 0), 1, 1, 1);
+  };
+  char data[64];
+  Emulator emulator;
+  emulator.addBuffer("x", data, 1);
+  emulator.addBuffer("y", data + 32, 1);
+  EXPECT_EQ(run(emulator, kernelOf(entry), {}, data), Lines());
+  emulator.removeBuffer(data);
+  EXPECT_EQ(run(emulator, kernelOf(entry), {}, data + 32), Lines());
+  EXPECT_EQ(run(emulator, kernelOf(entry), {}, data),
+            Lines{"kernel 'k', block (0, 0, 0), thread 0, k.cpp:1 (first): out "
+                  "of bounds: reads 1 bytes at byte -32 of 'y', which has 1 "
+                  "bytes"});
+}
+
 TEST(Emulator, ResultsAreNotReadBeforeTheyAreWritten) {
   auto entry = [](void *const *arguments) {
     char *data = &argument<char>(arguments, 0);
