@@ -8,6 +8,7 @@
 #include "lowering/executable/Trainer.h"
 #include "lowering/gpu/GpuEmitters.h"
 #include "lowering/gpu/NvvmModule.h"
+#include "lowering/gpu/ServiceKernels.h"
 #include "lowering/gpu/Passes.h"
 #include "lowering/kernels/Passes.h"
 #include "lowering/memory/MemoryPlan.h"
@@ -114,10 +115,14 @@ LogicalResult ProgramLowering::verify() {
 }
 
 LogicalResult ProgramLowering::emitCode() {
-  if (device != DeviceKind::Cpu)
+  if (device == DeviceKind::Cpu) {
+    if (failed(addCpuKernels(*tasks, *library)))
+      return failure();
+  } else {
     addGpuLaunches(*tasks, *library);
-  else if (failed(addCpuKernels(*tasks, *library)))
-    return failure();
+    if (failed(addServiceKernels(gpuModuleOf(*library))))
+      return failure();
+  }
   if (device == DeviceKind::Cuda)
     addNoHostGemm(*tasks);
   addProgramData(*tasks, program);

@@ -18,6 +18,7 @@ static int attributeOf(const DriverApi &api, int attribute, Ordinal device) {
 
 Gpu::Gpu(const DriverApi &api, int ordinal, std::span<const RotaGpuCode> code)
     : driver(api), number(ordinal) {
+  check(driver.init(0), "starting the driver");
   int count = 0;
   driver.deviceCount(&count);
   if (ordinal >= count)

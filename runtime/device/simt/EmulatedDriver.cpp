@@ -230,6 +230,7 @@ void addOrder(cuda::DriverApi &api) {
   api.synchronizeEvent = ofStreams<&Streams::synchronizeEvent>;
   api.elapsedTime = ofStreams<&Streams::elapsedTime>;
   api.beginCapture = ofStreams<&Streams::beginCapture>;
+  api.captureStatus = ofStreams<&Streams::captureStatus>;
   api.endCapture = ofStreams<&Streams::endCapture>;
   api.instantiateGraph = ofStreams<&Streams::instantiateGraph>;
   api.launchGraph = ofStreams<&Streams::launchGraph>;

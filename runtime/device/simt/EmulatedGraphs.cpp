@@ -49,6 +49,18 @@ Result EmulatedStreams::beginCapture(cuda::StreamHandle handle, int mode) {
   return cuda::kSuccess;
 }
 
+Result EmulatedStreams::captureStatus(cuda::StreamHandle handle, int *status) {
+  auto lock = dispatcher.lock();
+  std::shared_ptr<Stream> stream = streams.find(handle);
+  if (!stream)
+    return kInvalidHandle;
+  constexpr int kActive = 1, kInvalidated = 2; // CUstreamCaptureStatus
+  *status = !stream->capture           ? cuda::kNoCapture
+            : stream->capture->invalid ? kInvalidated
+                                       : kActive;
+  return cuda::kSuccess;
+}
+
 Result EmulatedStreams::endCapture(cuda::StreamHandle handle,
                                    cuda::GraphHandle *graph) {
   auto lock = dispatcher.lock();

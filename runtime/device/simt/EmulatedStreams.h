@@ -41,6 +41,7 @@ public:
                            cuda::EventHandle endHandle);
 
   cuda::Result beginCapture(cuda::StreamHandle stream, int mode);
+  cuda::Result captureStatus(cuda::StreamHandle stream, int *status);
   cuda::Result endCapture(cuda::StreamHandle stream, cuda::GraphHandle *graph);
   cuda::Result instantiateGraph(cuda::GraphExecHandle *executable,
                                 cuda::GraphHandle graph,

@@ -84,6 +84,7 @@ std::map<std::string, std::string> compared() {
   COMPARE(launch, cuLaunchKernel)
   COMPARE(beginCapture, cuStreamBeginCapture_v2)
   COMPARE(endCapture, cuStreamEndCapture)
+  COMPARE(captureStatus, cuStreamIsCapturing)
   COMPARE(instantiateGraph, cuGraphInstantiateWithFlags)
   COMPARE(launchGraph, cuGraphLaunch)
   COMPARE(destroyGraphExec, cuGraphExecDestroy)
