@@ -10,10 +10,11 @@ namespace rota {
 
 /// The launcher of this process, as environment variables say.
 struct ProcessLaunch {
-  std::string by; // "mpirun" or "srun"; empty: neither
+  std::string by; // "torchrun", "mpirun" or "srun"; empty: none of them
   int processes = 1;
-  int process = 0;    // the number of this process
-  int neighbours = 1; // processes on this machine, this one included
+  int process = 0;      // the number of this process
+  int neighbours = 1;   // processes on this machine, this one included
+  int localProcess = 0; // the number of this process among them
 };
 ProcessLaunch findLaunch();
 

@@ -85,8 +85,9 @@ Rows probeRows(Options &o) {
 Rows executionRows(Options &o) {
   const char *execution = "Execution", *output = "Output";
   return {{"ranks", execution, "KIND",
-           "A rank is a thread of one process, or a process that mpirun or "
-           "srun started",
+           "A rank is a thread of one process (threads), a process that mpirun "
+           "or srun started (mpi), or one with a GPU of its own that torchrun, "
+           "srun or mpirun started (nccl)",
            models, Choice(o.ranks)},
           {"threads", execution, "N",
            "Cores that a process computes with; 0: its share of the machine's",

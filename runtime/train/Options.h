@@ -15,10 +15,11 @@
 
 namespace rota {
 
-/// A rank is a thread of one process, or a process of its own.
-enum class RankKind { Threads, Mpi };
+/// A rank is a thread of one process, or a process of its own: with tensors in
+/// host memory, or with a GPU of its own.
+enum class RankKind { Threads, Mpi, Nccl };
 template <> struct Names<RankKind> {
-  static constexpr const char *list[] = {"threads", "mpi"};
+  static constexpr const char *list[] = {"threads", "mpi", "nccl"};
 };
 
 template <> struct Names<TokenType> {

@@ -158,7 +158,7 @@ void Report::memory(const std::vector<RankReport> &ranks) {
     if (ranks[r].host > 0)
       fmt::print("{:>21}{:>21}\n", "offloaded", grouped(ranks[r].host));
   }
-  if (options.ranks == RankKind::Mpi)
+  if (options.ranks != RankKind::Threads)
     fmt::print("peak resident memory of a process: {} bytes at most\n",
                grouped(peak));
   else

@@ -28,11 +28,17 @@ protected:
   }
 
 private:
-  static constexpr const char *names[] = {"OMPI_COMM_WORLD_SIZE",
+  static constexpr const char *names[] = {"RANK",
+                                          "WORLD_SIZE",
+                                          "LOCAL_RANK",
+                                          "LOCAL_WORLD_SIZE",
+                                          "OMPI_COMM_WORLD_SIZE",
                                           "OMPI_COMM_WORLD_RANK",
                                           "OMPI_COMM_WORLD_LOCAL_SIZE",
+                                          "OMPI_COMM_WORLD_LOCAL_RANK",
                                           "SLURM_STEP_NUM_TASKS",
                                           "SLURM_PROCID",
+                                          "SLURM_LOCALID",
                                           "SLURM_STEP_TASKS_PER_NODE"};
 };
 
@@ -48,20 +54,41 @@ TEST_F(Launched, Alone) {
 TEST_F(Launched, ByMpirun) {
   ProcessLaunch launch = under({{"OMPI_COMM_WORLD_SIZE", "8"},
                                 {"OMPI_COMM_WORLD_RANK", "5"},
-                                {"OMPI_COMM_WORLD_LOCAL_SIZE", "4"}});
+                                {"OMPI_COMM_WORLD_LOCAL_SIZE", "4"},
+                                {"OMPI_COMM_WORLD_LOCAL_RANK", "1"}});
   EXPECT_EQ(launch.by, "mpirun");
   EXPECT_EQ(launch.processes, 8);
   EXPECT_EQ(launch.process, 5);
   EXPECT_EQ(launch.neighbours, 4);
+  EXPECT_EQ(launch.localProcess, 1);
+}
+
+// Also where srun started one torchrun on each machine.
+TEST_F(Launched, ByTorchrun) {
+  std::map<std::string, std::string> variables = {
+      {"RANK", "13"},         {"WORLD_SIZE", "16"},
+      {"LOCAL_RANK", "5"},    {"LOCAL_WORLD_SIZE", "8"},
+      {"SLURM_PROCID", "1"},  {"SLURM_STEP_NUM_TASKS", "2"},
+      {"SLURM_LOCALID", "0"}, {"SLURM_STEP_TASKS_PER_NODE", "1(x2)"}};
+  ProcessLaunch launch = under(variables);
+  EXPECT_EQ(launch.by, "torchrun");
+  EXPECT_EQ(launch.processes, 16);
+  EXPECT_EQ(launch.process, 13);
+  EXPECT_EQ(launch.neighbours, 8);
+  EXPECT_EQ(launch.localProcess, 5);
+  variables.erase("LOCAL_RANK"); // a script's own
+  EXPECT_EQ(under(variables).by, "srun");
 }
 
 TEST_F(Launched, BySrun) {
   ProcessLaunch launch = under({{"SLURM_STEP_NUM_TASKS", "7"},
                                 {"SLURM_PROCID", "6"},
+                                {"SLURM_LOCALID", "2"},
                                 {"SLURM_STEP_TASKS_PER_NODE", "4,3"}});
   EXPECT_EQ(launch.by, "srun");
   EXPECT_EQ(launch.process, 6);
   EXPECT_EQ(launch.neighbours, 4);
+  EXPECT_EQ(launch.localProcess, 2);
   EXPECT_EQ(under({{"SLURM_STEP_NUM_TASKS", "8"},
                    {"SLURM_STEP_TASKS_PER_NODE", "4(x2)"}})
                 .neighbours,

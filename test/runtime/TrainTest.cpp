@@ -186,18 +186,28 @@ TEST(Trainer, RanksAreThreadsUnlessSomebodyStartsProcesses) {
   EXPECT_EQ(alone.code, kExitBadInput);
   EXPECT_EQ(alone.err,
             "error: mpirun started 2 processes, and with --ranks threads each "
-            "would train alone: expected --ranks mpi, or 1 process\n");
+            "would train alone: expected --ranks mpi or nccl, or 1 process\n");
   EXPECT_EQ(few.code, kExitBadInput);
   EXPECT_EQ(few.err, "error: expected 4 processes, one for each rank of the "
                      "mesh data=2,stage=2,fsdp=1,tensor=1, got 2\n");
   EXPECT_EQ(silent.code, kExitBadInput);
   EXPECT_EQ(silent.err, "");
   Outcome none = run({"--steps", "1", "--ranks", "mpi"});
-  EXPECT_EQ(
-      none.err,
-      "error: expected 2 processes, one for each rank of the mesh "
-      "data=1,stage=2,fsdp=1,tensor=1, got 1 (neither mpirun nor srun started "
-      "this one)\n");
+  EXPECT_EQ(none.err,
+            "error: expected 2 processes, one for each rank of the mesh "
+            "data=1,stage=2,fsdp=1,tensor=1, got 1 (neither torchrun nor "
+            "mpirun nor srun "
+            "started this one)\n");
+}
+
+TEST(Trainer, NcclNeedsGpus) {
+  setenv("OMPI_COMM_WORLD_SIZE", "2", 1);
+  Outcome o = run({"--steps", "1", "--ranks", "nccl"});
+  unsetenv("OMPI_COMM_WORLD_SIZE");
+  EXPECT_EQ(o.code, kExitBadInput);
+  EXPECT_EQ(o.err,
+            "error: --ranks nccl: expected a program for cuda, got one for "
+            "cpu\n");
 }
 
 TEST(Trainer, UnknownArgumentsNameTheNearest) {

@@ -52,9 +52,8 @@ Rows meshRows(RunOptions &o) {
        "Sizes of the axes data, stage, fsdp, expert, context, "
        "sequence, tensor; one may be -1, what is left of 'devices'",
        models, &o.mesh},
-      {"devices", group, "N",
-       "Ranks in all (the processes under mpirun or srun)", models, &o.devices,
-       1, maxSize},
+      {"devices", group, "N", "Ranks in all (the processes of a launcher)",
+       models, &o.devices, 1, maxSize},
       {"sharding", group, "MODE",
        "A reshard, or an error, where shardings do not agree", models,
        Choice(o.sharding)},

@@ -26,10 +26,10 @@ RunOptions::RunOptions() {
 
 static std::string inQuotes(StringRef text) { return "'" + text.str() + "'"; }
 
-/// Number of processes that mpirun or srun has started; 0 outside of them.
+/// Number of processes that a launcher has started; 0 outside of launchers.
 static int64_t processCount() {
   for (const char *name :
-       {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS"}) {
+       {"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS"}) {
     const char *text = std::getenv(name);
     int64_t count = 0;
     if (text && !StringRef(text).getAsInteger(10, count) && count > 0)
@@ -46,14 +46,14 @@ static std::optional<MeshSizes> readMesh(const RunOptions &options,
   if (!sizes)
     return std::nullopt;
   int64_t ranks = options.devices;
-  if (ranks == 0 && options.ranks == RankKind::Mpi)
+  if (ranks == 0 && options.ranks != RankKind::Threads)
     ranks = processCount();
   if (ranks != 0)
     return mlir::rota::fitMeshSizes(*sizes, ranks, error) ? sizes
                                                           : std::nullopt;
   if (!llvm::is_contained(*sizes, mlir::rota::kInferredSize))
     return sizes;
-  error = "expected 'devices', or processes under mpirun or srun, for an axis "
+  error = "expected 'devices', or processes of a launcher, for an axis "
           "of size -1, got " +
           inQuotes(options.mesh);
   return std::nullopt;

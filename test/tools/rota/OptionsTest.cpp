@@ -119,8 +119,8 @@ TEST_F(OptionsTest, WrongValues) {
          "'--placement': expected one of 'loop', 'v', got 'w'");
   refuse({"--device", "cuda"},
          "'--device': expected one of 'cpu', 'simt', got 'cuda'");
-  refuse({"--ranks", "nccl"},
-         "'--ranks': expected one of 'threads', 'mpi', got 'nccl'");
+  refuse({"--ranks", "gloo"},
+         "'--ranks': expected one of 'threads', 'mpi', 'nccl', got 'gloo'");
   refuse({"--delay", "3"},
          "'--delay': expected an integer from 1 to 2, got '3'");
   refuse({"--steps", "1", "--steps", "2"},
@@ -151,10 +151,9 @@ TEST_F(OptionsTest, Mesh) {
   refuse({"--mesh", "data=-1,stage=-1", "--devices", "4"},
          "'mesh': expected at most one axis of size -1, got "
          "'data=-1,stage=-1'");
-  refuse(
-      {"--mesh", "stage=-1"},
-      "'mesh': expected 'devices', or processes under mpirun or srun, for an "
-      "axis of size -1, got 'stage=-1'");
+  refuse({"--mesh", "stage=-1"},
+         "'mesh': expected 'devices', or processes of a launcher, for an "
+         "axis of size -1, got 'stage=-1'");
   refuse({"--mesh", "data=-1,stage=4", "--devices", "6"},
          "'mesh': expected the other axes to divide the number of ranks, got 4 "
          "and 6");
