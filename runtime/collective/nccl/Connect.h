@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How a process finds the other ranks: NCCL's own start from an address, or an
+// identifier that Open MPI spreads.
+#ifndef ROTA_RUNTIME_COLLECTIVE_NCCL_CONNECT_H
+#define ROTA_RUNTIME_COLLECTIVE_NCCL_CONNECT_H
+
+#include "runtime/collective/nccl/NcclCommunicator.h"
+
+namespace rota {
+
+/// Sets environment variables of CUDA that the user has not set, so that all
+/// streams of a rank run side by side and no code is loaded while they do. To
+/// be called before the driver is loaded and before there are threads.
+void prepareForNccl();
+
+/// The address at which rank 0 waits for the others, "host:port": NCCL_COMM_ID,
+/// else MASTER_ADDR with the port MASTER_PORT + 1 (MASTER_PORT - 1 for 65535),
+/// since torchrun listens at MASTER_PORT itself. Empty when the environment
+/// says none. Throws InputError for half an address.
+std::string meetingAddress();
+
+/// A rank of a run with NCCL. The communicator's workspace is device memory, of
+/// the same size on all ranks, and outlives it.
+struct NcclRank {
+  std::string launcher; // "torchrun", "srun", "mpirun"
+  int rank = 0, size = 1;
+  void *workspace = nullptr;
+  int64_t workspaceBytes = 0;
+};
+
+/// Connects with the other ranks. Without a meeting address mpirun's processes
+/// start MPI, spread an identifier, and end MPI. Throws InputError where
+/// nothing says how to meet, NCCL is missing, or the program needs more streams
+/// than CUDA has queues.
+std::unique_ptr<NcclCommunicator>
+makeNcclCommunicator(cuda::CudaDevice &device, const Program &program,
+                     const NcclRank &rank, NcclCommunicator::Options options);
+
+} // namespace rota
+
+#endif // ROTA_RUNTIME_COLLECTIVE_NCCL_CONNECT_H

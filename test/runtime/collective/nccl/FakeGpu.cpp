@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "test/runtime/collective/nccl/FakeGpu.h"
+#include "runtime/collective/Blocks.h"
+#include "runtime/device/cuda/ServiceKernels.h"
+
+#include <chrono>
+#include <cstring>
+#include <deque>
+#include <list>
+#include <map>
+
+namespace rota::test {
+
+using namespace cuda;
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Lock = std::unique_lock<std::mutex>;
+
+/// No test needs that long for its work: a stream that waits longer hangs.
+constexpr auto kPatience = std::chrono::seconds(30);
+
+struct FakeStream {
+  std::deque<std::function<bool()>> work;
+};
+struct FakeEvent {
+  int64_t recorded = 0, reached = 0; // numbers of its records
+  Clock::time_point time;
+};
+struct FakeMachine {
+  std::mutex mutex;
+  std::condition_variable change;
+  std::list<FakeStream> streams;
+  std::list<FakeEvent> events; // streams may wait for one that is gone
+};
+
+FakeMachine &machine() {
+  static FakeMachine one;
+  return one;
+}
+thread_local ContextHandle current = nullptr;
+
+FakeStream &at(StreamHandle stream) {
+  return *reinterpret_cast<FakeStream *>(stream);
+}
+FakeEvent &at(EventHandle event) {
+  return *reinterpret_cast<FakeEvent *>(event);
+}
+char *bytesAt(Address address) { return reinterpret_cast<char *>(address); }
+
+Result ask(StreamHandle stream, std::function<bool()> work) {
+  Lock lock(machine().mutex);
+  fakeAsk(stream, std::move(work));
+  return kSuccess;
+}
+
+/// Kernels take their arguments when they are launched.
+using Kernel = std::function<bool()> (*)(void **arguments);
+template <typename T> T argument(void **arguments, int number) {
+  return *static_cast<T *>(arguments[number]);
+}
+
+/// The i-th element of rows, in elements of that size.
+char *element(char *base, int64_t i, int64_t length, int64_t stride,
+              int64_t bytes) {
+  return base + (i / length * stride + i % length) * bytes;
+}
+
+template <int64_t kBytes> std::function<bool()> copyKernel(void **arguments) {
+  auto *source = argument<char *>(arguments, 0);
+  auto *destination = argument<char *>(arguments, 1);
+  std::array<int64_t, 5> n; // count, then the rows
+  for (int i = 0; i < 5; ++i)
+    n[i] = argument<int64_t>(arguments, 2 + i);
+  return [=] {
+    for (int64_t i = 0; i < n[0]; ++i)
+      std::memcpy(element(destination, i, n[3], n[4], kBytes),
+                  element(source, i, n[1], n[2], kBytes), kBytes);
+    return true;
+  };
+}
+
+template <ElementType kType>
+std::function<bool()> combineKernel(void **arguments) {
+  auto *terms = argument<const Term *>(arguments, 0);
+  auto termCount = argument<int64_t>(arguments, 1);
+  auto *out = argument<char *>(arguments, 2);
+  std::array<int64_t, 4> n; // count, length of a term's row, the result's rows
+  for (int i = 0; i < 4; ++i)
+    n[i] = argument<int64_t>(arguments, 3 + i);
+  Collective collective;
+  auto mode = argument<int32_t>(arguments, 7);
+  collective.kind = Collective::Kind::ReduceScatter;
+  collective.type = kType;
+  collective.accumulate = mode == kAccumulate;
+  collective.maximum = mode == kMaximum;
+  return [=] {
+    int64_t bytes = byteSize(kType);
+    for (int64_t i = 0; i < n[0]; ++i) {
+      std::vector<const void *> places;
+      for (int64_t t = 0; t < termCount; ++t) {
+        auto *data =
+            const_cast<char *>(static_cast<const char *>(terms[t].data));
+        places.push_back(element(data, i, n[1], terms[t].stride, bytes));
+      }
+      combine(collective, places, element(out, i, n[2], n[3], bytes), 1);
+    }
+    return true;
+  };
+}
+
+const std::map<std::string, Kernel> &kernels() {
+  static const std::map<std::string, Kernel> all = {
+      {kCopyKernels[0], copyKernel<2>},
+      {kCopyKernels[1], copyKernel<4>},
+      {kCombineKernels[0], combineKernel<ElementType::F32>},
+      {kCombineKernels[1], combineKernel<ElementType::BF16>},
+      {kCombineKernels[2], combineKernel<ElementType::I32>}};
+  return all;
+}
+
+void fillDevice(DriverApi &api) {
+  api.init = [](unsigned) { return kSuccess; };
+  api.driverVersion = [](int *version) { return *version = 13000, kSuccess; };
+  api.deviceCount = [](int *count) { return *count = 16, kSuccess; };
+  api.device = [](Ordinal *device, int ordinal) {
+    return *device = ordinal, kSuccess;
+  };
+  api.deviceName = [](char *name, int length, Ordinal) {
+    std::snprintf(name, static_cast<size_t>(length), "fake GPU");
+    return kSuccess;
+  };
+  api.deviceAttribute = [](int *value, int, Ordinal) {
+    return *value = 90, kSuccess;
+  };
+  api.retainContext = [](ContextHandle *context, Ordinal device) {
+    *context = reinterpret_cast<ContextHandle>(intptr_t(device) + 1);
+    return kSuccess;
+  };
+  api.releaseContext = [](Ordinal) { return kSuccess; };
+  api.setContext = [](ContextHandle context) {
+    return current = context, kSuccess;
+  };
+  api.errorName = [](Result, const char **text) {
+    return *text = "FAKE_ERROR", kSuccess;
+  };
+  api.errorText = [](Result, const char **text) {
+    return *text = "an error of the fake GPU", kSuccess;
+  };
+}
+
+void fillMemory(DriverApi &api) {
+  api.allocate = [](Address *address, size_t bytes) {
+    *address = reinterpret_cast<Address>(std::calloc(bytes, 1));
+    return kSuccess;
+  };
+  api.free = [](Address address) {
+    return std::free(bytesAt(address)), kSuccess;
+  };
+  api.copy = [](Address destination, Address source, size_t bytes,
+                StreamHandle stream) {
+    return ask(stream, [=] {
+      std::memcpy(bytesAt(destination), bytesAt(source), bytes);
+      return true;
+    });
+  };
+  api.fill8 = [](Address destination, unsigned char value, size_t count,
+                 StreamHandle stream) {
+    return ask(stream, [=] {
+      std::memset(bytesAt(destination), value, count);
+      return true;
+    });
+  };
+}
+
+void fillStreams(DriverApi &api) {
+  api.createStream = [](StreamHandle *stream, unsigned) {
+    Lock lock(machine().mutex);
+    *stream = reinterpret_cast<StreamHandle>(&machine().streams.emplace_back());
+    return kSuccess;
+  };
+  api.destroyStream = [](StreamHandle stream) {
+    Lock lock(machine().mutex);
+    machine().streams.remove_if(
+        [&](const FakeStream &other) { return &other == &at(stream); });
+    return kSuccess;
+  };
+  api.synchronizeStream = [](StreamHandle stream) {
+    Lock lock(machine().mutex);
+    auto end = Clock::now() + kPatience;
+    for (fakePump(); !at(stream).work.empty(); fakePump())
+      if (machine().change.wait_until(lock, end) == std::cv_status::timeout)
+        return kLaunchFailed;
+    return kSuccess;
+  };
+  api.waitEvent = [](StreamHandle stream, EventHandle event, unsigned) {
+    Lock lock(machine().mutex);
+    fakeAsk(stream, [event, number = at(event).recorded] {
+      return at(event).reached >= number;
+    });
+    return kSuccess;
+  };
+}
+
+void fillEvents(DriverApi &api) {
+  api.createEvent = [](EventHandle *event, unsigned) {
+    Lock lock(machine().mutex);
+    *event = reinterpret_cast<EventHandle>(&machine().events.emplace_back());
+    return kSuccess;
+  };
+  api.destroyEvent = [](EventHandle) { return kSuccess; };
+  api.recordEvent = [](EventHandle event, StreamHandle stream) {
+    Lock lock(machine().mutex);
+    fakeAsk(stream, [event, number = ++at(event).recorded] {
+      at(event).reached = number;
+      at(event).time = Clock::now();
+      return true;
+    });
+    return kSuccess;
+  };
+  api.queryEvent = [](EventHandle event) {
+    Lock lock(machine().mutex);
+    fakePump();
+    return at(event).reached == at(event).recorded ? kSuccess : kNotReady;
+  };
+  api.elapsedTime = [](float *milliseconds, EventHandle begin,
+                       EventHandle end) {
+    *milliseconds =
+        std::chrono::duration<float, std::milli>(at(end).time - at(begin).time)
+            .count();
+    return kSuccess;
+  };
+}
+
+void fillKernels(DriverApi &api) {
+  api.loadModule = [](ModuleHandle *module, const void *, unsigned, int *,
+                      void **) { return *module = nullptr, kSuccess; };
+  api.unloadModule = [](ModuleHandle) { return kSuccess; };
+  api.moduleFunction = [](FunctionHandle *function, ModuleHandle,
+                          const char *name) {
+    auto found = kernels().find(name);
+    if (found == kernels().end())
+      return kNotFound;
+    *function =
+        reinterpret_cast<FunctionHandle>(const_cast<Kernel *>(&found->second));
+    return kSuccess;
+  };
+  api.setFunctionAttribute = [](FunctionHandle, int, int) { return kSuccess; };
+  api.launch = [](FunctionHandle function, unsigned, unsigned, unsigned,
+                  unsigned, unsigned, unsigned, unsigned, StreamHandle stream,
+                  void **arguments, void **) {
+    return ask(stream, (*reinterpret_cast<Kernel *>(function))(arguments));
+  };
+}
+
+} // namespace
+
+std::mutex &fakeMutex() { return machine().mutex; }
+std::condition_variable &fakeChange() { return machine().change; }
+int fakeOrdinal() {
+  return static_cast<int>(reinterpret_cast<intptr_t>(current)) - 1;
+}
+
+void fakeAsk(StreamHandle stream, std::function<bool()> work) {
+  at(stream).work.push_back(std::move(work));
+  machine().change.notify_all();
+}
+
+void fakePump() {
+  bool hasMoved = false;
+  for (bool moves = true; moves; hasMoved |= moves) {
+    moves = false;
+    for (FakeStream &stream : machine().streams)
+      while (!stream.work.empty() && stream.work.front()()) {
+        stream.work.pop_front();
+        moves = true;
+      }
+  }
+  if (hasMoved)
+    machine().change.notify_all();
+}
+
+const DriverApi &fakeDriver() {
+  static const DriverApi api = [] {
+    DriverApi filled;
+    for (auto *fill :
+         {fillDevice, fillMemory, fillStreams, fillEvents, fillKernels})
+      fill(filled);
+    return filled;
+  }();
+  return api;
+}
+
+std::unique_ptr<CudaDevice> fakeDevice(int ordinal) {
+  static const RotaGpuCode code = {ROTA_GPU_CUBIN, 90, "", 0};
+  auto gpu = std::make_shared<Gpu>(fakeDriver(), ordinal,
+                                   std::span<const RotaGpuCode>(&code, 1));
+  gpu->use();
+  return std::make_unique<CudaDevice>(gpu, nullptr);
+}
+
+} // namespace rota::test

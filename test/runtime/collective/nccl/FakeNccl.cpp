@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "test/runtime/collective/nccl/FakeNccl.h"
+#include "test/runtime/collective/nccl/FakeGpu.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <deque>
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <map>
+#include <memory>
+#include <set>
+
+using namespace rota;
+using namespace rota::test;
+
+namespace {
+
+using Lock = std::unique_lock<std::mutex>;
+
+/// A message between two members, until it is read.
+struct Message {
+  const char *data;
+  size_t bytes;
+  bool isGather; // of an all-gather
+  bool isRead = false;
+};
+
+/// The members' common part of a communicator. Guarded by fakeMutex().
+struct Common {
+  int size = 0;
+  std::map<std::pair<int, int>, std::deque<std::shared_ptr<Message>>> mail;
+  std::set<std::pair<int, int>> senders, receivers; // that have connected
+  // The present rendezvous of all members: (color, key) of a split, or the GPU.
+  std::map<int, std::pair<int, int>> arrived;
+  std::map<int, std::shared_ptr<Common>> parts; // of a split, by color
+  std::map<int, int> numbers;                   // of the members in their parts
+  int64_t generation = 0;
+};
+
+} // namespace
+
+struct ncclComm {
+  ncclComm(std::shared_ptr<Common> common, int rank)
+      : common(std::move(common)), rank(rank) {}
+  std::shared_ptr<Common> common;
+  const int rank;
+  cuda::StreamHandle stream = nullptr;
+  bool isAborted = false;
+};
+
+namespace {
+
+/// One call of a group.
+struct Call {
+  ncclComm *handle;
+  cuda::StreamHandle stream;
+  int peer;
+  const char *source; // null: receives
+  char *destination;
+  size_t bytes;
+  bool isGather;
+  std::shared_ptr<Message> message = nullptr; // sent
+  bool isOver = false;
+};
+
+std::map<std::string, std::shared_ptr<Common>> &runs() {
+  static std::map<std::string, std::shared_ptr<Common>> all;
+  return all;
+}
+/// All of the process: streams may still know one that is closed.
+std::deque<ncclComm> &handles() {
+  static std::deque<ncclComm> all;
+  return all;
+}
+std::atomic<int> connections = 0, openHandles = 0;
+std::atomic<bool> isBroken = false;
+thread_local int depth = 0;
+thread_local std::vector<Call> group;
+thread_local std::string lastError;
+
+NcclResult refuse(const std::string &text) {
+  lastError = text;
+  return kNcclInvalidUsage;
+}
+
+/// Waits on the host; false where that takes too long.
+bool awaitChange(Lock &lock, const std::function<bool()> &condition) {
+  auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (!condition()) {
+    fakePump();
+    if (condition())
+      break;
+    if (fakeChange().wait_until(lock, end) == std::cv_status::timeout)
+      return false;
+  }
+  return true;
+}
+
+/// Arrives at the members' rendezvous; `body` runs once, when all are there.
+bool meet(Lock &lock, Common &common, int rank, std::pair<int, int> value,
+          const std::function<void()> &body) {
+  int64_t generation = common.generation;
+  common.arrived[rank] = value;
+  if (static_cast<int>(common.arrived.size()) == common.size) {
+    body();
+    common.arrived.clear();
+    ++common.generation;
+    fakeChange().notify_all();
+  }
+  return awaitChange(lock, [&] { return common.generation != generation; });
+}
+
+NcclResult connect(NcclHandle *result, int ranks, NcclId id, int rank,
+                   NcclConfig *) {
+  Lock lock(fakeMutex());
+  std::shared_ptr<Common> &run = runs()[std::string(id.bytes, 16)];
+  if (!run)
+    run = std::make_shared<Common>();
+  std::shared_ptr<Common> common = run;
+  common->size = ranks;
+  bool met = meet(lock, *common, rank, {fakeOrdinal(), 0}, [&] {
+    for (auto [one, gpu] : common->arrived)
+      for (auto [other, otherGpu] : common->arrived)
+        if (one < other && gpu == otherGpu)
+          common->numbers = {{one, other}};
+  });
+  if (!met)
+    return refuse("not all ranks have come");
+  if (!common->numbers.empty())
+    return refuse(fmt::format(
+        "Duplicate GPU detected : rank {} and rank {} both on CUDA device 1000",
+        common->numbers.begin()->first, common->numbers.begin()->second));
+  *result = &handles().emplace_back(common, rank);
+  ++openHandles;
+  return kNcclSuccess;
+}
+
+NcclResult split(NcclHandle parent, int color, int key, NcclHandle *result,
+                 NcclConfig *) {
+  Lock lock(fakeMutex());
+  Common &common = *parent->common;
+  bool met = meet(lock, common, parent->rank, {color, key}, [&] {
+    common.parts.clear();
+    for (auto [rank, value] : common.arrived) {
+      std::shared_ptr<Common> &part = common.parts[value.first];
+      if (!part)
+        part = std::make_shared<Common>();
+      ++part->size;
+      common.numbers[rank] = value.second;
+    }
+  });
+  if (!met)
+    return refuse("not all ranks have split");
+  if (color == kNcclNoColor)
+    return kNcclSuccess;
+  *result = &handles().emplace_back(common.parts[color],
+                                    common.numbers[parent->rank]);
+  ++openHandles;
+  return kNcclSuccess;
+}
+
+/// One call's share of the GPU's work. True when it is over.
+bool advance(Call &call) {
+  Common &common = *call.handle->common;
+  int own = call.handle->rank;
+  if (call.handle->isAborted || call.isOver)
+    return true;
+  if (call.source) {
+    if (!call.message) {
+      call.message = std::make_shared<Message>(
+          Message{call.source, call.bytes, call.isGather});
+      common.mail[{own, call.peer}].push_back(call.message);
+    }
+    return call.isOver = call.message->isRead;
+  }
+  auto &mail = common.mail[{call.peer, own}];
+  if (mail.empty())
+    return false;
+  Message &message = *mail.front();
+  EXPECT_EQ(message.bytes, call.bytes);
+  EXPECT_EQ(message.isGather, call.isGather);
+  std::memcpy(call.destination, message.data,
+              std::min(call.bytes, message.bytes));
+  message.isRead = true;
+  mail.pop_front();
+  return call.isOver = true;
+}
+
+/// Waits on the host until both ends of each new connection have come.
+NcclResult connectPeers(Lock &lock, const std::vector<Call> &calls) {
+  for (const Call &call : calls) {
+    int own = call.handle->rank;
+    Common &common = *call.handle->common;
+    if (call.source)
+      connections += common.senders.insert({own, call.peer}).second;
+    else
+      connections += common.receivers.insert({call.peer, own}).second;
+  }
+  fakeChange().notify_all();
+  for (const Call &call : calls) {
+    Common &common = *call.handle->common;
+    std::pair<int, int> pair = {call.handle->rank, call.peer};
+    if (!call.source)
+      std::swap(pair.first, pair.second);
+    if (!awaitChange(lock, [&] {
+          return call.handle->isAborted || (common.senders.contains(pair) &&
+                                            common.receivers.contains(pair));
+        }))
+      return refuse("the other rank does not connect");
+  }
+  return kNcclSuccess;
+}
+
+NcclResult endGroup() {
+  if (--depth > 0)
+    return kNcclSuccess;
+  std::vector<Call> calls = std::exchange(group, {});
+  Lock lock(fakeMutex());
+  if (NcclResult result = connectPeers(lock, calls))
+    return result;
+  std::map<cuda::StreamHandle, std::vector<Call>> work;
+  for (Call &call : calls) {
+    cuda::StreamHandle &stream = call.handle->stream;
+    EXPECT_TRUE(!stream || stream == call.stream) << "two streams";
+    stream = call.stream;
+    work[stream].push_back(std::move(call));
+  }
+  for (auto &[stream, list] : work)
+    fakeAsk(stream, [list]() mutable {
+      bool isOver = true;
+      for (Call &call : list)
+        isOver &= advance(call);
+      return isOver;
+    });
+  return kNcclSuccess;
+}
+
+NcclResult add(Call call) {
+  if (call.peer < 0 || call.peer >= call.handle->common->size ||
+      call.peer == call.handle->rank)
+    return refuse("no such peer");
+  ++depth;
+  group.push_back(std::move(call));
+  return endGroup();
+}
+
+NcclResult allGather(const void *source, void *destination, size_t bytes, int,
+                     NcclHandle handle, cuda::StreamHandle stream) {
+  auto *from = static_cast<const char *>(source);
+  auto *to = static_cast<char *>(destination);
+  ++depth;
+  for (int peer = 0; peer < handle->common->size; ++peer) {
+    char *place = to + size_t(peer) * bytes;
+    if (peer == handle->rank) {
+      Lock lock(fakeMutex());
+      fakeAsk(stream, [=] {
+        std::memmove(place, from, bytes);
+        return true;
+      });
+      continue;
+    }
+    add({handle, stream, peer, from, nullptr, bytes, true});
+    add({handle, stream, peer, nullptr, place, bytes, true});
+  }
+  return endGroup();
+}
+
+/// Ends the use of a handle, whose work may still lie in streams.
+NcclResult close(NcclHandle handle, bool isAborted) {
+  Lock lock(fakeMutex());
+  handle->isAborted = isAborted;
+  --openHandles;
+  fakeChange().notify_all();
+  return kNcclSuccess;
+}
+
+} // namespace
+
+const NcclApi &rota::test::fakeNccl() {
+  static const NcclApi api = [] {
+    NcclApi filled;
+    filled.version = [](int *version) {
+      return *version = 22809, kNcclSuccess;
+    };
+    filled.uniqueId = [](NcclId *id) { return *id = fakeId(), kNcclSuccess; };
+    filled.connect = connect;
+    filled.split = split;
+    filled.destroy = [](NcclHandle handle) { return close(handle, false); };
+    filled.abort = [](NcclHandle handle) { return close(handle, true); };
+    filled.asyncError = [](NcclHandle, NcclResult *error) {
+      return *error = isBroken ? kNcclInvalidUsage : kNcclSuccess, kNcclSuccess;
+    };
+    filled.beginGroup = [] { return ++depth, kNcclSuccess; };
+    filled.endGroup = endGroup;
+    filled.send = [](const void *source, size_t count, int, int peer,
+                     NcclHandle handle, cuda::StreamHandle stream) {
+      return add({handle, stream, peer, static_cast<const char *>(source),
+                  nullptr, count, false});
+    };
+    filled.receive = [](void *destination, size_t count, int, int peer,
+                        NcclHandle handle, cuda::StreamHandle stream) {
+      return add({handle, stream, peer, nullptr,
+                  static_cast<char *>(destination), count, false});
+    };
+    filled.allGather = allGather;
+    filled.errorText = [](NcclResult) { return "invalid usage"; };
+    filled.lastError = [](NcclHandle) -> const char * {
+      return lastError.c_str();
+    };
+    return filled;
+  }();
+  return api;
+}
+
+NcclId rota::test::fakeId() {
+  static std::atomic<int> last = 0;
+  NcclId id = {};
+  std::snprintf(id.bytes, sizeof id.bytes, "run %08d", ++last);
+  return id;
+}
+
+int rota::test::fakeConnections() { return connections; }
+void rota::test::breakFakeNccl(bool broken) { isBroken = broken; }
+int rota::test::openFakeHandles() { return openHandles; }

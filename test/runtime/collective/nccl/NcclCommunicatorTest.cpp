@@ -1,0 +1,428 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Ranks on fake GPUs, connected by a fake NCCL.
+#include "runtime/Error.h"
+#include "runtime/collective/nccl/HostTransfers.h"
+#include "test/runtime/collective/RandomCollective.h"
+#include "test/runtime/collective/nccl/FakeGpu.h"
+#include "test/runtime/collective/nccl/FakeNccl.h"
+
+#include <algorithm>
+#include <gtest/gtest.h>
+#include <latch>
+#include <numeric>
+#include <thread>
+
+using namespace rota;
+using namespace rota::test;
+
+namespace {
+
+/// The message of the exception that `body` throws.
+std::string failureOf(const std::function<void()> &body) {
+  try {
+    body();
+  } catch (const std::runtime_error &error) {
+    return error.what();
+  }
+  return "nothing was thrown";
+}
+
+/// A rank of a test, in a thread of its own.
+struct TestRank {
+  cuda::CudaDevice &device;
+  NcclCommunicator &communicator;
+  void synchronize() {
+    device.gpu().check(
+        device.gpu().api().synchronizeStream(device.computeStream()),
+        "synchronization");
+  }
+};
+
+class Machine {
+public:
+  Machine(int ranks, NcclPlan plan, int64_t workspaceBytes = 1 << 20,
+          NcclCommunicator::Options options = {})
+      : ranks(ranks), plan(std::move(plan)), workspaceBytes(workspaceBytes),
+        options(options) {}
+
+  void run(const std::function<void(TestRank &)> &body) const {
+    NcclId id = fakeId();
+    std::vector<std::thread> threads;
+    for (int rank = 0; rank < ranks; ++rank)
+      threads.emplace_back([&, rank] {
+        EXPECT_EQ(failureOf([&] { runRank(rank, id, body); }),
+                  "nothing was thrown");
+      });
+    for (std::thread &thread : threads)
+      thread.join();
+  }
+
+private:
+  void runRank(int rank, const NcclId &id,
+               const std::function<void(TestRank &)> &body) const {
+    auto device = fakeDevice(rank);
+    std::vector<char> workspace(workspaceBytes);
+    NcclCommunicator communicator(*device, fakeNccl(), rank, ranks, id, plan,
+                                  workspace.data(), workspaceBytes, options);
+    TestRank test = {*device, communicator};
+    body(test);
+  }
+
+  const int ranks;
+  const NcclPlan plan;
+  const int64_t workspaceBytes;
+  const NcclCommunicator::Options options;
+};
+
+RankGroup allRanks(const Communicator &communicator) {
+  return groupOf({{"all", communicator.size()}}, communicator.rank(), {0});
+}
+
+/// Messages of both directions between all ranks, and a group of all in each
+/// stream of collectives.
+NcclPlan planOfAll(int ranks) {
+  NcclPlan plan;
+  std::vector<int> everyone(ranks);
+  std::iota(everyone.begin(), everyone.end(), 0);
+  for (Stream stream :
+       {Stream::Task, Stream::Weights, Stream::Gradients, Stream::Step})
+    plan.add({stream, false, everyone});
+  for (int from = 0; from < ranks; ++from)
+    for (int to = 0; to < ranks; ++to)
+      if (from != to)
+        for (Stream stream : {Stream::Forward, Stream::Backward})
+          plan.add({stream, true, {from, to}});
+  return plan;
+}
+
+/// What exchangeRandomly needs.
+NcclPlan planOf(int ranks, uint64_t seed, int count, int64_t elements) {
+  NcclPlan plan = planOfAll(ranks);
+  std::vector<MeshAxis> mesh = makeMesh(ranks);
+  for (int i = 0; i < count; ++i) {
+    RandomCollective next(seed * 10000 + i, mesh, elements);
+    for (int rank = 0; rank < ranks; ++rank)
+      plan.add({next.stream, false, next.group(rank).ranks});
+  }
+  return plan;
+}
+
+Collective gather(int64_t size) {
+  Collective collective;
+  collective.axes = {0};
+  collective.size = size;
+  return collective;
+}
+
+/// A communicator whose `wait` waits for the results.
+class Finished : public Communicator {
+public:
+  explicit Finished(TestRank &test) : test(test), inner(test.communicator) {}
+  int rank() const override { return inner.rank(); }
+  int size() const override { return inner.size(); }
+  Request start(Stream stream, const Collective &collective,
+                const RankGroup &group, const void *source,
+                void *destination) override {
+    return inner.start(stream, collective, group, source, destination);
+  }
+  Request send(Stream stream, int peer, const void *source,
+               int64_t bytes) override {
+    return inner.send(stream, peer, source, bytes);
+  }
+  Request receive(Stream stream, int peer, void *destination,
+                  int64_t bytes) override {
+    return inner.receive(stream, peer, destination, bytes);
+  }
+  Request copy(const void *source, void *destination, int64_t bytes) override {
+    return inner.copy(source, destination, bytes);
+  }
+  TransferTime wait(Request request) override {
+    TransferTime time = inner.wait(request);
+    test.synchronize();
+    return time;
+  }
+  bool isDone(Request request) override { return inner.isDone(request); }
+  double now() const override { return inner.now(); }
+  void setPosition(const std::string &position) override {
+    inner.setPosition(position);
+  }
+  void fail(const std::string &message) override { inner.fail(message); }
+
+private:
+  TestRank &test;
+  Communicator &inner;
+};
+
+} // namespace
+
+// A small workspace cuts rows; in a large one a piece has many.
+TEST(NcclCommunicator, EveryCollectiveGivesTheReference) {
+  for (int ranks : {1, 2, 3, 4, 6})
+    for (int64_t bytes : {200 << 10, 4 << 20}) {
+      uint64_t seed = 20 + ranks;
+      Machine{ranks, planOf(ranks, seed, 60, 400), bytes}.run(
+          [&](TestRank &test) {
+            Finished communicator(test);
+            exchangeRandomly(communicator, seed, 60, 400);
+          });
+    }
+  EXPECT_EQ(openFakeHandles(), 0);
+}
+
+TEST(NcclCommunicator, HostBuffersGiveTheReference) {
+  for (int ranks : {2, 4})
+    Machine{ranks, planOf(ranks, 7, 40, 300)}.run([&](TestRank &test) {
+      std::vector<char> staging(64 << 10);
+      HostTransfers communicator(test.communicator, test.device, staging.data(),
+                                 staging.size());
+      exchangeRandomly(communicator, 7, 40, 300);
+    });
+}
+
+// A connection that is made later would wait on the host for the other rank.
+TEST(NcclCommunicator, AllConnectionsAreMadeAtTheStart) {
+  int connections = 0;
+  Machine machine{3, planOf(3, 5, 30, 100)};
+  std::latch ready(3), started(3);
+  machine.run([&](TestRank &test) {
+    ready.arrive_and_wait();
+    if (test.communicator.rank() == 0)
+      connections = fakeConnections();
+    started.arrive_and_wait();
+    Finished communicator(test);
+    exchangeRandomly(communicator, 5, 30, 100);
+  });
+  EXPECT_EQ(fakeConnections(), connections);
+  EXPECT_GT(connections, 0);
+}
+
+// The receive is behind the send in the order of both ranks.
+TEST(NcclCommunicator, MessagesOfBothDirectionsPassEachOther) {
+  Machine{2, planOfAll(2)}.run([](TestRank &test) {
+    NcclCommunicator &communicator = test.communicator;
+    int own = communicator.rank(), other = 1 - own, received = -1;
+    Request sent = communicator.send(Stream::Forward, other, &own, 4);
+    Request request =
+        communicator.receive(Stream::Forward, other, &received, 4);
+    communicator.wait(sent);
+    communicator.wait(request);
+    test.synchronize();
+    EXPECT_EQ(received, other);
+  });
+}
+
+// Rank 1 joins the gather only after the message that rank 0 sends behind it.
+TEST(NcclCommunicator, AGatherThatWaitsHoldsUpNoMessage) {
+  Machine{2, planOfAll(2)}.run([](TestRank &test) {
+    NcclCommunicator &communicator = test.communicator;
+    float part = 1.0f + communicator.rank(), whole[2] = {}, message = 7.0f;
+    auto startGather = [&] {
+      return communicator.start(Stream::Weights, gather(2),
+                                allRanks(communicator), &part, whole);
+    };
+    if (communicator.rank() == 0) {
+      Request gathered = startGather();
+      communicator.finish(communicator.send(Stream::Forward, 1, &message, 4));
+      communicator.finish(gathered);
+    } else {
+      float received = 0.0f;
+      communicator.finish(
+          communicator.receive(Stream::Forward, 0, &received, 4));
+      EXPECT_EQ(received, 7.0f);
+      communicator.finish(startGather());
+    }
+    EXPECT_EQ(whole[0], 1.0f);
+    EXPECT_EQ(whole[1], 2.0f);
+  });
+}
+
+// The compute stream waits, not the rank; and a transfer waits for what the
+// compute stream was asked for before.
+TEST(NcclCommunicator, WaitIsInTheOrderOfTheGpu) {
+  std::latch waited(1);
+  Machine{2, planOfAll(2)}.run([&](TestRank &test) {
+    NcclCommunicator &communicator = test.communicator;
+    const cuda::DriverApi &api = test.device.gpu().api();
+    auto address = [](void *place) {
+      return reinterpret_cast<cuda::Address>(place);
+    };
+    int value = communicator.rank() == 0 ? 42 : 0, received = 0, copied = 0;
+    if (communicator.rank() == 1) {
+      Request request =
+          communicator.receive(Stream::Forward, 0, &received, sizeof received);
+      EXPECT_FALSE(communicator.isDone(request));
+      communicator.wait(request);
+      api.copy(address(&copied), address(&received), 4,
+               test.device.computeStream());
+      waited.count_down();
+      test.synchronize();
+      EXPECT_EQ(copied, 42);
+      return;
+    }
+    waited.wait();
+    int sent = 0;
+    api.copy(address(&sent), address(&value), 4, test.device.computeStream());
+    communicator.wait(
+        communicator.send(Stream::Forward, 1, &sent, sizeof sent));
+    test.synchronize();
+  });
+}
+
+TEST(NcclCommunicator, MessagesWithoutARouteKeepTheirOrder) {
+  Machine{3, planOfAll(3)}.run([](TestRank &test) {
+    Finished communicator(test);
+    int rank = communicator.rank();
+    for (int value : {5, 6})
+      if (rank != 0) {
+        int sent = 10 * rank + value;
+        communicator.wait(communicator.send(Stream::Step, 0, &sent, 4));
+      } else {
+        for (int peer : {1, 2}) {
+          int received = 0;
+          communicator.wait(
+              communicator.receive(Stream::Step, peer, &received, 4));
+          EXPECT_EQ(received, 10 * peer + value);
+        }
+      }
+  });
+}
+
+TEST(NcclCommunicator, TimingGivesTheTimeOnTheGpu) {
+  NcclCommunicator::Options options;
+  options.timing = true;
+  Machine(2, planOfAll(2), 1 << 20, options).run([](TestRank &test) {
+    NcclCommunicator &communicator = test.communicator;
+    float part = 1.0f, whole[2];
+    double before = 0.0;
+    for (int i = 0; i < 3; ++i) {
+      TransferTime time = communicator.run(
+          Stream::Weights, gather(2), allRanks(communicator), &part, whole);
+      EXPECT_LE(before, time.begin + 1e-3);
+      EXPECT_LE(time.begin, time.end);
+      EXPECT_LE(time.end, communicator.now() + 1e-3);
+      before = time.end;
+    }
+  });
+}
+
+TEST(NcclCommunicator, AFailureEndsTheRanksTransfers) {
+  Machine{2, planOfAll(2)}.run([](TestRank &test) {
+    NcclCommunicator &communicator = test.communicator;
+    int value = 0;
+    Request request = communicator.receive(
+        Stream::Forward, 1 - communicator.rank(), &value, sizeof value);
+    communicator.fail("rank 1: the disk is full");
+    communicator.fail("rank 1: and on fire");
+    EXPECT_TRUE(communicator.isDone(request));
+    EXPECT_EQ(failureOf([&] { communicator.wait(request); }),
+              "rank 1: the disk is full");
+  });
+  EXPECT_EQ(openFakeHandles(), 0);
+}
+
+TEST(NcclCommunicator, ErrorsOfNcclEndTheRun) {
+  std::latch ready(2), failed(2);
+  Machine{2, planOfAll(2)}.run([&](TestRank &test) {
+    NcclCommunicator &communicator = test.communicator;
+    communicator.setPosition("stage 0, RECV_F from rank 1");
+    ready.arrive_and_wait();
+    breakFakeNccl(true);
+    int value = 0;
+    Request request = communicator.receive(
+        Stream::Forward, 1 - communicator.rank(), &value, sizeof value);
+    std::string message = failureOf([&] { communicator.finish(request); });
+    EXPECT_EQ(message,
+              "rank " + std::to_string(communicator.rank()) +
+                  ": stage 0, RECV_F from rank 1: NCCL: another rank, or the "
+                  "way to it, has failed: invalid usage");
+    failed.arrive_and_wait();
+    breakFakeNccl(false);
+  });
+}
+
+// The rank waits in the driver, where only the abort ends its wait.
+TEST(NcclCommunicator, TransfersThatHangAreReportedWithThePosition) {
+  NcclCommunicator::Options options;
+  options.patience = 0.5;
+  Machine(2, planOfAll(2), 1 << 20, options).run([](TestRank &test) {
+    NcclCommunicator &communicator = test.communicator;
+    if (communicator.rank() == 1)
+      return;
+    communicator.setPosition("stage 0, RECV_F from rank 1");
+    int value = 0;
+    communicator.wait(
+        communicator.receive(Stream::Forward, 1, &value, sizeof value));
+    test.synchronize();
+    EXPECT_EQ(failureOf([&] {
+                communicator.wait(
+                    communicator.send(Stream::Forward, 1, &value, 4));
+              }),
+              "rank 0: stage 0, RECV_F from rank 1: no transfer has ended in "
+              "0.5 seconds; the oldest under way: message of 4 bytes from rank "
+              "1 to rank 0");
+  });
+}
+
+// No call of NCCL ends the wait for ranks that never come.
+TEST(NcclCommunicator, RanksThatDoNotComeEndTheProcess) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  auto connectAlone = [] {
+    auto device = fakeDevice(0);
+    std::vector<char> workspace(1 << 16);
+    NcclCommunicator(*device, fakeNccl(), 0, 2, fakeId(), {}, workspace.data(),
+                     1 << 16, {.patience = 0.3});
+  };
+  EXPECT_EXIT(connectAlone(), testing::ExitedWithCode(kExitRunFailed),
+              "error: rank 0: start: no transfer has ended in 0.3 seconds; the "
+              "oldest under way: connecting the ranks");
+}
+
+TEST(NcclCommunicator, RanksNeedAGpuEach) {
+  NcclId id = fakeId();
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < 3; ++rank)
+    threads.emplace_back([&, rank] {
+      auto device = fakeDevice(rank == 0 ? 0 : 4);
+      std::vector<char> workspace(1 << 16);
+      EXPECT_EQ(failureOf([&] {
+                  NcclCommunicator(*device, fakeNccl(), rank, 3, id, {},
+                                   workspace.data(), 1 << 16, {});
+                }),
+                "ranks 1 and 2 have the same GPU: expected a GPU for each "
+                "process of --ranks nccl; ranks that share one run with "
+                "--ranks threads");
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+}
+
+TEST(NcclCommunicator, RefusesWhatIsTooSmallOrUnplanned) {
+  NcclPlan plan;
+  plan.add({Stream::Step, false, {0, 1}});
+  Machine{2, plan}.run([](TestRank &test) {
+    float part = 1.0f, whole[2];
+    NcclCommunicator &communicator = test.communicator;
+    EXPECT_EQ(failureOf([&] {
+                communicator.start(Stream::Weights, gather(2),
+                                   allRanks(communicator), &part, whole);
+              }),
+              "rank " + std::to_string(communicator.rank()) +
+                  ": start: expected a route of the plan, got stream 1 of "
+                  "ranks 0, 1");
+    std::vector<char> staging(1024);
+    HostTransfers host(communicator, test.device, staging.data(), 1024);
+    EXPECT_EQ(failureOf([&] { host.send(Stream::Step, 0, nullptr, 2000); }),
+              "expected transfers of host memory of at most 1024 bytes, got "
+              "2048");
+    // Leaves without waiting: the destructor waits for the GPU.
+  });
+  auto device = fakeDevice(0);
+  std::vector<char> workspace(1024);
+  EXPECT_EQ(failureOf([&] {
+              NcclCommunicator(*device, fakeNccl(), 0, 1, fakeId(), {},
+                               workspace.data(), 1024, {});
+            }),
+            "expected a workspace of at least 768 bytes for each group of 1 "
+            "ranks, got 512");
+}
