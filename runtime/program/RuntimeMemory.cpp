@@ -13,6 +13,7 @@ static constexpr int64_t kMessageElements = 1 << 20;
 /// What cuBLASLt asks for on Hopper; its algorithms for older GPUs need less.
 static constexpr int64_t kProductBytes = 32 << 20;
 static constexpr int64_t kExchangeBytes = 32 << 20;
+static constexpr int64_t kHostBytes = 4 << 20;
 static constexpr int64_t kAlignment = 256;
 
 static int64_t widestStage(const Program &program) {
@@ -83,7 +84,8 @@ RuntimeMemory runtimeMemory(const Program &program) {
     m.workspaceBytes = kProductBytes;
   int64_t ranks = rankCount(program);
   if (program.device == DeviceKind::Cuda && ranks > 1)
-    m.exchangeBytes = kExchangeBytes;
+    std::tie(m.exchangeBytes, m.hostBytes) =
+        std::pair(kExchangeBytes, kHostBytes);
   auto take = [&](int64_t bytes) {
     int64_t place = m.bytes;
     m.bytes += (bytes + kAlignment - 1) / kAlignment * kAlignment;
@@ -101,7 +103,6 @@ RuntimeMemory runtimeMemory(const Program &program) {
   m.order = take(4 * m.normCount);
   m.terms = take(8 * m.termElements);
   m.workspace = take(m.workspaceBytes);
-  m.exchange = take(m.exchangeBytes);
   return m;
 }
 

@@ -38,10 +38,12 @@ struct RuntimeMemory {
   int64_t order = 0;      // i32 [normCount]: NormTerm::number
   // Terms of a gradient from another stage: f32 [2, termElements].
   int64_t terms = 0, termElements = 0;
-  // For products, and for collectives between processes. Only on GPUs.
+  // For products. Only on GPUs.
   int64_t workspace = 0, workspaceBytes = 0;
-  int64_t exchange = 0, exchangeBytes = 0;
   int64_t bytes = 0; // of all
+  // A block of its own, with --ranks nccl: for collectives, and for what the
+  // host sends.
+  int64_t exchangeBytes = 0, hostBytes = 0;
 };
 RuntimeMemory runtimeMemory(const Program &program);
 

@@ -3,6 +3,9 @@
 #include "runtime/Error.h"
 #include "runtime/collective/gpu/StagedCommunicator.h"
 #include "runtime/collective/mpi/MpiCommunicator.h"
+#include "runtime/collective/nccl/Connect.h"
+#include "runtime/collective/nccl/HostTransfers.h"
+#include "runtime/program/RuntimeMemory.h"
 
 #include <fmt/format.h>
 #include <numeric>
@@ -19,7 +22,7 @@ static std::string meshText(const std::vector<MeshAxis> &mesh) {
 
 Connection::Connection(const Program &program, RankKind kind,
                        const ProcessLaunch &launch)
-    : program(program) {
+    : program(program), kind(kind), launch(launch) {
   std::vector<int> axes(program.mesh.size());
   std::iota(axes.begin(), axes.end(), 0);
   auto ranks = static_cast<int>(groupSize(program.mesh, axes));
@@ -27,7 +30,7 @@ Connection::Connection(const Program &program, RankKind kind,
     if (launch.processes > 1)
       throw InputError(fmt::format(
           "{} started {} processes, and with --ranks threads each would train "
-          "alone: expected --ranks mpi, or 1 process",
+          "alone: expected --ranks mpi or nccl, or 1 process",
           launch.by, launch.processes));
     network = std::make_unique<LocalNetwork>(ranks);
     count = static_cast<size_t>(ranks);
@@ -37,16 +40,24 @@ Connection::Connection(const Program &program, RankKind kind,
     throw InputError(fmt::format(
         "expected {} processes, one for each rank of the {}, got {}{}", ranks,
         meshText(program.mesh), launch.processes,
-        launch.by.empty() ? " (neither mpirun nor srun started this one)"
-                          : ""));
-  process = makeMpiCommunicator();
+        launch.by.empty()
+            ? " (neither torchrun nor mpirun nor srun started this one)"
+            : ""));
+  if (kind == RankKind::Mpi)
+    process = makeMpiCommunicator();
+  else if (program.device != DeviceKind::Cuda)
+    throw InputError(
+        fmt::format("--ranks nccl: expected a program for cuda, got one for {}",
+                    nameOf(program.device)));
+  else
+    prepareForNccl();
 }
 
 std::vector<Communicator *> Connection::hostEnds() const {
   if (process)
     return {process.get()};
   std::vector<Communicator *> ends;
-  for (size_t i = 0; i < count; ++i)
+  for (size_t i = 0; network && i < count; ++i)
     ends.push_back(&network->at(static_cast<int>(i)));
   return ends;
 }
@@ -60,6 +71,10 @@ LinkedRanks Connection::link(std::span<const std::unique_ptr<Device>> devices) {
   std::vector<cuda::CudaDevice *> gpus;
   for (const std::unique_ptr<Device> &device : devices)
     gpus.push_back(static_cast<cuda::CudaDevice *>(device.get()));
+  if (kind == RankKind::Nccl) {
+    linkByNccl(linked, *gpus.front());
+    return linked;
+  }
   if (process) {
     linked.own = std::make_unique<StagedCommunicator>(*process, *gpus.front());
     linked.links.front().tensors = linked.own.get();
@@ -71,8 +86,28 @@ LinkedRanks Connection::link(std::span<const std::unique_ptr<Device>> devices) {
   return linked;
 }
 
+void Connection::linkByNccl(LinkedRanks &linked,
+                            cuda::CudaDevice &device) const {
+  RuntimeMemory memory = runtimeMemory(program);
+  linked.exchange = device.makeArena(memory.exchangeBytes + memory.hostBytes);
+  NcclRank rank;
+  rank.launcher = launch.by;
+  rank.rank = launch.process;
+  rank.size = launch.processes;
+  rank.workspace = linked.exchange->at(0);
+  rank.workspaceBytes = memory.exchangeBytes;
+  auto tensors = makeNcclCommunicator(device, program, rank, {});
+  linked.ownHost = std::make_unique<HostTransfers>(
+      *tensors, device, linked.exchange->at(memory.exchangeBytes),
+      memory.hostBytes);
+  linked.links = {{tensors.get(), linked.ownHost.get()}};
+  linked.own = std::move(tensors);
+}
+
 void Connection::fail(const std::string &message) {
-  hostEnds().front()->fail(message);
+  // Those of NCCL end with their devices.
+  if (network || process)
+    hostEnds().front()->fail(message);
 }
 
 } // namespace rota

@@ -24,8 +24,10 @@ struct Links {
 /// The links of this process's ranks, and what they belong to. It must not
 /// outlive the devices.
 struct LinkedRanks {
+  std::unique_ptr<Arena> exchange;          // nccl
   std::unique_ptr<SharedGpuNetwork> shared; // threads on one GPU
   std::unique_ptr<Communicator> own;        // of a process, from its GPU
+  std::unique_ptr<Communicator> ownHost;    // nccl
   std::vector<Links> links;
 };
 
@@ -47,8 +49,11 @@ public:
 
 private:
   std::vector<Communicator *> hostEnds() const;
+  void linkByNccl(LinkedRanks &linked, cuda::CudaDevice &device) const;
 
   const Program &program;
+  const RankKind kind;
+  const ProcessLaunch launch;
   size_t count = 1;
   std::unique_ptr<LocalNetwork> network; // threads
   std::unique_ptr<Communicator> process; // mpi

@@ -28,22 +28,38 @@ std::vector<double> gatherNumbers(Rank &rank, const RankGroup &group,
   return all;
 }
 
+/// Calls body(begin, bytes) for pieces that every communicator takes.
+template <typename F> static void forEachPiece(int64_t bytes, F body) {
+  constexpr int64_t kPiece = 1 << 20;
+  for (int64_t at = 0; at < bytes; at += kPiece)
+    body(at, std::min(kPiece, bytes - at));
+}
+
+void sendBytes(Rank &rank, int to, const char *data, int64_t bytes) {
+  forEachPiece(bytes, [&](int64_t at, int64_t count) {
+    rank.host().wait(rank.host().send(Stream::Step, to, data + at, count));
+  });
+}
+
+void receiveBytes(Rank &rank, int from, char *data, int64_t bytes) {
+  forEachPiece(bytes, [&](int64_t at, int64_t count) {
+    rank.host().wait(rank.host().receive(Stream::Step, from, data + at, count));
+  });
+}
+
 std::vector<std::string> gatherTexts(Rank &rank, const std::string &own) {
   std::vector<double> sizes =
       gatherNumbers(rank, rank.everyone(), {static_cast<double>(own.size())});
-  Communicator &communicator = rank.host();
   std::vector<std::string> texts;
   if (rank.number() != 0) {
-    communicator.wait(communicator.send(Stream::Step, 0, own.data(),
-                                        static_cast<int64_t>(own.size())));
+    sendBytes(rank, 0, own.data(), static_cast<int64_t>(own.size()));
     return texts;
   }
   texts.push_back(own);
   for (size_t r = 1; r < sizes.size(); ++r) {
     std::string &text = texts.emplace_back(static_cast<size_t>(sizes[r]), ' ');
-    communicator.wait(communicator.receive(Stream::Step, static_cast<int>(r),
-                                           text.data(),
-                                           static_cast<int64_t>(text.size())));
+    receiveBytes(rank, static_cast<int>(r), text.data(),
+                 static_cast<int64_t>(text.size()));
   }
   return texts;
 }

@@ -3,6 +3,7 @@
 #include "runtime/checkpoint/Convert.h"
 #include "runtime/program/Part.h"
 #include "runtime/program/TensorNames.h"
+#include "runtime/train/Gather.h"
 
 #include <algorithm>
 #include <cstring>
@@ -31,15 +32,13 @@ static void bringToRankZero(Rank &rank, int owner, int64_t offset,
                             int64_t bytes, Take take) {
   if (rank.number() != 0 && rank.number() != owner)
     return;
-  Communicator &communicator = rank.host();
   std::vector<char> buffer(static_cast<size_t>(bytes));
   if (owner == rank.number())
     rank.device().read(rank.at(offset), buffer.data(), bytes);
   if (rank.number() != 0)
-    communicator.wait(communicator.send(Stream::Step, 0, buffer.data(), bytes));
+    sendBytes(rank, 0, buffer.data(), bytes);
   else if (owner != 0)
-    communicator.wait(
-        communicator.receive(Stream::Step, owner, buffer.data(), bytes));
+    receiveBytes(rank, owner, buffer.data(), bytes);
   if (rank.number() == 0)
     take(buffer.data());
 }
