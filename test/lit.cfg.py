@@ -26,6 +26,10 @@ config.substitutions.append(("%python", sys.executable))
 # Runs of several processes need mpirun, and mpi.h when the runtime was built.
 if config.mpi and shutil.which("mpirun"):
     config.available_features.add("mpirun")
+# NVIDIA's assembler, where the compiler finds it.
+if shutil.which("ptxas", path=os.pathsep.join(
+        [os.environ["PATH"], "/usr/local/cuda/bin"])):
+    config.available_features.add("ptxas")
 # A Slurm of its own: Debian's slurm-wlm and munge, as root.
 system_path = os.environ["PATH"] + os.pathsep + "/usr/sbin"
 if "mpirun" in config.available_features and os.getuid() == 0 and all(

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""signals.py SOURCE FOLDER CASE: sends a signal to `rota train` while it links
-or trains, or kills a rank under mpirun. Fails unless the process ends as the
+"""signals.py SOURCE FOLDER CASE: sends a signal to `rota train` while it links,
+assembles or trains, or kills a rank under mpirun. Fails unless the process ends as the
 signal says and leaves no process and no temporary file."""
 import atexit
 import glob
@@ -84,16 +84,18 @@ if moment == "training":
     # The first SIGINT ends the run after its step, with weights saved.
     expect_end(process, 0 if name == "INT" else -number)
     assert os.path.exists(f"{folder}/saved") == (name == "INT")
-elif moment.startswith("linking"):
+elif moment in ("linking", "linking_elsewhere", "assembling"):
     # Its name says whether the linker behind it writes to standard output.
-    names = {"linking": "clang++-22", "linking_elsewhere": "g++"}
-    os.makedirs(f"{folder}.linkers", exist_ok=True)
-    linker = f"{folder}.linkers/{names[moment]}"
-    with open(linker, "w") as file:
-        file.write('#!/bin/sh\n: > "$TMPDIR/../linking"\nexec sleep 100\n')
-    os.chmod(linker, 0o755)
-    process = start(["--linker", linker])
-    wait_for(lambda: os.path.exists(f"{folder}/linking"), "the linker")
+    names = {"linking": "clang++-22", "linking_elsewhere": "g++",
+             "assembling": "ptxas"}
+    os.makedirs(f"{folder}.tools", exist_ok=True)
+    tool = f"{folder}.tools/{names[moment]}"
+    with open(tool, "w") as file:
+        file.write('#!/bin/sh\n: > "$TMPDIR/../started"\nexec sleep 100\n')
+    os.chmod(tool, 0o755)
+    process = start(["--device", "cuda", "--ptxas", tool]
+                    if moment == "assembling" else ["--linker", tool])
+    wait_for(lambda: os.path.exists(f"{folder}/started"), "the tool")
     process.send_signal(number)
     expect_end(process, -number)
 elif moment == "mpirun":
