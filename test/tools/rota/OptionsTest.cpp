@@ -117,8 +117,8 @@ TEST_F(OptionsTest, WrongValues) {
          "'--dtype': expected one of 'f32', 'bf16', got 'fp8'");
   refuse({"--placement", "w"},
          "'--placement': expected one of 'loop', 'v', got 'w'");
-  refuse({"--device", "cuda"},
-         "'--device': expected one of 'cpu', 'simt', got 'cuda'");
+  refuse({"--device", "tpu"},
+         "'--device': expected one of 'cpu', 'simt', 'cuda', got 'tpu'");
   refuse({"--ranks", "gloo"},
          "'--ranks': expected one of 'threads', 'mpi', 'nccl', got 'gloo'");
   refuse({"--delay", "3"},
