@@ -65,7 +65,7 @@ typedef struct RotaFrame {
   void *inputCotangent;  // cotangent of input, leaves backward
   void *data;            // tokens (embed) or targets (loss) of the microbatch
   void *loss;            // 2 x f32: sum and weight, written by loss tasks
-  void *constants;       // tables made by the runtime at start
+  void *constants;       // filled by the runtime at start
   void *scratch;         // temporaries, dead between calls
   void
       *offloaded; // residuals that rest in host memory from forward to backward

@@ -18,7 +18,7 @@ namespace {
 class ScratchPlaces {
 public:
   const BufferAddress &add(Value value) {
-    return alive[value] = {memory::Scratch, list.allocate(bytesOf(value)), {}};
+    return alive[value] = {memory::Scratch, list.allocate(bytesOf(value))};
   }
   /// `value` lies on the bytes of `dying` from now on.
   const BufferAddress &replace(Value dying, Value value) {
@@ -38,7 +38,7 @@ public:
     SmallVector<BufferAddress> places;
     for (int64_t bytes : sizes)
       places.push_back(
-          {memory::Scratch, list.allocate(memory::alignUp(bytes)), {}});
+          {memory::Scratch, list.allocate(memory::alignUp(bytes))});
     for (auto [place, bytes] : llvm::zip_equal(places, sizes))
       list.free(place.offset, memory::alignUp(bytes));
     return places;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Gives each table, offset and cotangent its place.
+// Gives each table, offset, constant and cotangent its place.
 #include "lowering/executable/ConstantTables.h"
 
 using namespace mlir;
@@ -50,6 +50,21 @@ int64_t ConstantTables::add(AuxiliaryCotangentOp op) {
   if (cotangents < 0)
     cotangents = packer.add(4 * int64_t(losses.size()));
   return cotangents + 4 * auxiliaryLoss(op.getName());
+}
+
+int64_t ConstantTables::add(DenseElementsAttr data) {
+  ConstantTensor added;
+  ArrayRef<char> stored = data.getRawData();
+  // One element stands for all where they are equal.
+  for (int64_t i = 0, n = data.isSplat() ? data.getNumElements() : 1; i < n;
+       ++i)
+    added.bytes.append(stored.begin(), stored.end());
+  for (const ConstantTensor &other : constants)
+    if (other.bytes == added.bytes)
+      return other.offset;
+  added.offset = packer.add(int64_t(added.bytes.size()));
+  constants.push_back(added);
+  return added.offset;
 }
 
 } // namespace rota::lowering

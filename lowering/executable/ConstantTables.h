@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The block of constants that the runtime fills at start: rotary tables,
-// offsets of parts, cotangents of auxiliary losses.
+// offsets of parts, constant tensors, cotangents of auxiliary losses.
 #ifndef ROTA_LOWERING_EXECUTABLE_CONSTANTTABLES_H
 #define ROTA_LOWERING_EXECUTABLE_CONSTANTTABLES_H
 
@@ -14,7 +14,8 @@ namespace rota::lowering {
 int64_t tensorBytes(mlir::Type type);
 
 /// The block of constants that all tasks share: each table and each offset of a
-/// part once, and the cotangents of all auxiliary losses where one is used.
+/// part and constant tensor once, and the cotangents of all auxiliary losses
+/// where one is used.
 class ConstantTables {
 public:
   explicit ConstantTables(std::vector<AuxiliaryLoss> losses)
@@ -25,8 +26,13 @@ public:
   int64_t add(mlir::rota::ShardOffsetOp op, const ProgramMesh &mesh);
   /// The place of the cotangent that `op` is.
   int64_t add(mlir::rota::AuxiliaryCotangentOp op);
+  /// The place of a constant tensor.
+  int64_t add(mlir::DenseElementsAttr data);
   const std::vector<RotaryTable> &tables() const { return list; }
   const std::vector<ShardOffset> &shardOffsets() const { return offsets; }
+  const std::vector<ConstantTensor> &constantTensors() const {
+    return constants;
+  }
   const std::vector<AuxiliaryLoss> &auxiliaryLosses() const { return losses; }
   /// The number of that loss.
   int auxiliaryLoss(llvm::StringRef name) const;
@@ -39,6 +45,7 @@ private:
   int64_t cotangents = -1;
   std::vector<RotaryTable> list;
   std::vector<ShardOffset> offsets;
+  std::vector<ConstantTensor> constants;
   memory::Packer packer;
 };
 

@@ -26,7 +26,7 @@ bool canOverwrite(Operation *op, unsigned result, Value source) {
 }
 
 bool isSamePlace(const BufferAddress &a, const BufferAddress &b) {
-  return !a.data && !b.data && a.field == b.field && a.offset == b.offset;
+  return a.field == b.field && a.offset == b.offset;
 }
 
 FailureOr<FixedPlaces>
@@ -72,14 +72,14 @@ LogicalResult FixedPlaces::placeParameter(Operation *op) {
                            "'")
            << op->getAttrOfType<FlatSymbolRefAttr>("param").getValue() << "'";
   if (auto read = dyn_cast<ReadOp>(op))
-    places[read] = BufferAddress{memory::Parameters, place->value, {}};
+    places[read] = BufferAddress{memory::Parameters, place->value};
   return success();
 }
 
 void FixedPlaces::placeConstant(Operation *op, ConstantTables &tables,
                                 const ProgramMesh &mesh) {
   auto place = [&](int64_t offset) {
-    places[op->getResult(0)] = BufferAddress{memory::Constants, offset, {}};
+    places[op->getResult(0)] = BufferAddress{memory::Constants, offset};
   };
   if (auto table = dyn_cast<RotaryTableOp>(op))
     place(tables.add(table));
@@ -89,17 +89,16 @@ void FixedPlaces::placeConstant(Operation *op, ConstantTables &tables,
     place(tables.add(cotangent));
   else if (auto constant = dyn_cast<arith::ConstantOp>(op))
     if (auto data = dyn_cast<DenseElementsAttr>(constant.getValue()))
-      places[constant] = BufferAddress{memory::Scratch, 0, data};
+      place(tables.add(data));
 }
 
 BufferAddress FixedPlaces::gradientPlace(AccumulateOp op) const {
-  return {memory::Gradients, paramPlace(op)->gradient, {}};
+  return {memory::Gradients, paramPlace(op)->gradient};
 }
 
 BufferAddress FixedPlaces::auxiliaryPlace(AuxiliaryLossOp op) const {
   return {memory::Auxiliary,
-          4 * int64_t(llvm::find(auxiliary, op) - auxiliary.begin()),
-          {}};
+          4 * int64_t(llvm::find(auxiliary, op) - auxiliary.begin())};
 }
 
 /// Whether an op of the function computes the value and it has no place yet.

@@ -11,12 +11,10 @@
 
 namespace rota::lowering {
 
-/// An address: bytes after the start of one of the frame's blocks or, with
-/// `data`, the first byte of a constant of the object file.
+/// An address: bytes after the start of one of the frame's blocks.
 struct BufferAddress {
   memory::FrameField field = memory::Scratch;
   int64_t offset = 0;
-  mlir::DenseElementsAttr data;
 };
 
 /// The places of a function's arguments, results and parameters in the frame.

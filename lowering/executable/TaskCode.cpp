@@ -132,47 +132,25 @@ private:
   }
 
   /// A constant with these bytes; equal ones once.
-  LLVM::GlobalOp bytesGlobal(StringRef prefix, StringRef bytes,
-                             unsigned alignment) {
+  LLVM::GlobalOp gemmGlobal(const RotaGemm &gemm) {
+    static_assert(sizeof(RotaGemm) == 10 * 8 + 6 * 4, "no padding");
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(module.getBody());
-    StringAttr value = b.getStringAttr(bytes);
+    StringAttr value = b.getStringAttr(
+        StringRef(reinterpret_cast<const char *>(&gemm), sizeof gemm));
     unsigned number = 0;
     for (auto global : module.getOps<LLVM::GlobalOp>()) {
-      if (global.getValueOrNull() == value &&
-          global.getSymName().starts_with(prefix))
+      if (global.getValueOrNull() == value)
         return global;
       ++number;
     }
-    auto type = LLVM::LLVMArrayType::get(b.getI8Type(), bytes.size());
     return LLVM::GlobalOp::create(
-        b, type, /*isConstant=*/true, LLVM::Linkage::Internal,
-        (prefix + Twine(number)).str(), value, alignment);
-  }
-
-  LLVM::GlobalOp gemmGlobal(const RotaGemm &gemm) {
-    static_assert(sizeof(RotaGemm) == 10 * 8 + 6 * 4, "no padding");
-    return bytesGlobal(
-        "gemm_", StringRef(reinterpret_cast<const char *>(&gemm), sizeof gemm),
-        alignof(RotaGemm));
-  }
-
-  LLVM::GlobalOp dataGlobal(DenseElementsAttr data) {
-    SmallVector<char> bytes(data.getRawData());
-    if (data.isSplat()) {
-      SmallVector<char> all;
-      for (int64_t i = 0, n = data.getNumElements(); i < n; ++i)
-        all.append(bytes);
-      bytes = all;
-    }
-    return bytesGlobal("data_", StringRef(bytes.data(), bytes.size()),
-                       memory::kAlignment);
+        b, LLVM::LLVMArrayType::get(b.getI8Type(), sizeof gemm),
+        /*isConstant=*/true, LLVM::Linkage::Internal,
+        ("gemm_" + Twine(number)).str(), value, alignof(RotaGemm));
   }
 
   Value address(const BufferAddress &location) {
-    if (location.data)
-      return LLVM::AddressOfOp::create(b, pointer,
-                                       dataGlobal(location.data).getSymName());
     Value base = blocks.lookup(location.field);
     if (!base) {
       // Loaded where it is first needed; the body is one block.

@@ -58,7 +58,7 @@ public:
 
 private:
   static BufferAddress at(memory::FrameField field, int64_t offset = 0) {
-    return {field, offset, {}};
+    return {field, offset};
   }
 
   memory::Packer residuals, offloaded, cotangents;
@@ -107,6 +107,7 @@ public:
     describeKernels(library, layout.program);
     layout.tables = tables.tables();
     layout.shardOffsets = tables.shardOffsets();
+    layout.program.constantTensors = tables.constantTensors();
     layout.program.auxiliaryLosses = tables.auxiliaryLosses();
     layout.auxiliaryCotangents = tables.auxiliaryCotangents();
     layout.constantBytes = tables.bytes();

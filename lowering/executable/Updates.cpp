@@ -12,7 +12,7 @@ namespace rota::lowering {
 namespace {
 
 BufferAddress at(memory::FrameField field, int64_t offset = 0) {
-  return {field, offset, {}};
+  return {field, offset};
 }
 
 ProgramOption optionOf(OptionAttr option) {

@@ -173,6 +173,7 @@ private:
     };
     if (stage.tables.size() != layout.tables.size() ||
         stage.shardOffsets.size() != layout.shardOffsets.size() ||
+        program.constantTensors != layout.program.constantTensors ||
         (stage.auxiliaryCotangents < 0) != (layout.auxiliaryCotangents < 0))
       return fail("expected the constants of the layout");
     for (size_t i = 0; i < stage.tables.size(); ++i) {
@@ -184,6 +185,9 @@ private:
     for (size_t i = 0; i < stage.shardOffsets.size(); ++i)
       addOne(stage.shardOffsets[i].offset, layout.shardOffsets[i].offset, 4,
              "an offset of a part");
+    for (const ConstantTensor &tensor : program.constantTensors)
+      add(stage.step.constants + tensor.offset, int64_t(tensor.bytes.size()),
+          "a constant tensor", "constants");
     if (stage.auxiliaryCotangents >= 0)
       addOne(stage.auxiliaryCotangents, layout.auxiliaryCotangents,
              4 * int64_t(program.auxiliaryLosses.size()),

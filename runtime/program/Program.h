@@ -243,6 +243,14 @@ struct ShardOffset {
   int64_t factor = 1;
 };
 
+/// A constant tensor of the program's functions, which the runtime writes at
+/// start.
+struct ConstantTensor {
+  int64_t offset = 0; // from the start of the constants region of each stage
+  std::string bytes;
+  bool operator==(const ConstantTensor &) const = default;
+};
+
 /// A loss of layers beside the main one. A step's loss has `coefficient` times
 /// the sum of its sums over its weights, those of all microbatches. Their
 /// cotangent is coefficient * W / w, with the weights W of the main loss and w
@@ -426,6 +434,7 @@ struct Program {
   // the same.
   std::vector<int> lossAxes;
   std::vector<AuxiliaryLoss> auxiliaryLosses;
+  std::vector<ConstantTensor> constantTensors;
   std::vector<Collective> collectives;
   std::vector<Parameter> parameters;
   std::vector<ProgramOption> options;

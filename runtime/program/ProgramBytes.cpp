@@ -136,6 +136,11 @@ template <typename V> void visit(V &v, ShardOffset &x) {
   v("factor", x.factor);
 }
 
+template <typename V> void visit(V &v, ConstantTensor &x) {
+  v("offset", x.offset);
+  v("bytes", x.bytes);
+}
+
 template <typename V> void visit(V &v, Transfer &x) {
   v("collective", x.collective);
   v("source", x.source);
@@ -252,6 +257,7 @@ template <typename V> void visit(V &v, Program &x) {
   v("mesh", x.mesh);
   v("lossAxes", x.lossAxes);
   v("auxiliaryLosses", x.auxiliaryLosses);
+  v("constantTensors", x.constantTensors);
   v("collectives", x.collectives);
   v("parameters", x.parameters);
   v("options", x.options);

@@ -137,6 +137,17 @@ private:
           what + "cotangents of auxiliary losses");
   }
 
+  void verifyConstant(int stage, const ConstantTensor &tensor,
+                      const std::string &what) {
+    int64_t base = program.stages[stage].step.constants;
+    if (base < 0 || tensor.offset < 0)
+      return fail(what + ": expected a place, got constants at " +
+                  std::to_string(base) + " and offset " +
+                  std::to_string(tensor.offset));
+    place(stage, base + tensor.offset,
+          static_cast<int64_t>(tensor.bytes.size()), false, what);
+  }
+
   void verifyStage(int stage) {
     const Stage &s = program.stages[stage];
     std::string what = "stage " + std::to_string(stage) + ": ";
@@ -164,6 +175,8 @@ private:
       axes(offset.axes, what + "shard offset");
       place(stage, offset.offset, 4, false, what + "shard offset");
     }
+    for (const ConstantTensor &tensor : program.constantTensors)
+      verifyConstant(stage, tensor, what + "constant tensor");
     place(stage, s.step.scalars,
           4 * static_cast<int64_t>(program.scalars.size()), s.updates.empty(),
           what + "scalars");

@@ -101,6 +101,10 @@ void initialize(Rank &rank, uint64_t seed, const Weights *weights) {
       fillTable(rank, table);
     for (const ShardOffset &offset : rank.stage().shardOffsets)
       fillShardOffset(rank, offset);
+    for (const ConstantTensor &tensor : rank.program().constantTensors)
+      rank.device().write(tensor.bytes.data(),
+                          rank.at(rank.stage().step.constants + tensor.offset),
+                          static_cast<int64_t>(tensor.bytes.size()));
     for (const Update &update : rank.stage().updates) {
       fillParameter(rank, update, seed, weights);
       fillStates(rank, update);

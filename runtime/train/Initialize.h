@@ -14,7 +14,7 @@ namespace rota {
 /// given, else from its initializer with the stream RandomStream(seed,
 /// parameter name, layer + 1) of runtime/random/Philox.h, indexed by the
 /// element's number in the whole tensor. Then refreshes all copies and fills
-/// the rotary tables and shard offsets. Every rank calls.
+/// the rotary tables, shard offsets and constant tensors. Every rank calls.
 void initialize(Rank &rank, uint64_t seed, const Weights *weights);
 
 } // namespace rota

@@ -176,10 +176,12 @@ TEST(Initialize, EachRankReadsItsPartOfWeights) {
             (std::vector<float>{27, 28, 35, 36, 0, 0}));
 }
 
-TEST(Initialize, FillsRotaryTablesAndShardOffsets) {
+TEST(Initialize, FillsConstants) {
   Program program = makeDivided(ElementType::F32);
   program.stages[0].tables = {{3072, 5, 2.0, {1.0, 0.25}}};
   program.stages[0].shardOffsets = {{3584, {3, 0}, 100}};
+  program.stages[0].step.constants = 3584;
+  program.constantTensors = {{64, "first"}, {128, "second"}};
   LocalRanks ranks({&program, nullptr, nullptr}, 1);
   start(ranks, 1, nullptr);
   const float *table =
@@ -192,6 +194,8 @@ TEST(Initialize, FillsRotaryTablesAndShardOffsets) {
   for (int r = 0; r < ranks.count(); ++r) {
     const std::vector<int64_t> &at = ranks.at(r).coordinates();
     EXPECT_EQ(*placeOf<int32_t>(ranks.at(r), 3584), 100 * (2 * at[3] + at[0]));
+    EXPECT_STREQ(placeOf<char>(ranks.at(r), 3584 + 64), "first");
+    EXPECT_STREQ(placeOf<char>(ranks.at(r), 3584 + 128), "second");
   }
 }
 

@@ -58,7 +58,8 @@ Program makeProgram() {
   rank.tables = {{2048, 4, 1.5, {1.0, 0.01}}};
   Update update{0, 2, 0, 64, 64, 128, 256, {{0, 256}}, {{1, 64}}};
   rank.updates = {update};
-  rank.step = {512, 576, 640, -1};
+  rank.step = {512, 576, 640, 1024};
+  p.constantTensors = {{64, std::string("a\0b", 3)}};
   p.mesh = {{"stage", 2}};
   p.stages = {rank, rank};
   p.stages[1].auxiliarySums = {{3, 3072, {0}}};
@@ -100,6 +101,7 @@ TEST(Program, RoundTrips) {
   EXPECT_EQ(back.stages[0].tables[0].frequencies[1], 0.01);
   EXPECT_EQ(back.auxiliaryLosses[0].weight, 64.0);
   EXPECT_EQ(back.parameters[0].states[0].initial, 0.5);
+  EXPECT_EQ(back.constantTensors, program.constantTensors);
   EXPECT_EQ(back.scalars, program.scalars);
   EXPECT_EQ(back.options[0].most, 0.999);
   EXPECT_EQ(back.stages[0].step.scratch, 640);
@@ -232,6 +234,14 @@ TEST(Verify, RefusesWhatLiesOutsideTheArena) {
   p = makeProgram();
   p.stages[0].step.scalars = 4089;
   EXPECT_TRUE(verifyFails(p, "stage 0: scalars: expected bytes within"));
+  p = makeProgram();
+  p.stages[1].step.constants = 4096 - 64 - 2;
+  EXPECT_TRUE(verifyFails(p, "stage 1: constant tensor: expected bytes within "
+                             "the arena of 4096, got offset 4094 and 3 "
+                             "bytes"));
+  p = makeProgram();
+  p.stages[0].step.constants = -1;
+  EXPECT_TRUE(verifyFails(p, "constant tensor: expected a place, got"));
   p = makeProgram();
   p.stages[0].step.squares = 4089;
   EXPECT_TRUE(verifyFails(p, "sums of squares: expected bytes within"));

@@ -234,6 +234,29 @@ TEST(Tasks, OffsetsOfPartsStandOnce) {
   EXPECT_EQ(model.layout.constantBytes, 128);
 }
 
+/// Constants that no kernel has inside lie where the runtime writes them.
+TEST(Tasks, ConstantTensorsStandOnce) {
+  Lowered model({{"return %x : tensor<2x8xf32>\n}\nfunc.func @embed_backward",
+                  R"(%k = arith.constant dense<[[1.0, -2.0]]> : tensor<1x2xf32>
+  %l = arith.constant dense<[[1.0], [-2.0]]> : tensor<2x1xf32>
+  %m = arith.constant dense<[[3.0, 4.0]]> : tensor<1x2xf32>
+  %0 = rota.einsum "ak,kn->an" %k, %x : (tensor<1x2xf32>, tensor<2x8xf32>) -> tensor<1x8xf32>
+  %1 = rota.einsum "ka,an->kn" %l, %0 : (tensor<2x1xf32>, tensor<1x8xf32>) -> tensor<2x8xf32>
+  %2 = rota.einsum "ak,kn->an" %m, %1 : (tensor<1x2xf32>, tensor<2x8xf32>) -> tensor<1x8xf32>
+  %3 = rota.einsum "ka,an->kn" %l, %2 : (tensor<2x1xf32>, tensor<1x8xf32>) -> tensor<2x8xf32>
+  return %3 : tensor<2x8xf32>
+}
+func.func @embed_backward)"}});
+  ASSERT_EQ(model.errors, "");
+  const auto &tensors = model.program().constantTensors;
+  ASSERT_EQ(tensors.size(), 2u);
+  const float numbers[] = {1.0f, -2.0f, 3.0f, 4.0f};
+  auto bytes = reinterpret_cast<const char *>(numbers);
+  EXPECT_EQ(tensors[0].bytes, std::string(bytes, 8));
+  EXPECT_EQ(tensors[1].bytes, std::string(bytes + 8, 8));
+  EXPECT_EQ(tensors[1].offset - tensors[0].offset, 64);
+}
+
 TEST(Parameters, WindowsAndZeRO) {
   Lowered model;
   const Parameter &up = model.parameter(0), &down = model.parameter(1);

@@ -50,6 +50,10 @@ public:
         program(std::move(program)) {}
 
   FaultReport run() {
+    place = "constants";
+    count(program.constantTensors, "constant");
+    for (ConstantTensor &tensor : program.constantTensors)
+      step<int64_t>(tensor.offset, {64, -64, 4}, "offset");
     for (Stage &of : program.stages) {
       stage = &of;
       place =

@@ -70,7 +70,8 @@ void addData(ModelLayout &layout, bool isDivided) {
         layout.program.target.division = {{kData}, {}};
   layout.tables = {{0, 7, 1.0, {1.0, 0.1}}};
   layout.shardOffsets = {{128, {}, 5}};
-  layout.constantBytes = alignUp(7 * 2 * 8) + kAlignment;
+  layout.program.constantTensors = {{192, "bytes"}};
+  layout.constantBytes = alignUp(7 * 2 * 8) + 2 * kAlignment;
 }
 
 void addAuxiliaryLosses(ModelLayout &layout, int lossWeight) {
