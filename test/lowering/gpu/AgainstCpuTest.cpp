@@ -132,8 +132,9 @@ private:
   }
 
   void leaveOutBarriers() {
-    for (unsigned i = 0; i < gpu->countBarriers(); ++i) {
-      gpu->leaveOutBarrier(i);
+    constexpr auto kind = ::rota::lowering::GpuSynchronization::Barrier;
+    for (unsigned i = 0; i < gpu->count(kind); ++i) {
+      gpu->leaveOut({kind, i});
       auto results = initial;
       EXPECT_FALSE(gpu->run(all(operands, results)).empty())
           << "barrier " << i << " is not needed";

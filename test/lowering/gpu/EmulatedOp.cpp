@@ -80,11 +80,11 @@ std::unique_ptr<EmulatedOp> EmulatedOp::create(const std::string &text,
     made->operands.push_back(describe(type));
   for (Type type : op->getResultTypes())
     made->results.push_back(describe(type));
-  accumulate.resize(op->getNumResults(), false);
-  SmallVector<bool> flags(accumulate.begin(), accumulate.end());
+  made->accumulate.assign(accumulate.begin(), accumulate.end());
+  made->accumulate.resize(op->getNumResults(), false);
   made->library = std::make_unique<lowering::KernelLibrary>(
       &made->context, lowering::gpuTarget());
-  auto plan = lowering::planKernels(op, flags, *made->library);
+  auto plan = lowering::planKernels(op, made->accumulate, *made->library);
   if (failed(plan) || failed(verify(made->library->getModule()))) {
     ADD_FAILURE() << "expected kernels";
     return nullptr;
@@ -101,18 +101,16 @@ std::unique_ptr<EmulatedOp> EmulatedOp::create(const std::string &text,
   return made;
 }
 
-unsigned EmulatedOp::countBarriers() const {
-  return lowering::countSynchronizations(*gpu,
-                                         lowering::GpuSynchronization::Barrier);
+unsigned EmulatedOp::count(lowering::GpuSynchronization kind) const {
+  return lowering::countSynchronizations(*gpu, kind);
 }
 
-void EmulatedOp::compile(std::optional<unsigned> leftOut) {
+void EmulatedOp::compile(std::optional<Instruction> leftOut) {
   kernels = nullptr;
   Location loc = UnknownLoc::get(&context);
   auto host = lowering::createTargetMachine(loc, {});
   lowering::HostKernelOptions options;
-  if (leftOut)
-    options.leaveOut = {lowering::GpuSynchronization::Barrier, *leftOut};
+  options.leaveOut = leftOut;
   auto module = lowering::makeHostKernels(loc, *gpu, **host, options);
   if (failed(module))
     return;
@@ -161,7 +159,7 @@ std::vector<std::string> EmulatedOp::run(const std::vector<char *> &buffers,
     add("operand " + std::to_string(i), buffers[i], bytesOf(type), true);
   for (auto [i, type] : llvm::enumerate(results))
     add("result " + std::to_string(i), buffers[operands.size() + i],
-        bytesOf(type), true);
+        bytesOf(type), accumulate[i]);
   for (auto [i, memory] : llvm::enumerate(temporaries))
     add("temporary " + std::to_string(i), memory.data(), memory.bytes(), false);
   for (const lowering::KernelCall &call : plan.calls) {

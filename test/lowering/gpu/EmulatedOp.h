@@ -41,17 +41,20 @@ public:
   std::vector<TensorBytes> makeResults() const;
 
   /// Runs all calls on a buffer per operand, then one per result, and returns
-  /// the emulator's reports.
+  /// the emulator's reports. Only results that are added to may be read before
+  /// they are written.
   std::vector<std::string> run(const std::vector<char *> &buffers,
                                std::optional<uint64_t> seed = std::nullopt);
 
-  unsigned countBarriers() const;
-  /// Compiles the kernels again, without barrier `number`.
-  void leaveOutBarrier(unsigned number) { compile(number); }
+  using Instruction = std::pair<lowering::GpuSynchronization, unsigned>;
+  /// The number of such instructions.
+  unsigned count(lowering::GpuSynchronization kind) const;
+  /// Compiles the kernels again, without that one.
+  void leaveOut(Instruction instruction) { compile(instruction); }
 
 private:
   EmulatedOp();
-  void compile(std::optional<unsigned> leftOut);
+  void compile(std::optional<Instruction> leftOut);
 
   mlir::MLIRContext context;
   mlir::OwningOpRef<mlir::ModuleOp> source;
@@ -61,6 +64,7 @@ private:
   std::unique_ptr<llvm::Module> gpu;
   std::unique_ptr<EmulatedKernels> kernels;
   std::vector<std::pair<std::string, int64_t>> operands, results;
+  llvm::SmallVector<bool> accumulate; // into a result
 };
 
 } // namespace rota::test
