@@ -4,6 +4,7 @@
 // block of threads does a block of queries of one head and walks over its keys
 // in ascending order with a running maximum and sum. Scores are to the base 2:
 // queries are scaled by log2(e) too.
+#include "lowering/gpu/GpuAttentionCode.h"
 #include "lowering/gpu/GpuAttentionMatrix.h"
 
 #include <limits>
@@ -28,26 +29,14 @@ public:
   void emit();
 
 private:
-  /// Per own row: the maximum, this thread's share of the sum; then the sums.
-  struct State {
-    Values highest, total, sums;
-    Values all() const {
-      Values values(highest);
-      values.append(total);
-      values.append(sums);
-      return values;
-    }
-  };
-  State stateOf(ValueRange values) {
-    size_t rows = code.rowsDown();
-    return {Values(values.take_front(rows)), Values(values.slice(rows, rows)),
-            Values(values.drop_front(2 * rows))};
+  RunningSoftmax stateOf(ValueRange values) {
+    return RunningSoftmax::of(values, code.rowsDown());
   }
 
   /// The keys of the tile, from `key` on; the tile then holds those after.
-  State emitKeys(Value key, State state);
+  RunningSoftmax emitKeys(Value key, RunningSoftmax state);
   /// Turns scores into weights; updates all but the new keys' share in `sums`.
-  Values emitWeights(Values scores, Value key, State &state);
+  Values emitWeights(Values scores, Value key, RunningSoftmax &state);
   void emitLogsumexp(const Values &highest, const Values &total, Value batch,
                      Value head);
 
@@ -77,16 +66,16 @@ void GpuForwardCode::emit() {
   code.put(code.fetch(keyRows, k.i32(0), kBlock.other), tile);
   k.barrier();
 
-  int64_t rows = code.rowsDown();
-  State state{Values(rows, k.f32(-std::numeric_limits<float>::infinity())),
-              Values(rows, k.f32(0.0f)), code.zeroSums()};
+  auto state = RunningSoftmax::start(k, code.rowsDown(), code.zeroSums());
   Value limit = k.min(k.add(first, kBlock.own), k.i32(shape.sequence));
   state = stateOf(k.loop(k.i32(0), limit, kBlock.other, state.all(),
                          [&](Value key, ValueRange carried) {
                            return emitKeys(key, stateOf(carried)).all();
                          }));
 
-  Values total = code.sumAcross(state.total), factor;
+  Values total = combineEach(k, state.total, code.kAcross,
+                             [&](Value x, Value y) { return k.addf(x, y); });
+  Values factor;
   for (Value sum : total)
     factor.push_back(k.divf(k.f32(1.0f), sum));
   code.storeRows(state.sums, factor,
@@ -94,7 +83,7 @@ void GpuForwardCode::emit() {
   emitLogsumexp(state.highest, total, batch, head);
 }
 
-GpuForwardCode::State GpuForwardCode::emitKeys(Value key, State state) {
+RunningSoftmax GpuForwardCode::emitKeys(Value key, RunningSoftmax state) {
   // Reads come early: the tile takes their values when its rows are done with.
   Values next = code.fetch(valueRows, key, kBlock.other);
   Values scores = code.dot(queries, tile);
@@ -111,7 +100,7 @@ GpuForwardCode::State GpuForwardCode::emitKeys(Value key, State state) {
 }
 
 GpuForwardCode::Values GpuForwardCode::emitWeights(Values scores, Value key,
-                                                   State &state) {
+                                                   RunningSoftmax &state) {
   int64_t across = code.rowsAcross();
   Value lowest = k.f32(-std::numeric_limits<float>::infinity());
   Values highest;
@@ -128,7 +117,8 @@ GpuForwardCode::Values GpuForwardCode::emitWeights(Values scores, Value key,
     }
     highest.push_back(most);
   }
-  highest = code.maximumAcross(highest);
+  highest = combineEach(k, highest, code.kAcross,
+                        [&](Value x, Value y) { return k.maxf(x, y); });
   for (int64_t i = 0; i < code.rowsDown(); ++i) {
     highest[i] = k.maxf(state.highest[i], highest[i]);
     Value shrink = fastExp2(k, k.subf(state.highest[i], highest[i]));
@@ -162,17 +152,12 @@ void GpuForwardCode::emitLogsumexp(const Values &highest, const Values &total,
   });
 }
 
-int64_t blocksOf(const AttentionShape &shape) {
-  return shape.batch * shape.heads *
-         llvm::divideCeil(shape.sequence, kBlock.own);
-}
-
 FailureOr<std::string> emitAttention(KernelLibrary &library, Location loc,
                                      const AttentionShape &shape) {
-  return emitGpuKernel(library, loc, "attention", toString(shape),
-                       Argument::Count, blocksOf(shape),
-                       GpuAttentionCode::kThreads,
-                       [&](GpuBuilder &k) { GpuForwardCode(k, shape).emit(); });
+  return emitAttentionKernel(
+      library, loc, "attention", shape,
+      {Argument::Count, shape.heads, kBlock.own, GpuAttentionCode::kThreads},
+      [&](GpuBuilder &k) { GpuForwardCode(k, shape).emit(); });
 }
 
 FailureOr<KernelPlan> planAttention(mlir::rota::AttentionOp op,
@@ -189,7 +174,7 @@ FailureOr<KernelPlan> planAttention(mlir::rota::AttentionOp op,
   using Kind = KernelArgument::Kind;
   KernelPlan plan;
   plan.calls.push_back({*symbol,
-                        blocksOf(shape),
+                        library.getLaunchShape(*symbol).grid[0],
                         1,
                         {{Kind::Operand, 0},
                          {Kind::Operand, 1},

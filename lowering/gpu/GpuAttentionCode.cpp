@@ -4,7 +4,6 @@
 // emitted code.
 #include "lowering/gpu/GpuAttentionCode.h"
 
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -44,36 +43,6 @@ int64_t GpuAttentionCode::accessWidth() const {
 
 Value GpuAttentionCode::index(Value position, int64_t stride, Value column) {
   return k.add(k.mul(k.widen(position), stride), k.widen(column));
-}
-
-GpuAttentionPlaces::QueryBlock GpuAttentionPlaces::queryBlock(int64_t rows) {
-  // The blocks with most keys come first.
-  int64_t blocks = llvm::divideCeil(shape.sequence, rows);
-  int64_t heads = shape.batch * shape.heads;
-  Value block = k.block(), number = k.rem(block, heads);
-  Value place = k.sub(k.i32(blocks - 1), k.div(block, heads));
-  return {k.div(number, shape.heads), k.rem(number, shape.heads),
-          k.mul(place, rows)};
-}
-
-HeadRows GpuAttentionPlaces::queryRows(Memory memory, Value batch, Value head) {
-  int64_t stride = shape.queryStride();
-  Value start = k.add(k.mul(k.widen(batch), shape.sequence * stride),
-                      k.mul(k.widen(head), shape.size));
-  return {k.offset(memory, start), stride};
-}
-
-HeadRows GpuAttentionPlaces::keyRows(Memory memory, Value batch,
-                                     Value keyHead) {
-  int64_t stride = shape.keyStride();
-  Value start = k.add(k.mul(k.widen(batch), shape.sequence * stride),
-                      k.mul(k.widen(keyHead), shape.size));
-  return {k.offset(memory, start), stride};
-}
-
-Memory GpuAttentionPlaces::lineOf(Memory memory, Value batch, Value head) {
-  Value row = k.add(k.mul(k.widen(batch), shape.heads), k.widen(head));
-  return k.offset(memory, k.mul(row, shape.sequence));
 }
 
 Value GpuAttentionCode::ownPosition(Value first, int64_t i) {
@@ -273,41 +242,6 @@ void GpuAttentionCode::storeRows(ValueRange sums, const Values &factor,
       }
     });
   }
-}
-
-//===----------------------------------------------------------------------===//
-// Threads and functions
-//===----------------------------------------------------------------------===//
-
-void leaveRegistersFor(GpuBuilder &k, int64_t blocks) {
-  k.ops().getBlock()->getParentOp()->setAttr(
-      NVVM::NVVMDialect::getMinctasmAttrName(),
-      k.ops().getI32IntegerAttr(blocks));
-}
-
-Value fastExp2(GpuBuilder &k, Value value) {
-  return LLVM::CallIntrinsicOp::create(
-             k.ops(), value.getType(),
-             k.ops().getStringAttr("llvm.nvvm.ex2.approx.ftz"), value)
-      .getResults();
-}
-
-Values GpuAttentionCode::maximumAcross(ValueRange values) {
-  return k.combineThreads(values, kAcross, [&](ValueRange x, ValueRange y) {
-    Values joined;
-    for (auto [left, right] : llvm::zip(x, y))
-      joined.push_back(k.maxf(left, right));
-    return joined;
-  });
-}
-
-Values GpuAttentionCode::sumAcross(ValueRange values) {
-  return k.combineThreads(values, kAcross, [&](ValueRange x, ValueRange y) {
-    Values joined;
-    for (auto [left, right] : llvm::zip(x, y))
-      joined.push_back(k.addf(left, right));
-    return joined;
-  });
 }
 
 void GpuAttentionCode::warpBarrier() {

@@ -11,8 +11,7 @@
 #ifndef ROTA_LOWERING_GPU_GPUATTENTIONCODE_H
 #define ROTA_LOWERING_GPU_GPUATTENTIONCODE_H
 
-#include "lowering/gpu/GpuBuilder.h"
-#include "lowering/kernels/AttentionCode.h"
+#include "lowering/gpu/GpuAttentionPlaces.h"
 
 namespace rota::lowering {
 
@@ -21,39 +20,12 @@ struct AttentionBlock {
   int64_t own, other;
 };
 
-/// The elements of one head in global memory, `stride` elements from position
-/// to position.
-using HeadRows = StridedRows;
-
 /// f32 rows in shared memory, each padded to whole vectors of four. Strides are
 /// an odd number of vectors, so that eight threads that read one vector of
 /// eight neighbouring rows each meet eight different banks.
 struct SharedTile {
   Memory memory;
   int64_t rows, stride;
-};
-
-/// Blocks of threads, and their rows in global memory. Numbers are i32.
-class GpuAttentionPlaces {
-public:
-  GpuAttentionPlaces(GpuBuilder &k, const AttentionShape &shape)
-      : k(k), shape(shape) {}
-
-  /// The queries of this block of threads: `rows` from `first` on.
-  struct QueryBlock {
-    mlir::Value batch, head, first;
-  };
-  QueryBlock queryBlock(int64_t rows);
-
-  /// The rows of a head of the query's or the key's shape.
-  HeadRows queryRows(Memory memory, mlir::Value batch, mlir::Value head);
-  HeadRows keyRows(Memory memory, mlir::Value batch, mlir::Value keyHead);
-  /// The row of a query head in [batch, head, position].
-  Memory lineOf(Memory memory, mlir::Value batch, mlir::Value head);
-
-protected:
-  GpuBuilder &k;
-  AttentionShape shape;
 };
 
 class GpuAttentionCode : public GpuAttentionPlaces {
@@ -112,9 +84,6 @@ public:
   /// Number of the thread in its 16: the first of them writes what all have.
   mlir::Value acrossNumber() { return across; }
 
-  /// The maxima or sums of the 16 threads that share own rows.
-  Values maximumAcross(mlir::ValueRange values);
-  Values sumAcross(mlir::ValueRange values);
   void warpBarrier();
 
 private:
@@ -136,15 +105,6 @@ private:
   AttentionBlock blockRows;
   mlir::Value thread, down, across; // i32
 };
-
-/// Lets the kernel have the registers of a multiprocessor that holds no more
-/// than `blocks` blocks. By itself ptxas rather spills some than misses one of
-/// its steps (128).
-void leaveRegistersFor(GpuBuilder &k, int64_t blocks);
-
-/// 2 to the power of a number: one instruction, which takes numbers below
-/// 2^-126 for 0.
-mlir::Value fastExp2(GpuBuilder &k, mlir::Value value);
 
 /// An error at `op` where the GPU has no kernel for the head's size.
 llvm::LogicalResult checkGpuHeadSize(mlir::Operation *op,

@@ -18,6 +18,7 @@ namespace rota::lowering {
 namespace {
 
 using Values = GpuAttentionCode::Values;
+using Argument = AttentionGradArgument;
 
 /// Two sums and two tiles must fit into registers and 163 KiB.
 AttentionBlock blockOf(const AttentionShape &shape) {
@@ -98,24 +99,7 @@ public:
   }
 
 protected:
-  /// The rows of the operands, and of two f32 per query.
-  struct Lines {
-    Memory logsumexp, delta;
-  };
-
   Memory tensor(unsigned i) { return k.argument(i, shape.element); }
-  Lines linesOf(unsigned logsumexp, unsigned delta, Value batch, Value head) {
-    Type f32 = k.ops().getF32Type();
-    return {code.lineOf(k.argument(logsumexp, f32), batch, head),
-            code.lineOf(k.argument(delta, f32), batch, head)};
-  }
-  /// -log2(e) * logsumexp, and delta, of the query at `position`; one beyond
-  /// the sequence repeats the last one.
-  std::pair<Value, Value> loadLines(const Lines &lines, Value position) {
-    Value read = k.min(position, k.i32(shape.sequence - 1));
-    return {k.mulf(k.load(lines.logsumexp, read), k.f32(-std::numbers::log2e)),
-            k.load(lines.delta, read)};
-  }
   /// exp(score - logsumexp), 0 where the query does not see the key.
   Value weightOf(Value score, Value line, Value sees) {
     return k.select(sees, fastExp2(k, k.addf(score, line)), k.f32(0.0f));
@@ -138,17 +122,6 @@ protected:
 // Keys and values
 //===----------------------------------------------------------------------===//
 
-/// Arguments, in order: those below, then the cotangents of keys and values.
-enum Argument : unsigned {
-  kCotangent,
-  kQuery,
-  kKey,
-  kValue,
-  kLogsumexp,
-  kDelta,
-  kFirstResult,
-};
-
 class KeyCode : GpuBackwardCode {
 public:
   using GpuBackwardCode::GpuBackwardCode;
@@ -156,87 +129,66 @@ public:
   void emit();
 
 private:
-  /// A tile of queries of one head.
-  struct Place {
-    Value member; // of the group of query heads, i32
-    Value query;  // i32
-  };
-  Place after(Place place);
-  Value headOf(Place place) {
-    return k.add(k.mul(keyHead, shape.group()), place.member);
-  }
-  /// This thread's share of the queries and their cotangents at `place`.
-  std::pair<Values, Values> fetch(Place place);
-  Values emitTile(Place place, ValueRange carried);
+  using Tile = GpuAttentionPlaces::QueryTile;
+  /// This thread's share of the tile's queries and their cotangents.
+  std::pair<Values, Values> fetch(Tile tile);
+  Values emitTile(Tile tile, Tile next, ValueRange carried);
   /// The tile's weights, and in `slopes` the scores' cotangents.
-  Values emitWeights(Place place, Values &slopes);
+  Values emitWeights(Tile tile, Values &slopes);
 
   SharedTile keys{}, values{}, queries{}, cotangents{}, weights{};
-  Value batch, keyHead;    // i32
-  Value first, firstQuery; // of the block, i32
+  GpuAttentionPlaces::KeyBlock own{};
 };
 
 void KeyCode::emit() {
-  // The blocks with most queries, those with the first keys, come first.
-  int64_t heads = shape.batch * shape.keyHeads;
-  Value number = k.rem(k.block(), heads);
-  batch = k.div(number, shape.keyHeads);
-  keyHead = k.rem(number, shape.keyHeads);
-  first = k.mul(k.div(k.block(), heads), block.own);
-  // Queries before the first key see none of the block.
-  firstQuery = first;
+  own = code.keyBlock(block.own);
   keys = code.allocateRows(block.own);
   values = code.allocateRows(block.own);
   queries = code.allocateRows(block.other);
   cotangents = code.allocateRows(block.other);
   weights = code.allocateWeights();
-  putOwn(keys, code.keyRows(tensor(kKey), batch, keyHead), first,
-         baseTwoScale());
-  putOwn(values, code.keyRows(tensor(kValue), batch, keyHead), first, 1.0f);
-  auto [nextQueries, nextCotangents] = fetch({k.i32(0), firstQuery});
+  auto rowsOf = [&](unsigned argument) {
+    return code.keyRows(tensor(argument), own.batch, own.keyHead);
+  };
+  putOwn(keys, rowsOf(Argument::Key), own.first, baseTwoScale());
+  putOwn(values, rowsOf(Argument::Value), own.first, 1.0f);
+  auto [nextQueries, nextCotangents] =
+      fetch({code.firstHead(own.keyHead), own.first});
   code.put(nextQueries, queries);
   code.put(nextCotangents, cotangents);
   k.barrier();
 
   Values sums = code.zeroSums();
   sums.append(code.zeroSums());
-  sums = k.loop(k.i32(0), k.i32(shape.group()), 1, sums,
-                [&](Value member, ValueRange carried) {
-                  return k.loop(firstQuery, k.i32(shape.sequence), block.other,
-                                carried, [&](Value query, ValueRange inner) {
-                                  return emitTile({member, query}, inner);
-                                });
-                });
+  sums = code.walkQueries(own, block.other, sums,
+                          [&](Tile tile, Tile next, ValueRange carried) {
+                            return emitTile(tile, next, carried);
+                          });
 
   size_t half = sums.size() / 2;
   ValueRange all(sums);
   code.storeRows(all.take_front(half),
                  Values(code.rowsDown(), k.f32(shape.scale)),
-                 code.keyRows(tensor(kFirstResult), batch, keyHead), first);
+                 rowsOf(Argument::FirstResult), own.first);
   code.storeRows(all.drop_front(half), Values(code.rowsDown(), k.f32(1.0f)),
-                 code.keyRows(tensor(kFirstResult + 1), batch, keyHead), first);
+                 rowsOf(Argument::FirstResult + 1), own.first);
 }
 
-KeyCode::Place KeyCode::after(Place place) {
-  Value query = k.add(place.query, block.other);
-  Value last = k.i32(shape.group() - 1);
-  Value inHead = k.isLess(query, k.i32(shape.sequence));
-  return {k.select(inHead, place.member, k.min(k.add(place.member, 1), last)),
-          k.select(inHead, query, firstQuery)};
-}
-
-std::pair<Values, Values> KeyCode::fetch(Place place) {
+std::pair<Values, Values> KeyCode::fetch(Tile tile) {
+  // After the last tile comes one that no thread reads.
+  Value last = k.add(code.firstHead(own.keyHead), shape.group() - 1);
+  Value head = k.min(tile.head, last);
   auto rowsOf = [&](unsigned argument) {
-    return code.queryRows(tensor(argument), batch, headOf(place));
+    return code.queryRows(tensor(argument), own.batch, head);
   };
-  return {code.fetch(rowsOf(kQuery), place.query, block.other),
-          code.fetch(rowsOf(kCotangent), place.query, block.other)};
+  return {code.fetch(rowsOf(Argument::Query), tile.first, block.other),
+          code.fetch(rowsOf(Argument::Cotangent), tile.first, block.other)};
 }
 
-Values KeyCode::emitTile(Place place, ValueRange carried) {
+Values KeyCode::emitTile(Tile tile, Tile next, ValueRange carried) {
   size_t half = carried.size() / 2;
   Values slopes;
-  code.putWeights(emitWeights(place, slopes), weights);
+  code.putWeights(emitWeights(tile, slopes), weights);
   code.warpBarrier();
   Values valueSums =
       code.accumulate(weights, cotangents, carried.drop_front(half));
@@ -244,7 +196,7 @@ Values KeyCode::emitTile(Place place, ValueRange carried) {
   code.putWeights(slopes, weights);
   code.warpBarrier();
   // Read here, the next tile is on its way during the product.
-  auto [nextQueries, nextCotangents] = fetch(after(place));
+  auto [nextQueries, nextCotangents] = fetch(next);
   Values sums = code.accumulate(weights, queries, carried.take_front(half));
   sums.append(valueSums);
   k.barrier();
@@ -254,17 +206,17 @@ Values KeyCode::emitTile(Place place, ValueRange carried) {
   return sums;
 }
 
-Values KeyCode::emitWeights(Place place, Values &slopes) {
-  Lines lines = linesOf(kLogsumexp, kDelta, batch, headOf(place));
+Values KeyCode::emitWeights(Tile tile, Values &slopes) {
+  auto lines = code.queryLines(own.batch, tile.head);
   Values weight = code.dot(keys, queries);
   slopes = code.dot(values, cotangents);
   for (int64_t j = 0; j < code.rowsAcross(); ++j) {
-    Value query = code.otherPosition(place.query, j);
-    auto [line, delta] = loadLines(lines, query);
+    Value query = code.otherPosition(tile.first, j);
+    auto [line, delta] = code.loadLines(lines, query);
     Value inSequence = code.inSequence(query, block.other);
     for (int64_t i = 0; i < code.rowsDown(); ++i) {
       int64_t at = i * code.rowsAcross() + j;
-      Value sees = k.isLess(code.ownPosition(first, i), k.add(query, 1));
+      Value sees = k.isLess(code.ownPosition(own.first, i), k.add(query, 1));
       if (inSequence)
         sees = k.both(sees, inSequence);
       weight[at] = weightOf(weight[at], line, sees);
@@ -278,7 +230,6 @@ Values KeyCode::emitWeights(Place place, Values &slopes) {
 // Queries
 //===----------------------------------------------------------------------===//
 
-/// Arguments, in order: as those of KeyCode, then the queries' cotangent.
 class QueryCode : GpuBackwardCode {
 public:
   using GpuBackwardCode::GpuBackwardCode;
@@ -290,7 +241,7 @@ private:
 
   HeadRows keyRows{}, valueRows{};
   SharedTile queries{}, cotangents{}, keys{}, values{}, slopes{};
-  Lines lines{};
+  GpuAttentionPlaces::QueryLines lines{};
   Value first; // query of the block, i32
 };
 
@@ -298,20 +249,20 @@ void QueryCode::emit() {
   auto [batch, head, start] = code.queryBlock(block.own);
   first = start;
   Value keyHead = k.div(head, shape.group());
-  keyRows = code.keyRows(tensor(kKey), batch, keyHead);
-  valueRows = code.keyRows(tensor(kValue), batch, keyHead);
+  keyRows = code.keyRows(tensor(Argument::Key), batch, keyHead);
+  valueRows = code.keyRows(tensor(Argument::Value), batch, keyHead);
   queries = code.allocateRows(block.own);
   cotangents = code.allocateRows(block.own);
   keys = code.allocateRows(block.other);
   values = code.allocateRows(block.other);
   slopes = code.allocateWeights();
-  putOwn(queries, code.queryRows(tensor(kQuery), batch, head), first,
+  putOwn(queries, code.queryRows(tensor(Argument::Query), batch, head), first,
          baseTwoScale());
-  putOwn(cotangents, code.queryRows(tensor(kCotangent), batch, head), first,
-         1.0f);
+  putOwn(cotangents, code.queryRows(tensor(Argument::Cotangent), batch, head),
+         first, 1.0f);
   code.put(code.fetch(keyRows, k.i32(0), block.other), keys);
   code.put(code.fetch(valueRows, k.i32(0), block.other), values);
-  lines = linesOf(kLogsumexp, kDelta, batch, head);
+  lines = code.queryLines(batch, head);
   k.barrier();
 
   Value limit = k.min(k.add(first, block.own), k.i32(shape.sequence));
@@ -319,7 +270,8 @@ void QueryCode::emit() {
       k.i32(0), limit, block.other, code.zeroSums(),
       [&](Value key, ValueRange before) { return emitTile(key, before); });
   code.storeRows(sums, Values(code.rowsDown(), k.f32(shape.scale)),
-                 code.queryRows(tensor(kFirstResult), batch, head), first);
+                 code.queryRows(tensor(Argument::FirstResult), batch, head),
+                 first);
 }
 
 Values QueryCode::emitTile(Value key, ValueRange sums) {
@@ -328,7 +280,7 @@ Values QueryCode::emitTile(Value key, ValueRange sums) {
   for (int64_t i = 0; i < code.rowsDown(); ++i) {
     // Keys beyond the sequence are beyond every query in it.
     Value query = code.ownPosition(first, i), end = k.add(query, 1);
-    auto [line, delta] = loadLines(lines, query);
+    auto [line, delta] = code.loadLines(lines, query);
     for (int64_t j = 0; j < code.rowsAcross(); ++j) {
       int64_t at = i * code.rowsAcross() + j;
       Value sees = k.isLess(code.otherPosition(key, j), end);
@@ -357,55 +309,60 @@ Values QueryCode::emitTile(Value key, ValueRange sums) {
 using Kind = KernelArgument::Kind;
 constexpr KernelArgument kDeltaBuffer{Kind::Temporary, 0};
 
-/// The kernel, without its results.
-template <typename Code>
-FailureOr<KernelCall> planSums(mlir::rota::AttentionGradOp op, StringRef name,
-                               const AttentionShape &shape, int64_t heads,
-                               unsigned results, KernelLibrary &library) {
-  int64_t blocks = shape.batch * heads *
-                   llvm::divideCeil(shape.sequence, blockOf(shape).own);
-  auto symbol =
-      emitGpuKernel(library, op.getLoc(), name, toString(shape),
-                    kFirstResult + results, blocks, GpuAttentionCode::kThreads,
-                    [&](GpuBuilder &k) { Code(k, shape).emit(); });
-  if (failed(symbol))
-    return failure();
-  KernelCall call{*symbol, blocks, 1, {}};
+FailureOr<std::string> emitKeyGrad(KernelLibrary &library, Location loc,
+                                   const AttentionShape &shape) {
+  return emitAttentionKernel(library, loc, "attention_key_grad", shape,
+                             {Argument::FirstResult + 2, shape.keyHeads,
+                              blockOf(shape).own, GpuAttentionCode::kThreads},
+                             [&](GpuBuilder &k) { KeyCode(k, shape).emit(); });
+}
+
+FailureOr<std::string> emitQueryGrad(KernelLibrary &library, Location loc,
+                                     const AttentionShape &shape) {
+  return emitAttentionKernel(
+      library, loc, "attention_query_grad", shape,
+      {Argument::FirstResult + 1, shape.heads, blockOf(shape).own,
+       GpuAttentionCode::kThreads},
+      [&](GpuBuilder &k) { QueryCode(k, shape).emit(); });
+}
+
+/// The call of a kernel with these results.
+KernelCall callSums(StringRef symbol, ArrayRef<unsigned> results,
+                    KernelLibrary &library) {
+  KernelCall call{symbol.str(), library.getLaunchShape(symbol).grid[0], 1, {}};
   // All but the output, which is number 4.
   for (unsigned operand : {0, 1, 2, 3, 5})
     call.arguments.push_back({Kind::Operand, operand});
   call.arguments.push_back(kDeltaBuffer);
+  for (unsigned result : results)
+    call.arguments.push_back({Kind::Result, result});
   return call;
 }
 
 FailureOr<KernelPlan> planAttentionGrad(mlir::rota::AttentionGradOp op,
                                         KernelLibrary &library) {
+  Location loc = op.getLoc();
   AttentionShape shape =
       attentionShape(op.getQuery(), op.getKey(), op.getScale());
   if (failed(checkGpuHeadSize(op, shape)))
     return failure();
   DeltaGeometry geometry(shape);
   auto delta =
-      emitGpuKernel(library, op.getLoc(), "attention_delta", toString(shape),
+      emitGpuKernel(library, loc, "attention_delta", toString(shape),
                     /*arguments=*/3, geometry.blocks, DeltaGeometry::kThreads,
                     [&](GpuBuilder &k) { emitDelta(k, shape); });
-  auto keys = planSums<KeyCode>(op, "attention_key_grad", shape, shape.keyHeads,
-                                /*results=*/2, library);
-  auto queries = planSums<QueryCode>(op, "attention_query_grad", shape,
-                                     shape.heads, /*results=*/1, library);
+  auto keys = emitKeyGrad(library, loc, shape);
+  auto queries = emitQueryGrad(library, loc, shape);
   if (failed(delta) || failed(keys) || failed(queries))
     return failure();
-  queries->arguments.push_back({Kind::Result, 0});
-  keys->arguments.push_back({Kind::Result, 1});
-  keys->arguments.push_back({Kind::Result, 2});
   KernelPlan plan;
   plan.temporaries.push_back(geometry.rows * sizeof(float));
   plan.calls = {{*delta,
                  geometry.rows,
                  1,
                  {{Kind::Operand, 0}, {Kind::Operand, 4}, kDeltaBuffer}},
-                *keys,
-                *queries};
+                callSums(*keys, {1, 2}, library),
+                callSums(*queries, {0}, library)};
   return plan;
 }
 

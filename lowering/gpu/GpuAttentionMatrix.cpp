@@ -11,10 +11,8 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/Support/MathExtras.h"
 
-#include <limits>
 #include <numbers>
 
 using namespace mlir;
@@ -24,14 +22,13 @@ namespace {
 
 constexpr int64_t kThreads = 128;
 constexpr int64_t kBlock = 64; // queries, and keys of a tile
-constexpr int64_t kSteps = kBlock / GpuMatrixCode::kRows;
-constexpr float kLowest = -std::numeric_limits<float>::infinity();
+constexpr int64_t kLaneRows = 2, kRowLanes = 4;
 
 using Argument = AttentionArgument;
 
 class MatrixForwardCode {
 public:
-  using Values = SmallVector<Value>;
+  using Values = GpuMatrixCode::Values;
 
   MatrixForwardCode(GpuBuilder &k, const AttentionShape &shape)
       : k(k), shape(shape), places(k, shape), code(k, shape.size, kThreads) {}
@@ -39,46 +36,24 @@ public:
   void emit();
 
 private:
-  /// Of a lane's two rows: the maximum, its share of the sum; and four sums for
-  /// each eight columns of the head.
-  struct State {
-    Values highest, total, sums;
-    Values all() const {
-      Values values(highest);
-      values.append(total);
-      values.append(sums);
-      return values;
-    }
-  };
-  static State stateOf(ValueRange values) {
-    return {Values(values.take_front(2)), Values(values.slice(2, 2)),
-            Values(values.drop_front(4))};
-  }
-
   Memory tensor(unsigned i) { return k.argument(i, shape.element); }
   /// The stage of the tile that begins at `key`, or the other one.
   Memory stageOf(Value key, int64_t turn = 0);
   Memory valuesOf(Memory stage) {
-    return k.offset(stage, k.i32(kBlock * shape.size));
+    return k.offset(stage, k.i32(kBlock * code.stride()));
   }
   void startTile(Value key, Memory stage);
   void loadQueries(HeadRows rows);
 
-  State emitTile(Value key, Memory stage, State state, bool isMasked);
-  Values emitScores(Memory stage);
-  void mask(Values &scores);
+  RunningSoftmax emitTile(Value key, Memory stage, RunningSoftmax state,
+                          bool isMasked);
   /// Turns scores into weights; updates all but the new keys' share of `sums`.
-  void emitWeights(Values &scores, State &state);
+  void emitWeights(Values &scores, RunningSoftmax &state);
   /// sums * shrink, where a maximum of the warp's rows has grown.
-  void shrinkSums(State &state, const Values &highest, const Values &shrink);
-  void addValues(const Values &weights, Memory stage, Values &sums);
-  void emitLogsumexp(const State &state, const Values &total, Value batch,
-                     Value head);
-  /// The lane's row number `half`, in the block.
-  Value rowInBlock(int64_t half);
-  /// The maxima or sums of the four lanes that share rows.
-  Values acrossLanes(const Values &values,
-                     llvm::function_ref<Value(Value, Value)> join);
+  void shrinkSums(RunningSoftmax &state, const Values &highest,
+                  const Values &shrink);
+  void emitLogsumexp(const RunningSoftmax &state, const Values &total,
+                     Value batch, Value head);
 
   GpuBuilder &k;
   AttentionShape shape;
@@ -97,14 +72,16 @@ void MatrixForwardCode::emit() {
   Value keyHead = k.div(head, shape.group());
   keyRows = places.keyRows(tensor(Argument::Key), batch, keyHead);
   valueRows = places.keyRows(tensor(Argument::Value), batch, keyHead);
-  leaveRegistersFor(k, shape.size == 64 ? 3 : 2);
+  leaveRegistersFor(k, shape.size <= 64 ? 3 : 2);
   scale = k.f32(shape.scale * std::numbers::log2e_v<float>);
-  stages = k.allocateShared(4 * kBlock * shape.size, shape.element);
+  stages = k.allocateShared(4 * kBlock * code.stride(), shape.element);
   loadQueries(places.queryRows(tensor(Argument::Query), batch, head));
 
-  State state{Values(2, k.f32(kLowest)), Values(2, k.f32(0.0f)),
-              Values(shape.size / 2, k.f32(0.0f))};
+  auto state = RunningSoftmax::start(k, kLaneRows, code.zeroSums());
   // All keys of the tiles before the block's own are seen.
+  auto stateOf = [](ValueRange values) {
+    return RunningSoftmax::of(values, kLaneRows);
+  };
   state = stateOf(k.loop(
       k.i32(0), first, kBlock, state.all(), [&](Value key, ValueRange carried) {
         code.waitForCopies(0);
@@ -117,9 +94,9 @@ void MatrixForwardCode::emit() {
   state = emitTile(first, stageOf(first), state, true);
 
   auto add = [&](Value x, Value y) { return k.addf(x, y); };
-  Values total = acrossLanes(state.total, add);
+  Values total = combineEach(k, state.total, kRowLanes, add);
   for (auto [i, sum] : llvm::enumerate(state.sums))
-    sum = k.mulf(sum, k.divf(k.f32(1.0f), total[i / 2 % 2]));
+    sum = k.mulf(sum, k.divf(k.f32(1.0f), total[GpuMatrixCode::halfOf(i)]));
   // No warp reads the other stage after the last barrier.
   code.storeRows(state.sums,
                  places.queryRows(tensor(Argument::Output), batch, head), first,
@@ -129,7 +106,7 @@ void MatrixForwardCode::emit() {
 
 Memory MatrixForwardCode::stageOf(Value key, int64_t turn) {
   Value number = k.rem(k.add(k.div(key, kBlock), turn), 2);
-  return k.offset(stages, k.mul(number, 2 * kBlock * shape.size));
+  return k.offset(stages, k.mul(number, 2 * kBlock * code.stride()));
 }
 
 void MatrixForwardCode::startTile(Value key, Memory stage) {
@@ -149,72 +126,33 @@ void MatrixForwardCode::loadQueries(HeadRows rows) {
   k.barrier();
   auto addresses =
       code.addressesOf(code.ownRows(stage), GpuMatrixCode::Order::Left);
-  for (int64_t step = 0; step < shape.size / GpuMatrixCode::kRows; ++step)
+  for (int64_t step = 0; step < code.steps(); ++step)
     queries.push_back(code.load(addresses, 0, step));
 }
 
-MatrixForwardCode::State MatrixForwardCode::emitTile(Value key, Memory stage,
-                                                     State state,
-                                                     bool isMasked) {
-  Values scores = emitScores(stage);
+RunningSoftmax MatrixForwardCode::emitTile(Value key, Memory stage,
+                                           RunningSoftmax state,
+                                           bool isMasked) {
+  Values scores =
+      code.dot([&](int64_t step) { return queries[step]; }, stage, kBlock);
+  // Keys beyond the sequence are in the tile on the diagonal.
   if (isMasked)
-    mask(scores);
+    code.mask(scores, k.i32(0), GpuMatrixCode::Queries::Rows);
   emitWeights(scores, state);
-  addValues(scores, valuesOf(stage), state.sums);
+  code.accumulate(scores, valuesOf(stage), state.sums);
   return state;
 }
 
-MatrixForwardCode::Values MatrixForwardCode::emitScores(Memory stage) {
-  auto keys = code.addressesOf(stage, GpuMatrixCode::Order::Right);
-  Values scores(kBlock / 2, k.f32(0.0f));
-  GpuMatrixCode::Sums all(scores);
-  for (auto [step, left] : llvm::enumerate(queries))
-    for (int64_t n = 0; n < kSteps; ++n) {
-      auto right = code.load(keys, n * GpuMatrixCode::kRows, step);
-      for (int64_t half = 0; half < 2; ++half)
-        code.multiplyAdd(left, right, half, all.slice((2 * n + half) * 4, 4));
-    }
-  return scores;
-}
-
-Value MatrixForwardCode::rowInBlock(int64_t half) {
-  return k.add(
-      k.add(k.mul(code.warpNumber(), GpuMatrixCode::kRows), code.rowOfLane()),
-      half * GpuMatrixCode::kRows / 2);
-}
-
-/// In the tile on the diagonal, rows see keys up to their own number. Keys
-/// beyond the sequence are not among them.
-void MatrixForwardCode::mask(Values &scores) {
-  for (auto [i, score] : llvm::enumerate(scores)) {
-    int64_t half = i / 2 % 2, column = i / 4 * 8 + i % 2;
-    Value before = k.sub(rowInBlock(half), code.columnOfLane());
-    Value sees = k.isLess(k.i32(column - 1), before);
-    score = k.select(sees, score, k.f32(kLowest));
-  }
-}
-
-MatrixForwardCode::Values
-MatrixForwardCode::acrossLanes(const Values &values,
-                               llvm::function_ref<Value(Value, Value)> join) {
-  return k.combineThreads(values, 4, [&](ValueRange x, ValueRange y) {
-    Values joined;
-    for (auto [left, right] : llvm::zip(x, y))
-      joined.push_back(join(left, right));
-    return joined;
-  });
-}
-
-void MatrixForwardCode::emitWeights(Values &scores, State &state) {
+void MatrixForwardCode::emitWeights(Values &scores, RunningSoftmax &state) {
   Values highest = state.highest;
   auto largest = [&](Value x, Value y) { return k.largest(x, y); };
   for (auto [i, score] : llvm::enumerate(scores)) {
-    Value &most = highest[i / 2 % 2];
+    Value &most = highest[GpuMatrixCode::halfOf(i)];
     most = largest(most, score);
   }
-  highest = acrossLanes(highest, largest);
+  highest = combineEach(k, highest, kRowLanes, largest);
   Values shrink, offset;
-  for (int64_t half = 0; half < 2; ++half) {
+  for (int64_t half = 0; half < kLaneRows; ++half) {
     // Exactly 1 where the maximum stays.
     Value less = k.subf(state.highest[half], highest[half]);
     shrink.push_back(fastExp2(k, k.mulf(less, scale)));
@@ -222,7 +160,7 @@ void MatrixForwardCode::emitWeights(Values &scores, State &state) {
     state.total[half] = k.mulf(state.total[half], shrink[half]);
   }
   for (auto [i, score] : llvm::enumerate(scores)) {
-    int64_t half = i / 2 % 2;
+    int64_t half = GpuMatrixCode::halfOf(i);
     score = fastExp2(k, k.fma(score, scale, offset[half]));
     state.total[half] = k.addf(state.total[half], score);
   }
@@ -230,7 +168,7 @@ void MatrixForwardCode::emitWeights(Values &scores, State &state) {
   state.highest = highest;
 }
 
-void MatrixForwardCode::shrinkSums(State &state, const Values &highest,
+void MatrixForwardCode::shrinkSums(RunningSoftmax &state, const Values &highest,
                                    const Values &shrink) {
   auto &b = k.ops();
   auto grows = [&](int64_t half) -> Value {
@@ -240,47 +178,25 @@ void MatrixForwardCode::shrinkSums(State &state, const Values &highest,
   Value any = arith::OrIOp::create(b, grows(0), grows(1));
   any = NVVM::VoteSyncOp::create(b, b.getI1Type(), k.i32(-1), any,
                                  NVVM::VoteSyncKind::any);
-  OpBuilder::InsertionGuard guard(b);
-  auto yield = [&](bool isShrunk) {
-    return [&, isShrunk](OpBuilder &inner, Location) {
-      b.setInsertionPointToEnd(inner.getInsertionBlock());
-      Values sums = state.sums;
-      for (auto [i, sum] : llvm::enumerate(sums))
-        sum = isShrunk ? k.mulf(sum, shrink[i / 2 % 2]) : sum;
-      scf::YieldOp::create(b, sums);
-    };
-  };
-  state.sums =
-      scf::IfOp::create(b, any, yield(true), yield(false)).getResults();
+  state.sums = k.choose(
+      any,
+      [&] {
+        Values sums = state.sums;
+        for (auto [i, sum] : llvm::enumerate(sums))
+          sum = k.mulf(sum, shrink[GpuMatrixCode::halfOf(i)]);
+        return sums;
+      },
+      [&] { return state.sums; });
 }
 
-void MatrixForwardCode::addValues(const Values &weights, Memory tile,
-                                  Values &sums) {
-  auto values = code.addressesOf(tile, GpuMatrixCode::Order::Left);
-  GpuMatrixCode::Sums all(sums);
-  for (int64_t n = 0; n < kSteps; ++n) {
-    // Two neighbouring 16 x 8 scores are a left matrix of 16 x 16.
-    const Value *w = &weights[n * 8];
-    GpuMatrixCode::Fragment left = {
-        code.pack(w[0], w[1]), code.pack(w[2], w[3]), code.pack(w[4], w[5]),
-        code.pack(w[6], w[7])};
-    for (int64_t step = 0; step < shape.size / GpuMatrixCode::kRows; ++step) {
-      auto right = code.load(values, n * GpuMatrixCode::kRows, step,
-                             /*transposed=*/true);
-      for (int64_t half = 0; half < 2; ++half)
-        code.multiplyAdd(left, right, half,
-                         all.slice((2 * step + half) * 4, 4));
-    }
-  }
-}
-
-void MatrixForwardCode::emitLogsumexp(const State &state, const Values &total,
-                                      Value batch, Value head) {
+void MatrixForwardCode::emitLogsumexp(const RunningSoftmax &state,
+                                      const Values &total, Value batch,
+                                      Value head) {
   Memory line = places.lineOf(
       k.argument(Argument::Logsumexp, k.ops().getF32Type()), batch, head);
   k.when(k.isEqual(code.columnOfLane(), k.i32(0)), [&] {
-    for (int64_t half = 0; half < 2; ++half) {
-      Value position = k.add(first, rowInBlock(half));
+    for (int64_t half = 0; half < kLaneRows; ++half) {
+      Value position = k.add(first, code.rowInBlock(half));
       Value value =
           k.fma(state.highest[half], k.f32(shape.scale), k.log(total[half]));
       k.when(k.isWithin(position, shape.sequence),
@@ -299,12 +215,10 @@ bool hasMatrixAttention(const AttentionShape &shape) {
 
 FailureOr<std::string> emitMatrixAttention(KernelLibrary &library, Location loc,
                                            const AttentionShape &shape) {
-  int64_t blocks =
-      shape.batch * shape.heads * llvm::divideCeil(shape.sequence, kBlock);
-  return emitGpuKernel(library, loc, "attention_matrix", toString(shape),
-                       Argument::Count, blocks, kThreads, [&](GpuBuilder &k) {
-                         MatrixForwardCode(k, shape).emit();
-                       });
+  return emitAttentionKernel(
+      library, loc, "attention_matrix", shape,
+      {Argument::Count, shape.heads, kBlock, kThreads},
+      [&](GpuBuilder &k) { MatrixForwardCode(k, shape).emit(); });
 }
 
 } // namespace rota::lowering

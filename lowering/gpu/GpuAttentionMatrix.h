@@ -4,14 +4,9 @@
 #ifndef ROTA_LOWERING_GPU_GPUATTENTIONMATRIX_H
 #define ROTA_LOWERING_GPU_GPUATTENTIONMATRIX_H
 
-#include "lowering/gpu/GpuAttentionCode.h"
+#include "lowering/gpu/GpuAttentionPlaces.h"
 
 namespace rota::lowering {
-
-/// The arguments of attention's kernels, in order.
-struct AttentionArgument {
-  enum : unsigned { Query, Key, Value, Output, Logsumexp, Count };
-};
 
 /// Whether the kernel below computes attention of this shape.
 bool hasMatrixAttention(const AttentionShape &shape);

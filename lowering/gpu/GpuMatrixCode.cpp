@@ -10,6 +10,8 @@
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
+#include <limits>
+
 using namespace mlir;
 
 namespace rota::lowering {
@@ -22,7 +24,7 @@ GpuMatrixCode::GpuMatrixCode(GpuBuilder &k, int64_t columns, int64_t threads)
 Value GpuMatrixCode::swizzled(Value row, Value chunk) {
   Value place =
       arith::XOrIOp::create(k.ops(), chunk, k.rem(row, kSwizzledRows));
-  return k.add(k.mul(row, columns), k.mul(place, kChunkElements));
+  return k.add(k.mul(row, stride()), k.mul(place, kChunkElements));
 }
 
 Value GpuMatrixCode::positionIndex(Value position, int64_t stride,
@@ -32,31 +34,71 @@ Value GpuMatrixCode::positionIndex(Value position, int64_t stride,
 }
 
 Memory GpuMatrixCode::ownRows(Memory tile) {
-  return k.offset(tile, k.mul(warp, kRows * columns));
+  return k.offset(tile, k.mul(warp, kRows * stride()));
+}
+
+Value GpuMatrixCode::rowInBlock(int64_t half) {
+  return k.add(k.add(k.mul(warp, kRows), laneRow), half * kSwizzledRows);
 }
 
 //===----------------------------------------------------------------------===//
 // Copies
 //===----------------------------------------------------------------------===//
 
+void GpuMatrixCode::whenChunk(Value chunk, int64_t count,
+                              llvm::function_ref<void()> body) {
+  if (count == threadsOfRow())
+    body();
+  else
+    k.when(k.isWithin(chunk, count), body);
+}
+
+/// Starts a copy of `size` bytes; zeros take the place of all of them where
+/// there is a condition and it does not hold.
+static void startAccess(GpuBuilder &k, Memory from, Memory to, int64_t size,
+                        Value condition) {
+  Value bytes;
+  if (condition)
+    bytes = k.select(condition, k.i32(size), k.i32(0));
+  auto cache = size == kAccessBytes ? NVVM::LoadCacheModifierKind::CG
+                                    : NVVM::LoadCacheModifierKind::CA;
+  NVVM::CpAsyncOp::create(k.ops(), to.base, from.base, uint32_t(size), cache,
+                          bytes);
+}
+
 void GpuMatrixCode::startCopy(HeadRows rows, Value first, int64_t count,
                               int64_t sequence, Memory tile) {
-  Value row = k.div(thread, chunks()), chunk = k.rem(thread, chunks());
+  int64_t across = threadsOfRow(), down = threads / across;
+  Value row = k.div(thread, across), chunk = k.rem(thread, across);
   Value start = k.add(first, row);
   Memory from = k.offset(rows.memory, positionIndex(start, rows.stride, chunk));
   Memory to = k.offset(tile, swizzled(row, chunk));
-  // A step is a multiple of the rows after which the swizzle repeats.
-  int64_t step = threads / chunks();
-  for (int64_t i = 0; i < count; i += step) {
-    Value bytes;
+  Value inRow;
+  if (chunks() < 2 * steps())
+    inRow = k.isWithin(chunk, chunks());
+  whenChunk(chunk, 2 * steps(), [&] {
+    // `down` is a multiple of the rows after which the swizzle repeats.
+    for (int64_t i = 0; i < count; i += down) {
+      Value condition = inRow;
+      if (sequence % count != 0) {
+        condition = k.isWithin(k.add(start, i), sequence);
+        condition = inRow ? k.both(condition, inRow) : condition;
+      }
+      startAccess(k, k.offset(from, k.i64(i * rows.stride)),
+                  k.offset(to, k.i32(i * stride())), kAccessBytes, condition);
+    }
+  });
+}
+
+void GpuMatrixCode::startLineCopy(Memory line, Value first, int64_t count,
+                                  int64_t sequence, Memory to) {
+  k.when(k.isWithin(thread, count), [&] {
+    Value position = k.add(first, thread), condition;
     if (sequence % count != 0)
-      bytes = k.select(k.isWithin(k.add(start, i), sequence),
-                       k.i32(kAccessBytes), k.i32(0));
-    NVVM::CpAsyncOp::create(k.ops(), k.offset(to, k.i32(i * columns)).base,
-                            k.offset(from, k.i64(i * rows.stride)).base,
-                            uint32_t(kAccessBytes),
-                            NVVM::LoadCacheModifierKind::CG, bytes);
-  }
+      condition = k.isWithin(position, sequence);
+    startAccess(k, k.offset(line, k.widen(position)), k.offset(to, thread),
+                sizeof(float), condition);
+  });
 }
 
 void GpuMatrixCode::endCopyGroup() {
@@ -68,7 +110,7 @@ void GpuMatrixCode::waitForCopies(int64_t pending) {
 }
 
 //===----------------------------------------------------------------------===//
-// Products
+// Fragments
 //===----------------------------------------------------------------------===//
 
 /// The elements of a struct.
@@ -102,7 +144,7 @@ GpuMatrixCode::Fragment GpuMatrixCode::load(const Addresses &tile, int64_t row,
                                             int64_t step, bool transposed) {
   // The swizzle repeats after four steps.
   int64_t count = tile.size();
-  int64_t offset = row * columns + step / count * (count * kRows);
+  int64_t offset = row * stride() + step / count * (count * kRows);
   Memory at = k.offset(tile[step % count], k.i32(offset));
   auto layout = transposed ? NVVM::MMALayout::col : NVVM::MMALayout::row;
   auto shape =
@@ -112,17 +154,6 @@ GpuMatrixCode::Fragment GpuMatrixCode::load(const Addresses &tile, int64_t row,
       shape, NVVM::LdStMatrixEltType::B16);
   SmallVector<Value> parts = unpack(k, loaded);
   return {parts[0], parts[1], parts[2], parts[3]};
-}
-
-void GpuMatrixCode::multiplyAdd(const Fragment &left, const Fragment &right,
-                                int64_t half, Sums sums) {
-  Value product = NVVM::MmaOp::create(
-      k.ops(), structOf(k, k.ops().getF32Type()), ValueRange(left),
-      ValueRange{right[2 * half], right[2 * half + 1]}, ValueRange(sums),
-      ArrayRef<int64_t>{16, 8, 16}, std::nullopt, std::nullopt,
-      std::array{NVVM::MMATypes::bf16, NVVM::MMATypes::bf16},
-      std::array{NVVM::MMALayout::row, NVVM::MMALayout::col});
-  llvm::copy(unpack(k, product), sums.begin());
 }
 
 /// vector<2xf32>.
@@ -138,6 +169,75 @@ Value GpuMatrixCode::pack(Value low, Value high) {
   return LLVM::BitcastOp::create(k.ops(), k.ops().getI32Type(), rounded);
 }
 
+//===----------------------------------------------------------------------===//
+// Products
+//===----------------------------------------------------------------------===//
+
+void GpuMatrixCode::multiplyAdd(const Fragment &left, const Fragment &right,
+                                MutableArrayRef<Value> sums) {
+  for (int64_t half = 0; half < 2; ++half) {
+    MutableArrayRef<Value> four = sums.slice(4 * half, 4);
+    Value product = NVVM::MmaOp::create(
+        k.ops(), structOf(k, k.ops().getF32Type()), ValueRange(left),
+        ValueRange{right[2 * half], right[2 * half + 1]}, ValueRange(four),
+        ArrayRef<int64_t>{16, 8, 16}, std::nullopt, std::nullopt,
+        std::array{NVVM::MMATypes::bf16, NVVM::MMATypes::bf16},
+        std::array{NVVM::MMALayout::row, NVVM::MMALayout::col});
+    llvm::copy(unpack(k, product), four.begin());
+  }
+}
+
+/// Sums of a product of two fragments.
+static constexpr int64_t kFragmentSums = 8;
+
+GpuMatrixCode::Values GpuMatrixCode::zeroSums() {
+  return Values(steps() * kFragmentSums, k.f32(0.0f));
+}
+
+GpuMatrixCode::Values
+GpuMatrixCode::dot(llvm::function_ref<Fragment(int64_t step)> left, Memory tile,
+                   int64_t rows) {
+  Addresses addresses = addressesOf(tile, Order::Right);
+  Values sums(rows / kRows * kFragmentSums, k.f32(0.0f));
+  MutableArrayRef<Value> all(sums);
+  for (int64_t step = 0; step < steps(); ++step) {
+    Fragment fragment = left(step);
+    for (int64_t n = 0; n < rows / kRows; ++n)
+      multiplyAdd(fragment, load(addresses, n * kRows, step),
+                  all.slice(n * kFragmentSums, kFragmentSums));
+  }
+  return sums;
+}
+
+void GpuMatrixCode::accumulate(ArrayRef<Value> weights, Memory tile,
+                               Values &sums) {
+  Addresses addresses = addressesOf(tile, Order::Left);
+  MutableArrayRef<Value> all(sums);
+  for (int64_t n = 0; n < int64_t(weights.size()) / kFragmentSums; ++n) {
+    // The sums of a product are a left matrix as they lie.
+    ArrayRef<Value> w = weights.slice(n * kFragmentSums, kFragmentSums);
+    Fragment left = {pack(w[0], w[1]), pack(w[2], w[3]), pack(w[4], w[5]),
+                     pack(w[6], w[7])};
+    for (int64_t step = 0; step < steps(); ++step)
+      multiplyAdd(left, load(addresses, n * kRows, step, /*transposed=*/true),
+                  all.slice(step * kFragmentSums, kFragmentSums));
+  }
+}
+
+void GpuMatrixCode::mask(Values &scores, Value ahead, Queries queries) {
+  Value lowest = k.f32(-std::numeric_limits<float>::infinity());
+  for (auto [i, score] : llvm::enumerate(scores)) {
+    // A query sees the keys up to its own position.
+    Value row = k.add(ahead, rowInBlock(halfOf(i)));
+    Value distance = k.sub(row, laneColumn);
+    int64_t column = columnOf(i);
+    Value sees = queries == Queries::Rows
+                     ? k.isLess(k.i32(column - 1), distance)
+                     : k.isLess(distance, k.i32(column + 1));
+    score = k.select(sees, score, lowest);
+  }
+}
+
 void GpuMatrixCode::storeRows(ArrayRef<Value> sums, HeadRows rows, Value first,
                               int64_t sequence, Memory tile) {
   Memory own = ownRows(tile);
@@ -149,18 +249,22 @@ void GpuMatrixCode::storeRows(ArrayRef<Value> sums, HeadRows rows, Value first,
       k.store(pairOf(k, pair[0], pair[1]), own, at);
     }
   NVVM::SyncWarpOp::create(k.ops(), k.i32(-1));
-  Value chunk = k.rem(lane, chunks());
+  int64_t across = threadsOfRow(), down = kWarp / across;
+  Value chunk = k.rem(lane, across);
   Value start = k.add(first, k.mul(warp, kRows));
-  for (int64_t i = 0; i < kRows; i += kWarp / chunks()) {
-    Value row = k.add(k.div(lane, chunks()), i);
-    Value value =
-        lowering::load(k.ops(), own.base, own.element, swizzled(row, chunk),
-                       kChunkElements, kAccessBytes);
-    Value position = k.add(start, row);
-    k.when(k.isWithin(position, sequence), [&] {
-      k.store(value, rows.memory, positionIndex(position, rows.stride, chunk));
-    });
-  }
+  whenChunk(chunk, chunks(), [&] {
+    for (int64_t i = 0; i < kRows; i += down) {
+      Value row = k.add(k.div(lane, across), i);
+      Value value =
+          lowering::load(k.ops(), own.base, own.element, swizzled(row, chunk),
+                         kChunkElements, kAccessBytes);
+      Value position = k.add(start, row);
+      k.when(k.isWithin(position, sequence), [&] {
+        k.store(value, rows.memory,
+                positionIndex(position, rows.stride, chunk));
+      });
+    }
+  });
 }
 
 } // namespace rota::lowering

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Matrix instructions of warps on bf16 rows in shared memory. A tile is rows of
-// 64 or 128 elements, in chunks of 16 bytes: chunk c of row r lies at chunk
+// up to 128 elements, in chunks of 16 bytes: chunk c of row r lies at chunk
 // c ^ (r % 8), so that neither eight rows of one chunk nor eight chunks of one
-// row share a bank.
+// row share a bank. Rows are padded to whole groups of eight chunks; no
+// instruction reads the padding beyond a whole fragment, which is zero.
 //
 // A fragment is what the 32 lanes of a warp hold of a matrix of 16 rows: lane l
 // has elements 2 (l % 4) and the next of rows l / 4 and l / 4 + 8.
 #ifndef ROTA_LOWERING_GPU_GPUMATRIXCODE_H
 #define ROTA_LOWERING_GPU_GPUMATRIXCODE_H
 
-#include "lowering/gpu/GpuAttentionCode.h"
+#include "lowering/gpu/GpuAttentionPlaces.h"
+
+#include "llvm/Support/MathExtras.h"
 
 #include <array>
 
@@ -18,6 +21,8 @@ namespace rota::lowering {
 
 class GpuMatrixCode {
 public:
+  using Values = llvm::SmallVector<mlir::Value>;
+
   /// For blocks of `threads` threads, whose warps each have kRows rows of their
   /// own.
   GpuMatrixCode(GpuBuilder &k, int64_t columns, int64_t threads);
@@ -26,15 +31,32 @@ public:
   static bool hasColumns(int64_t columns) {
     return columns == 64 || columns == 128;
   }
+  /// Elements from row to row of a tile.
+  int64_t stride() const {
+    return llvm::alignTo(columns, kChunkElements * kSwizzledRows);
+  }
+  /// Fragments side by side.
+  int64_t steps() const { return llvm::divideCeil(columns, kRows); }
+
+  //===--------------------------------------------------------------------===//
+  // Copies
+  //===--------------------------------------------------------------------===//
 
   /// Starts copies of `count` rows from position `first` (i32) on into a tile;
   /// zeros take the place of rows beyond `sequence`.
   void startCopy(HeadRows rows, mlir::Value first, int64_t count,
                  int64_t sequence, Memory tile);
+  /// The same of a line of f32, of no more than the block's threads.
+  void startLineCopy(Memory line, mlir::Value first, int64_t count,
+                     int64_t sequence, Memory to);
   /// Ends a group of copies, of all threads alike.
   void endCopyGroup();
   /// Waits for this thread's copies but those of the last `pending` groups.
   void waitForCopies(int64_t pending);
+
+  //===--------------------------------------------------------------------===//
+  // Fragments
+  //===--------------------------------------------------------------------===//
 
   /// Four registers (i32) of two bf16 each.
   using Fragment = std::array<mlir::Value, 4>;
@@ -49,34 +71,59 @@ public:
   Fragment load(const Addresses &tile, int64_t row, int64_t step,
                 bool transposed = false);
 
-  /// Four f32: two of each row.
-  using Sums = llvm::MutableArrayRef<mlir::Value>;
-  /// sums += left * right, on 16 x 8 sums; half 0 or 1 of a right fragment.
-  void multiplyAdd(const Fragment &left, const Fragment &right, int64_t half,
-                   Sums sums);
-  /// Two f32 in one register, rounded.
-  mlir::Value pack(mlir::Value low, mlir::Value high);
+  //===--------------------------------------------------------------------===//
+  // Products: four f32 for each eight columns, two of each of the lane's rows
+  //===--------------------------------------------------------------------===//
 
-  /// Writes this warp's 16 rows of 16 x 8 sums, rounded, to the rows from
-  /// position `first` on that are within `sequence`, by way of its rows in
-  /// `tile`.
+  /// The lane's row that product element `i` is of: 0 or 1, number
+  /// rowInBlock() of the block; and its column, from the lane's first one on.
+  static int64_t halfOf(int64_t i) { return i / 2 % 2; }
+  static int64_t columnOf(int64_t i) { return i / 4 * 8 + i % 2; }
+
+  /// left * the first `rows` rows of the tile: 16 x `rows`. left(step) is the
+  /// fragment of 16 columns from 16 `step` on.
+  Values dot(llvm::function_ref<Fragment(int64_t step)> left, Memory tile,
+             int64_t rows);
+  /// sums + weights * tile, as 16 x `columns`; weights, as many as dot() gives,
+  /// are rounded.
+  void accumulate(llvm::ArrayRef<mlir::Value> weights, Memory tile,
+                  Values &sums);
+  Values zeroSums();
+
+  /// Queries are the rows of scores, or their columns.
+  enum class Queries { Rows, Columns };
+  /// Scores of queries before their key become minus infinity. The block's
+  /// first row is `ahead` (i32) positions after the first column.
+  void mask(Values &scores, mlir::Value ahead, Queries queries);
+
+  /// Writes this warp's 16 rows of sums, rounded, to the rows from position
+  /// `first` on that are within `sequence`, by way of its rows in `tile`.
   void storeRows(llvm::ArrayRef<mlir::Value> sums, HeadRows rows,
                  mlir::Value first, int64_t sequence, Memory tile);
 
   /// The warp's own rows of a tile.
   Memory ownRows(Memory tile);
-  mlir::Value warpNumber() { return warp; }
-  mlir::Value rowOfLane() { return laneRow; }       // in 0 .. 7
+  mlir::Value rowInBlock(int64_t half);
   mlir::Value columnOfLane() { return laneColumn; } // 0, 2, 4 or 6
 
 private:
   static constexpr int64_t kChunkElements = 8, kSwizzledRows = 8;
 
   int64_t chunks() const { return columns / kChunkElements; }
+  /// Threads that share a row: a power of two, some of them idle.
+  int64_t threadsOfRow() const { return llvm::PowerOf2Ceil(2 * steps()); }
+  /// Calls `body` where `chunk` is below `count`.
+  void whenChunk(mlir::Value chunk, int64_t count,
+                 llvm::function_ref<void()> body);
   /// The element where a chunk of a row begins; all i32.
   mlir::Value swizzled(mlir::Value row, mlir::Value chunk);
   mlir::Value positionIndex(mlir::Value position, int64_t stride,
                             mlir::Value chunk);
+  /// sums[16 columns] += left * right, two right matrices.
+  void multiplyAdd(const Fragment &left, const Fragment &right,
+                   llvm::MutableArrayRef<mlir::Value> sums);
+  /// Two f32 in one register, rounded.
+  mlir::Value pack(mlir::Value low, mlir::Value high);
 
   GpuBuilder &k;
   int64_t columns, threads;

@@ -93,17 +93,24 @@ void ValueBuilder::branch(Value condition, llvm::function_ref<void()> yes,
   no();
 }
 
-Value ValueBuilder::choose(Value condition, llvm::function_ref<Value()> yes,
-                           llvm::function_ref<Value()> no) {
+SmallVector<Value> ValueBuilder::choose(Value condition, ValuesBody yes,
+                                        ValuesBody no) {
   OpBuilder::InsertionGuard guard(b);
-  auto build = [&](llvm::function_ref<Value()> value) {
-    return [&, value](OpBuilder &inner, Location loc) {
+  auto build = [&](ValuesBody values) {
+    return [&, values](OpBuilder &inner, Location loc) {
       b.setInsertionPointToEnd(inner.getInsertionBlock());
-      Value result = value();
-      scf::YieldOp::create(b, result);
+      SmallVector<Value> results = values();
+      scf::YieldOp::create(b, results);
     };
   };
-  return scf::IfOp::create(b, condition, build(yes), build(no)).getResult(0);
+  return scf::IfOp::create(b, condition, build(yes), build(no)).getResults();
+}
+
+Value ValueBuilder::choose(Value condition, llvm::function_ref<Value()> yes,
+                           llvm::function_ref<Value()> no) {
+  return choose(
+      condition, [&] { return SmallVector<Value>{yes()}; },
+      [&] { return SmallVector<Value>{no()}; })[0];
 }
 
 Value ValueBuilder::f32(float value) { return constant(b, value); }

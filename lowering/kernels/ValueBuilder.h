@@ -45,7 +45,11 @@ public:
   void when(mlir::Value condition, llvm::function_ref<void()> body);
   void branch(mlir::Value condition, llvm::function_ref<void()> yes,
               llvm::function_ref<void()> no);
-  /// The value of one of the two.
+  /// The values of one of the two.
+  using ValuesBody = llvm::function_ref<llvm::SmallVector<mlir::Value>()>;
+  llvm::SmallVector<mlir::Value> choose(mlir::Value condition, ValuesBody yes,
+                                        ValuesBody no);
+  /// The same of one value.
   mlir::Value choose(mlir::Value condition,
                      llvm::function_ref<mlir::Value()> yes,
                      llvm::function_ref<mlir::Value()> no);
