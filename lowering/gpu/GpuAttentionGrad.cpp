@@ -7,6 +7,7 @@
 // queries that walk over keys, ascending. The two compute the probabilities
 // again, and each sum has one writer and one order.
 #include "lowering/gpu/GpuAttentionCode.h"
+#include "lowering/gpu/GpuAttentionMatrix.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -351,8 +352,11 @@ FailureOr<KernelPlan> planAttentionGrad(mlir::rota::AttentionGradOp op,
       emitGpuKernel(library, loc, "attention_delta", toString(shape),
                     /*arguments=*/3, geometry.blocks, DeltaGeometry::kThreads,
                     [&](GpuBuilder &k) { emitDelta(k, shape); });
-  auto keys = emitKeyGrad(library, loc, shape);
-  auto queries = emitQueryGrad(library, loc, shape);
+  bool onMatrices = hasMatrixAttention(shape);
+  auto keys = onMatrices ? emitMatrixKeyGrad(library, loc, shape)
+                         : emitKeyGrad(library, loc, shape);
+  auto queries = onMatrices ? emitMatrixQueryGrad(library, loc, shape)
+                            : emitQueryGrad(library, loc, shape);
   if (failed(delta) || failed(keys) || failed(queries))
     return failure();
   KernelPlan plan;

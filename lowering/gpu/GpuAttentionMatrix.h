@@ -8,12 +8,21 @@
 
 namespace rota::lowering {
 
-/// Whether the kernel below computes attention of this shape.
+/// Whether the kernels below compute attention of this shape.
 bool hasMatrixAttention(const AttentionShape &shape);
 
 /// The kernel of attention, forward, on matrix instructions: products of bf16,
 /// sums in f32, weights rounded to bf16.
 llvm::FailureOr<std::string> emitMatrixAttention(KernelLibrary &library,
+                                                 mlir::Location loc,
+                                                 const AttentionShape &shape);
+
+/// The kernels of its derivative: the cotangents of keys and values, and that
+/// of queries. Weights and the scores' cotangents are rounded to bf16.
+llvm::FailureOr<std::string> emitMatrixKeyGrad(KernelLibrary &library,
+                                               mlir::Location loc,
+                                               const AttentionShape &shape);
+llvm::FailureOr<std::string> emitMatrixQueryGrad(KernelLibrary &library,
                                                  mlir::Location loc,
                                                  const AttentionShape &shape);
 

@@ -29,7 +29,7 @@ public:
 
   static constexpr int64_t kRows = 16; // of a fragment; and its columns
   static bool hasColumns(int64_t columns) {
-    return columns == 64 || columns == 128;
+    return columns % kChunkElements == 0 && columns <= kMostColumns;
   }
   /// Elements from row to row of a tile.
   int64_t stride() const {
@@ -108,6 +108,7 @@ public:
 
 private:
   static constexpr int64_t kChunkElements = 8, kSwizzledRows = 8;
+  static constexpr int64_t kMostColumns = 128;
 
   int64_t chunks() const { return columns / kChunkElements; }
   /// Threads that share a row: a power of two, some of them idle.

@@ -39,15 +39,15 @@ func.func @f(%q: tensor<2x130x6x64xf32>, %k: tensor<2x130x2x64xf32>, %v: tensor<
 
 // -----
 
-// Sizes 64 and 128 in bf16 are for matrix instructions; others read 8 elements of
-// a tile at a time.
+// Matrix instructions have heads of bf16 up to 128; those of others are read 8
+// elements at a time.
 // CHECK-LABEL: gpu.func @kernel_attention_0
 // CHECK: llvm.load {{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<8xbf16>
 // PTX-LABEL: .entry kernel_attention_0
 // PTX: ld.global.v4.b32
-func.func @f(%q: tensor<2x130x6x96xbf16>, %k: tensor<2x130x2x96xbf16>, %v: tensor<2x130x2x96xbf16>) -> tensor<2x130x6x96xbf16> {
-  %o, %lse = rota.attention %q, %k, %v scale = 0.125 : (tensor<2x130x6x96xbf16>, tensor<2x130x2x96xbf16>, tensor<2x130x2x96xbf16>) -> (tensor<2x130x6x96xbf16>, tensor<2x6x130xf32>)
-  return %o : tensor<2x130x6x96xbf16>
+func.func @f(%q: tensor<2x130x6x136xbf16>, %k: tensor<2x130x2x136xbf16>, %v: tensor<2x130x2x136xbf16>) -> tensor<2x130x6x136xbf16> {
+  %o, %lse = rota.attention %q, %k, %v scale = 0.125 : (tensor<2x130x6x136xbf16>, tensor<2x130x2x136xbf16>, tensor<2x130x2x136xbf16>) -> (tensor<2x130x6x136xbf16>, tensor<2x6x130xf32>)
+  return %o : tensor<2x130x6x136xbf16>
 }
 
 // -----
@@ -85,6 +85,39 @@ func.func @f(%q: tensor<2x130x6x96xbf16>, %k: tensor<2x130x2x96xbf16>, %v: tenso
 func.func @f(%q: tensor<2x130x6x64xbf16>, %k: tensor<2x130x2x64xbf16>, %v: tensor<2x130x2x64xbf16>) -> tensor<2x130x6x64xbf16> {
   %o, %lse = rota.attention %q, %k, %v scale = 0.125 : (tensor<2x130x6x64xbf16>, tensor<2x130x2x64xbf16>, tensor<2x130x2x64xbf16>) -> (tensor<2x130x6x64xbf16>, tensor<2x6x130xf32>)
   return %o : tensor<2x130x6x64xbf16>
+}
+
+// -----
+
+// Rows of 12 chunks have 16 threads, four of them idle. A product with the keys
+// has six steps of 16 columns, each for 64 keys.
+// CHECK-LABEL: gpu.func @kernel_attention_matrix_0
+// CHECK: arith.cmpi ult, %{{.*}}, %c12_i32
+// CHECK: scf.if
+// CHECK-COUNT-8: nvvm.cp.async.shared.global {{.*}}, 16, cache = cg
+// CHECK-COUNT-6: nvvm.ldmatrix
+// CHECK: scf.for
+// CHECK-COUNT-48: nvvm.mma.sync
+// CHECK: nvvm.vote.sync any
+// PTX-LABEL: .entry kernel_attention_matrix_0
+func.func @f(%q: tensor<1x128x1x96xbf16>) -> tensor<1x128x1x96xbf16> {
+  %o, %lse = rota.attention %q, %q, %q scale = 0.125 : (tensor<1x128x1x96xbf16>, tensor<1x128x1x96xbf16>, tensor<1x128x1x96xbf16>) -> (tensor<1x128x1x96xbf16>, tensor<1x1x128xf32>)
+  return %o : tensor<1x128x1x96xbf16>
+}
+
+// -----
+
+// Rows of five chunks: the sixth is zeros.
+// CHECK-LABEL: gpu.func @kernel_attention_matrix_0
+// CHECK: %[[WITHIN:.*]] = arith.cmpi ult, %{{.*}}, %c5_i32
+// CHECK: arith.cmpi ult, %{{.*}}, %c6_i32
+// CHECK: scf.if
+// CHECK: %[[BYTES:.*]] = arith.select %[[WITHIN]], %c16_i32{{.*}}, %c0_i32
+// CHECK: nvvm.cp.async.shared.global {{.*}}, 16, cache = cg, %[[BYTES]]
+// PTX-LABEL: .entry kernel_attention_matrix_0
+func.func @f(%q: tensor<1x128x1x40xbf16>) -> tensor<1x128x1x40xbf16> {
+  %o, %lse = rota.attention %q, %q, %q scale = 0.125 : (tensor<1x128x1x40xbf16>, tensor<1x128x1x40xbf16>, tensor<1x128x1x40xbf16>) -> (tensor<1x128x1x40xbf16>, tensor<1x1x128xf32>)
+  return %o : tensor<1x128x1x40xbf16>
 }
 
 // -----
@@ -131,6 +164,74 @@ func.func @f(%do: tensor<2x130x6x64xf32>, %q: tensor<2x130x6x64xf32>, %k: tensor
 
 // -----
 
+// On matrix instructions: blocks of 64 keys of 2 x 2 heads and of 64 queries of
+// 2 x 6 heads, four warps each. A trip waits for a tile and starts the copies of
+// the next one, where there is one; logsumexp and delta come in accesses of 4
+// bytes. It masks scores on the diagonal only.
+// CHECK-LABEL: gpu.func @kernel_attention_delta_0
+// CHECK-LABEL: gpu.func @kernel_attention_matrix_key_grad_1
+// CHECK-SAME: known_block_size = array<i32: 128, 1, 1>, known_grid_size = array<i32: 12, 1, 1>
+// CHECK-COUNT-16: nvvm.cp.async.shared.global {{.*}}, 16, cache = cg, %{{.*}} :
+// CHECK-COUNT-2: nvvm.cp.async.shared.global {{.*}}, 4, cache = ca, %{{.*}} :
+// CHECK: nvvm.cp.async.commit.group
+// The walk over query heads, then queries.
+// CHECK: scf.for
+// CHECK: scf.for
+// CHECK: nvvm.cp.async.wait.group 0
+// CHECK: nvvm.barrier
+// CHECK: scf.if
+// CHECK-COUNT-8: nvvm.cp.async.shared.global {{.*}}, 16, cache = cg, %{{.*}} :
+// CHECK-COUNT-2: nvvm.cp.async.shared.global {{.*}}, 4, cache = ca, %{{.*}} :
+// CHECK: nvvm.cp.async.commit.group
+// CHECK-COUNT-64: nvvm.mma.sync
+// CHECK: scf.if
+// CHECK-COUNT-32: arith.select
+// CHECK: } else {
+// CHECK-COUNT-32: llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz"
+// CHECK-COUNT-64: nvvm.mma.sync
+// CHECK-NOT: nvvm.mma.sync
+// CHECK-NOT: nvvm.barrier
+// CHECK-COUNT-2: nvvm.bar.warp.sync
+// CHECK-LABEL: gpu.func @kernel_attention_matrix_query_grad_2
+// CHECK-SAME: known_block_size = array<i32: 128, 1, 1>, known_grid_size = array<i32: 36, 1, 1>
+// CHECK-COUNT-16: nvvm.cp.async.shared.global {{.*}}, 16, cache = cg, %{{.*}} :
+// CHECK: scf.for
+// CHECK: nvvm.cp.async.wait.group 0
+// CHECK: nvvm.barrier
+// CHECK: scf.if
+// CHECK-COUNT-8: nvvm.cp.async.shared.global {{.*}}, 16, cache = cg, %{{.*}} :
+// CHECK-COUNT-64: nvvm.mma.sync
+// CHECK: scf.if
+// CHECK-COUNT-32: arith.select
+// CHECK: } else {
+// CHECK-COUNT-32: nvvm.mma.sync
+// CHECK-NOT: nvvm.mma.sync
+// CHECK-NOT: nvvm.barrier
+// CHECK: nvvm.bar.warp.sync
+// PTX-LABEL: .entry kernel_attention_matrix_key_grad_1
+// PTX: cp.async.ca.shared.global
+// PTX: mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32
+// PTX-LABEL: .entry kernel_attention_matrix_query_grad_2
+// PTX: mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32
+func.func @f(%do: tensor<2x130x6x64xbf16>, %q: tensor<2x130x6x64xbf16>, %k: tensor<2x130x2x64xbf16>, %v: tensor<2x130x2x64xbf16>, %o: tensor<2x130x6x64xbf16>, %lse: tensor<2x6x130xf32>) -> tensor<2x130x6x64xbf16> {
+  %dq, %dk, %dv = rota.attention_grad %do, %q, %k, %v, %o, %lse scale = 0.125 : (tensor<2x130x6x64xbf16>, tensor<2x130x6x64xbf16>, tensor<2x130x2x64xbf16>, tensor<2x130x2x64xbf16>, tensor<2x130x6x64xbf16>, tensor<2x6x130xf32>) -> (tensor<2x130x6x64xbf16>, tensor<2x130x2x64xbf16>, tensor<2x130x2x64xbf16>)
+  return %dq : tensor<2x130x6x64xbf16>
+}
+
+// -----
+
+// The derivative goes with the forward: on f32 units where the scale is not
+// positive.
+// CHECK-LABEL: gpu.func @kernel_attention_key_grad_1
+// CHECK-LABEL: gpu.func @kernel_attention_query_grad_2
+// PTX-LABEL: .entry kernel_attention_key_grad_1
+func.func @f(%q: tensor<1x4x1x64xbf16>, %lse: tensor<1x1x4xf32>) -> tensor<1x4x1x64xbf16> {
+  %dq, %dk, %dv = rota.attention_grad %q, %q, %q, %q, %q, %lse scale = -0.25 : (tensor<1x4x1x64xbf16>, tensor<1x4x1x64xbf16>, tensor<1x4x1x64xbf16>, tensor<1x4x1x64xbf16>, tensor<1x4x1x64xbf16>, tensor<1x1x4xf32>) -> (tensor<1x4x1x64xbf16>, tensor<1x4x1x64xbf16>, tensor<1x4x1x64xbf16>)
+  return %dq : tensor<1x4x1x64xbf16>
+}
+
+// -----
+
 // A head that no vector divides: elements one by one, with zeros behind them.
 // CHECK-LABEL: gpu.func @kernel_attention_0
 // CHECK: scf.if
@@ -147,7 +248,7 @@ func.func @f(%q: tensor<1x17x1x17xbf16>) -> tensor<1x17x1x17xbf16> {
 // CHECK-SAME: nvvm.minctasm = 1 : i32
 // PTX-LABEL: .entry kernel_attention_query_grad_2
 // PTX: .minnctapersm 1
-func.func @f(%q: tensor<1x17x1x128xbf16>, %lse: tensor<1x1x17xf32>) -> tensor<1x17x1x128xbf16> {
-  %dq, %dk, %dv = rota.attention_grad %q, %q, %q, %q, %q, %lse scale = 0.25 : (tensor<1x17x1x128xbf16>, tensor<1x17x1x128xbf16>, tensor<1x17x1x128xbf16>, tensor<1x17x1x128xbf16>, tensor<1x17x1x128xbf16>, tensor<1x1x17xf32>) -> (tensor<1x17x1x128xbf16>, tensor<1x17x1x128xbf16>, tensor<1x17x1x128xbf16>)
-  return %dq : tensor<1x17x1x128xbf16>
+func.func @f(%q: tensor<1x17x1x128xf32>, %lse: tensor<1x1x17xf32>) -> tensor<1x17x1x128xf32> {
+  %dq, %dk, %dv = rota.attention_grad %q, %q, %q, %q, %q, %lse scale = 0.25 : (tensor<1x17x1x128xf32>, tensor<1x17x1x128xf32>, tensor<1x17x1x128xf32>, tensor<1x17x1x128xf32>, tensor<1x17x1x128xf32>, tensor<1x1x17xf32>) -> (tensor<1x17x1x128xf32>, tensor<1x17x1x128xf32>, tensor<1x17x1x128xf32>)
+  return %dq : tensor<1x17x1x128xf32>
 }
