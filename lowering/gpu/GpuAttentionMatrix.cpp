@@ -1,52 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Attention, forward, on matrix instructions of warps (Dao 2023). A block is 64
-// queries of one head, 16 for each of four warps, with the queries in
-// registers. Tiles of 64 keys and values come by asynchronous copies into two
-// stages in turn: one is read while the other is written. Scores stay in
-// registers, where they are the left matrix of the product with the values.
+// Attention, forward, on matrix instructions of warps (Dao 2023). A block is
+// 128 queries of one head, 32 for each of four warps, and walks over tiles of
+// keys and values. Scores stay in registers, where they are the left matrix of
+// the product with the values.
 #include "lowering/gpu/GpuAttentionMatrix.h"
 
-#include "lowering/gpu/GpuMatrixCode.h"
+#include "lowering/gpu/GpuAttentionMatrixCode.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
-#include "llvm/Support/MathExtras.h"
-
-#include <numbers>
 
 using namespace mlir;
 
 namespace rota::lowering {
 namespace {
 
-constexpr int64_t kThreads = 128;
-constexpr int64_t kBlock = 64; // queries, and keys of a tile
-constexpr int64_t kLaneRows = 2, kRowLanes = 4;
-
 using Argument = AttentionArgument;
 
-class MatrixForwardCode {
+class MatrixForwardCode : MatrixAttentionCode {
 public:
-  using Values = GpuMatrixCode::Values;
-
-  MatrixForwardCode(GpuBuilder &k, const AttentionShape &shape)
-      : k(k), shape(shape), places(k, shape), code(k, shape.size, kThreads) {}
+  using MatrixAttentionCode::MatrixAttentionCode;
 
   void emit();
 
 private:
-  Memory tensor(unsigned i) { return k.argument(i, shape.element); }
-  /// The stage of the tile that begins at `key`, or the other one.
-  Memory stageOf(Value key, int64_t turn = 0);
-  Memory valuesOf(Memory stage) {
-    return k.offset(stage, k.i32(kBlock * code.stride()));
+  RunningSoftmax stateOf(ValueRange values) {
+    return RunningSoftmax::of(values, code.laneRows());
   }
-  void startTile(Value key, Memory stage);
-  void loadQueries(HeadRows rows);
-
-  RunningSoftmax emitTile(Value key, Memory stage, RunningSoftmax state,
-                          bool isMasked);
   /// Turns scores into weights; updates all but the new keys' share of `sums`.
   void emitWeights(Values &scores, RunningSoftmax &state);
   /// sums * shrink, where a maximum of the warp's rows has grown.
@@ -55,114 +36,63 @@ private:
   void emitLogsumexp(const RunningSoftmax &state, const Values &total,
                      Value batch, Value head);
 
-  GpuBuilder &k;
-  AttentionShape shape;
-  GpuAttentionPlaces places;
-  GpuMatrixCode code;
-  Memory stages{};
-  HeadRows keyRows{}, valueRows{};
-  SmallVector<GpuMatrixCode::Fragment> queries; // by 16 columns
-  Value first;                                  // query of the block, i32
-  Value scale;                                  // to the base 2
+  Value first; // query of the block, i32
 };
 
 void MatrixForwardCode::emit() {
-  auto [batch, head, start] = places.queryBlock(kBlock);
+  auto [batch, head, start] = places.queryBlock(ownRows());
   first = start;
   Value keyHead = k.div(head, shape.group());
-  keyRows = places.keyRows(tensor(Argument::Key), batch, keyHead);
-  valueRows = places.keyRows(tensor(Argument::Value), batch, keyHead);
-  leaveRegistersFor(k, shape.size <= 64 ? 3 : 2);
-  scale = k.f32(shape.scale * std::numbers::log2e_v<float>);
-  stages = k.allocateShared(4 * kBlock * code.stride(), shape.element);
-  loadQueries(places.queryRows(tensor(Argument::Query), batch, head));
+  Sources keys{places.keyRows(tensor(Argument::Key), batch, keyHead),
+               places.keyRows(tensor(Argument::Value), batch, keyHead)};
+  Memory queries = allocateRows(ownRows());
+  startOwn(places.queryRows(tensor(Argument::Query), batch, head), first,
+           queries);
+  auto initial = RunningSoftmax::start(k, code.laneRows(), code.zeroSums());
+  Values carried = walkKeys(keys, first, initial.all(),
+                            [&](Value key, Tiles tile, ValueRange before) {
+                              RunningSoftmax state = stateOf(before);
+                              Values scores = products(queries, tile.first);
+                              maskOnDiagonal(scores, first, key, Queries::Rows);
+                              emitWeights(scores, state);
+                              code.accumulate(scores, tile.second, state.sums);
+                              return state.all();
+                            });
 
-  auto state = RunningSoftmax::start(k, kLaneRows, code.zeroSums());
-  // All keys of the tiles before the block's own are seen.
-  auto stateOf = [](ValueRange values) {
-    return RunningSoftmax::of(values, kLaneRows);
-  };
-  state = stateOf(k.loop(
-      k.i32(0), first, kBlock, state.all(), [&](Value key, ValueRange carried) {
-        code.waitForCopies(0);
-        k.barrier();
-        startTile(k.add(key, kBlock), stageOf(key, 1));
-        return emitTile(key, stageOf(key), stateOf(carried), false).all();
-      }));
-  code.waitForCopies(0);
-  k.barrier();
-  state = emitTile(first, stageOf(first), state, true);
-
+  RunningSoftmax state = stateOf(carried);
   auto add = [&](Value x, Value y) { return k.addf(x, y); };
-  Values total = combineEach(k, state.total, kRowLanes, add);
+  Values total = combineEach(k, state.total, code.kRowLanes, add), factor;
+  for (Value sum : total)
+    factor.push_back(k.divf(k.f32(1.0f), sum));
   for (auto [i, sum] : llvm::enumerate(state.sums))
-    sum = k.mulf(sum, k.divf(k.f32(1.0f), total[GpuMatrixCode::halfOf(i)]));
-  // No warp reads the other stage after the last barrier.
+    sum = k.mulf(sum, factor[code.rowOf(i)]);
+  // No other warp reads this warp's rows of queries.
   code.storeRows(state.sums,
                  places.queryRows(tensor(Argument::Output), batch, head), first,
-                 shape.sequence, stageOf(first, 1));
+                 shape.sequence, queries);
   emitLogsumexp(state, total, batch, head);
-}
-
-Memory MatrixForwardCode::stageOf(Value key, int64_t turn) {
-  Value number = k.rem(k.add(k.div(key, kBlock), turn), 2);
-  return k.offset(stages, k.mul(number, 2 * kBlock * code.stride()));
-}
-
-void MatrixForwardCode::startTile(Value key, Memory stage) {
-  code.startCopy(keyRows, key, kBlock, shape.sequence, stage);
-  code.startCopy(valueRows, key, kBlock, shape.sequence, valuesOf(stage));
-  code.endCopyGroup();
-}
-
-/// The first tile is on its way meanwhile. The stage that the queries pass
-/// through is written again after the next barrier.
-void MatrixForwardCode::loadQueries(HeadRows rows) {
-  Memory stage = stageOf(k.i32(0), 1);
-  code.startCopy(rows, first, kBlock, shape.sequence, stage);
-  code.endCopyGroup();
-  startTile(k.i32(0), stageOf(k.i32(0)));
-  code.waitForCopies(1);
-  k.barrier();
-  auto addresses =
-      code.addressesOf(code.ownRows(stage), GpuMatrixCode::Order::Left);
-  for (int64_t step = 0; step < code.steps(); ++step)
-    queries.push_back(code.load(addresses, 0, step));
-}
-
-RunningSoftmax MatrixForwardCode::emitTile(Value key, Memory stage,
-                                           RunningSoftmax state,
-                                           bool isMasked) {
-  Values scores =
-      code.dot([&](int64_t step) { return queries[step]; }, stage, kBlock);
-  // Keys beyond the sequence are in the tile on the diagonal.
-  if (isMasked)
-    code.mask(scores, k.i32(0), GpuMatrixCode::Queries::Rows);
-  emitWeights(scores, state);
-  code.accumulate(scores, valuesOf(stage), state.sums);
-  return state;
 }
 
 void MatrixForwardCode::emitWeights(Values &scores, RunningSoftmax &state) {
   Values highest = state.highest;
   auto largest = [&](Value x, Value y) { return k.largest(x, y); };
   for (auto [i, score] : llvm::enumerate(scores)) {
-    Value &most = highest[GpuMatrixCode::halfOf(i)];
+    Value &most = highest[code.rowOf(i)];
     most = largest(most, score);
   }
-  highest = combineEach(k, highest, kRowLanes, largest);
+  highest = combineEach(k, highest, code.kRowLanes, largest);
   Values shrink, offset;
-  for (int64_t half = 0; half < kLaneRows; ++half) {
+  for (int64_t row = 0; row < code.laneRows(); ++row) {
     // Exactly 1 where the maximum stays.
-    Value less = k.subf(state.highest[half], highest[half]);
+    Value less = k.subf(state.highest[row], highest[row]);
     shrink.push_back(fastExp2(k, k.mulf(less, scale)));
-    offset.push_back(k.subf(k.f32(0.0f), k.mulf(highest[half], scale)));
-    state.total[half] = k.mulf(state.total[half], shrink[half]);
+    offset.push_back(k.subf(k.f32(0.0f), k.mulf(highest[row], scale)));
+    state.total[row] = k.mulf(state.total[row], shrink[row]);
   }
   for (auto [i, score] : llvm::enumerate(scores)) {
-    int64_t half = GpuMatrixCode::halfOf(i);
-    score = fastExp2(k, k.fma(score, scale, offset[half]));
-    state.total[half] = k.addf(state.total[half], score);
+    int64_t row = code.rowOf(i);
+    score = fastExp2(k, k.fma(score, scale, offset[row]));
+    state.total[row] = k.addf(state.total[row], score);
   }
   shrinkSums(state, highest, shrink);
   state.highest = highest;
@@ -171,11 +101,12 @@ void MatrixForwardCode::emitWeights(Values &scores, RunningSoftmax &state) {
 void MatrixForwardCode::shrinkSums(RunningSoftmax &state, const Values &highest,
                                    const Values &shrink) {
   auto &b = k.ops();
-  auto grows = [&](int64_t half) -> Value {
-    return arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, highest[half],
-                                 state.highest[half]);
-  };
-  Value any = arith::OrIOp::create(b, grows(0), grows(1));
+  Value any;
+  for (auto [before, after] : llvm::zip(state.highest, highest)) {
+    Value grows =
+        arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, after, before);
+    any = any ? arith::OrIOp::create(b, any, grows) : grows;
+  }
   any = NVVM::VoteSyncOp::create(b, b.getI1Type(), k.i32(-1), any,
                                  NVVM::VoteSyncKind::any);
   state.sums = k.choose(
@@ -183,7 +114,7 @@ void MatrixForwardCode::shrinkSums(RunningSoftmax &state, const Values &highest,
       [&] {
         Values sums = state.sums;
         for (auto [i, sum] : llvm::enumerate(sums))
-          sum = k.mulf(sum, shrink[GpuMatrixCode::halfOf(i)]);
+          sum = k.mulf(sum, shrink[code.rowOf(i)]);
         return sums;
       },
       [&] { return state.sums; });
@@ -195,10 +126,10 @@ void MatrixForwardCode::emitLogsumexp(const RunningSoftmax &state,
   Memory line = places.lineOf(
       k.argument(Argument::Logsumexp, k.ops().getF32Type()), batch, head);
   k.when(k.isEqual(code.columnOfLane(), k.i32(0)), [&] {
-    for (int64_t half = 0; half < kLaneRows; ++half) {
-      Value position = k.add(first, code.rowInBlock(half));
+    for (int64_t row = 0; row < code.laneRows(); ++row) {
+      Value position = k.add(first, code.rowInBlock(row));
       Value value =
-          k.fma(state.highest[half], k.f32(shape.scale), k.log(total[half]));
+          k.fma(state.highest[row], k.f32(shape.scale), k.log(total[row]));
       k.when(k.isWithin(position, shape.sequence),
              [&] { k.store(value, line, position); });
     }
@@ -215,10 +146,12 @@ bool hasMatrixAttention(const AttentionShape &shape) {
 
 FailureOr<std::string> emitMatrixAttention(KernelLibrary &library, Location loc,
                                            const AttentionShape &shape) {
-  return emitAttentionKernel(
-      library, loc, "attention_matrix", shape,
-      {Argument::Count, shape.heads, kBlock, kThreads},
-      [&](GpuBuilder &k) { MatrixForwardCode(k, shape).emit(); });
+  MatrixTiling tiling{{/*warps=*/4, /*fragments=*/2},
+                      /*tile=*/shape.size <= 64 ? 64 : 32,
+                      /*resident=*/2};
+  return emitMatrixKernel<MatrixForwardCode>(library, loc, "attention_matrix",
+                                             shape, tiling, Argument::Count,
+                                             shape.heads);
 }
 
 } // namespace rota::lowering

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Attention, backward, on matrix instructions of warps (Dao 2023), but for
-// delta. A block is 64 keys of one key head or 64 queries of one head, 16 for
-// each of four warps, and walks over tiles of the other rows. Those come by
-// asynchronous copies into two stages in turn. Own rows stay in shared memory.
+// delta. A block has keys of one key head and walks over the queries of its
+// heads, or queries of one head and walks over keys.
 //
 //   scores = own * tile', slopes = own * tile', of keys and queries, and of
 //   values and cotangents of outputs
@@ -13,48 +12,25 @@
 // the products that follow, as they lie in registers, in both kernels.
 #include "lowering/gpu/GpuAttentionMatrix.h"
 
-#include "lowering/gpu/GpuMatrixCode.h"
-
-#include "llvm/Support/MathExtras.h"
-
-#include <numbers>
+#include "lowering/gpu/GpuAttentionMatrixCode.h"
 
 using namespace mlir;
 
 namespace rota::lowering {
 namespace {
 
-constexpr int64_t kThreads = 128;
-constexpr int64_t kBlock = 64; // own rows
-
 using Argument = AttentionGradArgument;
 using Values = GpuMatrixCode::Values;
 
-/// Rows of one tile: two sums for each column of the head must fit into
-/// registers, and two blocks into a multiprocessor's shared memory.
-int64_t tileRowsOf(const AttentionShape &shape) {
-  return shape.size <= 64 ? 64 : 32;
-}
-
 /// The common part of the two kernels below.
-class MatrixBackwardCode {
+class MatrixBackwardCode : public MatrixAttentionCode {
 public:
-  MatrixBackwardCode(GpuBuilder &k, const AttentionShape &shape)
-      : k(k), shape(shape), places(k, shape), code(k, shape.size, kThreads),
-        tileRows(tileRowsOf(shape)),
-        scale(k.f32(shape.scale * std::numbers::log2e_v<float>)) {}
+  MatrixBackwardCode(GpuBuilder &k, const AttentionShape &shape,
+                     const MatrixTiling &tiling)
+      : MatrixAttentionCode(k, shape, tiling),
+        own{allocateRows(ownRows()), allocateRows(ownRows())} {}
 
 protected:
-  /// Queries and the cotangents of their outputs, or keys and values: scores
-  /// are products of the first ones, the weights' cotangents of the others.
-  struct Sources {
-    HeadRows first, second;
-  };
-  struct Tiles {
-    Memory first, second;
-  };
-
-  Memory tensor(unsigned i) { return k.argument(i, shape.element); }
   Sources querySources(Value batch, Value head) {
     return {places.queryRows(tensor(Argument::Query), batch, head),
             places.queryRows(tensor(Argument::Cotangent), batch, head)};
@@ -63,87 +39,33 @@ protected:
     return {places.keyRows(tensor(Argument::Key), batch, keyHead),
             places.keyRows(tensor(Argument::Value), batch, keyHead)};
   }
-
-  void allocate();
-  Tiles stageOf(Value number) {
-    int64_t rows = tileRows * code.stride();
-    Memory first = k.offset(stages, k.mul(number, 2 * rows));
-    return {first, k.offset(first, k.i32(rows))};
+  void startOwn(const Sources &rows, Value first) {
+    MatrixAttentionCode::startOwn(rows.first, first, own.first);
+    MatrixAttentionCode::startOwn(rows.second, first, own.second);
   }
-  void start(Sources rows, Value first, int64_t count, Tiles to);
-  /// Starts the next tile's copies where there is one, by start().
-  void startNext(Value exists, llvm::function_ref<void()> start);
 
   struct Weights {
     Values weights, slopes; // slopes: the cotangents of scaled scores
   };
-  /// Of own rows and a tile, whose positions begin at `first` and `other`. The
-  /// sums number i use line(i): -log2(e) * logsumexp, and delta.
+  /// Of own rows and a tile, whose positions begin at `first` and `other`.
+  /// Product element i has line(i): -log2(e) * logsumexp, and delta.
   Weights
-  emitWeights(Tiles tile, Value first, Value other,
-              GpuMatrixCode::Queries queries,
+  emitWeights(Tiles tile, Value first, Value other, Queries queries,
               llvm::function_ref<std::pair<Value, Value>(int64_t)> line);
   /// Writes sums * factor by way of the warp's rows in `tile`, which no other
   /// warp uses.
   void storeSums(Values sums, float factor, HeadRows rows, Value first,
                  Memory tile);
 
-  GpuBuilder &k;
-  AttentionShape shape;
-  GpuAttentionPlaces places;
-  GpuMatrixCode code;
-  int64_t tileRows;
-  Value scale; // to the base 2
-  Tiles own{};
-  Memory stages{};
+  Tiles own;
 };
 
-void MatrixBackwardCode::allocate() {
-  auto allocateRows = [&](int64_t rows) {
-    return k.allocateShared(rows * code.stride(), shape.element);
-  };
-  own.first = allocateRows(kBlock);
-  own.second = allocateRows(kBlock);
-  stages = allocateRows(4 * tileRows);
-}
-
-void MatrixBackwardCode::start(Sources rows, Value first, int64_t count,
-                               Tiles to) {
-  code.startCopy(rows.first, first, count, shape.sequence, to.first);
-  code.startCopy(rows.second, first, count, shape.sequence, to.second);
-}
-
-void MatrixBackwardCode::startNext(Value exists,
-                                   llvm::function_ref<void()> start) {
-  code.waitForCopies(0);
-  k.barrier();
-  k.when(exists, start);
-  code.endCopyGroup();
-}
-
 MatrixBackwardCode::Weights MatrixBackwardCode::emitWeights(
-    Tiles tile, Value first, Value other, GpuMatrixCode::Queries queries,
+    Tiles tile, Value first, Value other, Queries queries,
     llvm::function_ref<std::pair<Value, Value>(int64_t)> line) {
-  auto products = [&](Memory left, Memory right) {
-    auto addresses =
-        code.addressesOf(code.ownRows(left), GpuMatrixCode::Order::Left);
-    return code.dot([&](int64_t step) { return code.load(addresses, 0, step); },
-                    right, tileRows);
-  };
   Values weights = products(own.first, tile.first);
   Values slopes = products(own.second, tile.second);
-  // Only tiles on the diagonal have pairs that do not see each other.
-  bool byQuery = queries == GpuMatrixCode::Queries::Rows;
-  Value onDiagonal = byQuery ? k.isLess(first, k.add(other, tileRows))
-                             : k.isLess(other, k.add(first, kBlock));
-  weights = k.choose(
-      onDiagonal,
-      [&] {
-        Values masked = weights;
-        code.mask(masked, k.sub(first, other), queries);
-        return masked;
-      },
-      [&] { return weights; });
+  maskOnDiagonal(weights, first, other, queries);
   for (auto [i, weight] : llvm::enumerate(weights)) {
     auto [offset, delta] = line(i);
     weight = fastExp2(k, k.fma(weight, scale, offset));
@@ -166,7 +88,10 @@ void MatrixBackwardCode::storeSums(Values sums, float factor, HeadRows rows,
 
 class MatrixKeyCode : MatrixBackwardCode {
 public:
-  using MatrixBackwardCode::MatrixBackwardCode;
+  MatrixKeyCode(GpuBuilder &k, const AttentionShape &shape,
+                const MatrixTiling &tiling)
+      : MatrixBackwardCode(k, shape, tiling),
+        lines(k.allocateShared(4 * tiling.tile, k.ops().getF32Type())) {}
 
   void emit();
 
@@ -174,35 +99,32 @@ private:
   using Tile = GpuAttentionPlaces::QueryTile;
 
   /// Starts copies of the queries, their cotangents, logsumexp and delta.
-  void startTile(Tile tile, Value stage);
+  void startQueries(Tile tile, Value stage);
   /// `carried` are sums of keys, sums of values and the number of the stage.
   Values emitTile(Tile tile, Tile next, ValueRange carried);
-  /// [logsumexp or delta][tileRows] of a stage.
+  /// [logsumexp or delta][tiling.tile] of a stage.
   Memory lineOf(Value stage, int64_t number) {
     return k.offset(lines,
-                    k.add(k.mul(stage, 2 * tileRows), number * tileRows));
+                    k.add(k.mul(stage, 2 * tiling.tile), number * tiling.tile));
   }
   /// The lane's two queries of every eight.
   Values loadLine(Memory line);
 
   GpuAttentionPlaces::KeyBlock block{};
-  Memory lines{};
+  Memory lines;
 };
 
 void MatrixKeyCode::emit() {
-  block = places.keyBlock(kBlock);
-  allocate();
-  lines = k.allocateShared(4 * tileRows, k.ops().getF32Type());
-  leaveRegistersFor(k, /*blocks=*/2);
-  start(keySources(block.batch, block.keyHead), block.first, kBlock, own);
-  startTile({places.firstHead(block.keyHead), block.first}, k.i32(0));
+  block = places.keyBlock(ownRows());
+  startOwn(keySources(block.batch, block.keyHead), block.first);
+  startQueries({places.firstHead(block.keyHead), block.first}, k.i32(0));
   code.endCopyGroup();
 
   Values carried = code.zeroSums();
   size_t count = carried.size();
   carried.append(code.zeroSums());
   carried.push_back(k.i32(0));
-  carried = places.walkQueries(block, tileRows, carried,
+  carried = places.walkQueries(block, tiling.tile, carried,
                                [&](Tile tile, Tile next, ValueRange before) {
                                  return emitTile(tile, next, before);
                                });
@@ -216,19 +138,18 @@ void MatrixKeyCode::emit() {
             rowsOf(Argument::FirstResult + 1), block.first, own.second);
 }
 
-void MatrixKeyCode::startTile(Tile tile, Value stage) {
-  start(querySources(block.batch, tile.head), tile.first, tileRows,
-        stageOf(stage));
+void MatrixKeyCode::startQueries(Tile tile, Value stage) {
+  startTile(querySources(block.batch, tile.head), tile.first, stage);
   auto [logsumexp, delta] = places.queryLines(block.batch, tile.head);
-  code.startLineCopy(logsumexp, tile.first, tileRows, shape.sequence,
+  code.startLineCopy(logsumexp, tile.first, tiling.tile, shape.sequence,
                      lineOf(stage, 0));
-  code.startLineCopy(delta, tile.first, tileRows, shape.sequence,
+  code.startLineCopy(delta, tile.first, tiling.tile, shape.sequence,
                      lineOf(stage, 1));
 }
 
 Values MatrixKeyCode::loadLine(Memory line) {
   Values loaded;
-  for (int64_t n = 0; n < tileRows / 8; ++n) {
+  for (int64_t n = 0; n < tiling.tile / 8; ++n) {
     Value pair = k.loadVector(line, k.add(code.columnOfLane(), 8 * n), 2);
     loaded.push_back(k.extract(pair, 0));
     loaded.push_back(k.extract(pair, 1));
@@ -239,19 +160,18 @@ Values MatrixKeyCode::loadLine(Memory line) {
 Values MatrixKeyCode::emitTile(Tile tile, Tile next, ValueRange carried) {
   Value stage = carried.back(), other = k.sub(k.i32(1), stage);
   Value end = k.add(places.firstHead(block.keyHead), shape.group());
-  startNext(k.isLess(next.head, end), [&] { startTile(next, other); });
+  advance(k.isLess(next.head, end), [&] { startQueries(next, other); });
   Values logsumexp = loadLine(lineOf(stage, 0));
   Values delta = loadLine(lineOf(stage, 1));
   for (Value &value : logsumexp)
     value = places.toBaseTwo(value);
   // Queries beyond the sequence are zeros, as are their lines: they add zeros.
   Tiles queries = stageOf(stage);
-  auto [weights, slopes] =
-      emitWeights(queries, block.first, tile.first,
-                  GpuMatrixCode::Queries::Columns, [&](int64_t i) {
-                    int64_t query = i / 4 * 2 + i % 2;
-                    return std::pair(logsumexp[query], delta[query]);
-                  });
+  auto [weights, slopes] = emitWeights(
+      queries, block.first, tile.first, Queries::Columns, [&](int64_t i) {
+        int64_t query = code.columnOf(i) / 8 * 2 + i % 2;
+        return std::pair(logsumexp[query], delta[query]);
+      });
   size_t count = carried.size() / 2;
   Values sums(carried.take_front(count));
   Values valueSums(carried.slice(count, count));
@@ -271,72 +191,52 @@ public:
   using MatrixBackwardCode::MatrixBackwardCode;
 
   void emit();
-
-private:
-  Values emitTile(Value key, ValueRange before);
-  Value stageNumber(Value key) { return k.rem(k.div(key, tileRows), 2); }
-
-  Sources keys{};
-  Value first, limit; // of the block's queries, i32
-  /// -log2(e) * logsumexp and delta of the lane's two rows.
-  SmallVector<std::pair<Value, Value>> lines;
 };
 
 void MatrixQueryCode::emit() {
-  auto [batch, head, start] = places.queryBlock(kBlock);
-  first = start;
-  limit = k.min(k.add(first, kBlock), k.i32(shape.sequence));
-  keys = keySources(batch, k.div(head, shape.group()));
-  allocate();
-  leaveRegistersFor(k, /*blocks=*/3);
-  MatrixBackwardCode::start(querySources(batch, head), first, kBlock, own);
-  MatrixBackwardCode::start(keys, k.i32(0), tileRows, stageOf(k.i32(0)));
-  code.endCopyGroup();
+  auto [batch, head, first] = places.queryBlock(ownRows());
+  startOwn(querySources(batch, head), first);
   auto queryLines = places.queryLines(batch, head);
-  for (int64_t half = 0; half < 2; ++half)
+  SmallVector<std::pair<Value, Value>> lines;
+  for (int64_t row = 0; row < code.laneRows(); ++row)
     lines.push_back(
-        places.loadLines(queryLines, k.add(first, code.rowInBlock(half))));
+        places.loadLines(queryLines, k.add(first, code.rowInBlock(row))));
 
-  Values sums = k.loop(
-      k.i32(0), limit, tileRows, code.zeroSums(),
-      [&](Value key, ValueRange before) { return emitTile(key, before); });
+  Values sums = walkKeys(
+      keySources(batch, k.div(head, shape.group())), first, code.zeroSums(),
+      [&, first = first](Value key, Tiles tile, ValueRange before) {
+        auto [weights, slopes] =
+            emitWeights(tile, first, key, Queries::Rows,
+                        [&](int64_t i) { return lines[code.rowOf(i)]; });
+        Values after(before);
+        code.accumulate(slopes, tile.first, after);
+        return after;
+      });
   storeSums(sums, shape.scale,
             places.queryRows(tensor(Argument::FirstResult), batch, head), first,
             own.first);
-}
-
-Values MatrixQueryCode::emitTile(Value key, ValueRange before) {
-  Value next = k.add(key, tileRows);
-  startNext(k.isLess(next, limit), [&] {
-    MatrixBackwardCode::start(keys, next, tileRows, stageOf(stageNumber(next)));
-  });
-  // Keys beyond the sequence are beyond every query in it.
-  Tiles tile = stageOf(stageNumber(key));
-  Values slopes =
-      emitWeights(tile, first, key, GpuMatrixCode::Queries::Rows,
-                  [&](int64_t i) { return lines[GpuMatrixCode::halfOf(i)]; })
-          .slopes;
-  Values sums(before);
-  code.accumulate(slopes, tile.first, sums);
-  return sums;
 }
 
 } // namespace
 
 FailureOr<std::string> emitMatrixKeyGrad(KernelLibrary &library, Location loc,
                                          const AttentionShape &shape) {
-  return emitAttentionKernel(
-      library, loc, "attention_matrix_key_grad", shape,
-      {Argument::FirstResult + 2, shape.keyHeads, kBlock, kThreads},
-      [&](GpuBuilder &k) { MatrixKeyCode(k, shape).emit(); });
+  MatrixTiling tiling{{/*warps=*/4, /*fragments=*/shape.size <= 64 ? 2 : 1},
+                      /*tile=*/32,
+                      /*resident=*/2};
+  return emitMatrixKernel<MatrixKeyCode>(
+      library, loc, "attention_matrix_key_grad", shape, tiling,
+      Argument::FirstResult + 2, shape.keyHeads);
 }
 
 FailureOr<std::string> emitMatrixQueryGrad(KernelLibrary &library, Location loc,
                                            const AttentionShape &shape) {
-  return emitAttentionKernel(
-      library, loc, "attention_matrix_query_grad", shape,
-      {Argument::FirstResult + 1, shape.heads, kBlock, kThreads},
-      [&](GpuBuilder &k) { MatrixQueryCode(k, shape).emit(); });
+  MatrixTiling tiling{{/*warps=*/4, /*fragments=*/shape.size <= 64 ? 2 : 1},
+                      /*tile=*/32,
+                      /*resident=*/shape.size <= 64 ? 2 : 3};
+  return emitMatrixKernel<MatrixQueryCode>(
+      library, loc, "attention_matrix_query_grad", shape, tiling,
+      Argument::FirstResult + 1, shape.heads);
 }
 
 } // namespace rota::lowering

@@ -16,8 +16,9 @@ using namespace mlir;
 
 namespace rota::lowering {
 
-GpuMatrixCode::GpuMatrixCode(GpuBuilder &k, int64_t columns, int64_t threads)
-    : k(k), columns(columns), threads(threads), thread(k.thread()),
+GpuMatrixCode::GpuMatrixCode(GpuBuilder &k, int64_t columns,
+                             const MatrixBlock &block)
+    : k(k), columns(columns), block(block), thread(k.thread()),
       warp(k.div(thread, kWarp)), lane(k.rem(thread, kWarp)),
       laneRow(k.div(lane, 4)), laneColumn(k.mul(k.rem(lane, 4), 2)) {}
 
@@ -34,11 +35,12 @@ Value GpuMatrixCode::positionIndex(Value position, int64_t stride,
 }
 
 Memory GpuMatrixCode::ownRows(Memory tile) {
-  return k.offset(tile, k.mul(warp, kRows * stride()));
+  return k.offset(tile, k.mul(warp, block.fragments * kRows * stride()));
 }
 
-Value GpuMatrixCode::rowInBlock(int64_t half) {
-  return k.add(k.add(k.mul(warp, kRows), laneRow), half * kSwizzledRows);
+Value GpuMatrixCode::rowInBlock(int64_t row) {
+  return k.add(k.add(k.mul(warp, block.fragments * kRows), laneRow),
+               row * kSwizzledRows);
 }
 
 //===----------------------------------------------------------------------===//
@@ -68,7 +70,7 @@ static void startAccess(GpuBuilder &k, Memory from, Memory to, int64_t size,
 
 void GpuMatrixCode::startCopy(HeadRows rows, Value first, int64_t count,
                               int64_t sequence, Memory tile) {
-  int64_t across = threadsOfRow(), down = threads / across;
+  int64_t across = threadsOfRow(), down = block.threads() / across;
   Value row = k.div(thread, across), chunk = k.rem(thread, across);
   Value start = k.add(first, row);
   Memory from = k.offset(rows.memory, positionIndex(start, rows.stride, chunk));
@@ -187,24 +189,24 @@ void GpuMatrixCode::multiplyAdd(const Fragment &left, const Fragment &right,
   }
 }
 
-/// Sums of a product of two fragments.
-static constexpr int64_t kFragmentSums = 8;
-
 GpuMatrixCode::Values GpuMatrixCode::zeroSums() {
-  return Values(steps() * kFragmentSums, k.f32(0.0f));
+  return Values(sumsAt(steps(), 0), k.f32(0.0f));
 }
 
-GpuMatrixCode::Values
-GpuMatrixCode::dot(llvm::function_ref<Fragment(int64_t step)> left, Memory tile,
-                   int64_t rows) {
+GpuMatrixCode::Values GpuMatrixCode::dot(const Addresses &own, Memory tile,
+                                         int64_t rows) {
   Addresses addresses = addressesOf(tile, Order::Right);
-  Values sums(rows / kRows * kFragmentSums, k.f32(0.0f));
+  Values sums(sumsAt(rows / kRows, 0), k.f32(0.0f));
   MutableArrayRef<Value> all(sums);
   for (int64_t step = 0; step < steps(); ++step) {
-    Fragment fragment = left(step);
-    for (int64_t n = 0; n < rows / kRows; ++n)
-      multiplyAdd(fragment, load(addresses, n * kRows, step),
-                  all.slice(n * kFragmentSums, kFragmentSums));
+    SmallVector<Fragment> left;
+    for (int64_t i = 0; i < block.fragments; ++i)
+      left.push_back(load(own, i * kRows, step));
+    for (int64_t n = 0; n < rows / kRows; ++n) {
+      Fragment right = load(addresses, n * kRows, step);
+      for (int64_t i = 0; i < block.fragments; ++i)
+        multiplyAdd(left[i], right, all.slice(sumsAt(n, i), kFragmentSums));
+    }
   }
   return sums;
 }
@@ -213,14 +215,19 @@ void GpuMatrixCode::accumulate(ArrayRef<Value> weights, Memory tile,
                                Values &sums) {
   Addresses addresses = addressesOf(tile, Order::Left);
   MutableArrayRef<Value> all(sums);
-  for (int64_t n = 0; n < int64_t(weights.size()) / kFragmentSums; ++n) {
-    // The sums of a product are a left matrix as they lie.
-    ArrayRef<Value> w = weights.slice(n * kFragmentSums, kFragmentSums);
-    Fragment left = {pack(w[0], w[1]), pack(w[2], w[3]), pack(w[4], w[5]),
-                     pack(w[6], w[7])};
-    for (int64_t step = 0; step < steps(); ++step)
-      multiplyAdd(left, load(addresses, n * kRows, step, /*transposed=*/true),
-                  all.slice(step * kFragmentSums, kFragmentSums));
+  for (int64_t n = 0; sumsAt(n, 0) < int64_t(weights.size()); ++n) {
+    SmallVector<Fragment> left;
+    for (int64_t i = 0; i < block.fragments; ++i) {
+      // The sums of a product are a left matrix as they lie.
+      ArrayRef<Value> w = weights.slice(sumsAt(n, i), kFragmentSums);
+      left.push_back({pack(w[0], w[1]), pack(w[2], w[3]), pack(w[4], w[5]),
+                      pack(w[6], w[7])});
+    }
+    for (int64_t step = 0; step < steps(); ++step) {
+      Fragment right = load(addresses, n * kRows, step, /*transposed=*/true);
+      for (int64_t i = 0; i < block.fragments; ++i)
+        multiplyAdd(left[i], right, all.slice(sumsAt(step, i), kFragmentSums));
+    }
   }
 }
 
@@ -228,7 +235,7 @@ void GpuMatrixCode::mask(Values &scores, Value ahead, Queries queries) {
   Value lowest = k.f32(-std::numeric_limits<float>::infinity());
   for (auto [i, score] : llvm::enumerate(scores)) {
     // A query sees the keys up to its own position.
-    Value row = k.add(ahead, rowInBlock(halfOf(i)));
+    Value row = k.add(ahead, rowInBlock(rowOf(i)));
     Value distance = k.sub(row, laneColumn);
     int64_t column = columnOf(i);
     Value sees = queries == Queries::Rows
@@ -241,19 +248,21 @@ void GpuMatrixCode::mask(Values &scores, Value ahead, Queries queries) {
 void GpuMatrixCode::storeRows(ArrayRef<Value> sums, HeadRows rows, Value first,
                               int64_t sequence, Memory tile) {
   Memory own = ownRows(tile);
-  for (int64_t chunk = 0; chunk < chunks(); ++chunk)
-    for (int64_t half = 0; half < 2; ++half) {
-      Value row = k.add(laneRow, half * kSwizzledRows);
-      Value at = k.add(swizzled(row, k.i32(chunk)), laneColumn);
-      const Value *pair = &sums[chunk * 4 + half * 2];
-      k.store(pairOf(k, pair[0], pair[1]), own, at);
-    }
+  for (int64_t i = 0; i < int64_t(sums.size()); i += 2) {
+    int64_t chunk = columnOf(i) / kChunkElements;
+    if (chunk >= chunks())
+      continue;
+    Value row = k.add(laneRow, rowOf(i) * kSwizzledRows);
+    Value at = k.add(swizzled(row, k.i32(chunk)), laneColumn);
+    k.store(pairOf(k, sums[i], sums[i + 1]), own, at);
+  }
   NVVM::SyncWarpOp::create(k.ops(), k.i32(-1));
   int64_t across = threadsOfRow(), down = kWarp / across;
   Value chunk = k.rem(lane, across);
-  Value start = k.add(first, k.mul(warp, kRows));
+  int64_t count = block.fragments * kRows;
+  Value start = k.add(first, k.mul(warp, count));
   whenChunk(chunk, chunks(), [&] {
-    for (int64_t i = 0; i < kRows; i += down) {
+    for (int64_t i = 0; i < count; i += down) {
       Value row = k.add(k.div(lane, across), i);
       Value value =
           lowering::load(k.ops(), own.base, own.element, swizzled(row, chunk),

@@ -19,15 +19,21 @@
 
 namespace rota::lowering {
 
+/// The warps of a block, and the fragments of 16 rows that each has of its own.
+struct MatrixBlock {
+  static constexpr int64_t kFragmentRows = 16;
+  int64_t warps, fragments;
+
+  int64_t threads() const { return warps * kWarp; }
+  int64_t rows() const { return warps * fragments * kFragmentRows; }
+};
+
 class GpuMatrixCode {
 public:
   using Values = llvm::SmallVector<mlir::Value>;
 
-  /// For blocks of `threads` threads, whose warps each have kRows rows of their
-  /// own.
-  GpuMatrixCode(GpuBuilder &k, int64_t columns, int64_t threads);
+  GpuMatrixCode(GpuBuilder &k, int64_t columns, const MatrixBlock &block);
 
-  static constexpr int64_t kRows = 16; // of a fragment; and its columns
   static bool hasColumns(int64_t columns) {
     return columns % kChunkElements == 0 && columns <= kMostColumns;
   }
@@ -72,20 +78,25 @@ public:
                 bool transposed = false);
 
   //===--------------------------------------------------------------------===//
-  // Products: four f32 for each eight columns, two of each of the lane's rows
+  // Products: [16 columns][fragment of own rows], eight f32 each
   //===--------------------------------------------------------------------===//
 
-  /// The lane's row that product element `i` is of: 0 or 1, number
-  /// rowInBlock() of the block; and its column, from the lane's first one on.
-  static int64_t halfOf(int64_t i) { return i / 2 % 2; }
-  static int64_t columnOf(int64_t i) { return i / 4 * 8 + i % 2; }
+  /// The lane's row that product element `i` is of, one of laneRows(); and its
+  /// column, from the lane's first one on.
+  int64_t rowOf(int64_t i) const {
+    return i / kFragmentSums % block.fragments * 2 + i / 2 % 2;
+  }
+  int64_t columnOf(int64_t i) const {
+    return i / kFragmentSums / block.fragments * kRows +
+           i % kFragmentSums / 4 * 8 + i % 2;
+  }
+  /// Rows that a lane has elements of, and lanes that share them.
+  int64_t laneRows() const { return 2 * block.fragments; }
+  static constexpr int64_t kRowLanes = 4;
 
-  /// left * the first `rows` rows of the tile: 16 x `rows`. left(step) is the
-  /// fragment of 16 columns from 16 `step` on.
-  Values dot(llvm::function_ref<Fragment(int64_t step)> left, Memory tile,
-             int64_t rows);
-  /// sums + weights * tile, as 16 x `columns`; weights, as many as dot() gives,
-  /// are rounded.
+  /// The warp's rows times the first `rows` rows of the tile.
+  Values dot(const Addresses &own, Memory tile, int64_t rows);
+  /// sums + weights * tile; weights, as many as dot() gives, are rounded.
   void accumulate(llvm::ArrayRef<mlir::Value> weights, Memory tile,
                   Values &sums);
   Values zeroSums();
@@ -96,23 +107,29 @@ public:
   /// first row is `ahead` (i32) positions after the first column.
   void mask(Values &scores, mlir::Value ahead, Queries queries);
 
-  /// Writes this warp's 16 rows of sums, rounded, to the rows from position
+  /// Writes this warp's rows of sums, rounded, to the rows from position
   /// `first` on that are within `sequence`, by way of its rows in `tile`.
   void storeRows(llvm::ArrayRef<mlir::Value> sums, HeadRows rows,
                  mlir::Value first, int64_t sequence, Memory tile);
 
   /// The warp's own rows of a tile.
   Memory ownRows(Memory tile);
-  mlir::Value rowInBlock(int64_t half);
+  /// The lane's row number `row`, in the block.
+  mlir::Value rowInBlock(int64_t row);
   mlir::Value columnOfLane() { return laneColumn; } // 0, 2, 4 or 6
 
 private:
+  static constexpr int64_t kRows = 16;        // of a fragment; and its columns
+  static constexpr int64_t kFragmentSums = 8; // of a product of two fragments
   static constexpr int64_t kChunkElements = 8, kSwizzledRows = 8;
   static constexpr int64_t kMostColumns = 128;
 
   int64_t chunks() const { return columns / kChunkElements; }
-  /// Threads that share a row: a power of two, some of them idle.
-  int64_t threadsOfRow() const { return llvm::PowerOf2Ceil(2 * steps()); }
+  /// Threads that share a row: a power of two, some of them idle. All of a
+  /// block have 32 rows or fewer, as tiles are multiples of 32 rows.
+  int64_t threadsOfRow() const {
+    return std::max<int64_t>(llvm::PowerOf2Ceil(2 * steps()), block.warps);
+  }
   /// Calls `body` where `chunk` is below `count`.
   void whenChunk(mlir::Value chunk, int64_t count,
                  llvm::function_ref<void()> body);
@@ -120,6 +137,10 @@ private:
   mlir::Value swizzled(mlir::Value row, mlir::Value chunk);
   mlir::Value positionIndex(mlir::Value position, int64_t stride,
                             mlir::Value chunk);
+  /// The first of the sums of 16 columns and one fragment of own rows.
+  int64_t sumsAt(int64_t step, int64_t fragment) const {
+    return (step * block.fragments + fragment) * kFragmentSums;
+  }
   /// sums[16 columns] += left * right, two right matrices.
   void multiplyAdd(const Fragment &left, const Fragment &right,
                    llvm::MutableArrayRef<mlir::Value> sums);
@@ -127,7 +148,8 @@ private:
   mlir::Value pack(mlir::Value low, mlir::Value high);
 
   GpuBuilder &k;
-  int64_t columns, threads;
+  int64_t columns;
+  MatrixBlock block;
   mlir::Value thread, warp, lane, laneRow, laneColumn; // i32
 };
 

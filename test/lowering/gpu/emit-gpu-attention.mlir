@@ -52,35 +52,37 @@ func.func @f(%q: tensor<2x130x6x136xbf16>, %k: tensor<2x130x2x136xbf16>, %v: ten
 
 // -----
 
-// On matrix instructions: four warps with 64 queries. A trip waits for a tile,
-// starts the copies of the next one (four for keys and values each), and has
-// 2 x 32 products. The tile on the diagonal is apart. Rows beyond the sequence
-// are copied as zeros.
+// On matrix instructions: four warps with 128 queries, two fragments each. A trip
+// waits for a tile of 64 keys and values, starts the copies of the next one (four
+// for each), where there is one, and has 2 x 64 products. It masks scores on the
+// diagonal only. Rows beyond the sequence are copied as zeros.
 // CHECK-LABEL: gpu.func @kernel_attention_matrix_0
-// CHECK-SAME: known_block_size = array<i32: 128, 1, 1>, known_grid_size = array<i32: 36, 1, 1>
-// CHECK: nvvm.cp.async.wait.group 1
-// CHECK: nvvm.barrier
-// CHECK-COUNT-4: nvvm.ldmatrix
+// CHECK-SAME: known_block_size = array<i32: 128, 1, 1>, known_grid_size = array<i32: 24, 1, 1>
+// CHECK-SAME: nvvm.minctasm = 2 : i32
+// CHECK-COUNT-16: nvvm.cp.async.shared.global {{.*}}, 16, cache = cg, %{{.*}} :
+// CHECK: nvvm.cp.async.commit.group
 // CHECK: scf.for
 // CHECK: nvvm.cp.async.wait.group 0
 // CHECK: nvvm.barrier
+// CHECK: scf.if
 // CHECK-COUNT-8: nvvm.cp.async.shared.global {{.*}}, 16, cache = cg, %{{.*}} :
 // CHECK: nvvm.cp.async.commit.group
-// CHECK-COUNT-32: nvvm.mma.sync
+// CHECK-COUNT-64: nvvm.mma.sync
+// CHECK: scf.if
+// CHECK-COUNT-64: arith.select
+// CHECK: } else {
 // CHECK: nvvm.vote.sync any
 // CHECK: scf.if
-// CHECK-COUNT-32: nvvm.mma.sync
-// CHECK: nvvm.cp.async.wait.group 0
-// CHECK: nvvm.barrier
 // CHECK-COUNT-64: nvvm.mma.sync
+// CHECK-NOT: nvvm.mma.sync
 // CHECK-NOT: nvvm.barrier
 // CHECK: nvvm.bar.warp.sync
-// CHECK-COUNT-4: llvm.store %{{.*}}, %{{.*}} {alignment = 16 : i64} : vector<8xbf16>, !llvm.ptr<1>
+// CHECK-COUNT-8: llvm.store %{{.*}}, %{{.*}} {alignment = 16 : i64} : vector<8xbf16>, !llvm.ptr<1>
 // PTX-LABEL: .entry kernel_attention_matrix_0
-// PTX: cp.async.cg.shared.global
-// PTX: ldmatrix.sync.aligned.m8n8.x4.shared.b16
-// PTX: mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32
-// PTX: ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16
+// PTX-DAG: cp.async.cg.shared.global
+// PTX-DAG: ldmatrix.sync.aligned.m8n8.x4.shared.b16
+// PTX-DAG: mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32
+// PTX-DAG: ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16
 // PTX: st.global.v4
 func.func @f(%q: tensor<2x130x6x64xbf16>, %k: tensor<2x130x2x64xbf16>, %v: tensor<2x130x2x64xbf16>) -> tensor<2x130x6x64xbf16> {
   %o, %lse = rota.attention %q, %k, %v scale = 0.125 : (tensor<2x130x6x64xbf16>, tensor<2x130x2x64xbf16>, tensor<2x130x2x64xbf16>) -> (tensor<2x130x6x64xbf16>, tensor<2x6x130xf32>)
@@ -90,15 +92,17 @@ func.func @f(%q: tensor<2x130x6x64xbf16>, %k: tensor<2x130x2x64xbf16>, %v: tenso
 // -----
 
 // Rows of 12 chunks have 16 threads, four of them idle. A product with the keys
-// has six steps of 16 columns, each for 64 keys.
+// has six steps of 16 columns, each for two fragments and 32 keys.
 // CHECK-LABEL: gpu.func @kernel_attention_matrix_0
 // CHECK: arith.cmpi ult, %{{.*}}, %c12_i32
 // CHECK: scf.if
-// CHECK-COUNT-8: nvvm.cp.async.shared.global {{.*}}, 16, cache = cg
-// CHECK-COUNT-6: nvvm.ldmatrix
+// CHECK-COUNT-16: nvvm.cp.async.shared.global {{.*}}, 16, cache = cg
 // CHECK: scf.for
 // CHECK-COUNT-48: nvvm.mma.sync
 // CHECK: nvvm.vote.sync any
+// CHECK-COUNT-48: nvvm.mma.sync
+// CHECK-NOT: nvvm.mma.sync
+// CHECK: nvvm.bar.warp.sync
 // PTX-LABEL: .entry kernel_attention_matrix_0
 func.func @f(%q: tensor<1x128x1x96xbf16>) -> tensor<1x128x1x96xbf16> {
   %o, %lse = rota.attention %q, %q, %q scale = 0.125 : (tensor<1x128x1x96xbf16>, tensor<1x128x1x96xbf16>, tensor<1x128x1x96xbf16>) -> (tensor<1x128x1x96xbf16>, tensor<1x1x128xf32>)
@@ -164,14 +168,14 @@ func.func @f(%do: tensor<2x130x6x64xf32>, %q: tensor<2x130x6x64xf32>, %k: tensor
 
 // -----
 
-// On matrix instructions: blocks of 64 keys of 2 x 2 heads and of 64 queries of
-// 2 x 6 heads, four warps each. A trip waits for a tile and starts the copies of
-// the next one, where there is one; logsumexp and delta come in accesses of 4
-// bytes. It masks scores on the diagonal only.
+// On matrix instructions: blocks of 128 keys of 2 x 2 heads and of 128 queries of
+// 2 x 6 heads, four warps each. A trip waits for a tile of 32 rows and starts the
+// copies of the next one, where there is one; logsumexp and delta come in
+// accesses of 4 bytes. It masks scores on the diagonal only.
 // CHECK-LABEL: gpu.func @kernel_attention_delta_0
 // CHECK-LABEL: gpu.func @kernel_attention_matrix_key_grad_1
-// CHECK-SAME: known_block_size = array<i32: 128, 1, 1>, known_grid_size = array<i32: 12, 1, 1>
-// CHECK-COUNT-16: nvvm.cp.async.shared.global {{.*}}, 16, cache = cg, %{{.*}} :
+// CHECK-SAME: known_block_size = array<i32: 128, 1, 1>, known_grid_size = array<i32: 8, 1, 1>
+// CHECK-COUNT-20: nvvm.cp.async.shared.global {{.*}}, 16, cache = cg, %{{.*}} :
 // CHECK-COUNT-2: nvvm.cp.async.shared.global {{.*}}, 4, cache = ca, %{{.*}} :
 // CHECK: nvvm.cp.async.commit.group
 // The walk over query heads, then queries.
@@ -180,7 +184,7 @@ func.func @f(%do: tensor<2x130x6x64xf32>, %q: tensor<2x130x6x64xf32>, %k: tensor
 // CHECK: nvvm.cp.async.wait.group 0
 // CHECK: nvvm.barrier
 // CHECK: scf.if
-// CHECK-COUNT-8: nvvm.cp.async.shared.global {{.*}}, 16, cache = cg, %{{.*}} :
+// CHECK-COUNT-4: nvvm.cp.async.shared.global {{.*}}, 16, cache = cg, %{{.*}} :
 // CHECK-COUNT-2: nvvm.cp.async.shared.global {{.*}}, 4, cache = ca, %{{.*}} :
 // CHECK: nvvm.cp.async.commit.group
 // CHECK-COUNT-64: nvvm.mma.sync
@@ -193,13 +197,13 @@ func.func @f(%do: tensor<2x130x6x64xf32>, %q: tensor<2x130x6x64xf32>, %k: tensor
 // CHECK-NOT: nvvm.barrier
 // CHECK-COUNT-2: nvvm.bar.warp.sync
 // CHECK-LABEL: gpu.func @kernel_attention_matrix_query_grad_2
-// CHECK-SAME: known_block_size = array<i32: 128, 1, 1>, known_grid_size = array<i32: 36, 1, 1>
-// CHECK-COUNT-16: nvvm.cp.async.shared.global {{.*}}, 16, cache = cg, %{{.*}} :
+// CHECK-SAME: known_block_size = array<i32: 128, 1, 1>, known_grid_size = array<i32: 24, 1, 1>
+// CHECK-COUNT-20: nvvm.cp.async.shared.global {{.*}}, 16, cache = cg, %{{.*}} :
 // CHECK: scf.for
 // CHECK: nvvm.cp.async.wait.group 0
 // CHECK: nvvm.barrier
 // CHECK: scf.if
-// CHECK-COUNT-8: nvvm.cp.async.shared.global {{.*}}, 16, cache = cg, %{{.*}} :
+// CHECK-COUNT-4: nvvm.cp.async.shared.global {{.*}}, 16, cache = cg, %{{.*}} :
 // CHECK-COUNT-64: nvvm.mma.sync
 // CHECK: scf.if
 // CHECK-COUNT-32: arith.select
