@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Attention, forward, on matrix instructions of warps (Dao 2023). A block is
-// 128 queries of one head, 32 for each of four warps, and walks over tiles of
-// keys and values. Scores stay in registers, where they are the left matrix of
-// the product with the values.
+// 128 queries of one head and walks over tiles of keys and values. Scores stay
+// in registers, where they are the left matrix of the product with the values.
 #include "lowering/gpu/GpuAttentionMatrix.h"
 
 #include "lowering/gpu/GpuAttentionMatrixCode.h"
@@ -149,6 +148,9 @@ FailureOr<std::string> emitMatrixAttention(KernelLibrary &library, Location loc,
   MatrixTiling tiling{{/*warps=*/4, /*fragments=*/2},
                       /*tile=*/shape.size <= 64 ? 64 : 32,
                       /*resident=*/2};
+  // The sums of one fragment take half of the registers.
+  if (shape.size > 128)
+    tiling = {{/*warps=*/8, /*fragments=*/1}, /*tile=*/32, /*resident=*/1};
   return emitMatrixKernel<MatrixForwardCode>(library, loc, "attention_matrix",
                                              shape, tiling, Argument::Count,
                                              shape.heads);

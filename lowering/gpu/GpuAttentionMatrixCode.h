@@ -12,8 +12,9 @@
 
 namespace rota::lowering {
 
-/// The own rows of a block, the rows of a tile (a multiple of 32), and the
-/// blocks that share the registers of a multiprocessor.
+/// The own rows of a block, the rows of a tile (a multiple of 32, or of 16 for
+/// heads beyond 128), and the blocks that share the registers of a
+/// multiprocessor.
 struct MatrixTiling {
   MatrixBlock block;
   int64_t tile, resident;

@@ -45,12 +45,14 @@ protected:
   }
 
   struct Weights {
-    Values weights, slopes; // slopes: the cotangents of scaled scores
+    Values weights;
+    Values slopes; // the cotangents of scaled scores, where asked for
   };
   /// Of own rows and a tile, whose positions begin at `first` and `other`.
   /// Product element i has line(i): -log2(e) * logsumexp, and delta.
   Weights
   emitWeights(Tiles tile, Value first, Value other, Queries queries,
+              bool withSlopes,
               llvm::function_ref<std::pair<Value, Value>(int64_t)> line);
   /// Writes sums * factor by way of the warp's rows in `tile`, which no other
   /// warp uses.
@@ -61,15 +63,18 @@ protected:
 };
 
 MatrixBackwardCode::Weights MatrixBackwardCode::emitWeights(
-    Tiles tile, Value first, Value other, Queries queries,
+    Tiles tile, Value first, Value other, Queries queries, bool withSlopes,
     llvm::function_ref<std::pair<Value, Value>(int64_t)> line) {
   Values weights = products(own.first, tile.first);
-  Values slopes = products(own.second, tile.second);
+  Values slopes;
+  if (withSlopes)
+    slopes = products(own.second, tile.second);
   maskOnDiagonal(weights, first, other, queries);
   for (auto [i, weight] : llvm::enumerate(weights)) {
     auto [offset, delta] = line(i);
     weight = fastExp2(k, k.fma(weight, scale, offset));
-    slopes[i] = k.mulf(weight, k.subf(slopes[i], delta));
+    if (withSlopes)
+      slopes[i] = k.mulf(weight, k.subf(slopes[i], delta));
   }
   return {weights, slopes};
 }
@@ -86,6 +91,12 @@ void MatrixBackwardCode::storeSums(Values sums, float factor, HeadRows rows,
 // Keys and values
 //===----------------------------------------------------------------------===//
 
+/// Blocks that share keys: sums of keys and of values of heads beyond 128 do
+/// not fit in registers together.
+int64_t partsOf(const AttentionShape &shape) {
+  return shape.size <= 128 ? 1 : 2;
+}
+
 class MatrixKeyCode : MatrixBackwardCode {
 public:
   MatrixKeyCode(GpuBuilder &k, const AttentionShape &shape,
@@ -100,8 +111,12 @@ private:
 
   /// Starts copies of the queries, their cotangents, logsumexp and delta.
   void startQueries(Tile tile, Value stage);
-  /// `carried` are sums of keys, sums of values and the number of the stage.
-  Values emitTile(Tile tile, Tile next, ValueRange carried);
+  /// The cotangents that a block sums.
+  enum class Sums { Keys, Values, Both };
+  void walk(Sums sums);
+  /// `carried` are the sums, of keys before values, and the number of the
+  /// stage.
+  Values emitTile(Tile tile, Tile next, Sums sums, ValueRange carried);
   /// [logsumexp or delta][tiling.tile] of a stage.
   Memory lineOf(Value stage, int64_t number) {
     return k.offset(lines,
@@ -115,27 +130,39 @@ private:
 };
 
 void MatrixKeyCode::emit() {
-  block = places.keyBlock(ownRows());
+  int64_t parts = partsOf(shape);
+  block = places.keyBlock(ownRows(), parts);
   startOwn(keySources(block.batch, block.keyHead), block.first);
+  if (parts == 1)
+    walk(Sums::Both);
+  else
+    k.branch(
+        k.isEqual(block.part, k.i32(0)), [&] { walk(Sums::Keys); },
+        [&] { walk(Sums::Values); });
+}
+
+void MatrixKeyCode::walk(Sums sums) {
   startQueries({places.firstHead(block.keyHead), block.first}, k.i32(0));
   code.endCopyGroup();
-
   Values carried = code.zeroSums();
   size_t count = carried.size();
-  carried.append(code.zeroSums());
+  if (sums == Sums::Both)
+    carried.append(code.zeroSums());
   carried.push_back(k.i32(0));
   carried = places.walkQueries(block, tiling.tile, carried,
                                [&](Tile tile, Tile next, ValueRange before) {
-                                 return emitTile(tile, next, before);
+                                 return emitTile(tile, next, sums, before);
                                });
   ValueRange all(carried);
   auto rowsOf = [&](unsigned argument) {
     return places.keyRows(tensor(argument), block.batch, block.keyHead);
   };
-  storeSums(Values(all.take_front(count)), shape.scale,
-            rowsOf(Argument::FirstResult), block.first, own.first);
-  storeSums(Values(all.slice(count, count)), 1.0f,
-            rowsOf(Argument::FirstResult + 1), block.first, own.second);
+  if (sums != Sums::Values)
+    storeSums(Values(all.take_front(count)), shape.scale,
+              rowsOf(Argument::FirstResult), block.first, own.first);
+  if (sums != Sums::Keys)
+    storeSums(Values(all.drop_back().take_back(count)), 1.0f,
+              rowsOf(Argument::FirstResult + 1), block.first, own.second);
 }
 
 void MatrixKeyCode::startQueries(Tile tile, Value stage) {
@@ -157,7 +184,8 @@ Values MatrixKeyCode::loadLine(Memory line) {
   return loaded;
 }
 
-Values MatrixKeyCode::emitTile(Tile tile, Tile next, ValueRange carried) {
+Values MatrixKeyCode::emitTile(Tile tile, Tile next, Sums sums,
+                               ValueRange carried) {
   Value stage = carried.back(), other = k.sub(k.i32(1), stage);
   Value end = k.add(places.firstHead(block.keyHead), shape.group());
   advance(k.isLess(next.head, end), [&] { startQueries(next, other); });
@@ -167,19 +195,25 @@ Values MatrixKeyCode::emitTile(Tile tile, Tile next, ValueRange carried) {
     value = places.toBaseTwo(value);
   // Queries beyond the sequence are zeros, as are their lines: they add zeros.
   Tiles queries = stageOf(stage);
-  auto [weights, slopes] = emitWeights(
-      queries, block.first, tile.first, Queries::Columns, [&](int64_t i) {
-        int64_t query = code.columnOf(i) / 8 * 2 + i % 2;
-        return std::pair(logsumexp[query], delta[query]);
-      });
-  size_t count = carried.size() / 2;
-  Values sums(carried.take_front(count));
-  Values valueSums(carried.slice(count, count));
-  code.accumulate(weights, queries.second, valueSums);
-  code.accumulate(slopes, queries.first, sums);
-  sums.append(valueSums);
-  sums.push_back(other);
-  return sums;
+  auto [weights, slopes] =
+      emitWeights(queries, block.first, tile.first, Queries::Columns,
+                  sums != Sums::Values, [&](int64_t i) {
+                    int64_t query = code.columnOf(i) / 8 * 2 + i % 2;
+                    return std::pair(logsumexp[query], delta[query]);
+                  });
+  size_t count = code.zeroSums().size();
+  Values after;
+  auto add = [&](ArrayRef<Value> left, Memory right, ValueRange before) {
+    Values added(before);
+    code.accumulate(left, right, added);
+    after.append(added);
+  };
+  if (sums != Sums::Values)
+    add(slopes, queries.first, carried.take_front(count));
+  if (sums != Sums::Keys)
+    add(weights, queries.second, carried.drop_back().take_back(count));
+  after.push_back(other);
+  return after;
 }
 
 //===----------------------------------------------------------------------===//
@@ -206,7 +240,7 @@ void MatrixQueryCode::emit() {
       keySources(batch, k.div(head, shape.group())), first, code.zeroSums(),
       [&, first = first](Value key, Tiles tile, ValueRange before) {
         auto [weights, slopes] =
-            emitWeights(tile, first, key, Queries::Rows,
+            emitWeights(tile, first, key, Queries::Rows, /*withSlopes=*/true,
                         [&](int64_t i) { return lines[code.rowOf(i)]; });
         Values after(before);
         code.accumulate(slopes, tile.first, after);
@@ -219,23 +253,26 @@ void MatrixQueryCode::emit() {
 
 } // namespace
 
+/// Beyond 128 two blocks of rows and two stages fill shared memory.
+static MatrixTiling tilingOf(const AttentionShape &shape, int64_t resident) {
+  if (shape.size <= 64)
+    return {{/*warps=*/4, /*fragments=*/2}, /*tile=*/32, /*resident=*/2};
+  if (shape.size <= 128)
+    return {{/*warps=*/4, /*fragments=*/1}, /*tile=*/32, resident};
+  return {{/*warps=*/8, /*fragments=*/1}, /*tile=*/16, /*resident=*/1};
+}
+
 FailureOr<std::string> emitMatrixKeyGrad(KernelLibrary &library, Location loc,
                                          const AttentionShape &shape) {
-  MatrixTiling tiling{{/*warps=*/4, /*fragments=*/shape.size <= 64 ? 2 : 1},
-                      /*tile=*/32,
-                      /*resident=*/2};
   return emitMatrixKernel<MatrixKeyCode>(
-      library, loc, "attention_matrix_key_grad", shape, tiling,
-      Argument::FirstResult + 2, shape.keyHeads);
+      library, loc, "attention_matrix_key_grad", shape, tilingOf(shape, 2),
+      Argument::FirstResult + 2, partsOf(shape) * shape.keyHeads);
 }
 
 FailureOr<std::string> emitMatrixQueryGrad(KernelLibrary &library, Location loc,
                                            const AttentionShape &shape) {
-  MatrixTiling tiling{{/*warps=*/4, /*fragments=*/shape.size <= 64 ? 2 : 1},
-                      /*tile=*/32,
-                      /*resident=*/shape.size <= 64 ? 2 : 3};
   return emitMatrixKernel<MatrixQueryCode>(
-      library, loc, "attention_matrix_query_grad", shape, tiling,
+      library, loc, "attention_matrix_query_grad", shape, tilingOf(shape, 3),
       Argument::FirstResult + 1, shape.heads);
 }
 

@@ -29,12 +29,14 @@ GpuAttentionPlaces::QueryBlock GpuAttentionPlaces::queryBlock(int64_t rows) {
           k.mul(place, rows)};
 }
 
-GpuAttentionPlaces::KeyBlock GpuAttentionPlaces::keyBlock(int64_t rows) {
+GpuAttentionPlaces::KeyBlock GpuAttentionPlaces::keyBlock(int64_t rows,
+                                                          int64_t parts) {
   // The blocks with most queries, those with the first keys, come first.
   int64_t heads = shape.batch * shape.keyHeads;
   Value block = k.block(), number = k.rem(block, heads);
+  Value place = k.div(block, heads);
   return {k.div(number, shape.keyHeads), k.rem(number, shape.keyHeads),
-          k.mul(k.div(block, heads), rows)};
+          k.mul(k.div(place, parts), rows), k.rem(place, parts)};
 }
 
 FailureOr<std::string>

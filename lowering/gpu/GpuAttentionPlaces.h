@@ -46,11 +46,12 @@ public:
   };
   QueryBlock queryBlock(int64_t rows);
 
-  /// The keys of this block of threads: `rows` from `first` on.
+  /// The keys of this block of threads: `rows` from `first` on. `parts` blocks
+  /// share them.
   struct KeyBlock {
-    mlir::Value batch, keyHead, first;
+    mlir::Value batch, keyHead, first, part;
   };
-  KeyBlock keyBlock(int64_t rows);
+  KeyBlock keyBlock(int64_t rows, int64_t parts = 1);
 
   /// Queries of one head, from `first` on.
   struct QueryTile {

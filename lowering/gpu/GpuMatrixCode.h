@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Matrix instructions of warps on bf16 rows in shared memory. A tile is rows of
-// up to 128 elements, in chunks of 16 bytes: chunk c of row r lies at chunk
+// up to 256 elements, in chunks of 16 bytes: chunk c of row r lies at chunk
 // c ^ (r % 8), so that neither eight rows of one chunk nor eight chunks of one
 // row share a bank. Rows are padded to whole groups of eight chunks; no
 // instruction reads the padding beyond a whole fragment, which is zero.
@@ -122,11 +122,11 @@ private:
   static constexpr int64_t kRows = 16;        // of a fragment; and its columns
   static constexpr int64_t kFragmentSums = 8; // of a product of two fragments
   static constexpr int64_t kChunkElements = 8, kSwizzledRows = 8;
-  static constexpr int64_t kMostColumns = 128;
+  static constexpr int64_t kMostColumns = 256;
 
   int64_t chunks() const { return columns / kChunkElements; }
   /// Threads that share a row: a power of two, some of them idle. All of a
-  /// block have 32 rows or fewer, as tiles are multiples of 32 rows.
+  /// block have 32 rows or fewer, and 8 of the widest.
   int64_t threadsOfRow() const {
     return std::max<int64_t>(llvm::PowerOf2Ceil(2 * steps()), block.warps);
   }

@@ -39,19 +39,6 @@ func.func @f(%q: tensor<2x130x6x64xf32>, %k: tensor<2x130x2x64xf32>, %v: tensor<
 
 // -----
 
-// Matrix instructions have heads of bf16 up to 128; those of others are read 8
-// elements at a time.
-// CHECK-LABEL: gpu.func @kernel_attention_0
-// CHECK: llvm.load {{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<8xbf16>
-// PTX-LABEL: .entry kernel_attention_0
-// PTX: ld.global.v4.b32
-func.func @f(%q: tensor<2x130x6x136xbf16>, %k: tensor<2x130x2x136xbf16>, %v: tensor<2x130x2x136xbf16>) -> tensor<2x130x6x136xbf16> {
-  %o, %lse = rota.attention %q, %k, %v scale = 0.125 : (tensor<2x130x6x136xbf16>, tensor<2x130x2x136xbf16>, tensor<2x130x2x136xbf16>) -> (tensor<2x130x6x136xbf16>, tensor<2x6x130xf32>)
-  return %o : tensor<2x130x6x136xbf16>
-}
-
-// -----
-
 // On matrix instructions: four warps with 128 queries, two fragments each. A trip
 // waits for a tile of 64 keys and values, starts the copies of the next one (four
 // for each), where there is one, and has 2 x 64 products. It masks scores on the
@@ -126,9 +113,12 @@ func.func @f(%q: tensor<1x128x1x40xbf16>) -> tensor<1x128x1x40xbf16> {
 
 // -----
 
-// The maximum of scores times a negative number is not that of scaled scores.
+// The maximum of scores times a negative number is not that of scaled scores. On
+// f32 units 8 elements of a tile are read at a time.
 // CHECK-LABEL: gpu.func @kernel_attention_0
+// CHECK: llvm.load {{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<8xbf16>
 // PTX-LABEL: .entry kernel_attention_0
+// PTX: ld.global.v4.b32
 func.func @f(%q: tensor<1x4x1x64xbf16>) -> tensor<1x4x1x64xbf16> {
   %o, %lse = rota.attention %q, %q, %q scale = -0.125 : (tensor<1x4x1x64xbf16>, tensor<1x4x1x64xbf16>, tensor<1x4x1x64xbf16>) -> (tensor<1x4x1x64xbf16>, tensor<1x1x4xf32>)
   return %o : tensor<1x4x1x64xbf16>
@@ -220,6 +210,27 @@ func.func @f(%do: tensor<2x130x6x64xf32>, %q: tensor<2x130x6x64xf32>, %k: tensor
 func.func @f(%do: tensor<2x130x6x64xbf16>, %q: tensor<2x130x6x64xbf16>, %k: tensor<2x130x2x64xbf16>, %v: tensor<2x130x2x64xbf16>, %o: tensor<2x130x6x64xbf16>, %lse: tensor<2x6x130xf32>) -> tensor<2x130x6x64xbf16> {
   %dq, %dk, %dv = rota.attention_grad %do, %q, %k, %v, %o, %lse scale = 0.125 : (tensor<2x130x6x64xbf16>, tensor<2x130x6x64xbf16>, tensor<2x130x2x64xbf16>, tensor<2x130x2x64xbf16>, tensor<2x130x6x64xbf16>, tensor<2x6x130xf32>) -> (tensor<2x130x6x64xbf16>, tensor<2x130x2x64xbf16>, tensor<2x130x2x64xbf16>)
   return %dq : tensor<2x130x6x64xbf16>
+}
+
+// -----
+
+// Sums of keys and of values of large heads have blocks of their own: two for
+// each 128 keys. Each product of 16 rows with a tile of 16 has nine steps of 16
+// columns. Sums of values do not need the cotangents of weights.
+// CHECK-LABEL: gpu.func @kernel_attention_matrix_key_grad_1
+// CHECK-SAME: known_block_size = array<i32: 256, 1, 1>, known_grid_size = array<i32: 4, 1, 1>
+// CHECK: nvvm.barrier
+// CHECK-COUNT-54: nvvm.mma.sync
+// CHECK-NOT: nvvm.mma.sync
+// CHECK: nvvm.bar.warp.sync
+// CHECK: nvvm.barrier
+// CHECK-COUNT-36: nvvm.mma.sync
+// CHECK-NOT: nvvm.mma.sync
+// CHECK: nvvm.bar.warp.sync
+// PTX-LABEL: .entry kernel_attention_matrix_key_grad_1
+func.func @f(%q: tensor<1x130x1x136xbf16>, %lse: tensor<1x1x130xf32>) -> tensor<1x130x1x136xbf16> {
+  %dq, %dk, %dv = rota.attention_grad %q, %q, %q, %q, %q, %lse scale = 0.25 : (tensor<1x130x1x136xbf16>, tensor<1x130x1x136xbf16>, tensor<1x130x1x136xbf16>, tensor<1x130x1x136xbf16>, tensor<1x130x1x136xbf16>, tensor<1x1x130xf32>) -> (tensor<1x130x1x136xbf16>, tensor<1x130x1x136xbf16>, tensor<1x130x1x136xbf16>)
+  return %dq : tensor<1x130x1x136xbf16>
 }
 
 // -----

@@ -1,5 +1,5 @@
 // The kernels of models of 768, 4096, 8192 and 16384 columns; attention of heads of
-// 32, 64, 80, 96, 128 and 256.
+// 32, 64, 80, 96, 128, 252 and 256.
 
 func.func @norm_768(%x: tensor<8192x768xbf16>, %g: tensor<768xbf16>) -> (tensor<8192x768xbf16>) {
   %y = rota.rms_norm %x, %g epsilon = 1.0e-05 : tensor<8192x768xbf16>, tensor<768xbf16>
@@ -269,4 +269,10 @@ func.func @attention_256_bf16_1000(%d: tensor<2x1000x8x256xbf16>, %q: tensor<2x1
   %o, %lse = rota.attention %q, %k, %v scale = 0.125 : (tensor<2x1000x8x256xbf16>, tensor<2x1000x2x256xbf16>, tensor<2x1000x2x256xbf16>) -> (tensor<2x1000x8x256xbf16>, tensor<2x8x1000xf32>)
   %dq, %dk, %dv = rota.attention_grad %d, %q, %k, %v, %o, %lse scale = 0.125 : (tensor<2x1000x8x256xbf16>, tensor<2x1000x8x256xbf16>, tensor<2x1000x2x256xbf16>, tensor<2x1000x2x256xbf16>, tensor<2x1000x8x256xbf16>, tensor<2x8x1000xf32>) -> (tensor<2x1000x8x256xbf16>, tensor<2x1000x2x256xbf16>, tensor<2x1000x2x256xbf16>)
   return %o, %dq, %dk, %dv : tensor<2x1000x8x256xbf16>, tensor<2x1000x8x256xbf16>, tensor<2x1000x2x256xbf16>, tensor<2x1000x2x256xbf16>
+}
+
+func.func @attention_252_bf16_1000(%d: tensor<2x1000x8x252xbf16>, %q: tensor<2x1000x8x252xbf16>, %k: tensor<2x1000x2x252xbf16>, %v: tensor<2x1000x2x252xbf16>) -> (tensor<2x1000x8x252xbf16>, tensor<2x1000x8x252xbf16>, tensor<2x1000x2x252xbf16>, tensor<2x1000x2x252xbf16>) {
+  %o, %lse = rota.attention %q, %k, %v scale = 0.125 : (tensor<2x1000x8x252xbf16>, tensor<2x1000x2x252xbf16>, tensor<2x1000x2x252xbf16>) -> (tensor<2x1000x8x252xbf16>, tensor<2x8x1000xf32>)
+  %dq, %dk, %dv = rota.attention_grad %d, %q, %k, %v, %o, %lse scale = 0.125 : (tensor<2x1000x8x252xbf16>, tensor<2x1000x8x252xbf16>, tensor<2x1000x2x252xbf16>, tensor<2x1000x2x252xbf16>, tensor<2x1000x8x252xbf16>, tensor<2x8x1000xf32>) -> (tensor<2x1000x8x252xbf16>, tensor<2x1000x2x252xbf16>, tensor<2x1000x2x252xbf16>)
+  return %o, %dq, %dk, %dv : tensor<2x1000x8x252xbf16>, tensor<2x1000x8x252xbf16>, tensor<2x1000x2x252xbf16>, tensor<2x1000x2x252xbf16>
 }
