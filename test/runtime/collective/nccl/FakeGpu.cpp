@@ -131,8 +131,11 @@ void fillDevice(DriverApi &api) {
     std::snprintf(name, static_cast<size_t>(length), "fake GPU");
     return kSuccess;
   };
-  api.deviceAttribute = [](int *value, int, Ordinal) {
-    return *value = 90, kSuccess;
+  api.deviceAttribute = [](int *value, int attribute, Ordinal) {
+    *value = attribute == kCapabilityMajor   ? 9
+             : attribute == kCapabilityMinor ? 0
+                                             : 132;
+    return kSuccess;
   };
   api.retainContext = [](ContextHandle *context, Ordinal device) {
     *context = reinterpret_cast<ContextHandle>(intptr_t(device) + 1);
@@ -158,6 +161,10 @@ void fillMemory(DriverApi &api) {
   api.free = [](Address address) {
     return std::free(bytesAt(address)), kSuccess;
   };
+  api.allocateHost = [](void **address, size_t bytes, unsigned) {
+    return *address = std::calloc(bytes, 1), kSuccess;
+  };
+  api.freeHost = [](void *address) { return std::free(address), kSuccess; };
   api.copy = [](Address destination, Address source, size_t bytes,
                 StreamHandle stream) {
     return ask(stream, [=] {
