@@ -231,6 +231,14 @@ void fillEvents(DriverApi &api) {
     fakePump();
     return at(event).reached == at(event).recorded ? kSuccess : kNotReady;
   };
+  api.synchronizeEvent = [](EventHandle event) {
+    Lock lock(machine().mutex);
+    auto end = Clock::now() + kPatience;
+    for (fakePump(); at(event).reached != at(event).recorded; fakePump())
+      if (machine().change.wait_until(lock, end) == std::cv_status::timeout)
+        return kLaunchFailed;
+    return kSuccess;
+  };
   api.elapsedTime = [](float *milliseconds, EventHandle begin,
                        EventHandle end) {
     *milliseconds =
