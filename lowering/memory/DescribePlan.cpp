@@ -2,6 +2,7 @@
 //
 // The memory plan as a table for people.
 #include "lowering/memory/MemoryPlan.h"
+#include "runtime/program/RuntimeMemory.h"
 
 #include <algorithm>
 
@@ -41,6 +42,18 @@ std::string line(const Program &program, const std::string &name, Bytes bytes) {
   return text + "\n";
 }
 
+/// What the runtime takes on a GPU beside the arena.
+std::string describeRuntimeMemory(const Program &program) {
+  RuntimeMemory memory = runtimeMemory(program);
+  auto row = [&](const std::string &name, int64_t bytes) {
+    return line(program, name, [&](const Stage &) { return bytes; });
+  };
+  std::string text = row("runtime", memory.bytes);
+  if (int64_t bytes = memory.exchangeBytes + memory.hostBytes; bytes > 0)
+    text += row("with --ranks nccl", bytes);
+  return text + row("staging (host)", kStagingBytes);
+}
+
 } // namespace
 
 std::string describePlan(const Program &program) {
@@ -60,6 +73,8 @@ std::string describePlan(const Program &program) {
   if (hasHost)
     text += line(program, "offloaded (host)",
                  [](const Stage &stage) { return stage.hostBytes; });
+  if (program.device != DeviceKind::Cpu)
+    text += describeRuntimeMemory(program);
   return text;
 }
 

@@ -21,6 +21,9 @@ struct NormTerm {
 /// schedule changes a bit of their sum. One of each set of replicas counts.
 std::vector<NormTerm> normTerms(const Program &program);
 
+/// Host memory of each rank on a GPU, for bytes on their way there.
+inline constexpr int64_t kStagingBytes = 16 << 20;
+
 /// Places in bytes, the same on every rank.
 struct RuntimeMemory {
   int64_t widest = 0;    // the most updates of a stage

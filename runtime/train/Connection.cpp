@@ -62,6 +62,13 @@ std::vector<Communicator *> Connection::hostEnds() const {
   return ends;
 }
 
+int64_t Connection::linkBytes() const {
+  if (kind != RankKind::Nccl)
+    return 0;
+  RuntimeMemory memory = runtimeMemory(program);
+  return memory.exchangeBytes + memory.hostBytes;
+}
+
 LinkedRanks Connection::link(std::span<const std::unique_ptr<Device>> devices) {
   LinkedRanks linked;
   for (Communicator *end : hostEnds())
@@ -89,7 +96,7 @@ LinkedRanks Connection::link(std::span<const std::unique_ptr<Device>> devices) {
 void Connection::linkByNccl(LinkedRanks &linked,
                             cuda::CudaDevice &device) const {
   RuntimeMemory memory = runtimeMemory(program);
-  linked.exchange = device.makeArena(memory.exchangeBytes + memory.hostBytes);
+  linked.exchange = device.makeArena(linkBytes());
   NcclRank rank;
   rank.launcher = launch.by;
   rank.rank = launch.process;

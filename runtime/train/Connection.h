@@ -39,8 +39,11 @@ public:
   Connection(const Program &program, RankKind kind,
              const ProcessLaunch &launch);
 
-  /// Ranks of this process.
+  /// Ranks of this process, and the number of the first of them.
   size_t localRanks() const { return count; }
+  int firstRank() const { return network ? 0 : launch.process; }
+  /// Device memory that the links of a rank take.
+  int64_t linkBytes() const;
   /// Connects the ranks' devices. The connection must outlive the use of the
   /// links.
   LinkedRanks link(std::span<const std::unique_ptr<Device>> devices);

@@ -58,36 +58,41 @@ void Team::work(int number) {
   }
 }
 
-/// Before anything is allocated on a GPU: whether its memory suffices.
-static void checkMemory(const Program &program, const Device &device,
-                        const std::vector<Links> &links) {
+/// The devices, once it is known that the memory of a GPU suffices.
+static std::vector<std::unique_ptr<Device>>
+openDevices(const Executable &executable, const Connection &connection,
+            const DeviceOptions &options) {
+  const Program &program = *executable.program;
+  std::vector<std::unique_ptr<Device>> devices = makeDevices(
+      program.device, connection.localRanks(), executable.gpuCode, options);
+  const Device &device = *devices.front();
   if (!device.isAsynchronous())
-    return;
+    return devices;
   int64_t needed = 0;
-  for (const Links &link : links) {
-    int64_t stage =
-        coordinatesOf(program.mesh, link.host->rank())[stageAxis(program.mesh)];
-    needed += program.stages[static_cast<size_t>(stage)].arenaBytes +
-              runtimeMemory(program).bytes;
+  for (size_t i = 0; i < devices.size(); ++i) {
+    std::vector<int64_t> at = coordinatesOf(
+        program.mesh, connection.firstRank() + static_cast<int>(i));
+    needed += program.stages[at[stageAxis(program.mesh)]].arenaBytes +
+              runtimeMemory(program).bytes + connection.linkBytes();
   }
-  if (int64_t free = device.memory().free; free < needed)
+  Device::Memory memory = device.memory();
+  if (memory.free < needed)
     throw InputError(fmt::format("{}: expected {} bytes of free memory, as "
                                  "`rota plan` says, got {} of {}",
-                                 device.name(), needed, free,
-                                 device.memory().total));
+                                 device.name(), needed, memory.free,
+                                 memory.total));
+  return devices;
 }
 
 ProcessRanks::ProcessRanks(const Executable &executable, Connection &connection,
                            const DeviceOptions &options, bool profile)
     : cores(options.threads),
-      devices(makeDevices(executable.program->device, connection.localRanks(),
-                          executable.gpuCode, options)),
+      devices(openDevices(executable, connection, options)),
       linked(connection.link(devices)),
       team(static_cast<int>(connection.localRanks())) {
-  const std::vector<Links> &links = linked.links;
-  checkMemory(*executable.program, *devices.front(), links);
-  for (size_t i = 0; i < links.size(); ++i)
-    ranks.emplace_back(executable, links[i], *devices[i], cores, profile);
+  for (size_t i = 0; i < devices.size(); ++i)
+    ranks.emplace_back(executable, linked.links[i], *devices[i], cores,
+                       profile);
 }
 
 /// A failure of the device says which work it came from.

@@ -2,6 +2,7 @@
 //
 // The verbs compile, train, probe and plan.
 #include "tools/rota/Verbs.h"
+#include "runtime/program/RuntimeMemory.h"
 
 #include "runtime/program/Text.h"
 #include "runtime/train/Launch.h"
@@ -103,6 +104,7 @@ ordered_json policiesJson(const std::vector<PolicyPlan> &rows) {
   return list;
 }
 
+/// Bytes that the runtime takes on a GPU beside the arena are under "runtime".
 ordered_json planJson(const Plan &plan,
                       const std::vector<PolicyPlan> &policies) {
   const Program &program = plan.program;
@@ -120,17 +122,24 @@ ordered_json planJson(const Plan &plan,
                      {"host_bytes", rank.hostBytes},
                      {"uses", uses}});
   }
-  return {{"model", program.model},
-          {"schedule", program.schedule},
-          {"parameters", program.parameterCount},
-          {"flops_per_token", program.flopsPerToken},
-          {"microbatches", program.microbatches},
-          {"bubble", program.bubble},
-          {"mesh", mesh},
-          {"stages", ranks},
-          {"policies", policiesJson(policies)},
-          {"transfers", transfersJson(plan.transfers)},
-          {"timeline", program.timeline}};
+  ordered_json json = {{"model", program.model},
+                       {"schedule", program.schedule},
+                       {"parameters", program.parameterCount},
+                       {"flops_per_token", program.flopsPerToken},
+                       {"microbatches", program.microbatches},
+                       {"bubble", program.bubble},
+                       {"mesh", mesh},
+                       {"stages", ranks},
+                       {"policies", policiesJson(policies)},
+                       {"transfers", transfersJson(plan.transfers)},
+                       {"timeline", program.timeline}};
+  if (program.device == DeviceKind::Cpu)
+    return json;
+  RuntimeMemory memory = runtimeMemory(program);
+  json["runtime"] = {{"bytes", memory.bytes},
+                     {"nccl_bytes", memory.exchangeBytes + memory.hostBytes},
+                     {"staging_bytes", kStagingBytes}};
+  return json;
 }
 
 } // namespace

@@ -2,14 +2,13 @@
 #include "runtime/device/cuda/CudaDevice.h"
 #include "runtime/device/cuda/CudaArena.h"
 #include "runtime/device/cuda/ServiceKernels.h"
+#include "runtime/program/RuntimeMemory.h"
 
 #include <algorithm>
 #include <cstring>
 
 namespace rota::cuda {
 
-/// Bytes that a host needs to be ahead of the GPU: tokens of some steps.
-static constexpr int64_t kStagingBytes = 16 << 20;
 /// Bytes of a piece of a long read or write.
 static constexpr int64_t kPieceBytes = 4 << 20;
 /// Elements of a piece of a host loop, and those that one thread takes.
