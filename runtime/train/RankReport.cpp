@@ -90,7 +90,8 @@ static void addTo(Profile::Table &sum, const json &rows) {
 }
 
 ProfileTables gatherProfiles(Rank &rank) {
-  const Profile &own = *rank.profile();
+  Profile &own = *rank.profile();
+  own.settle(rank.device());
   json tables = {toJson(own.tasks(rank.program())),
                  toJson(own.kernels(rank.program(), rank.kernels())),
                  toJson(own.gemms())};

@@ -181,19 +181,19 @@ static ordered_json transfersJson(const std::vector<RankReport> &ranks,
                        {"seconds", sum.seconds},
                        {"waited", sum.waited},
                        {"hidden", nullptr}};
-  if (sum.count > 0)
+  if (sum.seconds > 0)
     json["hidden"] = sum.hidden();
   return json;
 }
 
 static void printHidden(const std::vector<RankReport> &ranks) {
-  auto count = [&](TransferTimes RankReport::*transfers) {
-    int64_t sum = 0;
+  auto seconds = [&](TransferTimes RankReport::*transfers) {
+    double sum = 0.0;
     for (const RankReport &rank : ranks)
-      sum += (rank.*transfers).count;
+      sum += (rank.*transfers).seconds;
     return sum;
   };
-  if (count(&RankReport::weights) + count(&RankReport::gradients) > 0)
+  if (seconds(&RankReport::weights) + seconds(&RankReport::gradients) > 0.0)
     fmt::print("hidden under computing: {:.1f} % of the time that gathering "
                "weights took, {:.1f} % of that of reducing gradients\n",
                100.0 * hiddenShare(ranks, &RankReport::weights),
@@ -280,7 +280,7 @@ void Report::profile(const ProfileTables &tables, const Profile::Table &phases,
     for (const RankReport &rank : ranks)
       if ((rank.*times).count > 0) {
         std::string row = name;
-        if (!options.json)
+        if (!options.json && (rank.*times).seconds > 0.0)
           row += fmt::format(" ({:.1f} % hidden)",
                              100.0 * hiddenShare(ranks, times));
         Profile::Entry &entry = transfers[row];
