@@ -184,12 +184,12 @@ NcclCommunicator::Lane &NcclCommunicator::laneOf(const NcclRoute &route) {
 
 /// Asks the lane's stream for the work, after what the compute stream was asked
 /// for until now.
-Request NcclCommunicator::ask(Lane &lane, std::string what,
+Request NcclCommunicator::ask(Lane &lane, const std::string &what,
                               const std::function<void()> &work) {
   gpu.use();
   const cuda::DriverApi &api = gpu.api();
   auto transfer = std::make_shared<NcclTransfer>(gpu, options.timing);
-  transfer->what = std::move(what);
+  transfer->what = fmt::format("{}: {}", watch.getPosition(), what);
   cuda::StreamHandle stream = lane.stream.get();
   std::lock_guard held(watch.calls);
   requests[++lastRequest] = transfer;

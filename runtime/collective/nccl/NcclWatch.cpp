@@ -120,9 +120,13 @@ void NcclWatch::setPosition(const std::string &text) {
   position = text;
 }
 
-std::string NcclWatch::where() {
+std::string NcclWatch::getPosition() {
   std::lock_guard lock(mutex);
-  return fmt::format("rank {}: {}", rank, position);
+  return position;
+}
+
+std::string NcclWatch::where() {
+  return fmt::format("rank {}: {}", rank, getPosition());
 }
 
 } // namespace rota

@@ -53,6 +53,7 @@ public:
   /// thread that does not hold `calls`.
   void fail(const std::string &message);
   void setPosition(const std::string &text);
+  std::string getPosition();
   /// "rank 3: stage 1, chunk 2, microbatch 0, F".
   std::string where();
   /// The rank has connected: from now on a failure only ends transfers. Before,

@@ -353,14 +353,15 @@ TEST(NcclCommunicator, TransfersThatHangAreReportedWithThePosition) {
     int value = 0;
     communicator.wait(
         communicator.receive(Stream::Forward, 1, &value, sizeof value));
+    communicator.setPosition("stage 0, F");
     test.synchronize();
     EXPECT_EQ(failureOf([&] {
                 communicator.wait(
                     communicator.send(Stream::Forward, 1, &value, 4));
               }),
-              "rank 0: stage 0, RECV_F from rank 1: no transfer has ended in "
-              "0.5 seconds; the oldest under way: message of 4 bytes from rank "
-              "1 to rank 0");
+              "rank 0: stage 0, F: no transfer has ended in 0.5 seconds; the "
+              "oldest under way: stage 0, RECV_F from rank 1: message of 4 "
+              "bytes from rank 1 to rank 0");
   });
 }
 
