@@ -21,8 +21,8 @@ static std::string meshText(const std::vector<MeshAxis> &mesh) {
 }
 
 Connection::Connection(const Program &program, RankKind kind,
-                       const ProcessLaunch &launch)
-    : program(program), kind(kind), launch(launch) {
+                       const ProcessLaunch &launch, bool timing)
+    : program(program), kind(kind), launch(launch), timing(timing) {
   std::vector<int> axes(program.mesh.size());
   std::iota(axes.begin(), axes.end(), 0);
   auto ranks = static_cast<int>(groupSize(program.mesh, axes));
@@ -87,7 +87,7 @@ LinkedRanks Connection::link(std::span<const std::unique_ptr<Device>> devices) {
     linked.links.front().tensors = linked.own.get();
     return linked;
   }
-  linked.shared = std::make_unique<SharedGpuNetwork>(gpus, /*timing=*/false);
+  linked.shared = std::make_unique<SharedGpuNetwork>(gpus, timing);
   for (size_t i = 0; i < count; ++i)
     linked.links[i].tensors = &linked.shared->at(static_cast<int>(i));
   return linked;
@@ -103,7 +103,8 @@ void Connection::linkByNccl(LinkedRanks &linked,
   rank.size = launch.processes;
   rank.workspace = linked.exchange->at(0);
   rank.workspaceBytes = memory.exchangeBytes;
-  auto tensors = makeNcclCommunicator(device, program, rank, {});
+  auto tensors =
+      makeNcclCommunicator(device, program, rank, {.timing = timing});
   linked.ownHost = std::make_unique<HostTransfers>(
       *tensors, device, linked.exchange->at(memory.exchangeBytes),
       memory.hostBytes);

@@ -35,9 +35,10 @@ struct LinkedRanks {
 class Connection {
 public:
   /// Throws InputError when the number of processes is not that of the mesh's
-  /// ranks.
-  Connection(const Program &program, RankKind kind,
-             const ProcessLaunch &launch);
+  /// ranks. With `timing`, transfers of GPUs have times, and a rank's host
+  /// waits for each of them.
+  Connection(const Program &program, RankKind kind, const ProcessLaunch &launch,
+             bool timing);
 
   /// Ranks of this process, and the number of the first of them.
   size_t localRanks() const { return count; }
@@ -57,6 +58,7 @@ private:
   const Program &program;
   const RankKind kind;
   const ProcessLaunch launch;
+  const bool timing;
   size_t count = 1;
   std::unique_ptr<LocalNetwork> network; // threads
   std::unique_ptr<Communicator> process; // mpi

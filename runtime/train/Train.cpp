@@ -295,7 +295,8 @@ void train(const Run &run) {
 /// Connects the ranks, reads the weights and runs the command.
 static void runCommand(const Executable &executable, Command command,
                        const Options &options, const ProcessLaunch &launch) {
-  Connection connection(*executable.program, options.ranks, launch);
+  Connection connection(*executable.program, options.ranks, launch,
+                        /*timing=*/!options.trace.empty());
   try {
     if (launch.process == 0)
       for (const std::string *path :

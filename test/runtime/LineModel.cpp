@@ -481,7 +481,8 @@ Executable makeLineExecutable(const Program &program) {
 }
 
 LocalRanks::LocalRanks(const Executable &executable, int threads)
-    : connection(*executable.program, RankKind::Threads, {}),
+    : connection(*executable.program, RankKind::Threads, {},
+                 /*timing=*/false),
       ranks(executable, connection, {.threads = threads}, /*profile=*/false) {}
 
 Rank &LocalRanks::ofStage(int stage) { return at(at(0).peer(stage)); }
