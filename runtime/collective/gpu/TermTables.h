@@ -7,36 +7,32 @@
 #include "runtime/device/cuda/PinnedMemory.h"
 #include "runtime/device/cuda/ServiceKernels.h"
 
-#include <deque>
+#include <map>
 #include <memory>
+#include <utility>
 #include <vector>
 
 namespace rota {
 
-/// A ring of tables. It grows where the oldest table is still in use, so that
-/// no caller waits.
+/// One table for each list of terms, for good: a recorded step reads it in each
+/// replay. The transfers of a step have the same addresses each time, so the
+/// tables of the first step are all that there are.
 class TermTables {
 public:
   /// Each table has room for that many terms.
   TermTables(cuda::Gpu &gpu, int64_t terms) : gpu(gpu), terms(terms) {}
 
-  struct Table {
-    cuda::Term *terms;
-    cuda::OwnedEvent lastUse;
-  };
-  /// A table that no kernel reads any more. Throws RunError.
-  std::unique_ptr<Table> take();
-  /// Gives the table back, to be used again after the work that `stream` was
-  /// asked for. Throws RunError.
-  void give(std::unique_ptr<Table> table, cuda::StreamHandle stream);
+  /// The table of that list. A new list may allocate memory, which the driver
+  /// does not allow while the thread records. Throws RunError.
+  const cuda::Term *find(const std::vector<cuda::Term> &list);
 
 private:
-  void grow();
+  using Key = std::vector<std::pair<const void *, int64_t>>;
 
   cuda::Gpu &gpu;
   const int64_t terms;
   std::vector<std::unique_ptr<cuda::PinnedBuffer>> memory;
-  std::deque<std::unique_ptr<Table>> tables; // by their last use
+  std::map<Key, const cuda::Term *> tables;
 };
 
 } // namespace rota

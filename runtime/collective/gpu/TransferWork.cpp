@@ -91,16 +91,17 @@ void TransferWork::sum(const Exchange &exchange,
   int64_t count = block.count(), bytes = exchange.elementBytes;
   if (count == 0)
     return;
-  std::unique_ptr<TermTables::Table> table = tables.take();
-  for (size_t i = 0; i < members.size(); ++i)
-    table->terms[i] = {at(members[i].source, block.source.offset * bytes),
-                       block.source.stride};
+  std::vector<cuda::Term> list;
+  for (const MemberBuffers &member : members)
+    list.push_back(
+        {at(member.source, block.source.offset * bytes), block.source.stride});
+  const cuda::Term *table = tables.find(list);
   auto termCount = static_cast<int64_t>(members.size());
   char *out = at(members[to].destination, block.destination.offset * bytes);
   int32_t mode = c.maximum      ? cuda::kMaximum
                  : c.accumulate ? cuda::kAccumulate
                                 : cuda::kSum;
-  void *arguments[] = {&table->terms,
+  void *arguments[] = {&table,
                        &termCount,
                        &out,
                        &count,
@@ -110,7 +111,6 @@ void TransferWork::sum(const Exchange &exchange,
                        &mode};
   device.launchService(cuda::kCombineKernels[static_cast<int>(c.type)], count,
                        arguments, stream);
-  tables.give(std::move(table), stream);
 }
 
 void TransferWork::copy(const TransferBlock &block, int64_t elementBytes,
