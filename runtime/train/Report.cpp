@@ -216,6 +216,7 @@ void Report::end(const StepReport &p, const std::vector<RankReport> &ranks) {
     ordered_json line = {
         {"event", "end"},
         {"steps", p.step},
+        {"replayed_steps", p.replayed},
         {"loss", p.loss},
         {"validation_loss", nullptr},
         {"seconds", p.seconds},

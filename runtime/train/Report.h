@@ -22,6 +22,7 @@ struct StepReport {
   double tokensPerSecond = 0.0;
   double bubble = 0.0; // measured
   double seconds = 0.0, secondsLeft = 0.0;
+  int64_t replayed = 0; // steps so far that were replays of a recording
 };
 
 class Report {

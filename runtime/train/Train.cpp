@@ -123,11 +123,11 @@ private:
     return !last;
   }
 
-  /// The work of a step, the same each time: recorded in the second one, where
-  /// the device and the communicator can.
+  /// The work of a step, the same each time: recorded once the results of the
+  /// first step are known, where the device and the communicator can.
   void compute() {
     if (recording)
-      return recording->run();
+      return replay();
     bool records = mayRecord && progress.step > 0;
     if (records)
       rank.device().beginRecording();
@@ -142,7 +142,12 @@ private:
     if (!records)
       return;
     recording = rank.device().endRecording();
+    replay();
+  }
+
+  void replay() {
     recording->run();
+    ++progress.replayed;
   }
 
   bool validates(int64_t t, bool last) const {

@@ -276,11 +276,23 @@ void SharedGpuNetwork::Switch::idle() {
   }
 }
 
+class SharedGpuNetwork::End : public NetworkEnd<Switch> {
+public:
+  End(Switch &network, int rank, bool recordable)
+      : NetworkEnd(network, rank), recordable(recordable) {}
+  bool isRecordable() const override { return recordable; }
+
+private:
+  const bool recordable;
+};
+
 SharedGpuNetwork::SharedGpuNetwork(std::vector<cuda::CudaDevice *> devices,
                                    bool timing)
     : network(std::make_unique<Switch>(devices, timing)) {
+  // A recording is that of one thread: others cannot arrive in it.
+  bool recordable = network->size() == 1 && !timing;
   for (int rank = 0; rank < network->size(); ++rank)
-    ends.push_back(std::make_unique<NetworkEnd<Switch>>(*network, rank));
+    ends.push_back(std::make_unique<End>(*network, rank, recordable));
 }
 
 SharedGpuNetwork::~SharedGpuNetwork() = default;
