@@ -118,8 +118,8 @@ TEST(Cores, TokensAreGivenInTheOrderOfAsking) {
       ComputeToken token(cores);
       order.push_back(i); // guarded by the only token
     });
-    wait(); // so that rank i asks before rank i + 1
-    wait();
+    while (cores.waitingRanks() <= i) // so that it asks before rank i + 1
+      wait();
   }
   cores.release();
   for (std::thread &thread : ranks)

@@ -29,6 +29,8 @@ public:
   Cores &operator=(const Cores &) = delete;
 
   int count() const { return total; }
+  /// Ranks that wait for a core now.
+  int waitingRanks() const { return waiting; }
 
   /// Waits for a core, in the order of asking, and gives it back.
   void acquire();
