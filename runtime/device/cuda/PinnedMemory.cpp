@@ -25,17 +25,27 @@ PinnedBuffer::~PinnedBuffer() {
     gpu.api().freeHost(address);
 }
 
+/// Waits for the oldest room.
+void PinnedRing::reclaim() {
+  gpu.check(gpu.api().synchronizeEvent(rooms.front().done->get()),
+            "waiting for a copy");
+  events.push_back(std::move(rooms.front().done));
+  rooms.pop_front();
+}
+
 char *PinnedRing::take(int64_t bytes) {
-  begin = head + bytes <= buffer.bytes() ? head : 0;
+  if (head + bytes > buffer.bytes()) {
+    // Rooms behind the last one are the oldest: those at the begin are younger.
+    while (!rooms.empty() && rooms.front().begin >= head)
+      reclaim();
+    head = 0;
+  }
+  begin = head;
   head = begin + bytes;
   // The oldest rooms lie ahead.
   while (!rooms.empty() && rooms.front().begin < head &&
-         begin < rooms.front().end) {
-    gpu.check(gpu.api().synchronizeEvent(rooms.front().done->get()),
-              "waiting for a copy");
-    events.push_back(std::move(rooms.front().done));
-    rooms.pop_front();
-  }
+         begin < rooms.front().end)
+    reclaim();
   return buffer.data() + begin;
 }
 

@@ -46,6 +46,8 @@ private:
     std::unique_ptr<OwnedEvent> done;
   };
 
+  void reclaim();
+
   Gpu &gpu;
   PinnedBuffer buffer;
   std::deque<Room> rooms; // in use, in the order of taking
