@@ -137,10 +137,14 @@ void MatrixForwardCode::emitLogsumexp(const RunningSoftmax &state,
 
 } // namespace
 
+/// Smaller heads spend most of their time outside of products, and have f32
+/// weights on f32 units.
+static constexpr int64_t kLeastHeadSize = 32;
+
 bool hasMatrixAttention(const AttentionShape &shape) {
   // The maximum of scores is that of scaled scores.
-  return shape.element.isBF16() && GpuMatrixCode::hasColumns(shape.size) &&
-         shape.scale > 0;
+  return shape.element.isBF16() && shape.size >= kLeastHeadSize &&
+         GpuMatrixCode::hasColumns(shape.size) && shape.scale > 0;
 }
 
 FailureOr<std::string> emitMatrixAttention(KernelLibrary &library, Location loc,
