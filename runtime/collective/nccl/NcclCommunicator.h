@@ -93,7 +93,8 @@ private:
   void useOnce(Lane &lane, const NcclRoute &route, char *scratch);
   Lane &laneOf(const NcclRoute &route);
   Request message(Stream stream, int from, int to, void *data, int64_t bytes);
-  Request ask(Lane &lane, const std::string &what, const std::function<void()> &work);
+  Request ask(Lane &lane, const std::string &what,
+              const std::function<void()> &work);
   void await(const NcclTransfer &transfer);
   TransferTime timeOf(const std::shared_ptr<NcclTransfer> &transfer);
 

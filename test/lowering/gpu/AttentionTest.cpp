@@ -58,7 +58,8 @@ TEST_P(GpuAttention, AgreesWithPlainLoopInAllOrders) {
   AttentionReference expected(s, tensors.q, tensors.k, tensors.v, tensors.dout);
   // Matrix instructions take weights that are rounded to bf16; the values that
   // they weigh are at most 1, but a value's weights may add up to more.
-  bool onMatrices = std::string(type) == "bf16" && s.size >= 32 && s.size % 8 == 0;
+  bool onMatrices =
+      std::string(type) == "bf16" && s.size >= 32 && s.size % 8 == 0;
   tensors.out.expectNear(expected.out, onMatrices ? 0x1p-9 : 5e-6, "output");
   tensors.lse.expectNear(expected.lse, 5e-6, "logsumexp");
   ASSERT_EQ(run(*backward, tensors.backward()), "");
