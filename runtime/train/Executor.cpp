@@ -41,12 +41,12 @@ Executor::Executor(Rank &rank, bool keepsEvents)
 void Executor::run(Mode runMode) {
   mode = runMode;
   measures = true;
+  current = {
+      false, mode == Mode::Train, keepsEvents && runs < kRecordedRuns, {}};
   walk();
   settle();
+  previous = std::move(current);
   ++runs;
-  if (mode == Mode::Train && ++trainingRuns == 1)
-    firstSeconds =
-        std::exchange(seconds, std::vector<double>(seconds.size(), 0.0));
 }
 
 void Executor::record() {
@@ -75,25 +75,33 @@ void Executor::walk() {
     finish(a);
 }
 
-/// Notes the times of the run's computing.
+/// Notes the times of the previous run's computing.
 void Executor::settle() {
   Device &device = rank.device();
-  bool training = mode == Mode::Train;
-  for (const Span &span : spans) {
+  if (std::exchange(previous.isKnown, true))
+    return;
+  for (const Span &span : previous.spans) {
     double begin = device.secondsAt(span.begin);
     double end = device.secondsAt(span.end);
-    if (training)
+    if (previous.training)
       seconds[span.action] += end - begin;
-    if (keepsEvents && runs < kRecordedRuns)
+    if (previous.keepsEvents)
       recorded.push_back({rank.number(), rank.stageNumber(), span.action,
-                          training, begin - computeOrigin,
+                          previous.training, begin - computeOrigin,
                           end - computeOrigin});
   }
+  if (previous.training && ++trainingRuns == 1)
+    firstSeconds =
+        std::exchange(seconds, std::vector<double>(seconds.size(), 0.0));
   if (rank.profile())
     rank.profile()->settle(device);
-  if (!spans.empty())
-    device.forget(spans.back().end);
-  spans.clear();
+  if (!previous.spans.empty())
+    device.forget(previous.spans.back().end);
+}
+
+const std::vector<TraceEvent> &Executor::events() {
+  settle();
+  return recorded;
 }
 
 /// Cotangents of auxiliary losses need the main loss's weight over the step.
@@ -148,7 +156,7 @@ void Executor::compute(int number) {
       failed(number);
   }
   if (measures)
-    spans.push_back({number, begin, rank.device().mark()});
+    current.spans.push_back({number, begin, rank.device().mark()});
 }
 
 void Executor::call(const Call &call, std::span<const int64_t> slots,
@@ -226,7 +234,8 @@ void Executor::note(int number, TransferTime span, double waitedFrom) {
                         span.end - transferOrigin});
 }
 
-std::vector<double> Executor::meanSeconds() const {
+std::vector<double> Executor::meanSeconds() {
+  settle();
   if (trainingRuns < 2)
     return firstSeconds;
   std::vector<double> mean = seconds;

@@ -39,7 +39,7 @@ public:
 
   /// Mean seconds of each action over the training runs so far, without the
   /// first (which touches new memory) once there is another.
-  std::vector<double> meanSeconds() const;
+  std::vector<double> meanSeconds();
 
   /// Of the training runs so far: kinds UNSHARD and REDUCE_GRAD.
   const TransferTimes &transfers(ActionKind kind) const {
@@ -47,13 +47,19 @@ public:
   }
 
   /// The actions of the first runs, when recording.
-  const std::vector<TraceEvent> &events() const { return recorded; }
+  const std::vector<TraceEvent> &events();
 
 private:
   /// What an action has asked the device for.
   struct Span {
     int action;
     Device::TimePoint begin, end;
+  };
+
+  struct MeasuredRun {
+    bool isKnown = true;
+    bool training = false, keepsEvents = false;
+    std::vector<Span> spans;
   };
 
   void walk();
@@ -73,10 +79,13 @@ private:
   const bool keepsEvents;
   Mode mode = Mode::Train;
   bool measures = true;
-  int64_t runs = 0, trainingRuns = 0;
+  int64_t runs = 0;
+  int64_t trainingRuns = 0; // whose times are known
   // When every rank was ready, on the communicator's clock and the device's.
   double transferOrigin, computeOrigin;
-  std::vector<Span> spans;                    // of this run
+  // Of this run, and of the one before, whose times are not read yet: a host
+  // that is ahead of its device does not wait for them.
+  MeasuredRun current, previous;
   std::vector<std::string> positions;         // of each action, for messages
   std::vector<int> peers;                     // of each action: a rank
   std::vector<std::vector<Request>> requests; // of each action, not waited for

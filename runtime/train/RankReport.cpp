@@ -62,7 +62,7 @@ std::vector<RankReport> gatherReports(Rank &rank, const Executor &executor) {
   return all;
 }
 
-void writeTrace(Rank &rank, const Executor &executor, const std::string &path) {
+void writeTrace(Rank &rank, Executor &executor, const std::string &path) {
   const std::vector<TraceEvent> &own = executor.events();
   std::vector<TraceEvent> all;
   for (const std::string &text :

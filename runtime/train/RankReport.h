@@ -34,7 +34,7 @@ std::vector<RankReport> gatherReports(Rank &rank, const Executor &executor);
 ProfileTables gatherProfiles(Rank &rank);
 
 /// Writes the events of all ranks as a trace, on rank 0. Every rank calls.
-void writeTrace(Rank &rank, const Executor &executor, const std::string &path);
+void writeTrace(Rank &rank, Executor &executor, const std::string &path);
 
 } // namespace rota
 
