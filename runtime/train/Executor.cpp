@@ -75,7 +75,6 @@ void Executor::walk() {
     finish(a);
 }
 
-/// Notes the times of the previous run's computing.
 void Executor::settle() {
   Device &device = rank.device();
   if (std::exchange(previous.isKnown, true))

@@ -36,6 +36,9 @@ public:
   void run(Mode mode);
   /// A training run while the device records: nothing is measured.
   void record();
+  /// Waits for the last run and notes its times, before the device may forget
+  /// them.
+  void settle();
 
   /// Mean seconds of each action over the training runs so far, without the
   /// first (which touches new memory) once there is another.
@@ -63,7 +66,6 @@ private:
   };
 
   void walk();
-  void settle();
   void begin();
   void compute(int number);
   void call(const Call &call, std::span<const int64_t> slots, int microbatch);

@@ -78,6 +78,7 @@ public:
           options.weights, weights->unused().size(), weights->unused()[0]));
     initialize(rank, options.seed, weights);
     start = Clock::now();
+    lastEnd = deviceSeconds();
     for (int64_t t = 1; t <= options.steps; ++t)
       if (!step(t))
         break;
@@ -96,20 +97,20 @@ private:
   struct Pending {
     int64_t number = 0;
     double learningRate = 0.0;
-    Clock::time_point begin;
     std::unique_ptr<HostRead> results; // RuntimeMemory::result and losses
+    Device::TimePoint end = 0;
   };
 
   /// Returns whether another step follows. The results of a step are read
   /// while the next one runs, where the device works on its own.
   bool step(int64_t t) {
-    Pending now{t, learningRateAt(options.optimizer, t, options.steps),
-                Clock::now(), nullptr};
+    Pending now{t, learningRateAt(options.optimizer, t, options.steps)};
     timed("data", [&] { loadBatch(rank, batches, Split::Train, t - 1); });
     optimizer.begin(now.learningRate);
     compute();
     now.results = rank.device().startRead(rank.runtimeAt(rank.places().result),
                                           rank.places().resultBytes);
+    now.end = rank.device().mark();
     bool over =
         options.timeLimit > 0 && secondsSince(start) >= options.timeLimit;
     bool last =
@@ -129,8 +130,10 @@ private:
     if (recording)
       return replay();
     bool records = mayRecord && progress.step > 0;
-    if (records)
+    if (records) {
+      executor.settle();
       rank.device().beginRecording();
+    }
     timed("timeline", [&] {
       records ? executor.record() : executor.run(Executor::Mode::Train);
     });
@@ -171,16 +174,25 @@ private:
             .mean();
     progress.learningRate = pending.learningRate;
     progress.gradientNorm = optimizer.readNorm({result, 3});
-    measure(secondsSince(std::max(pending.begin, lastEnd)));
+    double end = rank.device().secondsAt(pending.end);
+    measure(end - std::exchange(lastEnd, end));
     if (report.keeps(t, last))
       progress.bubble = gatherBubble(rank, executor.meanSeconds());
     progress.validationLoss.reset();
-    if (validates(t, last))
+    if (validates(t, last)) {
       timed("validation", [&] { progress.validationLoss = validate(); });
+      lastEnd = deviceSeconds();
+    }
+    if (recording) // nobody else asks for times
+      rank.device().forget(pending.end);
     progress.seconds = secondsSince(start);
     progress.secondsLeft = last ? 0.0 : secondsLeft(t);
     report.step(progress, last);
-    lastEnd = Clock::now();
+  }
+
+  /// Waits for the device.
+  double deviceSeconds() const {
+    return rank.device().secondsAt(rank.device().mark());
   }
 
   /// Adds the time of `body` to a phase of the profile.
@@ -252,7 +264,8 @@ private:
   Optimizer optimizer;
   StepReport progress;
   Profile::Table phases;
-  Clock::time_point start, lastEnd;
+  Clock::time_point start;
+  double lastEnd = 0.0;     // of a step, on the device's clock
   double stepSeconds = 0.0; // a moving mean
   // Auxiliary losses and profiles need the host in every step.
   const bool mayWait =

@@ -32,6 +32,8 @@ double EventClock::secondsAt(int64_t point) {
 }
 
 void EventClock::forget(int64_t point) {
+  if (point < first)
+    return;
   double seconds = secondsAt(point);
   for (; first < point; ++first) {
     idle.push_back(std::move(marks.front()));
