@@ -183,8 +183,10 @@ private:
       timed("validation", [&] { progress.validationLoss = validate(); });
       lastEnd = deviceSeconds();
     }
-    if (recording) // nobody else asks for times
+    if (recording) {
+      executor.settle(); // of a validation
       rank.device().forget(pending.end);
+    }
     progress.seconds = secondsSince(start);
     progress.secondsLeft = last ? 0.0 : secondsLeft(t);
     report.step(progress, last);
