@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Tests of IR, passes and tools: RUN lines checked with FileCheck.
+import ctypes
 import os
 import shutil
 import sys
@@ -30,6 +31,11 @@ if config.mpi and shutil.which("mpirun"):
 if shutil.which("ptxas", path=os.pathsep.join(
         [os.environ["PATH"], "/usr/local/cuda/bin"])):
     config.available_features.add("ptxas")
+try:
+    ctypes.CDLL("libcuda.so.1")
+    config.available_features.add("nvidia-driver")
+except OSError:
+    pass
 # A Slurm of its own: Debian's slurm-wlm and munge, as root.
 system_path = os.environ["PATH"] + os.pathsep + "/usr/sbin"
 if "mpirun" in config.available_features and os.getuid() == 0 and all(
