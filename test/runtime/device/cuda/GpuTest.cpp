@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which of a trainer's codes a GPU loads, with a driver that only loads code.
+#include "runtime/device/cuda/Gpu.h"
+#include "runtime/device/Device.h"
+
+#include <algorithm>
+#include <cstring>
+#include <gtest/gtest.h>
+
+using namespace rota;
+using namespace rota::cuda;
+
+namespace {
+
+/// What the driver below has and was asked for.
+struct Machine {
+  int architecture = 90;
+  std::vector<const char *> refused; // codes, and
+  Result refusal = kUnsupportedPtxVersion;
+  std::vector<std::string> loaded; // or refused
+  int contexts = 0, modules = 0;
+};
+Machine machine;
+
+Result loadModule(ModuleHandle *module, const void *data, unsigned, int *,
+                  void **) {
+  auto *name = static_cast<const char *>(data);
+  machine.loaded.push_back(name);
+  for (const char *refused : machine.refused)
+    if (std::strcmp(refused, name) == 0)
+      return machine.refusal;
+  ++machine.modules;
+  *module = reinterpret_cast<ModuleHandle>(&machine);
+  return kSuccess;
+}
+
+Result attribute(int *value, int attribute, Ordinal) {
+  *value = attribute == kCapabilityMajor   ? machine.architecture / 10
+           : attribute == kCapabilityMinor ? machine.architecture % 10
+                                           : 132;
+  return kSuccess;
+}
+
+DriverApi makeDriver() {
+  DriverApi api;
+  api.init = [](unsigned) { return kSuccess; };
+  api.driverVersion = [](int *version) { return *version = 12040, kSuccess; };
+  api.deviceCount = [](int *count) { return *count = 2, kSuccess; };
+  api.device = [](Ordinal *device, int n) { return *device = n, kSuccess; };
+  api.deviceName = [](char *name, int, Ordinal) {
+    std::strcpy(name, "Fake");
+    return kSuccess;
+  };
+  api.deviceAttribute = attribute;
+  api.retainContext = [](ContextHandle *, Ordinal) {
+    ++machine.contexts;
+    return kSuccess;
+  };
+  api.releaseContext = [](Ordinal) {
+    --machine.contexts;
+    return kSuccess;
+  };
+  api.setContext = [](ContextHandle) { return kSuccess; };
+  api.loadModule = loadModule;
+  api.unloadModule = [](ModuleHandle) {
+    --machine.modules;
+    return kSuccess;
+  };
+  api.errorText = [](Result, const char **text) {
+    return *text = "out of memory", kSuccess;
+  };
+  api.errorName = [](Result, const char **text) {
+    return *text = "CUDA_ERROR_OUT_OF_MEMORY", kSuccess;
+  };
+  return api;
+}
+
+RotaGpuCode ptx(int architecture, const char *name) {
+  return {ROTA_GPU_PTX, architecture, name, 1};
+}
+RotaGpuCode cubin(int architecture, const char *name) {
+  return {ROTA_GPU_CUBIN, architecture, name, 1};
+}
+
+/// All that a trainer for three chips has, in an order that helps nobody.
+const std::vector<RotaGpuCode> kCode = {
+    ptx(80, "ptx 80"),     cubin(100, "cubin 100"), ptx(100, "ptx 100"),
+    cubin(80, "cubin 80"), ptx(90, "ptx 90"),       cubin(90, "cubin 90")};
+
+/// The codes that the GPU tried, the last one with success.
+std::vector<std::string> load(Machine of, std::span<const RotaGpuCode> code) {
+  static const DriverApi api = makeDriver();
+  machine = std::move(of);
+  {
+    Gpu gpu(api, 1, code);
+    EXPECT_EQ(gpu.architecture(), machine.architecture);
+    EXPECT_EQ(gpu.multiprocessors(), 132);
+    EXPECT_EQ(machine.modules, 1);
+  }
+  EXPECT_EQ(machine.modules, 0);
+  EXPECT_EQ(machine.contexts, 0);
+  return machine.loaded;
+}
+
+template <typename Error>
+std::string messageOf(Machine of, std::span<const RotaGpuCode> code) {
+  try {
+    load(std::move(of), code);
+  } catch (const Error &error) {
+    EXPECT_EQ(machine.contexts, 0);
+    return error.what();
+  }
+  ADD_FAILURE() << "expected an error";
+  return "";
+}
+
+using Loaded = std::vector<std::string>;
+
+} // namespace
+
+TEST(Gpu, LoadsTheCubinOfItsArchitecture) {
+  EXPECT_EQ(load({80}, kCode), Loaded{"cubin 80"});
+  EXPECT_EQ(load({90}, kCode), Loaded{"cubin 90"});
+  EXPECT_EQ(load({100}, kCode), Loaded{"cubin 100"});
+}
+
+TEST(Gpu, LoadsTheCubinOfAnOlderOneWithTheSameFirstDigit) {
+  EXPECT_EQ(load({89}, kCode), Loaded{"cubin 80"});
+  EXPECT_EQ(load({103}, kCode), Loaded{"cubin 100"});
+}
+
+TEST(Gpu, LoadsTheNewestPtxThatItCanRun) {
+  EXPECT_EQ(load({120}, kCode), Loaded{"ptx 100"});
+  std::vector<RotaGpuCode> two = {ptx(80, "ptx 80"), cubin(80, "cubin 80")};
+  EXPECT_EQ(load({90}, two), Loaded{"ptx 80"});
+}
+
+TEST(Gpu, TriesOlderCodeWhereTheDriverRefusesNewer) {
+  EXPECT_EQ(load({90, {"cubin 90", "ptx 90"}}, kCode),
+            (Loaded{"cubin 90", "ptx 90", "ptx 80"}));
+}
+
+TEST(Gpu, SaysWhichCodeThereIs) {
+  std::vector<RotaGpuCode> two = {ptx(90, "ptx 90"), cubin(90, "cubin 90")};
+  EXPECT_EQ(messageOf<InputError>({89}, two),
+            "GPU 1 (Fake) is an sm_89: expected code for it in this trainer, "
+            "which has PTX for sm_90, code for sm_90; compile with "
+            "--target-gpu");
+  // Code for the emulated GPU is for no other.
+  std::vector<RotaGpuCode> host = {{ROTA_GPU_HOST, 0, "host", 1}};
+  EXPECT_EQ(messageOf<InputError>({90}, host),
+            "GPU 1 (Fake) is an sm_90: expected code for it in this trainer, "
+            "which has code for sm_0; compile with --target-gpu");
+}
+
+TEST(Gpu, SaysThatTheDriverIsTooOld) {
+  std::vector<RotaGpuCode> one = {ptx(90, "ptx 90")};
+  for (Result refusal : {kUnsupportedPtxVersion, kInvalidPtx, kNoBinaryForGpu})
+    EXPECT_EQ(messageOf<InputError>({90, {"ptx 90"}, refusal}, one),
+              "GPU 1 (Fake): the driver, for CUDA 12.4, is too old for this "
+              "trainer's code (PTX for sm_90)");
+  EXPECT_EQ(messageOf<DeviceError>({90, {"ptx 90"}, kOutOfMemory}, one),
+            "GPU 1 (Fake): loading the kernels: out of memory "
+            "(CUDA_ERROR_OUT_OF_MEMORY)");
+}
+
+TEST(Gpu, SaysThatThereAreFewer) {
+  const DriverApi api = makeDriver();
+  machine = {};
+  try {
+    Gpu gpu(api, 2, kCode);
+    FAIL() << "expected an error";
+  } catch (const InputError &error) {
+    EXPECT_STREQ(error.what(), "expected GPU 2 on this machine, it has 2 "
+                               "(CUDA_VISIBLE_DEVICES may hide others)");
+  }
+}
