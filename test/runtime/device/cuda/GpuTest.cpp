@@ -16,9 +16,9 @@ namespace {
 /// What the driver below has and was asked for.
 struct Machine {
   int architecture = 90;
-  std::vector<const char *> refused; // codes, and
+  std::vector<const char *> refused = {}; // codes, and
   Result refusal = kUnsupportedPtxVersion;
-  std::vector<std::string> loaded; // or refused
+  std::vector<std::string> loaded = {}; // or refused
   int contexts = 0, modules = 0;
 };
 Machine machine;
