@@ -175,7 +175,9 @@ private:
     progress.learningRate = pending.learningRate;
     progress.gradientNorm = optimizer.readNorm({result, 3});
     double end = rank.device().secondsAt(pending.end);
-    measure(end - std::exchange(lastEnd, end));
+    double seconds = end - std::exchange(lastEnd, end);
+    measure(seconds);
+    add("step", seconds);
     if (report.keeps(t, last))
       progress.bubble = gatherBubble(rank, executor.meanSeconds());
     progress.validationLoss.reset();
@@ -197,13 +199,18 @@ private:
     return rank.device().secondsAt(rank.device().mark());
   }
 
-  /// Adds the time of `body` to a phase of the profile.
+  /// Adds the host's time of `body` to a phase of the profile. On a GPU that is
+  /// the time of asking; the phase "step" is on the device's clock.
   template <typename F> void timed(const char *phase, F body) {
     auto begin = Clock::now();
     body();
+    add(phase, secondsSince(begin));
+  }
+
+  void add(const char *phase, double seconds) {
     Profile::Entry &entry = phases[phase];
     ++entry.calls;
-    entry.seconds += secondsSince(begin);
+    entry.seconds += seconds;
   }
 
   /// Throughput over about the last log interval, without validation.
