@@ -93,7 +93,7 @@ public:
   virtual double now() const = 0;
 
   /// Whether a recording of the device (Device::beginRecording) takes in the
-  /// transfers that are started meanwhile.
+  /// transfers that are started meanwhile, each of which has run before.
   virtual bool isRecordable() const { return false; }
 
   /// Sets the position that other ranks print behind this rank's number:

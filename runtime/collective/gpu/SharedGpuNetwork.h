@@ -31,9 +31,9 @@ public:
   /// done before the transfer reads the source or writes the destination.
   /// `wait` returns as soon as all members have arrived; what the compute
   /// stream is asked for later runs after the transfer. `isDone` is true when
-  /// the GPU has done it. Transfers of a rank that is alone can be recorded if
-  /// each has run before, and without `timing`. After a failure every function
-  /// but `now`, `fail` and `setPosition` throws, and by then the GPU is idle.
+  /// the GPU has done it. Transfers of a single rank can be recorded without
+  /// `timing`. After a failure every function but `now`, `fail` and
+  /// `setPosition` throws, and by then the GPU is idle.
   Communicator &at(int rank);
 
 private:

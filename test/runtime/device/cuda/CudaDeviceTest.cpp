@@ -233,16 +233,25 @@ TEST(CudaDevice, RecordingsReadWhatIsThereWhenTheyRun) {
 }
 
 TEST(CudaDevice, AFailureLeavesThePositionOfItsWork) {
-  for (uint64_t seed = 1; seed <= 5; ++seed) {
+  for (uint64_t seed = 1; seed <= 6; ++seed) {
     auto device = makeDevice(seed);
     auto arena = device->makeArena(4);
-    EXPECT_EQ(device->position(), -1);
-    device->setPosition(3);
-    askToIncrement(*device, arena->at(0));
-    device->setPosition(4);
-    askToIncrement(*device, arena->at(-1)); // null
-    std::string message = messageOf<DeviceError>([&] {
+    auto ask = [&] {
+      device->setPosition(3);
+      askToIncrement(*device, arena->at(0));
+      device->setPosition(4);
+      askToIncrement(*device, arena->at(-1)); // null
       device->setPosition(5); // throws if the kernel has run already
+    };
+    std::unique_ptr<Recording> recording;
+    if (seed % 2) {
+      device->beginRecording();
+      ask();
+      recording = device->endRecording();
+    }
+    EXPECT_EQ(device->position(), -1);
+    std::string message = messageOf<DeviceError>([&] {
+      recording ? recording->run() : ask();
       device->synchronize();
     });
     EXPECT_NE(message.find("kernel 'increment', block (0, 0, 0), thread 0, "
