@@ -8,13 +8,20 @@
 #include "runtime/device/simt/EmulatedDriver.h"
 #include "runtime/device/simt/EmulatedProducts.h"
 
+#include <algorithm>
+
 namespace rota {
 
 static std::shared_ptr<cuda::Gpu> openGpu(DeviceKind kind,
                                           std::span<const RotaGpuCode> code,
                                           const DeviceOptions &options) {
-  if (kind == DeviceKind::Cuda)
-    return std::make_shared<cuda::Gpu>(cuda::loadDriver(), options.gpu, code);
+  if (kind == DeviceKind::Cuda) {
+    const cuda::DriverApi &driver = cuda::loadDriver();
+    int count = 0;
+    driver.deviceCount(&count);
+    return std::make_shared<cuda::Gpu>(
+        driver, options.process % std::max(count, 1), code);
+  }
   simt::EmulatedDriverOptions emulated;
   emulated.threads = options.threads;
   emulated.seed = options.seed;

@@ -338,7 +338,7 @@ static void runCommand(const Executable &executable, Command command,
                       : shareOfCores(launch, availableCores(), machineCores());
     DeviceOptions device;
     device.threads = threads;
-    device.gpu = launch.localProcess;
+    device.process = launch.localProcess;
     device.seed = static_cast<uint64_t>(options.seed);
     device.allowTf32 = options.allowTf32;
     ProcessRanks machine(executable, connection, device, options.profile);
