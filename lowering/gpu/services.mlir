@@ -465,6 +465,16 @@ gpu.func @rota_sum_f64(%sum: !llvm.ptr<1>, %values: !llvm.ptr<1>, %count: i64) k
   gpu.return
 }
 
+gpu.func @rota_note(%place: !llvm.ptr<1>, %value: i32) kernel attributes {known_block_size = array<i32: 256, 1, 1>} {
+  %c0 = arith.constant 0 : i32
+  %t = nvvm.read.ptx.sreg.tid.x : i32
+  %isFirst = arith.cmpi eq, %t, %c0 : i32
+  scf.if %isFirst {
+    llvm.store %value, %place : i32, !llvm.ptr<1>
+  }
+  gpu.return
+}
+
 // The squares in their order, then the weights, are read by all threads into
 // shared memory, 256 at a time. The first thread adds them one after the other.
 gpu.func @rota_finish_step(%squares: !llvm.ptr<1>, %order: !llvm.ptr<1>, %orderCount: i64, %losses: !llvm.ptr<1>, %lossRanks: i64, %microbatches: i64, %clip: f64, %scale: !llvm.ptr<1>, %result: !llvm.ptr<1>) kernel attributes {known_block_size = array<i32: 256, 1, 1>} {

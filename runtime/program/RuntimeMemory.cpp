@@ -12,7 +12,8 @@ namespace rota {
 static constexpr int64_t kMessageElements = 1 << 20;
 /// What cuBLASLt asks for on Hopper; its algorithms for older GPUs need less.
 static constexpr int64_t kProductBytes = 32 << 20;
-static constexpr int64_t kExchangeBytes = 32 << 20;
+/// Pieces of about 1 MiB from each of 8 ranks, for 8 groups.
+static constexpr int64_t kExchangeBytes = 128 << 20;
 static constexpr int64_t kHostBytes = 4 << 20;
 static constexpr int64_t kAlignment = 256;
 

@@ -207,11 +207,10 @@ void CudaDevice::synchronize() {
 }
 
 void CudaDevice::setPosition(int number) {
-  ownGpu->use();
-  ownGpu->check(ownGpu->api().fill32(addressOf(progress.data()),
-                                     static_cast<unsigned>(number), 1,
-                                     compute.get()),
-                "noting the position");
+  // Not a fill: those of host memory are nowhere said to be recordable.
+  char *place = progress.data();
+  void *arguments[] = {&place, &number};
+  launchServiceBlock(kNoteKernel, arguments, compute.get());
 }
 
 int CudaDevice::position() const {

@@ -105,8 +105,6 @@ struct Copy2D {
   X(fill8, "cuMemsetD8Async",                                                  \
     (Address destination, unsigned char value, size_t count,                   \
      StreamHandle stream))                                                     \
-  X(fill32, "cuMemsetD32Async",                                                \
-    (Address destination, unsigned value, size_t count, StreamHandle stream))  \
   X(createStream, "cuStreamCreate", (StreamHandle * stream, unsigned flags))   \
   X(destroyStream, "cuStreamDestroy_v2", (StreamHandle stream))                \
   X(synchronizeStream, "cuStreamSynchronize", (StreamHandle stream))           \

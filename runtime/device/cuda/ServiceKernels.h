@@ -46,6 +46,10 @@ enum CombineMode : int32_t { kSum = 0, kAccumulate = 1, kMaximum = 2 };
 /// elements of 2 and 4 bytes: copies element i, with rows as above.
 inline constexpr const char *kCopyKernels[] = {"rota_copy_2", "rota_copy_4"};
 
+/// (i32 *place, i32 value): *place = value. `place` may be pinned host memory.
+/// One block.
+inline constexpr const char *kNoteKernel = "rota_note";
+
 /// (const f64 *squares, const i32 *order, i64 orderCount, const f32 *losses,
 ///  i64 lossRanks, i64 microbatches, f64 clip, f32 *scale, f64 *result)
 ///

@@ -96,15 +96,6 @@ Result EmulatedContext::fill8(cuda::Address destination, unsigned char value,
   return streams.add(stream, [=] { std::fill_n(to, count, value); });
 }
 
-Result EmulatedContext::fill32(cuda::Address destination, unsigned value,
-                               size_t count, cuda::StreamHandle stream) {
-  auto *to = reinterpret_cast<unsigned *>(destination);
-  if (destination % sizeof value != 0 ||
-      (count > 0 && memory.find(to, count * sizeof value) != Place::Known))
-    return cuda::kInvalidValue;
-  return streams.add(stream, [=] { std::fill_n(to, count, value); });
-}
-
 Result EmulatedContext::launch(cuda::FunctionHandle function, unsigned gridX,
                                unsigned gridY, unsigned gridZ, unsigned blockX,
                                unsigned blockY, unsigned blockZ,

@@ -26,8 +26,6 @@ public:
   cuda::Result copy2D(const cuda::Copy2D *copy, cuda::StreamHandle stream);
   cuda::Result fill8(cuda::Address destination, unsigned char value,
                      size_t count, cuda::StreamHandle stream);
-  cuda::Result fill32(cuda::Address destination, unsigned value, size_t count,
-                      cuda::StreamHandle stream);
   cuda::Result launch(cuda::FunctionHandle function, unsigned gridX,
                       unsigned gridY, unsigned gridZ, unsigned blockX,
                       unsigned blockY, unsigned blockZ, unsigned sharedBytes,

@@ -209,7 +209,6 @@ void addWork(cuda::DriverApi &api) {
   api.copy = ofContext<&Context::copy>;
   api.copy2D = ofContext<&Context::copy2D>;
   api.fill8 = ofContext<&Context::fill8>;
-  api.fill32 = ofContext<&Context::fill32>;
   api.launch = ofContext<&Context::launch>;
   api.loadModule = ofModules<&Modules::load, Waits::Perhaps>;
   api.unloadModule = ofModules<&Modules::unload, Waits::Perhaps>;

@@ -161,6 +161,16 @@ TEST_F(OneBlock, FindsTheFirstSquareThatIsNotFinite) {
 }
 
 /// In one kernel or the other.
+TEST_F(OneBlock, Note) {
+  Elements<int32_t> places(3);
+  know("places", places);
+  EXPECT_EQ(run(cuda::kNoteKernel, 1, &places[1], int32_t(-7)),
+            std::vector<std::string>());
+  EXPECT_EQ(places[0], 0);
+  EXPECT_EQ(places[1], -7);
+  EXPECT_EQ(places[2], 0);
+}
+
 TEST_F(OneBlock, NeedsEachBarrier) {
   auto kind = lowering::GpuSynchronization::Barrier;
   unsigned count = lowering::countSynchronizations(gpu->get(), kind);

@@ -38,6 +38,9 @@
 // CHECK: .maxntid 256
 // CHECK: add.rn.f64
 
+// CHECK: .visible .entry rota_note(
+// CHECK: st.global.b32
+
 // CHECK: .visible .entry rota_finish_step(
 // CHECK: .maxntid 256
 // CHECK: add.rn.f64

@@ -32,7 +32,18 @@ void increment(void *const *arguments) {
 
 const RotaSimtKernel kIncrement = {increment, "increment", kSites, 2,
                                    0,         1,           1,      kBytes};
-const RotaSimtKernel *const kImage[] = {&kIncrement, nullptr};
+
+/// cuda::kNoteKernel; its 256 threads store the same value.
+void note(void *const *arguments) {
+  auto *place = *static_cast<int32_t **>(arguments[0]);
+  const int32_t value = *static_cast<int32_t *>(arguments[1]);
+  rotaSimtWrite(place, 4, 4, &value, 2);
+  *place = value;
+}
+const int32_t kNoteBytes[] = {8, 4};
+const RotaSimtKernel kNote = {note, "rota_note", kSites, 2,
+                              0,    1,           2,      kNoteBytes};
+const RotaSimtKernel *const kImage[] = {&kIncrement, &kNote, nullptr};
 const RotaGpuCode kCode = {ROTA_GPU_HOST, 0, kImage, sizeof kImage};
 const RotaGpuLaunch kLaunch = {"increment", {1, 1, 1}, 1, 0, 1};
 

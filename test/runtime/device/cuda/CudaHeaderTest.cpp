@@ -66,7 +66,6 @@ std::map<std::string, std::string> compared() {
   COMPARE(copy, cuMemcpyAsync)
   COMPARE(copy2D, cuMemcpy2DAsync_v2)
   COMPARE(fill8, cuMemsetD8Async)
-  COMPARE(fill32, cuMemsetD32Async)
   COMPARE(createStream, cuStreamCreate)
   COMPARE(destroyStream, cuStreamDestroy_v2)
   COMPARE(synchronizeStream, cuStreamSynchronize)

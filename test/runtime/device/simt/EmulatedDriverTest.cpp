@@ -107,15 +107,14 @@ TEST(EmulatedDriver, FillsAndCopies) {
   auto *device = gpu.allocate<uint32_t>(8);
   auto *host = gpu.allocateHost<uint32_t>(8);
   cuda::Address to = addressOf(device);
-  EXPECT_SUCCESS(gpu.api.fill32(to + 4, 0x01020304, 6, stream));
+  EXPECT_SUCCESS(gpu.api.fill8(to + 4, 0x01, 24, stream));
   EXPECT_SUCCESS(gpu.api.fill8(to + 9, 0xFF, 2, stream));
   EXPECT_SUCCESS(gpu.api.fill8(0, 0xFF, 0, stream));
   EXPECT_SUCCESS(gpu.api.copy(addressOf(host), to, 32, stream));
   EXPECT_SUCCESS(gpu.api.synchronizeStream(stream));
   EXPECT_EQ(std::vector(host, host + 8),
-            (std::vector<uint32_t>{0, 0x01020304, 0x01FFFF04, 0x01020304,
-                                   0x01020304, 0x01020304, 0x01020304, 0}));
-  EXPECT_EQ(gpu.api.fill32(to + 2, 0, 1, stream), cuda::kInvalidValue);
+            (std::vector<uint32_t>{0, 0x01010101, 0x01FFFF01, 0x01010101,
+                                   0x01010101, 0x01010101, 0x01010101, 0}));
   EXPECT_EQ(gpu.api.fill8(to, 0, 33, stream), cuda::kInvalidValue);
   EXPECT_EQ(gpu.api.copy(to, addressOf(host), 33, stream), cuda::kInvalidValue);
 }
@@ -302,7 +301,7 @@ TEST(EmulatedProducts, AreThoseOfTheCpu) {
   EXPECT_EQ(std::vector(c, c + 8), expected);
 
   EXPECT_SUCCESS(gpu.api.beginCapture(stream, cuda::kThreadLocalCapture));
-  EXPECT_SUCCESS(gpu.api.fill32(addressOf(c), 0, 8, stream));
+  EXPECT_SUCCESS(gpu.api.fill8(addressOf(c), 0, 32, stream));
   products.multiply(gemm, a, b, c, nullptr, 0, stream);
   cuda::GraphHandle graph = nullptr;
   cuda::GraphExecHandle executable = nullptr;
