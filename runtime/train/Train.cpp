@@ -15,6 +15,7 @@
 #include <chrono>
 #include <csignal>
 #include <fmt/format.h>
+#include <thread>
 #include <utility>
 
 namespace rota {
@@ -374,12 +375,18 @@ int runTrainer(int argc, char **argv, const char *description,
   options.optimizer.own = program.options;
   if (auto code = parseOptions(argc, argv, speaks, command, options))
     return *code;
+  // Under NCCL no rank learns of another one's failure.
+  speaks |= options.ranks == RankKind::Nccl;
   try {
     runCommand({&program, tasks, kernels, gpuCode}, command, options, launch);
     return kExitSuccess;
   } catch (const InputError &failure) {
     return complain(failure.what(), kExitBadInput);
   } catch (const std::exception &failure) {
+    // A launcher ends all processes when one has failed: the one that speaks
+    // needs time to.
+    if (!speaks)
+      std::this_thread::sleep_for(std::chrono::seconds(1));
     return complain(failure.what(), kExitRunFailed);
   }
 }
