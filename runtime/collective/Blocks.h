@@ -16,6 +16,8 @@ namespace rota {
 struct TransferRows {
   int64_t offset = 0, rows = 0, length = 0, stride = 0;
   int64_t count() const { return rows * length; }
+  /// True when the elements follow each other without gaps.
+  bool isContiguous() const { return rows <= 1 || length == stride; }
 };
 
 /// The elements that one member sends to another: element i of `source`, in the

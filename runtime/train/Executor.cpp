@@ -26,16 +26,17 @@ Executor::Executor(Rank &rank, bool keepsEvents)
     decideOnRankZero(rank, true); // no rank returns before all are here
   transferOrigin = rank.communicator().now();
   computeOrigin = rank.device().secondsAt(rank.device().mark());
+  auto texts = std::make_shared<std::vector<std::string>>();
   for (int a = 0; a < actionCount; ++a) {
     const ActionTemplate &form = stage.templateOf(a);
     peers.push_back(form.peer < 0 ? -1 : rank.peer(form.peer));
-    positions.push_back(
+    texts->push_back(
         fmt::format("stage {}, {}", rank.stageNumber(),
                     describe(stage, a, fmt::format("rank {}", peers.back()))));
     requests[a].reserve(form.transfers.size() + 1);
   }
-  rank.setPositions(
-      std::make_shared<const std::vector<std::string>>(positions));
+  positions = std::move(texts);
+  rank.setPositions(positions);
 }
 
 void Executor::run(Mode runMode) {
@@ -59,7 +60,7 @@ void Executor::walk() {
   if (mode == Mode::Train && !rank.program().auxiliaryLosses.empty())
     begin();
   for (int a = 0; a < actionCount; ++a) {
-    rank.setPosition(positions[a]);
+    rank.setPosition((*positions)[a]);
     rank.device().setPosition(a);
     // Messages first: a transfer that ends meanwhile is not exposed.
     for (bool transfers : {false, true})

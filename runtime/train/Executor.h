@@ -88,7 +88,8 @@ private:
   // Of this run, and of the one before, whose times are not read yet: a host
   // that is ahead of its device does not wait for them.
   MeasuredRun current, previous;
-  std::vector<std::string> positions;         // of each action, for messages
+  // Of each action, for messages; the rank has them too.
+  std::shared_ptr<const std::vector<std::string>> positions;
   std::vector<int> peers;                     // of each action: a rank
   std::vector<std::vector<Request>> requests; // of each action, not waited for
   std::vector<double> seconds, firstSeconds;  // of each action, training

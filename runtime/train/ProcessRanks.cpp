@@ -68,12 +68,14 @@ openDevices(const Executable &executable, const Connection &connection,
   const Device &device = *devices.front();
   if (!device.isAsynchronous())
     return devices;
+  const int64_t besideArena =
+      runtimeMemory(program).bytes + connection.linkBytes();
   int64_t needed = 0;
   for (size_t i = 0; i < devices.size(); ++i) {
     std::vector<int64_t> at = coordinatesOf(
         program.mesh, connection.firstRank() + static_cast<int>(i));
-    needed += program.stages[at[stageAxis(program.mesh)]].arenaBytes +
-              runtimeMemory(program).bytes + connection.linkBytes();
+    needed +=
+        program.stages[at[stageAxis(program.mesh)]].arenaBytes + besideArena;
   }
   Device::Memory memory = device.memory();
   if (memory.free < needed)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/collective/gpu/TransferWork.h"
+#include "runtime/collective/gpu/RowKernels.h"
 
 namespace rota {
 
@@ -12,11 +13,6 @@ static cuda::Address addressOf(const void *place) {
 
 static char *at(const void *buffer, int64_t offset) {
   return static_cast<char *>(const_cast<void *>(buffer)) + offset;
-}
-
-/// True when the elements of the rows follow each other without gaps.
-static bool isContiguous(const TransferRows &rows) {
-  return rows.rows == 1 || rows.length == rows.stride;
 }
 
 /// The elements of a whole tensor.
@@ -98,9 +94,7 @@ void TransferWork::sum(const Exchange &exchange,
   const cuda::Term *table = tables.find(list);
   auto termCount = static_cast<int64_t>(members.size());
   char *out = at(members[to].destination, block.destination.offset * bytes);
-  int32_t mode = c.maximum      ? cuda::kMaximum
-                 : c.accumulate ? cuda::kAccumulate
-                                : cuda::kSum;
+  int32_t mode = combineModeOf(c);
   void *arguments[] = {&table,
                        &termCount,
                        &out,
@@ -116,26 +110,11 @@ void TransferWork::sum(const Exchange &exchange,
 void TransferWork::copy(const TransferBlock &block, int64_t elementBytes,
                         const void *source, void *destination,
                         cuda::StreamHandle stream) {
-  if (!isContiguous(block.source) || !isContiguous(block.destination))
-    return copyRows(block, elementBytes, source, destination, stream);
+  if (!block.source.isContiguous() || !block.destination.isContiguous())
+    return copyRows(device, block, elementBytes, source, destination, stream);
   copyBytes(at(source, block.source.offset * elementBytes),
             at(destination, block.destination.offset * elementBytes),
             block.count() * elementBytes, stream);
-}
-
-void TransferWork::copyRows(const TransferBlock &block, int64_t elementBytes,
-                            const void *source, void *destination,
-                            cuda::StreamHandle stream) {
-  TransferRows from = block.source, to = block.destination;
-  int64_t count = to.count();
-  if (count == 0)
-    return;
-  char *first = at(source, from.offset * elementBytes);
-  char *out = at(destination, to.offset * elementBytes);
-  void *arguments[] = {&first,       &out,       &count,    &from.length,
-                       &from.stride, &to.length, &to.stride};
-  device.launchService(cuda::kCopyKernels[elementBytes == 4], count, arguments,
-                       stream);
 }
 
 void TransferWork::copyBytes(const void *source, void *destination,
@@ -151,8 +130,8 @@ void TransferWork::clear(const TransferRows &rows, int64_t elementBytes,
   if (rows.count() == 0)
     return;
   // Rows of one element without a stride are that element again and again.
-  if (!isContiguous(rows))
-    return copyRows({{0, rows.count(), 1, 0}, rows}, elementBytes,
+  if (!rows.isContiguous())
+    return copyRows(device, {{0, rows.count(), 1, 0}, rows}, elementBytes,
                     reinterpret_cast<const void *>(zero), buffer, stream);
   gpu.check(gpu.api().fill8(addressOf(at(buffer, rows.offset * elementBytes)),
                             0, static_cast<size_t>(rows.count() * elementBytes),

@@ -38,9 +38,6 @@ private:
            int to, cuda::StreamHandle stream);
   void copy(const TransferBlock &block, int64_t elementBytes,
             const void *source, void *destination, cuda::StreamHandle stream);
-  void copyRows(const TransferBlock &block, int64_t elementBytes,
-                const void *source, void *destination,
-                cuda::StreamHandle stream);
   void copyBytes(const void *source, void *destination, int64_t bytes,
                  cuda::StreamHandle stream);
   void clear(const TransferRows &rows, int64_t elementBytes, void *buffer,

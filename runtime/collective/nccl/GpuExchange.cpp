@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/collective/nccl/GpuExchange.h"
 #include "runtime/Error.h"
-#include "runtime/device/cuda/ServiceKernels.h"
+#include "runtime/collective/gpu/RowKernels.h"
 
 #include <fmt/format.h>
 
@@ -16,15 +16,11 @@ static int64_t alignedUp(int64_t bytes) {
 /// A buffer that holds `count` elements one behind the other.
 static TransferRows packedRows(int64_t count) { return {0, 1, count, count}; }
 
-static bool isContiguous(const TransferRows &rows) {
-  return rows.rows <= 1 || rows.length == rows.stride;
-}
-
 /// Elements [begin, end) of the rows: the rest of a row, whole rows, and the
 /// begin of a row, where there are any.
 static std::vector<TransferRows> rectangles(const TransferRows &rows,
                                             int64_t begin, int64_t end) {
-  if (isContiguous(rows))
+  if (rows.isContiguous())
     return {{rows.offset + begin, 1, end - begin, end - begin}};
   std::vector<TransferRows> result;
   while (begin < end) {
@@ -228,7 +224,7 @@ void GpuExchange::addReceive(const Work &work, const TransferBlock &block,
   auto [begin, end] = piece(work, block, round);
   Part part = {member, receiveSlot(member), (end - begin) * work.elementBytes,
                rectangles(block.destination, begin, end)};
-  if (part.places.size() == 1 && isContiguous(part.places[0]))
+  if (part.places.size() == 1 && part.places[0].isContiguous())
     part.data = work.destination + part.places[0].offset * work.elementBytes;
   receives.push_back(std::move(part));
 }
@@ -261,10 +257,7 @@ void GpuExchange::unpack(const Work &work, const Part &part) {
 
 void GpuExchange::combinePiece(const Work &work, const TransferRows &out) {
   const Collective &c = work.collective;
-  int32_t mode = c.maximum ? cuda::kMaximum
-                 : c.kind == Collective::Kind::ReduceScatter && c.accumulate
-                     ? cuda::kAccumulate
-                     : cuda::kSum;
+  int32_t mode = combineModeOf(c);
   void *place = work.destination + out.offset * work.elementBytes;
   int64_t termCount = members, count = out.count(), length = out.length,
           stride = out.stride;
@@ -280,7 +273,7 @@ void GpuExchange::combinePiece(const Work &work, const TransferRows &out) {
 const char *GpuExchange::pack(const Work &work, const TransferRows &rows,
                               int64_t begin, int64_t end, char *slot) {
   std::vector<TransferRows> places = rectangles(rows, begin, end);
-  if (places.size() == 1 && isContiguous(places[0]))
+  if (places.size() == 1 && places[0].isContiguous())
     return work.source + places[0].offset * work.elementBytes;
   char *packed = slot;
   for (const TransferRows &place : places) {
@@ -295,17 +288,12 @@ void GpuExchange::copyRows(int64_t elementBytes, const TransferRows &sourceRows,
                            const char *source,
                            const TransferRows &destinationRows,
                            char *destination) {
-  const void *from = source + sourceRows.offset * elementBytes;
-  void *to = destination + destinationRows.offset * elementBytes;
-  int64_t count = destinationRows.count();
-  if (isContiguous(sourceRows) && isContiguous(destinationRows))
-    return copy(from, to, count * elementBytes);
-  int64_t sourceLength = sourceRows.length, sourceStride = sourceRows.stride,
-          length = destinationRows.length, stride = destinationRows.stride;
-  void *arguments[] = {&from,         &to,     &count, &sourceLength,
-                       &sourceStride, &length, &stride};
-  device.launchService(cuda::kCopyKernels[elementBytes == 2 ? 0 : 1], count,
-                       arguments, stream);
+  if (sourceRows.isContiguous() && destinationRows.isContiguous())
+    return copy(source + sourceRows.offset * elementBytes,
+                destination + destinationRows.offset * elementBytes,
+                destinationRows.count() * elementBytes);
+  rota::copyRows(device, {sourceRows, destinationRows}, elementBytes, source,
+                 destination, stream);
 }
 
 } // namespace rota
