@@ -7,7 +7,7 @@
 
 #include "runtime/data/Tokens.h"
 #include "runtime/options/CommandLine.h"
-#include "runtime/program/Program.h"
+#include "runtime/train/OptimizerOptions.h"
 
 #include <optional>
 #include <string>
@@ -24,15 +24,6 @@ template <> struct Names<RankKind> {
 
 template <> struct Names<TokenType> {
   static constexpr const char *list[] = {"bytes", "uint16", "uint32"};
-};
-
-struct OptimizerOptions {
-  double learningRate = 3e-4; // the peak
-  double minLearningRate = 0.0;
-  double gradientClip = 1.0; // largest global norm; 0: no clipping
-  int64_t warmupSteps = 0;
-  // The optimizer's own, with their values: Program::options.
-  std::vector<ProgramOption> own;
 };
 
 struct Options {
@@ -67,12 +58,6 @@ struct Options {
 /// The table of these options, with `options` as its variables; of the
 /// optimizer's own it has those in `options`.
 std::vector<Option> trainOptions(Options &options);
-
-/// An option whose value does not fit those of others.
-struct OptionMistake {
-  std::string option; // the name; empty: no mistake
-  std::string message;
-};
 
 /// Checks what the options of `trainOptions` mean together.
 OptionMistake checkTrainOptions(const Options &options);

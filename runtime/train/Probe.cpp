@@ -4,6 +4,7 @@
 #include "runtime/Error.h"
 #include "runtime/train/Gather.h"
 #include "runtime/train/Initialize.h"
+#include "runtime/train/LoadBatch.h"
 #include "runtime/train/Optimizer.h"
 #include "runtime/train/Report.h"
 #include "runtime/train/Tensors.h"

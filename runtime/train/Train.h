@@ -39,10 +39,6 @@ void train(const Run &run);
 /// learning rate is constant after the warm-up.
 void probe(const Run &run);
 
-/// Writes the rank's parts of a batch to the places that its stage's tasks
-/// read.
-void loadBatch(Rank &rank, const Batches &batches, Split split, int64_t batch);
-
 } // namespace rota
 
 #endif // ROTA_RUNTIME_TRAIN_TRAIN_H

@@ -9,8 +9,8 @@
 #include "runtime/program/Verify.h"
 #include "runtime/train/Gather.h"
 #include "runtime/train/Initialize.h"
+#include "runtime/train/LoadBatch.h"
 #include "runtime/train/Optimizer.h"
-#include "runtime/train/Train.h"
 #include "test/runtime/LineModel.h"
 
 #include <fmt/format.h>

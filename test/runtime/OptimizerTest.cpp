@@ -6,7 +6,7 @@
 #include "runtime/train/Executor.h"
 #include "runtime/train/Gather.h"
 #include "runtime/train/Initialize.h"
-#include "runtime/train/Train.h"
+#include "runtime/train/LoadBatch.h"
 #include "test/runtime/LineModel.h"
 
 #include <gtest/gtest.h>

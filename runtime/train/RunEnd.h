@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The end of a run: the last step, a time limit, a signal.
+#ifndef ROTA_RUNTIME_TRAIN_RUNEND_H
+#define ROTA_RUNTIME_TRAIN_RUNEND_H
+
+#include "runtime/train/Rank.h"
+
+#include <chrono>
+
+namespace rota {
+
+/// From now on the first SIGINT ends the run after its step, with validation
+/// and saving; the second one ends the process.
+void catchInterrupts();
+
+class RunEnd {
+public:
+  explicit RunEnd(const Options &options) : options(options) {}
+
+  /// The time limit counts from here.
+  void begin() { start = std::chrono::steady_clock::now(); }
+  /// Seconds since begin().
+  double seconds() const;
+  /// Whether step `t` is the last one, the same on all ranks: rank 0 decides.
+  /// Every rank calls.
+  bool isLast(Rank &rank, int64_t t) const;
+  /// Seconds that the steps after step `t` may still take.
+  double secondsLeft(int64_t t) const;
+
+private:
+  const Options &options;
+  std::chrono::steady_clock::time_point start;
+};
+
+} // namespace rota
+
+#endif // ROTA_RUNTIME_TRAIN_RUNEND_H

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/train/Training.h"
+#include "runtime/train/Gather.h"
+#include "runtime/train/Initialize.h"
+#include "runtime/train/LoadBatch.h"
+#include "runtime/train/Tensors.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <utility>
+
+namespace rota {
+
+/// Positions of a batch that are trained on: tokens, or rows of a model whose
+/// inputs are not tokens.
+static int64_t batchTokens(const Program &program) {
+  return program.microbatches * program.input.shape[0] * program.input.shape[1];
+}
+
+Training::Training(const Run &run, Rank &rank, const Batches &batches)
+    : program(rank.program()), options(run.options), batches(batches),
+      weights(run.weights), rank(rank),
+      report(program, options, rank.number() == 0),
+      executor(rank, !options.trace.empty()),
+      optimizer(rank, options.optimizer),
+      runner(rank, executor, optimizer, phases),
+      evaluation(rank, executor, options, batches), end(options),
+      // Auxiliary losses and profiles need the host in every step.
+      mayWait(rank.device().isAsynchronous() &&
+              program.auxiliaryLosses.empty()),
+      mayRecord(mayWait && rank.communicator().isRecordable() &&
+                !options.profile && options.trace.empty()) {}
+
+void Training::run() {
+  report.begin(batches.describe());
+  if (weights && !weights->unused().empty())
+    report.note(fmt::format(
+        "'{}' holds {} tensors that this model does not have, '{}' first",
+        options.weights, weights->unused().size(), weights->unused()[0]));
+  initialize(rank, options.seed, weights);
+  end.begin();
+  lastEnd = deviceSeconds();
+  for (int64_t t = 1; t <= options.steps; ++t)
+    if (!step(t))
+      break;
+  std::vector<RankReport> reports = gatherReports(rank, executor);
+  report.end(progress, reports);
+  if (options.profile)
+    report.profile(gatherProfiles(rank), phases.table(), reports);
+  if (!options.trace.empty())
+    writeTrace(rank, executor, options.trace);
+  if (!options.save.empty())
+    save();
+}
+
+/// Returns whether another step follows. The results of a step are read while
+/// the next one runs, where the device works on its own.
+bool Training::step(int64_t t) {
+  Pending now;
+  now.number = t;
+  now.learningRate = learningRateAt(options.optimizer, t, options.steps);
+  phases.timed("data", [&] { loadBatch(rank, batches, Split::Train, t - 1); });
+  optimizer.begin(now.learningRate);
+  runner.run(mayRecord && progress.step > 0);
+  now.results = rank.device().startRead(rank.runtimeAt(rank.places().result),
+                                        rank.places().resultBytes);
+  now.end = rank.device().mark();
+  bool last = end.isLast(rank, t);
+  if (previous)
+    finish(*std::exchange(previous, std::nullopt), false);
+  if (last || !mayWait || evaluation.follows(t, last))
+    finish(now, last);
+  else
+    previous = std::move(now);
+  return !last;
+}
+
+/// Loss and norm of the step.
+void Training::readResults(const Pending &pending) {
+  std::span<const char> bytes = pending.results->wait();
+  const RuntimeMemory &places = rank.places();
+  auto *result = reinterpret_cast<const double *>(bytes.data());
+  auto *losses = reinterpret_cast<const float *>(
+      bytes.data() + (places.losses - places.result));
+  progress.step = pending.number;
+  progress.learningRate = pending.learningRate;
+  progress.loss =
+      finishLoss(rank, {losses, static_cast<size_t>(2 * places.lossRanks *
+                                                    program.microbatches)})
+          .mean();
+  progress.gradientNorm = optimizer.readNorm({result, 3});
+}
+
+/// Reads a step's results and reports them.
+void Training::finish(const Pending &pending, bool last) {
+  int64_t t = pending.number;
+  readResults(pending);
+  double stepEnd = rank.device().secondsAt(pending.end);
+  double seconds = stepEnd - std::exchange(lastEnd, stepEnd);
+  measure(seconds);
+  phases.add("step", seconds);
+  if (report.keeps(t, last))
+    progress.bubble = gatherBubble(rank, executor.meanSeconds());
+  progress.validationLoss.reset();
+  if (evaluation.follows(t, last)) {
+    phases.timed("validation",
+                 [&] { progress.validationLoss = evaluation.run(); });
+    lastEnd = deviceSeconds();
+  }
+  progress.replayed = runner.replayed();
+  if (progress.replayed > 0) {
+    executor.settle(); // of a validation
+    rank.device().forget(pending.end);
+  }
+  progress.seconds = end.seconds();
+  progress.secondsLeft = last ? 0.0 : end.secondsLeft(t);
+  report.step(progress, last);
+}
+
+/// Waits for the device.
+double Training::deviceSeconds() const {
+  return rank.device().secondsAt(rank.device().mark());
+}
+
+/// Throughput over about the last log interval, without validation.
+void Training::measure(double seconds) {
+  double weight =
+      2.0 /
+      (1.0 + static_cast<double>(std::min(progress.step, options.logInterval)));
+  stepSeconds += weight * (seconds - stepSeconds);
+  progress.tokensPerSecond =
+      static_cast<double>(batchTokens(program)) / stepSeconds;
+}
+
+void Training::save() {
+  rank.setPosition("saving the weights");
+  std::vector<NamedTensor> tensors = tensorsByName(program);
+  std::map<std::string, TensorForm> forms;
+  for (const NamedTensor &tensor : tensors)
+    addForms(tensor, "", forms);
+  std::optional<SafetensorsWriter> writer;
+  if (rank.number() == 0)
+    writer.emplace(options.save, forms);
+  for (const NamedTensor &tensor : tensors) {
+    std::vector<float> whole = gatherTensor(rank, tensor, &Update::master);
+    if (writer)
+      writeTensor(*writer, tensor, "", whole);
+  }
+  if (writer)
+    writer->commit();
+}
+
+} // namespace rota

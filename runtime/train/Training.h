@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One rank's training run, from the first step to the saved weights.
+#ifndef ROTA_RUNTIME_TRAIN_TRAINING_H
+#define ROTA_RUNTIME_TRAIN_TRAINING_H
+
+#include "runtime/train/Evaluation.h"
+#include "runtime/train/Report.h"
+#include "runtime/train/RunEnd.h"
+#include "runtime/train/StepRunner.h"
+#include "runtime/train/Train.h"
+
+namespace rota {
+
+class Training {
+public:
+  Training(const Run &run, Rank &rank, const Batches &batches);
+
+  void run();
+
+private:
+  /// A step that the device may still work on.
+  struct Pending {
+    int64_t number = 0;
+    double learningRate = 0.0;
+    std::unique_ptr<HostRead> results; // RuntimeMemory::result and losses
+    Device::TimePoint end = 0;
+  };
+
+  bool step(int64_t t);
+  void finish(const Pending &pending, bool last);
+  void readResults(const Pending &pending);
+  double deviceSeconds() const;
+  void measure(double seconds);
+  void save();
+
+  const Program &program;
+  const Options &options;
+  const Batches &batches;
+  const Weights *weights;
+  Rank &rank;
+  Report report;
+  Executor executor;
+  Optimizer optimizer;
+  PhaseTimes phases;
+  StepRunner runner;
+  Evaluation evaluation;
+  RunEnd end;
+  StepReport progress;
+  double lastEnd = 0.0;     // of a step, on the device's clock
+  double stepSeconds = 0.0; // a moving mean
+  const bool mayWait, mayRecord;
+  std::optional<Pending> previous;
+};
+
+} // namespace rota
+
+#endif // ROTA_RUNTIME_TRAIN_TRAINING_H
