@@ -50,6 +50,7 @@ void registerLoweringPasses() {
 LogicalResult ProgramLowering::selectMachine(const TargetOptions &target) {
   device = target.device;
   chips = target.gpus;
+  unchecked = target.unchecked;
   for (auto [number, chip] : llvm::enumerate(chips)) {
     std::string error = unknownChip(chip);
     if (llvm::is_contained(ArrayRef(chips).take_front(number), chip))
@@ -168,7 +169,10 @@ ProgramLowering::makeGpuCode(llvm::Module &trainer, StringRef ptxas) {
   if (device == DeviceKind::Cuda)
     return assemble(module.getLoc(), trainer, *gpu,
                     SmallVector<StringRef>(chips.begin(), chips.end()), ptxas);
-  auto code = linkHostKernels(module.getLoc(), trainer, *gpu, *machine, {});
+  HostKernelOptions options;
+  options.checks = !unchecked;
+  auto code =
+      linkHostKernels(module.getLoc(), trainer, *gpu, *machine, options);
   if (failed(code))
     return failure();
   return std::vector<GpuCode>{*code};

@@ -77,6 +77,7 @@ private:
   ModelFacts facts;
   DeviceKind device = DeviceKind::Cpu;
   std::vector<std::string> chips;               // of GPU code
+  bool unchecked = false;                       // TargetOptions::unchecked
   std::unique_ptr<llvm::TargetMachine> machine; // of the host
   FunctionCosts costs;
   std::optional<KernelLibrary> library;

@@ -26,6 +26,7 @@ struct TargetOptions {
   DeviceKind device = DeviceKind::Cpu;
   // As ptxas names them; empty: all that trainers are made for.
   std::vector<std::string> gpus;
+  bool unchecked = false; // simt: kernels without the emulator's checks
 };
 
 /// A description of the processor for code generation. Fails with an error at

@@ -137,6 +137,10 @@ Rows executionRows(RunOptions &o) {
        "GPU's "
        "driver assembles when the trainer starts",
        train | compile | probe, &o.ptxas},
+      {"unchecked", execution, "",
+       "With --device simt, kernels without checks of accesses and races: "
+       "faster",
+       train | compile | probe, &o.target.unchecked},
       {"linker", execution, "PATH", "The linker (the first found)",
        train | compile | probe, &o.linker},
       {"emit", output, "LEVEL", "The level to write", compile, Choice(o.emit)},

@@ -168,6 +168,9 @@ OptionMistake rota::checkOptions(Command verb, RunOptions &options) {
     return mistake;
   if (OptionMistake mistake = checkGathers(options); !mistake.option.empty())
     return mistake;
+  if (options.target.unchecked && options.target.device != DeviceKind::Simt)
+    return {"unchecked", "expected device 'simt', got '" +
+                             std::string(nameOf(options.target.device)) + "'"};
   bool isModule = StringRef(options.model).ends_with(".mlir");
   if (verb != Command::Probe && !isModule)
     for (const char *name : {"batch-size", "sequence-length"})
