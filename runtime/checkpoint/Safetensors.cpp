@@ -33,6 +33,11 @@ static const std::map<std::string, int64_t> kTypeBytes = {
     {"U16", 2},  {"I16", 2}, {"F16", 2}, {"BF16", 2},    {"U32", 4},
     {"I32", 4},  {"F32", 4}, {"U64", 8}, {"I64", 8},     {"F64", 8}};
 
+int64_t typeBytes(const std::string &type) {
+  auto found = kTypeBytes.find(type);
+  return found == kTypeBytes.end() ? 0 : found->second;
+}
+
 int64_t TensorView::elements() const {
   int64_t count = 1;
   for (int64_t size : shape)

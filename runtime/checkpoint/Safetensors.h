@@ -25,6 +25,9 @@ struct TensorView {
   int64_t elements() const;
 };
 
+/// Bytes of an element of that type; 0 for a name that is none.
+int64_t typeBytes(const std::string &type);
+
 /// "[2, 3]".
 std::string shapeText(const std::vector<int64_t> &shape);
 
