@@ -10,22 +10,9 @@
 #include <cstring>
 #include <fmt/format.h>
 #include <map>
-#include <numbers>
 #include <utility>
 
 namespace rota {
-
-double learningRateAt(const OptimizerOptions &options, int64_t t,
-                      int64_t steps) {
-  if (t <= options.warmupSteps)
-    return options.learningRate * static_cast<double>(t) /
-           static_cast<double>(options.warmupSteps);
-  double share = static_cast<double>(t - options.warmupSteps - 1) /
-                 static_cast<double>(steps - options.warmupSteps);
-  return options.minLearningRate +
-         (options.learningRate - options.minLearningRate) * 0.5 *
-             (1.0 + std::cos(std::numbers::pi * share));
-}
 
 Optimizer::Optimizer(Rank &rank, const OptimizerOptions &options)
     : rank(rank), options(options), norms(normTerms(rank.program())) {

@@ -11,12 +11,6 @@
 
 namespace rota {
 
-/// The rate of step t = 1, 2, ... of `steps`: learningRate * t / warmupSteps in
-/// warm-up, then half a cosine from learningRate at t = warmupSteps + 1 to
-/// minLearningRate at t = steps + 1.
-double learningRateAt(const OptimizerOptions &options, int64_t t,
-                      int64_t steps);
-
 class Optimizer {
 public:
   Optimizer(Rank &rank, const OptimizerOptions &options);

@@ -9,10 +9,18 @@ OptionRows optimizerRows(OptimizerOptions &o) {
   OptionRows rows = {
       {"learning-rate", group, "X", "Peak learning rate", runs,
        &o.learningRate},
+      {"learning-rate-schedule", group, "NAME",
+       "The rate after the warm-up: the peak (constant); falling to the "
+       "minimum "
+       "in a line (linear) or half a cosine (cosine); or at the peak until a "
+       "last share of the steps falls in a line (wsd)",
+       train, Choice(o.schedule)},
       {"min-learning-rate", group, "X",
-       "After N warm-up steps of T, step t has the rate min + (peak - min) * "
-       "(1 + cos(pi * (t - N - 1) / (T - N))) / 2",
+       "The rate that the schedule falls to: that of a step after the last one",
        train, &o.minLearningRate},
+      {"decay-share", group, "X",
+       "The share of all steps, at their end, in which 'wsd' falls", train,
+       &o.decayShare, 0, 1},
       {"warmup-steps", group, "N",
        "Warm-up: step t of N has the rate peak * t / N", runs, &o.warmupSteps,
        0, kMaxCount}};

@@ -9,9 +9,17 @@
 
 namespace rota {
 
+/// learningRateAt of LearningRate.h says what each of them is.
+enum class LearningRateSchedule { Constant, Linear, Cosine, WSD };
+template <> struct Names<LearningRateSchedule> {
+  static constexpr const char *list[] = {"constant", "linear", "cosine", "wsd"};
+};
+
 struct OptimizerOptions {
   double learningRate = 3e-4; // the peak
   double minLearningRate = 0.0;
+  LearningRateSchedule schedule = LearningRateSchedule::Cosine;
+  double decayShare = 0.1;   // of all steps; of WSD
   double gradientClip = 1.0; // largest global norm; 0: no clipping
   int64_t warmupSteps = 0;
   // The optimizer's own, with their values: Program::options.

@@ -13,6 +13,10 @@ Rows trainingRows(Options &o) {
   const char *group = "Training";
   return {
       {"steps", group, "N", "Optimizer steps", runs, &o.steps, 1, kMaxCount},
+      {"stop-after", group, "N",
+       "End the run after this step, with the learning rates of 'steps'; 0: "
+       "after the last one",
+       train, &o.stopAfter, 0, kMaxCount},
       {"data", group, "PATH,...", "Token files, or text that is read as bytes",
        train, &o.data},
       {"token-type", group, "TYPE", "A token in the files", train,
@@ -129,6 +133,10 @@ std::vector<Option> trainOptions(Options &options) {
 }
 
 OptionMistake checkTrainOptions(const Options &options) {
+  if (options.stopAfter > options.steps)
+    return {"stop-after", "expected at most 'steps', got " +
+                              std::to_string(options.stopAfter) + " and " +
+                              std::to_string(options.steps)};
   return checkOptimizerOptions(options.optimizer);
 }
 

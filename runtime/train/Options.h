@@ -30,6 +30,7 @@ struct Options {
   // Both commands.
   RankKind ranks = RankKind::Threads;
   int64_t steps = 100;
+  int64_t stopAfter = 0; // a step before the last one; 0: none
   int64_t seed = 1;
   int64_t threads = 0; // compute tokens; 0: the process's share
   bool allowTf32 = false;

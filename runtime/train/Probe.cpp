@@ -4,6 +4,7 @@
 #include "runtime/Error.h"
 #include "runtime/train/Gather.h"
 #include "runtime/train/Initialize.h"
+#include "runtime/train/LearningRate.h"
 #include "runtime/train/LoadBatch.h"
 #include "runtime/train/Optimizer.h"
 #include "runtime/train/Report.h"
@@ -70,7 +71,7 @@ private:
   }
 
   static OptimizerOptions constantRate(OptimizerOptions options) {
-    options.minLearningRate = options.learningRate;
+    options.schedule = LearningRateSchedule::Constant;
     return options;
   }
 

@@ -24,15 +24,19 @@ double RunEnd::seconds() const {
       .count();
 }
 
+int64_t RunEnd::lastStep() const {
+  return options.stopAfter > 0 ? options.stopAfter : options.steps;
+}
+
 bool RunEnd::isLast(Rank &rank, int64_t t) const {
   bool over = options.timeLimit > 0 && seconds() >= options.timeLimit;
-  return decideOnRankZero(rank, t == options.steps || over || interrupted);
+  return decideOnRankZero(rank, t == lastStep() || over || interrupted);
 }
 
 double RunEnd::secondsLeft(int64_t t) const {
   double elapsed = seconds();
   double left =
-      elapsed / static_cast<double>(t) * static_cast<double>(options.steps - t);
+      elapsed / static_cast<double>(t) * static_cast<double>(lastStep() - t);
   if (options.timeLimit > 0)
     left = std::min(left, options.timeLimit - elapsed);
   return left;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The end of a run: the last step, a time limit, a signal.
+// The end of a run: the last step, a step that the user named, a time limit, a
+// signal.
 #ifndef ROTA_RUNTIME_TRAIN_RUNEND_H
 #define ROTA_RUNTIME_TRAIN_RUNEND_H
 
@@ -29,6 +30,8 @@ public:
   double secondsLeft(int64_t t) const;
 
 private:
+  int64_t lastStep() const;
+
   const Options &options;
   std::chrono::steady_clock::time_point start;
 };

@@ -2,6 +2,7 @@
 #include "runtime/train/Training.h"
 #include "runtime/train/Gather.h"
 #include "runtime/train/Initialize.h"
+#include "runtime/train/LearningRate.h"
 #include "runtime/train/LoadBatch.h"
 #include "runtime/train/Tensors.h"
 

@@ -177,35 +177,3 @@ TEST(Optimizer, RefreshesEveryCopy) {
     }
   }
 }
-
-TEST(LearningRate, WarmsUpAndFallsAlongACosine) {
-  OptimizerOptions options;
-  options.learningRate = 1.0;
-  options.minLearningRate = 0.1;
-  options.warmupSteps = 10;
-  EXPECT_DOUBLE_EQ(learningRateAt(options, 1, 110), 0.1);
-  EXPECT_DOUBLE_EQ(learningRateAt(options, 9, 110), 0.9);
-  EXPECT_DOUBLE_EQ(learningRateAt(options, 10, 110), 1.0);
-  EXPECT_DOUBLE_EQ(learningRateAt(options, 11, 110), 1.0);
-  EXPECT_DOUBLE_EQ(learningRateAt(options, 61, 110), 0.55);
-  EXPECT_GT(learningRateAt(options, 110, 110), 0.1);
-  EXPECT_DOUBLE_EQ(learningRateAt(options, 111, 110), 0.1);
-}
-
-TEST(LearningRate, IsThePeakAtTheFirstStepWithoutWarmUp) {
-  OptimizerOptions options;
-  options.learningRate = 1.0;
-  EXPECT_DOUBLE_EQ(learningRateAt(options, 1, 1), 1.0);
-  EXPECT_DOUBLE_EQ(learningRateAt(options, 1, 4), 1.0);
-  EXPECT_DOUBLE_EQ(learningRateAt(options, 3, 4), 0.5);
-}
-
-TEST(LearningRate, RisesInARunShorterThanItsWarmUp) {
-  OptimizerOptions options;
-  options.learningRate = 1.0;
-  options.warmupSteps = 200;
-  EXPECT_DOUBLE_EQ(learningRateAt(options, 1, 1), 1.0 / 200);
-  EXPECT_DOUBLE_EQ(learningRateAt(options, 100, 110), 0.5);
-  options.warmupSteps = 4;
-  EXPECT_DOUBLE_EQ(learningRateAt(options, 4, 4), 1.0);
-}

@@ -279,6 +279,24 @@ TEST(Trainer, TimeLimitStopsWithAFinalValidation) {
   EXPECT_TRUE(end["validation_loss"].is_number());
 }
 
+/// The learning rate is that of all steps.
+TEST(Trainer, StopsAfterAStepWithAFinalValidation) {
+  std::vector<std::string> arguments = {"--steps", "20", "--json",
+                                        "--log-interval", "1"};
+  std::vector<json> whole = run(arguments).events("step");
+  arguments.insert(arguments.end(), {"--stop-after", "7"});
+  Outcome o = run(arguments);
+  ASSERT_EQ(o.code, kExitSuccess) << o.err;
+  std::vector<json> steps = o.events("step");
+  ASSERT_EQ(steps.size(), 7u);
+  for (size_t i = 0; i < steps.size(); ++i) {
+    EXPECT_EQ(steps[i]["learning_rate"], whole[i]["learning_rate"]);
+    EXPECT_EQ(steps[i]["loss"], whole[i]["loss"]);
+  }
+  EXPECT_TRUE(steps.back()["validation_loss"].is_number());
+  EXPECT_EQ(o.events("end")[0]["steps"], 7);
+}
+
 TEST(Trainer, TraceAndProfileNameActionsTasksAndKernels) {
   TemporaryFolder folder;
   Outcome o = run({"--steps", "2", "--json", "--profile", "--trace",
