@@ -554,7 +554,9 @@ gpu.func @rota_finish_step(%squares: !llvm.ptr<1>, %order: !llvm.ptr<1>, %orderC
 
   scf.if %isFirst {
     %root = llvm.call_intrinsic "llvm.sqrt"(%sums#0) : (f64) -> f64
-    %norm = arith.divf %root, %sums#1 : f64
+    %mean = arith.divf %root, %sums#1 : f64
+    %counts = arith.cmpf ogt, %sums#1, %zero : f64
+    %norm = arith.select %counts, %mean, %zero : f64
     %least = arith.addf %norm, %epsilon : f64
     %ratio = arith.divf %clip, %least : f64
     %isSmall = arith.cmpf olt, %ratio, %one : f64
@@ -562,7 +564,8 @@ gpu.func @rota_finish_step(%squares: !llvm.ptr<1>, %order: !llvm.ptr<1>, %orderC
     %reduces = arith.andi %clips, %isSmall : i1
     %factor = arith.select %reduces, %ratio, %one : f64
     %quotient = arith.divf %factor, %sums#1 : f64
-    %rounded = arith.truncf %quotient : f64 to f32
+    %scaled = arith.select %counts, %quotient, %zero : f64
+    %rounded = arith.truncf %scaled : f64 to f32
     llvm.store %rounded, %scale : f32, !llvm.ptr<1>
     %bad = arith.sitofp %sums#2 : i64 to f64
     %weightAt = llvm.getelementptr %result[1] : (!llvm.ptr<1>) -> !llvm.ptr<1>, f64

@@ -117,6 +117,10 @@ FixedBatch::FixedBatch(const Program &program, const SafetensorsFile &file)
     readTokens(program, file);
     return;
   }
+  if (file.tensors().contains("mask"))
+    throw InputError(fmt::format("'{}': expected 'mask' beside 'tokens', got "
+                                 "it for a model whose inputs are not tokens",
+                                 file.path()));
   inputs = readTensor(file, "inputs", program.input, program.microbatches);
   targets = readTensor(file, "targets", program.target, program.microbatches);
 }
@@ -138,30 +142,43 @@ static void requireShape(const SafetensorsFile &file, const char *name,
                                  shapeText(view.shape)));
 }
 
+/// The elements of tensor `name`, which has that shape.
+static std::vector<int64_t> readIntegers(const SafetensorsFile &file,
+                                         const char *name,
+                                         const std::vector<int64_t> &shape) {
+  const TensorView &view = require(file, name);
+  requireShape(file, name, view, shape);
+  if (view.type != "I32" && view.type != "I64")
+    throw InputError(fmt::format("'{}': tensor '{}': expected I32 or I64, "
+                                 "got {}",
+                                 file.path(), name, view.type));
+  std::vector<int64_t> values(static_cast<size_t>(view.elements()));
+  if (view.type == "I64") {
+    std::memcpy(values.data(), view.data, 8 * values.size());
+    return values;
+  }
+  std::vector<int32_t> narrow(values.size());
+  std::memcpy(narrow.data(), view.data, 4 * narrow.size());
+  std::copy(narrow.begin(), narrow.end(), values.begin());
+  return values;
+}
+
 void FixedBatch::readTokens(const Program &program,
                             const SafetensorsFile &file) {
-  const TensorView &view = require(file, "tokens");
   int64_t batch = program.input.shape[0] * program.microbatches;
   int64_t length = program.input.shape[1];
-  requireShape(file, "tokens", view, {batch, length + 1});
-  if (view.type != "I32" && view.type != "I64")
-    throw InputError(fmt::format("'{}': tensor 'tokens': expected I32 or I64, "
-                                 "got {}",
-                                 file.path(), view.type));
+  std::vector<int64_t> tokens =
+      readIntegers(file, "tokens", {batch, length + 1});
+  std::vector<int64_t> mask(static_cast<size_t>(batch * length), 1);
+  if (file.tensors().contains("mask"))
+    mask = readIntegers(file, "mask", {batch, length});
   inputs.resize(static_cast<size_t>(batch * length * 4));
   targets.resize(inputs.size());
   auto *input = reinterpret_cast<int32_t *>(inputs.data());
   auto *target = reinterpret_cast<int32_t *>(targets.data());
   TokenBounds bounds{program.vocabulary, program.classes};
   for (int64_t i = 0; i < batch * (length + 1); ++i) {
-    int64_t token;
-    if (view.type == "I64") {
-      std::memcpy(&token, view.data + 8 * i, 8);
-    } else {
-      int32_t narrow;
-      std::memcpy(&narrow, view.data + 4 * i, 4);
-      token = narrow;
-    }
+    int64_t token = tokens[i];
     int64_t row = i / (length + 1), column = i % (length + 1);
     bool isInput = column < length, isTarget = column > 0;
     if (std::string bound = bounds.violation(token, isInput, isTarget);
@@ -171,8 +188,8 @@ void FixedBatch::readTokens(const Program &program,
                                    file.path(), row, column, bound, token));
     if (isInput)
       input[row * length + column] = static_cast<int32_t>(token);
-    if (isTarget)
-      target[row * length + column - 1] = static_cast<int32_t>(token);
+    if (int64_t at = row * length + column - 1; isTarget)
+      target[at] = mask[at] != 0 ? static_cast<int32_t>(token) : -1;
   }
 }
 

@@ -78,7 +78,8 @@ private:
   uint64_t seed;
 };
 
-/// The same given batch in every step: `tokens` [batch, sequence + 1], or
+/// The same given batch in every step: `tokens` [batch, sequence + 1] and
+/// optionally `mask` [batch, sequence], 0 where a target does not count, or
 /// `inputs` and `targets` for models whose inputs are not tokens.
 class FixedBatch : public Batches {
 public:

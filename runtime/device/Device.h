@@ -153,8 +153,9 @@ public:
   ///   weight = sum of losses[r][m][1], for ascending m, then r
   ///   norm = sqrt(total) / weight
   ///   *scale = (clip > 0 ? min(1, clip / (norm + 1e-6)) : 1) / weight
-  /// in f64. result = {norm, weight, the least i whose square is not finite, or
-  /// -1}; its last element is free for a scale that nobody reads.
+  /// in f64; norm and scale are 0 where the weight is. result = {norm, weight,
+  /// the least i whose square is not finite, or -1}; its last element is free
+  /// for a scale that nobody reads.
   virtual void finishStep(const StepNumbers &numbers) = 0;
 
   /// rotaLaunch, rotaGemm and rotaCheckIndices of runtime/Abi.h. Memory for

@@ -166,9 +166,10 @@ Loss finishLoss(Rank &rank, std::span<const float> all) {
       total.weight += pair[1];
     }
   total.auxiliary = gatherAuxiliary(rank);
-  if (!(total.weight > 0.0))
-    throw RunError(fmt::format("expected a positive weight of the loss, got {}",
-                               total.weight));
+  if (total.weight < 0.0)
+    throw RunError(fmt::format(
+        "expected a weight of the loss that is not negative, got {}",
+        total.weight));
   return total;
 }
 

@@ -36,7 +36,10 @@ struct Loss {
   double weight = 0.0;
   double auxiliary = 0.0;
 
-  double mean() const { return sum / weight + auxiliary; }
+  /// The main loss is 0 where nothing counts.
+  double mean() const {
+    return (weight > 0.0 ? sum / weight : 0.0) + auxiliary;
+  }
 };
 
 /// Brings the last run's sums and weights of all ranks to RuntimeMemory::losses

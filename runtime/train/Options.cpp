@@ -44,8 +44,9 @@ Rows probeRows(Options &o) {
   return {{.name = "tokens",
            .group = group,
            .value = "PATH",
-           .help = "A .safetensors file with tokens [batch, sequence + 1], or "
-                   "inputs and targets",
+           .help = "A .safetensors file with tokens [batch, sequence + 1] and, "
+                   "if some targets do not count, mask [batch, sequence] with "
+                   "0 there; or with inputs and targets",
            .commands = probe,
            .variable = &o.tokens,
            .requiredBy = probe},

@@ -108,7 +108,8 @@ private:
       for (const NamedTensor &tensor : tensors) {
         std::vector<float> sum = gatherTensor(rank, tensor, &Update::gradient);
         for (float &value : sum)
-          value = static_cast<float>(value / loss.weight);
+          value = loss.weight > 0.0 ? static_cast<float>(value / loss.weight)
+                                    : 0.0F;
         if (writer)
           writeTensor(*writer, tensor, "grad.", sum);
       }

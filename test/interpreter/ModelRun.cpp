@@ -225,7 +225,7 @@ Step ModelInstance::takeStep() {
   for (auto &[name, gradient] : lossGradients)
     step.gradients[name] += gradient;
   for (auto &[name, gradient] : step.gradients)
-    gradient *= 1 / step.weight;
+    gradient *= step.scale();
   return std::move(step);
 }
 

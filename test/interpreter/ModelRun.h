@@ -21,8 +21,10 @@ struct Step {
   double sum = 0, weight = 0;
   /// Auxiliary losses, each its coefficient times its sums over its weights.
   double auxiliary = 0;
-  /// Mean loss, sum / weight, and the auxiliary ones.
-  double loss() const { return sum / weight + auxiliary; }
+  /// Mean loss, sum / weight, and the auxiliary ones. The first is 0 where
+  /// nothing counts, as are the gradients.
+  double loss() const { return sum * scale() + auxiliary; }
+  double scale() const { return weight > 0 ? 1 / weight : 0; }
   /// Derivative of the mean loss in each parameter, by checkpoint name; empty
   /// after evaluation. The division by the weight happens once, at the end.
   Tensors gradients;

@@ -90,7 +90,9 @@ Tensor part(const Tensor &tensor, int64_t index, int64_t count) {
   return result;
 }
 
-/// The whole batch: `tokens` [batch, sequence + 1], or `inputs` and `targets`.
+/// The whole batch: `tokens` [batch, sequence + 1], with a `mask` [batch,
+/// sequence] that is 0 where a target does not count, or `inputs` and
+/// `targets`.
 Microbatch readBatch(const Arguments &arguments) {
   Tensors file = readTensors(arguments.tokens);
   Microbatch batch;
@@ -101,6 +103,10 @@ Microbatch readBatch(const Arguments &arguments) {
           "'{}': expected tokens [batch, sequence + 1]", arguments.tokens));
     int64_t length = tokens.dim(1) - 1;
     batch = {columns(tokens, 0, length), columns(tokens, 1, length + 1)};
+    if (auto mask = file.find("mask"); mask != file.end())
+      for (int64_t i = 0; i < batch.target.size(); ++i)
+        if (mask->second[i] == 0)
+          batch.target[i] = -1;
   } else {
     batch = {require(file, arguments.tokens, "inputs"),
              require(file, arguments.tokens, "targets")};

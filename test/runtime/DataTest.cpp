@@ -182,6 +182,40 @@ TEST(Batches, PartsMakeTheWhole) {
   EXPECT_EQ(fillParts<float>(fixed, program.input, true), whole);
 }
 
+TEST(FixedBatch, TargetsThatDoNotCountAreNegative) {
+  TemporaryFolder folder;
+  Program program = tokenProgram(1, 3, 2);
+  std::vector<int32_t> tokens = {1, 2, 3, 4, 5, 6, 7, 8};
+  std::vector<int64_t> mask = {1, 0, 5, 0, 0, -1};
+  auto write = [&](std::vector<int64_t> shape, const char *type) {
+    writeSafetensors(
+        folder.path("b"),
+        {{"tokens",
+          {"I32", {2, 4}, reinterpret_cast<char *>(tokens.data()), 32}},
+         {"mask", {type, shape, reinterpret_cast<char *>(mask.data()), 48}}});
+    return FixedBatch(program, SafetensorsFile(folder.path("b")));
+  };
+  FixedBatch fixed = write({2, 3}, "I64");
+  EXPECT_EQ(fill(fixed, program, Split::Train, 0, false),
+            (std::vector<int32_t>{1, 2, 3, 5, 6, 7}));
+  EXPECT_EQ(fill(fixed, program, Split::Train, 0, true),
+            (std::vector<int32_t>{2, -1, 4, -1, -1, 8}));
+  auto refuses = [&](std::vector<int64_t> shape, const char *type,
+                     const char *expected) {
+    try {
+      write(std::move(shape), type);
+      ADD_FAILURE() << "expected " << expected;
+    } catch (const InputError &error) {
+      EXPECT_NE(std::string(error.what()).find(expected), std::string::npos)
+          << error.what();
+    }
+  };
+  refuses({3, 2}, "I64", "tensor 'mask': expected shape [2, 3], got [3, 2]");
+  refuses({2, 3}, "F64", "tensor 'mask': expected I32 or I64, got F64");
+  program.vocabulary = 0;
+  refuses({2, 3}, "I64", "expected 'mask' beside 'tokens'");
+}
+
 TEST(TokenBatches, DoNotDependOnTheSplitIntoMicrobatches) {
   TemporaryFolder folder;
   std::string path = ramp(folder, 5000);

@@ -165,11 +165,12 @@ void CpuDevice::finishStep(const StepNumbers &n) {
   for (int64_t m = 0; m < n.microbatches; ++m)
     for (int64_t r = 0; r < n.lossRanks; ++r)
       weight += n.losses[2 * (r * n.microbatches + m) + 1];
-  double norm = std::sqrt(total) / weight;
+  bool counts = weight > 0.0;
+  double norm = counts ? std::sqrt(total) / weight : 0.0;
   double factor = 1.0;
   if (n.clip > 0.0)
     factor = std::min(1.0, n.clip / (norm + 1e-6));
-  *n.scale = static_cast<float>(factor / weight);
+  *n.scale = counts ? static_cast<float>(factor / weight) : 0.0F;
   n.result[0] = norm;
   n.result[1] = weight;
   n.result[2] = wrong;

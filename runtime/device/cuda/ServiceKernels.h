@@ -56,7 +56,8 @@ inline constexpr const char *kNoteKernel = "rota_note";
 /// total = the sum of squares[order[i]] for ascending i; weight = the sum of
 /// losses[r][m][1] of [lossRanks, microbatches, 2], for ascending m, then r;
 /// all in f64, without fused operations. norm = sqrt(total) / weight; factor =
-/// clip > 0 ? min(1, clip / (norm + 1e-6)) : 1; *scale = factor / weight.
+/// clip > 0 ? min(1, clip / (norm + 1e-6)) : 1; *scale = factor / weight. Where
+/// the weight is 0, norm and *scale are.
 /// result = {norm, weight, the least i whose square is not finite, or -1}.
 /// One block.
 inline constexpr const char *kFinishStepKernel = "rota_finish_step";

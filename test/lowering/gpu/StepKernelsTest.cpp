@@ -84,6 +84,8 @@ protected:
     for (int64_t m = 0; m < step.microbatches; ++m)
       for (int64_t r = 0; r < step.lossRanks; ++r)
         weight += step.losses[2 * (r * step.microbatches + m) + 1];
+    if (weight == 0)
+      return {0, 0, 0, bad};
     double norm = std::sqrt(total) / weight;
     double factor =
         step.clip > 0 ? std::min(1.0, step.clip / (norm + 1e-6)) : 1.0;
@@ -158,6 +160,18 @@ TEST_F(OneBlock, FindsTheFirstSquareThatIsNotFinite) {
   Step step = makeStep(5, 2, 3, 1.0);
   step.losses[1] = float(kInfinity);
   checkStep(step);
+}
+
+TEST_F(OneBlock, FinishesAStepInWhichNothingCounts) {
+  for (double clip : {0.0, 1.0})
+    for (double square : {0.0, 3.0, kNaN}) {
+      SCOPED_TRACE(testing::Message() << square << ", clip " << clip);
+      Step step = makeStep(300, 2, 3, clip);
+      for (int64_t i = 0; i < step.losses.size(); ++i)
+        step.losses[i] = 0;
+      step.squares[step.order[7]] = square;
+      checkStep(step);
+    }
 }
 
 /// In one kernel or the other.
