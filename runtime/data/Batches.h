@@ -7,15 +7,13 @@
 #define ROTA_RUNTIME_DATA_BATCHES_H
 
 #include "runtime/checkpoint/Safetensors.h"
-#include "runtime/data/Tokens.h"
+#include "runtime/data/SequenceSource.h"
 #include "runtime/program/Part.h"
 #include "runtime/random/Philox.h"
 
 #include <memory>
 
 namespace rota {
-
-enum class Split { Train, Validation };
 
 /// The place for a rank's part of a microbatch.
 struct Destination {
@@ -35,31 +33,6 @@ public:
   virtual bool hasValidation() const = 0;
   /// One line for people: "18 MB in 2 files, 0.9 MB of it for validation".
   virtual std::string describe() const = 0;
-};
-
-/// Crops of a token sequence. Training draws their positions; validation
-/// spreads `validationBatches` batches evenly over its part, always the same
-/// ones.
-class TokenBatches : public Batches {
-public:
-  /// Throws InputError when a part is shorter than a sequence and its targets.
-  TokenBatches(const Program &program, std::unique_ptr<Tokens> tokens,
-               double validationFraction, int64_t validationBatches,
-               uint64_t seed);
-  void fill(Split split, int64_t batch, int64_t microbatch,
-            const Destination &input, const Destination &target) const override;
-  bool hasValidation() const override { return validationTokens > 0; }
-  std::string describe() const override;
-
-private:
-  int64_t position(Split split, int64_t batch, int64_t sequence) const;
-
-  std::unique_ptr<Tokens> tokens;
-  int64_t sequences; // of a microbatch
-  int64_t length;    // tokens of a sequence, without the last target
-  int64_t microbatches, validationBatches;
-  int64_t trainTokens, validationTokens;
-  uint64_t seed;
 };
 
 /// Inputs and targets of the standard normal distribution, for models whose

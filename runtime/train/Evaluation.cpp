@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/Evaluation.h"
+#include "runtime/train/Data.h"
 #include "runtime/train/Gather.h"
-#include "runtime/train/LoadBatch.h"
 
 namespace rota {
 

@@ -17,9 +17,12 @@ Rows trainingRows(Options &o) {
        "End the run after this step, with the learning rates of 'steps'; 0: "
        "after the last one",
        train, &o.stopAfter, 0, kMaxCount},
-      {"data", group, "PATH,...", "Token files, or text that is read as bytes",
+      {"data", group, "PATH[:WEIGHT],...",
+       "Files of tokens or text, folders of them, or 'synthetic'. Weights mix "
+       "them in these proportions",
        train, &o.data},
-      {"token-type", group, "TYPE", "A token in the files", train,
+      {"token-type", group, "TYPE",
+       "A token in files without a header (bytes); headers must agree", train,
        Choice(o.tokenType)},
       {"seed", group, "N", "Seed of all random numbers", runs, &o.seed, 0,
        kMaxCount},

@@ -5,7 +5,7 @@
 #ifndef ROTA_RUNTIME_TRAIN_OPTIONS_H
 #define ROTA_RUNTIME_TRAIN_OPTIONS_H
 
-#include "runtime/data/Tokens.h"
+#include "runtime/data/TokenType.h"
 #include "runtime/options/CommandLine.h"
 #include "runtime/train/OptimizerOptions.h"
 
@@ -20,10 +20,6 @@ namespace rota {
 enum class RankKind { Threads, Mpi, Nccl };
 template <> struct Names<RankKind> {
   static constexpr const char *list[] = {"threads", "mpi", "nccl"};
-};
-
-template <> struct Names<TokenType> {
-  static constexpr const char *list[] = {"bytes", "uint16", "uint32"};
 };
 
 struct Options {
@@ -42,7 +38,7 @@ struct Options {
 
   // Training.
   std::vector<std::string> data;
-  TokenType tokenType = TokenType::Bytes;
+  std::optional<TokenType> tokenType; // open: as files say, or bytes
   double validationFraction = 0.05;
   int64_t validationInterval = 100;
   int64_t validationSteps = 4;

@@ -2,10 +2,10 @@
 //
 // `probe`: a few steps on given tokens, and the tensors that tests compare.
 #include "runtime/Error.h"
+#include "runtime/train/Data.h"
 #include "runtime/train/Gather.h"
 #include "runtime/train/Initialize.h"
 #include "runtime/train/LearningRate.h"
-#include "runtime/train/LoadBatch.h"
 #include "runtime/train/Optimizer.h"
 #include "runtime/train/Report.h"
 #include "runtime/train/Tensors.h"

@@ -15,29 +15,13 @@
 
 namespace rota {
 
-static std::unique_ptr<Batches> makeBatches(const Program &program,
-                                            const Options &options) {
-  if (program.vocabulary == 0) {
-    if (!options.data.empty())
-      throw InputError("this model's inputs are not tokens: it trains on "
-                       "random inputs and takes no --data");
-    return std::make_unique<NormalBatches>(program, options.seed);
-  }
-  if (options.data.empty())
-    throw InputError("expected --data with at least one file");
-  auto tokens = std::make_unique<Tokens>(
-      options.data, options.tokenType,
-      TokenBounds{program.vocabulary, program.classes});
-  return std::make_unique<TokenBatches>(program, std::move(tokens),
-                                        options.validationFraction,
-                                        options.validationSteps, options.seed);
-}
-
 void train(const Run &run) {
   const Program &program = *run.executable.program;
   std::unique_ptr<Batches> batches = makeBatches(program, run.options);
   catchInterrupts();
-  run.machine.run([&](Rank &rank) { Training(run, rank, *batches).run(); });
+  ReadAhead readAhead;
+  run.machine.run(
+      [&](Rank &rank) { Training(run, rank, *batches, readAhead).run(); });
 }
 
 /// Connects the ranks, reads the weights and runs the command.

@@ -5,8 +5,7 @@
 #define ROTA_RUNTIME_TRAIN_TRAIN_H
 
 #include "runtime/checkpoint/Weights.h"
-#include "runtime/data/Batches.h"
-#include "runtime/train/Options.h"
+#include "runtime/train/Data.h"
 #include "runtime/train/ProcessRanks.h"
 
 namespace rota {

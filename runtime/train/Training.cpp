@@ -3,7 +3,6 @@
 #include "runtime/train/Gather.h"
 #include "runtime/train/Initialize.h"
 #include "runtime/train/LearningRate.h"
-#include "runtime/train/LoadBatch.h"
 #include "runtime/train/Tensors.h"
 
 #include <algorithm>
@@ -18,9 +17,10 @@ static int64_t batchTokens(const Program &program) {
   return program.microbatches * program.input.shape[0] * program.input.shape[1];
 }
 
-Training::Training(const Run &run, Rank &rank, const Batches &batches)
+Training::Training(const Run &run, Rank &rank, const Batches &batches,
+                   ReadAhead &readAhead)
     : program(rank.program()), options(run.options), batches(batches),
-      weights(run.weights), rank(rank),
+      weights(run.weights), rank(rank), loader(rank, batches, readAhead),
       report(program, options, rank.number() == 0),
       executor(rank, !options.trace.empty()),
       optimizer(rank, options.optimizer),
@@ -60,7 +60,7 @@ bool Training::step(int64_t t) {
   Pending now;
   now.number = t;
   now.learningRate = learningRateAt(options.optimizer, t, options.steps);
-  phases.timed("data", [&] { loadBatch(rank, batches, Split::Train, t - 1); });
+  phases.timed("data", [&] { loader.load(t - 1); });
   optimizer.begin(now.learningRate);
   runner.run(mayRecord && progress.step > 0);
   now.results = rank.device().startRead(rank.runtimeAt(rank.places().result),

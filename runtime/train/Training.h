@@ -4,6 +4,7 @@
 #ifndef ROTA_RUNTIME_TRAIN_TRAINING_H
 #define ROTA_RUNTIME_TRAIN_TRAINING_H
 
+#include "runtime/train/Data.h"
 #include "runtime/train/Evaluation.h"
 #include "runtime/train/Report.h"
 #include "runtime/train/RunEnd.h"
@@ -14,7 +15,8 @@ namespace rota {
 
 class Training {
 public:
-  Training(const Run &run, Rank &rank, const Batches &batches);
+  Training(const Run &run, Rank &rank, const Batches &batches,
+           ReadAhead &readAhead);
 
   void run();
 
@@ -39,6 +41,7 @@ private:
   const Batches &batches;
   const Weights *weights;
   Rank &rank;
+  BatchLoader loader;
   Report report;
   Executor executor;
   Optimizer optimizer;

@@ -7,9 +7,9 @@
 #include "runtime/device/cpu/HostArena.h"
 #include "runtime/device/cpu/Parallel.h"
 #include "runtime/program/Verify.h"
+#include "runtime/train/Data.h"
 #include "runtime/train/Gather.h"
 #include "runtime/train/Initialize.h"
-#include "runtime/train/LoadBatch.h"
 #include "runtime/train/Optimizer.h"
 #include "test/runtime/LineModel.h"
 

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/data/DataPaths.h"
+#include "runtime/Error.h"
+#include "runtime/data/DataFile.h"
+#include "runtime/data/TokenFile.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <filesystem>
+#include <fmt/format.h>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <sys/stat.h>
+#include <utility>
+
+namespace rota {
+
+namespace fs = std::filesystem;
+
+static constexpr const char *kSynthetic = "synthetic";
+static constexpr double kLeastWeight = 1e-6, kMostWeight = 1e6;
+
+namespace {
+
+struct Item {
+  std::string path;
+  std::optional<double> weight;
+};
+
+Item readItem(const std::string &text) {
+  size_t colon = text.rfind(':');
+  if (colon == text.npos || isThere(text))
+    return {text, std::nullopt};
+  const char *end = text.data() + text.size();
+  double weight = 0.0;
+  auto [stopped, error] = std::from_chars(text.data() + colon + 1, end, weight);
+  if (stopped != end || stopped == text.data() + colon + 1)
+    return {text, std::nullopt};
+  if (error != std::errc() || !(weight >= kLeastWeight) ||
+      !(weight <= kMostWeight))
+    throw InputError(fmt::format("'{}': expected a weight from {} to {}, got "
+                                 "{}",
+                                 text.substr(0, colon), "0.000001", "1000000",
+                                 text.substr(colon + 1)));
+  return {text.substr(0, colon), weight};
+}
+
+/// Names of files that a folder does not stand for.
+bool isLeftOut(const std::string &name) {
+  return name.starts_with(".") || name.ends_with(kMaskEnding) ||
+         name.ends_with(".idx");
+}
+
+std::vector<std::string> filesOf(const std::string &folder) {
+  std::vector<std::string> files;
+  std::error_code error;
+  fs::directory_iterator entries(folder, error);
+  for (; !error && entries != fs::directory_iterator();
+       entries.increment(error)) {
+    if (isLeftOut(entries->path().filename().string()))
+      continue;
+    std::string path = entries->path().string();
+    if (std::error_code unknown; entries->is_directory(unknown))
+      throw InputError(fmt::format(
+          "'{}': expected a folder of files, got the folder '{}' in it", folder,
+          path));
+    files.push_back(path);
+  }
+  if (error)
+    throw InputError(fmt::format("cannot read the folder '{}': {}", folder,
+                                 error.message()));
+  if (files.empty())
+    throw InputError(fmt::format("'{}': the folder has no data files", folder));
+  std::ranges::sort(files);
+  return files;
+}
+
+/// Refuses a file that is there twice, under one name or two.
+class Duplicates {
+public:
+  void add(const std::string &path) {
+    struct stat status;
+    if (stat(path.c_str(), &status) != 0)
+      return; // opening the file says why
+    auto [it, isNew] = paths.emplace(
+        std::pair(uint64_t(status.st_dev), uint64_t(status.st_ino)), path);
+    if (isNew)
+      return;
+    throw InputError(
+        it->second == path
+            ? fmt::format("'{}': the data has this file twice", path)
+            : fmt::format("'{}' and '{}': the data has one file under both "
+                          "names",
+                          it->second, path));
+  }
+
+private:
+  std::map<std::pair<uint64_t, uint64_t>, std::string> paths;
+};
+
+/// One source of all items.
+std::vector<SourcePaths> join(std::vector<SourcePaths> sources) {
+  for (size_t i = 1; i < sources.size(); ++i) {
+    SourcePaths &first = sources.front(), &next = sources[i];
+    if (first.files.empty() || next.files.empty())
+      throw InputError("expected '--data synthetic' alone or with weights for "
+                       "all of --data");
+    first.files.insert(first.files.end(), next.files.begin(), next.files.end());
+  }
+  sources.resize(1);
+  return sources;
+}
+
+} // namespace
+
+std::vector<SourcePaths> findSources(const std::vector<std::string> &items) {
+  if (items.empty())
+    throw InputError("expected --data with at least one file");
+  std::vector<SourcePaths> sources;
+  size_t weighted = 0;
+  Duplicates duplicates;
+  for (const std::string &text : items) {
+    Item item = readItem(text);
+    weighted += item.weight.has_value();
+    SourcePaths source{
+        item.path, std::llround(item.weight.value_or(1.0) / kLeastWeight), {}};
+    if (item.path != kSynthetic) {
+      std::error_code unknown;
+      source.files = fs::is_directory(item.path, unknown)
+                         ? filesOf(item.path)
+                         : std::vector<std::string>{item.path};
+    }
+    for (const std::string &file : source.files)
+      duplicates.add(file);
+    sources.push_back(std::move(source));
+  }
+  if (weighted == 0)
+    sources = join(std::move(sources));
+  else if (weighted < items.size())
+    throw InputError(fmt::format("expected a weight behind each of {} items of "
+                                 "--data or behind none, got {} weights",
+                                 items.size(), weighted));
+  int64_t divisor = 0;
+  for (const SourcePaths &source : sources)
+    divisor = std::gcd(divisor, source.share);
+  for (SourcePaths &source : sources)
+    source.share /= divisor;
+  return sources;
+}
+
+} // namespace rota

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The items of --data: files, folders and `synthetic`, with or without weights.
+//
+// A folder stands for the files in it, sorted by the bytes of their names,
+// without hidden ones and those that belong to others (.mask, .idx). A folder
+// in it is an error. `synthetic` stands for SyntheticSource.h; ./synthetic is a
+// file.
+//
+// Without weights all files are one source, one behind the other. With a weight
+// behind every item, PATH:WEIGHT, each item is a source of its own; weights are
+// rounded to millionths and need not add up to 1. An item that is the path of
+// something is never cut at its ':'.
+#ifndef ROTA_RUNTIME_DATA_DATAPATHS_H
+#define ROTA_RUNTIME_DATA_DATAPATHS_H
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace rota {
+
+struct SourcePaths {
+  std::string name;               // the item, or the first of several
+  int64_t share;                  // in lowest terms
+  std::vector<std::string> files; // none: synthetic tokens
+};
+
+/// The sources of the given items. Throws InputError when a path cannot be
+/// read, a folder has no file, a file is named twice (links included) or a
+/// weight is wrong or missing.
+std::vector<SourcePaths> findSources(const std::vector<std::string> &items);
+
+} // namespace rota
+
+#endif // ROTA_RUNTIME_DATA_DATAPATHS_H

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Batches of token sequences. Sequence n of a run, n = 0, 1, ..., is a function
+// of seed, data and n: its source and its number there by Mixture.h, its place
+// in the source by Windows.h. Sequence `index` of batch `batch` is n = base +
+// batch * (sequences of a batch) + index; neither microbatches nor ranks
+// matter.
+#ifndef ROTA_RUNTIME_DATA_TOKENBATCHES_H
+#define ROTA_RUNTIME_DATA_TOKENBATCHES_H
+
+#include "runtime/data/Batches.h"
+#include "runtime/data/Mixture.h"
+#include "runtime/data/SequenceSource.h"
+
+namespace rota {
+
+struct SourcePaths;
+
+struct TokenBatchOptions {
+  std::optional<TokenType> type; // of files without a header; see findTokens
+  // Of each source, from its end: validates and does not train. 1: no training.
+  double validationFraction = 0.0;
+  int64_t validationBatches = 1;
+  uint64_t seed = 1;
+  // n of the first sequence of batch 0. A run that goes on after `consumed`
+  // sequences and counts its batches from 0 has base = consumed.
+  int64_t base = 0;
+};
+
+class TokenBatches : public Batches {
+public:
+  /// Opens the data that `items` names, as --data does: see DataPaths.h. Throws
+  /// InputError for data that cannot be read, has tokens that the program has
+  /// not, or is shorter than a sequence and its last target.
+  TokenBatches(const Program &program, const std::vector<std::string> &items,
+               const TokenBatchOptions &options);
+
+  void fill(Split split, int64_t batch, int64_t microbatch,
+            const Destination &input, const Destination &target) const override;
+  bool hasValidation() const override { return validates; }
+  std::string describe() const override { return description; }
+
+private:
+  TokenBatches(const Program &program, const std::vector<SourcePaths> &paths,
+               const TokenBatchOptions &options);
+
+  struct Place {
+    const SequenceSource *source;
+    SequenceSource::Sequence sequence;
+  };
+  Place place(Split split, int64_t batch, int64_t index) const;
+
+  std::vector<std::unique_ptr<SequenceSource>> sources;
+  Mixture mixture;
+  int64_t sequences;      // of a microbatch
+  int64_t batchSequences; // of a batch
+  int64_t validationSequences;
+  int64_t base;
+  bool validates;
+  std::string description;
+};
+
+} // namespace rota
+
+#endif // ROTA_RUNTIME_DATA_TOKENBATCHES_H

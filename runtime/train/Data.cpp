@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/train/Data.h"
+#include "runtime/Error.h"
+#include "runtime/data/TokenBatches.h"
+
+namespace rota {
+
+std::unique_ptr<Batches> makeBatches(const Program &program,
+                                     const Options &options) {
+  if (program.vocabulary == 0) {
+    if (!options.data.empty())
+      throw InputError("this model's inputs are not tokens: it trains on "
+                       "random inputs and takes no --data");
+    return std::make_unique<NormalBatches>(program, options.seed);
+  }
+  TokenBatchOptions tokens;
+  tokens.type = options.tokenType;
+  tokens.validationFraction = options.validationFraction;
+  tokens.validationBatches = options.validationSteps;
+  tokens.seed = static_cast<uint64_t>(options.seed);
+  return std::make_unique<TokenBatches>(program, options.data, tokens);
+}
+
+BatchReader::BatchReader(const Rank &rank, const Batches &batches)
+    : batches(batches), microbatches(rank.program().microbatches),
+      input(sideOf(rank, rank.program().input, rank.stage().inputData)),
+      target(sideOf(rank, rank.program().target, rank.stage().targetData)) {}
+
+BatchReader::Side BatchReader::sideOf(const Rank &rank, const DataForm &form,
+                                      int64_t offset) {
+  Part part = partOf(form.shape, form.division, rank.program().mesh,
+                     rank.coordinates());
+  int64_t bytes = offset >= 0 ? part.elements() * byteSize(form.type) : 0;
+  return {std::move(part), bytes};
+}
+
+BatchReader::Parts BatchReader::read(Split split, int64_t batch) const {
+  Parts parts;
+  parts.input.resize(static_cast<size_t>(microbatches * input.bytes));
+  parts.target.resize(static_cast<size_t>(microbatches * target.bytes));
+  auto place = [](const Side &side, std::vector<char> &bytes, int64_t m) {
+    return Destination{side.part, side.bytes > 0 ? bytes.data() + m * side.bytes
+                                                 : nullptr};
+  };
+  if (input.bytes + target.bytes > 0)
+    for (int64_t m = 0; m < microbatches; ++m)
+      batches.fill(split, batch, m, place(input, parts.input, m),
+                   place(target, parts.target, m));
+  return parts;
+}
+
+static void write(Rank &rank, const BatchReader::Parts &parts) {
+  if (!parts.input.empty())
+    rank.write(parts.input, rank.stage().inputData);
+  if (!parts.target.empty())
+    rank.write(parts.target, rank.stage().targetData);
+}
+
+BatchLoader::BatchLoader(Rank &rank, const Batches &batches,
+                         ReadAhead &readAhead)
+    : rank(rank), readAhead(readAhead),
+      reader(std::make_shared<BatchReader>(rank, batches)) {}
+
+void BatchLoader::load(int64_t batch) {
+  write(rank,
+        batch == nextBatch ? next.get() : reader->read(Split::Train, batch));
+  nextBatch = batch + 1;
+  next = readAhead.start([reader = reader, batch = nextBatch] {
+    return reader->read(Split::Train, batch);
+  });
+}
+
+void loadBatch(Rank &rank, const Batches &batches, Split split, int64_t batch) {
+  write(rank, BatchReader(rank, batches).read(split, batch));
+}
+
+} // namespace rota

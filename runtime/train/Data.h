@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The way of a batch from its source to the ranks.
+#ifndef ROTA_RUNTIME_TRAIN_DATA_H
+#define ROTA_RUNTIME_TRAIN_DATA_H
+
+#include "runtime/data/Batches.h"
+#include "runtime/data/ReadAhead.h"
+#include "runtime/train/Options.h"
+#include "runtime/train/Rank.h"
+
+#include <future>
+#include <memory>
+#include <vector>
+
+namespace rota {
+
+/// The batches that the options name: those of --data for a model of tokens,
+/// else random inputs. Throws InputError.
+std::unique_ptr<Batches> makeBatches(const Program &program,
+                                     const Options &options);
+
+/// Reads a rank's parts of batches. Any thread may use it, for as long as the
+/// program and the batches exist.
+class BatchReader {
+public:
+  BatchReader(const Rank &rank, const Batches &batches);
+
+  /// The rank's parts of all microbatches, one behind the other; empty where
+  /// the rank's stage does not use them.
+  struct Parts {
+    std::vector<char> input, target;
+  };
+  Parts read(Split split, int64_t batch) const;
+
+private:
+  struct Side {
+    Part part;
+    int64_t bytes; // of a microbatch; 0: the stage does not use it
+  };
+  static Side sideOf(const Rank &rank, const DataForm &form, int64_t offset);
+
+  const Batches &batches;
+  int64_t microbatches;
+  Side input, target;
+};
+
+/// Brings a rank its parts of batches. The next batch of training is read while
+/// the rank works on the last one.
+class BatchLoader {
+public:
+  /// All ranks of a process share `batches` and `readAhead`, which outlive the
+  /// loader; the thread of `readAhead` ends before `batches` does.
+  BatchLoader(Rank &rank, const Batches &batches, ReadAhead &readAhead);
+
+  /// Writes the parts of a batch of training to the places that the stage's
+  /// tasks read. Throws what reading this batch has thrown.
+  void load(int64_t batch);
+
+private:
+  Rank &rank;
+  ReadAhead &readAhead;
+  std::shared_ptr<const BatchReader> reader;
+  std::future<BatchReader::Parts> next;
+  int64_t nextBatch = -1; // of training, which `next` is; -1: none
+};
+
+/// Reads a batch, not ahead, and writes the rank's parts.
+void loadBatch(Rank &rank, const Batches &batches, Split split, int64_t batch);
+
+} // namespace rota
+
+#endif // ROTA_RUNTIME_TRAIN_DATA_H
