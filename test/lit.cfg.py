@@ -36,6 +36,9 @@ try:
     config.available_features.add("nvidia-driver")
 except OSError:
     pass
+# libFuzzer and sanitizers, when the tests were configured.
+if config.fuzzer:
+    config.available_features.add("fuzzer")
 # A Slurm of its own: Debian's slurm-wlm and munge, as root.
 system_path = os.environ["PATH"] + os.pathsep + "/usr/sbin"
 if "mpirun" in config.available_features and os.getuid() == 0 and all(

@@ -9,7 +9,7 @@ namespace rota {
 
 SyntheticSource::SyntheticSource(TokenBounds bounds, bool validates,
                                  uint64_t seed, std::string stream)
-    : symbols(std::min({bounds.vocabulary, bounds.classes, int64_t(256)})),
+    : kinds(std::min({bounds.vocabulary, bounds.classes, int64_t(64)})),
       validates(validates), seed(seed), stream(std::move(stream)) {}
 
 void SyntheticSource::read(const Sequence &sequence, TokenRole role,
@@ -23,14 +23,14 @@ void SyntheticSource::read(const Sequence &sequence, TokenRole role,
   int64_t first = begin + (role == TokenRole::Target ? 1 : 0), jump = first;
   while (!jumps(jump))
     --jump;
-  int64_t token = draws.below(static_cast<uint64_t>(jump), symbols);
-  token = (token + first - jump) % symbols;
+  int64_t token = draws.below(static_cast<uint64_t>(jump), kinds);
+  token = (token + first - jump) % kinds;
   for (int64_t t = first;; ++t) {
     *out++ = static_cast<int32_t>(token);
     if (t + 1 == first + count)
       return;
-    token = jumps(t + 1) ? draws.below(static_cast<uint64_t>(t + 1), symbols)
-                         : (token + 1) % symbols;
+    token = jumps(t + 1) ? draws.below(static_cast<uint64_t>(t + 1), kinds)
+                         : (token + 1) % kinds;
   }
 }
 

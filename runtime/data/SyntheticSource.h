@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Tokens without files, for a first run and for benchmarks. They count up, with
-// jumps: of K = min(vocabulary, classes, 256) tokens, token t of a sequence is
+// jumps: of K = min(vocabulary, classes, 64) tokens, token t of a sequence is
 // a uniform draw at t = 0 and with probability 1/8 at every other t, else the
 // token before it plus 1, modulo K. No two sequences of a run are alike; there
 // are no epochs. A model that learns which token follows which reaches the
 // entropy of a step,
 //     -q ln q - (K - 1) (1/8K) ln (1/8K) nats with q = 7/8 + 1/8K:
-// 1.07 for K = 256, against ln K = 5.55 of one that has learned K alone.
+// 0.88 for K = 64, against ln K = 4.16 of one that has learned K alone.
 //
 // Draw t of the stream (seed, NAME, number of the sequence): its words 0 and 1
 // say the token, word 2 whether it is a jump.
@@ -30,7 +30,7 @@ public:
   int64_t validationTokens() const override { return validates ? -1 : 0; }
 
 private:
-  int64_t symbols; // K
+  int64_t kinds; // K
   bool validates;
   uint64_t seed;
   std::string stream;

@@ -18,15 +18,15 @@ static std::vector<int64_t> sharesOf(const std::vector<SourcePaths> &paths) {
 static std::unique_ptr<SequenceSource> open(const SourcePaths &paths,
                                             const Program &program,
                                             const TokenBatchOptions &options,
-                                            size_t number) {
+                                            size_t number, size_t keptOpen) {
   TokenBounds bounds{program.vocabulary, program.classes};
   std::string stream = fmt::format("data.train.{}", number);
   if (paths.files.empty())
     return std::make_unique<SyntheticSource>(
         bounds, options.validationFraction > 0.0, options.seed, stream);
   return std::make_unique<FileSource>(
-      Tokens(paths.files, options.type, bounds), program.input.shape[1],
-      options.validationFraction, options.seed, stream);
+      Tokens(paths.files, options.type, bounds, keptOpen),
+      program.input.shape[1], options.validationFraction, options.seed, stream);
 }
 
 /// "a.bin 70 % of 950 tokens, b 30 % of 1900 tokens to train on, 150 to
@@ -69,7 +69,8 @@ TokenBatches::TokenBatches(const Program &program,
       validationSequences(batchSequences * options.validationBatches),
       base(options.base), validates(options.validationFraction > 0.0) {
   for (size_t s = 0; s < paths.size(); ++s)
-    sources.push_back(open(paths[s], program, options, s));
+    sources.push_back(
+        open(paths[s], program, options, s, kKeptOpen / paths.size()));
   description = describeSources(paths, sources, mixture);
 }
 

@@ -83,7 +83,7 @@ void TokenFile::check() const {
   if (isBelow(layout.type, std::min(bounds.vocabulary, bounds.classes)))
     return;
   constexpr int64_t kBlock = 1 << 16;
-  std::vector<int32_t> tokens(static_cast<size_t>(kBlock));
+  std::vector<int32_t> tokens(static_cast<size_t>(std::min(kBlock, size())));
   for (int64_t begin = 0; begin < size(); begin += kBlock) {
     int64_t count = std::min(kBlock, size() - begin);
     for (TokenRole role : {TokenRole::Input, TokenRole::Target})

@@ -5,16 +5,14 @@
 
 namespace rota {
 
-// A process may have 1024 open files by default; each of these has up to two.
-static constexpr size_t kKeptOpen = 256;
 static constexpr int64_t kCheckedBytes = int64_t(64) << 20;
 
 Tokens::Tokens(const std::vector<std::string> &paths,
-               std::optional<TokenType> type, TokenBounds bounds) {
+               std::optional<TokenType> type, TokenBounds bounds,
+               size_t keptOpen) {
   int64_t bytes = 0;
   for (const std::string &path : paths) {
-    bool keepOpen = files.size() < kKeptOpen;
-    files.emplace_back(path, type, bounds, keepOpen);
+    files.emplace_back(path, type, bounds, files.size() < keptOpen);
     bytes += files.back().bytes();
     firsts.push_back(firsts.back() + files.back().size());
   }

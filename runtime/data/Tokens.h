@@ -10,15 +10,20 @@
 
 namespace rota {
 
+/// Files that stay open. A process may have 1024 open files by default; each of
+/// these has up to two.
+inline constexpr size_t kKeptOpen = 128;
+
 /// Any thread may read it.
 class Tokens {
 public:
   /// Opens the files. Tokens are checked against the bounds when they are read;
   /// those of files with at most 64 MiB together are checked here too, so that
-  /// a wrong vocabulary is found before the first step. For `type` and the
-  /// errors see TokenFile.
+  /// a wrong vocabulary is found before the first step. The first `keptOpen`
+  /// files and their masks stay open: see DataFile. For `type` and the errors
+  /// see TokenFile.
   Tokens(const std::vector<std::string> &paths, std::optional<TokenType> type,
-         TokenBounds bounds);
+         TokenBounds bounds, size_t keptOpen = kKeptOpen);
 
   int64_t size() const { return firsts.back(); }
   /// File i has the tokens [boundaries()[i], boundaries()[i + 1]).

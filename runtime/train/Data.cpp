@@ -3,6 +3,8 @@
 #include "runtime/Error.h"
 #include "runtime/data/TokenBatches.h"
 
+#include <utility>
+
 namespace rota {
 
 std::unique_ptr<Batches> makeBatches(const Program &program,
@@ -62,8 +64,8 @@ BatchLoader::BatchLoader(Rank &rank, const Batches &batches,
       reader(std::make_shared<BatchReader>(rank, batches)) {}
 
 void BatchLoader::load(int64_t batch) {
-  write(rank,
-        batch == nextBatch ? next.get() : reader->read(Split::Train, batch));
+  bool isReady = std::exchange(nextBatch, -1) == batch;
+  write(rank, isReady ? next.get() : reader->read(Split::Train, batch));
   nextBatch = batch + 1;
   next = readAhead.start([reader = reader, batch = nextBatch] {
     return reader->read(Split::Train, batch);

@@ -163,8 +163,7 @@ void Report::memory(const std::vector<RankReport> &ranks) {
                grouped(peak));
   else
     fmt::print("peak resident memory of the process: {} bytes, of which "
-               "arenas {}; the rest is mapped data, libraries and compiled "
-               "products\n",
+               "arenas {}; the rest is libraries and compiled products\n",
                grouped(peak), grouped(resident));
 }
 
