@@ -10,4 +10,20 @@ uint64_t hashOf(std::string_view bytes) {
   return XXH3_64bits(bytes.data(), bytes.size());
 }
 
+struct RunningHash::State {
+  XXH3_state_t hash;
+};
+
+RunningHash::RunningHash() : state(std::make_unique<State>()) {
+  XXH3_64bits_reset(&state->hash);
+}
+
+RunningHash::~RunningHash() = default;
+
+void RunningHash::add(std::string_view bytes) {
+  XXH3_64bits_update(&state->hash, bytes.data(), bytes.size());
+}
+
+uint64_t RunningHash::value() const { return XXH3_64bits_digest(&state->hash); }
+
 } // namespace rota

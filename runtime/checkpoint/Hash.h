@@ -5,12 +5,29 @@
 #define ROTA_RUNTIME_CHECKPOINT_HASH_H
 
 #include <cstdint>
+#include <memory>
 #include <string_view>
 
 namespace rota {
 
 /// XXH3 of 64 bits with the seed 0. https://xxhash.com
 uint64_t hashOf(std::string_view bytes);
+
+/// The same of bytes that come in pieces.
+class RunningHash {
+public:
+  RunningHash();
+  ~RunningHash();
+  RunningHash(const RunningHash &) = delete;
+  RunningHash &operator=(const RunningHash &) = delete;
+
+  void add(std::string_view bytes);
+  uint64_t value() const; // of all bytes so far
+
+private:
+  struct State; // of the library
+  std::unique_ptr<State> state;
+};
 
 } // namespace rota
 

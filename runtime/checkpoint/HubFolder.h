@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A checkpoint's weights as a folder of a model hub.
+#ifndef ROTA_RUNTIME_CHECKPOINT_HUBFOLDER_H
+#define ROTA_RUNTIME_CHECKPOINT_HUBFOLDER_H
+
+#include "runtime/checkpoint/CheckpointFiles.h"
+
+#include <optional>
+
+namespace rota {
+
+struct HubForm {
+  // "F32" or "BF16"; none: BF16 where the configuration's `dtype` or
+  // `torch_dtype` says bfloat16, else F32.
+  std::optional<std::string> type;
+  int64_t shardBytes = 5'000'000'000; // of tensors in one file, at most
+};
+
+/// What was written.
+struct HubSummary {
+  int64_t tensors = 0, bytes = 0; // without headers
+  int64_t files = 0;              // with weights
+  std::string type;
+  bool hasConfig = false;
+};
+
+/// Writes `folder` with config.json, when the checkpoint has one, and the
+/// master copies under hub names: model.safetensors, or shards
+/// model-00001-of-N.safetensors with model.safetensors.index.json where one
+/// file would be larger than a shard. A tensor that is larger than a shard has
+/// one for itself. That key of config.json becomes the written type. One
+/// tensor at a time is in memory.
+///
+/// The folder appears complete or not at all. Throws InputError when it exists
+/// and is not empty, or its parent does not exist; DamagedCheckpoint; RunError
+/// when it cannot be written.
+HubSummary writeHubFolder(Checkpoint &checkpoint, const std::string &folder,
+                          const HubForm &form);
+
+/// Bytes of a text such as "5GB", "500MB", "64KB" or "100" (powers of 1000);
+/// none of another text, or of less than 1 byte.
+std::optional<int64_t> bytesOfText(const std::string &text);
+
+} // namespace rota
+
+#endif // ROTA_RUNTIME_CHECKPOINT_HUBFOLDER_H
