@@ -64,6 +64,20 @@ std::vector<std::string> gatherTexts(Rank &rank, const std::string &own) {
   return texts;
 }
 
+std::string textOfRankZero(Rank &rank, const std::string &own) {
+  std::vector<double> sizes =
+      gatherNumbers(rank, rank.everyone(), {static_cast<double>(own.size())});
+  if (rank.number() != 0) {
+    std::string text(static_cast<size_t>(sizes[0]), ' ');
+    receiveBytes(rank, 0, text.data(), static_cast<int64_t>(text.size()));
+    return text;
+  }
+  for (size_t r = 1; r < sizes.size(); ++r)
+    sendBytes(rank, static_cast<int>(r), own.data(),
+              static_cast<int64_t>(own.size()));
+  return own;
+}
+
 bool decideOnRankZero(Rank &rank, bool own) {
   return gatherNumbers(rank, rank.everyone(), {own ? 1.0 : 0.0})[0] != 0.0;
 }

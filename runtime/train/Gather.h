@@ -21,6 +21,9 @@ std::vector<double> gatherNumbers(Rank &rank, const RankGroup &group,
 /// The `own` of every rank, on rank 0; nothing on the others.
 std::vector<std::string> gatherTexts(Rank &rank, const std::string &own);
 
+/// The text of rank 0, on every rank.
+std::string textOfRankZero(Rank &rank, const std::string &own);
+
 /// One half of a message of any length between two hosts: `data` of rank `from`
 /// comes to that of rank `to`.
 void sendBytes(Rank &rank, int to, const char *data, int64_t bytes);

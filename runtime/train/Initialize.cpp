@@ -92,7 +92,20 @@ static void fillShardOffset(Rank &rank, const ShardOffset &offset) {
                       offset.offset);
 }
 
-void initialize(Rank &rank, uint64_t seed, const Weights *weights) {
+void initializeStates(Rank &rank) {
+  ComputeToken token(rank.cores());
+  for (const Update &update : rank.stage().updates)
+    fillStates(rank, update);
+}
+
+void initializeMasters(Rank &rank, uint64_t seed, const Weights *weights) {
+  rank.setPosition("initialization");
+  ComputeToken token(rank.cores());
+  for (const Update &update : rank.stage().updates)
+    fillParameter(rank, update, seed, weights);
+}
+
+void completeInitialization(Rank &rank) {
   rank.setPosition("initialization");
   Publisher publisher(rank);
   {
@@ -105,13 +118,16 @@ void initialize(Rank &rank, uint64_t seed, const Weights *weights) {
       rank.device().write(tensor.bytes.data(),
                           rank.at(rank.stage().step.constants + tensor.offset),
                           static_cast<int64_t>(tensor.bytes.size()));
-    for (const Update &update : rank.stage().updates) {
-      fillParameter(rank, update, seed, weights);
-      fillStates(rank, update);
+    for (const Update &update : rank.stage().updates)
       publisher.start(update, /*isRounded=*/false);
-    }
   }
   publisher.finish();
+}
+
+void initialize(Rank &rank, uint64_t seed, const Weights *weights) {
+  initializeStates(rank);
+  initializeMasters(rank, seed, weights);
+  completeInitialization(rank);
 }
 
 } // namespace rota

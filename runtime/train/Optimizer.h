@@ -15,6 +15,9 @@ class Optimizer {
 public:
   Optimizer(Rank &rank, const OptimizerOptions &options);
 
+  /// The next step is the one after step `done`.
+  void continueAfter(int64_t done) { steps = done; }
+
   /// Writes the scalars of the next step.
   void begin(double learningRate);
 

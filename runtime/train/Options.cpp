@@ -78,13 +78,16 @@ Rows executionRows(Options &o) {
           {.name = "output",
            .group = output,
            .value = "PATH",
-           .help = "The file to write",
-           .commands = probe | Command::Compile | Command::Schedule,
+           .help = "The file to write; of convert, the folder",
+           .commands =
+               probe | Command::Compile | Command::Schedule | Command::Convert,
            .variable = &o.output,
            .letter = 'o',
-           .requiredBy = probe},
+           .requiredBy = probe | Command::Convert},
           {"json", output, "", "The same facts as JSON",
-           runs | Command::Plan | Command::Schedule, &o.json},
+           runs | Command::Plan | Command::Schedule | Command::Checkpoint |
+               Command::Convert,
+           &o.json},
           {"profile", output, "",
            "Calls and time of each task, kernel and product", runs, &o.profile},
           {"trace", output, "PATH", "Write the actions as a Chrome trace", runs,
@@ -130,8 +133,9 @@ std::vector<Option> trainOptions(Options &options) {
                  "Initial weights: a .safetensors file, an index of several "
                  "or a folder that holds one (those beside the model)",
                  runs, &options.weights}};
-  for (Rows rows : {optimizerRows(options.optimizer), trainingRows(options),
-                    probeRows(options), executionRows(options)})
+  for (Rows rows :
+       {optimizerRows(options.optimizer), trainingRows(options),
+        resumeRows(options.resume), probeRows(options), executionRows(options)})
     table.insert(table.end(), rows.begin(), rows.end());
   return table;
 }

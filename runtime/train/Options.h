@@ -8,6 +8,7 @@
 #include "runtime/data/TokenType.h"
 #include "runtime/options/CommandLine.h"
 #include "runtime/train/OptimizerOptions.h"
+#include "runtime/train/ResumeOptions.h"
 
 #include <optional>
 #include <string>
@@ -45,6 +46,7 @@ struct Options {
   double timeLimit = 0.0; // seconds; 0: none
   int64_t logInterval = 10;
   std::string save;
+  ResumeOptions resume;
 
   // `probe`.
   std::string tokens;

@@ -35,7 +35,7 @@ Report::Report(const Program &program, const Options &options, bool speaks)
                !std::getenv("NO_COLOR")) {}
 
 bool Report::keeps(int64_t step, bool last) const {
-  return last || step == 1 || step % options.logInterval == 0;
+  return last || step == before + 1 || step % options.logInterval == 0;
 }
 
 static int64_t rankCount(const Program &program) {
@@ -215,6 +215,7 @@ void Report::end(const StepReport &p, const std::vector<RankReport> &ranks) {
     ordered_json line = {
         {"event", "end"},
         {"steps", p.step},
+        {"steps_before", before},
         {"replayed_steps", p.replayed},
         {"loss", p.loss},
         {"validation_loss", nullptr},
@@ -234,8 +235,12 @@ void Report::end(const StepReport &p, const std::vector<RankReport> &ranks) {
       p.validationLoss
           ? fmt::format(", validation loss {:.4f}", *p.validationLoss)
           : "";
-  fmt::print("\n{} steps in {}: loss {:.4f}{}\n", p.step, clockText(p.seconds),
-             p.loss, validation);
+  std::string steps = before == 0
+                          ? fmt::format("{} steps", p.step)
+                          : fmt::format("steps {} to {}", before + 1, p.step);
+  if (p.step > before)
+    fmt::print("\n{} in {}: loss {:.4f}{}\n", steps, clockText(p.seconds),
+               p.loss, validation);
   printHidden(ranks);
   memory(ranks);
   std::fflush(stdout);

@@ -30,7 +30,11 @@ public:
   /// Prints if `speaks`: one rank does.
   Report(const Program &program, const Options &options, bool speaks);
 
-  /// Whether the step's line stays: every log interval, and the last one.
+  /// The steps of this process follow step `done`.
+  void continueAfter(int64_t done) { before = done; }
+
+  /// Whether the step's line stays: the first, every log interval, and the last
+  /// one.
   bool keeps(int64_t step, bool last) const;
 
   /// The model, its timeline and its memory plan.
@@ -55,6 +59,7 @@ private:
   const Program &program;
   const Options &options;
   bool speaks, terminal;
+  int64_t before = 0; // steps before those of this process
   bool headerPrinted = false;
   bool lineOpen = false; // the cursor is at the end of an unfinished line
 };

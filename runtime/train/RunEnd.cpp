@@ -35,8 +35,8 @@ bool RunEnd::isLast(Rank &rank, int64_t t) const {
 
 double RunEnd::secondsLeft(int64_t t) const {
   double elapsed = seconds();
-  double left =
-      elapsed / static_cast<double>(t) * static_cast<double>(lastStep() - t);
+  double left = elapsed / static_cast<double>(t - firstDone) *
+                static_cast<double>(lastStep() - t);
   if (options.timeLimit > 0)
     left = std::min(left, options.timeLimit - elapsed);
   return left;

@@ -19,8 +19,12 @@ class RunEnd {
 public:
   explicit RunEnd(const Options &options) : options(options) {}
 
-  /// The time limit counts from here.
-  void begin() { start = std::chrono::steady_clock::now(); }
+  /// The time limit counts from here; `done` steps were done before, by another
+  /// process.
+  void begin(int64_t done) {
+    firstDone = done;
+    start = std::chrono::steady_clock::now();
+  }
   /// Seconds since begin().
   double seconds() const;
   /// Whether step `t` is the last one, the same on all ranks: rank 0 decides.
@@ -33,6 +37,7 @@ private:
   int64_t lastStep() const;
 
   const Options &options;
+  int64_t firstDone = 0;
   std::chrono::steady_clock::time_point start;
 };
 

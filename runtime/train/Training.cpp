@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <limits>
 #include <utility>
 
 namespace rota {
@@ -32,16 +33,44 @@ Training::Training(const Run &run, Rank &rank, const Batches &batches,
       mayRecord(mayWait && rank.communicator().isRecordable() &&
                 !options.profile && options.trace.empty()) {}
 
+void Training::continueAfter(const ResumedRun &resumed) {
+  done = resumed.state.step;
+  optimizer.continueAfter(done);
+  report.continueAfter(done);
+  report.note(
+      fmt::format("goes on after step {} of '{}'", done, resumed.folder));
+  if (weights)
+    report.note(fmt::format("the checkpoint has other weights than '{}', which "
+                            "are not used",
+                            options.weights));
+  if (done >= options.steps)
+    report.note(fmt::format("{} steps are done: none is left", done));
+}
+
+/// The first state: a checkpoint's, given weights, or drawn.
+void Training::prepare() {
+  initializeStates(rank);
+  std::optional<ResumedRun> resumed = resume(rank, {options.resume, "", {}});
+  if (resumed) {
+    continueAfter(*resumed);
+  } else {
+    if (weights && !weights->unused().empty())
+      report.note(fmt::format(
+          "'{}' holds {} tensors that this model does not have, '{}' first",
+          options.weights, weights->unused().size(), weights->unused()[0]));
+    initializeMasters(rank, options.seed, weights);
+  }
+  completeInitialization(rank);
+}
+
 void Training::run() {
   report.begin(batches.describe());
-  if (weights && !weights->unused().empty())
-    report.note(fmt::format(
-        "'{}' holds {} tensors that this model does not have, '{}' first",
-        options.weights, weights->unused().size(), weights->unused()[0]));
-  initialize(rank, options.seed, weights);
-  end.begin();
+  prepare();
+  end.begin(done);
+  progress.step = done;
+  progress.loss = std::numeric_limits<double>::quiet_NaN(); // of no step
   lastEnd = deviceSeconds();
-  for (int64_t t = 1; t <= options.steps; ++t)
+  for (int64_t t = done + 1; t <= options.steps; ++t)
     if (!step(t))
       break;
   std::vector<RankReport> reports = gatherReports(rank, executor);
@@ -62,7 +91,7 @@ bool Training::step(int64_t t) {
   now.learningRate = learningRateAt(options.optimizer, t, options.steps);
   phases.timed("data", [&] { loader.load(t - 1); });
   optimizer.begin(now.learningRate);
-  runner.run(mayRecord && progress.step > 0);
+  runner.run(mayRecord && progress.step > done);
   now.results = rank.device().startRead(rank.runtimeAt(rank.places().result),
                                         rank.places().resultBytes);
   now.end = rank.device().mark();
@@ -125,9 +154,8 @@ double Training::deviceSeconds() const {
 
 /// Throughput over about the last log interval, without validation.
 void Training::measure(double seconds) {
-  double weight =
-      2.0 /
-      (1.0 + static_cast<double>(std::min(progress.step, options.logInterval)));
+  double weight = 2.0 / (1.0 + static_cast<double>(std::min(
+                                   progress.step - done, options.logInterval)));
   stepSeconds += weight * (seconds - stepSeconds);
   progress.tokensPerSecond =
       static_cast<double>(batchTokens(program)) / stepSeconds;

@@ -7,6 +7,7 @@
 #include "runtime/train/Data.h"
 #include "runtime/train/Evaluation.h"
 #include "runtime/train/Report.h"
+#include "runtime/train/Resume.h"
 #include "runtime/train/RunEnd.h"
 #include "runtime/train/StepRunner.h"
 #include "runtime/train/Train.h"
@@ -29,6 +30,8 @@ private:
     Device::TimePoint end = 0;
   };
 
+  void prepare();
+  void continueAfter(const ResumedRun &resumed);
   bool step(int64_t t);
   void finish(const Pending &pending, bool last);
   void readResults(const Pending &pending);
@@ -49,6 +52,7 @@ private:
   StepRunner runner;
   Evaluation evaluation;
   RunEnd end;
+  int64_t done = 0; // steps before those of this process
   StepReport progress;
   double lastEnd = 0.0;     // of a step, on the device's clock
   double stepSeconds = 0.0; // a moving mean

@@ -91,7 +91,7 @@ TEST(BatchLoader, ReadsAheadInOneThread) {
       expectBatch(rank, Split::Train, batch);
       if (batch == 1)
         for (int64_t v : {0, 1}) {
-          loader.load(Split::Validation, v);
+          loadBatch(rank, batches, Split::Validation, v);
           expectBatch(rank, Split::Validation, v);
         }
     }
