@@ -20,13 +20,16 @@
 namespace rota {
 
 /// The commands of the tool and of the trainer that take options; a mask in
-/// each row. A trainer has Train and Probe.
+/// each row. A trainer has Train, Probe and Eval.
 enum class Command : unsigned {
   Train = 1,
   Compile = 2,
   Plan = 4,
   Probe = 8,
-  Schedule = 16
+  Schedule = 16,
+  Checkpoint = 32,
+  Convert = 64,
+  Eval = 128
 };
 
 constexpr unsigned operator|(Command a, Command b) {

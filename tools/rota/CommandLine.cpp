@@ -38,8 +38,45 @@ static CommandText textOf(Command verb) {
     return {"rota schedule",
             "Makes, verifies, simulates and draws a timeline, or reads one.",
             "schedule", pipe::scheduleNames() + ", or a .csv file"};
+  case Command::Checkpoint:
+    return {"rota checkpoint",
+            "Lists the checkpoints of a folder, shows what one is of, or "
+            "verifies every byte.\nlist and show look at manifests and sizes "
+            "of files alone. verify ends with exit code 1 when a checkpoint "
+            "is damaged.",
+            "action",
+            "list, show or verify; behind it a checkpoint or a "
+            "folder of checkpoints"};
+  case Command::Convert:
+    return {"rota convert",
+            "Writes the weights of a checkpoint as a folder of a model hub: "
+            "config.json and\nsafetensors under the hub's names.",
+            "checkpoint", "A checkpoint, or the newest of a folder of them"};
+  case Command::Eval:
+    break;
   }
   return {};
+}
+
+/// The arguments without a flag of verbs that look at checkpoints.
+static std::optional<Ending> takeCheckpoint(Command verb, CommandLine &line,
+                                            RunOptions &options) {
+  Texts given = std::exchange(line.positional, {});
+  if (verb == Command::Checkpoint) {
+    constexpr std::string_view actions[] = {"list", "show", "verify"};
+    if (given.empty() || !llvm::is_contained(actions, given.front()))
+      return Ending::badInput(
+          "expected one of list, show, verify, got " +
+          (given.empty() ? "nothing" : "'" + given.front() + "'"));
+    options.action = given.front();
+    given.erase(given.begin());
+  }
+  if (given.size() != 1)
+    return Ending::badInput("expected one checkpoint or folder of checkpoints, "
+                            "got " +
+                            std::to_string(given.size()) + " arguments");
+  options.checkpoint = given.front();
+  return std::nullopt;
 }
 
 /// The argument without a flag: the schedule; or the model (a .mlir file or a
@@ -123,7 +160,10 @@ static std::optional<Ending> readArguments(Command verb, Texts arguments,
   CommandLine line(table, verb, textOf(verb));
   if (auto ending = line.read(std::move(arguments)))
     return ending;
-  if (auto ending = takePositional(verb, line))
+  bool isOfCheckpoints =
+      verb == Command::Checkpoint || verb == Command::Convert;
+  if (auto ending = isOfCheckpoints ? takeCheckpoint(verb, line, options)
+                                    : takePositional(verb, line))
     return ending;
   for (const std::string &path : line.positional)
     if (auto ending = readRunFile(path, table, options))
@@ -133,7 +173,7 @@ static std::optional<Ending> readArguments(Command verb, Texts arguments,
   if (std::string name = missingOption(table, verb, options.given);
       !name.empty())
     return Ending::badInput("'" + name + "': the option is missing");
-  if (verb == Command::Schedule)
+  if (verb == Command::Schedule || isOfCheckpoints)
     return std::nullopt;
   OptionMistake mistake = checkOptions(verb, options);
   if (!mistake.option.empty())

@@ -19,6 +19,7 @@ constexpr unsigned compile = unsigned(Command::Compile);
 constexpr unsigned plan = unsigned(Command::Plan);
 constexpr unsigned probe = unsigned(Command::Probe);
 constexpr unsigned schedule = unsigned(Command::Schedule);
+constexpr unsigned convert = unsigned(Command::Convert);
 constexpr unsigned models = train | compile | plan | probe;
 constexpr unsigned timelines = models | schedule;
 
@@ -37,8 +38,9 @@ Rows modelRows(RunOptions &o) {
            .commands = models,
            .variable = &o.model,
            .requiredBy = models},
-          {"dtype", group, "TYPE", "What the model computes in (its own dtype)",
-           models, Choice(o.dtype)},
+          {"dtype", group, "TYPE",
+           "What the model computes in, or is converted to (its own dtype)",
+           models | convert, Choice(o.dtype)},
           {"batch-size", group, "N", "Sequences in a step, all ranks together",
            train | compile | plan, &o.batchSize, 1, maxSize},
           {"sequence-length", group, "N", "Tokens in a sequence",
@@ -143,6 +145,9 @@ Rows executionRows(RunOptions &o) {
        train | compile | probe, &o.target.unchecked},
       {"linker", execution, "PATH", "The linker (the first found)",
        train | compile | probe, &o.linker},
+      {"shard-size", output, "SIZE",
+       "Bytes of tensors in a file, at most: 5GB, 500MB", convert,
+       &o.shardSize},
       {"emit", output, "LEVEL", "The level to write", compile, Choice(o.emit)},
       {"explain", output, "",
        "Each transfer between ranks: what, why, and how much of "

@@ -77,6 +77,11 @@ struct RunOptions : Options, mlir::pipe::ScheduleLayersOptions {
   bool explain = false;
   std::optional<Remarks> remarks; // none: not printed
 
+  // `checkpoint` and `convert`.
+  std::string action;     // "list", "show" or "verify"
+  std::string checkpoint; // a checkpoint, or for `checkpoint` a folder of them
+  std::string shardSize = "5GB";
+
   // `schedule` alone.
   TimelineFormat format = TimelineFormat::Grid;
   bool communication = false, offload = false;

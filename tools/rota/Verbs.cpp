@@ -157,7 +157,8 @@ int runTrain(const RunOptions &options) {
   return compileThenRun(Command::Train, options);
 }
 
-int runProbe(RunOptions options) {
+int runProbe(const RunOptions &given) {
+  RunOptions options = given;
   std::string error;
   if (!readTokenShape(options, error)) {
     fmt::print(stderr, "error: {}\n", error);

@@ -15,12 +15,16 @@ int runCompile(const RunOptions &options);
 int runTrain(const RunOptions &options);
 /// The same for `trainer probe`; shapes that the options leave open come from
 /// the tokens.
-int runProbe(RunOptions options);
+int runProbe(const RunOptions &options);
 /// Prints parameters, operations, memory by rank and use, and the timeline.
 int runPlan(const RunOptions &options);
 /// Makes or reads a timeline, verifies, simulates and draws it. Nothing is
 /// written when one of these fails.
 int runSchedule(const RunOptions &options);
+/// Lists, shows or verifies checkpoints, as the first positional argument says.
+int runCheckpoint(const RunOptions &options);
+/// Writes a checkpoint's weights as a folder of a model hub.
+int runConvert(const RunOptions &options);
 
 } // namespace rota
 

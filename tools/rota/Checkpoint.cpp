@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The verb checkpoint. Compiled with exceptions, since the reader of
+// checkpoints reports by them; they do not leave this file.
+#include "tools/rota/Verbs.h"
+
+#include "runtime/checkpoint/CheckpointFiles.h"
+#include "runtime/checkpoint/Folder.h"
+#include "runtime/checkpoint/Safetensors.h"
+#include "runtime/program/Text.h"
+
+#include <chrono>
+#include <ctime>
+#include <filesystem>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+using nlohmann::ordered_json;
+
+namespace rota {
+namespace {
+
+/// When the manifest was written, which is the last file: "2026-01-31 23:59:59"
+/// UTC; empty when it is not known.
+std::string timeOf(const std::string &folder) {
+  std::error_code error;
+  auto time = std::filesystem::last_write_time(
+      std::filesystem::path(folder) / kManifestFile, error);
+  if (error)
+    return "";
+  std::time_t seconds = std::chrono::system_clock::to_time_t(
+      std::chrono::time_point_cast<std::chrono::system_clock::duration>(
+          std::chrono::file_clock::to_sys(time)));
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", std::gmtime(&seconds));
+  return text;
+}
+
+std::string nameOf(const std::string &folder) {
+  return std::filesystem::path(folder).filename().string();
+}
+
+/// A line for each checkpoint with what findDamage says. Returns the number of
+/// damaged ones.
+int64_t printList(
+    const std::vector<std::string> &folders, bool json,
+    const std::function<std::vector<std::string>(Checkpoint &)> &findDamage) {
+  int64_t damagedCount = 0;
+  if (!json)
+    fmt::print("{:<16} {:<19} {:>16}  {}\n", "checkpoint", "time (UTC)",
+               "bytes", "state");
+  for (const std::string &folder : folders) {
+    std::vector<std::string> damage;
+    ordered_json line = {{"checkpoint", folder}, {"time", timeOf(folder)}};
+    std::string bytes = "-";
+    try {
+      Checkpoint checkpoint(folder);
+      line["step"] = checkpoint.manifest().run.step;
+      line["bytes"] = checkpoint.bytes();
+      bytes = grouped(checkpoint.bytes());
+      damage = findDamage(checkpoint);
+    } catch (const DamagedCheckpoint &error) {
+      damage.push_back(error.what());
+    }
+    line["whole"] = damage.empty();
+    line["damage"] = damage;
+    damagedCount += !damage.empty();
+    if (json) {
+      fmt::print("{}\n", line.dump());
+      continue;
+    }
+    fmt::print("{:<16} {:<19} {:>16}  {}\n", nameOf(folder), timeOf(folder),
+               bytes, damage.empty() ? "whole" : "damaged");
+    for (const std::string &message : damage)
+      fmt::print("  {}\n", message);
+  }
+  return damagedCount;
+}
+
+/// What the pieces' hashes say.
+std::vector<std::string> wrongPieces(Checkpoint &checkpoint) {
+  std::vector<std::string> damage;
+  for (const SavedTensor &tensor : checkpoint.manifest().tensors)
+    for (const SavedPiece &piece : tensor.pieces)
+      try {
+        checkpoint.readPiece(tensor, piece,
+                             [](int64_t, std::span<const char>) {});
+      } catch (const DamagedCheckpoint &error) {
+        damage.push_back(error.what());
+      }
+  return damage;
+}
+
+ordered_json manifestJson(const Checkpoint &checkpoint) {
+  const Manifest &manifest = checkpoint.manifest();
+  ordered_json tensors = ordered_json::array();
+  for (const SavedTensor &tensor : manifest.tensors)
+    tensors.push_back({{"name", tensor.name},
+                       {"type", tensor.type},
+                       {"shape", tensor.shape},
+                       {"pieces", tensor.pieces.size()}});
+  return {{"checkpoint", checkpoint.folder()},
+          {"time", timeOf(checkpoint.folder())},
+          {"bytes", checkpoint.bytes()},
+          {"files", manifest.files.size()},
+          {"step", manifest.run.step},
+          {"sequences", manifest.run.sequences},
+          {"values", manifest.run.values},
+          {"identity", manifest.identity},
+          {"has_config", !manifest.config.empty()},
+          {"tensors", tensors}};
+}
+
+void show(const Checkpoint &checkpoint, bool json) {
+  if (json)
+    return fmt::print("{}\n", manifestJson(checkpoint).dump(2));
+  const Manifest &manifest = checkpoint.manifest();
+  fmt::print("{}: step {}, {} sequences of data, {} bytes in {} files\n",
+             checkpoint.folder(), manifest.run.step,
+             grouped(manifest.run.sequences), grouped(checkpoint.bytes()),
+             manifest.files.size());
+  fmt::print("\nidentity\n");
+  for (const auto &[key, value] : manifest.identity)
+    fmt::print("  {:<24} {}\n", key, value);
+  if (!manifest.run.values.empty())
+    fmt::print("\nstate of the run\n");
+  for (const auto &[name, values] : manifest.run.values)
+    fmt::print("  {:<24} {} numbers\n", name, values.size());
+  fmt::print("\n{} tensors{:>42} {:>8}\n", manifest.tensors.size(), "shape",
+             "pieces");
+  for (const SavedTensor &tensor : manifest.tensors)
+    fmt::print("  {:<56} {} {} {:>6}\n", tensor.name, tensor.type,
+               shapeText(tensor.shape), tensor.pieces.size());
+}
+
+int runAction(const RunOptions &options) {
+  std::vector<std::string> folders = checkpointsAt(options.checkpoint);
+  if (options.action == "show") {
+    show(Checkpoint(folders.front()), options.json);
+    return kExitSuccess;
+  }
+  if (options.action == "verify")
+    return printList(folders, options.json, wrongPieces) == 0 ? kExitSuccess
+                                                              : kExitRunFailed;
+  printList(folders, options.json,
+            [](Checkpoint &) { return std::vector<std::string>(); });
+  return kExitSuccess;
+}
+
+} // namespace
+
+int runCheckpoint(const RunOptions &options) {
+  try {
+    return runAction(options);
+  } catch (const InputError &error) {
+    fmt::print(stderr, "error: {}\n", error.what());
+    return kExitBadInput;
+  }
+}
+
+} // namespace rota

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The verb convert. Compiled with exceptions, since the reader of checkpoints
+// reports by them; they do not leave this file.
+#include "tools/rota/Verbs.h"
+
+#include "runtime/checkpoint/HubFolder.h"
+#include "runtime/program/Text.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace rota {
+
+static HubForm formOf(const RunOptions &options) {
+  HubForm form;
+  std::optional<int64_t> bytes = bytesOfText(options.shardSize);
+  if (!bytes)
+    throw InputError(fmt::format(
+        "'shard-size': expected a number of bytes such as 5GB or 500MB, got "
+        "'{}'",
+        options.shardSize));
+  form.shardBytes = *bytes;
+  if (options.dtype)
+    form.type =
+        *options.dtype == mlir::rota::ComputeType::BF16 ? "BF16" : "F32";
+  return form;
+}
+
+static void convert(const RunOptions &options) {
+  Checkpoint checkpoint(checkpointsAt(options.checkpoint).front());
+  HubSummary summary =
+      writeHubFolder(checkpoint, options.output, formOf(options));
+  if (options.json)
+    return fmt::print(
+        "{}\n", nlohmann::ordered_json{{"checkpoint", checkpoint.folder()},
+                                       {"folder", options.output},
+                                       {"step", checkpoint.manifest().run.step},
+                                       {"tensors", summary.tensors},
+                                       {"bytes", summary.bytes},
+                                       {"files", summary.files},
+                                       {"dtype", summary.type}}
+                    .dump());
+  fmt::print("{}: {} tensors of step {}, {} bytes of {} in {} file{}\n",
+             options.output, summary.tensors, checkpoint.manifest().run.step,
+             grouped(summary.bytes), summary.type, summary.files,
+             summary.files == 1 ? "" : "s");
+  if (!summary.hasConfig)
+    fmt::print("note: the checkpoint's model has no config.json\n");
+}
+
+int runConvert(const RunOptions &options) {
+  try {
+    convert(options);
+    return kExitSuccess;
+  } catch (const InputError &error) {
+    fmt::print(stderr, "error: {}\n", error.what());
+    return kExitBadInput;
+  } catch (const RunError &error) {
+    fmt::print(stderr, "error: {}\n", error.what());
+    return kExitRunFailed;
+  }
+}
+
+} // namespace rota
