@@ -58,6 +58,7 @@ inline constexpr unsigned kEventWithoutTiming = 2;
 inline constexpr unsigned kPortableHostMemory = 1;
 // CUstreamCaptureMode
 inline constexpr int kThreadLocalCapture = 1;
+inline constexpr int kRelaxedCapture = 2;
 // CUstreamCaptureStatus
 inline constexpr int kNoCapture = 0;
 // CUmemorytype: addresses of one space for host and device.

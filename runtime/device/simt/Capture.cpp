@@ -33,6 +33,13 @@ std::vector<size_t> randomOrder(const Graph &graph, std::mt19937_64 &random) {
   return order;
 }
 
+bool Capture::admits(std::thread::id thread) {
+  if (mode != cuda::kRelaxedCapture && thread != beginner)
+    return false;
+  threads.insert(thread);
+  return true;
+}
+
 void Capture::add(Work work, NodeSet &last) {
   graph.push_back({std::move(work), std::move(last)});
   last = {graph.size() - 1};

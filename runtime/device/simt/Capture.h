@@ -29,10 +29,16 @@ std::vector<size_t> randomOrder(const Graph &graph, std::mt19937_64 &random);
 
 struct Capture {
   cuda::StreamHandle origin;
-  std::thread::id thread; // that began it
+  int mode;
+  std::thread::id beginner;
+  std::set<std::thread::id> threads = {}; // that have captured work
   Graph graph = {};
   bool invalid = false, ended = false;
 
+  /// Whether the calling thread may capture work: any in the relaxed mode. In
+  /// the thread-local mode only the thread that began, which is stricter than
+  /// NVIDIA's driver.
+  bool admits(std::thread::id thread);
   /// Adds a node after `last`, the position of a stream, which moves behind it.
   void add(Work work, NodeSet &last);
   /// Whether all work is before `last`, the position of the origin.

@@ -8,12 +8,22 @@ namespace rota::simt {
 
 using cuda::Result;
 
+/// Whether the calling thread may capture work now.
+Result EmulatedStreams::enter(Capture &capture) {
+  if (capture.invalid)
+    return kCaptureInvalidated;
+  if (capture.admits(std::this_thread::get_id()))
+    return cuda::kSuccess;
+  capture.invalid = true;
+  return kCaptureWrongThread;
+}
+
 /// The stream waits for an event that was recorded in a capture.
 Result EmulatedStreams::join(Stream &stream, const Event &event) {
   if (event.capture->ended)
     return kCapturedEvent;
-  if (event.capture->invalid)
-    return kCaptureInvalidated;
+  if (Result result = enter(*event.capture))
+    return result;
   if (stream.capture && stream.capture != event.capture) {
     stream.capture->invalid = event.capture->invalid = true;
     return kCaptureMerge;
@@ -28,14 +38,14 @@ bool EmulatedStreams::forbidsWaiting() {
   bool captures = false;
   for (const auto &[handle, stream] : streams)
     if (stream->capture &&
-        stream->capture->thread == std::this_thread::get_id())
+        stream->capture->threads.contains(std::this_thread::get_id()))
       captures = stream->capture->invalid = true;
   return captures;
 }
 
 Result EmulatedStreams::beginCapture(cuda::StreamHandle handle, int mode) {
-  if (mode != cuda::kThreadLocalCapture)
-    return cuda::kInvalidValue; // the only mode that is emulated
+  if (mode != cuda::kThreadLocalCapture && mode != cuda::kRelaxedCapture)
+    return cuda::kInvalidValue; // the modes that are emulated
   auto lock = dispatcher.lock();
   if (!handle)
     return kCaptureUnsupported;
@@ -44,9 +54,9 @@ Result EmulatedStreams::beginCapture(cuda::StreamHandle handle, int mode) {
     return kInvalidHandle;
   if (stream->capture)
     return kIllegalState;
-  stream->capture =
-      std::make_shared<Capture>(Capture{handle, std::this_thread::get_id()});
-  return cuda::kSuccess;
+  stream->capture = std::make_shared<Capture>(
+      Capture{handle, mode, std::this_thread::get_id()});
+  return enter(*stream->capture);
 }
 
 Result EmulatedStreams::captureStatus(cuda::StreamHandle handle, int *status) {
@@ -75,7 +85,8 @@ Result EmulatedStreams::endCapture(cuda::StreamHandle handle,
     capture->invalid = true;
     return kCaptureUnmatched;
   }
-  if (capture->thread != std::this_thread::get_id())
+  if (capture->mode != cuda::kRelaxedCapture &&
+      capture->beginner != std::this_thread::get_id())
     return kCaptureWrongThread;
   bool isJoined = capture->isJoined(origin->last);
   capture->ended = true;

@@ -42,8 +42,8 @@ Result EmulatedStreams::add(cuda::StreamHandle handle,
     return kInvalidHandle;
   if (!stream->capture)
     return push(*stream, {nullptr, std::move(work), nullptr});
-  if (stream->capture->invalid)
-    return kCaptureInvalidated;
+  if (Result result = enter(*stream->capture))
+    return result;
   stream->capture->add(std::move(work), stream->last);
   return cuda::kSuccess;
 }
@@ -120,8 +120,9 @@ Result EmulatedStreams::recordEvent(cuda::EventHandle eventHandle,
   std::shared_ptr<Event> event = events.find(eventHandle);
   if (!stream || !event)
     return kInvalidHandle;
-  if (stream->capture && stream->capture->invalid)
-    return kCaptureInvalidated;
+  if (stream->capture)
+    if (Result result = enter(*stream->capture))
+      return result;
   event->capture = stream->capture;
   event->last = stream->last;
   event->record = nullptr;

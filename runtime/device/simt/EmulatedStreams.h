@@ -20,7 +20,7 @@ public:
   /// Waits until all that was asked for is done. False on failure.
   bool drain() { return dispatcher.drain(); }
   /// Whether a call that may wait for the whole GPU is forbidden, since the
-  /// thread captures. The capture is invalid then.
+  /// thread captures, in whatever mode. The capture is invalid then.
   bool forbidsWaiting();
 
   bool hasFailed() { return dispatcher.hasFailed(); }
@@ -70,6 +70,7 @@ private:
 
   std::shared_ptr<Stream> findStream(cuda::StreamHandle handle) const;
   cuda::Result push(Stream &stream, StreamOperation operation);
+  static cuda::Result enter(Capture &capture);
   cuda::Result join(Stream &stream, const Event &event);
   /// `result`, which ends the capture, if there is one.
   static cuda::Result refuse(const std::shared_ptr<Capture> &capture,

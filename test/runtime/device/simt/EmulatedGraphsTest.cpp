@@ -4,6 +4,7 @@
 #include "test/runtime/device/simt/EmulatedGpu.h"
 
 #include <algorithm>
+#include <functional>
 #include <set>
 #include <thread>
 
@@ -191,6 +192,80 @@ TEST(EmulatedGraphs, OtherThreadsMayWaitDuringACapture) {
   }).join();
   EXPECT_SUCCESS(gpu.api.launchGraph(end(gpu, stream), stream));
   EXPECT_EQ(gpu.log(), (std::vector<int32_t>{0, 1}));
+}
+
+/// The main thread begins, three others capture, one of which joins and ends.
+TEST(EmulatedGraphs, SeveralThreadsCaptureInTheRelaxedMode) {
+  for (uint64_t seed = 0; seed < 10; ++seed) {
+    EmulatedGpu gpu({1, seed});
+    StreamHandle stream = gpu.stream();
+    std::vector<StreamHandle> sides = {gpu.stream(), gpu.stream()};
+    EXPECT_SUCCESS(gpu.api.beginCapture(stream, cuda::kRelaxedCapture));
+    auto onThread = [&](const std::function<void()> &body) {
+      std::thread([&] {
+        EXPECT_SUCCESS(gpu.api.setContext(gpu.context));
+        body();
+      }).join();
+    };
+    for (int32_t side : {0, 1})
+      gpu.order(stream, sides[side]);
+    for (int32_t side : {0, 1})
+      onThread([&] { gpu.append(1 + side, sides[side]); });
+    cuda::GraphExecHandle executable = nullptr;
+    onThread([&] {
+      for (StreamHandle side : sides)
+        gpu.order(side, stream);
+      gpu.append(3, stream);
+      executable = end(gpu, stream);
+    });
+    EXPECT_SUCCESS(gpu.api.launchGraph(executable, stream));
+    std::vector<int32_t> log = gpu.log();
+    ASSERT_EQ(log.size(), 3u);
+    EXPECT_EQ(log[0] + log[1], 3);
+    EXPECT_EQ(log[2], 3);
+  }
+}
+
+/// Of two threads that capture, one forgets to join its stream.
+TEST(EmulatedGraphs, StreamsOfAllThreadsMustBeJoined) {
+  EmulatedGpu gpu;
+  StreamHandle stream = gpu.stream(), side = gpu.stream();
+  EXPECT_SUCCESS(gpu.api.beginCapture(stream, cuda::kRelaxedCapture));
+  gpu.order(stream, side);
+  std::thread([&] {
+    EXPECT_SUCCESS(gpu.api.setContext(gpu.context));
+    gpu.append(0, side);
+  }).join();
+  gpu.append(1, stream);
+  EXPECT_EQ(endResult(gpu, stream), simt::kCaptureUnjoined);
+}
+
+/// Stricter than NVIDIA's driver, which lets threads of the relaxed mode wait.
+TEST(EmulatedGraphs, NoThreadThatCapturesWaits) {
+  EmulatedGpu gpu;
+  StreamHandle stream = gpu.stream(), side = gpu.stream();
+  cuda::Address address = 0;
+  EXPECT_SUCCESS(gpu.api.beginCapture(stream, cuda::kRelaxedCapture));
+  gpu.order(stream, side);
+  std::thread([&] {
+    EXPECT_SUCCESS(gpu.api.setContext(gpu.context));
+    EXPECT_SUCCESS(gpu.api.allocate(&address, 1)); // has captured nothing
+    gpu.append(0, side);
+    EXPECT_EQ(gpu.api.allocate(&address, 1), simt::kCaptureUnsupported);
+  }).join();
+  EXPECT_EQ(endResult(gpu, stream), simt::kCaptureInvalidated);
+}
+
+TEST(EmulatedGraphs, ThreadLocalCapturesAreOfOneThread) {
+  EmulatedGpu gpu;
+  StreamHandle stream = gpu.stream(), side = gpu.stream();
+  begin(gpu, stream);
+  gpu.order(stream, side);
+  std::thread([&] {
+    EXPECT_SUCCESS(gpu.api.setContext(gpu.context));
+    EXPECT_EQ(gpu.launch("nothing", {}, side), simt::kCaptureWrongThread);
+  }).join();
+  EXPECT_EQ(endResult(gpu, stream), simt::kCaptureInvalidated);
 }
 
 TEST(EmulatedGraphs, CapturesAreApartFromOtherWork) {
