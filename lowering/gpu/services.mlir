@@ -577,4 +577,61 @@ gpu.func @rota_finish_step(%squares: !llvm.ptr<1>, %order: !llvm.ptr<1>, %orderC
   gpu.return
 }
 
+// The weights are read by all threads into shared memory, 256 at a time. Each
+// thread adds all of them, and makes every 256th cotangent.
+gpu.func @rota_cotangents(%losses: !llvm.ptr<1>, %lossRanks: i64, %microbatches: i64, %factors: !llvm.ptr<1>, %count: i64, %cotangents: !llvm.ptr<1>) kernel attributes {known_block_size = array<i32: 256, 1, 1>} {
+  %c0 = arith.constant 0 : i64
+  %c1 = arith.constant 1 : i64
+  %c2 = arith.constant 2 : i64
+  %c256 = arith.constant 256 : i64
+  %zero = arith.constant 0.0 : f64
+  %t32 = nvvm.read.ptx.sreg.tid.x : i32
+  %t = arith.extui %t32 : i32 to i64
+  %numbers = llvm.mlir.addressof @rota_service_numbers : !llvm.ptr<3>
+  %mine = llvm.getelementptr %numbers[%t] : (!llvm.ptr<3>, i64) -> !llvm.ptr<3>, f64
+  %weightCount = arith.muli %lossRanks, %microbatches : i64
+  %weight = scf.for %base = %c0 to %weightCount step %c256 iter_args(%sum = %zero) -> (f64) : i64 {
+    %i = arith.addi %base, %t : i64
+    %isWeight = arith.cmpi slt, %i, %weightCount : i64
+    scf.if %isWeight {
+      %m = arith.divui %i, %lossRanks : i64
+      %r = arith.remui %i, %lossRanks : i64
+      %row = arith.muli %r, %microbatches : i64
+      %pair = arith.addi %row, %m : i64
+      %first = arith.muli %pair, %c2 : i64
+      %second = arith.addi %first, %c1 : i64
+      %at = llvm.getelementptr %losses[%second] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, f32
+      %loaded = llvm.load %at : !llvm.ptr<1> -> f32
+      %wide = arith.extf %loaded : f32 to f64
+      llvm.store %wide, %mine : f64, !llvm.ptr<3>
+    }
+    nvvm.barrier
+    %left = arith.subi %weightCount, %base : i64
+    %read = arith.minsi %left, %c256 : i64
+    %added = scf.for %k = %c0 to %read step %c1 iter_args(%a = %sum) -> (f64) : i64 {
+      %at = llvm.getelementptr %numbers[%k] : (!llvm.ptr<3>, i64) -> !llvm.ptr<3>, f64
+      %number = llvm.load %at : !llvm.ptr<3> -> f64
+      %next = arith.addf %a, %number : f64
+      scf.yield %next : f64
+    }
+    nvvm.barrier
+    scf.yield %added : f64
+  }
+
+  scf.for %l = %t to %count step %c256 : i64 {
+    %first = arith.muli %l, %c2 : i64
+    %second = arith.addi %first, %c1 : i64
+    %coefficientAt = llvm.getelementptr %factors[%first] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, f64
+    %divisorAt = llvm.getelementptr %factors[%second] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, f64
+    %coefficient = llvm.load %coefficientAt : !llvm.ptr<1> -> f64
+    %divisor = llvm.load %divisorAt : !llvm.ptr<1> -> f64
+    %product = arith.mulf %coefficient, %weight : f64
+    %quotient = arith.divf %product, %divisor : f64
+    %rounded = arith.truncf %quotient : f64 to f32
+    %place = llvm.getelementptr %cotangents[%l] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, f32
+    llvm.store %rounded, %place : f32, !llvm.ptr<1>
+  }
+  gpu.return
+}
+
 }

@@ -73,6 +73,15 @@ struct StepNumbers {
   double *result; // [4]
 };
 
+/// What makes the cotangents of auxiliary losses, in device memory.
+struct CotangentNumbers {
+  const float *losses; // [lossRanks, microbatches, 2]: sum and weight
+  int64_t lossRanks, microbatches;
+  const double *factors; // [count, 2]: coefficient and divisor
+  int64_t count;
+  float *cotangents; // [count]
+};
+
 /// Bytes on their way from device memory to the host.
 class HostRead {
 public:
@@ -157,6 +166,9 @@ public:
   /// the least i whose square is not finite, or -1}; its last element is free
   /// for a scale that nobody reads.
   virtual void finishStep(const StepNumbers &numbers) = 0;
+  /// cotangents[l] = factors[l][0] * weight / factors[l][1] in f64, rounded
+  /// once, with the weight of finishStep.
+  virtual void findCotangents(const CotangentNumbers &numbers) = 0;
 
   /// rotaLaunch, rotaGemm and rotaCheckIndices of runtime/Abi.h. Memory for
   /// products is that of useWorkspace; without it there are none.

@@ -53,6 +53,14 @@ std::vector<NormTerm> normTerms(const Program &program) {
   return terms;
 }
 
+std::map<int64_t, std::vector<int>> auxiliaryLayers(const Program &program) {
+  std::map<int64_t, std::vector<int>> layers;
+  for (const Stage &stage : program.stages)
+    for (const AuxiliarySums &sums : stage.auxiliarySums)
+      layers[sums.layer] = sums.losses;
+  return layers;
+}
+
 /// The most elements of a gradient's term that comes from another stage.
 static int64_t largestTerm(const Program &program) {
   int64_t largest = 0;
@@ -80,6 +88,9 @@ RuntimeMemory runtimeMemory(const Program &program) {
   m.widest = widestStage(program);
   m.normCount = static_cast<int64_t>(normTerms(program).size());
   m.lossRanks = lossGroupSize(program);
+  for (const auto &[layer, losses] : auxiliaryLayers(program))
+    m.auxiliaryCount +=
+        program.microbatches * static_cast<int64_t>(losses.size());
   m.termElements = std::min(kMessageElements, largestTerm(program));
   if (program.device != DeviceKind::Cpu)
     m.workspaceBytes = kProductBytes;
@@ -95,9 +106,13 @@ RuntimeMemory runtimeMemory(const Program &program) {
   int64_t pairs = 8 * program.microbatches;
   m.noLosses = take(pairs);
   constexpr int64_t kResultBytes = 32;
-  m.resultBytes = kResultBytes + m.lossRanks * pairs;
+  m.resultBytes = kResultBytes + m.lossRanks * (pairs + 4 * m.auxiliaryCount);
   m.result = take(m.resultBytes);
   m.losses = m.result + kResultBytes;
+  m.auxiliary = m.losses + m.lossRanks * pairs;
+  m.auxiliarySums = take(4 * m.auxiliaryCount);
+  m.cotangentFactors =
+      take(16 * static_cast<int64_t>(program.auxiliaryLosses.size()));
   m.scalars = take(4 * static_cast<int64_t>(program.scalars.size()));
   m.squares = take(8 * m.widest);
   m.allSquares = take(8 * m.widest * ranks);

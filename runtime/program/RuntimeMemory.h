@@ -8,6 +8,8 @@
 
 #include "runtime/program/Program.h"
 
+#include <map>
+
 namespace rota {
 
 /// The sum of squares of one part of a gradient, which counts for the norm.
@@ -21,6 +23,11 @@ struct NormTerm {
 /// schedule changes a bit of their sum. One of each set of replicas counts.
 std::vector<NormTerm> normTerms(const Program &program);
 
+/// By the number of a layer that has auxiliary losses: its losses, in
+/// Program::auxiliaryLosses. The runtime has the sums of all layers in this
+/// order, f32 [microbatches, losses of the layer] for each.
+std::map<int64_t, std::vector<int>> auxiliaryLayers(const Program &program);
+
 /// Host memory of each rank on a GPU, for bytes on their way there.
 inline constexpr int64_t kStagingBytes = 16 << 20;
 
@@ -31,9 +38,15 @@ struct RuntimeMemory {
   int64_t lossRanks = 1; // those that add up the loss
   // f32 [microbatches, 2], for ranks whose stage has no loss; stays zero.
   int64_t noLosses = 0;
+  // Sums of auxiliaryLayers, of which a rank has those of its stage; the others
+  // stay zero.
+  int64_t auxiliarySums = 0, auxiliaryCount = 0;
+  // f64 [Program::auxiliaryLosses, 2]: CotangentNumbers::factors.
+  int64_t cotangentFactors = 0;
   // f64 [4], Device::finishStep; then f32 [lossRanks, microbatches, 2]: the
-  // losses of all. One block, read by the host once a step.
-  int64_t result = 0, losses = 0;
+  // losses of all; then f32 [lossRanks, auxiliaryCount]: their auxiliary sums.
+  // One block, read by the host once a step.
+  int64_t result = 0, losses = 0, auxiliary = 0;
   int64_t resultBytes = 0;
   int64_t scalars = 0;    // f32, those of Program::scalars for the next step
   int64_t squares = 0;    // f64 [widest]

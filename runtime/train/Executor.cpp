@@ -22,6 +22,7 @@ Executor::Executor(Rank &rank, bool keepsEvents)
       actionCount(static_cast<int>(stage.actions.size())),
       keepsEvents(keepsEvents), requests(stage.actions.size()),
       seconds(stage.actions.size(), 0.0), firstSeconds(seconds) {
+  writeCotangentFactors();
   if (keepsEvents)
     decideOnRankZero(rank, true); // no rank returns before all are here
   transferOrigin = rank.communicator().now();
@@ -106,7 +107,6 @@ const std::vector<TraceEvent> &Executor::events() {
 
 /// Cotangents of auxiliary losses need the main loss's weight over the step.
 void Executor::begin() {
-  const Program &program = rank.program();
   rank.setPosition("weight of the loss");
   {
     ComputeToken token(rank.cores());
@@ -121,15 +121,30 @@ void Executor::begin() {
                                    rank.context()->failure));
       }
   }
-  double weight = gatherLossWeight(rank);
+  startLossWeights(rank);
   if (stage.auxiliaryCotangents < 0)
     return;
-  std::vector<float> cotangents;
-  for (const AuxiliaryLoss &loss : program.auxiliaryLosses)
-    cotangents.push_back(static_cast<float>(
-        loss.coefficient * weight /
-        (loss.weight * static_cast<double>(program.microbatches))));
-  rank.write(cotangents, stage.auxiliaryCotangents);
+  const Program &program = rank.program();
+  const RuntimeMemory &places = rank.places();
+  rank.device().findCotangents(
+      {static_cast<const float *>(rank.runtimeAt(places.losses)),
+       places.lossRanks, program.microbatches,
+       static_cast<const double *>(rank.runtimeAt(places.cotangentFactors)),
+       static_cast<int64_t>(program.auxiliaryLosses.size()),
+       static_cast<float *>(rank.at(stage.auxiliaryCotangents))});
+}
+
+/// What the weight of the loss is multiplied with and divided by.
+void Executor::writeCotangentFactors() {
+  const Program &program = rank.program();
+  std::vector<double> factors;
+  for (const AuxiliaryLoss &loss : program.auxiliaryLosses) {
+    factors.push_back(loss.coefficient);
+    factors.push_back(loss.weight * static_cast<double>(program.microbatches));
+  }
+  rank.device().write(factors.data(),
+                      rank.runtimeAt(rank.places().cotangentFactors),
+                      static_cast<int64_t>(8 * factors.size()));
 }
 
 /// An evaluation has no gradients, keeps nothing for a backward, and reads

@@ -67,6 +67,7 @@ private:
 
   void walk();
   void begin();
+  void writeCotangentFactors();
   void compute(int number);
   void call(const Call &call, std::span<const int64_t> slots, int microbatch);
   [[noreturn]] void failed(int number);

@@ -8,7 +8,6 @@
 #include <cmath>
 #include <cstring>
 #include <fmt/format.h>
-#include <map>
 
 namespace rota {
 
@@ -82,79 +81,65 @@ bool decideOnRankZero(Rank &rank, bool own) {
   return gatherNumbers(rank, rank.everyone(), {own ? 1.0 : 0.0})[0] != 0.0;
 }
 
-void startLoss(Rank &rank) {
-  const RuntimeMemory &places = rank.places();
+/// Gathers `own` of each rank of the loss, f32 [count], to `all`.
+static void gatherOnDevice(Rank &rank, const void *own, int64_t count,
+                           const char *reason, void *all) {
   Collective gather;
   gather.kind = Collective::Kind::AllGather;
   gather.type = ElementType::F32;
-  gather.size = places.lossRanks;
-  gather.inner = 2 * rank.program().microbatches;
-  gather.reason = "losses of all ranks";
-  int64_t own = rank.stage().loss;
-  rank.communicator().run(Stream::Step, gather, rank.lossGroup(),
-                          own >= 0 ? rank.at(own)
-                                   : rank.runtimeAt(places.noLosses),
-                          rank.runtimeAt(places.losses));
+  gather.size = rank.places().lossRanks;
+  gather.inner = count;
+  gather.reason = reason;
+  rank.communicator().run(Stream::Step, gather, rank.lossGroup(), own, all);
 }
 
-static std::vector<float> readLosses(Rank &rank) {
-  startLoss(rank);
+void startLossWeights(Rank &rank) {
   const RuntimeMemory &places = rank.places();
-  std::vector<float> losses(
-      static_cast<size_t>(2 * places.lossRanks * rank.program().microbatches));
-  rank.device().read(rank.runtimeAt(places.losses), losses.data(),
-                     static_cast<int64_t>(4 * losses.size()));
-  return losses;
+  int64_t own = rank.stage().loss;
+  gatherOnDevice(rank,
+                 own >= 0 ? rank.at(own) : rank.runtimeAt(places.noLosses),
+                 2 * rank.program().microbatches, "losses of all ranks",
+                 rank.runtimeAt(places.losses));
 }
 
-double gatherLossWeight(Rank &rank) {
-  auto count = static_cast<size_t>(rank.program().microbatches);
-  std::vector<float> all = readLosses(rank);
-  double weight = 0.0;
-  for (size_t m = 0; m < count; ++m)
-    for (size_t r = 0; r < rank.lossGroup().ranks.size(); ++r)
-      weight += all[2 * (r * count + m) + 1];
-  return weight;
-}
-
-/// By the number of a layer that has auxiliary losses, its losses.
-static std::map<int64_t, std::vector<int>> auxiliaryLayers(const Program &p) {
-  std::map<int64_t, std::vector<int>> layers;
-  for (const Stage &stage : p.stages)
-    for (const AuxiliarySums &sums : stage.auxiliarySums)
-      layers[sums.layer] = sums.losses;
-  return layers;
-}
-
-/// The auxiliary losses of a step, summed by microbatch, layer and rank, so
-/// that the bits do not depend on the schedule.
-static double gatherAuxiliary(Rank &rank) {
-  const Program &program = rank.program();
-  auto count = static_cast<size_t>(program.microbatches);
-  std::vector<double> own;
-  std::vector<int> losses; // of each number of `own`
-  for (const auto &[layer, ofLayer] : auxiliaryLayers(program)) {
-    size_t begin = own.size();
-    own.resize(begin + count * ofLayer.size());
-    for (size_t m = 0; m < count; ++m)
-      losses.insert(losses.end(), ofLayer.begin(), ofLayer.end());
+void startLoss(Rank &rank) {
+  startLossWeights(rank);
+  const RuntimeMemory &places = rank.places();
+  if (places.auxiliaryCount == 0)
+    return;
+  int64_t at = places.auxiliarySums;
+  for (const auto &[layer, losses] : auxiliaryLayers(rank.program())) {
+    int64_t bytes =
+        4 * rank.program().microbatches * static_cast<int64_t>(losses.size());
     for (const AuxiliarySums &sums : rank.stage().auxiliarySums)
-      if (sums.layer == layer) {
-        auto count = static_cast<int64_t>(own.size() - begin);
-        std::vector<float> values = rank.read<float>(sums.offset, count);
-        std::copy(values.begin(), values.end(), own.end() - count);
-      }
+      if (sums.layer == layer)
+        rank.device().copy(nullptr, rank.at(sums.offset), rank.runtimeAt(at),
+                           bytes);
+    at += bytes;
   }
-  std::vector<double> all = gatherNumbers(rank, rank.lossGroup(), own);
+  gatherOnDevice(rank, rank.runtimeAt(places.auxiliarySums),
+                 places.auxiliaryCount, "auxiliary losses of all ranks",
+                 rank.runtimeAt(places.auxiliary));
+}
+
+/// The auxiliary losses of a step out of their sums, [ranks of the loss,
+/// auxiliaryCount], so added that the bits do not depend on the schedule.
+static double addAuxiliary(Rank &rank, const float *sums) {
+  const Program &program = rank.program();
+  const RuntimeMemory &places = rank.places();
+  std::vector<int> losses; // of each sum
+  for (const auto &[layer, ofLayer] : auxiliaryLayers(program))
+    for (int64_t m = 0; m < program.microbatches; ++m)
+      losses.insert(losses.end(), ofLayer.begin(), ofLayer.end());
   std::vector<double> totals(program.auxiliaryLosses.size());
-  for (size_t i = 0; i < own.size(); ++i)
-    for (size_t r = 0; r < rank.lossGroup().ranks.size(); ++r)
-      totals[losses[i]] += all[r * own.size() + i];
+  for (int64_t i = 0; i < places.auxiliaryCount; ++i)
+    for (int64_t r = 0; r < places.lossRanks; ++r)
+      totals[losses[i]] += sums[r * places.auxiliaryCount + i];
   double auxiliary = 0.0;
   for (size_t l = 0; l < totals.size(); ++l) {
     const AuxiliaryLoss &loss = program.auxiliaryLosses[l];
     auxiliary += loss.coefficient * totals[l] /
-                 (loss.weight * static_cast<double>(count));
+                 (loss.weight * static_cast<double>(program.microbatches));
     if (!std::isfinite(totals[l]))
       throw RunError(fmt::format("the auxiliary loss '{}' is not finite: {}",
                                  loss.name, totals[l]));
@@ -162,11 +147,24 @@ static double gatherAuxiliary(Rank &rank) {
   return auxiliary;
 }
 
-Loss gatherLoss(Rank &rank) { return finishLoss(rank, readLosses(rank)); }
+Loss gatherLoss(Rank &rank) {
+  startLoss(rank);
+  const RuntimeMemory &places = rank.places();
+  std::vector<char> result(static_cast<size_t>(places.resultBytes));
+  rank.device().read(rank.runtimeAt(places.result), result.data(),
+                     places.resultBytes);
+  return finishLoss(rank, result);
+}
 
-Loss finishLoss(Rank &rank, std::span<const float> all) {
+Loss finishLoss(Rank &rank, std::span<const char> result) {
+  const RuntimeMemory &places = rank.places();
   auto count = static_cast<size_t>(rank.program().microbatches);
   const RankGroup &group = rank.lossGroup();
+  auto numbersAt = [&](int64_t place) {
+    return reinterpret_cast<const float *>(result.data() + place -
+                                           places.result);
+  };
+  const float *all = numbersAt(places.losses);
   Loss total;
   for (size_t m = 0; m < count; ++m)
     for (size_t r = 0; r < group.ranks.size(); ++r) {
@@ -179,7 +177,7 @@ Loss finishLoss(Rank &rank, std::span<const float> all) {
       total.sum += pair[0];
       total.weight += pair[1];
     }
-  total.auxiliary = gatherAuxiliary(rank);
+  total.auxiliary = addAuxiliary(rank, numbersAt(places.auxiliary));
   if (total.weight < 0.0)
     throw RunError(fmt::format(
         "expected a weight of the loss that is not negative, got {}",

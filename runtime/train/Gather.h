@@ -46,20 +46,20 @@ struct Loss {
 };
 
 /// Brings the last run's sums and weights of all ranks to RuntimeMemory::losses
-/// of each, in the order of the device's work.
+/// of each, in the order of the device's work. A stage's start calls leave the
+/// weights alone.
+void startLossWeights(Rank &rank);
+/// The same and the sums of auxiliary losses, to RuntimeMemory::auxiliary.
 void startLoss(Rank &rank);
 
 /// The loss over all microbatches and ranks, on every rank: in f64, by
-/// microbatch, then by layer for auxiliary losses, then by rank. `losses`: what
-/// startLoss has brought, [ranks of the loss, microbatches, 2]. Throws RunError
-/// when one is not finite.
-Loss finishLoss(Rank &rank, std::span<const float> losses);
+/// microbatch, then by rank; auxiliary losses by layer, microbatch and rank.
+/// `result`: the block of RuntimeMemory::result behind a startLoss. Throws
+/// RunError when one is not finite.
+Loss finishLoss(Rank &rank, std::span<const char> result);
 
 /// Both, one after the other.
 Loss gatherLoss(Rank &rank);
-
-/// The weight of the main loss alone, as a stage's start calls left it.
-double gatherLossWeight(Rank &rank);
 
 /// The measured bubble share, a mean over the pipelines, on rank 0. `seconds`:
 /// of each of this rank's actions.

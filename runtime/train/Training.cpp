@@ -108,16 +108,10 @@ bool Training::step(int64_t t) {
 /// Loss and norm of the step.
 void Training::readResults(const Pending &pending) {
   std::span<const char> bytes = pending.results->wait();
-  const RuntimeMemory &places = rank.places();
   auto *result = reinterpret_cast<const double *>(bytes.data());
-  auto *losses = reinterpret_cast<const float *>(
-      bytes.data() + (places.losses - places.result));
   progress.step = pending.number;
   progress.learningRate = pending.learningRate;
-  progress.loss =
-      finishLoss(rank, {losses, static_cast<size_t>(2 * places.lossRanks *
-                                                    program.microbatches)})
-          .mean();
+  progress.loss = finishLoss(rank, bytes).mean();
   progress.gradientNorm = optimizer.readNorm({result, 3});
 }
 

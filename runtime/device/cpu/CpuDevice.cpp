@@ -154,17 +154,26 @@ void CpuDevice::sum(RotaContext *, const float *values, int64_t count,
   *sum = std::accumulate(values, values + count, 0.0);
 }
 
+/// The sum of the weights of losses [ranks, microbatches, 2], by microbatch and
+/// rank.
+static double weightOf(const float *losses, int64_t ranks,
+                       int64_t microbatches) {
+  double weight = 0.0;
+  for (int64_t m = 0; m < microbatches; ++m)
+    for (int64_t r = 0; r < ranks; ++r)
+      weight += losses[2 * (r * microbatches + m) + 1];
+  return weight;
+}
+
 void CpuDevice::finishStep(const StepNumbers &n) {
-  double total = 0.0, weight = 0.0, wrong = -1.0;
+  double total = 0.0, wrong = -1.0;
   for (int64_t i = 0; i < n.orderCount; ++i) {
     double square = n.squares[n.order[i]];
     if (wrong < 0.0 && !std::isfinite(square))
       wrong = static_cast<double>(i);
     total += square;
   }
-  for (int64_t m = 0; m < n.microbatches; ++m)
-    for (int64_t r = 0; r < n.lossRanks; ++r)
-      weight += n.losses[2 * (r * n.microbatches + m) + 1];
+  double weight = weightOf(n.losses, n.lossRanks, n.microbatches);
   bool counts = weight > 0.0;
   double norm = counts ? std::sqrt(total) / weight : 0.0;
   double factor = 1.0;
@@ -174,6 +183,13 @@ void CpuDevice::finishStep(const StepNumbers &n) {
   n.result[0] = norm;
   n.result[1] = weight;
   n.result[2] = wrong;
+}
+
+void CpuDevice::findCotangents(const CotangentNumbers &n) {
+  double weight = weightOf(n.losses, n.lossRanks, n.microbatches);
+  for (int64_t l = 0; l < n.count; ++l)
+    n.cotangents[l] =
+        static_cast<float>(n.factors[2 * l] * weight / n.factors[2 * l + 1]);
 }
 
 void CpuDevice::checkIndices(RotaContext *context, const int32_t *indices,

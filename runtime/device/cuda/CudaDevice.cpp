@@ -168,6 +168,13 @@ void CudaDevice::finishStep(const StepNumbers &numbers) {
   launchServiceBlock(kFinishStepKernel, arguments, compute.get());
 }
 
+void CudaDevice::findCotangents(const CotangentNumbers &numbers) {
+  CotangentNumbers n = numbers;
+  void *arguments[] = {&n.losses,  &n.lossRanks, &n.microbatches,
+                       &n.factors, &n.count,     &n.cotangents};
+  launchServiceBlock(kCotangentsKernel, arguments, compute.get());
+}
+
 void CudaDevice::launch(RotaContext *context, RotaKernel kernel,
                         void *const *args, int64_t, int64_t) {
   auto &form = *static_cast<const RotaGpuLaunch *>(kernel);

@@ -62,6 +62,14 @@ inline constexpr const char *kNoteKernel = "rota_note";
 /// One block.
 inline constexpr const char *kFinishStepKernel = "rota_finish_step";
 
+/// (const f32 *losses, i64 lossRanks, i64 microbatches, const f64 *factors,
+///  i64 count, f32 *cotangents)
+///
+/// cotangents[l] = factors[l][0] * weight / factors[l][1] for l < count, of
+/// factors [count, 2], in f64 and rounded once, with the weight of
+/// kFinishStepKernel. One block.
+inline constexpr const char *kCotangentsKernel = "rota_cotangents";
+
 } // namespace rota::cuda
 
 #endif // ROTA_RUNTIME_DEVICE_CUDA_SERVICEKERNELS_H

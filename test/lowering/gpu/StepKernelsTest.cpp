@@ -109,6 +109,18 @@ protected:
     EXPECT_EQ(got.bad, expected.bad);
   }
 
+  /// Of the step's weights.
+  std::vector<std::string> findCotangents(const Step &step,
+                                          const Elements<double> &factors,
+                                          Elements<float> &cotangents) {
+    know("losses", step.losses);
+    know("factors", factors);
+    know("cotangents", cotangents);
+    return run(cuda::kCotangentsKernel, 1, step.losses.data(), step.lossRanks,
+               step.microbatches, factors.data(), cotangents.size(),
+               cotangents.data());
+  }
+
   Elements<float> manyMagnitudes(int64_t count) {
     Elements<float> values(count);
     for (int64_t i = 0; i < count; ++i)
@@ -174,7 +186,27 @@ TEST_F(OneBlock, FinishesAStepInWhichNothingCounts) {
     }
 }
 
-/// In one kernel or the other.
+TEST_F(OneBlock, Cotangents) {
+  for (auto [ranks, microbatches] :
+       {std::pair<int64_t, int64_t>(1, 1), {1, 257}, {3, 4}, {2, 150}})
+    for (int64_t count : {1, 3, 300}) {
+      SCOPED_TRACE(testing::Message() << count << " cotangents, losses of "
+                                      << ranks << " x " << microbatches);
+      Step step = makeStep(1, ranks, microbatches, 0.0);
+      double weight = reference(step).weight;
+      Elements<double> factors(2 * count);
+      for (int64_t i = 0; i < factors.size(); ++i)
+        factors[i] = std::exp(5 * number());
+      Elements<float> cotangents(count);
+      for (const std::string &report :
+           findCotangents(step, factors, cotangents))
+        ADD_FAILURE() << report;
+      for (int64_t l = 0; l < count; ++l)
+        ASSERT_EQ(cotangents[l],
+                  float(factors[2 * l] * weight / factors[2 * l + 1]));
+    }
+}
+
 TEST_F(OneBlock, Note) {
   Elements<int32_t> places(3);
   know("places", places);
@@ -185,18 +217,22 @@ TEST_F(OneBlock, Note) {
   EXPECT_EQ(places[2], 0);
 }
 
+/// In one kernel or the other.
 TEST_F(OneBlock, NeedsEachBarrier) {
   auto kind = lowering::GpuSynchronization::Barrier;
   unsigned count = lowering::countSynchronizations(gpu->get(), kind);
   ASSERT_GT(count, 2u);
   Elements<float> values = manyMagnitudes(300);
-  Step step = makeStep(600, 1, 1, 1.0);
+  Step step = makeStep(600, 1, 600, 1.0);
+  Elements<double> factors(2);
+  Elements<float> cotangents(1);
   for (unsigned i = 0; i < count; ++i) {
     kernels = gpu->compile({true, std::pair(kind, i)});
     ASSERT_TRUE(kernels) << gpu->takeDiagnostics();
     double total;
     Outcome outcome;
-    EXPECT_FALSE(sum(values, total).empty() && finish(step, outcome).empty())
+    EXPECT_FALSE(sum(values, total).empty() && finish(step, outcome).empty() &&
+                 findCotangents(step, factors, cotangents).empty())
         << "barrier " << i << " is not needed";
   }
 }
