@@ -13,6 +13,8 @@
 
 namespace rota {
 
+class Recorder; // runtime/device/Device.h
+
 /// Independent sequences of transfers. The n-th transfer of one stream and one
 /// group (or pair and direction) on one rank belongs to the n-th on the others.
 /// Transfers of different streams have no order, so that a gather that waits
@@ -92,9 +94,9 @@ public:
   /// Seconds since the communicator was made.
   virtual double now() const = 0;
 
-  /// Whether a recording of the device (Device::beginRecording) takes in the
-  /// transfers that are started meanwhile, each of which has run before.
-  virtual bool isRecordable() const { return false; }
+  /// Records the work of the rank's device together with its transfers. Null
+  /// where that is not possible.
+  virtual Recorder *recorder() { return nullptr; }
 
   /// Sets the position that other ranks print behind this rank's number:
   /// "stage 1, chunk 3, microbatch 2, RECV_F from rank 0". The text is copied.

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -94,8 +95,25 @@ public:
 class Recording {
 public:
   virtual ~Recording() = default;
-  /// Asks the device for the work once more.
+  /// Asks the device for the work once more. All ranks that recorded together
+  /// call it equally often; it may wait on the host until they have.
   virtual void run() = 0;
+};
+
+/// Records what ranks ask their devices for between the two calls, transfers
+/// included, instead of doing it: work that is the same each time and that all
+/// of them have done before, without reads, writes, points of time and anything
+/// that waits for a device. All ranks of a run call both, in one order, from
+/// their own threads. Throws RunError.
+class Recorder {
+public:
+  virtual ~Recorder() = default;
+  virtual void begin() = 0;
+  /// `reached` tells how far this rank's device has come in its work, "stage 1,
+  /// chunk 3, microbatch 2, F", from any thread as long as the recording lives,
+  /// which must end before the communicator. Empty: not known.
+  virtual std::unique_ptr<Recording>
+  end(const std::function<std::string()> &reached) = 0;
 };
 
 /// The device failed while it did work that was asked for earlier.
@@ -197,12 +215,6 @@ public:
   virtual TimePoint mark() = 0;
   virtual double secondsAt(TimePoint point) = 0;
   virtual void forget(TimePoint point) = 0;
-
-  /// Records what is asked for between the two calls instead of doing it: work
-  /// that is the same each time, without reads, writes and points of time. Only
-  /// where isAsynchronous().
-  virtual void beginRecording() = 0;
-  virtual std::unique_ptr<Recording> endRecording() = 0;
 };
 
 /// The device whose memory and kernels are the host's own.

@@ -36,6 +36,7 @@ Executor::Executor(Rank &rank, bool keepsEvents)
                     describe(stage, a, fmt::format("rank {}", peers.back()))));
     requests[a].reserve(form.transfers.size() + 1);
   }
+  texts->push_back("optimizer"); // Rank::positionOfOptimizer
   positions = std::move(texts);
   rank.setPositions(positions);
 }

@@ -45,6 +45,7 @@ static void zero(Rank &rank, int64_t offset, int64_t count) {
 
 void Optimizer::sumGradients() {
   rank.setPosition("sum of gradients");
+  rank.device().setPosition(rank.positionOfOptimizer());
   int here = rank.stageNumber();
   int64_t most = rank.places().termElements;
   std::vector<Request> sends;

@@ -75,6 +75,10 @@ Rows executionRows(Options &o) {
           {"allow-tf32", execution, "",
            "On a GPU, products of f32 may round their operands to TF32", runs,
            &o.allowTf32},
+          {"no-recording", execution, "",
+           "On a GPU, ask for each kernel of each step instead of replaying a "
+           "recorded step",
+           train, &o.noRecording},
           {.name = "output",
            .group = output,
            .value = "PATH",

@@ -47,6 +47,7 @@ struct Options {
   int64_t logInterval = 10;
   std::string save;
   ResumeOptions resume;
+  bool noRecording = false; // each step asks its device for each kernel
 
   // `probe`.
   std::string tokens;

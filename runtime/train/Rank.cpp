@@ -83,6 +83,11 @@ void Rank::runInTask(int collective, const void *source, void *destination) {
   }
 }
 
+std::string Rank::reached() const {
+  int number = device().position();
+  return number < 0 || !positions ? "" : (*positions)[number];
+}
+
 std::string Rank::explain(const std::string &failure, int number) const {
   if (int reached = device().position(); reached >= 0)
     number = reached;

@@ -96,6 +96,13 @@ public:
   void setPositions(std::shared_ptr<const std::vector<std::string>> texts) {
     positions = std::move(texts);
   }
+  /// The position of the work behind the actions.
+  int positionOfOptimizer() const {
+    return static_cast<int>(stage().actions.size());
+  }
+  /// The position that the device has come to; empty where that is not known.
+  /// Any thread may ask.
+  std::string reached() const;
   /// The message of a failure of the device: it names the action whose work
   /// failed, or else the action `number` (-1: none).
   std::string explain(const std::string &failure, int number = -1) const;

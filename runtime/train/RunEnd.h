@@ -27,6 +27,8 @@ public:
   }
   /// Seconds since begin().
   double seconds() const;
+  /// The step that ends the run when nothing else does before.
+  int64_t lastStep() const;
   /// Whether step `t` is the last one, the same on all ranks: rank 0 decides.
   /// Every rank calls.
   bool isLast(Rank &rank, int64_t t) const;
@@ -34,8 +36,6 @@ public:
   double secondsLeft(int64_t t) const;
 
 private:
-  int64_t lastStep() const;
-
   const Options &options;
   int64_t firstDone = 0;
   std::chrono::steady_clock::time_point start;

@@ -15,17 +15,4 @@ void StepRunner::ask(bool records) {
   });
 }
 
-void StepRunner::run(bool mayRecord) {
-  if (!recording && !mayRecord)
-    return ask(/*records=*/false);
-  if (!recording) {
-    executor.settle();
-    rank.device().beginRecording();
-    ask(/*records=*/true);
-    recording = rank.device().endRecording();
-  }
-  recording->run();
-  ++replays;
-}
-
 } // namespace rota

@@ -1,30 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The work of a training step, the same each time: timeline, losses, gradients
-// and updates. Where the device and the communicator can, it is recorded once
-// and then replayed.
+// and updates.
 #ifndef ROTA_RUNTIME_TRAIN_STEPRUNNER_H
 #define ROTA_RUNTIME_TRAIN_STEPRUNNER_H
 
 #include "runtime/train/Executor.h"
 #include "runtime/train/Optimizer.h"
 #include "runtime/train/PhaseTimes.h"
+#include "runtime/train/StepRecording.h"
 
 namespace rota {
 
 class StepRunner {
 public:
   StepRunner(Rank &rank, Executor &executor, Optimizer &optimizer,
-             PhaseTimes &phases)
-      : rank(rank), executor(executor), optimizer(optimizer), phases(phases) {}
+             const Options &options, PhaseTimes &phases)
+      : rank(rank), executor(executor), optimizer(optimizer), phases(phases),
+        recording(rank, executor, options) {}
 
-  /// Asks for the work of a step. With `mayRecord`, a first step has run and
-  /// its results are known: the work is recorded, if it is not yet, and
-  /// replayed. The step's result lies at RuntimeMemory::result.
-  void run(bool mayRecord);
+  /// Asks for the work of a step, as StepRecording::run. The step's result
+  /// lies at RuntimeMemory::result.
+  void run(bool mayRecord) {
+    recording.run(mayRecord, [&](bool records) { ask(records); });
+  }
 
-  /// Steps so far that were replays.
-  int64_t replayed() const { return replays; }
+  /// Whether steps are replayed, and how many were so far.
+  bool isRecorded() const { return recording.isMade(); }
+  int64_t replays() const { return recording.replays(); }
 
 private:
   void ask(bool records);
@@ -33,8 +36,7 @@ private:
   Executor &executor;
   Optimizer &optimizer;
   PhaseTimes &phases;
-  std::unique_ptr<Recording> recording;
-  int64_t replays = 0;
+  StepRecording recording;
 };
 
 } // namespace rota

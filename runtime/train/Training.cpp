@@ -25,13 +25,8 @@ Training::Training(const Run &run, Rank &rank, const Batches &batches,
       report(program, options, rank.number() == 0),
       executor(rank, !options.trace.empty()),
       optimizer(rank, options.optimizer),
-      runner(rank, executor, optimizer, phases),
-      evaluation(rank, executor, options, batches), end(options),
-      // Auxiliary losses and profiles need the host in every step.
-      mayWait(rank.device().isAsynchronous() &&
-              program.auxiliaryLosses.empty()),
-      mayRecord(mayWait && rank.communicator().isRecordable() &&
-                !options.profile && options.trace.empty()) {}
+      runner(rank, executor, optimizer, options, phases),
+      evaluation(rank, executor, options, batches), end(options) {}
 
 void Training::continueAfter(const ResumedRun &resumed) {
   done = resumed.state.step;
@@ -43,7 +38,7 @@ void Training::continueAfter(const ResumedRun &resumed) {
     report.note(fmt::format("the checkpoint has other weights than '{}', which "
                             "are not used",
                             options.weights));
-  if (done >= options.steps)
+  if (done >= end.lastStep())
     report.note(fmt::format("{} steps are done: none is left", done));
 }
 
@@ -70,7 +65,7 @@ void Training::run() {
   progress.step = done;
   progress.loss = std::numeric_limits<double>::quiet_NaN(); // of no step
   lastEnd = deviceSeconds();
-  for (int64_t t = done + 1; t <= options.steps; ++t)
+  for (int64_t t = done + 1; t <= end.lastStep(); ++t)
     if (!step(t))
       break;
   std::vector<RankReport> reports = gatherReports(rank, executor);
@@ -91,14 +86,14 @@ bool Training::step(int64_t t) {
   now.learningRate = learningRateAt(options.optimizer, t, options.steps);
   phases.timed("data", [&] { loader.load(t - 1); });
   optimizer.begin(now.learningRate);
-  runner.run(mayRecord && progress.step > done);
+  runner.run(/*mayRecord=*/progress.step > done);
   now.results = rank.device().startRead(rank.runtimeAt(rank.places().result),
                                         rank.places().resultBytes);
   now.end = rank.device().mark();
   bool last = end.isLast(rank, t);
   if (previous)
     finish(*std::exchange(previous, std::nullopt), false);
-  if (last || !mayWait || evaluation.follows(t, last))
+  if (last || !rank.device().isAsynchronous() || evaluation.follows(t, last))
     finish(now, last);
   else
     previous = std::move(now);
@@ -131,8 +126,8 @@ void Training::finish(const Pending &pending, bool last) {
                  [&] { progress.validationLoss = evaluation.run(); });
     lastEnd = deviceSeconds();
   }
-  progress.replayed = runner.replayed();
-  if (progress.replayed > 0) {
+  progress.replayed = runner.replays();
+  if (runner.isRecorded()) {
     executor.settle(); // of a validation
     rank.device().forget(pending.end);
   }

@@ -56,7 +56,6 @@ private:
   StepReport progress;
   double lastEnd = 0.0;     // of a step, on the device's clock
   double stepSeconds = 0.0; // a moving mean
-  const bool mayWait, mayRecord;
   std::optional<Pending> previous;
 };
 

@@ -11,6 +11,7 @@
 #include <map>
 #include <mutex>
 #include <unordered_map>
+#include <utility>
 
 namespace rota {
 
@@ -47,6 +48,9 @@ public:
   bool isDone(int rank, Request request);
   void setPosition(int rank, const std::string &position);
   void fail(const std::string &message);
+  void beginRecording(int rank);
+  std::shared_ptr<Recording> endRecording(int rank);
+  void replay(int rank, Recording &recording);
   double now() const {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() -
                                          origin)
@@ -71,6 +75,9 @@ private:
   void arrive(int rank, Meeting &meeting, int index, MemberBuffers buffers);
   void enqueue(Meeting &meeting, cuda::StreamHandle stream);
   TransferTime timeOf(const Meeting &meeting);
+  void meet(int rank, const std::function<void()> &body);
+  void fork();
+  void join();
   void setFailure(const std::string &message);
   void idle();
 
@@ -85,6 +92,11 @@ private:
   std::map<SequenceKey, Sequence<Meeting>> sequences;
   bool failed = false;
   std::string failure;
+  // Ranks that have come to the next meeting of all, and the meetings before.
+  int met = 0;
+  int64_t meetings = 0;
+  bool records = false; // the ranks' streams capture a graph
+  std::shared_ptr<Recording> recorded;
   // Where times are measured: an event, and when it was on our clock.
   Event clockEvent;
   double clockSeconds = 0.0;
@@ -264,9 +276,88 @@ void SharedGpuNetwork::Switch::setFailure(const std::string &message) {
     rank.wake.notify_all();
 }
 
+/// Waits for all ranks. The last to come calls `body`, while no other rank asks
+/// for anything.
+void SharedGpuNetwork::Switch::meet(int rank,
+                                    const std::function<void()> &body) {
+  attempt(rank, [&](Lock &lock) {
+    int64_t meeting = meetings;
+    if (++met < size()) {
+      ranks[rank].wake.wait(lock,
+                            [&] { return failed || meetings != meeting; });
+      if (meetings == meeting)
+        throw RunError(failure);
+      return;
+    }
+    body();
+    met = 0;
+    ++meetings;
+    for (Rank &each : ranks)
+      each.wake.notify_all();
+  });
+}
+
+/// What the ranks' compute streams are asked for from now on comes after what
+/// rank 0's was asked for.
+void SharedGpuNetwork::Switch::fork() {
+  Event origin = events.record(ranks[0].device->computeStream());
+  for (size_t r = 1; r < ranks.size(); ++r)
+    gpu.check(
+        gpu.api().waitEvent(ranks[r].device->computeStream(), origin->get(), 0),
+        "waiting for rank 0");
+}
+
+/// What rank 0's compute stream is asked for from now on comes after what those
+/// of all ranks were asked for.
+void SharedGpuNetwork::Switch::join() {
+  for (size_t r = 1; r < ranks.size(); ++r) {
+    Event end = events.record(ranks[r].device->computeStream());
+    gpu.check(
+        gpu.api().waitEvent(ranks[0].device->computeStream(), end->get(), 0),
+        "waiting for all ranks");
+  }
+}
+
+/// All ranks capture one graph: a stream that waits for an event of a capture
+/// joins the capture (CUDA C++ Programming Guide, "Cross-stream Dependencies
+/// and Events"). So the compute streams join it here, the streams of transfers
+/// when they wait for arrivals, and events between ranks become edges of the
+/// graph. The guide also wants all of them to be joined to the first stream
+/// before the capture ends: each transfer's end by its members' `wait`.
+void SharedGpuNetwork::Switch::beginRecording(int rank) {
+  meet(rank, [&] {
+    ranks[0].device->beginRecording();
+    records = true;
+    fork();
+  });
+}
+
+std::shared_ptr<Recording> SharedGpuNetwork::Switch::endRecording(int rank) {
+  meet(rank, [&] {
+    join();
+    records = false;
+    recorded = ranks[0].device->endRecording();
+  });
+  return recorded;
+}
+
+/// One launch for all ranks.
+void SharedGpuNetwork::Switch::replay(int rank, Recording &recording) {
+  meet(rank, [&] {
+    join();
+    recording.run();
+    fork();
+  });
+}
+
 /// Waits until no transfer and no work of a rank reads or writes memory. A
 /// driver that has failed does nothing any more.
 void SharedGpuNetwork::Switch::idle() {
+  {
+    Lock lock(mutex);
+    if (std::exchange(records, false))
+      ranks[0].device->abandonRecording();
+  }
   gpu.enter();
   for (const Rank &each : ranks) {
     for (const StreamPointer &stream : each.streams)
@@ -276,23 +367,44 @@ void SharedGpuNetwork::Switch::idle() {
   }
 }
 
-class SharedGpuNetwork::End : public NetworkEnd<Switch> {
+namespace {
+/// One rank's handle on the graph of all.
+template <typename Switch> class SharedRecording : public Recording {
 public:
-  End(Switch &network, int rank, bool recordable)
-      : NetworkEnd(network, rank), recordable(recordable) {}
-  bool isRecordable() const override { return recordable; }
+  SharedRecording(Switch &network, int rank)
+      : network(network), rank(rank), recording(network.endRecording(rank)) {}
+  void run() override { network.replay(rank, *recording); }
 
 private:
-  const bool recordable;
+  Switch &network;
+  const int rank;
+  const std::shared_ptr<Recording> recording;
+};
+} // namespace
+
+class SharedGpuNetwork::End : public NetworkEnd<Switch>, Recorder {
+public:
+  End(Switch &network, int rank, bool timing)
+      : NetworkEnd(network, rank), network(network), timing(timing) {}
+  /// Times are read on the host after each transfer.
+  Recorder *recorder() override { return timing ? nullptr : this; }
+
+private:
+  void begin() override { network.beginRecording(rank()); }
+  std::unique_ptr<Recording>
+  end(const std::function<std::string()> &) override {
+    return std::make_unique<SharedRecording<Switch>>(network, rank());
+  }
+
+  Switch &network;
+  const bool timing;
 };
 
 SharedGpuNetwork::SharedGpuNetwork(std::vector<cuda::CudaDevice *> devices,
                                    bool timing)
     : network(std::make_unique<Switch>(devices, timing)) {
-  // A recording is that of one thread: others cannot arrive in it.
-  bool recordable = network->size() == 1 && !timing;
   for (int rank = 0; rank < network->size(); ++rank)
-    ends.push_back(std::make_unique<End>(*network, rank, recordable));
+    ends.push_back(std::make_unique<End>(*network, rank, timing));
 }
 
 SharedGpuNetwork::~SharedGpuNetwork() = default;

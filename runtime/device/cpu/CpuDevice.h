@@ -55,8 +55,6 @@ public:
   TimePoint mark() override;
   double secondsAt(TimePoint point) override;
   void forget(TimePoint) override {}
-  void beginRecording() override {}
-  std::unique_ptr<Recording> endRecording() override { return nullptr; }
 };
 
 } // namespace rota

@@ -253,7 +253,10 @@ private:
 
 void CudaDevice::beginRecording() {
   ownGpu->use();
-  ownGpu->check(ownGpu->api().beginCapture(compute.get(), kThreadLocalCapture),
+  // cuStreamEndCapture: "if the mode is not RELAXED, this call must be from the
+  // same thread as cuStreamBeginCapture". Ranks that share a GPU capture
+  // together, and the last of them to come ends the capture.
+  ownGpu->check(ownGpu->api().beginCapture(compute.get(), kRelaxedCapture),
                 "recording the step");
 }
 
@@ -263,6 +266,19 @@ std::unique_ptr<Recording> CudaDevice::endRecording() {
   ownGpu->check(ownGpu->api().endCapture(compute.get(), &graph),
                 "recording the step");
   return std::make_unique<GraphRecording>(*this, graph);
+}
+
+void CudaDevice::abandonRecording() {
+  const DriverApi &api = ownGpu->api();
+  int status = kNoCapture;
+  if (ownGpu->enter() != kSuccess ||
+      api.captureStatus(compute.get(), &status) != kSuccess ||
+      status == kNoCapture)
+    return;
+  // This takes all streams of the capture out of it, an invalid one included.
+  GraphHandle graph = nullptr;
+  if (api.endCapture(compute.get(), &graph) == kSuccess)
+    api.destroyGraph(graph);
 }
 
 void CudaDevice::launchService(const char *kernel, int64_t count,

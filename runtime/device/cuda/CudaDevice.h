@@ -60,10 +60,17 @@ public:
   TimePoint mark() override { return clock.mark(compute.get()); }
   double secondsAt(TimePoint point) override { return clock.secondsAt(point); }
   void forget(TimePoint point) override { clock.forget(point); }
-  void beginRecording() override;
-  std::unique_ptr<Recording> endRecording() override;
 
   // For communicators.
+  /// Between the two calls the compute stream captures a graph instead of doing
+  /// what it is asked for; so does each stream that waits for an event of the
+  /// capture. The compute stream has to wait for all of these streams before
+  /// the capture ends. Any thread may make either call. Throws RunError.
+  void beginRecording();
+  std::unique_ptr<Recording> endRecording();
+  /// Ends a capture after a failure, so that its streams do what they are asked
+  /// for again. Without a capture it does nothing.
+  void abandonRecording();
   Gpu &gpu() const { return *ownGpu; }
   StreamHandle computeStream() const { return compute.get(); }
   /// Launches a kernel of ServiceKernels.h for `count` elements on `stream`;
