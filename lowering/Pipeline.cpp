@@ -103,6 +103,7 @@ LogicalResult ProgramLowering::verify() {
   program.model = facts.name;
   program.schedule = op.getSchedule();
   program.flopsPerToken = facts.flopsPerToken;
+  program.config = facts.config;
   if (auto slots = pipe::simulate(timeline, {}))
     program.timeline = pipe::drawGrid(timeline, *slots);
   program.bubble = mlir::pipe::bubbleOf(

@@ -27,10 +27,11 @@ void buildLowerKernelsPipeline(mlir::OpPassManager &manager);
 /// `gpu-to-nvvm` known to tools.
 void registerLoweringPasses();
 
-/// Facts for reports that the lowered module no longer has.
+/// Facts of the model that the lowered module no longer has.
 struct ModelFacts {
   std::string name;
   double flopsPerToken = 0; // Model::flopsPerToken
+  std::string config;       // the text of its configuration, or empty
 };
 
 /// A module on its way to a trainer. The functions are called in this order;

@@ -43,6 +43,7 @@ public:
   /// True when a key of the outermost object was asked for.
   bool wasRead(StringRef key) const { return readKeys.contains(key); }
   StringRef path() const { return file.path(); }
+  StringRef source() const { return file.source(); }
 
   /// Starts an error at a key: "'KEY': " stands in front of the message.
   InFlightDiagnostic error(StringRef key);

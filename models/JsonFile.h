@@ -39,6 +39,8 @@ public:
 
   const nlohmann::json &root() const { return document; }
   llvm::StringRef path() const { return file; }
+  /// What the file holds.
+  llvm::StringRef source() const { return text->getBuffer(); }
 
   /// The place of a key, given as "key" or "outer.inner"; the whole file when
   /// the key is not there.

@@ -108,6 +108,7 @@ static FailureOr<BuiltModel> buildFromConfig(MLIRContext &context,
                         options.compute.value_or(*compute)};
   model.sequences = options.sequences;
   model.sequenceLength = options.sequenceLength;
+  model.config = config->source();
   model.module = ModuleOp::create(UnknownLoc::get(&context));
   if (failed(family->build(*config, microbatch, *model.module)))
     return failure();

@@ -36,6 +36,7 @@ struct BuiltModel {
   OwningOpRef<ModuleOp> module;
   std::string name;    // for people: the folder's or the file's name
   std::string weights; // kWeightFiles beside the configuration, or empty
+  std::string config;  // the text of the configuration, or empty
   int64_t sequences = 0;
   int64_t sequenceLength = 0;
 };

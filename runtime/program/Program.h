@@ -419,6 +419,7 @@ struct Program {
   std::string schedule; // for people: its name or file
   std::string timeline; // for people: the printed grid
   std::string plan;     // for people: the memory plan and costs
+  std::string config;   // the model's config.json; empty where it has none
   double bubble = 0.0;  // theoretical bubble share of the timeline
   int64_t microbatches = 1;
   // Input tokens are below `vocabulary` and targets below `classes`; both are 0

@@ -245,6 +245,7 @@ template <typename V> void visit(V &v, Program &x) {
   v("schedule", x.schedule);
   v("timeline", x.timeline);
   v("plan", x.plan);
+  v("config", x.config);
   v("bubble", x.bubble);
   v("microbatches", x.microbatches);
   v("vocabulary", x.vocabulary);

@@ -29,6 +29,7 @@ Program makeProgram() {
   p.model = "line";
   p.schedule = "by hand";
   p.timeline = "0F0\n1F0 \"quoted\"";
+  p.config = "{\"hidden_size\": 4}\n";
   p.bubble = 0.25;
   p.vocabulary = 17;
   p.input = {ElementType::I32, {2, 3}, {}};

@@ -27,8 +27,8 @@ struct FailedPass : PassInstrumentation {
 class Compilation {
 public:
   Compilation(mlir::rota::BuiltModel &model, const RunOptions &options)
-      : options(options), name(model.name), module(std::move(model.module)),
-        loc(module->getLoc()) {}
+      : options(options), name(model.name), config(model.config),
+        module(std::move(model.module)), loc(module->getLoc()) {}
 
   /// Compiles to `level` and writes that to `output`.
   ExitCode write(Level level, const std::string &output) {
@@ -114,8 +114,8 @@ private:
     auto model = mlir::rota::Model::get(*module);
     if (failed(model))
       return kExitBadInput;
-    lowering.emplace(*module,
-                     lowering::ModelFacts{name, model->flopsPerToken()});
+    lowering.emplace(
+        *module, lowering::ModelFacts{name, model->flopsPerToken(), config});
     if (failed(lowering->selectMachine(options.target)))
       return kExitBadInput;
     // The verifier judges a timeline that may be the user's.
@@ -203,7 +203,7 @@ private:
   }
 
   const RunOptions &options;
-  std::string name;
+  std::string name, config; // of the model
   OwningOpRef<ModuleOp> module;
   Location loc;
   std::optional<lowering::ProgramLowering> lowering;
