@@ -240,6 +240,7 @@ SafetensorsWriter::SafetensorsWriter(
   file.write(8, text);
   for (auto &[name, place] : places)
     place.begin += static_cast<int64_t>(8 + length);
+  fileBytes = static_cast<int64_t>(8 + length) + offset;
 }
 
 void SafetensorsWriter::write(const std::string &name, const void *data) {

@@ -78,6 +78,11 @@ public:
                     const std::map<std::string, TensorForm> &tensors);
   /// Writes the bytes of one tensor; tensors come in any order.
   void write(const std::string &name, const void *data);
+  /// Bytes from the file's start to those of the tensor, and of the whole file.
+  int64_t offsetOf(const std::string &name) const {
+    return places.at(name).begin;
+  }
+  int64_t bytes() const { return fileBytes; }
   /// Gives the file its name; to be called after the last tensor.
   void commit();
 
@@ -88,6 +93,7 @@ private:
 
   PendingFile file;
   std::map<std::string, Place> places;
+  int64_t fileBytes = 0;
 };
 
 /// Writes all tensors; the file appears complete or not at all.

@@ -80,4 +80,20 @@ std::vector<StatePiece> statePieces(const Program &program,
   return pieces;
 }
 
+StateCopy stateCopy(const Program &program,
+                    const std::vector<StateTensor> &tensors,
+                    const std::vector<int64_t> &coordinates) {
+  constexpr int64_t kAlignment = 64; // of a piece
+  StateCopy copy;
+  for (StatePiece &piece : statePieces(program, tensors, coordinates)) {
+    if (!piece.isFirst || piece.part.validElements() == 0)
+      continue;
+    int64_t bytes = piece.bytes(tensors[piece.tensor]);
+    copy.places.push_back(copy.bytes);
+    copy.bytes += (bytes + kAlignment - 1) / kAlignment * kAlignment;
+    copy.pieces.push_back(std::move(piece));
+  }
+  return copy;
+}
+
 } // namespace rota

@@ -46,6 +46,18 @@ std::vector<StatePiece> statePieces(const Program &program,
                                     const std::vector<StateTensor> &tensors,
                                     const std::vector<int64_t> &coordinates);
 
+/// The copy of a rank's own pieces in host memory, which a checkpoint is
+/// written from: those for which it is the first, one behind the other, without
+/// those that have no element of their tensor.
+struct StateCopy {
+  std::vector<StatePiece> pieces;
+  std::vector<int64_t> places; // of the pieces, from the start of the copy
+  int64_t bytes = 0;
+};
+StateCopy stateCopy(const Program &program,
+                    const std::vector<StateTensor> &tensors,
+                    const std::vector<int64_t> &coordinates);
+
 } // namespace rota
 
 #endif // ROTA_RUNTIME_PROGRAM_STATE_H

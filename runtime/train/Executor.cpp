@@ -24,7 +24,7 @@ Executor::Executor(Rank &rank, bool keepsEvents)
       seconds(stage.actions.size(), 0.0), firstSeconds(seconds) {
   writeCotangentFactors();
   if (keepsEvents)
-    decideOnRankZero(rank, true); // no rank returns before all are here
+    decideTogether(rank, {true}); // no rank returns before all are here
   transferOrigin = rank.communicator().now();
   computeOrigin = rank.device().secondsAt(rank.device().mark());
   auto texts = std::make_shared<std::vector<std::string>>();

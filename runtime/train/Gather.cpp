@@ -77,8 +77,14 @@ std::string textOfRankZero(Rank &rank, const std::string &own) {
   return own;
 }
 
-bool decideOnRankZero(Rank &rank, bool own) {
-  return gatherNumbers(rank, rank.everyone(), {own ? 1.0 : 0.0})[0] != 0.0;
+std::vector<bool> decideTogether(Rank &rank, const std::vector<bool> &own) {
+  std::vector<double> all = gatherNumbers(
+      rank, rank.everyone(), std::vector<double>(own.begin(), own.end()));
+  std::vector<bool> decisions(own.size());
+  for (size_t i = 0; i < all.size(); ++i)
+    if (all[i] != 0.0)
+      decisions[i % own.size()] = true;
+  return decisions;
 }
 
 /// Gathers `own` of each rank of the loss, f32 [count], to `all`.

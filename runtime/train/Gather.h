@@ -29,8 +29,9 @@ std::string textOfRankZero(Rank &rank, const std::string &own);
 void sendBytes(Rank &rank, int to, const char *data, int64_t bytes);
 void receiveBytes(Rank &rank, int from, char *data, int64_t bytes);
 
-/// The value of rank 0, on every rank.
-bool decideOnRankZero(Rank &rank, bool own);
+/// For each of `own`, as many on each rank, whether it is true on one rank or
+/// more; on every rank.
+std::vector<bool> decideTogether(Rank &rank, const std::vector<bool> &own);
 
 /// Sum and weight of the main loss, and the auxiliary losses, which are added
 /// to its mean.

@@ -20,9 +20,10 @@ Rows trainingRows(Options &o) {
       {"data", group, "PATH[:WEIGHT],...",
        "Files of tokens or text, folders of them, or 'synthetic'. Weights mix "
        "them in these proportions",
-       train, &o.data},
+       train | eval, &o.data},
       {"token-type", group, "TYPE",
-       "A token in files without a header (bytes); headers must agree", train,
+       "A token in files without a header (bytes); headers must agree",
+       train | eval,
        Choice(o.tokenType)},
       {"seed", group, "N", "Seed of all random numbers", runs, &o.seed, 0,
        kMaxCount},
@@ -62,6 +63,15 @@ Rows probeRows(Options &o) {
            .choices = {"loss", "logits", "gradients", "loss-curve"}}};
 }
 
+Rows evalRows(Options &o) {
+  const char *group = "Evaluation";
+  return {{"checkpoint", group, "PATH",
+           "The weights: a checkpoint, or the newest of a folder of them", eval,
+           &o.checkpoint},
+          {"eval-steps", group, "N", "Batches, from the first on; 0: all", eval,
+           &o.evalSteps, 0, kMaxCount}};
+}
+
 Rows executionRows(Options &o) {
   const char *execution = "Execution", *output = "Output";
   return {{"ranks", execution, "KIND",
@@ -71,9 +81,9 @@ Rows executionRows(Options &o) {
            models, Choice(o.ranks)},
           {"threads", execution, "N",
            "Cores that a process computes with; 0: its share of the machine's",
-           runs, &o.threads, 0, 1024},
+           anyRun, &o.threads, 0, 1024},
           {"allow-tf32", execution, "",
-           "On a GPU, products of f32 may round their operands to TF32", runs,
+           "On a GPU, products of f32 may round their operands to TF32", anyRun,
            &o.allowTf32},
           {"no-recording", execution, "",
            "On a GPU, ask for each kernel of each step instead of replaying a "
@@ -89,7 +99,7 @@ Rows executionRows(Options &o) {
            .letter = 'o',
            .requiredBy = probe | Command::Convert},
           {"json", output, "", "The same facts as JSON",
-           runs | Command::Plan | Command::Schedule | Command::Checkpoint |
+           anyRun | Command::Plan | Command::Schedule | Command::Checkpoint |
                Command::Convert,
            &o.json},
           {"profile", output, "",
@@ -100,7 +110,8 @@ Rows executionRows(Options &o) {
 
 constexpr const char *kDescription =
     "Trains the model that this program was compiled from. `probe` as the\n"
-    "first argument runs a few steps on given tokens and writes tensors.\n"
+    "first argument runs a few steps on given tokens and writes tensors; `eval`\n"
+    "finds the loss of given weights on data.\n"
     "Exit codes: 0 success, 1 the run failed, 2 bad arguments or input.";
 
 std::optional<Ending> readArguments(std::vector<std::string> arguments,
@@ -108,11 +119,14 @@ std::optional<Ending> readArguments(std::vector<std::string> arguments,
                                     Command &command, Options &options) {
   command = Command::Train;
   std::string name = program;
-  if (!arguments.empty() && arguments[0] == "probe") {
-    command = Command::Probe;
-    name += " probe";
-    arguments.erase(arguments.begin());
-  }
+  for (auto [word, meaning] : {std::pair("probe", Command::Probe),
+                               std::pair("eval", Command::Eval)})
+    if (!arguments.empty() && arguments[0] == word) {
+      command = meaning;
+      name += std::string(" ") + word;
+      arguments.erase(arguments.begin());
+      break;
+    }
   Rows table = trainOptions(options);
   CommandLine line(table, command,
                    {name, kDescription, "", "", /*flagWord=*/"argument"});
@@ -136,10 +150,11 @@ std::vector<Option> trainOptions(Options &options) {
   Rows table = {{"weights", "Model", "PATH",
                  "Initial weights: a .safetensors file, an index of several "
                  "or a folder that holds one (those beside the model)",
-                 runs, &options.weights}};
+                 anyRun, &options.weights}};
   for (Rows rows :
        {optimizerRows(options.optimizer), trainingRows(options),
-        resumeRows(options.resume), probeRows(options), executionRows(options)})
+        checkpointRows(options.checkpoints), resumeRows(options.resume),
+        probeRows(options), evalRows(options), executionRows(options)})
     table.insert(table.end(), rows.begin(), rows.end());
   return table;
 }
@@ -149,6 +164,9 @@ OptionMistake checkTrainOptions(const Options &options) {
     return {"stop-after", "expected at most 'steps', got " +
                               std::to_string(options.stopAfter) + " and " +
                               std::to_string(options.steps)};
+  if (OptionMistake mistake = checkCheckpointOptions(options.checkpoints);
+      !mistake.option.empty())
+    return mistake;
   return checkOptimizerOptions(options.optimizer);
 }
 

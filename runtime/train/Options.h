@@ -7,6 +7,7 @@
 
 #include "runtime/data/TokenType.h"
 #include "runtime/options/CommandLine.h"
+#include "runtime/train/CheckpointOptions.h"
 #include "runtime/train/OptimizerOptions.h"
 #include "runtime/train/ResumeOptions.h"
 
@@ -24,7 +25,7 @@ template <> struct Names<RankKind> {
 };
 
 struct Options {
-  // Both commands.
+  // All commands.
   RankKind ranks = RankKind::Threads;
   int64_t steps = 100;
   int64_t stopAfter = 0; // a step before the last one; 0: none
@@ -46,6 +47,7 @@ struct Options {
   double timeLimit = 0.0; // seconds; 0: none
   int64_t logInterval = 10;
   std::string save;
+  CheckpointOptions checkpoints;
   ResumeOptions resume;
   bool noRecording = false; // each step asks its device for each kernel
 
@@ -53,6 +55,10 @@ struct Options {
   std::string tokens;
   std::vector<std::string> write = {"loss"};
   std::string output;
+
+  // `eval`.
+  std::string checkpoint; // empty: `weights`
+  int64_t evalSteps = 0;  // batches; 0: all
 };
 
 /// The table of these options, with `options` as its variables; of the

@@ -22,7 +22,8 @@ struct StepReport {
   double tokensPerSecond = 0.0;
   double bubble = 0.0; // measured
   double seconds = 0.0, secondsLeft = 0.0;
-  int64_t replayed = 0; // steps so far that were replays of a recording
+  int64_t replayed = 0;         // steps so far that were replays of a recording
+  double checkpointStall = 0.0; // seconds that a checkpoint held the step up
 };
 
 class Report {

@@ -1,23 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/RunEnd.h"
 #include "runtime/train/Gather.h"
+#include "runtime/train/Signals.h"
 
 #include <algorithm>
-#include <csignal>
 
 namespace rota {
-
-static volatile std::sig_atomic_t interrupted = 0;
-
-static void onInterrupt(int) {
-  interrupted = 1;
-  std::signal(SIGINT, SIG_DFL);
-}
-
-void catchInterrupts() {
-  interrupted = 0;
-  std::signal(SIGINT, onInterrupt);
-}
 
 double RunEnd::seconds() const {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
@@ -28,9 +16,11 @@ int64_t RunEnd::lastStep() const {
   return options.stopAfter > 0 ? options.stopAfter : options.steps;
 }
 
-bool RunEnd::isLast(Rank &rank, int64_t t) const {
+StepEnd RunEnd::decide(Rank &rank, int64_t t, bool saves) const {
   bool over = options.timeLimit > 0 && seconds() >= options.timeLimit;
-  return decideOnRankZero(rank, t == lastStep() || over || interrupted);
+  std::vector<bool> all = decideTogether(
+      rank, {t == lastStep() || over || isInterrupted(), saves});
+  return {all[0], all[1]};
 }
 
 double RunEnd::secondsLeft(int64_t t) const {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The end of a run: the last step, a step that the user named, a time limit, a
-// signal.
+// signal. And the steps after which a checkpoint is written.
 #ifndef ROTA_RUNTIME_TRAIN_RUNEND_H
 #define ROTA_RUNTIME_TRAIN_RUNEND_H
 
@@ -11,9 +11,11 @@
 
 namespace rota {
 
-/// From now on the first SIGINT ends the run after its step, with validation
-/// and saving; the second one ends the process.
-void catchInterrupts();
+/// Decisions of all ranks about a step.
+struct StepEnd {
+  bool isLast = false;
+  bool saves = false; // a checkpoint
+};
 
 class RunEnd {
 public:
@@ -29,9 +31,9 @@ public:
   double seconds() const;
   /// The step that ends the run when nothing else does before.
   int64_t lastStep() const;
-  /// Whether step `t` is the last one, the same on all ranks: rank 0 decides.
-  /// Every rank calls.
-  bool isLast(Rank &rank, int64_t t) const;
+  /// What follows step `t`, the same on all ranks: what one of them asks for.
+  /// `saves`: this one asks for a checkpoint. Every rank calls.
+  StepEnd decide(Rank &rank, int64_t t, bool saves) const;
   /// Seconds that the steps after step `t` may still take.
   double secondsLeft(int64_t t) const;
 

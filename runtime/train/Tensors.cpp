@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/Tensors.h"
 #include "runtime/checkpoint/Convert.h"
-#include "runtime/program/Part.h"
+#include "runtime/program/State.h"
 #include "runtime/program/TensorNames.h"
 #include "runtime/train/Gather.h"
 
@@ -12,12 +12,11 @@ namespace rota {
 
 std::vector<NamedTensor> tensorsByName(const Program &program) {
   std::vector<NamedTensor> tensors;
-  for (size_t s = 0; s < program.stages.size(); ++s)
-    for (const Update &update : program.stages[s].updates) {
-      const Parameter &parameter = program.parameters[update.parameter];
-      tensors.push_back({tensorName(parameter, update.layer), &parameter,
-                         static_cast<int>(s), &update});
-    }
+  for (const StateTensor &tensor : stateTensors(program))
+    if (tensor.state < 0)
+      tensors.push_back({tensor.name, &program.parameters[tensor.parameter],
+                         tensor.stage,
+                         &program.stages[tensor.stage].updates[tensor.update]});
   std::sort(tensors.begin(), tensors.end(),
             [](const NamedTensor &a, const NamedTensor &b) {
               return a.name < b.name;

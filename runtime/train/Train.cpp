@@ -3,9 +3,11 @@
 // The trainer's main function.
 #include "runtime/train/Train.h"
 #include "runtime/Error.h"
+#include "runtime/checkpoint/FolderLock.h"
 #include "runtime/checkpoint/WriteFile.h"
 #include "runtime/program/Verify.h"
 #include "runtime/train/Launch.h"
+#include "runtime/train/Signals.h"
 #include "runtime/train/Training.h"
 
 #include <chrono>
@@ -18,7 +20,7 @@ namespace rota {
 void train(const Run &run) {
   const Program &program = *run.executable.program;
   std::unique_ptr<Batches> batches = makeBatches(program, run.options);
-  catchInterrupts();
+  catchSignals();
   ReadAhead readAhead;
   run.machine.run(
       [&](Rank &rank) { Training(run, rank, *batches, readAhead).run(); });
@@ -35,6 +37,12 @@ static void runCommand(const Executable &executable, Command command,
            {&options.save, &options.output, &options.trace})
         if (!path->empty())
           checkWritable(*path);
+    std::optional<FolderLock> checkpoints;
+    const std::string &folder = options.checkpoints.folder;
+    if (launch.process == 0 && !folder.empty()) {
+      checkpoints.emplace(folder);
+      removeUnfinished(folder);
+    }
     std::unique_ptr<Weights> weights;
     if (!options.weights.empty())
       weights = std::make_unique<Weights>(options.weights, *executable.program);

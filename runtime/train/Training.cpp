@@ -26,7 +26,8 @@ Training::Training(const Run &run, Rank &rank, const Batches &batches,
       executor(rank, !options.trace.empty()),
       optimizer(rank, options.optimizer),
       runner(rank, executor, optimizer, options, phases),
-      evaluation(rank, executor, options, batches), end(options) {}
+      evaluation(rank, executor, options, batches),
+      checkpoints(rank, options, report), end(options) {}
 
 void Training::continueAfter(const ResumedRun &resumed) {
   done = resumed.state.step;
@@ -68,6 +69,7 @@ void Training::run() {
   for (int64_t t = done + 1; t <= end.lastStep(); ++t)
     if (!step(t))
       break;
+  checkpoints.finish();
   std::vector<RankReport> reports = gatherReports(rank, executor);
   report.end(progress, reports);
   if (options.profile)
@@ -90,14 +92,18 @@ bool Training::step(int64_t t) {
   now.results = rank.device().startRead(rank.runtimeAt(rank.places().result),
                                         rank.places().resultBytes);
   now.end = rank.device().mark();
-  bool last = end.isLast(rank, t);
+  StepEnd ends = end.decide(rank, t, checkpoints.wants(t));
+  if (ends.isLast)
+    ends.saves = checkpoints.isOn();
   if (previous)
-    finish(*std::exchange(previous, std::nullopt), false);
-  if (last || !rank.device().isAsynchronous() || evaluation.follows(t, last))
-    finish(now, last);
+    finish(*std::exchange(previous, std::nullopt), {});
+  if (ends.isLast || ends.saves || !rank.device().isAsynchronous() ||
+      evaluation.follows(t, ends.isLast))
+    finish(now, ends);
   else
     previous = std::move(now);
-  return !last;
+  checkpoints.advance();
+  return !ends.isLast;
 }
 
 /// Loss and norm of the step.
@@ -110,14 +116,18 @@ void Training::readResults(const Pending &pending) {
   progress.gradientNorm = optimizer.readNorm({result, 3});
 }
 
-/// Reads a step's results and reports them.
-void Training::finish(const Pending &pending, bool last) {
+/// Reads a step's results, saves and reports them.
+void Training::finish(const Pending &pending, StepEnd ends) {
   int64_t t = pending.number;
+  bool last = ends.isLast;
   readResults(pending);
   double stepEnd = rank.device().secondsAt(pending.end);
   double seconds = stepEnd - std::exchange(lastEnd, stepEnd);
   measure(seconds);
   phases.add("step", seconds);
+  progress.checkpointStall = 0.0;
+  if (ends.saves)
+    saveCheckpoint(t);
   if (report.keeps(t, last))
     progress.bubble = gatherBubble(rank, executor.meanSeconds());
   progress.validationLoss.reset();
@@ -148,6 +158,16 @@ void Training::measure(double seconds) {
   stepSeconds += weight * (seconds - stepSeconds);
   progress.tokensPerSecond =
       static_cast<double>(batchTokens(program)) / stepSeconds;
+}
+
+/// After the results of step `t` were found to be finite.
+void Training::saveCheckpoint(int64_t t) {
+  RunState run;
+  run.step = t;
+  run.sequences = t * program.microbatches * program.input.shape[0];
+  values.save(run);
+  progress.checkpointStall = checkpoints.start(run);
+  phases.add("checkpoint", progress.checkpointStall);
 }
 
 void Training::save() {

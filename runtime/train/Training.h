@@ -4,11 +4,13 @@
 #ifndef ROTA_RUNTIME_TRAIN_TRAINING_H
 #define ROTA_RUNTIME_TRAIN_TRAINING_H
 
+#include "runtime/train/Checkpoints.h"
 #include "runtime/train/Data.h"
 #include "runtime/train/Evaluation.h"
 #include "runtime/train/Report.h"
 #include "runtime/train/Resume.h"
 #include "runtime/train/RunEnd.h"
+#include "runtime/train/RunValues.h"
 #include "runtime/train/StepRunner.h"
 #include "runtime/train/Train.h"
 
@@ -33,8 +35,9 @@ private:
   void prepare();
   void continueAfter(const ResumedRun &resumed);
   bool step(int64_t t);
-  void finish(const Pending &pending, bool last);
+  void finish(const Pending &pending, StepEnd ends);
   void readResults(const Pending &pending);
+  void saveCheckpoint(int64_t t);
   double deviceSeconds() const;
   void measure(double seconds);
   void save();
@@ -51,6 +54,8 @@ private:
   PhaseTimes phases;
   StepRunner runner;
   Evaluation evaluation;
+  Checkpoints checkpoints;
+  RunValuesList values;
   RunEnd end;
   int64_t done = 0; // steps before those of this process
   StepReport progress;

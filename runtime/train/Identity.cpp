@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/train/Identity.h"
+#include "runtime/checkpoint/Hash.h"
+#include "runtime/checkpoint/RankFile.h"
+
+#include <filesystem>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace rota {
+
+/// The parameters with names, shapes and types, and the configuration that the
+/// model was built from.
+static std::string modelIdentity(const Program &program) {
+  std::string text = program.config;
+  for (const Parameter &p : program.parameters)
+    text += fmt::format("\n{} [{}] {} of layers [{}]", p.name,
+                        fmt::join(p.shape, ","), typeName(p.compute),
+                        fmt::join(p.layers, ","));
+  return fmt::format("{:016x}", hashOf(text));
+}
+
+/// The type that tasks compute in: bf16 where a parameter is read as that.
+static std::string computeType(const Program &program) {
+  for (const Parameter &parameter : program.parameters)
+    if (parameter.compute != ElementType::F32)
+      return typeName(parameter.compute);
+  return typeName(ElementType::F32);
+}
+
+/// Each file with its size; its folder may have moved.
+static std::string dataIdentity(const Options &options) {
+  std::string text;
+  for (const std::string &path : options.data) {
+    std::error_code error;
+    auto bytes = std::filesystem::file_size(path, error);
+    text += fmt::format("{} of {} bytes, ",
+                        std::filesystem::path(path).filename().string(),
+                        error ? 0 : bytes);
+  }
+  return text + fmt::format("tokens {}, validation {}",
+                            nameOf(options.tokenType),
+                            numberText(options.validationFraction));
+}
+
+/// The options of the optimizer and the learning rate with their values.
+static std::string optimizerIdentity(const Program &program,
+                                     const Options &options) {
+  OptimizerOptions values = options.optimizer;
+  std::string text;
+  for (const Option &row : optimizerRows(values))
+    text += fmt::format("{}={} ", row.name, fmt::join(valueTexts(row), ","));
+  for (const Parameter &parameter : program.parameters)
+    for (const State &state : parameter.states)
+      if (std::string name =
+              fmt::format("{}:{} ", state.name, typeName(state.type));
+          text.find(name) == std::string::npos)
+        text += name;
+  return text + fmt::format("of {} steps", options.steps);
+}
+
+std::map<std::string, std::string> runIdentity(const Program &program,
+                                               const Options &options) {
+  const DataForm &input = program.input;
+  return {{"model", modelIdentity(program)},
+          {"dtype", computeType(program)},
+          {"optimizer", optimizerIdentity(program, options)},
+          {"batch-size",
+           std::to_string(program.microbatches * input.shape.front())},
+          {"sequence-length", std::to_string(input.shape[1])},
+          {"data", dataIdentity(options)},
+          {"seed", std::to_string(options.seed)}};
+}
+
+} // namespace rota

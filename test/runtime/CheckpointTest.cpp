@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Parts of a checkpoint: the file of a rank, committing and removing, the lock
+// of the folder.
+#include "runtime/Error.h"
+#include "runtime/checkpoint/Commit.h"
+#include "runtime/checkpoint/Convert.h"
+#include "runtime/checkpoint/Folder.h"
+#include "runtime/checkpoint/FolderLock.h"
+#include "runtime/checkpoint/Hash.h"
+#include "runtime/checkpoint/RankFile.h"
+#include "runtime/checkpoint/Safetensors.h"
+#include "test/runtime/LineModel.h"
+#include "test/runtime/TemporaryFolder.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <numeric>
+#include <sys/resource.h>
+#include <unistd.h>
+
+using namespace rota;
+using namespace rota::test;
+
+namespace {
+
+/// A parameter [3, 5] whose state is divided over a mesh of 2 x 2 ranks, with
+/// one bf16 state.
+Program dividedProgram() {
+  Program program;
+  program.mesh = {{"stage", 1}, {"fsdp", 2}, {"tensor", 2}};
+  Parameter p;
+  p.name = "w";
+  p.shape = {3, 5};
+  p.computeDivision = p.storageDivision = p.optimizerDivision = {{1}, {2}};
+  p.states = {{"moment", ElementType::BF16, 0.0, 0}};
+  p.stateBytes = 64;
+  program.parameters = {p};
+  Stage stage;
+  Update update;
+  update.master = 0;
+  update.states = 64;
+  stage.updates = {update};
+  program.stages = {stage};
+  return program;
+}
+
+std::vector<int64_t> addCheckpoints(const TemporaryFolder &folder,
+                                    std::vector<int64_t> steps) {
+  for (int64_t step : steps)
+    std::filesystem::create_directory(folder.path(checkpointName(step)));
+  return steps;
+}
+
+Manifest ofStep(int64_t step) {
+  Manifest manifest;
+  manifest.run.step = step;
+  return manifest;
+}
+
+} // namespace
+
+// Rank (0, 1) has rows 0 and 1, columns 3 and 4, in memory for [2, 3].
+TEST(RankFile, HoldsPiecesWithoutPadding) {
+  Program program = dividedProgram();
+  auto tensors = stateTensors(program);
+  StateCopy copy = stateCopy(program, tensors, {0, 0, 1});
+  ASSERT_EQ(copy.pieces.size(), 2u);
+  EXPECT_EQ(copy.places, (std::vector<int64_t>{0, 64}));
+  EXPECT_EQ(copy.bytes, 128);
+  std::vector<char> memory(128, 'x');
+  std::vector<float> master = {3, 4, -1, 8, 9, -1};
+  std::vector<uint16_t> moment = {30, 40, 0, 80, 90, 0};
+  std::memcpy(memory.data(), master.data(), 24);
+  std::memcpy(memory.data() + 64, moment.data(), 12);
+  TemporaryFolder folder;
+  std::string path = folder.path("rank");
+  RankFile file = writeRankFile(path, tensors, copy, memory.data(), false);
+
+  SafetensorsFile read(path);
+  ASSERT_EQ(read.tensors().size(), 2u);
+  const TensorView &w = read.tensors().at("w@0,3");
+  EXPECT_EQ(w.type, "F32");
+  EXPECT_EQ(w.shape, (std::vector<int64_t>{2, 2}));
+  std::vector<float> values(4);
+  readFloats(w, 0, 4, values.data());
+  EXPECT_EQ(values, (std::vector<float>{3, 4, 8, 9}));
+  const TensorView &m = read.tensors().at("w/moment@0,3");
+  EXPECT_EQ(m.type, "BF16");
+  std::vector<uint16_t> bits(4);
+  std::memcpy(bits.data(), m.data, 8);
+  EXPECT_EQ(bits, (std::vector<uint16_t>{30, 40, 80, 90}));
+
+  std::string whole = folder.read("rank");
+  EXPECT_EQ(file.bytes, static_cast<int64_t>(whole.size()));
+  ASSERT_EQ(file.pieces.size(), 2u);
+  std::string_view bytes = whole;
+  EXPECT_EQ(bytes.substr(file.pieces[0].offset, 16),
+            std::string_view(w.data, 16));
+  EXPECT_EQ(file.pieces[0].hash, hashOf({w.data, 16}));
+  EXPECT_EQ(bytes.substr(file.pieces[1].offset, 8),
+            std::string_view(m.data, 8));
+  EXPECT_EQ(file.pieces[1].hash, hashOf({m.data, 8}));
+}
+
+TEST(RankFile, IsNotThereAfterACancellation) {
+  Program program = dividedProgram();
+  auto tensors = stateTensors(program);
+  StateCopy copy = stateCopy(program, tensors, {0, 0, 0});
+  std::vector<char> memory(copy.bytes);
+  TemporaryFolder folder;
+  EXPECT_NE(messageOf<RunError>([&] {
+              writeRankFile(folder.path("rank"), tensors, copy, memory.data(),
+                            true);
+            }).find("writing was cancelled"),
+            std::string::npos);
+  EXPECT_EQ(folder.count(), 0);
+}
+
+// Each element of each tensor is in the copy of one rank.
+TEST(StateCopy, RanksTogetherHaveEachElementOnce) {
+  for (const LineShape &shape : std::vector<LineShape>{
+           {2, 2, 2}, {2, 2, 2, 1, true}, {1, 2, 1, 3}, {2, 2, 2, 3, true}}) {
+    Program program = makeLine(shape);
+    auto tensors = stateTensors(program);
+    std::vector<std::vector<int>> counts;
+    for (const StateTensor &tensor : tensors)
+      counts.emplace_back(tensor.bytes() / byteSize(tensor.type));
+    int64_t ranks = 1;
+    for (const MeshAxis &axis : program.mesh)
+      ranks *= axis.size;
+    for (int rank = 0; rank < ranks; ++rank)
+      for (const StatePiece &piece :
+           stateCopy(program, tensors, coordinatesOf(program.mesh, rank))
+               .pieces)
+        forEachRun(piece.part, 0, piece.part.elements(),
+                   [&](int64_t whole, int64_t, int64_t count) {
+                     for (int64_t i = 0; i < count; ++i)
+                       ++counts[piece.tensor][whole + i];
+                   });
+    for (const std::vector<int> &tensor : counts)
+      EXPECT_EQ(tensor, std::vector<int>(tensor.size(), 1));
+  }
+}
+
+TEST(Commit, GivesACheckpointItsNameWithItsManifest) {
+  TemporaryFolder folder;
+  makePartialFolder(folder.path(""), 7);
+  makePartialFolder(folder.path(""), 7); // as each rank does
+  folder.write(partialName(7) + "/rank-0.safetensors", "x");
+  EXPECT_TRUE(checkpointsIn(folder.path("")).empty());
+  commitCheckpoint(folder.path(""), ofStep(7));
+  EXPECT_EQ(checkpointsIn(folder.path("")), (std::vector<int64_t>{7}));
+  EXPECT_EQ(folder.count(), 1);
+  std::string name = checkpointName(7) + "/";
+  EXPECT_EQ(folder.read(name + "rank-0.safetensors"), "x");
+  EXPECT_EQ(manifestFromJson(folder.read(name + kManifestFile), "m").run.step,
+            7);
+}
+
+TEST(Commit, ReplacesACheckpointOfTheSameStep) {
+  TemporaryFolder folder;
+  addCheckpoints(folder, {7});
+  folder.write(checkpointName(7) + "/old", "x");
+  makePartialFolder(folder.path(""), 7);
+  commitCheckpoint(folder.path(""), ofStep(7));
+  EXPECT_EQ(folder.count(), 1);
+  EXPECT_FALSE(
+      std::filesystem::exists(folder.path(checkpointName(7) + "/old")));
+}
+
+TEST(Commit, KeepsTheNewestAndMultiples) {
+  struct Case {
+    KeepRules rules;
+    std::vector<int64_t> kept;
+  };
+  for (const Case &c : std::vector<Case>{
+           {{1, 0}, {50, 60}},
+           {{2, 0}, {40, 50, 60}},
+           {{9, 0}, {10, 20, 30, 40, 50, 60}},
+           {{1, 20}, {20, 40, 50, 60}},
+       }) {
+    TemporaryFolder folder;
+    addCheckpoints(folder, {10, 20, 30, 40, 50, 60});
+    folder.write(checkpointName(10) + "/file", "x");
+    // 60 is of a run that went on from an older checkpoint.
+    removeOldCheckpoints(folder.path(""), 50, c.rules);
+    EXPECT_EQ(checkpointsIn(folder.path("")), c.kept);
+    EXPECT_EQ(folder.count(), static_cast<int64_t>(c.kept.size()));
+  }
+}
+
+TEST(Commit, RemovesUnfinishedFoldersAlone) {
+  TemporaryFolder folder;
+  addCheckpoints(folder, {10});
+  folder.write("other", "x");
+  for (const std::string &name : {partialName(20), removedName(5)}) {
+    std::filesystem::create_directory(folder.path(name));
+    folder.write(name + "/file", "x");
+  }
+  removeUnfinished(folder.path(""));
+  EXPECT_EQ(folder.count(), 2);
+  EXPECT_EQ(checkpointsIn(folder.path("")), (std::vector<int64_t>{10}));
+}
+
+TEST(FolderLock, IsHeldOnce) {
+  TemporaryFolder folder;
+  std::string path = folder.path("a/b"); // both are made
+  {
+    FolderLock lock(path);
+    EXPECT_EQ(messageOf<InputError>([&] { FolderLock second(path); }),
+              "'" + path +
+                  "': expected a folder that no other run writes to, got one "
+                  "of process " +
+                  std::to_string(getpid()));
+  }
+  FolderLock again(path);
+}
+
+TEST(FolderLock, NamesWhatCannotBeMade) {
+  TemporaryFolder folder;
+  std::string path = folder.write("file", "") + "/checkpoints";
+  EXPECT_EQ(messageOf<RunError>([&] { FolderLock lock(path); }),
+            "cannot create '" + path + "': Not a directory");
+}

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs of line-trainer in folders that are full, read-only or in use.
+
+    checkpoint_folder.py CASE FOLDER
+
+Prints a line with the outcome; "skipped: ..." where this machine cannot make
+such a folder. CASE: full, limited, read-only, in-use, signals.
+"""
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+TRAINER = ["line-trainer", "2,3,2,1,1", "--checkpoint-interval", "1"]
+
+
+def run(folder, *arguments, **options):
+    return subprocess.run(
+        TRAINER + ["--checkpoint-dir", folder, *arguments],
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, **options)
+
+
+def start(folder):
+    """A run that does not end by itself, after its first checkpoint."""
+    process = subprocess.Popen(
+        TRAINER + ["--checkpoint-dir", folder, "--steps", "1000000000"],
+        stdout=subprocess.DEVNULL)
+    while not whole(folder):
+        time.sleep(0.01)
+        assert process.poll() is None
+    return process
+
+
+def whole(folder):
+    if not os.path.exists(folder):
+        return []
+    return sorted(name for name in os.listdir(folder)
+                  if name.startswith("step-"))
+
+
+def check(folder, count):
+    """Whole checkpoints are there, `count` or more, and nothing unfinished."""
+    assert len(whole(folder)) >= count, os.listdir(folder)
+    for name in os.listdir(folder):
+        assert name == "lock" or os.path.exists(
+            os.path.join(folder, name, "manifest.json")), name
+
+
+def mount(folder, size):
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", f"size={size}", "none", folder],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    if mounted.returncode != 0:
+        print("skipped: no folder may be mounted here")
+        sys.exit()
+
+
+def report(folder, outcome):
+    print(f"exit code {outcome.returncode}, "
+          + outcome.stderr.strip().replace(folder, "FOLDER"))
+
+
+def full(folder):
+    mount(folder, "256k")
+    try:
+        outcome = run(folder, "--keep-last", "1000", "--steps", "1000")
+        check(folder, 2)
+        report(folder, outcome)
+    finally:
+        subprocess.run(["umount", folder], check=True)
+
+
+def limited(folder):
+    """No file may be larger than 600 bytes."""
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (600, 600))
+
+    outcome = run(folder, "--steps", "9", preexec_fn=limit)
+    check(folder, 0)
+    report(folder, outcome)
+
+
+def read_only(folder):
+    mount(folder, "1m")
+    try:
+        assert run(folder, "--steps", "2").returncode == 0
+        subprocess.run(["mount", "-o", "remount,ro", folder], check=True)
+        outcome = run(folder, "--steps", "4")
+        check(folder, 2)
+        report(folder, outcome)
+    finally:
+        subprocess.run(["umount", folder], check=True)
+
+
+def in_use(folder):
+    first = start(folder)
+    outcome = run(folder)
+    outcome.stderr = outcome.stderr.replace(str(first.pid), "PID")
+    report(folder, outcome)
+    first.kill()
+    first.wait()
+    print(f"after its end: exit code {run(folder, '--steps', '3').returncode}")
+
+
+def signals(folder):
+    for number in (signal.SIGTERM, signal.SIGINT):
+        shutil.rmtree(folder)
+        process = start(folder)
+        process.send_signal(number)
+        code = process.wait()
+        check(folder, 1)
+        print(f"{number.name}: exit code {code}")
+    # A run without an interval: the only checkpoint is what was asked for.
+    shutil.rmtree(folder)
+    TRAINER[-1] = "0"
+    process = subprocess.Popen(
+        TRAINER + ["--checkpoint-dir", folder, "--steps", "1000000000"],
+        stdout=subprocess.PIPE, text=True)
+    while not process.stdout.readline().lstrip().startswith("1/"):
+        pass
+    process.stdout.close()
+    process.send_signal(signal.SIGUSR1)
+    while not whole(folder):
+        time.sleep(0.01)
+        assert process.poll() is None
+    print("SIGUSR1: a checkpoint, and the run goes on")
+    process.kill()
+    process.wait()
+
+
+if __name__ == "__main__":
+    case, where = sys.argv[1:]
+    shutil.rmtree(where, ignore_errors=True)
+    os.makedirs(where)
+    {"full": full, "limited": limited, "read-only": read_only,
+     "in-use": in_use, "signals": signals}[case](where)
