@@ -153,6 +153,9 @@ Rows executionRows(RunOptions &o) {
        "Each transfer between ranks: what, why, and how much of "
        "its time nothing hides",
        compile | plan, &o.explain},
+      {"state", output, "",
+       "Print the tensors that a checkpoint holds, and nothing else", plan,
+       &o.state},
       {"remarks", output, "CATEGORY",
        "The compiler's remarks, on standard error", compile | plan,
        Choice(o.remarks)}};

@@ -75,6 +75,7 @@ struct RunOptions : Options, mlir::pipe::ScheduleLayersOptions {
   std::string ptxas;  // likewise; "none": no cubins
   Level emit = Level::Executable;
   bool explain = false;
+  bool state = false;
   std::optional<Remarks> remarks; // none: not printed
 
   // `checkpoint` and `convert`.

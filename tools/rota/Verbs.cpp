@@ -10,6 +10,7 @@
 #include "tools/rota/Compile.h"
 #include "tools/rota/Diagnostics.h"
 #include "tools/rota/Process.h"
+#include "tools/rota/StateTable.h"
 #include "tools/rota/TokenShape.h"
 
 #include <chrono>
@@ -176,10 +177,19 @@ int runPlan(const RunOptions &options) {
   Plan plan;
   if (ExitCode code = planModel(*model, options, plan))
     return code;
-  std::vector<PolicyPlan> policies = comparePolicies(options);
   const Program *program = &plan.program;
+  if (options.state) {
+    fmt::print("{}", options.json ? stateJson(*program).dump(2) + "\n"
+                                  : describeState(*program));
+    return kExitSuccess;
+  }
+  std::vector<PolicyPlan> policies = comparePolicies(options);
+  bool hasCheckpoints = !options.checkpoints.folder.empty();
   if (options.json) {
-    fmt::print("{}\n", planJson(plan, policies).dump(2));
+    ordered_json json = planJson(plan, policies);
+    if (hasCheckpoints)
+      json["checkpoint_copy_bytes"] = checkpointBytes(*program);
+    fmt::print("{}\n", json.dump(2));
     return kExitSuccess;
   }
   fmt::print("{}: {} parameters, {} operations per token (forward and "
@@ -190,6 +200,8 @@ int runPlan(const RunOptions &options) {
              100 * program->bubble);
   fmt::print("{}\n{}\n{}", program->timeline, program->plan,
              describePolicies(policies));
+  if (hasCheckpoints)
+    fmt::print("\n{}", describeCheckpointCopy(*program));
   if (options.explain)
     fmt::print("\n{}", describeTransfers(plan.transfers, Assumptions()));
   return kExitSuccess;
