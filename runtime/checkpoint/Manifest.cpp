@@ -23,6 +23,8 @@ namespace rota {
 
 static constexpr const char *kFormat = "rota checkpoint";
 static constexpr int64_t kVersion = 1;
+/// Of a tensor. The check of pieces goes one call deeper in each.
+static constexpr size_t kMostDimensions = 64;
 
 //===----------------------------------------------------------------------===//
 // Writing
@@ -90,6 +92,15 @@ std::string toJson(const Manifest &manifest) {
 
 namespace {
 
+/// For messages: lists may be of any length and depth.
+std::string shortText(const json &value) {
+  if (value.is_structured())
+    return value.is_array() ? "a list" : "an object";
+  constexpr size_t kMost = 60;
+  std::string text = value.dump(-1, ' ', false, json::error_handler_t::replace);
+  return text.size() <= kMost ? text : "a long text";
+}
+
 /// Reads keys of objects. `place` is the path of the object in the JSON:
 /// "tensors[3].pieces[0]".
 class Reader {
@@ -116,7 +127,7 @@ public:
     if (!value.is_number_integer() ||
         (value.is_number_unsigned() &&
          value.get<uint64_t>() > static_cast<uint64_t>(INT64_MAX)))
-      fail(place, fmt::format("expected an integer, got {}", value.dump()));
+      fail(place, fmt::format("expected an integer, got {}", shortText(value)));
     auto got = value.get<int64_t>();
     if (got < least || got > most)
       fail(place, fmt::format("expected {} to {}, got {}", least, most, got));
@@ -129,7 +140,7 @@ public:
 
   std::string text(const json &value, const std::string &place) const {
     if (!value.is_string())
-      fail(place, fmt::format("expected a text, got {}", value.dump()));
+      fail(place, fmt::format("expected a text, got {}", shortText(value)));
     return value.get<std::string>();
   }
   std::string text(const json &object, const std::string &place,
@@ -193,7 +204,7 @@ double readDouble(const Reader &reader, const json &value,
   if (!bits)
     reader.fail(place, fmt::format("expected a number, or the 16 hexadecimal "
                                    "digits of one that is not finite, got {}",
-                                   value.dump()));
+                                   shortText(value)));
   return std::bit_cast<double>(*bits);
 }
 
@@ -333,6 +344,10 @@ SavedTensor readTensor(const Reader &reader, const json &object,
     reader.fail(Reader::inside(place, "type"),
                 fmt::format("unknown type '{}'", tensor.type));
   tensor.shape = reader.numbers(object, place, "shape", 1);
+  if (tensor.shape.size() > kMostDimensions)
+    reader.fail(Reader::inside(place, "shape"),
+                fmt::format("expected at most {} dimensions, got {}",
+                            kMostDimensions, tensor.shape.size()));
   if (!boxBytes(tensor.shape, typeBytes(tensor.type)))
     reader.fail(Reader::inside(place, "shape"),
                 fmt::format("expected at most {} bytes, got shape {}",

@@ -2,6 +2,7 @@
 #include "runtime/train/Identity.h"
 #include "runtime/checkpoint/Hash.h"
 #include "runtime/checkpoint/RankFile.h"
+#include "runtime/data/DataPaths.h"
 
 #include <filesystem>
 #include <fmt/format.h>
@@ -29,17 +30,33 @@ static std::string computeType(const Program &program) {
 }
 
 /// Each file with its size; its folder may have moved.
-static std::string dataIdentity(const Options &options) {
-  std::string text;
-  for (const std::string &path : options.data) {
+static std::string filesText(const std::vector<std::string> &files) {
+  std::vector<std::string> texts;
+  for (const std::string &path : files) {
     std::error_code error;
     auto bytes = std::filesystem::file_size(path, error);
-    text += fmt::format("{} of {} bytes, ",
-                        std::filesystem::path(path).filename().string(),
-                        error ? 0 : bytes);
+    texts.push_back(fmt::format("{} of {} bytes",
+                                std::filesystem::path(path).filename().string(),
+                                error ? 0 : bytes));
+  }
+  return fmt::format("{}", fmt::join(texts, ", "));
+}
+
+/// The sources with their shares and files.
+static std::string dataIdentity(const Options &options) {
+  if (options.data.empty())
+    return "random inputs";
+  std::vector<SourcePaths> sources = findSources(options.data);
+  std::string text;
+  for (const SourcePaths &source : sources) {
+    if (sources.size() > 1)
+      text += fmt::format("{} x ", source.share);
+    text +=
+        (source.files.empty() ? source.name : filesText(source.files)) + ", ";
   }
   return text + fmt::format("tokens {}, validation {}",
-                            nameOf(options.tokenType),
+                            options.tokenType ? nameOf(*options.tokenType)
+                                              : "as files say",
                             numberText(options.validationFraction));
 }
 
@@ -56,20 +73,31 @@ static std::string optimizerIdentity(const Program &program,
               fmt::format("{}:{} ", state.name, typeName(state.type));
           text.find(name) == std::string::npos)
         text += name;
-  return text + fmt::format("of {} steps", options.steps);
+  text.pop_back();
+  return text;
+}
+
+/// Whether the rate of a step depends on the number of all steps.
+static bool dependsOnSteps(const OptimizerOptions &options) {
+  return options.schedule != LearningRateSchedule::Constant &&
+         options.minLearningRate != options.learningRate;
 }
 
 std::map<std::string, std::string> runIdentity(const Program &program,
                                                const Options &options) {
   const DataForm &input = program.input;
-  return {{"model", modelIdentity(program)},
-          {"dtype", computeType(program)},
-          {"optimizer", optimizerIdentity(program, options)},
-          {"batch-size",
-           std::to_string(program.microbatches * input.shape.front())},
-          {"sequence-length", std::to_string(input.shape[1])},
-          {"data", dataIdentity(options)},
-          {"seed", std::to_string(options.seed)}};
+  std::map<std::string, std::string> identity = {
+      {"model", modelIdentity(program)},
+      {"dtype", computeType(program)},
+      {"optimizer", optimizerIdentity(program, options)},
+      {"batch-size",
+       std::to_string(program.microbatches * input.shape.front())},
+      {"sequence-length", std::to_string(input.shape[1])},
+      {"data", dataIdentity(options)},
+      {"seed", std::to_string(options.seed)}};
+  if (dependsOnSteps(options.optimizer))
+    identity["steps"] = std::to_string(options.steps);
+  return identity;
 }
 
 } // namespace rota

@@ -19,8 +19,10 @@ using OptionRows = std::vector<Option>;
 namespace commands {
 inline constexpr unsigned train = unsigned(Command::Train);
 inline constexpr unsigned probe = unsigned(Command::Probe);
+inline constexpr unsigned eval = unsigned(Command::Eval);
 inline constexpr unsigned runs = train | probe;
-inline constexpr unsigned models = runs | Command::Compile | Command::Plan;
+inline constexpr unsigned anyRun = runs | eval;
+inline constexpr unsigned models = anyRun | Command::Compile | Command::Plan;
 } // namespace commands
 
 /// An option whose value does not fit those of others.

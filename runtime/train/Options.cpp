@@ -23,8 +23,7 @@ Rows trainingRows(Options &o) {
        train | eval, &o.data},
       {"token-type", group, "TYPE",
        "A token in files without a header (bytes); headers must agree",
-       train | eval,
-       Choice(o.tokenType)},
+       train | eval, Choice(o.tokenType)},
       {"seed", group, "N", "Seed of all random numbers", runs, &o.seed, 0,
        kMaxCount},
       {"validation-fraction", group, "X",
@@ -110,7 +109,8 @@ Rows executionRows(Options &o) {
 
 constexpr const char *kDescription =
     "Trains the model that this program was compiled from. `probe` as the\n"
-    "first argument runs a few steps on given tokens and writes tensors; `eval`\n"
+    "first argument runs a few steps on given tokens and writes tensors; "
+    "`eval`\n"
     "finds the loss of given weights on data.\n"
     "Exit codes: 0 success, 1 the run failed, 2 bad arguments or input.";
 
@@ -119,8 +119,8 @@ std::optional<Ending> readArguments(std::vector<std::string> arguments,
                                     Command &command, Options &options) {
   command = Command::Train;
   std::string name = program;
-  for (auto [word, meaning] : {std::pair("probe", Command::Probe),
-                               std::pair("eval", Command::Eval)})
+  for (auto [word, meaning] :
+       {std::pair("probe", Command::Probe), std::pair("eval", Command::Eval)})
     if (!arguments.empty() && arguments[0] == word) {
       command = meaning;
       name += std::string(" ") + word;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/ReadState.h"
+#include "runtime/checkpoint/RankFile.h"
 #include "runtime/checkpoint/ReadPart.h"
 #include "runtime/checkpoint/Safetensors.h"
 #include "runtime/program/State.h"
@@ -19,11 +20,6 @@ static const SavedTensor *findTensor(const Manifest &manifest,
                                                                 : nullptr;
 }
 
-/// The name of the type in files.
-static const char *savedType(ElementType type) {
-  return type == ElementType::BF16 ? "BF16" : "F32";
-}
-
 static bool isPartOf(const StateTensor &tensor, StateExtent extent) {
   return extent == StateExtent::All || tensor.state < 0;
 }
@@ -40,7 +36,7 @@ void checkTensors(const Checkpoint &checkpoint, const Program &program,
     known.insert(tensor.name);
     if (!isPartOf(tensor, extent))
       continue;
-    const char *type = savedType(tensor.type);
+    const char *type = typeName(tensor.type);
     std::string form = fmt::format("{} {}", type, shapeText(tensor.shape));
     const SavedTensor *saved = findTensor(manifest, tensor.name);
     if (!saved)

@@ -108,7 +108,7 @@ bool Search::isDamaged(const std::function<void()> &reading) {
       all, [](const std::string &text) { return !text.empty(); });
   if (first != all.end())
     skip(*first);
-  return decideOnRankZero(rank, first != all.end());
+  return decideTogether(rank, {!damage.empty()})[0];
 }
 
 std::optional<ResumedRun> Search::attempt(const std::string &folder) {

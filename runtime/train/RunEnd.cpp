@@ -18,8 +18,8 @@ int64_t RunEnd::lastStep() const {
 
 StepEnd RunEnd::decide(Rank &rank, int64_t t, bool saves) const {
   bool over = options.timeLimit > 0 && seconds() >= options.timeLimit;
-  std::vector<bool> all = decideTogether(
-      rank, {t == lastStep() || over || isInterrupted(), saves});
+  std::vector<bool> all =
+      decideTogether(rank, {t == lastStep() || over || isInterrupted(), saves});
   return {all[0], all[1]};
 }
 

@@ -56,7 +56,9 @@ static void runCommand(const Executable &executable, Command command,
     device.allowTf32 = options.allowTf32;
     ProcessRanks machine(executable, connection, device, options.profile);
     Run run{executable, options, machine, weights.get()};
-    command == Command::Probe ? probe(run) : train(run);
+    command == Command::Probe  ? probe(run)
+    : command == Command::Eval ? evaluate(run)
+                               : train(run);
   } catch (const std::exception &failure) {
     connection.fail(failure.what());
     throw;

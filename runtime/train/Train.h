@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The two commands of a trainer.
+// The commands of a trainer.
 #ifndef ROTA_RUNTIME_TRAIN_TRAIN_H
 #define ROTA_RUNTIME_TRAIN_TRAIN_H
 
@@ -18,7 +18,7 @@ int runTrainer(int argc, char **argv, const char *description,
                const RotaKernel *kernels,
                std::span<const RotaGpuCode> gpuCode = {});
 
-/// The input of both commands: the ranks of this process, and the data that
+/// The input of all commands: the ranks of this process, and the data that
 /// they share.
 struct Run {
   const Executable &executable;
@@ -37,6 +37,11 @@ void train(const Run &run);
 /// before clipping) and `loss_curve` (f64 [steps], each before its update). The
 /// learning rate is constant after the warm-up.
 void probe(const Run &run);
+
+/// Prints the mean loss of the weights (of `options.checkpoint` or
+/// `options.weights`) over the data: `options.evalSteps` batches, or all.
+/// Throws InputError or RunError.
+void evaluate(const Run &run);
 
 } // namespace rota
 

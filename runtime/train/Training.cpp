@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/Training.h"
 #include "runtime/train/Gather.h"
+#include "runtime/train/Identity.h"
 #include "runtime/train/Initialize.h"
 #include "runtime/train/LearningRate.h"
 #include "runtime/train/Tensors.h"
@@ -31,6 +32,7 @@ Training::Training(const Run &run, Rank &rank, const Batches &batches,
 
 void Training::continueAfter(const ResumedRun &resumed) {
   done = resumed.state.step;
+  values.restore(resumed.state);
   optimizer.continueAfter(done);
   report.continueAfter(done);
   report.note(
@@ -46,7 +48,9 @@ void Training::continueAfter(const ResumedRun &resumed) {
 /// The first state: a checkpoint's, given weights, or drawn.
 void Training::prepare() {
   initializeStates(rank);
-  std::optional<ResumedRun> resumed = resume(rank, {options.resume, "", {}});
+  std::optional<ResumedRun> resumed =
+      resume(rank, {options.resume, options.checkpoints.folder,
+                    runIdentity(program, options)});
   if (resumed) {
     continueAfter(*resumed);
   } else {

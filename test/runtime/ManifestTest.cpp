@@ -230,3 +230,22 @@ TEST(Manifest, RejectsElementsInNoPieceOrInTwo) {
             "'m.json': tensors[0].pieces: element [] of tensor 'a' is in more "
             "than one piece");
 }
+
+TEST(Manifest, DepthAndDimensionsDoNotUseUpTheStack) {
+  std::string deep(1000000, '['), end(1000000, ']');
+  std::string text = toJson(small());
+  std::string version = "\"version\": 1";
+  text.replace(text.find(version), version.size(),
+               "\"version\": " + deep + end);
+  EXPECT_EQ(errorOf(text),
+            "'m.json': version: expected an integer, got a list");
+  EXPECT_EQ(errorAfter([](json &all) {
+              json &tensor = all["tensors"][0];
+              std::vector<int64_t> ones(100000, 1), zeros(100000, 0);
+              tensor["shape"] = ones;
+              tensor["pieces"][0]["begin"] = zeros;
+              tensor["pieces"][0]["size"] = ones;
+            }),
+            "'m.json': tensors[0].shape: expected at most 64 dimensions, got "
+            "100000");
+}

@@ -52,8 +52,13 @@ static CommandText textOf(Command verb) {
             "Writes the weights of a checkpoint as a folder of a model hub: "
             "config.json and\nsafetensors under the hub's names.",
             "checkpoint", "A checkpoint, or the newest of a folder of them"};
-  case Command::Eval:
-    break;
+  case Command::Eval: {
+    CommandText text = run("rota eval", "Finds the loss of a checkpoint's or a "
+                                        "hub folder's weights on data.");
+    text.positionalHelp = "A checkpoint or the newest of a folder of them; or "
+                          "the model; or a file of options";
+    return text;
+  }
   }
   return {};
 }
@@ -124,8 +129,8 @@ static std::optional<Texts> textsOf(const Option &option,
 static std::optional<Ending> readRunFile(const std::string &path,
                                          const std::vector<Option> &table,
                                          RunOptions &options) {
-  constexpr unsigned verbs =
-      Command::Train | Command::Compile | Command::Plan | Command::Probe;
+  constexpr unsigned verbs = Command::Train | Command::Compile | Command::Plan |
+                             Command::Probe | Command::Eval;
   std::optional<Ending> ending;
   auto report = [&](const mlir::rota::FilePlace &place,
                     const llvm::Twine &message) {

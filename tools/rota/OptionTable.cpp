@@ -18,9 +18,10 @@ constexpr unsigned train = unsigned(Command::Train);
 constexpr unsigned compile = unsigned(Command::Compile);
 constexpr unsigned plan = unsigned(Command::Plan);
 constexpr unsigned probe = unsigned(Command::Probe);
+constexpr unsigned eval = unsigned(Command::Eval);
 constexpr unsigned schedule = unsigned(Command::Schedule);
 constexpr unsigned convert = unsigned(Command::Convert);
-constexpr unsigned models = train | compile | plan | probe;
+constexpr unsigned models = train | compile | plan | probe | eval;
 constexpr unsigned timelines = models | schedule;
 
 constexpr double maxSize = mlir::rota::Config::maxSize;
@@ -42,9 +43,9 @@ Rows modelRows(RunOptions &o) {
            "What the model computes in, or is converted to (its own dtype)",
            models | convert, Choice(o.dtype)},
           {"batch-size", group, "N", "Sequences in a step, all ranks together",
-           train | compile | plan, &o.batchSize, 1, maxSize},
+           train | compile | plan | eval, &o.batchSize, 1, maxSize},
           {"sequence-length", group, "N", "Tokens in a sequence",
-           train | compile | plan, &o.sequenceLength, 1, maxSize}};
+           train | compile | plan | eval, &o.sequenceLength, 1, maxSize}};
 }
 
 Rows meshRows(RunOptions &o) {
@@ -128,23 +129,23 @@ Rows executionRows(RunOptions &o) {
       {"device", execution, "NAME", "The device that computes", models,
        Choice(o.target.device)},
       {"target-cpu", execution, "NAME",
-       "The processor to compile for, in LLVM's words", train | compile | probe,
-       &o.target.cpu},
+       "The processor to compile for, in LLVM's words",
+       train | compile | probe | eval, &o.target.cpu},
       {"target-gpu", execution, "NAME,...",
        "The GPUs that a trainer has code for (sm_80,sm_90,sm_100), or the one "
        "of level ptx (sm_90)",
-       train | compile | probe, &o.target.gpus},
+       train | compile | probe | eval, &o.target.gpus},
       {"ptxas", execution, "PATH",
        "NVIDIA's assembler (the first found), or none: PTX alone, which a "
        "GPU's "
        "driver assembles when the trainer starts",
-       train | compile | probe, &o.ptxas},
+       train | compile | probe | eval, &o.ptxas},
       {"unchecked", execution, "",
        "With --device simt, kernels without checks of accesses and races: "
        "faster",
-       train | compile | probe, &o.target.unchecked},
+       train | compile | probe | eval, &o.target.unchecked},
       {"linker", execution, "PATH", "The linker (the first found)",
-       train | compile | probe, &o.linker},
+       train | compile | probe | eval, &o.linker},
       {"shard-size", output, "SIZE",
        "Bytes of tensors in a file, at most: 5GB, 500MB", convert,
        &o.shardSize},

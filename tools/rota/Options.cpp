@@ -172,7 +172,9 @@ OptionMistake rota::checkOptions(Command verb, RunOptions &options) {
     return {"unchecked", "expected device 'simt', got '" +
                              std::string(nameOf(options.target.device)) + "'"};
   bool isModule = StringRef(options.model).ends_with(".mlir");
-  if (verb != Command::Probe && !isModule)
+  // The shape of a probe is that of its tokens, of an evaluation that of the
+  // checkpoint's run.
+  if (verb != Command::Probe && verb != Command::Eval && !isModule)
     for (const char *name : {"batch-size", "sequence-length"})
       if (!options.given.contains(name))
         return {name, "the option is missing; a configuration does not say it"};
@@ -199,6 +201,8 @@ std::vector<std::string> rota::trainerArguments(Command verb,
   std::vector<std::string> arguments;
   if (verb == Command::Probe)
     arguments.push_back("probe");
+  if (verb == Command::Eval)
+    arguments.push_back("eval");
   for (const Option &option : trainOptions(options)) {
     if (!(option.commands & unsigned(verb)))
       continue;

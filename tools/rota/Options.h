@@ -78,9 +78,8 @@ struct RunOptions : Options, mlir::pipe::ScheduleLayersOptions {
   bool state = false;
   std::optional<Remarks> remarks; // none: not printed
 
-  // `checkpoint` and `convert`.
-  std::string action;     // "list", "show" or "verify"
-  std::string checkpoint; // a checkpoint, or for `checkpoint` a folder of them
+  // `checkpoint` and `convert`, which have `checkpoint` too.
+  std::string action; // "list", "show" or "verify"
   std::string shardSize = "5GB";
 
   // `schedule` alone.
@@ -105,8 +104,8 @@ std::optional<int> parseRunOptions(Command verb, int argc,
 /// the options leave them to the model's file or to the tokens.
 mlir::rota::BuildOptions buildOptions(const RunOptions &options);
 
-/// The arguments of the trainer for `train` or `probe`, without the program's
-/// name: every option that it has, with its value.
+/// The arguments of the trainer for `train`, `probe` or `eval`, without the
+/// program's name: every option that it has, with its value.
 std::vector<std::string> trainerArguments(Command verb, RunOptions options);
 
 } // namespace rota

@@ -33,16 +33,15 @@ std::vector<std::vector<std::string>> axesOf(const Program &program,
 std::string divisionText(const Program &program, const StateTensor &tensor) {
   std::vector<std::string> dimensions;
   for (const std::vector<std::string> &axes : axesOf(program, tensor))
-    dimensions.push_back(axes.empty() ? "-"
-                                      : fmt::format("{}", fmt::join(axes, "+")));
+    dimensions.push_back(
+        axes.empty() ? "-" : fmt::format("{}", fmt::join(axes, "+")));
   return fmt::format("{}", fmt::join(dimensions, ","));
 }
 
 int64_t partBytes(const Program &program, const StateTensor &tensor) {
-  return partElements(
-             tensor.shape,
-             program.parameters[tensor.parameter].optimizerDivision,
-             program.mesh) *
+  return partElements(tensor.shape,
+                      program.parameters[tensor.parameter].optimizerDivision,
+                      program.mesh) *
          byteSize(tensor.type);
 }
 
@@ -90,15 +89,15 @@ std::string describeRanks(const std::vector<int64_t> &bytes) {
 
 std::string describeState(const Program &program) {
   std::vector<StateTensor> tensors = stateTensors(program);
-  std::vector<std::vector<std::string>> rows = {
-      {"tensor", "type", "shape", "stage", "divided over", "bytes",
-       "of a rank"}};
+  std::vector<std::vector<std::string>> rows = {{"tensor", "type", "shape",
+                                                 "stage", "divided over",
+                                                 "bytes", "of a rank"}};
   int64_t sum = 0;
   for (const StateTensor &tensor : tensors) {
     rows.push_back({tensor.name, typeText(tensor.type),
                     fmt::format("[{}]", fmt::join(tensor.shape, ", ")),
-                    std::to_string(tensor.stage),
-                    divisionText(program, tensor), grouped(tensor.bytes()),
+                    std::to_string(tensor.stage), divisionText(program, tensor),
+                    grouped(tensor.bytes()),
                     grouped(partBytes(program, tensor))});
     sum += tensor.bytes();
   }
@@ -115,8 +114,9 @@ std::string describeState(const Program &program) {
     text.resize(text.find_last_not_of(' ') + 1);
     text += "\n";
   }
-  return text + fmt::format("\n{} tensors, {} bytes\n\nstate by rank, bytes\n",
-                            tensors.size(), grouped(sum)) +
+  return text +
+         fmt::format("\n{} tensors, {} bytes\n\nstate by rank, bytes\n",
+                     tensors.size(), grouped(sum)) +
          describeRanks(stateBytes(program, tensors));
 }
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The verbs compile, train, probe and plan.
+// The verbs compile, train, probe, eval and plan.
 #include "tools/rota/Verbs.h"
 #include "runtime/program/RuntimeMemory.h"
 
 #include "runtime/program/Text.h"
 #include "runtime/train/Launch.h"
+#include "tools/rota/CheckpointModel.h"
 #include "tools/rota/ComparePolicies.h"
 #include "tools/rota/Compile.h"
 #include "tools/rota/Diagnostics.h"
@@ -47,8 +48,10 @@ ExitCode compile(RunOptions &options, const std::string &output) {
   return compileModel(*model, options, output);
 }
 
-/// Compiles a trainer and becomes it, with the arguments of `verb`.
-int compileThenRun(Command verb, RunOptions options) {
+/// Compiles a trainer and becomes it, with the arguments of `verb`. `temporary`
+/// is removed in between.
+int compileThenRun(Command verb, RunOptions options,
+                   std::unique_ptr<CheckpointModel> temporary = nullptr) {
   std::error_code error;
   lowering::MemoryFile trainer("rota-trainer", error);
   if (error) {
@@ -60,6 +63,7 @@ int compileThenRun(Command verb, RunOptions options) {
   auto start = std::chrono::steady_clock::now();
   if (ExitCode code = compile(options, trainer.path()))
     return code;
+  temporary.reset();
   std::chrono::duration<double> seconds =
       std::chrono::steady_clock::now() - start;
   bool speaks = findLaunch().process == 0; // of those that mpirun started
@@ -166,6 +170,17 @@ int runProbe(const RunOptions &given) {
     return kExitBadInput;
   }
   return compileThenRun(Command::Probe, std::move(options));
+}
+
+int runEval(const RunOptions &given) {
+  RunOptions options = given;
+  std::string error;
+  auto model = std::make_unique<CheckpointModel>();
+  if (!model->complete(options, error)) {
+    fmt::print(stderr, "error: {}\n", error);
+    return kExitBadInput;
+  }
+  return compileThenRun(Command::Eval, std::move(options), std::move(model));
 }
 
 int runPlan(const RunOptions &options) {

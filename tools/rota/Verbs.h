@@ -16,6 +16,9 @@ int runTrain(const RunOptions &options);
 /// The same for `trainer probe`; shapes that the options leave open come from
 /// the tokens.
 int runProbe(const RunOptions &options);
+/// The same for `trainer eval`; the model and shapes that the options leave
+/// open come from the checkpoint.
+int runEval(const RunOptions &options);
 /// Prints parameters, operations, memory by rank and use, and the timeline.
 int runPlan(const RunOptions &options);
 /// Makes or reads a timeline, verifies, simulates and draws it. Nothing is

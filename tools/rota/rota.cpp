@@ -23,6 +23,8 @@ static constexpr struct Verb {
      "make, verify, simulate and draw a timeline, or read one"},
     {"probe", Command::Probe, runProbe,
      "run a few steps on given tokens and write named tensors"},
+    {"eval", Command::Eval, runEval,
+     "the loss of a checkpoint or of a model's weights on data"},
     {"checkpoint", Command::Checkpoint, runCheckpoint,
      "list, show or verify checkpoints"},
     {"convert", Command::Convert, runConvert,

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// All of the data, each token once.
+#ifndef ROTA_RUNTIME_DATA_WHOLEBATCHES_H
+#define ROTA_RUNTIME_DATA_WHOLEBATCHES_H
+
+#include "runtime/data/Batches.h"
+#include "runtime/data/Tokens.h"
+
+namespace rota {
+
+/// Sequences that lie side by side, from the first token on. The tokens behind
+/// the last whole batch are left out.
+class WholeBatches : public Batches {
+public:
+  /// Throws InputError when there is less than a batch.
+  WholeBatches(const Program &program, Tokens tokens);
+  void fill(Split split, int64_t batch, int64_t microbatch,
+            const Destination &input, const Destination &target) const override;
+  bool hasValidation() const override { return true; }
+  std::string describe() const override;
+
+  int64_t batches() const { return count; }
+
+private:
+  Tokens tokens;
+  int64_t sequences; // of a microbatch
+  int64_t length;    // tokens of a sequence, without the last target
+  int64_t microbatches;
+  int64_t count;
+};
+
+} // namespace rota
+
+#endif // ROTA_RUNTIME_DATA_WHOLEBATCHES_H

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Compiled with exceptions, since the reader of checkpoints reports by them;
+// they do not leave this file.
+#include "tools/rota/CheckpointModel.h"
+
+#include "runtime/checkpoint/CheckpointFiles.h"
+#include "runtime/checkpoint/WriteFile.h"
+
+#include <charconv>
+#include <cstdlib>
+#include <filesystem>
+#include <fmt/format.h>
+
+namespace fs = std::filesystem;
+
+namespace rota {
+
+CheckpointModel::~CheckpointModel() {
+  std::error_code ignored;
+  if (!folder.empty())
+    fs::remove_all(folder, ignored);
+}
+
+static bool isOfCheckpoints(const std::string &path) {
+  return !path.empty() && !fs::exists(fs::path(path) / "config.json") &&
+         (isCheckpoint(path) || !findCheckpoints(path).empty());
+}
+
+/// The number of the run's identity, where the options have none.
+static void settle(int64_t &option, const Manifest &manifest, const char *key) {
+  auto found = manifest.identity.find(key);
+  if (option == 0 && found != manifest.identity.end())
+    std::from_chars(found->second.data(),
+                    found->second.data() + found->second.size(), option);
+}
+
+void CheckpointModel::take(const std::string &path, RunOptions &options) {
+  Checkpoint checkpoint(checkpointsAt(path).front());
+  const Manifest &manifest = checkpoint.manifest();
+  options.checkpoint = checkpoint.folder();
+  settle(options.batchSize, manifest, "batch-size");
+  settle(options.sequenceLength, manifest, "sequence-length");
+  if (auto type = manifest.identity.find("dtype");
+      !options.dtype && type != manifest.identity.end())
+    options.dtype = type->second == "BF16" ? mlir::rota::ComputeType::BF16
+                                           : mlir::rota::ComputeType::F32;
+  if (!options.model.empty())
+    return;
+  if (manifest.config.empty())
+    throw InputError(fmt::format("'{}': expected a checkpoint with the model's "
+                                 "configuration; '--model' names the model",
+                                 checkpoint.folder()));
+  std::string pattern = (fs::temp_directory_path() / "rota-XXXXXX").string();
+  if (!mkdtemp(pattern.data()))
+    throw InputError("cannot make a folder '" + pattern + "'");
+  folder = pattern;
+  // Its folder's name is the model's name for people.
+  fs::path place = fs::path(checkpoint.folder()).lexically_normal();
+  options.model = (fs::path(folder) / place.filename()).string();
+  fs::create_directory(options.model);
+  writeFile((fs::path(options.model) / "config.json").string(),
+            {manifest.config});
+}
+
+bool CheckpointModel::complete(RunOptions &options, std::string &error) {
+  try {
+    if (options.checkpoint.empty() && isOfCheckpoints(options.model))
+      options.checkpoint = std::exchange(options.model, "");
+    if (!options.checkpoint.empty())
+      take(options.checkpoint, options);
+  } catch (const std::exception &failure) {
+    error = failure.what();
+    return false;
+  }
+  bool isModule = options.model.ends_with(".mlir");
+  if (options.model.empty())
+    error = "'model': the option is missing, and so is a checkpoint";
+  else if (!isModule && options.batchSize == 0)
+    error = "'batch-size': the option is missing; a configuration does not "
+            "say it";
+  else if (!isModule && options.sequenceLength == 0)
+    error = "'sequence-length': the option is missing; a configuration does "
+            "not say it";
+  else if (options.batchSize % options.microbatches != 0)
+    error = fmt::format("'batch-size': expected a multiple of 'microbatches', "
+                        "got {} and {}",
+                        options.batchSize, options.microbatches);
+  return error.empty();
+}
+
+} // namespace rota

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The model and the shapes of an evaluation, from a checkpoint.
+#ifndef ROTA_TOOLS_ROTA_CHECKPOINTMODEL_H
+#define ROTA_TOOLS_ROTA_CHECKPOINTMODEL_H
+
+#include "tools/rota/Options.h"
+
+namespace rota {
+
+/// The configuration in a checkpoint as a model that the compiler reads: a file
+/// that is removed with this object.
+class CheckpointModel {
+public:
+  CheckpointModel() = default;
+  ~CheckpointModel();
+  CheckpointModel(const CheckpointModel &) = delete;
+  CheckpointModel &operator=(const CheckpointModel &) = delete;
+
+  /// Where the options name a checkpoint, or the model is one: sets the
+  /// checkpoint, the model, unless it is given too, and what is not given of
+  /// type, batch size and sequence length to those of the checkpoint's run.
+  /// Returns false, and an `error`, when the checkpoint cannot be read, has no
+  /// configuration, or a shape is still missing.
+  bool complete(RunOptions &options, std::string &error);
+
+private:
+  void take(const std::string &path, RunOptions &options);
+
+  std::string folder; // of the file; empty: there is none
+};
+
+} // namespace rota
+
+#endif // ROTA_TOOLS_ROTA_CHECKPOINTMODEL_H
