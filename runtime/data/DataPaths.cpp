@@ -40,10 +40,10 @@ Item readItem(const std::string &text) {
     return {text, std::nullopt};
   if (error != std::errc() || !(weight >= kLeastWeight) ||
       !(weight <= kMostWeight))
-    throw InputError(fmt::format("'{}': expected a weight from {} to {}, got "
-                                 "{}",
-                                 text.substr(0, colon), "0.000001", "1000000",
-                                 text.substr(colon + 1)));
+    throw InputError(
+        fmt::format("'{}': expected a weight from {:f} to {:.0f}, got {}",
+                    text.substr(0, colon), kLeastWeight, kMostWeight,
+                    text.substr(colon + 1)));
   return {text.substr(0, colon), weight};
 }
 

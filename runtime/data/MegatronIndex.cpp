@@ -3,7 +3,6 @@
 #include "runtime/Error.h"
 
 #include <algorithm>
-#include <cstring>
 #include <fmt/format.h>
 #include <string_view>
 #include <vector>

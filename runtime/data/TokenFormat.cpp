@@ -4,7 +4,6 @@
 #include "runtime/data/MegatronIndex.h"
 #include "runtime/data/NumpyHeader.h"
 
-#include <cstring>
 #include <fmt/format.h>
 
 namespace rota {

@@ -7,6 +7,8 @@
 
 #include <gtest/gtest.h>
 
+#include <sys/stat.h>
+
 using namespace rota;
 using namespace rota::test;
 
@@ -107,9 +109,11 @@ TEST(Tokens, RefusesFilesThatCannotBeTokens) {
   EXPECT_NE(error(folder.write("o", "abc"), TokenType::Uint16)
                 .find("expected a multiple of 2 bytes, got 3"),
             std::string::npos);
-  EXPECT_NE(
-      error(folder.path(""), TokenType::Bytes).find("expected a regular file"),
-      std::string::npos);
+  ASSERT_EQ(mkfifo(folder.path("pipe").c_str(), 0600), 0);
+  for (const char *name : {"", "pipe"})
+    EXPECT_NE(error(folder.path(name), TokenType::Bytes)
+                  .find("expected a regular file"),
+              std::string::npos);
 }
 
 /// A file that shrinks is an error with numbers; a mapped one would end the
