@@ -15,6 +15,9 @@ static constexpr int kMostQueues = 32, kDefaultQueues = 8;
 void prepareForNccl() {
   setenv(kQueues, std::to_string(kMostQueues).c_str(), /*overwrite=*/0);
   setenv("CUDA_MODULE_LOADING", "EAGER", /*overwrite=*/0);
+  // Registering the buffers of a recorded step waits for other ranks, which may
+  // record the transfers of different routes in another order.
+  setenv("NCCL_GRAPH_REGISTER", "0", /*overwrite=*/0);
 }
 
 static std::string variable(const char *name) {

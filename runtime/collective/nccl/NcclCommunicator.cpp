@@ -44,7 +44,7 @@ NcclCommunicator::NcclCommunicator(cuda::CudaDevice &device,
                                    void *workspace, int64_t bytes,
                                    Options options)
     : device(device), gpu(device.gpu()), nccl(nccl), ownRank(rank), ranks(size),
-      options(options), watch(nccl, gpu, rank, options.patience),
+      options(options), watch(nccl, device, rank, options.patience),
       computeMark(gpu, /*timing=*/false), solo(gpu), world(gpu),
       origin(std::make_shared<NcclTransfer>(gpu, /*timing=*/true)) {
   gpu.use();
@@ -161,8 +161,12 @@ NcclCommunicator::~NcclCommunicator() {
   gpu.use();
   if (std::uncaught_exceptions() > 0)
     watch.fail(fmt::format("{}: left the run", watch.where()));
-  if (watch.hasFailed())
+  if (records)
+    device.abandonRecording();
+  if (watch.hasFailed()) {
+    watch.awaitAborts();
     return;
+  }
   gpu.api().synchronizeStream(device.computeStream());
   for (Lane *lane : {&solo, &world})
     gpu.api().synchronizeStream(lane->stream.get());
@@ -203,7 +207,8 @@ Request NcclCommunicator::ask(Lane &lane, const std::string &what,
     gpu.check(api.recordEvent(transfer->begin->get(), stream), "begin");
   work();
   gpu.check(api.recordEvent(transfer->end.get(), stream), "end");
-  watch.underWay.push_back(transfer);
+  if (!records)
+    watch.underWay.push_back(transfer);
   return lastRequest;
 }
 
@@ -306,6 +311,50 @@ bool NcclCommunicator::isDone(Request request) {
     return true;
   gpu.use();
   return gpu.api().queryEvent(found->second->end.get()) != cuda::kNotReady;
+}
+
+/// A recorded step. The watch sees its end, and how far the device has come.
+class NcclCommunicator::Replay : public Recording {
+public:
+  Replay(NcclCommunicator &owner, std::unique_ptr<Recording> graph,
+         std::function<std::string()> reached)
+      : owner(owner), graph(std::move(graph)), reached(std::move(reached)) {}
+  ~Replay() override { owner.watch.follow(nullptr); }
+
+  void run() override {
+    cuda::Gpu &gpu = owner.gpu;
+    gpu.use();
+    owner.watch.rethrow();
+    owner.watch.follow(reached);
+    auto step = std::make_shared<NcclTransfer>(gpu, /*timing=*/false);
+    step->what = "a recorded step";
+    std::lock_guard held(owner.watch.calls);
+    if (owner.watch.hasFailed())
+      return; // the next wait throws
+    graph->run();
+    gpu.check(
+        gpu.api().recordEvent(step->end.get(), owner.device.computeStream()),
+        "end of a recorded step");
+    owner.watch.underWay.push_back(std::move(step));
+  }
+
+private:
+  NcclCommunicator &owner;
+  const std::unique_ptr<Recording> graph;
+  const std::function<std::string()> reached;
+};
+
+void NcclCommunicator::begin() {
+  watch.rethrow();
+  device.beginRecording();
+  records = true;
+}
+
+std::unique_ptr<Recording>
+NcclCommunicator::end(const std::function<std::string()> &reached) {
+  watch.rethrow();
+  records = false;
+  return std::make_unique<Replay>(*this, device.endRecording(), reached);
 }
 
 double NcclCommunicator::now() const { return secondsNow() - startSeconds; }

@@ -29,7 +29,7 @@
 
 namespace rota {
 
-class NcclCommunicator : public Communicator {
+class NcclCommunicator : public Communicator, Recorder {
 public:
   struct Options {
     /// Seconds in which some transfer has to end while any is under way.
@@ -69,6 +69,10 @@ public:
   TransferTime wait(Request request) override;
   bool isDone(Request request) override;
   double now() const override;
+  /// Each rank records a graph of its own, with NCCL's operations in it. NCCL
+  /// wants all ranks of an operation to record it, or none, and all of them to
+  /// replay what they recorded together. Null with timing.
+  Recorder *recorder() override { return options.timing ? nullptr : this; }
   void setPosition(const std::string &position) override {
     watch.setPosition(position);
   }
@@ -95,6 +99,10 @@ private:
   Request message(Stream stream, int from, int to, void *data, int64_t bytes);
   Request ask(Lane &lane, const std::string &what,
               const std::function<void()> &work);
+  class Replay;
+  void begin() override;
+  std::unique_ptr<Recording>
+  end(const std::function<std::string()> &reached) override;
   void await(const NcclTransfer &transfer);
   TransferTime timeOf(const std::shared_ptr<NcclTransfer> &transfer);
 
@@ -109,6 +117,7 @@ private:
   std::map<NcclRoute, std::unique_ptr<Lane>> lanes;
   std::unordered_map<Request, std::shared_ptr<NcclTransfer>> requests;
   Request lastRequest = 0;
+  bool records = false; // no transfer is watched that is only recorded
   // The end of this transfer is at `originTime` of now().
   std::shared_ptr<NcclTransfer> origin;
   double originTime = 0.0;

@@ -15,6 +15,8 @@ static constexpr auto kPeriod = 100ms;
 /// The time for the rank's thread to leave a call of NCCL. After it, the call
 /// itself waits for another rank, and the abort ends it.
 static constexpr auto kLeave = 2s;
+/// The time for aborts to return, before the process ends without them.
+static constexpr auto kAbort = 10s;
 
 static double secondsNow() {
   return std::chrono::duration<double>(
@@ -22,10 +24,10 @@ static double secondsNow() {
       .count();
 }
 
-NcclWatch::NcclWatch(const NcclApi &nccl, const cuda::Gpu &gpu, int rank,
-                     double patience)
-    : nccl(nccl), gpu(gpu), rank(rank), patience(patience),
-      lastEnd(secondsNow()), thread([this] { run(); }) {}
+NcclWatch::NcclWatch(const NcclApi &nccl, const cuda::CudaDevice &device,
+                     int rank, double patience)
+    : nccl(nccl), device(device), gpu(device.gpu()), rank(rank),
+      patience(patience), lastEnd(secondsNow()), thread([this] { run(); }) {}
 
 NcclWatch::~NcclWatch() {
   {
@@ -34,6 +36,9 @@ NcclWatch::~NcclWatch() {
   }
   wake.notify_one();
   thread.join();
+  if (!handles.empty())
+    fail(fmt::format("{}: left the run before all were connected", where()));
+  awaitAborts();
 }
 
 void NcclWatch::run() {
@@ -53,6 +58,7 @@ void NcclWatch::look() {
       retire();
       checkErrors();
     }
+    notePosition();
     checkProgress();
   } catch (const RunError &error) {
     fail(fmt::format("{}: {}", where(), error.what()));
@@ -69,6 +75,13 @@ void NcclWatch::retire() {
     return result == cuda::kSuccess;
   });
   if (isConnected && (underWay.empty() || underWay.size() != before))
+    lastEnd = secondsNow();
+}
+
+/// A recorded step has one event at its end, but its actions tell their
+/// numbers.
+void NcclWatch::notePosition() {
+  if (std::exchange(lastPosition, device.position()) != lastPosition)
     lastEnd = secondsNow();
 }
 
@@ -104,8 +117,27 @@ void NcclWatch::fail(const std::string &message) {
     std::_Exit(kExitRunFailed);
   }
   std::unique_lock held(calls, kLeave);
-  for (NcclHandle handle : std::exchange(handles, {}))
-    nccl.abort(handle);
+  std::vector<NcclHandle> open = std::exchange(handles, {});
+  {
+    std::lock_guard lock(aborts->mutex);
+    aborts->open = open.size();
+  }
+  // All at once: each first ends its kernels and then waits for the graphs,
+  // which the rank destroys only when the kernels of all of them have ended.
+  for (NcclHandle handle : open)
+    std::thread([&nccl = nccl, aborts = aborts, handle] {
+      nccl.abort(handle);
+      std::lock_guard lock(aborts->mutex);
+      --aborts->open;
+      aborts->ended.notify_all();
+    }).detach();
+}
+
+void NcclWatch::awaitAborts() {
+  if (std::exchange(awaited, true))
+    return;
+  std::unique_lock lock(aborts->mutex);
+  aborts->ended.wait_for(lock, kAbort, [&] { return aborts->open == 0; });
 }
 
 void NcclWatch::rethrow() {
@@ -118,11 +150,18 @@ void NcclWatch::rethrow() {
 void NcclWatch::setPosition(const std::string &text) {
   std::lock_guard lock(mutex);
   position = text;
+  reached = nullptr;
+}
+
+void NcclWatch::follow(std::function<std::string()> function) {
+  std::lock_guard lock(mutex);
+  reached = std::move(function);
 }
 
 std::string NcclWatch::getPosition() {
   std::lock_guard lock(mutex);
-  return position;
+  std::string text = reached ? reached() : "";
+  return text.empty() ? position : text;
 }
 
 std::string NcclWatch::where() {

@@ -3,11 +3,13 @@
 #include "runtime/collective/Blocks.h"
 #include "runtime/device/cuda/ServiceKernels.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <deque>
 #include <list>
 #include <map>
+#include <set>
 
 namespace rota::test {
 
@@ -18,15 +20,35 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Lock = std::unique_lock<std::mutex>;
 
+// Results of the driver that are errors of captures.
+constexpr Result kIllegalCapture = 900, kUnjoined = 904, kCapturedEvent = 907;
+
 /// No test needs that long for its work: a stream that waits longer hangs.
 constexpr auto kPatience = std::chrono::seconds(30);
 
+using Work = std::function<bool()>;
+using NodeSet = std::set<size_t>;
+
+/// Work that is recorded, and the nodes that it comes after.
+struct FakeNode {
+  Work work;
+  NodeSet after;
+  bool isOver = false;
+};
+struct FakeCapture {
+  StreamHandle origin;
+  std::vector<FakeNode> nodes;
+};
 struct FakeStream {
-  std::deque<std::function<bool()>> work;
+  std::deque<Work> work;
+  std::shared_ptr<FakeCapture> capture; // null: work is done
+  NodeSet last;                         // what the next node comes after
 };
 struct FakeEvent {
   int64_t recorded = 0, reached = 0; // numbers of its records
   Clock::time_point time;
+  std::shared_ptr<FakeCapture> capture; // of the last record, if any
+  NodeSet last;
 };
 struct FakeMachine {
   std::mutex mutex;
@@ -110,8 +132,17 @@ std::function<bool()> combineKernel(void **arguments) {
   };
 }
 
+std::function<bool()> noteKernel(void **arguments) {
+  auto *place = argument<int32_t *>(arguments, 0);
+  return [place, value = argument<int32_t>(arguments, 1)] {
+    *place = value;
+    return true;
+  };
+}
+
 const std::map<std::string, Kernel> &kernels() {
   static const std::map<std::string, Kernel> all = {
+      {kNoteKernel, noteKernel},
       {kCopyKernels[0], copyKernel<2>},
       {kCopyKernels[1], copyKernel<4>},
       {kCombineKernels[0], combineKernel<ElementType::F32>},
@@ -181,6 +212,96 @@ void fillMemory(DriverApi &api) {
   };
 }
 
+/// The stream waits for an event of a capture that is under way.
+Result joinCapture(FakeStream &stream, const FakeEvent &event) {
+  bool isOpen = at(event.capture->origin).capture == event.capture;
+  if (!isOpen || (stream.capture && stream.capture != event.capture))
+    return kCapturedEvent;
+  stream.capture = event.capture;
+  stream.last.insert(event.last.begin(), event.last.end());
+  return kSuccess;
+}
+
+/// Whether all nodes are before `last` or in it.
+bool isJoined(const FakeCapture &capture, NodeSet last) {
+  for (size_t node = capture.nodes.size(); node-- > 0;)
+    if (last.contains(node))
+      last.insert(capture.nodes[node].after.begin(),
+                  capture.nodes[node].after.end());
+  return last.size() == capture.nodes.size();
+}
+
+/// A launch: independent nodes go on side by side.
+bool advanceNodes(std::vector<FakeNode> &nodes) {
+  bool isOver = true;
+  for (FakeNode &node : nodes) {
+    bool isReady =
+        std::all_of(node.after.begin(), node.after.end(),
+                    [&](size_t before) { return nodes[before].isOver; });
+    node.isOver = node.isOver || (isReady && node.work());
+    isOver &= node.isOver;
+  }
+  return isOver;
+}
+
+Result endCapture(StreamHandle stream, GraphHandle *graph) {
+  Lock lock(machine().mutex);
+  std::shared_ptr<FakeCapture> capture = at(stream).capture;
+  *graph = nullptr;
+  if (!capture || capture->origin != stream)
+    return kIllegalCapture;
+  bool joined = isJoined(*capture, at(stream).last);
+  for (FakeStream &other : machine().streams)
+    if (other.capture == capture) {
+      other.capture = nullptr;
+      other.last.clear();
+    }
+  if (!joined)
+    return kUnjoined;
+  *graph = reinterpret_cast<GraphHandle>(
+      new std::vector<FakeNode>(std::move(capture->nodes)));
+  return kSuccess;
+}
+
+void fillGraphs(DriverApi &api) {
+  using Nodes = std::vector<FakeNode>;
+  api.beginCapture = [](StreamHandle stream, int) {
+    Lock lock(machine().mutex);
+    if (at(stream).capture)
+      return kIllegalCapture;
+    at(stream).capture = std::make_shared<FakeCapture>(FakeCapture{stream, {}});
+    return kSuccess;
+  };
+  api.captureStatus = [](StreamHandle stream, int *status) {
+    Lock lock(machine().mutex);
+    return *status = at(stream).capture ? 1 : kNoCapture, kSuccess;
+  };
+  api.endCapture = endCapture;
+  api.instantiateGraph = [](GraphExecHandle *executable, GraphHandle graph,
+                            unsigned long long) {
+    *executable = reinterpret_cast<GraphExecHandle>(
+        new Nodes(*reinterpret_cast<Nodes *>(graph)));
+    return kSuccess;
+  };
+  api.launchGraph = [](GraphExecHandle executable, StreamHandle stream) {
+    return ask(stream,
+               [nodes = *reinterpret_cast<Nodes *>(executable)]() mutable {
+                 return advanceNodes(nodes);
+               });
+  };
+  api.destroyGraph = [](GraphHandle graph) {
+    Lock lock(machine().mutex);
+    delete reinterpret_cast<Nodes *>(graph);
+    return kSuccess;
+  };
+  api.destroyGraphExec = [](GraphExecHandle executable) {
+    Lock lock(machine().mutex);
+    delete reinterpret_cast<Nodes *>(executable);
+    machine().change.notify_all();
+    return kSuccess;
+  };
+}
+
 void fillStreams(DriverApi &api) {
   api.createStream = [](StreamHandle *stream, unsigned) {
     Lock lock(machine().mutex);
@@ -195,6 +316,8 @@ void fillStreams(DriverApi &api) {
   };
   api.synchronizeStream = [](StreamHandle stream) {
     Lock lock(machine().mutex);
+    if (at(stream).capture)
+      return kIllegalCapture;
     auto end = Clock::now() + kPatience;
     for (fakePump(); !at(stream).work.empty(); fakePump())
       if (machine().change.wait_until(lock, end) == std::cv_status::timeout)
@@ -203,6 +326,10 @@ void fillStreams(DriverApi &api) {
   };
   api.waitEvent = [](StreamHandle stream, EventHandle event, unsigned) {
     Lock lock(machine().mutex);
+    if (at(event).capture)
+      return joinCapture(at(stream), at(event));
+    if (at(stream).capture && at(event).recorded > 0)
+      return kIllegalCapture;
     fakeAsk(stream, [event, number = at(event).recorded] {
       return at(event).reached >= number;
     });
@@ -219,6 +346,10 @@ void fillEvents(DriverApi &api) {
   api.destroyEvent = [](EventHandle) { return kSuccess; };
   api.recordEvent = [](EventHandle event, StreamHandle stream) {
     Lock lock(machine().mutex);
+    at(event).capture = at(stream).capture;
+    at(event).last = at(stream).last;
+    if (at(stream).capture)
+      return kSuccess;
     fakeAsk(stream, [event, number = ++at(event).recorded] {
       at(event).reached = number;
       at(event).time = Clock::now();
@@ -228,11 +359,15 @@ void fillEvents(DriverApi &api) {
   };
   api.queryEvent = [](EventHandle event) {
     Lock lock(machine().mutex);
+    if (at(event).capture)
+      return kCapturedEvent;
     fakePump();
     return at(event).reached == at(event).recorded ? kSuccess : kNotReady;
   };
   api.synchronizeEvent = [](EventHandle event) {
     Lock lock(machine().mutex);
+    if (at(event).capture)
+      return kCapturedEvent;
     auto end = Clock::now() + kPatience;
     for (fakePump(); at(event).reached != at(event).recorded; fakePump())
       if (machine().change.wait_until(lock, end) == std::cv_status::timeout)
@@ -277,7 +412,14 @@ int fakeOrdinal() {
   return static_cast<int>(reinterpret_cast<intptr_t>(current)) - 1;
 }
 
+bool fakeCaptures(StreamHandle stream) { return at(stream).capture != nullptr; }
+
 void fakeAsk(StreamHandle stream, std::function<bool()> work) {
+  if (FakeCapture *capture = at(stream).capture.get()) {
+    capture->nodes.push_back({std::move(work), std::move(at(stream).last)});
+    at(stream).last = {capture->nodes.size() - 1};
+    return;
+  }
   at(stream).work.push_back(std::move(work));
   machine().change.notify_all();
 }
@@ -299,8 +441,8 @@ void fakePump() {
 const DriverApi &fakeDriver() {
   static const DriverApi api = [] {
     DriverApi filled;
-    for (auto *fill :
-         {fillDevice, fillMemory, fillStreams, fillEvents, fillKernels})
+    for (auto *fill : {fillDevice, fillMemory, fillStreams, fillEvents,
+                       fillGraphs, fillKernels})
       fill(filled);
     return filled;
   }();

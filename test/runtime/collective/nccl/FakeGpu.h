@@ -3,7 +3,8 @@
 // GPUs whose work the host does, for tests of communicators: streams are queues
 // that advance while any thread asks for the state of one, and device memory is
 // the host's. Work may be late by as much as CUDA allows: nothing runs before
-// somebody waits.
+// somebody waits. Streams can capture graphs, which must be joined; an event of
+// a capture cannot be asked for.
 #ifndef ROTA_TEST_RUNTIME_COLLECTIVE_NCCL_FAKEGPU_H
 #define ROTA_TEST_RUNTIME_COLLECTIVE_NCCL_FAKEGPU_H
 
@@ -27,8 +28,10 @@ int fakeOrdinal();
 /// Guards all streams. Notified when work was asked for or has ended.
 std::mutex &fakeMutex();
 std::condition_variable &fakeChange();
-/// Appends work to a stream; it is done when a call returns true. The caller
-/// holds the mutex.
+/// Whether a graph records what the stream is asked for.
+bool fakeCaptures(cuda::StreamHandle stream);
+/// Appends work to a stream, or to the graph that the stream captures; it is
+/// done when a call returns true. The caller holds the mutex.
 void fakeAsk(cuda::StreamHandle stream, std::function<bool()> work);
 /// Runs all that can run now. The caller holds the mutex.
 void fakePump();

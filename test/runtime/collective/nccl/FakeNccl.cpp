@@ -24,7 +24,8 @@ using Lock = std::unique_lock<std::mutex>;
 struct Message {
   const char *data;
   size_t bytes;
-  bool isGather; // of an all-gather
+  bool isGather;   // of an all-gather
+  bool isRecorded; // in a graph
   bool isRead = false;
 };
 
@@ -37,6 +38,7 @@ struct Common {
   std::map<int, std::pair<int, int>> arrived;
   std::map<int, std::shared_ptr<Common>> parts; // of a split, by color
   std::map<int, int> numbers;                   // of the members in their parts
+  bool hasLost = false;                         // a member, which has aborted
   int64_t generation = 0;
 };
 
@@ -49,6 +51,8 @@ struct ncclComm {
   const int rank;
   cuda::StreamHandle stream = nullptr;
   bool isAborted = false;
+  // Shared by the graphs that have calls of this member.
+  std::shared_ptr<const int> graphs = std::make_shared<int>();
 };
 
 namespace {
@@ -64,6 +68,7 @@ struct Call {
   bool isGather;
   std::shared_ptr<Message> message = nullptr; // sent
   bool isOver = false;
+  std::shared_ptr<const int> graph = nullptr; // not null: recorded
 };
 
 std::map<std::string, std::shared_ptr<Common>> &runs() {
@@ -76,7 +81,7 @@ std::deque<ncclComm> &handles() {
   return all;
 }
 std::atomic<int> connections = 0, openHandles = 0;
-std::atomic<bool> isBroken = false;
+std::atomic<bool> isBroken = false, splitsFail = false;
 thread_local int depth = 0;
 thread_local std::vector<Call> group;
 thread_local std::string lastError;
@@ -140,6 +145,8 @@ NcclResult connect(NcclHandle *result, int ranks, NcclId id, int rank,
 
 NcclResult split(NcclHandle parent, int color, int key, NcclHandle *result,
                  NcclConfig *) {
+  if (splitsFail)
+    return refuse("no more communicators");
   Lock lock(fakeMutex());
   Common &common = *parent->common;
   bool met = meet(lock, common, parent->rank, {color, key}, [&] {
@@ -171,7 +178,7 @@ bool advance(Call &call) {
   if (call.source) {
     if (!call.message) {
       call.message = std::make_shared<Message>(
-          Message{call.source, call.bytes, call.isGather});
+          Message{call.source, call.bytes, call.isGather, bool(call.graph)});
       common.mail[{own, call.peer}].push_back(call.message);
     }
     return call.isOver = call.message->isRead;
@@ -182,6 +189,7 @@ bool advance(Call &call) {
   Message &message = *mail.front();
   EXPECT_EQ(message.bytes, call.bytes);
   EXPECT_EQ(message.isGather, call.isGather);
+  EXPECT_EQ(message.isRecorded, bool(call.graph)) << "one side is recorded";
   std::memcpy(call.destination, message.data,
               std::min(call.bytes, message.bytes));
   message.isRead = true;
@@ -226,6 +234,8 @@ NcclResult endGroup() {
     cuda::StreamHandle &stream = call.handle->stream;
     EXPECT_TRUE(!stream || stream == call.stream) << "two streams";
     stream = call.stream;
+    if (fakeCaptures(stream))
+      call.graph = call.handle->graphs;
     work[stream].push_back(std::move(call));
   }
   for (auto &[stream, list] : work)
@@ -268,10 +278,16 @@ NcclResult allGather(const void *source, void *destination, size_t bytes, int,
   return endGroup();
 }
 
-/// Ends the use of a handle, whose work may still lie in streams.
+/// Ends the use of a handle, whose work may still lie in streams, and waits for
+/// the end of the graphs with its calls, as NCCL does.
 NcclResult close(NcclHandle handle, bool isAborted) {
   Lock lock(fakeMutex());
   handle->isAborted = isAborted;
+  handle->common->hasLost |= isAborted;
+  fakeChange().notify_all();
+  EXPECT_TRUE(awaitChange(lock, [&] {
+    return handle->graphs.use_count() == 1;
+  })) << "a graph outlives its communicator";
   --openHandles;
   fakeChange().notify_all();
   return kNcclSuccess;
@@ -290,8 +306,10 @@ const NcclApi &rota::test::fakeNccl() {
     filled.split = split;
     filled.destroy = [](NcclHandle handle) { return close(handle, false); };
     filled.abort = [](NcclHandle handle) { return close(handle, true); };
-    filled.asyncError = [](NcclHandle, NcclResult *error) {
-      return *error = isBroken ? kNcclInvalidUsage : kNcclSuccess, kNcclSuccess;
+    filled.asyncError = [](NcclHandle handle, NcclResult *error) {
+      Lock lock(fakeMutex());
+      bool isLost = isBroken || handle->common->hasLost;
+      return *error = isLost ? kNcclInvalidUsage : kNcclSuccess, kNcclSuccess;
     };
     filled.beginGroup = [] { return ++depth, kNcclSuccess; };
     filled.endGroup = endGroup;
@@ -324,4 +342,5 @@ NcclId rota::test::fakeId() {
 
 int rota::test::fakeConnections() { return connections; }
 void rota::test::breakFakeNccl(bool broken) { isBroken = broken; }
+void rota::test::failFakeSplits(bool fail) { splitsFail = fail; }
 int rota::test::openFakeHandles() { return openHandles; }

@@ -2,9 +2,11 @@
 //
 // NCCL between fake GPUs of one process. Calls of different ranks must match in
 // their order on each communicator, in kind and in bytes, and a communicator
-// has one stream; what breaks a rule of NCCL fails the test. A pair's first
-// exchange in a direction waits on the host for the other rank, as NCCL
-// connects.
+// has one stream; both sides of an exchange are recorded in graphs, or neither;
+// what breaks a rule of NCCL fails the test. A pair's first exchange in a
+// direction waits on the host for the other rank, as NCCL connects. Where a
+// rank aborts a communicator, the others' asyncError reports it, as NCCL does
+// between machines.
 #ifndef ROTA_TEST_RUNTIME_COLLECTIVE_NCCL_FAKENCCL_H
 #define ROTA_TEST_RUNTIME_COLLECTIVE_NCCL_FAKENCCL_H
 
@@ -23,6 +25,9 @@ int fakeConnections();
 /// From now on asyncError reports that other ranks of this communicator's run
 /// have failed; null: of none.
 void breakFakeNccl(bool isBroken);
+
+/// From now on no communicator can be split.
+void failFakeSplits(bool fail);
 
 /// Communicators that were neither destroyed nor aborted.
 int openFakeHandles();

@@ -8,6 +8,7 @@
 #include "test/runtime/collective/nccl/FakeNccl.h"
 
 #include <algorithm>
+#include <chrono>
 #include <gtest/gtest.h>
 #include <latch>
 #include <numeric>
@@ -46,13 +47,16 @@ public:
       : ranks(ranks), plan(std::move(plan)), workspaceBytes(workspaceBytes),
         options(options) {}
 
-  void run(const std::function<void(TestRank &)> &body) const {
+  /// `failures`: the messages of the exceptions that leave the ranks, of each;
+  /// without them there are none.
+  void run(const std::function<void(TestRank &)> &body,
+           const std::vector<std::string> &failures = {}) const {
     NcclId id = fakeId();
     std::vector<std::thread> threads;
     for (int rank = 0; rank < ranks; ++rank)
       threads.emplace_back([&, rank] {
         EXPECT_EQ(failureOf([&] { runRank(rank, id, body); }),
-                  "nothing was thrown");
+                  failures.empty() ? "nothing was thrown" : failures[rank]);
       });
     for (std::thread &thread : threads)
       thread.join();
@@ -363,6 +367,167 @@ TEST(NcclCommunicator, TransfersThatHangAreReportedWithThePosition) {
               "oldest under way: stage 0, RECV_F from rank 1: message of 4 "
               "bytes from rank 1 to rank 0");
   });
+}
+
+// Transfers of all kinds are recorded by all ranks and replayed.
+TEST(NcclCommunicator, ReplaysGiveTheReference) {
+  for (int ranks : {1, 2, 4}) {
+    uint64_t seed = 40 + ranks;
+    Machine{ranks, planOf(ranks, seed, 30, 300)}.run([&](TestRank &test) {
+      NcclCommunicator &communicator = test.communicator;
+      int rank = communicator.rank();
+      std::vector<RandomCollective> all;
+      std::vector<std::vector<uint8_t>> sources, results;
+      for (int i = 0; i < 30; ++i) {
+        all.emplace_back(seed * 10000 + i, makeMesh(ranks), 300);
+        sources.push_back(all.back().source(rank));
+        results.push_back(all.back().before(rank));
+      }
+      auto ask = [&] {
+        std::vector<Request> requests;
+        for (size_t i = 0; i < all.size(); ++i)
+          requests.push_back(communicator.start(
+              all[i].stream, all[i].collective, all[i].group(rank),
+              sources[i].data(), results[i].data()));
+        for (Request request : requests)
+          communicator.wait(request);
+      };
+      auto check = [&] {
+        test.synchronize();
+        for (size_t i = 0; i < all.size(); ++i) {
+          EXPECT_EQ(results[i], all[i].expected(rank)) << all[i].describe();
+          std::vector<uint8_t> before = all[i].before(rank);
+          std::copy(before.begin(), before.end(), results[i].begin());
+        }
+      };
+      ask();
+      check();
+      communicator.recorder()->begin();
+      ask();
+      std::unique_ptr<Recording> recording =
+          communicator.recorder()->end([] { return ""; });
+      for (int replay = 0; replay < 2; ++replay) {
+        recording->run();
+        check();
+      }
+      ask();
+      check();
+    });
+  }
+  EXPECT_EQ(openFakeHandles(), 0);
+}
+
+/// Records a message from rank 1 to rank 0 behind the position 3.
+static std::unique_ptr<Recording> recordMessage(TestRank &test, int &value) {
+  NcclCommunicator &communicator = test.communicator;
+  communicator.recorder()->begin();
+  test.device.setPosition(3);
+  communicator.wait(communicator.rank() == 0
+                        ? communicator.receive(Stream::Forward, 1, &value, 4)
+                        : communicator.send(Stream::Forward, 0, &value, 4));
+  test.device.setPosition(4);
+  return communicator.recorder()->end([&device = test.device] {
+    return "stage 0, action " + std::to_string(device.position());
+  });
+}
+
+// Rank 1 replays one step fewer. The abort waits for the end of the graph,
+// which rank 0 can only destroy when its kernels have ended.
+TEST(NcclCommunicator, ReplaysThatHangAreReportedWithTheAction) {
+  NcclCommunicator::Options options;
+  options.patience = 0.5;
+  std::latch reported(2);
+  Machine(2, planOfAll(2), 1 << 20, options).run([&](TestRank &test) {
+    int value = test.communicator.rank();
+    std::unique_ptr<Recording> recording = recordMessage(test, value);
+    recording->run();
+    test.synchronize();
+    EXPECT_EQ(value, 1);
+    if (test.communicator.rank() == 0) {
+      recording->run();
+      test.synchronize();
+      EXPECT_EQ(
+          failureOf([&] {
+            test.communicator.wait(
+                test.communicator.send(Stream::Backward, 1, &value, 4));
+          }),
+          "rank 0: stage 0, action 3: no transfer has ended in 0.5 seconds; "
+          "the oldest under way: a recorded step");
+    }
+    reported.arrive_and_wait();
+  });
+  EXPECT_EQ(openFakeHandles(), 0);
+}
+
+// In a recorded step, the actions that the device comes to are progress.
+TEST(NcclCommunicator, ALongRecordedStepIsNoHang) {
+  NcclCommunicator::Options options;
+  options.patience = 0.6;
+  Machine(1, planOfAll(1), 1 << 20, options).run([&](TestRank &test) {
+    test.communicator.recorder()->begin();
+    for (int action = 0; action < 5; ++action) {
+      test.device.setPosition(action);
+      std::lock_guard lock(fakeMutex());
+      fakeAsk(test.device.computeStream(),
+              [end = std::chrono::steady_clock::time_point()]() mutable {
+                auto now = std::chrono::steady_clock::now();
+                if (end == std::chrono::steady_clock::time_point())
+                  end = now + std::chrono::milliseconds(300);
+                return now >= end;
+              });
+    }
+    std::unique_ptr<Recording> recording =
+        test.communicator.recorder()->end([] { return ""; });
+    recording->run();
+    while (test.device.position() < 4) { // the watch lets the GPU go on
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      std::lock_guard lock(fakeMutex());
+      fakePump();
+    }
+    test.synchronize();
+    EXPECT_EQ(failureOf([&] {
+                test.communicator.wait(
+                    test.communicator.copy(nullptr, nullptr, 0));
+              }),
+              "nothing was thrown");
+  });
+}
+
+// Not the launcher and no time limit: the abort ends the others' transfers.
+TEST(NcclCommunicator, AFailedRankAbortsBeforeItEnds) {
+  std::string other =
+      "rank 0: stage 0, action 3: NCCL: another rank, or the way to it, has "
+      "failed: invalid usage";
+  for (bool records : {false, true})
+    Machine{2, planOfAll(2)}.run(
+        [&](TestRank &test) {
+          int value = 0;
+          NcclCommunicator &communicator = test.communicator;
+          communicator.setPosition("stage 0, action 3");
+          std::unique_ptr<Recording> recording;
+          if (records)
+            recording = recordMessage(test, value);
+          if (communicator.rank() == 1)
+            throw RunError("rank 1: the disk is full");
+          if (records)
+            recording->run();
+          else
+            communicator.wait(
+                communicator.receive(Stream::Forward, 1, &value, 4));
+          test.synchronize(); // the abort ends it
+          communicator.wait(communicator.send(Stream::Backward, 1, &value, 4));
+        },
+        {other, "rank 1: the disk is full"});
+  EXPECT_EQ(openFakeHandles(), 0);
+}
+
+TEST(NcclCommunicator, RanksThatCannotConnectAbort) {
+  failFakeSplits(true);
+  std::string failure =
+      "NCCL: split of the ranks: invalid usage: no more communicators";
+  Machine{2, planOfAll(2)}.run([](TestRank &) {}, {failure, failure});
+  failFakeSplits(false);
+  EXPECT_EQ(openFakeHandles(), 0);
 }
 
 // No call of NCCL ends the wait for ranks that never come.
