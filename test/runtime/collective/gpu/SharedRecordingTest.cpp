@@ -140,14 +140,14 @@ TEST_F(SharedRecording, AFailureEndsItOnAllRanks) {
   for (int place : {0, 1, 2, 3}) {
     make(3, 1);
     onEachRank([&](int rank) {
-      write(rank, 1);
-      ask(rank);
       auto failAt = [&](int here) {
         if (rank == 1 && place == here)
           throw RunError("rank 1: stops");
       };
       std::string failure = failureOf([&] {
         try {
+          write(rank, 1);
+          ask(rank);
           failAt(0);
           recorder(rank).begin();
           failAt(1);
