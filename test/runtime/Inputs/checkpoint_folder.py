@@ -14,7 +14,8 @@ import subprocess
 import sys
 import time
 
-TRAINER = ["line-trainer", "2,3,2,1,1", "--checkpoint-interval", "1"]
+TRAINER = ["line-trainer", "2,3,2,1,1", "--resume", "never",
+           "--checkpoint-interval", "1"]
 
 
 def run(folder, *arguments, **options):
@@ -116,12 +117,13 @@ def signals(folder):
     # A run without an interval: the only checkpoint is what was asked for.
     shutil.rmtree(folder)
     TRAINER[-1] = "0"
-    process = subprocess.Popen(
-        TRAINER + ["--checkpoint-dir", folder, "--steps", "1000000000"],
-        stdout=subprocess.PIPE, text=True)
-    while not process.stdout.readline().lstrip().startswith("1/"):
-        pass
-    process.stdout.close()
+    log = folder + ".log"
+    with open(log, "w") as output:
+        process = subprocess.Popen(
+            TRAINER + ["--checkpoint-dir", folder, "--steps", "1000000000"],
+            stdout=output)
+    while " 1/1000000000" not in open(log).read():
+        time.sleep(0.01)
     process.send_signal(signal.SIGUSR1)
     while not whole(folder):
         time.sleep(0.01)
