@@ -108,6 +108,7 @@ LogicalResult ProgramLowering::verify() {
     program.timeline = pipe::drawGrid(timeline, *slots);
   program.bubble = mlir::pipe::bubbleOf(
       op->getParentOfType<mlir::pipe::ProgramOp>(), timeline);
+  addEstimates(costs, Assumptions(), program);
   if (!::rota::verify(program, error))
     return emitError(module.getLoc()) << error;
   program.plan = memory::describePlan(program);

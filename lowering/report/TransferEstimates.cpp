@@ -30,6 +30,20 @@ double TransferEstimates::transferSeconds(const ActionTemplate &form) const {
   return seconds;
 }
 
+double TransferEstimates::secondsOf(const ActionTemplate &form) const {
+  if (isCompute(form.kind))
+    return computeSeconds(form);
+  return isMessage(form.kind) ? secondsOf(form.bytes) : transferSeconds(form);
+}
+
+void addEstimates(const FunctionCosts &costs, const Assumptions &assumptions,
+                  Program &program) {
+  TransferEstimates estimates(costs, program, assumptions);
+  for (Stage &stage : program.stages)
+    for (ActionTemplate &form : stage.templates)
+      form.estimate = estimates.secondsOf(form);
+}
+
 pipe::CostTable TransferEstimates::costTable(int chunks) const {
   pipe::CostTable table;
   table.chunks.assign(chunks, {});

@@ -38,6 +38,10 @@ public:
   /// The simulator's table. Actions of one kind and chunk cost the same.
   pipe::CostTable costTable(int chunks) const;
 
+  /// Seconds of an action: of its calls with the collectives inside them, of
+  /// its message, or of its transfers.
+  double secondsOf(const ActionTemplate &form) const;
+
 private:
   double computeSeconds(const ActionTemplate &form) const;
   double transferSeconds(const ActionTemplate &form) const;
@@ -46,6 +50,10 @@ private:
   const Program &program;
   const Assumptions &assumptions;
 };
+
+/// Sets ActionTemplate::estimate of all actions of the program.
+void addEstimates(const FunctionCosts &costs, const Assumptions &assumptions,
+                  Program &program);
 
 } // namespace rota
 

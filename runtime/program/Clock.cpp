@@ -9,22 +9,38 @@ namespace rota {
 
 namespace {
 
+/// The largest of the seconds of sends.
+double slowestSend(const Program &program,
+                   const std::vector<std::vector<double>> &seconds) {
+  double slowest = 0.0;
+  for (size_t s = 0; s < program.stages.size(); ++s)
+    for (size_t a = 0; a < seconds[s].size(); ++a)
+      if (isSend(program.stages[s].kindOf(static_cast<int>(a))))
+        slowest = std::max(slowest, seconds[s][a]);
+  return slowest;
+}
+
 class ClockRun {
 public:
   ClockRun(const Program &program,
            const std::vector<std::vector<double>> &seconds, Clock &clock,
            std::string &error)
-      : program(program), seconds(seconds), clock(clock), error(error) {}
+      : program(program), seconds(seconds), clock(clock), error(error),
+        latency(slowestSend(program, seconds)), messageClock(latency) {}
 
   bool run() {
     size_t stages = program.stages.size();
     next.assign(stages, 0);
     now.assign(stages, 0.0);
+    streams.assign(stages, {});
     messages.resize(stages);
+    clock.begin.resize(stages);
     clock.end.resize(stages);
+    clock.exposed.assign(stages, {});
     for (size_t s = 0; s < stages; ++s) {
       messages[s].resize(program.stages[s].actions.size());
       clock.end[s].assign(messages[s].size(), kNotYet);
+      clock.begin[s].assign(messages[s].size(), 0.0);
     }
     for (bool moved = true; moved;) {
       moved = false;
@@ -32,7 +48,6 @@ public:
         while (step(static_cast<int>(s)))
           moved = true;
     }
-    clock.makespan = *std::max_element(now.begin(), now.end());
     return finish();
   }
 
@@ -43,6 +58,17 @@ private:
                            : clock.end[stage][number];
   }
 
+  /// The stage waits for an action whose end is known.
+  void wait(int stage, int number) {
+    double end = endOf(stage, number);
+    ActionKind kind = program.stages[stage].kindOf(number);
+    double begin = isMessage(kind) ? end - latency : clock.begin[stage][number];
+    if (isAsynchronous(kind))
+      clock.exposed[stage][static_cast<int>(kind)] +=
+          std::max(0.0, end - std::max(begin, now[stage]));
+    now[stage] = std::max(now[stage], end);
+  }
+
   /// Runs the next action of `stage` when the actions that it waits for have
   /// ended.
   bool step(int stage) {
@@ -50,27 +76,41 @@ private:
     int number = next[stage];
     if (number == static_cast<int>(of.actions.size()))
       return false;
-    const ActionTemplate &action = of.templateOf(number);
-    double start = now[stage];
-    for (int wait : of.waitsOf(number)) {
-      double end = endOf(stage, wait);
-      if (end == kNotYet)
+    for (int other : of.waitsOf(number))
+      if (endOf(stage, other) == kNotYet)
         return false;
-      start = std::max(start, end);
-    }
-    now[stage] =
-        start + (isCompute(action.kind) ? seconds[stage][number] : 0.0);
-    if (isMessage(action.kind))
-      messages[stage][number] =
-          messageClock.add(action.kind, stage, action.peer, start);
-    else
-      clock.end[stage][number] = now[stage];
+    for (bool transfers : {false, true})
+      for (int other : of.waitsOf(number))
+        if (isTransfer(of.kindOf(other)) == transfers)
+          wait(stage, other);
+    start(stage, number);
     ++next[stage];
     return true;
   }
 
-  /// Notes when messages arrive. False when an action has not run, or a message
-  /// has no other half.
+  void start(int stage, int number) {
+    const ActionTemplate &action = program.stages[stage].templateOf(number);
+    double begin = now[stage], taken = seconds[stage][number];
+    if (isMessage(action.kind)) {
+      messages[stage][number] =
+          messageClock.add(action.kind, stage, action.peer, begin);
+      return;
+    }
+    if (isTransfer(action.kind)) {
+      double &last = streams[stage][transferStream(action.kind)];
+      begin = std::max(begin, last);
+      last = begin + taken;
+    } else if (isCompute(action.kind)) {
+      now[stage] = begin + taken;
+    } else {
+      taken = 0.0;
+    }
+    clock.begin[stage][number] = begin;
+    clock.end[stage][number] = begin + taken;
+  }
+
+  /// Notes when messages arrive, and waits for all that is under way. False
+  /// when an action has not run, or a message has no other half.
   bool finish() {
     for (int s = 0; s < static_cast<int>(next.size()); ++s) {
       int count = static_cast<int>(program.stages[s].actions.size());
@@ -80,13 +120,18 @@ private:
         return false;
       }
       for (int a = 0; a < count; ++a) {
-        clock.end[s][a] = endOf(s, a);
-        if (clock.end[s][a] == kNotYet) {
+        double end = endOf(s, a);
+        if (end == kNotYet) {
           error = describe(program, s, a) + " has no counterpart";
           return false;
         }
+        wait(s, a);
+        clock.end[s][a] = end;
+        if (messages[s][a].channel)
+          clock.begin[s][a] = end - latency;
       }
     }
+    clock.makespan = *std::max_element(now.begin(), now.end());
     return true;
   }
 
@@ -94,8 +139,11 @@ private:
   const std::vector<std::vector<double>> &seconds;
   Clock &clock;
   std::string &error;
+  double latency;          // of messages
   std::vector<int> next;   // per stage: its next action
   std::vector<double> now; // per stage: its time
+  // Per stage and kind of transfer: the end of the last one.
+  std::vector<std::array<double, kTransferStreams>> streams;
   MessageClock messageClock;
   // Per stage and action; without a channel for actions that are none.
   std::vector<std::vector<MessageClock::Message>> messages;

@@ -302,6 +302,9 @@ struct ActionTemplate {
   int peer = -1; // a stage
   SlotAddress message;
   int64_t bytes = 0; // of the message
+  // Seconds that it takes on the machine that the compiler assumes: its calls,
+  // its message or its transfers; 0 where not known.
+  double estimate = 0.0;
   int slotCount = 0;
   std::vector<Transfer> transfers;
   std::vector<Clear> clears;   // training only

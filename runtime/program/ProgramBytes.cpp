@@ -182,6 +182,7 @@ template <typename V> void visit(V &v, ActionTemplate &x) {
   v("peer", x.peer);
   v("message", x.message);
   v("bytes", x.bytes);
+  v("estimate", x.estimate);
   v("slotCount", x.slotCount);
   v("transfers", x.transfers);
   v("clears", x.clears);

@@ -26,11 +26,16 @@ bool verify(const Program &program, std::string &error);
 /// step: templates, slots and waits are there, and addresses lie in the arenas.
 bool verifyActions(const Program &program, int stage, std::string &error);
 
-/// When each action of each stage ends if every rank has a core of its own and
-/// action a of stage s takes `seconds[s][a]` (only compute actions take time):
-/// the longest path through order and waits.
+/// The run of the timelines if every rank has a core of its own and action a of
+/// stage s takes `seconds[s][a]`: the longest path through order and waits.
+/// Transfers run beside the actions behind them, those of one kind of a stage
+/// one after the other. All messages have the latency of the slowest send.
 struct Clock {
-  std::vector<std::vector<double>> end; // [stage][action]
+  // [stage][action]; of a message or transfer, the time in which bytes move.
+  std::vector<std::vector<double>> begin, end;
+  // [stage][kind]: time of these actions in which the stage waits for them, as
+  // an executor waits: for messages first.
+  std::vector<std::array<double, kActionKindCount>> exposed;
   double makespan = 0.0;
 };
 

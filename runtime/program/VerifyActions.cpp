@@ -11,6 +11,9 @@
 namespace rota {
 namespace {
 
+/// Seconds of an action; sums of them stay finite.
+constexpr double kLongestEstimate = 1e9;
+
 class ActionVerifier : Checks {
 public:
   ActionVerifier(const Program &program, int number, std::string &error)
@@ -105,6 +108,10 @@ private:
   void verifyTemplate(const ActionTemplate &form,
                       std::vector<SlotNeed> &slots) {
     slots.resize(form.slotCount);
+    if (!(form.estimate >= 0.0 && form.estimate <= kLongestEstimate))
+      fail(": expected an estimate from 0 to " +
+           std::to_string(kLongestEstimate) + " seconds, got " +
+           std::to_string(form.estimate));
     if (isSend(form.kind) || isReceive(form.kind)) {
       index(form.peer, program.stages.size(), false, ": peer");
       address(form.message, form.bytes, false, false, slots, ": message");

@@ -6,6 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include <algorithm>
 #include <random>
 
@@ -374,4 +376,45 @@ TEST(Verify, ClockTakesTheLongestPath) {
   EXPECT_EQ(clock.end[0][0], 2.0);
   EXPECT_EQ(clock.end[1][0], 2.0);
   EXPECT_EQ(clock.makespan, 5.0);
+}
+
+TEST(Verify, ClockLetsMessagesTakeTheLatencyOfASend) {
+  Program p = makeProgram();
+  Clock clock;
+  std::string error;
+  ASSERT_TRUE(runClock(p, {{2.0, 0.5}, {0.0, 3.0}}, clock, error)) << error;
+  EXPECT_EQ(clock.begin[1][0], 2.0);
+  EXPECT_EQ(clock.end[1][0], 2.5);
+  EXPECT_EQ(clock.makespan, 5.5);
+  EXPECT_EQ(clock.exposed[1][size_t(ActionKind::RecvForward)], 0.5);
+}
+
+// Two gathers, one after the other, and two computations that read them: the
+// second gather is hidden under the first computation.
+TEST(Verify, ClockRunsTransfersBesideComputing) {
+  Program p;
+  p.mesh = {{"stage", 1}};
+  Stage &stage = p.stages.emplace_back();
+  ActionTemplate gather, forward;
+  gather.kind = ActionKind::Unshard;
+  std::vector<int> first = {0}, second = {1};
+  stage.addAction(gather, 0);
+  stage.addAction(gather, 0);
+  stage.addAction(forward, 0, first);
+  stage.addAction(forward, 1, second);
+  Clock clock;
+  std::string error;
+  ASSERT_TRUE(runClock(p, {{1, 1, 3, 3}}, clock, error)) << error;
+  EXPECT_EQ(clock.begin[0], (std::vector<double>{0, 1, 1, 4}));
+  EXPECT_EQ(clock.end[0], (std::vector<double>{1, 2, 4, 7}));
+  EXPECT_EQ(clock.exposed[0][size_t(ActionKind::Unshard)], 1.0);
+}
+
+TEST(Verify, RefusesEstimatesThatAreNoTimes) {
+  Program p = makeProgram();
+  for (double wrong : {-1.0, std::numeric_limits<double>::infinity(),
+                       std::numeric_limits<double>::quiet_NaN()}) {
+    p.stages[0].templates[0].estimate = wrong;
+    EXPECT_TRUE(verifyFails(p, "expected an estimate from 0 to"));
+  }
 }
