@@ -29,7 +29,8 @@ enum class Command : unsigned {
   Schedule = 16,
   Checkpoint = 32,
   Convert = 64,
-  Eval = 128
+  Eval = 128,
+  Report = 256
 };
 
 constexpr unsigned operator|(Command a, Command b) {

@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/trace/ChromeTrace.h"
+#include "runtime/trace/PlannedTimes.h"
 #include "runtime/trace/TraceWriter.h"
 
+#include <algorithm>
+#include <map>
 #include <set>
 
 namespace rota {
 
-static constexpr const char *kLanes[] = {"",         " weights",  " gradients",
-                                         " forward", " backward", " copies"};
-static constexpr int kLaneCount = std::size(kLanes);
+namespace {
 
-static int laneOf(ActionKind kind) {
+constexpr const char *kLanes[] = {"",         " weights",  " gradients",
+                                  " forward", " backward", " copies"};
+constexpr int kLaneCount = std::size(kLanes);
+
+int laneOf(ActionKind kind) {
   switch (kind) {
   case ActionKind::Unshard:
     return 1;
@@ -30,27 +35,88 @@ static int laneOf(ActionKind kind) {
   }
 }
 
-std::string chromeTrace(const Program &program,
-                        const std::vector<TraceEvent> &events) {
-  TraceWriter trace;
-  std::set<int> lanes;
-  for (const TraceEvent &event : events) {
+/// What a training run of the timelines took, all ranks together.
+struct RunTimes {
+  double begin = 0.0, computing = 0.0;
+  std::map<int, int> ranks; // the stage of each
+};
+
+class Drawing {
+public:
+  explicit Drawing(const Program &program) : program(program) {}
+
+  std::string draw(const std::vector<TraceEvent> &events) {
+    for (const TraceEvent &event : events)
+      add(event, event.training ? "training" : "evaluation", 0);
+    if (auto clock = plannedTimes(program))
+      for (const auto &[run, times] : trainingRuns(events))
+        addPlanned(*clock, run, times);
+    return trace.text();
+  }
+
+private:
+  /// `plan`: 1 for the lanes of planned times.
+  void add(const TraceEvent &event, const char *category, int plan) {
     const Stage &stage = program.stages[event.stage];
     const ActionTemplate &form = stage.templateOf(event.action);
     int microbatch = stage.actions[event.action].microbatch;
-    int lane = event.rank * kLaneCount + laneOf(form.kind);
+    int kind = laneOf(form.kind);
+    int lane = 2 * (event.rank * kLaneCount + kind) + plan;
     if (lanes.insert(lane).second)
       trace.nameLane(lane,
                      "rank " + std::to_string(event.rank) +
-                         kLanes[laneOf(form.kind)],
+                         (plan ? " planned" : "") + kLanes[kind],
                      lane);
-    TracedAction action{std::to_string(form.chunk) + toString(form.kind) +
-                            std::to_string(microbatch),
-                        event.training ? "training" : "evaluation", form.chunk,
-                        microbatch};
+    TracedAction action{toString(Action{form.chunk, form.kind, microbatch}),
+                        category, form.chunk,
+                        hasMicrobatch(form.kind) ? microbatch : -1, event.run};
     trace.addSlice(lane, action, event.begin * 1e6, event.end * 1e6);
   }
-  return trace.text();
+
+  std::map<int, RunTimes>
+  trainingRuns(const std::vector<TraceEvent> &events) const {
+    std::map<int, RunTimes> runs;
+    for (const TraceEvent &event : events) {
+      if (!event.training)
+        continue;
+      auto [entry, isNew] = runs.try_emplace(event.run);
+      RunTimes &run = entry->second;
+      run.begin = isNew ? event.begin : std::min(run.begin, event.begin);
+      run.ranks[event.rank] = event.stage;
+      if (isCompute(program.stages[event.stage].kindOf(event.action)))
+        run.computing += event.end - event.begin;
+    }
+    return runs;
+  }
+
+  void addPlanned(const Clock &clock, int run, const RunTimes &times) {
+    double planned = 0.0;
+    for (auto [rank, stage] : times.ranks)
+      for (size_t a = 0; a < clock.end[stage].size(); ++a)
+        if (isCompute(program.stages[stage].kindOf(static_cast<int>(a))))
+          planned += clock.end[stage][a] - clock.begin[stage][a];
+    if (planned <= 0.0)
+      return;
+    double scale = times.computing / planned;
+    for (auto [rank, stage] : times.ranks)
+      for (size_t a = 0; a < clock.end[stage].size(); ++a)
+        if (double begin = clock.begin[stage][a], end = clock.end[stage][a];
+            end > begin)
+          add({rank, stage, static_cast<int>(a), run, true,
+               times.begin + scale * begin, times.begin + scale * end},
+              "planned", 1);
+  }
+
+  const Program &program;
+  TraceWriter trace;
+  std::set<int> lanes;
+};
+
+} // namespace
+
+std::string chromeTrace(const Program &program,
+                        const std::vector<TraceEvent> &events) {
+  return Drawing(program).draw(events);
 }
 
 } // namespace rota

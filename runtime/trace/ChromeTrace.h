@@ -12,13 +12,20 @@ namespace rota {
 /// moved.
 struct TraceEvent {
   int rank, stage, action;
+  int run;           // of the rank's timeline, from 0
   bool training;     // or evaluation
   double begin, end; // seconds
 };
 
 /// JSON text: for each rank a lane of computing and, where it has any, lanes of
 /// weights, gradients, forward and backward messages and copies; an event
-/// "0F3" for each action.
+/// "0F3" for each action, whose argument `run` is that of its TraceEvent.
+///
+/// Where the program has estimates, each of these lanes has one beside it with
+/// the planned times of each training run ("rank 0 planned"): those of
+/// runClock for ActionTemplate::estimate, from the begin of the run's first
+/// event on, times the run's seconds of computing over the planned ones, all
+/// ranks together.
 std::string chromeTrace(const Program &program,
                         const std::vector<TraceEvent> &events);
 

@@ -25,6 +25,8 @@ static Json makeEvent(const char *phase, const TracedAction &action, int lane,
   event["args"] = {{"chunk", action.chunk}};
   if (action.microbatch >= 0)
     event["args"]["microbatch"] = action.microbatch;
+  if (action.run >= 0)
+    event["args"]["run"] = action.run;
   return event;
 }
 

@@ -81,7 +81,7 @@ void evaluate(const Run &run) {
   int64_t tokens = options.validationSteps * program.microbatches *
                    program.input.shape[0] * program.input.shape[1];
   run.machine.run([&](Rank &rank) {
-    Executor executor(rank, /*keepsEvents=*/false);
+    Executor executor(rank, /*tracedRuns=*/0);
     std::optional<int64_t> step = readWeights(rank, run);
     double loss = Evaluation(rank, executor, options, data).run();
     if (rank.number() == 0)

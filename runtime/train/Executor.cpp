@@ -11,19 +11,16 @@
 
 namespace rota {
 
-/// A trace of more runs than these is larger than its viewers like.
-static constexpr int64_t kRecordedRuns = 20;
-
 /// A time that never comes: the rank has not waited.
 static constexpr double kNever = 1e300;
 
-Executor::Executor(Rank &rank, bool keepsEvents)
+Executor::Executor(Rank &rank, int64_t tracedRuns)
     : rank(rank), stage(rank.stage()),
       actionCount(static_cast<int>(stage.actions.size())),
-      keepsEvents(keepsEvents), requests(stage.actions.size()),
+      tracedRuns(tracedRuns), requests(stage.actions.size()),
       seconds(stage.actions.size(), 0.0), firstSeconds(seconds) {
   writeCotangentFactors();
-  if (keepsEvents)
+  if (tracedRuns > 0)
     decideTogether(rank, {true}); // no rank returns before all are here
   transferOrigin = rank.communicator().now();
   computeOrigin = rank.device().secondsAt(rank.device().mark());
@@ -44,8 +41,7 @@ Executor::Executor(Rank &rank, bool keepsEvents)
 void Executor::run(Mode runMode) {
   mode = runMode;
   measures = true;
-  current = {
-      false, mode == Mode::Train, keepsEvents && runs < kRecordedRuns, {}};
+  current = {false, mode == Mode::Train, runs, {}};
   walk();
   settle();
   previous = std::move(current);
@@ -87,10 +83,10 @@ void Executor::settle() {
     double end = device.secondsAt(span.end);
     if (previous.training)
       seconds[span.action] += end - begin;
-    if (previous.keepsEvents)
+    if (previous.number < tracedRuns)
       recorded.push_back({rank.number(), rank.stageNumber(), span.action,
-                          previous.training, begin - computeOrigin,
-                          end - computeOrigin});
+                          static_cast<int>(previous.number), previous.training,
+                          begin - computeOrigin, end - computeOrigin});
   }
   if (previous.training && ++trainingRuns == 1)
     firstSeconds =
@@ -162,6 +158,7 @@ void Executor::compute(int number) {
   if (calls.empty() && (form.clears.empty() || !training))
     return;
   ComputeToken token(rank.cores());
+  rank.flight().add(FlightEvent::ActionBegin, number);
   Device::TimePoint begin = measures ? rank.device().mark() : 0;
   if (training)
     for (const Clear &clear : form.clears)
@@ -173,6 +170,7 @@ void Executor::compute(int number) {
   }
   if (measures)
     current.spans.push_back({number, begin, rank.device().mark()});
+  rank.flight().add(FlightEvent::ActionEnd, number);
 }
 
 void Executor::call(const Call &call, std::span<const int64_t> slots,
@@ -196,6 +194,8 @@ void Executor::failed(int number) {
 void Executor::start(int number) {
   const ActionTemplate &form = stage.templateOf(number);
   ActionKind kind = form.kind;
+  if (isAsynchronous(kind))
+    rank.flight().add(FlightEvent::TransferStart, number);
   Communicator &communicator = rank.communicator();
   std::vector<Request> &open = requests[number];
   Stream stream = isForward(kind) ? Stream::Forward : Stream::Backward;
@@ -228,8 +228,14 @@ void Executor::finish(int number) {
       communicator.wait(request);
       continue;
     }
-    double from = communicator.isDone(request) ? kNever : communicator.now();
+    if (communicator.isDone(request)) {
+      note(number, communicator.wait(request), kNever);
+      continue;
+    }
+    double from = communicator.now();
+    rank.flight().add(FlightEvent::WaitBegin, number);
     note(number, communicator.wait(request), from);
+    rank.flight().add(FlightEvent::WaitEnd, number);
   }
   requests[number].clear();
 }
@@ -237,17 +243,15 @@ void Executor::finish(int number) {
 void Executor::note(int number, TransferTime span, double waitedFrom) {
   ActionKind kind = stage.kindOf(number);
   bool training = mode == Mode::Train;
-  if (training &&
-      (kind == ActionKind::Unshard || kind == ActionKind::ReduceGrad)) {
-    TransferTimes &times = kind == ActionKind::Unshard ? weights : gradients;
-    ++times.count;
-    times.seconds += span.end - span.begin;
-    times.waited += std::max(0.0, span.end - std::max(span.begin, waitedFrom));
-  }
-  if (keepsEvents && runs < kRecordedRuns)
-    recorded.push_back({rank.number(), rank.stageNumber(), number, training,
-                        span.begin - transferOrigin,
-                        span.end - transferOrigin});
+  if (training)
+    kindTimes[static_cast<int>(kind)] +=
+        {1, span.end - span.begin,
+         std::max(0.0, span.end - std::max(span.begin, waitedFrom))};
+  // The times of a GPU's transfers may be unknown.
+  if (runs < tracedRuns && span.end > 0.0)
+    recorded.push_back(
+        {rank.number(), rank.stageNumber(), number, static_cast<int>(runs),
+         training, span.begin - transferOrigin, span.end - transferOrigin});
 }
 
 std::vector<double> Executor::meanSeconds() {

@@ -7,6 +7,8 @@
 #include "runtime/trace/ChromeTrace.h"
 #include "runtime/train/Rank.h"
 
+#include <array>
+
 namespace rota {
 
 /// The times of a rank's transfers of one kind.
@@ -18,15 +20,21 @@ struct TransferTimes {
   /// The share of their time that was hidden behind computing: 1 where none
   /// took any.
   double hidden() const { return seconds > 0 ? 1.0 - waited / seconds : 1.0; }
+  TransferTimes &operator+=(const TransferTimes &other) {
+    count += other.count;
+    seconds += other.seconds;
+    waited += other.waited;
+    return *this;
+  }
 };
 
 class Executor {
 public:
   enum class Mode { Train, Evaluate };
 
-  /// With `keepsEvents`, what the first runs did is kept for a trace; then
-  /// every rank makes its executor, so that their times begin together.
-  Executor(Rank &rank, bool keepsEvents);
+  /// What the first `tracedRuns` runs do is kept for a trace; where there are
+  /// any, every rank makes its executor, so that their times begin together.
+  Executor(Rank &rank, int64_t tracedRuns);
 
   /// Runs the timeline once, in training after what the step needs first: the
   /// cotangents of auxiliary losses. Evaluation runs each action's evalCalls,
@@ -44,10 +52,9 @@ public:
   /// first (which touches new memory) once there is another.
   std::vector<double> meanSeconds();
 
-  /// Of the training runs so far: kinds UNSHARD and REDUCE_GRAD.
-  const TransferTimes &transfers(ActionKind kind) const {
-    return kind == ActionKind::Unshard ? weights : gradients;
-  }
+  /// Of the training runs so far: by ActionKind, messages and transfers.
+  using KindTimes = std::array<TransferTimes, kActionKindCount>;
+  const KindTimes &transfers() const { return kindTimes; }
 
   /// The actions of the first runs, when recording.
   const std::vector<TraceEvent> &events();
@@ -61,7 +68,8 @@ private:
 
   struct MeasuredRun {
     bool isKnown = true;
-    bool training = false, keepsEvents = false;
+    bool training = false;
+    int64_t number = 0; // of all runs
     std::vector<Span> spans;
   };
 
@@ -79,7 +87,7 @@ private:
   Rank &rank;
   const Stage &stage;
   const int actionCount;
-  const bool keepsEvents;
+  const int64_t tracedRuns;
   Mode mode = Mode::Train;
   bool measures = true;
   int64_t runs = 0;
@@ -94,7 +102,7 @@ private:
   std::vector<int> peers;                     // of each action: a rank
   std::vector<std::vector<Request>> requests; // of each action, not waited for
   std::vector<double> seconds, firstSeconds;  // of each action, training
-  TransferTimes weights, gradients;
+  KindTimes kindTimes;
   std::vector<TraceEvent> recorded;
 };
 

@@ -92,8 +92,8 @@ Rows executionRows(Options &o) {
            .group = output,
            .value = "PATH",
            .help = "The file to write; of convert, the folder",
-           .commands =
-               probe | Command::Compile | Command::Schedule | Command::Convert,
+           .commands = probe | Command::Compile | Command::Schedule |
+                       Command::Convert | Command::Report,
            .variable = &o.output,
            .letter = 'o',
            .requiredBy = probe | Command::Convert},
@@ -154,7 +154,8 @@ std::vector<Option> trainOptions(Options &options) {
   for (Rows rows :
        {optimizerRows(options.optimizer), trainingRows(options),
         checkpointRows(options.checkpoints), resumeRows(options.resume),
-        probeRows(options), evalRows(options), executionRows(options)})
+        probeRows(options), evalRows(options), executionRows(options),
+        metricsRows(options.metrics)})
     table.insert(table.end(), rows.begin(), rows.end());
   return table;
 }

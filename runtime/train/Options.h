@@ -8,6 +8,7 @@
 #include "runtime/data/TokenType.h"
 #include "runtime/options/CommandLine.h"
 #include "runtime/train/CheckpointOptions.h"
+#include "runtime/train/MetricsOptions.h"
 #include "runtime/train/OptimizerOptions.h"
 #include "runtime/train/ResumeOptions.h"
 
@@ -37,6 +38,7 @@ struct Options {
   bool json = false;
   bool profile = false;
   std::string trace;
+  MetricsOptions metrics;
 
   // Training.
   std::vector<std::string> data;

@@ -7,7 +7,7 @@
 #include "runtime/train/Initialize.h"
 #include "runtime/train/LearningRate.h"
 #include "runtime/train/Optimizer.h"
-#include "runtime/train/Report.h"
+#include "runtime/train/RunMetrics.h"
 #include "runtime/train/Tensors.h"
 #include "runtime/train/Train.h"
 
@@ -24,7 +24,7 @@ public:
   Probe(const Run &run, Rank &rank, const Batches &batch)
       : program(rank.program()), options(run.options), batch(batch),
         weights(run.weights), rank(rank),
-        executor(rank, !options.trace.empty()),
+        executor(rank, tracedRuns(program, options)),
         schedule(constantRate(options.optimizer)), optimizer(rank, schedule),
         tensors(tensorsByName(program)) {}
 

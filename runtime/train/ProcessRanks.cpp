@@ -111,6 +111,7 @@ void ProcessRanks::run(const std::function<void(Rank &rank)> &body) {
   // The exception of the first to fail is thrown again.
   std::mutex mutex;
   std::exception_ptr first;
+  int failed = -1; // a rank whose failure is not the user's
   try {
     team.run([&](int i) {
       try {
@@ -118,15 +119,24 @@ void ProcessRanks::run(const std::function<void(Rank &rank)> &body) {
       } catch (const std::exception &error) {
         {
           std::lock_guard lock(mutex);
-          if (!first)
+          if (!first) {
             first = std::current_exception();
+            if (!dynamic_cast<const InputError *>(&error))
+              failed = ranks[i].number();
+          }
         }
+        if (ranks[i].device().isAsynchronous())
+          ranks[i].flight().add(FlightEvent::DeviceReached,
+                                ranks[i].device().position());
+        ranks[i].flight().add(FlightEvent::Failure, 0);
         ranks[i].communicator().fail(error.what());
         ranks[i].host().fail(error.what());
         throw;
       }
     });
   } catch (...) {
+    if (failed >= 0)
+      reportFlight(failed);
     std::rethrow_exception(first);
   }
 }

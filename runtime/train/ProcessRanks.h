@@ -49,7 +49,7 @@ public:
 
   /// Runs body(rank) on all ranks' threads at once and waits for them. What one
   /// throws ends the run on all ranks, those of other processes included, and
-  /// is thrown again.
+  /// is thrown again, after reportFlight.
   void run(const std::function<void(Rank &rank)> &body);
 
 private:

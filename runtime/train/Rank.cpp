@@ -13,6 +13,7 @@ Rank::Rank(const Executable &executable, const Links &links, Device &device,
     : executable(executable), links(links), coreSet(cores),
       position(coordinatesOf(program().mesh, number())),
       stageIndex(static_cast<int>(position[stageAxis(program().mesh)])),
+      recorder(program(), number(), stageIndex),
       ownPlaces(rota::runtimeMemory(program())),
       memory(device.makeArena(stage().arenaBytes)),
       hostMemory(device.makeHostArena(stage().hostBytes)),
@@ -71,12 +72,15 @@ void Rank::runInTask(int collective, const void *source, void *destination) {
     return;
   try {
     Request request = start(Stream::Task, collective, source, destination);
+    double begin = links.tensors->now();
     if (!device().isAsynchronous() && links.tensors->isDone(request)) {
       links.tensors->wait(request);
-      return;
+    } else {
+      CoreLeave leave(coreSet);
+      links.tensors->wait(request);
     }
-    CoreLeave leave(coreSet);
-    links.tensors->wait(request);
+    if (!device().isAsynchronous())
+      taskSeconds += links.tensors->now() - begin;
   } catch (const std::exception &error) {
     failure = std::current_exception();
     reportFailure(&ownContext, error.what());

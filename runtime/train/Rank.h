@@ -9,6 +9,7 @@
 #include "runtime/collective/Communicator.h"
 #include "runtime/device/Context.h"
 #include "runtime/program/RuntimeMemory.h"
+#include "runtime/trace/FlightRecorder.h"
 #include "runtime/trace/Profile.h"
 #include "runtime/train/Connection.h"
 
@@ -63,6 +64,8 @@ public:
   void runTask(int number, const RotaFrame &frame);
   RotaKernel kernel(int number) const { return executable.kernels[number]; }
   const RotaKernel *kernels() const { return executable.kernels; }
+  /// What the rank does, for when the run fails.
+  FlightRecorder &flight() { return recorder; }
   /// Null without --profile.
   Profile *profile() const { return ownProfile.get(); }
 
@@ -106,6 +109,10 @@ public:
   /// The message of a failure of the device: it names the action whose work
   /// failed, or else the action `number` (-1: none).
   std::string explain(const std::string &failure, int number = -1) const;
+  /// Seconds so far from the start to the end of collectives inside tasks,
+  /// while the rank waited. Those of a device that works on its own are not
+  /// known and not in it.
+  double inTaskSeconds() const { return taskSeconds; }
   /// Throws what ended a collective inside a task, if anything did: the failure
   /// of another rank.
   void rethrowFailure() const;
@@ -116,6 +123,7 @@ private:
   Cores &coreSet;
   std::vector<int64_t> position;
   int stageIndex;
+  FlightRecorder recorder;
   std::vector<RankGroup> groups;
   RankGroup lossRanks, all;
   RuntimeMemory ownPlaces;
@@ -124,6 +132,7 @@ private:
   RotaContext ownContext;
   std::shared_ptr<const std::vector<std::string>> positions;
   std::exception_ptr failure;
+  double taskSeconds = 0.0;
 };
 
 } // namespace rota

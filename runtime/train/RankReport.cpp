@@ -13,14 +13,11 @@ using nlohmann::json;
 
 namespace rota {
 
-double hiddenShare(const std::vector<RankReport> &ranks,
-                   TransferTimes RankReport::*transfers) {
+TransferTimes sumOf(const std::vector<RankReport> &ranks, ActionKind kind) {
   TransferTimes sum;
-  for (const RankReport &rank : ranks) {
-    sum.seconds += (rank.*transfers).seconds;
-    sum.waited += (rank.*transfers).waited;
-  }
-  return sum.hidden();
+  for (const RankReport &rank : ranks)
+    sum += rank.transfers[static_cast<size_t>(kind)];
+  return sum;
 }
 
 /// The objects as the bytes of a message.
@@ -49,27 +46,29 @@ static int64_t peakResidentBytes() {
 
 std::vector<RankReport> gatherReports(Rank &rank, const Executor &executor) {
   const Arena &arena = rank.arena();
-  RankReport own{arena.bytes(),
-                 arena.highWater(),
-                 arena.residentBytes(),
-                 rank.hostArena().bytes(),
-                 peakResidentBytes(),
-                 executor.transfers(ActionKind::Unshard),
-                 executor.transfers(ActionKind::ReduceGrad)};
+  RankReport own{arena.bytes(),         arena.highWater(),
+                 arena.residentBytes(), rank.hostArena().bytes(),
+                 peakResidentBytes(),   executor.transfers(),
+                 rank.inTaskSeconds()};
   std::vector<RankReport> all;
   for (const std::string &text : gatherTexts(rank, pack(&own, 1)))
     unpack(text, all);
   return all;
 }
 
-void writeTrace(Rank &rank, Executor &executor, const std::string &path) {
+std::string gatherTrace(Rank &rank, Executor &executor) {
   const std::vector<TraceEvent> &own = executor.events();
   std::vector<TraceEvent> all;
   for (const std::string &text :
        gatherTexts(rank, pack(own.data(), own.size())))
     unpack(text, all);
+  return rank.number() == 0 ? chromeTrace(rank.program(), all) : "";
+}
+
+void writeTrace(Rank &rank, Executor &executor, const std::string &path) {
+  std::string trace = gatherTrace(rank, executor);
   if (rank.number() == 0)
-    writeFile(path, {chromeTrace(rank.program(), all)});
+    writeFile(path, {trace});
 }
 
 static json toJson(const Profile::Table &table) {

@@ -16,12 +16,12 @@ struct RankReport {
   int64_t resident = 0; // of these, in memory
   int64_t host = 0;     // bytes of the host arena
   int64_t peak = 0;     // the highest resident bytes of the rank's process
-  TransferTimes weights, gradients;
+  Executor::KindTimes transfers;
+  double inTasks = 0.0; // seconds of collectives inside tasks
 };
 
-/// The share of the time of these transfers of all ranks that was hidden.
-double hiddenShare(const std::vector<RankReport> &ranks,
-                   TransferTimes RankReport::*transfers);
+/// The transfers of a kind, all ranks together.
+TransferTimes sumOf(const std::vector<RankReport> &ranks, ActionKind kind);
 
 /// Tables of a profile: of tasks, kernels and GEMMs.
 struct ProfileTables {
@@ -33,7 +33,10 @@ struct ProfileTables {
 std::vector<RankReport> gatherReports(Rank &rank, const Executor &executor);
 ProfileTables gatherProfiles(Rank &rank);
 
-/// Writes the events of all ranks as a trace, on rank 0. Every rank calls.
+/// The events of all ranks so far as a trace, on rank 0; an empty text on the
+/// others. Every rank calls.
+std::string gatherTrace(Rank &rank, Executor &executor);
+/// Writes that trace.
 void writeTrace(Rank &rank, Executor &executor, const std::string &path);
 
 } // namespace rota

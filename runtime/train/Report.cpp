@@ -21,14 +21,6 @@ static void printLine(const ordered_json &object) {
   std::fflush(stdout);
 }
 
-/// "1:05:09", "5:09".
-static std::string clockText(double seconds) {
-  auto total = static_cast<int64_t>(std::max(0.0, seconds) + 0.5);
-  int64_t hours = total / 3600, minutes = total / 60 % 60;
-  return hours ? fmt::format("{}:{:02}:{:02}", hours, minutes, total % 60)
-               : fmt::format("{}:{:02}", minutes, total % 60);
-}
-
 Report::Report(const Program &program, const Options &options, bool speaks)
     : program(program), options(options), speaks(speaks),
       terminal(speaks && !options.json && isatty(STDOUT_FILENO) &&
@@ -119,6 +111,8 @@ void Report::step(const StepReport &p, bool last) {
                          {"seconds_left", p.secondsLeft}};
     if (p.validationLoss)
       line["validation_loss"] = *p.validationLoss;
+    if (p.utilization)
+      line["mfu"] = *p.utilization;
     return printLine(line);
   }
   if (!headerPrinted)
@@ -167,69 +161,20 @@ void Report::memory(const std::vector<RankReport> &ranks) {
                grouped(peak), grouped(resident));
 }
 
-/// Transfers of one kind: how many, and how much of their time was hidden.
-static ordered_json transfersJson(const std::vector<RankReport> &ranks,
-                                  TransferTimes RankReport::*transfers) {
-  TransferTimes sum;
-  for (const RankReport &rank : ranks) {
-    sum.count += (rank.*transfers).count;
-    sum.seconds += (rank.*transfers).seconds;
-    sum.waited += (rank.*transfers).waited;
-  }
-  ordered_json json = {{"count", sum.count},
-                       {"seconds", sum.seconds},
-                       {"waited", sum.waited},
-                       {"hidden", nullptr}};
-  if (sum.seconds > 0)
-    json["hidden"] = sum.hidden();
-  return json;
-}
-
 static void printHidden(const std::vector<RankReport> &ranks) {
-  auto seconds = [&](TransferTimes RankReport::*transfers) {
-    double sum = 0.0;
-    for (const RankReport &rank : ranks)
-      sum += (rank.*transfers).seconds;
-    return sum;
-  };
-  if (seconds(&RankReport::weights) + seconds(&RankReport::gradients) > 0.0)
+  TransferTimes weights = sumOf(ranks, ActionKind::Unshard);
+  TransferTimes gradients = sumOf(ranks, ActionKind::ReduceGrad);
+  if (weights.seconds + gradients.seconds > 0.0)
     fmt::print("hidden under computing: {:.1f} % of the time that gathering "
                "weights took, {:.1f} % of that of reducing gradients\n",
-               100.0 * hiddenShare(ranks, &RankReport::weights),
-               100.0 * hiddenShare(ranks, &RankReport::gradients));
+               100.0 * weights.hidden(), 100.0 * gradients.hidden());
 }
 
-void Report::end(const StepReport &p, const std::vector<RankReport> &ranks) {
+void Report::end(const StepReport &p, const RunSummary &summary) {
   if (!speaks)
     return;
-  if (options.json) {
-    ordered_json rows = ordered_json::array();
-    int64_t peak = 0;
-    for (const RankReport &rank : ranks) {
-      rows.push_back({{"planned_bytes", rank.planned},
-                      {"reached_bytes", rank.reached},
-                      {"resident_bytes", rank.resident},
-                      {"offloaded_bytes", rank.host}});
-      peak = std::max(peak, rank.peak);
-    }
-    ordered_json line = {
-        {"event", "end"},
-        {"steps", p.step},
-        {"steps_before", before},
-        {"replayed_steps", p.replayed},
-        {"loss", p.loss},
-        {"validation_loss", nullptr},
-        {"seconds", p.seconds},
-        {"bubble_measured", p.bubble},
-        {"bubble_theoretical", program.bubble},
-        {"unshard", transfersJson(ranks, &RankReport::weights)},
-        {"reduce_grad", transfersJson(ranks, &RankReport::gradients)},
-        {"peak_resident_bytes", peak},
-        {"ranks", rows}};
-    if (p.validationLoss)
-      line["validation_loss"] = *p.validationLoss;
-    return printLine(line);
-  }
+  if (options.json)
+    return printLine(summaryJson(program, p, summary));
   clearLine();
   std::string validation =
       p.validationLoss
@@ -239,10 +184,10 @@ void Report::end(const StepReport &p, const std::vector<RankReport> &ranks) {
                           ? fmt::format("{} steps", p.step)
                           : fmt::format("steps {} to {}", before + 1, p.step);
   if (p.step > before)
-    fmt::print("\n{} in {}: loss {:.4f}{}\n", steps, clockText(p.seconds),
-               p.loss, validation);
-  printHidden(ranks);
-  memory(ranks);
+    fmt::print("\n{} in {}: loss {:.4f}{}\n{}", steps, clockText(p.seconds),
+               p.loss, validation, summaryText(program, summary));
+  printHidden(summary.ranks);
+  memory(summary.ranks);
   std::fflush(stdout);
 }
 
@@ -281,20 +226,13 @@ void Report::profile(const ProfileTables &tables, const Profile::Table &phases,
   if (!speaks)
     return;
   Profile::Table transfers;
-  auto add = [&](const char *name, TransferTimes RankReport::*times) {
-    for (const RankReport &rank : ranks)
-      if ((rank.*times).count > 0) {
-        std::string row = name;
-        if (!options.json && (rank.*times).seconds > 0.0)
-          row += fmt::format(" ({:.1f} % hidden)",
-                             100.0 * hiddenShare(ranks, times));
-        Profile::Entry &entry = transfers[row];
-        entry.calls += (rank.*times).count;
-        entry.seconds += (rank.*times).seconds;
-      }
-  };
-  add("UNSHARD", &RankReport::weights);
-  add("REDUCE_GRAD", &RankReport::gradients);
+  for (ActionKind kind : {ActionKind::Unshard, ActionKind::ReduceGrad})
+    if (TransferTimes times = sumOf(ranks, kind); times.count > 0) {
+      std::string row = toString(kind);
+      if (!options.json && times.seconds > 0.0)
+        row += fmt::format(" ({:.1f} % hidden)", 100.0 * times.hidden());
+      transfers[row] = {times.count, times.seconds};
+    }
   printTable("phase", phases, options.json);
   printTable("transfer", transfers, options.json);
   printTable("task", tables.tasks, options.json);

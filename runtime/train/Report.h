@@ -6,7 +6,7 @@
 #define ROTA_RUNTIME_TRAIN_REPORT_H
 
 #include "runtime/train/Options.h"
-#include "runtime/train/RankReport.h"
+#include "runtime/train/RunSummary.h"
 
 #include <optional>
 
@@ -20,7 +20,8 @@ struct StepReport {
   double learningRate = 0.0;
   double gradientNorm = 0.0; // before clipping
   double tokensPerSecond = 0.0;
-  double bubble = 0.0; // measured
+  std::optional<double> utilization; // MFU, where the peak is known
+  double bubble = 0.0;               // measured
   double seconds = 0.0, secondsLeft = 0.0;
   int64_t replayed = 0;         // steps so far that were replays of a recording
   double checkpointStall = 0.0; // seconds that a checkpoint held the step up
@@ -45,9 +46,9 @@ public:
   void step(const StepReport &progress, bool last);
   /// A remark that is not an error.
   void note(const std::string &text);
-  /// The final losses, how much of the transfers' time was hidden, and measured
-  /// against planned memory.
-  void end(const StepReport &progress, const std::vector<RankReport> &ranks);
+  /// The final losses, the summary, how much of the transfers' time was hidden,
+  /// and measured against planned memory.
+  void end(const StepReport &progress, const RunSummary &summary);
   /// Tables of calls and time. `phases`: wall time of the parts of a step.
   void profile(const ProfileTables &tables, const Profile::Table &phases,
                const std::vector<RankReport> &ranks);

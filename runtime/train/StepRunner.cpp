@@ -9,10 +9,12 @@ void StepRunner::ask(bool records) {
     records ? executor.record() : executor.run(Executor::Mode::Train);
   });
   startLoss(rank);
+  rank.flight().add(FlightEvent::OptimizerBegin, 0);
   phases.timed("optimizer", [&] {
     optimizer.sumGradients();
     optimizer.update();
   });
+  rank.flight().add(FlightEvent::OptimizerEnd, 0);
 }
 
 } // namespace rota

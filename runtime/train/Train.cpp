@@ -5,6 +5,7 @@
 #include "runtime/Error.h"
 #include "runtime/checkpoint/FolderLock.h"
 #include "runtime/checkpoint/WriteFile.h"
+#include "runtime/metrics/MetricsFolder.h"
 #include "runtime/program/Verify.h"
 #include "runtime/train/Launch.h"
 #include "runtime/train/Signals.h"
@@ -12,10 +13,15 @@
 
 #include <chrono>
 #include <csignal>
+#include <filesystem>
 #include <fmt/format.h>
 #include <thread>
+#include <unistd.h>
 
 namespace rota {
+
+/// Processes that print their last events when a run fails.
+static constexpr int kSpeakingProcesses = 8;
 
 void train(const Run &run) {
   const Program &program = *run.executable.program;
@@ -26,12 +32,36 @@ void train(const Run &run) {
       [&](Rank &rank) { Training(run, rank, *batches, readAhead).run(); });
 }
 
+/// The file of this process's flight record.
+static std::string flightPath(const Options &options,
+                              const ProcessLaunch &launch) {
+  std::string path = options.metrics.flightRecord;
+  if (path.empty() && !options.metrics.folder.empty())
+    path = inFolder(options.metrics.folder, "flight.json");
+  if (path.empty()) {
+    const char *folder = std::getenv("TMPDIR");
+    return inFolder(folder && *folder ? folder : "/tmp",
+                    fmt::format("rota-flight-{}.json", getpid()));
+  }
+  if (launch.processes == 1)
+    return path;
+  std::filesystem::path parts(path);
+  return parts.replace_extension().string() +
+         fmt::format("-rank{}", launch.process) +
+         std::filesystem::path(path).extension().string();
+}
+
 /// Connects the ranks, reads the weights and runs the command.
 static void runCommand(const Executable &executable, Command command,
                        const Options &options, const ProcessLaunch &launch) {
+  // The first processes speak for all.
+  FlightReport flight(flightPath(options, launch),
+                      /*speaks=*/launch.process < kSpeakingProcesses);
   Connection connection(*executable.program, options.ranks, launch,
                         /*timing=*/!options.trace.empty());
   try {
+    if (launch.process == 0 && !options.metrics.folder.empty())
+      prepareMetricsFolder(options.metrics.folder);
     if (launch.process == 0)
       for (const std::string *path :
            {&options.save, &options.output, &options.trace})

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/Training.h"
+#include "runtime/metrics/Utilization.h"
 #include "runtime/train/Gather.h"
 #include "runtime/train/Identity.h"
 #include "runtime/train/Initialize.h"
@@ -24,17 +25,20 @@ Training::Training(const Run &run, Rank &rank, const Batches &batches,
     : program(rank.program()), options(run.options), batches(batches),
       weights(run.weights), rank(rank), loader(rank, batches, readAhead),
       report(program, options, rank.number() == 0),
-      executor(rank, !options.trace.empty()),
+      executor(rank, tracedRuns(program, options)),
       optimizer(rank, options.optimizer),
       runner(rank, executor, optimizer, options, phases),
       evaluation(rank, executor, options, batches),
-      checkpoints(rank, options, report), end(options) {}
+      checkpoints(rank, options, report), end(options),
+      metrics(rank, executor, options, report), peak(peakFlops(rank, options)),
+      unrecorded(std::max<int64_t>(1, tracedRuns(program, options))) {}
 
 void Training::continueAfter(const ResumedRun &resumed) {
   done = resumed.state.step;
   values.restore(resumed.state);
   optimizer.continueAfter(done);
   report.continueAfter(done);
+  metrics.continueAfter(done);
   report.note(
       fmt::format("goes on after step {} of '{}'", done, resumed.folder));
   if (weights)
@@ -65,34 +69,49 @@ void Training::prepare() {
 
 void Training::run() {
   report.begin(batches.describe());
+  metrics.begin(batches.describe(), batchTokens(program));
   prepare();
   end.begin(done);
   progress.step = done;
   progress.loss = std::numeric_limits<double>::quiet_NaN(); // of no step
   lastEnd = deviceSeconds();
+  time.endStart();
   for (int64_t t = done + 1; t <= end.lastStep(); ++t)
     if (!step(t))
       break;
   checkpoints.finish();
-  std::vector<RankReport> reports = gatherReports(rank, executor);
-  report.end(progress, reports);
+  RunSummary summary = summarize();
+  report.end(progress, summary);
+  metrics.end(progress, summary);
   if (options.profile)
-    report.profile(gatherProfiles(rank), phases.table(), reports);
+    report.profile(gatherProfiles(rank), phases.table(), summary.ranks);
   if (!options.trace.empty())
     writeTrace(rank, executor, options.trace);
   if (!options.save.empty())
     save();
 }
 
+/// Every rank calls; it has numbers on rank 0.
+RunSummary Training::summarize() {
+  RunSummary summary;
+  summary.stepsBefore = done;
+  summary.tokens = (progress.step - done) * batchTokens(program);
+  summary.ranks = gatherReports(rank, executor);
+  summary.peakFlops = peak;
+  summary.time = time.read();
+  return summary;
+}
+
 /// Returns whether another step follows. The results of a step are read while
 /// the next one runs, where the device works on its own.
 bool Training::step(int64_t t) {
+  rank.flight().add(FlightEvent::StepBegin, t);
   Pending now;
   now.number = t;
   now.learningRate = learningRateAt(options.optimizer, t, options.steps);
   phases.timed("data", [&] { loader.load(t - 1); });
   optimizer.begin(now.learningRate);
-  runner.run(/*mayRecord=*/progress.step > done);
+  runner.run(/*mayRecord=*/progress.step - done >= unrecorded);
   now.results = rank.device().startRead(rank.runtimeAt(rank.places().result),
                                         rank.places().resultBytes);
   now.end = rank.device().mark();
@@ -107,6 +126,7 @@ bool Training::step(int64_t t) {
   else
     previous = std::move(now);
   checkpoints.advance();
+  rank.flight().add(FlightEvent::StepEnd, t);
   return !ends.isLast;
 }
 
@@ -129,16 +149,21 @@ void Training::finish(const Pending &pending, StepEnd ends) {
   double seconds = stepEnd - std::exchange(lastEnd, stepEnd);
   measure(seconds);
   phases.add("step", seconds);
+  time.addStep(seconds);
   progress.checkpointStall = 0.0;
   if (ends.saves)
     saveCheckpoint(t);
-  if (report.keeps(t, last))
+  bool isKept = report.keeps(t, last);
+  if (isKept)
     progress.bubble = gatherBubble(rank, executor.meanSeconds());
   progress.validationLoss.reset();
   if (evaluation.follows(t, last)) {
+    rank.flight().add(FlightEvent::ValidationBegin, t);
     phases.timed("validation",
                  [&] { progress.validationLoss = evaluation.run(); });
-    lastEnd = deviceSeconds();
+    double validated = deviceSeconds();
+    rank.flight().add(FlightEvent::ValidationEnd, t);
+    time.addValidation(validated - std::exchange(lastEnd, validated));
   }
   progress.replayed = runner.replays();
   if (runner.isRecorded()) {
@@ -148,6 +173,7 @@ void Training::finish(const Pending &pending, StepEnd ends) {
   progress.seconds = end.seconds();
   progress.secondsLeft = last ? 0.0 : end.secondsLeft(t);
   report.step(progress, last);
+  metrics.step(progress, isKept, last);
 }
 
 /// Waits for the device.
@@ -162,6 +188,9 @@ void Training::measure(double seconds) {
   stepSeconds += weight * (seconds - stepSeconds);
   progress.tokensPerSecond =
       static_cast<double>(batchTokens(program)) / stepSeconds;
+  if (peak && program.flopsPerToken > 0.0)
+    progress.utilization =
+        modelFlopsUtilization(program, progress.tokensPerSecond, *peak);
 }
 
 /// After the results of step `t` were found to be finite.
@@ -170,8 +199,12 @@ void Training::saveCheckpoint(int64_t t) {
   run.step = t;
   run.sequences = t * program.microbatches * program.input.shape[0];
   values.save(run);
+  rank.flight().add(FlightEvent::CheckpointBegin, t);
   progress.checkpointStall = checkpoints.start(run);
+  rank.flight().add(FlightEvent::CheckpointEnd, t);
   phases.add("checkpoint", progress.checkpointStall);
+  time.addCheckpoint(progress.checkpointStall);
+  lastEnd = deviceSeconds();
 }
 
 void Training::save() {

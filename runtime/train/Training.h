@@ -10,6 +10,7 @@
 #include "runtime/train/Report.h"
 #include "runtime/train/Resume.h"
 #include "runtime/train/RunEnd.h"
+#include "runtime/train/RunMetrics.h"
 #include "runtime/train/RunValues.h"
 #include "runtime/train/StepRunner.h"
 #include "runtime/train/Train.h"
@@ -39,6 +40,7 @@ private:
   void readResults(const Pending &pending);
   void saveCheckpoint(int64_t t);
   double deviceSeconds() const;
+  RunSummary summarize();
   void measure(double seconds);
   void save();
 
@@ -48,6 +50,7 @@ private:
   const Weights *weights;
   Rank &rank;
   BatchLoader loader;
+  TimeUseClock time;
   Report report;
   Executor executor;
   Optimizer optimizer;
@@ -57,10 +60,13 @@ private:
   Checkpoints checkpoints;
   RunValuesList values;
   RunEnd end;
+  RunMetrics metrics;
   int64_t done = 0; // steps before those of this process
   StepReport progress;
-  double lastEnd = 0.0;     // of a step, on the device's clock
-  double stepSeconds = 0.0; // a moving mean
+  double lastEnd = 0.0;             // of a step, on the device's clock
+  double stepSeconds = 0.0;         // a moving mean
+  const std::optional<double> peak; // operations/s of all devices
+  const int64_t unrecorded;         // first steps that are measured
   std::optional<Pending> previous;
 };
 

@@ -32,7 +32,7 @@ struct TestRun {
       : program(std::move(p)), ranks(makeLineExecutable(program), threads),
         executors(ranks.count()) {
     ranks.run([&](Rank &rank) {
-      executors[rank.number()] = std::make_unique<Executor>(rank, true);
+      executors[rank.number()] = std::make_unique<Executor>(rank, 20);
       initialize(rank, 5, nullptr);
       loadBatch(rank, NormalBatches(program, 5), Split::Train, 0);
     });
@@ -173,7 +173,8 @@ TEST(Executor, EvaluationGathersWeightsAndReducesAndCopiesNothing) {
   EXPECT_TRUE(eventsOf(run, ActionKind::ReduceGrad).empty());
   EXPECT_TRUE(eventsOf(run, ActionKind::Offload).empty());
   EXPECT_TRUE(eventsOf(run, ActionKind::Fetch).empty());
-  EXPECT_EQ(run.executors[0]->transfers(ActionKind::Unshard).count, 0);
+  EXPECT_EQ(run.executors[0]->transfers()[size_t(ActionKind::Unshard)].count,
+            0);
   run.run(Executor::Mode::Train);
   EXPECT_EQ(eventsOf(run, ActionKind::ReduceGrad).size(), 2u * 2 * 2);
   EXPECT_EQ(eventsOf(run, ActionKind::Offload).size(), 2u * 2);
@@ -193,7 +194,7 @@ TEST(Executor, AFailureNamesRankStageChunkMicrobatchAndAction) {
   LocalRanks ranks({&program, tasks, lineKernels}, 2);
   try {
     ranks.run([](Rank &rank) {
-      Executor executor(rank, false);
+      Executor executor(rank, 0);
       initialize(rank, 1, nullptr);
       executor.run(Executor::Mode::Train);
       gatherLoss(rank);

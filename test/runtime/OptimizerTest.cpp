@@ -70,7 +70,7 @@ void train(LocalRanks &ranks, const OptimizerOptions &options, double rate,
       loadBatch(rank, batches, Split::Train, t - 1);
       Optimizer &optimizer = *optimizers[rank.number()];
       optimizer.begin(rate);
-      Executor(rank, false).run(Executor::Mode::Train);
+      Executor(rank, 0).run(Executor::Mode::Train);
       if (hasEmptyStep && t == kEmptyStep)
         eraseLosses(rank);
       Loss total = gatherLoss(rank);

@@ -61,8 +61,7 @@ TEST(Rank, ATaskGivesItsCoreBackWhileItsCollectiveWaits) {
     for (int r = 0; r < kRanks; ++r)
       for (int i = 0; i < 4; ++i)
         placeOf<float>(ranks.at(r), 0)[i] = static_cast<float>(10 * r + i);
-    ranks.run(
-        [](Rank &rank) { Executor(rank, false).run(Executor::Mode::Train); });
+    ranks.run([](Rank &rank) { Executor(rank, 0).run(Executor::Mode::Train); });
     for (int r = 0; r < kRanks; ++r)
       for (int i = 0; i < 4; ++i)
         EXPECT_EQ(placeOf<float>(ranks.at(r), 64)[i], 30.0f + 3.0f * i);
@@ -81,7 +80,7 @@ TEST(Rank, AFailureElsewhereEndsTheTaskThatWaits) {
   try {
     ranks.run([&](Rank &rank) {
       try {
-        Executor(rank, false).run(Executor::Mode::Train);
+        Executor(rank, 0).run(Executor::Mode::Train);
       } catch (const RunError &error) {
         messages[rank.number()] = error.what();
         throw;

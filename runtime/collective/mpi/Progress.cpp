@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/collective/mpi/Progress.h"
 #include "runtime/Error.h"
+#include "runtime/trace/FlightRecorder.h"
 
 #include <fmt/format.h>
 #include <sched.h>
@@ -318,6 +319,7 @@ void ProgressThread::watch() {
   timespec none = {};
   if (sigtimedwait(&terminate, nullptr, &none) != SIGTERM)
     return;
+  reportFlight(ownRank);
   std::fputs(fmt::format("rank {} was told to end at {}; rank {} was last "
                          "heard {}\n",
                          ownRank, here, heart->before(), heart->lastHeard())
@@ -417,6 +419,7 @@ void ProgressThread::check(int code, const char *what) {
 void ProgressThread::abort(const std::string &message) {
   std::fputs((message + "\n").c_str(), stderr);
   std::fflush(stderr);
+  reportFlight(ownRank);
   mpi->abort(mpi->world, kExitRunFailed);
   std::_Exit(kExitRunFailed);
 }

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/metrics/RunDescription.h"
+#include "runtime/trace/PlannedTimes.h"
+
+#include <ctime>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+using nlohmann::ordered_json;
+
+namespace rota {
+
+static ordered_json meshJson(const Program &program) {
+  ordered_json mesh = ordered_json::object();
+  for (const MeshAxis &axis : program.mesh)
+    mesh[axis.name] = axis.size;
+  return mesh;
+}
+
+static ordered_json optionsJson(const std::vector<Option> &options) {
+  ordered_json values = ordered_json::object();
+  for (const Option &option : options)
+    if (option.commands & unsigned(Command::Train))
+      values[option.name] = valueTexts(option);
+  return values;
+}
+
+static ordered_json usesJson(const Stage &stage) {
+  ordered_json uses = ordered_json::object();
+  for (const std::vector<Region> *regions :
+       {&stage.regions, &stage.hostRegions})
+    for (const Region &region : *regions)
+      uses[region.use] = region.bytes;
+  return uses;
+}
+
+static ordered_json plannedJson(const Stage &stage, const Clock &clock,
+                                size_t number) {
+  ordered_json rows = ordered_json::array();
+  for (size_t a = 0; a < stage.actions.size(); ++a) {
+    const ActionTemplate &form = stage.templateOf(static_cast<int>(a));
+    rows.push_back(
+        {toString(Action{form.chunk, form.kind, stage.actions[a].microbatch}),
+         toString(form.kind), clock.begin[number][a], clock.end[number][a]});
+  }
+  return rows;
+}
+
+static ordered_json transfersJson(const Stage &stage, const Clock &clock,
+                                  size_t number) {
+  struct Sum {
+    int64_t count = 0;
+    double seconds = 0.0;
+  };
+  std::array<Sum, kActionKindCount> sums;
+  for (size_t a = 0; a < stage.actions.size(); ++a)
+    if (ActionKind kind = stage.kindOf(static_cast<int>(a));
+        isAsynchronous(kind)) {
+      Sum &sum = sums[static_cast<size_t>(kind)];
+      ++sum.count;
+      sum.seconds += clock.end[number][a] - clock.begin[number][a];
+    }
+  ordered_json kinds = ordered_json::object();
+  for (size_t k = 0; k < sums.size(); ++k)
+    if (sums[k].count > 0)
+      kinds[toString(ActionKind(k))] = {{"count", sums[k].count},
+                                        {"seconds", sums[k].seconds},
+                                        {"exposed", clock.exposed[number][k]}};
+  return kinds;
+}
+
+static ordered_json stagesJson(const Program &program,
+                               const std::optional<Clock> &clock) {
+  int64_t actions = 0;
+  for (const Stage &stage : program.stages)
+    actions += static_cast<int64_t>(stage.actions.size());
+  ordered_json rows = ordered_json::array();
+  for (size_t s = 0; s < program.stages.size(); ++s) {
+    const Stage &stage = program.stages[s];
+    ordered_json row = {{"bytes", stage.arenaBytes},
+                        {"host_bytes", stage.hostBytes},
+                        {"uses", usesJson(stage)}};
+    if (clock)
+      row["transfers"] = transfersJson(stage, *clock, s);
+    if (clock && actions <= kMostPlannedActions)
+      row["planned"] = plannedJson(stage, *clock, s);
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+std::string describeRun(const Program &program, const RunFacts &facts) {
+  std::optional<Clock> clock = plannedTimes(program);
+  std::vector<int> axes(program.mesh.size());
+  std::iota(axes.begin(), axes.end(), 0);
+  ordered_json run = {{"started", std::time(nullptr)},
+                      {"model", program.model},
+                      {"schedule", program.schedule},
+                      {"parameters", program.parameterCount},
+                      {"device", facts.device},
+                      {"data", facts.data},
+                      {"ranks", groupSize(program.mesh, axes)},
+                      {"mesh", meshJson(program)},
+                      {"microbatches", program.microbatches},
+                      {"tokens_per_step", facts.tokensPerStep},
+                      {"flops_per_token", program.flopsPerToken},
+                      {"peak_flops", nullptr},
+                      {"bubble_planned", program.bubble},
+                      {"planned_seconds", nullptr},
+                      {"options", optionsJson(facts.options)},
+                      {"stages", stagesJson(program, clock)},
+                      {"timeline", program.timeline},
+                      {"plan", program.plan}};
+  if (facts.peakFlops)
+    run["peak_flops"] = *facts.peakFlops;
+  if (clock)
+    run["planned_seconds"] = clock->makespan;
+  // Names of files need not be UTF-8.
+  return run.dump(1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+}
+
+} // namespace rota
