@@ -59,6 +59,10 @@ static CommandText textOf(Command verb) {
                           "the model; or a file of options";
     return text;
   }
+  case Command::Report:
+    return {"rota report",
+            "Draws a run as one HTML page (report.html in its folder).", "run",
+            "The folder that --metrics wrote"};
   }
   return {};
 }
@@ -84,12 +88,14 @@ static std::optional<Ending> takeCheckpoint(Command verb, CommandLine &line,
   return std::nullopt;
 }
 
-/// The argument without a flag: the schedule; or the model (a .mlir file or a
-/// folder) and at most one RUN.json, which stays.
+/// The argument without a flag: the schedule, or the folder of a report; or the
+/// model (a .mlir file or a folder) and at most one RUN.json, which stays.
 static std::optional<Ending> takePositional(Command verb, CommandLine &line) {
   for (const std::string &path : std::exchange(line.positional, {}))
     if (verb == Command::Schedule)
       line.add("schedule", path);
+    else if (verb == Command::Report)
+      line.add("run", path);
     else if (llvm::StringRef(path).ends_with(".mlir") ||
              llvm::sys::fs::is_directory(path))
       line.add("model", path);
@@ -178,7 +184,7 @@ static std::optional<Ending> readArguments(Command verb, Texts arguments,
   if (std::string name = missingOption(table, verb, options.given);
       !name.empty())
     return Ending::badInput("'" + name + "': the option is missing");
-  if (verb == Command::Schedule || isOfCheckpoints)
+  if (verb == Command::Schedule || verb == Command::Report || isOfCheckpoints)
     return std::nullopt;
   OptionMistake mistake = checkOptions(verb, options);
   if (!mistake.option.empty())

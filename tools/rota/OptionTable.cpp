@@ -162,6 +162,17 @@ Rows executionRows(RunOptions &o) {
        Choice(o.remarks)}};
 }
 
+Rows reportRows(RunOptions &o) {
+  constexpr unsigned report = unsigned(Command::Report);
+  return {{.name = "run",
+           .group = "Report",
+           .value = "DIR",
+           .help = "The folder that --metrics wrote",
+           .commands = report,
+           .variable = &o.runFolder,
+           .requiredBy = report}};
+}
+
 /// Options of `rota schedule` alone.
 Rows scheduleRows(RunOptions &o) {
   const char *actions = "Actions", *costs = "Costs";
@@ -196,7 +207,8 @@ std::vector<Option> rota::optionTable(RunOptions &options) {
   Rows table;
   for (Rows rows :
        {modelRows(options), meshRows(options), pipelineRows(options),
-        scheduleRows(options), trainOptions(options), executionRows(options)})
+        scheduleRows(options), reportRows(options), trainOptions(options),
+        executionRows(options)})
     table.insert(table.end(), rows.begin(), rows.end());
   return table;
 }

@@ -81,6 +81,7 @@ struct RunOptions : Options, mlir::pipe::ScheduleLayersOptions {
   // `checkpoint` and `convert`, which have `checkpoint` too.
   std::string action; // "list", "show" or "verify"
   std::string shardSize = "5GB";
+  std::string runFolder; // `report` alone
 
   // `schedule` alone.
   TimelineFormat format = TimelineFormat::Grid;
@@ -93,7 +94,7 @@ struct RunOptions : Options, mlir::pipe::ScheduleLayersOptions {
 };
 
 /// Reads the arguments after the verb: flags and at most one RUN.json (for
-/// `schedule`: a name or a file). Returns
+/// `schedule`: a name or a file, for `report` a folder). Returns
 /// an exit code when the program ends here (help that was printed, or an error
 /// that has been printed to standard error), nothing when it goes on.
 std::optional<int> parseRunOptions(Command verb, int argc,

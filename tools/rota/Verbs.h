@@ -28,6 +28,8 @@ int runSchedule(const RunOptions &options);
 int runCheckpoint(const RunOptions &options);
 /// Writes a checkpoint's weights as a folder of a model hub.
 int runConvert(const RunOptions &options);
+/// Draws the run in `options.runFolder` as an HTML page.
+int runReport(const RunOptions &options);
 
 } // namespace rota
 

@@ -29,6 +29,8 @@ static constexpr struct Verb {
      "list, show or verify checkpoints"},
     {"convert", Command::Convert, runConvert,
      "write a checkpoint's weights as a folder of a model hub"},
+    {"report", Command::Report, runReport,
+     "draw a run out of the folder that its --metrics wrote"},
 };
 
 static constexpr const char *kUsage =

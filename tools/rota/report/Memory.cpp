@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Memory by rank and use, as stacked bars.
+#include "tools/rota/report/Svg.h"
+#include "tools/rota/report/Tables.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace rota::report {
+
+namespace {
+
+/// Uses with a colour of their own; others share the last one.
+constexpr size_t kColours = 10;
+constexpr int64_t kMostBars = 32;
+
+struct Bar {
+  std::string label;
+  const Json *stage;
+  std::optional<double> reached;
+};
+
+class Picture {
+public:
+  explicit Picture(std::vector<Bar> given)
+      : bars(std::move(given)),
+        drawing(kWidth, kTop + kBottom + kRow * double(bars.size())) {
+    for (const Bar &bar : bars) {
+      double total = 0;
+      for (const auto &[use, bytes] : member(*bar.stage, "uses").items())
+        if (bytes.is_number() && bytes.get<double>() > 0) {
+          total += bytes.get<double>();
+          if (std::find(uses.begin(), uses.end(), use) == uses.end())
+            uses.push_back(use);
+        }
+      most = std::max(most, total);
+    }
+  }
+
+  std::string draw() {
+    if (!(most > 0))
+      return "";
+    double bottom = kTop + kRow * double(bars.size());
+    double unit = 1;
+    while (most / unit >= 1024)
+      unit *= 1024;
+    for (double tick : roundTicks(0, most / unit, 6)) {
+      drawing.addLine(xOf(tick * unit), kTop - 4, xOf(tick * unit), bottom,
+                      "grid");
+      drawing.addText(xOf(tick * unit), bottom + 16, byteText(tick * unit),
+                      "middle", "tick");
+    }
+    for (size_t i = 0; i < bars.size(); ++i)
+      drawBar(bars[i], kTop + kRow * double(i));
+    return drawing.finish("Memory by rank and use") + legend();
+  }
+
+private:
+  static constexpr double kWidth = 1150, kLeft = 108, kRight = 40, kTop = 8,
+                          kBottom = 26, kRow = 28, kBox = 18;
+
+  double xOf(double bytes) const {
+    return kLeft + bytes / most * (kWidth - kLeft - kRight);
+  }
+
+  std::string styleOf(const std::string &use) const {
+    size_t number = std::find(uses.begin(), uses.end(), use) - uses.begin();
+    return fmt::format("u{}", std::min(number, kColours - 1));
+  }
+
+  void drawBar(const Bar &bar, double y) {
+    drawing.addText(4, y + 13, bar.label, "start", "tick");
+    double from = 0;
+    for (const auto &[use, bytes] : member(*bar.stage, "uses").items()) {
+      if (!bytes.is_number() || !(bytes.get<double>() > 0))
+        continue;
+      double to = from + bytes.get<double>();
+      drawing.addRectangle(
+          xOf(from), y, std::max(0.5, xOf(to) - xOf(from) - 0.5), kBox,
+          "fill " + styleOf(use),
+          fmt::format("{}: {}: {}", bar.label, use, byteText(to - from)));
+      from = to;
+    }
+    if (bar.reached)
+      drawing.addLine(xOf(*bar.reached), y - 2, xOf(*bar.reached), y + kBox + 2,
+                      "mark");
+  }
+
+  std::string legend() const {
+    std::string html = "<p>";
+    for (const std::string &use : uses)
+      html += fmt::format("<span class=\"item\"><span class=\"key {}\">&nbsp;"
+                          "</span> {}</span> ",
+                          styleOf(use), escaped(use));
+    return html + "</p>\n";
+  }
+
+  std::vector<Bar> bars;
+  Drawing drawing;
+  std::vector<std::string> uses; // in the order of their first appearance
+  double most = 0;
+};
+
+/// The stage of a rank: the mesh numbers ranks row-major.
+int64_t stageOf(const Json &mesh, int64_t rank) {
+  int64_t behind = 1, size = 1;
+  bool found = false;
+  if (mesh.is_object())
+    for (const auto &[axis, count] : mesh.items()) {
+      int64_t ranks = count.is_number_integer() ? count.get<int64_t>() : 1;
+      ranks = std::clamp<int64_t>(ranks, 1, 1 << 20);
+      if (found)
+        behind = std::min<int64_t>(behind * ranks, 1 << 20);
+      if (axis == "stage") {
+        found = true;
+        size = ranks;
+      }
+    }
+  return rank / behind % size;
+}
+
+std::vector<Bar> barsOf(const RunFolder &folder) {
+  std::vector<Bar> bars;
+  const Json &stages = member(folder.run, "stages");
+  if (!stages.is_array())
+    return bars;
+  double count = number(folder.run, "ranks").value_or(0);
+  const Json &reports = member(folder.summary, "ranks");
+  if (!(count >= 1 && count <= kMostBars)) {
+    for (size_t s = 0; s < stages.size() && s < size_t(kMostBars); ++s)
+      bars.push_back({fmt::format("stage {}", s), &stages[s], std::nullopt});
+    return bars;
+  }
+  for (int64_t r = 0; r < static_cast<int64_t>(count); ++r) {
+    auto stage = static_cast<size_t>(stageOf(member(folder.run, "mesh"), r));
+    if (stage >= stages.size())
+      continue;
+    Bar bar{fmt::format("rank {}", r), &stages[stage], std::nullopt};
+    if (reports.is_array() && static_cast<size_t>(r) < reports.size())
+      bar.reached = number(reports[static_cast<size_t>(r)], "reached_bytes");
+    bars.push_back(bar);
+  }
+  return bars;
+}
+
+} // namespace
+
+std::string memorySection(const RunFolder &folder) {
+  std::string picture = Picture(barsOf(folder)).draw();
+  if (picture.empty())
+    return "";
+  return "<h2>Memory</h2>\n<p>Planned bytes of each rank by use; the mark is "
+         "the highest byte that was written.</p>\n<div class=\"wide\">" +
+         picture + "</div>\n";
+}
+
+} // namespace rota::report

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/rota/report/RunFolder.h"
+
+#include "runtime/metrics/MetricsFolder.h"
+
+#include <filesystem>
+#include <fmt/format.h>
+#include <fstream>
+#include <sstream>
+
+namespace rota::report {
+
+const Json &member(const Json &object, const std::string &name) {
+  static const Json null;
+  if (!object.is_object())
+    return null;
+  auto found = object.find(name);
+  return found == object.end() ? null : *found;
+}
+
+std::optional<double> number(const Json &object, const std::string &name) {
+  const Json &value = member(object, name);
+  return value.is_number() ? std::optional(value.get<double>()) : std::nullopt;
+}
+
+std::string text(const Json &object, const std::string &name) {
+  const Json &value = member(object, name);
+  return value.is_string() ? value.get<std::string>() : "";
+}
+
+namespace {
+
+class Reader {
+public:
+  explicit Reader(std::string path) : path(std::move(path)) {}
+
+  std::optional<RunFolder> read(std::string &error) {
+    auto isThere = [&](const char *name) {
+      std::error_code ignored;
+      return std::filesystem::is_regular_file(inFolder(path, name), ignored);
+    };
+    if (!isThere(metricsfiles::run) && !isThere(metricsfiles::steps)) {
+      error = fmt::format("expected a folder that --metrics wrote, with {} or "
+                          "{}, got '{}'",
+                          metricsfiles::run, metricsfiles::steps, path);
+      return std::nullopt;
+    }
+    folder.run = readObject(metricsfiles::run);
+    folder.summary = readObject(metricsfiles::summary);
+    readSteps();
+    folder.trace = member(readObject(metricsfiles::trace), "traceEvents");
+    return std::move(folder);
+  }
+
+private:
+  void note(const std::string &text) { folder.notes.push_back(text); }
+
+  std::optional<std::string> readText(const char *name) {
+    std::ifstream stream(inFolder(path, name), std::ios::binary);
+    std::stringstream text;
+    text << stream.rdbuf();
+    if (stream)
+      return text.str();
+    note(fmt::format("{} is missing", name));
+    return std::nullopt;
+  }
+
+  /// The file's object; null where there is none.
+  Json readObject(const char *name) {
+    std::optional<std::string> text = readText(name);
+    if (!text)
+      return nullptr;
+    Json value = Json::parse(*text, nullptr, /*allow_exceptions=*/false);
+    if (value.is_object())
+      return value;
+    note(fmt::format("{} is broken: expected a JSON object", name));
+    return nullptr;
+  }
+
+  /// Of lines with one step the last counts.
+  void readSteps() {
+    std::optional<std::string> text = readText(metricsfiles::steps);
+    std::stringstream stream(text.value_or(""));
+    int64_t broken = 0;
+    for (std::string line; std::getline(stream, line);) {
+      Json value = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+      const Json &step = member(value, "step");
+      if (step.is_number_integer())
+        folder.steps[step.get<int64_t>()] = std::move(value);
+      else
+        ++broken;
+    }
+    if (broken > 0)
+      note(fmt::format("{}: {} of its lines {} cut or broken and not used",
+                       metricsfiles::steps, broken,
+                       broken == 1 ? "is" : "are"));
+  }
+
+  std::string path;
+  RunFolder folder;
+};
+
+} // namespace
+
+std::optional<RunFolder> readRunFolder(const std::string &path,
+                                       std::string &error) {
+  return Reader(path).read(error);
+}
+
+} // namespace rota::report

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tables of the run's numbers and of its options.
+#include "runtime/program/Text.h"
+#include "tools/rota/report/Svg.h"
+#include "tools/rota/report/Tables.h"
+
+#include <cmath>
+#include <fmt/format.h>
+
+namespace rota::report {
+
+namespace {
+
+std::string percentText(double share) {
+  return fmt::format("{:.1f} %", 100 * share);
+}
+
+std::string wholeText(double value) { return grouped(std::llround(value)); }
+
+class Table {
+public:
+  void add(const std::string &name, const std::string &value) {
+    if (!value.empty())
+      html += fmt::format("<tr><th>{}</th><td>{}</td></tr>\n", escaped(name),
+                          escaped(value));
+  }
+  /// A number of `object`, where it has that.
+  void add(const std::string &name, const Json &object, const char *key,
+           std::string (*format)(double)) {
+    if (auto value = number(object, key))
+      add(name, format(*value));
+  }
+
+  /// Two tables side by side where there is room.
+  std::string html;
+};
+
+std::string meshText(const Json &mesh) {
+  std::string text;
+  if (mesh.is_object())
+    for (const auto &[axis, size] : mesh.items())
+      if (size.is_number_integer() && size.get<int64_t>() > 1)
+        text += fmt::format("{}{}={}", text.empty() ? "" : ", ", axis,
+                            size.get<int64_t>());
+  return text;
+}
+
+/// The last step's number of that name.
+std::optional<double> lastOf(const RunFolder &folder, const char *key) {
+  for (auto step = folder.steps.rbegin(); step != folder.steps.rend(); ++step)
+    if (auto value = number(step->second, key))
+      return value;
+  return std::nullopt;
+}
+
+void addProgram(Table &table, const Json &run) {
+  table.add("model", text(run, "model"));
+  table.add("parameters", run, "parameters", wholeText);
+  table.add("schedule", text(run, "schedule"));
+  table.add("ranks", run, "ranks", wholeText);
+  table.add("mesh", meshText(member(run, "mesh")));
+  table.add("microbatches", run, "microbatches", wholeText);
+  table.add("tokens per step", run, "tokens_per_step", wholeText);
+  table.add("operations per token", run, "flops_per_token", shortNumber);
+  table.add("device", text(run, "device"));
+  table.add("data", text(run, "data"));
+}
+
+void addEnd(Table &table, const Json &end) {
+  table.add("tokens", end, "tokens", wholeText);
+  const Json &time = member(end, "time");
+  table.add("time", time, "total", secondsText);
+  table.add("of it in steps", time, "steps", secondsText);
+  table.add("of it at the start", time, "start", secondsText);
+  table.add("of it in validation", time, "validation", secondsText);
+  table.add("goodput", end, "goodput", percentText);
+  table.add("tokens per second", end, "tokens_per_second", wholeText);
+  table.add("MFU", end, "mfu", percentText);
+  table.add("peak, operations per second", end, "peak_flops", shortNumber);
+  table.add("bubble measured", end, "bubble_measured", percentText);
+  table.add("bubble planned", end, "bubble_theoretical", percentText);
+  table.add("exposed communication", end, "exposed_share", percentText);
+  table.add("peak memory of a rank, planned", end, "planned_peak_bytes",
+            byteText);
+  table.add("peak memory of a rank, reached", end, "reached_peak_bytes",
+            byteText);
+}
+
+} // namespace
+
+std::string summarySection(const RunFolder &folder) {
+  Table program, end;
+  addProgram(program, folder.run);
+  if (!folder.steps.empty())
+    end.add("steps", grouped(folder.steps.rbegin()->first));
+  if (auto loss = lastOf(folder, "loss"))
+    end.add("loss", fmt::format("{:.4f}", *loss));
+  if (auto loss = lastOf(folder, "validation_loss"))
+    end.add("validation loss", fmt::format("{:.4f}", *loss));
+  if (folder.summary.is_null()) {
+    if (auto rate = lastOf(folder, "tokens_per_second"))
+      end.add("tokens per second", wholeText(*rate));
+  }
+  addEnd(end, folder.summary);
+  std::string html = "<h2>Summary</h2>\n<div class=\"grid\">\n";
+  for (const Table *table : {&end, &program})
+    if (!table->html.empty())
+      html += "<table>" + table->html + "</table>\n";
+  return html + "</div>\n";
+}
+
+std::string optionSection(const RunFolder &folder) {
+  const Json &options = member(folder.run, "options");
+  if (!options.is_object())
+    return "";
+  std::string rows;
+  for (const auto &[name, values] : options.items()) {
+    std::string value;
+    for (const Json &each : values)
+      if (each.is_string())
+        value += (value.empty() ? "" : ", ") + each.get<std::string>();
+    if (!value.empty())
+      rows += fmt::format("<tr><th>{}</th><td>{}</td></tr>\n", escaped(name),
+                          escaped(value));
+  }
+  return "<details><summary>Options of the run</summary>\n<table>" + rows +
+         "</table></details>\n";
+}
+
+} // namespace rota::report

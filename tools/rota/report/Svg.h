@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Drawings in SVG, inside of an HTML page whose style sheet has the colours.
+#ifndef ROTA_TOOLS_ROTA_REPORT_SVG_H
+#define ROTA_TOOLS_ROTA_REPORT_SVG_H
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace rota::report {
+
+/// The text with HTML's special characters replaced.
+std::string escaped(const std::string &text);
+
+/// "0.0003", "12,500", "1.2M": at most four digits.
+std::string shortNumber(double value);
+/// "1.5 GiB".
+std::string byteText(double bytes);
+/// "1.5 ms".
+std::string secondsText(double seconds);
+
+/// About `count` round numbers from `low` to `high`: 1, 2 or 5 times a power of
+/// ten apart.
+std::vector<double> roundTicks(double low, double high, int count);
+
+/// Elements of a drawing of a given size, in pixels from the left and the top.
+class Drawing {
+public:
+  Drawing(double width, double height) : width(width), height(height) {}
+
+  /// `style`: a class of the style sheet. A tip is shown under the pointer.
+  void addRectangle(double x, double y, double width, double height,
+                    const std::string &style, const std::string &tip = "");
+  void addLine(double x1, double y1, double x2, double y2,
+               const std::string &style);
+  /// `anchor`: start, middle or end.
+  void addText(double x, double y, const std::string &text,
+               const std::string &anchor = "start",
+               const std::string &style = "");
+  void addPath(const std::vector<std::pair<double, double>> &points,
+               const std::string &style);
+  void addCircle(double x, double y, double radius, const std::string &style,
+                 const std::string &tip);
+
+  /// The svg element; `title` is for readers that do not see it.
+  std::string finish(const std::string &title) const;
+
+private:
+  double width, height;
+  std::string body;
+};
+
+/// A line of a chart.
+struct Series {
+  std::string name;
+  std::string style; // "s1": class of its line and legend
+  std::vector<std::pair<double, double>> points; // by ascending x
+  bool hasMarks = false;                         // few points, each with a mark
+};
+
+struct ChartText {
+  std::string title;
+  std::string unit;     // of y; empty: none
+  bool isShare = false; // y is shown as percent, from 0 on
+};
+
+/// A chart over steps. Empty where no series has points.
+std::string lineChart(const ChartText &text, const std::vector<Series> &series);
+
+} // namespace rota::report
+
+#endif // ROTA_TOOLS_ROTA_REPORT_SVG_H
