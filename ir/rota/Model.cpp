@@ -193,12 +193,11 @@ RankedTensorType Model::activationType() const {
   return cast<RankedTensorType>(forward.argument(Role::InputActivation).type());
 }
 
-std::string Model::checkpointName(ParamOp param) const {
-  if (!isa<LayerOp>(param->getParentOp()))
+std::string Model::checkpointName(ParamOp param) {
+  auto stack = param->getParentOfType<StackOp>();
+  if (!stack)
     return param.getSymName().str();
-  return (const_cast<StackOp &>(stack).getSymName() + ".{layer}." +
-          param.getSymName())
-      .str();
+  return (stack.getSymName() + ".{layer}." + param.getSymName()).str();
 }
 
 /// Elements of the whole tensor, of which functions may see a part.

@@ -58,7 +58,7 @@ public:
   /// The type of the activation between layers.
   RankedTensorType activationType() const;
   /// A parameter's name in checkpoints, with "{layer}" and other placeholders.
-  std::string checkpointName(ParamOp param) const;
+  static std::string checkpointName(ParamOp param);
   /// Number of parameters, those of all layers counted, shared ones once.
   int64_t parameterCount() const;
   /// Operations per token of forward and backward, the latter counted as two

@@ -41,11 +41,20 @@ SmallVector<unsigned> UpdateFunction::states() const {
 }
 
 LogicalResult ScalarAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                                 ScalarKind kind, StringAttr option) {
+                                 ScalarKind kind, StringAttr option,
+                                 FloatAttr factor) {
   bool isOfOption =
       kind != ScalarKind::LearningRate && kind != ScalarKind::GradientScale;
-  if (isOfOption == bool(option))
-    return success();
-  return emitError() << "expected " << stringifyScalarKind(kind)
-                     << (isOfOption ? " of an option" : " without an option");
+  if (isOfOption != bool(option))
+    return emitError() << "expected " << stringifyScalarKind(kind)
+                       << (isOfOption ? " of an option" : " without an option");
+  bool isScaled =
+      kind == ScalarKind::LearningRate || kind == ScalarKind::Option;
+  if (factor && (!isScaled || !factor.getType().isF64()))
+    return emitError() << "expected "
+                       << (isScaled
+                               ? "a factor of type f64"
+                               : "no factor of " + stringifyScalarKind(kind))
+                       << ", got " << factor;
+  return success();
 }

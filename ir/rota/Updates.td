@@ -43,11 +43,21 @@ def Rota_ScalarAttr : Rota_Attr<"Scalar", "scalar"> {
     | `complement` | 1 - x |
     | `correction` | 1 - x^t, the bias correction of a mean that forgets at the rate x |
 
-    `#rota.scalar<learning_rate>`, `#rota.scalar<correction of "beta1">`.
+    A learning rate and an option may be multiplied by a factor: those of a
+    group of parameters.
+
+    `#rota.scalar<learning_rate>`, `#rota.scalar<correction of "beta1">`,
+    `#rota.scalar<option of "weight-decay" times 0.5 : f64>`.
   }];
   let parameters = (ins EnumParameter<Rota_ScalarKind>:$kind,
-                        OptionalParameter<"::mlir::StringAttr">:$option);
-  let assemblyFormat = "`<` $kind (`of` $option^)? `>`";
+                        OptionalParameter<"::mlir::StringAttr">:$option,
+                        OptionalParameter<"::mlir::FloatAttr">:$factor);
+  let assemblyFormat = "`<` $kind (`of` $option^)? (`times` $factor^)? `>`";
+  let extraClassDeclaration = [{
+    double getFactorOrOne() const {
+      return getFactor() ? getFactor().getValueAsDouble() : 1.0;
+    }
+  }];
   let genVerifyDecl = 1;
 }
 

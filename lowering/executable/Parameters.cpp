@@ -75,7 +75,7 @@ private:
     if (failed(compute))
       return failure();
     Parameter p;
-    p.name = model.checkpointName(param);
+    p.name = Model::checkpointName(param);
     p.layers = std::move(layers);
     p.init = initializerOf(param);
     p.compute = *compute;

@@ -104,7 +104,8 @@ private:
   FailureOr<int64_t> numberOf(func::FuncOp function, ScalarAttr attribute) {
     static_assert(int(Scalar::Kind::Correction) == int(ScalarKind::Correction),
                   "both list the same kinds");
-    Scalar scalar{static_cast<Scalar::Kind>(attribute.getKind()), ""};
+    Scalar scalar{static_cast<Scalar::Kind>(attribute.getKind()), "",
+                  attribute.getFactorOrOne()};
     if (StringAttr option = attribute.getOption()) {
       scalar.option = option.str();
       if (llvm::none_of(program.options, [&](const ProgramOption &known) {

@@ -90,8 +90,8 @@ struct State {
   int64_t offset = 0;   // bytes, in the block of the parameter's states
 };
 
-/// A number that updates read: f32, computed for each step in f64. x is the
-/// value of the option.
+/// A number that updates read: f32, computed for each step in f64, times
+/// `factor`. x is the value of the option.
 struct Scalar {
   enum class Kind {
     LearningRate,
@@ -100,7 +100,8 @@ struct Scalar {
     Complement,    // 1 - x
     Correction,    // 1 - x^t in step t = 1, 2, ...
   } kind = Kind::LearningRate;
-  std::string option; // in Program::options; empty for the first two
+  std::string option;  // in Program::options; empty for the first two
+  double factor = 1.0; // other than 1 for LearningRate and Option alone
   bool operator==(const Scalar &) const = default;
 };
 

@@ -76,6 +76,7 @@ template <typename V> void visit(V &v, State &x) {
 template <typename V> void visit(V &v, Scalar &x) {
   v("kind", x.kind);
   v("option", x.option);
+  v("factor", x.factor);
 }
 
 template <typename V> void visit(V &v, ProgramOption &x) {

@@ -5,6 +5,7 @@
 #include "runtime/program/Part.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace rota {
 namespace {
@@ -158,6 +159,13 @@ private:
                        }))
         fail("a scalar: expected one of the program's options, got '" +
              scalar.option + "'");
+      bool isScaled = scalar.kind == Scalar::Kind::LearningRate ||
+                      scalar.kind == Scalar::Kind::Option;
+      if (!std::isfinite(scalar.factor) || scalar.factor < 0.0 ||
+          (!isScaled && scalar.factor != 1.0))
+        fail("a scalar: expected a factor of at least 0, 1 unless it is of the "
+             "learning rate or an option, got " +
+             std::to_string(scalar.factor));
     }
   }
 };

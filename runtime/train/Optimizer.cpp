@@ -218,9 +218,9 @@ void Optimizer::begin(double learningRate) {
   std::vector<float> scalars; // that of gradients comes from findNorm
   for (const Scalar &scalar : program.scalars)
     scalars.push_back(static_cast<float>(
-        scalar.kind == Scalar::Kind::LearningRate
-            ? learningRate
-            : valueOf(scalar, values[scalar.option], steps)));
+        scalar.factor * (scalar.kind == Scalar::Kind::LearningRate
+                             ? learningRate
+                             : valueOf(scalar, values[scalar.option], steps))));
   rank.device().write(scalars.data(), rank.runtimeAt(rank.places().scalars),
                       static_cast<int64_t>(4 * scalars.size()));
 }

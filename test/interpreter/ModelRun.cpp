@@ -18,7 +18,7 @@ using Values = ModelInstance::Values;
 
 std::string rota::interpreter::checkpointName(const Model &model, ParamOp param,
                                               int64_t layer) {
-  std::string name = model.checkpointName(param);
+  std::string name = Model::checkpointName(param);
   llvm::StringRef hole = "{layer}";
   if (size_t at = name.find(hole); at != std::string::npos)
     name.replace(at, hole.size(), std::to_string(layer));

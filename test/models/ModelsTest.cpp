@@ -71,9 +71,9 @@ TEST_F(Models, ParametersHaveHubNames) {
   auto model = Model::get(*built->module);
   std::vector<std::string> names;
   for (ParamOp param : model->globalParams())
-    names.push_back(model->checkpointName(param));
+    names.push_back(Model::checkpointName(param));
   for (ParamOp param : Model::params(model->kindOf(0)))
-    names.push_back(model->checkpointName(param));
+    names.push_back(Model::checkpointName(param));
   EXPECT_EQ(names,
             (std::vector<std::string>{
                 "model.embed_tokens.weight", "model.norm.weight",

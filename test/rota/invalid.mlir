@@ -836,3 +836,9 @@ func.func @f(%x: tensor<5x8xf32>) {
   %y = rota.launch @k rows = 6 (%x) : (tensor<5x8xf32>) -> tensor<6x8xf32>
   return
 }
+
+// -----
+
+// scalar: correction and complement have no factor
+// expected-error@+1 {{expected no factor of complement, got 2.000000e+00 : f64}}
+func.func private @f(tensor<f32> {rota.scalar = #rota.scalar<complement of "x" times 2.0 : f64>})

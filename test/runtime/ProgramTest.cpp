@@ -40,7 +40,7 @@ Program makeProgram() {
   p.tasks = {"forward", "update", "squares"};
   p.kernels = {"fused"};
   p.options = {{"beta1", "decay", 0.9, 0.0, 0.999}};
-  p.scalars = {{Scalar::Kind::LearningRate, ""},
+  p.scalars = {{Scalar::Kind::LearningRate, "", 0.5},
                {Scalar::Kind::Complement, "beta1"}};
   Parameter weight;
   weight.name = "layers.{layer}.weight";
@@ -264,6 +264,14 @@ TEST(Verify, RefusesUnknownTasksKernelsAndStages) {
   p.scalars[1].option = "beta2";
   EXPECT_TRUE(verifyFails(p, "a scalar: expected one of the program's options, "
                              "got 'beta2'"));
+  p = makeProgram();
+  p.scalars[0].factor = -1.0;
+  EXPECT_TRUE(verifyFails(p, "a scalar: expected a factor of at least 0"));
+  p = makeProgram();
+  p.scalars[1].factor = 0.5;
+  EXPECT_TRUE(verifyFails(p,
+                          "1 unless it is of the learning rate or an option, "
+                          "got 0.5"));
   p = makeProgram();
   p.stages[0].templates[1].peer = 2;
   EXPECT_TRUE(verifyFails(p, "peer: expected a number below 2, got 2"));
