@@ -5,8 +5,10 @@
 
 namespace rota {
 
-const FunctionCost *TransferEstimates::costOf(const Call &call) const {
-  auto found = costs.find(program.tasks[call.task]);
+const FunctionCost *TransferEstimates::costOf(int task) const {
+  if (task < 0)
+    return nullptr;
+  auto found = costs.find(program.tasks[task]);
   return found == costs.end() ? nullptr : &found->second;
 }
 
@@ -14,7 +16,7 @@ const FunctionCost *TransferEstimates::costOf(const Call &call) const {
 double TransferEstimates::computeSeconds(const ActionTemplate &form) const {
   double seconds = 0;
   for (const Call &call : form.calls)
-    if (const FunctionCost *cost = costOf(call)) {
+    if (const FunctionCost *cost = costOf(call.task)) {
       seconds += cost->flops / assumptions.flopsPerSecond;
       for (const CollectiveUse &use : cost->collectives)
         seconds += secondsOf(use.bytes);

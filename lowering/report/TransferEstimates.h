@@ -23,8 +23,8 @@ public:
                     const Assumptions &assumptions)
       : costs(costs), program(program), assumptions(assumptions) {}
 
-  /// The cost of the called function; null where none is known.
-  const FunctionCost *costOf(const Call &call) const;
+  /// The cost of the function of a task; null where none is known.
+  const FunctionCost *costOf(int task) const;
 
   double secondsOf(int64_t bytes) const {
     return assumptions.latency +

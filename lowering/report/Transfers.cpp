@@ -116,7 +116,7 @@ private:
   /// Adds collectives inside functions, which are exposed.
   void addFunctions(const ActionTemplate &form, int64_t count) {
     for (const Call &call : form.calls)
-      if (const FunctionCost *cost = costs.costOf(call))
+      if (const FunctionCost *cost = costs.costOf(call.task))
         for (const CollectiveUse &use : cost->collectives)
           add(use.facts, use.bytes, 1, count);
   }
@@ -167,6 +167,11 @@ private:
         add(factsOf(collective, parameter.name,
                     "a gradient, summed for the optimizer"),
             costs.bytesOf(program.collectives[collective]), 1);
+      if (const FunctionCost *cost = costs.costOf(parameter.updateTask))
+        for (const CollectiveUse &use : cost->collectives)
+          add({use.facts.kind, parameter.name, use.facts.axes, use.facts.ranks,
+               "inside its update"},
+              use.bytes, 1);
       if (parameter.refresh >= 0)
         add(factsOf(parameter.refresh, parameter.name,
                     "a weight that the optimizer has updated"),

@@ -3,8 +3,8 @@
 // One update function and one function of squares for each form of parameter.
 #include "ir/rota/Model.h"
 #include "ir/rota/Sharding.h"
+#include "passes/optimizer/Groups.h"
 #include "passes/optimizer/Optimizers.h"
-#include "passes/optimizer/Passes.h"
 
 namespace mlir::rota {
 #define GEN_PASS_DEF_BUILDUPDATES
@@ -18,28 +18,22 @@ namespace {
 #define GEN_PASS_REGISTRATION
 #include "passes/optimizer/Passes.h.inc"
 
-/// The properties on which a parameter's functions depend.
-struct Form {
-  RankedTensorType type; // f32, padded
-  ShardingAttr sharding; // null: there is no mesh
-  Type compute;
-  bool decays;
-
-  auto key() const { return std::tuple(type, sharding, compute, decays); }
-  bool operator==(const Form &other) const { return key() == other.key(); }
-};
-
-struct BuildUpdates : rota::impl::BuildUpdatesBase<BuildUpdates> {
+struct BuildUpdates : mlir::rota::impl::BuildUpdatesBase<BuildUpdates> {
   using BuildUpdatesBase::BuildUpdatesBase;
   void runOnOperation() override;
 
 private:
-  FailureOr<Form> formOf(ParamOp param);
+  const OptimizerSpec *readSettings();
+  FailureOr<UpdateForm> formOf(ParamOp param, const OptimizerSpec &optimizer);
+  void setGroup(ParamOp param, UpdateForm &form);
   func::FuncOp addFunction(StringRef name, size_t number);
   void shard(func::FuncOp function, ShardingAttr sharding);
   FlatSymbolRefAttr buildUpdate(const OptimizerSpec &optimizer,
-                                const Form &form, size_t number);
-  FlatSymbolRefAttr buildSquares(const Form &form, size_t number);
+                                const UpdateForm &form, size_t number);
+  FlatSymbolRefAttr buildSquares(const UpdateForm &form, size_t number);
+
+  UpdateSettings settings;
+  ParameterGroups read; // as the option `groups` says
 };
 } // namespace
 
@@ -57,19 +51,39 @@ static RankedTensorType padded(RankedTensorType type, ShardingAttr sharding,
   return type.clone(shape);
 }
 
-FailureOr<Form> BuildUpdates::formOf(ParamOp param) {
+FailureOr<UpdateForm> BuildUpdates::formOf(ParamOp param,
+                                           const OptimizerSpec &optimizer) {
   FailureOr<Type> compute = readType(param);
   if (failed(compute))
     return failure();
-  Form form{param.getTensorType(), {}, *compute, false};
+  UpdateForm form{param.getTensorType(), {}, *compute};
+  ArrayRef<int64_t> whole = form.type.getShape();
+  PlacementAttr placement = param.getPlacementAttr();
+  if (placement)
+    whole = placement.getWhole();
   // Checkpoints hold a tensor for each index of the named dimensions.
-  form.decays = form.type.getRank() >= 2 + param.getNamedDimensions();
-  if (PlacementAttr placement = param.getPlacementAttr()) {
-    form.sharding = placement.getOptimizer();
-    form.type = padded(form.type.clone(placement.getWhole()), form.sharding,
-                       meshOf(getOperation()));
+  int64_t dimensions = form.type.getRank() - param.getNamedDimensions();
+  form.decay = dimensions >= 2 ? 1.0 : 0.0;
+  if (optimizer.knowsMatrices && dimensions == 2 &&
+      isa<LayerOp>(param->getParentOp())) {
+    form.rows = whole[whole.size() - 2];
+    form.columns = whole.back();
   }
+  if (placement) {
+    form.sharding = placement.getOptimizer();
+    form.type =
+        padded(form.type.clone(whole), form.sharding, meshOf(getOperation()));
+  }
+  setGroup(param, form);
   return form;
+}
+
+void BuildUpdates::setGroup(ParamOp param, UpdateForm &form) {
+  const ParameterGroup *group = read.find(Model::checkpointName(param));
+  if (!group)
+    return;
+  form.rate = group->rate.value_or(form.rate);
+  form.decay = group->decay.value_or(form.decay);
 }
 
 /// Adds `<name>_<number>`, without arguments.
@@ -98,11 +112,12 @@ void BuildUpdates::shard(func::FuncOp function, ShardingAttr sharding) {
 }
 
 FlatSymbolRefAttr BuildUpdates::buildUpdate(const OptimizerSpec &optimizer,
-                                            const Form &form, size_t number) {
+                                            const UpdateForm &form,
+                                            size_t number) {
   func::FuncOp function = addFunction("update", number);
   Location loc = NameLoc::get(StringAttr::get(&getContext(), optimizer.name));
-  UpdateBuilder builder(loc, function, form.type, form.decays);
-  builder.finish(optimizer.build(builder), form.compute);
+  UpdateBuilder builder(loc, function, form, settings);
+  builder.finish(optimizer.build(builder));
   shard(function, form.sharding);
   ++updates;
   return FlatSymbolRefAttr::get(function);
@@ -110,7 +125,8 @@ FlatSymbolRefAttr BuildUpdates::buildUpdate(const OptimizerSpec &optimizer,
 
 /// Rows are summed apart; along axes that divide them each rank has a part of
 /// the sum.
-FlatSymbolRefAttr BuildUpdates::buildSquares(const Form &form, size_t number) {
+FlatSymbolRefAttr BuildUpdates::buildSquares(const UpdateForm &form,
+                                             size_t number) {
   func::FuncOp function = addFunction("squares", number);
   Location loc = NameLoc::get(StringAttr::get(&getContext(), "squares"));
   ImplicitLocOpBuilder b(loc, &getContext());
@@ -140,35 +156,59 @@ FlatSymbolRefAttr BuildUpdates::buildSquares(const Form &form, size_t number) {
 }
 
 static ArrayAttr optionsOf(const OptimizerSpec &optimizer,
+                           const UpdateSettings &settings,
                            MLIRContext *context) {
   SmallVector<Attribute> options;
-  for (const OptimizerSpec::Option &option : optimizer.options)
-    options.push_back(OptionAttr::get(
-        context, option.name, APFloat(option.value), APFloat(option.least),
-        APFloat(option.most), option.help));
+  for (const OptimizerSpec::Option &option : optimizer.options) {
+    double value = settings.values.lookup(option.name);
+    double most = option.isFixedAtZero && value == 0.0 ? 0.0 : option.most;
+    options.push_back(OptionAttr::get(context, option.name, APFloat(value),
+                                      APFloat(option.least), APFloat(most),
+                                      option.help));
+  }
   return ArrayAttr::get(context, options);
+}
+
+/// Reads the pass's options; null, with an error, where one is wrong.
+const OptimizerSpec *BuildUpdates::readSettings() {
+  const OptimizerSpec *found = findOptimizer(optimizer);
+  if (!found) {
+    getOperation().emitError("expected an optimizer out of ")
+        << optimizerNames() << ", got '" << optimizer << "'";
+    return nullptr;
+  }
+  std::string error;
+  auto values = readOptionValues(*found, this->values, error);
+  auto known = ParameterGroups::read(groups, error);
+  if (!values || !known) {
+    getOperation().emitError(error);
+    return nullptr;
+  }
+  read = *known;
+  settings = {{optimizer, stateDtype, nesterov, muonDtype, muonScale, groups,
+               this->values},
+              *values};
+  return found;
 }
 
 void BuildUpdates::runOnOperation() {
   ModuleOp module = getOperation();
   if (optimizer.empty())
     return markAllAnalysesPreserved();
-  const OptimizerSpec *found = findOptimizer(optimizer);
-  if (!found) {
-    module.emitError("expected an optimizer out of ")
-        << optimizerNames() << ", got '" << optimizer << "'";
+  const OptimizerSpec *found = readSettings();
+  if (!found)
     return signalPassFailure();
-  }
   RotaDialect::OptionsAttrHelper(&getContext())
-      .setAttr(module, optionsOf(*found, &getContext()));
+      .setAttr(module, optionsOf(*found, settings, &getContext()));
   RotaDialect::UpdateAttrHelper update(&getContext());
   RotaDialect::SquaresAttrHelper squares(&getContext());
-  SmallVector<std::pair<Form, std::pair<FlatSymbolRefAttr, FlatSymbolRefAttr>>>
+  SmallVector<
+      std::pair<UpdateForm, std::pair<FlatSymbolRefAttr, FlatSymbolRefAttr>>>
       known;
   WalkResult result = module.walk([&](ParamOp param) -> WalkResult {
     if (update.isAttrPresent(param))
       return success();
-    FailureOr<Form> form = formOf(param);
+    FailureOr<UpdateForm> form = formOf(param, *found);
     if (failed(form))
       return failure();
     auto *place =
@@ -184,8 +224,8 @@ void BuildUpdates::runOnOperation() {
     squares.setAttr(param, place->second.second);
     return success();
   });
-  if (result.wasInterrupted())
+  if (result.wasInterrupted() || failed(read.verifyMatches(module)))
     signalPassFailure();
 }
 
-void rota::registerOptimizerPasses() { registerRotaOptimizerPasses(); }
+void mlir::rota::registerOptimizerPasses() { registerRotaOptimizerPasses(); }

@@ -47,7 +47,23 @@ def BuildUpdates : Pass<"build-updates", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::rota::RotaDialect"];
   let options = [
     Option<"optimizer", "optimizer", "std::string", /*default=*/"\"adamw\"",
-           "The optimizer's name; empty: no updates">
+           "The optimizer's name; empty: no updates">,
+    Option<"stateDtype", "state-dtype", "UpdateType", "UpdateType::F32",
+           "The type of states; computed in f32",
+           "::rota::valuesOf<UpdateType>()">,
+    Option<"nesterov", "nesterov", "bool", /*default=*/"false",
+           "Nesterov's form of momentum">,
+    Option<"muonDtype", "muon-dtype", "UpdateType", "UpdateType::F32",
+           "The type of the operands of Muon's products",
+           "::rota::valuesOf<UpdateType>()">,
+    Option<"muonScale", "muon-scale", "MuonScale", "MuonScale::Original",
+           "The factor of Muon's steps", "::rota::valuesOf<MuonScale>()">,
+    Option<"groups", "groups", "std::string", /*default=*/"\"\"",
+           "Factors of parameters with PATTERN in their name: "
+           "PATTERN=decay:X,lr:X;...; the first match wins">,
+    Option<"values", "values", "std::string", /*default=*/"\"\"",
+           "Values of the optimizer's own options, which become the trainer's "
+           "defaults: momentum=0.9,...">
   ];
   let statistics = [Statistic<"updates", "updates", "Update functions made">];
 }

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Adds arguments and results to update functions.
-#include "passes/optimizer/UpdateBuilder.h"
+#include "passes/optimizer/Optimizers.h"
 
 using namespace mlir;
 using namespace mlir::rota;
 
 UpdateBuilder::UpdateBuilder(Location loc, func::FuncOp function,
-                             RankedTensorType type, bool decays)
+                             const UpdateForm &form,
+                             const UpdateSettings &settings)
     : ImplicitLocOpBuilder(loc, function.getContext()), function(function),
-      body(&function.getBody().emplaceBlock()), type(type), isDecaying(decays) {
-  body->addArguments({type, type}, {loc, loc});
-  function.setFunctionType(getFunctionType({type, type}, {}));
+      body(&function.getBody().emplaceBlock()), described(form),
+      chosen(settings) {
+  body->addArguments({form.type, form.type}, {loc, loc});
+  function.setFunctionType(getFunctionType({form.type, form.type}, {}));
   setInsertionPointToEnd(body);
 }
 
@@ -34,31 +36,70 @@ Value UpdateBuilder::gradient() {
 }
 
 Value UpdateBuilder::state(StringRef name, double initial) {
-  return argument(type, RotaDialect::StateAttrHelper::getNameStr(),
-                  StateAttr::get(getContext(), name, APFloat(initial)));
+  Type element = chosen.stateDtype == UpdateType::BF16 ? Type(getBF16Type())
+                                                       : getF32Type();
+  auto type = RankedTensorType::get(described.type.getShape(), element);
+  Value stored = argument(type, RotaDialect::StateAttrHelper::getNameStr(),
+                          StateAttr::get(getContext(), name, APFloat(initial)));
+  return convert(stored, getF32Type());
 }
 
-Value UpdateBuilder::scalar(ScalarKind kind, StringRef option) {
-  auto attribute =
-      ScalarAttr::get(getContext(), kind,
-                      option.empty() ? StringAttr() : getStringAttr(option));
+Value UpdateBuilder::scalar(ScalarKind kind, StringRef option, double factor) {
+  auto attribute = ScalarAttr::get(
+      getContext(), kind, option.empty() ? StringAttr() : getStringAttr(option),
+      factor == 1.0 ? FloatAttr() : getF64FloatAttr(factor));
   Value value =
-      argument(RankedTensorType::get({}, type.getElementType()),
+      argument(RankedTensorType::get({}, getF32Type()),
                RotaDialect::ScalarAttrHelper::getNameStr(), attribute);
-  if (type.getRank() == 0)
+  if (described.type.getRank() == 0)
     return value;
-  return create<BroadcastOp>(type, value, ArrayRef<int64_t>{});
+  return create<BroadcastOp>(described.type, value, ArrayRef<int64_t>{});
 }
 
-void UpdateBuilder::finish(Value updated, Type compute) {
+Value UpdateBuilder::constant(Type like, double value) {
+  auto type = cast<RankedTensorType>(like);
+  return create<arith::ConstantOp>(
+      DenseElementsAttr::get(type, getFloatAttr(type.getElementType(), value)));
+}
+
+Value UpdateBuilder::convert(Value value, Type element) {
+  auto from = cast<RankedTensorType>(value.getType());
+  auto to = from.clone(element);
+  if (from == to)
+    return value;
+  return to.getElementTypeBitWidth() < from.getElementTypeBitWidth()
+             ? create<arith::TruncFOp>(to, value)
+             : create<arith::ExtFOp>(to, value);
+}
+
+Value UpdateBuilder::runningMean(StringRef state, Value value,
+                                 StringRef option) {
+  Value mean = this->state(state), rest = complement(option);
+  Value updated = add(sub(mean, mul(rest, mean)), mul(rest, value));
+  setState(state, updated);
+  return updated;
+}
+
+Value UpdateBuilder::descend(Value direction) {
+  Value p = parameter();
+  if (described.decay != 0.0)
+    direction =
+        add(direction,
+            mul(scalar(ScalarKind::Option, kWeightDecay, described.decay), p));
+  Value rate = scalar(ScalarKind::LearningRate, "", described.rate);
+  return sub(p, mul(rate, direction));
+}
+
+void UpdateBuilder::finish(Value updated) {
   SmallVector<Value> results{updated};
   for (auto [attribute, value] : arguments)
-    if (isa<StateAttr>(attribute))
-      results.push_back(updates.lookup(value));
-  results.push_back(create<arith::ConstantOp>(
-      DenseElementsAttr::get(type, getFloatAttr(type.getElementType(), 0.0))));
-  if (compute.getIntOrFloatBitWidth() < type.getElementTypeBitWidth())
-    results.push_back(create<arith::TruncFOp>(type.clone(compute), updated));
+    if (auto state = dyn_cast<StateAttr>(attribute))
+      results.push_back(convert(updates.lookup(state.getName()),
+                                getElementTypeOrSelf(value)));
+  results.push_back(constant(described.type, 0.0));
+  if (described.compute.getIntOrFloatBitWidth() <
+      described.type.getElementTypeBitWidth())
+    results.push_back(convert(updated, described.compute));
   func::ReturnOp::create(*this, results);
   function.setFunctionType(getFunctionType(body->getArgumentTypes(),
                                            ValueRange(results).getTypes()));

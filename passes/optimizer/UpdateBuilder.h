@@ -5,36 +5,67 @@
 #define ROTA_PASSES_OPTIMIZER_UPDATEBUILDER_H
 
 #include "ir/rota/Update.h"
+#include "passes/optimizer/Passes.h"
 
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
 namespace mlir::rota {
+
+/// The properties of a parameter on which its update depends. Parameters of
+/// equal forms have the same functions.
+struct UpdateForm {
+  RankedTensorType type; // f32, padded
+  ShardingAttr sharding; // null: there is no mesh
+  Type compute;          // in which functions read the parameter
+  // What the group of the parameter multiplies the learning rate and the weight
+  // decay with. 0: it does not decay.
+  double rate = 1.0, decay = 1.0;
+  // Rows and columns without padding of a matrix of a layer, or of each matrix
+  // where leading dimensions count them; 0 for other parameters, and where the
+  // optimizer does not ask for them.
+  int64_t rows = 0, columns = 0;
+
+  bool isMatrix() const { return rows > 0; }
+  bool operator==(const UpdateForm &) const = default;
+};
+
+/// The options of build-updates, and the value of each of the optimizer's own
+/// options at compile time.
+struct UpdateSettings : BuildUpdatesOptions {
+  llvm::StringMap<double> values;
+};
 
 /// Any op of a model may be created, elementwise or not: values are whole
 /// tensors, and the shard phase divides them as it divides the model's.
 /// Arguments are added when they are first asked for.
 class UpdateBuilder : public ImplicitLocOpBuilder {
 public:
-  /// Starts `function`, without arguments yet, for a parameter of this type.
-  UpdateBuilder(Location loc, func::FuncOp function, RankedTensorType type,
-                bool decays);
+  /// Starts `function`, without arguments yet. `settings` are kept by
+  /// reference.
+  UpdateBuilder(Location loc, func::FuncOp function, const UpdateForm &form,
+                const UpdateSettings &settings);
+
+  const UpdateForm &form() const { return described; }
+  const UpdateSettings &settings() const { return chosen; }
 
   /// The parameter's value before the step; f32.
   Value parameter() { return body->getArgument(UpdateFunction::parameter); }
   /// Its gradient: a mean over the step, clipped.
   Value gradient();
-  /// Whether weight decay applies to the parameter.
-  bool decays() const { return isDecaying; }
 
   /// The state of that name, f32 of the parameter's shape; `initial` everywhere
-  /// before the first step. Its new value must be given with `setState`.
+  /// before the first step. Its new value must be given with `setState`, which
+  /// rounds it to the type of states.
   Value state(StringRef name, double initial = 0.0);
-  void setState(Value state, Value updated) { updates[state] = updated; }
+  void setState(StringRef name, Value updated) { updates[name] = updated; }
 
-  /// The same numbers for all elements, computed by the trainer in each step.
-  Value learningRate() { return scalar(ScalarKind::LearningRate); }
-  /// x, 1 - x and, in step t, 1 - x^t of an option's value x. Where x is near
-  /// 1, the latter two cannot be computed from x in f32.
+  /// p - rate * (direction + decay * p): the parameter after the step, with
+  /// decoupled weight decay where it decays.
+  Value descend(Value direction);
+
+  /// x, 1 - x and, in step t, 1 - x^t of an option's value x: the same numbers
+  /// for all elements, computed by the trainer in each step. Where x is near 1,
+  /// the latter two cannot be computed from x in f32.
   Value option(StringRef name) { return scalar(ScalarKind::Option, name); }
   Value complement(StringRef name) {
     return scalar(ScalarKind::Complement, name);
@@ -48,24 +79,35 @@ public:
   Value mul(Value a, Value b) { return create<arith::MulFOp>(a, b); }
   Value div(Value a, Value b) { return create<arith::DivFOp>(a, b); }
   Value sqrt(Value a) { return create<math::SqrtOp>(a); }
+  /// A tensor of type `like` with that value in every element.
+  Value constant(Type like, double value);
+  /// The same values in another type: rounded to it or exact.
+  Value convert(Value value, Type element);
+
+  /// (m - (1 - x)*m) + (1 - x)*value, the mean that forgets at the rate x of
+  /// the option. Near 1, x*m + (1 - x)*value would forget at the rate of the
+  /// rounded x: with 0.9999999 in f32, the mean of a constant would tend to
+  /// 0.84 of it. And m + (1 - x)*(value - m) would lose a small value behind a
+  /// large m, all of it where x is 0.
+  Value runningMean(StringRef state, Value value, StringRef option);
 
   /// Ends the function with the parameter's new value, and with a copy of it in
-  /// type `compute` where that is narrower.
-  void finish(Value updated, Type compute);
+  /// the form's type `compute` where that is narrower.
+  void finish(Value updated);
 
 private:
   template <typename Op, typename... Args> Value create(Args... args) {
     return Op::create(*this, args...).getResult();
   }
   Value argument(Type type, StringRef name, Attribute value);
-  Value scalar(ScalarKind kind, StringRef option = "");
+  Value scalar(ScalarKind kind, StringRef option = "", double factor = 1.0);
 
   func::FuncOp function;
   Block *body;
-  RankedTensorType type;
-  bool isDecaying;
+  const UpdateForm &described;
+  const UpdateSettings &chosen;
   llvm::MapVector<Attribute, Value> arguments; // states and scalars
-  llvm::DenseMap<Value, Value> updates;        // of states
+  llvm::StringMap<Value> updates;              // of states, f32
 };
 
 } // namespace mlir::rota

@@ -8,6 +8,7 @@
 #include "ir/rota/Rota.h"
 #include "mlir/Pass/Pass.h"
 #include "passes/TextOptions.h"
+#include "passes/optimizer/Passes.h"
 
 namespace mlir::rota {
 /// The mode of insert-reshards.
@@ -24,7 +25,9 @@ namespace mlir::rota {
 
 /// The options of `shard`.
 struct ShardPipelineOptions : AssignShardingsOptions {
-  std::string optimizer; // as for the pass build-updates
+  ShardPipelineOptions();
+
+  BuildUpdatesOptions updates; // without an optimizer: no updates
   ShardingMode mode = InsertReshardsOptions().mode;
 };
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The order of the sharding passes.
-#include "passes/optimizer/Passes.h"
 #include "passes/shard/Passes.h"
 
 #include "mlir/Pass/PassManager.h"
@@ -21,16 +20,24 @@ struct ShardText : ::rota::PipelineText<ShardPipelineOptions> {
     add("ranks", ranks);
     add("rules", rules);
     add("shard-optimizer", shardOptimizer);
-    add("optimizer", optimizer);
+    add("optimizer", updates.optimizer);
+    add("state-dtype", updates.stateDtype);
+    add("nesterov", updates.nesterov);
+    add("muon-dtype", updates.muonDtype);
+    add("muon-scale", updates.muonScale);
+    add("groups", updates.groups);
+    add("values", updates.values);
     add("mode", mode);
   }
 };
 } // namespace
 
+ShardPipelineOptions::ShardPipelineOptions() { updates.optimizer.clear(); }
+
 void mlir::rota::buildShardPipeline(OpPassManager &manager,
                                     const ShardPipelineOptions &options) {
   manager.addPass(createAssignShardings(options));
-  manager.addPass(createBuildUpdates({options.optimizer}));
+  manager.addPass(createBuildUpdates(options.updates));
   manager.addPass(createPropagateShardings());
   manager.addPass(createInsertReshards({options.mode, options.rules}));
   manager.addPass(createPartition());

@@ -25,7 +25,7 @@ OptionRows optimizerRows(OptimizerOptions &o) {
        "Warm-up: step t of N has the rate peak * t / N", runs, &o.warmupSteps,
        0, kMaxCount}};
   for (ProgramOption &own : o.own) {
-    Option row{own.name, group, "X", own.help, runs, &own.value, own.least};
+    Option row{own.name, group, "X", own.help, models, &own.value, own.least};
     if (own.most < kUnbounded)
       row.maximum = own.most;
     rows.push_back(row);

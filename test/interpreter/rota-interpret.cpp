@@ -5,13 +5,15 @@
 // `rota probe`, or compares with one.
 #include "models/Models.h"
 #include "passes/differentiate/Passes.h"
+#include "passes/optimizer/Passes.h"
 #include "runtime/Error.h"
 #include "runtime/checkpoint/Safetensors.h"
 #include "runtime/program/TensorNames.h"
 #include "runtime/random/Philox.h"
-#include "test/interpreter/ModelRun.h"
+#include "test/interpreter/TrainRun.h"
 
 #include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassRegistry.h"
 
 #include <CLI/CLI.hpp>
 #include <cstring>
@@ -27,9 +29,10 @@ namespace {
 
 struct Arguments {
   std::string model, tokens, weights, dtype, remat = "none", output, reference;
-  int64_t microbatches = 1;
+  std::string updates; // options of build-updates; empty: no steps
+  int64_t microbatches = 1, steps = 10;
   uint64_t seed = 1;
-  double tolerance = 1e-5;
+  double tolerance = 1e-5, learningRate = 3e-4;
   bool split = false, roundBF16 = false;
 };
 
@@ -138,7 +141,7 @@ std::vector<float> draw(mlir::Attribute init, const rota::RandomStream &stream,
 Tensors initialParameters(const Model &model, uint64_t seed) {
   Tensors parameters;
   auto add = [&](mlir::rota::ParamOp param, int64_t layer) {
-    rota::RandomStream stream(seed, model.checkpointName(param), layer + 1);
+    rota::RandomStream stream(seed, Model::checkpointName(param), layer + 1);
     auto shape = param.getTensorType().getShape();
     auto values = draw(param.getInit(), stream, elementCount(shape));
     parameters[checkpointName(model, param, layer)] =
@@ -170,6 +173,13 @@ mlir::rota::BuiltModel build(mlir::MLIRContext &context,
   differentiate.remat = arguments.remat;
   differentiate.split = arguments.split;
   manager.addPass(mlir::rota::createDifferentiate(differentiate));
+  if (!arguments.updates.empty()) {
+    mlir::rota::registerOptimizerPasses();
+    if (failed(mlir::parsePassPipeline(
+            "build-updates{" + arguments.updates + "}", manager)))
+      throw InputError(
+          fmt::format("wrong options of updates '{}'", arguments.updates));
+  }
   if (failed(manager.run(*built->module)))
     throw InputError(fmt::format("cannot differentiate '{}'", arguments.model));
   return std::move(*built);
@@ -266,6 +276,14 @@ bool run(const Arguments &arguments) {
   if (failed(step))
     throw rota::RunError(fmt::format("cannot run '{}'", arguments.model));
   Tensors tensors = results(std::move(*step));
+  if (!arguments.updates.empty()) {
+    auto losses =
+        train(*model, parameters, microbatches,
+              {arguments.steps, arguments.learningRate}, {arguments.roundBF16});
+    if (failed(losses))
+      throw rota::RunError(fmt::format("cannot train '{}'", arguments.model));
+    tensors["loss_curve"] = Tensor({arguments.steps}, *losses);
+  }
   if (!arguments.output.empty())
     write(arguments.output, tensors);
   return arguments.reference.empty() || compare(arguments, tensors);
@@ -288,6 +306,11 @@ int main(int argc, char **argv) {
   app.add_option("--dtype", arguments.dtype)
       ->check(CLI::IsMember({"f32", "bf16"}));
   app.add_option("--remat", arguments.remat);
+  app.add_option("--updates", arguments.updates,
+                 "Options of the pass build-updates: also the loss of each of "
+                 "--steps on the batch, at one rate and without clipping");
+  app.add_option("--steps", arguments.steps)->check(CLI::PositiveNumber);
+  app.add_option("--learning-rate", arguments.learningRate);
   app.add_flag("--split", arguments.split, "Split the backward functions");
   app.add_flag("--round-bf16", arguments.roundBF16,
                "Round values of bf16 type");

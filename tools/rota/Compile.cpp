@@ -6,7 +6,7 @@
 
 #include "lowering/Pipeline.h"
 #include "lowering/gpu/NvvmModule.h"
-#include "passes/optimizer/Optimizers.h"
+#include "tools/rota/OptimizerOptions.h"
 
 #include "mlir/Pass/PassInstrumentation.h"
 #include "mlir/Pass/PassManager.h"
@@ -138,7 +138,7 @@ private:
     settings.rules = llvm::join(options.shardingRules, ",");
     settings.shardOptimizer = options.shardOptimizer;
     settings.mode = options.sharding;
-    settings.optimizer = mlir::rota::defaultOptimizer.name.str();
+    settings.updates = updatesOf(options);
     return runPasses(mlir::rota::buildShardPipeline, settings, kExitRunFailed);
   }
 

@@ -3,6 +3,7 @@
 // The table of options. Rows of pass options take their defaults from the
 // passes (RunOptions' constructor) and leave their bounds to them.
 #include "tools/rota/OptionTable.h"
+#include "tools/rota/OptimizerOptions.h"
 
 #include "models/Config.h"
 #include "passes/pipeline/schedules/Schedules.h"
@@ -207,7 +208,8 @@ std::vector<Option> rota::optionTable(RunOptions &options) {
   Rows table;
   for (Rows rows :
        {modelRows(options), meshRows(options), pipelineRows(options),
-        scheduleRows(options), reportRows(options), trainOptions(options),
+        scheduleRows(options), reportRows(options),
+        optimizerRows(options, models), trainOptions(options),
         executionRows(options)})
     table.insert(table.end(), rows.begin(), rows.end());
   return table;

@@ -2,11 +2,11 @@
 //
 // Checks of options against each other and of the mesh; the options of the
 // model's builder and the arguments of the trainer.
+#include "tools/rota/OptimizerOptions.h"
 #include "tools/rota/OptionTable.h"
 
 #include "ir/rota/MeshText.h"
 #include "ir/rota/Rota.h"
-#include "passes/optimizer/Optimizers.h"
 #include "passes/pipeline/schedules/Schedules.h"
 
 #include "llvm/Support/MemoryBuffer.h"
@@ -18,11 +18,7 @@ using namespace rota;
 using llvm::StringRef;
 using mlir::rota::MeshSizes;
 
-RunOptions::RunOptions() {
-  for (const auto &option : mlir::rota::defaultOptimizer.options)
-    optimizer.own.push_back({option.name.str(), option.help.str(), option.value,
-                             option.least, option.most});
-}
+RunOptions::RunOptions() { optimizer.own = ownOptions(); }
 
 static std::string inQuotes(StringRef text) { return "'" + text.str() + "'"; }
 
@@ -163,6 +159,8 @@ OptionMistake rota::checkOptions(Command verb, RunOptions &options) {
     return {"schedule", message};
   if (OptionMistake mistake = checkTrainOptions(options);
       !mistake.option.empty())
+    return mistake;
+  if (OptionMistake mistake = checkOptimizer(options); !mistake.option.empty())
     return mistake;
   if (OptionMistake mistake = checkMesh(options); !mistake.option.empty())
     return mistake;

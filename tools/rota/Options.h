@@ -46,7 +46,7 @@ template <> struct Names<TimelineFormat> {
 /// `stages` is the size of the mesh's stage axis. Without a number,
 /// `microbatches` are the fewest that the schedule takes.
 struct RunOptions : Options, mlir::pipe::ScheduleLayersOptions {
-  /// With the options of the optimizer.
+  /// With the options of all optimizers.
   RunOptions();
 
   // Model. `weights`, when empty, are those beside the model, if any.
@@ -68,6 +68,10 @@ struct RunOptions : Options, mlir::pipe::ScheduleLayersOptions {
   std::optional<int64_t> prefetch; // none: as early as the window allows
 
   std::string remat = mlir::rota::DifferentiateOptions().remat;
+
+  // Optimizer: the pass's options but for groups and values.
+  mlir::rota::BuildUpdatesOptions updates;
+  std::vector<std::string> groups; // "norm=decay:0", or parts of it
 
   // Execution and output.
   lowering::TargetOptions target;

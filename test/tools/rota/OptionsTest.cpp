@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Flags and RUN.json: the values that they set, their order, and each error.
+#include "tools/rota/OptimizerOptions.h"
 #include "tools/rota/OptionTable.h"
 
 #include "gtest/gtest.h"
@@ -94,6 +95,40 @@ TEST_F(OptionsTest, ListsRepeatAndSplit) {
   EXPECT_EQ(options.write,
             (std::vector<std::string>{"loss", "logits", "gradients"}));
   EXPECT_EQ(options.output, "out");
+}
+
+TEST_F(OptionsTest, EachOptimizerHasItsOptions) {
+  refuse({"--momentum", "0.9"},
+         "'momentum': an option of sgd and muon, the optimizer is 'adamw'");
+  refuse({"--optimizer", "sgd", "--beta1", "0.9"},
+         "'beta1': an option of adamw and muon, the optimizer is 'sgd'");
+  refuse({"--muon-dtype", "bf16"},
+         "'muon-dtype': an option of muon, the optimizer is 'adamw'");
+  refuse({"--optimizer", "adam"},
+         "'--optimizer': expected one of 'adamw', 'sgd', 'muon', got 'adam'");
+  refuse({"--optimizer", "sgd", "--nesterov"},
+         "'nesterov': expected a momentum above 0, got 0");
+  refuse({"--group", "norm=rate:1"},
+         "'group': expected 'lr:X' or 'decay:X' for 'norm', got 'rate:1'");
+}
+
+TEST_F(OptionsTest, DefaultsAreTheOptimizers) {
+  auto read = [&](std::vector<std::string> arguments) {
+    arguments.push_back("mine.mlir");
+    EXPECT_EQ(parse(Command::Plan, arguments), std::nullopt) << said;
+    return updatesOf(options);
+  };
+  EXPECT_EQ(read({}).values,
+            "beta1=0.9,beta2=0.95,epsilon=1e-08,weight-decay=0.1");
+  EXPECT_EQ(read({"--optimizer", "sgd"}).values, "momentum=0,weight-decay=0.1");
+  auto muon = read({"--optimizer", "muon", "--weight-decay", "0"});
+  EXPECT_EQ(muon.values, "momentum=0.95,beta1=0.9,beta2=0.95,epsilon=1e-08,"
+                         "weight-decay=0");
+  EXPECT_TRUE(muon.nesterov);
+  EXPECT_FALSE(read({"--optimizer", "muon", "--nesterov=false"}).nesterov);
+  EXPECT_EQ(
+      read({"--group", "norm=decay:0,lr:0.1", "--group", "out=lr:2"}).groups,
+      "norm=decay:0,lr:0.1,out=lr:2");
 }
 
 TEST_F(OptionsTest, WrongValues) {
@@ -387,7 +422,9 @@ TEST_F(OptionsTest, TheTrainerReadsWhatTheToolGives) {
   for (std::string &argument : arguments)
     argv.push_back(argument.data());
   Options read;
-  read.optimizer.own = RunOptions().optimizer.own;
+  read.optimizer.own = options.optimizer.own;
+  for (ProgramOption &own : read.optimizer.own)
+    own.value = own.least;
   Command command;
   EXPECT_EQ(parseOptions(int(argv.size()), argv.data(), true, command, read),
             std::nullopt);

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The options of the optimizers. Those that are numbers go to the trainer, too.
+#include "tools/rota/OptimizerOptions.h"
+
+#include "passes/optimizer/Groups.h"
+#include "passes/optimizer/Optimizers.h"
+
+using namespace rota;
+using mlir::rota::OptimizerSpec;
+
+static ProgramOption programOption(const OptimizerSpec::Option &option) {
+  return {option.name.str(), option.help.str(), option.value, option.least,
+          option.most};
+}
+
+std::vector<ProgramOption> rota::ownOptions() {
+  std::vector<ProgramOption> own;
+  for (const OptimizerSpec *optimizer : mlir::rota::allOptimizers())
+    for (const OptimizerSpec::Option &option : optimizer->options)
+      if (llvm::none_of(own, [&](const ProgramOption &known) {
+            return known.name == option.name;
+          }))
+        own.push_back(programOption(option));
+  return own;
+}
+
+std::vector<Option> rota::optimizerRows(RunOptions &o, unsigned commands) {
+  const char *group = "Optimizer";
+  std::vector<std::string> names;
+  for (const OptimizerSpec *optimizer : mlir::rota::allOptimizers())
+    names.push_back(optimizer->name.str());
+  return {{.name = "optimizer",
+           .group = group,
+           .value = "NAME",
+           .help = "What changes the parameters",
+           .commands = commands,
+           .variable = &o.updates.optimizer,
+           .choices = names},
+          {"state-dtype", group, "TYPE",
+           "The type of the optimizer's states; computed in f32", commands,
+           Choice(o.updates.stateDtype)},
+          {"nesterov", group, "",
+           "Nesterov's form of momentum (sgd; muon has "
+           "it unless --nesterov=false)",
+           commands, &o.updates.nesterov},
+          {"muon-dtype", group, "TYPE",
+           "The type of the operands of muon's products", commands,
+           Choice(o.updates.muonDtype)},
+          {"muon-scale", group, "RULE",
+           "The factor of muon's steps for a matrix [r, c]: sqrt(max(1, r/c)) "
+           "or 0.2*sqrt(max(r, c))",
+           commands, Choice(o.updates.muonScale)},
+          {"group", group, "TEXT=KEY:X,...",
+           "Factors of the parameters with TEXT in their name, of the learning "
+           "rate (lr:X) and of the weight decay (decay:X); repeatable, the "
+           "first match wins",
+           commands, &o.groups}};
+}
+
+/// "sgd and muon".
+static std::string listOf(llvm::ArrayRef<llvm::StringRef> names) {
+  return llvm::join(names, " and ");
+}
+
+OptionMistake rota::checkOptimizer(RunOptions &options) {
+  const OptimizerSpec &chosen =
+      *mlir::rota::findOptimizer(options.updates.optimizer);
+  auto isOthers = [&](const std::string &name) {
+    auto with = mlir::rota::optimizersWith(name);
+    return !with.empty() && !llvm::is_contained(with, chosen.name);
+  };
+  for (const std::string &name : options.given)
+    if (isOthers(name))
+      return {name, "an option of " + listOf(mlir::rota::optimizersWith(name)) +
+                        ", the optimizer is '" + chosen.name.str() + "'"};
+  std::vector<ProgramOption> own;
+  for (const OptimizerSpec::Option &option : chosen.options) {
+    own.push_back(programOption(option));
+    for (const ProgramOption &known : options.optimizer.own)
+      if (known.name == own.back().name && options.given.contains(known.name))
+        own.back().value = known.value;
+  }
+  options.optimizer.own = own;
+  if (!options.given.contains("nesterov"))
+    options.updates.nesterov = chosen.isNesterov;
+  auto momentum = llvm::find_if(own, [](const ProgramOption &option) {
+    return option.name == mlir::rota::kMomentum;
+  });
+  if (options.updates.nesterov && momentum->value == 0.0)
+    return {"nesterov", "expected a momentum above 0, got 0"};
+  std::string error;
+  if (!mlir::rota::ParameterGroups::read(llvm::join(options.groups, ","),
+                                         error))
+    return {"group", error};
+  return {};
+}
+
+mlir::rota::BuildUpdatesOptions rota::updatesOf(const RunOptions &options) {
+  mlir::rota::BuildUpdatesOptions updates = options.updates;
+  updates.groups = llvm::join(options.groups, ",");
+  std::vector<std::string> values;
+  for (const ProgramOption &own : options.optimizer.own)
+    values.push_back(own.name + "=" + numberText(own.value));
+  updates.values = llvm::join(values, ",");
+  return updates;
+}

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The options of the optimizers.
+#ifndef ROTA_TOOLS_ROTA_OPTIMIZEROPTIONS_H
+#define ROTA_TOOLS_ROTA_OPTIMIZEROPTIONS_H
+
+#include "tools/rota/Options.h"
+
+namespace rota {
+
+/// The numbers of all optimizers, each name once, with the value that the first
+/// optimizer with it has by default.
+std::vector<ProgramOption> ownOptions();
+
+/// The rows of what changes compiled code.
+std::vector<Option> optimizerRows(RunOptions &options, unsigned commands);
+
+/// Checks that the given options are the chosen optimizer's. Leaves those in
+/// `optimizer.own`, with the values of this optimizer where none were given.
+OptionMistake checkOptimizer(RunOptions &options);
+
+/// The options of build-updates, once they are checked.
+mlir::rota::BuildUpdatesOptions updatesOf(const RunOptions &options);
+
+} // namespace rota
+
+#endif // ROTA_TOOLS_ROTA_OPTIMIZEROPTIONS_H
