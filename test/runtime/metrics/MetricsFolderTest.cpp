@@ -66,10 +66,11 @@ TEST(MetricsFolder, IsRefusedBeforeTheRunWhereNothingCanBeWritten) {
   EXPECT_EQ(messageOf<InputError>([&] { prepareMetricsFolder(file + "/run"); }),
             "cannot make folder '" + file + "/run': Not a directory");
   prepareMetricsFolder(folder.path("a/b"));
-  std::filesystem::create_directory(folder.path("a/b/metrics.jsonl"));
+  EXPECT_EQ(folder.read("a/b/metrics.jsonl"), "");
+  std::filesystem::create_directories(folder.path("c/metrics.jsonl"));
   EXPECT_EQ(
-      messageOf<InputError>([&] { prepareMetricsFolder(folder.path("a/b")); }),
-      "cannot open '" + folder.path("a/b/metrics.jsonl") + "': Is a directory");
+      messageOf<InputError>([&] { prepareMetricsFolder(folder.path("c")); }),
+      "cannot open '" + folder.path("c/metrics.jsonl") + "': Is a directory");
 }
 
 TEST(Utilization, IsTheModelsOperationsOverThePeak) {

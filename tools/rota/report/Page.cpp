@@ -46,6 +46,7 @@ th,td{padding:4px 12px;border-bottom:1px solid var(--grid);text-align:right;
 font-variant-numeric:tabular-nums}
 th{font-weight:500;color:var(--faint);text-align:left}
 td.left,th.left{text-align:left}.many th{text-align:right}
+.many th[colspan]{text-align:center}
 .many tr>th:first-child{text-align:left}.many th.left{text-align:left}
 tr:last-child>*{border-bottom:0}
 .key{display:inline-block;min-width:16px;padding:0 4px;border-radius:3px;
