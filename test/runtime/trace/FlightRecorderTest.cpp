@@ -34,7 +34,8 @@ Program makeProgram() {
 /// Events as "B 3F0" in the order of the file.
 std::vector<std::string> eventsOf(const std::string &text) {
   std::vector<std::string> events;
-  for (const json &event : json::parse(text)["traceEvents"])
+  json trace = json::parse(text);
+  for (const json &event : trace["traceEvents"])
     if (event["ph"] != "M")
       events.push_back(event["ph"].get<std::string>() + " " +
                        event["name"].get<std::string>());
