@@ -255,8 +255,8 @@ void CudaDevice::beginRecording() {
   ownGpu->use();
   // cuStreamEndCapture: "If the mode argument to cuStreamBeginCapture was not
   // CU_STREAM_CAPTURE_MODE_RELAXED, this call must be from the same thread as
-  // cuStreamBeginCapture." Ranks that share a GPU capture together, and the last
-  // of them to come ends the capture.
+  // cuStreamBeginCapture." Ranks that share a GPU capture together, and the
+  // last of them to come ends the capture.
   ownGpu->check(ownGpu->api().beginCapture(compute.get(), kRelaxedCapture),
                 "recording the step");
 }

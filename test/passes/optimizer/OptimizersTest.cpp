@@ -60,7 +60,7 @@ public:
     ASSERT_TRUE(kernels) << module.takeDiagnostics();
   }
 
-  int64_t size() const {
+  int64_t size() {
     return elementCount(
         mlir::cast<mlir::RankedTensorType>(function.getArgumentTypes()[0])
             .getShape());
@@ -247,7 +247,7 @@ TEST(AdamW, StatesInBF16) {
 
 /// A group's factors replace those of the dimensions.
 TEST(AdamW, Groups) {
-  Update update("40", "groups=x=decay:0;w=decay:0.5,lr:2", adamOptions);
+  Update update("40", "groups=.w=decay:0.5,lr:2;layers=decay:0", adamOptions);
   Values p = update.p, m(p.size(), 0.0), v = m;
   for (int t = 1; t <= kSteps; ++t) {
     Values gradient = gradientOf(p.size(), t), before = p;
@@ -346,7 +346,8 @@ void checkMuon(const MuonCase &c) {
       }
     }
     expectNear(update.states["momentum"], buffer, 1e-12);
-    expectNear(update.p, p, 1e-9);
+    // The function has its coefficients in f32.
+    expectNear(update.p, p, 1e-7);
   }
 }
 
