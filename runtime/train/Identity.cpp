@@ -10,14 +10,13 @@
 
 namespace rota {
 
-/// The parameters with names, shapes and types, and the configuration that the
-/// model was built from.
+/// The parameters with names and shapes, and the configuration that the model
+/// was built from.
 static std::string modelIdentity(const Program &program) {
   std::string text = program.config;
   for (const Parameter &p : program.parameters)
-    text += fmt::format("\n{} [{}] {} of layers [{}]", p.name,
-                        fmt::join(p.shape, ","), typeName(p.compute),
-                        fmt::join(p.layers, ","));
+    text += fmt::format("\n{} [{}] of layers [{}]", p.name,
+                        fmt::join(p.shape, ","), fmt::join(p.layers, ","));
   return fmt::format("{:016x}", hashOf(text));
 }
 

@@ -292,7 +292,7 @@ void ProgressThread::retire() {
     wakeWaiter.notify_all();
 }
 
-/// Checks the other ranks, and whether mpirun ends this one.
+/// Checks the other ranks, and whether mpirun or the user ends this one.
 void ProgressThread::watch() {
   double time = now();
   if (time - lastWatch < kWatchPeriod)
@@ -325,9 +325,10 @@ void ProgressThread::watch() {
                          ownRank, here, heart->before(), heart->lastHeard())
                  .c_str(),
              stderr);
-  std::signal(SIGTERM, SIG_DFL);
+  // By default that ends the process; a training run ends after its step.
   pthread_sigmask(SIG_UNBLOCK, &terminate, nullptr);
   std::raise(SIGTERM);
+  pthread_sigmask(SIG_BLOCK, &terminate, nullptr);
 }
 
 /// Yields for a moment, then sleeps for an eighth of the time that nothing has

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The identity of a run: what changes it, and what does not.
+#include "runtime/train/Identity.h"
+#include "test/runtime/LineModel.h"
+#include "test/runtime/TemporaryFolder.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+using namespace rota;
+using namespace rota::test;
+
+namespace {
+
+Options optionsOf(const Program &program) {
+  Options options;
+  options.optimizer.own = program.options;
+  return options;
+}
+
+std::map<std::string, std::string> identityOf(const Program &program) {
+  return runIdentity(program, optionsOf(program));
+}
+
+/// The keys whose values differ from those of the plain run.
+std::vector<std::string>
+changedBy(const std::function<void(Program &, Options &)> &edit) {
+  Program program = makeLine(1, 2);
+  Options options = optionsOf(program);
+  auto before = runIdentity(program, options);
+  edit(program, options);
+  auto after = runIdentity(program, options);
+  std::vector<std::string> keys;
+  for (const auto &[key, value] : before)
+    if (!after.contains(key) || after[key] != value)
+      keys.push_back(key);
+  return keys;
+}
+
+using Keys = std::vector<std::string>;
+
+} // namespace
+
+TEST(Identity, DependsNeitherOnMeshNorOnMicrobatches) {
+  auto one = identityOf(makeLine(LineShape{1, 4, 1}));
+  for (const LineShape &shape : std::vector<LineShape>{
+           {2, 4, 1}, {1, 2, 2}, {2, 2, 1, 2, true}, {2, 1, 2, 2}})
+    EXPECT_EQ(identityOf(makeLine(shape)), one);
+}
+
+TEST(Identity, NamesWhatTheNumbersDependOn) {
+  EXPECT_EQ(changedBy([](Program &, Options &) {}), Keys());
+  EXPECT_EQ(changedBy([](Program &p, Options &) { p.config = "{}"; }),
+            Keys{"model"});
+  EXPECT_EQ(
+      changedBy([](Program &p, Options &) { p.parameters[0].shape = {7}; }),
+      Keys{"model"});
+  EXPECT_EQ(changedBy([](Program &p, Options &) { p.microbatches = 4; }),
+            Keys{"batch-size"});
+  EXPECT_EQ(changedBy([](Program &p, Options &) { p.input.shape[1] = 9; }),
+            Keys{"sequence-length"});
+  EXPECT_EQ(changedBy([](Program &p, Options &) {
+              p.parameters[0].compute = ElementType::BF16;
+            }),
+            Keys{"dtype"});
+  EXPECT_EQ(changedBy([](Program &p, Options &) {
+              p.parameters[0].states[0].type = ElementType::BF16;
+            }),
+            Keys{"optimizer"});
+  EXPECT_EQ(changedBy([](Program &, Options &o) {
+              o.optimizer.own.front().value += 0.001;
+            }),
+            Keys{"optimizer"});
+  EXPECT_EQ(
+      changedBy([](Program &, Options &o) { o.optimizer.warmupSteps = 7; }),
+      Keys{"optimizer"});
+  EXPECT_EQ(changedBy([](Program &, Options &o) { o.steps = 7; }),
+            Keys{"steps"});
+  EXPECT_EQ(changedBy([](Program &, Options &o) { o.seed = 7; }), Keys{"seed"});
+  EXPECT_EQ(
+      changedBy([](Program &, Options &o) { o.tokenType = TokenType::Uint16; }),
+      Keys{"data"});
+  // What is written or printed is no part of it.
+  EXPECT_EQ(changedBy([](Program &, Options &o) {
+              o.save = "x";
+              o.logInterval = 3;
+              o.threads = 1;
+              o.checkpoints.folder = "y";
+            }),
+            Keys());
+}
+
+TEST(Identity, HasFilesByNameAndSize) {
+  TemporaryFolder folder;
+  std::filesystem::create_directory(folder.path("moved"));
+  std::string file = folder.write("a", "1234");
+  std::string moved = folder.write("moved/a", "5678");
+  std::string longer = folder.write("b", "12345");
+  Program program = makeLine(1, 2);
+  auto dataOf = [&](const std::string &path) {
+    Options options = optionsOf(program);
+    options.data = {path};
+    return runIdentity(program, options).at("data");
+  };
+  EXPECT_EQ(dataOf(file), "a of 4 bytes, tokens bytes, validation 0.05");
+  EXPECT_EQ(dataOf(moved), dataOf(file));
+  EXPECT_NE(dataOf(longer), dataOf(file));
+}
