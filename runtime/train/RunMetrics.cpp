@@ -122,8 +122,8 @@ void RunMetrics::step(const StepReport &p, bool isKept, bool last) {
       {"tokens_per_second", "speed/tokens_per_second", p.tokensPerSecond},
       {"seconds", "time/seconds", p.seconds}};
   if (!options.checkpoints.folder.empty())
-    metrics.push_back({"checkpoint_stall", "time/checkpoint_stall",
-                       p.checkpointStall});
+    metrics.push_back(
+        {"checkpoint_stall", "time/checkpoint_stall", p.checkpointStall});
   if (p.validationLoss)
     metrics.push_back(
         {"validation_loss", "loss/validation", *p.validationLoss});

@@ -49,8 +49,8 @@ private:
   const Options &options;
   Report &report;
   const int64_t tracedSteps;
-  int64_t before = 0; // steps before those of this process
-  bool isTraced = false;                     // trace.json is written
+  int64_t before = 0;    // steps before those of this process
+  bool isTraced = false; // trace.json is written
   std::optional<std::vector<double>> memory; // [rank][planned, reached]
   std::optional<MetricsFolder> folder;       // rank 0's
 };

@@ -15,8 +15,8 @@ namespace rota {
 struct StepReport;
 
 struct RunSummary {
-  int64_t stepsBefore = 0; // those of earlier processes
-  int64_t tokens = 0;      // of this process's steps
+  int64_t stepsBefore = 0;         // those of earlier processes
+  int64_t tokens = 0;              // of this process's steps
   TimeUse time;                    // of rank 0
   std::optional<double> peakFlops; // of all devices, where known
   std::vector<RankReport> ranks;

@@ -238,8 +238,7 @@ TEST(Executor, TransfersAreHiddenOrWaitedFor) {
   TestRun run(makeLine({1, 2, 1, 2}));
   run.run(Executor::Mode::Train);
   for (ActionKind kind : {ActionKind::Unshard, ActionKind::ReduceGrad}) {
-    const TransferTimes &times = 
-        run.executors[0]->transfers()[size_t(kind)];
+    const TransferTimes &times = run.executors[0]->transfers()[size_t(kind)];
     EXPECT_EQ(times.count, kind == ActionKind::Unshard ? 16 : 4);
     EXPECT_LE(times.waited, times.seconds);
     EXPECT_GE(times.hidden(), 0.0);

@@ -206,11 +206,10 @@ Rows scheduleRows(RunOptions &o) {
 
 std::vector<Option> rota::optionTable(RunOptions &options) {
   Rows table;
-  for (Rows rows :
-       {modelRows(options), meshRows(options), pipelineRows(options),
-        scheduleRows(options), reportRows(options),
-        optimizerRows(options, models), trainOptions(options),
-        executionRows(options)})
+  for (Rows rows : {modelRows(options), meshRows(options),
+                    pipelineRows(options), scheduleRows(options),
+                    reportRows(options), optimizerRows(options, models),
+                    trainOptions(options), executionRows(options)})
     table.insert(table.end(), rows.begin(), rows.end());
   return table;
 }
