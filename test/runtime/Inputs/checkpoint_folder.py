@@ -60,8 +60,10 @@ def mount(folder, size):
 
 
 def report(folder, outcome):
+    # Before the error stand the last events of the ranks.
+    error = outcome.stderr[outcome.stderr.find("error: "):]
     print(f"exit code {outcome.returncode}, "
-          + outcome.stderr.strip().replace(folder, "FOLDER"))
+          + error.strip().replace(folder, "FOLDER"))
 
 
 def full(folder):
