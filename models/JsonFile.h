@@ -39,7 +39,7 @@ public:
 
   const nlohmann::json &root() const { return document; }
   llvm::StringRef path() const { return file; }
-  /// What the file holds.
+  /// The value that the file holds.
   llvm::StringRef source() const { return text->getBuffer(); }
 
   /// The place of a key, given as "key" or "outer.inner"; the whole file when

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the object file of a trainer has of GPU kernels: their launches, and
+// GPU kernels in the object file of a trainer: their launches, and
 // their code in every form.
 #ifndef ROTA_LOWERING_GPU_TRAINERCODE_H
 #define ROTA_LOWERING_GPU_TRAINERCODE_H

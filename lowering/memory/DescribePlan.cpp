@@ -42,7 +42,7 @@ std::string line(const Program &program, const std::string &name, Bytes bytes) {
   return text + "\n";
 }
 
-/// What the runtime takes on a GPU beside the arena.
+/// Memory that the runtime takes on a GPU beside the arena.
 std::string describeRuntimeMemory(const Program &program) {
   RuntimeMemory memory = runtimeMemory(program);
   auto row = [&](const std::string &name, int64_t bytes) {

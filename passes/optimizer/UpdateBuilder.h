@@ -17,7 +17,7 @@ struct UpdateForm {
   RankedTensorType type; // f32, padded
   ShardingAttr sharding; // null: there is no mesh
   Type compute;          // in which functions read the parameter
-  // What the group of the parameter multiplies the learning rate and the weight
+  // Factors of the parameter's group, for the learning rate and the weight
   // decay with. 0: it does not decay.
   double rate = 1.0, decay = 1.0;
   // Rows and columns without padding of a matrix of a layer, or of each matrix

@@ -17,7 +17,7 @@ struct HubForm {
   int64_t shardBytes = 5'000'000'000; // of tensors in one file, at most
 };
 
-/// What was written.
+/// The result of writing.
 struct HubSummary {
   int64_t tensors = 0, bytes = 0; // without headers
   int64_t files = 0;              // with weights

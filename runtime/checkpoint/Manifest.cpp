@@ -103,9 +103,9 @@ std::string shortText(const json &value) {
 
 /// Reads keys of objects. `place` is the path of the object in the JSON:
 /// "tensors[3].pieces[0]".
-class Reader {
+class ManifestReader {
 public:
-  explicit Reader(const std::string &path) : path(path) {}
+  explicit ManifestReader(const std::string &path) : path(path) {}
 
   [[noreturn]] void fail(const std::string &place,
                          const std::string &message) const {
@@ -194,7 +194,7 @@ std::optional<uint64_t> fromHexadecimal(const std::string &text) {
   return bits;
 }
 
-double readDouble(const Reader &reader, const json &value,
+double readDouble(const ManifestReader &reader, const json &value,
                   const std::string &place) {
   if (value.is_number())
     return value.get<double>();
@@ -208,39 +208,40 @@ double readDouble(const Reader &reader, const json &value,
   return std::bit_cast<double>(*bits);
 }
 
-RunState readRun(const Reader &reader, const json &all) {
+RunState readRun(const ManifestReader &reader, const json &all) {
   const json &object = reader.object(all, "", "run");
   RunState run;
   run.step = reader.number(object, "run", "step", 0, INT64_MAX);
   run.sequences = reader.number(object, "run", "sequences", 0, INT64_MAX);
   for (const auto &[name, list] :
        reader.object(object, "run", "values").items()) {
-    std::string place = Reader::inside("run.values", name);
+    std::string place = ManifestReader::inside("run.values", name);
     std::vector<double> &numbers = run.values[name];
     for (const json &value : reader.list(list, place))
-      numbers.push_back(
-          readDouble(reader, value, Reader::element(place, numbers.size())));
+      numbers.push_back(readDouble(
+          reader, value, ManifestReader::element(place, numbers.size())));
   }
   return run;
 }
 
-std::vector<Manifest::File> readFiles(const Reader &reader, const json &all) {
+std::vector<Manifest::File> readFiles(const ManifestReader &reader,
+                                      const json &all) {
   std::vector<Manifest::File> files;
   std::set<std::string> names;
   for (const json &object : reader.list(all, "", "files")) {
-    std::string place = Reader::element("files", files.size());
+    std::string place = ManifestReader::element("files", files.size());
     Manifest::File file;
     file.name = reader.text(object, place, "name");
     file.bytes = reader.number(object, place, "bytes", 0, INT64_MAX);
     // A path could name a file outside of the folder.
     if (file.name.empty() || file.name.starts_with('.') ||
         file.name.find_first_of(std::string("/\0", 2)) != std::string::npos)
-      reader.fail(Reader::inside(place, "name"),
+      reader.fail(ManifestReader::inside(place, "name"),
                   fmt::format("expected the name of a file beside the "
                               "manifest, got '{}'",
                               file.name));
     if (!names.insert(file.name).second)
-      reader.fail(Reader::inside(place, "name"),
+      reader.fail(ManifestReader::inside(place, "name"),
                   fmt::format("file '{}' is there twice", file.name));
     files.push_back(std::move(file));
   }
@@ -257,7 +258,7 @@ std::optional<int64_t> boxBytes(const std::vector<int64_t> &size,
   return bytes;
 }
 
-SavedPiece readPiece(const Reader &reader, const json &object,
+SavedPiece readPiece(const ManifestReader &reader, const json &object,
                      const std::string &place, const SavedTensor &tensor,
                      const std::vector<Manifest::File> &files) {
   SavedPiece piece;
@@ -289,7 +290,7 @@ SavedPiece readPiece(const Reader &reader, const json &object,
   std::string hash = reader.text(object, place, "hash");
   std::optional<uint64_t> bits = fromHexadecimal(hash);
   if (!bits)
-    reader.fail(Reader::inside(place, "hash"),
+    reader.fail(ManifestReader::inside(place, "hash"),
                 fmt::format("expected 16 hexadecimal digits, got '{}'", hash));
   piece.hash = *bits;
   return piece;
@@ -334,29 +335,29 @@ std::optional<CoverMistake> findCoverMistake(const SavedTensor &tensor,
   return std::nullopt;
 }
 
-SavedTensor readTensor(const Reader &reader, const json &object,
+SavedTensor readTensor(const ManifestReader &reader, const json &object,
                        const std::string &place,
                        const std::vector<Manifest::File> &files) {
   SavedTensor tensor;
   tensor.name = reader.text(object, place, "name");
   tensor.type = reader.text(object, place, "type");
   if (typeBytes(tensor.type) == 0)
-    reader.fail(Reader::inside(place, "type"),
+    reader.fail(ManifestReader::inside(place, "type"),
                 fmt::format("unknown type '{}'", tensor.type));
   tensor.shape = reader.numbers(object, place, "shape", 1);
   if (tensor.shape.size() > kMostDimensions)
-    reader.fail(Reader::inside(place, "shape"),
+    reader.fail(ManifestReader::inside(place, "shape"),
                 fmt::format("expected at most {} dimensions, got {}",
                             kMostDimensions, tensor.shape.size()));
   if (!boxBytes(tensor.shape, typeBytes(tensor.type)))
-    reader.fail(Reader::inside(place, "shape"),
+    reader.fail(ManifestReader::inside(place, "shape"),
                 fmt::format("expected at most {} bytes, got shape {}",
                             INT64_MAX, shapeText(tensor.shape)));
-  std::string pieces = Reader::inside(place, "pieces");
+  std::string pieces = ManifestReader::inside(place, "pieces");
   for (const json &piece : reader.list(object, place, "pieces"))
-    tensor.pieces.push_back(
-        readPiece(reader, piece, Reader::element(pieces, tensor.pieces.size()),
-                  tensor, files));
+    tensor.pieces.push_back(readPiece(
+        reader, piece, ManifestReader::element(pieces, tensor.pieces.size()),
+        tensor, files));
   Boxes boxes;
   for (const SavedPiece &piece : tensor.pieces)
     boxes.push_back(&piece);
@@ -371,7 +372,7 @@ SavedTensor readTensor(const Reader &reader, const json &object,
 } // namespace
 
 Manifest manifestFromJson(std::string_view text, const std::string &path) {
-  Reader reader(path);
+  ManifestReader reader(path);
   json all = json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (all.is_discarded() || !all.is_object())
     throw InputError(fmt::format(
@@ -384,15 +385,16 @@ Manifest manifestFromJson(std::string_view text, const std::string &path) {
   manifest.run = readRun(reader, all);
   for (const auto &[name, value] : reader.object(all, "", "identity").items())
     manifest.identity[name] =
-        reader.text(value, Reader::inside("identity", name));
+        reader.text(value, ManifestReader::inside("identity", name));
   manifest.config = reader.text(all, "", "config");
   manifest.files = readFiles(reader, all);
   for (const json &object : reader.list(all, "", "tensors")) {
-    std::string place = Reader::element("tensors", manifest.tensors.size());
+    std::string place =
+        ManifestReader::element("tensors", manifest.tensors.size());
     SavedTensor tensor = readTensor(reader, object, place, manifest.files);
     if (!manifest.tensors.empty() &&
         manifest.tensors.back().name >= tensor.name)
-      reader.fail(Reader::inside(place, "name"),
+      reader.fail(ManifestReader::inside(place, "name"),
                   fmt::format("expected ascending names, got '{}' after '{}'",
                               tensor.name, manifest.tensors.back().name));
     manifest.tensors.push_back(std::move(tensor));

@@ -41,8 +41,8 @@ struct RunState {
 
 struct Manifest {
   RunState run;
-  // What gives the run its meaning, as text by option: "optimizer", "data".
-  // Another value on resume is an error unless the user accepts it.
+  // The facts that give the run its meaning, as text by option: "optimizer",
+  // "data". Another value on resume is an error unless the user accepts it.
   std::map<std::string, std::string> identity;
   std::string config; // the model's config.json; empty where it had none
   struct File {

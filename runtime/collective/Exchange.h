@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the members of a transfer must agree on, and how the transfers that they
-// start are matched, where the ranks are threads of one process.
+// Facts that the members of a transfer must agree on, and how the transfers
+// that they start are matched, where the ranks are threads of one process.
 #ifndef ROTA_RUNTIME_COLLECTIVE_EXCHANGE_H
 #define ROTA_RUNTIME_COLLECTIVE_EXCHANGE_H
 

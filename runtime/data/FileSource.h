@@ -32,8 +32,8 @@ private:
 
   Tokens tokens;
   int64_t length;
-  int64_t training; // tokens
-  Windows windows;  // of the training part
+  int64_t training;     // tokens
+  TokenWindows windows; // of the training part
 };
 
 } // namespace rota

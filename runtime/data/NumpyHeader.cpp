@@ -62,7 +62,7 @@ Header readText(const DataFile &file) {
   return header;
 }
 
-/// What stands behind the key, from its first character; empty: no such key.
+/// The text behind the key, from its first character; empty: no such key.
 std::string_view valueOf(std::string_view text, std::string_view key) {
   size_t at = text.find(key);
   if (at == text.npos)

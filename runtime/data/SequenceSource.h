@@ -29,7 +29,7 @@ public:
   /// Tokens of each split, -1: no end.
   virtual int64_t trainTokens() const = 0;
   virtual int64_t validationTokens() const = 0;
-  /// What a user should know beside that; often empty.
+  /// Facts that a user should know beside that; often empty.
   virtual std::string note() const { return ""; }
 };
 

@@ -7,8 +7,8 @@
 
 namespace rota {
 
-Windows::Windows(std::vector<int64_t> boundaries, int64_t length, uint64_t seed,
-                 std::string name)
+TokenWindows::TokenWindows(std::vector<int64_t> boundaries, int64_t length,
+                           uint64_t seed, std::string name)
     : boundaries(std::move(boundaries)), length(length), seed(seed),
       name(std::move(name)) {
   for (size_t f = 0; f + 1 < this->boundaries.size(); ++f) {
@@ -18,14 +18,14 @@ Windows::Windows(std::vector<int64_t> boundaries, int64_t length, uint64_t seed,
   }
 }
 
-int64_t Windows::unusedFiles() const {
+int64_t TokenWindows::unusedFiles() const {
   int64_t unused = 0;
   for (size_t f = 0; f + 1 < firsts.size(); ++f)
     unused += firsts[f] == firsts[f + 1];
   return unused;
 }
 
-int64_t Windows::position(int64_t sequence) const {
+int64_t TokenWindows::position(int64_t sequence) const {
   int64_t epoch = sequence / count();
   Permutation order(count(), RandomStream(seed, name, epoch));
   int64_t window = order.at(sequence % count());

@@ -25,12 +25,12 @@
 
 namespace rota {
 
-class Windows {
+class TokenWindows {
 public:
   /// File i has the tokens [boundaries[i], boundaries[i + 1]). `length` is L;
   /// `name` begins the names of the random streams.
-  Windows(std::vector<int64_t> boundaries, int64_t length, uint64_t seed,
-          std::string name);
+  TokenWindows(std::vector<int64_t> boundaries, int64_t length, uint64_t seed,
+               std::string name);
 
   /// Windows of an epoch: W.
   int64_t count() const { return firsts.back(); }

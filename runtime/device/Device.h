@@ -74,7 +74,7 @@ struct StepNumbers {
   double *result; // [4]
 };
 
-/// What makes the cotangents of auxiliary losses, in device memory.
+/// The numbers that make the cotangents of auxiliary losses, in device memory.
 struct CotangentNumbers {
   const float *losses; // [lossRanks, microbatches, 2]: sum and weight
   int64_t lossRanks, microbatches;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What all devices ask of the description of a product (RotaGemm).
+// Questions of all devices about the description of a product (RotaGemm).
 #ifndef ROTA_RUNTIME_DEVICE_GEMMSHAPE_H
 #define ROTA_RUNTIME_DEVICE_GEMMSHAPE_H
 

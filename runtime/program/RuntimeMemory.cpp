@@ -10,7 +10,8 @@ namespace rota {
 
 /// Elements of one message of a gradient.
 static constexpr int64_t kMessageElements = 1 << 20;
-/// What cuBLASLt asks for on Hopper; its algorithms for older GPUs need less.
+/// The bytes that cuBLASLt asks for on Hopper; its algorithms for older GPUs
+/// need less.
 static constexpr int64_t kProductBytes = 32 << 20;
 /// Pieces of about 1 MiB from each of 8 ranks, for 8 groups.
 static constexpr int64_t kExchangeBytes = 128 << 20;

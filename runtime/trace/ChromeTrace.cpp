@@ -35,7 +35,7 @@ int laneOf(ActionKind kind) {
   }
 }
 
-/// What a training run of the timelines took, all ranks together.
+/// The time of a training run of the timelines, all ranks together.
 struct RunTimes {
   double begin = 0.0, computing = 0.0;
   std::map<int, int> ranks; // the stage of each

@@ -21,7 +21,7 @@ struct TraceEvent {
 /// weights, gradients, forward and backward messages and copies; an event
 /// "0F3" for each action, whose argument `run` is that of its TraceEvent.
 ///
-/// Where the program has estimates, each of these lanes has one beside it with
+/// If the program has estimates, each of these lanes has one beside it with
 /// the planned times of each training run ("rank 0 planned"): those of
 /// runClock for ActionTemplate::estimate, from the begin of the run's first
 /// event on, times the run's seconds of computing over the planned ones, all

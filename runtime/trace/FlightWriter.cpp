@@ -15,16 +15,16 @@ constexpr uint64_t kPrinted = 5; // events of a rank
 constexpr size_t kPrintedRanks = 4;
 
 /// Text on its way to a file, in a buffer of a fixed size.
-class Writer {
+class SignalSafeWriter {
 public:
-  explicit Writer(int file) : file(file) {}
+  explicit SignalSafeWriter(int file) : file(file) {}
 
-  Writer &operator<<(const char *text) {
+  SignalSafeWriter &operator<<(const char *text) {
     for (; *text; ++text)
       put(*text);
     return *this;
   }
-  Writer &operator<<(int64_t value) {
+  SignalSafeWriter &operator<<(int64_t value) {
     if (value < 0)
       put('-');
     digits(value < 0 ? 0 - static_cast<uint64_t>(value) : value, 1);
@@ -91,7 +91,8 @@ bool isInstant(FlightEvent event) {
 }
 
 /// "0F3"; "-" for a number that the stage does not have.
-void addAction(Writer &out, const FlightRecorder &recorder, int64_t number) {
+void addAction(SignalSafeWriter &out, const FlightRecorder &recorder,
+               int64_t number) {
   const Stage &stage = recorder.program.stages[recorder.stage];
   if (number < 0 || number >= static_cast<int64_t>(stage.actions.size())) {
     out << "-";
@@ -105,7 +106,7 @@ void addAction(Writer &out, const FlightRecorder &recorder, int64_t number) {
 }
 
 /// "0F3", "wait for 1RECV_F0", "step 12".
-void addName(Writer &out, const FlightRecorder &recorder,
+void addName(SignalSafeWriter &out, const FlightRecorder &recorder,
              const FlightRecorder::Entry &entry) {
   switch (entry.event) {
   case FlightEvent::ActionBegin:
@@ -154,7 +155,8 @@ int64_t lastTime(const FlightRecorder &recorder) {
   return size > 0 ? recorder.at(size - 1).time : 0;
 }
 
-void printRank(Writer &out, const FlightRecorder &recorder, int64_t now) {
+void printRank(SignalSafeWriter &out, const FlightRecorder &recorder,
+               int64_t now) {
   out << "  rank " << int64_t(recorder.rank) << ":";
   uint64_t first = firstOf(recorder, kPrinted);
   for (uint64_t i = first; i < recorder.size(); ++i) {
@@ -174,7 +176,7 @@ void printRank(Writer &out, const FlightRecorder &recorder, int64_t now) {
 } // namespace
 
 bool writeFlight(int file, const FlightList &list) {
-  Writer out(file);
+  SignalSafeWriter out(file);
   out << "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n";
   int64_t process = getpid();
   for (size_t r = 0; r < list.count; ++r) {
@@ -205,7 +207,7 @@ bool writeFlight(int file, const FlightList &list) {
 }
 
 void printFlight(int file, const FlightList &list, int rank, const char *path) {
-  Writer out(file);
+  SignalSafeWriter out(file);
   int64_t now = FlightRecorder::now();
   std::array<const FlightRecorder *, kPrintedRanks> chosen = {};
   size_t count = 0;

@@ -27,7 +27,7 @@ public:
   };
   using Table = std::map<std::string, Entry>;
 
-  /// What the device does between two points of its work.
+  /// The device's work between two points of it.
   struct Span {
     Device::TimePoint begin, end;
   };

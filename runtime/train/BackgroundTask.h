@@ -48,7 +48,7 @@ public:
       thread.join();
   }
   void cancel() { isCancelled = true; }
-  /// What ended the failed work.
+  /// The failure that ended the work.
   const std::string &message() const { return failure; }
 
 private:

@@ -131,7 +131,7 @@ void Executor::begin() {
        static_cast<float *>(rank.at(stage.auxiliaryCotangents))});
 }
 
-/// What the weight of the loss is multiplied with and divided by.
+/// Numbers that the weight of the loss is multiplied with and divided by.
 void Executor::writeCotangentFactors() {
   const Program &program = rank.program();
   std::vector<double> factors;

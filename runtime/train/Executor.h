@@ -32,8 +32,9 @@ class Executor {
 public:
   enum class Mode { Train, Evaluate };
 
-  /// What the first `tracedRuns` runs do is kept for a trace; where there are
-  /// any, every rank makes its executor, so that their times begin together.
+  /// The events of the first `tracedRuns` runs are kept for a trace; where
+  /// there are any, every rank makes its executor, so that their times begin
+  /// together.
   Executor(Rank &rank, int64_t tracedRuns);
 
   /// Runs the timeline once, in training after what the step needs first: the
@@ -60,7 +61,7 @@ public:
   const std::vector<TraceEvent> &events();
 
 private:
-  /// What an action has asked the device for.
+  /// The work that an action has asked the device for.
   struct Span {
     int action;
     Device::TimePoint begin, end;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a run's losses and weights depend on beside the train state: a
+// The facts that a run's losses and weights depend on beside the train state: a
 // checkpoint keeps it, and a run that goes on from there compares it.
 #ifndef ROTA_RUNTIME_TRAIN_IDENTITY_H
 #define ROTA_RUNTIME_TRAIN_IDENTITY_H

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How this process was started.
+// The start of this process.
 #ifndef ROTA_RUNTIME_TRAIN_LAUNCH_H
 #define ROTA_RUNTIME_TRAIN_LAUNCH_H
 

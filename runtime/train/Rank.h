@@ -46,7 +46,7 @@ public:
   Communicator &communicator() { return *links.tensors; }
   /// Moves the host's own numbers and texts.
   Communicator &host() { return *links.host; }
-  /// What the rank does now, for messages of all ranks.
+  /// The rank's present work, for messages of all ranks.
   void setPosition(const std::string &text);
   /// The group of that collective of the program, of the axes of the loss and
   /// the stage, and of all ranks.
@@ -64,7 +64,7 @@ public:
   void runTask(int number, const RotaFrame &frame);
   RotaKernel kernel(int number) const { return executable.kernels[number]; }
   const RotaKernel *kernels() const { return executable.kernels; }
-  /// What the rank does, for when the run fails.
+  /// The rank's events, for when the run fails.
   FlightRecorder &flight() { return recorder; }
   /// Null without --profile.
   Profile *profile() const { return ownProfile.get(); }

@@ -40,9 +40,9 @@ void checkIdentity(const Checkpoint &checkpoint, const ResumeRequest &request) {
 
 namespace {
 
-class Search {
+class CheckpointSearch {
 public:
-  Search(Rank &rank, const ResumeRequest &request)
+  CheckpointSearch(Rank &rank, const ResumeRequest &request)
       : rank(rank), request(request) {}
 
   std::optional<ResumedRun> run() {
@@ -71,7 +71,7 @@ private:
   std::string parent; // the folder of checkpoints; empty: the only candidate
 };
 
-void Search::findCandidates() {
+void CheckpointSearch::findCandidates() {
   const std::string &from = request.options.from;
   if (from == ResumeOptions::kNever)
     return;
@@ -84,7 +84,7 @@ void Search::findCandidates() {
 }
 
 /// Drops the first candidate on rank 0.
-void Search::skip(const std::string &damage) {
+void CheckpointSearch::skip(const std::string &damage) {
   if (parent.empty())
     throw InputError(damage);
   fmt::print(stderr, "warning: skipped a damaged checkpoint: {}\n", damage);
@@ -96,7 +96,7 @@ void Search::skip(const std::string &damage) {
 }
 
 /// Whether `reading` finds damage on any rank.
-bool Search::isDamaged(const std::function<void()> &reading) {
+bool CheckpointSearch::isDamaged(const std::function<void()> &reading) {
   std::string damage;
   try {
     reading();
@@ -111,7 +111,7 @@ bool Search::isDamaged(const std::function<void()> &reading) {
   return decideTogether(rank, {!damage.empty()})[0];
 }
 
-std::optional<ResumedRun> Search::attempt(const std::string &folder) {
+std::optional<ResumedRun> CheckpointSearch::attempt(const std::string &folder) {
   std::optional<Checkpoint> checkpoint;
   if (isDamaged([&] { checkpoint.emplace(folder); }))
     return std::nullopt;
@@ -129,7 +129,7 @@ std::optional<ResumedRun> Search::attempt(const std::string &folder) {
 
 std::optional<ResumedRun> resume(Rank &rank, const ResumeRequest &request) {
   rank.setPosition("reading a checkpoint");
-  return Search(rank, request).run();
+  return CheckpointSearch(rank, request).run();
 }
 
 } // namespace rota

@@ -18,7 +18,7 @@ struct ResumedRun {
   RunState state;
 };
 
-/// What a checkpoint must agree with.
+/// The facts that a checkpoint must agree with.
 struct ResumeRequest {
   const ResumeOptions &options;
   std::string checkpoints; // the run's own folder of checkpoints, if any

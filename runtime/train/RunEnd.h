@@ -31,8 +31,8 @@ public:
   double seconds() const;
   /// The step that ends the run when nothing else does before.
   int64_t lastStep() const;
-  /// What follows step `t`, the same on all ranks: what one of them asks for.
-  /// `saves`: this one asks for a checkpoint. Every rank calls.
+  /// Decides what follows step `t`, the same on all ranks: what one of them
+  /// asks for. `saves`: this one asks for a checkpoint. Every rank calls.
   StepEnd decide(Rank &rank, int64_t t, bool saves) const;
   /// Seconds that the steps after step `t` may still take.
   double secondsLeft(int64_t t) const;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What `--metrics` writes, out of the numbers of a training run.
+// The files of `--metrics`, out of the numbers of a training run.
 #ifndef ROTA_RUNTIME_TRAIN_RUNMETRICS_H
 #define ROTA_RUNTIME_TRAIN_RUNMETRICS_H
 

@@ -14,7 +14,7 @@
 
 namespace rota::test {
 
-/// What is left of an input. Past its end there are zeros and empty texts.
+/// The rest of an input. Past its end there are zeros and empty texts.
 class FuzzInput {
 public:
   FuzzInput(const uint8_t *data, size_t size)

@@ -83,7 +83,7 @@ TEST(Identity, NamesWhatTheNumbersDependOn) {
   EXPECT_EQ(
       changedBy([](Program &, Options &o) { o.tokenType = TokenType::Uint16; }),
       Keys{"data"});
-  // What is written or printed is no part of it.
+  // Output files and printed lines are no part of it.
   EXPECT_EQ(changedBy([](Program &, Options &o) {
               o.save = "x";
               o.logInterval = 3;

@@ -90,7 +90,8 @@ protected:
   std::string said; // on standard error
 };
 
-/// What a rank should have of the tensor: its values, and zeroes as padding.
+/// The part that a rank should have of the tensor: its values, and zeroes as
+/// padding.
 std::vector<float> expectedPart(const StatePiece &piece, float first) {
   std::vector<float> values(piece.part.elements());
   forEachRun(piece.part, 0, piece.part.elements(),

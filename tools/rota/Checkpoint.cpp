@@ -77,7 +77,7 @@ int64_t printList(
   return damagedCount;
 }
 
-/// What the pieces' hashes say.
+/// The verdict of the pieces' hashes.
 std::vector<std::string> wrongPieces(Checkpoint &checkpoint) {
   std::vector<std::string> damage;
   for (const SavedTensor &tensor : checkpoint.manifest().tensors)

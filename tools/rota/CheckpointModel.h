@@ -17,7 +17,7 @@ public:
   CheckpointModel(const CheckpointModel &) = delete;
   CheckpointModel &operator=(const CheckpointModel &) = delete;
 
-  /// Where the options name a checkpoint, or the model is one: sets the
+  /// If the options name a checkpoint, or the model is one: sets the
   /// checkpoint, the model, unless it is given too, and what is not given of
   /// type, batch size and sequence length to those of the checkpoint's run.
   /// Returns false, and an `error`, when the checkpoint cannot be read, has no

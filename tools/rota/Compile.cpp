@@ -72,7 +72,7 @@ public:
   }
 
 private:
-  /// What is wrong with the chips for a level; empty: nothing.
+  /// The mistake in the chips for a level; empty: none.
   std::string wrongChips(Level level) const {
     const std::vector<std::string> &chips = options.target.gpus;
     if (level == Level::PTX && chips.size() > 1)

@@ -45,7 +45,7 @@ int64_t partBytes(const Program &program, const StateTensor &tensor) {
          byteSize(tensor.type);
 }
 
-/// What `sum` gives for the coordinates of each rank.
+/// The values of `sum` for the coordinates of each rank.
 std::vector<int64_t>
 forEachRank(const Program &program,
             const std::function<int64_t(const std::vector<int64_t> &)> &sum) {

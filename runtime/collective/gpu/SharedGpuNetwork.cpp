@@ -97,7 +97,7 @@ private:
   int64_t meetings = 0;
   bool records = false; // the ranks' streams capture a graph
   std::shared_ptr<Recording> recorded;
-  // Where times are measured: an event, and when it was on our clock.
+  // The origin of measured times: an event, and when it was on our clock.
   Event clockEvent;
   double clockSeconds = 0.0;
 };
@@ -297,8 +297,8 @@ void SharedGpuNetwork::Switch::meet(int rank,
   });
 }
 
-/// What the ranks' compute streams are asked for from now on comes after what
-/// rank 0's was asked for.
+/// Work that the ranks' compute streams are asked for from now on comes after
+/// what rank 0's was asked for.
 void SharedGpuNetwork::Switch::fork() {
   Event origin = events.record(ranks[0].device->computeStream());
   for (size_t r = 1; r < ranks.size(); ++r)
@@ -307,8 +307,8 @@ void SharedGpuNetwork::Switch::fork() {
         "waiting for rank 0");
 }
 
-/// What rank 0's compute stream is asked for from now on comes after what those
-/// of all ranks were asked for.
+/// Work that rank 0's compute stream is asked for from now on comes after what
+/// those of all ranks were asked for.
 void SharedGpuNetwork::Switch::join() {
   for (size_t r = 1; r < ranks.size(); ++r) {
     Event end = events.record(ranks[r].device->computeStream());

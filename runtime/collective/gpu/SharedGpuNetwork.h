@@ -27,14 +27,14 @@ public:
   /// tensors are in device memory; one side of a copy may be pinned host
   /// memory.
   ///
-  /// What the rank asked its compute stream for before it starts a transfer is
-  /// done before the transfer reads the source or writes the destination.
-  /// `wait` returns as soon as all members have arrived; what the compute
-  /// stream is asked for later runs after the transfer. `isDone` is true when
-  /// the GPU has done it. Without `timing` the work of all ranks is recorded as
-  /// one graph, which the last rank to ask for a replay launches. After a
-  /// failure every function but `now`, `fail` and `setPosition` throws, and by
-  /// then the GPU is idle.
+  /// Work that the rank asked its compute stream for before it starts a
+  /// transfer is done before the transfer reads the source or writes the
+  /// destination. `wait` returns as soon as all members have arrived; what the
+  /// compute stream is asked for later runs after the transfer. `isDone` is
+  /// true when the GPU has done it. Without `timing` the work of all ranks is
+  /// recorded as one graph, which the last rank to ask for a replay launches.
+  /// After a failure every function but `now`, `fail` and `setPosition` throws,
+  /// and by then the GPU is idle.
   Communicator &at(int rank);
 
 private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How a process finds the other ranks: NCCL's own start from an address, or an
+// A process finds the other ranks by NCCL's own start from an address, or an
 // identifier that Open MPI spreads.
 #ifndef ROTA_RUNTIME_COLLECTIVE_NCCL_CONNECT_H
 #define ROTA_RUNTIME_COLLECTIVE_NCCL_CONNECT_H

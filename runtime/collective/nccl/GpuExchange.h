@@ -38,7 +38,7 @@ public:
 
 private:
   using BlockOf = std::function<TransferBlock(int from, int to)>;
-  /// What the functions below work on.
+  /// The subject of the functions below.
   struct Work {
     const Collective &collective;
     int self;
@@ -63,7 +63,7 @@ private:
   /// The pieces of the largest block to or from this rank.
   int64_t rounds(const Work &work, const BlockOf &block) const;
 
-  /// What goes to or comes from another member in one piece.
+  /// Bytes that go to or come from another member in one piece.
   struct Part {
     int member;
     char *data;

@@ -108,7 +108,7 @@ void CpuDevice::hostLoop(
 }
 
 namespace {
-/// What has been read already.
+/// Bytes that have been read already.
 struct DoneRead : HostRead {
   explicit DoneRead(std::vector<char> bytes) : bytes(std::move(bytes)) {}
   std::span<const char> wait() override { return bytes; }

@@ -15,7 +15,8 @@
 
 namespace rota::cuda {
 
-/// What an algorithm may rely on: addresses are multiples of the alignments.
+/// Facts that an algorithm may rely on: addresses are multiples of the
+/// alignments.
 struct BlasLtLimits {
   int64_t alignmentA, alignmentB, alignmentC; // bytes
   int64_t workspaceBytes;
@@ -29,7 +30,7 @@ struct BlasLtOperands {
   int64_t workspaceBytes;
 };
 
-/// What cuBLASLt expects of its workspace, in bytes.
+/// The alignment that cuBLASLt expects of its workspace, in bytes.
 inline constexpr int64_t kWorkspaceAlignment = 256;
 
 class BlasLtProduct {

@@ -23,7 +23,7 @@ namespace rota::simt {
 
 using DispatchClock = std::chrono::steady_clock;
 
-/// What a recorded event stands for.
+/// The work that a recorded event stands for.
 struct Record {
   bool done = false;
   DispatchClock::time_point time; // when it was done
@@ -39,7 +39,7 @@ struct StreamOperation {
   std::shared_ptr<Record> completes;
 };
 
-/// What one stream has to do. Guarded by the dispatcher's mutex.
+/// The work that one stream has to do. Guarded by the dispatcher's mutex.
 struct StreamQueue {
   std::deque<StreamOperation> operations;
   uint64_t asked = 0, done = 0; // operations since the stream was made

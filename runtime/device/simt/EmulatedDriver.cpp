@@ -21,7 +21,7 @@ static constexpr int kMultiprocessors = 4;
 
 namespace {
 
-/// What the driver knows in a process.
+/// The driver's state in a process.
 struct Process {
   std::atomic<bool> initialized{false};
   std::mutex mutex;

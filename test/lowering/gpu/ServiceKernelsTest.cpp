@@ -142,7 +142,7 @@ private:
         std::bit_cast<float>(type == ElementType::BF16 ? bits << 16 : bits));
   }
 
-  /// What the CPU computes of contiguous copies.
+  /// The CPU's results of contiguous copies.
   template <typename T>
   static Elements<T> reference(ElementType type, const Combination &c,
                                const std::vector<Elements<T>> &terms,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What every communicator between threads does about ranks that fail. Every
+// Checks of every communicator between threads about ranks that fail. Every
 // rank of a network calls these functions.
 #ifndef ROTA_TEST_RUNTIME_COLLECTIVE_COMMUNICATORCHECKS_H
 #define ROTA_TEST_RUNTIME_COLLECTIVE_COMMUNICATORCHECKS_H

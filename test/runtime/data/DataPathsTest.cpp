@@ -47,7 +47,7 @@ TEST(DataPaths, WeightsAreSharesInLowestTerms) {
   // A path that is there is not cut; behind it a weight can stand.
   EXPECT_EQ(findSources({c})[0].files, Texts{c});
   EXPECT_EQ(findSources({c + ":0.5", a + ":1"})[0].files, Texts{c});
-  // What is no number is part of the path.
+  // A text that is no number is part of the path.
   EXPECT_EQ(findSources({"x:y"})[0].files, Texts{"x:y"});
   EXPECT_EQ(findSources({"x:1y", "x:"})[0].files, (Texts{"x:1y", "x:"}));
 }

@@ -80,10 +80,10 @@ TEST(Permutation, BreaksUpNeighbours) {
   EXPECT_LT(near, 50); // 20 are expected by chance
 }
 
-TEST(Windows, ArePermutedAndShiftedInEachEpoch) {
+TEST(TokenWindows, ArePermutedAndShiftedInEachEpoch) {
   // 30 tokens: 4 windows of 7 and 1 token over; 8 tokens: one window, none
   // over; 7: none; 20: 2 windows and 5 over.
-  Windows windows({0, 30, 38, 45, 65}, 7, 5, "w");
+  TokenWindows windows({0, 30, 38, 45, 65}, 7, 5, "w");
   ASSERT_EQ(windows.count(), 7);
   EXPECT_EQ(windows.unusedFiles(), 1);
   std::set<std::vector<int64_t>> orders;

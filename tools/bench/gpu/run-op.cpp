@@ -217,7 +217,7 @@ double runGemm(Bench &bench, char **arguments) {
   g.ldc = g.n;
   g.typeA = g.typeB = ROTA_BF16;
   g.typeC = g.accumulate ? ROTA_F32 : ROTA_BF16; // as gradients of weights
-  // What is added to is given; it stays finite.
+  // The matrix that is added to is given; it stays finite.
   bench.allocate({{"bf16", 2 * g.m * g.k, true},
                   {"bf16", 2 * g.k * g.n, true},
                   {g.accumulate ? "f32" : "bf16",

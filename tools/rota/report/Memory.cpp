@@ -21,9 +21,9 @@ struct Bar {
   std::optional<double> reached;
 };
 
-class Picture {
+class MemoryChart {
 public:
-  explicit Picture(std::vector<Bar> given)
+  explicit MemoryChart(std::vector<Bar> given)
       : bars(std::move(given)),
         drawing(kWidth, kTop + kBottom + kRow * double(bars.size())) {
     for (const Bar &bar : bars) {
@@ -97,7 +97,7 @@ private:
   }
 
   std::vector<Bar> bars;
-  Drawing drawing;
+  SvgDrawing drawing;
   std::vector<std::string> uses; // in the order of their first appearance
   double most = 0;
 };
@@ -147,7 +147,7 @@ std::vector<Bar> barsOf(const RunFolder &folder) {
 } // namespace
 
 std::string memorySection(const RunFolder &folder) {
-  std::string picture = Picture(barsOf(folder)).draw();
+  std::string picture = MemoryChart(barsOf(folder)).draw();
   if (picture.empty())
     return "";
   return "<h2>Memory</h2>\n<p>Planned bytes of each rank by use; the mark is "

@@ -30,9 +30,9 @@ std::string text(const Json &object, const std::string &name) {
 
 namespace {
 
-class Reader {
+class RunFolderReader {
 public:
-  explicit Reader(std::string path) : path(std::move(path)) {}
+  explicit RunFolderReader(std::string path) : path(std::move(path)) {}
 
   std::optional<RunFolder> read(std::string &error) {
     auto isThere = [&](const char *name) {
@@ -104,7 +104,7 @@ private:
 
 std::optional<RunFolder> readRunFolder(const std::string &path,
                                        std::string &error) {
-  return Reader(path).read(error);
+  return RunFolderReader(path).read(error);
 }
 
 } // namespace rota::report

@@ -75,8 +75,9 @@ std::vector<double> roundTicks(double low, double high, int count) {
   return ticks;
 }
 
-void Drawing::addRectangle(double x, double y, double w, double h,
-                           const std::string &style, const std::string &tip) {
+void SvgDrawing::addRectangle(double x, double y, double w, double h,
+                              const std::string &style,
+                              const std::string &tip) {
   body += fmt::format(
       "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" "
       "class=\"{}\"",
@@ -85,22 +86,22 @@ void Drawing::addRectangle(double x, double y, double w, double h,
       tip.empty() ? "/>\n" : "><title>" + escaped(tip) + "</title></rect>\n";
 }
 
-void Drawing::addLine(double x1, double y1, double x2, double y2,
-                      const std::string &style) {
+void SvgDrawing::addLine(double x1, double y1, double x2, double y2,
+                         const std::string &style) {
   body += fmt::format("<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" "
                       "y2=\"{:.1f}\" class=\"{}\"/>\n",
                       x1, y1, x2, y2, style);
 }
 
-void Drawing::addText(double x, double y, const std::string &text,
-                      const std::string &anchor, const std::string &style) {
+void SvgDrawing::addText(double x, double y, const std::string &text,
+                         const std::string &anchor, const std::string &style) {
   body += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\" "
                       "class=\"{}\">{}</text>\n",
                       x, y, anchor, style, escaped(text));
 }
 
-void Drawing::addPath(const std::vector<std::pair<double, double>> &points,
-                      const std::string &style) {
+void SvgDrawing::addPath(const std::vector<std::pair<double, double>> &points,
+                         const std::string &style) {
   body += "<path d=\"";
   for (size_t i = 0; i < points.size(); ++i)
     body += fmt::format("{}{:.1f} {:.1f}", i ? "L" : "M", points[i].first,
@@ -108,14 +109,14 @@ void Drawing::addPath(const std::vector<std::pair<double, double>> &points,
   body += fmt::format("\" class=\"line {}\"/>\n", style);
 }
 
-void Drawing::addCircle(double x, double y, double radius,
-                        const std::string &style, const std::string &tip) {
+void SvgDrawing::addCircle(double x, double y, double radius,
+                           const std::string &style, const std::string &tip) {
   body += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{:.1f}\" "
                       "class=\"{}\"><title>{}</title></circle>\n",
                       x, y, radius, style, escaped(tip));
 }
 
-std::string Drawing::finish(const std::string &title) const {
+std::string SvgDrawing::finish(const std::string &title) const {
   return fmt::format("<svg viewBox=\"0 0 {:.0f} {:.0f}\" role=\"img\" "
                      "aria-label=\"{}\">\n{}</svg>\n",
                      width, height, escaped(title), body);
@@ -224,7 +225,7 @@ private:
 
   const ChartText &text;
   const std::vector<Series> &series;
-  Drawing drawing;
+  SvgDrawing drawing;
   double xLow = std::numeric_limits<double>::infinity(), xHigh = -xLow;
   double yLow = xLow, yHigh = -xLow;
 };

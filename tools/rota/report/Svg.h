@@ -25,9 +25,9 @@ std::string secondsText(double seconds);
 std::vector<double> roundTicks(double low, double high, int count);
 
 /// Elements of a drawing of a given size, in pixels from the left and the top.
-class Drawing {
+class SvgDrawing {
 public:
-  Drawing(double width, double height) : width(width), height(height) {}
+  SvgDrawing(double width, double height) : width(width), height(height) {}
 
   /// `style`: a class of the style sheet. A tip is shown under the pointer.
   void addRectangle(double x, double y, double width, double height,

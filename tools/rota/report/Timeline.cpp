@@ -132,9 +132,9 @@ std::vector<Row> plannedRows(const Json &run) {
   return rows;
 }
 
-class Picture {
+class TimelineChart {
 public:
-  explicit Picture(std::vector<Row> given)
+  explicit TimelineChart(std::vector<Row> given)
       : rows(std::move(given)),
         drawing(kWidth,
                 kTop + kBottom + kRow * static_cast<double>(rows.size())) {
@@ -192,7 +192,7 @@ private:
   }
 
   std::vector<Row> rows;
-  Drawing drawing;
+  SvgDrawing drawing;
   double low, high = -1e300;
 };
 
@@ -226,7 +226,7 @@ std::string timelineSection(const RunFolder &folder) {
   if (!isReal)
     rows = plannedRows(folder.run);
   std::string note = shorten(rows);
-  std::string picture = Picture(std::move(rows)).draw();
+  std::string picture = TimelineChart(std::move(rows)).draw();
   if (picture.empty())
     return "";
   std::string legend =

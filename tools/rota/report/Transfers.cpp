@@ -37,13 +37,13 @@ const char *meaningOf(ActionKind kind) {
 }
 
 /// Seconds of a rank in a step, means.
-struct Times {
+struct ExposedTimes {
   double count = 0, seconds = 0, exposed = 0;
 };
 
 struct Line {
   std::string name, meaning;
-  std::optional<Times> real, planned;
+  std::optional<ExposedTimes> real, planned;
 
   double exposed() const {
     return real ? real->exposed : planned ? planned->exposed : 0;
@@ -51,20 +51,20 @@ struct Line {
 };
 
 /// The sums of summary.json are over `steps` steps of `ranks` ranks.
-std::optional<Times> realTimes(const Json &summary, const char *kind,
-                               double ranks) {
+std::optional<ExposedTimes> realTimes(const Json &summary, const char *kind,
+                                      double ranks) {
   const Json &times = member(member(summary, "transfers"), kind);
   auto steps = number(summary, "steps");
   auto seconds = number(times, "seconds"), waited = number(times, "waited");
   double parts = ranks * steps.value_or(0);
   if (!seconds || !waited || !(parts > 0))
     return std::nullopt;
-  return Times{number(times, "count").value_or(0) / parts, *seconds / parts,
-               *waited / parts};
+  return ExposedTimes{number(times, "count").value_or(0) / parts,
+                      *seconds / parts, *waited / parts};
 }
 
-std::optional<Times> plannedTimesOf(const Json &run, const char *kind) {
-  Times sum;
+std::optional<ExposedTimes> plannedTimesOf(const Json &run, const char *kind) {
+  ExposedTimes sum;
   double stages = 0;
   for (const Json &stage : member(run, "stages")) {
     const Json &times = member(member(stage, "transfers"), kind);
@@ -75,7 +75,8 @@ std::optional<Times> plannedTimesOf(const Json &run, const char *kind) {
   }
   if (!(sum.count > 0))
     return std::nullopt;
-  return Times{sum.count / stages, sum.seconds / stages, sum.exposed / stages};
+  return ExposedTimes{sum.count / stages, sum.seconds / stages,
+                      sum.exposed / stages};
 }
 
 std::vector<Line> linesOf(const RunFolder &folder) {
@@ -96,7 +97,7 @@ std::vector<Line> linesOf(const RunFolder &folder) {
   if (seconds && steps && *seconds > 0 && *steps > 0 && ranks > 0) {
     double mean = *seconds / *steps / ranks;
     lines.push_back({"in tasks", "collectives that computation waits for",
-                     Times{0, mean, mean}, std::nullopt});
+                     ExposedTimes{0, mean, mean}, std::nullopt});
   }
   std::stable_sort(
       lines.begin(), lines.end(),
@@ -104,7 +105,7 @@ std::vector<Line> linesOf(const RunFolder &folder) {
   return lines;
 }
 
-std::string cells(const std::optional<Times> &times) {
+std::string cells(const std::optional<ExposedTimes> &times) {
   if (!times)
     return "<td>-</td><td>-</td><td>-</td>";
   std::string hidden =
@@ -124,7 +125,7 @@ std::string transferSection(const RunFolder &folder) {
     return "";
   std::string rows;
   for (const Line &line : lines) {
-    const Times &counted = line.real ? *line.real : *line.planned;
+    const ExposedTimes &counted = line.real ? *line.real : *line.planned;
     rows += fmt::format(
         "<tr><th>{}</th><td class=\"left\">{}</td><td>{}</td>{}{}</tr>\n",
         escaped(line.name), escaped(line.meaning),

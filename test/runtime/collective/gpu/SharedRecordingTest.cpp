@@ -87,8 +87,9 @@ protected:
 
 } // namespace
 
-// What each rank writes before a replay is what all read behind it, and the
-// next write comes after it, although no rank waits for the GPU in between.
+// The values that each rank writes before a replay are those that all read
+// behind it, and the next write comes after it, although no rank waits for the
+// GPU in between.
 TEST_F(SharedRecording, ReplaysAreInTheOrderOfAllRanks) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     make(3, seed);

@@ -79,7 +79,7 @@ TEST(StagedCommunicator, SumsOfOneSequenceFollowEachOther) {
     });
 }
 
-// What arrives next must not overwrite what is still on its way to the GPU.
+// The next bytes must not overwrite those still on their way to the GPU.
 TEST(StagedCommunicator, PinnedBuffersAreUsedAgain) {
   constexpr int kMessages = 5;
   onEachRank(2, 1, [](StagedCommunicator &staged, cuda::CudaDevice &device) {

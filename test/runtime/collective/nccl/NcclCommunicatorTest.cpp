@@ -100,7 +100,7 @@ NcclPlan planOfAll(int ranks) {
   return plan;
 }
 
-/// What exchangeRandomly needs.
+/// The inputs of exchangeRandomly.
 NcclPlan planOf(int ranks, uint64_t seed, int count, int64_t elements) {
   NcclPlan plan = planOfAll(ranks);
   std::vector<MeshAxis> mesh = makeMesh(ranks);

@@ -215,7 +215,7 @@ BlasStatus multiply(BlasLtContext *, BlasLtOperation *operation,
   fake->used.push_back(known->number);
   fake->computeType = operation->computeType;
   fake->milliseconds += known->milliseconds;
-  // What the algorithm may use, it does.
+  // The algorithm uses all that it may.
   std::memset(workspace, 0xff, size_t(known->workspaceBytes));
   for (int32_t batch = 0; batch < layoutC->batch; ++batch) {
     BlasStatus status = multiplyOne(

@@ -13,7 +13,7 @@
 
 namespace rota::test {
 
-// What only the library itself knows.
+// State that only the library itself knows.
 inline constexpr cuda::BlasStatus kBlasInvalidValue = 7;
 inline constexpr uint32_t kBlasLtReduceInPlace = 1;
 inline constexpr uint32_t kBlasLtReduceOutputType = 4;

@@ -13,7 +13,7 @@ using namespace rota::cuda;
 
 namespace {
 
-/// What the driver below has and was asked for.
+/// The state of the driver below and the calls of it.
 struct Machine {
   int architecture = 90;
   std::vector<const char *> refused = {}; // codes, and

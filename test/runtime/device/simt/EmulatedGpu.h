@@ -45,7 +45,7 @@ public:
   void append(int32_t value, cuda::StreamHandle stream);
   /// `later` waits for what `earlier` was asked for.
   void order(cuda::StreamHandle earlier, cuda::StreamHandle later);
-  /// What was appended, when the streams of stream() have done all.
+  /// The appended texts, when the streams of stream() have done all.
   std::vector<int32_t> log();
 
 private:

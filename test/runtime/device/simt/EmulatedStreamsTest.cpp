@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What orders the work of streams, and what does not.
+// Calls that order the work of streams, and calls that do not.
 #include "test/runtime/device/simt/EmulatedGpu.h"
 
 #include <numeric>
