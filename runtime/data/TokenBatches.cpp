@@ -30,11 +30,12 @@ static std::unique_ptr<SequenceSource> open(const SourcePaths &paths,
 }
 
 /// "a.bin 70 % of 950 tokens, b 30 % of 1900 tokens to train on, 150 to
-/// validate"; without shares for a single source.
+/// validate"; without shares for a single source, and without a split that has
+/// no tokens.
 static std::string
 describeSources(const std::vector<SourcePaths> &paths,
                 const std::vector<std::unique_ptr<SequenceSource>> &sources,
-                const Mixture &mixture) {
+                const Mixture &mixture, double fraction) {
   std::string text, notes;
   int64_t validation = 0;
   bool isSynthetic = false;
@@ -53,6 +54,10 @@ describeSources(const std::vector<SourcePaths> &paths,
   std::string held = fmt::format("{}", validation);
   if (isSynthetic)
     held = validation > 0 ? held + " and synthetic tokens" : "synthetic tokens";
+  if (fraction >= 1.0)
+    return fmt::format("{} to validate{}", held, notes);
+  if (fraction <= 0.0)
+    return fmt::format("{} to train on{}", text, notes);
   return fmt::format("{} to train on, {} to validate{}", text, held, notes);
 }
 
@@ -71,7 +76,8 @@ TokenBatches::TokenBatches(const Program &program,
   for (size_t s = 0; s < paths.size(); ++s)
     sources.push_back(
         open(paths[s], program, options, s, kKeptOpen / paths.size()));
-  description = describeSources(paths, sources, mixture);
+  description =
+      describeSources(paths, sources, mixture, options.validationFraction);
 }
 
 TokenBatches::Place TokenBatches::place(Split split, int64_t batch,

@@ -1,27 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/Data.h"
-#include "runtime/Error.h"
-#include "runtime/data/TokenBatches.h"
 
 #include <utility>
 
 namespace rota {
-
-std::unique_ptr<Batches> makeBatches(const Program &program,
-                                     const Options &options) {
-  if (program.vocabulary == 0) {
-    if (!options.data.empty())
-      throw InputError("this model's inputs are not tokens: it trains on "
-                       "random inputs and takes no --data");
-    return std::make_unique<NormalBatches>(program, options.seed);
-  }
-  TokenBatchOptions tokens;
-  tokens.type = options.tokenType;
-  tokens.validationFraction = options.validationFraction;
-  tokens.validationBatches = options.validationSteps;
-  tokens.seed = static_cast<uint64_t>(options.seed);
-  return std::make_unique<TokenBatches>(program, options.data, tokens);
-}
 
 BatchReader::BatchReader(const Rank &rank, const Batches &batches)
     : batches(batches), microbatches(rank.program().microbatches),

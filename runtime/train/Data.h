@@ -6,7 +6,6 @@
 
 #include "runtime/data/Batches.h"
 #include "runtime/data/ReadAhead.h"
-#include "runtime/train/Options.h"
 #include "runtime/train/Rank.h"
 
 #include <future>
@@ -14,11 +13,6 @@
 #include <vector>
 
 namespace rota {
-
-/// The batches that the options name: those of --data for a model of tokens,
-/// else random inputs. Throws InputError.
-std::unique_ptr<Batches> makeBatches(const Program &program,
-                                     const Options &options);
 
 /// Reads a rank's parts of batches. Any thread may use it, for as long as the
 /// program and the batches exist.

@@ -74,18 +74,19 @@ void evaluate(const Run &run) {
   if (run.options.checkpoint.empty() && !run.weights)
     throw InputError("expected --checkpoint or --weights");
   WholeBatches data = openData(program, run.options);
-  Options options = run.options;
-  options.validationSteps = data.batches();
-  if (options.evalSteps > 0)
-    options.validationSteps = std::min(options.evalSteps, data.batches());
-  int64_t tokens = options.validationSteps * program.microbatches *
+  ValidationOptions validation;
+  validation.steps = data.batches();
+  if (run.options.evalSteps > 0)
+    validation.steps = std::min(run.options.evalSteps, data.batches());
+  int64_t tokens = validation.steps * program.microbatches *
                    program.input.shape[0] * program.input.shape[1];
   run.machine.run([&](Rank &rank) {
     Executor executor(rank, /*tracedRuns=*/0);
     std::optional<int64_t> step = readWeights(rank, run);
-    double loss = Evaluation(rank, executor, options, data).run();
+    double loss =
+        Evaluation(rank, executor, validation, data).run(step.value_or(0));
     if (rank.number() == 0)
-      print(options, step, loss, options.validationSteps, tokens);
+      print(run.options, step, loss, validation.steps, tokens);
   });
 }
 

@@ -6,31 +6,54 @@
 
 #include "runtime/data/Batches.h"
 #include "runtime/train/Executor.h"
+#include "runtime/train/RunValues.h"
+#include "runtime/train/ValidationOptions.h"
+
+#include <optional>
 
 namespace rota {
 
-class Evaluation {
+class Evaluation : public RunValues {
 public:
-  Evaluation(Rank &rank, Executor &executor, const Options &options,
+  Evaluation(Rank &rank, Executor &executor, const ValidationOptions &options,
              const Batches &batches)
       : rank(rank), executor(executor), options(options), batches(batches) {}
 
   /// Whether step `t` of the training is followed by an evaluation.
   bool follows(int64_t t, bool last) const {
-    int64_t interval = options.validationInterval;
+    int64_t interval = options.interval;
     return batches.hasValidation() &&
            (last || (interval > 0 && t % interval == 0));
   }
 
-  /// The mean loss over `validationSteps` batches. Every rank calls, while its
+  /// The loss of the model after step `t`, a mean over all batches of a
+  /// validation, in f64, the same on all ranks. Every rank calls, while its
   /// device has no step to do. Throws RunError when a loss is not finite.
-  double run();
+  double run(int64_t t);
+
+  /// The least loss so far, and the step that it followed.
+  struct Best {
+    double loss = 0.0;
+    int64_t step = 0;
+  };
+  const std::optional<Best> &best() const { return least; }
+  /// Whether a loss so far is at most the target that ends the run.
+  bool reachedTarget() const {
+    return options.targetLoss > 0.0 && least &&
+           least->loss <= options.targetLoss;
+  }
+
+  /// best().
+  void save(RunState &state) const override;
+  /// Throws InputError when the value does not have two numbers.
+  void restore(const RunState &state) override;
 
 private:
   Rank &rank;
   Executor &executor;
-  const Options &options;
+  const ValidationOptions &options;
   const Batches &batches;
+  std::optional<Best> least;
 };
 
 } // namespace rota

@@ -56,7 +56,7 @@ static std::string dataIdentity(const Options &options) {
   return text + fmt::format("tokens {}, validation {}",
                             options.tokenType ? nameOf(*options.tokenType)
                                               : "as files say",
-                            numberText(options.validationFraction));
+                            numberText(options.validation.heldFraction()));
 }
 
 /// The options of the optimizer and the learning rate with their values.

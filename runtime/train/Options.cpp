@@ -26,14 +26,6 @@ Rows trainingRows(Options &o) {
        train | eval, Choice(o.tokenType)},
       {"seed", group, "N", "Seed of all random numbers", runs, &o.seed, 0,
        kMaxCount},
-      {"validation-fraction", group, "X",
-       "Part of the data, from its end, kept for validation", train,
-       &o.validationFraction, 0, 0.9},
-      {"validation-interval", group, "N",
-       "Steps between validations; 0: after the last step only", train,
-       &o.validationInterval, 0, kMaxCount},
-      {"validation-steps", group, "N", "Batches in a validation", train,
-       &o.validationSteps, 1, kMaxCount},
       {"time-limit", group, "SECONDS",
        "Stop training after this time; 0: no limit", train, &o.timeLimit},
       {"log-interval", group, "N", "Steps between lines", train, &o.logInterval,
@@ -153,9 +145,9 @@ std::vector<Option> trainOptions(Options &options) {
                  anyRun, &options.weights}};
   for (Rows rows :
        {optimizerRows(options.optimizer), trainingRows(options),
-        checkpointRows(options.checkpoints), resumeRows(options.resume),
-        probeRows(options), evalRows(options), executionRows(options),
-        metricsRows(options.metrics)})
+        validationRows(options.validation), checkpointRows(options.checkpoints),
+        resumeRows(options.resume), probeRows(options), evalRows(options),
+        executionRows(options), metricsRows(options.metrics)})
     table.insert(table.end(), rows.begin(), rows.end());
   return table;
 }

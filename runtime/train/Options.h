@@ -11,6 +11,7 @@
 #include "runtime/train/MetricsOptions.h"
 #include "runtime/train/OptimizerOptions.h"
 #include "runtime/train/ResumeOptions.h"
+#include "runtime/train/ValidationOptions.h"
 
 #include <optional>
 #include <string>
@@ -43,9 +44,7 @@ struct Options {
   // Training.
   std::vector<std::string> data;
   std::optional<TokenType> tokenType; // open: as files say, or bytes
-  double validationFraction = 0.05;
-  int64_t validationInterval = 100;
-  int64_t validationSteps = 4;
+  ValidationOptions validation;
   double timeLimit = 0.0; // seconds; 0: none
   int64_t logInterval = 10;
   std::string save;

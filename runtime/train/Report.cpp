@@ -170,22 +170,32 @@ static void printHidden(const std::vector<RankReport> &ranks) {
                100.0 * weights.hidden(), 100.0 * gradients.hidden());
 }
 
+/// ", validation loss 2.5125 (best 2.5101 after step 50)".
+static std::string validationText(const StepReport &p, double target) {
+  if (!p.validationLoss)
+    return "";
+  std::string text = fmt::format(", validation loss {:.4f}", *p.validationLoss);
+  if (p.best && p.best->step != p.step)
+    text +=
+        fmt::format(" (best {:.4f} after step {})", p.best->loss, p.best->step);
+  if (p.reachedTarget)
+    text += fmt::format(", at most the target of {}", target);
+  return text;
+}
+
 void Report::end(const StepReport &p, const RunSummary &summary) {
   if (!speaks)
     return;
   if (options.json)
     return printLine(summaryJson(program, p, summary));
   clearLine();
-  std::string validation =
-      p.validationLoss
-          ? fmt::format(", validation loss {:.4f}", *p.validationLoss)
-          : "";
   std::string steps = before == 0
                           ? fmt::format("{} steps", p.step)
                           : fmt::format("steps {} to {}", before + 1, p.step);
   if (p.step > before)
     fmt::print("\n{} in {}: loss {:.4f}{}\n{}", steps, clockText(p.seconds),
-               p.loss, validation, summaryText(program, summary));
+               p.loss, validationText(p, options.validation.targetLoss),
+               summaryText(program, summary));
   printHidden(summary.ranks);
   memory(summary.ranks);
   std::fflush(stdout);

@@ -5,6 +5,7 @@
 #ifndef ROTA_RUNTIME_TRAIN_REPORT_H
 #define ROTA_RUNTIME_TRAIN_REPORT_H
 
+#include "runtime/train/Evaluation.h"
 #include "runtime/train/Options.h"
 #include "runtime/train/RunSummary.h"
 
@@ -17,6 +18,8 @@ struct StepReport {
   int64_t step = 0;
   double loss = 0.0;
   std::optional<double> validationLoss; // of a step that validates
+  std::optional<Evaluation::Best> best; // of the validations so far
+  bool reachedTarget = false;           // by one of them
   double learningRate = 0.0;
   double gradientNorm = 0.0; // before clipping
   double tokensPerSecond = 0.0;

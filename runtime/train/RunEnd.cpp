@@ -18,9 +18,10 @@ int64_t RunEnd::lastStep() const {
 
 StepEnd RunEnd::decide(Rank &rank, int64_t t, bool saves) const {
   bool over = options.timeLimit > 0 && seconds() >= options.timeLimit;
-  std::vector<bool> all =
-      decideTogether(rank, {t == lastStep() || over || isInterrupted(), saves});
-  return {all[0], all[1]};
+  bool interrupted = isInterrupted();
+  std::vector<bool> all = decideTogether(
+      rank, {t == lastStep() || over || interrupted, saves, interrupted});
+  return {all[0], all[1], all[2]};
 }
 
 double RunEnd::secondsLeft(int64_t t) const {

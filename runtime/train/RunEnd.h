@@ -14,7 +14,8 @@ namespace rota {
 /// Decisions of all ranks about a step.
 struct StepEnd {
   bool isLast = false;
-  bool saves = false; // a checkpoint
+  bool saves = false;         // a checkpoint
+  bool isInterrupted = false; // by a signal: the process has little time
 };
 
 class RunEnd {

@@ -25,11 +25,11 @@ static constexpr int kSpeakingProcesses = 8;
 
 void train(const Run &run) {
   const Program &program = *run.executable.program;
-  std::unique_ptr<Batches> batches = makeBatches(program, run.options);
+  RunData data(program, run.options);
   catchSignals();
   ReadAhead readAhead;
   run.machine.run(
-      [&](Rank &rank) { Training(run, rank, *batches, readAhead).run(); });
+      [&](Rank &rank) { Training(run, rank, data, readAhead).run(); });
 }
 
 /// The file of this process's flight record.

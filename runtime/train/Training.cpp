@@ -20,18 +20,21 @@ static int64_t batchTokens(const Program &program) {
   return program.microbatches * program.input.shape[0] * program.input.shape[1];
 }
 
-Training::Training(const Run &run, Rank &rank, const Batches &batches,
+Training::Training(const Run &run, Rank &rank, const RunData &data,
                    ReadAhead &readAhead)
-    : program(rank.program()), options(run.options), batches(batches),
-      weights(run.weights), rank(rank), loader(rank, batches, readAhead),
+    : program(rank.program()), options(run.options), data(data),
+      weights(run.weights), rank(rank),
+      loader(rank, data.training(), readAhead),
       report(program, options, rank.number() == 0),
       executor(rank, tracedRuns(program, options)),
       optimizer(rank, options.optimizer),
       runner(rank, executor, optimizer, options, phases),
-      evaluation(rank, executor, options, batches),
+      evaluation(rank, executor, options.validation, data.validation()),
       checkpoints(rank, options, report), end(options),
       metrics(rank, executor, options, report), peak(peakFlops(rank, options)),
-      unrecorded(std::max<int64_t>(1, tracedRuns(program, options))) {}
+      unrecorded(std::max<int64_t>(1, tracedRuns(program, options))) {
+  values.add(evaluation);
+}
 
 void Training::continueAfter(const ResumedRun &resumed) {
   done = resumed.state.step;
@@ -47,6 +50,12 @@ void Training::continueAfter(const ResumedRun &resumed) {
                             options.weights));
   if (done >= end.lastStep())
     report.note(fmt::format("{} steps are done: none is left", done));
+  else if (evaluation.reachedTarget())
+    report.note(fmt::format(
+        "the validation loss after step {} was {}, at most the target of {}: "
+        "no step is left",
+        evaluation.best()->step, evaluation.best()->loss,
+        options.validation.targetLoss));
 }
 
 /// The first state: a checkpoint's, given weights, or drawn.
@@ -68,15 +77,18 @@ void Training::prepare() {
 }
 
 void Training::run() {
-  report.begin(batches.describe());
-  metrics.begin(batches.describe(), batchTokens(program));
+  report.begin(data.describe());
+  metrics.begin(data.describe(), batchTokens(program));
   prepare();
   end.begin(done);
   progress.step = done;
   progress.loss = std::numeric_limits<double>::quiet_NaN(); // of no step
+  progress.best = evaluation.best();
+  progress.reachedTarget = evaluation.reachedTarget();
   lastEnd = deviceSeconds();
   time.endStart();
-  for (int64_t t = done + 1; t <= end.lastStep(); ++t)
+  for (int64_t t = done + 1; t <= end.lastStep() && !evaluation.reachedTarget();
+       ++t)
     if (!step(t))
       break;
   checkpoints.finish();
@@ -143,7 +155,6 @@ void Training::readResults(const Pending &pending) {
 /// Reads a step's results, saves and reports them.
 void Training::finish(const Pending &pending, StepEnd ends) {
   int64_t t = pending.number;
-  bool last = ends.isLast;
   readResults(pending);
   double stepEnd = rank.device().secondsAt(pending.end);
   double seconds = stepEnd - std::exchange(lastEnd, stepEnd);
@@ -151,20 +162,19 @@ void Training::finish(const Pending &pending, StepEnd ends) {
   phases.add("step", seconds);
   time.addStep(seconds);
   progress.checkpointStall = 0.0;
-  if (ends.saves)
+  // A checkpoint has the validation of its step, but for an urgent one.
+  bool isUrgent = ends.isInterrupted && ends.saves;
+  if (isUrgent)
+    saveCheckpoint(t);
+  progress.validationLoss.reset();
+  if (evaluation.follows(t, ends.isLast))
+    validate(t);
+  bool last = ends.isLast || evaluation.reachedTarget();
+  if (!isUrgent && (ends.saves || (last && checkpoints.isOn())))
     saveCheckpoint(t);
   bool isKept = report.keeps(t, last);
   if (isKept)
     progress.bubble = gatherBubble(rank, executor.meanSeconds());
-  progress.validationLoss.reset();
-  if (evaluation.follows(t, last)) {
-    rank.flight().add(FlightEvent::ValidationBegin, t);
-    phases.timed("validation",
-                 [&] { progress.validationLoss = evaluation.run(); });
-    double validated = deviceSeconds();
-    rank.flight().add(FlightEvent::ValidationEnd, t);
-    time.addValidation(validated - std::exchange(lastEnd, validated));
-  }
   progress.replayed = runner.replays();
   if (runner.isRecorded()) {
     executor.settle(); // of a validation
@@ -174,6 +184,17 @@ void Training::finish(const Pending &pending, StepEnd ends) {
   progress.secondsLeft = last ? 0.0 : end.secondsLeft(t);
   report.step(progress, last);
   metrics.step(progress, isKept, last);
+}
+
+void Training::validate(int64_t t) {
+  rank.flight().add(FlightEvent::ValidationBegin, t);
+  phases.timed("validation",
+               [&] { progress.validationLoss = evaluation.run(t); });
+  double validated = deviceSeconds();
+  rank.flight().add(FlightEvent::ValidationEnd, t);
+  time.addValidation(validated - std::exchange(lastEnd, validated));
+  progress.best = evaluation.best();
+  progress.reachedTarget = evaluation.reachedTarget();
 }
 
 /// Waits for the device.

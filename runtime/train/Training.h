@@ -9,6 +9,7 @@
 #include "runtime/train/Evaluation.h"
 #include "runtime/train/Report.h"
 #include "runtime/train/Resume.h"
+#include "runtime/train/RunData.h"
 #include "runtime/train/RunEnd.h"
 #include "runtime/train/RunMetrics.h"
 #include "runtime/train/RunValues.h"
@@ -19,7 +20,7 @@ namespace rota {
 
 class Training {
 public:
-  Training(const Run &run, Rank &rank, const Batches &batches,
+  Training(const Run &run, Rank &rank, const RunData &data,
            ReadAhead &readAhead);
 
   void run();
@@ -38,6 +39,7 @@ private:
   bool step(int64_t t);
   void finish(const Pending &pending, StepEnd ends);
   void readResults(const Pending &pending);
+  void validate(int64_t t);
   void saveCheckpoint(int64_t t);
   double deviceSeconds() const;
   RunSummary summarize();
@@ -46,7 +48,7 @@ private:
 
   const Program &program;
   const Options &options;
-  const Batches &batches;
+  const RunData &data;
   const Weights *weights;
   Rank &rank;
   BatchLoader loader;

@@ -3,6 +3,7 @@
 // Batches on their way to ranks, on the model of LineModel.h.
 #include "runtime/Error.h"
 #include "runtime/train/Data.h"
+#include "runtime/train/RunData.h"
 #include "test/runtime/LineModel.h"
 #include "test/runtime/TemporaryFolder.h"
 
@@ -127,12 +128,12 @@ TEST(BatchLoader, GivesTheErrorOfAFileThatShrinks) {
   program.input = program.target = {ElementType::I32, {1, 8}};
   Options options;
   options.data = {path};
-  std::unique_ptr<Batches> batches = makeBatches(program, options);
+  RunData data(program, options);
   LocalRanks ranks(makeLineExecutable(program), 1);
   ReadAhead readAhead;
   std::string message = messageOf<RunError>([&] {
     ranks.run([&](Rank &rank) {
-      BatchLoader loader(rank, *batches, readAhead);
+      BatchLoader loader(rank, data.training(), readAhead);
       loader.load(0);
       std::filesystem::resize_file(path, 0);
       for (int64_t batch = 1; batch < 4; ++batch)

@@ -4,6 +4,7 @@
 // LineModel.h.
 #include "runtime/train/Train.h"
 #include "runtime/Error.h"
+#include "runtime/checkpoint/Folder.h"
 #include "test/runtime/LineModel.h"
 #include "test/runtime/TemporaryFolder.h"
 
@@ -11,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include <cstring>
+#include <filesystem>
 
 using namespace rota;
 using namespace rota::test;
@@ -232,6 +234,8 @@ TEST(Trainer, BadValuesAreBadInput) {
            {"--weights", "/nonexistent/x.safetensors"},
            {"--save", "/nonexistent/x.safetensors"},
            {"--min-learning-rate", "1", "--learning-rate", "0.5"},
+           {"--validation-data", "file"}, // nor this one
+           {"--target-loss", "-1"},
            {"probe", "--write", "everything"}}) {
     Outcome o = run(bad);
     EXPECT_EQ(o.code, kExitBadInput) << bad[0] << " " << bad[1];
@@ -277,6 +281,68 @@ TEST(Trainer, TimeLimitStopsWithAFinalValidation) {
   json end = o.events("end").at(0);
   EXPECT_LT(end["steps"], 100000000);
   EXPECT_TRUE(end["validation_loss"].is_number());
+}
+
+const std::vector<std::string> kFallingLoss = {
+    "--steps", "40",
+    "--json",  "--learning-rate",
+    "0.1",     "--weight-decay",
+    "0",       "--validation-interval",
+    "5",       "--log-interval",
+    "100"};
+
+TEST(Trainer, EndsAtItsTargetLoss) {
+  TemporaryFolder folder;
+  std::vector<std::string> arguments = kFallingLoss;
+  json whole = run(arguments).events("end").at(0);
+  EXPECT_EQ(whole["steps"], 40);
+  EXPECT_FALSE(whole["reached_target"]);
+  double last = whole["validation_loss"];
+  EXPECT_LE(whole["best_validation_loss"], last);
+  std::string path = folder.path("checkpoints");
+  arguments.insert(
+      arguments.end(),
+      {"--target-loss", std::to_string(last * 1.2), "--checkpoint-dir", path});
+  Outcome o = run(arguments);
+  ASSERT_EQ(o.code, kExitSuccess) << o.err;
+  json end = o.events("end").at(0);
+  int64_t steps = end["steps"];
+  EXPECT_LT(steps, 40);
+  EXPECT_EQ(steps % 5, 0);
+  EXPECT_TRUE(end["reached_target"]);
+  EXPECT_LE(end["validation_loss"], last * 1.2);
+  // The line of the step stays, and it has a checkpoint.
+  EXPECT_EQ(o.events("step").back()["step"], steps);
+  EXPECT_TRUE(std::filesystem::exists(path + "/" + checkpointName(steps) + "/" +
+                                      kManifestFile));
+  // The checkpoint knows.
+  json resumed = run(arguments).events("end").at(0);
+  EXPECT_EQ(resumed["steps"], steps);
+  EXPECT_EQ(resumed["steps_before"], steps);
+  EXPECT_TRUE(resumed["reached_target"]);
+  EXPECT_EQ(resumed["best_validation_loss"], end["best_validation_loss"]);
+  arguments[arguments.size() - 3] = "0";
+  EXPECT_EQ(run(arguments).events("end").at(0)["steps"], 40);
+}
+
+/// The best one is that of the whole run, also of a process that resumes it.
+TEST(Trainer, KeepsTheBestValidation) {
+  TemporaryFolder folder;
+  std::vector<std::string> arguments = kFallingLoss;
+  arguments.insert(arguments.end(), {"--checkpoint-dir", folder.path("c"),
+                                     "--stop-after", "20"});
+  json first = run(arguments).events("end").at(0);
+  EXPECT_EQ(first["steps"], 20);
+  // Steps of this size lose what was learned.
+  arguments.back() = "40";
+  arguments.insert(arguments.end(), {"--gradient-clip", "0", "--weight-decay",
+                                     "0.9", "--accept-change", "optimizer"});
+  arguments[4] = "5";
+  arguments.erase(arguments.begin() + 5, arguments.begin() + 7);
+  json second = run(arguments).events("end").at(0);
+  EXPECT_EQ(second["steps"], 40);
+  EXPECT_GT(second["validation_loss"], first["validation_loss"]);
+  EXPECT_EQ(second["best_validation_loss"], first["best_validation_loss"]);
 }
 
 /// The learning rate is that of all steps.

@@ -161,9 +161,8 @@ TEST(TokenBatches, MixesSourcesInTheirShares) {
     EXPECT_EQ(targets.size(), 80u);
     EXPECT_EQ(std::distance(targets.begin(), targets.lower_bound(1000)), 56);
   }
-  EXPECT_EQ(batches.describe(), a + " 70 % of 57 tokens, " + b +
-                                    " 30 % of 25 tokens to train on, 0 to "
-                                    "validate");
+  EXPECT_EQ(batches.describe(),
+            a + " 70 % of 57 tokens, " + b + " 30 % of 25 tokens to train on");
 }
 
 TEST(TokenBatches, TrainingAndValidationDoNotShareATokenAndReachTheEnds) {
@@ -216,6 +215,7 @@ TEST(TokenBatches, MayHaveNoTrainingPart) {
   EXPECT_TRUE(batches.hasValidation());
   EXPECT_EQ(fill(batches, program, Split::Validation, 0, false).front(), 0);
   EXPECT_EQ(fill(batches, program, Split::Validation, 1, true).back(), 99);
+  EXPECT_EQ(batches.describe(), "100 to validate");
 }
 
 TEST(TokenBatches, RefusesDataShorterThanASequence) {

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The data of a run, which all ranks of a process share.
+#ifndef ROTA_RUNTIME_TRAIN_RUNDATA_H
+#define ROTA_RUNTIME_TRAIN_RUNDATA_H
+
+#include "runtime/data/Batches.h"
+#include "runtime/train/Options.h"
+
+namespace rota {
+
+class RunData {
+public:
+  /// The batches that the options name: those of --data and --validation-data
+  /// for a model of tokens, else random inputs. Throws InputError.
+  RunData(const Program &program, const Options &options);
+
+  /// Batches of Split::Train.
+  const Batches &training() const { return *own; }
+  /// Batches of Split::Validation, if it has any.
+  const Batches &validation() const { return held ? *held : *own; }
+  /// One line for people.
+  std::string describe() const;
+
+private:
+  std::unique_ptr<Batches> own;
+  std::unique_ptr<Batches> held; // of --validation-data; null: none
+};
+
+} // namespace rota
+
+#endif // ROTA_RUNTIME_TRAIN_RUNDATA_H
