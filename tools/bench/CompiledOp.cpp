@@ -44,7 +44,9 @@ std::unique_ptr<CompiledOp> CompiledOp::create(const std::string &source,
     return nullptr;
   accumulate.resize(op->getNumResults(), false);
   SmallVector<bool> flags(accumulate.begin(), accumulate.end());
-  auto machine = lowering::createTargetMachine(op->getLoc(), {cpu});
+  lowering::TargetOptions target;
+  target.cpu = cpu;
+  auto machine = lowering::createTargetMachine(op->getLoc(), target);
   if (failed(machine))
     return nullptr;
   compiled->library = std::make_unique<lowering::KernelLibrary>(
