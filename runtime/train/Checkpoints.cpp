@@ -18,6 +18,15 @@ static double secondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
+/// Lets the system map all pages now, so that the first checkpoint does not
+/// wait for it.
+static void touch(const Arena &memory) {
+  constexpr int64_t kPage = 4096;
+  auto *bytes = static_cast<volatile char *>(memory.at(0));
+  for (int64_t at = 0; at < memory.bytes(); at += kPage)
+    bytes[at] = 0;
+}
+
 Checkpoints::Checkpoints(Rank &rank, const Options &options, Report &report)
     : rank(rank), options(options), report(report), lastStart(Clock::now()) {
   if (!isOn())
@@ -25,6 +34,7 @@ Checkpoints::Checkpoints(Rank &rank, const Options &options, Report &report)
   tensors = stateTensors(rank.program());
   copy = stateCopy(rank.program(), tensors, rank.coordinates());
   memory = rank.device().makeHostArena(copy.bytes);
+  touch(*memory);
 }
 
 bool Checkpoints::wants(int64_t t) const {
