@@ -12,13 +12,17 @@ def steps(path):
     return {line["step"]: line for line in lines if line["event"] == "step"}
 
 
-expected, actual = steps(sys.argv[1]), steps(sys.argv[2])
-count, tolerance = int(sys.argv[3]), float(sys.argv[4])
-assert len(actual) == count, f"expected {count} steps, got {sorted(actual)}"
-for number, step in actual.items():
-    want = expected[number]
-    assert step["learning_rate"] == want["learning_rate"], number
-    for key in ("loss", "validation_loss"):
-        a, b = step[key], want[key]
-        assert (a is None) == (b is None), (number, key)
-        assert a is None or abs(a - b) <= tolerance * abs(b), (number, key, a, b)
+def compare(expected_path, actual_path, count, tolerance):
+    expected, actual = steps(expected_path), steps(actual_path)
+    assert len(actual) == count, f"expected {count} steps, got {sorted(actual)}"
+    for number, step in actual.items():
+        want = expected[number]
+        assert step["learning_rate"] == want["learning_rate"], number
+        for key in ("loss", "validation_loss"):
+            a, b = step[key], want[key]
+            assert (a is None) == (b is None), (number, key)
+            assert a is None or abs(a - b) <= tolerance * abs(b), (number, key, a, b)
+
+
+if __name__ == "__main__":
+    compare(sys.argv[1], sys.argv[2], int(sys.argv[3]), float(sys.argv[4]))
