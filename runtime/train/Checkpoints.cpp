@@ -2,7 +2,6 @@
 #include "runtime/train/Checkpoints.h"
 #include "runtime/checkpoint/Folder.h"
 #include "runtime/train/Gather.h"
-#include "runtime/train/Identity.h"
 #include "runtime/train/Signals.h"
 
 #include <algorithm>
@@ -27,8 +26,10 @@ static void touch(const Arena &memory) {
     bytes[at] = 0;
 }
 
-Checkpoints::Checkpoints(Rank &rank, const Options &options, Report &report)
-    : rank(rank), options(options), report(report), lastStart(Clock::now()) {
+Checkpoints::Checkpoints(Rank &rank, const Options &options,
+                         const Identity &identity, Report &report)
+    : rank(rank), options(options), identity(identity), report(report),
+      lastStart(Clock::now()) {
   if (!isOn())
     return;
   tensors = stateTensors(rank.program());
@@ -132,7 +133,7 @@ Manifest Checkpoints::manifest(const std::vector<std::string> &written) const {
   const Program &program = rank.program();
   Manifest all;
   all.run = pending;
-  all.identity = runIdentity(program, options);
+  all.identity = identity;
   all.config = program.config;
   for (const StateTensor &tensor : tensors)
     all.tensors.push_back(

@@ -14,6 +14,7 @@
 
 #include "runtime/checkpoint/RankFile.h"
 #include "runtime/train/BackgroundTask.h"
+#include "runtime/train/Identity.h"
 #include "runtime/train/Report.h"
 
 #include <chrono>
@@ -26,7 +27,8 @@ namespace rota {
 class Checkpoints {
 public:
   /// Makes the memory of the copy, if the options ask for checkpoints.
-  Checkpoints(Rank &rank, const Options &options, Report &report);
+  Checkpoints(Rank &rank, const Options &options, const Identity &identity,
+              Report &report);
 
   bool isOn() const { return !options.checkpoints.folder.empty(); }
   /// Whether this rank asks for a checkpoint after step `t`: ranks may differ.
@@ -51,6 +53,7 @@ private:
 
   Rank &rank;
   const Options &options;
+  const Identity &identity;
   Report &report; // names each checkpoint that is whole
   std::vector<StateTensor> tensors;
   StateCopy copy;

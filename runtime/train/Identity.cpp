@@ -82,18 +82,16 @@ static bool dependsOnSteps(const OptimizerOptions &options) {
          options.minLearningRate != options.learningRate;
 }
 
-std::map<std::string, std::string> runIdentity(const Program &program,
-                                               const Options &options) {
+Identity runIdentity(const Program &program, const Options &options) {
   const DataForm &input = program.input;
-  std::map<std::string, std::string> identity = {
-      {"model", modelIdentity(program)},
-      {"dtype", computeType(program)},
-      {"optimizer", optimizerIdentity(program, options)},
-      {"batch-size",
-       std::to_string(program.microbatches * input.shape.front())},
-      {"sequence-length", std::to_string(input.shape[1])},
-      {"data", dataIdentity(options)},
-      {"seed", std::to_string(options.seed)}};
+  Identity identity = {{"model", modelIdentity(program)},
+                       {"dtype", computeType(program)},
+                       {"optimizer", optimizerIdentity(program, options)},
+                       {"batch-size", std::to_string(program.microbatches *
+                                                     input.shape.front())},
+                       {"sequence-length", std::to_string(input.shape[1])},
+                       {"data", dataIdentity(options)},
+                       {"seed", std::to_string(options.seed)}};
   if (dependsOnSteps(options.optimizer))
     identity["steps"] = std::to_string(options.steps);
   return identity;

@@ -13,11 +13,13 @@
 
 namespace rota {
 
-/// Manifest::identity of this run: text by subject ("model", "optimizer",
+/// Manifest::identity.
+using Identity = std::map<std::string, std::string>;
+
+/// That of this run: text by subject ("model", "optimizer",
 /// "data", ...). Neither mesh nor schedule nor microbatches are in it, since
 /// the bits do not depend on them. Reads the sizes of the data files.
-std::map<std::string, std::string> runIdentity(const Program &program,
-                                               const Options &options);
+Identity runIdentity(const Program &program, const Options &options);
 
 } // namespace rota
 

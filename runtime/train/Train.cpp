@@ -26,10 +26,12 @@ static constexpr int kSpeakingProcesses = 8;
 void train(const Run &run) {
   const Program &program = *run.executable.program;
   RunData data(program, run.options);
+  Identity identity = runIdentity(program, run.options);
   catchSignals();
   ReadAhead readAhead;
-  run.machine.run(
-      [&](Rank &rank) { Training(run, rank, data, readAhead).run(); });
+  run.machine.run([&](Rank &rank) {
+    Training(run, rank, data, identity, readAhead).run();
+  });
 }
 
 /// The file of this process's flight record.

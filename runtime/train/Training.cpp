@@ -2,7 +2,6 @@
 #include "runtime/train/Training.h"
 #include "runtime/metrics/Utilization.h"
 #include "runtime/train/Gather.h"
-#include "runtime/train/Identity.h"
 #include "runtime/train/Initialize.h"
 #include "runtime/train/LearningRate.h"
 #include "runtime/train/Tensors.h"
@@ -21,16 +20,16 @@ static int64_t batchTokens(const Program &program) {
 }
 
 Training::Training(const Run &run, Rank &rank, const RunData &data,
-                   ReadAhead &readAhead)
+                   const Identity &identity, ReadAhead &readAhead)
     : program(rank.program()), options(run.options), data(data),
-      weights(run.weights), rank(rank),
+      identity(identity), weights(run.weights), rank(rank),
       loader(rank, data.training(), readAhead),
       report(program, options, rank.number() == 0),
       executor(rank, tracedRuns(program, options)),
       optimizer(rank, options.optimizer),
       runner(rank, executor, optimizer, options, phases),
       evaluation(rank, executor, options.validation, data.validation()),
-      checkpoints(rank, options, report), end(options),
+      checkpoints(rank, options, identity, report), end(options),
       metrics(rank, executor, options, report), peak(peakFlops(rank, options)),
       unrecorded(std::max<int64_t>(1, tracedRuns(program, options))) {
   values.add(evaluation);
@@ -62,8 +61,7 @@ void Training::continueAfter(const ResumedRun &resumed) {
 void Training::prepare() {
   initializeStates(rank);
   std::optional<ResumedRun> resumed =
-      resume(rank, {options.resume, options.checkpoints.folder,
-                    runIdentity(program, options)});
+      resume(rank, {options.resume, options.checkpoints.folder, identity});
   if (resumed) {
     continueAfter(*resumed);
   } else {
@@ -83,8 +81,6 @@ void Training::run() {
   end.begin(done);
   progress.step = done;
   progress.loss = std::numeric_limits<double>::quiet_NaN(); // of no step
-  progress.best = evaluation.best();
-  progress.reachedTarget = evaluation.reachedTarget();
   lastEnd = deviceSeconds();
   time.endStart();
   for (int64_t t = done + 1; t <= end.lastStep() && !evaluation.reachedTarget();
@@ -92,6 +88,8 @@ void Training::run() {
     if (!step(t))
       break;
   checkpoints.finish();
+  progress.best = evaluation.best();
+  progress.reachedTarget = evaluation.reachedTarget();
   RunSummary summary = summarize();
   report.end(progress, summary);
   metrics.end(progress, summary);
@@ -128,8 +126,6 @@ bool Training::step(int64_t t) {
                                         rank.places().resultBytes);
   now.end = rank.device().mark();
   StepEnd ends = end.decide(rank, t, checkpoints.wants(t));
-  if (ends.isLast)
-    ends.saves = checkpoints.isOn();
   if (previous)
     finish(*std::exchange(previous, std::nullopt), {});
   if (ends.isLast || ends.saves || !rank.device().isAsynchronous() ||
@@ -163,7 +159,7 @@ void Training::finish(const Pending &pending, StepEnd ends) {
   time.addStep(seconds);
   progress.checkpointStall = 0.0;
   // A checkpoint has the validation of its step, but for an urgent one.
-  bool isUrgent = ends.isInterrupted && ends.saves;
+  bool isUrgent = ends.isInterrupted && checkpoints.isOn();
   if (isUrgent)
     saveCheckpoint(t);
   progress.validationLoss.reset();
@@ -193,8 +189,6 @@ void Training::validate(int64_t t) {
   double validated = deviceSeconds();
   rank.flight().add(FlightEvent::ValidationEnd, t);
   time.addValidation(validated - std::exchange(lastEnd, validated));
-  progress.best = evaluation.best();
-  progress.reachedTarget = evaluation.reachedTarget();
 }
 
 /// Waits for the device.

@@ -21,7 +21,7 @@ namespace rota {
 class Training {
 public:
   Training(const Run &run, Rank &rank, const RunData &data,
-           ReadAhead &readAhead);
+           const Identity &identity, ReadAhead &readAhead);
 
   void run();
 
@@ -49,6 +49,7 @@ private:
   const Program &program;
   const Options &options;
   const RunData &data;
+  const Identity &identity;
   const Weights *weights;
   Rank &rank;
   BatchLoader loader;
