@@ -92,6 +92,12 @@ LogicalResult ProgramLowering::plan() {
   if (!memory::planMemory(layout, chunks, timeline, program, error))
     return emitError(module.getLoc()) << error;
   program.device = device;
+  program.rounds = facts.rounds;
+  if (program.rounds > 1 && !program.auxiliaryLosses.empty())
+    return emitError(module.getLoc())
+           << "expected 'accumulate' 1 for a model with auxiliary losses, "
+              "which need the weight of the whole batch first; got "
+           << program.rounds;
   return success();
 }
 

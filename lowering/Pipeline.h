@@ -27,11 +27,12 @@ void buildLowerKernelsPipeline(mlir::OpPassManager &manager);
 /// `gpu-to-nvvm` known to tools.
 void registerLoweringPasses();
 
-/// Facts of the model that the lowered module no longer has.
+/// Facts of the program that the lowered module does not have.
 struct ModelFacts {
   std::string name;
   double flopsPerToken = 0; // Model::flopsPerToken
   std::string config;       // the text of its configuration, or empty
+  int64_t rounds = 1;       // Program::rounds
 };
 
 /// A module on its way to a trainer. The functions are called in this order;

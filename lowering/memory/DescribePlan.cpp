@@ -57,7 +57,11 @@ std::string describeRuntimeMemory(const Program &program) {
 } // namespace
 
 std::string describePlan(const Program &program) {
-  std::string text = "memory of a rank, in MiB\n" + padded("stage");
+  std::string text;
+  if (program.rounds > 1)
+    text = "a step runs the timeline " + std::to_string(program.rounds) +
+           " times before its update\n";
+  text += "memory of a rank, in MiB\n" + padded("stage");
   for (size_t s = 0; s < program.stages.size(); ++s)
     text += cell(std::to_string(s), kWidth);
   text += "\n";

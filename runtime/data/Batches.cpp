@@ -57,8 +57,9 @@ FixedBatch::FixedBatch(const Program &program, const SafetensorsFile &file)
     throw InputError(fmt::format("'{}': expected 'mask' beside 'tokens', got "
                                  "it for a model whose inputs are not tokens",
                                  file.path()));
-  inputs = readTensor(file, "inputs", program.input, program.microbatches);
-  targets = readTensor(file, "targets", program.target, program.microbatches);
+  int64_t microbatches = program.stepMicrobatches();
+  inputs = readTensor(file, "inputs", program.input, microbatches);
+  targets = readTensor(file, "targets", program.target, microbatches);
 }
 
 static const TensorView &require(const SafetensorsFile &file,
@@ -101,7 +102,7 @@ static std::vector<int64_t> readIntegers(const SafetensorsFile &file,
 
 void FixedBatch::readTokens(const Program &program,
                             const SafetensorsFile &file) {
-  int64_t batch = program.input.shape[0] * program.microbatches;
+  int64_t batch = program.input.shape[0] * program.stepMicrobatches();
   int64_t length = program.input.shape[1];
   std::vector<int64_t> tokens =
       readIntegers(file, "tokens", {batch, length + 1});

@@ -26,7 +26,7 @@ class Batches {
 public:
   virtual ~Batches() = default;
   /// Writes the parts of inputs and targets of microbatch `microbatch` of batch
-  /// `batch` (0, 1, ...).
+  /// `batch` (0, 1, ...). Those of a step are numbered through all its rounds.
   virtual void fill(Split split, int64_t batch, int64_t microbatch,
                     const Destination &input,
                     const Destination &target) const = 0;

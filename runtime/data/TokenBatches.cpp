@@ -70,7 +70,7 @@ TokenBatches::TokenBatches(const Program &program,
                            const std::vector<SourcePaths> &paths,
                            const TokenBatchOptions &options)
     : mixture(sharesOf(paths)), sequences(program.input.shape[0]),
-      batchSequences(sequences * program.microbatches),
+      batchSequences(sequences * program.stepMicrobatches()),
       validationSequences(batchSequences * options.validationBatches),
       base(options.base), validates(options.validationFraction > 0.0) {
   for (size_t s = 0; s < paths.size(); ++s)

@@ -8,7 +8,7 @@ namespace rota {
 
 WholeBatches::WholeBatches(const Program &program, Tokens source)
     : tokens(std::move(source)), sequences(program.input.shape[0]),
-      length(program.input.shape[1]), microbatches(program.microbatches),
+      length(program.input.shape[1]), microbatches(program.stepMicrobatches()),
       count((tokens.size() - 1) / (microbatches * sequences * length)) {
   if (count == 0)
     throw InputError(fmt::format(

@@ -111,6 +111,8 @@ struct ProgramOption {
   double value = 0.0; // by default
   double least = 0.0, most = 0.0;
 };
+/// The largest Program::rounds.
+inline constexpr int64_t kMostRounds = 1 << 20;
 /// ProgramOption::most where any number will do.
 inline constexpr double kUnbounded = 1e300;
 
@@ -419,13 +421,16 @@ struct DataForm {
 
 struct Program {
   DeviceKind device = DeviceKind::Cpu;
-  std::string model;    // for people
-  std::string schedule; // for people: its name or file
-  std::string timeline; // for people: the printed grid
-  std::string plan;     // for people: the memory plan and costs
-  std::string config;   // the model's config.json; empty where it has none
-  double bubble = 0.0;  // theoretical bubble share of the timeline
-  int64_t microbatches = 1;
+  std::string model;        // for people
+  std::string schedule;     // for people: its name or file
+  std::string timeline;     // for people: the printed grid
+  std::string plan;         // for people: the memory plan and costs
+  std::string config;       // the model's config.json; empty where it has none
+  double bubble = 0.0;      // theoretical bubble share of the timeline
+  int64_t microbatches = 1; // of the timeline
+  // Times that a step runs the timeline before its update, each with
+  // microbatches of its own.
+  int64_t rounds = 1;
   // Input tokens are below `vocabulary` and targets below `classes`; both are 0
   // where inputs are not tokens.
   int64_t vocabulary = 0, classes = 0;
@@ -449,6 +454,9 @@ struct Program {
   // For each kernel, bytes that one row reads and writes, for profiles; empty
   // where unknown.
   std::vector<int64_t> kernelRowBytes;
+
+  /// Microbatches of a step, numbered by round.
+  int64_t stepMicrobatches() const { return rounds * microbatches; }
 };
 
 /// The shape of one rank's part, the largest where they differ.

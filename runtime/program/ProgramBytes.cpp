@@ -250,6 +250,7 @@ template <typename V> void visit(V &v, Program &x) {
   v("config", x.config);
   v("bubble", x.bubble);
   v("microbatches", x.microbatches);
+  v("rounds", x.rounds);
   v("vocabulary", x.vocabulary);
   v("classes", x.classes);
   v("input", x.input);

@@ -107,10 +107,12 @@ RuntimeMemory runtimeMemory(const Program &program) {
   int64_t pairs = 8 * program.microbatches;
   m.noLosses = take(pairs);
   constexpr int64_t kResultBytes = 32;
-  m.resultBytes = kResultBytes + m.lossRanks * (pairs + 4 * m.auxiliaryCount);
+  m.lossRows = program.rounds * m.lossRanks;
+  m.resultBytes =
+      kResultBytes + m.lossRows * pairs + m.lossRanks * 4 * m.auxiliaryCount;
   m.result = take(m.resultBytes);
   m.losses = m.result + kResultBytes;
-  m.auxiliary = m.losses + m.lossRanks * pairs;
+  m.auxiliary = m.losses + m.lossRows * pairs;
   m.auxiliarySums = take(4 * m.auxiliaryCount);
   m.cotangentFactors =
       take(16 * static_cast<int64_t>(program.auxiliaryLosses.size()));

@@ -43,10 +43,12 @@ struct RuntimeMemory {
   int64_t auxiliarySums = 0, auxiliaryCount = 0;
   // f64 [Program::auxiliaryLosses, 2]: CotangentNumbers::factors.
   int64_t cotangentFactors = 0;
-  // f64 [4], Device::finishStep; then f32 [lossRanks, microbatches, 2]: the
-  // losses of all; then f32 [lossRanks, auxiliaryCount]: their auxiliary sums.
+  // f64 [4], Device::finishStep; then f32 [lossRows, microbatches, 2]: the
+  // losses of all, where row round * lossRanks + r is that of rank r in a round
+  // of the step; then f32 [lossRanks, auxiliaryCount]: their auxiliary sums.
   // One block, read by the host once a step.
   int64_t result = 0, losses = 0, auxiliary = 0;
+  int64_t lossRows = 1;
   int64_t resultBytes = 0;
   int64_t scalars = 0;    // f32, those of Program::scalars for the next step
   int64_t squares = 0;    // f64 [widest]

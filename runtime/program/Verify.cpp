@@ -42,6 +42,12 @@ public:
     if (program.microbatches < 1)
       fail("expected at least 1 microbatch, got " +
            std::to_string(program.microbatches));
+    if (program.rounds < 1 || program.rounds > kMostRounds)
+      fail("expected from 1 to " + std::to_string(kMostRounds) +
+           " rounds of a step, got " + std::to_string(program.rounds));
+    if (program.rounds > 1 && !program.auxiliaryLosses.empty())
+      fail("expected one round of a step with auxiliary losses, got " +
+           std::to_string(program.rounds));
     verifyMesh();
     if (error.empty())
       verifyParameters(program, error);

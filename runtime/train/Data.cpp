@@ -18,7 +18,8 @@ BatchReader::Side BatchReader::sideOf(const Rank &rank, const DataForm &form,
   return {std::move(part), bytes};
 }
 
-BatchReader::Parts BatchReader::read(Split split, int64_t batch) const {
+BatchReader::Parts BatchReader::read(Split split, int64_t batch,
+                                     int64_t round) const {
   Parts parts;
   parts.input.resize(static_cast<size_t>(microbatches * input.bytes));
   parts.target.resize(static_cast<size_t>(microbatches * target.bytes));
@@ -28,7 +29,8 @@ BatchReader::Parts BatchReader::read(Split split, int64_t batch) const {
   };
   if (input.bytes + target.bytes > 0)
     for (int64_t m = 0; m < microbatches; ++m)
-      batches.fill(split, batch, m, place(input, parts.input, m),
+      batches.fill(split, batch, round * microbatches + m,
+                   place(input, parts.input, m),
                    place(target, parts.target, m));
   return parts;
 }
@@ -45,17 +47,19 @@ BatchLoader::BatchLoader(Rank &rank, const Batches &batches,
     : rank(rank), readAhead(readAhead),
       reader(std::make_shared<BatchReader>(rank, batches)) {}
 
-void BatchLoader::load(int64_t batch) {
-  bool isReady = std::exchange(nextBatch, -1) == batch;
-  write(rank, isReady ? next.get() : reader->read(Split::Train, batch));
-  nextBatch = batch + 1;
-  next = readAhead.start([reader = reader, batch = nextBatch] {
-    return reader->read(Split::Train, batch);
+void BatchLoader::load(int64_t batch, int64_t round) {
+  int64_t rounds = rank.program().rounds, number = batch * rounds + round;
+  bool isReady = std::exchange(nextRound, -1) == number;
+  write(rank, isReady ? next.get() : reader->read(Split::Train, batch, round));
+  nextRound = number + 1;
+  next = readAhead.start([reader = reader, rounds, number = nextRound] {
+    return reader->read(Split::Train, number / rounds, number % rounds);
   });
 }
 
-void loadBatch(Rank &rank, const Batches &batches, Split split, int64_t batch) {
-  write(rank, BatchReader(rank, batches).read(split, batch));
+void loadBatch(Rank &rank, const Batches &batches, Split split, int64_t batch,
+               int64_t round) {
+  write(rank, BatchReader(rank, batches).read(split, batch, round));
 }
 
 } // namespace rota

@@ -20,12 +20,12 @@ class BatchReader {
 public:
   BatchReader(const Rank &rank, const Batches &batches);
 
-  /// The rank's parts of all microbatches, one behind the other; empty where
-  /// the rank's stage does not use them.
+  /// The rank's parts of all microbatches of a round, one behind the other;
+  /// empty where the rank's stage does not use them.
   struct Parts {
     std::vector<char> input, target;
   };
-  Parts read(Split split, int64_t batch) const;
+  Parts read(Split split, int64_t batch, int64_t round) const;
 
 private:
   struct Side {
@@ -39,7 +39,7 @@ private:
   Side input, target;
 };
 
-/// Brings a rank its parts of batches. The next batch of training is read while
+/// Brings a rank its parts of batches. The next round of training is read while
 /// the rank works on the last one.
 class BatchLoader {
 public:
@@ -47,20 +47,21 @@ public:
   /// loader; the thread of `readAhead` ends before `batches` does.
   BatchLoader(Rank &rank, const Batches &batches, ReadAhead &readAhead);
 
-  /// Writes the parts of a batch of training to the places that the stage's
-  /// tasks read. Throws what reading this batch has thrown.
-  void load(int64_t batch);
+  /// Writes the parts of a round of a batch of training to the places that the
+  /// stage's tasks read. Throws what reading them has thrown.
+  void load(int64_t batch, int64_t round = 0);
 
 private:
   Rank &rank;
   ReadAhead &readAhead;
   std::shared_ptr<const BatchReader> reader;
   std::future<BatchReader::Parts> next;
-  int64_t nextBatch = -1; // of training, which `next` is; -1: none
+  int64_t nextRound = -1; // of the training's, which `next` is; -1: none
 };
 
-/// Reads a batch, not ahead, and writes the rank's parts.
-void loadBatch(Rank &rank, const Batches &batches, Split split, int64_t batch);
+/// Reads a round of a batch, not ahead, and writes the rank's parts.
+void loadBatch(Rank &rank, const Batches &batches, Split split, int64_t batch,
+               int64_t round = 0);
 
 } // namespace rota
 

@@ -78,7 +78,7 @@ void evaluate(const Run &run) {
   validation.steps = data.batches();
   if (run.options.evalSteps > 0)
     validation.steps = std::min(run.options.evalSteps, data.batches());
-  int64_t tokens = validation.steps * program.microbatches *
+  int64_t tokens = validation.steps * program.stepMicrobatches() *
                    program.input.shape[0] * program.input.shape[1];
   run.machine.run([&](Rank &rank) {
     Executor executor(rank, /*tracedRuns=*/0);

@@ -13,13 +13,14 @@ static constexpr const char *kBestValidation = "best_validation";
 
 double Evaluation::run(int64_t t) {
   Loss total;
-  for (int64_t b = 0; b < options.steps; ++b) {
-    loadBatch(rank, batches, Split::Validation, b);
+  int64_t rounds = rank.program().rounds, runs = options.steps * rounds;
+  for (int64_t i = 0; i < runs; ++i) {
+    loadBatch(rank, batches, Split::Validation, i / rounds, i % rounds);
     executor.run(Executor::Mode::Evaluate);
     Loss loss = gatherLoss(rank);
     total.sum += loss.sum;
     total.weight += loss.weight;
-    total.auxiliary += loss.auxiliary / static_cast<double>(options.steps);
+    total.auxiliary += loss.auxiliary / static_cast<double>(runs);
   }
   double mean = total.mean();
   if (!least || mean < least->loss)

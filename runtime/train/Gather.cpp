@@ -99,17 +99,17 @@ static void gatherOnDevice(Rank &rank, const void *own, int64_t count,
   rank.communicator().run(Stream::Step, gather, rank.lossGroup(), own, all);
 }
 
-void startLossWeights(Rank &rank) {
+void startLossWeights(Rank &rank, int64_t round) {
   const RuntimeMemory &places = rank.places();
-  int64_t own = rank.stage().loss;
-  gatherOnDevice(rank,
-                 own >= 0 ? rank.at(own) : rank.runtimeAt(places.noLosses),
-                 2 * rank.program().microbatches, "losses of all ranks",
-                 rank.runtimeAt(places.losses));
+  int64_t own = rank.stage().loss, count = 2 * rank.program().microbatches;
+  gatherOnDevice(
+      rank, own >= 0 ? rank.at(own) : rank.runtimeAt(places.noLosses), count,
+      "losses of all ranks",
+      rank.runtimeAt(places.losses + 4 * round * places.lossRanks * count));
 }
 
-void startLoss(Rank &rank) {
-  startLossWeights(rank);
+void startLoss(Rank &rank, int64_t round) {
+  startLossWeights(rank, round);
   const RuntimeMemory &places = rank.places();
   if (places.auxiliaryCount == 0)
     return;
@@ -153,28 +153,30 @@ static double addAuxiliary(Rank &rank, const float *sums) {
   return auxiliary;
 }
 
-Loss gatherLoss(Rank &rank) {
-  startLoss(rank);
+Loss gatherLoss(Rank &rank, int64_t rounds) {
+  startLoss(rank, rounds - 1);
   const RuntimeMemory &places = rank.places();
   std::vector<char> result(static_cast<size_t>(places.resultBytes));
   rank.device().read(rank.runtimeAt(places.result), result.data(),
                      places.resultBytes);
-  return finishLoss(rank, result);
+  return finishLoss(rank, result, rounds);
 }
 
-Loss finishLoss(Rank &rank, std::span<const char> result) {
+Loss finishLoss(Rank &rank, std::span<const char> result, int64_t rounds) {
   const RuntimeMemory &places = rank.places();
   auto count = static_cast<size_t>(rank.program().microbatches);
   const RankGroup &group = rank.lossGroup();
+  size_t ranks = group.ranks.size();
   auto numbersAt = [&](int64_t place) {
     return reinterpret_cast<const float *>(result.data() + place -
                                            places.result);
   };
   const float *all = numbersAt(places.losses);
   Loss total;
-  for (size_t m = 0; m < count; ++m)
-    for (size_t r = 0; r < group.ranks.size(); ++r) {
-      const float *pair = &all[2 * (r * count + m)];
+  for (size_t m = 0; m < static_cast<size_t>(rounds) * count; ++m)
+    for (size_t r = 0; r < ranks; ++r) {
+      size_t row = m / count * ranks + r;
+      const float *pair = &all[2 * (row * count + m % count)];
       if (!std::isfinite(pair[0]) || !std::isfinite(pair[1]))
         throw RunError(fmt::format(
             "rank {}: the loss of microbatch {} is not finite (sum {}, weight "

@@ -46,21 +46,22 @@ struct Loss {
   }
 };
 
-/// Brings the last run's sums and weights of all ranks to RuntimeMemory::losses
-/// of each, in the order of the device's work. A stage's start calls leave the
-/// weights alone.
-void startLossWeights(Rank &rank);
+/// Brings the last run's sums and weights of all ranks to the rows of that
+/// round of RuntimeMemory::losses of each, in the order of the device's work. A
+/// stage's start calls leave the weights alone.
+void startLossWeights(Rank &rank, int64_t round = 0);
 /// The same and the sums of auxiliary losses, to RuntimeMemory::auxiliary.
-void startLoss(Rank &rank);
+void startLoss(Rank &rank, int64_t round = 0);
 
-/// The loss over all microbatches and ranks, on every rank: in f64, by
-/// microbatch, then by rank; auxiliary losses by layer, microbatch and rank.
-/// `result`: the block of RuntimeMemory::result behind a startLoss. Throws
-/// RunError when one is not finite.
-Loss finishLoss(Rank &rank, std::span<const char> result);
+/// The loss over all microbatches, ranks and the first `rounds`, on every rank:
+/// in f64, by round, microbatch and rank; auxiliary losses by layer, microbatch
+/// and rank. `result`: the block of RuntimeMemory::result behind a
+/// startLoss of each of these rounds. Throws RunError when one is not finite.
+Loss finishLoss(Rank &rank, std::span<const char> result, int64_t rounds);
 
-/// Both, one after the other.
-Loss gatherLoss(Rank &rank);
+/// Both for the first `rounds`, of which startLoss has brought all but the
+/// last.
+Loss gatherLoss(Rank &rank, int64_t rounds = 1);
 
 /// The measured bubble share, a mean over the pipelines, on rank 0. `seconds`:
 /// of each of this rank's actions.

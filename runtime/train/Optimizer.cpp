@@ -168,7 +168,7 @@ void Optimizer::findNorm() {
                      static_cast<const int32_t *>(rank.runtimeAt(places.order)),
                      places.normCount,
                      static_cast<const float *>(rank.runtimeAt(places.losses)),
-                     places.lossRanks, program.microbatches,
+                     places.lossRows, program.microbatches,
                      options.gradientClip, scalePlace(),
                      static_cast<double *>(rank.runtimeAt(places.result))});
 }

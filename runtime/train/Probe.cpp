@@ -35,10 +35,8 @@ public:
     bool curve = wants("loss-curve");
     std::vector<double> losses;
     for (int64_t t = 1; t <= (curve ? options.steps : 1); ++t) {
-      loadBatch(rank, batch, Split::Train, t - 1);
       optimizer.begin(learningRateAt(schedule, t, options.steps));
-      executor.run(Executor::Mode::Train);
-      Loss loss = gatherLoss(rank);
+      Loss loss = runRounds(t);
       losses.push_back(loss.mean());
       if (curve || wants("gradients"))
         optimizer.sumGradients();
@@ -68,6 +66,17 @@ private:
     rank.device().read(rank.runtimeAt(rank.places().result), result,
                        sizeof result);
     optimizer.readNorm(result);
+  }
+
+  /// The timelines of step `t`.
+  Loss runRounds(int64_t t) {
+    for (int64_t round = 0;; ++round) {
+      loadBatch(rank, batch, Split::Train, t - 1, round);
+      executor.run(Executor::Mode::Train);
+      if (round + 1 == program.rounds)
+        return gatherLoss(rank, program.rounds);
+      startLoss(rank, round);
+    }
   }
 
   static OptimizerOptions constantRate(OptimizerOptions options) {
@@ -141,6 +150,10 @@ void probe(const Run &run) {
   const std::vector<std::string> &write = run.options.write;
   if (!logits && std::find(write.begin(), write.end(), "logits") != write.end())
     throw InputError("this program was compiled without logits");
+  if (logits && program.rounds > 1)
+    throw InputError(
+        fmt::format("expected one round of a step to write logits, got {}",
+                    program.rounds));
   FixedBatch batch(program, SafetensorsFile(run.options.tokens));
   run.machine.run([&](Rank &rank) { Probe(run, rank, batch).run(); });
 }

@@ -64,14 +64,18 @@ void Report::begin(const std::string &data) {
                       {"ranks", rankCount(program)},
                       {"mesh", mesh},
                       {"microbatches", program.microbatches},
+                      {"rounds", program.rounds},
                       {"flops_per_token", program.flopsPerToken},
                       {"bubble_theoretical", program.bubble},
                       {"data", data},
                       {"timeline", program.timeline},
                       {"plan", program.plan}});
-  fmt::print("{}: {} parameters, schedule {}, {} ranks{}, {} microbatches\n",
+  fmt::print("{}: {} parameters, schedule {}, {} ranks{}, {} microbatches{}\n",
              program.model, grouped(program.parameterCount), program.schedule,
-             rankCount(program), meshText(program), program.microbatches);
+             rankCount(program), meshText(program), program.microbatches,
+             program.rounds > 1
+                 ? fmt::format(", {} times a step", program.rounds)
+                 : "");
   fmt::print("data: {}\n", data);
   for (const std::string *text : {&program.timeline, &program.plan})
     if (!text->empty())

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The work of a training step, the same each time: timeline, losses, gradients
-// and updates.
+// The work of a training step, the same each time: for each round the timeline
+// and its losses, then gradients and updates.
 #ifndef ROTA_RUNTIME_TRAIN_STEPRUNNER_H
 #define ROTA_RUNTIME_TRAIN_STEPRUNNER_H
 
@@ -19,18 +19,18 @@ public:
       : rank(rank), executor(executor), optimizer(optimizer), phases(phases),
         recording(rank, executor, options) {}
 
-  /// Asks for the work of a step, as StepRecording::run. The step's result
-  /// lies at RuntimeMemory::result.
-  void run(bool mayRecord) {
-    recording.run(mayRecord, [&](bool records) { ask(records); });
-  }
+  /// Asks for the work of a step, as StepRecording::run; load(round) brings the
+  /// data of each of its Program::rounds. A step of several rounds is not
+  /// recorded. The step's result lies at RuntimeMemory::result.
+  void run(bool mayRecord, FunctionRef<void(int64_t round)> load);
 
   /// Whether steps are replayed, and how many were so far.
   bool isRecorded() const { return recording.isMade(); }
   int64_t replays() const { return recording.replays(); }
 
 private:
-  void ask(bool records);
+  void timeline(int64_t round, bool records);
+  void endStep();
 
   Rank &rank;
   Executor &executor;

@@ -16,7 +16,8 @@ namespace rota {
 /// Positions of a batch that are trained on: tokens, or rows of a model whose
 /// inputs are not tokens.
 static int64_t batchTokens(const Program &program) {
-  return program.microbatches * program.input.shape[0] * program.input.shape[1];
+  return program.stepMicrobatches() * program.input.shape[0] *
+         program.input.shape[1];
 }
 
 Training::Training(const Run &run, Rank &rank, const RunData &data,
@@ -119,9 +120,11 @@ bool Training::step(int64_t t) {
   Pending now;
   now.number = t;
   now.learningRate = learningRateAt(options.optimizer, t, options.steps);
-  phases.timed("data", [&] { loader.load(t - 1); });
   optimizer.begin(now.learningRate);
-  runner.run(/*mayRecord=*/progress.step - done >= unrecorded);
+  runner.run(/*mayRecord=*/progress.step - done >= unrecorded,
+             [&](int64_t round) {
+               phases.timed("data", [&] { loader.load(t - 1, round); });
+             });
   now.results = rank.device().startRead(rank.runtimeAt(rank.places().result),
                                         rank.places().resultBytes);
   now.end = rank.device().mark();
@@ -144,7 +147,7 @@ void Training::readResults(const Pending &pending) {
   auto *result = reinterpret_cast<const double *>(bytes.data());
   progress.step = pending.number;
   progress.learningRate = pending.learningRate;
-  progress.loss = finishLoss(rank, bytes).mean();
+  progress.loss = finishLoss(rank, bytes, program.rounds).mean();
   progress.gradientNorm = optimizer.readNorm({result, 3});
 }
 
@@ -212,7 +215,7 @@ void Training::measure(double seconds) {
 void Training::saveCheckpoint(int64_t t) {
   RunState run;
   run.step = t;
-  run.sequences = t * program.microbatches * program.input.shape[0];
+  run.sequences = t * program.stepMicrobatches() * program.input.shape[0];
   values.save(run);
   rank.flight().add(FlightEvent::CheckpointBegin, t);
   progress.checkpointStall = checkpoints.start(run);

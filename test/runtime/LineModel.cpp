@@ -162,6 +162,7 @@ public:
       : shape(shape), m(shape.microbatches), last(shape.stages - 1),
         divided(shape.shardOptimizer && shape.data * shape.tensor > 1) {
     p.microbatches = m;
+    p.rounds = shape.rounds;
     p.stages.resize(shape.stages);
   }
 

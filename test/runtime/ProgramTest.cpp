@@ -253,6 +253,18 @@ TEST(Verify, RefusesWhatLiesOutsideTheArena) {
   EXPECT_TRUE(verifyFails(p, "stage 0: chunk 0, microbatch 0, F (action 0)"));
 }
 
+TEST(Verify, RefusesRoundsOutOfBounds) {
+  Program p = makeProgram();
+  p.rounds = 0;
+  EXPECT_TRUE(
+      verifyFails(p, "expected from 1 to 1048576 rounds of a step, got 0"));
+  p = makeProgram();
+  p.rounds = 2;
+  ASSERT_FALSE(p.auxiliaryLosses.empty());
+  EXPECT_TRUE(verifyFails(
+      p, "expected one round of a step with auxiliary losses, got 2"));
+}
+
 TEST(Verify, RefusesUnknownTasksKernelsAndStages) {
   Program p = makeProgram();
   p.stages[0].templates[0].calls[0].task = 3;

@@ -283,6 +283,56 @@ TEST(Trainer, TimeLimitStopsWithAFinalValidation) {
   EXPECT_TRUE(end["validation_loss"].is_number());
 }
 
+/// Rounds are microbatches that share the memory of a timeline.
+TEST(Trainer, RoundsOfAStepAreOneBatch) {
+  std::vector<std::string> arguments = {"--steps", "6", "--json",
+                                        "--log-interval", "1"};
+  for (LineShape shape :
+       {LineShape{1}, {2}, {1, 2, 2}, {2, 2, 1, 2}, {2, 2, 2, 2, true}}) {
+    shape.microbatches = 6;
+    Outcome whole = runWith(makeLine(shape), arguments);
+    shape.microbatches = 2;
+    shape.rounds = 3;
+    Outcome rounds = runWith(makeLine(shape), arguments);
+    ASSERT_EQ(rounds.code, kExitSuccess) << rounds.err;
+    std::vector<json> a = whole.events("step"), b = rounds.events("step");
+    ASSERT_EQ(a.size(), 6u);
+    ASSERT_EQ(b.size(), 6u);
+    // Sums over ranks are then made by round.
+    double tolerance = shape.data * shape.fsdp > 1 ? 1e-6 : 0.0;
+    for (size_t i = 0; i < a.size(); ++i)
+      for (const char *key : {"loss", "gradient_norm"})
+        EXPECT_NEAR(a[i][key], b[i][key], tolerance) << key << " of " << i;
+    EXPECT_NEAR(a[5]["validation_loss"], b[5]["validation_loss"], 1e-6);
+    EXPECT_EQ(rounds.events("begin").at(0)["rounds"], 3);
+    EXPECT_EQ(rounds.events("end").at(0)["tokens"],
+              whole.events("end").at(0)["tokens"]);
+  }
+}
+
+/// A checkpoint counts the sequences of all rounds, and the split into rounds
+/// may change.
+TEST(Trainer, ResumesInRounds) {
+  TemporaryFolder folder;
+  LineShape shape;
+  shape.microbatches = 4;
+  std::vector<std::string> arguments = {"--steps", "6", "--json",
+                                        "--log-interval", "1"};
+  std::vector<json> whole = runWith(makeLine(shape), arguments).events("step");
+  arguments.insert(arguments.end(),
+                   {"--checkpoint-dir", folder.path("c"), "--stop-after", "3"});
+  ASSERT_EQ(runWith(makeLine(shape), arguments).code, kExitSuccess);
+  shape.microbatches = 2;
+  shape.rounds = 2;
+  arguments.back() = "6";
+  Outcome o = runWith(makeLine(shape), arguments);
+  ASSERT_EQ(o.code, kExitSuccess) << o.err;
+  std::vector<json> rest = o.events("step");
+  ASSERT_EQ(rest.size(), 3u);
+  for (size_t i = 0; i < rest.size(); ++i)
+    EXPECT_NEAR(rest[i]["loss"], whole[3 + i]["loss"], 1e-6);
+}
+
 const std::vector<std::string> kFallingLoss = {
     "--steps", "40",
     "--json",  "--learning-rate",

@@ -114,8 +114,8 @@ private:
     auto model = mlir::rota::Model::get(*module);
     if (failed(model))
       return kExitBadInput;
-    lowering.emplace(
-        *module, lowering::ModelFacts{name, model->flopsPerToken(), config});
+    lowering.emplace(*module, lowering::ModelFacts{name, model->flopsPerToken(),
+                                                   config, options.accumulate});
     if (failed(lowering->selectMachine(options.target)))
       return kExitBadInput;
     // The verifier judges a timeline that may be the user's.

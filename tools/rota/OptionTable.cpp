@@ -45,6 +45,10 @@ Rows modelRows(RunOptions &o) {
            models | convert, Choice(o.dtype)},
           {"batch-size", group, "N", "Sequences in a step, all ranks together",
            train | compile | plan | eval, &o.batchSize, 1, maxSize},
+          {"accumulate", group, "N",
+           "Parts that a step's batch is cut into, each of which goes through "
+           "the whole timeline; their gradients are added, then one update",
+           train | compile | plan | probe, &o.accumulate, 1, kMostRounds},
           {"sequence-length", group, "N", "Tokens in a sequence",
            train | compile | plan | eval, &o.sequenceLength, 1, maxSize}};
 }

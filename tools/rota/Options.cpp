@@ -105,12 +105,23 @@ static OptionMistake checkMesh(RunOptions &options) {
   options.stages = size("stage");
   if (!options.given.contains("microbatches"))
     options.microbatches = defaultMicrobatches(options);
-  if (options.batchSize % options.microbatches != 0)
-    return {"batch-size", "expected a multiple of 'microbatches', got " +
+  if (options.batchSize % options.accumulate != 0)
+    return {"batch-size", "expected a multiple of 'accumulate', got " +
                               std::to_string(options.batchSize) + " and " +
-                              std::to_string(options.microbatches)};
+                              std::to_string(options.accumulate)};
+  int64_t batch = options.batchSize / options.accumulate;
+  if (batch % options.microbatches != 0)
+    return {"batch-size",
+            options.accumulate == 1
+                ? "expected a multiple of 'microbatches', got " +
+                      std::to_string(batch) + " and " +
+                      std::to_string(options.microbatches)
+                : "expected a multiple of 'accumulate' * 'microbatches', got " +
+                      std::to_string(options.batchSize) + " and " +
+                      std::to_string(options.accumulate) + " * " +
+                      std::to_string(options.microbatches)};
   int64_t parts = size("data") * size("fsdp") * size("expert");
-  int64_t sequences = options.batchSize / options.microbatches;
+  int64_t sequences = batch / options.microbatches;
   if (sequences % parts != 0)
     return {"batch-size",
             "expected the sequences of a microbatch to be a multiple of data * "
@@ -188,7 +199,8 @@ OptionMistake rota::checkOptions(Command verb, RunOptions &options) {
 
 mlir::rota::BuildOptions rota::buildOptions(const RunOptions &options) {
   mlir::rota::BuildOptions build;
-  build.sequences = options.batchSize / options.microbatches;
+  build.sequences =
+      options.batchSize / options.accumulate / options.microbatches;
   build.sequenceLength = options.sequenceLength;
   build.compute = options.dtype;
   return build;

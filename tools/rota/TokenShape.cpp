@@ -45,10 +45,15 @@ bool readTokenShape(RunOptions &options, std::string &error) {
                           shapeText(shape));
       return false;
     }
-    if (shape[0] % options.microbatches != 0) {
-      error = fmt::format("{}: expected a batch that is a multiple of "
-                          "'microbatches', got {} and {}",
-                          options.tokens, shape[0], options.microbatches);
+    if (int64_t parts = options.accumulate * options.microbatches;
+        shape[0] % parts != 0) {
+      error =
+          fmt::format("{}: expected a batch that is a multiple of "
+                      "{}, got {} and {}",
+                      options.tokens,
+                      options.accumulate > 1 ? "'accumulate' * 'microbatches'"
+                                             : "'microbatches'",
+                      shape[0], parts);
       return false;
     }
     return settle(options.batchSize, shape[0], "--batch-size", options,
