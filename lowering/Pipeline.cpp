@@ -3,6 +3,7 @@
 // The order of the lowering phase.
 #include "lowering/Pipeline.h"
 
+#include "ir/rota/Roles.h"
 #include "lowering/cpu/Passes.h"
 #include "lowering/executable/Ptxas.h"
 #include "lowering/executable/Trainer.h"
@@ -101,6 +102,23 @@ LogicalResult ProgramLowering::plan() {
   return success();
 }
 
+/// The operations of one rank's forward of each part of the model.
+static pipe::PartCosts forwardCosts(mlir::rota::StackOp stack,
+                                    const FunctionCosts &costs) {
+  using mlir::rota::ModelPart;
+  auto flopsOf = [&](StringRef scope, ModelPart part) {
+    auto name =
+        mlir::rota::signatureOf(part, mlir::rota::FunctionKind::Forward).name;
+    auto cost = costs.find((scope + name).str());
+    return cost == costs.end() ? 0.0 : cost->second.flops;
+  };
+  return mlir::pipe::partCosts(
+      stack, flopsOf("", ModelPart::Embed), flopsOf("", ModelPart::Loss),
+      [&](StringRef kind) {
+        return flopsOf((kind + ".").str(), ModelPart::Layer);
+      });
+}
+
 LogicalResult ProgramLowering::verify() {
   std::string error;
   if (!memory::verifyPlan(layout, chunks, timeline, program, error))
@@ -112,8 +130,9 @@ LogicalResult ProgramLowering::verify() {
   program.config = facts.config;
   if (auto slots = pipe::simulate(timeline, {}))
     program.timeline = pipe::drawGrid(timeline, *slots);
+  auto pipeline = op->getParentOfType<mlir::pipe::ProgramOp>();
   program.bubble = mlir::pipe::bubbleOf(
-      op->getParentOfType<mlir::pipe::ProgramOp>(), timeline);
+      pipeline, timeline, forwardCosts(pipeline.getStackOp(), costs));
   addEstimates(costs, Assumptions(), program);
   if (!::rota::verify(program, error))
     return emitError(module.getLoc()) << error;

@@ -31,18 +31,40 @@ protected:
       texts.push_back(std::make_unique<Text<T>>(*this, name, variable));
   }
 
+  template <typename T>
+  void add(llvm::StringRef name, llvm::SmallVector<T> &variable) {
+    texts.push_back(std::make_unique<TextList<T>>(*this, name, variable));
+  }
+
 private:
+  static constexpr const char *description = "As for the pass that has it";
+
   template <typename T> struct Text : Option<T> {
     template <typename... Values>
     Text(PassOptions &parent, llvm::StringRef name, T &variable,
          Values &&...values)
-        : Option<T>(parent, name, llvm::cl::desc("As for the pass that has it"),
+        : Option<T>(parent, name, llvm::cl::desc(description),
                     llvm::cl::init(variable), std::move(values)...) {
       this->setCallback([this, &variable](const T &value) {
         this->optHasValue = true;
         variable = value;
       });
     }
+  };
+  template <typename T> struct TextList : ListOption<T> {
+    TextList(PassOptions &parent, llvm::StringRef name,
+             llvm::SmallVector<T> &variable)
+        : ListOption<T>(parent, name, llvm::cl::desc(description)),
+          variable(variable) {}
+
+    bool handleOccurrence(unsigned position, llvm::StringRef name,
+                          llvm::StringRef text) override {
+      bool fails = ListOption<T>::handleOccurrence(position, name, text);
+      variable.assign(this->begin(), this->end());
+      return fails;
+    }
+
+    llvm::SmallVector<T> &variable;
   };
   std::vector<std::unique_ptr<llvm::cl::Option>> texts;
 };

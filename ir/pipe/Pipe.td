@@ -65,9 +65,7 @@ def Pipe_ProgramOp : Pipe_Op<"program", [SingleBlock, NoTerminator,
     `stages` ranks run `stages * repeats` chunks of the stack's layers on
     `microbatches` microbatches in a step. Chunk c = r * stages + s is the r-th
     chunk of a rank: of rank s with placement `loop`, of rank stages-1-s in odd
-    rows with placement `v`. `layers_per_chunk` counts the layers of a chunk;
-    a chunk may have one less (where the chunks do not divide the layers), and the
-    last may have more (layers left out of the pipeline, with one stage).
+    rows with placement `v`. Chunks may differ in their numbers of layers.
 
     With `outer`, one chunk more, the last, holds layers that are left out of the
     pipeline. Every rank has it, and microbatch m runs on rank m mod stages.
@@ -76,14 +74,13 @@ def Pipe_ProgramOp : Pipe_Op<"program", [SingleBlock, NoTerminator,
     of it.
 
     Constraints:
-    - C1: `stages`, `repeats` and `microbatches` are positive, and so is
-      `layers_per_chunk`; with `outer`, `microbatches` is a multiple of `stages`
+    - C1: `stages`, `repeats` and `microbatches` are positive; with `outer`,
+      `microbatches` is a multiple of `stages`
     - C2: the body holds one `pipe.chunks` and at most one `pipe.timeline`
     - C3: `stack` names a `rota.stack`
     - C4: there is a chunk for each stage and repeat, on the rank that the
       placement says, and with `outer` one more, on all ranks
-    - C5: the chunks have `layers_per_chunk` layers or one less, but at least one;
-      the last may have more, and the unpipelined one has at least one
+    - C5: each chunk has a layer at least
     - C6: all chunks' layers, one after the other, are the stack's
     - C7: a layer's kind is the one that the stack's pattern says
     - C8: the first chunk embeds and the last has the loss, no other
@@ -96,7 +93,7 @@ def Pipe_ProgramOp : Pipe_Op<"program", [SingleBlock, NoTerminator,
         }
       }
     }
-    pipe.program stack @layers stages = 2 repeats = 1 layers_per_chunk = 2 microbatches = 2 placement loop {
+    pipe.program stack @layers stages = 2 repeats = 1 microbatches = 2 placement loop {
       pipe.chunks [
         <rank 0 embed layers [@identity 0, @identity 1]>,
         <rank 1 layers [@identity 2, @identity 3] loss>
@@ -109,14 +106,12 @@ def Pipe_ProgramOp : Pipe_Op<"program", [SingleBlock, NoTerminator,
     ```
   }];
   let arguments = (ins FlatSymbolRefAttr:$stack, I64Attr:$stages,
-                       I64Attr:$repeats, I64Attr:$layers_per_chunk,
-                       I64Attr:$microbatches, Pipe_Placement:$placement,
-                       UnitAttr:$outer);
+                       I64Attr:$repeats, I64Attr:$microbatches,
+                       Pipe_Placement:$placement, UnitAttr:$outer);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
     `stack` $stack `stages` `=` custom<Count>($stages)
     `repeats` `=` custom<Count>($repeats)
-    `layers_per_chunk` `=` custom<Count>($layers_per_chunk)
     `microbatches` `=` custom<Count>($microbatches)
     `placement` $placement (`outer` $outer^)? $body attr-dict
   }];
@@ -153,7 +148,7 @@ def Pipe_ChunksOp : Pipe_Op<"chunks", [HasParent<"ProgramOp">]> {
         }
       }
     }
-    pipe.program stack @layers stages = 1 repeats = 1 layers_per_chunk = 3 microbatches = 1 placement loop {
+    pipe.program stack @layers stages = 1 repeats = 1 microbatches = 1 placement loop {
       pipe.chunks [
         <rank 0 embed layers [@a 0, @b 1, @a 2] loss>
       ]
@@ -214,7 +209,7 @@ def Pipe_TimelineOp : Pipe_Op<"timeline", [HasParent<"ProgramOp">]> {
         }
       }
     }
-    pipe.program stack @layers stages = 2 repeats = 1 layers_per_chunk = 1 microbatches = 1 placement loop {
+    pipe.program stack @layers stages = 2 repeats = 1 microbatches = 1 placement loop {
       pipe.chunks [
         <rank 0 embed layers [@identity 0]>,
         <rank 1 layers [@identity 1] loss>

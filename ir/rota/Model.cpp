@@ -218,7 +218,7 @@ int64_t Model::parameterCount() const {
   return count;
 }
 
-static double flopsOf(func::FuncOp function) {
+double Model::flopsOf(func::FuncOp function) {
   double flops = 0;
   function.walk([&](CostOpInterface op) { flops += op.getCost().flops; });
   return flops;

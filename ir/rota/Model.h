@@ -61,6 +61,8 @@ public:
   static std::string checkpointName(ParamOp param);
   /// Number of parameters, those of all layers counted, shared ones once.
   int64_t parameterCount() const;
+  /// Operations of a function, by CostOpInterface.
+  static double flopsOf(func::FuncOp function);
   /// Operations per token of forward and backward, the latter counted as two
   /// products for each of forward's. For a model as built: later its functions
   /// have lost composite ops or are those of one rank.

@@ -34,7 +34,7 @@ def AssignRemat : Pass<"assign-remat", "::mlir::ModuleOp"> {
         }
       }
     }
-    pipe.program stack @layers stages = 2 repeats = 2 layers_per_chunk = 1 microbatches = 2 placement loop {
+    pipe.program stack @layers stages = 2 repeats = 2 microbatches = 2 placement loop {
       pipe.chunks [
         <rank 0 embed layers [@a 0]>,
         <rank 1 layers [@a 1]>,
@@ -57,7 +57,7 @@ def AssignRemat : Pass<"assign-remat", "::mlir::ModuleOp"> {
         }
       } {rota.remat = "full"}
     }
-    pipe.program stack @layers stages = 2 repeats = 2 layers_per_chunk = 1 microbatches = 2 placement loop {
+    pipe.program stack @layers stages = 2 repeats = 2 microbatches = 2 placement loop {
       pipe.chunks [
         <rank 0 embed layers [@a 0]>,
         <rank 1 layers [@a_stage1 1]>,

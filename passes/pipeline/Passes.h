@@ -6,6 +6,7 @@
 
 #include "ir/pipe/Pipe.h"
 #include "passes/TextOptions.h"
+#include "passes/pipeline/timeline/LayerSplit.h"
 #include "passes/pipeline/timeline/WeightWindows.h"
 
 #include "mlir/Pass/Pass.h"

@@ -16,14 +16,16 @@ class PipelinePass<string flag> : Pass<flag, "::mlir::ModuleOp"> {
 def SplitStages : PipelinePass<"split-stages"> {
   let summary = "divide the stack's layers into chunks";
   let description = [{
-    Makes a `pipe.program` for the module's `rota.stack`: chunk c holds layers
-    [c*L, (c+1)*L), the first chunk embeds, the last has the loss.
+    Makes a `pipe.program` for the module's `rota.stack`: each chunk holds the next
+    layers, the first chunk embeds, the last has the loss.
 
-    Before: one `rota.stack`, no `pipe.program`. With S stages, R repeats and L
-    layers per chunk, S*R*L is the number of layers; L or R that is 0 follows
-    from the others (R first, as 1). Where neither is given and the stages do not
-    divide the layers, chunks have two sizes, the first and the last the smaller;
-    a warning gives the sizes. With `pipeline-layers`, only that many layers are
+    Before: one `rota.stack`, no `pipe.program`. There are S*R chunks, for S stages
+    and R repeats. With L layers per chunk, S*R*L is the number of layers, and R
+    follows from it where it is 0. With `layers-per-stage`, these are the numbers of
+    each stage, divided evenly over its chunks, or of each chunk. Otherwise the
+    layers are divided evenly; where the chunks do not divide them, chunks have two
+    sizes, the last and the first the smaller, and a warning gives the sizes. With
+    `pipeline-layers`, only that many layers are
     divided so. The others run before the loss: with one stage in the last chunk;
     with several in the unpipelined chunk, which all stages have and whose
     microbatches, a multiple of the stages, they divide. A remark says which.
@@ -41,7 +43,7 @@ def SplitStages : PipelinePass<"split-stages"> {
     becomes, with `stages=2 repeats=2 microbatches=4`, itself and
 
     ```
-    pipe.program stack @layers stages = 2 repeats = 2 layers_per_chunk = 1 microbatches = 4 placement loop {
+    pipe.program stack @layers stages = 2 repeats = 2 microbatches = 4 placement loop {
       pipe.chunks [
         <rank 0 embed layers [@identity 0]>,
         <rank 1 layers [@identity 1]>,
@@ -54,9 +56,15 @@ def SplitStages : PipelinePass<"split-stages"> {
   let options = [
     Option<"stages", "stages", "int64_t", "1", "Ranks of the pipeline (S)">,
     Option<"repeats", "repeats", "int64_t", "0",
-           "Chunks on each rank (R); 0: what the layers need">,
+           "Chunks on each rank (R); 0: what layers-per-chunk needs, or 1">,
     Option<"layersPerChunk", "layers-per-chunk", "int64_t", "0",
-           "Layers of a chunk (L); 0: what the layers need">,
+           "Layers of a chunk (L); 0: the layers divided evenly">,
+    Option<"split", "split", "::rota::pipe::LayerSplit",
+           "::rota::pipe::LayerSplit::Even",
+           "balanced: `balance-stages` follows, so there is no warning",
+           "::rota::valuesOf<::rota::pipe::LayerSplit>()">,
+    ListOption<"layersPerStage", "layers-per-stage", "int64_t",
+               "Layers of each stage, or of each chunk">,
     Option<"microbatches", "microbatches", "int64_t", "1",
            "Microbatches of a step (M)">,
     Option<"pipelineLayers", "pipeline-layers", "int64_t", "0",
@@ -88,7 +96,7 @@ def MakeTimeline : PipelinePass<"make-timeline"> {
         }
       }
     }
-    pipe.program stack @layers stages = 2 repeats = 1 layers_per_chunk = 1 microbatches = 3 placement loop {
+    pipe.program stack @layers stages = 2 repeats = 1 microbatches = 3 placement loop {
       pipe.chunks [
         <rank 0 embed layers [@identity 0]>,
         <rank 1 layers [@identity 1] loss>
@@ -115,6 +123,58 @@ def MakeTimeline : PipelinePass<"make-timeline"> {
   ];
 }
 
+def BalanceStages : PipelinePass<"balance-stages"> {
+  let summary = "give chunks the layers with which a step is shortest";
+  let description = [{
+    Divides the layers anew over the chunks of a program, so that the simulated
+    makespan of its timeline is least. A forward takes the operations of its layers
+    by `CostOpInterface`, each of its own kind, with those of `@embed` and `@loss`
+    where the chunk has them, a backward twice that, and messages nothing. A descent
+    finds the split: no move of one or two layers makes the step shorter (or the
+    search has ended at a fixed amount of work). It is never worse than the split
+    before. A remark says the layers of each chunk and the makespans.
+
+    Before: a model as built and a `pipe.program` with a timeline. The unpipelined
+    chunk keeps its layers.
+
+    ```mlir
+    func.func @loss(%x: tensor<2x8xf32>) -> tensor<f32> {
+      %y = arith.addf %x, %x : tensor<2x8xf32>
+      %z = arith.mulf %y, %x : tensor<2x8xf32>
+      %sum = rota.reduce sum %z dims [0, 1] : tensor<2x8xf32> -> tensor<f32>
+      return %sum : tensor<f32>
+    }
+    rota.stack @layers layers = 6 pattern [@double] {
+      rota.layer @double {
+        func.func @forward(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
+          %y = arith.addf %x, %x : tensor<2x8xf32>
+          return %y : tensor<2x8xf32>
+        }
+      }
+    }
+    pipe.program stack @layers stages = 2 repeats = 1 microbatches = 3 placement loop {
+      pipe.chunks [
+        <rank 0 embed layers [@double 0, @double 1, @double 2]>,
+        <rank 1 layers [@double 3, @double 4, @double 5] loss>
+      ]
+      pipe.timeline "1f1b" delay = 1 rows [
+        "0F0,0F1,0B0,0F2,0B1,0B2",
+        "1F0,1B0,1F1,1B1,1F2,1B2"
+      ]
+    }
+    ```
+
+    becomes the same with
+
+    ```
+    pipe.chunks [
+      <rank 0 embed layers [@double 0, @double 1, @double 2, @double 3, @double 4]>,
+      <rank 1 layers [@double 5] loss>
+    ]
+    ```
+  }];
+}
+
 def InsertCommunication : PipelinePass<"insert-communication"> {
   let summary = "add sends and receives to the program's timeline";
   let description = [{
@@ -133,7 +193,7 @@ def InsertCommunication : PipelinePass<"insert-communication"> {
         }
       }
     }
-    pipe.program stack @layers stages = 2 repeats = 1 layers_per_chunk = 1 microbatches = 2 placement loop {
+    pipe.program stack @layers stages = 2 repeats = 1 microbatches = 2 placement loop {
       pipe.chunks [
         <rank 0 embed layers [@identity 0]>,
         <rank 1 layers [@identity 1] loss>
@@ -190,7 +250,7 @@ def GatherWeights : PipelinePass<"gather-weights"> {
         }
       }
     }
-    pipe.program stack @layers stages = 1 repeats = 3 layers_per_chunk = 1 microbatches = 2 placement loop {
+    pipe.program stack @layers stages = 1 repeats = 3 microbatches = 2 placement loop {
       pipe.chunks [
         <rank 0 embed layers [@identity 0]>,
         <rank 0 layers [@identity 1]>,
@@ -248,7 +308,7 @@ def OffloadResiduals : PipelinePass<"offload-residuals"> {
         }
       }
     }
-    pipe.program stack @layers stages = 2 repeats = 1 layers_per_chunk = 1 microbatches = 3 placement loop {
+    pipe.program stack @layers stages = 2 repeats = 1 microbatches = 3 placement loop {
       pipe.chunks [
         <rank 0 embed layers [@identity 0]>,
         <rank 1 layers [@identity 1] loss>
@@ -300,7 +360,7 @@ def VerifyTimeline : PipelinePass<"verify-timeline"> {
         }
       }
     }
-    pipe.program stack @layers stages = 1 repeats = 1 layers_per_chunk = 1 microbatches = 2 placement loop {
+    pipe.program stack @layers stages = 1 repeats = 1 microbatches = 2 placement loop {
       pipe.chunks [
         <rank 0 embed layers [@identity 0] loss>
       ]

@@ -15,6 +15,8 @@ void buildScheduleLayersPipeline(OpPassManager &manager,
   manager.addPass(createSplitStages(options));
   manager.addPass(createMakeTimeline(options));
   manager.addPass(createVerifyTimeline());
+  if (options.split == ::rota::pipe::LayerSplit::Balanced)
+    manager.addPass(createBalanceStages());
 }
 
 void buildCompleteTimelinePipeline(OpPassManager &manager,
@@ -39,6 +41,8 @@ struct ScheduleLayersText : ::rota::PipelineText<ScheduleLayersOptions> {
     add("stages", stages);
     add("repeats", repeats);
     add("layers-per-chunk", layersPerChunk);
+    add("layers-per-stage", layersPerStage);
+    add("split", split);
     add("microbatches", microbatches);
     add("pipeline-layers", pipelineLayers);
     add("placement", placement);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "passes/pipeline/Program.h"
 
-#include "passes/pipeline/timeline/Simulator.h"
 #include "passes/pipeline/timeline/TimelineVerifier.h"
 
 namespace mlir::pipe {
@@ -38,13 +37,54 @@ LogicalResult verifyTimelineOp(TimelineOp timeline) {
   return success(violations.empty());
 }
 
-double bubbleOf(ProgramOp program, const ::rota::pipe::Timeline &timeline) {
-  ::rota::pipe::CostTable costs;
-  for (auto chunk : program.getChunks().getChunks().getAsRange<ChunkAttr>()) {
-    double layers = static_cast<double>(chunk.getLayers().size());
-    costs.chunks.push_back({layers, 2 * layers, layers, layers});
+ArrayAttr makeChunks(::mlir::rota::StackOp stack,
+                     const ::rota::pipe::Shape &shape,
+                     ArrayRef<int64_t> counts) {
+  MLIRContext *context = stack.getContext();
+  ArrayAttr pattern = stack.getPattern();
+  SmallVector<Attribute> chunks;
+  int64_t layer = 0;
+  for (auto [number, count] : llvm::enumerate(counts)) {
+    int64_t chunk = number;
+    SmallVector<FlatSymbolRefAttr> kinds;
+    SmallVector<int64_t> layers;
+    for (int64_t end = layer + count; layer < end; ++layer) {
+      kinds.push_back(cast<FlatSymbolRefAttr>(pattern[layer % pattern.size()]));
+      layers.push_back(layer);
+    }
+    int64_t rank = shape.isUnpipelined(chunk) ? int64_t(ChunkAttr::kAllRanks)
+                                              : int64_t(shape.rankOf(chunk));
+    chunks.push_back(ChunkAttr::get(context, rank, chunk == 0, kinds, layers,
+                                    chunk + 1 == shape.chunks()));
   }
-  auto simulation = ::rota::pipe::simulate(timeline, costs);
+  return ArrayAttr::get(context, chunks);
+}
+
+std::vector<int64_t> layersOf(ProgramOp program) {
+  std::vector<int64_t> counts;
+  for (auto chunk : program.getChunks().getChunks().getAsRange<ChunkAttr>())
+    counts.push_back(chunk.getLayers().size());
+  return counts;
+}
+
+::rota::pipe::PartCosts
+partCosts(::mlir::rota::StackOp stack, double embed, double loss,
+          function_ref<double(StringRef kind)> layerCost) {
+  SmallVector<double> pattern; // of its kinds
+  for (auto kind : stack.getPattern().getAsRange<FlatSymbolRefAttr>())
+    pattern.push_back(layerCost(kind.getValue()));
+  ::rota::pipe::PartCosts costs;
+  costs.embed = embed;
+  costs.loss = loss;
+  for (uint64_t layer = 0; layer < stack.getLayers(); ++layer)
+    costs.layers.push_back(pattern[layer % pattern.size()]);
+  return costs;
+}
+
+double bubbleOf(ProgramOp program, const ::rota::pipe::Timeline &timeline,
+                const ::rota::pipe::PartCosts &costs) {
+  auto simulation = ::rota::pipe::simulate(
+      timeline, ::rota::pipe::tableOf(costs, layersOf(program)));
   return simulation ? simulation->bubble : 0;
 }
 

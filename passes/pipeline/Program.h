@@ -5,6 +5,7 @@
 #define ROTA_PASSES_PIPELINE_PROGRAM_H
 
 #include "ir/pipe/Pipe.h"
+#include "passes/pipeline/timeline/LayerSplit.h"
 
 namespace mlir::pipe {
 
@@ -18,10 +19,24 @@ TimelineOp findTimeline(ModuleOp module);
 /// Emits an error for each rule that the timeline breaks.
 LogicalResult verifyTimelineOp(TimelineOp timeline);
 
-/// The share of a step in which ranks are idle, when a backward takes twice as
-/// long as a forward, a chunk as long as it has layers, and transfers no time.
-/// 0 when the timeline does not complete.
-double bubbleOf(ProgramOp program, const ::rota::pipe::Timeline &timeline);
+/// The table of chunks of which chunk c has the next `counts[c]` layers.
+ArrayAttr makeChunks(::mlir::rota::StackOp stack,
+                     const ::rota::pipe::Shape &shape,
+                     ArrayRef<int64_t> counts);
+
+/// The layers of each chunk.
+std::vector<int64_t> layersOf(ProgramOp program);
+
+/// The costs of the stack's layers, of which one of a kind takes
+/// `layerCost(kind)`, beside those of the model's ends.
+::rota::pipe::PartCosts
+partCosts(::mlir::rota::StackOp stack, double embed, double loss,
+          function_ref<double(StringRef kind)> layerCost);
+
+/// The share of a step in which ranks are idle, with the costs of
+/// `rota::pipe::tableOf`. 0 when the timeline does not complete.
+double bubbleOf(ProgramOp program, const ::rota::pipe::Timeline &timeline,
+                const ::rota::pipe::PartCosts &costs);
 
 } // namespace mlir::pipe
 

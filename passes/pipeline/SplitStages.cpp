@@ -2,6 +2,8 @@
 //
 // Divides the stack's layers into chunks. See Passes.td.
 #include "passes/pipeline/Passes.h"
+#include "passes/pipeline/Program.h"
+#include "passes/pipeline/timeline/LayerSplit.h"
 
 #include "mlir/IR/Remarks.h"
 
@@ -35,8 +37,8 @@ struct SplitStagesPass : impl::SplitStagesBase<SplitStagesPass> {
   }
 
 private:
-  int64_t pipelined = 0, perChunk = 0, rows = 0; // L and R once derived
-  SmallVector<int64_t> counts;                   // layers of each chunk
+  int64_t pipelined = 0, rows = 0; // layers; R once derived
+  SmallVector<int64_t> counts;     // layers of each chunk
 
   StackOp findStack() {
     ModuleOp module = getOperation();
@@ -70,7 +72,7 @@ private:
     return success();
   }
 
-  /// Derives L and R so that S * R * L is the number of pipelined layers.
+  /// Derives R and the layers of each chunk.
   LogicalResult deriveSizes(StackOp stack) {
     int64_t layers = stack.getLayers();
     pipelined = pipelineLayers ? int64_t(pipelineLayers) : layers;
@@ -79,56 +81,98 @@ private:
              << "'pipeline-layers': expected at most as many pipelined layers "
                 "as layers, got "
              << pipelined << " and " << layers;
-    if (!layersPerChunk && repeats <= 1 && pipelined % stages != 0)
-      return divideUnevenly(stack);
-    int64_t unit = stages * (layersPerChunk ? int64_t(layersPerChunk) : 1);
-    if (pipelined % unit != 0)
-      return stack.emitError()
-             << (layersPerChunk ? "'layers-per-chunk'" : "'stage'")
-             << ": expected stages * layers per chunk to divide the pipelined "
-                "layers, got "
-             << unit << " (" << stages.getValue() << " * "
-             << unit / int64_t(stages) << ") and " << pipelined;
-    rows = repeats ? int64_t(repeats)
-                   : (layersPerChunk ? pipelined / unit : int64_t(1));
-    perChunk = layersPerChunk ? int64_t(layersPerChunk)
-                              : std::max<int64_t>(1, pipelined / stages / rows);
-    if (stages * rows * perChunk != pipelined)
-      return stack.emitError()
-             << (repeats ? "'repeats'" : "'layers-per-chunk'")
-             << ": expected stages * repeats * layers per chunk to be the "
-                "number "
-                "of pipelined layers, got "
-             << stages * rows * perChunk << " (" << stages.getValue() << " * "
-             << rows << " * " << perChunk << ") and " << pipelined;
-    if (failed(checkShape(stack)))
+    rows = repeats ? int64_t(repeats) : 1;
+    if (failed(!layersPerStage.empty() ? takeGivenLayers(stack)
+               : layersPerChunk        ? divideByChunk(stack)
+                                       : divideEvenly(stack)))
       return failure();
-    counts.assign(stages * rows, perChunk);
-    addUnpipelinedLayers(stack);
+    if (isUnpipelined())
+      counts.push_back(layers - pipelined);
+    else
+      counts.back() += layers - pipelined;
     return success();
   }
 
-  /// One chunk for each stage, of two sizes. The chunks at the ends, which have
-  /// the embedding and the loss, are the first to get a layer less.
-  LogicalResult divideUnevenly(StackOp stack) {
-    if (pipelined < stages)
+  /// Chunks of L layers, so that S * R * L is the number of pipelined layers.
+  LogicalResult divideByChunk(StackOp stack) {
+    int64_t unit = stages * layersPerChunk;
+    if (pipelined % unit != 0)
       return stack.emitError()
-             << "'stage': expected a pipelined layer for each stage at least, "
-                "got "
-             << pipelined << " layers and " << stages.getValue() << " stages";
-    rows = 1;
+             << "'layers-per-chunk': expected stages * layers per chunk to "
+                "divide the pipelined layers, got "
+             << unit << " (" << stages.getValue() << " * "
+             << layersPerChunk.getValue() << ") and " << pipelined;
+    if (!repeats)
+      rows = pipelined / unit;
+    if (unit * rows != pipelined)
+      return stack.emitError()
+             << "'repeats': expected stages * repeats * layers per chunk to be "
+                "the number of pipelined layers, got "
+             << unit * rows << " (" << stages.getValue() << " * " << rows
+             << " * " << layersPerChunk.getValue() << ") and " << pipelined;
+    counts.assign(stages * rows, layersPerChunk);
+    return checkShape(stack);
+  }
+
+  LogicalResult divideEvenly(StackOp stack) {
     if (failed(checkShape(stack)))
       return failure();
-    perChunk = (pipelined + stages - 1) / stages;
-    counts.assign(stages, perChunk);
-    int64_t missing = stages * perChunk - pipelined;
-    for (int64_t i = 0; i < missing; ++i)
-      --counts[i % 2 ? i / 2 : stages - 1 - i / 2];
-    stack.emitWarning() << pipelined << " layers do not divide into "
-                        << stages.getValue() << " stages: " << stages - missing
-                        << " have " << perChunk << " layers and " << missing
-                        << " have " << perChunk - 1;
-    addUnpipelinedLayers(stack);
+    int64_t chunks = stages * rows;
+    if (pipelined < chunks)
+      return stack.emitError()
+             << "'" << (rows > 1 ? "repeats" : "stage")
+             << "': expected a pipelined layer for each chunk at least, got "
+             << pipelined << " layers and " << chunks << " chunks ("
+             << stages.getValue() << " * " << rows << ")";
+    for (int64_t count : ::rota::pipe::splitEvenly(pipelined, chunks))
+      counts.push_back(count);
+    int64_t most = llvm::divideCeil(pipelined, chunks);
+    int64_t missing = chunks * most - pipelined;
+    if (missing && split == ::rota::pipe::LayerSplit::Even)
+      stack.emitWarning() << pipelined << " layers do not divide into "
+                          << chunks << " chunks: " << chunks - missing
+                          << " have " << most << " and " << missing << " have "
+                          << most - 1;
+    return success();
+  }
+
+  /// The layers of each stage, divided evenly over its chunks, or of each
+  /// chunk.
+  LogicalResult takeGivenLayers(StackOp stack) {
+    if (layersPerChunk)
+      return stack.emitError("'layers-per-stage': expected no "
+                             "'layers-per-chunk' beside it, got ")
+             << layersPerChunk.getValue();
+    if (failed(checkShape(stack)))
+      return failure();
+    int64_t chunks = stages * rows, given = layersPerStage.size();
+    if (given != stages && given != chunks)
+      return stack.emitError(
+                 "'layers-per-stage': expected a number for each of "
+                 "the ")
+             << stages.getValue() << " stages"
+             << (rows > 1 ? " or of the " + std::to_string(chunks) + " chunks"
+                          : "")
+             << ", got " << given;
+    int64_t least = given == chunks ? 1 : rows, sum = 0;
+    for (int64_t count : layersPerStage) {
+      if (count < least || count > pipelined)
+        return stack.emitError("'layers-per-stage': expected ")
+               << least << " to " << pipelined << " layers, got " << count;
+      sum += count;
+    }
+    if (sum != pipelined)
+      return stack.emitError("'layers-per-stage': expected the sum to be the "
+                             "number of pipelined layers, got ")
+             << sum << " and " << pipelined;
+    counts.assign(layersPerStage.begin(), layersPerStage.end());
+    if (given == chunks)
+      return success();
+    counts.resize(chunks);
+    for (int64_t stage = 0; stage < stages; ++stage)
+      for (auto [row, count] : llvm::enumerate(
+               ::rota::pipe::splitEvenly(layersPerStage[stage], rows)))
+        counts[shape().chunkOf(stage, row)] = count;
     return success();
   }
 
@@ -137,11 +181,6 @@ private:
   bool isUnpipelined() {
     StackOp stack = *getOperation().getOps<StackOp>().begin();
     return stages > 1 && pipelined < int64_t(stack.getLayers());
-  }
-
-  void addUnpipelinedLayers(StackOp stack) {
-    if (isUnpipelined())
-      counts.push_back(stack.getLayers() - pipelined);
   }
 
   LogicalResult checkShape(StackOp stack) {
@@ -158,35 +197,11 @@ private:
     OpBuilder builder(&getContext());
     builder.setInsertionPointToEnd(getOperation().getBody());
     auto program = ProgramOp::create(
-        builder, stack.getLoc(), stack.getSymName(), stages, rows, perChunk,
-        microbatches, static_cast<Placement>(placement.getValue()),
-        shape().outer);
+        builder, stack.getLoc(), stack.getSymName(), stages, rows, microbatches,
+        static_cast<Placement>(placement.getValue()), shape().outer);
     builder.setInsertionPointToStart(&program.getBody().emplaceBlock());
-    SmallVector<Attribute> chunks;
-    int64_t begin = 0;
-    for (auto [chunk, count] : llvm::enumerate(counts)) {
-      chunks.push_back(makeChunk(stack, chunk, begin, begin + count));
-      begin += count;
-    }
-    ChunksOp::create(builder, stack.getLoc(), builder.getArrayAttr(chunks));
-  }
-
-  ChunkAttr makeChunk(StackOp stack, int64_t chunk, int64_t begin,
-                      int64_t end) {
-    bool last = chunk + 1 == shape().chunks();
-    if (last)
-      end = stack.getLayers();
-    SmallVector<FlatSymbolRefAttr> kinds;
-    SmallVector<int64_t> layers;
-    for (int64_t layer = begin; layer < end; ++layer) {
-      ArrayAttr pattern = stack.getPattern();
-      kinds.push_back(cast<FlatSymbolRefAttr>(pattern[layer % pattern.size()]));
-      layers.push_back(layer);
-    }
-    int64_t rank = shape().isUnpipelined(chunk)
-                       ? int64_t(ChunkAttr::kAllRanks)
-                       : int64_t(shape().rankOf(chunk));
-    return ChunkAttr::get(&getContext(), rank, chunk == 0, kinds, layers, last);
+    ChunksOp::create(builder, stack.getLoc(),
+                     makeChunks(stack, shape(), counts));
   }
 };
 

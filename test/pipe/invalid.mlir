@@ -15,7 +15,7 @@ rota.stack @layers layers = 2 pattern [@a, @b] {
   }
 }
 // expected-error @+1 {{expected 'stages' between 1 and 1048576, got 0}}
-pipe.program stack @layers stages = 0 repeats = 1 layers_per_chunk = 1 microbatches = 1 placement loop {
+pipe.program stack @layers stages = 0 repeats = 1 microbatches = 1 placement loop {
   pipe.chunks [
     <rank 0 embed layers [@a 0]>,
     <rank 1 layers [@b 1] loss>
@@ -38,30 +38,7 @@ rota.stack @layers layers = 2 pattern [@a, @b] {
   }
 }
 // expected-error @+1 {{expected 'microbatches' between 1 and 1048576, got -3}}
-pipe.program stack @layers stages = 2 repeats = 1 layers_per_chunk = 1 microbatches = -3 placement loop {
-  pipe.chunks [
-    <rank 0 embed layers [@a 0]>,
-    <rank 1 layers [@b 1] loss>
-  ]
-}
-
-// -----
-
-// program C1: positive sizes, of layers per chunk too
-rota.stack @layers layers = 2 pattern [@a, @b] {
-  rota.layer @a {
-    func.func @forward(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
-      return %x : tensor<2x8xf32>
-    }
-  }
-  rota.layer @b {
-    func.func @forward(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
-      return %x : tensor<2x8xf32>
-    }
-  }
-}
-// expected-error @+1 {{expected 'layers_per_chunk' between 1 and 1048576, got 0}}
-pipe.program stack @layers stages = 2 repeats = 1 layers_per_chunk = 0 microbatches = 1 placement loop {
+pipe.program stack @layers stages = 2 repeats = 1 microbatches = -3 placement loop {
   pipe.chunks [
     <rank 0 embed layers [@a 0]>,
     <rank 1 layers [@b 1] loss>
@@ -84,7 +61,7 @@ rota.stack @layers layers = 2 pattern [@a, @b] {
   }
 }
 // expected-error @+1 {{expected stages * repeats * microbatches to be at most 1048576, got 2 * 1 * 1048576}}
-pipe.program stack @layers stages = 2 repeats = 1 layers_per_chunk = 1 microbatches = 1048576 placement loop {
+pipe.program stack @layers stages = 2 repeats = 1 microbatches = 1048576 placement loop {
   pipe.chunks [
     <rank 0 embed layers [@a 0]>,
     <rank 1 layers [@b 1] loss>
@@ -107,7 +84,7 @@ rota.stack @layers layers = 2 pattern [@a, @b] {
   }
 }
 // expected-error @+1 {{expected one 'pipe.chunks', got 0}}
-pipe.program stack @layers stages = 2 repeats = 1 layers_per_chunk = 1 microbatches = 1 placement loop {
+pipe.program stack @layers stages = 2 repeats = 1 microbatches = 1 placement loop {
   pipe.timeline "t" delay = 1 rows [
     "0F0,0B0",
     "1F0,1B0"
@@ -130,7 +107,7 @@ rota.stack @layers layers = 2 pattern [@a, @b] {
   }
 }
 // expected-error @+1 {{expected at most one 'pipe.timeline', got 2}}
-pipe.program stack @layers stages = 2 repeats = 1 layers_per_chunk = 1 microbatches = 1 placement loop {
+pipe.program stack @layers stages = 2 repeats = 1 microbatches = 1 placement loop {
   pipe.chunks [
     <rank 0 embed layers [@a 0]>,
     <rank 1 layers [@b 1] loss>
@@ -160,7 +137,7 @@ rota.stack @layers layers = 2 pattern [@a, @b] {
     }
   }
 }
-pipe.program stack @layers stages = 2 repeats = 1 layers_per_chunk = 1 microbatches = 1 placement loop {
+pipe.program stack @layers stages = 2 repeats = 1 microbatches = 1 placement loop {
   // expected-error @+1 {{expected 'pipe.chunks' or 'pipe.timeline' in a program}}
   %c = arith.constant 1 : i32
   pipe.chunks [
@@ -185,7 +162,7 @@ rota.stack @layers layers = 2 pattern [@a, @b] {
   }
 }
 // expected-error @+1 {{expected a 'rota.stack', 'nothing' is none}}
-pipe.program stack @nothing stages = 2 repeats = 1 layers_per_chunk = 1 microbatches = 1 placement loop {
+pipe.program stack @nothing stages = 2 repeats = 1 microbatches = 1 placement loop {
   pipe.chunks [
     <rank 0 embed layers [@a 0]>,
     <rank 1 layers [@b 1] loss>
@@ -207,7 +184,7 @@ rota.stack @layers layers = 2 pattern [@a, @b] {
     }
   }
 }
-pipe.program stack @layers stages = 2 repeats = 2 layers_per_chunk = 1 microbatches = 1 placement loop {
+pipe.program stack @layers stages = 2 repeats = 2 microbatches = 1 placement loop {
   // expected-error @+1 {{expected 4 chunks (2 stages, each 2), got 2}}
   pipe.chunks [
     <rank 0 embed layers [@a 0]>,
@@ -230,7 +207,7 @@ rota.stack @layers layers = 2 pattern [@a, @b] {
     }
   }
 }
-pipe.program stack @layers stages = 2 repeats = 1 layers_per_chunk = 1 microbatches = 1 placement loop {
+pipe.program stack @layers stages = 2 repeats = 1 microbatches = 1 placement loop {
   // expected-error @+1 {{expected chunk 1 on rank 1, got rank 0}}
   pipe.chunks [
     <rank 0 embed layers [@a 0]>,
@@ -240,7 +217,7 @@ pipe.program stack @layers stages = 2 repeats = 1 layers_per_chunk = 1 microbatc
 
 // -----
 
-// program C5: layers per chunk
+// program C5: a layer in each chunk
 rota.stack @layers layers = 4 pattern [@a, @b] {
   rota.layer @a {
     func.func @forward(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
@@ -253,11 +230,11 @@ rota.stack @layers layers = 4 pattern [@a, @b] {
     }
   }
 }
-pipe.program stack @layers stages = 2 repeats = 1 layers_per_chunk = 3 microbatches = 1 placement loop {
-  // expected-error @+1 {{expected 3 layers, or one less, in chunk 0, got 1}}
+pipe.program stack @layers stages = 2 repeats = 1 microbatches = 1 placement loop {
+  // expected-error @+1 {{expected a layer at least in chunk 1, got none}}
   pipe.chunks [
-    <rank 0 embed layers [@a 0]>,
-    <rank 1 layers [@b 1, @a 2, @b 3] loss>
+    <rank 0 embed layers [@a 0, @b 1, @a 2, @b 3]>,
+    <rank 1 layers [] loss>
   ]
 }
 
@@ -276,7 +253,7 @@ rota.stack @layers layers = 4 pattern [@a, @b] {
     }
   }
 }
-pipe.program stack @layers stages = 2 repeats = 1 layers_per_chunk = 2 microbatches = 1 placement loop {
+pipe.program stack @layers stages = 2 repeats = 1 microbatches = 1 placement loop {
   // expected-error @+1 {{expected layer 1 next in chunk 0, got 2}}
   pipe.chunks [
     <rank 0 embed layers [@a 0, @a 2]>,
@@ -299,7 +276,7 @@ rota.stack @layers layers = 3 pattern [@a, @b] {
     }
   }
 }
-pipe.program stack @layers stages = 2 repeats = 1 layers_per_chunk = 1 microbatches = 1 placement loop {
+pipe.program stack @layers stages = 2 repeats = 1 microbatches = 1 placement loop {
   // expected-error @+1 {{expected the 3 layers of the stack, got 2}}
   pipe.chunks [
     <rank 0 embed layers [@a 0]>,
@@ -322,7 +299,7 @@ rota.stack @layers layers = 2 pattern [@a, @b] {
     }
   }
 }
-pipe.program stack @layers stages = 2 repeats = 1 layers_per_chunk = 1 microbatches = 1 placement loop {
+pipe.program stack @layers stages = 2 repeats = 1 microbatches = 1 placement loop {
   // expected-error @+1 {{expected layer 1 to be of kind @b, got @a}}
   pipe.chunks [
     <rank 0 embed layers [@a 0]>,
@@ -345,7 +322,7 @@ rota.stack @layers layers = 2 pattern [@a, @b] {
     }
   }
 }
-pipe.program stack @layers stages = 2 repeats = 1 layers_per_chunk = 1 microbatches = 1 placement loop {
+pipe.program stack @layers stages = 2 repeats = 1 microbatches = 1 placement loop {
   // expected-error @+1 {{expected the embedding in chunk 0 alone, chunk 0 has not}}
   pipe.chunks [
     <rank 0 layers [@a 0]>,
@@ -368,7 +345,7 @@ rota.stack @layers layers = 2 pattern [@a, @b] {
     }
   }
 }
-pipe.program stack @layers stages = 2 repeats = 1 layers_per_chunk = 1 microbatches = 1 placement loop {
+pipe.program stack @layers stages = 2 repeats = 1 microbatches = 1 placement loop {
   // expected-error @+1 {{expected the embedding in chunk 0 alone, chunk 1 has it}}
   pipe.chunks [
     <rank 0 embed layers [@a 0]>,
@@ -391,7 +368,7 @@ rota.stack @layers layers = 2 pattern [@a, @b] {
     }
   }
 }
-pipe.program stack @layers stages = 2 repeats = 1 layers_per_chunk = 1 microbatches = 1 placement loop {
+pipe.program stack @layers stages = 2 repeats = 1 microbatches = 1 placement loop {
   // expected-error @+1 {{expected the loss in the last chunk alone, chunk 1 has not}}
   pipe.chunks [
     <rank 0 embed layers [@a 0]>,
@@ -414,7 +391,7 @@ rota.stack @layers layers = 2 pattern [@a, @b] {
     }
   }
 }
-pipe.program stack @layers stages = 2 repeats = 1 layers_per_chunk = 1 microbatches = 1 placement loop {
+pipe.program stack @layers stages = 2 repeats = 1 microbatches = 1 placement loop {
   pipe.chunks [
     <rank 0 embed layers [@a 0]>,
     <rank 1 layers [@b 1] loss>
@@ -440,7 +417,7 @@ rota.stack @layers layers = 2 pattern [@a, @b] {
     }
   }
 }
-pipe.program stack @layers stages = 2 repeats = 1 layers_per_chunk = 1 microbatches = 1 placement loop {
+pipe.program stack @layers stages = 2 repeats = 1 microbatches = 1 placement loop {
   pipe.chunks [
     <rank 0 embed layers [@a 0]>,
     <rank 1 layers [@b 1] loss>
@@ -467,7 +444,7 @@ rota.stack @layers layers = 2 pattern [@a, @b] {
     }
   }
 }
-pipe.program stack @layers stages = 2 repeats = 1 layers_per_chunk = 1 microbatches = 1 placement loop {
+pipe.program stack @layers stages = 2 repeats = 1 microbatches = 1 placement loop {
   pipe.chunks [
     <rank 0 embed layers [@a 0]>,
     <rank 1 layers [@b 1] loss>
@@ -494,7 +471,7 @@ rota.stack @layers layers = 2 pattern [@a, @b] {
     }
   }
 }
-pipe.program stack @layers stages = 2 repeats = 1 layers_per_chunk = 1 microbatches = 1 placement loop {
+pipe.program stack @layers stages = 2 repeats = 1 microbatches = 1 placement loop {
   pipe.chunks [
     <rank 0 embed layers [@a 0]>,
     <rank 1 layers [@b 1] loss>
@@ -516,7 +493,7 @@ rota.stack @layers layers = 3 pattern [@a] {
     }
   }
 }
-pipe.program stack @layers stages = 2 repeats = 1 layers_per_chunk = 1 microbatches = 2 placement loop outer {
+pipe.program stack @layers stages = 2 repeats = 1 microbatches = 2 placement loop outer {
   // expected-error @+1 {{expected chunk 2 on all ranks, got rank 0}}
   pipe.chunks [
     <rank 0 embed layers [@a 0]>,
@@ -535,7 +512,7 @@ rota.stack @layers layers = 3 pattern [@a] {
     }
   }
 }
-pipe.program stack @layers stages = 2 repeats = 1 layers_per_chunk = 1 microbatches = 2 placement loop outer {
+pipe.program stack @layers stages = 2 repeats = 1 microbatches = 2 placement loop outer {
   // expected-error @+1 {{expected chunk 1 on rank 1, got all ranks}}
   pipe.chunks [
     <rank 0 embed layers [@a 0]>,
@@ -554,7 +531,7 @@ rota.stack @layers layers = 3 pattern [@a] {
     }
   }
 }
-pipe.program stack @layers stages = 2 repeats = 1 layers_per_chunk = 1 microbatches = 2 placement loop outer {
+pipe.program stack @layers stages = 2 repeats = 1 microbatches = 2 placement loop outer {
   // expected-error @+1 {{expected 3 chunks (2 stages, each 1, and the outer one), got 2}}
   pipe.chunks [
     <rank 0 embed layers [@a 0]>,
@@ -573,7 +550,7 @@ rota.stack @layers layers = 3 pattern [@a] {
   }
 }
 // expected-error @+1 {{expected microbatches to be a multiple of stages, which divide those of the layers outside of the pipeline, got 3 and 2}}
-pipe.program stack @layers stages = 2 repeats = 1 layers_per_chunk = 1 microbatches = 3 placement loop outer {
+pipe.program stack @layers stages = 2 repeats = 1 microbatches = 3 placement loop outer {
   pipe.chunks [
     <rank 0 embed layers [@a 0]>,
     <rank 1 layers [@a 1]>,
@@ -591,7 +568,7 @@ rota.stack @layers layers = 3 pattern [@a] {
     }
   }
 }
-pipe.program stack @layers stages = 2 repeats = 1 layers_per_chunk = 1 microbatches = 2 placement loop outer {
+pipe.program stack @layers stages = 2 repeats = 1 microbatches = 2 placement loop outer {
   pipe.chunks [
     <rank 0 embed layers [@a 0]>,
     <rank 1 layers [@a 1]>,
@@ -626,7 +603,7 @@ rota.stack @layers layers = 1 pattern [@a] {
     }
   }
 }
-pipe.program stack @layers stages = 1 repeats = 1 layers_per_chunk = 1 microbatches = 1 placement loop {
+pipe.program stack @layers stages = 1 repeats = 1 microbatches = 1 placement loop {
   pipe.chunks [
     <rank 0 embed layers [@a 0] loss>
   ]

@@ -19,8 +19,8 @@ rota.stack @layers layers = 7 pattern [@local, @local, @global] {
 
 // Two kinds, a last chunk with a layer more than the others, and the V
 // placement, whose second row of chunks comes back.
-// CHECK: pipe.program stack @layers stages = 3 repeats = 2 layers_per_chunk = 1 microbatches = 1 placement v {
-pipe.program stack @layers stages = 3 repeats = 2 layers_per_chunk = 1 microbatches = 1 placement v {
+// CHECK: pipe.program stack @layers stages = 3 repeats = 2 microbatches = 1 placement v {
+pipe.program stack @layers stages = 3 repeats = 2 microbatches = 1 placement v {
   // CHECK-NEXT: pipe.chunks [
   // CHECK-NEXT:   <rank 0 embed layers [@local 0]>,
   // CHECK-NEXT:   <rank 1 layers [@local 1]>,
@@ -50,8 +50,8 @@ pipe.program stack @layers stages = 3 repeats = 2 layers_per_chunk = 1 microbatc
 }
 
 // Windows are bounded, and the last chunk is the outer one, which all ranks have.
-// CHECK: pipe.program stack @layers stages = 2 repeats = 1 layers_per_chunk = 3 microbatches = 2 placement loop outer {
-pipe.program stack @layers stages = 2 repeats = 1 layers_per_chunk = 3 microbatches = 2 placement loop outer {
+// CHECK: pipe.program stack @layers stages = 2 repeats = 1 microbatches = 2 placement loop outer {
+pipe.program stack @layers stages = 2 repeats = 1 microbatches = 2 placement loop outer {
   // CHECK-NEXT: pipe.chunks [
   // CHECK-NEXT:   <rank 0 embed layers [@local 0, @local 1, @global 2]>,
   // CHECK-NEXT:   <rank 1 layers [@local 3, @local 4, @global 5]>,

@@ -115,6 +115,15 @@ Rows pipelineRows(RunOptions &o) {
           {"layers-per-chunk", group, "N",
            "Layers in each chunk; 0: what stages and repeats leave", models,
            &o.layersPerChunk, 0, maxInt},
+          {"layers-per-stage", group, "N,...",
+           "Layers of each stage, which its chunks share evenly, or of each "
+           "chunk",
+           models, &o.stageLayers},
+          {"split", group, "NAME",
+           "Layers of the stages, and with repeats of the chunks, where no "
+           "numbers are given: equal numbers, or those with the shortest step "
+           "by the cost of each layer, the embedding and the loss",
+           models, Choice(o.split)},
           {"pipeline-layers", group, "N",
            "Layers in the pipeline; all stages run the others, each for "
            "its share of the microbatches; 0: all",

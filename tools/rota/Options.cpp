@@ -93,6 +93,23 @@ static OptionMistake checkGathers(const RunOptions &options) {
   return {};
 }
 
+/// Reads the numbers of `stageLayers`.
+static OptionMistake readStageLayers(RunOptions &options) {
+  for (const std::string &text : options.stageLayers) {
+    int64_t count = 0;
+    if (StringRef(text).getAsInteger(10, count) || count < 1)
+      return {"layers-per-stage",
+              "expected integers above 0, got " + inQuotes(text)};
+    options.layersPerStage.push_back(count);
+  }
+  if (options.split == pipe::LayerSplit::Balanced)
+    for (const char *name : {"layers-per-stage", "layers-per-chunk"})
+      if (options.given.contains(name))
+        return {name, "expected no numbers with 'split' balanced, which finds "
+                      "them"};
+  return {};
+}
+
 /// Checks the mesh and what depends on its sizes, and writes it with all sizes.
 static OptionMistake checkMesh(RunOptions &options) {
   std::string message;
@@ -176,6 +193,8 @@ OptionMistake rota::checkOptions(Command verb, RunOptions &options) {
   if (OptionMistake mistake = checkMesh(options); !mistake.option.empty())
     return mistake;
   if (OptionMistake mistake = checkGathers(options); !mistake.option.empty())
+    return mistake;
+  if (OptionMistake mistake = readStageLayers(options); !mistake.option.empty())
     return mistake;
   if (options.target.unchecked && options.target.device != DeviceKind::Simt)
     return {"unchecked", "expected device 'simt', got '" +

@@ -68,6 +68,9 @@ struct RunOptions : Options, mlir::pipe::ScheduleLayersOptions {
   std::optional<int64_t> window;   // gathered chunks in each rank
   std::optional<int64_t> prefetch; // none: as early as the window allows
 
+  std::vector<std::string>
+      stageLayers; // numbers; `layersPerStage` once checked
+
   std::string remat = mlir::rota::DifferentiateOptions().remat;
 
   // Optimizer: the pass's options but for groups and values.

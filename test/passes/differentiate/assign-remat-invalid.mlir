@@ -18,7 +18,7 @@ rota.stack @layers layers = 4 pattern [@a] {
     }
   }
 }
-pipe.program stack @layers stages = 2 repeats = 2 layers_per_chunk = 1 microbatches = 2 placement loop {
+pipe.program stack @layers stages = 2 repeats = 2 microbatches = 2 placement loop {
   pipe.chunks [
     <rank 0 embed layers [@a 0]>,
     <rank 1 layers [@a 1]>,

@@ -21,7 +21,7 @@ rota.stack @layers layers = 4 pattern [@a] {
     }
   }
 }
-pipe.program stack @layers stages = 2 repeats = 2 layers_per_chunk = 1 microbatches = 2 placement loop {
+pipe.program stack @layers stages = 2 repeats = 2 microbatches = 2 placement loop {
   pipe.chunks [
     <rank 0 embed layers [@a 0]>,
     <rank 1 layers [@a 1]>,
@@ -42,7 +42,7 @@ rota.stack @layers layers = 4 pattern [@a] {
     }
   }
 }
-pipe.program stack @layers stages = 2 repeats = 1 layers_per_chunk = 2 microbatches = 2 placement loop {
+pipe.program stack @layers stages = 2 repeats = 1 microbatches = 2 placement loop {
   pipe.chunks [
     <rank 0 embed layers [@a 0, @a 1]>,
     <rank 1 layers [@a 2, @a 3] loss>
@@ -69,7 +69,7 @@ rota.stack @layers layers = 16 pattern [@a, @b] {
     }
   }
 }
-pipe.program stack @layers stages = 2 repeats = 8 layers_per_chunk = 1 microbatches = 2 placement loop {
+pipe.program stack @layers stages = 2 repeats = 8 microbatches = 2 placement loop {
   pipe.chunks [
     <rank 0 embed layers [@a 0]>,
     <rank 1 layers [@b 1]>,
@@ -107,7 +107,7 @@ rota.stack @layers layers = 12 pattern [@a, @b] {
     }
   }
 }
-pipe.program stack @layers stages = 3 repeats = 2 layers_per_chunk = 2 microbatches = 3 placement loop {
+pipe.program stack @layers stages = 3 repeats = 2 microbatches = 3 placement loop {
   pipe.chunks [
     <rank 0 embed layers [@a 0, @b 1]>,
     <rank 1 layers [@a 2, @b 3]>,
@@ -131,7 +131,7 @@ rota.stack @layers layers = 7 pattern [@a] {
     }
   }
 }
-pipe.program stack @layers stages = 2 repeats = 2 layers_per_chunk = 2 microbatches = 2 placement v outer {
+pipe.program stack @layers stages = 2 repeats = 2 microbatches = 2 placement v outer {
   pipe.chunks [
     <rank 0 embed layers [@a 0]>,
     <rank 1 layers [@a 1, @a 2]>,

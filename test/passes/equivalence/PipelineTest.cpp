@@ -189,7 +189,7 @@ class WrongTimeline
 TEST_P(WrongTimeline, IsAnError) {
   auto [rows, message] = GetParam();
   TestModule module(withElements(testModels()[0].text, "f64") + R"(
-    pipe.program stack @layers stages = 2 repeats = 1 layers_per_chunk = 1 microbatches = 2 placement loop {
+    pipe.program stack @layers stages = 2 repeats = 1 microbatches = 2 placement loop {
       pipe.chunks [<rank 0 embed layers [@linear 0]>, <rank 1 layers [@linear 1, @linear 2] loss>]
       pipe.timeline "by hand" delay = 1 rows [)" +
                     rows + "]\n}\n");

@@ -19,7 +19,7 @@ rota.stack @layers layers = 3 pattern [@identity] {
     }
   }
 }
-pipe.program stack @layers stages = 1 repeats = 3 layers_per_chunk = 1 microbatches = 2 placement loop {
+pipe.program stack @layers stages = 1 repeats = 3 microbatches = 2 placement loop {
   pipe.chunks [
     <rank 0 embed layers [@identity 0]>,
     <rank 0 layers [@identity 1]>,
@@ -43,7 +43,7 @@ rota.stack @layers layers = 6 pattern [@identity] {
     }
   }
 }
-pipe.program stack @layers stages = 3 repeats = 2 layers_per_chunk = 1 microbatches = 1 placement loop {
+pipe.program stack @layers stages = 3 repeats = 2 microbatches = 1 placement loop {
   pipe.chunks [
     <rank 0 embed layers [@identity 0]>,
     <rank 1 layers [@identity 1]>,
@@ -71,7 +71,7 @@ rota.stack @layers layers = 2 pattern [@identity] {
     }
   }
 }
-pipe.program stack @layers stages = 1 repeats = 2 layers_per_chunk = 1 microbatches = 1 placement loop {
+pipe.program stack @layers stages = 1 repeats = 2 microbatches = 1 placement loop {
   pipe.chunks [
     <rank 0 embed layers [@identity 0]>,
     <rank 0 layers [@identity 1] loss>
@@ -97,7 +97,7 @@ rota.stack @layers layers = 2 pattern [@identity] {
     }
   }
 }
-pipe.program stack @layers stages = 1 repeats = 2 layers_per_chunk = 1 microbatches = 1 placement loop {
+pipe.program stack @layers stages = 1 repeats = 2 microbatches = 1 placement loop {
   pipe.chunks [
     <rank 0 embed layers [@identity 0]>,
     <rank 0 layers [@identity 1] loss>

@@ -8,7 +8,7 @@ rota.stack @layers layers = 2 pattern [@identity] {
     }
   }
 }
-pipe.program stack @layers stages = 2 repeats = 1 layers_per_chunk = 1 microbatches = 1 placement loop {
+pipe.program stack @layers stages = 2 repeats = 1 microbatches = 1 placement loop {
   pipe.chunks [
     <rank 0 embed layers [@identity 0]>,
     <rank 1 layers [@identity 1] loss>
@@ -31,7 +31,7 @@ rota.stack @layers layers = 2 pattern [@identity] {
   }
 }
 // expected-error @+1 {{expected a 'pipe.timeline' in the program, got none}}
-pipe.program stack @layers stages = 2 repeats = 1 layers_per_chunk = 1 microbatches = 1 placement loop {
+pipe.program stack @layers stages = 2 repeats = 1 microbatches = 1 placement loop {
   pipe.chunks [
     <rank 0 embed layers [@identity 0]>,
     <rank 1 layers [@identity 1] loss>

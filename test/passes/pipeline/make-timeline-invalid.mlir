@@ -32,7 +32,7 @@ rota.stack @layers layers = 3 pattern [@identity] {
     }
   }
 }
-pipe.program stack @layers stages = 3 repeats = 1 layers_per_chunk = 1 microbatches = 5 placement loop {
+pipe.program stack @layers stages = 3 repeats = 1 microbatches = 5 placement loop {
   pipe.chunks [
     <rank 0 embed layers [@identity 0]>,
     <rank 1 layers [@identity 1]>,
@@ -47,7 +47,7 @@ rota.stack @layers layers = 4 pattern [@identity] {
     }
   }
 }
-pipe.program stack @layers stages = 2 repeats = 2 layers_per_chunk = 1 microbatches = 2 placement loop {
+pipe.program stack @layers stages = 2 repeats = 2 microbatches = 2 placement loop {
   pipe.chunks [
     <rank 0 embed layers [@identity 0]>,
     <rank 1 layers [@identity 1]>,

@@ -18,7 +18,7 @@ rota.stack @layers layers = 2 pattern [@identity] {
     }
   }
 }
-pipe.program stack @layers stages = 2 repeats = 1 layers_per_chunk = 1 microbatches = 3 placement loop {
+pipe.program stack @layers stages = 2 repeats = 1 microbatches = 3 placement loop {
   pipe.chunks [
     <rank 0 embed layers [@identity 0]>,
     <rank 1 layers [@identity 1] loss>

@@ -13,7 +13,7 @@ rota.stack @layers layers = 2 pattern [@identity] {
     }
   }
 }
-pipe.program stack @layers stages = 1 repeats = 2 layers_per_chunk = 1 microbatches = 1 placement loop {
+pipe.program stack @layers stages = 1 repeats = 2 microbatches = 1 placement loop {
   pipe.chunks [
     <rank 0 embed layers [@identity 0]>,
     <rank 0 layers [@identity 1] loss>
@@ -34,7 +34,7 @@ rota.stack @layers layers = 1 pattern [@identity] {
     }
   }
 }
-pipe.program stack @layers stages = 1 repeats = 1 layers_per_chunk = 1 microbatches = 2 placement loop {
+pipe.program stack @layers stages = 1 repeats = 1 microbatches = 2 placement loop {
   pipe.chunks [
     <rank 0 embed layers [@identity 0] loss>
   ]

@@ -14,7 +14,7 @@ rota.stack @layers layers = 2 pattern [@identity] {
     }
   }
 }
-pipe.program stack @layers stages = 2 repeats = 1 layers_per_chunk = 1 microbatches = 3 placement loop {
+pipe.program stack @layers stages = 2 repeats = 1 microbatches = 3 placement loop {
   pipe.chunks [
     <rank 0 embed layers [@identity 0]>,
     <rank 1 layers [@identity 1] loss>
@@ -39,7 +39,7 @@ rota.stack @layers layers = 2 pattern [@identity] {
     }
   }
 }
-pipe.program stack @layers stages = 1 repeats = 2 layers_per_chunk = 1 microbatches = 2 placement loop {
+pipe.program stack @layers stages = 1 repeats = 2 microbatches = 2 placement loop {
   pipe.chunks [
     <rank 0 embed layers [@identity 0]>,
     <rank 0 layers [@identity 1] loss>
@@ -63,7 +63,7 @@ rota.stack @layers layers = 2 pattern [@identity] {
     }
   }
 }
-pipe.program stack @layers stages = 1 repeats = 2 layers_per_chunk = 1 microbatches = 1 placement loop {
+pipe.program stack @layers stages = 1 repeats = 2 microbatches = 1 placement loop {
   pipe.chunks [
     <rank 0 embed layers [@identity 0]>,
     <rank 0 layers [@identity 1] loss>
@@ -96,7 +96,7 @@ rota.stack @layers layers = 2 pattern [@identity, @offloaded] {
     }
   }
 }
-pipe.program stack @layers stages = 1 repeats = 2 layers_per_chunk = 1 microbatches = 2 placement loop {
+pipe.program stack @layers stages = 1 repeats = 2 microbatches = 2 placement loop {
   pipe.chunks [
     <rank 0 embed layers [@identity 0]>,
     <rank 0 layers [@offloaded 1] loss>

@@ -8,7 +8,7 @@
 // RUN: rota-opt %s --schedule-layers="stages=3 repeats=2 microbatches=96" --complete-timeline | grep -c "pipe[.]" | FileCheck %s --check-prefix=COUNT
 // COUNT: {{^}}3{{$}}
 
-// CHECK: pipe.program stack @layers stages = 3 repeats = 1 layers_per_chunk = 2 microbatches = 5 placement loop
+// CHECK: pipe.program stack @layers stages = 3 repeats = 1 microbatches = 5 placement loop
 // CHECK: "0F0,0SEND_F0,0F1,0SEND_F1,0F2,0SEND_F2,
 // CHECK-NEXT: "1RECV_F0,1F0,1SEND_F0,
 // CHECK-NEXT: "2RECV_F0,2F0,

@@ -4,8 +4,8 @@
 // CASE0: error: 'layers-per-chunk': expected stages * layers per chunk to divide the pipelined layers, got 4 (4 * 1) and 6
 // RUN: not rota-opt %t/16.mlir --split-stages="stages=4 repeats=2 layers-per-chunk=1" 2>&1 | FileCheck %s --check-prefix=CASE1
 // CASE1: error: 'repeats': expected stages * repeats * layers per chunk to be the number of pipelined layers, got 8 (4 * 2 * 1) and 16
-// RUN: not rota-opt %t/16.mlir --split-stages="stages=4 repeats=3" 2>&1 | FileCheck %s --check-prefix=CASE2
-// CASE2: error: 'repeats': expected stages * repeats * layers per chunk to be the number of pipelined layers, got 12 (4 * 3 * 1) and 16
+// RUN: not rota-opt %t/4.mlir --split-stages="stages=4 repeats=2" 2>&1 | FileCheck %s --check-prefix=CASE2
+// CASE2: error: 'repeats': expected a pipelined layer for each chunk at least, got 4 layers and 8 chunks (4 * 2)
 // RUN: not rota-opt %t/4.mlir --split-stages="stages=4 pipeline-layers=8" 2>&1 | FileCheck %s --check-prefix=CASE3
 // CASE3: error: 'pipeline-layers': expected at most as many pipelined layers as layers, got 8 and 4
 // RUN: not rota-opt %t/4.mlir --split-stages="stages=0" 2>&1 | FileCheck %s --check-prefix=CASE4
@@ -20,6 +20,14 @@
 // CASE8: error: expected stages * repeats * microbatches to be at most 1048576, got 2 * 1 * 1048576
 // RUN: not rota-opt %t/16.mlir --split-stages="stages=3 microbatches=1048576" 2>&1 | FileCheck %s --check-prefix=UNEVEN
 // UNEVEN: error: expected stages * repeats * microbatches to be at most 1048576, got 3 * 1 * 1048576
+// RUN: not rota-opt %t/16.mlir --split-stages="stages=4 repeats=2 layers-per-stage=8,8" 2>&1 | FileCheck %s --check-prefix=GIVEN
+// GIVEN: error: 'layers-per-stage': expected a number for each of the 4 stages or of the 8 chunks, got 2
+// RUN: not rota-opt %t/16.mlir --split-stages="stages=2 layers-per-stage=8,7" 2>&1 | FileCheck %s --check-prefix=SUM
+// SUM: error: 'layers-per-stage': expected the sum to be the number of pipelined layers, got 15 and 16
+// RUN: not rota-opt %t/16.mlir --split-stages="stages=2 repeats=2 layers-per-stage=15,1" 2>&1 | FileCheck %s --check-prefix=LEAST
+// LEAST: error: 'layers-per-stage': expected 2 to 16 layers, got 1
+// RUN: not rota-opt %t/16.mlir --split-stages="stages=2 layers-per-stage=8,8 layers-per-chunk=8" 2>&1 | FileCheck %s --check-prefix=BOTH
+// BOTH: error: 'layers-per-stage': expected no 'layers-per-chunk' beside it, got 8
 // RUN: not rota-opt %t/4.mlir --split-stages="stages=2 pipeline-layers=2 microbatches=3" 2>&1 | FileCheck %s --check-prefix=OUTER
 // OUTER: error: expected microbatches to be a multiple of stages, which divide those of the layers outside of the pipeline, got 3 and 2
 // RUN: not rota-opt %t/none.mlir --split-stages 2>&1 | FileCheck %s --check-prefix=NONE

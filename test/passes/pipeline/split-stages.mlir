@@ -6,7 +6,7 @@
 // RUN: rota-opt %s --split-input-file --split-stages="stages=2 pipeline-layers=2 microbatches=4" --remarks-filter=pipeline 2>&1 >%t | FileCheck %s --check-prefix=REMARK
 
 // The documentation's example.
-// CHECK: pipe.program stack @layers stages = 2 repeats = 2 layers_per_chunk = 1 microbatches = 4 placement loop {
+// CHECK: pipe.program stack @layers stages = 2 repeats = 2 microbatches = 4 placement loop {
 // CHECK-NEXT: pipe.chunks [
 // CHECK-NEXT:   <rank 0 embed layers [@identity 0]>,
 // CHECK-NEXT:   <rank 1 layers [@identity 1]>,
@@ -15,24 +15,24 @@
 // CHECK-NEXT: ]
 
 // The number of repeats follows from the layers of a chunk.
-// V: pipe.program stack @layers stages = 2 repeats = 2 layers_per_chunk = 1 microbatches = 1 placement v {
+// V: pipe.program stack @layers stages = 2 repeats = 2 microbatches = 1 placement v {
 // V: <rank 0 embed layers [@identity 0]>,
 // V-NEXT: <rank 1 layers [@identity 1]>,
 // V-NEXT: <rank 1 layers [@identity 2]>,
 // V-NEXT: <rank 0 layers [@identity 3] loss>
 
 // A single rank runs all layers as one chunk.
-// ONE: stages = 1 repeats = 1 layers_per_chunk = 4 microbatches = 1
+// ONE: stages = 1 repeats = 1 microbatches = 1
 // ONE: <rank 0 embed layers [@identity 0, @identity 1, @identity 2, @identity 3] loss>
 
 // Layers left out run in the last chunk of a single stage.
-// SUBSET: stages = 1 repeats = 2 layers_per_chunk = 1
+// SUBSET: stages = 1 repeats = 2
 // SUBSET: <rank 0 embed layers [@identity 0]>,
 // SUBSET-NEXT: <rank 0 layers [@identity 1, @identity 2, @identity 3] loss>
 
 // On several stages, all have them.
 // REMARK: remark: [Analysis] unpipelined-layers | Category:pipeline | Reason="layers 2 to 3 are left out of the pipeline and run on all stages, which divide the microbatches"
-// OUTER: stages = 2 repeats = 1 layers_per_chunk = 1 microbatches = 4 placement loop outer
+// OUTER: stages = 2 repeats = 1 microbatches = 4 placement loop outer
 // OUTER: <rank 0 embed layers [@identity 0]>,
 // OUTER-NEXT: <rank 1 layers [@identity 1]>,
 // OUTER-NEXT: <rank all layers [@identity 2, @identity 3] loss>
@@ -52,7 +52,7 @@ rota.stack @layers layers = 4 pattern [@identity] {
 // CHECK-NEXT: <rank 0 layers [@a 6, @b 7, @b 8]>,
 // CHECK-NEXT: <rank 1 layers [@a 9, @b 10, @b 11] loss>
 // V: repeats = 6
-// ONE: layers_per_chunk = 12
+// ONE: <rank 0 embed layers [@a 0, @b 1, @b 2, @a 3, {{.*}}, @b 11] loss>
 // SUBSET: <rank 0 layers [@b 1, @b 2,
 rota.stack @layers layers = 12 pattern [@a, @b, @b] {
   rota.layer @a {

@@ -8,7 +8,7 @@ rota.stack @layers layers = 2 pattern [@identity] {
     }
   }
 }
-pipe.program stack @layers stages = 2 repeats = 1 layers_per_chunk = 1 microbatches = 1 placement loop {
+pipe.program stack @layers stages = 2 repeats = 1 microbatches = 1 placement loop {
   pipe.chunks [
     <rank 0 embed layers [@identity 0]>,
     <rank 1 layers [@identity 1] loss>
@@ -30,7 +30,7 @@ rota.stack @layers layers = 2 pattern [@identity] {
     }
   }
 }
-pipe.program stack @layers stages = 2 repeats = 1 layers_per_chunk = 1 microbatches = 1 placement loop {
+pipe.program stack @layers stages = 2 repeats = 1 microbatches = 1 placement loop {
   pipe.chunks [
     <rank 0 embed layers [@identity 0]>,
     <rank 1 layers [@identity 1] loss>
@@ -52,7 +52,7 @@ rota.stack @layers layers = 2 pattern [@identity] {
     }
   }
 }
-pipe.program stack @layers stages = 2 repeats = 1 layers_per_chunk = 1 microbatches = 1 placement loop {
+pipe.program stack @layers stages = 2 repeats = 1 microbatches = 1 placement loop {
   pipe.chunks [
     <rank 0 embed layers [@identity 0]>,
     <rank 1 layers [@identity 1] loss>
@@ -75,7 +75,7 @@ rota.stack @layers layers = 2 pattern [@identity] {
     }
   }
 }
-pipe.program stack @layers stages = 2 repeats = 1 layers_per_chunk = 1 microbatches = 1 placement loop {
+pipe.program stack @layers stages = 2 repeats = 1 microbatches = 1 placement loop {
   pipe.chunks [
     <rank 0 embed layers [@identity 0]>,
     <rank 1 layers [@identity 1] loss>
@@ -97,7 +97,7 @@ rota.stack @layers layers = 2 pattern [@identity] {
     }
   }
 }
-pipe.program stack @layers stages = 2 repeats = 1 layers_per_chunk = 1 microbatches = 1 placement loop {
+pipe.program stack @layers stages = 2 repeats = 1 microbatches = 1 placement loop {
   pipe.chunks [
     <rank 0 embed layers [@identity 0]>,
     <rank 1 layers [@identity 1] loss>
@@ -119,7 +119,7 @@ rota.stack @layers layers = 2 pattern [@identity] {
     }
   }
 }
-pipe.program stack @layers stages = 2 repeats = 1 layers_per_chunk = 1 microbatches = 2 placement loop {
+pipe.program stack @layers stages = 2 repeats = 1 microbatches = 2 placement loop {
   pipe.chunks [
     <rank 0 embed layers [@identity 0]>,
     <rank 1 layers [@identity 1] loss>
@@ -141,7 +141,7 @@ rota.stack @layers layers = 2 pattern [@identity] {
     }
   }
 }
-pipe.program stack @layers stages = 2 repeats = 1 layers_per_chunk = 1 microbatches = 2 placement loop {
+pipe.program stack @layers stages = 2 repeats = 1 microbatches = 2 placement loop {
   pipe.chunks [
     <rank 0 embed layers [@identity 0]>,
     <rank 1 layers [@identity 1] loss>
@@ -164,7 +164,7 @@ rota.stack @layers layers = 1 pattern [@identity] {
     }
   }
 }
-pipe.program stack @layers stages = 1 repeats = 1 layers_per_chunk = 1 microbatches = 1 placement loop {
+pipe.program stack @layers stages = 1 repeats = 1 microbatches = 1 placement loop {
   pipe.chunks [
     <rank 0 embed layers [@identity 0] loss>
   ]
@@ -184,7 +184,7 @@ rota.stack @layers layers = 2 pattern [@identity] {
     }
   }
 }
-pipe.program stack @layers stages = 2 repeats = 1 layers_per_chunk = 1 microbatches = 1 placement loop {
+pipe.program stack @layers stages = 2 repeats = 1 microbatches = 1 placement loop {
   pipe.chunks [
     <rank 0 embed layers [@identity 0]>,
     <rank 1 layers [@identity 1] loss>

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How many layers each chunk of a pipeline has.
+#ifndef ROTA_PASSES_PIPELINE_TIMELINE_LAYERSPLIT_H
+#define ROTA_PASSES_PIPELINE_TIMELINE_LAYERSPLIT_H
+
+#include "passes/pipeline/timeline/Simulator.h"
+#include "runtime/options/Names.h"
+
+namespace rota {
+namespace pipe {
+
+/// How layers are divided over chunks where no numbers are given.
+enum class LayerSplit { Even, Balanced };
+
+} // namespace pipe
+template <> struct Names<pipe::LayerSplit> {
+  static constexpr const char *list[] = {"even", "balanced"};
+};
+} // namespace rota
+
+namespace rota::pipe {
+
+/// Costs of the forwards of a model's parts, in any unit of time.
+struct PartCosts {
+  std::vector<double> layers; // of each layer of the stack
+  double embed = 0, loss = 0;
+};
+
+/// The layers of each of `chunks` chunks, at most as many as there are layers.
+/// Sizes differ by one at most; the last chunk and the first, which have the
+/// loss and the embedding, are the first to have one layer less, then the
+/// chunks next to them.
+std::vector<int64_t> splitEvenly(int64_t layers, int64_t chunks);
+
+/// The costs of chunks of which chunk c has the next `counts[c]` layers. A
+/// backward takes twice the time of its forward, I and W once, transfers none.
+CostTable tableOf(const PartCosts &costs, const std::vector<int64_t> &counts);
+
+/// The simulated makespan of a timeline with the costs of `tableOf`; infinity
+/// when it does not complete.
+double makespanOf(const Timeline &timeline, const PartCosts &costs,
+                  const std::vector<int64_t> &counts);
+
+/// Moves layers between the chunks of `counts` until no move of one or two
+/// layers makes the makespan of the timeline less, or kBalanceActions are
+/// simulated. Each chunk keeps a layer at least, the unpipelined chunk its
+/// number.
+std::vector<int64_t> balanceLayers(const Timeline &timeline,
+                                   const PartCosts &costs,
+                                   std::vector<int64_t> counts);
+/// One or two seconds' work.
+inline constexpr int64_t kBalanceActions = int64_t(1) << 21;
+
+} // namespace rota::pipe
+
+#endif // ROTA_PASSES_PIPELINE_TIMELINE_LAYERSPLIT_H

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Layers of chunks: even ones, and those of the least makespan.
+#include "passes/pipeline/timeline/LayerSplit.h"
+#include "test/passes/pipeline/Examples.h"
+
+#include <functional>
+#include <limits>
+#include <numeric>
+
+using namespace rota::pipe;
+
+namespace {
+
+using Counts = std::vector<int64_t>;
+
+TEST(LayerSplit, evenSizesDifferByOne) {
+  EXPECT_EQ(splitEvenly(8, 4), (Counts{2, 2, 2, 2}));
+  EXPECT_EQ(splitEvenly(10, 4), (Counts{2, 3, 3, 2}));
+  EXPECT_EQ(splitEvenly(11, 4), (Counts{3, 3, 3, 2}));
+  EXPECT_EQ(splitEvenly(4, 4), (Counts{1, 1, 1, 1}));
+  // The 126 layers of Llama 3.1 405B.
+  Counts counts = splitEvenly(126, 64);
+  EXPECT_EQ(std::count(counts.begin(), counts.end(), 1), 2);
+  EXPECT_EQ(counts.front() + counts.back(), 2);
+}
+
+/// The least makespan of all splits into chunks of a layer at least.
+double leastMakespan(const Timeline &timeline, const PartCosts &costs) {
+  double least = std::numeric_limits<double>::infinity();
+  Counts counts(timeline.shape.chunks(), 1);
+  std::function<void(size_t, int64_t)> fill = [&](size_t chunk, int64_t left) {
+    if (chunk + 1 == counts.size()) {
+      counts[chunk] = left;
+      least = std::min(least, makespanOf(timeline, costs, counts));
+      return;
+    }
+    for (int64_t n = 1; n + int64_t(counts.size() - chunk) - 1 <= left; ++n) {
+      counts[chunk] = n;
+      fill(chunk + 1, left - n);
+    }
+  };
+  fill(0, int64_t(costs.layers.size()));
+  return least;
+}
+
+// Layers of one kind, of two in turn, and every sixth a long one; the loss as
+// long as several layers.
+TEST(LayerSplit, balancedIsTheBestOfAll) {
+  struct Case {
+    const char *schedule;
+    int stages, repeats, microbatches, layers;
+  };
+  for (Case c : {Case{"gpipe", 3, 1, 5, 10},
+                 {"1f1b", 4, 1, 8, 12},
+                 {"1f1b", 3, 1, 4, 7},
+                 {"circular", 2, 2, 4, 10},
+                 {"interleaved-1f1b", 2, 3, 4, 11},
+                 {"interleaved-1f1b", 4, 2, 8, 13}})
+    for (double loss : {0.0, 1.5, 3.0})
+      for (const std::vector<double> &kinds :
+           {std::vector<double>{1}, {1, 2}, {4, 1, 1, 1, 1, 1}}) {
+        PartCosts costs;
+        for (int i = 0; i < c.layers; ++i)
+          costs.layers.push_back(kinds[i % kinds.size()]);
+        costs.embed = 0.1;
+        costs.loss = loss;
+        Timeline timeline =
+            generated(c.schedule, c.stages, c.repeats, c.microbatches);
+        Counts even = splitEvenly(c.layers, timeline.shape.chunks());
+        Counts balanced = balanceLayers(timeline, costs, even);
+        EXPECT_EQ(std::accumulate(balanced.begin(), balanced.end(), 0L),
+                  c.layers);
+        double found = makespanOf(timeline, costs, balanced);
+        EXPECT_LE(found, makespanOf(timeline, costs, even));
+        double least = leastMakespan(timeline, costs);
+        // Layers of one kind: the best of all; of several kinds: nearly.
+        EXPECT_LE(found / least, kinds.size() == 1 ? 1.0 + 1e-9 : 1.02)
+            << c.schedule << " " << c.stages << "x" << c.repeats << " loss "
+            << loss << " kinds " << kinds.size();
+      }
+}
+
+TEST(LayerSplit, balancedKeepsTheUnpipelinedChunk) {
+  std::string error;
+  Shape shape{2, 1, 4, Placement::Loop, /*outer=*/true};
+  Timeline timeline = *makeTimeline("gpipe", {shape}, error);
+  PartCosts costs{{1, 1, 1, 3, 1, 1}, 0, 0};
+  EXPECT_EQ(balanceLayers(timeline, costs, {2, 2, 2}), (Counts{3, 1, 2}));
+}
+
+} // namespace
