@@ -94,11 +94,6 @@ LogicalResult ProgramLowering::plan() {
     return emitError(module.getLoc()) << error;
   program.device = device;
   program.rounds = facts.rounds;
-  if (program.rounds > 1 && !program.auxiliaryLosses.empty())
-    return emitError(module.getLoc())
-           << "expected 'accumulate' 1 for a model with auxiliary losses, "
-              "which need the weight of the whole batch first; got "
-           << program.rounds;
   return success();
 }
 

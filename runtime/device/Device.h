@@ -76,8 +76,8 @@ struct StepNumbers {
 
 /// The numbers that make the cotangents of auxiliary losses, in device memory.
 struct CotangentNumbers {
-  const float *losses; // [lossRanks, microbatches, 2]: sum and weight
-  int64_t lossRanks, microbatches;
+  const float *losses; // [lossRows, microbatches, 2]: sum and weight
+  int64_t lossRows, microbatches;
   const double *factors; // [count, 2]: coefficient and divisor
   int64_t count;
   float *cotangents; // [count]

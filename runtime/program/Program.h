@@ -426,7 +426,7 @@ struct Program {
   std::string timeline;     // for people: the printed grid
   std::string plan;         // for people: the memory plan and costs
   std::string config;       // the model's config.json; empty where it has none
-  double bubble = 0.0;      // theoretical bubble share of the timeline
+  double bubble = 0.0;      // share of the timeline, by operations of its chunks
   int64_t microbatches = 1; // of the timeline
   // Times that a step runs the timeline before its update, each with
   // microbatches of its own.

@@ -108,8 +108,7 @@ RuntimeMemory runtimeMemory(const Program &program) {
   m.noLosses = take(pairs);
   constexpr int64_t kResultBytes = 32;
   m.lossRows = program.rounds * m.lossRanks;
-  m.resultBytes =
-      kResultBytes + m.lossRows * pairs + m.lossRanks * 4 * m.auxiliaryCount;
+  m.resultBytes = kResultBytes + m.lossRows * (pairs + 4 * m.auxiliaryCount);
   m.result = take(m.resultBytes);
   m.losses = m.result + kResultBytes;
   m.auxiliary = m.losses + m.lossRows * pairs;

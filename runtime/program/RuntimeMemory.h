@@ -45,7 +45,7 @@ struct RuntimeMemory {
   int64_t cotangentFactors = 0;
   // f64 [4], Device::finishStep; then f32 [lossRows, microbatches, 2]: the
   // losses of all, where row round * lossRanks + r is that of rank r in a round
-  // of the step; then f32 [lossRanks, auxiliaryCount]: their auxiliary sums.
+  // of the step; then f32 [lossRows, auxiliaryCount]: their auxiliary sums.
   // One block, read by the host once a step.
   int64_t result = 0, losses = 0, auxiliary = 0;
   int64_t lossRows = 1;

@@ -45,9 +45,6 @@ public:
     if (program.rounds < 1 || program.rounds > kMostRounds)
       fail("expected from 1 to " + std::to_string(kMostRounds) +
            " rounds of a step, got " + std::to_string(program.rounds));
-    if (program.rounds > 1 && !program.auxiliaryLosses.empty())
-      fail("expected one round of a step with auxiliary losses, got " +
-           std::to_string(program.rounds));
     verifyMesh();
     if (error.empty())
       verifyParameters(program, error);

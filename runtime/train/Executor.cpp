@@ -55,8 +55,12 @@ void Executor::record() {
 }
 
 void Executor::walk() {
-  if (mode == Mode::Train && !rank.program().auxiliaryLosses.empty())
-    begin();
+  const Program &program = rank.program();
+  if (mode == Mode::Train && program.rounds == 1 &&
+      !program.auxiliaryLosses.empty()) {
+    startWeights(0);
+    findCotangents();
+  }
   for (int a = 0; a < actionCount; ++a) {
     rank.setPosition((*positions)[a]);
     rank.device().setPosition(a);
@@ -102,8 +106,19 @@ const std::vector<TraceEvent> &Executor::events() {
   return recorded;
 }
 
-/// Cotangents of auxiliary losses need the main loss's weight over the step.
-void Executor::begin() {
+void Executor::prepare(FunctionRef<void(int64_t round)> load) {
+  const Program &program = rank.program();
+  if (program.rounds == 1 || program.auxiliaryLosses.empty())
+    return;
+  for (int64_t round = 0; round < program.rounds; ++round) {
+    load(round);
+    startWeights(round);
+  }
+  findCotangents();
+}
+
+/// Finds the weight of the main loss in a round.
+void Executor::startWeights(int64_t round) {
   rank.setPosition("weight of the loss");
   {
     ComputeToken token(rank.cores());
@@ -118,14 +133,18 @@ void Executor::begin() {
                                    rank.context()->failure));
       }
   }
-  startLossWeights(rank);
+  startLossWeights(rank, round);
+}
+
+/// Makes the cotangents out of the main loss's weight over the step.
+void Executor::findCotangents() {
   if (stage.auxiliaryCotangents < 0)
     return;
   const Program &program = rank.program();
   const RuntimeMemory &places = rank.places();
   rank.device().findCotangents(
       {static_cast<const float *>(rank.runtimeAt(places.losses)),
-       places.lossRanks, program.microbatches,
+       places.lossRows, program.microbatches,
        static_cast<const double *>(rank.runtimeAt(places.cotangentFactors)),
        static_cast<int64_t>(program.auxiliaryLosses.size()),
        static_cast<float *>(rank.at(stage.auxiliaryCotangents))});
@@ -137,7 +156,8 @@ void Executor::writeCotangentFactors() {
   std::vector<double> factors;
   for (const AuxiliaryLoss &loss : program.auxiliaryLosses) {
     factors.push_back(loss.coefficient);
-    factors.push_back(loss.weight * static_cast<double>(program.microbatches));
+    factors.push_back(loss.weight *
+                      static_cast<double>(program.stepMicrobatches()));
   }
   rank.device().write(factors.data(),
                       rank.runtimeAt(rank.places().cotangentFactors),

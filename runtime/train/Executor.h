@@ -37,12 +37,17 @@ public:
   /// together.
   Executor(Rank &rank, int64_t tracedRuns);
 
-  /// Runs the timeline once, in training after what the step needs first: the
-  /// cotangents of auxiliary losses. Evaluation runs each action's evalCalls,
-  /// gathers weights and hands over activations; it clears nothing, sends
-  /// nothing backward and reduces and copies nothing. Throws RunError that
-  /// names rank, stage, chunk, microbatch and action when one fails.
+  /// Runs the timeline once; in training, for a step of one round, after what
+  /// the step needs first: the cotangents of auxiliary losses. Evaluation runs
+  /// each action's evalCalls, gathers weights and hands over activations; it
+  /// clears nothing, sends nothing backward and reduces and copies nothing.
+  /// Throws RunError that names rank, stage, chunk, microbatch and action when
+  /// one fails.
   void run(Mode mode);
+  /// To be called before the first run of a step of several rounds: their
+  /// cotangents of auxiliary losses need the weight of all rounds, whose data
+  /// load(round) brings.
+  void prepare(FunctionRef<void(int64_t round)> load);
   /// A training run while the device records: nothing is measured.
   void record();
   /// Waits for the last run and notes its times, before the device may forget
@@ -75,7 +80,8 @@ private:
   };
 
   void walk();
-  void begin();
+  void startWeights(int64_t round);
+  void findCotangents();
   void writeCotangentFactors();
   void compute(int number);
   void call(const Call &call, std::span<const int64_t> slots, int microbatch);

@@ -123,14 +123,16 @@ void startLoss(Rank &rank, int64_t round) {
                            bytes);
     at += bytes;
   }
-  gatherOnDevice(rank, rank.runtimeAt(places.auxiliarySums),
-                 places.auxiliaryCount, "auxiliary losses of all ranks",
-                 rank.runtimeAt(places.auxiliary));
+  gatherOnDevice(
+      rank, rank.runtimeAt(places.auxiliarySums), places.auxiliaryCount,
+      "auxiliary losses of all ranks",
+      rank.runtimeAt(places.auxiliary +
+                     4 * round * places.lossRanks * places.auxiliaryCount));
 }
 
-/// The auxiliary losses of a step out of their sums, [ranks of the loss,
-/// auxiliaryCount], so added that the bits do not depend on the schedule.
-static double addAuxiliary(Rank &rank, const float *sums) {
+/// The auxiliary losses of a step out of their sums, [rounds * ranks of the
+/// loss, auxiliaryCount], so added that the bits do not depend on the schedule.
+static double addAuxiliary(Rank &rank, const float *sums, int64_t rounds) {
   const Program &program = rank.program();
   const RuntimeMemory &places = rank.places();
   std::vector<int> losses; // of each sum
@@ -139,13 +141,14 @@ static double addAuxiliary(Rank &rank, const float *sums) {
       losses.insert(losses.end(), ofLayer.begin(), ofLayer.end());
   std::vector<double> totals(program.auxiliaryLosses.size());
   for (int64_t i = 0; i < places.auxiliaryCount; ++i)
-    for (int64_t r = 0; r < places.lossRanks; ++r)
+    for (int64_t r = 0; r < rounds * places.lossRanks; ++r)
       totals[losses[i]] += sums[r * places.auxiliaryCount + i];
   double auxiliary = 0.0;
   for (size_t l = 0; l < totals.size(); ++l) {
     const AuxiliaryLoss &loss = program.auxiliaryLosses[l];
-    auxiliary += loss.coefficient * totals[l] /
-                 (loss.weight * static_cast<double>(program.microbatches));
+    auxiliary +=
+        loss.coefficient * totals[l] /
+        (loss.weight * static_cast<double>(rounds * program.microbatches));
     if (!std::isfinite(totals[l]))
       throw RunError(fmt::format("the auxiliary loss '{}' is not finite: {}",
                                  loss.name, totals[l]));
@@ -185,7 +188,7 @@ Loss finishLoss(Rank &rank, std::span<const char> result, int64_t rounds) {
       total.sum += pair[0];
       total.weight += pair[1];
     }
-  total.auxiliary = addAuxiliary(rank, numbersAt(places.auxiliary));
+  total.auxiliary = addAuxiliary(rank, numbersAt(places.auxiliary), rounds);
   if (total.weight < 0.0)
     throw RunError(fmt::format(
         "expected a weight of the loss that is not negative, got {}",

@@ -50,13 +50,15 @@ struct Loss {
 /// round of RuntimeMemory::losses of each, in the order of the device's work. A
 /// stage's start calls leave the weights alone.
 void startLossWeights(Rank &rank, int64_t round = 0);
-/// The same and the sums of auxiliary losses, to RuntimeMemory::auxiliary.
+/// The same and the sums of auxiliary losses, to the rows of that round of
+/// RuntimeMemory::auxiliary.
 void startLoss(Rank &rank, int64_t round = 0);
 
 /// The loss over all microbatches, ranks and the first `rounds`, on every rank:
-/// in f64, by round, microbatch and rank; auxiliary losses by layer, microbatch
-/// and rank. `result`: the block of RuntimeMemory::result behind a
-/// startLoss of each of these rounds. Throws RunError when one is not finite.
+/// in f64, by round, microbatch and rank; auxiliary losses by layer,
+/// microbatch, round and rank. `result`: the block of RuntimeMemory::result
+/// behind a startLoss of each of these rounds. Throws RunError when one is not
+/// finite.
 Loss finishLoss(Rank &rank, std::span<const char> result, int64_t rounds);
 
 /// Both for the first `rounds`, of which startLoss has brought all but the

@@ -70,8 +70,12 @@ private:
 
   /// The timelines of step `t`.
   Loss runRounds(int64_t t) {
-    for (int64_t round = 0;; ++round) {
+    auto load = [&](int64_t round) {
       loadBatch(rank, batch, Split::Train, t - 1, round);
+    };
+    executor.prepare(load);
+    for (int64_t round = 0;; ++round) {
+      load(round);
       executor.run(Executor::Mode::Train);
       if (round + 1 == program.rounds)
         return gatherLoss(rank, program.rounds);

@@ -21,6 +21,7 @@ void StepRunner::endStep() {
 }
 
 void StepRunner::run(bool mayRecord, FunctionRef<void(int64_t round)> load) {
+  executor.prepare(load);
   int64_t last = rank.program().rounds - 1;
   for (int64_t round = 0; round < last; ++round) {
     load(round);

@@ -258,11 +258,6 @@ TEST(Verify, RefusesRoundsOutOfBounds) {
   p.rounds = 0;
   EXPECT_TRUE(
       verifyFails(p, "expected from 1 to 1048576 rounds of a step, got 0"));
-  p = makeProgram();
-  p.rounds = 2;
-  ASSERT_FALSE(p.auxiliaryLosses.empty());
-  EXPECT_TRUE(verifyFails(
-      p, "expected one round of a step with auxiliary losses, got 2"));
 }
 
 TEST(Verify, RefusesUnknownTasksKernelsAndStages) {

@@ -186,7 +186,7 @@ void CpuDevice::finishStep(const StepNumbers &n) {
 }
 
 void CpuDevice::findCotangents(const CotangentNumbers &n) {
-  double weight = weightOf(n.losses, n.lossRanks, n.microbatches);
+  double weight = weightOf(n.losses, n.lossRows, n.microbatches);
   for (int64_t l = 0; l < n.count; ++l)
     n.cotangents[l] =
         static_cast<float>(n.factors[2 * l] * weight / n.factors[2 * l + 1]);

@@ -170,8 +170,8 @@ void CudaDevice::finishStep(const StepNumbers &numbers) {
 
 void CudaDevice::findCotangents(const CotangentNumbers &numbers) {
   CotangentNumbers n = numbers;
-  void *arguments[] = {&n.losses,  &n.lossRanks, &n.microbatches,
-                       &n.factors, &n.count,     &n.cotangents};
+  void *arguments[] = {&n.losses,  &n.lossRows, &n.microbatches,
+                       &n.factors, &n.count,    &n.cotangents};
   launchServiceBlock(kCotangentsKernel, arguments, compute.get());
 }
 
