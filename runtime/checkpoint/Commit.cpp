@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/checkpoint/Commit.h"
 #include "runtime/Error.h"
+#include "runtime/checkpoint/BestValidation.h"
 #include "runtime/checkpoint/Folder.h"
 #include "runtime/checkpoint/WriteFile.h"
 
@@ -81,14 +82,18 @@ void commitCheckpoint(const std::string &folder, const Manifest &manifest) {
   syncFolder(root);
 }
 
-void removeOldCheckpoints(const std::string &folder, int64_t step,
+void removeOldCheckpoints(const std::string &folder, const RunState &run,
                           const KeepRules &rules) {
+  std::optional<BestValidation> best;
+  if (rules.best)
+    best = bestValidation(run);
   std::vector<int64_t> steps = checkpointsIn(folder);
-  int64_t newer = 0; // checkpoints up to `step` that are newer than this one
+  int64_t newer = 0; // checkpoints up to that of `run`, newer than this one
   for (auto it = steps.rbegin(); it != steps.rend(); ++it) {
-    if (*it > step || newer++ < rules.last)
+    if (*it > run.step || newer++ < rules.last)
       continue;
-    if (rules.every == 0 || *it % rules.every != 0)
+    bool isDue = rules.every > 0 && *it % rules.every == 0;
+    if (!isDue && !(best && best->step == *it))
       removeCheckpoint(folder, *it);
   }
 }

@@ -14,6 +14,7 @@ namespace rota {
 struct KeepRules {
   int64_t last = 2;  // the newest so many, the new one included
   int64_t every = 0; // and those of multiples of this step; 0: none
+  bool best = false; // and that of the best validation
 };
 
 /// Makes the folder of an unfinished checkpoint, if it is not there.
@@ -24,9 +25,9 @@ void makePartialFolder(const std::string &folder, int64_t step);
 /// step that is there already is replaced.
 void commitCheckpoint(const std::string &folder, const Manifest &manifest);
 
-/// Removes what the rules do not keep of the checkpoints up to `step`. Later
-/// ones are of another run, and stay.
-void removeOldCheckpoints(const std::string &folder, int64_t step,
+/// Removes what the rules do not keep of the checkpoints up to that of `run`,
+/// which is whole. Later ones are of another run, and stay.
+void removeOldCheckpoints(const std::string &folder, const RunState &run,
                           const KeepRules &rules);
 
 /// Removes the unfinished folders that a killed run left. No other process

@@ -20,7 +20,11 @@ OptionRows checkpointRows(CheckpointOptions &o) {
            &o.keep.last, 1, kMaxCount},
           {"keep-every", group, "N",
            "Checkpoints of multiples of this step stay too; 0: none", train,
-           &o.keep.every, 0, kMaxCount}};
+           &o.keep.every, 0, kMaxCount},
+          {"keep-best", group, "",
+           "A validation with a new least loss is followed by a checkpoint, "
+           "and the last of these stays too",
+           train, &o.keep.best}};
 }
 
 OptionMistake checkCheckpointOptions(const CheckpointOptions &o) {
@@ -33,6 +37,8 @@ OptionMistake checkCheckpointOptions(const CheckpointOptions &o) {
     return {"checkpoint-seconds", expected};
   if (o.keep.every > 0)
     return {"keep-every", expected};
+  if (o.keep.best)
+    return {"keep-best", expected};
   return {};
 }
 

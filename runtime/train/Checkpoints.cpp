@@ -124,7 +124,7 @@ void Checkpoints::commit() {
   task.start([this, all = std::move(all)](const std::atomic<bool> &) {
     const std::string &folder = options.checkpoints.folder;
     commitCheckpoint(folder, manifest(all));
-    removeOldCheckpoints(folder, pending.step, options.checkpoints.keep);
+    removeOldCheckpoints(folder, pending, options.checkpoints.keep);
   });
 }
 

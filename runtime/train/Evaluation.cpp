@@ -1,15 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/Evaluation.h"
-#include "runtime/Error.h"
 #include "runtime/train/Data.h"
 #include "runtime/train/Gather.h"
 
-#include <fmt/format.h>
-
 namespace rota {
-
-/// Of RunState::values: loss and step of the best validation.
-static constexpr const char *kBestValidation = "best_validation";
 
 double Evaluation::run(int64_t t) {
   Loss total;
@@ -30,20 +24,11 @@ double Evaluation::run(int64_t t) {
 
 void Evaluation::save(RunState &state) const {
   if (least)
-    state.values[kBestValidation] = {least->loss,
-                                     static_cast<double>(least->step)};
+    setBestValidation(state, *least);
 }
 
 void Evaluation::restore(const RunState &state) {
-  auto found = state.values.find(kBestValidation);
-  if (found == state.values.end())
-    return;
-  const std::vector<double> &numbers = found->second;
-  if (numbers.size() != 2)
-    throw InputError(
-        fmt::format("checkpoint value '{}': expected 2 numbers, got {}",
-                    kBestValidation, numbers.size()));
-  least = {numbers[0], static_cast<int64_t>(numbers[1])};
+  least = bestValidation(state);
 }
 
 } // namespace rota

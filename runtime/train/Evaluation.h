@@ -4,6 +4,7 @@
 #ifndef ROTA_RUNTIME_TRAIN_EVALUATION_H
 #define ROTA_RUNTIME_TRAIN_EVALUATION_H
 
+#include "runtime/checkpoint/BestValidation.h"
 #include "runtime/data/Batches.h"
 #include "runtime/train/Executor.h"
 #include "runtime/train/RunValues.h"
@@ -31,12 +32,9 @@ public:
   /// device has no step to do. Throws RunError when a loss is not finite.
   double run(int64_t t);
 
-  /// The least loss so far, and the step that it followed.
-  struct Best {
-    double loss = 0.0;
-    int64_t step = 0;
-  };
-  const std::optional<Best> &best() const { return least; }
+  const std::optional<BestValidation> &best() const { return least; }
+  /// Whether the evaluation after step `t` had the least loss so far.
+  bool isBest(int64_t t) const { return least && least->step == t; }
   /// Whether a loss so far is at most the target that ends the run.
   bool reachedTarget() const {
     return options.targetLoss > 0.0 && least &&
@@ -45,7 +43,7 @@ public:
 
   /// best().
   void save(RunState &state) const override;
-  /// Throws InputError when the value does not have two numbers.
+  /// Throws InputError as bestValidation.
   void restore(const RunState &state) override;
 
 private:
@@ -53,7 +51,7 @@ private:
   Executor &executor;
   const ValidationOptions &options;
   const Batches &batches;
-  std::optional<Best> least;
+  std::optional<BestValidation> least;
 };
 
 } // namespace rota

@@ -160,6 +160,9 @@ OptionMistake checkTrainOptions(const Options &options) {
   if (OptionMistake mistake = checkCheckpointOptions(options.checkpoints);
       !mistake.option.empty())
     return mistake;
+  if (options.checkpoints.keep.best && !options.validation.hasData())
+    return {"keep-best", "expected 'validation-data', or a "
+                         "'validation-fraction' above 0, beside it"};
   return checkOptimizerOptions(options.optimizer);
 }
 

@@ -18,7 +18,7 @@ struct StepReport {
   int64_t step = 0;
   double loss = 0.0;
   std::optional<double> validationLoss; // of a step that validates
-  std::optional<Evaluation::Best> best; // of the validations so far
+  std::optional<BestValidation> best;   // of the validations so far
   bool reachedTarget = false;           // by one of them
   double learningRate = 0.0;
   double gradientNorm = 0.0; // before clipping

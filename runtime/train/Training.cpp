@@ -169,7 +169,8 @@ void Training::finish(const Pending &pending, StepEnd ends) {
   if (evaluation.follows(t, ends.isLast))
     validate(t);
   bool last = ends.isLast || evaluation.reachedTarget();
-  if (!isUrgent && (ends.saves || (last && checkpoints.isOn())))
+  bool isBest = options.checkpoints.keep.best && evaluation.isBest(t);
+  if (!isUrgent && (ends.saves || isBest || (last && checkpoints.isOn())))
     saveCheckpoint(t);
   bool isKept = report.keeps(t, last);
   if (isKept)

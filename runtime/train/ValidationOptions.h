@@ -15,6 +15,7 @@ struct ValidationOptions {
   int64_t steps = 4;             // batches of a validation
   double targetLoss = 0.0;       // ends the run; 0: none
 
+  bool hasData() const { return !data.empty() || fraction > 0.0; }
   /// The part of each source of the training data that does not train.
   double heldFraction() const { return data.empty() ? fraction : 0.0; }
 };

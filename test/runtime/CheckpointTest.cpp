@@ -3,6 +3,7 @@
 // Parts of a checkpoint: the file of a rank, committing and removing, the lock
 // of the folder.
 #include "runtime/Error.h"
+#include "runtime/checkpoint/BestValidation.h"
 #include "runtime/checkpoint/Commit.h"
 #include "runtime/checkpoint/Convert.h"
 #include "runtime/checkpoint/Folder.h"
@@ -15,6 +16,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
 #include <numeric>
 #include <sys/resource.h>
@@ -159,6 +161,12 @@ TEST(Commit, GivesACheckpointItsNameWithItsManifest) {
             7);
 }
 
+static RunState stateOf(int64_t step) {
+  RunState run;
+  run.step = step;
+  return run;
+}
+
 TEST(Commit, ReplacesACheckpointOfTheSameStep) {
   TemporaryFolder folder;
   addCheckpoints(folder, {7});
@@ -180,15 +188,59 @@ TEST(Commit, KeepsTheNewestAndMultiples) {
            {{2, 0}, {40, 50, 60}},
            {{9, 0}, {10, 20, 30, 40, 50, 60}},
            {{1, 20}, {20, 40, 50, 60}},
+           {{1, 0, true}, {20, 50, 60}},
+           {{1, 40, true}, {20, 40, 50, 60}},
+           {{4, 0, true}, {20, 30, 40, 50, 60}},
        }) {
     TemporaryFolder folder;
     addCheckpoints(folder, {10, 20, 30, 40, 50, 60});
     folder.write(checkpointName(10) + "/file", "x");
     // 60 is of a run that went on from an older checkpoint.
-    removeOldCheckpoints(folder.path(""), 50, c.rules);
+    RunState run = stateOf(50);
+    setBestValidation(run, {3.5, 20});
+    removeOldCheckpoints(folder.path(""), run, c.rules);
     EXPECT_EQ(checkpointsIn(folder.path("")), c.kept);
     EXPECT_EQ(folder.count(), static_cast<int64_t>(c.kept.size()));
   }
+}
+
+/// The best one stays until a better one is whole.
+TEST(Commit, KeepsTheBest) {
+  TemporaryFolder folder;
+  KeepRules rules{1, 0, /*best=*/true};
+  auto keptAfter = [&](RunState run, double loss, int64_t best) {
+    setBestValidation(run, {loss, best});
+    addCheckpoints(folder, {run.step});
+    removeOldCheckpoints(folder.path(""), run, rules);
+    return checkpointsIn(folder.path(""));
+  };
+  using Steps = std::vector<int64_t>;
+  EXPECT_EQ(keptAfter(stateOf(10), 3.0, 10), Steps({10}));
+  EXPECT_EQ(keptAfter(stateOf(20), 3.0, 10), Steps({10, 20}));
+  EXPECT_EQ(keptAfter(stateOf(30), 3.0, 10), Steps({10, 30}));
+  EXPECT_EQ(keptAfter(stateOf(40), 2.0, 40), Steps({40}));
+  // Its checkpoint may be gone, and a run may not have validated yet.
+  EXPECT_EQ(keptAfter(stateOf(50), 1.0, 45), Steps({50}));
+  addCheckpoints(folder, {60});
+  removeOldCheckpoints(folder.path(""), stateOf(60), rules);
+  EXPECT_EQ(checkpointsIn(folder.path("")), Steps({60}));
+}
+
+TEST(BestValidation, IsALossAndAStep) {
+  RunState run;
+  EXPECT_FALSE(bestValidation(run));
+  setBestValidation(run, {0.1, 7});
+  EXPECT_EQ(bestValidation(run)->loss, 0.1);
+  EXPECT_EQ(bestValidation(run)->step, 7);
+  for (const std::vector<double> &numbers : std::vector<std::vector<double>>{
+           {}, {1}, {1, 2, 3}, {1, -1}, {1, 1e300}, {1, NAN}}) {
+    run.values.begin()->second = numbers;
+    EXPECT_THROW(bestValidation(run), InputError);
+  }
+  run.values.begin()->second = {2.5};
+  EXPECT_EQ(messageOf<InputError>([&] { bestValidation(run); }),
+            "checkpoint value 'best_validation': expected a loss and a step, "
+            "got [2.5]");
 }
 
 TEST(Commit, RemovesUnfinishedFoldersAlone) {

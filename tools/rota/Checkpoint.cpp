@@ -4,6 +4,7 @@
 // checkpoints reports by them; they do not leave this file.
 #include "tools/rota/Verbs.h"
 
+#include "runtime/checkpoint/BestValidation.h"
 #include "runtime/checkpoint/CheckpointFiles.h"
 #include "runtime/checkpoint/Folder.h"
 #include "runtime/checkpoint/Safetensors.h"
@@ -40,12 +41,14 @@ std::string nameOf(const std::string &folder) {
   return std::filesystem::path(folder).filename().string();
 }
 
-/// A line for each checkpoint with what findDamage says. Returns the number of
-/// damaged ones.
+/// A line for each checkpoint with what findDamage says. The newest one tells
+/// which of them is that of the best validation. Returns the number of damaged
+/// ones.
 int64_t printList(
     const std::vector<std::string> &folders, bool json,
     const std::function<std::vector<std::string>(Checkpoint &)> &findDamage) {
   int64_t damagedCount = 0;
+  std::optional<BestValidation> best;
   if (!json)
     fmt::print("{:<16} {:<19} {:>16}  {}\n", "checkpoint", "time (UTC)",
                "bytes", "state");
@@ -53,15 +56,21 @@ int64_t printList(
     std::vector<std::string> damage;
     ordered_json line = {{"checkpoint", folder}, {"time", timeOf(folder)}};
     std::string bytes = "-";
+    bool isBest = false;
     try {
       Checkpoint checkpoint(folder);
-      line["step"] = checkpoint.manifest().run.step;
+      const RunState &run = checkpoint.manifest().run;
+      line["step"] = run.step;
+      if (!best)
+        best = bestValidation(run);
+      isBest = best && best->step == run.step;
       line["bytes"] = checkpoint.bytes();
       bytes = grouped(checkpoint.bytes());
       damage = findDamage(checkpoint);
-    } catch (const DamagedCheckpoint &error) {
+    } catch (const InputError &error) {
       damage.push_back(error.what());
     }
+    line["best"] = isBest;
     line["whole"] = damage.empty();
     line["damage"] = damage;
     damagedCount += !damage.empty();
@@ -69,8 +78,11 @@ int64_t printList(
       fmt::print("{}\n", line.dump());
       continue;
     }
-    fmt::print("{:<16} {:<19} {:>16}  {}\n", nameOf(folder), timeOf(folder),
-               bytes, damage.empty() ? "whole" : "damaged");
+    fmt::print("{:<16} {:<19} {:>16}  {}{}\n", nameOf(folder), timeOf(folder),
+               bytes, damage.empty() ? "whole" : "damaged",
+               isBest
+                   ? fmt::format(", best validation: loss {:.4f}", best->loss)
+                   : "");
     for (const std::string &message : damage)
       fmt::print("  {}\n", message);
   }
