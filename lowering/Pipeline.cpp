@@ -123,6 +123,7 @@ LogicalResult ProgramLowering::verify() {
   program.schedule = op.getSchedule();
   program.flopsPerToken = facts.flopsPerToken;
   program.config = facts.config;
+  program.optimizer = facts.optimizer;
   if (auto slots = pipe::simulate(timeline, {}))
     program.timeline = pipe::drawGrid(timeline, *slots);
   auto pipeline = op->getParentOfType<mlir::pipe::ProgramOp>();

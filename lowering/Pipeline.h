@@ -33,6 +33,7 @@ struct ModelFacts {
   double flopsPerToken = 0; // Model::flopsPerToken
   std::string config;       // the text of its configuration, or empty
   int64_t rounds = 1;       // Program::rounds
+  std::string optimizer;    // Program::optimizer
 };
 
 /// A module on its way to a trainer. The functions are called in this order;

@@ -421,12 +421,15 @@ struct DataForm {
 
 struct Program {
   DeviceKind device = DeviceKind::Cpu;
-  std::string model;        // for people
-  std::string schedule;     // for people: its name or file
-  std::string timeline;     // for people: the printed grid
-  std::string plan;         // for people: the memory plan and costs
-  std::string config;       // the model's config.json; empty where it has none
-  double bubble = 0.0;      // share of the timeline, by operations of its chunks
+  std::string model;    // for people
+  std::string schedule; // for people: its name or file
+  std::string timeline; // for people: the printed grid
+  std::string plan;     // for people: the memory plan and costs
+  std::string config;   // the model's config.json; empty where it has none
+  // The options of the optimizer that compiled code has: "optimizer=sgd ...".
+  std::string optimizer;
+  // Share of the timeline, by the operations of its chunks.
+  double bubble = 0.0;
   int64_t microbatches = 1; // of the timeline
   // Times that a step runs the timeline before its update, each with
   // microbatches of its own.

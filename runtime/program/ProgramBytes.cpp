@@ -248,6 +248,7 @@ template <typename V> void visit(V &v, Program &x) {
   v("timeline", x.timeline);
   v("plan", x.plan);
   v("config", x.config);
+  v("optimizer", x.optimizer);
   v("bubble", x.bubble);
   v("microbatches", x.microbatches);
   v("rounds", x.rounds);

@@ -59,11 +59,12 @@ static std::string dataIdentity(const Options &options) {
                             numberText(options.validation.heldFraction()));
 }
 
-/// The options of the optimizer and the learning rate with their values.
+/// The options of the optimizer and the learning rate with their values, those
+/// that are compiled first.
 static std::string optimizerIdentity(const Program &program,
                                      const Options &options) {
   OptimizerOptions values = options.optimizer;
-  std::string text;
+  std::string text = program.optimizer.empty() ? "" : program.optimizer + " ";
   for (const Option &row : optimizerRows(values))
     text += fmt::format("{}={} ", row.name, fmt::join(valueTexts(row), ","));
   for (const Parameter &parameter : program.parameters)

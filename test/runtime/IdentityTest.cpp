@@ -74,6 +74,10 @@ TEST(Identity, NamesWhatTheNumbersDependOn) {
               o.optimizer.own.front().value += 0.001;
             }),
             Keys{"optimizer"});
+  EXPECT_EQ(changedBy([](Program &p, Options &) {
+              p.optimizer = "optimizer=sgd nesterov=true";
+            }),
+            Keys{"optimizer"});
   EXPECT_EQ(
       changedBy([](Program &, Options &o) { o.optimizer.warmupSteps = 7; }),
       Keys{"optimizer"});

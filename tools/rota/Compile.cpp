@@ -115,7 +115,8 @@ private:
     if (failed(model))
       return kExitBadInput;
     lowering.emplace(*module, lowering::ModelFacts{name, model->flopsPerToken(),
-                                                   config, options.accumulate});
+                                                   config, options.accumulate,
+                                                   optimizerText(options)});
     if (failed(lowering->selectMachine(options.target)))
       return kExitBadInput;
     // The verifier judges a timeline that may be the user's.

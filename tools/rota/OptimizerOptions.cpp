@@ -96,6 +96,21 @@ OptionMistake rota::checkOptimizer(RunOptions &options) {
   return {};
 }
 
+std::string rota::optimizerText(const RunOptions &options) {
+  RunOptions values = options;
+  std::string text;
+  for (const Option &row : optimizerRows(values, ~0u)) {
+    auto with = mlir::rota::optimizersWith(row.name);
+    std::vector<std::string> texts = valueTexts(row);
+    bool isOwn =
+        with.empty() || llvm::is_contained(with, values.updates.optimizer);
+    if (isOwn && !texts.empty())
+      text +=
+          (text.empty() ? "" : " ") + row.name + "=" + llvm::join(texts, ",");
+  }
+  return text;
+}
+
 mlir::rota::BuildUpdatesOptions rota::updatesOf(const RunOptions &options) {
   mlir::rota::BuildUpdatesOptions updates = options.updates;
   updates.groups = llvm::join(options.groups, ",");

@@ -19,6 +19,10 @@ std::vector<Option> optimizerRows(RunOptions &options, unsigned commands);
 /// `optimizer.own`, with the values of this optimizer where none were given.
 OptionMistake checkOptimizer(RunOptions &options);
 
+/// Program::optimizer: the options that are the chosen optimizer's with their
+/// values, but for those that the trainer has too. They are checked.
+std::string optimizerText(const RunOptions &options);
+
 /// The options of build-updates, once they are checked.
 mlir::rota::BuildUpdatesOptions updatesOf(const RunOptions &options);
 
