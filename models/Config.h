@@ -40,6 +40,8 @@ public:
 
   /// The value of a key; null when it is missing or null.
   const nlohmann::json *find(StringRef key);
+  /// True when the outermost object has the key, be it null.
+  bool has(StringRef key) const { return file.root().contains(key.str()); }
   /// True when a key of the outermost object was asked for.
   bool wasRead(StringRef key) const { return readKeys.contains(key); }
   StringRef path() const { return file.path(); }

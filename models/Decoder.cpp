@@ -13,8 +13,9 @@ static constexpr StringLiteral table = "model.embed_tokens.weight";
 static constexpr StringLiteral finalNorm = "model.norm.weight";
 static constexpr StringLiteral head = "lm_head.weight";
 
-static void checkHeads(Config &config, const DecoderConfig &decoder) {
-  if (!config.find("head_dim") && decoder.embed % decoder.heads != 0)
+static void checkHeads(Config &config, const DecoderConfig &decoder,
+                       bool hasHeadSize) {
+  if (!hasHeadSize && decoder.embed % decoder.heads != 0)
     config.error("num_attention_heads")
         << "expected a divisor of 'hidden_size', got " << decoder.heads
         << " and " << decoder.embed;
@@ -52,8 +53,8 @@ static LogicalResult checkSizes(Config &config, const DecoderConfig &decoder,
       {microbatch.sequences * microbatch.sequenceLength, widest});
 }
 
-DecoderConfig DecoderConfig::read(Config &config,
-                                  const Microbatch &microbatch) {
+DecoderConfig DecoderConfig::read(Config &config, const Microbatch &microbatch,
+                                  const DecoderDefaults &defaults) {
   auto isShare = [](double value) { return value >= 0 && value <= 1; };
   StringRef share = "a number from 0 to 1";
   DecoderConfig decoder;
@@ -63,15 +64,18 @@ DecoderConfig DecoderConfig::read(Config &config,
   decoder.layers = config.size("num_hidden_layers", {}, Config::maxLayers);
   decoder.heads = config.size("num_attention_heads");
   decoder.keyHeads = config.size("num_key_value_heads", decoder.heads);
-  decoder.headSize = config.size(
-      "head_dim", std::max<int64_t>(1, decoder.embed / decoder.heads));
-  decoder.normEpsilon = config.real("rms_norm_eps", 1e-6, share, isShare);
+  decoder.headSize =
+      config.size("head_dim", defaults.headSize.value_or(std::max<int64_t>(
+                                  1, decoder.embed / decoder.heads)));
+  decoder.normEpsilon =
+      config.real("rms_norm_eps", defaults.normEpsilon, share, isShare);
   decoder.initializerRange =
       config.real("initializer_range", 0.02, share, isShare);
-  decoder.tied = config.flag("tie_word_embeddings", false);
+  decoder.tied = config.flag("tie_word_embeddings", defaults.tied);
   decoder.rotary = Rotary::read(config);
   if (!config.failed())
-    checkHeads(config, decoder);
+    checkHeads(config, decoder,
+               config.find("head_dim") || defaults.headSize.has_value());
   if (!config.failed())
     (void)checkSizes(config, decoder, microbatch);
   return decoder;
@@ -120,13 +124,13 @@ void DecoderBuilder::buildLoss() {
 }
 
 Value DecoderBuilder::norm(Value x, StringRef gain) {
-  return RMSNormOp::create(*this, x.getType(), x, readF32(gain, {config.embed}),
+  int64_t width = cast<RankedTensorType>(x.getType()).getShape().back();
+  return RMSNormOp::create(*this, x.getType(), x, readF32(gain, {width}),
                            getF64FloatAttr(config.normEpsilon));
 }
 
-Value DecoderBuilder::projectHeads(Value x, StringRef weight, int64_t heads) {
-  Value flat = project(x, weight, heads * config.headSize, config.embed);
-  return ReshapeOp::create(*this, activation({heads, config.headSize}), flat);
+Value DecoderBuilder::splitHeads(Value x, int64_t heads) {
+  return ReshapeOp::create(*this, activation({heads, config.headSize}), x);
 }
 
 Value DecoderBuilder::rotaryTable() {

@@ -99,6 +99,14 @@ Value ModelBuilder::project(Value x, StringRef name, int64_t out, int64_t in) {
                           read(name, {out, in}));
 }
 
+Value ModelBuilder::addBias(Value x, StringRef name) {
+  auto type = cast<RankedTensorType>(x.getType());
+  int64_t last = type.getRank() - 1;
+  Value bias = BroadcastOp::create(*this, type,
+                                   read(name, {type.getDimSize(last)}), last);
+  return arith::AddFOp::create(*this, x, bias);
+}
+
 Value ModelBuilder::named(StringRef name, Value value) {
   return NameOp::create(*this, value.getType(), name, value);
 }

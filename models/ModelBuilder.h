@@ -58,6 +58,8 @@ public:
   Value readF32(StringRef name, ArrayRef<int64_t> shape);
   /// `x` [B, S, in] times the transpose of parameter `name` [out, in].
   Value project(Value x, StringRef name, int64_t out, int64_t in);
+  /// `x` plus parameter `name`, which lies along the last dimension.
+  Value addBias(Value x, StringRef name);
   /// The value under a name for remat policies and probes.
   Value named(StringRef name, Value value);
 
@@ -76,6 +78,14 @@ struct Family {
 };
 
 LogicalResult buildLlama(Config &config, const Microbatch &microbatch,
+                         ModuleOp module);
+LogicalResult buildMistral(Config &config, const Microbatch &microbatch,
+                           ModuleOp module);
+LogicalResult buildOlmo2(Config &config, const Microbatch &microbatch,
+                         ModuleOp module);
+LogicalResult buildQwen2(Config &config, const Microbatch &microbatch,
+                         ModuleOp module);
+LogicalResult buildQwen3(Config &config, const Microbatch &microbatch,
                          ModuleOp module);
 LogicalResult buildSimple(Config &config, const Microbatch &microbatch,
                           ModuleOp module);

@@ -15,8 +15,8 @@ using namespace mlir;
 using namespace mlir::rota;
 
 static constexpr Family families[] = {
-    {"llama", buildLlama},
-    {"simple", buildSimple},
+    {"llama", buildLlama}, {"mistral", buildMistral}, {"olmo2", buildOlmo2},
+    {"qwen2", buildQwen2}, {"qwen3", buildQwen3},     {"simple", buildSimple},
 };
 
 static InFlightDiagnostic errorAt(MLIRContext &context, StringRef path) {

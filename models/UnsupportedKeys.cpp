@@ -47,6 +47,7 @@ static constexpr NeutralKey neutralKeys[] = {
     {"partial_rotary_factor", NeutralKey::One},
     {"rotary_pct", NeutralKey::One},
     {"rope_interleaved", NeutralKey::False},
+    {"use_mrope", NeutralKey::False},
     {"rope_local_base_freq", NeutralKey::Absent},
     // Dropout elsewhere.
     {"hidden_dropout", NeutralKey::Zero},

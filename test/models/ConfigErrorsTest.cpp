@@ -203,7 +203,8 @@ TEST_F(ConfigErrors, RopeScaling) {
 
 TEST_F(ConfigErrors, ModelTypeListsThoseThatAre) {
   refuse("model_type", "mamba",
-         "'model_type': expected one of \"llama\", \"simple\", got \"mamba\"");
+         "'model_type': expected one of \"llama\", \"mistral\", \"olmo2\", "
+         "\"qwen2\", \"qwen3\", \"simple\", got \"mamba\"");
   refuse("model_type", 7, "'model_type': expected a string, got 7");
 }
 

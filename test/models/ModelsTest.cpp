@@ -49,6 +49,10 @@ TEST_F(Models, ParameterCountsArePublishedOnes) {
   EXPECT_EQ(parameterCount("llama-3.1-8b"), 8030261248);
   EXPECT_EQ(parameterCount("llama-3.1-70b"), 70553706496);
   EXPECT_EQ(parameterCount("llama-3.1-405b"), 405853388800);
+  EXPECT_EQ(parameterCount("mistral-7b"), 7241732096);
+  EXPECT_EQ(parameterCount("olmo-2-7b"), 7298617344);
+  EXPECT_EQ(parameterCount("qwen2.5-7b"), 7615616512);
+  EXPECT_EQ(parameterCount("qwen3-8b"), 8190735360);
   EXPECT_EQ(parameterCount("110m"), 109529856);
   EXPECT_EQ(parameterCount("tiny"),
             8 * (4 * 192 * 192 + 3 * 192 * 512 + 384) + 2 * 256 * 192 + 192);

@@ -3,9 +3,9 @@
 """Makes the golden files that `rota probe` is compared with.
 
     pip install torch transformers safetensors
-    python make_golden.py            # writes into the folders beside it
+    python make_golden.py [CASE...]  # writes into the folders beside it
 
-Each folder holds a small Llama in the form of model hubs (config.json and
+Each folder holds a small model in the form of model hubs (config.json and
 model.safetensors in f32), tokens.safetensors with `tokens` [batch, sequence + 1],
 run.json (what `rota probe` is asked for), and golden.safetensors: logits, loss,
 grad.<parameter> and loss_curve of AdamW steps on that one batch. transformers computes all of it in f64 on the f32
@@ -16,13 +16,20 @@ Made with torch 2.15 and transformers 5.23.
 import json
 import math
 import os
+import sys
 
 import torch
 from safetensors.torch import save_file
-from transformers import LlamaForCausalLM
+from transformers import AutoConfig, AutoModelForCausalLM
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 STEPS = 10
+
+SIZES = dict(hidden_size=16, initializer_range=0.2, intermediate_size=24,
+             max_position_embeddings=512, num_attention_heads=4,
+             num_hidden_layers=4, vocab_size=40)
+OPTIMIZER = dict(learning_rate=1e-2, beta1=0.9, beta2=0.95, epsilon=1e-6,
+                 weight_decay=0.1, gradient_clip=0.0, warmup_steps=0)
 
 CASES = {
     # Grouped queries, heads wider than hidden / heads, frequencies in all three
@@ -60,11 +67,48 @@ CASES = {
             rms_norm_eps=1e-6,
             rope_parameters=dict(rope_theta=10000.0, rope_type="default"),
             tie_word_embeddings=True, vocab_size=48)),
+    # Biases of query, key and value; a window that is not used.
+    "qwen2": dict(
+        batch=8, sequence=13, seed=3, optimizer=OPTIMIZER,
+        config=dict(
+            SIZES, architectures=["Qwen2ForCausalLM"], attention_dropout=0.0,
+            hidden_act="silu", max_window_layers=2, model_type="qwen2",
+            num_key_value_heads=2, rms_norm_eps=1e-6, rope_theta=1000.0,
+            sliding_window=8, tie_word_embeddings=True, torch_dtype="float32",
+            use_sliding_window=False)),
+    # Norms of each head; heads wider than hidden / heads.
+    "qwen3": dict(
+        batch=8, sequence=13, seed=4, optimizer=OPTIMIZER,
+        config=dict(
+            SIZES, architectures=["Qwen3ForCausalLM"], attention_bias=False,
+            attention_dropout=0.0, dtype="float32", head_dim=8,
+            hidden_act="silu", layer_types=["full_attention"] * 4,
+            model_type="qwen3", num_key_value_heads=1, rms_norm_eps=1e-6,
+            rope_parameters=dict(rope_theta=1000.0, rope_type="default"),
+            sliding_window=None, tie_word_embeddings=False,
+            use_sliding_window=False)),
+    # A window that the sequence just fits in.
+    "mistral": dict(
+        batch=8, sequence=13, seed=5, optimizer=OPTIMIZER,
+        config=dict(
+            SIZES, architectures=["MistralForCausalLM"], head_dim=8,
+            hidden_act="silu", model_type="mistral", num_key_value_heads=2,
+            rms_norm_eps=1e-5, rope_theta=1000.0, sliding_window=13,
+            tie_word_embeddings=False, torch_dtype="float32")),
+    # Norms of outputs, and of the whole query and key.
+    "olmo2": dict(
+        batch=8, sequence=13, seed=6, optimizer=OPTIMIZER,
+        config=dict(
+            SIZES, architectures=["Olmo2ForCausalLM"], attention_bias=False,
+            attention_dropout=0.0, hidden_act="silu", model_type="olmo2",
+            num_key_value_heads=2, rms_norm_eps=1e-6, rope_scaling=None,
+            rope_theta=1000.0, tie_word_embeddings=False,
+            torch_dtype="float32")),
 }
 
 
 def write_model(folder, case):
-    """Writes config.json and f32 weights: normal, gains around 1."""
+    """Writes config.json and f32 weights: normal, around what they start at."""
     with open(os.path.join(folder, "config.json"), "w") as file:
         json.dump(case["config"], file, indent=2, sort_keys=True)
         file.write("\n")
@@ -75,13 +119,13 @@ def write_model(folder, case):
                       for name, value in case["optimizer"].items()}},
                   file, indent=2)
         file.write("\n")
-    from transformers import LlamaConfig
     torch.manual_seed(case["seed"])
-    model = LlamaForCausalLM(LlamaConfig(**case["config"]))
+    model = AutoModelForCausalLM.from_config(AutoConfig.from_pretrained(folder))
     weights = {}
     for name, parameter in model.named_parameters():
-        scale, mean = (0.1, 1.0) if parameter.dim() == 1 else (
-            case["config"]["initializer_range"], 0.0)
+        scale, mean = (case["config"]["initializer_range"], 0.0)
+        if parameter.dim() == 1:
+            scale, mean = 0.1, parameter.mean().item()  # a gain or a bias
         weights[name] = (mean + scale * torch.randn(parameter.shape)).float()
     save_file(weights, os.path.join(folder, "model.safetensors"),
               metadata={"format": "pt"})
@@ -91,31 +135,37 @@ class WideFloat:
     """While it is open, transformers' explicit casts to f32 are casts to f64."""
 
     def __enter__(self):
-        self.saved = torch.float, torch.float32
+        self.saved = torch.float, torch.float32, torch.Tensor.float
         torch.float = torch.float32 = torch.float64
+        torch.Tensor.float = torch.Tensor.double
 
     def __exit__(self, *_):
-        torch.float, torch.float32 = self.saved
+        torch.float, torch.float32, torch.Tensor.float = self.saved
 
 
 def load_wide(folder):
     """The model with its f32 weights, everything else in f64."""
-    narrow = LlamaForCausalLM.from_pretrained(
+    narrow = AutoModelForCausalLM.from_pretrained(
         folder, attn_implementation="eager", dtype=torch.float32)
     with WideFloat():
-        model = LlamaForCausalLM(narrow.config).double()
+        model = type(narrow)(narrow.config).double()
     model.load_state_dict({name: value.double()
                            for name, value in narrow.state_dict().items()})
-    assert model.model.rotary_emb.inv_freq.dtype == torch.float64
-    inverse = model.model.rotary_emb.inv_freq
-    theta = narrow.config.rope_parameters["rope_theta"]
-    # The second frequency is theta^(-2 / head_dim) where nothing scales it:
-    # rounded to f32 it would be off by 1e-8.
-    if narrow.config.rope_parameters["rope_type"] == "default":
-        exact = theta ** (-2.0 / narrow.config.head_dim)
-        assert abs(inverse[1].item() / exact - 1) < 1e-14
     model.config._attn_implementation = "eager"
+    if hasattr(model.model, "rotary_emb"):
+        check_frequencies(model.model.rotary_emb.inv_freq, narrow.config)
     return model
+
+
+def check_frequencies(inverse, config):
+    """The second frequency is theta^(-2 / head_dim) where nothing scales it:
+    rounded to f32 it would be off by 1e-8."""
+    assert inverse.dtype == torch.float64
+    size = getattr(config, "head_dim", None) or (
+        config.hidden_size // config.num_attention_heads)
+    if config.rope_parameters["rope_type"] == "default":
+        exact = config.rope_parameters["rope_theta"] ** (-2.0 / size)
+        assert abs(inverse[1].item() / exact - 1) < 1e-14
 
 
 def loss_of(model, tokens):
@@ -174,7 +224,8 @@ def write_golden(folder, case):
 
 
 def main():
-    for name, case in CASES.items():
+    for name in sys.argv[1:] or CASES:
+        case = CASES[name]
         folder = os.path.join(HERE, name)
         os.makedirs(folder, exist_ok=True)
         write_model(folder, case)

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The layer of a decoder and its parts as Llama has them (Touvron et al. 2023):
+// weights have the names and the [out, in] layout of model hubs.
+#include "models/Decoder.h"
+
+using namespace mlir;
+using namespace mlir::rota;
+
+void DecoderBuilder::build() {
+  declareEnds();
+  beginLayers("model.layers", SmallVector<StringRef>(config.layers, "decoder"));
+  beginKind("decoder");
+  declareLayer();
+  RankedTensorType type = activation({config.embed});
+  Value x = beginFunction(ModelPart::Layer, {{Role::InputActivation, type},
+                                             {Role::OutputActivation, type}})
+                .one(Role::InputActivation);
+  finish(
+      {{Role::OutputActivation, buildLayer(named("decoder_layer_input", x))}});
+  endLayers();
+  buildEmbed();
+  buildLoss();
+}
+
+void DecoderBuilder::declareGain(StringRef name, int64_t width) {
+  param(name, {width}, {"norm"}, constant(1.0));
+}
+
+void DecoderBuilder::declareAttention() {
+  Attribute init = normal(config.initializerRange);
+  int64_t query = config.heads * config.headSize;
+  int64_t key = config.keyHeads * config.headSize;
+  int64_t embed = config.embed;
+  param("self_attn.q_proj.weight", {query, embed}, {"heads", "embed"}, init);
+  param("self_attn.k_proj.weight", {key, embed}, {"kv_heads", "embed"}, init);
+  param("self_attn.v_proj.weight", {key, embed}, {"kv_heads", "embed"}, init);
+  param("self_attn.o_proj.weight", {embed, query}, {"embed", "heads"}, init);
+}
+
+void DecoderBuilder::declareFeedForward() {
+  Attribute init = normal(config.initializerRange);
+  int64_t embed = config.embed, inner = config.feedForward;
+  param("mlp.gate_proj.weight", {inner, embed}, {"mlp", "embed"}, init);
+  param("mlp.up_proj.weight", {inner, embed}, {"mlp", "embed"}, init);
+  param("mlp.down_proj.weight", {embed, inner}, {"embed", "mlp"}, init);
+}
+
+void DecoderBuilder::declareLayer() {
+  declareGain("input_layernorm.weight", config.embed);
+  declareAttention();
+  declareGain("post_attention_layernorm.weight", config.embed);
+  declareFeedForward();
+}
+
+Value DecoderBuilder::projectHeads(Value x, StringRef name, int64_t heads) {
+  return splitHeads(project(x, (name + ".weight").str(),
+                            heads * config.headSize, config.embed),
+                    heads);
+}
+
+Value DecoderBuilder::attention(Value x) {
+  Value table = rotaryTable();
+  Value query = projectHeads(x, "self_attn.q_proj", config.heads);
+  Value key = projectHeads(x, "self_attn.k_proj", config.keyHeads);
+  Value value = projectHeads(x, "self_attn.v_proj", config.keyHeads);
+  // The names of query and key stand after the rotation: a residual there
+  // saves the projection and the rotation, and the derivative of attention
+  // reads it.
+  query = named("query_proj", rotate(query, table));
+  key = named("key_proj", rotate(key, table));
+  value = named("value_proj", value);
+  Value context = named("context", attend(query, key, value));
+  int64_t width = config.heads * config.headSize;
+  Value flat = ReshapeOp::create(*this, activation({width}), context);
+  return named("out_proj",
+               project(flat, "self_attn.o_proj.weight", config.embed, width));
+}
+
+Value DecoderBuilder::feedForward(Value x) {
+  return gatedFeedForward(x, "mlp.gate_proj.weight", "mlp.up_proj.weight",
+                          "mlp.down_proj.weight");
+}
+
+Value DecoderBuilder::buildLayer(Value x) {
+  Value attended = attention(norm(x, "input_layernorm.weight"));
+  x = named("attention_out", arith::AddFOp::create(*this, x, attended));
+  Value widened = feedForward(norm(x, "post_attention_layernorm.weight"));
+  return arith::AddFOp::create(*this, x, widened);
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// OLMo 2 (Walsh et al. 2024): RMS norms of the outputs of attention and
+// feed-forward instead of their inputs, and of the whole query and key before
+// they are split into heads.
+#include "models/Decoder.h"
+#include "models/UnsupportedKeys.h"
+
+using namespace mlir;
+using namespace mlir::rota;
+
+namespace {
+
+class Olmo2Builder : public DecoderBuilder {
+  using DecoderBuilder::DecoderBuilder;
+
+  void declareLayer() override {
+    declareAttention();
+    declareGain("self_attn.q_norm.weight", config.heads * config.headSize);
+    declareGain("self_attn.k_norm.weight", config.keyHeads * config.headSize);
+    declareGain("post_attention_layernorm.weight", config.embed);
+    declareFeedForward();
+    declareGain("post_feedforward_layernorm.weight", config.embed);
+  }
+
+  Value projectHeads(Value x, StringRef name, int64_t heads) override {
+    Value flat = project(x, (name + ".weight").str(), heads * config.headSize,
+                         config.embed);
+    if (name == "self_attn.q_proj")
+      flat = norm(flat, "self_attn.q_norm.weight");
+    if (name == "self_attn.k_proj")
+      flat = norm(flat, "self_attn.k_norm.weight");
+    return splitHeads(flat, heads);
+  }
+
+  Value buildLayer(Value x) override {
+    Value attended = norm(attention(x), "post_attention_layernorm.weight");
+    x = named("attention_out", arith::AddFOp::create(*this, x, attended));
+    Value widened = norm(feedForward(x), "post_feedforward_layernorm.weight");
+    return arith::AddFOp::create(*this, x, widened);
+  }
+};
+
+} // namespace
+
+LogicalResult mlir::rota::buildOlmo2(Config &config,
+                                     const Microbatch &microbatch,
+                                     ModuleOp module) {
+  DecoderDefaults defaults;
+  defaults.normEpsilon = 1e-5;
+  auto olmo = DecoderConfig::read(config, microbatch, defaults);
+  expectName(config, "hidden_act", {"silu", "swish"}, "activations");
+  expectFullAttention(config);
+  expectArchitecture(config, {"Olmo2ForCausalLM", "Olmo2Model"});
+  refuseUnsupportedKeys(config);
+  if (config.failed())
+    return failure();
+  Olmo2Builder(olmo, module, microbatch).build();
+  return success();
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Qwen2 and 2.5 (Yang et al. 2024): Llama with biases of query, key and value.
+// Qwen3 (Yang et al. 2025): Llama with RMS norms of each head's query and key.
+#include "models/Decoder.h"
+#include "models/UnsupportedKeys.h"
+#include "models/Windows.h"
+
+using namespace mlir;
+using namespace mlir::rota;
+
+namespace {
+
+class Qwen2Builder : public DecoderBuilder {
+  using DecoderBuilder::DecoderBuilder;
+
+  void declareLayer() override {
+    DecoderBuilder::declareLayer();
+    int64_t query = config.heads * config.headSize;
+    int64_t key = config.keyHeads * config.headSize;
+    param("self_attn.q_proj.bias", {query}, {"heads"}, constant(0.0));
+    param("self_attn.k_proj.bias", {key}, {"kv_heads"}, constant(0.0));
+    param("self_attn.v_proj.bias", {key}, {"kv_heads"}, constant(0.0));
+  }
+
+  Value projectHeads(Value x, StringRef name, int64_t heads) override {
+    Value flat = project(x, (name + ".weight").str(), heads * config.headSize,
+                         config.embed);
+    return splitHeads(addBias(flat, (name + ".bias").str()), heads);
+  }
+};
+
+class Qwen3Builder : public DecoderBuilder {
+  using DecoderBuilder::DecoderBuilder;
+
+  void declareLayer() override {
+    DecoderBuilder::declareLayer();
+    declareGain("self_attn.q_norm.weight", config.headSize);
+    declareGain("self_attn.k_norm.weight", config.headSize);
+  }
+
+  Value projectHeads(Value x, StringRef name, int64_t heads) override {
+    Value split = DecoderBuilder::projectHeads(x, name, heads);
+    if (name == "self_attn.v_proj")
+      return split;
+    return norm(split, name == "self_attn.q_proj" ? "self_attn.q_norm.weight"
+                                                  : "self_attn.k_norm.weight");
+  }
+};
+
+} // namespace
+
+/// The keys of both versions beyond Llama's: with `use_sliding_window` the
+/// layers from `max_window_layers` on have a window.
+static void readKeys(Config &config, const DecoderConfig &qwen,
+                     const Microbatch &microbatch) {
+  expectName(config, "hidden_act", {"silu", "swish"}, "activations");
+  bool slides = config.flag("use_sliding_window", false);
+  const nlohmann::json *full = config.find("max_window_layers");
+  if (full && !full->is_number_unsigned())
+    config.expected("max_window_layers", "an integer of at least 0");
+  if (config.failed())
+    return;
+  int64_t first = full ? full->get<int64_t>() : 28;
+  auto sliding = readSlidingLayers(config, qwen.layers, [&](int64_t layer) {
+    return slides && layer >= first;
+  });
+  if (!slides && llvm::is_contained(sliding, true))
+    config.expected("layer_types", "\"full_attention\" in every layer, since "
+                                   "'use_sliding_window' is false");
+  // Without `use_sliding_window` the window of a published file is unused.
+  if (!config.find("sliding_window") && config.has("sliding_window"))
+    return;
+  if (slides && llvm::is_contained(sliding, true))
+    readWindow(config, "sliding_window", 4096, microbatch);
+}
+
+template <typename Builder>
+static LogicalResult buildQwen(Config &config, const DecoderConfig &qwen,
+                               const Microbatch &microbatch, ModuleOp module) {
+  readKeys(config, qwen, microbatch);
+  refuseUnsupportedKeys(config);
+  if (config.failed())
+    return failure();
+  Builder(qwen, module, microbatch).build();
+  return success();
+}
+
+LogicalResult mlir::rota::buildQwen2(Config &config,
+                                     const Microbatch &microbatch,
+                                     ModuleOp module) {
+  auto qwen = DecoderConfig::read(config, microbatch);
+  expectArchitecture(config, {"Qwen2ForCausalLM", "Qwen2Model"});
+  return buildQwen<Qwen2Builder>(config, qwen, microbatch, module);
+}
+
+LogicalResult mlir::rota::buildQwen3(Config &config,
+                                     const Microbatch &microbatch,
+                                     ModuleOp module) {
+  DecoderDefaults defaults;
+  defaults.headSize = 128;
+  auto qwen = DecoderConfig::read(config, microbatch, defaults);
+  expectArchitecture(config, {"Qwen3ForCausalLM", "Qwen3Model"});
+  return buildQwen<Qwen3Builder>(config, qwen, microbatch, module);
+}

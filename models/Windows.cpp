@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/Windows.h"
+
+using namespace mlir;
+using namespace mlir::rota;
+
+SmallVector<bool>
+mlir::rota::readSlidingLayers(Config &config, int64_t layers,
+                              llvm::function_ref<bool(int64_t)> slides) {
+  SmallVector<bool> sliding;
+  for (int64_t layer = 0; layer < layers; ++layer)
+    sliding.push_back(slides(layer));
+  const nlohmann::json *kinds = config.find("layer_types");
+  if (!kinds)
+    return sliding;
+  auto isKnown = [](const nlohmann::json &kind) {
+    return kind == "full_attention" || kind == "sliding_attention";
+  };
+  if (!kinds->is_array() || int64_t(kinds->size()) != layers ||
+      !llvm::all_of(*kinds, isKnown)) {
+    config.error("layer_types")
+        << "expected \"full_attention\" or \"sliding_attention\" for each of "
+        << layers << " layers, got " << shortText(*kinds)
+        << "; other kinds are not supported";
+    return sliding;
+  }
+  for (int64_t layer = 0; layer < layers; ++layer)
+    sliding[layer] = (*kinds)[layer] == "sliding_attention";
+  return sliding;
+}
+
+void mlir::rota::readWindow(Config &config, StringRef key,
+                            std::optional<int64_t> fallback,
+                            const Microbatch &microbatch) {
+  int64_t window = config.size(key, fallback);
+  if (!config.failed() && window < microbatch.sequenceLength)
+    config.error(key) << "expected a window of at least the sequence length, "
+                      << microbatch.sequenceLength << ", got " << window
+                      << "; narrower attention windows are not supported";
+}
