@@ -19,21 +19,22 @@ static void store(const std::vector<float> &values, ElementType type,
     std::memcpy(out, values.data(), values.size() * sizeof(float));
 }
 
-void NormalBatches::fill(Split split, int64_t batch, int64_t microbatch,
-                         const Destination &input,
+void NormalBatches::fill(Split split, int64_t first, const Destination &input,
                          const Destination &target) const {
+  int64_t batch = first / program.stepSequences();
+  int64_t inBatch = first % program.stepSequences();
   std::string half = split == Split::Train ? "train" : "validation";
   auto one = [&](const char *name, const DataForm &form,
                  const Destination &out) {
     if (!out.place)
       return;
     RandomStream stream(seed, "data." + half + "." + name, batch);
-    int64_t first = microbatch * form.elements();
+    int64_t begin = inBatch * form.elements() / form.shape[0];
     std::vector<float> values;
     forEachRun(out.part, 0, out.part.elements(),
                [&](int64_t whole, int64_t inPart, int64_t count) {
                  values.resize(static_cast<size_t>(count));
-                 stream.normal(first + whole, first + whole + count, 0.0, 1.0,
+                 stream.normal(begin + whole, begin + whole + count, 0.0, 1.0,
                                values.data());
                  store(values, form.type,
                        out.place + inPart * byteSize(form.type));
@@ -102,7 +103,7 @@ static std::vector<int64_t> readIntegers(const SafetensorsFile &file,
 
 void FixedBatch::readTokens(const Program &program,
                             const SafetensorsFile &file) {
-  int64_t batch = program.input.shape[0] * program.stepMicrobatches();
+  int64_t batch = program.stepSequences();
   int64_t length = program.input.shape[1];
   std::vector<int64_t> tokens =
       readIntegers(file, "tokens", {batch, length + 1});
@@ -147,9 +148,9 @@ std::vector<char> FixedBatch::readTensor(const SafetensorsFile &file,
   return bytes;
 }
 
-void FixedBatch::fill(Split, int64_t, int64_t microbatch,
-                      const Destination &input,
+void FixedBatch::fill(Split, int64_t first, const Destination &input,
                       const Destination &target) const {
+  int64_t microbatch = first % program.stepSequences() / program.input.shape[0];
   auto one = [&](const DataForm &form, const std::vector<char> &all,
                  const Destination &out) {
     if (!out.place)

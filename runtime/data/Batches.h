@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sources of a step's inputs and targets. Each number is a function of seed,
-// step and the sequence's index in the batch. It depends neither on the
-// schedule nor on the split into microbatches.
+// Sources of a step's inputs and targets. The sequences of a split are numbered
+// 0, 1, ... through all batches; each is a function of seed and number. It
+// depends neither on the schedule nor on the split into microbatches.
 #ifndef ROTA_RUNTIME_DATA_BATCHES_H
 #define ROTA_RUNTIME_DATA_BATCHES_H
 
@@ -25,10 +25,9 @@ struct Destination {
 class Batches {
 public:
   virtual ~Batches() = default;
-  /// Writes the parts of inputs and targets of microbatch `microbatch` of batch
-  /// `batch` (0, 1, ...). Those of a step are numbered through all its rounds.
-  virtual void fill(Split split, int64_t batch, int64_t microbatch,
-                    const Destination &input,
+  /// Writes the parts of inputs and targets of the microbatch whose first
+  /// sequence has the number `first`.
+  virtual void fill(Split split, int64_t first, const Destination &input,
                     const Destination &target) const = 0;
   virtual bool hasValidation() const = 0;
   /// One line for people: "18 MB in 2 files, 0.9 MB of it for validation".
@@ -41,8 +40,8 @@ class NormalBatches : public Batches {
 public:
   NormalBatches(const Program &program, uint64_t seed)
       : program(program), seed(seed) {}
-  void fill(Split split, int64_t batch, int64_t microbatch,
-            const Destination &input, const Destination &target) const override;
+  void fill(Split split, int64_t first, const Destination &input,
+            const Destination &target) const override;
   bool hasValidation() const override { return true; }
   std::string describe() const override;
 
@@ -58,8 +57,8 @@ class FixedBatch : public Batches {
 public:
   /// Throws InputError when a tensor is missing or its shape does not fit.
   FixedBatch(const Program &program, const SafetensorsFile &file);
-  void fill(Split split, int64_t batch, int64_t microbatch,
-            const Destination &input, const Destination &target) const override;
+  void fill(Split split, int64_t first, const Destination &input,
+            const Destination &target) const override;
   bool hasValidation() const override { return false; }
   std::string describe() const override { return "one fixed batch"; }
 

@@ -69,10 +69,9 @@ TokenBatches::TokenBatches(const Program &program,
 TokenBatches::TokenBatches(const Program &program,
                            const std::vector<SourcePaths> &paths,
                            const TokenBatchOptions &options)
-    : mixture(sharesOf(paths)), sequences(program.input.shape[0]),
-      batchSequences(sequences * program.stepMicrobatches()),
-      validationSequences(batchSequences * options.validationBatches),
-      base(options.base), validates(options.validationFraction > 0.0) {
+    : mixture(sharesOf(paths)),
+      validationSequences(program.stepSequences() * options.validationBatches),
+      validates(options.validationFraction > 0.0) {
   for (size_t s = 0; s < paths.size(); ++s)
     sources.push_back(
         open(paths[s], program, options, s, kKeptOpen / paths.size()));
@@ -80,18 +79,13 @@ TokenBatches::TokenBatches(const Program &program,
       describeSources(paths, sources, mixture, options.validationFraction);
 }
 
-TokenBatches::Place TokenBatches::place(Split split, int64_t batch,
-                                        int64_t index) const {
-  int64_t n = batch * batchSequences + index;
-  if (split == Split::Train)
-    n += base;
+TokenBatches::Place TokenBatches::place(Split split, int64_t n) const {
   auto [source, number] = mixture.at(n);
   return {sources[source].get(),
           {split, number, mixture.countBefore(validationSequences, source)}};
 }
 
-void TokenBatches::fill(Split split, int64_t batch, int64_t microbatch,
-                        const Destination &input,
+void TokenBatches::fill(Split split, int64_t first, const Destination &input,
                         const Destination &target) const {
   // Part [sequences, tokens] of the microbatch.
   auto one = [&](const Destination &out, TokenRole role) {
@@ -100,8 +94,7 @@ void TokenBatches::fill(Split split, int64_t batch, int64_t microbatch,
     const Part &part = out.part;
     auto *tokens = reinterpret_cast<int32_t *>(out.place);
     for (int64_t s = 0; s < part.size[0]; ++s) {
-      Place from =
-          place(split, batch, microbatch * sequences + part.begin[0] + s);
+      Place from = place(split, first + part.begin[0] + s);
       from.source->read(from.sequence, role, part.begin[1], part.size[1],
                         tokens + s * part.size[1]);
     }

@@ -2,9 +2,7 @@
 //
 // Batches of token sequences. Sequence n of a run, n = 0, 1, ..., is a function
 // of seed, data and n: its source and its number there by Mixture.h, its place
-// in the source by Windows.h. Sequence `index` of batch `batch` is n = base +
-// batch * (sequences of a batch) + index; neither microbatches nor ranks
-// matter.
+// in the source by Windows.h.
 #ifndef ROTA_RUNTIME_DATA_TOKENBATCHES_H
 #define ROTA_RUNTIME_DATA_TOKENBATCHES_H
 
@@ -22,9 +20,6 @@ struct TokenBatchOptions {
   double validationFraction = 0.0;
   int64_t validationBatches = 1;
   uint64_t seed = 1;
-  // n of the first sequence of batch 0. A run that goes on after `consumed`
-  // sequences and counts its batches from 0 has base = consumed.
-  int64_t base = 0;
 };
 
 class TokenBatches : public Batches {
@@ -35,8 +30,8 @@ public:
   TokenBatches(const Program &program, const std::vector<std::string> &items,
                const TokenBatchOptions &options);
 
-  void fill(Split split, int64_t batch, int64_t microbatch,
-            const Destination &input, const Destination &target) const override;
+  void fill(Split split, int64_t first, const Destination &input,
+            const Destination &target) const override;
   bool hasValidation() const override { return validates; }
   std::string describe() const override { return description; }
 
@@ -48,14 +43,11 @@ private:
     const SequenceSource *source;
     SequenceSource::Sequence sequence;
   };
-  Place place(Split split, int64_t batch, int64_t index) const;
+  Place place(Split split, int64_t n) const;
 
   std::vector<std::unique_ptr<SequenceSource>> sources;
   Mixture mixture;
-  int64_t sequences;      // of a microbatch
-  int64_t batchSequences; // of a batch
   int64_t validationSequences;
-  int64_t base;
   bool validates;
   std::string description;
 };

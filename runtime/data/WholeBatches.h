@@ -9,25 +9,25 @@
 
 namespace rota {
 
-/// Sequences that lie side by side, from the first token on. The tokens behind
-/// the last whole batch are left out.
+/// Sequences that lie side by side, from the first token on. Behind the last
+/// token the last batch is padded: inputs are token 0, targets do not count.
 class WholeBatches : public Batches {
 public:
-  /// Throws InputError when there is less than a batch.
+  /// Throws InputError when there is no target.
   WholeBatches(const Program &program, Tokens tokens);
-  void fill(Split split, int64_t batch, int64_t microbatch,
-            const Destination &input, const Destination &target) const override;
+  void fill(Split split, int64_t first, const Destination &input,
+            const Destination &target) const override;
   bool hasValidation() const override { return true; }
   std::string describe() const override;
 
-  int64_t batches() const { return count; }
+  int64_t batches() const;
+  /// Targets of the first batches, without those that pad.
+  int64_t targets(int64_t batches) const;
 
 private:
   Tokens tokens;
-  int64_t sequences; // of a microbatch
-  int64_t length;    // tokens of a sequence, without the last target
-  int64_t microbatches;
-  int64_t count;
+  int64_t length;         // tokens of a sequence, without the last target
+  int64_t batchSequences; // of a batch
 };
 
 } // namespace rota

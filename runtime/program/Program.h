@@ -460,6 +460,9 @@ struct Program {
 
   /// Microbatches of a step, numbered by round.
   int64_t stepMicrobatches() const { return rounds * microbatches; }
+  /// Sequences of a round and of a step.
+  int64_t roundSequences() const { return microbatches * input.shape[0]; }
+  int64_t stepSequences() const { return rounds * roundSequences(); }
 };
 
 /// The shape of one rank's part, the largest where they differ.

@@ -7,6 +7,7 @@ namespace rota {
 
 BatchReader::BatchReader(const Rank &rank, const Batches &batches)
     : batches(batches), microbatches(rank.program().microbatches),
+      sequences(rank.program().input.shape[0]),
       input(sideOf(rank, rank.program().input, rank.stage().inputData)),
       target(sideOf(rank, rank.program().target, rank.stage().targetData)) {}
 
@@ -18,8 +19,7 @@ BatchReader::Side BatchReader::sideOf(const Rank &rank, const DataForm &form,
   return {std::move(part), bytes};
 }
 
-BatchReader::Parts BatchReader::read(Split split, int64_t batch,
-                                     int64_t round) const {
+BatchReader::Parts BatchReader::read(Split split, int64_t first) const {
   Parts parts;
   parts.input.resize(static_cast<size_t>(microbatches * input.bytes));
   parts.target.resize(static_cast<size_t>(microbatches * target.bytes));
@@ -29,8 +29,7 @@ BatchReader::Parts BatchReader::read(Split split, int64_t batch,
   };
   if (input.bytes + target.bytes > 0)
     for (int64_t m = 0; m < microbatches; ++m)
-      batches.fill(split, batch, round * microbatches + m,
-                   place(input, parts.input, m),
+      batches.fill(split, first + m * sequences, place(input, parts.input, m),
                    place(target, parts.target, m));
   return parts;
 }
@@ -47,19 +46,17 @@ BatchLoader::BatchLoader(Rank &rank, const Batches &batches,
     : rank(rank), readAhead(readAhead),
       reader(std::make_shared<BatchReader>(rank, batches)) {}
 
-void BatchLoader::load(int64_t batch, int64_t round) {
-  int64_t rounds = rank.program().rounds, number = batch * rounds + round;
-  bool isReady = std::exchange(nextRound, -1) == number;
-  write(rank, isReady ? next.get() : reader->read(Split::Train, batch, round));
-  nextRound = number + 1;
-  next = readAhead.start([reader = reader, rounds, number = nextRound] {
-    return reader->read(Split::Train, number / rounds, number % rounds);
+void BatchLoader::load(int64_t first) {
+  bool isReady = std::exchange(nextFirst, -1) == first;
+  write(rank, isReady ? next.get() : reader->read(Split::Train, first));
+  nextFirst = first + rank.program().roundSequences();
+  next = readAhead.start([reader = reader, first = nextFirst] {
+    return reader->read(Split::Train, first);
   });
 }
 
-void loadBatch(Rank &rank, const Batches &batches, Split split, int64_t batch,
-               int64_t round) {
-  write(rank, BatchReader(rank, batches).read(split, batch, round));
+void loadRound(Rank &rank, const Batches &batches, Split split, int64_t first) {
+  write(rank, BatchReader(rank, batches).read(split, first));
 }
 
 } // namespace rota

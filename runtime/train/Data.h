@@ -25,7 +25,8 @@ public:
   struct Parts {
     std::vector<char> input, target;
   };
-  Parts read(Split split, int64_t batch, int64_t round) const;
+  /// `first`: the number of the round's first sequence.
+  Parts read(Split split, int64_t first) const;
 
 private:
   struct Side {
@@ -35,7 +36,7 @@ private:
   static Side sideOf(const Rank &rank, const DataForm &form, int64_t offset);
 
   const Batches &batches;
-  int64_t microbatches;
+  int64_t microbatches, sequences; // of a round, of a microbatch
   Side input, target;
 };
 
@@ -47,21 +48,22 @@ public:
   /// loader; the thread of `readAhead` ends before `batches` does.
   BatchLoader(Rank &rank, const Batches &batches, ReadAhead &readAhead);
 
-  /// Writes the parts of a round of a batch of training to the places that the
-  /// stage's tasks read. Throws what reading them has thrown.
-  void load(int64_t batch, int64_t round = 0);
+  /// Writes the parts of the round of training whose first sequence has the
+  /// number `first` to the places that the stage's tasks read. Throws what
+  /// reading them has thrown.
+  void load(int64_t first);
 
 private:
   Rank &rank;
   ReadAhead &readAhead;
   std::shared_ptr<const BatchReader> reader;
   std::future<BatchReader::Parts> next;
-  int64_t nextRound = -1; // of the training's, which `next` is; -1: none
+  int64_t nextFirst = -1; // of the round that `next` is; -1: none
 };
 
-/// Reads a round of a batch, not ahead, and writes the rank's parts.
-void loadBatch(Rank &rank, const Batches &batches, Split split, int64_t batch,
-               int64_t round = 0);
+/// Reads the round that begins with sequence `first`, not ahead, and writes the
+/// rank's parts.
+void loadRound(Rank &rank, const Batches &batches, Split split, int64_t first);
 
 } // namespace rota
 

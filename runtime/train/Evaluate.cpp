@@ -78,8 +78,7 @@ void evaluate(const Run &run) {
   validation.steps = data.batches();
   if (run.options.evalSteps > 0)
     validation.steps = std::min(run.options.evalSteps, data.batches());
-  int64_t tokens = validation.steps * program.stepMicrobatches() *
-                   program.input.shape[0] * program.input.shape[1];
+  int64_t tokens = data.targets(validation.steps);
   run.machine.run([&](Rank &rank) {
     Executor executor(rank, /*tracedRuns=*/0);
     std::optional<int64_t> step = readWeights(rank, run);

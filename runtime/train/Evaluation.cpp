@@ -7,9 +7,10 @@ namespace rota {
 
 double Evaluation::run(int64_t t) {
   Loss total;
-  int64_t rounds = rank.program().rounds, runs = options.steps * rounds;
+  const Program &program = rank.program();
+  int64_t runs = options.steps * program.rounds;
   for (int64_t i = 0; i < runs; ++i) {
-    loadBatch(rank, batches, Split::Validation, i / rounds, i % rounds);
+    loadRound(rank, batches, Split::Validation, i * program.roundSequences());
     executor.run(Executor::Mode::Evaluate);
     Loss loss = gatherLoss(rank);
     total.sum += loss.sum;

@@ -85,15 +85,13 @@ static bool dependsOnSteps(const OptimizerOptions &options) {
 
 Identity runIdentity(const Program &program, const Options &options) {
   const DataForm &input = program.input;
-  Identity identity = {
-      {"model", modelIdentity(program)},
-      {"dtype", computeType(program)},
-      {"optimizer", optimizerIdentity(program, options)},
-      {"batch-size",
-       std::to_string(program.stepMicrobatches() * input.shape.front())},
-      {"sequence-length", std::to_string(input.shape[1])},
-      {"data", dataIdentity(options)},
-      {"seed", std::to_string(options.seed)}};
+  Identity identity = {{"model", modelIdentity(program)},
+                       {"dtype", computeType(program)},
+                       {"optimizer", optimizerIdentity(program, options)},
+                       {"batch-size", std::to_string(program.stepSequences())},
+                       {"sequence-length", std::to_string(input.shape[1])},
+                       {"data", dataIdentity(options)},
+                       {"seed", std::to_string(options.seed)}};
   if (dependsOnSteps(options.optimizer))
     identity["steps"] = std::to_string(options.steps);
   return identity;

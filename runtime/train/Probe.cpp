@@ -36,7 +36,7 @@ public:
     std::vector<double> losses;
     for (int64_t t = 1; t <= (curve ? options.steps : 1); ++t) {
       optimizer.begin(learningRateAt(schedule, t, options.steps));
-      Loss loss = runRounds(t);
+      Loss loss = runRounds();
       losses.push_back(loss.mean());
       if (curve || wants("gradients"))
         optimizer.sumGradients();
@@ -68,10 +68,10 @@ private:
     optimizer.readNorm(result);
   }
 
-  /// The timelines of step `t`.
-  Loss runRounds(int64_t t) {
+  /// The timelines of a step, all of which have the same batch.
+  Loss runRounds() {
     auto load = [&](int64_t round) {
-      loadBatch(rank, batch, Split::Train, t - 1, round);
+      loadRound(rank, batch, Split::Train, round * program.roundSequences());
     };
     executor.prepare(load);
     for (int64_t round = 0;; ++round) {

@@ -16,8 +16,7 @@ namespace rota {
 /// Positions of a batch that are trained on: tokens, or rows of a model whose
 /// inputs are not tokens.
 static int64_t batchTokens(const Program &program) {
-  return program.stepMicrobatches() * program.input.shape[0] *
-         program.input.shape[1];
+  return program.stepSequences() * program.input.shape[1];
 }
 
 Training::Training(const Run &run, Rank &rank, const RunData &data,
@@ -38,6 +37,7 @@ Training::Training(const Run &run, Rank &rank, const RunData &data,
 
 void Training::continueAfter(const ResumedRun &resumed) {
   done = resumed.state.step;
+  consumed = resumed.state.sequences;
   values.restore(resumed.state);
   optimizer.continueAfter(done);
   report.continueAfter(done);
@@ -113,6 +113,12 @@ RunSummary Training::summarize() {
   return summary;
 }
 
+/// Sequences of training data in the steps before step `t`. Those before this
+/// process may have had other batches.
+int64_t Training::sequencesBefore(int64_t t) const {
+  return consumed + (t - 1 - done) * program.stepSequences();
+}
+
 /// Returns whether another step follows. The results of a step are read while
 /// the next one runs, where the device works on its own.
 bool Training::step(int64_t t) {
@@ -121,10 +127,12 @@ bool Training::step(int64_t t) {
   now.number = t;
   now.learningRate = learningRateAt(options.optimizer, t, options.steps);
   optimizer.begin(now.learningRate);
-  runner.run(/*mayRecord=*/progress.step - done >= unrecorded,
-             [&](int64_t round) {
-               phases.timed("data", [&] { loader.load(t - 1, round); });
-             });
+  runner.run(
+      /*mayRecord=*/progress.step - done >= unrecorded, [&](int64_t round) {
+        phases.timed("data", [&] {
+          loader.load(sequencesBefore(t) + round * program.roundSequences());
+        });
+      });
   now.results = rank.device().startRead(rank.runtimeAt(rank.places().result),
                                         rank.places().resultBytes);
   now.end = rank.device().mark();
@@ -216,7 +224,7 @@ void Training::measure(double seconds) {
 void Training::saveCheckpoint(int64_t t) {
   RunState run;
   run.step = t;
-  run.sequences = t * program.stepMicrobatches() * program.input.shape[0];
+  run.sequences = sequencesBefore(t + 1);
   values.save(run);
   rank.flight().add(FlightEvent::CheckpointBegin, t);
   progress.checkpointStall = checkpoints.start(run);

@@ -37,6 +37,7 @@ private:
   void prepare();
   void continueAfter(const ResumedRun &resumed);
   bool step(int64_t t);
+  int64_t sequencesBefore(int64_t t) const;
   void finish(const Pending &pending, StepEnd ends);
   void readResults(const Pending &pending);
   void validate(int64_t t);
@@ -64,7 +65,8 @@ private:
   RunValuesList values;
   RunEnd end;
   RunMetrics metrics;
-  int64_t done = 0; // steps before those of this process
+  int64_t done = 0;     // steps before those of this process
+  int64_t consumed = 0; // sequences of training data in them
   StepReport progress;
   double lastEnd = 0.0;             // of a step, on the device's clock
   double stepSeconds = 0.0;         // a moving mean

@@ -17,42 +17,46 @@ using namespace rota::test;
 
 namespace {
 
-constexpr int64_t kBadBatch = 3;
+constexpr int64_t kBadRound = 3;
 
-/// Inputs and targets say where they belong; a batch of training is broken.
+/// Inputs and targets say where they belong; a round of training is broken.
 class NumberedBatches : public Batches {
 public:
-  static float value(Split split, int64_t batch, int64_t microbatch,
-                     bool target) {
-    return static_cast<float>(1000 * batch + 10 * microbatch +
+  explicit NumberedBatches(const Program &program)
+      : sequences(program.roundSequences()) {}
+
+  static float value(Split split, int64_t first, bool target) {
+    return static_cast<float>(10 * first +
                               (split == Split::Validation ? 2 : 0) + target);
   }
-  void fill(Split split, int64_t batch, int64_t microbatch,
-            const Destination &input,
+  void fill(Split split, int64_t first, const Destination &input,
             const Destination &target) const override {
-    if (split == Split::Train && batch == kBadBatch)
+    int64_t round = first / sequences;
+    if (split == Split::Train && round == kBadRound)
       throw InputError("token 7");
     auto one = [&](const Destination &out, bool isTarget) {
       if (out.place)
         std::fill_n(reinterpret_cast<float *>(out.place), out.part.elements(),
-                    value(split, batch, microbatch, isTarget));
+                    value(split, first, isTarget));
     };
     one(input, false);
     one(target, true);
     std::lock_guard lock(mutex);
     if (split == Split::Train)
-      readers[batch].insert(std::this_thread::get_id());
-    ++fills[{split, batch}];
+      readers[round].insert(std::this_thread::get_id());
+    ++fills[{split, round}];
   }
   bool hasValidation() const override { return true; }
   std::string describe() const override { return "numbers"; }
 
+  const int64_t sequences; // of a round
   mutable std::mutex mutex;
+  // By round.
   mutable std::map<int64_t, std::set<std::thread::id>> readers;
   mutable std::map<std::pair<Split, int64_t>, int> fills;
 };
 
-void expectBatch(Rank &rank, Split split, int64_t batch) {
+void expectRound(Rank &rank, Split split, int64_t round) {
   const Program &program = rank.program();
   for (bool target : {false, true}) {
     const DataForm &form = target ? program.target : program.input;
@@ -65,19 +69,23 @@ void expectBatch(Rank &rank, Split split, int64_t batch) {
     for (int64_t m = 0; m < program.microbatches; ++m)
       for (int64_t i = 0; i < count; ++i)
         ASSERT_EQ(placeOf<float>(rank, offset)[m * count + i],
-                  NumberedBatches::value(split, batch, m, target));
+                  NumberedBatches::value(split,
+                                         round * program.roundSequences() +
+                                             m * program.input.shape[0],
+                                         target));
   }
 }
 
 } // namespace
 
 /// The first batch is read by the rank, later ones by the one thread that reads
-/// ahead, each once; validations come between. A broken batch is an error of
+/// ahead, each once; validations come between. A broken round is an error of
 /// the step that needs it.
 TEST(BatchLoader, ReadsAheadInOneThread) {
   Program program = makeLine({2, 3, 2});
   LocalRanks ranks(makeLineExecutable(program), 2);
-  NumberedBatches batches;
+  NumberedBatches batches(program);
+  int64_t sequences = program.roundSequences();
   ReadAhead readAhead;
   std::set<std::thread::id> rankThreads;
   std::atomic<int> errors = 0;
@@ -87,25 +95,25 @@ TEST(BatchLoader, ReadsAheadInOneThread) {
       rankThreads.insert(std::this_thread::get_id());
     }
     BatchLoader loader(rank, batches, readAhead);
-    for (int64_t batch = 0; batch < kBadBatch; ++batch) {
-      loader.load(batch);
-      expectBatch(rank, Split::Train, batch);
-      if (batch == 1)
+    for (int64_t round = 0; round < kBadRound; ++round) {
+      loader.load(round * sequences);
+      expectRound(rank, Split::Train, round);
+      if (round == 1)
         for (int64_t v : {0, 1}) {
-          loadBatch(rank, batches, Split::Validation, v);
-          expectBatch(rank, Split::Validation, v);
+          loadRound(rank, batches, Split::Validation, v * sequences);
+          expectRound(rank, Split::Validation, v);
         }
     }
     try {
-      loader.load(kBadBatch);
+      loader.load(kBadRound * sequences);
     } catch (const InputError &error) {
       EXPECT_STREQ(error.what(), "token 7");
       ++errors;
     }
-    EXPECT_THROW(loader.load(kBadBatch), InputError);
-    // Another batch than the one that was expected.
-    loader.load(kBadBatch + 4);
-    expectBatch(rank, Split::Train, kBadBatch + 4);
+    EXPECT_THROW(loader.load(kBadRound * sequences), InputError);
+    // Another round than the one that was expected.
+    loader.load((kBadRound + 4) * sequences);
+    expectRound(rank, Split::Train, kBadRound + 4);
   });
   EXPECT_EQ(errors, ranks.count());
   std::set<std::thread::id> ahead = batches.readers[1];
@@ -114,8 +122,8 @@ TEST(BatchLoader, ReadsAheadInOneThread) {
   EXPECT_FALSE(rankThreads.contains(*ahead.begin()));
   for (std::thread::id reader : batches.readers[0])
     EXPECT_TRUE(rankThreads.contains(reader));
-  for (int64_t batch = 0; batch < kBadBatch; ++batch)
-    EXPECT_EQ((batches.fills[{Split::Train, batch}]),
+  for (int64_t round = 0; round < kBadRound; ++round)
+    EXPECT_EQ((batches.fills[{Split::Train, round}]),
               ranks.count() * program.microbatches);
 }
 
@@ -136,8 +144,8 @@ TEST(BatchLoader, GivesTheErrorOfAFileThatShrinks) {
       BatchLoader loader(rank, data.training(), readAhead);
       loader.load(0);
       std::filesystem::resize_file(path, 0);
-      for (int64_t batch = 1; batch < 4; ++batch)
-        loader.load(batch);
+      for (int64_t round = 1; round < 4; ++round)
+        loader.load(round * program.roundSequences());
     });
   });
   EXPECT_TRUE(

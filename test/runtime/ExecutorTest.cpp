@@ -34,7 +34,7 @@ struct TestRun {
     ranks.run([&](Rank &rank) {
       executors[rank.number()] = std::make_unique<Executor>(rank, 20);
       initialize(rank, 5, nullptr);
-      loadBatch(rank, NormalBatches(program, 5), Split::Train, 0);
+      loadRound(rank, NormalBatches(program, 5), Split::Train, 0);
     });
   }
 

@@ -207,10 +207,10 @@ TEST(NormalBatches, AreRoundedForBf16Models) {
   std::vector<float> wide(15);
   NormalBatches batches(program, 1);
   Part part = partOf(program.target.shape, {}, {}, {});
-  batches.fill(Split::Train, 0, 0, {},
+  batches.fill(Split::Train, 0, {},
                {part, reinterpret_cast<char *>(narrow.data())});
   program.target.type = ElementType::F32;
-  batches.fill(Split::Train, 0, 0, {},
+  batches.fill(Split::Train, 0, {},
                {part, reinterpret_cast<char *>(wide.data())});
   for (int i = 0; i < 15; ++i)
     EXPECT_EQ(narrow[i], toBf16(wide[i]));

@@ -48,12 +48,13 @@ inline std::string positions(const TemporaryFolder &folder,
 inline std::vector<int32_t> fill(const Batches &batches, const Program &program,
                                  Split split, int64_t batch, bool target) {
   std::vector<int32_t> all;
+  int64_t first = batch * program.stepSequences();
   for (int64_t m = 0; m < program.microbatches; ++m) {
     std::vector<int32_t> one(program.input.elements());
     Destination out{partOf(program.input.shape, {}, {}, {}),
                     reinterpret_cast<char *>(one.data())};
-    batches.fill(split, batch, m, target ? Destination() : out,
-                 target ? out : Destination());
+    batches.fill(split, first + m * program.input.shape[0],
+                 target ? Destination() : out, target ? out : Destination());
     all.insert(all.end(), one.begin(), one.end());
   }
   return all;

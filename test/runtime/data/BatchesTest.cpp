@@ -2,6 +2,7 @@
 //
 // Parts of batches of each kind, and batches of random inputs.
 #include "runtime/Error.h"
+#include "runtime/data/WholeBatches.h"
 #include "test/runtime/data/BatchCase.h"
 
 #include <gtest/gtest.h>
@@ -9,7 +10,8 @@
 using namespace rota;
 using namespace rota::test;
 
-/// Parts over two axes are the whole.
+/// Parts over two axes of the microbatch of four sequences that begins with
+/// sequence 12.
 template <typename T>
 static std::vector<T> fillParts(const Batches &batches, const DataForm &form,
                                 bool target) {
@@ -20,7 +22,7 @@ static std::vector<T> fillParts(const Batches &batches, const DataForm &form,
       Part part = partOf(form.shape, {{0}, {1}}, mesh, {data, context});
       std::vector<T> one(part.elements());
       Destination out{part, reinterpret_cast<char *>(one.data())};
-      batches.fill(Split::Train, 1, 1, target ? Destination() : out,
+      batches.fill(Split::Train, 12, target ? Destination() : out,
                    target ? out : Destination());
       forEachRun(part, 0, part.elements(),
                  [&](int64_t whole, int64_t inPart, int64_t count) {
@@ -43,7 +45,7 @@ TEST(Batches, PartsMakeTheWhole) {
   program.input = program.target = {ElementType::F32, {4, 12, 5}};
   NormalBatches normal(program, 1);
   std::vector<float> whole(program.input.elements());
-  normal.fill(Split::Train, 1, 1,
+  normal.fill(Split::Train, 12,
               {partOf(program.input.shape, {}, {}, {}),
                reinterpret_cast<char *>(whole.data())},
               {});
@@ -70,7 +72,7 @@ TEST(NormalBatches, DoNotDependOnTheSplitIntoMicrobatches) {
     for (int64_t m = 0; m < microbatches; ++m) {
       std::vector<float> one(program.input.elements());
       NormalBatches(program, 1)
-          .fill(Split::Train, 2, m,
+          .fill(Split::Train, 8 + m * program.input.shape[0],
                 {partOf(program.input.shape, {}, {}, {}),
                  reinterpret_cast<char *>(one.data())},
                 {});
@@ -79,6 +81,56 @@ TEST(NormalBatches, DoNotDependOnTheSplitIntoMicrobatches) {
     results.push_back(all);
   }
   EXPECT_EQ(results[0], results[1]);
+}
+
+/// 99 targets in batches of 32: the last one has 3.
+TEST(WholeBatches, TakeEachTargetOnceAndPadTheLastBatch) {
+  TemporaryFolder folder;
+  Program program = tokenProgram(2, 8, 2, 10000);
+  auto open = [&](uint32_t count) {
+    std::string path = positions(folder, "t" + std::to_string(count), count);
+    return WholeBatches(program,
+                        Tokens({path}, TokenType::Uint32, {10000, 10000}));
+  };
+  WholeBatches batches = open(100);
+  ASSERT_EQ(batches.batches(), 4);
+  EXPECT_EQ(batches.targets(3), 96);
+  EXPECT_EQ(batches.targets(4), 99);
+  int32_t next = 1;
+  for (int64_t batch = 0; batch < 4; ++batch) {
+    std::vector<int32_t> in =
+        fill(batches, program, Split::Validation, batch, false);
+    std::vector<int32_t> out =
+        fill(batches, program, Split::Validation, batch, true);
+    for (size_t i = 0; i < in.size(); ++i, ++next) {
+      EXPECT_EQ(out[i], next < 100 ? next : -1);
+      EXPECT_EQ(in[i], next < 100 ? next - 1 : 0);
+    }
+  }
+  EXPECT_EQ(open(97).batches(), 3);
+  EXPECT_EQ(open(98).batches(), 4);
+  EXPECT_EQ(open(2).batches(), 1);
+  EXPECT_EQ(open(2).targets(1), 1);
+  EXPECT_EQ(messageOf<InputError>([&] { open(1); }),
+            "the data is shorter than a token and its target: expected at "
+            "least 2 tokens, got 1");
+}
+
+/// The data ends within the second of the four sequences of a microbatch.
+TEST(WholeBatches, PadPartsAsTheWhole) {
+  TemporaryFolder folder;
+  Program program = tokenProgram(4, 12, 2, 10000);
+  std::string path = positions(folder, "t", 13 * 12 + 6);
+  WholeBatches batches(program,
+                       Tokens({path}, TokenType::Uint32, {10000, 10000}));
+  for (bool target : {false, true}) {
+    std::vector<int32_t> both =
+        fill(batches, program, Split::Validation, 1, target);
+    EXPECT_EQ(fillParts<int32_t>(batches, program.input, target),
+              std::vector<int32_t>(both.begin() + 48, both.end()));
+    EXPECT_EQ(both[48 + 12 + 4], target ? 161 : 160);
+    EXPECT_EQ(both[48 + 12 + 5], target ? -1 : 0);
+  }
 }
 
 TEST(FixedBatch, TargetsThatDoNotCountAreNegative) {
