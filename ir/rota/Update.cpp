@@ -43,8 +43,9 @@ SmallVector<unsigned> UpdateFunction::states() const {
 LogicalResult ScalarAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                  ScalarKind kind, StringAttr option,
                                  FloatAttr factor) {
-  bool isOfOption =
-      kind != ScalarKind::LearningRate && kind != ScalarKind::GradientScale;
+  bool isOfOption = kind == ScalarKind::Option ||
+                    kind == ScalarKind::Complement ||
+                    kind == ScalarKind::Correction;
   if (isOfOption != bool(option))
     return emitError() << "expected " << stringifyScalarKind(kind)
                        << (isOfOption ? " of an option" : " without an option");

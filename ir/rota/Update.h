@@ -14,8 +14,10 @@ namespace mlir::rota {
 ///       -> (parameter, states..., zeroed gradient, copy in the compute type)
 /// An argument with `rota.state` is a state, one with `rota.scalar` a scalar of
 /// rank 0; results are in the order of these arguments. A parameter that is
-/// computed in f32 has no copy. Tensors are the optimizer's part, with padding
-/// where the axes do not divide the parameter; padding is zero.
+/// computed in f32 has no copy. Where the scalar `skip` is above 0, parameter
+/// and states are those of the arguments, to the bit. Tensors are the
+/// optimizer's part, with padding where the axes do not divide the parameter;
+/// padding is zero.
 class UpdateFunction {
 public:
   static constexpr unsigned parameter = 0, gradient = 1;

@@ -15,7 +15,8 @@ def Rota_ScalarKind : I32EnumAttr<"ScalarKind",
     I32EnumAttrCase<"GradientScale", 1, "gradient_scale">,
     I32EnumAttrCase<"Option", 2, "option">,
     I32EnumAttrCase<"Complement", 3, "complement">,
-    I32EnumAttrCase<"Correction", 4, "correction">]> {
+    I32EnumAttrCase<"Correction", 4, "correction">,
+    I32EnumAttrCase<"Skip", 5, "skip">]> {
   let cppNamespace = "::mlir::rota";
   let genSpecializedAttr = 0;
 }
@@ -35,13 +36,14 @@ def Rota_ScalarAttr : Rota_Attr<"Scalar", "scalar"> {
   let description = [{
     Computed in f64 and rounded to f32 once:
 
-    | kind | value in step t = 1, 2, ... |
+    | kind | value in update t = 1, 2, ... |
     |---|---|
     | `learning_rate` | the schedule's rate |
     | `gradient_scale` | what gradients are multiplied by: 1 / (weight of the loss), times the factor of clipping |
     | `option` | x, the value of the named option |
     | `complement` | 1 - x |
     | `correction` | 1 - x^t, the bias correction of a mean that forgets at the rate x |
+    | `skip` | 1 where the step leaves parameters and states as they are, else 0; such a step is no update and has no t |
 
     A learning rate and an option may be multiplied by a factor: those of a
     group of parameters.

@@ -102,7 +102,7 @@ private:
 
   /// The number of that scalar in the program, equal ones once.
   FailureOr<int64_t> numberOf(func::FuncOp function, ScalarAttr attribute) {
-    static_assert(int(Scalar::Kind::Correction) == int(ScalarKind::Correction),
+    static_assert(int(Scalar::Kind::Skip) == int(ScalarKind::Skip),
                   "both list the same kinds");
     Scalar scalar{static_cast<Scalar::Kind>(attribute.getKind()), "",
                   attribute.getFactorOrOne()};

@@ -16,7 +16,9 @@ def BuildUpdates : Pass<"build-updates", "::mlir::ModuleOp"> {
     squares of its gradient (ir/rota/Update.h). Parameters of one form have the
     same functions: one shape, one type in which functions read them, one
     optimizer sharding, both with decay (two or more dimensions, placeholders of
-    the name not counted) or both without. Writes the optimizer's options on the module.
+    the name not counted) or both without. Where the scalar `skip` is above 0, an
+    update returns the parameter and the states that it was given. Writes the
+    optimizer's options on the module.
 
     Borders have the optimizer's sharding; `propagate-shardings`,
     `insert-reshards` and `partition` make of the functions those of one rank.

@@ -91,10 +91,15 @@ Value UpdateBuilder::descend(Value direction) {
 }
 
 void UpdateBuilder::finish(Value updated) {
+  Value isSkipped =
+      create<arith::CmpFOp>(arith::CmpFPredicate::OGT, scalar(ScalarKind::Skip),
+                            constant(described.type, 0.0));
+  updated = select(isSkipped, parameter(), updated);
   SmallVector<Value> results{updated};
   for (auto [attribute, value] : arguments)
     if (auto state = dyn_cast<StateAttr>(attribute))
-      results.push_back(convert(updates.lookup(state.getName()),
+      results.push_back(convert(select(isSkipped, convert(value, getF32Type()),
+                                       updates.lookup(state.getName())),
                                 getElementTypeOrSelf(value)));
   results.push_back(constant(described.type, 0.0));
   if (described.compute.getIntOrFloatBitWidth() <

@@ -92,7 +92,9 @@ public:
   Value runningMean(StringRef state, Value value, StringRef option);
 
   /// Ends the function with the parameter's new value, and with a copy of it in
-  /// the form's type `compute` where that is narrower.
+  /// the form's type `compute` where that is narrower. Where the trainer skips
+  /// the update, parameter and states keep their values instead; nothing that
+  /// is not finite gets into them then.
   void finish(Value updated);
 
 private:
@@ -101,6 +103,9 @@ private:
   }
   Value argument(Type type, StringRef name, Attribute value);
   Value scalar(ScalarKind kind, StringRef option = "", double factor = 1.0);
+  Value select(Value condition, Value yes, Value no) {
+    return create<arith::SelectOp>(condition, yes, no);
+  }
 
   func::FuncOp function;
   Block *body;

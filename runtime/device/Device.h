@@ -9,6 +9,7 @@
 #include "runtime/Abi.h"
 #include "runtime/Error.h"
 #include "runtime/device/cpu/Parallel.h"
+#include "runtime/program/StepResult.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -71,7 +72,21 @@ struct StepNumbers {
   int64_t lossRanks, microbatches;
   double clip; // the largest norm; 0: none
   float *scale;
-  double *result; // [4]
+  double *result; // [kStepResults]
+};
+
+/// What decides whether a step updates anything, in device memory.
+struct StepDecision {
+  const float *losses; // [lossRanks, microbatches, 2]: sum and weight
+  int64_t lossRanks, microbatches;
+  double deviations;    // 0: only what is not finite is skipped
+  double *history;      // [kHistoryNumbers]
+  const float *scalars; // [2, scalarCount]
+  // The scalars that others give: that of finishStep (-1: none reads it), and
+  // the decision.
+  int64_t scalarCount, scaleNumber, skipNumber;
+  float *stepScalars; // [scalarCount]
+  double *result;     // [kStepResults]
 };
 
 /// The numbers that make the cotangents of auxiliary losses, in device memory.
@@ -181,9 +196,22 @@ public:
   ///   norm = sqrt(total) / weight
   ///   *scale = (clip > 0 ? min(1, clip / (norm + 1e-6)) : 1) / weight
   /// in f64; norm and scale are 0 where the weight is. result = {norm, weight,
-  /// the least i whose square is not finite, or -1}; its last element is free
-  /// for a scale that nobody reads.
+  /// the least i whose square is not finite, or -1}; the rest of it is as
+  /// before.
   virtual void finishStep(const StepNumbers &numbers) = 0;
+  /// Whether a step updates anything, after finishStep, and the scalars of its
+  /// updates; all in f64:
+  ///   loss = sum of losses[r][m][0] / sum of losses[r][m][1], each for
+  ///     ascending m, then r; 0 where the weight is
+  ///   reason = NotFinite where loss, norm or a square is not finite; with
+  ///     deviations > 0 and a history of kHistoryLength / 2 steps or more, Loss
+  ///     (Norm) where loss (norm) - mean > deviations * deviation of the last
+  ///     kHistoryLength in the history, the deviation with n - 1; else None
+  /// Loss and norm enter the history where the reason is None and the weight is
+  /// not 0. stepScalars[i] = scalars[before][i] for those that nobody else
+  /// gives, where `before` is 0 if result[kSkipResult] was None, else 1;
+  /// stepScalars[skipNumber] = reason != None; result[kSkipResult] = reason.
+  virtual void decideStep(const StepDecision &decision) = 0;
   /// cotangents[l] = factors[l][0] * weight / factors[l][1] in f64, rounded
   /// once, with the weight of finishStep.
   virtual void findCotangents(const CotangentNumbers &numbers) = 0;

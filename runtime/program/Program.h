@@ -98,11 +98,17 @@ struct Scalar {
     GradientScale, // of gradients: clipping, and 1 / weight of the loss
     Option,        // x
     Complement,    // 1 - x
-    Correction,    // 1 - x^t in step t = 1, 2, ...
+    Correction,    // 1 - x^t in update t = 1, 2, ...
+    Skip,          // 1 where the step updates nothing, else 0
   } kind = Kind::LearningRate;
-  std::string option;  // in Program::options; empty for the first two
+  std::string option;  // in Program::options; empty where there is none
   double factor = 1.0; // other than 1 for LearningRate and Option alone
   bool operator==(const Scalar &) const = default;
+
+  bool isOfOption() const {
+    return kind == Kind::Option || kind == Kind::Complement ||
+           kind == Kind::Correction;
+  }
 };
 
 /// A number that the user may give to the trainer: `--beta1 0.9`.

@@ -26,7 +26,7 @@ template <typename Enum> constexpr Enum kLast{};
 template <> constexpr auto kLast<ElementType> = ElementType::I32;
 template <>
 constexpr auto kLast<Initializer::Kind> = Initializer::Kind::Constant;
-template <> constexpr auto kLast<Scalar::Kind> = Scalar::Kind::Correction;
+template <> constexpr auto kLast<Scalar::Kind> = Scalar::Kind::Skip;
 template <> constexpr auto kLast<Collective::Kind> = Collective::Kind::Permute;
 template <> constexpr auto kLast<DeviceKind> = DeviceKind::Cuda;
 template <> constexpr auto kLast<ActionKind> = ActionKind(kActionKindCount - 1);

@@ -106,7 +106,7 @@ RuntimeMemory runtimeMemory(const Program &program) {
   };
   int64_t pairs = 8 * program.microbatches;
   m.noLosses = take(pairs);
-  constexpr int64_t kResultBytes = 32;
+  constexpr int64_t kResultBytes = 8 * kStepResults;
   m.lossRows = program.rounds * m.lossRanks;
   m.resultBytes = kResultBytes + m.lossRows * (pairs + 4 * m.auxiliaryCount);
   m.result = take(m.resultBytes);
@@ -115,7 +115,8 @@ RuntimeMemory runtimeMemory(const Program &program) {
   m.auxiliarySums = take(4 * m.auxiliaryCount);
   m.cotangentFactors =
       take(16 * static_cast<int64_t>(program.auxiliaryLosses.size()));
-  m.scalars = take(4 * static_cast<int64_t>(program.scalars.size()));
+  m.scalars = take(8 * static_cast<int64_t>(program.scalars.size()));
+  m.history = take(8 * kHistoryNumbers);
   m.squares = take(8 * m.widest);
   m.allSquares = take(8 * m.widest * ranks);
   m.order = take(4 * m.normCount);

@@ -7,6 +7,7 @@
 #define ROTA_RUNTIME_PROGRAM_RUNTIMEMEMORY_H
 
 #include "runtime/program/Program.h"
+#include "runtime/program/StepResult.h"
 
 #include <map>
 
@@ -43,14 +44,17 @@ struct RuntimeMemory {
   int64_t auxiliarySums = 0, auxiliaryCount = 0;
   // f64 [Program::auxiliaryLosses, 2]: CotangentNumbers::factors.
   int64_t cotangentFactors = 0;
-  // f64 [4], Device::finishStep; then f32 [lossRows, microbatches, 2]: the
-  // losses of all, where row round * lossRanks + r is that of rank r in a round
-  // of the step; then f32 [lossRows, auxiliaryCount]: their auxiliary sums.
-  // One block, read by the host once a step.
+  // f64 [kStepResults], Device::finishStep and decideStep; then f32 [lossRows,
+  // microbatches, 2]: the losses of all, where row round * lossRanks + r is that
+  // of rank r in a round of the step; then f32 [lossRows, auxiliaryCount]: their
+  // auxiliary sums. One block, read by the host once a step.
   int64_t result = 0, losses = 0, auxiliary = 0;
   int64_t lossRows = 1;
   int64_t resultBytes = 0;
-  int64_t scalars = 0;    // f32, those of Program::scalars for the next step
+  // f32 [2, Program::scalars]: those of the next step if the step before
+  // updates the parameters, and if it does not.
+  int64_t scalars = 0;
+  int64_t history = 0;    // f64 [kHistoryNumbers]
   int64_t squares = 0;    // f64 [widest]
   int64_t allSquares = 0; // f64 [ranks, widest]
   int64_t order = 0;      // i32 [normCount]: NormTerm::number

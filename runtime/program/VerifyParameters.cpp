@@ -150,9 +150,7 @@ private:
                false, "state '" + state.name + "' of '" + p.name + "'",
                "states");
     for (const Scalar &scalar : program.scalars) {
-      bool isOfOption = scalar.kind != Scalar::Kind::LearningRate &&
-                        scalar.kind != Scalar::Kind::GradientScale;
-      if (isOfOption &&
+      if (scalar.isOfOption() &&
           std::none_of(program.options.begin(), program.options.end(),
                        [&](const ProgramOption &option) {
                          return option.name == scalar.option;

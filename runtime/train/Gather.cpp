@@ -132,7 +132,8 @@ void startLoss(Rank &rank, int64_t round) {
 
 /// The auxiliary losses of a step out of their sums, [rounds * ranks of the
 /// loss, auxiliaryCount], so added that the bits do not depend on the schedule.
-static double addAuxiliary(Rank &rank, const float *sums, int64_t rounds) {
+static double addAuxiliary(Rank &rank, const float *sums, int64_t rounds,
+                           bool isSkipped) {
   const Program &program = rank.program();
   const RuntimeMemory &places = rank.places();
   std::vector<int> losses; // of each sum
@@ -149,7 +150,7 @@ static double addAuxiliary(Rank &rank, const float *sums, int64_t rounds) {
     auxiliary +=
         loss.coefficient * totals[l] /
         (loss.weight * static_cast<double>(rounds * program.microbatches));
-    if (!std::isfinite(totals[l]))
+    if (!isSkipped && !std::isfinite(totals[l]))
       throw RunError(fmt::format("the auxiliary loss '{}' is not finite: {}",
                                  loss.name, totals[l]));
   }
@@ -165,7 +166,8 @@ Loss gatherLoss(Rank &rank, int64_t rounds) {
   return finishLoss(rank, result, rounds);
 }
 
-Loss finishLoss(Rank &rank, std::span<const char> result, int64_t rounds) {
+Loss finishLoss(Rank &rank, std::span<const char> result, int64_t rounds,
+                bool isSkipped) {
   const RuntimeMemory &places = rank.places();
   auto count = static_cast<size_t>(rank.program().microbatches);
   const RankGroup &group = rank.lossGroup();
@@ -180,7 +182,7 @@ Loss finishLoss(Rank &rank, std::span<const char> result, int64_t rounds) {
     for (size_t r = 0; r < ranks; ++r) {
       size_t row = m / count * ranks + r;
       const float *pair = &all[2 * (row * count + m % count)];
-      if (!std::isfinite(pair[0]) || !std::isfinite(pair[1]))
+      if (!isSkipped && !(std::isfinite(pair[0]) && std::isfinite(pair[1])))
         throw RunError(fmt::format(
             "rank {}: the loss of microbatch {} is not finite (sum {}, weight "
             "{})",
@@ -188,7 +190,8 @@ Loss finishLoss(Rank &rank, std::span<const char> result, int64_t rounds) {
       total.sum += pair[0];
       total.weight += pair[1];
     }
-  total.auxiliary = addAuxiliary(rank, numbersAt(places.auxiliary), rounds);
+  total.auxiliary =
+      addAuxiliary(rank, numbersAt(places.auxiliary), rounds, isSkipped);
   if (total.weight < 0.0)
     throw RunError(fmt::format(
         "expected a weight of the loss that is not negative, got {}",

@@ -58,8 +58,9 @@ void startLoss(Rank &rank, int64_t round = 0);
 /// in f64, by round, microbatch and rank; auxiliary losses by layer,
 /// microbatch, round and rank. `result`: the block of RuntimeMemory::result
 /// behind a startLoss of each of these rounds. Throws RunError when one is not
-/// finite.
-Loss finishLoss(Rank &rank, std::span<const char> result, int64_t rounds);
+/// finite, unless the step `isSkipped`.
+Loss finishLoss(Rank &rank, std::span<const char> result, int64_t rounds,
+                bool isSkipped = false);
 
 /// Both for the first `rounds`, of which startLoss has brought all but the
 /// last.

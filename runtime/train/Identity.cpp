@@ -94,6 +94,9 @@ Identity runIdentity(const Program &program, const Options &options) {
                        {"seed", std::to_string(options.seed)}};
   if (dependsOnSteps(options.optimizer))
     identity["steps"] = std::to_string(options.steps);
+  // 'skip-nonfinite' changes no number of a run that goes on without it.
+  if (options.skip.spikes > 0.0)
+    identity["skip-spikes"] = numberText(options.skip.spikes);
   return identity;
 }
 

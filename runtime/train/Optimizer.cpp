@@ -14,8 +14,10 @@
 
 namespace rota {
 
-Optimizer::Optimizer(Rank &rank, const OptimizerOptions &options)
-    : rank(rank), options(options), norms(normTerms(rank.program())) {
+Optimizer::Optimizer(Rank &rank, const OptimizerOptions &options,
+                     const SkipOptions &skips)
+    : rank(rank), options(options), norms(normTerms(rank.program())),
+      skipping(rank, skips) {
   const Program &program = rank.program();
   const std::vector<MeshAxis> &mesh = program.mesh;
   for (int s = 0; s < static_cast<int>(program.stages.size()); ++s)
@@ -171,6 +173,7 @@ void Optimizer::findNorm() {
                      places.lossRows, program.microbatches,
                      options.gradientClip, scalePlace(),
                      static_cast<double *>(rank.runtimeAt(places.result))});
+  skipping.decide();
 }
 
 /// The factor of gradients lies among the scalars that updates read.
@@ -181,19 +184,21 @@ float *Optimizer::scalePlace() const {
         return s.kind == Scalar::Kind::GradientScale;
       });
   if (scale == scalars.end())
-    return static_cast<float *>(rank.runtimeAt(rank.places().result + 24));
+    return static_cast<float *>(
+        rank.runtimeAt(rank.places().result + 8 * kScaleResult));
   return static_cast<float *>(
       rank.at(rank.stage().step.scalars + 4 * (scale - scalars.begin())));
 }
 
 double Optimizer::readNorm(std::span<const double> result) const {
-  if (result[2] >= 0.0) {
-    const NormTerm &term = norms[static_cast<size_t>(result[2])];
+  double wrong = result[kWrongResult];
+  if (wrong >= 0.0 && result[kSkipResult] == 0.0) {
+    const NormTerm &term = norms[static_cast<size_t>(wrong)];
     throw RunError(fmt::format(
         "the gradient of '{}' is not finite",
         tensorName(rank.program().parameters[term.parameter], term.layer)));
   }
-  return result[0];
+  return result[kNormResult];
 }
 
 /// In f64, so that what is near 0 or 1 is not lost before it is rounded.
@@ -208,19 +213,29 @@ static double valueOf(const Scalar &scalar, double option, int64_t step) {
   }
 }
 
-void Optimizer::begin(double learningRate) {
-  ++steps;
+/// Those of update t. The scale of gradients and the decision to skip the step
+/// come from findNorm.
+std::vector<float> Optimizer::scalarsOf(int64_t t, double learningRate) const {
   const Program &program = rank.program();
   std::map<std::string, double> values;
   for (const auto *list : {&program.options, &std::as_const(options.own)})
     for (const ProgramOption &option : *list)
       values[option.name] = option.value;
-  std::vector<float> scalars; // that of gradients comes from findNorm
+  std::vector<float> scalars;
   for (const Scalar &scalar : program.scalars)
     scalars.push_back(static_cast<float>(
         scalar.factor * (scalar.kind == Scalar::Kind::LearningRate
                              ? learningRate
-                             : valueOf(scalar, values[scalar.option], steps))));
+                             : valueOf(scalar, values[scalar.option], t))));
+  return scalars;
+}
+
+void Optimizer::begin(double learningRate) {
+  std::vector<float> scalars;
+  for (int64_t t : skipping.beginStep()) {
+    std::vector<float> version = scalarsOf(t, learningRate);
+    scalars.insert(scalars.end(), version.begin(), version.end());
+  }
   rank.device().write(scalars.data(), rank.runtimeAt(rank.places().scalars),
                       static_cast<int64_t>(4 * scalars.size()));
 }

@@ -7,16 +7,21 @@
 #define ROTA_RUNTIME_TRAIN_OPTIMIZER_H
 
 #include "runtime/train/Options.h"
-#include "runtime/train/Rank.h"
+#include "runtime/train/Skipping.h"
 
 namespace rota {
 
 class Optimizer {
 public:
-  Optimizer(Rank &rank, const OptimizerOptions &options);
+  /// Throws InputError as Skipping does.
+  Optimizer(Rank &rank, const OptimizerOptions &options,
+            const SkipOptions &skips = {});
 
   /// The next step is the one after step `done`.
-  void continueAfter(int64_t done) { steps = done; }
+  void continueAfter(int64_t done) { skipping.continueAfter(done); }
+
+  /// The decisions which steps update nothing.
+  Skipping &skips() { return skipping; }
 
   /// Writes the scalars of the next step.
   void begin(double learningRate);
@@ -28,12 +33,13 @@ public:
 
   /// Updates every parameter with its summed gradient / weight of the losses
   /// that startLoss brought, clipped as Device::finishStep says; zeroes the
-  /// gradients and refreshes all copies. Leaves the result of finishStep at
+  /// gradients and refreshes all copies. A step that is skipped does not change
+  /// parameters and states. Leaves the results of finishStep and decideStep at
   /// RuntimeMemory::result. Nothing here waits for the device.
   void update();
 
   /// The global norm before clipping out of that result; throws RunError when
-  /// it is not finite.
+  /// the gradient is not finite and the step is not skipped.
   double readNorm(std::span<const double> result) const;
 
 private:
@@ -49,13 +55,14 @@ private:
   void reduce();
   void findNorm();
   float *scalePlace() const;
+  std::vector<float> scalarsOf(int64_t t, double learningRate) const;
   void run(int task, const Update &update, int64_t output);
 
   Rank &rank;
   OptimizerOptions options;
   std::vector<Term> terms; // of all stages, in the program's order
   std::vector<NormTerm> norms;
-  int64_t steps = 0; // begun so far: the t of the scalars
+  Skipping skipping;
 };
 
 } // namespace rota

@@ -144,10 +144,11 @@ std::vector<Option> trainOptions(Options &options) {
                  "or a folder that holds one (those beside the model)",
                  anyRun, &options.weights}};
   for (Rows rows :
-       {optimizerRows(options.optimizer), trainingRows(options),
-        validationRows(options.validation), checkpointRows(options.checkpoints),
-        resumeRows(options.resume), probeRows(options), evalRows(options),
-        executionRows(options), metricsRows(options.metrics)})
+       {optimizerRows(options.optimizer), skipRows(options.skip),
+        trainingRows(options), validationRows(options.validation),
+        checkpointRows(options.checkpoints), resumeRows(options.resume),
+        probeRows(options), evalRows(options), executionRows(options),
+        metricsRows(options.metrics)})
     table.insert(table.end(), rows.begin(), rows.end());
   return table;
 }

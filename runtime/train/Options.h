@@ -11,6 +11,7 @@
 #include "runtime/train/MetricsOptions.h"
 #include "runtime/train/OptimizerOptions.h"
 #include "runtime/train/ResumeOptions.h"
+#include "runtime/train/SkipOptions.h"
 #include "runtime/train/ValidationOptions.h"
 
 #include <optional>
@@ -36,6 +37,7 @@ struct Options {
   bool allowTf32 = false;
   std::string weights; // empty: initializers
   OptimizerOptions optimizer;
+  SkipOptions skip;
   bool json = false;
   bool profile = false;
   std::string trace;

@@ -62,7 +62,7 @@ private:
   /// Updates the parameters; an error where the gradient is not finite.
   void update() {
     optimizer.update();
-    double result[3];
+    double result[kStepResults];
     rank.device().read(rank.runtimeAt(rank.places().result), result,
                        sizeof result);
     optimizer.readNorm(result);

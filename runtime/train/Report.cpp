@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/Report.h"
 #include "runtime/program/Text.h"
+#include "runtime/train/Skipping.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -26,8 +27,9 @@ Report::Report(const Program &program, const Options &options, bool speaks)
       terminal(speaks && !options.json && isatty(STDOUT_FILENO) &&
                !std::getenv("NO_COLOR")) {}
 
-bool Report::keeps(int64_t step, bool last) const {
-  return last || step == before + 1 || step % options.logInterval == 0;
+bool Report::keeps(const StepReport &p, bool last) const {
+  return last || p.skip != SkipReason::None || p.step == before + 1 ||
+         p.step % options.logInterval == 0;
 }
 
 static int64_t rankCount(const Program &program) {
@@ -98,7 +100,8 @@ void Report::clearLine() {
 }
 
 void Report::step(const StepReport &p, bool last) {
-  bool keep = keeps(p.step, last);
+  bool keep = keeps(p, last);
+  bool isSkipped = p.skip != SkipReason::None;
   if (!speaks || (!keep && !terminal))
     return;
   if (options.json) {
@@ -117,6 +120,8 @@ void Report::step(const StepReport &p, bool last) {
       line["validation_loss"] = *p.validationLoss;
     if (p.utilization)
       line["mfu"] = *p.utilization;
+    if (isSkipped)
+      line["skipped"] = reasonText(p.skip, options.skip);
     return printLine(line);
   }
   if (!headerPrinted)
@@ -129,6 +134,8 @@ void Report::step(const StepReport &p, bool last) {
              terminal ? kGreen : "", p.loss, terminal ? kPlain : "", validation,
              grouped(static_cast<int64_t>(p.tokensPerSecond)), 100.0 * p.bubble,
              100.0 * program.bubble, clockText(p.secondsLeft));
+  if (isSkipped)
+    fmt::print("  skipped: its {}", reasonText(p.skip, options.skip));
   if (keep)
     fmt::print("\n");
   lineOpen = !keep;
@@ -187,6 +194,14 @@ static std::string validationText(const StepReport &p, double target) {
   return text;
 }
 
+/// ", 3 steps skipped".
+static std::string skippedText(const StepReport &p) {
+  if (p.skippedSteps == 0)
+    return "";
+  return fmt::format(", {} step{} skipped", p.skippedSteps,
+                     p.skippedSteps == 1 ? "" : "s");
+}
+
 void Report::end(const StepReport &p, const RunSummary &summary) {
   if (!speaks)
     return;
@@ -197,9 +212,9 @@ void Report::end(const StepReport &p, const RunSummary &summary) {
                           ? fmt::format("{} steps", p.step)
                           : fmt::format("steps {} to {}", before + 1, p.step);
   if (p.step > before)
-    fmt::print("\n{} in {}: loss {:.4f}{}\n{}", steps, clockText(p.seconds),
+    fmt::print("\n{} in {}: loss {:.4f}{}{}\n{}", steps, clockText(p.seconds),
                p.loss, validationText(p, options.validation.targetLoss),
-               summaryText(program, summary));
+               skippedText(p), summaryText(program, summary));
   printHidden(summary.ranks);
   memory(summary.ranks);
   std::fflush(stdout);

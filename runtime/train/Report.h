@@ -22,6 +22,8 @@ struct StepReport {
   bool reachedTarget = false;           // by one of them
   double learningRate = 0.0;
   double gradientNorm = 0.0; // before clipping
+  SkipReason skip = SkipReason::None;
+  int64_t skippedSteps = 0; // so far, those before a checkpoint included
   double tokensPerSecond = 0.0;
   std::optional<double> utilization; // MFU, where the peak is known
   double bubble = 0.0;               // measured
@@ -38,9 +40,9 @@ public:
   /// The steps of this process follow step `done`.
   void continueAfter(int64_t done) { before = done; }
 
-  /// Whether the step's line stays: the first, every log interval, and the last
-  /// one.
-  bool keeps(int64_t step, bool last) const;
+  /// Whether the step's line stays: the first, every log interval, that of a
+  /// skipped step, and the last one.
+  bool keeps(const StepReport &progress, bool last) const;
 
   /// The model, its timeline and its memory plan.
   void begin(const std::string &data);

@@ -124,6 +124,9 @@ void RunMetrics::step(const StepReport &p, bool isKept, bool last) {
   if (!options.checkpoints.folder.empty())
     metrics.push_back(
         {"checkpoint_stall", "time/checkpoint_stall", p.checkpointStall});
+  if (options.skip.isOn())
+    metrics.push_back({"skipped_steps", "optimizer/skipped_steps",
+                       static_cast<double>(p.skippedSteps)});
   if (p.validationLoss)
     metrics.push_back(
         {"validation_loss", "loss/validation", *p.validationLoss});

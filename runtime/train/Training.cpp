@@ -26,13 +26,14 @@ Training::Training(const Run &run, Rank &rank, const RunData &data,
       loader(rank, data.training(), readAhead),
       report(program, options, rank.number() == 0),
       executor(rank, tracedRuns(program, options)),
-      optimizer(rank, options.optimizer),
+      optimizer(rank, options.optimizer, options.skip),
       runner(rank, executor, optimizer, options, phases),
       evaluation(rank, executor, options.validation, data.validation()),
       checkpoints(rank, options, identity, report), end(options),
       metrics(rank, executor, options, report), peak(peakFlops(rank, options)),
       unrecorded(std::max<int64_t>(1, tracedRuns(program, options))) {
   values.add(evaluation);
+  values.add(optimizer.skips());
 }
 
 void Training::continueAfter(const ResumedRun &resumed) {
@@ -81,6 +82,7 @@ void Training::run() {
   prepare();
   end.begin(done);
   progress.step = done;
+  progress.skippedSteps = optimizer.skips().skipped();
   progress.loss = std::numeric_limits<double>::quiet_NaN(); // of no step
   lastEnd = deviceSeconds();
   time.endStart();
@@ -149,14 +151,19 @@ bool Training::step(int64_t t) {
   return !ends.isLast;
 }
 
-/// Loss and norm of the step.
+/// Loss and norm of the step, and whether it updates anything.
 void Training::readResults(const Pending &pending) {
   std::span<const char> bytes = pending.results->wait();
-  auto *result = reinterpret_cast<const double *>(bytes.data());
+  std::span result(reinterpret_cast<const double *>(bytes.data()),
+                   static_cast<size_t>(kStepResults));
   progress.step = pending.number;
   progress.learningRate = pending.learningRate;
-  progress.loss = finishLoss(rank, bytes, program.rounds).mean();
-  progress.gradientNorm = optimizer.readNorm({result, 3});
+  progress.skip = optimizer.skips().read(result);
+  progress.skippedSteps = optimizer.skips().skipped();
+  progress.loss = finishLoss(rank, bytes, program.rounds,
+                             progress.skip != SkipReason::None)
+                      .mean();
+  progress.gradientNorm = optimizer.readNorm(result);
 }
 
 /// Reads a step's results, saves and reports them.
@@ -180,7 +187,7 @@ void Training::finish(const Pending &pending, StepEnd ends) {
   bool isBest = options.checkpoints.keep.best && evaluation.isBest(t);
   if (!isUrgent && (ends.saves || isBest || (last && checkpoints.isOn())))
     saveCheckpoint(t);
-  bool isKept = report.keeps(t, last);
+  bool isKept = report.keeps(progress, last);
   if (isKept)
     progress.bubble = gatherBubble(rank, executor.meanSeconds());
   progress.replayed = runner.replays();
@@ -220,7 +227,7 @@ void Training::measure(double seconds) {
         modelFlopsUtilization(program, progress.tokensPerSecond, *peak);
 }
 
-/// After the results of step `t` were found to be finite.
+/// After the results of step `t` were read.
 void Training::saveCheckpoint(int64_t t) {
   RunState run;
   run.step = t;

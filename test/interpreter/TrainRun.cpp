@@ -88,6 +88,8 @@ private:
       return 1.0 - x;
     case ScalarKind::Correction:
       return 1.0 - std::pow(x, double(t));
+    case ScalarKind::Skip:
+      return 0.0;
     }
     llvm_unreachable("a kind of scalar");
   }

@@ -97,6 +97,18 @@ TEST(Identity, NamesWhatTheNumbersDependOn) {
             Keys());
 }
 
+/// A step that is not finite would end a run without 'skip-nonfinite'.
+TEST(Identity, HasSpikesThatAreSkipped) {
+  Program program = makeLine(1, 2);
+  Options options = optionsOf(program);
+  auto plain = runIdentity(program, options);
+  EXPECT_FALSE(plain.contains("skip-spikes"));
+  options.skip.nonfinite = true;
+  EXPECT_EQ(runIdentity(program, options), plain);
+  options.skip.spikes = 6.5;
+  EXPECT_EQ(runIdentity(program, options).at("skip-spikes"), "6.5");
+}
+
 TEST(Identity, HasFilesByNameAndSize) {
   TemporaryFolder folder;
   std::filesystem::create_directory(folder.path("moved"));

@@ -34,7 +34,8 @@ enum {
   Decay,
   Correction1,
   Correction2,
-  GradientScale
+  GradientScale,
+  Skip
 };
 
 void updateRows(void *const *args, int64_t begin, int64_t end) {
@@ -42,6 +43,10 @@ void updateRows(void *const *args, int64_t begin, int64_t end) {
         *v = floats(args[3]);
   const float *s = floats(args[4]);
   float decay = args[5] ? s[Decay] : 0.0f;
+  if (s[Skip] > 0.0f) {
+    std::fill(g + begin, g + end, 0.0f);
+    return;
+  }
   for (int64_t i = begin; i < end; ++i) { // a row is an element
     float gradient = g[i] * s[GradientScale];
     m[i] += s[Rest1] * (gradient - m[i]);
@@ -199,10 +204,15 @@ private:
     p.tasks = {"forward",       "loss",        "backward",
                "update_weight", "update_bias", "squares"};
     using Kind = Scalar::Kind;
-    p.scalars = {{Kind::LearningRate, ""},       {Kind::Complement, "beta1"},
-                 {Kind::Complement, "beta2"},    {Kind::Option, "epsilon"},
-                 {Kind::Option, "weight-decay"}, {Kind::Correction, "beta1"},
-                 {Kind::Correction, "beta2"},    {Kind::GradientScale, ""}};
+    p.scalars = {{Kind::LearningRate, ""},
+                 {Kind::Complement, "beta1"},
+                 {Kind::Complement, "beta2"},
+                 {Kind::Option, "epsilon"},
+                 {Kind::Option, "weight-decay"},
+                 {Kind::Correction, "beta1"},
+                 {Kind::Correction, "beta2"},
+                 {Kind::GradientScale, ""},
+                 {Kind::Skip, ""}};
     p.options = {{"beta1", "", 0.9, 0.0, 0.999999999},
                  {"beta2", "", 0.95, 0.0, 0.999999999},
                  {"epsilon", "", 1e-8, 0.0, kUnbounded},

@@ -77,7 +77,7 @@ void train(LocalRanks &ranks, const OptimizerOptions &options, double rate,
       Loss total = gatherLoss(rank);
       optimizer.sumGradients();
       optimizer.update();
-      double result[3];
+      double result[kStepResults];
       rank.device().read(rank.runtimeAt(rank.places().result), result,
                          sizeof result);
       double ownNorm = optimizer.readNorm(result);

@@ -236,6 +236,9 @@ TEST(Trainer, BadValuesAreBadInput) {
            {"--min-learning-rate", "1", "--learning-rate", "0.5"},
            {"--validation-data", "file"}, // nor this one
            {"--target-loss", "-1"},
+           {"--skip-spikes", "-1"},
+           {"--skip-spikes", "many"},
+           {"--skip-spikes", "nan"},
            {"probe", "--write", "everything"}}) {
     Outcome o = run(bad);
     EXPECT_EQ(o.code, kExitBadInput) << bad[0] << " " << bad[1];
@@ -393,6 +396,52 @@ TEST(Trainer, KeepsTheBestValidation) {
   EXPECT_EQ(second["steps"], 40);
   EXPECT_GT(second["validation_loss"], first["validation_loss"]);
   EXPECT_EQ(second["best_validation_loss"], first["best_validation_loss"]);
+}
+
+TEST(Trainer, SkipsSpikesAndReportsThem) {
+  std::vector<std::string> arguments = {
+      "--steps", "100",           "--json", "--log-interval",
+      "10",      "--skip-spikes", "2.0"};
+  Outcome one = runWith(makeLine(1, 2), arguments);
+  ASSERT_EQ(one.code, kExitSuccess) << one.err;
+  Outcome two = runWith(makeLine(2, 2), arguments);
+  std::vector<json> steps = one.events("step"), others = two.events("step");
+  ASSERT_EQ(steps.size(), others.size());
+  int64_t skipped = 0;
+  for (size_t i = 0; i < steps.size(); ++i) {
+    EXPECT_EQ(steps[i]["step"], others[i]["step"]);
+    EXPECT_EQ(steps[i]["loss"], others[i]["loss"]);
+    EXPECT_EQ(steps[i].value("skipped", ""), others[i].value("skipped", ""));
+    if (!steps[i].contains("skipped"))
+      continue;
+    ++skipped;
+    EXPECT_GT(steps[i]["step"], kHistoryLength / 2);
+    EXPECT_NE(steps[i]["skipped"].get<std::string>().find(
+                  " is more than 2 standard deviations above the mean of the "
+                  "last 128"),
+              std::string::npos);
+  }
+  EXPECT_GT(skipped, 0);
+  EXPECT_LT(skipped, 20);
+  EXPECT_EQ(one.events("end").at(0)["skipped_steps"], skipped);
+  // For people.
+  arguments.erase(arguments.begin() + 2);
+  Outcome text = runWith(makeLine(1, 2), arguments);
+  EXPECT_NE(text.out.find("  skipped: its "), std::string::npos) << text.out;
+  EXPECT_NE(text.out.find(", " + std::to_string(skipped) + " step"),
+            std::string::npos);
+}
+
+TEST(Trainer, EndsWhenAllStepsAreSkipped) {
+  Outcome o = run({"--steps", "500", "--learning-rate", "1e30", "--json",
+                   "--gradient-clip", "0", "--skip-nonfinite",
+                   "--validation-interval", "0"});
+  EXPECT_EQ(o.code, kExitRunFailed);
+  EXPECT_NE(o.err.find("100 steps in a row were skipped, step "),
+            std::string::npos)
+      << o.err;
+  EXPECT_EQ(o.events("step").back()["skipped"],
+            "loss or gradient is not finite");
 }
 
 /// The learning rate is that of all steps.

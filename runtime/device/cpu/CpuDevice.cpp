@@ -180,9 +180,9 @@ void CpuDevice::finishStep(const StepNumbers &n) {
   if (n.clip > 0.0)
     factor = std::min(1.0, n.clip / (norm + 1e-6));
   *n.scale = counts ? static_cast<float>(factor / weight) : 0.0F;
-  n.result[0] = norm;
-  n.result[1] = weight;
-  n.result[2] = wrong;
+  n.result[kNormResult] = norm;
+  n.result[kWeightResult] = weight;
+  n.result[kWrongResult] = wrong;
 }
 
 void CpuDevice::findCotangents(const CotangentNumbers &n) {

@@ -168,6 +168,15 @@ void CudaDevice::finishStep(const StepNumbers &numbers) {
   launchServiceBlock(kFinishStepKernel, arguments, compute.get());
 }
 
+void CudaDevice::decideStep(const StepDecision &decision) {
+  StepDecision d = decision;
+  void *arguments[] = {&d.losses,      &d.lossRanks,   &d.microbatches,
+                       &d.deviations,  &d.history,     &d.scalars,
+                       &d.scalarCount, &d.scaleNumber, &d.skipNumber,
+                       &d.stepScalars, &d.result};
+  launchServiceBlock(kDecideStepKernel, arguments, compute.get());
+}
+
 void CudaDevice::findCotangents(const CotangentNumbers &numbers) {
   CotangentNumbers n = numbers;
   void *arguments[] = {&n.losses,  &n.lossRows, &n.microbatches,

@@ -43,6 +43,7 @@ public:
   void sum(RotaContext *context, const float *values, int64_t count,
            double *sum) override;
   void finishStep(const StepNumbers &numbers) override;
+  void decideStep(const StepDecision &decision) override;
   void findCotangents(const CotangentNumbers &numbers) override;
   void launch(RotaContext *context, RotaKernel kernel, void *const *args,
               int64_t rows, int64_t grain) override;

@@ -62,6 +62,13 @@ inline constexpr const char *kNoteKernel = "rota_note";
 /// One block.
 inline constexpr const char *kFinishStepKernel = "rota_finish_step";
 
+/// (const f32 *losses, i64 lossRanks, i64 microbatches, f64 deviations,
+///  f64 *history, const f32 *scalars, i64 scalarCount, i64 scaleNumber,
+///  i64 skipNumber, f32 *stepScalars, f64 *result)
+///
+/// Device::decideStep, in f64 without fused operations. One block.
+inline constexpr const char *kDecideStepKernel = "rota_decide_step";
+
 /// (const f32 *losses, i64 lossRanks, i64 microbatches, const f64 *factors,
 ///  i64 count, f32 *cotangents)
 ///

@@ -3,7 +3,9 @@
 // The kernels of one block that end a step, on the emulator: the bits of sums
 // in f64 in the documented order, and a need for each barrier.
 #include "test/lowering/gpu/ServiceKernelsFixture.h"
+#include "test/runtime/StepDecisions.h"
 
+#include <array>
 #include <bit>
 #include <cmath>
 
@@ -121,6 +123,48 @@ protected:
                cotangents.data());
   }
 
+  template <typename T>
+  static Elements<T> elementsOf(const std::vector<T> &values) {
+    Elements<T> elements(int64_t(values.size()));
+    std::copy(values.begin(), values.end(), elements.data());
+    return elements;
+  }
+  template <typename T>
+  static void copyBack(const Elements<T> &elements, std::vector<T> &values) {
+    std::copy_n(elements.data(), values.size(), values.begin());
+  }
+
+  /// Changes the case as Device::decideStep does.
+  std::vector<std::string> decide(DecisionCase &step) {
+    auto losses = elementsOf(step.losses), scalars = elementsOf(step.scalars),
+         stepScalars = elementsOf(step.stepScalars);
+    auto history = elementsOf(step.history), result = elementsOf(step.result);
+    know("losses", losses);
+    know("scalars", scalars);
+    know("step's scalars", stepScalars);
+    know("history", history);
+    know("result", result);
+    auto reports =
+        run(cuda::kDecideStepKernel, 1, losses.data(), step.lossRanks,
+            step.microbatches, step.deviations, history.data(), scalars.data(),
+            DecisionCase::kScalars, DecisionCase::kScale, DecisionCase::kSkip,
+            stepScalars.data(), result.data());
+    copyBack(stepScalars, step.stepScalars);
+    copyBack(history, step.history);
+    copyBack(result, step.result);
+    return reports;
+  }
+
+  /// A loss and a norm in a wide range about 3 and 1.
+  void draw(DecisionCase &step) {
+    for (size_t i = 0; i < step.losses.size(); i += 2) {
+      step.losses[i + 1] = 2.5F + number();
+      step.losses[i] = (3 + number()) * step.losses[i + 1];
+    }
+    step.result[kNormResult] = 2.5 + number();
+    step.result[kWrongResult] = -1.0;
+  }
+
   Elements<float> manyMagnitudes(int64_t count) {
     Elements<float> values(count);
     for (int64_t i = 0; i < count; ++i)
@@ -217,6 +261,40 @@ TEST_F(OneBlock, Note) {
   EXPECT_EQ(places[2], 0);
 }
 
+/// The bits of the CPU's decision, over more steps than the window has.
+TEST_F(OneBlock, DecideStep) {
+  for (auto [ranks, microbatches] :
+       {std::pair<int64_t, int64_t>(1, 1), {1, 257}, {3, 4}, {2, 150}}) {
+    SCOPED_TRACE(testing::Message() << ranks << " x " << microbatches);
+    DecisionCase got(ranks, microbatches);
+    got.deviations = 1.5;
+    std::array<int, 4> reasons{};
+    for (int i = 0; i < 300; ++i) {
+      draw(got);
+      if (i % 50 == 49)
+        got.result[kNormResult] = kInfinity;
+      if (i % 70 == 69)
+        got.losses[0] = float(kNaN);
+      if (i % 90 == 89)
+        got.result[kWrongResult] = 7.0;
+      DecisionCase expected = got;
+      StepDecision decision = expected.decision();
+      cpuDevice().decideStep(decision);
+      for (const std::string &report : decide(got))
+        ADD_FAILURE() << report;
+      ASSERT_EQ(got.stepScalars, expected.stepScalars) << "step " << i;
+      ASSERT_EQ(got.history, expected.history) << "step " << i;
+      ASSERT_EQ(got.result[kSkipResult], expected.result[kSkipResult])
+          << "step " << i;
+      ++reasons[size_t(got.result[kSkipResult])];
+    }
+    // A mean over many microbatches hardly varies, its norm does.
+    for (SkipReason reason :
+         {SkipReason::None, SkipReason::NotFinite, SkipReason::Norm})
+      EXPECT_GT(reasons[size_t(reason)], 0);
+  }
+}
+
 /// In one kernel or the other.
 TEST_F(OneBlock, NeedsEachBarrier) {
   auto kind = lowering::GpuSynchronization::Barrier;
@@ -226,13 +304,17 @@ TEST_F(OneBlock, NeedsEachBarrier) {
   Step step = makeStep(600, 1, 600, 1.0);
   Elements<double> factors(2);
   Elements<float> cotangents(1);
+  DecisionCase decision(2, 150);
+  decision.deviations = 1.0;
+  decision.history[0] = kHistoryLength; // so that it is read
   for (unsigned i = 0; i < count; ++i) {
     kernels = gpu->compile({true, std::pair(kind, i)});
     ASSERT_TRUE(kernels) << gpu->takeDiagnostics();
     double total;
     Outcome outcome;
     EXPECT_FALSE(sum(values, total).empty() && finish(step, outcome).empty() &&
-                 findCotangents(step, factors, cotangents).empty())
+                 findCotangents(step, factors, cotangents).empty() &&
+                 decide(decision).empty())
         << "barrier " << i << " is not needed";
   }
 }

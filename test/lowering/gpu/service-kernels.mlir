@@ -46,3 +46,10 @@
 // CHECK: add.rn.f64
 // CHECK: sqrt.rn.f64
 // CHECK: div.rn.f64
+
+// CHECK: .visible .entry rota_decide_step(
+// CHECK: .maxntid 256
+// CHECK: add.rn.f64
+// CHECK: mul.rn.f64
+// CHECK-NOT: fma
+// CHECK: sqrt.rn.f64

@@ -22,7 +22,7 @@ using Values = std::vector<double>;
 
 struct Settings {
   double rate = 0.01, beta1 = 0.9, beta2 = 0.99, epsilon = 1e-6, decay = 0.1,
-         scale = 0.5;
+         scale = 0.5, skip = 0.0;
 
   /// The trainer's value of a scalar in step t.
   double valueOf(mlir::rota::ScalarAttr scalar, int t) const {
@@ -42,6 +42,8 @@ struct Settings {
       return 1.0 - x;
     case mlir::rota::ScalarKind::Correction:
       return 1.0 - std::pow(x, t);
+    case mlir::rota::ScalarKind::Skip:
+      return skip;
     }
     return NAN;
   }
@@ -177,6 +179,31 @@ TEST(AdamW, MatrixWithCopy) { checkOneStep("7x96", 672, 7, "bf16"); }
 TEST(AdamW, Vector) { checkOneStep("40", 40, 1, "bf16"); }
 
 TEST(AdamW, MoreDimensions) { checkOneStep("2x3x4", 24, 6, "f32"); }
+
+/// Neither a factor nor a gradient that is not finite gets into the state.
+TEST(AdamW, ASkippedUpdateChangesNothing) {
+  for (const char *shape : {"5x33", "165"}) {
+    Compiled compiled(shape, "bf16");
+    ASSERT_TRUE(compiled.update) << compiled.module.takeDiagnostics();
+    EXPECT_EQ(compiled.update->countCalls(), 1);
+    Step before{values(165, 0.25, 13, -1), values(165, 0.01, 5, 0),
+                values(165, 0.02, 3, 0.1)};
+    Values gradient = values(165, 0.5, 7, -1.3);
+    gradient[3] = NAN;
+    gradient[160] = INFINITY;
+    Settings settings;
+    settings.skip = 1.0;
+    settings.scale = NAN;
+    auto results = compiled.run(before, gradient, settings, 3);
+    for (int64_t i = 0; i < 165; ++i) {
+      ASSERT_EQ(results[0][i], before.p[i]) << i;
+      ASSERT_EQ(results[1][i], float(before.m[i])) << i;
+      ASSERT_EQ(results[2][i], float(before.v[i])) << i;
+      ASSERT_EQ(results[3][i], 0.0) << i;
+      ASSERT_EQ(results[4][i], roundToBF16(before.p[i])) << i;
+    }
+  }
+}
 
 /// In f32, 1 - beta2 has at most 24 - log2(1 / (1 - beta2)) bits left.
 TEST(AdamW, TenStepsOfAnyDecayAreThoseInF64) {

@@ -12,6 +12,7 @@
 
 #include <cmath>
 #include <map>
+#include <string_view>
 
 using namespace rota::interpreter;
 using mlir::rota::ScalarKind;
@@ -99,6 +100,7 @@ public:
 
   Values p;
   std::map<std::string, Values> states;
+  double skip = 0.0;
 
 private:
   static std::string text(const std::string &shape, const std::string &name) {
@@ -136,6 +138,8 @@ private:
       return 1.0 - x;
     case ScalarKind::Correction:
       return 1.0 - std::pow(x, t);
+    case ScalarKind::Skip:
+      return skip;
     }
     return NAN;
   }
@@ -367,6 +371,34 @@ TEST(Muon, LeavesVectorsToAdamW) {
     adamStep(p, m, v, gradient, t, 0.0);
     update.step(gradient, t);
     expectNear(update.p, p, 1e-12);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Skipped updates
+//===----------------------------------------------------------------------===//
+
+/// Parameter and states keep their bits, whatever is in the gradient.
+TEST(SkippedUpdates, ChangeNothing) {
+  for (const char *settings :
+       {"optimizer=sgd values=momentum=0.9 nesterov=true state-dtype=bf16",
+        "optimizer=adamw state-dtype=bf16", "optimizer=muon",
+        "optimizer=muon nesterov=true state-dtype=bf16"}) {
+    SCOPED_TRACE(settings);
+    Update update("7x32", settings, adamOptions);
+    if (std::string_view(settings).find("muon") == std::string_view::npos)
+      update.useKernels(); // which have no products
+    for (int t = 1; t <= 3; ++t)
+      update.step(gradientOf(update.p.size(), t), t);
+    Values p = update.p;
+    auto states = update.states;
+    Values gradient = gradientOf(p.size(), 4);
+    gradient[3] = NAN;
+    gradient[200] = INFINITY;
+    update.skip = 1.0;
+    update.step(gradient, 4);
+    EXPECT_EQ(update.p, p);
+    EXPECT_EQ(update.states, states);
   }
 }
 

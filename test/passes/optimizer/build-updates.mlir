@@ -10,9 +10,16 @@
 // CHECK-SAME: {rota.state = #rota.state<name = "first_moment", initial = 0.000000e+00>}
 // CHECK-SAME: {rota.scalar = #rota.scalar<complement of "beta1">}
 // CHECK-NOT: weight-decay
+// CHECK-SAME: %[[SKIP:[^: ]*]]: tensor<f32> {rota.scalar = #rota.scalar<skip>}
 // CHECK-SAME: -> (tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>)
+// CHECK: %[[WIDE:.*]] = rota.broadcast %[[SKIP]]
+// CHECK: %[[NONE:.*]] = arith.constant dense<0.0
+// CHECK: %[[SKIPS:.*]] = arith.cmpf ogt, %[[WIDE]], %[[NONE]]
+// CHECK: %[[NEW:.*]] = arith.select %[[SKIPS]], %[[P]], %{{.*}}
+// CHECK: %[[M:.*]] = arith.select %[[SKIPS]]
+// CHECK: %[[V:.*]] = arith.select %[[SKIPS]]
 // CHECK: %[[ZERO:.*]] = arith.constant dense<0.0
-// CHECK: return %{{.*}}, %{{.*}}, %{{.*}}, %[[ZERO]]
+// CHECK: return %[[NEW]], %[[M]], %[[V]], %[[ZERO]]
 // CHECK: func.func @squares_0(%[[G:.*]]: tensor<8xf32>) -> tensor<f32>
 // CHECK-NEXT: %[[S:.*]] = arith.mulf %[[G]], %[[G]]
 // CHECK-NEXT: %[[SUM:.*]] = rota.reduce sum %[[S]] dims [0]
@@ -34,8 +41,9 @@ func.func @f() -> tensor<8xf32> {
 // CHECK: func.func @squares_0
 // CHECK: func.func @update_1({{.*}} -> (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xbf16>)
 // CHECK: %[[P:.*]] = arith.subf %arg0
-// CHECK: %[[COPY:.*]] = arith.truncf %[[P]]
-// CHECK: return %[[P]], {{.*}}, %[[COPY]]
+// CHECK: %[[NEW:.*]] = arith.select %{{.*}}, %arg0, %[[P]]
+// CHECK: %[[COPY:.*]] = arith.truncf %[[NEW]]
+// CHECK: return %[[NEW]], {{.*}}, %[[COPY]]
 // CHECK-NOT: update_2
 rota.param @a : tensor<4x8xf32> axes ["x", "y"] init #rota.constant<value = 1.0>
 rota.param @b : tensor<4x8xf32> axes ["x", "y"] init #rota.constant<value = 1.0>

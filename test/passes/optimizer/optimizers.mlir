@@ -14,7 +14,9 @@
 // MOMENTUM-SAME: -> (tensor<8x4xf32> {{.*}}, tensor<8x4xbf16> {{.*}}, tensor<8x4xf32> {{.*}})
 // MOMENTUM: arith.extf %[[STATE]]
 // MOMENTUM: %[[NEW:.*]] = arith.addf
-// MOMENTUM: %[[ROUNDED:.*]] = arith.truncf %[[NEW]]
+// MOMENTUM: %[[OLD:.*]] = arith.extf %[[STATE]]
+// MOMENTUM: %[[KEPT:.*]] = arith.select %{{.*}}, %[[OLD]], %[[NEW]]
+// MOMENTUM: %[[ROUNDED:.*]] = arith.truncf %[[KEPT]]
 // MOMENTUM: return %{{.*}}, %[[ROUNDED]], %{{.*}}
 
 // Muon's matrices are those of layers; the others are AdamW's. Borders and the

@@ -98,6 +98,8 @@ std::string summarySection(const RunFolder &folder) {
     end.add("loss", fmt::format("{:.4f}", *loss));
   if (auto loss = lastOf(folder, "validation_loss"))
     end.add("validation loss", fmt::format("{:.4f}", *loss));
+  if (auto skipped = lastOf(folder, "skipped_steps"))
+    end.add("steps skipped", wholeText(*skipped));
   if (folder.summary.is_null()) {
     if (auto rate = lastOf(folder, "tokens_per_second"))
       end.add("tokens per second", wholeText(*rate));

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The numbers of a step's end that stay in device memory: their places and
+// their meaning, for the devices that write them and for the plan of memory.
+#ifndef ROTA_RUNTIME_PROGRAM_STEPRESULT_H
+#define ROTA_RUNTIME_PROGRAM_STEPRESULT_H
+
+#include <cstdint>
+
+namespace rota {
+
+/// Places in the result of a step, f64.
+enum StepResult {
+  kNormResult,   // of the gradient, before clipping
+  kWeightResult, // of the loss
+  kWrongResult,  // the first square that is not finite, or -1
+  kScaleResult,  // free for a factor of gradients that nobody reads
+  kSkipResult,   // a SkipReason
+  kStepResults
+};
+
+/// Why a step updates nothing.
+enum class SkipReason {
+  None,      // it does
+  NotFinite, // its loss or its gradient is not
+  Loss,      // its loss is far above that of the steps before
+  Norm       // its gradient's norm is
+};
+
+/// Steps that a loss and a norm are compared with. No step is compared with
+/// fewer than half as many.
+inline constexpr int64_t kHistoryLength = 128;
+/// Their numbers, f64: how many steps have entered, then the losses of the last
+/// kHistoryLength of them, then their norms. Those of the i-th step, from 0 on,
+/// are at i % kHistoryLength. Neither a skipped step nor one in which no target
+/// counts enters.
+inline constexpr int64_t kHistoryNumbers = 1 + 2 * kHistoryLength;
+
+} // namespace rota
+
+#endif // ROTA_RUNTIME_PROGRAM_STEPRESULT_H
