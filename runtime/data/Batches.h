@@ -26,7 +26,9 @@ class Batches {
 public:
   virtual ~Batches() = default;
   /// Writes the parts of inputs and targets of the microbatch whose first
-  /// sequence has the number `first`.
+  /// sequence has the number `first`. A batch of a validation has the numbers
+  /// of whole runs of the timeline; those behind its last sequence do not
+  /// count.
   virtual void fill(Split split, int64_t first, const Destination &input,
                     const Destination &target) const = 0;
   virtual bool hasValidation() const = 0;

@@ -4,9 +4,15 @@
 #include "runtime/data/FileSource.h"
 #include "runtime/data/SyntheticSource.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 
 namespace rota {
+
+int64_t runsOf(const Program &program, int64_t batchSize) {
+  int64_t run = program.roundSequences();
+  return batchSize > 0 ? (batchSize + run - 1) / run : program.rounds;
+}
 
 static std::vector<int64_t> sharesOf(const std::vector<SourcePaths> &paths) {
   std::vector<int64_t> shares;
@@ -70,13 +76,27 @@ TokenBatches::TokenBatches(const Program &program,
                            const std::vector<SourcePaths> &paths,
                            const TokenBatchOptions &options)
     : mixture(sharesOf(paths)),
-      validationSequences(program.stepSequences() * options.validationBatches),
+      validationBatchSize(options.validationBatchSize > 0
+                              ? options.validationBatchSize
+                              : program.stepSequences()),
+      validationNumbers(runsOf(program, options.validationBatchSize) *
+                        program.roundSequences()),
+      validationSequences(validationBatchSize * options.validationBatches),
       validates(options.validationFraction > 0.0) {
   for (size_t s = 0; s < paths.size(); ++s)
     sources.push_back(
         open(paths[s], program, options, s, kKeptOpen / paths.size()));
   description =
       describeSources(paths, sources, mixture, options.validationFraction);
+}
+
+/// The n of the sequence of that number; -1: it does not count.
+int64_t TokenBatches::sequenceOf(Split split, int64_t number) const {
+  if (split == Split::Train)
+    return number;
+  int64_t batch = number / validationNumbers;
+  int64_t index = number % validationNumbers;
+  return index < validationBatchSize ? batch * validationBatchSize + index : -1;
 }
 
 TokenBatches::Place TokenBatches::place(Split split, int64_t n) const {
@@ -94,9 +114,14 @@ void TokenBatches::fill(Split split, int64_t first, const Destination &input,
     const Part &part = out.part;
     auto *tokens = reinterpret_cast<int32_t *>(out.place);
     for (int64_t s = 0; s < part.size[0]; ++s) {
-      Place from = place(split, first + part.begin[0] + s);
-      from.source->read(from.sequence, role, part.begin[1], part.size[1],
-                        tokens + s * part.size[1]);
+      int64_t n = sequenceOf(split, first + part.begin[0] + s);
+      int32_t *row = tokens + s * part.size[1];
+      if (n < 0) {
+        std::fill_n(row, part.size[1], role == TokenRole::Target ? -1 : 0);
+        continue;
+      }
+      Place from = place(split, n);
+      from.source->read(from.sequence, role, part.begin[1], part.size[1], row);
     }
   };
   one(input, TokenRole::Input);

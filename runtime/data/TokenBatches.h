@@ -2,7 +2,10 @@
 //
 // Batches of token sequences. Sequence n of a run, n = 0, 1, ..., is a function
 // of seed, data and n: its source and its number there by Mixture.h, its place
-// in the source by Windows.h.
+// in the source by Windows.h. A batch of a validation may have a size of its
+// own: it takes as many runs of the timeline as it needs, and the rest of the
+// last one has sequences that do not count, with token 0 as inputs and -1 as
+// targets.
 #ifndef ROTA_RUNTIME_DATA_TOKENBATCHES_H
 #define ROTA_RUNTIME_DATA_TOKENBATCHES_H
 
@@ -19,6 +22,7 @@ struct TokenBatchOptions {
   // Of each source, from its end: validates and does not train. 1: no training.
   double validationFraction = 0.0;
   int64_t validationBatches = 1;
+  int64_t validationBatchSize = 0; // sequences of each; 0: those of a step
   uint64_t seed = 1;
 };
 
@@ -44,13 +48,19 @@ private:
     SequenceSource::Sequence sequence;
   };
   Place place(Split split, int64_t n) const;
+  int64_t sequenceOf(Split split, int64_t number) const;
 
   std::vector<std::unique_ptr<SequenceSource>> sources;
   Mixture mixture;
+  // Of a batch of a validation: its sequences, and those of all its runs.
+  int64_t validationBatchSize, validationNumbers;
   int64_t validationSequences;
   bool validates;
   std::string description;
 };
+
+/// Runs of the timeline that a batch of that many sequences takes.
+int64_t runsOf(const Program &program, int64_t batchSize);
 
 } // namespace rota
 

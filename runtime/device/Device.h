@@ -68,8 +68,8 @@ struct StepNumbers {
   const double *squares; // sums of squares, of which `order` names those that
   const int32_t *order;  // count for the norm, in the order of their addition
   int64_t orderCount;
-  const float *losses; // [lossRanks, microbatches, 2]: sum and weight
-  int64_t lossRanks, microbatches;
+  const float *losses; // [lossRows, microbatches, 2]: sum and weight
+  int64_t lossRows, microbatches;
   double clip; // the largest norm; 0: none
   float *scale;
   double *result; // [kStepResults]
@@ -77,8 +77,8 @@ struct StepNumbers {
 
 /// What decides whether a step updates anything, in device memory.
 struct StepDecision {
-  const float *losses; // [lossRanks, microbatches, 2]: sum and weight
-  int64_t lossRanks, microbatches;
+  const float *losses; // [lossRows, microbatches, 2]: sum and weight
+  int64_t lossRows, microbatches;
   double deviations;    // 0: only what is not finite is skipped
   double *history;      // [kHistoryNumbers]
   const float *scalars; // [2, scalarCount]

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/Evaluation.h"
+#include "runtime/data/TokenBatches.h"
 #include "runtime/train/Data.h"
 #include "runtime/train/Gather.h"
 
@@ -8,9 +9,9 @@ namespace rota {
 double Evaluation::run(int64_t t) {
   Loss total;
   const Program &program = rank.program();
-  int64_t runs = options.steps * program.rounds;
-  for (int64_t i = 0; i < runs; ++i) {
-    loadRound(rank, batches, Split::Validation, i * program.roundSequences());
+  int64_t runs = options.steps * runsOf(program, options.batchSize);
+  for (int64_t run = 0; run < runs; ++run) {
+    loadRound(rank, batches, Split::Validation, run * program.roundSequences());
     executor.run(Executor::Mode::Evaluate);
     Loss loss = gatherLoss(rank);
     total.sum += loss.sum;

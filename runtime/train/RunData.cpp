@@ -7,6 +7,22 @@
 
 namespace rota {
 
+/// Sequences that do not count are those of tokens without a target, and change
+/// the auxiliary losses.
+static void checkValidation(const Program &program, int64_t batchSize) {
+  int64_t run = program.roundSequences();
+  if ((program.vocabulary > 0 && program.auxiliaryLosses.empty()) ||
+      batchSize % run == 0)
+    return;
+  throw InputError(fmt::format(
+      "'validation-batch-size': expected a multiple of the {} sequences of a "
+      "step for a model {}, got {}",
+      run,
+      program.vocabulary > 0 ? "with auxiliary losses"
+                             : "whose inputs are not tokens",
+      batchSize));
+}
+
 static std::unique_ptr<Batches> normalBatches(const Program &program,
                                               const Options &options) {
   for (const auto &[name, files] :
@@ -27,11 +43,13 @@ tokenBatches(const Program &program, const Options &options,
   tokens.type = options.tokenType;
   tokens.validationFraction = fraction;
   tokens.validationBatches = options.validation.steps;
+  tokens.validationBatchSize = options.validation.batchSize;
   tokens.seed = static_cast<uint64_t>(options.seed);
   return std::make_unique<TokenBatches>(program, items, tokens);
 }
 
 RunData::RunData(const Program &program, const Options &options) {
+  checkValidation(program, options.validation.batchSize);
   if (program.vocabulary == 0) {
     own = normalBatches(program, options);
     return;

@@ -50,7 +50,7 @@ void Skipping::decide() {
   const RuntimeMemory &places = rank.places();
   StepDecision decision;
   decision.losses = static_cast<const float *>(rank.runtimeAt(places.losses));
-  decision.lossRanks = places.lossRanks;
+  decision.lossRows = places.lossRows;
   decision.microbatches = rank.program().microbatches;
   decision.deviations = options.spikes;
   decision.history = static_cast<double *>(rank.runtimeAt(places.history));

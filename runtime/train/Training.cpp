@@ -160,9 +160,9 @@ void Training::readResults(const Pending &pending) {
   progress.learningRate = pending.learningRate;
   progress.skip = optimizer.skips().read(result);
   progress.skippedSteps = optimizer.skips().skipped();
-  progress.loss = finishLoss(rank, bytes, program.rounds,
-                             progress.skip != SkipReason::None)
-                      .mean();
+  progress.loss =
+      finishLoss(rank, bytes, program.rounds, progress.skip != SkipReason::None)
+          .mean();
   progress.gradientNorm = optimizer.readNorm(result);
 }
 

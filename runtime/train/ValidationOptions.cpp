@@ -19,6 +19,9 @@ OptionRows validationRows(ValidationOptions &o) {
        &o.interval, 0, kMaxCount},
       {"validation-steps", group, "N", "Batches in a validation", train,
        &o.steps, 1, kMaxCount},
+      {"validation-batch-size", group, "N",
+       "Sequences in each of these batches; 0: those of a step", train,
+       &o.batchSize, 0, kMaxCount},
       {"target-loss", group, "X",
        "End the run once the validation loss is at most X; 0: never", train,
        &o.targetLoss}};

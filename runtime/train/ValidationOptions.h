@@ -13,6 +13,7 @@ struct ValidationOptions {
   double fraction = 0.05;        // of each source, where `data` is empty
   int64_t interval = 100;        // steps; 0: after the last one alone
   int64_t steps = 4;             // batches of a validation
+  int64_t batchSize = 0;         // sequences of each; 0: those of a step
   double targetLoss = 0.0;       // ends the run; 0: none
 
   bool hasData() const { return !data.empty() || fraction > 0.0; }

@@ -239,6 +239,7 @@ TEST(Trainer, BadValuesAreBadInput) {
            {"--skip-spikes", "-1"},
            {"--skip-spikes", "many"},
            {"--skip-spikes", "nan"},
+           {"--validation-batch-size", "3"}, // not of whole steps
            {"probe", "--write", "everything"}}) {
     Outcome o = run(bad);
     EXPECT_EQ(o.code, kExitBadInput) << bad[0] << " " << bad[1];
@@ -442,6 +443,23 @@ TEST(Trainer, EndsWhenAllStepsAreSkipped) {
       << o.err;
   EXPECT_EQ(o.events("step").back()["skipped"],
             "loss or gradient is not finite");
+}
+
+TEST(Trainer, ValidatesOnBatchesOfTheirOwnSize) {
+  auto lossOf = [](int64_t microbatches, const std::string &size) {
+    Outcome o =
+        runWith(makeLine(1, microbatches),
+                {"--steps", "1", "--json", "--learning-rate", "0",
+                 "--validation-steps", "3", "--validation-batch-size", size});
+    EXPECT_EQ(o.code, kExitSuccess) << o.err;
+    return o.events("end").at(0)["validation_loss"].get<double>();
+  };
+  EXPECT_EQ(lossOf(2, "0"), lossOf(2, "2"));
+  EXPECT_NE(lossOf(2, "2"), lossOf(2, "4"));
+  Outcome odd = run({"--steps", "1", "--validation-batch-size", "3"});
+  EXPECT_EQ(odd.err, "error: 'validation-batch-size': expected a multiple of "
+                     "the 2 sequences of a step for a model whose inputs are "
+                     "not tokens, got 3\n");
 }
 
 /// The learning rate is that of all steps.

@@ -173,7 +173,7 @@ void CpuDevice::finishStep(const StepNumbers &n) {
       wrong = static_cast<double>(i);
     total += square;
   }
-  double weight = weightOf(n.losses, n.lossRanks, n.microbatches);
+  double weight = weightOf(n.losses, n.lossRows, n.microbatches);
   bool counts = weight > 0.0;
   double norm = counts ? std::sqrt(total) / weight : 0.0;
   double factor = 1.0;

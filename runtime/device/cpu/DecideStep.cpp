@@ -13,7 +13,7 @@ namespace rota {
 static std::pair<double, double> meanLoss(const StepDecision &d) {
   double sum = 0.0, weight = 0.0;
   for (int64_t m = 0; m < d.microbatches; ++m)
-    for (int64_t r = 0; r < d.lossRanks; ++r) {
+    for (int64_t r = 0; r < d.lossRows; ++r) {
       const float *pair = d.losses + 2 * (r * d.microbatches + m);
       sum += pair[0];
       weight += pair[1];

@@ -163,14 +163,14 @@ void CudaDevice::sum(RotaContext *context, const float *values, int64_t count,
 void CudaDevice::finishStep(const StepNumbers &numbers) {
   StepNumbers n = numbers;
   void *arguments[] = {&n.squares, &n.order,     &n.orderCount,
-                       &n.losses,  &n.lossRanks, &n.microbatches,
+                       &n.losses,  &n.lossRows, &n.microbatches,
                        &n.clip,    &n.scale,     &n.result};
   launchServiceBlock(kFinishStepKernel, arguments, compute.get());
 }
 
 void CudaDevice::decideStep(const StepDecision &decision) {
   StepDecision d = decision;
-  void *arguments[] = {&d.losses,      &d.lossRanks,   &d.microbatches,
+  void *arguments[] = {&d.losses,      &d.lossRows,   &d.microbatches,
                        &d.deviations,  &d.history,     &d.scalars,
                        &d.scalarCount, &d.scaleNumber, &d.skipNumber,
                        &d.stepScalars, &d.result};

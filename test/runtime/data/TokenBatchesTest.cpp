@@ -196,6 +196,38 @@ TEST(TokenBatches, ValidationMixesTheEndsOfTheSources) {
   EXPECT_EQ(firsts[true].back(), 5500 - 9);
 }
 
+/// A batch of a validation has the same sequences however many runs of the
+/// timeline it takes; behind them nothing counts.
+TEST(TokenBatches, ValidationMayHaveBatchesOfItsOwnSize) {
+  TemporaryFolder folder;
+  std::string path = positions(folder, "a", 1000);
+  std::vector<int32_t> expected;
+  for (int64_t sequences : {5, 1, 2, 8}) {
+    Program program = tokenProgram(sequences, 8, 1, 10000);
+    TokenBatchOptions options = validating(0.5, 3);
+    options.type = TokenType::Uint32;
+    options.validationBatchSize = 5;
+    TokenBatches batches(program, {path}, options);
+    int64_t runs = runsOf(program, 5);
+    EXPECT_EQ(runs, (5 + sequences - 1) / sequences);
+    for (bool isTarget : {false, true}) {
+      std::vector<int32_t> all;
+      for (int64_t run = 0; run < 3 * runs; ++run) {
+        auto one = fill(batches, program, Split::Validation, run, isTarget);
+        int64_t counting = 8 * std::min(sequences, 5 - run % runs * sequences);
+        all.insert(all.end(), one.begin(), one.begin() + counting);
+        for (size_t i = counting; i < one.size(); ++i)
+          EXPECT_EQ(one[i], isTarget ? -1 : 0);
+      }
+      if (sequences == 5 && !isTarget)
+        expected = all;
+      ASSERT_EQ(all.size(), expected.size());
+      for (size_t i = 0; i < all.size(); ++i)
+        EXPECT_EQ(all[i], expected[i] + isTarget);
+    }
+  }
+}
+
 /// All of the data validates, as for data of evaluation alone.
 TEST(TokenBatches, MayHaveNoTrainingPart) {
   TemporaryFolder folder;
