@@ -25,6 +25,7 @@ struct BuildUpdates : mlir::rota::impl::BuildUpdatesBase<BuildUpdates> {
 private:
   const OptimizerSpec *readSettings();
   FailureOr<UpdateForm> formOf(ParamOp param, const OptimizerSpec &optimizer);
+  LogicalResult setHeads(ParamOp param, UpdateForm &form);
   void setGroup(ParamOp param, UpdateForm &form);
   func::FuncOp addFunction(StringRef name, size_t number);
   void shard(func::FuncOp function, ShardingAttr sharding);
@@ -74,8 +75,59 @@ FailureOr<UpdateForm> BuildUpdates::formOf(ParamOp param,
     form.type =
         padded(form.type.clone(whole), form.sharding, meshOf(getOperation()));
   }
+  if (muonPerHead && form.isMatrix() && failed(setHeads(param, form)))
+    return failure();
   setGroup(param, form);
   return form;
+}
+
+/// The heads of all attention ops of the module, by the logical axis that has
+/// them in parameters.
+static FailureOr<llvm::StringMap<int64_t>> headsByAxis(ModuleOp module) {
+  llvm::StringMap<int64_t> heads;
+  WalkResult result = module.walk([&](AttentionOp attention) -> WalkResult {
+    for (auto [axis, value] : {std::pair("heads", attention.getQuery()),
+                               std::pair("kv_heads", attention.getKey())}) {
+      int64_t count = cast<RankedTensorType>(value.getType()).getDimSize(2);
+      int64_t known = heads.try_emplace(axis, count).first->second;
+      if (known != count)
+        return attention.emitError("'muon-per-head': expected one number of '")
+               << axis << "' in all layers, got " << known << " and " << count;
+    }
+    return success();
+  });
+  if (result.wasInterrupted())
+    return failure();
+  return heads;
+}
+
+/// Of a matrix with a dimension of all heads.
+LogicalResult BuildUpdates::setHeads(ParamOp param, UpdateForm &form) {
+  auto heads = headsByAxis(getOperation());
+  if (failed(heads))
+    return failure();
+  if (form.type.getRank() != 2)
+    return success();
+  auto axes = param.getAxes().getAsValueRange<StringAttr>();
+  for (auto [dimension, axis] : llvm::enumerate(axes)) {
+    int64_t count = heads->lookup(axis);
+    if (count <= 1)
+      continue;
+    int64_t size = dimension == 0 ? form.rows : form.columns;
+    int64_t paddedSize = form.type.getDimSize(dimension);
+    if (size % count != 0)
+      return param.emitError("'muon-per-head': expected dimension ")
+             << dimension << " of parameter '" << param.getSymName()
+             << "' to be a multiple of " << count << " heads, got " << size;
+    if (paddedSize != size)
+      return param.emitError("'muon-per-head': expected ranks to divide the ")
+             << size << " elements of dimension " << dimension
+             << " of parameter '" << param.getSymName()
+             << "' evenly, got parts of " << paddedSize << " in all";
+    (dimension == 0 ? form.rowHeads : form.columnHeads) = count;
+    return success();
+  }
+  return success();
 }
 
 void BuildUpdates::setGroup(ParamOp param, UpdateForm &form) {
@@ -185,8 +237,8 @@ const OptimizerSpec *BuildUpdates::readSettings() {
     return nullptr;
   }
   read = *known;
-  settings = {{optimizer, stateDtype, nesterov, muonDtype, muonScale, groups,
-               this->values},
+  settings = {{optimizer, stateDtype, nesterov, muonDtype, muonScale,
+               muonPerHead, groups, this->values},
               *values};
   return found;
 }

@@ -4,6 +4,7 @@
 // networks", 2024, as torch.optim.Muon computes it. Matrices of layers take
 // steps along the nearest orthogonal matrix to their momentum; AdamW updates
 // the other parameters.
+#include "ir/rota/Sharding.h"
 #include "passes/optimizer/Optimizers.h"
 
 #include <cmath>
@@ -13,32 +14,62 @@ using namespace mlir::rota;
 
 namespace {
 
-/// Newton-Schulz iterations on each matrix of a tensor. Leading dimensions
-/// count matrices.
+/// The matrices of a tensor of momenta. Its other dimensions count them: those
+/// before the matrix, and heads, which come first among the rows or columns.
+struct Matrices {
+  explicit Matrices(const UpdateForm &form) {
+    SmallVector<int64_t> shape(form.type.getShape());
+    rowDim = shape.size() - 2;
+    columnDim = rowDim + 1;
+    rows = form.rows / form.rowHeads;
+    columns = form.columns / form.columnHeads;
+    if (form.rowHeads > 1) {
+      shape = {form.rowHeads, rows, shape[1]};
+      ++rowDim, ++columnDim;
+    } else if (form.columnHeads > 1) {
+      shape = {shape[0], form.columnHeads, columns};
+      ++columnDim;
+    }
+    type = form.type.clone(shape);
+    for (int64_t d = 0; d < type.getRank(); ++d)
+      if (d != rowDim && d != columnDim)
+        counting.push_back(d);
+  }
+
+  RankedTensorType type;
+  int64_t rowDim, columnDim;
+  int64_t rows, columns; // of one matrix, without padding
+  SmallVector<int64_t> counting;
+};
+
+/// Newton-Schulz iterations on each matrix.
 class NewtonSchulz {
 public:
   explicit NewtonSchulz(UpdateBuilder &b)
-      : b(b), type(b.form().type), leading(type.getRank() - 2) {
-    for (int64_t i = 0; i < leading; ++i)
-      letters += char('a' + i);
-    isTall = b.form().rows > b.form().columns;
-    int64_t small = type.getDimSize(leading + (isTall ? 1 : 0));
-    SmallVector<int64_t> shape(type.getShape().take_front(leading));
+      : b(b), matrices(b.form()), type(matrices.type),
+        isTall(matrices.rows > matrices.columns) {
+    SmallVector<int64_t> shape;
+    for (int64_t d : matrices.counting)
+      shape.push_back(type.getDimSize(d));
+    int64_t small =
+        type.getDimSize(isTall ? matrices.columnDim : matrices.rowDim);
     shape.append({small, small});
     square = RankedTensorType::get(shape, b.getF32Type());
     product = b.settings().muonDtype == UpdateType::BF16 ? Type(b.getBF16Type())
                                                          : b.getF32Type();
   }
 
-  /// A matrix with the singular vectors of `momentum` and singular values
-  /// between about 0.7 and 1.2. Where a mesh divides the matrices, each rank
+  /// Matrices with the singular vectors of those of `momentum` and singular
+  /// values between about 0.7 and 1.2. Where a mesh divides matrices, each rank
   /// puts them together and computes whole ones.
   Value run(Value momentum) {
     Value x = b.convert(momentum, product);
     x = b.convert(constrain(x, /*areMatricesWhole=*/true), b.getF32Type());
+    x = reshape(x, type);
     x = b.div(x, b.add(norm(x), b.constant(type, kEpsilonOfNorm)));
     for (int i = 0; i < kSteps; ++i)
       x = step(x);
+    x = reshape(x, b.form().type);
     x = constrain(x, /*areMatricesWhole=*/true);
     return constrain(x, /*areMatricesWhole=*/false);
   }
@@ -48,62 +79,102 @@ private:
   static constexpr double kA = 3.4445, kB = -4.7750, kC = 2.0315,
                           kEpsilonOfNorm = 1e-7;
 
+  Value reshape(Value value, RankedTensorType to) {
+    return value.getType() == to ? value : ReshapeOp::create(b, to, value);
+  }
+
   /// Says that every rank has whole matrices, or its part of the parameter.
   Value constrain(Value value, bool areMatricesWhole) {
     ShardingAttr sharding = b.form().sharding;
     if (!sharding)
       return value;
     SmallVector<DimensionShardingAttr> dimensions(sharding.getDimensions());
-    if (areMatricesWhole)
-      for (DimensionShardingAttr &dimension :
-           MutableArrayRef(dimensions).take_back(2))
-        dimension =
-            DimensionShardingAttr::get(b.getContext(), {}, /*open=*/false);
+    auto makeWhole = [&](DimensionShardingAttr &dimension, int64_t heads) {
+      dimension = DimensionShardingAttr::get(
+          b.getContext(), axesOfHeads(dimension.getAxes(), heads),
+          /*open=*/false);
+    };
+    if (areMatricesWhole) {
+      makeWhole(dimensions[dimensions.size() - 2], b.form().rowHeads);
+      makeWhole(dimensions.back(), b.form().columnHeads);
+    }
     return ConstrainOp::create(
         b, value, ShardingAttr::get(b.getContext(), dimensions, {}, {}));
+  }
+
+  /// The first of the axes that divide a dimension: as many as leave each rank
+  /// whole heads.
+  ArrayRef<AxisRefAttr> axesOfHeads(ArrayRef<AxisRefAttr> axes, int64_t heads) {
+    MeshAttr mesh = meshOf(b.getBlock()->getParentOp());
+    size_t count = axes.size();
+    while (count > 0 && heads % mesh.getSize(axes.take_front(count)) != 0)
+      --count;
+    return axes.take_front(count);
   }
 
   /// The Frobenius norm of each matrix, everywhere in it.
   Value norm(Value x) {
     Value sums = b.mul(x, x);
-    auto shape = type.getShape();
-    for (int64_t rank = leading + 1; rank >= leading; --rank)
-      sums = ReduceOp::create(b, type.clone(shape.take_front(rank)),
-                              ReduceKind::Sum, sums, ArrayRef<int64_t>{rank});
-    auto counted = llvm::to_vector(llvm::seq<int64_t>(0, leading));
-    return BroadcastOp::create(b, type, b.sqrt(sums), counted);
+    SmallVector<int64_t> shape(type.getShape());
+    for (int64_t dim : {matrices.columnDim, matrices.rowDim}) {
+      shape.erase(shape.begin() + dim);
+      sums = ReduceOp::create(b, type.clone(shape), ReduceKind::Sum, sums,
+                              ArrayRef<int64_t>{dim});
+    }
+    return BroadcastOp::create(b, type, b.sqrt(sums), matrices.counting);
   }
 
   /// a*X + (b*A + c*A*A) * X with A = X * X^T, X having no more rows than
   /// columns; the same of the transposed matrix where it has more.
   Value step(Value x) {
     Value rounded = b.convert(x, product);
-    Value gram =
-        multiply(isTall ? "ki,kj->ij" : "ik,jk->ij", rounded, rounded, square);
+    Value gram = isTall ? multiply(named('k', 'i'), named('k', 'j'), rounded,
+                                   rounded, squared('i', 'j'), square)
+                        : multiply(named('i', 'k'), named('j', 'k'), rounded,
+                                   rounded, squared('i', 'j'), square);
     Value roundedGram = b.convert(gram, product);
-    Value power = multiply("ik,kj->ij", roundedGram, roundedGram, square);
+    Value power = multiply(squared('i', 'k'), squared('k', 'j'), roundedGram,
+                           roundedGram, squared('i', 'j'), square);
     Value polynomial = b.convert(b.add(b.mul(b.constant(square, kB), gram),
                                        b.mul(b.constant(square, kC), power)),
                                  product);
-    Value moved = isTall ? multiply("ik,kj->ij", rounded, polynomial, type)
-                         : multiply("ik,kj->ij", polynomial, rounded, type);
+    Value moved = isTall ? multiply(named('i', 'k'), squared('k', 'j'), rounded,
+                                    polynomial, named('i', 'j'), type)
+                         : multiply(squared('i', 'k'), named('k', 'j'),
+                                    polynomial, rounded, named('i', 'j'), type);
     return b.add(b.mul(b.constant(type, kA), x), moved);
   }
 
-  /// An equation on matrices, for each of them.
-  Value multiply(StringRef equation, Value left, Value right,
+  static char letter(size_t counting) { return char('a' + counting); }
+
+  /// The letters of the matrices with those of row and column.
+  std::string named(char row, char column) const {
+    std::string letters(type.getRank(), row);
+    letters[matrices.columnDim] = column;
+    for (auto [i, d] : llvm::enumerate(matrices.counting))
+      letters[d] = letter(i);
+    return letters;
+  }
+
+  /// Those of the squares.
+  std::string squared(char row, char column) const {
+    std::string letters;
+    for (size_t i = 0; i < matrices.counting.size(); ++i)
+      letters += letter(i);
+    return letters + row + column;
+  }
+
+  /// A product of matrices, for each of them.
+  Value multiply(const std::string &first, const std::string &second,
+                 Value left, Value right, const std::string &out,
                  RankedTensorType result) {
-    auto [operands, out] = equation.split("->");
-    auto [first, second] = operands.split(",");
-    std::string all = letters + first.str() + "," + letters + second.str() +
-                      "->" + letters + out.str();
-    return EinsumOp::create(b, result, all, left, right);
+    return EinsumOp::create(b, result, first + "," + second + "->" + out, left,
+                            right);
   }
 
   UpdateBuilder &b;
+  Matrices matrices;
   RankedTensorType type, square;
-  int64_t leading;
-  std::string letters; // of the leading dimensions
   bool isTall;
   Type product; // of the operands of products
 };
@@ -111,7 +182,8 @@ private:
 } // namespace
 
 static double scaleOf(const UpdateForm &form, MuonScale scale) {
-  auto rows = double(form.rows), columns = double(form.columns);
+  Matrices matrices(form);
+  auto rows = double(matrices.rows), columns = double(matrices.columns);
   return scale == MuonScale::Original
              ? std::sqrt(std::max(1.0, rows / columns))
              : 0.2 * std::sqrt(std::max(rows, columns));
@@ -137,7 +209,7 @@ static const OptimizerSpec::Option options[] = {
     kEpsilon,
     kDecay};
 static constexpr StringLiteral settings[] = {"nesterov", "muon-dtype",
-                                             "muon-scale"};
+                                             "muon-scale", "muon-per-head"};
 
 const OptimizerSpec mlir::rota::muon = {
     "muon",   options, settings, /*isNesterov=*/true, /*knowsMatrices=*/true,

@@ -60,6 +60,8 @@ def BuildUpdates : Pass<"build-updates", "::mlir::ModuleOp"> {
            "::rota::valuesOf<UpdateType>()">,
     Option<"muonScale", "muon-scale", "MuonScale", "MuonScale::Original",
            "The factor of Muon's steps", "::rota::valuesOf<MuonScale>()">,
+    Option<"muonPerHead", "muon-per-head", "bool", /*default=*/"false",
+           "Muon takes a projection of attention as one matrix for each head">,
     Option<"groups", "groups", "std::string", /*default=*/"\"\"",
            "Factors of parameters with PATTERN in their name: "
            "PATTERN=decay:X,lr:X;...; the first match wins">,

@@ -24,6 +24,9 @@ struct UpdateForm {
   // where leading dimensions count them; 0 for other parameters, and where the
   // optimizer does not ask for them.
   int64_t rows = 0, columns = 0;
+  // Heads that the optimizer takes apart: the rows, or the columns, are those
+  // of one head after the other. 1: the matrix is one.
+  int64_t rowHeads = 1, columnHeads = 1;
 
   bool isMatrix() const { return rows > 0; }
   bool operator==(const UpdateForm &) const = default;

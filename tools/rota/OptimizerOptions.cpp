@@ -51,6 +51,10 @@ std::vector<Option> rota::optimizerRows(RunOptions &o, unsigned commands) {
            "The factor of muon's steps for a matrix [r, c]: sqrt(max(1, r/c)) "
            "or 0.2*sqrt(max(r, c))",
            commands, Choice(o.updates.muonScale)},
+          {"muon-per-head", group, "",
+           "muon takes the projections of attention head by head: query, key "
+           "and value by rows, the output's by columns",
+           commands, &o.updates.muonPerHead},
           {"group", group, "TEXT=KEY:X,...",
            "Factors of the parameters with TEXT in their name, of the learning "
            "rate (lr:X) and of the weight decay (decay:X); repeatable, the "

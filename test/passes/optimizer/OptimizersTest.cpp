@@ -31,11 +31,12 @@ using OptionValues = std::map<std::string, double>;
 /// The update function of one parameter, with the parameter and its states.
 class Update {
 public:
-  /// A parameter `name` of this shape ("5x33") in a layer, by
+  /// A parameter `name` of this shape ("5x33") with these axes in a layer, by
   /// build-updates{`settings`}.
   Update(const std::string &shape, const std::string &settings,
-         OptionValues options, const std::string &name = "w")
-      : module(text(shape, name)), options(std::move(options)) {
+         OptionValues options, const std::string &name = "w",
+         const std::string &axes = "")
+      : module(text(shape, name, axes)), options(std::move(options)) {
     rota::lowering::registerKernelsPasses();
     mlir::rota::registerOptimizerPasses();
     if (!module || failed(module.run("build-updates{" + settings + "}"))) {
@@ -103,10 +104,13 @@ public:
   double skip = 0.0;
 
 private:
-  static std::string text(const std::string &shape, const std::string &name) {
-    std::string axes = "\"a\"";
-    for (int64_t i = 0; i < std::count(shape.begin(), shape.end(), 'x'); ++i)
-      axes += ", \"a\"";
+  static std::string text(const std::string &shape, const std::string &name,
+                          std::string axes) {
+    if (axes.empty()) {
+      axes = "\"a\"";
+      for (int64_t i = 0; i < std::count(shape.begin(), shape.end(), 'x'); ++i)
+        axes += ", \"a\"";
+    }
     std::string type = "tensor<" + shape + "xf32>",
                 symbol = "@\"" + name + "\"";
     return "rota.stack @layers layers = 1 pattern [@a] {\n rota.layer @a {\n"
@@ -115,8 +119,18 @@ private:
            "] init #rota.constant<value = 0.0>\n" +
            "func.func @forward(%x: tensor<8xf32>) -> tensor<8xf32> {\n" +
            "%p = rota.read " + symbol + " : " + type +
-           "\n return %x : tensor<8xf32>\n}\n}\n}";
+           "\n return %x : tensor<8xf32>\n}\n}\n}\n" + attention;
   }
+
+  /// Four heads, and two of keys.
+  static constexpr const char *attention = R"(
+    func.func @attend(%q: tensor<1x3x4x2xf32>, %k: tensor<1x3x2x2xf32>)
+        -> tensor<1x3x4x2xf32> {
+      %o, %sums = rota.attention %q, %k, %k scale = 0.5 :
+          (tensor<1x3x4x2xf32>, tensor<1x3x2x2xf32>, tensor<1x3x2x2xf32>)
+          -> (tensor<1x3x4x2xf32>, tensor<1x4x3xf32>)
+      return %o : tensor<1x3x4x2xf32>
+    })";
 
   mlir::rota::StateAttr stateOf(unsigned argument) {
     return function.getArgAttrOfType<mlir::rota::StateAttr>(argument,
@@ -314,20 +328,45 @@ Matrix orthogonalized(Matrix x) {
   return isTall ? transposed(x) : x;
 }
 
+/// `count` matrices: a parameter [count, rows, columns], or with axes of
+/// attention [count * rows, columns] or [rows, count * columns].
 struct MuonCase {
   int64_t count, rows, columns;
   bool isNesterov = true;
   bool matchesAdamW = false;
+  std::string rowAxis = "", columnAxis = "";
+
+  bool areRows() const { return !rowAxis.empty(); }
+  bool areColumns() const { return !columnAxis.empty(); }
+  std::string shape() const {
+    std::string matrix =
+        std::to_string(areRows() ? count * rows : rows) + "x" +
+        std::to_string(areColumns() ? count * columns : columns);
+    bool isStacked = count > 1 && !areRows() && !areColumns();
+    return isStacked ? std::to_string(count) + "x" + matrix : matrix;
+  }
+  std::string axes() const {
+    if (!areRows() && !areColumns())
+      return "";
+    return "\"" + (areRows() ? rowAxis : "a") + "\", \"" +
+           (areColumns() ? columnAxis : "a") + "\"";
+  }
+  /// The place of an element of matrix n in the parameter.
+  size_t at(int64_t n, int64_t i, int64_t j) const {
+    return areColumns() ? (i * count + n) * columns + j
+                        : (n * rows + i) * columns + j;
+  }
 };
 
 void checkMuon(const MuonCase &c) {
-  std::string matrix = std::to_string(c.rows) + "x" + std::to_string(c.columns);
-  bool isStacked = c.count > 1;
-  Update update(isStacked ? std::to_string(c.count) + "x" + matrix : matrix,
+  bool areHeads = c.areRows() || c.areColumns();
+  bool isStacked = c.count > 1 && !areHeads;
+  Update update(c.shape(),
                 std::string("optimizer=muon") +
                     (c.isNesterov ? " nesterov=true" : "") +
-                    (c.matchesAdamW ? " muon-scale=match-rms-adamw" : ""),
-                adamOptions, isStacked ? "experts.{expert}.up" : "w");
+                    (c.matchesAdamW ? " muon-scale=match-rms-adamw" : "") +
+                    (areHeads ? " muon-per-head=true" : ""),
+                adamOptions, isStacked ? "experts.{expert}.up" : "w", c.axes());
   Values p = update.p, buffer(p.size(), 0.0);
   double rows = double(c.rows), columns = double(c.columns);
   double scale = c.matchesAdamW ? 0.2 * std::sqrt(std::max(rows, columns))
@@ -337,17 +376,19 @@ void checkMuon(const MuonCase &c) {
     update.step(gradient, t);
     for (int64_t n = 0; n < c.count; ++n) {
       Matrix u{c.rows, c.columns, Values(c.rows * c.columns)};
-      for (size_t i = 0; i < u.values.size(); ++i) {
-        size_t e = n * u.values.size() + i;
-        double g = kScale * gradient[e];
-        buffer[e] = 0.95 * buffer[e] + 0.05 * g;
-        u.values[i] = c.isNesterov ? 0.05 * g + 0.95 * buffer[e] : buffer[e];
-      }
+      for (int64_t i = 0; i < c.rows; ++i)
+        for (int64_t j = 0; j < c.columns; ++j) {
+          size_t e = c.at(n, i, j);
+          double g = kScale * gradient[e];
+          buffer[e] = 0.95 * buffer[e] + 0.05 * g;
+          u(i, j) = c.isNesterov ? 0.05 * g + 0.95 * buffer[e] : buffer[e];
+        }
       Matrix o = orthogonalized(u);
-      for (size_t i = 0; i < u.values.size(); ++i) {
-        double &value = p[n * u.values.size() + i];
-        value = (1.0 - kRate * kDecay) * value - kRate * scale * o.values[i];
-      }
+      for (int64_t i = 0; i < c.rows; ++i)
+        for (int64_t j = 0; j < c.columns; ++j) {
+          double &value = p[c.at(n, i, j)];
+          value = (1.0 - kRate * kDecay) * value - kRate * scale * o(i, j);
+        }
     }
     expectNear(update.states["momentum"], buffer, 1e-12);
     // The function has its coefficients in f32.
@@ -361,6 +402,16 @@ TEST(Muon, Square) { checkMuon({1, 4, 4, /*isNesterov=*/false}); }
 TEST(Muon, EachExpertsMatrix) { checkMuon({3, 4, 5}); }
 TEST(Muon, TallExperts) { checkMuon({2, 5, 2}); }
 TEST(Muon, StepsAsLargeAsAdamW) { checkMuon({1, 6, 4, true, true}); }
+
+TEST(Muon, EachQueryHead) { checkMuon({4, 3, 7, true, false, "heads"}); }
+TEST(Muon, TallHeads) { checkMuon({4, 7, 3, true, true, "heads"}); }
+TEST(Muon, EachKeyHead) { checkMuon({2, 3, 5, false, false, "kv_heads"}); }
+TEST(Muon, OutputByColumnsOfHeads) {
+  checkMuon({4, 7, 3, true, false, "", "heads"});
+}
+TEST(Muon, WideHeadsOfColumns) {
+  checkMuon({4, 3, 7, true, true, "", "heads"});
+}
 
 /// Vectors of layers are AdamW's.
 TEST(Muon, LeavesVectorsToAdamW) {
