@@ -99,7 +99,8 @@ LogicalResult ProgramLowering::plan() {
 
 /// The operations of one rank's forward of each part of the model.
 static pipe::PartCosts forwardCosts(mlir::rota::StackOp stack,
-                                    const FunctionCosts &costs) {
+                                    const FunctionCosts &costs,
+                                    int64_t lossCalls) {
   using mlir::rota::ModelPart;
   auto flopsOf = [&](StringRef scope, ModelPart part) {
     auto name =
@@ -108,8 +109,8 @@ static pipe::PartCosts forwardCosts(mlir::rota::StackOp stack,
     return cost == costs.end() ? 0.0 : cost->second.flops;
   };
   return mlir::pipe::partCosts(
-      stack, flopsOf("", ModelPart::Embed), flopsOf("", ModelPart::Loss),
-      [&](StringRef kind) {
+      stack, flopsOf("", ModelPart::Embed),
+      double(lossCalls) * flopsOf("", ModelPart::Loss), [&](StringRef kind) {
         return flopsOf((kind + ".").str(), ModelPart::Layer);
       });
 }
@@ -128,7 +129,8 @@ LogicalResult ProgramLowering::verify() {
     program.timeline = pipe::drawGrid(timeline, *slots);
   auto pipeline = op->getParentOfType<mlir::pipe::ProgramOp>();
   program.bubble = mlir::pipe::bubbleOf(
-      pipeline, timeline, forwardCosts(pipeline.getStackOp(), costs));
+      pipeline, timeline,
+      forwardCosts(pipeline.getStackOp(), costs, program.lossCalls));
   addEstimates(costs, Assumptions(), program);
   if (!::rota::verify(program, error))
     return emitError(module.getLoc()) << error;

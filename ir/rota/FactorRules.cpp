@@ -309,7 +309,7 @@ FactorRule AttentionGradOp::getFactorRule() {
       {of.query, of.key, of.key});
 }
 
-/// Adds the dimensions of an offset, which has none, where `op` has one.
+/// Adds the dimensions of an offset, which has none, where there is one.
 static SmallVector<Dimensions> withOffset(SmallVector<Dimensions> operands,
                                           Value offset) {
   if (offset)
@@ -359,11 +359,17 @@ FactorRule CrossEntropyOp::getFactorRule() {
 
 FactorRule CrossEntropyGradOp::getFactorRule() {
   RuleBuilder builder;
-  builder.linear({0});
+  // In both cotangents together; that of rows comes last.
+  if (getRowCotangent())
+    builder.linear({0, int64_t(getNumOperands()) - 1});
+  else
+    builder.linear({0});
   Dimensions logits = logitFactors(builder, getLogits());
   Dimensions rows{logits[0], logits[1]};
-  return builder.finish(withOffset({{}, logits, rows, rows}, getOffset()),
-                        {logits});
+  auto operands = withOffset({{}, logits, rows, rows}, getOffset());
+  if (getRowCotangent())
+    operands.push_back(rows);
+  return builder.finish(operands, {logits});
 }
 
 FactorRule CrossEntropyShardOp::getFactorRule() {

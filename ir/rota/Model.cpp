@@ -4,6 +4,7 @@
 #include "ir/rota/Model.h"
 
 #include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 using namespace mlir::rota;
@@ -57,6 +58,40 @@ static bool isStaticFloat(Type type) {
          isa<FloatType>(tensor.getElementType());
 }
 
+/// The loss takes the activation, or an equal part of its sequence.
+static LogicalResult checkLossActivation(const FunctionPort &port,
+                                         RankedTensorType activation) {
+  auto type = dyn_cast<RankedTensorType>(port.type());
+  if (!type || type.getRank() != activation.getRank() || type.getRank() < 2 ||
+      !type.hasStaticShape() || type.getDimSize(1) < 1 ||
+      activation.getDimSize(1) % type.getDimSize(1) != 0)
+    return checkActivation(port, activation);
+  SmallVector<int64_t> shape(activation.getShape());
+  shape[1] = type.getDimSize(1);
+  return checkActivation(port, activation.clone(shape));
+}
+
+/// The loss returns scalars, of which terms have names of their own. The main
+/// loss is reported as 'main'.
+static LogicalResult checkLossResults(const FunctionRoles &loss) {
+  llvm::StringSet<> names({"main"});
+  for (Role role : {Role::LossSum, Role::LossWeight, Role::LossTerm})
+    for (const FunctionPort &port : loss.results(role)) {
+      func::FuncOp function = port.function;
+      if (!isStaticFloat(port.type()) ||
+          cast<RankedTensorType>(port.type()).getRank() != 0)
+        return function.emitOpError("expected the sum, the weight and terms to "
+                                    "be floating-point scalars, got ")
+               << port.type();
+      if (LossTermAttr term = port.lossTerm();
+          term && !names.insert(term.getName()).second)
+        return function.emitOpError("expected a name that no other part of the "
+                                    "loss has, got '")
+               << term.getName() << "'";
+    }
+  return success();
+}
+
 FailureOr<Model> Model::get(ModuleOp module) {
   Model model;
   model.module = module;
@@ -87,15 +122,11 @@ FailureOr<Model> Model::get(ModuleOp module) {
   FunctionRoles embed(model.embed), loss(model.loss);
   if (failed(
           checkActivation(embed.result(Role::OutputActivation), activation)) ||
-      failed(checkActivation(loss.argument(Role::InputActivation), activation)))
+      failed(checkLossActivation(loss.argument(Role::InputActivation),
+                                 activation)))
     return failure();
-  for (Role role : {Role::LossSum, Role::LossWeight}) {
-    Type type = loss.result(role).type();
-    if (!isStaticFloat(type) || cast<RankedTensorType>(type).getRank() != 0)
-      return model.loss.emitOpError("expected the sum and the weight to be "
-                                    "floating-point scalars, got ")
-             << type;
-  }
+  if (failed(checkLossResults(loss)))
+    return failure();
   return model;
 }
 
@@ -193,6 +224,19 @@ RankedTensorType Model::activationType() const {
   return cast<RankedTensorType>(forward.argument(Role::InputActivation).type());
 }
 
+RankedTensorType Model::activationType(ModelPart part) const {
+  if (part != ModelPart::Loss)
+    return activationType();
+  return cast<RankedTensorType>(
+      FunctionRoles(loss).argument(Role::InputActivation).type());
+}
+
+int64_t Model::lossCalls() const {
+  RankedTensorType all = activationType();
+  RankedTensorType own = activationType(ModelPart::Loss);
+  return own == all ? 1 : all.getDimSize(1) / own.getDimSize(1);
+}
+
 std::string Model::checkpointName(ParamOp param) {
   auto stack = param->getParentOfType<StackOp>();
   if (!stack)
@@ -225,7 +269,7 @@ double Model::flopsOf(func::FuncOp function) {
 }
 
 double Model::flopsPerToken() const {
-  double flops = flopsOf(embed) + flopsOf(loss);
+  double flops = flopsOf(embed) + double(lossCalls()) * flopsOf(loss);
   for (int64_t i = 0, n = const_cast<StackOp &>(stack).getLayers(); i < n; ++i)
     flops += flopsOf(function(kindOf(i), FunctionKind::Forward));
   auto tokens = cast<RankedTensorType>(

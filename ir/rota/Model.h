@@ -57,6 +57,12 @@ public:
   FailureOr<SmallVector<AuxiliaryLossInfo>> auxiliaryLosses() const;
   /// The type of the activation between layers.
   RankedTensorType activationType() const;
+  /// The type of the activation that the functions of `part` take or return.
+  RankedTensorType activationType(ModelPart part) const;
+  /// Calls of the loss's functions in a microbatch. Call k works on the kth of
+  /// equal parts of the rows (batch and sequence, flattened) of activation and
+  /// targets. The sums and weights of the calls add up.
+  int64_t lossCalls() const;
   /// A parameter's name in checkpoints, with "{layer}" and other placeholders.
   static std::string checkpointName(ParamOp param);
   /// Number of parameters, those of all layers counted, shared ones once.

@@ -98,7 +98,8 @@ Parts CrossEntropyGradOp::buildPart(OpBuilder &builder, ArrayRef<Axes> factors,
   return SmallVector<Value>{
       create(builder, getLoc(), types[0], getCotangent(), getLogits(),
              getTargets(), getLogsumexp(), first,
-             paddedVocabulary(*this, sizes, axes, sizeOf(getLogits(), 2)))};
+             paddedVocabulary(*this, sizes, axes, sizeOf(getLogits(), 2)),
+             getRowCotangent())};
 }
 
 /// A maximum of parts is the maximum of their maxima.

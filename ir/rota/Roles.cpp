@@ -19,7 +19,9 @@ bool rota::isResidual(Role role) {
   return role == Role::Residual || role == Role::CotangentResidual;
 }
 
-bool rota::isVariadic(Role role) { return isResidual(role); }
+bool rota::isVariadic(Role role) {
+  return isResidual(role) || role == Role::LossTerm;
+}
 
 ArrayRef<Signature> rota::signatures() {
   using enum ModelPart;
@@ -52,18 +54,18 @@ ArrayRef<Signature> rota::signatures() {
        Loss,
        Kind::Forward,
        {InputActivation, Targets},
-       {LossSum, LossWeight}},
+       {LossSum, LossWeight, LossTerm}},
       {"loss_weight", Loss, Kind::LossWeight, {Targets}, {LossWeight}},
       {"loss_backward",
        Loss,
        Kind::Backward,
        {InputActivation, Targets},
-       {LossSum, LossWeight, InputCotangent}},
+       {LossSum, LossWeight, LossTerm, InputCotangent}},
       {"loss_backward_input",
        Loss,
        Kind::BackwardInput,
        {InputActivation, Targets},
-       {LossSum, LossWeight, InputCotangent, CotangentResidual}},
+       {LossSum, LossWeight, LossTerm, InputCotangent, CotangentResidual}},
       {"loss_backward_weight",
        Loss,
        Kind::BackwardWeight,
@@ -125,6 +127,8 @@ static constexpr StringRef kSharding =
     RotaDialect::ShardingAttrHelper::getNameStr();
 static constexpr StringRef kOffload =
     RotaDialect::OffloadAttrHelper::getNameStr();
+static constexpr StringRef kLossTerm =
+    RotaDialect::LossTermAttrHelper::getNameStr();
 
 static Attribute attributeOf(const FunctionPort &port, StringRef name) {
   func::FuncOp function = port.function;
@@ -163,6 +167,14 @@ void FunctionPort::setOffloaded() const {
                UnitAttr::get(func::FuncOp(function).getContext()));
 }
 
+LossTermAttr FunctionPort::lossTerm() const {
+  return llvm::dyn_cast_or_null<LossTermAttr>(attributeOf(*this, kLossTerm));
+}
+
+void FunctionPort::setLossTerm(LossTermAttr term) const {
+  setAttribute(*this, kLossTerm, term);
+}
+
 std::string FunctionPort::describe() const {
   return (Twine(isResult ? "result " : "argument ") + Twine(index) + " of '" +
           func::FuncOp(function).getSymName() + "'")
@@ -198,10 +210,11 @@ static SmallVector<Role> expand(ArrayRef<Role> list, size_t count,
   return roles;
 }
 
+static size_t countMade(func::FuncOp function, Role role);
+
 static SmallVector<Role> resultRolesOf(func::FuncOp function) {
-  // No list of results has two variadic roles.
   return expand(signatureOf(function).results, function.getNumResults(),
-                [](Role) { return 0; });
+                [&](Role role) { return countMade(function, role); });
 }
 
 /// The number of results of `role` of the function beside `function` that
@@ -300,6 +313,9 @@ LogicalResult rota::verifyCountsAsBuilt(func::FuncOp function) {
     return llvm::count_if(list, [](Role role) { return !isVariadic(role); });
   };
   auto arguments = count(row.arguments), results = count(row.results);
+  for (const FunctionPort &port :
+       FunctionRoles(function).results(Role::LossTerm))
+    results += bool(port.lossTerm());
   if (function.getNumArguments() == arguments &&
       function.getNumResults() == results)
     return success();

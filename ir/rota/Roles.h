@@ -40,6 +40,7 @@ enum class Role : uint8_t {
                      // likewise
   LossSum,           // of one microbatch
   LossWeight,        // of one microbatch
+  LossTerm,          // a further sum of one microbatch; any number
   NamedValue,        // result of a probe
   Unknown            // not described by the table
 };
@@ -98,6 +99,9 @@ struct FunctionPort {
   /// `rota.offload`: the value waits in the host's memory.
   bool isOffloaded() const;
   void setOffloaded() const;
+  /// `rota.loss_term`; null where there is none.
+  LossTermAttr lossTerm() const;
+  void setLossTerm(LossTermAttr term) const;
   /// "argument 1 of 'backward'".
   std::string describe() const;
 };
@@ -146,8 +150,8 @@ SmallVector<RoleEdge> roleEdgesIn(Operation *scope);
 SmallVector<RoleEdge> residualEdgesIn(Operation *scope);
 
 /// Checks that a function which a model builder made has the arguments and
-/// results of its row but for variadic ones. Emits an error and fails
-/// otherwise.
+/// results of its row; of variadic ones it may have terms of the loss alone.
+/// Emits an error and fails otherwise.
 LogicalResult verifyCountsAsBuilt(func::FuncOp function);
 
 /// Values of functions by role.

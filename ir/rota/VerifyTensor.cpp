@@ -369,6 +369,9 @@ LogicalResult CrossEntropyOp::verify() {
 LogicalResult CrossEntropyGradOp::verify() {
   if (failed(verifyCrossEntropy(*this, getLogits(), getTargets(),
                                 getLogsumexp(), {getCotangent()})) ||
+      (getRowCotangent() &&
+       failed(checkShape(*this, "a logsumexp's cotangent", getRowCotangent(),
+                         shapeOf(getLogsumexp())))) ||
       failed(checkType(*this, "a result", getResult(), getLogits().getType())))
     return failure();
   if (failed(checkOffset(*this, getOffset())))

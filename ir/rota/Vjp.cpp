@@ -224,12 +224,14 @@ FailureOr<Cotangents> EmbeddingOp::vjp(OpBuilder &builder,
 FailureOr<Cotangents> CrossEntropyOp::vjp(OpBuilder &builder,
                                           ValueRange cotangents,
                                           ArrayRef<bool> needed) {
-  if (cotangents[2])
-    return emitOpError("has no derivative of its logsumexp");
   Cotangents result = none(*this);
-  if (cotangents[0] && needed[0])
-    result[0] = CrossEntropyGradOp::create(
-        builder, getLoc(), getLogits().getType(), cotangents[0], getLogits(),
-        getTargets(), getLogsumexp());
+  Value cotangent = cotangents[0], ofRows = cotangents[2];
+  if (!needed[0] || (!cotangent && !ofRows))
+    return result;
+  if (!cotangent)
+    cotangent = splatConstant(builder, getLoc(), getSum().getType(), 0.0);
+  result[0] = CrossEntropyGradOp::create(
+      builder, getLoc(), getLogits().getType(), cotangent, getLogits(),
+      getTargets(), getLogsumexp(), ofRows);
   return result;
 }

@@ -94,8 +94,8 @@ def Rota_CrossEntropyOp : Rota_DifferentiableOp<"cross_entropy", [TaskOpInterfac
   let summary = "softmax cross-entropy with integer targets";
   let description = [{
     The sum over rows of `logsumexp(logits) - logits[target]`, the number of rows,
-    and each row's logsumexp. A row whose target is negative counts in neither; a
-    target that has no column ends the run with an error.
+    and each row's logsumexp. A row whose target is negative counts in neither and
+    has the logsumexp 0; a target that has no column ends the run with an error.
 
     Life-span: made by model builders or by hand; `partition` makes it
     `rota.cross_entropy_shard` and `rota.cross_entropy_merge` where it divides the
@@ -118,22 +118,24 @@ def Rota_CrossEntropyOp : Rota_DifferentiableOp<"cross_entropy", [TaskOpInterfac
 }
 
 def Rota_CrossEntropyGradOp : Rota_ComputeOp<"cross_entropy_grad", [
+    AttrSizedOperandSegments,
     DeclareOpInterfaceMethods<TaskOpInterface, ["getInPlacePairs"]>,
     DeclareOpInterfaceMethods<PartitionOpInterface>]> {
   let summary = "derivative of cross_entropy in the logits";
   let description = [{
     `cotangent * (softmax(logits) - onehot(target))`, zero in rows whose target is
-    negative. Where the logits die here it overwrites them. With an offset, column c
-    of the logits is entry `offset + c` of the vocabulary; rows whose target has no
-    column have no one-hot term. Columns of no entry of a vocabulary of the given
-    size are padding, and zero.
+    negative. With `rows`, the cotangent of each row's logsumexp, the other rows
+    have `rows * softmax(logits)` more. Where the logits die here it overwrites
+    them. With an offset, column c of the logits is entry `offset + c` of the
+    vocabulary; rows whose target has no column have no one-hot term. Columns of no
+    entry of a vocabulary of the given size are padding, and zero.
 
     Life-span: made by `differentiate`; `partition` gives it an offset where it
     divides the vocabulary; becomes a kernel.
 
     Constraints:
     - C1: operands agree as in `rota.cross_entropy`, the cotangent is a scalar, the
-      result has the logits' type
+      result has the logits' type, the logsumexp's cotangent its shape
     - C2: an offset is a scalar
     - C3: a size of the vocabulary is positive, and stands with an offset
 
@@ -147,16 +149,19 @@ def Rota_CrossEntropyGradOp : Rota_ComputeOp<"cross_entropy_grad", [
   let arguments = (ins Rota_F32Tensor:$cotangent, Rota_FloatTensor:$logits,
                        Rota_IntTensor:$targets, Rota_F32Tensor:$logsumexp,
                        Optional<Rota_IntTensor>:$offset,
-                       OptionalAttr<I64Attr>:$vocabulary);
+                       OptionalAttr<I64Attr>:$vocabulary,
+                       Optional<Rota_F32Tensor>:$rowCotangent);
   let results = (outs Rota_FloatTensor:$result);
   let builders = [OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$cotangent,
-      "::mlir::Value":$logits, "::mlir::Value":$targets, "::mlir::Value":$logsumexp), [{
+      "::mlir::Value":$logits, "::mlir::Value":$targets, "::mlir::Value":$logsumexp,
+      "::mlir::Value":$rowCotangent), [{
     build($_builder, $_state, result, cotangent, logits, targets, logsumexp,
-          ::mlir::Value(), ::mlir::IntegerAttr());
+          ::mlir::Value(), ::mlir::IntegerAttr(), rowCotangent);
   }]>];
   let assemblyFormat = [{
     $cotangent `,` $logits `,` $targets `,` $logsumexp (`offset` $offset^)?
-    (`of` $vocabulary^)? `:` functional-type(operands, results) attr-dict
+    (`of` $vocabulary^)? (`rows` $rowCotangent^)? `:`
+    functional-type(operands, results) attr-dict
   }];
 }
 

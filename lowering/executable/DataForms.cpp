@@ -3,6 +3,8 @@
 // Follows tokens and targets to what they index.
 #include "lowering/executable/DataForms.h"
 #include "lowering/executable/Collectives.h"
+#include "lowering/executable/ConstantTables.h"
+#include "lowering/memory/Layout.h"
 
 #include <limits>
 
@@ -61,6 +63,26 @@ static LogicalResult checkTargets(const FunctionPort &targets,
   return success();
 }
 
+/// Writes how often the loss is called in a microbatch. The target is then that
+/// of all calls. Kernels expect aligned places of activations.
+static LogicalResult describeCalls(const Model &model, Program &program) {
+  func::FuncOp loss = model.loss;
+  program.lossCalls = model.lossCalls();
+  if (program.lossCalls == 1)
+    return success();
+  if (program.target.shape.size() < 2)
+    return loss.emitOpError("expected targets [batch, sequence, ...] of a loss "
+                            "that takes a part of the sequence, got ")
+           << FunctionRoles(loss).argument(Role::Targets).type();
+  program.target.shape[1] *= program.lossCalls;
+  int64_t bytes = tensorBytes(model.activationType(ModelPart::Loss));
+  if (bytes % memory::kAlignment != 0)
+    return loss.emitOpError(
+               "expected a call of the loss to take a multiple of ")
+           << memory::kAlignment << " bytes of the activation, got " << bytes;
+  return success();
+}
+
 LogicalResult describeData(const Model &model, const ProgramMesh &mesh,
                            Program &program) {
   FunctionRoles loss(model.loss);
@@ -68,11 +90,21 @@ LogicalResult describeData(const Model &model, const ProgramMesh &mesh,
   FunctionPort targets = loss.argument(Role::Targets);
   program.input = formOf(tokens, mesh);
   program.target = formOf(targets, mesh);
+  if (failed(describeCalls(model, program)))
+    return failure();
   program.vocabulary = boundOf(tokens);
   program.classes = boundOf(targets);
   if (ShardingAttr sum = loss.result(Role::LossSum).sharding())
     program.lossAxes = mesh.axesOf(sum.getUnreduced());
+  for (const FunctionPort &term : loss.results(Role::LossTerm))
+    program.lossTerms.push_back(
+        {term.lossTerm().getName().str(),
+         term.lossTerm().getCoefficient().convertToDouble()});
   if (func::FuncOp logits = model.function("logits")) {
+    if (program.lossCalls > 1)
+      return logits.emitOpError("expected a loss of the whole sequence where "
+                                "logits are written, got one of a part in ")
+             << program.lossCalls;
     DataForm &form = program.logits;
     form = formOf(FunctionRoles(logits).result(Role::NamedValue), mesh);
     // Parts of logits may end in padding.

@@ -45,6 +45,8 @@ public:
       return at(memory::Loss, 0);
     case Role::LossWeight:
       return at(memory::Loss, 4);
+    case Role::LossTerm:
+      return at(memory::Loss, 8 + 4 * terms++);
     case Role::Unknown:
       return std::nullopt;
     }
@@ -62,6 +64,7 @@ private:
   }
 
   memory::Packer residuals, offloaded, cotangents;
+  int64_t terms = 0;
 };
 
 /// The kernels of all tasks, with the bytes of their rows.

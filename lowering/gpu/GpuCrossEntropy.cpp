@@ -117,6 +117,13 @@ Value emitLogSumExp(GpuBuilder &k, const RowThreads &over, Memory line,
   return end ? k.largest(total, k.f32(least)) : total;
 }
 
+/// Stores a row's logsumexp, argument 2; 0 where the row does not count.
+void storeLogSumExp(GpuBuilder &k, Value total, Value target, Value row) {
+  Value counts = k.isLess(k.i32(-1), target);
+  k.store(k.select(counts, total, k.f32(0.0f)),
+          k.argument(2, k.ops().getF32Type()), row);
+}
+
 /// Arguments: logits, targets, logsumexp, loss of each row.
 void emitRowLoss(GpuBuilder &k, const Logits &logits) {
   Type f32 = k.ops().getF32Type(), i32 = k.ops().getI32Type();
@@ -125,7 +132,7 @@ void emitRowLoss(GpuBuilder &k, const Logits &logits) {
   Value total = emitLogSumExp(k, RowThreads(logits), line);
   k.when(k.isEqual(k.thread(), k.i32(0)), [&] {
     Value target = k.load(k.argument(1, i32), row);
-    k.store(total, k.argument(2, f32), row);
+    storeLogSumExp(k, total, target, row);
     Value loss = k.choose(
         k.isWithin(target, logits.columns),
         [&] { return k.subf(total, k.load(line, target)); },
@@ -173,8 +180,8 @@ void emitMerge(GpuBuilder &k, const Logits &parts, Value row) {
                                   k.addf(before[1], logit)};
       });
   Value total = k.addf(top, k.log(sums[0]));
-  k.store(total, k.argument(2, f32), row);
   Value target = k.load(k.argument(1, i32), row);
+  storeLogSumExp(k, total, target, row);
   Value counts = k.isLess(k.i32(-1), target);
   k.store(k.select(counts, k.subf(total, sums[1]), k.f32(0.0f)),
           k.argument(3, f32), row);
@@ -208,8 +215,9 @@ void emitLossSum(GpuBuilder &k, int64_t rows) {
 }
 
 /// Arguments: cotangent, logits, targets, logsumexp, result (which may be the
-/// logits), the offset of a part.
-void emitGradient(GpuBuilder &k, const Logits &logits, bool isPart) {
+/// logits), the offset of a part, the cotangent of each row's logsumexp.
+void emitGradient(GpuBuilder &k, const Logits &logits,
+                  CrossEntropyGradient form) {
   Type f32 = k.ops().getF32Type(), i32 = k.ops().getI32Type();
   RowThreads over(logits);
   Value row = k.block();
@@ -225,8 +233,8 @@ void emitGradient(GpuBuilder &k, const Logits &logits, bool isPart) {
   };
   auto derive = [&] {
     Value column = target, end;
-    if (isPart) {
-      Value offset = k.load(k.argument(5, i32), k.i32(0));
+    if (form.isPart) {
+      Value offset = k.load(k.argument(form.offset, i32), k.i32(0));
       column = k.sub(target, offset);
       end = logits.end(k, offset);
     }
@@ -240,14 +248,21 @@ void emitGradient(GpuBuilder &k, const Logits &logits, bool isPart) {
     Value own = k.choose(
         isOwner, [&] { return k.load(line, column); },
         [&] { return k.f32(0.0f); });
-    own = k.mulf(cotangent, k.subf(k.exp(k.subf(own, total)), k.f32(1.0f)));
+    own = k.exp(k.subf(own, total));
+    Value ofRow = cotangent; // what the probabilities are multiplied by
+    if (form.hasRows) {
+      ofRow = k.addf(cotangent, k.load(k.argument(form.rows(), f32), row));
+      own = k.subf(k.mulf(ofRow, own), cotangent);
+    } else {
+      own = k.mulf(cotangent, k.subf(own, k.f32(1.0f)));
+    }
     over.overChunks(k, {}, [&](ArrayRef<Value> starts, ValueRange) {
       SmallVector<Value> chunks;
       for (Value start : starts)
         chunks.push_back(k.loadVector(line, start, over.width));
       for (auto [start, x] : llvm::zip(starts, chunks)) {
         Value weight = k.exp(k.subf(x, k.splat(total, over.width)));
-        Value result = k.mulf(k.splat(cotangent, over.width), weight);
+        Value result = k.mulf(k.splat(ofRow, over.width), weight);
         if (end)
           result = k.before(end, start, result, 0.0f);
         k.store(result, to, start);
@@ -273,10 +288,9 @@ FailureOr<KernelPlan> planLoss(Operation *op, FailureOr<std::string> rowLoss,
 /// A kernel with a block for each row of logits.
 FailureOr<std::string> emitRows(KernelLibrary &library, Operation *op,
                                 StringRef prefix, const Logits &logits,
-                                bool isPart, unsigned arguments,
+                                StringRef form, unsigned arguments,
                                 llvm::function_ref<void(GpuBuilder &k)> body) {
-  std::string key = std::to_string(logits.rows) + "x" + logits.key() +
-                    (isPart ? " part" : "");
+  std::string key = (Twine(logits.rows) + "x" + logits.key() + form).str();
   return emitGpuKernel(library, op->getLoc(), prefix, key, arguments,
                        logits.rows, RowThreads(logits).threads, body);
 }
@@ -288,7 +302,7 @@ static FailureOr<KernelPlan> planCrossEntropy(mlir::rota::CrossEntropyOp op,
   Logits logits(op.getLogits());
   return planLoss(op,
                   emitRows(library, op, "cross_entropy", logits,
-                           /*isPart=*/false, 4,
+                           /*form=*/"", 4,
                            [&](GpuBuilder &k) { emitRowLoss(k, logits); }),
                   logits.rows, library);
 }
@@ -310,7 +324,7 @@ planCrossEntropyShard(mlir::rota::CrossEntropyShardOp op,
                       KernelLibrary &library) {
   Logits logits(op.getLogits(), op.getVocabulary());
   FailureOr<std::string> symbol =
-      emitRows(library, op, "cross_entropy_shard", logits, /*isPart=*/true, 4,
+      emitRows(library, op, "cross_entropy_shard", logits, /*form=*/"", 4,
                [&](GpuBuilder &k) { emitShard(k, logits); });
   return planCall(symbol, logits.rows, 1, /*operands=*/3);
 }
@@ -319,14 +333,11 @@ static FailureOr<KernelPlan>
 planCrossEntropyGrad(mlir::rota::CrossEntropyGradOp op,
                      KernelLibrary &library) {
   Logits logits(op.getLogits(), op.getVocabulary());
-  bool isPart = bool(op.getOffset());
-  FailureOr<std::string> symbol =
-      emitRows(library, op, "cross_entropy_grad", logits, isPart, 5 + isPart,
-               [&](GpuBuilder &k) { emitGradient(k, logits, isPart); });
-  auto plan = planCall(symbol, logits.rows, 1, /*operands=*/4);
-  if (isPart && succeeded(plan))
-    plan->calls.back().arguments.push_back({KernelArgument::Kind::Operand, 4});
-  return plan;
+  CrossEntropyGradient form(op);
+  FailureOr<std::string> symbol = emitRows(
+      library, op, "cross_entropy_grad", logits, form.key(), form.arguments(),
+      [&](GpuBuilder &k) { emitGradient(k, logits, form); });
+  return form.plan(symbol, logits.rows);
 }
 
 void addGpuCrossEntropyEmitters(KernelEmitters &emitters) {

@@ -477,10 +477,9 @@ gpu.func @rota_note(%place: !llvm.ptr<1>, %value: i32) kernel attributes {known_
 
 // The squares in their order, then the weights, are read by all threads into
 // shared memory, 256 at a time. The first thread adds them one after the other.
-gpu.func @rota_finish_step(%squares: !llvm.ptr<1>, %order: !llvm.ptr<1>, %orderCount: i64, %losses: !llvm.ptr<1>, %lossRanks: i64, %microbatches: i64, %clip: f64, %scale: !llvm.ptr<1>, %result: !llvm.ptr<1>) kernel attributes {known_block_size = array<i32: 256, 1, 1>} {
+gpu.func @rota_finish_step(%squares: !llvm.ptr<1>, %order: !llvm.ptr<1>, %orderCount: i64, %losses: !llvm.ptr<1>, %lossRows: i64, %lossCalls: i64, %lossNumbers: i64, %clip: f64, %scale: !llvm.ptr<1>, %result: !llvm.ptr<1>) kernel attributes {known_block_size = array<i32: 256, 1, 1>} {
   %c0 = arith.constant 0 : i64
   %c1 = arith.constant 1 : i64
-  %c2 = arith.constant 2 : i64
   %c256 = arith.constant 256 : i64
   %none = arith.constant -1 : i64
   %zero = arith.constant 0.0 : f64
@@ -491,7 +490,7 @@ gpu.func @rota_finish_step(%squares: !llvm.ptr<1>, %order: !llvm.ptr<1>, %orderC
   %isFirst = arith.cmpi eq, %t, %c0 : i64
   %numbers = llvm.mlir.addressof @rota_service_numbers : !llvm.ptr<3>
   %mine = llvm.getelementptr %numbers[%t] : (!llvm.ptr<3>, i64) -> !llvm.ptr<3>, f64
-  %weightCount = arith.muli %lossRanks, %microbatches : i64
+  %weightCount = arith.muli %lossRows, %lossCalls : i64
   %count = arith.addi %orderCount, %weightCount : i64
 
   // In the first thread: the sums, and the first square that is not finite.
@@ -508,11 +507,11 @@ gpu.func @rota_finish_step(%squares: !llvm.ptr<1>, %order: !llvm.ptr<1>, %orderC
         scf.yield %square : f64
       } else {
         %j = arith.subi %i, %orderCount : i64
-        %m = arith.divui %j, %lossRanks : i64
-        %r = arith.remui %j, %lossRanks : i64
-        %row = arith.muli %r, %microbatches : i64
-        %pair = arith.addi %row, %m : i64
-        %first = arith.muli %pair, %c2 : i64
+        %c = arith.divui %j, %lossRows : i64
+        %r = arith.remui %j, %lossRows : i64
+        %row = arith.muli %r, %lossCalls : i64
+        %call = arith.addi %row, %c : i64
+        %first = arith.muli %call, %lossNumbers : i64
         %second = arith.addi %first, %c1 : i64
         %at = llvm.getelementptr %losses[%second] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, f32
         %loaded = llvm.load %at : !llvm.ptr<1> -> f32
@@ -579,7 +578,7 @@ gpu.func @rota_finish_step(%squares: !llvm.ptr<1>, %order: !llvm.ptr<1>, %orderC
 
 // Losses, then weights, then the history are read by all threads into shared
 // memory. The first thread adds them one after the other and decides.
-gpu.func @rota_decide_step(%losses: !llvm.ptr<1>, %lossRanks: i64, %microbatches: i64, %deviations: f64, %history: !llvm.ptr<1>, %scalars: !llvm.ptr<1>, %scalarCount: i64, %scaleNumber: i64, %skipNumber: i64, %stepScalars: !llvm.ptr<1>, %result: !llvm.ptr<1>) kernel attributes {known_block_size = array<i32: 256, 1, 1>} {
+gpu.func @rota_decide_step(%losses: !llvm.ptr<1>, %lossRows: i64, %lossCalls: i64, %lossNumbers: i64, %deviations: f64, %history: !llvm.ptr<1>, %scalars: !llvm.ptr<1>, %scalarCount: i64, %scaleNumber: i64, %skipNumber: i64, %stepScalars: !llvm.ptr<1>, %result: !llvm.ptr<1>) kernel attributes {known_block_size = array<i32: 256, 1, 1>} {
   %c0 = arith.constant 0 : i64
   %c1 = arith.constant 1 : i64
   %c2 = arith.constant 2 : i64
@@ -598,7 +597,7 @@ gpu.func @rota_decide_step(%losses: !llvm.ptr<1>, %lossRanks: i64, %microbatches
   %isFirst = arith.cmpi eq, %t, %c0 : i64
   %numbers = llvm.mlir.addressof @rota_service_numbers : !llvm.ptr<3>
   %mine = llvm.getelementptr %numbers[%t] : (!llvm.ptr<3>, i64) -> !llvm.ptr<3>, f64
-  %pairs = arith.muli %lossRanks, %microbatches : i64
+  %pairs = arith.muli %lossRows, %lossCalls : i64
   %count = arith.muli %pairs, %c2 : i64
 
   // The scalars of the step, but for that of finishStep and the decision.
@@ -627,11 +626,11 @@ gpu.func @rota_decide_step(%losses: !llvm.ptr<1>, %lossRanks: i64, %microbatches
       %isWeight = arith.cmpi sge, %i, %pairs : i64
       %skipped = arith.select %isWeight, %pairs, %c0 : i64
       %j = arith.subi %i, %skipped : i64
-      %m = arith.divui %j, %lossRanks : i64
-      %r = arith.remui %j, %lossRanks : i64
-      %row = arith.muli %r, %microbatches : i64
+      %m = arith.divui %j, %lossRows : i64
+      %r = arith.remui %j, %lossRows : i64
+      %row = arith.muli %r, %lossCalls : i64
       %pair = arith.addi %row, %m : i64
-      %first = arith.muli %pair, %c2 : i64
+      %first = arith.muli %pair, %lossNumbers : i64
       %half = arith.extui %isWeight : i1 to i64
       %place = arith.addi %first, %half : i64
       %at = llvm.getelementptr %losses[%place] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, f32
@@ -760,7 +759,7 @@ gpu.func @rota_decide_step(%losses: !llvm.ptr<1>, %lossRanks: i64, %microbatches
 
 // The weights are read by all threads into shared memory, 256 at a time. Each
 // thread adds all of them, and makes every 256th cotangent.
-gpu.func @rota_cotangents(%losses: !llvm.ptr<1>, %lossRanks: i64, %microbatches: i64, %factors: !llvm.ptr<1>, %count: i64, %cotangents: !llvm.ptr<1>) kernel attributes {known_block_size = array<i32: 256, 1, 1>} {
+gpu.func @rota_cotangents(%losses: !llvm.ptr<1>, %lossRows: i64, %lossCalls: i64, %lossNumbers: i64, %factors: !llvm.ptr<1>, %count: i64, %cotangents: !llvm.ptr<1>) kernel attributes {known_block_size = array<i32: 256, 1, 1>} {
   %c0 = arith.constant 0 : i64
   %c1 = arith.constant 1 : i64
   %c2 = arith.constant 2 : i64
@@ -770,16 +769,16 @@ gpu.func @rota_cotangents(%losses: !llvm.ptr<1>, %lossRanks: i64, %microbatches:
   %t = arith.extui %t32 : i32 to i64
   %numbers = llvm.mlir.addressof @rota_service_numbers : !llvm.ptr<3>
   %mine = llvm.getelementptr %numbers[%t] : (!llvm.ptr<3>, i64) -> !llvm.ptr<3>, f64
-  %weightCount = arith.muli %lossRanks, %microbatches : i64
+  %weightCount = arith.muli %lossRows, %lossCalls : i64
   %weight = scf.for %base = %c0 to %weightCount step %c256 iter_args(%sum = %zero) -> (f64) : i64 {
     %i = arith.addi %base, %t : i64
     %isWeight = arith.cmpi slt, %i, %weightCount : i64
     scf.if %isWeight {
-      %m = arith.divui %i, %lossRanks : i64
-      %r = arith.remui %i, %lossRanks : i64
-      %row = arith.muli %r, %microbatches : i64
-      %pair = arith.addi %row, %m : i64
-      %first = arith.muli %pair, %c2 : i64
+      %c = arith.divui %i, %lossRows : i64
+      %r = arith.remui %i, %lossRows : i64
+      %row = arith.muli %r, %lossCalls : i64
+      %call = arith.addi %row, %c : i64
+      %first = arith.muli %call, %lossNumbers : i64
       %second = arith.addi %first, %c1 : i64
       %at = llvm.getelementptr %losses[%second] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, f32
       %loaded = llvm.load %at : !llvm.ptr<1> -> f32

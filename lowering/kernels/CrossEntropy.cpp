@@ -71,6 +71,13 @@ Value emitLogSumExp(KernelBuilder &k, Memory line, int64_t columns,
   return end ? k.maxf(total, k.f32(least)) : total;
 }
 
+/// Stores a row's logsumexp; 0 where the row does not count.
+void storeLogSumExp(KernelBuilder &k, Value total, Value target,
+                    Memory logsumexp, Value row) {
+  Value counts = k.isLess(k.i64(-1), target);
+  k.store(k.select(counts, total, k.f32(0.0f)), logsumexp, row);
+}
+
 /// Arguments: logits, targets, logsumexp, loss of each row.
 void emitRowLoss(KernelBuilder &k, const Logits &logits) {
   Type f32 = k.ops().getF32Type(), i32 = k.ops().getI32Type();
@@ -79,9 +86,9 @@ void emitRowLoss(KernelBuilder &k, const Logits &logits) {
   k.loop(k.begin(), k.end(), 1, [&](Value row) {
     Memory line = k.offset(all, k.mul(row, logits.columns));
     Value total = emitLogSumExp(k, line, logits.columns);
-    k.store(total, logsumexp, row);
-    k.store(k.f32(0.0f), losses, row);
     Value target = k.loadIndex(targets, row);
+    storeLogSumExp(k, total, target, logsumexp, row);
+    k.store(k.f32(0.0f), losses, row);
     k.when(k.isWithin(target, logits.columns),
            [&] { k.store(k.subf(total, k.load(line, target)), losses, row); });
   });
@@ -134,8 +141,9 @@ void emitMerge(KernelBuilder &k, int64_t columns) {
                                     k.addf(before[1], logit)};
         });
     Value total = k.addf(top, k.log(sums[0]));
-    k.store(total, logsumexp, row);
-    Value counts = k.isLess(k.i64(-1), k.loadIndex(targets, row));
+    Value target = k.loadIndex(targets, row);
+    storeLogSumExp(k, total, target, logsumexp, row);
+    Value counts = k.isLess(k.i64(-1), target);
     k.store(k.select(counts, k.subf(total, sums[1]), k.f32(0.0f)), losses, row);
   });
 }
@@ -166,8 +174,10 @@ void emitLossSum(KernelBuilder &k, int64_t rows) {
 }
 
 /// Arguments: cotangent, logits, targets, logsumexp, result (which may be the
-/// logits), the offset of a part.
-void emitGradient(KernelBuilder &k, const Logits &logits, bool isPart) {
+/// logits), the offset of a part, the cotangent of each row's logsumexp.
+void emitGradient(KernelBuilder &k, const Logits &logits,
+                  CrossEntropyGradient form) {
+  bool isPart = form.isPart;
   Type f32 = k.ops().getF32Type(), i32 = k.ops().getI32Type();
   Memory all = k.argument(1, logits.element), targets = k.argument(2, i32);
   Memory logsumexp = k.argument(3, f32), result = k.argument(4, logits.element);
@@ -178,7 +188,8 @@ void emitGradient(KernelBuilder &k, const Logits &logits, bool isPart) {
     Value target = k.loadIndex(targets, row);
     Value counts = k.isLess(k.i64(-1), target);
     Value column =
-        isPart ? targetColumn(k, targets, row, k.argument(5, i32)) : target;
+        isPart ? targetColumn(k, targets, row, k.argument(form.offset, i32))
+               : target;
     Value hasTarget = k.isWithin(column, logits.columns);
     k.when(k.isLess(target, k.i64(0)), [&] {
       overColumns(k, logits.columns, k.splat(0.0f),
@@ -192,11 +203,18 @@ void emitGradient(KernelBuilder &k, const Logits &logits, bool isPart) {
       // Read before the loop overwrites it.
       Value read = k.select(hasTarget, column, k.i64(0));
       Value own = k.exp(k.subf(k.load(line, read), total));
-      own = k.mulf(cotangent, k.subf(own, k.f32(1.0f)));
-      Value totals = k.broadcast(total), factor = k.broadcast(cotangent);
+      Value ofRow = cotangent; // what the probabilities are multiplied by
+      if (form.hasRows) {
+        ofRow = k.addf(cotangent, k.load(k.argument(form.rows(), f32), row));
+        own = k.subf(k.mulf(ofRow, own), cotangent);
+      } else {
+        own = k.mulf(cotangent, k.subf(own, k.f32(1.0f)));
+      }
+      Value totals = k.broadcast(total), factor = k.broadcast(ofRow);
       Value end; // of entries
       if (isPart)
-        end = logits.end(k, k.loadIndex(k.argument(5, i32), k.i64(0)));
+        end =
+            logits.end(k, k.loadIndex(k.argument(form.offset, i32), k.i64(0)));
       overColumns(k, logits.columns, factor,
                   [&](Value start, int64_t count, Value carried) {
                     Value x = k.loadVector(line, start, count);
@@ -256,14 +274,12 @@ static FailureOr<KernelPlan>
 planCrossEntropyGrad(mlir::rota::CrossEntropyGradOp op,
                      KernelLibrary &library) {
   Logits logits(op.getLogits(), op.getVocabulary());
-  bool isPart = bool(op.getOffset());
-  FailureOr<std::string> symbol = emitDedicated(
-      library, "cross_entropy_grad", logits.key() + (isPart ? " part" : ""),
-      5 + isPart, [&](KernelBuilder &k) { emitGradient(k, logits, isPart); });
-  auto plan = planCall(symbol, logits.rows, 1, /*operands=*/4);
-  if (isPart && succeeded(plan))
-    plan->calls.back().arguments.push_back({KernelArgument::Kind::Operand, 4});
-  return plan;
+  CrossEntropyGradient form(op);
+  FailureOr<std::string> symbol =
+      emitDedicated(library, "cross_entropy_grad", logits.key() + form.key(),
+                    form.arguments(),
+                    [&](KernelBuilder &k) { emitGradient(k, logits, form); });
+  return form.plan(symbol, logits.rows);
 }
 
 void addCrossEntropyEmitters(KernelEmitters &emitters) {

@@ -56,6 +56,23 @@ FailureOr<KernelPlan> planLosses(FailureOr<std::string> rowLoss,
   return plan;
 }
 
+CrossEntropyGradient::CrossEntropyGradient(mlir::rota::CrossEntropyGradOp op)
+    : isPart(bool(op.getOffset())), hasRows(bool(op.getRowCotangent())) {}
+
+std::string CrossEntropyGradient::key() const {
+  return std::string(isPart ? " part" : "") + (hasRows ? " rows" : "");
+}
+
+FailureOr<KernelPlan> CrossEntropyGradient::plan(FailureOr<std::string> symbol,
+                                                 int64_t rows) const {
+  auto made = planCall(symbol, rows, 1, /*operands=*/4);
+  if (succeeded(made))
+    for (unsigned operand = 4; operand < arguments() - 1; ++operand)
+      made->calls.back().arguments.push_back(
+          {KernelArgument::Kind::Operand, operand});
+  return made;
+}
+
 EmbeddingTable::EmbeddingTable(Value tokens, Value table, Value offset)
     : isPart(bool(offset)) {
   auto type = cast<RankedTensorType>(table.getType());

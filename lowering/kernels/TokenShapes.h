@@ -35,6 +35,24 @@ llvm::FailureOr<KernelPlan> planLosses(llvm::FailureOr<std::string> rowLoss,
                                        llvm::FailureOr<std::string> lossSum,
                                        int64_t rows);
 
+/// The optional operands of the derivative of a cross-entropy. Its kernel's
+/// arguments are cotangent, logits, targets, logsumexp, result, then the offset
+/// of a part of the vocabulary and the cotangent of each row's logsumexp.
+struct CrossEntropyGradient {
+  explicit CrossEntropyGradient(mlir::rota::CrossEntropyGradOp op);
+
+  unsigned arguments() const { return 5 + isPart + hasRows; }
+  static constexpr unsigned offset = 5; // an argument, where it is a part
+  unsigned rows() const { return 5 + isPart; } // likewise, with rows
+  /// A text that determines the code, beside that of the logits.
+  std::string key() const;
+  /// One call of the kernel `symbol`, which fails where that does.
+  llvm::FailureOr<KernelPlan> plan(llvm::FailureOr<std::string> symbol,
+                                   int64_t rows) const;
+
+  bool isPart, hasRows;
+};
+
 /// The table of an embedding, or its gradient, and the tokens that read it.
 struct EmbeddingTable {
   EmbeddingTable(mlir::Value tokens, mlir::Value table, mlir::Value offset);

@@ -126,14 +126,36 @@ Call ActionTemplates::embedCall(int task, bool adds) const {
   return call;
 }
 
-Call ActionTemplates::lossCall(int task, bool adds) const {
+/// The call on block `block`, which is one part of what it reads and writes.
+Call ActionTemplates::lossCall(int task, int64_t block, bool adds) const {
+  int64_t blocks = plan.program.lossCalls;
+  int64_t targets = partBytes(plan.program.target, plan.program);
+  int64_t losses = lossBytes(plan.program);
   Call call = makeCall(task, plan.layout.loss.block,
                        plan.chunks[key.chunk].size() + (key.chunk == 0), adds);
-  call.frame[Input] = {OutputSlot, 0};
-  call.frame[Data] = byMicrobatch(plan.stage.targetData,
-                                  partBytes(plan.program.target, plan.program));
-  call.frame[Loss] = byMicrobatch(plan.stage.loss, 8);
+  call.frame[Input] = {OutputSlot,
+                       block * (plan.layout.activationBytes / blocks)};
+  call.frame[Data] =
+      byMicrobatch(plan.stage.targetData + block * (targets / blocks), targets);
+  call.frame[Loss] =
+      byMicrobatch(plan.stage.loss + block * (losses / blocks), losses);
   return call;
+}
+
+/// A call for each block. A half of the backward has a place in `kept`, what
+/// makes the cotangent of the input one in `cotangent`.
+void ActionTemplates::addLossCalls(int task, bool adds, const SlotAddress &kept,
+                                   const SlotAddress &cotangent) {
+  int64_t blocks = plan.program.lossCalls;
+  for (int64_t block = 0; block < blocks; ++block) {
+    Call call = lossCall(task, block, adds);
+    call.frame[Cotangents] = kept;
+    call.frame[InputCotangent] = cotangent;
+    if (!cotangent.isNone())
+      call.frame[InputCotangent].offset +=
+          block * (plan.layout.activationBytes / blocks);
+    made.calls.push_back(call);
+  }
 }
 
 SlotAddress ActionTemplates::inputOf(size_t layer) const {
@@ -217,24 +239,18 @@ void ActionTemplates::addLoss(bool inputs, bool weights) {
   const TaskGroup &loss = plan.layout.loss;
   bool joint = loss.backward >= 0;
   SlotAddress kept = keptCotangents(loss, plan.chunks[key.chunk].size());
-  if (inputs) {
-    Call call = lossCall(joint ? loss.backward : loss.backwardInput,
-                         /*adds=*/joint);
-    call.frame[InputCotangent] = {CotangentSlot, 0};
-    if (!joint)
-      call.frame[Cotangents] = kept;
-    made.calls.push_back(call);
-  }
-  if (weights && !joint) {
-    made.calls.push_back(lossCall(loss.backwardWeight, /*adds=*/true));
-    made.calls.back().frame[Cotangents] = kept;
-  }
+  if (inputs)
+    addLossCalls(joint ? loss.backward : loss.backwardInput, /*adds=*/joint,
+                 joint ? SlotAddress() : kept, {CotangentSlot, 0});
+  if (weights && !joint)
+    addLossCalls(loss.backwardWeight, /*adds=*/true, kept, {});
   if (!inputs)
     return;
-  made.evalCalls.push_back(lossCall(loss.forward));
+  for (int64_t block = 0; block < plan.program.lossCalls; ++block)
+    made.evalCalls.push_back(lossCall(loss.forward, block));
   if (plan.layout.logits < 0)
     return;
-  Call logits = lossCall(plan.layout.logits);
+  Call logits = lossCall(plan.layout.logits, /*block=*/0);
   logits.frame[Output] = byMicrobatch(
       plan.stage.logits, partBytes(plan.program.logits, plan.program));
   made.calls.push_back(logits);
@@ -251,9 +267,10 @@ void ActionTemplates::addStartCalls() {
   if (plan.stage.startMicrobatches.empty())
     return;
   key = {Kind::Forward, plan.shape.chunks() - 1, -1, -1, -1, -1};
-  Call call = lossCall(plan.layout.lossWeight);
-  call.frame[Input] = {};
-  plan.stage.startCalls = {call};
+  for (int64_t block = 0; block < plan.program.lossCalls; ++block) {
+    plan.stage.startCalls.push_back(lossCall(plan.layout.lossWeight, block));
+    plan.stage.startCalls.back().frame[Input] = {};
+  }
 }
 
 //===----------------------------------------------------------------------===//

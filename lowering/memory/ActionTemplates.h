@@ -63,7 +63,9 @@ private:
                 bool adds) const;
   Call layerCall(int task, size_t layer, bool adds = false) const;
   Call embedCall(int task, bool adds = false) const;
-  Call lossCall(int task, bool adds = false) const;
+  Call lossCall(int task, int64_t block, bool adds = false) const;
+  void addLossCalls(int task, bool adds, const SlotAddress &kept,
+                    const SlotAddress &cotangent);
   SlotAddress inputOf(size_t layer) const;
   SlotAddress auxiliaryOf(size_t layer) const;
   SlotAddress keptCotangents(const TaskGroup &group, size_t layer) const;

@@ -79,8 +79,35 @@ void CallVerifier::write(FrameField which, int64_t bytes, Name name) {
   ranges[rangeCount++] = {begin, end};
 }
 
-void CallVerifier::use(const NamedBlock &block, bool adds) {
-  weights.use(block, field(Parameters), field(Gradients), adds);
+void CallVerifier::readPart(FrameField which, int64_t bytes, Name name,
+                            int64_t block) {
+  if (block > 0)
+    return expectField(which, wholes[which] +
+                                  block * (bytes / state.program.lossCalls));
+  read(which, bytes, name);
+  wholes[which] = frame[which];
+}
+
+void CallVerifier::writePart(FrameField which, int64_t bytes, Name name,
+                             int64_t block) {
+  if (block > 0)
+    return expectField(which, wholes[which] +
+                                  block * (bytes / state.program.lossCalls));
+  write(which, bytes, name);
+  wholes[which] = frame[which];
+}
+
+void CallVerifier::lossPlaces(int m, int64_t block) {
+  const Program &program = state.program;
+  int64_t targets = partBytes(program.target, program);
+  int64_t losses = lossBytes(program), blocks = program.lossCalls;
+  expectField(Data, state.stage.targetData + m * targets +
+                        block * (targets / blocks));
+  expectField(Loss, state.stage.loss + m * losses + block * (losses / blocks));
+}
+
+void CallVerifier::use(const NamedBlock &block, bool adds, bool again) {
+  weights.use(block, field(Parameters), field(Gradients), adds, again);
 }
 
 void CallVerifier::data(int64_t base, const DataForm &form, int m) {
@@ -99,7 +126,8 @@ void CallVerifier::verifyStart() {
       expected.push_back(a.microbatch);
   const Stage &stage = state.stage;
   if (expected != stage.startMicrobatches ||
-      stage.startCalls.size() != !expected.empty())
+      int64_t(stage.startCalls.size()) !=
+          (expected.empty() ? 0 : state.program.lossCalls))
     return state.fail("expected " + std::to_string(expected.size()) +
                       " weights of the loss before a step, in the order of "
                       "the backwards, got " +
@@ -108,11 +136,12 @@ void CallVerifier::verifyStart() {
     calls = stage.startCalls;
     slots = {};
     next = 0;
-    if (!take(state.layout.lossWeight, m))
-      return;
-    data(stage.targetData, state.program.target, m);
-    expectField(Loss, stage.loss + m * 8);
-    endCall();
+    for (int64_t block = 0; block < state.program.lossCalls; ++block) {
+      if (!take(state.layout.lossWeight, m))
+        return;
+      lossPlaces(m, block);
+      endCall();
+    }
   }
 }
 
@@ -178,18 +207,19 @@ void CallVerifier::layerForward(int c, size_t j, int m) {
 void CallVerifier::walkEvaluation(const Action &a) {
   if (!state.isLast(a.chunk) || a.kind == Kind::BackwardWeight)
     return;
-  lossValue(state.layout.loss.forward, a.microbatch, /*isLogits=*/false);
+  for (int64_t block = 0; block < state.program.lossCalls; ++block)
+    lossValue(state.layout.loss.forward, a.microbatch, block,
+              /*isLogits=*/false);
   logits(a.microbatch);
 }
 
-void CallVerifier::lossValue(int task, int m, bool isLogits) {
+void CallVerifier::lossValue(int task, int m, int64_t block, bool isLogits) {
   if (!take(task, m))
     return;
   use({&state.layout.loss.block, NamedBlock::kLoss}, /*adds=*/false);
-  read(Input, state.layout.activationBytes,
-       {ValueKind::Activation, state.first.back(), m});
-  data(state.stage.targetData, state.program.target, m);
-  expectField(Loss, state.stage.loss + m * 8);
+  readPart(Input, state.layout.activationBytes,
+           {ValueKind::Activation, state.first.back(), m}, block);
+  lossPlaces(m, block);
   if (isLogits)
     expectField(Output, state.stage.logits +
                             m * partBytes(state.program.logits, state.program));
@@ -198,7 +228,7 @@ void CallVerifier::lossValue(int task, int m, bool isLogits) {
 
 void CallVerifier::logits(int m) {
   if (state.layout.logits >= 0)
-    lossValue(state.layout.logits, m, /*isLogits=*/true);
+    lossValue(state.layout.logits, m, /*block=*/0, /*isLogits=*/true);
 }
 
 void CallVerifier::walkBackward(const Action &a) {
@@ -230,13 +260,11 @@ void CallVerifier::embedBackward(int m) {
 }
 
 void CallVerifier::partInputs(const TaskGroup &group, bool loss, int64_t layer,
-                              int m) {
-  read(Input, state.layout.activationBytes, {ValueKind::Activation, layer, m});
-  if (loss) {
-    data(state.stage.targetData, state.program.target, m);
-    expectField(Loss, state.stage.loss + m * 8);
-    return;
-  }
+                              int m, int64_t block) {
+  readPart(Input, state.layout.activationBytes,
+           {ValueKind::Activation, layer, m}, block);
+  if (loss)
+    return lossPlaces(m, block);
   read(Residuals, group.residualBytes, {ValueKind::Residuals, layer, m});
   read(Offloaded, group.offloadedBytes,
        {ValueKind::OffloadedResiduals, layer, m});
@@ -244,26 +272,37 @@ void CallVerifier::partInputs(const TaskGroup &group, bool loss, int64_t layer,
 
 void CallVerifier::part(const TaskGroup &group, const NamedBlock &block,
                         int64_t layer, int m, bool inputs, bool halfOfWeights) {
-  int64_t size = state.layout.activationBytes;
   bool joint = group.backward >= 0, loss = block.layer == NamedBlock::kLoss;
+  int64_t blocks = loss ? state.program.lossCalls : 1;
+  if (blocks > 1 && group.cotangentBytes > 0)
+    state.fail("expected no cotangents that several calls of the loss keep");
+  for (int64_t b = 0; inputs && b < blocks; ++b)
+    inputHalf(group, block, layer, m, b);
   Name kept{ValueKind::KeptCotangents, layer, m};
-  if (inputs) {
-    if (!take(joint ? group.backward : group.backwardInput, m))
+  for (int64_t b = 0; halfOfWeights && !joint && b < blocks; ++b) {
+    if (!take(group.backwardWeight, m))
       return;
-    use(block, /*adds=*/joint);
-    partInputs(group, loss, layer, m);
-    if (!loss)
-      read(OutputCotangent, size, {ValueKind::Cotangent, layer + 1, m});
-    write(InputCotangent, size, {ValueKind::Cotangent, layer, m});
-    if (!joint)
-      write(Cotangents, group.cotangentBytes, kept);
+    use(block, /*adds=*/true, /*again=*/b > 0);
+    partInputs(group, loss, layer, m, b);
+    read(Cotangents, group.cotangentBytes, kept);
     endCall();
   }
-  if (!halfOfWeights || joint || !take(group.backwardWeight, m))
+}
+
+void CallVerifier::inputHalf(const TaskGroup &group, const NamedBlock &block,
+                             int64_t layer, int m, int64_t number) {
+  int64_t size = state.layout.activationBytes;
+  bool joint = group.backward >= 0, loss = block.layer == NamedBlock::kLoss;
+  if (!take(joint ? group.backward : group.backwardInput, m))
     return;
-  use(block, /*adds=*/true);
-  partInputs(group, loss, layer, m);
-  read(Cotangents, group.cotangentBytes, kept);
+  use(block, /*adds=*/joint, /*again=*/number > 0);
+  partInputs(group, loss, layer, m, number);
+  if (!loss)
+    read(OutputCotangent, size, {ValueKind::Cotangent, layer + 1, m});
+  writePart(InputCotangent, size, {ValueKind::Cotangent, layer, m}, number);
+  if (!joint)
+    write(Cotangents, group.cotangentBytes,
+          {ValueKind::KeptCotangents, layer, m});
   endCall();
 }
 

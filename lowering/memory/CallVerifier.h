@@ -33,9 +33,16 @@ private:
   /// from the first.
   void part(const TaskGroup &group, const NamedBlock &block, int64_t layer,
             int m, bool inputs, bool weights);
+  /// The joint one, or the half that makes the input's cotangent, in call
+  /// `number` of those that the loss has.
+  void inputHalf(const TaskGroup &group, const NamedBlock &block, int64_t layer,
+                 int m, int64_t number);
   /// The inputs of both halves of a part.
-  void partInputs(const TaskGroup &group, bool loss, int64_t layer, int m);
-  void lossValue(int task, int m, bool isLogits);
+  void partInputs(const TaskGroup &group, bool loss, int64_t layer, int m,
+                  int64_t block);
+  /// The data and the loss of a block of the loss.
+  void lossPlaces(int m, int64_t block);
+  void lossValue(int task, int m, int64_t block, bool isLogits);
   void logits(int m);
 
   /// The next call, which must be of `task`; its frame is in `frame`. False
@@ -55,7 +62,11 @@ private:
   /// another result.
   void read(FrameField which, int64_t bytes, Name name);
   void write(FrameField which, int64_t bytes, Name name);
-  void use(const NamedBlock &block, bool adds);
+  /// A value of which each call of the loss has its part, call 0 the first: it
+  /// stands for the whole value.
+  void readPart(FrameField which, int64_t bytes, Name name, int64_t block);
+  void writePart(FrameField which, int64_t bytes, Name name, int64_t block);
+  void use(const NamedBlock &block, bool adds, bool again = false);
   void data(int64_t base, const DataForm &form, int m);
 
   VerifierState &state;
@@ -68,6 +79,7 @@ private:
   size_t next = 0;
   // The current call's frame and the fields that have been asked for.
   FrameOffsets frame;
+  FrameOffsets wholes; // of the values in parts
   unsigned known = 0;
   struct Range {
     int64_t begin, end;

@@ -338,7 +338,7 @@ private:
     if (!hasLoss)
       return;
     stage.targetData = arena.add(count * partBytes(program.target, program));
-    stage.loss = arena.add(count * 2 * 4);
+    stage.loss = arena.add(count * lossBytes(program));
     if (!program.logits.shape.empty())
       stage.logits = arena.add(count * partBytes(program.logits, program));
   }

@@ -204,7 +204,7 @@ private:
                 "the inputs");
     addOptional(stage.targetData, partBytes(program.target, program),
                 "the targets");
-    addOptional(stage.loss, 8, "the losses");
+    addOptional(stage.loss, lossBytes(program), "the losses");
     addOptional(stage.logits, partBytes(program.logits, program), "the logits");
     for (const AuxiliarySums &sums : stage.auxiliarySums)
       addOptional(sums.offset, 4 * int64_t(sums.losses.size()),

@@ -132,7 +132,7 @@ void WeightVerifier::clear(const ActionTemplate &form) {
 }
 
 void WeightVerifier::use(const NamedBlock &block, int64_t values,
-                         int64_t gradients, bool adds) {
+                         int64_t gradients, bool adds, bool again) {
   const std::vector<ParameterBlock::Entry> &entries = block.block->entries;
   if (entries.empty())
     expectAt(-1, values, {ValueKind::Weights, -1, block.layer});
@@ -154,7 +154,7 @@ void WeightVerifier::use(const NamedBlock &block, int64_t values,
     else
       expectAt(accumulatorOf(entry.parameter, block.layer), gradient, name);
   }
-  if (!adds)
+  if (!adds || again)
     return;
   auto found =
       std::find_if(cleared.begin(), cleared.end(), [&](const Clear &c) {

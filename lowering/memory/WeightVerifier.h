@@ -26,8 +26,9 @@ public:
   /// A call finds the weights of a block at `values` and, where it `adds` to
   /// them, the sums of its gradients so far at `gradients`. Where it has none,
   /// the offset must be -1.
+  /// `again`: an earlier call of the action has used the same places.
   void use(const NamedBlock &block, int64_t values, int64_t gradients,
-           bool adds);
+           bool adds, bool again);
 
   /// The calls of an action have ended.
   void finish();

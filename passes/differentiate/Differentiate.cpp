@@ -52,10 +52,11 @@ private:
   FailureOr<RematPolicy> policyOf(LayerOp kind, const Model &model,
                                   const RematPolicy &policy);
   LogicalResult differentiate(func::FuncOp forward, bool isSplit,
-                              const RematPolicy *policy = nullptr);
+                              const RematPolicy *policy = nullptr,
+                              bool keepsCotangents = true);
   LogicalResult makeLossWeight(func::FuncOp loss);
   JointCut cut(Joint &joint, ArrayRef<Value> roots, bool isSplit,
-               const RematPolicy *policy);
+               const RematPolicy *policy, bool keepsCotangents);
   void extendForward(func::FuncOp forward, Joint &joint, const JointCut &cut);
   void reportRecomputed(Joint &joint, ArrayRef<const JointPart *> parts,
                         StringRef path);
@@ -153,9 +154,10 @@ static void orderOffloadedLast(JointCut &cut, const RematPolicy &policy) {
 
 /// Cuts `joint`. With a policy the forward part is another function, which
 /// saves residuals; without, the first part holds it. If not split, the first
-/// part is all.
+/// part is all. If no cotangents are kept, the second part makes again what it
+/// needs.
 JointCut Differentiate::cut(Joint &joint, ArrayRef<Value> roots, bool isSplit,
-                            const RematPolicy *policy) {
+                            const RematPolicy *policy, bool keepsCotangents) {
   auto isResidual = [&](Value value) {
     Operation *op = value.getDefiningOp();
     return policy && op && joint.forwardOps.contains(op) &&
@@ -172,8 +174,8 @@ JointCut Differentiate::cut(Joint &joint, ArrayRef<Value> roots, bool isSplit,
   result.input = collectPart(roots, {}, isResidual);
   result.weight = collectPart({}, joint.accumulates, [&](Value value) {
     Operation *op = value.getDefiningOp();
-    return isResidual(value) ||
-           (op ? result.input.ops.contains(op) : value == joint.seed);
+    bool isMade = op ? result.input.ops.contains(op) : value == joint.seed;
+    return isResidual(value) || (keepsCotangents && isMade);
   });
   DenseSet<Value> residuals = result.input.given, cotangentResiduals;
   for (Value value : result.weight.given)
@@ -264,14 +266,15 @@ void Differentiate::reportRecomputed(Joint &joint,
 /// Makes the backward of `forward`, whole or in two halves. With a policy
 /// `forward` gets residuals; without, the backward holds the forward ops.
 LogicalResult Differentiate::differentiate(func::FuncOp forward, bool isSplit,
-                                           const RematPolicy *policy) {
+                                           const RematPolicy *policy,
+                                           bool keepsCotangents) {
   FailureOr<Joint> joint = Joint::build(forward);
   if (failed(joint))
     return failure();
   const Signature &whole =
       signatureOf(signatureOf(forward).part, FunctionKind::Backward);
-  JointCut parts =
-      cut(*joint, joint->values.inOrder(whole.results), isSplit, policy);
+  JointCut parts = cut(*joint, joint->values.inOrder(whole.results), isSplit,
+                       policy, keepsCotangents);
   joint->values.setAll(Role::Residual, parts.residuals);
   joint->values.setAll(Role::CotangentResidual, parts.cotangentResiduals);
   if (policy) {
@@ -337,8 +340,10 @@ void Differentiate::runOnOperation() {
                              *isSplit, &*own)))
       return signalPassFailure();
   }
-  // Tokens have no cotangent, so that all of it is the weight's.
+  // Tokens have no cotangent, so that all of it is the weight's. Blocks of the
+  // loss are there so that the cotangents of no two are in memory.
   if (failed(differentiate(model->embed, /*isSplit=*/false)) ||
-      failed(differentiate(model->loss, *isSplit)))
+      failed(differentiate(model->loss, *isSplit, /*policy=*/nullptr,
+                           /*keepsCotangents=*/model->lossCalls() == 1)))
     return signalPassFailure();
 }

@@ -138,6 +138,9 @@ LogicalResult ReverseWalk::run() {
       llvm::reverse(joint.body().without_terminator())));
   if (active.contains(joint.result))
     add(joint.result, joint.seed);
+  for (auto &[term, seed] : joint.terms)
+    if (active.contains(term))
+      add(term, seed);
   for (Operation *op : forward)
     if (joint.forwardOps.contains(op) && failed(visit(*op)))
       return failure();
@@ -175,6 +178,13 @@ FailureOr<Joint> Joint::build(func::FuncOp forward) {
     OpBuilder builder(joint.body().getTerminator());
     joint.seed = splatConstant(builder, joint.result.getLoc(),
                                joint.result.getType(), 1.0);
+    // Gradients of both are divided by the weight at the end.
+    for (auto [term, port] : llvm::zip_equal(joint.values.all(Role::LossTerm),
+                                             roles.results(Role::LossTerm)))
+      joint.terms.push_back(
+          {term,
+           splatConstant(builder, term.getLoc(), term.getType(),
+                         port.lossTerm().getCoefficient().convertToDouble())});
   } else {
     joint.result = joint.values.one(Role::OutputActivation);
     joint.seed =

@@ -21,6 +21,8 @@ struct Joint {
   RoleValues<Value> values;
   /// The result that is differentiated, and its cotangent.
   Value result, seed;
+  /// Terms of the loss, each with its cotangent: the term's coefficient.
+  SmallVector<std::pair<Value, Value>> terms;
   SmallVector<AccumulateOp> accumulates;
   /// From a value of the copy to that of the forward function.
   DenseMap<Value, Value> originals;
@@ -28,9 +30,10 @@ struct Joint {
   Block &body() { return function->getBody().front(); }
 
   /// Builds the joint function of `forward`. The cotangent of an output
-  /// activation is one more argument, that of the loss's sum is 1, that of any
-  /// other result is zero. Emits an error and fails when `forward` is not
-  /// straight-line code or an op on the way has no derivative.
+  /// activation is one more argument, that of the loss's sum is 1, that of a
+  /// term its coefficient, that of any other result is zero. Emits an error and
+  /// fails when `forward` is not straight-line code or an op on the way has no
+  /// derivative.
   static FailureOr<Joint> build(func::FuncOp forward);
 };
 

@@ -82,9 +82,11 @@ def Differentiate : Pass<"differentiate", "::mlir::ModuleOp"> {
     then one reverse walk, is cut into the functions of ir/rota/Roles.h. Each
     layer's `@forward` also returns residuals and `@backward` takes them;
     `@embed_backward` and `@loss_backward` hold their forward part. The cotangent
-    of the loss's sum is 1, that of its weight zero. With `split`, what the
-    input's cotangent needs stands in `..._input`, the rest in `..._weight`. In a
-    module with a `pipe.timeline`, backwards are split where it has I actions, and
+    of the loss's sum is 1, that of its weight zero, that of a term
+    (`rota.loss_term`) its coefficient. With `split`, what the input's cotangent
+    needs stands in `..._input`, the rest in `..._weight`. Where a loss takes a
+    part of the sequence, its `..._weight` computes logits and their cotangent
+    again, so that those of one part are in memory at a time. In a module with a `pipe.timeline`, backwards are split where it has I actions, and
     `split` is an error.
 
     Which values are residuals is `remat`'s decision, by the names that

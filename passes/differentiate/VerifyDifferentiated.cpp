@@ -67,7 +67,7 @@ static LogicalResult verifySignature(const Model &model,
     SmallVector<Type> types;
     for (Role role : roles) {
       if (isActivation(role)) {
-        types.push_back(model.activationType());
+        types.push_back(model.activationType(signatureOf(function).part));
         continue;
       }
       for (const FunctionPort &port : sourcesIn(function->getParentOp(), role))

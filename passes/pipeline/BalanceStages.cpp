@@ -53,10 +53,26 @@ private:
     return function ? ::mlir::rota::Model::flopsOf(function) : 0.0;
   }
 
+  /// Calls of the loss in a microbatch; as Model::lossCalls, for modules whose
+  /// other ends may be missing.
+  double lossCalls(StackOp stack) {
+    using namespace ::mlir::rota;
+    auto elements = [](func::FuncOp function) {
+      auto type = cast<RankedTensorType>(function.getArgumentTypes().front());
+      return double(type.getNumElements());
+    };
+    auto loss =
+        functionIn(getOperation(), ModelPart::Loss, FunctionKind::Forward);
+    auto layer = *stack.getBody().getOps<LayerOp>().begin();
+    auto forward = functionIn(layer, ModelPart::Layer, FunctionKind::Forward);
+    return loss ? elements(forward) / elements(loss) : 0.0;
+  }
+
   PartCosts costsOf(StackOp stack) {
     using ::mlir::rota::ModelPart;
     return partCosts(stack, flopsOf(getOperation(), ModelPart::Embed),
-                     flopsOf(getOperation(), ModelPart::Loss),
+                     lossCalls(stack) *
+                         flopsOf(getOperation(), ModelPart::Loss),
                      [&](StringRef kind) {
                        return flopsOf(SymbolTable::lookupSymbolIn(stack, kind),
                                       ModelPart::Layer);

@@ -353,6 +353,23 @@ DimensionAxes AssignShardings::optimizerAxes(ParamOp param,
 // Activations and data
 //===----------------------------------------------------------------------===//
 
+/// True for targets of which each call of the loss reads a part: a rank then
+/// has the rows that it has of the activation.
+static bool arePart(const FunctionPort &port, Role role) {
+  if (role != Role::Targets)
+    return false;
+  func::FuncOp function = port.function;
+  func::FuncOp embed = functionIn(function->getParentOp(), ModelPart::Embed,
+                                  FunctionKind::Forward);
+  if (!embed || embed.getNumArguments() == 0)
+    return false;
+  auto input = dyn_cast<RankedTensorType>(
+      FunctionRoles(embed).argument(Role::Tokens).type());
+  auto targets = dyn_cast<RankedTensorType>(port.type());
+  return input && targets && input.getRank() > 1 && targets.getRank() > 1 &&
+         input.getDimSize(1) != targets.getDimSize(1);
+}
+
 /// Batch, length and embed for an activation or a named value. Data has a
 /// batch; what else divides it follows from its uses. Null for other roles.
 FailureOr<ShardingAttr>
@@ -365,7 +382,7 @@ AssignShardings::borderSharding(const FunctionPort &port, Role role) {
   SmallVector<DimensionShardingAttr> dimensions;
   for (int64_t dim = 0; dim < tensor.getRank(); ++dim) {
     AxisList axes;
-    bool isOpen = isData(role) && dim == 1;
+    bool isOpen = isData(role) && dim == 1 && !arePart(port, role);
     if (dim < 3 && !isOpen)
       axes = normalized(
           table.find(kBorders[dim]).value_or(ArrayRef<AxisRefAttr>()), mesh);
@@ -374,7 +391,10 @@ AssignShardings::borderSharding(const FunctionPort &port, Role role) {
       return function.emitError("'mesh': expected the ")
              << ranks << " ranks along " << spell(axes) << " to divide the "
              << kBorders[dim].drop_front(kActivation.size())
-             << " of a microbatch, " << size;
+             << (signatureOf(function).part == ModelPart::Loss
+                     ? " of a call of the loss, "
+                     : " of a microbatch, ")
+             << size;
     dimensions.push_back(
         DimensionShardingAttr::get(&getContext(), axes, isOpen));
   }

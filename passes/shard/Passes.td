@@ -133,8 +133,8 @@ def InsertReshards : Pass<"insert-reshards", "::mlir::ModuleOp"> {
     one (`unreduced`) through ops that are linear in it as long as no more bytes
     move for it, and is summed up once, before the first op that needs it. Into
     `rota.accumulate`, sums go as they are: over which axes is written into the
-    parameter's placement, the same for all its accumulates. Sum and weight of
-    the loss leave as sums too, over axes that the results' `rota.sharding` says,
+    parameter's placement, the same for all its accumulates. Sum, weight and terms
+    of the loss leave as sums too, over axes that the results' `rota.sharding` says,
     and so do auxiliary losses, over the same; a constant weight is divided by
     their ranks. A residual may be a sum where its users can take it so.
 

@@ -147,18 +147,49 @@ static LogicalResult verifyPorts(func::FuncOp function, bool isResult,
   return success();
 }
 
+/// V4 where each call of the loss takes a part of the sequence: its activation
+/// is divided as all others, and a rank has the same rows of the targets.
+static LogicalResult verifyRows(const FunctionPort &activation,
+                                const Model &model) {
+  FunctionRoles loss(model.loss);
+  FunctionPort own = loss.argument(Role::InputActivation);
+  ShardingAttr expected = activation.sharding();
+  if (!expected)
+    return success();
+  for (const FunctionPort &port : {own, loss.argument(Role::Targets)}) {
+    ShardingAttr got = port.sharding();
+    bool isSame = got && llvm::all_of(ArrayRef{0, 1}, [&](int dim) {
+                    return expected.getDimensions()[dim].getAxes() ==
+                           got.getDimensions()[dim].getAxes();
+                  });
+    if (!isSame ||
+        (port == own && !sameDivision(expected, got, meshOf(port.function))))
+      return func::FuncOp(model.loss).emitOpError("expected ")
+             << port.describe() << " to have the rows of "
+             << activation.describe() << ", " << expected << ", got " << got;
+  }
+  return success();
+}
+
 LogicalResult VerifyPartitioned::verifyValues(const Model &model) {
   FunctionPort activation =
       FunctionRoles(model.embed).result(Role::OutputActivation);
+  FunctionPort ofLoss = activation;
+  if (model.lossCalls() > 1) {
+    ofLoss = FunctionRoles(model.loss).argument(Role::InputActivation);
+    if (failed(verifyRows(activation, model)))
+      return failure();
+  }
   SmallVector<Operation *> scopes = {model.module};
   llvm::append_range(scopes, model.kinds());
   for (Operation *scope : scopes)
     for (func::FuncOp function : functionsIn(scope)) {
       const Signature &row = signatureOf(function);
+      FunctionPort expected = row.part == ModelPart::Loss ? ofLoss : activation;
       if (failed(verifyPorts(function, /*isResult=*/false, row.arguments,
-                             activation)) ||
-          failed(verifyPorts(function, /*isResult=*/true, row.results,
-                             activation)))
+                             expected)) ||
+          failed(
+              verifyPorts(function, /*isResult=*/true, row.results, expected)))
         return failure();
     }
   return success();

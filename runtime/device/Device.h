@@ -63,13 +63,20 @@ struct HostOperand {
   Access access;
 };
 
+/// The losses of a step, f32 [rows, calls, numbers] in device memory: a row of
+/// each rank in each round. The first number of each call is the sum of the
+/// main loss, the second its weight.
+struct StepLosses {
+  const float *values;
+  int64_t rows, calls, numbers;
+};
+
 /// The numbers of a step's end, in device memory.
 struct StepNumbers {
   const double *squares; // sums of squares, of which `order` names those that
   const int32_t *order;  // count for the norm, in the order of their addition
   int64_t orderCount;
-  const float *losses; // [lossRows, microbatches, 2]: sum and weight
-  int64_t lossRows, microbatches;
+  StepLosses losses;
   double clip; // the largest norm; 0: none
   float *scale;
   double *result; // [kStepResults]
@@ -77,8 +84,7 @@ struct StepNumbers {
 
 /// What decides whether a step updates anything, in device memory.
 struct StepDecision {
-  const float *losses; // [lossRows, microbatches, 2]: sum and weight
-  int64_t lossRows, microbatches;
+  StepLosses losses;
   double deviations;    // 0: only what is not finite is skipped
   double *history;      // [kHistoryNumbers]
   const float *scalars; // [2, scalarCount]
@@ -91,8 +97,7 @@ struct StepDecision {
 
 /// The numbers that make the cotangents of auxiliary losses, in device memory.
 struct CotangentNumbers {
-  const float *losses; // [lossRows, microbatches, 2]: sum and weight
-  int64_t lossRows, microbatches;
+  StepLosses losses;
   const double *factors; // [count, 2]: coefficient and divisor
   int64_t count;
   float *cotangents; // [count]
@@ -192,7 +197,7 @@ public:
                    double *sum) = 0;
   /// The norm of the gradient and the factor of each of its elements:
   ///   total = sum of squares[order[i]], for ascending i
-  ///   weight = sum of losses[r][m][1], for ascending m, then r
+  ///   weight = sum of losses[r][c][1], for ascending c, then r
   ///   norm = sqrt(total) / weight
   ///   *scale = (clip > 0 ? min(1, clip / (norm + 1e-6)) : 1) / weight
   /// in f64; norm and scale are 0 where the weight is. result = {norm, weight,

@@ -32,8 +32,8 @@ inline constexpr const char *summary = "summary.json";
 
 /// A number of a step: its key in metrics.jsonl and its tag in TensorBoard.
 struct Metric {
-  const char *key;
-  const char *tag;
+  std::string key;
+  std::string tag;
   double value;
 };
 

@@ -270,6 +270,13 @@ struct AuxiliaryLoss {
   double weight = 0.0; // of all layers in one microbatch
 };
 
+/// A sum that the loss function makes beside the main one. The loss of a step
+/// has `coefficient` times the total of these sums, divided by the weight.
+struct LossTerm {
+  std::string name;
+  double coefficient = 0.0;
+};
+
 /// The place of the sums of a layer's auxiliary losses, which forward writes:
 /// f32 [microbatches, losses]. Where several stages have the layer, each writes
 /// those of its microbatches; the rest stays zero.
@@ -375,7 +382,7 @@ struct Stage {
   // When several stages have the loss, each writes that of its microbatches;
   // the rest stays zero.
   int64_t inputData = -1, targetData = -1;
-  int64_t loss = -1;   // [microbatches, 2] f32
+  int64_t loss = -1;   // [microbatches, lossCalls, lossNumbers] f32
   int64_t logits = -1; // [microbatches] blocks, only when asked for
   std::vector<AuxiliarySums> auxiliarySums;
   // f32, one for each auxiliary loss, which the runtime fills when it knows the
@@ -452,6 +459,10 @@ struct Program {
   // where several stages have it); along the others every rank that has it has
   // the same.
   std::vector<int> lossAxes;
+  // Calls of the loss in a microbatch, one after the other: each reads an equal
+  // part of the rank's rows of activation and targets.
+  int64_t lossCalls = 1;
+  std::vector<LossTerm> lossTerms;
   std::vector<AuxiliaryLoss> auxiliaryLosses;
   std::vector<ConstantTensor> constantTensors;
   std::vector<Collective> collectives;
@@ -470,6 +481,16 @@ struct Program {
   int64_t roundSequences() const { return microbatches * input.shape[0]; }
   int64_t stepSequences() const { return rounds * roundSequences(); }
 };
+
+/// f32 numbers that a call of the loss writes: sum, weight, each term's sum.
+inline int64_t lossNumbers(const Program &program) {
+  return 2 + static_cast<int64_t>(program.lossTerms.size());
+}
+
+/// Bytes of these numbers of a microbatch.
+inline int64_t lossBytes(const Program &program) {
+  return 4 * lossNumbers(program) * program.lossCalls;
+}
 
 /// The shape of one rank's part, the largest where they differ.
 std::vector<int64_t> partShape(const std::vector<int64_t> &shape,

@@ -154,6 +154,11 @@ template <typename V> void visit(V &v, Clear &x) {
   v("bytes", x.bytes);
 }
 
+template <typename V> void visit(V &v, LossTerm &x) {
+  v("name", x.name);
+  v("coefficient", x.coefficient);
+}
+
 template <typename V> void visit(V &v, AuxiliaryLoss &x) {
   v("name", x.name);
   v("coefficient", x.coefficient);
@@ -261,6 +266,8 @@ template <typename V> void visit(V &v, Program &x) {
   v("flopsPerToken", x.flopsPerToken);
   v("mesh", x.mesh);
   v("lossAxes", x.lossAxes);
+  v("lossCalls", x.lossCalls);
+  v("lossTerms", x.lossTerms);
   v("auxiliaryLosses", x.auxiliaryLosses);
   v("constantTensors", x.constantTensors);
   v("collectives", x.collectives);

@@ -104,14 +104,14 @@ RuntimeMemory runtimeMemory(const Program &program) {
     m.bytes += (bytes + kAlignment - 1) / kAlignment * kAlignment;
     return place;
   };
-  int64_t pairs = 8 * program.microbatches;
-  m.noLosses = take(pairs);
+  int64_t losses = program.microbatches * lossBytes(program);
+  m.noLosses = take(losses);
   constexpr int64_t kResultBytes = 8 * kStepResults;
   m.lossRows = program.rounds * m.lossRanks;
-  m.resultBytes = kResultBytes + m.lossRows * (pairs + 4 * m.auxiliaryCount);
+  m.resultBytes = kResultBytes + m.lossRows * (losses + 4 * m.auxiliaryCount);
   m.result = take(m.resultBytes);
   m.losses = m.result + kResultBytes;
-  m.auxiliary = m.losses + m.lossRows * pairs;
+  m.auxiliary = m.losses + m.lossRows * losses;
   m.auxiliarySums = take(4 * m.auxiliaryCount);
   m.cotangentFactors =
       take(16 * static_cast<int64_t>(program.auxiliaryLosses.size()));

@@ -37,7 +37,8 @@ struct RuntimeMemory {
   int64_t widest = 0;    // the most updates of a stage
   int64_t normCount = 0; // of normTerms
   int64_t lossRanks = 1; // those that add up the loss
-  // f32 [microbatches, 2], for ranks whose stage has no loss; stays zero.
+  // f32 [lossCalls, lossNumbers] of each microbatch, for ranks whose stage has
+  // no loss; stays zero.
   int64_t noLosses = 0;
   // Sums of auxiliaryLayers, of which a rank has those of its stage; the others
   // stay zero.
@@ -45,9 +46,10 @@ struct RuntimeMemory {
   // f64 [Program::auxiliaryLosses, 2]: CotangentNumbers::factors.
   int64_t cotangentFactors = 0;
   // f64 [kStepResults], Device::finishStep and decideStep; then f32 [lossRows,
-  // microbatches, 2]: the losses of all, where row round * lossRanks + r is that
-  // of rank r in a round of the step; then f32 [lossRows, auxiliaryCount]: their
-  // auxiliary sums. One block, read by the host once a step.
+  // microbatches, lossCalls, lossNumbers]: the losses of all, where row round *
+  // lossRanks + r is that of rank r in a round of the step; then f32 [lossRows,
+  // auxiliaryCount]: their auxiliary sums. One block, read by the host once a
+  // step.
   int64_t result = 0, losses = 0, auxiliary = 0;
   int64_t lossRows = 1;
   int64_t resultBytes = 0;

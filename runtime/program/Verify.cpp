@@ -45,6 +45,9 @@ public:
     if (program.rounds < 1 || program.rounds > kMostRounds)
       fail("expected from 1 to " + std::to_string(kMostRounds) +
            " rounds of a step, got " + std::to_string(program.rounds));
+    if (program.lossCalls < 1)
+      fail("expected at least 1 call of the loss in a microbatch, got " +
+           std::to_string(program.lossCalls));
     verifyMesh();
     if (error.empty())
       verifyParameters(program, error);
@@ -158,7 +161,8 @@ private:
           what + "inputs");
     place(stage, s.targetData, dataBytes(program.target, "targets"), true,
           what + "targets");
-    place(stage, s.loss, program.microbatches * 8, true, what + "losses");
+    place(stage, s.loss, program.microbatches * lossBytes(program), true,
+          what + "losses");
     place(stage, s.logits, dataBytes(program.logits, "logits"), true,
           what + "logits");
     if (s.logits >= 0 && program.logits.shape.empty())

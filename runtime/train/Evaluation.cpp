@@ -14,7 +14,7 @@ double Evaluation::run(int64_t t) {
     loadRound(rank, batches, Split::Validation, run * program.roundSequences());
     executor.run(Executor::Mode::Evaluate);
     Loss loss = gatherLoss(rank);
-    total.sum += loss.sum;
+    total.sum += loss.sum; // without terms, which only train
     total.weight += loss.weight;
     total.auxiliary += loss.auxiliary / static_cast<double>(runs);
   }

@@ -27,9 +27,10 @@ public:
            (last || (interval > 0 && t % interval == 0));
   }
 
-  /// The loss of the model after step `t`, a mean over all batches of a
-  /// validation, in f64, the same on all ranks. Every rank calls, while its
-  /// device has no step to do. Throws RunError when a loss is not finite.
+  /// The loss of the model after step `t` without its terms, a mean over all
+  /// batches of a validation, in f64, the same on all ranks. Every rank calls,
+  /// while its device has no step to do. Throws RunError when a loss is not
+  /// finite.
   double run(int64_t t);
 
   const std::optional<BestValidation> &best() const { return least; }

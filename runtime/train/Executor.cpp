@@ -143,8 +143,7 @@ void Executor::findCotangents() {
   const Program &program = rank.program();
   const RuntimeMemory &places = rank.places();
   rank.device().findCotangents(
-      {static_cast<const float *>(rank.runtimeAt(places.losses)),
-       places.lossRows, program.microbatches,
+      {stepLosses(rank),
        static_cast<const double *>(rank.runtimeAt(places.cotangentFactors)),
        static_cast<int64_t>(program.auxiliaryLosses.size()),
        static_cast<float *>(rank.at(stage.auxiliaryCotangents))});

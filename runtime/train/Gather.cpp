@@ -87,6 +87,31 @@ std::vector<bool> decideTogether(Rank &rank, const std::vector<bool> &own) {
   return decisions;
 }
 
+double Loss::mean() const {
+  double all = overWeight(sum);
+  for (double term : terms)
+    all += overWeight(term);
+  return all + auxiliary;
+}
+
+std::vector<LossPart> Loss::parts(const Program &program) const {
+  if (program.lossTerms.empty())
+    return {};
+  std::vector<LossPart> all = {{"main", overWeight(sum)}};
+  for (size_t t = 0; t < program.lossTerms.size(); ++t)
+    all.push_back({program.lossTerms[t].name,
+                   t < terms.size() ? overWeight(terms[t]) : 0.0});
+  return all;
+}
+
+StepLosses stepLosses(Rank &rank) {
+  const RuntimeMemory &places = rank.places();
+  return {static_cast<const float *>(rank.runtimeAt(places.losses)),
+          places.lossRows,
+          rank.program().microbatches * rank.program().lossCalls,
+          lossNumbers(rank.program())};
+}
+
 /// Gathers `own` of each rank of the loss, f32 [count], to `all`.
 static void gatherOnDevice(Rank &rank, const void *own, int64_t count,
                            const char *reason, void *all) {
@@ -101,11 +126,12 @@ static void gatherOnDevice(Rank &rank, const void *own, int64_t count,
 
 void startLossWeights(Rank &rank, int64_t round) {
   const RuntimeMemory &places = rank.places();
-  int64_t own = rank.stage().loss, count = 2 * rank.program().microbatches;
+  int64_t own = rank.stage().loss;
+  int64_t bytes = rank.program().microbatches * lossBytes(rank.program());
   gatherOnDevice(
-      rank, own >= 0 ? rank.at(own) : rank.runtimeAt(places.noLosses), count,
-      "losses of all ranks",
-      rank.runtimeAt(places.losses + 4 * round * places.lossRanks * count));
+      rank, own >= 0 ? rank.at(own) : rank.runtimeAt(places.noLosses),
+      bytes / 4, "losses of all ranks",
+      rank.runtimeAt(places.losses + round * places.lossRanks * bytes));
 }
 
 void startLoss(Rank &rank, int64_t round) {
@@ -166,10 +192,35 @@ Loss gatherLoss(Rank &rank, int64_t rounds) {
   return finishLoss(rank, result, rounds);
 }
 
+/// Adds the numbers of one call of the loss. Throws RunError where one is not
+/// finite, unless the step `isSkipped`.
+static void addLoss(const Program &program, const float *numbers, int rank,
+                    size_t microbatch, bool isSkipped, Loss &total) {
+  auto fail = [&](const std::string &what) {
+    throw RunError(
+        fmt::format("rank {}: the loss of microbatch {} is not finite ({})",
+                    rank, microbatch, what));
+  };
+  if (!isSkipped && !(std::isfinite(numbers[0]) && std::isfinite(numbers[1])))
+    fail(fmt::format("sum {}, weight {}", numbers[0], numbers[1]));
+  total.sum += numbers[0];
+  total.weight += numbers[1];
+  total.terms.resize(program.lossTerms.size());
+  for (size_t t = 0; t < total.terms.size(); ++t) {
+    const LossTerm &term = program.lossTerms[t];
+    if (!isSkipped && !std::isfinite(numbers[2 + t]))
+      fail(fmt::format("term {} {}", term.name, numbers[2 + t]));
+    total.terms[t] += term.coefficient * numbers[2 + t];
+  }
+}
+
 Loss finishLoss(Rank &rank, std::span<const char> result, int64_t rounds,
                 bool isSkipped) {
   const RuntimeMemory &places = rank.places();
-  auto count = static_cast<size_t>(rank.program().microbatches);
+  const Program &program = rank.program();
+  auto calls = static_cast<size_t>(program.lossCalls);
+  auto count = static_cast<size_t>(program.microbatches) * calls;
+  auto numbers = static_cast<size_t>(lossNumbers(program));
   const RankGroup &group = rank.lossGroup();
   size_t ranks = group.ranks.size();
   auto numbersAt = [&](int64_t place) {
@@ -178,17 +229,11 @@ Loss finishLoss(Rank &rank, std::span<const char> result, int64_t rounds,
   };
   const float *all = numbersAt(places.losses);
   Loss total;
-  for (size_t m = 0; m < static_cast<size_t>(rounds) * count; ++m)
+  for (size_t c = 0; c < static_cast<size_t>(rounds) * count; ++c)
     for (size_t r = 0; r < ranks; ++r) {
-      size_t row = m / count * ranks + r;
-      const float *pair = &all[2 * (row * count + m % count)];
-      if (!isSkipped && !(std::isfinite(pair[0]) && std::isfinite(pair[1])))
-        throw RunError(fmt::format(
-            "rank {}: the loss of microbatch {} is not finite (sum {}, weight "
-            "{})",
-            group.ranks[r], m, pair[0], pair[1]));
-      total.sum += pair[0];
-      total.weight += pair[1];
+      size_t row = c / count * ranks + r;
+      addLoss(program, &all[numbers * (row * count + c % count)],
+              group.ranks[r], c / calls, isSkipped, total);
     }
   total.auxiliary =
       addAuxiliary(rank, numbersAt(places.auxiliary), rounds, isSkipped);

@@ -33,18 +33,34 @@ void receiveBytes(Rank &rank, int from, char *data, int64_t bytes);
 /// more; on every rank.
 std::vector<bool> decideTogether(Rank &rank, const std::vector<bool> &own);
 
-/// Sum and weight of the main loss, and the auxiliary losses, which are added
-/// to its mean.
+/// A part of the loss: "main" or the name of a term.
+struct LossPart {
+  std::string name;
+  double value = 0.0;
+};
+
+/// Sum and weight of the main loss, the sums of its terms, each times its
+/// coefficient, and the auxiliary losses.
 struct Loss {
   double sum = 0.0;
   double weight = 0.0;
+  std::vector<double> terms; // of Program::lossTerms
   double auxiliary = 0.0;
 
-  /// The main loss is 0 where nothing counts.
-  double mean() const {
-    return (weight > 0.0 ? sum / weight : 0.0) + auxiliary;
+  /// Of what trains: main loss, terms and auxiliary losses. All but the
+  /// auxiliary ones are 0 where nothing counts.
+  double mean() const;
+  /// The main loss and its terms; nothing where the program has no terms.
+  std::vector<LossPart> parts(const Program &program) const;
+
+private:
+  double overWeight(double value) const {
+    return weight > 0.0 ? value / weight : 0.0;
   }
 };
+
+/// Where the device has the losses of all ranks: RuntimeMemory::losses.
+StepLosses stepLosses(Rank &rank);
 
 /// Brings the last run's sums and weights of all ranks to the rows of that
 /// round of RuntimeMemory::losses of each, in the order of the device's work. A
@@ -55,10 +71,10 @@ void startLossWeights(Rank &rank, int64_t round = 0);
 void startLoss(Rank &rank, int64_t round = 0);
 
 /// The loss over all microbatches, ranks and the first `rounds`, on every rank:
-/// in f64, by round, microbatch and rank; auxiliary losses by layer,
-/// microbatch, round and rank. `result`: the block of RuntimeMemory::result
-/// behind a startLoss of each of these rounds. Throws RunError when one is not
-/// finite, unless the step `isSkipped`.
+/// in f64, by round, microbatch, call of the loss and rank; auxiliary losses by
+/// layer, microbatch, round and rank. `result`: the block of
+/// RuntimeMemory::result behind a startLoss of each of these rounds. Throws
+/// RunError when one is not finite, unless the step `isSkipped`.
 Loss finishLoss(Rank &rank, std::span<const char> result, int64_t rounds,
                 bool isSkipped = false);
 

@@ -77,6 +77,15 @@ static std::string optimizerIdentity(const Program &program,
   return text;
 }
 
+/// The terms of the loss with their coefficients.
+static std::string lossTermsIdentity(const Program &program) {
+  std::vector<std::string> terms;
+  for (const LossTerm &term : program.lossTerms)
+    terms.push_back(
+        fmt::format("{}={}", term.name, numberText(term.coefficient)));
+  return fmt::format("{}", fmt::join(terms, " "));
+}
+
 /// Whether the rate of a step depends on the number of all steps.
 static bool dependsOnSteps(const OptimizerOptions &options) {
   return options.schedule != LearningRateSchedule::Constant &&
@@ -92,6 +101,8 @@ Identity runIdentity(const Program &program, const Options &options) {
                        {"sequence-length", std::to_string(input.shape[1])},
                        {"data", dataIdentity(options)},
                        {"seed", std::to_string(options.seed)}};
+  if (!program.lossTerms.empty())
+    identity["loss-terms"] = lossTermsIdentity(program);
   if (dependsOnSteps(options.optimizer))
     identity["steps"] = std::to_string(options.steps);
   // 'skip-nonfinite' changes no number of a run that goes on without it.

@@ -3,6 +3,7 @@
 #include "runtime/Error.h"
 #include "runtime/program/Part.h"
 #include "runtime/program/TensorNames.h"
+#include "runtime/train/Gather.h"
 #include "runtime/train/Publish.h"
 
 #include <algorithm>
@@ -168,10 +169,8 @@ void Optimizer::findNorm() {
               static_cast<int64_t>(4 * program.scalars.size()));
   device.finishStep({static_cast<const double *>(all),
                      static_cast<const int32_t *>(rank.runtimeAt(places.order)),
-                     places.normCount,
-                     static_cast<const float *>(rank.runtimeAt(places.losses)),
-                     places.lossRows, program.microbatches,
-                     options.gradientClip, scalePlace(),
+                     places.normCount, stepLosses(rank), options.gradientClip,
+                     scalePlace(),
                      static_cast<double *>(rank.runtimeAt(places.result))});
   skipping.decide();
 }

@@ -104,8 +104,11 @@ private:
       shape[0] *= program.microbatches;
       all["logits"] = {"F32", shape};
     }
-    if (wants("loss"))
+    if (wants("loss")) {
       all["loss"] = {"F64", {}};
+      for (const LossPart &part : Loss().parts(program))
+        all["loss." + part.name] = {"F64", {}};
+    }
     if (wants("loss-curve"))
       all["loss_curve"] = {"F64", {options.steps}};
     return all;
@@ -128,9 +131,16 @@ private:
       }
     if (wants("logits"))
       write("logits", gatherLogits(rank).data());
-    double mean = loss.mean();
     if (wants("loss"))
-      write("loss", &mean);
+      writeLoss(loss);
+  }
+
+  /// The loss and its parts.
+  void writeLoss(const Loss &loss) {
+    double mean = loss.mean();
+    write("loss", &mean);
+    for (const LossPart &part : loss.parts(program))
+      write(("loss." + part.name).c_str(), &part.value);
   }
 
   const Program &program;

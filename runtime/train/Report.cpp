@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
@@ -86,11 +87,14 @@ void Report::begin(const std::string &data) {
   std::fflush(stdout);
 }
 
-void Report::header() {
+void Report::header(const StepReport &p) {
   headerPrinted = true;
-  fmt::print("{}{:>15} {:>9} {:>10} {:>10} {:>9} {:>8} {:>8}{}\n",
-             terminal ? kBold : "", "step", "loss", "validation", "tokens/s",
-             "bubble", "planned", "left", terminal ? kPlain : "");
+  std::string parts;
+  for (const LossPart &part : p.lossParts)
+    parts += fmt::format(" {:>9}", part.name);
+  fmt::print("{}{:>15} {:>9}{} {:>10} {:>10} {:>9} {:>8} {:>8}{}\n",
+             terminal ? kBold : "", "step", "loss", parts, "validation",
+             "tokens/s", "bubble", "planned", "left", terminal ? kPlain : "");
 }
 
 void Report::clearLine() {
@@ -122,18 +126,24 @@ void Report::step(const StepReport &p, bool last) {
       line["mfu"] = *p.utilization;
     if (isSkipped)
       line["skipped"] = reasonText(p.skip, options.skip);
+    for (const LossPart &part : p.lossParts)
+      line["loss_parts"][part.name] = part.value;
     return printLine(line);
   }
   if (!headerPrinted)
-    header();
+    header(p);
   std::string validation =
       p.validationLoss ? fmt::format("{:.4f}", *p.validationLoss) : "-";
+  std::string parts;
+  for (const LossPart &part : p.lossParts)
+    parts += fmt::format(" {:>9.4f}", part.value);
   clearLine();
-  fmt::print("{:>15} {}{:>9.4f}{} {:>10} {:>10} {:>8.1f}% {:>7.1f}% {:>8}",
+  fmt::print("{:>15} {}{:>9.4f}{}{} {:>10} {:>10} {:>8.1f}% {:>7.1f}% {:>8}",
              fmt::format("{}/{}", p.step, options.steps),
-             terminal ? kGreen : "", p.loss, terminal ? kPlain : "", validation,
-             grouped(static_cast<int64_t>(p.tokensPerSecond)), 100.0 * p.bubble,
-             100.0 * program.bubble, clockText(p.secondsLeft));
+             terminal ? kGreen : "", p.loss, terminal ? kPlain : "", parts,
+             validation, grouped(static_cast<int64_t>(p.tokensPerSecond)),
+             100.0 * p.bubble, 100.0 * program.bubble,
+             clockText(p.secondsLeft));
   if (isSkipped)
     fmt::print("  skipped: its {}", reasonText(p.skip, options.skip));
   if (keep)
@@ -181,6 +191,15 @@ static void printHidden(const std::vector<RankReport> &ranks) {
                100.0 * weights.hidden(), 100.0 * gradients.hidden());
 }
 
+/// "2.6046 (main 2.5846, z_loss 0.0200)".
+static std::string lossText(const StepReport &p) {
+  std::vector<std::string> parts;
+  for (const LossPart &part : p.lossParts)
+    parts.push_back(fmt::format("{} {:.4f}", part.name, part.value));
+  return fmt::format("{:.4f}", p.loss) +
+         (parts.empty() ? "" : fmt::format(" ({})", fmt::join(parts, ", ")));
+}
+
 /// ", validation loss 2.5125 (best 2.5101 after step 50)".
 static std::string validationText(const StepReport &p, double target) {
   if (!p.validationLoss)
@@ -212,8 +231,8 @@ void Report::end(const StepReport &p, const RunSummary &summary) {
                           ? fmt::format("{} steps", p.step)
                           : fmt::format("steps {} to {}", before + 1, p.step);
   if (p.step > before)
-    fmt::print("\n{} in {}: loss {:.4f}{}{}\n{}", steps, clockText(p.seconds),
-               p.loss, validationText(p, options.validation.targetLoss),
+    fmt::print("\n{} in {}: loss {}{}{}\n{}", steps, clockText(p.seconds),
+               lossText(p), validationText(p, options.validation.targetLoss),
                skippedText(p), summaryText(program, summary));
   printHidden(summary.ranks);
   memory(summary.ranks);

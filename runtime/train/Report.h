@@ -6,6 +6,7 @@
 #define ROTA_RUNTIME_TRAIN_REPORT_H
 
 #include "runtime/train/Evaluation.h"
+#include "runtime/train/Gather.h"
 #include "runtime/train/Options.h"
 #include "runtime/train/RunSummary.h"
 
@@ -17,6 +18,7 @@ namespace rota {
 struct StepReport {
   int64_t step = 0;
   double loss = 0.0;
+  std::vector<LossPart> lossParts;      // where the loss has terms
   std::optional<double> validationLoss; // of a step that validates
   std::optional<BestValidation> best;   // of the validations so far
   bool reachedTarget = false;           // by one of them
@@ -59,7 +61,7 @@ public:
                const std::vector<RankReport> &ranks);
 
 private:
-  void header();
+  void header(const StepReport &progress);
   void memory(const std::vector<RankReport> &ranks);
   void clearLine();
 

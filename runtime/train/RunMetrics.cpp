@@ -121,6 +121,8 @@ void RunMetrics::step(const StepReport &p, bool isKept, bool last) {
       {"learning_rate", "optimizer/learning_rate", p.learningRate},
       {"tokens_per_second", "speed/tokens_per_second", p.tokensPerSecond},
       {"seconds", "time/seconds", p.seconds}};
+  for (const LossPart &part : p.lossParts)
+    metrics.push_back({"loss_" + part.name, "loss/" + part.name, part.value});
   if (!options.checkpoints.folder.empty())
     metrics.push_back(
         {"checkpoint_stall", "time/checkpoint_stall", p.checkpointStall});

@@ -94,11 +94,15 @@ ordered_json summaryJson(const Program &program, const StepReport &p,
     inTasks += rank.inTasks;
   }
   const TimeUse &time = summary.time;
+  ordered_json parts = nullptr;
+  for (const LossPart &part : p.lossParts)
+    parts[part.name] = part.value;
   return {{"event", "end"},
           {"steps", p.step},
           {"steps_before", summary.stepsBefore},
           {"replayed_steps", p.replayed},
           {"loss", p.loss},
+          {"loss_parts", parts},
           {"validation_loss", optional(p.validationLoss)},
           {"best_validation_loss",
            p.best ? ordered_json(p.best->loss) : ordered_json(nullptr)},

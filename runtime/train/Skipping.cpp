@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/Skipping.h"
 #include "runtime/Error.h"
+#include "runtime/train/Gather.h"
 
 #include <algorithm>
 #include <cmath>
@@ -49,9 +50,7 @@ void Skipping::decide() {
     return;
   const RuntimeMemory &places = rank.places();
   StepDecision decision;
-  decision.losses = static_cast<const float *>(rank.runtimeAt(places.losses));
-  decision.lossRows = places.lossRows;
-  decision.microbatches = rank.program().microbatches;
+  decision.losses = stepLosses(rank);
   decision.deviations = options.spikes;
   decision.history = static_cast<double *>(rank.runtimeAt(places.history));
   decision.scalars = static_cast<const float *>(rank.runtimeAt(places.scalars));

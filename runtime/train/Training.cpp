@@ -160,9 +160,10 @@ void Training::readResults(const Pending &pending) {
   progress.learningRate = pending.learningRate;
   progress.skip = optimizer.skips().read(result);
   progress.skippedSteps = optimizer.skips().skipped();
-  progress.loss =
-      finishLoss(rank, bytes, program.rounds, progress.skip != SkipReason::None)
-          .mean();
+  Loss loss = finishLoss(rank, bytes, program.rounds,
+                         progress.skip != SkipReason::None);
+  progress.loss = loss.mean();
+  progress.lossParts = loss.parts(program);
   progress.gradientNorm = optimizer.readNorm(result);
 }
 

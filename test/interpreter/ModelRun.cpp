@@ -104,12 +104,59 @@ llvm::LogicalResult ModelInstance::call(int64_t layer, FunctionKind kind,
              kind, values);
 }
 
-/// Adds a microbatch's loss, and keeps its logits.
+/// Part `part` of `count` equal ones of the rows [batch, sequence] of `whole`,
+/// with the shape of what a call of the loss takes.
+static Tensor rowsOf(const Tensor &whole, int64_t part, int64_t count) {
+  Tensor rows(whole.shape);
+  if (count == 1)
+    return whole;
+  rows.shape[1] /= count;
+  int64_t size = whole.size() / count;
+  rows.elements.assign(whole.elements.begin() + part * size,
+                       whole.elements.begin() + (part + 1) * size);
+  return rows;
+}
+
+/// Runs a function of the loss on each part of the rows; adds losses where
+/// `adds`. The cotangents of the parts, one after the other, are that of the
+/// activation.
+llvm::LogicalResult ModelInstance::callLoss(FunctionKind kind, Values &values,
+                                            bool adds) {
+  int64_t blocks = model.lossCalls();
+  Tensor cotangent(values.one(Role::InputActivation).shape);
+  cotangent.elements.clear();
+  for (int64_t block = 0; block < blocks; ++block) {
+    Values part = values;
+    for (Role role : {Role::InputActivation, Role::Targets})
+      part.set(role, rowsOf(values.one(role), block, blocks));
+    if (failed(call(lossEnvironment, ModelPart::Loss, kind, part)))
+      return failure();
+    if (adds)
+      addLoss(part);
+    if (!part.all(Role::CotangentResidual).empty())
+      values.setAll(Role::CotangentResidual, part.all(Role::CotangentResidual));
+    for (const Tensor &own : part.all(Role::InputCotangent))
+      cotangent.elements.insert(cotangent.elements.end(), own.elements.begin(),
+                                own.elements.end());
+  }
+  if (adds)
+    ++microbatchCount;
+  if (!cotangent.elements.empty())
+    values.set(Role::InputCotangent, std::move(cotangent));
+  return success();
+}
+
+/// Adds the loss of a call, and keeps its logits.
 void ModelInstance::addLoss(const Values &values) {
   step.sum += values.one(Role::LossSum)[0];
   step.weight += values.one(Role::LossWeight)[0];
-  ++microbatchCount;
-  if (auto it = named.find("logits"); it != named.end())
+  auto terms = mlir::rota::FunctionRoles(model.loss).results(Role::LossTerm);
+  for (auto [port, sum] : llvm::zip_equal(terms, values.all(Role::LossTerm)))
+    step.terms[port.lossTerm().getName().str()] +=
+        port.lossTerm().getCoefficient().convertToDouble() * sum[0];
+  // Those of parts of the sequence are no logits of a microbatch.
+  auto it = named.find("logits");
+  if (it != named.end() && model.lossCalls() == 1)
     step.logits.push_back(it->second);
 }
 
@@ -120,11 +167,14 @@ ModelInstance::beginStep(llvm::ArrayRef<Microbatch> microbatches) {
   double weight = 0;
   for (const Microbatch &microbatch : microbatches) {
     Values values;
-    values.set(Role::Targets, microbatch.target);
-    if (failed(call(lossEnvironment, ModelPart::Loss, FunctionKind::LossWeight,
-                    values)))
-      return failure();
-    weight += values.one(Role::LossWeight)[0];
+    for (int64_t block = 0; block < model.lossCalls(); ++block) {
+      values.set(Role::Targets,
+                 rowsOf(microbatch.target, block, model.lossCalls()));
+      if (failed(call(lossEnvironment, ModelPart::Loss,
+                      FunctionKind::LossWeight, values)))
+        return failure();
+      weight += values.one(Role::LossWeight)[0];
+    }
   }
   for (const auto &loss : auxiliaryLosses)
     auxiliaryCotangents[loss.name] =
@@ -168,11 +218,7 @@ llvm::LogicalResult ModelInstance::evaluateLoss(const Tensor &activation,
   Values values;
   values.set(Role::InputActivation, activation);
   values.set(Role::Targets, target);
-  if (failed(call(lossEnvironment, ModelPart::Loss, FunctionKind::Forward,
-                  values)))
-    return failure();
-  addLoss(values);
-  return success();
+  return callLoss(FunctionKind::Forward, values, /*adds=*/true);
 }
 
 FailureOr<Tensor> ModelInstance::backwardOfLoss(const Tensor &activation,
@@ -180,10 +226,8 @@ FailureOr<Tensor> ModelInstance::backwardOfLoss(const Tensor &activation,
                                                 Values &saved) {
   saved.set(Role::InputActivation, activation);
   saved.set(Role::Targets, target);
-  if (failed(call(lossEnvironment, ModelPart::Loss,
-                  firstBackward(isLossSplit()), saved)))
+  if (failed(callLoss(firstBackward(isLossSplit()), saved, /*adds=*/true)))
     return failure();
-  addLoss(saved);
   return saved.one(Role::InputCotangent);
 }
 
@@ -196,8 +240,7 @@ FailureOr<Tensor> ModelInstance::backward(int64_t layer, Values &saved,
 }
 
 llvm::LogicalResult ModelInstance::backwardWeightOfLoss(Values &saved) {
-  return call(lossEnvironment, ModelPart::Loss, FunctionKind::BackwardWeight,
-              saved);
+  return callLoss(FunctionKind::BackwardWeight, saved, /*adds=*/false);
 }
 
 llvm::LogicalResult ModelInstance::backwardWeight(int64_t layer,

@@ -21,9 +21,16 @@ struct Step {
   double sum = 0, weight = 0;
   /// Auxiliary losses, each its coefficient times its sums over its weights.
   double auxiliary = 0;
-  /// Mean loss, sum / weight, and the auxiliary ones. The first is 0 where
-  /// nothing counts, as are the gradients.
-  double loss() const { return sum * scale() + auxiliary; }
+  /// Terms of the main loss by name, each its coefficient times its sum.
+  std::map<std::string, double> terms;
+  /// Mean loss, sum / weight, that of its terms, and the auxiliary ones. The
+  /// first two are 0 where nothing counts, as are the gradients.
+  double loss() const {
+    double all = sum;
+    for (const auto &[name, term] : terms)
+      all += term;
+    return all * scale() + auxiliary;
+  }
   double scale() const { return weight > 0 ? 1 / weight : 0; }
   /// Derivative of the mean loss in each parameter, by checkpoint name; empty
   /// after evaluation. The division by the weight happens once, at the end.
@@ -97,6 +104,8 @@ private:
                           mlir::rota::ModelPart part,
                           mlir::rota::FunctionKind kind, Values &values);
   void addLoss(const Values &values);
+  llvm::LogicalResult callLoss(mlir::rota::FunctionKind kind, Values &values,
+                               bool adds);
 
   const mlir::rota::Model &model;
   Options options;

@@ -75,7 +75,7 @@ Case crossEntropy(llvm::StringRef rows, llvm::StringRef classes) {
           "rota.cross_entropy %x, %t : (" + x + ", " + t + ") -> (" + results +
               ")",
           results,
-          {true, false, false}};
+          {true, false, true}};
 }
 
 Case embedding(llvm::StringRef rows, llvm::StringRef table,

@@ -114,9 +114,9 @@ static LogicalResult crossEntropy(CrossEntropyOp op, Frame &frame) {
   Tensor logsumexp(targets.shape);
   for (int64_t row = 0; row < targets.size(); ++row) {
     const double *x = &logits.elements[row * classes.count];
-    logsumexp[row] = logSumExp(x, classes.count);
     if (targets[row] < 0)
       continue;
+    logsumexp[row] = logSumExp(x, classes.count);
     sum[0] += logsumexp[row] - x[int64_t(targets[row])];
     weight[0] += 1;
   }
@@ -126,7 +126,8 @@ static LogicalResult crossEntropy(CrossEntropyOp op, Frame &frame) {
   return success();
 }
 
-/// cotangent * (exp(logits - logsumexp) - onehot(target - offset)).
+/// (cotangent + that of the row) * exp(logits - logsumexp)
+///     - cotangent * onehot(target - offset).
 static LogicalResult crossEntropyGrad(CrossEntropyGradOp op, Frame &frame) {
   const Tensor &logits = frame.get(op.getLogits());
   const Tensor &targets = frame.get(op.getTargets());
@@ -139,11 +140,13 @@ static LogicalResult crossEntropyGrad(CrossEntropyGradOp op, Frame &frame) {
   for (int64_t row = 0; row < targets.size(); ++row) {
     if (targets[row] < 0)
       continue;
+    double ofRow =
+        op.getRowCotangent() ? frame.get(op.getRowCotangent())[row] : 0;
     for (int64_t i = 0; i < classes.within(op.getVocabulary()); ++i) {
       int64_t at = row * classes.count + i;
       double probability = std::exp(logits[at] - logsumexp[row]);
       double wanted = i == classes.placeOf(targets[row]) ? 1 : 0;
-      result[at] = cotangent * (probability - wanted);
+      result[at] = cotangent * (probability - wanted) + ofRow * probability;
     }
   }
   frame.set(op.getResult(), std::move(result));
@@ -179,9 +182,9 @@ static void crossEntropyMerge(CrossEntropyMergeOp op, Frame &frame) {
       ofPart.push_back(parts[row * parts.dim(2) + i]);
       targetLogit += parts[row * parts.dim(2) + i + 1];
     }
-    logsumexp[row] = logSumExp(ofPart.data(), ofPart.size());
     if (targets[row] < 0)
       continue;
+    logsumexp[row] = logSumExp(ofPart.data(), ofPart.size());
     sum[0] += logsumexp[row] - targetLogit;
     weight[0] += 1;
   }

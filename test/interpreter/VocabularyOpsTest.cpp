@@ -7,6 +7,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 using namespace rota::interpreter;
 
 namespace {
@@ -56,6 +58,14 @@ constexpr const char *kFunctions = R"(
   func.func @loss_grad(%d: tensor<f64>, %x: tensor<1x5x6xf64>, %t: tensor<1x5xi32>, %l: tensor<1x5xf64>) -> tensor<1x5x6xf64> {
     %g = rota.cross_entropy_grad %d, %x, %t, %l : (tensor<f64>, tensor<1x5x6xf64>, tensor<1x5xi32>, tensor<1x5xf64>) -> tensor<1x5x6xf64>
     return %g : tensor<1x5x6xf64>
+  }
+  func.func @rows_grad(%d: tensor<f64>, %x: tensor<1x5x6xf64>, %t: tensor<1x5xi32>, %l: tensor<1x5xf64>, %r: tensor<1x5xf64>) -> tensor<1x5x6xf64> {
+    %g = rota.cross_entropy_grad %d, %x, %t, %l rows %r : (tensor<f64>, tensor<1x5x6xf64>, tensor<1x5xi32>, tensor<1x5xf64>, tensor<1x5xf64>) -> tensor<1x5x6xf64>
+    return %g : tensor<1x5x6xf64>
+  }
+  func.func @rows_grad_4(%d: tensor<f64>, %x: tensor<1x5x4xf64>, %t: tensor<1x5xi32>, %l: tensor<1x5xf64>, %o: tensor<i32>, %r: tensor<1x5xf64>) -> tensor<1x5x4xf64> {
+    %g = rota.cross_entropy_grad %d, %x, %t, %l offset %o rows %r : (tensor<f64>, tensor<1x5x4xf64>, tensor<1x5xi32>, tensor<1x5xf64>, tensor<i32>, tensor<1x5xf64>) -> tensor<1x5x4xf64>
+    return %g : tensor<1x5x4xf64>
   }
   func.func @loss_grad_4(%d: tensor<f64>, %x: tensor<1x5x4xf64>, %t: tensor<1x5xi32>, %l: tensor<1x5xf64>, %o: tensor<i32>) -> tensor<1x5x4xf64> {
     %g = rota.cross_entropy_grad %d, %x, %t, %l offset %o : (tensor<f64>, tensor<1x5x4xf64>, tensor<1x5xi32>, tensor<1x5xf64>, tensor<i32>) -> tensor<1x5x4xf64>
@@ -137,6 +147,26 @@ TEST_F(Vocabulary, PartsMergeIntoTheCrossEntropyAndItsDerivative) {
   EXPECT_EQ(
       run("loss_grad_2", {slope, second, targets, whole[2], four})[0].elements,
       columns(expected, 4, 2).elements);
+}
+
+TEST_F(Vocabulary, RowsWhoseTargetIsNegativeDoNotCount) {
+  Tensor logits = random.uniform({1, 5, 6}, -3, 3);
+  auto whole = run("loss", {logits, targets});
+  ASSERT_EQ(targets[2], -1);
+  EXPECT_EQ(whole[2][2], 0) << "its logsumexp";
+  Tensor slope = Tensor::scalar(0.3), rows = random.uniform({1, 5}, -1, 1);
+  Tensor expected =
+      run("rows_grad", {slope, logits, targets, whole[2], rows})[0];
+  for (int64_t i = 0; i < 6; ++i)
+    EXPECT_EQ(expected[2 * 6 + i], 0);
+  // The cotangent of a row's logsumexp is that of a softmax in its row.
+  Tensor without = run("loss_grad", {slope, logits, targets, whole[2]})[0];
+  EXPECT_NEAR(expected[1],
+              without[1] + rows[0] * std::exp(logits[1] - whole[2][0]), 1e-14);
+  Tensor part = columns(logits, 0, 4);
+  EXPECT_EQ(run("rows_grad_4", {slope, part, targets, whole[2], zero, rows})[0]
+                .elements,
+            columns(expected, 0, 4).elements);
 }
 
 } // namespace

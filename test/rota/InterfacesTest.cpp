@@ -157,6 +157,14 @@ const Case cases[] = {
      "-> tensor<2x16x64xf32>",
      ",a.b.c,a.b,a.b,->a.b.c a=2 b=16 c=64 c#", 3 * 2048,
      4 + 4 * 2048 + 128 + 128 + 4, 4 * 2048},
+    {"cross_entropy_grad with rows",
+     "%d: tensor<f32>, %x: tensor<2x16x64xf32>, %t: tensor<2x16xi32>, %l: "
+     "tensor<2x16xf32>, %o: tensor<i32>",
+     "rota.cross_entropy_grad %d, %x, %t, %l offset %o rows %l : (tensor<f32>, "
+     "tensor<2x16x64xf32>, tensor<2x16xi32>, tensor<2x16xf32>, tensor<i32>, "
+     "tensor<2x16xf32>) -> tensor<2x16x64xf32>",
+     ",a.b.c,a.b,a.b,,a.b->a.b.c a=2 b=16 c=64 c#", 3 * 2048,
+     4 + 4 * 2048 + 128 + 128 + 4 + 128, 4 * 2048},
     {"cross_entropy_shard",
      "%x: tensor<2x16x64xf32>, %t: tensor<2x16xi32>, %o: tensor<i32>",
      "rota.cross_entropy_shard %x, %t offset %o : (tensor<2x16x64xf32>, "

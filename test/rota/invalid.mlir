@@ -660,6 +660,15 @@ func.func @f(%t: tensor<2x16xi32>, %d: tensor<2x16x8xf32>, %o: tensor<2xi32>) {
 
 // -----
 
+// cross_entropy_grad C1: the logsumexp's cotangent
+func.func @f(%d: tensor<f32>, %x: tensor<2x16x64xf32>, %t: tensor<2x16xi32>, %l: tensor<2x16xf32>, %r: tensor<2x8xf32>) -> tensor<2x16x64xf32> {
+  // expected-error@+1 {{expected a logsumexp's cotangent of shape [2, 16], got 'tensor<2x8xf32>'}}
+  %g = rota.cross_entropy_grad %d, %x, %t, %l rows %r : (tensor<f32>, tensor<2x16x64xf32>, tensor<2x16xi32>, tensor<2x16xf32>, tensor<2x8xf32>) -> tensor<2x16x64xf32>
+  return %g : tensor<2x16x64xf32>
+}
+
+// -----
+
 // cross_entropy_grad C2: a scalar
 func.func @f(%d: tensor<f32>, %x: tensor<2x16x64xf32>, %t: tensor<2x16xi32>, %l: tensor<2x16xf32>, %o: tensor<1xi32>) {
   // expected-error@+1 {{expected an offset of shape [], got 'tensor<1xi32>'}}

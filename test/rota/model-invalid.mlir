@@ -58,6 +58,54 @@ func.func private @loss(tensor<8xf32>, tensor<8xf32>) -> tensor<f32>
 
 // -----
 
+// A term of the loss says which it is.
+rota.stack @a layers = 1 pattern [@x] {
+  rota.layer @x {
+    func.func private @forward(tensor<8xf32>) -> tensor<8xf32>
+  }
+}
+func.func private @embed(tensor<8xf32>) -> tensor<8xf32>
+// expected-error@+1 {{expected 2 arguments and 2 results, got 2 and 3}}
+func.func private @loss(tensor<8xf32>, tensor<8xf32>) -> (tensor<f32>, tensor<f32>, tensor<f32>)
+
+// -----
+
+// A loss takes the sequence or an equal part of it.
+rota.stack @a layers = 1 pattern [@x] {
+  rota.layer @x {
+    func.func private @forward(tensor<2x6x8xf32>) -> tensor<2x6x8xf32>
+  }
+}
+func.func private @embed(tensor<2x6xi32>) -> tensor<2x6x8xf32>
+// expected-error@+1 {{expected an activation of type 'tensor<2x6x8xf32>' as in the layers, got 'tensor<2x4x8xf32>'}}
+func.func private @loss(tensor<2x4x8xf32>, tensor<2x4xi32>) -> (tensor<f32>, tensor<f32>)
+
+// -----
+
+// Terms of the loss have names of their own.
+rota.stack @a layers = 1 pattern [@x] {
+  rota.layer @x {
+    func.func private @forward(tensor<8xf32>) -> tensor<8xf32>
+  }
+}
+func.func private @embed(tensor<8xf32>) -> tensor<8xf32>
+// expected-error@+1 {{expected a name that no other part of the loss has, got 'z'}}
+func.func private @loss(tensor<8xf32>, tensor<8xf32>) -> (tensor<f32>, tensor<f32>, tensor<f32> {rota.loss_term = #rota.loss_term<name = "z", coefficient = 1.0>}, tensor<f32> {rota.loss_term = #rota.loss_term<name = "z", coefficient = 2.0>})
+
+// -----
+
+// A term of the loss is a scalar.
+rota.stack @a layers = 1 pattern [@x] {
+  rota.layer @x {
+    func.func private @forward(tensor<8xf32>) -> tensor<8xf32>
+  }
+}
+func.func private @embed(tensor<8xf32>) -> tensor<8xf32>
+// expected-error@+1 {{expected the sum, the weight and terms to be floating-point scalars, got 'tensor<8xf32>'}}
+func.func private @loss(tensor<8xf32>, tensor<8xf32>) -> (tensor<f32>, tensor<f32>, tensor<8xf32> {rota.loss_term = #rota.loss_term<name = "z", coefficient = 1.0>})
+
+// -----
+
 rota.stack @a layers = 1 pattern [@x] {
   rota.layer @x {
     func.func private @forward(tensor<8xf32>) -> tensor<8xf32>
@@ -86,5 +134,5 @@ rota.stack @a layers = 1 pattern [@x] {
   }
 }
 func.func private @embed(tensor<8xf32>) -> tensor<8xf32>
-// expected-error@+1 {{expected the sum and the weight to be floating-point scalars, got 'tensor<8xf32>'}}
+// expected-error@+1 {{expected the sum, the weight and terms to be floating-point scalars, got 'tensor<8xf32>'}}
 func.func private @loss(tensor<8xf32>, tensor<8xf32>) -> (tensor<f32>, tensor<8xf32>)

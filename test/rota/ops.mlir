@@ -236,6 +236,23 @@ func.func @f(%dsum: tensor<f32>, %logits: tensor<2x16x256xf32>, %targets: tensor
 // -----
 
 // CHECK-LABEL: module
+// CHECK: rota.cross_entropy_grad %{{.*}}, %{{.*}}, %{{.*}}, %[[LSE:.*]] rows %[[LSE]] : (tensor<f32>, tensor<2x16x256xf32>, tensor<2x16xi32>, tensor<2x16xf32>, tensor<2x16xf32>)
+// CHECK: rota.cross_entropy_grad %{{.*}} offset %[[OFFSET:.*]] of 250 rows %[[LSE]] : (tensor<f32>, tensor<2x16x256xf32>, tensor<2x16xi32>, tensor<2x16xf32>, tensor<i32>, tensor<2x16xf32>)
+func.func @f(%dsum: tensor<f32>, %logits: tensor<2x16x256xf32>, %targets: tensor<2x16xi32>, %lse: tensor<2x16xf32>, %offset: tensor<i32>) -> (tensor<2x16x256xf32>, tensor<2x16x256xf32>) {
+  %whole = rota.cross_entropy_grad %dsum, %logits, %targets, %lse rows %lse : (tensor<f32>, tensor<2x16x256xf32>, tensor<2x16xi32>, tensor<2x16xf32>, tensor<2x16xf32>) -> tensor<2x16x256xf32>
+  %part = rota.cross_entropy_grad %dsum, %logits, %targets, %lse offset %offset of 250 rows %lse : (tensor<f32>, tensor<2x16x256xf32>, tensor<2x16xi32>, tensor<2x16xf32>, tensor<i32>, tensor<2x16xf32>) -> tensor<2x16x256xf32>
+  return %whole, %part : tensor<2x16x256xf32>, tensor<2x16x256xf32>
+}
+
+// -----
+
+// CHECK-LABEL: module
+// CHECK: func.func private @loss({{.*}}) -> (tensor<f32>, tensor<f32>, tensor<f32> {rota.loss_term = #rota.loss_term<name = "z_loss", coefficient = 1.000000e-04>})
+func.func private @loss(tensor<8xf32>, tensor<8xf32>) -> (tensor<f32>, tensor<f32>, tensor<f32> {rota.loss_term = #rota.loss_term<name = "z_loss", coefficient = 1.0e-04>})
+
+// -----
+
+// CHECK-LABEL: module
 // CHECK: rota.embedding %{{.*}}, %{{.*}} offset %{{.*}} : (tensor<2x16xi32>, tensor<128x8xf32>, tensor<i32>) -> tensor<2x16x8xf32>
 // CHECK: rota.embedding %{{.*}}, %{{.*}} offset %{{.*}} of 250 : (tensor<2x16xi32>, tensor<128x8xf32>, tensor<i32>) -> tensor<2x16x8xf32>
 // CHECK: rota.embedding_grad %{{.*}}, %{{.*}} offset %{{.*}} : (tensor<2x16xi32>, tensor<2x16x8xf32>, tensor<i32>) -> tensor<128x8xf32>

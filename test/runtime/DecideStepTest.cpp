@@ -70,7 +70,7 @@ TEST(DecideStep, TakesTheScalarsThatFitTheStepBefore) {
 }
 
 TEST(DecideStep, SkipsSpikesOfLossAndNorm) {
-  DecisionCase step(2, 2);
+  DecisionCase step(2, 2, 3);
   step.deviations = 6.0;
   fillHistory(step, 200);
   EXPECT_EQ(step.history[0], 200.0);

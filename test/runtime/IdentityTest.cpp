@@ -29,6 +29,7 @@ std::map<std::string, std::string> identityOf(const Program &program) {
 std::vector<std::string>
 changedBy(const std::function<void(Program &, Options &)> &edit) {
   Program program = makeLine(1, 2);
+  program.lossTerms = {{"z_loss", 1e-4}};
   Options options = optionsOf(program);
   auto before = runIdentity(program, options);
   edit(program, options);
@@ -60,6 +61,12 @@ TEST(Identity, NamesWhatTheNumbersDependOn) {
       Keys{"model"});
   EXPECT_EQ(changedBy([](Program &p, Options &) { p.microbatches = 4; }),
             Keys{"batch-size"});
+  EXPECT_EQ(changedBy([](Program &p, Options &) {
+              p.lossTerms.front().coefficient = 2e-4;
+            }),
+            Keys{"loss-terms"});
+  EXPECT_EQ(changedBy([](Program &p, Options &) { p.lossTerms.clear(); }),
+            Keys{"loss-terms"});
   EXPECT_EQ(changedBy([](Program &p, Options &) { p.input.shape[1] = 9; }),
             Keys{"sequence-length"});
   EXPECT_EQ(changedBy([](Program &p, Options &) {
@@ -87,8 +94,9 @@ TEST(Identity, NamesWhatTheNumbersDependOn) {
   EXPECT_EQ(
       changedBy([](Program &, Options &o) { o.tokenType = TokenType::Uint16; }),
       Keys{"data"});
-  // Output files and printed lines are no part of it.
-  EXPECT_EQ(changedBy([](Program &, Options &o) {
+  // Output files, printed lines and the calls of the loss are no part of it.
+  EXPECT_EQ(changedBy([](Program &p, Options &o) {
+              p.lossCalls = 2;
               o.save = "x";
               o.logInterval = 3;
               o.threads = 1;

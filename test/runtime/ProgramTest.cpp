@@ -64,6 +64,8 @@ Program makeProgram() {
   rank.step = {512, 576, 640, 1024};
   p.constantTensors = {{64, std::string("a\0b", 3)}};
   p.mesh = {{"stage", 2}};
+  p.lossTerms = {{"z", 0.25}};
+  p.lossCalls = 3;
   p.stages = {rank, rank};
   p.stages[1].auxiliarySums = {{3, 3072, {0}}};
   p.stages[1].auxiliaryCotangents = 3200;
@@ -103,6 +105,8 @@ TEST(Program, RoundTrips) {
   EXPECT_EQ(back.stages[1].waitsOf(1)[0], 0);
   EXPECT_EQ(back.stages[0].tables[0].frequencies[1], 0.01);
   EXPECT_EQ(back.auxiliaryLosses[0].weight, 64.0);
+  EXPECT_EQ(back.lossTerms[0].coefficient, 0.25);
+  EXPECT_EQ(back.lossCalls, 3);
   EXPECT_EQ(back.parameters[0].states[0].initial, 0.5);
   EXPECT_EQ(back.constantTensors, program.constantTensors);
   EXPECT_EQ(back.scalars, program.scalars);
@@ -222,6 +226,22 @@ TEST(Verify, RefusesPlacesOfAuxiliaryLosses) {
   program = makeProgram();
   program.stages[0].startCalls = {program.stages[0].templates[0].calls[0]};
   EXPECT_TRUE(verifyFails(program, "stage 0: expected a place of the losses"));
+}
+
+TEST(Verify, RefusesPlacesOfLosses) {
+  // Of each microbatch 3 calls with 3 numbers.
+  Program program = makeProgram();
+  Stage &stage = program.stages[1];
+  int64_t bytes = program.microbatches * 3 * 3 * 4;
+  stage.loss = stage.arenaBytes - bytes;
+  std::string error;
+  EXPECT_TRUE(verify(program, error)) << error;
+  stage.loss += 4;
+  EXPECT_TRUE(verifyFails(program, "stage 1: losses"));
+  program = makeProgram();
+  program.lossCalls = 0;
+  EXPECT_TRUE(verifyFails(
+      program, "expected at least 1 call of the loss in a microbatch, got 0"));
 }
 
 TEST(Verify, RefusesWhatLiesOutsideTheArena) {

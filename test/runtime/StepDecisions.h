@@ -16,11 +16,11 @@ namespace rota::test {
 struct DecisionCase {
   static constexpr int64_t kScalars = 6, kScale = 1, kSkip = 4;
 
-  DecisionCase(int64_t lossRanks, int64_t microbatches)
-      : lossRanks(lossRanks), microbatches(microbatches),
-        losses(2 * lossRanks * microbatches, 1.0F),
-        history(kHistoryNumbers, 0.0), stepScalars(kScalars, -1.0F),
-        result(kStepResults, 0.0) {
+  /// With `numbers` of each call of the loss, 2 or more.
+  DecisionCase(int64_t rows, int64_t calls, int64_t numbers = 2)
+      : rows(rows), calls(calls), numbers(numbers),
+        losses(rows * calls * numbers, 1.0F), history(kHistoryNumbers, 0.0),
+        stepScalars(kScalars, -1.0F), result(kStepResults, 0.0) {
     for (int64_t i = 0; i < 2 * kScalars; ++i)
       scalars.push_back(
           static_cast<float>(i < kScalars ? 10 + i : 20 + i - kScalars));
@@ -30,17 +30,23 @@ struct DecisionCase {
 
   /// The mean, by the sums of all but their weights.
   void setLoss(float loss) {
-    for (size_t i = 0; i < losses.size(); i += 2)
+    for (size_t i = 0; i < losses.size(); i += numbers)
       losses[i] = loss * losses[i + 1];
   }
 
   StepDecision decision() {
-    return {losses.data(),  lossRanks,          microbatches, deviations,
-            history.data(), scalars.data(),     kScalars,     kScale,
-            kSkip,          stepScalars.data(), result.data()};
+    return {{losses.data(), rows, calls, numbers},
+            deviations,
+            history.data(),
+            scalars.data(),
+            kScalars,
+            kScale,
+            kSkip,
+            stepScalars.data(),
+            result.data()};
   }
 
-  int64_t lossRanks, microbatches;
+  int64_t rows, calls, numbers;
   double deviations = 0.0;
   std::vector<float> losses;
   std::vector<double> history;

@@ -13,7 +13,8 @@ static constexpr StringLiteral kSharding =
 
 bool UnreducedResults::isLoss(func::FuncOp function, unsigned result) {
   Role role = FunctionRoles(function).results()[result];
-  return role == Role::LossSum || role == Role::LossWeight;
+  return role == Role::LossSum || role == Role::LossWeight ||
+         role == Role::LossTerm;
 }
 
 bool UnreducedResults::isSplat(Value value) {

@@ -25,10 +25,10 @@ public:
 
   /// Axes over which all gradients of a parameter are returned as sums.
   AxisList gradient(ParamOp param) const { return agreed.lookup(param); }
-  /// Axes over which the sum and the weight of the loss are.
+  /// Axes over which sum, weight and terms of the loss are.
   AxisList loss() const { return agreed.lookup(nullptr); }
 
-  /// True for the sum and the weight of the model's loss.
+  /// True for sum, weight and terms of the model's loss.
   static bool isLoss(func::FuncOp function, unsigned result);
   /// True for a returned scalar without a sharding, which may be any sum.
   static bool isFreeScalar(OpOperand &use);

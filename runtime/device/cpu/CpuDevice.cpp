@@ -154,14 +154,12 @@ void CpuDevice::sum(RotaContext *, const float *values, int64_t count,
   *sum = std::accumulate(values, values + count, 0.0);
 }
 
-/// The sum of the weights of losses [ranks, microbatches, 2], by microbatch and
-/// rank.
-static double weightOf(const float *losses, int64_t ranks,
-                       int64_t microbatches) {
+/// The sum of the weights of losses, by call and rank.
+static double weightOf(const StepLosses &losses) {
   double weight = 0.0;
-  for (int64_t m = 0; m < microbatches; ++m)
-    for (int64_t r = 0; r < ranks; ++r)
-      weight += losses[2 * (r * microbatches + m) + 1];
+  for (int64_t c = 0; c < losses.calls; ++c)
+    for (int64_t r = 0; r < losses.rows; ++r)
+      weight += losses.values[losses.numbers * (r * losses.calls + c) + 1];
   return weight;
 }
 
@@ -173,7 +171,7 @@ void CpuDevice::finishStep(const StepNumbers &n) {
       wrong = static_cast<double>(i);
     total += square;
   }
-  double weight = weightOf(n.losses, n.lossRows, n.microbatches);
+  double weight = weightOf(n.losses);
   bool counts = weight > 0.0;
   double norm = counts ? std::sqrt(total) / weight : 0.0;
   double factor = 1.0;
@@ -186,7 +184,7 @@ void CpuDevice::finishStep(const StepNumbers &n) {
 }
 
 void CpuDevice::findCotangents(const CotangentNumbers &n) {
-  double weight = weightOf(n.losses, n.lossRows, n.microbatches);
+  double weight = weightOf(n.losses);
   for (int64_t l = 0; l < n.count; ++l)
     n.cotangents[l] =
         static_cast<float>(n.factors[2 * l] * weight / n.factors[2 * l + 1]);

@@ -12,9 +12,11 @@ namespace rota {
 /// The mean loss over what counts, 0 where nothing does; and the weight.
 static std::pair<double, double> meanLoss(const StepDecision &d) {
   double sum = 0.0, weight = 0.0;
-  for (int64_t m = 0; m < d.microbatches; ++m)
-    for (int64_t r = 0; r < d.lossRows; ++r) {
-      const float *pair = d.losses + 2 * (r * d.microbatches + m);
+  const StepLosses &losses = d.losses;
+  for (int64_t c = 0; c < losses.calls; ++c)
+    for (int64_t r = 0; r < losses.rows; ++r) {
+      const float *pair =
+          losses.values + losses.numbers * (r * losses.calls + c);
       sum += pair[0];
       weight += pair[1];
     }

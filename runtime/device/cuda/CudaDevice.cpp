@@ -162,25 +162,27 @@ void CudaDevice::sum(RotaContext *context, const float *values, int64_t count,
 
 void CudaDevice::finishStep(const StepNumbers &numbers) {
   StepNumbers n = numbers;
-  void *arguments[] = {&n.squares, &n.order,     &n.orderCount,
-                       &n.losses,  &n.lossRows, &n.microbatches,
-                       &n.clip,    &n.scale,     &n.result};
+  void *arguments[] = {&n.squares,        &n.order,       &n.orderCount,
+                       &n.losses.values,  &n.losses.rows, &n.losses.calls,
+                       &n.losses.numbers, &n.clip,        &n.scale,
+                       &n.result};
   launchServiceBlock(kFinishStepKernel, arguments, compute.get());
 }
 
 void CudaDevice::decideStep(const StepDecision &decision) {
   StepDecision d = decision;
-  void *arguments[] = {&d.losses,      &d.lossRows,   &d.microbatches,
-                       &d.deviations,  &d.history,     &d.scalars,
-                       &d.scalarCount, &d.scaleNumber, &d.skipNumber,
-                       &d.stepScalars, &d.result};
+  void *arguments[] = {&d.losses.values,  &d.losses.rows, &d.losses.calls,
+                       &d.losses.numbers, &d.deviations,  &d.history,
+                       &d.scalars,        &d.scalarCount, &d.scaleNumber,
+                       &d.skipNumber,     &d.stepScalars, &d.result};
   launchServiceBlock(kDecideStepKernel, arguments, compute.get());
 }
 
 void CudaDevice::findCotangents(const CotangentNumbers &numbers) {
   CotangentNumbers n = numbers;
-  void *arguments[] = {&n.losses,  &n.lossRows, &n.microbatches,
-                       &n.factors, &n.count,    &n.cotangents};
+  void *arguments[] = {&n.losses.values,  &n.losses.rows, &n.losses.calls,
+                       &n.losses.numbers, &n.factors,     &n.count,
+                       &n.cotangents};
   launchServiceBlock(kCotangentsKernel, arguments, compute.get());
 }
 

@@ -51,26 +51,26 @@ inline constexpr const char *kCopyKernels[] = {"rota_copy_2", "rota_copy_4"};
 inline constexpr const char *kNoteKernel = "rota_note";
 
 /// (const f64 *squares, const i32 *order, i64 orderCount, const f32 *losses,
-///  i64 lossRows, i64 microbatches, f64 clip, f32 *scale, f64 *result)
+///  i64 lossRows, i64 lossCalls, i64 lossNumbers, f64 clip, f32 *scale,
+///  f64 *result)
 ///
 /// total = the sum of squares[order[i]] for ascending i; weight = the sum of
-/// losses[r][m][1] of [lossRows, microbatches, 2], for ascending m, then r;
-/// all in f64, without fused operations. norm = sqrt(total) / weight; factor =
-/// clip > 0 ? min(1, clip / (norm + 1e-6)) : 1; *scale = factor / weight. Where
-/// the weight is 0, norm and *scale are.
-/// result = {norm, weight, the least i whose square is not finite, or -1}.
-/// One block.
+/// losses[r][c][1] of [lossRows, lossCalls, lossNumbers], for ascending c,
+/// then r; all in f64, without fused operations. norm = sqrt(total) / weight;
+/// factor = clip > 0 ? min(1, clip / (norm + 1e-6)) : 1; *scale = factor /
+/// weight. Where the weight is 0, norm and *scale are. result = {norm, weight,
+/// the least i whose square is not finite, or -1}. One block.
 inline constexpr const char *kFinishStepKernel = "rota_finish_step";
 
-/// (const f32 *losses, i64 lossRows, i64 microbatches, f64 deviations,
-///  f64 *history, const f32 *scalars, i64 scalarCount, i64 scaleNumber,
-///  i64 skipNumber, f32 *stepScalars, f64 *result)
+/// (const f32 *losses, i64 lossRows, i64 lossCalls, i64 lossNumbers,
+///  f64 deviations, f64 *history, const f32 *scalars, i64 scalarCount,
+///  i64 scaleNumber, i64 skipNumber, f32 *stepScalars, f64 *result)
 ///
 /// Device::decideStep, in f64 without fused operations. One block.
 inline constexpr const char *kDecideStepKernel = "rota_decide_step";
 
-/// (const f32 *losses, i64 lossRows, i64 microbatches, const f64 *factors,
-///  i64 count, f32 *cotangents)
+/// (const f32 *losses, i64 lossRows, i64 lossCalls, i64 lossNumbers,
+///  const f64 *factors, i64 count, f32 *cotangents)
 ///
 /// cotangents[l] = factors[l][0] * weight / factors[l][1] for l < count, of
 /// factors [count, 2], in f64 and rounded once, with the weight of

@@ -332,6 +332,11 @@ const char *const kPartGrad = R"(
     %g = rota.cross_entropy_grad %d, %l, %t, %e offset %o of $C : (tensor<f32>, tensor<2x3x$Cx$T>, tensor<2x3xi32>, tensor<2x3xf32>, tensor<i32>) -> tensor<2x3x$Cx$T>
     return
   })";
+const char *const kRowsGrad = R"(
+  func.func @f(%d: tensor<f32>, %l: tensor<2x3x$Cx$T>, %t: tensor<2x3xi32>, %e: tensor<2x3xf32>, %o: tensor<i32>, %r: tensor<2x3xf32>) {
+    %g = rota.cross_entropy_grad %d, %l, %t, %e offset %o of $C rows %r : (tensor<f32>, tensor<2x3x$Cx$T>, tensor<2x3xi32>, tensor<2x3xf32>, tensor<i32>, tensor<2x3xf32>) -> tensor<2x3x$Cx$T>
+    return
+  })";
 const char *const kPart = R"(
   func.func @f(%l: tensor<2x3x$Cx$T>, %t: tensor<2x3xi32>, %o: tensor<i32>) {
     %p = rota.cross_entropy_shard %l, %t offset %o of $C : (tensor<2x3x$Cx$T>, tensor<2x3xi32>, tensor<i32>) -> tensor<2x3x2xf32>
@@ -352,6 +357,7 @@ TEST_F(AgainstCpu, CrossEntropy) {
       check({replaced(kLossGrad, names), {}, 2, -1, c + 1, {{1, 0}}});
       check({replaced(kPart, names), {}, 9, -1, c + 9});
       check({replaced(kPartGrad, names), {}, 2, -1, c + 9, {{1, 0}}});
+      check({replaced(kRowsGrad, names), {}, 2, -1, c + 9, {{1, 0}}});
     }
   check({kMerge, {}, 9, -1, 9});
 }

@@ -29,7 +29,7 @@ protected:
   struct Step {
     Elements<double> squares;
     Elements<int32_t> order;
-    int64_t lossRanks, microbatches;
+    int64_t lossRanks, microbatches, lossNumbers;
     Elements<float> losses;
     double clip;
   };
@@ -41,21 +41,22 @@ protected:
   /// Of squares whose order is a part of them, backwards. A loss is NaN: none
   /// is read.
   Step makeStep(int64_t orderCount, int64_t ranks, int64_t microbatches,
-                double clip) {
+                double clip, int64_t lossNumbers = 2) {
     Step step{Elements<double>(orderCount + 5),
               Elements<int32_t>(orderCount),
               ranks,
               microbatches,
-              Elements<float>(2 * ranks * microbatches),
+              lossNumbers,
+              Elements<float>(lossNumbers * ranks * microbatches),
               clip};
     for (int64_t i = 0; i < step.squares.size(); ++i)
       step.squares[i] = std::exp(10 * number());
     for (int64_t i = 0; i < orderCount; ++i)
       step.order[i] = int32_t(orderCount + 2 - i);
-    for (int64_t i = 0; i < step.losses.size(); i += 2) {
+    for (int64_t i = 0; i < step.losses.size(); ++i)
       step.losses[i] = float(kNaN);
-      step.losses[i + 1] = std::exp(5 * number());
-    }
+    for (int64_t i = 1; i < step.losses.size(); i += lossNumbers)
+      step.losses[i] = std::exp(5 * number());
     return step;
   }
 
@@ -67,10 +68,10 @@ protected:
     know("losses", step.losses);
     know("scale", scale);
     know("result", result);
-    auto reports =
-        run(cuda::kFinishStepKernel, 1, step.squares.data(), step.order.data(),
-            step.order.size(), step.losses.data(), step.lossRanks,
-            step.microbatches, step.clip, scale.data(), result.data());
+    auto reports = run(cuda::kFinishStepKernel, 1, step.squares.data(),
+                       step.order.data(), step.order.size(), step.losses.data(),
+                       step.lossRanks, step.microbatches, step.lossNumbers,
+                       step.clip, scale.data(), result.data());
     outcome = {scale[0], result[0], result[1], result[2]};
     return reports;
   }
@@ -85,7 +86,8 @@ protected:
     }
     for (int64_t m = 0; m < step.microbatches; ++m)
       for (int64_t r = 0; r < step.lossRanks; ++r)
-        weight += step.losses[2 * (r * step.microbatches + m) + 1];
+        weight +=
+            step.losses[step.lossNumbers * (r * step.microbatches + m) + 1];
     if (weight == 0)
       return {0, 0, 0, bad};
     double norm = std::sqrt(total) / weight;
@@ -119,8 +121,8 @@ protected:
     know("factors", factors);
     know("cotangents", cotangents);
     return run(cuda::kCotangentsKernel, 1, step.losses.data(), step.lossRanks,
-               step.microbatches, factors.data(), cotangents.size(),
-               cotangents.data());
+               step.microbatches, step.lossNumbers, factors.data(),
+               cotangents.size(), cotangents.data());
   }
 
   template <typename T>
@@ -145,8 +147,8 @@ protected:
     know("history", history);
     know("result", result);
     auto reports =
-        run(cuda::kDecideStepKernel, 1, losses.data(), step.lossRanks,
-            step.microbatches, step.deviations, history.data(), scalars.data(),
+        run(cuda::kDecideStepKernel, 1, losses.data(), step.rows, step.calls,
+            step.numbers, step.deviations, history.data(), scalars.data(),
             DecisionCase::kScalars, DecisionCase::kScale, DecisionCase::kSkip,
             stepScalars.data(), result.data());
     copyBack(stepScalars, step.stepScalars);
@@ -157,7 +159,7 @@ protected:
 
   /// A loss and a norm in a wide range about 3 and 1.
   void draw(DecisionCase &step) {
-    for (size_t i = 0; i < step.losses.size(); i += 2) {
+    for (size_t i = 0; i < step.losses.size(); i += step.numbers) {
       step.losses[i + 1] = 2.5F + number();
       step.losses[i] = (3 + number()) * step.losses[i + 1];
     }
@@ -198,7 +200,9 @@ TEST_F(OneBlock, FinishStep) {
         SCOPED_TRACE(testing::Message()
                      << orderCount << " squares, losses of " << ranks << " x "
                      << microbatches << ", clip " << clip);
-        checkStep(makeStep(orderCount, ranks, microbatches, clip));
+        for (int64_t lossNumbers : {2, 5})
+          checkStep(
+              makeStep(orderCount, ranks, microbatches, clip, lossNumbers));
       }
 }
 
@@ -233,10 +237,12 @@ TEST_F(OneBlock, FinishesAStepInWhichNothingCounts) {
 TEST_F(OneBlock, Cotangents) {
   for (auto [ranks, microbatches] :
        {std::pair<int64_t, int64_t>(1, 1), {1, 257}, {3, 4}, {2, 150}})
-    for (int64_t count : {1, 3, 300}) {
-      SCOPED_TRACE(testing::Message() << count << " cotangents, losses of "
-                                      << ranks << " x " << microbatches);
-      Step step = makeStep(1, ranks, microbatches, 0.0);
+    for (auto [count, lossNumbers] :
+         {std::pair<int64_t, int64_t>(1, 2), {3, 3}, {300, 2}}) {
+      SCOPED_TRACE(testing::Message()
+                   << count << " cotangents, losses of " << ranks << " x "
+                   << microbatches << " x " << lossNumbers);
+      Step step = makeStep(1, ranks, microbatches, 0.0, lossNumbers);
       double weight = reference(step).weight;
       Elements<double> factors(2 * count);
       for (int64_t i = 0; i < factors.size(); ++i)
@@ -266,7 +272,7 @@ TEST_F(OneBlock, DecideStep) {
   for (auto [ranks, microbatches] :
        {std::pair<int64_t, int64_t>(1, 1), {1, 257}, {3, 4}, {2, 150}}) {
     SCOPED_TRACE(testing::Message() << ranks << " x " << microbatches);
-    DecisionCase got(ranks, microbatches);
+    DecisionCase got(ranks, microbatches, ranks + 2);
     got.deviations = 1.5;
     std::array<int, 4> reasons{};
     for (int i = 0; i < 300; ++i) {
@@ -304,7 +310,7 @@ TEST_F(OneBlock, NeedsEachBarrier) {
   Step step = makeStep(600, 1, 600, 1.0);
   Elements<double> factors(2);
   Elements<float> cotangents(1);
-  DecisionCase decision(2, 150);
+  DecisionCase decision(2, 150, 3);
   decision.deviations = 1.0;
   decision.history[0] = kHistoryLength; // so that it is read
   for (unsigned i = 0; i < count; ++i) {

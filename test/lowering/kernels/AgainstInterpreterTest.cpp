@@ -56,6 +56,15 @@ const DedicatedOp dedicatedOps[] = {
       })",
      {{1, 1, 2}, {2, 3, 5}, {1, 7, 257}, {3, 50, 1000}},
      -1},
+    {"cross_entropy_grad_with_rows",
+     R"(
+      func.func @f(%d: tensor<$W>, %x: tensor<$Ax$Bx$Cx$T>, %t: tensor<$Ax$Bxi32>, %r: tensor<$Ax$Bx$W>) -> tensor<$Ax$Bx$Cx$T> {
+        %sum, %weight, %lse = rota.cross_entropy %x, %t : (tensor<$Ax$Bx$Cx$T>, tensor<$Ax$Bxi32>) -> (tensor<$W>, tensor<$W>, tensor<$Ax$Bx$W>)
+        %dx = rota.cross_entropy_grad %d, %x, %t, %lse rows %r : (tensor<$W>, tensor<$Ax$Bx$Cx$T>, tensor<$Ax$Bxi32>, tensor<$Ax$Bx$W>, tensor<$Ax$Bx$W>) -> tensor<$Ax$Bx$Cx$T>
+        return %dx : tensor<$Ax$Bx$Cx$T>
+      })",
+     {{1, 1, 2}, {2, 3, 5}, {1, 7, 257}, {3, 50, 1000}},
+     -1},
     // batch, sequence, vocabulary, embed
     {"embedding",
      R"(
@@ -99,6 +108,14 @@ const DedicatedOp dedicatedOps[] = {
      R"(
       func.func @f(%d: tensor<$W>, %x: tensor<$Ax$Bx$Dx$T>, %t: tensor<$Ax$Bxi32>, %l: tensor<$Ax$Bx$W>, %o: tensor<i32>) -> tensor<$Ax$Bx$Dx$T> {
         %dx = rota.cross_entropy_grad %d, %x, %t, %l offset %o : (tensor<$W>, tensor<$Ax$Bx$Dx$T>, tensor<$Ax$Bxi32>, tensor<$Ax$Bx$W>, tensor<i32>) -> tensor<$Ax$Bx$Dx$T>
+        return %dx : tensor<$Ax$Bx$Dx$T>
+      })",
+     {{1, 1, 2, 1}, {2, 3, 5, 3}, {1, 7, 257, 100}, {3, 50, 1000, 257}},
+     -1},
+    {"cross_entropy_grad_of_a_part_with_rows",
+     R"(
+      func.func @f(%d: tensor<$W>, %x: tensor<$Ax$Bx$Dx$T>, %t: tensor<$Ax$Bxi32>, %l: tensor<$Ax$Bx$W>, %o: tensor<i32>, %r: tensor<$Ax$Bx$W>) -> tensor<$Ax$Bx$Dx$T> {
+        %dx = rota.cross_entropy_grad %d, %x, %t, %l offset %o rows %r : (tensor<$W>, tensor<$Ax$Bx$Dx$T>, tensor<$Ax$Bxi32>, tensor<$Ax$Bx$W>, tensor<i32>, tensor<$Ax$Bx$W>) -> tensor<$Ax$Bx$Dx$T>
         return %dx : tensor<$Ax$Bx$Dx$T>
       })",
      {{1, 1, 2, 1}, {2, 3, 5, 3}, {1, 7, 257, 100}, {3, 50, 1000, 257}},

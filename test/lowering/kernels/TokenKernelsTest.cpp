@@ -120,8 +120,8 @@ TEST_P(TokenKernels, CrossEntropyAndItsGradient) {
     double exponentials = 0.0;
     for (int64_t j = 0; j < columns; ++j)
       exponentials += std::exp(x[i * columns + j]);
-    expectedLse.push_back(std::log(exponentials));
     int64_t target = int64_t(targets[i]);
+    expectedLse.push_back(target < 0 ? 0.0 : std::log(exponentials));
     if (target < 0)
       continue;
     total += expectedLse[i] - x[i * columns + target];

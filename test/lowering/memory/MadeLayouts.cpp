@@ -82,6 +82,24 @@ void addAuxiliaryLosses(ModelLayout &layout, int lossWeight) {
   layout.constantBytes += kAlignment;
 }
 
+void addLossBlocks(ModelLayout &layout) {
+  constexpr int64_t blocks = 3; // divides the targets
+  layout.program.lossCalls = blocks;
+  layout.program.lossTerms = {{"z", 0.5}};
+  layout.loss.cotangentBytes = 0;
+  layout.activationBytes *= blocks;
+}
+
+/// Two of data and tensor, and of fsdp for windows.
+std::vector<MeshAxis> makeMesh(const LayoutOptions &options) {
+  if (options.stages <= 0)
+    return {};
+  return {{"data", 2},
+          {"stage", options.stages},
+          {"fsdp", options.windows ? 2 : 1},
+          {"tensor", 2}};
+}
+
 } // namespace
 
 ModelLayout makeLayout(const LayoutOptions &options, std::mt19937 &random) {
@@ -134,11 +152,7 @@ ModelLayout makeLayout(const LayoutOptions &options, std::mt19937 &random) {
     }
   };
   layout.program.kernels = {"kernel"};
-  if (options.stages > 0)
-    layout.program.mesh = {{"data", 2},
-                           {"stage", options.stages},
-                           {"fsdp", options.windows ? 2 : 1},
-                           {"tensor", 2}};
+  layout.program.mesh = makeMesh(options);
   bool bf16 = random() % 2;
   layout.kinds.resize(2);
   for (TaskGroup &kind : layout.kinds) {
@@ -157,6 +171,8 @@ ModelLayout makeLayout(const LayoutOptions &options, std::mt19937 &random) {
   addData(layout, options.stages > 0);
   if (options.auxiliary)
     addAuxiliaryLosses(layout, task());
+  if (options.blocks)
+    addLossBlocks(layout);
   if (options.logits) {
     layout.logits = task();
     layout.program.logits = {ElementType::F32, {6, 7, 5}};

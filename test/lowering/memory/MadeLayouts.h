@@ -14,6 +14,7 @@ struct LayoutOptions {
   bool split = false;     // the backward, in two halves
   bool logits = false;    // compiled in
   bool auxiliary = false; // every other layer has two auxiliary losses
+  bool blocks = false;    // of the loss, which has a term
   // Ranks along the mesh <data = 2, stage, fsdp, tensor = 2>; 0: no mesh.
   int stages = 0;
   bool windows = false; // fsdp = 2: most parameters are stored over it

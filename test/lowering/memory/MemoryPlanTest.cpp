@@ -37,7 +37,8 @@ bool makeCase(const std::string &schedule, pipe::Shape shape, bool split,
   result.timeline = pipe::addCommunication(*timeline);
   result.layout = makeLayout({.split = split,
                               .logits = random() % 2 != 0,
-                              .auxiliary = random() % 2 != 0},
+                              .auxiliary = random() % 2 != 0,
+                              .blocks = random() % 2 != 0},
                              random);
   result.chunks = makeChunks(shape, layers);
   EXPECT_TRUE(planMemory(result.layout, result.chunks, result.timeline,

@@ -169,6 +169,7 @@ TEST(Windows, RandomTimelinesOfEverySchedule) {
           options.offloadInputs = random() % 2;
           options.logits = random() % 2;
           options.auxiliary = random() % 2;
+          options.blocks = random() % 2;
           pipe::Shape shape{stages, repeats, microbatches};
           shape.outer = flags & 16;
           Case c;
@@ -248,6 +249,7 @@ TEST(Windows, EveryChangedFieldIsRefused) {
     options.split = options.logits = flags & 1;
     options.windows = options.offload = true;
     options.offloadInputs = options.auxiliary = true;
+    options.blocks = flags & 2;
     options.sizes = 50; // so that steps of 64 bytes meet other values
     pipe::Shape shape{2, 1, 2};
     shape.outer = flags & 2;

@@ -20,27 +20,6 @@ func.func @loss(%x: tensor<8xf32>, %t: tensor<8xf32>) -> (tensor<f32>, tensor<f3
 
 // -----
 
-// The logsumexp is for derivatives and has none.
-rota.stack @layers layers = 2 pattern [@a] {
-  rota.layer @a {
-    func.func @forward(%x: tensor<8xf32>) -> tensor<8xf32> {
-      return %x : tensor<8xf32>
-    }
-  }
-}
-func.func @embed(%x: tensor<8xf32>) -> tensor<8xf32> {
-  return %x : tensor<8xf32>
-}
-func.func @loss(%x: tensor<8xf32>, %t: tensor<2x4xi32>) -> (tensor<f32>, tensor<f32>) {
-  %y = rota.reshape %x : tensor<8xf32> -> tensor<2x4x1xf32>
-  // expected-error@+1 {{'rota.cross_entropy' op has no derivative of its logsumexp}}
-  %s, %w, %lse = rota.cross_entropy %y, %t : (tensor<2x4x1xf32>, tensor<2x4xi32>) -> (tensor<f32>, tensor<f32>, tensor<2x4xf32>)
-  %z = rota.reduce sum %lse dims [0, 1] : tensor<2x4xf32> -> tensor<f32>
-  return %z, %w : tensor<f32>, tensor<f32>
-}
-
-// -----
-
 // A table that depends on the input.
 rota.stack @layers layers = 2 pattern [@a] {
   rota.layer @a {
