@@ -107,11 +107,13 @@ void DecoderBuilder::buildEmbed() {
 
 void DecoderBuilder::buildLoss() {
   auto scalar = tensor({}, getF32Type());
-  auto arguments = beginFunction(
-      ModelPart::Loss, {{Role::InputActivation, activation({config.embed})},
-                        {Role::Targets, tokensType()},
-                        {Role::LossSum, scalar},
-                        {Role::LossWeight, scalar}});
+  RoleValues<Type> types = {{Role::InputActivation, activation({config.embed})},
+                            {Role::Targets, tokensType()},
+                            {Role::LossSum, scalar},
+                            {Role::LossWeight, scalar}};
+  if (microbatch.zLoss != 0)
+    types.set(Role::LossTerm, scalar);
+  auto arguments = beginFunction(ModelPart::Loss, types);
   Value normed = norm(arguments.one(Role::InputActivation), finalNorm);
   Value logits = named("logits", project(normed, config.tied ? table : head,
                                          config.vocabulary, config.embed));
@@ -119,8 +121,19 @@ void DecoderBuilder::buildLoss() {
       tensor({microbatch.sequences, microbatch.sequenceLength}, getF32Type());
   auto loss = CrossEntropyOp::create(*this, scalar, scalar, logsumexp, logits,
                                      arguments.one(Role::Targets));
-  finish(
-      {{Role::LossSum, loss.getSum()}, {Role::LossWeight, loss.getWeight()}});
+  RoleValues<Value> results = {{Role::LossSum, loss.getSum()},
+                               {Role::LossWeight, loss.getWeight()}};
+  if (microbatch.zLoss != 0)
+    results.set(Role::LossTerm, zLoss(loss.getLogsumexp()));
+  finish(results);
+}
+
+/// The logsumexp of a token that does not count is 0.
+Value DecoderBuilder::zLoss(Value logsumexp) {
+  Value squares = arith::MulFOp::create(*this, logsumexp, logsumexp);
+  markLossTerm("z_loss", microbatch.zLoss);
+  return ReduceOp::create(*this, tensor({}, getF32Type()), ReduceKind::Sum,
+                          squares, ArrayRef<int64_t>{0, 1});
 }
 
 Value DecoderBuilder::norm(Value x, StringRef gain) {

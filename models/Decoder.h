@@ -69,7 +69,8 @@ protected:
   void declareEnds();
   /// Builds `embed`: rows of the table.
   void buildEmbed();
-  /// Builds `loss`: final norm, head and cross-entropy.
+  /// Builds `loss`: final norm, head, cross-entropy and, where there is one,
+  /// z-loss.
   void buildLoss();
 
   /// RMS norm of `x` along its last dimension with the gain of that name, read
@@ -89,6 +90,8 @@ protected:
 
 private:
   RankedTensorType tokensType();
+  /// The sum of the squares of `logsumexp` [B, S], a term of the loss.
+  Value zLoss(Value logsumexp);
 };
 
 } // namespace mlir::rota

@@ -80,6 +80,13 @@ RoleValues<Value> ModelBuilder::beginFunction(ModelPart part,
   return arguments;
 }
 
+void ModelBuilder::markLossTerm(StringRef name, double coefficient) {
+  auto function = cast<func::FuncOp>(getInsertionBlock()->getParentOp());
+  FunctionRoles(function)
+      .result(Role::LossTerm)
+      .setLossTerm(LossTermAttr::get(getContext(), name, APFloat(coefficient)));
+}
+
 void ModelBuilder::finish(const RoleValues<Value> &results) {
   auto function = cast<func::FuncOp>(getInsertionBlock()->getParentOp());
   func::ReturnOp::create(*this, results.inOrder(signatureOf(function).results));

@@ -14,11 +14,12 @@ namespace mlir::rota {
 /// parameters, moments and gradients then still fit in 64 bits.
 inline constexpr int64_t maxElements = int64_t(1) << 56;
 
-/// The shape of one microbatch and the element type of activations.
+/// The shape of one microbatch, the element type of activations and the loss.
 struct Microbatch {
   int64_t sequences;      // B
   int64_t sequenceLength; // S
   ComputeType compute;
+  double zLoss; // coefficient; 0: none
 };
 
 /// Builds one model module. Functions are built one at a time: `begin...` opens
@@ -50,6 +51,8 @@ public:
   /// Opens the function of that part of the model and returns its arguments.
   RoleValues<Value> beginFunction(ModelPart part,
                                   const RoleValues<Type> &types);
+  /// Says which term of the loss the open function's `Role::LossTerm` is.
+  void markLossTerm(StringRef name, double coefficient);
   /// Returns `results` from the open function and leaves it.
   void finish(const RoleValues<Value> &results);
 

@@ -105,7 +105,7 @@ static FailureOr<BuiltModel> buildFromConfig(MLIRContext &context,
 
   BuiltModel model;
   Microbatch microbatch{options.sequences, options.sequenceLength,
-                        options.compute.value_or(*compute)};
+                        options.compute.value_or(*compute), options.zLoss};
   model.sequences = options.sequences;
   model.sequenceLength = options.sequenceLength;
   model.config = config->source();
@@ -136,6 +136,10 @@ static LogicalResult checkAsked(func::FuncOp embed, StringRef what,
 
 static FailureOr<BuiltModel> loadModule(MLIRContext &context, StringRef path,
                                         const BuildOptions &options) {
+  if (options.zLoss != 0)
+    return errorAt(context, path)
+           << "expected no z-loss for a module, whose loss is its own, got "
+           << options.zLoss;
   BuiltModel built;
   built.module = parseSourceFile<ModuleOp>(path, &context);
   if (!built.module)

@@ -30,6 +30,9 @@ struct BuildOptions {
   /// Not given: the configuration's `dtype`, or f32 where that says float16,
   /// whose values f32 holds exactly.
   std::optional<ComputeType> compute;
+  /// Coefficient of the z-loss, logsumexp(logits)^2 of each token that counts;
+  /// 0: none. A module has a loss of its own and takes none.
+  double zLoss = 0;
 };
 
 struct BuiltModel {

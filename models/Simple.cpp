@@ -106,6 +106,10 @@ private:
 LogicalResult mlir::rota::buildSimple(Config &config,
                                       const Microbatch &microbatch,
                                       ModuleOp module) {
+  if (microbatch.zLoss != 0)
+    config.error("model_type") << "expected no z-loss for the family 'simple', "
+                                  "which has no logits, got "
+                               << microbatch.zLoss;
   int64_t embed = config.size("hidden_size");
   int64_t layers = config.size("num_hidden_layers", {}, Config::maxLayers);
   double coefficient =

@@ -32,7 +32,7 @@ struct Arguments {
   std::string updates; // options of build-updates; empty: no steps
   int64_t microbatches = 1, steps = 10;
   uint64_t seed = 1;
-  double tolerance = 1e-5, learningRate = 3e-4;
+  double tolerance = 1e-5, learningRate = 3e-4, zLoss = 0;
   bool split = false, roundBF16 = false;
 };
 
@@ -162,6 +162,7 @@ mlir::rota::BuiltModel build(mlir::MLIRContext &context,
   mlir::rota::BuildOptions options;
   options.sequences = batch.input.dim(0) / arguments.microbatches;
   options.sequenceLength = batch.input.rank() > 1 ? batch.input.dim(1) : 1;
+  options.zLoss = arguments.zLoss;
   if (!arguments.dtype.empty())
     options.compute = arguments.dtype == "bf16" ? mlir::rota::ComputeType::BF16
                                                 : mlir::rota::ComputeType::F32;
@@ -203,6 +204,10 @@ void addGradient(const std::string &name, const Tensor &gradient,
 Tensors results(Step step) {
   Tensors tensors;
   tensors["loss"] = Tensor::scalar(step.loss());
+  if (!step.terms.empty())
+    tensors["loss.main"] = Tensor::scalar(step.sum * step.scale());
+  for (const auto &[name, term] : step.terms)
+    tensors["loss." + name] = Tensor::scalar(term * step.scale());
   for (auto &[name, gradient] : step.gradients)
     addGradient(name, gradient, tensors);
   for (const Tensor &logits : step.logits) {
@@ -306,6 +311,7 @@ int main(int argc, char **argv) {
   app.add_option("--dtype", arguments.dtype)
       ->check(CLI::IsMember({"f32", "bf16"}));
   app.add_option("--remat", arguments.remat);
+  app.add_option("--z-loss", arguments.zLoss);
   app.add_option("--updates", arguments.updates,
                  "Options of the pass build-updates: also the loss of each of "
                  "--steps on the batch, at one rate and without clipping");

@@ -43,6 +43,10 @@ Rows modelRows(RunOptions &o) {
           {"dtype", group, "TYPE",
            "What the model computes in, or is converted to (its own dtype)",
            models | convert, Choice(o.dtype)},
+          {"z-loss", group, "X",
+           "Adds X times the mean of logsumexp(logits)^2 to the loss that "
+           "trains",
+           train | compile | plan | probe, &o.zLoss, 0, 1e9},
           {"batch-size", group, "N", "Sequences in a step, all ranks together",
            train | compile | plan | eval, &o.batchSize, 1, maxSize},
           {"accumulate", group, "N",

@@ -222,6 +222,7 @@ mlir::rota::BuildOptions rota::buildOptions(const RunOptions &options) {
       options.batchSize / options.accumulate / options.microbatches;
   build.sequenceLength = options.sequenceLength;
   build.compute = options.dtype;
+  build.zLoss = options.zLoss;
   return build;
 }
 
