@@ -82,8 +82,7 @@ DecoderConfig DecoderConfig::read(Config &config, const Microbatch &microbatch,
 }
 
 RankedTensorType DecoderBuilder::tokensType() {
-  return tensor({microbatch.sequences, microbatch.sequenceLength},
-                getI32Type());
+  return tensor({microbatch.sequences, length()}, getI32Type());
 }
 
 void DecoderBuilder::declareEnds() {
@@ -106,6 +105,7 @@ void DecoderBuilder::buildEmbed() {
 }
 
 void DecoderBuilder::buildLoss() {
+  beginLoss();
   auto scalar = tensor({}, getF32Type());
   RoleValues<Type> types = {{Role::InputActivation, activation({config.embed})},
                             {Role::Targets, tokensType()},
@@ -117,8 +117,7 @@ void DecoderBuilder::buildLoss() {
   Value normed = norm(arguments.one(Role::InputActivation), finalNorm);
   Value logits = named("logits", project(normed, config.tied ? table : head,
                                          config.vocabulary, config.embed));
-  auto logsumexp =
-      tensor({microbatch.sequences, microbatch.sequenceLength}, getF32Type());
+  auto logsumexp = tensor({microbatch.sequences, length()}, getF32Type());
   auto loss = CrossEntropyOp::create(*this, scalar, scalar, logsumexp, logits,
                                      arguments.one(Role::Targets));
   RoleValues<Value> results = {{Role::LossSum, loss.getSum()},

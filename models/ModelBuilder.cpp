@@ -10,7 +10,8 @@ using namespace mlir::rota;
 
 ModelBuilder::ModelBuilder(ModuleOp module, const Microbatch &microbatch)
     : ImplicitLocOpBuilder(module.getLoc(), module.getContext()),
-      microbatch(microbatch), moduleBody(module.getBody()) {
+      microbatch(microbatch), moduleBody(module.getBody()),
+      sequenceLength(microbatch.sequenceLength) {
   setInsertionPointToEnd(moduleBody);
 }
 
@@ -24,9 +25,13 @@ RankedTensorType ModelBuilder::tensor(ArrayRef<int64_t> shape, Type element) {
 }
 
 RankedTensorType ModelBuilder::activation(ArrayRef<int64_t> inner) {
-  SmallVector<int64_t> shape{microbatch.sequences, microbatch.sequenceLength};
+  SmallVector<int64_t> shape{microbatch.sequences, length()};
   shape.append(inner.begin(), inner.end());
   return tensor(shape, computeType());
+}
+
+void ModelBuilder::beginLoss() {
+  sequenceLength = microbatch.sequenceLength / microbatch.lossBlocks;
 }
 
 Attribute ModelBuilder::normal(double deviation) {
@@ -91,6 +96,7 @@ void ModelBuilder::finish(const RoleValues<Value> &results) {
   auto function = cast<func::FuncOp>(getInsertionBlock()->getParentOp());
   func::ReturnOp::create(*this, results.inOrder(signatureOf(function).results));
   setInsertionPointToEnd(outer);
+  sequenceLength = microbatch.sequenceLength;
 }
 
 Value ModelBuilder::read(StringRef name, ArrayRef<int64_t> shape) {

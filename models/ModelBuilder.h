@@ -20,6 +20,8 @@ struct Microbatch {
   int64_t sequenceLength; // S
   ComputeType compute;
   double zLoss; // coefficient; 0: none
+  // Divides S: a call of the loss takes one of so many parts.
+  int64_t lossBlocks;
 };
 
 /// Builds one model module. Functions are built one at a time: `begin...` opens
@@ -33,8 +35,13 @@ public:
   /// The type of activations and of weights as they are read.
   FloatType computeType();
   RankedTensorType tensor(ArrayRef<int64_t> shape, Type element);
-  /// [B, S, inner...] in the compute type.
+  /// [B, S, inner...] in the compute type, in the loss [B, S / blocks,
+  /// inner...].
   RankedTensorType activation(ArrayRef<int64_t> inner);
+  /// The S of functions: the whole sequence, or what a call of the loss takes,
+  /// from `beginLoss` to `finish`.
+  int64_t length() const { return sequenceLength; }
+  void beginLoss();
 
   Attribute normal(double deviation);
   Attribute constant(double value);
@@ -70,6 +77,7 @@ private:
   Block *moduleBody;
   Block *stackBody = nullptr; // of the open stack
   Block *outer = nullptr;     // around the open function
+  int64_t sequenceLength;     // of the functions that are built
 };
 
 /// A family of models: builds a module from its configuration. Returns failure

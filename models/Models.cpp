@@ -68,7 +68,14 @@ static LogicalResult checkMicrobatch(MLIRContext &context, StringRef path,
   };
   if (failed(check("sequences in a microbatch", options.sequences)))
     return failure();
-  return check("a sequence length", options.sequenceLength);
+  if (failed(check("a sequence length", options.sequenceLength)))
+    return failure();
+  if (options.lossBlocks >= 1 &&
+      options.sequenceLength % options.lossBlocks == 0)
+    return success();
+  return errorAt(context, path)
+         << "expected blocks of the loss that divide the sequence length, got "
+         << options.lossBlocks << " and " << options.sequenceLength;
 }
 
 /// Checks the elements of all parameters. Those of each are within maxElements.
@@ -105,7 +112,8 @@ static FailureOr<BuiltModel> buildFromConfig(MLIRContext &context,
 
   BuiltModel model;
   Microbatch microbatch{options.sequences, options.sequenceLength,
-                        options.compute.value_or(*compute), options.zLoss};
+                        options.compute.value_or(*compute), options.zLoss,
+                        options.lossBlocks};
   model.sequences = options.sequences;
   model.sequenceLength = options.sequenceLength;
   model.config = config->source();
@@ -140,6 +148,11 @@ static FailureOr<BuiltModel> loadModule(MLIRContext &context, StringRef path,
     return errorAt(context, path)
            << "expected no z-loss for a module, whose loss is its own, got "
            << options.zLoss;
+  if (options.lossBlocks != 1)
+    return errorAt(context, path)
+           << "expected no blocks of the loss for a module, which has its own "
+              "shapes, got "
+           << options.lossBlocks;
   BuiltModel built;
   built.module = parseSourceFile<ModuleOp>(path, &context);
   if (!built.module)

@@ -33,6 +33,10 @@ struct BuildOptions {
   /// Coefficient of the z-loss, logsumexp(logits)^2 of each token that counts;
   /// 0: none. A module has a loss of its own and takes none.
   double zLoss = 0;
+  /// Calls of the loss in a microbatch, each on a part of the sequence, whose
+  /// length they divide. Logits then need the bytes of one part. 1 for a
+  /// module.
+  int64_t lossBlocks = 1;
 };
 
 struct BuiltModel {

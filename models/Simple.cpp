@@ -71,17 +71,19 @@ private:
   }
 
   void buildLoss() {
+    beginLoss();
     auto scalar = tensor({}, getF32Type());
-    auto rows =
-        tensor({microbatch.sequences, microbatch.sequenceLength}, getF32Type());
+    auto rows = tensor({microbatch.sequences, length()}, getF32Type());
+    auto targetType =
+        tensor({microbatch.sequences, length(), embed}, getF32Type());
     auto arguments = beginFunction(
         ModelPart::Loss, {{Role::InputActivation, activation({embed})},
-                          {Role::Targets, dataType},
+                          {Role::Targets, targetType},
                           {Role::LossSum, scalar},
                           {Role::LossWeight, scalar}});
     Value y = arguments.one(Role::InputActivation);
     if (!isWide())
-      y = arith::ExtFOp::create(*this, dataType, y);
+      y = arith::ExtFOp::create(*this, targetType, y);
     Value difference =
         arith::SubFOp::create(*this, y, arguments.one(Role::Targets));
     Value square = arith::MulFOp::create(*this, difference, difference);
@@ -90,7 +92,7 @@ private:
     Value norms = math::SqrtOp::create(*this, sums);
     Value sum = ReduceOp::create(*this, scalar, ReduceKind::Sum, norms,
                                  ArrayRef<int64_t>{0, 1});
-    float count = microbatch.sequences * microbatch.sequenceLength;
+    float count = microbatch.sequences * length();
     Value weight =
         arith::ConstantOp::create(*this, DenseElementsAttr::get(scalar, count));
     finish({{Role::LossSum, sum}, {Role::LossWeight, weight}});

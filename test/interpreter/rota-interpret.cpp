@@ -30,7 +30,7 @@ namespace {
 struct Arguments {
   std::string model, tokens, weights, dtype, remat = "none", output, reference;
   std::string updates; // options of build-updates; empty: no steps
-  int64_t microbatches = 1, steps = 10;
+  int64_t microbatches = 1, lossBlocks = 1, steps = 10;
   uint64_t seed = 1;
   double tolerance = 1e-5, learningRate = 3e-4, zLoss = 0;
   bool split = false, roundBF16 = false;
@@ -163,6 +163,7 @@ mlir::rota::BuiltModel build(mlir::MLIRContext &context,
   options.sequences = batch.input.dim(0) / arguments.microbatches;
   options.sequenceLength = batch.input.rank() > 1 ? batch.input.dim(1) : 1;
   options.zLoss = arguments.zLoss;
+  options.lossBlocks = arguments.lossBlocks;
   if (!arguments.dtype.empty())
     options.compute = arguments.dtype == "bf16" ? mlir::rota::ComputeType::BF16
                                                 : mlir::rota::ComputeType::F32;
@@ -312,6 +313,7 @@ int main(int argc, char **argv) {
       ->check(CLI::IsMember({"f32", "bf16"}));
   app.add_option("--remat", arguments.remat);
   app.add_option("--z-loss", arguments.zLoss);
+  app.add_option("--loss-blocks", arguments.lossBlocks);
   app.add_option("--updates", arguments.updates,
                  "Options of the pass build-updates: also the loss of each of "
                  "--steps on the batch, at one rate and without clipping");

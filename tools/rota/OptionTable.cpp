@@ -28,6 +28,7 @@ constexpr unsigned timelines = models | schedule;
 constexpr double maxSize = mlir::rota::Config::maxSize;
 constexpr double maxInt = INT_MAX; // of numbers that become an int
 constexpr double anySign = -maxInt;
+constexpr double maxLossBlocks = 4096; // each is a call in an action's list
 
 using Rows = std::vector<Option>;
 
@@ -47,6 +48,10 @@ Rows modelRows(RunOptions &o) {
            "Adds X times the mean of logsumexp(logits)^2 to the loss that "
            "trains",
            train | compile | plan | probe, &o.zLoss, 0, 1e9},
+          {"loss-blocks", group, "K",
+           "Parts of the sequence for which head and loss run one after the "
+           "other, so that logits need 1/K of the bytes",
+           models, &o.lossBlocks, 1, maxLossBlocks},
           {"batch-size", group, "N", "Sequences in a step, all ranks together",
            train | compile | plan | eval, &o.batchSize, 1, maxSize},
           {"accumulate", group, "N",

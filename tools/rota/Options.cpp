@@ -199,6 +199,9 @@ OptionMistake rota::checkOptions(Command verb, RunOptions &options) {
   if (options.target.unchecked && options.target.device != DeviceKind::Simt)
     return {"unchecked", "expected device 'simt', got '" +
                              std::string(nameOf(options.target.device)) + "'"};
+  if (options.lossBlocks > 1 && llvm::is_contained(options.write, "logits"))
+    return {"loss-blocks", "expected 1 where 'write' has logits, got " +
+                               std::to_string(options.lossBlocks)};
   bool isModule = StringRef(options.model).ends_with(".mlir");
   // The shape of a probe is that of its tokens, of an evaluation that of the
   // checkpoint's run.
@@ -223,6 +226,7 @@ mlir::rota::BuildOptions rota::buildOptions(const RunOptions &options) {
   build.sequenceLength = options.sequenceLength;
   build.compute = options.dtype;
   build.zLoss = options.zLoss;
+  build.lossBlocks = options.lossBlocks;
   return build;
 }
 

@@ -53,6 +53,7 @@ struct RunOptions : Options, mlir::pipe::ScheduleLayersOptions {
   std::string model; // a hub folder, a .json or a .mlir file
   std::optional<mlir::rota::ComputeType> dtype; // none: the model's own
   double zLoss = mlir::rota::BuildOptions().zLoss;
+  int64_t lossBlocks = mlir::rota::BuildOptions().lossBlocks;
   // Numbers of a step; 0: not given. A .mlir model has its own shapes, and
   // `probe` takes them from its tokens.
   int64_t batchSize = 0;      // sequences in a step, all ranks together
