@@ -151,7 +151,7 @@ Value DecoderBuilder::rotaryTable() {
   return RotaryTableOp::create(
       *this, type,
       getDenseF64ArrayAttr(config.rotary.frequencies(config.headSize)),
-      getF64FloatAttr(1.0));
+      getF64FloatAttr(config.rotary.scale));
 }
 
 Value DecoderBuilder::rotate(Value x, Value table) {

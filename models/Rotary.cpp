@@ -7,6 +7,7 @@
 
 #include "mlir/Support/LLVM.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -17,7 +18,10 @@ struct mlir::rota::RotaryScaling {
   StringLiteral name; // the value of `rope_type`
   /// Reads the settings of this kind from the object at `key`.
   void (*read)(Config &config, StringRef key, Rotary &rotary);
-  double (*stretch)(double frequency, const Rotary &rotary);
+  /// The frequency of pair `pair` of heads of `headSize`, stretched.
+  double (*stretch)(double frequency, int64_t pair, int64_t headSize,
+                    const Rotary &rotary);
+  bool hasScale = false; // `attention_factor` scales cosines and sines
 };
 
 static std::string inside(StringRef key, StringRef name) {
@@ -32,7 +36,7 @@ static void readFactor(Config &config, StringRef key, Rotary &rotary) {
                   [](double value) { return value >= 1; });
 }
 
-static double divide(double frequency, const Rotary &rotary) {
+static double divide(double frequency, int64_t, int64_t, const Rotary &rotary) {
   return frequency / rotary.factor;
 }
 
@@ -56,7 +60,8 @@ static void readLlama3(Config &config, StringRef key, Rotary &rotary) {
 /// Frequencies that turn often over the original context are kept, those that
 /// turn seldom are divided by the factor, and those between are interpolated
 /// (Llama 3.1's `use_scaled_rope`).
-static double stretchLlama3(double frequency, const Rotary &rotary) {
+static double stretchLlama3(double frequency, int64_t, int64_t,
+                            const Rotary &rotary) {
   double turns = rotary.originalContext * frequency / (2 * std::numbers::pi);
   if (turns > rotary.highFrequencyFactor)
     return frequency;
@@ -67,9 +72,64 @@ static double stretchLlama3(double frequency, const Rotary &rotary) {
   return (1 - kept) * frequency / rotary.factor + kept * frequency;
 }
 
+/// YaRN's scale of cosines and sines for a context `factor` as long (Peng et
+/// al. 2023, section 3.4); `weight` is 1 there.
+static double yarnScale(double factor, double weight) {
+  return factor <= 1 ? 1.0 : 0.1 * weight * std::log(factor) + 1.0;
+}
+
+static void readYarn(Config &config, StringRef key, Rotary &rotary) {
+  readFactor(config, key, rotary);
+  auto positive = [&](StringRef name, double fallback) {
+    return config.real(inside(key, name), fallback, "a number above 0",
+                       isPositive);
+  };
+  auto weight = [&](StringRef name) {
+    return config.real(inside(key, name), 0.0, "a number of at least 0",
+                       [](double value) { return value >= 0; });
+  };
+  rotary.originalContext =
+      config.size(inside(key, "original_max_position_embeddings"));
+  rotary.fastTurns = positive("beta_fast", rotary.fastTurns);
+  rotary.slowTurns = positive("beta_slow", rotary.slowTurns);
+  rotary.truncates = config.flag(inside(key, "truncate"), true);
+  double part = weight("mscale"), whole = weight("mscale_all_dim");
+  double scale = part != 0 && whole != 0 ? yarnScale(rotary.factor, part) /
+                                               yarnScale(rotary.factor, whole)
+                                         : yarnScale(rotary.factor, 1);
+  rotary.scale = positive("attention_factor", scale);
+  if (!config.failed() && rotary.fastTurns < rotary.slowTurns)
+    config.error(inside(key, "beta_fast"))
+        << "expected at least '" << inside(key, "beta_slow") << "', got "
+        << rotary.fastTurns << " and " << rotary.slowTurns;
+}
+
+/// Frequencies between those that turn `fastTurns` and `slowTurns` times over
+/// the original context are interpolated by the number of their pair (YaRN,
+/// Peng et al. 2023, section 3.2).
+static double stretchYarn(double frequency, int64_t pair, int64_t headSize,
+                          const Rotary &rotary) {
+  auto pairOf = [&](double turns) {
+    double length = rotary.originalContext / (turns * 2 * std::numbers::pi);
+    return headSize * std::log(length) / (2 * std::log(rotary.theta));
+  };
+  double low = pairOf(rotary.fastTurns), high = pairOf(rotary.slowTurns);
+  if (rotary.truncates) {
+    low = std::floor(low);
+    high = std::ceil(high);
+  }
+  low = std::max(low, 0.0);
+  high = std::min(high, double(headSize - 1));
+  if (low == high)
+    high += 0.001; // as transformers does
+  double divided = std::clamp((pair - low) / (high - low), 0.0, 1.0);
+  return divided * frequency / rotary.factor + (1 - divided) * frequency;
+}
+
 static constexpr RotaryScaling scalings[] = {
     {"linear", readFactor, divide},
     {"llama3", readLlama3, stretchLlama3},
+    {"yarn", readYarn, stretchYarn, /*hasScale=*/true},
 };
 
 /// The scaling that `rope_type` names in the object at `key`, or its older
@@ -102,15 +162,19 @@ static void readScaling(Config &config, StringRef key, Rotary &rotary) {
     if (config.find(inside(key, kind)))
       config.error(inside(key, kind))
           << "rotary parameters per kind of layer are not supported";
-  for (StringRef name :
-       {"attention_factor", "mrope_section", "long_factor", "short_factor"})
+  rotary.scaling = findScaling(config, key);
+  auto refuse = [&](StringRef name) {
     if (config.find(inside(key, name)))
       config.expected(inside(key, name), "no such key; it changes the "
                                          "computation and is not supported");
+  };
+  for (StringRef name : {"mrope_section", "long_factor", "short_factor"})
+    refuse(name);
+  if (!rotary.scaling || !rotary.scaling->hasScale)
+    refuse("attention_factor");
   std::string part = inside(key, "partial_rotary_factor");
   if (const nlohmann::json *value = config.find(part); value && *value != 1.0)
     config.expected(part, "1");
-  rotary.scaling = findScaling(config, key);
   if (rotary.scaling)
     rotary.scaling->read(config, key, rotary);
 }
@@ -159,7 +223,8 @@ SmallVector<double> Rotary::frequencies(int64_t headSize) const {
   SmallVector<double> result;
   for (int64_t i = 0; i < headSize / 2; ++i) {
     double frequency = 1.0 / std::pow(theta, double(2 * i) / headSize);
-    result.push_back(scaling ? scaling->stretch(frequency, *this) : frequency);
+    result.push_back(scaling ? scaling->stretch(frequency, i, headSize, *this)
+                             : frequency);
   }
   return result;
 }

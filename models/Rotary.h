@@ -22,6 +22,12 @@ struct Rotary {
   // over the original context.
   double lowFrequencyFactor = 1.0, highFrequencyFactor = 4.0;
   double originalContext = 0.0;
+  // yarn: turns over the original context above and below which frequencies are
+  // kept and divided, and whether the bounds are rounded to whole pairs.
+  double fastTurns = 32.0, slowTurns = 1.0;
+  bool truncates = true;
+  /// Of all cosines and sines: the square root of attention's temperature.
+  double scale = 1.0;
 
   /// Reads both spellings that hubs use: the older (`rope_theta`,
   /// `rope_scaling`) and that of transformers 5 (`rope_parameters`). A file

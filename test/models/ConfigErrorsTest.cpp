@@ -171,9 +171,22 @@ TEST_F(ConfigErrors, NeutralValuesPass) {
 TEST_F(ConfigErrors, RopeScaling) {
   refuse("rope_scaling", 3,
          "'rope_scaling': expected an object or null, got 3");
-  refuseScaling({{"rope_type", "yarn"}, {"factor", 4.0}},
-                "'rope_scaling.rope_type': expected \"default\", \"linear\" or "
-                "\"llama3\", got \"yarn\"; other kinds are not supported");
+  refuseScaling({{"rope_type", "dynamic"}, {"factor", 4.0}},
+                "'rope_scaling.rope_type': expected \"default\", \"linear\", "
+                "\"llama3\" or \"yarn\", got \"dynamic\"; other kinds are not "
+                "supported");
+  refuseScaling(
+      {{"rope_type", "linear"}, {"factor", 2}, {"attention_factor", 1}},
+      "'rope_scaling.attention_factor': expected no such key");
+  refuseScaling({{"rope_type", "yarn"}, {"factor", 2}},
+                "'rope_scaling.original_max_position_embeddings': the key is "
+                "missing");
+  refuseScaling({{"rope_type", "yarn"},
+                 {"factor", 2},
+                 {"original_max_position_embeddings", 64},
+                 {"beta_slow", 33}},
+                "'rope_scaling.beta_fast': expected at least "
+                "'rope_scaling.beta_slow', got 3.200000e+01 and 3.300000e+01");
   refuseScaling({{"type", "dynamic"}, {"factor", 4.0}},
                 "'rope_scaling.type': expected");
   refuseScaling({{"rope_type", "linear"}},
@@ -227,7 +240,7 @@ TEST_F(ConfigErrors, PlaceOfTheKey) {
   EXPECT_TRUE(failed(buildText("{\n \"model_type\": \"llama\",\n"
                                "  \"hidden_size\": -1,\n"
                                "  \"rope_scaling\": {\n"
-                               "    \"rope_type\": \"yarn\" } }",
+                               "    \"rope_type\": \"dynamic\" } }",
                                "config.json")));
   EXPECT_TRUE(StringRef(diagnostics).contains("3:3: 'hidden_size'"));
   EXPECT_TRUE(StringRef(diagnostics).contains("5:5: 'rope_scaling.rope_type'"));

@@ -196,6 +196,52 @@ TEST_F(Models, RotaryFrequenciesLlama3) {
   EXPECT_DOUBLE_EQ(scaled[3], plain[3] / 8);
 }
 
+// Values of transformers 5.23, computed in f64.
+TEST_F(Models, RotaryFrequenciesYarn) {
+  struct Case {
+    nlohmann::json settings;
+    double second, third, last, scale;
+  } cases[] = {{{{"factor", 8.0}},
+                0.11895426713706346,
+                0.005590169943749474,
+                0.0011821770112539697,
+                1.2079441541679836},
+               {{{"factor", 8.0},
+                 {"truncate", false},
+                 {"beta_fast", 8},
+                 {"beta_slow", 2}},
+                0.03633926763612826,
+                0.005590169943749474,
+                0.0011821770112539697,
+                1.2079441541679836},
+               {{{"factor", 40.0}, {"mscale", 0.7}, {"mscale_all_dim", 0.5}},
+                0.10838055450265782,
+                0.001118033988749895,
+                0.000236435402250794,
+                1.0622887960785043},
+               {{{"factor", 8.0}, {"attention_factor", 1.5}},
+                0.11895426713706346,
+                0.005590169943749474,
+                0.0011821770112539697,
+                1.5}};
+  for (Case &test : cases) {
+    auto config = smallLlama();
+    test.settings["rope_type"] = "yarn";
+    test.settings["original_max_position_embeddings"] = 64;
+    config["rope_scaling"] = test.settings;
+    auto found = frequencies(config);
+    EXPECT_NEAR(found[0], 1, 1e-15);
+    EXPECT_NEAR(found[1], test.second, 1e-15);
+    EXPECT_NEAR(found[2], test.third, 1e-15);
+    EXPECT_NEAR(found[3], test.last, 1e-15);
+    auto built = build(config);
+    ASSERT_TRUE(succeeded(built));
+    built->module->walk([&](RotaryTableOp table) {
+      EXPECT_NEAR(table.getScale().convertToDouble(), test.scale, 1e-15);
+    });
+  }
+}
+
 TEST_F(Models, SimpleTakesNumbers) {
   auto built = build(
       {{"model_type", "simple"}, {"hidden_size", 28}, {"num_hidden_layers", 8}},

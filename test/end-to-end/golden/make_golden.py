@@ -104,6 +104,18 @@ CASES = {
             num_key_value_heads=2, rms_norm_eps=1e-6, rope_scaling=None,
             rope_theta=1000.0, tie_word_embeddings=False,
             torch_dtype="float32")),
+    # Frequencies kept, interpolated and divided, by YaRN's published settings.
+    "yarn": dict(
+        batch=8, sequence=13, seed=10, optimizer=OPTIMIZER,
+        config=dict(
+            SIZES, architectures=["Qwen3ForCausalLM"], attention_bias=False,
+            head_dim=16, hidden_act="silu", model_type="qwen3",
+            num_attention_heads=2, num_key_value_heads=1,
+            rms_norm_eps=1e-6,
+            rope_scaling=dict(factor=4.0, original_max_position_embeddings=64,
+                              rope_type="yarn"),
+            rope_theta=100.0, tie_word_embeddings=True,
+            torch_dtype="float32", use_sliding_window=False)),
 }
 
 
