@@ -309,6 +309,19 @@ TEST_F(OptionsTest, MissingOptions) {
   EXPECT_EQ(parse(Command::Plan, {"--model", "m.mlir"}), std::nullopt) << said;
 }
 
+/// In a file as in a flag, whose text the trainer gets.
+TEST_F(OptionsTest, CommasSeparateTheElementsOfLists) {
+  for (const char *data :
+       {"\"a.bin:0.7,b\"", "[\"a.bin:0.7\", \"b\"]", "[\"a.bin:0.7,b\"]"}) {
+    EXPECT_EQ(parse(Command::Train,
+                    {"--model", "m.mlir",
+                     runFile(std::string("{\"data\": ") + data + "}")}),
+              std::nullopt)
+        << said;
+    EXPECT_EQ(options.data, (std::vector<std::string>{"a.bin:0.7", "b"}));
+  }
+}
+
 TEST_F(OptionsTest, BadFiles) {
   refuseFile("{\n  \"stepz\": 3 }", ":2:3",
              "unknown key 'stepz'; did you mean 'steps'?");
@@ -323,6 +336,8 @@ TEST_F(OptionsTest, BadFiles) {
              "'json': expected true or false, got \"yes\"");
   refuseFile("{\"data\": [1]}", ":1:2",
              "'data': expected a string or an array of strings, got [1]");
+  refuseFile("{\"data\": [\"a.bin\", \"b.bin,\"]}", ":1:2",
+             "'data': expected a value, got an empty text");
   refuseFile("{\"beta1\": -0.5}", ":1:2",
              "'beta1': expected a number from 0 to 0.999999999, got '-0.5'");
   refuseFile("{\"beta1\": null}", ":1:2",
