@@ -79,20 +79,26 @@ void CallVerifier::write(FrameField which, int64_t bytes, Name name) {
   ranges[rangeCount++] = {begin, end};
 }
 
+bool CallVerifier::expectLaterPart(FrameField which, int64_t bytes,
+                                   int64_t block) {
+  if (block > 0)
+    expectField(which,
+                wholes[which] + block * (bytes / state.program.lossCalls));
+  return block > 0;
+}
+
 void CallVerifier::readPart(FrameField which, int64_t bytes, Name name,
                             int64_t block) {
-  if (block > 0)
-    return expectField(which, wholes[which] +
-                                  block * (bytes / state.program.lossCalls));
+  if (expectLaterPart(which, bytes, block))
+    return;
   read(which, bytes, name);
   wholes[which] = frame[which];
 }
 
 void CallVerifier::writePart(FrameField which, int64_t bytes, Name name,
                              int64_t block) {
-  if (block > 0)
-    return expectField(which, wholes[which] +
-                                  block * (bytes / state.program.lossCalls));
+  if (expectLaterPart(which, bytes, block))
+    return;
   write(which, bytes, name);
   wholes[which] = frame[which];
 }

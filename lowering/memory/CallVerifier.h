@@ -62,6 +62,9 @@ private:
   /// another result.
   void read(FrameField which, int64_t bytes, Name name);
   void write(FrameField which, int64_t bytes, Name name);
+  /// Checks the place of a later part of a value, by that of its first. False
+  /// for the first.
+  bool expectLaterPart(FrameField which, int64_t bytes, int64_t block);
   /// A value of which each call of the loss has its part, call 0 the first: it
   /// stands for the whole value.
   void readPart(FrameField which, int64_t bytes, Name name, int64_t block);
