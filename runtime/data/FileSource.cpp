@@ -36,7 +36,7 @@ FileSource::FileSource(Tokens given, int64_t length, double validationFraction,
     requireLength("training", training, length + 1, "");
   if (validationFraction > 0.0)
     requireLength("validation", validationTokens(), length + 1,
-                  " (--validation-fraction 0 trains without one)");
+                  " (--eval-fraction 0 trains without one)");
   if (validationFraction < 1.0 && windows.count() == 0)
     throw InputError(fmt::format(
         "each file is shorter than a sequence and its last target: expected at "

@@ -162,8 +162,8 @@ OptionMistake checkTrainOptions(const Options &options) {
       !mistake.option.empty())
     return mistake;
   if (options.checkpoints.keep.best && !options.validation.hasData())
-    return {"keep-best", "expected 'validation-data', or a "
-                         "'validation-fraction' above 0, beside it"};
+    return {"keep-best", "expected 'eval-data', or an "
+                         "'eval-fraction' above 0, beside it"};
   return checkOptimizerOptions(options.optimizer);
 }
 

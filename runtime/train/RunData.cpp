@@ -15,7 +15,7 @@ static void checkValidation(const Program &program, int64_t batchSize) {
       batchSize % run == 0)
     return;
   throw InputError(fmt::format(
-      "'validation-batch-size': expected a multiple of the {} sequences of a "
+      "'eval-batch-size': expected a multiple of the {} sequences of a "
       "step for a model {}, got {}",
       run,
       program.vocabulary > 0 ? "with auxiliary losses"
@@ -27,7 +27,7 @@ static std::unique_ptr<Batches> normalBatches(const Program &program,
                                               const Options &options) {
   for (const auto &[name, files] :
        {std::pair("--data", &options.data),
-        std::pair("--validation-data", &options.validation.data)})
+        std::pair("--eval-data", &options.validation.data)})
     if (!files->empty())
       throw InputError(fmt::format("this model's inputs are not tokens: it "
                                    "trains on random inputs and takes no {}",

@@ -11,7 +11,7 @@ namespace rota {
 
 class RunData {
 public:
-  /// The batches that the options name: those of --data and --validation-data
+  /// The batches that the options name: those of --data and --eval-data
   /// for a model of tokens, else random inputs. Throws InputError.
   RunData(const Program &program, const Options &options);
 
@@ -24,7 +24,7 @@ public:
 
 private:
   std::unique_ptr<Batches> own;
-  std::unique_ptr<Batches> held; // of --validation-data; null: none
+  std::unique_ptr<Batches> held; // of --eval-data; null: none
 };
 
 } // namespace rota

@@ -7,19 +7,19 @@ OptionRows validationRows(ValidationOptions &o) {
   const char *group = "Validation";
   using namespace commands;
   return {
-      {"validation-data", group, "PATH[:WEIGHT],...",
+      {"eval-data", group, "PATH[:WEIGHT],...",
        "Data to validate on, named as that of 'data', all of which then trains",
        train, &o.data},
-      {"validation-fraction", group, "X",
-       "Without 'validation-data': the part of the data, from its end, kept "
+      {"eval-fraction", group, "X",
+       "Without 'eval-data': the part of the data, from its end, kept "
        "for validation; 0: none",
        train, &o.fraction, 0, 0.9},
-      {"validation-interval", group, "N",
+      {"eval-interval", group, "N",
        "Steps between validations; 0: after the last step only", train,
        &o.interval, 0, kMaxCount},
-      {"validation-steps", group, "N", "Batches in a validation", train,
-       &o.steps, 1, kMaxCount},
-      {"validation-batch-size", group, "N",
+      {"eval-steps", group, "N", "Batches in a validation", train, &o.steps, 1,
+       kMaxCount},
+      {"eval-batch-size", group, "N",
        "Sequences in each of these batches; 0: those of a step", train,
        &o.batchSize, 0, kMaxCount},
       {"target-loss", group, "X",

@@ -16,7 +16,7 @@ using nlohmann::json;
 
 TEST(Trainer, LearnsAndReportsJson) {
   Outcome o = run({"--steps", "40", "--json", "--learning-rate", "0.1",
-                   "--validation-interval", "20", "--weight-decay", "0"});
+                   "--eval-interval", "20", "--weight-decay", "0"});
   ASSERT_EQ(o.code, kExitSuccess) << o.err;
   std::vector<json> steps = o.events("step");
   ASSERT_EQ(steps.size(), 5u); // 1, 10, 20, 30, 40
@@ -174,12 +174,12 @@ TEST(Trainer, BadValuesAreBadInput) {
            {"--weights", "/nonexistent/x.safetensors"},
            {"--save", "/nonexistent/x.safetensors"},
            {"--min-learning-rate", "1", "--learning-rate", "0.5"},
-           {"--validation-data", "file"}, // nor this one
+           {"--eval-data", "file"}, // nor this one
            {"--target-loss", "-1"},
            {"--skip-spikes", "-1"},
            {"--skip-spikes", "many"},
            {"--skip-spikes", "nan"},
-           {"--validation-batch-size", "3"}, // not of whole steps
+           {"--eval-batch-size", "3"}, // not of whole steps
            {"probe", "--write", "everything"}}) {
     Outcome o = run(bad);
     EXPECT_EQ(o.code, kExitBadInput) << bad[0] << " " << bad[1];
@@ -277,13 +277,12 @@ TEST(Trainer, ResumesInRounds) {
     EXPECT_NEAR(rest[i]["loss"], whole[3 + i]["loss"], 1e-6);
 }
 
-const std::vector<std::string> kFallingLoss = {
-    "--steps", "40",
-    "--json",  "--learning-rate",
-    "0.1",     "--weight-decay",
-    "0",       "--validation-interval",
-    "5",       "--log-interval",
-    "100"};
+const std::vector<std::string> kFallingLoss = {"--steps", "40",
+                                               "--json",  "--learning-rate",
+                                               "0.1",     "--weight-decay",
+                                               "0",       "--eval-interval",
+                                               "5",       "--log-interval",
+                                               "100"};
 
 TEST(Trainer, EndsAtItsTargetLoss) {
   TemporaryFolder folder;
@@ -374,9 +373,9 @@ TEST(Trainer, SkipsSpikesAndReportsThem) {
 }
 
 TEST(Trainer, EndsWhenAllStepsAreSkipped) {
-  Outcome o = run({"--steps", "500", "--learning-rate", "1e30", "--json",
-                   "--gradient-clip", "0", "--skip-nonfinite",
-                   "--validation-interval", "0"});
+  Outcome o =
+      run({"--steps", "500", "--learning-rate", "1e30", "--json",
+           "--gradient-clip", "0", "--skip-nonfinite", "--eval-interval", "0"});
   EXPECT_EQ(o.code, kExitRunFailed);
   EXPECT_NE(o.err.find("100 steps in a row were skipped, step "),
             std::string::npos)
@@ -387,17 +386,16 @@ TEST(Trainer, EndsWhenAllStepsAreSkipped) {
 
 TEST(Trainer, ValidatesOnBatchesOfTheirOwnSize) {
   auto lossOf = [](int64_t microbatches, const std::string &size) {
-    Outcome o =
-        runWith(makeLine(1, microbatches),
-                {"--steps", "1", "--json", "--learning-rate", "0",
-                 "--validation-steps", "3", "--validation-batch-size", size});
+    Outcome o = runWith(makeLine(1, microbatches),
+                        {"--steps", "1", "--json", "--learning-rate", "0",
+                         "--eval-steps", "3", "--eval-batch-size", size});
     EXPECT_EQ(o.code, kExitSuccess) << o.err;
     return o.events("end").at(0)["validation_loss"].get<double>();
   };
   EXPECT_EQ(lossOf(2, "0"), lossOf(2, "2"));
   EXPECT_NE(lossOf(2, "2"), lossOf(2, "4"));
-  Outcome odd = run({"--steps", "1", "--validation-batch-size", "3"});
-  EXPECT_EQ(odd.err, "error: 'validation-batch-size': expected a multiple of "
+  Outcome odd = run({"--steps", "1", "--eval-batch-size", "3"});
+  EXPECT_EQ(odd.err, "error: 'eval-batch-size': expected a multiple of "
                      "the 2 sequences of a step for a model whose inputs are "
                      "not tokens, got 3\n");
 }

@@ -49,7 +49,7 @@ def compile_trainer(arguments, output):
 def train(trainer, data, steps, arguments=()):
     """The events that a trainer prints with --json."""
     text = run([trainer, "--data", data, "--token-type", "uint16", "--steps", str(steps), "--log-interval", "1",
-                "--validation-steps", "1", "--json", *arguments])
+                "--eval-steps", "1", "--json", *arguments])
     return [json.loads(line) for line in text.splitlines()]
 
 

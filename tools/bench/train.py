@@ -26,7 +26,7 @@ def print_profile(trainer, data, dtype):
     peak = limits["f32_gflops"] * (2 if dtype == "bf16" else 1)
     print(f"limits: {peak:.0f} GF/s, {limits['copy_gbytes']:.0f} GB/s")
     text = run([trainer, "--data", data, "--token-type", "uint16", "--steps", str(options.steps), "--threads",
-                str(options.threads), "--validation-steps", "1", "--profile"])
+                str(options.threads), "--eval-steps", "1", "--profile"])
     for line in text[text.index("     calls"):].splitlines():
         rate = line[36:56].split()
         if not rate or not line.strip()[0].isdigit():

@@ -41,7 +41,7 @@ class Trainer:
         self.given = given
         self.checkpoints = os.path.join(given.folder, "checkpoints")
         self.command = [given.trainer, "--steps", str(STEPS), "--json",
-                        "--log-interval", "1", "--validation-interval", "0",
+                        "--log-interval", "1", "--eval-interval", "0",
                         "--threads", "1"]
         if given.mpi:
             self.command = ["mpirun", "--allow-run-as-root", "--oversubscribe",

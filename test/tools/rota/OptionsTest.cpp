@@ -425,7 +425,7 @@ TEST_F(OptionsTest, TrainerArguments) {
 /// The trainer once had bounds of its own, and refused these steps.
 TEST_F(OptionsTest, TheTrainerReadsWhatTheToolGives) {
   ASSERT_EQ(parse(Command::Train,
-                  {"--model", "m.mlir", "--data", "a,b", "--validation-steps",
+                  {"--model", "m.mlir", "--data", "a,b", "--eval-steps",
                    "2000000", "--beta2", "0.99", "--token-type", "uint16",
                    "--ranks", "mpi", "--json"}),
             std::nullopt)
