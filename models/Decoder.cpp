@@ -159,13 +159,9 @@ Value DecoderBuilder::rotate(Value x, Value table) {
 }
 
 Value DecoderBuilder::attend(Value query, Value key, Value value) {
-  auto logsumexp =
-      tensor({microbatch.sequences, config.heads, microbatch.sequenceLength},
-             getF32Type());
-  return AttentionOp::create(
-             *this, query.getType(), logsumexp, query, key, value,
-             getF64FloatAttr(1.0 / std::sqrt(double(config.headSize))))
-      .getOutput();
+  AttentionForm form;
+  form.scale = 1.0 / std::sqrt(double(config.headSize));
+  return AttentionOp::create(*this, query, key, value, form).getOutput();
 }
 
 Value DecoderBuilder::gatedFeedForward(Value x, StringRef gate, StringRef up,

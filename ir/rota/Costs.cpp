@@ -95,28 +95,37 @@ Cost RopeOp::getCost() {
   return streamingCost(*this, 3 * elementsOf(getInput()));
 }
 
-/// Pairs of a query and a key that the causal mask keeps, over batch and heads.
-static double attendedPairs(Value query) {
-  auto shape = cast<RankedTensorType>(query.getType()).getShape();
-  double sequence = double(shape[1]);
-  return double(shape[0]) * double(shape[2]) * sequence * (sequence + 1) / 2;
+static int64_t lastDimension(Value value) {
+  return cast<RankedTensorType>(value.getType()).getShape().back();
 }
 
-static double headSize(Value query) {
-  return double(cast<RankedTensorType>(query.getType()).getShape()[3]);
+/// Operations of attention: products of `keyProducts` times the size of a key
+/// and `valueProducts` times that of a value for each pair of a query and a key
+/// that it sees, `scores` more, `capped` with a soft cap; and `sunk` a row with
+/// sinks.
+template <typename Op>
+static double attentionFlops(Op op, double keyProducts, double valueProducts,
+                             double scores, double capped, double sunk) {
+  auto shape = cast<RankedTensorType>(op.getQuery().getType()).getShape();
+  double heads = double(shape[0]) * double(shape[2]);
+  double pair = 2 * keyProducts * double(shape[3]) +
+                2 * valueProducts * double(lastDimension(op.getValue())) +
+                scores + (op.getSoftCap() ? capped : 0);
+  double rows = op.getSinks() ? heads * double(shape[1]) : 0;
+  return heads * op.getMask().pairs() * pair + rows * sunk;
 }
 
-/// q k^T and p v; a pair's scale, maximum, subtraction, exp and sum.
+/// q k^T and p v; a pair's scale, maximum, subtraction, exp and sum; the cap's
+/// tanh and factor; a sink's subtraction, exp and sum.
 Cost AttentionOp::getCost() {
-  return streamingCost(*this, attendedPairs(getQuery()) *
-                                  (4 * headSize(getQuery()) + 5));
+  return streamingCost(*this, attentionFlops(*this, 1, 1, 5, 2, 3));
 }
 
 /// q k^T again, do v^T, p^T do, ds k, ds^T q; a pair's scale, subtraction, exp,
-/// and p * (dp - delta) * scale.
+/// and p * (dp - delta) * scale; the cap's tanh, factor, square, subtraction
+/// and product; a sink's subtraction, exp, product and sum.
 Cost AttentionGradOp::getCost() {
-  return streamingCost(*this, attendedPairs(getQuery()) *
-                                  (10 * headSize(getQuery()) + 6));
+  return streamingCost(*this, attentionFlops(*this, 3, 2, 6, 5, 4));
 }
 
 /// Reads the rows it copies, not the table.

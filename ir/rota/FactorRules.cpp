@@ -274,39 +274,54 @@ FactorRule RopeOp::getFactorRule() {
 
 namespace {
 /// The dimensions of attention's operands. Query heads are key heads times the
-/// size of a group; the causal mask refers to positions and the softmax to a
-/// whole row, so only batch and heads are split.
+/// size of a group; the mask refers to positions and the softmax to a whole
+/// row, so only batch and heads are split.
 struct AttentionFactors {
-  Dimensions query, key, logsumexp;
+  Dimensions query, key, value, output, logsumexp, sinks;
 
-  AttentionFactors(RuleBuilder &builder, Value q, Value k) {
-    ArrayRef<int64_t> shape = shapeOf(q);
-    int64_t keyHeadCount = shapeOf(k)[2];
+  AttentionFactors(RuleBuilder &builder, Value q, Value v) {
+    ArrayRef<int64_t> shape = shapeOf(q), values = shapeOf(v);
     int64_t batch = builder.factor(shape[0]);
     int64_t sequence = builder.factor(shape[1], /*divisible=*/false);
-    int64_t keyHeads = builder.factor(keyHeadCount);
-    int64_t group = builder.factor(shape[2] / keyHeadCount);
+    int64_t keyHeads = builder.factor(values[2]);
+    int64_t group = builder.factor(shape[2] / values[2]);
     int64_t head = builder.factor(shape[3], /*divisible=*/false);
+    int64_t valueHead = builder.factor(values[3], /*divisible=*/false);
     query = {{batch}, {sequence}, {keyHeads, group}, {head}};
     key = {{batch}, {sequence}, {keyHeads}, {head}};
+    value = {{batch}, {sequence}, {keyHeads}, {valueHead}};
+    output = {{batch}, {sequence}, {keyHeads, group}, {valueHead}};
     logsumexp = {{batch}, {keyHeads, group}, {sequence}};
+    sinks = {{keyHeads, group}};
+  }
+
+  /// `list`, and sinks where the op has them.
+  SmallVector<Dimensions> withSinks(SmallVector<Dimensions> list,
+                                    Value present) {
+    if (present)
+      list.push_back(sinks);
+    return list;
   }
 };
 } // namespace
 
 FactorRule AttentionOp::getFactorRule() {
   RuleBuilder builder;
-  AttentionFactors of(builder, getQuery(), getKey());
-  return builder.finish({of.query, of.key, of.key}, {of.query, of.logsumexp});
+  AttentionFactors of(builder, getQuery(), getValue());
+  return builder.finish(of.withSinks({of.query, of.key, of.value}, getSinks()),
+                        {of.output, of.logsumexp});
 }
 
+/// The cotangent of sinks is a sum over batch and sequence.
 FactorRule AttentionGradOp::getFactorRule() {
   RuleBuilder builder;
   builder.linear({0});
-  AttentionFactors of(builder, getQuery(), getKey());
+  AttentionFactors of(builder, getQuery(), getValue());
   return builder.finish(
-      {of.query, of.query, of.key, of.key, of.query, of.logsumexp},
-      {of.query, of.key, of.key});
+      of.withSinks(
+          {of.output, of.query, of.key, of.value, of.output, of.logsumexp},
+          getSinks()),
+      of.withSinks({of.query, of.key, of.value}, getSinksCotangent()));
 }
 
 /// Adds the dimensions of an offset, which has none, where there is one.

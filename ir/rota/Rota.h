@@ -20,6 +20,7 @@
 #include "mlir/Interfaces/ControlFlowInterfaces.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
+#include "ir/rota/AttentionForm.h"
 #include "ir/rota/Interfaces.h"
 
 namespace mlir::rota {

@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The dialect and its attributes. Ops stand by purpose: ModelOps.td (structure
-// of a model), TensorOps.td (computation), VocabularyOps.td (tokens and logits),
-// KernelOps.td (fused kernels).
+// of a model), TensorOps.td (computation), AttentionOps.td, VocabularyOps.td
+// (tokens and logits), KernelOps.td (fused kernels).
 //===----------------------------------------------------------------------===//
 #ifndef ROTA_IR_ROTA_ROTA
 #define ROTA_IR_ROTA_ROTA

@@ -2,6 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //===----------------------------------------------------------------------===//
+include "ir/rota/AttentionOps.td"
 include "ir/rota/CollectiveOps.td"
 include "ir/rota/KernelOps.td"
 include "ir/rota/ModelOps.td"

@@ -256,45 +256,74 @@ LogicalResult RopeOp::verify() {
 }
 
 /// C1 to C3 of attention for its operands and what has their shapes.
-static LogicalResult verifyAttention(Operation *op, Value query, Value key,
-                                     Value value, Value output,
-                                     Value logsumexp) {
+template <typename Op> static LogicalResult verifyAttentionShapes(Op op) {
+  Value query = op.getQuery(), key = op.getKey(), value = op.getValue();
   if (failed(checkRank(op, "a query", query, 4)) ||
-      failed(checkRank(op, "a key", key, 4)))
+      failed(checkRank(op, "a key", key, 4)) ||
+      failed(checkRank(op, "a value", value, 4)))
     return failure();
   ArrayRef<int64_t> q = shapeOf(query);
-  int64_t keyHeads = shapeOf(key)[2];
+  int64_t keyHeads = shapeOf(key)[2], valueSize = shapeOf(value)[3];
   if (failed(checkShape(op, "a key", key, {q[0], q[1], keyHeads, q[3]})) ||
       failed(checkElement(op, "a key", key, elementOf(query))) ||
-      failed(checkType(op, "a value", value, key.getType())))
+      failed(checkShape(op, "a value", value,
+                        {q[0], q[1], keyHeads, valueSize})) ||
+      failed(checkElement(op, "a value", value, elementOf(query))))
     return failure();
   if (keyHeads == 0 || q[2] % keyHeads != 0)
     return op->emitOpError("expected the key heads to divide the query heads, "
                            "got ")
            << keyHeads << " and " << q[2];
-  if (failed(checkType(op, "an output", output, query.getType())))
+  if (failed(checkType(op, "an output", op.getOutput(),
+                       tensorOf(query).clone({q[0], q[1], q[2], valueSize}))))
     return failure();
-  return checkShape(op, "a logsumexp", logsumexp, {q[0], q[2], q[1]});
+  return checkShape(op, "a logsumexp", op.getLogsumexp(), {q[0], q[2], q[1]});
 }
 
-LogicalResult AttentionOp::verify() {
-  return verifyAttention(*this, getQuery(), getKey(), getValue(), getOutput(),
-                         getLogsumexp());
+/// C1 to C6 of attention.
+template <typename Op> static LogicalResult verifyAttention(Op op) {
+  if (failed(verifyAttentionShapes(op)))
+    return failure();
+  // C4: a window is positive.
+  if (op.getWindow() && int64_t(*op.getWindow()) < 1)
+    return op->emitOpError("expected a window of 1 position or more, got ")
+           << int64_t(*op.getWindow());
+  // C5: a soft cap is finite and positive.
+  if (std::optional<APFloat> cap = op.getSoftCap();
+      cap && (!cap->isFinite() || cap->isNegative() || cap->isZero()))
+    return op->emitOpError("expected a finite soft cap above 0, got ")
+           << cap->convertToDouble();
+  // C6: sinks are [H].
+  Value sinks = op.getSinks();
+  if (!sinks)
+    return success();
+  if (failed(checkShape(op, "sinks", sinks, shapeOf(op.getQuery())[2])))
+    return failure();
+  return checkElement(op, "sinks", sinks, elementOf(op.getLogsumexp()));
 }
+
+LogicalResult AttentionOp::verify() { return verifyAttention(*this); }
 
 LogicalResult AttentionGradOp::verify() {
   // C1: operands as in attention, results as operands.
-  if (failed(verifyAttention(*this, getQuery(), getKey(), getValue(),
-                             getOutput(), getLogsumexp())) ||
+  if (failed(verifyAttention(*this)) ||
       failed(checkType(*this, "a cotangent", getCotangent(),
-                       getQuery().getType())) ||
+                       getOutput().getType())) ||
       failed(checkType(*this, "a query cotangent", getQueryCotangent(),
                        getQuery().getType())) ||
       failed(checkType(*this, "a key cotangent", getKeyCotangent(),
-                       getKey().getType())))
+                       getKey().getType())) ||
+      failed(checkType(*this, "a value cotangent", getValueCotangent(),
+                       getValue().getType())))
     return failure();
-  return checkType(*this, "a value cotangent", getValueCotangent(),
-                   getValue().getType());
+  // C2: a cotangent for sinks.
+  if (bool(getSinks()) != bool(getSinksCotangent()))
+    return emitOpError("expected a cotangent of sinks where there are sinks, "
+                       "got ")
+           << (getSinks() ? "sinks alone" : "the cotangent alone");
+  return getSinks() ? checkType(*this, "a sinks cotangent", getSinksCotangent(),
+                                getSinks().getType())
+                    : success();
 }
 
 /// C2 of the ops that a part of the vocabulary belongs to: a scalar, or none.

@@ -191,11 +191,12 @@ FailureOr<Cotangents> AttentionOp::vjp(OpBuilder &builder,
                                        ArrayRef<bool> needed) {
   if (cotangents[1])
     return emitOpError("has no derivative of its logsumexp");
+  // One result for each operand.
   auto grad = AttentionGradOp::create(
-      builder, getLoc(),
-      TypeRange{getQuery().getType(), getKey().getType(), getValue().getType()},
-      cotangents[0], getQuery(), getKey(), getValue(), getOutput(),
-      getLogsumexp(), getScaleAttr());
+      builder, getLoc(), TypeRange(getOperands()), cotangents[0], getQuery(),
+      getKey(), getValue(), getOutput(), getLogsumexp(), getSinks(),
+      getScaleAttr(), getWindowAttr(), getSoftCapAttr(),
+      getBidirectionalAttr());
   Cotangents result = none(*this);
   for (auto [index, cotangent] : llvm::enumerate(grad.getResults()))
     if (needed[index])

@@ -164,7 +164,7 @@ FailureOr<KernelPlan> planAttention(mlir::rota::AttentionOp op,
                                     KernelLibrary &library) {
   AttentionShape shape =
       attentionShape(op.getQuery(), op.getKey(), op.getScale());
-  if (failed(checkGpuHeadSize(op, shape)))
+  if (failed(checkPlainForm(op)) || failed(checkGpuHeadSize(op, shape)))
     return failure();
   auto symbol = hasMatrixAttention(shape)
                     ? emitMatrixAttention(library, op.getLoc(), shape)

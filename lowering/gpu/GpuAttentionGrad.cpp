@@ -345,7 +345,7 @@ FailureOr<KernelPlan> planAttentionGrad(mlir::rota::AttentionGradOp op,
   Location loc = op.getLoc();
   AttentionShape shape =
       attentionShape(op.getQuery(), op.getKey(), op.getScale());
-  if (failed(checkGpuHeadSize(op, shape)))
+  if (failed(checkPlainForm(op)) || failed(checkGpuHeadSize(op, shape)))
     return failure();
   DeltaGeometry geometry(shape);
   auto delta =

@@ -156,7 +156,7 @@ static FailureOr<KernelPlan> planAttention(mlir::rota::AttentionOp op,
                                            KernelLibrary &library) {
   AttentionShape shape =
       attentionShape(op.getQuery(), op.getKey(), op.getScale());
-  if (failed(checkHeadSize(op, shape)))
+  if (failed(checkPlainForm(op)) || failed(checkHeadSize(op, shape)))
     return failure();
   FailureOr<std::string> symbol =
       emitDedicated(library, "attention", toString(shape), 5,

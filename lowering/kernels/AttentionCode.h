@@ -35,6 +35,15 @@ std::string toString(const AttentionShape &shape);
 llvm::LogicalResult checkHeadSize(mlir::Operation *op,
                                   const AttentionShape &shape);
 
+/// An error at an op whose form has no kernels yet.
+template <typename Op> llvm::LogicalResult checkPlainForm(Op op) {
+  if (!op.getWindow() && !op.getSoftCap() && !op.getBidirectional() &&
+      !op.getSinks() && op.getValue().getType() == op.getKey().getType())
+    return mlir::success();
+  return op->emitOpError("has no kernel with a window, a soft cap, sinks, both "
+                         "directions or values of another size");
+}
+
 /// Rows `stride` elements apart.
 struct StridedRows {
   Memory memory;

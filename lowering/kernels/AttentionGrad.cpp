@@ -232,7 +232,7 @@ static FailureOr<KernelPlan> planAttentionGrad(mlir::rota::AttentionGradOp op,
   AttentionShape shape =
       attentionShape(op.getQuery(), op.getKey(), op.getScale());
   bool needsSums = !shape.element.isF32();
-  if (failed(checkHeadSize(op, shape)))
+  if (failed(checkPlainForm(op)) || failed(checkHeadSize(op, shape)))
     return failure();
   FailureOr<std::string> symbol =
       emitDedicated(library, "attention_grad", toString(shape),

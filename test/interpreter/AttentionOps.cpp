@@ -4,6 +4,7 @@
 #include "test/interpreter/Interpreter.h"
 
 #include <cmath>
+#include <limits>
 
 using namespace ::rota::interpreter;
 using namespace mlir;
@@ -43,6 +44,11 @@ static void rope(RopeOp op, Frame &frame) {
 }
 
 namespace {
+/// A score and its derivative in scale * dot(query, key).
+struct Score {
+  double value, slope;
+};
+
 /// One head of one sequence, read out of [batch, sequence, heads, D].
 struct Head {
   const Tensor &tensor;
@@ -60,28 +66,54 @@ static double dot(const Head &a, int64_t rowA, const Head &b, int64_t rowB) {
   return sum;
 }
 
-/// softmax(scale * q k^T) v with row s over columns 0 to s.
+/// Whether position s attends to position t, in the words of the op's
+/// description.
+template <typename Op> static bool sees(Op op, int64_t s, int64_t t) {
+  if (!op.getBidirectional() && t > s)
+    return false;
+  if (!op.getWindow())
+    return true;
+  int64_t window = *op.getWindow();
+  return s - window < t && t < s + window;
+}
+
+template <typename Op>
+static Score scoreOf(Op op, const Head &query, int64_t s, const Head &key,
+                     int64_t t) {
+  double score = op.getScale().convertToDouble() * dot(query, s, key, t);
+  if (!op.getSoftCap())
+    return {score, 1.0};
+  double cap = op.getSoftCap()->convertToDouble();
+  double bent = std::tanh(score / cap);
+  return {cap * bent, 1.0 - bent * bent};
+}
+
+/// softmax(scores) v of each row over the keys that it sees and the sink.
 static void attention(AttentionOp op, Frame &frame) {
   const Tensor &q = frame.get(op.getQuery()), &k = frame.get(op.getKey()),
                &v = frame.get(op.getValue());
-  double scale = op.getScale().convertToDouble();
   int64_t group = q.dim(2) / k.dim(2);
-  Tensor output(q.shape), logsumexp(shapeOf(op.getLogsumexp()));
+  Tensor output(shapeOf(op.getOutput())), logsumexp(shapeOf(op.getLogsumexp()));
   for (int64_t b = 0; b < q.dim(0); ++b)
     for (int64_t h = 0; h < q.dim(2); ++h) {
       Head query{q, b, h}, key{k, b, h / group}, value{v, b, h / group};
       for (int64_t s = 0; s < q.dim(1); ++s) {
-        std::vector<double> scores;
-        for (int64_t t = 0; t <= s; ++t)
-          scores.push_back(scale * dot(query, s, key, t));
-        double largest = *llvm::max_element(scores), total = 0;
-        for (double score : scores)
+        std::vector<std::pair<int64_t, double>> scores;
+        for (int64_t t = 0; t < q.dim(1); ++t)
+          if (sees(op, s, t))
+            scores.emplace_back(t, scoreOf(op, query, s, key, t).value);
+        double largest = -std::numeric_limits<double>::infinity(), total = 0;
+        for (auto [t, score] : scores)
+          largest = std::max(largest, score);
+        for (auto [t, score] : scores)
           total += std::exp(score - largest);
+        if (op.getSinks())
+          total += std::exp(frame.get(op.getSinks())({h}) - largest);
         double lse = largest + std::log(total);
         logsumexp({b, h, s}) = lse;
-        for (int64_t t = 0; t <= s; ++t)
-          for (int64_t i = 0; i < q.dim(3); ++i)
-            output({b, s, h, i}) += std::exp(scores[t] - lse) * value(t, i);
+        for (auto [t, score] : scores)
+          for (int64_t i = 0; i < v.dim(3); ++i)
+            output({b, s, h, i}) += std::exp(score - lse) * value(t, i);
       }
     }
   frame.set(op.getOutput(), std::move(output));
@@ -89,8 +121,8 @@ static void attention(AttentionOp op, Frame &frame) {
 }
 
 /// With p[s, t] the probabilities and D[s] = dot(do[s], o[s]):
-/// dv[t] += p do[s]; ds = p (dot(do[s], v[t]) - D[s]); dq[s] += scale ds k[t];
-/// dk[t] += scale ds q[s].
+/// dv[t] += p do[s]; ds = p (dot(do[s], v[t]) - D[s]) * slope; dq[s] += scale
+/// ds k[t]; dk[t] += scale ds q[s]; dsink -= exp(sink - lse[s]) D[s].
 static void attentionGrad(AttentionGradOp op, Frame &frame) {
   const Tensor &dO = frame.get(op.getCotangent()),
                &q = frame.get(op.getQuery()), &k = frame.get(op.getKey()),
@@ -98,7 +130,7 @@ static void attentionGrad(AttentionGradOp op, Frame &frame) {
                &lse = frame.get(op.getLogsumexp());
   double scale = op.getScale().convertToDouble();
   int64_t group = q.dim(2) / k.dim(2);
-  Tensor dq(q.shape), dk(k.shape), dv(v.shape);
+  Tensor dq(q.shape), dk(k.shape), dv(v.shape), dSinks({q.dim(2)});
   for (int64_t b = 0; b < q.dim(0); ++b)
     for (int64_t h = 0; h < q.dim(2); ++h) {
       int64_t kv = h / group;
@@ -106,11 +138,19 @@ static void attentionGrad(AttentionGradOp op, Frame &frame) {
       Head output{o, b, h}, cotangent{dO, b, h};
       for (int64_t s = 0; s < q.dim(1); ++s) {
         double mean = dot(cotangent, s, output, s);
-        for (int64_t t = 0; t <= s; ++t) {
-          double p = std::exp(scale * dot(query, s, key, t) - lse({b, h, s}));
-          double ds = scale * p * (dot(cotangent, s, value, t) - mean);
-          for (int64_t i = 0; i < q.dim(3); ++i) {
+        if (op.getSinks())
+          dSinks({h}) -=
+              std::exp(frame.get(op.getSinks())({h}) - lse({b, h, s})) * mean;
+        for (int64_t t = 0; t < q.dim(1); ++t) {
+          if (!sees(op, s, t))
+            continue;
+          Score score = scoreOf(op, query, s, key, t);
+          double p = std::exp(score.value - lse({b, h, s}));
+          double ds =
+              scale * p * (dot(cotangent, s, value, t) - mean) * score.slope;
+          for (int64_t i = 0; i < v.dim(3); ++i)
             dv({b, t, kv, i}) += p * cotangent(s, i);
+          for (int64_t i = 0; i < q.dim(3); ++i) {
             dq({b, s, h, i}) += ds * key(t, i);
             dk({b, t, kv, i}) += ds * query(s, i);
           }
@@ -120,6 +160,8 @@ static void attentionGrad(AttentionGradOp op, Frame &frame) {
   frame.set(op.getQueryCotangent(), std::move(dq));
   frame.set(op.getKeyCotangent(), std::move(dk));
   frame.set(op.getValueCotangent(), std::move(dv));
+  if (op.getSinks())
+    frame.set(op.getSinksCotangent(), std::move(dSinks));
 }
 
 void ::rota::interpreter::addAttentionOps(OpTable &table) {

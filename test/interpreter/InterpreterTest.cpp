@@ -98,6 +98,44 @@ TEST(Interpreter, AttentionIsCausalAndGroupsHeads) {
   EXPECT_NEAR(o[3], (10 + 20 * std::exp(2)) / (1 + std::exp(2)), 1e-13);
 }
 
+/// Of a function with four positions, one head of one element, queries and keys
+/// of 0 but for the last key, 3, and values 1, 10, 100 and 1000: the outputs.
+static std::vector<double> attendWith(llvm::StringRef form) {
+  TestModule module(("func.func @f(%q: tensor<1x4x1x1xf32>, %k: "
+                     "tensor<1x4x1x1xf32>, %v: tensor<1x4x1x1xf32>, %s: "
+                     "tensor<1xf32>) -> tensor<1x4x1x1xf32> {\n"
+                     "  %o, %lse = rota.attention %q, %k, %v sinks %s scale = "
+                     "0.5 " +
+                     form +
+                     " : (tensor<1x4x1x1xf32>, tensor<1x4x1x1xf32>, "
+                     "tensor<1x4x1x1xf32>, tensor<1xf32>) -> "
+                     "(tensor<1x4x1x1xf32>, tensor<1x1x4xf32>)\n"
+                     "  return %o : tensor<1x4x1x1xf32>\n}")
+                        .str());
+  Tensor q({1, 4, 1, 1}, {0, 0, 0, 2}), k({1, 4, 1, 1}, {0, 0, 0, 3});
+  // A sink of weight 2 beside weights of 1.
+  return run(module, {q, k, Tensor({1, 4, 1, 1}, {1, 10, 100, 1000}),
+                      Tensor({1}, {std::log(2.0)})});
+}
+
+TEST(Interpreter, AttentionHasWindowsSinksAndACap) {
+  auto o = attendWith("window = 2");
+  ASSERT_EQ(o.size(), 4u);
+  EXPECT_NEAR(o[0], 1.0 / 3, 1e-13);
+  EXPECT_NEAR(o[1], 11.0 / 4, 1e-13);
+  EXPECT_NEAR(o[2], 110.0 / 4, 1e-13);
+  double e = std::exp(3.0);
+  EXPECT_NEAR(o[3], (100 + 1000 * e) / (3 + e), 1e-12);
+  o = attendWith("window = 2 bidirectional");
+  EXPECT_NEAR(o[0], 11.0 / 4, 1e-13);
+  EXPECT_NEAR(o[1], 111.0 / 5, 1e-13);
+  EXPECT_NEAR(o[2], 1110.0 / 5, 1e-13);
+  e = std::exp(1.5 * std::tanh(3.0 / 1.5));
+  o = attendWith("soft_cap = 1.5 bidirectional");
+  EXPECT_NEAR(o[0], 1111.0 / 6, 1e-12);
+  EXPECT_NEAR(o[3], (111 + 1000 * e) / (5 + e), 1e-12);
+}
+
 TEST(Interpreter, CrossEntropySkipsNegativeTargets) {
   TestModule module(R"(
     func.func @f(%x: tensor<1x3x2xf32>, %t: tensor<1x3xi32>) -> tensor<2xf32> {

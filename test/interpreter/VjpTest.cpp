@@ -52,15 +52,24 @@ Case einsum(llvm::StringRef equation, llvm::StringRef lhs, llvm::StringRef rhs,
           c};
 }
 
+/// Shapes as text; `form` stands after the scale, and sinks are of `heads`.
 Case attention(llvm::StringRef query, llvm::StringRef key,
-               llvm::StringRef logsumexp) {
-  std::string q = ("tensor<" + query + "x$T>").str();
-  std::string k = ("tensor<" + key + "x$T>").str();
-  std::string results = q + (", tensor<" + logsumexp + "x$W>").str();
-  return {("attention " + query + " " + key).str(),
-          "%q: " + q + ", %k: " + k + ", %v: " + k,
-          "rota.attention %q, %k, %v scale = 0.7 : (" + q + ", " + k + ", " +
-              k + ") -> (" + results + ")",
+               llvm::StringRef value, llvm::StringRef output,
+               llvm::StringRef logsumexp, llvm::StringRef form = "",
+               llvm::StringRef heads = "") {
+  auto typeOf = [](llvm::StringRef shape, llvm::StringRef element) {
+    return ("tensor<" + shape + "x" + element + ">").str();
+  };
+  std::string q = typeOf(query, "$T"), k = typeOf(key, "$T"),
+              v = typeOf(value, "$T"), s = typeOf(heads, "$W");
+  std::string results = typeOf(output, "$T") + ", " + typeOf(logsumexp, "$W");
+  bool sinks = !heads.empty();
+  return {("attention " + query + " " + key + " " + form + heads).str(),
+          "%q: " + q + ", %k: " + k + ", %v: " + v +
+              (sinks ? ", %s: " + s : ""),
+          "rota.attention %q, %k, %v" + std::string(sinks ? " sinks %s" : "") +
+              " scale = 0.7" + form.str() + " : (" + q + ", " + k + ", " + v +
+              (sinks ? ", " + s : "") + ") -> (" + results + ")",
           results,
           {true, false}};
 }
@@ -167,9 +176,19 @@ std::vector<Case> makeCases() {
   cases.push_back(rmsNorm("2x3x7", "7"));
   cases.push_back(rope(false, "2x3x2x6", "5x3x2"));
   cases.push_back(rope(true, "1x4x3x2", "4x1x2"));
-  cases.push_back(attention("2x5x2x3", "2x5x2x3", "2x2x5"));
-  cases.push_back(attention("1x4x6x2", "1x4x2x2", "1x6x4"));
-  cases.push_back(attention("1x1x1x4", "1x1x1x4", "1x1x1"));
+  cases.push_back(
+      attention("2x5x2x3", "2x5x2x3", "2x5x2x3", "2x5x2x3", "2x2x5"));
+  cases.push_back(
+      attention("1x4x6x2", "1x4x2x2", "1x4x2x2", "1x4x6x2", "1x6x4"));
+  cases.push_back(
+      attention("1x1x1x4", "1x1x1x4", "1x1x1x4", "1x1x1x4", "1x1x1"));
+  for (const char *form :
+       {" window = 1", " window = 3", " window = 9", " soft_cap = 1.5",
+        " bidirectional", " window = 2 bidirectional",
+        " window = 2 soft_cap = 0.5 bidirectional"})
+    for (const char *heads : {"", "4"})
+      cases.push_back(attention("2x5x4x3", "2x5x2x3", "2x5x2x2", "2x5x4x2",
+                                "2x4x5", form, heads));
   cases.push_back(embedding("2x5", "3", "4"));
   cases.push_back(embedding("1x1", "7", "1"));
   cases.push_back(crossEntropy("2x3", "5"));

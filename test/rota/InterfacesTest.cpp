@@ -104,8 +104,34 @@ const Case cases[] = {
      "rota.attention %q, %k, %k scale = 0.35 : (tensor<2x16x4x8xf32>, "
      "tensor<2x16x2x8xf32>, tensor<2x16x2x8xf32>) -> (tensor<2x16x4x8xf32>, "
      "tensor<2x4x16xf32>)",
-     "a.b.cd.e,a.b.c.e,a.b.c.e->a.b.cd.e,a.cd.b a=2 b=16 c=2 d=2 e=8 b! e!",
+     "a.b.cd.e,a.b.c.e,a.b.c.f->a.b.cd.f,a.cd.b a=2 b=16 c=2 d=2 e=8 f=8 b! e! "
+     "f!",
      2 * 4 * 136 * (4 * 8 + 5), 4 * (1024 + 512 + 512), 4 * (1024 + 128)},
+    {"attention with sinks, window and cap, values of another size",
+     "%q: tensor<2x16x4x8xf32>, %k: tensor<2x16x2x8xf32>, "
+     "%v: tensor<2x16x2x6xf32>, %s: tensor<4xf32>",
+     "rota.attention %q, %k, %v sinks %s scale = 0.35 window = 5 soft_cap = "
+     "20.0 : (tensor<2x16x4x8xf32>, tensor<2x16x2x8xf32>, "
+     "tensor<2x16x2x6xf32>, tensor<4xf32>) -> (tensor<2x16x4x6xf32>, "
+     "tensor<2x4x16xf32>)",
+     "a.b.cd.e,a.b.c.e,a.b.c.f,cd->a.b.cd.f,a.cd.b a=2 b=16 c=2 d=2 e=8 f=6 b! "
+     "e! f!",
+     2 * 4 * ((1 + 2 + 3 + 4 + 12 * 5) * (2 * 8 + 2 * 6 + 5 + 2) + 16 * 3),
+     4 * (1024 + 512 + 384 + 4), 4 * (768 + 128)},
+    {"attention in both directions", "%q: tensor<1x4x1x2xf32>",
+     "rota.attention %q, %q, %q scale = 0.35 bidirectional : "
+     "(tensor<1x4x1x2xf32>, tensor<1x4x1x2xf32>, tensor<1x4x1x2xf32>) -> "
+     "(tensor<1x4x1x2xf32>, tensor<1x1x4xf32>)",
+     "a.b.cd.e,a.b.c.e,a.b.c.f->a.b.cd.f,a.cd.b a=1 b=4 c=1 d=1 e=2 f=2 b! e! "
+     "f!",
+     16 * (4 * 2 + 5), 4 * 24, 4 * (8 + 4)},
+    {"attention in a window of both directions", "%q: tensor<1x4x1x2xf32>",
+     "rota.attention %q, %q, %q scale = 0.35 window = 2 bidirectional : "
+     "(tensor<1x4x1x2xf32>, tensor<1x4x1x2xf32>, tensor<1x4x1x2xf32>) -> "
+     "(tensor<1x4x1x2xf32>, tensor<1x1x4xf32>)",
+     "a.b.cd.e,a.b.c.e,a.b.c.f->a.b.cd.f,a.cd.b a=1 b=4 c=1 d=1 e=2 f=2 b! e! "
+     "f!",
+     10 * (4 * 2 + 5), 4 * 24, 4 * (8 + 4)},
     {"attention_grad",
      "%q: tensor<2x16x4x8xf32>, %k: tensor<2x16x2x8xf32>, %l: "
      "tensor<2x4x16xf32>",
@@ -113,10 +139,22 @@ const Case cases[] = {
      "(tensor<2x16x4x8xf32>, tensor<2x16x4x8xf32>, tensor<2x16x2x8xf32>, "
      "tensor<2x16x2x8xf32>, tensor<2x16x4x8xf32>, tensor<2x4x16xf32>) -> "
      "(tensor<2x16x4x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x2x8xf32>)",
-     "a.b.cd.e,a.b.cd.e,a.b.c.e,a.b.c.e,a.b.cd.e,a.cd.b->a.b.cd.e,a.b.c.e,a.b."
-     "c.e a=2 b=16 c=2 d=2 e=8 b! e!",
+     "a.b.cd.f,a.b.cd.e,a.b.c.e,a.b.c.f,a.b.cd.f,a.cd.b->a.b.cd.e,a.b.c.e,a.b."
+     "c.f a=2 b=16 c=2 d=2 e=8 f=8 b! e! f!",
      2 * 4 * 136 * (10 * 8 + 6), 4 * (3 * 1024 + 2 * 512 + 128),
      4 * (1024 + 2 * 512)},
+    {"attention_grad with sinks and cap",
+     "%q: tensor<2x16x4x8xf32>, %k: tensor<2x16x2x8xf32>, %l: "
+     "tensor<2x4x16xf32>, %s: tensor<4xf32>",
+     "rota.attention_grad %q, %q, %k, %k, %q, %l sinks %s scale = 0.35 window "
+     "= 99 soft_cap = 20.0 : (tensor<2x16x4x8xf32>, tensor<2x16x4x8xf32>, "
+     "tensor<2x16x2x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x4x8xf32>, "
+     "tensor<2x4x16xf32>, tensor<4xf32>) -> (tensor<2x16x4x8xf32>, "
+     "tensor<2x16x2x8xf32>, tensor<2x16x2x8xf32>, tensor<4xf32>)",
+     "a.b.cd.f,a.b.cd.e,a.b.c.e,a.b.c.f,a.b.cd.f,a.cd.b,cd->a.b.cd.e,a.b.c.e,a."
+     "b.c.f,cd a=2 b=16 c=2 d=2 e=8 f=8 b! e! f!",
+     2 * 4 * (136 * (10 * 8 + 6 + 5) + 16 * 4),
+     4 * (3 * 1024 + 2 * 512 + 128 + 4), 4 * (1024 + 2 * 512 + 4)},
     {"embedding", "%t: tensor<2x16xi32>, %w: tensor<256x8xbf16>",
      "rota.embedding %t, %w : (tensor<2x16xi32>, tensor<256x8xbf16>) -> "
      "tensor<2x16x8xbf16>",

@@ -525,6 +525,24 @@ func.func @f(%q: tensor<2x16x4x8xf32>, %k: tensor<2x16x2x4xf32>, %v: tensor<2x16
 
 // -----
 
+// attention C1: heads of values
+func.func @f(%q: tensor<2x16x4x8xf32>, %k: tensor<2x16x2x8xf32>) {
+  // expected-error@+1 {{expected a value of shape [2, 16, 2, 8], got 'tensor<2x16x4x8xf32>'}}
+  %o, %l = rota.attention %q, %k, %q scale = 0.35 : (tensor<2x16x4x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x4x8xf32>) -> (tensor<2x16x4x8xf32>, tensor<2x4x16xf32>)
+  return
+}
+
+// -----
+
+// attention C3: the output has the size of values
+func.func @f(%q: tensor<2x16x4x8xf32>, %k: tensor<2x16x2x8xf32>, %v: tensor<2x16x2x6xf32>) {
+  // expected-error@+1 {{expected an output of type 'tensor<2x16x4x6xf32>', got 'tensor<2x16x4x8xf32>'}}
+  %o, %l = rota.attention %q, %k, %v scale = 0.35 : (tensor<2x16x4x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x2x6xf32>) -> (tensor<2x16x4x8xf32>, tensor<2x4x16xf32>)
+  return
+}
+
+// -----
+
 // attention C2: key heads divide query heads
 func.func @f(%q: tensor<2x16x4x8xf32>, %k: tensor<2x16x3x8xf32>, %v: tensor<2x16x3x8xf32>) {
   // expected-error@+1 {{expected the key heads to divide the query heads, got 3 and 4}}
@@ -552,7 +570,61 @@ func.func @f(%q: tensor<2x16x4x8xf32>, %k: tensor<2x16x2x8xf32>, %v: tensor<2x16
 
 // -----
 
-// attention_grad C1: the cotangent is like the query
+// attention C4: a window holds the position itself
+func.func @f(%q: tensor<2x16x4x8xf32>, %k: tensor<2x16x2x8xf32>) {
+  // expected-error@+1 {{expected a window of 1 position or more, got 0}}
+  %o, %l = rota.attention %q, %k, %k scale = 0.35 window = 0 : (tensor<2x16x4x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x2x8xf32>) -> (tensor<2x16x4x8xf32>, tensor<2x4x16xf32>)
+  return
+}
+
+// -----
+
+// attention C4: a window is not negative
+func.func @f(%q: tensor<2x16x4x8xf32>, %k: tensor<2x16x2x8xf32>) {
+  // expected-error@+1 {{expected a window of 1 position or more, got -3}}
+  %o, %l = rota.attention %q, %k, %k scale = 0.35 window = -3 : (tensor<2x16x4x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x2x8xf32>) -> (tensor<2x16x4x8xf32>, tensor<2x4x16xf32>)
+  return
+}
+
+// -----
+
+// attention C5: a soft cap is positive
+func.func @f(%q: tensor<2x16x4x8xf32>, %k: tensor<2x16x2x8xf32>) {
+  // expected-error@+1 {{expected a finite soft cap above 0, got 0.000000e+00}}
+  %o, %l = rota.attention %q, %k, %k scale = 0.35 soft_cap = 0.0 : (tensor<2x16x4x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x2x8xf32>) -> (tensor<2x16x4x8xf32>, tensor<2x4x16xf32>)
+  return
+}
+
+// -----
+
+// attention C5: a soft cap is finite
+func.func @f(%q: tensor<2x16x4x8xf32>, %k: tensor<2x16x2x8xf32>) {
+  // expected-error@+1 {{expected a finite soft cap above 0, got}}
+  %o, %l = rota.attention %q, %k, %k scale = 0.35 soft_cap = 0x7FF0000000000000 : (tensor<2x16x4x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x2x8xf32>) -> (tensor<2x16x4x8xf32>, tensor<2x4x16xf32>)
+  return
+}
+
+// -----
+
+// attention C6: a sink for each query head
+func.func @f(%q: tensor<2x16x4x8xf32>, %k: tensor<2x16x2x8xf32>, %s: tensor<2xf32>) {
+  // expected-error@+1 {{expected sinks of shape [4], got 'tensor<2xf32>'}}
+  %o, %l = rota.attention %q, %k, %k sinks %s scale = 0.35 : (tensor<2x16x4x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x2x8xf32>, tensor<2xf32>) -> (tensor<2x16x4x8xf32>, tensor<2x4x16xf32>)
+  return
+}
+
+// -----
+
+// attention C6: sinks are as wide as logsumexp
+func.func @f(%q: tensor<2x16x4x8xf32>, %k: tensor<2x16x2x8xf32>, %s: tensor<4xf64>) {
+  // expected-error@+1 {{expected sinks with elements of type 'f32', got 'tensor<4xf64>'}}
+  %o, %l = rota.attention %q, %k, %k sinks %s scale = 0.35 : (tensor<2x16x4x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x2x8xf32>, tensor<4xf64>) -> (tensor<2x16x4x8xf32>, tensor<2x4x16xf32>)
+  return
+}
+
+// -----
+
+// attention_grad C1: the cotangent is like the output
 func.func @f(%d: tensor<2x16x2x8xf32>, %q: tensor<2x16x4x8xf32>, %k: tensor<2x16x2x8xf32>, %l: tensor<2x4x16xf32>) {
   // expected-error@+1 {{expected a cotangent of type 'tensor<2x16x4x8xf32>', got 'tensor<2x16x2x8xf32>'}}
   %dq, %dk, %dv = rota.attention_grad %d, %q, %k, %k, %q, %l scale = 0.35 : (tensor<2x16x2x8xf32>, tensor<2x16x4x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x4x8xf32>, tensor<2x4x16xf32>) -> (tensor<2x16x4x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x2x8xf32>)
@@ -565,6 +637,24 @@ func.func @f(%d: tensor<2x16x2x8xf32>, %q: tensor<2x16x4x8xf32>, %k: tensor<2x16
 func.func @f(%d: tensor<2x16x4x8xf32>, %q: tensor<2x16x4x8xf32>, %k: tensor<2x16x2x8xf32>, %l: tensor<2x4x16xf32>) {
   // expected-error@+1 {{expected a value cotangent of type 'tensor<2x16x2x8xf32>', got 'tensor<2x16x4x8xf32>'}}
   %dq, %dk, %dv = rota.attention_grad %d, %q, %k, %k, %q, %l scale = 0.35 : (tensor<2x16x4x8xf32>, tensor<2x16x4x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x4x8xf32>, tensor<2x4x16xf32>) -> (tensor<2x16x4x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x4x8xf32>)
+  return
+}
+
+// -----
+
+// attention_grad C2: sinks have a cotangent
+func.func @f(%q: tensor<2x16x4x8xf32>, %k: tensor<2x16x2x8xf32>, %l: tensor<2x4x16xf32>, %s: tensor<4xf32>) {
+  // expected-error@+1 {{expected a cotangent of sinks where there are sinks, got sinks alone}}
+  %dq, %dk, %dv = rota.attention_grad %q, %q, %k, %k, %q, %l sinks %s scale = 0.35 : (tensor<2x16x4x8xf32>, tensor<2x16x4x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x4x8xf32>, tensor<2x4x16xf32>, tensor<4xf32>) -> (tensor<2x16x4x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x2x8xf32>)
+  return
+}
+
+// -----
+
+// attention_grad C2: no sinks, no cotangent
+func.func @f(%q: tensor<2x16x4x8xf32>, %k: tensor<2x16x2x8xf32>, %l: tensor<2x4x16xf32>) {
+  // expected-error@+1 {{expected a cotangent of sinks where there are sinks, got the cotangent alone}}
+  %dq, %dk, %dv, %ds = rota.attention_grad %q, %q, %k, %k, %q, %l scale = 0.35 : (tensor<2x16x4x8xf32>, tensor<2x16x4x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x4x8xf32>, tensor<2x4x16xf32>) -> (tensor<2x16x4x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x2x8xf32>, tensor<4xf32>)
   return
 }
 

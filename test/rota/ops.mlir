@@ -199,6 +199,20 @@ func.func @f(%do: tensor<2x16x4x8xf32>, %q: tensor<2x16x4x8xf32>, %k: tensor<2x1
 
 // -----
 
+// All of attention's form.
+// CHECK-LABEL: module
+// CHECK: rota.attention %{{.*}}, %{{.*}}, %{{.*}} sinks %{{.*}} scale = 3.500000e-01 window = 5 soft_cap = 5.000000e+01 : (tensor<2x16x4x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x2x6xf32>, tensor<4xf32>) -> (tensor<2x16x4x6xf32>, tensor<2x4x16xf32>)
+// CHECK: rota.attention %{{.*}}, %{{.*}}, %{{.*}} scale = 3.500000e-01 window = 5 bidirectional : (tensor<2x16x4x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x2x6xf32>) -> (tensor<2x16x4x6xf32>, tensor<2x4x16xf32>)
+// CHECK: rota.attention_grad %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} sinks %{{.*}} scale = 3.500000e-01 window = 5 soft_cap = 5.000000e+01 bidirectional : (tensor<2x16x4x6xf32>, tensor<2x16x4x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x2x6xf32>, tensor<2x16x4x6xf32>, tensor<2x4x16xf32>, tensor<4xf32>) -> (tensor<2x16x4x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x2x6xf32>, tensor<4xf32>)
+func.func @f(%q: tensor<2x16x4x8xf32>, %k: tensor<2x16x2x8xf32>, %v: tensor<2x16x2x6xf32>, %sinks: tensor<4xf32>) -> tensor<4xf32> {
+  %o0, %l0 = rota.attention %q, %k, %v sinks %sinks scale = 0.35 window = 5 soft_cap = 50.0 : (tensor<2x16x4x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x2x6xf32>, tensor<4xf32>) -> (tensor<2x16x4x6xf32>, tensor<2x4x16xf32>)
+  %o1, %l1 = rota.attention %q, %k, %v scale = 0.35 window = 5 bidirectional : (tensor<2x16x4x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x2x6xf32>) -> (tensor<2x16x4x6xf32>, tensor<2x4x16xf32>)
+  %dq, %dk, %dv, %ds = rota.attention_grad %o0, %q, %k, %v, %o1, %l1 sinks %sinks scale = 0.35 window = 5 soft_cap = 50.0 bidirectional : (tensor<2x16x4x6xf32>, tensor<2x16x4x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x2x6xf32>, tensor<2x16x4x6xf32>, tensor<2x4x16xf32>, tensor<4xf32>) -> (tensor<2x16x4x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x2x6xf32>, tensor<4xf32>)
+  return %ds : tensor<4xf32>
+}
+
+// -----
+
 // CHECK-LABEL: module
 // CHECK: rota.embedding %{{.*}}, %{{.*}} : (tensor<2x16xi32>, tensor<256x8xf32>) -> tensor<2x16x8xf32>
 func.func @f(%tokens: tensor<2x16xi32>, %table: tensor<256x8xf32>) -> tensor<2x16x8xf32> {

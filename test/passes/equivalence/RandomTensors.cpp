@@ -334,8 +334,19 @@ void RandomTensors::addGate() {
   values.push_back({pair + "#1", shape, 1});
 }
 
+/// The text of a random form of attention, after its scale.
+std::string RandomTensors::attentionForm() {
+  std::string text = " scale = 0.25";
+  if (below(2))
+    text += " window = " + std::to_string(1 + below(length + 2));
+  if (below(3) == 0)
+    text += " soft_cap = 1.5";
+  return below(3) == 0 ? text + " bidirectional" : text;
+}
+
 /// Of values with heads, or out of one whose last dimension becomes heads; key
-/// heads are sums over groups of heads.
+/// heads are sums over groups of heads. Values may be larger than keys: all
+/// that the query heads of a group have.
 void RandomTensors::addAttention() {
   const Value *x = find({batch, length, width});
   if (!x)
@@ -348,30 +359,47 @@ void RandomTensors::addAttention() {
   if (h % 2 == 0 && below(2))
     keys = below(2) ? h / 2 : 1;
   Shape query{batch, length, h, width / h}, key{batch, length, keys, width / h},
-      group{batch, length, keys, h / keys, width / h};
+      group{batch, length, keys, h / keys, width / h}, value = key;
+  if (batch * length * h * (width / keys) <= largest && below(3) == 0)
+    value = {batch, length, keys, width / keys};
+  Shape output{batch, length, h, value[3]};
   std::string from = tensorType(x->shape), q = tensorType(query),
-              k = tensorType(key), g = tensorType(group);
-  std::string qn = fresh(), gn = fresh(), kn = fresh(), on = fresh();
+              k = tensorType(key), g = tensorType(group), v = tensorType(value),
+              o = tensorType(output);
+  std::string qn = fresh(), gn = fresh(), kn = fresh(), vn = fresh();
   ops += "  " + qn + " = rota.reshape " + x->name + " : " + from + " -> " + q +
          "\n  " + gn + " = rota.reshape " + like(*x).name + " : " + from +
          " -> " + g + "\n  " + kn + " = rota.reduce sum " + gn +
-         " dims [3] : " + g + " -> " + k + "\n";
+         " dims [3] : " + g + " -> " + k + "\n  " + vn + " = rota.reshape " +
+         (value == key ? kn + " : " + k : like(*x).name + " : " + from) +
+         " -> " + v + "\n";
   values.push_back({qn, query, x->size});
   values.push_back({kn, key, 1});
-  std::string v = find(key)->name, rows = tensorType({batch, h, length});
-  ops += "  " + on + ":2 = rota.attention " + qn + ", " + kn + ", " + v +
-         " scale = 0.25 : (" + q + ", " + k + ", " + k + ") -> (" + q + ", " +
-         rows + ")\n";
-  values.push_back({on + "#0", query, 1});
+  std::string form = attentionForm(), types = q + ", " + k + ", " + v;
+  std::string before = qn + ", " + kn + ", " + vn,
+              rows = tensorType({batch, h, length}), on = fresh(), after;
+  if (below(3) == 0) {
+    std::string type = tensorType({h});
+    const Value &sink = define(
+        "rota.reduce sum " + qn + " dims [0, 1, 3] : " + q + " -> " + type, {h},
+        double(batch * length * query[3]) * x->size);
+    form = " sinks " + sink.name + form;
+    after = ", " + type;
+  }
+  ops += "  " + on + ":2 = rota.attention " + before + form + " : (" + types +
+         after + ") -> (" + o + ", " + rows + ")\n";
+  values.push_back({on + "#0", output, 1});
   if (isWhole && below(2)) {
     std::string dn = fresh();
-    ops += "  " + dn + ":3 = rota.attention_grad " + find(query)->name + ", " +
-           qn + ", " + kn + ", " + v + ", " + on + "#0, " + on +
-           "#1 scale = 0.25 : (" + q + ", " + q + ", " + k + ", " + k + ", " +
-           q + ", " + rows + ") -> (" + q + ", " + k + ", " + k + ")\n";
+    ops += "  " + dn + (after.empty() ? ":3" : ":4") +
+           " = rota.attention_grad " + find(output)->name + ", " + before +
+           ", " + on + "#0, " + on + "#1" + form + " : (" + o + ", " + types +
+           ", " + o + ", " + rows + after + ") -> (" + types + after + ")\n";
     values.push_back({dn + "#0", query, 1});
     values.push_back({dn + "#1", key, 1});
-    values.push_back({dn + "#2", key, 1});
+    values.push_back({dn + "#2", value, 1});
+    if (!after.empty())
+      values.push_back({dn + "#3", {h}, 1});
   }
   const Value out = values.back().shape == query ? values.back() : *find(query);
   define("rota.reshape " + out.name + " : " + q + " -> " + from,

@@ -63,6 +63,7 @@ private:
   void addNorm();
   void addGate();
   void addAttention();
+  std::string attentionForm();
   void addRope();
   void addEmbedding();
   void addCrossEntropy();

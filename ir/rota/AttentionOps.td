@@ -1,0 +1,126 @@
+//===- AttentionOps.td - Attention -------------------------*- tablegen -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// Attention and its derivative. Both have the same form: scale, window, soft cap,
+// direction and sinks (AttentionForm.h).
+//===----------------------------------------------------------------------===//
+#ifndef ROTA_IR_ROTA_ATTENTIONOPS
+#define ROTA_IR_ROTA_ATTENTIONOPS
+
+include "ir/rota/TensorOps.td"
+
+defvar attentionForm = (ins Optional<Rota_F32Tensor>:$sinks, F64Attr:$scale,
+                            OptionalAttr<I64Attr>:$window, OptionalAttr<F64Attr>:$soft_cap,
+                            UnitAttr:$bidirectional);
+defvar attentionFormText = [{
+    (`sinks` $sinks^)? `scale` `=` custom<Real>($scale) (`window` `=` $window^)?
+    (`soft_cap` `=` custom<Real>($soft_cap)^)? (`bidirectional` $bidirectional^)? `:`
+    functional-type(operands, results) attr-dict
+}];
+defvar attentionMaskMethod = [{
+    /// The keys that each query sees.
+    AttentionMask getMask() {
+      auto query = ::llvm::cast<::mlir::RankedTensorType>(getQuery().getType());
+      return AttentionMask::of(query.getDimSize(1), getWindow(), getBidirectional());
+    }
+}];
+
+def Rota_AttentionOp : Rota_DifferentiableOp<"attention", [TaskOpInterface]> {
+  let summary = "grouped-query attention";
+  let description = [{
+    `softmax(score(scale * q k^T)) v` per head; head h uses key-value head
+    h / (H / Hkv). Also returns the logarithm of each row's softmax denominator, for
+    the derivative. The score matrix is never stored, and kernels do not visit blocks
+    of keys that no query of a block sees.
+
+    The position s attends to the positions
+
+    | form | positions t |
+    |---|---|
+    | by default: causal | t <= s |
+    | `window = W` | s - W < t <= s: W positions, its own among them |
+    | `bidirectional` | all |
+    | `bidirectional` and `window = W` | s - W < t < s + W |
+
+    `soft_cap = c` makes scores `c tanh(scale * q k^T / c)` before the mask. `sinks`
+    are one more score for each head (after cap and mask), which is in the denominator
+    of every row of the head and has no value.
+
+    Every query's sequence is whole: sharding divides batch and heads alone, and sinks
+    with the heads. So positions count from 0 on every rank.
+
+    Life-span: made by model builders or by hand; becomes a kernel.
+
+    Constraints:
+    - C1: q is [batch, sequence, H, D], k is [batch, sequence, Hkv, D], and v is
+      [batch, sequence, Hkv, Dv], of one element type
+    - C2: Hkv divides H
+    - C3: the output is [batch, sequence, H, Dv] of q's element type; logsumexp is
+      [batch, H, sequence], not bf16
+    - C4: a window is 1 or more
+    - C5: a soft cap is finite and above 0
+    - C6: sinks are [H] and have logsumexp's element type
+
+    ```mlir
+    func.func @f(%q: tensor<2x16x4x8xf32>, %k: tensor<2x16x2x8xf32>, %v: tensor<2x16x2x8xf32>) -> tensor<2x16x4x8xf32> {
+      %o, %lse = rota.attention %q, %k, %v scale = 0.35 : (tensor<2x16x4x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x2x8xf32>) -> (tensor<2x16x4x8xf32>, tensor<2x4x16xf32>)
+      return %o : tensor<2x16x4x8xf32>
+    }
+    func.func @form(%q: tensor<2x16x4x8xf32>, %k: tensor<2x16x2x8xf32>, %v: tensor<2x16x2x6xf32>, %sinks: tensor<4xf32>) -> tensor<2x16x4x6xf32> {
+      %o, %lse = rota.attention %q, %k, %v sinks %sinks scale = 0.35 window = 5 soft_cap = 50.0 : (tensor<2x16x4x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x2x6xf32>, tensor<4xf32>) -> (tensor<2x16x4x6xf32>, tensor<2x4x16xf32>)
+      return %o : tensor<2x16x4x6xf32>
+    }
+    ```
+  }];
+  let arguments = !con((ins Rota_FloatTensor:$query, Rota_FloatTensor:$key,
+                            Rota_FloatTensor:$value), attentionForm);
+  let results = (outs Rota_FloatTensor:$output, Rota_F32Tensor:$logsumexp);
+  /// Results follow from the operands; logsumexp is f32, or f64 as q.
+  let builders = [OpBuilder<(ins "::mlir::Value":$query, "::mlir::Value":$key,
+      "::mlir::Value":$value, "const ::mlir::rota::AttentionForm &":$form)>];
+  let assemblyFormat = !strconcat("$query `,` $key `,` $value ", attentionFormText);
+  let extraClassDeclaration = attentionMaskMethod;
+}
+
+def Rota_AttentionGradOp : Rota_ComputeOp<"attention_grad", [TaskOpInterface]> {
+  let summary = "derivative of attention";
+  let description = [{
+    Cotangents of query, key and value, and of sinks where there are any;
+    probabilities are recomputed block by block from `logsumexp` (Dao et al. 2022,
+    algorithm 4). With scores `z = c tanh(x / c)` the cotangent of x is that of z times
+    `1 - (z / c)^2`. A sink's cotangent is the sum over batch and sequence of
+    `-exp(sink - logsumexp) * dot(cotangent, output)`.
+
+    Life-span: made by `differentiate`; becomes kernels.
+
+    Constraints:
+    - C1: operands and form agree as in `rota.attention`; results have the types of
+      query, key and value
+    - C2: there is a cotangent of sinks, of their type, where there are sinks
+
+    ```mlir
+    func.func @f(%do: tensor<2x16x4x8xf32>, %q: tensor<2x16x4x8xf32>, %k: tensor<2x16x2x8xf32>, %v: tensor<2x16x2x8xf32>, %o: tensor<2x16x4x8xf32>, %lse: tensor<2x4x16xf32>) -> tensor<2x16x4x8xf32> {
+      %dq, %dk, %dv = rota.attention_grad %do, %q, %k, %v, %o, %lse scale = 0.35 : (tensor<2x16x4x8xf32>, tensor<2x16x4x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x4x8xf32>, tensor<2x4x16xf32>) -> (tensor<2x16x4x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x2x8xf32>)
+      return %dq : tensor<2x16x4x8xf32>
+    }
+    func.func @sinks(%q: tensor<2x16x4x8xf32>, %k: tensor<2x16x2x8xf32>, %lse: tensor<2x4x16xf32>, %sinks: tensor<4xf32>) -> tensor<4xf32> {
+      %dq, %dk, %dv, %dsinks = rota.attention_grad %q, %q, %k, %k, %q, %lse sinks %sinks scale = 0.35 window = 5 : (tensor<2x16x4x8xf32>, tensor<2x16x4x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x4x8xf32>, tensor<2x4x16xf32>, tensor<4xf32>) -> (tensor<2x16x4x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x2x8xf32>, tensor<4xf32>)
+      return %dsinks : tensor<4xf32>
+    }
+    ```
+  }];
+  let arguments = !con((ins Rota_FloatTensor:$cotangent, Rota_FloatTensor:$query,
+                            Rota_FloatTensor:$key, Rota_FloatTensor:$value,
+                            Rota_FloatTensor:$output, Rota_F32Tensor:$logsumexp),
+                       attentionForm);
+  let results = (outs Rota_FloatTensor:$query_cotangent, Rota_FloatTensor:$key_cotangent,
+                      Rota_FloatTensor:$value_cotangent,
+                      Optional<Rota_F32Tensor>:$sinks_cotangent);
+  let assemblyFormat = !strconcat(
+      "$cotangent `,` $query `,` $key `,` $value `,` $output `,` $logsumexp ",
+      attentionFormText);
+  let extraClassDeclaration = attentionMaskMethod;
+}
+
+#endif // ROTA_IR_ROTA_ATTENTIONOPS
