@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Attention, forward, on a GPU's f32 units (Dao et al. 2022, algorithm 1). A
-// block of threads does a block of queries of one head and walks over its keys
-// in ascending order with a running maximum and sum. Scores are to the base 2:
-// queries are scaled by log2(e) too.
+// block of threads does a block of queries of one head and walks over the keys
+// that they see in ascending order with a running maximum and sum. Scores are
+// to the base 2: queries are scaled by log2(e) too.
 #include "lowering/gpu/GpuAttentionCode.h"
 #include "lowering/gpu/GpuAttentionMatrix.h"
 
@@ -15,7 +15,12 @@ using namespace mlir;
 namespace rota::lowering {
 namespace {
 
-constexpr AttentionBlock kBlock{/*own=*/64, /*other=*/64};
+/// Keys and values of one size are in one tile in turns. Those of two sizes
+/// have a tile each, which must fit into 163 KiB.
+AttentionBlock blockOf(const AttentionShape &shape) {
+  bool areWide = shape.size != shape.valueSize && shape.largestSize() > 128;
+  return {/*own=*/64, /*other=*/areWide ? 32 : 64};
+}
 
 using Argument = AttentionArgument;
 
@@ -24,7 +29,8 @@ public:
   using Values = GpuAttentionCode::Values;
 
   GpuForwardCode(GpuBuilder &k, const AttentionShape &shape)
-      : k(k), shape(shape), code(k, shape, kBlock) {}
+      : k(k), shape(shape), code(k, shape, blockOf(shape)),
+        block(code.block()) {}
 
   void emit();
 
@@ -33,6 +39,8 @@ private:
     return RunningSoftmax::of(values, code.rowsDown());
   }
 
+  /// The sink of the head to the base 2; null: there is none.
+  Value sinkOf(Value head);
   /// The keys of the tile, from `key` on; the tile then holds those after.
   RunningSoftmax emitKeys(Value key, RunningSoftmax state);
   /// Turns scores into weights; updates all but the new keys' share in `sums`.
@@ -45,31 +53,35 @@ private:
   GpuBuilder &k;
   AttentionShape shape;
   GpuAttentionCode code;
+  AttentionBlock block;
   HeadRows keyRows{}, valueRows{};
-  SharedTile queries{}, tile{}, weights{};
+  SharedTile queries{}, keys{}, values{}, weights{};
   Value first; // query of the block, i32
 };
 
 void GpuForwardCode::emit() {
-  auto [batch, head, start] = code.queryBlock(kBlock.own);
+  auto [batch, head, start] = code.queryBlock(block.own);
   first = start;
   Value keyHead = k.div(head, shape.group());
   keyRows = code.keyRows(tensor(Argument::Key), batch, keyHead);
-  valueRows = code.keyRows(tensor(Argument::Value), batch, keyHead);
-  queries = code.allocateRows(kBlock.own);
-  tile = code.allocateRows(kBlock.other);
+  valueRows = code.valueRows(tensor(Argument::Value), batch, keyHead);
+  queries = code.allocateRows(block.own, shape.size);
+  keys = values = code.allocateRows(block.other, shape.size);
+  if (shape.valueSize != shape.size)
+    values = code.allocateRows(block.other, shape.valueSize);
   weights = code.allocateWeights();
   HeadRows queryRows = code.queryRows(tensor(Argument::Query), batch, head);
-  code.put(code.fetch(queryRows, first, kBlock.own,
-                      shape.scale * std::numbers::log2e_v<float>),
+  code.put(code.fetch(queryRows, first, block.own, code.productScale()),
            queries);
-  code.put(code.fetch(keyRows, k.i32(0), kBlock.other), tile);
+  Value begin = code.keys().begin(first, block.other);
+  code.put(code.fetch(keyRows, begin, block.other), keys);
   k.barrier();
 
-  auto state = RunningSoftmax::start(k, code.rowsDown(), code.zeroSums());
-  Value limit = k.min(k.add(first, kBlock.own), k.i32(shape.sequence));
-  state = stateOf(k.loop(k.i32(0), limit, kBlock.other, state.all(),
-                         [&](Value key, ValueRange carried) {
+  auto state =
+      RunningSoftmax::start(k, code.rowsDown(), code.zeroSums(shape.valueSize),
+                            sinkOf(head), code.kAcross);
+  state = stateOf(k.loop(begin, code.keys().end(first, block.own), block.other,
+                         state.all(), [&](Value key, ValueRange carried) {
                            return emitKeys(key, stateOf(carried)).all();
                          }));
 
@@ -79,22 +91,30 @@ void GpuForwardCode::emit() {
   for (Value sum : total)
     factor.push_back(k.divf(k.f32(1.0f), sum));
   code.storeRows(state.sums, factor,
-                 code.queryRows(tensor(Argument::Output), batch, head), first);
+                 code.outputRows(tensor(Argument::Output), batch, head), first);
   emitLogsumexp(state.highest, total, batch, head);
+}
+
+Value GpuForwardCode::sinkOf(Value head) {
+  if (!shape.hasSinks)
+    return {};
+  Memory sinks = k.argument(Argument::Sinks, k.ops().getF32Type());
+  return k.mulf(k.load(sinks, k.widen(head)),
+                k.f32(std::numbers::log2e_v<float>));
 }
 
 RunningSoftmax GpuForwardCode::emitKeys(Value key, RunningSoftmax state) {
   // Reads come early: the tile takes their values when its rows are done with.
-  Values next = code.fetch(valueRows, key, kBlock.other);
-  Values scores = code.dot(queries, tile);
+  Values next = code.fetch(valueRows, key, block.other);
+  Values scores = code.dot(queries, keys);
   k.barrier();
-  code.put(next, tile);
+  code.put(next, values);
   code.putWeights(emitWeights(scores, key, state), weights);
   k.barrier();
-  next = code.fetch(keyRows, k.add(key, kBlock.other), kBlock.other);
-  state.sums = code.accumulate(weights, tile, state.sums);
+  next = code.fetch(keyRows, k.add(key, block.other), block.other);
+  state.sums = code.accumulate(weights, values, state.sums);
   k.barrier();
-  code.put(next, tile);
+  code.put(next, keys);
   k.barrier();
   return state;
 }
@@ -105,14 +125,12 @@ GpuForwardCode::Values GpuForwardCode::emitWeights(Values scores, Value key,
   Value lowest = k.f32(-std::numeric_limits<float>::infinity());
   Values highest;
   for (int64_t i = 0; i < code.rowsDown(); ++i) {
-    // A query sees the keys up to its own position. Those beyond the sequence
-    // are not among them.
-    Value end = k.add(code.ownPosition(first, i), 1);
-    Value most;
+    Value query = code.ownPosition(first, i), most;
     for (int64_t j = 0; j < across; ++j) {
       Value &score = scores[i * across + j];
-      score =
-          k.select(k.isLess(code.otherPosition(key, j), end), score, lowest);
+      score = code.scoreOf(score).value;
+      if (Value sees = code.sees(query, code.otherPosition(key, j)))
+        score = k.select(sees, score, lowest);
       most = most ? k.maxf(most, score) : score;
     }
     highest.push_back(most);
@@ -128,8 +146,9 @@ GpuForwardCode::Values GpuForwardCode::emitWeights(Values scores, Value key,
       weight = fastExp2(k, k.subf(weight, highest[i]));
       state.total[i] = k.addf(state.total[i], weight);
     }
-    for (int64_t c = 0; c < code.vectorsAcross(); ++c) {
-      Value &sum = state.sums[i * code.vectorsAcross() + c];
+    int64_t vectors = code.vectorsAcross(shape.valueSize);
+    for (int64_t c = 0; c < vectors; ++c) {
+      Value &sum = state.sums[i * vectors + c];
       sum = code.scaled(sum, shrink);
     }
   }
@@ -156,15 +175,15 @@ FailureOr<std::string> emitAttention(KernelLibrary &library, Location loc,
                                      const AttentionShape &shape) {
   return emitAttentionKernel(
       library, loc, "attention", shape,
-      {Argument::Count, shape.heads, kBlock.own, GpuAttentionCode::kThreads},
+      {Argument::count(shape), shape.heads, blockOf(shape).own,
+       GpuAttentionCode::kThreads},
       [&](GpuBuilder &k) { GpuForwardCode(k, shape).emit(); });
 }
 
 FailureOr<KernelPlan> planAttention(mlir::rota::AttentionOp op,
                                     KernelLibrary &library) {
-  AttentionShape shape =
-      attentionShape(op.getQuery(), op.getKey(), op.getScale());
-  if (failed(checkPlainForm(op)) || failed(checkGpuHeadSize(op, shape)))
+  AttentionShape shape = attentionShape(op);
+  if (failed(checkGpuHeadSize(op, shape)))
     return failure();
   auto symbol = hasMatrixAttention(shape)
                     ? emitMatrixAttention(library, op.getLoc(), shape)
@@ -181,6 +200,8 @@ FailureOr<KernelPlan> planAttention(mlir::rota::AttentionOp op,
                          {Kind::Operand, 2},
                          {Kind::Result, 0},
                          {Kind::Result, 1}}});
+  if (shape.hasSinks)
+    plan.calls.back().arguments.push_back({Kind::Operand, 3});
   return plan;
 }
 

@@ -7,6 +7,8 @@
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "llvm/Support/MathExtras.h"
 
+#include <numbers>
+
 using namespace mlir;
 
 namespace rota::lowering {
@@ -14,10 +16,11 @@ namespace rota::lowering {
 using Values = GpuAttentionCode::Values;
 
 LogicalResult checkGpuHeadSize(Operation *op, const AttentionShape &shape) {
-  if (shape.size <= GpuAttentionCode::kMostSize)
+  if (shape.largestSize() <= GpuAttentionCode::kMostSize)
     return success();
   return op->emitOpError("expected a head size of at most ")
-         << GpuAttentionCode::kMostSize << " on a GPU, got " << shape.size;
+         << GpuAttentionCode::kMostSize << " on a GPU, got "
+         << shape.largestSize();
 }
 
 GpuAttentionCode::GpuAttentionCode(GpuBuilder &k, const AttentionShape &shape,
@@ -25,16 +28,16 @@ GpuAttentionCode::GpuAttentionCode(GpuBuilder &k, const AttentionShape &shape,
     : GpuAttentionPlaces(k, shape), blockRows(block), thread(k.thread()),
       down(k.div(thread, kAcross)), across(k.rem(thread, kAcross)) {}
 
-int64_t GpuAttentionCode::paddedSize() const {
-  return llvm::alignTo(shape.size, kVector);
+int64_t GpuAttentionCode::padded(int64_t size) {
+  return llvm::alignTo(size, kVector);
 }
 
-int64_t GpuAttentionCode::vectorsAcross() const {
-  return llvm::divideCeil(vectors(), kAcross);
+int64_t GpuAttentionCode::vectorsAcross(int64_t size) {
+  return llvm::divideCeil(vectors(size), kAcross);
 }
 
-int64_t GpuAttentionCode::accessWidth() const {
-  return chunkWidth(shape.size, shape.element);
+int64_t GpuAttentionCode::accessWidth(int64_t size) const {
+  return chunkWidth(size, shape.element);
 }
 
 //===----------------------------------------------------------------------===//
@@ -59,19 +62,45 @@ Value GpuAttentionCode::inSequence(Value position, int64_t rows) {
   return k.isWithin(position, shape.sequence);
 }
 
+Value GpuAttentionCode::sees(Value query, Value key) {
+  Value visible = walk.sees(query, key);
+  // A causal mask hides keys beyond the sequence.
+  Value present =
+      shape.mask.after == 0 ? Value() : inSequence(key, blockRows.other);
+  return visible && present ? k.both(visible, present)
+                            : (visible ? visible : present);
+}
+
+//===----------------------------------------------------------------------===//
+// Scores
+//===----------------------------------------------------------------------===//
+
+float GpuAttentionCode::productScale() const {
+  return shape.softCap != 0.0f ? shape.scale / shape.softCap
+                               : shape.scale * std::numbers::log2e_v<float>;
+}
+
+GpuAttentionCode::Score GpuAttentionCode::scoreOf(Value product) {
+  if (shape.softCap == 0.0f)
+    return {product, {}};
+  Value bent = k.tanh(product);
+  Value unit = k.f32(shape.softCap * std::numbers::log2e_v<float>);
+  return {k.mulf(bent, unit), k.subf(k.f32(1.0f), k.mulf(bent, bent))};
+}
+
 //===----------------------------------------------------------------------===//
 // Tiles
 //===----------------------------------------------------------------------===//
 
-SharedTile GpuAttentionCode::allocateRows(int64_t rows) {
-  int64_t padded = paddedSize();
-  int64_t stride = vectors() % 2 == 1 ? padded : padded + kVector;
+SharedTile GpuAttentionCode::allocateRows(int64_t rows, int64_t size) {
+  int64_t whole = padded(size);
+  int64_t stride = vectors(size) % 2 == 1 ? whole : whole + kVector;
   SharedTile tile{k.allocateShared(rows * stride, k.ops().getF32Type()), rows,
-                  stride};
+                  stride, size};
   // Products read whole vectors. No put() writes the columns of padding.
-  if (padded != shape.size)
+  if (whole != size)
     k.when(k.isWithin(thread, rows), [&] {
-      for (int64_t d = shape.size; d < padded; ++d)
+      for (int64_t d = size; d < whole; ++d)
         k.store(k.f32(0.0f), tile.memory, k.add(k.mul(thread, stride), d));
     });
   return tile;
@@ -80,11 +109,11 @@ SharedTile GpuAttentionCode::allocateRows(int64_t rows) {
 SharedTile GpuAttentionCode::allocateWeights() {
   int64_t stride = blockRows.other + kVector;
   return {k.allocateShared(blockRows.own * stride, k.ops().getF32Type()),
-          blockRows.own, stride};
+          blockRows.own, stride, blockRows.other};
 }
 
-GpuAttentionCode::Access GpuAttentionCode::accessOf(int64_t i) {
-  int64_t width = accessWidth(), chunks = shape.size / width;
+GpuAttentionCode::Access GpuAttentionCode::accessOf(int64_t i, int64_t size) {
+  int64_t width = accessWidth(size), chunks = size / width;
   Value number = thread;
   int64_t rows = 0;
   if (kThreads % chunks == 0)
@@ -97,13 +126,13 @@ GpuAttentionCode::Access GpuAttentionCode::accessOf(int64_t i) {
 
 Values GpuAttentionCode::fetch(HeadRows rows, Value first, int64_t count,
                                float factor) {
-  int64_t width = accessWidth(), items = count * (shape.size / width);
+  int64_t width = accessWidth(rows.size), items = count * (rows.size / width);
   bool ragged = items % kThreads != 0 || shape.sequence % count != 0;
   if (!ragged)
     first = k.min(first, k.i32(shape.sequence - count));
   Values values;
   for (int64_t i = 0; i * kThreads < items; ++i) {
-    Access access = accessOf(i);
+    Access access = accessOf(i, rows.size);
     Value position = k.add(first, access.row);
     if (ragged)
       position = k.min(position, k.i32(shape.sequence - 1));
@@ -117,10 +146,10 @@ Values GpuAttentionCode::fetch(HeadRows rows, Value first, int64_t count,
 }
 
 void GpuAttentionCode::put(const Values &share, SharedTile tile) {
-  int64_t items = tile.rows * (shape.size / accessWidth());
+  int64_t items = tile.rows * (tile.size / accessWidth(tile.size));
   for (auto [i, value] : llvm::enumerate(share)) {
     auto write = [&, i = int64_t(i), value = value] {
-      Access access = accessOf(i);
+      Access access = accessOf(i, tile.size);
       k.store(value, tile.memory,
               k.add(k.mul(access.row, tile.stride), access.column));
     };
@@ -152,7 +181,7 @@ Values GpuAttentionCode::dot(SharedTile own, SharedTile other) {
   Memory right = k.offset(other.memory, k.mul(across, other.stride));
   Values zeros(rowsDown() * rowsAcross(), k.f32(0.0f));
   return k.loop(
-      k.i32(0), k.i32(paddedSize()), kVector, zeros,
+      k.i32(0), k.i32(padded(own.size)), kVector, zeros,
       [&](Value d, ValueRange before) {
         Values sums(before), a, b;
         for (int64_t i = 0; i < rowsDown(); ++i)
@@ -174,11 +203,12 @@ Values GpuAttentionCode::accumulate(SharedTile weights, SharedTile other,
                                     ValueRange sums) {
   Memory left = ownRows(weights);
   SmallVector<Memory> columns;
-  for (int64_t c = 0; c < vectorsAcross(); ++c) {
+  int64_t count = vectors(other.size), perThread = vectorsAcross(other.size);
+  for (int64_t c = 0; c < perThread; ++c) {
     Value vector = k.add(across, c * kAcross);
     // A thread without a vector repeats the last one.
-    if ((c + 1) * kAcross > vectors())
-      vector = k.min(vector, k.i32(vectors() - 1));
+    if ((c + 1) * kAcross > count)
+      vector = k.min(vector, k.i32(count - 1));
     columns.push_back(k.offset(other.memory, k.mul(vector, kVector)));
   }
   return k.loop(
@@ -193,7 +223,7 @@ Values GpuAttentionCode::accumulate(SharedTile weights, SharedTile other,
           for (auto [c, memory] : llvm::enumerate(columns)) {
             Value vector = k.loadVector(memory, start, kVector);
             for (int64_t i = 0; i < rowsDown(); ++i) {
-              Value &sum = after[i * vectorsAcross() + c];
+              Value &sum = after[i * perThread + c];
               sum = k.fma(k.splat(k.extract(a[i], e), kVector), vector, sum);
             }
           }
@@ -202,8 +232,8 @@ Values GpuAttentionCode::accumulate(SharedTile weights, SharedTile other,
       });
 }
 
-Values GpuAttentionCode::zeroSums() {
-  return Values(rowsDown() * vectorsAcross(), k.splat(0.0f, kVector));
+Values GpuAttentionCode::zeroSums(int64_t size) {
+  return Values(rowsDown() * vectorsAcross(size), k.splat(0.0f, kVector));
 }
 
 void GpuAttentionCode::storeRows(ValueRange sums, const Values &factor,
@@ -215,28 +245,28 @@ void GpuAttentionCode::storeRows(ValueRange sums, const Values &factor,
       body();
   };
   auto storeVector = [&](Value value, Value position, Value column) {
-    if (shape.size % kVector == 0) {
+    if (rows.size % kVector == 0) {
       k.store(value, rows.memory, index(position, rows.stride, column));
       return;
     }
     for (int64_t e = 0; e < kVector; ++e) {
       Value at = k.add(column, e);
-      k.when(k.isWithin(at, shape.size), [&] {
+      k.when(k.isWithin(at, rows.size), [&] {
         k.store(k.extract(value, e), rows.memory,
                 index(position, rows.stride, at));
       });
     }
   };
+  int64_t count = vectors(rows.size), perThread = vectorsAcross(rows.size);
   for (int64_t i = 0; i < rowsDown(); ++i) {
     Value position = ownPosition(first, i);
     when(inSequence(position, blockRows.own), [&] {
-      for (int64_t c = 0; c < vectorsAcross(); ++c) {
+      for (int64_t c = 0; c < perThread; ++c) {
         Value vector = k.add(across, c * kAcross);
-        Value present = (c + 1) * kAcross > vectors()
-                            ? k.isWithin(vector, vectors())
-                            : Value();
+        Value present =
+            (c + 1) * kAcross > count ? k.isWithin(vector, count) : Value();
         when(present, [&] {
-          Value value = scaled(sums[i * vectorsAcross() + c], factor[i]);
+          Value value = scaled(sums[i * perThread + c], factor[i]);
           storeVector(value, position, k.mul(vector, kVector));
         });
       }

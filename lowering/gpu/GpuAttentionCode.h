@@ -20,12 +20,12 @@ struct AttentionBlock {
   int64_t own, other;
 };
 
-/// f32 rows in shared memory, each padded to whole vectors of four. Strides are
-/// an odd number of vectors, so that eight threads that read one vector of
-/// eight neighbouring rows each meet eight different banks.
+/// f32 rows of `size` elements in shared memory, each padded to whole vectors
+/// of four. Strides are an odd number of vectors, so that eight threads that
+/// read one vector of eight neighbouring rows each meet eight different banks.
 struct SharedTile {
   Memory memory;
-  int64_t rows, stride;
+  int64_t rows, stride, size;
 };
 
 class GpuAttentionCode : public GpuAttentionPlaces {
@@ -43,11 +43,11 @@ public:
   const AttentionBlock &block() const { return blockRows; }
   int64_t rowsDown() const { return blockRows.own / kDown; }
   int64_t rowsAcross() const { return blockRows.other / kAcross; }
-  /// Vectors of four columns that a thread has of a row.
-  int64_t vectorsAcross() const;
+  /// Vectors of four columns that a thread has of a row of `size`.
+  static int64_t vectorsAcross(int64_t size);
 
-  /// A tile for rows of the head; all threads of the block call it once.
-  SharedTile allocateRows(int64_t rows);
+  /// A tile for rows of a head; all threads of the block call it once.
+  SharedTile allocateRows(int64_t rows, int64_t size);
   /// A tile for weights[own][other].
   SharedTile allocateWeights();
 
@@ -62,11 +62,11 @@ public:
   Values dot(SharedTile own, SharedTile other);
   void putWeights(const Values &weights, SharedTile tile);
   /// sums + weights * other, rows of `other` ascending; sums are vectors of
-  /// four, [rowsDown][vectorsAcross]. Threads of a warp read what the same
-  /// threads have written.
+  /// four, [rowsDown][vectorsAcross of other's size]. Threads of a warp read
+  /// what the same threads have written.
   Values accumulate(SharedTile weights, SharedTile other,
                     mlir::ValueRange sums);
-  Values zeroSums();
+  Values zeroSums(int64_t size);
   mlir::Value scaled(mlir::Value sum, mlir::Value factor) {
     return k.mulf(sum, k.splat(factor, kVector));
   }
@@ -81,6 +81,18 @@ public:
   /// Whether a position is within the sequence; null: all positions are, where
   /// blocks of `rows` rows begin at multiples of it.
   mlir::Value inSequence(mlir::Value position, int64_t rows);
+  /// Whether the query sees the key of a tile; null: it sees every key.
+  mlir::Value sees(mlir::Value query, mlir::Value key);
+
+  /// The factor of the own rows of a product of queries and keys.
+  float productScale() const;
+  /// A score to the base 2 of such a product, and the derivative of a soft cap;
+  /// null without one.
+  struct Score {
+    mlir::Value value, slope;
+  };
+  Score scoreOf(mlir::Value product);
+
   /// Number of the thread in its 16: the first of them writes what all have.
   mlir::Value acrossNumber() { return across; }
 
@@ -89,16 +101,17 @@ public:
 private:
   static constexpr int64_t kVector = 4;
 
-  /// Row and first column (i32) of the thread's access number `i` of a tile.
+  /// Row and first column (i32) of the thread's access number `i` of a tile of
+  /// rows of `size`.
   struct Access {
     mlir::Value row, column;
   };
-  Access accessOf(int64_t i);
+  Access accessOf(int64_t i, int64_t size);
 
-  int64_t paddedSize() const;
-  int64_t vectors() const { return paddedSize() / kVector; }
+  static int64_t padded(int64_t size);
+  static int64_t vectors(int64_t size) { return padded(size) / kVector; }
   /// Elements of one access of global memory.
-  int64_t accessWidth() const;
+  int64_t accessWidth(int64_t size) const;
   mlir::Value index(mlir::Value position, int64_t stride, mlir::Value column);
   Memory ownRows(SharedTile tile);
 

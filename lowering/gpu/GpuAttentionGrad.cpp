@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Attention, backward, on a GPU's f32 units (Dao et al. 2022, algorithm 4), in
-// three kernels: delta, the sum of output times cotangent of each query; the
-// cotangents of keys and values, by blocks of keys that walk over their query
-// heads and then queries, ascending; the queries' cotangents, by blocks of
-// queries that walk over keys, ascending. The two compute the probabilities
-// again, and each sum has one writer and one order.
+// three kernels: delta, the sum of output times cotangent of each query
+// (GpuAttentionDelta); the cotangents of keys and values, by blocks of keys
+// that walk over their query heads and then queries, ascending; the queries'
+// cotangents, by blocks of queries that walk over keys, ascending. The two
+// compute the probabilities again, and each sum has one writer and one order.
+// Sinks have one more kernel.
 #include "lowering/gpu/GpuAttentionCode.h"
+#include "lowering/gpu/GpuAttentionDelta.h"
 #include "lowering/gpu/GpuAttentionMatrix.h"
-
-#include "llvm/Support/MathExtras.h"
-
-#include <numbers>
 
 using namespace mlir;
 
@@ -23,65 +21,9 @@ using Argument = AttentionGradArgument;
 
 /// Two sums and two tiles must fit into registers and 163 KiB.
 AttentionBlock blockOf(const AttentionShape &shape) {
-  if (shape.size <= 64)
+  if (shape.largestSize() <= 64)
     return {64, 64};
-  return {shape.size <= 128 ? 64 : 32, 32};
-}
-
-//===----------------------------------------------------------------------===//
-// Delta
-//===----------------------------------------------------------------------===//
-
-/// Threads of one row, and the elements of one access.
-struct DeltaGeometry {
-  static constexpr int64_t kThreads = 256;
-
-  explicit DeltaGeometry(const AttentionShape &shape)
-      : width(chunkWidth(shape.size, shape.element)),
-        chunks(shape.size / width),
-        threads(std::min<int64_t>(llvm::PowerOf2Ceil(chunks), kWarp)),
-        rows(shape.batch * shape.sequence * shape.heads),
-        blocks(llvm::divideCeil(rows, kThreads / threads)) {}
-
-  int64_t width, chunks, threads, rows, blocks;
-};
-
-/// Arguments: cotangent, output, delta.
-void emitDelta(GpuBuilder &k, const AttentionShape &shape) {
-  DeltaGeometry geometry(shape);
-  int64_t rowsPerBlock = DeltaGeometry::kThreads / geometry.threads;
-  Value local = k.rem(k.thread(), geometry.threads);
-  Value row = k.add(k.mul(k.widen(k.block()), rowsPerBlock),
-                    k.widen(k.div(k.thread(), geometry.threads)));
-  Value inRange = k.isWithin(row, geometry.rows);
-  row = k.select(inRange, row, k.i64(geometry.rows - 1));
-  Memory cotangents = k.argument(0, shape.element);
-  Memory outputs = k.argument(1, shape.element);
-  Value start = k.mul(row, shape.size);
-  Value products = k.loop(
-      local, k.i32(geometry.chunks), geometry.threads,
-      {k.splat(0.0f, geometry.width)}, [&](Value chunk, ValueRange before) {
-        Value at = k.add(start, k.mul(k.widen(chunk), geometry.width));
-        return Values{k.fma(k.loadVector(cotangents, at, geometry.width),
-                            k.loadVector(outputs, at, geometry.width),
-                            before[0])};
-      })[0];
-  Value sum = k.extract(products, 0);
-  for (int64_t i = 1; i < geometry.width; ++i)
-    sum = k.addf(sum, k.extract(products, i));
-  sum =
-      k.combineThreads(sum, geometry.threads, [&](ValueRange x, ValueRange y) {
-        return Values{k.addf(x[0], y[0])};
-      })[0];
-  // Rows are [batch, position, head], results [batch, head, position].
-  Value position = k.rem(k.div(row, shape.heads), shape.sequence);
-  Value head =
-      k.add(k.mul(k.div(row, shape.heads * shape.sequence), shape.heads),
-            k.rem(row, shape.heads));
-  k.when(k.both(inRange, k.isEqual(local, k.i32(0))), [&] {
-    k.store(sum, k.argument(2, k.ops().getF32Type()),
-            k.add(k.mul(head, shape.sequence), position));
-  });
+  return {shape.largestSize() <= 128 ? 64 : 32, 32};
 }
 
 //===----------------------------------------------------------------------===//
@@ -95,19 +37,27 @@ public:
   GpuBackwardCode(GpuBuilder &k, const AttentionShape &shape)
       : k(k), shape(shape), code(k, shape, blockOf(shape)),
         block(code.block()) {
-    if (shape.size > 64)
+    if (shape.largestSize() > 64)
       leaveRegistersFor(k, /*blocks=*/1);
   }
 
 protected:
   Memory tensor(unsigned i) { return k.argument(i, shape.element); }
-  /// exp(score - logsumexp), 0 where the query does not see the key.
-  Value weightOf(Value score, Value line, Value sees) {
-    return k.select(sees, fastExp2(k, k.addf(score, line)), k.f32(0.0f));
-  }
-  /// The factor of the rows that are own.
-  float baseTwoScale() const {
-    return shape.scale * std::numbers::log2e_v<float>;
+  /// Of a query and a key, with the products of their rows and of cotangent and
+  /// value: exp(score - logsumexp), 0 where the query does not see the key
+  /// (null: it does), and the cotangent of the scaled product.
+  struct Weight {
+    Value weight, slope;
+  };
+  Weight weightOf(Value product, Value cotangent,
+                  const std::pair<Value, Value> &lines, Value sees) {
+    auto [line, delta] = lines;
+    auto score = code.scoreOf(product);
+    Value weight = fastExp2(k, k.addf(score.value, line));
+    if (sees)
+      weight = k.select(sees, weight, k.f32(0.0f));
+    Value slope = k.mulf(weight, k.subf(cotangent, delta));
+    return {weight, score.slope ? k.mulf(slope, score.slope) : slope};
   }
   void putOwn(SharedTile tile, HeadRows rows, Value first, float factor) {
     code.put(code.fetch(rows, first, block.own, factor), tile);
@@ -139,66 +89,68 @@ private:
 
   SharedTile keys{}, values{}, queries{}, cotangents{}, weights{};
   GpuAttentionPlaces::KeyBlock own{};
+  size_t keySums = 0; // carried before those of values
 };
 
 void KeyCode::emit() {
   own = code.keyBlock(block.own);
-  keys = code.allocateRows(block.own);
-  values = code.allocateRows(block.own);
-  queries = code.allocateRows(block.other);
-  cotangents = code.allocateRows(block.other);
+  keys = code.allocateRows(block.own, shape.size);
+  values = code.allocateRows(block.own, shape.valueSize);
+  queries = code.allocateRows(block.other, shape.size);
+  cotangents = code.allocateRows(block.other, shape.valueSize);
   weights = code.allocateWeights();
-  auto rowsOf = [&](unsigned argument) {
+  auto keyRows = [&](unsigned argument) {
     return code.keyRows(tensor(argument), own.batch, own.keyHead);
   };
-  putOwn(keys, rowsOf(Argument::Key), own.first, baseTwoScale());
-  putOwn(values, rowsOf(Argument::Value), own.first, 1.0f);
-  auto [nextQueries, nextCotangents] =
-      fetch({code.firstHead(own.keyHead), own.first});
+  auto valueRows = [&](unsigned argument) {
+    return code.valueRows(tensor(argument), own.batch, own.keyHead);
+  };
+  putOwn(keys, keyRows(Argument::Key), own.first, code.productScale());
+  putOwn(values, valueRows(Argument::Value), own.first, 1.0f);
+  auto [nextQueries, nextCotangents] = fetch(code.firstTile(own, block.other));
   code.put(nextQueries, queries);
   code.put(nextCotangents, cotangents);
   k.barrier();
 
-  Values sums = code.zeroSums();
-  sums.append(code.zeroSums());
-  sums = code.walkQueries(own, block.other, sums,
+  Values sums = code.zeroSums(shape.size);
+  keySums = sums.size();
+  sums.append(code.zeroSums(shape.valueSize));
+  sums = code.walkQueries(own, block.own, block.other, sums,
                           [&](Tile tile, Tile next, ValueRange carried) {
                             return emitTile(tile, next, carried);
                           });
 
-  size_t half = sums.size() / 2;
   ValueRange all(sums);
-  code.storeRows(all.take_front(half),
+  code.storeRows(all.take_front(keySums),
                  Values(code.rowsDown(), k.f32(shape.scale)),
-                 rowsOf(Argument::FirstResult), own.first);
-  code.storeRows(all.drop_front(half), Values(code.rowsDown(), k.f32(1.0f)),
-                 rowsOf(Argument::FirstResult + 1), own.first);
+                 keyRows(Argument::FirstResult), own.first);
+  code.storeRows(all.drop_front(keySums), Values(code.rowsDown(), k.f32(1.0f)),
+                 valueRows(Argument::FirstResult + 1), own.first);
 }
 
 std::pair<Values, Values> KeyCode::fetch(Tile tile) {
   // After the last tile comes one that no thread reads.
   Value last = k.add(code.firstHead(own.keyHead), shape.group() - 1);
   Value head = k.min(tile.head, last);
-  auto rowsOf = [&](unsigned argument) {
-    return code.queryRows(tensor(argument), own.batch, head);
-  };
-  return {code.fetch(rowsOf(Argument::Query), tile.first, block.other),
-          code.fetch(rowsOf(Argument::Cotangent), tile.first, block.other)};
+  HeadRows rows = code.queryRows(tensor(Argument::Query), own.batch, head);
+  HeadRows outputRows =
+      code.outputRows(tensor(Argument::Cotangent), own.batch, head);
+  return {code.fetch(rows, tile.first, block.other),
+          code.fetch(outputRows, tile.first, block.other)};
 }
 
 Values KeyCode::emitTile(Tile tile, Tile next, ValueRange carried) {
-  size_t half = carried.size() / 2;
   Values slopes;
   code.putWeights(emitWeights(tile, slopes), weights);
   code.warpBarrier();
   Values valueSums =
-      code.accumulate(weights, cotangents, carried.drop_front(half));
+      code.accumulate(weights, cotangents, carried.drop_front(keySums));
   code.warpBarrier();
   code.putWeights(slopes, weights);
   code.warpBarrier();
   // Read here, the next tile is on its way during the product.
   auto [nextQueries, nextCotangents] = fetch(next);
-  Values sums = code.accumulate(weights, queries, carried.take_front(half));
+  Values sums = code.accumulate(weights, queries, carried.take_front(keySums));
   sums.append(valueSums);
   k.barrier();
   code.put(nextQueries, queries);
@@ -213,15 +165,16 @@ Values KeyCode::emitWeights(Tile tile, Values &slopes) {
   slopes = code.dot(values, cotangents);
   for (int64_t j = 0; j < code.rowsAcross(); ++j) {
     Value query = code.otherPosition(tile.first, j);
-    auto [line, delta] = code.loadLines(lines, query);
+    auto line = code.loadLines(lines, query);
     Value inSequence = code.inSequence(query, block.other);
     for (int64_t i = 0; i < code.rowsDown(); ++i) {
       int64_t at = i * code.rowsAcross() + j;
-      Value sees = k.isLess(code.ownPosition(own.first, i), k.add(query, 1));
+      Value sees = code.keys().sees(query, code.ownPosition(own.first, i));
       if (inSequence)
-        sees = k.both(sees, inSequence);
-      weight[at] = weightOf(weight[at], line, sees);
-      slopes[at] = k.mulf(weight[at], k.subf(slopes[at], delta));
+        sees = sees ? k.both(sees, inSequence) : inSequence;
+      auto both = weightOf(weight[at], slopes[at], line, sees);
+      weight[at] = both.weight;
+      slopes[at] = both.slope;
     }
   }
   return weight;
@@ -251,25 +204,27 @@ void QueryCode::emit() {
   first = start;
   Value keyHead = k.div(head, shape.group());
   keyRows = code.keyRows(tensor(Argument::Key), batch, keyHead);
-  valueRows = code.keyRows(tensor(Argument::Value), batch, keyHead);
-  queries = code.allocateRows(block.own);
-  cotangents = code.allocateRows(block.own);
-  keys = code.allocateRows(block.other);
-  values = code.allocateRows(block.other);
+  valueRows = code.valueRows(tensor(Argument::Value), batch, keyHead);
+  queries = code.allocateRows(block.own, shape.size);
+  cotangents = code.allocateRows(block.own, shape.valueSize);
+  keys = code.allocateRows(block.other, shape.size);
+  values = code.allocateRows(block.other, shape.valueSize);
   slopes = code.allocateWeights();
   putOwn(queries, code.queryRows(tensor(Argument::Query), batch, head), first,
-         baseTwoScale());
-  putOwn(cotangents, code.queryRows(tensor(Argument::Cotangent), batch, head),
+         code.productScale());
+  putOwn(cotangents, code.outputRows(tensor(Argument::Cotangent), batch, head),
          first, 1.0f);
-  code.put(code.fetch(keyRows, k.i32(0), block.other), keys);
-  code.put(code.fetch(valueRows, k.i32(0), block.other), values);
+  Value begin = code.keys().begin(first, block.other);
+  code.put(code.fetch(keyRows, begin, block.other), keys);
+  code.put(code.fetch(valueRows, begin, block.other), values);
   lines = code.queryLines(batch, head);
   k.barrier();
 
-  Value limit = k.min(k.add(first, block.own), k.i32(shape.sequence));
-  Values sums = k.loop(
-      k.i32(0), limit, block.other, code.zeroSums(),
-      [&](Value key, ValueRange before) { return emitTile(key, before); });
+  Values sums =
+      k.loop(begin, code.keys().end(first, block.own), block.other,
+             code.zeroSums(shape.size), [&](Value key, ValueRange before) {
+               return emitTile(key, before);
+             });
   code.storeRows(sums, Values(code.rowsDown(), k.f32(shape.scale)),
                  code.queryRows(tensor(Argument::FirstResult), batch, head),
                  first);
@@ -279,14 +234,12 @@ Values QueryCode::emitTile(Value key, ValueRange sums) {
   Values weight = code.dot(queries, keys);
   Values slope = code.dot(cotangents, values);
   for (int64_t i = 0; i < code.rowsDown(); ++i) {
-    // Keys beyond the sequence are beyond every query in it.
-    Value query = code.ownPosition(first, i), end = k.add(query, 1);
-    auto [line, delta] = code.loadLines(lines, query);
+    Value query = code.ownPosition(first, i);
+    auto line = code.loadLines(lines, query);
     for (int64_t j = 0; j < code.rowsAcross(); ++j) {
       int64_t at = i * code.rowsAcross() + j;
-      Value sees = k.isLess(code.otherPosition(key, j), end);
-      slope[at] =
-          k.mulf(weightOf(weight[at], line, sees), k.subf(slope[at], delta));
+      Value sees = code.sees(query, code.otherPosition(key, j));
+      slope[at] = weightOf(weight[at], slope[at], line, sees).slope;
     }
   }
   code.putWeights(slope, slopes);
@@ -343,15 +296,10 @@ KernelCall callSums(StringRef symbol, ArrayRef<unsigned> results,
 FailureOr<KernelPlan> planAttentionGrad(mlir::rota::AttentionGradOp op,
                                         KernelLibrary &library) {
   Location loc = op.getLoc();
-  AttentionShape shape =
-      attentionShape(op.getQuery(), op.getKey(), op.getScale());
-  if (failed(checkPlainForm(op)) || failed(checkGpuHeadSize(op, shape)))
+  AttentionShape shape = attentionShape(op);
+  if (failed(checkGpuHeadSize(op, shape)))
     return failure();
-  DeltaGeometry geometry(shape);
-  auto delta =
-      emitGpuKernel(library, loc, "attention_delta", toString(shape),
-                    /*arguments=*/3, geometry.blocks, DeltaGeometry::kThreads,
-                    [&](GpuBuilder &k) { emitDelta(k, shape); });
+  auto delta = planAttentionDelta(library, loc, shape, kDeltaBuffer);
   bool onMatrices = hasMatrixAttention(shape);
   auto keys = onMatrices ? emitMatrixKeyGrad(library, loc, shape)
                          : emitKeyGrad(library, loc, shape);
@@ -360,13 +308,15 @@ FailureOr<KernelPlan> planAttentionGrad(mlir::rota::AttentionGradOp op,
   if (failed(delta) || failed(keys) || failed(queries))
     return failure();
   KernelPlan plan;
-  plan.temporaries.push_back(geometry.rows * sizeof(float));
-  plan.calls = {{*delta,
-                 geometry.rows,
-                 1,
-                 {{Kind::Operand, 0}, {Kind::Operand, 4}, kDeltaBuffer}},
-                callSums(*keys, {1, 2}, library),
+  plan.temporaries.push_back(attentionDeltaBytes(shape));
+  plan.calls = {*delta, callSums(*keys, {1, 2}, library),
                 callSums(*queries, {0}, library)};
+  if (!shape.hasSinks)
+    return plan;
+  auto sinks = planSinkGrad(library, loc, shape, kDeltaBuffer);
+  if (failed(sinks))
+    return failure();
+  plan.calls.push_back(*sinks);
   return plan;
 }
 

@@ -27,6 +27,8 @@ private:
   RunningSoftmax stateOf(ValueRange values) {
     return RunningSoftmax::of(values, code.laneRows());
   }
+  /// The sink of the head in the unit of scores; null: there is none.
+  Value sinkOf(Value head);
   /// Turns scores into weights; updates all but the new keys' share of `sums`.
   void emitWeights(Values &scores, RunningSoftmax &state);
   /// sums * shrink, where a maximum of the warp's rows has grown.
@@ -47,12 +49,14 @@ void MatrixForwardCode::emit() {
   Memory queries = allocateRows(ownRows());
   startOwn(places.queryRows(tensor(Argument::Query), batch, head), first,
            queries);
-  auto initial = RunningSoftmax::start(k, code.laneRows(), code.zeroSums());
+  auto initial = RunningSoftmax::start(k, code.laneRows(), code.zeroSums(),
+                                       sinkOf(head), GpuMatrixCode::kRowLanes);
   Values carried = walkKeys(keys, first, initial.all(),
                             [&](Value key, Tiles tile, ValueRange before) {
                               RunningSoftmax state = stateOf(before);
                               Values scores = products(queries, tile.first);
-                              maskOnDiagonal(scores, first, key, Queries::Rows);
+                              bend(scores);
+                              maskPartial(scores, first, key, Queries::Rows);
                               emitWeights(scores, state);
                               code.accumulate(scores, tile.second, state.sums);
                               return state.all();
@@ -70,6 +74,13 @@ void MatrixForwardCode::emit() {
                  places.queryRows(tensor(Argument::Output), batch, head), first,
                  shape.sequence, queries);
   emitLogsumexp(state, total, batch, head);
+}
+
+Value MatrixForwardCode::sinkOf(Value head) {
+  if (!shape.hasSinks)
+    return {};
+  Memory sinks = k.argument(Argument::Sinks, k.ops().getF32Type());
+  return k.mulf(k.load(sinks, k.widen(head)), k.f32(1.0f / unit));
 }
 
 void MatrixForwardCode::emitWeights(Values &scores, RunningSoftmax &state) {
@@ -127,8 +138,7 @@ void MatrixForwardCode::emitLogsumexp(const RunningSoftmax &state,
   k.when(k.isEqual(code.columnOfLane(), k.i32(0)), [&] {
     for (int64_t row = 0; row < code.laneRows(); ++row) {
       Value position = k.add(first, code.rowInBlock(row));
-      Value value =
-          k.fma(state.highest[row], k.f32(shape.scale), k.log(total[row]));
+      Value value = k.fma(state.highest[row], k.f32(unit), k.log(total[row]));
       k.when(k.isWithin(position, shape.sequence),
              [&] { k.store(value, line, position); });
     }
@@ -142,8 +152,10 @@ void MatrixForwardCode::emitLogsumexp(const RunningSoftmax &state,
 static constexpr int64_t kLeastHeadSize = 32;
 
 bool hasMatrixAttention(const AttentionShape &shape) {
-  // The maximum of scores is that of scaled scores.
-  return shape.element.isBF16() && shape.size >= kLeastHeadSize &&
+  // Keys and values share stages. The maximum of scores is that of scaled
+  // scores.
+  return shape.element.isBF16() && shape.size == shape.valueSize &&
+         shape.size >= kLeastHeadSize &&
          GpuMatrixCode::hasColumns(shape.size) && shape.scale > 0;
 }
 
@@ -155,9 +167,9 @@ FailureOr<std::string> emitMatrixAttention(KernelLibrary &library, Location loc,
   // The sums of one fragment take half of the registers.
   if (shape.size > 128)
     tiling = {{/*warps=*/8, /*fragments=*/1}, /*tile=*/32, /*resident=*/1};
-  return emitMatrixKernel<MatrixForwardCode>(library, loc, "attention_matrix",
-                                             shape, tiling, Argument::Count,
-                                             shape.heads);
+  return emitMatrixKernel<MatrixForwardCode>(
+      library, loc, "attention_matrix", shape, tiling, Argument::count(shape),
+      shape.heads);
 }
 
 } // namespace rota::lowering

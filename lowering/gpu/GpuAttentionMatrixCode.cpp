@@ -14,7 +14,8 @@ MatrixAttentionCode::MatrixAttentionCode(GpuBuilder &k,
                                          const MatrixTiling &tiling)
     : k(k), shape(shape), tiling(tiling), places(k, shape),
       code(k, shape.size, tiling.block),
-      scale(k.f32(shape.scale * std::numbers::log2e_v<float>)),
+      unit(shape.softCap != 0.0f ? shape.softCap : shape.scale),
+      scale(k.f32(unit * std::numbers::log2e_v<float>)),
       stages(allocateRows(4 * tiling.tile)) {
   leaveRegistersFor(k, tiling.resident);
 }
@@ -46,17 +47,15 @@ MatrixAttentionCode::Values MatrixAttentionCode::walkKeys(const Sources &keys,
                                                           KeyBody body) {
   int64_t rows = tiling.tile;
   auto stage = [&](Value key) { return k.rem(k.div(key, rows), 2); };
-  startTile(keys, k.i32(0), k.i32(0));
+  Value begin = places.keys().begin(first, rows);
+  startTile(keys, begin, stage(begin));
   code.endCopyGroup();
-  // Keys beyond the sequence are beyond every query in it.
-  Value end = k.min(k.add(first, ownRows()), k.i32(shape.sequence));
-  return k.loop(k.i32(0), end, rows, initial,
-                [&](Value key, ValueRange carried) {
-                  Value next = k.add(key, rows);
-                  advance(k.isLess(next, end),
-                          [&] { startTile(keys, next, stage(next)); });
-                  return body(key, stageOf(stage(key)), carried);
-                });
+  Value end = places.keys().end(first, ownRows());
+  return k.loop(begin, end, rows, initial, [&](Value key, ValueRange carried) {
+    Value next = k.add(key, rows);
+    advance(k.isLess(next, end), [&] { startTile(keys, next, stage(next)); });
+    return body(key, stageOf(stage(key)), carried);
+  });
 }
 
 MatrixAttentionCode::Values MatrixAttentionCode::products(Memory own,
@@ -66,19 +65,39 @@ MatrixAttentionCode::Values MatrixAttentionCode::products(Memory own,
   return code.dot(addresses, tile, tiling.tile);
 }
 
-void MatrixAttentionCode::maskOnDiagonal(Values &scores, Value first,
-                                         Value other, Queries queries) {
+void MatrixAttentionCode::maskPartial(Values &scores, Value first, Value other,
+                                      Queries queries) {
   bool areRows = queries == Queries::Rows;
-  Value onDiagonal = areRows ? k.isLess(first, k.add(other, tiling.tile))
-                             : k.isLess(other, k.add(first, ownRows()));
+  AttentionWalk &walk = areRows ? places.keys() : places.queries();
+  Value partial = walk.isPartial(first, ownRows(), other, tiling.tile);
+  // Queries beyond the sequence are zeros, and add none.
+  Value beyond = areRows ? places.isBeyond(other, tiling.tile) : Value();
+  Value keys = beyond ? k.sub(k.i32(shape.sequence), other) : Value();
+  if (beyond)
+    partial = partial ? k.either(partial, beyond) : beyond;
+  if (!partial)
+    return;
   scores = k.choose(
-      onDiagonal,
+      partial,
       [&] {
         Values masked = scores;
-        code.mask(masked, k.sub(first, other), queries);
+        code.mask(masked, k.sub(first, other), queries, shape.mask, keys);
         return masked;
       },
       [&] { return scores; });
+}
+
+void MatrixAttentionCode::bend(Values &products) {
+  if (shape.softCap == 0.0f)
+    return;
+  // tanh(x) = 1 - 2 / (1 + e^(2 x)), as two instructions that are exact enough
+  // for weights in bf16.
+  float power = 2 * shape.scale / shape.softCap * std::numbers::log2e_v<float>;
+  Value factor = k.f32(power), one = k.f32(1.0f), minusTwo = k.f32(-2.0f);
+  for (Value &product : products) {
+    Value grown = k.addf(one, fastExp2(k, k.mulf(product, factor)));
+    product = k.fma(minusTwo, k.divf(one, grown), one);
+  }
 }
 
 } // namespace rota::lowering

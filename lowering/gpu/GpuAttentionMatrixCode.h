@@ -62,17 +62,21 @@ protected:
 
   /// The warp's rows of `own` times the rows of the tile.
   Values products(Memory own, Memory tile);
-  /// Scores of queries before their key become minus infinity; own rows begin
-  /// at `first`, the tile's at `other`. Only tiles on the diagonal have any.
-  void maskOnDiagonal(Values &scores, mlir::Value first, mlir::Value other,
-                      Queries queries);
+  /// Scores of queries that do not see their key become minus infinity; own
+  /// rows begin at `first`, the tile's at `other`. Only tiles at the ends of
+  /// the mask have any.
+  void maskPartial(Values &scores, mlir::Value first, mlir::Value other,
+                   Queries queries);
+  /// Under a soft cap products become tanh(scale * product / cap).
+  void bend(Values &products);
 
   GpuBuilder &k;
   AttentionShape shape;
   MatrixTiling tiling;
   GpuAttentionPlaces places;
   GpuMatrixCode code;
-  mlir::Value scale; // of scores to the base 2
+  float unit;        // score = unit * product, or unit * tanh under a cap
+  mlir::Value scale; // the same of scores to the base 2
   Memory stages{};
 };
 

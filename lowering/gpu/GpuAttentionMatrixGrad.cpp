@@ -69,12 +69,18 @@ MatrixBackwardCode::Weights MatrixBackwardCode::emitWeights(
   Values slopes;
   if (withSlopes)
     slopes = products(own.second, tile.second);
-  maskOnDiagonal(weights, first, other, queries);
+  bend(weights);
+  bool isCapped = shape.softCap != 0.0f;
+  auto lessDelta = [&](int64_t i) { return k.subf(slopes[i], line(i).second); };
+  if (withSlopes && isCapped)
+    // Before the mask, which makes scores infinite.
+    for (auto [i, bent] : llvm::enumerate(weights))
+      slopes[i] = k.mulf(lessDelta(i), k.subf(k.f32(1.0f), k.mulf(bent, bent)));
+  maskPartial(weights, first, other, queries);
   for (auto [i, weight] : llvm::enumerate(weights)) {
-    auto [offset, delta] = line(i);
-    weight = fastExp2(k, k.fma(weight, scale, offset));
+    weight = fastExp2(k, k.fma(weight, scale, line(i).first));
     if (withSlopes)
-      slopes[i] = k.mulf(weight, k.subf(slopes[i], delta));
+      slopes[i] = k.mulf(weight, isCapped ? slopes[i] : lessDelta(i));
   }
   return {weights, slopes};
 }
@@ -142,14 +148,14 @@ void MatrixKeyCode::emit() {
 }
 
 void MatrixKeyCode::walk(Sums sums) {
-  startQueries({places.firstHead(block.keyHead), block.first}, k.i32(0));
+  startQueries(places.firstTile(block, tiling.tile), k.i32(0));
   code.endCopyGroup();
   Values carried = code.zeroSums();
   size_t count = carried.size();
   if (sums == Sums::Both)
     carried.append(code.zeroSums());
   carried.push_back(k.i32(0));
-  carried = places.walkQueries(block, tiling.tile, carried,
+  carried = places.walkQueries(block, ownRows(), tiling.tile, carried,
                                [&](Tile tile, Tile next, ValueRange before) {
                                  return emitTile(tile, next, sums, before);
                                });

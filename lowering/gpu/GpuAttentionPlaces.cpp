@@ -8,7 +8,6 @@
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "llvm/Support/MathExtras.h"
 
-#include <limits>
 #include <numbers>
 
 using namespace mlir;
@@ -50,42 +49,42 @@ emitAttentionKernel(KernelLibrary &library, Location loc, StringRef name,
 }
 
 SmallVector<Value> GpuAttentionPlaces::walkQueries(const KeyBlock &block,
-                                                   int64_t rows,
+                                                   int64_t own, int64_t rows,
                                                    ValueRange initial,
                                                    TileBody body) {
-  Value start = firstHead(block.keyHead);
-  // Queries before the first key see none of the block.
+  auto [start, first] = firstTile(block, rows);
+  Value end = queryWalk.end(block.first, own);
   return k.loop(start, k.add(start, shape.group()), 1, initial,
-                [&](Value head, ValueRange carried) {
-                  return k.loop(
-                      block.first, k.i32(shape.sequence), rows, carried,
-                      [&](Value query, ValueRange inner) {
-                        Value after = k.add(query, rows);
-                        Value inHead = k.isWithin(after, shape.sequence);
-                        QueryTile next{k.select(inHead, head, k.add(head, 1)),
-                                       k.select(inHead, after, block.first)};
-                        return body({head, query}, next, inner);
-                      });
+                [&, first = first](Value head, ValueRange carried) {
+                  return k.loop(first, end, rows, carried,
+                                [&](Value query, ValueRange inner) {
+                                  Value after = k.add(query, rows);
+                                  Value inHead = k.isLess(after, end);
+                                  QueryTile next{
+                                      k.select(inHead, head, k.add(head, 1)),
+                                      k.select(inHead, after, first)};
+                                  return body({head, query}, next, inner);
+                                });
                 });
+}
+
+Value GpuAttentionPlaces::isBeyond(Value first, int64_t rows) {
+  // A causal mask hides them from every query in the sequence.
+  if (shape.mask.after == 0 || shape.sequence % rows == 0)
+    return {};
+  return k.isLess(k.i32(shape.sequence), k.add(first, rows));
 }
 
 //===----------------------------------------------------------------------===//
 // Rows
 //===----------------------------------------------------------------------===//
 
-HeadRows GpuAttentionPlaces::queryRows(Memory memory, Value batch, Value head) {
-  int64_t stride = shape.queryStride();
+HeadRows GpuAttentionPlaces::rowsOf(Memory memory, Value batch, Value head,
+                                    int64_t heads, int64_t size) {
+  int64_t stride = heads * size;
   Value start = k.add(k.mul(k.widen(batch), shape.sequence * stride),
-                      k.mul(k.widen(head), shape.size));
-  return {k.offset(memory, start), stride};
-}
-
-HeadRows GpuAttentionPlaces::keyRows(Memory memory, Value batch,
-                                     Value keyHead) {
-  int64_t stride = shape.keyStride();
-  Value start = k.add(k.mul(k.widen(batch), shape.sequence * stride),
-                      k.mul(k.widen(keyHead), shape.size));
-  return {k.offset(memory, start), stride};
+                      k.mul(k.widen(head), size));
+  return {k.offset(memory, start), stride, size};
 }
 
 Memory GpuAttentionPlaces::lineOf(Memory memory, Value batch, Value head) {
@@ -115,10 +114,13 @@ Value GpuAttentionPlaces::toBaseTwo(Value logsumexp) {
 // Softmax
 //===----------------------------------------------------------------------===//
 
-RunningSoftmax RunningSoftmax::start(GpuBuilder &k, int64_t rows,
-                                     Values zeros) {
-  return {Values(rows, k.f32(-std::numeric_limits<float>::infinity())),
-          Values(rows, k.f32(0.0f)), std::move(zeros)};
+RunningSoftmax RunningSoftmax::start(GpuBuilder &k, int64_t rows, Values zeros,
+                                     Value sink, int64_t threads) {
+  // Below every score, and finite when it is scaled.
+  constexpr float kLowest = -0x1p100f;
+  Value highest = sink ? sink : k.f32(kLowest);
+  Value total = k.f32(sink ? 1.0f / float(threads) : 0.0f);
+  return {Values(rows, highest), Values(rows, total), std::move(zeros)};
 }
 
 RunningSoftmax::Values RunningSoftmax::all() const {

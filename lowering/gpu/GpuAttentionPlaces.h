@@ -11,9 +11,13 @@
 
 namespace rota::lowering {
 
-/// The arguments of attention's kernels, in order.
+/// The arguments of attention's kernels, in order; then sinks, where there are
+/// any.
 struct AttentionArgument {
-  enum : unsigned { Query, Key, Value, Output, Logsumexp, Count };
+  enum : unsigned { Query, Key, Value, Output, Logsumexp, Sinks };
+  static unsigned count(const AttentionShape &shape) {
+    return shape.hasSinks ? Sinks + 1 : Sinks;
+  }
 };
 
 /// The arguments of the kernels of its derivative, in order; then the
@@ -38,7 +42,8 @@ using HeadRows = StridedRows;
 class GpuAttentionPlaces {
 public:
   GpuAttentionPlaces(GpuBuilder &k, const AttentionShape &shape)
-      : k(k), shape(shape) {}
+      : k(k), shape(shape), walk(k, shape.mask),
+        queryWalk(k, shape.mask.transposed()) {}
 
   /// The queries of this block of threads: `rows` from `first` on.
   struct QueryBlock {
@@ -61,19 +66,34 @@ public:
   mlir::Value firstHead(mlir::Value keyHead) {
     return k.mul(keyHead, shape.group());
   }
-  /// Calls `body` with the tiles of `rows` queries that see keys of the block:
-  /// by query heads, then ascending. The next tile after the last one is of the
-  /// head after those of the key head.
+  /// The first tile of `rows` queries, a divisor of the block's rows, that see
+  /// keys of the block.
+  QueryTile firstTile(const KeyBlock &block, int64_t rows) {
+    return {firstHead(block.keyHead), queryWalk.begin(block.first, rows)};
+  }
+  /// Calls `body` with the tiles of `rows` queries that see one of the `own`
+  /// keys of the block: by query heads, then ascending. The next tile after the
+  /// last one is of the head after those of the key head.
   using TileBody = llvm::function_ref<llvm::SmallVector<mlir::Value>(
       QueryTile tile, QueryTile next, mlir::ValueRange carried)>;
-  llvm::SmallVector<mlir::Value> walkQueries(const KeyBlock &block,
+  llvm::SmallVector<mlir::Value> walkQueries(const KeyBlock &block, int64_t own,
                                              int64_t rows,
                                              mlir::ValueRange initial,
                                              TileBody body);
 
-  /// The rows of a head of the query's or the key's shape.
-  HeadRows queryRows(Memory memory, mlir::Value batch, mlir::Value head);
-  HeadRows keyRows(Memory memory, mlir::Value batch, mlir::Value keyHead);
+  /// The rows of a head of a query, an output, a key or a value.
+  HeadRows queryRows(Memory memory, mlir::Value batch, mlir::Value head) {
+    return rowsOf(memory, batch, head, shape.heads, shape.size);
+  }
+  HeadRows outputRows(Memory memory, mlir::Value batch, mlir::Value head) {
+    return rowsOf(memory, batch, head, shape.heads, shape.valueSize);
+  }
+  HeadRows keyRows(Memory memory, mlir::Value batch, mlir::Value keyHead) {
+    return rowsOf(memory, batch, keyHead, shape.keyHeads, shape.size);
+  }
+  HeadRows valueRows(Memory memory, mlir::Value batch, mlir::Value keyHead) {
+    return rowsOf(memory, batch, keyHead, shape.keyHeads, shape.valueSize);
+  }
   /// The row of a query head in [batch, head, position].
   Memory lineOf(Memory memory, mlir::Value batch, mlir::Value head);
 
@@ -88,9 +108,20 @@ public:
                                                 mlir::Value position);
   mlir::Value toBaseTwo(mlir::Value logsumexp);
 
+  /// Whether a tile of keys from `first` on may have keys beyond the sequence
+  /// that the mask does not hide; null: never.
+  mlir::Value isBeyond(mlir::Value first, int64_t rows);
+  /// The walk over keys, and over queries.
+  AttentionWalk &keys() { return walk; }
+  AttentionWalk &queries() { return queryWalk; }
+
 protected:
+  HeadRows rowsOf(Memory memory, mlir::Value batch, mlir::Value head,
+                  int64_t heads, int64_t size);
+
   GpuBuilder &k;
   AttentionShape shape;
+  AttentionWalk walk, queryWalk;
 };
 
 /// The size of a kernel: each block of `threads` threads has `rows` positions
@@ -113,7 +144,11 @@ struct RunningSoftmax {
   using Values = llvm::SmallVector<mlir::Value>;
   Values highest, total, sums;
 
-  static RunningSoftmax start(GpuBuilder &k, int64_t rows, Values zeros);
+  /// Without keys; with a sink in the head, in units of the scores, that is the
+  /// maximum, and each of `threads` threads has its share of its weight 1. A
+  /// maximum is finite, so that a row none of whose keys has come stays so.
+  static RunningSoftmax start(GpuBuilder &k, int64_t rows, Values zeros,
+                              mlir::Value sink, int64_t threads);
   /// As one list, and back.
   Values all() const;
   static RunningSoftmax of(mlir::ValueRange all, int64_t rows);

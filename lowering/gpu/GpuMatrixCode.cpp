@@ -231,16 +231,28 @@ void GpuMatrixCode::accumulate(ArrayRef<Value> weights, Memory tile,
   }
 }
 
-void GpuMatrixCode::mask(Values &scores, Value ahead, Queries queries) {
+void GpuMatrixCode::mask(Values &scores, Value ahead, Queries queries,
+                         const mlir::rota::AttentionMask &mask, Value keys) {
   Value lowest = k.f32(-std::numeric_limits<float>::infinity());
+  bool areRows = queries == Queries::Rows;
+  int64_t width = mask.before + mask.after + 1;
   for (auto [i, score] : llvm::enumerate(scores)) {
-    // A query sees the keys up to its own position.
+    // The element's row and column are distance - column apart.
     Value row = k.add(ahead, rowInBlock(rowOf(i)));
     Value distance = k.sub(row, laneColumn);
     int64_t column = columnOf(i);
-    Value sees = queries == Queries::Rows
-                     ? k.isLess(k.i32(column - 1), distance)
+    Value sees;
+    if (mask.limitsBefore() && mask.limitsAfter()) {
+      int64_t reach = areRows ? mask.after : mask.before;
+      sees = k.isWithin(k.add(distance, reach - column), width);
+    } else if (mask.limitsAfter()) {
+      sees = areRows ? k.isLess(k.i32(column - 1), distance)
                      : k.isLess(distance, k.i32(column + 1));
+    }
+    if (keys) {
+      Value exists = k.isLess(k.add(laneColumn, column), keys);
+      sees = sees ? k.both(sees, exists) : exists;
+    }
     score = k.select(sees, score, lowest);
   }
 }

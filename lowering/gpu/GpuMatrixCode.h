@@ -103,9 +103,11 @@ public:
 
   /// Queries are the rows of scores, or their columns.
   enum class Queries { Rows, Columns };
-  /// Scores of queries before their key become minus infinity. The block's
-  /// first row is `ahead` (i32) positions after the first column.
-  void mask(Values &scores, mlir::Value ahead, Queries queries);
+  /// Scores of queries that do not see their key become minus infinity. The
+  /// block's first row is `ahead` (i32) positions after the first column. With
+  /// `keys` (i32) given, keys are columns and only so many exist.
+  void mask(Values &scores, mlir::Value ahead, Queries queries,
+            const mlir::rota::AttentionMask &mask, mlir::Value keys);
 
   /// Writes this warp's rows of sums, rounded, to the rows from position
   /// `first` on that are within `sequence`, by way of its rows in `tile`.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Attention, forward: softmax(scale * q k^T) v with a causal mask, by blocks of
-// keys with a running maximum and sum (Dao et al. 2022, algorithm 1). A kernel
-// row is one block of queries of one head.
+// Attention, forward: softmax(scale * q k^T) v under the op's mask, by blocks
+// of keys with a running maximum and sum (Dao et al. 2022, algorithm 1), which
+// begin with the sink where there is one. A kernel row is one block of queries
+// of one head.
 #include "lowering/kernels/AttentionCode.h"
 
 #include <limits>
@@ -21,14 +22,17 @@ public:
     for (unsigned i = 0; i < 4; ++i)
       tensors.push_back(k.argument(i, shape.element));
     logsumexp = k.argument(4, f32);
-    int64_t block = code.queryBlock(), padded = code.paddedSize();
+    if (shape.hasSinks)
+      sinks = k.argument(5, f32);
+    int64_t block = code.queryBlock();
     queries = k.stack(shape.size * block);
-    sums = k.stack(shape.size * block);
+    sums = k.stack(shape.valueSize * block);
     scores = k.stack(AttentionCode::kKeyBlock * block);
     lines = k.stack(block);
     if (!shape.element.isF32()) {
-      keySpace = k.stack(AttentionCode::kKeyBlock * padded);
-      valueSpace = k.stack(AttentionCode::kKeyBlock * padded);
+      keySpace = k.stack(AttentionCode::kKeyBlock * code.padded(shape.size));
+      valueSpace =
+          k.stack(AttentionCode::kKeyBlock * code.padded(shape.valueSize));
     }
   }
 
@@ -49,35 +53,41 @@ private:
     Value keyHead = k.div(head, shape.group());
     code.loadBlock(code.queryRows(tensors[0], batch, head), first, shape.scale,
                    queries, nullptr);
-    code.fillZero(sums, shape.size * code.queryBlock());
+    code.fillZero(sums, shape.valueSize * code.queryBlock());
     StridedRows keys = code.keyRows(tensors[1], batch, keyHead);
-    StridedRows values = code.keyRows(tensors[2], batch, keyHead);
-    Value limit = k.min(k.add(first, code.queryBlock()), k.i64(shape.sequence));
-    Value lowest = k.splat(-std::numeric_limits<float>::infinity());
-    Value zero = k.splat(0.0f);
-    // Carried: the maximum of each vector of queries, then the sum.
-    SmallVector<Value> state(kVectors, lowest);
-    state.append(kVectors, zero);
-    state = k.loop(k.i64(0), limit, AttentionCode::kKeyBlock, state,
-                   [&](Value key, ValueRange carried) {
-                     return emitKeys(keys, values, key,
-                                     k.min(k.sub(limit, key),
-                                           k.i64(AttentionCode::kKeyBlock)),
-                                     first, carried);
-                   });
+    StridedRows values = code.valueRows(tensors[2], batch, keyHead);
+    SmallVector<Value> state = code.keyBlocks(
+        first, initialState(head),
+        [&](Value key, Value count, ValueRange carried) {
+          return emitKeys(keys, values, key, count, first, carried);
+        });
     SmallVector<Value> factor;
     for (int64_t v = 0; v < kVectors; ++v) {
       factor.push_back(k.divf(k.splat(1.0f), state[kVectors + v]));
       k.storeVector(k.addf(state[v], k.log(state[kVectors + v])), lines,
                     k.i64(v * k.lanes()), k.lanes());
     }
-    code.storeBlock(sums, factor, code.queryRows(tensors[3], batch, head),
+    code.storeBlock(sums, factor, code.outputRows(tensors[3], batch, head),
                     first);
     Value line = k.add(
         k.mul(k.add(k.mul(batch, shape.heads), head), shape.sequence), first);
-    k.loop(k.i64(0), k.sub(limit, first), 1, [&](Value i) {
+    k.loop(k.i64(0), k.sub(code.queryEnd(first), first), 1, [&](Value i) {
       k.store(k.load(lines, i), logsumexp, k.add(line, i));
     });
+  }
+
+  /// The maximum of each vector of queries, then the sum, without keys. The
+  /// maximum is finite, so that a row none of whose keys has come stays so.
+  SmallVector<Value> initialState(Value head) {
+    Value highest = k.splat(std::numeric_limits<float>::lowest());
+    Value total = k.splat(0.0f);
+    if (shape.hasSinks) {
+      highest = k.broadcast(k.load(sinks, head));
+      total = k.splat(1.0f);
+    }
+    SmallVector<Value> state(kVectors, highest);
+    state.append(kVectors, total);
+    return state;
   }
 
   /// `count` keys from `key` on: scores, weights, weighted sum of values.
@@ -99,9 +109,7 @@ private:
   /// Writes the scores; returns the maxima with those before.
   SmallVector<Value> emitScores(StridedRows keys, Value key, Value count,
                                 Value first, ValueRange carried) {
-    SmallVector<Value> positions;
-    for (int64_t v = 0; v < kVectors; ++v)
-      positions.push_back(k.countFrom(k.add(first, v * k.lanes())));
+    SmallVector<Value> positions = code.maskedPositions(first);
     return code.keyGroups(
         count, code.registerRows(), carried.take_front(kVectors),
         [&](Value i, int64_t rows, ValueRange before) {
@@ -109,9 +117,11 @@ private:
           SmallVector<Value> block = code.keysByBlock(keys, i, rows, queries);
           for (int64_t r = 0; r < rows; ++r) {
             for (int64_t v = 0; v < kVectors; ++v) {
-              Value score = code.maskKey(
-                  block[r * kVectors + v], k.add(k.add(key, i), r),
-                  positions[v], -std::numeric_limits<float>::infinity());
+              Value score = block[r * kVectors + v];
+              if (shape.softCap != 0.0f)
+                score = k.mulf(code.bend(score), k.splat(shape.softCap));
+              score = code.maskKey(score, k.add(k.add(key, i), r), positions[v],
+                                   -std::numeric_limits<float>::infinity());
               k.storeVector(score, scores, code.blockIndex(i, r, v), k.lanes());
               highest[v] = k.maxf(highest[v], score);
             }
@@ -143,8 +153,8 @@ private:
   AttentionShape shape;
   AttentionCode code;
   SmallVector<Memory> tensors; // query, key, value, output
-  Memory logsumexp;
-  Memory queries, sums; // [size][query]
+  Memory logsumexp, sinks{};
+  Memory queries, sums; // [size][query], [valueSize][query]
   Memory scores;        // [key][query]
   Memory lines;         // [query]
   Memory keySpace, valueSpace;
@@ -154,13 +164,12 @@ private:
 
 static FailureOr<KernelPlan> planAttention(mlir::rota::AttentionOp op,
                                            KernelLibrary &library) {
-  AttentionShape shape =
-      attentionShape(op.getQuery(), op.getKey(), op.getScale());
-  if (failed(checkPlainForm(op)) || failed(checkHeadSize(op, shape)))
+  AttentionShape shape = attentionShape(op);
+  if (failed(checkHeadSize(op, shape)))
     return failure();
-  FailureOr<std::string> symbol =
-      emitDedicated(library, "attention", toString(shape), 5,
-                    [&](KernelBuilder &k) { ForwardCode(k, shape).emit(); });
+  FailureOr<std::string> symbol = emitDedicated(
+      library, "attention", toString(shape), shape.hasSinks ? 6 : 5,
+      [&](KernelBuilder &k) { ForwardCode(k, shape).emit(); });
   if (failed(symbol))
     return failure();
   int64_t block = AttentionCode::kVectors * library.getVectorBits() / 32;
@@ -174,6 +183,8 @@ static FailureOr<KernelPlan> planAttention(mlir::rota::AttentionOp op,
                     {Kind::Operand, 2},
                     {Kind::Result, 0},
                     {Kind::Result, 1}};
+  if (shape.hasSinks)
+    call.arguments.push_back({Kind::Operand, 3});
   KernelPlan plan;
   plan.calls.push_back(std::move(call));
   return plan;

@@ -8,63 +8,56 @@
 #include "mlir/IR/BuiltinTypes.h"
 #include "llvm/ADT/bit.h"
 #include "llvm/Support/Format.h"
+#include "llvm/Support/MathExtras.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
 
 namespace rota::lowering {
 
-AttentionShape attentionShape(Value query, Value key, const APFloat &scale) {
-  auto q = cast<RankedTensorType>(query.getType());
-  auto k = cast<RankedTensorType>(key.getType());
-  return {q.getDimSize(0),   q.getDimSize(1), q.getDimSize(2),
-          k.getDimSize(2),   q.getDimSize(3), float(scale.convertToDouble()),
-          q.getElementType()};
-}
-
 std::string toString(const AttentionShape &s) {
   std::string text;
   llvm::raw_string_ostream stream(text);
+  auto bits = [](float value) {
+    return llvm::format_hex(llvm::bit_cast<uint32_t>(value), 8);
+  };
   stream << s.batch << 'x' << s.sequence << 'x' << s.heads << 'x' << s.keyHeads
-         << 'x' << s.size << 'x' << s.element << " * "
-         << llvm::format_hex(llvm::bit_cast<uint32_t>(s.scale), 8);
+         << 'x' << s.size << 'x' << s.valueSize << 'x' << s.element << " * "
+         << bits(s.scale) << " cap " << bits(s.softCap) << " sees "
+         << s.mask.before << ' ' << s.mask.after
+         << (s.hasSinks ? " sinks" : "");
   return text;
 }
 
 LogicalResult checkHeadSize(Operation *op, const AttentionShape &shape) {
   constexpr int64_t kLargest = 2048; // some 2 MiB of stack
-  if (shape.size <= kLargest)
+  if (shape.largestSize() <= kLargest)
     return success();
   return op->emitOpError("expected a head size of at most ")
-         << kLargest << ", got " << shape.size;
+         << kLargest << ", got " << shape.largestSize();
 }
 
 AttentionCode::AttentionCode(KernelBuilder &k, const AttentionShape &shape)
     : k(k), shape(shape) {}
 
-int64_t AttentionCode::paddedSize() const {
-  return (shape.size + k.lanes() - 1) / k.lanes() * k.lanes();
+int64_t AttentionCode::padded(int64_t size) const {
+  return llvm::alignTo(size, k.lanes());
 }
 
-StridedRows AttentionCode::queryRows(Memory memory, Value batch, Value head) {
-  Value start = k.add(k.mul(batch, shape.sequence * shape.queryStride()),
-                      k.mul(head, shape.size));
-  return {k.offset(memory, start), shape.queryStride()};
-}
-
-StridedRows AttentionCode::keyRows(Memory memory, Value batch, Value head) {
-  Value start = k.add(k.mul(batch, shape.sequence * shape.keyStride()),
-                      k.mul(head, shape.size));
-  return {k.offset(memory, start), shape.keyStride()};
+StridedRows AttentionCode::rowsOf(Memory memory, Value batch, Value head,
+                                  int64_t heads, int64_t size) {
+  int64_t stride = heads * size;
+  Value start = k.add(k.mul(batch, shape.sequence * stride), k.mul(head, size));
+  return {k.offset(memory, start), stride, size};
 }
 
 void AttentionCode::sizeChunks(
-    llvm::function_ref<void(Value d, int64_t count)> body) {
-  int64_t whole = shape.size / k.lanes() * k.lanes();
+    int64_t size, llvm::function_ref<void(Value d, int64_t count)> body) {
+  int64_t whole = size / k.lanes() * k.lanes();
   if (whole > 0)
     k.loop(0, whole, k.lanes(), [&](Value d) { body(d, k.lanes()); });
-  if (whole < shape.size)
-    body(k.i64(whole), shape.size - whole);
+  if (whole < size)
+    body(k.i64(whole), size - whole);
 }
 
 void AttentionCode::fillZero(Memory memory, int64_t elements) {
@@ -77,7 +70,7 @@ void AttentionCode::loadBlock(StridedRows rows, Value first, float factor,
                               Memory transposed, const Memory *copy) {
   int64_t lanes = k.lanes();
   k.loop(0, queryBlock(), lanes, [&](Value query) {
-    sizeChunks([&](Value d, int64_t count) {
+    sizeChunks(rows.size, [&](Value d, int64_t count) {
       SmallVector<Value> square;
       for (int64_t r = 0; r < lanes; ++r) {
         Value row = k.add(k.add(first, query), r);
@@ -90,7 +83,8 @@ void AttentionCode::loadBlock(StridedRows rows, Value first, float factor,
         square.push_back(value);
         if (copy)
           k.storeVector(value, *copy,
-                        k.add(k.mul(k.add(query, r), paddedSize()), d), lanes);
+                        k.add(k.mul(k.add(query, r), padded(rows.size)), d),
+                        lanes);
       }
       k.transpose(square);
       for (int64_t j = 0; j < count; ++j)
@@ -104,7 +98,7 @@ void AttentionCode::storeBlock(Memory transposed, ArrayRef<Value> factor,
                                StridedRows rows, Value first) {
   int64_t lanes = k.lanes();
   for (int64_t v = 0; v < kVectors; ++v) {
-    sizeChunks([&](Value d, int64_t count) {
+    sizeChunks(rows.size, [&](Value d, int64_t count) {
       SmallVector<Value> square(lanes, k.splat(0.0f));
       for (int64_t j = 0; j < count; ++j)
         square[j] = k.mulf(k.loadVector(transposed, blockIndex(d, j, v), lanes),
@@ -129,22 +123,34 @@ StridedRows AttentionCode::widenRows(StridedRows rows, Value first, Value count,
                                      Memory space) {
   Memory from = k.offset(rows.memory, k.mul(first, rows.stride));
   if (rows.memory.element.isF32())
-    return {from, rows.stride};
+    return {from, rows.stride, rows.size};
+  int64_t stride = padded(rows.size);
   k.loop(k.i64(0), count, 1, [&](Value row) {
-    sizeChunks([&](Value d, int64_t columns) {
+    sizeChunks(rows.size, [&](Value d, int64_t columns) {
       Value value =
           k.loadVector(from, k.add(k.mul(row, rows.stride), d), columns);
-      k.storeVector(value, space, k.add(k.mul(row, paddedSize()), d),
-                    k.lanes());
+      k.storeVector(value, space, k.add(k.mul(row, stride), d), k.lanes());
     });
   });
-  return {space, paddedSize()};
+  return {space, stride, rows.size};
+}
+
+SmallVector<Value> AttentionCode::keyBlocks(Value first, ValueRange initial,
+                                            BlockBody body) {
+  AttentionWalk walk(k, shape.mask);
+  Value end = walk.end(first, queryBlock(), kGroup);
+  return k.loop(walk.begin(first, kGroup), end, kKeyBlock, initial,
+                [&](Value key, ValueRange carried) {
+                  Value count = k.min(k.sub(end, key), k.i64(kKeyBlock));
+                  return body(key, count, carried);
+                });
 }
 
 SmallVector<Value> AttentionCode::keyGroups(Value count, int64_t most,
                                             ValueRange initial,
                                             GroupBody body) {
-  // A block of keys ends at a multiple of `most` or at the sequence's end.
+  // A block of keys begins at a multiple of `most`; it ends at one or at the
+  // sequence's end.
   int64_t rest = shape.sequence % most;
   Value whole = rest ? k.sub(count, k.rem(count, most)) : count;
   SmallVector<Value> carried =
@@ -185,7 +191,7 @@ SmallVector<Value> AttentionCode::keysByBlock(StridedRows keys, Value first,
   SmallVector<Value> zeros(rows * kVectors, k.splat(0.0f));
   Memory from = k.offset(keys.memory, k.mul(first, keys.stride));
   return product(
-      rows, kVectors, k.i64(shape.size), zeros,
+      rows, kVectors, k.i64(keys.size), zeros,
       [&](Value d, int64_t r) {
         return k.load(from, k.add(d, r * keys.stride));
       },
@@ -218,11 +224,11 @@ void AttentionCode::addWeightedKeys(Memory sums, ArrayRef<Value> factor,
         k.storeVector(result[r * kVectors + v], sums, blockIndex(d, r, v),
                       k.lanes());
   };
-  int64_t rows = registerRows(), whole = shape.size / rows * rows;
+  int64_t rows = registerRows(), whole = keys.size / rows * rows;
   if (whole > 0)
     k.loop(0, whole, rows, [&](Value d) { add(d, rows); });
-  if (whole < shape.size)
-    add(k.i64(whole), shape.size - whole);
+  if (whole < keys.size)
+    add(k.i64(whole), keys.size - whole);
 }
 
 void AttentionCode::addWeightedQueries(StridedRows sums, Value count,
@@ -249,7 +255,8 @@ void AttentionCode::addWeightedQueries(StridedRows sums, Value count,
         },
         [&](Value query, int64_t v) {
           return k.loadVector(
-              values, k.add(k.add(k.mul(query, paddedSize()), d), v * lanes),
+              values,
+              k.add(k.add(k.mul(query, padded(sums.size)), d), v * lanes),
               lanes);
         });
     for (int64_t r = 0; r < rows; ++r)
@@ -257,20 +264,41 @@ void AttentionCode::addWeightedQueries(StridedRows sums, Value count,
         k.storeVector(result[r * vectors + v], sums.memory, place(r, v),
                       countOf(v));
   };
-  int64_t wide = most * lanes, whole = shape.size / wide * wide;
+  int64_t wide = most * lanes, whole = sums.size / wide * wide;
   keyGroups(count, 4, {}, [&](Value key, int64_t rows, ValueRange) {
     if (whole > 0)
       k.loop(0, whole, wide, [&](Value d) { add(key, rows, d, wide); });
-    if (whole < shape.size)
-      add(key, rows, k.i64(whole), shape.size - whole);
+    if (whole < sums.size)
+      add(key, rows, k.i64(whole), sums.size - whole);
     return SmallVector<Value>();
   });
 }
 
-Value AttentionCode::maskKey(Value score, Value key, Value queries,
+SmallVector<Value> AttentionCode::maskedPositions(Value first) {
+  // Of a band the position of the first key.
+  if (isBand() && shape.mask.before != 0)
+    first = k.sub(first, k.i64(shape.mask.before));
+  SmallVector<Value> positions;
+  for (int64_t v = 0; v < kVectors; ++v)
+    positions.push_back(k.countFrom(k.add(first, v * k.lanes())));
+  return positions;
+}
+
+Value AttentionCode::maskKey(Value score, Value key, Value positions,
                              float otherwise) {
-  Value sees = arith::CmpIOp::create(k.ops(), arith::CmpIPredicate::sge,
-                                     queries, k.broadcastIndex(key));
+  const auto &mask = shape.mask;
+  if (!mask.limitsBefore() && !mask.limitsAfter())
+    return score;
+  using Predicate = arith::CmpIPredicate;
+  Value sees, index = k.broadcastIndex(key);
+  if (isBand()) {
+    // Without its sign a key before the band is beyond its end.
+    Value place = k.sub(index, positions);
+    Value last = k.broadcastIndex(k.i64(mask.before + mask.after));
+    sees = arith::CmpIOp::create(k.ops(), Predicate::ule, place, last);
+  } else {
+    sees = arith::CmpIOp::create(k.ops(), Predicate::sge, positions, index);
+  }
   return arith::SelectOp::create(k.ops(), sees, score, k.splat(otherwise));
 }
 

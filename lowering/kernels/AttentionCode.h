@@ -10,44 +10,52 @@
 #ifndef ROTA_LOWERING_KERNELS_ATTENTIONCODE_H
 #define ROTA_LOWERING_KERNELS_ATTENTIONCODE_H
 
+#include "lowering/kernels/AttentionWalk.h"
 #include "lowering/kernels/KernelBuilder.h"
 #include <string>
 
 namespace rota::lowering {
 
-/// q is [batch, sequence, heads, size], k and v [batch, sequence, keyHeads,
-/// size].
+/// q is [batch, sequence, heads, size], k [batch, sequence, keyHeads, size], v
+/// [batch, sequence, keyHeads, valueSize].
 struct AttentionShape {
-  int64_t batch, sequence, heads, keyHeads, size;
-  float scale;
+  int64_t batch, sequence, heads, keyHeads, size, valueSize;
+  mlir::rota::AttentionMask mask;
+  bool hasSinks;
+  float scale, softCap; // 0: no cap
   mlir::Type element;
 
   int64_t group() const { return heads / keyHeads; }
-  int64_t queryStride() const { return heads * size; }
-  int64_t keyStride() const { return keyHeads * size; }
+  int64_t largestSize() const { return std::max(size, valueSize); }
 };
 
-/// The shape of an op with these operands, and a text that determines it.
-AttentionShape attentionShape(mlir::Value query, mlir::Value key,
-                              const llvm::APFloat &scale);
+/// The shape of rota.attention or its derivative, and a text that determines
+/// it.
+template <typename Op> AttentionShape attentionShape(Op op) {
+  auto q = llvm::cast<mlir::RankedTensorType>(op.getQuery().getType());
+  auto v = llvm::cast<mlir::RankedTensorType>(op.getValue().getType());
+  std::optional<llvm::APFloat> cap = op.getSoftCap();
+  return {q.getDimSize(0),
+          q.getDimSize(1),
+          q.getDimSize(2),
+          v.getDimSize(2),
+          q.getDimSize(3),
+          v.getDimSize(3),
+          op.getMask(),
+          bool(op.getSinks()),
+          float(op.getScale().convertToDouble()),
+          cap ? float(cap->convertToDouble()) : 0.0f,
+          q.getElementType()};
+}
 std::string toString(const AttentionShape &shape);
 /// Blocks of a head lie on the stack: an error at `op` when it is too large.
 llvm::LogicalResult checkHeadSize(mlir::Operation *op,
                                   const AttentionShape &shape);
 
-/// An error at an op whose form has no kernels yet.
-template <typename Op> llvm::LogicalResult checkPlainForm(Op op) {
-  if (!op.getWindow() && !op.getSoftCap() && !op.getBidirectional() &&
-      !op.getSinks() && op.getValue().getType() == op.getKey().getType())
-    return mlir::success();
-  return op->emitOpError("has no kernel with a window, a soft cap, sinks, both "
-                         "directions or values of another size");
-}
-
-/// Rows `stride` elements apart.
+/// Rows of `size` elements, `stride` elements apart.
 struct StridedRows {
   Memory memory;
-  int64_t stride;
+  int64_t stride, size;
 };
 
 class AttentionCode {
@@ -64,15 +72,26 @@ public:
   static constexpr int64_t kKeyBlock = 32;
   /// Rows of a register block of kVectors vectors each.
   int64_t registerRows() const { return k.lanes() >= 16 ? 8 : 4; }
-  /// The head's size rounded up to whole vectors.
-  int64_t paddedSize() const;
+  /// The size of a row rounded up to whole vectors.
+  int64_t padded(int64_t size) const;
 
-  /// The rows [batch, position 0, head] of `memory`.
-  StridedRows queryRows(Memory memory, mlir::Value batch, mlir::Value head);
-  StridedRows keyRows(Memory memory, mlir::Value batch, mlir::Value head);
+  /// The rows [batch, position 0, head] of `memory`, a query, output, key or
+  /// value.
+  StridedRows queryRows(Memory memory, mlir::Value batch, mlir::Value head) {
+    return rowsOf(memory, batch, head, shape.heads, shape.size);
+  }
+  StridedRows outputRows(Memory memory, mlir::Value batch, mlir::Value head) {
+    return rowsOf(memory, batch, head, shape.heads, shape.valueSize);
+  }
+  StridedRows keyRows(Memory memory, mlir::Value batch, mlir::Value head) {
+    return rowsOf(memory, batch, head, shape.keyHeads, shape.size);
+  }
+  StridedRows valueRows(Memory memory, mlir::Value batch, mlir::Value head) {
+    return rowsOf(memory, batch, head, shape.keyHeads, shape.valueSize);
+  }
 
   /// Reads the block of rows from `first` on, times `factor`, as
-  /// transposed[d][query] and, if asked for, copy[query][paddedSize].
+  /// transposed[d][query] and, if asked for, copy[query][padded size].
   /// Rows beyond the sequence repeat the last one.
   void loadBlock(StridedRows rows, mlir::Value first, float factor,
                  Memory transposed, const Memory *copy);
@@ -81,13 +100,24 @@ public:
   void storeBlock(Memory transposed, llvm::ArrayRef<mlir::Value> factor,
                   StridedRows rows, mlir::Value first);
   /// The f32 form of `count` rows from `first` on: `space` (kKeyBlock rows of
-  /// paddedSize), or the rows themselves when they are f32.
+  /// padded size), or the rows themselves when they are f32.
   StridedRows widenRows(StridedRows rows, mlir::Value first, mlir::Value count,
                         Memory space);
 
+  /// Calls body(key, count) with the blocks of keys that queries of the block
+  /// from `first` on see, `carried` going through.
+  using BlockBody = llvm::function_ref<llvm::SmallVector<mlir::Value>(
+      mlir::Value key, mlir::Value count, mlir::ValueRange carried)>;
+  llvm::SmallVector<mlir::Value>
+  keyBlocks(mlir::Value first, mlir::ValueRange initial, BlockBody body);
+  /// The end of the block's queries that are within the sequence.
+  mlir::Value queryEnd(mlir::Value first) {
+    return k.min(k.add(first, queryBlock()), k.i64(shape.sequence));
+  }
+
   /// Calls body(i, rows, carried) for the groups of `rows` indices below
-  /// `count`: groups of `most` and, where the sequence is no multiple of it,
-  /// one of the rest.
+  /// `count`, the size of a block of keys: groups of `most`, up to kGroup, and,
+  /// where the sequence is no multiple of it, one of the rest.
   using GroupBody = llvm::function_ref<llvm::SmallVector<mlir::Value>(
       mlir::Value i, int64_t rows, mlir::ValueRange carried)>;
   llvm::SmallVector<mlir::Value> keyGroups(mlir::Value count, int64_t most,
@@ -115,19 +145,38 @@ public:
   void addWeightedQueries(StridedRows sums, mlir::Value count, Memory weights,
                           Memory values);
 
-  /// `score` of key `key`, or `otherwise` in the lanes that must not see it.
-  mlir::Value maskKey(mlir::Value score, mlir::Value key, mlir::Value queries,
+  /// The positions of the block's queries from `first` on, as maskKey() takes
+  /// them: for each vector.
+  llvm::SmallVector<mlir::Value> maskedPositions(mlir::Value first);
+  /// `score` of key `key`, or `otherwise` in the lanes that do not see it.
+  mlir::Value maskKey(mlir::Value score, mlir::Value key, mlir::Value positions,
                       float otherwise);
+
+  /// tanh of a scaled score over the soft cap.
+  mlir::Value bend(mlir::Value score) {
+    return k.tanh(k.mulf(score, k.splat(1.0f / shape.softCap)));
+  }
 
   /// Index of [row][vector] in a block-wide matrix.
   mlir::Value blockIndex(mlir::Value row, int64_t addRow, int64_t vector);
 
   void fillZero(Memory memory, int64_t elements);
   /// Calls body(d, count) for d in [0, size) by whole vectors, then the rest.
-  void sizeChunks(llvm::function_ref<void(mlir::Value d, int64_t count)> body);
+  void sizeChunks(int64_t size,
+                  llvm::function_ref<void(mlir::Value d, int64_t count)> body);
 
 private:
+  /// Blocks of keys begin at multiples of this, which divides a block of
+  /// queries.
+  static constexpr int64_t kGroup = 8;
+
   bool isRagged() const { return shape.sequence % queryBlock() != 0; }
+  /// Whether a query sees a band of keys that ends on both sides.
+  bool isBand() const {
+    return shape.mask.limitsBefore() && shape.mask.limitsAfter();
+  }
+  StridedRows rowsOf(Memory memory, mlir::Value batch, mlir::Value head,
+                     int64_t heads, int64_t size);
 
   KernelBuilder &k;
   AttentionShape shape;

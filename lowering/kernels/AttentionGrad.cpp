@@ -13,8 +13,10 @@ using namespace mlir;
 namespace rota::lowering {
 namespace {
 
-/// The kernel's arguments, in order. The last two are f32 and there only when
-/// the key's and value's cotangents are not.
+/// The kernel's arguments, in order. After them stand, where they are there:
+/// sums over queries in f32, of keys and of values, where the cotangents are
+/// not f32; then sinks, and sums of their cotangents over the queries of
+/// [batch, head].
 enum Argument : unsigned {
   kCotangent,
   kQuery,
@@ -25,27 +27,36 @@ enum Argument : unsigned {
   kQueryCotangent,
   kKeyCotangent,
   kValueCotangent,
-  kKeySums,
-  kValueSums,
+  kCount,
 };
+
+bool needsSums(const AttentionShape &shape) { return !shape.element.isF32(); }
+
+/// The first argument after those of sums.
+unsigned sinksArgument(const AttentionShape &shape) {
+  return needsSums(shape) ? kCount + 2 : kCount;
+}
 
 class BackwardCode {
 public:
   BackwardCode(KernelBuilder &k, const AttentionShape &shape)
       : k(k), shape(shape), code(k, shape) {
-    int64_t block = code.queryBlock(), padded = code.paddedSize();
+    int64_t block = code.queryBlock(), padded = code.padded(shape.size);
+    int64_t valuePadded = code.padded(shape.valueSize);
     queries = k.stack(shape.size * block);
-    cotangents = k.stack(shape.size * block);
+    cotangents = k.stack(shape.valueSize * block);
     querySums = k.stack(shape.size * block);
     queryCopy = k.stack(block * padded);
-    cotangentCopy = k.stack(block * padded);
+    cotangentCopy = k.stack(block * valuePadded);
     weights = k.stack(AttentionCode::kKeyBlock * block);
     slopes = k.stack(AttentionCode::kKeyBlock * block);
+    if (shape.softCap != 0.0f)
+      bends = k.stack(AttentionCode::kKeyBlock * block);
     logsumexp = k.stack(block);
     deltas = k.stack(block);
-    if (!shape.element.isF32()) {
+    if (needsSums(shape)) {
       keySpace = k.stack(AttentionCode::kKeyBlock * padded);
-      valueSpace = k.stack(AttentionCode::kKeyBlock * padded);
+      valueSpace = k.stack(AttentionCode::kKeyBlock * valuePadded);
     }
   }
 
@@ -53,18 +64,25 @@ public:
     k.loop(k.begin(), k.end(), 1, [&](Value row) {
       Value batch = k.div(row, shape.keyHeads);
       Value keyHead = k.rem(row, shape.keyHeads);
-      keySums = sumRows(kKeyCotangent, kKeySums, row, batch, keyHead);
-      valueSums = sumRows(kValueCotangent, kValueSums, row, batch, keyHead);
+      keySums = code.keyRows(tensor(kKeyCotangent), batch, keyHead);
+      valueSums = code.valueRows(tensor(kValueCotangent), batch, keyHead);
+      StridedRows keyCotangents = keySums, valueCotangents = valueSums;
+      if (needsSums(shape)) {
+        keySums = sumRows(kCount, row, shape.size);
+        valueSums = sumRows(kCount + 1, row, shape.valueSize);
+      }
       clear(keySums);
       clear(valueSums);
       k.loop(0, shape.group(), 1, [&](Value member) {
         Value head = k.add(k.mul(keyHead, shape.group()), member);
+        if (shape.hasSinks)
+          k.store(k.f32(0.0f), sinkSums(), sinkRow(batch, head));
         k.loop(0, shape.sequence, code.queryBlock(),
                [&](Value first) { emitBlock(batch, head, keyHead, first); });
       });
-      if (!shape.element.isF32()) {
-        round(keySums, code.keyRows(tensor(kKeyCotangent), batch, keyHead));
-        round(valueSums, code.keyRows(tensor(kValueCotangent), batch, keyHead));
+      if (needsSums(shape)) {
+        round(keySums, keyCotangents);
+        round(valueSums, valueCotangents);
       }
     });
   }
@@ -74,19 +92,22 @@ private:
 
   Memory tensor(unsigned i) { return k.argument(i, shape.element); }
 
-  /// The f32 buffer of the sums over queries: the result itself if it is f32.
-  StridedRows sumRows(unsigned result, unsigned temporary, Value row,
-                      Value batch, Value keyHead) {
-    if (shape.element.isF32())
-      return code.keyRows(tensor(result), batch, keyHead);
+  /// Sums over queries of a kernel row, one after the other in a temporary.
+  StridedRows sumRows(unsigned temporary, Value row, int64_t size) {
     Memory sums = k.argument(temporary, k.ops().getF32Type());
-    return {k.offset(sums, k.mul(row, shape.sequence * shape.size)),
-            shape.size};
+    return {k.offset(sums, k.mul(row, shape.sequence * size)), size, size};
+  }
+
+  Memory sinkSums() {
+    return k.argument(sinksArgument(shape) + 1, k.ops().getF32Type());
+  }
+  Value sinkRow(Value batch, Value head) {
+    return k.add(k.mul(batch, shape.heads), head);
   }
 
   void clear(StridedRows rows) {
     k.loop(0, shape.sequence, 1, [&](Value row) {
-      code.sizeChunks([&](Value d, int64_t count) {
+      code.sizeChunks(rows.size, [&](Value d, int64_t count) {
         k.storeVector(k.splat(0.0f), rows.memory,
                       k.add(k.mul(row, rows.stride), d), count);
       });
@@ -95,7 +116,7 @@ private:
 
   void round(StridedRows from, StridedRows to) {
     k.loop(0, shape.sequence, 1, [&](Value row) {
-      code.sizeChunks([&](Value d, int64_t count) {
+      code.sizeChunks(from.size, [&](Value d, int64_t count) {
         Value value =
             k.loadVector(from.memory, k.add(k.mul(row, from.stride), d), count);
         k.storeVector(value, to.memory, k.add(k.mul(row, to.stride), d), count);
@@ -109,16 +130,17 @@ private:
     // cotangents are scaled too. The queries' cotangents are scaled at the end.
     code.loadBlock(code.queryRows(tensor(kQuery), batch, head), first,
                    shape.scale, queries, &queryCopy);
-    code.loadBlock(code.queryRows(tensor(kCotangent), batch, head), first, 1.0f,
-                   cotangents, &cotangentCopy);
+    code.loadBlock(code.outputRows(tensor(kCotangent), batch, head), first,
+                   1.0f, cotangents, &cotangentCopy);
     emitLines(batch, head, first);
+    if (shape.hasSinks)
+      addToSink(batch, head);
     code.fillZero(querySums, shape.size * code.queryBlock());
     StridedRows keys = code.keyRows(tensor(kKey), batch, keyHead);
-    StridedRows values = code.keyRows(tensor(kValue), batch, keyHead);
-    Value limit = k.min(k.add(first, code.queryBlock()), k.i64(shape.sequence));
-    Value most = k.i64(AttentionCode::kKeyBlock);
-    k.loop(k.i64(0), limit, AttentionCode::kKeyBlock, [&](Value key) {
-      emitKeys(keys, values, key, k.min(k.sub(limit, key), most), first);
+    StridedRows values = code.valueRows(tensor(kValue), batch, keyHead);
+    code.keyBlocks(first, {}, [&](Value key, Value count, ValueRange) {
+      emitKeys(keys, values, key, count, first);
+      return SmallVector<Value>();
     });
     SmallVector<Value> scale(kVectors, k.splat(shape.scale));
     code.storeBlock(querySums, scale,
@@ -129,7 +151,7 @@ private:
   /// Per query: logsumexp, and delta = sum over d of cotangent * output, which
   /// is the sum over keys of weight * (cotangent of the weight).
   void emitLines(Value batch, Value head, Value first) {
-    StridedRows outputs = code.queryRows(tensor(kOutput), batch, head);
+    StridedRows outputs = code.outputRows(tensor(kOutput), batch, head);
     Memory from = k.argument(kLogsumexp, k.ops().getF32Type());
     Value line = k.mul(k.add(k.mul(batch, shape.heads), head), shape.sequence);
     k.loop(0, code.queryBlock(), 1, [&](Value i) {
@@ -141,15 +163,32 @@ private:
               logsumexp, i);
       Memory sum = deltas;
       k.store(k.f32(0.0f), sum, i);
-      code.sizeChunks([&](Value d, int64_t count) {
+      code.sizeChunks(outputs.size, [&](Value d, int64_t count) {
         Value output = k.loadVector(
             outputs.memory, k.add(k.mul(row, outputs.stride), d), count);
         Value cotangent = k.loadVector(
-            cotangentCopy, k.add(k.mul(i, code.paddedSize()), d), k.lanes());
+            cotangentCopy, k.add(k.mul(i, code.padded(shape.valueSize)), d),
+            k.lanes());
         Value part = k.sumLanes(k.mulf(output, cotangent));
         k.store(k.addf(k.load(sum, i), part), sum, i);
       });
     });
+  }
+
+  /// Adds the block's part of the sink's cotangent. The weight of lanes beyond
+  /// the sequence is 0.
+  void addToSink(Value batch, Value head) {
+    Memory sinks = k.argument(sinksArgument(shape), k.ops().getF32Type());
+    Value sink = k.broadcast(k.load(sinks, head));
+    Value sum = k.load(sinkSums(), sinkRow(batch, head));
+    for (int64_t v = 0; v < kVectors; ++v) {
+      Value at = k.i64(v * k.lanes());
+      Value line = k.loadVector(logsumexp, at, k.lanes());
+      Value weight = k.exp(k.subf(sink, line));
+      Value delta = k.loadVector(deltas, at, k.lanes());
+      sum = k.subf(sum, k.sumLanes(k.mulf(weight, delta)));
+    }
+    k.store(sum, sinkSums(), sinkRow(batch, head));
   }
 
   /// `count` keys from `key` on.
@@ -166,34 +205,45 @@ private:
   }
 
   StridedRows rowsFrom(StridedRows rows, Value first) {
-    return {k.offset(rows.memory, k.mul(first, rows.stride)), rows.stride};
+    return {k.offset(rows.memory, k.mul(first, rows.stride)), rows.stride,
+            rows.size};
   }
 
-  /// weights[key][query] = exp(score - logsumexp), 0 where not seen.
+  /// weights[key][query] = exp(score - logsumexp), 0 where not seen; bends are
+  /// the derivatives of capped scores.
   void emitWeights(StridedRows keys, Value key, Value count, Value first) {
-    SmallVector<Value> positions, lines;
-    for (int64_t v = 0; v < kVectors; ++v) {
-      positions.push_back(k.countFrom(k.add(first, v * k.lanes())));
+    SmallVector<Value> positions = code.maskedPositions(first), lines;
+    for (int64_t v = 0; v < kVectors; ++v)
       lines.push_back(k.loadVector(logsumexp, k.i64(v * k.lanes()), k.lanes()));
-    }
     code.keyGroups(
         count, code.registerRows(), {}, [&](Value i, int64_t rows, ValueRange) {
           SmallVector<Value> scores = code.keysByBlock(keys, i, rows, queries);
           for (int64_t r = 0; r < rows; ++r) {
             for (int64_t v = 0; v < kVectors; ++v) {
-              Value weight = k.exp(k.subf(scores[r * kVectors + v], lines[v]));
+              Value at = code.blockIndex(i, r, v);
+              Value score = scores[r * kVectors + v];
+              if (shape.softCap != 0.0f)
+                score = bendScore(score, at);
+              Value weight = k.exp(k.subf(score, lines[v]));
               weight = code.maskKey(weight, k.add(k.add(key, i), r),
                                     positions[v], 0.0f);
-              k.storeVector(weight, weights, code.blockIndex(i, r, v),
-                            k.lanes());
+              k.storeVector(weight, weights, at, k.lanes());
             }
           }
           return SmallVector<Value>();
         });
   }
 
+  /// The capped score; stores its derivative, 1 - tanh^2.
+  Value bendScore(Value score, Value at) {
+    Value bent = code.bend(score);
+    Value one = k.splat(1.0f);
+    k.storeVector(k.subf(one, k.mulf(bent, bent)), bends, at, k.lanes());
+    return k.mulf(bent, k.splat(shape.softCap));
+  }
+
   /// slopes[key][query] = weight * (cotangent of the weight - delta), the
-  /// cotangent of the score.
+  /// cotangent of the score, times the derivative of a cap.
   void emitSlopes(StridedRows values, Value count) {
     SmallVector<Value> delta;
     for (int64_t v = 0; v < kVectors; ++v)
@@ -207,6 +257,8 @@ private:
               Value at = code.blockIndex(i, r, v);
               Value slope = k.mulf(k.loadVector(weights, at, k.lanes()),
                                    k.subf(block[r * kVectors + v], delta[v]));
+              if (shape.softCap != 0.0f)
+                slope = k.mulf(slope, k.loadVector(bends, at, k.lanes()));
               k.storeVector(slope, slopes, at, k.lanes());
             }
           }
@@ -217,45 +269,91 @@ private:
   KernelBuilder &k;
   AttentionShape shape;
   AttentionCode code;
-  Memory queries, cotangents, querySums; // [size][query]
-  Memory queryCopy, cotangentCopy;       // [query][paddedSize]
-  Memory weights, slopes;                // [key][query]
-  Memory logsumexp, deltas;              // [query]
-  Memory keySpace, valueSpace;           // [key][paddedSize]
-  StridedRows keySums{}, valueSums{};    // [sequence][size], f32
+  Memory queries, querySums; // [size][query]
+  Memory cotangents;         // [valueSize][query]
+  Memory queryCopy;          // [query][padded size]
+  Memory cotangentCopy;      // [query][padded valueSize]
+  Memory weights, slopes;    // [key][query]
+  Memory bends{};            // [key][query]
+  Memory logsumexp, deltas;  // [query]
+  Memory keySpace{};         // [key][padded size]
+  Memory valueSpace{};       // [key][padded valueSize]
+  StridedRows keySums{};     // [sequence][size], f32
+  StridedRows valueSums{};   // [sequence][valueSize], f32
 };
 
 } // namespace
 
+using Kind = KernelArgument::Kind;
+
+/// The call that adds up the sums of sinks' cotangents over the batch, in
+/// order, in temporary number `sums`: a row is a head.
+static FailureOr<KernelCall> planSinkSums(const AttentionShape &shape,
+                                          unsigned sums,
+                                          KernelLibrary &library) {
+  std::string key =
+      std::to_string(shape.batch) + "x" + std::to_string(shape.heads);
+  FailureOr<std::string> symbol = emitDedicated(
+      library, "attention_sink_grad", key, 2, [&](KernelBuilder &k) {
+        Type f32 = k.ops().getF32Type();
+        k.loop(k.begin(), k.end(), 1, [&](Value head) {
+          auto add = [&](Value batch, ValueRange before) {
+            Value at = k.add(k.mul(batch, shape.heads), head);
+            Value part = k.load(k.argument(0, f32), at);
+            return SmallVector<Value>{k.addf(before[0], part)};
+          };
+          Value sum =
+              k.loop(k.i64(0), k.i64(shape.batch), 1, {k.f32(0.0f)}, add)[0];
+          k.store(sum, k.argument(1, f32), head);
+        });
+      });
+  if (failed(symbol))
+    return failure();
+  return KernelCall{
+      *symbol, shape.heads, 1, {{Kind::Temporary, sums}, {Kind::Result, 3}}};
+}
+
 static FailureOr<KernelPlan> planAttentionGrad(mlir::rota::AttentionGradOp op,
                                                KernelLibrary &library) {
-  AttentionShape shape =
-      attentionShape(op.getQuery(), op.getKey(), op.getScale());
-  bool needsSums = !shape.element.isF32();
-  if (failed(checkPlainForm(op)) || failed(checkHeadSize(op, shape)))
+  AttentionShape shape = attentionShape(op);
+  if (failed(checkHeadSize(op, shape)))
     return failure();
+  unsigned sinks = sinksArgument(shape);
   FailureOr<std::string> symbol =
       emitDedicated(library, "attention_grad", toString(shape),
-                    needsSums ? kValueSums + 1 : kValueCotangent + 1,
+                    shape.hasSinks ? sinks + 2 : sinks,
                     [&](KernelBuilder &k) { BackwardCode(k, shape).emit(); });
   if (failed(symbol))
     return failure();
+  KernelPlan plan;
   KernelCall call;
   call.symbol = *symbol;
   call.rows = shape.batch * shape.keyHeads;
-  using Kind = KernelArgument::Kind;
   for (unsigned i = 0; i < 6; ++i)
     call.arguments.push_back({Kind::Operand, i});
   for (unsigned i = 0; i < 3; ++i)
     call.arguments.push_back({Kind::Result, i});
-  KernelPlan plan;
-  if (needsSums) {
-    int64_t bytes = call.rows * shape.sequence * shape.size * sizeof(float);
-    plan.temporaries.append(2, bytes);
-    call.arguments.push_back({Kind::Temporary, 0});
-    call.arguments.push_back({Kind::Temporary, 1});
+  auto addTemporary = [&](int64_t elements) {
+    call.arguments.push_back(
+        {Kind::Temporary, unsigned(plan.temporaries.size())});
+    plan.temporaries.push_back(elements * sizeof(float));
+  };
+  if (needsSums(shape)) {
+    addTemporary(call.rows * shape.sequence * shape.size);
+    addTemporary(call.rows * shape.sequence * shape.valueSize);
+  }
+  if (shape.hasSinks) {
+    call.arguments.push_back({Kind::Operand, 6});
+    addTemporary(shape.batch * shape.heads);
   }
   plan.calls.push_back(std::move(call));
+  if (shape.hasSinks) {
+    auto sums =
+        planSinkSums(shape, unsigned(plan.temporaries.size()) - 1, library);
+    if (failed(sums))
+      return failure();
+    plan.calls.push_back(std::move(*sums));
+  }
   return plan;
 }
 

@@ -40,6 +40,9 @@ Value ValueBuilder::rem(Value x, int64_t y) {
 Value ValueBuilder::min(Value x, Value y) {
   return arith::MinSIOp::create(b, x, y);
 }
+Value ValueBuilder::max(Value x, Value y) {
+  return arith::MaxSIOp::create(b, x, y);
+}
 Value ValueBuilder::isEqual(Value x, Value y) {
   return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, x, y);
 }
@@ -54,6 +57,10 @@ Value ValueBuilder::isWithin(Value x, int64_t end) {
 
 Value ValueBuilder::both(Value x, Value y) {
   return arith::AndIOp::create(b, x, y);
+}
+
+Value ValueBuilder::either(Value x, Value y) {
+  return arith::OrIOp::create(b, x, y);
 }
 
 Value ValueBuilder::select(Value condition, Value yes, Value no) {
@@ -136,5 +143,6 @@ Value ValueBuilder::fma(Value x, Value y, Value z) {
   return math::FmaOp::create(b, x, y, z);
 }
 Value ValueBuilder::log(Value value) { return math::LogOp::create(b, value); }
+Value ValueBuilder::tanh(Value value) { return math::TanhOp::create(b, value); }
 
 } // namespace rota::lowering

@@ -22,6 +22,7 @@ public:
   // Integers.
   mlir::Value i32(int64_t value);
   mlir::Value i64(int64_t value);
+  mlir::Value like(mlir::Value other, int64_t value); // of the type of `other`
   mlir::Value add(mlir::Value a, mlir::Value b);
   mlir::Value add(mlir::Value a, int64_t b);
   mlir::Value sub(mlir::Value a, mlir::Value b);
@@ -29,10 +30,12 @@ public:
   mlir::Value div(mlir::Value a, int64_t b); // of values that are not negative
   mlir::Value rem(mlir::Value a, int64_t b); // of values that are not negative
   mlir::Value min(mlir::Value a, mlir::Value b);
+  mlir::Value max(mlir::Value a, mlir::Value b);
   mlir::Value isEqual(mlir::Value a, mlir::Value b);
   mlir::Value isLess(mlir::Value a, mlir::Value b);
   mlir::Value isWithin(mlir::Value a, int64_t end); // 0 <= a < end
   mlir::Value both(mlir::Value a, mlir::Value b);
+  mlir::Value either(mlir::Value a, mlir::Value b);
 
   mlir::Value select(mlir::Value condition, mlir::Value yes, mlir::Value no);
 
@@ -63,14 +66,12 @@ public:
   mlir::Value maxf(mlir::Value a, mlir::Value b);
   mlir::Value fma(mlir::Value a, mlir::Value b, mlir::Value c); // a * b + c
   mlir::Value log(mlir::Value value);
+  mlir::Value tanh(mlir::Value value);
 
   mlir::ImplicitLocOpBuilder &ops() { return b; }
 
 protected:
   mlir::ImplicitLocOpBuilder &b;
-
-private:
-  mlir::Value like(mlir::Value other, int64_t value);
 };
 
 } // namespace rota::lowering

@@ -13,24 +13,6 @@ using rota::test::EmulatedOp;
 
 namespace {
 
-/// Operands and results of attention and of its derivative.
-struct Tensors {
-  Tensors(const AttentionSizes &s, const std::string &type)
-      : q(Buffer::random(type, s.queries(), 1)),
-        k(Buffer::random(type, s.keys(), 2)),
-        v(Buffer::random(type, s.keys(), 3)),
-        dout(Buffer::random(type, s.queries(), 4)), out(type, s.queries()),
-        lse("f32", s.batch * s.heads * s.sequence), dq(type, s.queries()),
-        dk(type, s.keys()), dv(type, s.keys()) {}
-
-  std::vector<Buffer *> forward() { return {&q, &k, &v, &out, &lse}; }
-  std::vector<Buffer *> backward() {
-    return {&dout, &q, &k, &v, &out, &lse, &dq, &dk, &dv};
-  }
-
-  Buffer q, k, v, dout, out, lse, dq, dk, dv;
-};
-
 /// The emulator's reports, one a line.
 std::string run(EmulatedOp &op, const std::vector<Buffer *> &buffers,
                 std::optional<uint64_t> seed = std::nullopt) {
@@ -53,13 +35,13 @@ TEST_P(GpuAttention, AgreesWithPlainLoopInAllOrders) {
   auto forward = EmulatedOp::create(forwardSource(s, type));
   auto backward = EmulatedOp::create(backwardSource(s, type));
   ASSERT_TRUE(forward && backward);
-  Tensors tensors(s, type);
+  AttentionTensors tensors(s, type);
   ASSERT_EQ(run(*forward, tensors.forward()), "");
-  AttentionReference expected(s, tensors.q, tensors.k, tensors.v, tensors.dout);
+  AttentionReference expected(s, tensors);
   // Matrix instructions take weights that are rounded to bf16; the values that
   // they weigh are at most 1, but a value's weights may add up to more.
-  bool onMatrices =
-      std::string(type) == "bf16" && s.size >= 32 && s.size % 8 == 0;
+  bool onMatrices = std::string(type) == "bf16" && s.size >= 32 &&
+                    s.size % 8 == 0 && s.size == s.valueSize();
   tensors.out.expectNear(expected.out, onMatrices ? 0x1p-9 : 5e-6, "output");
   tensors.lse.expectNear(expected.lse, 5e-6, "logsumexp");
   ASSERT_EQ(run(*backward, tensors.backward()), "");
@@ -69,16 +51,15 @@ TEST_P(GpuAttention, AgreesWithPlainLoopInAllOrders) {
   tensors.dk.expectNear(expected.dk, tolerance, "key cotangent");
   tensors.dv.expectNear(expected.dv, onMatrices ? 1e-2 : 1e-5,
                         "value cotangent");
+  if (s.form.sinks)
+    tensors.dsinks.expectNear(expected.dsinks, tolerance, "sinks cotangent");
 
   for (uint64_t seed : {1, 2}) {
-    Tensors again(s, type);
+    AttentionTensors again(s, type);
     ASSERT_EQ(run(*forward, again.forward(), seed), "");
     ASSERT_EQ(run(*backward, again.backward(), seed), "");
-    EXPECT_EQ(again.out.raw(), tensors.out.raw());
-    EXPECT_EQ(again.lse.raw(), tensors.lse.raw());
-    EXPECT_EQ(again.dq.raw(), tensors.dq.raw());
-    EXPECT_EQ(again.dk.raw(), tensors.dk.raw());
-    EXPECT_EQ(again.dv.raw(), tensors.dv.raw());
+    for (size_t i = 0; i < tensors.results().size(); ++i)
+      EXPECT_EQ(tensors.results()[i]->raw(), again.results()[i]->raw()) << i;
   }
 }
 
@@ -113,13 +94,42 @@ INSTANTIATE_TEST_SUITE_P(
                      testing::Values("bf16")),
     nameOf);
 
+INSTANTIATE_TEST_SUITE_P(Forms, GpuAttention,
+                         testing::Combine(testing::ValuesIn(attentionForms(20,
+                                                                           13)),
+                                          testing::Values("f32", "bf16")),
+                         nameOf);
+
+/// On matrix instructions, but for values of another size.
+INSTANTIATE_TEST_SUITE_P(FormsOnMatrices, GpuAttention,
+                         testing::Combine(testing::ValuesIn(attentionForms(64,
+                                                                           40)),
+                                          testing::Values("bf16")),
+                         nameOf);
+
+/// Several tiles within a window, and blocks that it begins and ends in; values
+/// that are larger than keys, in tiles of their own.
+INSTANTIATE_TEST_SUITE_P(
+    LongForms, GpuAttention,
+    testing::Combine(
+        testing::Values(
+            AttentionSizes{1, 300, 2, 1, 64, {.window = 100, .sinks = true}},
+            AttentionSizes{1, 300, 2, 1, 136, {.window = 65, .softCap = 0.8}},
+            AttentionSizes{
+                1, 290, 1, 1, 32, {.window = 70, .bidirectional = true}},
+            AttentionSizes{1, 256, 1, 1, 64, {.bidirectional = true}},
+            AttentionSizes{1, 70, 1, 1, 24, {.valueSize = 256}},
+            AttentionSizes{1, 70, 1, 1, 192, {.valueSize = 128}}),
+        testing::Values("f32", "bf16")),
+    nameOf);
+
 /// Sources and buffers of an op.
 struct TestedOp {
   std::string (*source)(const AttentionSizes &, const std::string &);
-  std::vector<Buffer *> (Tensors::*buffers)();
+  std::vector<Buffer *> (AttentionTensors::*buffers)();
 };
-constexpr TestedOp kForward = {forwardSource, &Tensors::forward};
-constexpr TestedOp kBackward = {backwardSource, &Tensors::backward};
+constexpr TestedOp kForward = {forwardSource, &AttentionTensors::forward};
+constexpr TestedOp kBackward = {backwardSource, &AttentionTensors::backward};
 
 /// Each instruction of that kind in the op's kernels in turn is left out: at
 /// some length there is a report.
@@ -137,7 +147,7 @@ void expectAllNeeded(const TestedOp &tested, int64_t size,
         unneeded.insert(i);
     for (unsigned i : std::set<unsigned>(unneeded)) {
       op->leaveOut({kind, i});
-      Tensors tensors(s, type);
+      AttentionTensors tensors(s, type);
       if (!run(*op, (tensors.*tested.buffers)(), 3).empty())
         unneeded.erase(i);
     }
@@ -167,11 +177,14 @@ TEST(GpuAttentionWaits, AreAllNeededOnMatrices) {
 
 /// Scores of some thousands.
 TEST(GpuAttentionScores, MayBeLarge) {
-  for (auto [size, type] : {std::pair(8, "f32"), {64, "bf16"}}) {
-    AttentionSizes s{1, 70, 1, 1, size};
+  for (auto [size, type, window] : {std::tuple(8, "f32", 0),
+                                    {64, "bf16", 0},
+                                    {8, "f32", 3},
+                                    {64, "bf16", 3}}) {
+    AttentionSizes s{1, 70, 1, 1, size, {.window = window}};
     auto forward = EmulatedOp::create(forwardSource(s, type));
     ASSERT_TRUE(forward);
-    Tensors tensors(s, type);
+    AttentionTensors tensors(s, type);
     tensors.q = Buffer::random(type, s.queries(), 1, 90.0f, 100.0f);
     tensors.k = Buffer::random(type, s.keys(), 2, -100.0f, 100.0f);
     ASSERT_EQ(run(*forward, tensors.forward()), "");

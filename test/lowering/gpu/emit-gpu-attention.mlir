@@ -267,3 +267,55 @@ func.func @f(%q: tensor<1x17x1x128xf32>, %lse: tensor<1x1x17xf32>) -> tensor<1x1
   %dq, %dk, %dv = rota.attention_grad %q, %q, %q, %q, %q, %lse scale = 0.25 : (tensor<1x17x1x128xf32>, tensor<1x17x1x128xf32>, tensor<1x17x1x128xf32>, tensor<1x17x1x128xf32>, tensor<1x17x1x128xf32>, tensor<1x1x17xf32>) -> (tensor<1x17x1x128xf32>, tensor<1x17x1x128xf32>, tensor<1x17x1x128xf32>)
   return %dq : tensor<1x17x1x128xf32>
 }
+
+// -----
+
+// With a window of 100 the walk of 128 queries begins 128 keys before them, two
+// tiles of 64, but not before the sequence, and the mask runs at both ends of the
+// window. A maximum begins at the sink, and each of four lanes with a quarter of
+// its weight 1.
+// CHECK-LABEL: gpu.func @kernel_attention_matrix_0
+// CHECK: arith.constant 2.500000e-01 : f32
+// CHECK: %[[BEGIN:.*]] = arith.maxsi
+// CHECK: scf.for %{{.*}} = %[[BEGIN]] to
+// CHECK-COUNT-64: nvvm.mma.sync
+// CHECK: %[[PARTIAL:.*]] = arith.ori
+// CHECK: scf.if %[[PARTIAL]]
+// CHECK-COUNT-64: arith.select
+// CHECK: } else {
+// PTX-LABEL: .entry kernel_attention_matrix_0
+func.func @f(%q: tensor<1x512x2x64xbf16>, %sinks: tensor<2xf32>) -> tensor<1x512x2x64xbf16> {
+  %o, %lse = rota.attention %q, %q, %q sinks %sinks scale = 0.125 window = 100 : (tensor<1x512x2x64xbf16>, tensor<1x512x2x64xbf16>, tensor<1x512x2x64xbf16>, tensor<2xf32>) -> (tensor<1x512x2x64xbf16>, tensor<1x2x512xf32>)
+  return %o : tensor<1x512x2x64xbf16>
+}
+
+// -----
+
+// No mask: whole tiles of keys that every query sees. A soft cap is a power and a
+// division for each score.
+// CHECK-LABEL: gpu.func @kernel_attention_matrix_0
+// CHECK: scf.for
+// CHECK-COUNT-64: nvvm.mma.sync
+// CHECK-COUNT-64: arith.divf
+// CHECK-NOT: arith.select
+// CHECK: nvvm.vote.sync any
+// PTX-LABEL: .entry kernel_attention_matrix_0
+func.func @f(%q: tensor<1x512x2x64xbf16>) -> tensor<1x512x2x64xbf16> {
+  %o, %lse = rota.attention %q, %q, %q scale = 0.125 soft_cap = 50.0 bidirectional : (tensor<1x512x2x64xbf16>, tensor<1x512x2x64xbf16>, tensor<1x512x2x64xbf16>) -> (tensor<1x512x2x64xbf16>, tensor<1x2x512xf32>)
+  return %o : tensor<1x512x2x64xbf16>
+}
+
+// -----
+
+// Values of another size than keys are left to f32 units. Sinks have a kernel: a
+// block of threads for each head.
+// CHECK-LABEL: gpu.func @kernel_attention_delta_0
+// CHECK-LABEL: gpu.func @kernel_attention_key_grad_1
+// CHECK-LABEL: gpu.func @kernel_attention_query_grad_2
+// CHECK-LABEL: gpu.func @kernel_attention_sink_grad_3
+// CHECK-SAME: known_block_size = array<i32: 256, 1, 1>, known_grid_size = array<i32: 2, 1, 1>
+// PTX-LABEL: .entry kernel_attention_sink_grad_3
+func.func @f(%q: tensor<1x70x2x64xbf16>, %v: tensor<1x70x2x32xbf16>, %lse: tensor<1x2x70xf32>, %sinks: tensor<2xf32>) -> tensor<2xf32> {
+  %dq, %dk, %dv, %dsinks = rota.attention_grad %v, %q, %q, %v, %v, %lse sinks %sinks scale = 0.25 : (tensor<1x70x2x32xbf16>, tensor<1x70x2x64xbf16>, tensor<1x70x2x64xbf16>, tensor<1x70x2x32xbf16>, tensor<1x70x2x32xbf16>, tensor<1x2x70xf32>, tensor<2xf32>) -> (tensor<1x70x2x64xbf16>, tensor<1x70x2x64xbf16>, tensor<1x70x2x32xbf16>, tensor<2xf32>)
+  return %dsinks : tensor<2xf32>
+}

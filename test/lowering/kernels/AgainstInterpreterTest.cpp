@@ -38,6 +38,32 @@ const DedicatedOp dedicatedOps[] = {
       {1, 37, 8, 6, 2},
       {2, 70, 16, 3, 1},
       {1, 131, 64, 2, 1}}},
+    // batch, sequence, D, heads, key heads, D of values, window
+    {"attention_with_window_sinks_and_cap",
+     R"(
+      func.func @f(%q: tensor<$Ax$Bx$Dx$Cx$T>, %k: tensor<$Ax$Bx$Ex$Cx$T>, %v: tensor<$Ax$Bx$Ex$Fx$T>, %do: tensor<$Ax$Bx$Dx$Fx$T>, %s: tensor<$Dx$W>) -> (tensor<$Ax$Bx$Dx$Fx$T>, tensor<$Ax$Dx$Bx$W>, tensor<$Ax$Bx$Dx$Cx$T>, tensor<$Ax$Bx$Ex$Cx$T>, tensor<$Ax$Bx$Ex$Fx$T>, tensor<$Dx$W>) {
+        %o, %lse = rota.attention %q, %k, %v sinks %s scale = 0.6 window = $G soft_cap = 1.5 : (tensor<$Ax$Bx$Dx$Cx$T>, tensor<$Ax$Bx$Ex$Cx$T>, tensor<$Ax$Bx$Ex$Fx$T>, tensor<$Dx$W>) -> (tensor<$Ax$Bx$Dx$Fx$T>, tensor<$Ax$Dx$Bx$W>)
+        %dq, %dk, %dv, %ds = rota.attention_grad %do, %q, %k, %v, %o, %lse sinks %s scale = 0.6 window = $G soft_cap = 1.5 : (tensor<$Ax$Bx$Dx$Fx$T>, tensor<$Ax$Bx$Dx$Cx$T>, tensor<$Ax$Bx$Ex$Cx$T>, tensor<$Ax$Bx$Ex$Fx$T>, tensor<$Ax$Bx$Dx$Fx$T>, tensor<$Ax$Dx$Bx$W>, tensor<$Dx$W>) -> (tensor<$Ax$Bx$Dx$Cx$T>, tensor<$Ax$Bx$Ex$Cx$T>, tensor<$Ax$Bx$Ex$Fx$T>, tensor<$Dx$W>)
+        return %o, %lse, %dq, %dk, %dv, %ds : tensor<$Ax$Bx$Dx$Fx$T>, tensor<$Ax$Dx$Bx$W>, tensor<$Ax$Bx$Dx$Cx$T>, tensor<$Ax$Bx$Ex$Cx$T>, tensor<$Ax$Bx$Ex$Fx$T>, tensor<$Dx$W>
+      })",
+     {{1, 1, 2, 1, 1, 3, 1},
+      {2, 37, 4, 2, 2, 4, 5},
+      {1, 37, 8, 6, 2, 3, 1},
+      {2, 70, 16, 3, 1, 17, 70},
+      {1, 131, 64, 2, 1, 32, 40}}},
+    // batch, sequence, D, heads, key heads, D of values, window
+    {"attention_in_both_directions",
+     R"(
+      func.func @f(%q: tensor<$Ax$Bx$Dx$Cx$T>, %k: tensor<$Ax$Bx$Ex$Cx$T>, %v: tensor<$Ax$Bx$Ex$Fx$T>, %do: tensor<$Ax$Bx$Dx$Fx$T>, %s: tensor<$Dx$W>) -> (tensor<$Ax$Bx$Dx$Fx$T>, tensor<$Ax$Dx$Bx$W>, tensor<$Ax$Bx$Dx$Cx$T>, tensor<$Ax$Bx$Ex$Cx$T>, tensor<$Ax$Bx$Ex$Fx$T>, tensor<$Dx$W>) {
+        %o, %lse = rota.attention %q, %k, %v sinks %s scale = 0.6 window = $G bidirectional : (tensor<$Ax$Bx$Dx$Cx$T>, tensor<$Ax$Bx$Ex$Cx$T>, tensor<$Ax$Bx$Ex$Fx$T>, tensor<$Dx$W>) -> (tensor<$Ax$Bx$Dx$Fx$T>, tensor<$Ax$Dx$Bx$W>)
+        %dq, %dk, %dv, %ds = rota.attention_grad %do, %q, %k, %v, %o, %lse sinks %s scale = 0.6 window = $G bidirectional : (tensor<$Ax$Bx$Dx$Fx$T>, tensor<$Ax$Bx$Dx$Cx$T>, tensor<$Ax$Bx$Ex$Cx$T>, tensor<$Ax$Bx$Ex$Fx$T>, tensor<$Ax$Bx$Dx$Fx$T>, tensor<$Ax$Dx$Bx$W>, tensor<$Dx$W>) -> (tensor<$Ax$Bx$Dx$Cx$T>, tensor<$Ax$Bx$Ex$Cx$T>, tensor<$Ax$Bx$Ex$Fx$T>, tensor<$Dx$W>)
+        return %o, %lse, %dq, %dk, %dv, %ds : tensor<$Ax$Bx$Dx$Fx$T>, tensor<$Ax$Dx$Bx$W>, tensor<$Ax$Bx$Dx$Cx$T>, tensor<$Ax$Bx$Ex$Cx$T>, tensor<$Ax$Bx$Ex$Fx$T>, tensor<$Dx$W>
+      })",
+     {{1, 1, 2, 1, 1, 3, 1},
+      {2, 37, 4, 2, 2, 4, 5},
+      {1, 37, 8, 6, 2, 3, 1},
+      {2, 70, 16, 3, 1, 17, 70},
+      {1, 131, 64, 2, 1, 32, 40}}},
     // batch, sequence, vocabulary
     {"cross_entropy",
      R"(

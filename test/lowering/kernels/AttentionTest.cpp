@@ -15,6 +15,13 @@ namespace {
 
 using Shape = AttentionSizes;
 
+std::vector<void *> pointersOf(const std::vector<Buffer *> &buffers) {
+  std::vector<void *> pointers;
+  for (Buffer *buffer : buffers)
+    pointers.push_back(buffer->data());
+  return pointers;
+}
+
 /// [shape, element type, processor]
 class AttentionKernels : public testing::TestWithParam<
                              std::tuple<Shape, const char *, const char *>> {};
@@ -24,37 +31,33 @@ TEST_P(AttentionKernels, AgreeWithPlainLoop) {
   auto forward = CompiledOp::create(forwardSource(s, type), {}, cpu);
   auto backward = CompiledOp::create(backwardSource(s, type), {}, cpu);
   ASSERT_TRUE(forward && backward);
-  Buffer q = Buffer::random(type, s.queries(), 1);
-  Buffer k = Buffer::random(type, s.keys(), 2);
-  Buffer v = Buffer::random(type, s.keys(), 3);
-  Buffer dout = Buffer::random(type, s.queries(), 4);
-  Buffer out(type, s.queries()), lse("f32", s.batch * s.heads * s.sequence);
-  forward->run(nullptr, {q.data(), k.data(), v.data(), out.data(), lse.data()});
-  AttentionReference expected(s, q, k, v, dout);
-  out.expectNear(expected.out, 2e-6, "output");
-  lse.expectNear(expected.lse, 2e-6, "logsumexp");
+  AttentionTensors tensors(s, type), again(s, type);
+  forward->run(nullptr, pointersOf(tensors.forward()));
+  AttentionReference expected(s, tensors);
+  tensors.out.expectNear(expected.out, 2e-6, "output");
+  tensors.lse.expectNear(expected.lse, 2e-6, "logsumexp");
 
-  Buffer dq(type, s.queries()), dk(type, s.keys()), dv(type, s.keys());
-  backward->run(nullptr, {dout.data(), q.data(), k.data(), v.data(), out.data(),
-                          lse.data(), dq.data(), dk.data(), dv.data()});
+  backward->run(nullptr, pointersOf(tensors.backward()));
   // The rounded output enters all but the value's cotangent, through delta.
   double tolerance = std::string(type) == "bf16" ? 1e-2 : 1e-5;
-  dq.expectNear(expected.dq, tolerance, "query cotangent");
-  dk.expectNear(expected.dk, tolerance, "key cotangent");
-  dv.expectNear(expected.dv, 1e-5, "value cotangent");
+  tensors.dq.expectNear(expected.dq, tolerance, "query cotangent");
+  tensors.dk.expectNear(expected.dk, tolerance, "key cotangent");
+  tensors.dv.expectNear(expected.dv, 1e-5, "value cotangent");
+  if (s.form.sinks)
+    tensors.dsinks.expectNear(expected.dsinks, tolerance, "sinks cotangent");
 
-  Buffer out2(type, s.queries()), lse2("f32", s.batch * s.heads * s.sequence);
-  forward->runInPieces(
-      1, {q.data(), k.data(), v.data(), out2.data(), lse2.data()});
-  EXPECT_EQ(out.raw(), out2.raw());
-  EXPECT_EQ(lse.raw(), lse2.raw());
-  Buffer dq2(type, s.queries()), dk2(type, s.keys()), dv2(type, s.keys());
-  backward->runInPieces(1,
-                        {dout.data(), q.data(), k.data(), v.data(), out.data(),
-                         lse.data(), dq2.data(), dk2.data(), dv2.data()});
-  EXPECT_EQ(dq.raw(), dq2.raw());
-  EXPECT_EQ(dk.raw(), dk2.raw());
-  EXPECT_EQ(dv.raw(), dv2.raw());
+  forward->runInPieces(1, pointersOf(again.forward()));
+  backward->runInPieces(1, pointersOf(again.backward()));
+  for (size_t i = 0; i < tensors.results().size(); ++i)
+    EXPECT_EQ(tensors.results()[i]->raw(), again.results()[i]->raw()) << i;
+}
+
+std::string
+nameOf(const testing::TestParamInfo<AttentionKernels::ParamType> &info) {
+  std::string name = std::get<0>(info.param).name() + "_" +
+                     std::get<1>(info.param) + "_" + std::get<2>(info.param);
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -67,33 +70,56 @@ INSTANTIATE_TEST_SUITE_P(
                                      Shape{1, 97, 1, 1, 128}),
                      testing::Values("f32", "bf16"),
                      testing::Values("native", "x86-64-v3", "x86-64-v2")),
-    [](const auto &info) {
-      std::string name = std::get<0>(info.param).name();
-      name =
-          name + "_" + std::get<1>(info.param) + "_" + std::get<2>(info.param);
-      std::replace(name.begin(), name.end(), '-', '_');
-      return name;
-    });
+    nameOf);
 
+INSTANTIATE_TEST_SUITE_P(
+    Forms, AttentionKernels,
+    testing::Combine(testing::ValuesIn(attentionForms(20, 13)),
+                     testing::Values("f32", "bf16"),
+                     testing::Values("native", "x86-64-v3", "x86-64-v2")),
+    nameOf);
+
+/// Scores of some thousands, with a window too: the first block of keys that a
+/// block of queries walks over has rows that see none of it.
 TEST(AttentionKernels, LargeScoresDoNotOverflow) {
-  Shape s{1, 40, 1, 1, 4};
+  for (int64_t window : {0, 3}) {
+    Shape s{1, 70, 1, 1, 4, {.window = window}};
+    auto forward = CompiledOp::create(forwardSource(s, "f32"));
+    ASSERT_TRUE(forward);
+    AttentionTensors t(s, "f32");
+    t.q = Buffer::random("f32", s.queries(), 1, 90.0f, 100.0f);
+    t.k = Buffer::random("f32", s.keys(), 2, -100.0f, 100.0f);
+    forward->run(nullptr, pointersOf(t.forward()));
+    for (int64_t i = 0; i < s.outputs(); ++i)
+      ASSERT_LE(std::abs(t.out[i]), 1.0) << i;
+    for (int64_t i = 0; i < s.lines(); ++i)
+      ASSERT_TRUE(std::isfinite(t.lse[i])) << i;
+  }
+}
+
+/// Not a number beyond the window does not reach a query: what is not visible
+/// is not read, or its weight is none.
+TEST(AttentionKernels, SkipBlocksOutsideTheWindow) {
+  Shape s{1, 200, 1, 1, 16, {.window = 10}};
   auto forward = CompiledOp::create(forwardSource(s, "f32"));
   ASSERT_TRUE(forward);
-  Buffer q = Buffer::random("f32", s.queries(), 1, 90.0f, 100.0f);
-  Buffer k = Buffer::random("f32", s.keys(), 2, -100.0f, 100.0f);
-  Buffer v = Buffer::random("f32", s.keys(), 3);
-  Buffer out("f32", s.queries()), lse("f32", s.sequence);
-  forward->run(nullptr, {q.data(), k.data(), v.data(), out.data(), lse.data()});
-  for (int64_t i = 0; i < s.queries(); ++i)
-    ASSERT_LE(std::abs(out[i]), 1.0) << i;
-  for (int64_t i = 0; i < s.sequence; ++i)
-    ASSERT_TRUE(std::isfinite(lse[i])) << i;
+  AttentionTensors t(s, "f32");
+  for (int64_t i = 0; i < 100 * s.size; ++i) {
+    t.k.set(i, std::nan(""));
+    t.v.set(i, std::nan(""));
+  }
+  forward->run(nullptr, pointersOf(t.forward()));
+  for (int64_t row = 150; row < s.sequence; ++row)
+    for (int64_t d = 0; d < s.size; ++d)
+      ASSERT_TRUE(std::isfinite(t.out[s.outputAt(0, row, 0, d)])) << row;
 }
 
 TEST(AttentionKernels, RefuseAHeadThatDoesNotFitTheStack) {
   EXPECT_TRUE(CompiledOp::create(forwardSource({1, 1, 1, 1, 2048}, "f32")));
   EXPECT_FALSE(CompiledOp::create(forwardSource({1, 1, 1, 1, 2049}, "f32")));
   EXPECT_FALSE(CompiledOp::create(backwardSource({1, 1, 1, 1, 2049}, "f32")));
+  EXPECT_FALSE(CompiledOp::create(
+      forwardSource({1, 1, 1, 1, 8, {.valueSize = 2049}}, "f32")));
 }
 
 } // namespace

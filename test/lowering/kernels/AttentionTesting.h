@@ -6,97 +6,242 @@
 
 #include "test/lowering/kernels/KernelTesting.h"
 
+#include <cstdlib>
+
 namespace rota::testing {
+
+/// What the op has beyond its operands; 0 stands for the op's default.
+struct AttentionFormText {
+  int64_t window = 0;
+  double softCap = 0;
+  bool bidirectional = false, sinks = false;
+  int64_t valueSize = 0; // 0: that of keys
+};
 
 struct AttentionSizes {
   int64_t batch, sequence, heads, keyHeads, size;
+  AttentionFormText form = {};
 
   std::string name() const {
-    return "B" + std::to_string(batch) + "S" + std::to_string(sequence) + "H" +
-           std::to_string(heads) + "K" + std::to_string(keyHeads) + "D" +
-           std::to_string(size);
+    std::string text = "B" + std::to_string(batch) + "S" +
+                       std::to_string(sequence) + "H" + std::to_string(heads) +
+                       "K" + std::to_string(keyHeads) + "D" +
+                       std::to_string(size);
+    if (form.valueSize)
+      text += "V" + std::to_string(form.valueSize);
+    if (form.window)
+      text += "W" + std::to_string(form.window);
+    return text + (form.softCap != 0 ? "Capped" : "") +
+           (form.bidirectional ? "Bidirectional" : "") +
+           (form.sinks ? "Sinks" : "");
   }
+  int64_t valueSize() const { return form.valueSize ? form.valueSize : size; }
+  bool sees(int64_t row, int64_t key) const {
+    if (!form.bidirectional && key > row)
+      return false;
+    return form.window == 0 || std::abs(row - key) < form.window;
+  }
+
   std::vector<int64_t> query() const { return {batch, sequence, heads, size}; }
   std::vector<int64_t> key() const { return {batch, sequence, keyHeads, size}; }
+  std::vector<int64_t> value() const {
+    return {batch, sequence, keyHeads, valueSize()};
+  }
+  std::vector<int64_t> output() const {
+    return {batch, sequence, heads, valueSize()};
+  }
+  std::vector<int64_t> rows() const { return {batch, heads, sequence}; }
+
   int64_t queries() const { return batch * sequence * heads * size; }
   int64_t keys() const { return batch * sequence * keyHeads * size; }
+  int64_t values() const { return batch * sequence * keyHeads * valueSize(); }
+  int64_t outputs() const { return batch * sequence * heads * valueSize(); }
+  int64_t lines() const { return batch * heads * sequence; }
+
   int64_t queryAt(int64_t b, int64_t s, int64_t h, int64_t d) const {
     return ((b * sequence + s) * heads + h) * size + d;
   }
   int64_t keyAt(int64_t b, int64_t s, int64_t h, int64_t d) const {
     return ((b * sequence + s) * keyHeads + h) * size + d;
   }
+  int64_t outputAt(int64_t b, int64_t s, int64_t h, int64_t d) const {
+    return ((b * sequence + s) * heads + h) * valueSize() + d;
+  }
+  int64_t valueAt(int64_t b, int64_t s, int64_t h, int64_t d) const {
+    return ((b * sequence + s) * keyHeads + h) * valueSize() + d;
+  }
 };
 
 inline constexpr double kScale = 0.3;
 
+/// Operands and results of attention and of its derivative.
+struct AttentionTensors {
+  AttentionTensors(const AttentionSizes &s, const std::string &type)
+      : hasSinks(s.form.sinks), q(Buffer::random(type, s.queries(), 1)),
+        k(Buffer::random(type, s.keys(), 2)),
+        v(Buffer::random(type, s.values(), 3)),
+        dout(Buffer::random(type, s.outputs(), 4)),
+        sinks(Buffer::random("f32", s.heads, 5, -1.0f, 2.0f)),
+        out(type, s.outputs()), lse("f32", s.lines()), dq(type, s.queries()),
+        dk(type, s.keys()), dv(type, s.values()), dsinks("f32", s.heads) {}
+
+  std::vector<Buffer *> forward() {
+    return withSinks({&q, &k, &v}, {&out, &lse}, nullptr);
+  }
+  std::vector<Buffer *> backward() {
+    return withSinks({&dout, &q, &k, &v, &out, &lse}, {&dq, &dk, &dv}, &dsinks);
+  }
+  /// The results of both.
+  std::vector<const Buffer *> results() const {
+    return {&out, &lse, &dq, &dk, &dv, &dsinks};
+  }
+
+  bool hasSinks;
+  Buffer q, k, v, dout, sinks, out, lse, dq, dk, dv, dsinks;
+
+private:
+  std::vector<Buffer *> withSinks(std::vector<Buffer *> operands,
+                                  const std::vector<Buffer *> &results,
+                                  Buffer *last) {
+    if (hasSinks)
+      operands.push_back(&sinks);
+    operands.insert(operands.end(), results.begin(), results.end());
+    if (hasSinks && last)
+      operands.push_back(last);
+    return operands;
+  }
+};
+
 /// All results of attention and its derivative, in f64.
 struct AttentionReference {
-  AttentionReference(const AttentionSizes &s, const Buffer &q, const Buffer &k,
-                     const Buffer &v, const Buffer &dout)
-      : out(s.queries()), lse(s.batch * s.heads * s.sequence), dq(s.queries()),
-        dk(s.keys()), dv(s.keys()) {
+  AttentionReference(const AttentionSizes &s, const AttentionTensors &t)
+      : out(s.outputs()), lse(s.lines()), dq(s.queries()), dk(s.keys()),
+        dv(s.values()), dsinks(s.heads) {
     for (int64_t b = 0; b < s.batch; ++b)
       for (int64_t h = 0; h < s.heads; ++h)
         for (int64_t row = 0; row < s.sequence; ++row)
-          addRow(s, q, k, v, dout, b, h, row);
+          addRow(s, t, b, h, row);
   }
 
-  void addRow(const AttentionSizes &s, const Buffer &q, const Buffer &k,
-              const Buffer &v, const Buffer &dout, int64_t b, int64_t h,
-              int64_t row) {
+  void addRow(const AttentionSizes &s, const AttentionTensors &t, int64_t b,
+              int64_t h, int64_t row) {
     int64_t kv = h / (s.heads / s.keyHeads);
-    std::vector<double> weight(row + 1);
-    double sum = 0.0;
-    for (int64_t j = 0; j <= row; ++j) {
+    std::vector<double> weight(s.sequence), bend(s.sequence, 1.0);
+    double sink = s.form.sinks ? std::exp(t.sinks[h]) : 0.0, sum = sink;
+    for (int64_t j = 0; j < s.sequence; ++j) {
+      if (!s.sees(row, j))
+        continue;
       double score = 0.0;
       for (int64_t d = 0; d < s.size; ++d)
-        score += q[s.queryAt(b, row, h, d)] * k[s.keyAt(b, j, kv, d)];
-      sum += weight[j] = std::exp(kScale * score);
+        score += t.q[s.queryAt(b, row, h, d)] * t.k[s.keyAt(b, j, kv, d)];
+      score *= kScale;
+      if (double cap = s.form.softCap; cap != 0) {
+        bend[j] = 1 - std::tanh(score / cap) * std::tanh(score / cap);
+        score = cap * std::tanh(score / cap);
+      }
+      sum += weight[j] = std::exp(score);
     }
     lse[(b * s.heads + h) * s.sequence + row] = std::log(sum);
     double delta = 0.0;
-    std::vector<double> slope(row + 1);
-    for (int64_t j = 0; j <= row; ++j) {
+    std::vector<double> slope(s.sequence);
+    for (int64_t j = 0; j < s.sequence; ++j) {
       weight[j] /= sum;
-      for (int64_t d = 0; d < s.size; ++d) {
-        double g = dout[s.queryAt(b, row, h, d)], x = v[s.keyAt(b, j, kv, d)];
-        out[s.queryAt(b, row, h, d)] += weight[j] * x;
-        dv[s.keyAt(b, j, kv, d)] += weight[j] * g;
+      for (int64_t d = 0; d < s.valueSize(); ++d) {
+        double g = t.dout[s.outputAt(b, row, h, d)],
+               x = t.v[s.valueAt(b, j, kv, d)];
+        out[s.outputAt(b, row, h, d)] += weight[j] * x;
+        dv[s.valueAt(b, j, kv, d)] += weight[j] * g;
         slope[j] += g * x;
       }
       delta += weight[j] * slope[j];
     }
-    for (int64_t j = 0; j <= row; ++j)
+    dsinks[h] -= sink / sum * delta;
+    for (int64_t j = 0; j < s.sequence; ++j)
       for (int64_t d = 0; d < s.size; ++d) {
-        double ds = kScale * weight[j] * (slope[j] - delta);
-        dq[s.queryAt(b, row, h, d)] += ds * k[s.keyAt(b, j, kv, d)];
-        dk[s.keyAt(b, j, kv, d)] += ds * q[s.queryAt(b, row, h, d)];
+        double ds = kScale * weight[j] * (slope[j] - delta) * bend[j];
+        dq[s.queryAt(b, row, h, d)] += ds * t.k[s.keyAt(b, j, kv, d)];
+        dk[s.keyAt(b, j, kv, d)] += ds * t.q[s.queryAt(b, row, h, d)];
       }
   }
 
-  std::vector<double> out, lse, dq, dk, dv;
+  std::vector<double> out, lse, dq, dk, dv, dsinks;
 };
+
+/// "func.func @f(...) { %r:n = rota.name operands form : types }".
+inline std::string attentionSource(const std::string &name,
+                                   const AttentionSizes &s,
+                                   std::vector<std::string> operands,
+                                   std::vector<std::string> results) {
+  const AttentionFormText &form = s.form;
+  std::string arguments, uses, types, resultTypes;
+  if (form.sinks)
+    operands.push_back(tensor({s.heads}, "f32"));
+  for (size_t i = 0; i < operands.size(); ++i) {
+    std::string value = "%a" + std::to_string(i), comma = i ? ", " : "";
+    bool isSinks = form.sinks && i + 1 == operands.size();
+    arguments += comma + value + ": " + operands[i];
+    uses += (isSinks ? " sinks " : comma) + value;
+    types += comma + operands[i];
+  }
+  for (size_t i = 0; i < results.size(); ++i)
+    resultTypes += (i ? ", " : "") + results[i];
+  uses += " scale = 0.3";
+  if (form.window)
+    uses += " window = " + std::to_string(form.window);
+  if (form.softCap != 0)
+    uses += " soft_cap = " + std::to_string(form.softCap);
+  if (form.bidirectional)
+    uses += " bidirectional";
+  return "func.func @f(" + arguments +
+         ") {\n%r:" + std::to_string(results.size()) + " = rota." + name + " " +
+         uses + " : (" + types + ") -> (" + resultTypes + ")\nreturn }";
+}
 
 inline std::string forwardSource(const AttentionSizes &s,
                                  const std::string &type) {
-  std::string q = tensor(s.query(), type), k = tensor(s.key(), type);
-  return "func.func @f(%q: " + q + ", %k: " + k + ", %v: " + k +
-         ") {\n%o, %l = rota.attention %q, %k, %v scale = 0.3 : (" + q + ", " +
-         k + ", " + k + ") -> (" + q + ", " +
-         tensor({s.batch, s.heads, s.sequence}, "f32") + ")\nreturn }";
+  return attentionSource(
+      "attention", s,
+      {tensor(s.query(), type), tensor(s.key(), type), tensor(s.value(), type)},
+      {tensor(s.output(), type), tensor(s.rows(), "f32")});
 }
 
 inline std::string backwardSource(const AttentionSizes &s,
                                   const std::string &type) {
-  std::string q = tensor(s.query(), type), k = tensor(s.key(), type);
-  std::string l = tensor({s.batch, s.heads, s.sequence}, "f32");
-  return "func.func @f(%d: " + q + ", %q: " + q + ", %k: " + k + ", %v: " + k +
-         ", %o: " + q + ", %l: " + l +
-         ") {\n%x:3 = rota.attention_grad %d, %q, %k, %v, %o, %l scale = 0.3 "
-         ": (" +
-         q + ", " + q + ", " + k + ", " + k + ", " + q + ", " + l + ") -> (" +
-         q + ", " + k + ", " + k + ")\nreturn }";
+  std::string q = tensor(s.query(), type), k = tensor(s.key(), type),
+              v = tensor(s.value(), type), o = tensor(s.output(), type);
+  std::vector<std::string> results = {q, k, v};
+  if (s.form.sinks)
+    results.push_back(tensor({s.heads}, "f32"));
+  return attentionSource("attention_grad", s,
+                         {o, q, k, v, o, tensor(s.rows(), "f32")}, results);
+}
+
+/// Forms that fill neither windows nor blocks.
+inline std::vector<AttentionSizes> attentionForms(int64_t size,
+                                                  int64_t valueSize) {
+  return {
+      {1, 37, 4, 2, size, {.window = 5}},
+      {2, 37, 2, 2, size, {.window = 1}},
+      {1, 37, 2, 1, size, {.window = 37}},
+      {1, 131, 2, 1, size, {.window = 40, .sinks = true}},
+      {2, 37, 4, 2, size, {.softCap = 0.8}},
+      {2, 37, 4, 2, size, {.sinks = true}},
+      {1, 37, 2, 2, size, {.bidirectional = true, .valueSize = valueSize}},
+      {1, 131, 4, 2, size, {.window = 33, .bidirectional = true}},
+      {2,
+       70,
+       4,
+       1,
+       size,
+       {.window = 9,
+        .softCap = 0.8,
+        .bidirectional = true,
+        .sinks = true,
+        .valueSize = valueSize}},
+      {2, 37, 4, 2, size, {.sinks = true, .valueSize = valueSize}},
+      {1, 1, 2, 1, size, {.window = 3, .bidirectional = true}},
+      {1, 64, 1, 1, size, {.window = 64, .softCap = 0.8, .sinks = true}},
+  };
 }
 
 } // namespace rota::testing

@@ -1,5 +1,5 @@
 // The kernels of models of 768, 4096, 8192 and 16384 columns; attention of heads of
-// 32, 64, 80, 96, 128, 252 and 256.
+// 32, 64, 80, 96, 128, 252 and 256, with sinks and with a cap in a window.
 
 func.func @norm_768(%x: tensor<8192x768xbf16>, %g: tensor<768xbf16>) -> (tensor<8192x768xbf16>) {
   %y = rota.rms_norm %x, %g epsilon = 1.0e-05 : tensor<8192x768xbf16>, tensor<768xbf16>
@@ -275,4 +275,16 @@ func.func @attention_252_bf16_1000(%d: tensor<2x1000x8x252xbf16>, %q: tensor<2x1
   %o, %lse = rota.attention %q, %k, %v scale = 0.125 : (tensor<2x1000x8x252xbf16>, tensor<2x1000x2x252xbf16>, tensor<2x1000x2x252xbf16>) -> (tensor<2x1000x8x252xbf16>, tensor<2x8x1000xf32>)
   %dq, %dk, %dv = rota.attention_grad %d, %q, %k, %v, %o, %lse scale = 0.125 : (tensor<2x1000x8x252xbf16>, tensor<2x1000x8x252xbf16>, tensor<2x1000x2x252xbf16>, tensor<2x1000x2x252xbf16>, tensor<2x1000x8x252xbf16>, tensor<2x8x1000xf32>) -> (tensor<2x1000x8x252xbf16>, tensor<2x1000x2x252xbf16>, tensor<2x1000x2x252xbf16>)
   return %o, %dq, %dk, %dv : tensor<2x1000x8x252xbf16>, tensor<2x1000x8x252xbf16>, tensor<2x1000x2x252xbf16>, tensor<2x1000x2x252xbf16>
+}
+
+func.func @attention_window_64_bf16_4096(%d: tensor<1x4096x8x64xbf16>, %q: tensor<1x4096x8x64xbf16>, %k: tensor<1x4096x2x64xbf16>, %v: tensor<1x4096x2x64xbf16>, %s: tensor<8xf32>) -> (tensor<1x4096x8x64xbf16>, tensor<1x4096x8x64xbf16>, tensor<1x4096x2x64xbf16>, tensor<1x4096x2x64xbf16>, tensor<8xf32>) {
+  %o, %lse = rota.attention %q, %k, %v sinks %s scale = 0.125 window = 1024 : (tensor<1x4096x8x64xbf16>, tensor<1x4096x2x64xbf16>, tensor<1x4096x2x64xbf16>, tensor<8xf32>) -> (tensor<1x4096x8x64xbf16>, tensor<1x8x4096xf32>)
+  %dq, %dk, %dv, %ds = rota.attention_grad %d, %q, %k, %v, %o, %lse sinks %s scale = 0.125 window = 1024 : (tensor<1x4096x8x64xbf16>, tensor<1x4096x8x64xbf16>, tensor<1x4096x2x64xbf16>, tensor<1x4096x2x64xbf16>, tensor<1x4096x8x64xbf16>, tensor<1x8x4096xf32>, tensor<8xf32>) -> (tensor<1x4096x8x64xbf16>, tensor<1x4096x2x64xbf16>, tensor<1x4096x2x64xbf16>, tensor<8xf32>)
+  return %o, %dq, %dk, %dv, %ds : tensor<1x4096x8x64xbf16>, tensor<1x4096x8x64xbf16>, tensor<1x4096x2x64xbf16>, tensor<1x4096x2x64xbf16>, tensor<8xf32>
+}
+
+func.func @attention_window_cap_256_bf16_4096(%d: tensor<1x4096x8x256xbf16>, %q: tensor<1x4096x8x256xbf16>, %k: tensor<1x4096x4x256xbf16>, %v: tensor<1x4096x4x256xbf16>) -> (tensor<1x4096x8x256xbf16>, tensor<1x4096x8x256xbf16>, tensor<1x4096x4x256xbf16>, tensor<1x4096x4x256xbf16>) {
+  %o, %lse = rota.attention %q, %k, %v scale = 0.125 window = 1024 soft_cap = 50.0 : (tensor<1x4096x8x256xbf16>, tensor<1x4096x4x256xbf16>, tensor<1x4096x4x256xbf16>) -> (tensor<1x4096x8x256xbf16>, tensor<1x8x4096xf32>)
+  %dq, %dk, %dv = rota.attention_grad %d, %q, %k, %v, %o, %lse scale = 0.125 window = 1024 soft_cap = 50.0 : (tensor<1x4096x8x256xbf16>, tensor<1x4096x8x256xbf16>, tensor<1x4096x4x256xbf16>, tensor<1x4096x4x256xbf16>, tensor<1x4096x8x256xbf16>, tensor<1x8x4096xf32>) -> (tensor<1x4096x8x256xbf16>, tensor<1x4096x4x256xbf16>, tensor<1x4096x4x256xbf16>)
+  return %o, %dq, %dk, %dv : tensor<1x4096x8x256xbf16>, tensor<1x4096x8x256xbf16>, tensor<1x4096x4x256xbf16>, tensor<1x4096x4x256xbf16>
 }
