@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Speed of the kernels written by hand: milliseconds, GF/s (attention counts
-// the causal half: 2 products forward, 5 backward) and GB/s of operands and
-// results read or written once. The sizes default to those of the 110M model.
-// `bench-kernels [threads] [batch] [sequence] [heads] [key heads] [head size]`.
+// the pairs that see each other: 2 products forward, 5 backward) and GB/s of
+// operands and results read or written once. The sizes default to those of the
+// 110M model. With a window: attention alone, without and with the window.
+// `bench-kernels [threads] [batch] [sequence] [heads] [key heads] [head size]
+// [window]`.
+#include "ir/rota/AttentionForm.h"
 #include "runtime/device/Context.h"
 #include "runtime/device/cpu/HostArena.h"
 #include "tools/bench/CompiledOp.h"
@@ -12,6 +15,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 
 using rota::bench::CompiledOp;
 using rota::bench::processorSeconds;
@@ -46,6 +50,11 @@ struct KernelCase {
   double flops = 0.0;
   bool namesResults = true; // a functional type ends the op, or operand types
   bool accumulate = false;
+  std::optional<int64_t> window = std::nullopt;
+
+  std::string title() const {
+    return window ? name + " " + std::to_string(*window) : name;
+  }
 };
 
 std::string source(const KernelCase &item) {
@@ -108,9 +117,9 @@ bool measure(RotaContext *context, const KernelCase &item, int64_t vocabulary) {
     leastProcessor =
         std::min(leastProcessor, processorSeconds() - beginProcessor);
   }
-  std::printf("%-18s %-4s %8.3f ms %7.1f GF/s %6.1f GB/s; a core: %8.3f ms "
+  std::printf("%-20s %-4s %8.3f ms %7.1f GF/s %6.1f GB/s; a core: %8.3f ms "
               "%6.1f GF/s; compiled in %3.0f ms\n",
-              item.name.c_str(), item.results.front().element.c_str(),
+              item.title().c_str(), item.results.front().element.c_str(),
               least * 1e3, item.flops / least * 1e-9,
               double(bytes) / least * 1e-9, leastProcessor * 1e3,
               item.flops / leastProcessor * 1e-9, compiled * 1e3);
@@ -120,12 +129,39 @@ bool measure(RotaContext *context, const KernelCase &item, int64_t vocabulary) {
 
 struct Sizes {
   int64_t batch, sequence, heads, keyHeads, size, vocabulary;
+  std::optional<int64_t> window;
 };
 
-std::vector<KernelCase> cases(const Sizes &s, const std::string &element) {
+/// Attention and its derivative, with this window.
+std::vector<KernelCase> attentionCases(const Sizes &s,
+                                       const std::string &element,
+                                       std::optional<int64_t> window) {
   Tensor q{{s.batch, s.sequence, s.heads, s.size}, element};
   Tensor k{{s.batch, s.sequence, s.keyHeads, s.size}, element};
   Tensor line{{s.batch, s.heads, s.sequence}, "f32"};
+  auto mask = mlir::rota::AttentionMask::of(s.sequence, window,
+                                            /*bidirectional=*/false);
+  double product = 2.0 * s.batch * s.heads * s.size * mask.pairs();
+  std::string form = " scale = 0.125";
+  if (window)
+    form += " window = " + std::to_string(*window);
+  std::vector<KernelCase> cases = {
+      {"attention", form, {q, k, k}, {q, line}, 2 * product},
+      {"attention_grad", form, {q, q, k, k, q, line}, {q, k, k}, 5 * product}};
+  for (KernelCase &item : cases)
+    item.window = window;
+  return cases;
+}
+
+std::vector<KernelCase> cases(const Sizes &s, const std::string &element) {
+  std::vector<KernelCase> cases = attentionCases(s, element, std::nullopt);
+  auto add = [&](const std::vector<KernelCase> &more) {
+    cases.insert(cases.end(), more.begin(), more.end());
+    return cases;
+  };
+  if (s.window)
+    return add(attentionCases(s, element, s.window));
+  Tensor q{{s.batch, s.sequence, s.heads, s.size}, element};
   Tensor angles{{s.sequence, s.size / 2, 2}, "f32"};
   Tensor tokens{{s.batch, s.sequence}, "i32"};
   Tensor rows{{s.batch, s.sequence}, "f32"}, scalar{{}, "f32"};
@@ -133,18 +169,13 @@ std::vector<KernelCase> cases(const Sizes &s, const std::string &element) {
   Tensor table{{s.vocabulary, s.heads * s.size}, element};
   Tensor gradient{{s.vocabulary, s.heads * s.size}, "f32"};
   Tensor embedded{{s.batch, s.sequence, s.heads * s.size}, element};
-  double product =
-      2.0 * s.batch * s.heads * s.size * s.sequence * (s.sequence + 1) / 2;
-  std::string scale = " scale = 0.125";
-  return {
-      {"attention", scale, {q, k, k}, {q, line}, 2 * product},
-      {"attention_grad", scale, {q, q, k, k, q, line}, {q, k, k}, 5 * product},
+  return add({
       {"rope", "", {q, angles}, {q}, 3.0 * q.count(), false},
       {"embedding", "", {tokens, table}, {embedded}},
       {"embedding_grad", "", {tokens, embedded}, {gradient}, 0, true, true},
       {"cross_entropy", "", {logits, tokens}, {scalar, scalar, rows}},
       {"cross_entropy_grad", "", {scalar, logits, tokens, rows}, {logits}},
-  };
+  });
 }
 
 } // namespace
@@ -154,8 +185,15 @@ int main(int argc, char **argv) {
     return argc > i ? std::atoll(argv[i]) : otherwise;
   };
   int64_t threads = argument(1, rota::availableCores());
-  Sizes sizes{argument(2, 4),  argument(3, 512), argument(4, 12),
-              argument(5, 12), argument(6, 64),  32000};
+  Sizes sizes{argument(2, 4),
+              argument(3, 512),
+              argument(4, 12),
+              argument(5, 12),
+              argument(6, 64),
+              32000,
+              {}};
+  if (argc > 7)
+    sizes.window = argument(7, 0);
   rota::Cores cores(int(std::max<int64_t>(threads, 1)));
   rota::ComputeToken token(cores);
   RotaContext context;
