@@ -138,7 +138,8 @@ Value DecoderBuilder::zLoss(Value logsumexp) {
 Value DecoderBuilder::norm(Value x, StringRef gain) {
   int64_t width = cast<RankedTensorType>(x.getType()).getShape().back();
   return RMSNormOp::create(*this, x.getType(), x, readF32(gain, {width}),
-                           getF64FloatAttr(config.normEpsilon));
+                           getF64FloatAttr(config.normEpsilon),
+                           /*centered=*/UnitAttr());
 }
 
 Value DecoderBuilder::splitHeads(Value x, int64_t heads) {
@@ -169,6 +170,7 @@ Value DecoderBuilder::gatedFeedForward(Value x, StringRef gate, StringRef up,
   int64_t inner = config.feedForward;
   Value gates = named("mlpwi_0", project(x, gate, inner, config.embed));
   Value values = named("mlpwi_1", project(x, up, inner, config.embed));
-  Value gated = SwiGLUOp::create(*this, gates.getType(), gates, values);
+  Value gated = ActivationOp::create(*this, gates.getType(),
+                                     ActivationKind::Silu, gates, values);
   return named("mlpwo", project(gated, down, config.embed, inner));
 }

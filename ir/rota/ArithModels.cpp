@@ -4,6 +4,8 @@
 // from outside. All are elementwise. In the formulas dy is the cotangent of y.
 #include "ir/rota/Rules.h"
 
+#include <numbers>
+
 using namespace mlir;
 using namespace mlir::rota;
 
@@ -111,6 +113,22 @@ static Cotangents vjpOf(math::RsqrtOp op, Rule rule, Value dy) {
 static Cotangents vjpOf(math::TanhOp op, Rule rule, Value dy) {
   Value y = op.getResult();
   return {rule.mul(dy, rule.sub(rule.constant(dy, 1.0), rule.mul(y, y)))};
+}
+
+/// dx = dy * 2 / sqrt(pi) * exp(-x^2), in f32 where x is bf16: the constant
+/// rounded to bf16 would make every gradient wrong by 0.3 %.
+static Cotangents vjpOf(math::ErfOp op, Rule rule, Value dy) {
+  Type element = getElementTypeOrSelf(dy);
+  Type wide = element.isBF16() ? rule.builder.getF32Type() : element;
+  auto cast = [&](Value value, Type type) {
+    return castElements(rule.builder, rule.loc, value, type);
+  };
+  Value x = cast(op.getOperand(), wide);
+  Value density =
+      math::ExpOp::create(rule.builder, rule.loc, rule.neg(rule.mul(x, x)));
+  Value scale = rule.constant(x, 2 * std::numbers::inv_sqrtpi);
+  Value dx = rule.mul(cast(dy, wide), rule.mul(scale, density));
+  return {cast(dx, element)};
 }
 
 /// y = a*b + c.
@@ -229,6 +247,6 @@ void rota::registerArithModels(DialectRegistry &registry) {
   });
   registry.addExtension(+[](MLIRContext *context, math::MathDialect *) {
     attach<math::ExpOp, math::LogOp, math::SqrtOp, math::RsqrtOp, math::TanhOp,
-           math::FmaOp>(context);
+           math::ErfOp, math::FmaOp>(context);
   });
 }

@@ -70,24 +70,47 @@ Cost ReduceOp::getCost() {
 
 Cost BroadcastOp::getCost() { return streamingCost(*this, 0); }
 
-/// x*x, +, *r, *gain.
+Cost SplitOp::getCost() { return streamingCost(*this, 0); }
+
+Cost ConcatOp::getCost() { return streamingCost(*this, 0); }
+
+/// x*x, +, *r, *gain; the mean: +, -.
 Cost RMSNormOp::getCost() {
-  return streamingCost(*this, 4 * elementsOf(getInput()));
+  return streamingCost(*this, (getCentered() ? 6 : 4) * elementsOf(getInput()));
 }
 
-/// x*x, +; dy*gain, *x, +; r*g, x*c, -; dy*x, *r, +.
+/// x*x, +; dy*gain, *x, +; r*g, x*c, -; dy*x, *r, +; two means: +, -.
 Cost RMSNormGradOp::getCost() {
-  return streamingCost(*this, 11 * elementsOf(getInput()));
+  return streamingCost(*this,
+                       (getCentered() ? 15 : 11) * elementsOf(getInput()));
 }
 
-/// negate, exp, +, /, *.
-Cost SwiGLUOp::getCost() {
-  return streamingCost(*this, 5 * elementsOf(getGate()));
+/// Operations of an activation function and of its derivative, which computes
+/// some of the former: silu is negate, exp, +, / and s, 1-s, x*, 1+, *.
+static std::pair<double, double> activationFlops(ActivationKind kind) {
+  switch (kind) {
+  case ActivationKind::Silu:
+    return {4, 8};
+  case ActivationKind::Gelu: // x/sqrt(2), erf, /2, +, *x; x*x, /2, exp, *, *x,
+                             // +
+    return {5, 10};
+  case ActivationKind::GeluTanh: // x*x, *, +, *x; then as silu, w' is 3
+    return {8, 15};
+  }
+  llvm_unreachable("every activation is listed");
 }
 
-/// s is 4; dy*up, *s, 1-s, gate*, 1+, *; dy*gate, *s.
-Cost SwiGLUGradOp::getCost() {
-  return streamingCost(*this, 12 * elementsOf(getGate()));
+Cost ActivationOp::getCost() {
+  double flops = activationFlops(getKind()).first + (getUp() ? 1 : 0);
+  return streamingCost(*this, flops * elementsOf(getInput()));
+}
+
+/// dy * f'; gated dy * up besides, and dy * f.
+Cost ActivationGradOp::getCost() {
+  double flops = activationFlops(getKind()).second + 1;
+  if (getUp())
+    flops += 3;
+  return streamingCost(*this, flops * elementsOf(getInput()));
 }
 
 /// Four products and two sums a pair.

@@ -53,8 +53,8 @@ public:
   }
 
   /// Says that the op is linear in these operands together.
-  void linear(std::initializer_list<int64_t> operands) {
-    rule.linear.emplace_back(operands);
+  void linear(ArrayRef<int64_t> operands) {
+    rule.linear.emplace_back(operands.begin(), operands.end());
   }
 
   /// Says that the op's local form combines over the parts of the factor.
@@ -125,12 +125,13 @@ FactorRule NameOp::getFactorRule() {
   return withPadding(elementwiseFactorRule(*this, {{0}}));
 }
 
-/// Linear in what is gated.
-FactorRule SwiGLUOp::getFactorRule() {
-  return withPadding(elementwiseFactorRule(*this, {{1}}));
+/// Linear in the operand that is gated.
+FactorRule ActivationOp::getFactorRule() {
+  return withPadding(getUp() ? elementwiseFactorRule(*this, {{1}})
+                             : elementwiseFactorRule(*this));
 }
 
-FactorRule SwiGLUGradOp::getFactorRule() {
+FactorRule ActivationGradOp::getFactorRule() {
   return withPadding(elementwiseFactorRule(*this, {{0}}));
 }
 
@@ -228,6 +229,39 @@ FactorRule BroadcastOp::getFactorRule() {
   for (int64_t dim : getDims())
     operand.push_back(result[dim]);
   return builder.finish({operand}, {result});
+}
+
+namespace {
+/// A tensor and its parts along `dim`, which is whole everywhere.
+struct SplitFactors {
+  Dimensions whole;
+  SmallVector<Dimensions> parts;
+
+  SplitFactors(RuleBuilder &builder, Value value, ValueRange values,
+               int64_t dim) {
+    for (auto [index, size] : llvm::enumerate(shapeOf(value)))
+      whole.push_back({builder.factor(size, int64_t(index) != dim)});
+    for (Value part : values) {
+      parts.push_back(whole);
+      parts.back()[dim] = {
+          builder.factor(shapeOf(part)[dim], /*divisible=*/false)};
+    }
+  }
+};
+} // namespace
+
+FactorRule SplitOp::getFactorRule() {
+  RuleBuilder builder;
+  builder.linear({0});
+  SplitFactors of(builder, getInput(), getParts(), getDim());
+  return builder.finish({of.whole}, of.parts);
+}
+
+FactorRule ConcatOp::getFactorRule() {
+  RuleBuilder builder;
+  builder.linear(llvm::to_vector(llvm::seq<int64_t>(getParts().size())));
+  SplitFactors of(builder, getResult(), getParts(), getDim());
+  return builder.finish(of.parts, {of.whole});
 }
 
 FactorRule RMSNormOp::getFactorRule() {

@@ -112,6 +112,12 @@ def Rota_ReduceKind : I32EnumAttr<"ReduceKind", "how a reduction combines", [
   let cppNamespace = "::mlir::rota";
 }
 
+def Rota_ActivationKind : I32EnumAttr<"ActivationKind", "an activation function", [
+    I32EnumAttrCase<"Silu", 0, "silu">, I32EnumAttrCase<"Gelu", 1, "gelu">,
+    I32EnumAttrCase<"GeluTanh", 2, "gelu_tanh">]> {
+  let cppNamespace = "::mlir::rota";
+}
+
 def Rota_ResultKind : I32EnumAttr<"ResultKind",
     "how a kernel's result relates to its rows", [
     I32EnumAttrCase<"Row", 0, "row">, I32EnumAttrCase<"Sum", 1, "sum">]> {

@@ -138,6 +138,56 @@ def Rota_BroadcastOp : Rota_DifferentiableOp<"broadcast"> {
   }];
 }
 
+def Rota_SplitOp : Rota_DifferentiableOp<"split", [TaskOpInterface]> {
+  let summary = "cuts a tensor along a dimension";
+  let description = [{
+    The results, one behind the other along dimension `dim`, are the operand.
+
+    Life-span: made by model builders, by hand, or as a derivative; becomes kernels.
+
+    Constraints:
+    - C1: `dim` is a dimension of the whole tensor
+    - C2: the parts' sizes add up along `dim` and are those of the whole elsewhere
+    - C3: one element type
+
+    ```mlir
+    func.func @f(%x: tensor<2x4x6x8xf32>) -> tensor<2x4x4x8xf32> {
+      %q, %k, %v = rota.split %x dim = 2 : (tensor<2x4x6x8xf32>) -> (tensor<2x4x4x8xf32>, tensor<2x4x1x8xf32>, tensor<2x4x1x8xf32>)
+      return %q : tensor<2x4x4x8xf32>
+    }
+    ```
+  }];
+  let arguments = (ins Rota_FloatTensor:$input, I64Attr:$dim);
+  let results = (outs Variadic<Rota_FloatTensor>:$parts);
+  let assemblyFormat = [{
+    $input `dim` `=` custom<Count>($dim) `:` functional-type(operands, results) attr-dict
+  }];
+}
+
+def Rota_ConcatOp : Rota_DifferentiableOp<"concat", [TaskOpInterface]> {
+  let summary = "puts tensors one behind the other";
+  let description = [{
+    The result along dimension `dim` is the operands, in order: the inverse and
+    the derivative of `rota.split`.
+
+    Life-span: made by model builders, by hand, or as a derivative; becomes kernels.
+
+    Constraints: those of `rota.split`.
+
+    ```mlir
+    func.func @f(%x: tensor<2x3xf32>, %y: tensor<2x5xf32>) -> tensor<2x8xf32> {
+      %z = rota.concat %x, %y dim = 1 : (tensor<2x3xf32>, tensor<2x5xf32>) -> tensor<2x8xf32>
+      return %z : tensor<2x8xf32>
+    }
+    ```
+  }];
+  let arguments = (ins Variadic<Rota_FloatTensor>:$parts, I64Attr:$dim);
+  let results = (outs Rota_FloatTensor:$result);
+  let assemblyFormat = [{
+    $parts `dim` `=` custom<Count>($dim) `:` functional-type(operands, results) attr-dict
+  }];
+}
+
 def Rota_RMSNormOp : Rota_DifferentiableOp<"rms_norm", [
     AllTypesMatch<["input", "result"]>,
     DeclareOpInterfaceMethods<DecomposableOpInterface>]> {
@@ -145,6 +195,8 @@ def Rota_RMSNormOp : Rota_DifferentiableOp<"rms_norm", [
   let description = [{
     `x / sqrt(mean(x^2) + epsilon) * gain` along the last dimension
     (Zhang and Sennrich 2019, equation 4). Computed in f32 at least; rounded once.
+    `centered` takes the mean of each row off first: with a bias added afterwards
+    it is layer normalization (Ba et al. 2016).
 
     Life-span: made by model builders or by hand; gone after `decompose`.
 
@@ -156,14 +208,16 @@ def Rota_RMSNormOp : Rota_DifferentiableOp<"rms_norm", [
     ```mlir
     func.func @f(%x: tensor<2x4x8xf32>, %gain: tensor<8xf32>) -> tensor<2x4x8xf32> {
       %y = rota.rms_norm %x, %gain epsilon = 1.0e-05 : tensor<2x4x8xf32>, tensor<8xf32>
-      return %y : tensor<2x4x8xf32>
+      %z = rota.rms_norm centered %y, %gain epsilon = 1.0e-05 : tensor<2x4x8xf32>, tensor<8xf32>
+      return %z : tensor<2x4x8xf32>
     }
     ```
   }];
-  let arguments = (ins Rota_FloatTensor:$input, Rota_FloatTensor:$gain, F64Attr:$epsilon);
+  let arguments = (ins Rota_FloatTensor:$input, Rota_FloatTensor:$gain, F64Attr:$epsilon,
+                       UnitAttr:$centered);
   let results = (outs Rota_FloatTensor:$result);
   let assemblyFormat = [{
-    $input `,` $gain `epsilon` `=` custom<Real>($epsilon) `:` type($input) `,` type($gain) attr-dict
+    (`centered` $centered^)? $input `,` $gain `epsilon` `=` custom<Real>($epsilon) `:` type($input) `,` type($gain) attr-dict
   }];
 }
 
@@ -173,6 +227,7 @@ def Rota_RMSNormGradOp : Rota_ComputeOp<"rms_norm_grad", [
   let description = [{
     With r = 1/sqrt(mean(x^2) + epsilon) and g = dy * gain: the input's cotangent
     `r * g - x * r^3 * mean(g * x)` and the gain's, `sum over rows of dy * x * r`.
+    Where the norm is `centered`, x is x - mean(x) and the first g is g - mean(g).
 
     Life-span: made by `differentiate`; gone after `decompose`.
 
@@ -189,57 +244,71 @@ def Rota_RMSNormGradOp : Rota_ComputeOp<"rms_norm_grad", [
     ```
   }];
   let arguments = (ins Rota_FloatTensor:$cotangent, Rota_FloatTensor:$input,
-                       Rota_FloatTensor:$gain, F64Attr:$epsilon);
+                       Rota_FloatTensor:$gain, F64Attr:$epsilon, UnitAttr:$centered);
   let results = (outs Rota_FloatTensor:$input_cotangent, Rota_F32Tensor:$gain_cotangent);
   let assemblyFormat = [{
-    $cotangent `,` $input `,` $gain `epsilon` `=` custom<Real>($epsilon) `:`
+    (`centered` $centered^)? $cotangent `,` $input `,` $gain `epsilon` `=` custom<Real>($epsilon) `:`
     functional-type(operands, results) attr-dict
   }];
 }
 
-def Rota_SwiGLUOp : Rota_DifferentiableOp<"swiglu", [SameOperandsAndResultType,
+def Rota_ActivationOp : Rota_DifferentiableOp<"activation", [SameOperandsAndResultType,
     DeclareOpInterfaceMethods<DecomposableOpInterface>]> {
-  let summary = "gated activation silu(gate) * up";
+  let summary = "activation function, gated or not";
   let description = [{
-    `gate / (1 + exp(-gate)) * up`, elementwise (Shazeer 2020), in f32 at least;
-    rounded once.
+    `f(x)`, or `f(x) * up` with a second operand (Shazeer 2020: SwiGLU is the
+    gated `silu`, GEGLU the gated `gelu`). Elementwise, in f32 at least; rounded
+    once. The functions:
+
+    - `silu`: `x / (1 + exp(-x))`
+    - `gelu`: `x * (1 + erf(x / sqrt(2))) / 2` (Hendrycks and Gimpel 2016)
+    - `gelu_tanh`: `x * (1 + tanh(u)) / 2`, `u = sqrt(2 / pi) * (x + 0.044715 * x^3)`
 
     Life-span: made by model builders or by hand; gone after `decompose`.
 
     ```mlir
     func.func @f(%gate: tensor<2x8xf32>, %up: tensor<2x8xf32>) -> tensor<2x8xf32> {
-      %y = rota.swiglu %gate, %up : tensor<2x8xf32>
-      return %y : tensor<2x8xf32>
+      %y = rota.activation silu %gate, %up : tensor<2x8xf32>
+      %z = rota.activation gelu_tanh %y : tensor<2x8xf32>
+      return %z : tensor<2x8xf32>
     }
     ```
   }];
-  let arguments = (ins Rota_FloatTensor:$gate, Rota_FloatTensor:$up);
+  let arguments = (ins Rota_ActivationKind:$kind, Rota_FloatTensor:$input,
+                       Optional<Rota_FloatTensor>:$up);
   let results = (outs Rota_FloatTensor:$result);
-  let assemblyFormat = "$gate `,` $up `:` type($gate) attr-dict";
+  let assemblyFormat = "$kind $input (`,` $up^)? `:` type($input) attr-dict";
   let hasVerifier = 0;
 }
 
-def Rota_SwiGLUGradOp : Rota_ComputeOp<"swiglu_grad", [
+def Rota_ActivationGradOp : Rota_ComputeOp<"activation_grad", [
     SameOperandsAndResultType,
     DeclareOpInterfaceMethods<DecomposableOpInterface>]> {
-  let summary = "derivative of swiglu";
+  let summary = "derivative of activation";
   let description = [{
-    With s = 1/(1 + exp(-gate)): the gate's cotangent
-    `dy * up * s * (1 + gate * (1 - s))` and that of up, `dy * gate * s`.
+    The input's cotangent `dy * f'(x)` or, of a gated activation, `dy * up * f'(x)`
+    and that of up, `dy * f(x)`.
 
     Life-span: made by `differentiate`; gone after `decompose`.
 
+    Constraints:
+    - C1: a second result where there is an operand up, and only there
+
     ```mlir
     func.func @f(%dy: tensor<2x8xf32>, %gate: tensor<2x8xf32>, %up: tensor<2x8xf32>) -> (tensor<2x8xf32>, tensor<2x8xf32>) {
-      %dgate, %dup = rota.swiglu_grad %dy, %gate, %up : tensor<2x8xf32>
-      return %dgate, %dup : tensor<2x8xf32>, tensor<2x8xf32>
+      %dgate, %dup = rota.activation_grad silu %dy, %gate, %up : (tensor<2x8xf32>, tensor<2x8xf32>, tensor<2x8xf32>) -> (tensor<2x8xf32>, tensor<2x8xf32>)
+      %dx = rota.activation_grad gelu %dgate, %dup : (tensor<2x8xf32>, tensor<2x8xf32>) -> tensor<2x8xf32>
+      return %dx, %dup : tensor<2x8xf32>, tensor<2x8xf32>
     }
     ```
   }];
-  let arguments = (ins Rota_FloatTensor:$cotangent, Rota_FloatTensor:$gate, Rota_FloatTensor:$up);
-  let results = (outs Rota_FloatTensor:$gate_cotangent, Rota_FloatTensor:$up_cotangent);
-  let assemblyFormat = "$cotangent `,` $gate `,` $up `:` type($gate) attr-dict";
-  let hasVerifier = 0;
+  let arguments = (ins Rota_ActivationKind:$kind, Rota_FloatTensor:$cotangent,
+                       Rota_FloatTensor:$input, Optional<Rota_FloatTensor>:$up);
+  let results = (outs Rota_FloatTensor:$input_cotangent,
+                      Optional<Rota_FloatTensor>:$up_cotangent);
+  let assemblyFormat = [{
+    $kind $cotangent `,` $input (`,` $up^)? `:` functional-type(operands, results) attr-dict
+  }];
 }
 
 def Rota_RotaryTableOp : Rota_ComputeOp<"rotary_table", [

@@ -188,6 +188,50 @@ LogicalResult BroadcastOp::verify() {
   return checkElement(*this, "a result", getResult(), elementOf(getInput()));
 }
 
+/// C1 to C3 of a tensor and its parts along a dimension.
+static LogicalResult verifySplit(Operation *op, Value whole, ValueRange parts,
+                                 uint64_t dim) {
+  SmallVector<int64_t> shape(shapeOf(whole));
+  // C1: a dimension of the whole.
+  if (dim >= shape.size())
+    return op->emitOpError("expected a dimension below ")
+           << shape.size() << ", got " << dim;
+  int64_t size = shape[dim], sum = 0;
+  for (Value part : parts) {
+    // C2: sizes agree elsewhere.
+    shape[dim] = tensorOf(part).getRank() == int64_t(shape.size())
+                     ? shapeOf(part)[dim]
+                     : 0;
+    sum += shape[dim];
+    if (failed(checkShape(op, "a part", part, shape)) ||
+        // C3: one element type.
+        failed(checkElement(op, "a part", part, elementOf(whole))))
+      return failure();
+  }
+  // C2: and add up along the dimension.
+  if (sum != size)
+    return op->emitOpError("expected parts of ")
+           << size << " in dimension " << dim << ", got " << sum;
+  return success();
+}
+
+LogicalResult SplitOp::verify() {
+  return verifySplit(*this, getInput(), getParts(), getDim());
+}
+
+LogicalResult ConcatOp::verify() {
+  return verifySplit(*this, getResult(), getParts(), getDim());
+}
+
+LogicalResult ActivationGradOp::verify() {
+  // C1: a cotangent of up where there is an up.
+  if (bool(getUp()) == bool(getUpCotangent()))
+    return success();
+  return emitOpError("expected ")
+         << (getUp() ? 2 : 1) << " results for " << getNumOperands()
+         << " operands, got " << getNumResults();
+}
+
 LogicalResult RMSNormOp::verify() {
   if (tensorOf(getInput()).getRank() < 1)
     return emitOpError("expected an operand of rank 1 or more");

@@ -153,7 +153,8 @@ FailureOr<Cotangents> RMSNormOp::vjp(OpBuilder &builder, ValueRange cotangents,
   auto grad = RMSNormGradOp::create(
       builder, getLoc(),
       TypeRange{getInput().getType(), tensorOf(getGain()).clone(wide)},
-      cotangents[0], getInput(), getGain(), getEpsilonAttr());
+      cotangents[0], getInput(), getGain(), getEpsilonAttr(),
+      getCenteredAttr());
   Cotangents result = none(*this);
   if (needed[0])
     result[0] = grad.getInputCotangent();
@@ -163,17 +164,35 @@ FailureOr<Cotangents> RMSNormOp::vjp(OpBuilder &builder, ValueRange cotangents,
   return result;
 }
 
-FailureOr<Cotangents> SwiGLUOp::vjp(OpBuilder &builder, ValueRange cotangents,
-                                    ArrayRef<bool> needed) {
-  auto grad = SwiGLUGradOp::create(
-      builder, getLoc(), TypeRange{getGate().getType(), getUp().getType()},
-      ValueRange{cotangents[0], getGate(), getUp()});
+FailureOr<Cotangents> ActivationOp::vjp(OpBuilder &builder,
+                                        ValueRange cotangents,
+                                        ArrayRef<bool> needed) {
+  auto grad =
+      ActivationGradOp::create(builder, getLoc(), getOperandTypes(), getKind(),
+                               cotangents[0], getInput(), getUp());
   Cotangents result = none(*this);
-  if (needed[0])
-    result[0] = grad.getGateCotangent();
-  if (needed[1])
-    result[1] = grad.getUpCotangent();
+  for (auto [index, cotangent] : llvm::enumerate(grad.getResults()))
+    if (needed[index])
+      result[index] = cotangent;
   return result;
+}
+
+/// dx = the parts' cotangents in their places, zeros for those without one.
+FailureOr<Cotangents> SplitOp::vjp(OpBuilder &builder, ValueRange cotangents,
+                                   ArrayRef<bool>) {
+  SmallVector<Value> parts(cotangents);
+  for (auto [part, value] : llvm::zip(parts, getParts()))
+    if (!part)
+      part = splatConstant(builder, getLoc(), value.getType(), 0.0);
+  return Cotangents{ConcatOp::create(builder, getLoc(), getInput().getType(),
+                                     parts, getDim())};
+}
+
+FailureOr<Cotangents> ConcatOp::vjp(OpBuilder &builder, ValueRange cotangents,
+                                    ArrayRef<bool>) {
+  auto split = SplitOp::create(builder, getLoc(), getOperandTypes(),
+                               cotangents[0], getDim());
+  return Cotangents(split.getParts());
 }
 
 /// A rotation's transpose is the rotation back; the table's scale stays.

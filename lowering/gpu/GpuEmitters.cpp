@@ -12,14 +12,16 @@ namespace rota::lowering {
 using AddEmitters = void(KernelEmitters &emitters);
 AddEmitters addGpuAccumulateEmitters, addGpuAttentionEmitters,
     addGpuAttentionGradEmitters, addGpuCrossEntropyEmitters,
-    addGpuEmbeddingEmitters, addGpuLaunchEmitters, addGpuRopeEmitters;
+    addGpuEmbeddingEmitters, addGpuLaunchEmitters, addGpuRopeEmitters,
+    addGpuSplitEmitters;
 
 KernelEmitters gpuEmitters() {
   KernelEmitters emitters;
   for (AddEmitters *add :
        {addGpuAccumulateEmitters, addGpuAttentionEmitters,
         addGpuAttentionGradEmitters, addGpuCrossEntropyEmitters,
-        addGpuEmbeddingEmitters, addGpuLaunchEmitters, addGpuRopeEmitters})
+        addGpuEmbeddingEmitters, addGpuLaunchEmitters, addGpuRopeEmitters,
+        addGpuSplitEmitters})
     add(emitters);
   return emitters;
 }

@@ -48,7 +48,7 @@ public:
   ArrayRef<Value> getReplaced() const { return replaced; }
 
 private:
-  /// The composite ops that the group computes: "rms_norm", "swiglu_grad".
+  /// The composite ops that the group computes: "rms_norm", "activation_grad".
   std::string name() const {
     llvm::SmallSetVector<StringRef, 4> parts;
     for (auto number : unit.ops)

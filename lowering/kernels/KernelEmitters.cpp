@@ -8,14 +8,14 @@ namespace rota::lowering {
 using AddEmitters = void(KernelEmitters &emitters);
 AddEmitters addAccumulateEmitters, addAttentionEmitters,
     addAttentionGradEmitters, addCrossEntropyEmitters, addEmbeddingEmitters,
-    addLaunchEmitters, addRopeEmitters;
+    addLaunchEmitters, addRopeEmitters, addSplitEmitters;
 
 KernelEmitters vectorEmitters() {
   KernelEmitters emitters;
   for (AddEmitters *add :
        {addAccumulateEmitters, addAttentionEmitters, addAttentionGradEmitters,
         addCrossEntropyEmitters, addEmbeddingEmitters, addLaunchEmitters,
-        addRopeEmitters})
+        addRopeEmitters, addSplitEmitters})
     add(emitters);
   return emitters;
 }

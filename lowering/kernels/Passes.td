@@ -17,7 +17,7 @@ def Decompose : Pass<"decompose"> {
 
     ```mlir
     func.func @f(%gate: tensor<2x8xbf16>, %up: tensor<2x8xbf16>) -> tensor<2x8xbf16> {
-      %y = rota.swiglu %gate, %up : tensor<2x8xbf16>
+      %y = rota.activation silu %gate, %up : tensor<2x8xbf16>
       return %y : tensor<2x8xbf16>
     }
     ```

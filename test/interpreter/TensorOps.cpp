@@ -105,9 +105,50 @@ static void broadcast(BroadcastOp op, Frame &frame) {
   frame.set(op.getResult(), std::move(result));
 }
 
+/// Calls visit(part, element of the part, element of the whole) for each
+/// element of a tensor of shape `whole` whose parts along `dim` are `parts`.
+template <typename Visit>
+static void walkParts(ArrayRef<int64_t> whole, ValueRange parts, int64_t dim,
+                      const Visit &visit) {
+  auto wholeStrides = strides(whole);
+  int64_t begin = 0;
+  for (auto [number, part] : llvm::enumerate(parts)) {
+    ArrayRef<int64_t> shape = shapeOf(part);
+    walk(shape, strides(shape), wholeStrides, 0, begin * wholeStrides[dim],
+         [&, number = number](int64_t inPart, int64_t inWhole) {
+           visit(number, inPart, inWhole);
+         });
+    begin += shape[dim];
+  }
+}
+
+static void split(SplitOp op, Frame &frame) {
+  const Tensor &input = frame.get(op.getInput());
+  std::vector<Tensor> parts;
+  for (Value part : op.getParts())
+    parts.emplace_back(shapeOf(part));
+  walkParts(input.shape, op.getParts(), op.getDim(),
+            [&](size_t part, int64_t inPart, int64_t inWhole) {
+              parts[part][inPart] = input[inWhole];
+            });
+  for (auto [part, tensor] : llvm::zip(op.getParts(), parts))
+    frame.set(part, std::move(tensor));
+}
+
+static void concat(ConcatOp op, Frame &frame) {
+  Tensor result(shapeOf(op.getResult()));
+  walkParts(result.shape, op.getParts(), op.getDim(),
+            [&](size_t part, int64_t inPart, int64_t inWhole) {
+              result[inWhole] = frame.get(op.getParts()[part])[inPart];
+            });
+  frame.set(op.getResult(), std::move(result));
+}
+
 void ::rota::interpreter::addTensorOps(OpTable &table) {
   table.add(einsum);
   table.add(reshape);
   table.add(reduce);
   table.add(broadcast);
+  table.add(split);
+  table.add(concat);
 }

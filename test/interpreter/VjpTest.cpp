@@ -96,11 +96,15 @@ Case embedding(llvm::StringRef rows, llvm::StringRef table,
           "rota.embedding %t, %w : (" + t + ", " + w + ") -> " + y, y};
 }
 
-Case rmsNorm(llvm::StringRef shape, llvm::StringRef width) {
+Case rmsNorm(llvm::StringRef shape, llvm::StringRef width,
+             llvm::StringRef centered = "") {
   std::string x = ("tensor<" + shape + "x$T>").str();
   std::string gain = ("tensor<" + width + "x$T>").str();
-  return {("rms_norm " + shape).str(), "%x: " + x + ", %gain: " + gain,
-          "rota.rms_norm %x, %gain epsilon = 1.0e-02 : " + x + ", " + gain, x};
+  return {("rms_norm " + centered + shape).str(),
+          "%x: " + x + ", %gain: " + gain,
+          "rota.rms_norm " + centered.str() +
+              "%x, %gain epsilon = 1.0e-02 : " + x + ", " + gain,
+          x};
 }
 
 Case rope(bool inverse, llvm::StringRef shape, llvm::StringRef table) {
@@ -129,7 +133,8 @@ std::vector<Case> makeCases() {
   std::vector<Case> cases;
   for (const char *shape : {"1", "3x5", "2x1x4"}) {
     for (const char *op : {"arith.addf", "arith.subf", "arith.mulf",
-                           "arith.maximumf", "rota.swiglu"})
+                           "arith.maximumf", "rota.activation silu",
+                           "rota.activation gelu", "rota.activation gelu_tanh"})
       cases.push_back(elementwise(op, 2, shape));
     cases.push_back(elementwise("arith.divf", 2, shape, 0.5, 2));
     cases.push_back(elementwise("arith.negf", 1, shape));
@@ -138,6 +143,10 @@ std::vector<Case> makeCases() {
     cases.push_back(elementwise("math.sqrt", 1, shape, 0.5, 2));
     cases.push_back(elementwise("math.rsqrt", 1, shape, 0.5, 2));
     cases.push_back(elementwise("math.tanh", 1, shape));
+    cases.push_back(elementwise("math.erf", 1, shape));
+    for (const char *op : {"rota.activation silu", "rota.activation gelu",
+                           "rota.activation gelu_tanh"})
+      cases.push_back(elementwise(op, 1, shape));
     cases.push_back(elementwise("math.fma", 3, shape));
   }
   std::string type = "tensor<2x3x$T>";
@@ -174,6 +183,17 @@ std::vector<Case> makeCases() {
       change("broadcast", "rota.broadcast", "$T", "dims []", " -> ", "2x3x$T"));
   cases.push_back(rmsNorm("3x5", "5"));
   cases.push_back(rmsNorm("2x3x7", "7"));
+  cases.push_back(rmsNorm("2x3x7", "7", "centered "));
+  for (std::vector<bool> weighed :
+       {std::vector<bool>{true, true}, {false, true}})
+    cases.push_back({"split", "%a: tensor<2x5x3x$T>",
+                     "rota.split %a dim = 1 : (tensor<2x5x3x$T>) -> "
+                     "(tensor<2x4x3x$T>, tensor<2x1x3x$T>)",
+                     "tensor<2x4x3x$T>, tensor<2x1x3x$T>", weighed});
+  cases.push_back({"concat", "%a: tensor<2x$T>, %b: tensor<1x$T>",
+                   "rota.concat %a, %b dim = 0 : (tensor<2x$T>, tensor<1x$T>) "
+                   "-> tensor<3x$T>",
+                   "tensor<3x$T>"});
   cases.push_back(rope(false, "2x3x2x6", "5x3x2"));
   cases.push_back(rope(true, "1x4x3x2", "4x1x2"));
   cases.push_back(

@@ -81,11 +81,29 @@ const Case cases[] = {
      "rota.rms_norm_grad %x, %x, %g epsilon = 1.0e-05 : (tensor<4x8xf32>, "
      "tensor<4x8xf32>, tensor<8xf32>) -> (tensor<4x8xf32>, tensor<8xf32>)",
      "a.b,a.b,b->a.b,b a=4 b=8 b!", 11 * 32, 2 * 128 + 32, 128 + 32},
-    {"swiglu", "%x: tensor<4x8xf32>", "rota.swiglu %x, %x : tensor<4x8xf32>",
-     "a.b,a.b->a.b a=4 b=8", 5 * 32, 256, 128},
-    {"swiglu_grad", "%x: tensor<4x8xf32>",
-     "rota.swiglu_grad %x, %x, %x : tensor<4x8xf32>",
+    {"gated activation", "%x: tensor<4x8xf32>",
+     "rota.activation silu %x, %x : tensor<4x8xf32>", "a.b,a.b->a.b a=4 b=8",
+     5 * 32, 256, 128},
+    {"activation_grad", "%x: tensor<4x8xf32>",
+     "rota.activation_grad silu %x, %x, %x : (tensor<4x8xf32>, "
+     "tensor<4x8xf32>, "
+     "tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4x8xf32>)",
      "a.b,a.b,a.b->a.b,a.b a=4 b=8", 12 * 32, 3 * 128, 256},
+    {"activation", "%x: tensor<4x8xf32>",
+     "rota.activation gelu_tanh %x : tensor<4x8xf32>", "a.b->a.b a=4 b=8",
+     8 * 32, 128, 128},
+    {"centered rms_norm", "%x: tensor<4x8xf32>, %g: tensor<8xf32>",
+     "rota.rms_norm centered %x, %g epsilon = 1.0e-05 : tensor<4x8xf32>, "
+     "tensor<8xf32>",
+     "a.b,b->a.b a=4 b=8 b!", 6 * 32, 128 + 32, 128},
+    {"split", "%x: tensor<4x8xf32>",
+     "rota.split %x dim = 1 : (tensor<4x8xf32>) -> (tensor<4x5xf32>, "
+     "tensor<4x3xf32>)",
+     "a.b->a.c,a.d a=4 b=8 c=5 d=3 b! c! d!", 0, 128, 128},
+    {"concat", "%x: tensor<4x8xf32>",
+     "rota.concat %x, %x dim = 0 : (tensor<4x8xf32>, tensor<4x8xf32>) -> "
+     "tensor<8x8xf32>",
+     "c.b,d.b->a.b a=8 b=8 c=4 d=4 a! c! d!", 0, 256, 256},
     {"rotary_table", "",
      "rota.rotary_table frequencies [1.0, 0.1] scale = 1.0 : "
      "tensor<16x2x2xf32>",

@@ -462,6 +462,51 @@ func.func @f(%x: tensor<4x8xf32>, %g: tensor<8xf32>) {
 
 // -----
 
+// activation_grad C1: a second result where there is an operand up
+func.func @f(%x: tensor<4x8xf32>) {
+  // expected-error@+1 {{expected 2 results for 3 operands, got 1}}
+  %dx = rota.activation_grad silu %x, %x, %x : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
+// split C1: a dimension of the whole tensor
+func.func @f(%x: tensor<4x8xf32>) {
+  // expected-error@+1 {{expected a dimension below 2, got 2}}
+  %y = rota.split %x dim = 2 : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
+// split C2: the sizes of parts add up
+func.func @f(%x: tensor<4x8xf32>) {
+  // expected-error@+1 {{expected parts of 8 in dimension 1, got 7}}
+  %y:2 = rota.split %x dim = 1 : (tensor<4x8xf32>) -> (tensor<4x4xf32>, tensor<4x3xf32>)
+  return
+}
+
+// -----
+
+// concat C2: sizes are those of the whole elsewhere
+func.func @f(%x: tensor<4x8xf32>) {
+  // expected-error@+1 {{expected a part of shape [5, 8], got 'tensor<4x8xf32>'}}
+  %y = rota.concat %x, %x dim = 1 : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<5x16xf32>
+  return
+}
+
+// -----
+
+// concat C3: one element type
+func.func @f(%x: tensor<4x8xf32>) {
+  // expected-error@+1 {{expected a part with elements of type 'bf16', got 'tensor<4x8xf32>'}}
+  %y = rota.concat %x dim = 1 : (tensor<4x8xf32>) -> tensor<4x8xbf16>
+  return
+}
+
+// -----
+
 // rotary_table C1: positions, frequencies, 2
 func.func @f() {
   // expected-error@+1 {{expected a result of shape [16, 2, 2], got 'tensor<16x3x2xf32>'}}

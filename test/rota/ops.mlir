@@ -145,19 +145,52 @@ func.func @f(%dy: tensor<2x4x8xf32>, %x: tensor<2x4x8xf32>, %gain: tensor<8xf32>
 // -----
 
 // CHECK-LABEL: module
-// CHECK: rota.swiglu %{{.*}}, %{{.*}} : tensor<2x8xf32>
+// CHECK: rota.activation silu %{{.*}}, %{{.*}} : tensor<2x8xf32>
 func.func @f(%gate: tensor<2x8xf32>, %up: tensor<2x8xf32>) -> tensor<2x8xf32> {
-  %y = rota.swiglu %gate, %up : tensor<2x8xf32>
+  %y = rota.activation silu %gate, %up : tensor<2x8xf32>
   return %y : tensor<2x8xf32>
 }
 
 // -----
 
 // CHECK-LABEL: module
-// CHECK: rota.swiglu_grad %{{.*}}, %{{.*}}, %{{.*}} : tensor<2x8xf32>
+// CHECK: rota.activation_grad silu %{{.*}}, %{{.*}}, %{{.*}} : (tensor<2x8xf32>, tensor<2x8xf32>, tensor<2x8xf32>) -> (tensor<2x8xf32>, tensor<2x8xf32>)
 func.func @f(%dy: tensor<2x8xf32>, %gate: tensor<2x8xf32>, %up: tensor<2x8xf32>) -> (tensor<2x8xf32>, tensor<2x8xf32>) {
-  %dgate, %dup = rota.swiglu_grad %dy, %gate, %up : tensor<2x8xf32>
+  %dgate, %dup = rota.activation_grad silu %dy, %gate, %up : (tensor<2x8xf32>, tensor<2x8xf32>, tensor<2x8xf32>) -> (tensor<2x8xf32>, tensor<2x8xf32>)
   return %dgate, %dup : tensor<2x8xf32>, tensor<2x8xf32>
+}
+
+// -----
+
+// CHECK-LABEL: module
+// CHECK: rota.activation gelu_tanh %{{.*}} : tensor<2x8xf32>
+// CHECK: rota.activation_grad gelu %{{.*}}, %{{.*}} : (tensor<2x8xf32>, tensor<2x8xf32>) -> tensor<2x8xf32>
+func.func @f(%dy: tensor<2x8xf32>, %x: tensor<2x8xf32>) -> (tensor<2x8xf32>, tensor<2x8xf32>) {
+  %y = rota.activation gelu_tanh %x : tensor<2x8xf32>
+  %dx = rota.activation_grad gelu %dy, %x : (tensor<2x8xf32>, tensor<2x8xf32>) -> tensor<2x8xf32>
+  return %y, %dx : tensor<2x8xf32>, tensor<2x8xf32>
+}
+
+// -----
+
+// CHECK-LABEL: module
+// CHECK: rota.rms_norm centered %{{.*}}, %{{.*}} epsilon
+// CHECK: rota.rms_norm_grad centered %{{.*}}, %{{.*}}, %{{.*}} epsilon
+func.func @f(%x: tensor<4x8xf32>, %gain: tensor<8xf32>) -> (tensor<4x8xf32>, tensor<8xf32>) {
+  %y = rota.rms_norm centered %x, %gain epsilon = 1.0e-05 : tensor<4x8xf32>, tensor<8xf32>
+  %dx, %dgain = rota.rms_norm_grad centered %y, %x, %gain epsilon = 1.0e-05 : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<8xf32>) -> (tensor<4x8xf32>, tensor<8xf32>)
+  return %dx, %dgain : tensor<4x8xf32>, tensor<8xf32>
+}
+
+// -----
+
+// CHECK-LABEL: module
+// CHECK: rota.split %{{.*}} dim = 1 : (tensor<2x8xf32>) -> (tensor<2x5xf32>, tensor<2x3xf32>)
+// CHECK: rota.concat %{{.*}}, %{{.*}} dim = 1 : (tensor<2x3xf32>, tensor<2x5xf32>) -> tensor<2x8xf32>
+func.func @f(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
+  %a, %b = rota.split %x dim = 1 : (tensor<2x8xf32>) -> (tensor<2x5xf32>, tensor<2x3xf32>)
+  %y = rota.concat %b, %a dim = 1 : (tensor<2x3xf32>, tensor<2x5xf32>) -> tensor<2x8xf32>
+  return %y : tensor<2x8xf32>
 }
 
 // -----

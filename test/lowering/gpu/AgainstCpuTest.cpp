@@ -383,6 +383,23 @@ TEST_F(AgainstCpu, Rope) {
                {{0, 0}}});
 }
 
+TEST_F(AgainstCpu, Split) {
+  const char *const split = R"(
+    func.func @f(%x: tensor<3x5x$Cx$T>) {
+      %a, %b = rota.split %x dim = 1 : (tensor<3x5x$Cx$T>) -> (tensor<3x2x$Cx$T>, tensor<3x3x$Cx$T>)
+      return
+    })";
+  const char *const concat = R"(
+    func.func @f(%x: tensor<3x2x$Cx$T>, %y: tensor<3x3x$Cx$T>) {
+      %z = rota.concat %x, %y dim = 1 : (tensor<3x2x$Cx$T>, tensor<3x3x$Cx$T>) -> tensor<3x5x$Cx$T>
+      return
+    })";
+  for (std::string t : {"bf16", "f32"})
+    for (int64_t c : {1, 6, 64, 1000})
+      for (const char *text : {split, concat})
+        check({replaced(text, {{"$C", number(c)}, {"$T", t}}), {}, 2, 0, 1});
+}
+
 /// Names for an offset, or none.
 Names offsetNames(bool isPart) {
   return {{"$ARGUMENT", isPart ? ", %o: tensor<i32>" : ""},

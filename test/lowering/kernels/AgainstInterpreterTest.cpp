@@ -163,7 +163,16 @@ const DedicatedOp dedicatedOps[] = {
         %z = rota.rope inverse %x, %t : tensor<$Ax$Bx$Dx$Ex$T>, tensor<$Bx$Cx2x$W>
         return %y, %z : tensor<$Ax$Bx$Dx$Ex$T>, tensor<$Ax$Bx$Dx$Ex$T>
       })",
-     {{1, 1, 1, 1, 2}, {2, 5, 3, 3, 6}, {1, 37, 32, 2, 64}}}};
+     {{1, 1, 1, 1, 2}, {2, 5, 3, 3, 6}, {1, 37, 32, 2, 64}}},
+    // rows, the size along the dimension, that of each part, elements behind
+    {"split_and_concat",
+     R"(
+      func.func @f(%x: tensor<$Ax$Bx$Ex$T>, %y: tensor<$Ax$Cx$Ex$T>, %z: tensor<$Ax$Dx$Ex$T>) -> (tensor<$Ax$Cx$Ex$T>, tensor<$Ax$Dx$Ex$T>, tensor<$Ax$Bx$Ex$T>) {
+        %a, %b = rota.split %x dim = 1 : (tensor<$Ax$Bx$Ex$T>) -> (tensor<$Ax$Cx$Ex$T>, tensor<$Ax$Dx$Ex$T>)
+        %c = rota.concat %y, %z dim = 1 : (tensor<$Ax$Cx$Ex$T>, tensor<$Ax$Dx$Ex$T>) -> tensor<$Ax$Bx$Ex$T>
+        return %a, %b, %c : tensor<$Ax$Cx$Ex$T>, tensor<$Ax$Dx$Ex$T>, tensor<$Ax$Bx$Ex$T>
+      })",
+     {{1, 2, 1, 1, 1}, {2, 5, 3, 2, 7}, {37, 3, 1, 2, 64}}}};
 
 /// Values for the arguments: exact in their types, tokens below `end`.
 std::vector<Tensor> makeArguments(mlir::func::FuncOp function, int64_t lowest,

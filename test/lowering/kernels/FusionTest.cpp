@@ -60,8 +60,8 @@ TEST(Fusion, NormDerivativeAndResidual) {
 TEST(Fusion, SwiGLUWithItsDerivative) {
   checkFused(R"(
     func.func @f(%dy: tensor<6x48xf32>, %gate: tensor<6x48xf32>, %up: tensor<6x48xf32>) -> (tensor<6x48xf32>, tensor<6x48xf32>, tensor<6x48xf32>) {
-      %y = rota.swiglu %gate, %up : tensor<6x48xf32>
-      %dgate, %dup = rota.swiglu_grad %dy, %gate, %up : tensor<6x48xf32>
+      %y = rota.activation silu %gate, %up : tensor<6x48xf32>
+      %dgate, %dup = rota.activation_grad silu %dy, %gate, %up : (tensor<6x48xf32>, tensor<6x48xf32>, tensor<6x48xf32>) -> (tensor<6x48xf32>, tensor<6x48xf32>)
       return %y, %dgate, %dup : tensor<6x48xf32>, tensor<6x48xf32>, tensor<6x48xf32>
     })",
              2e-6, 1);

@@ -13,7 +13,7 @@
 // CHECK: %[[ROUNDED:.*]] = arith.truncf %[[Y]]
 // CHECK: return %[[ROUNDED]]
 func.func @f(%gate: tensor<2x8xbf16>, %up: tensor<2x8xbf16>) -> tensor<2x8xbf16> {
-  %y = rota.swiglu %gate, %up : tensor<2x8xbf16>
+  %y = rota.activation silu %gate, %up : tensor<2x8xbf16>
   return %y : tensor<2x8xbf16>
 }
 
@@ -50,12 +50,12 @@ func.func @norm_grad(%dy: tensor<2x4x8xbf16>, %x: tensor<2x4x8xbf16>, %gain: ten
 
 // -----
 
-// CHECK-LABEL: func @swiglu_grad
+// CHECK-LABEL: func @gated_grad
 // CHECK-NOT: rota.
 // CHECK: math.exp
 // CHECK-NOT: rota.
 // CHECK: return
-func.func @swiglu_grad(%dy: tensor<2x8xf32>, %gate: tensor<2x8xf32>, %up: tensor<2x8xf32>) -> (tensor<2x8xf32>, tensor<2x8xf32>) {
-  %dgate, %dup = rota.swiglu_grad %dy, %gate, %up : tensor<2x8xf32>
+func.func @gated_grad(%dy: tensor<2x8xf32>, %gate: tensor<2x8xf32>, %up: tensor<2x8xf32>) -> (tensor<2x8xf32>, tensor<2x8xf32>) {
+  %dgate, %dup = rota.activation_grad silu %dy, %gate, %up : (tensor<2x8xf32>, tensor<2x8xf32>, tensor<2x8xf32>) -> (tensor<2x8xf32>, tensor<2x8xf32>)
   return %dgate, %dup : tensor<2x8xf32>, tensor<2x8xf32>
 }

@@ -72,8 +72,8 @@ func.func @norm_grad(%dy: tensor<2x4x8xf32>, %x: tensor<2x4x8xf32>) -> tensor<2x
 // CHECK-NEXT: rota.launch
 // CHECK-NEXT: return
 func.func @siblings(%dy: tensor<2x8xf32>, %gate: tensor<2x8xf32>, %up: tensor<2x8xf32>) -> (tensor<2x8xf32>, tensor<2x8xf32>, tensor<2x8xf32>) {
-  %y = rota.swiglu %gate, %up : tensor<2x8xf32>
-  %dgate, %dup = rota.swiglu_grad %dy, %gate, %up : tensor<2x8xf32>
+  %y = rota.activation silu %gate, %up : tensor<2x8xf32>
+  %dgate, %dup = rota.activation_grad silu %dy, %gate, %up : (tensor<2x8xf32>, tensor<2x8xf32>, tensor<2x8xf32>) -> (tensor<2x8xf32>, tensor<2x8xf32>)
   return %y, %dgate, %dup : tensor<2x8xf32>, tensor<2x8xf32>, tensor<2x8xf32>
 }
 

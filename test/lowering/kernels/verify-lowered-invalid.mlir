@@ -9,8 +9,8 @@ func.func @loose(%x: tensor<6x32xf32>) -> tensor<6x32xf32> {
 // -----
 
 func.func @composite(%x: tensor<6x32xf32>) -> tensor<6x32xf32> {
-  // expected-error @below {{'rota.swiglu' op expected to be decomposed before kernels are formed}}
-  %y = rota.swiglu %x, %x : tensor<6x32xf32>
+  // expected-error @below {{'rota.activation' op expected to be decomposed before kernels are formed}}
+  %y = rota.activation silu %x, %x : tensor<6x32xf32>
   return %y : tensor<6x32xf32>
 }
 

@@ -16,7 +16,7 @@ rota.stack @layers layers = 2 pattern [@a] {
     func.func @forward(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
       %w = rota.read @weight : tensor<8x8xf32>
       %y = rota.einsum "bk,kn->bn" %x, %w : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
-      %z = rota.swiglu %y, %x : tensor<4x8xf32>
+      %z = rota.activation silu %y, %x : tensor<4x8xf32>
       return %z : tensor<4x8xf32>
     }
   }

@@ -17,15 +17,37 @@ static const CompositeOp ops[] = {{"rms_norm", R"(
         %dx, %dgain = rota.rms_norm_grad %dy, %x, %gain epsilon = 0.015625 : (tensor<$Rx$Cx$T>, tensor<$Rx$Cx$T>, tensor<$Cx$T>) -> (tensor<$Rx$Cx$T>, tensor<$Cx$W>)
         return %dx, %dgain : tensor<$Rx$Cx$T>, tensor<$Cx$W>
       })"},
-                                  {"swiglu", R"(
+                                  {"gated_silu", R"(
       func.func @f(%gate: tensor<$Rx$Cx$T>, %up: tensor<$Rx$Cx$T>) -> tensor<$Rx$Cx$T> {
-        %y = rota.swiglu %gate, %up : tensor<$Rx$Cx$T>
+        %y = rota.activation silu %gate, %up : tensor<$Rx$Cx$T>
         return %y : tensor<$Rx$Cx$T>
       })"},
-                                  {"swiglu_grad", R"(
+                                  {"gated_silu_grad", R"(
       func.func @f(%dy: tensor<$Rx$Cx$T>, %gate: tensor<$Rx$Cx$T>, %up: tensor<$Rx$Cx$T>) -> (tensor<$Rx$Cx$T>, tensor<$Rx$Cx$T>) {
-        %dgate, %dup = rota.swiglu_grad %dy, %gate, %up : tensor<$Rx$Cx$T>
+        %dgate, %dup = rota.activation_grad silu %dy, %gate, %up : (tensor<$Rx$Cx$T>, tensor<$Rx$Cx$T>, tensor<$Rx$Cx$T>) -> (tensor<$Rx$Cx$T>, tensor<$Rx$Cx$T>)
         return %dgate, %dup : tensor<$Rx$Cx$T>, tensor<$Rx$Cx$T>
+      })"},
+                                  {"centered_norm", R"(
+      func.func @f(%x: tensor<$Rx$Cx$T>, %gain: tensor<$Cx$T>) -> tensor<$Rx$Cx$T> {
+        %y = rota.rms_norm centered %x, %gain epsilon = 0.015625 : tensor<$Rx$Cx$T>, tensor<$Cx$T>
+        return %y : tensor<$Rx$Cx$T>
+      })"},
+                                  {"centered_norm_grad", R"(
+      func.func @f(%dy: tensor<$Rx$Cx$T>, %x: tensor<$Rx$Cx$T>, %gain: tensor<$Cx$T>) -> (tensor<$Rx$Cx$T>, tensor<$Cx$W>) {
+        %dx, %dgain = rota.rms_norm_grad centered %dy, %x, %gain epsilon = 0.015625 : (tensor<$Rx$Cx$T>, tensor<$Rx$Cx$T>, tensor<$Cx$T>) -> (tensor<$Rx$Cx$T>, tensor<$Cx$W>)
+        return %dx, %dgain : tensor<$Rx$Cx$T>, tensor<$Cx$W>
+      })"},
+                                  {"gelu", R"(
+      func.func @f(%x: tensor<$Rx$Cx$T>, %dy: tensor<$Rx$Cx$T>) -> (tensor<$Rx$Cx$T>, tensor<$Rx$Cx$T>) {
+        %y = rota.activation gelu %x : tensor<$Rx$Cx$T>
+        %dx = rota.activation_grad gelu %dy, %x : (tensor<$Rx$Cx$T>, tensor<$Rx$Cx$T>) -> tensor<$Rx$Cx$T>
+        return %y, %dx : tensor<$Rx$Cx$T>, tensor<$Rx$Cx$T>
+      })"},
+                                  {"gated_gelu_tanh", R"(
+      func.func @f(%gate: tensor<$Rx$Cx$T>, %up: tensor<$Rx$Cx$T>, %dy: tensor<$Rx$Cx$T>) -> (tensor<$Rx$Cx$T>, tensor<$Rx$Cx$T>, tensor<$Rx$Cx$T>) {
+        %y = rota.activation gelu_tanh %gate, %up : tensor<$Rx$Cx$T>
+        %dgate, %dup = rota.activation_grad gelu_tanh %dy, %gate, %up : (tensor<$Rx$Cx$T>, tensor<$Rx$Cx$T>, tensor<$Rx$Cx$T>) -> (tensor<$Rx$Cx$T>, tensor<$Rx$Cx$T>)
+        return %y, %dgate, %dup : tensor<$Rx$Cx$T>, tensor<$Rx$Cx$T>, tensor<$Rx$Cx$T>
       })"},
                                   {"norm_of_a_sum", R"(
       func.func @f(%x: tensor<$Rx$Cx$T>, %h: tensor<$Rx$Cx$T>, %gain: tensor<$Cx$T>) -> (tensor<$Rx$Cx$T>, tensor<$Rx$Cx$T>) {

@@ -304,16 +304,17 @@ void RandomTensors::addNorm() {
   Shape shape = a.shape;
   std::string gain = gainOf(a), type = tensorType(shape),
               gainType = tensorType({shape.back()});
+  std::string centered = below(2) ? "centered " : "";
   if (!isWhole || below(2)) {
-    define("rota.rms_norm " + a.name + ", " + gain +
+    define("rota.rms_norm " + centered + a.name + ", " + gain +
                " epsilon = 0.0625 : " + type + ", " + gainType,
            shape, 1);
     return;
   }
   std::string pair = fresh();
-  ops += "  " + pair + ":2 = rota.rms_norm_grad " + dy.name + ", " + a.name +
-         ", " + gain + " epsilon = 0.0625 : (" + type + ", " + type + ", " +
-         gainType + ") -> (" + type + ", " + gainType + ")\n";
+  ops += "  " + pair + ":2 = rota.rms_norm_grad " + centered + dy.name + ", " +
+         a.name + ", " + gain + " epsilon = 0.0625 : (" + type + ", " + type +
+         ", " + gainType + ") -> (" + type + ", " + gainType + ")\n";
   values.push_back({pair + "#0", shape, 2});
   values.push_back({pair + "#1", {shape.back()}, 2});
 }
@@ -322,14 +323,24 @@ void RandomTensors::addGate() {
   const Value &a = pick(), &b = like(a), &dy = like(a);
   Shape shape = a.shape;
   std::string type = tensorType(shape);
+  const char *const kinds[] = {"silu ", "gelu ", "gelu_tanh "};
+  std::string kind = kinds[below(3)];
+  bool isGated = below(3) != 0;
+  std::string up = isGated ? ", " + b.name : "";
   if (!isWhole || below(2)) {
-    define("rota.swiglu " + a.name + ", " + b.name + " : " + type, shape,
-           a.size * b.size);
+    define("rota.activation " + kind + a.name + up + " : " + type, shape,
+           a.size * (isGated ? b.size : 1));
+    return;
+  }
+  std::string grad = "rota.activation_grad " + kind + dy.name + ", " + a.name +
+                     up + " : (" + type + ", " + type;
+  if (!isGated) {
+    define(grad + ") -> " + type, shape, 1);
     return;
   }
   std::string pair = fresh();
-  ops += "  " + pair + ":2 = rota.swiglu_grad " + dy.name + ", " + a.name +
-         ", " + b.name + " : " + type + "\n";
+  ops += "  " + pair + ":2 = " + grad + ", " + type + ") -> (" + type + ", " +
+         type + ")\n";
   values.push_back({pair + "#0", shape, 1});
   values.push_back({pair + "#1", shape, 1});
 }
@@ -342,6 +353,36 @@ std::string RandomTensors::attentionForm() {
   if (below(3) == 0)
     text += " soft_cap = 1.5";
   return below(3) == 0 ? text + " bidirectional" : text;
+}
+
+/// Two parts along a dimension, or two values one behind the other.
+void RandomTensors::addSplit() {
+  const Value a = pick();
+  if (a.shape.empty())
+    return addElementwise();
+  int64_t dim = below(a.shape.size()), size = a.shape[dim];
+  std::string tail = " dim = " + std::to_string(dim) + " : (";
+  if (size < 2 || below(2)) {
+    if (2 * elementCount(a.shape) > largest)
+      return addReduction();
+    const Value b = like(a);
+    Shape whole = a.shape;
+    whole[dim] = 2 * size;
+    std::string type = tensorType(a.shape);
+    define("rota.concat " + a.name + ", " + b.name + tail + type + ", " + type +
+               ") -> " + tensorType(whole),
+           whole, std::max(a.size, b.size));
+    return;
+  }
+  Shape first = a.shape, second = a.shape;
+  first[dim] = 1 + below(size - 1);
+  second[dim] = size - first[dim];
+  std::string pair = fresh();
+  ops += "  " + pair + ":2 = rota.split " + a.name + tail +
+         tensorType(a.shape) + ") -> (" + tensorType(first) + ", " +
+         tensorType(second) + ")\n";
+  values.push_back({pair + "#0", first, a.size});
+  values.push_back({pair + "#1", second, a.size});
 }
 
 /// Of values with heads, or out of one whose last dimension becomes heads; key
@@ -475,8 +516,9 @@ void RandomTensors::addOp() {
       &RandomTensors::addBroadcast,   &RandomTensors::addBroadcast,
       &RandomTensors::addReshape,     &RandomTensors::addReshape,
       &RandomTensors::addNorm,        &RandomTensors::addGate,
-      &RandomTensors::addAttention,   &RandomTensors::addRope,
-      &RandomTensors::addEmbedding,   &RandomTensors::addCrossEntropy};
+      &RandomTensors::addSplit,       &RandomTensors::addAttention,
+      &RandomTensors::addRope,        &RandomTensors::addEmbedding,
+      &RandomTensors::addCrossEntropy};
   // Those that need tokens are last.
   (this->*adds[below(std::size(adds) - (isWhole ? 0 : 2))])();
 }

@@ -61,6 +61,7 @@ private:
   void addBroadcast();
   void addReshape();
   void addNorm();
+  void addSplit();
   void addGate();
   void addAttention();
   std::string attentionForm();

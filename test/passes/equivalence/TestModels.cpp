@@ -95,7 +95,7 @@ rota.stack @blocks layers = 4 pattern [@mlp, @gate] {
       %n = rota.rms_norm %x, %g epsilon = 0.0078125 : tensor<2x4x$T>, tensor<4x$T>
       %p = rota.einsum "bk,nk->bn" %n, %w : (tensor<2x4x$T>, tensor<4x4x$T>) -> tensor<2x4x$T>
       %pn = rota.name "query_proj" %p : tensor<2x4x$T>
-      %y = rota.swiglu %pn, %x : tensor<2x4x$T>
+      %y = rota.activation silu %pn, %x : tensor<2x4x$T>
       %m = rota.reduce max %y dims [1] : tensor<2x4x$T> -> tensor<2x$T>
       %e = math.exp %m : tensor<2x$T>
       %one = arith.constant dense<1.0> : tensor<2x$T>
@@ -169,7 +169,7 @@ rota.stack @model.layers layers = 2 pattern [@decoder] {
       %wu = rota.read @mlp.up_proj.weight : tensor<5x6x$T>
       %u0 = rota.einsum "bsk,nk->bsn" %n2, %wu : (tensor<2x3x6x$T>, tensor<5x6x$T>) -> tensor<2x3x5x$T>
       %up = rota.name "mlpwi_1" %u0 : tensor<2x3x5x$T>
-      %h = rota.swiglu %gate, %up : tensor<2x3x5x$T>
+      %h = rota.activation silu %gate, %up : tensor<2x3x5x$T>
       %wd = rota.read @mlp.down_proj.weight : tensor<6x5x$T>
       %d0 = rota.einsum "bsk,nk->bsn" %h, %wd : (tensor<2x3x5x$T>, tensor<6x5x$T>) -> tensor<2x3x6x$T>
       %d = rota.name "mlpwo" %d0 : tensor<2x3x6x$T>

@@ -8,7 +8,7 @@ rota.param @gate : tensor<10x8xf32> axes ["mlp", "embed"] init #rota.constant<va
 func.func @gated(%x: tensor<12x8xf32>) -> tensor<12x8xf32> {
   %w = rota.read @gate : tensor<10x8xf32>
   %h = rota.einsum "bk,nk->bn" %x, %w : (tensor<12x8xf32>, tensor<10x8xf32>) -> tensor<12x10xf32>
-  %g = rota.swiglu %h, %h : tensor<12x10xf32>
+  %g = rota.activation silu %h, %h : tensor<12x10xf32>
   %y = rota.einsum "bn,nk->bk" %g, %w : (tensor<12x10xf32>, tensor<10x8xf32>) -> tensor<12x8xf32>
   return %y : tensor<12x8xf32>
 }

@@ -11,7 +11,7 @@
 // CHECK-SAME: %arg0: tensor<2x16x768xbf16>
 // CHECK: rota.attention {{.*}} -> (tensor<2x16x3x64xbf16>, tensor<2x3x16xf32>)
 // CHECK: rota.all_reduce sum {{.*}} axes [<tensor>] {{.*}}'self_attn.o_proj.weight'{{.*}} : tensor<2x16x768xbf16>
-// CHECK: rota.swiglu {{.*}} : tensor<2x16x512xbf16>
+// CHECK: rota.activation silu {{.*}} : tensor<2x16x512xbf16>
 // CHECK: rota.all_reduce sum {{.*}} axes [<tensor>] {{.*}}'mlp.down_proj.weight'{{.*}} : tensor<2x16x768xbf16>
 // CHECK-NOT: {{rota.(all|reduce_|shard_|permute)}}
 // CHECK-LABEL: func.func @backward

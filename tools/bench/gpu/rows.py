@@ -50,8 +50,8 @@ def row_kernels(rows, width, hidden, vocabulary):
     return [
         ("RMS norm", function([x, g], f"rota.rms_norm %a0, %a1{epsilon} : {x}, {g}", [x]), "f", 2 * size),
         ("its derivative", operation("rms_norm_grad", [x, x, g], epsilon, [x, tensor(width, "f32")]), "f", 3 * size),
-        ("gated activation", function([wide, wide], f"rota.swiglu %a0, %a1 : {wide}", [wide]), "f", 6 * rows * hidden),
-        ("its derivative", function([wide, wide, wide], f"rota.swiglu_grad %a0, %a1, %a2 : {wide}", [wide, wide]),
+        ("gated activation", function([wide, wide], f"rota.activation silu %a0, %a1 : {wide}", [wide]), "f", 6 * rows * hidden),
+        ("its derivative", function([wide, wide, wide], f"rota.activation_grad silu %a0, %a1, %a2 : ({wide}, {wide}, {wide}) -> ({wide}, {wide})", [wide, wide]),
          "f", 10 * rows * hidden),
         ("cross-entropy", operation("cross_entropy", [logits, targets], "", [scalar, scalar, line]), "f",
          2 * rows * vocabulary),

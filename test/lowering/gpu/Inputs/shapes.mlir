@@ -95,12 +95,12 @@ func.func @head_norm_grad(%d: tensor<8192x32x128xbf16>, %x: tensor<8192x32x128xb
 }
 
 func.func @swiglu(%a: tensor<8192x14336xbf16>, %b: tensor<8192x14336xbf16>) -> (tensor<8192x14336xbf16>) {
-  %y = rota.swiglu %a, %b : tensor<8192x14336xbf16>
+  %y = rota.activation silu %a, %b : tensor<8192x14336xbf16>
   return %y : tensor<8192x14336xbf16>
 }
 
 func.func @swiglu_grad(%d: tensor<8192x14336xbf16>, %a: tensor<8192x14336xbf16>, %b: tensor<8192x14336xbf16>) -> (tensor<8192x14336xbf16>, tensor<8192x14336xbf16>) {
-  %da, %db = rota.swiglu_grad %d, %a, %b : tensor<8192x14336xbf16>
+  %da, %db = rota.activation_grad silu %d, %a, %b : (tensor<8192x14336xbf16>, tensor<8192x14336xbf16>, tensor<8192x14336xbf16>) -> (tensor<8192x14336xbf16>, tensor<8192x14336xbf16>)
   return %da, %db : tensor<8192x14336xbf16>, tensor<8192x14336xbf16>
 }
 
