@@ -36,6 +36,12 @@ InFlightDiagnostic Config::error(StringRef key) {
   return diagnostic;
 }
 
+InFlightDiagnostic Config::warning(StringRef key) {
+  auto diagnostic = emitWarning(location(key));
+  diagnostic << "'" << key << "': ";
+  return diagnostic;
+}
+
 void Config::expected(StringRef key, const Twine &rule) {
   const nlohmann::json *value = find(key);
   error(key) << "expected " << rule << ", got "

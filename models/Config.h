@@ -49,6 +49,8 @@ public:
 
   /// Starts an error at a key: "'KEY': " stands in front of the message.
   InFlightDiagnostic error(StringRef key);
+  /// A warning at a key: a run goes on.
+  InFlightDiagnostic warning(StringRef key);
   /// "expected RULE, got VALUE" at a key.
   void expected(StringRef key, const Twine &rule);
 

@@ -9,9 +9,30 @@ using namespace mlir::rota;
 /// Rotary frequencies stand in the IR one by one.
 static constexpr int64_t maxHeadSize = 65536;
 
-static constexpr StringLiteral table = "model.embed_tokens.weight";
-static constexpr StringLiteral finalNorm = "model.norm.weight";
-static constexpr StringLiteral head = "lm_head.weight";
+/// The functions by their names in transformers, some of which mean the same.
+static constexpr std::pair<StringLiteral, ActivationKind> activations[] = {
+    {"silu", ActivationKind::Silu},
+    {"swish", ActivationKind::Silu},
+    {"gelu", ActivationKind::Gelu},
+    {"gelu_new", ActivationKind::GeluTanh},
+    {"gelu_pytorch_tanh", ActivationKind::GeluTanh},
+};
+
+ActivationKind mlir::rota::readActivation(Config &config, StringRef key,
+                                          StringRef fallback) {
+  std::string name = config.text(key, fallback.str());
+  for (auto [known, kind] : activations)
+    if (known == name)
+      return kind;
+  if (!config.failed()) {
+    auto error = config.error(key);
+    error << "expected one of ";
+    llvm::interleaveComma(activations, error,
+                          [&](auto &row) { error << '"' << row.first << '"'; });
+    error << ", got \"" << name << "\"; other activations are not supported";
+  }
+  return ActivationKind::Silu;
+}
 
 static void checkHeads(Config &config, const DecoderConfig &decoder,
                        bool hasHeadSize) {
@@ -71,8 +92,11 @@ DecoderConfig DecoderConfig::read(Config &config, const Microbatch &microbatch,
       config.real("rms_norm_eps", defaults.normEpsilon, share, isShare);
   decoder.initializerRange =
       config.real("initializer_range", 0.02, share, isShare);
+  decoder.attentionScale = 1.0 / std::sqrt(double(decoder.headSize));
+  decoder.activation =
+      readActivation(config, "hidden_act", defaults.activation);
   decoder.tied = config.flag("tie_word_embeddings", defaults.tied);
-  decoder.rotary = Rotary::read(config);
+  decoder.kinds.front().rotary = Rotary::read(config, defaults.rotary);
   if (!config.failed())
     checkHeads(config, decoder,
                config.find("head_dim") || defaults.headSize.has_value());
@@ -87,10 +111,12 @@ RankedTensorType DecoderBuilder::tokensType() {
 
 void DecoderBuilder::declareEnds() {
   Attribute init = normal(config.initializerRange);
-  param(table, {config.vocabulary, config.embed}, {"vocab", "embed"}, init);
-  param(finalNorm, {config.embed}, {"norm"}, constant(1.0));
+  param(names.table, {config.vocabulary, config.embed}, {"vocab", "embed"},
+        init);
+  declareNorm(names.norm, config.embed);
   if (!config.tied)
-    param(head, {config.vocabulary, config.embed}, {"vocab", "embed"}, init);
+    param(names.head, {config.vocabulary, config.embed}, {"vocab", "embed"},
+          init);
 }
 
 void DecoderBuilder::buildEmbed() {
@@ -99,9 +125,9 @@ void DecoderBuilder::buildEmbed() {
       beginFunction(ModelPart::Embed, {{Role::Tokens, tokensType()},
                                        {Role::OutputActivation, type}})
           .one(Role::Tokens);
-  Value rows = read(table, {config.vocabulary, config.embed});
-  finish({{Role::OutputActivation,
-           EmbeddingOp::create(*this, type, tokens, rows)}});
+  Value table = read(names.table, {config.vocabulary, config.embed});
+  Value rows = EmbeddingOp::create(*this, type, tokens, table);
+  finish({{Role::OutputActivation, embedded(rows)}});
 }
 
 void DecoderBuilder::buildLoss() {
@@ -114,9 +140,10 @@ void DecoderBuilder::buildLoss() {
   if (microbatch.zLoss != 0)
     types.set(Role::LossTerm, scalar);
   auto arguments = beginFunction(ModelPart::Loss, types);
-  Value normed = norm(arguments.one(Role::InputActivation), finalNorm);
-  Value logits = named("logits", project(normed, config.tied ? table : head,
-                                         config.vocabulary, config.embed));
+  Value normed = norm(arguments.one(Role::InputActivation), names.norm);
+  Value product = project(normed, config.tied ? names.table : names.head,
+                          config.vocabulary, config.embed);
+  Value logits = named("logits", cappedLogits(product));
   auto logsumexp = tensor({microbatch.sequences, length()}, getF32Type());
   auto loss = CrossEntropyOp::create(*this, scalar, scalar, logsumexp, logits,
                                      arguments.one(Role::Targets));
@@ -151,8 +178,8 @@ Value DecoderBuilder::rotaryTable() {
       tensor({microbatch.sequenceLength, config.headSize / 2, 2}, getF32Type());
   return RotaryTableOp::create(
       *this, type,
-      getDenseF64ArrayAttr(config.rotary.frequencies(config.headSize)),
-      getF64FloatAttr(config.rotary.scale));
+      getDenseF64ArrayAttr(kind().rotary.frequencies(config.headSize)),
+      getF64FloatAttr(kind().rotary.scale));
 }
 
 Value DecoderBuilder::rotate(Value x, Value table) {
@@ -161,7 +188,11 @@ Value DecoderBuilder::rotate(Value x, Value table) {
 
 Value DecoderBuilder::attend(Value query, Value key, Value value) {
   AttentionForm form;
-  form.scale = 1.0 / std::sqrt(double(config.headSize));
+  form.scale = config.attentionScale;
+  form.softCap = config.softCap;
+  // A window of the whole sequence changes nothing.
+  if (kind().window.value_or(length()) < length())
+    form.window = kind().window;
   return AttentionOp::create(*this, query, key, value, form).getOutput();
 }
 
@@ -170,7 +201,7 @@ Value DecoderBuilder::gatedFeedForward(Value x, StringRef gate, StringRef up,
   int64_t inner = config.feedForward;
   Value gates = named("mlpwi_0", project(x, gate, inner, config.embed));
   Value values = named("mlpwi_1", project(x, up, inner, config.embed));
-  Value gated = ActivationOp::create(*this, gates.getType(),
-                                     ActivationKind::Silu, gates, values);
+  Value gated = ActivationOp::create(*this, gates.getType(), config.activation,
+                                     gates, values);
   return named("mlpwo", project(gated, down, config.embed, inner));
 }

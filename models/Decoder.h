@@ -15,19 +15,41 @@
 
 namespace mlir::rota {
 
+/// What tells one kind of layer from the others of its model.
+struct LayerKind {
+  StringRef name = "decoder";                   // its symbol in the stack
+  std::optional<int64_t> window = std::nullopt; // of attention
+  Rotary rotary = {};
+};
+
 /// The values of keys that a configuration of the family may lack.
 struct DecoderDefaults {
   double normEpsilon = 1e-6;
   bool tied = false;
   std::optional<int64_t> headSize; // not given: embed / heads
+  StringRef activation = "silu";
+  RotaryKeys rotary = {};
+};
+
+/// The names of the parameters around the layers, and of their stack.
+struct DecoderNames {
+  StringRef table = "model.embed_tokens.weight";
+  StringRef norm = "model.norm.weight";
+  StringRef head = "lm_head.weight";
+  StringRef stack = "model.layers";
 };
 
 struct DecoderConfig {
   int64_t vocabulary, embed, feedForward, layers;
   int64_t heads, keyHeads, headSize;
   double normEpsilon, initializerRange;
-  Rotary rotary;
+  double attentionScale;         // of a query's product with a key
+  std::optional<double> softCap; // of attention's scores
+  ActivationKind activation;
   bool tied; // the head's weight is the embedding table
+  /// Each is that of one layer or more.
+  SmallVector<LayerKind> kinds = {LayerKind()};
+  SmallVector<size_t> kindOf; // of each layer; empty: all are of the first
 
   /// Reads the keys that most families have in common and checks sizes for a
   /// microbatch. Reports every mistake: `config.failed()` says whether there
@@ -39,26 +61,40 @@ struct DecoderConfig {
 class DecoderBuilder : public ModelBuilder {
 public:
   DecoderBuilder(const DecoderConfig &config, ModuleOp module,
-                 const Microbatch &microbatch)
-      : ModelBuilder(module, microbatch), config(config) {}
+                 const Microbatch &microbatch, const DecoderNames &names = {})
+      : ModelBuilder(module, microbatch), config(config), names(names) {}
   virtual ~DecoderBuilder() = default;
 
   /// Builds the whole module.
   void build();
 
 protected:
-  /// Declares the parameters of a layer.
+  /// Declares the parameters of a layer of the kind `kind()`.
   virtual void declareLayer();
-  /// A layer from its input to its output, [B, S, E].
+  /// A layer of the kind `kind()` from its input to its output, [B, S, E].
   virtual Value buildLayer(Value x);
   /// The query, key or value of `x` before the rotation, [B, S, heads, D], by
   /// the parameters whose names begin with `name`.
   virtual Value projectHeads(Value x, StringRef name, int64_t heads);
 
-  /// Declares weights of projections, and a norm's gain of `width` elements.
+  /// Declares the parameters of a norm of `width` elements, whose gain has that
+  /// name.
+  virtual void declareNorm(StringRef gain, int64_t width);
+  /// The norm of `x` along its last dimension with the gain of that name.
+  virtual Value norm(Value x, StringRef gain);
+  /// The first activation [B, S, E] out of the rows of the embedding table.
+  virtual Value embedded(Value rows) { return rows; }
+  /// The logits [B, S, V] of the loss out of the head's product.
+  virtual Value cappedLogits(Value product) { return product; }
+
+  /// Declares weights of projections.
   void declareAttention();
   void declareFeedForward();
-  void declareGain(StringRef name, int64_t width);
+
+  /// Declares norms of each head's query and key.
+  void declareHeadNorms();
+  /// What `projectHeads` made for `name`, normalized unless it is the value.
+  Value headNorm(Value heads, StringRef name);
 
   /// Self-attention of `x` after the output projection.
   Value attention(Value x);
@@ -66,33 +102,42 @@ protected:
   Value feedForward(Value x);
 
   /// Declares embedding table, final norm and, unless it is tied, the head.
-  void declareEnds();
+  virtual void declareEnds();
   /// Builds `embed`: rows of the table.
   void buildEmbed();
   /// Builds `loss`: final norm, head, cross-entropy and, where there is one,
   /// z-loss.
   void buildLoss();
 
-  /// RMS norm of `x` along its last dimension with the gain of that name, read
-  /// in f32.
-  Value norm(Value x, StringRef gain);
   /// [B, S, heads * D] as [B, S, heads, D].
   Value splitHeads(Value x, int64_t heads);
   /// Cosines and sines of the rotary settings: [S, D / 2, 2].
   Value rotaryTable();
   Value rotate(Value x, Value table);
-  /// Causal attention: [B, S, H, D].
+  /// Causal attention, in a window where the kind of layer has one: [B, S, H,
+  /// D].
   Value attend(Value query, Value key, Value value);
-  /// SwiGLU(x Wgate, x Wup) Wdown: [B, S, E].
+  /// (f(x Wgate) * x Wup) Wdown, f the activation function: [B, S, E].
   Value gatedFeedForward(Value x, StringRef gate, StringRef up, StringRef down);
 
+  /// The kind of the layer that is being built.
+  const LayerKind &kind() const { return *openKind; }
+
   const DecoderConfig &config;
+  const DecoderNames names;
 
 private:
+  void buildKind(const LayerKind &kind);
   RankedTensorType tokensType();
   /// The sum of the squares of `logsumexp` [B, S], a term of the loss.
   Value zLoss(Value logsumexp);
+
+  const LayerKind *openKind = nullptr;
 };
+
+/// Reads the name of an activation function.
+ActivationKind readActivation(Config &config, StringRef key,
+                              StringRef fallback);
 
 } // namespace mlir::rota
 

@@ -9,8 +9,21 @@ using namespace mlir::rota;
 
 void DecoderBuilder::build() {
   declareEnds();
-  beginLayers("model.layers", SmallVector<StringRef>(config.layers, "decoder"));
-  beginKind("decoder");
+  SmallVector<StringRef> kinds(config.layers, config.kinds.front().name);
+  for (auto [name, kind] : llvm::zip(kinds, config.kindOf))
+    name = config.kinds[kind].name;
+  beginLayers(names.stack, kinds);
+  for (const LayerKind &kind : config.kinds)
+    if (llvm::is_contained(kinds, kind.name))
+      buildKind(kind);
+  endLayers();
+  buildEmbed();
+  buildLoss();
+}
+
+void DecoderBuilder::buildKind(const LayerKind &kind) {
+  openKind = &kind;
+  beginKind(kind.name);
   declareLayer();
   RankedTensorType type = activation({config.embed});
   Value x = beginFunction(ModelPart::Layer, {{Role::InputActivation, type},
@@ -18,13 +31,10 @@ void DecoderBuilder::build() {
                 .one(Role::InputActivation);
   finish(
       {{Role::OutputActivation, buildLayer(named("decoder_layer_input", x))}});
-  endLayers();
-  buildEmbed();
-  buildLoss();
 }
 
-void DecoderBuilder::declareGain(StringRef name, int64_t width) {
-  param(name, {width}, {"norm"}, constant(1.0));
+void DecoderBuilder::declareNorm(StringRef gain, int64_t width) {
+  param(gain, {width}, {"norm"}, constant(1.0));
 }
 
 void DecoderBuilder::declareAttention() {
@@ -47,9 +57,9 @@ void DecoderBuilder::declareFeedForward() {
 }
 
 void DecoderBuilder::declareLayer() {
-  declareGain("input_layernorm.weight", config.embed);
+  declareNorm("input_layernorm.weight", config.embed);
   declareAttention();
-  declareGain("post_attention_layernorm.weight", config.embed);
+  declareNorm("post_attention_layernorm.weight", config.embed);
   declareFeedForward();
 }
 
@@ -57,6 +67,18 @@ Value DecoderBuilder::projectHeads(Value x, StringRef name, int64_t heads) {
   return splitHeads(project(x, (name + ".weight").str(),
                             heads * config.headSize, config.embed),
                     heads);
+}
+
+void DecoderBuilder::declareHeadNorms() {
+  declareNorm("self_attn.q_norm.weight", config.headSize);
+  declareNorm("self_attn.k_norm.weight", config.headSize);
+}
+
+Value DecoderBuilder::headNorm(Value heads, StringRef name) {
+  if (name == "self_attn.v_proj")
+    return heads;
+  return norm(heads, name == "self_attn.q_proj" ? "self_attn.q_norm.weight"
+                                                : "self_attn.k_norm.weight");
 }
 
 Value DecoderBuilder::attention(Value x) {

@@ -5,7 +5,6 @@
 // windows.
 #include "models/Decoder.h"
 #include "models/UnsupportedKeys.h"
-#include "models/Windows.h"
 
 using namespace mlir;
 using namespace mlir::rota;
@@ -14,8 +13,6 @@ LogicalResult mlir::rota::buildLlama(Config &config,
                                      const Microbatch &microbatch,
                                      ModuleOp module) {
   auto llama = DecoderConfig::read(config, microbatch);
-  // silu and swish are two names of one function.
-  expectName(config, "hidden_act", {"silu", "swish"}, "activations");
   expectFullAttention(config);
   expectArchitecture(config, {"LlamaForCausalLM", "LlamaModel"});
   refuseUnsupportedKeys(config);
@@ -29,10 +26,9 @@ LogicalResult mlir::rota::buildMistral(Config &config,
                                        const Microbatch &microbatch,
                                        ModuleOp module) {
   auto mistral = DecoderConfig::read(config, microbatch);
-  expectName(config, "hidden_act", {"silu", "swish"}, "activations");
   // Every layer has the window. A file without the key has the first version's.
   if (config.find("sliding_window") || !config.has("sliding_window"))
-    readWindow(config, "sliding_window", 4096, microbatch);
+    mistral.kinds.front().window = config.size("sliding_window", 4096);
   expectFullAttention(config);
   expectArchitecture(config, {"MistralForCausalLM", "MistralModel"});
   refuseUnsupportedKeys(config);

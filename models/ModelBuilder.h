@@ -88,6 +88,12 @@ struct Family {
                          ModuleOp module);
 };
 
+LogicalResult buildGPT2(Config &config, const Microbatch &microbatch,
+                        ModuleOp module);
+LogicalResult buildGemma2(Config &config, const Microbatch &microbatch,
+                          ModuleOp module);
+LogicalResult buildGemma3(Config &config, const Microbatch &microbatch,
+                          ModuleOp module);
 LogicalResult buildLlama(Config &config, const Microbatch &microbatch,
                          ModuleOp module);
 LogicalResult buildMistral(Config &config, const Microbatch &microbatch,

@@ -15,8 +15,11 @@ using namespace mlir;
 using namespace mlir::rota;
 
 static constexpr Family families[] = {
-    {"llama", buildLlama}, {"mistral", buildMistral}, {"olmo2", buildOlmo2},
-    {"qwen2", buildQwen2}, {"qwen3", buildQwen3},     {"simple", buildSimple},
+    {"gemma2", buildGemma2},   {"gemma3_text", buildGemma3},
+    {"gpt2", buildGPT2},       {"llama", buildLlama},
+    {"mistral", buildMistral}, {"olmo2", buildOlmo2},
+    {"qwen2", buildQwen2},     {"qwen3", buildQwen3},
+    {"simple", buildSimple},
 };
 
 static InFlightDiagnostic errorAt(MLIRContext &context, StringRef path) {

@@ -16,11 +16,11 @@ class Olmo2Builder : public DecoderBuilder {
 
   void declareLayer() override {
     declareAttention();
-    declareGain("self_attn.q_norm.weight", config.heads * config.headSize);
-    declareGain("self_attn.k_norm.weight", config.keyHeads * config.headSize);
-    declareGain("post_attention_layernorm.weight", config.embed);
+    declareNorm("self_attn.q_norm.weight", config.heads * config.headSize);
+    declareNorm("self_attn.k_norm.weight", config.keyHeads * config.headSize);
+    declareNorm("post_attention_layernorm.weight", config.embed);
     declareFeedForward();
-    declareGain("post_feedforward_layernorm.weight", config.embed);
+    declareNorm("post_feedforward_layernorm.weight", config.embed);
   }
 
   Value projectHeads(Value x, StringRef name, int64_t heads) override {
@@ -49,7 +49,6 @@ LogicalResult mlir::rota::buildOlmo2(Config &config,
   DecoderDefaults defaults;
   defaults.normEpsilon = 1e-5;
   auto olmo = DecoderConfig::read(config, microbatch, defaults);
-  expectName(config, "hidden_act", {"silu", "swish"}, "activations");
   expectFullAttention(config);
   expectArchitecture(config, {"Olmo2ForCausalLM", "Olmo2Model"});
   refuseUnsupportedKeys(config);

@@ -35,16 +35,11 @@ class Qwen3Builder : public DecoderBuilder {
 
   void declareLayer() override {
     DecoderBuilder::declareLayer();
-    declareGain("self_attn.q_norm.weight", config.headSize);
-    declareGain("self_attn.k_norm.weight", config.headSize);
+    declareHeadNorms();
   }
 
   Value projectHeads(Value x, StringRef name, int64_t heads) override {
-    Value split = DecoderBuilder::projectHeads(x, name, heads);
-    if (name == "self_attn.v_proj")
-      return split;
-    return norm(split, name == "self_attn.q_proj" ? "self_attn.q_norm.weight"
-                                                  : "self_attn.k_norm.weight");
+    return headNorm(DecoderBuilder::projectHeads(x, name, heads), name);
   }
 };
 
@@ -52,9 +47,7 @@ class Qwen3Builder : public DecoderBuilder {
 
 /// The keys of both versions beyond Llama's: with `use_sliding_window` the
 /// layers from `max_window_layers` on have a window.
-static void readKeys(Config &config, const DecoderConfig &qwen,
-                     const Microbatch &microbatch) {
-  expectName(config, "hidden_act", {"silu", "swish"}, "activations");
+static void readKeys(Config &config, DecoderConfig &qwen) {
   bool slides = config.flag("use_sliding_window", false);
   const nlohmann::json *full = config.find("max_window_layers");
   if (full && !full->is_number_unsigned())
@@ -72,13 +65,13 @@ static void readKeys(Config &config, const DecoderConfig &qwen,
   if (!config.find("sliding_window") && config.has("sliding_window"))
     return;
   if (slides && llvm::is_contained(sliding, true))
-    readWindow(config, "sliding_window", 4096, microbatch);
+    setWindows(qwen, sliding, config.size("sliding_window", 4096));
 }
 
 template <typename Builder>
-static LogicalResult buildQwen(Config &config, const DecoderConfig &qwen,
+static LogicalResult buildQwen(Config &config, DecoderConfig qwen,
                                const Microbatch &microbatch, ModuleOp module) {
-  readKeys(config, qwen, microbatch);
+  readKeys(config, qwen);
   refuseUnsupportedKeys(config);
   if (config.failed())
     return failure();

@@ -53,8 +53,8 @@ static void readLlama3(Config &config, StringRef key, Rotary &rotary) {
   if (!config.failed() &&
       rotary.highFrequencyFactor <= rotary.lowFrequencyFactor)
     config.error(high) << "expected more than '" << low << "', got "
-                       << rotary.highFrequencyFactor << " and "
-                       << rotary.lowFrequencyFactor;
+                       << shortText(rotary.highFrequencyFactor) << " and "
+                       << shortText(rotary.lowFrequencyFactor);
 }
 
 /// Frequencies that turn often over the original context are kept, those that
@@ -101,7 +101,8 @@ static void readYarn(Config &config, StringRef key, Rotary &rotary) {
   if (!config.failed() && rotary.fastTurns < rotary.slowTurns)
     config.error(inside(key, "beta_fast"))
         << "expected at least '" << inside(key, "beta_slow") << "', got "
-        << rotary.fastTurns << " and " << rotary.slowTurns;
+        << shortText(rotary.fastTurns) << " and "
+        << shortText(rotary.slowTurns);
 }
 
 /// Frequencies between those that turn `fastTurns` and `slowTurns` times over
@@ -155,7 +156,7 @@ static const RotaryScaling *findScaling(Config &config, StringRef key) {
   return nullptr;
 }
 
-/// Reads the object at `key`: `rope_scaling` or `rope_parameters`.
+/// Reads the object at `key`, of either spelling.
 static void readScaling(Config &config, StringRef key, Rotary &rotary) {
   // transformers 5 may hold one object per kind of layer.
   for (StringRef kind : {"full_attention", "sliding_attention"})
@@ -179,43 +180,46 @@ static void readScaling(Config &config, StringRef key, Rotary &rotary) {
     rotary.scaling->read(config, key, rotary);
 }
 
-/// Reports values of `rope_scaling` that `rope_parameters` has otherwise.
-static void compareSpellings(Config &config) {
-  const nlohmann::json *older = config.find("rope_scaling");
+/// Reports values of the older spelling that the newer has otherwise.
+static void compareSpellings(Config &config, const RotaryKeys &keys) {
+  const nlohmann::json *older =
+      keys.scaling.empty() ? nullptr : config.find(keys.scaling);
   if (!older)
     return;
   for (const auto &[name, value] : older->items()) {
-    const nlohmann::json *newer = config.find(inside("rope_parameters", name));
+    const nlohmann::json *newer = config.find(inside(keys.parameters, name));
     if (name != "type" && (!newer || *newer != value))
-      config.error(inside("rope_scaling", name))
-          << "expected the value of 'rope_parameters." << name << "', "
+      config.error(inside(keys.scaling, name))
+          << "expected the value of '" << inside(keys.parameters, name) << "', "
           << (newer ? shortText(*newer) : "nothing") << ", got "
           << shortText(value);
   }
 }
 
-Rotary Rotary::read(Config &config) {
+Rotary Rotary::read(Config &config, const RotaryKeys &keys) {
   Rotary rotary;
   StringRef rule = "a number above 0";
-  for (StringRef key : {"rope_parameters", "rope_scaling"})
-    if (const nlohmann::json *value = config.find(key);
+  for (StringRef key : {keys.parameters, keys.scaling})
+    if (const nlohmann::json *value = key.empty() ? nullptr : config.find(key);
         value && !value->is_object()) {
       config.expected(key, "an object or null");
       return rotary;
     }
-  bool isNewer = config.find("rope_parameters");
-  StringRef key = isNewer ? "rope_parameters" : "rope_scaling";
-  double outer = config.real("rope_theta", rotary.theta, rule, isPositive);
-  rotary.theta =
-      config.real(inside(key, "rope_theta"), outer, rule, isPositive);
+  bool isNewer = config.find(keys.parameters);
+  StringRef key = isNewer ? keys.parameters : keys.scaling;
+  double outer = config.real(keys.theta, keys.fallback, rule, isPositive);
+  rotary.theta = key.empty() ? outer
+                             : config.real(inside(key, "rope_theta"), outer,
+                                           rule, isPositive);
   if (isNewer) {
-    if (config.find("rope_theta") && rotary.theta != outer)
-      config.error("rope_theta")
-          << "expected the value of 'rope_parameters.rope_theta', "
-          << rotary.theta << ", got " << outer;
-    compareSpellings(config);
+    if (config.find(keys.theta) && rotary.theta != outer)
+      config.error(keys.theta)
+          << "expected the value of '" << inside(key, "rope_theta") << "', "
+          << shortText(rotary.theta) << ", got " << shortText(outer);
+    compareSpellings(config, keys);
   }
-  readScaling(config, key, rotary);
+  if (!key.empty())
+    readScaling(config, key, rotary);
   return rotary;
 }
 

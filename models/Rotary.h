@@ -14,6 +14,15 @@ namespace mlir::rota {
 /// Rotary.cpp.
 struct RotaryScaling;
 
+/// Where a configuration has rotary settings, and the theta of one that does
+/// not say.
+struct RotaryKeys {
+  StringRef parameters = "rope_parameters"; // the object of transformers 5
+  // The older spelling; without the second key it has no scaling.
+  StringRef theta = "rope_theta", scaling = "rope_scaling";
+  double fallback = 10000.0;
+};
+
 struct Rotary {
   double theta = 10000.0;
   const RotaryScaling *scaling = nullptr; // null: frequencies stay
@@ -29,10 +38,9 @@ struct Rotary {
   /// Of all cosines and sines: the square root of attention's temperature.
   double scale = 1.0;
 
-  /// Reads both spellings that hubs use: the older (`rope_theta`,
-  /// `rope_scaling`) and that of transformers 5 (`rope_parameters`). A file
-  /// that has both must give them equal values. Reports every mistake.
-  static Rotary read(Config &config);
+  /// Reads both spellings that hubs use. A file that has both must give them
+  /// equal values. Reports every mistake.
+  static Rotary read(Config &config, const RotaryKeys &keys = {});
 
   /// The headSize / 2 frequencies in radians per position, in f64:
   /// theta^(-2i / headSize) (Su et al. 2021, section 3.2.2), stretched.

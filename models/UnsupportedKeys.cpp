@@ -125,14 +125,6 @@ void mlir::rota::refuseUnsupportedKeys(Config &config) {
   }
 }
 
-void mlir::rota::expectName(Config &config, StringRef key,
-                            ArrayRef<StringRef> names, StringRef others) {
-  std::string name = config.text(key, names.front().str());
-  if (!llvm::is_contained(names, name))
-    config.error(key) << "expected \"" << names.front() << "\", got \"" << name
-                      << "\"; other " << others << " are not supported";
-}
-
 void mlir::rota::expectFullAttention(Config &config) {
   const nlohmann::json *kinds = config.find("layer_types");
   if (kinds &&

@@ -14,11 +14,6 @@ namespace mlir::rota {
 /// has read the keys that it supports.
 void refuseUnsupportedKeys(Config &config);
 
-/// Reports the text at `key` unless it is one of `names`, which mean the same;
-/// the first is the default. `others` is what other names mean: "activations".
-void expectName(Config &config, StringRef key, ArrayRef<StringRef> names,
-                StringRef others);
-
 /// Reports `layer_types` unless all layers have full attention.
 void expectFullAttention(Config &config);
 

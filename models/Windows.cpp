@@ -29,12 +29,10 @@ mlir::rota::readSlidingLayers(Config &config, int64_t layers,
   return sliding;
 }
 
-void mlir::rota::readWindow(Config &config, StringRef key,
-                            std::optional<int64_t> fallback,
-                            const Microbatch &microbatch) {
-  int64_t window = config.size(key, fallback);
-  if (!config.failed() && window < microbatch.sequenceLength)
-    config.error(key) << "expected a window of at least the sequence length, "
-                      << microbatch.sequenceLength << ", got " << window
-                      << "; narrower attention windows are not supported";
+void mlir::rota::setWindows(DecoderConfig &decoder, ArrayRef<bool> sliding,
+                            int64_t window) {
+  Rotary rotary = decoder.kinds.front().rotary;
+  decoder.kinds = {{"full_attention", std::nullopt, rotary},
+                   {"sliding_attention", window, rotary}};
+  decoder.kindOf.assign(sliding.begin(), sliding.end());
 }

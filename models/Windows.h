@@ -4,7 +4,7 @@
 #ifndef ROTA_MODELS_WINDOWS_H
 #define ROTA_MODELS_WINDOWS_H
 
-#include "models/ModelBuilder.h"
+#include "models/Decoder.h"
 
 namespace mlir::rota {
 
@@ -13,11 +13,10 @@ namespace mlir::rota {
 SmallVector<bool> readSlidingLayers(Config &config, int64_t layers,
                                     llvm::function_ref<bool(int64_t)> slides);
 
-/// Reads the latest tokens that a position attends to, itself included. A
-/// window of the whole sequence changes nothing; a narrower one is reported,
-/// because `DecoderBuilder::attend` has none.
-void readWindow(Config &config, StringRef key, std::optional<int64_t> fallback,
-                const Microbatch &microbatch);
+/// Gives the layers for which `sliding` is true a window of so many positions,
+/// as the kind "sliding_attention"; the others are of "full_attention". Both
+/// have the rotary settings that all layers had.
+void setWindows(DecoderConfig &decoder, ArrayRef<bool> sliding, int64_t window);
 
 } // namespace mlir::rota
 

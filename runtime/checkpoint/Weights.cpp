@@ -78,6 +78,19 @@ void Weights::openIndex(const std::string &path) {
     open((std::filesystem::path(path).parent_path() / name).string());
 }
 
+void Weights::findBareName(const std::string &name) {
+  size_t dot = name.find('.');
+  if (dot == std::string::npos || tensors.count(name))
+    return;
+  std::string bare = name.substr(dot + 1);
+  if (bare.find('.') == std::string::npos)
+    return;
+  if (auto found = tensors.extract(bare)) {
+    found.key() = name;
+    tensors.insert(std::move(found));
+  }
+}
+
 void Weights::checkTensor(const std::string &path, const std::string &name,
                           const std::vector<int64_t> &shape) const {
   auto found = tensors.find(name);
@@ -103,6 +116,7 @@ void Weights::check(const std::string &path, const Program &program) {
     for (int64_t layer : layers) {
       StoredTensors stored = storedTensors(parameter, layer);
       for (const std::string &name : stored.names) {
+        findBareName(name);
         checkTensor(path, name, stored.shape);
         known.insert(name);
       }

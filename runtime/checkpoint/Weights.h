@@ -28,8 +28,9 @@ private:
 class Weights {
 public:
   /// `path`: a .safetensors file, a model.safetensors.index.json, or a folder
-  /// that holds one of them. Checks that every tensor of the program is there
-  /// with its shape and a float type. Throws InputError.
+  /// that holds one of them. Names in it may lack the first word. Checks that
+  /// every tensor of the program is there with its shape and a float type.
+  /// Throws InputError.
   Weights(const std::string &path, const Program &program);
 
   StoredParameter find(const Parameter &parameter, int64_t layer) const;
@@ -40,6 +41,10 @@ private:
   void open(const std::string &path);
   void openIndex(const std::string &path);
   void check(const std::string &path, const Program &program);
+  /// Gives the tensor that has all but the first word of `name`, where there is
+  /// none of that name, the name: files of a model without its head have
+  /// "h.0.ln_1.weight" for "transformer.h.0.ln_1.weight".
+  void findBareName(const std::string &name);
   void checkTensor(const std::string &path, const std::string &name,
                    const std::vector<int64_t> &shape) const;
 

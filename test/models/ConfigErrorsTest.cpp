@@ -123,9 +123,10 @@ TEST_F(ConfigErrors, ChangesTheComputation) {
   refuse("logits_scaling", 8.0, "'logits_scaling': expected 1, got 8.0");
   refuse("final_logit_softcapping", 30.0,
          "'final_logit_softcapping': expected no such key or null, got 30.0");
-  refuse("hidden_act", "gelu",
-         "'hidden_act': expected \"silu\", got \"gelu\"; other activations are "
-         "not supported");
+  refuse("hidden_act", "relu",
+         "'hidden_act': expected one of \"silu\", \"swish\", \"gelu\", "
+         "\"gelu_new\", \"gelu_pytorch_tanh\", got \"relu\"; other "
+         "activations are not supported");
   refuse("hidden_act", 3, "'hidden_act': expected a string, got 3");
   refuse("layer_types", {"full_attention", "sliding_attention"},
          "'layer_types': expected \"full_attention\" in every layer");
@@ -186,7 +187,7 @@ TEST_F(ConfigErrors, RopeScaling) {
                  {"original_max_position_embeddings", 64},
                  {"beta_slow", 33}},
                 "'rope_scaling.beta_fast': expected at least "
-                "'rope_scaling.beta_slow', got 3.200000e+01 and 3.300000e+01");
+                "'rope_scaling.beta_slow', got 32.0 and 33.0");
   refuseScaling({{"type", "dynamic"}, {"factor", 4.0}},
                 "'rope_scaling.type': expected");
   refuseScaling({{"rope_type", "linear"}},
@@ -216,8 +217,9 @@ TEST_F(ConfigErrors, RopeScaling) {
 
 TEST_F(ConfigErrors, ModelTypeListsThoseThatAre) {
   refuse("model_type", "mamba",
-         "'model_type': expected one of \"llama\", \"mistral\", \"olmo2\", "
-         "\"qwen2\", \"qwen3\", \"simple\", got \"mamba\"");
+         "'model_type': expected one of \"gemma2\", \"gemma3_text\", "
+         "\"gpt2\", \"llama\", \"mistral\", \"olmo2\", \"qwen2\", \"qwen3\", "
+         "\"simple\", got \"mamba\"");
   refuse("model_type", 7, "'model_type': expected a string, got 7");
 }
 

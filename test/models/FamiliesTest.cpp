@@ -41,28 +41,60 @@ protected:
     return names;
   }
 
+  using Windows = std::vector<std::optional<uint64_t>>;
+
+  /// What `read` finds in the function of each layer.
+  template <typename T>
+  std::vector<T> ofLayers(const nlohmann::json &config, int64_t length,
+                          llvm::function_ref<T(LayerOp)> read) {
+    std::vector<T> values;
+    auto built = build(config, {1, length, {}});
+    EXPECT_TRUE(succeeded(built)) << diagnostics;
+    if (failed(built))
+      return values;
+    auto model = Model::get(*built->module);
+    for (uint64_t layer = 0; layer < model->stack.getLayers(); ++layer)
+      values.push_back(read(model->kindOf(layer)));
+    return values;
+  }
+
+  Windows windows(const nlohmann::json &config, int64_t length = 8) {
+    return ofLayers<std::optional<uint64_t>>(config, length, [](LayerOp kind) {
+      std::optional<uint64_t> window;
+      kind.walk([&](AttentionOp op) { window = op.getWindow(); });
+      return window;
+    });
+  }
+
+  /// theta of each layer, whose head size is 8, out of its second frequency.
+  std::vector<double> thetas(const nlohmann::json &config) {
+    return ofLayers<double>(config, 8, [](LayerOp kind) {
+      double theta = 0;
+      kind.walk([&](RotaryTableOp op) {
+        theta = std::round(std::pow(op.getFrequencies()[1], -4.0));
+      });
+      return theta;
+    });
+  }
+
   static bool has(const std::vector<std::string> &names, StringRef name) {
     return llvm::is_contained(names, name);
   }
 };
 
-constexpr StringLiteral narrow =
-    "expected a window of at least the sequence length, 8, got 7; narrower "
-    "attention windows are not supported";
-
 TEST_F(Families, MistralHasAWindowInEveryLayer) {
   auto config = small("mistral");
   config["sliding_window"] = 7;
-  refuse(config, ("'sliding_window': " + narrow).str());
+  EXPECT_EQ(windows(config), Windows({7, 7, 7, 7}));
+  // A window of the whole sequence, which changes nothing.
   config["sliding_window"] = 8;
-  EXPECT_TRUE(succeeded(build(config))) << diagnostics;
-  EXPECT_TRUE(failed(build(config, {1, 9, {}})));
+  EXPECT_EQ(windows(config), Windows(4));
   config["sliding_window"] = nullptr;
-  EXPECT_TRUE(succeeded(build(config, {1, 5000, {}}))) << diagnostics;
+  EXPECT_EQ(windows(config), Windows(4));
   // A file without the key has the window of the first version.
   config.erase("sliding_window");
-  EXPECT_TRUE(succeeded(build(config, {1, 4096, {}}))) << diagnostics;
-  EXPECT_TRUE(failed(build(config, {1, 4097, {}})));
+  EXPECT_EQ(windows(config, 4096), Windows(4));
+  EXPECT_EQ(windows(config, 4097), Windows({4096, 4096, 4096, 4096}));
 }
 
 TEST_F(Families, MistralIsOtherwiseALlama) {
@@ -73,21 +105,15 @@ TEST_F(Families, QwenHasWindowsWhenAsked) {
   for (const char *family : {"qwen2", "qwen3"}) {
     auto config = small(family);
     config["sliding_window"] = 7;
-    EXPECT_TRUE(succeeded(build(config))) << diagnostics;
+    EXPECT_EQ(windows(config), Windows(4));
     config["use_sliding_window"] = true;
     config["max_window_layers"] = 4; // all
-    EXPECT_TRUE(succeeded(build(config))) << diagnostics;
+    EXPECT_EQ(windows(config), Windows(4));
     config["max_window_layers"] = 3;
-    refuse(config, ("'sliding_window': " + narrow).str());
-    config["sliding_window"] = 8;
-    EXPECT_TRUE(succeeded(build(config))) << diagnostics;
-    config["sliding_window"] = 7;
-    config["layer_types"] = {"full_attention", "full_attention",
-                             "full_attention", "full_attention"};
-    EXPECT_TRUE(succeeded(build(config))) << diagnostics;
-    config["layer_types"][0] = "sliding_attention";
-    config.erase("max_window_layers");
-    refuse(config, ("'sliding_window': " + narrow).str());
+    EXPECT_EQ(windows(config), Windows({{}, {}, {}, 7}));
+    config["layer_types"] = {"sliding_attention", "full_attention",
+                             "full_attention", "sliding_attention"};
+    EXPECT_EQ(windows(config), Windows({7, {}, {}, 7}));
     config["use_sliding_window"] = false;
     refuse(config, "'layer_types': expected \"full_attention\" in every layer, "
                    "since 'use_sliding_window' is false");
@@ -145,9 +171,128 @@ TEST_F(Families, ArchitecturesAreLanguageModels) {
     config["architectures"] = {"OtherForSequenceClassification"};
     refuse(config, "other heads are not supported");
     config["architectures"] = nullptr;
-    config["hidden_act"] = "gelu";
-    refuse(config, "'hidden_act': expected \"silu\", got \"gelu\"");
   }
+}
+
+TEST_F(Families, ActivationIsThatOfTheFile) {
+  auto config = smallLlama();
+  for (auto [name, kind] : {std::pair("swish", ActivationKind::Silu),
+                            {"gelu", ActivationKind::Gelu},
+                            {"gelu_pytorch_tanh", ActivationKind::GeluTanh}}) {
+    config["hidden_act"] = name;
+    auto built = build(config);
+    ASSERT_TRUE(succeeded(built)) << diagnostics;
+    built->module->walk([&, kind = kind](ActivationOp op) {
+      EXPECT_EQ(op.getKind(), kind) << name;
+    });
+  }
+}
+
+nlohmann::json smallGPT2() {
+  return {{"model_type", "gpt2"}, {"vocab_size", 64}, {"n_embd", 24},
+          {"n_layer", 4},         {"n_head", 4},      {"n_positions", 8}};
+}
+
+TEST_F(Families, GPT2HasOneProjectionAndBiases) {
+  EXPECT_EQ(layerParams(smallGPT2()),
+            (std::vector<std::string>{
+                "ln_1.weight 24", "ln_1.bias 24", "attn.c_attn.weight 24 72",
+                "attn.c_attn.bias 72", "attn.c_proj.weight 24 24",
+                "attn.c_proj.bias 24", "ln_2.weight 24", "ln_2.bias 24",
+                "mlp.c_fc.weight 24 96", "mlp.c_fc.bias 96",
+                "mlp.c_proj.weight 96 24", "mlp.c_proj.bias 24"}));
+  auto config = smallGPT2();
+  config["n_inner"] = 40;
+  EXPECT_TRUE(has(layerParams(config), "mlp.c_fc.weight 24 40"));
+}
+
+TEST_F(Families, GPT2IgnoresDropoutAndSaysSo) {
+  auto config = smallGPT2();
+  config["attn_pdrop"] = 0.1;
+  EXPECT_TRUE(succeeded(build(config)));
+  EXPECT_TRUE(StringRef(diagnostics)
+                  .contains("'attn_pdrop': dropout of 0.1 is ignored"))
+      << diagnostics;
+  config["attn_pdrop"] = 0.0;
+  EXPECT_TRUE(succeeded(build(config)));
+  EXPECT_EQ(diagnostics, "");
+}
+
+TEST_F(Families, GPT2RefusesOtherAttention) {
+  auto with = [](const char *key, nlohmann::json value) {
+    auto config = smallGPT2();
+    config[key] = std::move(value);
+    return config;
+  };
+  refuse(with("n_positions", 7),
+         "'n_positions': expected at least the sequence length, 8, got 7");
+  refuse(with("n_head", 5),
+         "'n_head': expected a divisor of 'n_embd', got 5 and 24");
+  refuse(with("scale_attn_weights", false),
+         "'scale_attn_weights': expected true; false is not supported");
+  refuse(with("scale_attn_by_inverse_layer_idx", true),
+         "'scale_attn_by_inverse_layer_idx': expected false");
+  refuse(with("add_cross_attention", true), "'add_cross_attention'");
+  refuse(with("activation_function", "relu"), "'activation_function': expected "
+                                              "one of");
+}
+
+TEST_F(Families, Gemma2HasCapsAndWindowsInEverySecondLayer) {
+  auto config = small("gemma2");
+  config.erase("tie_word_embeddings");
+  config["sliding_window"] = 7;
+  EXPECT_EQ(windows(config), Windows({7, {}, 7, {}}));
+  auto built = build(config);
+  ASSERT_TRUE(succeeded(built)) << diagnostics;
+  EXPECT_FALSE(built->module->lookupSymbol("lm_head.weight"));
+  int64_t caps = 0;
+  built->module->walk([&](math::TanhOp) { ++caps; });
+  EXPECT_EQ(caps, 1); // of logits
+  built->module->walk([&](AttentionOp op) {
+    EXPECT_EQ(op.getSoftCap()->convertToDouble(), 50.0);
+  });
+  config["attn_logit_softcapping"] = nullptr;
+  config["final_logit_softcapping"] = nullptr;
+  built = build(config);
+  ASSERT_TRUE(succeeded(built)) << diagnostics;
+  built->module->walk([&](math::TanhOp) { ADD_FAILURE() << "a cap of null"; });
+  built->module->walk([&](AttentionOp op) { EXPECT_FALSE(op.getSoftCap()); });
+  config["attn_logit_softcapping"] = 0;
+  refuse(config, "'attn_logit_softcapping': expected a number above 0 or null");
+}
+
+nlohmann::json withoutRotary(nlohmann::json config) {
+  config.erase("rope_theta");
+  config.erase("rope_scaling");
+  return config;
+}
+
+TEST_F(Families, Gemma3HasRotarySettingsByKindOfLayer) {
+  auto config = withoutRotary(small("gemma3_text"));
+  config["sliding_window"] = 7;
+  config["sliding_window_pattern"] = 3;
+  EXPECT_EQ(windows(config), Windows({7, 7, {}, 7}));
+  // The frequency of the second of four pairs is theta^(-1/4).
+  using Thetas = std::vector<double>;
+  EXPECT_EQ(thetas(config), Thetas({1e4, 1e4, 1e6, 1e4}));
+  config["rope_theta"] = 500.0;
+  config["rope_local_base_freq"] = 100.0;
+  EXPECT_EQ(thetas(config), Thetas({100, 100, 500, 100}));
+  config["rope_parameters"] = {
+      {"full_attention", {{"rope_type", "default"}, {"rope_theta", 500.0}}},
+      {"sliding_attention", {{"rope_type", "default"}, {"rope_theta", 90.0}}}};
+  refuse(config,
+         "'rope_local_base_freq': expected the value of "
+         "'rope_parameters.sliding_attention.rope_theta', 90.0, got 100.0");
+  config.erase("rope_local_base_freq");
+  EXPECT_EQ(thetas(config), Thetas({90, 90, 500, 90}));
+  // Kinds keep their settings without windows.
+  config["sliding_window"] = nullptr;
+  EXPECT_EQ(windows(config), Windows(4));
+  EXPECT_EQ(thetas(config), Thetas({90, 90, 500, 90}));
+  config["rope_parameters"]["rope_theta"] = 1000.0;
+  refuse(config, "'rope_parameters.rope_theta': expected \"full_attention\" or "
+                 "\"sliding_attention\"");
 }
 
 } // namespace

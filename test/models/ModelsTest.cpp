@@ -49,6 +49,7 @@ TEST_F(Models, ParameterCountsArePublishedOnes) {
   EXPECT_EQ(parameterCount("llama-3.1-8b"), 8030261248);
   EXPECT_EQ(parameterCount("llama-3.1-70b"), 70553706496);
   EXPECT_EQ(parameterCount("llama-3.1-405b"), 405853388800);
+  EXPECT_EQ(parameterCount("gpt2"), 124439808);
   EXPECT_EQ(parameterCount("mistral-7b"), 7241732096);
   EXPECT_EQ(parameterCount("olmo-2-7b"), 7298617344);
   EXPECT_EQ(parameterCount("qwen2.5-7b"), 7615616512);

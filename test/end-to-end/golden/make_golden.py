@@ -67,15 +67,15 @@ CASES = {
             rms_norm_eps=1e-6,
             rope_parameters=dict(rope_theta=10000.0, rope_type="default"),
             tie_word_embeddings=True, vocab_size=48)),
-    # Biases of query, key and value; a window that is not used.
+    # Biases of query, key and value; a window in the last two layers.
     "qwen2": dict(
         batch=8, sequence=13, seed=3, optimizer=OPTIMIZER,
         config=dict(
             SIZES, architectures=["Qwen2ForCausalLM"], attention_dropout=0.0,
             hidden_act="silu", max_window_layers=2, model_type="qwen2",
             num_key_value_heads=2, rms_norm_eps=1e-6, rope_theta=1000.0,
-            sliding_window=8, tie_word_embeddings=True, torch_dtype="float32",
-            use_sliding_window=False)),
+            sliding_window=6, tie_word_embeddings=True, torch_dtype="float32",
+            use_sliding_window=True)),
     # Norms of each head; heads wider than hidden / heads.
     "qwen3": dict(
         batch=8, sequence=13, seed=4, optimizer=OPTIMIZER,
@@ -87,13 +87,13 @@ CASES = {
             rope_parameters=dict(rope_theta=1000.0, rope_type="default"),
             sliding_window=None, tie_word_embeddings=False,
             use_sliding_window=False)),
-    # A window that the sequence just fits in.
+    # A window in every layer.
     "mistral": dict(
         batch=8, sequence=13, seed=5, optimizer=OPTIMIZER,
         config=dict(
             SIZES, architectures=["MistralForCausalLM"], head_dim=8,
             hidden_act="silu", model_type="mistral", num_key_value_heads=2,
-            rms_norm_eps=1e-5, rope_theta=1000.0, sliding_window=13,
+            rms_norm_eps=1e-5, rope_theta=1000.0, sliding_window=5,
             tie_word_embeddings=False, torch_dtype="float32")),
     # Norms of outputs, and of the whole query and key.
     "olmo2": dict(
@@ -116,6 +116,51 @@ CASES = {
                               rope_type="yarn"),
             rope_theta=100.0, tie_word_embeddings=True,
             torch_dtype="float32", use_sliding_window=False)),
+    # More positions than the sequence has; the keys of the published file.
+    "gpt2": dict(
+        batch=8, sequence=13, seed=7, optimizer=OPTIMIZER,
+        config=dict(
+            activation_function="gelu_new", architectures=["GPT2LMHeadModel"],
+            attn_pdrop=0.1, bos_token_id=1, embd_pdrop=0.1, eos_token_id=1,
+            initializer_range=0.2, layer_norm_epsilon=1e-5, model_type="gpt2",
+            n_ctx=32, n_embd=16, n_head=4, n_layer=4, n_positions=32,
+            resid_pdrop=0.1, summary_activation=None, summary_type="cls_index",
+            vocab_size=40)),
+    # Exact GELU, a wider feed-forward, a head of its own.
+    "gpt2-gelu": dict(
+        batch=8, sequence=13, seed=8, optimizer=OPTIMIZER,
+        config=dict(
+            activation_function="gelu", architectures=["GPT2LMHeadModel"],
+            initializer_range=0.2, layer_norm_epsilon=1e-5, model_type="gpt2",
+            n_embd=12, n_head=2, n_inner=40, n_layer=4, n_positions=13,
+            tie_word_embeddings=False, vocab_size=40)),
+    # Caps of scores and logits, windows in every second layer. Without
+    # padding: transformers gives the padding token's embedding no gradient.
+    "gemma2": dict(
+        batch=8, sequence=13, seed=9, optimizer=OPTIMIZER,
+        config=dict(
+            SIZES, architectures=["Gemma2ForCausalLM"], attention_bias=False,
+            attention_dropout=0.0, attn_logit_softcapping=2.0,
+            final_logit_softcapping=3.0, head_dim=8,
+            hidden_act="gelu_pytorch_tanh",
+            hidden_activation="gelu_pytorch_tanh", model_type="gemma2",
+            num_key_value_heads=2, pad_token_id=None, query_pre_attn_scalar=12,
+            rms_norm_eps=1e-6, rope_theta=1000.0, sliding_window=6,
+            torch_dtype="float32")),
+    # Rotary settings by kind of layer in the older spelling, a pattern that
+    # the layers end within.
+    "gemma3": dict(
+        batch=8, sequence=13, seed=11, optimizer=OPTIMIZER,
+        config=dict(
+            SIZES, architectures=["Gemma3ForCausalLM"], attention_bias=False,
+            attention_dropout=0.0, head_dim=8,
+            hidden_activation="gelu_pytorch_tanh", model_type="gemma3_text",
+            num_key_value_heads=1, pad_token_id=None,
+            query_pre_attn_scalar=12, rms_norm_eps=1e-6,
+            rope_local_base_freq=100.0,
+            rope_scaling=dict(factor=2.0, rope_type="linear"),
+            rope_theta=1000.0, sliding_window=6, sliding_window_pattern=3,
+            torch_dtype="float32")),
 }
 
 
@@ -164,20 +209,27 @@ def load_wide(folder):
     model.load_state_dict({name: value.double()
                            for name, value in narrow.state_dict().items()})
     model.config._attn_implementation = "eager"
-    if hasattr(model.model, "rotary_emb"):
-        check_frequencies(model.model.rotary_emb.inv_freq, narrow.config)
+    model.eval()  # without dropout
+    if hasattr(model.base_model, "rotary_emb"):
+        check_frequencies(model.base_model.rotary_emb, narrow.config)
     return model
 
 
-def check_frequencies(inverse, config):
+def check_frequencies(rotary, config):
     """The second frequency is theta^(-2 / head_dim) where nothing scales it:
     rounded to f32 it would be off by 1e-8."""
-    assert inverse.dtype == torch.float64
+    kinds = {"": config.rope_parameters}
+    if "full_attention" in config.rope_parameters:
+        kinds = {kind + "_": settings
+                 for kind, settings in config.rope_parameters.items()}
     size = getattr(config, "head_dim", None) or (
         config.hidden_size // config.num_attention_heads)
-    if config.rope_parameters["rope_type"] == "default":
-        exact = config.rope_parameters["rope_theta"] ** (-2.0 / size)
-        assert abs(inverse[1].item() / exact - 1) < 1e-14
+    for prefix, settings in kinds.items():
+        inverse = getattr(rotary, prefix + "inv_freq")
+        assert inverse.dtype == torch.float64
+        if settings["rope_type"] == "default":
+            exact = settings["rope_theta"] ** (-2.0 / size)
+            assert abs(inverse[1].item() / exact - 1) < 1e-14
 
 
 def loss_of(model, tokens):
