@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Replaces composite ops by their parts.
+// Replaces composite ops by their parts, and sums over dimensions in the middle
+// by products with ones: kernels sum over the first or the last dimensions.
 #include "lowering/kernels/Passes.h"
 
 using namespace mlir;
@@ -8,6 +9,44 @@ using namespace mlir;
 namespace rota::lowering {
 #define GEN_PASS_DEF_DECOMPOSE
 #include "lowering/kernels/KernelPasses.h.inc"
+
+using mlir::rota::BroadcastOp;
+using mlir::rota::EinsumOp;
+using mlir::rota::ReduceKind;
+using mlir::rota::ReduceOp;
+
+/// Whether the op sums over one dimension that is neither first nor last.
+static bool sumsInside(ReduceOp op) {
+  int64_t rank = cast<RankedTensorType>(op.getInput().getType()).getRank();
+  return op.getKind() == ReduceKind::Sum && op.getDims().size() == 1 &&
+         op.getDims().front() != 0 && op.getDims().front() != rank - 1;
+}
+
+/// A sum over c of [a, c, d] as the product "acd,ac->ad" with ones, one matrix
+/// product for each a.
+static void replaceSumInside(ReduceOp op) {
+  OpBuilder builder(op);
+  auto type = cast<RankedTensorType>(op.getInput().getType());
+  int64_t dim = op.getDims().front();
+  std::string letters;
+  for (int64_t i = 0; i < type.getRank(); ++i)
+    letters += char('a' + i);
+  std::string ones = letters.substr(0, dim + 1), kept = letters;
+  kept.erase(dim, 1);
+  auto scalar = RankedTensorType::get({}, type.getElementType());
+  Value one = arith::ConstantOp::create(
+      builder, op.getLoc(),
+      DenseElementsAttr::get(scalar,
+                             builder.getFloatAttr(type.getElementType(), 1.0)));
+  Value row = BroadcastOp::create(
+      builder, op.getLoc(), type.clone(type.getShape().take_front(dim + 1)),
+      one, ArrayRef<int64_t>{});
+  Value sum =
+      EinsumOp::create(builder, op.getLoc(), op.getType(),
+                       letters + "," + ones + "->" + kept, op.getInput(), row);
+  op.replaceAllUsesWith(sum);
+  op.erase();
+}
 
 namespace {
 struct Decompose : impl::DecomposeBase<Decompose> {
@@ -30,6 +69,13 @@ struct Decompose : impl::DecomposeBase<Decompose> {
       op->erase();
       ++decomposed;
     }
+    SmallVector<ReduceOp> sums;
+    getOperation()->walk([&](ReduceOp op) {
+      if (sumsInside(op))
+        sums.push_back(op);
+    });
+    llvm::for_each(sums, replaceSumInside);
+    decomposed += sums.size();
   }
 };
 } // namespace

@@ -11,7 +11,9 @@ def Decompose : Pass<"decompose"> {
   let summary = "composite ops as elementwise ops, reductions and broadcasts";
   let description = [{
     Replaces every op that answers `DecomposableOpInterface` by what it is made
-    of. Conversions between bf16 and f32 are explicit from here on.
+    of. Conversions between bf16 and f32 are explicit from here on. A sum over one
+    dimension in the middle becomes a product with ones, batched over the
+    dimensions before it.
 
     Before:
 
@@ -35,8 +37,7 @@ def FormKernels : Pass<"form-kernels", "::mlir::ModuleOp"> {
     as large as is legal; a value leaves a kernel only when something outside
     needs it. Constants, broadcasts and widening to f32 are repeated in each kernel
     that uses them. Equal kernels are one. Reductions over rows become results of
-    kind `sum`; a reduction over dimensions in the middle, or a maximum over rows,
-    stays as it is.
+    kind `sum`; a maximum over rows stays as it is.
 
     Composite ops must be decomposed before. Einsums, reshapes, collectives,
     attention and other ops with kernels of their own stay.

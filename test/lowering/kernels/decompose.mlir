@@ -59,3 +59,16 @@ func.func @gated_grad(%dy: tensor<2x8xf32>, %gate: tensor<2x8xf32>, %up: tensor<
   %dgate, %dup = rota.activation_grad silu %dy, %gate, %up : (tensor<2x8xf32>, tensor<2x8xf32>, tensor<2x8xf32>) -> (tensor<2x8xf32>, tensor<2x8xf32>)
   return %dgate, %dup : tensor<2x8xf32>, tensor<2x8xf32>
 }
+
+// -----
+
+// A sum over a dimension in the middle, for which no kernel is formed.
+// CHECK-LABEL: func @sum_inside
+// CHECK-SAME: (%[[X:.*]]: tensor<2x3x4x8xbf16>)
+// CHECK: %[[ONE:.*]] = arith.constant dense<1.000000e+00> : tensor<bf16>
+// CHECK: %[[ONES:.*]] = rota.broadcast %[[ONE]] dims [] : tensor<bf16> -> tensor<2x3x4xbf16>
+// CHECK: rota.einsum "abcd,abc->abd" %[[X]], %[[ONES]]
+func.func @sum_inside(%x: tensor<2x3x4x8xbf16>) -> tensor<2x3x8xbf16> {
+  %y = rota.reduce sum %x dims [2] : tensor<2x3x4x8xbf16> -> tensor<2x3x8xbf16>
+  return %y : tensor<2x3x8xbf16>
+}
