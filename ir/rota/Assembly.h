@@ -22,6 +22,20 @@ inline void printCount(OpAsmPrinter &printer, Operation *, IntegerAttr count) {
   printer << count.getInt();
 }
 
+/// `epsilon = 1.0e-05`: a bare floating-point number, printed so that it reads
+/// back to the same bits.
+inline ParseResult parseReal(OpAsmParser &parser, FloatAttr &real) {
+  double value;
+  if (parser.parseFloat(value))
+    return failure();
+  real = parser.getBuilder().getF64FloatAttr(value);
+  return success();
+}
+
+inline void printReal(OpAsmPrinter &printer, Operation *, FloatAttr real) {
+  printer.printAttributeWithoutType(real);
+}
+
 } // namespace mlir::rota
 
 #endif // ROTA_IR_ROTA_ASSEMBLY_H

@@ -4,6 +4,7 @@
 // descriptions, an exponential or a root as one; bytes are those of all
 // operands and results, as if nothing were fused. Ops that become no code
 // cost nothing.
+#include "ir/rota/Experts.h"
 #include "ir/rota/Rules.h"
 
 using namespace mlir;
@@ -179,4 +180,71 @@ Cost CrossEntropyMergeOp::getCost() {
 /// - logsumexp, exp, *.
 Cost CrossEntropyGradOp::getCost() {
   return streamingCost(*this, 3 * elementsOf(getLogits()));
+}
+
+/// maximum, -, exp, +; a comparison for each choice.
+Cost RouteOp::getCost() {
+  double k = double(lastDimension(getExperts()));
+  return streamingCost(*this, (4 + k) * elementsOf(getLogits()));
+}
+
+/// The softmax again; -, *.
+Cost RouteGradOp::getCost() {
+  return streamingCost(*this, 6 * elementsOf(getLogits()));
+}
+
+Cost ExpertPlacesOp::getCost() { return streamingCost(*this, 0); }
+
+/// Elements of the rows that choices have: all choices have one, if there are
+/// so many rows.
+static double placedElements(Value places, Value rows) {
+  return std::min(elementsOf(places) * double(lastDimension(rows)),
+                  elementsOf(rows));
+}
+
+/// The bytes of all operands and results, but of `moved` elements of `operand`.
+static Cost placedCost(Operation *op, double flops, double moved,
+                       Value operand) {
+  Cost cost = rota::streamingCost(op, flops);
+  double elements = elementsOf(operand);
+  cost.bytesRead += (moved - elements) * bytesOf(operand) / elements;
+  return cost;
+}
+
+/// Reads a token for each choice; a product with its weight.
+Cost DispatchOp::getCost() {
+  double moved = placedElements(getPlaces(), getRows());
+  return placedCost(*this, getWeights() ? moved : 0, moved, getTokens());
+}
+
+/// Reads the rows with a place alone; a product with the weight, a sum.
+Cost CombineOp::getCost() {
+  double moved = placedElements(getPlaces(), getRows());
+  return placedCost(*this, (getWeights() ? 2 : 1) * moved, moved, getRows());
+}
+
+/// The same rows; a multiply-add an element.
+Cost ChoiceDotOp::getCost() {
+  double moved = placedElements(getPlaces(), getRows());
+  return placedCost(*this, 2 * moved, moved, getRows());
+}
+
+/// A multiply-add per row and element of a matrix, as if all rows had an
+/// expert.
+Cost GroupedProductOp::getCost() {
+  return streamingCost(*this, 2 * elementsOf(getRows()) *
+                                  double(lastDimension(getResult())));
+}
+
+Cost GroupedProductGradOp::getCost() {
+  return streamingCost(*this, 2 * elementsOf(getLhs()) *
+                                  double(lastDimension(getRhs())));
+}
+
+Cost GroupedBiasOp::getCost() {
+  return streamingCost(*this, elementsOf(getRows()));
+}
+
+Cost GroupedBiasGradOp::getCost() {
+  return streamingCost(*this, elementsOf(getCotangent()));
 }

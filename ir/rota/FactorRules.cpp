@@ -4,6 +4,7 @@
 // part of it does not compute a part of the result by the same op: a normalized
 // or contracted-and-normalized dimension, one that positions or row numbers
 // refer to, and what a reshape neither keeps, splits nor merges.
+#include "ir/rota/RuleBuilder.h"
 #include "ir/rota/Rules.h"
 
 #include <numeric>
@@ -16,61 +17,6 @@ using Dimensions = FactorRule::Dimensions;
 static ArrayRef<int64_t> shapeOf(Value value) {
   return cast<RankedTensorType>(value.getType()).getShape();
 }
-
-namespace {
-/// Builds a rule by naming factors; an operand or result is then a list of
-/// dimensions.
-class RuleBuilder {
-public:
-  int64_t factor(int64_t size, bool divisible = true) {
-    rule.sizes.push_back(size);
-    int64_t index = rule.sizes.size() - 1;
-    if (!divisible)
-      rule.indivisible.push_back(index);
-    return index;
-  }
-
-  /// An indivisible factor whose positions tokens number.
-  int64_t vocabulary(int64_t size) {
-    rule.numbered.push_back(factor(size, /*divisible=*/false));
-    rule.padded.push_back(rule.numbered.back());
-    return rule.numbered.back();
-  }
-
-  /// A factor per dimension of `shape`.
-  Dimensions factors(ArrayRef<int64_t> shape) {
-    Dimensions dimensions;
-    for (int64_t size : shape)
-      dimensions.push_back({factor(size)});
-    return dimensions;
-  }
-
-  /// The same with an indivisible last dimension.
-  Dimensions rowFactors(ArrayRef<int64_t> shape) {
-    Dimensions dimensions = factors(shape.drop_back());
-    dimensions.push_back({factor(shape.back(), /*divisible=*/false)});
-    return dimensions;
-  }
-
-  /// Says that the op is linear in these operands together.
-  void linear(ArrayRef<int64_t> operands) {
-    rule.linear.emplace_back(operands.begin(), operands.end());
-  }
-
-  /// Says that the op's local form combines over the parts of the factor.
-  void combine(int64_t factor) { rule.combined.push_back(factor); }
-
-  FactorRule finish(ArrayRef<Dimensions> operands,
-                    ArrayRef<Dimensions> results) {
-    rule.operands.assign(operands.begin(), operands.end());
-    rule.results.assign(results.begin(), results.end());
-    return std::move(rule);
-  }
-
-private:
-  FactorRule rule;
-};
-} // namespace
 
 FactorRule rota::elementwiseFactorRule(
     Operation *op,
@@ -356,14 +302,6 @@ FactorRule AttentionGradOp::getFactorRule() {
           {of.output, of.query, of.key, of.value, of.output, of.logsumexp},
           getSinks()),
       of.withSinks({of.query, of.key, of.value}, getSinksCotangent()));
-}
-
-/// Adds the dimensions of an offset, which has none, where there is one.
-static SmallVector<Dimensions> withOffset(SmallVector<Dimensions> operands,
-                                          Value offset) {
-  if (offset)
-    operands.push_back({});
-  return operands;
 }
 
 /// A token is a row number of the whole table. Parts of the table give parts of

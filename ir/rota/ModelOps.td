@@ -8,21 +8,7 @@
 #ifndef ROTA_IR_ROTA_MODELOPS
 #define ROTA_IR_ROTA_MODELOPS
 
-include "ir/rota/Interfaces.td"
-include "ir/rota/Rota.td"
-include "ir/rota/Shardings.td"
-include "mlir/IR/RegionKindInterface.td"
-include "mlir/IR/SymbolInterfaces.td"
-include "mlir/Interfaces/InferTypeOpInterface.td"
-include "mlir/Interfaces/SideEffectInterfaces.td"
-
-class Rota_Op<string mnemonic, list<Trait> traits = []>
-    : Op<Rota_Dialect, mnemonic, traits>;
-
-def Rota_FloatTensor : StaticShapeTensorOf<[F32, BF16, F64]>;
-def Rota_F32Tensor : StaticShapeTensorOf<[F32, F64]>;
-def Rota_IntTensor : StaticShapeTensorOf<[I32]>;
-def Rota_Tensor : StaticShapeTensorOf<[F32, BF16, F64, I32]>;
+include "ir/rota/OpClasses.td"
 
 def Rota_ParamOp : Rota_Op<"param", [Symbol]> {
   let summary = "declares a parameter";

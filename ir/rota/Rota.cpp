@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Registration of the rota dialect, and its custom assembly.
-#include "ir/rota/Rota.h"
 #include "ir/rota/Assembly.h"
+#include "ir/rota/Experts.h"
 
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -14,21 +14,7 @@ using namespace mlir::rota;
 #include "ir/rota/RotaEnums.cpp.inc"
 #include "ir/rota/RotaInterfaces.cpp.inc"
 
-/// `epsilon = 1.0e-05`: a bare floating-point number, printed so that it reads
-/// back to the same bits.
-static ParseResult parseReal(OpAsmParser &parser, FloatAttr &real) {
-  double value;
-  if (parser.parseFloat(value))
-    return failure();
-  real = parser.getBuilder().getF64FloatAttr(value);
-  return success();
-}
-
-static void printReal(OpAsmPrinter &printer, Operation *, FloatAttr real) {
-  printer.printAttributeWithoutType(real);
-}
-
-/// The same inside attributes.
+/// `mean = 0.0` inside attributes, as `custom<Real>` of ops.
 static FailureOr<APFloat> parseRealParameter(AsmParser &parser) {
   double value;
   if (parser.parseFloat(value))
@@ -68,6 +54,8 @@ static void printAxes(OpAsmPrinter &printer, Operation *, ArrayAttr axes) {
 #include "ir/rota/RotaAttributes.cpp.inc"
 #define GET_OP_CLASSES
 #include "ir/rota/RotaOps.cpp.inc"
+#define GET_OP_CLASSES
+#include "ir/rota/ExpertOps.cpp.inc"
 
 void RotaDialect::initialize() {
   addAttributes<
@@ -77,6 +65,10 @@ void RotaDialect::initialize() {
   addOperations<
 #define GET_OP_LIST
 #include "ir/rota/RotaOps.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "ir/rota/ExpertOps.cpp.inc"
       >();
 }
 

@@ -1,4 +1,4 @@
-//===- RotaOps.td - All ops of the dialect -----------------*- tablegen -*-===//
+//===- RotaOps.td - All ops but those of experts -----------*- tablegen -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //===----------------------------------------------------------------------===//

@@ -2,7 +2,7 @@
 //
 // Answers to TaskOpInterface: the ops that become no kernels, those that can
 // add to what their results' buffers hold, and those that can work in place.
-#include "ir/rota/Rota.h"
+#include "ir/rota/Experts.h"
 
 using namespace mlir;
 using namespace mlir::rota;
@@ -20,6 +20,16 @@ TaskForm ShardOffsetOp::getTaskForm() { return TaskForm::Address; }
 
 TaskForm EinsumOp::getTaskForm() { return TaskForm::Product; }
 bool EinsumOp::canAccumulate(unsigned) { return true; }
+
+TaskForm GroupedProductOp::getTaskForm() { return TaskForm::Product; }
+bool GroupedProductOp::canAccumulate(unsigned) { return true; }
+TaskForm GroupedProductGradOp::getTaskForm() { return TaskForm::Product; }
+bool GroupedProductGradOp::canAccumulate(unsigned) { return true; }
+
+bool GroupedBiasGradOp::canAccumulate(unsigned) { return true; }
+
+/// A row is read before it is written.
+Pairs GroupedBiasOp::getInPlacePairs() { return {{0, 0}}; }
 
 bool EmbeddingGradOp::canAccumulate(unsigned) { return true; }
 

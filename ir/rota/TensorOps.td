@@ -9,19 +9,6 @@
 
 include "ir/rota/ModelOps.td"
 
-/// An op that answers sharding and cost.
-class Rota_ComputeOp<string mnemonic, list<Trait> traits = []>
-    : Rota_Op<mnemonic, !listconcat([Pure,
-        DeclareOpInterfaceMethods<FactorRuleOpInterface>,
-        DeclareOpInterfaceMethods<CostOpInterface>], traits)> {
-  let hasVerifier = 1;
-}
-
-/// A compute op with a derivative.
-class Rota_DifferentiableOp<string mnemonic, list<Trait> traits = []>
-    : Rota_ComputeOp<mnemonic, !listconcat([
-        DeclareOpInterfaceMethods<DifferentiableOpInterface>], traits)>;
-
 def Rota_EinsumOp : Rota_DifferentiableOp<"einsum", [
     DeclareOpInterfaceMethods<TaskOpInterface, ["getTaskForm", "canAccumulate"]>]> {
   let summary = "product of two tensors, summed over named dimensions";

@@ -2,57 +2,12 @@
 //
 // Verifiers of the tensor ops. Labels C1..Cn are those of the ops'
 // descriptions.
-#include "ir/rota/Rota.h"
+#include "ir/rota/Checks.h"
 
 #include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 using namespace mlir::rota;
-
-static RankedTensorType tensorOf(Value value) {
-  return cast<RankedTensorType>(value.getType());
-}
-
-static ArrayRef<int64_t> shapeOf(Value value) {
-  return tensorOf(value).getShape();
-}
-
-static Type elementOf(Value value) { return tensorOf(value).getElementType(); }
-
-/// Says that `what` should have `expected` as its shape.
-static LogicalResult checkShape(Operation *op, StringRef what, Value value,
-                                ArrayRef<int64_t> expected) {
-  if (shapeOf(value) == expected)
-    return success();
-  auto diagnostic = op->emitOpError("expected ") << what << " of shape [";
-  llvm::interleaveComma(expected, diagnostic);
-  return diagnostic << "], got " << value.getType();
-}
-
-static LogicalResult checkType(Operation *op, StringRef what, Value value,
-                               Type expected) {
-  if (value.getType() == expected)
-    return success();
-  return op->emitOpError("expected ")
-         << what << " of type " << expected << ", got " << value.getType();
-}
-
-static LogicalResult checkElement(Operation *op, StringRef what, Value value,
-                                  Type expected) {
-  if (elementOf(value) == expected)
-    return success();
-  return op->emitOpError("expected ")
-         << what << " with elements of type " << expected << ", got "
-         << value.getType();
-}
-
-static LogicalResult checkRank(Operation *op, StringRef what, Value value,
-                               int64_t rank) {
-  if (tensorOf(value).getRank() == rank)
-    return success();
-  return op->emitOpError("expected ")
-         << what << " of rank " << rank << ", got " << value.getType();
-}
 
 static LogicalResult checkEpsilon(Operation *op, const APFloat &epsilon) {
   if (epsilon.isFinite() && !epsilon.isNegative())
@@ -368,11 +323,6 @@ LogicalResult AttentionGradOp::verify() {
   return getSinks() ? checkType(*this, "a sinks cotangent", getSinksCotangent(),
                                 getSinks().getType())
                     : success();
-}
-
-/// C2 of the ops that a part of the vocabulary belongs to: a scalar, or none.
-static LogicalResult checkOffset(Operation *op, Value offset) {
-  return offset ? checkShape(op, "an offset", offset, {}) : success();
 }
 
 /// C3 of the ops on parts of a vocabulary: `vocabulary` is a size.

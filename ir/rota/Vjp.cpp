@@ -4,6 +4,7 @@
 // of the result y, dx that of the operand x. A composite op's rule is a
 // composite op (`rms_norm_grad`, ...), so that decomposition and kernels see
 // one op.
+#include "ir/rota/Experts.h"
 #include "ir/rota/Rules.h"
 
 using namespace mlir;
@@ -253,5 +254,94 @@ FailureOr<Cotangents> CrossEntropyOp::vjp(OpBuilder &builder,
   result[0] = CrossEntropyGradOp::create(
       builder, getLoc(), getLogits().getType(), cotangent, getLogits(),
       getTargets(), getLogsumexp(), ofRows);
+  return result;
+}
+
+/// The choices are constant, and the bias is for them alone.
+FailureOr<Cotangents> RouteOp::vjp(OpBuilder &builder, ValueRange cotangents,
+                                   ArrayRef<bool> needed) {
+  Cotangents result = none(*this);
+  if (needed[0] && cotangents[0])
+    result[0] = RouteGradOp::create(
+        builder, getLoc(), getLogits().getType(), cotangents[0], getLogits(),
+        getExperts(), getSigmoidAttr(), getNormalizeAttr(), getScalingAttr());
+  return result;
+}
+
+/// The cotangents of the operands of dispatch or combine: `moved` is that of
+/// what they move; a weight's is the dot product of a token and a row.
+template <typename Op>
+static Cotangents placedCotangents(Op op, OpBuilder &builder, Value moved,
+                                   Value tokens, Value rows,
+                                   ArrayRef<bool> needed) {
+  Cotangents result = none(op);
+  result[0] = moved;
+  if (op.getWeights() && needed[2])
+    result[2] =
+        ChoiceDotOp::create(builder, op.getLoc(), op.getWeights().getType(),
+                            tokens, rows, op.getPlaces(), op.getOffset());
+  return result;
+}
+
+FailureOr<Cotangents> DispatchOp::vjp(OpBuilder &builder, ValueRange cotangents,
+                                      ArrayRef<bool> needed) {
+  Value moved;
+  if (needed[0])
+    moved = CombineOp::create(builder, getLoc(), getTokens().getType(),
+                              cotangents[0], getPlaces(), getWeights(),
+                              getOffset());
+  return placedCotangents(*this, builder, moved, getTokens(), cotangents[0],
+                          needed);
+}
+
+FailureOr<Cotangents> CombineOp::vjp(OpBuilder &builder, ValueRange cotangents,
+                                     ArrayRef<bool> needed) {
+  Value moved;
+  if (needed[0])
+    moved = DispatchOp::create(builder, getLoc(), getRows().getType(),
+                               cotangents[0], getPlaces(), getWeights(),
+                               getOffset());
+  return placedCotangents(*this, builder, moved, cotangents[0], getRows(),
+                          needed);
+}
+
+/// y = x w gives dx = dy w^T and dw = x^T dy in each group of rows. As of an
+/// einsum, a parameter's gradient is not rounded.
+FailureOr<Cotangents> GroupedProductOp::vjp(OpBuilder &builder,
+                                            ValueRange cotangents,
+                                            ArrayRef<bool> needed) {
+  Value dy =
+      castElements(builder, getLoc(), cotangents[0], elementOf(getRows()));
+  Cotangents result = none(*this);
+  if (needed[0])
+    result[0] = GroupedProductOp::create(
+        builder, getLoc(),
+        tensorOf(getRows()).clone(cotangentElement(getRows())), dy,
+        getWeights(), getCounts(), !getTransposed(), getBlocks());
+  if (needed[1])
+    result[1] = GroupedProductGradOp::create(
+        builder, getLoc(),
+        tensorOf(getWeights()).clone(cotangentElement(getWeights())),
+        getTransposed() ? dy : getRows(), getTransposed() ? getRows() : dy,
+        getCounts(), getBlocks());
+  return result;
+}
+
+FailureOr<Cotangents> GroupedBiasOp::vjp(OpBuilder &builder,
+                                         ValueRange cotangents,
+                                         ArrayRef<bool> needed) {
+  Cotangents result = none(*this);
+  if (needed[0])
+    result[0] = cotangents[0];
+  if (!needed[1])
+    return result;
+  Type wide = elementOf(getBias());
+  if (wide.getIntOrFloatBitWidth() < 32)
+    wide = builder.getF32Type();
+  Value grad = GroupedBiasGradOp::create(
+      builder, getLoc(), tensorOf(getBias()).clone(wide), cotangents[0],
+      getCounts(), getBlocks());
+  result[1] =
+      castElements(builder, getLoc(), grad, cotangentElement(getBias()));
   return result;
 }

@@ -37,6 +37,7 @@ const OpTable &OpTable::get() {
     addAttentionOps(table);
     addModelOps(table);
     addVocabularyOps(table);
+    addExpertOps(table);
     return table;
   }();
   return table;

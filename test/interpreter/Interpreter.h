@@ -105,6 +105,7 @@ void addNormalizationOps(OpTable &table);
 void addAttentionOps(OpTable &table);
 void addModelOps(OpTable &table);
 void addVocabularyOps(OpTable &table);
+void addExpertOps(OpTable &table);
 
 /// Runs one op. Emits an error and fails when it does not know it.
 llvm::LogicalResult runOp(mlir::Operation *op, Frame &frame);

@@ -119,6 +119,42 @@ Case rope(bool inverse, llvm::StringRef shape, llvm::StringRef table) {
           {false, true}};
 }
 
+/// Routing of 6 experts; choices do not change within a difference.
+Case route(llvm::StringRef form, bool bias) {
+  std::string z = "tensor<2x3x6x$W>", b = "tensor<6x$W>";
+  std::string results = "tensor<2x3x2x$W>, tensor<2x3x2xi32>";
+  return {("route " + form).str(),
+          "%z: " + z + (bias ? ", %b: " + b : ""),
+          "rota.route %z " + std::string(bias ? "bias %b " : "") + form.str() +
+              " : (" + z + (bias ? ", " + b : "") + ") -> (" + results + ")",
+          results,
+          {true, false},
+          bias ? std::vector<bool>{false, true} : std::vector<bool>{false}};
+}
+
+/// Dispatch or combine of 3 tokens and 2 choices.
+Case placed(llvm::StringRef op, bool weighed, llvm::StringRef from,
+            llvm::StringRef to) {
+  std::string a = ("tensor<" + from + "x$T>").str(), p = "tensor<2x3x2xi32>",
+              w = "tensor<2x3x2x$W>", y = ("tensor<" + to + "x$T>").str();
+  return {(op + (weighed ? " weights" : "")).str(),
+          "%a: " + a + ", %p: " + p + (weighed ? ", %w: " + w : ""),
+          (op + " %a, %p" + (weighed ? " weights %w" : "") + " : (").str() + a +
+              ", " + p + (weighed ? ", " + w : "") + ") -> " + y,
+          y};
+}
+
+/// Up to two rows for each of 4 experts.
+Case grouped(llvm::StringRef weights, llvm::StringRef form) {
+  std::string x = "tensor<2x8x3x$T>", c = "tensor<2x4xi32>",
+              w = ("tensor<" + weights + "x$T>").str(), y = "tensor<2x8x5x$T>";
+  return {("grouped_product " + form).str(),
+          "%x: " + x + ", %w: " + w + ", %c: " + c,
+          "rota.grouped_product %x, %w, %c " + form.str() + " : (" + x + ", " +
+              w + ", " + c + ") -> " + y,
+          y};
+}
+
 /// An op from one tensor to another with its own text between the types.
 Case change(llvm::StringRef name, llvm::StringRef op, llvm::StringRef from,
             llvm::StringRef attributes, llvm::StringRef separator,
@@ -213,6 +249,27 @@ std::vector<Case> makeCases() {
   cases.push_back(embedding("1x1", "7", "1"));
   cases.push_back(crossEntropy("2x3", "5"));
   cases.push_back(crossEntropy("1x1", "3"));
+  for (const char *form :
+       {"scaling = 1.0", "normalize scaling = 2.0", "sigmoid scaling = 1.5",
+        "sigmoid normalize scaling = 1.0",
+        "sigmoid normalize groups = 3 top_groups = 2 scaling = 1.0",
+        "normalize groups = 2 top_groups = 1 scaling = 1.0"})
+    for (bool bias : {false, true})
+      cases.push_back(route(form, bias));
+  for (bool weighed : {false, true}) {
+    cases.push_back(placed("rota.dispatch", weighed, "2x3x4", "2x5x4"));
+    cases.push_back(placed("rota.combine", weighed, "2x5x4", "2x3x4"));
+  }
+  for (const char *blocks : {"", "blocks = 2"}) {
+    cases.push_back(grouped("4x3x5", blocks));
+    cases.push_back(grouped("4x5x3", std::string("transposed ") + blocks));
+    std::string x = "tensor<2x8x3x$T>";
+    cases.push_back({std::string("grouped_bias ") + blocks,
+                     "%x: " + x + ", %b: tensor<4x3x$T>, %c: tensor<2x4xi32>",
+                     "rota.grouped_bias %x, %b, %c " + std::string(blocks) +
+                         " : " + x + ", tensor<4x3x$T>, tensor<2x4xi32>",
+                     x});
+  }
   return cases;
 }
 

@@ -194,6 +194,58 @@ const Case cases[] = {
      "tensor<2x16x64xf32>",
      ",a.b.c,a.b,a.b->a.b.c a=2 b=16 c=64 c#", 3 * 2048,
      4 + 4 * 2048 + 128 + 128, 4 * 2048},
+    {"route", "%z: tensor<2x16x8xf32>",
+     "rota.route %z scaling = 1.0 : (tensor<2x16x8xf32>) -> "
+     "(tensor<2x16x2xf32>, tensor<2x16x2xi32>)",
+     "a.b.c->a.b.d,a.b.d a=2 b=16 c=8 d=2 c! d!", 6 * 256, 1024, 512},
+    {"expert_places", "%e: tensor<2x16x2xi32>",
+     "rota.expert_places %e rows = 64 : tensor<2x16x2xi32> -> tensor<2x8xi32>",
+     "a.b.c->a.b.c,a.d a=2 b=16 c=2 d=8 b! c! d!", 0, 256, 256 + 64},
+    {"dispatch",
+     "%x: tensor<2x16x8xf32>, %p: tensor<2x16x2xi32>, %w: tensor<2x16x2xf32>",
+     "rota.dispatch %x, %p weights %w : (tensor<2x16x8xf32>, "
+     "tensor<2x16x2xi32>, tensor<2x16x2xf32>) -> tensor<2x64x8xf32>",
+     "a.b.c,a.b.e,a.b.e->a.d.c a=2 b=16 c=8 d=64 e=2 d# e!", 512,
+     4 * (512 + 64 + 64), 4 * 1024},
+    {"combine",
+     "%r: tensor<2x64x8xbf16>, %p: tensor<2x16x2xi32>, %w: tensor<2x16x2xf32>",
+     "rota.combine %r, %p weights %w : (tensor<2x64x8xbf16>, "
+     "tensor<2x16x2xi32>, tensor<2x16x2xf32>) -> tensor<2x16x8xbf16>",
+     "a.d.c,a.b.e,a.b.e->a.b.c a=2 b=16 c=8 d=64 e=2 d# e!", 2 * 512,
+     2 * 512 + 4 * (64 + 64), 2 * 256},
+    {"choice_dot of a part",
+     "%x: tensor<2x16x8xf32>, %r: tensor<2x8x8xf32>, %p: tensor<2x16x2xi32>, "
+     "%o: tensor<i32>",
+     "rota.choice_dot %x, %r, %p offset %o : (tensor<2x16x8xf32>, "
+     "tensor<2x8x8xf32>, tensor<2x16x2xi32>, tensor<i32>) -> "
+     "tensor<2x16x2xf32>",
+     "a.b.c,a.d.c,a.b.e,->a.b.e a=2 b=16 c=8 d=8 e=2 d# e!", 2 * 128,
+     4 * (256 + 128 + 64 + 1), 4 * 64},
+    {"grouped_product",
+     "%x: tensor<2x32x4xf32>, %w: tensor<8x4x6xf32>, %c: tensor<2x8xi32>",
+     "rota.grouped_product %x, %w, %c blocks = 2 : (tensor<2x32x4xf32>, "
+     "tensor<8x4x6xf32>, tensor<2x8xi32>) -> tensor<2x32x6xf32>",
+     "b.ac.e,ad.e.f,b.ad->b.ac.f a=2 b=2 c=16 d=4 e=4 f=6 c! d!",
+     2 * 2 * 32 * 4 * 6, 4 * (256 + 192 + 16), 4 * 384},
+    {"grouped_product transposed",
+     "%x: tensor<2x32x4xf32>, %w: tensor<8x6x4xf32>, %c: tensor<2x8xi32>",
+     "rota.grouped_product %x, %w, %c transposed : (tensor<2x32x4xf32>, "
+     "tensor<8x6x4xf32>, tensor<2x8xi32>) -> tensor<2x32x6xf32>",
+     "b.ac.e,ad.f.e,b.ad->b.ac.f a=1 b=2 c=32 d=8 e=4 f=6 c! d!",
+     2 * 2 * 32 * 4 * 6, 4 * (256 + 192 + 16), 4 * 384},
+    {"grouped_product_grad",
+     "%x: tensor<2x32x4xf32>, %d: tensor<2x32x6xf32>, %c: tensor<2x8xi32>",
+     "rota.grouped_product_grad %x, %d, %c blocks = 4 : "
+     "(tensor<2x32x4xf32>, tensor<2x32x6xf32>, tensor<2x8xi32>) -> "
+     "tensor<8x4x6xf32>",
+     "b.ac.e,b.ac.f,b.ad->ad.e.f a=4 b=2 c=8 d=2 e=4 f=6 c! d!",
+     2 * 2 * 32 * 4 * 6, 4 * (256 + 384 + 16), 4 * 192},
+    {"grouped_bias",
+     "%x: tensor<2x32x4xf32>, %b: tensor<8x4xf32>, %c: tensor<2x8xi32>",
+     "rota.grouped_bias %x, %b, %c blocks = 2 : tensor<2x32x4xf32>, "
+     "tensor<8x4xf32>, tensor<2x8xi32>",
+     "b.ac.e,ad.e,b.ad->b.ac.e a=2 b=2 c=16 d=4 e=4 c! d!", 256,
+     4 * (256 + 32 + 16), 4 * 256},
     {"embedding with an offset",
      "%t: tensor<2x16xi32>, %w: tensor<256x8xbf16>, %o: tensor<i32>",
      "rota.embedding %t, %w offset %o : (tensor<2x16xi32>, "

@@ -1,0 +1,375 @@
+//===- ExpertOps.td - Mixture of experts -------------------*- tablegen -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+// The ops of a mixture of experts. A token has k choices, each an expert and a
+// weight. Each choice has a place: a row of a buffer in which the rows of an
+// expert lie one behind the other, so that a product with all experts' weights
+// is one op. Everything stays within a sequence, so that dividing the batch
+// changes no bit. The sizes below: B sequences, S tokens of a sequence, k choices
+// of a token, X experts, R rows of a sequence, E and F elements of a row.
+//===----------------------------------------------------------------------===//
+#ifndef ROTA_IR_ROTA_EXPERTOPS
+#define ROTA_IR_ROTA_EXPERTOPS
+
+include "ir/rota/OpClasses.td"
+
+/// `blocks`: the rows of a sequence are that many blocks of equal size, and block
+/// p has the rows of experts [p * X / blocks, (p + 1) * X / blocks).
+defvar expertBlocks = (ins DefaultValuedAttr<I64Attr, "1">:$blocks);
+
+def Rota_RouteOp : Rota_DifferentiableOp<"route", [TaskOpInterface]> {
+  let summary = "chooses experts for each token";
+  let description = [{
+    The scores of a token are the softmax of its logits or, with `sigmoid`, the
+    sigmoid of each. The k experts with the largest `score + bias` are its choices,
+    best first; equal ones by ascending number. Weights are the scores, without the
+    bias. With `normalize` they are divided by their sum over the choices (plus
+    1e-20 with `sigmoid`). At the end they are multiplied by `scaling`.
+
+    With `groups`, neighbouring experts are in groups of equal size, and only those of
+    the best `top_groups` groups are chosen. A group has the largest `score + bias` of
+    its experts (DeepSeek-V2) or, with `sigmoid`, the sum of its two largest
+    (DeepSeek-V3).
+
+    Life-span: made by model builders or by hand; becomes a kernel.
+
+    Constraints:
+    - C1: logits are [B, S, X], weights and experts [B, S, k] with k from 1 to X;
+      weights have the element type of the logits
+    - C2: a bias is [X], of the same element type
+    - C3: groups divide X and stand with top_groups; top_groups is from 1 to groups,
+      and so many groups have k experts at least
+    - C4: the scaling is finite and above 0
+
+    ```mlir
+    func.func @f(%logits: tensor<2x16x8xf32>, %bias: tensor<8xf32>) -> (tensor<2x16x2xf32>, tensor<2x16x2xi32>) {
+      %w, %e = rota.route %logits normalize scaling = 1.0 : (tensor<2x16x8xf32>) -> (tensor<2x16x2xf32>, tensor<2x16x2xi32>)
+      %v, %g = rota.route %logits bias %bias sigmoid normalize groups = 4 top_groups = 2 scaling = 2.5 : (tensor<2x16x8xf32>, tensor<8xf32>) -> (tensor<2x16x2xf32>, tensor<2x16x2xi32>)
+      return %w, %e : tensor<2x16x2xf32>, tensor<2x16x2xi32>
+    }
+    ```
+  }];
+  let arguments = (ins Rota_F32Tensor:$logits, Optional<Rota_F32Tensor>:$bias,
+                       UnitAttr:$sigmoid, UnitAttr:$normalize,
+                       OptionalAttr<I64Attr>:$groups, OptionalAttr<I64Attr>:$top_groups,
+                       F64Attr:$scaling);
+  let results = (outs Rota_F32Tensor:$weights, Rota_IntTensor:$experts);
+  let assemblyFormat = [{
+    $logits (`bias` $bias^)? (`sigmoid` $sigmoid^)? (`normalize` $normalize^)?
+    (`groups` `=` $groups^)? (`top_groups` `=` $top_groups^)?
+    `scaling` `=` custom<Real>($scaling) `:` functional-type(operands, results) attr-dict
+  }];
+}
+
+def Rota_RouteGradOp : Rota_ComputeOp<"route_grad", [TaskOpInterface]> {
+  let summary = "derivative of route in the logits";
+  let description = [{
+    The choices are constant: a logit has a cotangent through the scores of the
+    chosen experts alone.
+
+    Life-span: made by `differentiate`; becomes a kernel.
+
+    Constraints:
+    - C1: logits are [B, S, X], cotangent and experts [B, S, k] with k from 1 to X;
+      the result has the logits' type, the cotangent their element type
+    - C2: the scaling is finite and above 0
+
+    ```mlir
+    func.func @f(%dw: tensor<2x16x2xf32>, %logits: tensor<2x16x8xf32>, %e: tensor<2x16x2xi32>) -> tensor<2x16x8xf32> {
+      %dlogits = rota.route_grad %dw, %logits, %e normalize scaling = 1.0 : (tensor<2x16x2xf32>, tensor<2x16x8xf32>, tensor<2x16x2xi32>) -> tensor<2x16x8xf32>
+      return %dlogits : tensor<2x16x8xf32>
+    }
+    ```
+  }];
+  let arguments = (ins Rota_F32Tensor:$cotangent, Rota_F32Tensor:$logits,
+                       Rota_IntTensor:$experts, UnitAttr:$sigmoid,
+                       UnitAttr:$normalize, F64Attr:$scaling);
+  let results = (outs Rota_F32Tensor:$result);
+  let assemblyFormat = [{
+    $cotangent `,` $logits `,` $experts (`sigmoid` $sigmoid^)? (`normalize` $normalize^)?
+    `scaling` `=` custom<Real>($scaling) `:` functional-type(operands, results) attr-dict
+  }];
+}
+
+def Rota_ExpertPlacesOp : Rota_ComputeOp<"expert_places", [TaskOpInterface,
+    AllTypesMatch<["experts", "places"]>]> {
+  let summary = "the rows of choices, by expert";
+  let description = [{
+    The choices of a sequence, sorted by expert and then by token and choice, take the
+    rows of their expert's block from its first on. Results are the row of each choice
+    and the number of rows of each expert. With `capacity`, an expert takes that many
+    choices of a sequence at most; the others have the place -1 and are dropped.
+
+    A choice that finds its block full is counted and gets the place `rows` or more,
+    which is no row: the grouped product that uses the counts ends the run with an
+    error.
+
+    Life-span: made by model builders or by hand; becomes a kernel.
+
+    Constraints:
+    - C1: experts and places are [B, S, k], counts [B, X]
+    - C2: blocks are 1 or more, and divide rows and X
+    - C3: a capacity is 1 or more
+
+    ```mlir
+    func.func @f(%e: tensor<2x16x2xi32>) -> (tensor<2x16x2xi32>, tensor<2x8xi32>) {
+      %places, %counts = rota.expert_places %e rows = 64 blocks = 2 : tensor<2x16x2xi32> -> tensor<2x8xi32>
+      %some, %few = rota.expert_places %e rows = 32 capacity = 4 : tensor<2x16x2xi32> -> tensor<2x8xi32>
+      return %places, %counts : tensor<2x16x2xi32>, tensor<2x8xi32>
+    }
+    ```
+  }];
+  let arguments = !con((ins Rota_IntTensor:$experts, I64Attr:$rows), expertBlocks,
+                       (ins OptionalAttr<I64Attr>:$capacity));
+  let results = (outs Rota_IntTensor:$places, Rota_IntTensor:$counts);
+  let assemblyFormat = [{
+    $experts `rows` `=` custom<Count>($rows) (`blocks` `=` $blocks^)?
+    (`capacity` `=` $capacity^)? `:` type($experts) `->` type($counts) attr-dict
+  }];
+}
+
+def Rota_DispatchOp : Rota_DifferentiableOp<"dispatch", [AttrSizedOperandSegments,
+    TaskOpInterface, DeclareOpInterfaceMethods<PartitionOpInterface>]> {
+  let summary = "tokens to the rows of their choices";
+  let description = [{
+    Row `places[b, s, j]` of sequence b is token [b, s], times `weights[b, s, j]` where
+    there are weights. Places are distinct. Rows that are no choice's place are zero, and
+    choices whose place is no row are left out. With an offset, row r is place
+    `offset + r`.
+
+    Life-span: made by model builders, by hand, or as a derivative; `partition` gives it
+    an offset where it divides the rows; becomes a kernel.
+
+    Constraints:
+    - C1: tokens are [B, S, E], places [B, S, k], the result [B, R, E] in the tokens'
+      element type
+    - C2: weights are [B, S, k]
+    - C3: an offset is a scalar
+
+    ```mlir
+    func.func @f(%x: tensor<2x16x4xf32>, %places: tensor<2x16x2xi32>, %w: tensor<2x16x2xf32>) -> tensor<2x32x4xf32> {
+      %rows = rota.dispatch %x, %places : (tensor<2x16x4xf32>, tensor<2x16x2xi32>) -> tensor<2x32x4xf32>
+      %weighed = rota.dispatch %x, %places weights %w : (tensor<2x16x4xf32>, tensor<2x16x2xi32>, tensor<2x16x2xf32>) -> tensor<2x32x4xf32>
+      return %rows : tensor<2x32x4xf32>
+    }
+    ```
+  }];
+  let arguments = (ins Rota_FloatTensor:$tokens, Rota_IntTensor:$places,
+                       Optional<Rota_F32Tensor>:$weights,
+                       Optional<Rota_IntTensor>:$offset);
+  let results = (outs Rota_FloatTensor:$rows);
+  let builders = [OpBuilder<(ins "::mlir::Type":$rows, "::mlir::Value":$tokens,
+      "::mlir::Value":$places, CArg<"::mlir::Value", "{}">:$weights), [{
+    build($_builder, $_state, rows, tokens, places, weights, ::mlir::Value());
+  }]>];
+  let assemblyFormat = [{
+    $tokens `,` $places (`weights` $weights^)? (`offset` $offset^)? `:`
+    functional-type(operands, results) attr-dict
+  }];
+}
+
+def Rota_CombineOp : Rota_DifferentiableOp<"combine", [AttrSizedOperandSegments,
+    TaskOpInterface, DeclareOpInterfaceMethods<PartitionOpInterface>]> {
+  let summary = "the sum of the rows of each token's choices";
+  let description = [{
+    Token [b, s] is the sum over its choices j, in ascending order and in f32 at least,
+    of row `places[b, s, j]` of sequence b, times `weights[b, s, j]` where there are
+    weights. Places are as in `rota.dispatch`, whose derivative this is.
+
+    Life-span: made by model builders, by hand, or as a derivative; `partition` gives it
+    an offset where it divides the rows; becomes a kernel.
+
+    Constraints:
+    - C1: rows are [B, R, E], places [B, S, k], the result [B, S, E] in the rows'
+      element type
+    - C2: weights are [B, S, k]
+    - C3: an offset is a scalar
+
+    ```mlir
+    func.func @f(%rows: tensor<2x32x4xf32>, %places: tensor<2x16x2xi32>, %w: tensor<2x16x2xf32>) -> tensor<2x16x4xf32> {
+      %x = rota.combine %rows, %places weights %w : (tensor<2x32x4xf32>, tensor<2x16x2xi32>, tensor<2x16x2xf32>) -> tensor<2x16x4xf32>
+      return %x : tensor<2x16x4xf32>
+    }
+    ```
+  }];
+  let arguments = (ins Rota_FloatTensor:$rows, Rota_IntTensor:$places,
+                       Optional<Rota_F32Tensor>:$weights,
+                       Optional<Rota_IntTensor>:$offset);
+  let results = (outs Rota_FloatTensor:$tokens);
+  let builders = [OpBuilder<(ins "::mlir::Type":$tokens, "::mlir::Value":$rows,
+      "::mlir::Value":$places, CArg<"::mlir::Value", "{}">:$weights), [{
+    build($_builder, $_state, tokens, rows, places, weights, ::mlir::Value());
+  }]>];
+  let assemblyFormat = [{
+    $rows `,` $places (`weights` $weights^)? (`offset` $offset^)? `:`
+    functional-type(operands, results) attr-dict
+  }];
+}
+
+def Rota_ChoiceDotOp : Rota_ComputeOp<"choice_dot", [TaskOpInterface,
+    DeclareOpInterfaceMethods<PartitionOpInterface>]> {
+  let summary = "derivative of dispatch and combine in the weights";
+  let description = [{
+    Element [b, s, j] is the dot product of token [b, s] and row `places[b, s, j]` of
+    sequence b; zero where the place has no row. Places are as in `rota.dispatch`.
+
+    Life-span: made by `differentiate`; `partition` gives it an offset where it divides
+    the rows; becomes a kernel.
+
+    Constraints:
+    - C1: tokens are [B, S, E], rows [B, R, E] of the same element type, places and
+      result [B, S, k]
+    - C2: an offset is a scalar
+
+    ```mlir
+    func.func @f(%dy: tensor<2x16x4xf32>, %rows: tensor<2x32x4xf32>, %places: tensor<2x16x2xi32>) -> tensor<2x16x2xf32> {
+      %dw = rota.choice_dot %dy, %rows, %places : (tensor<2x16x4xf32>, tensor<2x32x4xf32>, tensor<2x16x2xi32>) -> tensor<2x16x2xf32>
+      return %dw : tensor<2x16x2xf32>
+    }
+    ```
+  }];
+  let arguments = (ins Rota_FloatTensor:$tokens, Rota_FloatTensor:$rows,
+                       Rota_IntTensor:$places, Optional<Rota_IntTensor>:$offset);
+  let results = (outs Rota_F32Tensor:$result);
+  let assemblyFormat = [{
+    $tokens `,` $rows `,` $places (`offset` $offset^)? `:`
+    functional-type(operands, results) attr-dict
+  }];
+}
+
+def Rota_GroupedProductOp : Rota_DifferentiableOp<"grouped_product", [
+    DeclareOpInterfaceMethods<TaskOpInterface, ["getTaskForm", "canAccumulate"]>,
+    DeclareOpInterfaceMethods<PartitionOpInterface>]> {
+  let summary = "product of each row with its expert's weights";
+  let description = [{
+    Row r of the result is `rows[b, r, :] * weights[x]`, where x is the expert whose
+    rows have r among them: in each block the first `counts[b, x]` rows are of its first
+    expert, and so on. Counts of more rows than a block has end the run with an error.
+    Rows behind those of a block's last expert are zero. With `transposed`, weights are
+    stored as [X, F, E]. Accumulates in f32 at least; the result's element type may be
+    wider than the operands'.
+
+    Life-span: made by model builders, by hand, or as a derivative; `partition` divides
+    the blocks with the experts; becomes one call of the runtime.
+
+    Constraints:
+    - C1: rows are [B, R, E], weights [X, E, F] or, transposed, [X, F, E], counts
+      [B, X], the result [B, R, F]
+    - C2: blocks are 1 or more, and divide R and X
+    - C3: rows and weights have one element type
+
+    ```mlir
+    func.func @f(%rows: tensor<2x32x4xf32>, %w: tensor<8x4x6xf32>, %counts: tensor<2x8xi32>) -> tensor<2x32x6xf32> {
+      %y = rota.grouped_product %rows, %w, %counts blocks = 2 : (tensor<2x32x4xf32>, tensor<8x4x6xf32>, tensor<2x8xi32>) -> tensor<2x32x6xf32>
+      %x = rota.grouped_product %y, %w, %counts transposed blocks = 2 : (tensor<2x32x6xf32>, tensor<8x4x6xf32>, tensor<2x8xi32>) -> tensor<2x32x4xf32>
+      return %y : tensor<2x32x6xf32>
+    }
+    ```
+  }];
+  let arguments = !con((ins Rota_FloatTensor:$rows, Rota_FloatTensor:$weights,
+                            Rota_IntTensor:$counts, UnitAttr:$transposed), expertBlocks);
+  let results = (outs Rota_FloatTensor:$result);
+  let assemblyFormat = [{
+    $rows `,` $weights `,` $counts (`transposed` $transposed^)? (`blocks` `=` $blocks^)?
+    `:` functional-type(operands, results) attr-dict
+  }];
+}
+
+def Rota_GroupedProductGradOp : Rota_ComputeOp<"grouped_product_grad", [
+    DeclareOpInterfaceMethods<TaskOpInterface, ["getTaskForm", "canAccumulate"]>,
+    DeclareOpInterfaceMethods<PartitionOpInterface>]> {
+  let summary = "derivative of grouped_product in the weights";
+  let description = [{
+    Matrix x of the result is the sum over sequences b and rows r of expert x of the
+    outer product of `lhs[b, r, :]` and `rhs[b, r, :]`, zero for an expert without
+    rows. Rows of an expert are as in `rota.grouped_product`. Accumulates in f32 at
+    least; the result's element type may be wider than the operands'.
+
+    Life-span: made by `differentiate`; `partition` divides the blocks with the experts;
+    becomes one call of the runtime, which may add into the gradient.
+
+    Constraints:
+    - C1: lhs is [B, R, E], rhs [B, R, F], counts [B, X], the result [X, E, F]
+    - C2: blocks are 1 or more, and divide R and X
+    - C3: lhs and rhs have one element type
+
+    ```mlir
+    func.func @f(%rows: tensor<2x32x4xf32>, %dy: tensor<2x32x6xf32>, %counts: tensor<2x8xi32>) -> tensor<8x4x6xf32> {
+      %dw = rota.grouped_product_grad %rows, %dy, %counts : (tensor<2x32x4xf32>, tensor<2x32x6xf32>, tensor<2x8xi32>) -> tensor<8x4x6xf32>
+      return %dw : tensor<8x4x6xf32>
+    }
+    ```
+  }];
+  let arguments = !con((ins Rota_FloatTensor:$lhs, Rota_FloatTensor:$rhs,
+                            Rota_IntTensor:$counts), expertBlocks);
+  let results = (outs Rota_FloatTensor:$result);
+  let assemblyFormat = [{
+    $lhs `,` $rhs `,` $counts (`blocks` `=` $blocks^)? `:`
+    functional-type(operands, results) attr-dict
+  }];
+}
+
+def Rota_GroupedBiasOp : Rota_DifferentiableOp<"grouped_bias", [
+    DeclareOpInterfaceMethods<TaskOpInterface, ["getInPlacePairs"]>,
+    DeclareOpInterfaceMethods<PartitionOpInterface>, AllTypesMatch<["rows", "result"]>]> {
+  let summary = "adds its expert's bias to each row";
+  let description = [{
+    Row r of expert x is `rows[b, r, :] + bias[x, :]`, added in f32 at least; rows of no
+    expert stay. Rows of an expert are as in `rota.grouped_product`.
+
+    Life-span: made by model builders or by hand; `partition` divides the blocks with
+    the experts; becomes a kernel.
+
+    Constraints:
+    - C1: rows are [B, R, F], the bias is [X, F], counts [B, X]
+    - C2: blocks are 1 or more, and divide R and X
+
+    ```mlir
+    func.func @f(%rows: tensor<2x32x4xf32>, %bias: tensor<8x4xf32>, %counts: tensor<2x8xi32>) -> tensor<2x32x4xf32> {
+      %y = rota.grouped_bias %rows, %bias, %counts : tensor<2x32x4xf32>, tensor<8x4xf32>, tensor<2x8xi32>
+      return %y : tensor<2x32x4xf32>
+    }
+    ```
+  }];
+  let arguments = !con((ins Rota_FloatTensor:$rows, Rota_FloatTensor:$bias,
+                            Rota_IntTensor:$counts), expertBlocks);
+  let results = (outs Rota_FloatTensor:$result);
+  let assemblyFormat = [{
+    $rows `,` $bias `,` $counts (`blocks` `=` $blocks^)? `:`
+    type($rows) `,` type($bias) `,` type($counts) attr-dict
+  }];
+}
+
+def Rota_GroupedBiasGradOp : Rota_ComputeOp<"grouped_bias_grad", [
+    DeclareOpInterfaceMethods<TaskOpInterface, ["canAccumulate"]>,
+    DeclareOpInterfaceMethods<PartitionOpInterface>]> {
+  let summary = "derivative of grouped_bias in the bias";
+  let description = [{
+    Row x of the result is the sum of the cotangent's rows of expert x, in ascending
+    order. Rows of an expert are as in `rota.grouped_product`.
+
+    Life-span: made by `differentiate`; `partition` divides the blocks with the experts;
+    becomes a kernel that adds into the gradient.
+
+    Constraints:
+    - C1: the cotangent is [B, R, F], counts [B, X], the result [X, F], not bf16
+    - C2: blocks are 1 or more, and divide R and X
+
+    ```mlir
+    func.func @f(%dy: tensor<2x32x4xf32>, %counts: tensor<2x8xi32>) -> tensor<8x4xf32> {
+      %db = rota.grouped_bias_grad %dy, %counts : (tensor<2x32x4xf32>, tensor<2x8xi32>) -> tensor<8x4xf32>
+      return %db : tensor<8x4xf32>
+    }
+    ```
+  }];
+  let arguments = !con((ins Rota_FloatTensor:$cotangent, Rota_IntTensor:$counts),
+                       expertBlocks);
+  let results = (outs Rota_F32Tensor:$result);
+  let assemblyFormat = [{
+    $cotangent `,` $counts (`blocks` `=` $blocks^)? `:`
+    functional-type(operands, results) attr-dict
+  }];
+}
+
+#endif // ROTA_IR_ROTA_EXPERTOPS

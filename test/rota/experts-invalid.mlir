@@ -1,0 +1,270 @@
+// RUN: rota-opt %s --split-input-file --verify-diagnostics
+// A case for each constraint of the ops of a mixture of experts.
+
+// route C1: more choices than experts
+func.func @f(%z: tensor<1x2x2xf32>) {
+  // expected-error @+1 {{expected from 1 to 2 choices of 2 experts, got 3}}
+  %w, %e = rota.route %z scaling = 1.0 : (tensor<1x2x2xf32>) -> (tensor<1x2x3xf32>, tensor<1x2x3xi32>)
+  return
+}
+
+// -----
+
+// route C1: weights beside experts
+func.func @f(%z: tensor<1x2x4xf32>) {
+  // expected-error @+1 {{expected weights of shape [1, 2, 2], got 'tensor<1x2x3xf32>'}}
+  %w, %e = rota.route %z scaling = 1.0 : (tensor<1x2x4xf32>) -> (tensor<1x2x3xf32>, tensor<1x2x2xi32>)
+  return
+}
+
+// -----
+
+// route C1: the element type of logits
+func.func @f(%z: tensor<1x2x4xf32>) {
+  // expected-error @+1 {{expected weights with elements of type 'f32', got 'tensor<1x2x2xf64>'}}
+  %w, %e = rota.route %z scaling = 1.0 : (tensor<1x2x4xf32>) -> (tensor<1x2x2xf64>, tensor<1x2x2xi32>)
+  return
+}
+
+// -----
+
+// route C2: a bias of another size
+func.func @f(%z: tensor<1x2x4xf32>, %b: tensor<2xf32>) {
+  // expected-error @+1 {{expected a bias of shape [4], got 'tensor<2xf32>'}}
+  %w, %e = rota.route %z bias %b scaling = 1.0 : (tensor<1x2x4xf32>, tensor<2xf32>) -> (tensor<1x2x2xf32>, tensor<1x2x2xi32>)
+  return
+}
+
+// -----
+
+// route C3: groups alone
+func.func @f(%z: tensor<1x2x4xf32>) {
+  // expected-error @+1 {{expected groups and top_groups together, got groups alone}}
+  %w, %e = rota.route %z groups = 2 scaling = 1.0 : (tensor<1x2x4xf32>) -> (tensor<1x2x2xf32>, tensor<1x2x2xi32>)
+  return
+}
+
+// -----
+
+// route C3: groups of unequal size
+func.func @f(%z: tensor<1x2x4xf32>) {
+  // expected-error @+1 {{expected a number of groups that divides 4 experts, got 3}}
+  %w, %e = rota.route %z groups = 3 top_groups = 2 scaling = 1.0 : (tensor<1x2x4xf32>) -> (tensor<1x2x2xf32>, tensor<1x2x2xi32>)
+  return
+}
+
+// -----
+
+// route C3: too few groups for the choices
+func.func @f(%z: tensor<1x2x4xf32>) {
+  // expected-error @+1 {{expected from 1 to 2 top groups of 2 experts each that have 3 experts or more, got 1}}
+  %w, %e = rota.route %z groups = 2 top_groups = 1 scaling = 1.0 : (tensor<1x2x4xf32>) -> (tensor<1x2x3xf32>, tensor<1x2x3xi32>)
+  return
+}
+
+// -----
+
+// route C4: a scaling of zero
+func.func @f(%z: tensor<1x2x4xf32>) {
+  // expected-error @+1 {{expected a finite scaling above 0, got 0}}
+  %w, %e = rota.route %z scaling = 0.0 : (tensor<1x2x4xf32>) -> (tensor<1x2x2xf32>, tensor<1x2x2xi32>)
+  return
+}
+
+// -----
+
+// route_grad C1: the result's type
+func.func @f(%w: tensor<1x2x2xf32>, %z: tensor<1x2x4xf32>, %e: tensor<1x2x2xi32>) {
+  // expected-error @+1 {{expected a result of type 'tensor<1x2x4xf32>', got 'tensor<1x2x2xf32>'}}
+  %d = rota.route_grad %w, %z, %e scaling = 1.0 : (tensor<1x2x2xf32>, tensor<1x2x4xf32>, tensor<1x2x2xi32>) -> tensor<1x2x2xf32>
+  return
+}
+
+// -----
+
+// route_grad C2: a negative scaling
+func.func @f(%w: tensor<1x2x2xf32>, %z: tensor<1x2x4xf32>, %e: tensor<1x2x2xi32>) {
+  // expected-error @+1 {{expected a finite scaling above 0, got -1}}
+  %d = rota.route_grad %w, %z, %e scaling = -1.0 : (tensor<1x2x2xf32>, tensor<1x2x4xf32>, tensor<1x2x2xi32>) -> tensor<1x2x4xf32>
+  return
+}
+
+// -----
+
+// expert_places C1: counts of another batch
+func.func @f(%e: tensor<2x3x2xi32>) {
+  // expected-error @+1 {{expected counts of shape [2, 4], got 'tensor<1x4xi32>'}}
+  %p, %c = rota.expert_places %e rows = 8 : tensor<2x3x2xi32> -> tensor<1x4xi32>
+  return
+}
+
+// -----
+
+// expert_places C2: blocks that do not divide the rows
+func.func @f(%e: tensor<2x3x2xi32>) {
+  // expected-error @+1 {{expected a number of blocks that divides 9 rows and 4 experts, got 2}}
+  %p, %c = rota.expert_places %e rows = 9 blocks = 2 : tensor<2x3x2xi32> -> tensor<2x4xi32>
+  return
+}
+
+// -----
+
+// expert_places C3: no capacity
+func.func @f(%e: tensor<2x3x2xi32>) {
+  // expected-error @+1 {{expected a capacity of 1 row or more, got 0}}
+  %p, %c = rota.expert_places %e rows = 8 capacity = 0 : tensor<2x3x2xi32> -> tensor<2x4xi32>
+  return
+}
+
+// -----
+
+// dispatch C1: rows of another width
+func.func @f(%x: tensor<1x2x4xf32>, %p: tensor<1x2x2xi32>) {
+  // expected-error @+1 {{expected rows of shape [1, 8, 4], got 'tensor<1x8x3xf32>'}}
+  %r = rota.dispatch %x, %p : (tensor<1x2x4xf32>, tensor<1x2x2xi32>) -> tensor<1x8x3xf32>
+  return
+}
+
+// -----
+
+// dispatch C1: rows of another element type
+func.func @f(%x: tensor<1x2x4xf32>, %p: tensor<1x2x2xi32>) {
+  // expected-error @+1 {{expected rows with elements of type 'f32', got 'tensor<1x8x4xbf16>'}}
+  %r = rota.dispatch %x, %p : (tensor<1x2x4xf32>, tensor<1x2x2xi32>) -> tensor<1x8x4xbf16>
+  return
+}
+
+// -----
+
+// dispatch C2: weights beside places
+func.func @f(%x: tensor<1x2x4xf32>, %p: tensor<1x2x2xi32>, %w: tensor<1x2x3xf32>) {
+  // expected-error @+1 {{expected weights of shape [1, 2, 2], got 'tensor<1x2x3xf32>'}}
+  %r = rota.dispatch %x, %p weights %w : (tensor<1x2x4xf32>, tensor<1x2x2xi32>, tensor<1x2x3xf32>) -> tensor<1x8x4xf32>
+  return
+}
+
+// -----
+
+// dispatch C3: an offset is a scalar
+func.func @f(%x: tensor<1x2x4xf32>, %p: tensor<1x2x2xi32>, %o: tensor<1xi32>) {
+  // expected-error @+1 {{expected an offset of shape [], got 'tensor<1xi32>'}}
+  %r = rota.dispatch %x, %p offset %o : (tensor<1x2x4xf32>, tensor<1x2x2xi32>, tensor<1xi32>) -> tensor<1x8x4xf32>
+  return
+}
+
+// -----
+
+// combine C1: places of other tokens
+func.func @f(%r: tensor<1x8x4xf32>, %p: tensor<1x3x2xi32>) {
+  // expected-error @+1 {{expected places of shape [1, 2, 2], got 'tensor<1x3x2xi32>'}}
+  %x = rota.combine %r, %p : (tensor<1x8x4xf32>, tensor<1x3x2xi32>) -> tensor<1x2x4xf32>
+  return
+}
+
+// -----
+
+// choice_dot C1: the result's shape
+func.func @f(%x: tensor<1x2x4xf32>, %r: tensor<1x8x4xf32>, %p: tensor<1x2x2xi32>) {
+  // expected-error @+1 {{expected a result of shape [1, 2, 2], got 'tensor<1x2x1xf32>'}}
+  %d = rota.choice_dot %x, %r, %p : (tensor<1x2x4xf32>, tensor<1x8x4xf32>, tensor<1x2x2xi32>) -> tensor<1x2x1xf32>
+  return
+}
+
+// -----
+
+// grouped_product C1: weights stored the other way
+func.func @f(%x: tensor<1x8x4xf32>, %w: tensor<2x4x6xf32>, %c: tensor<1x2xi32>) {
+  // expected-error @+1 {{expected weights of shape [2, 4, 4], got 'tensor<2x4x6xf32>'}}
+  %y = rota.grouped_product %x, %w, %c transposed : (tensor<1x8x4xf32>, tensor<2x4x6xf32>, tensor<1x2xi32>) -> tensor<1x8x4xf32>
+  return
+}
+
+// -----
+
+// grouped_product C1: counts of other experts
+func.func @f(%x: tensor<1x8x4xf32>, %w: tensor<2x4x6xf32>, %c: tensor<1x3xi32>) {
+  // expected-error @+1 {{expected counts of shape [1, 2], got 'tensor<1x3xi32>'}}
+  %y = rota.grouped_product %x, %w, %c : (tensor<1x8x4xf32>, tensor<2x4x6xf32>, tensor<1x3xi32>) -> tensor<1x8x6xf32>
+  return
+}
+
+// -----
+
+// grouped_product C2: blocks that do not divide the experts
+func.func @f(%x: tensor<1x8x4xf32>, %w: tensor<2x4x6xf32>, %c: tensor<1x2xi32>) {
+  // expected-error @+1 {{expected a number of blocks that divides 8 rows and 2 experts, got 4}}
+  %y = rota.grouped_product %x, %w, %c blocks = 4 : (tensor<1x8x4xf32>, tensor<2x4x6xf32>, tensor<1x2xi32>) -> tensor<1x8x6xf32>
+  return
+}
+
+// -----
+
+// grouped_product C3: one element type
+func.func @f(%x: tensor<1x8x4xf32>, %w: tensor<2x4x6xbf16>, %c: tensor<1x2xi32>) {
+  // expected-error @+1 {{expected weights with elements of type 'f32', got 'tensor<2x4x6xbf16>'}}
+  %y = rota.grouped_product %x, %w, %c : (tensor<1x8x4xf32>, tensor<2x4x6xbf16>, tensor<1x2xi32>) -> tensor<1x8x6xf32>
+  return
+}
+
+// -----
+
+// grouped_product_grad C1: rows of both operands
+func.func @f(%x: tensor<1x8x4xf32>, %d: tensor<1x6x6xf32>, %c: tensor<1x2xi32>) {
+  // expected-error @+1 {{expected rhs of shape [1, 8, 6], got 'tensor<1x6x6xf32>'}}
+  %w = rota.grouped_product_grad %x, %d, %c : (tensor<1x8x4xf32>, tensor<1x6x6xf32>, tensor<1x2xi32>) -> tensor<2x4x6xf32>
+  return
+}
+
+// -----
+
+// grouped_product_grad C2: no blocks
+func.func @f(%x: tensor<1x8x4xf32>, %d: tensor<1x8x6xf32>, %c: tensor<1x2xi32>) {
+  // expected-error @+1 {{expected a number of blocks that divides 8 rows and 2 experts, got 0}}
+  %w = rota.grouped_product_grad %x, %d, %c blocks = 0 : (tensor<1x8x4xf32>, tensor<1x8x6xf32>, tensor<1x2xi32>) -> tensor<2x4x6xf32>
+  return
+}
+
+// -----
+
+// grouped_product_grad C3: one element type
+func.func @f(%x: tensor<1x8x4xf32>, %d: tensor<1x8x6xbf16>, %c: tensor<1x2xi32>) {
+  // expected-error @+1 {{expected rhs with elements of type 'f32', got 'tensor<1x8x6xbf16>'}}
+  %w = rota.grouped_product_grad %x, %d, %c : (tensor<1x8x4xf32>, tensor<1x8x6xbf16>, tensor<1x2xi32>) -> tensor<2x4x6xf32>
+  return
+}
+
+// -----
+
+// grouped_bias C1: a bias of another width
+func.func @f(%x: tensor<1x8x4xf32>, %b: tensor<2x3xf32>, %c: tensor<1x2xi32>) {
+  // expected-error @+1 {{expected a bias of shape [2, 4], got 'tensor<2x3xf32>'}}
+  %y = rota.grouped_bias %x, %b, %c : tensor<1x8x4xf32>, tensor<2x3xf32>, tensor<1x2xi32>
+  return
+}
+
+// -----
+
+// grouped_bias C2: blocks that do not divide the rows
+func.func @f(%x: tensor<1x7x4xf32>, %b: tensor<2x4xf32>, %c: tensor<1x2xi32>) {
+  // expected-error @+1 {{expected a number of blocks that divides 7 rows and 2 experts, got 2}}
+  %y = rota.grouped_bias %x, %b, %c blocks = 2 : tensor<1x7x4xf32>, tensor<2x4xf32>, tensor<1x2xi32>
+  return
+}
+
+// -----
+
+// grouped_bias_grad C1: the result's width
+func.func @f(%d: tensor<1x8x4xf32>, %c: tensor<1x2xi32>) {
+  // expected-error @+1 {{expected a result of shape [2, 4], got 'tensor<2x3xf32>'}}
+  %b = rota.grouped_bias_grad %d, %c : (tensor<1x8x4xf32>, tensor<1x2xi32>) -> tensor<2x3xf32>
+  return
+}
+
+// -----
+
+// grouped_bias_grad C2: counts of other experts
+func.func @f(%d: tensor<1x8x4xf32>, %c: tensor<1x3xi32>) {
+  // expected-error @+1 {{expected counts of shape [1, 2], got 'tensor<1x3xi32>'}}
+  %b = rota.grouped_bias_grad %d, %c : (tensor<1x8x4xf32>, tensor<1x3xi32>) -> tensor<2x4xf32>
+  return
+}
