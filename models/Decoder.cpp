@@ -105,6 +105,16 @@ DecoderConfig DecoderConfig::read(Config &config, const Microbatch &microbatch,
   return decoder;
 }
 
+void DecoderConfig::setSparse(llvm::function_ref<bool(int64_t)> isSparse) {
+  LayerKind kind = kinds.front();
+  kinds = {kind, kind};
+  kinds[0].name = "dense";
+  kinds[1].name = "sparse";
+  kinds[1].sparse = true;
+  for (int64_t layer = 0; layer < layers; ++layer)
+    kindOf.push_back(isSparse(layer));
+}
+
 RankedTensorType DecoderBuilder::tokensType() {
   return tensor({microbatch.sequences, length()}, getI32Type());
 }
@@ -194,14 +204,4 @@ Value DecoderBuilder::attend(Value query, Value key, Value value) {
   if (kind().window.value_or(length()) < length())
     form.window = kind().window;
   return AttentionOp::create(*this, query, key, value, form).getOutput();
-}
-
-Value DecoderBuilder::gatedFeedForward(Value x, StringRef gate, StringRef up,
-                                       StringRef down) {
-  int64_t inner = config.feedForward;
-  Value gates = named("mlpwi_0", project(x, gate, inner, config.embed));
-  Value values = named("mlpwi_1", project(x, up, inner, config.embed));
-  Value gated = ActivationOp::create(*this, gates.getType(), config.activation,
-                                     gates, values);
-  return named("mlpwo", project(gated, down, config.embed, inner));
 }

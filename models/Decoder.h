@@ -20,6 +20,7 @@ struct LayerKind {
   StringRef name = "decoder";                   // its symbol in the stack
   std::optional<int64_t> window = std::nullopt; // of attention
   Rotary rotary = {};
+  bool sparse = false; // a mixture of experts is the feed-forward
 };
 
 /// The values of keys that a configuration of the family may lack.
@@ -50,6 +51,10 @@ struct DecoderConfig {
   /// Each is that of one layer or more.
   SmallVector<LayerKind> kinds = {LayerKind()};
   SmallVector<size_t> kindOf; // of each layer; empty: all are of the first
+
+  /// Makes the layers for which `isSparse` is true, and those for which it is
+  /// not, two kinds that are alike otherwise.
+  void setSparse(llvm::function_ref<bool(int64_t)> isSparse);
 
   /// Reads the keys that most families have in common and checks sizes for a
   /// microbatch. Reports every mistake: `config.failed()` says whether there
@@ -89,7 +94,10 @@ protected:
 
   /// Declares weights of projections.
   void declareAttention();
-  void declareFeedForward();
+  virtual void declareFeedForward();
+  /// Those of a gated feed-forward whose names begin with `prefix` and whose
+  /// inner width is `inner`.
+  void declareGated(StringRef prefix, int64_t inner);
 
   /// Declares norms of each head's query and key.
   void declareHeadNorms();
@@ -99,7 +107,7 @@ protected:
   /// Self-attention of `x` after the output projection.
   Value attention(Value x);
   /// The feed-forward of `x`.
-  Value feedForward(Value x);
+  virtual Value feedForward(Value x);
 
   /// Declares embedding table, final norm and, unless it is tied, the head.
   virtual void declareEnds();
@@ -117,8 +125,9 @@ protected:
   /// Causal attention, in a window where the kind of layer has one: [B, S, H,
   /// D].
   Value attend(Value query, Value key, Value value);
-  /// (f(x Wgate) * x Wup) Wdown, f the activation function: [B, S, E].
-  Value gatedFeedForward(Value x, StringRef gate, StringRef up, StringRef down);
+  /// (f(x Wgate) * x Wup) Wdown, f the activation function, of the weights of
+  /// `declareGated`: [B, S, E].
+  Value gated(Value x, StringRef prefix, int64_t inner);
 
   /// The kind of the layer that is being built.
   const LayerKind &kind() const { return *openKind; }

@@ -48,12 +48,17 @@ void DecoderBuilder::declareAttention() {
   param("self_attn.o_proj.weight", {embed, query}, {"embed", "heads"}, init);
 }
 
-void DecoderBuilder::declareFeedForward() {
+void DecoderBuilder::declareGated(StringRef prefix, int64_t inner) {
   Attribute init = normal(config.initializerRange);
-  int64_t embed = config.embed, inner = config.feedForward;
-  param("mlp.gate_proj.weight", {inner, embed}, {"mlp", "embed"}, init);
-  param("mlp.up_proj.weight", {inner, embed}, {"mlp", "embed"}, init);
-  param("mlp.down_proj.weight", {embed, inner}, {"embed", "mlp"}, init);
+  int64_t embed = config.embed;
+  auto name = [&](StringRef end) { return (prefix + end).str(); };
+  param(name(".gate_proj.weight"), {inner, embed}, {"mlp", "embed"}, init);
+  param(name(".up_proj.weight"), {inner, embed}, {"mlp", "embed"}, init);
+  param(name(".down_proj.weight"), {embed, inner}, {"embed", "mlp"}, init);
+}
+
+void DecoderBuilder::declareFeedForward() {
+  declareGated("mlp", config.feedForward);
 }
 
 void DecoderBuilder::declareLayer() {
@@ -99,9 +104,21 @@ Value DecoderBuilder::attention(Value x) {
                project(flat, "self_attn.o_proj.weight", config.embed, width));
 }
 
+Value DecoderBuilder::gated(Value x, StringRef prefix, int64_t inner) {
+  int64_t embed = config.embed;
+  auto name = [&](StringRef end) { return (prefix + end).str(); };
+  Value gates =
+      named("mlpwi_0", project(x, name(".gate_proj.weight"), inner, embed));
+  Value values =
+      named("mlpwi_1", project(x, name(".up_proj.weight"), inner, embed));
+  Value active = ActivationOp::create(*this, gates.getType(), config.activation,
+                                      gates, values);
+  return named("mlpwo",
+               project(active, name(".down_proj.weight"), embed, inner));
+}
+
 Value DecoderBuilder::feedForward(Value x) {
-  return gatedFeedForward(x, "mlp.gate_proj.weight", "mlp.up_proj.weight",
-                          "mlp.down_proj.weight");
+  return gated(x, "mlp", config.feedForward);
 }
 
 Value DecoderBuilder::buildLayer(Value x) {

@@ -22,6 +22,7 @@ struct Microbatch {
   double zLoss; // coefficient; 0: none
   // Divides S: a call of the loss takes one of so many parts.
   int64_t lossBlocks;
+  ExpertRoom experts = {};
 };
 
 /// Builds one model module. Functions are built one at a time: `begin...` opens
@@ -88,6 +89,8 @@ struct Family {
                          ModuleOp module);
 };
 
+LogicalResult buildDeepSeekV3(Config &config, const Microbatch &microbatch,
+                              ModuleOp module);
 LogicalResult buildGPT2(Config &config, const Microbatch &microbatch,
                         ModuleOp module);
 LogicalResult buildGemma2(Config &config, const Microbatch &microbatch,
@@ -98,12 +101,16 @@ LogicalResult buildLlama(Config &config, const Microbatch &microbatch,
                          ModuleOp module);
 LogicalResult buildMistral(Config &config, const Microbatch &microbatch,
                            ModuleOp module);
+LogicalResult buildMixtral(Config &config, const Microbatch &microbatch,
+                           ModuleOp module);
 LogicalResult buildOlmo2(Config &config, const Microbatch &microbatch,
                          ModuleOp module);
 LogicalResult buildQwen2(Config &config, const Microbatch &microbatch,
                          ModuleOp module);
 LogicalResult buildQwen3(Config &config, const Microbatch &microbatch,
                          ModuleOp module);
+LogicalResult buildQwen3Moe(Config &config, const Microbatch &microbatch,
+                            ModuleOp module);
 LogicalResult buildSimple(Config &config, const Microbatch &microbatch,
                           ModuleOp module);
 

@@ -15,10 +15,17 @@ using namespace mlir;
 using namespace mlir::rota;
 
 static constexpr Family families[] = {
-    {"gemma2", buildGemma2},   {"gemma3_text", buildGemma3},
-    {"gpt2", buildGPT2},       {"llama", buildLlama},
-    {"mistral", buildMistral}, {"olmo2", buildOlmo2},
-    {"qwen2", buildQwen2},     {"qwen3", buildQwen3},
+    {"deepseek_v3", buildDeepSeekV3},
+    {"gemma2", buildGemma2},
+    {"gemma3_text", buildGemma3},
+    {"gpt2", buildGPT2},
+    {"llama", buildLlama},
+    {"mistral", buildMistral},
+    {"mixtral", buildMixtral},
+    {"olmo2", buildOlmo2},
+    {"qwen2", buildQwen2},
+    {"qwen3", buildQwen3},
+    {"qwen3_moe", buildQwen3Moe},
     {"simple", buildSimple},
 };
 
@@ -114,9 +121,12 @@ static FailureOr<BuiltModel> buildFromConfig(MLIRContext &context,
     return failure();
 
   BuiltModel model;
-  Microbatch microbatch{options.sequences, options.sequenceLength,
-                        options.compute.value_or(*compute), options.zLoss,
-                        options.lossBlocks};
+  Microbatch microbatch{options.sequences,
+                        options.sequenceLength,
+                        options.compute.value_or(*compute),
+                        options.zLoss,
+                        options.lossBlocks,
+                        options.experts};
   model.sequences = options.sequences;
   model.sequenceLength = options.sequenceLength;
   model.config = config->source();

@@ -22,6 +22,18 @@ template <> struct rota::Names<mlir::rota::ComputeType> {
 };
 namespace mlir::rota {
 
+/// Room for the rows of experts (rota.expert_places).
+struct ExpertRoom {
+  /// Along the mesh axis 'expert', which divides experts.
+  int64_t ranks = 1;
+  /// Rows for the experts of a rank, over a rank's even share of the rows of a
+  /// sequence; more end the run. 0: room for as many as there can be.
+  double buffer = 0;
+  /// Rows that an expert takes, over its even share of the rows of a sequence;
+  /// others are dropped. 0: all.
+  double capacity = 0;
+};
+
 struct BuildOptions {
   /// Sequences of one microbatch and tokens of one sequence. 0: not given; only
   /// a module of the user's own, which has its shapes in it, can do without.
@@ -37,6 +49,7 @@ struct BuildOptions {
   /// length they divide. Logits then need the bytes of one part. 1 for a
   /// module.
   int64_t lossBlocks = 1;
+  ExpertRoom experts;
 };
 
 struct BuiltModel {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Qwen2 and 2.5 (Yang et al. 2024): Llama with biases of query, key and value.
-// Qwen3 (Yang et al. 2025): Llama with RMS norms of each head's query and key.
+// Qwen3 (Yang et al. 2025): Llama with RMS norms of each head's query and key,
+// and its form with mixtures of experts in some or all layers.
 #include "models/Decoder.h"
+#include "models/Experts.h"
 #include "models/UnsupportedKeys.h"
 #include "models/Windows.h"
 
@@ -31,8 +33,10 @@ class Qwen2Builder : public DecoderBuilder {
 };
 
 class Qwen3Builder : public DecoderBuilder {
+public:
   using DecoderBuilder::DecoderBuilder;
 
+private:
   void declareLayer() override {
     DecoderBuilder::declareLayer();
     declareHeadNorms();
@@ -41,6 +45,26 @@ class Qwen3Builder : public DecoderBuilder {
   Value projectHeads(Value x, StringRef name, int64_t heads) override {
     return headNorm(DecoderBuilder::projectHeads(x, name, heads), name);
   }
+};
+
+class Qwen3MoeBuilder : public Qwen3Builder {
+public:
+  Qwen3MoeBuilder(const DecoderConfig &config, const ExpertConfig &experts,
+                  ModuleOp module, const Microbatch &microbatch)
+      : Qwen3Builder(config, module, microbatch), experts(*this, experts) {}
+
+private:
+  void declareFeedForward() override {
+    if (kind().sparse)
+      experts.declare();
+    else
+      Qwen3Builder::declareFeedForward();
+  }
+  Value feedForward(Value x) override {
+    return kind().sparse ? experts.build(x) : Qwen3Builder::feedForward(x);
+  }
+
+  ExpertBlock experts;
 };
 
 } // namespace
@@ -95,4 +119,53 @@ LogicalResult mlir::rota::buildQwen3(Config &config,
   auto qwen = DecoderConfig::read(config, microbatch, defaults);
   expectArchitecture(config, {"Qwen3ForCausalLM", "Qwen3Model"});
   return buildQwen<Qwen3Builder>(config, qwen, microbatch, module);
+}
+
+/// Reads which layers are dense: those that `mlp_only_layers` lists, and those
+/// that `decoder_sparse_step` does not reach.
+static void setSparseLayers(Config &config, DecoderConfig &qwen) {
+  int64_t step = config.size("decoder_sparse_step", 1);
+  const nlohmann::json *dense = config.find("mlp_only_layers");
+  auto isLayer = [](const nlohmann::json &layer) {
+    return layer.is_number_unsigned();
+  };
+  if (dense && (!dense->is_array() || !llvm::all_of(*dense, isLayer))) {
+    config.expected("mlp_only_layers", "an array of numbers of layers");
+    return;
+  }
+  qwen.setSparse([&](int64_t layer) {
+    bool isListed = dense && llvm::is_contained(*dense, layer);
+    return !isListed && (layer + 1) % step == 0;
+  });
+}
+
+LogicalResult mlir::rota::buildQwen3Moe(Config &config,
+                                        const Microbatch &microbatch,
+                                        ModuleOp module) {
+  auto qwen = DecoderConfig::read(config, microbatch);
+  // Published files have a window that `use_sliding_window` switches off.
+  if (config.flag("use_sliding_window", false))
+    qwen.kinds.front().window = config.size("sliding_window", 4096);
+  else
+    config.find("sliding_window");
+  config.find("max_window_layers"); // unused, as in transformers
+  ExpertConfig experts{
+      .embed = qwen.embed,
+      .feedForward = config.size("moe_intermediate_size", 768),
+      .experts = config.size("num_experts", 128),
+      .choices = config.size("num_experts_per_tok", 8),
+      .initializerRange = qwen.initializerRange,
+      .activation = qwen.activation,
+      .normalizes = config.flag("norm_topk_prob", false),
+  };
+  experts.check(config, "num_experts", "num_experts_per_tok",
+                "moe_intermediate_size", microbatch);
+  setSparseLayers(config, qwen);
+  expectFullAttention(config);
+  expectArchitecture(config, {"Qwen3MoeForCausalLM", "Qwen3MoeModel"});
+  refuseUnsupportedKeys(config);
+  if (config.failed())
+    return failure();
+  Qwen3MoeBuilder(qwen, experts, module, microbatch).build();
+  return success();
 }

@@ -98,6 +98,7 @@ static void readYarn(Config &config, StringRef key, Rotary &rotary) {
                                                yarnScale(rotary.factor, whole)
                                          : yarnScale(rotary.factor, 1);
   rotary.scale = positive("attention_factor", scale);
+  rotary.temperature = whole != 0 ? yarnScale(rotary.factor, whole) : 1.0;
   if (!config.failed() && rotary.fastTurns < rotary.slowTurns)
     config.error(inside(key, "beta_fast"))
         << "expected at least '" << inside(key, "beta_slow") << "', got "

@@ -37,6 +37,9 @@ struct Rotary {
   bool truncates = true;
   /// Of all cosines and sines: the square root of attention's temperature.
   double scale = 1.0;
+  /// YaRN's scale with the weight `mscale_all_dim`, where a file has that.
+  /// DeepSeek multiplies scores by its square.
+  double temperature = 1.0;
 
   /// Reads both spellings that hubs use. A file that has both must give them
   /// equal values. Reports every mistake.

@@ -137,15 +137,14 @@ std::vector<float> draw(mlir::Attribute init, const rota::RandomStream &stream,
   return values;
 }
 
-/// As the runtime fills parameters without a weights file.
-Tensors initialParameters(const Model &model, uint64_t seed) {
+using ParameterValues =
+    llvm::function_ref<Tensor(mlir::rota::ParamOp param, int64_t layer)>;
+
+/// The values of all parameters; `layer` is -1 outside the stack.
+Tensors allParameters(const Model &model, ParameterValues valuesOf) {
   Tensors parameters;
   auto add = [&](mlir::rota::ParamOp param, int64_t layer) {
-    rota::RandomStream stream(seed, Model::checkpointName(param), layer + 1);
-    auto shape = param.getTensorType().getShape();
-    auto values = draw(param.getInit(), stream, elementCount(shape));
-    parameters[checkpointName(model, param, layer)] =
-        Tensor(shape, {values.begin(), values.end()});
+    parameters[checkpointName(model, param, layer)] = valuesOf(param, layer);
   };
   for (auto param : model.globalParams())
     add(param, -1);
@@ -154,6 +153,42 @@ Tensors initialParameters(const Model &model, uint64_t seed) {
     for (auto param : Model::params(model.kindOf(layer)))
       add(param, layer);
   return parameters;
+}
+
+/// As the runtime fills parameters without a weights file.
+Tensors initialParameters(const Model &model, uint64_t seed) {
+  auto initial = [&](mlir::rota::ParamOp param, int64_t layer) {
+    rota::RandomStream stream(seed, Model::checkpointName(param), layer + 1);
+    auto shape = param.getTensorType().getShape();
+    auto values = draw(param.getInit(), stream, elementCount(shape));
+    return Tensor(shape, {values.begin(), values.end()});
+  };
+  return allParameters(model, initial);
+}
+
+/// The tensors of a file that together hold a parameter of that name.
+rota::StoredTensors storedUnder(const std::string &name,
+                                llvm::ArrayRef<int64_t> shape) {
+  rota::Parameter parameter;
+  parameter.name = name;
+  parameter.shape = {shape.begin(), shape.end()};
+  return rota::storedTensors(parameter, /*layer=*/-1);
+}
+
+Tensors readParameters(const Model &model, const std::string &path) {
+  Tensors tensors = readTensors(path);
+  auto stored = [&](mlir::rota::ParamOp param, int64_t layer) {
+    auto shape = param.getTensorType().getShape();
+    std::vector<double> elements;
+    for (const std::string &name :
+         storedUnder(checkpointName(model, param, layer), shape).names) {
+      if (!tensors.count(name))
+        throw InputError(fmt::format("'{}': no tensor '{}'", path, name));
+      llvm::append_range(elements, tensors[name].elements);
+    }
+    return Tensor(shape, std::move(elements));
+  };
+  return allParameters(model, stored);
 }
 
 mlir::rota::BuiltModel build(mlir::MLIRContext &context,
@@ -190,10 +225,7 @@ mlir::rota::BuiltModel build(mlir::MLIRContext &context,
 /// Adds a parameter's gradient under the names that files have for it.
 void addGradient(const std::string &name, const Tensor &gradient,
                  Tensors &tensors) {
-  rota::Parameter parameter;
-  parameter.name = "grad." + name;
-  parameter.shape = {gradient.shape.begin(), gradient.shape.end()};
-  auto stored = rota::storedTensors(parameter, /*layer=*/-1);
+  auto stored = storedUnder("grad." + name, gradient.shape);
   int64_t size = gradient.size() / stored.names.size();
   for (auto [i, part] : llvm::enumerate(stored.names)) {
     auto begin = gradient.elements.begin() + i * size;
@@ -272,7 +304,7 @@ bool run(const Arguments &arguments) {
     throw InputError(fmt::format("'{}' is no model", arguments.model));
   Tensors parameters = arguments.weights.empty()
                            ? initialParameters(*model, arguments.seed)
-                           : readTensors(arguments.weights);
+                           : readParameters(*model, arguments.weights);
   llvm::SmallVector<Microbatch> microbatches;
   for (int64_t i = 0; i < arguments.microbatches; ++i)
     microbatches.push_back({part(batch.input, i, arguments.microbatches),

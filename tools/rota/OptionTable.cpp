@@ -52,6 +52,14 @@ Rows modelRows(RunOptions &o) {
            "Parts of the sequence for which head and loss run one after the "
            "other, so that logits need 1/K of the bytes",
            models, &o.lossBlocks, 1, maxLossBlocks},
+          {"expert-capacity", group, "X",
+           "Rows that an expert takes of a sequence, over its even share; "
+           "what exceeds them is dropped (0: nothing is)",
+           models, &o.experts.capacity, 0, 1e6},
+          {"expert-buffer", group, "X",
+           "Rows of a sequence for which a rank along 'expert' has room, over "
+           "its even share; more end the run (0: as many as there can be)",
+           models, &o.experts.buffer, 0, 1e6},
           {"batch-size", group, "N", "Sequences in a step, all ranks together",
            train | compile | plan | eval, &o.batchSize, 1, maxSize},
           {"accumulate", group, "N",

@@ -120,6 +120,7 @@ static OptionMistake checkMesh(RunOptions &options) {
     return (*sizes)[static_cast<size_t>(*mlir::rota::symbolizeMeshAxis(axis))];
   };
   options.stages = size("stage");
+  options.experts.ranks = size("expert");
   if (!options.given.contains("microbatches"))
     options.microbatches = defaultMicrobatches(options);
   if (options.batchSize % options.accumulate != 0)
@@ -227,6 +228,7 @@ mlir::rota::BuildOptions rota::buildOptions(const RunOptions &options) {
   build.compute = options.dtype;
   build.zLoss = options.zLoss;
   build.lossBlocks = options.lossBlocks;
+  build.experts = options.experts;
   return build;
 }
 

@@ -54,6 +54,7 @@ struct RunOptions : Options, mlir::pipe::ScheduleLayersOptions {
   std::optional<mlir::rota::ComputeType> dtype; // none: the model's own
   double zLoss = mlir::rota::BuildOptions().zLoss;
   int64_t lossBlocks = mlir::rota::BuildOptions().lossBlocks;
+  mlir::rota::ExpertRoom experts;
   // Numbers of a step; 0: not given. A .mlir model has its own shapes, and
   // `probe` takes them from its tokens.
   int64_t batchSize = 0;      // sequences in a step, all ranks together

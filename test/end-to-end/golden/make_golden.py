@@ -161,7 +161,70 @@ CASES = {
             rope_scaling=dict(factor=2.0, rope_type="linear"),
             rope_theta=1000.0, sliding_window=6, sliding_window_pattern=3,
             torch_dtype="float32")),
+    # Experts in every layer, under the names of published files.
+    "mixtral": dict(
+        batch=8, sequence=13, seed=13, optimizer=OPTIMIZER,
+        config=dict(
+            SIZES, architectures=["MixtralForCausalLM"], attention_dropout=0.0,
+            hidden_act="silu", model_type="mixtral", num_experts_per_tok=2,
+            num_key_value_heads=2, num_local_experts=4,
+            output_router_logits=False, rms_norm_eps=1e-5, rope_theta=1000.0,
+            router_aux_loss_coef=0.02, sliding_window=None,
+            tie_word_embeddings=False, torch_dtype="float32")),
+    # Dense layers between those with experts, weights that do not add up to 1.
+    "qwen3-moe": dict(
+        batch=8, sequence=13, seed=14, optimizer=OPTIMIZER,
+        config=dict(
+            SIZES, architectures=["Qwen3MoeForCausalLM"], attention_bias=False,
+            attention_dropout=0.0, decoder_sparse_step=1, head_dim=8,
+            hidden_act="silu", max_window_layers=4, mlp_only_layers=[2],
+            model_type="qwen3_moe", moe_intermediate_size=10,
+            norm_topk_prob=False, num_experts=6, num_experts_per_tok=3,
+            num_key_value_heads=2, output_router_logits=False,
+            rms_norm_eps=1e-6, rope_theta=1000.0, sliding_window=None,
+            tie_word_embeddings=False, torch_dtype="float32",
+            use_sliding_window=False)),
+    # Latent attention with YaRN, one dense layer, groups of experts of which
+    # half are chosen by biased scores, a shared expert.
+    "deepseek": dict(
+        batch=8, sequence=13, seed=12, optimizer=OPTIMIZER,
+        config=dict(
+            SIZES, architectures=["DeepseekV3ForCausalLM"],
+            attention_bias=False, attention_dropout=0.0,
+            first_k_dense_replace=1, hidden_act="silu", kv_lora_rank=10,
+            model_type="deepseek_v3", moe_intermediate_size=12, n_group=2,
+            n_routed_experts=8, n_shared_experts=1, norm_topk_prob=True,
+            num_experts_per_tok=2, num_key_value_heads=4,
+            num_nextn_predict_layers=0, q_lora_rank=12, qk_nope_head_dim=6,
+            qk_rope_head_dim=4, rms_norm_eps=1e-6, rope_interleave=True,
+            rope_scaling=dict(beta_fast=32, beta_slow=1, factor=4.0,
+                              mscale=1.0, mscale_all_dim=1.0,
+                              original_max_position_embeddings=64,
+                              type="yarn"),
+            rope_theta=100.0, routed_scaling_factor=2.5,
+            tie_word_embeddings=False, topk_group=1, torch_dtype="float32",
+            v_head_dim=5)),
 }
+
+
+def hub_tensors(model_type, tensors):
+    """Tensors by the names of hubs, which hold one for each expert and matrix;
+    transformers keeps those of all experts as one."""
+    matrices = {"mixtral": ("block_sparse_moe", "w1", "w3", "w2")}.get(
+        model_type, ("mlp", "gate_proj", "up_proj", "down_proj"))
+    result = {}
+    for name, tensor in tensors.items():
+        outer, stacked, inner = name.partition("mlp.experts.")
+        if not stacked or model_type == "gpt_oss":
+            name = name.replace("mlp.gate.", matrices[0] + ".gate.")
+            result[name] = tensor
+            continue
+        names = matrices[1:3] if inner.endswith("gate_up_proj") else matrices[3:]
+        for expert, matrix in enumerate(tensor):
+            for part, rows in zip(names, matrix.chunk(len(names))):
+                result[f"{outer}{matrices[0]}.experts.{expert}.{part}.weight"] = (
+                    rows.clone())
+    return result
 
 
 def write_model(folder, case):
@@ -184,7 +247,11 @@ def write_model(folder, case):
         if parameter.dim() == 1:
             scale, mean = 0.1, parameter.mean().item()  # a gain or a bias
         weights[name] = (mean + scale * torch.randn(parameter.shape)).float()
-    save_file(weights, os.path.join(folder, "model.safetensors"),
+    for name, buffer in model.named_buffers():
+        if name.endswith("e_score_correction_bias"):
+            weights[name] = 0.3 * torch.randn(buffer.shape)
+    save_file(hub_tensors(case["config"]["model_type"], weights),
+              os.path.join(folder, "model.safetensors"),
               metadata={"format": "pt"})
 
 
@@ -203,12 +270,14 @@ class WideFloat:
 def load_wide(folder):
     """The model with its f32 weights, everything else in f64."""
     narrow = AutoModelForCausalLM.from_pretrained(
-        folder, attn_implementation="eager", dtype=torch.float32)
+        folder, attn_implementation="eager", experts_implementation="eager",
+        dtype=torch.float32)
     with WideFloat():
         model = type(narrow)(narrow.config).double()
     model.load_state_dict({name: value.double()
                            for name, value in narrow.state_dict().items()})
     model.config._attn_implementation = "eager"
+    model.config._experts_implementation = "eager"
     model.eval()  # without dropout
     if hasattr(model.base_model, "rotary_emb"):
         check_frequencies(model.base_model.rotary_emb, narrow.config)
@@ -279,8 +348,14 @@ def write_golden(folder, case):
     logits, loss = loss_of(model, tokens)
     loss.backward()
     golden = {"logits": logits.detach().float(), "loss": loss.detach().clone()}
-    for name, parameter in model.named_parameters():
-        golden["grad." + name] = parameter.grad.float().clone()
+    gradients = {name: parameter.grad.float().clone()
+                 for name, parameter in model.named_parameters()}
+    for name, gradient in hub_tensors(model.config.model_type,
+                                      gradients).items():
+        golden["grad." + name] = gradient
+    for name, buffer in model.named_buffers():
+        if name.endswith("e_score_correction_bias"):  # nothing trains it
+            golden["grad." + name] = torch.zeros(buffer.shape)
     golden["loss_curve"] = train(model, tokens, case["optimizer"])
     assert math.isclose(golden["loss_curve"][0], loss.item())
     save_file(golden, os.path.join(folder, "golden.safetensors"))

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A mixture of experts in the place of a layer's feed-forward: a router gives
+// each token k of X experts, each of which is a gated feed-forward.
+#ifndef ROTA_MODELS_EXPERTS_H
+#define ROTA_MODELS_EXPERTS_H
+
+#include "models/ModelBuilder.h"
+
+namespace mlir::rota {
+
+/// The names of a layer's parameters; hubs hold a tensor for each expert.
+struct ExpertNames {
+  StringRef router = "mlp.gate.weight";
+  StringRef gate = "mlp.experts.{expert}.gate_proj.weight";
+  StringRef up = "mlp.experts.{expert}.up_proj.weight";
+  StringRef down = "mlp.experts.{expert}.down_proj.weight";
+};
+
+struct ExpertConfig {
+  int64_t embed, feedForward; // E, F
+  int64_t experts, choices;   // X, k
+  double initializerRange;
+  ActivationKind activation = ActivationKind::Silu;
+  /// Whether a token's weights are divided by their sum, and what they are
+  /// multiplied by.
+  bool normalizes = true;
+  double scaling = 1.0;
+  /// Sigmoids of the logits instead of a softmax, in f32 from the product on,
+  /// and a bias of that name that only the choice depends on. Nothing trains
+  /// the bias.
+  bool sigmoid = false;
+  StringRef bias = {};
+  /// Neighbouring experts in groups, of which a token may choose some; 1: none.
+  int64_t groups = 1, topGroups = 1;
+  ExpertNames names = {};
+
+  /// Reports, at the keys of these sizes, choices that exceed the experts and
+  /// products of sizes that are too large.
+  void check(Config &config, StringRef expertsKey, StringRef choicesKey,
+             StringRef feedForwardKey, const Microbatch &microbatch) const;
+
+  /// Rows of a sequence that an expert takes; none: all.
+  std::optional<int64_t> capacity(const Microbatch &microbatch) const;
+  /// Rows of a sequence in all blocks, of which each rank along 'expert' has
+  /// one. A token needs at most one row for each expert of a block.
+  int64_t rows(const Microbatch &microbatch) const;
+};
+
+/// Builds the experts of one layer in `builder`'s open layer or function.
+class ExpertBlock {
+public:
+  ExpertBlock(ModelBuilder &builder, const ExpertConfig &config)
+      : builder(builder), config(config) {}
+
+  void declare();
+  /// [B, S, E] for `x` [B, S, E].
+  Value build(Value x);
+
+private:
+  /// [B, S, X], f32.
+  Value logits(Value x);
+  /// Rows [B, R, in] times the weights [X, out, in] of their experts.
+  Value product(Value rows, StringRef name, int64_t out, int64_t in,
+                Value counts, int64_t blocks);
+
+  ModelBuilder &builder;
+  const ExpertConfig &config;
+};
+
+} // namespace mlir::rota
+
+#endif // ROTA_MODELS_EXPERTS_H

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Families with mixtures of experts: their parameters, which layers have
+// experts, and the room for the experts' rows.
+#include "FamilyFixture.h"
+
+#include "ir/rota/Experts.h"
+
+using namespace mlir;
+using namespace mlir::rota;
+
+namespace {
+
+class Experts : public FamilyFixture {
+protected:
+  /// Four experts of 2 choices, sequences of 8 tokens.
+  nlohmann::json mixtral() {
+    auto config = small("mixtral");
+    config["num_local_experts"] = 4;
+    config["num_experts_per_tok"] = 2;
+    return config;
+  }
+
+  nlohmann::json qwen() {
+    auto config = small("qwen3_moe");
+    config["num_experts"] = 4;
+    config["num_experts_per_tok"] = 2;
+    config["moe_intermediate_size"] = 12;
+    return config;
+  }
+
+  nlohmann::json deepSeek() {
+    auto config = small("deepseek_v3");
+    for (const char *key : {"head_dim", "num_key_value_heads"})
+      config.erase(key);
+    config["n_routed_experts"] = 8;
+    config["num_experts_per_tok"] = 3;
+    config["moe_intermediate_size"] = 12;
+    config["n_group"] = 4;
+    config["topk_group"] = 2;
+    config["q_lora_rank"] = 10;
+    config["kv_lora_rank"] = 14;
+    config["qk_nope_head_dim"] = 6;
+    config["qk_rope_head_dim"] = 4;
+    config["v_head_dim"] = 5;
+    return config;
+  }
+
+  std::vector<bool> sparse(const nlohmann::json &config) {
+    return ofLayers<bool>(config, 8, [](LayerOp kind) {
+      bool routes = false;
+      kind.walk([&](RouteOp) { routes = true; });
+      return routes;
+    });
+  }
+
+  /// Rows, blocks and capacity of the first layer's experts; 0: no capacity.
+  using Room = std::array<int64_t, 3>;
+  Room room(const nlohmann::json &config, const ExpertRoom &given) {
+    BuildOptions options{1, 8, {}};
+    options.experts = given;
+    Room found = {};
+    auto built = build(config, options);
+    EXPECT_TRUE(succeeded(built)) << diagnostics;
+    if (succeeded(built))
+      built->module->walk([&](ExpertPlacesOp op) {
+        found = {int64_t(op.getRows()), int64_t(op.getBlocks()),
+                 int64_t(op.getCapacity().value_or(0))};
+      });
+    return found;
+  }
+};
+
+TEST_F(Experts, MixtralHasThemInEveryLayer) {
+  auto names = layerParams(mixtral());
+  EXPECT_TRUE(has(names, "block_sparse_moe.gate.weight 4 24"));
+  EXPECT_TRUE(
+      has(names, "block_sparse_moe.experts.{expert}.w1.weight 4 40 24"));
+  EXPECT_TRUE(
+      has(names, "block_sparse_moe.experts.{expert}.w2.weight 4 24 40"));
+  EXPECT_TRUE(
+      has(names, "block_sparse_moe.experts.{expert}.w3.weight 4 40 24"));
+  EXPECT_EQ(sparse(mixtral()), std::vector<bool>(4, true));
+  EXPECT_EQ(windows(mixtral()), Windows(4));
+  auto config = mixtral();
+  config["sliding_window"] = 5;
+  EXPECT_EQ(windows(config), Windows({5, 5, 5, 5}));
+}
+
+TEST_F(Experts, QwenHasThemInTheLayersThatItNames) {
+  auto config = qwen();
+  EXPECT_EQ(sparse(config), std::vector<bool>(4, true));
+  config["mlp_only_layers"] = {1};
+  EXPECT_EQ(sparse(config), std::vector<bool>({true, false, true, true}));
+  EXPECT_TRUE(has(layerParams(config, 1), "mlp.gate_proj.weight 40 24"));
+  EXPECT_TRUE(has(layerParams(config, 2),
+                  "mlp.experts.{expert}.gate_proj.weight 4 12 24"));
+  config["decoder_sparse_step"] = 2;
+  EXPECT_EQ(sparse(config), std::vector<bool>({false, false, false, true}));
+  config["mlp_only_layers"] = {-1};
+  refuse(config, "'mlp_only_layers': expected an array of numbers of layers");
+}
+
+TEST_F(Experts, DeepSeekHasThemBehindTheFirstLayers) {
+  auto config = deepSeek();
+  EXPECT_EQ(sparse(config), std::vector<bool>({false, false, false, true}));
+  config["first_k_dense_replace"] = 0;
+  EXPECT_EQ(sparse(config), std::vector<bool>(4, true));
+  auto names = layerParams(config);
+  EXPECT_TRUE(has(names, "mlp.gate.e_score_correction_bias 8"));
+  EXPECT_TRUE(has(names, "mlp.shared_experts.up_proj.weight 12 24"));
+  EXPECT_TRUE(has(names, "self_attn.q_b_proj.weight 40 10"));
+  EXPECT_TRUE(has(names, "self_attn.kv_a_proj_with_mqa.weight 18 24"));
+  EXPECT_TRUE(has(names, "self_attn.kv_b_proj.weight 44 14"));
+  EXPECT_TRUE(has(names, "self_attn.o_proj.weight 24 20"));
+  config["q_lora_rank"] = nullptr;
+  EXPECT_TRUE(has(layerParams(config), "self_attn.q_proj.weight 40 24"));
+  config["first_k_dense_replace"] = -1;
+  refuse(config, "'first_k_dense_replace': expected an integer of at least 0");
+}
+
+TEST_F(Experts, DeepSeekRefusesOtherRouters) {
+  auto with = [&](const char *key, nlohmann::json value) {
+    auto config = deepSeek();
+    config[key] = std::move(value);
+    return config;
+  };
+  refuse(
+      with("scoring_func", "softmax"),
+      "'scoring_func': expected \"sigmoid\"; other routers are not supported");
+  refuse(with("topk_method", "greedy"), "'topk_method': expected \"noaux_tc\"");
+  refuse(with("moe_layer_freq", 2), "'moe_layer_freq': expected 1, got 2");
+  refuse(with("n_group", 3), "'n_group': expected groups of 2 experts or more "
+                             "that divide 'n_routed_experts', got 3 and 8");
+  refuse(with("n_group", 8), "got 8 and 8");
+  refuse(with("topk_group", 1),
+         "'topk_group': expected at most 'n_group', 4, of "
+         "2 experts each, that have "
+         "'num_experts_per_tok', 3, got 1");
+  refuse(with("qk_rope_head_dim", 3), "'qk_rope_head_dim': expected an even");
+  refuse(with("num_key_value_heads", 2),
+         "'num_key_value_heads': expected the value of 'num_attention_heads'");
+  refuse(with("num_nextn_predict_layers", 2), "'num_nextn_predict_layers'");
+}
+
+TEST_F(Experts, ChoicesAreOfExperts) {
+  auto config = mixtral();
+  config["num_experts_per_tok"] = 5;
+  refuse(config, "'num_experts_per_tok': expected at most 'num_local_experts', "
+                 "4, got 5");
+}
+
+// Eight tokens of two choices each.
+TEST_F(Experts, RoomIsThatOfTheOptions) {
+  EXPECT_EQ(room(mixtral(), {}), Room({16, 1, 0}));
+  // A token needs a row for each expert of a block at most.
+  EXPECT_EQ(room(mixtral(), {.ranks = 2}), Room({32, 2, 0}));
+  EXPECT_EQ(room(mixtral(), {.ranks = 4}), Room({32, 4, 0}));
+  // 1.3 times 8 rows in each of two blocks, rounded up.
+  EXPECT_EQ(room(mixtral(), {.ranks = 2, .buffer = 1.3}), Room({22, 2, 0}));
+  EXPECT_EQ(room(mixtral(), {.ranks = 2, .buffer = 9}), Room({32, 2, 0}));
+  // 1.2 times 4 rows of each of four experts, rounded up.
+  EXPECT_EQ(room(mixtral(), {.capacity = 1.2}), Room({16, 1, 5}));
+  EXPECT_EQ(room(mixtral(), {.capacity = 0.5}), Room({8, 1, 2}));
+  EXPECT_EQ(room(mixtral(), {.ranks = 2, .capacity = 1}), Room({16, 2, 4}));
+  BuildOptions options{1, 8, {}};
+  options.experts.ranks = 3;
+  EXPECT_TRUE(failed(build(mixtral(), options)));
+  EXPECT_TRUE(StringRef(diagnostics)
+                  .contains("'num_local_experts': expected a multiple of the 3 "
+                            "ranks along 'expert', got 4"))
+      << diagnostics;
+}
+
+} // namespace
