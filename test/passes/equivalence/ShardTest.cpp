@@ -15,6 +15,19 @@ namespace {
 
 constexpr double tolerance = 1e-10;
 
+/// Real numbers in, and a squared error.
+constexpr const char *squaredError = R"(
+func.func @embed(%x: tensor<4x8x8xf64>) -> tensor<4x8x8xf64> {
+  return %x : tensor<4x8x8xf64>
+}
+func.func @loss(%y: tensor<4x8x8xf64>, %target: tensor<4x8x8xf64>) -> (tensor<f64>, tensor<f64>) {
+  %difference = arith.subf %y, %target : tensor<4x8x8xf64>
+  %square = rota.einsum "bsk,bsk->" %difference, %difference : (tensor<4x8x8xf64>, tensor<4x8x8xf64>) -> tensor<f64>
+  %one = arith.constant dense<1.0> : tensor<f64>
+  return %square, %one : tensor<f64>, tensor<f64>
+}
+)";
+
 /// y = x * W, width 8.
 constexpr const char *simple = R"(
 rota.stack @layers layers = 3 pattern [@linear] {
@@ -27,20 +40,43 @@ rota.stack @layers layers = 3 pattern [@linear] {
     }
   }
 }
-func.func @embed(%x: tensor<4x8x8xf64>) -> tensor<4x8x8xf64> {
-  return %x : tensor<4x8x8xf64>
-}
-func.func @loss(%y: tensor<4x8x8xf64>, %target: tensor<4x8x8xf64>) -> (tensor<f64>, tensor<f64>) {
-  %difference = arith.subf %y, %target : tensor<4x8x8xf64>
-  %square = rota.einsum "bsk,bsk->" %difference, %difference : (tensor<4x8x8xf64>, tensor<4x8x8xf64>) -> tensor<f64>
-  %one = arith.constant dense<1.0> : tensor<f64>
-  return %square, %one : tensor<f64>, tensor<f64>
+)";
+
+/// Each token chooses 2 of 4 experts of width 8, with biases. Blocks hold what
+/// may be chosen: a token chooses an expert once.
+constexpr const char *experts = R"(
+rota.stack @layers layers = 2 pattern [@experts] {
+  rota.layer @experts {
+    rota.param @router : tensor<4x8xf64> axes ["router", "embed"] init #rota.normal<mean = 0.0, deviation = 0.1>
+    rota.param @up : tensor<4x8x8xf64> axes ["experts", "mlp", "embed"] init #rota.normal<mean = 0.0, deviation = 0.1>
+    rota.param @up_bias : tensor<4x8xf64> axes ["experts", "mlp"] init #rota.normal<mean = 0.0, deviation = 0.1>
+    rota.param @down : tensor<4x8x8xf64> axes ["experts", "mlp", "embed"] init #rota.normal<mean = 0.0, deviation = 0.1>
+    func.func @forward(%x: tensor<4x8x8xf64>) -> tensor<4x8x8xf64> {
+      %wr = rota.read @router : tensor<4x8xf64>
+      %z = rota.einsum "bsk,nk->bsn" %x, %wr : (tensor<4x8x8xf64>, tensor<4x8xf64>) -> tensor<4x8x4xf64>
+      %w, %e = rota.route %z normalize scaling = 1.5 : (tensor<4x8x4xf64>) -> (tensor<4x8x2xf64>, tensor<4x8x2xi32>)
+      %p, %c = rota.expert_places %e rows = 32 blocks = 4 : tensor<4x8x2xi32> -> tensor<4x4xi32>
+      %r = rota.dispatch %x, %p : (tensor<4x8x8xf64>, tensor<4x8x2xi32>) -> tensor<4x32x8xf64>
+      %wu = rota.read @up : tensor<4x8x8xf64>
+      %u0 = rota.grouped_product %r, %wu, %c transposed blocks = 4 : (tensor<4x32x8xf64>, tensor<4x8x8xf64>, tensor<4x4xi32>) -> tensor<4x32x8xf64>
+      %bu = rota.read @up_bias : tensor<4x8xf64>
+      %u1 = rota.grouped_bias %u0, %bu, %c blocks = 4 : tensor<4x32x8xf64>, tensor<4x8xf64>, tensor<4x4xi32>
+      %u = rota.name "moe_mlpwi_0" %u1 : tensor<4x32x8xf64>
+      %g = rota.activation silu %u : tensor<4x32x8xf64>
+      %wd = rota.read @down : tensor<4x8x8xf64>
+      %d0 = rota.grouped_product %g, %wd, %c blocks = 4 : (tensor<4x32x8xf64>, tensor<4x8x8xf64>, tensor<4x4xi32>) -> tensor<4x32x8xf64>
+      %d = rota.name "moe_mlpwo" %d0 : tensor<4x32x8xf64>
+      %o = rota.combine %d, %p weights %w : (tensor<4x32x8xf64>, tensor<4x8x2xi32>, tensor<4x8x2xf64>) -> tensor<4x8x8xf64>
+      %y = arith.addf %x, %o : tensor<4x8x8xf64>
+      return %y : tensor<4x8x8xf64>
+    }
+  }
 }
 )";
 
 struct Case {
   const char *name;
-  const char *model; // "simple" or "llama"
+  const char *model; // "simple", "experts" or "llama"
   const char *shard; // options of the pipeline `shard`
 };
 
@@ -60,22 +96,36 @@ constexpr Case cases[] = {
     {"llama_stages", "llama", "mesh=data=2,stage=2,tensor=2"},
     {"llama_mixed", "llama",
      "mesh=data=2,fsdp=2,context=2,tensor=2 shard-optimizer=true"},
-    {"llama_context_tensor", "llama", "mesh=data=2,context=2,tensor=4"}};
+    {"llama_context_tensor", "llama", "mesh=data=2,context=2,tensor=4"},
+    {"experts_data", "experts", "mesh=data=4"},
+    {"experts_fsdp", "experts", "mesh=fsdp=2"},
+    {"experts_tensor", "experts", "mesh=tensor=2"},
+    {"experts_sequence", "experts", "mesh=sequence=2"},
+    {"experts_expert", "experts", "mesh=expert=2"},
+    {"experts_one_on_each_rank", "experts", "mesh=expert=4"},
+    {"experts_mixed", "experts",
+     "mesh=data=2,expert=2,tensor=2 shard-optimizer=true"},
+    {"experts_fsdp_expert", "experts", "mesh=fsdp=2,expert=2"}};
+
+bool isLlama(const Case &test) {
+  return test.model == llvm::StringRef("llama");
+}
 
 std::string textOf(const Case &test) {
-  return test.model == llvm::StringRef("simple")
-             ? simple
-             : withElements(wideLlama().text, "f64");
+  if (isLlama(test))
+    return withElements(wideLlama().text, "f64");
+  bool isSimple = test.model == llvm::StringRef("simple");
+  return std::string(isSimple ? simple : experts) + squaredError;
 }
 
 class Shard : public testing::TestWithParam<Case> {};
 
 TEST_P(Shard, KeepsLossAndGradientsUnderEveryPolicy) {
   const Case &test = GetParam();
-  int64_t vocabulary =
-      test.model == llvm::StringRef("simple") ? 0 : wideLlama().vocabulary;
+  int64_t vocabulary = isLlama(test) ? wideLlama().vocabulary : 0;
   for (const char *policy :
-       {"none", "full", "minimal", "save_qkv_proj", "minimal_with_context"})
+       {"none", "full", "minimal", "save_qkv_proj", "minimal_with_context",
+        "moe_mlpwi_0=device,moe_mlpwo=device"})
     for (const char *split : {"false", "true"}) {
       TestModule module(textOf(test));
       ASSERT_TRUE(bool(module)) << module.takeDiagnostics();
