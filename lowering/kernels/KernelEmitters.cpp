@@ -8,14 +8,16 @@ namespace rota::lowering {
 using AddEmitters = void(KernelEmitters &emitters);
 AddEmitters addAccumulateEmitters, addAttentionEmitters,
     addAttentionGradEmitters, addCrossEntropyEmitters, addEmbeddingEmitters,
-    addLaunchEmitters, addRopeEmitters, addSplitEmitters;
+    addExpertRowsEmitters, addGroupedBiasEmitters, addLaunchEmitters,
+    addRopeEmitters, addRoutingEmitters, addSplitEmitters;
 
 KernelEmitters vectorEmitters() {
   KernelEmitters emitters;
   for (AddEmitters *add :
        {addAccumulateEmitters, addAttentionEmitters, addAttentionGradEmitters,
-        addCrossEntropyEmitters, addEmbeddingEmitters, addLaunchEmitters,
-        addRopeEmitters, addSplitEmitters})
+        addCrossEntropyEmitters, addEmbeddingEmitters, addExpertRowsEmitters,
+        addGroupedBiasEmitters, addLaunchEmitters, addRopeEmitters,
+        addRoutingEmitters, addSplitEmitters})
     add(emitters);
   return emitters;
 }

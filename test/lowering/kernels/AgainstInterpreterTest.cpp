@@ -172,7 +172,56 @@ const DedicatedOp dedicatedOps[] = {
         %c = rota.concat %y, %z dim = 1 : (tensor<$Ax$Cx$Ex$T>, tensor<$Ax$Dx$Ex$T>) -> tensor<$Ax$Bx$Ex$T>
         return %a, %b, %c : tensor<$Ax$Cx$Ex$T>, tensor<$Ax$Dx$Ex$T>, tensor<$Ax$Bx$Ex$T>
       })",
-     {{1, 2, 1, 1, 1}, {2, 5, 3, 2, 7}, {37, 3, 1, 2, 64}}}};
+     {{1, 2, 1, 1, 1}, {2, 5, 3, 2, 7}, {37, 3, 1, 2, 64}}},
+    // batch, sequence, experts, choices, groups, top groups
+    {"route_and_derivative",
+     R"(
+      func.func @f(%z: tensor<$Ax$Bx$Cx$W>, %b: tensor<$Cx$W>, %dw: tensor<$Ax$Bx$Dx$W>) -> (tensor<$Ax$Bx$Dx$W>, tensor<$Ax$Bx$Dxi32>, tensor<$Ax$Bx$Cx$W>, tensor<$Ax$Bx$Dx$W>, tensor<$Ax$Bx$Dxi32>, tensor<$Ax$Bx$Cx$W>, tensor<$Ax$Bx$Dx$W>, tensor<$Ax$Bx$Dxi32>, tensor<$Ax$Bx$Cx$W>) {
+        %w0, %e0 = rota.route %z scaling = 1.5 : (tensor<$Ax$Bx$Cx$W>) -> (tensor<$Ax$Bx$Dx$W>, tensor<$Ax$Bx$Dxi32>)
+        %d0 = rota.route_grad %dw, %z, %e0 scaling = 1.5 : (tensor<$Ax$Bx$Dx$W>, tensor<$Ax$Bx$Cx$W>, tensor<$Ax$Bx$Dxi32>) -> tensor<$Ax$Bx$Cx$W>
+        %w1, %e1 = rota.route %z bias %b normalize groups = $E top_groups = $F scaling = 1.0 : (tensor<$Ax$Bx$Cx$W>, tensor<$Cx$W>) -> (tensor<$Ax$Bx$Dx$W>, tensor<$Ax$Bx$Dxi32>)
+        %d1 = rota.route_grad %dw, %z, %e1 normalize scaling = 1.0 : (tensor<$Ax$Bx$Dx$W>, tensor<$Ax$Bx$Cx$W>, tensor<$Ax$Bx$Dxi32>) -> tensor<$Ax$Bx$Cx$W>
+        %w2, %e2 = rota.route %z bias %b sigmoid normalize groups = $E top_groups = $F scaling = 2.5 : (tensor<$Ax$Bx$Cx$W>, tensor<$Cx$W>) -> (tensor<$Ax$Bx$Dx$W>, tensor<$Ax$Bx$Dxi32>)
+        %d2 = rota.route_grad %dw, %z, %e2 sigmoid normalize scaling = 2.5 : (tensor<$Ax$Bx$Dx$W>, tensor<$Ax$Bx$Cx$W>, tensor<$Ax$Bx$Dxi32>) -> tensor<$Ax$Bx$Cx$W>
+        return %w0, %e0, %d0, %w1, %e1, %d1, %w2, %e2, %d2 : tensor<$Ax$Bx$Dx$W>, tensor<$Ax$Bx$Dxi32>, tensor<$Ax$Bx$Cx$W>, tensor<$Ax$Bx$Dx$W>, tensor<$Ax$Bx$Dxi32>, tensor<$Ax$Bx$Cx$W>, tensor<$Ax$Bx$Dx$W>, tensor<$Ax$Bx$Dxi32>, tensor<$Ax$Bx$Cx$W>
+      })",
+     {{1, 1, 1, 1, 1, 1},
+      {2, 5, 6, 2, 3, 2},
+      {1, 9, 4, 4, 1, 1},
+      {1, 37, 40, 8, 4, 3},
+      {1, 3, 128, 6, 8, 4}}},
+    // batch, sequence, experts, choices, width, rows, blocks
+    {"rows_of_experts",
+     R"(
+      func.func @f(%e: tensor<$Ax$Bx$Dxi32>, %x: tensor<$Ax$Bx$Ex$T>, %w: tensor<$Ax$Bx$Dx$W>, %b: tensor<$Cx$Ex$W>) -> (tensor<$Ax$Bx$Dxi32>, tensor<$Ax$Cxi32>, tensor<$Ax$Fx$Ex$T>, tensor<$Ax$Fx$Ex$T>, tensor<$Ax$Fx$Ex$T>, tensor<$Ax$Bx$Ex$T>, tensor<$Ax$Bx$Ex$T>, tensor<$Ax$Bx$Dx$W>, tensor<$Cx$Ex$W>) {
+        %p, %c = rota.expert_places %e rows = $F blocks = $G : tensor<$Ax$Bx$Dxi32> -> tensor<$Ax$Cxi32>
+        %r = rota.dispatch %x, %p : (tensor<$Ax$Bx$Ex$T>, tensor<$Ax$Bx$Dxi32>) -> tensor<$Ax$Fx$Ex$T>
+        %s = rota.dispatch %x, %p weights %w : (tensor<$Ax$Bx$Ex$T>, tensor<$Ax$Bx$Dxi32>, tensor<$Ax$Bx$Dx$W>) -> tensor<$Ax$Fx$Ex$T>
+        %t = rota.grouped_bias %r, %b, %c blocks = $G : tensor<$Ax$Fx$Ex$T>, tensor<$Cx$Ex$W>, tensor<$Ax$Cxi32>
+        %y = rota.combine %t, %p : (tensor<$Ax$Fx$Ex$T>, tensor<$Ax$Bx$Dxi32>) -> tensor<$Ax$Bx$Ex$T>
+        %z = rota.combine %t, %p weights %w : (tensor<$Ax$Fx$Ex$T>, tensor<$Ax$Bx$Dxi32>, tensor<$Ax$Bx$Dx$W>) -> tensor<$Ax$Bx$Ex$T>
+        %d = rota.choice_dot %x, %t, %p : (tensor<$Ax$Bx$Ex$T>, tensor<$Ax$Fx$Ex$T>, tensor<$Ax$Bx$Dxi32>) -> tensor<$Ax$Bx$Dx$W>
+        %g = rota.grouped_bias_grad %t, %c blocks = $G : (tensor<$Ax$Fx$Ex$T>, tensor<$Ax$Cxi32>) -> tensor<$Cx$Ex$W>
+        return %p, %c, %r, %s, %t, %y, %z, %d, %g : tensor<$Ax$Bx$Dxi32>, tensor<$Ax$Cxi32>, tensor<$Ax$Fx$Ex$T>, tensor<$Ax$Fx$Ex$T>, tensor<$Ax$Fx$Ex$T>, tensor<$Ax$Bx$Ex$T>, tensor<$Ax$Bx$Ex$T>, tensor<$Ax$Bx$Dx$W>, tensor<$Cx$Ex$W>
+      })",
+     {{1, 1, 1, 1, 1, 1, 1},
+      {2, 5, 3, 2, 7, 10, 1},
+      {1, 37, 4, 4, 33, 600, 4},
+      {3, 8, 6, 2, 130, 96, 3},
+      {1, 5, 50, 1, 16, 100, 10}}},
+    // batch, sequence, experts, choices, width, rows, blocks, capacity, offset
+    {"rows_of_experts_that_overflow",
+     R"(
+      func.func @f(%e: tensor<$Ax$Bx$Dxi32>, %x: tensor<$Ax$Bx$Ex$T>, %w: tensor<$Ax$Bx$Dx$W>, %o: tensor<i32>) -> (tensor<$Ax$Bx$Dxi32>, tensor<$Ax$Cxi32>, tensor<$Ax$Bx$Dxi32>, tensor<$Ax$Cxi32>, tensor<$Ax$Fx$Ex$T>, tensor<$Ax$Fx$Ex$T>, tensor<$Ax$Bx$Ex$T>, tensor<$Ax$Bx$Dx$W>) {
+        %p, %c = rota.expert_places %e rows = $F blocks = $G : tensor<$Ax$Bx$Dxi32> -> tensor<$Ax$Cxi32>
+        %q, %n = rota.expert_places %e rows = $F capacity = $H : tensor<$Ax$Bx$Dxi32> -> tensor<$Ax$Cxi32>
+        %r = rota.dispatch %x, %q weights %w offset %o : (tensor<$Ax$Bx$Ex$T>, tensor<$Ax$Bx$Dxi32>, tensor<$Ax$Bx$Dx$W>, tensor<i32>) -> tensor<$Ax$Fx$Ex$T>
+        %s = rota.dispatch %x, %p : (tensor<$Ax$Bx$Ex$T>, tensor<$Ax$Bx$Dxi32>) -> tensor<$Ax$Fx$Ex$T>
+        %y = rota.combine %r, %q offset %o : (tensor<$Ax$Fx$Ex$T>, tensor<$Ax$Bx$Dxi32>, tensor<i32>) -> tensor<$Ax$Bx$Ex$T>
+        %d = rota.choice_dot %x, %r, %q offset %o : (tensor<$Ax$Bx$Ex$T>, tensor<$Ax$Fx$Ex$T>, tensor<$Ax$Bx$Dxi32>, tensor<i32>) -> tensor<$Ax$Bx$Dx$W>
+        return %p, %c, %q, %n, %r, %s, %y, %d : tensor<$Ax$Bx$Dxi32>, tensor<$Ax$Cxi32>, tensor<$Ax$Bx$Dxi32>, tensor<$Ax$Cxi32>, tensor<$Ax$Fx$Ex$T>, tensor<$Ax$Fx$Ex$T>, tensor<$Ax$Bx$Ex$T>, tensor<$Ax$Bx$Dx$W>
+      })",
+     {{1, 4, 1, 1, 3, 2, 1, 1}, {2, 16, 4, 2, 5, 8, 2, 3}}}};
 
 /// Values for the arguments: exact in their types, tokens below `end`.
 std::vector<Tensor> makeArguments(mlir::func::FuncOp function, int64_t lowest,
