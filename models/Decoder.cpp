@@ -157,11 +157,27 @@ void DecoderBuilder::buildLoss() {
   auto logsumexp = tensor({microbatch.sequences, length()}, getF32Type());
   auto loss = CrossEntropyOp::create(*this, scalar, scalar, logsumexp, logits,
                                      arguments.one(Role::Targets));
+  Value weight = hasAuxiliaryLoss() ? countTargets(arguments.one(Role::Targets))
+                                    : loss.getWeight();
   RoleValues<Value> results = {{Role::LossSum, loss.getSum()},
-                               {Role::LossWeight, loss.getWeight()}};
+                               {Role::LossWeight, weight}};
   if (microbatch.zLoss != 0)
     results.set(Role::LossTerm, zLoss(loss.getLogsumexp()));
   finish(results);
+}
+
+/// The targets that count, out of targets alone: the cotangents of auxiliary
+/// losses need the number before any forward has run. It is the weight of the
+/// cross-entropy of a vocabulary whose one part says 0 for every token.
+Value DecoderBuilder::countTargets(Value targets) {
+  auto rows = tensor({microbatch.sequences, length()}, getF32Type());
+  auto parts = rows.clone({microbatch.sequences, length(), 2});
+  Value zeros =
+      arith::ConstantOp::create(*this, DenseElementsAttr::get(parts, 0.0f));
+  auto scalar = tensor({}, getF32Type());
+  return CrossEntropyMergeOp::create(*this, scalar, scalar, rows, zeros,
+                                     targets)
+      .getWeight();
 }
 
 /// The logsumexp of a token that does not count is 0.

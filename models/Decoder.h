@@ -138,6 +138,8 @@ protected:
 private:
   void buildKind(const LayerKind &kind);
   RankedTensorType tokensType();
+  /// Of the targets [B, S], a scalar.
+  Value countTargets(Value targets);
   /// The sum of the squares of `logsumexp` [B, S], a term of the loss.
   Value zLoss(Value logsumexp);
 

@@ -239,6 +239,8 @@ static ExpertConfig readExperts(Config &config, const DecoderConfig &decoder,
       .groups = config.size("n_group", 8),
       .topGroups = config.size("topk_group", 4),
   };
+  experts.balanceLoss = microbatch.routers.balance.value_or(0);
+  experts.zLoss = microbatch.routers.zLoss;
   experts.check(config, "n_routed_experts", "num_experts_per_tok",
                 "moe_intermediate_size", microbatch);
   for (auto [key, only] :

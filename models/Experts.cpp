@@ -112,16 +112,18 @@ Value ExpertBlock::build(Value x) {
     groups = builder.getI64IntegerAttr(config.groups);
     topGroups = builder.getI64IntegerAttr(config.topGroups);
   }
+  Value scores = logits(x);
   auto route =
       RouteOp::create(builder, chosen.clone(builder.getF32Type()), chosen,
-                      logits(x), bias, config.sigmoid, config.normalizes,
-                      groups, topGroups, APFloat(config.scaling));
+                      scores, bias, config.sigmoid, config.normalizes, groups,
+                      topGroups, APFloat(config.scaling));
   auto counts = RankedTensorType::get({sequences, config.experts}, index);
   IntegerAttr capacity;
   if (auto taken = config.capacity(microbatch))
     capacity = builder.getI64IntegerAttr(*taken);
   auto places = ExpertPlacesOp::create(
       builder, chosen, counts, route.getExperts(), count, blocks, capacity);
+  addLosses(scores, places.getCounts(), count);
   Value rows = DispatchOp::create(
       builder, tokens.clone({sequences, count, config.embed}), x,
       places.getPlaces());

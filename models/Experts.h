@@ -34,6 +34,12 @@ struct ExpertConfig {
   /// Neighbouring experts in groups, of which a token may choose some; 1: none.
   int64_t groups = 1, topGroups = 1;
   ExpertNames names = {};
+  /// Coefficients of auxiliary losses; 0: none.
+  double balanceLoss = 0, zLoss = 0;
+
+  /// Reads the coefficients: the command line's, else those of the file, which
+  /// count where it has `output_router_logits`, as in transformers.
+  void readLosses(Config &config, const Microbatch &microbatch);
 
   /// Reports, at the keys of these sizes, choices that exceed the experts and
   /// products of sizes that are too large.
@@ -60,6 +66,9 @@ public:
 private:
   /// [B, S, X], f32.
   Value logits(Value x);
+  /// Adds the auxiliary losses of the router's `logits`. `counts` [B, X] are
+  /// the rows of each expert, of `rows` a sequence.
+  void addLosses(Value logits, Value counts, int64_t rows);
   /// Rows [B, R, in] times the weights [X, out, in] of their experts.
   Value product(Value rows, StringRef name, int64_t out, int64_t in,
                 Value counts, int64_t blocks);

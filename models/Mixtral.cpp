@@ -46,6 +46,7 @@ LogicalResult mlir::rota::buildMixtral(Config &config,
                 "block_sparse_moe.experts.{expert}.w3.weight",
                 "block_sparse_moe.experts.{expert}.w2.weight"},
   };
+  experts.readLosses(config, microbatch);
   experts.check(config, "num_local_experts", "num_experts_per_tok",
                 "intermediate_size", microbatch);
   expectFullAttention(config);

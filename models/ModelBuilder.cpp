@@ -99,6 +99,12 @@ void ModelBuilder::finish(const RoleValues<Value> &results) {
   sequenceLength = microbatch.sequenceLength;
 }
 
+bool ModelBuilder::hasAuxiliaryLoss() {
+  return stackBody->getParentOp()
+      ->walk([](AuxiliaryLossOp) { return WalkResult::interrupt(); })
+      .wasInterrupted();
+}
+
 Value ModelBuilder::read(StringRef name, ArrayRef<int64_t> shape) {
   return ReadOp::create(*this, tensor(shape, computeType()), name);
 }

@@ -23,6 +23,7 @@ struct Microbatch {
   // Divides S: a call of the loss takes one of so many parts.
   int64_t lossBlocks;
   ExpertRoom experts = {};
+  RouterLosses routers = {};
 };
 
 /// Builds one model module. Functions are built one at a time: `begin...` opens
@@ -63,6 +64,9 @@ public:
   void markLossTerm(StringRef name, double coefficient);
   /// Returns `results` from the open function and leaves it.
   void finish(const RoleValues<Value> &results);
+
+  /// Whether a layer that was built has an auxiliary loss.
+  bool hasAuxiliaryLoss();
 
   /// A parameter's value in the compute type, or in f32.
   Value read(StringRef name, ArrayRef<int64_t> shape);

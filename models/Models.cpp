@@ -126,7 +126,8 @@ static FailureOr<BuiltModel> buildFromConfig(MLIRContext &context,
                         options.compute.value_or(*compute),
                         options.zLoss,
                         options.lossBlocks,
-                        options.experts};
+                        options.experts,
+                        options.routers};
   model.sequences = options.sequences;
   model.sequenceLength = options.sequenceLength;
   model.config = config->source();

@@ -22,6 +22,14 @@ template <> struct rota::Names<mlir::rota::ComputeType> {
 };
 namespace mlir::rota {
 
+/// Coefficients of routers' auxiliary losses, means over layers, microbatches
+/// and tokens; 0: none.
+struct RouterLosses {
+  /// Of the load balance; not given: the configuration's.
+  std::optional<double> balance;
+  double zLoss = 0; // of logsumexp(logits)^2 (Zoph et al. 2022, equation 5)
+};
+
 /// Room for the rows of experts (rota.expert_places).
 struct ExpertRoom {
   /// Along the mesh axis 'expert', which divides experts.
@@ -50,6 +58,7 @@ struct BuildOptions {
   /// module.
   int64_t lossBlocks = 1;
   ExpertRoom experts;
+  RouterLosses routers;
 };
 
 struct BuiltModel {

@@ -158,6 +158,7 @@ LogicalResult mlir::rota::buildQwen3Moe(Config &config,
       .activation = qwen.activation,
       .normalizes = config.flag("norm_topk_prob", false),
   };
+  experts.readLosses(config, microbatch);
   experts.check(config, "num_experts", "num_experts_per_tok",
                 "moe_intermediate_size", microbatch);
   setSparseLayers(config, qwen);

@@ -52,6 +52,14 @@ Rows modelRows(RunOptions &o) {
            "Parts of the sequence for which head and loss run one after the "
            "other, so that logits need 1/K of the bytes",
            models, &o.lossBlocks, 1, maxLossBlocks},
+          {"load-balance-loss", group, "X",
+           "Adds X times the load balance of experts to the loss that trains "
+           "(without it: router_aux_loss_coef of a configuration whose "
+           "output_router_logits is true)",
+           train | compile | plan | probe, &o.loadBalanceLoss, 0, 1e9},
+          {"router-z-loss", group, "X",
+           "Adds X times the mean of logsumexp(logits)^2 of routers",
+           train | compile | plan | probe, &o.routerZLoss, 0, 1e9},
           {"expert-capacity", group, "X",
            "Rows that an expert takes of a sequence, over its even share; "
            "what exceeds them is dropped (0: nothing is)",

@@ -229,6 +229,9 @@ mlir::rota::BuildOptions rota::buildOptions(const RunOptions &options) {
   build.zLoss = options.zLoss;
   build.lossBlocks = options.lossBlocks;
   build.experts = options.experts;
+  if (options.given.contains("load-balance-loss"))
+    build.routers.balance = options.loadBalanceLoss;
+  build.routers.zLoss = options.routerZLoss;
   return build;
 }
 

@@ -171,6 +171,17 @@ CASES = {
             output_router_logits=False, rms_norm_eps=1e-5, rope_theta=1000.0,
             router_aux_loss_coef=0.02, sliding_window=None,
             tie_word_embeddings=False, torch_dtype="float32")),
+    # The load balance in the loss. One layer: transformers takes the balance of
+    # all layers' tokens together.
+    "mixtral-balance": dict(
+        batch=4, sequence=13, seed=15, optimizer=OPTIMIZER,
+        config=dict(
+            SIZES, architectures=["MixtralForCausalLM"], hidden_act="silu",
+            model_type="mixtral", num_experts_per_tok=2, num_hidden_layers=1,
+            num_key_value_heads=2, num_local_experts=4,
+            output_router_logits=True, rms_norm_eps=1e-5, rope_theta=1000.0,
+            router_aux_loss_coef=0.5, tie_word_embeddings=False,
+            torch_dtype="float32")),
     # Dense layers between those with experts, weights that do not add up to 1.
     "qwen3-moe": dict(
         batch=8, sequence=13, seed=14, optimizer=OPTIMIZER,
@@ -303,10 +314,14 @@ def check_frequencies(rotary, config):
 
 def loss_of(model, tokens):
     with WideFloat():
-        logits = model(input_ids=tokens[:, :-1], use_cache=False).logits
+        outputs = model(input_ids=tokens[:, :-1], use_cache=False)
+    logits = outputs.logits
     assert logits.dtype == torch.float64
     loss = torch.nn.functional.cross_entropy(
         logits.reshape(-1, logits.shape[-1]), tokens[:, 1:].reshape(-1))
+    if getattr(model.config, "output_router_logits", False):
+        assert outputs.aux_loss.dtype == torch.float64
+        loss = loss + model.config.router_aux_loss_coef * outputs.aux_loss
     return logits, loss
 
 
