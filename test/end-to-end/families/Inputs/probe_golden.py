@@ -17,7 +17,7 @@ DIVISIONS = [
     "--split-backward",
     "--microbatches 2 --mesh tensor=2",
     "--microbatches 2 --mesh fsdp=2,tensor=2 --remat full",
-    "--microbatches 2 --mesh expert=2 --schedule gpipe",
+    "--microbatches 2 --mesh expert=2",
 ]
 
 
