@@ -233,6 +233,8 @@ std::string drawJson(const Timeline &timeline, const Simulation &simulation,
     ranks.push_back({{"rank", rank},
                      {"busy", report.busy},
                      {"bubble", report.bubble},
+                     {"idle", report.idle},
+                     {"idle_share", report.idleShare},
                      {"peak_live", report.peakLive},
                      {"peak_received_forward", report.peakReceivedForward},
                      {"peak_received_backward", report.peakReceivedBackward},
@@ -258,6 +260,7 @@ std::string drawJson(const Timeline &timeline, const Simulation &simulation,
                {"communication", hasCommunication(timeline)},
                {"makespan", simulation.makespan},
                {"bubble", simulation.bubble},
+               {"idle_share", simulation.idleShare},
                {"timeline", std::move(ranks)}});
 }
 

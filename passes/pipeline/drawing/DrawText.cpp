@@ -145,7 +145,8 @@ std::string drawReport(const Timeline &timeline, const Simulation &simulation) {
     exposure("exposed REDUCE_GRAD", &Exposure::reductions);
   }
   return "makespan " + number(simulation.makespan) + ", bubble " +
-         percent(simulation.bubble) + "\n" + aligned(table);
+         percent(simulation.bubble) + ", idle " +
+         percent(simulation.idleShare) + "\n" + aligned(table);
 }
 
 std::string drawCsv(const Timeline &timeline, const Simulation &simulation) {

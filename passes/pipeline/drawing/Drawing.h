@@ -20,10 +20,10 @@ namespace rota::pipe {
 std::string drawGrid(const Timeline &timeline, const Simulation &simulation,
                      bool colour = false);
 
-/// Makespan and bubble, then a line for each rank: busy time, bubble, largest
-/// number of live activations, and, where there are such actions, of received
-/// values, offloaded activations, weight windows and gradients, with exposed
-/// times of transfers.
+/// Makespan, bubble and the largest idle share of a rank (Simulation), then a
+/// line for each rank: busy time, bubble, largest number of live activations,
+/// and, where there are such actions, of received values, offloaded
+/// activations, weight windows and gradients, with exposed times of transfers.
 std::string drawReport(const Timeline &timeline, const Simulation &simulation);
 
 /// The CSV that PyTorch reads. A timeline of compute actions has an empty cell

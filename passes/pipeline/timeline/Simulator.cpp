@@ -8,6 +8,7 @@
 #include "passes/pipeline/timeline/ValueClock.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace rota::pipe {
 namespace {
@@ -253,7 +254,23 @@ private:
   }
 };
 
-/// Busy times, bubbles and peak usage of a run.
+/// The time from the start of the first compute action of a row to the end of
+/// the last.
+double activeTime(const std::vector<Action> &row,
+                  const std::vector<TimeSpan> &spans) {
+  double start = 0, end = 0;
+  bool isFirst = true;
+  for (size_t i = 0; i < row.size(); ++i) {
+    if (!isCompute(row[i].kind))
+      continue;
+    if (std::exchange(isFirst, false))
+      start = spans[i].start;
+    end = spans[i].end;
+  }
+  return end - start;
+}
+
+/// Busy and idle times, bubbles and peak usage of a run.
 void addReports(const Timeline &timeline, const CostTable &costs,
                 Simulation &simulation) {
   bool communicates = hasCommunication(timeline);
@@ -267,6 +284,13 @@ void addReports(const Timeline &timeline, const CostTable &costs,
     if (simulation.makespan > 0)
       report.bubble = 1 - report.busy / simulation.makespan;
     simulation.bubble += report.bubble / timeline.ranks.size();
+    double active = activeTime(timeline.ranks[rank], simulation.spans[rank]);
+    // Sums of rounded costs may differ in their last bits.
+    if (active - report.busy > 1e-9 * active) {
+      report.idle = active - report.busy;
+      report.idleShare = report.idle / active;
+    }
+    simulation.idleShare = std::max(simulation.idleShare, report.idleShare);
   }
 }
 

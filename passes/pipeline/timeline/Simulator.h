@@ -44,6 +44,9 @@ struct Exposure {
 struct RankUsage {
   double busy = 0;   // time spent in F, B, I and W
   double bubble = 0; // share of the makespan that is not busy
+  /// Time between the start of the first and the end of the last of F, B, I
+  /// and W in which none of them runs, and its share of the time between.
+  double idle = 0, idleShare = 0;
   Exposure exposed;
   /// Largest number of (chunk, microbatch) pairs whose F is done and whose B
   /// (or W) is not: activations held for the backward, but for those that are
@@ -62,6 +65,9 @@ struct RankUsage {
 struct Simulation {
   double makespan = 0;
   double bubble = 0; // mean of the ranks' bubbles
+  /// The largest of the ranks' idle shares. Unlike bubbles they leave out the
+  /// time before a rank's first compute action and after its last.
+  double idleShare = 0;
   std::vector<RankUsage> ranks;
   std::vector<std::vector<TimeSpan>> spans; // beside the timeline's actions
 };

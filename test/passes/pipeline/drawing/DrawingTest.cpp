@@ -112,7 +112,7 @@ TEST(Csv, hasAnEmptyCellForEachIdleSlot) {
 TEST(Report, isATable) {
   Timeline timeline = addCommunication(generated("circular", 2, 2, 4));
   EXPECT_EQ("\n" + drawReport(timeline, *simulate(timeline, {})), R"(
-makespan 18, bubble 11.1 %
+makespan 18, bubble 11.1 %, idle 11.1 %
 rank  busy  bubble  live  received F  received B
    0    16  11.1 %     8           3           1
    1    16  11.1 %     8           1           3
@@ -221,7 +221,7 @@ TEST(Report, saysWhatIsExposed) {
   EXPECT_EQ("\n" +
                 drawReport(timeline, *simulate(timeline, costsOfTransfers())),
             R"(
-makespan 15, bubble 46.7 %
+makespan 15, bubble 46.7 %, idle 27.3 %
 rank  busy  bubble  live  offloaded  exposed OFFLOAD  exposed FETCH  windows  exposed UNSHARD  gradients  exposed REDUCE_GRAD
    0     8  46.7 %     2          2                0              0        2                4          2                    1
    1     8  46.7 %     2          2                0              0        2                0          2                    1

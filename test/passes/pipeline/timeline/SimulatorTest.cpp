@@ -63,6 +63,25 @@ TEST(Simulator, liveActivations) {
   }
 }
 
+// Ranks 0 to 2 of 1f1b wait p - 1 - s forwards and as many backwards; the time
+// before a rank begins and after it ends is no idle time.
+TEST(Simulator, idleTimeIsBetweenTheFirstActionAndTheLast) {
+  CostTable costs;
+  costs.backward = 2;
+  auto simulation = simulate(generated("1f1b", 4, 1, 8), costs);
+  for (int rank = 0; rank < 4; ++rank) {
+    const RankUsage &usage = simulation->ranks[rank];
+    EXPECT_DOUBLE_EQ(usage.idle, 3.0 * (3 - rank)) << rank;
+    EXPECT_DOUBLE_EQ(usage.idleShare, usage.idle / (24 + usage.idle)) << rank;
+  }
+  EXPECT_DOUBLE_EQ(simulation->idleShare, 9.0 / 33);
+  // Actions of other kinds are no work.
+  Timeline timeline = addCommunication(parsed("0F0,0B0\n1F0,1B0\n"));
+  costs.send = 2;
+  EXPECT_DOUBLE_EQ(simulate(timeline, costs)->ranks[0].idle, 2 + 1 + 2 + 2);
+  EXPECT_DOUBLE_EQ(simulate(timeline, costs)->ranks[1].idle, 0);
+}
+
 TEST(Simulator, costsMayDifferByChunk) {
   Timeline timeline = generated("gpipe", 2, 1, 1);
   CostTable costs;
