@@ -115,11 +115,11 @@ def MakeTimeline : PipelinePass<"make-timeline"> {
   }];
   let options = [
     Option<"schedule", "schedule", "std::string", [{"circular"}],
-           "gpipe, circular, 1f1b, interleaved-1f1b, or a file that ends in .csv">,
+           "a name that `rota schedule --help` lists, or a file that ends in .csv">,
     Option<"delay", "delay", "int64_t", "1",
            "2: a message leaves while its rank computes the next one">,
     Option<"splitBackward", "split-backward", "bool", "false",
-           "I and W instead of B">,
+           "I and W instead of B; no change where the schedule has them">,
   ];
 }
 

@@ -21,19 +21,6 @@ namespace rota::pipe {
 std::optional<Timeline> generateCircular(const ScheduleRequest &request,
                                          std::string &error) {
   const Shape &shape = request.shape;
-  auto numbers = [&](int first, int second) {
-    return std::to_string(first) + " and " + std::to_string(second);
-  };
-  if (shape.placement != Placement::Loop) {
-    error = "the circular schedule needs the placement 'loop', got 'v'";
-    return std::nullopt;
-  }
-  if (shape.microbatches % shape.stages != 0) {
-    error = "expected microbatches to be a multiple of stages for the circular "
-            "schedule, got " +
-            numbers(shape.microbatches, shape.stages);
-    return std::nullopt;
-  }
   if (request.delay > 1 &&
       shape.microbatches < int64_t(request.delay) * shape.stages) {
     error = "expected at least 2 * stages microbatches for delayed forwarding, "

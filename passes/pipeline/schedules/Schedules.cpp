@@ -7,15 +7,102 @@
 
 namespace rota::pipe {
 
+namespace {
+
+constexpr ShapeRule kOneRepeat = {std::nullopt, 1, MicrobatchRule::Any,
+                                  "interleaved-1f1b takes several"};
+constexpr ShapeRule kInterleaved = {
+    Placement::Loop, 0, MicrobatchRule::MultipleOfStages,
+    "its warm-up counts on a microbatch that goes from the last rank to the "
+    "first; zbv, v-half, v-min and dualpipev are for v"};
+constexpr ShapeRule kTwoInAV = {Placement::V, 2};
+
+const Schedule *find(std::string_view name) {
+  for (const Schedule &schedule : allSchedules())
+    if (schedule.name == name)
+      return &schedule;
+  return nullptr;
+}
+
+/// A rule of one repeat leaves a single stage free: its chunks follow one
+/// another as if they were one.
+bool fixesRepeats(const ShapeRule &rule, int stages) {
+  return rule.repeats > 1 || (rule.repeats == 1 && stages > 1);
+}
+
+std::string counted(int count, const std::string &noun) {
+  return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
+}
+
+/// What is wrong with `shape` for `schedule`, or an empty string.
+std::string checkRule(const Schedule &schedule, const Shape &shape) {
+  const ShapeRule &rule = schedule.rule;
+  std::string needs = "the " + std::string(schedule.name) + " schedule needs ";
+  std::string advice =
+      *rule.advice ? " (" + std::string(rule.advice) + ")" : std::string();
+  if (rule.placement && shape.placement != *rule.placement && shape.stages > 1)
+    return needs + "the placement '" + nameOf(*rule.placement) + "', got '" +
+           nameOf(shape.placement) + "'" + advice;
+  if (fixesRepeats(rule, shape.stages) && shape.repeats != rule.repeats)
+    return needs + counted(rule.repeats, "repeat") + ", got " +
+           counted(shape.repeats, "repeat") + " on " +
+           counted(shape.stages, "stage") + advice;
+  if (rule.microbatches == MicrobatchRule::MultipleOfStages &&
+      shape.microbatches % shape.stages != 0)
+    return "expected microbatches to be a multiple of stages for the " +
+           std::string(schedule.name) + " schedule, got " +
+           std::to_string(shape.microbatches) + " and " +
+           std::to_string(shape.stages);
+  if (rule.microbatches == MicrobatchRule::TwiceStages &&
+      shape.microbatches < 2 * int64_t(shape.stages))
+    return "expected at least 2 * stages microbatches for the " +
+           std::string(schedule.name) + " schedule, got " +
+           std::to_string(shape.microbatches) + " microbatches and " +
+           std::to_string(shape.stages) + " stages";
+  return "";
+}
+
+} // namespace
+
 const std::vector<Schedule> &allSchedules() {
   static const std::vector<Schedule> schedules = {
       {"gpipe", "all forwards, then all backwards", generateGPipe},
       {"circular",
        "gpipe over several repeats, microbatches a multiple of stages",
-       generateCircular},
-      {"1f1b", "one forward, one backward; one repeat", generateOneFOneB},
+       generateCircular,
+       {Placement::Loop, 0, MicrobatchRule::MultipleOfStages,
+        "in a v the last rank begins odd repeats, so that repeats do not "
+        "follow "
+        "one another without idle iterations; gpipe takes v"}},
+      {"1f1b", "one forward, one backward; one repeat", generateOneFOneB,
+       kOneRepeat},
       {"interleaved-1f1b", "1f1b over several repeats",
-       generateInterleavedOneFOneB},
+       generateInterleavedOneFOneB, kInterleaved},
+      {"looped-bfs",
+       "all microbatches of a chunk, then those of the next",
+       generateLoopedBFS,
+       {Placement::Loop, 0, MicrobatchRule::Any, "gpipe takes v"}},
+      {"eager-1f1b", "1f1b with a longer warm-up, to hide messages",
+       generateEagerOneFOneB, kOneRepeat},
+      {"interleaved-overlap",
+       "interleaved-1f1b with one more forward in the warm-up",
+       generateInterleavedOverlap, kInterleaved},
+      {"zb1p", "1f1b with weight gradients apart, in the memory of 1f1b",
+       generateZB1P, kOneRepeat},
+      {"zb2p", "no idle time, in twice the memory of 1f1b", generateZB2P,
+       kOneRepeat},
+      {"interleaved-zero-bubble", "zb1p over several repeats",
+       generateInterleavedZeroBubble, kInterleaved},
+      {"zbv", "two chunks in a v, no idle time, in the memory of 1f1b",
+       generateZBV, kTwoInAV},
+      {"v-half", "two chunks in a v, in half of the memory", generateVHalf,
+       kTwoInAV},
+      {"v-min", "two chunks in a v, in a third of the memory", generateVMin,
+       kTwoInAV},
+      {"dualpipev",
+       "two chunks in a v, pairs of a forward and a backward",
+       generateDualPipeV,
+       {Placement::V, 2, MicrobatchRule::TwiceStages}},
   };
   return schedules;
 }
@@ -27,19 +114,28 @@ std::string scheduleNames() {
   return names;
 }
 
+Shape demandedShape(std::string_view name, Shape shape) {
+  const Schedule *schedule = find(name);
+  if (!schedule)
+    return shape;
+  shape.placement = schedule->rule.placement.value_or(shape.placement);
+  if (fixesRepeats(schedule->rule, shape.stages))
+    shape.repeats = schedule->rule.repeats;
+  return shape;
+}
+
 std::optional<Timeline> makeTimeline(std::string_view name,
                                      const ScheduleRequest &request,
                                      std::string &error) {
-  const Schedule *found = nullptr;
-  for (const Schedule &schedule : allSchedules())
-    if (schedule.name == name)
-      found = &schedule;
+  const Schedule *found = find(name);
   if (!found) {
     error = "unknown schedule '" + std::string(name) + "': expected one of " +
             scheduleNames() + ", or a file that ends in .csv";
     return std::nullopt;
   }
   error = checkShape(request.shape);
+  if (error.empty())
+    error = checkRule(*found, request.shape);
   if (!error.empty())
     return std::nullopt;
   if (request.delay < 1 || request.delay > kOutgoingBuffers) {
@@ -55,7 +151,8 @@ std::optional<Timeline> makeTimeline(std::string_view name,
   std::optional<Timeline> timeline = found->generate(request, error);
   if (timeline && request.shape.outer)
     timeline = *addUnpipelinedLayers(*timeline);
-  if (timeline && request.splitBackward)
+  if (timeline && request.splitBackward &&
+      !hasAny(*timeline, ActionKind::BackwardInput))
     return splitBackward(*timeline);
   return timeline;
 }

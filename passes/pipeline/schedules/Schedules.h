@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The schedules by name. A generator only writes F and B in order for each
-// rank; splitting, communication and verification are common to all schedules.
-// Every generator takes each chunk's backwards in ascending microbatch order,
-// so that gradients accumulate in the same order under every schedule.
+// The schedules by name. A generator only writes F and B, or F, I and W, in
+// order for each rank; splitting, communication and verification are common to
+// all schedules. Every generator takes each chunk's backwards in ascending
+// microbatch order, so that gradients accumulate in the same order under every
+// schedule.
 #ifndef ROTA_PASSES_PIPELINE_SCHEDULES_SCHEDULES_H
 #define ROTA_PASSES_PIPELINE_SCHEDULES_SCHEDULES_H
 
@@ -18,9 +19,22 @@ struct ScheduleRequest {
   bool splitBackward = false; // I and W instead of B
 };
 
-/// Writes the timeline of a checked shape, without its unpipelined chunk. When
-/// the schedule does not exist for the shape, `error` names the numbers and the
-/// rule.
+/// The numbers of microbatches for which a schedule exists.
+enum class MicrobatchRule { Any, MultipleOfStages, TwiceStages };
+
+/// The shapes for which a schedule exists.
+struct ShapeRule {
+  std::optional<Placement> placement; // nothing: any. One rank has any.
+  /// Chunks on each rank; 0: any number. 1 stands for any number on a single
+  /// rank, which runs them as if they were one.
+  int repeats = 0;
+  MicrobatchRule microbatches = MicrobatchRule::Any;
+  const char *advice = ""; // what to do with another placement or number
+};
+
+/// Writes the timeline of a shape that has been checked, by the schedule's rule
+/// too, without its unpipelined chunk. When the schedule does not exist for the
+/// request all the same, `error` names the numbers and the rule.
 using Generator = std::optional<Timeline> (*)(const ScheduleRequest &request,
                                               std::string &error);
 
@@ -28,6 +42,7 @@ struct Schedule {
   const char *name;
   const char *description; // a clause, for help
   Generator generate;
+  ShapeRule rule = {};
 };
 
 /// All schedules, simplest first.
@@ -36,8 +51,13 @@ const std::vector<Schedule> &allSchedules();
 /// "gpipe, circular, ..." for help and messages.
 std::string scheduleNames();
 
+/// `shape` with the placement and the repeats that the schedule called `name`
+/// demands, if it demands them.
+Shape demandedShape(std::string_view name, Shape shape);
+
 /// Generates the schedule called `name`, adds the unpipelined chunk that the
-/// shape may have, and splits the backwards where the request says so. Nothing
+/// shape may have, and splits the backwards where the request says so and the
+/// schedule has not. Nothing
 /// and an `error` when the name is unknown, a number of the request is out of
 /// range, or the schedule does not exist for the numbers.
 std::optional<Timeline> makeTimeline(std::string_view name,
@@ -57,6 +77,27 @@ std::optional<Timeline> generateOneFOneB(const ScheduleRequest &request,
                                          std::string &error);
 std::optional<Timeline>
 generateInterleavedOneFOneB(const ScheduleRequest &request, std::string &error);
+std::optional<Timeline>
+generateInterleavedOverlap(const ScheduleRequest &request, std::string &error);
+std::optional<Timeline> generateEagerOneFOneB(const ScheduleRequest &request,
+                                              std::string &error);
+std::optional<Timeline> generateLoopedBFS(const ScheduleRequest &request,
+                                          std::string &error);
+std::optional<Timeline> generateZB1P(const ScheduleRequest &request,
+                                     std::string &error);
+std::optional<Timeline> generateZB2P(const ScheduleRequest &request,
+                                     std::string &error);
+std::optional<Timeline>
+generateInterleavedZeroBubble(const ScheduleRequest &request,
+                              std::string &error);
+std::optional<Timeline> generateZBV(const ScheduleRequest &request,
+                                    std::string &error);
+std::optional<Timeline> generateVHalf(const ScheduleRequest &request,
+                                      std::string &error);
+std::optional<Timeline> generateVMin(const ScheduleRequest &request,
+                                     std::string &error);
+std::optional<Timeline> generateDualPipeV(const ScheduleRequest &request,
+                                          std::string &error);
 
 /// Replaces each B by I and W. A rank runs W when it would be idle otherwise,
 /// and before an F that would make it hold more activations than with B. So

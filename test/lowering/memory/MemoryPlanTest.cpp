@@ -35,6 +35,8 @@ bool makeCase(const std::string &schedule, pipe::Shape shape, bool split,
   if (!timeline)
     return false;
   result.timeline = pipe::addCommunication(*timeline);
+  // Some schedules split their backwards themselves.
+  split = pipe::hasAny(*timeline, ActionKind::BackwardInput);
   result.layout = makeLayout({.split = split,
                               .logits = random() % 2 != 0,
                               .auxiliary = random() % 2 != 0,

@@ -128,6 +128,8 @@ bool makeRandomCase(const std::string &schedule, pipe::Shape shape,
       pipe::makeTimeline(schedule, {shape, 1, options.split}, error);
   if (!timeline)
     return false;
+  // Some schedules split their backwards themselves.
+  options.split = pipe::hasAny(*timeline, ActionKind::BackwardInput);
   c.timeline = pipe::addCommunication(*timeline);
   for (Row &row : c.timeline.ranks) {
     if (options.offload)

@@ -52,17 +52,29 @@ inline std::vector<Example> examples() {
   auto add = [&](const char *name, int s, int r, int m, int d = 1,
                  Placement placement = Placement::Loop) {
     for (bool split : {false, true})
-      all.push_back({std::string(name) + " " + std::to_string(s) + "x" +
-                         std::to_string(r) + "x" + std::to_string(m) + " d" +
-                         std::to_string(d) + (split ? " split" : "") +
-                         (placement == Placement::V ? " v" : ""),
-                     generated(name, s, r, m, d, split, placement)});
+      if (!split || !hasAny(all.back().timeline, ActionKind::BackwardInput))
+        all.push_back({std::string(name) + " " + std::to_string(s) + "x" +
+                           std::to_string(r) + "x" + std::to_string(m) + " d" +
+                           std::to_string(d) + (split ? " split" : "") +
+                           (placement == Placement::V ? " v" : ""),
+                       generated(name, s, r, m, d, split, placement)});
   };
-  for (const char *name : {"gpipe", "circular", "1f1b", "interleaved-1f1b"})
+  for (const char *name : {"gpipe", "circular", "1f1b", "interleaved-1f1b",
+                           "looped-bfs", "eager-1f1b", "interleaved-overlap",
+                           "zb1p", "zb2p", "interleaved-zero-bubble"})
     for (int repeats : {1, 2, 5})
       for (int microbatches : {1, 3, 8})
         add(name, 1, repeats, microbatches);
-  for (const char *name : {"gpipe", "circular", "interleaved-1f1b"}) {
+  for (const char *name : {"zbv", "v-half", "v-min", "dualpipev"})
+    for (auto [s, m] :
+         {std::pair(1, 2), {1, 5}, {2, 4}, {3, 7}, {4, 8}, {5, 11}})
+      add(name, s, 2, m, 1, Placement::V);
+  for (const char *name : {"zbv", "v-half", "v-min"})
+    for (auto [s, m] : {std::pair(1, 1), {2, 1}, {3, 2}, {4, 6}})
+      add(name, s, 2, m, 1, Placement::V);
+  for (const char *name :
+       {"gpipe", "circular", "interleaved-1f1b", "looped-bfs",
+        "interleaved-overlap", "interleaved-zero-bubble"}) {
     add(name, 2, 1, 2);
     add(name, 2, 2, 2);
     add(name, 2, 16, 4);
@@ -83,10 +95,12 @@ inline std::vector<Example> examples() {
     add("circular", s, r, m, 2);
   for (auto [s, m] :
        {std::pair(2, 1), {2, 5}, {3, 5}, {4, 2}, {4, 8}, {5, 3}, {7, 20}})
-    add("1f1b", s, 1, m);
+    for (const char *name : {"1f1b", "eager-1f1b", "zb1p", "zb2p"})
+      add(name, s, 1, m);
   for (auto [s, r, m] :
        {std::tuple(3, 1, 5), {3, 2, 5}, {4, 2, 3}, {2, 3, 7}}) {
     add("gpipe", s, r, m);
+    add("looped-bfs", s, r, m);
     add("gpipe", s, r, m, 1, Placement::V);
   }
   return all;

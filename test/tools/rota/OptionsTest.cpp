@@ -4,6 +4,8 @@
 #include "tools/rota/OptimizerOptions.h"
 #include "tools/rota/OptionTable.h"
 
+#include "passes/pipeline/schedules/Schedules.h"
+
 #include "gtest/gtest.h"
 
 #include <fstream>
@@ -288,9 +290,9 @@ TEST_F(OptionsTest, GathersOfAFile) {
 TEST_F(OptionsTest, CombinationsThatDoNotFit) {
   refuse({"--microbatches", "3"},
          "'batch-size': expected a multiple of 'microbatches', got 8 and 3");
-  refuse({"--schedule", "zigzag"},
-         "'schedule': expected one of gpipe, circular, 1f1b, interleaved-1f1b, "
-         "or a .csv file, got 'zigzag'");
+  refuse({"--schedule", "zigzag"}, "'schedule': expected one of " +
+                                       rota::pipe::scheduleNames() +
+                                       ", or a .csv file, got 'zigzag'");
   refuse({"--learning-rate", "0.1", "--min-learning-rate", "0.5"},
          "'min-learning-rate': expected at most 'learning-rate', got 0.5 and "
          "0.1");

@@ -28,8 +28,9 @@ TEST(Schedules, takeBackwardsInAscendingOrder) {
 TEST(Schedules, splitBackwardHoldsNoMoreAndTakesNoLonger) {
   CostTable costs;
   costs.backward = 2; // so that B costs what I and W cost
-  for (const char *name : {"gpipe", "circular", "1f1b", "interleaved-1f1b"}) {
-    int repeats = name == std::string("1f1b") ? 1 : 2;
+  for (const char *name : {"gpipe", "circular", "1f1b", "interleaved-1f1b",
+                           "eager-1f1b", "interleaved-overlap"}) {
+    int repeats = demandedShape(name, {4, 2, 8}).repeats;
     auto whole = simulate(generated(name, 4, repeats, 8), costs);
     auto split = simulate(generated(name, 4, repeats, 8, 1, true), costs);
     EXPECT_LE(split->makespan, whole->makespan) << name;
@@ -37,6 +38,20 @@ TEST(Schedules, splitBackwardHoldsNoMoreAndTakesNoLonger) {
       EXPECT_LE(split->ranks[rank].peakLive, whole->ranks[rank].peakLive)
           << name;
   }
+}
+
+TEST(Schedules, splitBackwardLeavesSplitOnesAlone) {
+  EXPECT_EQ(generated("zb1p", 4, 1, 8, 1, true).ranks,
+            generated("zb1p", 4, 1, 8).ranks);
+}
+
+TEST(Schedules, demandShapes) {
+  EXPECT_EQ(demandedShape("zbv", {4, 1, 8}), (Shape{4, 2, 8, Placement::V}));
+  EXPECT_EQ(demandedShape("zb1p", {4, 3, 8}), (Shape{4, 1, 8}));
+  EXPECT_EQ(demandedShape("zb1p", {1, 3, 8}), (Shape{1, 3, 8}));
+  EXPECT_EQ(demandedShape("gpipe", {4, 3, 8, Placement::V}),
+            (Shape{4, 3, 8, Placement::V}));
+  EXPECT_EQ(demandedShape("mine.csv", {4, 3, 8}), (Shape{4, 3, 8}));
 }
 
 // The order in PyTorch's documentation of Interleaved1F1B, 2 ranks of 2 chunks.
@@ -51,7 +66,7 @@ struct Refusal {
   const char *name;
   Shape shape;
   int delay;
-  const char *error;
+  std::string error;
 };
 
 TEST(Schedules, refuseWhatDoesNotFit) {
@@ -69,7 +84,10 @@ TEST(Schedules, refuseWhatDoesNotFit) {
       {"circular",
        {4, 2, 8, Placement::V},
        1,
-       "the circular schedule needs the placement 'loop', got 'v'"},
+       "the circular schedule needs the placement 'loop', got 'v' (in a v the "
+       "last rank begins odd repeats, so that repeats do not follow one "
+       "another "
+       "without idle iterations; gpipe takes v)"},
       {"circular", {4, 2, 8}, 3, "expected a delay of 1 or 2, got 3"},
       {"circular",
        {4, 0, 8},
@@ -88,7 +106,41 @@ TEST(Schedules, refuseWhatDoesNotFit) {
       {"interleaved-1f1b",
        {2, 2, 4, Placement::V},
        1,
-       "the interleaved-1f1b schedule needs the placement 'loop', got 'v'"},
+       "the interleaved-1f1b schedule needs the placement 'loop', got 'v' (its "
+       "warm-up counts on a microbatch that goes from the last rank to the "
+       "first; zbv, v-half, v-min and dualpipev are for v)"},
+      {"looped-bfs",
+       {2, 2, 4, Placement::V},
+       1,
+       "the looped-bfs schedule needs the placement 'loop', got 'v' (gpipe "
+       "takes v)"},
+      {"zb1p",
+       {4, 2, 8},
+       1,
+       "the zb1p schedule needs 1 repeat, got 2 repeats on 4 stages "
+       "(interleaved-1f1b takes several)"},
+      {"zbv",
+       {4, 2, 8},
+       1,
+       "the zbv schedule needs the placement 'v', got 'loop'"},
+      {"v-half",
+       {4, 3, 8, Placement::V},
+       1,
+       "the v-half schedule needs 2 repeats, got 3 repeats on 4 stages"},
+      {"v-min",
+       {1, 1, 8},
+       1,
+       "the v-min schedule needs 2 repeats, got 1 repeat on 1 stage"},
+      {"interleaved-zero-bubble",
+       {4, 2, 6},
+       1,
+       "expected microbatches to be a multiple of stages for the "
+       "interleaved-zero-bubble schedule, got 6 and 4"},
+      {"dualpipev",
+       {4, 2, 7, Placement::V},
+       1,
+       "expected at least 2 * stages microbatches for the dualpipev schedule, "
+       "got 7 microbatches and 4 stages"},
       {"gpipe",
        {2, 2, 8},
        2,
@@ -96,8 +148,8 @@ TEST(Schedules, refuseWhatDoesNotFit) {
       {"pipe",
        {2, 2, 8},
        1,
-       "unknown schedule 'pipe': expected one of gpipe, circular, 1f1b, "
-       "interleaved-1f1b, or a file that ends in .csv"},
+       "unknown schedule 'pipe': expected one of " + scheduleNames() +
+           ", or a file that ends in .csv"},
   };
   for (const Refusal &refusal : refusals) {
     std::string error;

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// V-Half (Qi et al., Pipeline Parallelism with Controllable Memory, arXiv
+// 2405.15362): half of the activations of 1F1B, at most S + 3 of a chunk, two
+// chunks a rank, in a v. In its building block a microbatch goes down the ranks
+// in one slot each and up in two, and holds activations for half the time of
+// ZB-V's. With F = I = W the paper's bubble is about 3*S slots; a rank is idle
+// for at most 3*S - 4 slots (3*S - 3 for odd S) between its first action and
+// its last when M >= S. 2 ranks, 4 microbatches:
+//
+//   rank 0  ...
+#include "passes/pipeline/schedules/BuildingBlock.h"
+#include "passes/pipeline/schedules/Schedules.h"
+
+namespace rota::pipe {
+
+std::optional<Timeline> generateVHalf(const ScheduleRequest &request,
+                                      std::string &) {
+  // Of the turns with which no two actions fall on one slot of six, these have
+  // the least idle time within S + 3 activations.
+  BuildingBlock block{.down = 1, .up = 2, .turns = {5, 1, 1}};
+  if (request.shape.stages % 2 == 1)
+    block.turns = {2, 1, 4};
+  return repeatBlock(request.shape, block);
+}
+
+} // namespace rota::pipe
