@@ -37,7 +37,8 @@ static CommandText textOf(Command verb) {
                "Runs a few steps on given tokens and writes named tensors.");
   case Command::Schedule:
     return {"rota schedule",
-            "Makes, verifies, simulates and draws a timeline, or reads one.",
+            "Makes, verifies, simulates and draws a timeline, reads one, or "
+            "compares several.",
             "schedule", pipe::scheduleNames() + ", or a .csv file"};
   case Command::Checkpoint:
     return {"rota checkpoint",
@@ -195,9 +196,11 @@ static std::optional<Ending> readArguments(Command verb, Texts arguments,
   if (std::string name = missingOption(table, verb, options.given);
       !name.empty())
     return Ending::badInput("'" + name + "': the option is missing");
-  if (verb == Command::Schedule || verb == Command::Report || isOfCheckpoints)
+  if (verb == Command::Report || isOfCheckpoints)
     return std::nullopt;
-  OptionMistake mistake = checkOptions(verb, options);
+  OptionMistake mistake = verb == Command::Schedule
+                              ? checkScheduleOptions(options)
+                              : checkOptions(verb, options);
   if (!mistake.option.empty())
     return Ending::badInput("'" + mistake.option + "': " + mistake.message);
   return std::nullopt;

@@ -115,13 +115,8 @@ Rows meshRows(RunOptions &o) {
 
 Rows pipelineRows(RunOptions &o) {
   const char *group = "Pipeline";
-  return {{.name = "schedule",
-           .group = group,
-           .value = "NAME",
-           .help = pipe::scheduleNames() + ", or a .csv file",
-           .commands = timelines,
-           .variable = &o.schedule,
-           .requiredBy = schedule},
+  return {{"schedule", group, "NAME",
+           pipe::scheduleNames() + ", or a .csv file", timelines, &o.schedule},
           {"ranks", group, "N", "Stages of the pipeline", schedule, &o.stages,
            anySign, maxInt},
           {"chunks", group, "N", "Chunks on each rank (repeats)", schedule,
@@ -236,6 +231,13 @@ Rows scheduleRows(RunOptions &o) {
       cost("cost-reduce", o.costs.reduceGrad, "Time of REDUCE_GRAD"),
       cost("cost-offload", o.costs.offload, "Time of OFFLOAD"),
       cost("cost-fetch", o.costs.fetch, "Time of FETCH"),
+      {"compare", "Output", "NAME,...",
+       "Print a table of these schedules instead; costs are then those of all "
+       "layers of a rank, and B takes what I and W do",
+       schedule, &o.compare},
+      {"sweep", "Output", "",
+       "With --compare, a table for each of 1, 2, 4 and 8 * ranks microbatches",
+       schedule, &o.sweep},
       {"format", "Output", "NAME", "PyTorch reads csv, Perfetto reads trace",
        schedule, Choice(o.format)}};
 }

@@ -16,6 +16,9 @@ std::vector<Option> optionTable(RunOptions &options);
 /// its value; fills `options.stages` from the mesh.
 OptionMistake checkOptions(Command verb, RunOptions &options);
 
+/// Checks the options of `schedule` against each other.
+OptionMistake checkScheduleOptions(const RunOptions &options);
+
 } // namespace rota
 
 #endif // ROTA_TOOLS_ROTA_OPTIONTABLE_H

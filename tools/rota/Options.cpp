@@ -110,6 +110,20 @@ static OptionMistake readStageLayers(RunOptions &options) {
   return {};
 }
 
+/// Sets the repeats and the placement that the schedule demands where none are
+/// given.
+static void takeDemandedShape(RunOptions &options) {
+  pipe::Shape shape;
+  shape.stages = int(options.stages);
+  pipe::Shape demanded = pipe::demandedShape(options.schedule, shape);
+  if (!options.given.contains("repeats") && options.layersPerChunk == 0 &&
+      demanded.repeats != shape.repeats)
+    options.repeats = demanded.repeats;
+  if (!options.given.contains("placement") &&
+      demanded.placement != shape.placement)
+    options.placement = demanded.placement;
+}
+
 /// Checks the mesh and what depends on its sizes, and writes it with all sizes.
 static OptionMistake checkMesh(RunOptions &options) {
   std::string message;
@@ -121,6 +135,7 @@ static OptionMistake checkMesh(RunOptions &options) {
   };
   options.stages = size("stage");
   options.experts.ranks = size("expert");
+  takeDemandedShape(options);
   if (!options.given.contains("microbatches"))
     options.microbatches = defaultMicrobatches(options);
   if (options.batchSize % options.accumulate != 0)
@@ -181,6 +196,28 @@ static std::string checkSchedule(const std::string &schedule) {
       return "";
   return "expected one of " + pipe::scheduleNames() + ", or a .csv file, got " +
          inQuotes(schedule);
+}
+
+OptionMistake rota::checkScheduleOptions(const RunOptions &options) {
+  for (const std::string &name : options.compare)
+    if (std::string message = checkSchedule(name); !message.empty())
+      return {"compare", message};
+  bool compares = !options.compare.empty();
+  if (!compares && !options.given.contains("schedule"))
+    return {"schedule", "the option is missing"};
+  if (compares && options.given.contains("schedule"))
+    return {"compare", "expected no schedule beside the list, got " +
+                           inQuotes(options.schedule)};
+  if (options.sweep && !compares)
+    return {"sweep", "expected 'compare' beside it, got none"};
+  if (options.sweep && options.given.contains("microbatches"))
+    return {"sweep", "expected no 'microbatches' beside it, got " +
+                         std::to_string(options.microbatches)};
+  if (compares && options.format != TimelineFormat::Grid &&
+      options.format != TimelineFormat::JSON)
+    return {"format", "expected grid or json with 'compare', got '" +
+                          std::string(nameOf(options.format)) + "'"};
+  return {};
 }
 
 OptionMistake rota::checkOptions(Command verb, RunOptions &options) {

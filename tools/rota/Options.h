@@ -96,6 +96,8 @@ struct RunOptions : Options, mlir::pipe::ScheduleLayersOptions {
   std::string runFolder; // `report` alone
 
   // `schedule` alone.
+  std::vector<std::string> compare; // schedules for a table; empty: none
+  bool sweep = false; // a table for each of several numbers of microbatches
   TimelineFormat format = TimelineFormat::Grid;
   bool communication = false, offload = false;
   bool outer = false; // a chunk of layers outside of the pipeline

@@ -22,7 +22,8 @@ int runEval(const RunOptions &options);
 /// Prints parameters, operations, memory by rank and use, and the timeline.
 int runPlan(const RunOptions &options);
 /// Makes or reads a timeline, verifies, simulates and draws it. Nothing is
-/// written when one of these fails.
+/// written when one of these fails. With `compare`, a table of several; it
+/// fails when none of them exists for the numbers.
 int runSchedule(const RunOptions &options);
 /// Lists, shows or verifies checkpoints, as the first positional argument says.
 int runCheckpoint(const RunOptions &options);

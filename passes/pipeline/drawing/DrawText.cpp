@@ -3,10 +3,9 @@
 // Drawings as text: grid, report and CSV.
 #include "passes/pipeline/drawing/Columns.h"
 #include "passes/pipeline/drawing/Drawing.h"
+#include "passes/pipeline/drawing/Table.h"
 
 #include <algorithm>
-#include <cmath>
-#include <cstdio>
 
 namespace rota::pipe {
 namespace {
@@ -45,34 +44,6 @@ std::string joined(const std::vector<GridCell> &cells, size_t width) {
       line.append(width + 1 - cell.text.size(), ' ');
   }
   return line + "\n";
-}
-
-std::string number(double value) {
-  char buffer[32];
-  std::snprintf(buffer, sizeof(buffer), "%.6g", value);
-  return buffer;
-}
-
-std::string percent(double share) {
-  char buffer[32];
-  std::snprintf(buffer, sizeof(buffer), "%.1f %%", 100 * share);
-  return buffer;
-}
-
-/// A table with right-aligned columns, a line for each row.
-std::string aligned(const std::vector<std::vector<std::string>> &table) {
-  std::vector<size_t> widths(table[0].size());
-  for (const std::vector<std::string> &row : table)
-    for (size_t i = 0; i < row.size(); ++i)
-      widths[i] = std::max(widths[i], row[i].size());
-  std::string text;
-  for (const std::vector<std::string> &row : table) {
-    for (size_t i = 0; i < row.size(); ++i)
-      text += (i ? "  " : "") + std::string(widths[i] - row[i].size(), ' ') +
-              row[i];
-    text += '\n';
-  }
-  return text;
 }
 
 } // namespace
@@ -118,14 +89,15 @@ std::string drawReport(const Timeline &timeline, const Simulation &simulation) {
   };
   auto exposure = [&](const char *title, double Exposure::*field) {
     column(title, [&](const RankUsage &report) {
-      return number(report.exposed.*field);
+      return numberCell(report.exposed.*field);
     });
   };
   size_t next = 0;
   column("rank", [&](const RankUsage &) { return std::to_string(next++); });
-  column("busy", [](const RankUsage &report) { return number(report.busy); });
+  column("busy",
+         [](const RankUsage &report) { return numberCell(report.busy); });
   column("bubble",
-         [](const RankUsage &report) { return percent(report.bubble); });
+         [](const RankUsage &report) { return percentCell(report.bubble); });
   count("live", &RankUsage::peakLive);
   if (hasCommunication(timeline)) {
     count("received F", &RankUsage::peakReceivedForward);
@@ -144,9 +116,9 @@ std::string drawReport(const Timeline &timeline, const Simulation &simulation) {
     count("gradients", &RankUsage::peakGradients);
     exposure("exposed REDUCE_GRAD", &Exposure::reductions);
   }
-  return "makespan " + number(simulation.makespan) + ", bubble " +
-         percent(simulation.bubble) + ", idle " +
-         percent(simulation.idleShare) + "\n" + aligned(table);
+  return "makespan " + numberCell(simulation.makespan) + ", bubble " +
+         percentCell(simulation.bubble) + ", idle " +
+         percentCell(simulation.idleShare) + "\n" + alignedTable(table);
 }
 
 std::string drawCsv(const Timeline &timeline, const Simulation &simulation) {

@@ -6,7 +6,8 @@
 // communication of one hides behind the computation of the other. It costs one
 // more activation of a chunk. 2 stages, 2 repeats, 4 microbatches:
 //
-//   rank 0  ...
+//   rank 0  0F0 0F1 2F0 2F1 0F2 0F3 2B0 2F2 2B1 2F3 0B0 .   0B1 .   2B2 ...
+//   rank 1  .   1F0 1F1 3F0 3F1 3B0 1F2 3B1 1F3 1B0 3F2 1B1 3F3 3B2 3B3 ...
 #include "passes/pipeline/schedules/OneFOneBRows.h"
 #include "passes/pipeline/schedules/Schedules.h"
 

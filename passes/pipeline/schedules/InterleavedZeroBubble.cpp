@@ -8,7 +8,8 @@
 // at most S - 1 slots between its first action and its last. It holds at most
 // R*S activations of a chunk. 2 stages, 2 repeats, 4 microbatches:
 //
-//   rank 0  ...
+//   rank 0  0F0 0F1 2F0 2F1 .   2I0 2W0 0F2 2I1 2W1 0F3 0I0 0W0 2F2 0I1 ...
+//   rank 1  .   1F0 1F1 3F0 3I0 3F1 3I1 3W0 1F2 1I0 3W1 1F3 1I1 1W0 3F2 ...
 #include "passes/pipeline/schedules/OneFOneBRows.h"
 #include "passes/pipeline/schedules/Schedules.h"
 

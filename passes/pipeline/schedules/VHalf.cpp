@@ -8,7 +8,8 @@
 // for at most 3*S - 4 slots (3*S - 3 for odd S) between its first action and
 // its last when M >= S. 2 ranks, 4 microbatches:
 //
-//   rank 0  ...
+//   rank 0  0F0 0F1 .   3F0 3I0 3W0 0F2 0I0 3F1 3I1 3W1 0W0 0F3 0I1 3F2 ...
+//   rank 1  .   1F0 2F0 1F1 .   2I0 1I0 2F1 1F2 2W0 1W0 2I1 1I1 2F2 1F3 ...
 #include "passes/pipeline/schedules/BuildingBlock.h"
 #include "passes/pipeline/schedules/Schedules.h"
 

@@ -208,6 +208,24 @@ TEST_F(OptionsTest, Mesh) {
   EXPECT_EQ(options.stages, 4);
 }
 
+// A schedule brings the chunks and the placement that it demands; what is given
+// stays, and the schedule's check reports it.
+TEST_F(OptionsTest, DemandedShape) {
+  auto shape = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.end(),
+                     {"--model", "m", "--batch-size", "8", "--sequence-length",
+                      "4", "--schedule", "zbv", "--mesh", "stage=2"});
+    EXPECT_EQ(parse(Command::Train, arguments), std::nullopt) << said;
+    return std::pair(options.repeats, options.placement);
+  };
+  using rota::pipe::Placement;
+  EXPECT_EQ(shape({}), std::pair(int64_t(2), Placement::V));
+  EXPECT_EQ(shape({"--repeats", "3"}), std::pair(int64_t(3), Placement::V));
+  EXPECT_EQ(shape({"--placement", "loop"}),
+            std::pair(int64_t(2), Placement::Loop));
+  EXPECT_EQ(shape({"--layers-per-chunk", "2"}).first, 0);
+}
+
 // Without a number, the fewest microbatches that the schedule takes.
 TEST_F(OptionsTest, DefaultMicrobatches) {
   auto microbatches = [&](std::vector<std::string> arguments) {

@@ -23,10 +23,17 @@ struct Published {
 
 int oneLess(int p) { return p - 1; }
 int none(int) { return 0; }
+int thrice(int p) { return 3 * (p - 1); }
 
 const std::vector<Published> &publishedSchedules() {
   auto stages = [](int p) { return p; };
+  auto twice = [](int p) { return 2 * p; };
   static const std::vector<Published> all = {
+      {"1f1b", 1, stages, thrice, stages},
+      {"eager-1f1b", 1, twice, thrice, [](int p) { return 2 * p - 1; }},
+      {"interleaved-1f1b", 2, twice, thrice, [](int p) { return 3 * p - 1; }},
+      {"interleaved-1f1b", 3, twice, thrice, [](int p) { return 4 * p - 1; }},
+      {"interleaved-overlap", 3, twice, thrice, [](int p) { return 4 * p; }},
       {"zb1p", 1, stages, oneLess, stages},
       {"zb2p", 1, [](int p) { return 2 * p - 1; }, none,
        [](int p) { return 2 * p - 1; }},
@@ -71,8 +78,10 @@ TEST(Published, haveTheIdleTimeAndActivationsOfTheirPapers) {
       for (int m : microbatchCounts(schedule.name, p, schedule.repeats)) {
         Shape shape = demandedShape(schedule.name, {p, schedule.repeats, m});
         std::string error;
+        CostTable costs;
+        costs.backward = 2; // what I and W cost
         auto simulation =
-            simulate(*makeTimeline(schedule.name, {shape}, error), {});
+            simulate(*makeTimeline(schedule.name, {shape}, error), costs);
         ASSERT_TRUE(simulation) << title(schedule.name, shape);
         double idle = 0;
         int peak = 0;
