@@ -40,7 +40,12 @@ struct Schedule {
     llvm::StringRef text(options);
     if (text.contains("delay=2") && test.microbatches < 2 * test.stages)
       return false;
-    if (text.contains("schedule=1f1b") && test.repeats > 1)
+    if ((text.contains("schedule=1f1b") || text.contains("schedule=zb1p")) &&
+        test.repeats > 1)
+      return false;
+    if (text.contains("placement=v") && test.repeats != 2)
+      return false;
+    if (text.contains("dualpipev") && test.microbatches < 2 * test.stages)
       return false;
     return test.repeats > 1 ||
            !(text.contains("interleaved") ||
@@ -63,6 +68,11 @@ constexpr Schedule schedules[] = {
     {"one_f_one_b_split", "schedule=1f1b split-backward"},
     {"interleaved", "schedule=interleaved-1f1b"},
     {"interleaved_split", "schedule=interleaved-1f1b split-backward"},
+    {"zb1p", "schedule=zb1p"},
+    {"zbv", "schedule=zbv placement=v"},
+    {"v_min", "schedule=v-min placement=v"},
+    {"dualpipev_gathered_per_repeat", "schedule=dualpipev placement=v",
+     "weight-gather=per-repeat", true},
 };
 
 /// A model of `test.layers` layers, differentiated, with its data.
