@@ -7,20 +7,22 @@
 
 #include "ir/pipe/Timeline.h"
 
-#include <map>
+#include <utility>
 
 namespace rota::pipe {
 
 class RowWriter {
 public:
-  RowWriter(const Shape &shape, int rank) : shape(shape), rank(rank) {}
+  RowWriter(const Shape &shape, int rank)
+      : shape(shape), rank(rank),
+        counts(size_t(kActionKindCount) * shape.repeats) {}
 
   /// Adds the action of `kind` for the rank's chunk in row `repeat`, for the
   /// next microbatch that has none. The action counts but is left out when
   /// there are no more microbatches, so that orders made for many microbatches
   /// serve few.
   void add(ActionKind kind, int repeat) {
-    int microbatch = counts[{kind, repeat}]++;
+    int microbatch = countOf(kind, repeat)++;
     if (microbatch < shape.microbatches)
       row.push_back({shape.chunkOf(rank, repeat), kind, microbatch});
   }
@@ -32,15 +34,19 @@ public:
   }
 
   /// The number of actions added so far.
-  int count(ActionKind kind, int repeat) { return counts[{kind, repeat}]; }
+  int count(ActionKind kind, int repeat) { return countOf(kind, repeat); }
 
   std::vector<Action> take() { return std::move(row); }
 
 private:
   const Shape &shape;
   int rank;
-  std::map<std::pair<ActionKind, int>, int> counts;
+  std::vector<int> counts; // by kind and row of chunks
   std::vector<Action> row;
+
+  int &countOf(ActionKind kind, int repeat) {
+    return counts[static_cast<int>(kind) * shape.repeats + repeat];
+  }
 };
 
 } // namespace rota::pipe

@@ -6,9 +6,12 @@
 #include "passes/pipeline/timeline/UnpipelinedLayers.h"
 
 namespace rota::pipe {
-
 namespace {
 
+constexpr ShapeRule kCircular = {
+    Placement::Loop, 0, MicrobatchRule::MultipleOfStages,
+    "in a v the last rank begins odd repeats, so that repeats do not follow "
+    "one another without idle iterations; gpipe takes v"};
 constexpr ShapeRule kOneRepeat = {std::nullopt, 1, MicrobatchRule::Any,
                                   "interleaved-1f1b takes several"};
 constexpr ShapeRule kInterleaved = {
@@ -69,11 +72,7 @@ const std::vector<Schedule> &allSchedules() {
       {"gpipe", "all forwards, then all backwards", generateGPipe},
       {"circular",
        "gpipe over several repeats, microbatches a multiple of stages",
-       generateCircular,
-       {Placement::Loop, 0, MicrobatchRule::MultipleOfStages,
-        "in a v the last rank begins odd repeats, so that repeats do not "
-        "follow "
-        "one another without idle iterations; gpipe takes v"}},
+       generateCircular, kCircular},
       {"1f1b", "one forward, one backward; one repeat", generateOneFOneB,
        kOneRepeat},
       {"interleaved-1f1b", "1f1b over several repeats",

@@ -2,6 +2,7 @@
 //
 // The schedules of papers at many shapes: valid with and without messages, and
 // with the idle time and the activations that their papers give for F = I = W.
+#include "passes/pipeline/timeline/GradientOrder.h"
 #include "test/passes/pipeline/Examples.h"
 
 #include <functional>
@@ -97,8 +98,8 @@ TEST(Published, haveTheIdleTimeAndActivationsOfTheirPapers) {
       }
 }
 
-// Few microbatches may leave ranks idle, and must not leave them waiting for
-// ever for one another's messages.
+// Few microbatches, or layers outside of the pipeline, may leave ranks idle,
+// and must not leave them waiting for ever for one another's messages.
 TEST(Published, areValidWithAndWithoutMessages) {
   std::set<std::string> seen;
   for (const Schedule &schedule : allSchedules())
@@ -114,6 +115,14 @@ TEST(Published, areValidWithAndWithoutMessages) {
           EXPECT_EQ(verified(timeline), "") << title(schedule.name, shape);
           EXPECT_EQ(verified(addCommunication(timeline)), "")
               << title(schedule.name, shape);
+          EXPECT_EQ(reorderedGradients(timeline), "")
+              << title(schedule.name, shape);
+          if (m % p != 0)
+            continue;
+          shape.outer = true;
+          Timeline whole = *makeTimeline(schedule.name, {shape}, error);
+          EXPECT_EQ(verified(addCommunication(whole)), "")
+              << title(schedule.name, shape) << " with unpipelined layers";
           seen.insert(schedule.name);
         }
       }
