@@ -217,6 +217,8 @@ OptionMistake rota::checkScheduleOptions(const RunOptions &options) {
       options.format != TimelineFormat::JSON)
     return {"format", "expected grid or json with 'compare', got '" +
                           std::string(nameOf(options.format)) + "'"};
+  if (compares && !options.given.contains("ranks"))
+    return {"ranks", "the option is missing beside 'compare'"};
   return {};
 }
 

@@ -6,7 +6,8 @@
 // in one slot each and up in two, and holds activations for half the time of
 // ZB-V's. With F = I = W the paper's bubble is about 3*S slots; a rank is idle
 // for at most 3*S - 4 slots (3*S - 3 for odd S) between its first action and
-// its last when M >= S. 2 ranks, 4 microbatches:
+// its last when M >= S. The paper's own schedule holds 2 * floor((S + 2) / 2)
+// activations, one or two less. 2 ranks, 4 microbatches:
 //
 //   rank 0  0F0 0F1 .   3F0 3I0 3W0 0F2 0I0 3F1 3I1 3W1 0W0 0F3 0I1 3F2 ...
 //   rank 1  .   1F0 2F0 1F1 .   2I0 1I0 2F1 1F2 2W0 1W0 2I1 1I1 2F2 1F3 ...
