@@ -102,6 +102,8 @@ const std::vector<Schedule> &allSchedules() {
        "two chunks in a v, pairs of a forward and a backward",
        generateDualPipeV,
        {Placement::V, 2, MicrobatchRule::TwiceStages}},
+      {"auto", "the shortest that a search finds", generateAuto, {},
+       /*isSearch=*/true},
   };
   return schedules;
 }
@@ -121,6 +123,20 @@ Shape demandedShape(std::string_view name, Shape shape) {
   if (fixesRepeats(schedule->rule, shape.stages))
     shape.repeats = schedule->rule.repeats;
   return shape;
+}
+
+/// The mistake of a timeline that holds more than `bound` activations; empty:
+/// it does not, or the bound is 0.
+static std::string checkActivations(const Timeline &timeline, int bound) {
+  if (bound == 0)
+    return "";
+  std::optional<Simulation> simulation = simulate(timeline, CostTable());
+  for (size_t rank = 0; rank < simulation->ranks.size(); ++rank)
+    if (int live = simulation->ranks[rank].peakLive; live > bound)
+      return "expected a schedule with at most " + std::to_string(bound) +
+             " activations on each rank, got " + std::to_string(live) +
+             " on rank " + std::to_string(rank);
+  return "";
 }
 
 std::optional<Timeline> makeTimeline(std::string_view name,
@@ -148,12 +164,14 @@ std::optional<Timeline> makeTimeline(std::string_view name,
     return std::nullopt;
   }
   std::optional<Timeline> timeline = found->generate(request, error);
-  if (timeline && request.shape.outer)
+  if (!timeline || found->isSearch)
+    return timeline;
+  if (request.shape.outer)
     timeline = *addUnpipelinedLayers(*timeline);
-  if (timeline && request.splitBackward &&
-      !hasAny(*timeline, ActionKind::BackwardInput))
-    return splitBackward(*timeline);
-  return timeline;
+  if (request.splitBackward && !hasAny(*timeline, ActionKind::BackwardInput))
+    timeline = splitBackward(*timeline);
+  error = checkActivations(*timeline, request.activations);
+  return error.empty() ? timeline : std::nullopt;
 }
 
 std::optional<int> fewestMicrobatches(std::string_view name,

@@ -8,15 +8,25 @@
 #ifndef ROTA_PASSES_PIPELINE_SCHEDULES_SCHEDULES_H
 #define ROTA_PASSES_PIPELINE_SCHEDULES_SCHEDULES_H
 
-#include "ir/pipe/Timeline.h"
+#include "passes/pipeline/timeline/Simulator.h"
 
 namespace rota::pipe {
+
+struct SearchReport;
 
 /// The parameters of a schedule.
 struct ScheduleRequest {
   Shape shape;
   int delay = 1;              // d: 1 or 2; see Timeline
   bool splitBackward = false; // I and W instead of B
+  /// The most that a rank may hold, as RankUsage::peakLive counts activations;
+  /// 0: no bound.
+  int activations = 0;
+  // For the search (search/Search.h) alone:
+  CostTable costs = {};           // makespans are compared with
+  bool anyPlacement = false;      // it may take another than the shape's
+  int64_t searchActions = 0;      // simulated at most; 0: by default
+  SearchReport *report = nullptr; // null: not wanted
 };
 
 /// The numbers of microbatches for which a schedule exists.
@@ -43,6 +53,9 @@ struct Schedule {
   const char *description; // a clause, for help
   Generator generate;
   ShapeRule rule = {};
+  /// It searches among the others, and its timelines have the unpipelined chunk
+  /// and the split already.
+  bool isSearch = false;
 };
 
 /// All schedules, simplest first.
@@ -59,7 +72,8 @@ Shape demandedShape(std::string_view name, Shape shape);
 /// shape may have, and splits the backwards where the request says so and the
 /// schedule has not. Nothing
 /// and an `error` when the name is unknown, a number of the request is out of
-/// range, or the schedule does not exist for the numbers.
+/// range, the schedule does not exist for the numbers, or it holds more
+/// activations than the request allows.
 std::optional<Timeline> makeTimeline(std::string_view name,
                                      const ScheduleRequest &request,
                                      std::string &error);
@@ -98,6 +112,9 @@ std::optional<Timeline> generateVMin(const ScheduleRequest &request,
                                      std::string &error);
 std::optional<Timeline> generateDualPipeV(const ScheduleRequest &request,
                                           std::string &error);
+/// In search/.
+std::optional<Timeline> generateAuto(const ScheduleRequest &request,
+                                     std::string &error);
 
 /// Replaces each B by I and W. A rank runs W when it would be idle otherwise,
 /// and before an F that would make it hold more activations than with B. So

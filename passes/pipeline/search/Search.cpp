@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The parts of the search in order: named schedules, priority rules, and moves
+// of single actions.
+#include "passes/pipeline/search/Search.h"
+
+#include "passes/pipeline/search/LocalSearch.h"
+#include "passes/pipeline/search/LowerBound.h"
+#include "passes/pipeline/search/OrderRun.h"
+#include "passes/pipeline/search/Rules.h"
+#include "passes/pipeline/timeline/GradientOrder.h"
+#include "passes/pipeline/timeline/UnpipelinedLayers.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <deque>
+
+namespace rota::pipe {
+namespace {
+
+/// A length that is shorter by more than rounding.
+bool isLess(double length, double other) { return length < other * (1 - 1e-9); }
+
+/// A timeline with what it is judged by.
+struct Candidate {
+  Timeline timeline;
+  double makespan = kNever;
+  int activations = 0; // of the rank that holds most
+  bool isBetterThan(const Candidate &other) const {
+    if (isLess(makespan, other.makespan) || isLess(other.makespan, makespan))
+      return makespan < other.makespan;
+    return activations < other.activations;
+  }
+};
+
+/// An order that a rule has made.
+struct Found {
+  Rule rule;
+  Order order;
+  double makespan = kNever;
+  int activations = 0;
+  bool operator<(const Found &other) const {
+    return isLess(makespan, other.makespan) ||
+           (!isLess(other.makespan, makespan) &&
+            activations < other.activations);
+  }
+};
+
+/// The search with one placement.
+class PlacementSearch {
+public:
+  PlacementSearch(const ScheduleRequest &request, Placement placement)
+      : request(requestWith(request, placement)),
+        problem(shapeOf(this->request), request.costs, request.splitBackward,
+                request.activations ? request.activations - request.shape.outer
+                                    : 0),
+        bound(lowerBoundOf(problem)), orderRun(problem) {}
+  PlacementSearch(const PlacementSearch &) =
+      delete; // members refer to each other
+
+  /// Takes the named schedules that fit the request.
+  void tryNamed() {
+    for (const Schedule &schedule : allSchedules()) {
+      if (schedule.isSearch)
+        continue;
+      std::string error;
+      std::optional<Timeline> timeline =
+          makeTimeline(schedule.name, request, error);
+      if (!timeline ||
+          hasAny(*timeline, ActionKind::BackwardInput) != request.splitBackward)
+        continue;
+      Candidate candidate = judge(std::move(*timeline));
+      if (candidate.isBetterThan(bestNamed)) {
+        bestNamed = candidate;
+        named = schedule.name;
+      }
+    }
+    best = bestNamed;
+  }
+
+  void tryFixedRules(Budget &budget) {
+    for (const Rule &rule : fixedRules(problem))
+      if (rules == 0 || budget.left > 0)
+        tryRule(rule, budget);
+    takeBest();
+  }
+
+  /// Tries random rules, and changes of the best ones.
+  void tryRules(Budget budget) {
+    while (budget.left > 0 && !isDone()) {
+      bool fresh = random() % 4 == 0;
+      tryRule(fresh ? randomRule(problem, random)
+                    : changedRule(problem, pool[random() % pool.size()].rule,
+                                  random),
+              budget);
+    }
+    takeBest();
+  }
+
+  /// Moves single actions of the best orders.
+  void improve(Budget budget) {
+    std::vector<Order> starts;
+    if (!problem.shape.outer && !bestNamed.timeline.ranks.empty())
+      if (std::optional<Order> order = orderOf(problem, bestNamed.timeline))
+        starts.push_back(std::move(*order));
+    for (const Found &found : pool)
+      starts.push_back(found.order);
+    int64_t share = budget.left / int64_t(starts.size());
+    for (Order &start : starts) {
+      Budget part{share};
+      if (isDone() || budget.left <= 0)
+        break;
+      budget.spend(share);
+      take(improveOrder(problem, std::move(start), bound,
+                        share / problem.actions(), random, part));
+    }
+  }
+
+  /// True when no timeline with this placement can be shorter.
+  bool isDone() const { return !isLess(bound, best.makespan); }
+
+  /// Adds what this search has found to the report of others.
+  void addTo(SearchReport &report, Candidate &overall) const {
+    report.rules += rules;
+    report.lowerBound = std::min(report.lowerBound, bound);
+    if (isLess(bestNamed.makespan, report.namedMakespan)) {
+      report.named = named;
+      report.namedMakespan = bestNamed.makespan;
+    }
+    if (best.isBetterThan(overall))
+      overall = best;
+  }
+
+private:
+  static ScheduleRequest requestWith(ScheduleRequest request,
+                                     Placement placement) {
+    request.shape.placement = placement;
+    request.anyPlacement = false;
+    return request;
+  }
+
+  static Shape shapeOf(const ScheduleRequest &request) {
+    Shape shape = request.shape;
+    shape.outer = false;
+    return shape;
+  }
+
+  static constexpr size_t kPool = 6;
+
+  ScheduleRequest request;
+  Problem problem; // without the unpipelined chunk
+  double bound;    // lower, of the makespan
+  Candidate best, bestNamed;
+  std::string named; // the schedule that made bestNamed
+  int rules = 0;     // that were tried
+  OrderRun orderRun;
+  std::vector<Found> pool; // best first
+  std::mt19937 random;     // its default seed is fixed
+
+  Candidate judge(Timeline timeline) const {
+    std::optional<Simulation> simulation = simulate(timeline, request.costs);
+    Candidate candidate{std::move(timeline)};
+    for (const RankUsage &rank : simulation->ranks)
+      candidate.activations = std::max(candidate.activations, rank.peakLive);
+    bool fits =
+        !request.activations || candidate.activations <= request.activations;
+    if (fits && reorderedGradients(candidate.timeline).empty())
+      candidate.makespan = simulation->makespan;
+    return candidate;
+  }
+
+  void take(const Order &order) {
+    Timeline timeline = timelineOf(problem, order);
+    if (request.shape.outer) {
+      timeline.shape.outer = true;
+      timeline = *addUnpipelinedLayers(timeline);
+    }
+    Candidate candidate = judge(std::move(timeline));
+    if (candidate.isBetterThan(best))
+      best = std::move(candidate);
+  }
+
+  void takeBest() {
+    for (const Found &found : pool)
+      take(found.order);
+  }
+
+  void tryRule(const Rule &rule, Budget &budget) {
+    ++rules;
+    Found found{
+        rule, scheduleByPriority(problem, prioritiesOf(problem, rule), budget)};
+    budget.spend(problem.actions());
+    found.makespan = orderRun.run(found.order);
+    for (const std::vector<int> &row : found.order)
+      found.activations =
+          std::max(found.activations, peakActivations(problem, row));
+    auto place = std::lower_bound(pool.begin(), pool.end(), found);
+    // One rule of each quality, so that the pool does not fill with copies.
+    if (place != pool.end() && !(found < *place)) {
+      *place = std::move(found);
+      return;
+    }
+    pool.insert(place, std::move(found));
+    if (pool.size() > kPool)
+      pool.pop_back();
+  }
+};
+
+std::string numberText(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.6g", value);
+  return text;
+}
+
+} // namespace
+
+std::string SearchReport::str() const {
+  char percent[32];
+  std::snprintf(percent, sizeof percent, "%.1f", 100 * distance());
+  std::string others = "no named schedule fits";
+  if (!named.empty())
+    others =
+        "best named schedule " + named + " with " + numberText(namedMakespan);
+  return std::to_string(rules) + " priority rules, placement " +
+         nameOf(placement) + ", makespan " + numberText(makespan) + ", " +
+         others + ", lower bound " + numberText(lowerBound) + ", distance " +
+         percent + " %";
+}
+
+std::optional<Timeline> searchTimeline(const ScheduleRequest &request,
+                                       SearchReport &report,
+                                       std::string &error) {
+  const Shape &shape = request.shape;
+  // One microbatch has an activation in each chunk of a rank before the last
+  // of them runs its backward.
+  int least = shape.repeats + shape.outer;
+  if (request.activations && request.activations < least) {
+    error = "expected a bound of at least " + std::to_string(least) +
+            " activations, one for each chunk of a rank, got " +
+            std::to_string(request.activations) + " for rank 0";
+    return std::nullopt;
+  }
+  std::deque<PlacementSearch> searches;
+  for (Placement placement : {Placement::Loop, Placement::V})
+    if (placement == shape.placement ||
+        (request.anyPlacement && shape.repeats > 1))
+      searches.emplace_back(request, placement);
+  for (PlacementSearch &search : searches)
+    search.tryNamed();
+  int64_t actions = int64_t(request.splitBackward ? 3 : 2) * shape.stages *
+                    shape.repeats * shape.microbatches;
+  Budget budget{request.searchActions
+                    ? request.searchActions
+                    : std::min(kSearchActions, kSearchRuns * actions)};
+  for (PlacementSearch &search : searches)
+    search.tryFixedRules(budget);
+  auto isDone = [&] {
+    return std::ranges::any_of(
+        searches, [](const PlacementSearch &s) { return s.isDone(); });
+  };
+  int64_t share = std::max<int64_t>(budget.left, 0) / int64_t(searches.size());
+  for (PlacementSearch &search : searches)
+    if (!isDone())
+      search.tryRules({share / 2});
+  for (PlacementSearch &search : searches)
+    if (!isDone())
+      search.improve({share / 2});
+
+  report = SearchReport();
+  report.namedMakespan = report.lowerBound = kNever;
+  Candidate best;
+  for (const PlacementSearch &search : searches)
+    search.addTo(report, best);
+  report.makespan = best.makespan;
+  report.placement = best.timeline.shape.placement;
+  return std::move(best.timeline);
+}
+
+std::optional<Timeline> generateAuto(const ScheduleRequest &request,
+                                     std::string &error) {
+  SearchReport unread;
+  return searchTimeline(request, request.report ? *request.report : unread,
+                        error);
+}
+
+} // namespace rota::pipe

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the timelines of a search keep: the rules of timelines, the bound, the
+// order of gradients, and that no named schedule is shorter.
+#include "passes/pipeline/search/Search.h"
+#include "passes/pipeline/timeline/GradientOrder.h"
+#include "test/passes/pipeline/Examples.h"
+
+#include <algorithm>
+
+using namespace rota::pipe;
+
+namespace {
+
+/// Enough for shapes of a test; the default is for large ones.
+constexpr int64_t kActions = 200'000;
+
+int peakOf(const Simulation &simulation) {
+  int peak = 0;
+  for (const RankUsage &rank : simulation.ranks)
+    peak = std::max(peak, rank.peakLive);
+  return peak;
+}
+
+std::string textOf(const ScheduleRequest &request) {
+  const Shape &shape = request.shape;
+  std::string text;
+  for (int number :
+       {shape.stages, shape.repeats, shape.microbatches, int(shape.placement),
+        request.activations, int(request.splitBackward)})
+    text += std::to_string(number) + " ";
+  return text;
+}
+
+/// Checks all that a search promises, and returns its makespan.
+double searched(ScheduleRequest request) {
+  SCOPED_TRACE(textOf(request));
+  SearchReport report;
+  request.report = &report;
+  std::string error;
+  std::optional<Timeline> timeline = makeTimeline("auto", request, error);
+  EXPECT_TRUE(timeline) << error;
+  if (!timeline)
+    return 0;
+  EXPECT_EQ(verified(*timeline), "");
+  EXPECT_EQ(verified(addCommunication(*timeline)), "");
+  EXPECT_EQ(reorderedGradients(*timeline), "");
+  EXPECT_EQ(hasAny(*timeline, ActionKind::Backward), !request.splitBackward);
+  EXPECT_EQ(hasAny(*timeline, ActionKind::BackwardInput),
+            request.splitBackward);
+  std::optional<Simulation> simulation = simulate(*timeline, request.costs);
+  if (request.activations)
+    EXPECT_LE(peakOf(*simulation), request.activations);
+  EXPECT_DOUBLE_EQ(simulation->makespan, report.makespan);
+  EXPECT_LE(report.lowerBound, report.makespan * (1 + 1e-9));
+  return report.makespan;
+}
+
+/// Checks that no named schedule with the request's form is shorter.
+void expectNoneShorter(ScheduleRequest request) {
+  double makespan = searched(request);
+  for (const Schedule &schedule : allSchedules()) {
+    std::string error;
+    std::optional<Timeline> timeline =
+        schedule.isSearch ? std::nullopt
+                          : makeTimeline(schedule.name, request, error);
+    if (timeline &&
+        hasAny(*timeline, ActionKind::BackwardInput) == request.splitBackward)
+      EXPECT_LE(makespan, simulate(*timeline, request.costs)->makespan)
+          << schedule.name << " " << textOf(request);
+  }
+}
+
+void expectNoneShorter(int stages, int repeats, Placement placement) {
+  for (int rounds : {1, 2, 4})
+    for (int bound : {0, stages, stages / 2 + 2})
+      for (bool split : {false, true}) {
+        ScheduleRequest request{
+            {stages, repeats, rounds * stages, placement}, 1, split, bound};
+        request.searchActions = kActions;
+        request.costs.backward = 2;
+        expectNoneShorter(request);
+      }
+}
+
+TEST(Search, isAsShortAsNamedSchedules) {
+  for (int stages : {2, 3, 4, 8})
+    expectNoneShorter(stages, 1, Placement::Loop);
+}
+
+TEST(Search, isAsShortAsNamedSchedulesOfTwoChunks) {
+  for (int stages : {2, 3, 4, 8})
+    for (Placement placement : {Placement::Loop, Placement::V})
+      expectNoneShorter(stages, 2, placement);
+}
+
+TEST(Search, isAsShortAsNamedSchedulesWithUnevenCosts) {
+  for (bool split : {false, true})
+    for (int bound : {0, 5}) {
+      ScheduleRequest request{{4, 2, 8}, 1, split, bound};
+      request.searchActions = kActions;
+      request.costs.send = 0.25;
+      for (double forward : {2.5, 1.0, 1.0, 1.0, 1.1, 1.0, 0.9, 3.7})
+        request.costs.chunks.push_back(
+            {forward, 2 * forward, forward, forward});
+      expectNoneShorter(request);
+    }
+}
+
+TEST(Search, addsUnpipelinedLayers) {
+  for (bool split : {false, true})
+    for (int bound : {0, 4}) {
+      ScheduleRequest request{{3, 2, 6}, 1, split, bound};
+      request.searchActions = kActions;
+      request.shape.outer = true;
+      expectNoneShorter(request);
+    }
+}
+
+// The fill of the pipeline and the work of a rank alone: no idle time after.
+TEST(Search, reachesTheLowerBound) {
+  for (auto [stages, repeats, microbatches, bound] : {std::tuple(4, 1, 8, 4),
+                                                      {8, 1, 32, 8},
+                                                      {4, 2, 8, 8},
+                                                      {8, 2, 32, 16},
+                                                      {5, 2, 13, 10}}) {
+    ScheduleRequest request{{stages, repeats, microbatches,
+                             repeats == 1 ? Placement::Loop : Placement::V},
+                            1,
+                            true,
+                            bound};
+    EXPECT_DOUBLE_EQ(searched(request),
+                     3 * repeats * microbatches + stages - 1);
+  }
+}
+
+// Half the memory of 1F1B, or less, where the placement is a V (Qi et al.,
+// arXiv 2405.15362): a step of many microbatches has next to no bubble.
+TEST(Search, runsInAThirdOfTheMemory) {
+  ScheduleRequest request{{4, 2, 64, Placement::V}, 1, true, 4};
+  EXPECT_LE(searched(request), 1.04 * 6 * 64);
+}
+
+TEST(Search, triesBothPlacements) {
+  ScheduleRequest request{{4, 2, 16}, 1, true, 5};
+  double loop = searched(request);
+  request.shape.placement = Placement::V;
+  double v = searched(request);
+  request.anyPlacement = true;
+  EXPECT_LT(v, loop);
+  EXPECT_LE(searched(request), 1.01 * v);
+}
+
+TEST(Search, givesTheSameTimelineTwice) {
+  ScheduleRequest request{{4, 2, 8}, 1, true, 4};
+  request.anyPlacement = true;
+  std::string error;
+  EXPECT_EQ(printCsv(makeTimeline("auto", request, error)->ranks),
+            printCsv(makeTimeline("auto", request, error)->ranks));
+}
+
+TEST(Search, refusesABoundBelowOneMicrobatch) {
+  ScheduleRequest request{{4, 3, 8}, 1, false, 2};
+  std::string error;
+  EXPECT_FALSE(makeTimeline("auto", request, error));
+  EXPECT_EQ(error, "expected a bound of at least 3 activations, one for each "
+                   "chunk of a rank, got 2 for rank 0");
+  request.activations = 3;
+  EXPECT_GT(searched(request), 0);
+}
+
+TEST(Search, saysWhatItDid) {
+  SearchReport report{30, 66, "1f1b", 72, 60, Placement::V};
+  EXPECT_EQ(report.str(), "30 priority rules, placement v, makespan 66, best "
+                          "named schedule 1f1b with 72, lower bound 60, "
+                          "distance 10.0 %");
+  report.named.clear();
+  EXPECT_EQ(report.str(), "30 priority rules, placement v, makespan 66, no "
+                          "named schedule fits, lower bound 60, distance 10.0 "
+                          "%");
+}
+
+// A bound is for named schedules too.
+TEST(Schedules, keepTheBound) {
+  std::string error;
+  EXPECT_TRUE(makeTimeline("1f1b", {{4, 1, 8}, 1, true, 4}, error)) << error;
+  EXPECT_FALSE(makeTimeline("gpipe", {{4, 1, 8}, 1, true, 4}, error));
+  EXPECT_EQ(error, "expected a schedule with at most 4 activations on each "
+                   "rank, got 8 on rank 0");
+}
+
+} // namespace
