@@ -4,7 +4,6 @@
 #include "passes/pipeline/Passes.h"
 #include "passes/pipeline/Program.h"
 
-#include "ir/rota/Model.h"
 #include "mlir/IR/Remarks.h"
 
 namespace mlir::pipe {
@@ -27,7 +26,7 @@ struct BalanceStagesPass : impl::BalanceStagesBase<BalanceStagesPass> {
     auto program = cast<ProgramOp>(op->getParentOp());
     StackOp stack = program.getStackOp();
     auto timeline = op.read();
-    PartCosts costs = costsOf(stack);
+    PartCosts costs = operationsOf(program);
     std::vector<int64_t> before = layersOf(program);
     std::vector<int64_t> after =
         ::rota::pipe::balanceLayers(timeline, costs, before);
@@ -43,40 +42,6 @@ struct BalanceStagesPass : impl::BalanceStagesBase<BalanceStagesPass> {
         << remark::metric("Layers", layers)
         << remark::metric("MakespanBefore", makespanOf(timeline, costs, before))
         << remark::metric("Makespan", makespanOf(timeline, costs, after));
-  }
-
-private:
-  /// Operations of a function of `scope`; none where there is none.
-  static double flopsOf(Operation *scope, ::mlir::rota::ModelPart part) {
-    auto function = ::mlir::rota::functionIn(
-        scope, part, ::mlir::rota::FunctionKind::Forward);
-    return function ? ::mlir::rota::Model::flopsOf(function) : 0.0;
-  }
-
-  /// Calls of the loss in a microbatch; as Model::lossCalls, for modules whose
-  /// other ends may be missing.
-  double lossCalls(StackOp stack) {
-    using namespace ::mlir::rota;
-    auto elements = [](func::FuncOp function) {
-      auto type = cast<RankedTensorType>(function.getArgumentTypes().front());
-      return double(type.getNumElements());
-    };
-    auto loss =
-        functionIn(getOperation(), ModelPart::Loss, FunctionKind::Forward);
-    auto layer = *stack.getBody().getOps<LayerOp>().begin();
-    auto forward = functionIn(layer, ModelPart::Layer, FunctionKind::Forward);
-    return loss ? elements(forward) / elements(loss) : 0.0;
-  }
-
-  PartCosts costsOf(StackOp stack) {
-    using ::mlir::rota::ModelPart;
-    return partCosts(stack, flopsOf(getOperation(), ModelPart::Embed),
-                     lossCalls(stack) *
-                         flopsOf(getOperation(), ModelPart::Loss),
-                     [&](StringRef kind) {
-                       return flopsOf(SymbolTable::lookupSymbolIn(stack, kind),
-                                      ModelPart::Layer);
-                     });
   }
 };
 

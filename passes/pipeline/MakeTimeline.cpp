@@ -4,12 +4,15 @@
 #include "passes/pipeline/Passes.h"
 #include "passes/pipeline/Program.h"
 #include "passes/pipeline/schedules/Schedules.h"
+#include "passes/pipeline/search/Search.h"
 #include "passes/pipeline/timeline/GradientOrder.h"
 #include "passes/pipeline/timeline/TimelineVerifier.h"
 #include "passes/pipeline/timeline/UnpipelinedLayers.h"
 
 #include "mlir/IR/Remarks.h"
 #include "llvm/Support/MemoryBuffer.h"
+
+#include <climits>
 
 namespace mlir::pipe {
 
@@ -33,6 +36,11 @@ struct MakeTimelinePass : impl::MakeTimelineBase<MakeTimelinePass> {
     }
     if (delay < 1 || delay > ::rota::pipe::kOutgoingBuffers) {
       program.emitError("'delay': expected 1 or 2, got ") << delay.getValue();
+      return signalPassFailure();
+    }
+    if (activations < 0 || activations > INT_MAX) {
+      program.emitError("'activations': expected a number from 0 to ")
+          << INT_MAX << ", got " << activations.getValue();
       return signalPassFailure();
     }
     std::string error;
@@ -60,14 +68,60 @@ struct MakeTimelinePass : impl::MakeTimelineBase<MakeTimelinePass> {
 
 private:
   std::optional<Timeline> generate(ProgramOp program, std::string &error) {
-    return ::rota::pipe::makeTimeline(
-        schedule, {program.getShape(), int(delay), splitBackward}, error);
+    ::rota::pipe::SearchReport report;
+    ::rota::pipe::ScheduleRequest request{program.getShape(), int(delay),
+                                          splitBackward, int(activations)};
+    request.costs = costsOf(program);
+    request.anyPlacement = anyPlacement;
+    request.report = &report;
+    std::optional<Timeline> timeline =
+        ::rota::pipe::makeTimeline(schedule, request, error);
+    if (timeline && timeline->shape.placement != request.shape.placement)
+      place(program, timeline->shape);
+    if (timeline && report.rules > 0)
+      remarkSearch(program, report);
+    return timeline;
+  }
+
+  static void remarkSearch(ProgramOp program,
+                           const ::rota::pipe::SearchReport &report) {
+    auto decided = remark::analysis(
+        program.getLoc(),
+        remark::RemarkOpts::name("searched-timeline").category("pipeline"));
+    decided << remark::metric("Rules", report.rules)
+            << remark::metric("Placement", ::rota::nameOf(report.placement))
+            << remark::metric("Makespan", report.makespan)
+            << remark::metric("LowerBound", report.lowerBound);
+    if (!report.named.empty())
+      decided << remark::metric("BestNamed", report.named)
+              << remark::metric("BestNamedMakespan", report.namedMakespan);
+  }
+
+  static ::rota::pipe::CostTable costsOf(ProgramOp program) {
+    ::rota::pipe::CostTable table =
+        ::rota::pipe::tableOf(operationsOf(program), layersOf(program));
+    bool hasCosts = llvm::any_of(
+        table.chunks, [](const auto &costs) { return costs.front() > 0; });
+    return hasCosts ? table : ::rota::pipe::CostTable();
+  }
+
+  /// Gives the chunks the ranks of `shape`.
+  static void place(ProgramOp program, const ::rota::pipe::Shape &shape) {
+    std::vector<int64_t> layers = layersOf(program);
+    program.setPlacement(static_cast<Placement>(shape.placement));
+    program.getChunks().setChunksAttr(
+        makeChunks(program.getStackOp(), shape, layers));
   }
 
   std::optional<Timeline> readFile(ProgramOp program, std::string &error) {
     if (splitBackward) {
       error = "expected a named schedule with 'split-backward', got '" +
               schedule + "'";
+      return std::nullopt;
+    }
+    if (activations > 0) {
+      error = "expected a named schedule with 'activations', got '" + schedule +
+              "'";
       return std::nullopt;
     }
     auto buffer = llvm::MemoryBuffer::getFile(schedule);

@@ -86,7 +86,13 @@ def MakeTimeline : PipelinePass<"make-timeline"> {
     gradients in another order than that of ascending microbatches: their bits
     differ from those of the named schedules. A schedule that does not exist
     for the program's stages, repeats and microbatches is an error that names
-    the numbers and the rule.
+    the numbers and the rule, as is one that holds more than `activations`.
+
+    `auto` searches for the timeline with the least makespan
+    (passes/pipeline/README.md), with the costs of `balance-stages`, or unit costs
+    where no layer has operations. With `any-placement` it tries both placements,
+    and writes the one it takes, with its ranks of chunks, into the program. A remark
+    says what it tried and how far the result is from a lower bound.
 
     ```mlir
     rota.stack @layers layers = 2 pattern [@identity] {
@@ -120,6 +126,10 @@ def MakeTimeline : PipelinePass<"make-timeline"> {
            "2: a message leaves while its rank computes the next one">,
     Option<"splitBackward", "split-backward", "bool", "false",
            "I and W instead of B; no change where the schedule has them">,
+    Option<"activations", "activations", "int64_t", "0",
+           "Most (chunk, microbatch) pairs that a rank holds the activations of; 0: no bound">,
+    Option<"anyPlacement", "any-placement", "bool", "false",
+           "auto may replace the program's placement">,
   ];
 }
 

@@ -49,6 +49,8 @@ struct ScheduleLayersText : ::rota::PipelineText<ScheduleLayersOptions> {
     add("schedule", schedule);
     add("delay", delay);
     add("split-backward", splitBackward);
+    add("activations", activations);
+    add("any-placement", anyPlacement);
   }
 };
 

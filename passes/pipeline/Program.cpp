@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "passes/pipeline/Program.h"
 
+#include "ir/rota/Model.h"
 #include "passes/pipeline/timeline/TimelineVerifier.h"
 
 namespace mlir::pipe {
@@ -79,6 +80,39 @@ partCosts(::mlir::rota::StackOp stack, double embed, double loss,
   for (uint64_t layer = 0; layer < stack.getLayers(); ++layer)
     costs.layers.push_back(pattern[layer % pattern.size()]);
   return costs;
+}
+
+/// Operations of a function of `scope`; none where there is none.
+static double flopsOf(Operation *scope, ::mlir::rota::ModelPart part) {
+  auto function = ::mlir::rota::functionIn(scope, part,
+                                           ::mlir::rota::FunctionKind::Forward);
+  return function ? ::mlir::rota::Model::flopsOf(function) : 0.0;
+}
+
+/// Calls of the loss in a microbatch; as Model::lossCalls, for modules whose
+/// other ends may be missing.
+static double lossCalls(ModuleOp module, ::mlir::rota::StackOp stack) {
+  using namespace ::mlir::rota;
+  auto elements = [](func::FuncOp function) {
+    auto type = cast<RankedTensorType>(function.getArgumentTypes().front());
+    return double(type.getNumElements());
+  };
+  auto loss = functionIn(module, ModelPart::Loss, FunctionKind::Forward);
+  auto layer = *stack.getBody().getOps<LayerOp>().begin();
+  auto forward = functionIn(layer, ModelPart::Layer, FunctionKind::Forward);
+  return loss ? elements(forward) / elements(loss) : 0.0;
+}
+
+::rota::pipe::PartCosts operationsOf(ProgramOp program) {
+  using ::mlir::rota::ModelPart;
+  auto module = program->getParentOfType<ModuleOp>();
+  ::mlir::rota::StackOp stack = program.getStackOp();
+  return partCosts(stack, flopsOf(module, ModelPart::Embed),
+                   lossCalls(module, stack) * flopsOf(module, ModelPart::Loss),
+                   [&](StringRef kind) {
+                     return flopsOf(SymbolTable::lookupSymbolIn(stack, kind),
+                                    ModelPart::Layer);
+                   });
 }
 
 double bubbleOf(ProgramOp program, const ::rota::pipe::Timeline &timeline,

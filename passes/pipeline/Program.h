@@ -33,6 +33,9 @@ std::vector<int64_t> layersOf(ProgramOp program);
 partCosts(::mlir::rota::StackOp stack, double embed, double loss,
           function_ref<double(StringRef kind)> layerCost);
 
+/// The same for a model as built, in operations by `CostOpInterface`.
+::rota::pipe::PartCosts operationsOf(ProgramOp program);
+
 /// The share of a step in which ranks are idle, with the costs of
 /// `rota::pipe::tableOf`. 0 when the timeline does not complete.
 double bubbleOf(ProgramOp program, const ::rota::pipe::Timeline &timeline,

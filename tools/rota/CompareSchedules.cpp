@@ -30,7 +30,7 @@ RunOptions optionsOf(const RunOptions &options, const std::string &name) {
   shape = demandedShape(name, shape);
   own.repeats = shape.repeats;
   own.placement = shape.placement;
-  own.given.insert({"chunks", "placement"});
+  own.given.insert("chunks");
   return own;
 }
 
@@ -83,6 +83,7 @@ std::string compareSchedules(const RunOptions &options, bool &exists) {
   std::string text;
   std::vector<ComparedSchedule> all;
   RunOptions own = options;
+  own.costs = costs;
   for (int64_t count : counts) {
     own.microbatches = count;
     own.given.insert("microbatches");

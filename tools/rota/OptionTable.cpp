@@ -132,6 +132,11 @@ Rows pipelineRows(RunOptions &o) {
           {"split-backward", group, "",
            "Weight gradients apart from input gradients (I and W actions)",
            timelines, &o.splitBackward},
+          {"activations", group, "N",
+           "(chunk, microbatch) pairs that a rank holds the activations of, at "
+           "most; 0: any number. For schedule auto, which searches, it is the "
+           "bound",
+           timelines, &o.activations, 0, maxInt},
           {"layers-per-chunk", group, "N",
            "Layers in each chunk; 0: what stages and repeats leave", models,
            &o.layersPerChunk, 0, maxInt},

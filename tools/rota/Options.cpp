@@ -79,6 +79,7 @@ static int64_t defaultMicrobatches(const RunOptions &options) {
   request.shape.outer = options.pipelineLayers > 0;
   request.shape.placement = options.placement;
   request.delay = int(options.delay);
+  request.activations = int(options.activations);
   return pipe::fewestMicrobatches(options.schedule, request).value_or(1);
 }
 
@@ -236,6 +237,9 @@ OptionMistake rota::checkOptions(Command verb, RunOptions &options) {
     return mistake;
   if (OptionMistake mistake = readStageLayers(options); !mistake.option.empty())
     return mistake;
+  // Numbers of stages say which rank has which layers.
+  options.anyPlacement =
+      !options.given.contains("placement") && options.stageLayers.empty();
   if (options.target.unchecked && options.target.device != DeviceKind::Simt)
     return {"unchecked", "expected device 'simt', got '" +
                              std::string(nameOf(options.target.device)) + "'"};

@@ -4,6 +4,7 @@
 #include "tools/rota/RequestedTimeline.h"
 
 #include "passes/pipeline/schedules/Schedules.h"
+#include "passes/pipeline/search/Search.h"
 #include "passes/pipeline/timeline/Communication.h"
 #include "passes/pipeline/timeline/Offloading.h"
 #include "passes/pipeline/timeline/TimelineVerifier.h"
@@ -11,6 +12,7 @@
 #include "passes/pipeline/timeline/WeightWindows.h"
 
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <iterator>
@@ -75,9 +77,24 @@ Shape namedShape(const RunOptions &options) {
 std::optional<Timeline> timelineOf(const RunOptions &options,
                                    std::string &error) {
   if (!isFile(options.schedule)) {
+    SearchReport report;
     ScheduleRequest request{namedShape(options), delayOf(options),
-                            options.splitBackward};
-    return makeTimeline(options.schedule, request, error);
+                            options.splitBackward,
+                            static_cast<int>(options.activations)};
+    request.costs = options.costs;
+    request.anyPlacement = !options.given.contains("placement");
+    request.report = &report;
+    std::optional<Timeline> timeline =
+        makeTimeline(options.schedule, request, error);
+    if (timeline && report.rules > 0)
+      std::fprintf(stderr, "remark: %s: %s\n", options.schedule.c_str(),
+                   report.str().c_str());
+    return timeline;
+  }
+  if (options.activations > 0) {
+    error = "--activations applies to named schedules, got '" +
+            options.schedule + "'";
+    return std::nullopt;
   }
   if (options.splitBackward) {
     error = "--split-backward applies to named schedules, got '" +
