@@ -102,7 +102,10 @@ const std::vector<Schedule> &allSchedules() {
        "two chunks in a v, pairs of a forward and a backward",
        generateDualPipeV,
        {Placement::V, 2, MicrobatchRule::TwiceStages}},
-      {"auto", "the shortest that a search finds", generateAuto, {},
+      {"auto",
+       "the shortest that a search finds",
+       generateAuto,
+       {},
        /*isSearch=*/true},
   };
   return schedules;

@@ -97,6 +97,19 @@ public:
     takeBest();
   }
 
+  /// Looks for orders that hold less and are not longer, with the fixed rules
+  /// under smaller bounds.
+  void reduceActivations(Budget budget) {
+    int low = problem.shape.repeats, high = best.activations - 1;
+    while (low <= high && budget.left > 0) {
+      int middle = low + (high - low) / 2;
+      if (fitsInto(middle, budget))
+        high = std::min(middle, best.activations) - 1;
+      else
+        low = middle + 1;
+    }
+  }
+
   /// Moves single actions of the best orders.
   void improve(Budget budget) {
     std::vector<Order> starts;
@@ -118,6 +131,8 @@ public:
 
   /// True when no timeline with this placement can be shorter.
   bool isDone() const { return !isLess(bound, best.makespan); }
+
+  double makespan() const { return best.makespan; }
 
   /// Adds what this search has found to the report of others.
   void addTo(SearchReport &report, Candidate &overall) const {
@@ -180,6 +195,26 @@ private:
       best = std::move(candidate);
   }
 
+  /// Tries the fixed rules with a bound of `activations`, until one is not
+  /// longer than the best timeline. False when none is.
+  bool fitsInto(int activations, Budget &budget) {
+    Problem smaller = problem;
+    smaller.bound = activations;
+    for (const Rule &rule : fixedRules(problem)) {
+      if (budget.left <= 0)
+        return false;
+      ++rules;
+      Order order =
+          scheduleByPriority(smaller, prioritiesOf(smaller, rule), budget);
+      budget.spend(problem.actions());
+      if (isLess(best.makespan, orderRun.run(order)))
+        continue;
+      take(order);
+      return true;
+    }
+    return false;
+  }
+
   void takeBest() {
     for (const Found &found : pool)
       take(found.order);
@@ -205,6 +240,40 @@ private:
       pool.pop_back();
   }
 };
+
+Budget budgetOf(const ScheduleRequest &request) {
+  const Shape &shape = request.shape;
+  int64_t actions = int64_t(request.splitBackward ? 3 : 2) * shape.stages *
+                    shape.repeats * shape.microbatches;
+  return {request.searchActions
+              ? request.searchActions
+              : std::min(kSearchActions, kSearchRuns * actions)};
+}
+
+/// The parts of the search, until one placement is at its lower bound.
+void runSearches(std::deque<PlacementSearch> &searches, Budget budget) {
+  for (PlacementSearch &search : searches)
+    search.tryNamed();
+  for (PlacementSearch &search : searches)
+    search.tryFixedRules(budget);
+  auto isDone = [&] {
+    return std::ranges::any_of(
+        searches, [](const PlacementSearch &s) { return s.isDone(); });
+  };
+  int64_t share = std::max<int64_t>(budget.left, 0) / int64_t(searches.size());
+  for (PlacementSearch &search : searches)
+    if (!isDone())
+      search.tryRules({share / 2});
+  for (PlacementSearch &search : searches)
+    if (!isDone())
+      search.improve({share / 2});
+  double shortest = kNever;
+  for (const PlacementSearch &search : searches)
+    shortest = std::min(shortest, search.makespan());
+  for (PlacementSearch &search : searches)
+    if (!isLess(shortest, search.makespan()))
+      search.reduceActivations({share / 4});
+}
 
 std::string numberText(double value) {
   char text[32];
@@ -245,27 +314,7 @@ std::optional<Timeline> searchTimeline(const ScheduleRequest &request,
     if (placement == shape.placement ||
         (request.anyPlacement && shape.repeats > 1))
       searches.emplace_back(request, placement);
-  for (PlacementSearch &search : searches)
-    search.tryNamed();
-  int64_t actions = int64_t(request.splitBackward ? 3 : 2) * shape.stages *
-                    shape.repeats * shape.microbatches;
-  Budget budget{request.searchActions
-                    ? request.searchActions
-                    : std::min(kSearchActions, kSearchRuns * actions)};
-  for (PlacementSearch &search : searches)
-    search.tryFixedRules(budget);
-  auto isDone = [&] {
-    return std::ranges::any_of(
-        searches, [](const PlacementSearch &s) { return s.isDone(); });
-  };
-  int64_t share = std::max<int64_t>(budget.left, 0) / int64_t(searches.size());
-  for (PlacementSearch &search : searches)
-    if (!isDone())
-      search.tryRules({share / 2});
-  for (PlacementSearch &search : searches)
-    if (!isDone())
-      search.improve({share / 2});
-
+  runSearches(searches, budgetOf(request));
   report = SearchReport();
   report.namedMakespan = report.lowerBound = kNever;
   Candidate best;

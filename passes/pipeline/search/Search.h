@@ -43,9 +43,9 @@ std::optional<Timeline> searchTimeline(const ScheduleRequest &request,
                                        SearchReport &report,
                                        std::string &error);
 
-/// Actions that a search simulates at most, by default; two or three seconds'
+/// Actions that a search simulates at most, by default; one or two seconds'
 /// work. It is less where there are few actions: kSearchRuns times all of them.
-inline constexpr int64_t kSearchActions = int64_t(1) << 26;
+inline constexpr int64_t kSearchActions = int64_t(1) << 25;
 inline constexpr int64_t kSearchRuns = 4096;
 
 } // namespace rota::pipe

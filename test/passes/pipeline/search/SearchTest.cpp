@@ -141,6 +141,15 @@ TEST(Search, runsInAThirdOfTheMemory) {
   EXPECT_LE(searched(request), 1.04 * 6 * 64);
 }
 
+// Without a bound, the shortest timelines hold anything from 12 to 30.
+TEST(Search, holdsNoMoreThanItNeeds) {
+  ScheduleRequest request{{4, 3, 10}, 1, true};
+  EXPECT_DOUBLE_EQ(searched(request), 3 * 3 * 10 + 3);
+  std::string error;
+  std::optional<Timeline> timeline = makeTimeline("auto", request, error);
+  EXPECT_LE(peakOf(*simulate(*timeline, {})), 13);
+}
+
 TEST(Search, triesBothPlacements) {
   ScheduleRequest request{{4, 2, 16}, 1, true, 5};
   double loop = searched(request);
