@@ -2,6 +2,7 @@
 //
 // Writes a function's ops as steps and hands out scratch.
 #include "lowering/executable/Buffers.h"
+#include "lowering/kernels/DeviceCheck.h"
 #include "lowering/memory/FreeList.h"
 
 #include "mlir/IR/Remarks.h"
@@ -101,6 +102,17 @@ private:
       step.kind = TaskStep::Kind::Gemm;
       step.gemm = *gemm;
       step.gemm.gemm.accumulate = fixed.accumulates(einsum);
+      return success();
+    }
+    auto grouped = planGroupedGemm(op);
+    if (failed(grouped))
+      return failure();
+    if (*grouped) {
+      if (failed(requireCpu(op, library)))
+        return failure();
+      step.kind = TaskStep::Kind::GroupedGemm;
+      step.grouped = **grouped;
+      step.grouped.gemm.accumulate = fixed.accumulates(op->getResult(0));
       return success();
     }
     if (auto collective = dyn_cast<CollectiveOpInterface>(op)) {

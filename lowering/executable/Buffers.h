@@ -6,6 +6,7 @@
 
 #include "lowering/executable/FixedPlaces.h"
 #include "lowering/executable/Gemm.h"
+#include "lowering/executable/GroupedGemm.h"
 #include "lowering/kernels/KernelPlan.h"
 
 namespace rota::lowering {
@@ -18,16 +19,18 @@ struct IndexCheck {
 /// One piece of a task's code.
 struct TaskStep {
   enum class Kind {
-    Check,      // `indices` of operand 0
-    Kernels,    // `kernels` on operands, results and temporaries
-    Gemm,       // `gemm` of operands 0 and 1 into result 0
-    Collective, // number `collective` of operand 0 into result 0
-    Copy        // `bytes` of operand 0 into result 0
+    Check,       // `indices` of operand 0
+    Kernels,     // `kernels` on operands, results and temporaries
+    Gemm,        // `gemm` of operands 0 and 1 into result 0
+    GroupedGemm, // `grouped` of operands 0 and 1, and counts 2, into result 0
+    Collective,  // number `collective` of operand 0 into result 0
+    Copy         // `bytes` of operand 0 into result 0
   } kind;
   mlir::Location loc;
   IndexCheck indices{};
   KernelPlan kernels{};
   GemmPlan gemm{};
+  GroupedGemmPlan grouped{};
   int collective = -1;
   int64_t bytes = 0;
   llvm::SmallVector<BufferAddress> operands{}, results{}, temporaries{};

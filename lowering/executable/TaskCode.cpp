@@ -52,6 +52,8 @@ private:
       return;
     case TaskStep::Kind::Gemm:
       return writeGemm(step);
+    case TaskStep::Kind::GroupedGemm:
+      return writeGroupedGemm(step);
     case TaskStep::Kind::Collective:
       return writeCollective(step);
     case TaskStep::Kind::Copy:
@@ -95,12 +97,25 @@ private:
     bool swapped = step.gemm.swapped;
     declare("rotaGemm", {pointer, pointer, pointer, pointer, pointer});
     Value description = LLVM::AddressOfOp::create(
-        b, pointer, gemmGlobal(step.gemm.gemm).getSymName());
+        b, pointer, constantGlobal(step.gemm.gemm).getSymName());
     LLVM::CallOp::create(b, TypeRange{}, "rotaGemm",
                          ValueRange{context, description,
                                     address(step.operands[swapped ? 1 : 0]),
                                     address(step.operands[swapped ? 0 : 1]),
                                     address(step.results[0])});
+  }
+
+  void writeGroupedGemm(const TaskStep &step) {
+    StringRef service =
+        step.grouped.isGradient ? "rotaGroupedGemmGrad" : "rotaGroupedGemm";
+    declare(service, SmallVector<Type>(6, pointer));
+    Value description = LLVM::AddressOfOp::create(
+        b, pointer, constantGlobal(step.grouped.gemm).getSymName());
+    SmallVector<Value> arguments{context, description};
+    for (const BufferAddress &operand : step.operands)
+      arguments.push_back(address(operand));
+    arguments.push_back(address(step.results[0]));
+    LLVM::CallOp::create(b, TypeRange{}, service, arguments);
   }
 
   void writeCollective(const TaskStep &step) {
@@ -131,13 +146,13 @@ private:
                              LLVM::LLVMFunctionType::get(nothing, arguments));
   }
 
-  /// A constant with these bytes; equal ones once.
-  LLVM::GlobalOp gemmGlobal(const RotaGemm &gemm) {
-    static_assert(sizeof(RotaGemm) == 10 * 8 + 6 * 4, "no padding");
+  /// A constant with the bytes of a description; equal ones once.
+  template <typename T> LLVM::GlobalOp constantGlobal(const T &description) {
+    static_assert(std::has_unique_object_representations_v<T>, "no padding");
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(module.getBody());
-    StringAttr value = b.getStringAttr(
-        StringRef(reinterpret_cast<const char *>(&gemm), sizeof gemm));
+    StringAttr value = b.getStringAttr(StringRef(
+        reinterpret_cast<const char *>(&description), sizeof description));
     unsigned number = 0;
     for (auto global : module.getOps<LLVM::GlobalOp>()) {
       if (global.getValueOrNull() == value)
@@ -145,9 +160,9 @@ private:
       ++number;
     }
     return LLVM::GlobalOp::create(
-        b, LLVM::LLVMArrayType::get(b.getI8Type(), sizeof gemm),
+        b, LLVM::LLVMArrayType::get(b.getI8Type(), sizeof description),
         /*isConstant=*/true, LLVM::Linkage::Internal,
-        ("gemm_" + Twine(number)).str(), value, alignof(RotaGemm));
+        ("gemm_" + Twine(number)).str(), value, alignof(T));
   }
 
   Value address(const BufferAddress &location) {

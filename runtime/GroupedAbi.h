@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The part of the C ABI (Abi.h) for mixtures of experts: products of rows that
+// lie in groups, one matrix for each group.
+#ifndef ROTA_RUNTIME_GROUPEDABI_H
+#define ROTA_RUNTIME_GROUPEDABI_H
+
+#include "runtime/Abi.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/// Sequences of `rows` rows in `blocks` equal blocks. In each block of sequence
+/// b the first counts[b][x] rows are those of the block's first expert x, and
+/// so on; block p has experts [p * experts / blocks, (p + 1) * experts /
+/// blocks). More rows than a block has are an error, which fails the action.
+typedef struct RotaGroupedGemm {
+  int64_t batch, rows, experts, blocks;
+  int64_t in, out;    // elements of a row of A, and of a row of B or C
+  int32_t transposed; // B is stored as [experts, out, in]
+  int32_t typeA;      // of A and B: ROTA_F32 or ROTA_BF16
+  int32_t typeC;
+  int32_t accumulate; // adds to C
+} RotaGroupedGemm;
+
+/// C[b, r, out] = A[b, r, in] * B[x][in, out] for the rows of each expert x;
+/// without accumulate, rows behind those of a block's last expert become zero.
+/// Sums are in f32; their order depends on the description and the counts
+/// alone.
+void rotaGroupedGemm(RotaContext *context, const RotaGroupedGemm *gemm,
+                     const void *a, const void *b, const int32_t *counts,
+                     void *c);
+
+/// C[x][in, out] = the sum over sequences and rows of expert x of A[b, r, in]^T
+/// * B[b, r, out]; zero for an expert without rows. C is f32.
+void rotaGroupedGemmGrad(RotaContext *context, const RotaGroupedGemm *gemm,
+                         const void *a, const void *b, const int32_t *counts,
+                         void *c);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif // ROTA_RUNTIME_GROUPEDABI_H
