@@ -62,7 +62,7 @@ void ExpertBlock::declare() {
   builder.param(config.names.router, {experts, config.embed},
                 {"router", "embed"}, init);
   if (!config.bias.empty())
-    builder.param(config.bias, {experts}, {"router"}, builder.constant(0.0));
+    builder.param(config.bias, {experts}, {"choice"}, builder.constant(0.0));
   for (StringRef name : {config.names.gate, config.names.up})
     builder.param(name, {experts, inner, config.embed},
                   {"experts", "mlp", "embed"}, init);

@@ -68,10 +68,18 @@ void ReverseWalk::add(Value value, Value contribution) {
             : contribution;
 }
 
+/// A parameter that is used where nothing depends on it smoothly, as the bias
+/// of a choice, has the gradient 0.
 void ReverseWalk::addGradient(ReadOp read) {
   Value contribution = cotangents.lookup(read.getResult());
-  if (!contribution)
+  if (!contribution && read->use_empty())
     return;
+  if (!contribution) {
+    auto type = cast<RankedTensorType>(read.getType());
+    contribution =
+        splatConstant(builder, read.getLoc(),
+                      type.clone(cotangentElement(read.getResult())), 0.0);
+  }
   auto [it, isNew] = gradients.insert(
       {read.getParamAttr().getAttr(), {contribution, read.getLoc()}});
   if (!isNew)

@@ -27,6 +27,7 @@ def AssignShardings : Pass<"assign-shardings", "::mlir::ModuleOp"> {
     | `experts` | the same | expert |
     | any other logical axis | the same | whole |
     | `storage/embed`, `storage/norm`, `storage/in` | storage: of the rules, the first that names one of the tensor's dimensions; of those, the first | fsdp |
+    | `storage/choice` | storage of what only choices depend on: it has no gradient to be reduced | none |
     | no `storage/` rule matches | storage: the largest dimension, the first of equal ones | fsdp |
     | `activation/batch` | first dimension of activations and data | data+fsdp+expert |
     | `activation/length` | second dimension of activations | context+sequence |

@@ -175,3 +175,34 @@ func.func @loss(%x: tensor<8xf32>, %targets: tensor<8xf32>) -> (tensor<f32>, ten
   %sum = rota.reduce sum %x dims [0] : tensor<8xf32> -> tensor<f32>
   return %sum, %sum : tensor<f32>, tensor<f32>
 }
+
+// -----
+
+// A parameter that is used, but only where nothing depends on it smoothly, has
+// the gradient 0.
+
+// CHECK-LABEL: rota.layer @gated
+rota.stack @layers layers = 1 pattern [@gated] {
+  rota.layer @gated {
+    rota.param @threshold : tensor<8xf32> axes ["choice"] init #rota.constant<value = 1.0>
+    // CHECK: func @backward
+    // CHECK: arith.select
+    // CHECK: %[[ZERO:.*]] = arith.constant dense<0.000000e+00> : tensor<8xf32>
+    // CHECK-NEXT: rota.accumulate @threshold, %[[ZERO]] : tensor<8xf32>
+    func.func @forward(%x: tensor<8xf32>) -> tensor<8xf32> {
+      %t = rota.read @threshold : tensor<8xf32>
+      %above = arith.cmpf ogt, %x, %t : tensor<8xf32>
+      %none = arith.constant dense<0.0> : tensor<8xf32>
+      %y = arith.select %above, %x, %none : tensor<8xi1>, tensor<8xf32>
+      return %y : tensor<8xf32>
+    }
+  }
+}
+func.func @embed(%x: tensor<8xf32>) -> tensor<8xf32> {
+  return %x : tensor<8xf32>
+}
+func.func @loss(%x: tensor<8xf32>, %t: tensor<8xf32>) -> (tensor<f32>, tensor<f32>) {
+  %s = rota.reduce sum %x dims [0] : tensor<8xf32> -> tensor<f32>
+  %w = rota.reduce sum %t dims [0] : tensor<8xf32> -> tensor<f32>
+  return %s, %w : tensor<f32>, tensor<f32>
+}
