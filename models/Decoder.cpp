@@ -216,6 +216,7 @@ Value DecoderBuilder::attend(Value query, Value key, Value value) {
   AttentionForm form;
   form.scale = config.attentionScale;
   form.softCap = config.softCap;
+  form.sinks = sinks();
   // A window of the whole sequence changes nothing.
   if (kind().window.value_or(length()) < length())
     form.window = kind().window;

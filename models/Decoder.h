@@ -93,11 +93,18 @@ protected:
   virtual Value cappedLogits(Value product) { return product; }
 
   /// Declares weights of projections.
-  void declareAttention();
+  virtual void declareAttention();
   virtual void declareFeedForward();
   /// Those of a gated feed-forward whose names begin with `prefix` and whose
   /// inner width is `inner`.
   void declareGated(StringRef prefix, int64_t inner);
+
+  /// `projectHeads` with the bias "NAME.bias".
+  Value biasedHeads(Value x, StringRef name, int64_t heads);
+  /// The output projection of attention's result [B, S, width].
+  virtual Value projectOut(Value context, int64_t width);
+  /// A score of each head that has no value, [H] f32; null: none.
+  virtual Value sinks() { return {}; }
 
   /// Declares norms of each head's query and key.
   void declareHeadNorms();

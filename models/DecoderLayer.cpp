@@ -74,6 +74,16 @@ Value DecoderBuilder::projectHeads(Value x, StringRef name, int64_t heads) {
                     heads);
 }
 
+Value DecoderBuilder::biasedHeads(Value x, StringRef name, int64_t heads) {
+  Value flat = project(x, (name + ".weight").str(), heads * config.headSize,
+                       config.embed);
+  return splitHeads(addBias(flat, (name + ".bias").str()), heads);
+}
+
+Value DecoderBuilder::projectOut(Value context, int64_t width) {
+  return project(context, "self_attn.o_proj.weight", config.embed, width);
+}
+
 void DecoderBuilder::declareHeadNorms() {
   declareNorm("self_attn.q_norm.weight", config.headSize);
   declareNorm("self_attn.k_norm.weight", config.headSize);
@@ -100,8 +110,7 @@ Value DecoderBuilder::attention(Value x) {
   Value context = named("context", attend(query, key, value));
   int64_t width = config.heads * config.headSize;
   Value flat = ReshapeOp::create(*this, activation({width}), context);
-  return named("out_proj",
-               project(flat, "self_attn.o_proj.weight", config.embed, width));
+  return named("out_proj", projectOut(flat, width));
 }
 
 Value DecoderBuilder::gated(Value x, StringRef prefix, int64_t inner) {

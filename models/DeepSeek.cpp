@@ -167,8 +167,7 @@ private:
     Value context = named("context", attend(query, key, value));
     int64_t width = config.heads * sizes.value;
     Value flat = ReshapeOp::create(*this, activation({width}), context);
-    return named("out_proj",
-                 project(flat, "self_attn.o_proj.weight", config.embed, width));
+    return named("out_proj", projectOut(flat, width));
   }
 
   Value buildLayer(Value x) override {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/Experts.h"
 
-#include "ir/rota/Experts.h"
-
 #include <cmath>
 
 using namespace mlir;
@@ -58,11 +56,20 @@ void ExpertConfig::check(Config &config, StringRef expertsKey,
 
 void ExpertBlock::declare() {
   Attribute init = builder.normal(config.initializerRange);
-  int64_t experts = config.experts, inner = config.feedForward;
-  builder.param(config.names.router, {experts, config.embed},
+  builder.param(config.names.router, {config.experts, config.embed},
                 {"router", "embed"}, init);
+  if (!config.routerBias.empty())
+    builder.param(config.routerBias, {config.experts}, {"router"},
+                  builder.constant(0.0));
   if (!config.bias.empty())
-    builder.param(config.bias, {experts}, {"choice"}, builder.constant(0.0));
+    builder.param(config.bias, {config.experts}, {"choice"},
+                  builder.constant(0.0));
+  declareWeights();
+}
+
+void ExpertBlock::declareWeights() {
+  Attribute init = builder.normal(config.initializerRange);
+  int64_t experts = config.experts, inner = config.feedForward;
   for (StringRef name : {config.names.gate, config.names.up})
     builder.param(name, {experts, inner, config.embed},
                   {"experts", "mlp", "embed"}, init);
@@ -84,26 +91,19 @@ Value ExpertBlock::logits(Value x) {
   }
   auto type = tokens.clone(wide).clone(
       {tokens.getDimSize(0), tokens.getDimSize(1), experts});
-  return EinsumOp::create(builder, type, "bse,xe->bsx", x, weight);
+  Value product = EinsumOp::create(builder, type, "bse,xe->bsx", x, weight);
+  if (config.routerBias.empty())
+    return product;
+  Value bias = BroadcastOp::create(
+      builder, type, builder.readF32(config.routerBias, {experts}),
+      ArrayRef<int64_t>{2});
+  return arith::AddFOp::create(builder, product, bias);
 }
 
-Value ExpertBlock::product(Value rows, StringRef name, int64_t out, int64_t in,
-                           Value counts, int64_t blocks) {
-  auto type = cast<RankedTensorType>(rows.getType());
-  Value weights = builder.read(name, {config.experts, out, in});
-  return GroupedProductOp::create(
-      builder, type.clone({type.getDimSize(0), type.getDimSize(1), out}), rows,
-      weights, counts, /*transposed=*/true, blocks);
-}
-
-Value ExpertBlock::build(Value x) {
-  const Microbatch &microbatch = builder.microbatch;
-  auto tokens = cast<RankedTensorType>(x.getType());
-  int64_t sequences = tokens.getDimSize(0), length = tokens.getDimSize(1);
-  int64_t choices = config.choices, blocks = microbatch.experts.ranks;
-  int64_t count = config.rows(microbatch);
-  Type index = builder.getI32Type();
-  auto chosen = RankedTensorType::get({sequences, length, choices}, index);
+RouteOp ExpertBlock::route(Value logits) {
+  auto type = cast<RankedTensorType>(logits.getType());
+  auto weights =
+      type.clone({type.getDimSize(0), type.getDimSize(1), config.choices});
   Value bias = config.bias.empty()
                    ? Value()
                    : builder.readF32(config.bias, {config.experts});
@@ -112,32 +112,54 @@ Value ExpertBlock::build(Value x) {
     groups = builder.getI64IntegerAttr(config.groups);
     topGroups = builder.getI64IntegerAttr(config.topGroups);
   }
+  return RouteOp::create(builder, weights, weights.clone(builder.getI32Type()),
+                         logits, bias, config.sigmoid, config.normalizes,
+                         groups, topGroups, APFloat(config.scaling));
+}
+
+Value ExpertBlock::product(Value rows, StringRef name, int64_t out, int64_t in,
+                           Value counts, bool transposed) {
+  auto type = cast<RankedTensorType>(rows.getType());
+  SmallVector<int64_t> shape{config.experts, in, out};
+  if (transposed)
+    std::swap(shape[1], shape[2]);
+  return GroupedProductOp::create(
+      builder, type.clone({type.getDimSize(0), type.getDimSize(1), out}), rows,
+      builder.read(name, shape), counts, transposed,
+      builder.microbatch.experts.ranks);
+}
+
+Value ExpertBlock::apply(Value rows, Value counts) {
+  int64_t inner = config.feedForward, embed = config.embed;
+  const ExpertNames &names = config.names;
+  Value gates = builder.named("moe_mlpwi_0",
+                              product(rows, names.gate, inner, embed, counts));
+  Value values = builder.named("moe_mlpwi_1",
+                               product(rows, names.up, inner, embed, counts));
+  Value active = ActivationOp::create(builder, gates.getType(),
+                                      config.activation, gates, values);
+  return builder.named("moe_mlpwo",
+                       product(active, names.down, embed, inner, counts));
+}
+
+Value ExpertBlock::build(Value x) {
+  const Microbatch &microbatch = builder.microbatch;
+  auto tokens = cast<RankedTensorType>(x.getType());
+  int64_t sequences = tokens.getDimSize(0), count = config.rows(microbatch);
   Value scores = logits(x);
-  auto route =
-      RouteOp::create(builder, chosen.clone(builder.getF32Type()), chosen,
-                      scores, bias, config.sigmoid, config.normalizes, groups,
-                      topGroups, APFloat(config.scaling));
-  auto counts = RankedTensorType::get({sequences, config.experts}, index);
+  RouteOp choices = route(scores);
+  auto counts =
+      RankedTensorType::get({sequences, config.experts}, builder.getI32Type());
   IntegerAttr capacity;
   if (auto taken = config.capacity(microbatch))
     capacity = builder.getI64IntegerAttr(*taken);
-  auto places = ExpertPlacesOp::create(
-      builder, chosen, counts, route.getExperts(), count, blocks, capacity);
+  auto places = ExpertPlacesOp::create(builder, choices.getExperts().getType(),
+                                       counts, choices.getExperts(), count,
+                                       microbatch.experts.ranks, capacity);
   addLosses(scores, places.getCounts(), count);
   Value rows = DispatchOp::create(
       builder, tokens.clone({sequences, count, config.embed}), x,
       places.getPlaces());
-  auto apply = [&](StringRef remat, Value of, StringRef name, int64_t out,
-                   int64_t in) {
-    return builder.named(
-        remat, product(of, name, out, in, places.getCounts(), blocks));
-  };
-  int64_t inner = config.feedForward, embed = config.embed;
-  Value gates = apply("moe_mlpwi_0", rows, config.names.gate, inner, embed);
-  Value values = apply("moe_mlpwi_1", rows, config.names.up, inner, embed);
-  Value active = ActivationOp::create(builder, gates.getType(),
-                                      config.activation, gates, values);
-  Value outputs = apply("moe_mlpwo", active, config.names.down, embed, inner);
-  return CombineOp::create(builder, tokens, outputs, places.getPlaces(),
-                           route.getWeights());
+  return CombineOp::create(builder, tokens, apply(rows, places.getCounts()),
+                           places.getPlaces(), choices.getWeights());
 }

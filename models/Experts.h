@@ -5,6 +5,7 @@
 #ifndef ROTA_MODELS_EXPERTS_H
 #define ROTA_MODELS_EXPERTS_H
 
+#include "ir/rota/Experts.h"
 #include "models/ModelBuilder.h"
 
 namespace mlir::rota {
@@ -31,6 +32,7 @@ struct ExpertConfig {
   /// the bias.
   bool sigmoid = false;
   StringRef bias = {};
+  StringRef routerBias = {}; // of the logits, trained; empty: none
   /// Neighbouring experts in groups, of which a token may choose some; 1: none.
   int64_t groups = 1, topGroups = 1;
   ExpertNames names = {};
@@ -58,23 +60,35 @@ class ExpertBlock {
 public:
   ExpertBlock(ModelBuilder &builder, const ExpertConfig &config)
       : builder(builder), config(config) {}
+  virtual ~ExpertBlock() = default;
 
   void declare();
   /// [B, S, E] for `x` [B, S, E].
   Value build(Value x);
 
-private:
-  /// [B, S, X], f32.
-  Value logits(Value x);
-  /// Adds the auxiliary losses of the router's `logits`. `counts` [B, X] are
-  /// the rows of each expert, of `rows` a sequence.
-  void addLosses(Value logits, Value counts, int64_t rows);
-  /// Rows [B, R, in] times the weights [X, out, in] of their experts.
+protected:
+  /// Declares the weights of the experts.
+  virtual void declareWeights();
+  /// What the experts make of their rows [B, R, E], of the same shape. `counts`
+  /// [B, X] are the rows of each expert.
+  virtual Value apply(Value rows, Value counts);
+
+  /// Rows [B, R, in] times parameter `name`, [X, out, in] or, where it is not
+  /// `transposed`, [X, in, out].
   Value product(Value rows, StringRef name, int64_t out, int64_t in,
-                Value counts, int64_t blocks);
+                Value counts, bool transposed = true);
 
   ModelBuilder &builder;
   const ExpertConfig &config;
+
+private:
+  /// [B, S, X], f32.
+  Value logits(Value x);
+  /// The choices of tokens with those logits.
+  RouteOp route(Value logits);
+  /// Adds the auxiliary losses of the router's `logits`. `counts` [B, X] are
+  /// the rows of each expert, of `rows` a sequence.
+  void addLosses(Value logits, Value counts, int64_t rows);
 };
 
 } // namespace mlir::rota

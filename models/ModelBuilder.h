@@ -97,6 +97,8 @@ LogicalResult buildDeepSeekV3(Config &config, const Microbatch &microbatch,
                               ModuleOp module);
 LogicalResult buildGPT2(Config &config, const Microbatch &microbatch,
                         ModuleOp module);
+LogicalResult buildGptOss(Config &config, const Microbatch &microbatch,
+                          ModuleOp module);
 LogicalResult buildGemma2(Config &config, const Microbatch &microbatch,
                           ModuleOp module);
 LogicalResult buildGemma3(Config &config, const Microbatch &microbatch,

@@ -19,6 +19,7 @@ static constexpr Family families[] = {
     {"gemma2", buildGemma2},
     {"gemma3_text", buildGemma3},
     {"gpt2", buildGPT2},
+    {"gpt_oss", buildGptOss},
     {"llama", buildLlama},
     {"mistral", buildMistral},
     {"mixtral", buildMixtral},

@@ -26,9 +26,7 @@ class Qwen2Builder : public DecoderBuilder {
   }
 
   Value projectHeads(Value x, StringRef name, int64_t heads) override {
-    Value flat = project(x, (name + ".weight").str(), heads * config.headSize,
-                         config.embed);
-    return splitHeads(addBias(flat, (name + ".bias").str()), heads);
+    return biasedHeads(x, name, heads);
   }
 };
 

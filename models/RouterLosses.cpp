@@ -8,8 +8,6 @@
 // for each layer and microbatch; a step has their means.
 #include "models/Experts.h"
 
-#include "ir/rota/Experts.h"
-
 using namespace mlir;
 using namespace mlir::rota;
 

@@ -49,10 +49,16 @@ TEST_F(Models, ParameterCountsArePublishedOnes) {
   EXPECT_EQ(parameterCount("llama-3.1-8b"), 8030261248);
   EXPECT_EQ(parameterCount("llama-3.1-70b"), 70553706496);
   EXPECT_EQ(parameterCount("llama-3.1-405b"), 405853388800);
+  EXPECT_EQ(parameterCount("deepseek-v3"), 671026419200);
+  EXPECT_EQ(parameterCount("gemma-2-9b"), 9241705984);
+  EXPECT_EQ(parameterCount("gemma-3-1b"), 999885952);
+  EXPECT_EQ(parameterCount("gpt-oss-20b"), 20914757184);
   EXPECT_EQ(parameterCount("gpt2"), 124439808);
   EXPECT_EQ(parameterCount("mistral-7b"), 7241732096);
+  EXPECT_EQ(parameterCount("mixtral-8x7b"), 46702792704);
   EXPECT_EQ(parameterCount("olmo-2-7b"), 7298617344);
   EXPECT_EQ(parameterCount("qwen2.5-7b"), 7615616512);
+  EXPECT_EQ(parameterCount("qwen3-30b-a3b"), 30532122624);
   EXPECT_EQ(parameterCount("qwen3-8b"), 8190735360);
   EXPECT_EQ(parameterCount("110m"), 109529856);
   EXPECT_EQ(parameterCount("tiny"),

@@ -195,6 +195,21 @@ CASES = {
             rms_norm_eps=1e-6, rope_theta=1000.0, sliding_window=None,
             tie_word_embeddings=False, torch_dtype="float32",
             use_sliding_window=False)),
+    # Sinks, biases, experts stored as one tensor, bounds of YaRN between pairs,
+    # a limit that clamps.
+    "gpt-oss": dict(
+        batch=8, sequence=13, seed=16, optimizer=OPTIMIZER,
+        config=dict(
+            SIZES, architectures=["GptOssForCausalLM"], attention_bias=True,
+            attention_dropout=0.0, head_dim=8, hidden_act="silu",
+            model_type="gpt_oss", num_experts_per_tok=2, num_key_value_heads=2,
+            num_local_experts=4, output_router_logits=False, rms_norm_eps=1e-5,
+            rope_scaling=dict(beta_fast=32.0, beta_slow=1.0, factor=4.0,
+                              original_max_position_embeddings=64,
+                              rope_type="yarn", truncate=False),
+            rope_theta=100.0, router_aux_loss_coef=0.9, sliding_window=5,
+            swiglu_limit=0.5, tie_word_embeddings=False,
+            torch_dtype="float32")),
     # Latent attention with YaRN, one dense layer, groups of experts of which
     # half are chosen by biased scores, a shared expert.
     "deepseek": dict(
