@@ -117,6 +117,13 @@ RouteOp ExpertBlock::route(Value logits) {
                          groups, topGroups, APFloat(config.scaling));
 }
 
+FloatAttr ExpertBlock::fill() {
+  const Microbatch &microbatch = builder.microbatch;
+  double choices = double(microbatch.sequenceLength) * double(config.choices);
+  double share = choices / double(config.rows(microbatch));
+  return share < 1 ? builder.getF64FloatAttr(share) : FloatAttr();
+}
+
 Value ExpertBlock::product(Value rows, StringRef name, int64_t out, int64_t in,
                            Value counts, bool transposed) {
   auto type = cast<RankedTensorType>(rows.getType());
@@ -126,7 +133,7 @@ Value ExpertBlock::product(Value rows, StringRef name, int64_t out, int64_t in,
   return GroupedProductOp::create(
       builder, type.clone({type.getDimSize(0), type.getDimSize(1), out}), rows,
       builder.read(name, shape), counts, transposed,
-      builder.microbatch.experts.ranks);
+      builder.microbatch.experts.ranks, fill());
 }
 
 Value ExpertBlock::apply(Value rows, Value counts) {

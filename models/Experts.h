@@ -82,6 +82,8 @@ protected:
   const ExpertConfig &config;
 
 private:
+  /// The part of the rows that choices take; null: all, or more than there are.
+  FloatAttr fill();
   /// [B, S, X], f32.
   Value logits(Value x);
   /// The choices of tokens with those logits.

@@ -231,13 +231,18 @@ Cost ChoiceDotOp::getCost() {
 
 /// A multiply-add per row and element of a matrix, as if all rows had an
 /// expert.
+/// The part of the rows that is worked on.
+static double fillOf(std::optional<APFloat> fill) {
+  return fill ? fill->convertToDouble() : 1.0;
+}
+
 Cost GroupedProductOp::getCost() {
-  return streamingCost(*this, 2 * elementsOf(getRows()) *
+  return streamingCost(*this, 2 * fillOf(getFill()) * elementsOf(getRows()) *
                                   double(lastDimension(getResult())));
 }
 
 Cost GroupedProductGradOp::getCost() {
-  return streamingCost(*this, 2 * elementsOf(getLhs()) *
+  return streamingCost(*this, 2 * fillOf(getFill()) * elementsOf(getLhs()) *
                                   double(lastDimension(getRhs())));
 }
 

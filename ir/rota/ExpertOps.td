@@ -17,6 +17,9 @@ include "ir/rota/OpClasses.td"
 /// `blocks`: the rows of a sequence are that many blocks of equal size, and block
 /// p has the rows of experts [p * X / blocks, (p + 1) * X / blocks).
 defvar expertBlocks = (ins DefaultValuedAttr<I64Attr, "1">:$blocks);
+/// The part of the rows that choices are expected to take, for costs alone; not
+/// given: all.
+defvar expertFill = (ins OptionalAttr<F64Attr>:$fill);
 
 def Rota_RouteOp : Rota_DifferentiableOp<"route", [TaskOpInterface]> {
   let summary = "chooses experts for each token";
@@ -258,21 +261,23 @@ def Rota_GroupedProductOp : Rota_DifferentiableOp<"grouped_product", [
       [B, X], the result [B, R, F]
     - C2: blocks are 1 or more, and divide R and X
     - C3: rows and weights have one element type
+    - C4: a fill is above 0 and at most 1
 
     ```mlir
     func.func @f(%rows: tensor<2x32x4xf32>, %w: tensor<8x4x6xf32>, %counts: tensor<2x8xi32>) -> tensor<2x32x6xf32> {
       %y = rota.grouped_product %rows, %w, %counts blocks = 2 : (tensor<2x32x4xf32>, tensor<8x4x6xf32>, tensor<2x8xi32>) -> tensor<2x32x6xf32>
-      %x = rota.grouped_product %y, %w, %counts transposed blocks = 2 : (tensor<2x32x6xf32>, tensor<8x4x6xf32>, tensor<2x8xi32>) -> tensor<2x32x4xf32>
+      %x = rota.grouped_product %y, %w, %counts transposed blocks = 2 fill = 0.5 : (tensor<2x32x6xf32>, tensor<8x4x6xf32>, tensor<2x8xi32>) -> tensor<2x32x4xf32>
       return %y : tensor<2x32x6xf32>
     }
     ```
   }];
   let arguments = !con((ins Rota_FloatTensor:$rows, Rota_FloatTensor:$weights,
-                            Rota_IntTensor:$counts, UnitAttr:$transposed), expertBlocks);
+                            Rota_IntTensor:$counts, UnitAttr:$transposed), expertBlocks,
+                       expertFill);
   let results = (outs Rota_FloatTensor:$result);
   let assemblyFormat = [{
     $rows `,` $weights `,` $counts (`transposed` $transposed^)? (`blocks` `=` $blocks^)?
-    `:` functional-type(operands, results) attr-dict
+    (`fill` `=` custom<Real>($fill)^)? `:` functional-type(operands, results) attr-dict
   }];
 }
 
@@ -293,6 +298,7 @@ def Rota_GroupedProductGradOp : Rota_ComputeOp<"grouped_product_grad", [
     - C1: lhs is [B, R, E], rhs [B, R, F], counts [B, X], the result [X, E, F]
     - C2: blocks are 1 or more, and divide R and X
     - C3: lhs and rhs have one element type
+    - C4: a fill is above 0 and at most 1
 
     ```mlir
     func.func @f(%rows: tensor<2x32x4xf32>, %dy: tensor<2x32x6xf32>, %counts: tensor<2x8xi32>) -> tensor<8x4x6xf32> {
@@ -302,11 +308,11 @@ def Rota_GroupedProductGradOp : Rota_ComputeOp<"grouped_product_grad", [
     ```
   }];
   let arguments = !con((ins Rota_FloatTensor:$lhs, Rota_FloatTensor:$rhs,
-                            Rota_IntTensor:$counts), expertBlocks);
+                            Rota_IntTensor:$counts), expertBlocks, expertFill);
   let results = (outs Rota_FloatTensor:$result);
   let assemblyFormat = [{
-    $lhs `,` $rhs `,` $counts (`blocks` `=` $blocks^)? `:`
-    functional-type(operands, results) attr-dict
+    $lhs `,` $rhs `,` $counts (`blocks` `=` $blocks^)?
+    (`fill` `=` custom<Real>($fill)^)? `:` functional-type(operands, results) attr-dict
   }];
 }
 

@@ -19,11 +19,6 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 class Rota_Op<string mnemonic, list<Trait> traits = []>
     : Op<Rota_Dialect, mnemonic, traits>;
 
-def Rota_FloatTensor : StaticShapeTensorOf<[F32, BF16, F64]>;
-def Rota_F32Tensor : StaticShapeTensorOf<[F32, F64]>;
-def Rota_IntTensor : StaticShapeTensorOf<[I32]>;
-def Rota_Tensor : StaticShapeTensorOf<[F32, BF16, F64, I32]>;
-
 /// An op that answers sharding and cost.
 class Rota_ComputeOp<string mnemonic, list<Trait> traits = []>
     : Rota_Op<mnemonic, !listconcat([Pure,
@@ -36,5 +31,10 @@ class Rota_ComputeOp<string mnemonic, list<Trait> traits = []>
 class Rota_DifferentiableOp<string mnemonic, list<Trait> traits = []>
     : Rota_ComputeOp<mnemonic, !listconcat([
         DeclareOpInterfaceMethods<DifferentiableOpInterface>], traits)>;
+
+def Rota_FloatTensor : StaticShapeTensorOf<[F32, BF16, F64]>;
+def Rota_F32Tensor : StaticShapeTensorOf<[F32, F64]>;
+def Rota_IntTensor : StaticShapeTensorOf<[I32]>;
+def Rota_Tensor : StaticShapeTensorOf<[F32, BF16, F64, I32]>;
 
 #endif // ROTA_IR_ROTA_OPCLASSES

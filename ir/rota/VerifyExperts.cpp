@@ -143,6 +143,14 @@ static LogicalResult checkGroups(Operation *op, Value rows, Value counts,
   return checkBlocks(op, blocks, shapeOf(rows)[1], experts);
 }
 
+static LogicalResult checkFill(Operation *op, std::optional<APFloat> fill) {
+  // C4: a part. NaN is none.
+  double part = fill ? fill->convertToDouble() : 1.0;
+  if (part > 0 && part <= 1)
+    return success();
+  return op->emitOpError("expected a fill above 0 and at most 1, got ") << part;
+}
+
 LogicalResult GroupedProductOp::verify() {
   if (failed(checkRank(*this, "rows", getRows(), 3)) ||
       failed(checkRank(*this, "weights", getWeights(), 3)))
@@ -159,7 +167,10 @@ LogicalResult GroupedProductOp::verify() {
           checkGroups(*this, getRows(), getCounts(), weights[0], getBlocks())))
     return failure();
   // C3: one element type.
-  return checkElement(*this, "weights", getWeights(), elementOf(getRows()));
+  if (failed(
+          checkElement(*this, "weights", getWeights(), elementOf(getRows()))))
+    return failure();
+  return checkFill(*this, getFill());
 }
 
 LogicalResult GroupedProductGradOp::verify() {
@@ -175,7 +186,9 @@ LogicalResult GroupedProductGradOp::verify() {
       failed(checkGroups(*this, getLhs(), getCounts(), experts, getBlocks())))
     return failure();
   // C3: one element type.
-  return checkElement(*this, "rhs", getRhs(), elementOf(getLhs()));
+  if (failed(checkElement(*this, "rhs", getRhs(), elementOf(getLhs()))))
+    return failure();
+  return checkFill(*this, getFill());
 }
 
 LogicalResult GroupedBiasOp::verify() {

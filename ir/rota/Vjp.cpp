@@ -317,13 +317,14 @@ FailureOr<Cotangents> GroupedProductOp::vjp(OpBuilder &builder,
     result[0] = GroupedProductOp::create(
         builder, getLoc(),
         tensorOf(getRows()).clone(cotangentElement(getRows())), dy,
-        getWeights(), getCounts(), !getTransposed(), getBlocks());
+        getWeights(), getCounts(), !getTransposed(), getBlocks(),
+        getFillAttr());
   if (needed[1])
     result[1] = GroupedProductGradOp::create(
         builder, getLoc(),
         tensorOf(getWeights()).clone(cotangentElement(getWeights())),
         getTransposed() ? dy : getRows(), getTransposed() ? getRows() : dy,
-        getCounts(), getBlocks());
+        getCounts(), getBlocks(), getFillAttr());
   return result;
 }
 

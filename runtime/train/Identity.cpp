@@ -4,6 +4,7 @@
 #include "runtime/checkpoint/RankFile.h"
 #include "runtime/data/DataPaths.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -77,12 +78,15 @@ static std::string optimizerIdentity(const Program &program,
   return text;
 }
 
-/// The terms of the loss with their coefficients.
+/// The terms beside the main loss with their coefficients.
 static std::string lossTermsIdentity(const Program &program) {
   std::vector<std::string> terms;
-  for (const LossTerm &term : program.lossTerms)
+  auto add = [&](const auto &term) {
     terms.push_back(
         fmt::format("{}={}", term.name, numberText(term.coefficient)));
+  };
+  std::ranges::for_each(program.lossTerms, add);
+  std::ranges::for_each(program.auxiliaryLosses, add);
   return fmt::format("{}", fmt::join(terms, " "));
 }
 
@@ -101,8 +105,8 @@ Identity runIdentity(const Program &program, const Options &options) {
                        {"sequence-length", std::to_string(input.shape[1])},
                        {"data", dataIdentity(options)},
                        {"seed", std::to_string(options.seed)}};
-  if (!program.lossTerms.empty())
-    identity["loss-terms"] = lossTermsIdentity(program);
+  if (std::string terms = lossTermsIdentity(program); !terms.empty())
+    identity["loss-terms"] = terms;
   if (dependsOnSteps(options.optimizer))
     identity["steps"] = std::to_string(options.steps);
   // 'skip-nonfinite' changes no number of a run that goes on without it.

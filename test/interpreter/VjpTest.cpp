@@ -165,8 +165,9 @@ Case change(llvm::StringRef name, llvm::StringRef op, llvm::StringRef from,
           (op + " %a " + attributes + ": ").str() + a + separator.str() + b, b};
 }
 
-std::vector<Case> makeCases() {
-  std::vector<Case> cases;
+using Cases = std::vector<Case>;
+
+void addElementwise(Cases &cases) {
   for (const char *shape : {"1", "3x5", "2x1x4"}) {
     for (const char *op : {"arith.addf", "arith.subf", "arith.mulf",
                            "arith.maximumf", "rota.activation silu",
@@ -193,7 +194,9 @@ std::vector<Case> makeCases() {
       {"name", "%a: " + type, "rota.name \"query_proj\" %a : " + type, type});
   cases.push_back({"constrain", "%a: " + type,
                    "rota.constrain %a <[[data], []]> : " + type, type});
+}
 
+void addShapes(Cases &cases) {
   cases.push_back(einsum("mk,kn->mn", "3x5", "5x2", "3x2x"));
   cases.push_back(einsum("mk,nk->nm", "3x5", "2x5", "2x3x"));
   cases.push_back(einsum("bsk,nk->bsn", "2x3x4", "5x4", "2x3x5x"));
@@ -217,6 +220,9 @@ std::vector<Case> makeCases() {
                          " -> ", "2x3x4x$T"));
   cases.push_back(
       change("broadcast", "rota.broadcast", "$T", "dims []", " -> ", "2x3x$T"));
+}
+
+void addModelOps(Cases &cases) {
   cases.push_back(rmsNorm("3x5", "5"));
   cases.push_back(rmsNorm("2x3x7", "7"));
   cases.push_back(rmsNorm("2x3x7", "7", "centered "));
@@ -249,6 +255,9 @@ std::vector<Case> makeCases() {
   cases.push_back(embedding("1x1", "7", "1"));
   cases.push_back(crossEntropy("2x3", "5"));
   cases.push_back(crossEntropy("1x1", "3"));
+}
+
+void addExpertOps(Cases &cases) {
   for (const char *form :
        {"scaling = 1.0", "normalize scaling = 2.0", "sigmoid scaling = 1.5",
         "sigmoid normalize scaling = 1.0",
@@ -270,10 +279,18 @@ std::vector<Case> makeCases() {
                          " : " + x + ", tensor<4x3x$T>, tensor<2x4xi32>",
                      x});
   }
+}
+
+Cases makeCases() {
+  Cases cases;
+  addElementwise(cases);
+  addShapes(cases);
+  addModelOps(cases);
+  addExpertOps(cases);
   return cases;
 }
 
-const std::vector<Case> cases = makeCases();
+const Cases cases = makeCases();
 
 std::string withTypes(std::string text, llvm::StringRef type) {
   std::string wide = type == "bf16" ? "f32" : type.str();

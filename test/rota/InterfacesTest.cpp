@@ -229,10 +229,11 @@ const Case cases[] = {
      2 * 2 * 32 * 4 * 6, 4 * (256 + 192 + 16), 4 * 384},
     {"grouped_product transposed",
      "%x: tensor<2x32x4xf32>, %w: tensor<8x6x4xf32>, %c: tensor<2x8xi32>",
-     "rota.grouped_product %x, %w, %c transposed : (tensor<2x32x4xf32>, "
-     "tensor<8x6x4xf32>, tensor<2x8xi32>) -> tensor<2x32x6xf32>",
+     "rota.grouped_product %x, %w, %c transposed fill = 0.25 : "
+     "(tensor<2x32x4xf32>, tensor<8x6x4xf32>, tensor<2x8xi32>) -> "
+     "tensor<2x32x6xf32>",
      "b.ac.e,ad.f.e,b.ad->b.ac.f a=1 b=2 c=32 d=8 e=4 f=6 c! d!",
-     2 * 2 * 32 * 4 * 6, 4 * (256 + 192 + 16), 4 * 384},
+     2 * 2 * 8 * 4 * 6, 4 * (256 + 192 + 16), 4 * 384},
     {"grouped_product_grad",
      "%x: tensor<2x32x4xf32>, %d: tensor<2x32x6xf32>, %c: tensor<2x8xi32>",
      "rota.grouped_product_grad %x, %d, %c blocks = 4 : "

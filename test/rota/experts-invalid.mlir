@@ -268,3 +268,21 @@ func.func @f(%d: tensor<1x8x4xf32>, %c: tensor<1x3xi32>) {
   %b = rota.grouped_bias_grad %d, %c : (tensor<1x8x4xf32>, tensor<1x3xi32>) -> tensor<2x4xf32>
   return
 }
+
+// -----
+
+// grouped_product C4: more rows than there are
+func.func @f(%x: tensor<1x8x4xf32>, %w: tensor<2x4x6xf32>, %c: tensor<1x2xi32>) -> tensor<1x8x6xf32> {
+  // expected-error@+1 {{expected a fill above 0 and at most 1, got 1.500000e+00}}
+  %y = rota.grouped_product %x, %w, %c fill = 1.5 : (tensor<1x8x4xf32>, tensor<2x4x6xf32>, tensor<1x2xi32>) -> tensor<1x8x6xf32>
+  return %y : tensor<1x8x6xf32>
+}
+
+// -----
+
+// grouped_product_grad C4: no rows
+func.func @f(%x: tensor<1x8x4xf32>, %y: tensor<1x8x6xf32>, %c: tensor<1x2xi32>) -> tensor<2x4x6xf32> {
+  // expected-error@+1 {{expected a fill above 0 and at most 1, got 0.000000e+00}}
+  %d = rota.grouped_product_grad %x, %y, %c fill = 0.0 : (tensor<1x8x4xf32>, tensor<1x8x6xf32>, tensor<1x2xi32>) -> tensor<2x4x6xf32>
+  return %d : tensor<2x4x6xf32>
+}

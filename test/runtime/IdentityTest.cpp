@@ -67,6 +67,10 @@ TEST(Identity, NamesWhatTheNumbersDependOn) {
             Keys{"loss-terms"});
   EXPECT_EQ(changedBy([](Program &p, Options &) { p.lossTerms.clear(); }),
             Keys{"loss-terms"});
+  EXPECT_EQ(changedBy([](Program &p, Options &) {
+              p.auxiliaryLosses.push_back({"load_balance", 0.1, 1.0});
+            }),
+            Keys{"loss-terms"});
   EXPECT_EQ(changedBy([](Program &p, Options &) { p.input.shape[1] = 9; }),
             Keys{"sequence-length"});
   EXPECT_EQ(changedBy([](Program &p, Options &) {

@@ -13,9 +13,9 @@
 namespace rota::pipe {
 namespace {
 
-class Scheduler {
+class ListScheduler {
 public:
-  Scheduler(const Problem &problem, const Priorities &priorities)
+  ListScheduler(const Problem &problem, const Priorities &priorities)
       : problem(problem), priorities(priorities), order(problem.shape.stages),
         done(problem.lanes()),
         ends(size_t(problem.path()) * problem.microbatches),
@@ -158,7 +158,7 @@ private:
 
 Order scheduleByPriority(const Problem &problem, const Priorities &priorities,
                          Budget &budget) {
-  return Scheduler(problem, priorities).run(budget);
+  return ListScheduler(problem, priorities).run(budget);
 }
 
 } // namespace rota::pipe

@@ -13,7 +13,7 @@ namespace {
 constexpr size_t kMemory = 64;
 
 /// Actions `first` to `last` of a rank, without idle time between them.
-struct Block {
+struct CriticalBlock {
   int rank;
   int first, last;
 };
@@ -32,9 +32,9 @@ struct Move {
   Move back() const { return {rank, to, from}; }
 };
 
-class Search {
+class OrderSearch {
 public:
-  Search(const Problem &problem, Order order, std::mt19937 &random)
+  OrderSearch(const Problem &problem, Order order, std::mt19937 &random)
       : problem(problem), random(random), order(std::move(order)),
         orderRun(problem), positions(problem.actions()),
         counts(problem.lanes()) {}
@@ -76,11 +76,11 @@ private:
   std::mt19937 &random;
   Order order, best;
   OrderRun orderRun;
-  double current = kNever;      // objective
-  std::vector<double> accepted; // objectives of the last kMemory orders
-  std::vector<int> positions;   // of each action: by lane, then microbatch
-  std::vector<int> counts;      // scratch: of each lane
-  std::vector<Block> blocks;    // of a critical path, those of two or more
+  double current = kNever;           // objective
+  std::vector<double> accepted;      // objectives of the last kMemory orders
+  std::vector<int> positions;        // of each action: by lane, then microbatch
+  std::vector<int> counts;           // scratch: of each lane
+  std::vector<CriticalBlock> blocks; // of a critical path, those of two or more
 
   int below(int count) { return static_cast<int>(random() % unsigned(count)); }
 
@@ -97,7 +97,7 @@ private:
   /// Microbatches of a lane do not pass each other: an action of the same lane
   /// between `from` and `to` makes the move one to its place.
   Move randomMove() {
-    const Block &block = blocks[below(int(blocks.size()))];
+    const CriticalBlock &block = blocks[below(int(blocks.size()))];
     const std::vector<int> &row = order[block.rank];
     int size = block.last - block.first + 1;
     Move move{block.rank, block.first + below(size), 0};
@@ -151,7 +151,7 @@ private:
     // From here on counts[lane] is the number of its actions up to `position`
     // on the ranks that the path has left, or all.
     int position = int(order[rank].size()) - 1;
-    Block block{rank, position, position};
+    CriticalBlock block{rank, position, position};
     while (position >= 0) {
       int lane = order[rank][position];
       int microbatch = microbatchAt(rank, position);
@@ -173,7 +173,7 @@ private:
     addBlock(block);
   }
 
-  void addBlock(const Block &block) {
+  void addBlock(const CriticalBlock &block) {
     if (block.first < block.last)
       blocks.push_back(block);
   }
@@ -193,7 +193,8 @@ private:
 
 Order improveOrder(const Problem &problem, Order order, double target,
                    int64_t steps, std::mt19937 &random, Budget &budget) {
-  return Search(problem, std::move(order), random).run(target, steps, budget);
+  return OrderSearch(problem, std::move(order), random)
+      .run(target, steps, budget);
 }
 
 } // namespace rota::pipe

@@ -27,7 +27,7 @@ double pick(const double (&values)[size], std::mt19937 &random) {
 
 } // namespace
 
-Priorities prioritiesOf(const Problem &problem, const Rule &rule) {
+Priorities prioritiesOf(const Problem &problem, const PriorityRule &rule) {
   double unit = *std::ranges::max_element(problem.work);
   Priorities priorities;
   priorities.offsets.resize(problem.lanes());
@@ -51,12 +51,12 @@ Priorities prioritiesOf(const Problem &problem, const Rule &rule) {
   return priorities;
 }
 
-std::vector<Rule> fixedRules(const Problem &problem) {
+std::vector<PriorityRule> fixedRules(const Problem &problem) {
   size_t rows = problem.shape.repeats;
   auto microbatches = double(problem.microbatches);
-  std::vector<Rule> rules;
+  std::vector<PriorityRule> rules;
   auto add = [&](double forward, double backward, double turn, double weight) {
-    Rule rule;
+    PriorityRule rule;
     rule.forward.assign(rows, forward);
     rule.backward.assign(rows, backward);
     rule.turn = turn;
@@ -79,8 +79,8 @@ std::vector<Rule> fixedRules(const Problem &problem) {
   return rules;
 }
 
-Rule randomRule(const Problem &problem, std::mt19937 &random) {
-  Rule rule;
+PriorityRule randomRule(const Problem &problem, std::mt19937 &random) {
+  PriorityRule rule;
   for (int row = 0; row < problem.shape.repeats; ++row) {
     rule.forward.push_back(pick(kStretches, random));
     rule.backward.push_back(pick(kStretches, random));
@@ -94,7 +94,7 @@ Rule randomRule(const Problem &problem, std::mt19937 &random) {
 
 /// Moves the lanes of one kind in one row of chunks on a few neighbouring
 /// ranks.
-static void shiftLanes(const Problem &problem, Rule &rule,
+static void shiftLanes(const Problem &problem, PriorityRule &rule,
                        std::mt19937 &random) {
   rule.shifts.resize(problem.lanes());
   int first = below(random, problem.lanes());
@@ -105,7 +105,8 @@ static void shiftLanes(const Problem &problem, Rule &rule,
     rule.shifts[lane] += shift;
 }
 
-Rule changedRule(const Problem &problem, Rule rule, std::mt19937 &random) {
+PriorityRule changedRule(const Problem &problem, PriorityRule rule,
+                         std::mt19937 &random) {
   int row = below(random, problem.shape.repeats);
   switch (below(random, 9)) {
   case 0:

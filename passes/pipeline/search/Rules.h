@@ -20,7 +20,7 @@ namespace rota::pipe {
 ///   GPipe                backwards late
 ///   interleaved 1F1B     F of a row S periods after those of the row before
 ///   V-Min, V-Half        different stretches, V placement
-struct Rule {
+struct PriorityRule {
   std::vector<double> forward, backward; // stretch of each row of chunks
   double turn = 0;     // from the last F to the first backward, in periods
   double weight = 0;   // from I to W, in periods
@@ -30,16 +30,17 @@ struct Rule {
 };
 
 /// The priorities of `rule`.
-Priorities prioritiesOf(const Problem &problem, const Rule &rule);
+Priorities prioritiesOf(const Problem &problem, const PriorityRule &rule);
 
 /// The rules that are tried always, each for a regime in which it is best.
-std::vector<Rule> fixedRules(const Problem &problem);
+std::vector<PriorityRule> fixedRules(const Problem &problem);
 
 /// A rule with random numbers.
-Rule randomRule(const Problem &problem, std::mt19937 &random);
+PriorityRule randomRule(const Problem &problem, std::mt19937 &random);
 
 /// `rule` with one number, or the shifts of a few lanes, changed.
-Rule changedRule(const Problem &problem, Rule rule, std::mt19937 &random);
+PriorityRule changedRule(const Problem &problem, PriorityRule rule,
+                         std::mt19937 &random);
 
 } // namespace rota::pipe
 

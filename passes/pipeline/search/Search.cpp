@@ -35,7 +35,7 @@ struct Candidate {
 
 /// An order that a rule has made.
 struct Found {
-  Rule rule;
+  PriorityRule rule;
   Order order;
   double makespan = kNever;
   int activations = 0;
@@ -79,7 +79,7 @@ public:
   }
 
   void tryFixedRules(Budget &budget) {
-    for (const Rule &rule : fixedRules(problem))
+    for (const PriorityRule &rule : fixedRules(problem))
       if (rules == 0 || budget.left > 0)
         tryRule(rule, budget);
     takeBest();
@@ -200,7 +200,7 @@ private:
   bool fitsInto(int activations, Budget &budget) {
     Problem smaller = problem;
     smaller.bound = activations;
-    for (const Rule &rule : fixedRules(problem)) {
+    for (const PriorityRule &rule : fixedRules(problem)) {
       if (budget.left <= 0)
         return false;
       ++rules;
@@ -220,7 +220,7 @@ private:
       take(found.order);
   }
 
-  void tryRule(const Rule &rule, Budget &budget) {
+  void tryRule(const PriorityRule &rule, Budget &budget) {
     ++rules;
     Found found{
         rule, scheduleByPriority(problem, prioritiesOf(problem, rule), budget)};

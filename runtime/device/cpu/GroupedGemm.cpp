@@ -25,7 +25,7 @@ constexpr int64_t kTileColumns = 512;
 constexpr int64_t kDepth = 256;
 
 /// Operands of one call.
-struct Call {
+struct GroupedCall {
   RotaContext *context;
   const RotaGroupedGemm &g;
   const char *a, *b;
@@ -42,7 +42,7 @@ struct Call {
 /// numbered in the sequence, and body(-1, first, end) for those behind a
 /// block's last expert.
 template <typename Body>
-void forEachGroup(const Call &call, int64_t sequence, Body body) {
+void forEachGroup(const GroupedCall &call, int64_t sequence, Body body) {
   const int32_t *counts = call.counts + sequence * call.g.experts;
   for (int64_t block = 0; block < call.g.blocks; ++block) {
     int64_t row = block * call.rowsOfBlock(), end = row + call.rowsOfBlock();
@@ -59,7 +59,7 @@ void forEachGroup(const Call &call, int64_t sequence, Body body) {
 }
 
 /// Reports a block whose experts have more rows than it has.
-bool checkCounts(const Call &call) {
+bool checkCounts(const GroupedCall &call) {
   for (int64_t sequence = 0; sequence < call.g.batch; ++sequence)
     for (int64_t block = 0; block < call.g.blocks; ++block) {
       int64_t first = block * call.expertsOfBlock(), sum = 0;
@@ -95,8 +95,8 @@ Scratch &scratch() {
 }
 
 /// The columns of C, cut evenly; the last part may be narrower.
-struct Columns {
-  explicit Columns(int64_t all)
+struct ColumnTiles {
+  explicit ColumnTiles(int64_t all)
       : width(evenPart(all, kTileColumns, 64)), count(ceilDiv(all, width)),
         last(all - (count - 1) * width) {}
   int64_t of(int64_t part) const { return part + 1 == count ? last : width; }
@@ -140,7 +140,7 @@ RotaGemm rowTile(const RotaGroupedGemm &g, int64_t height, int64_t width) {
 }
 
 /// Compiled here, by one thread.
-RowTiles findRowTiles(const Call &call, const Columns &columns) {
+RowTiles findRowTiles(const GroupedCall &call, const ColumnTiles &columns) {
   RowTiles tiles;
   auto need = [&](int64_t height) {
     auto &of = tiles[height / kUnit - 1];
@@ -165,8 +165,8 @@ RowTiles findRowTiles(const Call &call, const Columns &columns) {
 
 /// Rows [from, to) of one expert, at most kTileRows, in one part of the
 /// columns.
-void multiplyRows(const Call &call, const RowTiles &tiles,
-                  const Columns &columns, int64_t part, int64_t expert,
+void multiplyRows(const GroupedCall &call, const RowTiles &tiles,
+                  const ColumnTiles &columns, int64_t part, int64_t expert,
                   int64_t from, int64_t to) {
   const RotaGroupedGemm &g = call.g;
   int64_t column = part * columns.width, isLast = part + 1 == columns.count;
@@ -195,8 +195,8 @@ void multiplyRows(const Call &call, const RowTiles &tiles,
     std::memcpy(c + row * stride, copyC + row * stride, bytes);
 }
 
-void clearRows(const Call &call, const Columns &columns, int64_t part,
-               int64_t from, int64_t to) {
+void clearRows(const GroupedCall &call, const ColumnTiles &columns,
+               int64_t part, int64_t from, int64_t to) {
   if (call.g.accumulate)
     return;
   for (int64_t row = from; row < to; ++row)
@@ -205,9 +205,9 @@ void clearRows(const Call &call, const Columns &columns, int64_t part,
                 0, columns.of(part) * call.bytesC());
 }
 
-void multiplyAll(const Call &call) {
+void multiplyAll(const GroupedCall &call) {
   const RotaGroupedGemm &g = call.g;
-  Columns columns(g.out);
+  ColumnTiles columns(g.out);
   RowTiles tiles = findRowTiles(call, columns);
   int64_t tilesOfSequence = ceilDiv(g.rows, kTileRows);
   parallelPieces(
@@ -274,8 +274,8 @@ template <typename Body> void forEachDepth(int64_t rows, Body body) {
   }
 }
 
-DepthTiles findDepthTiles(const Call &call, const Columns &m,
-                          const Columns &n) {
+DepthTiles findDepthTiles(const GroupedCall &call, const ColumnTiles &m,
+                          const ColumnTiles &n) {
   DepthTiles tiles;
   auto need = [&](int64_t depth) {
     auto &of = tiles[depth / kUnit - 1];
@@ -294,9 +294,9 @@ DepthTiles findDepthTiles(const Call &call, const Columns &m,
 }
 
 /// Adds `depth` rows from `row` on to rows `part` of the expert's matrix.
-void addRows(const Call &call, const DepthTiles &tiles, const Columns &m,
-             const Columns &n, int64_t part, int64_t expert, int64_t row,
-             int64_t depth) {
+void addRows(const GroupedCall &call, const DepthTiles &tiles,
+             const ColumnTiles &m, const ColumnTiles &n, int64_t part,
+             int64_t expert, int64_t row, int64_t depth) {
   const RotaGroupedGemm &g = call.g;
   int64_t rowA = g.in * call.bytesA(), rowB = g.out * call.bytesA();
   const char *a = call.a + row * rowA + part * m.width * call.bytesA();
@@ -316,9 +316,9 @@ void addRows(const Call &call, const DepthTiles &tiles, const Columns &m,
                 c + j * n.width * call.bytesC());
 }
 
-void sumAll(const Call &call) {
+void sumAll(const GroupedCall &call) {
   const RotaGroupedGemm &g = call.g;
-  Columns m(g.in), n(g.out);
+  ColumnTiles m(g.in), n(g.out);
   DepthTiles tiles = findDepthTiles(call, m, n);
   parallelPieces(call.context, g.experts * m.count, [&](int64_t piece) {
     int64_t expert = piece / m.count, part = piece % m.count;
@@ -349,12 +349,12 @@ void run(RotaContext *context, const RotaGroupedGemm &g, const void *a,
          const void *b, const int32_t *counts, void *c, bool isGradient,
          Body body) {
   ProfiledScope scope(context);
-  Call call{context,
-            g,
-            static_cast<const char *>(a),
-            static_cast<const char *>(b),
-            counts,
-            static_cast<char *>(c)};
+  GroupedCall call{context,
+                   g,
+                   static_cast<const char *>(a),
+                   static_cast<const char *>(b),
+                   counts,
+                   static_cast<char *>(c)};
   try {
     if (checkCounts(call))
       body(call);

@@ -69,8 +69,8 @@ struct Refusal {
   std::string error;
 };
 
-TEST(Schedules, refuseWhatDoesNotFit) {
-  const Refusal refusals[] = {
+std::vector<Refusal> refusalsOfWholeBackwards() {
+  return {
       {"circular",
        {4, 2, 6},
        1,
@@ -114,6 +114,20 @@ TEST(Schedules, refuseWhatDoesNotFit) {
        1,
        "the looped-bfs schedule needs the placement 'loop', got 'v' (gpipe "
        "takes v)"},
+      {"gpipe",
+       {2, 2, 8},
+       2,
+       "a delay of 2 exists for the circular schedule alone, got 'gpipe'"},
+      {"pipe",
+       {2, 2, 8},
+       1,
+       "unknown schedule 'pipe': expected one of " + scheduleNames() +
+           ", or a file that ends in .csv"},
+  };
+}
+
+std::vector<Refusal> refusalsOfSplitBackwards() {
+  return {
       {"zb1p",
        {4, 2, 8},
        1,
@@ -141,16 +155,12 @@ TEST(Schedules, refuseWhatDoesNotFit) {
        1,
        "expected at least 2 * stages microbatches for the dualpipev schedule, "
        "got 7 microbatches and 4 stages"},
-      {"gpipe",
-       {2, 2, 8},
-       2,
-       "a delay of 2 exists for the circular schedule alone, got 'gpipe'"},
-      {"pipe",
-       {2, 2, 8},
-       1,
-       "unknown schedule 'pipe': expected one of " + scheduleNames() +
-           ", or a file that ends in .csv"},
   };
+}
+
+TEST(Schedules, refuseWhatDoesNotFit) {
+  auto refusals = refusalsOfWholeBackwards();
+  std::ranges::move(refusalsOfSplitBackwards(), std::back_inserter(refusals));
   for (const Refusal &refusal : refusals) {
     std::string error;
     EXPECT_FALSE(makeTimeline(refusal.name,
