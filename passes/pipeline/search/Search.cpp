@@ -21,29 +21,25 @@ namespace {
 /// A length that is shorter by more than rounding.
 bool isLess(double length, double other) { return length < other * (1 - 1e-9); }
 
-/// A timeline with what it is judged by.
-struct Candidate {
-  Timeline timeline;
+/// What timelines and orders are judged by. Less is better.
+struct Score {
   double makespan = kNever;
   int activations = 0; // of the rank that holds most
-  bool isBetterThan(const Candidate &other) const {
+  bool operator<(const Score &other) const {
     if (isLess(makespan, other.makespan) || isLess(other.makespan, makespan))
       return makespan < other.makespan;
     return activations < other.activations;
   }
 };
 
+struct Candidate : Score {
+  Timeline timeline;
+};
+
 /// An order that a rule has made.
-struct Found {
+struct Found : Score {
   PriorityRule rule;
   Order order;
-  double makespan = kNever;
-  int activations = 0;
-  bool operator<(const Found &other) const {
-    return isLess(makespan, other.makespan) ||
-           (!isLess(other.makespan, makespan) &&
-            activations < other.activations);
-  }
 };
 
 /// The search with one placement.
@@ -70,7 +66,7 @@ public:
           hasAny(*timeline, ActionKind::BackwardInput) != request.splitBackward)
         continue;
       Candidate candidate = judge(std::move(*timeline));
-      if (candidate.isBetterThan(bestNamed)) {
+      if (candidate < bestNamed) {
         bestNamed = candidate;
         named = schedule.name;
       }
@@ -142,7 +138,7 @@ public:
       report.named = named;
       report.namedMakespan = bestNamed.makespan;
     }
-    if (best.isBetterThan(overall))
+    if (best < overall)
       overall = best;
   }
 
@@ -174,7 +170,8 @@ private:
 
   Candidate judge(Timeline timeline) const {
     std::optional<Simulation> simulation = simulate(timeline, request.costs);
-    Candidate candidate{std::move(timeline)};
+    Candidate candidate;
+    candidate.timeline = std::move(timeline);
     for (const RankUsage &rank : simulation->ranks)
       candidate.activations = std::max(candidate.activations, rank.peakLive);
     bool fits =
@@ -191,7 +188,7 @@ private:
       timeline = *addUnpipelinedLayers(timeline);
     }
     Candidate candidate = judge(std::move(timeline));
-    if (candidate.isBetterThan(best))
+    if (candidate < best)
       best = std::move(candidate);
   }
 
@@ -222,8 +219,10 @@ private:
 
   void tryRule(const PriorityRule &rule, Budget &budget) {
     ++rules;
-    Found found{
-        rule, scheduleByPriority(problem, prioritiesOf(problem, rule), budget)};
+    Found found;
+    found.rule = rule;
+    found.order =
+        scheduleByPriority(problem, prioritiesOf(problem, rule), budget);
     budget.spend(problem.actions());
     found.makespan = orderRun.run(found.order);
     for (const std::vector<int> &row : found.order)
