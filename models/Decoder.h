@@ -112,7 +112,7 @@ protected:
   Value headNorm(Value heads, StringRef name);
 
   /// Self-attention of `x` after the output projection.
-  Value attention(Value x);
+  virtual Value attention(Value x);
   /// The feed-forward of `x`.
   virtual Value feedForward(Value x);
 

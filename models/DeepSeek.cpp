@@ -38,13 +38,6 @@ public:
 private:
   int64_t keySize() const { return sizes.plain + sizes.rotary; }
 
-  void declareLayer() override {
-    declareNorm("input_layernorm.weight", config.embed);
-    declareLatentAttention();
-    declareNorm("post_attention_layernorm.weight", config.embed);
-    declareFeedForward();
-  }
-
   void declareFeedForward() override {
     if (!kind().sparse)
       return DecoderBuilder::declareFeedForward();
@@ -59,7 +52,7 @@ private:
                                  gated(x, "mlp.shared_experts", shared));
   }
 
-  void declareLatentAttention() {
+  void declareAttention() override {
     Attribute init = normal(config.initializerRange);
     int64_t embed = config.embed, heads = config.heads;
     if (sizes.query) {
@@ -105,10 +98,10 @@ private:
     return ConcatOp::create(*this, type.clone(shape), parts, last);
   }
 
-  /// `x` [B, S, heads, R] by position. Interleaved pairs are first brought
-  /// into halves, where they stay: a product of query and key is a sum over
-  /// all dimensions in any order.
-  Value rotatePart(Value x, int64_t heads) {
+  /// `x` [B, S, heads, R] by position, with the rotary table. Interleaved pairs
+  /// are first brought into halves, where they stay: a product of query and key
+  /// is a sum over all dimensions in any order.
+  Value rotatePart(Value x, int64_t heads, Value table) {
     if (sizes.interleaved) {
       int64_t pairs = sizes.rotary / 2;
       Value paired = ReshapeOp::create(*this, activation({heads, pairs, 2}), x);
@@ -117,11 +110,11 @@ private:
       x = join({ReshapeOp::create(*this, half, even),
                 ReshapeOp::create(*this, half, odd)});
     }
-    return rotate(x, rotaryTable());
+    return rotate(x, table);
   }
 
   /// [B, S, H, N + R]
-  Value latentQuery(Value x) {
+  Value latentQuery(Value x, Value table) {
     int64_t width = config.heads * keySize();
     Value flat;
     if (sizes.query) {
@@ -136,11 +129,11 @@ private:
     Value query =
         ReshapeOp::create(*this, activation({config.heads, keySize()}), flat);
     auto [plain, rotary] = cut(query, sizes.plain);
-    return join({plain, rotatePart(rotary, config.heads)});
+    return join({plain, rotatePart(rotary, config.heads, table)});
   }
 
   /// Key [B, S, H, N + R] and value [B, S, H, W].
-  std::pair<Value, Value> latentKeyValue(Value x) {
+  std::pair<Value, Value> latentKeyValue(Value x, Value table) {
     int64_t heads = config.heads, size = sizes.plain + sizes.value;
     Value both = named("kv_wa_proj",
                        project(x, "self_attn.kv_a_proj_with_mqa.weight",
@@ -153,28 +146,22 @@ private:
     auto [plain, value] = cut(wide, sizes.plain);
     Value one = ReshapeOp::create(*this, activation({1, sizes.rotary}), shared);
     Value rotary = ReshapeOp::create(*this, activation({sizes.rotary}),
-                                     rotatePart(one, 1));
+                                     rotatePart(one, 1, table));
     rotary = BroadcastOp::create(*this, activation({heads, sizes.rotary}),
                                  rotary, ArrayRef<int64_t>{0, 1, 3});
     return {join({plain, rotary}), value};
   }
 
-  Value latentAttention(Value x) {
-    Value query = named("query_proj", latentQuery(x));
-    auto [key, value] = latentKeyValue(x);
+  Value attention(Value x) override {
+    Value table = rotaryTable();
+    Value query = named("query_proj", latentQuery(x, table));
+    auto [key, value] = latentKeyValue(x, table);
     key = named("key_proj", key);
     value = named("value_proj", value);
     Value context = named("context", attend(query, key, value));
     int64_t width = config.heads * sizes.value;
     Value flat = ReshapeOp::create(*this, activation({width}), context);
     return named("out_proj", projectOut(flat, width));
-  }
-
-  Value buildLayer(Value x) override {
-    Value attended = latentAttention(norm(x, "input_layernorm.weight"));
-    x = named("attention_out", arith::AddFOp::create(*this, x, attended));
-    Value widened = feedForward(norm(x, "post_attention_layernorm.weight"));
-    return arith::AddFOp::create(*this, x, widened);
   }
 
   const LatentSizes sizes;
