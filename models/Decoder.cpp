@@ -172,8 +172,7 @@ void DecoderBuilder::buildLoss() {
 Value DecoderBuilder::countTargets(Value targets) {
   auto rows = tensor({microbatch.sequences, length()}, getF32Type());
   auto parts = rows.clone({microbatch.sequences, length(), 2});
-  Value zeros =
-      arith::ConstantOp::create(*this, DenseElementsAttr::get(parts, 0.0f));
+  Value zeros = splat(parts, 0.0);
   auto scalar = tensor({}, getF32Type());
   return CrossEntropyMergeOp::create(*this, scalar, scalar, rows, zeros,
                                      targets)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/Experts.h"
 
+#include "ir/rota/Rules.h"
+
 #include <cmath>
 
 using namespace mlir;
@@ -84,8 +86,7 @@ Value ExpertBlock::logits(Value x) {
   Value weight;
   if (config.sigmoid) {
     weight = builder.readF32(config.names.router, {experts, embed});
-    if (tokens.getElementType() != wide)
-      x = arith::ExtFOp::create(builder, tokens.clone(wide), x);
+    x = castElements(builder, builder.getLoc(), x, wide);
   } else {
     weight = builder.read(config.names.router, {experts, embed});
   }

@@ -38,12 +38,6 @@ protected:
   }
 
 private:
-  Value splat(RankedTensorType type, double number) {
-    return arith::ConstantOp::create(
-        *this, DenseElementsAttr::get(
-                   type, getFloatAttr(type.getElementType(), number)));
-  }
-
   void declareNorm(StringRef gain, int64_t width) override {
     param(gain, {width}, {"norm"}, constant(0.0));
   }

@@ -51,11 +51,7 @@ private:
   }
 
   Value splat(Value like, double number) {
-    auto type = cast<RankedTensorType>(like.getType());
-    return arith::ConstantOp::create(
-        builder,
-        DenseElementsAttr::get(
-            type, builder.getFloatAttr(type.getElementType(), number)));
+    return builder.splat(like.getType(), number);
   }
 
   /// `x`, or `bound` where `x` is beyond it as `beyond` says.

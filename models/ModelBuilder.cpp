@@ -3,6 +3,8 @@
 // Builds the ops that all families need.
 #include "models/ModelBuilder.h"
 
+#include "ir/rota/Rules.h"
+
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -124,6 +126,10 @@ Value ModelBuilder::addBias(Value x, StringRef name) {
   Value bias = BroadcastOp::create(*this, type,
                                    read(name, {type.getDimSize(last)}), last);
   return arith::AddFOp::create(*this, x, bias);
+}
+
+Value ModelBuilder::splat(Type type, double value) {
+  return splatConstant(*this, getLoc(), type, value);
 }
 
 Value ModelBuilder::named(StringRef name, Value value) {

@@ -75,6 +75,8 @@ public:
   Value project(Value x, StringRef name, int64_t out, int64_t in);
   /// `x` plus parameter `name`, which lies along the last dimension.
   Value addBias(Value x, StringRef name);
+  /// A constant of `type` with this value everywhere.
+  Value splat(Type type, double value);
   /// The value under a name for remat policies and probes.
   Value named(StringRef name, Value value);
 

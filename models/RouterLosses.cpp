@@ -54,8 +54,7 @@ static Value totals(ModelBuilder &builder, Value counts, int64_t rows,
   int64_t experts = type.getDimSize(1);
   auto column = RankedTensorType::get({experts, 1}, builder.getF32Type());
   auto one = column.clone({type.getDimSize(0), rows, 1});
-  Value ones =
-      arith::ConstantOp::create(builder, DenseElementsAttr::get(one, 1.0f));
+  Value ones = builder.splat(one, 1.0);
   Value sums = GroupedBiasGradOp::create(builder, column, ones, counts, blocks);
   return ReshapeOp::create(builder, column.clone({experts}), sums);
 }

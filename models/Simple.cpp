@@ -93,8 +93,7 @@ private:
     Value sum = ReduceOp::create(*this, scalar, ReduceKind::Sum, norms,
                                  ArrayRef<int64_t>{0, 1});
     float count = microbatch.sequences * length();
-    Value weight =
-        arith::ConstantOp::create(*this, DenseElementsAttr::get(scalar, count));
+    Value weight = splat(scalar, count);
     finish({{Role::LossSum, sum}, {Role::LossWeight, weight}});
   }
 

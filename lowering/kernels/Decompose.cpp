@@ -2,6 +2,7 @@
 //
 // Replaces composite ops by their parts, and sums over dimensions in the middle
 // by products with ones: kernels sum over the first or the last dimensions.
+#include "ir/rota/Rules.h"
 #include "lowering/kernels/Passes.h"
 
 using namespace mlir;
@@ -34,10 +35,7 @@ static void replaceSumInside(ReduceOp op) {
   std::string ones = letters.substr(0, dim + 1), kept = letters;
   kept.erase(dim, 1);
   auto scalar = RankedTensorType::get({}, type.getElementType());
-  Value one = arith::ConstantOp::create(
-      builder, op.getLoc(),
-      DenseElementsAttr::get(scalar,
-                             builder.getFloatAttr(type.getElementType(), 1.0)));
+  Value one = mlir::rota::splatConstant(builder, op.getLoc(), scalar, 1.0);
   Value row = BroadcastOp::create(
       builder, op.getLoc(), type.clone(type.getShape().take_front(dim + 1)),
       one, ArrayRef<int64_t>{});
