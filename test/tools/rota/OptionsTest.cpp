@@ -5,10 +5,9 @@
 #include "tools/rota/OptionTable.h"
 
 #include "passes/pipeline/schedules/Schedules.h"
+#include "test/runtime/TemporaryFolder.h"
 
 #include "gtest/gtest.h"
-
-#include <fstream>
 
 using namespace rota;
 
@@ -43,9 +42,7 @@ protected:
   }
 
   std::string runFile(const std::string &text) {
-    std::string path = testing::TempDir() + "rota-options-run.json";
-    std::ofstream(path) << text;
-    return path;
+    return folder.write("run.json", text);
   }
 
   void refuseFile(const std::string &text, const std::string &place,
@@ -55,6 +52,8 @@ protected:
     EXPECT_EQ(said, "error: " + path + place + ": " + message + "\n");
   }
 
+  // Of this process alone: CTest runs the tests of one program side by side.
+  test::TemporaryFolder folder;
   RunOptions options;
   std::string said, printed;
 };
@@ -247,8 +246,8 @@ TEST_F(OptionsTest, DefaultMicrobatches) {
             2);
   EXPECT_EQ(microbatches({"--mesh", "stage=2", "--microbatches", "8"}), 8);
   EXPECT_EQ(said, "");
-  std::string path = testing::TempDir() + "rota-options.csv";
-  std::ofstream(path) << "0F0,0F1,0F2,0F3,0B3,0B2,0B1,0B0\n";
+  std::string path =
+      folder.write("schedule.csv", "0F0,0F1,0F2,0F3,0B3,0B2,0B1,0B0\n");
   EXPECT_EQ(microbatches({"--schedule", path}), 4);
   refuse({"--mesh", "stage=3"},
          "'batch-size': expected a multiple of 'microbatches', got 8 and 3");
@@ -290,8 +289,8 @@ TEST_F(OptionsTest, WeightGathering) {
 
 // A file with UNSHARD and an option that would decide the same.
 TEST_F(OptionsTest, GathersOfAFile) {
-  std::string path = testing::TempDir() + "rota-options-gathers.csv";
-  std::ofstream(path) << "0UNSHARD,0F0,0B0,0REDUCE_GRAD\n";
+  std::string path =
+      folder.write("gathers.csv", "0UNSHARD,0F0,0B0,0REDUCE_GRAD\n");
   std::vector<std::string> file = {"--mesh", "fsdp=2", "--schedule", path};
   for (auto [name, value] :
        {std::pair("weight-gather", "once"), {"prefetch", "1"}}) {
