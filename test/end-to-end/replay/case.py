@@ -16,15 +16,21 @@ SEQUENCE = {"simple": 128, "decoder": 7}
 OUTPUTS = "loss,gradients,loss-curve"
 
 
-def add_arguments(parser):
-    """Arguments of every case: the attributes of `arguments` below."""
+def add_model_arguments(parser):
+    """What Case reads of `arguments` in any case."""
     parser.add_argument("work")
     parser.add_argument("--model", choices=["simple", "decoder"], required=True)
-    for name in ("layers", "repeats", "microbatches"):
-        parser.add_argument("--" + name, type=int, required=True)
+    parser.add_argument("--layers", type=int, required=True)
     parser.add_argument("--steps", type=int, default=1)
-    parser.add_argument("--pipelined", type=int, default=0)
     parser.add_argument("--dtype", choices=["f32", "bf16"], default="f32")
+
+
+def add_arguments(parser):
+    """Arguments of a case with one number of chunks and microbatches."""
+    add_model_arguments(parser)
+    for name in ("repeats", "microbatches"):
+        parser.add_argument("--" + name, type=int, required=True)
+    parser.add_argument("--pipelined", type=int, default=0)
 
 
 def run(*command):
@@ -87,6 +93,11 @@ class Case:
         print("one rank and the interpreter:", line.strip())
         return one
 
+    def difference(self, actual, expected):
+        return subprocess.run(["compare-safetensors", actual, expected, "0"],
+                              text=True, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT).stdout
+
     def demand_near(self, label, actual, expected, tolerance=None):
         line = run("compare-safetensors", actual, expected,
                    tolerance or TOLERANCE[self.arguments.dtype])
@@ -94,11 +105,8 @@ class Case:
 
     def demand_same(self, name, actual, expected_name, expected):
         if not filecmp.cmp(expected, actual, shallow=False):
-            difference = subprocess.run(
-                ["compare-safetensors", actual, expected, "0"], text=True,
-                stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
             sys.exit(f"{name}: other bits than {expected_name}\n"
-                     + difference.stdout)
+                     + self.difference(actual, expected))
         print(f"{name}: same bits as {expected_name}")
 
     def demand_other(self, name, actual, expected):

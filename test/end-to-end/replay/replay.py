@@ -22,6 +22,7 @@ import os
 import random
 
 from case import Case, add_arguments, run
+from orders import Shape, random_rows, write_rows
 
 
 def parse():
@@ -56,15 +57,11 @@ def schedules(case, work):
         "-o", path)
     yield names[-1] + " as a file", ["--schedule", path]
 
-    path = write_rows(os.path.join(work, "random.csv"), random_timeline(case))
+    shape = Shape(case.stages, case.repeats, case.microbatches)
+    source = random.Random(case.stages * 100 + case.microbatches)
+    path = write_rows(os.path.join(work, "random.csv"),
+                      random_rows(shape, source))
     yield "random order", ["--schedule", path]
-
-
-def write_rows(path, rows):
-    with open(path, "w") as file:
-        for row in rows:
-            file.write(",".join(row) + "\n")
-    return path
 
 
 def descending(case, kinds):
@@ -79,35 +76,6 @@ def descending(case, kinds):
                 row += [f"{chunk}{kind}{m}"
                         for m in reversed(range(case.microbatches))]
         rows.append(row)
-    return rows
-
-
-def random_timeline(case):
-    """Rows of a random timeline: again and again, a random rank does a random
-    action that is ready, with backwards of a chunk in ascending order."""
-    source = random.Random(case.stages * 100 + case.microbatches)
-    last = case.stages * case.repeats - 1
-    done, rows = set(), [[] for _ in range(case.stages)]
-
-    def is_ready(kind, chunk, microbatch):
-        if kind == "F":
-            return chunk == 0 or ("F", chunk - 1, microbatch) in done
-        behind = ("F", chunk, microbatch) if chunk == last else (
-            "B", chunk + 1, microbatch)
-        return ({behind, ("F", chunk, microbatch)} <= done and
-                (microbatch == 0 or ("B", chunk, microbatch - 1) in done))
-
-    todo = [(kind, chunk, microbatch) for kind in "FB"
-            for chunk in range(last + 1)
-            for microbatch in range(case.microbatches)]
-    while todo:
-        ready = [a for a in todo if is_ready(*a)]
-        kind = source.choice(sorted({a[0] for a in ready}))
-        action = source.choice([a for a in ready if a[0] == kind])
-        todo.remove(action)
-        done.add(action)
-        _, chunk, microbatch = action
-        rows[chunk % case.stages].append(f"{chunk}{kind}{microbatch}")
     return rows
 
 
