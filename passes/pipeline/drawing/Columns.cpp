@@ -38,6 +38,9 @@ Columns layOut(const Timeline &timeline, const Simulation &simulation) {
       row.push_back({action, first, last});
       columns.count = std::max(columns.count, last + 1);
     }
+    std::vector<WaitCells> &waits = columns.waits.emplace_back();
+    for (const Wait &wait : simulation.ranks[rank].waits)
+      waits.push_back({columnAt(wait.span.start), columnAt(wait.span.end)});
   }
   return columns;
 }

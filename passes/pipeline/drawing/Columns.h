@@ -14,12 +14,18 @@ struct Cell {
   int first, last;
 };
 
+/// The columns [first, end) of a wait.
+struct WaitCells {
+  int first, end;
+};
+
 /// The compute actions of a timeline in columns as long as the shortest action
 /// that takes time.
 struct Columns {
   double width = 0; // time of a column
   int count = 0;
   std::vector<std::vector<Cell>> ranks;
+  std::vector<std::vector<WaitCells>> waits; // of each rank
 };
 
 Columns layOut(const Timeline &timeline, const Simulation &simulation);

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The drawings for programs: JSON, SVG and Chrome's trace events.
-#include "passes/pipeline/drawing/Columns.h"
+// The drawings for programs: JSON and Chrome's trace events.
 #include "passes/pipeline/drawing/Drawing.h"
+#include "passes/pipeline/drawing/Lanes.h"
 #include "runtime/trace/TraceWriter.h"
 
 #include <nlohmann/json.hpp>
-
-#include <algorithm>
-#include <cstdio>
 
 namespace rota::pipe {
 namespace {
@@ -28,37 +25,6 @@ const char *categoryOf(ActionKind kind) {
 /// one.
 const char *laneName(ActionKind kind) {
   return isTransfer(kind) ? toString(kind) : "compute";
-}
-
-/// The kinds of transfers, by `transferStream`.
-std::vector<ActionKind> transferKinds() {
-  std::vector<ActionKind> kinds;
-  for (int kind = 0; kind < kActionKindCount; ++kind)
-    if (isTransfer(ActionKind(kind)))
-      kinds.push_back(ActionKind(kind));
-  return kinds;
-}
-
-std::string escaped(const std::string &name) {
-  std::string result;
-  for (char c : name)
-    if (c == '<')
-      result += "&lt;";
-    else if (c == '&')
-      result += "&amp;";
-    else
-      result += (c >= ' ' && c <= '~') ? c : '?';
-  return result;
-}
-
-/// One hue for each kind; darker for later rows of chunks.
-std::string fillColour(const Shape &shape, const Action &action) {
-  constexpr int kHues[] = {212, 28, 150, 285};
-  int rows = shape.repeats + shape.outer;
-  int row = shape.rowOf(action.chunk);
-  int light = 86 - (rows > 1 ? 26 * row / (rows - 1) : 0);
-  return "hsl(" + std::to_string(kHues[static_cast<int>(action.kind)]) +
-         ",70%," + std::to_string(light) + "%)";
 }
 
 /// The place of a compute action: rank and position.
@@ -103,92 +69,8 @@ void addArrows(const Timeline &timeline, const Simulation &simulation,
   });
 }
 
-/// The grid, and under each rank's row a thin one for each kind of transfer.
-class Picture {
-public:
-  Picture(const Timeline &timeline, const Simulation &simulation)
-      : timeline(timeline), simulation(simulation),
-        columns(layOut(timeline, simulation)) {
-    for (ActionKind kind : transferKinds())
-      if (hasAny(timeline, kind))
-        lanes.push_back(kind);
-  }
-
-  std::string draw(const std::string &name) {
-    int height = kTitle + int(columns.ranks.size()) * rankHeight() + 10;
-    char bubble[32];
-    std::snprintf(bubble, sizeof(bubble), "%.1f", 100 * simulation.bubble);
-    for (size_t rank = 0; rank < columns.ranks.size(); ++rank)
-      drawRank(rank);
-    return "<svg xmlns=\"http://www.w3.org/2000/svg\"" +
-           attribute("width", right + 10) + attribute("height", height) +
-           " viewBox=\"0 0 " + std::to_string(right + 10) + " " +
-           std::to_string(height) + "\"" +
-           " font-family=\"sans-serif\" font-size=\"12\">\n"
-           "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
-           "<text x=\"8\" y=\"20\">" +
-           escaped(name) + ", bubble " + bubble + " %</text>\n" + body +
-           "</svg>\n";
-  }
-
-private:
-  static constexpr int kCell = 34, kRow = 26, kLane = 16, kLabel = 64,
-                       kTitle = 30;
-  const Timeline &timeline;
-  const Simulation &simulation;
-  Columns columns;
-  std::vector<ActionKind> lanes;
-  std::string body;
-  int right = kLabel; // edge of what is drawn
-
-  int rankHeight() const { return kRow + int(lanes.size()) * kLane; }
-
-  static std::string attribute(const char *key, int value) {
-    return std::string(" ") + key + "=\"" + std::to_string(value) + "\"";
-  }
-
-  void drawRank(size_t rank) {
-    int y = kTitle + int(rank) * rankHeight();
-    body += "<text x=\"8\"" + attribute("y", y + 17) + ">rank " +
-            std::to_string(rank) + "</text>\n";
-    for (const Cell &cell : columns.ranks[rank])
-      drawBox(kLabel + cell.first * kCell, y,
-              (cell.last - cell.first + 1) * kCell, kRow, cell.action,
-              fillColour(timeline.shape, cell.action));
-    for (size_t i = 0; i < timeline.ranks[rank].size(); ++i) {
-      const Action &action = timeline.ranks[rank][i];
-      auto lane = std::find(lanes.begin(), lanes.end(), action.kind);
-      if (lane == lanes.end() || columns.width <= 0)
-        continue;
-      const TimeSpan &span = simulation.spans[rank][i];
-      auto at = [&](double time) {
-        return kLabel + int(time / columns.width * kCell);
-      };
-      drawBox(at(span.start), y + kRow + int(lane - lanes.begin()) * kLane,
-              std::max(4, at(span.end) - at(span.start)), kLane, action,
-              "hsl(0,0%,85%)");
-    }
-  }
-
-  void drawBox(int x, int y, int width, int height, const Action &action,
-               const std::string &colour) {
-    right = std::max(right, x + width);
-    body += "<rect" + attribute("x", x) + attribute("y", y) +
-            attribute("width", width - 2) + attribute("height", height - 2) +
-            " rx=\"3\" fill=\"" + colour + "\"/>";
-    // Short transfers have no room for their name.
-    bool isNarrow = !isCompute(action.kind) && width < 3 * kCell;
-    if (isNarrow)
-      body += "\n";
-    else
-      body += "<text" + attribute("x", x + width / 2 - 1) +
-              attribute("y", y + height / 2 + 4) + " text-anchor=\"middle\">" +
-              toString(action) + "</text>\n";
-  }
-};
-
-/// The slices and instants of a rank, a thread for computation and messages and
-/// one for each kind of transfer.
+/// The slices and instants of a rank, a thread for computation, waits and
+/// messages and one for each kind of transfer.
 void addSlices(const Timeline &timeline, const Simulation &simulation, int rank,
                TraceWriter &trace) {
   int ranks = int(timeline.ranks.size());
@@ -213,6 +95,9 @@ void addSlices(const Timeline &timeline, const Simulation &simulation, int rank,
     else
       trace.addInstant(threadOf(action.kind), traced, 1000 * span.start);
   }
+  for (const Wait &wait : simulation.ranks[rank].waits)
+    trace.addSlice(rank, {std::string("wait: ") + waitedFor(wait), "wait"},
+                   1000 * wait.span.start, 1000 * wait.span.end);
 }
 
 } // namespace
@@ -229,7 +114,13 @@ std::string drawJson(const Timeline &timeline, const Simulation &simulation,
                          {"start", simulation.spans[rank][i].start},
                          {"end", simulation.spans[rank][i].end}});
     const RankUsage &report = simulation.ranks[rank];
-    const Exposure &exposed = report.exposed;
+    Json exposed = Json::object(), waits = Json::array();
+    for (const ExposureName &exposure : kExposureNames)
+      exposed[exposure.name] = report.exposed.*exposure.field;
+    for (const Wait &wait : report.waits)
+      waits.push_back({{"for", waitedFor(wait)},
+                       {"start", wait.span.start},
+                       {"end", wait.span.end}});
     ranks.push_back({{"rank", rank},
                      {"busy", report.busy},
                      {"bubble", report.bubble},
@@ -241,12 +132,8 @@ std::string drawJson(const Timeline &timeline, const Simulation &simulation,
                      {"peak_windows", report.peakWindows},
                      {"peak_gradients", report.peakGradients},
                      {"peak_offloaded", report.peakOffloaded},
-                     {"exposed",
-                      {{"messages", exposed.messages},
-                       {"UNSHARD", exposed.gathers},
-                       {"REDUCE_GRAD", exposed.reductions},
-                       {"OFFLOAD", exposed.offloads},
-                       {"FETCH", exposed.fetches}}},
+                     {"exposed", std::move(exposed)},
+                     {"waits", std::move(waits)},
                      {"actions", std::move(actions)}});
   }
   return text({{"schedule", name},
@@ -262,11 +149,6 @@ std::string drawJson(const Timeline &timeline, const Simulation &simulation,
                {"bubble", simulation.bubble},
                {"idle_share", simulation.idleShare},
                {"timeline", std::move(ranks)}});
-}
-
-std::string drawSvg(const Timeline &timeline, const Simulation &simulation,
-                    const std::string &name) {
-  return Picture(timeline, simulation).draw(name);
 }
 
 std::string drawTrace(const Timeline &timeline, const Simulation &simulation,

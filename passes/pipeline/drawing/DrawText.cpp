@@ -63,6 +63,10 @@ std::string drawGrid(const Timeline &timeline, const Simulation &simulation,
   std::string text = padded("slot", labelWidth) + joined(header, width);
   for (size_t rank = 0; rank < columns.ranks.size(); ++rank) {
     std::vector<GridCell> row(columns.count, GridCell{"."});
+    for (const WaitCells &wait : columns.waits[rank])
+      for (int column = wait.first; column < std::min(wait.end, columns.count);
+           ++column)
+        row[column] = {"~"};
     for (const Cell &cell : columns.ranks[rank]) {
       const char *shade = colour ? colourOf(cell.action.kind) : nullptr;
       row[cell.first] = {cellText(timeline.shape, cell.action), shade};

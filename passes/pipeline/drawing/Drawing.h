@@ -9,7 +9,8 @@
 namespace rota::pipe {
 
 /// Time from left to right, a line for each rank. A column is as long as the
-/// shortest action; a longer one continues with '-', and '.' is idle. Actions
+/// shortest action; a longer one continues with '-', '.' is idle, and '~' waits
+/// for a message or a transfer alone. Actions
 /// are written as in the text form, without the chunk when a rank has only one;
 /// all other actions take no column and are left out. With `colour`, each
 /// kind has one, in a terminal's escape sequences.
@@ -30,13 +31,14 @@ std::string drawReport(const Timeline &timeline, const Simulation &simulation);
 /// for each idle column of the grid; one with other actions has none.
 std::string drawCsv(const Timeline &timeline, const Simulation &simulation);
 
-/// Shape, makespan, usage and each action's lane, start and end, as a JSON
-/// object.
+/// Shape, makespan, usage, each action's lane, start and end, and each rank's
+/// waits, as a JSON object.
 std::string drawJson(const Timeline &timeline, const Simulation &simulation,
                      const std::string &name);
 
-/// The grid as a picture, with a lane under each rank for each kind of transfer
-/// (UNSHARD, REDUCE_GRAD, OFFLOAD, FETCH) that the timeline has.
+/// A picture whose width is time, with a lane under each rank for each kind of
+/// transfer (UNSHARD, REDUCE_GRAD, OFFLOAD, FETCH) that the timeline has. What
+/// a rank waits for alone is outlined.
 std::string drawSvg(const Timeline &timeline, const Simulation &simulation,
                     const std::string &name);
 

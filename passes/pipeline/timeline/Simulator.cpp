@@ -101,7 +101,7 @@ public:
     for (size_t rank = 0; rank < ranks.size(); ++rank) {
       if (result.spans[rank].size() < timeline.ranks[rank].size())
         return std::nullopt;
-      finish(ranks[rank], result.ranks[rank].exposed);
+      finish(ranks[rank], result.ranks[rank]);
       result.makespan = std::max(result.makespan, ranks[rank].clock);
     }
     return std::move(result);
@@ -223,16 +223,13 @@ private:
     if (ready.arrived == kNotYet || ready.buffer == kNotYet)
       return false;
     double start = std::max(state.clock, ready.made);
-    auto waitFor = [&](double time, double &exposed) {
-      exposed += std::max(0.0, time - start);
-      start = std::max(start, time);
-    };
-    Exposure &exposed = result.ranks[rank].exposed;
-    waitFor(ready.arrived, exposed.messages);
-    waitFor(ready.buffer, exposed.messages);
-    waitFor(ready.gathered, exposed.gathers);
-    waitFor(ready.reduced, exposed.reductions);
-    waitFor(ready.copied, exposed.fetches);
+    for (auto [time, exposed] :
+         {std::pair(ready.arrived, &Exposure::messages),
+          std::pair(ready.buffer, &Exposure::messages),
+          std::pair(ready.gathered, &Exposure::gathers),
+          std::pair(ready.reduced, &Exposure::reductions),
+          std::pair(ready.copied, &Exposure::fetches)})
+      waitUntil(time, start, exposed, result.ranks[rank]);
     state.clock = start + costs.of(action);
     state.made[isForward(action.kind)] += makesMessage(action);
     values.end(action, state.clock);
@@ -240,17 +237,24 @@ private:
     return true;
   }
 
+  /// Moves `clock` on to `time`, if that is later.
+  static void waitUntil(double time, double &clock, double Exposure::*exposed,
+                        RankUsage &usage) {
+    if (time <= clock)
+      return;
+    usage.waits.push_back({{clock, time}, exposed});
+    usage.exposed.*exposed += time - clock;
+    clock = time;
+  }
+
   /// At the end of its row a rank waits for its transfers.
-  static void finish(RankState &state, Exposure &exposed) {
-    for (auto [kind, waited] :
-         {std::pair(ActionKind::Unshard, &exposed.gathers),
-          std::pair(ActionKind::ReduceGrad, &exposed.reductions),
-          std::pair(ActionKind::Offload, &exposed.offloads),
-          std::pair(ActionKind::Fetch, &exposed.fetches)}) {
-      double end = state.transfers.end(kind);
-      *waited += std::max(0.0, end - state.clock);
-      state.clock = std::max(state.clock, end);
-    }
+  static void finish(RankState &state, RankUsage &usage) {
+    for (auto [kind, exposed] :
+         {std::pair(ActionKind::Unshard, &Exposure::gathers),
+          std::pair(ActionKind::ReduceGrad, &Exposure::reductions),
+          std::pair(ActionKind::Offload, &Exposure::offloads),
+          std::pair(ActionKind::Fetch, &Exposure::fetches)})
+      waitUntil(state.transfers.end(kind), state.clock, exposed, usage);
   }
 };
 

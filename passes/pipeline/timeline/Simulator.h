@@ -41,6 +41,12 @@ struct Exposure {
   double gathers = 0, reductions = 0, offloads = 0, fetches = 0;
 };
 
+/// A time in which a rank waits for one thing alone, and where it counts.
+struct Wait {
+  TimeSpan span;
+  double Exposure::*exposed;
+};
+
 struct RankUsage {
   double busy = 0;   // time spent in F, B, I and W
   double bubble = 0; // share of the makespan that is not busy
@@ -48,6 +54,7 @@ struct RankUsage {
   /// and W in which none of them runs, and its share of the time between.
   double idle = 0, idleShare = 0;
   Exposure exposed;
+  std::vector<Wait> waits; // in order of time; `exposed` has their sums
   /// Largest number of (chunk, microbatch) pairs whose F is done and whose B
   /// (or W) is not: activations held for the backward, but for those that are
   /// offloaded.

@@ -26,9 +26,9 @@ rank 1  .   1F0 1F1 3F0 3F1 3B0 3B1 1B0 1B1 .
 )");
   EXPECT_EQ(grid(generated("circular", 3, 1, 6, 2)), R"(
 slot    0  1  2  3  4  5  6  7  8  9  10 11 12 13 14 15 16 17 18 19
-rank 0  F0 F1 F2 F3 F4 F5 .  .  .  .  .  .  .  .  B0 B1 B2 B3 B4 B5
-rank 1  .  .  F0 F1 F2 F3 F4 F5 .  .  .  .  B0 B1 B2 B3 B4 B5 .  .
-rank 2  .  .  .  .  F0 F1 F2 F3 F4 F5 B0 B1 B2 B3 B4 B5 .  .  .  .
+rank 0  F0 F1 F2 F3 F4 F5 .  .  .  .  .  .  .  ~  B0 B1 B2 B3 B4 B5
+rank 1  .  ~  F0 F1 F2 F3 F4 F5 .  .  .  ~  B0 B1 B2 B3 B4 B5 .  .
+rank 2  .  .  .  ~  F0 F1 F2 F3 F4 F5 B0 B1 B2 B3 B4 B5 .  .  .  .
 )");
 }
 
@@ -169,14 +169,14 @@ CostTable costsOfTransfers() {
   return costs;
 }
 
-// Transfers run beside computation: the grid has no slots for them, and idle
-// slots while a rank waits.
+// Transfers run beside computation: the grid has no slots for them, and shows
+// where a rank waits.
 TEST(Grid, leavesTransfersOut) {
   EXPECT_EQ(grid(withTransfers()), grid(generated("circular", 2, 2, 2)));
   EXPECT_EQ(grid(withTransfers(), costsOfTransfers()), R"(
 slot    0   1   2   3   4   5   6   7   8   9   10  11  12  13
-rank 0  .   .   .   0F0 0F1 .   2F0 2F1 .   .   2B0 2B1 0B0 0B1
-rank 1  .   .   .   .   1F0 1F1 .   3F0 3F1 3B0 3B1 1B0 1B1 .
+rank 0  ~   ~   ~   0F0 0F1 ~   2F0 2F1 .   .   2B0 2B1 0B0 0B1
+rank 1  .   .   .   .   1F0 1F1 .   3F0 3F1 3B0 3B1 1B0 1B1 ~
 )");
 }
 
@@ -196,7 +196,7 @@ TEST(Trace, hasALaneForEachKindOfTransfer) {
           event["cat"].get<std::string>());
   using Kinds = std::set<std::string>;
   for (const char *rank : {"rank 0", "rank 1"}) {
-    EXPECT_EQ(lanes[rank], (Kinds{"F", "B"}));
+    EXPECT_EQ(lanes[rank], (Kinds{"F", "B", "wait"}));
     for (const char *kind : {"UNSHARD", "REDUCE_GRAD", "OFFLOAD", "FETCH"})
       EXPECT_EQ(lanes[std::string(rank) + " " + kind], Kinds{kind});
   }
@@ -213,7 +213,31 @@ TEST(Svg, hasALaneForEachKindOfTransfer) {
   for (const std::vector<Action> &row : timeline.ranks)
     for (const Action &action : row)
       actions += action.kind != ActionKind::Reshard;
-  EXPECT_EQ(rectangles, 1 + actions);
+  // Each rank waits for a reduction, rank 0 for two gathers too.
+  EXPECT_EQ(rectangles, 1 + actions + 4);
+  EXPECT_NE(svg.find("<title>waits for UNSHARD</title>"), std::string::npos);
+}
+
+/// The number after `key` in the first element of a picture with `mark`.
+int numberIn(const std::string &svg, const std::string &mark,
+             const std::string &key) {
+  size_t line = svg.rfind('\n', svg.find(mark)) + 1;
+  return std::stoi(svg.substr(svg.find(key + "=\"", line) + key.size() + 2));
+}
+
+// The width of a picture is time, whatever is long and short.
+TEST(Svg, isDrawnToScale) {
+  CostTable costs;
+  costs.forward = 2;
+  costs.backward = 5.5;
+  Timeline timeline = generated("1f1b", 2, 1, 1);
+  std::string svg = drawSvg(timeline, *simulate(timeline, costs), "1f1b");
+  int forward = 34, backward = 94; // the shortest has 34 pixels
+  EXPECT_EQ(numberIn(svg, "<title>0F0<", " width"), forward - 2);
+  EXPECT_EQ(numberIn(svg, "<title>1B0<", " width"), backward - 2);
+  EXPECT_EQ(numberIn(svg, "<title>1B0<", " x"), 64 + 2 * forward);
+  EXPECT_EQ(numberIn(svg, "<title>0B0<", " x"), 64 + 2 * forward + backward);
+  EXPECT_NE(svg.find(">10</text>"), std::string::npos); // of the axis
 }
 
 TEST(Report, saysWhatIsExposed) {
