@@ -66,6 +66,7 @@ public:
 
   const Program &getProgram() const { return program; }
   const FunctionCosts &getCosts() const { return costs; }
+  const pipe::Timeline &getTimeline() const { return timeline; }
   /// The transfers of a step. Empty before `verify`.
   const std::vector<TransferReport> &getTransfers() const { return transfers; }
 

@@ -38,6 +38,12 @@ public:
   /// The simulator's table. Actions of one kind and chunk cost the same.
   pipe::CostTable costTable(int chunks) const;
 
+  /// The timeline of the program, in seconds.
+  std::optional<pipe::Simulation>
+  simulate(const pipe::Timeline &timeline) const {
+    return pipe::simulate(timeline, costTable(timeline.shape.chunks()));
+  }
+
   /// Seconds of an action: of its calls with the collectives inside them, of
   /// its message, or of its transfers.
   double secondsOf(const ActionTemplate &form) const;

@@ -27,8 +27,7 @@ public:
   }
 
   std::vector<TransferReport> run() {
-    auto simulation =
-        pipe::simulate(timeline, costs.costTable(timeline.shape.chunks()));
+    auto simulation = costs.simulate(timeline);
     for (size_t s = 0; s < program.stages.size(); ++s) {
       reports.clear();
       addActions(program.stages[s]);

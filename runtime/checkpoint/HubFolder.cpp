@@ -6,7 +6,6 @@
 #include "runtime/program/TensorNames.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 #include <filesystem>
 #include <fmt/format.h>
@@ -19,25 +18,6 @@ using nlohmann::ordered_json;
 namespace fs = std::filesystem;
 
 namespace rota {
-
-std::optional<int64_t> bytesOfText(const std::string &text) {
-  constexpr std::pair<std::string_view, int64_t> units[] = {
-      {"", 1},
-      {"B", 1},
-      {"KB", 1'000},
-      {"MB", 1'000'000},
-      {"GB", 1'000'000'000}};
-  int64_t number = 0;
-  const char *end = text.data() + text.size();
-  auto [stopped, error] = std::from_chars(text.data(), end, number);
-  if (error != std::errc() || number < 1)
-    return std::nullopt;
-  std::string_view unit(stopped, static_cast<size_t>(end - stopped));
-  for (auto [name, bytes] : units)
-    if (unit == name && !__builtin_mul_overflow(number, bytes, &number))
-      return number;
-  return std::nullopt;
-}
 
 namespace {
 

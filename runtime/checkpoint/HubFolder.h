@@ -38,10 +38,6 @@ struct HubSummary {
 HubSummary writeHubFolder(Checkpoint &checkpoint, const std::string &folder,
                           const HubForm &form);
 
-/// Bytes of a text such as "5GB", "500MB", "64KB" or "100" (powers of 1000);
-/// none of another text, or of less than 1 byte.
-std::optional<int64_t> bytesOfText(const std::string &text);
-
 } // namespace rota
 
 #endif // ROTA_RUNTIME_CHECKPOINT_HUBFOLDER_H

@@ -125,4 +125,12 @@ RuntimeMemory runtimeMemory(const Program &program) {
   return m;
 }
 
+int64_t deviceBytes(const Program &program, size_t stage) {
+  int64_t bytes = program.stages[stage].arenaBytes;
+  if (program.device == DeviceKind::Cpu)
+    return bytes;
+  RuntimeMemory memory = runtimeMemory(program);
+  return bytes + memory.bytes + memory.exchangeBytes + memory.hostBytes;
+}
+
 } // namespace rota

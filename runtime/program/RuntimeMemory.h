@@ -71,6 +71,10 @@ struct RuntimeMemory {
 };
 RuntimeMemory runtimeMemory(const Program &program);
 
+/// Bytes of its device that a rank of a stage takes: the arena and, on a GPU,
+/// what the runtime has beside it.
+int64_t deviceBytes(const Program &program, size_t stage);
+
 } // namespace rota
 
 #endif // ROTA_RUNTIME_PROGRAM_RUNTIMEMEMORY_H

@@ -3,7 +3,9 @@
 // Runs the compiler down to the memory plan once for each policy.
 #include "tools/rota/ComparePolicies.h"
 
+#include "lowering/report/TransferEstimates.h"
 #include "passes/differentiate/Remat.h"
+#include "runtime/program/RuntimeMemory.h"
 #include "tools/rota/Compile.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -24,28 +26,20 @@ void readMemory(const Program &program, PolicyPlan &row) {
   }
 }
 
-/// Plans `options` as they are, in a context of its own. Returns the operations
-/// of a step; 0 where there is no plan.
-double planRow(const RunOptions &options, PolicyPlan &row) {
-  mlir::DialectRegistry registry;
-  mlir::rota::registerModelDialects(registry);
-  mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
-  mlir::ScopedDiagnosticHandler handler(
-      &context, [&](mlir::Diagnostic &diagnostic) {
-        bool isError =
-            diagnostic.getSeverity() == mlir::DiagnosticSeverity::Error;
-        if (isError && row.error.empty())
-          row.error = diagnostic.str();
-      });
-  auto model =
-      mlir::rota::buildModel(context, options.model, buildOptions(options));
-  Plan plan;
-  if (failed(model) || estimateModel(*model, options, plan) != kExitSuccess)
-    return 0;
-  row.error.clear();
-  row.residuals = std::move(plan.residuals);
-  readMemory(plan.program, row);
-  return stepOperations(plan.program, plan.costs);
+/// The times of all ranks.
+void readTimes(const Plan &plan, PolicyPlan &row) {
+  Assumptions assumptions;
+  auto simulation = TransferEstimates(plan.costs, plan.program, assumptions)
+                        .simulate(plan.timeline);
+  for (size_t stage = 0; stage < plan.program.stages.size(); ++stage) {
+    StageNeed &need = row.stages.emplace_back();
+    need.bytes = deviceBytes(plan.program, stage);
+    if (!simulation)
+      continue;
+    const pipe::RankUsage &rank = simulation->ranks[stage];
+    need.seconds = rank.busy + rank.exposed.offloads + rank.exposed.fetches;
+  }
+  row.step = simulation ? simulation->makespan : 0;
 }
 
 std::string mebibytes(int64_t bytes) {
@@ -66,22 +60,48 @@ std::string residualsOf(const PolicyPlan &row) {
 
 } // namespace
 
+double planPolicy(const RunOptions &given, PolicyPlan &row) {
+  RunOptions options = given;
+  options.memory = 0;
+  row.policy = options.remat;
+  mlir::DialectRegistry registry;
+  mlir::rota::registerModelDialects(registry);
+  mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
+  mlir::ScopedDiagnosticHandler handler(
+      &context, [&](mlir::Diagnostic &diagnostic) {
+        bool isError =
+            diagnostic.getSeverity() == mlir::DiagnosticSeverity::Error;
+        if (isError && row.error.empty())
+          row.error = diagnostic.str();
+      });
+  auto model =
+      mlir::rota::buildModel(context, options.model, buildOptions(options));
+  Plan plan;
+  if (failed(model) || estimateModel(*model, options, plan) != kExitSuccess)
+    return 0;
+  row.error.clear();
+  row.residuals = std::move(plan.residuals);
+  readMemory(plan.program, row);
+  readTimes(plan, row);
+  return stepOperations(plan.program, plan.costs);
+}
+
 std::vector<PolicyPlan> comparePolicies(const RunOptions &options) {
   std::vector<std::string> policies;
   for (llvm::StringRef name : mlir::rota::policyNames())
     policies.push_back(name.str());
-  if (!llvm::is_contained(policies, options.remat))
+  if (options.remat != kAutoRemat &&
+      !llvm::is_contained(policies, options.remat))
     policies.push_back(options.remat);
   std::vector<PolicyPlan> rows;
   double least = 0; // operations under the first policy
   for (const std::string &policy : policies) {
     PolicyPlan &row = rows.emplace_back();
-    row.policy = policy;
     row.chosen = policy == options.remat;
     RunOptions other = options;
     other.remat = policy;
     other.given.erase("remat");
-    double operations = planRow(other, row);
+    double operations = planPolicy(other, row);
     if (rows.size() == 1)
       least = operations;
     if (least > 0)

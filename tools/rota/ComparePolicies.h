@@ -13,6 +13,14 @@
 
 namespace rota {
 
+/// A rank of one stage under a policy.
+struct StageNeed {
+  int64_t bytes = 0; // deviceBytes
+  /// In a step on the assumed machine: of its computation, with what it
+  /// computes again, and of its waits for copies to and from host memory alone.
+  double seconds = 0;
+};
+
 /// The plan of a model under one policy. Bytes are those of the rank that needs
 /// most of each.
 struct PolicyPlan {
@@ -23,7 +31,14 @@ struct PolicyPlan {
   double recomputed = 0; // operations of a step beyond those of the policy that
                          // keeps everything, as a share of these
   mlir::rota::ResidualSummary residuals; // of all layers
+  std::vector<StageNeed> stages;
+  double step = 0; // seconds of a step without updates on the assumed machine
 };
+
+/// Plans the model of `options` as they are, but for bounds on memory, in a
+/// context of its own and without verification. Returns the operations of a
+/// step; 0 where there is no plan, with the row's error.
+double planPolicy(const RunOptions &options, PolicyPlan &row);
 
 /// Plans the model of `options` once under each policy that has a name, in the
 /// order of passes/differentiate/Remat.h, and last under that of the options if

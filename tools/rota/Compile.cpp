@@ -6,10 +6,14 @@
 
 #include "lowering/Pipeline.h"
 #include "lowering/gpu/NvvmModule.h"
+#include "runtime/program/RuntimeMemory.h"
+#include "runtime/program/Text.h"
 #include "tools/rota/OptimizerOptions.h"
 
 #include "mlir/Pass/PassInstrumentation.h"
 #include "mlir/Pass/PassManager.h"
+
+#include <fmt/format.h>
 
 using namespace mlir;
 
@@ -66,7 +70,7 @@ public:
     if (ExitCode code = isVerified ? verifyPlan() : kExitSuccess)
       return code;
     result = {lowering->getProgram(), lowering->getCosts(),
-              lowering->getTransfers(),
+              lowering->getTimeline(), lowering->getTransfers(),
               mlir::rota::summarizeResiduals(*module)};
     return kExitSuccess;
   }
@@ -160,7 +164,19 @@ private:
   ExitCode formKernels() {
     return codeOf(lowering->formKernels(), unsupportedModel());
   }
-  ExitCode planMemory() { return codeOf(lowering->plan(), kExitBadInput); }
+  ExitCode planMemory() {
+    if (failed(lowering->plan()))
+      return kExitBadInput;
+    const Program &program = lowering->getProgram();
+    for (size_t stage = 0; stage < program.stages.size(); ++stage)
+      if (int64_t bytes = deviceBytes(program, stage);
+          options.memory > 0 && bytes > options.memory)
+        return report(kExitBadInput,
+                      fmt::format("'memory': expected at most {} for a rank, "
+                                  "got {} bytes on stage {}",
+                                  options.memoryText, grouped(bytes), stage));
+    return kExitSuccess;
+  }
   ExitCode verifyPlan() { return codeOf(lowering->verify(), kExitRunFailed); }
   ExitCode emitCode() { return codeOf(lowering->emitCode(), kExitRunFailed); }
 

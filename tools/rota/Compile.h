@@ -23,6 +23,7 @@ ExitCode compileModel(mlir::rota::BuiltModel &model, const RunOptions &options,
 struct Plan {
   Program program;
   FunctionCosts costs; // of the tasks that the program calls
+  pipe::Timeline timeline;
   std::vector<TransferReport> transfers;
   mlir::rota::ResidualSummary residuals;
 };

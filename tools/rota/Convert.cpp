@@ -5,6 +5,7 @@
 #include "tools/rota/Verbs.h"
 
 #include "runtime/checkpoint/HubFolder.h"
+#include "runtime/options/Bytes.h"
 #include "runtime/program/Text.h"
 
 #include <fmt/format.h>

@@ -158,8 +158,13 @@ Rows pipelineRows(RunOptions &o) {
           {"remat", group, "POLICY",
            "What backward recomputes: a policy (none, minimal, full, "
            "...) or name=remat|device|offload,...; of single stages: "
-           "POLICY;STAGE:POLICY;...",
-           models, &o.remat}};
+           "POLICY;STAGE:POLICY;..., or auto: of each stage the one with which "
+           "the step is shortest in 'memory'",
+           models, &o.remat},
+          {"memory", group, "SIZE",
+           "Bytes of its device that a rank may take, as 80GiB or 500MB; a "
+           "plan that needs more is refused (any number)",
+           train | compile | plan | probe, &o.memoryText}};
 }
 
 Rows executionRows(RunOptions &o) {

@@ -8,6 +8,7 @@
 #include "ir/rota/MeshText.h"
 #include "ir/rota/Rota.h"
 #include "passes/pipeline/schedules/Schedules.h"
+#include "runtime/options/Bytes.h"
 
 #include "llvm/Support/MemoryBuffer.h"
 
@@ -223,6 +224,20 @@ OptionMistake rota::checkScheduleOptions(const RunOptions &options) {
   return {};
 }
 
+static OptionMistake readMemory(RunOptions &options) {
+  if (options.remat == kAutoRemat && options.memoryText.empty())
+    return {"remat", "expected 'memory' beside auto, got none"};
+  if (options.memoryText.empty())
+    return {};
+  std::optional<int64_t> bytes = bytesOfText(options.memoryText);
+  if (!bytes)
+    return {"memory",
+            "expected a number of bytes such as 80GiB or 500MB, got " +
+                inQuotes(options.memoryText)};
+  options.memory = *bytes;
+  return {};
+}
+
 OptionMistake rota::checkOptions(Command verb, RunOptions &options) {
   if (std::string message = checkSchedule(options.schedule); !message.empty())
     return {"schedule", message};
@@ -236,6 +251,8 @@ OptionMistake rota::checkOptions(Command verb, RunOptions &options) {
   if (OptionMistake mistake = checkGathers(options); !mistake.option.empty())
     return mistake;
   if (OptionMistake mistake = readStageLayers(options); !mistake.option.empty())
+    return mistake;
+  if (OptionMistake mistake = readMemory(options); !mistake.option.empty())
     return mistake;
   // Numbers of stages say which rank has which layers.
   options.anyPlacement =

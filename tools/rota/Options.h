@@ -42,6 +42,9 @@ template <> struct Names<TimelineFormat> {
   static constexpr const char *list[] = {"grid", "csv", "json", "svg", "trace"};
 };
 
+/// The remat policy that is chosen for each stage.
+inline constexpr const char *kAutoRemat = "auto";
+
 /// The options of the phase that makes the timeline are the passes' own.
 /// `stages` is the size of the mesh's stage axis. Without a number,
 /// `microbatches` are the fewest that the schedule takes.
@@ -75,7 +78,10 @@ struct RunOptions : Options, mlir::pipe::ScheduleLayersOptions {
   std::vector<std::string>
       stageLayers; // numbers; `layersPerStage` once checked
 
+  /// `auto` until chooseRemat has made a policy of it.
   std::string remat = mlir::rota::DifferentiateOptions().remat;
+  std::string memoryText; // as given
+  int64_t memory = 0;     // bytes that a rank may take; 0: any number
 
   // Optimizer: the pass's options but for groups and values.
   mlir::rota::BuildUpdatesOptions updates;

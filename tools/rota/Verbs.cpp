@@ -7,7 +7,7 @@
 #include "runtime/program/Text.h"
 #include "runtime/train/Launch.h"
 #include "tools/rota/CheckpointModel.h"
-#include "tools/rota/ComparePolicies.h"
+#include "tools/rota/ChooseRemat.h"
 #include "tools/rota/Compile.h"
 #include "tools/rota/Diagnostics.h"
 #include "tools/rota/Process.h"
@@ -35,9 +35,28 @@ mlir::DialectRegistry modelDialects() {
   return registry;
 }
 
+/// Sets the policy of `options` that is chosen of `rows`.
+std::optional<RematChoice> takeRemat(RunOptions &options,
+                                     const std::vector<PolicyPlan> &rows) {
+  std::string error;
+  std::optional<RematChoice> choice = chooseRemat(options, rows, error);
+  if (choice)
+    options.remat = choice->plan.policy;
+  else
+    fmt::print(stderr, "error: {}\n", error);
+  return choice;
+}
+
 /// Compiles the model of `options` to `output`. A model's own weights become
 /// those of the options where they name none.
 ExitCode compile(RunOptions &options, const std::string &output) {
+  if (options.remat == kAutoRemat) {
+    if (!takeRemat(options, comparePolicies(options)))
+      return kExitBadInput;
+    if (findLaunch().process == 0)
+      fmt::print(stderr, "note: 'remat': {}, for {} a rank\n", options.remat,
+                 options.memoryText);
+  }
   mlir::MLIRContext context(modelDialects());
   DiagnosticPrinter printer(context, options.remarks);
   auto model = build(context, options);
@@ -102,6 +121,11 @@ ordered_json policiesJson(const std::vector<PolicyPlan> &rows) {
     entry["activation_bytes"] = row.activationBytes;
     entry["host_bytes"] = row.hostBytes;
     entry["recomputed"] = row.recomputed;
+    entry["step_seconds"] = row.step;
+    entry["stages"] = ordered_json::array();
+    for (const StageNeed &need : row.stages)
+      entry["stages"].push_back(
+          {{"bytes", need.bytes}, {"seconds", need.seconds}});
     entry["kept"] = row.residuals.kept;
     entry["offloaded"] = row.residuals.offloaded;
     entry["others"] = row.residuals.unnamed;
@@ -184,7 +208,24 @@ int runEval(const RunOptions &given) {
   return compileThenRun(Command::Eval, std::move(options), std::move(model));
 }
 
-int runPlan(const RunOptions &options) {
+int runPlan(const RunOptions &given) {
+  RunOptions options = given;
+  std::vector<PolicyPlan> policies;
+  std::optional<RematChoice> choice;
+  if (!options.state || options.remat == kAutoRemat)
+    policies = comparePolicies(options);
+  if (options.remat == kAutoRemat) {
+    choice = takeRemat(options, policies);
+    if (!choice)
+      return kExitBadInput;
+    auto row = llvm::find_if(policies, [&](const PolicyPlan &policy) {
+      return policy.policy == options.remat;
+    });
+    if (row == policies.end())
+      policies.push_back(choice->plan);
+    else
+      row->chosen = true;
+  }
   mlir::MLIRContext context(modelDialects());
   DiagnosticPrinter printer(context, options.remarks);
   auto model = build(context, options);
@@ -199,7 +240,6 @@ int runPlan(const RunOptions &options) {
                                   : describeState(*program));
     return kExitSuccess;
   }
-  std::vector<PolicyPlan> policies = comparePolicies(options);
   bool hasCheckpoints = !options.checkpoints.folder.empty();
   if (options.json) {
     ordered_json json = planJson(plan, policies);
@@ -216,6 +256,8 @@ int runPlan(const RunOptions &options) {
              100 * program->bubble);
   fmt::print("{}\n{}\n{}", program->timeline, program->plan,
              describePolicies(policies));
+  if (choice)
+    fmt::print("\n{}", describeChoice(*choice, options));
   if (hasCheckpoints)
     fmt::print("\n{}", describeCheckpointCopy(*program));
   if (options.explain)

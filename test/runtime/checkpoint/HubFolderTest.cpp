@@ -117,12 +117,3 @@ TEST(HubFolder, RefusesAFolderWithFilesAndLeavesNoneBehind) {
   EXPECT_THROW(damaged.write(), DamagedCheckpoint);
   EXPECT_EQ(damaged.folder.count(), 1);
 }
-
-TEST(HubFolder, SizesHaveUnits) {
-  EXPECT_EQ(bytesOfText("5GB"), 5'000'000'000);
-  EXPECT_EQ(bytesOfText("500MB"), 500'000'000);
-  EXPECT_EQ(bytesOfText("100"), 100);
-  for (const char *wrong :
-       {"", "GB", "5 GB", "0GB", "-1", "5TB", "1.5GB", "9999999999999GB"})
-    EXPECT_EQ(bytesOfText(wrong), std::nullopt) << wrong;
-}

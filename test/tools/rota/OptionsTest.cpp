@@ -5,6 +5,7 @@
 #include "tools/rota/OptionTable.h"
 
 #include "passes/pipeline/schedules/Schedules.h"
+#include "runtime/options/Bytes.h"
 #include "test/runtime/TemporaryFolder.h"
 
 #include "gtest/gtest.h"
@@ -302,6 +303,21 @@ TEST_F(OptionsTest, GathersOfAFile) {
   }
   file.insert(file.end(), {"--model", "m.mlir", "--window", "2"});
   EXPECT_EQ(parse(Command::Train, file), std::nullopt) << said;
+}
+
+TEST_F(OptionsTest, SizesHaveUnits) {
+  EXPECT_EQ(bytesOfText("5GB"), 5'000'000'000);
+  EXPECT_EQ(bytesOfText("500MB"), 500'000'000);
+  EXPECT_EQ(bytesOfText("3KiB"), 3072);
+  EXPECT_EQ(bytesOfText("80GiB"), 85'899'345'920);
+  EXPECT_EQ(bytesOfText("100"), 100);
+  for (const char *wrong : {"", "GB", "5 GB", "0GB", "-1", "5TB", "1.5GB",
+                            "9999999999999GB", "9999999999999GiB"})
+    EXPECT_EQ(bytesOfText(wrong), std::nullopt) << wrong;
+  refuse({"--memory", "much"}, "'memory': expected a number of bytes such as "
+                               "80GiB or 500MB, got 'much'");
+  refuse({"--remat", "auto"},
+         "'remat': expected 'memory' beside auto, got none");
 }
 
 TEST_F(OptionsTest, CombinationsThatDoNotFit) {
