@@ -7,6 +7,7 @@
 #include "runtime/program/Text.h"
 #include "runtime/train/Launch.h"
 #include "tools/rota/CheckpointModel.h"
+#include "tools/rota/ChooseActivations.h"
 #include "tools/rota/ChooseRemat.h"
 #include "tools/rota/Compile.h"
 #include "tools/rota/Diagnostics.h"
@@ -47,16 +48,40 @@ std::optional<RematChoice> takeRemat(RunOptions &options,
   return choice;
 }
 
+/// What was chosen for `memory`, for people. Said once, by the first process.
+void noteChoice(const char *option, const std::string &value,
+                const RunOptions &options) {
+  if (findLaunch().process == 0)
+    fmt::print(stderr, "note: '{}': {}, for {} a rank\n", option, value,
+               options.memoryText);
+}
+
+/// Bounds the activations of a schedule that is searched, where only bytes are
+/// given.
+bool boundSchedule(RunOptions &options) {
+  if (options.memory == 0 || options.remat == kAutoRemat ||
+      options.schedule != "auto" || options.given.contains("activations"))
+    return true;
+  std::string error;
+  if (!chooseActivations(options, error)) {
+    fmt::print(stderr, "error: {}\n", error);
+    return false;
+  }
+  if (options.activations > 0)
+    noteChoice("activations", std::to_string(options.activations), options);
+  return true;
+}
+
 /// Compiles the model of `options` to `output`. A model's own weights become
 /// those of the options where they name none.
 ExitCode compile(RunOptions &options, const std::string &output) {
   if (options.remat == kAutoRemat) {
     if (!takeRemat(options, comparePolicies(options)))
       return kExitBadInput;
-    if (findLaunch().process == 0)
-      fmt::print(stderr, "note: 'remat': {}, for {} a rank\n", options.remat,
-                 options.memoryText);
+    noteChoice("remat", options.remat, options);
   }
+  if (!boundSchedule(options))
+    return kExitBadInput;
   mlir::MLIRContext context(modelDialects());
   DiagnosticPrinter printer(context, options.remarks);
   auto model = build(context, options);
@@ -210,6 +235,8 @@ int runEval(const RunOptions &given) {
 
 int runPlan(const RunOptions &given) {
   RunOptions options = given;
+  if (!boundSchedule(options))
+    return kExitBadInput;
   std::vector<PolicyPlan> policies;
   std::optional<RematChoice> choice;
   if (!options.state || options.remat == kAutoRemat)
