@@ -63,6 +63,9 @@ TEST_F(Models, ParameterCountsArePublishedOnes) {
   EXPECT_EQ(parameterCount("110m"), 109529856);
   EXPECT_EQ(parameterCount("tiny"),
             8 * (4 * 192 * 192 + 3 * 192 * 512 + 384) + 2 * 256 * 192 + 192);
+  EXPECT_EQ(parameterCount("tiny-moe"),
+            8 * (4 * 192 * 192 + 8 * 3 * 192 * 256 + 8 * 192 + 384) +
+                2 * 256 * 192 + 192);
   EXPECT_EQ(parameterCount("simple"), 8 * 28 * 28);
 }
 
