@@ -21,7 +21,8 @@ struct mlir::rota::RotaryScaling {
   /// The frequency of pair `pair` of heads of `headSize`, stretched.
   double (*stretch)(double frequency, int64_t pair, int64_t headSize,
                     const Rotary &rotary);
-  bool hasScale = false; // `attention_factor` scales cosines and sines
+  bool hasScale = false;  // `attention_factor` scales cosines and sines
+  bool isPartial = false; // reads `partial_rotary_factor`
 };
 
 static std::string inside(StringRef key, StringRef name) {
@@ -128,9 +129,27 @@ static double stretchYarn(double frequency, int64_t pair, int64_t headSize,
   return divided * frequency / rotary.factor + (1 - divided) * frequency;
 }
 
+static void readProportional(Config &config, StringRef key, Rotary &rotary) {
+  if (config.find(inside(key, "factor")))
+    readFactor(config, key, rotary);
+  rotary.share = config.real(
+      inside(key, "partial_rotary_factor"), 1.0, "a number from 0 to 1",
+      [](double value) { return value >= 0 && value <= 1; });
+}
+
+/// The first pairs turn with the frequencies of the whole head, divided by the
+/// factor; the others do not turn.
+static double stretchProportional(double frequency, int64_t pair,
+                                  int64_t headSize, const Rotary &rotary) {
+  int64_t turning = std::floor(rotary.share * double(headSize) / 2);
+  return pair < turning ? frequency / rotary.factor : 0;
+}
+
 static constexpr RotaryScaling scalings[] = {
     {"linear", readFactor, divide},
     {"llama3", readLlama3, stretchLlama3},
+    {"proportional", readProportional, stretchProportional,
+     /*hasScale=*/false, /*isPartial=*/true},
     {"yarn", readYarn, stretchYarn, /*hasScale=*/true},
 };
 
@@ -174,9 +193,12 @@ static void readScaling(Config &config, StringRef key, Rotary &rotary) {
     refuse(name);
   if (!rotary.scaling || !rotary.scaling->hasScale)
     refuse("attention_factor");
+  // Of other kinds transformers' models of our families ignore it or fail.
   std::string part = inside(key, "partial_rotary_factor");
-  if (const nlohmann::json *value = config.find(part); value && *value != 1.0)
-    config.expected(part, "1");
+  const nlohmann::json *value = config.find(part);
+  bool isPartial = rotary.scaling && rotary.scaling->isPartial;
+  if (value && *value != 1.0 && !isPartial)
+    config.expected(part, "1, or 'rope_type' \"proportional\"");
   if (rotary.scaling)
     rotary.scaling->read(config, key, rotary);
 }

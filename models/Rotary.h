@@ -35,6 +35,8 @@ struct Rotary {
   // kept and divided, and whether the bounds are rounded to whole pairs.
   double fastTurns = 32.0, slowTurns = 1.0;
   bool truncates = true;
+  // proportional: the share of a head's pairs that turn, the first ones.
+  double share = 1.0;
   /// Of all cosines and sines: the square root of attention's temperature.
   double scale = 1.0;
   /// YaRN's scale with the weight `mscale_all_dim`, where a file has that.

@@ -174,8 +174,15 @@ TEST_F(ConfigErrors, RopeScaling) {
          "'rope_scaling': expected an object or null, got 3");
   refuseScaling({{"rope_type", "dynamic"}, {"factor", 4.0}},
                 "'rope_scaling.rope_type': expected \"default\", \"linear\", "
-                "\"llama3\" or \"yarn\", got \"dynamic\"; other kinds are not "
-                "supported");
+                "\"llama3\", \"proportional\" or \"yarn\", got \"dynamic\"; "
+                "other kinds are not supported");
+  refuseScaling(
+      {{"rope_type", "linear"}, {"factor", 2}, {"partial_rotary_factor", 0.5}},
+      "'rope_scaling.partial_rotary_factor': expected 1, or 'rope_type' "
+      "\"proportional\", got 0.5");
+  refuseScaling({{"rope_type", "proportional"}, {"partial_rotary_factor", 1.5}},
+                "'rope_scaling.partial_rotary_factor': expected a number from "
+                "0 to 1, got 1.5");
   refuseScaling(
       {{"rope_type", "linear"}, {"factor", 2}, {"attention_factor", 1}},
       "'rope_scaling.attention_factor': expected no such key");

@@ -206,6 +206,24 @@ TEST_F(Models, RotaryFrequenciesLlama3) {
   EXPECT_DOUBLE_EQ(scaled[3], plain[3] / 8);
 }
 
+// As transformers has them: frequencies of the whole head, of which the first
+// pairs turn.
+TEST_F(Models, RotaryFrequenciesProportional) {
+  auto config = smallLlama();
+  auto plain = frequencies(config);
+  config["rope_scaling"] = {{"rope_type", "proportional"},
+                            {"partial_rotary_factor", 0.7}};
+  EXPECT_EQ(frequencies(config),
+            SmallVector<double>({plain[0], plain[1], 0.0, 0.0}));
+  config["rope_scaling"]["factor"] = 4.0;
+  EXPECT_EQ(frequencies(config),
+            SmallVector<double>({plain[0] / 4, plain[1] / 4, 0.0, 0.0}));
+  config["rope_scaling"].erase("partial_rotary_factor");
+  EXPECT_EQ(frequencies(config),
+            SmallVector<double>(
+                {plain[0] / 4, plain[1] / 4, plain[2] / 4, plain[3] / 4}));
+}
+
 // Values of transformers 5.23, computed in f64.
 TEST_F(Models, RotaryFrequenciesYarn) {
   struct Case {

@@ -116,6 +116,17 @@ CASES = {
                               rope_type="yarn"),
             rope_theta=100.0, tie_word_embeddings=True,
             torch_dtype="float32", use_sliding_window=False)),
+    # Only the first pairs of a head turn. Of transformers' models of our
+    # families no other kind honours `partial_rotary_factor`.
+    "proportional": dict(
+        batch=8, sequence=13, seed=17, optimizer=OPTIMIZER,
+        config=dict(
+            SIZES, architectures=["LlamaForCausalLM"], attention_bias=False,
+            head_dim=8, hidden_act="silu", mlp_bias=False, model_type="llama",
+            num_key_value_heads=2, rms_norm_eps=1e-6,
+            rope_parameters=dict(factor=2.0, partial_rotary_factor=0.7,
+                                 rope_theta=100.0, rope_type="proportional"),
+            tie_word_embeddings=False, torch_dtype="float32")),
     # More positions than the sequence has; the keys of the published file.
     "gpt2": dict(
         batch=8, sequence=13, seed=7, optimizer=OPTIMIZER,
