@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Training throughput of one rank beside PyTorch on the same machine, in one run.
 
-Usage: train.py [--python PYTHON-WITH-TORCH] [--dtype f32|bf16|both]; prints tokens/s and ratios."""
+Usage: train.py [--python PYTHON-WITH-TORCH] [--models 110m,gpt2,mixture] [--dtype f32|bf16|both]; prints tokens/s and
+ratios. The mixture is 110m with eight experts of half the size, two of which take each token."""
 import argparse
 import json
 import os
@@ -10,6 +11,7 @@ from common import ROOT, compile_trainer, model_of, random_tokens, run, temporar
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--python", default="python3", help="a Python with torch and transformers")
+parser.add_argument("--models", default="110m", help="of 110m, gpt2 and mixture, separated by commas")
 parser.add_argument("--dtype", choices=["f32", "bf16", "both"], default="both")
 parser.add_argument("--steps", type=int, default=4)
 parser.add_argument("--threads", type=int, default=2)
@@ -36,17 +38,33 @@ def print_profile(trainer, data, dtype):
             print(f"{line}  {100 * share:.0f} %")
 
 
-with temporary() as folder:
-    model = model_of("110m", folder)
+MODELS = {
+    "110m": ("110m", {}),
+    "gpt2": ("gpt2", {}),
+    "mixture": ("110m", {"model_type": "mixtral", "architectures": ["MixtralForCausalLM"], "intermediate_size": 1024,
+                         "num_local_experts": 8, "num_experts_per_tok": 2}),
+}
+
+
+def compare(name, dtype, folder):
+    """Prints a model's line."""
+    base, changes = MODELS[name]
+    model = model_of(base, folder, **changes)
     data = random_tokens(folder, 32000)
-    for dtype in ["f32", "bf16"] if options.dtype == "both" else [options.dtype]:
-        trainer = os.path.join(folder, "trainer")
-        compile_trainer(["--model", model, "--batch-size", str(BATCH), "--sequence-length", str(SEQUENCE),
-                         "--dtype", dtype], trainer)
-        ours = throughput(train(trainer, data, options.steps, ["--threads", str(options.threads)]))
-        peer = json.loads(run([options.python, os.path.join(ROOT, "tools", "bench", "pytorch.py"), "--model", model,
-                               "--batch-size", str(BATCH), "--sequence-length", str(SEQUENCE), "--dtype", dtype,
-                               "--threads", str(options.threads)]))["tokens_per_second"]
-        print(f"110m {dtype}: rota {ours:.0f} tokens/s, PyTorch {peer:.0f} tokens/s, ratio {ours / peer:.2f}", flush=True)
-        if options.profile:
-            print_profile(trainer, data, dtype)
+    shape = ["--model", model, "--batch-size", str(BATCH), "--sequence-length", str(SEQUENCE), "--dtype", dtype]
+    trainer = os.path.join(folder, "trainer")
+    compile_trainer(shape, trainer)
+    threads = ["--threads", str(options.threads)]
+    ours = throughput(train(trainer, data, options.steps, threads))
+    peer = json.loads(run([options.python, os.path.join(ROOT, "tools", "bench", "pytorch.py"), *shape, *threads]))
+    theirs = peer["tokens_per_second"]
+    print(f"{name} {dtype}: rota {ours:.0f} tokens/s, PyTorch {theirs:.0f} tokens/s, ratio {ours / theirs:.2f}",
+          flush=True)
+    if options.profile:
+        print_profile(trainer, data, dtype)
+
+
+with temporary() as folder:
+    for name in options.models.split(","):
+        for dtype in ["f32", "bf16"] if options.dtype == "both" else [options.dtype]:
+            compare(name, dtype, folder)

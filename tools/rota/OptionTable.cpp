@@ -241,6 +241,15 @@ Rows scheduleRows(RunOptions &o) {
       cost("cost-reduce", o.costs.reduceGrad, "Time of REDUCE_GRAD"),
       cost("cost-offload", o.costs.offload, "Time of OFFLOAD"),
       cost("cost-fetch", o.costs.fetch, "Time of FETCH"),
+      {"cores", "Costs", "N",
+       "Cores that all ranks share, one for each action that runs; 0: every "
+       "rank has its own",
+       plan | schedule, &o.costs.cores, 0, 1024},
+      {"measured", "Costs", "PATH",
+       "Trace of a run (--trace) with the same chunks: prints the step that "
+       "its "
+       "costs give the timeline",
+       plan, &o.measured},
       {"compare", "Output", "NAME,...",
        "Print a table of these schedules instead; costs are then those of all "
        "layers of a rank, and B takes what I and W do",

@@ -94,6 +94,7 @@ struct RunOptions : Options, mlir::pipe::ScheduleLayersOptions {
   Level emit = Level::Executable;
   bool explain = false;
   bool state = false;
+  std::string measured;           // a trace; empty: none
   std::optional<Remarks> remarks; // none: not printed
 
   // `checkpoint` and `convert`, which have `checkpoint` too.

@@ -11,6 +11,7 @@
 #include "tools/rota/ChooseRemat.h"
 #include "tools/rota/Compile.h"
 #include "tools/rota/Diagnostics.h"
+#include "tools/rota/MeasuredCosts.h"
 #include "tools/rota/Process.h"
 #include "tools/rota/StateTable.h"
 #include "tools/rota/TokenShape.h"
@@ -267,11 +268,25 @@ int runPlan(const RunOptions &given) {
                                   : describeState(*program));
     return kExitSuccess;
   }
+  std::optional<MeasuredStep> measured;
+  if (!options.measured.empty()) {
+    std::string error;
+    measured = simulateMeasured(options.measured, plan.timeline,
+                                int(options.costs.cores), error);
+    if (!measured) {
+      fmt::print(stderr, "error: 'measured': {}\n", error);
+      return kExitBadInput;
+    }
+  }
   bool hasCheckpoints = !options.checkpoints.folder.empty();
   if (options.json) {
     ordered_json json = planJson(plan, policies);
     if (hasCheckpoints)
       json["checkpoint_copy_bytes"] = checkpointBytes(*program);
+    if (measured)
+      json["measured"] = {{"step_seconds", measured->seconds()},
+                          {"step_end_seconds", measured->stepEnd},
+                          {"bubble", measured->simulation.bubble}};
     fmt::print("{}\n", json.dump(2));
     return kExitSuccess;
   }
@@ -285,6 +300,11 @@ int runPlan(const RunOptions &given) {
              describePolicies(policies));
   if (choice)
     fmt::print("\n{}", describeChoice(*choice, options));
+  if (measured)
+    fmt::print("\na step by measured costs takes {:.3f} ms, of which {:.3f} ms "
+               "are its end; bubble {:.1f} %\n",
+               1e3 * measured->seconds(), 1e3 * measured->stepEnd,
+               100 * measured->simulation.bubble);
   if (hasCheckpoints)
     fmt::print("\n{}", describeCheckpointCopy(*program));
   if (options.explain)

@@ -74,6 +74,11 @@ struct Readiness {
   double arrived = 0; // the same on its own rank; kNotYet: unknown
   double buffer = 0;  // for the message that it makes; kNotYet: unknown
   double gathered = 0, reduced = 0, copied = 0;
+
+  bool isKnown() const { return arrived != kNotYet && buffer != kNotYet; }
+  double latest() const {
+    return std::max({made, arrived, buffer, gathered, reduced, copied});
+  }
 };
 
 class TimelineRun {
@@ -91,13 +96,10 @@ public:
   /// The spans, the exposures and the makespan. Nothing when the timeline does
   /// not complete.
   std::optional<Simulation> run() {
-    // Values travel up and down the ranks, so sweeps alternate in direction.
-    bool moved = true;
-    for (bool up = true; moved; up = !up) {
-      moved = false;
-      for (size_t i = 0; i < ranks.size(); ++i)
-        moved |= advance(up ? i : ranks.size() - 1 - i);
-    }
+    if (costs.cores > 0)
+      shareCores();
+    else
+      sweep();
     for (size_t rank = 0; rank < ranks.size(); ++rank) {
       if (result.spans[rank].size() < timeline.ranks[rank].size())
         return std::nullopt;
@@ -111,6 +113,7 @@ private:
   struct RankState {
     TransferClock transfers;
     double clock = 0;
+    double core = 0; // CostTable::cores: when the next action's is free
     // Per direction: the messages that have been sent, and the number of
     // compute actions that make one.
     std::vector<MessageClock::Message> sent[2] = {};
@@ -133,17 +136,71 @@ private:
     return inbox[row * shape.microbatches + action.microbatch];
   }
 
+  void sweep() {
+    // Values travel up and down the ranks, so sweeps alternate in direction.
+    bool moved = true;
+    for (bool up = true; moved; up = !up) {
+      moved = false;
+      for (size_t i = 0; i < ranks.size(); ++i)
+        moved |= advance(up ? i : ranks.size() - 1 - i);
+    }
+  }
+
+  /// Runs the compute action that asks first for a core, again and again.
+  /// Actions whose time is not known yet ask later than all that are.
+  void shareCores() {
+    std::vector<double> free(costs.cores);
+    while (true) {
+      for (size_t rank = 0; rank < ranks.size(); ++rank)
+        while (const Action *action = next(int(rank))) {
+          if (isCompute(action->kind))
+            break;
+          step(int(rank));
+        }
+      std::optional<std::pair<double, int>> first; // time and rank
+      for (size_t rank = 0; rank < ranks.size(); ++rank)
+        if (std::optional<double> asks = nextAsks(int(rank)))
+          if (!first || *asks < first->first)
+            first = {*asks, int(rank)};
+      if (!first)
+        return;
+      RankState &state = ranks[first->second];
+      auto core = std::min_element(free.begin(), free.end());
+      state.core = *core;
+      step(first->second);
+      *core = state.clock;
+    }
+  }
+
+  /// The rank's next action; null where it has done all.
+  const Action *next(int rank) const {
+    size_t done = result.spans[rank].size();
+    const std::vector<Action> &row = timeline.ranks[rank];
+    return done < row.size() ? &row[done] : nullptr;
+  }
+
+  /// When the rank's next action, which computes, could start but for cores.
+  /// Nothing where that is not known yet, or no action is left.
+  std::optional<double> nextAsks(int rank) {
+    const Action *action = next(rank);
+    if (!action)
+      return std::nullopt;
+    Readiness ready = readiness(ranks[rank], *action);
+    if (!ready.isKnown())
+      return std::nullopt;
+    return std::max(ranks[rank].clock, ready.latest());
+  }
+
   /// Runs the rank's next actions while they are ready. False when none is.
   bool advance(int rank) {
     size_t before = result.spans[rank].size();
-    while (result.spans[rank].size() < timeline.ranks[rank].size() &&
-           step(rank))
+    while (next(rank) && step(rank))
       ;
     return result.spans[rank].size() != before;
   }
 
   bool step(int rank) {
-    const Action &action = timeline.ranks[rank][result.spans[rank].size()];
+    const Action &action = *next(rank);
     RankState &state = ranks[rank];
     if (isCompute(action.kind))
       return compute(rank, action);
@@ -220,7 +277,7 @@ private:
   bool compute(int rank, const Action &action) {
     RankState &state = ranks[rank];
     Readiness ready = readiness(state, action);
-    if (ready.arrived == kNotYet || ready.buffer == kNotYet)
+    if (!ready.isKnown())
       return false;
     double start = std::max(state.clock, ready.made);
     for (auto [time, exposed] :
@@ -230,6 +287,7 @@ private:
           std::pair(ready.reduced, &Exposure::reductions),
           std::pair(ready.copied, &Exposure::fetches)})
       waitUntil(time, start, exposed, result.ranks[rank]);
+    start = std::max(start, state.core);
     state.clock = start + costs.of(action);
     state.made[isForward(action.kind)] += makesMessage(action);
     values.end(action, state.clock);

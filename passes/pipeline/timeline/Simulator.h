@@ -23,6 +23,9 @@ struct CostTable {
   double unshard = 0, reduceGrad = 0, offload = 0, fetch = 0;
   /// When not empty: F, B, I and W of each chunk instead of the four above.
   std::vector<std::array<double, 4>> chunks;
+  /// The compute actions that run at a time on all ranks together, which share
+  /// a machine: who asks first runs first. 0: any number.
+  int64_t cores = 0;
   /// When not empty: the transfers of each chunk, by `transferStream`, instead
   /// of the four above.
   std::vector<std::array<double, kTransferStreams>> transfers;

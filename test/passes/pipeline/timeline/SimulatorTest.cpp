@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Times and memory of simulated timelines against closed forms.
+#include "passes/pipeline/timeline/Communication.h"
 #include "test/passes/pipeline/Examples.h"
+
+#include <algorithm>
 
 using namespace rota::pipe;
 
@@ -50,6 +53,47 @@ TEST(Simulator, interleavedHasTheClosedFormBubble) {
     EXPECT_NEAR(simulation->bubble, (s - 1.0) / (m * r + s - 1), 1e-12)
         << s << " " << r << " " << m;
   }
+}
+
+// With a core for each rank nothing changes; one core is never idle; in
+// between, no more actions than cores run at a time.
+TEST(Simulator, ranksShareCores) {
+  CostTable costs;
+  costs.forward = 1.25;
+  costs.backwardWeight = 0.5;
+  costs.send = 0.25;
+  for (const Example &example : examples()) {
+    Timeline timeline = addCommunication(example.timeline);
+    int ranks = int(timeline.ranks.size());
+    auto alone = simulate(timeline, costs);
+    double work = 0;
+    for (const RankUsage &rank : alone->ranks)
+      work += rank.busy;
+    auto with = [&](int cores) {
+      CostTable shared = costs;
+      shared.cores = cores;
+      return simulate(timeline, shared);
+    };
+    EXPECT_EQ(with(ranks)->makespan, alone->makespan) << example.name;
+    auto two = with(2);
+    EXPECT_GE(two->makespan, std::max(work / 2, alone->makespan) - 1e-9);
+    EXPECT_LE(two->makespan, with(1)->makespan + 1e-9) << example.name;
+    std::vector<std::pair<double, int>> changes; // of the number that run
+    for (int rank = 0; rank < ranks; ++rank)
+      for (size_t i = 0; i < timeline.ranks[rank].size(); ++i)
+        if (isCompute(timeline.ranks[rank][i].kind)) {
+          changes.push_back({two->spans[rank][i].start, 1});
+          changes.push_back({two->spans[rank][i].end, -1});
+        }
+    std::sort(changes.begin(), changes.end());
+    int running = 0;
+    for (auto [time, change] : changes)
+      EXPECT_LE(running += change, 2) << example.name << " at " << time;
+  }
+  Timeline plain = generated("1f1b", 4, 1, 6);
+  costs.cores = 1;
+  costs.send = 0;
+  EXPECT_DOUBLE_EQ(simulate(plain, costs)->makespan, 4 * 6 * (1.25 + 1));
 }
 
 TEST(Simulator, liveActivations) {

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/rota/MeasuredCosts.h"
+
+#include "tools/rota/report/RunFolder.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <fstream>
+
+namespace rota {
+namespace {
+
+using pipe::parseAction;
+using report::Json;
+
+double median(std::vector<double> values) {
+  auto middle = values.begin() + std::ptrdiff_t(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+/// The events of a trace, by what they tell.
+class TraceCosts {
+public:
+  void add(const Json &event) {
+    auto begin = report::number(event, "ts"),
+         length = report::number(event, "dur"),
+         run = report::number(report::member(event, "args"), "run");
+    std::optional<Action> action = parseAction(report::text(event, "name"));
+    if (report::text(event, "cat") != "training" || !begin || !length || !run ||
+        *length < 0 || !action)
+      return;
+    Step &step = steps[*run];
+    double end = *begin + *length;
+    step.begin = std::min(step.begin, *begin);
+    step.end = std::max(step.end, end);
+    step.lengths[{action->chunk, action->kind}].push_back(1e-6 * *length);
+  }
+
+  /// Nothing without a step.
+  std::optional<MeasuredCosts> costs() {
+    if (steps.empty())
+      return std::nullopt;
+    if (steps.size() > 1)
+      steps.erase(steps.begin());
+    std::map<std::pair<int, ActionKind>, std::vector<double>> lengths;
+    std::vector<double> ends, messages;
+    const Step *before = nullptr;
+    for (const auto &[run, step] : steps) {
+      if (before)
+        ends.push_back(1e-6 * std::max(0.0, step.begin - before->end));
+      before = &step;
+      for (const auto &[key, values] : step.lengths) {
+        std::vector<double> &all =
+            isMessage(key.second) ? messages : lengths[key];
+        if (!isSend(key.second)) // a message counts where it arrives
+          all.insert(all.end(), values.begin(), values.end());
+      }
+    }
+    MeasuredCosts result;
+    for (const auto &[key, values] : lengths)
+      (isCompute(key.second) ? result.compute : result.transfers)[key] =
+          median(values);
+    result.send = messages.empty() ? 0 : median(messages);
+    result.stepEnd = ends.empty() ? 0 : median(ends);
+    return result;
+  }
+
+private:
+  struct Step {
+    double begin = 1e300, end = -1e300; // microseconds
+    std::map<std::pair<int, ActionKind>, std::vector<double>> lengths;
+  };
+  std::map<double, Step> steps;
+};
+
+} // namespace
+
+std::optional<MeasuredCosts> readMeasuredCosts(const std::string &path,
+                                               std::string &error) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) {
+    error = fmt::format("cannot read '{}'", path);
+    return std::nullopt;
+  }
+  Json trace = Json::parse(file, nullptr, /*allow_exceptions=*/false);
+  TraceCosts events;
+  const Json &list = report::member(trace, "traceEvents");
+  if (list.is_array())
+    for (const Json &event : list)
+      events.add(event);
+  std::optional<MeasuredCosts> costs = events.costs();
+  if (!costs)
+    error = fmt::format("expected a trace of training steps, as `rota train "
+                        "--trace` writes it, got '{}'",
+                        path);
+  return costs;
+}
+
+std::optional<pipe::CostTable> costTable(const MeasuredCosts &measured,
+                                         const pipe::Timeline &timeline,
+                                         std::string &error) {
+  auto find = [&](int chunk, ActionKind kind) -> std::optional<double> {
+    auto place = measured.compute.find({chunk, kind});
+    if (place != measured.compute.end())
+      return place->second;
+    if (kind != ActionKind::Backward)
+      return std::nullopt;
+    auto input = measured.compute.find({chunk, ActionKind::BackwardInput}),
+         weight = measured.compute.find({chunk, ActionKind::BackwardWeight});
+    if (input == measured.compute.end() || weight == measured.compute.end())
+      return std::nullopt;
+    return input->second + weight->second;
+  };
+  int chunks = timeline.shape.chunks();
+  int seen = 0;
+  for (const auto &[key, seconds] : measured.compute)
+    seen = std::max(seen, key.first + 1);
+  if (seen != chunks) {
+    error = fmt::format("expected a run with {} chunks, got {}", chunks, seen);
+    return std::nullopt;
+  }
+  pipe::CostTable table;
+  table.chunks.assign(chunks, {});
+  table.transfers.assign(chunks, {});
+  table.send = measured.send;
+  for (const std::vector<Action> &row : timeline.ranks)
+    for (const Action &action : row) {
+      if (!isCompute(action.kind))
+        continue;
+      std::optional<double> seconds = find(action.chunk, action.kind);
+      if (!seconds) {
+        error = fmt::format("expected a run with action {}, got none; a run "
+                            "with --split-backward has I and W",
+                            toString(action));
+        return std::nullopt;
+      }
+      table.chunks[action.chunk][static_cast<int>(action.kind)] = *seconds;
+    }
+  for (const auto &[key, seconds] : measured.transfers)
+    if (key.first < chunks)
+      table.transfers[key.first][transferStream(key.second)] = seconds;
+  return table;
+}
+
+std::optional<MeasuredStep> simulateMeasured(const std::string &path,
+                                             const pipe::Timeline &timeline,
+                                             int cores, std::string &error) {
+  std::optional<MeasuredCosts> measured = readMeasuredCosts(path, error);
+  if (!measured)
+    return std::nullopt;
+  std::optional<pipe::CostTable> costs = costTable(*measured, timeline, error);
+  if (!costs)
+    return std::nullopt;
+  costs->cores = cores;
+  std::optional<pipe::Simulation> simulation = pipe::simulate(timeline, *costs);
+  if (!simulation) {
+    error = "the timeline does not complete";
+    return std::nullopt;
+  }
+  return MeasuredStep{std::move(*simulation), measured->stepEnd};
+}
+
+} // namespace rota
