@@ -147,42 +147,55 @@ void DecoderBuilder::buildLoss() {
                             {Role::Targets, tokensType()},
                             {Role::LossSum, scalar},
                             {Role::LossWeight, scalar}};
-  if (microbatch.zLoss != 0)
-    types.set(Role::LossTerm, scalar);
+  size_t terms = (microbatch.zLoss != 0) + config.prediction.has_value();
+  types.setAll(Role::LossTerm, SmallVector<Type>(terms, scalar));
   auto arguments = beginFunction(ModelPart::Loss, types);
+  Value targets = arguments.one(Role::Targets);
   Value normed = norm(arguments.one(Role::InputActivation), names.norm);
-  Value product = project(normed, config.tied ? names.table : names.head,
-                          config.vocabulary, config.embed);
-  Value logits = named("logits", cappedLogits(product));
+  Value logits = named("logits", headOf(normed));
   auto logsumexp = tensor({microbatch.sequences, length()}, getF32Type());
-  auto loss = CrossEntropyOp::create(*this, scalar, scalar, logsumexp, logits,
-                                     arguments.one(Role::Targets));
-  Value weight = hasAuxiliaryLoss() ? countTargets(arguments.one(Role::Targets))
-                                    : loss.getWeight();
+  auto loss =
+      CrossEntropyOp::create(*this, scalar, scalar, logsumexp, logits, targets);
+  // The cotangents of auxiliary losses need the number before any forward has
+  // run.
+  Value weight =
+      hasAuxiliaryLoss() ? countTargets(targets).second : loss.getWeight();
+  SmallVector<Value> sums;
+  if (microbatch.zLoss != 0) {
+    markLossTerm(sums.size(), "z_loss", microbatch.zLoss);
+    sums.push_back(zLoss(loss.getLogsumexp()));
+  }
+  if (config.prediction) {
+    markLossTerm(sums.size(), "mtp", config.prediction->coefficient);
+    sums.push_back(predictionLoss(normed, targets));
+  }
   RoleValues<Value> results = {{Role::LossSum, loss.getSum()},
                                {Role::LossWeight, weight}};
-  if (microbatch.zLoss != 0)
-    results.set(Role::LossTerm, zLoss(loss.getLogsumexp()));
+  results.setAll(Role::LossTerm, sums);
   finish(results);
 }
 
-/// The targets that count, out of targets alone: the cotangents of auxiliary
-/// losses need the number before any forward has run. It is the weight of the
-/// cross-entropy of a vocabulary whose one part says 0 for every token.
-Value DecoderBuilder::countTargets(Value targets) {
+Value DecoderBuilder::headOf(Value normed) {
+  return cappedLogits(project(normed, config.tied ? names.table : names.head,
+                              config.vocabulary, config.embed));
+}
+
+/// They are logsumexp and weight of the cross-entropy of a vocabulary whose one
+/// part has the logsumexp 1 for every token: that of a target that does not
+/// count is 0.
+std::pair<Value, Value> DecoderBuilder::countTargets(Value targets) {
   auto rows = tensor({microbatch.sequences, length()}, getF32Type());
   auto parts = rows.clone({microbatch.sequences, length(), 2});
-  Value zeros = splat(parts, 0.0);
+  Value ones = splat(parts, 1.0);
   auto scalar = tensor({}, getF32Type());
-  return CrossEntropyMergeOp::create(*this, scalar, scalar, rows, zeros,
-                                     targets)
-      .getWeight();
+  auto merged =
+      CrossEntropyMergeOp::create(*this, scalar, scalar, rows, ones, targets);
+  return {merged.getLogsumexp(), merged.getWeight()};
 }
 
 /// The logsumexp of a token that does not count is 0.
 Value DecoderBuilder::zLoss(Value logsumexp) {
   Value squares = arith::MulFOp::create(*this, logsumexp, logsumexp);
-  markLossTerm("z_loss", microbatch.zLoss);
   return ReduceOp::create(*this, tensor({}, getF32Type()), ReduceKind::Sum,
                           squares, ArrayRef<int64_t>{0, 1});
 }

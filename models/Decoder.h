@@ -40,6 +40,12 @@ struct DecoderNames {
   StringRef stack = "model.layers";
 };
 
+/// A module of multi-token prediction, see Prediction.cpp.
+struct Prediction {
+  LayerKind kind;     // of its layer
+  double coefficient; // of its loss; not 0
+};
+
 struct DecoderConfig {
   int64_t vocabulary, embed, feedForward, layers;
   int64_t heads, keyHeads, headSize;
@@ -51,10 +57,14 @@ struct DecoderConfig {
   /// Each is that of one layer or more.
   SmallVector<LayerKind> kinds = {LayerKind()};
   SmallVector<size_t> kindOf; // of each layer; empty: all are of the first
+  std::optional<Prediction> prediction;
 
   /// Makes the layers for which `isSparse` is true, and those for which it is
   /// not, two kinds that are alike otherwise.
   void setSparse(llvm::function_ref<bool(int64_t)> isSparse);
+  /// Reads `num_nextn_predict_layers`. The kinds of layers are known; the layer
+  /// of the module is of the last one.
+  void readPrediction(Config &config, const Microbatch &microbatch);
 
   /// Reads the keys that most families have in common and checks sizes for a
   /// microbatch. Reports every mistake: `config.failed()` says whether there
@@ -120,8 +130,8 @@ protected:
   virtual void declareEnds();
   /// Builds `embed`: rows of the table.
   void buildEmbed();
-  /// Builds `loss`: final norm, head, cross-entropy and, where there is one,
-  /// z-loss.
+  /// Builds `loss`: final norm, head, cross-entropy and, where there are some,
+  /// z-loss and prediction.
   void buildLoss();
 
   /// [B, S, heads * D] as [B, S, heads, D].
@@ -145,10 +155,24 @@ protected:
 private:
   void buildKind(const LayerKind &kind);
   RankedTensorType tokensType();
-  /// Of the targets [B, S], a scalar.
-  Value countTargets(Value targets);
+  /// The logits [B, S, V] of `normed` [B, S, E].
+  Value headOf(Value normed);
+  /// Which of the targets [B, S] count, as 1 and 0 [B, S] f32, and their
+  /// number, a scalar, out of targets alone.
+  std::pair<Value, Value> countTargets(Value targets);
   /// The sum of the squares of `logsumexp` [B, S], a term of the loss.
   Value zLoss(Value logsumexp);
+
+  // The module of prediction.
+  std::string predictionPrefix();
+  void declarePrediction();
+  /// The sum of the losses of the token after each target out of `normed`
+  /// [B, S, E], what the head reads, and targets [B, S]; a term of the loss.
+  Value predictionLoss(Value normed, Value targets);
+  /// The module's hidden state [B, S, E] before the head.
+  Value predictedState(Value normed, Value targets, Value counted);
+  /// `x` [B, S, ...] moved on by one along S, behind a 0.
+  Value shifted(Value x);
 
   const LayerKind *openKind = nullptr;
 };

@@ -9,6 +9,8 @@ using namespace mlir::rota;
 
 void DecoderBuilder::build() {
   declareEnds();
+  if (config.prediction)
+    declarePrediction();
   SmallVector<StringRef> kinds(config.layers, config.kinds.front().name);
   for (auto [name, kind] : llvm::zip(kinds, config.kindOf))
     name = config.kinds[kind].name;

@@ -291,6 +291,8 @@ LogicalResult mlir::rota::buildDeepSeekV3(Config &config,
         "n_shared_experts x moe_intermediate_size x hidden_size",
         {shared, decoder.embed});
   setSparseLayers(config, decoder);
+  if (!config.failed())
+    decoder.readPrediction(config, microbatch);
   expectArchitecture(config, {"DeepseekV3ForCausalLM", "DeepseekV3Model"});
   refuseUnsupportedKeys(config);
   if (config.failed())

@@ -46,7 +46,7 @@ Attribute ModelBuilder::constant(double value) {
 
 void ModelBuilder::param(StringRef name, ArrayRef<int64_t> shape,
                          ArrayRef<StringRef> axes, Attribute init) {
-  ParamOp::create(*this, getStringAttr(name),
+  ParamOp::create(*this, getStringAttr(prefix + name),
                   TypeAttr::get(tensor(shape, getF32Type())),
                   getStrArrayAttr(axes), init, /*placement=*/nullptr);
 }
@@ -87,11 +87,11 @@ RoleValues<Value> ModelBuilder::beginFunction(ModelPart part,
   return arguments;
 }
 
-void ModelBuilder::markLossTerm(StringRef name, double coefficient) {
+void ModelBuilder::markLossTerm(size_t index, StringRef name,
+                                double coefficient) {
   auto function = cast<func::FuncOp>(getInsertionBlock()->getParentOp());
-  FunctionRoles(function)
-      .result(Role::LossTerm)
-      .setLossTerm(LossTermAttr::get(getContext(), name, APFloat(coefficient)));
+  FunctionRoles(function).results(Role::LossTerm)[index].setLossTerm(
+      LossTermAttr::get(getContext(), name, APFloat(coefficient)));
 }
 
 void ModelBuilder::finish(const RoleValues<Value> &results) {
@@ -101,6 +101,8 @@ void ModelBuilder::finish(const RoleValues<Value> &results) {
   sequenceLength = microbatch.sequenceLength;
 }
 
+bool ModelBuilder::isInLayer() { return isa<LayerOp>(outer->getParentOp()); }
+
 bool ModelBuilder::hasAuxiliaryLoss() {
   return stackBody->getParentOp()
       ->walk([](AuxiliaryLossOp) { return WalkResult::interrupt(); })
@@ -108,11 +110,13 @@ bool ModelBuilder::hasAuxiliaryLoss() {
 }
 
 Value ModelBuilder::read(StringRef name, ArrayRef<int64_t> shape) {
-  return ReadOp::create(*this, tensor(shape, computeType()), name);
+  return ReadOp::create(*this, tensor(shape, computeType()),
+                        prefix + name.str());
 }
 
 Value ModelBuilder::readF32(StringRef name, ArrayRef<int64_t> shape) {
-  return ReadOp::create(*this, tensor(shape, getF32Type()), name);
+  return ReadOp::create(*this, tensor(shape, getF32Type()),
+                        prefix + name.str());
 }
 
 Value ModelBuilder::project(Value x, StringRef name, int64_t out, int64_t in) {

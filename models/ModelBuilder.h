@@ -14,6 +14,9 @@ namespace mlir::rota {
 /// parameters, moments and gradients then still fit in 64 bits.
 inline constexpr int64_t maxElements = int64_t(1) << 56;
 
+/// The key with the number of modules of multi-token prediction.
+inline constexpr StringLiteral kPredictionKey = "num_nextn_predict_layers";
+
 /// The shape of one microbatch, the element type of activations and the loss.
 struct Microbatch {
   int64_t sequences;      // B
@@ -24,6 +27,7 @@ struct Microbatch {
   int64_t lossBlocks;
   ExpertRoom experts = {};
   RouterLosses routers = {};
+  std::optional<double> predictionLoss = {}; // BuildOptions::predictionLoss
 };
 
 /// Builds one model module. Functions are built one at a time: `begin...` opens
@@ -60,11 +64,17 @@ public:
   /// Opens the function of that part of the model and returns its arguments.
   RoleValues<Value> beginFunction(ModelPart part,
                                   const RoleValues<Type> &types);
-  /// Says which term of the loss the open function's `Role::LossTerm` is.
-  void markLossTerm(StringRef name, double coefficient);
+  /// Says what the open function's `Role::LossTerm` of that index is.
+  void markLossTerm(size_t index, StringRef name, double coefficient);
   /// Returns `results` from the open function and leaves it.
   void finish(const RoleValues<Value> &results);
 
+  /// Puts `names` before the names of parameters that are declared and read
+  /// from here on.
+  void setPrefix(std::string names) { prefix = std::move(names); }
+
+  /// Whether the open function is a layer's.
+  bool isInLayer();
   /// Whether a layer that was built has an auxiliary loss.
   bool hasAuxiliaryLoss();
 
@@ -85,6 +95,7 @@ private:
   Block *stackBody = nullptr; // of the open stack
   Block *outer = nullptr;     // around the open function
   int64_t sequenceLength;     // of the functions that are built
+  std::string prefix;         // of parameters
 };
 
 /// A family of models: builds a module from its configuration. Returns failure

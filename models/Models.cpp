@@ -106,6 +106,18 @@ static LogicalResult checkParameters(Config &config, ModuleOp module) {
                        {int64_t(model->stack.getLayers()), largest});
 }
 
+/// A loss of multi-token prediction needs a module of it.
+static LogicalResult checkPrediction(MLIRContext &context, StringRef path,
+                                     Config &config,
+                                     const BuildOptions &options) {
+  const nlohmann::json *modules = config.find(kPredictionKey);
+  if (options.predictionLoss.value_or(0) == 0 || (modules && *modules != 0))
+    return success();
+  return errorAt(context, path)
+         << "expected no loss of multi-token prediction, as '" << kPredictionKey
+         << "' has no module of it, got " << *options.predictionLoss;
+}
+
 static FailureOr<BuiltModel> buildFromConfig(MLIRContext &context,
                                              StringRef path,
                                              const BuildOptions &options) {
@@ -128,12 +140,14 @@ static FailureOr<BuiltModel> buildFromConfig(MLIRContext &context,
                         options.zLoss,
                         options.lossBlocks,
                         options.experts,
-                        options.routers};
+                        options.routers,
+                        options.predictionLoss};
   model.sequences = options.sequences;
   model.sequenceLength = options.sequenceLength;
   model.config = config->source();
   model.module = ModuleOp::create(UnknownLoc::get(&context));
-  if (failed(family->build(*config, microbatch, *model.module)))
+  if (failed(family->build(*config, microbatch, *model.module)) ||
+      failed(checkPrediction(context, path, *config, options)))
     return failure();
   if (failed(verify(*model.module)) ||
       failed(checkParameters(*config, *model.module)))
@@ -163,6 +177,11 @@ static FailureOr<BuiltModel> loadModule(MLIRContext &context, StringRef path,
     return errorAt(context, path)
            << "expected no z-loss for a module, whose loss is its own, got "
            << options.zLoss;
+  if (options.predictionLoss.value_or(0) != 0)
+    return errorAt(context, path)
+           << "expected no loss of multi-token prediction for a module, whose "
+              "loss is its own, got "
+           << *options.predictionLoss;
   if (options.lossBlocks != 1)
     return errorAt(context, path)
            << "expected no blocks of the loss for a module, which has its own "

@@ -60,7 +60,8 @@ static Value totals(ModelBuilder &builder, Value counts, int64_t rows,
 }
 
 void ExpertBlock::addLosses(Value logits, Value counts, int64_t rows) {
-  if (config.balanceLoss == 0 && config.zLoss == 0)
+  // Auxiliary losses are means over layers: a block of the loss has none.
+  if ((config.balanceLoss == 0 && config.zLoss == 0) || !builder.isInLayer())
     return;
   auto type = cast<RankedTensorType>(logits.getType());
   double tokens = double(type.getDimSize(0)) * double(type.getDimSize(1));

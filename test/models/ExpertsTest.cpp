@@ -6,6 +6,8 @@
 
 #include "ir/rota/Experts.h"
 
+#include <set>
+
 using namespace mlir;
 using namespace mlir::rota;
 
@@ -140,7 +142,76 @@ TEST_F(Experts, DeepSeekRefusesOtherRouters) {
   refuse(with("qk_rope_head_dim", 3), "'qk_rope_head_dim': expected an even");
   refuse(with("num_key_value_heads", 2),
          "'num_key_value_heads': expected the value of 'num_attention_heads'");
-  refuse(with("num_nextn_predict_layers", 2), "'num_nextn_predict_layers'");
+}
+
+// One more layer in the loss, like the last one, with the model's table and
+// head.
+TEST_F(Experts, DeepSeekPredictsASecondToken) {
+  auto config = deepSeek();
+  config["first_k_dense_replace"] = 1;
+  config["num_nextn_predict_layers"] = 1;
+  auto built = build(config);
+  ASSERT_TRUE(succeeded(built)) << diagnostics;
+  auto model = Model::get(*built->module);
+  std::set<std::string> names;
+  for (ParamOp param : model->globalParams())
+    names.insert(param.getSymName().str());
+  std::set<std::string> expected = {"model.embed_tokens.weight",
+                                    "model.norm.weight",
+                                    "lm_head.weight",
+                                    "model.layers.4.enorm.weight",
+                                    "model.layers.4.hnorm.weight",
+                                    "model.layers.4.eh_proj.weight",
+                                    "model.layers.4.shared_head.norm.weight"};
+  for (ParamOp param : Model::params(model->kindOf(3)))
+    expected.insert("model.layers.4." + param.getSymName().str());
+  EXPECT_EQ(names, expected);
+  EXPECT_EQ(model->stack.getLayers(), 4u);
+  auto terms = FunctionRoles(model->loss).results(Role::LossTerm);
+  ASSERT_EQ(terms.size(), 1u);
+  EXPECT_EQ(terms[0].lossTerm().getName(), "mtp");
+  EXPECT_EQ(terms[0].lossTerm().getCoefficient().convertToDouble(), 0.3);
+}
+
+TEST_F(Experts, PredictionIsLeftOutWhenAsked) {
+  auto config = deepSeek();
+  auto plain = build(config);
+  ASSERT_TRUE(succeeded(plain)) << diagnostics;
+  config["num_nextn_predict_layers"] = 1;
+  BuildOptions options{2, 8, {}};
+  options.predictionLoss = 0.0;
+  auto built = build(config, options);
+  ASSERT_TRUE(succeeded(built)) << diagnostics;
+  EXPECT_EQ(print(*built), print(*plain));
+}
+
+TEST_F(Experts, PredictionHasOneModuleAndAWholeSequence) {
+  auto config = deepSeek();
+  config["num_nextn_predict_layers"] = 2;
+  refuse(config, "'num_nextn_predict_layers': expected 0 or 1; more modules "
+                 "are not supported, got 2");
+  config["num_nextn_predict_layers"] = 1;
+  BuildOptions options{2, 8, {}};
+  options.lossBlocks = 2;
+  EXPECT_TRUE(failed(build(config, options)));
+  EXPECT_TRUE(StringRef(diagnostics)
+                  .contains("'num_nextn_predict_layers': expected one block of "
+                            "the loss, as its layer needs the whole sequence, "
+                            "got 2"))
+      << diagnostics;
+  EXPECT_TRUE(failed(build(config, {2, 1, {}})));
+  EXPECT_TRUE(StringRef(diagnostics)
+                  .contains("expected sequences of 2 tokens "
+                            "or more, got 1"))
+      << diagnostics;
+  options = {2, 8, {}};
+  options.predictionLoss = 0.1;
+  EXPECT_TRUE(failed(build(deepSeek(), options)));
+  EXPECT_TRUE(
+      StringRef(diagnostics)
+          .contains("expected no loss of multi-token prediction, as "
+                    "'num_nextn_predict_layers' has no module of it, got"))
+      << diagnostics;
 }
 
 TEST_F(Experts, ChoicesAreOfExperts) {

@@ -14,8 +14,12 @@ namespace {
 
 class Models : public ModelFixture {
 protected:
-  int64_t parameterCount(StringRef name) {
-    auto built = buildPath(ROTA_SOURCE_DIR "/models/configs/" + name.str());
+  int64_t parameterCount(StringRef name,
+                         std::optional<double> predictionLoss = {}) {
+    BuildOptions options{2, 8, {}};
+    options.predictionLoss = predictionLoss;
+    auto built =
+        buildPath(ROTA_SOURCE_DIR "/models/configs/" + name.str(), options);
     EXPECT_TRUE(succeeded(built)) << diagnostics;
     if (failed(built))
       return 0;
@@ -49,7 +53,9 @@ TEST_F(Models, ParameterCountsArePublishedOnes) {
   EXPECT_EQ(parameterCount("llama-3.1-8b"), 8030261248);
   EXPECT_EQ(parameterCount("llama-3.1-70b"), 70553706496);
   EXPECT_EQ(parameterCount("llama-3.1-405b"), 405853388800);
-  EXPECT_EQ(parameterCount("deepseek-v3"), 671026419200);
+  // With the layer of multi-token prediction and without.
+  EXPECT_EQ(parameterCount("deepseek-v3"), 682636487424);
+  EXPECT_EQ(parameterCount("deepseek-v3", 0), 671026419200);
   EXPECT_EQ(parameterCount("gemma-2-9b"), 9241705984);
   EXPECT_EQ(parameterCount("gemma-3-1b"), 999885952);
   EXPECT_EQ(parameterCount("gpt-oss-20b"), 20914757184);

@@ -52,6 +52,11 @@ Rows modelRows(RunOptions &o) {
            "Parts of the sequence for which head and loss run one after the "
            "other, so that logits need 1/K of the bytes",
            models, &o.lossBlocks, 1, maxLossBlocks},
+          {"mtp-loss", group, "X",
+           "Weight of the loss of multi-token prediction of a configuration "
+           "with num_nextn_predict_layers; 0: without its layer (0.3 where "
+           "there is one)",
+           train | compile | plan | probe, &o.predictionLoss, 0, 1e9},
           {"load-balance-loss", group, "X",
            "Adds X times the load balance of experts to the loss that trains "
            "(without it: router_aux_loss_coef of a configuration whose "

@@ -292,6 +292,8 @@ mlir::rota::BuildOptions rota::buildOptions(const RunOptions &options) {
   if (options.given.contains("load-balance-loss"))
     build.routers.balance = options.loadBalanceLoss;
   build.routers.zLoss = options.routerZLoss;
+  if (options.given.contains("mtp-loss"))
+    build.predictionLoss = options.predictionLoss;
   return build;
 }
 

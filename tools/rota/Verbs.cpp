@@ -231,6 +231,9 @@ int runEval(const RunOptions &given) {
     fmt::print(stderr, "error: {}\n", error);
     return kExitBadInput;
   }
+  // The loss of an evaluation is the cross-entropy alone.
+  options.given.insert("mtp-loss");
+  options.predictionLoss = 0;
   return compileThenRun(Command::Eval, std::move(options), std::move(model));
 }
 

@@ -21,6 +21,8 @@ import sys
 import torch
 from safetensors.torch import save_file
 from transformers import AutoConfig, AutoModelForCausalLM
+from transformers.models.deepseek_v3.modeling_deepseek_v3 import (
+    DeepseekV3DecoderLayer)
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 STEPS = 10
@@ -242,6 +244,51 @@ CASES = {
             tie_word_embeddings=False, topk_group=1, torch_dtype="float32",
             v_head_dim=5)),
 }
+# A module of multi-token prediction behind the layers.
+CASES["deepseek-mtp"] = dict(
+    CASES["deepseek"], seed=18, config=dict(
+        CASES["deepseek"]["config"], num_nextn_predict_layers=1))
+MTP_WEIGHT = 0.3
+
+
+class Prediction(DeepseekV3DecoderLayer):
+    """The module of multi-token prediction, which transformers lacks, as a
+    layer behind the model's layers, by which transformers passes."""
+
+    def __init__(self, config):
+        super().__init__(config, config.num_hidden_layers)
+        norm = type(self.input_layernorm)
+        self.enorm = norm(config.hidden_size, eps=config.rms_norm_eps)
+        self.hnorm = norm(config.hidden_size, eps=config.rms_norm_eps)
+        self.eh_proj = torch.nn.Linear(2 * config.hidden_size,
+                                       config.hidden_size, bias=False)
+        self.shared_head = torch.nn.ModuleDict(
+            dict(norm=norm(config.hidden_size, eps=config.rms_norm_eps)))
+
+
+def add_prediction(model):
+    """Appends the module where the configuration has one."""
+    if getattr(model.config, "num_nextn_predict_layers", 0):
+        model.model.layers.append(Prediction(model.config))
+    return model
+
+
+def prediction_loss(model, states, tokens):
+    """The sum over t[i + 2] out of the final norm's states at t[i], over the
+    number of all targets (DeepSeek-V3, equation 24)."""
+    module = model.model.layers[-1]
+    inputs, length = tokens[:, 1:-1], tokens.shape[1] - 2
+    joined = torch.cat([module.enorm(model.model.embed_tokens(inputs)),
+                        module.hnorm(states[:, :-1])], dim=-1)
+    positions = torch.arange(length)[None]
+    mask = torch.full((length, length), -math.inf, dtype=torch.float64).triu(1)
+    state = module(module.eh_proj(joined), attention_mask=mask[None, None],
+                   position_ids=positions,
+                   position_embeddings=model.model.rotary_emb(joined, positions))
+    logits = model.lm_head(module.shared_head["norm"](state))
+    return torch.nn.functional.cross_entropy(
+        logits.flatten(0, 1), tokens[:, 2:].flatten(),
+        reduction="sum") / tokens[:, 1:].numel()
 
 
 def hub_tensors(model_type, tensors):
@@ -277,7 +324,8 @@ def write_model(folder, case):
                   file, indent=2)
         file.write("\n")
     torch.manual_seed(case["seed"])
-    model = AutoModelForCausalLM.from_config(AutoConfig.from_pretrained(folder))
+    model = add_prediction(
+        AutoModelForCausalLM.from_config(AutoConfig.from_pretrained(folder)))
     weights = {}
     for name, parameter in model.named_parameters():
         scale, mean = (case["config"]["initializer_range"], 0.0)
@@ -287,9 +335,17 @@ def write_model(folder, case):
     for name, buffer in model.named_buffers():
         if name.endswith("e_score_correction_bias"):
             weights[name] = 0.3 * torch.randn(buffer.shape)
-    save_file(hub_tensors(case["config"]["model_type"], weights),
-              os.path.join(folder, "model.safetensors"),
+    stored = hub_tensors(case["config"]["model_type"], weights)
+    if len(getattr(model.base_model, "layers", ())) > (
+            model.config.num_hidden_layers):
+        # Published files have the module's table and head twice.
+        prefix = f"model.layers.{model.config.num_hidden_layers}."
+        for copy, name in [("embed_tokens", "model.embed_tokens"),
+                           ("shared_head.head", "lm_head")]:
+            stored[prefix + copy + ".weight"] = stored[name + ".weight"].clone()
+    save_file(stored, os.path.join(folder, "model.safetensors"),
               metadata={"format": "pt"})
+    return weights
 
 
 class WideFloat:
@@ -304,15 +360,19 @@ class WideFloat:
         torch.float, torch.float32, torch.Tensor.float = self.saved
 
 
-def load_wide(folder):
-    """The model with its f32 weights, everything else in f64."""
+def load_wide(folder, weights):
+    """The model with its f32 weights, everything else in f64. Those of a module
+    of prediction come out of `weights`; transformers does not read them."""
     narrow = AutoModelForCausalLM.from_pretrained(
         folder, attn_implementation="eager", experts_implementation="eager",
         dtype=torch.float32)
     with WideFloat():
-        model = type(narrow)(narrow.config).double()
+        model = add_prediction(type(narrow)(narrow.config)).double()
+    state = narrow.state_dict()
+    for name in model.state_dict().keys() - state.keys():
+        state[name] = weights[name]
     model.load_state_dict({name: value.double()
-                           for name, value in narrow.state_dict().items()})
+                           for name, value in state.items()})
     model.config._attn_implementation = "eager"
     model.config._experts_implementation = "eager"
     model.eval()  # without dropout
@@ -339,8 +399,10 @@ def check_frequencies(rotary, config):
 
 
 def loss_of(model, tokens):
+    """The logits, the loss, and the loss's parts where terms are added."""
     with WideFloat():
-        outputs = model(input_ids=tokens[:, :-1], use_cache=False)
+        outputs = model(input_ids=tokens[:, :-1], use_cache=False,
+                        output_hidden_states=True)
     logits = outputs.logits
     assert logits.dtype == torch.float64
     loss = torch.nn.functional.cross_entropy(
@@ -348,7 +410,16 @@ def loss_of(model, tokens):
     if getattr(model.config, "output_router_logits", False):
         assert outputs.aux_loss.dtype == torch.float64
         loss = loss + model.config.router_aux_loss_coef * outputs.aux_loss
-    return logits, loss
+    parts = {}
+    if getattr(model.config, "num_nextn_predict_layers", 0):
+        states = outputs.hidden_states[-1]
+        assert torch.equal(model.lm_head(states), logits)
+        with WideFloat():
+            parts = {"main": loss,
+                     "mtp": MTP_WEIGHT * prediction_loss(model, states,
+                                                         tokens)}
+        loss = parts["main"] + parts["mtp"]
+    return logits, loss, parts
 
 
 def train(model, tokens, options):
@@ -363,7 +434,7 @@ def train(model, tokens, options):
     losses = []
     for step in range(1, STEPS + 1):
         optimizer.zero_grad()
-        _, loss = loss_of(model, tokens)
+        _, loss, _ = loss_of(model, tokens)
         loss.backward()
         losses.append(loss.item())
         if options["gradient_clip"] > 0:
@@ -378,17 +449,19 @@ def train(model, tokens, options):
     return torch.tensor(losses, dtype=torch.float64)
 
 
-def write_golden(folder, case):
+def write_golden(folder, case, weights):
     generator = torch.Generator().manual_seed(100 + case["seed"])
     tokens = torch.randint(case["config"]["vocab_size"],
                            (case["batch"], case["sequence"] + 1),
                            generator=generator)
     save_file({"tokens": tokens.to(torch.int32)},
               os.path.join(folder, "tokens.safetensors"))
-    model = load_wide(folder)
-    logits, loss = loss_of(model, tokens)
+    model = load_wide(folder, weights)
+    logits, loss, parts = loss_of(model, tokens)
     loss.backward()
     golden = {"logits": logits.detach().float(), "loss": loss.detach().clone()}
+    for name, part in parts.items():
+        golden["loss." + name] = part.detach().clone()
     gradients = {name: parameter.grad.float().clone()
                  for name, parameter in model.named_parameters()}
     for name, gradient in hub_tensors(model.config.model_type,
@@ -408,8 +481,7 @@ def main():
         case = CASES[name]
         folder = os.path.join(HERE, name)
         os.makedirs(folder, exist_ok=True)
-        write_model(folder, case)
-        write_golden(folder, case)
+        write_golden(folder, case, write_model(folder, case))
 
 
 if __name__ == "__main__":
