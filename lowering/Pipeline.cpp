@@ -125,6 +125,7 @@ LogicalResult ProgramLowering::verify() {
   program.flopsPerToken = facts.flopsPerToken;
   program.config = facts.config;
   program.optimizer = facts.optimizer;
+  program.modelOptions = facts.options;
   if (auto slots = pipe::simulate(timeline, {}))
     program.timeline = pipe::drawGrid(timeline, *slots);
   auto pipeline = op->getParentOfType<mlir::pipe::ProgramOp>();

@@ -30,10 +30,11 @@ void registerLoweringPasses();
 /// Facts of the program that the lowered module does not have.
 struct ModelFacts {
   std::string name;
-  double flopsPerToken = 0; // Model::flopsPerToken
-  std::string config;       // the text of its configuration, or empty
-  int64_t rounds = 1;       // Program::rounds
-  std::string optimizer;    // Program::optimizer
+  double flopsPerToken = 0;         // Model::flopsPerToken
+  std::string config;               // the text of its configuration, or empty
+  int64_t rounds = 1;               // Program::rounds
+  std::string optimizer;            // Program::optimizer
+  std::vector<ModelOption> options; // Program::modelOptions
 };
 
 /// A module on its way to a trainer. The functions are called in this order;

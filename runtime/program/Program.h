@@ -286,6 +286,12 @@ struct AuxiliarySums {
   std::vector<int> losses; // in Program::auxiliaryLosses, one for each sum
 };
 
+/// A choice of the user on which the losses depend, and which neither the
+/// configuration nor the parameters show: "expert-capacity", "1.25".
+struct ModelOption {
+  std::string name, value;
+};
+
 /// Bytes that an action moves by itself.
 struct Transfer {
   int collective = -1; // UNSHARD, REDUCE_GRAD: in Program::collectives
@@ -441,6 +447,7 @@ struct Program {
   std::string config;   // the model's config.json; empty where it has none
   // The options of the optimizer that compiled code has: "optimizer=sgd ...".
   std::string optimizer;
+  std::vector<ModelOption> modelOptions; // those that are not at their default
   // Share of the timeline, by the operations of its chunks.
   double bubble = 0.0;
   int64_t microbatches = 1; // of the timeline

@@ -171,6 +171,11 @@ template <typename V> void visit(V &v, AuxiliarySums &x) {
   v("losses", x.losses);
 }
 
+template <typename V> void visit(V &v, ModelOption &x) {
+  v("name", x.name);
+  v("value", x.value);
+}
+
 template <typename V> void visit(V &v, SlotAddress &x) {
   v("slot", x.slot);
   v("offset", x.offset);
@@ -254,6 +259,7 @@ template <typename V> void visit(V &v, Program &x) {
   v("plan", x.plan);
   v("config", x.config);
   v("optimizer", x.optimizer);
+  v("modelOptions", x.modelOptions);
   v("bubble", x.bubble);
   v("microbatches", x.microbatches);
   v("rounds", x.rounds);

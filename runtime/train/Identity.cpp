@@ -107,6 +107,8 @@ Identity runIdentity(const Program &program, const Options &options) {
                        {"seed", std::to_string(options.seed)}};
   if (std::string terms = lossTermsIdentity(program); !terms.empty())
     identity["loss-terms"] = terms;
+  for (const ModelOption &option : program.modelOptions)
+    identity[option.name] = option.value;
   if (dependsOnSteps(options.optimizer))
     identity["steps"] = std::to_string(options.steps);
   // 'skip-nonfinite' changes no number of a run that goes on without it.

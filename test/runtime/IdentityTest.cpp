@@ -71,6 +71,10 @@ TEST(Identity, NamesWhatTheNumbersDependOn) {
               p.auxiliaryLosses.push_back({"load_balance", 0.1, 1.0});
             }),
             Keys{"loss-terms"});
+  EXPECT_EQ(changedBy([](Program &p, Options &) {
+              p.modelOptions = {{"expert-capacity", "1.25"}};
+            }),
+            Keys{"expert-capacity"});
   EXPECT_EQ(changedBy([](Program &p, Options &) { p.input.shape[1] = 9; }),
             Keys{"sequence-length"});
   EXPECT_EQ(changedBy([](Program &p, Options &) {

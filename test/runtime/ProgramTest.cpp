@@ -55,6 +55,7 @@ Program makeProgram() {
   weight.squareTask = 2;
   p.parameters = {weight};
   p.auxiliaryLosses = {{"balance", 0.01, 64.0}};
+  p.modelOptions = {{"expert-capacity", "1.5"}};
   Stage rank;
   rank.arenaBytes = 4096;
   rank.regions = {{"parameters", 0, 256}};
@@ -113,6 +114,7 @@ TEST(Program, RoundTrips) {
   EXPECT_EQ(back.options[0].most, 0.999);
   EXPECT_EQ(back.stages[0].step.scratch, 640);
   EXPECT_EQ(back.stages[1].auxiliarySums[0].losses, std::vector<int>{0});
+  EXPECT_EQ(back.modelOptions[0].value, "1.5");
 }
 
 TEST(Program, IntegersOfAllSizesRoundTrip) {

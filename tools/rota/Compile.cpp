@@ -28,6 +28,13 @@ struct FailedPass : PassInstrumentation {
   std::string name;
 };
 
+/// Program::modelOptions.
+std::vector<ModelOption> modelOptions(const RunOptions &options) {
+  if (options.experts.capacity == 0)
+    return {};
+  return {{"expert-capacity", numberText(options.experts.capacity)}};
+}
+
 class Compilation {
 public:
   Compilation(mlir::rota::BuiltModel &model, const RunOptions &options)
@@ -120,7 +127,8 @@ private:
       return kExitBadInput;
     lowering.emplace(*module, lowering::ModelFacts{name, model->flopsPerToken(),
                                                    config, options.accumulate,
-                                                   optimizerText(options)});
+                                                   optimizerText(options),
+                                                   modelOptions(options)});
     if (failed(lowering->selectMachine(options.target)))
       return kExitBadInput;
     // The verifier judges a timeline that may be the user's.

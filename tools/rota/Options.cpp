@@ -137,6 +137,12 @@ static OptionMistake checkMesh(RunOptions &options) {
   };
   options.stages = size("stage");
   options.experts.ranks = size("expert");
+  if (options.experts.capacity > 0 && options.experts.buffer > 0)
+    return {"expert-buffer",
+            "expected none beside 'expert-capacity', which drops what the "
+            "buffer would end the run for, got " +
+                numberText(options.experts.buffer) + " and a capacity of " +
+                numberText(options.experts.capacity)};
   takeDemandedShape(options);
   if (!options.given.contains("microbatches"))
     options.microbatches = defaultMicrobatches(options);

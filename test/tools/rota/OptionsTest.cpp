@@ -114,6 +114,13 @@ TEST_F(OptionsTest, EachOptimizerHasItsOptions) {
          "'group': expected 'lr:X' or 'decay:X' for 'norm', got 'rate:1'");
 }
 
+TEST_F(OptionsTest, ACapacityNeedsNoBuffer) {
+  refuse({"--expert-capacity", "1.25", "--expert-buffer", "1.5"},
+         "'expert-buffer': expected none beside 'expert-capacity', which drops "
+         "what the buffer would end the run for, got 1.5 and a capacity of "
+         "1.25");
+}
+
 TEST_F(OptionsTest, DefaultsAreTheOptimizers) {
   auto read = [&](std::vector<std::string> arguments) {
     arguments.push_back("mine.mlir");
