@@ -164,6 +164,12 @@ Value ExpertBlock::build(Value x) {
   auto places = ExpertPlacesOp::create(builder, choices.getExperts().getType(),
                                        counts, choices.getExperts(), count,
                                        microbatch.experts.ranks, capacity);
+  // Without a capacity nothing is dropped.
+  IntegerAttr each;
+  if (capacity)
+    each =
+        builder.getI64IntegerAttr(microbatch.sequenceLength * config.choices);
+  ObserveOp::create(builder, "expert_load", places.getCounts(), each);
   addLosses(scores, places.getCounts(), count);
   Value rows = DispatchOp::create(
       builder, tokens.clone({sequences, count, config.embed}), x,

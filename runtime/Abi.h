@@ -70,6 +70,7 @@ typedef struct RotaFrame {
   void
       *offloaded; // residuals that rest in host memory from forward to backward
   void *auxiliary; // f32 sums of auxiliary losses, written by forward
+  void *observed;  // i32 tables that are reported, written by forward
 } RotaFrame;
 
 /// A task runs one function of the model (a layer's forward, say) once.

@@ -188,6 +188,9 @@ Cost RouteOp::getCost() {
   return streamingCost(*this, (4 + k) * elementsOf(getLogits()));
 }
 
+/// Read by the host after the step.
+Cost ObserveOp::getCost() { return {}; }
+
 /// The softmax again; -, *.
 Cost RouteGradOp::getCost() {
   return streamingCost(*this, 6 * elementsOf(getLogits()));

@@ -378,4 +378,45 @@ def Rota_GroupedBiasGradOp : Rota_ComputeOp<"grouped_bias_grad", [
   }];
 }
 
+def Rota_Observations : Resource<"::mlir::rota::Observations">;
+
+def Rota_ObserveOp : Rota_Op<"observe",
+    [DeclareOpInterfaceMethods<TaskOpInterface, ["getTaskForm"]>,
+     MemoryEffects<[MemRead<Rota_Observations>, MemWrite<Rota_Observations>]>,
+     DeclareOpInterfaceMethods<FactorRuleOpInterface>,
+     DeclareOpInterfaceMethods<CostOpInterface>]> {
+  let summary = "reports counts of a layer's forward";
+  let description = [{
+    Adds the rows of the counts, one of each sequence, to the counts of that name and
+    of this layer in the step, over microbatches and ranks. The trainer reports their
+    largest over their mean; no value depends on them. With `each`, the counts of a
+    sequence add up to that number unless something was dropped, which is reported
+    too. Executions that are no training (validations) do not count, and neither does
+    what a backward computes again.
+
+    Life-span: made by model builders or by hand; becomes an address in a task.
+
+    Constraints:
+    - C1: counts are [B, X]
+    - C2: `each` is 1 or more
+    - C3: it stands in a function of a `rota.layer`
+
+    ```mlir
+    rota.stack @layers layers = 4 pattern [@counts] {
+      rota.layer @counts {
+        func.func @forward(%x: tensor<2x16x8xf32>) -> tensor<2x16x8xf32> {
+          %w, %e = rota.route %x scaling = 1.0 : (tensor<2x16x8xf32>) -> (tensor<2x16x2xf32>, tensor<2x16x2xi32>)
+          %places, %counts = rota.expert_places %e rows = 32 capacity = 4 : tensor<2x16x2xi32> -> tensor<2x8xi32>
+          rota.observe "expert_load" %counts each = 32 : tensor<2x8xi32>
+          return %x : tensor<2x16x8xf32>
+        }
+      }
+    }
+    ```
+  }];
+  let arguments = (ins StrAttr:$name, Rota_IntTensor:$counts, OptionalAttr<I64Attr>:$each);
+  let assemblyFormat = "$name $counts (`each` `=` $each^)? `:` type($counts) attr-dict";
+  let hasVerifier = 1;
+}
+
 #endif // ROTA_IR_ROTA_EXPERTOPS

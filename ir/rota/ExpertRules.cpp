@@ -54,6 +54,15 @@ FactorRule ExpertPlacesOp::getFactorRule() {
   return builder.finish({choices}, {choices, {{batch}, {experts}}});
 }
 
+/// Ranks with parts of the batch have parts of the rows.
+FactorRule ObserveOp::getFactorRule() {
+  RuleBuilder builder;
+  ArrayRef<int64_t> shape = shapeOf(getCounts());
+  int64_t batch = builder.factor(shape[0]);
+  int64_t columns = builder.factor(shape[1], /*divisible=*/false);
+  return builder.finish({{{batch}, {columns}}}, {});
+}
+
 namespace {
 /// Factors of tokens [B, S, E], rows [B, R, E] and choices [B, S, k]. Parts of
 /// the tokens, or of the rows, give parts of a sum.

@@ -7,6 +7,15 @@
 
 #include "ir/rota/Rota.h"
 
+namespace mlir::rota {
+
+/// The resource that `rota.observe` reads and writes.
+struct Observations : SideEffects::Resource::Base<Observations> {
+  StringRef getName() final { return "observations"; }
+};
+
+} // namespace mlir::rota
+
 #define GET_OP_CLASSES
 #include "ir/rota/ExpertOps.h.inc"
 

@@ -15,6 +15,7 @@ TaskForm ReadOp::getTaskForm() { return TaskForm::Address; }
 TaskForm AccumulateOp::getTaskForm() { return TaskForm::Address; }
 TaskForm AuxiliaryLossOp::getTaskForm() { return TaskForm::Address; }
 TaskForm AuxiliaryCotangentOp::getTaskForm() { return TaskForm::Address; }
+TaskForm ObserveOp::getTaskForm() { return TaskForm::Address; }
 TaskForm RotaryTableOp::getTaskForm() { return TaskForm::Address; }
 TaskForm ShardOffsetOp::getTaskForm() { return TaskForm::Address; }
 

@@ -212,3 +212,17 @@ LogicalResult GroupedBiasGradOp::verify() {
     return failure();
   return checkGroups(*this, getCotangent(), getCounts(), experts, getBlocks());
 }
+
+LogicalResult ObserveOp::verify() {
+  // C1: counts [B, X].
+  if (failed(checkRank(*this, "counts", getCounts(), 2)))
+    return failure();
+  // C2: a sum of each row.
+  if (getEach() && int64_t(*getEach()) < 1)
+    return emitOpError("expected 1 or more for each row, got ")
+           << int64_t(*getEach());
+  // C3: a function of a layer.
+  if (!(*this)->getParentOfType<LayerOp>())
+    return emitOpError("expected to stand in a function of a 'rota.layer'");
+  return success();
+}

@@ -179,6 +179,8 @@ private:
       return addToGradient(accumulate);
     if (auto loss = dyn_cast<AuxiliaryLossOp>(op))
       addCopy(loss, loss.getSum(), fixed.auxiliaryPlace(loss));
+    if (auto observe = dyn_cast<ObserveOp>(op))
+      addCopy(observe, observe.getCounts(), fixed.observedPlace(observe));
     if (auto end = dyn_cast<func::ReturnOp>(op))
       return addCopies(end);
     return success();

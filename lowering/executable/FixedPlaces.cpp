@@ -34,6 +34,7 @@ FixedPlaces::get(func::FuncOp function, ArrayRef<Operation *> ops,
                  const FunctionPlaces &frame, const ValueUses &uses,
                  ConstantTables &tables, const ProgramMesh &mesh) {
   FixedPlaces fixed(frame);
+  memory::Packer observed;
   for (auto [argument, place] :
        llvm::zip_equal(function.getArguments(), frame.arguments))
     fixed.places[argument] = place;
@@ -43,6 +44,9 @@ FixedPlaces::get(func::FuncOp function, ArrayRef<Operation *> ops,
     fixed.placeConstant(op, tables, mesh);
     if (auto loss = dyn_cast<AuxiliaryLossOp>(op))
       fixed.auxiliary.push_back(loss);
+    if (auto observe = dyn_cast<ObserveOp>(op))
+      fixed.observed[op] =
+          observed.add(tensorBytes(observe.getCounts().getType()));
   }
   for (Operation *op : ops)
     fixed.setDestinations(op, uses);
@@ -134,6 +138,9 @@ void FixedPlaces::setDestinations(Operation *op, const ValueUses &uses) {
   if (auto loss = dyn_cast<AuxiliaryLossOp>(op))
     if (isFree(loss.getSum()))
       places[viewedValue(loss.getSum())] = auxiliaryPlace(loss);
+  if (auto observe = dyn_cast<ObserveOp>(op))
+    if (isFree(observe.getCounts()))
+      places[viewedValue(observe.getCounts())] = observedPlace(observe);
   if (auto accumulate = dyn_cast<AccumulateOp>(op)) {
     Value value = viewedValue(accumulate.getValue());
     if (!isFree(value) || !uses.hasOneReader(value))

@@ -4,6 +4,7 @@
 #ifndef ROTA_LOWERING_EXECUTABLE_FIXEDPLACES_H
 #define ROTA_LOWERING_EXECUTABLE_FIXEDPLACES_H
 
+#include "ir/rota/Experts.h"
 #include "lowering/executable/ConstantTables.h"
 #include "lowering/executable/ValueUses.h"
 
@@ -62,6 +63,10 @@ public:
   BufferAddress gradientPlace(mlir::rota::AccumulateOp op) const;
   /// The sums that a function adds to auxiliary losses are in its order.
   BufferAddress auxiliaryPlace(mlir::rota::AuxiliaryLossOp op) const;
+  /// Observed tables, too, each where a block of an arena may start.
+  BufferAddress observedPlace(mlir::rota::ObserveOp op) const {
+    return {memory::Observed, observed.lookup(op)};
+  }
 
 private:
   explicit FixedPlaces(const FunctionPlaces &frame) : frame(&frame) {}
@@ -78,7 +83,8 @@ private:
 
   const FunctionPlaces *frame;
   llvm::SmallVector<mlir::rota::AuxiliaryLossOp> auxiliary;
-  llvm::DenseMap<mlir::Value, BufferAddress> places; // never of views
+  llvm::DenseMap<mlir::Operation *, int64_t> observed; // offsets
+  llvm::DenseMap<mlir::Value, BufferAddress> places;   // never of views
   llvm::DenseSet<mlir::Value> accumulated;
 };
 

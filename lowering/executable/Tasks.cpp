@@ -3,6 +3,7 @@
 // Gives each argument and result of the model's functions its place in the
 // frame, by role, and lowers the functions.
 #include "lowering/executable/Tasks.h"
+#include "ir/rota/Experts.h"
 #include "lowering/executable/DataForms.h"
 #include "lowering/executable/Parameters.h"
 #include "lowering/executable/TaskCode.h"
@@ -217,6 +218,9 @@ private:
         .walk([&](AuxiliaryLossOp loss) {
           group.auxiliaryLosses.push_back(tables.auxiliaryLoss(loss.getName()));
         });
+    Model::function(kind, FunctionKind::Forward).walk([&](ObserveOp op) {
+      group.observations.push_back(observationOf(op));
+    });
     for (FunctionKind first :
          {FunctionKind::Backward, FunctionKind::BackwardInput})
       if (func::FuncOp function = Model::function(kind, first))
@@ -224,6 +228,18 @@ private:
                                    .argument(Role::InputActivation)
                                    .isOffloaded();
     return lowerPart(kind, ModelPart::Layer, params, group, group.name + ".");
+  }
+
+  /// The number of an observation; those of one name and form are one.
+  int observationOf(ObserveOp op) {
+    auto shape = cast<RankedTensorType>(op.getCounts().getType()).getShape();
+    Observation own{op.getName().str(), shape[0], shape[1],
+                    int64_t(op.getEach().value_or(0))};
+    std::vector<Observation> &known = layout.program.observations;
+    auto found = llvm::find(known, own);
+    if (found == known.end())
+      found = known.insert(found, own);
+    return int(found - known.begin());
   }
 
   LogicalResult lowerLoss(const ParamPlaces &params) {

@@ -174,6 +174,15 @@ SlotAddress ActionTemplates::auxiliaryOf(size_t layer) const {
       plan.places.auxiliary.at(plan.chunks[key.chunk][layer].layer), 4 * sums);
 }
 
+SlotAddress ActionTemplates::observedOf(size_t layer) const {
+  const std::vector<int> &tables = plan.kindOf(key.chunk, layer).observations;
+  if (tables.empty())
+    return {};
+  return byMicrobatch(
+      plan.places.observed.at(plan.chunks[key.chunk][layer].layer),
+      tableBytes(plan.program, tables));
+}
+
 /// The place in which the input half of a layer's backward, or of the loss's
 /// (behind the layers), leaves cotangents for the weight half.
 SlotAddress ActionTemplates::keptCotangents(const TaskGroup &group,
@@ -194,6 +203,7 @@ void ActionTemplates::addForward() {
     call.frame[Output] =
         j + 1 == count ? SlotAddress(OutputSlot, 0) : inputOf(j + 1);
     call.frame[Auxiliary] = auxiliaryOf(j);
+    call.frame[Observed] = observedOf(j);
     made.calls.push_back(call);
   }
   made.evalCalls = made.calls;

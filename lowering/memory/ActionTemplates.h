@@ -68,6 +68,7 @@ private:
                     const SlotAddress &cotangent);
   SlotAddress inputOf(size_t layer) const;
   SlotAddress auxiliaryOf(size_t layer) const;
+  SlotAddress observedOf(size_t layer) const;
   SlotAddress keptCotangents(const TaskGroup &group, size_t layer) const;
 
   void addForward();

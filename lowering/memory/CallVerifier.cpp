@@ -8,9 +8,10 @@ namespace rota::memory {
 using Kind = ActionKind;
 
 static constexpr const char *kFieldNames[] = {
-    "parameters", "gradients",        "residuals",       "cotangents", "input",
-    "output",     "output cotangent", "input cotangent", "data",       "loss",
-    "constants",  "scratch",          "offloaded",       "auxiliary"};
+    "parameters", "gradients", "residuals",        "cotangents",
+    "input",      "output",    "output cotangent", "input cotangent",
+    "data",       "loss",      "constants",        "scratch",
+    "offloaded",  "auxiliary", "observed"};
 static_assert(std::size(kFieldNames) == kFrameFields);
 
 CallVerifier::CallVerifier(VerifierState &state, WeightVerifier &weights)
@@ -203,6 +204,14 @@ void CallVerifier::layerForward(int c, size_t j, int m) {
   expectField(Auxiliary, sums);
   if ((sums < 0) != kind.auxiliaryLosses.empty())
     state.fail("expected a place for the auxiliary losses of layer " +
+               std::to_string(number));
+  int64_t tables = -1;
+  for (const ObservedTables &t : state.stage.observedTables)
+    if (t.layer == number && t.observations == kind.observations)
+      tables = t.offset + m * tableBytes(state.program, t.observations);
+  expectField(Observed, tables);
+  if ((tables < 0) != kind.observations.empty())
+    state.fail("expected a place for the observations of layer " +
                std::to_string(number));
   write(Residuals, kind.residualBytes, {ValueKind::Residuals, layer, m});
   write(Offloaded, kind.offloadedBytes,

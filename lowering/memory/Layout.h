@@ -59,6 +59,7 @@ struct TaskGroup {
   bool offloadsInput = false; // the activation that enters may rest there, too
   int64_t cotangentBytes = 0; // written by the input half, read by the weights'
   std::vector<int> auxiliaryLosses; // of each sum that forward writes
+  std::vector<int> observations;    // of each table that forward writes
   ParameterBlock block;
 };
 
@@ -127,7 +128,8 @@ enum FrameField : int {
   Constants,
   Scratch,
   Offloaded,
-  Auxiliary
+  Auxiliary,
+  Observed
 };
 
 } // namespace rota::memory

@@ -335,6 +335,14 @@ private:
       places.auxiliary[l.layer] = offset;
       stage.auxiliarySums.push_back({l.layer, offset, losses});
     }
+    for (const ChunkLayer &l : layers) {
+      const std::vector<int> &tables = layout.kinds[l.kind].observations;
+      if (tables.empty())
+        continue;
+      int64_t offset = arena.add(count * tableBytes(program, tables));
+      places.observed[l.layer] = offset;
+      stage.observedTables.push_back({l.layer, offset, tables});
+    }
     if (!hasLoss)
       return;
     stage.targetData = arena.add(count * partBytes(program.target, program));

@@ -24,6 +24,7 @@ struct StagePlaces {
   BlockPlace embed, loss;
   std::map<int64_t, BlockPlace> layers; // by layer number
   std::map<int64_t, int64_t> auxiliary; // sums of layers that have them
+  std::map<int64_t, int64_t> observed;  // tables, likewise
   int64_t constants = -1, scratch = -1;
   int64_t end = 0; // of the static part
 };

@@ -209,6 +209,9 @@ private:
     for (const AuxiliarySums &sums : stage.auxiliarySums)
       addOptional(sums.offset, 4 * int64_t(sums.losses.size()),
                   "the auxiliary losses");
+    for (const ObservedTables &tables : stage.observedTables)
+      addOptional(tables.offset, tableBytes(program, tables.observations),
+                  "the observations");
   }
 
   void verifyApart() {

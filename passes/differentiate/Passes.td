@@ -185,7 +185,7 @@ def VerifyDifferentiated : Pass<"verify-differentiated", "::mlir::ModuleOp"> {
     - V4: a `rota.name` in a backward function: residuals are settled there
     - V5: a residual that forward's result and backward's argument do not agree to
       offload, or an offloaded one before one that is not
-    - V6: a `rota.auxiliary_loss` outside `forward`, a name with two coefficients,
+    - V6: a `rota.auxiliary_loss` or `rota.observe` outside `forward`, a name with two coefficients,
       or auxiliary losses without `loss_weight`
 
     Before, an error (V3, the gradient of %w goes nowhere):

@@ -2,6 +2,7 @@
 //
 // Rejects models that are not differentiated. Labels V1..V6 are those of
 // the pass's description.
+#include "ir/rota/Experts.h"
 #include "ir/rota/Model.h"
 #include "passes/differentiate/Passes.h"
 
@@ -158,10 +159,14 @@ static LogicalResult verifyOffloads(LayerOp layer) {
   return success();
 }
 
-/// V6: nothing is added to an auxiliary loss in a backward function.
+/// V6: nothing is added to an auxiliary loss in a backward function, and
+/// nothing is observed there.
 static LogicalResult verifyNoAuxiliary(func::FuncOp function) {
-  WalkResult result = function.walk([&](AuxiliaryLossOp loss) {
-    loss.emitOpError("expected no auxiliary loss in '")
+  WalkResult result = function.walk([&](Operation *op) {
+    if (!isa<AuxiliaryLossOp, ObserveOp>(op))
+      return WalkResult::advance();
+    op->emitOpError("expected no ")
+        << (isa<ObserveOp>(op) ? "observation" : "auxiliary loss") << " in '"
         << function.getSymName() << "', which would count it again";
     return WalkResult::interrupt();
   });

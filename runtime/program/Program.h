@@ -23,7 +23,7 @@ namespace rota {
 enum class ElementType { F32, BF16, I32 };
 
 /// Number of pointers in RotaFrame, in the order of its fields.
-inline constexpr int kFrameFields = 14;
+inline constexpr int kFrameFields = 15;
 
 /// One axis of the device mesh. The ranks of a run are numbered row-major over
 /// Program::mesh, whose first axis changes slowest. All ranks with one
@@ -286,6 +286,29 @@ struct AuxiliarySums {
   std::vector<int> losses; // in Program::auxiliaryLosses, one for each sum
 };
 
+/// Counts of layers' forward that are reported and nothing else: a table of
+/// i32 [rows, columns] for each microbatch, with a row for each sequence that a
+/// rank has. The columns of a layer are added over rows, microbatches and
+/// ranks.
+struct Observation {
+  std::string name;
+  int64_t rows = 0, columns = 0;
+  int64_t each = 0; // what a row adds up to if nothing is dropped; 0: unknown
+  bool operator==(const Observation &) const = default;
+  /// Of a microbatch, with padding, so that each table starts where a block of
+  /// an arena may.
+  int64_t bytes() const { return (4 * rows * columns + 63) / 64 * 64; }
+};
+
+/// The place of a layer's tables, which forward writes: those of a microbatch
+/// one after the other. As with AuxiliarySums, what a stage does not write
+/// stays zero.
+struct ObservedTables {
+  int64_t layer = 0;
+  int64_t offset = 0;
+  std::vector<int> observations; // in Program::observations
+};
+
 /// A choice of the user on which the losses depend, and which neither the
 /// configuration nor the parameters show: "expert-capacity", "1.25".
 struct ModelOption {
@@ -391,6 +414,7 @@ struct Stage {
   int64_t loss = -1;   // [microbatches, lossCalls, lossNumbers] f32
   int64_t logits = -1; // [microbatches] blocks, only when asked for
   std::vector<AuxiliarySums> auxiliarySums;
+  std::vector<ObservedTables> observedTables;
   // f32, one for each auxiliary loss, which the runtime fills when it knows the
   // main loss's weight: before a training step `startCalls`, without slots,
   // write that of each of `startMicrobatches`.
@@ -471,6 +495,7 @@ struct Program {
   int64_t lossCalls = 1;
   std::vector<LossTerm> lossTerms;
   std::vector<AuxiliaryLoss> auxiliaryLosses;
+  std::vector<Observation> observations;
   std::vector<ConstantTensor> constantTensors;
   std::vector<Collective> collectives;
   std::vector<Parameter> parameters;
@@ -497,6 +522,15 @@ inline int64_t lossNumbers(const Program &program) {
 /// Bytes of these numbers of a microbatch.
 inline int64_t lossBytes(const Program &program) {
   return 4 * lossNumbers(program) * program.lossCalls;
+}
+
+/// Bytes of the tables of these observations of a microbatch.
+inline int64_t tableBytes(const Program &program,
+                          std::span<const int> observations) {
+  int64_t bytes = 0;
+  for (int observation : observations)
+    bytes += program.observations[observation].bytes();
+  return bytes;
 }
 
 /// The shape of one rank's part, the largest where they differ.

@@ -171,6 +171,19 @@ template <typename V> void visit(V &v, AuxiliarySums &x) {
   v("losses", x.losses);
 }
 
+template <typename V> void visit(V &v, Observation &x) {
+  v("name", x.name);
+  v("rows", x.rows);
+  v("columns", x.columns);
+  v("each", x.each);
+}
+
+template <typename V> void visit(V &v, ObservedTables &x) {
+  v("layer", x.layer);
+  v("offset", x.offset);
+  v("observations", x.observations);
+}
+
 template <typename V> void visit(V &v, ModelOption &x) {
   v("name", x.name);
   v("value", x.value);
@@ -240,6 +253,7 @@ template <typename V> void visit(V &v, Stage &x) {
   v("loss", x.loss);
   v("logits", x.logits);
   v("auxiliarySums", x.auxiliarySums);
+  v("observedTables", x.observedTables);
   v("auxiliaryCotangents", x.auxiliaryCotangents);
   v("startCalls", x.startCalls);
   v("startMicrobatches", x.startMicrobatches);
@@ -275,6 +289,7 @@ template <typename V> void visit(V &v, Program &x) {
   v("lossCalls", x.lossCalls);
   v("lossTerms", x.lossTerms);
   v("auxiliaryLosses", x.auxiliaryLosses);
+  v("observations", x.observations);
   v("constantTensors", x.constantTensors);
   v("collectives", x.collectives);
   v("parameters", x.parameters);

@@ -62,6 +62,14 @@ std::map<int64_t, std::vector<int>> auxiliaryLayers(const Program &program) {
   return layers;
 }
 
+std::map<int64_t, std::vector<int>> observedLayers(const Program &program) {
+  std::map<int64_t, std::vector<int>> layers;
+  for (const Stage &stage : program.stages)
+    for (const ObservedTables &tables : stage.observedTables)
+      layers[tables.layer] = tables.observations;
+  return layers;
+}
+
 /// The most elements of a gradient's term that comes from another stage.
 static int64_t largestTerm(const Program &program) {
   int64_t largest = 0;
@@ -92,6 +100,8 @@ RuntimeMemory runtimeMemory(const Program &program) {
   for (const auto &[layer, losses] : auxiliaryLayers(program))
     m.auxiliaryCount +=
         program.microbatches * static_cast<int64_t>(losses.size());
+  for (const auto &[layer, observations] : observedLayers(program))
+    m.observedBytes += program.microbatches * tableBytes(program, observations);
   m.termElements = std::min(kMessageElements, largestTerm(program));
   if (program.device != DeviceKind::Cpu)
     m.workspaceBytes = kProductBytes;
@@ -108,10 +118,12 @@ RuntimeMemory runtimeMemory(const Program &program) {
   m.noLosses = take(losses);
   constexpr int64_t kResultBytes = 8 * kStepResults;
   m.lossRows = program.rounds * m.lossRanks;
-  m.resultBytes = kResultBytes + m.lossRows * (losses + 4 * m.auxiliaryCount);
+  m.resultBytes = kResultBytes + m.lossRows * (losses + 4 * m.auxiliaryCount) +
+                  program.rounds * m.observedBytes;
   m.result = take(m.resultBytes);
   m.losses = m.result + kResultBytes;
   m.auxiliary = m.losses + m.lossRows * losses;
+  m.observed = m.auxiliary + 4 * m.lossRows * m.auxiliaryCount;
   m.auxiliarySums = take(4 * m.auxiliaryCount);
   m.cotangentFactors =
       take(16 * static_cast<int64_t>(program.auxiliaryLosses.size()));

@@ -29,6 +29,10 @@ std::vector<NormTerm> normTerms(const Program &program);
 /// order, f32 [microbatches, losses of the layer] for each.
 std::map<int64_t, std::vector<int>> auxiliaryLayers(const Program &program);
 
+/// By the number of a layer that is observed: its observations, in
+/// Program::observations.
+std::map<int64_t, std::vector<int>> observedLayers(const Program &program);
+
 /// Host memory of each rank on a GPU, for bytes on their way there.
 inline constexpr int64_t kStagingBytes = 16 << 20;
 
@@ -48,9 +52,11 @@ struct RuntimeMemory {
   // f64 [kStepResults], Device::finishStep and decideStep; then f32 [lossRows,
   // microbatches, lossCalls, lossNumbers]: the losses of all, where row round *
   // lossRanks + r is that of rank r in a round of the step; then f32 [lossRows,
-  // auxiliaryCount]: their auxiliary sums. One block, read by the host once a
-  // step.
-  int64_t result = 0, losses = 0, auxiliary = 0;
+  // auxiliaryCount]: their auxiliary sums; then the tables of this rank, those
+  // of a round after those of the one before: of observedLayers in order, of
+  // each [microbatches, tableBytes]. One block, read by the host once a step.
+  int64_t result = 0, losses = 0, auxiliary = 0, observed = 0;
+  int64_t observedBytes = 0; // of a round
   int64_t lossRows = 1;
   int64_t resultBytes = 0;
   // f32 [2, Program::scalars]: those of the next step if the step before

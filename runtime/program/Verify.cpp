@@ -49,6 +49,8 @@ public:
       fail("expected at least 1 call of the loss in a microbatch, got " +
            std::to_string(program.lossCalls));
     verifyMesh();
+    for (const Observation &observation : program.observations)
+      verifyObservation(observation);
     if (error.empty())
       verifyParameters(program, error);
     for (size_t s = 0; s < program.stages.size() && error.empty(); ++s)
@@ -143,6 +145,33 @@ private:
           what + "cotangents of auxiliary losses");
   }
 
+  /// Ranks have equal parts of the sequences, whose rows and columns they add
+  /// up.
+  void verifyObservation(const Observation &o) {
+    int64_t sequences =
+        program.input.shape.empty() ? 0 : program.input.shape[0];
+    if (o.rows < 1 || o.columns < 1 || o.each < 0 || sequences < 1 ||
+        sequences % o.rows != 0)
+      fail("observation '" + o.name +
+           "': expected columns and rows that divide " +
+           std::to_string(sequences) + " sequences, got " +
+           std::to_string(o.rows) + " x " + std::to_string(o.columns));
+  }
+
+  void verifyObserved(int stage, const std::string &what) {
+    for (const ObservedTables &tables : program.stages[stage].observedTables) {
+      std::string which =
+          what + "observations of layer " + std::to_string(tables.layer);
+      for (int observation : tables.observations)
+        index(observation, program.observations.size(), false, which);
+      if (!error.empty())
+        return;
+      place(stage, tables.offset,
+            program.microbatches * tableBytes(program, tables.observations),
+            false, which);
+    }
+  }
+
   void verifyConstant(int stage, const ConstantTensor &tensor,
                       const std::string &what) {
     int64_t base = program.stages[stage].step.constants;
@@ -168,6 +197,7 @@ private:
     if (s.logits >= 0 && program.logits.shape.empty())
       fail(what + "expected a shape of the logits");
     verifyAuxiliary(stage, what);
+    verifyObserved(stage, what);
     for (const Region &region : s.regions)
       place(stage, region.offset, region.bytes, false, what + region.use);
     for (const Region &region : s.hostRegions)

@@ -3,6 +3,7 @@
 #include "runtime/Error.h"
 #include "runtime/program/Part.h"
 #include "runtime/train/Executor.h"
+#include "runtime/train/Observed.h"
 
 #include <algorithm>
 #include <cmath>
@@ -136,6 +137,7 @@ void startLossWeights(Rank &rank, int64_t round) {
 
 void startLoss(Rank &rank, int64_t round) {
   startLossWeights(rank, round);
+  startTables(rank, round);
   const RuntimeMemory &places = rank.places();
   if (places.auxiliaryCount == 0)
     return;

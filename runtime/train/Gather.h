@@ -66,8 +66,8 @@ StepLosses stepLosses(Rank &rank);
 /// round of RuntimeMemory::losses of each, in the order of the device's work. A
 /// stage's start calls leave the weights alone.
 void startLossWeights(Rank &rank, int64_t round = 0);
-/// The same and the sums of auxiliary losses, to the rows of that round of
-/// RuntimeMemory::auxiliary.
+/// The same, the sums of auxiliary losses, to the rows of that round of
+/// RuntimeMemory::auxiliary, and startTables.
 void startLoss(Rank &rank, int64_t round = 0);
 
 /// The loss over all microbatches, ranks and the first `rounds`, on every rank:

@@ -92,6 +92,11 @@ void Report::header(const StepReport &p) {
   std::string parts;
   for (const LossPart &part : p.lossParts)
     parts += fmt::format(" {:>9}", part.name);
+  for (const ObservedStep &observed : p.observed) {
+    parts += fmt::format(" {:>11}", observed.name);
+    if (observed.dropped)
+      parts += fmt::format(" {:>8}", "dropped");
+  }
   fmt::print("{}{:>15} {:>9}{} {:>10} {:>10} {:>9} {:>8} {:>8}{}\n",
              terminal ? kBold : "", "step", "loss", parts, "validation",
              "tokens/s", "bubble", "planned", "left", terminal ? kPlain : "");
@@ -128,6 +133,14 @@ void Report::step(const StepReport &p, bool last) {
       line["skipped"] = reasonText(p.skip, options.skip);
     for (const LossPart &part : p.lossParts)
       line["loss_parts"][part.name] = part.value;
+    for (const ObservedStep &observed : p.observed) {
+      ordered_json &object = line[observed.name];
+      object = {{"worst", observed.worst}, {"mean", observed.mean}};
+      if (observed.dropped) {
+        object["dropped"] = observed.dropped->count;
+        object["dropped_share"] = observed.dropped->share;
+      }
+    }
     return printLine(line);
   }
   if (!headerPrinted)
@@ -137,6 +150,11 @@ void Report::step(const StepReport &p, bool last) {
   std::string parts;
   for (const LossPart &part : p.lossParts)
     parts += fmt::format(" {:>9.4f}", part.value);
+  for (const ObservedStep &observed : p.observed) {
+    parts += fmt::format(" {:>11.2f}", observed.worst);
+    if (observed.dropped)
+      parts += fmt::format(" {:>7.1f}%", 100.0 * observed.dropped->share);
+  }
   clearLine();
   fmt::print("{:>15} {}{:>9.4f}{}{} {:>10} {:>10} {:>8.1f}% {:>7.1f}% {:>8}",
              fmt::format("{}/{}", p.step, options.steps),

@@ -7,6 +7,7 @@
 
 #include "runtime/train/Evaluation.h"
 #include "runtime/train/Gather.h"
+#include "runtime/train/Observed.h"
 #include "runtime/train/Options.h"
 #include "runtime/train/RunSummary.h"
 
@@ -19,6 +20,7 @@ struct StepReport {
   int64_t step = 0;
   double loss = 0.0;
   std::vector<LossPart> lossParts;      // where the loss has terms
+  std::vector<ObservedStep> observed;   // where layers are observed
   std::optional<double> validationLoss; // of a step that validates
   std::optional<BestValidation> best;   // of the validations so far
   bool reachedTarget = false;           // by one of them

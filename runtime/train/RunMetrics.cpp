@@ -112,6 +112,21 @@ void RunMetrics::addMemory(std::vector<Metric> &metrics) {
   metrics.push_back({"reached_bytes", "memory/reached_bytes", reached});
 }
 
+/// "expert_load_worst" and so on.
+static void addObserved(const ObservedStep &observed,
+                        std::vector<Metric> &metrics) {
+  auto add = [&](const std::string &what, double value) {
+    metrics.push_back(
+        {observed.name + "_" + what, observed.name + "/" + what, value});
+  };
+  add("worst", observed.worst);
+  add("mean", observed.mean);
+  if (!observed.dropped)
+    return;
+  add("dropped", static_cast<double>(observed.dropped->count));
+  add("dropped_share", observed.dropped->share);
+}
+
 void RunMetrics::step(const StepReport &p, bool isKept, bool last) {
   if (options.metrics.folder.empty())
     return;
@@ -123,6 +138,8 @@ void RunMetrics::step(const StepReport &p, bool isKept, bool last) {
       {"seconds", "time/seconds", p.seconds}};
   for (const LossPart &part : p.lossParts)
     metrics.push_back({"loss_" + part.name, "loss/" + part.name, part.value});
+  for (const ObservedStep &observed : p.observed)
+    addObserved(observed, metrics);
   if (!options.checkpoints.folder.empty())
     metrics.push_back(
         {"checkpoint_stall", "time/checkpoint_stall", p.checkpointStall});

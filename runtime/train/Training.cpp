@@ -164,6 +164,7 @@ void Training::readResults(const Pending &pending) {
                          progress.skip != SkipReason::None);
   progress.loss = loss.mean();
   progress.lossParts = loss.parts(program);
+  progress.observed = readTables(rank, bytes);
   progress.gradientNorm = optimizer.readNorm(result);
 }
 

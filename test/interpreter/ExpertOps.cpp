@@ -306,6 +306,9 @@ static LogicalResult groupedBiasGrad(GroupedBiasGradOp op, Frame &frame) {
   return success();
 }
 
+/// No value depends on what is reported.
+static void observe(ObserveOp, Frame &) {}
+
 void ::rota::interpreter::addExpertOps(OpTable &table) {
   table.add(route);
   table.add(routeGrad);
@@ -317,4 +320,5 @@ void ::rota::interpreter::addExpertOps(OpTable &table) {
   table.add(groupedProductGrad);
   table.add(groupedBias);
   table.add(groupedBiasGrad);
+  table.add(observe);
 }

@@ -73,6 +73,29 @@ protected:
   }
 };
 
+/// What is dropped is known where there is a capacity.
+TEST_F(Experts, TheirLoadIsObserved) {
+  for (double capacity : {0.0, 1.5})
+    for (const auto &config : {mixtral(), qwen(), deepSeek()}) {
+      BuildOptions options{1, 8, {}};
+      options.experts.capacity = capacity;
+      auto built = build(config, options);
+      ASSERT_TRUE(succeeded(built)) << diagnostics;
+      int observed = 0, routed = 0;
+      built->module->walk([&](ExpertPlacesOp op) {
+        ++routed;
+        for (Operation *user : op.getCounts().getUsers())
+          if (auto observe = dyn_cast<ObserveOp>(user)) {
+            ++observed;
+            EXPECT_EQ(observe.getName(), "expert_load");
+            EXPECT_EQ(observe.getEach().value_or(0), capacity > 0 ? 16u : 0u);
+          }
+      });
+      EXPECT_GT(routed, 0);
+      EXPECT_EQ(observed, routed);
+    }
+}
+
 TEST_F(Experts, MixtralHasThemInEveryLayer) {
   auto names = layerParams(mixtral());
   EXPECT_TRUE(has(names, "block_sparse_moe.gate.weight 4 24"));

@@ -286,3 +286,38 @@ func.func @f(%x: tensor<1x8x4xf32>, %y: tensor<1x8x6xf32>, %c: tensor<1x2xi32>) 
   %d = rota.grouped_product_grad %x, %y, %c fill = 0.0 : (tensor<1x8x4xf32>, tensor<1x8x6xf32>, tensor<1x2xi32>) -> tensor<2x4x6xf32>
   return %d : tensor<2x4x6xf32>
 }
+
+// -----
+
+// observe C1: counts without sequences
+rota.stack @layers layers = 1 pattern [@a] {
+  rota.layer @a {
+    func.func @forward(%c: tensor<4xi32>) -> tensor<4xi32> {
+      // expected-error @+1 {{expected counts of rank 2, got 'tensor<4xi32>'}}
+      rota.observe "load" %c : tensor<4xi32>
+      return %c : tensor<4xi32>
+    }
+  }
+}
+
+// -----
+
+// observe C2: rows that add up to nothing
+rota.stack @layers layers = 1 pattern [@a] {
+  rota.layer @a {
+    func.func @forward(%c: tensor<2x4xi32>) -> tensor<2x4xi32> {
+      // expected-error @+1 {{expected 1 or more for each row, got 0}}
+      rota.observe "load" %c each = 0 : tensor<2x4xi32>
+      return %c : tensor<2x4xi32>
+    }
+  }
+}
+
+// -----
+
+// observe C3: outside of layers
+func.func @f(%c: tensor<2x4xi32>) {
+  // expected-error @+1 {{expected to stand in a function of a 'rota.layer'}}
+  rota.observe "load" %c : tensor<2x4xi32>
+  return
+}

@@ -55,6 +55,8 @@ Program makeProgram() {
   weight.squareTask = 2;
   p.parameters = {weight};
   p.auxiliaryLosses = {{"balance", 0.01, 64.0}};
+  p.input.shape = {4, 8};
+  p.observations = {{"load", 2, 5, 16}};
   p.modelOptions = {{"expert-capacity", "1.5"}};
   Stage rank;
   rank.arenaBytes = 4096;
@@ -70,6 +72,7 @@ Program makeProgram() {
   p.stages = {rank, rank};
   p.stages[1].auxiliarySums = {{3, 3072, {0}}};
   p.stages[1].auxiliaryCotangents = 3200;
+  p.stages[1].observedTables = {{3, 3264, {0}}};
   p.stages[1].updates.clear();
   ActionTemplate compute;
   Call call{0, {0, -1, 64, -1, -1, 128, -1, -1, -1, -1, -1, 512, -1, -1}};
@@ -114,6 +117,8 @@ TEST(Program, RoundTrips) {
   EXPECT_EQ(back.options[0].most, 0.999);
   EXPECT_EQ(back.stages[0].step.scratch, 640);
   EXPECT_EQ(back.stages[1].auxiliarySums[0].losses, std::vector<int>{0});
+  EXPECT_EQ(back.observations, program.observations);
+  EXPECT_EQ(back.stages[1].observedTables[0].offset, 3264);
   EXPECT_EQ(back.modelOptions[0].value, "1.5");
 }
 
@@ -211,6 +216,21 @@ TEST(Program, SurvivesRandomDamage) {
 TEST(Verify, AcceptsAGoodProgram) {
   std::string error;
   EXPECT_TRUE(verify(makeProgram(), error)) << error;
+}
+
+TEST(Verify, RefusesObservations) {
+  Program program = makeProgram();
+  program.stages[1].observedTables[0].offset = 4096 - 63;
+  EXPECT_TRUE(verifyFails(program, "stage 1: observations of layer 3: "
+                                   "expected bytes within the arena"));
+  program = makeProgram();
+  program.stages[1].observedTables[0].observations = {1};
+  EXPECT_TRUE(verifyFails(program, "observations of layer 3: expected a number "
+                                   "below 1, got 1"));
+  program = makeProgram();
+  program.observations[0].rows = 3;
+  EXPECT_TRUE(verifyFails(program, "observation 'load': expected columns and "
+                                   "rows that divide 4 sequences, got 3 x 5"));
 }
 
 TEST(Verify, RefusesPlacesOfAuxiliaryLosses) {

@@ -191,6 +191,7 @@ TEST(MemoryPlan, AuxiliaryLossesHavePlacesOfTheirOwn) {
   int forwards = 0;
   for (Stage &stage : good.program.stages) {
     ASSERT_EQ(stage.auxiliarySums.size(), 2u); // of four layers
+    ASSERT_EQ(stage.observedTables.size(), 2u);
     EXPECT_EQ(stage.startMicrobatches.size(), stage.loss >= 0 ? 6u : 0u);
     for (int a = 0; a < int(stage.actions.size()); ++a)
       for (Call &call : ownTemplate(stage, a).calls) {
@@ -200,6 +201,9 @@ TEST(MemoryPlan, AuxiliaryLossesHavePlacesOfTheirOwn) {
         call.frame[Auxiliary].offset += 4;
         EXPECT_FALSE(accepts(good));
         call.frame[Auxiliary].offset -= 4;
+        call.frame[Observed].offset += 64;
+        EXPECT_FALSE(accepts(good));
+        call.frame[Observed].offset -= 64;
       }
     for (Call &call : stage.startCalls) {
       call.frame[Loss].offset += 8;
@@ -210,6 +214,18 @@ TEST(MemoryPlan, AuxiliaryLossesHavePlacesOfTheirOwn) {
   EXPECT_EQ(forwards, 6 * 6);
   good.program.stages[1].auxiliarySums[0].offset =
       good.program.stages[1].auxiliarySums[1].offset;
+  EXPECT_FALSE(accepts(good));
+}
+
+TEST(MemoryPlan, ObservedTablesOverlapNothing) {
+  std::mt19937 random(6);
+  Case good;
+  do
+    ASSERT_TRUE(makeCase("circular", {3, 2, 6}, true, 2, random, good));
+  while (good.layout.program.observations.empty());
+  ASSERT_TRUE(accepts(good)) << good.error;
+  good.program.stages[1].observedTables[0].offset =
+      good.program.stages[1].observedTables[1].offset;
   EXPECT_FALSE(accepts(good));
 }
 

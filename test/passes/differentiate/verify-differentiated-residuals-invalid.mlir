@@ -129,6 +129,37 @@ func.func @loss_backward(%x: tensor<4x8xf32>, %t: tensor<4xi32>) -> (tensor<f32>
 
 // -----
 
+// V6: an observation in a backward
+rota.stack @layers layers = 2 pattern [@a] {
+  rota.layer @a {
+    func.func @forward(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
+      return %x : tensor<4x8xf32>
+    }
+    func.func @backward(%x: tensor<4x8xf32>, %dz: tensor<4x8xf32>) -> tensor<4x8xf32> {
+      %c = arith.constant dense<1> : tensor<4x8xi32>
+      // expected-error@+1 {{expected no observation in 'backward', which would count it again}}
+      rota.observe "load" %c : tensor<4x8xi32>
+      return %dz : tensor<4x8xf32>
+    }
+  }
+}
+func.func @embed(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  return %x : tensor<4x8xf32>
+}
+func.func @embed_backward(%x: tensor<4x8xf32>, %dx: tensor<4x8xf32>) {
+  return
+}
+func.func @loss(%x: tensor<4x8xf32>, %t: tensor<4xi32>) -> (tensor<f32>, tensor<f32>) {
+  %sum = rota.reduce sum %x dims [0, 1] : tensor<4x8xf32> -> tensor<f32>
+  return %sum, %sum : tensor<f32>, tensor<f32>
+}
+func.func @loss_backward(%x: tensor<4x8xf32>, %t: tensor<4xi32>) -> (tensor<f32>, tensor<f32>, tensor<4x8xf32>) {
+  %sum = rota.reduce sum %x dims [0, 1] : tensor<4x8xf32> -> tensor<f32>
+  return %sum, %sum, %x : tensor<f32>, tensor<f32>, tensor<4x8xf32>
+}
+
+// -----
+
 // V6: two coefficients of one name
 rota.stack @layers layers = 2 pattern [@a] {
   rota.layer @a {

@@ -107,6 +107,11 @@ std::string chartSection(const RunFolder &folder) {
               {{"learning rate", "learning_rate"}}) +
       chartOf(folder, {"Gradient norm", "before clipping"},
               {{"gradient norm", "gradient_norm"}}) +
+      chartOf(folder, {"Load of experts", "the largest over the mean"},
+              {{"worst layer", "expert_load_worst"},
+               {"mean of layers", "expert_load_mean"}}) +
+      chartOf(folder, {"Dropped choices of experts", "", true},
+              {{"dropped", "expert_load_dropped_share"}}) +
       chartOf(
           folder, {"Bubble", "", true},
           {{"measured", "bubble_measured"}, {"planned", "bubble_planned"}}) +

@@ -98,6 +98,11 @@ std::string summarySection(const RunFolder &folder) {
     end.add("loss", fmt::format("{:.4f}", *loss));
   if (auto loss = lastOf(folder, "validation_loss"))
     end.add("validation loss", fmt::format("{:.4f}", *loss));
+  if (auto load = lastOf(folder, "expert_load_worst"))
+    end.add("largest load of an expert",
+            fmt::format("{:.2f} times the mean", *load));
+  if (auto share = lastOf(folder, "expert_load_dropped_share"))
+    end.add("dropped choices", fmt::format("{:.1f} %", 100.0 * *share));
   if (auto skipped = lastOf(folder, "skipped_steps"))
     end.add("steps skipped", wholeText(*skipped));
   if (folder.summary.is_null()) {

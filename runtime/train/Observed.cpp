@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/train/Observed.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace rota {
+
+void startTables(Rank &rank, int64_t round) {
+  const RuntimeMemory &places = rank.places();
+  int64_t at = places.observed + round * places.observedBytes;
+  for (const auto &[layer, observations] : observedLayers(rank.program())) {
+    int64_t bytes =
+        rank.program().microbatches * tableBytes(rank.program(), observations);
+    for (const ObservedTables &tables : rank.stage().observedTables)
+      if (tables.layer == layer)
+        rank.device().copy(nullptr, rank.at(tables.offset), rank.runtimeAt(at),
+                           bytes);
+    at += bytes;
+  }
+}
+
+namespace {
+/// The columns of one layer and observation, in the sums of all.
+struct Columns {
+  const Observation *form;
+  size_t first;
+};
+
+/// The columns of all layers of this rank, and where they are.
+struct OwnSums {
+  std::vector<Columns> columns;
+  std::vector<int32_t> values;
+};
+} // namespace
+
+/// Adds rows, microbatches and rounds up. `tables`: RuntimeMemory::observed.
+static OwnSums sumTables(Rank &rank, const char *tables) {
+  const Program &program = rank.program();
+  OwnSums sums;
+  int64_t inRound = 0; // of the layer's tables
+  for (const auto &[layer, observations] : observedLayers(program)) {
+    int64_t stride = tableBytes(program, observations), inTables = 0;
+    for (int observation : observations) {
+      const Observation &form = program.observations[observation];
+      size_t first = sums.values.size();
+      sums.columns.push_back({&form, first});
+      sums.values.resize(first + static_cast<size_t>(form.columns));
+      for (int64_t m = 0; m < program.stepMicrobatches(); ++m) {
+        int64_t round = m / program.microbatches;
+        const auto *table = reinterpret_cast<const int32_t *>(
+            tables + round * rank.places().observedBytes + inRound +
+            m % program.microbatches * stride + inTables);
+        for (int64_t i = 0; i < form.rows * form.columns; ++i)
+          sums.values[first + static_cast<size_t>(i % form.columns)] +=
+              table[i];
+      }
+      inTables += form.bytes();
+    }
+    inRound += program.microbatches * stride;
+  }
+  return sums;
+}
+
+/// Ranks of a stage that count the same sequence.
+static int64_t copiesOf(Rank &rank, const Observation &form) {
+  const Program &program = rank.program();
+  auto ranks = static_cast<int64_t>(rank.everyone().ranks.size() /
+                                    program.stages.size());
+  return ranks * form.rows / program.input.shape[0];
+}
+
+std::vector<ObservedStep> readTables(Rank &rank, std::span<const char> result) {
+  const Program &program = rank.program();
+  const RuntimeMemory &places = rank.places();
+  if (program.observations.empty())
+    return {};
+  OwnSums sums =
+      sumTables(rank, result.data() + (places.observed - places.result));
+  std::vector<int32_t> all(sums.values.size());
+  Collective add;
+  add.kind = Collective::Kind::AllReduce;
+  add.type = ElementType::I32;
+  add.size = static_cast<int64_t>(all.size());
+  add.reason = "observations of all ranks";
+  rank.host().run(Stream::Step, add, rank.everyone(), sums.values.data(),
+                  all.data());
+  std::vector<ObservedStep> steps;
+  std::vector<int64_t> layers, expected; // of each name
+  for (const Columns &columns : sums.columns) {
+    const Observation &form = *columns.form;
+    auto step = std::ranges::find(steps, form.name, &ObservedStep::name);
+    auto number = static_cast<size_t>(step - steps.begin());
+    if (step == steps.end()) {
+      steps.emplace_back().name = form.name;
+      step = steps.end() - 1;
+      layers.push_back(0);
+      expected.push_back(0);
+    }
+    std::span<const int32_t> counts(all.data() + columns.first,
+                                    static_cast<size_t>(form.columns));
+    int64_t sum = std::accumulate(counts.begin(), counts.end(), int64_t(0));
+    double largest = *std::ranges::max_element(counts);
+    double load = sum == 0 ? 0.0
+                           : largest * static_cast<double>(form.columns) /
+                                 static_cast<double>(sum);
+    step->worst = std::max(step->worst, load);
+    step->mean += load;
+    ++layers[number];
+    if (form.each == 0)
+      continue;
+    if (!step->dropped)
+      step->dropped.emplace();
+    int64_t whole = program.stepSequences() * form.each;
+    step->dropped->count += whole - sum / copiesOf(rank, form);
+    expected[number] += whole;
+  }
+  for (size_t i = 0; i < steps.size(); ++i) {
+    steps[i].mean /= static_cast<double>(layers[i]);
+    if (steps[i].dropped)
+      steps[i].dropped->share = static_cast<double>(steps[i].dropped->count) /
+                                static_cast<double>(expected[i]);
+  }
+  return steps;
+}
+
+} // namespace rota
