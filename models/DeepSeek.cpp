@@ -222,6 +222,7 @@ static ExpertConfig readExperts(Config &config, const DecoderConfig &decoder,
                              [](double value) { return value > 0; }),
       .sigmoid = true,
       .bias = "mlp.gate.e_score_correction_bias",
+      .biasRate = microbatch.routers.biasRate,
       .groups = config.size("n_group", 8),
       .topGroups = config.size("topk_group", 4),
   };

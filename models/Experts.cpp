@@ -113,9 +113,12 @@ RouteOp ExpertBlock::route(Value logits) {
     groups = builder.getI64IntegerAttr(config.groups);
     topGroups = builder.getI64IntegerAttr(config.topGroups);
   }
+  FloatAttr biasRate;
+  if (bias && config.biasRate > 0)
+    biasRate = builder.getF64FloatAttr(config.biasRate);
   return RouteOp::create(builder, weights, weights.clone(builder.getI32Type()),
                          logits, bias, config.sigmoid, config.normalizes,
-                         groups, topGroups, APFloat(config.scaling));
+                         groups, topGroups, APFloat(config.scaling), biasRate);
 }
 
 FloatAttr ExpertBlock::fill() {

@@ -28,10 +28,11 @@ struct ExpertConfig {
   bool normalizes = true;
   double scaling = 1.0;
   /// Sigmoids of the logits instead of a softmax, in f32 from the product on,
-  /// and a bias of that name that only the choice depends on. Nothing trains
-  /// the bias.
+  /// and a bias of that name that only the choice depends on. No loss trains
+  /// the bias; a rate above 0 balances experts with it.
   bool sigmoid = false;
   StringRef bias = {};
+  double biasRate = 0;
   StringRef routerBias = {}; // of the logits, trained; empty: none
   /// Neighbouring experts in groups, of which a token may choose some; 1: none.
   int64_t groups = 1, topGroups = 1;

@@ -3,6 +3,7 @@
 // From a model's path to rota IR.
 #include "models/Models.h"
 
+#include "ir/rota/Experts.h"
 #include "models/ModelBuilder.h"
 #include "runtime/program/WeightFiles.h"
 
@@ -118,6 +119,21 @@ static LogicalResult checkPrediction(MLIRContext &context, StringRef path,
          << "' has no module of it, got " << *options.predictionLoss;
 }
 
+/// A rate of biases needs routers with biases of choices.
+static LogicalResult checkBiasRate(Config &config, double rate,
+                                   ModuleOp module) {
+  auto hasRate = [](RouteOp route) {
+    return route.getBiasRate() ? WalkResult::interrupt()
+                               : WalkResult::advance();
+  };
+  if (rate == 0 || module.walk(hasRate).wasInterrupted())
+    return success();
+  return config.error("model_type")
+         << "expected no 'router-bias-rate' for a model whose routers have no "
+            "bias of choices, as those of 'deepseek_v3' have, got "
+         << rate;
+}
+
 static FailureOr<BuiltModel> buildFromConfig(MLIRContext &context,
                                              StringRef path,
                                              const BuildOptions &options) {
@@ -150,7 +166,8 @@ static FailureOr<BuiltModel> buildFromConfig(MLIRContext &context,
       failed(checkPrediction(context, path, *config, options)))
     return failure();
   if (failed(verify(*model.module)) ||
-      failed(checkParameters(*config, *model.module)))
+      failed(checkParameters(*config, *model.module)) ||
+      failed(checkBiasRate(*config, options.routers.biasRate, *model.module)))
     return failure();
   for (const char *name : ::rota::kWeightFiles) {
     SmallString<128> weights(llvm::sys::path::parent_path(path));
@@ -187,6 +204,11 @@ static FailureOr<BuiltModel> loadModule(MLIRContext &context, StringRef path,
            << "expected no blocks of the loss for a module, which has its own "
               "shapes, got "
            << options.lossBlocks;
+  if (options.routers.biasRate != 0)
+    return errorAt(context, path)
+           << "expected no 'router-bias-rate' for a module, whose routers have "
+              "their own, got "
+           << options.routers.biasRate;
   BuiltModel built;
   built.module = parseSourceFile<ModuleOp>(path, &context);
   if (!built.module)

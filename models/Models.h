@@ -28,6 +28,9 @@ struct RouterLosses {
   /// Of the load balance; not given: the configuration's.
   std::optional<double> balance;
   double zLoss = 0; // of logsumexp(logits)^2 (Zoph et al. 2022, equation 5)
+  /// No loss: what a step adds to the bias of an expert that fewer tokens than
+  /// the mean have chosen (Wang et al. 2024); 0: biases stay as they are.
+  double biasRate = 0;
 };
 
 /// Room for the rows of experts (rota.expert_places).

@@ -35,6 +35,10 @@ def Rota_RouteOp : Rota_DifferentiableOp<"route", [TaskOpInterface]> {
     its experts (DeepSeek-V2) or, with `sigmoid`, the sum of its two largest
     (DeepSeek-V3).
 
+    With `bias_rate`, no loss trains the bias: what `differentiate` adds to its
+    gradient is the number of choices of each expert, and `build-updates` gives it an
+    update of its own (passes/optimizer/README.md).
+
     Life-span: made by model builders or by hand; becomes a kernel.
 
     Constraints:
@@ -44,6 +48,7 @@ def Rota_RouteOp : Rota_DifferentiableOp<"route", [TaskOpInterface]> {
     - C3: groups divide X and stand with top_groups; top_groups is from 1 to groups,
       and so many groups have k experts at least
     - C4: the scaling is finite and above 0
+    - C5: a bias_rate is finite and above 0, and stands with a bias
 
     ```mlir
     func.func @f(%logits: tensor<2x16x8xf32>, %bias: tensor<8xf32>) -> (tensor<2x16x2xf32>, tensor<2x16x2xi32>) {
@@ -56,12 +61,13 @@ def Rota_RouteOp : Rota_DifferentiableOp<"route", [TaskOpInterface]> {
   let arguments = (ins Rota_F32Tensor:$logits, Optional<Rota_F32Tensor>:$bias,
                        UnitAttr:$sigmoid, UnitAttr:$normalize,
                        OptionalAttr<I64Attr>:$groups, OptionalAttr<I64Attr>:$top_groups,
-                       F64Attr:$scaling);
+                       F64Attr:$scaling, OptionalAttr<F64Attr>:$bias_rate);
   let results = (outs Rota_F32Tensor:$weights, Rota_IntTensor:$experts);
   let assemblyFormat = [{
     $logits (`bias` $bias^)? (`sigmoid` $sigmoid^)? (`normalize` $normalize^)?
     (`groups` `=` $groups^)? (`top_groups` `=` $top_groups^)?
-    `scaling` `=` custom<Real>($scaling) `:` functional-type(operands, results) attr-dict
+    `scaling` `=` custom<Real>($scaling) (`bias_rate` `=` custom<Real>($bias_rate)^)? `:`
+    functional-type(operands, results) attr-dict
   }];
 }
 

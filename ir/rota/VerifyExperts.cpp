@@ -60,7 +60,17 @@ LogicalResult RouteOp::verify() {
              << top;
   }
   // C4: the scaling.
-  return checkScaling(*this, getScaling());
+  if (failed(checkScaling(*this, getScaling())))
+    return failure();
+  // C5: a rate of a bias.
+  if (!getBiasRate())
+    return success();
+  double rate = getBiasRate()->convertToDouble();
+  if (!std::isfinite(rate) || rate <= 0)
+    return emitOpError("expected a finite bias_rate above 0, got ") << rate;
+  if (!getBias())
+    return emitOpError("expected a bias for a bias_rate of ") << rate;
+  return success();
 }
 
 LogicalResult RouteGradOp::verify() {

@@ -257,10 +257,29 @@ FailureOr<Cotangents> CrossEntropyOp::vjp(OpBuilder &builder,
   return result;
 }
 
+/// The choices of each expert [X], in the element type of the logits.
+static Value countChoices(RouteOp op, OpBuilder &builder) {
+  Location loc = op.getLoc();
+  auto logits = cast<RankedTensorType>(op.getLogits().getType());
+  auto choices = cast<RankedTensorType>(op.getExperts().getType());
+  int64_t batch = choices.getDimSize(0), experts = logits.getDimSize(2);
+  int64_t rows = choices.getDimSize(1) * choices.getDimSize(2);
+  auto places = ExpertPlacesOp::create(
+      builder, loc, choices, choices.clone({batch, experts}), op.getExperts(),
+      rows, /*blocks=*/1, /*capacity=*/IntegerAttr());
+  Value ones = splatConstant(builder, loc, logits.clone({batch, rows, 1}), 1.0);
+  Value sums =
+      GroupedBiasGradOp::create(builder, loc, logits.clone({experts, 1}), ones,
+                                places.getCounts(), /*blocks=*/1);
+  return ReshapeOp::create(builder, loc, logits.clone({experts}), sums);
+}
+
 /// The choices are constant, and the bias is for them alone.
 FailureOr<Cotangents> RouteOp::vjp(OpBuilder &builder, ValueRange cotangents,
                                    ArrayRef<bool> needed) {
   Cotangents result = none(*this);
+  if (getBiasRate() && needed[1])
+    result[1] = countChoices(*this, builder);
   if (needed[0] && cotangents[0])
     result[0] = RouteGradOp::create(
         builder, getLoc(), getLogits().getType(), cotangents[0], getLogits(),

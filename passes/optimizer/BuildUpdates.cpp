@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One update function and one function of squares for each form of parameter.
+#include "ir/rota/Experts.h"
 #include "ir/rota/Model.h"
 #include "ir/rota/Sharding.h"
 #include "passes/optimizer/Groups.h"
@@ -27,6 +28,7 @@ private:
   FailureOr<UpdateForm> formOf(ParamOp param, const OptimizerSpec &optimizer);
   LogicalResult setHeads(ParamOp param, UpdateForm &form);
   void setGroup(ParamOp param, UpdateForm &form);
+  LogicalResult setBiasRate(ParamOp param, UpdateForm &form);
   func::FuncOp addFunction(StringRef name, size_t number);
   void shard(func::FuncOp function, ShardingAttr sharding);
   FlatSymbolRefAttr buildUpdate(const OptimizerSpec &optimizer,
@@ -78,6 +80,8 @@ FailureOr<UpdateForm> BuildUpdates::formOf(ParamOp param,
   if (muonPerHead && form.isMatrix() && failed(setHeads(param, form)))
     return failure();
   setGroup(param, form);
+  if (failed(setBiasRate(param, form)))
+    return failure();
   return form;
 }
 
@@ -138,6 +142,29 @@ void BuildUpdates::setGroup(ParamOp param, UpdateForm &form) {
   form.decay = group->decay.value_or(form.decay);
 }
 
+/// Of a parameter that is the bias of a `rota.route` with a rate. Padding would
+/// not stay zero.
+LogicalResult BuildUpdates::setBiasRate(ParamOp param, UpdateForm &form) {
+  getOperation().walk([&](RouteOp route) {
+    auto read = route.getBiasRate() ? route.getBias().getDefiningOp<ReadOp>()
+                                    : ReadOp();
+    if (!read || lookupParam(read, read.getParamAttr().getAttr()) != param)
+      return;
+    form.biasRate = route.getBiasRate()->convertToDouble();
+    form.rate = form.decay = 0.0;
+  });
+  if (form.biasRate == 0)
+    return success();
+  PlacementAttr placement = param.getPlacementAttr();
+  int64_t experts =
+      placement ? placement.getWhole()[0] : param.getTensorType().getDimSize(0);
+  if (form.type.getDimSize(0) == experts)
+    return success();
+  return param.emitError("expected ranks to divide the ")
+         << experts << " biases of '" << param.getSymName()
+         << "' evenly, got parts of " << form.type.getDimSize(0) << " in all";
+}
+
 /// Adds `<name>_<number>`, without arguments.
 func::FuncOp BuildUpdates::addFunction(StringRef name, size_t number) {
   auto function = func::FuncOp::create(
@@ -169,7 +196,8 @@ FlatSymbolRefAttr BuildUpdates::buildUpdate(const OptimizerSpec &optimizer,
   func::FuncOp function = addFunction("update", number);
   Location loc = NameLoc::get(StringAttr::get(&getContext(), optimizer.name));
   UpdateBuilder builder(loc, function, form, settings);
-  builder.finish(optimizer.build(builder));
+  builder.finish(form.biasRate > 0 ? buildRouterBias(builder)
+                                   : optimizer.build(builder));
   shard(function, form.sharding);
   ++updates;
   return FlatSymbolRefAttr::get(function);
@@ -185,7 +213,10 @@ FlatSymbolRefAttr BuildUpdates::buildSquares(const UpdateForm &form,
   Block *body = &function.getBody().emplaceBlock();
   b.setInsertionPointToEnd(body);
   Value gradient = body->addArgument(form.type, loc);
-  Value sums = arith::MulFOp::create(b, gradient, gradient);
+  // The choices that balance experts count for no norm.
+  Value sums = form.biasRate > 0
+                   ? arith::SubFOp::create(b, gradient, gradient).getResult()
+                   : arith::MulFOp::create(b, gradient, gradient).getResult();
   ArrayRef<int64_t> shape = form.type.getShape();
   if (!shape.empty())
     sums =

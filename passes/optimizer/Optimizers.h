@@ -41,6 +41,9 @@ inline const OptimizerSpec &defaultOptimizer = adamW;
 /// An update of AdamW, for the parameters that an optimizer leaves to it.
 Value buildAdamW(UpdateBuilder &builder);
 
+/// The update of a bias of choices, whatever the optimizer (RouterBias.cpp).
+Value buildRouterBias(UpdateBuilder &builder);
+
 /// Options that several optimizers have.
 inline constexpr double kBelowOne = 0.999999999, kAny = 1e300;
 inline constexpr llvm::StringLiteral kWeightDecay = "weight-decay",

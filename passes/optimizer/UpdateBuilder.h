@@ -27,6 +27,8 @@ struct UpdateForm {
   // Heads that the optimizer takes apart: the rows, or the columns, are those
   // of one head after the other. 1: the matrix is one.
   int64_t rowHeads = 1, columnHeads = 1;
+  // Of a bias of choices that balances experts; 0: the optimizer's.
+  double biasRate = 0.0;
 
   bool isMatrix() const { return rows > 0; }
   bool operator==(const UpdateForm &) const = default;
@@ -55,6 +57,9 @@ public:
   Value parameter() { return body->getArgument(UpdateFunction::parameter); }
   /// Its gradient: a mean over the step, clipped.
   Value gradient();
+  /// What the step's microbatches have added to it, neither divided nor
+  /// clipped.
+  Value total() { return body->getArgument(UpdateFunction::gradient); }
 
   /// The state of that name, f32 of the parameter's shape; `initial` everywhere
   /// before the first step. Its new value must be given with `setState`, which

@@ -96,6 +96,22 @@ TEST_F(Experts, TheirLoadIsObserved) {
     }
 }
 
+TEST_F(Experts, ARateOfBiasesNeedsBiases) {
+  BuildOptions options{1, 8, {}};
+  options.routers.biasRate = 0.001;
+  auto built = build(deepSeek(), options);
+  ASSERT_TRUE(succeeded(built)) << diagnostics;
+  built->module->walk([&](RouteOp op) {
+    ASSERT_TRUE(op.getBiasRate());
+    EXPECT_EQ(op.getBiasRate()->convertToDouble(), 0.001);
+  });
+  EXPECT_TRUE(failed(build(mixtral(), options)));
+  EXPECT_NE(diagnostics.find("'model_type': expected no 'router-bias-rate' for "
+                             "a model whose routers have no bias of choices"),
+            std::string::npos)
+      << diagnostics;
+}
+
 TEST_F(Experts, MixtralHasThemInEveryLayer) {
   auto names = layerParams(mixtral());
   EXPECT_TRUE(has(names, "block_sparse_moe.gate.weight 4 24"));

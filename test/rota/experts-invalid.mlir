@@ -289,6 +289,24 @@ func.func @f(%x: tensor<1x8x4xf32>, %y: tensor<1x8x6xf32>, %c: tensor<1x2xi32>) 
 
 // -----
 
+// route C5: a rate of no bias
+func.func @f(%z: tensor<2x3x4xf32>) {
+  // expected-error @+1 {{expected a bias for a bias_rate of 1.000000e-03}}
+  %w, %e = rota.route %z scaling = 1.0 bias_rate = 0.001 : (tensor<2x3x4xf32>) -> (tensor<2x3x2xf32>, tensor<2x3x2xi32>)
+  return
+}
+
+// -----
+
+// route C5: a rate of 0
+func.func @f(%z: tensor<2x3x4xf32>, %b: tensor<4xf32>) {
+  // expected-error @+1 {{expected a finite bias_rate above 0, got 0.000000e+00}}
+  %w, %e = rota.route %z bias %b scaling = 1.0 bias_rate = 0.0 : (tensor<2x3x4xf32>, tensor<4xf32>) -> (tensor<2x3x2xf32>, tensor<2x3x2xi32>)
+  return
+}
+
+// -----
+
 // observe C1: counts without sequences
 rota.stack @layers layers = 1 pattern [@a] {
   rota.layer @a {

@@ -5,10 +5,12 @@
 // CHECK-LABEL: @routes
 // CHECK: rota.route %{{.*}} scaling = 1.000000e+00 : (tensor<2x3x4xf32>)
 // CHECK: rota.route %{{.*}} bias %{{.*}} sigmoid normalize groups = 2 top_groups = 1 scaling = 2.500000e+00 : (tensor<2x3x4xf32>, tensor<4xf32>)
+// CHECK: rota.route %{{.*}} bias %{{.*}} scaling = 1.000000e+00 bias_rate = 1.000000e-03 : (tensor<2x3x4xf32>, tensor<4xf32>)
 // CHECK: rota.route_grad %{{.*}}, %{{.*}}, %{{.*}} sigmoid normalize scaling = 2.500000e+00
 func.func @routes(%z: tensor<2x3x4xf32>, %b: tensor<4xf32>) -> tensor<2x3x4xf32> {
   %w, %e = rota.route %z scaling = 1.0 : (tensor<2x3x4xf32>) -> (tensor<2x3x2xf32>, tensor<2x3x2xi32>)
   %v, %f = rota.route %z bias %b sigmoid normalize groups = 2 top_groups = 1 scaling = 2.5 : (tensor<2x3x4xf32>, tensor<4xf32>) -> (tensor<2x3x2xf32>, tensor<2x3x2xi32>)
+  %u, %g = rota.route %z bias %b scaling = 1.0 bias_rate = 0.001 : (tensor<2x3x4xf32>, tensor<4xf32>) -> (tensor<2x3x2xf32>, tensor<2x3x2xi32>)
   %d = rota.route_grad %w, %z, %f sigmoid normalize scaling = 2.5 : (tensor<2x3x2xf32>, tensor<2x3x4xf32>, tensor<2x3x2xi32>) -> tensor<2x3x4xf32>
   return %d : tensor<2x3x4xf32>
 }

@@ -30,9 +30,13 @@ struct FailedPass : PassInstrumentation {
 
 /// Program::modelOptions.
 std::vector<ModelOption> modelOptions(const RunOptions &options) {
-  if (options.experts.capacity == 0)
-    return {};
-  return {{"expert-capacity", numberText(options.experts.capacity)}};
+  std::vector<ModelOption> chosen;
+  for (auto [name, value] :
+       {std::pair("expert-capacity", options.experts.capacity),
+        std::pair("router-bias-rate", options.routerBiasRate)})
+    if (value > 0)
+      chosen.push_back({name, numberText(value)});
+  return chosen;
 }
 
 class Compilation {

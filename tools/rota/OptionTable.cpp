@@ -65,6 +65,10 @@ Rows modelRows(RunOptions &o) {
           {"router-z-loss", group, "X",
            "Adds X times the mean of logsumexp(logits)^2 of routers",
            train | compile | plan | probe, &o.routerZLoss, 0, 1e9},
+          {"router-bias-rate", group, "X",
+           "Adds X to the bias of choices of experts with less than the mean "
+           "load of a step, and takes X from those with more (0: biases stay)",
+           train | compile | plan | probe, &o.routerBiasRate, 0, 1e6},
           {"expert-capacity", group, "X",
            "Rows that an expert takes of a sequence, over its even share; "
            "what exceeds them is dropped (0: nothing is)",

@@ -300,6 +300,7 @@ mlir::rota::BuildOptions rota::buildOptions(const RunOptions &options) {
   build.routers.zLoss = options.routerZLoss;
   if (options.given.contains("mtp-loss"))
     build.predictionLoss = options.predictionLoss;
+  build.routers.biasRate = options.routerBiasRate;
   return build;
 }
 

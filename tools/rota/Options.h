@@ -58,7 +58,8 @@ struct RunOptions : Options, mlir::pipe::ScheduleLayersOptions {
   double zLoss = mlir::rota::BuildOptions().zLoss;
   int64_t lossBlocks = mlir::rota::BuildOptions().lossBlocks;
   mlir::rota::ExpertRoom experts;
-  double loadBalanceLoss = 0, routerZLoss = 0, predictionLoss = 0;
+  double loadBalanceLoss = 0, routerZLoss = 0, routerBiasRate = 0;
+  double predictionLoss = 0;
   // Numbers of a step; 0: not given. A .mlir model has its own shapes, and
   // `probe` takes them from its tokens.
   int64_t batchSize = 0;      // sequences in a step, all ranks together
