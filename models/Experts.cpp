@@ -172,7 +172,8 @@ Value ExpertBlock::build(Value x) {
   if (capacity)
     each =
         builder.getI64IntegerAttr(microbatch.sequenceLength * config.choices);
-  ObserveOp::create(builder, "expert_load", places.getCounts(), each);
+  if (builder.isInLayer()) // what is observed has the number of a layer
+    ObserveOp::create(builder, "expert_load", places.getCounts(), each);
   addLosses(scores, places.getCounts(), count);
   Value rows = DispatchOp::create(
       builder, tokens.clone({sequences, count, config.embed}), x,

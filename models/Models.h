@@ -60,8 +60,8 @@ struct BuildOptions {
   /// length they divide. Logits then need the bytes of one part. 1 for a
   /// module.
   int64_t lossBlocks = 1;
-  ExpertRoom experts;
-  RouterLosses routers;
+  ExpertRoom experts = {};
+  RouterLosses routers = {};
   /// Coefficient of the loss of multi-token prediction, which a configuration
   /// with `num_nextn_predict_layers` has; 0: without its module. Not given: 0.3
   /// where there is one.

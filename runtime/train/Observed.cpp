@@ -22,14 +22,14 @@ void startTables(Rank &rank, int64_t round) {
 
 namespace {
 /// The columns of one layer and observation, in the sums of all.
-struct Columns {
+struct LayerCounts {
   const Observation *form;
   size_t first;
 };
 
 /// The columns of all layers of this rank, and where they are.
 struct OwnSums {
-  std::vector<Columns> columns;
+  std::vector<LayerCounts> columns;
   std::vector<int32_t> values;
 };
 } // namespace
@@ -87,7 +87,7 @@ std::vector<ObservedStep> readTables(Rank &rank, std::span<const char> result) {
                   all.data());
   std::vector<ObservedStep> steps;
   std::vector<int64_t> layers, expected; // of each name
-  for (const Columns &columns : sums.columns) {
+  for (const LayerCounts &columns : sums.columns) {
     const Observation &form = *columns.form;
     auto step = std::ranges::find(steps, form.name, &ObservedStep::name);
     auto number = static_cast<size_t>(step - steps.begin());
