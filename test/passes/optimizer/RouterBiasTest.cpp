@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ten steps of the update of a bias of choices, in f64 by the interpreter and in
-// f32 by the kernels, against the formula written down in f64.
+// Ten steps of the update of a bias of choices, in f64 by the interpreter and
+// in f32 by the kernels, against the formula written down in f64.
 #include "ir/rota/Update.h"
 #include "lowering/kernels/Passes.h"
 #include "passes/optimizer/Passes.h"
@@ -40,7 +40,8 @@ protected:
     mlir::rota::registerOptimizerPasses();
     ASSERT_TRUE(module);
     // A group's factors do not reach the bias either.
-    ASSERT_TRUE(succeeded(module.run("build-updates{groups=bias=lr:3,decay:7}")))
+    ASSERT_TRUE(
+        succeeded(module.run("build-updates{groups=bias=lr:3,decay:7}")))
         << module.takeDiagnostics();
     module.get().walk([&](mlir::rota::ParamOp param) {
       update = mlir::rota::UpdateFunction::of(param).getFunction();
