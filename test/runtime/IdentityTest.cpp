@@ -30,6 +30,7 @@ std::vector<std::string>
 changedBy(const std::function<void(Program &, Options &)> &edit) {
   Program program = makeLine(1, 2);
   program.lossTerms = {{"z_loss", 1e-4}};
+  program.modelOptions = {{"expert-capacity", "1.5"}};
   Options options = optionsOf(program);
   auto before = runIdentity(program, options);
   edit(program, options);
@@ -72,8 +73,10 @@ TEST(Identity, NamesWhatTheNumbersDependOn) {
             }),
             Keys{"loss-terms"});
   EXPECT_EQ(changedBy([](Program &p, Options &) {
-              p.modelOptions = {{"expert-capacity", "1.25"}};
+              p.modelOptions.front().value = "1.25";
             }),
+            Keys{"expert-capacity"});
+  EXPECT_EQ(changedBy([](Program &p, Options &) { p.modelOptions.clear(); }),
             Keys{"expert-capacity"});
   EXPECT_EQ(changedBy([](Program &p, Options &) { p.input.shape[1] = 9; }),
             Keys{"sequence-length"});
