@@ -21,6 +21,11 @@ defvar expertBlocks = (ins DefaultValuedAttr<I64Attr, "1">:$blocks);
 /// given: all.
 defvar expertFill = (ins OptionalAttr<F64Attr>:$fill);
 
+/// The trait of DividedByCost.h.
+def Rota_DividedByCost : NativeOpTrait<"DividedByCost"> {
+  let cppNamespace = "::mlir::rota";
+}
+
 def Rota_RouteOp : Rota_DifferentiableOp<"route", [TaskOpInterface]> {
   let summary = "chooses experts for each token";
   let description = [{
@@ -139,7 +144,8 @@ def Rota_ExpertPlacesOp : Rota_ComputeOp<"expert_places", [TaskOpInterface,
 }
 
 def Rota_DispatchOp : Rota_DifferentiableOp<"dispatch", [AttrSizedOperandSegments,
-    TaskOpInterface, DeclareOpInterfaceMethods<PartitionOpInterface>]> {
+    Rota_DividedByCost, TaskOpInterface,
+    DeclareOpInterfaceMethods<PartitionOpInterface>]> {
   let summary = "tokens to the rows of their choices";
   let description = [{
     Row `places[b, s, j]` of sequence b is token [b, s], times `weights[b, s, j]` where
@@ -147,8 +153,9 @@ def Rota_DispatchOp : Rota_DifferentiableOp<"dispatch", [AttrSizedOperandSegment
     choices whose place is no row are left out. With an offset, row r is place
     `offset + r`.
 
-    Life-span: made by model builders, by hand, or as a derivative; `partition` gives it
-    an offset where it divides the rows; becomes a kernel.
+    Life-span: made by model builders, by hand, or as a derivative; divided by cost,
+    along sequences and tokens or along rows; `partition` gives it an offset where it
+    divides the rows; becomes a kernel.
 
     Constraints:
     - C1: tokens are [B, S, E], places [B, S, k], the result [B, R, E] in the tokens'
@@ -179,15 +186,17 @@ def Rota_DispatchOp : Rota_DifferentiableOp<"dispatch", [AttrSizedOperandSegment
 }
 
 def Rota_CombineOp : Rota_DifferentiableOp<"combine", [AttrSizedOperandSegments,
-    TaskOpInterface, DeclareOpInterfaceMethods<PartitionOpInterface>]> {
+    Rota_DividedByCost, TaskOpInterface,
+    DeclareOpInterfaceMethods<PartitionOpInterface>]> {
   let summary = "the sum of the rows of each token's choices";
   let description = [{
     Token [b, s] is the sum over its choices j, in ascending order and in f32 at least,
     of row `places[b, s, j]` of sequence b, times `weights[b, s, j]` where there are
     weights. Places are as in `rota.dispatch`, whose derivative this is.
 
-    Life-span: made by model builders, by hand, or as a derivative; `partition` gives it
-    an offset where it divides the rows; becomes a kernel.
+    Life-span: made by model builders, by hand, or as a derivative; divided by cost,
+    along sequences and tokens or along rows; `partition` gives it an offset where it
+    divides the rows; becomes a kernel.
 
     Constraints:
     - C1: rows are [B, R, E], places [B, S, k], the result [B, S, E] in the rows'
@@ -216,15 +225,15 @@ def Rota_CombineOp : Rota_DifferentiableOp<"combine", [AttrSizedOperandSegments,
   }];
 }
 
-def Rota_ChoiceDotOp : Rota_ComputeOp<"choice_dot", [TaskOpInterface,
+def Rota_ChoiceDotOp : Rota_ComputeOp<"choice_dot", [TaskOpInterface, Rota_DividedByCost,
     DeclareOpInterfaceMethods<PartitionOpInterface>]> {
   let summary = "derivative of dispatch and combine in the weights";
   let description = [{
     Element [b, s, j] is the dot product of token [b, s] and row `places[b, s, j]` of
     sequence b; zero where the place has no row. Places are as in `rota.dispatch`.
 
-    Life-span: made by `differentiate`; `partition` gives it an offset where it divides
-    the rows; becomes a kernel.
+    Life-span: made by `differentiate`; divided by cost as `rota.dispatch`; `partition`
+    gives it an offset where it divides the rows; becomes a kernel.
 
     Constraints:
     - C1: tokens are [B, S, E], rows [B, R, E] of the same element type, places and

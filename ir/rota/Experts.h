@@ -5,6 +5,7 @@
 #ifndef ROTA_IR_ROTA_EXPERTS_H
 #define ROTA_IR_ROTA_EXPERTS_H
 
+#include "ir/rota/DividedByCost.h"
 #include "ir/rota/Rota.h"
 
 namespace mlir::rota {

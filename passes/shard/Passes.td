@@ -94,6 +94,11 @@ def PropagateShardings : Pass<"propagate-shardings", "::mlir::ModuleOp"> {
     dimensions want one axis, the one with the higher priority has it, then that
     for which fewer bytes move, then the lower factor.
 
+    Ops with the trait `DividedByCost`, which move elements from one dimension to
+    another, then choose anew: the dimension for which the reshards of their operands
+    and results together send fewest bytes has the axis. A remark (category `shard`,
+    name `divided-by-cost`) says how each is divided and what that saves.
+
     A residual has the sharding of its result in all functions that take it; data
     has the sharding that it gets in `embed` and `loss`. Every tensor argument and
     result of rank 1 or more has a closed sharding afterwards. A value need not be

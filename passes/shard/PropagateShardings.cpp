@@ -3,7 +3,7 @@
 // Divides every value and op of each function. A residual has one sharding in
 // the function that makes it and in those that take it.
 #include "passes/shard/Passes.h"
-#include "passes/shard/propagation/Propagation.h"
+#include "passes/shard/propagation/CostChoice.h"
 
 #include "ir/rota/Model.h"
 
@@ -68,6 +68,7 @@ void PropagateShardings::propagate(func::FuncOp function) {
   MeshAttr mesh = meshOf(function);
   Propagation propagation(function);
   propagation.run();
+  CostChoice choice(function, propagation);
   for (Operation &op : function.getBody().front()) {
     if (auto constrain = dyn_cast<ConstrainOp>(op)) {
       constrain.setShardingAttr(
@@ -76,7 +77,7 @@ void PropagateShardings::propagate(func::FuncOp function) {
       continue;
     }
     if (isa<FactorRuleOpInterface>(op) && !isa<ReadOp, AccumulateOp>(op)) {
-      writeFactors(&op, propagation.factorsOf(&op), mesh);
+      writeFactors(&op, choice.factorsOf(&op), mesh);
       dividedOps += op.hasAttr(RotaDialect::FactorsAttrHelper::getNameStr());
     }
   }

@@ -197,8 +197,9 @@ static Vote elect(SmallVectorImpl<Vote> &votes, MeshAttr mesh) {
   return elected;
 }
 
+/// With `first`, that factor gets its axes before the others.
 Decision Propagation::decide(Operation *op, const FactorRule &rule,
-                             Priority least) {
+                             Priority least, std::optional<size_t> first) {
   SmallVector<SmallVector<Vote>> votes(rule.sizes.size());
   auto collect = [&](Value value, const FactorRule::Dimensions &tensor) {
     ValueDivision &known = division(value);
@@ -222,8 +223,8 @@ Decision Propagation::decide(Operation *op, const FactorRule &rule,
       votes, [&](SmallVectorImpl<Vote> &of) { return elect(of, mesh); });
   auto order = llvm::to_vector(llvm::seq<size_t>(0, elected.size()));
   llvm::sort(order, [&](size_t a, size_t b) {
-    return std::tuple(elected[a].priority, elected[a].bytes, b) >
-           std::tuple(elected[b].priority, elected[b].bytes, a);
+    return std::tuple(a == first, elected[a].priority, elected[a].bytes, b) >
+           std::tuple(b == first, elected[b].priority, elected[b].bytes, a);
   });
   Decision decision;
   decision.factors.resize(elected.size());
@@ -243,6 +244,17 @@ Decision Propagation::decide(Operation *op, const FactorRule &rule,
 
 FactorAxes Propagation::factorsOf(Operation *op) {
   return decide(op, divisionRule(op), Priority::None).factors;
+}
+
+SmallVector<FactorAxes, 2> Propagation::choicesOf(Operation *op) {
+  FactorRule rule = divisionRule(op);
+  SmallVector<FactorAxes, 2> choices{decide(op, rule, Priority::None).factors};
+  for (size_t factor = 0; factor < rule.sizes.size(); ++factor) {
+    FactorAxes other = decide(op, rule, Priority::None, factor).factors;
+    if (!llvm::is_contained(choices, other))
+      choices.push_back(std::move(other));
+  }
+  return choices;
 }
 
 ShardingAttr Propagation::shardingOf(Value value) {

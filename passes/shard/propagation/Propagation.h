@@ -41,6 +41,9 @@ public:
   /// then to the factor for which more bytes would move otherwise, then to the
   /// lower factor.
   FactorAxes factorsOf(Operation *op);
+  /// The ways to divide `op`: that of factorsOf, and the others in which some
+  /// factor has all axes that it wants, whatever other factors want.
+  SmallVector<FactorAxes, 2> choicesOf(Operation *op);
   /// The sharding of a value, closed, with the unreduced axes of an argument.
   ShardingAttr shardingOf(Value value);
 
@@ -48,7 +51,8 @@ private:
   void seed();
   ValueDivision &division(Value value);
   void fix(Value value, ShardingAttr sharding, Priority priority);
-  Decision decide(Operation *op, const FactorRule &rule, Priority least);
+  Decision decide(Operation *op, const FactorRule &rule, Priority least,
+                  std::optional<size_t> first = std::nullopt);
   bool update(Operation *op, Priority least);
   bool extend(Value value, ArrayRef<AxisList> dimensions,
               ArrayRef<Priority> priorities);
