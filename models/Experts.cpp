@@ -136,7 +136,7 @@ Value ExpertBlock::product(Value rows, StringRef name, int64_t out, int64_t in,
     std::swap(shape[1], shape[2]);
   return GroupedProductOp::create(
       builder, type.clone({type.getDimSize(0), type.getDimSize(1), out}), rows,
-      builder.read(name, shape), counts, transposed,
+      builder.read(name, shape), counts, /*offset=*/Value(), transposed,
       builder.microbatch.experts.ranks, fill());
 }
 

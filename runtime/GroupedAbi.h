@@ -27,10 +27,11 @@ typedef struct RotaGroupedGemm {
 /// C[b, r, out] = A[b, r, in] * B[x][in, out] for the rows of each expert x;
 /// without accumulate, rows behind those of a block's last expert become zero.
 /// Sums are in f32; their order depends on the description and the counts
-/// alone.
+/// alone. The error at more rows than a block has counts experts from *offset
+/// on, or from 0 where `offset` is null.
 void rotaGroupedGemm(RotaContext *context, const RotaGroupedGemm *gemm,
                      const void *a, const void *b, const int32_t *counts,
-                     void *c);
+                     const int32_t *offset, void *c);
 
 /// C[x][in, out] = the sum over sequences and rows of expert x of A[b, r, in]^T
 /// * B[b, r, out]; zero for an expert without rows. C is f32.

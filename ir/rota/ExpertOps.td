@@ -265,11 +265,12 @@ def Rota_GroupedProductOp : Rota_DifferentiableOp<"grouped_product", [
     rows have r among them: in each block the first `counts[b, x]` rows are of its first
     expert, and so on. Counts of more rows than a block has end the run with an error.
     Rows behind those of a block's last expert are zero. With `transposed`, weights are
-    stored as [X, F, E]. Accumulates in f32 at least; the result's element type may be
-    wider than the operands'.
+    stored as [X, F, E]. With an offset, expert x is expert `offset + x` of the model:
+    the error says these numbers. Accumulates in f32 at least; the result's element type
+    may be wider than the operands'.
 
     Life-span: made by model builders, by hand, or as a derivative; `partition` divides
-    the blocks with the experts; becomes one call of the runtime.
+    the blocks with the experts and gives it an offset; becomes one call of the runtime.
 
     Constraints:
     - C1: rows are [B, R, E], weights [X, E, F] or, transposed, [X, F, E], counts
@@ -277,6 +278,7 @@ def Rota_GroupedProductOp : Rota_DifferentiableOp<"grouped_product", [
     - C2: blocks are 1 or more, and divide R and X
     - C3: rows and weights have one element type
     - C4: a fill is above 0 and at most 1
+    - C5: an offset is a scalar
 
     ```mlir
     func.func @f(%rows: tensor<2x32x4xf32>, %w: tensor<8x4x6xf32>, %counts: tensor<2x8xi32>) -> tensor<2x32x6xf32> {
@@ -287,12 +289,12 @@ def Rota_GroupedProductOp : Rota_DifferentiableOp<"grouped_product", [
     ```
   }];
   let arguments = !con((ins Rota_FloatTensor:$rows, Rota_FloatTensor:$weights,
-                            Rota_IntTensor:$counts, UnitAttr:$transposed), expertBlocks,
-                       expertFill);
+                            Rota_IntTensor:$counts, Optional<Rota_IntTensor>:$offset,
+                            UnitAttr:$transposed), expertBlocks, expertFill);
   let results = (outs Rota_FloatTensor:$result);
   let assemblyFormat = [{
-    $rows `,` $weights `,` $counts (`transposed` $transposed^)? (`blocks` `=` $blocks^)?
-    (`fill` `=` custom<Real>($fill)^)? `:` functional-type(operands, results) attr-dict
+    $rows `,` $weights `,` $counts (`offset` $offset^)? (`transposed` $transposed^)?
+    (`blocks` `=` $blocks^)? (`fill` `=` custom<Real>($fill)^)? `:` functional-type(operands, results) attr-dict
   }];
 }
 

@@ -139,8 +139,9 @@ FactorRule GroupedProductOp::getFactorRule() {
   Dimensions weights{of.expert, in, out};
   if (getTransposed())
     std::swap(weights[1], weights[2]);
-  return builder.finish({{of.batch, of.row, in}, weights, of.counts()},
-                        {{of.batch, of.row, out}});
+  return builder.finish(
+      withOffset({{of.batch, of.row, in}, weights, of.counts()}, getOffset()),
+      {{of.batch, of.row, out}});
 }
 
 FactorRule GroupedProductGradOp::getFactorRule() {
@@ -174,16 +175,23 @@ FactorRule GroupedBiasGradOp::getFactorRule() {
                         {{of.expert, column}});
 }
 
-/// The place of the first of this rank's `rows`; null where it has all.
-static Value firstRow(FactorRuleOpInterface op, OpBuilder &builder,
-                      ArrayRef<Axes> factors, int64_t rows) {
-  const Axes &axes = factors[op.getFactorRule().numbered.front()];
+/// The number of the first of the `entries` that this rank has of a dimension
+/// divided over `axes`; null where it has all.
+static Value firstOf(Location loc, OpBuilder &builder, const Axes &axes,
+                     int64_t entries) {
   if (axes.empty())
     return {};
   SmallVector<Attribute> refs(axes.begin(), axes.end());
   return ShardOffsetOp::create(
-      builder, op.getLoc(), RankedTensorType::get({}, builder.getI32Type()),
-      builder.getArrayAttr(refs), builder.getI64IntegerAttr(rows));
+      builder, loc, RankedTensorType::get({}, builder.getI32Type()),
+      builder.getArrayAttr(refs), builder.getI64IntegerAttr(entries));
+}
+
+/// The place of the first of this rank's `rows`; null where it has all.
+static Value firstRow(FactorRuleOpInterface op, OpBuilder &builder,
+                      ArrayRef<Axes> factors, int64_t rows) {
+  return firstOf(op.getLoc(), builder,
+                 factors[op.getFactorRule().numbered.front()], rows);
 }
 
 Parts DispatchOp::buildPart(OpBuilder &builder, ArrayRef<Axes> factors,
@@ -222,8 +230,11 @@ static SmallVector<Value> divideBlocks(Op op, ArrayRef<Axes> factors) {
   return {};
 }
 
-Parts GroupedProductOp::buildPart(OpBuilder &, ArrayRef<Axes> factors,
+Parts GroupedProductOp::buildPart(OpBuilder &builder, ArrayRef<Axes> factors,
                                   ArrayRef<int64_t>, TypeRange) {
+  if (Value first =
+          firstOf(getLoc(), builder, factors.front(), shapeOf(getWeights())[0]))
+    getOffsetMutable().assign(first);
   return divideBlocks(*this, factors);
 }
 

@@ -180,7 +180,9 @@ LogicalResult GroupedProductOp::verify() {
   if (failed(
           checkElement(*this, "weights", getWeights(), elementOf(getRows()))))
     return failure();
-  return checkFill(*this, getFill());
+  if (failed(checkFill(*this, getFill())))
+    return failure();
+  return checkOffset(*this, getOffset());
 }
 
 LogicalResult GroupedProductGradOp::verify() {

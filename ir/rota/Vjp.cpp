@@ -336,7 +336,7 @@ FailureOr<Cotangents> GroupedProductOp::vjp(OpBuilder &builder,
     result[0] = GroupedProductOp::create(
         builder, getLoc(),
         tensorOf(getRows()).clone(cotangentElement(getRows())), dy,
-        getWeights(), getCounts(), !getTransposed(), getBlocks(),
+        getWeights(), getCounts(), getOffset(), !getTransposed(), getBlocks(),
         getFillAttr());
   if (needed[1])
     result[1] = GroupedProductGradOp::create(

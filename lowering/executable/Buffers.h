@@ -22,7 +22,8 @@ struct TaskStep {
     Check,       // `indices` of operand 0
     Kernels,     // `kernels` on operands, results and temporaries
     Gemm,        // `gemm` of operands 0 and 1 into result 0
-    GroupedGemm, // `grouped` of operands 0 and 1, and counts 2, into result 0
+    GroupedGemm, // `grouped` of operands 0 and 1, counts 2 and, where there is
+                 // one, an offset 3, into result 0
     Collective,  // number `collective` of operand 0 into result 0
     Copy         // `bytes` of operand 0 into result 0
   } kind;

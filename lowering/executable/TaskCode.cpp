@@ -106,14 +106,16 @@ private:
   }
 
   void writeGroupedGemm(const TaskStep &step) {
-    StringRef service =
-        step.grouped.isGradient ? "rotaGroupedGemmGrad" : "rotaGroupedGemm";
-    declare(service, SmallVector<Type>(6, pointer));
+    bool isGradient = step.grouped.isGradient;
+    StringRef service = isGradient ? "rotaGroupedGemmGrad" : "rotaGroupedGemm";
+    declare(service, SmallVector<Type>(isGradient ? 6 : 7, pointer));
     Value description = LLVM::AddressOfOp::create(
         b, pointer, constantGlobal(step.grouped.gemm).getSymName());
     SmallVector<Value> arguments{context, description};
     for (const BufferAddress &operand : step.operands)
       arguments.push_back(address(operand));
+    if (!isGradient && step.operands.size() == 3) // no offset
+      arguments.push_back(LLVM::ZeroOp::create(b, pointer));
     arguments.push_back(address(step.results[0]));
     LLVM::CallOp::create(b, TypeRange{}, service, arguments);
   }

@@ -208,6 +208,15 @@ func.func @f(%x: tensor<1x8x4xf32>, %w: tensor<2x4x6xbf16>, %c: tensor<1x2xi32>)
 
 // -----
 
+// grouped_product C5: an offset is a scalar
+func.func @f(%x: tensor<1x8x4xf32>, %w: tensor<2x4x6xf32>, %c: tensor<1x2xi32>) {
+  // expected-error @+1 {{expected an offset of shape [], got 'tensor<1x2xi32>'}}
+  %y = rota.grouped_product %x, %w, %c offset %c : (tensor<1x8x4xf32>, tensor<2x4x6xf32>, tensor<1x2xi32>, tensor<1x2xi32>) -> tensor<1x8x6xf32>
+  return
+}
+
+// -----
+
 // grouped_product_grad C1: rows of both operands
 func.func @f(%x: tensor<1x8x4xf32>, %d: tensor<1x6x6xf32>, %c: tensor<1x2xi32>) {
   // expected-error @+1 {{expected rhs of shape [1, 8, 6], got 'tensor<1x6x6xf32>'}}

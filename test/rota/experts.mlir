@@ -41,13 +41,13 @@ func.func @moves(%x: tensor<2x3x5xbf16>, %p: tensor<2x3x2xi32>, %w: tensor<2x3x2
 
 // CHECK-LABEL: @groups
 // CHECK: rota.grouped_product %{{.*}}, %{{.*}}, %{{.*}} : (tensor<2x8x5xbf16>, tensor<4x5x6xbf16>, tensor<2x4xi32>) -> tensor<2x8x6xf32>
-// CHECK: rota.grouped_product %{{.*}}, %{{.*}}, %{{.*}} transposed blocks = 2 :
+// CHECK: rota.grouped_product %{{.*}}, %{{.*}}, %{{.*}} offset %{{.*}} transposed blocks = 2 :
 // CHECK: rota.grouped_product_grad %{{.*}}, %{{.*}}, %{{.*}} blocks = 4 fill = 2.500000e-01 :
 // CHECK: rota.grouped_bias %{{.*}}, %{{.*}}, %{{.*}} blocks = 2 : tensor<2x8x5xbf16>, tensor<4x5xf32>, tensor<2x4xi32>
 // CHECK: rota.grouped_bias_grad %{{.*}}, %{{.*}} : (tensor<2x8x5xbf16>, tensor<2x4xi32>) -> tensor<4x5xf32>
-func.func @groups(%x: tensor<2x8x5xbf16>, %w: tensor<4x5x6xbf16>, %v: tensor<4x5x5xbf16>, %b: tensor<4x5xf32>, %c: tensor<2x4xi32>) -> tensor<4x5xf32> {
+func.func @groups(%x: tensor<2x8x5xbf16>, %w: tensor<4x5x6xbf16>, %v: tensor<4x5x5xbf16>, %b: tensor<4x5xf32>, %c: tensor<2x4xi32>, %o: tensor<i32>) -> tensor<4x5xf32> {
   %y = rota.grouped_product %x, %w, %c blocks = 1 : (tensor<2x8x5xbf16>, tensor<4x5x6xbf16>, tensor<2x4xi32>) -> tensor<2x8x6xf32>
-  %z = rota.grouped_product %x, %v, %c transposed blocks = 2 : (tensor<2x8x5xbf16>, tensor<4x5x5xbf16>, tensor<2x4xi32>) -> tensor<2x8x5xbf16>
+  %z = rota.grouped_product %x, %v, %c offset %o transposed blocks = 2 : (tensor<2x8x5xbf16>, tensor<4x5x5xbf16>, tensor<2x4xi32>, tensor<i32>) -> tensor<2x8x5xbf16>
   %d = rota.grouped_product_grad %x, %z, %c blocks = 4 fill = 0.25 : (tensor<2x8x5xbf16>, tensor<2x8x5xbf16>, tensor<2x4xi32>) -> tensor<4x5x5xf32>
   %s = rota.grouped_bias %x, %b, %c blocks = 2 : tensor<2x8x5xbf16>, tensor<4x5xf32>, tensor<2x4xi32>
   %t = rota.grouped_bias_grad %s, %c : (tensor<2x8x5xbf16>, tensor<2x4xi32>) -> tensor<4x5xf32>

@@ -93,7 +93,7 @@ TEST_P(GroupedGemm, AgreesWithPlainLoop) {
     c.fill(3);
     Buffer before = c;
     rotaGroupedGemm(nullptr, &g, a.bytes.data(), b.bytes.data(),
-                    test.counts.data(), c.bytes.data());
+                    test.counts.data(), nullptr, c.bytes.data());
     std::vector<int64_t> experts = expertsOf(g, test.counts);
     std::vector<double> expected, magnitude;
     for (int64_t row = 0; row < g.batch * g.rows; ++row)
@@ -124,7 +124,7 @@ TEST_P(GroupedGemm, SameBitsForAnyNumberOfThreads) {
   c.fill(3);
   Buffer alone = c;
   rotaGroupedGemm(nullptr, &g, a.bytes.data(), b.bytes.data(),
-                  test.counts.data(), alone.bytes.data());
+                  test.counts.data(), nullptr, alone.bytes.data());
   for (int count : {2, 3}) {
     rota::Cores cores(count);
     rota::ComputeToken token(cores);
@@ -132,7 +132,7 @@ TEST_P(GroupedGemm, SameBitsForAnyNumberOfThreads) {
     context.cores = &cores;
     Buffer together = c;
     rotaGroupedGemm(&context, &g, a.bytes.data(), b.bytes.data(),
-                    test.counts.data(), together.bytes.data());
+                    test.counts.data(), nullptr, together.bytes.data());
     ASSERT_EQ(together.bytes, alone.bytes) << count << " threads";
   }
 }
@@ -190,9 +190,22 @@ TEST(GroupedGemmCounts, MoreRowsThanABlockHasFailTheAction) {
   std::vector<int32_t> counts = {4, 0, 1, 3, /**/ 0, 0, 2, 3};
   std::vector<float> a(2 * 8 * 3), b(4 * 3 * 3), c(2 * 8 * 3);
   RotaContext context;
-  rotaGroupedGemm(&context, &g, a.data(), b.data(), counts.data(), c.data());
+  rotaGroupedGemm(&context, &g, a.data(), b.data(), counts.data(), nullptr,
+                  c.data());
   EXPECT_TRUE(context.failed);
   EXPECT_EQ(context.failure, "rows of experts 2 to 3 in sequence 1 of a "
+                             "microbatch: expected at most 4, got 5");
+}
+
+TEST(GroupedGemmCounts, ExpertsAreNumberedAsInTheModel) {
+  RotaGroupedGemm g = describe(1, 4, 2, 1, 3, 3);
+  std::vector<int32_t> counts = {2, 3};
+  std::vector<float> a(4 * 3), b(2 * 3 * 3), c(4 * 3);
+  int32_t offset = 6;
+  RotaContext context;
+  rotaGroupedGemm(&context, &g, a.data(), b.data(), counts.data(), &offset,
+                  c.data());
+  EXPECT_EQ(context.failure, "rows of experts 6 to 7 in sequence 0 of a "
                              "microbatch: expected at most 4, got 5");
 }
 

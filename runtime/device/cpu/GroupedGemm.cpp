@@ -31,6 +31,7 @@ struct GroupedCall {
   const char *a, *b;
   const int32_t *counts;
   char *c;
+  int64_t firstExpert; // in the model, of those that the call has
 
   int64_t bytesA() const { return elementBytes(g.typeA); }
   int64_t bytesC() const { return elementBytes(g.typeC); }
@@ -68,11 +69,13 @@ bool checkCounts(const GroupedCall &call) {
         sum += counts[i];
       if (sum <= call.rowsOfBlock())
         continue;
-      reportFailure(call.context,
-                    fmt::format("rows of experts {} to {} in sequence {} of a "
-                                "microbatch: expected at most {}, got {}",
-                                first, first + call.expertsOfBlock() - 1,
-                                sequence, call.rowsOfBlock(), sum));
+      reportFailure(
+          call.context,
+          fmt::format("rows of experts {} to {} in sequence {} of a "
+                      "microbatch: expected at most {}, got {}",
+                      call.firstExpert + first,
+                      call.firstExpert + first + call.expertsOfBlock() - 1,
+                      sequence, call.rowsOfBlock(), sum));
       return false;
     }
   return true;
@@ -346,15 +349,16 @@ void sumAll(const GroupedCall &call) {
 /// rows.
 template <typename Body>
 void run(RotaContext *context, const RotaGroupedGemm &g, const void *a,
-         const void *b, const int32_t *counts, void *c, bool isGradient,
-         Body body) {
+         const void *b, const int32_t *counts, const int32_t *offset, void *c,
+         bool isGradient, Body body) {
   ProfiledScope scope(context);
   GroupedCall call{context,
                    g,
                    static_cast<const char *>(a),
                    static_cast<const char *>(b),
                    counts,
-                   static_cast<char *>(c)};
+                   static_cast<char *>(c),
+                   offset ? *offset : 0};
   try {
     if (checkCounts(call))
       body(call);
@@ -378,13 +382,14 @@ void run(RotaContext *context, const RotaGroupedGemm &g, const void *a,
 
 void rotaGroupedGemm(RotaContext *context, const RotaGroupedGemm *gemm,
                      const void *a, const void *b, const int32_t *counts,
-                     void *c) {
-  rota::run(context, *gemm, a, b, counts, c, /*isGradient=*/false,
+                     const int32_t *offset, void *c) {
+  rota::run(context, *gemm, a, b, counts, offset, c, /*isGradient=*/false,
             rota::multiplyAll);
 }
 
 void rotaGroupedGemmGrad(RotaContext *context, const RotaGroupedGemm *gemm,
                          const void *a, const void *b, const int32_t *counts,
                          void *c) {
-  rota::run(context, *gemm, a, b, counts, c, /*isGradient=*/true, rota::sumAll);
+  rota::run(context, *gemm, a, b, counts, /*offset=*/nullptr, c,
+            /*isGradient=*/true, rota::sumAll);
 }

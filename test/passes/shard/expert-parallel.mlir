@@ -17,7 +17,8 @@
 // TRAVEL: rota.all_to_all %[[COUNTS]] gather = 0 split = 1 axes [<expert>] {{.*}} : tensor<1x4xi32> -> tensor<2x2xi32>
 // GATHER: rota.expert_places {{.*}} rows = 8192 blocks = 2 : tensor<1x32x2xi32> -> tensor<1x4xi32>
 // GATHER: rota.dispatch {{.*}} offset {{.*}} -> tensor<2x4096x64xf32>
-// CHECK: rota.grouped_product {{.*}} transposed : (tensor<2x{{64|4096}}x64xf32>, tensor<2x96x64xf32>, tensor<2x2xi32>)
+// CHECK: %[[FIRST:.*]] = rota.shard_offset axes [<expert>] factor = 2 : tensor<i32>
+// CHECK: rota.grouped_product {{.*}} offset %[[FIRST]] transposed : (tensor<2x{{64|4096}}x64xf32>, tensor<2x96x64xf32>, tensor<2x2xi32>, tensor<i32>)
 // TRAVEL: rota.all_to_all {{.*}} gather = 1 split = 0 axes [<expert>] {{.*}} -> tensor<1x128x64xf32>
 // TRAVEL-NEXT: rota.combine {{.*}} weights {{.*}} -> tensor<1x32x64xf32>
 // GATHER: rota.combine {{.*}} weights {{.*}} offset
