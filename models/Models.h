@@ -65,7 +65,7 @@ struct BuildOptions {
   /// Coefficient of the loss of multi-token prediction, which a configuration
   /// with `num_nextn_predict_layers` has; 0: without its module. Not given: 0.3
   /// where there is one.
-  std::optional<double> predictionLoss;
+  std::optional<double> predictionLoss = {};
 };
 
 struct BuiltModel {

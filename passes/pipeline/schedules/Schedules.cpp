@@ -14,6 +14,8 @@ constexpr ShapeRule kCircular = {
     "one another without idle iterations; gpipe takes v"};
 constexpr ShapeRule kOneRepeat = {std::nullopt, 1, MicrobatchRule::Any,
                                   "interleaved-1f1b takes several"};
+constexpr ShapeRule kOneRepeatSplit = {std::nullopt, 1, MicrobatchRule::Any,
+                                       "interleaved-zero-bubble takes several"};
 constexpr ShapeRule kInterleaved = {
     Placement::Loop, 0, MicrobatchRule::MultipleOfStages,
     "its warm-up counts on a microbatch that goes from the last rank to the "
@@ -87,9 +89,9 @@ const std::vector<Schedule> &allSchedules() {
        "interleaved-1f1b with one more forward in the warm-up",
        generateInterleavedOverlap, kInterleaved},
       {"zb1p", "1f1b with weight gradients apart, in the memory of 1f1b",
-       generateZB1P, kOneRepeat},
+       generateZB1P, kOneRepeatSplit},
       {"zb2p", "no idle time, in twice the memory of 1f1b", generateZB2P,
-       kOneRepeat},
+       kOneRepeatSplit},
       {"interleaved-zero-bubble", "zb1p over several repeats",
        generateInterleavedZeroBubble, kInterleaved},
       {"zbv", "two chunks in a v, no idle time, in the memory of 1f1b",

@@ -132,7 +132,7 @@ std::vector<Refusal> refusalsOfSplitBackwards() {
        {4, 2, 8},
        1,
        "the zb1p schedule needs 1 repeat, got 2 repeats on 4 stages "
-       "(interleaved-1f1b takes several)"},
+       "(interleaved-zero-bubble takes several)"},
       {"zbv",
        {4, 2, 8},
        1,
