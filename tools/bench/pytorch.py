@@ -2,7 +2,7 @@
 """Trains a configuration with PyTorch eager on the CPU and prints tokens/s: the peer of `tools/bench/train`.
 
 Needs torch and transformers. The best of the settings that a user would try is printed: eager, for bf16 autocast and
-bf16 weights, and for a mixture of experts each of transformers' implementations. Dropout is left out."""
+bf16 weights, and for a mixture of experts two of transformers' implementations. Dropout is left out."""
 import argparse
 import json
 import time
@@ -53,6 +53,6 @@ else:
     settings = {"autocast": (torch.float32, True), "bf16 weights": (torch.bfloat16, False)}
 if IS_MIXTURE:
     settings = {f"{name}, {experts}": (*setting, experts) for name, setting in settings.items()
-                for experts in ("eager", "grouped_mm", "batched_mm")}
+                for experts in ("eager", "grouped_mm")}
 results = {name: measure(*setting) for name, setting in settings.items()}
 print(json.dumps({"tokens_per_second": max(results.values()), "settings": results}))
