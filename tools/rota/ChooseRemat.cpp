@@ -20,17 +20,16 @@ bool offloads(const PolicyPlan &row) { return row.hostBytes > 0; }
 class Chooser {
 public:
   Chooser(const RunOptions &options, const std::vector<PolicyPlan> &rows)
-      : options(options) {
+      : options(options), rows(rows) {
     for (const PolicyPlan &row : rows)
       if (row.error.empty())
         planned.push_back(&row);
     stages = planned.empty() ? 0 : planned.front()->stages.size();
   }
 
-  std::optional<RematChoice> choose(const std::vector<PolicyPlan> &rows,
-                                    std::string &error) {
+  std::optional<RematChoice> choose(std::string &error) const {
     if (planned.empty()) {
-      error = rows.empty() ? "no policies" : rows.front().error;
+      error = rows.front().error;
       return std::nullopt;
     }
     std::optional<RematChoice> best;
@@ -49,7 +48,8 @@ public:
 
 private:
   const RunOptions &options;
-  std::vector<const PolicyPlan *> planned;
+  const std::vector<PolicyPlan> &rows;
+  std::vector<const PolicyPlan *> planned; // those with a plan
   size_t stages = 0;
 
   bool fits(const StageNeed &need) const {
@@ -152,7 +152,7 @@ private:
 std::optional<RematChoice> chooseRemat(const RunOptions &options,
                                        const std::vector<PolicyPlan> &rows,
                                        std::string &error) {
-  return Chooser(options, rows).choose(rows, error);
+  return Chooser(options, rows).choose(error);
 }
 
 std::string describeChoice(const RematChoice &choice,
