@@ -179,10 +179,13 @@ private:
   ExitCode planMemory() {
     if (failed(lowering->plan()))
       return kExitBadInput;
+    return options.memory > 0 ? checkMemory() : kExitSuccess;
+  }
+
+  ExitCode checkMemory() {
     const Program &program = lowering->getProgram();
     for (size_t stage = 0; stage < program.stages.size(); ++stage)
-      if (int64_t bytes = deviceBytes(program, stage);
-          options.memory > 0 && bytes > options.memory)
+      if (int64_t bytes = deviceBytes(program, stage); bytes > options.memory)
         return report(kExitBadInput,
                       fmt::format("'memory': expected at most {} for a rank, "
                                   "got {} bytes on stage {}",

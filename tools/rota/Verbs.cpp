@@ -243,9 +243,8 @@ int runPlan(const RunOptions &given) {
     return kExitBadInput;
   std::vector<PolicyPlan> policies;
   std::optional<RematChoice> choice;
-  if (!options.state || options.remat == kAutoRemat)
-    policies = comparePolicies(options);
   if (options.remat == kAutoRemat) {
+    policies = comparePolicies(options);
     choice = takeRemat(options, policies);
     if (!choice)
       return kExitBadInput;
@@ -281,6 +280,8 @@ int runPlan(const RunOptions &given) {
       return kExitBadInput;
     }
   }
+  if (policies.empty())
+    policies = comparePolicies(options);
   bool hasCheckpoints = !options.checkpoints.folder.empty();
   if (options.json) {
     ordered_json json = planJson(plan, policies);
