@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Writes the program's timeline. See Passes.td.
+#include "ir/rota/AssumedSpeed.h"
 #include "passes/pipeline/Passes.h"
 #include "passes/pipeline/Program.h"
 #include "passes/pipeline/schedules/Schedules.h"
@@ -72,6 +73,7 @@ private:
     ::rota::pipe::ScheduleRequest request{program.getShape(), int(delay),
                                           splitBackward, int(activations)};
     request.costs = costsOf(program);
+    request.communicates = true;
     request.anyPlacement = anyPlacement;
     request.report = &report;
     std::optional<Timeline> timeline =
@@ -97,12 +99,18 @@ private:
               << remark::metric("BestNamedMakespan", report.namedMakespan);
   }
 
+  /// In operations; unit slots where layers have none.
   static ::rota::pipe::CostTable costsOf(ProgramOp program) {
     ::rota::pipe::CostTable table =
         ::rota::pipe::tableOf(operationsOf(program), layersOf(program));
     bool hasCosts = llvm::any_of(
         table.chunks, [](const auto &costs) { return costs.front() > 0; });
-    return hasCosts ? table : ::rota::pipe::CostTable();
+    if (!hasCosts)
+      return {};
+    ::mlir::rota::AssumedSpeed speed;
+    table.send =
+        speed.secondsOfTransfer(messageBytes(program)) * speed.flopsPerSecond;
+    return table;
   }
 
   /// Gives the chunks the ranks of `shape`.

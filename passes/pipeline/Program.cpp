@@ -115,6 +115,14 @@ static double lossCalls(ModuleOp module, ::mlir::rota::StackOp stack) {
                    });
 }
 
+double messageBytes(ProgramOp program) {
+  using namespace ::mlir::rota;
+  auto layer = *program.getStackOp().getBody().getOps<LayerOp>().begin();
+  auto forward = functionIn(layer, ModelPart::Layer, FunctionKind::Forward);
+  auto type = cast<RankedTensorType>(forward.getArgumentTypes().front());
+  return double(type.getNumElements()) * type.getElementTypeBitWidth() / 8;
+}
+
 double bubbleOf(ProgramOp program, const ::rota::pipe::Timeline &timeline,
                 const ::rota::pipe::PartCosts &costs) {
   auto simulation = ::rota::pipe::simulate(

@@ -36,6 +36,9 @@ partCosts(::mlir::rota::StackOp stack, double embed, double loss,
 /// The same for a model as built, in operations by `CostOpInterface`.
 ::rota::pipe::PartCosts operationsOf(ProgramOp program);
 
+/// Bytes of a microbatch's activation between two layers, undivided.
+double messageBytes(ProgramOp program);
+
 /// The share of a step in which ranks are idle, with the costs of
 /// `rota::pipe::tableOf`. 0 when the timeline does not complete.
 double bubbleOf(ProgramOp program, const ::rota::pipe::Timeline &timeline,

@@ -82,6 +82,7 @@ std::optional<Timeline> timelineOf(const RunOptions &options,
                             options.splitBackward,
                             static_cast<int>(options.activations)};
     request.costs = options.costs;
+    request.communicates = options.communication;
     request.anyPlacement = !options.given.contains("placement");
     request.report = &report;
     std::optional<Timeline> timeline =

@@ -24,6 +24,7 @@ struct ScheduleRequest {
   int activations = 0;
   // For the search (search/Search.h) alone:
   CostTable costs = {};           // makespans are compared with
+  bool communicates = false;      // and with sends and receives
   bool anyPlacement = false;      // it may take another than the shape's
   int64_t searchActions = 0;      // simulated at most; 0: by default
   SearchReport *report = nullptr; // null: not wanted

@@ -8,6 +8,7 @@
 #include "passes/pipeline/search/LowerBound.h"
 #include "passes/pipeline/search/OrderRun.h"
 #include "passes/pipeline/search/Rules.h"
+#include "passes/pipeline/timeline/Communication.h"
 #include "passes/pipeline/timeline/GradientOrder.h"
 #include "passes/pipeline/timeline/UnpipelinedLayers.h"
 
@@ -169,7 +170,10 @@ private:
   std::mt19937 random;     // its default seed is fixed
 
   Candidate judge(Timeline timeline) const {
-    std::optional<Simulation> simulation = simulate(timeline, request.costs);
+    std::optional<Simulation> simulation =
+        request.communicates
+            ? simulate(addCommunication(timeline), request.costs)
+            : simulate(timeline, request.costs);
     Candidate candidate;
     candidate.timeline = std::move(timeline);
     for (const RankUsage &rank : simulation->ranks)

@@ -4,9 +4,10 @@
 // RUN: split-file %s %t
 
 // A long layer on rank 0 makes its chunk three times as long: 4 microbatches of
-// 3 * 4 * 16 operations each fill the time of rank 0.
+// 3 * 4 products, of 2 * 512^3 operations, fill the time of rank 0. A message
+// takes a fifth of a product, and five of them are not hidden.
 // RUN: rota-opt %t/uneven.mlir --schedule-layers="stages=2 repeats=2 microbatches=4 schedule=auto" --remarks-filter=pipeline 2>&1 | FileCheck %s --check-prefix=UNEVEN
-// UNEVEN: remark: [Analysis] searched-timeline | Category:pipeline | BestNamed={{[a-z0-9-]+}}, BestNamedMakespan=7.680000e+02, LowerBound=7.680000e+02, Makespan=7.680000e+02, Placement=loop, Rules={{[0-9]+}}
+// UNEVEN: remark: [Analysis] searched-timeline | Category:pipeline | BestNamed={{[a-z0-9-]+}}, BestNamedMakespan=1.354405e+10, LowerBound=1.288490e+10, Makespan=1.315955e+10, Placement=loop, Rules={{[0-9]+}}
 // UNEVEN: placement loop
 // UNEVEN: pipe.timeline "auto" delay = 1 rows [
 // UNEVEN-NEXT: "0F0,{{[0-9FB,]+}}B3",
@@ -39,17 +40,17 @@
 //--- uneven.mlir
 rota.stack @layers layers = 4 pattern [@long, @short, @short, @short] {
   rota.layer @long {
-    func.func @forward(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
-      %y = arith.addf %x, %x : tensor<2x8xf32>
-      %z = arith.mulf %y, %x : tensor<2x8xf32>
-      %u = arith.mulf %z, %x : tensor<2x8xf32>
-      return %u : tensor<2x8xf32>
+    func.func @forward(%x: tensor<512x512xf32>) -> tensor<512x512xf32> {
+      %y = rota.einsum "ik,kj->ij" %x, %x : (tensor<512x512xf32>, tensor<512x512xf32>) -> tensor<512x512xf32>
+      %z = rota.einsum "ik,kj->ij" %y, %x : (tensor<512x512xf32>, tensor<512x512xf32>) -> tensor<512x512xf32>
+      %u = rota.einsum "ik,kj->ij" %z, %x : (tensor<512x512xf32>, tensor<512x512xf32>) -> tensor<512x512xf32>
+      return %u : tensor<512x512xf32>
     }
   }
   rota.layer @short {
-    func.func @forward(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
-      %y = arith.addf %x, %x : tensor<2x8xf32>
-      return %y : tensor<2x8xf32>
+    func.func @forward(%x: tensor<512x512xf32>) -> tensor<512x512xf32> {
+      %y = rota.einsum "ik,kj->ij" %x, %x : (tensor<512x512xf32>, tensor<512x512xf32>) -> tensor<512x512xf32>
+      return %y : tensor<512x512xf32>
     }
   }
 }

@@ -32,6 +32,13 @@ std::string textOf(const ScheduleRequest &request) {
   return text;
 }
 
+/// Runs a timeline as the request's search judges it.
+std::optional<Simulation> simulated(const ScheduleRequest &request,
+                                    const Timeline &timeline) {
+  return simulate(request.communicates ? addCommunication(timeline) : timeline,
+                  request.costs);
+}
+
 /// Checks all that a search promises, and returns its makespan.
 double searched(ScheduleRequest request) {
   SCOPED_TRACE(textOf(request));
@@ -48,7 +55,7 @@ double searched(ScheduleRequest request) {
   EXPECT_EQ(hasAny(*timeline, ActionKind::Backward), !request.splitBackward);
   EXPECT_EQ(hasAny(*timeline, ActionKind::BackwardInput),
             request.splitBackward);
-  std::optional<Simulation> simulation = simulate(*timeline, request.costs);
+  std::optional<Simulation> simulation = simulated(request, *timeline);
   if (request.activations)
     EXPECT_LE(peakOf(*simulation), request.activations);
   EXPECT_DOUBLE_EQ(simulation->makespan, report.makespan);
@@ -66,7 +73,7 @@ void expectNoneShorter(ScheduleRequest request) {
                           : makeTimeline(schedule.name, request, error);
     if (timeline &&
         hasAny(*timeline, ActionKind::BackwardInput) == request.splitBackward)
-      EXPECT_LE(makespan, simulate(*timeline, request.costs)->makespan)
+      EXPECT_LE(makespan, simulated(request, *timeline)->makespan)
           << schedule.name << " " << textOf(request);
   }
 }
@@ -105,6 +112,21 @@ TEST(Search, isAsShortAsNamedSchedulesWithUnevenCosts) {
             {forward, 2 * forward, forward, forward});
       expectNoneShorter(request);
     }
+}
+
+// As long as a microbatch's F on two chunks: what is short without messages is
+// long with them.
+TEST(Search, isAsShortAsNamedSchedulesWithMessages) {
+  for (bool split : {false, true})
+    for (int stages : {3, 4})
+      for (double send : {0.1, 2.0}) {
+        ScheduleRequest request{{stages, 2, 2 * stages}, 1, split};
+        request.searchActions = kActions;
+        request.communicates = true;
+        request.costs.send = send;
+        request.costs.forward = 1.25;
+        expectNoneShorter(request);
+      }
 }
 
 TEST(Search, addsUnpipelinedLayers) {
