@@ -119,6 +119,35 @@ static LogicalResult checkPrediction(MLIRContext &context, StringRef path,
          << "' has no module of it, got " << *options.predictionLoss;
 }
 
+/// The options about experts that ask for something: flags and values.
+static SmallVector<std::pair<const char *, double>>
+askedOfExperts(const BuildOptions &options) {
+  SmallVector<std::pair<const char *, double>> asked;
+  for (auto option :
+       {std::pair("expert-buffer", options.experts.buffer),
+        std::pair("expert-capacity", options.experts.capacity),
+        std::pair("load-balance-loss", options.routers.balance.value_or(0)),
+        std::pair("router-z-loss", options.routers.zLoss),
+        std::pair("router-bias-rate", options.routers.biasRate)})
+    if (option.second != 0)
+      asked.push_back(option);
+  return asked;
+}
+
+/// Options about experts need experts.
+static LogicalResult checkExperts(Config &config, const BuildOptions &options,
+                                  ModuleOp module) {
+  auto asked = askedOfExperts(options);
+  bool routes = module.walk([](RouteOp) { return WalkResult::interrupt(); })
+                    .wasInterrupted();
+  if (asked.empty() || routes)
+    return success();
+  auto [name, value] = asked.front();
+  return config.error("model_type")
+         << "expected no '" << name << "' for a model without experts, got "
+         << value;
+}
+
 /// A rate of biases needs routers with biases of choices.
 static LogicalResult checkBiasRate(Config &config, double rate,
                                    ModuleOp module) {
@@ -167,6 +196,7 @@ static FailureOr<BuiltModel> buildFromConfig(MLIRContext &context,
     return failure();
   if (failed(verify(*model.module)) ||
       failed(checkParameters(*config, *model.module)) ||
+      failed(checkExperts(*config, options, *model.module)) ||
       failed(checkBiasRate(*config, options.routers.biasRate, *model.module)))
     return failure();
   for (const char *name : ::rota::kWeightFiles) {
@@ -204,11 +234,11 @@ static FailureOr<BuiltModel> loadModule(MLIRContext &context, StringRef path,
            << "expected no blocks of the loss for a module, which has its own "
               "shapes, got "
            << options.lossBlocks;
-  if (options.routers.biasRate != 0)
-    return errorAt(context, path)
-           << "expected no 'router-bias-rate' for a module, whose routers have "
-              "their own, got "
-           << options.routers.biasRate;
+  for (auto [name, value] : askedOfExperts(options))
+    return errorAt(context, path) << "expected no '" << name
+                                  << "' for a module, whose experts are its "
+                                     "own, got "
+                                  << value;
   BuiltModel built;
   built.module = parseSourceFile<ModuleOp>(path, &context);
   if (!built.module)

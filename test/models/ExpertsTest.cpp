@@ -6,6 +6,7 @@
 
 #include "ir/rota/Experts.h"
 
+#include <functional>
 #include <set>
 
 using namespace mlir;
@@ -112,6 +113,28 @@ TEST_F(Experts, ARateOfBiasesNeedsBiases) {
                              "a model whose routers have no bias of choices"),
             std::string::npos)
       << diagnostics;
+}
+
+TEST_F(Experts, TheirOptionsNeedExperts) {
+  auto dense = qwen();
+  dense["mlp_only_layers"] = {0, 1, 2, 3, 4, 5, 6, 7};
+  std::pair<const char *, std::function<void(BuildOptions &)>> cases[] = {
+      {"expert-capacity", [](auto &o) { o.experts.capacity = 1.5; }},
+      {"expert-buffer", [](auto &o) { o.experts.buffer = 2; }},
+      {"load-balance-loss", [](auto &o) { o.routers.balance = 0.1; }},
+      {"router-z-loss", [](auto &o) { o.routers.zLoss = 0.1; }},
+      {"router-bias-rate", [](auto &o) { o.routers.biasRate = 0.1; }}};
+  for (const auto &[name, set] : cases) {
+    BuildOptions options{1, 8, {}};
+    set(options);
+    diagnostics.clear();
+    EXPECT_TRUE(failed(build(dense, options)));
+    EXPECT_NE(diagnostics.find("'model_type': expected no '" +
+                               std::string(name) +
+                               "' for a model without experts, got "),
+              std::string::npos)
+        << diagnostics;
+  }
 }
 
 TEST_F(Experts, MixtralHasThemInEveryLayer) {
