@@ -17,7 +17,7 @@ double TransferEstimates::computeSeconds(const ActionTemplate &form) const {
   double seconds = 0;
   for (const Call &call : form.calls)
     if (const FunctionCost *cost = costOf(call.task)) {
-      seconds += cost->flops / assumptions.flopsPerSecond;
+      seconds += assumptions.secondsOfWork(cost->flops);
       for (const CollectiveUse &use : cost->collectives)
         seconds += secondsOf(use.bytes);
     }

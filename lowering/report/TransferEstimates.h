@@ -4,17 +4,13 @@
 #ifndef ROTA_LOWERING_REPORT_TRANSFERESTIMATES_H
 #define ROTA_LOWERING_REPORT_TRANSFERESTIMATES_H
 
+#include "ir/rota/AssumedSpeed.h"
 #include "lowering/report/Costs.h"
 #include "passes/pipeline/timeline/Simulator.h"
 
 namespace rota {
 
-/// The assumed speed of one rank.
-struct Assumptions {
-  double flopsPerSecond = 5e11;
-  double bytesPerSecond = 1e10; // to and from other ranks, and host memory
-  double latency = 5e-6;        // seconds, of each transfer
-};
+using Assumptions = mlir::rota::AssumedSpeed;
 
 /// The times of a program's actions. Refers to its arguments.
 class TransferEstimates {
@@ -27,8 +23,7 @@ public:
   const FunctionCost *costOf(int task) const;
 
   double secondsOf(int64_t bytes) const {
-    return assumptions.latency +
-           static_cast<double>(bytes) / assumptions.bytesPerSecond;
+    return assumptions.secondsOfTransfer(static_cast<double>(bytes));
   }
 
   /// Bytes that one rank sends in a collective.
