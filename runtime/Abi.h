@@ -127,6 +127,13 @@ void rotaHostGemm(RotaContext *context, const RotaGemm *gemm, const void *a,
 void rotaCollective(RotaContext *context, int64_t number, const void *input,
                     void *output);
 
+/// Starts the same and returns its number for rotaWaitCollective, which waits
+/// for it: until then `input` stays as it is and `output` is not read. Each
+/// that is started is waited for once, in the same task.
+int64_t rotaStartCollective(RotaContext *context, int64_t number,
+                            const void *input, void *output);
+void rotaWaitCollective(RotaContext *context, int64_t started);
+
 /// The definitions in a trainer's object file. The arrays are indexed by
 /// numbers in the program's description.
 extern const char rotaProgram[];

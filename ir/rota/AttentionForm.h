@@ -22,34 +22,49 @@ struct AttentionForm {
   Value sinks = {}; // [heads], not bf16
 };
 
-/// The query at position s sees the keys at positions s - before to s + after,
-/// as far as these are in the sequence.
+/// The query at position s of a block sees the keys at positions s + offset -
+/// before to s + offset + after of a block of the same length, as far as these
+/// are in it. `offset` is the distance from the keys' block to the queries'; 0:
+/// they are one.
 struct AttentionMask {
-  int64_t sequence, before, after; // before and after are below sequence
+  int64_t sequence, before, after; // before and after are below sequence+offset
+  int64_t offset = 0;
 
   /// A window counts the query's own position: its first key is at s - W + 1.
+  /// The keys are `behind` blocks before the queries.
   static AttentionMask of(int64_t sequence, std::optional<int64_t> window,
-                          bool bidirectional) {
-    int64_t reach = std::min(window.value_or(sequence), sequence) - 1;
-    return {sequence, reach, bidirectional ? reach : 0};
+                          bool bidirectional, int64_t behind = 0) {
+    int64_t offset = behind * sequence, span = sequence + offset;
+    int64_t reach = std::min(window.value_or(span), span) - 1;
+    return {sequence, reach, bidirectional ? reach : 0, offset};
   }
 
   /// The same relation with queries and keys exchanged: the queries that see a
   /// key.
-  AttentionMask transposed() const { return {sequence, after, before}; }
+  AttentionMask transposed() const {
+    return {sequence, after, before, -offset};
+  }
 
   /// Whether there may be keys before, or after, those that a query sees. Keys
   /// after a sequence of one position count: blocks are padded with them.
-  bool limitsBefore() const { return before < sequence - 1; }
-  bool limitsAfter() const { return after == 0 || after < sequence - 1; }
+  bool limitsBefore() const { return before < sequence - 1 + offset; }
+  bool limitsAfter() const {
+    return offset + after == 0 || offset + after < sequence - 1;
+  }
 
-  /// Pairs of a query and a key that it sees: the diagonal, and the diagonals
-  /// of sequence - d pairs at each distance d on either side.
+  /// Pairs of a query and a key that it sees: the diagonals of sequence - |d|
+  /// pairs at each distance d from the first that is seen to the last.
   double pairs() const {
+    double first = std::max(offset - before, 1 - sequence);
+    double last = std::min(offset + after, sequence - 1);
     auto side = [&](double count) {
       return count * double(sequence) - count * (count + 1) / 2;
     };
-    return double(sequence) + side(double(before)) + side(double(after));
+    if (first > last)
+      return 0;
+    if (first > 0)
+      return side(last) - side(first - 1);
+    return double(sequence) + side(-first) + side(last);
   }
 };
 

@@ -10,23 +10,27 @@
 
 include "ir/rota/TensorOps.td"
 
-defvar attentionForm = (ins Optional<Rota_F32Tensor>:$sinks, F64Attr:$scale,
+defvar attentionForm = (ins Optional<Rota_F32Tensor>:$sinks,
+                            Optional<Rota_IntTensor>:$position, F64Attr:$scale,
                             OptionalAttr<I64Attr>:$window, OptionalAttr<F64Attr>:$soft_cap,
-                            UnitAttr:$bidirectional);
+                            UnitAttr:$bidirectional, UnitAttr:$ring,
+                            OptionalAttr<I64Attr>:$behind);
 defvar attentionFormText = [{
-    (`sinks` $sinks^)? `scale` `=` custom<Real>($scale) (`window` `=` $window^)?
-    (`soft_cap` `=` custom<Real>($soft_cap)^)? (`bidirectional` $bidirectional^)? `:`
+    (`sinks` $sinks^)? (`position` $position^ `behind` `=` $behind)? `scale` `=` custom<Real>($scale) (`window` `=` $window^)?
+    (`soft_cap` `=` custom<Real>($soft_cap)^)? (`bidirectional` $bidirectional^)? (`ring` $ring^)? `:`
     functional-type(operands, results) attr-dict
 }];
 defvar attentionMaskMethod = [{
     /// The keys that each query sees.
     AttentionMask getMask() {
       auto query = ::llvm::cast<::mlir::RankedTensorType>(getQuery().getType());
-      return AttentionMask::of(query.getDimSize(1), getWindow(), getBidirectional());
+      return AttentionMask::of(query.getDimSize(1), getWindow(), getBidirectional(),
+                               getBehind().value_or(0));
     }
 }];
 
-def Rota_AttentionOp : Rota_DifferentiableOp<"attention", [TaskOpInterface]> {
+def Rota_AttentionOp : Rota_DifferentiableOp<"attention", [TaskOpInterface,
+    AttrSizedOperandSegments, DeclareOpInterfaceMethods<PartitionOpInterface>]> {
   let summary = "grouped-query attention";
   let description = [{
     `softmax(score(scale * q k^T)) v` per head; head h uses key-value head
@@ -47,20 +51,33 @@ def Rota_AttentionOp : Rota_DifferentiableOp<"attention", [TaskOpInterface]> {
     are one more score for each head (after cap and mask), which is in the denominator
     of every row of the head and has no value.
 
-    Every query's sequence is whole: sharding divides batch and heads alone, and sinks
-    with the heads. So positions count from 0 on every rank.
+    Sharding divides batch and heads, and sinks with the heads. With `ring` it may
+    divide the sequence too: a rank then has a block of the queries, and `partition`
+    makes an attention to each block of keys, which travel around the ring of ranks.
 
-    Life-span: made by model builders or by hand; becomes a kernel.
+    Attention to another block than the queries' own says so: `position` is the number
+    of the queries' block, on ranks that have other blocks another one, and the keys
+    are those of the block `behind` blocks before, of the same length. Where there is
+    none they are from the end of the sequence: queries that are not `bidirectional`
+    see none of them. `previous` are output and logsumexp of attention to other keys,
+    which then count too.
+
+    Life-span: made by model builders or by hand; `ring` by `choose-context-exchange`;
+    `position` and `previous` by `partition`; becomes a kernel.
 
     Constraints:
     - C1: q is [batch, sequence, H, D], k is [batch, sequence, Hkv, D], and v is
       [batch, sequence, Hkv, Dv], of one element type
     - C2: Hkv divides H
-    - C3: the output is [batch, sequence, H, Dv] of q's element type; logsumexp is
-      [batch, H, sequence], not bf16
+    - C3: the output is [batch, sequence, H, Dv], of q's element type or not bf16;
+      logsumexp is [batch, H, sequence], not bf16
     - C4: a window is 1 or more
     - C5: a soft cap is finite and above 0
     - C6: sinks are [H] and have logsumexp's element type
+    - C7: the position is a scalar, with `behind` of 1 or more; queries of a ring, or
+      with a position, that are `bidirectional` have no window
+    - C8: the previous output is [batch, sequence, H, Dv], not bf16; its logsumexp has
+      logsumexp's type
 
     ```mlir
     func.func @f(%q: tensor<2x16x4x8xf32>, %k: tensor<2x16x2x8xf32>, %v: tensor<2x16x2x8xf32>) -> tensor<2x16x4x8xf32> {
@@ -71,32 +88,41 @@ def Rota_AttentionOp : Rota_DifferentiableOp<"attention", [TaskOpInterface]> {
       %o, %lse = rota.attention %q, %k, %v sinks %sinks scale = 0.35 window = 5 soft_cap = 50.0 : (tensor<2x16x4x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x2x6xf32>, tensor<4xf32>) -> (tensor<2x16x4x6xf32>, tensor<2x4x16xf32>)
       return %o : tensor<2x16x4x6xf32>
     }
+    func.func @block(%q: tensor<2x16x4x8xf32>, %k: tensor<2x16x2x8xf32>, %v: tensor<2x16x2x8xf32>, %position: tensor<i32>, %before: tensor<2x16x4x8xf32>, %line: tensor<2x4x16xf32>) -> tensor<2x16x4x8xf32> {
+      %o, %lse = rota.attention %q, %k, %v previous %before, %line position %position behind = 1 scale = 0.35 : (tensor<2x16x4x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x4x8xf32>, tensor<2x4x16xf32>, tensor<i32>) -> (tensor<2x16x4x8xf32>, tensor<2x4x16xf32>)
+      return %o : tensor<2x16x4x8xf32>
+    }
     ```
   }];
   let arguments = !con((ins Rota_FloatTensor:$query, Rota_FloatTensor:$key,
-                            Rota_FloatTensor:$value), attentionForm);
+                            Rota_FloatTensor:$value,
+                            Optional<Rota_F32Tensor>:$previous,
+                            Optional<Rota_F32Tensor>:$previous_logsumexp), attentionForm);
   let results = (outs Rota_FloatTensor:$output, Rota_F32Tensor:$logsumexp);
   /// Results follow from the operands; logsumexp is f32, or f64 as q.
   let builders = [OpBuilder<(ins "::mlir::Value":$query, "::mlir::Value":$key,
       "::mlir::Value":$value, "const ::mlir::rota::AttentionForm &":$form)>];
-  let assemblyFormat = !strconcat("$query `,` $key `,` $value ", attentionFormText);
+  let assemblyFormat = !strconcat("$query `,` $key `,` $value ",
+      "(`previous` $previous^ `,` $previous_logsumexp)? ", attentionFormText);
   let extraClassDeclaration = attentionMaskMethod;
 }
 
-def Rota_AttentionGradOp : Rota_ComputeOp<"attention_grad", [TaskOpInterface]> {
+def Rota_AttentionGradOp : Rota_ComputeOp<"attention_grad", [TaskOpInterface,
+    AttrSizedOperandSegments, DeclareOpInterfaceMethods<PartitionOpInterface>]> {
   let summary = "derivative of attention";
   let description = [{
     Cotangents of query, key and value, and of sinks where there are any;
     probabilities are recomputed block by block from `logsumexp` (Dao et al. 2022,
     algorithm 4). With scores `z = c tanh(x / c)` the cotangent of x is that of z times
     `1 - (z / c)^2`. A sink's cotangent is the sum over batch and sequence of
-    `-exp(sink - logsumexp) * dot(cotangent, output)`.
+    `-exp(sink - logsumexp) * dot(cotangent, output)`. Output and logsumexp are those of
+    attention to all blocks of keys where there is a position.
 
     Life-span: made by `differentiate`; becomes kernels.
 
     Constraints:
     - C1: operands and form agree as in `rota.attention`; results have the types of
-      query, key and value
+      query, key and value, but the query's cotangent may be f32
     - C2: there is a cotangent of sinks, of their type, where there are sinks
 
     ```mlir

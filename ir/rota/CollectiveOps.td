@@ -255,13 +255,16 @@ def Rota_PermuteOp : Rota_CollectiveOp<"permute", [SameOperandsAndResultType]> {
   let description = [{
     Each rank of the group gives its operand to one other: the rank at position p
     counted with `axes` (the first slowest) to the rank at position p counted
-    with `order`, the same axes in another order.
+    with `order`, the same axes in another order. With a `shift` it is position
+    p + shift, and behind the last position is the first.
 
-    Life-span: made by `partition`; becomes a call of the runtime.
+    Life-span: made by `partition`; becomes a call of the runtime that starts it and
+    one that waits for it, before the first use of the result.
 
     Constraints:
     - C1: `order` has the axes of `axes`
     - C2: `axes` names parts of the mesh's axes, each at most once
+    - C3: the shift is below the number of the group's ranks, and not negative
 
     ```mlir
     rota.mesh <data = 2, tensor = 2>
@@ -272,11 +275,12 @@ def Rota_PermuteOp : Rota_CollectiveOp<"permute", [SameOperandsAndResultType]> {
     ```
   }];
   let arguments = (ins Rota_Tensor:$input, Rota_AxisRefs:$axes,
-                       Rota_AxisRefs:$order, StrAttr:$reason);
+                       Rota_AxisRefs:$order, StrAttr:$reason,
+                       DefaultValuedAttr<I64Attr, "0">:$shift);
   let results = (outs Rota_Tensor:$result);
   let assemblyFormat = [{
     $input `axes` custom<Axes>($axes) `order` custom<Axes>($order)
-    `reason` $reason `:` type($input) attr-dict
+    (`shift` `=` $shift^)? `reason` $reason `:` type($input) attr-dict
   }];
 }
 

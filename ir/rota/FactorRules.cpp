@@ -255,14 +255,14 @@ FactorRule RopeOp::getFactorRule() {
 namespace {
 /// The dimensions of attention's operands. Query heads are key heads times the
 /// size of a group; the mask refers to positions and the softmax to a whole
-/// row, so only batch and heads are split.
+/// row, so the sequence is split in a ring alone.
 struct AttentionFactors {
   Dimensions query, key, value, output, logsumexp, sinks;
 
-  AttentionFactors(RuleBuilder &builder, Value q, Value v) {
+  AttentionFactors(RuleBuilder &builder, Value q, Value v, bool ring) {
     ArrayRef<int64_t> shape = shapeOf(q), values = shapeOf(v);
     int64_t batch = builder.factor(shape[0]);
-    int64_t sequence = builder.factor(shape[1], /*divisible=*/false);
+    int64_t sequence = builder.factor(shape[1], /*divisible=*/ring);
     int64_t keyHeads = builder.factor(values[2]);
     int64_t group = builder.factor(shape[2] / values[2]);
     int64_t head = builder.factor(shape[3], /*divisible=*/false);
@@ -287,20 +287,25 @@ struct AttentionFactors {
 
 FactorRule AttentionOp::getFactorRule() {
   RuleBuilder builder;
-  AttentionFactors of(builder, getQuery(), getValue());
-  return builder.finish(of.withSinks({of.query, of.key, of.value}, getSinks()),
-                        {of.output, of.logsumexp});
+  AttentionFactors of(builder, getQuery(), getValue(), getRing());
+  SmallVector<Dimensions> operands{of.query, of.key, of.value};
+  if (getPrevious())
+    llvm::append_values(operands, of.output, of.logsumexp);
+  return builder.finish(
+      withOffset(of.withSinks(operands, getSinks()), getPosition()),
+      {of.output, of.logsumexp});
 }
 
 /// The cotangent of sinks is a sum over batch and sequence.
 FactorRule AttentionGradOp::getFactorRule() {
   RuleBuilder builder;
   builder.linear({0});
-  AttentionFactors of(builder, getQuery(), getValue());
+  AttentionFactors of(builder, getQuery(), getValue(), getRing());
   return builder.finish(
-      of.withSinks(
-          {of.output, of.query, of.key, of.value, of.output, of.logsumexp},
-          getSinks()),
+      withOffset(of.withSinks({of.output, of.query, of.key, of.value, of.output,
+                               of.logsumexp},
+                              getSinks()),
+                 getPosition()),
       of.withSinks({of.query, of.key, of.value}, getSinksCotangent()));
 }
 

@@ -143,7 +143,14 @@ LogicalResult PermuteOp::verify() {
   if (sorted(getAxes()) != sorted(getOrder()))
     return emitOpError("expected the same axes in 'axes' and 'order'");
   // C2: the group.
-  return verifyGroup(*this, getAxes());
+  if (failed(verifyGroup(*this, getAxes())))
+    return failure();
+  // C3: the shift is a position.
+  int64_t ranks = meshOf(*this).getSize(refs(getAxes())), shift = getShift();
+  if (shift < 0 || shift >= ranks)
+    return emitOpError("expected a shift below the ")
+           << ranks << " ranks of the group, got " << shift;
+  return success();
 }
 
 LogicalResult ShardOffsetOp::verify() {

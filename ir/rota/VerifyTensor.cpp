@@ -273,13 +273,30 @@ template <typename Op> static LogicalResult verifyAttentionShapes(Op op) {
     return op->emitOpError("expected the key heads to divide the query heads, "
                            "got ")
            << keyHeads << " and " << q[2];
-  if (failed(checkType(op, "an output", op.getOutput(),
-                       tensorOf(query).clone({q[0], q[1], q[2], valueSize}))))
+  if (failed(checkShape(op, "an output", op.getOutput(),
+                        {q[0], q[1], q[2], valueSize})))
     return failure();
   return checkShape(op, "a logsumexp", op.getLogsumexp(), {q[0], q[2], q[1]});
 }
 
-/// C1 to C6 of attention.
+/// C7 of attention.
+template <typename Op> static LogicalResult verifyBlocks(Op op) {
+  std::optional<uint64_t> behind = op.getBehind();
+  if (bool(op.getPosition()) != behind.has_value())
+    return op->emitOpError("expected 'behind' with a position");
+  if (behind && int64_t(*behind) < 1)
+    return op->emitOpError("expected keys of 1 block behind or more, got ")
+           << int64_t(*behind);
+  if (op.getPosition() && !shapeOf(op.getPosition()).empty())
+    return op->emitOpError("expected a position of rank 0, got ")
+           << op.getPosition().getType();
+  if ((op.getRing() || behind) && op.getBidirectional() && op.getWindow())
+    return op->emitOpError("expected no window of bidirectional attention in "
+                           "a ring");
+  return success();
+}
+
+/// C1 to C7 of attention.
 template <typename Op> static LogicalResult verifyAttention(Op op) {
   if (failed(verifyAttentionShapes(op)))
     return failure();
@@ -293,23 +310,50 @@ template <typename Op> static LogicalResult verifyAttention(Op op) {
     return op->emitOpError("expected a finite soft cap above 0, got ")
            << cap->convertToDouble();
   // C6: sinks are [H].
-  Value sinks = op.getSinks();
-  if (!sinks)
-    return success();
-  if (failed(checkShape(op, "sinks", sinks, shapeOf(op.getQuery())[2])))
+  if (Value sinks = op.getSinks();
+      sinks &&
+      (failed(checkShape(op, "sinks", sinks, shapeOf(op.getQuery())[2])) ||
+       failed(checkElement(op, "sinks", sinks, elementOf(op.getLogsumexp())))))
     return failure();
-  return checkElement(op, "sinks", sinks, elementOf(op.getLogsumexp()));
+  return verifyBlocks(op);
 }
 
-LogicalResult AttentionOp::verify() { return verifyAttention(*this); }
+/// The element type is that of `like`, or not bf16.
+static LogicalResult checkWideElement(Operation *op, StringRef what,
+                                      Value value, Value like) {
+  if (elementOf(value).isBF16())
+    return checkElement(op, what, value, elementOf(like));
+  return success();
+}
+
+LogicalResult AttentionOp::verify() {
+  // C3: an output of q's element type, or not bf16.
+  if (failed(verifyAttention(*this)) ||
+      failed(checkWideElement(*this, "an output", getOutput(), getQuery())))
+    return failure();
+  // C8: what comes before has the shapes of the results.
+  if (bool(getPrevious()) != bool(getPreviousLogsumexp()))
+    return emitOpError("expected a previous logsumexp with a previous output");
+  if (!getPrevious())
+    return success();
+  if (failed(checkShape(*this, "a previous output", getPrevious(),
+                        shapeOf(getOutput()))))
+    return failure();
+  return checkType(*this, "a previous logsumexp", getPreviousLogsumexp(),
+                   getLogsumexp().getType());
+}
 
 LogicalResult AttentionGradOp::verify() {
   // C1: operands as in attention, results as operands.
   if (failed(verifyAttention(*this)) ||
+      failed(checkElement(*this, "an output", getOutput(),
+                          elementOf(getQuery()))) ||
       failed(checkType(*this, "a cotangent", getCotangent(),
                        getOutput().getType())) ||
-      failed(checkType(*this, "a query cotangent", getQueryCotangent(),
-                       getQuery().getType())) ||
+      failed(checkShape(*this, "a query cotangent", getQueryCotangent(),
+                        shapeOf(getQuery()))) ||
+      failed(checkWideElement(*this, "a query cotangent", getQueryCotangent(),
+                              getQuery())) ||
       failed(checkType(*this, "a key cotangent", getKeyCotangent(),
                        getKey().getType())) ||
       failed(checkType(*this, "a value cotangent", getValueCotangent(),

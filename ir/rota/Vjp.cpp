@@ -211,12 +211,14 @@ FailureOr<Cotangents> AttentionOp::vjp(OpBuilder &builder,
                                        ArrayRef<bool> needed) {
   if (cotangents[1])
     return emitOpError("has no derivative of its logsumexp");
+  if (getPrevious() || getPosition())
+    return emitOpError("has no derivative where keys are of another block");
   // One result for each operand.
   auto grad = AttentionGradOp::create(
       builder, getLoc(), TypeRange(getOperands()), cotangents[0], getQuery(),
       getKey(), getValue(), getOutput(), getLogsumexp(), getSinks(),
-      getScaleAttr(), getWindowAttr(), getSoftCapAttr(),
-      getBidirectionalAttr());
+      /*position=*/Value(), getScaleAttr(), getWindowAttr(), getSoftCapAttr(),
+      getBidirectionalAttr(), getRingAttr(), /*behind=*/IntegerAttr());
   Cotangents result = none(*this);
   for (auto [index, cotangent] : llvm::enumerate(grad.getResults()))
     if (needed[index])

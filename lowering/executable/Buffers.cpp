@@ -65,6 +65,7 @@ public:
 
   FailureOr<FunctionBuffers> write(ArrayRef<Operation *> ops) {
     for (auto [number, op] : llvm::enumerate(ops)) {
+      waitFor(number, op->getLoc());
       if (failed(isComputed(op) ? compute(op, number) : leave(op)))
         return failure();
       release(op, number);
@@ -79,6 +80,19 @@ private:
     return place ? *place : scratch.at(viewedValue(value));
   }
 
+  /// Waits for the transfers whose results op `number` is the first to use.
+  void waitFor(int number, Location loc) {
+    llvm::erase_if(open, [&](OpenTransfer &transfer) {
+      if (uses.firstUse(transfer.op.getResult()) != number)
+        return false;
+      TaskStep step{TaskStep::Kind::Wait, loc};
+      step.started = transfer.step;
+      result.steps.push_back(std::move(step));
+      close(transfer.op.getInput(), number);
+      return true;
+    });
+  }
+
   LogicalResult compute(Operation *op, int number) {
     if (auto indexed = dyn_cast<IndexOpInterface>(op))
       addCheck(indexed);
@@ -90,6 +104,8 @@ private:
     for (OpResult value : op->getResults())
       step.results.push_back(placeResult(op, value, number));
     step.temporaries = scratch.addTemporaries(step.kernels.temporaries);
+    if (step.kind == TaskStep::Kind::Start)
+      open.push_back({cast<PermuteOp>(op), int(result.steps.size())});
     result.steps.push_back(std::move(step));
     return success();
   }
@@ -116,7 +132,9 @@ private:
       return success();
     }
     if (auto collective = dyn_cast<CollectiveOpInterface>(op)) {
-      step.kind = TaskStep::Kind::Collective;
+      bool isUsed = uses.firstUse(op->getResult(0)) >= 0;
+      step.kind = isa<PermuteOp>(op) && isUsed ? TaskStep::Kind::Start
+                                               : TaskStep::Kind::Collective;
       step.collective = collectives.add(collective);
       return success();
     }
@@ -164,13 +182,16 @@ private:
 
   /// Frees the scratch of what `op` is the last to use.
   void release(Operation *op, int number) {
-    auto close = [&](Value value) {
-      Value source = viewedValue(value);
-      if (scratch.contains(source) && uses.last(source) <= number)
-        scratch.remove(source);
-    };
-    llvm::for_each(op->getOperands(), close);
-    llvm::for_each(op->getResults(), close);
+    for (Value value : op->getOperands())
+      close(value, number);
+    for (Value value : op->getResults())
+      close(value, number);
+  }
+
+  void close(Value value, int number) {
+    Value source = viewedValue(value);
+    if (scratch.contains(source) && uses.last(source) <= number)
+      scratch.remove(source);
   }
 
   /// Moves what leaves the function to where it leaves if it is not there yet.
@@ -237,6 +258,11 @@ private:
   const ValueUses &uses;
   CollectiveTable &collectives;
   KernelLibrary &library;
+  struct OpenTransfer {
+    PermuteOp op;
+    int step;
+  };
+  SmallVector<OpenTransfer> open; // not waited for yet
   ScratchPlaces scratch;
   FunctionBuffers result;
 };

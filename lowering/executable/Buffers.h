@@ -25,6 +25,8 @@ struct TaskStep {
     GroupedGemm, // `grouped` of operands 0 and 1, counts 2 and, where there is
                  // one, an offset 3, into result 0
     Collective,  // number `collective` of operand 0 into result 0
+    Start,       // starts the same
+    Wait,        // waits for what step `started` started
     Copy         // `bytes` of operand 0 into result 0
   } kind;
   mlir::Location loc;
@@ -33,6 +35,7 @@ struct TaskStep {
   GemmPlan gemm{};
   GroupedGemmPlan grouped{};
   int collective = -1;
+  int started = -1;
   int64_t bytes = 0;
   llvm::SmallVector<BufferAddress> operands{}, results{}, temporaries{};
 };

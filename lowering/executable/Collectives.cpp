@@ -85,6 +85,7 @@ int CollectiveTable::add(CollectiveOpInterface op) {
         c.kind = Kind::Permute;
         setElements(shapeOf(op.getInput()), c);
         c.order = programMesh.axesOf(op.getOrder());
+        c.shift = int64_t(op.getShift());
       });
   return add(std::move(c));
 }

@@ -55,7 +55,11 @@ private:
     case TaskStep::Kind::GroupedGemm:
       return writeGroupedGemm(step);
     case TaskStep::Kind::Collective:
-      return writeCollective(step);
+      return writeCollective(step, "rotaCollective", nothing);
+    case TaskStep::Kind::Start:
+      return writeCollective(step, "rotaStartCollective", b.getI64Type());
+    case TaskStep::Kind::Wait:
+      return writeWait(step);
     case TaskStep::Kind::Copy:
       return writeCopy(step);
     }
@@ -120,14 +124,22 @@ private:
     LLVM::CallOp::create(b, TypeRange{}, service, arguments);
   }
 
-  void writeCollective(const TaskStep &step) {
+  void writeCollective(const TaskStep &step, StringRef service, Type result) {
     Type i64 = b.getI64Type();
-    declare("rotaCollective", {pointer, i64, pointer, pointer});
-    LLVM::CallOp::create(
-        b, TypeRange{}, "rotaCollective",
+    declare(service, {pointer, i64, pointer, pointer}, result);
+    auto call = LLVM::CallOp::create(
+        b, result == nothing ? TypeRange{} : TypeRange{result}, service,
         ValueRange{context,
                    LLVM::ConstantOp::create(b, i64, int64_t(step.collective)),
                    address(step.operands[0]), address(step.results[0])});
+    if (result != nothing)
+      requests[&step - buffers.steps.data()] = call.getResult();
+  }
+
+  void writeWait(const TaskStep &step) {
+    declare("rotaWaitCollective", {pointer, b.getI64Type()});
+    LLVM::CallOp::create(b, TypeRange{}, "rotaWaitCollective",
+                         ValueRange{context, requests.at(step.started)});
   }
 
   void writeCopy(const TaskStep &step) {
@@ -139,13 +151,14 @@ private:
                    LLVM::ConstantOp::create(b, i64, step.bytes)});
   }
 
-  void declare(StringRef name, ArrayRef<Type> arguments) {
+  void declare(StringRef name, ArrayRef<Type> arguments, Type result = {}) {
     if (module.lookupSymbol(name))
       return;
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(module.getBody());
-    LLVM::LLVMFuncOp::create(b, name,
-                             LLVM::LLVMFunctionType::get(nothing, arguments));
+    LLVM::LLVMFuncOp::create(
+        b, name,
+        LLVM::LLVMFunctionType::get(result ? result : nothing, arguments));
   }
 
   /// A constant with the bytes of a description; equal ones once.
@@ -190,7 +203,8 @@ private:
   StringRef symbol;
   Type pointer, nothing;
   Value context, frame, argumentArray;
-  llvm::DenseMap<int, Value> blocks; // loaded frame fields
+  llvm::DenseMap<int, Value> blocks;   // loaded frame fields
+  llvm::DenseMap<int, Value> requests; // by the step that starts
 };
 
 } // namespace

@@ -16,6 +16,9 @@ namespace rota::lowering {
 using Values = GpuAttentionCode::Values;
 
 LogicalResult checkGpuHeadSize(Operation *op, const AttentionShape &shape) {
+  if (shape.hasPrevious || shape.hasPosition ||
+      shape.wideElement != shape.element)
+    return op->emitOpError("is not supported in a ring on GPUs yet");
   if (shape.largestSize() <= GpuAttentionCode::kMostSize)
     return success();
   return op->emitOpError("expected a head size of at most ")

@@ -2,8 +2,8 @@
 //
 // Attention, forward: softmax(scale * q k^T) v under the op's mask, by blocks
 // of keys with a running maximum and sum (Dao et al. 2022, algorithm 1), which
-// begin with the sink where there is one. A kernel row is one block of queries
-// of one head.
+// begin with the sink, or with the output and logsumexp of other keys, where
+// there are any. A kernel row is one block of queries of one head.
 #include "lowering/kernels/AttentionCode.h"
 
 #include <limits>
@@ -19,11 +19,19 @@ public:
   ForwardCode(KernelBuilder &k, const AttentionShape &shape)
       : k(k), shape(shape), code(k, shape) {
     Type f32 = k.ops().getF32Type();
-    for (unsigned i = 0; i < 4; ++i)
+    for (unsigned i = 0; i < 3; ++i)
       tensors.push_back(k.argument(i, shape.element));
+    tensors.push_back(k.argument(3, shape.wideElement));
     logsumexp = k.argument(4, f32);
+    unsigned next = 5;
+    if (shape.hasPrevious) {
+      previous = k.argument(next++, f32);
+      previousLogsumexp = k.argument(next++, f32);
+    }
     if (shape.hasSinks)
-      sinks = k.argument(5, f32);
+      sinks = k.argument(next++, f32);
+    if (shape.hasPosition)
+      position = k.argument(next++, k.ops().getI32Type());
     int64_t block = code.queryBlock();
     queries = k.stack(shape.size * block);
     sums = k.stack(shape.valueSize * block);
@@ -53,14 +61,20 @@ private:
     Value keyHead = k.div(head, shape.group());
     code.loadBlock(code.queryRows(tensors[0], batch, head), first, shape.scale,
                    queries, nullptr);
-    code.fillZero(sums, shape.valueSize * code.queryBlock());
+    Value line = k.add(
+        k.mul(k.add(k.mul(batch, shape.heads), head), shape.sequence), first);
+    SmallVector<Value> initial = initialState(batch, head, first, line);
     StridedRows keys = code.keyRows(tensors[1], batch, keyHead);
     StridedRows values = code.valueRows(tensors[2], batch, keyHead);
-    SmallVector<Value> state = code.keyBlocks(
-        first, initialState(head),
-        [&](Value key, Value count, ValueRange carried) {
-          return emitKeys(keys, values, key, count, first, carried);
-        });
+    auto walk = [&] {
+      return code.keyBlocks(
+          first, initial, [&](Value key, Value count, ValueRange carried) {
+            return emitKeys(keys, values, key, count, first, carried);
+          });
+    };
+    Value seen = code.seesBlock(position);
+    SmallVector<Value> state =
+        seen ? k.choose(seen, walk, [&] { return initial; }) : walk();
     SmallVector<Value> factor;
     for (int64_t v = 0; v < kVectors; ++v) {
       factor.push_back(k.divf(k.splat(1.0f), state[kVectors + v]));
@@ -69,16 +83,20 @@ private:
     }
     code.storeBlock(sums, factor, code.outputRows(tensors[3], batch, head),
                     first);
-    Value line = k.add(
-        k.mul(k.add(k.mul(batch, shape.heads), head), shape.sequence), first);
     k.loop(k.i64(0), k.sub(code.queryEnd(first), first), 1, [&](Value i) {
       k.store(k.load(lines, i), logsumexp, k.add(line, i));
     });
   }
 
-  /// The maximum of each vector of queries, then the sum, without keys. The
-  /// maximum is finite, so that a row none of whose keys has come stays so.
-  SmallVector<Value> initialState(Value head) {
+  /// Sets the weighted sums to those without keys. Returns the maximum of each
+  /// vector of queries, then the sum. The maximum is finite, so that a row none
+  /// of whose keys has come stays so. The keys before together are as one key
+  /// whose score is their logsumexp, and whose value their output.
+  SmallVector<Value> initialState(Value batch, Value head, Value first,
+                                  Value line) {
+    if (shape.hasPrevious)
+      return previousState(batch, head, first, line);
+    code.fillZero(sums, shape.valueSize * code.queryBlock());
     Value highest = k.splat(std::numeric_limits<float>::lowest());
     Value total = k.splat(0.0f);
     if (shape.hasSinks) {
@@ -87,6 +105,21 @@ private:
     }
     SmallVector<Value> state(kVectors, highest);
     state.append(kVectors, total);
+    return state;
+  }
+
+  SmallVector<Value> previousState(Value batch, Value head, Value first,
+                                   Value line) {
+    code.loadBlock(code.outputRows(previous, batch, head), first, 1.0f, sums,
+                   nullptr);
+    k.loop(0, code.queryBlock(), 1, [&](Value i) {
+      Value last = k.sub(k.i64(shape.sequence - 1), first);
+      k.store(k.load(previousLogsumexp, k.add(line, k.min(i, last))), lines, i);
+    });
+    SmallVector<Value> state;
+    for (int64_t v = 0; v < kVectors; ++v)
+      state.push_back(k.loadVector(lines, k.i64(v * k.lanes()), k.lanes()));
+    state.append(kVectors, k.splat(1.0f));
     return state;
   }
 
@@ -154,6 +187,7 @@ private:
   AttentionCode code;
   SmallVector<Memory> tensors; // query, key, value, output
   Memory logsumexp, sinks{};
+  Memory previous{}, previousLogsumexp{}, position{};
   Memory queries, sums; // [size][query], [valueSize][query]
   Memory scores;        // [key][query]
   Memory lines;         // [query]
@@ -168,7 +202,7 @@ static FailureOr<KernelPlan> planAttention(mlir::rota::AttentionOp op,
   if (failed(checkHeadSize(op, shape)))
     return failure();
   FailureOr<std::string> symbol = emitDedicated(
-      library, "attention", toString(shape), shape.hasSinks ? 6 : 5,
+      library, "attention", toString(shape), 2 + op->getNumOperands(),
       [&](KernelBuilder &k) { ForwardCode(k, shape).emit(); });
   if (failed(symbol))
     return failure();
@@ -183,8 +217,8 @@ static FailureOr<KernelPlan> planAttention(mlir::rota::AttentionOp op,
                     {Kind::Operand, 2},
                     {Kind::Result, 0},
                     {Kind::Result, 1}};
-  if (shape.hasSinks)
-    call.arguments.push_back({Kind::Operand, 3});
+  for (unsigned i = 3; i < op->getNumOperands(); ++i)
+    call.arguments.push_back({Kind::Operand, i});
   KernelPlan plan;
   plan.calls.push_back(std::move(call));
   return plan;

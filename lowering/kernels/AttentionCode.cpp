@@ -24,8 +24,10 @@ std::string toString(const AttentionShape &s) {
   stream << s.batch << 'x' << s.sequence << 'x' << s.heads << 'x' << s.keyHeads
          << 'x' << s.size << 'x' << s.valueSize << 'x' << s.element << " * "
          << bits(s.scale) << " cap " << bits(s.softCap) << " sees "
-         << s.mask.before << ' ' << s.mask.after
-         << (s.hasSinks ? " sinks" : "");
+         << s.mask.before << ' ' << s.mask.after << (s.hasSinks ? " sinks" : "")
+         << (s.hasPrevious ? " more" : "") << " to " << s.wideElement;
+  if (s.hasPosition)
+    stream << " behind " << s.behind << (s.bidirectional ? " seen" : "");
   return text;
 }
 
@@ -275,9 +277,10 @@ void AttentionCode::addWeightedQueries(StridedRows sums, Value count,
 }
 
 SmallVector<Value> AttentionCode::maskedPositions(Value first) {
-  // Of a band the position of the first key.
-  if (isBand() && shape.mask.before != 0)
-    first = k.sub(first, k.i64(shape.mask.before));
+  // The position of the first key, or else of the last.
+  int64_t distance = shape.mask.limitsBefore() ? firstSeen() : lastSeen();
+  if (distance != 0)
+    first = k.add(first, distance);
   SmallVector<Value> positions;
   for (int64_t v = 0; v < kVectors; ++v)
     positions.push_back(k.countFrom(k.add(first, v * k.lanes())));
@@ -296,8 +299,10 @@ Value AttentionCode::maskKey(Value score, Value key, Value positions,
     Value place = k.sub(index, positions);
     Value last = k.broadcastIndex(k.i64(mask.before + mask.after));
     sees = arith::CmpIOp::create(k.ops(), Predicate::ule, place, last);
-  } else {
+  } else if (mask.limitsAfter()) {
     sees = arith::CmpIOp::create(k.ops(), Predicate::sge, positions, index);
+  } else {
+    sees = arith::CmpIOp::create(k.ops(), Predicate::sge, index, positions);
   }
   return arith::SelectOp::create(k.ops(), sees, score, k.splat(otherwise));
 }

@@ -24,10 +24,25 @@ struct AttentionShape {
   bool hasSinks;
   float scale, softCap; // 0: no cap
   mlir::Type element;
+  mlir::Type wideElement; // of the output, or of the query's cotangent
+  bool hasPrevious, hasPosition;
+  int64_t behind; // with a position: blocks
+  bool bidirectional;
 
   int64_t group() const { return heads / keyHeads; }
   int64_t largestSize() const { return std::max(size, valueSize); }
 };
+
+inline mlir::Value wideResult(mlir::rota::AttentionOp op) {
+  return op.getOutput();
+}
+inline mlir::Value wideResult(mlir::rota::AttentionGradOp op) {
+  return op.getQueryCotangent();
+}
+inline bool hasPrevious(mlir::rota::AttentionOp op) {
+  return bool(op.getPrevious());
+}
+inline bool hasPrevious(mlir::rota::AttentionGradOp) { return false; }
 
 /// The shape of rota.attention or its derivative, and a text that determines
 /// it.
@@ -45,7 +60,12 @@ template <typename Op> AttentionShape attentionShape(Op op) {
           bool(op.getSinks()),
           float(op.getScale().convertToDouble()),
           cap ? float(cap->convertToDouble()) : 0.0f,
-          q.getElementType()};
+          q.getElementType(),
+          mlir::getElementTypeOrSelf(wideResult(op)),
+          hasPrevious(op),
+          bool(op.getPosition()),
+          int64_t(op.getBehind().value_or(0)),
+          op.getBidirectional()};
 }
 std::string toString(const AttentionShape &shape);
 /// Blocks of a head lie on the stack: an error at `op` when it is too large.
@@ -110,6 +130,13 @@ public:
       mlir::Value key, mlir::Value count, mlir::ValueRange carried)>;
   llvm::SmallVector<mlir::Value>
   keyBlocks(mlir::Value first, mlir::ValueRange initial, BlockBody body);
+  /// Whether the queries see keys of the block at all, which the rank's
+  /// `position` says; null: they do.
+  mlir::Value seesBlock(Memory position) {
+    if (!shape.hasPosition || shape.bidirectional)
+      return {};
+    return k.isLess(k.i64(shape.behind - 1), k.loadIndex(position, k.i64(0)));
+  }
   /// The end of the block's queries that are within the sequence.
   mlir::Value queryEnd(mlir::Value first) {
     return k.min(k.add(first, queryBlock()), k.i64(shape.sequence));
@@ -170,6 +197,9 @@ private:
   /// queries.
   static constexpr int64_t kGroup = 8;
 
+  /// From a query to the first and the last key that it sees.
+  int64_t firstSeen() const { return shape.mask.offset - shape.mask.before; }
+  int64_t lastSeen() const { return shape.mask.offset + shape.mask.after; }
   bool isRagged() const { return shape.sequence % queryBlock() != 0; }
   /// Whether a query sees a band of keys that ends on both sides.
   bool isBand() const {

@@ -16,7 +16,7 @@ namespace {
 /// The kernel's arguments, in order. After them stand, where they are there:
 /// sums over queries in f32, of keys and of values, where the cotangents are
 /// not f32; then sinks, and sums of their cotangents over the queries of
-/// [batch, head].
+/// [batch, head]; then the position.
 enum Argument : unsigned {
   kCotangent,
   kQuery,
@@ -35,6 +35,10 @@ bool needsSums(const AttentionShape &shape) { return !shape.element.isF32(); }
 /// The first argument after those of sums.
 unsigned sinksArgument(const AttentionShape &shape) {
   return needsSums(shape) ? kCount + 2 : kCount;
+}
+
+unsigned positionArgument(const AttentionShape &shape) {
+  return sinksArgument(shape) + (shape.hasSinks ? 2 : 0);
 }
 
 class BackwardCode {
@@ -136,16 +140,28 @@ private:
     if (shape.hasSinks)
       addToSink(batch, head);
     code.fillZero(querySums, shape.size * code.queryBlock());
+    auto walk = [&] { emitAllKeys(batch, keyHead, first); };
+    if (shape.hasPosition && !shape.bidirectional)
+      k.when(code.seesBlock(
+                 k.argument(positionArgument(shape), k.ops().getI32Type())),
+             walk);
+    else
+      walk();
+    SmallVector<Value> scale(kVectors, k.splat(shape.scale));
+    code.storeBlock(
+        querySums, scale,
+        code.queryRows(k.argument(kQueryCotangent, shape.wideElement), batch,
+                       head),
+        first);
+  }
+
+  void emitAllKeys(Value batch, Value keyHead, Value first) {
     StridedRows keys = code.keyRows(tensor(kKey), batch, keyHead);
     StridedRows values = code.valueRows(tensor(kValue), batch, keyHead);
     code.keyBlocks(first, {}, [&](Value key, Value count, ValueRange) {
       emitKeys(keys, values, key, count, first);
       return SmallVector<Value>();
     });
-    SmallVector<Value> scale(kVectors, k.splat(shape.scale));
-    code.storeBlock(querySums, scale,
-                    code.queryRows(tensor(kQueryCotangent), batch, head),
-                    first);
   }
 
   /// Per query: logsumexp, and delta = sum over d of cotangent * output, which
@@ -318,10 +334,9 @@ static FailureOr<KernelPlan> planAttentionGrad(mlir::rota::AttentionGradOp op,
   AttentionShape shape = attentionShape(op);
   if (failed(checkHeadSize(op, shape)))
     return failure();
-  unsigned sinks = sinksArgument(shape);
   FailureOr<std::string> symbol =
       emitDedicated(library, "attention_grad", toString(shape),
-                    shape.hasSinks ? sinks + 2 : sinks,
+                    positionArgument(shape) + (shape.hasPosition ? 1 : 0),
                     [&](KernelBuilder &k) { BackwardCode(k, shape).emit(); });
   if (failed(symbol))
     return failure();
@@ -346,6 +361,8 @@ static FailureOr<KernelPlan> planAttentionGrad(mlir::rota::AttentionGradOp op,
     call.arguments.push_back({Kind::Operand, 6});
     addTemporary(shape.batch * shape.heads);
   }
+  if (shape.hasPosition)
+    call.arguments.push_back({Kind::Operand, op->getNumOperands() - 1});
   plan.calls.push_back(std::move(call));
   if (shape.hasSinks) {
     auto sums =

@@ -26,6 +26,50 @@ static void addCollective(mlir::rota::CollectiveOpInterface collective,
        traffic.bytes});
 }
 
+namespace {
+/// Collects the costs of one function's ops, in their order.
+class CostCollector {
+public:
+  CostCollector(std::string function, FunctionCost &cost)
+      : function(std::move(function)), cost(cost) {}
+
+  void add(mlir::Operation *op) {
+    llvm::erase_if(open, [&](const OpenTransfer &transfer) {
+      return llvm::is_contained(op->getOperands(), transfer.result);
+    });
+    if (auto priced = llvm::dyn_cast<mlir::rota::CostOpInterface>(op))
+      addWork(priced.getCost().flops);
+    auto collective = llvm::dyn_cast<mlir::rota::CollectiveOpInterface>(op);
+    if (!collective)
+      return;
+    size_t before = cost.collectives.size();
+    addCollective(collective, function, cost);
+    if (llvm::isa<mlir::rota::PermuteOp>(op) &&
+        cost.collectives.size() > before)
+      open.push_back({op->getResult(0), before});
+  }
+
+private:
+  /// A transfer that runs until its result is used, and its place in the list.
+  struct OpenTransfer {
+    mlir::Value result;
+    size_t use;
+  };
+
+  /// Transfers that run at the same time share the time of the work.
+  void addWork(double flops) {
+    cost.flops += flops;
+    for (const OpenTransfer &transfer : open)
+      cost.collectives[transfer.use].flops +=
+          flops / static_cast<double>(open.size());
+  }
+
+  std::string function;
+  FunctionCost &cost;
+  llvm::SmallVector<OpenTransfer> open;
+};
+} // namespace
+
 FunctionCosts functionCosts(mlir::ModuleOp module) {
   FunctionCosts costs;
   module.walk([&](mlir::func::FuncOp function) {
@@ -33,14 +77,8 @@ FunctionCosts functionCosts(mlir::ModuleOp module) {
     if (auto kind =
             llvm::dyn_cast<mlir::rota::LayerOp>(function->getParentOp()))
       name = kind.getSymName().str() + "." + name;
-    FunctionCost &cost = costs[name];
-    function.walk([&](mlir::Operation *op) {
-      if (auto priced = llvm::dyn_cast<mlir::rota::CostOpInterface>(op))
-        cost.flops += priced.getCost().flops;
-      if (auto collective =
-              llvm::dyn_cast<mlir::rota::CollectiveOpInterface>(op))
-        addCollective(collective, name, cost);
-    });
+    CostCollector collector(name, costs[name]);
+    function.walk([&](mlir::Operation *op) { collector.add(op); });
   });
   return costs;
 }

@@ -19,7 +19,7 @@ double TransferEstimates::computeSeconds(const ActionTemplate &form) const {
     if (const FunctionCost *cost = costOf(call.task)) {
       seconds += assumptions.secondsOfWork(cost->flops);
       for (const CollectiveUse &use : cost->collectives)
-        seconds += secondsOf(use.bytes);
+        seconds += exposedShare(use) * secondsOf(use.bytes);
     }
   return seconds;
 }

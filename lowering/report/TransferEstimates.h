@@ -8,6 +8,8 @@
 #include "lowering/report/Costs.h"
 #include "passes/pipeline/timeline/Simulator.h"
 
+#include <algorithm>
+
 namespace rota {
 
 using Assumptions = mlir::rota::AssumedSpeed;
@@ -24,6 +26,13 @@ public:
 
   double secondsOf(int64_t bytes) const {
     return assumptions.secondsOfTransfer(static_cast<double>(bytes));
+  }
+
+  /// The part of the time of a collective inside a function in which the rank
+  /// does not work.
+  double exposedShare(const CollectiveUse &use) const {
+    return std::max(0.0, 1 - assumptions.secondsOfWork(use.flops) /
+                                 secondsOf(use.bytes));
   }
 
   /// Bytes that one rank sends in a collective.

@@ -112,12 +112,12 @@ private:
     }
   }
 
-  /// Adds collectives inside functions, which are exposed.
+  /// Adds collectives inside functions, exposed but for the work beside them.
   void addFunctions(const ActionTemplate &form, int64_t count) {
     for (const Call &call : form.calls)
       if (const FunctionCost *cost = costs.costOf(call.task))
         for (const CollectiveUse &use : cost->collectives)
-          add(use.facts, use.bytes, 1, count);
+          add(use.facts, use.bytes, costs.exposedShare(use), count);
   }
 
   /// Adds the timeline's transfers; `expose` fills in their exposed times.

@@ -24,8 +24,9 @@ struct TransferReport {
 };
 
 /// Every transfer of `program`, which runs `timeline`, the most exposed first.
-/// The simulator finds the exposed time of the timeline's transfers;
-/// collectives inside functions and at the end of the step are exposed in full.
+/// The simulator finds the exposed time of the timeline's transfers; that of
+/// collectives inside functions is what is longer than the work beside them,
+/// and those at the end of the step are exposed in full.
 std::vector<TransferReport> explainTransfers(const FunctionCosts &costs,
                                              const pipe::Timeline &timeline,
                                              const Program &program,

@@ -157,7 +157,10 @@ struct CancelPermute : Counting<PermuteOp> {
   LogicalResult matchAndRewrite(PermuteOp permute,
                                 PatternRewriter &rewriter) const override {
     auto inner = permute.getInput().getDefiningOp<PermuteOp>();
-    bool inverse = inner && inner.getAxes() == permute.getOrder() &&
+    if (permute.getShift() != 0)
+      return failure();
+    bool inverse = inner && inner.getShift() == 0 &&
+                   inner.getAxes() == permute.getOrder() &&
                    inner.getOrder() == permute.getAxes();
     if (permute.getAxes() != permute.getOrder() && !inverse)
       return failure();

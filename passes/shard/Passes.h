@@ -13,9 +13,14 @@
 namespace mlir::rota {
 /// The mode of insert-reshards.
 enum class ShardingMode { Auto, Explicit };
+/// How attention gets the keys of other ranks of the context axis.
+enum class ContextExchange { Gather, Ring, Auto };
 } // namespace mlir::rota
 template <> struct rota::Names<mlir::rota::ShardingMode> {
   static constexpr const char *list[] = {"auto", "explicit"};
+};
+template <> struct rota::Names<mlir::rota::ContextExchange> {
+  static constexpr const char *list[] = {"gather", "ring", "auto"};
 };
 
 namespace mlir::rota {
@@ -29,6 +34,7 @@ struct ShardPipelineOptions : AssignShardingsOptions {
 
   BuildUpdatesOptions updates; // without an optimizer: no updates
   ShardingMode mode = InsertReshardsOptions().mode;
+  ContextExchange contextExchange = ChooseContextExchangeOptions().exchange;
 };
 
 /// From a differentiated model to the functions of one rank of the mesh.

@@ -82,6 +82,48 @@ def AssignShardings : Pass<"assign-shardings", "::mlir::ModuleOp"> {
   ];
 }
 
+def ChooseContextExchange : Pass<"choose-context-exchange", "::mlir::ModuleOp"> {
+  let summary = "let keys and values travel around a ring";
+  let description = [{
+    Marks attention and its derivative with `ring`, so that the context axis may
+    divide their sequence. Without the mark each rank of the axis gathers queries,
+    keys and values, and computes attention of the whole sequence.
+
+    `exchange=gather` marks none. `exchange=ring` marks all but bidirectional
+    attention with a window. `exchange=auto` marks where a ring takes less time by
+    the costs of operations and transfers: of a ring, of the last rank, whose
+    queries see the keys of all others; a transfer counts as far as it is longer
+    than the work beside it. A remark (category `shard`) has both times.
+
+    Before: the module has a `rota.mesh`. Nothing is marked where its context axis
+    has one rank.
+
+    Before:
+    ```mlir
+    rota.mesh <context = 2>
+    func.func @f(%q: tensor<1x16x4x8xf32>) -> tensor<1x16x4x8xf32> {
+      %o, %lse = rota.attention %q, %q, %q scale = 0.35 : (tensor<1x16x4x8xf32>, tensor<1x16x4x8xf32>, tensor<1x16x4x8xf32>) -> (tensor<1x16x4x8xf32>, tensor<1x4x16xf32>)
+      return %o : tensor<1x16x4x8xf32>
+    }
+    ```
+    After (`exchange=ring`):
+    ```mlir
+    rota.mesh <context = 2>
+    func.func @f(%q: tensor<1x16x4x8xf32>) -> tensor<1x16x4x8xf32> {
+      %o, %lse = rota.attention %q, %q, %q scale = 0.35 ring : (tensor<1x16x4x8xf32>, tensor<1x16x4x8xf32>, tensor<1x16x4x8xf32>) -> (tensor<1x16x4x8xf32>, tensor<1x4x16xf32>)
+      return %o : tensor<1x16x4x8xf32>
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::rota::RotaDialect"];
+  let options = [
+    Option<"exchange", "exchange", "ContextExchange", "ContextExchange::Gather",
+           "gather, ring, or auto: what takes less time",
+           "::rota::valuesOf<ContextExchange>()">
+  ];
+  let statistics = [Statistic<"rings", "rings", "Ops with a ring">];
+}
+
 def PropagateShardings : Pass<"propagate-shardings", "::mlir::ModuleOp"> {
   let summary = "divide every op";
   let description = [{

@@ -28,6 +28,7 @@ struct ShardText : ::rota::PipelineText<ShardPipelineOptions> {
     add("groups", updates.groups);
     add("values", updates.values);
     add("mode", mode);
+    add("context-exchange", contextExchange);
   }
 };
 } // namespace
@@ -38,6 +39,7 @@ void mlir::rota::buildShardPipeline(OpPassManager &manager,
                                     const ShardPipelineOptions &options) {
   manager.addPass(createAssignShardings(options));
   manager.addPass(createBuildUpdates(options.updates));
+  manager.addPass(createChooseContextExchange({options.contextExchange}));
   manager.addPass(createPropagateShardings());
   manager.addPass(createInsertReshards({options.mode, options.rules}));
   manager.addPass(createPartition());

@@ -31,7 +31,7 @@ std::string Exchange::disagreement(const Exchange &other) const {
               a.size == b.size && a.inner == b.inner &&
               a.splitOuter == b.splitOuter && a.splitSize == b.splitSize &&
               a.splitInner == b.splitInner && a.order == b.order &&
-              a.maximum == b.maximum;
+              a.shift == b.shift && a.maximum == b.maximum;
   if (same)
     return "";
   return fmt::format("expected {}, as other ranks started, got {}", describe(),

@@ -15,14 +15,15 @@ namespace rota {
 
 class Profile;
 
-/// Runs the collectives that tasks call.
+/// Runs the collectives that tasks call. Keeps a failure instead of throwing
+/// it: compiled code cannot be unwound.
 class TaskCollectives {
 public:
   virtual ~TaskCollectives() = default;
-  /// Carries out rotaCollective. Keeps a failure instead of throwing it:
-  /// compiled code cannot be unwound.
-  virtual void runInTask(int collective, const void *source,
-                         void *destination) = 0;
+  /// Carry out rotaStartCollective and rotaWaitCollective.
+  virtual int64_t startInTask(int collective, const void *source,
+                              void *destination) = 0;
+  virtual void waitInTask(int64_t started) = 0;
 };
 
 } // namespace rota

@@ -72,5 +72,16 @@ void rotaCheckIndices(RotaContext *context, const int32_t *indices,
 
 void rotaCollective(RotaContext *context, int64_t number, const void *input,
                     void *output) {
-  context->collectives->runInTask(static_cast<int>(number), input, output);
+  rotaWaitCollective(context,
+                     rotaStartCollective(context, number, input, output));
+}
+
+int64_t rotaStartCollective(RotaContext *context, int64_t number,
+                            const void *input, void *output) {
+  return context->collectives->startInTask(static_cast<int>(number), input,
+                                           output);
+}
+
+void rotaWaitCollective(RotaContext *context, int64_t started) {
+  context->collectives->waitInTask(started);
 }

@@ -65,8 +65,10 @@ struct Collective {
   int64_t splitOuter = 1, splitSize = 1, splitInner = 1;
   // Permute: the same axes in another order. The member with coordinates x
   // (along `axes`) gives its tensor to the member whose position, counted with
-  // `order` major first, is the position of x counted with `axes`.
+  // `order` major first, is the position of x counted with `axes`, plus `shift`
+  // modulo the members.
   std::vector<int> order;
+  int64_t shift = 0;    // Permute
   bool maximum = false; // AllReduce
   // ReduceScatter: adds to the destination instead of overwriting it.
   bool accumulate = false;

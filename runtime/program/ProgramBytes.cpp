@@ -61,6 +61,7 @@ template <typename V> void visit(V &v, Collective &x) {
   v("splitSize", x.splitSize);
   v("splitInner", x.splitInner);
   v("order", x.order);
+  v("shift", x.shift);
   v("maximum", x.maximum);
   v("accumulate", x.accumulate);
   v("reason", x.reason);

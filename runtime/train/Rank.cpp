@@ -66,18 +66,30 @@ void Rank::runTask(int number, const RotaFrame &frame) {
   });
 }
 
-void Rank::runInTask(int collective, const void *source, void *destination) {
+int64_t Rank::startInTask(int collective, const void *source,
+                          void *destination) {
   // The rest of the task runs; the executor drops its results.
+  if (failure)
+    return 0;
+  try {
+    return start(Stream::Task, collective, source, destination);
+  } catch (const std::exception &error) {
+    failure = std::current_exception();
+    reportFailure(&ownContext, error.what());
+    return 0;
+  }
+}
+
+void Rank::waitInTask(int64_t started) {
   if (failure)
     return;
   try {
-    Request request = start(Stream::Task, collective, source, destination);
     double begin = links.tensors->now();
-    if (!device().isAsynchronous() && links.tensors->isDone(request)) {
-      links.tensors->wait(request);
+    if (!device().isAsynchronous() && links.tensors->isDone(started)) {
+      links.tensors->wait(started);
     } else {
       CoreLeave leave(coreSet);
-      links.tensors->wait(request);
+      links.tensors->wait(started);
     }
     if (!device().isAsynchronous())
       taskSeconds += links.tensors->now() - begin;

@@ -93,8 +93,9 @@ public:
   }
 
   /// Keeps a failure for rethrowFailure.
-  void runInTask(int collective, const void *source,
-                 void *destination) override;
+  int64_t startInTask(int collective, const void *source,
+                      void *destination) override;
+  void waitInTask(int64_t started) override;
   /// Keeps the text of each position that the device is told.
   void setPositions(std::shared_ptr<const std::vector<std::string>> texts) {
     positions = std::move(texts);

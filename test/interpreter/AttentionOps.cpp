@@ -67,8 +67,15 @@ static double dot(const Head &a, int64_t rowA, const Head &b, int64_t rowB) {
 }
 
 /// Whether position s attends to position t, in the words of the op's
-/// description.
-template <typename Op> static bool sees(Op op, int64_t s, int64_t t) {
+/// description: t - `behind` blocks, or beyond the end of the sequence.
+template <typename Op>
+static bool sees(Op op, Frame &frame, int64_t s, int64_t t) {
+  if (op.getPosition()) {
+    int64_t behind = *op.getBehind(), length = shapeOf(op.getQuery())[1];
+    if (frame.get(op.getPosition())({}) < double(behind))
+      return op.getBidirectional();
+    t -= behind * length;
+  }
   if (!op.getBidirectional() && t > s)
     return false;
   if (!op.getWindow())
@@ -88,7 +95,8 @@ static Score scoreOf(Op op, const Head &query, int64_t s, const Head &key,
   return {cap * bent, 1.0 - bent * bent};
 }
 
-/// softmax(scores) v of each row over the keys that it sees and the sink.
+/// softmax(scores) v of each row over the keys that it sees, the sink and
+/// the keys before.
 static void attention(AttentionOp op, Frame &frame) {
   const Tensor &q = frame.get(op.getQuery()), &k = frame.get(op.getKey()),
                &v = frame.get(op.getValue());
@@ -100,20 +108,32 @@ static void attention(AttentionOp op, Frame &frame) {
       for (int64_t s = 0; s < q.dim(1); ++s) {
         std::vector<std::pair<int64_t, double>> scores;
         for (int64_t t = 0; t < q.dim(1); ++t)
-          if (sees(op, s, t))
+          if (sees(op, frame, s, t))
             scores.emplace_back(t, scoreOf(op, query, s, key, t).value);
         double largest = -std::numeric_limits<double>::infinity(), total = 0;
         for (auto [t, score] : scores)
           largest = std::max(largest, score);
+        if (op.getPrevious())
+          largest = std::max(largest,
+                             frame.get(op.getPreviousLogsumexp())({b, h, s}));
         for (auto [t, score] : scores)
           total += std::exp(score - largest);
         if (op.getSinks())
           total += std::exp(frame.get(op.getSinks())({h}) - largest);
+        if (op.getPrevious())
+          total += std::exp(frame.get(op.getPreviousLogsumexp())({b, h, s}) -
+                            largest);
         double lse = largest + std::log(total);
         logsumexp({b, h, s}) = lse;
         for (auto [t, score] : scores)
           for (int64_t i = 0; i < v.dim(3); ++i)
             output({b, s, h, i}) += std::exp(score - lse) * value(t, i);
+        if (op.getPrevious())
+          for (int64_t i = 0; i < v.dim(3); ++i)
+            output({b, s, h, i}) +=
+                std::exp(frame.get(op.getPreviousLogsumexp())({b, h, s}) -
+                         lse) *
+                frame.get(op.getPrevious())({b, s, h, i});
       }
     }
   frame.set(op.getOutput(), std::move(output));
@@ -142,7 +162,7 @@ static void attentionGrad(AttentionGradOp op, Frame &frame) {
           dSinks({h}) -=
               std::exp(frame.get(op.getSinks())({h}) - lse({b, h, s})) * mean;
         for (int64_t t = 0; t < q.dim(1); ++t) {
-          if (!sees(op, s, t))
+          if (!sees(op, frame, s, t))
             continue;
           Score score = scoreOf(op, query, s, key, t);
           double p = std::exp(score.value - lse({b, h, s}));

@@ -95,10 +95,13 @@ static void run(ShardSliceOp op, const Exchange &exchange) {
   });
 }
 
-/// The rank at position p of `order` gets what the one at p of `axes` has.
+/// The rank at position p + shift of `order` gets what the one at p of `axes`
+/// has.
 static void run(PermuteOp op, const Exchange &exchange, const Exchange &order) {
   exchange.set(op.getResult(), [&](int64_t rank) {
-    return exchange.held(op.getInput(), rank)[order.positionOf(rank)];
+    int64_t from = order.positionOf(rank) - int64_t(op.getShift());
+    return exchange.held(op.getInput(),
+                         rank)[(from + exchange.size()) % exchange.size()];
   });
 }
 

@@ -199,6 +199,13 @@ TEST(Collectives, PermuteHandsFromOneOrderToAnother) {
             (std::vector<Elements>{{1}, {21}, {11}, {31}}));
 }
 
+TEST(Collectives, PermuteWithAShiftHandsAroundARing) {
+  EXPECT_EQ(runOp("rota.permute %x axes [<data>, <tensor>] order [<data>, "
+                  "<tensor>] shift = 1 reason \"\" : tensor<1xf64>",
+                  "tensor<1xf64>", "tensor<1xf64>", Tensor({1}, {1})),
+            (std::vector<Elements>{{31}, {1}, {11}, {21}}));
+}
+
 TEST(Collectives, ShardOffsetCountsItsAxes) {
   EXPECT_EQ(runOp("rota.shard_offset axes [<tensor>, <data>] factor = 5 : "
                   "tensor<i32>",

@@ -581,7 +581,7 @@ func.func @f(%q: tensor<2x16x4x8xf32>, %k: tensor<2x16x2x8xf32>) {
 
 // attention C3: the output has the size of values
 func.func @f(%q: tensor<2x16x4x8xf32>, %k: tensor<2x16x2x8xf32>, %v: tensor<2x16x2x6xf32>) {
-  // expected-error@+1 {{expected an output of type 'tensor<2x16x4x6xf32>', got 'tensor<2x16x4x8xf32>'}}
+  // expected-error@+1 {{expected an output of shape [2, 16, 4, 6], got 'tensor<2x16x4x8xf32>'}}
   %o, %l = rota.attention %q, %k, %v scale = 0.35 : (tensor<2x16x4x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x2x6xf32>) -> (tensor<2x16x4x8xf32>, tensor<2x4x16xf32>)
   return
 }
@@ -599,7 +599,7 @@ func.func @f(%q: tensor<2x16x4x8xf32>, %k: tensor<2x16x3x8xf32>, %v: tensor<2x16
 
 // attention C3: the output has the query's type
 func.func @f(%q: tensor<2x16x4x8xf32>, %k: tensor<2x16x2x8xf32>, %v: tensor<2x16x2x8xf32>) {
-  // expected-error@+1 {{expected an output of type 'tensor<2x16x4x8xf32>', got 'tensor<2x16x2x8xf32>'}}
+  // expected-error@+1 {{expected an output of shape [2, 16, 4, 8], got 'tensor<2x16x2x8xf32>'}}
   %o, %l = rota.attention %q, %k, %v scale = 0.35 : (tensor<2x16x4x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x2x8xf32>) -> (tensor<2x16x2x8xf32>, tensor<2x4x16xf32>)
   return
 }
@@ -664,6 +664,60 @@ func.func @f(%q: tensor<2x16x4x8xf32>, %k: tensor<2x16x2x8xf32>, %s: tensor<2xf3
 func.func @f(%q: tensor<2x16x4x8xf32>, %k: tensor<2x16x2x8xf32>, %s: tensor<4xf64>) {
   // expected-error@+1 {{expected sinks with elements of type 'f32', got 'tensor<4xf64>'}}
   %o, %l = rota.attention %q, %k, %k sinks %s scale = 0.35 : (tensor<2x16x4x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x2x8xf32>, tensor<4xf64>) -> (tensor<2x16x4x8xf32>, tensor<2x4x16xf32>)
+  return
+}
+
+// -----
+
+// attention C3: an output is not narrower than the query
+func.func @f(%q: tensor<2x16x4x8xf32>, %k: tensor<2x16x2x8xf32>) {
+  // expected-error@+1 {{expected an output with elements of type 'f32', got 'tensor<2x16x4x8xbf16>'}}
+  %o, %l = rota.attention %q, %k, %k scale = 0.35 : (tensor<2x16x4x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x2x8xf32>) -> (tensor<2x16x4x8xbf16>, tensor<2x4x16xf32>)
+  return
+}
+
+// -----
+
+// attention C7: blocks behind without a position
+func.func @f(%q: tensor<2x16x4x8xf32>, %k: tensor<2x16x2x8xf32>) {
+  // expected-error@+1 {{expected 'behind' with a position}}
+  %o, %l = "rota.attention"(%q, %k, %k) <{behind = 1 : i64, operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0>, scale = 1.0 : f64}> : (tensor<2x16x4x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x2x8xf32>) -> (tensor<2x16x4x8xf32>, tensor<2x4x16xf32>)
+  return
+}
+
+// -----
+
+// attention C7: keys of another block
+func.func @f(%q: tensor<2x16x4x8xf32>, %k: tensor<2x16x2x8xf32>, %p: tensor<i32>) {
+  // expected-error@+1 {{expected keys of 1 block behind or more, got 0}}
+  %o, %l = rota.attention %q, %k, %k position %p behind = 0 scale = 0.35 : (tensor<2x16x4x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x2x8xf32>, tensor<i32>) -> (tensor<2x16x4x8xf32>, tensor<2x4x16xf32>)
+  return
+}
+
+// -----
+
+// attention C7: a position is a scalar
+func.func @f(%q: tensor<2x16x4x8xf32>, %k: tensor<2x16x2x8xf32>, %p: tensor<1xi32>) {
+  // expected-error@+1 {{expected a position of rank 0, got 'tensor<1xi32>'}}
+  %o, %l = rota.attention %q, %k, %k position %p behind = 1 scale = 0.35 : (tensor<2x16x4x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x2x8xf32>, tensor<1xi32>) -> (tensor<2x16x4x8xf32>, tensor<2x4x16xf32>)
+  return
+}
+
+// -----
+
+// attention C7: no window in both directions
+func.func @f(%q: tensor<2x16x4x8xf32>, %k: tensor<2x16x2x8xf32>) {
+  // expected-error@+1 {{expected no window of bidirectional attention in a ring}}
+  %o, %l = rota.attention %q, %k, %k scale = 0.35 window = 3 bidirectional ring : (tensor<2x16x4x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x2x8xf32>) -> (tensor<2x16x4x8xf32>, tensor<2x4x16xf32>)
+  return
+}
+
+// -----
+
+// attention C8: the output before is like the output
+func.func @f(%q: tensor<2x16x4x8xf32>, %k: tensor<2x16x2x8xf32>, %l: tensor<2x4x16xf32>) {
+  // expected-error@+1 {{expected a previous output of shape [2, 16, 4, 8], got 'tensor<2x16x2x8xf32>'}}
+  %o, %m = rota.attention %q, %k, %k previous %k, %l scale = 0.35 : (tensor<2x16x4x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x2x8xf32>, tensor<2x4x16xf32>) -> (tensor<2x16x4x8xf32>, tensor<2x4x16xf32>)
   return
 }
 

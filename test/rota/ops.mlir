@@ -450,6 +450,16 @@ func.func @f(%x: tensor<2x8xf32>) -> tensor<4x4xf32> {
 // -----
 
 // CHECK-LABEL: module
+// CHECK: rota.permute %{{.*}} axes [<tensor>] order [<tensor>] shift = 1 reason "test" : tensor<2x8xf32>
+rota.mesh <tensor = 2>
+func.func @f(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
+  %y = rota.permute %x axes [<tensor>] order [<tensor>] shift = 1 reason "test" : tensor<2x8xf32>
+  return %y : tensor<2x8xf32>
+}
+
+// -----
+
+// CHECK-LABEL: module
 // CHECK: rota.permute %{{.*}} axes [<data>, <tensor>] order [<tensor>, <data>] reason "test" : tensor<2x8xf32>
 rota.mesh <data = 2, tensor = 2>
 func.func @f(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {

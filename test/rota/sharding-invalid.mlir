@@ -275,6 +275,16 @@ func.func @f(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
 
 // -----
 
+// permute C3: a shift is a position
+rota.mesh <data = 2>
+func.func @f(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
+  // expected-error@+1 {{expected a shift below the 2 ranks of the group, got 2}}
+  %y = rota.permute %x axes [<data>] order [<data>] shift = 2 reason "test" : tensor<2x8xf32>
+  return %y : tensor<2x8xf32>
+}
+
+// -----
+
 // shard_offset C1: parts of the mesh's axes
 // expected-note@+1 {{the mesh}}
 rota.mesh <tensor = 6>

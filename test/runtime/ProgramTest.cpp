@@ -411,6 +411,25 @@ TEST(Verify, RefusesDivisionsAndCollectivesThatDisagree) {
   EXPECT_TRUE(verify(p, error)) << error;
 }
 
+TEST(Verify, RefusesShiftsThatAreNoPosition) {
+  Program p = makeProgram();
+  p.mesh = {{"context", 2}, {"stage", 2}};
+  Collective ring;
+  ring.kind = Collective::Kind::Permute;
+  ring.axes = ring.order = {0};
+  p.collectives = {ring};
+  for (int64_t shift : {-1, 2}) {
+    p.collectives[0].shift = shift;
+    EXPECT_TRUE(verifyFails(
+        p, "collective 0: expected a shift below the 2 ranks of the group, "
+           "got " +
+               std::to_string(shift)));
+  }
+  p.collectives[0].shift = 1;
+  std::string error;
+  EXPECT_TRUE(verify(p, error)) << error;
+}
+
 TEST(Verify, RefusesTransfersOutsideTheirArenas) {
   Program p = makeProgram();
   ActionTemplate offload;

@@ -155,6 +155,11 @@ private:
     settings.rules = llvm::join(options.shardingRules, ",");
     settings.shardOptimizer = options.shardOptimizer;
     settings.mode = options.sharding;
+    settings.contextExchange = options.contextExchange;
+    // GPUs have no code for a ring.
+    if (options.target.device != DeviceKind::Cpu &&
+        settings.contextExchange == mlir::rota::ContextExchange::Auto)
+      settings.contextExchange = mlir::rota::ContextExchange::Gather;
     settings.updates = updatesOf(options);
     return runPasses(mlir::rota::buildShardPipeline, settings, kExitRunFailed);
   }

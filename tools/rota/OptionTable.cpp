@@ -99,6 +99,10 @@ Rows meshRows(RunOptions &o) {
       {"sharding", group, "MODE",
        "A reshard, or an error, where shardings do not agree", models,
        Choice(o.sharding)},
+      {"context-exchange", group, "HOW",
+       "How attention gets the keys of other ranks of the context axis: gather "
+       "them; a ring of ranks, on CPUs; auto: what takes less time",
+       models, Choice(o.contextExchange)},
       {"sharding-rules", group, "NAME=AXIS+...,...",
        "Mesh axes of a logical axis (heads=tensor), of storage "
        "(storage/embed=fsdp) or of activations "

@@ -70,6 +70,8 @@ struct RunOptions : Options, mlir::pipe::ScheduleLayersOptions {
   std::string mesh = "stage=1"; // as given; every size known once checked
   int64_t devices = 0;          // ranks in all; 0: the product of the sizes
   mlir::rota::ShardingMode sharding = mlir::rota::ShardPipelineOptions().mode;
+  mlir::rota::ContextExchange contextExchange =
+      mlir::rota::ShardPipelineOptions().contextExchange;
   std::vector<std::string> shardingRules; // "name=axis+axis"
   bool shardOptimizer = mlir::rota::ShardPipelineOptions().shardOptimizer;
   std::optional<pipe::GatherMode> weightGather;

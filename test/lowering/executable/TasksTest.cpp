@@ -209,6 +209,47 @@ TEST(Tasks, CollectivesAreCalled) {
   EXPECT_EQ(count(model.task("a.forward"), "@rotaCollective"), 3u);
 }
 
+/// A permute of scratch, in front of the products, and its use behind them.
+const Changes withPermute = {
+    {"%u = rota.read @up : tensor<8x2xf32>\n      %d = rota.read @down : "
+     "tensor<2x8xf32>\n      %y",
+     "%u = rota.read @up : tensor<8x2xf32>\n      %e = arith.addf %x, %x : "
+     "tensor<2x8xf32>\n      %w = rota.permute %e axes [<tensor>] order "
+     "[<tensor>] shift = 3 reason \"ring\" : tensor<2x8xf32>\n      %d = "
+     "rota.read @down : tensor<2x8xf32>\n      %y"},
+    {"%t = rota.all_gather %s dim = 1 axes [<tensor>] reason \"'t' is whole\" "
+     ": "
+     "tensor<2x2xf32> -> tensor<2x8xf32>",
+     "%g = rota.all_gather %s dim = 1 axes [<tensor>] reason \"'t' is whole\" "
+     ": "
+     "tensor<2x2xf32> -> tensor<2x8xf32>\n      %t = arith.addf %g, %w : "
+     "tensor<2x8xf32>"}};
+
+TEST(Tasks, PermutesRunUntilTheirFirstUse) {
+  Lowered model(withPermute);
+  ASSERT_EQ(model.errors, "");
+  std::string text = model.task("a.forward");
+  EXPECT_EQ(count(text, "@rotaStartCollective"), 1u);
+  EXPECT_EQ(count(text, "@rotaWaitCollective"), 1u);
+  EXPECT_EQ(count(text, "@rotaCollective"), 3u);
+  size_t start = text.find("@rotaStartCollective"),
+         wait = text.find("@rotaWaitCollective");
+  EXPECT_LT(start, text.find("@rotaCollective"));
+  EXPECT_GT(wait, text.rfind("@rotaCollective"));
+  const auto &list = model.program().collectives;
+  EXPECT_TRUE(llvm::any_of(list, [](const Collective &c) {
+    return c.kind == Kind::Permute && c.shift == 3;
+  }));
+}
+
+/// `e` stands in scratch until `w` is there: none of `w`, `q` and `s` takes its
+/// place.
+TEST(Tasks, OperandsOfPermutesStayUntilTheWait) {
+  Lowered model(withPermute);
+  ASSERT_EQ(model.errors, "");
+  EXPECT_EQ(model.layout.scratchBytes[model.layout.kinds[0].forward], 4 * 64);
+}
+
 /// Sum and operand are computed in the place of the function's result.
 TEST(Tasks, AllReduceIsInPlace) {
   Lowered model;

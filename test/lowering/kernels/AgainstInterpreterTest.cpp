@@ -64,6 +64,22 @@ const DedicatedOp dedicatedOps[] = {
       {1, 37, 8, 6, 2, 3, 1},
       {2, 70, 16, 3, 1, 17, 70},
       {1, 131, 64, 2, 1, 32, 40}}},
+    // batch, sequence, D, heads, key heads, D of values, window, blocks behind
+    {"attention_to_blocks",
+     R"(
+      func.func @f(%q: tensor<$Ax$Bx$Dx$Cx$T>, %k: tensor<$Ax$Bx$Ex$Cx$T>, %v: tensor<$Ax$Bx$Ex$Fx$T>, %a: tensor<$Ax$Bx$Ex$Cx$T>, %b: tensor<$Ax$Bx$Ex$Fx$T>, %do: tensor<$Ax$Bx$Dx$Fx$T>, %s: tensor<$Dx$W>, %p: tensor<i32>) -> (tensor<$Ax$Bx$Dx$Fx$W>, tensor<$Ax$Bx$Dx$Fx$T>, tensor<$Ax$Dx$Bx$W>, tensor<$Ax$Bx$Dx$Cx$W>, tensor<$Ax$Bx$Ex$Cx$T>, tensor<$Ax$Bx$Ex$Fx$T>) {
+        %o0, %l0 = rota.attention %q, %k, %v sinks %s scale = 0.6 window = $G soft_cap = 1.5 : (tensor<$Ax$Bx$Dx$Cx$T>, tensor<$Ax$Bx$Ex$Cx$T>, tensor<$Ax$Bx$Ex$Fx$T>, tensor<$Dx$W>) -> (tensor<$Ax$Bx$Dx$Fx$W>, tensor<$Ax$Dx$Bx$W>)
+        %o, %l = rota.attention %q, %a, %b previous %o0, %l0 position %p behind = $H scale = 0.6 window = $G soft_cap = 1.5 : (tensor<$Ax$Bx$Dx$Cx$T>, tensor<$Ax$Bx$Ex$Cx$T>, tensor<$Ax$Bx$Ex$Fx$T>, tensor<$Ax$Bx$Dx$Fx$W>, tensor<$Ax$Dx$Bx$W>, tensor<i32>) -> (tensor<$Ax$Bx$Dx$Fx$T>, tensor<$Ax$Dx$Bx$W>)
+        %dq, %dk, %dv = rota.attention_grad %do, %q, %a, %b, %o, %l position %p behind = $H scale = 0.6 window = $G soft_cap = 1.5 : (tensor<$Ax$Bx$Dx$Fx$T>, tensor<$Ax$Bx$Dx$Cx$T>, tensor<$Ax$Bx$Ex$Cx$T>, tensor<$Ax$Bx$Ex$Fx$T>, tensor<$Ax$Bx$Dx$Fx$T>, tensor<$Ax$Dx$Bx$W>, tensor<i32>) -> (tensor<$Ax$Bx$Dx$Cx$W>, tensor<$Ax$Bx$Ex$Cx$T>, tensor<$Ax$Bx$Ex$Fx$T>)
+        return %o0, %o, %l, %dq, %dk, %dv : tensor<$Ax$Bx$Dx$Fx$W>, tensor<$Ax$Bx$Dx$Fx$T>, tensor<$Ax$Dx$Bx$W>, tensor<$Ax$Bx$Dx$Cx$W>, tensor<$Ax$Bx$Ex$Cx$T>, tensor<$Ax$Bx$Ex$Fx$T>
+      })",
+     {{1, 1, 8, 1, 1, 3, 2, 1},
+      {2, 37, 8, 4, 2, 4, 50, 1},
+      {1, 37, 8, 6, 2, 3, 20, 1},
+      {2, 70, 16, 3, 1, 17, 1000, 2},
+      {1, 131, 64, 2, 1, 32, 200, 1},
+      {1, 131, 64, 2, 1, 32, 300, 2},
+      {1, 40, 8, 2, 1, 8, 900, 20}}},
     // batch, sequence, vocabulary
     {"cross_entropy",
      R"(

@@ -76,7 +76,7 @@ rota.stack @layers layers = 2 pattern [@experts] {
 
 struct Case {
   const char *name;
-  const char *model; // "simple", "experts" or "llama"
+  const char *model; // "simple", "experts", "llama" or "forms"
   const char *shard; // options of the pipeline `shard`
 };
 
@@ -97,6 +97,18 @@ constexpr Case cases[] = {
     {"llama_mixed", "llama",
      "mesh=data=2,fsdp=2,context=2,tensor=2 shard-optimizer=true"},
     {"llama_context_tensor", "llama", "mesh=data=2,context=2,tensor=4"},
+    {"llama_ring", "llama", "mesh=context=2 context-exchange=ring"},
+    {"llama_ring_of_four", "llama", "mesh=context=4 context-exchange=ring"},
+    {"llama_ring_sequence", "llama",
+     "mesh=context=2,sequence=2 context-exchange=ring"},
+    {"llama_ring_mixed", "llama",
+     "mesh=data=2,fsdp=2,context=2,tensor=2 shard-optimizer=true "
+     "context-exchange=ring"},
+    {"forms_context", "forms", "mesh=context=2"},
+    {"forms_ring", "forms", "mesh=context=2 context-exchange=ring"},
+    {"forms_ring_of_four", "forms", "mesh=context=4 context-exchange=ring"},
+    {"forms_ring_tensor", "forms",
+     "mesh=context=4,tensor=2 context-exchange=ring"},
     {"experts_data", "experts", "mesh=data=4"},
     {"experts_fsdp", "experts", "mesh=fsdp=2"},
     {"experts_tensor", "experts", "mesh=tensor=2"},
@@ -107,11 +119,38 @@ constexpr Case cases[] = {
      "mesh=data=2,expert=2,tensor=2 shard-optimizer=true"},
     {"experts_fsdp_expert", "experts", "mesh=fsdp=2,expert=2"}};
 
+bool hasForms(const Case &test) {
+  return test.model == llvm::StringRef("forms");
+}
 bool isLlama(const Case &test) {
-  return test.model == llvm::StringRef("llama");
+  return test.model == llvm::StringRef("llama") || hasForms(test);
+}
+
+/// The Llama decoder with sinks, a soft cap and a window of 4: with blocks of
+/// two positions, more than one block behind.
+std::string withForms(std::string text) {
+  auto replace = [&](std::string_view from, std::string_view to) {
+    size_t place = text.find(from);
+    ASSERT_NE(place, std::string::npos) << from;
+    text.replace(place, from.size(), to);
+  };
+  replace("    rota.param @input_layernorm",
+          "    rota.param @sinks : tensor<4x$W> axes [\"heads\"] init "
+          "#rota.normal<mean = 0.0, deviation = 1.0>\n"
+          "    rota.param @input_layernorm");
+  replace("      %a, %lse = rota.attention %q, %k, %v scale = 0.5 :",
+          "      %s = rota.read @sinks : tensor<4x$W>\n"
+          "      %a, %lse = rota.attention %q, %k, %v sinks %s scale = 0.5 "
+          "window = 4 soft_cap = 2.0 :");
+  replace("tensor<4x8x2x2x$T>) -> (tensor<4x8x4x2x$T>, tensor<4x4x8x$W>)",
+          "tensor<4x8x2x2x$T>, tensor<4x$W>) -> (tensor<4x8x4x2x$T>, "
+          "tensor<4x4x8x$W>)");
+  return text;
 }
 
 std::string textOf(const Case &test) {
+  if (hasForms(test))
+    return withElements(withForms(wideLlama().text), "f64");
   if (isLlama(test))
     return withElements(wideLlama().text, "f64");
   bool isSimple = test.model == llvm::StringRef("simple");

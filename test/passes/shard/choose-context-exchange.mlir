@@ -1,0 +1,70 @@
+// Attention over the context axis: gathered, or around a ring.
+// RUN: rota-opt %s --split-input-file --choose-context-exchange=exchange=gather | FileCheck %s --check-prefix=GATHER
+// RUN: rota-opt %s --split-input-file --choose-context-exchange=exchange=ring | FileCheck %s --check-prefix=RING
+// RUN: rota-opt %s --split-input-file --choose-context-exchange=exchange=auto --remarks-filter=shard 2>&1 >/dev/null | FileCheck %s --check-prefix=AUTO
+
+// The example of the pass.
+// GATHER-NOT: ring
+// RING-LABEL: func.func @f
+// RING: rota.attention {{.*}} scale = {{.*}} ring :
+// Half of the work for the last rank, and fewer bytes.
+// AUTO: [Passed] context-exchange {{.*}} GatherMs={{.*}} Remark="keys and values travel around a ring", RingMs=
+rota.mesh <context = 2>
+func.func @f(%q: tensor<1x16x4x8xf32>) -> tensor<1x16x4x8xf32> {
+  %o, %lse = rota.attention %q, %q, %q scale = 0.35 : (tensor<1x16x4x8xf32>, tensor<1x16x4x8xf32>, tensor<1x16x4x8xf32>) -> (tensor<1x16x4x8xf32>, tensor<1x4x16xf32>)
+  return %o : tensor<1x16x4x8xf32>
+}
+
+// -----
+
+// The derivative, too.
+// AUTO: context-exchange {{.*}} Remark="keys and values travel around a ring"
+// RING-LABEL: func.func @grad
+// RING: rota.attention_grad {{.*}} ring :
+rota.mesh <context = 2>
+func.func @grad(%q: tensor<1x16x4x8xf32>, %l: tensor<1x4x16xf32>) -> tensor<1x16x4x8xf32> {
+  %dq, %dk, %dv = rota.attention_grad %q, %q, %q, %q, %q, %l scale = 0.35 : (tensor<1x16x4x8xf32>, tensor<1x16x4x8xf32>, tensor<1x16x4x8xf32>, tensor<1x16x4x8xf32>, tensor<1x16x4x8xf32>, tensor<1x4x16xf32>) -> (tensor<1x16x4x8xf32>, tensor<1x16x4x8xf32>, tensor<1x16x4x8xf32>)
+  return %dq : tensor<1x16x4x8xf32>
+}
+
+// -----
+
+// Not in a window of both directions, and not where context has one rank.
+// RING-LABEL: func.func @window
+// RING-NOT: ring
+rota.mesh <context = 2>
+func.func @window(%q: tensor<1x16x4x8xf32>) -> tensor<1x16x4x8xf32> {
+  %o, %lse = rota.attention %q, %q, %q scale = 0.35 window = 3 bidirectional : (tensor<1x16x4x8xf32>, tensor<1x16x4x8xf32>, tensor<1x16x4x8xf32>) -> (tensor<1x16x4x8xf32>, tensor<1x4x16xf32>)
+  return %o : tensor<1x16x4x8xf32>
+}
+
+// -----
+
+rota.mesh <data = 2>
+func.func @data(%q: tensor<1x16x4x8xf32>) -> tensor<1x16x4x8xf32> {
+  %o, %lse = rota.attention %q, %q, %q scale = 0.35 : (tensor<1x16x4x8xf32>, tensor<1x16x4x8xf32>, tensor<1x16x4x8xf32>) -> (tensor<1x16x4x8xf32>, tensor<1x4x16xf32>)
+  return %o : tensor<1x16x4x8xf32>
+}
+
+// -----
+
+// Of 16 positions on four ranks the work is less than the latencies of three
+// steps with keys and values.
+// AUTO: context-exchange {{.*}} Remark="queries, keys and values are gathered"
+// RING-LABEL: func.func @short
+// RING: rota.attention {{.*}} ring :
+rota.mesh <context = 4>
+func.func @short(%q: tensor<1x16x4x8xf32>) -> tensor<1x16x4x8xf32> {
+  %o, %lse = rota.attention %q, %q, %q scale = 0.35 : (tensor<1x16x4x8xf32>, tensor<1x16x4x8xf32>, tensor<1x16x4x8xf32>) -> (tensor<1x16x4x8xf32>, tensor<1x4x16xf32>)
+  return %o : tensor<1x16x4x8xf32>
+}
+
+// -----
+
+// Of 4096 positions the work of a rank counts.
+// AUTO: context-exchange {{.*}} Remark="keys and values travel around a ring"
+rota.mesh <context = 4>
+func.func @long(%q: tensor<1x4096x4x8xf32>) -> tensor<1x4096x4x8xf32> {
+  %o, %lse = rota.attention %q, %q, %q scale = 0.35 : (tensor<1x4096x4x8xf32>, tensor<1x4096x4x8xf32>, tensor<1x4096x4x8xf32>) -> (tensor<1x4096x4x8xf32>, tensor<1x4x4096xf32>)
+  return %o : tensor<1x4096x4x8xf32>
+}
