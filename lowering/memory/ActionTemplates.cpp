@@ -111,6 +111,7 @@ Call ActionTemplates::layerCall(int task, size_t layer, bool adds) const {
   const ChunkForm &form = plan.forms[key.chunk];
   const TaskGroup &kind = plan.kindOf(key.chunk, layer);
   Call call = makeCall(task, kind.block, layer + (key.chunk == 0), adds);
+  call.layer = plan.chunks[key.chunk][layer].layer;
   call.frame[Input] = inputOf(layer);
   if (kind.residualBytes > 0)
     call.frame[Residuals] = {StashSlot, form.residuals[layer]};

@@ -25,7 +25,7 @@ CallVerifier::CallVerifier(VerifierState &state, WeightVerifier &weights)
 // Frames
 //===----------------------------------------------------------------------===//
 
-bool CallVerifier::take(int task, int m) {
+bool CallVerifier::take(int task, int m, int64_t layer) {
   if (!state.error.empty())
     return false;
   if (next == calls.size() || calls[next].task != task) {
@@ -33,6 +33,10 @@ bool CallVerifier::take(int task, int m) {
                std::to_string(task));
     return false;
   }
+  if (calls[next].layer != layer)
+    state.fail("expected call " + std::to_string(next) + " of layer " +
+               std::to_string(layer) + ", got " +
+               std::to_string(calls[next].layer));
   frame = frameOf(calls[next++], slots, m);
   known = 0;
   rangeCount = 0;
@@ -189,10 +193,10 @@ void CallVerifier::embedForward(int m) {
 
 void CallVerifier::layerForward(int c, size_t j, int m) {
   const TaskGroup &kind = state.kindOf(c, j);
-  if (!take(kind.forward, m))
-    return;
   int64_t layer = state.first[c] + int64_t(j),
           number = state.chunks[c][j].layer;
+  if (!take(kind.forward, m, number))
+    return;
   int64_t size = state.layout.activationBytes;
   use({&kind.block, number}, /*adds=*/false);
   read(Input, size, {ValueKind::Activation, layer, m});
@@ -295,7 +299,7 @@ void CallVerifier::part(const TaskGroup &group, const NamedBlock &block,
     inputHalf(group, block, layer, m, b);
   Name kept{ValueKind::KeptCotangents, layer, m};
   for (int64_t b = 0; halfOfWeights && !joint && b < blocks; ++b) {
-    if (!take(group.backwardWeight, m))
+    if (!take(group.backwardWeight, m, loss ? -1 : block.layer))
       return;
     use(block, /*adds=*/true, /*again=*/b > 0);
     partInputs(group, loss, layer, m, b);
@@ -308,7 +312,8 @@ void CallVerifier::inputHalf(const TaskGroup &group, const NamedBlock &block,
                              int64_t layer, int m, int64_t number) {
   int64_t size = state.layout.activationBytes;
   bool joint = group.backward >= 0, loss = block.layer == NamedBlock::kLoss;
-  if (!take(joint ? group.backward : group.backwardInput, m))
+  if (!take(joint ? group.backward : group.backwardInput, m,
+            loss ? -1 : block.layer))
     return;
   use(block, /*adds=*/joint, /*again=*/number > 0);
   partInputs(group, loss, layer, m, number);

@@ -45,9 +45,9 @@ private:
   void lossValue(int task, int m, int64_t block, bool isLogits);
   void logits(int m);
 
-  /// The next call, which must be of `task`; its frame is in `frame`. False
-  /// when there is an error.
-  bool take(int task, int m);
+  /// The next call, which must be of `task` and of that layer (-1: of none);
+  /// its frame is in `frame`. False when there is an error.
+  bool take(int task, int m, int64_t layer = -1);
   /// The offset of a field that the task has.
   int64_t field(FrameField field) {
     known |= 1u << field;

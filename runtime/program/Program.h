@@ -237,6 +237,7 @@ inline int64_t resolve(const SlotAddress &address,
 struct Call {
   int task = 0;
   std::array<SlotAddress, kFrameFields> frame;
+  int64_t layer = -1; // whose task it is, for messages; -1: of none
   bool operator==(const Call &) const = default;
 };
 

@@ -199,6 +199,7 @@ template <typename V> void visit(V &v, SlotAddress &x) {
 template <typename V> void visit(V &v, Call &x) {
   v("task", x.task);
   v("frame", x.frame);
+  v("layer", x.layer);
 }
 
 template <typename V> void visit(V &v, ActionTemplate &x) {

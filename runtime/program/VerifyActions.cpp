@@ -81,6 +81,9 @@ private:
 
   void verifyCall(const Call &call, std::vector<SlotNeed> &slots) {
     index(call.task, program.tasks.size(), false, ": task");
+    if (call.layer < -1)
+      fail(": expected the number of a layer or -1, got " +
+           std::to_string(call.layer));
     for (const SlotAddress &at : call.frame)
       address(at, 0, true, false, slots, ": frame");
   }

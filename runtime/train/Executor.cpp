@@ -185,7 +185,7 @@ void Executor::compute(int number) {
   for (const Call &c : calls) {
     call(c, stage.slotsOf(number), stage.actions[number].microbatch);
     if (rank.context()->failed)
-      failed(number);
+      failed(number, c);
   }
   if (measures)
     current.spans.push_back({number, begin, rank.device().mark()});
@@ -205,9 +205,13 @@ void Executor::call(const Call &call, std::span<const int64_t> slots,
   rank.runTask(call.task, frame);
 }
 
-void Executor::failed(int number) {
+/// A device that works on its own fails in some call before this one.
+void Executor::failed(int number, const Call &call) {
   rank.rethrowFailure();
-  throw RunError(rank.explain(rank.context()->failure, number));
+  std::string text = rank.context()->failure;
+  if (call.layer >= 0 && !rank.device().isAsynchronous())
+    text = fmt::format("layer {}: {}", call.layer, text);
+  throw RunError(rank.explain(text, number));
 }
 
 void Executor::start(int number) {

@@ -41,8 +41,8 @@ public:
   /// the step needs first: the cotangents of auxiliary losses. Evaluation runs
   /// each action's evalCalls, gathers weights and hands over activations; it
   /// clears nothing, sends nothing backward and reduces and copies nothing.
-  /// Throws RunError that names rank, stage, chunk, microbatch and action when
-  /// one fails.
+  /// Throws RunError that names rank, stage, chunk, microbatch, action and layer
+  /// when a task fails.
   void run(Mode mode);
   /// To be called before the first run of a step of several rounds: their
   /// cotangents of auxiliary losses need the weight of all rounds, whose data
@@ -85,7 +85,7 @@ private:
   void writeCotangentFactors();
   void compute(int number);
   void call(const Call &call, std::span<const int64_t> slots, int microbatch);
-  [[noreturn]] void failed(int number);
+  [[noreturn]] void failed(int number, const Call &call);
   bool happens(ActionKind kind) const;
   void start(int number);
   void finish(int number);

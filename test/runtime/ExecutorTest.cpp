@@ -181,9 +181,13 @@ TEST(Executor, EvaluationGathersWeightsAndReducesAndCopiesNothing) {
   EXPECT_EQ(eventsOf(run, ActionKind::Fetch).size(), 2u * 2);
 }
 
-TEST(Executor, AFailureNamesRankStageChunkMicrobatchAndAction) {
-  // Two pipelines, the loss of the second breaks: ranks 1 and 3 have it.
+/// The message of a run whose call number 1 breaks, with that layer: of two
+/// pipelines, in the second, where ranks 1 and 3 have it.
+static std::string failureOf(int64_t layer) {
   Program program = makeLine({2, 2, 2});
+  for (ActionTemplate &form : program.stages[1].templates)
+    for (Call &call : form.calls)
+      call.layer = layer;
   RotaTask tasks[] = {
       lineTasks[0],
       [](RotaContext *context, const RotaFrame *) {
@@ -199,11 +203,16 @@ TEST(Executor, AFailureNamesRankStageChunkMicrobatchAndAction) {
       executor.run(Executor::Mode::Train);
       gatherLoss(rank);
     });
-    FAIL() << "expected a RunError";
+    return "expected a RunError";
   } catch (const RunError &error) {
-    EXPECT_STREQ(error.what(), "rank 3: stage 1, chunk 1, microbatch 0, F "
-                               "(action 2): the loss broke");
+    return error.what();
   }
+}
+
+TEST(Executor, AFailureNamesRankStageChunkMicrobatchActionAndLayer) {
+  std::string action = "rank 3: stage 1, chunk 1, microbatch 0, F (action 2): ";
+  EXPECT_EQ(failureOf(-1), action + "the loss broke");
+  EXPECT_EQ(failureOf(7), action + "layer 7: the loss broke");
 }
 
 TEST(Executor, ALossThatIsNotFiniteNamesItsRankAndMicrobatch) {

@@ -76,6 +76,7 @@ Program makeProgram() {
   p.stages[1].updates.clear();
   ActionTemplate compute;
   Call call{0, {0, -1, 64, -1, -1, 128, -1, -1, -1, -1, -1, 512, -1, -1}};
+  call.layer = 3;
   compute.calls = {call, call};
   compute.evalCalls = {call};
   p.stages[0].addAction(compute, 0);
@@ -104,6 +105,7 @@ TEST(Program, RoundTrips) {
   EXPECT_EQ(back.parameters[0].layers, program.parameters[0].layers);
   EXPECT_EQ(back.parameters[0].init.scale, 0.02);
   EXPECT_EQ(back.stages[0].templates[0].calls[1].frame[11].offset, 512);
+  EXPECT_EQ(back.stages[0].templates[0].calls[1].layer, 3);
   EXPECT_EQ(back.stages[0].updates[0].copies[0].stage, 1);
   EXPECT_EQ(back.stages[1].kindOf(0), ActionKind::RecvForward);
   EXPECT_EQ(back.stages[1].waitsOf(1)[0], 0);

@@ -124,6 +124,7 @@ private:
     for (size_t i = 0; i < calls.size(); ++i) {
       std::string which = what + " " + std::to_string(i);
       step(calls[i].task, {1, -1}, which + ": task");
+      step<int64_t>(calls[i].layer, {1, -1}, which + ": layer");
       for (int field = 0; field < kFrameFields; ++field)
         offset(calls[i].frame[field].offset,
                which + ": field " + std::to_string(field));
