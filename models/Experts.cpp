@@ -173,7 +173,7 @@ Value ExpertBlock::build(Value x) {
     each =
         builder.getI64IntegerAttr(microbatch.sequenceLength * config.choices);
   if (builder.isInLayer()) // what is observed has the number of a layer
-    ObserveOp::create(builder, "expert_load", places.getCounts(), each);
+    ObserveOp::create(builder, kExpertLoad, places.getCounts(), each);
   addLosses(scores, places.getCounts(), count);
   Value rows = DispatchOp::create(
       builder, tokens.clone({sequences, count, config.embed}), x,

@@ -10,6 +10,9 @@
 
 namespace mlir::rota {
 
+/// The observation of the rows of each expert.
+inline constexpr StringLiteral kExpertLoad = "expert_load";
+
 /// The names of a layer's parameters; hubs hold a tensor for each expert.
 struct ExpertNames {
   StringRef router = "mlp.gate.weight";

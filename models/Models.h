@@ -16,9 +16,16 @@ namespace mlir::rota {
 /// The element type that a model computes in. Master weights are f32 in both.
 enum class ComputeType { F32, BF16 };
 
+/// The tokens over which the load of experts is balanced: each microbatch's, or
+/// all of a step, of all its rounds and ranks.
+enum class LoadBalanceOver { Microbatch, Step };
+
 } // namespace mlir::rota
 template <> struct rota::Names<mlir::rota::ComputeType> {
   static constexpr const char *list[] = {"f32", "bf16"};
+};
+template <> struct rota::Names<mlir::rota::LoadBalanceOver> {
+  static constexpr const char *list[] = {"microbatch", "step"};
 };
 namespace mlir::rota {
 
@@ -27,6 +34,7 @@ namespace mlir::rota {
 struct RouterLosses {
   /// Of the load balance; not given: the configuration's.
   std::optional<double> balance;
+  LoadBalanceOver balanceOver = LoadBalanceOver::Microbatch;
   double zLoss = 0; // of logsumexp(logits)^2 (Zoph et al. 2022, equation 5)
   /// No loss: what a step adds to the bias of an expert that fewer tokens than
   /// the mean have chosen (Wang et al. 2024); 0: biases stay as they are.

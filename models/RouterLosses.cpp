@@ -5,7 +5,11 @@
 //   load balance  X * sum over x of (c[x] / T) * (sum over t of p[t, x] / T)
 //                 (Fedus et al. 2021, equation 4; choices instead of tokens)
 //   z             the mean over t of logsumexp(logits[t])^2
-// for each layer and microbatch; a step has their means.
+// for each layer and microbatch; a step has their means. Over a step, T, c[x]
+// and the sum over t in the load balance are those of all its M microbatches:
+// with the mean m[x] of c[x] over these, T' tokens of one, it is the mean over
+// microbatches of
+//   X * sum over x of (m[x] / T') * (sum over its t of p[t, x] / T')
 #include "models/Experts.h"
 
 using namespace mlir;
@@ -71,7 +75,9 @@ void ExpertBlock::addLosses(Value logits, Value counts, int64_t rows) {
     Value share = ReduceOp::create(builder, perExpert, ReduceKind::Sum, shares,
                                    ArrayRef<int64_t>{0, 1});
     Value count =
-        totals(builder, counts, rows, builder.microbatch.experts.ranks);
+        builder.microbatch.routers.balanceOver == LoadBalanceOver::Step
+            ? Value(ObservedMeanOp::create(builder, perExpert, kExpertLoad))
+            : totals(builder, counts, rows, builder.microbatch.experts.ranks);
     AuxiliaryLossOp::create(builder, "load_balance", dot(builder, share, count),
                             APFloat(tokens * tokens / double(config.experts)),
                             APFloat(config.balanceLoss));

@@ -191,6 +191,9 @@ Cost RouteOp::getCost() {
 /// Read by the host after the step.
 Cost ObserveOp::getCost() { return {}; }
 
+/// Filled before a step.
+Cost ObservedMeanOp::getCost() { return {}; }
+
 /// The softmax again; -, *.
 Cost RouteGradOp::getCost() {
   return streamingCost(*this, 6 * elementsOf(getLogits()));

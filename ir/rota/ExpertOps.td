@@ -406,7 +406,7 @@ def Rota_ObserveOp : Rota_Op<"observe",
   let description = [{
     Adds the rows of the counts, one of each sequence, to the counts of that name and
     of this layer in the step, over microbatches and ranks. The trainer reports their
-    largest over their mean; no value depends on them. With `each`, the counts of a
+    largest over their mean; no value but `rota.observed_mean` depends on them. With `each`, the counts of a
     sequence add up to that number unless something was dropped, which is reported
     too. Executions that are no training (validations) do not count, and neither does
     what a backward computes again.
@@ -433,6 +433,55 @@ def Rota_ObserveOp : Rota_Op<"observe",
   }];
   let arguments = (ins StrAttr:$name, Rota_IntTensor:$counts, OptionalAttr<I64Attr>:$each);
   let assemblyFormat = "$name $counts (`each` `=` $each^)? `:` type($counts) attr-dict";
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// Whether an op of the layer reads the mean of these counts.
+    bool isAveraged();
+  }];
+}
+
+def Rota_ObservedMeanOp : Rota_Op<"observed_mean", [Pure,
+    DeclareOpInterfaceMethods<TaskOpInterface, ["getTaskForm"]>,
+    DeclareOpInterfaceMethods<FactorRuleOpInterface>,
+    DeclareOpInterfaceMethods<CostOpInterface>]> {
+  let summary = "mean of an observation over a step's microbatches";
+  let description = [{
+    The counts that `rota.observe` of that name adds up in this layer in the step,
+    over the number of the step's microbatches, in all rounds. The same on all
+    ranks. The sums are known before the step's first forward: the runtime runs all
+    forwards of the step once before it for them, and of a validation those of each
+    run of the timeline. A constant for derivatives.
+
+    Life-span: made by model builders or by hand; becomes an address that the runtime
+    fills before a step.
+
+    Constraints:
+    - C1: the result is [X]
+    - C2: it stands in a function of a `rota.layer`
+    - C3: forward of that layer observes counts [B, X] of that name (checked when the
+      layer becomes tasks)
+
+    ```mlir
+    rota.stack @layers layers = 4 pattern [@balanced] {
+      rota.layer @balanced {
+        func.func @forward(%x: tensor<2x16x8xf32>) -> tensor<2x16x8xf32> {
+          %w, %e = rota.route %x scaling = 1.0 : (tensor<2x16x8xf32>) -> (tensor<2x16x2xf32>, tensor<2x16x2xi32>)
+          %places, %counts = rota.expert_places %e rows = 32 : tensor<2x16x2xi32> -> tensor<2x8xi32>
+          rota.observe "expert_load" %counts : tensor<2x8xi32>
+          %load = rota.observed_mean "expert_load" : tensor<8xf32>
+          %scores = rota.reduce sum %x dims [0, 1] : tensor<2x16x8xf32> -> tensor<8xf32>
+          %products = arith.mulf %load, %scores : tensor<8xf32>
+          %sum = rota.reduce sum %products dims [0] : tensor<8xf32> -> tensor<f32>
+          rota.auxiliary_loss "load_balance" %sum weight = 128.0 coefficient = 0.01 : tensor<f32>
+          return %x : tensor<2x16x8xf32>
+        }
+      }
+    }
+    ```
+  }];
+  let arguments = (ins StrAttr:$name);
+  let results = (outs Rota_F32Tensor:$result);
+  let assemblyFormat = "$name `:` type($result) attr-dict";
   let hasVerifier = 1;
 }
 

@@ -63,6 +63,13 @@ FactorRule ObserveOp::getFactorRule() {
   return builder.finish({{{batch}, {columns}}}, {});
 }
 
+FactorRule ObservedMeanOp::getFactorRule() {
+  RuleBuilder builder;
+  int64_t columns =
+      builder.factor(shapeOf(getResult())[0], /*divisible=*/false);
+  return builder.finish({}, {{{columns}}});
+}
+
 namespace {
 /// Factors of tokens [B, S, E], rows [B, R, E] and choices [B, S, k]. Parts of
 /// the tokens, or of the rows, give parts of a sum.

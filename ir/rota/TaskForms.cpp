@@ -16,6 +16,7 @@ TaskForm AccumulateOp::getTaskForm() { return TaskForm::Address; }
 TaskForm AuxiliaryLossOp::getTaskForm() { return TaskForm::Address; }
 TaskForm AuxiliaryCotangentOp::getTaskForm() { return TaskForm::Address; }
 TaskForm ObserveOp::getTaskForm() { return TaskForm::Address; }
+TaskForm ObservedMeanOp::getTaskForm() { return TaskForm::Address; }
 TaskForm RotaryTableOp::getTaskForm() { return TaskForm::Address; }
 TaskForm ShardOffsetOp::getTaskForm() { return TaskForm::Address; }
 

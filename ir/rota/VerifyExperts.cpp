@@ -238,3 +238,21 @@ LogicalResult ObserveOp::verify() {
     return emitOpError("expected to stand in a function of a 'rota.layer'");
   return success();
 }
+
+bool ObserveOp::isAveraged() {
+  auto reads = [&](ObservedMeanOp mean) {
+    return mean.getName() == getName() ? WalkResult::interrupt()
+                                       : WalkResult::advance();
+  };
+  return (*this)->getParentOfType<LayerOp>()->walk(reads).wasInterrupted();
+}
+
+LogicalResult ObservedMeanOp::verify() {
+  // C1: a result [X].
+  if (failed(checkRank(*this, "a result", getResult(), 1)))
+    return failure();
+  // C2: a function of a layer.
+  if (!(*this)->getParentOfType<LayerOp>())
+    return emitOpError("expected to stand in a function of a 'rota.layer'");
+  return success();
+}

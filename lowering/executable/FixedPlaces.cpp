@@ -34,19 +34,19 @@ FixedPlaces::get(func::FuncOp function, ArrayRef<Operation *> ops,
                  const FunctionPlaces &frame, const ValueUses &uses,
                  ConstantTables &tables, const ProgramMesh &mesh) {
   FixedPlaces fixed(frame);
-  memory::Packer observed;
+  fixed.placeTables(function);
   for (auto [argument, place] :
        llvm::zip_equal(function.getArguments(), frame.arguments))
     fixed.places[argument] = place;
   for (Operation *op : ops) {
     if (failed(fixed.placeParameter(op)))
       return failure();
+    if (auto mean = dyn_cast<ObservedMeanOp>(op))
+      if (failed(fixed.placeMean(mean)))
+        return failure();
     fixed.placeConstant(op, tables, mesh);
     if (auto loss = dyn_cast<AuxiliaryLossOp>(op))
       fixed.auxiliary.push_back(loss);
-    if (auto observe = dyn_cast<ObserveOp>(op))
-      fixed.observed[op] =
-          observed.add(tensorBytes(observe.getCounts().getType()));
   }
   for (Operation *op : ops)
     fixed.setDestinations(op, uses);
@@ -65,6 +65,35 @@ const FunctionPlaces::ParamPlace *FixedPlaces::paramPlace(Operation *op) const {
   auto name = op->getAttrOfType<FlatSymbolRefAttr>("param").getAttr();
   auto found = frame->params.find(lookupParam(op, name).getOperation());
   return found == frame->params.end() ? nullptr : &found->second;
+}
+
+/// Those of the layer that the function is of, in the order of its forward, as
+/// Observation says.
+void FixedPlaces::placeTables(func::FuncOp function) {
+  auto layer = function->getParentOfType<LayerOp>();
+  if (!layer)
+    return;
+  memory::Packer packer;
+  Model::function(layer, FunctionKind::Forward).walk([&](ObserveOp op) {
+    auto counts = cast<RankedTensorType>(op.getCounts().getType());
+    observed[op] = packer.add(tensorBytes(counts));
+    if (!op.isAveraged())
+      return;
+    int64_t columns = counts.getDimSize(1);
+    means.try_emplace(op.getName(), Mean{packer.add(4 * columns), columns});
+  });
+}
+
+/// C3 of rota.observed_mean: forward observes counts of that name.
+LogicalResult FixedPlaces::placeMean(ObservedMeanOp op) {
+  auto found = means.find(op.getName());
+  int64_t columns =
+      cast<RankedTensorType>(op.getResult().getType()).getDimSize(0);
+  if (found == means.end() || found->second.columns != columns)
+    return op.emitOpError("expected the layer's forward to observe counts of ")
+           << columns << " columns as '" << op.getName() << "'";
+  places[op] = BufferAddress{memory::Observed, found->second.offset};
+  return success();
 }
 
 LogicalResult FixedPlaces::placeParameter(Operation *op) {

@@ -46,8 +46,8 @@ bool isSamePlace(const BufferAddress &a, const BufferAddress &b);
 class FixedPlaces {
 public:
   /// Of `function`, whose ops are `ops`. Adds the constants that it reads to
-  /// `tables`. Fails with an error at an op that names a parameter without a
-  /// place.
+  /// `tables`. Fails with an error at an op that names a parameter or an
+  /// observation without a place.
   static llvm::FailureOr<FixedPlaces>
   get(mlir::func::FuncOp function, llvm::ArrayRef<mlir::Operation *> ops,
       const FunctionPlaces &frame, const ValueUses &uses,
@@ -71,7 +71,9 @@ public:
 private:
   explicit FixedPlaces(const FunctionPlaces &frame) : frame(&frame) {}
 
+  void placeTables(mlir::func::FuncOp function);
   llvm::LogicalResult placeParameter(mlir::Operation *op);
+  llvm::LogicalResult placeMean(mlir::rota::ObservedMeanOp op);
   void placeConstant(mlir::Operation *op, ConstantTables &tables,
                      const ProgramMesh &mesh);
   void setDestinations(mlir::Operation *op, const ValueUses &uses);
@@ -84,7 +86,11 @@ private:
   const FunctionPlaces *frame;
   llvm::SmallVector<mlir::rota::AuxiliaryLossOp> auxiliary;
   llvm::DenseMap<mlir::Operation *, int64_t> observed; // offsets
-  llvm::DenseMap<mlir::Value, BufferAddress> places;   // never of views
+  struct Mean {
+    int64_t offset, columns;
+  };
+  llvm::StringMap<Mean> means; // behind the tables of that name
+  llvm::DenseMap<mlir::Value, BufferAddress> places; // never of views
   llvm::DenseSet<mlir::Value> accumulated;
 };
 

@@ -234,7 +234,7 @@ private:
   int observationOf(ObserveOp op) {
     auto shape = cast<RankedTensorType>(op.getCounts().getType()).getShape();
     Observation own{op.getName().str(), shape[0], shape[1],
-                    int64_t(op.getEach().value_or(0))};
+                    int64_t(op.getEach().value_or(0)), op.isAveraged()};
     std::vector<Observation> &known = layout.program.observations;
     auto found = llvm::find(known, own);
     if (found == known.end())

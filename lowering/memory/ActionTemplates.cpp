@@ -184,6 +184,12 @@ SlotAddress ActionTemplates::observedOf(size_t layer) const {
       tableBytes(plan.program, tables));
 }
 
+/// The tables whose means the layer's backward reads.
+SlotAddress ActionTemplates::meansOf(size_t layer) const {
+  bool reads = readsMeans(plan.program, plan.kindOf(key.chunk, layer));
+  return reads ? observedOf(layer) : SlotAddress();
+}
+
 /// The place in which the input half of a layer's backward, or of the loss's
 /// (behind the layers), leaves cotangents for the weight half.
 SlotAddress ActionTemplates::keptCotangents(const TaskGroup &group,
@@ -236,12 +242,14 @@ void ActionTemplates::addLayer(size_t layer, bool inputs, bool weights,
     call.frame[OutputCotangent] = turns[swapped];
     call.frame[InputCotangent] =
         layer == 0 ? SlotAddress(InputCotangentSlot, 0) : turns[!swapped];
+    call.frame[Observed] = meansOf(layer);
     if (!joint)
       call.frame[Cotangents] = kept;
     made.calls.push_back(call);
   }
   if (weights && !joint) {
     made.calls.push_back(layerCall(kind.backwardWeight, layer, /*adds=*/true));
+    made.calls.back().frame[Observed] = meansOf(layer);
     made.calls.back().frame[Cotangents] = kept;
   }
 }

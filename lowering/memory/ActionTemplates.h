@@ -69,6 +69,7 @@ private:
   SlotAddress inputOf(size_t layer) const;
   SlotAddress auxiliaryOf(size_t layer) const;
   SlotAddress observedOf(size_t layer) const;
+  SlotAddress meansOf(size_t layer) const;
   SlotAddress keptCotangents(const TaskGroup &group, size_t layer) const;
 
   void addForward();

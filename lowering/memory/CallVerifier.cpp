@@ -209,10 +209,7 @@ void CallVerifier::layerForward(int c, size_t j, int m) {
   if ((sums < 0) != kind.auxiliaryLosses.empty())
     state.fail("expected a place for the auxiliary losses of layer " +
                std::to_string(number));
-  int64_t tables = -1;
-  for (const ObservedTables &t : state.stage.observedTables)
-    if (t.layer == number && t.observations == kind.observations)
-      tables = t.offset + m * tableBytes(state.program, t.observations);
+  int64_t tables = tablesOf(kind, number, m);
   expectField(Observed, tables);
   if ((tables < 0) != kind.observations.empty())
     state.fail("expected a place for the observations of layer " +
@@ -221,6 +218,21 @@ void CallVerifier::layerForward(int c, size_t j, int m) {
   write(Offloaded, kind.offloadedBytes,
         {ValueKind::OffloadedResiduals, layer, m});
   endCall();
+}
+
+int64_t CallVerifier::tablesOf(const TaskGroup &kind, int64_t number,
+                               int m) const {
+  int64_t tables = -1;
+  for (const ObservedTables &t : state.stage.observedTables)
+    if (t.layer == number && t.observations == kind.observations)
+      tables = t.offset + m * tableBytes(state.program, t.observations);
+  return tables;
+}
+
+void CallVerifier::means(const TaskGroup &group, const NamedBlock &block,
+                         int m) {
+  if (readsMeans(state.program, group))
+    expectField(Observed, tablesOf(group, block.layer, m));
 }
 
 void CallVerifier::walkEvaluation(const Action &a) {
@@ -303,6 +315,7 @@ void CallVerifier::part(const TaskGroup &group, const NamedBlock &block,
       return;
     use(block, /*adds=*/true, /*again=*/b > 0);
     partInputs(group, loss, layer, m, b);
+    means(group, block, m);
     read(Cotangents, group.cotangentBytes, kept);
     endCall();
   }
@@ -317,6 +330,7 @@ void CallVerifier::inputHalf(const TaskGroup &group, const NamedBlock &block,
     return;
   use(block, /*adds=*/joint, /*again=*/number > 0);
   partInputs(group, loss, layer, m, number);
+  means(group, block, m);
   if (!loss)
     read(OutputCotangent, size, {ValueKind::Cotangent, layer + 1, m});
   writePart(InputCotangent, size, {ValueKind::Cotangent, layer, m}, number);

@@ -45,6 +45,11 @@ private:
   void lossValue(int task, int m, int64_t block, bool isLogits);
   void logits(int m);
 
+  /// The place of the tables that layer `number` observes; -1: none.
+  int64_t tablesOf(const TaskGroup &kind, int64_t number, int m) const;
+  /// The means that backward reads, behind these tables.
+  void means(const TaskGroup &group, const NamedBlock &block, int m);
+
   /// The next call, which must be of `task` and of that layer (-1: of none);
   /// its frame is in `frame`. False when there is an error.
   bool take(int task, int m, int64_t layer = -1);

@@ -105,6 +105,15 @@ inline bool hasWindows(const Program &program) {
   return false;
 }
 
+/// Whether tasks of the group, those of backward too, read means of what its
+/// forward observes.
+inline bool readsMeans(const Program &program, const TaskGroup &group) {
+  for (int observation : group.observations)
+    if (program.observations[observation].isAveraged)
+      return true;
+  return false;
+}
+
 /// Bytes of one rank's part of a microbatch's data.
 inline int64_t partBytes(const DataForm &form, const Program &program) {
   return form.shape.empty()

@@ -3,6 +3,8 @@
 // Slices of a joint function, and functions made of them.
 #include "passes/differentiate/Partition.h"
 
+#include "ir/rota/Experts.h"
+
 using namespace mlir;
 using namespace mlir::rota;
 
@@ -15,8 +17,8 @@ static bool isViewOrWidening(Operation *op) {
 /// Conditions are made again from their operands, since i1 has no memory form.
 bool rota::isFree(Operation *op) {
   return isViewOrWidening(op) ||
-         isa<ReadOp, RotaryTableOp, AuxiliaryCotangentOp, arith::ConstantOp,
-             arith::CmpFOp>(op);
+         isa<ReadOp, RotaryTableOp, AuxiliaryCotangentOp, ObservedMeanOp,
+             arith::ConstantOp, arith::CmpFOp>(op);
 }
 
 JointPart rota::collectPart(ArrayRef<Value> roots,

@@ -289,23 +289,30 @@ struct AuxiliarySums {
   std::vector<int> losses; // in Program::auxiliaryLosses, one for each sum
 };
 
-/// Counts of layers' forward that are reported and nothing else: a table of
-/// i32 [rows, columns] for each microbatch, with a row for each sequence that a
-/// rank has. The columns of a layer are added over rows, microbatches and
-/// ranks.
+/// Counts of layers' forward, for reports: a table of i32 [rows, columns] for
+/// each microbatch, with a row for each sequence that a rank has. The columns
+/// of a layer are added over rows, microbatches and ranks. Where the
+/// observation `isAveraged`, tasks of the layer read the mean of these sums
+/// over the step's microbatches, f32 [columns], which the runtime writes before
+/// the step behind the table of each microbatch.
 struct Observation {
   std::string name;
   int64_t rows = 0, columns = 0;
   int64_t each = 0; // what a row adds up to if nothing is dropped; 0: unknown
+  bool isAveraged = false;
   bool operator==(const Observation &) const = default;
-  /// Of a microbatch, with padding, so that each table starts where a block of
-  /// an arena may.
-  int64_t bytes() const { return (4 * rows * columns + 63) / 64 * 64; }
+  /// The offset of the mean behind its table; both begin where a block of an
+  /// arena may.
+  int64_t meanOffset() const { return (4 * rows * columns + 63) / 64 * 64; }
+  /// Of a microbatch, with padding.
+  int64_t bytes() const {
+    return meanOffset() + (isAveraged ? (4 * columns + 63) / 64 * 64 : 0);
+  }
 };
 
 /// The place of a layer's tables, which forward writes: those of a microbatch
-/// one after the other. As with AuxiliarySums, what a stage does not write
-/// stays zero.
+/// one after the other, each with its mean where it has one. As with
+/// AuxiliarySums, what a stage does not write stays zero.
 struct ObservedTables {
   int64_t layer = 0;
   int64_t offset = 0;
@@ -525,6 +532,15 @@ inline int64_t lossNumbers(const Program &program) {
 /// Bytes of these numbers of a microbatch.
 inline int64_t lossBytes(const Program &program) {
   return 4 * lossNumbers(program) * program.lossCalls;
+}
+
+/// Whether tasks read means of observations, which need the forwards of a step
+/// once before the step.
+inline bool hasMeans(const Program &program) {
+  for (const Observation &observation : program.observations)
+    if (observation.isAveraged)
+      return true;
+  return false;
 }
 
 /// Bytes of the tables of these observations of a microbatch.

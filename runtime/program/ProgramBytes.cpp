@@ -177,6 +177,7 @@ template <typename V> void visit(V &v, Observation &x) {
   v("rows", x.rows);
   v("columns", x.columns);
   v("each", x.each);
+  v("isAveraged", x.isAveraged);
 }
 
 template <typename V> void visit(V &v, ObservedTables &x) {

@@ -3,6 +3,7 @@
 #include "runtime/Error.h"
 #include "runtime/program/Verify.h"
 #include "runtime/train/Gather.h"
+#include "runtime/train/Observed.h"
 
 #include <algorithm>
 #include <cstring>
@@ -40,6 +41,11 @@ Executor::Executor(Rank &rank, int64_t tracedRuns)
 
 void Executor::run(Mode runMode) {
   mode = runMode;
+  const Program &program = rank.program();
+  if (hasMeans(program) && (mode == Mode::Evaluate || program.rounds == 1)) {
+    observe(/*round=*/0);
+    writeMeans(rank, /*rounds=*/1);
+  }
   measures = true;
   current = {false, mode == Mode::Train, runs, {}};
   walk();
@@ -108,13 +114,32 @@ const std::vector<TraceEvent> &Executor::events() {
 
 void Executor::prepare(FunctionRef<void(int64_t round)> load) {
   const Program &program = rank.program();
-  if (program.rounds == 1 || program.auxiliaryLosses.empty())
+  bool averages = hasMeans(program), weighs = !program.auxiliaryLosses.empty();
+  if (program.rounds == 1 || !(averages || weighs))
     return;
   for (int64_t round = 0; round < program.rounds; ++round) {
     load(round);
-    startWeights(round);
+    if (weighs)
+      startWeights(round);
+    if (averages)
+      observe(round);
   }
-  findCotangents();
+  if (weighs)
+    findCotangents();
+  if (averages)
+    writeMeans(rank, program.rounds);
+}
+
+/// Runs the forwards of a round for the tables that they leave, which are the
+/// same when they run again.
+void Executor::observe(int64_t round) {
+  Mode next = std::exchange(mode, Mode::Evaluate);
+  measures = false;
+  observes = true;
+  walk();
+  observes = false;
+  mode = next;
+  startTables(rank, round);
 }
 
 /// Finds the weight of the main loss in a round.
@@ -175,6 +200,8 @@ void Executor::compute(int number) {
   bool training = mode == Mode::Train;
   const std::vector<Call> &calls = training ? form.calls : form.evalCalls;
   if (calls.empty() && (form.clears.empty() || !training))
+    return;
+  if (observes && !isForward(form.kind))
     return;
   ComputeToken token(rank.cores());
   rank.flight().add(FlightEvent::ActionBegin, number);

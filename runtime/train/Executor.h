@@ -38,15 +38,16 @@ public:
   Executor(Rank &rank, int64_t tracedRuns);
 
   /// Runs the timeline once; in training, for a step of one round, after what
-  /// the step needs first: the cotangents of auxiliary losses. Evaluation runs
-  /// each action's evalCalls, gathers weights and hands over activations; it
-  /// clears nothing, sends nothing backward and reduces and copies nothing.
-  /// Throws RunError that names rank, stage, chunk, microbatch, action and layer
-  /// when a task fails.
+  /// the step needs first: the cotangents of auxiliary losses, and the means of
+  /// what forward observes. Evaluation, which makes these means out of its own
+  /// microbatches, runs each action's evalCalls, gathers weights and hands over
+  /// activations; it clears nothing, sends nothing backward and reduces and
+  /// copies nothing. Throws RunError that names rank, stage, chunk, microbatch,
+  /// action and layer when a task fails.
   void run(Mode mode);
   /// To be called before the first run of a step of several rounds: their
-  /// cotangents of auxiliary losses need the weight of all rounds, whose data
-  /// load(round) brings.
+  /// cotangents of auxiliary losses need the weight of all rounds, and means
+  /// their forwards. load(round) brings the data.
   void prepare(FunctionRef<void(int64_t round)> load);
   /// A training run while the device records: nothing is measured.
   void record();
@@ -81,6 +82,7 @@ private:
 
   void walk();
   void startWeights(int64_t round);
+  void observe(int64_t round);
   void findCotangents();
   void writeCotangentFactors();
   void compute(int number);
@@ -97,6 +99,7 @@ private:
   const int64_t tracedRuns;
   Mode mode = Mode::Train;
   bool measures = true;
+  bool observes = false; // runs forwards alone
   int64_t runs = 0;
   int64_t trainingRuns = 0; // whose times are known
   // When every rank was ready, on the communicator's clock and the device's.

@@ -25,6 +25,8 @@ namespace {
 struct LayerCounts {
   const Observation *form;
   size_t first;
+  int64_t layer;
+  int64_t offset; // of the table, in those of a microbatch of the layer
 };
 
 /// The columns of all layers of this rank, and where they are.
@@ -34,8 +36,9 @@ struct OwnSums {
 };
 } // namespace
 
-/// Adds rows, microbatches and rounds up. `tables`: RuntimeMemory::observed.
-static OwnSums sumTables(Rank &rank, const char *tables) {
+/// Adds rows, microbatches and rounds [0, rounds) up. `tables`:
+/// RuntimeMemory::observed.
+static OwnSums sumTables(Rank &rank, const char *tables, int64_t rounds) {
   const Program &program = rank.program();
   OwnSums sums;
   int64_t inRound = 0; // of the layer's tables
@@ -44,9 +47,9 @@ static OwnSums sumTables(Rank &rank, const char *tables) {
     for (int observation : observations) {
       const Observation &form = program.observations[observation];
       size_t first = sums.values.size();
-      sums.columns.push_back({&form, first});
+      sums.columns.push_back({&form, first, layer, inTables});
       sums.values.resize(first + static_cast<size_t>(form.columns));
-      for (int64_t m = 0; m < program.stepMicrobatches(); ++m) {
+      for (int64_t m = 0; m < rounds * program.microbatches; ++m) {
         int64_t round = m / program.microbatches;
         const auto *table = reinterpret_cast<const int32_t *>(
             tables + round * rank.places().observedBytes + inRound +
@@ -62,21 +65,8 @@ static OwnSums sumTables(Rank &rank, const char *tables) {
   return sums;
 }
 
-/// Ranks of a stage that count the same sequence.
-static int64_t copiesOf(Rank &rank, const Observation &form) {
-  const Program &program = rank.program();
-  auto ranks = static_cast<int64_t>(rank.everyone().ranks.size() /
-                                    program.stages.size());
-  return ranks * form.rows / program.input.shape[0];
-}
-
-std::vector<ObservedStep> readTables(Rank &rank, std::span<const char> result) {
-  const Program &program = rank.program();
-  const RuntimeMemory &places = rank.places();
-  if (program.observations.empty())
-    return {};
-  OwnSums sums =
-      sumTables(rank, result.data() + (places.observed - places.result));
+/// The sums of this rank and of all others.
+static std::vector<int32_t> addRanks(Rank &rank, const OwnSums &sums) {
   std::vector<int32_t> all(sums.values.size());
   Collective add;
   add.kind = Collective::Kind::AllReduce;
@@ -85,6 +75,62 @@ std::vector<ObservedStep> readTables(Rank &rank, std::span<const char> result) {
   add.reason = "observations of all ranks";
   rank.host().run(Stream::Step, add, rank.everyone(), sums.values.data(),
                   all.data());
+  return all;
+}
+
+/// Ranks of a stage that count the same sequence.
+static int64_t copiesOf(Rank &rank, const Observation &form) {
+  const Program &program = rank.program();
+  auto ranks = static_cast<int64_t>(rank.everyone().ranks.size() /
+                                    program.stages.size());
+  return ranks * form.rows / program.input.shape[0];
+}
+
+/// Writes a mean behind that table of each microbatch, where this rank has the
+/// layer.
+static void writeMean(Rank &rank, const LayerCounts &columns,
+                      const std::vector<float> &mean) {
+  const Program &program = rank.program();
+  for (const ObservedTables &tables : rank.stage().observedTables) {
+    if (tables.layer != columns.layer)
+      continue;
+    int64_t place = tables.offset + columns.offset + columns.form->meanOffset();
+    int64_t stride = tableBytes(program, tables.observations);
+    for (int64_t m = 0; m < program.microbatches; ++m)
+      rank.write(mean, place + m * stride);
+  }
+}
+
+void writeMeans(Rank &rank, int64_t rounds) {
+  const Program &program = rank.program();
+  const RuntimeMemory &places = rank.places();
+  std::vector<char> tables(static_cast<size_t>(rounds * places.observedBytes));
+  rank.device().read(rank.runtimeAt(places.observed), tables.data(),
+                     rounds * places.observedBytes);
+  OwnSums sums = sumTables(rank, tables.data(), rounds);
+  std::vector<int32_t> all = addRanks(rank, sums);
+  for (const LayerCounts &columns : sums.columns) {
+    if (!columns.form->isAveraged)
+      continue;
+    int64_t parts =
+        copiesOf(rank, *columns.form) * rounds * program.microbatches;
+    std::vector<float> mean;
+    for (int64_t x = 0; x < columns.form->columns; ++x)
+      mean.push_back(static_cast<float>(
+          static_cast<double>(all[columns.first + static_cast<size_t>(x)]) /
+          static_cast<double>(parts)));
+    writeMean(rank, columns, mean);
+  }
+}
+
+std::vector<ObservedStep> readTables(Rank &rank, std::span<const char> result) {
+  const Program &program = rank.program();
+  const RuntimeMemory &places = rank.places();
+  if (program.observations.empty())
+    return {};
+  OwnSums sums = sumTables(
+      rank, result.data() + (places.observed - places.result), program.rounds);
+  std::vector<int32_t> all = addRanks(rank, sums);
   std::vector<ObservedStep> steps;
   std::vector<int64_t> layers, expected; // of each name
   for (const LayerCounts &columns : sums.columns) {

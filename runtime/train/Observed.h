@@ -35,6 +35,11 @@ struct ObservedStep {
 /// RuntimeMemory::observed, in the order of the device's work.
 void startTables(Rank &rank, int64_t round);
 
+/// Writes the means of observations over the microbatches of rounds [0, rounds)
+/// to where the layers of this rank read them, out of the tables that a
+/// startTables of each left. The host waits for the device.
+void writeMeans(Rank &rank, int64_t rounds);
+
 /// The observations of a step by name, over all rounds, microbatches and ranks:
 /// sums of i32, so the same numbers for every mesh and schedule as long as a
 /// column of a layer counts less than 2^31. `result`: the block of

@@ -6,7 +6,8 @@ namespace rota {
 StepRecording::StepRecording(Rank &rank, Executor &executor,
                              const Options &options)
     : rank(rank), executor(executor),
-      recorder(options.noRecording || options.profile || !options.trace.empty()
+      recorder(options.noRecording || options.profile ||
+                       !options.trace.empty() || hasMeans(rank.program())
                    ? nullptr
                    : rank.communicator().recorder()) {}
 

@@ -13,7 +13,8 @@ namespace rota {
 class StepRecording {
 public:
   /// Nothing is recorded where the communicator cannot, with --no-recording,
-  /// and with --profile and --trace, which measure each step.
+  /// with --profile and --trace, which measure each step, and of programs with
+  /// means of observations, which the host makes before each step.
   StepRecording(Rank &rank, Executor &executor, const Options &options);
 
   /// Asks the device for the work of a step, which is the same each time:

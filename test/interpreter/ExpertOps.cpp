@@ -306,8 +306,27 @@ static LogicalResult groupedBiasGrad(GroupedBiasGradOp op, Frame &frame) {
   return success();
 }
 
-/// No value depends on what is reported.
-static void observe(ObserveOp, Frame &) {}
+static void observe(ObserveOp op, Frame &frame) {
+  Tensors *sums = frame.getEnvironment().observedSums;
+  if (!sums)
+    return;
+  const Tensor &counts = frame.get(op.getCounts());
+  int64_t columns = counts.dim(1);
+  Tensor &sum =
+      sums->try_emplace(op.getName().str(), Tensor({columns})).first->second;
+  for (int64_t i = 0; i < counts.size(); ++i)
+    sum[i % columns] += counts[i];
+}
+
+static LogicalResult observedMean(ObservedMeanOp op, Frame &frame) {
+  const Tensors *means = frame.getEnvironment().observedMeans;
+  auto it = means ? means->find(op.getName().str()) : Tensors::const_iterator();
+  if (!means || it == means->end())
+    return op.emitOpError("expected a mean of '")
+           << op.getName() << "' in the environment";
+  frame.set(op.getResult(), it->second);
+  return success();
+}
 
 void ::rota::interpreter::addExpertOps(OpTable &table) {
   table.add(route);
@@ -321,4 +340,5 @@ void ::rota::interpreter::addExpertOps(OpTable &table) {
   table.add(groupedBias);
   table.add(groupedBiasGrad);
   table.add(observe);
+  table.add(observedMean);
 }

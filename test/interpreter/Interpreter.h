@@ -34,6 +34,10 @@ struct Environment {
   /// they have in this step. Null where functions have no such loss.
   std::map<std::string, double> *auxiliarySums = nullptr;
   const std::map<std::string, double> *auxiliaryCotangents = nullptr;
+  /// By the name of an observation: its sums so far, null where nobody reads
+  /// them, and their means over the step's microbatches.
+  Tensors *observedSums = nullptr;
+  const Tensors *observedMeans = nullptr;
 };
 
 /// The values of one block while it runs.

@@ -3,6 +3,8 @@
 // A whole model, run sequentially.
 #include "test/interpreter/ModelRun.h"
 
+#include "ir/rota/Experts.h"
+
 using namespace rota::interpreter;
 using llvm::failed;
 using llvm::failure;
@@ -55,10 +57,14 @@ ModelInstance::ModelInstance(const Model &model, const Tensors &parameters,
   if (auto losses = model.auxiliaryLosses(); succeeded(losses))
     auxiliaryLosses = *losses;
   auxiliarySums.resize(layerCount(model));
+  observedSums.resize(layerCount(model));
+  observedMeans.resize(layerCount(model));
   for (int64_t layer = 0; layer < layerCount(model); ++layer) {
     Environment &environment = layerEnvironments.emplace_back();
     environment.auxiliarySums = &auxiliarySums[layer];
     environment.auxiliaryCotangents = &auxiliaryCotangents;
+    environment.observedSums = &observedSums[layer];
+    environment.observedMeans = &observedMeans[layer];
     for (ParamOp param : Model::params(model.kindOf(layer)))
       bind(environment, step.gradients, param, layer, parameters);
   }
@@ -161,7 +167,40 @@ void ModelInstance::addLoss(const Values &values) {
 }
 
 llvm::LogicalResult
+ModelInstance::findMeans(llvm::ArrayRef<Microbatch> microbatches) {
+  bool reads = false;
+  for (int64_t layer = 0; layer < layers(); ++layer)
+    Model::function(model.kindOf(layer), FunctionKind::Forward)
+        .walk([&](mlir::rota::ObservedMeanOp op) {
+          auto type = llvm::cast<mlir::RankedTensorType>(op.getType());
+          observedMeans[layer][op.getName().str()] = Tensor(type.getShape());
+          reads = true;
+        });
+  if (!reads)
+    return success();
+  for (const Microbatch &microbatch : microbatches) {
+    auto activation = embed(microbatch.input);
+    for (int64_t layer = 0; layer < layers() && succeeded(activation);
+         ++layer) {
+      Values saved;
+      activation = forward(layer, *activation, saved);
+    }
+    if (failed(activation))
+      return failure();
+  }
+  for (int64_t layer = 0; layer < layers(); ++layer)
+    for (auto &[name, mean] : observedMeans[layer]) {
+      mean = observedSums[layer][name];
+      mean *= 1 / double(microbatches.size());
+    }
+  auxiliarySums.assign(auxiliarySums.size(), {}); // with means of nothing
+  return success();
+}
+
+llvm::LogicalResult
 ModelInstance::beginStep(llvm::ArrayRef<Microbatch> microbatches) {
+  if (failed(findMeans(microbatches)))
+    return failure();
   if (auxiliaryLosses.empty())
     return success();
   double weight = 0;
@@ -323,6 +362,8 @@ rota::interpreter::evaluate(const Model &model, const Tensors &parameters,
                             llvm::ArrayRef<Microbatch> microbatches,
                             const Options &options) {
   ModelInstance instance(model, parameters, options);
+  if (failed(instance.findMeans(microbatches)))
+    return failure();
   for (const Microbatch &microbatch : microbatches)
     if (failed(::evaluate(instance, microbatch)))
       return failure();

@@ -62,9 +62,11 @@ public:
                 const Options &options);
 
   int64_t layers() const { return layerEnvironments.size(); }
-  /// Finds the cotangents of auxiliary losses for a step of these microbatches.
-  /// Before the first backward.
+  /// Finds the cotangents of auxiliary losses for a step of these microbatches,
+  /// and the means of observations. Before the first forward.
   llvm::LogicalResult beginStep(llvm::ArrayRef<Microbatch> microbatches);
+  /// The means alone.
+  llvm::LogicalResult findMeans(llvm::ArrayRef<Microbatch> microbatches);
   llvm::FailureOr<Tensor> embed(const Tensor &input);
   /// Returns the activation that leaves; `saved` receives what backward needs.
   llvm::FailureOr<Tensor> forward(int64_t layer, const Tensor &activation,
@@ -117,6 +119,8 @@ private:
   /// A layer has sums of its own: the order of its microbatches is any
   /// schedule's.
   std::vector<std::map<std::string, double>> auxiliarySums;
+  /// Of each layer; empty where nobody reads means.
+  std::vector<Tensors> observedSums, observedMeans;
   int64_t microbatchCount = 0;
   Environment embedEnvironment, lossEnvironment;
   std::vector<Environment> layerEnvironments;

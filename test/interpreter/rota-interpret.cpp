@@ -33,7 +33,7 @@ struct Arguments {
   int64_t microbatches = 1, lossBlocks = 1, steps = 10;
   uint64_t seed = 1;
   double tolerance = 1e-5, learningRate = 3e-4, zLoss = 0;
-  bool split = false, roundBF16 = false;
+  bool split = false, roundBF16 = false, stepBalance = false;
 };
 
 Tensor toTensor(const TensorView &view) {
@@ -199,6 +199,8 @@ mlir::rota::BuiltModel build(mlir::MLIRContext &context,
   options.sequenceLength = batch.input.rank() > 1 ? batch.input.dim(1) : 1;
   options.zLoss = arguments.zLoss;
   options.lossBlocks = arguments.lossBlocks;
+  if (arguments.stepBalance)
+    options.routers.balanceOver = mlir::rota::LoadBalanceOver::Step;
   if (!arguments.dtype.empty())
     options.compute = arguments.dtype == "bf16" ? mlir::rota::ComputeType::BF16
                                                 : mlir::rota::ComputeType::F32;
@@ -346,6 +348,8 @@ int main(int argc, char **argv) {
   app.add_option("--remat", arguments.remat);
   app.add_option("--z-loss", arguments.zLoss);
   app.add_option("--loss-blocks", arguments.lossBlocks);
+  app.add_flag("--step-balance", arguments.stepBalance,
+               "As rota's --load-balance-over step");
   app.add_option("--updates", arguments.updates,
                  "Options of the pass build-updates: also the loss of each of "
                  "--steps on the batch, at one rate and without clipping");

@@ -99,6 +99,27 @@ TEST_F(Experts, TheirLoadIsObserved) {
     }
 }
 
+/// Over a step, the load balance of a layer reads the mean of its load.
+TEST_F(Experts, TheirLoadIsBalancedOverAMicrobatchOrAStep) {
+  for (LoadBalanceOver over :
+       {LoadBalanceOver::Microbatch, LoadBalanceOver::Step})
+    for (const auto &config : {mixtral(), qwen(), deepSeek()}) {
+      BuildOptions options{2, 8, {}};
+      options.routers.balance = 0.01;
+      options.routers.balanceOver = over;
+      auto built = build(config, options);
+      ASSERT_TRUE(succeeded(built)) << diagnostics;
+      int losses = 0, means = 0;
+      built->module->walk([&](AuxiliaryLossOp) { ++losses; });
+      built->module->walk([&](ObservedMeanOp op) {
+        ++means;
+        EXPECT_EQ(op.getName(), "expert_load");
+      });
+      EXPECT_GT(losses, 0);
+      EXPECT_EQ(means, over == LoadBalanceOver::Step ? losses : 0);
+    }
+}
+
 TEST_F(Experts, ARateOfBiasesNeedsBiases) {
   BuildOptions options{1, 8, {}};
   options.routers.biasRate = 0.001;

@@ -348,3 +348,26 @@ func.func @f(%c: tensor<2x4xi32>) {
   rota.observe "load" %c : tensor<2x4xi32>
   return
 }
+
+// -----
+
+// observed_mean C1: a mean without columns
+rota.stack @layers layers = 1 pattern [@a] {
+  rota.layer @a {
+    func.func @forward(%c: tensor<2x4xi32>) -> tensor<f32> {
+      rota.observe "load" %c : tensor<2x4xi32>
+      // expected-error @+1 {{expected a result of rank 1, got 'tensor<f32>'}}
+      %mean = rota.observed_mean "load" : tensor<f32>
+      return %mean : tensor<f32>
+    }
+  }
+}
+
+// -----
+
+// observed_mean C2: outside of layers
+func.func @f() -> tensor<4xf32> {
+  // expected-error @+1 {{expected to stand in a function of a 'rota.layer'}}
+  %mean = rota.observed_mean "load" : tensor<4xf32>
+  return %mean : tensor<4xf32>
+}

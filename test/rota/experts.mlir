@@ -57,11 +57,13 @@ func.func @groups(%x: tensor<2x8x5xbf16>, %w: tensor<4x5x6xbf16>, %v: tensor<4x5
 // CHECK-LABEL: rota.layer @observed
 // CHECK: rota.observe "expert_load" %{{.*}} : tensor<2x4xi32>
 // CHECK: rota.observe "dropping" %{{.*}} each = 6 : tensor<2x4xi32>
+// CHECK: %{{.*}} = rota.observed_mean "expert_load" : tensor<4xf32>
 rota.stack @layers layers = 2 pattern [@observed] {
   rota.layer @observed {
     func.func @forward(%c: tensor<2x4xi32>) -> tensor<2x4xi32> {
       rota.observe "expert_load" %c : tensor<2x4xi32>
       rota.observe "dropping" %c each = 6 : tensor<2x4xi32>
+      %mean = rota.observed_mean "expert_load" : tensor<4xf32>
       return %c : tensor<2x4xi32>
     }
   }

@@ -56,7 +56,7 @@ Program makeProgram() {
   p.parameters = {weight};
   p.auxiliaryLosses = {{"balance", 0.01, 64.0}};
   p.input.shape = {4, 8};
-  p.observations = {{"load", 2, 5, 16}};
+  p.observations = {{"load", 2, 5, 16, /*isAveraged=*/true}};
   p.modelOptions = {{"expert-capacity", "1.5"}};
   Stage rank;
   rank.arenaBytes = 4096;
@@ -222,9 +222,12 @@ TEST(Verify, AcceptsAGoodProgram) {
 
 TEST(Verify, RefusesObservations) {
   Program program = makeProgram();
-  program.stages[1].observedTables[0].offset = 4096 - 63;
+  program.stages[1].observedTables[0].offset = 4096 - 127; // with its mean
   EXPECT_TRUE(verifyFails(program, "stage 1: observations of layer 3: "
                                    "expected bytes within the arena"));
+  program.observations[0].isAveraged = false;
+  std::string error;
+  EXPECT_TRUE(verify(program, error)) << error;
   program = makeProgram();
   program.stages[1].observedTables[0].observations = {1};
   EXPECT_TRUE(verifyFails(program, "observations of layer 3: expected a number "

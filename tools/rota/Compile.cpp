@@ -36,6 +36,8 @@ std::vector<ModelOption> modelOptions(const RunOptions &options) {
         std::pair("router-bias-rate", options.routerBiasRate)})
     if (value > 0)
       chosen.push_back({name, numberText(value)});
+  if (options.loadBalanceOver == mlir::rota::LoadBalanceOver::Step)
+    chosen.push_back({"load-balance-over", "step"});
   return chosen;
 }
 

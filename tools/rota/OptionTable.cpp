@@ -62,6 +62,10 @@ Rows modelRows(RunOptions &o) {
            "(without it: router_aux_loss_coef of a configuration whose "
            "output_router_logits is true)",
            train | compile | plan | probe, &o.loadBalanceLoss, 0, 1e9},
+          {"load-balance-over", group, "TOKENS",
+           "Tokens over which that load is balanced: each microbatch's, or all "
+           "of a step, whose forwards then run once more before it",
+           train | compile | plan | probe, Choice(o.loadBalanceOver)},
           {"router-z-loss", group, "X",
            "Adds X times the mean of logsumexp(logits)^2 of routers",
            train | compile | plan | probe, &o.routerZLoss, 0, 1e9},

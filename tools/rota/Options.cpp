@@ -302,6 +302,7 @@ mlir::rota::BuildOptions rota::buildOptions(const RunOptions &options) {
   build.experts = options.experts;
   if (options.given.contains("load-balance-loss"))
     build.routers.balance = options.loadBalanceLoss;
+  build.routers.balanceOver = options.loadBalanceOver;
   build.routers.zLoss = options.routerZLoss;
   if (options.given.contains("mtp-loss"))
     build.predictionLoss = options.predictionLoss;

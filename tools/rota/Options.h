@@ -59,6 +59,8 @@ struct RunOptions : Options, mlir::pipe::ScheduleLayersOptions {
   int64_t lossBlocks = mlir::rota::BuildOptions().lossBlocks;
   mlir::rota::ExpertRoom experts;
   double loadBalanceLoss = 0, routerZLoss = 0, routerBiasRate = 0;
+  mlir::rota::LoadBalanceOver loadBalanceOver =
+      mlir::rota::RouterLosses().balanceOver;
   double predictionLoss = 0;
   // Numbers of a step; 0: not given. A .mlir model has its own shapes, and
   // `probe` takes them from its tokens.

@@ -276,6 +276,38 @@ TEST(Tasks, OffsetsOfPartsStandOnce) {
 }
 
 /// Constants that no kernel has inside lie where the runtime writes them.
+/// Forward observes counts, and backward reads their mean, of that many
+/// columns.
+static Lowered withMean(int columns) {
+  std::string read = R"(%m = rota.observed_mean "load" : tensor<2xf32>
+      %b = rota.broadcast %m dims [1] : tensor<2xf32> -> tensor<2x2xf32>
+      %dw = rota.einsum "bn,kn->bk" %dz, %d : (tensor<2x8xf32>, tensor<2x8xf32>) -> tensor<2x2xf32>
+      %dy = arith.mulf %dw, %b : tensor<2x2xf32>)";
+  std::string type = "tensor<2x" + std::to_string(columns) + "xi32>";
+  std::string observe = "%c = arith.constant dense<1> : " + type +
+                        "\n rota.observe \"load\" %c : " + type +
+                        "\n return %z,  %y";
+  return Lowered(
+      {{"%dy = rota.einsum \"bn,kn->bk\" %dz, %d : (tensor<2x8xf32>, "
+        "tensor<2x8xf32>) -> tensor<2x2xf32>",
+        read},
+       {"return %z, %y", observe}});
+}
+
+TEST(Tasks, MeansLieBehindTheTablesOfForward) {
+  Lowered good = withMean(2);
+  ASSERT_EQ(good.errors, "");
+  ASSERT_EQ(good.program().observations.size(), 1u);
+  EXPECT_EQ(good.program().observations[0],
+            (Observation{"load", 2, 2, 0, /*isAveraged=*/true}));
+  EXPECT_EQ(good.layout.kinds[0].observations, std::vector<int>{0});
+  Lowered bad = withMean(3);
+  EXPECT_NE(bad.errors.find("expected the layer's forward to observe counts of "
+                            "2 columns as 'load'"),
+            std::string::npos)
+      << bad.errors;
+}
+
 TEST(Tasks, ConstantTensorsStandOnce) {
   Lowered model({{"return %x : tensor<2x8xf32>\n}\nfunc.func @embed_backward",
                   R"(%k = arith.constant dense<[[1.0, -2.0]]> : tensor<1x2xf32>
