@@ -115,7 +115,7 @@ RuntimeMemory runtimeMemory(const Program &program) {
     return place;
   };
   int64_t losses = program.microbatches * lossBytes(program);
-  m.noLosses = take(losses);
+  m.ownLosses = take(program.rounds * losses);
   constexpr int64_t kResultBytes = 8 * kStepResults;
   m.lossRows = program.rounds * m.lossRanks;
   m.resultBytes = kResultBytes + m.lossRows * (losses + 4 * m.auxiliaryCount) +
@@ -124,17 +124,44 @@ RuntimeMemory runtimeMemory(const Program &program) {
   m.losses = m.result + kResultBytes;
   m.auxiliary = m.losses + m.lossRows * losses;
   m.observed = m.auxiliary + 4 * m.lossRows * m.auxiliaryCount;
-  m.auxiliarySums = take(4 * m.auxiliaryCount);
+  m.auxiliarySums = take(4 * program.rounds * m.auxiliaryCount);
   m.cotangentFactors =
       take(16 * static_cast<int64_t>(program.auxiliaryLosses.size()));
   m.scalars = take(8 * static_cast<int64_t>(program.scalars.size()));
   m.history = take(8 * kHistoryNumbers);
-  m.squares = take(8 * m.widest);
-  m.allSquares = take(8 * m.widest * ranks);
+  m.squareVersions = program.device == DeviceKind::Cpu ? 2 : 1;
+  m.squares = take(8 * m.squareVersions * m.widest);
+  m.allSquares = take(8 * m.squareVersions * m.widest * ranks);
   m.order = take(4 * m.normCount);
   m.terms = take(8 * m.termElements);
   m.workspace = take(m.workspaceBytes);
   return m;
+}
+
+std::vector<KeptPiece> keptPieces(const Program &program, const Stage &stage) {
+  std::vector<KeptPiece> pieces;
+  int64_t end = 0;
+  auto add = [&](int64_t source, int64_t bytes) {
+    if (bytes == 0)
+      return;
+    pieces.push_back({source, end, bytes});
+    end += (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  };
+  for (const Update &update : stage.updates) {
+    const Parameter &p = program.parameters[update.parameter];
+    add(update.master,
+        4 * partElements(p.shape, p.optimizerDivision, program.mesh));
+    add(update.states, p.stateBytes);
+  }
+  return pieces;
+}
+
+int64_t keptBytes(const Program &program, const Stage &stage) {
+  std::vector<KeptPiece> pieces = keptPieces(program, stage);
+  if (pieces.empty())
+    return 0;
+  int64_t end = pieces.back().place + pieces.back().bytes;
+  return (end + kAlignment - 1) / kAlignment * kAlignment;
 }
 
 int64_t deviceBytes(const Program &program, size_t stage) {

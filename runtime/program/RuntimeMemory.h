@@ -41,11 +41,12 @@ struct RuntimeMemory {
   int64_t widest = 0;    // the most updates of a stage
   int64_t normCount = 0; // of normTerms
   int64_t lossRanks = 1; // those that add up the loss
-  // f32 [lossCalls, lossNumbers] of each microbatch, for ranks whose stage has
-  // no loss; stays zero.
-  int64_t noLosses = 0;
-  // Sums of auxiliaryLayers, of which a rank has those of its stage; the others
-  // stay zero.
+  // What a rank gives to the gathering of the losses, so that tasks may write
+  // the next ones meanwhile. f32 [rounds, microbatches, lossCalls,
+  // lossNumbers]; stays zero where the stage has no loss.
+  int64_t ownLosses = 0;
+  // f32 [rounds, auxiliaryCount]: sums of auxiliaryLayers, of which a rank has
+  // those of its stage; the others stay zero.
   int64_t auxiliarySums = 0, auxiliaryCount = 0;
   // f64 [Program::auxiliaryLosses, 2]: CotangentNumbers::factors.
   int64_t cotangentFactors = 0;
@@ -62,10 +63,12 @@ struct RuntimeMemory {
   // f32 [2, Program::scalars]: those of the next step if the step before
   // updates the parameters, and if it does not.
   int64_t scalars = 0;
-  int64_t history = 0;    // f64 [kHistoryNumbers]
-  int64_t squares = 0;    // f64 [widest]
-  int64_t allSquares = 0; // f64 [ranks, widest]
-  int64_t order = 0;      // i32 [normCount]: NormTerm::number
+  int64_t history = 0; // f64 [kHistoryNumbers]
+  // f64 [squareVersions, widest], and those of all ranks [squareVersions,
+  // ranks, widest]. Steps take turns where a step may begin while the squares
+  // of the one before still travel: on the CPU.
+  int64_t squares = 0, allSquares = 0, squareVersions = 1;
+  int64_t order = 0; // i32 [normCount]: NormTerm::number
   // Terms of a gradient from another stage: f32 [2, termElements].
   int64_t terms = 0, termElements = 0;
   // For products. Only on GPUs.
@@ -76,6 +79,17 @@ struct RuntimeMemory {
   int64_t exchangeBytes = 0, hostBytes = 0;
 };
 RuntimeMemory runtimeMemory(const Program &program);
+
+/// Masters and states of one update, which --post-validate copies before the
+/// update changes them.
+struct KeptPiece {
+  int64_t source = 0; // in the arena
+  int64_t place = 0;  // in the memory of the copies
+  int64_t bytes = 0;
+};
+std::vector<KeptPiece> keptPieces(const Program &program, const Stage &stage);
+/// Bytes of the copies of a rank of the stage.
+int64_t keptBytes(const Program &program, const Stage &stage);
 
 /// Bytes of its device that a rank of a stage takes: the arena and, on a GPU,
 /// what the runtime has beside it.

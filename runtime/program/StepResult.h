@@ -5,6 +5,8 @@
 #ifndef ROTA_RUNTIME_PROGRAM_STEPRESULT_H
 #define ROTA_RUNTIME_PROGRAM_STEPRESULT_H
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 
 namespace rota {
@@ -18,6 +20,34 @@ enum StepResult {
   kSkipResult,   // a SkipReason
   kStepResults
 };
+
+/// The sum of squares[order[i]] for ascending i, and the first i whose square
+/// is not finite, or -1.
+struct SquareSum {
+  double total = 0.0, wrong = -1.0;
+};
+inline SquareSum sumSquares(const double *squares, const int32_t *order,
+                            int64_t count) {
+  SquareSum sum;
+  for (int64_t i = 0; i < count; ++i) {
+    double square = squares[order[i]];
+    if (sum.wrong < 0.0 && !std::isfinite(square))
+      sum.wrong = static_cast<double>(i);
+    sum.total += square;
+  }
+  return sum;
+}
+
+/// The norm of the gradient, whose sum of squares is `total`, over the weight
+/// of the loss; 0 where that is.
+inline double gradientNorm(double total, double weight) {
+  return weight > 0.0 ? std::sqrt(total) / weight : 0.0;
+}
+
+/// The factor of a gradient with that norm, so that its norm is at most `clip`.
+inline double clipFactor(double clip, double norm) {
+  return clip > 0.0 ? std::min(1.0, clip / (norm + 1e-6)) : 1.0;
+}
 
 /// Why a step updates nothing.
 enum class SkipReason {

@@ -29,7 +29,7 @@ static void touch(const Arena &memory) {
 Checkpoints::Checkpoints(Rank &rank, const Options &options,
                          const Identity &identity, Report &report)
     : rank(rank), options(options), identity(identity), report(report),
-      lastStart(Clock::now()) {
+      statuses(rank), lastStart(Clock::now()) {
   if (!isOn())
     return;
   tensors = stateTensors(rank.program());
@@ -38,15 +38,17 @@ Checkpoints::Checkpoints(Rank &rank, const Options &options,
   touch(*memory);
 }
 
-bool Checkpoints::wants(int64_t t) const {
-  const CheckpointOptions &when = options.checkpoints;
+bool Checkpoints::isDue(int64_t t) const {
+  int64_t interval = options.checkpoints.interval;
+  return isOn() && interval > 0 && t % interval == 0;
+}
+
+bool Checkpoints::asks() const {
+  double seconds = options.checkpoints.seconds;
   bool isAsked = takeSaveRequest();
-  if (!isOn())
-    return false;
-  bool isDue = when.interval > 0 && t % when.interval == 0;
-  bool isLate = when.seconds > 0.0 && rank.number() == 0 &&
-                secondsSince(lastStart) >= when.seconds;
-  return isAsked || isDue || isLate;
+  bool isLate =
+      seconds > 0.0 && rank.number() == 0 && secondsSince(lastStart) >= seconds;
+  return isOn() && (isAsked || isLate);
 }
 
 void Checkpoints::copyState() {
@@ -82,9 +84,10 @@ double Checkpoints::start(const RunState &run) {
 void Checkpoints::advance() {
   if (phase == Phase::None)
     return;
+  if (!statuses.isOpen())
+    return statuses.start({static_cast<double>(task.now())});
   using Status = BackgroundTask::Status;
-  std::vector<double> all =
-      gatherNumbers(rank, rank.everyone(), {static_cast<double>(task.now())});
+  std::vector<double> all = statuses.finish();
   auto is = [](Status status) {
     return [=](double number) { return number == static_cast<double>(status); };
   };

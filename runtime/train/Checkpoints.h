@@ -7,8 +7,8 @@
 //   beside it              | write, hash, sync  |
 //   rank 0 beside it                            | manifest, rename, remove old
 //
-// Between steps the ranks tell each other how far they are, while there is a
-// checkpoint to be written.
+// After each second step the ranks tell each other how far they are, while
+// there is a checkpoint to be written.
 #ifndef ROTA_RUNTIME_TRAIN_CHECKPOINTS_H
 #define ROTA_RUNTIME_TRAIN_CHECKPOINTS_H
 
@@ -31,14 +31,18 @@ public:
               Report &report);
 
   bool isOn() const { return !options.checkpoints.folder.empty(); }
-  /// Whether this rank asks for a checkpoint after step `t`: ranks may differ.
-  bool wants(int64_t t) const;
+  /// Whether step `t` is followed by a checkpoint, whatever happens.
+  bool isDue(int64_t t) const;
+  /// Whether this rank asks for a checkpoint now, because of a signal or the
+  /// time: ranks may differ.
+  bool asks() const;
 
   /// Copies the state, after the work of the step that `run` names, and starts
   /// writing it. The checkpoint before is finished first. Returns the seconds
   /// that this took.
   double start(const RunState &run);
-  /// Goes on with the pending checkpoint, if there is one, without waiting.
+  /// Goes on with the pending checkpoint, if there is one, without waiting for
+  /// other ranks: it asks how far they are, and the next call has the answer.
   void advance();
   /// Waits until no checkpoint is pending.
   void finish();
@@ -59,8 +63,9 @@ private:
   StateCopy copy;
   std::unique_ptr<Arena> memory; // of the copy
   Phase phase = Phase::None;
-  RunState pending; // of the checkpoint that is written
-  RankFile file;    // of this rank, when it is written
+  NumberGather statuses; // of all ranks' tasks
+  RunState pending;      // of the checkpoint that is written
+  RankFile file;         // of this rank, when it is written
   std::chrono::steady_clock::time_point lastStart;
   BackgroundTask task; // last, so that it ends first
 };

@@ -6,8 +6,10 @@
 #include "runtime/train/Observed.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <fmt/format.h>
+#include <set>
 #include <utility>
 
 namespace rota {
@@ -18,8 +20,9 @@ static constexpr double kNever = 1e300;
 Executor::Executor(Rank &rank, int64_t tracedRuns)
     : rank(rank), stage(rank.stage()),
       actionCount(static_cast<int>(stage.actions.size())),
-      tracedRuns(tracedRuns), requests(stage.actions.size()),
+      tracedRuns(tracedRuns), weights(rank), requests(stage.actions.size()),
       seconds(stage.actions.size(), 0.0), firstSeconds(seconds) {
+  findMarks();
   writeCotangentFactors();
   if (tracedRuns > 0)
     decideTogether(rank, {true}); // no rank returns before all are here
@@ -39,7 +42,53 @@ Executor::Executor(Rank &rank, int64_t tracedRuns)
   rank.setPositions(positions);
 }
 
-void Executor::run(Mode runMode) {
+/// Whether a training run of these calls writes losses, auxiliary sums or
+/// tables.
+static bool writesLosses(const ActionTemplate &form) {
+  if (form.kind != ActionKind::Forward && !makesInputGradient(form.kind))
+    return false;
+  constexpr size_t fields[] = {offsetof(RotaFrame, loss),
+                               offsetof(RotaFrame, auxiliary),
+                               offsetof(RotaFrame, observed)};
+  return std::any_of(form.calls.begin(), form.calls.end(), [&](const Call &c) {
+    return std::any_of(std::begin(fields), std::end(fields), [&](size_t field) {
+      return !c.frame[field / sizeof(void *)].isNone();
+    });
+  });
+}
+
+void Executor::findMarks() {
+  std::set<int64_t> received; // copies of other stages' tensors
+  const std::vector<Stage> &stages = rank.program().stages;
+  for (int owner = 0; owner < static_cast<int>(stages.size()); ++owner)
+    for (const Update &update : stages[owner].updates)
+      for (const ArenaPlace &copy : update.copies)
+        if (owner != rank.stageNumber() && copy.stage == rank.stageNumber())
+          received.insert(copy.offset);
+  firstUse = firstGradient = lastLoss = actionCount;
+  for (int a = actionCount - 1; a >= 0; --a) {
+    const ActionTemplate &form = stage.templateOf(a);
+    bool readsReceived =
+        form.kind == ActionKind::Unshard &&
+        std::any_of(form.transfers.begin(), form.transfers.end(), [&](auto &t) {
+          return received.count(stage.resolve(a, t.source));
+        });
+    if (isCompute(form.kind) || readsReceived)
+      firstUse = a;
+    if (makesGradient(form.kind) || makesInputGradient(form.kind))
+      firstGradient = a;
+    if (lastLoss == actionCount && writesLosses(form))
+      lastLoss = a;
+  }
+  // Without losses of its own the rank need not wait for anything but, in the
+  // same places, the weights.
+  if (lastLoss == actionCount)
+    lastLoss = rank.program().auxiliaryLosses.empty()
+                   ? 0
+                   : std::min(firstGradient, actionCount - 1);
+}
+
+void Executor::run(Mode runMode, const RunHooks &hooks) {
   mode = runMode;
   const Program &program = rank.program();
   if (hasMeans(program) && (mode == Mode::Evaluate || program.rounds == 1)) {
@@ -48,7 +97,7 @@ void Executor::run(Mode runMode) {
   }
   measures = true;
   current = {false, mode == Mode::Train, runs, {}};
-  walk();
+  walk(hooks);
   settle();
   previous = std::move(current);
   ++runs;
@@ -57,16 +106,18 @@ void Executor::run(Mode runMode) {
 void Executor::record() {
   mode = Mode::Train;
   measures = false;
-  walk();
+  walk({});
 }
 
-void Executor::walk() {
+void Executor::walk(const RunHooks &hooks) {
   const Program &program = rank.program();
-  if (mode == Mode::Train && program.rounds == 1 &&
-      !program.auxiliaryLosses.empty()) {
+  bool trains = mode == Mode::Train;
+  auto call = [](const std::function<void()> &hook) {
+    if (hook)
+      hook();
+  };
+  if (trains && program.rounds == 1 && !program.auxiliaryLosses.empty())
     startWeights(0);
-    findCotangents();
-  }
   for (int a = 0; a < actionCount; ++a) {
     rank.setPosition((*positions)[a]);
     rank.device().setPosition(a);
@@ -75,10 +126,18 @@ void Executor::walk() {
       for (int wait : stage.waitsOf(a))
         if (isTransfer(stage.kindOf(wait)) == transfers)
           finish(wait);
+    if (a == firstUse)
+      call(hooks.beforeUse);
+    if (trains && a == firstGradient)
+      findCotangents();
     if (isCompute(stage.kindOf(a)))
       compute(a);
     else if (happens(stage.kindOf(a)))
       start(a);
+    if (a == lastLoss && !observes) {
+      findCotangents(); // these weights and the losses have one place
+      call(hooks.lossesKnown);
+    }
   }
   for (int a = 0; a < actionCount; ++a)
     finish(a);
@@ -124,8 +183,6 @@ void Executor::prepare(FunctionRef<void(int64_t round)> load) {
     if (averages)
       observe(round);
   }
-  if (weighs)
-    findCotangents();
   if (averages)
     writeMeans(rank, program.rounds);
 }
@@ -136,13 +193,14 @@ void Executor::observe(int64_t round) {
   Mode next = std::exchange(mode, Mode::Evaluate);
   measures = false;
   observes = true;
-  walk();
+  walk({});
   observes = false;
   mode = next;
   startTables(rank, round);
 }
 
-/// Finds the weight of the main loss in a round.
+/// Finds the weight of the main loss in a round and starts bringing it to all
+/// ranks. A host that is ahead of its device does not wait for it anyway.
 void Executor::startWeights(int64_t round) {
   rank.setPosition("weight of the loss");
   {
@@ -158,11 +216,18 @@ void Executor::startWeights(int64_t round) {
                                    rank.context()->failure));
       }
   }
-  startLossWeights(rank, round);
+  weights.startWeights(round);
+  cotangentsOpen = true;
+  if (rank.device().isAsynchronous() && round + 1 == rank.program().rounds)
+    findCotangents();
 }
 
-/// Makes the cotangents out of the main loss's weight over the step.
+/// Makes the cotangents out of the main loss's weight over the step, if that
+/// was not done yet: once a step.
 void Executor::findCotangents() {
+  if (!std::exchange(cotangentsOpen, false))
+    return;
+  weights.wait();
   if (stage.auxiliaryCotangents < 0)
     return;
   const Program &program = rank.program();

@@ -5,9 +5,10 @@
 #define ROTA_RUNTIME_TRAIN_EXECUTOR_H
 
 #include "runtime/trace/ChromeTrace.h"
-#include "runtime/train/Rank.h"
+#include "runtime/train/LossGather.h"
 
 #include <array>
+#include <functional>
 
 namespace rota {
 
@@ -28,6 +29,17 @@ struct TransferTimes {
   }
 };
 
+/// What a rank does inside a training run; functions that are empty do nothing.
+struct RunHooks {
+  /// Before the run reads parameters that other stages send, and adds to
+  /// gradients.
+  std::function<void()> beforeUse = {};
+  /// The rank's losses, auxiliary sums and tables of the run are written. All
+  /// ranks of a pipeline come to this point before any of them has all its
+  /// gradients, since each backward of a microbatch follows its loss.
+  std::function<void()> lossesKnown = {};
+};
+
 class Executor {
 public:
   enum class Mode { Train, Evaluate };
@@ -44,7 +56,7 @@ public:
   /// activations; it clears nothing, sends nothing backward and reduces and
   /// copies nothing. Throws RunError that names rank, stage, chunk, microbatch,
   /// action and layer when a task fails.
-  void run(Mode mode);
+  void run(Mode mode, const RunHooks &hooks = {});
   /// To be called before the first run of a step of several rounds: their
   /// cotangents of auxiliary losses need the weight of all rounds, and means
   /// their forwards. load(round) brings the data.
@@ -80,7 +92,8 @@ private:
     std::vector<Span> spans;
   };
 
-  void walk();
+  void findMarks();
+  void walk(const RunHooks &hooks);
   void startWeights(int64_t round);
   void observe(int64_t round);
   void findCotangents();
@@ -97,6 +110,12 @@ private:
   const Stage &stage;
   const int actionCount;
   const int64_t tracedRuns;
+  // Of the timeline, or actionCount: the first action that reads parameters of
+  // other stages or computes; the first that makes gradients; the last that
+  // writes losses, or if none does, the first after which they may be gathered.
+  int firstUse, firstGradient, lastLoss;
+  LossGather weights;          // those before a step with auxiliary losses
+  bool cotangentsOpen = false; // they wait for these weights
   Mode mode = Mode::Train;
   bool measures = true;
   bool observes = false; // runs forwards alone

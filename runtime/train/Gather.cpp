@@ -3,29 +3,55 @@
 #include "runtime/Error.h"
 #include "runtime/program/Part.h"
 #include "runtime/train/Executor.h"
-#include "runtime/train/Observed.h"
+#include "runtime/train/LossGather.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <fmt/format.h>
+#include <utility>
 
 namespace rota {
 
-std::vector<double> gatherNumbers(Rank &rank, const RankGroup &group,
-                                  const std::vector<double> &own) {
-  auto ranks = static_cast<int64_t>(group.ranks.size());
-  std::vector<double> all(own.size() * group.ranks.size());
+/// Starts bringing `own` of each rank of the group to `all`.
+static Request startNumbers(Rank &rank, const RankGroup &group,
+                            const std::vector<double> &own,
+                            std::vector<double> &all) {
+  all.resize(own.size() * group.ranks.size());
   // Bits travel as i32, so that nothing is rounded.
   Collective gather;
   gather.kind = Collective::Kind::AllGather;
   gather.type = ElementType::I32;
-  gather.size = ranks;
+  gather.size = static_cast<int64_t>(group.ranks.size());
   gather.inner = 2 * static_cast<int64_t>(own.size());
   gather.reason = "numbers of all ranks";
-  if (gather.inner > 0)
-    rank.host().run(Stream::Step, gather, group, own.data(), all.data());
+  if (gather.inner == 0)
+    return 0;
+  return rank.host().start(Stream::Step, gather, group, own.data(), all.data());
+}
+
+std::vector<double> gatherNumbers(Rank &rank, const RankGroup &group,
+                                  const std::vector<double> &own) {
+  std::vector<double> all;
+  rank.host().wait(startNumbers(rank, group, own, all));
   return all;
+}
+
+NumberGather::NumberGather(Rank &rank)
+    : rank(rank), numbers(std::make_shared<Numbers>()) {
+  rank.keep(numbers);
+}
+
+void NumberGather::start(std::vector<double> own) {
+  numbers->own = std::move(own);
+  request = startNumbers(rank, rank.everyone(), numbers->own, numbers->all);
+  open = true;
+}
+
+std::vector<double> NumberGather::finish() {
+  rank.host().wait(request);
+  open = false;
+  return numbers->all;
 }
 
 /// Calls body(begin, bytes) for pieces that every communicator takes.
@@ -113,49 +139,10 @@ StepLosses stepLosses(Rank &rank) {
           lossNumbers(rank.program())};
 }
 
-/// Gathers `own` of each rank of the loss, f32 [count], to `all`.
-static void gatherOnDevice(Rank &rank, const void *own, int64_t count,
-                           const char *reason, void *all) {
-  Collective gather;
-  gather.kind = Collective::Kind::AllGather;
-  gather.type = ElementType::F32;
-  gather.size = rank.places().lossRanks;
-  gather.inner = count;
-  gather.reason = reason;
-  rank.communicator().run(Stream::Step, gather, rank.lossGroup(), own, all);
-}
-
-void startLossWeights(Rank &rank, int64_t round) {
-  const RuntimeMemory &places = rank.places();
-  int64_t own = rank.stage().loss;
-  int64_t bytes = rank.program().microbatches * lossBytes(rank.program());
-  gatherOnDevice(
-      rank, own >= 0 ? rank.at(own) : rank.runtimeAt(places.noLosses),
-      bytes / 4, "losses of all ranks",
-      rank.runtimeAt(places.losses + round * places.lossRanks * bytes));
-}
-
 void startLoss(Rank &rank, int64_t round) {
-  startLossWeights(rank, round);
-  startTables(rank, round);
-  const RuntimeMemory &places = rank.places();
-  if (places.auxiliaryCount == 0)
-    return;
-  int64_t at = places.auxiliarySums;
-  for (const auto &[layer, losses] : auxiliaryLayers(rank.program())) {
-    int64_t bytes =
-        4 * rank.program().microbatches * static_cast<int64_t>(losses.size());
-    for (const AuxiliarySums &sums : rank.stage().auxiliarySums)
-      if (sums.layer == layer)
-        rank.device().copy(nullptr, rank.at(sums.offset), rank.runtimeAt(at),
-                           bytes);
-    at += bytes;
-  }
-  gatherOnDevice(
-      rank, rank.runtimeAt(places.auxiliarySums), places.auxiliaryCount,
-      "auxiliary losses of all ranks",
-      rank.runtimeAt(places.auxiliary +
-                     4 * round * places.lossRanks * places.auxiliaryCount));
+  LossGather losses(rank);
+  losses.start(round);
+  losses.wait();
 }
 
 /// The auxiliary losses of a step out of their sums, [rounds * ranks of the
@@ -246,16 +233,49 @@ Loss finishLoss(Rank &rank, std::span<const char> result, int64_t rounds,
   return total;
 }
 
-double gatherBubble(Rank &rank, const std::vector<double> &seconds) {
-  std::string own(seconds.size() * sizeof(double), ' ');
-  if (!own.empty())
-    std::memcpy(own.data(), seconds.data(), own.size());
-  std::vector<std::string> all = gatherTexts(rank, own);
-  if (all.empty())
-    return 0.0;
+BubbleGather::BubbleGather(Rank &rank)
+    : rank(rank), rows(std::make_shared<Rows>()) {
+  rank.keep(rows);
+}
+
+void BubbleGather::start(std::vector<double> seconds) {
+  Rows &all = *rows;
+  open = true;
+  all.assign(1, std::move(seconds));
+  Communicator &host = rank.host();
+  auto bytes = [](const std::vector<double> &numbers) {
+    return static_cast<int64_t>(8 * numbers.size());
+  };
+  auto *first = reinterpret_cast<const char *>(all[0].data());
+  if (rank.number() != 0)
+    return forEachPiece(bytes(all[0]), [&](int64_t at, int64_t count) {
+      requests.push_back(host.send(Stream::Step, 0, first + at, count));
+    });
+  const Program &program = rank.program();
+  auto axis = static_cast<size_t>(stageAxis(program.mesh));
+  for (int r = 1; r < static_cast<int>(rank.everyone().ranks.size()); ++r) {
+    auto stage = static_cast<size_t>(coordinatesOf(program.mesh, r)[axis]);
+    std::vector<double> &other =
+        all.emplace_back(program.stages[stage].actions.size());
+    auto *place = reinterpret_cast<char *>(other.data());
+    forEachPiece(bytes(other), [&](int64_t at, int64_t count) {
+      requests.push_back(host.receive(Stream::Step, r, place + at, count));
+    });
+  }
+}
+
+double BubbleGather::finish() {
+  for (Request request : std::exchange(requests, {}))
+    rank.host().wait(request);
+  open = false;
+  return rank.number() == 0 ? share() : 0.0;
+}
+
+double BubbleGather::share() const {
+  const Rows &all = *rows;
   // One pipeline for each set of other coordinates: those of its first stage.
   const Program &program = rank.program();
-  size_t axis = static_cast<size_t>(stageAxis(program.mesh));
+  auto axis = static_cast<size_t>(stageAxis(program.mesh));
   double sum = 0.0;
   int64_t pipelines = 0;
   for (size_t first = 0; first < all.size(); ++first) {
@@ -263,16 +283,12 @@ double gatherBubble(Rank &rank, const std::vector<double> &seconds) {
         coordinatesOf(program.mesh, static_cast<int>(first));
     if (at[axis] != 0)
       continue;
-    std::vector<std::vector<double>> rows;
+    Rows stages;
     for (size_t s = 0; s < program.stages.size(); ++s) {
       at[axis] = static_cast<int64_t>(s);
-      const std::string &text =
-          all[static_cast<size_t>(rankOf(program.mesh, at))];
-      rows.emplace_back(text.size() / sizeof(double));
-      if (!text.empty())
-        std::memcpy(rows.back().data(), text.data(), text.size());
+      stages.push_back(all[static_cast<size_t>(rankOf(program.mesh, at))]);
     }
-    sum += measuredBubble(program, rows);
+    sum += measuredBubble(program, stages);
     ++pipelines;
   }
   return sum / static_cast<double>(pipelines);

@@ -18,6 +18,27 @@ namespace rota {
 std::vector<double> gatherNumbers(Rank &rank, const RankGroup &group,
                                   const std::vector<double> &own);
 
+/// The same of all ranks, in two steps: a rank starts it and waits for the
+/// numbers of the others when it needs them.
+class NumberGather {
+public:
+  explicit NumberGather(Rank &rank);
+
+  bool isOpen() const { return open; }
+  void start(std::vector<double> own);
+  /// Once after each start.
+  std::vector<double> finish();
+
+private:
+  struct Numbers {
+    std::vector<double> own, all;
+  };
+  Rank &rank;
+  const std::shared_ptr<Numbers> numbers; // the rank keeps them
+  Request request = 0;
+  bool open = false;
+};
+
 /// The `own` of every rank, on rank 0; nothing on the others.
 std::vector<std::string> gatherTexts(Rank &rank, const std::string &own);
 
@@ -62,12 +83,8 @@ private:
 /// Where the device has the losses of all ranks: RuntimeMemory::losses.
 StepLosses stepLosses(Rank &rank);
 
-/// Brings the last run's sums and weights of all ranks to the rows of that
-/// round of RuntimeMemory::losses of each, in the order of the device's work. A
-/// stage's start calls leave the weights alone.
-void startLossWeights(Rank &rank, int64_t round = 0);
-/// The same, the sums of auxiliary losses, to the rows of that round of
-/// RuntimeMemory::auxiliary, and startTables.
+/// LossGather::start of the last run, and the wait for it, both in the order of
+/// the device's work.
 void startLoss(Rank &rank, int64_t round = 0);
 
 /// The loss over all microbatches, ranks and the first `rounds`, on every rank:
@@ -82,9 +99,29 @@ Loss finishLoss(Rank &rank, std::span<const char> result, int64_t rounds,
 /// last.
 Loss gatherLoss(Rank &rank, int64_t rounds = 1);
 
-/// The measured bubble share, a mean over the pipelines, on rank 0. `seconds`:
-/// of each of this rank's actions.
-double gatherBubble(Rank &rank, const std::vector<double> &seconds);
+/// The measured bubble share, in two steps: a rank starts it and goes on, and
+/// rank 0 waits for the others when it needs the share.
+class BubbleGather {
+public:
+  explicit BubbleGather(Rank &rank);
+
+  bool isOpen() const { return open; }
+  /// `seconds`: of each of this rank's actions.
+  void start(std::vector<double> seconds);
+  /// Once after each start. The share, a mean over the pipelines, on rank 0; 0
+  /// on the others.
+  double finish();
+
+private:
+  double share() const;
+
+  Rank &rank;
+  // Of each rank; on others than rank 0, their own. The rank keeps them.
+  using Rows = std::vector<std::vector<double>>;
+  const std::shared_ptr<Rows> rows;
+  std::vector<Request> requests;
+  bool open = false;
+};
 
 } // namespace rota
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 namespace rota {
 
@@ -28,35 +29,44 @@ struct LayerCounts {
   int64_t layer;
   int64_t offset; // of the table, in those of a microbatch of the layer
 };
-
-/// The columns of all layers of this rank, and where they are.
-struct OwnSums {
-  std::vector<LayerCounts> columns;
-  std::vector<int32_t> values;
-};
 } // namespace
 
-/// Adds rows, microbatches and rounds [0, rounds) up. `tables`:
-/// RuntimeMemory::observed.
-static OwnSums sumTables(Rank &rank, const char *tables, int64_t rounds) {
+/// In the order of observedLayers.
+static std::vector<LayerCounts> layerCounts(const Program &program) {
+  std::vector<LayerCounts> layers;
+  size_t first = 0;
+  for (const auto &[layer, observations] : observedLayers(program)) {
+    int64_t offset = 0;
+    for (int observation : observations) {
+      const Observation &form = program.observations[observation];
+      layers.push_back({&form, first, layer, offset});
+      first += static_cast<size_t>(form.columns);
+      offset += form.bytes();
+    }
+  }
+  return layers;
+}
+
+/// Adds rows, microbatches and rounds [0, rounds) of this rank's tables, which
+/// are at RuntimeMemory::observed, up: the columns of all layers.
+static std::vector<int32_t> sumTables(Rank &rank, const char *tables,
+                                      int64_t rounds) {
   const Program &program = rank.program();
-  OwnSums sums;
+  std::vector<int32_t> sums;
   int64_t inRound = 0; // of the layer's tables
   for (const auto &[layer, observations] : observedLayers(program)) {
     int64_t stride = tableBytes(program, observations), inTables = 0;
     for (int observation : observations) {
       const Observation &form = program.observations[observation];
-      size_t first = sums.values.size();
-      sums.columns.push_back({&form, first, layer, inTables});
-      sums.values.resize(first + static_cast<size_t>(form.columns));
+      size_t first = sums.size();
+      sums.resize(first + static_cast<size_t>(form.columns));
       for (int64_t m = 0; m < rounds * program.microbatches; ++m) {
         int64_t round = m / program.microbatches;
         const auto *table = reinterpret_cast<const int32_t *>(
             tables + round * rank.places().observedBytes + inRound +
             m % program.microbatches * stride + inTables);
         for (int64_t i = 0; i < form.rows * form.columns; ++i)
-          sums.values[first + static_cast<size_t>(i % form.columns)] +=
-              table[i];
+          sums[first + static_cast<size_t>(i % form.columns)] += table[i];
       }
       inTables += form.bytes();
     }
@@ -65,17 +75,17 @@ static OwnSums sumTables(Rank &rank, const char *tables, int64_t rounds) {
   return sums;
 }
 
-/// The sums of this rank and of all others.
-static std::vector<int32_t> addRanks(Rank &rank, const OwnSums &sums) {
-  std::vector<int32_t> all(sums.values.size());
+/// Starts adding the `own` of all ranks to `all`.
+static Request startSum(Rank &rank, const std::vector<int32_t> &own,
+                        std::vector<int32_t> &all) {
+  all.resize(own.size());
   Collective add;
   add.kind = Collective::Kind::AllReduce;
   add.type = ElementType::I32;
   add.size = static_cast<int64_t>(all.size());
   add.reason = "observations of all ranks";
-  rank.host().run(Stream::Step, add, rank.everyone(), sums.values.data(),
-                  all.data());
-  return all;
+  return rank.host().start(Stream::Step, add, rank.everyone(), own.data(),
+                           all.data());
 }
 
 /// Ranks of a stage that count the same sequence.
@@ -107,9 +117,9 @@ void writeMeans(Rank &rank, int64_t rounds) {
   std::vector<char> tables(static_cast<size_t>(rounds * places.observedBytes));
   rank.device().read(rank.runtimeAt(places.observed), tables.data(),
                      rounds * places.observedBytes);
-  OwnSums sums = sumTables(rank, tables.data(), rounds);
-  std::vector<int32_t> all = addRanks(rank, sums);
-  for (const LayerCounts &columns : sums.columns) {
+  std::vector<int32_t> own = sumTables(rank, tables.data(), rounds), all;
+  rank.host().wait(startSum(rank, own, all));
+  for (const LayerCounts &columns : layerCounts(program)) {
     if (!columns.form->isAveraged)
       continue;
     int64_t parts =
@@ -123,18 +133,31 @@ void writeMeans(Rank &rank, int64_t rounds) {
   }
 }
 
-std::vector<ObservedStep> readTables(Rank &rank, std::span<const char> result) {
-  const Program &program = rank.program();
+TableSums::TableSums(Rank &rank)
+    : rank(rank), columns(std::make_shared<Columns>()) {
+  rank.keep(columns);
+}
+
+void TableSums::start(std::span<const char> result) {
+  open = true;
   const RuntimeMemory &places = rank.places();
-  if (program.observations.empty())
-    return {};
-  OwnSums sums = sumTables(
-      rank, result.data() + (places.observed - places.result), program.rounds);
-  std::vector<int32_t> all = addRanks(rank, sums);
+  if (rank.program().observations.empty())
+    return;
+  auto &[own, all] = *columns;
+  own = sumTables(rank, result.data() + (places.observed - places.result),
+                  rank.program().rounds);
+  request = startSum(rank, own, all);
+}
+
+std::vector<ObservedStep> TableSums::finish() {
+  const Program &program = rank.program();
+  rank.host().wait(std::exchange(request, 0));
+  open = false;
+  const std::vector<int32_t> &all = columns->all;
   std::vector<ObservedStep> steps;
   std::vector<int64_t> layers, expected; // of each name
-  for (const LayerCounts &columns : sums.columns) {
-    const Observation &form = *columns.form;
+  for (const LayerCounts &layer : layerCounts(program)) {
+    const Observation &form = *layer.form;
     auto step = std::ranges::find(steps, form.name, &ObservedStep::name);
     auto number = static_cast<size_t>(step - steps.begin());
     if (step == steps.end()) {
@@ -143,7 +166,7 @@ std::vector<ObservedStep> readTables(Rank &rank, std::span<const char> result) {
       layers.push_back(0);
       expected.push_back(0);
     }
-    std::span<const int32_t> counts(all.data() + columns.first,
+    std::span<const int32_t> counts(all.data() + layer.first,
                                     static_cast<size_t>(form.columns));
     int64_t sum = std::accumulate(counts.begin(), counts.end(), int64_t(0));
     double largest = *std::ranges::max_element(counts);

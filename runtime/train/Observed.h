@@ -42,9 +42,27 @@ void writeMeans(Rank &rank, int64_t rounds);
 
 /// The observations of a step by name, over all rounds, microbatches and ranks:
 /// sums of i32, so the same numbers for every mesh and schedule as long as a
-/// column of a layer counts less than 2^31. `result`: the block of
-/// RuntimeMemory::result behind a startTables of each round.
-std::vector<ObservedStep> readTables(Rank &rank, std::span<const char> result);
+/// column of a layer counts less than 2^31.
+class TableSums {
+public:
+  explicit TableSums(Rank &rank);
+
+  bool isOpen() const { return open; }
+  /// Starts adding the tables of all ranks. `result`: the block of
+  /// RuntimeMemory::result behind a startTables of each round.
+  void start(std::span<const char> result);
+  /// Waits for the sums. Once after each start.
+  std::vector<ObservedStep> finish();
+
+private:
+  struct Columns { // of all layers
+    std::vector<int32_t> own, all;
+  };
+  Rank &rank;
+  const std::shared_ptr<Columns> columns; // the rank keeps them
+  Request request = 0;
+  bool open = false;
+};
 
 } // namespace rota
 

@@ -8,17 +8,27 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <fmt/format.h>
 #include <map>
 #include <utility>
 
 namespace rota {
 
+bool stepsMeet(Rank &rank, const OptimizerOptions &options,
+               const SkipOptions &skips) {
+  if (options.postValidate && rank.device().isAsynchronous())
+    throw InputError(fmt::format(
+        "'post-validate': expected a program for CPUs, got one for {}",
+        rank.device().name()));
+  return (options.gradientClip > 0.0 && !options.postValidate) ||
+         skips.isOn() || rank.device().isAsynchronous() ||
+         rank.everyone().ranks.size() == 1;
+}
+
 Optimizer::Optimizer(Rank &rank, const OptimizerOptions &options,
-                     const SkipOptions &skips)
-    : rank(rank), options(options), norms(normTerms(rank.program())),
-      skipping(rank, skips) {
+                     const SkipOptions &skips, bool meet)
+    : rank(rank), options(options), meet(meet),
+      norms(normTerms(rank.program())), skipping(rank, skips) {
   const Program &program = rank.program();
   const std::vector<MeshAxis> &mesh = program.mesh;
   for (int s = 0; s < static_cast<int>(program.stages.size()); ++s)
@@ -28,11 +38,12 @@ Optimizer::Optimizer(Rank &rank, const OptimizerOptions &options,
       for (size_t g = 1; g < update.gradients.size(); ++g)
         terms.push_back({&update, s, update.gradients[g], elements});
     }
-  std::vector<int32_t> order;
   for (const NormTerm &term : norms)
     order.push_back(static_cast<int32_t>(term.number));
   rank.device().write(order.data(), rank.runtimeAt(rank.places().order),
                       static_cast<int64_t>(4 * order.size()));
+  if (!meet && options.gradientClip > 0.0)
+    kept = std::make_unique<KeptState>(rank);
 }
 
 static void add(Rank &rank, void *sum, const void *term, int64_t count) {
@@ -46,27 +57,47 @@ static void zero(Rank &rank, int64_t offset, int64_t count) {
   rank.device().zero(rank.context(), rank.at(offset), 4 * count);
 }
 
+void Optimizer::wait(std::vector<Request> &requests) {
+  for (Request request : std::exchange(requests, {}))
+    rank.communicator().wait(request);
+}
+
+void Optimizer::settle() {
+  wait(open);
+  for (const Term *term : std::exchange(sentTerms, {}))
+    zero(rank, term->place.offset, term->elements);
+}
+
+void Optimizer::finish() {
+  settle();
+  wait(sentCopies);
+}
+
 void Optimizer::sumGradients() {
+  settle();
   rank.setPosition("sum of gradients");
   rank.device().setPosition(rank.positionOfOptimizer());
   int here = rank.stageNumber();
   int64_t most = rank.places().termElements;
-  std::vector<Request> sends;
-  for (const Term &term : terms)
-    if (term.place.stage == here && term.owner != here)
-      for (int64_t at = 0; at < term.elements; at += most)
-        sends.push_back(
-            rank.communicator().send(Stream::Step, rank.peer(term.owner),
-                                     rank.at(term.place.offset + 4 * at),
-                                     4 * std::min(most, term.elements - at)));
-  for (const Term &term : terms)
-    if (term.owner == here)
-      addTerm(term);
-  for (Request request : sends)
-    rank.communicator().wait(request);
-  for (const Term &term : terms)
+  for (const Term &term : terms) {
+    if (term.place.stage != here || term.owner == here)
+      continue;
+    for (int64_t at = 0; at < term.elements; at += most)
+      open.push_back(
+          rank.communicator().send(Stream::Step, rank.peer(term.owner),
+                                   rank.at(term.place.offset + 4 * at),
+                                   4 * std::min(most, term.elements - at)));
+    sentTerms.push_back(&term);
+  }
+  for (const Term &term : terms) {
+    if (term.owner != here)
+      continue;
+    addTerm(term);
     if (term.place.stage == here)
       zero(rank, term.place.offset, term.elements);
+  }
+  if (meet)
+    settle();
   reduce();
 }
 
@@ -137,20 +168,27 @@ void Optimizer::reduce() {
   }
 }
 
-/// Leaves the gradient's norm and its factor on the device.
-void Optimizer::findNorm() {
+void *Optimizer::allSquares(int64_t version) const {
+  const RuntimeMemory &places = rank.places();
+  auto ranks = static_cast<int64_t>(rank.everyone().ranks.size());
+  return rank.runtimeAt(places.allSquares +
+                        8 * version * ranks * places.widest);
+}
+
+/// Sums the squares of this rank's gradients and starts bringing those of all.
+Request Optimizer::startSquares(int64_t version) {
   const Program &program = rank.program();
   const RuntimeMemory &places = rank.places();
-  Device &device = rank.device();
   int64_t sums = rank.stage().step.squares;
-  auto *squares = static_cast<double *>(rank.runtimeAt(places.squares));
+  auto *own = static_cast<double *>(
+      rank.runtimeAt(places.squares + 8 * version * places.widest));
   for (size_t u = 0; u < rank.stage().updates.size(); ++u) {
     const Update &update = rank.stage().updates[u];
     const Parameter &parameter = program.parameters[update.parameter];
     run(parameter.squareTask, update, sums);
     ComputeToken token(rank.cores());
-    device.sum(rank.context(), static_cast<const float *>(rank.at(sums)),
-               parameter.rows, squares + u);
+    rank.device().sum(rank.context(), static_cast<const float *>(rank.at(sums)),
+                      parameter.rows, own + u);
   }
   // Bits travel as i32, so that nothing is rounded.
   Collective gather;
@@ -159,20 +197,90 @@ void Optimizer::findNorm() {
   gather.size = static_cast<int64_t>(rank.everyone().ranks.size());
   gather.inner = 2 * places.widest;
   gather.reason = "squares of all ranks";
-  void *all = rank.runtimeAt(places.allSquares);
-  if (gather.inner > 0)
-    rank.communicator().run(Stream::Step, gather, rank.everyone(), squares,
-                            all);
+  if (gather.inner == 0)
+    return 0;
+  return rank.communicator().start(Stream::Step, gather, rank.everyone(), own,
+                                   allSquares(version));
+}
+
+/// Leaves the factor of gradients and, if the ranks wait for it, their norm on
+/// the device. A guess has the factor of a gradient that is not clipped.
+void Optimizer::findNorm() {
+  const RuntimeMemory &places = rank.places();
+  bool waits = meet || mustWait;
+  // Only one step before this one may still be read.
+  int64_t version = meet ? 0 : normsStarted % 2;
+  Request request = startSquares(version);
+  if (waits)
+    rank.communicator().wait(request);
+  else
+    squares[static_cast<size_t>(normsStarted++ % 2)] = request;
   // Their place belongs to other tasks until now.
-  device.copy(rank.context(), rank.runtimeAt(places.scalars),
-              rank.at(rank.stage().step.scalars),
-              static_cast<int64_t>(4 * program.scalars.size()));
-  device.finishStep({static_cast<const double *>(all),
-                     static_cast<const int32_t *>(rank.runtimeAt(places.order)),
-                     places.normCount, stepLosses(rank), options.gradientClip,
-                     scalePlace(),
-                     static_cast<double *>(rank.runtimeAt(places.result))});
+  rank.device().copy(rank.context(), rank.runtimeAt(places.scalars),
+                     rank.at(rank.stage().step.scalars),
+                     static_cast<int64_t>(4 * rank.program().scalars.size()));
+  auto *result = static_cast<double *>(rank.runtimeAt(places.result));
+  rank.device().finishStep(
+      {static_cast<const double *>(allSquares(version)),
+       static_cast<const int32_t *>(rank.runtimeAt(places.order)),
+       waits ? places.normCount : 0, stepLosses(rank),
+       waits ? options.gradientClip : 0.0, scalePlace(), result});
   skipping.decide();
+  isGuess = kept && !waits;
+  mustWait = false;
+  if (!isGuess)
+    return;
+  rank.device().read(result + kWeightResult, &lastWeight, sizeof lastWeight);
+  kept->keep();
+}
+
+SquareSum Optimizer::readSquares(int64_t version) {
+  rank.communicator().wait(squares[static_cast<size_t>(version)]);
+  std::vector<double> all(rank.everyone().ranks.size() *
+                          static_cast<size_t>(rank.places().widest));
+  rank.device().read(allSquares(version), all.data(),
+                     static_cast<int64_t>(8 * all.size()));
+  return sumSquares(all.data(), order.data(),
+                    static_cast<int64_t>(order.size()));
+}
+
+void Optimizer::finishNorm(std::span<double> result) {
+  if (meet)
+    return;
+  SquareSum sum = readSquares(normsRead++ % 2);
+  result[kNormResult] = gradientNorm(sum.total, result[kWeightResult]);
+  result[kWrongResult] = sum.wrong;
+}
+
+bool Optimizer::isUpdateRight() {
+  if (!std::exchange(isGuess, false))
+    return true;
+  SquareSum sum = readSquares((normsStarted - 1) % 2);
+  return clipFactor(options.gradientClip,
+                    gradientNorm(sum.total, lastWeight)) == 1.0;
+}
+
+void Optimizer::takeBack(int64_t t) {
+  rank.setPosition("update taken back");
+  finish();
+  const Program &program = rank.program();
+  for (const Stage &stage : program.stages)
+    for (const Update &u : stage.updates) {
+      const Parameter &p = program.parameters[u.parameter];
+      for (const ArenaPlace &place : u.gradients)
+        if (place.stage == rank.stageNumber())
+          zero(rank, place.offset,
+               partElements(p.shape, p.storageDivision, program.mesh));
+    }
+  kept->restore();
+  Publisher publisher(rank);
+  for (const Update &u : rank.stage().updates) {
+    ComputeToken token(rank.cores());
+    publisher.start(u, /*isRounded=*/false);
+  }
+  publisher.finish();
+  skipping.continueAfter(t - 1);
+  mustWait = true;
 }
 
 /// The factor of gradients lies among the scalars that updates read.
@@ -264,6 +372,7 @@ void Optimizer::run(int task, const Update &update, int64_t output) {
 void Optimizer::update() {
   rank.setPosition("optimizer");
   findNorm();
+  wait(sentCopies); // of tensors that are about to change
   Publisher publisher(rank);
   for (const Update &u : rank.stage().updates) {
     const Parameter &parameter = rank.program().parameters[u.parameter];
@@ -271,7 +380,11 @@ void Optimizer::update() {
     ComputeToken token(rank.cores());
     publisher.start(u, /*isRounded=*/parameter.compute == ElementType::BF16);
   }
-  publisher.finish();
+  if (meet)
+    return publisher.finish();
+  Publisher::OpenCopies copies = publisher.startCopies();
+  open.insert(open.end(), copies.written.begin(), copies.written.end());
+  sentCopies = std::move(copies.sent);
 }
 
 } // namespace rota

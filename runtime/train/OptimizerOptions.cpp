@@ -41,6 +41,10 @@ OptionMistake checkOptimizerOptions(const OptimizerOptions &o) {
     return {"min-learning-rate", "expected at most 'learning-rate', got " +
                                      numberText(o.minLearningRate) + " and " +
                                      numberText(o.learningRate)};
+  if (o.postValidate && !(o.gradientClip > 0.0))
+    return {"post-validate", "expected a 'gradient-clip' above 0 beside it, "
+                             "got " +
+                                 numberText(o.gradientClip)};
   return {};
 }
 

@@ -21,6 +21,7 @@ struct OptimizerOptions {
   LearningRateSchedule schedule = LearningRateSchedule::Cosine;
   double decayShare = 0.1;   // of all steps; of WSD
   double gradientClip = 1.0; // largest global norm; 0: no clipping
+  bool postValidate = false; // updates do not wait for the norm
   int64_t warmupSteps = 0;
   // The optimizer's own, with their values: Program::options.
   std::vector<ProgramOption> own;

@@ -65,38 +65,44 @@ Rows evalRows(Options &o) {
 
 Rows executionRows(Options &o) {
   const char *execution = "Execution", *output = "Output";
-  return {{"ranks", execution, "KIND",
-           "A rank is a thread of one process (threads), a process that mpirun "
-           "or srun started (mpi), or one with a GPU of its own that torchrun, "
-           "srun or mpirun started (nccl)",
-           models, Choice(o.ranks)},
-          {"threads", execution, "N",
-           "Cores that a process computes with; 0: its share of the machine's",
-           anyRun, &o.threads, 0, 1024},
-          {"allow-tf32", execution, "",
-           "On a GPU, products of f32 may round their operands to TF32", anyRun,
-           &o.allowTf32},
-          {"no-recording", execution, "",
-           "On a GPU, ask for each kernel of each step instead of replaying a "
-           "recorded step",
-           train, &o.noRecording},
-          {.name = "output",
-           .group = output,
-           .value = "PATH",
-           .help = "The file to write; of convert, the folder",
-           .commands = probe | Command::Compile | Command::Schedule |
-                       Command::Convert | Command::Report,
-           .variable = &o.output,
-           .letter = 'o',
-           .requiredBy = probe | Command::Convert},
-          {"json", output, "", "The same facts as JSON",
-           anyRun | Command::Plan | Command::Schedule | Command::Checkpoint |
-               Command::Convert,
-           &o.json},
-          {"profile", output, "",
-           "Calls and time of each task, kernel and product", runs, &o.profile},
-          {"trace", output, "PATH", "Write the actions as a Chrome trace", runs,
-           &o.trace}};
+  return {
+      {"ranks", execution, "KIND",
+       "A rank is a thread of one process (threads), a process that mpirun "
+       "or srun started (mpi), or one with a GPU of its own that torchrun, "
+       "srun or mpirun started (nccl)",
+       models, Choice(o.ranks)},
+      {"threads", execution, "N",
+       "Cores that a process computes with; 0: its share of the machine's",
+       anyRun, &o.threads, 0, 1024},
+      {"allow-tf32", execution, "",
+       "On a GPU, products of f32 may round their operands to TF32", anyRun,
+       &o.allowTf32},
+      {"post-validate", execution, "",
+       "Update before the norm of all ranks is known, and take the update "
+       "back where it was above 'gradient-clip': the same bits, and no rank "
+       "waits. Keeps a copy of masters and states",
+       train | Command::Plan, &o.optimizer.postValidate},
+      {"no-recording", execution, "",
+       "On a GPU, ask for each kernel of each step instead of replaying a "
+       "recorded step",
+       train, &o.noRecording},
+      {.name = "output",
+       .group = output,
+       .value = "PATH",
+       .help = "The file to write; of convert, the folder",
+       .commands = probe | Command::Compile | Command::Schedule |
+                   Command::Convert | Command::Report,
+       .variable = &o.output,
+       .letter = 'o',
+       .requiredBy = probe | Command::Convert},
+      {"json", output, "", "The same facts as JSON",
+       anyRun | Command::Plan | Command::Schedule | Command::Checkpoint |
+           Command::Convert,
+       &o.json},
+      {"profile", output, "", "Calls and time of each task, kernel and product",
+       runs, &o.profile},
+      {"trace", output, "PATH", "Write the actions as a Chrome trace", runs,
+       &o.trace}};
 }
 
 constexpr const char *kDescription =
@@ -164,6 +170,10 @@ OptionMistake checkTrainOptions(const Options &options) {
   if (options.checkpoints.keep.best && !options.validation.hasData())
     return {"keep-best", "expected 'eval-data', or an "
                          "'eval-fraction' above 0, beside it"};
+  if (options.optimizer.postValidate && options.skip.isOn())
+    return {"post-validate",
+            "the decision to skip a step needs the norm before the update: "
+            "expected neither 'skip-nonfinite' nor 'skip-spikes' beside it"};
   return checkOptimizerOptions(options.optimizer);
 }
 

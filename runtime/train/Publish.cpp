@@ -44,17 +44,24 @@ void Publisher::start(const Update &update, bool isRounded) {
 }
 
 void Publisher::finish() {
+  OpenCopies open = startCopies();
+  for (const auto *list : {&open.written, &open.sent})
+    for (Request request : *list)
+      rank.communicator().wait(request);
+}
+
+Publisher::OpenCopies Publisher::startCopies() {
   for (Request request : std::exchange(requests, {}))
     rank.communicator().wait(request);
   // Both sides go through stages and tensors in the program's order, so that
   // the messages between two ranks match.
-  exchange(/*sends=*/false);
-  exchange(/*sends=*/true);
-  for (Request request : std::exchange(requests, {}))
-    rank.communicator().wait(request);
+  OpenCopies open;
+  exchange(/*sends=*/false, open);
+  exchange(/*sends=*/true, open);
+  return open;
 }
 
-void Publisher::exchange(bool sends) {
+void Publisher::exchange(bool sends, OpenCopies &open) {
   int here = rank.stageNumber();
   const std::vector<Stage> &stages = rank.program().stages;
   for (int owner = 0; owner < static_cast<int>(stages.size()); ++owner)
@@ -66,13 +73,13 @@ void Publisher::exchange(bool sends) {
         void *place = rank.at(sends ? update.stored : copy.offset);
         Communicator &communicator = rank.communicator();
         if (sends && copy.stage == here)
-          requests.push_back(
+          open.written.push_back(
               communicator.copy(place, rank.at(copy.offset), bytes));
         else if (sends)
-          requests.push_back(communicator.send(
+          open.sent.push_back(communicator.send(
               Stream::Step, rank.peer(copy.stage), place, bytes));
         else
-          requests.push_back(communicator.receive(
+          open.written.push_back(communicator.receive(
               Stream::Step, rank.peer(owner), place, bytes));
       }
 }

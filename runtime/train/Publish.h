@@ -22,8 +22,15 @@ public:
   /// other stages, and of other stages' tensors here. Every rank calls.
   void finish();
 
+  /// The same, but does not wait for other stages. `sent`: they still read this
+  /// rank's tensors. `written`: copies here that are not there yet.
+  struct OpenCopies {
+    std::vector<Request> sent, written;
+  };
+  OpenCopies startCopies();
+
 private:
-  void exchange(bool sends);
+  void exchange(bool sends, OpenCopies &open);
 
   Rank &rank;
   std::vector<Request> requests;

@@ -66,6 +66,9 @@ public:
   const RotaKernel *kernels() const { return executable.kernels; }
   /// The rank's events, for when the run fails.
   FlightRecorder &flight() { return recorder; }
+  /// Keeps host memory of transfers that are open for longer than a function
+  /// runs: when this rank has failed, others may still read and write it.
+  void keep(std::shared_ptr<void> memory) { kept.push_back(std::move(memory)); }
   /// Null without --profile.
   Profile *profile() const { return ownProfile.get(); }
 
@@ -129,6 +132,7 @@ private:
   RankGroup lossRanks, all;
   RuntimeMemory ownPlaces;
   std::unique_ptr<Arena> memory, hostMemory, runtimeMemory;
+  std::vector<std::shared_ptr<void>> kept;
   std::unique_ptr<Profile> ownProfile;
   RotaContext ownContext;
   std::shared_ptr<const std::vector<std::string>> positions;

@@ -28,9 +28,12 @@ Report::Report(const Program &program, const Options &options, bool speaks)
       terminal(speaks && !options.json && isatty(STDOUT_FILENO) &&
                !std::getenv("NO_COLOR")) {}
 
+bool Report::keeps(int64_t t) const {
+  return t == before + 1 || t % options.logInterval == 0;
+}
+
 bool Report::keeps(const StepReport &p, bool last) const {
-  return last || p.skip != SkipReason::None || p.step == before + 1 ||
-         p.step % options.logInterval == 0;
+  return last || p.skip != SkipReason::None || keeps(p.step);
 }
 
 static int64_t rankCount(const Program &program) {

@@ -28,6 +28,7 @@ struct StepReport {
   double gradientNorm = 0.0; // before clipping
   SkipReason skip = SkipReason::None;
   int64_t skippedSteps = 0; // so far, those before a checkpoint included
+  int64_t retakenSteps = 0; // so far, by this process: --post-validate
   double tokensPerSecond = 0.0;
   std::optional<double> utilization; // MFU, where the peak is known
   double bubble = 0.0;               // measured
@@ -44,8 +45,11 @@ public:
   /// The steps of this process follow step `done`.
   void continueAfter(int64_t done) { before = done; }
 
-  /// Whether the step's line stays: the first, every log interval, that of a
-  /// skipped step, and the last one.
+  /// Whether the line of step `t` stays, whatever its results are: the first,
+  /// and every log interval.
+  bool keeps(int64_t t) const;
+  /// The same of a step whose results are known: also that of a skipped step,
+  /// and the last one.
   bool keeps(const StepReport &progress, bool last) const;
 
   /// The model, its timeline and its memory plan.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/RunEnd.h"
-#include "runtime/train/Gather.h"
 #include "runtime/train/Signals.h"
 
 #include <algorithm>
+#include <array>
 
 namespace rota {
 
@@ -16,12 +16,34 @@ int64_t RunEnd::lastStep() const {
   return options.stopAfter > 0 ? options.stopAfter : options.steps;
 }
 
-StepEnd RunEnd::decide(Rank &rank, int64_t t, bool saves) const {
+StepEnd RunEnd::decide(int64_t t, bool isDue, bool asksToSave) {
+  constexpr size_t kAsks = 3; // to end, to save, because of a signal
   bool over = options.timeLimit > 0 && seconds() >= options.timeLimit;
   bool interrupted = isInterrupted();
-  std::vector<bool> all = decideTogether(
-      rank, {t == lastStep() || over || interrupted, saves, interrupted});
-  return {all[0], all[1], all[2]};
+  std::array<bool, kAsks> asked{};
+  auto take = [&] {
+    std::vector<double> all = earlier.finish();
+    for (size_t i = 0; i < all.size(); ++i)
+      asked[i % kAsks] |= all[i] != 0.0;
+  };
+  auto give = [&](bool saves) {
+    earlier.start(
+        {double(over || interrupted), double(saves), double(interrupted)});
+  };
+  if (asking == Asking::Waits)
+    give(asksToSave);
+  if (earlier.isOpen())
+    take();
+  StepEnd ends = {t == lastStep() || asked[0], isDue || asked[1], asked[2]};
+  // The checkpoint that follows is the one that this rank asks for.
+  if (asking == Asking::Later && !ends.isLast)
+    give(asksToSave && !ends.saves);
+  return ends;
+}
+
+void RunEnd::settle() {
+  if (earlier.isOpen())
+    earlier.finish();
 }
 
 double RunEnd::secondsLeft(int64_t t) const {

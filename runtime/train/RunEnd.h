@@ -5,7 +5,7 @@
 #ifndef ROTA_RUNTIME_TRAIN_RUNEND_H
 #define ROTA_RUNTIME_TRAIN_RUNEND_H
 
-#include "runtime/train/Rank.h"
+#include "runtime/train/Gather.h"
 
 #include <chrono>
 
@@ -18,9 +18,16 @@ struct StepEnd {
   bool isInterrupted = false; // by a signal: the process has little time
 };
 
+/// How a rank comes to know what the others ask for.
+enum class Asking {
+  Waits, // for the others, at once
+  Later  // it learns after a step what they asked for after the one before
+};
+
 class RunEnd {
 public:
-  explicit RunEnd(const Options &options) : options(options) {}
+  RunEnd(Rank &rank, const Options &options, Asking asking)
+      : options(options), asking(asking), earlier(rank) {}
 
   /// The time limit counts from here; `done` steps were done before, by another
   /// process.
@@ -32,14 +39,21 @@ public:
   double seconds() const;
   /// The step that ends the run when nothing else does before.
   int64_t lastStep() const;
-  /// Decides what follows step `t`, the same on all ranks: what one of them
-  /// asks for. `saves`: this one asks for a checkpoint. Every rank calls.
-  StepEnd decide(Rank &rank, int64_t t, bool saves) const;
+  /// Decides what follows step `t`, the same on all ranks: what the step's
+  /// number asks for, and what one of them asks for, with Asking::Later after
+  /// the step before. `isDue`: a checkpoint by the step's number; `asksToSave`:
+  /// this rank asks for one. Every rank calls.
+  StepEnd decide(int64_t t, bool isDue, bool asksToSave);
+  /// Waits for what decide() has left open. Every rank calls, after the last
+  /// step.
+  void settle();
   /// Seconds that the steps after step `t` may still take.
   double secondsLeft(int64_t t) const;
 
 private:
   const Options &options;
+  const Asking asking;
+  NumberGather earlier; // what ranks asked for after the step before
   int64_t firstDone = 0;
   std::chrono::steady_clock::time_point start;
 };

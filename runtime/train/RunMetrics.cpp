@@ -146,6 +146,9 @@ void RunMetrics::step(const StepReport &p, bool isKept, bool last) {
   if (options.skip.isOn())
     metrics.push_back({"skipped_steps", "optimizer/skipped_steps",
                        static_cast<double>(p.skippedSteps)});
+  if (options.optimizer.postValidate)
+    metrics.push_back({"retaken_steps", "optimizer/retaken_steps",
+                       static_cast<double>(p.retakenSteps)});
   if (p.validationLoss)
     metrics.push_back(
         {"validation_loss", "loss/validation", *p.validationLoss});

@@ -1,26 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/StepRunner.h"
-#include "runtime/train/Gather.h"
 
 namespace rota {
 
+/// On a device that works on its own, losses are gathered behind the timeline:
+/// its streams wait for them, not the host.
 void StepRunner::timeline(int64_t round, bool records) {
+  bool isBehind = rank.device().isAsynchronous();
+  RunHooks hooks;
+  hooks.beforeUse = [&] { optimizer.settle(); };
+  if (!isBehind)
+    hooks.lossesKnown = [&] { losses.start(round); };
   phases.timed("timeline", [&] {
-    records ? executor.record() : executor.run(Executor::Mode::Train);
+    records ? executor.record() : executor.run(Executor::Mode::Train, hooks);
   });
-  startLoss(rank, round);
+  if (!isBehind)
+    return;
+  losses.start(round);
+  losses.wait();
 }
 
-void StepRunner::endStep() {
+bool StepRunner::endStep() {
+  if (!optimizer.isUpdateRight()) {
+    losses.wait();
+    return false;
+  }
   rank.flight().add(FlightEvent::OptimizerBegin, 0);
   phases.timed("optimizer", [&] {
     optimizer.sumGradients();
+    losses.wait(); // the factor of gradients needs their weight
     optimizer.update();
   });
   rank.flight().add(FlightEvent::OptimizerEnd, 0);
+  return true;
 }
 
-void StepRunner::run(bool mayRecord, FunctionRef<void(int64_t round)> load) {
+bool StepRunner::run(bool mayRecord, FunctionRef<void(int64_t round)> load) {
+  if (hasMeans(rank.program()))
+    optimizer.settle(); // the forwards that are run first read all parameters
   executor.prepare(load);
   int64_t last = rank.program().rounds - 1;
   for (int64_t round = 0; round < last; ++round) {
@@ -28,10 +45,12 @@ void StepRunner::run(bool mayRecord, FunctionRef<void(int64_t round)> load) {
     timeline(round, /*records=*/false);
   }
   load(last);
+  bool updates = true;
   recording.run(mayRecord && last == 0, [&](bool records) {
     timeline(last, records);
-    endStep();
+    updates = endStep();
   });
+  return updates;
 }
 
 } // namespace rota

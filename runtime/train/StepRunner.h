@@ -17,12 +17,14 @@ public:
   StepRunner(Rank &rank, Executor &executor, Optimizer &optimizer,
              const Options &options, PhaseTimes &phases)
       : rank(rank), executor(executor), optimizer(optimizer), phases(phases),
-        recording(rank, executor, options) {}
+        losses(rank), recording(rank, executor, options) {}
 
   /// Asks for the work of a step, as StepRecording::run; load(round) brings the
   /// data of each of its Program::rounds. A step of several rounds is not
-  /// recorded. The step's result lies at RuntimeMemory::result.
-  void run(bool mayRecord, FunctionRef<void(int64_t round)> load);
+  /// recorded. The step's result lies at RuntimeMemory::result. False: nothing
+  /// was updated, since the update of the step before was wrong
+  /// (Optimizer::isUpdateRight).
+  bool run(bool mayRecord, FunctionRef<void(int64_t round)> load);
 
   /// Whether steps are replayed, and how many were so far.
   bool isRecorded() const { return recording.isMade(); }
@@ -30,12 +32,13 @@ public:
 
 private:
   void timeline(int64_t round, bool records);
-  void endStep();
+  bool endStep();
 
   Rank &rank;
   Executor &executor;
   Optimizer &optimizer;
   PhaseTimes &phases;
+  LossGather losses;
   StepRecording recording;
 };
 

@@ -7,6 +7,7 @@
 #include "runtime/train/Tensors.h"
 
 #include <algorithm>
+#include <cstring>
 #include <fmt/format.h>
 #include <limits>
 #include <utility>
@@ -25,13 +26,17 @@ Training::Training(const Run &run, Rank &rank, const RunData &data,
       identity(identity), weights(run.weights), rank(rank),
       loader(rank, data.training(), readAhead),
       report(program, options, rank.number() == 0),
+      meet(stepsMeet(rank, options.optimizer, options.skip)),
       executor(rank, tracedRuns(program, options)),
-      optimizer(rank, options.optimizer, options.skip),
+      optimizer(rank, options.optimizer, options.skip, meet),
       runner(rank, executor, optimizer, options, phases),
       evaluation(rank, executor, options.validation, data.validation()),
-      checkpoints(rank, options, identity, report), end(options),
+      checkpoints(rank, options, identity, report),
+      end(rank, options, meet ? Asking::Waits : Asking::Later),
       metrics(rank, executor, options, report), peak(peakFlops(rank, options)),
-      unrecorded(std::max<int64_t>(1, tracedRuns(program, options))) {
+      unrecorded(std::max<int64_t>(1, tracedRuns(program, options))),
+      tables{TableSums(rank), TableSums(rank)},
+      bubbles{BubbleGather(rank), BubbleGather(rank)} {
   values.add(evaluation);
   values.add(optimizer.skips());
 }
@@ -90,6 +95,8 @@ void Training::run() {
        ++t)
     if (!step(t))
       break;
+  optimizer.finish();
+  end.settle();
   checkpoints.finish();
   progress.best = evaluation.best();
   progress.reachedTarget = evaluation.reachedTarget();
@@ -121,41 +128,74 @@ int64_t Training::sequencesBefore(int64_t t) const {
   return consumed + (t - 1 - done) * program.stepSequences();
 }
 
-/// Returns whether another step follows. The results of a step are read while
-/// the next one runs, where the device works on its own.
-bool Training::step(int64_t t) {
-  rank.flight().add(FlightEvent::StepBegin, t);
-  Pending now;
-  now.number = t;
-  now.learningRate = learningRateAt(options.optimizer, t, options.steps);
-  optimizer.begin(now.learningRate);
-  runner.run(
+/// The work of step `t`. False: nothing was updated, since the update of the
+/// step before was wrong.
+bool Training::tryStep(int64_t t) {
+  optimizer.begin(learningRateAt(options.optimizer, t, options.steps));
+  return runner.run(
       /*mayRecord=*/progress.step - done >= unrecorded, [&](int64_t round) {
         phases.timed("data", [&] {
           loader.load(sequencesBefore(t) + round * program.roundSequences());
         });
       });
+}
+
+/// Takes the update of step `t`, the last one, back and makes it again with its
+/// norm. What the step reports does not change.
+void Training::retake(int64_t t) {
+  optimizer.takeBack(t);
+  tryStep(t);
+  ++progress.retakenSteps;
+}
+
+/// Returns whether another step follows. The results of a step are read while
+/// the next one runs, where the device works on its own, and behind the next
+/// one's work where the ranks do not meet.
+bool Training::step(int64_t t) {
+  rank.flight().add(FlightEvent::StepBegin, t);
+  if (!tryStep(t)) {
+    retake(t - 1);
+    tryStep(t);
+  }
+  Pending now;
+  now.number = t;
+  now.learningRate = learningRateAt(options.optimizer, t, options.steps);
   now.results = rank.device().startRead(rank.runtimeAt(rank.places().result),
                                         rank.places().resultBytes);
   now.end = rank.device().mark();
-  StepEnd ends = end.decide(rank, t, checkpoints.wants(t));
+  if (!meet)
+    startGathers(now);
+  StepEnd ends = end.decide(t, checkpoints.isDue(t), checkpoints.asks());
   if (previous)
     finish(*std::exchange(previous, std::nullopt), {});
-  if (ends.isLast || ends.saves || !rank.device().isAsynchronous() ||
-      evaluation.follows(t, ends.isLast))
+  bool isRead = meet && !rank.device().isAsynchronous();
+  if (ends.isLast || ends.saves || isRead ||
+      evaluation.follows(t, ends.isLast)) {
+    if (!optimizer.isUpdateRight())
+      retake(t);
     finish(now, ends);
-  else
+  } else {
     previous = std::move(now);
+  }
   checkpoints.advance();
   rank.flight().add(FlightEvent::StepEnd, t);
   return !ends.isLast;
 }
 
+/// Gives the other ranks what they report of the step.
+void Training::startGathers(const Pending &now) {
+  auto turn = static_cast<size_t>(now.number % 2);
+  tables[turn].start(now.results->wait());
+  if (report.keeps(now.number))
+    bubbles[turn].start(executor.meanSeconds());
+}
+
 /// Loss and norm of the step, and whether it updates anything.
 void Training::readResults(const Pending &pending) {
   std::span<const char> bytes = pending.results->wait();
-  std::span result(reinterpret_cast<const double *>(bytes.data()),
-                   static_cast<size_t>(kStepResults));
+  std::vector<double> result(static_cast<size_t>(kStepResults));
+  std::memcpy(result.data(), bytes.data(), 8 * result.size());
+  optimizer.finishNorm(result);
   progress.step = pending.number;
   progress.learningRate = pending.learningRate;
   progress.skip = optimizer.skips().read(result);
@@ -164,7 +204,10 @@ void Training::readResults(const Pending &pending) {
                          progress.skip != SkipReason::None);
   progress.loss = loss.mean();
   progress.lossParts = loss.parts(program);
-  progress.observed = readTables(rank, bytes);
+  TableSums &counts = tables[static_cast<size_t>(pending.number % 2)];
+  if (!counts.isOpen())
+    counts.start(bytes);
+  progress.observed = counts.finish();
   progress.gradientNorm = optimizer.readNorm(result);
 }
 
@@ -191,7 +234,7 @@ void Training::finish(const Pending &pending, StepEnd ends) {
     saveCheckpoint(t);
   bool isKept = report.keeps(progress, last);
   if (isKept)
-    progress.bubble = gatherBubble(rank, executor.meanSeconds());
+    progress.bubble = readBubble(t);
   progress.replayed = runner.replays();
   if (runner.isRecorded()) {
     executor.settle(); // of a validation
@@ -203,8 +246,17 @@ void Training::finish(const Pending &pending, StepEnd ends) {
   metrics.step(progress, isKept, last);
 }
 
+/// The measured bubble share at the end of step `t`, on rank 0.
+double Training::readBubble(int64_t t) {
+  BubbleGather &bubble = bubbles[static_cast<size_t>(t % 2)];
+  if (!bubble.isOpen())
+    bubble.start(executor.meanSeconds());
+  return bubble.finish();
+}
+
 void Training::validate(int64_t t) {
   rank.flight().add(FlightEvent::ValidationBegin, t);
+  optimizer.settle(); // it reads the parameters of all stages
   phases.timed("validation",
                [&] { progress.validationLoss = evaluation.run(t); });
   double validated = deviceSeconds();

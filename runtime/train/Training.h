@@ -16,6 +16,8 @@
 #include "runtime/train/StepRunner.h"
 #include "runtime/train/Train.h"
 
+#include <array>
+
 namespace rota {
 
 class Training {
@@ -26,7 +28,7 @@ public:
   void run();
 
 private:
-  /// A step that the device may still work on.
+  /// A step that the device, or other ranks, may still work on.
   struct Pending {
     int64_t number = 0;
     double learningRate = 0.0;
@@ -37,9 +39,13 @@ private:
   void prepare();
   void continueAfter(const ResumedRun &resumed);
   bool step(int64_t t);
+  bool tryStep(int64_t t);
+  void retake(int64_t t);
+  void startGathers(const Pending &now);
   int64_t sequencesBefore(int64_t t) const;
   void finish(const Pending &pending, StepEnd ends);
   void readResults(const Pending &pending);
+  double readBubble(int64_t t);
   void validate(int64_t t);
   void saveCheckpoint(int64_t t);
   double deviceSeconds() const;
@@ -56,6 +62,7 @@ private:
   BatchLoader loader;
   TimeUseClock time;
   Report report;
+  const bool meet; // whether ranks wait for each other after each step
   Executor executor;
   Optimizer optimizer;
   PhaseTimes phases;
@@ -73,6 +80,10 @@ private:
   const std::optional<double> peak; // operations/s of all devices
   const int64_t unrecorded;         // first steps that are measured
   std::optional<Pending> previous;
+  // Of steps with an even and an odd number: one may begin before what the
+  // other ranks say of the one before is read.
+  std::array<TableSums, 2> tables;
+  std::array<BubbleGather, 2> bubbles;
 };
 
 } // namespace rota

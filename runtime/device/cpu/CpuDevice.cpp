@@ -164,23 +164,15 @@ static double weightOf(const StepLosses &losses) {
 }
 
 void CpuDevice::finishStep(const StepNumbers &n) {
-  double total = 0.0, wrong = -1.0;
-  for (int64_t i = 0; i < n.orderCount; ++i) {
-    double square = n.squares[n.order[i]];
-    if (wrong < 0.0 && !std::isfinite(square))
-      wrong = static_cast<double>(i);
-    total += square;
-  }
+  SquareSum squares = sumSquares(n.squares, n.order, n.orderCount);
   double weight = weightOf(n.losses);
   bool counts = weight > 0.0;
-  double norm = counts ? std::sqrt(total) / weight : 0.0;
-  double factor = 1.0;
-  if (n.clip > 0.0)
-    factor = std::min(1.0, n.clip / (norm + 1e-6));
+  double norm = gradientNorm(squares.total, weight);
+  double factor = clipFactor(n.clip, norm);
   *n.scale = counts ? static_cast<float>(factor / weight) : 0.0F;
   n.result[kNormResult] = norm;
   n.result[kWeightResult] = weight;
-  n.result[kWrongResult] = wrong;
+  n.result[kWrongResult] = squares.wrong;
 }
 
 void CpuDevice::findCotangents(const CotangentNumbers &n) {

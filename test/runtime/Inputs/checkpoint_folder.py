@@ -4,7 +4,7 @@
     checkpoint_folder.py CASE FOLDER
 
 Prints a line with the outcome; "skipped: ..." where this machine cannot make
-such a folder. CASE: full, limited, read-only, in-use, signals.
+such a folder. CASE: full, limited, read-only, in-use, signals, unmet.
 """
 import os
 import resource
@@ -135,9 +135,41 @@ def signals(folder):
     process.wait()
 
 
+def unmet(folder):
+    """A signal to ranks that do not wait for each other at a step's end: the
+    run that goes on saves the bits of one that was never stopped."""
+    trainer = ["line-trainer", "2,3,2,1,1", "--steps", "1000000000"]
+    limit = ["--gradient-clip", "0.01"]
+    for free, waiting in ((["--gradient-clip", "0"],
+                           ["--gradient-clip", "1e30"]),
+                          (limit + ["--post-validate"], limit)):
+        shutil.rmtree(folder)
+        with open(folder + ".log", "w") as output:
+            process = subprocess.Popen(
+                trainer + free + ["--checkpoint-dir", folder], stdout=output)
+        while " 1/1000000000" not in open(folder + ".log").read():
+            time.sleep(0.01)
+            assert process.poll() is None
+        process.send_signal(signal.SIGTERM)
+        code = process.wait()
+        [name] = whole(folder)
+        check(folder, 1)
+        stop = str(int(name.removeprefix("step-")) + 3)
+        saved = []
+        for arguments in (free + ["--checkpoint-dir", folder], waiting):
+            path = folder + ".weights"
+            subprocess.run(
+                trainer + arguments + ["--stop-after", stop, "--save", path],
+                stdout=subprocess.DEVNULL, check=True)
+            saved.append(open(path, "rb").read())
+        print(f"{' '.join(free)}: exit code {code}, "
+              f"{'the same' if saved[0] == saved[1] else 'other'} weights")
+
+
 if __name__ == "__main__":
     case, where = sys.argv[1:]
     shutil.rmtree(where, ignore_errors=True)
     os.makedirs(where)
     {"full": full, "limited": limited, "read-only": read_only,
-     "in-use": in_use, "signals": signals}[case](where)
+     "in-use": in_use, "signals": signals,
+     "unmet": unmet}[case](where)
