@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/rota/StateTable.h"
+#include "runtime/program/RuntimeMemory.h"
 #include "runtime/program/Text.h"
 
 #include <algorithm>
@@ -146,6 +147,18 @@ std::vector<int64_t> checkpointBytes(const Program &program) {
 std::string describeCheckpointCopy(const Program &program) {
   return "checkpoint copy by rank, bytes of host memory\n" +
          describeRanks(checkpointBytes(program));
+}
+
+std::vector<int64_t> postValidateBytes(const Program &program) {
+  return forEachRank(program, [&](const std::vector<int64_t> &at) {
+    return keptBytes(program, program.stages[at[stageAxis(program.mesh)]]);
+  });
+}
+
+std::string describePostValidate(const Program &program) {
+  return "masters and states kept by --post-validate by rank, bytes beside the "
+         "plan\n" +
+         describeRanks(postValidateBytes(program));
 }
 
 } // namespace rota

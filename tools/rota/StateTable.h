@@ -23,6 +23,10 @@ nlohmann::ordered_json stateJson(const Program &program);
 std::vector<int64_t> checkpointBytes(const Program &program);
 std::string describeCheckpointCopy(const Program &program);
 
+/// Memory of each rank for what --post-validate copies: keptBytes.
+std::vector<int64_t> postValidateBytes(const Program &program);
+std::string describePostValidate(const Program &program);
+
 } // namespace rota
 
 #endif // ROTA_TOOLS_ROTA_STATETABLE_H

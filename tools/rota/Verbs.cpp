@@ -287,6 +287,8 @@ int runPlan(const RunOptions &given) {
     ordered_json json = planJson(plan, policies);
     if (hasCheckpoints)
       json["checkpoint_copy_bytes"] = checkpointBytes(*program);
+    if (options.optimizer.postValidate)
+      json["post_validate_bytes"] = postValidateBytes(*program);
     if (measured)
       json["measured"] = {{"step_seconds", measured->seconds()},
                           {"step_end_seconds", measured->stepEnd},
@@ -311,6 +313,8 @@ int runPlan(const RunOptions &given) {
                100 * measured->simulation.bubble);
   if (hasCheckpoints)
     fmt::print("\n{}", describeCheckpointCopy(*program));
+  if (options.optimizer.postValidate)
+    fmt::print("\n{}", describePostValidate(*program));
   if (options.explain)
     fmt::print("\n{}", describeTransfers(plan.transfers, Assumptions()));
   return kExitSuccess;
