@@ -110,7 +110,7 @@ static llvm::hash_code hashRows(const ::rota::pipe::ActionRows &rows) {
   for (const auto &row : rows)
     for (const ::rota::pipe::Action &action : row)
       hash = llvm::hash_combine(hash, action.chunk, action.kind,
-                                action.microbatch);
+                                action.microbatch, action.startsPair);
   return hash;
 }
 

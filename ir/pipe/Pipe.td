@@ -185,7 +185,8 @@ def Pipe_TimelineOp : Pipe_Op<"timeline", [HasParent<"ProgramOp">]> {
     `RECV_F`, `SEND_B`, `RECV_B` hand values from rank to rank; `UNSHARD` and
     `RESHARD` open and close a window of a chunk's weights, and `REDUCE_GRAD`
     reduce-scatters its gradient; `OFFLOAD` and `FETCH` move residuals to the
-    host and back. `delay` is one more than the number of actions between the one
+    host and back. `(0F7;7B3)OVERLAP_F_B` is a pair, whose halves run at the same
+    time. `delay` is one more than the number of actions between the one
     that makes a message and its `SEND`. `window`, where given, bounds a rank's
     open windows. The string in front is the source of the timeline: a schedule's
     name or a file.

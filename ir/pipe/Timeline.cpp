@@ -35,7 +35,7 @@ std::string_view trim(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(kSpace) - begin + 1);
 }
 
-constexpr std::string_view kOverlapSuffix = ")OVERLAP_F_B";
+constexpr std::string_view kPairSuffix = ")OVERLAP_F_B";
 
 /// True for PyTorch's `[chunk]WAIT_SEND_F[microbatch]` and the like.
 bool isWait(std::string_view text) {
@@ -51,30 +51,33 @@ bool isWait(std::string_view text) {
   return false;
 }
 
-/// Reads one cell into `row`. A cell is empty, an action, a wait or a group of
-/// actions; false when it is none of these.
+/// Reads `(0F7;7B3)OVERLAP_F_B` into `row`. False when it has another form.
+bool parsePair(std::string_view cell, std::vector<Action> &row) {
+  if (cell.front() != '(' || !cell.ends_with(kPairSuffix))
+    return false;
+  cell.remove_prefix(1);
+  cell.remove_suffix(kPairSuffix.size());
+  size_t middle = std::min(cell.find(';'), cell.size());
+  std::optional<Action> first = parseAction(trim(cell.substr(0, middle)));
+  if (!first || middle == cell.size())
+    return false;
+  std::optional<Action> second = parseAction(trim(cell.substr(middle + 1)));
+  if (!second)
+    return false;
+  first->startsPair = true;
+  row.push_back(*first);
+  row.push_back(*second);
+  return true;
+}
+
+/// Reads one cell into `row`. A cell is empty, an action, a wait or a pair;
+/// false when it is none of these.
 bool parseCell(std::string_view cell, std::vector<Action> &row) {
   if (std::optional<Action> action = parseAction(cell)) {
     row.push_back(*action);
     return true;
   }
-  if (cell.empty() || isWait(cell))
-    return true;
-  if (cell.front() == '(' && cell.ends_with(kOverlapSuffix)) {
-    cell.remove_prefix(1);
-    cell.remove_suffix(kOverlapSuffix.size());
-    while (true) {
-      size_t end = std::min(cell.find(';'), cell.size());
-      std::optional<Action> action = parseAction(trim(cell.substr(0, end)));
-      if (!action)
-        return false;
-      row.push_back(*action);
-      if (end == cell.size())
-        return true;
-      cell.remove_prefix(end + 1);
-    }
-  }
-  return false;
+  return cell.empty() || isWait(cell) || parsePair(cell, row);
 }
 
 /// The text of a cell in an error message: short and printable.
@@ -207,11 +210,32 @@ bool hasAny(const Timeline &timeline, ActionKind kind) {
   return false;
 }
 
+bool hasPairs(const Timeline &timeline) {
+  for (const std::vector<Action> &row : timeline.ranks)
+    for (const Action &action : row)
+      if (action.startsPair)
+        return true;
+  return false;
+}
+
+void dropPairs(Timeline &timeline) {
+  for (std::vector<Action> &row : timeline.ranks)
+    for (Action &action : row)
+      action.startsPair = false;
+}
+
+std::string textOf(const std::vector<Action> &row, size_t position) {
+  std::string text = toString(row[position]);
+  if (endsPair(row, position))
+    return ";" + text + std::string(kPairSuffix);
+  return (row[position].startsPair ? "(" : "") + text;
+}
+
 std::string printCsv(const ActionRows &ranks) {
   std::string text;
   for (const std::vector<Action> &row : ranks) {
     for (size_t i = 0; i < row.size(); ++i)
-      text += (i ? "," : "") + toString(row[i]);
+      text += (i && !endsPair(row, i) ? "," : "") + textOf(row, i);
     text += '\n';
   }
   return text;

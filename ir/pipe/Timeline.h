@@ -109,6 +109,9 @@ using ActionRows = std::vector<std::vector<Action>>;
 ///   and W wait for their FETCH. All transfers end before the step ends.
 ///   RESHARD takes no time. The end of a row frees the weights that are still
 ///   gathered.
+/// - A pair is an F and a B or I that stand side by side, in any order. It
+///   starts when both could start, and both end when it ends. What its halves
+///   need stands before both, what they cause behind both.
 /// - All ranks of a stage run the same row, so the collectives of UNSHARD and
 ///   REDUCE_GRAD have the same order on all of them.
 /// The result does not depend on the relative speed of the ranks: a timeline
@@ -133,14 +136,34 @@ bool hasCommunication(const Timeline &timeline);
 /// True when some rank has an action of `kind`.
 bool hasAny(const Timeline &timeline, ActionKind kind);
 
+/// True when some rank has a pair.
+bool hasPairs(const Timeline &timeline);
+
+/// The halves of pairs follow one another from now on.
+void dropPairs(Timeline &timeline);
+
+/// True when the action at `position` of `row` is the second half of a pair.
+inline bool endsPair(const std::vector<Action> &row, size_t position) {
+  return position > 0 && row[position - 1].startsPair;
+}
+
+/// True when it is the F of a pair.
+inline bool isPairedForward(const std::vector<Action> &row, size_t position) {
+  return row[position].kind == ActionKind::Forward &&
+         (row[position].startsPair || endsPair(row, position));
+}
+
+/// The text of an action of a row in the CSV form, with its part of a pair's
+/// text: "(0F7", ";7B3)OVERLAP_F_B".
+std::string textOf(const std::vector<Action> &row, size_t position);
+
 /// The CSV form of torch.distributed.pipelining: a line for each row, actions
-/// separated by commas.
+/// separated by commas, pairs as `(0F7;7B3)OVERLAP_F_B`.
 std::string printCsv(const ActionRows &ranks);
 
 /// Reads the CSV form of `printCsv` and PyTorch. Empty cells (idle slots) and
-/// PyTorch's WAIT actions (a rank's buffers imply them) are skipped;
-/// `(0F7;7B3)OVERLAP_F_B` stands for its parts in order. On failure `error` has
-/// line, column and the text that was found.
+/// PyTorch's WAIT actions (a rank's buffers imply them) are skipped. On failure
+/// `error` has line, column and the text that was found.
 std::optional<ActionRows> parseCsv(std::string_view text, std::string &error);
 
 /// The smallest shape that holds all actions of `ranks`: as many stages as

@@ -70,8 +70,8 @@ struct MakeTimelinePass : impl::MakeTimelineBase<MakeTimelinePass> {
 private:
   std::optional<Timeline> generate(ProgramOp program, std::string &error) {
     ::rota::pipe::SearchReport report;
-    ::rota::pipe::ScheduleRequest request{program.getShape(), int(delay),
-                                          splitBackward, int(activations)};
+    ::rota::pipe::ScheduleRequest request{
+        program.getShape(), int(delay), splitBackward, int(activations), pairs};
     request.costs = costsOf(program);
     request.communicates = true;
     request.anyPlacement = anyPlacement;
@@ -125,6 +125,11 @@ private:
     if (splitBackward) {
       error = "expected a named schedule with 'split-backward', got '" +
               schedule + "'";
+      return std::nullopt;
+    }
+    if (pairs) {
+      error = "expected a named schedule with 'pairs', got '" + schedule +
+              "', which keeps its own";
       return std::nullopt;
     }
     if (activations > 0) {

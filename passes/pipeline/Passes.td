@@ -87,6 +87,9 @@ def MakeTimeline : PipelinePass<"make-timeline"> {
     differ from those of the named schedules. A schedule that does not exist
     for the program's stages, repeats and microbatches is an error that names
     the numbers and the rule, as is one that holds more than `activations`.
+    With `pairs`, an F and a B or I that the schedule is published to run together
+    become a pair; a schedule that has none is an error that names those that do. A
+    file keeps its pairs.
 
     `auto` searches for the timeline with the least makespan
     (passes/pipeline/README.md), with the costs of `balance-stages`, or unit costs
@@ -126,6 +129,8 @@ def MakeTimeline : PipelinePass<"make-timeline"> {
            "2: a message leaves while its rank computes the next one">,
     Option<"splitBackward", "split-backward", "bool", "false",
            "I and W instead of B; no change where the schedule has them">,
+    Option<"pairs", "pairs", "bool", "false",
+           "the pairs of a forward and a backward that the schedule is published with run at once">,
     Option<"activations", "activations", "int64_t", "0",
            "Most (chunk, microbatch) pairs that a rank holds the activations of; 0: no bound">,
     Option<"anyPlacement", "any-placement", "bool", "false",
@@ -356,8 +361,8 @@ def VerifyTimeline : PipelinePass<"verify-timeline"> {
     Changes nothing. An error for each rule of
     `passes/pipeline/timeline/TimelineVerifier.h` that the timeline breaks, with rank,
     position and action: each action exactly once and on its rank, dependencies
-    respected, weight windows open where
-    they are used, sends and receives in one order, no deadlock with two buffers
+    respected, pairs of a forward and a backward of two microbatches side by side,
+    weight windows open where they are used, sends and receives in one order, no deadlock with two buffers
     for each direction.
 
     Before: a `pipe.program` with a timeline.

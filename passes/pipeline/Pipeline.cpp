@@ -49,6 +49,7 @@ struct ScheduleLayersText : ::rota::PipelineText<ScheduleLayersOptions> {
     add("schedule", schedule);
     add("delay", delay);
     add("split-backward", splitBackward);
+    add("pairs", pairs);
     add("activations", activations);
     add("any-placement", anyPlacement);
   }

@@ -105,6 +105,12 @@ constexpr bool isForward(ActionKind kind) {
 constexpr bool makesInputGradient(ActionKind kind) {
   return kind == ActionKind::Backward || kind == ActionKind::BackwardInput;
 }
+/// True for the kinds that a pair may have: one half is an F, the other one a B
+/// or I.
+constexpr bool canPair(ActionKind kind, ActionKind other) {
+  return (kind == ActionKind::Forward && makesInputGradient(other)) ||
+         (other == ActionKind::Forward && makesInputGradient(kind));
+}
 /// True for B and W, which add to the gradient of their chunk's weights.
 constexpr bool makesGradient(ActionKind kind) {
   return kind == ActionKind::Backward || kind == ActionKind::BackwardWeight;
@@ -115,6 +121,9 @@ struct Action {
   int chunk = 0;
   ActionKind kind = ActionKind::Forward;
   int microbatch = 0; // 0 where the kind has none
+  /// The action is the first half of a pair: it runs at once with the action
+  /// behind it.
+  bool startsPair = false;
   bool operator==(const Action &) const = default;
 };
 

@@ -41,6 +41,8 @@ TEST(Csv, roundTripsRandomRows) {
         ActionKind kind = static_cast<ActionKind>(below(11));
         bool bare = kind >= ActionKind::Unshard;
         row.push_back({below(100), kind, bare ? 0 : below(1000)});
+        if (row.size() > 1 && !endsPair(row, row.size() - 2))
+          row[row.size() - 2].startsPair = below(2) == 0;
       }
     std::string error;
     auto back = parseCsv(printCsv(rows), error);
@@ -56,11 +58,20 @@ TEST(Csv, readsIdleCellsSpacesAndLineEnds) {
   EXPECT_EQ(printCsv(*rows), "0F0,0F1,0B0\n1F0,1B0\n");
 }
 
-TEST(Csv, readsOverlappedPairsInOrder) {
+TEST(Csv, readsPairs) {
   std::string error;
-  auto rows = parseCsv("0F0,(0F7;7B3)OVERLAP_F_B,7B4\n", error);
+  auto rows = parseCsv("0F0,( 0F7; 7B3)OVERLAP_F_B,7B4\n", error);
   ASSERT_TRUE(rows) << error;
-  EXPECT_EQ(printCsv(*rows), "0F0,0F7,7B3,7B4\n");
+  ASSERT_EQ(rows->front().size(), 4u);
+  for (size_t i = 0; i < 4; ++i)
+    EXPECT_EQ(rows->front()[i].startsPair, i == 1) << i;
+  EXPECT_TRUE(endsPair(rows->front(), 2));
+  EXPECT_EQ(printCsv(*rows), "0F0,(0F7;7B3)OVERLAP_F_B,7B4\n");
+  Timeline timeline{inferShape(*rows), *rows};
+  EXPECT_TRUE(hasPairs(timeline));
+  dropPairs(timeline);
+  EXPECT_FALSE(hasPairs(timeline));
+  EXPECT_EQ(printCsv(timeline.ranks), "0F0,0F7,7B3,7B4\n");
 }
 
 TEST(Csv, skipsWaits) {
@@ -89,6 +100,12 @@ TEST(Csv, namesLineAndColumn) {
   EXPECT_EQ(errorOf("0F0,(0F1;)OVERLAP_F_B"),
             "line 1, column 5: expected an action such as 0F0 or 2SEND_B1, got "
             "'(0F1;)OVERLAP_F_B'");
+  EXPECT_EQ(errorOf("(0F1)OVERLAP_F_B"),
+            "line 1, column 1: expected an action such as 0F0 or 2SEND_B1, got "
+            "'(0F1)OVERLAP_F_B'");
+  EXPECT_EQ(errorOf("(0F1;1B0;0F2)OVERLAP_F_B"),
+            "line 1, column 1: expected an action such as 0F0 or 2SEND_B1, got "
+            "'(0F1;1B0;0F2)OVERLAP_F_B'");
   EXPECT_EQ(errorOf(std::string_view("0F0\n\0\x7f", 6)),
             "line 2, column 1: expected an action such as 0F0 or 2SEND_B1, got "
             "'?"

@@ -149,6 +149,11 @@ Rows pipelineRows(RunOptions &o) {
           {"split-backward", group, "",
            "Weight gradients apart from input gradients (I and W actions)",
            timelines, &o.splitBackward},
+          {"pairs", group, "",
+           "A forward and a backward at once, where the schedule is published "
+           "with them: " +
+               pipe::namesWithPairs(),
+           timelines, &o.pairs},
           {"activations", group, "N",
            "(chunk, microbatch) pairs that a rank holds the activations of, at "
            "most; 0: any number. For schedule auto, which searches, it is the "
@@ -258,6 +263,11 @@ Rows scheduleRows(RunOptions &o) {
       cost("cost-reduce", o.costs.reduceGrad, "Time of REDUCE_GRAD"),
       cost("cost-offload", o.costs.offload, "Time of OFFLOAD"),
       cost("cost-fetch", o.costs.fetch, "Time of FETCH"),
+      {"pair-share", costs, "X",
+       "Time of a pair: that of its longer half and X times that of its "
+       "shorter "
+       "one; 1: they share the arithmetic of a device",
+       schedule, &o.costs.pairShare, 0, 1},
       {"cores", "Costs", "N",
        "Cores that all ranks share, one for each action that runs; 0: every "
        "rank has its own",

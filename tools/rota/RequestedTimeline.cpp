@@ -78,9 +78,9 @@ std::optional<Timeline> timelineOf(const RunOptions &options,
                                    std::string &error) {
   if (!isFile(options.schedule)) {
     SearchReport report;
-    ScheduleRequest request{namedShape(options), delayOf(options),
-                            options.splitBackward,
-                            static_cast<int>(options.activations)};
+    ScheduleRequest request{
+        namedShape(options), delayOf(options), options.splitBackward,
+        static_cast<int>(options.activations), options.pairs};
     request.costs = options.costs;
     request.communicates = options.communication;
     request.anyPlacement = !options.given.contains("placement");
@@ -95,6 +95,11 @@ std::optional<Timeline> timelineOf(const RunOptions &options,
   if (options.activations > 0) {
     error = "--activations applies to named schedules, got '" +
             options.schedule + "'";
+    return std::nullopt;
+  }
+  if (options.pairs) {
+    error = "--pairs applies to named schedules, got '" + options.schedule +
+            "', which keeps its own";
     return std::nullopt;
   }
   if (options.splitBackward) {

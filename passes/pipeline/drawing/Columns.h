@@ -8,10 +8,12 @@
 
 namespace rota::pipe {
 
-/// A compute action and the columns [first, last] that it fills.
+/// A compute action and the columns [first, last] that it fills. The halves of
+/// a pair divide its time, as if one followed the other.
 struct Cell {
   Action action;
   int first, last;
+  size_t position; // in its row
 };
 
 /// The columns [first, end) of a wait.
@@ -20,7 +22,7 @@ struct WaitCells {
 };
 
 /// The compute actions of a timeline in columns as long as the shortest action
-/// that takes time.
+/// that takes time, or half of a pair.
 struct Columns {
   double width = 0; // time of a column
   int count = 0;

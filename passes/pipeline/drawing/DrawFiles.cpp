@@ -21,9 +21,12 @@ const char *categoryOf(ActionKind kind) {
   return isCompute(kind) || isTransfer(kind) ? toString(kind) : "communication";
 }
 
-/// The name of the lane that an action is drawn on. Each kind of transfer has
-/// one.
-const char *laneName(ActionKind kind) {
+/// The name of the lane that the action at `position` is drawn on. Each kind of
+/// transfer has one, and so have second halves of pairs.
+const char *laneName(const std::vector<Action> &row, size_t position) {
+  if (endsPair(row, position))
+    return "pair";
+  ActionKind kind = row[position].kind;
   return isTransfer(kind) ? toString(kind) : "compute";
 }
 
@@ -32,11 +35,38 @@ struct Address {
   int rank, position;
 };
 
+/// The threads of a trace, of which those of the ranks' computation come first.
+class Threads {
+public:
+  explicit Threads(const Timeline &timeline) : timeline(timeline) {}
+
+  int of(Address address) const {
+    const std::vector<Action> &row = timeline.ranks[address.rank];
+    return endsPair(row, address.position)
+               ? ofPairs(address.rank)
+               : of(address.rank, row[address.position].kind);
+  }
+  int of(int rank, ActionKind kind) const {
+    return isTransfer(kind) ? number(1 + transferStream(kind), rank) : rank;
+  }
+  /// Of the second halves of a rank's pairs.
+  int ofPairs(int rank) const { return number(kCount - 1, rank); }
+
+  static constexpr int kCount = kTransferStreams + 2; // of a rank
+
+private:
+  const Timeline &timeline;
+  int number(int lane, int rank) const {
+    return int(timeline.ranks.size()) * lane + rank;
+  }
+};
+
 /// Adds an arrow from the end of the action that makes a value to the start of
 /// the one on another rank that reads it.
 void addArrows(const Timeline &timeline, const Simulation &simulation,
                TraceWriter &trace) {
   const Shape &shape = timeline.shape;
+  Threads threads(timeline);
   auto key = [&](bool forward, int chunk, int microbatch) {
     return (size_t(forward) * shape.chunks() + chunk) * shape.microbatches +
            microbatch;
@@ -64,36 +94,35 @@ void addArrows(const Timeline &timeline, const Simulation &simulation,
     const TimeSpan &read = simulation.spans[reader.rank][reader.position];
     // Just inside the end of the slice.
     double end = made.end - 1e-3 * (made.end - made.start);
-    trace.addArrow(forward ? "activation" : "gradient", maker.rank, 1000 * end,
-                   reader.rank, 1000 * read.start);
+    trace.addArrow(forward ? "activation" : "gradient", threads.of(maker),
+                   1000 * end, threads.of(reader), 1000 * read.start);
   });
 }
 
 /// The slices and instants of a rank, a thread for computation, waits and
-/// messages and one for each kind of transfer.
+/// messages, one for each kind of transfer and one for second halves of pairs.
 void addSlices(const Timeline &timeline, const Simulation &simulation, int rank,
                TraceWriter &trace) {
-  int ranks = int(timeline.ranks.size());
-  int position = rank * (kTransferStreams + 1);
+  Threads threads(timeline);
+  int position = rank * Threads::kCount;
   std::string title = "rank " + std::to_string(rank);
   trace.nameLane(rank, title, position);
-  auto threadOf = [&](ActionKind kind) {
-    return isTransfer(kind) ? ranks * (1 + transferStream(kind)) + rank : rank;
-  };
+  if (hasPairs(timeline))
+    trace.nameLane(threads.ofPairs(rank), title + " pair", position + 1);
   for (ActionKind kind : transferKinds())
     if (hasAny(timeline, kind))
-      trace.nameLane(threadOf(kind), title + " " + toString(kind),
-                     position + 1 + transferStream(kind));
+      trace.nameLane(threads.of(rank, kind), title + " " + toString(kind),
+                     position + 2 + transferStream(kind));
   for (size_t i = 0; i < timeline.ranks[rank].size(); ++i) {
     const Action &action = timeline.ranks[rank][i];
     const TimeSpan &span = simulation.spans[rank][i];
     TracedAction traced{toString(action), categoryOf(action.kind), action.chunk,
                         hasMicrobatch(action.kind) ? action.microbatch : -1};
     if (isCompute(action.kind) || isTransfer(action.kind))
-      trace.addSlice(threadOf(action.kind), traced, 1000 * span.start,
+      trace.addSlice(threads.of({rank, int(i)}), traced, 1000 * span.start,
                      1000 * span.end);
     else
-      trace.addInstant(threadOf(action.kind), traced, 1000 * span.start);
+      trace.addInstant(threads.of({rank, int(i)}), traced, 1000 * span.start);
   }
   for (const Wait &wait : simulation.ranks[rank].waits)
     trace.addSlice(rank, {std::string("wait: ") + waitedFor(wait), "wait"},
@@ -110,7 +139,7 @@ std::string drawJson(const Timeline &timeline, const Simulation &simulation,
     Json actions = Json::array();
     for (size_t i = 0; i < timeline.ranks[rank].size(); ++i)
       actions.push_back({{"action", toString(timeline.ranks[rank][i])},
-                         {"lane", laneName(timeline.ranks[rank][i].kind)},
+                         {"lane", laneName(timeline.ranks[rank], i)},
                          {"start", simulation.spans[rank][i].start},
                          {"end", simulation.spans[rank][i].end}});
     const RankUsage &report = simulation.ranks[rank];

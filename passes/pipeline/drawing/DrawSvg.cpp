@@ -109,8 +109,11 @@ private:
       const Action &action = timeline.ranks[rank][i];
       const TimeSpan &span = simulation.spans[rank][i];
       auto lane = std::find(lanes.begin(), lanes.end(), action.kind);
+      bool second = endsPair(timeline.ranks[rank], i);
+      int height = action.startsPair || second ? kRow / 2 : kRow;
       if (isCompute(action.kind))
-        drawAction(action, span, y, kRow, fillColour(timeline.shape, action));
+        drawAction(action, span, second ? y + height : y, height,
+                   fillColour(timeline.shape, action));
       else if (lane != lanes.end())
         drawAction(action, span, y + kRow + int(lane - lanes.begin()) * kLane,
                    kLane, "hsl(0,0%,85%)");

@@ -14,7 +14,7 @@ std::string cellText(const Shape &shape, const Action &action) {
   std::string text = toString(action);
   if (shape.chunks() == shape.stages)
     text.erase(0, text.find_first_not_of("0123456789"));
-  return text;
+  return action.startsPair ? text + "+" : text;
 }
 
 std::string padded(std::string text, size_t width) {
@@ -131,12 +131,16 @@ std::string drawCsv(const Timeline &timeline, const Simulation &simulation) {
       if (!isCompute(action.kind))
         return printCsv(timeline.ranks);
   std::string text;
-  for (const std::vector<Cell> &row : layOut(timeline, simulation).ranks) {
+  Columns columns = layOut(timeline, simulation);
+  for (size_t rank = 0; rank < columns.ranks.size(); ++rank) {
+    const std::vector<Action> &row = timeline.ranks[rank];
     int column = 0;
-    for (const Cell &cell : row) {
+    for (const Cell &cell : columns.ranks[rank]) {
+      if (endsPair(row, cell.position)) // in the cell of its other half
+        column = cell.first;
       for (; column < cell.first; ++column)
         text += ',';
-      text += toString(cell.action);
+      text += textOf(row, cell.position);
     }
     text += '\n';
   }

@@ -12,8 +12,9 @@ namespace rota::pipe {
 /// shortest action; a longer one continues with '-', '.' is idle, and '~' waits
 /// for a message or a transfer alone. Actions
 /// are written as in the text form, without the chunk when a rank has only one;
-/// all other actions take no column and are left out. With `colour`, each
-/// kind has one, in a terminal's escape sequences.
+/// all other actions take no column and are left out. The halves of a pair
+/// divide its columns; '+' joins them. With `colour`, each kind has one, in a
+/// terminal's escape sequences.
 ///
 ///   slot    0  1  2  3  4  5
 ///   rank 0  F0 F1 .  .  B0 B1
@@ -28,23 +29,26 @@ std::string drawGrid(const Timeline &timeline, const Simulation &simulation,
 std::string drawReport(const Timeline &timeline, const Simulation &simulation);
 
 /// The CSV that PyTorch reads. A timeline of compute actions has an empty cell
-/// for each idle column of the grid; one with other actions has none.
+/// for each idle column of the grid; one with other actions has none. A pair is
+/// one cell.
 std::string drawCsv(const Timeline &timeline, const Simulation &simulation);
 
 /// Shape, makespan, usage, each action's lane, start and end, and each rank's
-/// waits, as a JSON object.
+/// waits, as a JSON object. The second half of a pair has the lane "pair".
 std::string drawJson(const Timeline &timeline, const Simulation &simulation,
                      const std::string &name);
 
 /// A picture whose width is time, with a lane under each rank for each kind of
-/// transfer (UNSHARD, REDUCE_GRAD, OFFLOAD, FETCH) that the timeline has. What
-/// a rank waits for alone is outlined.
+/// transfer (UNSHARD, REDUCE_GRAD, OFFLOAD, FETCH) that the timeline has. The
+/// halves of a pair are one above the other. What a rank waits for alone is
+/// outlined.
 std::string drawSvg(const Timeline &timeline, const Simulation &simulation,
                     const std::string &name);
 
 /// Chrome's trace events (https://ui.perfetto.dev): a thread for each rank and
-/// one for each kind of its transfers, a millisecond for each unit of cost, an
-/// arrow for each value that crosses ranks.
+/// one for each kind of its transfers and for the second halves of its pairs, a
+/// millisecond for each unit of cost, an arrow for each value that crosses
+/// ranks.
 std::string drawTrace(const Timeline &timeline, const Simulation &simulation,
                       const std::string &name);
 

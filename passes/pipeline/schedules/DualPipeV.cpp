@@ -4,14 +4,15 @@
 // one copy of the weights; in the order of DeepSeek's code and of PyTorch's
 // ScheduleDualPipeV. Two chunks on each of S ranks, in a v, and at least 2*S
 // microbatches. The published order runs a forward and a backward as a pair
-// whose communication hides behind computation. Here the halves of a pair
-// follow one another, F first, and each backward is I and W, since the
-// backwards of a program are all whole or all split. With F = I = W a rank is
-// idle for at most S - 1 slots between its first action and its last, and holds
-// at most 2*S + 1 activations of a chunk. 2 ranks, 4 microbatches:
+// whose communication hides behind computation. Here each backward is I and W,
+// since the backwards of a program are all whole or all split; F and I are the
+// pair, and W follows it. With F = I = W a rank is idle for at most S - 1 slots
+// between its first action and its last, and holds at most 2*S + 1 activations
+// of a chunk. 2 ranks, 4 microbatches, the pairs in brackets, which without the
+// request's flag are actions in this order:
 //
-//   rank 0  0F0 0F1 0F2 3F0 3I0 3W0 3F1 0F3 3I1 3W1 3F2 0I0 0W0 3I2 3W2 ...
-//   rank 1  .   1F0 2F0 1F1 2F1 1F2 2I0 2W0 2F2 1I0 1W0 1F3 2I1 2W1 2F3 ...
+//   rank 0  0F0 0F1 0F2 3F0 3I0 3W0 3F1(0F3 3I1)3W1(3F2 0I0)0W0 3I2 3W2 ...
+//   rank 1  .   1F0 2F0 1F1 2F1 1F2 2I0 2W0(2F2 1I0)1W0(1F3 2I1)2W1(2F3 ...
 #include "passes/pipeline/schedules/RowWriter.h"
 #include "passes/pipeline/schedules/Schedules.h"
 
@@ -67,15 +68,18 @@ private:
   /// backward of chunk 0.
   void steadyState() {
     for (int i = 0; i < microbatches - 2 * stages + rank + 1; ++i) {
-      forward(0);
-      row.addBackward(1);
-      forward(1);
-      row.addBackward(0);
+      if (i == 0 &&
+          rank == stages - 1) { // apart, which makes the bubble smaller
+        forward(0);
+        row.addBackward(1);
+      } else {
+        row.addPair(0, 1);
+      }
+      row.addPair(1, 0);
     }
     for (int i = 0; i < stages - 1 - rank; ++i) {
       row.addBackward(1);
-      forward(1);
-      row.addBackward(0);
+      row.addPair(1, 0);
     }
   }
 

@@ -23,8 +23,10 @@ std::vector<Action> writeRow(const Shape &shape, int rank,
         i);
     if (numbers.weightLag && i >= *numbers.weightLag)
       add(ActionKind::BackwardWeight, weights++);
-    if (forwards < pairs)
-      add(ActionKind::Forward, forwards++);
+    if (forwards == pairs)
+      continue;
+    row.back().startsPair = numbers.pairs;
+    add(ActionKind::Forward, forwards++);
   }
   while (numbers.weightLag && weights < pairs)
     add(ActionKind::BackwardWeight, weights++);

@@ -33,6 +33,17 @@ public:
     add(ActionKind::BackwardWeight, repeat);
   }
 
+  /// F of one row, and as its pair the input gradient of the other row, behind
+  /// which its weight gradient follows.
+  void addPair(int forward, int backward) {
+    size_t before = row.size();
+    add(ActionKind::Forward, forward);
+    add(ActionKind::BackwardInput, backward);
+    if (row.size() == before + 2)
+      row[before].startsPair = true;
+    add(ActionKind::BackwardWeight, backward);
+  }
+
   /// The number of actions added so far.
   int count(ActionKind kind, int repeat) { return countOf(kind, repeat); }
 

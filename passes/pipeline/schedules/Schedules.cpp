@@ -87,7 +87,8 @@ const std::vector<Schedule> &allSchedules() {
        generateEagerOneFOneB, kOneRepeat},
       {"interleaved-overlap",
        "interleaved-1f1b with one more forward in the warm-up",
-       generateInterleavedOverlap, kInterleaved},
+       generateInterleavedOverlap, kInterleaved, /*isSearch=*/false,
+       /*hasPairs=*/true},
       {"zb1p", "1f1b with weight gradients apart, in the memory of 1f1b",
        generateZB1P, kOneRepeatSplit},
       {"zb2p", "no idle time, in twice the memory of 1f1b", generateZB2P,
@@ -103,7 +104,9 @@ const std::vector<Schedule> &allSchedules() {
       {"dualpipev",
        "two chunks in a v, pairs of a forward and a backward",
        generateDualPipeV,
-       {Placement::V, 2, MicrobatchRule::TwiceStages}},
+       {Placement::V, 2, MicrobatchRule::TwiceStages},
+       /*isSearch=*/false,
+       /*hasPairs=*/true},
       {"auto",
        "the shortest that a search finds",
        generateAuto,
@@ -113,11 +116,20 @@ const std::vector<Schedule> &allSchedules() {
   return schedules;
 }
 
-std::string scheduleNames() {
+static std::string namesOf(bool (*isListed)(const Schedule &)) {
   std::string names;
   for (const Schedule &schedule : allSchedules())
-    names += (names.empty() ? "" : ", ") + std::string(schedule.name);
+    if (isListed(schedule))
+      names += (names.empty() ? "" : ", ") + std::string(schedule.name);
   return names;
+}
+
+std::string scheduleNames() {
+  return namesOf([](const Schedule &) { return true; });
+}
+
+std::string namesWithPairs() {
+  return namesOf([](const Schedule &schedule) { return schedule.hasPairs; });
 }
 
 Shape demandedShape(std::string_view name, Shape shape) {
@@ -158,6 +170,11 @@ std::optional<Timeline> makeTimeline(std::string_view name,
     error = checkRule(*found, request.shape);
   if (!error.empty())
     return std::nullopt;
+  if (request.pairs && !found->hasPairs) {
+    error = "expected a schedule with pairs (" + namesWithPairs() + "), got '" +
+            std::string(name) + "'";
+    return std::nullopt;
+  }
   if (request.delay < 1 || request.delay > kOutgoingBuffers) {
     error = "expected a delay of 1 or 2, got " + std::to_string(request.delay);
     return std::nullopt;
@@ -171,6 +188,8 @@ std::optional<Timeline> makeTimeline(std::string_view name,
   std::optional<Timeline> timeline = found->generate(request, error);
   if (!timeline || found->isSearch)
     return timeline;
+  if (!request.pairs)
+    dropPairs(*timeline);
   if (request.shape.outer)
     timeline = *addUnpipelinedLayers(*timeline);
   if (request.splitBackward && !hasAny(*timeline, ActionKind::BackwardInput))

@@ -22,6 +22,7 @@ struct ScheduleRequest {
   /// The most that a rank may hold, as RankUsage::peakLive counts activations;
   /// 0: no bound.
   int activations = 0;
+  bool pairs = false; // those that the schedule is published with run at once
   // For the search (search/Search.h) alone:
   CostTable costs = {};           // makespans are compared with
   bool communicates = false;      // and with sends and receives
@@ -57,24 +58,27 @@ struct Schedule {
   /// It searches among the others, and its timelines have the unpipelined chunk
   /// and the split already.
   bool isSearch = false;
+  /// It is published with pairs, and its generator marks them.
+  bool hasPairs = false;
 };
 
 /// All schedules, simplest first.
 const std::vector<Schedule> &allSchedules();
 
-/// "gpipe, circular, ..." for help and messages.
+/// "gpipe, circular, ..." for help and messages; of those with pairs.
 std::string scheduleNames();
+std::string namesWithPairs();
 
 /// `shape` with the placement and the repeats that the schedule called `name`
 /// demands, if it demands them.
 Shape demandedShape(std::string_view name, Shape shape);
 
-/// Generates the schedule called `name`, adds the unpipelined chunk that the
-/// shape may have, and splits the backwards where the request says so and the
-/// schedule has not. Nothing
-/// and an `error` when the name is unknown, a number of the request is out of
-/// range, the schedule does not exist for the numbers, or it holds more
-/// activations than the request allows.
+/// Generates the schedule called `name`, with pairs or without, adds the
+/// unpipelined chunk that the shape may have, and splits the backwards where
+/// the request says so and the schedule has not. Nothing and an `error` when
+/// the name is unknown, a number of the request is out of range, the schedule
+/// does not exist for the numbers or has no pairs that the request wants, or it
+/// holds more activations than the request allows.
 std::optional<Timeline> makeTimeline(std::string_view name,
                                      const ScheduleRequest &request,
                                      std::string &error);
@@ -120,7 +124,8 @@ std::optional<Timeline> generateAuto(const ScheduleRequest &request,
 /// Replaces each B by I and W. A rank runs W when it would be idle otherwise,
 /// and before an F that would make it hold more activations than with B. So
 /// bubbles shrink and peak memory does not grow. The W of a chunk keep the
-/// order of its B.
+/// order of its B. A pair of B and F becomes one of I and F, but where a W
+/// comes between them.
 Timeline splitBackward(const Timeline &timeline);
 
 } // namespace rota::pipe

@@ -61,6 +61,9 @@ private:
         values.isReady(row[state.next], source.delay - 1, slot)) {
       runNext(state, rank, slot);
     } else if (!state.weights.empty()) {
+      // A pair stays one where no W comes between its halves.
+      if (!result.ranks[rank].empty())
+        result.ranks[rank].back().startsPair = false;
       result.ranks[rank].push_back(state.weights.front());
       state.weights.pop_front();
       --state.live;

@@ -20,7 +20,8 @@ struct Insertion {
   Action action;
 };
 
-/// The number of a rank's actions that have ended at `time`.
+/// The number of a rank's actions that have ended at `time`. The halves of a
+/// pair end together, so no position is between them.
 size_t positionAt(const std::vector<TimeSpan> &spans, double time) {
   return std::upper_bound(
              spans.begin(), spans.end(), time,
@@ -54,9 +55,9 @@ std::vector<std::vector<Insertion>> placeMessages(const Timeline &timeline) {
              forward ? ActionKind::RecvForward : ActionKind::RecvBackward, m});
     }
   auto key = [](const Insertion &insertion) {
-    auto [chunk, kind, microbatch] = insertion.action;
-    return std::tuple(insertion.position, insertion.time, kind, chunk,
-                      microbatch);
+    const Action &action = insertion.action;
+    return std::tuple(insertion.position, insertion.time, action.kind,
+                      action.chunk, action.microbatch);
   };
   for (std::vector<Insertion> &row : insertions)
     std::sort(row.begin(), row.end(),

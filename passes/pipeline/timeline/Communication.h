@@ -12,10 +12,10 @@ namespace rota::pipe {
 /// none yet, and completes.
 ///
 /// Counted in unit slots, a SEND stands right behind the action that makes its
-/// message, or one action later with a delay of 2. A RECV is the last action
-/// that its rank starts before the producer ends. A place is posted when its
-/// message is ready and not much earlier: a sender keeps a message for one
-/// action at most, and a message waits on the rank that reads it. With unit
+/// message, or its pair, or one action later with a delay of 2. A RECV is the
+/// last action that its rank starts before the producer ends. A place is posted
+/// when its message is ready and not much earlier: a sender keeps a message for
+/// one action at most, and a message waits on the rank that reads it. With unit
 /// costs, communication does not change the makespan.
 Timeline addCommunication(const Timeline &timeline);
 

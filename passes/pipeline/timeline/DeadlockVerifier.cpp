@@ -62,11 +62,13 @@ public:
         moved |= advance(up ? i : next.size() - 1 - i);
     }
     for (size_t rank = 0; rank < next.size(); ++rank)
-      if (next[rank] < timeline.ranks[rank].size())
+      if (next[rank] < timeline.ranks[rank].size()) {
+        size_t position =
+            isBlocked(rank, next[rank]) ? next[rank] : next[rank] + 1;
         violations.push_back(
-            {int(rank), int(next[rank]),
-             toString(timeline.ranks[rank][next[rank]]),
-             "deadlock: waits for ever for " + blockedBy(rank)});
+            {int(rank), int(position), toString(timeline.ranks[rank][position]),
+             "deadlock: waits for ever for " + blockedBy(rank, position)});
+      }
     return std::move(violations);
   }
 
@@ -74,8 +76,11 @@ private:
   /// Executes the rank's next actions while they are ready. False when none is.
   bool advance(int rank) {
     size_t before = next[rank];
-    while (next[rank] < timeline.ranks[rank].size() && !isBlocked(rank))
+    while (next[rank] < timeline.ranks[rank].size() && !isBlocked(rank)) {
+      if (timeline.ranks[rank][next[rank]].startsPair)
+        execute(rank);
       execute(rank);
+    }
     return next[rank] != before;
   }
 
@@ -162,10 +167,10 @@ private:
                                      : made[indexOf(value)] != 0;
   }
 
-  /// The value that occupies the buffer which the rank's next action needs;
-  /// null when the buffer is free.
-  const Value *bufferedValue(int rank) const {
-    const Action &action = timeline.ranks[rank][next[rank]];
+  /// The value that occupies the buffer which the action needs; null when the
+  /// buffer is free. The halves of a pair need buffers of two directions.
+  const Value *bufferedValue(int rank, size_t position) const {
+    const Action &action = timeline.ranks[rank][position];
     std::optional<Value> result = makes(action);
     if (!result || !bounded || !crosses(*result))
       return nullptr;
@@ -176,18 +181,25 @@ private:
     return isThere(occupant) ? nullptr : &occupant;
   }
 
-  bool isBlocked(int rank) const {
-    std::optional<Value> value = reads(timeline.ranks[rank][next[rank]]);
-    return (value && !isThere(*value)) || bufferedValue(rank);
+  bool isBlocked(int rank, size_t position) const {
+    std::optional<Value> value = reads(timeline.ranks[rank][position]);
+    return (value && !isThere(*value)) || bufferedValue(rank, position);
   }
 
-  /// The value or buffer for which the rank's next action, which is blocked,
-  /// waits.
-  std::string blockedBy(int rank) const {
-    std::optional<Value> value = reads(timeline.ranks[rank][next[rank]]);
+  /// Whether the rank's next action is, or one of the halves of its next pair.
+  bool isBlocked(int rank) const {
+    size_t position = next[rank];
+    return isBlocked(rank, position) ||
+           (timeline.ranks[rank][position].startsPair &&
+            isBlocked(rank, position + 1));
+  }
+
+  /// The value or buffer for which the action, which is blocked, waits.
+  std::string blockedBy(int rank, size_t position) const {
+    std::optional<Value> value = reads(timeline.ranks[rank][position]);
     if (value && !isThere(*value))
       return name(*value);
-    const Value &occupant = *bufferedValue(rank);
+    const Value &occupant = *bufferedValue(rank, position);
     return "the buffer that holds " + name(occupant) + ", which has not been " +
            (halves[indexOf(occupant)] == 1 ? "both sent and received"
                                            : "sent or received");

@@ -44,7 +44,9 @@ std::string reorderedGradients(const Timeline &timeline) {
     Accumulation embedding;
     // Per row of chunks: a rank has one chunk in each.
     std::vector<Accumulation> weights(timeline.shape.repeats + 1);
-    for (const auto &[chunk, kind, microbatch] : row) {
+    for (const Action &action : row) {
+      int chunk = action.chunk, microbatch = action.microbatch;
+      ActionKind kind = action.kind;
       bool ascends = true;
       if (makesGradient(kind))
         ascends &= weights[timeline.shape.rowOf(chunk)].add(microbatch);

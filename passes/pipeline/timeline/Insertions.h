@@ -12,10 +12,20 @@ namespace rota::pipe {
 /// the actions to insert behind all of them.
 using Insertions = std::vector<std::vector<Action>>;
 
+/// The first and the last of the compute actions that run at once with `use`:
+/// the halves of its pair, or itself.
+inline int firstAtOnce(const std::vector<Action> &uses, int use) {
+  return use - endsPair(uses, use);
+}
+inline int lastAtOnce(const std::vector<Action> &uses, int use) {
+  return use + uses[use].startsPair;
+}
+
 /// F, B, I and W of a row.
 std::vector<Action> computeOf(const std::vector<Action> &row);
 
-/// `row` with `insertions`. They stand right behind the previous compute action
+/// `row` with `insertions`, of which none is between the halves of a pair. They
+/// stand right behind the previous compute action
 /// and its sends, since a message should leave first.
 std::vector<Action> insertActions(const std::vector<Action> &row,
                                   const Insertions &insertions);

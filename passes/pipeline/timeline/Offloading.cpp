@@ -19,14 +19,19 @@ Timeline offloadResiduals(const Timeline &timeline,
     // The number of each F among the uses.
     std::vector<int> forwards(size_t(shape.repeats + 1) * shape.microbatches);
     for (int i = 0; i < int(uses.size()); ++i) {
-      auto [chunk, kind, m] = uses[i];
+      int chunk = uses[i].chunk, m = uses[i].microbatch;
+      ActionKind kind = uses[i].kind;
       int &forward =
           forwards[size_t(shape.rowOf(chunk)) * shape.microbatches + m];
       if (kind == ActionKind::Forward)
         forward = i;
-      int offload = forward + 1, fetch = i - prefetch;
+      int offload = lastAtOnce(uses, forward) + 1;
+      int fetch = firstAtOnce(uses, i) - prefetch;
       if (kind == ActionKind::Forward || kind == ActionKind::BackwardWeight ||
           !chunks[chunk] || fetch <= offload)
+        continue;
+      fetch = firstAtOnce(uses, fetch);
+      if (fetch <= offload)
         continue;
       insertions[offload].push_back({chunk, ActionKind::Offload, m});
       insertions[fetch].push_back({chunk, ActionKind::Fetch, m});

@@ -44,14 +44,24 @@ int peakGradients(const Timeline &timeline, int rank,
   return gradients.peak;
 }
 
+/// The row with the F of each pair in front: what a pair begins to hold is
+/// there before what it frees has gone.
+std::vector<Action> forwardsFirst(std::vector<Action> row) {
+  for (size_t i = 1; i < row.size(); ++i)
+    if (row[i - 1].startsPair && row[i].kind == ActionKind::Forward)
+      std::swap(row[i - 1], row[i++]);
+  return row;
+}
+
 } // namespace
 
 void countPeakUsage(const Timeline &timeline, int rank, bool communicates,
                     const std::vector<TimeSpan> &spans, RankUsage &report) {
   const Shape &shape = timeline.shape;
   PeakCount live, forward, backward, windows, offloaded;
-  for (const auto &[chunk, kind, m] : timeline.ranks[rank])
-    switch (kind) {
+  for (const Action &action : forwardsFirst(timeline.ranks[rank])) {
+    int chunk = action.chunk, m = action.microbatch;
+    switch (ActionKind kind = action.kind) {
     case ActionKind::RecvForward:
       forward += 1;
       break;
@@ -91,6 +101,7 @@ void countPeakUsage(const Timeline &timeline, int rank, bool communicates,
     default:
       break;
     }
+  }
   report.peakGradients = peakGradients(timeline, rank, spans);
   report.peakLive = live.peak;
   report.peakReceivedForward = forward.peak;

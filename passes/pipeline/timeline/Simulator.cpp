@@ -8,6 +8,7 @@
 #include "passes/pipeline/timeline/ValueClock.h"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 namespace rota::pipe {
@@ -76,6 +77,19 @@ struct Readiness {
   double gathered = 0, reduced = 0, copied = 0;
 
   bool isKnown() const { return arrived != kNotYet && buffer != kNotYet; }
+  /// For a pair, which may run when both halves may.
+  void join(const Readiness &other) {
+    auto later = [](double &time, double otherTime) {
+      bool isUnknown = time == kNotYet || otherTime == kNotYet;
+      time = isUnknown ? kNotYet : std::max(time, otherTime);
+    };
+    later(made, other.made);
+    later(arrived, other.arrived);
+    later(buffer, other.buffer);
+    later(gathered, other.gathered);
+    later(reduced, other.reduced);
+    later(copied, other.copied);
+  }
   double latest() const {
     return std::max({made, arrived, buffer, gathered, reduced, copied});
   }
@@ -179,13 +193,20 @@ private:
     return done < row.size() ? &row[done] : nullptr;
   }
 
+  /// The number of actions that start with the rank's next one, itself
+  /// included: 2 for a pair.
+  size_t atOnce(int rank) const {
+    size_t left = timeline.ranks[rank].size() - result.spans[rank].size();
+    return left > 1 && next(rank)->startsPair ? 2 : 1;
+  }
+
   /// When the rank's next action, which computes, could start but for cores.
   /// Nothing where that is not known yet, or no action is left.
   std::optional<double> nextAsks(int rank) {
     const Action *action = next(rank);
     if (!action)
       return std::nullopt;
-    Readiness ready = readiness(ranks[rank], *action);
+    Readiness ready = readiness(rank, {action, atOnce(rank)});
     if (!ready.isKnown())
       return std::nullopt;
     return std::max(ranks[rank].clock, ready.latest());
@@ -203,7 +224,7 @@ private:
     const Action &action = *next(rank);
     RankState &state = ranks[rank];
     if (isCompute(action.kind))
-      return compute(rank, action);
+      return compute(rank, {&action, atOnce(rank)});
     TimeSpan span{state.clock, state.clock};
     if (isTransfer(action.kind))
       span = state.transfers.add(action, state.clock, costs.of(action));
@@ -274,9 +295,17 @@ private:
     return ready;
   }
 
-  bool compute(int rank, const Action &action) {
+  Readiness readiness(int rank, std::span<const Action> actions) {
+    Readiness ready = readiness(ranks[rank], actions.front());
+    for (const Action &other : actions.subspan(1))
+      ready.join(readiness(ranks[rank], other));
+    return ready;
+  }
+
+  /// Runs an action, or both halves of a pair. False when it is not ready.
+  bool compute(int rank, std::span<const Action> actions) {
     RankState &state = ranks[rank];
-    Readiness ready = readiness(state, action);
+    Readiness ready = readiness(rank, actions);
     if (!ready.isKnown())
       return false;
     double start = std::max(state.clock, ready.made);
@@ -288,10 +317,14 @@ private:
           std::pair(ready.copied, &Exposure::fetches)})
       waitUntil(time, start, exposed, result.ranks[rank]);
     start = std::max(start, state.core);
-    state.clock = start + costs.of(action);
-    state.made[isForward(action.kind)] += makesMessage(action);
-    values.end(action, state.clock);
-    result.spans[rank].push_back({start, state.clock});
+    state.clock = start + (actions.size() == 2
+                               ? costs.ofPair(actions.front(), actions.back())
+                               : costs.of(actions.front()));
+    for (const Action &action : actions) {
+      state.made[isForward(action.kind)] += makesMessage(action);
+      values.end(action, state.clock);
+      result.spans[rank].push_back({start, state.clock});
+    }
     return true;
   }
 
@@ -338,9 +371,11 @@ void addReports(const Timeline &timeline, const CostTable &costs,
   bool communicates = hasCommunication(timeline);
   for (size_t rank = 0; rank < timeline.ranks.size(); ++rank) {
     RankUsage &report = simulation.ranks[rank];
-    for (const Action &action : timeline.ranks[rank])
-      if (isCompute(action.kind))
-        report.busy += costs.of(action);
+    const std::vector<Action> &row = timeline.ranks[rank];
+    for (size_t i = 0; i < row.size(); ++i)
+      if (isCompute(row[i].kind) && !endsPair(row, i))
+        report.busy += row[i].startsPair ? costs.ofPair(row[i], row[i + 1])
+                                         : costs.of(row[i]);
     countPeakUsage(timeline, int(rank), communicates, simulation.spans[rank],
                    report);
     if (simulation.makespan > 0)
@@ -383,6 +418,11 @@ double CostTable::of(const Action &action) const {
   default:
     return 0;
   }
+}
+
+double CostTable::ofPair(const Action &first, const Action &second) const {
+  double a = of(first), b = of(second);
+  return std::max(a, b) + pairShare * std::min(a, b);
 }
 
 std::optional<Simulation> simulate(const Timeline &timeline,

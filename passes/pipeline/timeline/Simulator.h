@@ -21,15 +21,22 @@ struct CostTable {
   /// weights of a chunk (UNSHARD), its gradient (REDUCE_GRAD), residuals of a
   /// chunk and microbatch (OFFLOAD, FETCH).
   double unshard = 0, reduceGrad = 0, offload = 0, fetch = 0;
+  /// The time of a pair is that of its longer half and this share of that of
+  /// its shorter one. 1: the halves share the arithmetic of one device, and
+  /// these costs have no time in which it waits for communication inside of an
+  /// action, which is what pairs hide. 0: the shorter one is free.
+  double pairShare = 1;
   /// When not empty: F, B, I and W of each chunk instead of the four above.
   std::vector<std::array<double, 4>> chunks;
   /// The compute actions that run at a time on all ranks together, which share
-  /// a machine: who asks first runs first. 0: any number.
+  /// a machine: who asks first runs first. A pair counts as one. 0: any number.
   int64_t cores = 0;
   /// When not empty: the transfers of each chunk, by `transferStream`, instead
   /// of the four above.
   std::vector<std::array<double, kTransferStreams>> transfers;
   double of(const Action &action) const;
+  /// Of the pair with these halves.
+  double ofPair(const Action &first, const Action &second) const;
 };
 
 /// Start and end of an action. SEND, RECV and RESHARD take no time of their
@@ -51,7 +58,7 @@ struct Wait {
 };
 
 struct RankUsage {
-  double busy = 0;   // time spent in F, B, I and W
+  double busy = 0;   // time spent in F, B, I and W; in both halves of a pair
   double bubble = 0; // share of the makespan that is not busy
   /// Time between the start of the first and the end of the last of F, B, I
   /// and W in which none of them runs, and its share of the time between.

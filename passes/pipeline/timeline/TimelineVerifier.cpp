@@ -25,6 +25,7 @@ public:
   std::vector<Violation> run() {
     if (checkRows() && checkPlaces() && checkOnce()) {
       checkOrder();
+      checkPairs();
       std::vector<Violation> ofWindows = verifyWindows(timeline);
       violations.insert(violations.end(), ofWindows.begin(), ofWindows.end());
       if (violations.empty())
@@ -177,6 +178,27 @@ private:
     return positionOf(ActionKind::Backward, chunk, m) != kAbsent
                ? ActionKind::Backward
                : ActionKind::BackwardInput;
+  }
+
+  void checkPairs() {
+    forEachAction([&](int rank, int position, const Action &action) {
+      const std::vector<Action> &row = timeline.ranks[rank];
+      if (!action.startsPair)
+        return;
+      if (position + 1 == int(row.size()))
+        return report(rank, position, action,
+                      "expected the other half of its pair behind it");
+      const Action &other = row[position + 1];
+      if (!canPair(action.kind, other.kind) || other.startsPair)
+        report(rank, position, action,
+               "expected a pair of an F and a B or I, got " + toString(action) +
+                   " and " + toString(other));
+      else if (action.microbatch == other.microbatch)
+        report(rank, position, action,
+               "expected a pair of two microbatches, as the backwards of one "
+               "wait for its forwards, got " +
+                   toString(action) + " and " + toString(other));
+    });
   }
 
   void checkOrder() {

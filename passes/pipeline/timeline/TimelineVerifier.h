@@ -31,6 +31,8 @@ struct Violation {
 ///             its own F and after those of the chunk behind it, W after its I,
 ///             SEND after the action that made the value, RECV before the one
 ///             that reads it
+///   pair      an F and a B or I of another microbatch, side by side; no other
+///             action between them
 ///   windows   UNSHARD opens a window of the chunk's weights; RESHARD or the
 ///             end of the row closes it. Where there are windows, each use of
 ///             weights (F, B, I, W) is in one of its chunk, each RESHARD is

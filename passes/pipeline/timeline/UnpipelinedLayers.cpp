@@ -68,9 +68,11 @@ private:
     return values.isReady(action, source.delay - 1, slot);
   }
 
-  void append(int rank, const Action &action) {
+  /// Appends an action that ends `slots` after its rank is free.
+  void append(int rank, const Action &action, int slots = 1) {
     result.ranks[rank].push_back(action);
-    values.end(action, ++ranks[rank].busy);
+    ranks[rank].busy += 1;
+    values.end(action, ranks[rank].busy + slots - 1);
     int m = action.microbatch;
     if (!ascending && action.kind == ActionKind::Forward &&
         action.chunk == outer - 1)
@@ -95,11 +97,25 @@ private:
       } else {
         append(rank, {outer, ActionKind::Backward, m});
       }
-    } else if (state.next < source.ranks[rank].size() &&
-               isReady(source.ranks[rank][state.next], slot)) {
-      append(rank, source.ranks[rank][state.next++]);
+    } else {
+      runNext(rank, slot);
     }
     return state.busy > slot;
+  }
+
+  /// Starts the next action of the row, or pair, if it is ready. Both halves of
+  /// a pair end with it.
+  void runNext(int rank, int slot) {
+    size_t &next = ranks[rank].next;
+    const std::vector<Action> &row = source.ranks[rank];
+    if (next == row.size() || !isReady(row[next], slot))
+      return;
+    if (!row[next].startsPair)
+      return append(rank, row[next++]);
+    if (next + 1 == row.size() || !isReady(row[next + 1], slot))
+      return;
+    append(rank, row[next++], 2);
+    append(rank, row[next++]);
   }
 };
 

@@ -44,7 +44,8 @@ std::vector<int> nextUses(const std::vector<Action> &uses, const Shape &shape) {
 
 /// Plans a gather for each use of a chunk that is not gathered. It replaces the
 /// chunk whose next use is last; of chunks without a next use, the one whose
-/// last use is the earliest.
+/// last use is the earliest. A use is of the time of its whole pair, so the
+/// chunks of both halves are gathered at once.
 std::vector<GatherInterval> planGatherIntervals(const std::vector<Action> &uses,
                                                 const Shape &shape,
                                                 int window) {
@@ -56,19 +57,23 @@ std::vector<GatherInterval> planGatherIntervals(const std::vector<Action> &uses,
   std::vector<int> current(shape.repeats + 1, -1); // interval per row
   for (int i = 0; i < int(uses.size()); ++i) {
     int &number = current[shape.rowOf(uses[i].chunk)];
+    int first = firstAtOnce(uses, i), last = lastAtOnce(uses, i);
     if (number >= 0) {
       gathered.erase({i, -intervals[number].last, number});
-      intervals[number].last = i;
+      intervals[number].last = last;
     } else {
       if (int(gathered.size()) == window) {
         auto victim = std::prev(gathered.end());
+        if (first < i && // the other half needs its chunk
+            std::get<2>(*victim) == current[shape.rowOf(uses[first].chunk)])
+          --victim;
         current[shape.rowOf(intervals[std::get<2>(*victim)].chunk)] = -1;
         gathered.erase(victim);
       }
       number = intervals.size();
-      intervals.push_back({uses[i].chunk, i, i});
+      intervals.push_back({uses[i].chunk, first, last});
     }
-    gathered.insert({next[i], -i, number});
+    gathered.insert({next[i], -last, number});
   }
   return intervals;
 }
@@ -76,22 +81,27 @@ std::vector<GatherInterval> planGatherIntervals(const std::vector<Action> &uses,
 std::vector<GatherInterval>
 intervalsOfEachUse(const std::vector<Action> &uses) {
   std::vector<GatherInterval> intervals;
-  for (int i = 0; i < int(uses.size()); ++i)
-    intervals.push_back({uses[i].chunk, i, i});
+  for (int i = 0; i < int(uses.size()); ++i) {
+    int first = firstAtOnce(uses, i);
+    if (first == i || uses[first].chunk != uses[i].chunk)
+      intervals.push_back({uses[i].chunk, first, lastAtOnce(uses, i)});
+  }
   return intervals;
 }
 
 /// The RESHARD and UNSHARD actions to insert before each use of a rank, and,
 /// last, behind all uses.
 Insertions placeGathers(const std::vector<GatherInterval> &intervals,
-                        size_t uses, const Shape &shape, int window,
-                        int prefetch) {
-  Insertions places(uses + 1);
-  std::vector<std::vector<int>> endsAt(uses + 1); // chunks
+                        const std::vector<Action> &uses, const Shape &shape,
+                        int window, int prefetch) {
+  Insertions places(uses.size() + 1);
+  std::vector<std::vector<int>> endsAt(uses.size() + 1); // chunks
   std::vector<bool> isOpen(shape.repeats + 1);
   int open = 0;
   auto next = intervals.begin();
-  for (int i = 0; i <= int(uses); ++i) {
+  for (int i = 0; i <= int(uses.size()); ++i) {
+    if (endsPair(uses, i))
+      continue;
     for (int chunk : endsAt[i]) {
       places[i].push_back({chunk, ActionKind::Reshard});
       isOpen[shape.rowOf(chunk)] = false;
@@ -118,7 +128,8 @@ void placeReductions(const std::vector<Action> &uses, const Shape &shape,
     if (!makesGradient(uses[i].kind) || (!each && isReduced[row]))
       continue;
     isReduced[row] = true;
-    places[i + 1].push_back({uses[i].chunk, ActionKind::ReduceGrad});
+    places[lastAtOnce(uses, i) + 1].push_back(
+        {uses[i].chunk, ActionKind::ReduceGrad});
   }
 }
 
@@ -145,6 +156,17 @@ std::string checkRequest(const Shape &shape, const GatherRequest &request) {
   return "";
 }
 
+/// A pair needs the weights of both halves at once.
+std::string checkPairs(const Timeline &timeline, int window) {
+  for (const std::vector<Action> &row : timeline.ranks)
+    for (size_t i = 0; i < row.size(); ++i)
+      if (window < 2 && endsPair(row, i) && row[i].chunk != row[i - 1].chunk)
+        return "expected a window of at least 2 chunks for the pair " +
+               textOf(row, i - 1) + textOf(row, i) + ", got " +
+               std::to_string(window);
+  return "";
+}
+
 } // namespace
 
 std::optional<Timeline> gatherWeights(const Timeline &timeline,
@@ -164,14 +186,17 @@ std::optional<Timeline> gatherWeights(const Timeline &timeline,
   if (request.window || gathers)
     result.window = once ? 0 : request.window.value_or(kDefaultWindow);
   int window = result.window ? result.window : kNever;
+  error = checkPairs(timeline, window);
+  if (!error.empty())
+    return std::nullopt;
   for (std::vector<Action> &row : result.ranks) {
     std::vector<Action> uses = computeOf(row);
     Insertions places(uses.size() + 1);
     if (gathers)
-      places = placeGathers(each ? intervalsOfEachUse(uses)
-                                 : planGatherIntervals(uses, shape, window),
-                            uses.size(), shape, window,
-                            request.prefetch.value_or(kNever));
+      places =
+          placeGathers(each ? intervalsOfEachUse(uses)
+                            : planGatherIntervals(uses, shape, window),
+                       uses, shape, window, request.prefetch.value_or(kNever));
     if (reduces)
       placeReductions(uses, shape, each, places);
     row = insertActions(row, places);

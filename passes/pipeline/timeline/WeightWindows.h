@@ -55,8 +55,8 @@ struct GatherRequest {
 ///
 /// Windows or reductions that the timeline has already are kept. Nothing, and
 /// an `error` that names values and rule, for `PerRepeat` with one chunk for
-/// each rank, for `Once` with a window or a prefetch, or for a number out of
-/// range.
+/// each rank, for `Once` with a window or a prefetch, for a number out of
+/// range, or for a window of one chunk and a pair of two.
 std::optional<Timeline> gatherWeights(const Timeline &timeline,
                                       GatherRequest request,
                                       std::string &error);

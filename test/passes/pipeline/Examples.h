@@ -17,10 +17,12 @@ namespace rota::pipe {
 
 inline Timeline generated(const char *name, int stages, int repeats,
                           int microbatches, int delay = 1, bool split = false,
-                          Placement placement = Placement::Loop) {
+                          Placement placement = Placement::Loop,
+                          bool pairs = false) {
   std::string error;
   ScheduleRequest request{
       {stages, repeats, microbatches, placement}, delay, split};
+  request.pairs = pairs;
   std::optional<Timeline> timeline = makeTimeline(name, request, error);
   EXPECT_TRUE(timeline) << name << ": " << error;
   return timeline.value_or(Timeline());
@@ -103,6 +105,29 @@ inline std::vector<Example> examples() {
     add("looped-bfs", s, r, m);
     add("gpipe", s, r, m, 1, Placement::V);
   }
+  return all;
+}
+
+/// Schedules with pairs, whole and split.
+inline std::vector<Example> pairedExamples() {
+  std::vector<Example> all;
+  for (auto [s, m] : {std::pair(1, 2), {1, 5}, {2, 4}, {3, 7}, {4, 8}, {5, 11}})
+    all.push_back({"dualpipev " + std::to_string(s) + "x" + std::to_string(m),
+                   generated("dualpipev", s, 2, m, 1, false, Placement::V,
+                             /*pairs=*/true)});
+  for (auto [s, r, m] : {std::tuple(1, 2, 3),
+                         {1, 1, 4},
+                         {2, 2, 4},
+                         {3, 2, 6},
+                         {3, 3, 9},
+                         {4, 2, 16},
+                         {5, 3, 10}})
+    for (bool split : {false, true})
+      all.push_back({"interleaved-overlap " + std::to_string(s) + "x" +
+                         std::to_string(r) + "x" + std::to_string(m) +
+                         (split ? " split" : ""),
+                     generated("interleaved-overlap", s, r, m, 1, split,
+                               Placement::Loop, /*pairs=*/true)});
   return all;
 }
 

@@ -26,6 +26,10 @@
 // CASE11: error: expected a schedule with at most 3 activations on each rank, got 4 on rank 0
 // RUN: not rota-opt %t/three.mlir --make-timeline="schedule=%t/two.csv activations=3" 2>&1 | FileCheck %s --check-prefix=CASE12
 // CASE12: error: 'schedule': expected a named schedule with 'activations', got '{{.*}}two.csv'
+// RUN: not rota-opt %t/three.mlir --make-timeline="schedule=%t/two.csv pairs" 2>&1 | FileCheck %s --check-prefix=CASE14
+// CASE14: error: 'schedule': expected a named schedule with 'pairs', got '{{.*}}two.csv', which keeps its own
+// RUN: not rota-opt %t/deep.mlir --make-timeline="schedule=gpipe pairs" 2>&1 | FileCheck %s --check-prefix=CASE15
+// CASE15: error: expected a schedule with pairs (interleaved-overlap, dualpipev), got 'gpipe'
 // RUN: not rota-opt %t/three.mlir --make-timeline="schedule=auto activations=-1" 2>&1 | FileCheck %s --check-prefix=CASE13
 // CASE13: error: 'activations': expected a number from 0 to 2147483647, got -1
 // RUN: not rota-opt %t/three.mlir --make-timeline=schedule=gpipe --make-timeline=schedule=gpipe 2>&1 | FileCheck %s --check-prefix=TWICE

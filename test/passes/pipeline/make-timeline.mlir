@@ -6,6 +6,8 @@
 // RUN: rota-opt %t/four.mlir --make-timeline | FileCheck %s --check-prefix=CIRCULAR
 // RUN: rota-opt %t/four.mlir --make-timeline="schedule=circular delay=2" | FileCheck %s --check-prefix=DELAY
 // RUN: rota-opt %t/four.mlir --make-timeline=schedule=interleaved-1f1b | FileCheck %s --check-prefix=INTERLEAVED
+// RUN: rota-opt %t/four.mlir --make-timeline="schedule=interleaved-overlap pairs" | FileCheck %s --check-prefix=PAIRS
+// RUN: rota-opt %t/four.mlir --make-timeline="schedule=interleaved-overlap pairs" --verify-timeline --insert-communication --verify-timeline=communication | FileCheck %s --check-prefix=SENDS
 
 // The documentation's example.
 // CHECK: pipe.timeline "1f1b" delay = 1 rows [
@@ -37,6 +39,13 @@
 // INTERLEAVED: pipe.timeline "interleaved-1f1b" delay = 1 rows [
 // INTERLEAVED-NEXT: "0F0,0F1,2F0,2F1,0F2,2B0,0F3,2B1,2F2,0B0,2F3,0B1,2B2,2B3,0B2,0B3",
 // INTERLEAVED-NEXT: "1F0,1F1,3F0,3B0,3F1,3B1,1F2,1B0,1F3,1B1,3F2,3B2,3F3,3B3,1B2,1B3"
+
+// PAIRS: pipe.timeline "interleaved-overlap" delay = 1 rows [
+// PAIRS-NEXT: "0F0,0F1,2F0,2F1,0F2,0F3,(2B0;2F2)OVERLAP_F_B,(2B1;2F3)OVERLAP_F_B,0B0,0B1,2B2,2B3,0B2,0B3",
+// PAIRS-NEXT: "1F0,1F1,3F0,3F1,(3B0;1F2)OVERLAP_F_B,(3B1;1F3)OVERLAP_F_B,(1B0;3F2)OVERLAP_F_B,(1B1;3F3)OVERLAP_F_B,3B2,3B3,1B2,1B3"
+
+// What the halves need stands before both, what they send behind both.
+// SENDS: 1RECV_F2,(3B0;1F2)OVERLAP_F_B,
 
 //--- two.mlir
 rota.stack @layers layers = 2 pattern [@identity] {

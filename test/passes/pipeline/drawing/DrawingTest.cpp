@@ -90,6 +90,71 @@ rank 0  F0 F1 B0 B1
 )");
 }
 
+// Two columns for each pair, which '+' joins, one above the other in pictures.
+TEST(Grid, pairs) {
+  Timeline timeline = parsed("0F0,0F1,1F0,(0F2;1B0)OVERLAP_F_B,0B0,1F1,"
+                             "(1F2;1B1)OVERLAP_F_B,0B1,1B2,0B2\n");
+  EXPECT_EQ(grid(timeline), R"(
+slot    0    1    2    3    4    5    6    7    8    9    10   11
+rank 0  0F0  0F1  1F0  0F2+ 1B0  0B0  1F1  1F2+ 1B1  0B1  1B2  0B2
+)");
+  CostTable costs;
+  costs.pairShare = 0; // halves of the same slot
+  EXPECT_EQ(grid(parsed("0F0,(0F1;0B0)OVERLAP_F_B,0B1\n"), costs), R"(
+slot    0   1   2   3   4   5
+rank 0  F0  -   F1+ B0  B1  -
+)");
+}
+
+TEST(Csv, hasOneCellForAPair) {
+  Timeline timeline = parsed("0F0,0F1,(0F2;0B0)OVERLAP_F_B,0B1,0B2\n"
+                             "1F0,1B0,1F1,1B1,1F2,1B2\n");
+  std::string csv = drawCsv(timeline, *simulate(timeline, {}));
+  EXPECT_EQ(csv, "0F0,0F1,,(0F2;0B0)OVERLAP_F_B,0B1,,0B2\n"
+                 ",1F0,1B0,1F1,1B1,1F2,1B2\n");
+  std::string error;
+  EXPECT_EQ(*parseCsv(csv, error), timeline.ranks);
+}
+
+TEST(Svg, hasTheHalvesOfAPairOneAboveTheOther) {
+  Timeline timeline = parsed("0F0,(0F1;0B0)OVERLAP_F_B,0B1\n");
+  std::string svg = drawSvg(timeline, *simulate(timeline, {}), "pair");
+  auto of = [&](const char *name, const char *key) {
+    size_t title = svg.find("<title>" + std::string(name) + "<");
+    std::string element = svg.substr(0, title);
+    element = element.substr(element.rfind("<rect"));
+    size_t at = element.find(key + std::string("=\""));
+    return std::stoi(element.substr(element.find('"', at) + 1));
+  };
+  EXPECT_EQ(of("0F1", " x"), of("0B0", " x"));
+  EXPECT_EQ(of("0F1", "width"), of("0B0", "width"));
+  EXPECT_EQ(of("0F1", "height"), 26 / 2 - 2);
+  EXPECT_EQ(of("0B0", " y"), of("0F1", " y") + 26 / 2);
+}
+
+TEST(Trace, hasALaneForSecondHalvesOfPairs) {
+  Timeline timeline = parsed("0F0,(0F1;0B0)OVERLAP_F_B,0B1\n");
+  auto simulation = simulate(timeline, {});
+  auto trace = nlohmann::json::parse(drawTrace(timeline, *simulation, "pair"),
+                                     nullptr, false);
+  ASSERT_FALSE(trace.is_discarded());
+  std::map<int, std::string> names;
+  std::map<std::string, std::string> lanes;
+  for (const auto &event : trace["traceEvents"])
+    if (event["name"] == "thread_name")
+      names[event["tid"].get<int>()] = event["args"]["name"];
+    else if (event["ph"] == "X")
+      lanes[event["name"]] = names[event["tid"].get<int>()];
+  EXPECT_EQ(lanes["0F1"], "rank 0");
+  EXPECT_EQ(lanes["0B0"], "rank 0 pair");
+  auto json = nlohmann::json::parse(drawJson(timeline, *simulation, "pair"),
+                                    nullptr, false);
+  const auto &actions = json["timeline"][0]["actions"];
+  EXPECT_EQ(actions[1]["lane"], "compute");
+  EXPECT_EQ(actions[2]["lane"], "pair");
+  EXPECT_EQ(actions[1]["start"], actions[2]["start"]);
+}
+
 TEST(Grid, coloursChangeNothingElse) {
   Timeline timeline = generated("1f1b", 3, 1, 5, 1, true);
   auto simulation = simulate(timeline, {});

@@ -7,9 +7,9 @@
 `rota schedule` writes every schedule as CSV into WORK. PyTorch's parser reads
 each file, and its checks of order, its insertion of sends and receives and its
 simulation of these accept it. Where PyTorch has the schedule, its rows are the
-same; of PyTorch's own, pairs (OVERLAP_F_B) are the actions in them, and whole
-backwards of dualpipev are I and W. Prints a line for each; exits with 1 at the
-first that fails."""
+same; whole backwards of dualpipev are I and W, and its pairs (OVERLAP_F_B) are
+the actions in them, or with --pairs pairs of F and I, behind which W follows.
+Prints a line for each; exits with 1 at the first that fails."""
 import os
 import subprocess
 import sys
@@ -29,10 +29,12 @@ CASES += [("zbv", *shape)
           for shape in ((2, 2, 3), (4, 2, 10), (3, 2, 3), (8, 2, 32))]
 CASES += [("dualpipev", *shape)
           for shape in ((2, 2, 4), (4, 2, 10), (3, 2, 6), (8, 2, 32))]
+PAIRED = [case for case in CASES
+          if case[0] in ("dualpipev", "interleaved-overlap")]
 V = {"zbv", "v-half", "v-min", "dualpipev"}
 
 
-def rows_of_pytorch(name, ranks, chunks, microbatches):
+def rows_of_pytorch(name, ranks, chunks, microbatches, pairs):
     """The compute actions of PyTorch's own schedule; None where it has none."""
     classes = {"interleaved-zero-bubble": pytorch.ScheduleInterleavedZeroBubble,
                "zbv": pytorch.ScheduleZBVZeroBubble,
@@ -49,9 +51,14 @@ def rows_of_pytorch(name, ranks, chunks, microbatches):
         row = []
         for action in classes[name]._calculate_single_rank_operations(
                 numbers, rank):
-            if action is not None:
-                row += action.sub_actions or [action]
-        rows.append([text for action in row for text in texts_of(name, action)])
+            if action is not None and pairs and action.sub_actions:
+                forward, backward = map(str, action.sub_actions)
+                inputs, weights = backward.replace("B", "I"), backward.replace("B", "W")
+                row += [f"({forward};{inputs})OVERLAP_F_B", weights]
+            elif action is not None:
+                for part in action.sub_actions or [action]:
+                    row += texts_of(name, part)
+        rows.append(row)
     return rows
 
 
@@ -63,8 +70,9 @@ def texts_of(name, action):
     return [text]
 
 
-def check(name, ranks, chunks, microbatches, path):
+def check(name, ranks, chunks, microbatches, path, pairs=False):
     numbers = ["--ranks", ranks, "--microbatches", microbatches]
+    numbers += ["--pairs"] if pairs else []
     if name not in V:
         numbers += ["--chunks", chunks]
     subprocess.run(["rota", "schedule", name, *map(str, numbers), "--format",
@@ -83,7 +91,7 @@ def check(name, ranks, chunks, microbatches, path):
         lambda stage: owners[stage], stages)
     pytorch._simulate_comms_compute(complete, lambda stage: owners[stage],
                                     stages)
-    own = rows_of_pytorch(name, ranks, chunks, microbatches)
+    own = rows_of_pytorch(name, ranks, chunks, microbatches, pairs)
     if own is None:
         return "read"
     for rank, expected in enumerate(own):
@@ -100,3 +108,6 @@ if __name__ == "__main__":
     for case in CASES:
         file = os.path.join(sys.argv[1], "-".join(map(str, case)) + ".csv")
         print(*case, check(*case, file))
+    for case in PAIRED:
+        file = os.path.join(sys.argv[1], "-".join(map(str, case)) + "-pairs.csv")
+        print(*case, "with pairs", check(*case, file, pairs=True))

@@ -32,7 +32,11 @@ TEST(TimelineVerifier, acceptsRandomOrders) {
 
 /// A valid timeline, with communication or without.
 Timeline anyTimeline(Random &random) {
-  static const std::vector<Example> all = examples();
+  static const std::vector<Example> all = [] {
+    std::vector<Example> all = examples(), pairs = pairedExamples();
+    all.insert(all.end(), pairs.begin(), pairs.end());
+    return all;
+  }();
   Timeline timeline = below(random, 2)
                           ? randomTimeline(random)
                           : all[below(random, all.size())].timeline;
