@@ -16,8 +16,10 @@ static SlotAddress byMicrobatch(int64_t base, int64_t bytes) {
 int ActionTemplates::find(int action) {
   const Action &a = plan.row[action];
   const ActionDraft &draft = plan.drafts[action];
-  Key wanted{a.kind,       a.chunk,         peerOf(a),
-             draft.values, draft.gradients, draft.cleared};
+  Key wanted{a.kind,          a.chunk,
+             peerOf(a),       draft.values,
+             draft.gradients, draft.cleared,
+             a.startsPair,    pipe::isPairedForward(plan.row, action)};
   auto [found, isNew] =
       numbers.try_emplace(wanted, int(plan.stage.templates.size()));
   if (isNew)
@@ -43,6 +45,7 @@ ActionTemplate ActionTemplates::make(const Key &wanted) {
   made = {};
   made.kind = key.kind;
   made.chunk = key.chunk;
+  made.startsPair = key.startsPair;
   made.peer = key.peer;
   switch (key.kind) {
   case Kind::Forward:
@@ -102,7 +105,8 @@ Call ActionTemplates::makeCall(int task, const ParameterBlock &block,
   if (adds && !block.entries.empty())
     call.frame[Gradients] = windows.offsets(key.gradients)[index];
   call.frame[Constants] = plan.places.constants;
-  call.frame[Scratch] = plan.places.scratch;
+  call.frame[Scratch] =
+      key.isPairedForward ? plan.places.pairScratch : plan.places.scratch;
   return call;
 }
 

@@ -53,6 +53,7 @@ private:
   struct Key {
     Kind kind;
     int chunk, peer, values, gradients, cleared;
+    bool startsPair = false, isPairedForward = false;
     auto operator<=>(const Key &) const = default;
   };
 

@@ -84,8 +84,11 @@ public:
     for (size_t a = 0; a < plan.row.size() && plan.error.empty(); ++a) {
       number = int(a);
       current = &plan.drafts[a];
+      if (plan.row[a].startsPair)
+        section.hold();
       add(plan.row[a]);
-      if (isCompute(plan.row[a].kind)) {
+      if (isCompute(plan.row[a].kind) && !plan.row[a].startsPair) {
+        section.letGo();
         section.settle();
         host.settle();
       }

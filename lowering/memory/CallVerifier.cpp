@@ -16,7 +16,8 @@ static_assert(std::size(kFieldNames) == kFrameFields);
 
 CallVerifier::CallVerifier(VerifierState &state, WeightVerifier &weights)
     : state(state), weights(weights),
-      scratch(findRegion(state.stage.regions, "scratch")) {
+      scratch(findRegion(state.stage.regions, "scratch")),
+      pairScratch(findRegion(state.stage.regions, "pair scratch")) {
   if (const Region *r = findRegion(state.stage.regions, "constants"))
     constants = r->offset;
 }
@@ -41,8 +42,12 @@ bool CallVerifier::take(int task, int m, int64_t layer) {
   known = 0;
   rangeCount = 0;
   expectField(Constants, constants);
-  expectField(Scratch, scratch ? scratch->offset : -1);
-  if (!scratch || state.layout.scratchBytes[task] > scratch->bytes)
+  bool isStart = state.current < 0; // before a step
+  const Region *own =
+      !isStart && pipe::isPairedForward(state.row, state.current) ? pairScratch
+                                                                  : scratch;
+  expectField(Scratch, own ? own->offset : -1);
+  if (!own || state.layout.scratchBytes[task] > own->bytes)
     state.fail("expected scratch of " +
                std::to_string(state.layout.scratchBytes[task]) +
                " bytes for task " + std::to_string(task));
@@ -67,6 +72,7 @@ void CallVerifier::read(FrameField which, int64_t bytes, Name name) {
   if (bytes == 0)
     return expectField(which, -1);
   state.fail(state.arena.read(field(which), bytes, name));
+  usePaired(name, frame[which], frame[which] + bytes, /*writes=*/false);
   ranges[rangeCount++] = {frame[which], frame[which] + bytes};
 }
 
@@ -80,8 +86,22 @@ void CallVerifier::write(FrameField which, int64_t bytes, Name name) {
       state.fail("expected " + name.str() +
                  " apart from what else the call uses, got offset " +
                  std::to_string(begin));
+  usePaired(name, begin, end, /*writes=*/true);
   state.fail(state.arena.write(begin, bytes, name));
   ranges[rangeCount++] = {begin, end};
+}
+
+void CallVerifier::usePaired(const Name &name, int64_t begin, int64_t end,
+                             bool writes) {
+  if (state.row[state.current].startsPair)
+    return (writes ? pairWrites : pairReads).add(begin, end);
+  if (!pipe::endsPair(state.row, state.current))
+    return;
+  if (pairWrites.overlap(begin, end) ||
+      (writes && pairReads.overlap(begin, end)))
+    state.fail("expected " + name.str() +
+               " apart from what the other half of the pair uses, got offset " +
+               std::to_string(begin));
 }
 
 bool CallVerifier::expectLaterPart(FrameField which, int64_t bytes,
@@ -160,6 +180,10 @@ void CallVerifier::walk(const Action &a, const ActionTemplate &form) {
   calls = state.training ? form.calls : form.evalCalls;
   slots = state.stage.slotsOf(state.current);
   next = 0;
+  if (a.startsPair) {
+    pairReads.clear();
+    pairWrites.clear();
+  }
   if (a.kind == Kind::Forward) {
     // Values that only training reads have their places in evaluations, too.
     if (state.training && form.calls != form.evalCalls)

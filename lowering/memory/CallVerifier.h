@@ -4,6 +4,7 @@
 #ifndef ROTA_LOWERING_MEMORY_CALLVERIFIER_H
 #define ROTA_LOWERING_MEMORY_CALLVERIFIER_H
 
+#include "lowering/memory/ByteRanges.h"
 #include "lowering/memory/WeightVerifier.h"
 
 namespace rota::memory {
@@ -70,6 +71,10 @@ private:
   /// Checks the place of a later part of a value, by that of its first. False
   /// for the first.
   bool expectLaterPart(FrameField which, int64_t bytes, int64_t block);
+  /// Notes that the action uses the range, or checks that the other half of its
+  /// pair leaves it alone: neither half may use bytes that the other one
+  /// writes.
+  void usePaired(const Name &name, int64_t begin, int64_t end, bool writes);
   /// A value of which each call of the loss has its part, call 0 the first: it
   /// stands for the whole value.
   void readPart(FrameField which, int64_t bytes, Name name, int64_t block);
@@ -80,7 +85,8 @@ private:
   VerifierState &state;
   WeightVerifier &weights;
   int64_t constants = -1;
-  const Region *scratch;
+  const Region *scratch, *pairScratch;
+  ByteRanges pairReads, pairWrites; // of the first half of a pair
   // The action's calls.
   std::span<const Call> calls;
   std::span<const int64_t> slots;

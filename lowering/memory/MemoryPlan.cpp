@@ -22,6 +22,18 @@ static bool setMesh(int stages, Program &program, std::string &error) {
   return error.empty();
 }
 
+/// Both halves of a pair start when the first does, which waits for both.
+static void waitForPairs(const std::vector<Action> &row,
+                         std::vector<ActionDraft> &drafts) {
+  for (size_t a = 1; a < row.size(); ++a)
+    if (pipe::endsPair(row, a)) {
+      std::vector<int> &waits = drafts[a].waits;
+      drafts[a - 1].waits.insert(drafts[a - 1].waits.end(), waits.begin(),
+                                 waits.end());
+      waits.clear();
+    }
+}
+
 /// Leaves each wait in the first action that has it: those behind come later.
 static void dropRepeatedWaits(std::vector<ActionDraft> &drafts) {
   std::vector<char> waited(drafts.size(), false);
@@ -66,6 +78,7 @@ static bool planStage(StagePlan &&plan) {
   Windows windows(plan);
   if (!windows.run() || !planActivations(plan, windows.end()))
     return false;
+  waitForPairs(plan.row, plan.drafts);
   dropRepeatedWaits(plan.drafts);
   ActionTemplates templates(plan, windows);
   templates.addStartCalls();
@@ -87,7 +100,7 @@ bool planMemory(const ModelLayout &layout, const ChunkTable &chunks,
   if (shape.outer)
     addLossAxis(program);
   std::vector<StagePlaces> places =
-      placeStaticBlocks(layout, chunks, shape, program);
+      placeStaticBlocks(layout, chunks, timeline, program);
   for (int s = 0; s < shape.stages; ++s)
     if (!planStage({layout,
                     chunks,

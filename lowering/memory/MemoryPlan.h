@@ -18,7 +18,8 @@ namespace rota::memory {
 ///     its parts at storage or optimizer division
 ///   constants
 ///   data: tokens or targets, losses, and logits if compiled in, by microbatch
-///   scratch: one block, as large as its neediest task's
+///   scratch: one block, as large as its neediest task's; one more for the
+///     forward halves of pairs, if any
 ///   with weights divided over `fsdp`, see Windows.h
 ///     windows: gathered weights               UNSHARD .. RESHARD
 ///     gradient windows    first B or W .. REDUCE_GRAD complete
@@ -32,6 +33,9 @@ namespace rota::memory {
 ///       input of the loss                     the last chunk's F .. B or W
 ///       cotangent of a chunk's output             RECV_B (or B) .. B or I
 ///       cotangents kept for the weights' half              I .. W
+///
+/// Bytes that one half of a pair frees are not given to the other half, and the
+/// first half waits for all that either needs.
 ///
 /// Unpipelined layers, if any, are on every stage: the first updates their
 /// parameters; the others have losses, gradients and copies of their own.

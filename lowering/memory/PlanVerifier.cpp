@@ -48,8 +48,12 @@ private:
     const Action &a = state.row[action];
     const ActionTemplate &form = state.stage.templateOf(action);
     if (a.kind != form.kind || a.chunk != form.chunk ||
+        a.startsPair != form.startsPair ||
         a.microbatch != state.stage.actions[action].microbatch)
       return state.fail("expected " + toString(a));
+    if (pipe::endsPair(state.row, action) &&
+        !state.stage.waitsOf(action).empty())
+      state.fail("expected the first half of its pair to wait");
     for (int wait : state.stage.waitsOf(action))
       state.completed.add(wait);
     if (!isCompute(a.kind))

@@ -24,9 +24,18 @@ ArenaBlock Section::open(int64_t bytes, std::vector<int> &waits) {
 }
 
 void Section::close(ArenaBlock &block) {
-  if (block.offset >= 0)
+  if (isHolding)
+    kept.push_back(block);
+  else if (block.offset >= 0)
     free.free(block.offset - base, block.bytes);
   block = {};
+}
+
+void Section::letGo() {
+  isHolding = false;
+  for (ArenaBlock &block : kept)
+    close(block);
+  kept.clear();
 }
 
 void Section::closeAfter(ArenaBlock &block, int user) {

@@ -32,8 +32,12 @@ public:
   /// goes on using. Its bytes are given out only after the next compute action,
   /// so that the transfer has that long to complete before anything waits.
   void closeAfter(ArenaBlock &block, int user);
-  /// A compute action has ended.
+  /// A compute action, or a pair of them, has ended.
   void settle();
+  /// From here to `letGo` no bytes of a closed block are given out: what one
+  /// half of a pair frees is not for the other half.
+  void hold() { isHolding = true; }
+  void letGo();
 
   int64_t peak() const { return free.peak(); }
 
@@ -50,6 +54,8 @@ private:
   int64_t base;
   FreeList free;
   std::vector<Leaving> leaving;
+  bool isHolding = false;
+  std::vector<ArenaBlock> kept; // closed since `hold`
   std::map<int64_t, Use>
       uses; // of free bytes, by offset; apart from each other
 };

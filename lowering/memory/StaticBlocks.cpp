@@ -220,11 +220,12 @@ private:
 class StageLayout {
 public:
   StageLayout(const ModelLayout &layout, const ChunkTable &chunks,
-              const pipe::Shape &shape, int number, Program &program,
+              const pipe::Timeline &timeline, int number, Program &program,
               StagePlaces &places)
-      : layout(layout), shape(shape), number(number), program(program),
-        stage(program.stages[number]), places(places),
-        parameters(layout, program, stage, places, arena) {
+      : layout(layout), chunks(chunks), shape(timeline.shape),
+        row(timeline.ranks[number]), hasPairs(pipe::hasPairs(timeline)),
+        number(number), program(program), stage(program.stages[number]),
+        places(places), parameters(layout, program, stage, places, arena) {
     hasEmbed = shape.rankOf(0) == number;
     hasLoss = shape.owns(number, shape.chunks() - 1);
     if (hasEmbed)
@@ -263,6 +264,8 @@ public:
     region("constants", [&] { placeConstants(); });
     region("data", [&] { placeData(); });
     region("scratch", [&] { placeScratch(); });
+    if (hasPairs) // all stages have the same regions
+      region("pair scratch", [&] { placePairScratch(); });
     places.end = arena.bytes();
   }
 
@@ -309,6 +312,23 @@ private:
     at.constants = places.constants;
   }
 
+  /// One block for the tasks of the forward halves of pairs.
+  void placePairScratch() {
+    int64_t bytes = 0;
+    auto use = [&](int task) {
+      bytes = std::max(bytes, layout.scratchBytes[task]);
+    };
+    for (size_t a = 0; a < row.size(); ++a) {
+      if (!pipe::isPairedForward(row, a))
+        continue;
+      if (row[a].chunk == 0)
+        use(layout.embed.forward);
+      for (const ChunkLayer &l : chunks[row[a].chunk])
+        use(layout.kinds[l.kind].forward);
+    }
+    places.pairScratch = arena.add(bytes);
+  }
+
   void placeConstants() {
     places.constants = arena.add(layout.constantBytes);
     for (RotaryTable table : layout.tables) {
@@ -352,7 +372,10 @@ private:
   }
 
   const ModelLayout &layout;
+  const ChunkTable &chunks;
   const pipe::Shape &shape;
+  const std::vector<Action> &row;
+  bool hasPairs; // of some stage
   int number;
   Program &program;
   Stage &stage;
@@ -419,12 +442,13 @@ void linkUpdates(const ModelLayout &layout, const ChunkTable &chunks,
 
 std::vector<StagePlaces> placeStaticBlocks(const ModelLayout &layout,
                                            const ChunkTable &chunks,
-                                           const pipe::Shape &shape,
+                                           const pipe::Timeline &timeline,
                                            Program &program) {
+  const pipe::Shape &shape = timeline.shape;
   program.stages.assign(shape.stages, {});
   std::vector<StagePlaces> places(shape.stages);
   for (int s = 0; s < shape.stages; ++s)
-    StageLayout(layout, chunks, shape, s, program, places[s]).run();
+    StageLayout(layout, chunks, timeline, s, program, places[s]).run();
   linkUpdates(layout, chunks, shape, places, program);
   return places;
 }

@@ -26,7 +26,8 @@ struct StagePlaces {
   std::map<int64_t, int64_t> auxiliary; // sums of layers that have them
   std::map<int64_t, int64_t> observed;  // tables, likewise
   int64_t constants = -1, scratch = -1;
-  int64_t end = 0; // of the static part
+  int64_t pairScratch = -1; // of the F of pairs; -1: the timeline has none
+  int64_t end = 0;          // of the static part
 };
 
 /// Lays out the static part of each stage, with its regions, updates, tables
@@ -35,7 +36,7 @@ struct StagePlaces {
 /// first that has the loss; others hold copies.
 std::vector<StagePlaces> placeStaticBlocks(const ModelLayout &layout,
                                            const ChunkTable &chunks,
-                                           const pipe::Shape &shape,
+                                           const pipe::Timeline &timeline,
                                            Program &program);
 
 } // namespace rota::memory

@@ -119,7 +119,7 @@ void Windows::planGradients() {
 void Windows::useGradients(int action) {
   const Action &a = plan.row[action];
   if (a.kind == Kind::Forward)
-    return section->settle();
+    return settle(a);
   ActionDraft &draft = plan.drafts[action];
   Gathered &gathered = chunks[a.chunk];
   std::vector<ChunkBlock> blocks = plan.blocksOf(a.chunk);
@@ -142,7 +142,13 @@ void Windows::useGradients(int action) {
   draft.gradients = numberOf(gathered);
   if (clears)
     draft.cleared = numberOf(cleared);
-  section->settle();
+  settle(a);
+}
+
+/// After the action, or after its pair.
+void Windows::settle(const Action &action) {
+  if (!action.startsPair)
+    section->settle();
 }
 
 void Windows::reduce(int action) {

@@ -52,6 +52,7 @@ private:
   void planGradients();
   void reduce(int action);
   void useGradients(int action);
+  void settle(const Action &action);
   int numberOf(const std::vector<int64_t> &offsets);
   int numberOf(Gathered &gathered);
   void addRegion(const char *use, const Section &section);

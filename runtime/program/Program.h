@@ -354,6 +354,10 @@ struct Clear {
 struct ActionTemplate {
   ActionKind kind = ActionKind::Forward;
   int chunk = 0;
+  /// The action and the compute action directly behind it are a pair: the calls
+  /// of both may run at the same time. They share no bytes that either writes,
+  /// and the first waits for all that either needs.
+  bool startsPair = false;
   int peer = -1; // a stage
   SlotAddress message;
   int64_t bytes = 0; // of the message
@@ -393,9 +397,9 @@ struct StepPlaces {
 };
 
 /// A named part of a rank's arena, for reports: "parameters", "compute copies",
-/// "gradients", "optimizer", "constants", "data", "scratch", "windows"
-/// (gathered weights), "gradient windows" (gradients until REDUCE_GRAD),
-/// "activations"; "offloaded" in the host arena.
+/// "gradients", "optimizer", "constants", "data", "scratch", "pair scratch" (of
+/// the forward half of pairs), "windows" (gathered weights), "gradient windows"
+/// (gradients until REDUCE_GRAD), "activations"; "offloaded" in the host arena.
 struct Region {
   std::string use;
   int64_t offset = 0;

@@ -206,6 +206,7 @@ template <typename V> void visit(V &v, Call &x) {
 template <typename V> void visit(V &v, ActionTemplate &x) {
   v("kind", x.kind);
   v("chunk", x.chunk);
+  v("startsPair", x.startsPair);
   v("peer", x.peer);
   v("message", x.message);
   v("bytes", x.bytes);

@@ -169,12 +169,27 @@ private:
     for (size_t i = 0; i < slots.size() && error.empty(); ++i)
       if (!fits(slots[i], need.slots[i]))
         reject(a, static_cast<int>(i), slots[i], need.slots[i]);
+    if (error.empty() && stage.templateOf(a).startsPair)
+      verifyPair(a);
     for (int wait : stage.waitsOf(a))
       if (wait < 0 || wait >= a || !isAsynchronous(stage.kindOf(wait)))
         fail(describe(program, number, a) +
              ": expected to wait for an earlier send, receive or transfer, "
              "got action " +
              std::to_string(wait));
+  }
+
+  /// The other half stands behind the action and waits for nothing itself.
+  void verifyPair(int a) {
+    auto other = static_cast<size_t>(a) + 1;
+    if (other == stage.actions.size() || !hasParts(a + 1) ||
+        !canPair(stage.kindOf(a), stage.kindOf(a + 1)) ||
+        stage.templateOf(a + 1).startsPair)
+      return fail(describe(program, number, a) +
+                  ": expected a pair of an F and a B or I");
+    if (!stage.waitsOf(a + 1).empty())
+      fail(describe(program, number, a + 1) +
+           ": expected the first half of its pair to wait");
   }
 
   bool fits(int64_t offset, const SlotNeed &need) const {

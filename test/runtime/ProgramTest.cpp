@@ -491,6 +491,26 @@ TEST(Verify, ClockRunsTransfersBesideComputing) {
   EXPECT_EQ(clock.exposed[0][size_t(ActionKind::Unshard)], 1.0);
 }
 
+TEST(Verify, RefusesPairsOfOtherHalvesAndWaitsBetweenThem) {
+  Program program = makeProgram();
+  program.stages[0].templates[0].startsPair = true; // SEND_F is behind it
+  EXPECT_TRUE(verifyFails(program, "expected a pair of an F and a B or I"));
+  for (std::vector<int> waits : {std::vector<int>{}, {0}}) {
+    Program pair = makeProgram();
+    Stage &stage = pair.stages[1];
+    ActionTemplate backward = stage.templateOf(1);
+    backward.kind = ActionKind::Backward;
+    stage.templates[stage.actions[1].form].startsPair = true;
+    stage.addAction(backward, 0, waits);
+    std::string error;
+    if (waits.empty())
+      EXPECT_TRUE(verify(pair, error)) << error;
+    else
+      EXPECT_TRUE(
+          verifyFails(pair, "expected the first half of its pair to wait"));
+  }
+}
+
 TEST(Verify, RefusesEstimatesThatAreNoTimes) {
   Program p = makeProgram();
   for (double wrong : {-1.0, std::numeric_limits<double>::infinity(),

@@ -134,6 +134,7 @@ private:
   void changeAction(PlannedAction &action, ActionTemplate &form) {
     step(action.microbatch, {1, -1}, "microbatch");
     step(form.chunk, {1, -1}, "chunk");
+    set(form.startsPair, !form.startsPair, "start of a pair");
     if (isMessage(form.kind)) {
       step(form.peer, {1, -1}, "peer");
       step<int64_t>(form.bytes, {4, -4, 64}, "bytes");

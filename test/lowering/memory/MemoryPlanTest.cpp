@@ -3,6 +3,7 @@
 // The memory plan of every schedule at many shapes, against the verifier that
 // runs it on names; and plans with a fault, which the verifier must refuse.
 #include "lowering/memory/MemoryPlan.h"
+#include "lowering/memory/ActionTemplates.h"
 #include "lowering/memory/FreeList.h"
 #include "lowering/memory/PlanVerifier.h"
 #include "passes/pipeline/schedules/Schedules.h"
@@ -29,9 +30,12 @@ struct Case {
 
 /// Plans one case; false when the schedule does not exist at that shape.
 bool makeCase(const std::string &schedule, pipe::Shape shape, bool split,
-              int layers, std::mt19937 &random, Case &result) {
+              int layers, std::mt19937 &random, Case &result,
+              bool pairs = false) {
   std::string error;
-  auto timeline = pipe::makeTimeline(schedule, {shape, 1, split}, error);
+  pipe::ScheduleRequest request{shape, 1, split};
+  request.pairs = pairs;
+  auto timeline = pipe::makeTimeline(schedule, request, error);
   if (!timeline)
     return false;
   result.timeline = pipe::addCommunication(*timeline);
@@ -148,18 +152,91 @@ TEST(MemoryPlan, FaultsAreRefused) {
   EXPECT_EQ(refused, tried);
 }
 
+void expectFaultsRefused(Case &good) {
+  ASSERT_TRUE(accepts(good)) << good.error;
+  FaultReport report =
+      tryFaults(good.layout, good.chunks, good.timeline, good.program);
+  EXPECT_GT(report.tried, 2000);
+  for (const std::string &fault : report.accepted)
+    ADD_FAILURE() << fault;
+}
+
 TEST(MemoryPlan, EveryChangedFieldIsRefused) {
   std::mt19937 random(7);
   for (bool split : {false, true}) {
     Case good;
     ASSERT_TRUE(makeCase("circular", {2, 1, 2}, split, 3, random, good));
-    ASSERT_TRUE(accepts(good)) << good.error;
-    FaultReport report =
-        tryFaults(good.layout, good.chunks, good.timeline, good.program);
-    EXPECT_GT(report.tried, 2000);
-    for (const std::string &fault : report.accepted)
-      ADD_FAILURE() << fault;
+    expectFaultsRefused(good);
   }
+}
+
+TEST(MemoryPlan, PairsAtManyShapes) {
+  std::mt19937 random(9);
+  int cases = 0;
+  for (const char *name : {"dualpipev", "interleaved-overlap"})
+    for (auto [stages, repeats, microbatches] : {std::tuple{1, 2, 3},
+                                                 {2, 1, 6},
+                                                 {2, 2, 4},
+                                                 {3, 2, 9},
+                                                 {4, 2, 8},
+                                                 {3, 3, 6}})
+      for (bool split : {false, true})
+        for (int layers : {1, 3}) {
+          Case c;
+          pipe::Shape shape = pipe::demandedShape(
+              name, pipe::Shape{stages, repeats, microbatches});
+          if (!makeCase(name, shape, split, layers, random, c, true))
+            continue;
+          ++cases;
+          EXPECT_TRUE(pipe::hasPairs(c.timeline)) << name << " " << stages;
+          EXPECT_TRUE(accepts(c)) << name << " " << stages << ": " << c.error;
+          EXPECT_TRUE(verify(c.program, c.error)) << c.error;
+        }
+  EXPECT_GE(cases, 40);
+}
+
+TEST(MemoryPlan, EveryChangedFieldOfAPairIsRefused) {
+  std::mt19937 random(10);
+  Case good;
+  ASSERT_TRUE(makeCase("interleaved-overlap", {2, 1, 4}, false, 2, random, good,
+                       /*pairs=*/true));
+  expectFaultsRefused(good);
+}
+
+/// The halves of a pair use nothing that the other one writes, although the
+/// plan of the same actions in order gives bytes of one to the other.
+TEST(MemoryPlan, APlanWithoutPairsIsNoPlanOfPairs) {
+  std::mt19937 random(11), same(11);
+  Case pairs, apart;
+  pipe::Shape shape{2, 2, 4};
+  ASSERT_TRUE(makeCase("interleaved-overlap", shape, false, 2, random, pairs,
+                       /*pairs=*/true));
+  ASSERT_TRUE(makeCase("interleaved-overlap", shape, false, 2, same, apart));
+  EXPECT_LT(apart.program.stages[0].arenaBytes,
+            pairs.program.stages[0].arenaBytes);
+  apart.timeline = pairs.timeline;
+  EXPECT_FALSE(accepts(apart));
+}
+
+TEST(MemoryPlan, HalvesOfAPairShareNoBytes) {
+  std::mt19937 random(12);
+  Case good;
+  ASSERT_TRUE(makeCase("interleaved-overlap", {1, 1, 4}, false, 1, random, good,
+                       /*pairs=*/true));
+  ASSERT_TRUE(accepts(good)) << good.error;
+  Stage &stage = good.program.stages[0];
+  int first = 0;
+  while (!stage.templateOf(first).startsPair)
+    ++first;
+  ASSERT_EQ(stage.kindOf(first), ActionKind::Backward);
+  // The residuals that the backward has read are not needed any more, so the
+  // forward could write there if it came later.
+  int64_t residuals = stage.slotsOf(first)[StashSlot];
+  stage.slots[stage.actions[first + 1].firstSlot + StashSlot] = residuals;
+  EXPECT_FALSE(accepts(good));
+  EXPECT_NE(good.error.find("apart from what the other half of the pair uses"),
+            std::string::npos)
+      << good.error;
 }
 
 /// Templates stand once: 32 microbatches add none to those of 8.
