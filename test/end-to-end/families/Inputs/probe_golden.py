@@ -2,7 +2,7 @@
 """Compares `rota probe` of a golden model with transformers: logits, loss, every
 gradient and ten steps of AdamW, on one rank, pipelined, and divided.
 
-    probe_golden.py GOLDEN_FOLDER OUTPUT
+    probe_golden.py GOLDEN_FOLDER OUTPUT [MORE_DIVISIONS...]
 """
 import os
 import subprocess
@@ -22,8 +22,8 @@ DIVISIONS = [
 
 
 def main():
-    golden, output = sys.argv[1:]
-    for options in DIVISIONS:
+    golden, output, *more = sys.argv[1:]
+    for options in DIVISIONS + more:
         print("division:", options or "one rank", flush=True)
         subprocess.run(["rota", "probe", os.path.join(golden, "run.json"),
                         "--model", golden, "--tokens",
