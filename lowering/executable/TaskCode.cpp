@@ -77,13 +77,9 @@ private:
 
   void writeKernel(const TaskStep &step, const KernelCall &call) {
     for (auto [i, argument] : llvm::enumerate(call.arguments)) {
-      const auto &places =
-          argument.kind == KernelArgument::Kind::Operand  ? step.operands
-          : argument.kind == KernelArgument::Kind::Result ? step.results
-                                                          : step.temporaries;
       Value place = LLVM::GEPOp::create(b, pointer, pointer, argumentArray,
                                         ArrayRef<LLVM::GEPArg>{int32_t(i)});
-      LLVM::StoreOp::create(b, address(places[argument.index]), place);
+      LLVM::StoreOp::create(b, address(step, argument), place);
     }
     Type i64 = b.getI64Type();
     // RotaCpuKernel: (args, begin, end).
@@ -95,6 +91,21 @@ private:
         ValueRange{context, kernel, argumentArray,
                    LLVM::ConstantOp::create(b, i64, call.rows),
                    LLVM::ConstantOp::create(b, i64, call.grain)});
+  }
+
+  Value address(const TaskStep &step, const KernelArgument &argument) {
+    switch (argument.kind) {
+    case KernelArgument::Kind::Operand:
+      return address(step.operands[argument.index]);
+    case KernelArgument::Kind::Result:
+      return address(step.results[argument.index]);
+    case KernelArgument::Kind::Temporary:
+      return address(step.temporaries[argument.index]);
+    case KernelArgument::Kind::Number:
+      return LLVM::AddressOfOp::create(
+          b, pointer, constantGlobal(int32_t(argument.index)).getSymName());
+    }
+    llvm_unreachable("every kind of argument has an address");
   }
 
   void writeGemm(const TaskStep &step) {
@@ -161,7 +172,7 @@ private:
         LLVM::LLVMFunctionType::get(result ? result : nothing, arguments));
   }
 
-  /// A constant with the bytes of a description; equal ones once.
+  /// A constant with the bytes of a description or number; equal ones once.
   template <typename T> LLVM::GlobalOp constantGlobal(const T &description) {
     static_assert(std::has_unique_object_representations_v<T>, "no padding");
     OpBuilder::InsertionGuard guard(b);
@@ -177,7 +188,7 @@ private:
     return LLVM::GlobalOp::create(
         b, LLVM::LLVMArrayType::get(b.getI8Type(), sizeof description),
         /*isConstant=*/true, LLVM::Linkage::Internal,
-        ("gemm_" + Twine(number)).str(), value, alignof(T));
+        ("constant_" + Twine(number)).str(), value, alignof(T));
   }
 
   Value address(const BufferAddress &location) {

@@ -16,7 +16,7 @@ namespace rota::lowering {
 using Values = GpuAttentionCode::Values;
 
 LogicalResult checkGpuHeadSize(Operation *op, const AttentionShape &shape) {
-  if (shape.hasPrevious || shape.hasPosition ||
+  if (shape.hasPrevious || shape.dependsOnPosition ||
       shape.wideElement != shape.element)
     return op->emitOpError("is not supported in a ring on GPUs yet");
   if (shape.largestSize() <= GpuAttentionCode::kMostSize)

@@ -30,8 +30,10 @@ public:
     }
     if (shape.hasSinks)
       sinks = k.argument(next++, f32);
-    if (shape.hasPosition)
+    if (shape.dependsOnPosition) {
       position = k.argument(next++, k.ops().getI32Type());
+      behind = k.argument(next++, k.ops().getI32Type());
+    }
     int64_t block = code.queryBlock();
     queries = k.stack(shape.size * block);
     sums = k.stack(shape.valueSize * block);
@@ -72,9 +74,10 @@ private:
             return emitKeys(keys, values, key, count, first, carried);
           });
     };
-    Value seen = code.seesBlock(position);
-    SmallVector<Value> state =
-        seen ? k.choose(seen, walk, [&] { return initial; }) : walk();
+    SmallVector<Value> state = shape.dependsOnPosition
+                                   ? k.choose(code.seesBlock(position, behind),
+                                              walk, [&] { return initial; })
+                                   : walk();
     SmallVector<Value> factor;
     for (int64_t v = 0; v < kVectors; ++v) {
       factor.push_back(k.divf(k.splat(1.0f), state[kVectors + v]));
@@ -187,7 +190,7 @@ private:
   AttentionCode code;
   SmallVector<Memory> tensors; // query, key, value, output
   Memory logsumexp, sinks{};
-  Memory previous{}, previousLogsumexp{}, position{};
+  Memory previous{}, previousLogsumexp{}, position{}, behind{};
   Memory queries, sums; // [size][query], [valueSize][query]
   Memory scores;        // [key][query]
   Memory lines;         // [query]
@@ -201,14 +204,8 @@ static FailureOr<KernelPlan> planAttention(mlir::rota::AttentionOp op,
   AttentionShape shape = attentionShape(op);
   if (failed(checkHeadSize(op, shape)))
     return failure();
-  FailureOr<std::string> symbol = emitDedicated(
-      library, "attention", toString(shape), 2 + op->getNumOperands(),
-      [&](KernelBuilder &k) { ForwardCode(k, shape).emit(); });
-  if (failed(symbol))
-    return failure();
   int64_t block = AttentionCode::kVectors * library.getVectorBits() / 32;
   KernelCall call;
-  call.symbol = *symbol;
   call.rows =
       shape.batch * shape.heads * ((shape.sequence + block - 1) / block);
   using Kind = KernelArgument::Kind;
@@ -218,7 +215,15 @@ static FailureOr<KernelPlan> planAttention(mlir::rota::AttentionOp op,
                     {Kind::Result, 0},
                     {Kind::Result, 1}};
   for (unsigned i = 3; i < op->getNumOperands(); ++i)
-    call.arguments.push_back({Kind::Operand, i});
+    if (op->getOperand(i) != op.getPosition())
+      call.arguments.push_back({Kind::Operand, i});
+  addPosition(op, shape, call);
+  FailureOr<std::string> symbol = emitDedicated(
+      library, "attention", toString(shape), call.arguments.size(),
+      [&](KernelBuilder &k) { ForwardCode(k, shape).emit(); });
+  if (failed(symbol))
+    return failure();
+  call.symbol = *symbol;
   KernelPlan plan;
   plan.calls.push_back(std::move(call));
   return plan;

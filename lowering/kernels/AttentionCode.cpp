@@ -24,10 +24,9 @@ std::string toString(const AttentionShape &s) {
   stream << s.batch << 'x' << s.sequence << 'x' << s.heads << 'x' << s.keyHeads
          << 'x' << s.size << 'x' << s.valueSize << 'x' << s.element << " * "
          << bits(s.scale) << " cap " << bits(s.softCap) << " sees "
-         << s.mask.before << ' ' << s.mask.after << (s.hasSinks ? " sinks" : "")
-         << (s.hasPrevious ? " more" : "") << " to " << s.wideElement;
-  if (s.hasPosition)
-    stream << " behind " << s.behind << (s.bidirectional ? " seen" : "");
+         << s.mask.before << ' ' << s.mask.after << " from " << s.mask.offset
+         << (s.hasSinks ? " sinks" : "") << (s.hasPrevious ? " more" : "")
+         << " to " << s.wideElement << (s.dependsOnPosition ? " if seen" : "");
   return text;
 }
 

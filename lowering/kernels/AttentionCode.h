@@ -25,9 +25,10 @@ struct AttentionShape {
   float scale, softCap; // 0: no cap
   mlir::Type element;
   mlir::Type wideElement; // of the output, or of the query's cotangent
-  bool hasPrevious, hasPosition;
-  int64_t behind; // with a position: blocks
-  bool bidirectional;
+  bool hasPrevious;
+  /// Whether the rank's position says if the keys are seen at all. The kernel
+  /// then reads it and the number of blocks behind.
+  bool dependsOnPosition;
 
   int64_t group() const { return heads / keyHeads; }
   int64_t largestSize() const { return std::max(size, valueSize); }
@@ -44,6 +45,16 @@ inline bool hasPrevious(mlir::rota::AttentionOp op) {
 }
 inline bool hasPrevious(mlir::rota::AttentionGradOp) { return false; }
 
+/// Of a block behind, without a window, queries see all keys or none: the mask
+/// is the same for each block, and so is the kernel.
+template <typename Op>
+mlir::rota::AttentionMask maskOfSeen(Op op, int64_t sequence) {
+  if (op.getPosition() && !op.getWindow())
+    return mlir::rota::AttentionMask::of(sequence, std::nullopt,
+                                         /*bidirectional=*/true);
+  return op.getMask();
+}
+
 /// The shape of rota.attention or its derivative, and a text that determines
 /// it.
 template <typename Op> AttentionShape attentionShape(Op op) {
@@ -56,18 +67,26 @@ template <typename Op> AttentionShape attentionShape(Op op) {
           v.getDimSize(2),
           q.getDimSize(3),
           v.getDimSize(3),
-          op.getMask(),
+          maskOfSeen(op, q.getDimSize(1)),
           bool(op.getSinks()),
           float(op.getScale().convertToDouble()),
           cap ? float(cap->convertToDouble()) : 0.0f,
           q.getElementType(),
           mlir::getElementTypeOrSelf(wideResult(op)),
           hasPrevious(op),
-          bool(op.getPosition()),
-          int64_t(op.getBehind().value_or(0)),
-          op.getBidirectional()};
+          op.getPosition() && !op.getBidirectional()};
 }
 std::string toString(const AttentionShape &shape);
+/// Adds the last arguments of a kernel that depends on the position.
+template <typename Op>
+void addPosition(Op op, const AttentionShape &shape, KernelCall &call) {
+  if (!shape.dependsOnPosition)
+    return;
+  call.arguments.push_back(
+      {KernelArgument::Kind::Operand, op->getNumOperands() - 1});
+  call.arguments.push_back(
+      {KernelArgument::Kind::Number, unsigned(*op.getBehind())});
+}
 /// Blocks of a head lie on the stack: an error at `op` when it is too large.
 llvm::LogicalResult checkHeadSize(mlir::Operation *op,
                                   const AttentionShape &shape);
@@ -130,12 +149,11 @@ public:
       mlir::Value key, mlir::Value count, mlir::ValueRange carried)>;
   llvm::SmallVector<mlir::Value>
   keyBlocks(mlir::Value first, mlir::ValueRange initial, BlockBody body);
-  /// Whether the queries see keys of the block at all, which the rank's
-  /// `position` says; null: they do.
-  mlir::Value seesBlock(Memory position) {
-    if (!shape.hasPosition || shape.bidirectional)
-      return {};
-    return k.isLess(k.i64(shape.behind - 1), k.loadIndex(position, k.i64(0)));
+  /// Whether the queries see keys of the block at all: there are as many blocks
+  /// before the rank's own as the keys are `behind`.
+  mlir::Value seesBlock(Memory position, Memory behind) {
+    mlir::Value blocks = k.loadIndex(position, k.i64(0));
+    return k.isLess(k.loadIndex(behind, k.i64(0)), k.add(blocks, 1));
   }
   /// The end of the block's queries that are within the sequence.
   mlir::Value queryEnd(mlir::Value first) {

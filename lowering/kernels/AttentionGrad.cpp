@@ -16,7 +16,7 @@ namespace {
 /// The kernel's arguments, in order. After them stand, where they are there:
 /// sums over queries in f32, of keys and of values, where the cotangents are
 /// not f32; then sinks, and sums of their cotangents over the queries of
-/// [batch, head]; then the position.
+/// [batch, head]; then the position and the blocks behind it.
 enum Argument : unsigned {
   kCotangent,
   kQuery,
@@ -141,12 +141,15 @@ private:
       addToSink(batch, head);
     code.fillZero(querySums, shape.size * code.queryBlock());
     auto walk = [&] { emitAllKeys(batch, keyHead, first); };
-    if (shape.hasPosition && !shape.bidirectional)
-      k.when(code.seesBlock(
-                 k.argument(positionArgument(shape), k.ops().getI32Type())),
+    if (shape.dependsOnPosition) {
+      unsigned position = positionArgument(shape);
+      Type i32 = k.ops().getI32Type();
+      k.when(code.seesBlock(k.argument(position, i32),
+                            k.argument(position + 1, i32)),
              walk);
-    else
+    } else {
       walk();
+    }
     SmallVector<Value> scale(kVectors, k.splat(shape.scale));
     code.storeBlock(
         querySums, scale,
@@ -336,7 +339,7 @@ static FailureOr<KernelPlan> planAttentionGrad(mlir::rota::AttentionGradOp op,
     return failure();
   FailureOr<std::string> symbol =
       emitDedicated(library, "attention_grad", toString(shape),
-                    positionArgument(shape) + (shape.hasPosition ? 1 : 0),
+                    positionArgument(shape) + (shape.dependsOnPosition ? 2 : 0),
                     [&](KernelBuilder &k) { BackwardCode(k, shape).emit(); });
   if (failed(symbol))
     return failure();
@@ -361,8 +364,7 @@ static FailureOr<KernelPlan> planAttentionGrad(mlir::rota::AttentionGradOp op,
     call.arguments.push_back({Kind::Operand, 6});
     addTemporary(shape.batch * shape.heads);
   }
-  if (shape.hasPosition)
-    call.arguments.push_back({Kind::Operand, op->getNumOperands() - 1});
+  addPosition(op, shape, call);
   plan.calls.push_back(std::move(call));
   if (shape.hasSinks) {
     auto sums =

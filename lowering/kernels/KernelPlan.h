@@ -14,7 +14,8 @@ namespace rota::lowering {
 
 /// A buffer that a kernel call gets a pointer to.
 struct KernelArgument {
-  enum class Kind { Operand, Result, Temporary } kind;
+  /// Number: the index itself, an i32 that the kernel reads; on CPUs.
+  enum class Kind { Operand, Result, Temporary, Number } kind;
   unsigned index; // of the op's operand or result, or in `temporaries`
 };
 

@@ -15,7 +15,7 @@ using rota::test::KernelHarness;
 
 namespace {
 
-/// A function `f`; `$A` to `$E` stand for sizes, `$T` for the element type and
+/// A function `f`; `$A` to `$H` stand for sizes, `$T` for the element type and
 /// `$W` for that of what is never bf16. Integer arguments are from -1 or 0 to
 /// `$C` - 1.
 struct DedicatedOp {
@@ -80,6 +80,20 @@ const DedicatedOp dedicatedOps[] = {
       {1, 131, 64, 2, 1, 32, 200, 1},
       {1, 131, 64, 2, 1, 32, 300, 2},
       {1, 40, 8, 2, 1, 8, 900, 20}}},
+    // batch, sequence, D, heads, key heads, D of values, blocks behind, more:
+    // one kernel for both
+    {"attention_to_whole_blocks",
+     R"(
+      func.func @f(%q: tensor<$Ax$Bx$Dx$Cx$T>, %k: tensor<$Ax$Bx$Ex$Cx$T>, %v: tensor<$Ax$Bx$Ex$Fx$T>, %b: tensor<$Ax$Bx$Dx$Fx$W>, %m: tensor<$Ax$Dx$Bx$W>, %do: tensor<$Ax$Bx$Dx$Fx$T>, %p: tensor<i32>) -> (tensor<$Ax$Bx$Dx$Fx$W>, tensor<$Ax$Dx$Bx$W>, tensor<$Ax$Bx$Dx$Fx$W>, tensor<$Ax$Dx$Bx$W>, tensor<$Ax$Bx$Dx$Cx$W>, tensor<$Ax$Bx$Ex$Cx$T>, tensor<$Ax$Bx$Ex$Fx$T>, tensor<$Ax$Bx$Dx$Cx$W>, tensor<$Ax$Bx$Ex$Cx$T>, tensor<$Ax$Bx$Ex$Fx$T>) {
+        %o0, %l0 = rota.attention %q, %k, %v previous %b, %m position %p behind = $G scale = 0.6 : (tensor<$Ax$Bx$Dx$Cx$T>, tensor<$Ax$Bx$Ex$Cx$T>, tensor<$Ax$Bx$Ex$Fx$T>, tensor<$Ax$Bx$Dx$Fx$W>, tensor<$Ax$Dx$Bx$W>, tensor<i32>) -> (tensor<$Ax$Bx$Dx$Fx$W>, tensor<$Ax$Dx$Bx$W>)
+        %o1, %l1 = rota.attention %q, %k, %v previous %b, %m position %p behind = $H scale = 0.6 : (tensor<$Ax$Bx$Dx$Cx$T>, tensor<$Ax$Bx$Ex$Cx$T>, tensor<$Ax$Bx$Ex$Fx$T>, tensor<$Ax$Bx$Dx$Fx$W>, tensor<$Ax$Dx$Bx$W>, tensor<i32>) -> (tensor<$Ax$Bx$Dx$Fx$W>, tensor<$Ax$Dx$Bx$W>)
+        %q0, %k0, %v0 = rota.attention_grad %do, %q, %k, %v, %do, %l0 position %p behind = $G scale = 0.6 : (tensor<$Ax$Bx$Dx$Fx$T>, tensor<$Ax$Bx$Dx$Cx$T>, tensor<$Ax$Bx$Ex$Cx$T>, tensor<$Ax$Bx$Ex$Fx$T>, tensor<$Ax$Bx$Dx$Fx$T>, tensor<$Ax$Dx$Bx$W>, tensor<i32>) -> (tensor<$Ax$Bx$Dx$Cx$W>, tensor<$Ax$Bx$Ex$Cx$T>, tensor<$Ax$Bx$Ex$Fx$T>)
+        %q1, %k1, %v1 = rota.attention_grad %do, %q, %k, %v, %do, %l1 position %p behind = $H scale = 0.6 : (tensor<$Ax$Bx$Dx$Fx$T>, tensor<$Ax$Bx$Dx$Cx$T>, tensor<$Ax$Bx$Ex$Cx$T>, tensor<$Ax$Bx$Ex$Fx$T>, tensor<$Ax$Bx$Dx$Fx$T>, tensor<$Ax$Dx$Bx$W>, tensor<i32>) -> (tensor<$Ax$Bx$Dx$Cx$W>, tensor<$Ax$Bx$Ex$Cx$T>, tensor<$Ax$Bx$Ex$Fx$T>)
+        return %o0, %l0, %o1, %l1, %q0, %k0, %v0, %q1, %k1, %v1 : tensor<$Ax$Bx$Dx$Fx$W>, tensor<$Ax$Dx$Bx$W>, tensor<$Ax$Bx$Dx$Fx$W>, tensor<$Ax$Dx$Bx$W>, tensor<$Ax$Bx$Dx$Cx$W>, tensor<$Ax$Bx$Ex$Cx$T>, tensor<$Ax$Bx$Ex$Fx$T>, tensor<$Ax$Bx$Dx$Cx$W>, tensor<$Ax$Bx$Ex$Cx$T>, tensor<$Ax$Bx$Ex$Fx$T>
+      })",
+     {{1, 1, 8, 1, 1, 3, 1, 8},
+      {2, 37, 8, 4, 2, 4, 2, 9},
+      {1, 131, 16, 3, 1, 17, 1, 16}}},
     // batch, sequence, vocabulary
     {"cross_entropy",
      R"(

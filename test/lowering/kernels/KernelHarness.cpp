@@ -219,6 +219,12 @@ private:
       case KernelArgument::Kind::Temporary:
         pointers.push_back(temporaries[argument.index]);
         break;
+      case KernelArgument::Kind::Number: {
+        unsigned char *number = allocate(sizeof(int32_t));
+        std::memcpy(number, &argument.index, sizeof(int32_t));
+        pointers.push_back(number);
+        break;
+      }
       }
     NativeKernel kernel = lookupKernel(*harness.jit, call.symbol);
     if (!kernel)
