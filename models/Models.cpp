@@ -148,6 +148,20 @@ static LogicalResult checkExperts(Config &config, const BuildOptions &options,
          << value;
 }
 
+/// A balance over the step needs a loss of balance.
+static LogicalResult checkBalance(MLIRContext &context, StringRef path,
+                                  const BuildOptions &options,
+                                  ModuleOp module) {
+  bool reads = module
+                   .walk([](ObservedMeanOp) { return WalkResult::interrupt(); })
+                   .wasInterrupted();
+  if (options.routers.balanceOver != LoadBalanceOver::Step || reads)
+    return success();
+  return errorAt(context, path)
+         << "expected a model with a load balance loss, by its configuration "
+            "or 'load-balance-loss', for 'load-balance-over' step";
+}
+
 /// A rate of biases needs routers with biases of choices.
 static LogicalResult checkBiasRate(Config &config, double rate,
                                    ModuleOp module) {
@@ -197,6 +211,7 @@ static FailureOr<BuiltModel> buildFromConfig(MLIRContext &context,
   if (failed(verify(*model.module)) ||
       failed(checkParameters(*config, *model.module)) ||
       failed(checkExperts(*config, options, *model.module)) ||
+      failed(checkBalance(context, path, options, *model.module)) ||
       failed(checkBiasRate(*config, options.routers.biasRate, *model.module)))
     return failure();
   for (const char *name : ::rota::kWeightFiles) {
@@ -239,6 +254,9 @@ static FailureOr<BuiltModel> loadModule(MLIRContext &context, StringRef path,
                                   << "' for a module, whose experts are its "
                                      "own, got "
                                   << value;
+  if (options.routers.balanceOver == LoadBalanceOver::Step)
+    return errorAt(context, path) << "expected no 'load-balance-over' step for "
+                                     "a module, whose losses are its own";
   BuiltModel built;
   built.module = parseSourceFile<ModuleOp>(path, &context);
   if (!built.module)

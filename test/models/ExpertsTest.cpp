@@ -158,6 +158,18 @@ TEST_F(Experts, TheirOptionsNeedExperts) {
   }
 }
 
+TEST_F(Experts, ABalanceOverTheStepNeedsALossOfBalance) {
+  BuildOptions options{1, 8, {}};
+  options.routers.balanceOver = LoadBalanceOver::Step;
+  options.routers.balance = 0.0;
+  EXPECT_TRUE(failed(build(mixtral(), options)));
+  EXPECT_NE(diagnostics.find("expected a model with a load balance loss"),
+            std::string::npos)
+      << diagnostics;
+  options.routers.balance = 0.1;
+  EXPECT_TRUE(succeeded(build(mixtral(), options))) << diagnostics;
+}
+
 TEST_F(Experts, MixtralHasThemInEveryLayer) {
   auto names = layerParams(mixtral());
   EXPECT_TRUE(has(names, "block_sparse_moe.gate.weight 4 24"));
