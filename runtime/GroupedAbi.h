@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The part of the C ABI (Abi.h) for mixtures of experts: products of rows that
-// lie in groups, one matrix for each group.
+// lie in groups, one matrix for each group, and transfers of these rows.
 #ifndef ROTA_RUNTIME_GROUPEDABI_H
 #define ROTA_RUNTIME_GROUPEDABI_H
 
@@ -38,6 +38,27 @@ void rotaGroupedGemm(RotaContext *context, const RotaGroupedGemm *gemm,
 void rotaGroupedGemmGrad(RotaContext *context, const RotaGroupedGemm *gemm,
                          const void *a, const void *b, const int32_t *counts,
                          void *c);
+
+/// How rows of experts lie on the ranks of a group where the division moves
+/// between sequences and rows. A rank has either `sequences` sequences of all
+/// blocks, those of the group's first rank first, or the sequences of all ranks
+/// and `blocks` blocks of each. A block has room for `rows` rows; `experts`
+/// counts say how many of its first are filled.
+typedef struct RotaRowExchange {
+  int64_t sequences, blocks, rows, experts;
+  int64_t rowBytes;
+  int64_t gathersRows; // 0: from ranks of sequences to ranks of blocks; 1: back
+} RotaRowExchange;
+
+/// Moves the filled rows of `input` to the ranks that have their places in
+/// `output`, among the group of that collective of the program's description,
+/// and clears the other rows of `output`. `sent` are the counts of the blocks
+/// of `input`, `received` of `output`, in their order; a block with counts
+/// above its room is full. Else as rotaCollective.
+void rotaExchangeRows(RotaContext *context, int64_t number,
+                      const RotaRowExchange *exchange, const void *input,
+                      const int32_t *sent, const int32_t *received,
+                      void *output);
 
 #ifdef __cplusplus
 }

@@ -4,6 +4,7 @@
 #ifndef ROTA_RUNTIME_DEVICE_CONTEXT_H
 #define ROTA_RUNTIME_DEVICE_CONTEXT_H
 
+#include "runtime/GroupedAbi.h"
 #include "runtime/device/Device.h"
 #include "runtime/device/cpu/Cores.h"
 
@@ -24,6 +25,10 @@ public:
   virtual int64_t startInTask(int collective, const void *source,
                               void *destination) = 0;
   virtual void waitInTask(int64_t started) = 0;
+  /// Carries out rotaExchangeRows.
+  virtual void exchangeRows(int collective, const RotaRowExchange &form,
+                            const void *source, const int32_t *sent,
+                            const int32_t *received, void *destination) = 0;
 };
 
 } // namespace rota

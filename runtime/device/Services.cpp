@@ -85,3 +85,11 @@ int64_t rotaStartCollective(RotaContext *context, int64_t number,
 void rotaWaitCollective(RotaContext *context, int64_t started) {
   context->collectives->waitInTask(started);
 }
+
+void rotaExchangeRows(RotaContext *context, int64_t number,
+                      const RotaRowExchange *exchange, const void *input,
+                      const int32_t *sent, const int32_t *received,
+                      void *output) {
+  context->collectives->exchangeRows(static_cast<int>(number), *exchange, input,
+                                     sent, received, output);
+}

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/Rank.h"
+#include "runtime/collective/RowExchange.h"
 #include "runtime/program/Part.h"
 
 #include <algorithm>
@@ -93,6 +94,30 @@ void Rank::waitInTask(int64_t started) {
     }
     if (!device().isAsynchronous())
       taskSeconds += links.tensors->now() - begin;
+  } catch (const std::exception &error) {
+    failure = std::current_exception();
+    reportFailure(&ownContext, error.what());
+  }
+}
+
+/// Only tasks on the CPU call this: compiling for GPUs refuses these ops.
+void Rank::exchangeRows(int collective, const RotaRowExchange &form,
+                        const void *source, const int32_t *sent,
+                        const int32_t *received, void *destination) {
+  if (failure)
+    return;
+  try {
+    double begin = links.tensors->now();
+    RowExchange exchange(form, groups[collective], sent, received);
+    std::vector<Request> requests =
+        exchange.start(*links.tensors, Stream::Task, source, destination);
+    parallelPieces(&ownContext, exchange.blocks(), [&](int64_t block) {
+      exchange.clearBlock(block, destination);
+    });
+    CoreLeave leave(coreSet);
+    for (Request request : requests)
+      links.tensors->wait(request);
+    taskSeconds += links.tensors->now() - begin;
   } catch (const std::exception &error) {
     failure = std::current_exception();
     reportFailure(&ownContext, error.what());

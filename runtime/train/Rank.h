@@ -99,6 +99,9 @@ public:
   int64_t startInTask(int collective, const void *source,
                       void *destination) override;
   void waitInTask(int64_t started) override;
+  void exchangeRows(int collective, const RotaRowExchange &form,
+                    const void *source, const int32_t *sent,
+                    const int32_t *received, void *destination) override;
   /// Keeps the text of each position that the device is told.
   void setPositions(std::shared_ptr<const std::vector<std::string>> texts) {
     positions = std::move(texts);

@@ -2,6 +2,7 @@
 #include "runtime/collective/local/LocalNetwork.h"
 #include "test/runtime/collective/CommunicatorChecks.h"
 #include "test/runtime/collective/RandomCollective.h"
+#include "test/runtime/collective/RandomRows.h"
 
 #include <atomic>
 #include <functional>
@@ -38,6 +39,14 @@ TEST(LocalNetwork, LargeCollectivesGiveTheReference) {
   for (int ranks : {2, 4})
     onEachRank(ranks, [&](Communicator &communicator) {
       exchangeRandomly(communicator, 10 + ranks, 8, 300000);
+    });
+}
+
+TEST(LocalNetwork, FilledRowsTravelAndOthersAreCleared) {
+  for (int ranks : {1, 2, 3, 4})
+    onEachRank(ranks, [&](Communicator &communicator) {
+      exchangeRowsRandomly(communicator, ranks, 40, 30);
+      exchangeRowsRandomly(communicator, ranks, 5, 100000);
     });
 }
 

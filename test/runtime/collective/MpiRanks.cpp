@@ -9,6 +9,7 @@
 #include "runtime/Error.h"
 #include "runtime/collective/mpi/MpiCommunicator.h"
 #include "test/runtime/collective/RandomCollective.h"
+#include "test/runtime/collective/RandomRows.h"
 
 #include <cstdio>
 #include <fmt/format.h>
@@ -43,6 +44,10 @@ void addTests(Communicator &communicator) {
   });
   addTest("LargeCollectivesGiveTheReference",
           [&] { exchangeRandomly(communicator, 12, 10, 600000); });
+  addTest("FilledRowsTravelAndOthersAreCleared", [&] {
+    exchangeRowsRandomly(communicator, 1, 40, 30);
+    exchangeRowsRandomly(communicator, 2, 3, 300000);
+  });
   addTest("CopiesRunBesideTheCaller", [&] {
     std::vector<char> large(3 << 20, 2), copy(large.size());
     communicator.wait(
