@@ -175,9 +175,13 @@ Value ExpertBlock::build(Value x) {
   if (builder.isInLayer()) // what is observed has the number of a layer
     ObserveOp::create(builder, kExpertLoad, places.getCounts(), each);
   addLosses(scores, places.getCounts(), count);
+  int64_t blocks = microbatch.experts.ranks;
   Value rows = DispatchOp::create(
       builder, tokens.clone({sequences, count, config.embed}), x,
-      places.getPlaces());
+      places.getPlaces(), /*weights=*/Value(), /*offset=*/Value(),
+      places.getCounts(), blocks, fill());
   return CombineOp::create(builder, tokens, apply(rows, places.getCounts()),
-                           places.getPlaces(), choices.getWeights());
+                           places.getPlaces(), choices.getWeights(),
+                           /*offset=*/Value(), places.getCounts(), blocks,
+                           fill());
 }

@@ -10,8 +10,6 @@
 include "ir/rota/ModelOps.td"
 include "ir/rota/Shardings.td"
 
-def Rota_AxisRefs : TypedArrayAttrBase<Rota_AxisRefAttr, "mesh axes">;
-
 def Rota_MeshOp : Rota_Op<"mesh", [HasParent<"::mlir::ModuleOp">]> {
   let summary = "the device mesh that the module is for";
   let description = [{

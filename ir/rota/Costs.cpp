@@ -4,7 +4,7 @@
 // descriptions, an exponential or a root as one; bytes are those of all
 // operands and results, as if nothing were fused. Ops that become no code
 // cost nothing.
-#include "ir/rota/Experts.h"
+#include "ir/rota/CountedRows.h"
 #include "ir/rota/Rules.h"
 
 using namespace mlir;
@@ -235,13 +235,8 @@ Cost ChoiceDotOp::getCost() {
   return placedCost(*this, 2 * moved, moved, getRows());
 }
 
-/// A multiply-add per row and element of a matrix, as if all rows had an
-/// expert.
-/// The part of the rows that is worked on.
-static double fillOf(std::optional<APFloat> fill) {
-  return fill ? fill->convertToDouble() : 1.0;
-}
-
+/// A multiply-add per row that is expected to have an expert, and element of a
+/// matrix.
 Cost GroupedProductOp::getCost() {
   return streamingCost(*this, 2 * fillOf(getFill()) * elementsOf(getRows()) *
                                   double(lastDimension(getResult())));
@@ -259,3 +254,5 @@ Cost GroupedBiasOp::getCost() {
 Cost GroupedBiasGradOp::getCost() {
   return streamingCost(*this, elementsOf(getCotangent()));
 }
+
+Cost RaggedAllToAllOp::getCost() { return streamingCost(*this, 0); }

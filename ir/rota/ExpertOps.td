@@ -20,6 +20,10 @@ defvar expertBlocks = (ins DefaultValuedAttr<I64Attr, "1">:$blocks);
 /// The part of the rows that choices are expected to take, for costs alone; not
 /// given: all.
 defvar expertFill = (ins OptionalAttr<F64Attr>:$fill);
+/// The rows of each expert, where all choices with a row lie in the first rows of
+/// their expert's block: other rows are zero or not read (CountedRows.h).
+defvar placedCounts = !con((ins Optional<Rota_IntTensor>:$counts), expertBlocks,
+                           expertFill);
 
 /// The trait of DividedByCost.h.
 def Rota_DividedByCost : NativeOpTrait<"DividedByCost"> {
@@ -151,36 +155,37 @@ def Rota_DispatchOp : Rota_DifferentiableOp<"dispatch", [AttrSizedOperandSegment
     Row `places[b, s, j]` of sequence b is token [b, s], times `weights[b, s, j]` where
     there are weights. Places are distinct. Rows that are no choice's place are zero, and
     choices whose place is no row are left out. With an offset, row r is place
-    `offset + r`.
+    `offset + r`. With counts, places are those of `rota.expert_places` with these
+    counts and blocks: where rows move between ranks, only those with a choice travel.
 
     Life-span: made by model builders, by hand, or as a derivative; divided by cost,
-    along sequences and tokens or along rows; `partition` gives it an offset where it
-    divides the rows; becomes a kernel.
+    along sequences and tokens or along rows; `partition` gives it an offset and takes
+    its counts where it divides the rows; becomes a kernel.
 
     Constraints:
     - C1: tokens are [B, S, E], places [B, S, k], the result [B, R, E] in the tokens'
       element type
     - C2: weights are [B, S, k]
     - C3: an offset is a scalar
+    - C4: counts are [B, X]; blocks are 1 or more, and divide R and X
+    - C5: a fill is above 0 and at most 1; blocks and fill stand with counts
 
     ```mlir
-    func.func @f(%x: tensor<2x16x4xf32>, %places: tensor<2x16x2xi32>, %w: tensor<2x16x2xf32>) -> tensor<2x32x4xf32> {
+    func.func @f(%x: tensor<2x16x4xf32>, %places: tensor<2x16x2xi32>, %w: tensor<2x16x2xf32>, %counts: tensor<2x8xi32>) -> tensor<2x32x4xf32> {
       %rows = rota.dispatch %x, %places : (tensor<2x16x4xf32>, tensor<2x16x2xi32>) -> tensor<2x32x4xf32>
       %weighed = rota.dispatch %x, %places weights %w : (tensor<2x16x4xf32>, tensor<2x16x2xi32>, tensor<2x16x2xf32>) -> tensor<2x32x4xf32>
+      %counted = rota.dispatch %x, %places counts %counts blocks = 2 fill = 0.5 : (tensor<2x16x4xf32>, tensor<2x16x2xi32>, tensor<2x8xi32>) -> tensor<2x64x4xf32>
       return %rows : tensor<2x32x4xf32>
     }
     ```
   }];
-  let arguments = (ins Rota_FloatTensor:$tokens, Rota_IntTensor:$places,
-                       Optional<Rota_F32Tensor>:$weights,
-                       Optional<Rota_IntTensor>:$offset);
+  let arguments = !con((ins Rota_FloatTensor:$tokens, Rota_IntTensor:$places,
+                            Optional<Rota_F32Tensor>:$weights,
+                            Optional<Rota_IntTensor>:$offset), placedCounts);
   let results = (outs Rota_FloatTensor:$rows);
-  let builders = [OpBuilder<(ins "::mlir::Type":$rows, "::mlir::Value":$tokens,
-      "::mlir::Value":$places, CArg<"::mlir::Value", "{}">:$weights), [{
-    build($_builder, $_state, rows, tokens, places, weights, ::mlir::Value());
-  }]>];
   let assemblyFormat = [{
-    $tokens `,` $places (`weights` $weights^)? (`offset` $offset^)? `:`
+    $tokens `,` $places (`weights` $weights^)? (`offset` $offset^)?
+    (`counts` $counts^)? (`blocks` `=` $blocks^)? (`fill` `=` custom<Real>($fill)^)? `:`
     functional-type(operands, results) attr-dict
   }];
 }
@@ -192,53 +197,57 @@ def Rota_CombineOp : Rota_DifferentiableOp<"combine", [AttrSizedOperandSegments,
   let description = [{
     Token [b, s] is the sum over its choices j, in ascending order and in f32 at least,
     of row `places[b, s, j]` of sequence b, times `weights[b, s, j]` where there are
-    weights. Places are as in `rota.dispatch`, whose derivative this is.
+    weights. Places and counts are as in `rota.dispatch`, whose derivative this is.
 
     Life-span: made by model builders, by hand, or as a derivative; divided by cost,
-    along sequences and tokens or along rows; `partition` gives it an offset where it
-    divides the rows; becomes a kernel.
+    along sequences and tokens or along rows; `partition` gives it an offset and takes
+    its counts where it divides the rows; becomes a kernel.
 
     Constraints:
     - C1: rows are [B, R, E], places [B, S, k], the result [B, S, E] in the rows'
       element type
     - C2: weights are [B, S, k]
     - C3: an offset is a scalar
+    - C4: counts are [B, X]; blocks are 1 or more, and divide R and X
+    - C5: a fill is above 0 and at most 1; blocks and fill stand with counts
 
     ```mlir
-    func.func @f(%rows: tensor<2x32x4xf32>, %places: tensor<2x16x2xi32>, %w: tensor<2x16x2xf32>) -> tensor<2x16x4xf32> {
+    func.func @f(%rows: tensor<2x32x4xf32>, %places: tensor<2x16x2xi32>, %w: tensor<2x16x2xf32>, %counts: tensor<2x8xi32>) -> tensor<2x16x4xf32> {
       %x = rota.combine %rows, %places weights %w : (tensor<2x32x4xf32>, tensor<2x16x2xi32>, tensor<2x16x2xf32>) -> tensor<2x16x4xf32>
+      %y = rota.combine %rows, %places counts %counts : (tensor<2x32x4xf32>, tensor<2x16x2xi32>, tensor<2x8xi32>) -> tensor<2x16x4xf32>
       return %x : tensor<2x16x4xf32>
     }
     ```
   }];
-  let arguments = (ins Rota_FloatTensor:$rows, Rota_IntTensor:$places,
-                       Optional<Rota_F32Tensor>:$weights,
-                       Optional<Rota_IntTensor>:$offset);
+  let arguments = !con((ins Rota_FloatTensor:$rows, Rota_IntTensor:$places,
+                            Optional<Rota_F32Tensor>:$weights,
+                            Optional<Rota_IntTensor>:$offset), placedCounts);
   let results = (outs Rota_FloatTensor:$tokens);
-  let builders = [OpBuilder<(ins "::mlir::Type":$tokens, "::mlir::Value":$rows,
-      "::mlir::Value":$places, CArg<"::mlir::Value", "{}">:$weights), [{
-    build($_builder, $_state, tokens, rows, places, weights, ::mlir::Value());
-  }]>];
   let assemblyFormat = [{
-    $rows `,` $places (`weights` $weights^)? (`offset` $offset^)? `:`
+    $rows `,` $places (`weights` $weights^)? (`offset` $offset^)?
+    (`counts` $counts^)? (`blocks` `=` $blocks^)? (`fill` `=` custom<Real>($fill)^)? `:`
     functional-type(operands, results) attr-dict
   }];
 }
 
-def Rota_ChoiceDotOp : Rota_ComputeOp<"choice_dot", [TaskOpInterface, Rota_DividedByCost,
+def Rota_ChoiceDotOp : Rota_ComputeOp<"choice_dot", [AttrSizedOperandSegments,
+    TaskOpInterface, Rota_DividedByCost,
     DeclareOpInterfaceMethods<PartitionOpInterface>]> {
   let summary = "derivative of dispatch and combine in the weights";
   let description = [{
     Element [b, s, j] is the dot product of token [b, s] and row `places[b, s, j]` of
-    sequence b; zero where the place has no row. Places are as in `rota.dispatch`.
+    sequence b; zero where the place has no row. Places and counts are as in
+    `rota.dispatch`.
 
     Life-span: made by `differentiate`; divided by cost as `rota.dispatch`; `partition`
-    gives it an offset where it divides the rows; becomes a kernel.
+    gives it an offset and takes its counts where it divides the rows; becomes a kernel.
 
     Constraints:
     - C1: tokens are [B, S, E], rows [B, R, E] of the same element type, places and
       result [B, S, k]
     - C2: an offset is a scalar
+    - C3: counts are [B, X]; blocks are 1 or more, and divide R and X
+    - C4: a fill is above 0 and at most 1; blocks and fill stand with counts
 
     ```mlir
     func.func @f(%dy: tensor<2x16x4xf32>, %rows: tensor<2x32x4xf32>, %places: tensor<2x16x2xi32>) -> tensor<2x16x2xf32> {
@@ -247,11 +256,13 @@ def Rota_ChoiceDotOp : Rota_ComputeOp<"choice_dot", [TaskOpInterface, Rota_Divid
     }
     ```
   }];
-  let arguments = (ins Rota_FloatTensor:$tokens, Rota_FloatTensor:$rows,
-                       Rota_IntTensor:$places, Optional<Rota_IntTensor>:$offset);
+  let arguments = !con((ins Rota_FloatTensor:$tokens, Rota_FloatTensor:$rows,
+                            Rota_IntTensor:$places,
+                            Optional<Rota_IntTensor>:$offset), placedCounts);
   let results = (outs Rota_F32Tensor:$result);
   let assemblyFormat = [{
-    $tokens `,` $rows `,` $places (`offset` $offset^)? `:`
+    $tokens `,` $rows `,` $places (`offset` $offset^)?
+    (`counts` $counts^)? (`blocks` `=` $blocks^)? (`fill` `=` custom<Real>($fill)^)? `:`
     functional-type(operands, results) attr-dict
   }];
 }
@@ -392,6 +403,97 @@ def Rota_GroupedBiasGradOp : Rota_ComputeOp<"grouped_bias_grad", [
   let assemblyFormat = [{
     $cotangent `,` $counts (`blocks` `=` $blocks^)? `:`
     functional-type(operands, results) attr-dict
+  }];
+}
+
+def Rota_ReshardRowsOp : Rota_Op<"reshard_rows", [Pure,
+    AllTypesMatch<["value", "result"]>, AllTypesMatch<["sent", "received"]>]> {
+  let summary = "changes how counted rows are divided";
+  let description = [{
+    `rota.reshard` of rows of experts, of which only those in front of the counts
+    matter: the others of the result are the operand's or zero. `sent` are the counts
+    divided as the operand's rows are, `received` as the result's.
+
+    Life-span: made by `insert-reshards`; becomes collectives in `partition`, an
+    all-to-all among them a `rota.ragged_all_to_all`.
+
+    Constraints:
+    - C1: the value is [B, R, E], counts are [B, X]
+    - C2: blocks are 1 or more, and divide R and X
+    - C3: a fill is above 0 and at most 1
+    - C4: both shardings have an entry per dimension and fit the module's mesh; `to` is
+      unreduced over no axis over which `from` is not
+
+    ```mlir
+    rota.mesh <expert = 2>
+    func.func @f(%rows: tensor<2x32x4xf32>, %sent: tensor<2x8xi32>, %received: tensor<2x8xi32>) -> tensor<2x32x4xf32> {
+      %y = rota.reshard_rows %rows sent %sent received %received blocks = 2 fill = 0.25 from <[[expert], [], []]> to <[[], [expert], []]> reason "test" : tensor<2x32x4xf32>, tensor<2x8xi32>
+      return %y : tensor<2x32x4xf32>
+    }
+    ```
+  }];
+  let arguments = !con((ins Rota_FloatTensor:$value, Rota_IntTensor:$sent,
+                            Rota_IntTensor:$received), expertBlocks, expertFill,
+                       (ins Rota_ShardingAttr:$from, Rota_ShardingAttr:$to,
+                            StrAttr:$reason));
+  let results = (outs Rota_FloatTensor:$result);
+  let assemblyFormat = [{
+    $value `sent` $sent `received` $received (`blocks` `=` $blocks^)?
+    (`fill` `=` custom<Real>($fill)^)? `from` $from `to` $to `reason` $reason `:`
+    type($value) `,` type($sent) attr-dict
+  }];
+  let hasVerifier = 1;
+}
+
+def Rota_RaggedAllToAllOp : Rota_Op<"ragged_all_to_all", [Pure,
+    CollectiveOpInterface,
+    DeclareOpInterfaceMethods<TaskOpInterface, ["getTaskForm"]>,
+    DeclareOpInterfaceMethods<CostOpInterface>]> {
+  let summary = "an all-to-all of rows that counts say are filled";
+  let description = [{
+    Moves the division of rows [B, R, E] from one of their first two dimensions to the
+    other, as `rota.all_to_all` does: with `gather = 0` each rank sends the rows of
+    each other rank's blocks, and puts the sequences that it gets one after the other;
+    with `gather = 1` back. A rank has `blocks` blocks of equal size where rows are
+    divided. Of each block only the first rows travel, as many as the sum of its
+    experts' counts, at most all; the others of the result are zero. Both sides know
+    the counts: `sent` are those of the operand's rows, `received` of the result's. A
+    block's counts are the same on both sides.
+
+    Life-span: made by `partition`; becomes a call of the runtime.
+
+    Constraints:
+    - C1: the operand is [B, R, E]; `gather` is 0 or 1
+    - C2: the group's ranks, which a mesh in the module gives, divide what is cut: R
+      with `gather = 0`, B with `gather = 1`; the result's size along `gather` is the
+      operand's times that number
+    - C3: `sent` are [B, X] of the operand's sequences and blocks, `received` of the
+      result's; where rows are divided, blocks are 1 or more, and divide rows and
+      experts
+    - C4: a fill is above 0 and at most 1
+    - C5: `axes` names parts of the mesh's axes, each at most once
+
+    ```mlir
+    rota.mesh <expert = 2>
+    func.func @f(%x: tensor<1x32x4xf32>, %sent: tensor<1x8xi32>, %received: tensor<2x4xi32>) -> tensor<2x16x4xf32> {
+      %y = rota.ragged_all_to_all %x sent %sent received %received fill = 0.25 gather = 0 axes [<expert>] reason "test" : (tensor<1x32x4xf32>, tensor<1x8xi32>, tensor<2x4xi32>) -> tensor<2x16x4xf32>
+      return %y : tensor<2x16x4xf32>
+    }
+    ```
+  }];
+  let arguments = !con((ins Rota_FloatTensor:$input, Rota_IntTensor:$sent,
+                            Rota_IntTensor:$received), expertBlocks, expertFill,
+                       (ins I64Attr:$gather, Rota_AxisRefs:$axes, StrAttr:$reason));
+  let results = (outs Rota_FloatTensor:$result);
+  let assemblyFormat = [{
+    $input `sent` $sent `received` $received (`blocks` `=` $blocks^)?
+    (`fill` `=` custom<Real>($fill)^)? `gather` `=` custom<Count>($gather)
+    `axes` custom<Axes>($axes) `reason` $reason `:`
+    functional-type(operands, results) attr-dict
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    int64_t getWireBytes(int64_t ranks);
   }];
 }
 

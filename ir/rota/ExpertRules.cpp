@@ -72,25 +72,42 @@ FactorRule ObservedMeanOp::getFactorRule() {
 
 namespace {
 /// Factors of tokens [B, S, E], rows [B, R, E] and choices [B, S, k]. Parts of
-/// the tokens, or of the rows, give parts of a sum.
+/// the tokens, or of the rows, give parts of a sum. Counts [B, X] divide with
+/// the rows, by blocks.
 struct PlacedFactors {
-  Dimensions tokens, rows, choices;
+  Dimensions tokens, rows, choices, counts;
 
-  PlacedFactors(RuleBuilder &builder, Value ofTokens, Value ofRows,
-                Value places) {
-    tokens = builder.factors(shapeOf(ofTokens));
-    int64_t row = builder.numbered(shapeOf(ofRows)[1]);
-    int64_t k = builder.factor(shapeOf(places)[2], /*divisible=*/false);
-    rows = {tokens[0], {row}, tokens[2]};
+  template <typename Op> PlacedFactors(RuleBuilder &builder, Op op) {
+    tokens = builder.factors(shapeOf(op.getTokens()));
+    int64_t count = shapeOf(op.getRows())[1], blocks = op.getBlocks();
+    SmallVector<int64_t, 1> row{
+        builder.numbered(op.getCounts() ? blocks : count)};
+    int64_t k = builder.factor(shapeOf(op.getPlaces())[2], false);
+    if (op.getCounts()) {
+      int64_t experts = shapeOf(op.getCounts())[1] / blocks;
+      counts = {tokens[0], {row[0], builder.factor(experts, false)}};
+      row.push_back(builder.factor(count / blocks, false));
+    }
+    rows = {tokens[0], row, tokens[2]};
     choices = {tokens[0], tokens[1], {k}};
   }
 
-  SmallVector<Dimensions> operands(const Dimensions &moved, Value weights,
-                                   Value offset) const {
+  /// `list` with the dimensions of an offset and counts, where `op` has them.
+  template <typename Op>
+  SmallVector<Dimensions> operands(Op op, SmallVector<Dimensions> list) const {
+    list = withOffset(std::move(list), op.getOffset());
+    if (op.getCounts())
+      list.push_back(counts);
+    return list;
+  }
+
+  /// The same of an op that may have weights behind its places.
+  template <typename Op>
+  SmallVector<Dimensions> weighed(Op op, const Dimensions &moved) const {
     SmallVector<Dimensions> list{moved, choices};
-    if (weights)
+    if (op.getWeights())
       list.push_back(choices);
-    return withOffset(std::move(list), offset);
+    return operands(op, std::move(list));
   }
 };
 } // namespace
@@ -98,26 +115,24 @@ struct PlacedFactors {
 FactorRule DispatchOp::getFactorRule() {
   RuleBuilder builder;
   builder.linear({0});
-  PlacedFactors of(builder, getTokens(), getRows(), getPlaces());
-  return builder.finish(of.operands(of.tokens, getWeights(), getOffset()),
-                        {of.rows});
+  PlacedFactors of(builder, *this);
+  return builder.finish(of.weighed(*this, of.tokens), {of.rows});
 }
 
 FactorRule CombineOp::getFactorRule() {
   RuleBuilder builder;
   builder.linear({0});
-  PlacedFactors of(builder, getTokens(), getRows(), getPlaces());
-  return builder.finish(of.operands(of.rows, getWeights(), getOffset()),
-                        {of.tokens});
+  PlacedFactors of(builder, *this);
+  return builder.finish(of.weighed(*this, of.rows), {of.tokens});
 }
 
 FactorRule ChoiceDotOp::getFactorRule() {
   RuleBuilder builder;
   builder.linear({0});
   builder.linear({1});
-  PlacedFactors of(builder, getTokens(), getRows(), getPlaces());
-  return builder.finish(
-      withOffset({of.tokens, of.rows, of.choices}, getOffset()), {of.choices});
+  PlacedFactors of(builder, *this);
+  return builder.finish(of.operands(*this, {of.tokens, of.rows, of.choices}),
+                        {of.choices});
 }
 
 namespace {
@@ -208,7 +223,8 @@ Parts DispatchOp::buildPart(OpBuilder &builder, ArrayRef<Axes> factors,
   if (!first)
     return SmallVector<Value>();
   return SmallVector<Value>{create(builder, getLoc(), types[0], getTokens(),
-                                   getPlaces(), getWeights(), first)};
+                                   getPlaces(), getWeights(), first,
+                                   /*counts=*/Value(), 1, FloatAttr())};
 }
 
 Parts CombineOp::buildPart(OpBuilder &builder, ArrayRef<Axes> factors,
@@ -217,7 +233,8 @@ Parts CombineOp::buildPart(OpBuilder &builder, ArrayRef<Axes> factors,
   if (!first)
     return SmallVector<Value>();
   return SmallVector<Value>{create(builder, getLoc(), types[0], getRows(),
-                                   getPlaces(), getWeights(), first)};
+                                   getPlaces(), getWeights(), first,
+                                   /*counts=*/Value(), 1, FloatAttr())};
 }
 
 Parts ChoiceDotOp::buildPart(OpBuilder &builder, ArrayRef<Axes> factors,
@@ -226,7 +243,8 @@ Parts ChoiceDotOp::buildPart(OpBuilder &builder, ArrayRef<Axes> factors,
   if (!first)
     return SmallVector<Value>();
   return SmallVector<Value>{create(builder, getLoc(), types[0], getTokens(),
-                                   getRows(), getPlaces(), first)};
+                                   getRows(), getPlaces(), first,
+                                   /*counts=*/Value(), 1, FloatAttr())};
 }
 
 /// Gives `op` the blocks of one rank: on parts of its operands it is right

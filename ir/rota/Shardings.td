@@ -119,4 +119,6 @@ def Rota_PlacementAttr : Rota_Attr<"Placement", "placement"> {
   }];
 }
 
+def Rota_AxisRefs : TypedArrayAttrBase<Rota_AxisRefAttr, "mesh axes">;
+
 #endif // ROTA_IR_ROTA_SHARDINGS

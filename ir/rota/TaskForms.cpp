@@ -28,6 +28,8 @@ bool GroupedProductOp::canAccumulate(unsigned) { return true; }
 TaskForm GroupedProductGradOp::getTaskForm() { return TaskForm::Product; }
 bool GroupedProductGradOp::canAccumulate(unsigned) { return true; }
 
+TaskForm RaggedAllToAllOp::getTaskForm() { return TaskForm::Collective; }
+
 bool GroupedBiasGradOp::canAccumulate(unsigned) { return true; }
 
 /// A row is read before it is written.

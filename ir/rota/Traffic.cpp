@@ -2,6 +2,7 @@
 //
 // The bytes that each collective op puts on the wire.
 #include "ir/rota/Traffic.h"
+#include "ir/rota/CountedRows.h"
 #include "ir/rota/Sharding.h"
 
 using namespace mlir;
@@ -27,6 +28,11 @@ int64_t AllReduceOp::getWireBytes(int64_t ranks) {
 
 int64_t AllToAllOp::getWireBytes(int64_t ranks) {
   return traffic::allToAll(bytesOf(getInput()), ranks);
+}
+
+int64_t RaggedAllToAllOp::getWireBytes(int64_t ranks) {
+  return traffic::filled(traffic::allToAll(bytesOf(getInput()), ranks),
+                         fillOf(getFill()));
 }
 
 int64_t ShardSliceOp::getWireBytes(int64_t) { return 0; }

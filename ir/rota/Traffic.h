@@ -47,6 +47,11 @@ inline int64_t allToAll(int64_t local, int64_t ranks) {
   return local - local / ranks;
 }
 
+/// The part `fill` of `bytes` is expected to travel.
+inline int64_t filled(int64_t bytes, double fill) {
+  return int64_t(double(bytes) * fill);
+}
+
 /// Each rank sends all of its value. `local`: bytes of it.
 inline int64_t permute(int64_t local) { return local; }
 

@@ -2,15 +2,13 @@
 //
 // Constraints of the ops that say where values live and of those that move
 // them. Labels are those of the ops' descriptions.
+#include "ir/rota/Checks.h"
+#include "ir/rota/CountedRows.h"
 #include "ir/rota/Rules.h"
 #include "ir/rota/Sharding.h"
 
 using namespace mlir;
 using namespace mlir::rota;
-
-static ArrayRef<int64_t> shapeOf(Value value) {
-  return cast<RankedTensorType>(value.getType()).getShape();
-}
 
 static SmallVector<AxisRefAttr> refs(ArrayAttr axes) {
   return llvm::to_vector(axes.getAsRange<AxisRefAttr>());
@@ -31,18 +29,32 @@ LogicalResult ConstrainOp::verify() {
   return verifySharding(*this, getSharding(), shapeOf(getValue()).size());
 }
 
-LogicalResult ReshardOp::verify() {
-  // C1: both shardings have an entry per dimension and fit the mesh.
-  int64_t rank = shapeOf(getValue()).size();
-  if (failed(verifySharding(*this, getFrom(), rank)) ||
-      failed(verifySharding(*this, getTo(), rank)))
+/// Both shardings of a reshard have an entry per dimension and fit the mesh;
+/// `to` is unreduced over no axis over which `from` is not.
+static LogicalResult verifyShardings(Operation *op, ShardingAttr from,
+                                     ShardingAttr to, int64_t rank) {
+  if (failed(verifySharding(op, from, rank)) ||
+      failed(verifySharding(op, to, rank)))
     return failure();
-  // C2: `to` is unreduced over no axis over which `from` is not.
-  for (AxisRefAttr ref : getTo().getUnreduced())
-    if (!llvm::is_contained(getFrom().getUnreduced(), ref))
-      return emitOpError("expected a value that is unreduced over '")
+  for (AxisRefAttr ref : to.getUnreduced())
+    if (!llvm::is_contained(from.getUnreduced(), ref))
+      return op->emitOpError("expected a value that is unreduced over '")
              << stringifyMeshAxis(ref.getAxis()) << "' already";
   return success();
+}
+
+LogicalResult ReshardOp::verify() {
+  // C1 and C2: the shardings.
+  return verifyShardings(*this, getFrom(), getTo(), shapeOf(getValue()).size());
+}
+
+LogicalResult ReshardRowsOp::verify() {
+  // C1, C2 and C3: counted rows.
+  if (failed(verifyCountedRows(*this, getValue(), getSent(), getBlocks(),
+                               getFill())))
+    return failure();
+  // C4: the shardings.
+  return verifyShardings(*this, getFrom(), getTo(), shapeOf(getValue()).size());
 }
 
 /// C3: `axes` names parts of the mesh's axes, each at most once.
@@ -104,30 +116,64 @@ LogicalResult AllReduceOp::verify() {
   return verifyGroup(*this, getAxes());
 }
 
+/// The `ranks` of a group divide what is cut along `split` and multiply what is
+/// gathered along `gather`.
+static LogicalResult verifyExchange(Operation *op, Value input, Value result,
+                                    int64_t gather, int64_t split,
+                                    int64_t ranks) {
+  ArrayRef<int64_t> from = shapeOf(input);
+  if (from[split] % ranks != 0)
+    return op->emitOpError("expected ")
+           << ranks << " ranks to divide size " << from[split]
+           << " of dimension " << split;
+  SmallVector<int64_t> expected(from);
+  expected[split] /= ranks;
+  expected[gather] *= ranks;
+  return checkType(op, "a result", result, tensorOf(input).clone(expected));
+}
+
 LogicalResult AllToAllOp::verify() {
   // C3: the group.
   if (failed(verifyGroup(*this, getAxes())))
     return failure();
-  ArrayRef<int64_t> from = shapeOf(getInput()), to = shapeOf(getResult());
-  int64_t gather = getGather(), split = getSplit(), rank = from.size();
+  int64_t gather = getGather(), split = getSplit(),
+          rank = shapeOf(getInput()).size();
   // C1: `gather` and `split` are two dimensions.
   if (gather == split || gather < 0 || split < 0 || gather >= rank ||
-      split >= rank || to.size() != from.size())
+      split >= rank || tensorOf(getResult()).getRank() != rank)
     return emitOpError("expected two dimensions below ")
            << rank << ", got " << gather << " and " << split;
-  // C2: the group's ranks divide what is cut and multiply what is gathered.
+  // C2: the sizes.
+  return verifyExchange(*this, getInput(), getResult(), gather, split,
+                        meshOf(*this).getSize(refs(getAxes())));
+}
+
+LogicalResult RaggedAllToAllOp::verify() {
+  // C5: the group.
+  if (failed(verifyGroup(*this, getAxes())))
+    return failure();
+  // C1: rows, and the dimension that is gathered.
+  int64_t gather = getGather();
+  if (failed(checkRank(*this, "rows", getInput(), 3)))
+    return failure();
+  if (gather < 0 || gather > 1)
+    return emitOpError("expected to gather dimension 0 or 1, got ") << gather;
+  // C2: the sizes.
   int64_t ranks = meshOf(*this).getSize(refs(getAxes()));
-  if (from[split] % ranks != 0)
-    return emitOpError("expected ") << ranks << " ranks to divide size "
-                                    << from[split] << " of dimension " << split;
-  SmallVector<int64_t> expected(from);
-  expected[split] /= ranks;
-  expected[gather] *= ranks;
-  if (ArrayRef<int64_t>(expected) != to)
-    return emitOpError("expected a result of type ")
-           << cast<RankedTensorType>(getInput().getType()).clone(expected)
-           << ", got " << getResult().getType();
-  return success();
+  if (failed(verifyExchange(*this, getInput(), getResult(), gather, 1 - gather,
+                            ranks)))
+    return failure();
+  // C3 and C4: counts, those of a rank's blocks where rows are divided.
+  bool gathersRows = gather == 1;
+  Value rows = gathersRows ? getInput() : getResult();
+  Value counts = gathersRows ? getSent() : getReceived();
+  if (failed(verifyCountedRows(*this, rows, counts, getBlocks(), getFill())))
+    return failure();
+  int64_t experts = shapeOf(counts)[1] * ranks;
+  return gathersRows ? checkShape(*this, "received counts", getReceived(),
+                                  {shapeOf(getResult())[0], experts})
+                     : checkShape(*this, "sent counts", getSent(),
+                                  {shapeOf(getInput())[0], experts});
 }
 
 LogicalResult PermuteOp::verify() {

@@ -3,7 +3,7 @@
 // Verifiers of the ops of a mixture of experts. Labels C1..Cn are those of the
 // ops' descriptions.
 #include "ir/rota/Checks.h"
-#include "ir/rota/Experts.h"
+#include "ir/rota/CountedRows.h"
 
 using namespace mlir;
 using namespace mlir::rota;
@@ -81,15 +81,6 @@ LogicalResult RouteGradOp::verify() {
   return checkScaling(*this, getScaling());
 }
 
-/// C2 of the ops whose rows lie in blocks.
-static LogicalResult checkBlocks(Operation *op, int64_t blocks, int64_t rows,
-                                 int64_t experts) {
-  if (blocks >= 1 && rows % blocks == 0 && experts % blocks == 0)
-    return success();
-  return op->emitOpError("expected a number of blocks that divides ")
-         << rows << " rows and " << experts << " experts, got " << blocks;
-}
-
 LogicalResult ExpertPlacesOp::verify() {
   // C1: experts [B, S, k], counts [B, X].
   if (failed(checkRank(*this, "experts", getExperts(), 3)) ||
@@ -98,13 +89,32 @@ LogicalResult ExpertPlacesOp::verify() {
   int64_t experts = shapeOf(getCounts())[1];
   if (failed(checkShape(*this, "counts", getCounts(),
                         {shapeOf(getExperts())[0], experts})) ||
-      failed(checkBlocks(*this, getBlocks(), getRows(), experts)))
+      failed(verifyBlocks(*this, getBlocks(), getRows(), experts)))
     return failure();
   // C3: a capacity is positive.
   if (getCapacity() && int64_t(*getCapacity()) < 1)
     return emitOpError("expected a capacity of 1 row or more, got ")
            << int64_t(*getCapacity());
   return success();
+}
+
+/// C1 and C2 of grouped ops: rows [B, R, ...], counts [B, X].
+static LogicalResult checkGroups(Operation *op, Value rows, Value counts,
+                                 int64_t experts, int64_t blocks) {
+  if (failed(checkRank(op, "rows", rows, 3)) ||
+      failed(checkShape(op, "counts", counts, {shapeOf(rows)[0], experts})))
+    return failure();
+  return verifyBlocks(op, blocks, shapeOf(rows)[1], experts);
+}
+
+/// Counts of the rows of a choice, where an op has them.
+template <typename Op> static LogicalResult checkPlacedCounts(Op op) {
+  if (op.getCounts())
+    return verifyCountedRows(op, op.getRows(), op.getCounts(), op.getBlocks(),
+                             op.getFill());
+  if (op.getBlocks() == 1 && !op.getFill())
+    return success();
+  return op.emitOpError("expected counts with blocks or a fill, got none");
 }
 
 /// C1 of the ops between tokens [B, S, E] and rows [B, R, E], and weights and
@@ -128,37 +138,29 @@ static LogicalResult checkPlaced(Operation *op, Value tokens, Value rows,
 }
 
 LogicalResult DispatchOp::verify() {
-  return checkPlaced(*this, getTokens(), getRows(), getPlaces(), getWeights(),
-                     getOffset());
+  if (failed(checkPlaced(*this, getTokens(), getRows(), getPlaces(),
+                         getWeights(), getOffset())))
+    return failure();
+  // C4 and C5: counts.
+  return checkPlacedCounts(*this);
 }
 
 LogicalResult CombineOp::verify() {
-  return checkPlaced(*this, getTokens(), getRows(), getPlaces(), getWeights(),
-                     getOffset());
+  if (failed(checkPlaced(*this, getTokens(), getRows(), getPlaces(),
+                         getWeights(), getOffset())))
+    return failure();
+  // C4 and C5: counts.
+  return checkPlacedCounts(*this);
 }
 
 LogicalResult ChoiceDotOp::verify() {
   if (failed(checkPlaced(*this, getTokens(), getRows(), getPlaces(), Value(),
                          getOffset())))
     return failure();
-  return checkShape(*this, "a result", getResult(), shapeOf(getPlaces()));
-}
-
-/// C1 and C2 of grouped ops: rows [B, R, ...], counts [B, X].
-static LogicalResult checkGroups(Operation *op, Value rows, Value counts,
-                                 int64_t experts, int64_t blocks) {
-  if (failed(checkRank(op, "rows", rows, 3)) ||
-      failed(checkShape(op, "counts", counts, {shapeOf(rows)[0], experts})))
+  // C3 and C4: counts.
+  if (failed(checkPlacedCounts(*this)))
     return failure();
-  return checkBlocks(op, blocks, shapeOf(rows)[1], experts);
-}
-
-static LogicalResult checkFill(Operation *op, std::optional<APFloat> fill) {
-  // C4: a part. NaN is none.
-  double part = fill ? fill->convertToDouble() : 1.0;
-  if (part > 0 && part <= 1)
-    return success();
-  return op->emitOpError("expected a fill above 0 and at most 1, got ") << part;
+  return checkShape(*this, "a result", getResult(), shapeOf(getPlaces()));
 }
 
 LogicalResult GroupedProductOp::verify() {
@@ -180,7 +182,7 @@ LogicalResult GroupedProductOp::verify() {
   if (failed(
           checkElement(*this, "weights", getWeights(), elementOf(getRows()))))
     return failure();
-  if (failed(checkFill(*this, getFill())))
+  if (failed(verifyFill(*this, getFill())))
     return failure();
   return checkOffset(*this, getOffset());
 }
@@ -200,7 +202,7 @@ LogicalResult GroupedProductGradOp::verify() {
   // C3: one element type.
   if (failed(checkElement(*this, "rhs", getRhs(), elementOf(getLhs()))))
     return failure();
-  return checkFill(*this, getFill());
+  return verifyFill(*this, getFill());
 }
 
 LogicalResult GroupedBiasOp::verify() {

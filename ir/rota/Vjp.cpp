@@ -300,7 +300,8 @@ static Cotangents placedCotangents(Op op, OpBuilder &builder, Value moved,
   if (op.getWeights() && needed[2])
     result[2] =
         ChoiceDotOp::create(builder, op.getLoc(), op.getWeights().getType(),
-                            tokens, rows, op.getPlaces(), op.getOffset());
+                            tokens, rows, op.getPlaces(), op.getOffset(),
+                            op.getCounts(), op.getBlocks(), op.getFillAttr());
   return result;
 }
 
@@ -308,9 +309,9 @@ FailureOr<Cotangents> DispatchOp::vjp(OpBuilder &builder, ValueRange cotangents,
                                       ArrayRef<bool> needed) {
   Value moved;
   if (needed[0])
-    moved = CombineOp::create(builder, getLoc(), getTokens().getType(),
-                              cotangents[0], getPlaces(), getWeights(),
-                              getOffset());
+    moved = CombineOp::create(
+        builder, getLoc(), getTokens().getType(), cotangents[0], getPlaces(),
+        getWeights(), getOffset(), getCounts(), getBlocks(), getFillAttr());
   return placedCotangents(*this, builder, moved, getTokens(), cotangents[0],
                           needed);
 }
@@ -319,9 +320,9 @@ FailureOr<Cotangents> CombineOp::vjp(OpBuilder &builder, ValueRange cotangents,
                                      ArrayRef<bool> needed) {
   Value moved;
   if (needed[0])
-    moved = DispatchOp::create(builder, getLoc(), getRows().getType(),
-                               cotangents[0], getPlaces(), getWeights(),
-                               getOffset());
+    moved = DispatchOp::create(
+        builder, getLoc(), getRows().getType(), cotangents[0], getPlaces(),
+        getWeights(), getOffset(), getCounts(), getBlocks(), getFillAttr());
   return placedCotangents(*this, builder, moved, cotangents[0], getRows(),
                           needed);
 }

@@ -131,13 +131,8 @@ private:
       step.grouped.gemm.accumulate = fixed.accumulates(op->getResult(0));
       return success();
     }
-    if (auto collective = dyn_cast<CollectiveOpInterface>(op)) {
-      bool isUsed = uses.firstUse(op->getResult(0)) >= 0;
-      step.kind = isa<PermuteOp>(op) && isUsed ? TaskStep::Kind::Start
-                                               : TaskStep::Kind::Collective;
-      step.collective = collectives.add(collective);
-      return success();
-    }
+    if (auto collective = dyn_cast<CollectiveOpInterface>(op))
+      return planCollective(collective, step);
     SmallVector<bool> accumulate;
     for (Value value : op->getResults())
       accumulate.push_back(fixed.accumulates(value));
@@ -145,6 +140,21 @@ private:
     if (failed(kernels))
       return failure();
     step.kernels = std::move(*kernels);
+    return success();
+  }
+
+  LogicalResult planCollective(CollectiveOpInterface op, TaskStep &step) {
+    bool isUsed = uses.firstUse(op->getResult(0)) >= 0;
+    step.kind = isa<PermuteOp>(op) && isUsed ? TaskStep::Kind::Start
+                                             : TaskStep::Kind::Collective;
+    step.collective = collectives.add(op);
+    auto ragged = dyn_cast<RaggedAllToAllOp>(op.getOperation());
+    if (!ragged)
+      return success();
+    if (failed(requireCpu(op, library)))
+      return failure();
+    step.kind = TaskStep::Kind::RowExchange;
+    step.exchange = rowExchangeOf(ragged);
     return success();
   }
 

@@ -4,6 +4,7 @@
 #ifndef ROTA_LOWERING_EXECUTABLE_BUFFERS_H
 #define ROTA_LOWERING_EXECUTABLE_BUFFERS_H
 
+#include "lowering/executable/Collectives.h"
 #include "lowering/executable/FixedPlaces.h"
 #include "lowering/executable/Gemm.h"
 #include "lowering/executable/GroupedGemm.h"
@@ -27,6 +28,8 @@ struct TaskStep {
     Collective,  // number `collective` of operand 0 into result 0
     Start,       // starts the same
     Wait,        // waits for what step `started` started
+    RowExchange, // number `collective` of operand 0 with counts 1 and 2 into
+                 // result 0
     Copy         // `bytes` of operand 0 into result 0
   } kind;
   mlir::Location loc;
@@ -36,6 +39,7 @@ struct TaskStep {
   GroupedGemmPlan grouped{};
   int collective = -1;
   int started = -1;
+  RotaRowExchange exchange{};
   int64_t bytes = 0;
   llvm::SmallVector<BufferAddress> operands{}, results{}, temporaries{};
 };

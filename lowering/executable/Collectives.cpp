@@ -37,12 +37,30 @@ static void setElements(ArrayRef<int64_t> shape, Collective &collective) {
   collective.size = product(shape);
 }
 
-static void setSplit(AllToAllOp op, Collective &collective) {
+/// An all-to-all of `input` that cuts along `split`.
+static void setSplit(Value input, int64_t dim, Collective &collective) {
   Collective split;
-  setExtents(shapeOf(op.getInput()), op.getSplit(), split);
+  setExtents(shapeOf(input), dim, split);
   collective.splitOuter = split.outer;
   collective.splitSize = split.size;
   collective.splitInner = split.inner;
+}
+
+RotaRowExchange rowExchangeOf(RaggedAllToAllOp op) {
+  bool gathersRows = op.getGather() == 1;
+  Value whole = gathersRows ? op.getResult() : op.getInput();
+  Value divided = gathersRows ? op.getInput() : op.getResult();
+  Value counts = gathersRows ? op.getSent() : op.getReceived();
+  ArrayRef<int64_t> part = shapeOf(divided);
+  RotaRowExchange exchange = {};
+  exchange.sequences = shapeOf(whole)[0];
+  exchange.blocks = op.getBlocks();
+  exchange.rows = part[1] / exchange.blocks;
+  exchange.experts = shapeOf(counts)[1] / exchange.blocks;
+  exchange.rowBytes =
+      part[2] * byteSize(elementTypeOf(op.getResult().getType()));
+  exchange.gathersRows = gathersRows;
+  return exchange;
 }
 
 int CollectiveTable::add(Collective collective) {
@@ -79,7 +97,12 @@ int CollectiveTable::add(CollectiveOpInterface op) {
       .Case([&](AllToAllOp op) {
         c.kind = Kind::AllToAll;
         setExtents(shapeOf(op.getResult()), op.getGather(), c);
-        setSplit(op, c);
+        setSplit(op.getInput(), op.getSplit(), c);
+      })
+      .Case([&](RaggedAllToAllOp op) {
+        c.kind = Kind::AllToAll;
+        setExtents(shapeOf(op.getResult()), op.getGather(), c);
+        setSplit(op.getInput(), 1 - op.getGather(), c);
       })
       .Case([&](PermuteOp op) {
         c.kind = Kind::Permute;

@@ -4,7 +4,9 @@
 #ifndef ROTA_LOWERING_EXECUTABLE_COLLECTIVES_H
 #define ROTA_LOWERING_EXECUTABLE_COLLECTIVES_H
 
+#include "ir/rota/Experts.h"
 #include "lowering/executable/Mesh.h"
+#include "runtime/GroupedAbi.h"
 
 namespace rota::lowering {
 
@@ -14,6 +16,9 @@ ElementType elementTypeOf(mlir::Type type);
 /// `dim`.
 void setExtents(llvm::ArrayRef<int64_t> shape, int64_t dim,
                 Collective &collective);
+
+/// The rows and counts of an op that becomes a call of rotaExchangeRows.
+RotaRowExchange rowExchangeOf(mlir::rota::RaggedAllToAllOp op);
 
 /// A program's collectives, equal ones once.
 class CollectiveTable {
@@ -25,7 +30,8 @@ public:
 
   /// Its number in the program.
   int add(Collective collective);
-  /// The same of an op, which becomes a call of rotaCollective.
+  /// The same of an op, which becomes a call of rotaCollective, or of
+  /// rotaExchangeRows.
   int add(mlir::rota::CollectiveOpInterface op);
 
 private:

@@ -60,6 +60,8 @@ private:
       return writeCollective(step, "rotaStartCollective", b.getI64Type());
     case TaskStep::Kind::Wait:
       return writeWait(step);
+    case TaskStep::Kind::RowExchange:
+      return writeRowExchange(step);
     case TaskStep::Kind::Copy:
       return writeCopy(step);
     }
@@ -151,6 +153,21 @@ private:
     declare("rotaWaitCollective", {pointer, b.getI64Type()});
     LLVM::CallOp::create(b, TypeRange{}, "rotaWaitCollective",
                          ValueRange{context, requests.at(step.started)});
+  }
+
+  void writeRowExchange(const TaskStep &step) {
+    Type i64 = b.getI64Type();
+    declare("rotaExchangeRows",
+            {pointer, i64, pointer, pointer, pointer, pointer, pointer});
+    Value description = LLVM::AddressOfOp::create(
+        b, pointer, constantGlobal(step.exchange).getSymName());
+    SmallVector<Value> arguments{
+        context, LLVM::ConstantOp::create(b, i64, int64_t(step.collective)),
+        description};
+    for (const BufferAddress &operand : step.operands)
+      arguments.push_back(address(operand));
+    arguments.push_back(address(step.results[0]));
+    LLVM::CallOp::create(b, TypeRange{}, "rotaExchangeRows", arguments);
   }
 
   void writeCopy(const TaskStep &step) {

@@ -1,15 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lowering/report/Costs.h"
 
-#include "ir/rota/Rota.h"
+#include "ir/rota/CountedRows.h"
 #include "ir/rota/Sharding.h"
 #include "ir/rota/Traffic.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 #include <algorithm>
+#include <fmt/format.h>
 
 namespace rota {
+
+/// The reason for people. Of rows that counts say are filled: how much room
+/// they have, which the bytes do not show.
+static std::string reasonOf(mlir::rota::CollectiveOpInterface collective) {
+  std::string reason = collective.getReason().str();
+  auto ragged =
+      llvm::dyn_cast<mlir::rota::RaggedAllToAllOp>(collective.getOperation());
+  if (!ragged)
+    return reason;
+  auto type = llvm::cast<mlir::RankedTensorType>(ragged.getInput().getType());
+  int64_t bytes = type.getNumElements() * type.getElementTypeBitWidth() / 8;
+  return reason + fmt::format("; {:.3g} % of {:.2f} MiB expected filled",
+                              100 * mlir::rota::fillOf(ragged.getFill()),
+                              static_cast<double>(bytes) / (1 << 20));
+}
 
 static void addCollective(mlir::rota::CollectiveOpInterface collective,
                           const std::string &function, FunctionCost &cost) {
@@ -22,7 +38,7 @@ static void addCollective(mlir::rota::CollectiveOpInterface collective,
   llvm::raw_string_ostream(tensor) << collective->getResult(0).getType();
   cost.collectives.push_back(
       {{kind, tensor, mlir::rota::axesText(traffic.axes), traffic.ranks,
-        function + ": " + collective.getReason().str()},
+        function + ": " + reasonOf(collective)},
        traffic.bytes});
 }
 

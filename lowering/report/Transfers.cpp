@@ -242,13 +242,13 @@ std::string describeTransfers(const std::vector<TransferReport> &reports,
   std::string text = fmt::format(
       "transfers of a rank in a step, on the stage where they take longest "
       "(assumed: {:.0f} GFLOP/s, {:.1f} GB/s, {:.0f} us)\n"
-      "{:>10}  {:>10}  {:>7}  {:>10}  {:<5}  {:<14}  {:<13}  {:<{}}  {}\n",
+      "{:>10}  {:>10}  {:>7}  {:>10}  {:<5}  {:<17}  {:<13}  {:<{}}  {}\n",
       assumptions.flopsPerSecond / 1e9, assumptions.bytesPerSecond / 1e9,
       assumptions.latency * 1e6, "exposed ms", "hidden ms", "times", "MiB",
       "stage", "transfer", "axes", "tensor", width, "why");
   for (const TransferReport &r : reports)
     text += fmt::format("{:>10}  {:>10}  {:>7}  {:>10.2f}  {:<5}  "
-                        "{:<14}  {:<13}  {:<{}}  {}\n",
+                        "{:<17}  {:<13}  {:<{}}  {}\n",
                         milliseconds(r.exposed), milliseconds(r.hidden()),
                         r.times, static_cast<double>(r.bytes) / (1 << 20),
                         r.stage, r.facts.kind, r.facts.axes, r.facts.tensor,

@@ -3,7 +3,8 @@
 // A byte-level language model with experts. Layers of attention and of experts
 // take turns. Each token chooses 2 of 4 experts, gated feed-forwards. The rows
 // of a sequence are 2 blocks of 64, so that all choices of its 32 tokens fit in
-// one; `--mesh expert=2` gives each rank a block and its 2 experts.
+// one; `--mesh expert=2` gives each rank a block and its 2 experts. Half of the
+// rows are filled: with counts, only these travel.
 
 rota.param @tokens.weight : tensor<256x64xf32> axes ["vocab", "embed"] init #rota.normal<mean = 0.0, deviation = 0.02>
 rota.param @norm.weight : tensor<64xf32> axes ["norm"] init #rota.constant<value = 1.0>
@@ -56,7 +57,7 @@ rota.stack @layers layers = 4 pattern [@attention, @experts] {
       %logits = rota.einsum "bsk,nk->bsn" %h, %wr : (tensor<2x32x64xf32>, tensor<4x64xf32>) -> tensor<2x32x4xf32>
       %weights, %chosen = rota.route %logits normalize scaling = 1.0 : (tensor<2x32x4xf32>) -> (tensor<2x32x2xf32>, tensor<2x32x2xi32>)
       %places, %counts = rota.expert_places %chosen rows = 128 blocks = 2 : tensor<2x32x2xi32> -> tensor<2x4xi32>
-      %rows = rota.dispatch %h, %places : (tensor<2x32x64xf32>, tensor<2x32x2xi32>) -> tensor<2x128x64xf32>
+      %rows = rota.dispatch %h, %places counts %counts blocks = 2 fill = 0.5 : (tensor<2x32x64xf32>, tensor<2x32x2xi32>, tensor<2x4xi32>) -> tensor<2x128x64xf32>
       %wg = rota.read @"experts.{expert}.gate.weight" : tensor<4x96x64xf32>
       %g = rota.grouped_product %rows, %wg, %counts transposed blocks = 2 : (tensor<2x128x64xf32>, tensor<4x96x64xf32>, tensor<2x4xi32>) -> tensor<2x128x96xf32>
       %gn = rota.name "moe_mlpwi_0" %g : tensor<2x128x96xf32>
@@ -67,7 +68,7 @@ rota.stack @layers layers = 4 pattern [@attention, @experts] {
       %wd = rota.read @"experts.{expert}.down.weight" : tensor<4x64x96xf32>
       %d = rota.grouped_product %m, %wd, %counts transposed blocks = 2 : (tensor<2x128x96xf32>, tensor<4x64x96xf32>, tensor<2x4xi32>) -> tensor<2x128x64xf32>
       %dn = rota.name "moe_mlpwo" %d : tensor<2x128x64xf32>
-      %o = rota.combine %dn, %places weights %weights : (tensor<2x128x64xf32>, tensor<2x32x2xi32>, tensor<2x32x2xf32>) -> tensor<2x32x64xf32>
+      %o = rota.combine %dn, %places weights %weights counts %counts blocks = 2 fill = 0.5 : (tensor<2x128x64xf32>, tensor<2x32x2xi32>, tensor<2x32x2xf32>, tensor<2x4xi32>) -> tensor<2x32x64xf32>
       %y = arith.addf %x, %o : tensor<2x32x64xf32>
       return %y : tensor<2x32x64xf32>
     }

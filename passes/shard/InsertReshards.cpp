@@ -6,6 +6,7 @@
 #include "passes/shard/propagation/LengthDimensions.h"
 #include "passes/shard/propagation/UnreducedResults.h"
 
+#include "ir/rota/CountedRows.h"
 #include "ir/rota/Model.h"
 #include "mlir/IR/Remarks.h"
 
@@ -30,7 +31,14 @@ private:
   LogicalResult repairUse(OpOperand &use, const Sums &sums);
   FailureOr<ShardingAttr> needed(OpOperand &use, const Sums &sums);
   ShardingAttr madeAs(Value value, const Sums &sums);
-  LogicalResult reshard(OpOperand &use, ShardingAttr from, ShardingAttr to);
+  LogicalResult reshard(OpOperand &use, ShardingAttr from, ShardingAttr to,
+                        const Sums &sums);
+  void keep(Value original, Operation *inserted, ShardingAttr from,
+            ShardingAttr to, StringRef reason);
+  std::optional<CountedRows> countedFor(Value value, ShardingAttr from,
+                                        ShardingAttr to, const Sums &sums);
+  Value countsAs(const CountedRows &rows, ShardingAttr sharding, Operation *op,
+                 const Sums &sums);
   void settleResults(func::FuncOp function, const Sums &sums);
   LogicalResult remake(OpOperand &use, ShardingAttr from, ShardingAttr to,
                        const Sums &sums);
@@ -241,7 +249,7 @@ LogicalResult InsertReshards::repairUse(OpOperand &use, const Sums &sums) {
     return success();
   if (getElementTypeOrSelf(use.get()).isInteger(1))
     return remake(use, from, *to, sums);
-  return reshard(use, from, *to);
+  return reshard(use, from, *to, sums);
 }
 
 /// Conditions are not sent: a copy of the op that makes them is divided as the
@@ -311,7 +319,7 @@ static std::string reasonFor(OpOperand &use, ShardingAttr from) {
 }
 
 LogicalResult InsertReshards::reshard(OpOperand &use, ShardingAttr from,
-                                      ShardingAttr to) {
+                                      ShardingAttr to, const Sums &sums) {
   Operation *op = use.getOwner();
   if (mode == ShardingMode::Explicit && !isa<ConstrainOp>(op) &&
       !isMeant(use, from, to))
@@ -343,21 +351,83 @@ LogicalResult InsertReshards::reshard(OpOperand &use, ShardingAttr from,
     llvm::append_range(summed, to.getUnreduced());
     from = ShardingAttr::get(&getContext(), from.getDimensions(), summed, {});
   }
+  Operation *inserted;
   OpBuilder builder(op);
-  auto inserted =
-      ReshardOp::create(builder, op->getLoc(), source.getType(), source, from,
-                        to, builder.getStringAttr(reason));
-  made.push_back({to, inserted.getResult()});
-  use.set(inserted.getResult());
+  if (auto rows = countedFor(original, from, to, sums)) {
+    Value sent = countsAs(*rows, from, op, sums);
+    Value received = countsAs(*rows, to, op, sums);
+    FloatAttr fill =
+        rows->fill < 1 ? builder.getF64FloatAttr(rows->fill) : FloatAttr();
+    inserted = ReshardRowsOp::create(builder, op->getLoc(), source.getType(),
+                                     source, sent, received, rows->blocks, fill,
+                                     from, to, builder.getStringAttr(reason));
+  } else {
+    inserted =
+        ReshardOp::create(builder, op->getLoc(), source.getType(), source, from,
+                          to, builder.getStringAttr(reason));
+  }
+  keep(original, inserted, from, to, reason);
+  use.set(inserted->getResult(0));
+  return success();
+}
+
+/// Remembers `inserted`, a reshard of `original`.
+void InsertReshards::keep(Value original, Operation *inserted,
+                          ShardingAttr from, ShardingAttr to,
+                          StringRef reason) {
+  versions[original].push_back({to, inserted->getResult(0)});
   ++insertedReshards;
   std::string fromText, toText;
   llvm::raw_string_ostream(fromText) << from;
   llvm::raw_string_ostream(toText) << to;
-  remark::passed(op->getLoc(),
+  remark::passed(inserted->getLoc(),
                  remark::RemarkOpts::name("reshard").category("shard"))
       << remark::reason("{0}", reason) << remark::metric("From", fromText)
       << remark::metric("To", toText);
-  return success();
+}
+
+/// The counted rows of `value` for all of its uses that need it as `to`; none
+/// where a rank's rows before or after are no blocks.
+std::optional<CountedRows> InsertReshards::countedFor(Value value,
+                                                      ShardingAttr from,
+                                                      ShardingAttr to,
+                                                      const Sums &sums) {
+  SmallVector<OpOperand *> uses;
+  for (OpOperand &use : value.getUses()) {
+    if (isa<ReshardOp, ReshardRowsOp>(use.getOwner()))
+      continue;
+    auto other = needed(use, sums);
+    if (succeeded(other) && *other == to)
+      uses.push_back(&use);
+  }
+  std::optional<CountedRows> rows = countedRows(value, uses);
+  if (!rows)
+    return std::nullopt;
+  for (ShardingAttr sharding : {from, to})
+    if (rows->blocks % mesh.getSize(dimensionAxes(sharding, mesh)[1]) != 0)
+      return std::nullopt;
+  return rows;
+}
+
+/// The counts of rows, divided as `sharding` divides the rows, before `op`.
+Value InsertReshards::countsAs(const CountedRows &rows, ShardingAttr sharding,
+                               Operation *op, const Sums &sums) {
+  DimensionAxes dimensions = dimensionAxes(sharding, mesh);
+  dimensions.resize(2);
+  ShardingAttr to = makeSharding(&getContext(), dimensions, {}, mesh);
+  ShardingAttr from = madeAs(rows.counts, sums);
+  if (from == to)
+    return rows.counts;
+  for (auto &[made, version] : versions[rows.counts])
+    if (made == to)
+      return version;
+  OpBuilder builder(op);
+  StringRef reason = "counts of rows that travel";
+  auto inserted =
+      ReshardOp::create(builder, op->getLoc(), rows.counts.getType(),
+                        rows.counts, from, to, builder.getStringAttr(reason));
+  keep(rows.counts, inserted, from, to, reason);
+  return inserted.getResult();
 }
 
 /// Explicit mode: both sides must agree.

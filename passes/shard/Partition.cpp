@@ -5,6 +5,7 @@
 #include "passes/shard/propagation/FactorAxes.h"
 #include "passes/shard/reshard/ReshardPlanner.h"
 
+#include "ir/rota/CountedRows.h"
 #include "ir/rota/Model.h"
 
 namespace mlir::rota {
@@ -35,6 +36,8 @@ private:
   Type partOf(Value value, ShardingAttr sharding);
   LogicalResult partition(func::FuncOp function);
   LogicalResult rewrite(Operation *op, const LocalForm &form);
+  ReshardPlan planOf(Operation *op);
+  Value emit(Operation *op, const ReshardPlan &plan);
 
   MeshAttr mesh;
 };
@@ -98,16 +101,41 @@ LogicalResult Partition::rewrite(Operation *op, const LocalForm &form) {
   return success();
 }
 
+/// The plan of a reshard, whose types are whole.
+ReshardPlan Partition::planOf(Operation *op) {
+  auto type = cast<RankedTensorType>(op->getResult(0).getType());
+  if (auto reshard = dyn_cast<ReshardOp>(op))
+    return planReshard(type, reshard.getFrom(), reshard.getTo(), mesh);
+  auto rows = cast<ReshardRowsOp>(op);
+  return planReshard(type, rows.getFrom(), rows.getTo(), mesh,
+                     fillOf(rows.getFill()));
+}
+
+/// Builds the plan of a reshard, whose operands are parts.
+Value Partition::emit(Operation *op, const ReshardPlan &plan) {
+  OpBuilder builder(op);
+  if (auto reshard = dyn_cast<ReshardOp>(op))
+    return emitReshard(builder, op->getLoc(), reshard.getValue(), plan,
+                       reshard.getReason());
+  auto rows = cast<ReshardRowsOp>(op);
+  auto parts = [&](ShardingAttr sharding) {
+    return mesh.getSize(dimensionAxes(sharding, mesh)[1]);
+  };
+  int64_t blocks = int64_t(rows.getBlocks()) /
+                   std::max(parts(rows.getFrom()), parts(rows.getTo()));
+  return emitReshard(
+      builder, op->getLoc(), rows.getValue(), plan, rows.getReason(),
+      {rows.getSent(), rows.getReceived(), blocks, rows.getFillAttr()});
+}
+
 LogicalResult Partition::partition(func::FuncOp function) {
   Block &body = function.getBody().front();
   // Plans and rules need the whole types, so both come before types change.
   SmallVector<std::pair<Operation *, LocalForm>> forms;
   llvm::DenseMap<Operation *, ReshardPlan> plans;
   for (Operation &op : body) {
-    if (auto reshard = dyn_cast<ReshardOp>(op)) {
-      plans[&op] =
-          planReshard(cast<RankedTensorType>(reshard.getValue().getType()),
-                      reshard.getFrom(), reshard.getTo(), mesh);
+    if (isa<ReshardOp, ReshardRowsOp>(op)) {
+      plans[&op] = planOf(&op);
       forms.push_back({&op, {}});
       continue;
     }
@@ -120,13 +148,10 @@ LogicalResult Partition::partition(func::FuncOp function) {
     argument.setType(partOf(argument, function.getArgAttrOfType<ShardingAttr>(
                                           argument.getArgNumber(), kSharding)));
   for (auto &[op, form] : forms) {
-    if (auto reshard = dyn_cast<ReshardOp>(op)) {
-      OpBuilder builder(op);
+    if (isa<ReshardOp, ReshardRowsOp>(op)) {
       ++reshards;
-      reshard.getResult().replaceAllUsesWith(
-          emitReshard(builder, op->getLoc(), reshard.getValue(), plans[op],
-                      reshard.getReason()));
-      reshard.erase();
+      op->getResult(0).replaceAllUsesWith(emit(op, plans[op]));
+      op->erase();
     } else if (failed(rewrite(op, form))) {
       return failure();
     }

@@ -175,8 +175,9 @@ def InsertReshards : Pass<"insert-reshards", "::mlir::ModuleOp"> {
   let summary = "insert reshards where shardings disagree";
   let description = [{
     Puts a `rota.reshard` before each use of a value that is not divided as the
-    use needs it. Before: ops with `rota.factors`. `rota.constrain` becomes a
-    reshard or nothing.
+    use needs it, or a `rota.reshard_rows` where rows of experts move between
+    sequences and rows and only those in front of their counts matter. Before: ops
+    with `rota.factors`. `rota.constrain` becomes a reshard or nothing.
 
     A divided factor that an op reduces over makes a sum over ranks. It stays
     one (`unreduced`) through ops that are linear in it as long as no more bytes
@@ -234,8 +235,8 @@ def Partition : Pass<"partition", "::mlir::ModuleOp"> {
   let summary = "make one rank's functions";
   let description = [{
     Every type becomes that of one rank's part, parameters' that of their compute
-    sharding; each `rota.reshard` becomes the cheapest collectives
-    (ReshardPlanner.h); an op that is not itself on parts (`PartitionOpInterface`)
+    sharding; each `rota.reshard` and `rota.reshard_rows` becomes the cheapest
+    collectives (ReshardPlanner.h); an op that is not itself on parts (`PartitionOpInterface`)
     is rewritten: with a divided vocabulary, `rota.embedding` gets a
     `rota.shard_offset`, `rota.cross_entropy` a part of each rank and a merge.
 
@@ -323,8 +324,8 @@ def VerifyPartitioned : Pass<"verify-partitioned", "::mlir::ModuleOp"> {
   let description = [{
     Fails with the place, the value and the rule unless
 
-    - V1: the module has a `rota.mesh`, and no `rota.reshard` or
-      `rota.constrain` is left
+    - V1: the module has a `rota.mesh`, and no `rota.reshard`,
+      `rota.reshard_rows` or `rota.constrain` is left
     - V2: no collective is over `stage`, whose ranks run different functions
     - V3: each parameter has a placement, and its type is that of one rank's part
       under the compute sharding

@@ -2,6 +2,7 @@
 //
 // Rejects models that are not partitioned. Labels V1..V4 are those of the
 // pass's description.
+#include "ir/rota/Experts.h"
 #include "ir/rota/Model.h"
 #include "ir/rota/Sharding.h"
 #include "passes/shard/Passes.h"
@@ -69,7 +70,7 @@ LogicalResult VerifyPartitioned::verifyOps() {
   MeshAttr mesh = meshOf(getOperation());
   WalkResult result = getOperation().walk([&](Operation *op) -> WalkResult {
     // V1: nothing is left to reshard.
-    if (isa<ReshardOp, ConstrainOp>(op))
+    if (isa<ReshardOp, ReshardRowsOp, ConstrainOp>(op))
       return op->emitOpError("expected no reshard or constraint in a "
                              "partitioned module");
     if (auto collective = dyn_cast<CollectiveOpInterface>(op))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Collectives, and the ops whose result depends on the rank.
+#include "ir/rota/Experts.h"
 #include "test/interpreter/MeshRun.h"
 
 #include "llvm/ADT/TypeSwitch.h"
@@ -86,6 +87,40 @@ static void run(AllToAllOp op, const Exchange &exchange) {
   });
 }
 
+/// The rows of a rank [B, R, E] in front of the counts [B, X] of each block.
+static Tensor filled(Tensor rows, const Tensor &counts, int64_t blocks) {
+  int64_t room = rows.dim(1) / blocks, width = rows.dim(2);
+  int64_t experts = counts.dim(1) / blocks;
+  for (int64_t block = 0; block < rows.dim(0) * blocks; ++block) {
+    double count = 0;
+    for (int64_t x = 0; x < experts; ++x)
+      count += counts[block * experts + x];
+    int64_t first = std::min(int64_t(count), room);
+    std::fill(rows.elements.begin() + (block * room + first) * width,
+              rows.elements.begin() + (block + 1) * room * width, 0.0);
+  }
+  return rows;
+}
+
+/// Both sides clear what their counts leave out: where these differ, rows get
+/// lost.
+static void run(RaggedAllToAllOp op, const Exchange &exchange) {
+  int64_t gather = op.getGather(), size = shapeOf(op.getResult())[gather];
+  int64_t sent = op.getBlocks(), received = op.getBlocks();
+  (gather == 0 ? sent : received) *= exchange.size();
+  exchange.set(op.getResult(), [&](int64_t rank) {
+    int64_t position = exchange.positionOf(rank);
+    SmallVector<Tensor> pieces;
+    for (auto [held, counts] :
+         llvm::zip_equal(exchange.held(op.getInput(), rank),
+                         exchange.held(op.getSent(), rank)))
+      pieces.push_back(slice(filled(held, counts, sent), 1 - gather, position,
+                             exchange.size()));
+    return filled(concatenate(pieces, gather, size),
+                  exchange.held(op.getReceived(), rank)[position], received);
+  });
+}
+
 static void run(ShardSliceOp op, const Exchange &exchange) {
   exchange.set(op.getResult(), [&](int64_t rank) {
     const Tensor whole =
@@ -114,8 +149,8 @@ static void run(ShardOffsetOp op, const Exchange &exchange) {
 bool ::rota::interpreter::runCollective(Operation *op, MeshAttr mesh,
                                         MutableArrayRef<Frame> ranks) {
   return llvm::TypeSwitch<Operation *, bool>(op)
-      .Case<AllGatherOp, ReduceScatterOp, AllReduceOp, AllToAllOp, ShardSliceOp,
-            ShardOffsetOp>([&](auto op) {
+      .Case<AllGatherOp, ReduceScatterOp, AllReduceOp, AllToAllOp,
+            RaggedAllToAllOp, ShardSliceOp, ShardOffsetOp>([&](auto op) {
         run(op, Exchange(mesh, op.getAxes(), ranks));
         return true;
       })

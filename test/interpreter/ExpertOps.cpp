@@ -328,6 +328,11 @@ static LogicalResult observedMean(ObservedMeanOp op, Frame &frame) {
   return success();
 }
 
+/// Shardings do not change a value that is whole.
+static void reshardRows(ReshardRowsOp op, Frame &frame) {
+  frame.set(op.getResult(), frame.get(op.getValue()));
+}
+
 void ::rota::interpreter::addExpertOps(OpTable &table) {
   table.add(route);
   table.add(routeGrad);
@@ -339,6 +344,7 @@ void ::rota::interpreter::addExpertOps(OpTable &table) {
   table.add(groupedProductGrad);
   table.add(groupedBias);
   table.add(groupedBiasGrad);
+  table.add(reshardRows);
   table.add(observe);
   table.add(observedMean);
 }

@@ -182,6 +182,26 @@ TEST(Collectives, AllToAllGathersWhileItCuts) {
           {1, 2, 11, 12}, {3, 4, 13, 14}, {21, 22, 31, 32}, {23, 24, 33, 34}}));
 }
 
+/// Two ranks of tensor, each a sequence of two blocks of two rows; rank t sends
+/// the first 1 + t rows of block 0 and the first row of block 1.
+TEST(Collectives, RaggedAllToAllMovesFilledRows) {
+  TestModule module(R"(
+    rota.mesh <tensor = 2>
+    func.func @f(%x: tensor<1x4x1xf64>, %s: tensor<1x2xi32>, %r: tensor<2x1xi32>) -> tensor<2x2x1xf64> {
+      %y = rota.ragged_all_to_all %x sent %s received %r gather = 0 axes [<tensor>] reason "" : (tensor<1x4x1xf64>, tensor<1x2xi32>, tensor<2x1xi32>) -> tensor<2x2x1xf64>
+      return %y : tensor<2x2x1xf64>
+    })");
+  ASSERT_TRUE(bool(module)) << module.takeDiagnostics();
+  Parts rows{Tensor({1, 4, 1}, {1, 2, 3, 4}),
+             Tensor({1, 4, 1}, {11, 12, 13, 14})};
+  Parts sent{Tensor({1, 2}, {1, 1}), Tensor({1, 2}, {2, 1})};
+  Parts received{Tensor({2, 1}, {1, 2}), Tensor({2, 1}, {1, 1})};
+  auto results = runOnMesh(module.function("f"), {rows, sent, received});
+  ASSERT_TRUE(succeeded(results)) << module.takeDiagnostics();
+  EXPECT_EQ(results->front()[0].elements, (Elements{1, 0, 11, 12}));
+  EXPECT_EQ(results->front()[1].elements, (Elements{3, 0, 13, 0}));
+}
+
 TEST(Collectives, ShardSliceTakesItsOwnPart) {
   EXPECT_EQ(runOp("rota.shard_slice %x dim = 0 axes [<tensor>, <data>] reason "
                   "\"\" : tensor<6xf64> -> tensor<2xf64>",

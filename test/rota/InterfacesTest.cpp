@@ -207,6 +207,13 @@ const Case cases[] = {
      "tensor<2x16x2xi32>, tensor<2x16x2xf32>) -> tensor<2x64x8xf32>",
      "a.b.c,a.b.e,a.b.e->a.d.c a=2 b=16 c=8 d=64 e=2 d# e!", 512,
      4 * (512 + 64 + 64), 4 * 1024},
+    {"dispatch of counted rows",
+     "%x: tensor<2x16x8xf32>, %p: tensor<2x16x2xi32>, %c: tensor<2x8xi32>",
+     "rota.dispatch %x, %p counts %c blocks = 2 fill = 0.5 : "
+     "(tensor<2x16x8xf32>, tensor<2x16x2xi32>, tensor<2x8xi32>) -> "
+     "tensor<2x64x8xf32>",
+     "a.b.c,a.b.e,a.df->a.dg.c a=2 b=16 c=8 d=2 e=2 f=4 g=32 d# e! f! g!", 0,
+     4 * (512 + 64 + 16), 4 * 1024},
     {"combine",
      "%r: tensor<2x64x8xbf16>, %p: tensor<2x16x2xi32>, %w: tensor<2x16x2xf32>",
      "rota.combine %r, %p weights %w : (tensor<2x64x8xbf16>, "

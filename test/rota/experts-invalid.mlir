@@ -371,3 +371,158 @@ func.func @f() -> tensor<4xf32> {
   %mean = rota.observed_mean "load" : tensor<4xf32>
   return %mean : tensor<4xf32>
 }
+
+// -----
+
+// dispatch C4: blocks that do not divide the experts
+func.func @f(%x: tensor<1x2x4xf32>, %p: tensor<1x2x2xi32>, %c: tensor<1x2xi32>) {
+  // expected-error @+1 {{expected a number of blocks that divides 8 rows and 2 experts, got 4}}
+  %r = rota.dispatch %x, %p counts %c blocks = 4 : (tensor<1x2x4xf32>, tensor<1x2x2xi32>, tensor<1x2xi32>) -> tensor<1x8x4xf32>
+  return
+}
+
+// -----
+
+// dispatch C5: a fill without counts
+func.func @f(%x: tensor<1x2x4xf32>, %p: tensor<1x2x2xi32>) {
+  // expected-error @+1 {{expected counts with blocks or a fill, got none}}
+  %r = rota.dispatch %x, %p fill = 0.5 : (tensor<1x2x4xf32>, tensor<1x2x2xi32>) -> tensor<1x8x4xf32>
+  return
+}
+
+// -----
+
+// combine C4: counts of other sequences
+func.func @f(%r: tensor<1x8x4xf32>, %p: tensor<1x2x2xi32>, %c: tensor<2x2xi32>) {
+  // expected-error @+1 {{expected counts of shape [1, 2], got 'tensor<2x2xi32>'}}
+  %x = rota.combine %r, %p counts %c : (tensor<1x8x4xf32>, tensor<1x2x2xi32>, tensor<2x2xi32>) -> tensor<1x2x4xf32>
+  return
+}
+
+// -----
+
+// combine C5: blocks without counts
+func.func @f(%r: tensor<1x8x4xf32>, %p: tensor<1x2x2xi32>) {
+  // expected-error @+1 {{expected counts with blocks or a fill, got none}}
+  %x = rota.combine %r, %p blocks = 2 : (tensor<1x8x4xf32>, tensor<1x2x2xi32>) -> tensor<1x2x4xf32>
+  return
+}
+
+// -----
+
+// choice_dot C4: more than all
+func.func @f(%x: tensor<1x2x4xf32>, %r: tensor<1x8x4xf32>, %p: tensor<1x2x2xi32>, %c: tensor<1x2xi32>) {
+  // expected-error @+1 {{expected a fill above 0 and at most 1, got 1.5}}
+  %d = rota.choice_dot %x, %r, %p counts %c fill = 1.5 : (tensor<1x2x4xf32>, tensor<1x8x4xf32>, tensor<1x2x2xi32>, tensor<1x2xi32>) -> tensor<1x2x2xf32>
+  return
+}
+
+// -----
+
+// reshard_rows C1: a matrix
+rota.mesh <expert = 2>
+func.func @f(%x: tensor<8x4xf32>, %c: tensor<8x2xi32>) {
+  // expected-error @+1 {{expected rows of rank 3, got 'tensor<8x4xf32>'}}
+  %y = rota.reshard_rows %x sent %c received %c from <[[expert], []]> to <[[], [expert]]> reason "test" : tensor<8x4xf32>, tensor<8x2xi32>
+  return
+}
+
+// -----
+
+// reshard_rows C2: blocks that do not divide the rows
+rota.mesh <expert = 2>
+func.func @f(%x: tensor<2x9x4xf32>, %c: tensor<2x2xi32>) {
+  // expected-error @+1 {{expected a number of blocks that divides 9 rows and 2 experts, got 2}}
+  %y = rota.reshard_rows %x sent %c received %c blocks = 2 from <[[expert], [], []]> to <[[], [expert], []]> reason "test" : tensor<2x9x4xf32>, tensor<2x2xi32>
+  return
+}
+
+// -----
+
+// reshard_rows C3: no part
+rota.mesh <expert = 2>
+func.func @f(%x: tensor<2x8x4xf32>, %c: tensor<2x2xi32>) {
+  // expected-error @+1 {{expected a fill above 0 and at most 1, got 0}}
+  %y = rota.reshard_rows %x sent %c received %c fill = 0.0 from <[[expert], [], []]> to <[[], [expert], []]> reason "test" : tensor<2x8x4xf32>, tensor<2x2xi32>
+  return
+}
+
+// -----
+
+// reshard_rows C4: a sum that was none
+rota.mesh <expert = 2>
+func.func @f(%x: tensor<2x8x4xf32>, %c: tensor<2x2xi32>) {
+  // expected-error @+1 {{expected a value that is unreduced over 'expert' already}}
+  %y = rota.reshard_rows %x sent %c received %c from <[[], [], []]> to <[[], [], []] unreduced [expert]> reason "test" : tensor<2x8x4xf32>, tensor<2x2xi32>
+  return
+}
+
+// -----
+
+// ragged_all_to_all C1: elements of rows
+rota.mesh <expert = 2>
+func.func @f(%x: tensor<2x8x4xf32>, %s: tensor<2x2xi32>, %r: tensor<2x2xi32>) {
+  // expected-error @+1 {{expected to gather dimension 0 or 1, got 2}}
+  %y = rota.ragged_all_to_all %x sent %s received %r gather = 2 axes [<expert>] reason "test" : (tensor<2x8x4xf32>, tensor<2x2xi32>, tensor<2x2xi32>) -> tensor<2x4x8xf32>
+  return
+}
+
+// -----
+
+// ragged_all_to_all C2: the result gathers nothing
+rota.mesh <expert = 2>
+func.func @f(%x: tensor<2x8x4xf32>, %s: tensor<2x2xi32>, %r: tensor<1x4xi32>) {
+  // expected-error @+1 {{expected a result of type 'tensor<1x16x4xf32>', got 'tensor<1x8x4xf32>'}}
+  %y = rota.ragged_all_to_all %x sent %s received %r gather = 1 axes [<expert>] reason "test" : (tensor<2x8x4xf32>, tensor<2x2xi32>, tensor<1x4xi32>) -> tensor<1x8x4xf32>
+  return
+}
+
+// -----
+
+// ragged_all_to_all C3: counts of the sequences before
+rota.mesh <expert = 2>
+func.func @f(%x: tensor<2x8x4xf32>, %s: tensor<2x4xi32>, %r: tensor<2x2xi32>) {
+  // expected-error @+1 {{expected counts of shape [4, 2], got 'tensor<2x2xi32>'}}
+  %y = rota.ragged_all_to_all %x sent %s received %r gather = 0 axes [<expert>] reason "test" : (tensor<2x8x4xf32>, tensor<2x4xi32>, tensor<2x2xi32>) -> tensor<4x4x4xf32>
+  return
+}
+
+// -----
+
+// ragged_all_to_all C3: counts of too few experts
+rota.mesh <expert = 2>
+func.func @f(%x: tensor<2x8x4xf32>, %s: tensor<2x2xi32>, %r: tensor<4x2xi32>) {
+  // expected-error @+1 {{expected sent counts of shape [2, 4], got 'tensor<2x2xi32>'}}
+  %y = rota.ragged_all_to_all %x sent %s received %r gather = 0 axes [<expert>] reason "test" : (tensor<2x8x4xf32>, tensor<2x2xi32>, tensor<4x2xi32>) -> tensor<4x4x4xf32>
+  return
+}
+
+// -----
+
+// ragged_all_to_all C3: blocks that do not divide the rows of a rank
+rota.mesh <expert = 2>
+func.func @f(%x: tensor<2x8x4xf32>, %s: tensor<2x4xi32>, %r: tensor<4x2xi32>) {
+  // expected-error @+1 {{expected a number of blocks that divides 4 rows and 2 experts, got 3}}
+  %y = rota.ragged_all_to_all %x sent %s received %r blocks = 3 gather = 0 axes [<expert>] reason "test" : (tensor<2x8x4xf32>, tensor<2x4xi32>, tensor<4x2xi32>) -> tensor<4x4x4xf32>
+  return
+}
+
+// -----
+
+// ragged_all_to_all C4: a negative fill
+rota.mesh <expert = 2>
+func.func @f(%x: tensor<2x8x4xf32>, %s: tensor<2x4xi32>, %r: tensor<4x2xi32>) {
+  // expected-error @+1 {{expected a fill above 0 and at most 1, got -5.000000e-01}}
+  %y = rota.ragged_all_to_all %x sent %s received %r fill = -0.5 gather = 0 axes [<expert>] reason "test" : (tensor<2x8x4xf32>, tensor<2x4xi32>, tensor<4x2xi32>) -> tensor<4x4x4xf32>
+  return
+}
+
+// -----
+
+// ragged_all_to_all C5: an axis twice
+rota.mesh <expert = 2>
+func.func @f(%x: tensor<2x8x4xf32>, %s: tensor<2x4xi32>, %r: tensor<4x2xi32>) {
+  // expected-error @+1 {{expected each axis at most once in a group, got 'expert' twice}}
+  %y = rota.ragged_all_to_all %x sent %s received %r gather = 0 axes [<expert>, <expert>] reason "test" : (tensor<2x8x4xf32>, tensor<2x4xi32>, tensor<4x2xi32>) -> tensor<4x4x4xf32>
+  return
+}

@@ -54,6 +54,22 @@ func.func @groups(%x: tensor<2x8x5xbf16>, %w: tensor<4x5x6xbf16>, %v: tensor<4x5
   return %t : tensor<4x5xf32>
 }
 
+// CHECK-LABEL: @counted
+// CHECK: rota.dispatch %{{.*}}, %{{.*}} counts %{{.*}} blocks = 2 fill = 2.500000e-01 :
+// CHECK: rota.combine %{{.*}}, %{{.*}} weights %{{.*}} counts %{{.*}} : {{.*}}, tensor<2x4xi32>) -> tensor<2x3x5xbf16>
+// CHECK: rota.choice_dot %{{.*}}, %{{.*}}, %{{.*}} counts %{{.*}} blocks = 4 :
+// CHECK: rota.reshard_rows %{{.*}} sent %{{.*}} received %{{.*}} blocks = 2 fill = 2.500000e-01 from <{{.*}}> to <{{.*}}> reason "test" : tensor<2x8x5xbf16>, tensor<2x4xi32>
+// CHECK: rota.ragged_all_to_all %{{.*}} sent %{{.*}} received %{{.*}} blocks = 2 gather = 1 axes [<expert>] reason "test" : (tensor<2x8x5xbf16>, tensor<2x4xi32>, tensor<1x8xi32>) -> tensor<1x16x5xbf16>
+rota.mesh <expert = 2>
+func.func @counted(%x: tensor<2x3x5xbf16>, %p: tensor<2x3x2xi32>, %w: tensor<2x3x2xf32>, %c: tensor<2x4xi32>, %d: tensor<1x8xi32>) -> tensor<1x16x5xbf16> {
+  %r = rota.dispatch %x, %p counts %c blocks = 2 fill = 0.25 : (tensor<2x3x5xbf16>, tensor<2x3x2xi32>, tensor<2x4xi32>) -> tensor<2x8x5xbf16>
+  %y = rota.combine %r, %p weights %w counts %c blocks = 1 : (tensor<2x8x5xbf16>, tensor<2x3x2xi32>, tensor<2x3x2xf32>, tensor<2x4xi32>) -> tensor<2x3x5xbf16>
+  %e = rota.choice_dot %y, %r, %p counts %c blocks = 4 : (tensor<2x3x5xbf16>, tensor<2x8x5xbf16>, tensor<2x3x2xi32>, tensor<2x4xi32>) -> tensor<2x3x2xf32>
+  %s = rota.reshard_rows %r sent %c received %c blocks = 2 fill = 0.25 from <[[expert], [], []]> to <[[], [expert], []]> reason "test" : tensor<2x8x5xbf16>, tensor<2x4xi32>
+  %t = rota.ragged_all_to_all %s sent %c received %d blocks = 2 gather = 1 axes [<expert>] reason "test" : (tensor<2x8x5xbf16>, tensor<2x4xi32>, tensor<1x8xi32>) -> tensor<1x16x5xbf16>
+  return %t : tensor<1x16x5xbf16>
+}
+
 // CHECK-LABEL: rota.layer @observed
 // CHECK: rota.observe "expert_load" %{{.*}} : tensor<2x4xi32>
 // CHECK: rota.observe "dropping" %{{.*}} each = 6 : tensor<2x4xi32>

@@ -3,7 +3,7 @@
 // A descent over the divisions of the ops that costs divide.
 #include "passes/shard/propagation/CostChoice.h"
 
-#include "ir/rota/DividedByCost.h"
+#include "ir/rota/CountedRows.h"
 #include "ir/rota/Model.h"
 #include "mlir/IR/Remarks.h"
 #include "passes/shard/reshard/ReshardPlanner.h"
@@ -14,9 +14,37 @@ using namespace mlir::rota;
 CostChoice::CostChoice(func::FuncOp function, Propagation &propagation)
     : propagation(propagation), mesh(meshOf(function)) {
   findContests(function);
-  while (improve()) {
-  }
+  search();
   explain();
+}
+
+/// Descends from what propagation says, and from each start at which all ops
+/// take another of their options: some save bytes together alone. The cheapest
+/// end is kept, the first of equal ones.
+void CostChoice::search() {
+  llvm::SetVector<Value> touched;
+  size_t starts = 1;
+  for (auto &[op, choice] : choices) {
+    touched.insert(op->operand_begin(), op->operand_end());
+    touched.insert(op->result_begin(), op->result_end());
+    starts = std::max(starts, choice.options.size());
+  }
+  std::optional<int64_t> least;
+  SmallVector<size_t> best;
+  for (size_t start = 0; start < starts; ++start) {
+    for (auto &[op, choice] : choices)
+      choice.taken = std::min(start, choice.options.size() - 1);
+    while (improve()) {
+    }
+    int64_t cost = costOf(touched);
+    if (least && cost >= *least)
+      continue;
+    least = cost;
+    best = llvm::map_to_vector(
+        choices, [](const auto &entry) { return entry.second.taken; });
+  }
+  for (auto [entry, taken] : llvm::zip_equal(choices, best))
+    entry.second.taken = taken;
 }
 
 void CostChoice::findContests(func::FuncOp function) {
@@ -88,22 +116,36 @@ ShardingAttr CostChoice::neededBy(OpOperand &use) {
 
 int64_t CostChoice::costOf(Value value) {
   ShardingAttr from = madeAs(value);
-  SmallVector<ShardingAttr> reached{from};
+  llvm::MapVector<ShardingAttr, SmallVector<OpOperand *>> uses;
+  for (OpOperand &use : value.getUses())
+    uses[neededBy(use)].push_back(&use);
   int64_t cost = 0;
-  for (OpOperand &use : value.getUses()) {
-    ShardingAttr to = neededBy(use);
-    if (llvm::is_contained(reached, to))
-      continue;
-    reached.push_back(to);
-    auto [place, isNew] = costs.try_emplace({value.getType(), from, to});
-    if (isNew)
-      place->second =
-          planReshard(cast<RankedTensorType>(value.getType()), from, to, mesh)
-              .cost()
-              .weight();
-    cost += place->second;
-  }
+  for (auto &[to, readers] : uses)
+    if (to != from)
+      cost += costOf(value, from, to, countedRows(value, readers));
   return cost;
+}
+
+int64_t CostChoice::costOf(Value value, ShardingAttr from, ShardingAttr to,
+                           const std::optional<CountedRows> &rows) {
+  auto type = cast<RankedTensorType>(value.getType());
+  std::optional<double> fill;
+  Attribute key;
+  if (rows) {
+    fill = rows->fill;
+    key = FloatAttr::get(Float64Type::get(value.getContext()), *fill);
+  }
+  auto [place, isNew] = costs.try_emplace({type, from, to, key});
+  if (isNew)
+    place->second = planReshard(type, from, to, mesh, fill).cost().weight();
+  return place->second;
+}
+
+int64_t CostChoice::costOf(const llvm::SetVector<Value> &values) {
+  int64_t sum = 0;
+  for (Value value : values)
+    sum += costOf(value);
+  return sum;
 }
 
 /// How much less the function costs after the changes.
@@ -113,17 +155,11 @@ int64_t CostChoice::saved(ArrayRef<Change> changes) {
     touched.insert(op->operand_begin(), op->operand_end());
     touched.insert(op->result_begin(), op->result_end());
   }
-  auto cost = [&] {
-    int64_t sum = 0;
-    for (Value value : touched)
-      sum += costOf(value);
-    return sum;
-  };
-  int64_t before = cost();
+  int64_t before = costOf(touched);
   SmallVector<size_t, 2> previous;
   for (auto [op, option] : changes)
     previous.push_back(std::exchange(choices[op].taken, option));
-  int64_t after = cost();
+  int64_t after = costOf(touched);
   for (auto [change, option] : llvm::zip(changes, previous))
     choices[change.first].taken = option;
   return before - after;

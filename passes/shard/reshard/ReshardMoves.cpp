@@ -17,8 +17,10 @@ using Kind = ReshardStep::Kind;
 static constexpr size_t kMaxOrdered = 4;
 
 ReshardMoves::ReshardMoves(RankedTensorType whole, const AxisAtoms &atoms,
-                           const AxisLayout &from, const AxisLayout &to)
-    : whole(whole), atoms(atoms), to(to), wanted(to.dividing()) {
+                           const AxisLayout &from, const AxisLayout &to,
+                           std::optional<double> fill)
+    : whole(whole), atoms(atoms), begin(from), to(to), fill(fill),
+      wanted(to.dividing()) {
   for (auto [size, a, b] :
        llvm::zip_equal(whole.getShape(), from.dimensions, to.dimensions)) {
     size_t common = 0;
@@ -94,6 +96,15 @@ bool ReshardMoves::isDirect(const AxisLayout &layout,
       return false;
   }
   return true;
+}
+
+bool ReshardMoves::movesRows(const AxisLayout &layout,
+                             const AxisLayout &result) const {
+  auto same = [](const AxisLayout &a, const AxisLayout &b) {
+    return a.dimensions[0] == b.dimensions[0] &&
+           a.dimensions[1] == b.dimensions[1];
+  };
+  return same(layout, begin) && same(result, to);
 }
 
 ArrayRef<Atom> ReshardMoves::wantedNext(const AxisLayout &layout,
@@ -174,7 +185,12 @@ void ReshardMoves::addAllToAlls(const AxisLayout &layout, Moves &moves) const {
         llvm::append_range(move.result.dimensions[split], axes);
         if (partSize(move.result, dim) != partSize(layout, dim) * ranks)
           continue;
-        move.cost = {traffic::allToAll(bytesOf(layout), ranks), 1, 1};
+        int64_t bytes = traffic::allToAll(bytesOf(layout), ranks);
+        move.isRagged =
+            fill && dim + split == 1 && movesRows(layout, move.result);
+        if (move.isRagged)
+          bytes = traffic::filled(bytes, *fill);
+        move.cost = {bytes, 1, 1};
         moves.push_back(move);
       }
     }

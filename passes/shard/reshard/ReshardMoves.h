@@ -19,13 +19,15 @@ struct ReshardMove {
   int64_t dim = -1, split = -1;
   AxisLayout result;
   ReshardCost cost;
+  bool isRagged = false; // AllToAll
 };
 
 /// The moves of one reshard.
 class ReshardMoves {
 public:
   ReshardMoves(RankedTensorType whole, const AxisAtoms &atoms,
-               const AxisLayout &from, const AxisLayout &to);
+               const AxisLayout &from, const AxisLayout &to,
+               std::optional<double> fill);
 
   /// All moves from `layout`, always in the same order; with `direct`, only
   /// those that add to a dimension no axis that the goal does not have there.
@@ -59,6 +61,9 @@ private:
   bool cutsEvenly(const AxisLayout &layout, const AxisLayout &cut,
                   int64_t dim) const;
   bool isDirect(const AxisLayout &layout, const ReshardMove &move) const;
+  /// True when counts divided as in `begin` and in the goal are those of the
+  /// rows before and after the move from `layout` to `result`.
+  bool movesRows(const AxisLayout &layout, const AxisLayout &result) const;
   /// True when the atom divides no dimension and is not summed over.
   bool isUnused(const AxisLayout &layout, Atom atom) const;
   bool isWanted(Atom atom) const { return llvm::is_contained(wanted, atom); }
@@ -71,7 +76,8 @@ private:
 
   RankedTensorType whole;
   const AxisAtoms &atoms;
-  const AxisLayout &to;
+  const AxisLayout &begin, &to;
+  std::optional<double> fill;   // of counted rows
   AtomList wanted;              // all that divide a dimension in `to`
   SmallVector<size_t, 4> fixed; // per dimension, foremost atoms that stay
 };

@@ -2,6 +2,7 @@
 //
 // Dijkstra's search over layouts, and the ops of the plan that it finds.
 #include "passes/shard/reshard/ReshardPlanner.h"
+#include "ir/rota/Experts.h"
 #include "ir/rota/Traffic.h"
 #include "passes/shard/reshard/ReshardMoves.h"
 
@@ -219,6 +220,7 @@ static ReshardPlan planOf(const std::vector<ReshardMove> &path,
     step.order = atoms.refsOf(move.order, /*merge=*/false);
     step.dim = move.dim;
     step.split = move.split;
+    step.isRagged = move.isRagged;
     step.shape = moves.shapeOf(move.result);
     step.cost = move.cost;
   }
@@ -226,13 +228,14 @@ static ReshardPlan planOf(const std::vector<ReshardMove> &path,
 }
 
 ReshardPlan rota::planReshard(RankedTensorType whole, ShardingAttr from,
-                              ShardingAttr to, MeshAttr mesh) {
+                              ShardingAttr to, MeshAttr mesh,
+                              std::optional<double> fill) {
   ReshardPlan plain = gatherAll(whole, from, to, mesh);
   std::optional<AxisAtoms> atoms = AxisAtoms::get(mesh, {from, to});
   if (!atoms || plain.steps.empty())
     return plain;
   AxisLayout begin = atoms->layoutOf(from), goal = atoms->layoutOf(to);
-  ReshardMoves moves(whole, *atoms, begin, goal);
+  ReshardMoves moves(whole, *atoms, begin, goal, fill);
   // The cost of the direct search bounds the full search, whose result may be
   // empty.
   ReshardPlan plan = plain;
@@ -251,7 +254,8 @@ static ArrayAttr axesAttr(OpBuilder &builder, ArrayRef<AxisRefAttr> axes) {
 }
 
 static Value emitStep(OpBuilder &builder, Location loc, Value value,
-                      const ReshardStep &step, StringRef reason) {
+                      const ReshardStep &step, StringRef reason,
+                      const ReshardCounts &counts) {
   RankedTensorType type =
       cast<RankedTensorType>(value.getType()).clone(step.shape);
   ArrayAttr axes = axesAttr(builder, step.axes);
@@ -266,6 +270,10 @@ static Value emitStep(OpBuilder &builder, Location loc, Value value,
     return AllReduceOp::create(builder, loc, type, ReduceKind::Sum, value, axes,
                                reason);
   case Kind::AllToAll:
+    if (step.isRagged)
+      return RaggedAllToAllOp::create(builder, loc, type, value, counts.sent,
+                                      counts.received, counts.blocks,
+                                      counts.fill, step.dim, axes, reason);
     return AllToAllOp::create(builder, loc, type, value, step.dim, step.split,
                               axes, reason);
   case Kind::ShardSlice:
@@ -279,8 +287,9 @@ static Value emitStep(OpBuilder &builder, Location loc, Value value,
 }
 
 Value rota::emitReshard(OpBuilder &builder, Location loc, Value local,
-                        const ReshardPlan &plan, StringRef reason) {
+                        const ReshardPlan &plan, StringRef reason,
+                        const ReshardCounts &counts) {
   for (const ReshardStep &step : plan.steps)
-    local = emitStep(builder, loc, local, step, reason);
+    local = emitStep(builder, loc, local, step, reason, counts);
   return local;
 }

@@ -44,6 +44,7 @@ struct ReshardStep {
   SmallVector<AxisRefAttr> order; // Permute
   int64_t dim = -1;               // gathered (AllGather, AllToAll) or sliced
   int64_t split = -1;             // AllToAll: sliced
+  bool isRagged = false;          // AllToAll of rows that are filled
   SmallVector<int64_t> shape;     // of the result on one rank
   ReshardCost cost;
 };
@@ -69,18 +70,32 @@ struct ReshardPlan {
 /// Both shardings have an entry per dimension and `to` is unreduced over axes
 /// only over which `from` is (rota.reshard C1, C2). Open dimensions and
 /// replicated axes mean nothing here.
+///
+/// With a `fill`, the value is counted rows [B, R, E] (ir/rota/CountedRows.h).
+/// An all-to-all that moves the division between sequences and rows in one step
+/// sends that part of its bytes.
 ReshardPlan planReshard(RankedTensorType whole, ShardingAttr from,
-                        ShardingAttr to, MeshAttr mesh);
+                        ShardingAttr to, MeshAttr mesh,
+                        std::optional<double> fill = std::nullopt);
 
 /// A plan without a search: an all-reduce, then an all-gather of each dimension
 /// that changes, then a slice of each.
 ReshardPlan gatherAll(RankedTensorType whole, ShardingAttr from,
                       ShardingAttr to, MeshAttr mesh);
 
+/// The counts of a plan of counted rows: this rank's parts of them, divided as
+/// the rows are before and after, and its blocks where rows are divided.
+struct ReshardCounts {
+  Value sent, received;
+  int64_t blocks = 1;
+  FloatAttr fill;
+};
+
 /// Builds the ops of `plan` on `local`, this rank's part as the plan's `from`
-/// says; returns its part as `to` says.
+/// says; returns its part as `to` says. Plans with a fill need `counts`.
 Value emitReshard(OpBuilder &builder, Location loc, Value local,
-                  const ReshardPlan &plan, StringRef reason);
+                  const ReshardPlan &plan, StringRef reason,
+                  const ReshardCounts &counts = {});
 
 } // namespace mlir::rota
 

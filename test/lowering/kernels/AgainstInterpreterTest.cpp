@@ -246,9 +246,9 @@ const DedicatedOp dedicatedOps[] = {
         %p, %c = rota.expert_places %e rows = $F blocks = $G : tensor<$Ax$Bx$Dxi32> -> tensor<$Ax$Cxi32>
         %q, %n = rota.expert_places %e rows = $F capacity = $H : tensor<$Ax$Bx$Dxi32> -> tensor<$Ax$Cxi32>
         %r = rota.dispatch %x, %q weights %w offset %o : (tensor<$Ax$Bx$Ex$T>, tensor<$Ax$Bx$Dxi32>, tensor<$Ax$Bx$Dx$W>, tensor<i32>) -> tensor<$Ax$Fx$Ex$T>
-        %s = rota.dispatch %x, %p : (tensor<$Ax$Bx$Ex$T>, tensor<$Ax$Bx$Dxi32>) -> tensor<$Ax$Fx$Ex$T>
-        %y = rota.combine %r, %q offset %o : (tensor<$Ax$Fx$Ex$T>, tensor<$Ax$Bx$Dxi32>, tensor<i32>) -> tensor<$Ax$Bx$Ex$T>
-        %d = rota.choice_dot %x, %r, %q offset %o : (tensor<$Ax$Bx$Ex$T>, tensor<$Ax$Fx$Ex$T>, tensor<$Ax$Bx$Dxi32>, tensor<i32>) -> tensor<$Ax$Bx$Dx$W>
+        %s = rota.dispatch %x, %p counts %c blocks = $G : (tensor<$Ax$Bx$Ex$T>, tensor<$Ax$Bx$Dxi32>, tensor<$Ax$Cxi32>) -> tensor<$Ax$Fx$Ex$T>
+        %y = rota.combine %r, %q offset %o counts %n : (tensor<$Ax$Fx$Ex$T>, tensor<$Ax$Bx$Dxi32>, tensor<i32>, tensor<$Ax$Cxi32>) -> tensor<$Ax$Bx$Ex$T>
+        %d = rota.choice_dot %x, %r, %q offset %o counts %n : (tensor<$Ax$Bx$Ex$T>, tensor<$Ax$Fx$Ex$T>, tensor<$Ax$Bx$Dxi32>, tensor<i32>, tensor<$Ax$Cxi32>) -> tensor<$Ax$Bx$Dx$W>
         return %p, %c, %q, %n, %r, %s, %y, %d : tensor<$Ax$Bx$Dxi32>, tensor<$Ax$Cxi32>, tensor<$Ax$Bx$Dxi32>, tensor<$Ax$Cxi32>, tensor<$Ax$Fx$Ex$T>, tensor<$Ax$Fx$Ex$T>, tensor<$Ax$Bx$Ex$T>, tensor<$Ax$Bx$Dx$W>
       })",
      {{1, 4, 1, 1, 3, 2, 1, 1}, {2, 16, 4, 2, 5, 8, 2, 3}}}};

@@ -74,9 +74,27 @@ rota.stack @layers layers = 2 pattern [@experts] {
 }
 )";
 
+/// `experts` whose rows are counted, so that only filled ones travel.
+std::string countedExperts() {
+  std::string text = experts;
+  auto replace = [&](llvm::StringRef before, llvm::StringRef after) {
+    size_t place = text.find(before);
+    ASSERT_NE(place, std::string::npos);
+    text.replace(place, before.size(), after);
+  };
+  replace("rota.dispatch %x, %p : (tensor<4x8x8xf64>, tensor<4x8x2xi32>)",
+          "rota.dispatch %x, %p counts %c blocks = 4 fill = 0.5 : "
+          "(tensor<4x8x8xf64>, tensor<4x8x2xi32>, tensor<4x4xi32>)");
+  replace("weights %w : (tensor<4x32x8xf64>, tensor<4x8x2xi32>, "
+          "tensor<4x8x2xf64>)",
+          "weights %w counts %c blocks = 4 fill = 0.5 : (tensor<4x32x8xf64>, "
+          "tensor<4x8x2xi32>, tensor<4x8x2xf64>, tensor<4x4xi32>)");
+  return text;
+}
+
 struct Case {
   const char *name;
-  const char *model; // "simple", "experts", "llama" or "forms"
+  const char *model; // "simple", "experts", "counted", "llama" or "forms"
   const char *shard; // options of the pipeline `shard`
 };
 
@@ -117,7 +135,14 @@ constexpr Case cases[] = {
     {"experts_one_on_each_rank", "experts", "mesh=expert=4"},
     {"experts_mixed", "experts",
      "mesh=data=2,expert=2,tensor=2 shard-optimizer=true"},
-    {"experts_fsdp_expert", "experts", "mesh=fsdp=2,expert=2"}};
+    {"experts_fsdp_expert", "experts", "mesh=fsdp=2,expert=2"},
+    {"counted_data", "counted", "mesh=data=4"},
+    {"counted_tensor", "counted", "mesh=tensor=2"},
+    {"counted_expert", "counted", "mesh=expert=2"},
+    {"counted_one_on_each_rank", "counted", "mesh=expert=4"},
+    {"counted_mixed", "counted",
+     "mesh=data=2,expert=2,tensor=2 shard-optimizer=true"},
+    {"counted_fsdp_expert", "counted", "mesh=fsdp=2,expert=2"}};
 
 bool hasForms(const Case &test) {
   return test.model == llvm::StringRef("forms");
@@ -153,8 +178,11 @@ std::string textOf(const Case &test) {
     return withElements(withForms(wideLlama().text), "f64");
   if (isLlama(test))
     return withElements(wideLlama().text, "f64");
-  bool isSimple = test.model == llvm::StringRef("simple");
-  return std::string(isSimple ? simple : experts) + squaredError;
+  llvm::StringRef model = test.model;
+  std::string text = model == "simple"    ? simple
+                     : model == "counted" ? countedExperts()
+                                          : experts;
+  return text + squaredError;
 }
 
 class Shard : public testing::TestWithParam<Case> {};

@@ -72,3 +72,20 @@ func.func @apart(%dy: tensor<4x1024x512xf32> {rota.sharding = #rota.sharding<[[e
   %dw = rota.choice_dot %dy, %made, %places : (tensor<4x1024x512xf32>, tensor<4x2304x512xf32>, tensor<4x1024x2xi32>) -> tensor<4x1024x2xf32>
   return %d, %dw : tensor<4x2304x512xf32>, tensor<4x1024x2xf32>
 }
+
+// -----
+
+// Of 8192 rows of a sequence a quarter is expected to be filled: fewer bytes than
+// those of the tokens.
+// CHECK-LABEL: func.func @filled
+// CHECK: rota.dispatch {{.*}} {rota.factors = [#rota.dimension<[expert]>, {{.*}}]}
+// CHECK: rota.combine {{.*}} {rota.factors = [#rota.dimension<[expert]>, {{.*}}]}
+rota.mesh <expert = 4>
+rota.param @w : tensor<4x512x512xf32> axes ["experts", "mlp", "embed"] init #rota.constant<value = 1.0> placement <whole [4, 512, 512] compute <[[expert], [], []]> storage <[[expert], [], []]> optimizer <[[expert], [], []]>>
+func.func @filled(%x: tensor<4x1024x512xf32> {rota.sharding = #rota.sharding<[[expert], [], []]>}, %places: tensor<4x1024x2xi32> {rota.sharding = #rota.sharding<[[expert], [], []]>}, %counts: tensor<4x4xi32> {rota.sharding = #rota.sharding<[[expert], []]>}) -> (tensor<4x1024x512xf32> {rota.sharding = #rota.sharding<[[expert], [], []]>}) {
+  %rows = rota.dispatch %x, %places counts %counts blocks = 4 fill = 0.25 : (tensor<4x1024x512xf32>, tensor<4x1024x2xi32>, tensor<4x4xi32>) -> tensor<4x8192x512xf32>
+  %w = rota.read @w : tensor<4x512x512xf32>
+  %made = rota.grouped_product %rows, %w, %counts blocks = 4 fill = 0.25 : (tensor<4x8192x512xf32>, tensor<4x512x512xf32>, tensor<4x4xi32>) -> tensor<4x8192x512xf32>
+  %y = rota.combine %made, %places counts %counts blocks = 4 fill = 0.25 : (tensor<4x8192x512xf32>, tensor<4x1024x2xi32>, tensor<4x4xi32>) -> tensor<4x1024x512xf32>
+  return %y : tensor<4x1024x512xf32>
+}

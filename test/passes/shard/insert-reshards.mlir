@@ -221,3 +221,27 @@ rota.stack @layers layers = 1 pattern [@block] {
     }
   }
 }
+
+// -----
+
+// Rows whose other readers read no row behind the counts are counted, whoever makes
+// them; the counts come first, divided as the rows are before and after.
+// CHECK-LABEL: func.func @counted
+// CHECK: %[[THEIRS:.*]] = rota.reshard %[[COUNTS:.*]] from <{{\[\[}}expert], []]> to <{{\[\[}}], [expert]]> reason "counts of rows that travel"
+// CHECK: rota.reshard_rows %{{.*}} sent %[[THEIRS]] received %[[COUNTS]] blocks = 2 fill = 2.500000e-01 from <{{\[\[}}], [expert], []]> to <{{\[\[}}expert], [], []]> reason "operand of 'rota.combine'"
+rota.mesh <expert = 2>
+func.func @counted(%rows: tensor<2x8x4xf32> {rota.sharding = #rota.sharding<[[], [expert], []]>}, %places: tensor<2x3x2xi32> {rota.sharding = #rota.sharding<[[expert], [], []]>}, %counts: tensor<2x4xi32> {rota.sharding = #rota.sharding<[[expert], []]>}) -> (tensor<2x3x4xf32> {rota.sharding = #rota.sharding<[[expert], [], []]>}) {
+  %y = rota.combine %rows, %places counts %counts blocks = 2 fill = 0.25 : (tensor<2x8x4xf32>, tensor<2x3x2xi32>, tensor<2x4xi32>) -> tensor<2x3x4xf32> {rota.factors = [#rota.dimension<[expert]>, #rota.dimension<[]>, #rota.dimension<[]>, #rota.dimension<[]>, #rota.dimension<[]>, #rota.dimension<[]>, #rota.dimension<[]>]}
+  return %y : tensor<2x3x4xf32>
+}
+
+// -----
+
+// The same rows leave the function, where somebody may read all of them.
+// CHECK-LABEL: func.func @leaving
+// CHECK-NOT: rota.reshard_rows
+rota.mesh <expert = 2>
+func.func @leaving(%rows: tensor<2x8x4xf32> {rota.sharding = #rota.sharding<[[], [expert], []]>}, %places: tensor<2x3x2xi32> {rota.sharding = #rota.sharding<[[expert], [], []]>}, %counts: tensor<2x4xi32> {rota.sharding = #rota.sharding<[[expert], []]>}) -> (tensor<2x3x4xf32> {rota.sharding = #rota.sharding<[[expert], [], []]>}, tensor<2x8x4xf32> {rota.sharding = #rota.sharding<[[expert], [], []]>}) {
+  %y = rota.combine %rows, %places counts %counts blocks = 2 fill = 0.25 : (tensor<2x8x4xf32>, tensor<2x3x2xi32>, tensor<2x4xi32>) -> tensor<2x3x4xf32> {rota.factors = [#rota.dimension<[expert]>, #rota.dimension<[]>, #rota.dimension<[]>, #rota.dimension<[]>, #rota.dimension<[]>, #rota.dimension<[]>, #rota.dimension<[]>]}
+  return %y, %rows : tensor<2x3x4xf32>, tensor<2x8x4xf32>
+}

@@ -23,18 +23,18 @@ protected:
 
   /// The plan's steps, one a line.
   std::string plan(ArrayRef<int64_t> shape, StringRef mesh, StringRef from,
-                   StringRef to) {
+                   StringRef to, std::optional<double> fill = std::nullopt) {
     last = planReshard(RankedTensorType::get(shape, Float32Type::get(&context)),
                        parse<ShardingAttr>("sharding", from),
                        parse<ShardingAttr>("sharding", to),
-                       parse<MeshAttr>("mesh", mesh));
+                       parse<MeshAttr>("mesh", mesh), fill);
     std::string text;
     llvm::raw_string_ostream stream(text);
     for (const ReshardStep &step : last.steps) {
       static constexpr StringLiteral names[] = {"all_gather",  "reduce_scatter",
                                                 "all_reduce",  "all_to_all",
                                                 "shard_slice", "permute"};
-      stream << names[size_t(step.kind)];
+      stream << (step.isRagged ? "ragged " : "") << names[size_t(step.kind)];
       if (step.dim >= 0)
         stream << " " << step.dim;
       if (step.split >= 0)
@@ -92,6 +92,22 @@ TEST_F(ReshardPlannerTest, KeepsWhatStays) {
   EXPECT_EQ(plan({8, 8}, "data = 2, tensor = 2", "[[data, tensor], []]",
                  "[[data], [tensor]]"),
             "all_to_all 0 to 1 [tensor] : 4x4\n");
+}
+
+TEST_F(ReshardPlannerTest, SendsTheFilledPartOfCountedRows) {
+  constexpr const char *mesh = "expert = 2, tensor = 2";
+  EXPECT_EQ(
+      plan({4, 8, 4}, mesh, "[[expert], [], []]", "[[], [expert], []]", 0.25),
+      "ragged all_to_all 0 to 1 [expert] : 4x4x4\n");
+  EXPECT_EQ(last.cost().bytes, 4 * 2 * 8 * 4 / 2 / 4);
+  // Other steps stand beside it; what moves other dimensions is not ragged.
+  EXPECT_EQ(plan({4, 8, 4}, mesh, "[[], [expert], []] unreduced [tensor]",
+                 "[[expert], [], []]", 0.25),
+            "ragged all_to_all 1 to 0 [expert] : 2x8x4\n"
+            "all_reduce [tensor] : 2x8x4\n");
+  EXPECT_EQ(
+      plan({4, 8, 4}, mesh, "[[], [], [expert]]", "[[], [expert], []]", 0.25),
+      "all_to_all 2 to 1 [expert] : 4x4x4\n");
 }
 
 TEST_F(ReshardPlannerTest, ReducesOverAllAxesAtOnce) {
