@@ -88,8 +88,6 @@ LogicalResult ProgramLowering::plan() {
   if (!op)
     return failure();
   timeline = op.read();
-  // A trainer runs the halves of a pair one after the other.
-  dropPairs(timeline);
   chunks = readChunks(op->getParentOfType<mlir::pipe::ProgramOp>());
   std::string error;
   if (!memory::planMemory(layout, chunks, timeline, program, error))

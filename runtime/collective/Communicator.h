@@ -21,13 +21,14 @@ class Recorder; // runtime/device/Device.h
 /// for a slow rank delays no message.
 enum class Stream : int {
   Task,      // collectives inside tasks
+  PairTask,  // those of the second half of a pair, whose first half has Task
   Weights,   // UNSHARD
   Gradients, // REDUCE_GRAD
   Step,      // between two runs of the timelines
   Forward,   // SEND_F, RECV_F
   Backward,  // SEND_B, RECV_B
 };
-inline constexpr int kStreams = 6;
+inline constexpr int kStreams = 7;
 
 /// The ranks that take part in a collective, in its order, and the position of
 /// this rank among them.
@@ -50,12 +51,13 @@ struct TransferTime {
   double begin = 0.0, end = 0.0;
 };
 
-/// One rank's end. Called from that rank's thread only. Sums are made in the
-/// group's order, element by element, in f32 and rounded once to the type (i32
-/// in i32), so that the bits do not depend on timing or backend. A maximum with
-/// a NaN among its terms is NaN. After a rank has failed, every function that
-/// waits throws RunError with the first failure of the run as its text, and no
-/// memory is read or written any more.
+/// One rank's end. Called from that rank's thread only; on CPUs, another one
+/// may start and wait for collectives of Stream::PairTask meanwhile. Sums are
+/// made in the group's order, element by element, in f32 and rounded once to
+/// the type (i32 in i32), so that the bits do not depend on timing or backend.
+/// A maximum with a NaN among its terms is NaN. After a rank has failed, every
+/// function that waits throws RunError with the first failure of the run as its
+/// text, and no memory is read or written any more.
 class Communicator {
 public:
   virtual ~Communicator() = default;

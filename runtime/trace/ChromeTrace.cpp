@@ -11,12 +11,16 @@ namespace rota {
 
 namespace {
 
-constexpr const char *kLanes[] = {"",         " weights",  " gradients",
-                                  " forward", " backward", " copies"};
+constexpr const char *kLanes[] = {
+    "", " weights", " gradients", " forward", " backward", " copies", " pair"};
 constexpr int kLaneCount = std::size(kLanes);
 
-int laneOf(ActionKind kind) {
-  switch (kind) {
+/// The second half of a pair has a lane of its own, as it runs beside the
+/// first.
+int laneOf(const Stage &stage, int action) {
+  if (action > 0 && stage.templateOf(action - 1).startsPair)
+    return 6;
+  switch (stage.kindOf(action)) {
   case ActionKind::Unshard:
     return 1;
   case ActionKind::ReduceGrad:
@@ -60,7 +64,7 @@ private:
     const Stage &stage = program.stages[event.stage];
     const ActionTemplate &form = stage.templateOf(event.action);
     int microbatch = stage.actions[event.action].microbatch;
-    int kind = laneOf(form.kind);
+    int kind = laneOf(stage, event.action);
     int lane = 2 * (event.rank * kLaneCount + kind) + plan;
     if (lanes.insert(lane).second)
       trace.nameLane(lane,

@@ -36,6 +36,8 @@ Executor::Executor(Rank &rank, int64_t tracedRuns)
         fmt::format("stage {}, {}", rank.stageNumber(),
                     describe(stage, a, fmt::format("rank {}", peers.back()))));
     requests[a].reserve(form.transfers.size() + 1);
+    if (runsAtOnce(a) && !pairThread)
+      pairThread = std::make_unique<PairThread>();
   }
   texts->push_back("optimizer"); // Rank::positionOfOptimizer
   positions = std::move(texts);
@@ -126,18 +128,24 @@ void Executor::walk(const RunHooks &hooks) {
       for (int wait : stage.waitsOf(a))
         if (isTransfer(stage.kindOf(wait)) == transfers)
           finish(wait);
-    if (a == firstUse)
+    bool isPair = trains && runsAtOnce(a);
+    int last = a + isPair;
+    auto comes = [&](int mark) { return a <= mark && mark <= last; };
+    if (comes(firstUse))
       call(hooks.beforeUse);
-    if (trains && a == firstGradient)
+    if (trains && comes(firstGradient))
       findCotangents();
-    if (isCompute(stage.kindOf(a)))
+    if (isPair)
+      computePair(a);
+    else if (isCompute(stage.kindOf(a)))
       compute(a);
     else if (happens(stage.kindOf(a)))
       start(a);
-    if (a == lastLoss && !observes) {
+    if (comes(lastLoss) && !observes) {
       findCotangents(); // these weights and the losses have one place
       call(hooks.lossesKnown);
     }
+    a = last;
   }
   for (int a = 0; a < actionCount; ++a)
     finish(a);
@@ -147,11 +155,16 @@ void Executor::settle() {
   Device &device = rank.device();
   if (std::exchange(previous.isKnown, true))
     return;
+  double lastBegin = 0.0, lastEnd = 0.0; // of the span before
   for (const Span &span : previous.spans) {
     double begin = device.secondsAt(span.begin);
     double end = device.secondsAt(span.end);
+    // Of a pair, time in which both halves ran counts for the first.
+    double shared = std::min(end, lastEnd) - std::max(begin, lastBegin);
     if (previous.training)
-      seconds[span.action] += end - begin;
+      seconds[span.action] += end - begin - std::max(0.0, shared);
+    lastBegin = begin;
+    lastEnd = end;
     if (previous.number < tracedRuns)
       recorded.push_back({rank.number(), rank.stageNumber(), span.action,
                           static_cast<int>(previous.number), previous.training,
@@ -207,7 +220,7 @@ void Executor::startWeights(int64_t round) {
     ComputeToken token(rank.cores());
     for (int microbatch : stage.startMicrobatches)
       for (const Call &c : stage.startCalls) {
-        call(c, {}, microbatch);
+        call(rank.context(), c, {}, microbatch);
         if (!rank.context()->failed)
           continue;
         rank.rethrowFailure();
@@ -260,32 +273,75 @@ bool Executor::happens(ActionKind kind) const {
          (isMessage(kind) && isForward(kind));
 }
 
-void Executor::compute(int number) {
+const std::vector<Call> &Executor::callsOf(int number) const {
   const ActionTemplate &form = stage.templateOf(number);
-  bool training = mode == Mode::Train;
-  const std::vector<Call> &calls = training ? form.calls : form.evalCalls;
-  if (calls.empty() && (form.clears.empty() || !training))
+  return mode == Mode::Train ? form.calls : form.evalCalls;
+}
+
+/// Whether the action and the one behind it run at the same time in training. A
+/// GPU takes the work of one thread, and a profile has one writer. All ranks of
+/// a stage decide alike.
+bool Executor::runsAtOnce(int number) const {
+  return stage.templateOf(number).startsPair && !rank.profile() &&
+         rank.program().device == DeviceKind::Cpu;
+}
+
+void Executor::compute(int number) {
+  if (callsOf(number).empty() &&
+      (mode != Mode::Train || stage.templateOf(number).clears.empty()))
     return;
-  if (observes && !isForward(form.kind))
+  if (observes && !isForward(stage.kindOf(number)))
     return;
   ComputeToken token(rank.cores());
   rank.flight().add(FlightEvent::ActionBegin, number);
-  Device::TimePoint begin = measures ? rank.device().mark() : 0;
-  if (training)
-    for (const Clear &clear : form.clears)
-      rank.device().zero(rank.context(), rank.at(clear.offset), clear.bytes);
-  for (const Call &c : calls) {
-    call(c, stage.slotsOf(number), stage.actions[number].microbatch);
-    if (rank.context()->failed)
-      failed(number, c);
-  }
+  Work done = work(number, rank.context());
+  checkFailed(done, rank.context());
   if (measures)
-    current.spans.push_back({number, begin, rank.device().mark()});
+    current.spans.push_back(done.span);
   rank.flight().add(FlightEvent::ActionEnd, number);
 }
 
-void Executor::call(const Call &call, std::span<const int64_t> slots,
-                    int microbatch) {
+/// Runs both halves of the pair whose first half is action `number`, each with
+/// a core of its own. Where no second one is free, the halves take turns: one
+/// runs when the other has ended, or waits for a collective.
+void Executor::computePair(int number) {
+  Work halves[2];
+  for (int half : {0, 1})
+    rank.flight().add(FlightEvent::ActionBegin, number + half);
+  auto run = [&](int half, RotaContext *context) {
+    ComputeToken token(rank.cores());
+    halves[half] = work(number + half, context);
+  };
+  pairThread->run([&] { run(1, rank.pairContext()); },
+                  [&] { run(0, rank.context()); });
+  checkFailed(halves[0], rank.context());
+  checkFailed(halves[1], rank.pairContext());
+  if (measures)
+    current.spans.insert(current.spans.end(), {halves[0].span, halves[1].span});
+  for (int half : {1, 0}) // as begins and ends of a lane nest
+    rank.flight().add(FlightEvent::ActionEnd, number + half);
+}
+
+/// The action's clears and calls, up to one that fails; the caller has a core.
+Executor::Work Executor::work(int number, RotaContext *context) {
+  Work done{{number, measures ? rank.device().mark() : 0, 0}};
+  if (mode == Mode::Train)
+    for (const Clear &clear : stage.templateOf(number).clears)
+      rank.device().zero(context, rank.at(clear.offset), clear.bytes);
+  for (const Call &c : callsOf(number)) {
+    call(context, c, stage.slotsOf(number), stage.actions[number].microbatch);
+    if (context->failed) {
+      done.failed = &c;
+      return done;
+    }
+  }
+  if (measures)
+    done.span.end = rank.device().mark();
+  return done;
+}
+
+void Executor::call(RotaContext *context, const Call &call,
+                    std::span<const int64_t> slots, int microbatch) {
   // The frame is the call's offsets, turned into pointers.
   FrameOffsets offsets = frameOf(call, slots, microbatch);
   void *pointers[kFrameFields];
@@ -294,16 +350,20 @@ void Executor::call(const Call &call, std::span<const int64_t> slots,
     pointers[i] = rank.at(offsets[i]);
   RotaFrame frame;
   std::memcpy(&frame, pointers, sizeof frame);
-  rank.runTask(call.task, frame);
+  rank.runTask(context, call.task, frame);
 }
 
-/// A device that works on its own fails in some call before this one.
-void Executor::failed(int number, const Call &call) {
+/// Throws the failure of the action's work, if there is one. A device that works
+/// on its own fails in some call before the one behind which it shows.
+void Executor::checkFailed(const Work &work, RotaContext *context) {
+  if (!context->failed)
+    return;
   rank.rethrowFailure();
-  std::string text = rank.context()->failure;
-  if (call.layer >= 0 && !rank.device().isAsynchronous())
-    text = fmt::format("layer {}: {}", call.layer, text);
-  throw RunError(rank.explain(text, number));
+  std::string text = context->failure;
+  if (work.failed && work.failed->layer >= 0 &&
+      !rank.device().isAsynchronous())
+    text = fmt::format("layer {}: {}", work.failed->layer, text);
+  throw RunError(rank.explain(text, work.span.action));
 }
 
 void Executor::start(int number) {

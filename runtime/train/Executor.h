@@ -6,6 +6,7 @@
 
 #include "runtime/trace/ChromeTrace.h"
 #include "runtime/train/LossGather.h"
+#include "runtime/train/PairThread.h"
 
 #include <array>
 #include <functional>
@@ -92,15 +93,26 @@ private:
     std::vector<Span> spans;
   };
 
+  /// What an action's calls have done.
+  struct Work {
+    Span span;
+    const Call *failed = nullptr; // the call behind which a failure showed
+  };
+
   void findMarks();
   void walk(const RunHooks &hooks);
   void startWeights(int64_t round);
   void observe(int64_t round);
   void findCotangents();
   void writeCotangentFactors();
+  const std::vector<Call> &callsOf(int number) const;
+  bool runsAtOnce(int number) const;
   void compute(int number);
-  void call(const Call &call, std::span<const int64_t> slots, int microbatch);
-  [[noreturn]] void failed(int number, const Call &call);
+  void computePair(int number);
+  Work work(int number, RotaContext *context);
+  void call(RotaContext *context, const Call &call,
+            std::span<const int64_t> slots, int microbatch);
+  void checkFailed(const Work &work, RotaContext *context);
   bool happens(ActionKind kind) const;
   void start(int number);
   void finish(int number);
@@ -121,6 +133,8 @@ private:
   bool observes = false; // runs forwards alone
   int64_t runs = 0;
   int64_t trainingRuns = 0; // whose times are known
+  // Null where the stage has no pairs.
+  std::unique_ptr<PairThread> pairThread;
   // When every rank was ready, on the communicator's clock and the device's.
   double transferOrigin, computeOrigin;
   // Of this run, and of the one before, whose times are not read yet: a host

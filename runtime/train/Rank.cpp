@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/Rank.h"
-#include "runtime/collective/RowExchange.h"
 #include "runtime/program/Part.h"
 
 #include <algorithm>
@@ -35,10 +34,11 @@ Rank::Rank(const Executable &executable, const Links &links, Device &device,
   lossRanks = groupOf(mesh, number(), lossAxes);
   if (profile)
     ownProfile = std::make_unique<Profile>();
-  ownContext.device = &device;
-  ownContext.cores = &coreSet;
-  ownContext.profile = ownProfile.get();
-  ownContext.collectives = this;
+  for (TaskContext *tasks : {&firstTasks, &secondTasks}) {
+    tasks->context()->device = &device;
+    tasks->context()->cores = &coreSet;
+  }
+  context()->profile = ownProfile.get();
 }
 
 int Rank::peer(int stage) const {
@@ -59,69 +59,12 @@ Request Rank::start(Stream stream, int collective, const void *source,
                               groups[collective], source, destination);
 }
 
-void Rank::runTask(int number, const RotaFrame &frame) {
-  ProfiledScope scope(&ownContext);
-  executable.tasks[number](&ownContext, &frame);
+void Rank::runTask(RotaContext *context, int number, const RotaFrame &frame) {
+  ProfiledScope scope(context);
+  executable.tasks[number](context, &frame);
   scope.end([&](Profile &profile, Profile::Span span) {
     profile.addTask(number, span);
   });
-}
-
-int64_t Rank::startInTask(int collective, const void *source,
-                          void *destination) {
-  // The rest of the task runs; the executor drops its results.
-  if (failure)
-    return 0;
-  try {
-    return start(Stream::Task, collective, source, destination);
-  } catch (const std::exception &error) {
-    failure = std::current_exception();
-    reportFailure(&ownContext, error.what());
-    return 0;
-  }
-}
-
-void Rank::waitInTask(int64_t started) {
-  if (failure)
-    return;
-  try {
-    double begin = links.tensors->now();
-    if (!device().isAsynchronous() && links.tensors->isDone(started)) {
-      links.tensors->wait(started);
-    } else {
-      CoreLeave leave(coreSet);
-      links.tensors->wait(started);
-    }
-    if (!device().isAsynchronous())
-      taskSeconds += links.tensors->now() - begin;
-  } catch (const std::exception &error) {
-    failure = std::current_exception();
-    reportFailure(&ownContext, error.what());
-  }
-}
-
-/// Only tasks on the CPU call this: compiling for GPUs refuses these ops.
-void Rank::exchangeRows(int collective, const RotaRowExchange &form,
-                        const void *source, const int32_t *sent,
-                        const int32_t *received, void *destination) {
-  if (failure)
-    return;
-  try {
-    double begin = links.tensors->now();
-    RowExchange exchange(form, groups[collective], sent, received);
-    std::vector<Request> requests =
-        exchange.start(*links.tensors, Stream::Task, source, destination);
-    parallelPieces(&ownContext, exchange.blocks(), [&](int64_t block) {
-      exchange.clearBlock(block, destination);
-    });
-    CoreLeave leave(coreSet);
-    for (Request request : requests)
-      links.tensors->wait(request);
-    taskSeconds += links.tensors->now() - begin;
-  } catch (const std::exception &error) {
-    failure = std::current_exception();
-    reportFailure(&ownContext, error.what());
-  }
 }
 
 std::string Rank::reached() const {
@@ -139,8 +82,8 @@ std::string Rank::explain(const std::string &failure, int number) const {
 }
 
 void Rank::rethrowFailure() const {
-  if (failure)
-    std::rethrow_exception(failure);
+  firstTasks.rethrowFailure();
+  secondTasks.rethrowFailure();
 }
 
 } // namespace rota

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One rank of a run: the stage that it runs, its memory on its device, its
-// threads and its end of the communication. Only the rank's own thread uses it;
-// what other ranks hold comes in messages alone.
+// threads and its end of the communication. Only the rank's own thread uses it,
+// and in pairs a second one that runs tasks with a context of its own; what
+// other ranks hold comes in messages alone.
 #ifndef ROTA_RUNTIME_TRAIN_RANK_H
 #define ROTA_RUNTIME_TRAIN_RANK_H
 
 #include "runtime/collective/Communicator.h"
-#include "runtime/device/Context.h"
 #include "runtime/program/RuntimeMemory.h"
 #include "runtime/trace/FlightRecorder.h"
 #include "runtime/trace/Profile.h"
 #include "runtime/train/Connection.h"
+#include "runtime/train/TaskContext.h"
 
-#include <exception>
 #include <memory>
 
 namespace rota {
@@ -27,7 +27,7 @@ struct Executable {
   std::span<const RotaGpuCode> gpuCode = {};
 };
 
-class Rank : public TaskCollectives {
+class Rank {
 public:
   /// Makes the arenas of the stage that the links' rank runs.
   Rank(const Executable &executable, const Links &links, Device &device,
@@ -58,10 +58,15 @@ public:
                 void *destination);
 
   Cores &cores() { return coreSet; }
-  RotaContext *context() { return &ownContext; }
+  RotaContext *context() { return firstTasks.context(); }
+  /// The context of the second half of a pair. It has no profile.
+  RotaContext *pairContext() { return secondTasks.context(); }
   /// Runs that task, with its time in the profile. The caller holds a core and
   /// looks at the context's `failed` afterwards.
-  void runTask(int number, const RotaFrame &frame);
+  void runTask(RotaContext *context, int number, const RotaFrame &frame);
+  void runTask(int number, const RotaFrame &frame) {
+    runTask(context(), number, frame);
+  }
   RotaKernel kernel(int number) const { return executable.kernels[number]; }
   const RotaKernel *kernels() const { return executable.kernels; }
   /// The rank's events, for when the run fails.
@@ -72,7 +77,7 @@ public:
   /// Null without --profile.
   Profile *profile() const { return ownProfile.get(); }
 
-  Device &device() const { return *ownContext.device; }
+  Device &device() const { return *firstTasks.context()->device; }
   const Arena &arena() const { return *memory; }
   const Arena &hostArena() const { return *hostMemory; }
   /// The runtime's own places on the device, and their addresses.
@@ -95,13 +100,6 @@ public:
                    static_cast<int64_t>(values.size() * sizeof(T)));
   }
 
-  /// Keeps a failure for rethrowFailure.
-  int64_t startInTask(int collective, const void *source,
-                      void *destination) override;
-  void waitInTask(int64_t started) override;
-  void exchangeRows(int collective, const RotaRowExchange &form,
-                    const void *source, const int32_t *sent,
-                    const int32_t *received, void *destination) override;
   /// Keeps the text of each position that the device is told.
   void setPositions(std::shared_ptr<const std::vector<std::string>> texts) {
     positions = std::move(texts);
@@ -116,10 +114,9 @@ public:
   /// The message of a failure of the device: it names the action whose work
   /// failed, or else the action `number` (-1: none).
   std::string explain(const std::string &failure, int number = -1) const;
-  /// Seconds so far from the start to the end of collectives inside tasks,
-  /// while the rank waited. Those of a device that works on its own are not
-  /// known and not in it.
-  double inTaskSeconds() const { return taskSeconds; }
+  /// TaskContext::waitedSeconds, but for second halves of pairs, during which
+  /// the first half computes.
+  double inTaskSeconds() const { return firstTasks.waitedSeconds(); }
   /// Throws what ended a collective inside a task, if anything did: the failure
   /// of another rank.
   void rethrowFailure() const;
@@ -137,10 +134,9 @@ private:
   std::unique_ptr<Arena> memory, hostMemory, runtimeMemory;
   std::vector<std::shared_ptr<void>> kept;
   std::unique_ptr<Profile> ownProfile;
-  RotaContext ownContext;
+  TaskContext firstTasks{*this, Stream::Task};
+  TaskContext secondTasks{*this, Stream::PairTask};
   std::shared_ptr<const std::vector<std::string>> positions;
-  std::exception_ptr failure;
-  double taskSeconds = 0.0;
 };
 
 } // namespace rota

@@ -35,6 +35,7 @@ struct Share {
 int priority(const Share &share) {
   switch (share.rendezvous->stream) {
   case Stream::Task:
+  case Stream::PairTask:
     return 0;
   case Stream::Forward:
   case Stream::Backward:
@@ -82,7 +83,7 @@ private:
   struct Rank {
     std::thread helper;
     std::condition_variable wakeHelper, wakeWaiter;
-    bool waits = false;                          // its own thread is in wait()
+    int waiters = 0;                             // its own threads in wait()
     std::vector<Share> ready;                    // by priority, then by age
     std::unordered_map<Request, Share> requests; // not waited for
     Request lastRequest = 0;
@@ -259,17 +260,17 @@ void LocalNetwork::Switch::complete(Rendezvous &rendezvous) {
   for (size_t i = 0; i < rendezvous.members.size(); ++i) {
     rendezvous.members[i].span.end = end;
     Rank &rank = ranks[rendezvous.ranks()[i]];
-    if (rank.waits)
-      rank.wakeWaiter.notify_one();
+    if (rank.waiters > 0)
+      rank.wakeWaiter.notify_all();
   }
 }
 
 /// Wakes a thread for a new piece of the rank. The rank's own thread waits for
 /// in-task transfers at once; the helper would only delay it.
 void LocalNetwork::Switch::wake(int rank, Stream stream) {
-  if (ranks[rank].waits)
-    ranks[rank].wakeWaiter.notify_one();
-  else if (stream != Stream::Task)
+  if (ranks[rank].waiters > 0)
+    ranks[rank].wakeWaiter.notify_all();
+  else if (stream != Stream::Task && stream != Stream::PairTask)
     ranks[rank].wakeHelper.notify_one();
 }
 
@@ -287,11 +288,11 @@ TransferTime LocalNetwork::Switch::wait(int rank, Request request) {
   if (found == own.requests.end())
     return {};
   Share share = found->second;
-  own.waits = true;
+  ++own.waiters;
   while (!share.rendezvous->isOver && !failed)
     if (!takeOne(lock, rank))
       own.wakeWaiter.wait(lock);
-  own.waits = false;
+  --own.waiters;
   if (!share.rendezvous->isOver) {
     idle.wait(lock, [&] { return busy == 0; });
     throw RunError(failure);

@@ -20,8 +20,9 @@ public:
   explicit LocalNetwork(int ranks);
   ~LocalNetwork();
 
-  /// The communicator of `rank`, for the one thread that is that rank.
-  /// Transfers in Stream::Task run only while that thread waits.
+  /// The communicator of `rank`, for the one thread that is that rank and the
+  /// one beside it in pairs. Transfers inside tasks run only while one of them
+  /// waits.
   Communicator &at(int rank);
 
 private:

@@ -4,6 +4,7 @@
 #include "runtime/collective/local/LocalNetwork.h"
 #include "runtime/collective/mpi/Progress.h"
 
+#include <mutex>
 #include <unordered_map>
 
 namespace rota {
@@ -44,24 +45,24 @@ public:
   TransferTime wait(Request request) override {
     if (request < 0)
       return inProcess.at(0).wait(-request);
-    auto found = transfers.find(request);
-    if (found == transfers.end())
+    std::shared_ptr<ProgressThread::Transfer> transfer = find(request);
+    if (!transfer)
       return {};
     try {
-      progress.wait(*found->second);
+      progress.wait(*transfer);
     } catch (const RunError &error) {
       inProcess.at(0).fail(error.what()); // ends copies before memory is freed
       throw;
     }
-    TransferTime span = found->second->operation.span;
-    transfers.erase(found);
-    return span;
+    std::lock_guard lock(mutex);
+    transfers.erase(request);
+    return transfer->operation.span;
   }
   bool isDone(Request request) override {
     if (request < 0)
       return inProcess.at(0).isDone(-request);
-    auto found = transfers.find(request);
-    return found == transfers.end() || progress.isComplete(*found->second);
+    std::shared_ptr<ProgressThread::Transfer> transfer = find(request);
+    return !transfer || progress.isComplete(*transfer);
   }
 
   double now() const override { return progress.now(); }
@@ -73,13 +74,21 @@ public:
 private:
   enum class Kind { Message, Collective };
   Request submit(ProgressThread::Key key, Operation operation) {
-    transfers[++lastRequest] =
-        progress.submit(std::move(key), std::move(operation));
+    auto transfer = progress.submit(std::move(key), std::move(operation));
+    std::lock_guard lock(mutex);
+    transfers[++lastRequest] = std::move(transfer);
     return lastRequest;
+  }
+  /// Null where the request has been waited for.
+  std::shared_ptr<ProgressThread::Transfer> find(Request request) {
+    std::lock_guard lock(mutex);
+    auto found = transfers.find(request);
+    return found == transfers.end() ? nullptr : found->second;
   }
 
   ProgressThread progress; // first: it blocks a signal for all threads after it
   LocalNetwork inProcess{1};
+  std::mutex mutex; // of what follows
   std::unordered_map<Request, std::shared_ptr<ProgressThread::Transfer>>
       transfers;
   Request lastRequest = 0;

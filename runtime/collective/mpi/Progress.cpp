@@ -73,11 +73,11 @@ double ProgressThread::now() const {
 
 std::shared_ptr<ProgressThread::Transfer>
 ProgressThread::submit(Key key, Operation operation) {
+  Lock lock(mutex);
   int64_t number = sequence[key]++;
   int tag = kFirstTransfer + static_cast<int>(mix(key, number) % tags);
   auto transfer = std::make_shared<Transfer>(
       Transfer{std::move(operation), std::move(key), tag});
-  Lock lock(mutex);
   submitted.push_back(transfer);
   wakeThread.notify_one();
   return transfer;

@@ -93,11 +93,11 @@ private:
   std::vector<char> failureText; // that another rank may send
   MPI_Request failureRequest;
 
-  // Shared with the rank's thread.
+  // Shared with the rank's threads.
   std::mutex mutex;
   std::condition_variable wakeThread, wakeWaiter;
   std::vector<std::shared_ptr<Transfer>> submitted;
-  std::map<Key, int64_t> sequence; // of the rank's thread only
+  std::map<Key, int64_t> sequence;
   int waiters = 0;
   std::string position = "start";
   std::string failure; // the run has failed

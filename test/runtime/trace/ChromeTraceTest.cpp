@@ -66,3 +66,18 @@ TEST(ChromeTrace, HasNoPlannedTimesOfEvaluations) {
       json::parse(chromeTrace(makeProgram(1), {{0, 0, 0, 0, false, 10, 12}}));
   EXPECT_EQ(lanesOf(trace).size(), 1u);
 }
+
+// Halves that ran at the same time would hide one another in one lane.
+TEST(ChromeTrace, HasALaneForSecondHalvesOfPairs) {
+  Program program = makeProgram(1);
+  program.stages[0].templates[0].startsPair = true;
+  json trace = json::parse(chromeTrace(
+      program, {{0, 0, 0, 4, true, 10, 12}, {0, 0, 1, 4, true, 10, 15}}));
+  std::map<std::string, int> lanes = lanesOf(trace);
+  std::map<std::string, int> places;
+  for (const json &event : trace["traceEvents"])
+    if (event["ph"] == "X" && event["cat"] == "training")
+      places[event["name"]] = event["tid"];
+  EXPECT_EQ(places["0F0"], lanes.at("rank 0"));
+  EXPECT_EQ(places["0B0"], lanes.at("rank 0 pair"));
+}

@@ -16,6 +16,7 @@ struct Slice {
   std::string name;          // "0F3"
   double begin = 0, end = 0; // seconds
   bool isCompute = true;
+  bool endsPair = false; // the second half of a pair, beside the first
 };
 
 /// One line of the drawing.
@@ -105,8 +106,8 @@ private:
     row.label = fmt::format("rank {}", rank);
     row.isPlanned = isPlanned;
     std::string name = text(event, "name");
-    row.slices.push_back(
-        {name, *begin * 1e-6, (*begin + *length) * 1e-6, isComputeName(name)});
+    row.slices.push_back({name, *begin * 1e-6, (*begin + *length) * 1e-6,
+                          isComputeName(name), title.ends_with(" pair")});
   }
 
   const Json &events;
@@ -182,6 +183,11 @@ private:
           secondsText(slice.end - slice.begin), secondsText(slice.begin - low));
       if (!slice.isCompute) {
         drawing.addRectangle(x, y + kBox + 2, width, kThin,
+                             styleOf(slice) + faint, tip);
+        continue;
+      }
+      if (slice.endsPair) { // in the lower half of the row
+        drawing.addRectangle(x, y + kBox / 2, width, kBox / 2,
                              styleOf(slice) + faint, tip);
         continue;
       }
