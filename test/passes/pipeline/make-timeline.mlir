@@ -45,7 +45,7 @@
 // PAIRS-NEXT: "1F0,1F1,3F0,3F1,(3B0;1F2)OVERLAP_F_B,(3B1;1F3)OVERLAP_F_B,(1B0;3F2)OVERLAP_F_B,(1B1;3F3)OVERLAP_F_B,3B2,3B3,1B2,1B3"
 
 // What the halves need stands before both, what they send behind both.
-// SENDS: 1RECV_F2,(3B0;1F2)OVERLAP_F_B,
+// SENDS: 1RECV_F2,1RECV_F3,(3B0;1F2)OVERLAP_F_B,1SEND_F2,3SEND_B0,
 
 //--- two.mlir
 rota.stack @layers layers = 2 pattern [@identity] {
