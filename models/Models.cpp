@@ -152,9 +152,9 @@ static LogicalResult checkExperts(Config &config, const BuildOptions &options,
 static LogicalResult checkBalance(MLIRContext &context, StringRef path,
                                   const BuildOptions &options,
                                   ModuleOp module) {
-  bool reads = module
-                   .walk([](ObservedMeanOp) { return WalkResult::interrupt(); })
-                   .wasInterrupted();
+  bool reads =
+      module.walk([](ObservedMeanOp) { return WalkResult::interrupt(); })
+          .wasInterrupted();
   if (options.routers.balanceOver != LoadBalanceOver::Step || reads)
     return success();
   return errorAt(context, path)

@@ -353,15 +353,14 @@ void Executor::call(RotaContext *context, const Call &call,
   rank.runTask(context, call.task, frame);
 }
 
-/// Throws the failure of the action's work, if there is one. A device that works
-/// on its own fails in some call before the one behind which it shows.
+/// Throws the failure of the action's work, if there is one. A device that
+/// works on its own fails in some call before the one behind which it shows.
 void Executor::checkFailed(const Work &work, RotaContext *context) {
   if (!context->failed)
     return;
   rank.rethrowFailure();
   std::string text = context->failure;
-  if (work.failed && work.failed->layer >= 0 &&
-      !rank.device().isAsynchronous())
+  if (work.failed && work.failed->layer >= 0 && !rank.device().isAsynchronous())
     text = fmt::format("layer {}: {}", work.failed->layer, text);
   throw RunError(rank.explain(text, work.span.action));
 }

@@ -52,11 +52,12 @@ public:
 
   /// Runs the timeline once; in training, for a step of one round, after what
   /// its forwards need first, the means of what they observe, and with what its
-  /// first backward needs, the cotangents of auxiliary losses. Evaluation, which
-  /// makes these means out of its own microbatches, runs each action's
+  /// first backward needs, the cotangents of auxiliary losses. Evaluation,
+  /// which makes these means out of its own microbatches, runs each action's
   /// evalCalls, gathers weights and hands over activations; it clears nothing,
-  /// sends nothing backward and reduces and copies nothing. Throws RunError that
-  /// names rank, stage, chunk, microbatch, action and layer when a task fails.
+  /// sends nothing backward and reduces and copies nothing. Throws RunError
+  /// that names rank, stage, chunk, microbatch, action and layer when a task
+  /// fails.
   void run(Mode mode, const RunHooks &hooks = {});
   /// To be called before the first run of a step of several rounds: their
   /// cotangents of auxiliary losses need the weight of all rounds, and means

@@ -24,6 +24,7 @@ public:
     own.collectives = this;
   }
 
+  Rank &owner() { return rank; }
   RotaContext *context() { return &own; }
   const RotaContext *context() const { return &own; }
   /// Seconds so far from the start to the end of collectives, while the thread

@@ -188,13 +188,12 @@ static std::string failureOf(int64_t layer) {
   for (ActionTemplate &form : program.stages[1].templates)
     for (Call &call : form.calls)
       call.layer = layer;
-  RotaTask tasks[] = {
-      lineTasks[0],
-      [](RotaContext *context, const RotaFrame *) {
-        if (static_cast<Rank *>(context->collectives)->number() == 3)
-          reportFailure(context, "the loss broke");
-      },
-      lineTasks[2]};
+  RotaTask tasks[] = {lineTasks[0],
+                      [](RotaContext *context, const RotaFrame *) {
+                        if (rankOf(context)->number() == 3)
+                          reportFailure(context, "the loss broke");
+                      },
+                      lineTasks[2]};
   LocalRanks ranks({&program, tasks, lineKernels}, 2);
   try {
     ranks.run([](Rank &rank) {

@@ -55,6 +55,11 @@ template <typename T> T *placeOf(const Rank &rank, int64_t offset) {
   return static_cast<T *>(rank.at(offset));
 }
 
+/// The rank whose task this is.
+inline Rank *rankOf(RotaContext *context) {
+  return &static_cast<TaskContext *>(context->collectives)->owner();
+}
+
 /// All ranks of a program as threads of this process.
 class LocalRanks {
 public:

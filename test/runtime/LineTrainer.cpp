@@ -16,7 +16,7 @@ using namespace rota::test;
 static void backwardThatFails(RotaContext *context, const RotaFrame *frame) {
   static thread_local int calls = 0;
   const char *rank = std::getenv("ROTA_FAIL");
-  auto *self = static_cast<Rank *>(context->collectives);
+  auto *self = rankOf(context);
   int64_t aStep = self->program().microbatches;
   if (rank && self->number() == std::atoi(rank) && ++calls > aStep)
     return reportFailure(context, "made to fail");

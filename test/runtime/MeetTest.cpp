@@ -112,7 +112,7 @@ std::atomic<int64_t> present; // the step of the first stage
 /// The first stage's update does not begin before the last stage is in its next
 /// step.
 void lateSquares(RotaContext *context, const RotaFrame *frame) {
-  auto *self = static_cast<Rank *>(context->collectives);
+  auto *self = rankOf(context);
   if (self->stageNumber() == 0 && !lastStage.waitFor(present + 1))
     return reportFailure(context, "the last stage waits for this one");
   lineTasks[5](context, frame);

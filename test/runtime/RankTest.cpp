@@ -71,7 +71,7 @@ TEST(Rank, ATaskGivesItsCoreBackWhileItsCollectiveWaits) {
 TEST(Rank, AFailureElsewhereEndsTheTaskThatWaits) {
   Program program = makeProgram();
   RotaTask tasks[] = {[](RotaContext *context, const RotaFrame *frame) {
-    if (static_cast<Rank *>(context->collectives)->number() == 1)
+    if (rankOf(context)->number() == 1)
       return reportFailure(context, "no more");
     sumTask(context, frame);
   }};
