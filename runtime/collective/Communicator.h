@@ -52,12 +52,12 @@ struct TransferTime {
 };
 
 /// One rank's end. Called from that rank's thread only; on CPUs, another one
-/// may start and wait for collectives of Stream::PairTask meanwhile. Sums are
-/// made in the group's order, element by element, in f32 and rounded once to
-/// the type (i32 in i32), so that the bits do not depend on timing or backend.
-/// A maximum with a NaN among its terms is NaN. After a rank has failed, every
-/// function that waits throws RunError with the first failure of the run as its
-/// text, and no memory is read or written any more.
+/// may start and wait for what Stream::PairTask has, and copies, meanwhile.
+/// Sums are made in the group's order, element by element, in f32 and rounded
+/// once to the type (i32 in i32), so that the bits do not depend on timing or
+/// backend. A maximum with a NaN among its terms is NaN. After a rank has
+/// failed, every function that waits throws RunError with the first failure of
+/// the run as its text, and no memory is read or written any more.
 class Communicator {
 public:
   virtual ~Communicator() = default;

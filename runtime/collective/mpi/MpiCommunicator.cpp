@@ -25,17 +25,18 @@ public:
                                     source, destination);
     ProgressThread::Key key = {int(Kind::Collective), int(stream)};
     key.insert(key.end(), group.ranks.begin(), group.ranks.end());
-    return submit(key, Operation(collective, group, source, destination));
+    return submit(stream, key,
+                  Operation(collective, group, source, destination));
   }
 
   Request send(Stream stream, int peer, const void *source,
                int64_t bytes) override {
-    return submit({int(Kind::Message), int(stream), rank(), peer},
+    return submit(stream, {int(Kind::Message), int(stream), rank(), peer},
                   Operation(peer, source, nullptr, bytes));
   }
   Request receive(Stream stream, int peer, void *destination,
                   int64_t bytes) override {
-    return submit({int(Kind::Message), int(stream), peer, rank()},
+    return submit(stream, {int(Kind::Message), int(stream), peer, rank()},
                   Operation(peer, nullptr, destination, bytes));
   }
   Request copy(const void *source, void *destination, int64_t bytes) override {
@@ -73,8 +74,9 @@ public:
 
 private:
   enum class Kind { Message, Collective };
-  Request submit(ProgressThread::Key key, Operation operation) {
-    auto transfer = progress.submit(std::move(key), std::move(operation));
+  Request submit(Stream stream, ProgressThread::Key key, Operation operation) {
+    auto transfer =
+        progress.submit(stream, std::move(key), std::move(operation));
     std::lock_guard lock(mutex);
     transfers[++lastRequest] = std::move(transfer);
     return lastRequest;

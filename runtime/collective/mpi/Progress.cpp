@@ -24,8 +24,9 @@ constexpr double kLeavePatience = 3.0; // until the process leaves after it
 constexpr int kFailureBytes = 4096;
 
 /// Equal where the key and the number are equal; else almost never. Transfers
-/// whose tags are equal by chance are confused only if they go between the same
-/// ranks and start in different orders there.
+/// of a stream whose tags are equal by chance are confused only if they go
+/// between the same ranks and start in different orders there. Streams, which
+/// two threads of a rank may serve, have tags of their own.
 uint64_t mix(const ProgressThread::Key &key, int64_t number) {
   uint64_t hash = static_cast<uint64_t>(number);
   for (int part : key)
@@ -72,10 +73,13 @@ double ProgressThread::now() const {
 }
 
 std::shared_ptr<ProgressThread::Transfer>
-ProgressThread::submit(Key key, Operation operation) {
+ProgressThread::submit(Stream stream, Key key, Operation operation) {
   Lock lock(mutex);
   int64_t number = sequence[key]++;
-  int tag = kFirstTransfer + static_cast<int>(mix(key, number) % tags);
+  uint64_t ofStream = static_cast<uint64_t>(tags) / kStreams;
+  int tag = kFirstTransfer +
+            static_cast<int>(static_cast<uint64_t>(stream) * ofStream +
+                             mix(key, number) % ofStream);
   auto transfer = std::make_shared<Transfer>(
       Transfer{std::move(operation), std::move(key), tag});
   submitted.push_back(transfer);

@@ -43,7 +43,7 @@ public:
     int tag = 0;
     bool isComplete = false;
   };
-  std::shared_ptr<Transfer> submit(Key key, Operation operation);
+  std::shared_ptr<Transfer> submit(Stream stream, Key key, Operation operation);
   /// Throws RunError when the run has failed.
   void wait(const Transfer &transfer);
   bool isComplete(const Transfer &transfer);
