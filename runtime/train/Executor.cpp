@@ -45,15 +45,17 @@ Executor::Executor(Rank &rank, int64_t tracedRuns)
 }
 
 /// Whether a training run of these calls writes losses, auxiliary sums or
-/// tables.
+/// tables, which a backward reads at most.
 static bool writesLosses(const ActionTemplate &form) {
-  if (form.kind != ActionKind::Forward && !makesInputGradient(form.kind))
+  bool isForward = form.kind == ActionKind::Forward;
+  if (!isForward && !makesInputGradient(form.kind))
     return false;
-  constexpr size_t fields[] = {offsetof(RotaFrame, loss),
-                               offsetof(RotaFrame, auxiliary),
-                               offsetof(RotaFrame, observed)};
+  std::vector<size_t> fields = {offsetof(RotaFrame, loss),
+                                offsetof(RotaFrame, auxiliary)};
+  if (isForward)
+    fields.push_back(offsetof(RotaFrame, observed));
   return std::any_of(form.calls.begin(), form.calls.end(), [&](const Call &c) {
-    return std::any_of(std::begin(fields), std::end(fields), [&](size_t field) {
+    return std::any_of(fields.begin(), fields.end(), [&](size_t field) {
       return !c.frame[field / sizeof(void *)].isNone();
     });
   });
