@@ -67,6 +67,25 @@ void AttentionCode::fillZero(Memory memory, int64_t elements) {
          [&](Value i) { k.storeVector(zero, memory, i, k.lanes()); });
 }
 
+void AttentionCode::clearRows(StridedRows rows) {
+  k.loop(0, shape.sequence, 1, [&](Value row) {
+    sizeChunks(rows.size, [&](Value d, int64_t count) {
+      k.storeVector(k.splat(0.0f), rows.memory,
+                    k.add(k.mul(row, rows.stride), d), count);
+    });
+  });
+}
+
+void AttentionCode::copyRows(StridedRows from, StridedRows to) {
+  k.loop(0, shape.sequence, 1, [&](Value row) {
+    sizeChunks(from.size, [&](Value d, int64_t count) {
+      Value value =
+          k.loadVector(from.memory, k.add(k.mul(row, from.stride), d), count);
+      k.storeVector(value, to.memory, k.add(k.mul(row, to.stride), d), count);
+    });
+  });
+}
+
 void AttentionCode::loadBlock(StridedRows rows, Value first, float factor,
                               Memory transposed, const Memory *copy) {
   int64_t lanes = k.lanes();

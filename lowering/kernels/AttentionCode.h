@@ -206,6 +206,10 @@ public:
   mlir::Value blockIndex(mlir::Value row, int64_t addRow, int64_t vector);
 
   void fillZero(Memory memory, int64_t elements);
+  /// Zeroes the rows of the whole sequence.
+  void clearRows(StridedRows rows);
+  /// Copies them, rounded to the elements of `to`.
+  void copyRows(StridedRows from, StridedRows to);
   /// Calls body(d, count) for d in [0, size) by whole vectors, then the rest.
   void sizeChunks(int64_t size,
                   llvm::function_ref<void(mlir::Value d, int64_t count)> body);

@@ -75,8 +75,8 @@ public:
         keySums = sumRows(kCount, row, shape.size);
         valueSums = sumRows(kCount + 1, row, shape.valueSize);
       }
-      clear(keySums);
-      clear(valueSums);
+      code.clearRows(keySums);
+      code.clearRows(valueSums);
       k.loop(0, shape.group(), 1, [&](Value member) {
         Value head = k.add(k.mul(keyHead, shape.group()), member);
         if (shape.hasSinks)
@@ -85,8 +85,8 @@ public:
                [&](Value first) { emitBlock(batch, head, keyHead, first); });
       });
       if (needsSums(shape)) {
-        round(keySums, keyCotangents);
-        round(valueSums, valueCotangents);
+        code.copyRows(keySums, keyCotangents);
+        code.copyRows(valueSums, valueCotangents);
       }
     });
   }
@@ -107,25 +107,6 @@ private:
   }
   Value sinkRow(Value batch, Value head) {
     return k.add(k.mul(batch, shape.heads), head);
-  }
-
-  void clear(StridedRows rows) {
-    k.loop(0, shape.sequence, 1, [&](Value row) {
-      code.sizeChunks(rows.size, [&](Value d, int64_t count) {
-        k.storeVector(k.splat(0.0f), rows.memory,
-                      k.add(k.mul(row, rows.stride), d), count);
-      });
-    });
-  }
-
-  void round(StridedRows from, StridedRows to) {
-    k.loop(0, shape.sequence, 1, [&](Value row) {
-      code.sizeChunks(from.size, [&](Value d, int64_t count) {
-        Value value =
-            k.loadVector(from.memory, k.add(k.mul(row, from.stride), d), count);
-        k.storeVector(value, to.memory, k.add(k.mul(row, to.stride), d), count);
-      });
-    });
   }
 
   /// One block of queries against all keys that it sees.

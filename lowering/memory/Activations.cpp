@@ -71,6 +71,12 @@ private:
   std::map<size_t, int> numbers; // of the buffers of messages not yet sent
 };
 
+/// True when the stage has an action of `kind`.
+bool has(const StagePlan &plan, ActionKind kind) {
+  return std::any_of(plan.row.begin(), plan.row.end(),
+                     [&](const Action &a) { return a.kind == kind; });
+}
+
 class ActivationPlan {
 public:
   ActivationPlan(StagePlan &plan, int64_t base)
@@ -79,8 +85,10 @@ public:
         held(size_t(shape.repeats + shape.outer) * shape.microbatches) {}
 
   bool run() {
-    openOutgoing(forward, ActionKind::SendForward);
-    openOutgoing(backward, ActionKind::SendBackward);
+    if (has(plan, ActionKind::SendForward))
+      forward.open(section, layout.activationBytes);
+    if (has(plan, ActionKind::SendBackward))
+      backward.open(section, layout.activationBytes);
     for (size_t a = 0; a < plan.row.size() && plan.error.empty(); ++a) {
       number = int(a);
       current = &plan.drafts[a];
@@ -104,12 +112,6 @@ public:
 
 private:
   using Kind = ActionKind;
-
-  void openOutgoing(OutgoingBuffers &buffers, Kind send) {
-    if (std::any_of(plan.row.begin(), plan.row.end(),
-                    [&](const auto &a) { return a.kind == send; }))
-      buffers.open(section, layout.activationBytes);
-  }
 
   ArenaBlock open(int64_t bytes) { return section.open(bytes, current->waits); }
   void close(ArenaBlock &block) { section.close(block); }

@@ -27,7 +27,7 @@ private:
 };
 
 /// Seconds of both exchanges on one rank.
-struct Times {
+struct ExchangeTimes {
   double gather = 0, ring = 0;
 };
 } // namespace
@@ -76,9 +76,9 @@ static SmallVector<double> sharesOfLastRank(Op op, int64_t ranks) {
   return shares;
 }
 
-template <typename Op> static Times timesOf(Op op, int64_t ranks) {
+template <typename Op> static ExchangeTimes timesOf(Op op, int64_t ranks) {
   double work = AssumedSpeed().secondsOfWork(op.getCost().flops);
-  Times times;
+  ExchangeTimes times;
   times.gather = work + secondsOf(gathered(op), ranks - 1, ranks);
   // Beside the work on a block the next one comes, and the cotangents of the
   // one before go. Those of the last block have no work beside them.
@@ -100,7 +100,7 @@ template <typename Op>
 void ChooseContextExchange::choose(Op op, int64_t ranks) {
   if (op.getBidirectional() && op.getWindow())
     return;
-  Times times = timesOf(op, ranks);
+  ExchangeTimes times = timesOf(op, ranks);
   bool isRing = exchange == ContextExchange::Ring || times.ring < times.gather;
   remark::passed(op.getLoc(),
                  remark::RemarkOpts::name("context-exchange").category("shard"))

@@ -237,6 +237,35 @@ int runEval(const RunOptions &given) {
   return compileThenRun(Command::Eval, std::move(options), std::move(model));
 }
 
+/// Prints what a plan says, for people.
+static void printPlan(const RunOptions &options, const Plan &plan,
+                      const std::vector<PolicyPlan> &policies,
+                      const std::optional<RematChoice> &choice,
+                      const std::optional<MeasuredStep> &measured) {
+  const Program &program = plan.program;
+  fmt::print("{}: {} parameters, {} operations per token (forward and "
+             "backward)\n{}, {} ranks, {} microbatches, bubble {:.1f} %\n\n",
+             program.model, grouped(program.parameterCount),
+             grouped(static_cast<int64_t>(program.flopsPerToken)),
+             program.schedule, program.stages.size(), program.microbatches,
+             100 * program.bubble);
+  fmt::print("{}\n{}\n{}", program.timeline, program.plan,
+             describePolicies(policies));
+  if (choice)
+    fmt::print("\n{}", describeChoice(*choice, options));
+  if (measured)
+    fmt::print("\na step by measured costs takes {:.3f} ms, of which {:.3f} ms "
+               "are its end; bubble {:.1f} %\n",
+               1e3 * measured->seconds(), 1e3 * measured->stepEnd,
+               100 * measured->simulation.bubble);
+  if (!options.checkpoints.folder.empty())
+    fmt::print("\n{}", describeCheckpointCopy(program));
+  if (options.optimizer.postValidate)
+    fmt::print("\n{}", describePostValidate(program));
+  if (options.explain)
+    fmt::print("\n{}", describeTransfers(plan.transfers, Assumptions()));
+}
+
 int runPlan(const RunOptions &given) {
   RunOptions options = given;
   if (!boundSchedule(options))
@@ -282,10 +311,9 @@ int runPlan(const RunOptions &given) {
   }
   if (policies.empty())
     policies = comparePolicies(options);
-  bool hasCheckpoints = !options.checkpoints.folder.empty();
   if (options.json) {
     ordered_json json = planJson(plan, policies);
-    if (hasCheckpoints)
+    if (!options.checkpoints.folder.empty())
       json["checkpoint_copy_bytes"] = checkpointBytes(*program);
     if (options.optimizer.postValidate)
       json["post_validate_bytes"] = postValidateBytes(*program);
@@ -296,27 +324,7 @@ int runPlan(const RunOptions &given) {
     fmt::print("{}\n", json.dump(2));
     return kExitSuccess;
   }
-  fmt::print("{}: {} parameters, {} operations per token (forward and "
-             "backward)\n{}, {} ranks, {} microbatches, bubble {:.1f} %\n\n",
-             program->model, grouped(program->parameterCount),
-             grouped(static_cast<int64_t>(program->flopsPerToken)),
-             program->schedule, program->stages.size(), program->microbatches,
-             100 * program->bubble);
-  fmt::print("{}\n{}\n{}", program->timeline, program->plan,
-             describePolicies(policies));
-  if (choice)
-    fmt::print("\n{}", describeChoice(*choice, options));
-  if (measured)
-    fmt::print("\na step by measured costs takes {:.3f} ms, of which {:.3f} ms "
-               "are its end; bubble {:.1f} %\n",
-               1e3 * measured->seconds(), 1e3 * measured->stepEnd,
-               100 * measured->simulation.bubble);
-  if (hasCheckpoints)
-    fmt::print("\n{}", describeCheckpointCopy(*program));
-  if (options.optimizer.postValidate)
-    fmt::print("\n{}", describePostValidate(*program));
-  if (options.explain)
-    fmt::print("\n{}", describeTransfers(plan.transfers, Assumptions()));
+  printPlan(options, plan, policies, choice, measured);
   return kExitSuccess;
 }
 

@@ -95,6 +95,16 @@ struct Readiness {
   }
 };
 
+/// Moves `clock` on to `time`, if that is later.
+void waitUntil(double time, double &clock, double Exposure::*exposed,
+               RankUsage &usage) {
+  if (time <= clock)
+    return;
+  usage.waits.push_back({{clock, time}, exposed});
+  usage.exposed.*exposed += time - clock;
+  clock = time;
+}
+
 class TimelineRun {
 public:
   TimelineRun(const Timeline &timeline, const CostTable &costs)
@@ -326,16 +336,6 @@ private:
       result.spans[rank].push_back({start, state.clock});
     }
     return true;
-  }
-
-  /// Moves `clock` on to `time`, if that is later.
-  static void waitUntil(double time, double &clock, double Exposure::*exposed,
-                        RankUsage &usage) {
-    if (time <= clock)
-      return;
-    usage.waits.push_back({{clock, time}, exposed});
-    usage.exposed.*exposed += time - clock;
-    clock = time;
   }
 
   /// At the end of its row a rank waits for its transfers.
