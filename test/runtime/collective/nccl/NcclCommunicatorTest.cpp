@@ -574,8 +574,8 @@ TEST(NcclCommunicator, RefusesWhatIsTooSmallOrUnplanned) {
                                    allRanks(communicator), &part, whole);
               }),
               "rank " + std::to_string(communicator.rank()) +
-                  ": start: expected a route of the plan, got stream 1 of "
-                  "ranks 0, 1");
+                  ": start: expected a route of the plan, got stream " +
+                  std::to_string(int(Stream::Weights)) + " of ranks 0, 1");
     std::vector<char> staging(1024);
     HostTransfers host(communicator, test.device, staging.data(), 1024);
     EXPECT_EQ(failureOf([&] { host.send(Stream::Step, 0, nullptr, 2000); }),
