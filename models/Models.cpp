@@ -134,13 +134,16 @@ askedOfExperts(const BuildOptions &options) {
   return asked;
 }
 
+template <typename Op> static bool contains(ModuleOp module) {
+  return module.walk([](Op) { return WalkResult::interrupt(); })
+      .wasInterrupted();
+}
+
 /// Options about experts need experts.
 static LogicalResult checkExperts(Config &config, const BuildOptions &options,
                                   ModuleOp module) {
   auto asked = askedOfExperts(options);
-  bool routes = module.walk([](RouteOp) { return WalkResult::interrupt(); })
-                    .wasInterrupted();
-  if (asked.empty() || routes)
+  if (asked.empty() || contains<RouteOp>(module))
     return success();
   auto [name, value] = asked.front();
   return config.error("model_type")
@@ -152,10 +155,8 @@ static LogicalResult checkExperts(Config &config, const BuildOptions &options,
 static LogicalResult checkBalance(MLIRContext &context, StringRef path,
                                   const BuildOptions &options,
                                   ModuleOp module) {
-  bool reads =
-      module.walk([](ObservedMeanOp) { return WalkResult::interrupt(); })
-          .wasInterrupted();
-  if (options.routers.balanceOver != LoadBalanceOver::Step || reads)
+  if (options.routers.balanceOver != LoadBalanceOver::Step ||
+      contains<ObservedMeanOp>(module))
     return success();
   return errorAt(context, path)
          << "expected a model with a load balance loss, by its configuration "

@@ -8,37 +8,37 @@
 using namespace mlir;
 using namespace mlir::rota;
 
-static int64_t bytesOf(Value value) {
-  auto type = cast<RankedTensorType>(value.getType());
+int64_t mlir::rota::bytesOfTensor(Value tensor) {
+  auto type = cast<RankedTensorType>(tensor.getType());
   return type.getNumElements() *
          int64_t(llvm::divideCeil(type.getElementTypeBitWidth(), 8));
 }
 
 int64_t AllGatherOp::getWireBytes(int64_t ranks) {
-  return traffic::allGather(bytesOf(getInput()), ranks);
+  return traffic::allGather(bytesOfTensor(getInput()), ranks);
 }
 
 int64_t ReduceScatterOp::getWireBytes(int64_t ranks) {
-  return traffic::reduceScatter(bytesOf(getResult()), ranks);
+  return traffic::reduceScatter(bytesOfTensor(getResult()), ranks);
 }
 
 int64_t AllReduceOp::getWireBytes(int64_t ranks) {
-  return traffic::allReduce(bytesOf(getInput()), ranks);
+  return traffic::allReduce(bytesOfTensor(getInput()), ranks);
 }
 
 int64_t AllToAllOp::getWireBytes(int64_t ranks) {
-  return traffic::allToAll(bytesOf(getInput()), ranks);
+  return traffic::allToAll(bytesOfTensor(getInput()), ranks);
 }
 
 int64_t RaggedAllToAllOp::getWireBytes(int64_t ranks) {
-  return traffic::filled(traffic::allToAll(bytesOf(getInput()), ranks),
+  return traffic::filled(traffic::allToAll(bytesOfTensor(getInput()), ranks),
                          fillOf(getFill()));
 }
 
 int64_t ShardSliceOp::getWireBytes(int64_t) { return 0; }
 
 int64_t PermuteOp::getWireBytes(int64_t) {
-  return traffic::permute(bytesOf(getInput()));
+  return traffic::permute(bytesOfTensor(getInput()));
 }
 
 Traffic rota::trafficOf(CollectiveOpInterface collective) {

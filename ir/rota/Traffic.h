@@ -21,6 +21,9 @@ struct Traffic {
   SmallVector<AxisRefAttr> axes;
 };
 
+/// Bytes of a tensor, undivided where its type is.
+int64_t bytesOfTensor(Value tensor);
+
 /// The traffic of a collective op on the mesh of its module.
 Traffic trafficOf(CollectiveOpInterface collective);
 

@@ -2,6 +2,7 @@
 #include "passes/pipeline/Program.h"
 
 #include "ir/rota/Model.h"
+#include "ir/rota/Traffic.h"
 #include "passes/pipeline/timeline/TimelineVerifier.h"
 
 namespace mlir::pipe {
@@ -119,8 +120,7 @@ double messageBytes(ProgramOp program) {
   using namespace ::mlir::rota;
   auto layer = *program.getStackOp().getBody().getOps<LayerOp>().begin();
   auto forward = functionIn(layer, ModelPart::Layer, FunctionKind::Forward);
-  auto type = cast<RankedTensorType>(forward.getArgumentTypes().front());
-  return double(type.getNumElements()) * type.getElementTypeBitWidth() / 8;
+  return double(bytesOfTensor(forward.getArgument(0)));
 }
 
 double bubbleOf(ProgramOp program, const ::rota::pipe::Timeline &timeline,

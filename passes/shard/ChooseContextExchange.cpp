@@ -6,6 +6,7 @@
 
 #include "ir/rota/AssumedSpeed.h"
 #include "ir/rota/Sharding.h"
+#include "ir/rota/Traffic.h"
 #include "mlir/IR/Remarks.h"
 
 namespace mlir::rota {
@@ -50,13 +51,9 @@ static SmallVector<Value> returning(AttentionGradOp op) {
 /// Seconds in which each rank sends `parts` of its 1 / `ranks` of all values.
 static double secondsOf(ArrayRef<Value> values, int64_t parts, int64_t ranks) {
   double seconds = 0;
-  for (Value value : values) {
-    auto type = cast<RankedTensorType>(value.getType());
-    double bytes =
-        double(type.getNumElements()) * type.getElementTypeBitWidth() / 8;
-    seconds +=
-        AssumedSpeed().secondsOfTransfer(bytes * double(parts) / double(ranks));
-  }
+  for (Value value : values)
+    seconds += AssumedSpeed().secondsOfTransfer(double(bytesOfTensor(value)) *
+                                                double(parts) / double(ranks));
   return seconds;
 }
 
