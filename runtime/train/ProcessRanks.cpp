@@ -88,7 +88,9 @@ openDevices(const Executable &executable, const Connection &connection,
 
 ProcessRanks::ProcessRanks(const Executable &executable, Connection &connection,
                            const DeviceOptions &options, bool profile)
-    : cores(options.threads),
+    : cores(options.threads,
+            coresToBind(options.threads,
+                        static_cast<int>(connection.localRanks()))),
       devices(openDevices(executable, connection, options)),
       linked(connection.link(devices)),
       team(static_cast<int>(connection.localRanks())) {

@@ -127,6 +127,55 @@ TEST(Cores, TokensAreGivenInTheOrderOfAsking) {
   EXPECT_EQ(order, (std::vector<int>{0, 1, 2, 3}));
 }
 
+/// Where the calling thread may run.
+static std::vector<int> coresOfThread() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  sched_getaffinity(0, sizeof set, &set);
+  std::vector<int> cores;
+  for (int core = 0; core < CPU_SETSIZE; ++core)
+    if (CPU_ISSET(core, &set))
+      cores.push_back(core);
+  return cores;
+}
+
+TEST(Cores, TokensAreBoundWhereRanksOutnumberTheCoresOfTheProcess) {
+  std::vector<int> all = coresOfThread();
+  int count = availableCores();
+  EXPECT_EQ(coresToBind(count, count + 1), all);
+  EXPECT_TRUE(coresToBind(count, count).empty());
+  EXPECT_TRUE(coresToBind(count + 1, count + 2).empty());
+  EXPECT_TRUE(coresToBind(count - 1, count).empty());
+}
+
+TEST(Cores, HoldersOfTokensRunOnDifferentCores) {
+  std::vector<int> all = coresOfThread();
+  int count = int(all.size());
+  Cores cores(count, all);
+  std::vector<std::atomic<int>> users(all.back() + 1);
+  std::atomic<int> shared{0}, unbound{0}, confined{0};
+  auto rank = [&] {
+    for (int action = 0; action < 50; ++action) {
+      cores.acquire();
+      std::vector<int> own = coresOfThread();
+      unbound += own.size() != 1 || sched_getcpu() != own[0];
+      shared += ++users[own[0]] != 1;
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+      --users[own[0]];
+      cores.release();
+      confined += coresOfThread() != all;
+    }
+  };
+  std::vector<std::thread> ranks;
+  for (int i = 0; i < 2 * count; ++i)
+    ranks.emplace_back(rank);
+  for (std::thread &thread : ranks)
+    thread.join();
+  EXPECT_EQ(shared, 0);
+  EXPECT_EQ(unbound, 0);
+  EXPECT_EQ(confined, 0);
+}
+
 TEST(Context, NumbersOutsideTheirBoundsAreAFailure) {
   const int32_t numbers[] = {0, 7, -1, 9};
   RotaContext context;

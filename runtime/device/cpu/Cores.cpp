@@ -7,12 +7,25 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <sched.h>
+#include <numeric>
 #include <unistd.h>
 
 namespace rota {
 
-Cores::Cores(int count) : total(count), freeCores(count) {
+/// Where the calling thread may run; nowhere on a machine with more than
+/// CPU_SETSIZE cores.
+static cpu_set_t allowedCores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof set, &set) != 0)
+    CPU_ZERO(&set);
+  return set;
+}
+
+Cores::Cores(int count, std::vector<int> bound)
+    : total(count), bound(std::move(bound)), allowed(allowedCores()),
+      freeTokens(count), holders(count) {
+  std::iota(freeTokens.rbegin(), freeTokens.rend(), 0);
   for (int i = 1; i < count; ++i)
     helpers.emplace_back([this] { help(); });
 }
@@ -29,10 +42,12 @@ Cores::~Cores() {
 
 void Cores::acquire() {
   std::unique_lock lock(mutex);
-  if (freeCores > 0) {
-    --freeCores;
-    if (freeCores > 0 && !loops.empty())
+  if (!freeTokens.empty()) {
+    int token = takeFree();
+    if (!freeTokens.empty() && !loops.empty())
       workComes.notify_one();
+    lock.unlock();
+    bind(pthread_self(), token);
     return;
   }
   Waiter self;
@@ -42,13 +57,36 @@ void Cores::acquire() {
 }
 
 void Cores::release() {
-  std::lock_guard lock(mutex);
-  giveBack();
+  {
+    std::lock_guard lock(mutex);
+    auto isOwn = [](pthread_t holder) {
+      return pthread_equal(holder, pthread_self());
+    };
+    auto place = std::find_if(holders.begin(), holders.end(), isOwn);
+    giveBack(static_cast<int>(place - holders.begin()));
+  }
+  unbind();
 }
 
-void Cores::giveBack() {
+int Cores::takeFree() {
+  auto place = std::prev(freeTokens.end());
+  if (!bound.empty()) {
+    int here = sched_getcpu();
+    auto isHere = [&](int token) { return bound[token] == here; };
+    auto near = std::find_if(freeTokens.begin(), freeTokens.end(), isHere);
+    if (near != freeTokens.end())
+      place = near;
+  }
+  int token = *place;
+  freeTokens.erase(place);
+  holders[token] = pthread_self();
+  return token;
+}
+
+void Cores::giveBack(int token) {
   if (queue.empty()) {
-    ++freeCores;
+    holders[token] = {};
+    freeTokens.push_back(token);
     if (!loops.empty())
       workComes.notify_one();
     return;
@@ -56,8 +94,24 @@ void Cores::giveBack() {
   Waiter *next = queue.front();
   queue.pop_front();
   --waiting;
+  holders[token] = next->thread;
+  bind(next->thread, token); // before it wakes: it need not move then
   next->granted = true;
   next->ready.notify_one();
+}
+
+void Cores::bind(pthread_t thread, int token) const {
+  if (bound.empty())
+    return;
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(bound[token], &set);
+  pthread_setaffinity_np(thread, sizeof set, &set); // a failure costs time only
+}
+
+void Cores::unbind() const {
+  if (!bound.empty())
+    pthread_setaffinity_np(pthread_self(), sizeof allowed, &allowed);
 }
 
 void Cores::run(int64_t pieces, FunctionRef<void(int64_t)> body) {
@@ -70,7 +124,7 @@ void Cores::run(int64_t pieces, FunctionRef<void(int64_t)> body) {
   {
     std::lock_guard lock(mutex);
     loops.push_back(&loop);
-    if (freeCores > 0)
+    if (!freeTokens.empty())
       workComes.notify_all();
   }
   for (int64_t piece; (piece = loop.next.fetch_add(1)) < pieces;)
@@ -92,13 +146,15 @@ void Cores::help() {
   while (true) {
     Loop *loop = nullptr;
     workComes.wait(lock, [&] {
-      return stopping || (freeCores > 0 && (loop = findLoop()) != nullptr);
+      return stopping ||
+             (!freeTokens.empty() && (loop = findLoop()) != nullptr);
     });
     if (stopping)
       return;
-    --freeCores;
+    int token = takeFree();
     ++loop->helpers;
     lock.unlock();
+    bind(pthread_self(), token);
     // A rank that wants a core gets this one after the current piece.
     for (int64_t piece; waiting.load() == 0 &&
                         (piece = loop->next.fetch_add(1)) < loop->pieces;)
@@ -106,16 +162,26 @@ void Cores::help() {
     lock.lock();
     if (--loop->helpers == 0)
       loopLeft.notify_all();
-    giveBack();
+    giveBack(token);
+    unbind();
   }
 }
 
 int availableCores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof set, &set) != 0)
-    return 1;
+  cpu_set_t set = allowedCores();
   return std::max(1, CPU_COUNT(&set));
+}
+
+std::vector<int> coresToBind(int count, int ranks) {
+  cpu_set_t set = allowedCores();
+  std::vector<int> cores;
+  // One rank a core keeps its place by itself, and other processes have ranks
+  // on the same cores then: where they are is not known here.
+  if (ranks > count && count == CPU_COUNT(&set))
+    for (int core = 0; core < CPU_SETSIZE; ++core)
+      if (CPU_ISSET(core, &set))
+        cores.push_back(core);
+  return cores;
 }
 
 int machineCores() {

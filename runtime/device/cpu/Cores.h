@@ -5,6 +5,11 @@
 // the cores that no rank wants and run pieces of a rank's parallel loops. So
 // four ranks on two cores take as long as one rank, and one rank on two cores
 // uses both. Waiting threads sleep; none spins.
+//
+// Where ranks outnumber the cores, and the cores are all that the process may
+// use, each token is bound to a core of its own. The operating system would
+// often place the thread that gets a token beside another one that computes:
+// all cores are busy until the thread that gave the token back sleeps.
 #ifndef ROTA_RUNTIME_DEVICE_CPU_CORES_H
 #define ROTA_RUNTIME_DEVICE_CPU_CORES_H
 
@@ -15,6 +20,8 @@
 #include <condition_variable>
 #include <deque>
 #include <mutex>
+#include <pthread.h>
+#include <sched.h>
 #include <thread>
 #include <vector>
 
@@ -22,8 +29,10 @@ namespace rota {
 
 class Cores {
 public:
-  /// Starts count - 1 helper threads. `count` must be at least 1.
-  explicit Cores(int count);
+  /// Starts count - 1 helper threads. `count` must be at least 1. `bound`: the
+  /// number in the operating system of the core that each token is bound to;
+  /// empty: of none.
+  explicit Cores(int count, std::vector<int> bound = {});
   ~Cores();
   Cores(const Cores &) = delete;
   Cores &operator=(const Cores &) = delete;
@@ -51,21 +60,31 @@ private:
 
   /// A rank that waits, on its own stack.
   struct Waiter {
+    pthread_t thread = pthread_self();
     std::condition_variable ready;
     bool granted = false;
   };
 
   void help();
   Loop *findLoop();
-  /// Hands a core to the rank that has waited longest, or to the helpers. The
+  /// Takes a free token for the calling thread, if possible one of the core
+  /// that the thread runs on. The caller holds the mutex.
+  int takeFree();
+  /// Hands a token to the rank that has waited longest, or to the helpers. The
   /// caller holds the mutex.
-  void giveBack();
+  void giveBack(int token);
+  /// Lets a thread run on the token's core alone; on all.
+  void bind(pthread_t thread, int token) const;
+  void unbind() const;
 
   const int total;
+  const std::vector<int> bound;
+  cpu_set_t allowed; // where the process may run
   std::mutex mutex;
   std::condition_variable workComes; // for helpers
   std::condition_variable loopLeft;  // for callers whose loop has helpers
-  int freeCores;                     // above 0 only when no rank waits
+  std::vector<int> freeTokens;       // not empty only when no rank waits
+  std::vector<pthread_t> holders;    // of the tokens that are not free
   std::deque<Waiter *> queue;        // ranks that wait for a token
   std::atomic<int> waiting{0};       // their number, for helpers between pieces
   std::vector<Loop *> loops;
@@ -116,6 +135,9 @@ private:
 
 /// The number of cores that this process may run on.
 int availableCores();
+/// The cores to bind `count` tokens to that `ranks` threads share; none where
+/// the operating system has better places for them.
+std::vector<int> coresToBind(int count, int ranks);
 /// The number of cores that the machine has.
 int machineCores();
 
