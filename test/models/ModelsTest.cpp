@@ -58,6 +58,7 @@ TEST_F(Models, ParameterCountsArePublishedOnes) {
   EXPECT_EQ(parameterCount("deepseek-v3", 0), 671026419200);
   EXPECT_EQ(parameterCount("gemma-2-9b"), 9241705984);
   EXPECT_EQ(parameterCount("gemma-3-1b"), 999885952);
+  EXPECT_EQ(parameterCount("gemma-3-4b"), 3880263168); // of its text model
   EXPECT_EQ(parameterCount("gpt-oss-20b"), 20914757184);
   EXPECT_EQ(parameterCount("gpt2"), 124439808);
   EXPECT_EQ(parameterCount("mistral-7b"), 7241732096);
