@@ -14,17 +14,18 @@ using namespace mlir;
 
 namespace rota::lowering {
 
-/// services.mlir, from the build folder.
-static constexpr StringRef kText =
-#include "lowering/gpu/services.mlir.inc"
+/// The files of kernels, from the build folder.
+static constexpr StringRef kTransferServices =
+#include "lowering/gpu/transfer-services.mlir.inc"
+    ;
+static constexpr StringRef kStepServices =
+#include "lowering/gpu/step-services.mlir.inc"
     ;
 
-LogicalResult addServiceKernels(gpu::GPUModuleOp module) {
-  MLIRContext *context = module.getContext();
-  context->loadDialect<arith::ArithDialect, gpu::GPUDialect, NVVM::NVVMDialect,
-                       scf::SCFDialect, vector::VectorDialect>();
-  auto parsed = parseSourceString<ModuleOp>(
-      kText, context, /*sourceName=*/"lowering/gpu/services.mlir");
+static LogicalResult addKernels(StringRef text, StringRef file,
+                                gpu::GPUModuleOp module) {
+  auto parsed = parseSourceString<ModuleOp>(text, module.getContext(),
+                                            ("lowering/gpu/" + file).str());
   if (!parsed)
     return failure();
   Block *services = (*parsed->getOps<gpu::GPUModuleOp>().begin()).getBody();
@@ -37,6 +38,16 @@ LogicalResult addServiceKernels(gpu::GPUModuleOp module) {
   auto &kernels = module.getBody()->getOperations();
   kernels.splice(kernels.end(), services->getOperations());
   return success();
+}
+
+LogicalResult addServiceKernels(gpu::GPUModuleOp module) {
+  MLIRContext *context = module.getContext();
+  context->loadDialect<arith::ArithDialect, gpu::GPUDialect, NVVM::NVVMDialect,
+                       scf::SCFDialect, vector::VectorDialect>();
+  return success(
+      succeeded(
+          addKernels(kTransferServices, "transfer-services.mlir", module)) &&
+      succeeded(addKernels(kStepServices, "step-services.mlir", module)));
 }
 
 } // namespace rota::lowering

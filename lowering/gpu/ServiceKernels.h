@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The GPU kernels that the runtime launches by itself. Their text is
-// lowering/gpu/services.mlir, which is part of the compiler.
+// The GPU kernels that the runtime launches by itself. Their text,
+// lowering/gpu/*-services.mlir, is part of the compiler.
 #ifndef ROTA_LOWERING_GPU_SERVICEKERNELS_H
 #define ROTA_LOWERING_GPU_SERVICEKERNELS_H
 

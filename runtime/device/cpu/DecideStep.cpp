@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The decision whether a step updates anything, on the CPU. The same arithmetic
-// in the same order is in lowering/gpu/services.mlir, rota_decide_step.
+// in the same order is in lowering/gpu/step-services.mlir, rota_decide_step.
 #include "runtime/device/cpu/CpuDevice.h"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // GPU kernels that the runtime itself launches, one module with those of the
-// model. lowering/gpu/services.mlir defines them. All of them work with any
+// model. lowering/gpu/*-services.mlir define them. All of them work with any
 // grid of blocks of kServiceThreads threads, but those of one block, and no
 // result depends on the grid.
 #ifndef ROTA_RUNTIME_DEVICE_CUDA_SERVICEKERNELS_H
