@@ -85,12 +85,13 @@ def check(name, ranks, chunks, microbatches, path, pairs=False):
     owners = pytorch._validate_schedule(rows, ranks, stages, microbatches)
     compute = {rank: [action for action in row if action is not None]
                for rank, row in rows.items()}
-    # PyTorch takes the rows apart as it inserts.
-    complete = pytorch._add_send_recv(
-        {rank: list(row) for rank, row in compute.items()},
-        lambda stage: owners[stage], stages)
-    pytorch._simulate_comms_compute(complete, lambda stage: owners[stage],
-                                    stages)
+    if not pairs:  # PyTorch's simulation does not know them
+        # PyTorch takes the rows apart as it inserts.
+        complete = pytorch._add_send_recv(
+            {rank: list(row) for rank, row in compute.items()},
+            lambda stage: owners[stage], stages)
+        pytorch._simulate_comms_compute(complete, lambda stage: owners[stage],
+                                        stages)
     own = rows_of_pytorch(name, ranks, chunks, microbatches, pairs)
     if own is None:
         return "read"
