@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Gives stages policies of their own: a kind of layer for each policy, and a
-// stack and chunks that use these kinds.
+// Gives stages and chunks policies of their own: a kind of layer for each
+// policy, and a stack and chunks that use these kinds.
 #include "ir/pipe/Pipe.h"
 #include "ir/rota/Model.h"
 #include "passes/differentiate/Passes.h"
@@ -30,7 +30,8 @@ struct AssignRemat : mlir::rota::impl::AssignRematBase<AssignRemat> {
       return signalPassFailure();
     }
     pipe::ProgramOp program = *programs.begin();
-    stages = program.getStages();
+    policyOfStage.assign(program.getStages(), "");
+    policyOfChunk.assign(program.getChunks().getChunks().size(), "");
     if (failed(readPolicies()))
       return signalPassFailure();
     assign(program);
@@ -42,63 +43,87 @@ private:
   }
   LogicalResult readPolicies();
   LogicalResult readEntry(StringRef entry);
+  FailureOr<StringRef *> findPlace(StringRef entry, StringRef place);
   void assign(pipe::ProgramOp program);
+  std::pair<StringRef, std::string> policyOf(int64_t chunk, int64_t stage);
   FlatSymbolRefAttr variantOf(StackOp stack, FlatSymbolRefAttr kind,
-                              int64_t stage);
+                              int64_t chunk, int64_t stage);
 
-  int64_t stages = 0;
-  SmallVector<StringRef> policyOf; // per stage; empty: not said yet
-  StringRef others;                // of stages that no entry names
+  // Of those that an entry names; empty: none does.
+  SmallVector<StringRef> policyOfStage, policyOfChunk;
+  StringRef others; // of stages that no entry names
   std::map<std::pair<StringRef, StringRef>, FlatSymbolRefAttr> variants;
 };
 } // namespace
 
-/// Reads `N:POLICY`, or the `POLICY` of the stages that no entry names.
+/// The policy of the place that an entry names: a stage, or `chunkN`.
+FailureOr<StringRef *> AssignRemat::findPlace(StringRef entry,
+                                              StringRef place) {
+  StringRef number = place;
+  bool isChunk = number.consume_front("chunk");
+  number = number.trim();
+  SmallVector<StringRef> &places = isChunk ? policyOfChunk : policyOfStage;
+  uint64_t found;
+  if (!number.getAsInteger(10, found) && found < places.size())
+    return &places[found];
+  return error() << "expected a " << (isChunk ? "chunk" : "stage")
+                 << " from 0 to " << places.size() - 1
+                 << (isChunk ? "" : ", or 'chunk' with its number,") << " in '"
+                 << entry << "', got '" << number << "'";
+}
+
+/// Reads `STAGE:POLICY` or `chunkN:POLICY`, or the `POLICY` of the stages that
+/// no entry names.
 LogicalResult AssignRemat::readEntry(StringRef entry) {
-  auto [number, policy] = entry.split(':');
-  bool isNumbered = entry.contains(':');
-  policy = isNumbered ? policy.trim() : entry.trim();
+  bool hasPlace = entry.contains(':');
+  StringRef place = hasPlace ? entry.split(':').first.trim() : "";
+  StringRef policy = hasPlace ? entry.split(':').second.trim() : entry.trim();
   if (failed(RematPolicy::parse(policy, [&] { return error(); })))
     return failure();
-  if (!isNumbered) {
-    if (!others.empty())
-      return error() << "expected one policy for the other stages, got '"
-                     << others << "' and '" << policy << "'";
-    others = policy;
-    return success();
-  }
-  int64_t stage;
-  if (number.trim().getAsInteger(10, stage) || stage < 0 || stage >= stages)
-    return error() << "expected a stage from 0 to " << stages - 1 << " in '"
-                   << entry << "', got '" << number.trim() << "'";
-  if (!policyOf[stage].empty())
-    return error() << "expected one policy for stage " << stage << ", got '"
-                   << policyOf[stage] << "' and '" << policy << "'";
-  policyOf[stage] = policy;
+  FailureOr<StringRef *> found = &others;
+  if (hasPlace)
+    found = findPlace(entry, place);
+  if (failed(found))
+    return failure();
+  StringRef &said = **found;
+  if (!said.empty())
+    return error() << "expected one policy for "
+                   << (!hasPlace                    ? "the other stages"
+                       : place.starts_with("chunk") ? place.str()
+                                                    : "stage " + place.str())
+                   << ", got '" << said << "' and '" << policy << "'";
+  said = policy;
   return success();
 }
 
 LogicalResult AssignRemat::readPolicies() {
-  policyOf.assign(stages, "");
   others = "";
   for (StringRef entry : llvm::split(StringRef(policies), ';'))
     if (failed(readEntry(entry)))
       return failure();
   if (others.empty())
     others = "none";
-  for (StringRef &policy : policyOf)
-    if (policy.empty())
-      policy = others;
   return success();
 }
 
-/// The kind like `kind` with the policy of `stage`: the kind itself for the
-/// first policy that it meets, a copy for each other. Unpipelined layers, which
-/// all stages run, have the policy of the stages that no entry names.
+/// The policy of a chunk, and the suffix of kinds that it is the first to need.
+/// Unpipelined layers, which all stages run, have the policy of the stages that
+/// no entry names.
+std::pair<StringRef, std::string> AssignRemat::policyOf(int64_t chunk,
+                                                        int64_t stage) {
+  if (StringRef own = policyOfChunk[chunk]; !own.empty())
+    return {own, "_chunk" + std::to_string(chunk)};
+  if (stage == pipe::ChunkAttr::kAllRanks)
+    return {others, "_unpipelined"};
+  StringRef said = policyOfStage[stage];
+  return {said.empty() ? others : said, "_stage" + std::to_string(stage)};
+}
+
+/// The kind like `kind` with the policy of the chunk: the kind itself for the
+/// first policy that it meets, a copy for each other.
 FlatSymbolRefAttr AssignRemat::variantOf(StackOp stack, FlatSymbolRefAttr kind,
-                                         int64_t stage) {
-  bool isUnpipelined = stage == pipe::ChunkAttr::kAllRanks;
-  StringRef policy = isUnpipelined ? others : policyOf[stage];
+                                         int64_t chunk, int64_t stage) {
+  auto [policy, suffix] = policyOf(chunk, stage);
   auto found = variants.find({kind.getValue(), policy});
   if (found != variants.end())
     return found->second;
@@ -107,8 +132,6 @@ FlatSymbolRefAttr AssignRemat::variantOf(StackOp stack, FlatSymbolRefAttr kind,
   auto attribute = RotaDialect::RematAttrHelper(&getContext());
   if (attribute.isAttrPresent(layer)) {
     LayerOp copy = layer.clone();
-    std::string suffix =
-        isUnpipelined ? "_unpipelined" : "_stage" + std::to_string(stage);
     copy.setSymName((kind.getValue() + suffix).str());
     symbols.insert(copy); // another name where that one is taken
     layer = copy;
@@ -135,10 +158,11 @@ void AssignRemat::assign(pipe::ProgramOp program) {
   // The keys of `variants` refer to strings of the old table and of `policies`.
   ArrayAttr before = table.getChunks();
   SmallVector<Attribute> chunks, kindsOfLayers;
-  for (auto chunk : before.getAsRange<pipe::ChunkAttr>()) {
+  for (auto [number, chunk] :
+       llvm::enumerate(before.getAsRange<pipe::ChunkAttr>())) {
     SmallVector<FlatSymbolRefAttr> kinds;
     for (FlatSymbolRefAttr kind : chunk.getKinds())
-      kinds.push_back(variantOf(stack, kind, chunk.getRank()));
+      kinds.push_back(variantOf(stack, kind, number, chunk.getRank()));
     llvm::append_range(kindsOfLayers, kinds);
     chunks.push_back(
         pipe::ChunkAttr::get(&getContext(), chunk.getRank(), chunk.getEmbeds(),

@@ -10,20 +10,23 @@
 include "mlir/Pass/PassBase.td"
 
 def AssignRemat : Pass<"assign-remat", "::mlir::ModuleOp"> {
-  let summary = "give stages remat policies of their own";
+  let summary = "give stages and chunks remat policies of their own";
   let description = [{
     Before: a `pipe.program`, whose chunks say the stage of each layer. A kind of
-    layer whose stages have several policies becomes a kind for each, `@kind` with
-    the first and `@kind_stageN` for others, where N is the first stage that has
-    it. Unpipelined layers have the policy of the stages that no entry names
-    (`@kind_unpipelined`). The attribute `rota.remat` of a kind says the policy;
-    the stack's pattern and the chunks name the new kinds. Nothing else knows of
-    it: kinds differ in their name, their residuals and what they recompute;
-    parameters keep their names.
+    layer whose chunks have several policies becomes a kind for each, `@kind` with
+    the first and `@kind_stageN` or `@kind_chunkN` for others, where N is the
+    stage or chunk whose policy the first of them is. Chunks with one policy share
+    their kinds. Unpipelined layers have the policy of the stages that no entry
+    names (`@kind_unpipelined`), unless their chunk has its own. The attribute
+    `rota.remat` of a kind says the policy; the stack's pattern and the chunks
+    name the new kinds. Nothing else knows of it: kinds differ in their name,
+    their residuals and what they recompute; parameters keep their names.
 
-    `policies` is `N:POLICY;N:POLICY`, and one entry may be `POLICY` alone for
-    the stages that none names; without it they have `none`. Policies are those
-    of `differentiate`.
+    `policies` is a list, separated by semicolons, of `STAGE:POLICY`,
+    `chunkN:POLICY` with the chunk's number in the table of chunks, and at most
+    one `POLICY` alone for the stages that none names; without it they have
+    `none`. A chunk's own policy comes before that of its stage. Policies are
+    those of `differentiate`.
 
     Before (`policies=1:full`):
     ```mlir
@@ -70,7 +73,8 @@ def AssignRemat : Pass<"assign-remat", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::pipe::PipeDialect"];
   let options = [
     Option<"policies", "policies", "std::string", /*default=*/"\"none\"",
-           "N:POLICY;N:POLICY, with POLICY alone for the other stages">
+           "STAGE:POLICY;chunkN:POLICY;..., with POLICY alone for the other "
+           "stages">
   ];
   let statistics = [Statistic<"copies", "copies", "Kinds of layer added">];
 }

@@ -179,9 +179,9 @@ Rows pipelineRows(RunOptions &o) {
            Choice(o.placement)},
           {"remat", group, "POLICY",
            "What backward recomputes: a policy (none, minimal, full, "
-           "...) or name=remat|device|offload,...; of single stages: "
-           "POLICY;STAGE:POLICY;..., or auto: of each stage the one with which "
-           "the step is shortest in 'memory'",
+           "...) or name=remat|device|offload,...; of single stages and "
+           "chunks: POLICY;STAGE:POLICY;chunkN:POLICY;..., or auto: of each "
+           "stage the one with which the step is shortest in 'memory'",
            models, &o.remat},
           {"memory", group, "SIZE",
            "Bytes of its device that a rank may take, as 80GiB or 500MB; a "

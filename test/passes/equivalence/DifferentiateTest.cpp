@@ -109,17 +109,24 @@ TEST_P(Differentiate, GivesTheSameBitsUnderEveryPolicy) {
   expectSameBits(testModels()[index], type, {});
 }
 
-/// Stages with policies of their own, as passes before and behind each other.
-TEST_P(Differentiate, GivesTheSameBitsWithAPolicyPerStage) {
+/// Stages and chunks with policies of their own, as passes before and behind
+/// each other.
+TEST_P(Differentiate, GivesTheSameBitsWithAPolicyPerStageOrChunk) {
   auto [index, type] = GetParam();
   const TestModel &test = testModels()[index];
   auto expected = stepAfter(test, type, "differentiate{remat=none}");
-  auto step = stepAfter(test, type,
-                        "schedule-layers{stages=2 microbatches=2},"
-                        "assign-remat{policies=full;1:minimal_offloaded},"
-                        "differentiate{remat=save_out_proj}");
-  ASSERT_TRUE(succeeded(expected) && succeeded(step));
-  EXPECT_TRUE(isSameStep(*step, *expected));
+  ASSERT_TRUE(succeeded(expected));
+  for (const char *assigned :
+       {"schedule-layers{stages=2 microbatches=2},"
+        "assign-remat{policies=full;1:minimal_offloaded}",
+        "schedule-layers{stages=1 repeats=2 microbatches=2},"
+        "assign-remat{policies=full;chunk1:minimal_offloaded}"}) {
+    auto step = stepAfter(test, type,
+                          std::string(assigned) +
+                              ",differentiate{remat=save_out_proj}");
+    ASSERT_TRUE(succeeded(step)) << assigned;
+    EXPECT_TRUE(isSameStep(*step, *expected)) << assigned;
+  }
 }
 
 TEST(DifferentiateBF16, GivesTheSameRoundedBitsUnderEveryPolicy) {
