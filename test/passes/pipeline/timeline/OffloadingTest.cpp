@@ -3,9 +3,7 @@
 // Copies of residuals: their places, the memory that they save, and errors of
 // the verifier for damaged ones.
 #include "passes/pipeline/timeline/Offloading.h"
-#include "test/passes/pipeline/Examples.h"
-
-#include <algorithm>
+#include "test/passes/pipeline/Damage.h"
 
 using namespace rota::pipe;
 
@@ -73,17 +71,11 @@ TEST(Offloading, verifierRefusesWhatIsOutOfOrder) {
 }
 
 TEST(Offloading, verifierRefusesARemovedCopy) {
-  std::mt19937 random(6);
-  for (int done = 0; done < 100;) {
-    Timeline timeline = offloaded(randomTimeline(random));
-    std::vector<Action> &row = timeline.ranks[random() % timeline.ranks.size()];
-    size_t position = random() % row.size();
-    if (isCompute(row[position].kind))
-      continue;
-    ++done;
-    row.erase(row.begin() + position);
-    EXPECT_NE(verified(timeline), "") << printCsv(timeline.ranks);
-  }
+  auto make = [](std::mt19937 &random) {
+    return offloaded(randomTimeline(random));
+  };
+  expectRefused(6, 100, make, removed,
+                [](const Action &action) { return !isCompute(action.kind); });
 }
 
 } // namespace

@@ -1,24 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The verifier accepts valid timelines and refuses damaged ones.
-#include "test/passes/pipeline/Examples.h"
-
-#include <algorithm>
-#include <random>
+#include "test/passes/pipeline/Damage.h"
 
 using namespace rota::pipe;
 
 namespace {
 
 using Random = std::mt19937;
-
-size_t below(Random &random, size_t n) { return random() % n; }
-
-/// A rank that has actions, and one of its positions.
-std::pair<size_t, size_t> pick(Random &random, const Timeline &timeline) {
-  size_t rank = below(random, timeline.ranks.size());
-  return {rank, below(random, timeline.ranks[rank].size())};
-}
 
 TEST(TimelineVerifier, acceptsRandomOrders) {
   Random random(11);
@@ -37,58 +26,33 @@ Timeline anyTimeline(Random &random) {
     all.insert(all.end(), pairs.begin(), pairs.end());
     return all;
   }();
-  Timeline timeline = below(random, 2)
-                          ? randomTimeline(random)
-                          : all[below(random, all.size())].timeline;
-  return below(random, 2) ? addCommunication(timeline) : timeline;
+  Timeline timeline = random() % 2 ? randomTimeline(random)
+                                   : all[random() % all.size()].timeline;
+  return random() % 2 ? addCommunication(timeline) : timeline;
 }
 
 TEST(TimelineVerifier, refusesARemovedAction) {
-  Random random(1);
-  for (int trial = 0; trial < 400; ++trial) {
-    Timeline timeline = anyTimeline(random);
-    auto [rank, position] = pick(random, timeline);
-    std::vector<Action> &row = timeline.ranks[rank];
-    std::string removed = toString(row[position]);
-    row.erase(row.begin() + position);
-    std::string text = verified(timeline);
-    EXPECT_NE(text, "") << removed << "\n" << printCsv(timeline.ranks);
-  }
+  expectRefused(1, 400, anyTimeline, removed);
 }
 
 TEST(TimelineVerifier, refusesADoubledAction) {
-  Random random(2);
-  for (int trial = 0; trial < 400; ++trial) {
-    Timeline timeline = anyTimeline(random);
-    auto [rank, position] = pick(random, timeline);
-    std::vector<Action> &row = timeline.ranks[rank];
-    Action action = row[position];
-    row.insert(row.begin() + below(random, row.size() + 1), action);
-    EXPECT_NE(verified(timeline).find(toString(action) +
-                                      ": expected the action once"),
-              std::string::npos);
-  }
+  expectRefused(2, 400, anyTimeline, [](const DamagePlace &place) {
+    Action action = place.action();
+    place.insert(place.rank, action);
+    return toString(action) + ": expected the action once";
+  });
 }
 
 TEST(TimelineVerifier, refusesAnActionOnAnotherRank) {
-  Random random(3);
-  for (int done = 0; done < 400;) {
-    Timeline timeline = anyTimeline(random);
-    if (timeline.ranks.size() == 1)
-      continue;
-    ++done;
-    auto [rank, position] = pick(random, timeline);
-    std::vector<Action> &row = timeline.ranks[rank];
-    Action action = row[position];
-    row.erase(row.begin() + position);
-    size_t other = (rank + 1 + below(random, timeline.ranks.size() - 1)) %
-                   timeline.ranks.size();
-    std::vector<Action> &target = timeline.ranks[other];
-    target.insert(target.begin() + below(random, target.size() + 1), action);
-    EXPECT_NE(
-        verified(timeline).find("belongs to rank " + std::to_string(rank)),
-        std::string::npos);
-  }
+  auto move = [](const DamagePlace &place) -> std::optional<std::string> {
+    size_t ranks = place.timeline.ranks.size();
+    if (ranks == 1)
+      return std::nullopt;
+    Action action = place.remove();
+    place.insert((place.rank + 1 + place.below(ranks - 1)) % ranks, action);
+    return "belongs to rank " + std::to_string(place.rank);
+  };
+  expectRefused(3, 400, anyTimeline, move);
 }
 
 /// True when the order of two actions of one rank follows from the rules that
@@ -104,39 +68,28 @@ bool orderMatters(const Shape &shape, const Action &a, const Action &b) {
          b.kind != ActionKind::BackwardWeight;
 }
 
+/// Swaps the action and another of its rank, for which `matters` is true.
+Damage swapped(bool (*matters)(const Shape &, const Action &, const Action &)) {
+  return [=](const DamagePlace &place) -> std::optional<std::string> {
+    size_t other = place.below(place.row().size());
+    if (other == place.position ||
+        !matters(place.timeline.shape, place.action(), place.row()[other]))
+      return std::nullopt;
+    std::swap(place.action(), place.row()[other]);
+    return "";
+  };
+}
+
 TEST(TimelineVerifier, refusesASwapWhereOrderMatters) {
-  Random random(4);
-  for (int done = 0; done < 400;) {
-    Timeline timeline = anyTimeline(random);
-    auto [rank, first] = pick(random, timeline);
-    std::vector<Action> &row = timeline.ranks[rank];
-    size_t second = below(random, row.size());
-    if (first == second ||
-        !orderMatters(timeline.shape, row[first], row[second]))
-      continue;
-    ++done;
-    std::swap(row[first], row[second]);
-    EXPECT_NE(verified(timeline), "")
-        << toString(row[first]) << " " << toString(row[second]) << "\n"
-        << printCsv(timeline.ranks);
-  }
+  expectRefused(4, 400, anyTimeline, swapped(orderMatters));
+}
+
+bool areOfOneChannel(const Shape &, const Action &a, const Action &b) {
+  return !isCompute(a.kind) && a.kind == b.kind && a.chunk == b.chunk;
 }
 
 TEST(TimelineVerifier, refusesSwappedMessagesOfAChannel) {
-  Random random(5);
-  for (int done = 0; done < 200;) {
-    Timeline timeline = anyTimeline(random);
-    auto [rank, first] = pick(random, timeline);
-    std::vector<Action> &row = timeline.ranks[rank];
-    size_t second = below(random, row.size());
-    if (first == second || isCompute(row[first].kind) ||
-        row[first].kind != row[second].kind ||
-        row[first].chunk != row[second].chunk)
-      continue;
-    ++done;
-    std::swap(row[first], row[second]);
-    EXPECT_NE(verified(timeline), "") << printCsv(timeline.ranks);
-  }
+  expectRefused(5, 200, anyTimeline, swapped(areOfOneChannel));
 }
 
 TEST(TimelineVerifier, namesRankPositionActionAndRule) {

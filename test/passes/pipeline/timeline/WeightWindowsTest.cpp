@@ -3,10 +3,9 @@
 // Gathers of weights and reductions of gradients: tables, bounds, and errors of
 // the verifier for damaged windows.
 #include "passes/pipeline/timeline/WeightWindows.h"
-#include "test/passes/pipeline/Examples.h"
+#include "test/passes/pipeline/Damage.h"
 
 #include <algorithm>
-#include <random>
 #include <set>
 
 using namespace rota::pipe;
@@ -271,76 +270,60 @@ TEST(WeightWindows, refuseNumbersInConflict) {
             "expected a prefetch distance of at least 0 actions, got -1");
 }
 
-/// A timeline with windows, and one of its UNSHARDs.
-struct Damage {
-  Timeline timeline;
-  size_t rank, position;
-};
-
-Damage anyUnshard(std::mt19937 &random) {
+/// A timeline with windows.
+Timeline anyGathered(std::mt19937 &random) {
   static const std::vector<Example> all = anyTimelines();
   while (true) {
     const Timeline &timeline = all[random() % all.size()].timeline;
-    if (timeline.shape.repeats < 2 || timeline.shape.repeats > 8)
-      continue;
-    Damage damage{gathered(timeline), random() % timeline.ranks.size(), 0};
-    const std::vector<Action> &row = damage.timeline.ranks[damage.rank];
-    do
-      damage.position = random() % row.size();
-    while (row[damage.position].kind != ActionKind::Unshard);
-    return damage;
+    if (timeline.shape.repeats >= 2 && timeline.shape.repeats <= 8)
+      return gathered(timeline);
   }
+}
+
+bool isUnshard(const Action &action) {
+  return action.kind == ActionKind::Unshard;
 }
 
 TEST(WeightWindows, verifierRefusesARemovedUnshard) {
-  std::mt19937 random(1);
-  for (int trial = 0; trial < 200; ++trial) {
-    auto [timeline, rank, position] = anyUnshard(random);
-    std::vector<Action> &row = timeline.ranks[rank];
-    row.erase(row.begin() + position);
-    EXPECT_NE(verified(timeline), "") << printCsv(timeline.ranks);
-  }
+  expectRefused(1, 200, anyGathered, removed, isUnshard);
 }
 
-// Behind the first use, or before the window that it takes is free.
-TEST(WeightWindows, verifierRefusesAMovedUnshard) {
-  std::mt19937 random(2);
-  for (int trial = 0; trial < 200; ++trial) {
-    auto [timeline, rank, position] = anyUnshard(random);
-    std::vector<Action> &row = timeline.ranks[rank];
-    Action action = row[position];
+TEST(WeightWindows, verifierRefusesAnUnshardBehindItsFirstUse) {
+  auto move = [](const DamagePlace &place) {
+    Action action = place.remove();
+    std::vector<Action> &row = place.row();
     auto use = std::find_if(
-        row.begin() + position, row.end(), [&](const Action &other) {
+        row.begin() + place.position, row.end(), [&](const Action &other) {
           return isCompute(other.kind) && other.chunk == action.chunk;
         });
     row.insert(use + 1, action);
-    row.erase(row.begin() + position);
-    EXPECT_NE(verified(timeline).find(
-                  "expected an open window of the chunk's weights"),
-              std::string::npos)
-        << printCsv(timeline.ranks);
-  }
-  for (int done = 0; done < 50;) {
-    auto [timeline, rank, position] = anyUnshard(random);
-    std::vector<Action> &row = timeline.ranks[rank];
-    if (position == 0 || row[position - 1].kind != ActionKind::Reshard)
-      continue;
-    ++done;
-    std::swap(row[position], row[position - 1]);
-    EXPECT_NE(verified(timeline), "") << printCsv(timeline.ranks);
-  }
+    return std::string("expected an open window of the chunk's weights");
+  };
+  expectRefused(2, 200, anyGathered, move, isUnshard);
+}
+
+// Before the window that it takes is free.
+TEST(WeightWindows, verifierRefusesAnUnshardBeforeItsWindowIsFree) {
+  auto move = [](const DamagePlace &place) -> std::optional<std::string> {
+    if (place.position == 0)
+      return std::nullopt;
+    Action &before = place.row()[place.position - 1];
+    if (before.kind != ActionKind::Reshard)
+      return std::nullopt;
+    std::swap(place.action(), before);
+    return "";
+  };
+  expectRefused(4, 50, anyGathered, move, isUnshard);
 }
 
 TEST(WeightWindows, verifierRefusesAnotherChunksUnshard) {
-  std::mt19937 random(3);
-  for (int trial = 0; trial < 200; ++trial) {
-    auto [timeline, rank, position] = anyUnshard(random);
-    Action &action = timeline.ranks[rank][position];
-    action.chunk =
-        (action.chunk + 1 + random() % (timeline.shape.chunks() - 1)) %
-        timeline.shape.chunks();
-    EXPECT_NE(verified(timeline), "") << printCsv(timeline.ranks);
-  }
+  auto change = [](const DamagePlace &place) {
+    int chunks = place.timeline.shape.chunks();
+    int &chunk = place.action().chunk;
+    chunk = (chunk + 1 + int(place.below(chunks - 1))) % chunks;
+    return std::string();
+  };
+  expectRefused(3, 200, anyGathered, change, isUnshard);
 }
 
 // A window that slides by the iteration and not by each stage's repeat (as that
