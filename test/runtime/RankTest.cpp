@@ -5,6 +5,7 @@
 #include "runtime/Error.h"
 #include "runtime/train/Executor.h"
 #include "test/runtime/LineModel.h"
+#include "test/runtime/collective/RandomRows.h"
 
 #include <gtest/gtest.h>
 
@@ -40,6 +41,19 @@ void sumTask(RotaContext *context, const RotaFrame *frame) {
   rotaCollective(context, 0, frame->input, frame->output);
 }
 
+/// Moves the random rows of the seed at `input` there and back.
+void exchangeTask(RotaContext *context, const RotaFrame *frame) {
+  uint64_t seed = *static_cast<const uint64_t *>(frame->input);
+  for (bool gathersRows : {false, true}) {
+    RowsOfRank rows = randomRows(seed, rankOf(context)->number(), kRanks,
+                                 /*rowBytes=*/300, gathersRows);
+    std::vector<char> result(rows.expected.size(), 1);
+    rotaExchangeRows(context, 0, &rows.form, rows.source.data(),
+                     rows.sent.data(), rows.received.data(), result.data());
+    EXPECT_EQ(result, rows.expected) << "seed " << seed;
+  }
+}
+
 } // namespace
 
 TEST(Rank, KnowsItsStageAndItsPeers) {
@@ -65,6 +79,20 @@ TEST(Rank, ATaskGivesItsCoreBackWhileItsCollectiveWaits) {
     for (int r = 0; r < kRanks; ++r)
       for (int i = 0; i < 4; ++i)
         EXPECT_EQ(placeOf<float>(ranks.at(r), 64)[i], 30.0f + 3.0f * i);
+  }
+}
+
+TEST(Rank, ATaskExchangesTheFilledRowsOfExperts) {
+  Program program = makeProgram();
+  RotaTask tasks[] = {exchangeTask};
+  for (int threads : {1, 4}) {
+    LocalRanks ranks({&program, tasks, nullptr}, threads);
+    for (uint64_t seed = 0; seed < 40; ++seed) {
+      for (int r = 0; r < kRanks; ++r)
+        *placeOf<uint64_t>(ranks.at(r), 0) = seed;
+      ranks.run(
+          [](Rank &rank) { Executor(rank, 0).run(Executor::Mode::Train); });
+    }
   }
 }
 

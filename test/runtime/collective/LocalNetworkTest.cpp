@@ -43,10 +43,11 @@ TEST(LocalNetwork, LargeCollectivesGiveTheReference) {
 }
 
 TEST(LocalNetwork, FilledRowsTravelAndOthersAreCleared) {
-  for (int ranks : {1, 2, 3, 4})
+  for (int ranks : {1, 2, 3, 4, 6, 8})
     onEachRank(ranks, [&](Communicator &communicator) {
-      exchangeRowsRandomly(communicator, ranks, 40, 30);
-      exchangeRowsRandomly(communicator, ranks, 5, 100000);
+      exchangeRowsRandomly(communicator, ranks, 60, 30);
+      if (ranks <= 4)
+        exchangeRowsRandomly(communicator, 100 + ranks, 5, 100000);
     });
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "test/runtime/collective/RandomRows.h"
 #include "runtime/collective/RowExchange.h"
+#include "test/runtime/collective/RandomCollective.h"
 
 #include <algorithm>
 #include <gtest/gtest.h>
@@ -13,25 +14,27 @@ namespace {
 /// What lies behind the filled rows of a source, and in a destination before.
 constexpr char kGarbage = 77;
 
-/// The rows of all ranks: those of sequence s of the whole and block p of the
-/// whole, counted by `countsOf`.
+/// How the blocks of a group's ranks are filled.
+enum class Filling {
+  OneBlock, // one has more than its room, or all of it; others nothing
+  OneRank,  // so have all blocks of one rank
+  Full,     // each has what its room can take, to the row
+  Some,     // some have nothing
+  Any
+};
+
+/// The rows of the ranks of a group: those of sequence s of the whole and block
+/// p of the whole, counted by `countsOf`. A rank is its position in the group.
 class Case {
 public:
   Case(uint64_t seed, int64_t ranks, int64_t rowBytes)
       : random(seed), ranks(ranks) {
     form = {pick(1, 3), pick(1, 2),        pick(1, 5),
             pick(1, 3), pick(1, rowBytes), 0};
-    int64_t style = pick(0, 3); // 0: one block has all, 1: some have none
-    int64_t chosen = pick(0, ranks * form.blocks - 1);
-    counts.resize(size_t(sequences() * blocks() * form.experts));
-    for (size_t i = 0; i < counts.size(); ++i) {
-      int64_t block = int64_t(i) / form.experts % blocks();
-      bool isEmpty =
-          style == 0 ? block != chosen : style == 1 && pick(0, 1) == 0;
-      counts[i] = isEmpty ? 0 : int32_t(pick(0, form.rows));
-      if (style == 0 && block == chosen)
-        counts[i] = int32_t(form.rows); // more than the room, where several
-    }
+    filling = Filling(pick(0, 4));
+    chosen = pick(0, blocks() - 1);
+    for (int64_t block = 0; block < sequences() * blocks(); ++block)
+      fill(block % blocks());
   }
 
   int64_t sequences() const { return ranks * form.sequences; }
@@ -70,6 +73,23 @@ private:
     return std::uniform_int_distribution<int64_t>(least, most)(random);
   }
 
+  /// Appends the counts of block `block` of a sequence.
+  void fill(int64_t block) {
+    bool isChosen = filling == Filling::OneBlock
+                        ? block == chosen
+                        : block / form.blocks == chosen / form.blocks;
+    bool isEmpty = filling == Filling::Some && pick(0, 1) == 0;
+    int64_t left = form.rows;
+    for (int64_t expert = 0; expert < form.experts; ++expert) {
+      int64_t count = pick(0, form.rows);
+      if (filling == Filling::OneBlock || filling == Filling::OneRank)
+        count = isChosen ? form.rows : 0;
+      if (filling == Filling::Full)
+        left -= count = expert + 1 < form.experts ? pick(0, left) : left;
+      counts.push_back(isEmpty ? 0 : int32_t(count));
+    }
+  }
+
   template <typename F>
   void forEachBlock(int64_t rank, bool dividesRows, F &&body) const {
     int64_t firstSequence = dividesRows ? 0 : rank * form.sequences;
@@ -84,41 +104,62 @@ private:
 
   std::mt19937_64 random;
   int64_t ranks;
+  Filling filling;
+  int64_t chosen;              // a block
   std::vector<int32_t> counts; // [sequences, blocks, experts] of the whole
 };
 
-void exchange(Communicator &communicator, const Case &test, bool gathersRows) {
-  RotaRowExchange form = test.form;
-  form.gathersRows = gathersRows;
-  int rank = communicator.rank();
-  RankGroup group;
-  group.ranks.resize(size_t(communicator.size()));
-  std::iota(group.ranks.begin(), group.ranks.end(), 0);
-  group.index = rank;
-  std::vector<int32_t> sent = test.countsOf(rank, gathersRows),
-                       received = test.countsOf(rank, !gathersRows);
-  std::vector<char> source = test.rowsOf(rank, gathersRows, kGarbage),
-                    expected = test.rowsOf(rank, !gathersRows, 0);
-  std::vector<char> result(expected.size(), kGarbage);
-  RowExchange exchange(form, group, sent.data(), received.data());
-  std::vector<Request> requests =
-      exchange.start(communicator, Stream::Task, source.data(), result.data());
+/// The group of this rank along random axes of a mesh, in any order, or along
+/// none.
+RankGroup randomGroup(Communicator &communicator, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::vector<MeshAxis> mesh = makeMesh(communicator.size());
+  std::vector<int> axes(mesh.size());
+  std::iota(axes.begin(), axes.end(), 0);
+  std::shuffle(axes.begin(), axes.end(), random);
+  axes.resize(random() % 2 ? axes.size() : random() % (axes.size() + 1));
+  return groupOf(mesh, communicator.rank(), axes);
+}
+
+void exchange(Communicator &communicator, const RankGroup &group,
+              const RowsOfRank &rows) {
+  std::vector<char> result(rows.expected.size(), kGarbage);
+  RowExchange exchange(rows.form, group, rows.sent.data(),
+                       rows.received.data());
+  std::vector<Request> requests = exchange.start(
+      communicator, Stream::Task, rows.source.data(), result.data());
   for (int64_t block = 0; block < exchange.blocks(); ++block)
     exchange.clearBlock(block, result.data());
   for (Request request : requests)
     communicator.wait(request);
-  EXPECT_EQ(result, expected);
+  EXPECT_EQ(result, rows.expected);
 }
 
 } // namespace
+
+RowsOfRank randomRows(uint64_t seed, int64_t rank, int64_t ranks,
+                      int64_t rowBytes, bool gathersRows) {
+  Case whole(seed, ranks, rowBytes);
+  RowsOfRank rows{whole.form, whole.countsOf(rank, gathersRows),
+                  whole.countsOf(rank, !gathersRows),
+                  whole.rowsOf(rank, gathersRows, kGarbage),
+                  whole.rowsOf(rank, !gathersRows, 0)};
+  rows.form.gathersRows = gathersRows;
+  return rows;
+}
 
 void exchangeRowsRandomly(Communicator &communicator, uint64_t seed, int count,
                           int64_t rowBytes) {
   for (int i = 0; i < count; ++i) {
     SCOPED_TRACE(testing::Message() << "form " << i << " of seed " << seed);
-    Case test(seed * 1000 + uint64_t(i), communicator.size(), rowBytes);
-    exchange(communicator, test, /*gathersRows=*/false);
-    exchange(communicator, test, /*gathersRows=*/true);
+    uint64_t own = seed * 1000 + uint64_t(i);
+    RankGroup group = randomGroup(communicator, own);
+    // Groups have other rows than each other.
+    int first = *std::min_element(group.ranks.begin(), group.ranks.end());
+    for (bool gathersRows : {false, true})
+      exchange(communicator, group,
+               randomRows(own + uint64_t(first) * 1000000, group.index,
+                          int64_t(group.ranks.size()), rowBytes, gathersRows));
   }
 }
 
