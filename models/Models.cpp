@@ -5,6 +5,7 @@
 
 #include "ir/rota/Experts.h"
 #include "models/ModelBuilder.h"
+#include "runtime/program/Text.h"
 #include "runtime/program/WeightFiles.h"
 
 #include "mlir/IR/Verifier.h"
@@ -14,6 +15,7 @@
 
 using namespace mlir;
 using namespace mlir::rota;
+using ::rota::numberText;
 
 static constexpr Family families[] = {
     {"deepseek_v3", buildDeepSeekV3},
@@ -116,7 +118,8 @@ static LogicalResult checkPrediction(MLIRContext &context, StringRef path,
     return success();
   return errorAt(context, path)
          << "expected no loss of multi-token prediction, as '" << kPredictionKey
-         << "' has no module of it, got " << *options.predictionLoss;
+         << "' has no module of it, got "
+         << numberText(*options.predictionLoss);
 }
 
 /// The options about experts that ask for something: flags and values.
@@ -148,7 +151,7 @@ static LogicalResult checkExperts(Config &config, const BuildOptions &options,
   auto [name, value] = asked.front();
   return config.error("model_type")
          << "expected no '" << name << "' for a model without experts, got "
-         << value;
+         << numberText(value);
 }
 
 /// A balance over the step needs a loss of balance.
@@ -175,7 +178,7 @@ static LogicalResult checkBiasRate(Config &config, double rate,
   return config.error("model_type")
          << "expected no 'router-bias-rate' for a model whose routers have no "
             "bias of choices, as those of 'deepseek_v3' have, got "
-         << rate;
+         << numberText(rate);
 }
 
 static FailureOr<BuiltModel> buildFromConfig(MLIRContext &context,
@@ -234,30 +237,35 @@ static LogicalResult checkAsked(func::FuncOp embed, StringRef what,
          << asked << " " << what << " as asked for, got " << size;
 }
 
+/// Refuses options that mean something for configurations alone.
+static LogicalResult checkModuleOptions(MLIRContext &context, StringRef path,
+                                        const BuildOptions &options) {
+  auto refuse = [&](const Twine &what, const Twine &reason,
+                    const Twine &value) -> LogicalResult {
+    return errorAt(context, path) << "expected no " << what << " for a module, "
+                                  << reason << ", got " << value;
+  };
+  if (options.zLoss != 0)
+    return refuse("z-loss", "whose loss is its own", numberText(options.zLoss));
+  if (options.predictionLoss.value_or(0) != 0)
+    return refuse("loss of multi-token prediction", "whose loss is its own",
+                  numberText(*options.predictionLoss));
+  if (options.lossBlocks != 1)
+    return refuse("blocks of the loss", "which has its own shapes",
+                  Twine(options.lossBlocks));
+  for (auto [name, value] : askedOfExperts(options))
+    return refuse("'" + Twine(name) + "'", "whose experts are its own",
+                  numberText(value));
+  if (options.routers.balanceOver == LoadBalanceOver::Step)
+    return refuse("'load-balance-over'", "whose losses are its own",
+                  ::rota::nameOf(options.routers.balanceOver));
+  return success();
+}
+
 static FailureOr<BuiltModel> loadModule(MLIRContext &context, StringRef path,
                                         const BuildOptions &options) {
-  if (options.zLoss != 0)
-    return errorAt(context, path)
-           << "expected no z-loss for a module, whose loss is its own, got "
-           << options.zLoss;
-  if (options.predictionLoss.value_or(0) != 0)
-    return errorAt(context, path)
-           << "expected no loss of multi-token prediction for a module, whose "
-              "loss is its own, got "
-           << *options.predictionLoss;
-  if (options.lossBlocks != 1)
-    return errorAt(context, path)
-           << "expected no blocks of the loss for a module, which has its own "
-              "shapes, got "
-           << options.lossBlocks;
-  for (auto [name, value] : askedOfExperts(options))
-    return errorAt(context, path) << "expected no '" << name
-                                  << "' for a module, whose experts are its "
-                                     "own, got "
-                                  << value;
-  if (options.routers.balanceOver == LoadBalanceOver::Step)
-    return errorAt(context, path) << "expected no 'load-balance-over' step for "
-                                     "a module, whose losses are its own";
+  if (failed(checkModuleOptions(context, path, options)))
+    return failure();
   BuiltModel built;
   built.module = parseSourceFile<ModuleOp>(path, &context);
   if (!built.module)

@@ -7,6 +7,7 @@
 // in any way. A coefficient adds an auxiliary loss, the mean of y^2 over all
 // layers.
 #include "models/ModelBuilder.h"
+#include "runtime/program/Text.h"
 
 #include <cmath>
 
@@ -110,7 +111,7 @@ LogicalResult mlir::rota::buildSimple(Config &config,
   if (microbatch.zLoss != 0)
     config.error("model_type") << "expected no z-loss for the family 'simple', "
                                   "which has no logits, got "
-                               << microbatch.zLoss;
+                               << ::rota::numberText(microbatch.zLoss);
   int64_t embed = config.size("hidden_size");
   int64_t layers = config.size("num_hidden_layers", {}, Config::maxLayers);
   double coefficient =

@@ -3,6 +3,7 @@
 // What ops say of the rows that they make and read, and checks of it.
 #include "ir/rota/CountedRows.h"
 #include "ir/rota/Checks.h"
+#include "runtime/program/Text.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -53,7 +54,7 @@ static Rows readRows(OpOperand &use) {
       .Default(Rows());
 }
 
-Rows rota::countedRows(Value value, ArrayRef<OpOperand *> uses) {
+Rows mlir::rota::countedRows(Value value, ArrayRef<OpOperand *> uses) {
   Rows made = madeRows(value), result = made;
   for (OpOperand *use : uses) {
     Rows read = readRows(*use);
@@ -70,24 +71,26 @@ Rows rota::countedRows(Value value, ArrayRef<OpOperand *> uses) {
   return result;
 }
 
-LogicalResult rota::verifyBlocks(Operation *op, int64_t blocks, int64_t rows,
-                                 int64_t experts) {
+LogicalResult mlir::rota::verifyBlocks(Operation *op, int64_t blocks,
+                                       int64_t rows, int64_t experts) {
   if (blocks >= 1 && rows % blocks == 0 && experts % blocks == 0)
     return success();
   return op->emitOpError("expected a number of blocks that divides ")
          << rows << " rows and " << experts << " experts, got " << blocks;
 }
 
-LogicalResult rota::verifyFill(Operation *op, std::optional<APFloat> fill) {
+LogicalResult mlir::rota::verifyFill(Operation *op,
+                                     std::optional<APFloat> fill) {
   double part = fillOf(fill); // NaN is no part
   if (part > 0 && part <= 1)
     return success();
-  return op->emitOpError("expected a fill above 0 and at most 1, got ") << part;
+  return op->emitOpError("expected a fill above 0 and at most 1, got ")
+         << ::rota::numberText(part);
 }
 
-LogicalResult rota::verifyCountedRows(Operation *op, Value rows, Value counts,
-                                      int64_t blocks,
-                                      std::optional<APFloat> fill) {
+LogicalResult mlir::rota::verifyCountedRows(Operation *op, Value rows,
+                                            Value counts, int64_t blocks,
+                                            std::optional<APFloat> fill) {
   if (failed(checkRank(op, "rows", rows, 3)) ||
       failed(checkRank(op, "counts", counts, 2)))
     return failure();

@@ -2,6 +2,7 @@
 //
 // A model as passes see it.
 #include "ir/rota/Model.h"
+#include "runtime/program/Text.h"
 
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringSet.h"
@@ -9,7 +10,7 @@
 using namespace mlir;
 using namespace mlir::rota;
 
-ParamOp rota::lookupParam(Operation *user, StringAttr name) {
+ParamOp mlir::rota::lookupParam(Operation *user, StringAttr name) {
   for (Operation *table = SymbolTable::getNearestSymbolTable(user); table;
        table = table->getParentOp()
                    ? SymbolTable::getNearestSymbolTable(table->getParentOp())
@@ -20,7 +21,7 @@ ParamOp rota::lookupParam(Operation *user, StringAttr name) {
   return {};
 }
 
-FailureOr<Type> rota::readType(ParamOp param) {
+FailureOr<Type> mlir::rota::readType(ParamOp param) {
   Type type;
   auto result = param->getParentOp()->walk([&](ReadOp read) {
     if (lookupParam(read, read.getParamAttr().getAttr()) != param)
@@ -200,8 +201,9 @@ FailureOr<SmallVector<AuxiliaryLossInfo>> Model::auxiliaryLosses() const {
     if (found->coefficient == coefficient)
       return WalkResult::advance();
     auto diagnostic = op.emitOpError("expected one coefficient of '")
-                      << op.getName() << "', got " << found->coefficient
-                      << " and " << coefficient;
+                      << op.getName() << "', got "
+                      << ::rota::numberText(found->coefficient) << " and "
+                      << ::rota::numberText(coefficient);
     diagnostic.attachNote(firstUses[found - losses.begin()].getLoc())
         << "the other one";
     return diagnostic;

@@ -5,6 +5,7 @@
 #include "ir/rota/Model.h"
 #include "ir/rota/Sharding.h"
 #include "runtime/program/TensorNames.h"
+#include "runtime/program/Text.h"
 
 #include <cmath>
 
@@ -15,15 +16,16 @@ LogicalResult NormalAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                  APFloat mean, APFloat deviation) {
   if (!(deviation.convertToDouble() >= 0))
     return emitError() << "expected a deviation of at least 0, got "
-                       << deviation.convertToDouble();
+                       << ::rota::numberText(deviation.convertToDouble());
   return success();
 }
 
 LogicalResult UniformAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                   APFloat low, APFloat high) {
   if (!(low <= high))
-    return emitError() << "expected low <= high, got " << low.convertToDouble()
-                       << " and " << high.convertToDouble();
+    return emitError() << "expected low <= high, got "
+                       << ::rota::numberText(low.convertToDouble()) << " and "
+                       << ::rota::numberText(high.convertToDouble());
   return success();
 }
 
@@ -215,10 +217,11 @@ LogicalResult AuxiliaryLossOp::verify() {
   // C2: a positive weight and a finite coefficient.
   double weight = getWeight().convertToDouble();
   if (!std::isfinite(weight) || weight <= 0)
-    return emitOpError("expected a weight above 0, got ") << weight;
+    return emitOpError("expected a weight above 0, got ")
+           << ::rota::numberText(weight);
   if (!getCoefficient().isFinite())
     return emitOpError("expected a finite coefficient, got ")
-           << getCoefficient().convertToDouble();
+           << ::rota::numberText(getCoefficient().convertToDouble());
   // C3: a function of a layer.
   if (!(*this)->getParentOfType<LayerOp>())
     return emitOpError("expected to stand in a function of a 'rota.layer'");

@@ -4,6 +4,7 @@
 // ops' descriptions.
 #include "ir/rota/Checks.h"
 #include "ir/rota/CountedRows.h"
+#include "runtime/program/Text.h"
 
 using namespace mlir;
 using namespace mlir::rota;
@@ -12,7 +13,7 @@ static LogicalResult checkScaling(Operation *op, const APFloat &scaling) {
   if (scaling.isFinite() && !scaling.isNegative() && !scaling.isZero())
     return success();
   return op->emitOpError("expected a finite scaling above 0, got ")
-         << scaling.convertToDouble();
+         << ::rota::numberText(scaling.convertToDouble());
 }
 
 /// C1 of route and its derivative: logits [B, S, X], `choices` [B, S, k].
@@ -67,9 +68,11 @@ LogicalResult RouteOp::verify() {
     return success();
   double rate = getBiasRate()->convertToDouble();
   if (!std::isfinite(rate) || rate <= 0)
-    return emitOpError("expected a finite bias_rate above 0, got ") << rate;
+    return emitOpError("expected a finite bias_rate above 0, got ")
+           << ::rota::numberText(rate);
   if (!getBias())
-    return emitOpError("expected a bias for a bias_rate of ") << rate;
+    return emitOpError("expected a bias for a bias_rate of ")
+           << ::rota::numberText(rate);
   return success();
 }
 

@@ -3,6 +3,7 @@
 // Verifiers of the tensor ops. Labels C1..Cn are those of the ops'
 // descriptions.
 #include "ir/rota/Checks.h"
+#include "runtime/program/Text.h"
 
 #include "llvm/ADT/StringSet.h"
 
@@ -13,7 +14,7 @@ static LogicalResult checkEpsilon(Operation *op, const APFloat &epsilon) {
   if (epsilon.isFinite() && !epsilon.isNegative())
     return success();
   return op->emitOpError("expected an epsilon of at least 0, got ")
-         << epsilon.convertToDouble();
+         << ::rota::numberText(epsilon.convertToDouble());
 }
 
 static SmallVector<int64_t> without(ArrayRef<int64_t> shape,
@@ -308,7 +309,7 @@ template <typename Op> static LogicalResult verifyAttention(Op op) {
   if (std::optional<APFloat> cap = op.getSoftCap();
       cap && (!cap->isFinite() || cap->isNegative() || cap->isZero()))
     return op->emitOpError("expected a finite soft cap above 0, got ")
-           << cap->convertToDouble();
+           << ::rota::numberText(cap->convertToDouble());
   // C6: sinks are [H].
   if (Value sinks = op.getSinks();
       sinks &&

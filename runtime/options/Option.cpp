@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/options/Option.h"
+#include "runtime/program/Text.h"
 
 #include <algorithm>
 #include <charconv>
@@ -8,12 +9,6 @@
 namespace rota {
 
 using Texts = std::vector<std::string>;
-
-std::string numberText(double value) {
-  char text[64];
-  auto result = std::to_chars(text, text + sizeof(text), value);
-  return std::string(text, result.ptr);
-}
 
 std::string expected(const std::string &rule, const std::string &got) {
   return "expected " + rule + ", got " + got;

@@ -99,8 +99,6 @@ std::string expected(const std::string &rule, const std::string &got);
 /// The value as text, one for each element of a list; none where it is left
 /// open or empty.
 std::vector<std::string> valueTexts(const Option &option);
-/// The shortest text that reads back to the same number.
-std::string numberText(double value);
 
 /// The option of that name that one of `commands` takes; null when there is
 /// none.

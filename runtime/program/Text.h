@@ -4,6 +4,7 @@
 #ifndef ROTA_RUNTIME_PROGRAM_TEXT_H
 #define ROTA_RUNTIME_PROGRAM_TEXT_H
 
+#include <charconv>
 #include <cstdint>
 #include <string>
 
@@ -16,6 +17,12 @@ inline std::string grouped(int64_t value) {
        at > (value < 0 ? 1 : 0); at -= 3)
     digits.insert(static_cast<size_t>(at), ",");
   return digits;
+}
+
+/// The shortest text that reads back to the same number: "1.5", "1e-08".
+inline std::string numberText(double value) {
+  char text[64];
+  return std::string(text, std::to_chars(text, text + sizeof(text), value).ptr);
 }
 
 } // namespace rota

@@ -3,6 +3,7 @@
 #include "runtime/checkpoint/Hash.h"
 #include "runtime/checkpoint/RankFile.h"
 #include "runtime/data/DataPaths.h"
+#include "runtime/program/Text.h"
 
 #include <algorithm>
 #include <filesystem>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/OptimizerOptions.h"
+#include "runtime/program/Text.h"
 
 namespace rota {
 

@@ -6,6 +6,7 @@
 #include "models/UnsupportedKeys.h"
 
 #include <fstream>
+#include <functional>
 
 using namespace mlir;
 using namespace mlir::rota;
@@ -288,6 +289,39 @@ TEST_F(ConfigErrors, UserModules) {
   EXPECT_FALSE(diagnostics.empty());
   EXPECT_TRUE(failed(buildText("func.func @f() { return }", "empty.mlir")));
   EXPECT_TRUE(StringRef(diagnostics).contains("'rota.stack'"));
+}
+
+// What only a configuration leaves open, a module has in it. Numbers stand in
+// messages as users write them.
+TEST_F(ConfigErrors, OptionsOfConfigurationsAreRefusedForModules) {
+  std::string path = ROTA_SOURCE_DIR "/models/examples/experts.mlir";
+  std::pair<std::function<void(BuildOptions &)>, std::string> cases[] = {
+      {[](auto &o) { o.zLoss = 1e-4; },
+       "z-loss for a module, whose loss is its own, got 1e-04"},
+      {[](auto &o) { o.predictionLoss = 0.3; },
+       "loss of multi-token prediction for a module, whose loss is its own, "
+       "got 0.3"},
+      {[](auto &o) { o.lossBlocks = 2; },
+       "blocks of the loss for a module, which has its own shapes, got 2"},
+      {[](auto &o) { o.experts.capacity = 1.25; },
+       "'expert-capacity' for a module, whose experts are its own, got 1.25"},
+      {[](auto &o) { o.experts.buffer = 1.5; },
+       "'expert-buffer' for a module, whose experts are its own, got 1.5"},
+      {[](auto &o) { o.routers.balance = 0.01; },
+       "'load-balance-loss' for a module, whose experts are its own, got 0.01"},
+      {[](auto &o) { o.routers.zLoss = 0.001; },
+       "'router-z-loss' for a module, whose experts are its own, got 0.001"},
+      {[](auto &o) { o.routers.biasRate = 2; },
+       "'router-bias-rate' for a module, whose experts are its own, got 2"},
+      {[](auto &o) { o.routers.balanceOver = LoadBalanceOver::Step; },
+       "'load-balance-over' for a module, whose losses are its own, got step"}};
+  for (const auto &[set, message] : cases) {
+    BuildOptions options;
+    set(options);
+    EXPECT_TRUE(failed(buildPath(path, options)));
+    EXPECT_EQ(diagnostics, "0:0: expected no " + message + "\n");
+  }
+  EXPECT_TRUE(succeeded(buildPath(path, {}))) << diagnostics;
 }
 
 } // namespace

@@ -131,7 +131,8 @@ TEST_F(Experts, ARateOfBiasesNeedsBiases) {
   });
   EXPECT_TRUE(failed(build(mixtral(), options)));
   EXPECT_NE(diagnostics.find("'model_type': expected no 'router-bias-rate' for "
-                             "a model whose routers have no bias of choices"),
+                             "a model whose routers have no bias of choices, "
+                             "as those of 'deepseek_v3' have, got 0.001\n"),
             std::string::npos)
       << diagnostics;
 }
@@ -139,21 +140,23 @@ TEST_F(Experts, ARateOfBiasesNeedsBiases) {
 TEST_F(Experts, TheirOptionsNeedExperts) {
   auto dense = qwen();
   dense["mlp_only_layers"] = {0, 1, 2, 3, 4, 5, 6, 7};
-  std::pair<const char *, std::function<void(BuildOptions &)>> cases[] = {
-      {"expert-capacity", [](auto &o) { o.experts.capacity = 1.5; }},
-      {"expert-buffer", [](auto &o) { o.experts.buffer = 2; }},
-      {"load-balance-loss", [](auto &o) { o.routers.balance = 0.1; }},
-      {"router-z-loss", [](auto &o) { o.routers.zLoss = 0.1; }},
-      {"router-bias-rate", [](auto &o) { o.routers.biasRate = 0.1; }}};
-  for (const auto &[name, set] : cases) {
+  std::tuple<const char *, std::function<void(BuildOptions &)>, const char *>
+      cases[] = {
+          {"expert-capacity", [](auto &o) { o.experts.capacity = 1.5; }, "1.5"},
+          {"expert-buffer", [](auto &o) { o.experts.buffer = 2; }, "2"},
+          {"load-balance-loss", [](auto &o) { o.routers.balance = 0.1; },
+           "0.1"},
+          {"router-z-loss", [](auto &o) { o.routers.zLoss = 1e-4; }, "1e-04"},
+          {"router-bias-rate", [](auto &o) { o.routers.biasRate = 1e-3; },
+           "0.001"}};
+  for (const auto &[name, set, value] : cases) {
     BuildOptions options{1, 8, {}};
     set(options);
-    diagnostics.clear();
     EXPECT_TRUE(failed(build(dense, options)));
-    EXPECT_NE(diagnostics.find("'model_type': expected no '" +
-                               std::string(name) +
-                               "' for a model without experts, got "),
-              std::string::npos)
+    EXPECT_NE(
+        diagnostics.find("'model_type': expected no '" + std::string(name) +
+                         "' for a model without experts, got " + value + "\n"),
+        std::string::npos)
         << diagnostics;
   }
 }
@@ -307,7 +310,8 @@ TEST_F(Experts, PredictionHasOneModuleAndAWholeSequence) {
   EXPECT_TRUE(
       StringRef(diagnostics)
           .contains("expected no loss of multi-token prediction, as "
-                    "'num_nextn_predict_layers' has no module of it, got"))
+                    "'num_nextn_predict_layers' has no module of it, got "
+                    "0.1\n"))
       << diagnostics;
 }
 

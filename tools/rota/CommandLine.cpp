@@ -5,6 +5,7 @@
 
 #include "models/JsonFile.h"
 #include "passes/pipeline/schedules/Schedules.h"
+#include "runtime/program/Text.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"

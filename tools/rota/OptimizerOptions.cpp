@@ -5,6 +5,7 @@
 
 #include "passes/optimizer/Groups.h"
 #include "passes/optimizer/Optimizers.h"
+#include "runtime/program/Text.h"
 
 using namespace rota;
 using mlir::rota::OptimizerSpec;

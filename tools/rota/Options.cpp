@@ -9,6 +9,7 @@
 #include "ir/rota/Rota.h"
 #include "passes/pipeline/schedules/Schedules.h"
 #include "runtime/options/Bytes.h"
+#include "runtime/program/Text.h"
 
 #include "llvm/Support/MemoryBuffer.h"
 

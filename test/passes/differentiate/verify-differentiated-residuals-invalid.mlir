@@ -167,7 +167,7 @@ rota.stack @layers layers = 2 pattern [@a] {
       %s = rota.reduce sum %x dims [0, 1] : tensor<4x8xf32> -> tensor<f32>
       // expected-note@+1 {{the other one}}
       rota.auxiliary_loss "s" %s weight = 1.0 coefficient = 0.5 : tensor<f32>
-      // expected-error@+1 {{expected one coefficient of 's', got 5.000000e-01 and 2.500000e-01}}
+      // expected-error@+1 {{expected one coefficient of 's', got 0.5 and 0.25}}
       rota.auxiliary_loss "s" %s weight = 1.0 coefficient = 0.25 : tensor<f32>
       return %x : tensor<4x8xf32>
     }
