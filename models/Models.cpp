@@ -245,6 +245,9 @@ static LogicalResult checkModuleOptions(MLIRContext &context, StringRef path,
     return errorAt(context, path) << "expected no " << what << " for a module, "
                                   << reason << ", got " << value;
   };
+  if (options.compute)
+    return refuse("'dtype'", "whose types are its own",
+                  ::rota::nameOf(*options.compute));
   if (options.zLoss != 0)
     return refuse("z-loss", "whose loss is its own", numberText(options.zLoss));
   if (options.predictionLoss.value_or(0) != 0)

@@ -296,6 +296,10 @@ TEST_F(ConfigErrors, UserModules) {
 TEST_F(ConfigErrors, OptionsOfConfigurationsAreRefusedForModules) {
   std::string path = ROTA_SOURCE_DIR "/models/examples/experts.mlir";
   std::pair<std::function<void(BuildOptions &)>, std::string> cases[] = {
+      {[](auto &o) { o.compute = ComputeType::BF16; },
+       "'dtype' for a module, whose types are its own, got bf16"},
+      {[](auto &o) { o.compute = ComputeType::F32; },
+       "'dtype' for a module, whose types are its own, got f32"},
       {[](auto &o) { o.zLoss = 1e-4; },
        "z-loss for a module, whose loss is its own, got 1e-04"},
       {[](auto &o) { o.predictionLoss = 0.3; },

@@ -41,8 +41,10 @@ void CheckpointModel::take(const std::string &path, RunOptions &options) {
   options.checkpoint = checkpoint.folder();
   settle(options.batchSize, manifest, "batch-size");
   settle(options.sequenceLength, manifest, "sequence-length");
+  // A module has its types in it.
   if (auto type = manifest.identity.find("dtype");
-      !options.dtype && type != manifest.identity.end())
+      !options.dtype && type != manifest.identity.end() &&
+      !options.model.ends_with(".mlir"))
     options.dtype = type->second == "BF16" ? mlir::rota::ComputeType::BF16
                                            : mlir::rota::ComputeType::F32;
   if (!options.model.empty())
