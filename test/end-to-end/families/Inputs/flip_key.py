@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Expects that each KEY=VALUE in a golden model's config.json moves its loss.
+"""Expects that each FLIP of a golden model's config.json moves its loss.
 
-    flip_key.py GOLDEN_FOLDER SCRATCH_FOLDER KEY=VALUE...
+    flip_key.py GOLDEN_FOLDER SCRATCH_FOLDER FLIP... [initial FLIP...]
 
-VALUE is JSON; KEY may be OUTER.INNER.
+A FLIP is KEY=VALUE, or several with ';' between where one alone changes
+nothing. VALUE is JSON; KEY may be OUTER.INNER. Behind `initial` are flips after
+which the file's weights no longer fit: losses of initial weights are compared,
+which are equal where nobody reads the key.
 """
 import json
 import os
@@ -23,32 +26,48 @@ def scalar(path, name):
         return struct.unpack(kind, file.read(end - begin))[0]
 
 
+def set_key(config, pair):
+    key, value = pair.split("=", 1)
+    *outer, last = key.split(".")
+    for name in outer:
+        config = config[name]
+    config[last] = json.loads(value)
+
+
+def loss(golden, scratch, flip, is_initial):
+    """The loss with the keys of `flip` set."""
+    shutil.rmtree(scratch, ignore_errors=True)
+    shutil.copytree(golden, scratch)
+    if is_initial:
+        os.remove(os.path.join(scratch, "model.safetensors"))
+    path = os.path.join(scratch, "config.json")
+    with open(path) as file:
+        config = json.load(file)
+    for pair in filter(None, flip.split(";")):
+        set_key(config, pair)
+    with open(path, "w") as file:
+        json.dump(config, file)
+    out = os.path.join(scratch, "out.safetensors")
+    subprocess.run(["rota", "probe", os.path.join(scratch, "run.json"),
+                    "--model", scratch, "--tokens",
+                    os.path.join(scratch, "tokens.safetensors"),
+                    "--steps", "1", "--write", "loss", "-o", out],
+                   check=True, stdout=subprocess.DEVNULL)
+    return scalar(out, "loss")
+
+
 def main():
     golden, scratch, *flips = sys.argv[1:]
     expected = scalar(os.path.join(golden, "golden.safetensors"), "loss")
+    is_initial = False
     for flip in flips:
-        shutil.rmtree(scratch, ignore_errors=True)
-        shutil.copytree(golden, scratch)
-        path = os.path.join(scratch, "config.json")
-        with open(path) as file:
-            config = json.load(file)
-        key, value = flip.split("=", 1)
-        *outer, last = key.split(".")
-        inner = config
-        for name in outer:
-            inner = inner[name]
-        inner[last] = json.loads(value)
-        with open(path, "w") as file:
-            json.dump(config, file)
-        out = os.path.join(scratch, "out.safetensors")
-        subprocess.run(["rota", "probe", os.path.join(scratch, "run.json"),
-                        "--model", scratch, "--tokens",
-                        os.path.join(scratch, "tokens.safetensors"),
-                        "--steps", "1", "-o", out],
-                       check=True, stdout=subprocess.DEVNULL)
-        loss = scalar(out, "loss")
-        print(flip, "moves the loss by", loss - expected)
-        if not abs(loss - expected) > 2e-5:  # rounding moves it by 1e-6
+        if flip == "initial":
+            is_initial = True
+            expected = loss(golden, scratch, "", is_initial)
+            continue
+        moved = loss(golden, scratch, flip, is_initial) - expected
+        print(flip, "moves the loss by", moved)
+        if not abs(moved) > 2e-5:  # rounding moves it by 1e-6
             sys.exit(f"{flip}: expected another loss than {expected}")
 
 
