@@ -68,6 +68,9 @@ public:
   const Program &getProgram() const { return program; }
   const FunctionCosts &getCosts() const { return costs; }
   const pipe::Timeline &getTimeline() const { return timeline; }
+  /// What the memory plan was made of.
+  const memory::ModelLayout &getLayout() const { return layout; }
+  const memory::ChunkTable &getChunks() const { return chunks; }
   /// The transfers of a step. Empty before `verify`.
   const std::vector<TransferReport> &getTransfers() const { return transfers; }
 

@@ -42,19 +42,20 @@ static void dropRepeatedWaits(std::vector<ActionDraft> &drafts) {
                   [&](int wait) { return std::exchange(waited[wait], true); });
 }
 
-static ChunkForm formOf(const StagePlan &plan, int chunk) {
+ChunkForm formOf(const ModelLayout &layout, const ChunkTable &chunks,
+                 int chunk) {
   ChunkForm form;
   Packer stash, offloaded, cotangents;
-  for (size_t j = 0; j < plan.chunks[chunk].size(); ++j) {
-    const TaskGroup &kind = plan.kindOf(chunk, j);
+  for (size_t j = 0; j < chunks[chunk].size(); ++j) {
+    const TaskGroup &kind = layout.kinds[chunks[chunk][j].kind];
     Packer &inputs = kind.offloadsInput ? offloaded : stash;
-    form.inputs.push_back(j == 0 ? 0 : inputs.add(plan.layout.activationBytes));
+    form.inputs.push_back(j == 0 ? 0 : inputs.add(layout.activationBytes));
     form.residuals.push_back(stash.add(kind.residualBytes));
     form.offloaded.push_back(offloaded.add(kind.offloadedBytes));
     form.cotangents.push_back(cotangents.add(kind.cotangentBytes));
   }
-  if (plan.isLast(chunk))
-    form.cotangents.push_back(cotangents.add(plan.layout.loss.cotangentBytes));
+  if (size_t(chunk) + 1 == chunks.size())
+    form.cotangents.push_back(cotangents.add(layout.loss.cotangentBytes));
   form.stashBytes = stash.bytes();
   form.offloadedBytes = offloaded.bytes();
   form.cotangentBytes = cotangents.bytes();
@@ -73,8 +74,9 @@ static void addLossAxis(Program &program) {
 static bool planStage(StagePlan &&plan) {
   plan.drafts.resize(plan.row.size());
   for (int c = 0; c < plan.shape.chunks(); ++c)
-    plan.forms.push_back(plan.shape.owns(plan.number, c) ? formOf(plan, c)
-                                                         : ChunkForm{});
+    plan.forms.push_back(plan.shape.owns(plan.number, c)
+                             ? formOf(plan.layout, plan.chunks, c)
+                             : ChunkForm{});
   Windows windows(plan);
   if (!windows.run() || !planActivations(plan, windows.end()))
     return false;

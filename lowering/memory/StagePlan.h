@@ -18,6 +18,10 @@ struct ChunkForm {
   int64_t stashBytes = 0, offloadedBytes = 0, cotangentBytes = 0;
 };
 
+/// Lays out the stashes of a chunk.
+ChunkForm formOf(const ModelLayout &layout, const ChunkTable &chunks,
+                 int chunk);
+
 /// A parameter block of a chunk, and where the stage keeps its parts.
 struct ChunkBlock {
   const ParameterBlock *block;

@@ -105,6 +105,7 @@ private:
                      [&](const StageNeed &need) { return fits(need); }))
       return std::nullopt;
     choice.plan.chosen = true;
+    countRecomputed(choice.plan, rows.front());
     for (const PolicyPlan *row : chosen)
       choice.policies.push_back(row->policy);
     choice.leastStep = planned.front()->step;

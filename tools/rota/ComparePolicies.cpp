@@ -26,6 +26,32 @@ void readMemory(const Program &program, PolicyPlan &row) {
   }
 }
 
+/// The parts of the plan.
+std::shared_ptr<PolicyParts> readParts(Plan &plan) {
+  auto parts = std::make_shared<PolicyParts>();
+  Assumptions assumptions;
+  parts->costs = TransferEstimates(plan.costs, plan.program, assumptions)
+                     .costTable(plan.timeline.shape.chunks());
+  parts->layout = std::move(plan.layout);
+  parts->layout.program.device = plan.program.device;
+  parts->layout.program.rounds = plan.program.rounds;
+  parts->chunks = std::move(plan.chunks);
+  parts->timeline = std::move(plan.timeline);
+  return parts;
+}
+
+void readChunks(const PolicyParts &parts, PolicyPlan &row) {
+  const pipe::Shape &shape = parts.timeline.shape;
+  std::vector<int> live = mostLive(parts.timeline);
+  for (int chunk = 0; chunk < shape.chunks(); ++chunk) {
+    ChunkCost cost = costOf(parts, chunk);
+    bool isUnpipelined = shape.isUnpipelined(chunk);
+    row.chunks.push_back({isUnpipelined ? -1 : shape.rankOf(chunk),
+                          live[chunk] * cost.stash,
+                          shape.microbatches * cost.seconds()});
+  }
+}
+
 /// The times of all ranks.
 void readTimes(const Plan &plan, PolicyPlan &row) {
   Assumptions assumptions;
@@ -60,7 +86,7 @@ std::string residualsOf(const PolicyPlan &row) {
 
 } // namespace
 
-double planPolicy(const RunOptions &given, PolicyPlan &row) {
+void planPolicy(const RunOptions &given, PolicyPlan &row) {
   RunOptions options = given;
   options.memory = 0;
   row.policy = options.remat;
@@ -78,12 +104,19 @@ double planPolicy(const RunOptions &given, PolicyPlan &row) {
       mlir::rota::buildModel(context, options.model, buildOptions(options));
   Plan plan;
   if (failed(model) || estimateModel(*model, options, plan) != kExitSuccess)
-    return 0;
+    return;
   row.error.clear();
   row.residuals = std::move(plan.residuals);
   readMemory(plan.program, row);
   readTimes(plan, row);
-  return stepOperations(plan.program, plan.costs);
+  row.parts = readParts(plan);
+  readChunks(*row.parts, row);
+  row.operations = stepOperations(plan.program, plan.costs);
+}
+
+void countRecomputed(PolicyPlan &row, const PolicyPlan &everything) {
+  if (everything.operations > 0 && row.error.empty())
+    row.recomputed = row.operations / everything.operations - 1;
 }
 
 std::vector<PolicyPlan> comparePolicies(const RunOptions &options) {
@@ -94,18 +127,14 @@ std::vector<PolicyPlan> comparePolicies(const RunOptions &options) {
       !llvm::is_contained(policies, options.remat))
     policies.push_back(options.remat);
   std::vector<PolicyPlan> rows;
-  double least = 0; // operations under the first policy
   for (const std::string &policy : policies) {
     PolicyPlan &row = rows.emplace_back();
     row.chosen = policy == options.remat;
     RunOptions other = options;
     other.remat = policy;
     other.given.erase("remat");
-    double operations = planPolicy(other, row);
-    if (rows.size() == 1)
-      least = operations;
-    if (least > 0)
-      row.recomputed = operations / least - 1;
+    planPolicy(other, row);
+    countRecomputed(row, rows.front());
   }
   return rows;
 }

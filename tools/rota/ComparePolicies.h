@@ -5,9 +5,11 @@
 #define ROTA_TOOLS_ROTA_COMPAREPOLICIES_H
 
 #include "passes/differentiate/Residuals.h"
+#include "tools/rota/MixedPlans.h"
 #include "tools/rota/Options.h"
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -21,6 +23,13 @@ struct StageNeed {
   double seconds = 0;
 };
 
+/// A chunk under a policy.
+struct ChunkNeed {
+  int stage = -1;     // -1: of unpipelined layers, which all stages have
+  int64_t bytes = 0;  // that its microbatches keep for their backward at most
+  double seconds = 0; // of its computation in a step on the assumed machine
+};
+
 /// The plan of a model under one policy. Bytes are those of the rank that needs
 /// most of each.
 struct PolicyPlan {
@@ -28,17 +37,24 @@ struct PolicyPlan {
   bool chosen = false; // by the options
   std::string error;   // why there is no plan; empty: there is one
   int64_t peakBytes = 0, activationBytes = 0, hostBytes = 0;
-  double recomputed = 0; // operations of a step beyond those of the policy that
-                         // keeps everything, as a share of these
+  double operations = 0; // of a step; 0: there is no plan
+  double recomputed = 0; // operations beyond those of the policy that keeps
+                         // everything, as a share of these
   mlir::rota::ResidualSummary residuals; // of all layers
   std::vector<StageNeed> stages;
+  std::vector<ChunkNeed> chunks;
+  std::shared_ptr<const PolicyParts> parts; // none where there is no plan
   double step = 0; // seconds of a step without updates on the assumed machine
 };
 
 /// Plans the model of `options` as they are, but for bounds on memory, in a
-/// context of its own and without verification. Returns the operations of a
-/// step; 0 where there is no plan, with the row's error.
-double planPolicy(const RunOptions &options, PolicyPlan &row);
+/// context of its own and without verification. What it cannot plan is a row
+/// with an error.
+void planPolicy(const RunOptions &options, PolicyPlan &row);
+
+/// Sets `recomputed` of a row; `everything` is that of the policy that keeps
+/// everything.
+void countRecomputed(PolicyPlan &row, const PolicyPlan &everything);
 
 /// Plans the model of `options` once under each policy that has a name, in the
 /// order of passes/differentiate/Remat.h, and last under that of the options if

@@ -82,9 +82,13 @@ public:
       return code;
     if (ExitCode code = isVerified ? verifyPlan() : kExitSuccess)
       return code;
-    result = {lowering->getProgram(), lowering->getCosts(),
-              lowering->getTimeline(), lowering->getTransfers(),
-              mlir::rota::summarizeResiduals(*module)};
+    result = {lowering->getProgram(),
+              lowering->getCosts(),
+              lowering->getTimeline(),
+              lowering->getTransfers(),
+              mlir::rota::summarizeResiduals(*module),
+              lowering->getLayout(),
+              lowering->getChunks()};
     return kExitSuccess;
   }
 

@@ -4,6 +4,7 @@
 #ifndef ROTA_TOOLS_ROTA_COMPILE_H
 #define ROTA_TOOLS_ROTA_COMPILE_H
 
+#include "lowering/memory/Layout.h"
 #include "lowering/report/Transfers.h"
 #include "passes/differentiate/Residuals.h"
 #include "tools/rota/Options.h"
@@ -26,6 +27,8 @@ struct Plan {
   pipe::Timeline timeline;
   std::vector<TransferReport> transfers;
   mlir::rota::ResidualSummary residuals;
+  memory::ModelLayout layout; // of which `program` was planned
+  memory::ChunkTable chunks;
 };
 
 /// Makes the plan of `model`, which is used up.

@@ -134,6 +134,11 @@ ordered_json transfersJson(const std::vector<TransferReport> &reports) {
   return list;
 }
 
+/// Null for unpipelined layers, which all stages have.
+ordered_json stageJson(const ChunkNeed &need) {
+  return need.stage < 0 ? ordered_json() : ordered_json(need.stage);
+}
+
 ordered_json policiesJson(const std::vector<PolicyPlan> &rows) {
   ordered_json list = ordered_json::array();
   for (const PolicyPlan &row : rows) {
@@ -152,6 +157,11 @@ ordered_json policiesJson(const std::vector<PolicyPlan> &rows) {
     for (const StageNeed &need : row.stages)
       entry["stages"].push_back(
           {{"bytes", need.bytes}, {"seconds", need.seconds}});
+    entry["chunks"] = ordered_json::array();
+    for (const ChunkNeed &need : row.chunks)
+      entry["chunks"].push_back({{"stage", stageJson(need)},
+                                 {"bytes", need.bytes},
+                                 {"seconds", need.seconds}});
     entry["kept"] = row.residuals.kept;
     entry["offloaded"] = row.residuals.offloaded;
     entry["others"] = row.residuals.unnamed;
