@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Chooses policies stage by stage, then plans the whole.
+// Chooses policies stage by stage, then chunk by chunk, and plans the whole.
 #include "tools/rota/ChooseRemat.h"
 
 #include "runtime/program/Text.h"
-
-#include "llvm/ADT/StringRef.h"
+#include "tools/rota/SearchRemat.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -24,7 +23,8 @@ public:
     for (const PolicyPlan &row : rows)
       if (row.error.empty())
         planned.push_back(&row);
-    stages = planned.empty() ? 0 : planned.front()->stages.size();
+    if (!planned.empty())
+      stages = planned.front()->stages.size();
   }
 
   std::optional<RematChoice> choose(std::string &error) const {
@@ -32,15 +32,9 @@ public:
       error = rows.front().error;
       return std::nullopt;
     }
-    std::optional<RematChoice> best;
-    for (bool mayOffload : {true, false}) {
-      std::vector<const PolicyPlan *> chosen = perStage(mayOffload);
-      if (chosen.empty())
-        continue;
-      std::optional<RematChoice> choice = plan(chosen);
-      if (choice && (!best || choice->plan.step < best->plan.step))
-        best = std::move(choice);
-    }
+    std::optional<RematChoice> best = chooseForStages();
+    if (shape().repeats > 1 || shape().outer)
+      chooseForChunks(best);
     if (!best)
       error = whyNone();
     return best;
@@ -56,46 +50,103 @@ private:
     return need.bytes <= options.memory;
   }
 
-  /// For each stage the row with the least time that fits; none where a stage
-  /// has no such row.
-  std::vector<const PolicyPlan *> perStage(bool mayOffload) const {
-    std::vector<const PolicyPlan *> chosen;
+  const pipe::Shape &shape() const {
+    return planned.front()->parts->timeline.shape;
+  }
+
+  /// The number of a planned row for each chunk: of its stage the row with the
+  /// least time that fits; none where a stage has no such row. Unpipelined
+  /// layers have that of most stages.
+  std::vector<int> perStage(bool mayOffload) const {
+    std::vector<int> ofStages;
     for (size_t stage = 0; stage < stages; ++stage) {
-      const PolicyPlan *best = nullptr;
-      for (const PolicyPlan *row : planned)
-        if (fits(row->stages[stage]) && (mayOffload || !offloads(*row)) &&
-            (!best || isBetter(row->stages[stage], best->stages[stage])))
-          best = row;
-      if (!best)
+      int best = -1;
+      for (size_t i = 0; i < planned.size(); ++i) {
+        const PolicyPlan &row = *planned[i];
+        if (fits(row.stages[stage]) && (mayOffload || !offloads(row)) &&
+            (best < 0 ||
+             isBetter(row.stages[stage], planned[best]->stages[stage])))
+          best = int(i);
+      }
+      if (best < 0)
         return {};
-      chosen.push_back(best);
+      ofStages.push_back(best);
     }
+    std::vector<int> chosen;
+    for (int chunk = 0; chunk < shape().chunks(); ++chunk)
+      chosen.push_back(shape().isUnpipelined(chunk)
+                           ? mostFrequent(ofStages)
+                           : ofStages[shape().rankOf(chunk)]);
     return chosen;
+  }
+
+  /// The first of those that are there most often.
+  static int mostFrequent(const std::vector<int> &policies) {
+    std::map<int, int> counts;
+    for (int policy : policies)
+      ++counts[policy];
+    return *std::max_element(
+        policies.begin(), policies.end(),
+        [&](int a, int b) { return counts[a] < counts[b]; });
   }
 
   static bool isBetter(const StageNeed &a, const StageNeed &b) {
     return std::tie(a.seconds, a.bytes) < std::tie(b.seconds, b.bytes);
   }
 
-  /// "full;1:none": the policy of most stages, then those of others.
-  std::string textOf(const std::vector<const PolicyPlan *> &chosen) const {
-    std::map<const PolicyPlan *, int> counts;
-    for (const PolicyPlan *row : chosen)
-      ++counts[row];
-    const PolicyPlan *base = chosen.front();
-    for (const PolicyPlan *row : chosen)
-      if (counts[row] > counts[base])
-        base = row;
-    std::string text = base->policy;
+  /// "full;1:none;chunk5:minimal": the policy of most stages, which is that of
+  /// unpipelined layers, then those of others, then those of chunks that have
+  /// another one than most of their stage.
+  std::string textOf(const std::vector<int> &chosen) const {
+    std::vector<int> ofStages;
+    for (int stage = 0; stage < int(stages); ++stage) {
+      std::vector<int> ofChunks;
+      for (int row = 0; row < shape().repeats; ++row)
+        ofChunks.push_back(chosen[shape().chunkOf(stage, row)]);
+      ofStages.push_back(mostFrequent(ofChunks));
+    }
+    int base = shape().outer ? chosen.back() : mostFrequent(ofStages);
+    std::string text = planned[base]->policy;
     for (size_t stage = 0; stage < stages; ++stage)
-      if (chosen[stage] != base)
-        text += fmt::format(";{}:{}", stage, chosen[stage]->policy);
+      if (ofStages[stage] != base)
+        text += fmt::format(";{}:{}", stage, planned[ofStages[stage]]->policy);
+    for (int chunk = 0; chunk < shape().stages * shape().repeats; ++chunk)
+      if (chosen[chunk] != ofStages[shape().rankOf(chunk)])
+        text +=
+            fmt::format(";chunk{}:{}", chunk, planned[chosen[chunk]]->policy);
     return text;
   }
 
+  std::optional<RematChoice> chooseForStages() const {
+    std::optional<RematChoice> best;
+    for (bool mayOffload : {true, false}) {
+      std::vector<int> chosen = perStage(mayOffload);
+      if (chosen.empty())
+        continue;
+      std::optional<RematChoice> choice = plan(chosen);
+      if (choice && (!best || choice->plan.step < best->plan.step))
+        best = std::move(choice);
+    }
+    return best;
+  }
+
+  /// Puts the result of the search in the place of `best`, unless that has a
+  /// shorter step.
+  void chooseForChunks(std::optional<RematChoice> &best) const {
+    std::vector<const PolicyParts *> parts;
+    for (const PolicyPlan *row : planned)
+      parts.push_back(row->parts.get());
+    MixedPlans plans(std::move(parts));
+    std::vector<int> chosen = searchRemat(plans, options.memory);
+    if (chosen.empty() || (best && textOf(chosen) == best->plan.policy))
+      return;
+    std::optional<RematChoice> choice = plan(chosen);
+    if (choice && (!best || choice->plan.step <= best->plan.step))
+      best = std::move(choice);
+  }
+
   /// The plan of a choice; nothing where it does not fit after all.
-  std::optional<RematChoice>
-  plan(const std::vector<const PolicyPlan *> &chosen) const {
+  std::optional<RematChoice> plan(const std::vector<int> &chosen) const {
     RematChoice choice;
     RunOptions other = options;
     other.remat = textOf(chosen);
@@ -106,13 +157,19 @@ private:
       return std::nullopt;
     choice.plan.chosen = true;
     countRecomputed(choice.plan, rows.front());
-    for (const PolicyPlan *row : chosen)
-      choice.policies.push_back(row->policy);
+    for (int policy : chosen)
+      choice.policies.push_back(planned[policy]->policy);
     choice.leastStep = planned.front()->step;
     for (const PolicyPlan *row : planned)
       choice.leastStep = std::min(choice.leastStep, row->step);
     for (size_t stage = 0; stage < stages; ++stage)
       choice.fastest.push_back(fastest(stage));
+    for (size_t chunk = 0; chunk < chosen.size(); ++chunk) {
+      double &least = choice.fastestChunks.emplace_back(
+          planned.front()->chunks[chunk].seconds);
+      for (const PolicyPlan *row : planned)
+        least = std::min(least, row->chunks[chunk].seconds);
+    }
     return choice;
   }
 
@@ -156,25 +213,54 @@ std::optional<RematChoice> chooseRemat(const RunOptions &options,
   return Chooser(options, rows).choose(error);
 }
 
+std::optional<std::string> RematChoice::policyOf(int stage) const {
+  std::optional<std::string> policy;
+  for (size_t chunk = 0; chunk < policies.size(); ++chunk) {
+    if (plan.chunks[chunk].stage != stage)
+      continue;
+    if (policy && *policy != policies[chunk])
+      return std::nullopt;
+    policy = policies[chunk];
+  }
+  return policy;
+}
+
+/// A row of the table.
+static std::string choiceRow(const std::string &place, int64_t bytes,
+                             double seconds, double least,
+                             const std::string &policy) {
+  double more = least > 0 ? 100 * (seconds / least - 1) : 0;
+  return fmt::format("  {:>8}  {:>10.1f}  {:>6.1f} %  {}\n", place,
+                     static_cast<double>(bytes) / (1 << 20), more, policy);
+}
+
 std::string describeChoice(const RematChoice &choice,
                            const RunOptions &options) {
-  auto percent = [](double seconds, double least) {
-    return least > 0 ? 100 * (seconds / least - 1) : 0;
-  };
   std::string text = fmt::format(
-      "rematerialization chosen for {} a rank (MiB; time of a rank in a step "
-      "beyond that of its fastest policy)\n  stage  {:>10}  {:>8}  policy\n",
-      options.memoryText, "peak", "time");
-  for (size_t stage = 0; stage < choice.policies.size(); ++stage) {
+      "rematerialization chosen for {} a rank (MiB, of a chunk those that its "
+      "microbatches keep; time in a step beyond that of the fastest policy)\n"
+      "  {:>8}  {:>10}  {:>8}  policy\n",
+      options.memoryText, "stage", "peak", "time");
+  for (size_t stage = 0; stage < choice.plan.stages.size(); ++stage) {
     const StageNeed &need = choice.plan.stages[stage];
-    text += fmt::format("  {:>5}  {:>10.1f}  {:>6.1f} %  {}\n", stage,
-                        static_cast<double>(need.bytes) / (1 << 20),
-                        percent(need.seconds, choice.fastest[stage].seconds),
-                        choice.policies[stage]);
+    std::optional<std::string> policy = choice.policyOf(int(stage));
+    text += choiceRow(std::to_string(stage), need.bytes, need.seconds,
+                      choice.fastest[stage].seconds,
+                      policy.value_or("of each chunk:"));
+    for (size_t chunk = 0; chunk < choice.policies.size(); ++chunk) {
+      const ChunkNeed &part = choice.plan.chunks[chunk];
+      if (!policy && part.stage == int(stage))
+        text +=
+            choiceRow(fmt::format("chunk {}", chunk), part.bytes, part.seconds,
+                      choice.fastestChunks[chunk], choice.policies[chunk]);
+    }
   }
-  return text + fmt::format("  a step takes {:.1f} % longer than without a "
-                            "bound\n",
-                            percent(choice.plan.step, choice.leastStep));
+  double more = choice.leastStep > 0
+                    ? 100 * (choice.plan.step / choice.leastStep - 1)
+                    : 0;
+  return text +
+         fmt::format("  a step takes {:.1f} % longer than without a bound\n",
+                     more);
 }
 
 } // namespace rota

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `--remat auto`: the policy of each stage under a bound on the bytes of a
-// rank.
+// `--remat auto`: the policies of stages and chunks under a bound on the bytes
+// of a rank.
 #ifndef ROTA_TOOLS_ROTA_CHOOSEREMAT_H
 #define ROTA_TOOLS_ROTA_CHOOSEREMAT_H
 
@@ -9,12 +9,16 @@
 
 namespace rota {
 
-/// The policies of the stages.
+/// The policies of the chunks.
 struct RematChoice {
   PolicyPlan plan;                   // with the text of all, and its plan
-  std::vector<std::string> policies; // of the stages
+  std::vector<std::string> policies; // of the chunks
   std::vector<StageNeed> fastest;    // each stage under its fastest policy
+  std::vector<double> fastestChunks; // seconds, likewise
   double leastStep = 0;              // of the rows
+
+  /// The policy of all chunks of the stage; none where they differ.
+  std::optional<std::string> policyOf(int stage) const;
 };
 
 /// Chooses of `rows`, one for each policy that has a name, for each stage the
@@ -22,15 +26,18 @@ struct RematChoice {
 ///
 /// Bytes and times of a stage do not depend on the policies of others, and in a
 /// timeline whose order is given no action starts later when another is
-/// shorter. So no other choice has a shorter step, but where copies to host
-/// memory are in the way of others: the choice without policies that offload is
-/// planned too, and the shorter of both is taken. The result has been planned
-/// as it is. Without one: nothing, and the reason in `error`.
+/// shorter. So no other choice for whole stages has a shorter step, but where
+/// copies to host memory are in the way of others: the choice without policies
+/// that offload is planned too, and the shorter of both is taken. Where stages
+/// have several chunks, or there are unpipelined layers, the result of
+/// `searchRemat` is planned too, and taken unless its step is longer. So each
+/// result has been planned as it is, with at most three plans beside those of
+/// the rows. Without one: nothing, and the reason in `error`.
 std::optional<RematChoice> chooseRemat(const RunOptions &options,
                                        const std::vector<PolicyPlan> &rows,
                                        std::string &error);
 
-/// The choice as a table, in MiB and milliseconds.
+/// The choice as a table, in MiB and percent.
 std::string describeChoice(const RematChoice &choice,
                            const RunOptions &options);
 

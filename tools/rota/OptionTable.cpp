@@ -180,8 +180,9 @@ Rows pipelineRows(RunOptions &o) {
           {"remat", group, "POLICY",
            "What backward recomputes: a policy (none, minimal, full, "
            "...) or name=remat|device|offload,...; of single stages and "
-           "chunks: POLICY;STAGE:POLICY;chunkN:POLICY;..., or auto: of each "
-           "stage the one with which the step is shortest in 'memory'",
+           "chunks: POLICY;STAGE:POLICY;chunkN:POLICY;..., or auto: those of "
+           "each stage, and of its chunks, with which the step is shortest in "
+           "'memory'",
            models, &o.remat},
           {"memory", group, "SIZE",
            "Bytes of its device that a rank may take, as 80GiB or 500MB; a "

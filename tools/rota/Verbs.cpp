@@ -169,6 +169,30 @@ ordered_json policiesJson(const std::vector<PolicyPlan> &rows) {
   return list;
 }
 
+/// What `--remat auto` chose, and what it costs.
+ordered_json choiceJson(const RematChoice &choice) {
+  ordered_json stages = ordered_json::array(), chunks = ordered_json::array();
+  for (size_t stage = 0; stage < choice.plan.stages.size(); ++stage) {
+    const StageNeed &need = choice.plan.stages[stage];
+    stages.push_back({{"bytes", need.bytes},
+                      {"seconds", need.seconds},
+                      {"least_seconds", choice.fastest[stage].seconds}});
+  }
+  for (size_t chunk = 0; chunk < choice.policies.size(); ++chunk) {
+    const ChunkNeed &need = choice.plan.chunks[chunk];
+    chunks.push_back({{"stage", stageJson(need)},
+                      {"policy", choice.policies[chunk]},
+                      {"bytes", need.bytes},
+                      {"seconds", need.seconds},
+                      {"least_seconds", choice.fastestChunks[chunk]}});
+  }
+  return {{"policy", choice.plan.policy},
+          {"step_seconds", choice.plan.step},
+          {"least_step_seconds", choice.leastStep},
+          {"stages", stages},
+          {"chunks", chunks}};
+}
+
 /// Bytes that the runtime takes on a GPU beside the arena are under "runtime".
 ordered_json planJson(const Plan &plan,
                       const std::vector<PolicyPlan> &policies) {
@@ -323,6 +347,8 @@ int runPlan(const RunOptions &given) {
     policies = comparePolicies(options);
   if (options.json) {
     ordered_json json = planJson(plan, policies);
+    if (choice)
+      json["remat"] = choiceJson(*choice);
     if (!options.checkpoints.folder.empty())
       json["checkpoint_copy_bytes"] = checkpointBytes(*program);
     if (options.optimizer.postValidate)
