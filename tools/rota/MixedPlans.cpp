@@ -3,6 +3,7 @@
 // Joins the tasks of several plans in one layout, and plans that.
 #include "tools/rota/MixedPlans.h"
 
+#include "lowering/executable/ConstantTables.h"
 #include "lowering/memory/MemoryPlan.h"
 #include "lowering/memory/StagePlan.h"
 #include "runtime/program/RuntimeMemory.h"
@@ -120,49 +121,21 @@ MixedPlans::MixedPlans(std::vector<const PolicyParts *> given)
 
 /// All tasks share the constants, and each constant stands once.
 int64_t MixedPlans::constantBytes(const std::vector<int> &chosen) const {
-  std::vector<RotaryTable> tables;
-  std::vector<ShardOffset> offsets;
-  std::vector<ConstantTensor> tensors;
-  bool hasCotangents = false;
-  memory::Packer packer;
-  auto add = [&](auto &known, const auto &found, auto isSame, int64_t bytes) {
-    if (std::any_of(known.begin(), known.end(),
-                    [&](const auto &other) { return isSame(other, found); }))
-      return;
-    known.push_back(found);
-    packer.add(bytes);
-  };
+  lowering::ConstantTables tables(joined.program.auxiliaryLosses);
   for (int policy = 0; policy < policies(); ++policy) {
     if (std::find(chosen.begin(), chosen.end(), policy) == chosen.end())
       continue;
     const ModelLayout &layout = parts[policy]->layout;
     for (const RotaryTable &table : layout.tables)
-      add(
-          tables, table,
-          [](const RotaryTable &a, const RotaryTable &b) {
-            return a.positions == b.positions && a.scale == b.scale &&
-                   a.frequencies == b.frequencies;
-          },
-          8 * table.positions * int64_t(table.frequencies.size()));
+      tables.add(table);
     for (const ShardOffset &offset : layout.shardOffsets)
-      add(
-          offsets, offset,
-          [](const ShardOffset &a, const ShardOffset &b) {
-            return a.axes == b.axes && a.factor == b.factor;
-          },
-          sizeof(int32_t));
+      tables.add(offset);
     for (const ConstantTensor &tensor : layout.program.constantTensors)
-      add(
-          tensors, tensor,
-          [](const ConstantTensor &a, const ConstantTensor &b) {
-            return a.bytes == b.bytes;
-          },
-          int64_t(tensor.bytes.size()));
-    hasCotangents |= layout.auxiliaryCotangents >= 0;
+      tables.add(tensor);
+    if (layout.auxiliaryCotangents >= 0)
+      tables.addCotangents();
   }
-  if (hasCotangents)
-    packer.add(4 * int64_t(joined.program.auxiliaryLosses.size()));
-  return packer.bytes();
+  return tables.bytes();
 }
 
 /// The timeline of a part with the same copies to host memory. Without such a
