@@ -254,7 +254,8 @@ def Rota_PermuteOp : Rota_CollectiveOp<"permute", [SameOperandsAndResultType]> {
     Each rank of the group gives its operand to one other: the rank at position p
     counted with `axes` (the first slowest) to the rank at position p counted
     with `order`, the same axes in another order. With a `shift` it is position
-    p + shift, and behind the last position is the first.
+    p + shift, and behind the last position is the first. With `mirrored` it is
+    position n - 1 - p of n, plus the shift.
 
     Life-span: made by `partition`; becomes a call of the runtime that starts it and
     one that waits for it, before the first use of the result.
@@ -274,11 +275,11 @@ def Rota_PermuteOp : Rota_CollectiveOp<"permute", [SameOperandsAndResultType]> {
   }];
   let arguments = (ins Rota_Tensor:$input, Rota_AxisRefs:$axes,
                        Rota_AxisRefs:$order, StrAttr:$reason,
-                       DefaultValuedAttr<I64Attr, "0">:$shift);
+                       DefaultValuedAttr<I64Attr, "0">:$shift, UnitAttr:$mirrored);
   let results = (outs Rota_Tensor:$result);
   let assemblyFormat = [{
     $input `axes` custom<Axes>($axes) `order` custom<Axes>($order)
-    (`shift` `=` $shift^)? `reason` $reason `:` type($input) attr-dict
+    (`mirrored` $mirrored^)? (`shift` `=` $shift^)? `reason` $reason `:` type($input) attr-dict
   }];
 }
 
@@ -286,7 +287,9 @@ def Rota_ShardOffsetOp : Rota_Op<"shard_offset", [Pure,
     DeclareOpInterfaceMethods<TaskOpInterface, ["getTaskForm"]>]> {
   let summary = "the first element of this rank's part";
   let description = [{
-    The rank's position along `axes` (the first slowest) times `factor`.
+    The rank's position p along `axes` (the first slowest) times `factor`. With a
+    `shift` it is position p + shift instead, and behind the last position is the
+    first. `start` is added at the end.
 
     Life-span: made by `partition`; becomes an address that the runtime fills at
     start.
@@ -294,6 +297,7 @@ def Rota_ShardOffsetOp : Rota_Op<"shard_offset", [Pure,
     Constraints:
     - C1: `axes` names parts of the mesh's axes, each at most once
     - C2: the result is a scalar
+    - C3: the shift is below the number of the group's ranks, and not negative
 
     ```mlir
     rota.mesh <tensor = 2>
@@ -303,11 +307,14 @@ def Rota_ShardOffsetOp : Rota_Op<"shard_offset", [Pure,
     }
     ```
   }];
-  let arguments = (ins Rota_AxisRefs:$axes, I64Attr:$factor);
+  let arguments = (ins Rota_AxisRefs:$axes, I64Attr:$factor,
+                       DefaultValuedAttr<I64Attr, "0">:$shift,
+                       DefaultValuedAttr<I64Attr, "0">:$start);
   let results = (outs Rota_IntTensor:$result);
   let hasVerifier = 1;
   let assemblyFormat = [{
-    `axes` custom<Axes>($axes) `factor` `=` custom<Count>($factor) `:` type($result) attr-dict
+    `axes` custom<Axes>($axes) (`shift` `=` $shift^)? `factor` `=` custom<Count>($factor)
+    (`start` `=` $start^)? `:` type($result) attr-dict
   }];
 }
 

@@ -204,9 +204,9 @@ static Value firstOf(Location loc, OpBuilder &builder, const Axes &axes,
   if (axes.empty())
     return {};
   SmallVector<Attribute> refs(axes.begin(), axes.end());
-  return ShardOffsetOp::create(
-      builder, loc, RankedTensorType::get({}, builder.getI32Type()),
-      builder.getArrayAttr(refs), builder.getI64IntegerAttr(entries));
+  return ShardOffsetOp::create(builder, loc,
+                               RankedTensorType::get({}, builder.getI32Type()),
+                               builder.getArrayAttr(refs), entries);
 }
 
 /// The place of the first of this rank's `rows`; null where it has all.

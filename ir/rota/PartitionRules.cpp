@@ -25,7 +25,7 @@ static Value offset(OpBuilder &builder, Location loc,
                     ArrayRef<AxisRefAttr> axes, int64_t entries) {
   auto type = RankedTensorType::get({}, builder.getI32Type());
   return ShardOffsetOp::create(builder, loc, type, axesAttr(builder, axes),
-                               builder.getI64IntegerAttr(entries));
+                               entries);
 }
 
 /// The size of the whole vocabulary where parts of `entries` are more; null

@@ -8,9 +8,7 @@
 //   C = 4, rank 2          block 2    block 1    block 0    block 3
 //   attention to keys of   2          1          0          none: 3 is later
 //   receives meanwhile     1          0          3
-#include "ir/rota/Sharding.h"
-
-#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "ir/rota/Ring.h"
 
 using namespace mlir;
 using namespace mlir::rota;
@@ -18,106 +16,35 @@ using namespace mlir::rota;
 using Axes = SmallVector<AxisRefAttr, 2>;
 using Parts = FailureOr<SmallVector<Value>>;
 
+/// Blocks of keys, besides the own, that queries of some rank see.
+template <typename Op> static int64_t othersOf(Op op, const Ring &ring) {
+  if (!op.getWindow())
+    return ring.size() - 1;
+  int64_t length = cast<RankedTensorType>(op.getKey().getType()).getDimSize(1);
+  return std::min<int64_t>(
+      ring.size() - 1, llvm::divideCeil(int64_t(*op.getWindow()) - 1, length));
+}
+
 namespace {
-/// The ring of ranks among which the sequence of `op` is divided.
-template <typename Op> class Ring {
-public:
-  Ring(Op op, OpBuilder &builder, ArrayRef<Axes> factors)
-      : op(op), builder(builder) {
-    auto rule = cast<FactorRuleOpInterface>(op.getOperation()).getFactorRule();
-    ValueRange operands = op->getOperands();
-    auto query = llvm::find(operands, op.getQuery()) - operands.begin();
-    int64_t sequence = rule.operands[query][1].front();
-    for (AxisRefAttr axis : factors[sequence])
-      axes.push_back(axis);
-    ranks = meshOf(op).getSize(factors[sequence]);
-  }
-
-  bool isDivided() const { return !axes.empty(); }
-
-  /// Blocks of keys, besides the own, that queries of some rank see.
-  int64_t others() {
-    if (!op.getWindow())
-      return ranks - 1;
-    int64_t length =
-        cast<RankedTensorType>(op.getKey().getType()).getDimSize(1);
-    return std::min<int64_t>(
-        ranks - 1, llvm::divideCeil(int64_t(*op.getWindow()) - 1, length));
-  }
-
-  /// What the rank `by` positions before has. Started before the next op.
-  Value shift(Value value, int64_t by, StringRef reason) {
-    ArrayAttr group = builder.getArrayAttr(axes);
-    return PermuteOp::create(builder, op.getLoc(), value.getType(), value,
-                             group, group, builder.getStringAttr(reason),
-                             builder.getI64IntegerAttr(by));
-  }
-  /// To the rank `by` positions before.
-  Value shiftBack(Value value, int64_t by, StringRef reason) {
-    return shift(value, ranks - by, reason);
-  }
-
-  Value position() {
-    auto type = RankedTensorType::get({}, builder.getI32Type());
-    return ShardOffsetOp::create(builder, op.getLoc(), type,
-                                 builder.getArrayAttr(axes),
-                                 builder.getI64IntegerAttr(1));
-  }
-
-  /// The value in f32 where it is bf16.
-  Value widen(Value value) {
-    auto type = cast<RankedTensorType>(value.getType());
-    return type == wideType(type)
-               ? value
-               : Value(arith::ExtFOp::create(builder, op.getLoc(),
-                                             wideType(type), value));
-  }
-  Value narrow(Value value, Type type) {
-    return value.getType() == type ? value
-                                   : Value(arith::TruncFOp::create(
-                                         builder, op.getLoc(), type, value));
-  }
-  Value add(Value a, Value b) {
-    return arith::AddFOp::create(builder, op.getLoc(), a, b);
-  }
-
-  static RankedTensorType wideType(Type type) {
-    auto tensor = cast<RankedTensorType>(type);
-    return tensor.getElementType().isBF16()
-               ? tensor.clone(Float32Type::get(type.getContext()))
-               : tensor;
-  }
-
-private:
-  Op op;
-  OpBuilder &builder;
-  SmallVector<Attribute> axes;
-  int64_t ranks = 1;
-};
-
 /// Keys or values on their way around the ring.
 struct Travellers {
   Value keys, values;
 };
 } // namespace
 
-static constexpr StringLiteral kKeys = "keys travel around the ring";
-static constexpr StringLiteral kValues = "values travel around the ring";
-static constexpr StringLiteral kHome = "cotangents travel to their block";
-
 Parts AttentionOp::buildPart(OpBuilder &builder, ArrayRef<Axes> factors,
                              ArrayRef<int64_t>, TypeRange types) {
-  Ring<AttentionOp> ring(*this, builder, factors);
+  Ring ring(*this, getQuery(), builder, factors);
   if (!ring.isDivided())
     return SmallVector<Value>();
-  int64_t last = ring.others();
+  int64_t last = othersOf(*this, ring);
   Value position = last > 0 ? ring.position() : Value();
   Travellers now{getKey(), getValue()}, next;
   Value output, logsumexp;
   for (int64_t behind = 0; behind <= last; ++behind) {
     if (behind < last)
-      next = {ring.shift(now.keys, 1, kKeys),
-              ring.shift(now.values, 1, kValues)};
+      next = {ring.shift(now.keys, 1, Ring::kKeys),
+              ring.shift(now.values, 1, Ring::kValues)};
     bool own = behind == 0;
     Type type = behind == last ? types[0] : Type(ring.wideType(types[0]));
     auto part = create(builder, getLoc(), TypeRange{type, types[1]}, getQuery(),
@@ -137,10 +64,10 @@ Parts AttentionOp::buildPart(OpBuilder &builder, ArrayRef<Axes> factors,
 /// it in the ring, its own first.
 Parts AttentionGradOp::buildPart(OpBuilder &builder, ArrayRef<Axes> factors,
                                  ArrayRef<int64_t>, TypeRange types) {
-  Ring<AttentionGradOp> ring(*this, builder, factors);
+  Ring ring(*this, getQuery(), builder, factors);
   if (!ring.isDivided())
     return SmallVector<Value>();
-  int64_t last = ring.others();
+  int64_t last = othersOf(*this, ring);
   Value position = last > 0 ? ring.position() : Value();
   Travellers now{getKey(), getValue()}, next, home;
   Value query, key, value, sinks;
@@ -152,8 +79,8 @@ Parts AttentionGradOp::buildPart(OpBuilder &builder, ArrayRef<Axes> factors,
   };
   for (int64_t behind = 0; behind <= last; ++behind) {
     if (behind < last)
-      next = {ring.shift(now.keys, 1, kKeys),
-              ring.shift(now.values, 1, kValues)};
+      next = {ring.shift(now.keys, 1, Ring::kKeys),
+              ring.shift(now.values, 1, Ring::kValues)};
     bool own = behind == 0;
     SmallVector<Type> results{last > 0 ? Type(ring.wideType(types[0]))
                                        : types[0],
@@ -176,8 +103,8 @@ Parts AttentionGradOp::buildPart(OpBuilder &builder, ArrayRef<Axes> factors,
     } else {
       query = ring.add(query, part.getQueryCotangent());
       addHome();
-      home = {ring.shiftBack(part.getKeyCotangent(), behind, kHome),
-              ring.shiftBack(part.getValueCotangent(), behind, kHome)};
+      home = {ring.shiftBack(part.getKeyCotangent(), behind, Ring::kHome),
+              ring.shiftBack(part.getValueCotangent(), behind, Ring::kHome)};
     }
     now = next;
   }

@@ -176,6 +176,15 @@ LogicalResult RaggedAllToAllOp::verify() {
                                   {shapeOf(getInput())[0], experts});
 }
 
+/// A shift is a position in the group.
+static LogicalResult verifyShift(Operation *op, ArrayAttr axes, int64_t shift) {
+  int64_t ranks = meshOf(op).getSize(refs(axes));
+  if (shift < 0 || shift >= ranks)
+    return op->emitOpError("expected a shift below the ")
+           << ranks << " ranks of the group, got " << shift;
+  return success();
+}
+
 LogicalResult PermuteOp::verify() {
   // C1: `order` has the axes of `axes`.
   auto sorted = [](ArrayAttr axes) {
@@ -192,11 +201,7 @@ LogicalResult PermuteOp::verify() {
   if (failed(verifyGroup(*this, getAxes())))
     return failure();
   // C3: the shift is a position.
-  int64_t ranks = meshOf(*this).getSize(refs(getAxes())), shift = getShift();
-  if (shift < 0 || shift >= ranks)
-    return emitOpError("expected a shift below the ")
-           << ranks << " ranks of the group, got " << shift;
-  return success();
+  return verifyShift(*this, getAxes(), getShift());
 }
 
 LogicalResult ShardOffsetOp::verify() {
@@ -207,7 +212,8 @@ LogicalResult ShardOffsetOp::verify() {
   if (!shapeOf(getResult()).empty())
     return emitOpError("expected a tensor of rank 0, got ")
            << getResult().getType();
-  return success();
+  // C3: the shift is a position.
+  return verifyShift(*this, getAxes(), getShift());
 }
 
 /// The sharding of a function's argument or result of type `type`.

@@ -109,6 +109,7 @@ int CollectiveTable::add(CollectiveOpInterface op) {
         setElements(shapeOf(op.getInput()), c);
         c.order = programMesh.axesOf(op.getOrder());
         c.shift = int64_t(op.getShift());
+        c.mirrored = op.getMirrored();
       });
   return add(std::move(c));
 }

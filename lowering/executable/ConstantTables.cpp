@@ -35,7 +35,8 @@ int64_t ConstantTables::add(RotaryTableOp op) {
 
 int64_t ConstantTables::add(ShardOffset added) {
   for (const ShardOffset &other : offsets)
-    if (other.axes == added.axes && other.factor == added.factor)
+    if (other.axes == added.axes && other.factor == added.factor &&
+        other.shift == added.shift && other.start == added.start)
       return other.offset;
   added.offset = packer.add(sizeof(int32_t));
   offsets.push_back(std::move(added));
@@ -45,7 +46,9 @@ int64_t ConstantTables::add(ShardOffset added) {
 int64_t ConstantTables::add(ShardOffsetOp op, const ProgramMesh &mesh) {
   ShardOffset added;
   added.axes = mesh.axesOf(op.getAxes());
-  added.factor = op.getFactor();
+  added.factor = int64_t(op.getFactor());
+  added.shift = int64_t(op.getShift());
+  added.start = int64_t(op.getStart());
   return add(std::move(added));
 }
 

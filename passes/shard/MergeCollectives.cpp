@@ -151,15 +151,20 @@ struct CancelSlice : Counting<ShardSliceOp> {
   }
 };
 
+/// Whether a rank sends to its own position, counted in another order.
+static bool keepsPositions(PermuteOp permute) {
+  return permute.getShift() == 0 && !permute.getMirrored();
+}
+
 /// A permutation and its inverse, or one that moves nothing.
 struct CancelPermute : Counting<PermuteOp> {
   using Counting::Counting;
   LogicalResult matchAndRewrite(PermuteOp permute,
                                 PatternRewriter &rewriter) const override {
     auto inner = permute.getInput().getDefiningOp<PermuteOp>();
-    if (permute.getShift() != 0)
+    if (!keepsPositions(permute))
       return failure();
-    bool inverse = inner && inner.getShift() == 0 &&
+    bool inverse = inner && keepsPositions(inner) &&
                    inner.getAxes() == permute.getOrder() &&
                    inner.getOrder() == permute.getAxes();
     if (permute.getAxes() != permute.getOrder() && !inverse)

@@ -35,12 +35,13 @@ TensorCut cutOf(const Collective &c, const RankGroup &group) {
 }
 
 /// The member that receives the tensor of member `from`: its position along
-/// `order` is the position of `from` along `axes`, plus the shift.
+/// `order` is the position of `from` along `axes`, counted from the end if it
+/// is mirrored, plus the shift.
 int permuted(const Collective &c, const RankGroup &group, int from) {
   size_t axes = c.axes.size();
   std::vector<int64_t> coordinate(axes, 0); // by place in `axes`
   auto ranks = static_cast<int64_t>(group.ranks.size());
-  int64_t rest = (from + c.shift) % ranks;
+  int64_t rest = ((c.mirrored ? ranks - 1 - from : from) + c.shift) % ranks;
   for (size_t i = axes; i-- > 0;) {
     size_t axis = static_cast<size_t>(
         std::find(c.axes.begin(), c.axes.end(), c.order[i]) - c.axes.begin());

@@ -69,6 +69,15 @@ protected:
       fail(what + ": expected each axis once");
   }
 
+  /// A distance between positions of the group along `axes`.
+  void shift(int64_t shift, const std::vector<int> &axes,
+             const std::string &what) {
+    int64_t ranks = error.empty() ? groupSize(program.mesh, axes) : 1;
+    if (shift < 0 || shift >= ranks)
+      fail(what + ": expected a shift below the " + std::to_string(ranks) +
+           " ranks of the group, got " + std::to_string(shift));
+  }
+
   void division(const Division &division, const std::vector<int64_t> &shape,
                 const std::string &what) {
     if (division.size() > shape.size())

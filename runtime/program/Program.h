@@ -66,10 +66,12 @@ struct Collective {
   // Permute: the same axes in another order. The member with coordinates x
   // (along `axes`) gives its tensor to the member whose position, counted with
   // `order` major first, is the position of x counted with `axes`, plus `shift`
-  // modulo the members.
+  // modulo the members. If it is mirrored, the position of x is counted from
+  // the end: n - 1 - p of n.
   std::vector<int> order;
-  int64_t shift = 0;    // Permute
-  bool maximum = false; // AllReduce
+  int64_t shift = 0;     // Permute
+  bool mirrored = false; // Permute
+  bool maximum = false;  // AllReduce
   // ReduceScatter: adds to the destination instead of overwriting it.
   bool accumulate = false;
   std::string reason; // for people: "gathers 'self_attn.q_proj.weight'"
@@ -246,13 +248,15 @@ using FrameOffsets = std::array<int64_t, kFrameFields>;
 FrameOffsets frameOf(const Call &call, std::span<const int64_t> slots,
                      int microbatch);
 
-/// A block of the constants region, filled at start: one i32, the rank's
-/// position along `axes` (the first slowest) times `factor`. Compiled code
-/// reads the first row of its part of a divided dimension there.
+/// A block of the constants region, filled at start: one i32, `start` plus
+/// `factor` times the position along `axes` (the first slowest) that is `shift`
+/// after the rank's, with the first position after the last. Compiled code
+/// reads the first row of its part of a divided dimension there, or the number
+/// of a block.
 struct ShardOffset {
   int64_t offset = 0;
   std::vector<int> axes;
-  int64_t factor = 1;
+  int64_t factor = 1, shift = 0, start = 0;
 };
 
 /// A constant tensor of the program's functions, which the runtime writes at

@@ -62,6 +62,7 @@ template <typename V> void visit(V &v, Collective &x) {
   v("splitInner", x.splitInner);
   v("order", x.order);
   v("shift", x.shift);
+  v("mirrored", x.mirrored);
   v("maximum", x.maximum);
   v("accumulate", x.accumulate);
   v("reason", x.reason);
@@ -136,6 +137,8 @@ template <typename V> void visit(V &v, ShardOffset &x) {
   v("offset", x.offset);
   v("axes", x.axes);
   v("factor", x.factor);
+  v("shift", x.shift);
+  v("start", x.start);
 }
 
 template <typename V> void visit(V &v, ConstantTensor &x) {

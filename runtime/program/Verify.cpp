@@ -210,6 +210,7 @@ private:
             false, what + "rotary table");
     for (const ShardOffset &offset : s.shardOffsets) {
       axes(offset.axes, what + "shard offset");
+      shift(offset.shift, offset.axes, what + "shard offset");
       place(stage, offset.offset, 4, false, what + "shard offset");
     }
     for (const ConstantTensor &tensor : program.constantTensors)

@@ -61,9 +61,7 @@ private:
            !std::is_permutation(c.order.begin(), c.order.end(),
                                 c.axes.begin())))
         fail(what + ": expected the same axes in another order");
-      if (c.shift < 0 || c.shift >= ranks)
-        fail(what + ": expected a shift below the " + std::to_string(ranks) +
-             " ranks of the group, got " + std::to_string(c.shift));
+      shift(c.shift, c.axes, what);
     }
   }
 

@@ -84,12 +84,16 @@ static void fillTable(Rank &rank, const RotaryTable &table) {
 }
 
 static void fillShardOffset(Rank &rank, const ShardOffset &offset) {
-  int64_t position = 0;
-  for (int axis : offset.axes)
-    position =
-        position * rank.program().mesh[axis].size + rank.coordinates()[axis];
-  rank.write<int32_t>({static_cast<int32_t>(position * offset.factor)},
-                      offset.offset);
+  int64_t position = 0, ranks = 1;
+  for (int axis : offset.axes) {
+    int64_t size = rank.program().mesh[axis].size;
+    position = position * size + rank.coordinates()[axis];
+    ranks *= size;
+  }
+  int64_t shifted = (position + offset.shift) % ranks;
+  rank.write<int32_t>(
+      {static_cast<int32_t>(offset.start + shifted * offset.factor)},
+      offset.offset);
 }
 
 void initializeStates(Rank &rank) {

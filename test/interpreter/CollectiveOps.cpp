@@ -130,19 +130,24 @@ static void run(ShardSliceOp op, const Exchange &exchange) {
   });
 }
 
-/// The rank at position p + shift of `order` gets what the one at p of `axes`
-/// has.
+/// The rank at position p + shift of `order`, or n - 1 - p + shift, gets what
+/// the one at p of `axes` has.
 static void run(PermuteOp op, const Exchange &exchange, const Exchange &order) {
   exchange.set(op.getResult(), [&](int64_t rank) {
-    int64_t from = order.positionOf(rank) - int64_t(op.getShift());
+    int64_t ranks = exchange.size();
+    int64_t from =
+        (order.positionOf(rank) + ranks - int64_t(op.getShift())) % ranks;
     return exchange.held(op.getInput(),
-                         rank)[(from + exchange.size()) % exchange.size()];
+                         rank)[op.getMirrored() ? ranks - 1 - from : from];
   });
 }
 
 static void run(ShardOffsetOp op, const Exchange &exchange) {
   exchange.set(op.getResult(), [&](int64_t rank) {
-    return Tensor::scalar(exchange.positionOf(rank) * op.getFactor());
+    int64_t position =
+        (exchange.positionOf(rank) + int64_t(op.getShift())) % exchange.size();
+    return Tensor::scalar(
+        double(int64_t(op.getStart()) + position * int64_t(op.getFactor())));
   });
 }
 

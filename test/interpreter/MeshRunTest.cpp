@@ -226,6 +226,24 @@ TEST(Collectives, PermuteWithAShiftHandsAroundARing) {
             (std::vector<Elements>{{31}, {1}, {11}, {21}}));
 }
 
+TEST(Collectives, MirroredPermuteCountsFromTheEnd) {
+  EXPECT_EQ(runOp("rota.permute %x axes [<data>, <tensor>] order [<data>, "
+                  "<tensor>] mirrored reason \"\" : tensor<1xf64>",
+                  "tensor<1xf64>", "tensor<1xf64>", Tensor({1}, {1})),
+            (std::vector<Elements>{{31}, {21}, {11}, {1}}));
+  EXPECT_EQ(runOp("rota.permute %x axes [<data>, <tensor>] order [<data>, "
+                  "<tensor>] mirrored shift = 1 reason \"\" : tensor<1xf64>",
+                  "tensor<1xf64>", "tensor<1xf64>", Tensor({1}, {1})),
+            (std::vector<Elements>{{1}, {31}, {21}, {11}}));
+}
+
+TEST(Collectives, ShardOffsetOfAnotherPosition) {
+  EXPECT_EQ(runOp("rota.shard_offset axes [<tensor>, <data>] shift = 3 factor "
+                  "= -2 start = 7 : tensor<i32>",
+                  "tensor<1xf64>", "tensor<i32>", Tensor({1}, {1})),
+            (std::vector<Elements>{{1}, {5}, {7}, {3}}));
+}
+
 TEST(Collectives, ShardOffsetCountsItsAxes) {
   EXPECT_EQ(runOp("rota.shard_offset axes [<tensor>, <data>] factor = 5 : "
                   "tensor<i32>",

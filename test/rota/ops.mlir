@@ -470,6 +470,26 @@ func.func @f(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
 // -----
 
 // CHECK-LABEL: module
+// CHECK: rota.permute %{{.*}} axes [<tensor>] order [<tensor>] mirrored reason "test" : tensor<2x8xf32>
+rota.mesh <tensor = 2>
+func.func @f(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
+  %y = rota.permute %x axes [<tensor>] order [<tensor>] mirrored reason "test" : tensor<2x8xf32>
+  return %y : tensor<2x8xf32>
+}
+
+// -----
+
+// CHECK-LABEL: module
+// CHECK: rota.shard_offset axes [<tensor>] shift = 1 factor = -2 start = 3 : tensor<i32>
+rota.mesh <tensor = 2>
+func.func @f() -> tensor<i32> {
+  %o = rota.shard_offset axes [<tensor>] shift = 1 factor = -2 start = 3 : tensor<i32>
+  return %o : tensor<i32>
+}
+
+// -----
+
+// CHECK-LABEL: module
 // CHECK: rota.shard_offset axes [<tensor>] factor = 128 : tensor<i32>
 rota.mesh <tensor = 2>
 func.func @f() -> tensor<i32> {

@@ -296,6 +296,16 @@ func.func @f() -> tensor<i32> {
 
 // -----
 
+// shard_offset C3: a shift is a position
+rota.mesh <tensor = 2>
+func.func @f() -> tensor<i32> {
+  // expected-error@+1 {{expected a shift below the 2 ranks of the group, got 2}}
+  %o = rota.shard_offset axes [<tensor>] shift = 2 factor = 128 : tensor<i32>
+  return %o : tensor<i32>
+}
+
+// -----
+
 // shard_offset C2: a scalar
 rota.mesh <tensor = 2>
 func.func @f() -> tensor<1xi32> {

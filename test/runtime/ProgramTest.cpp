@@ -435,6 +435,21 @@ TEST(Verify, RefusesShiftsThatAreNoPosition) {
   EXPECT_TRUE(verify(p, error)) << error;
 }
 
+TEST(Verify, RefusesShardOffsetsOfNoPosition) {
+  Program p = makeProgram();
+  p.mesh = {{"context", 2}, {"stage", 2}};
+  ShardOffset offset;
+  offset.axes = {0};
+  offset.shift = 2;
+  p.stages[0].shardOffsets.push_back(offset);
+  EXPECT_TRUE(verifyFails(
+      p, "shard offset: expected a shift below the 2 ranks of the group, got "
+         "2"));
+  p.stages[0].shardOffsets[0].shift = 1;
+  std::string error;
+  EXPECT_TRUE(verify(p, error)) << error;
+}
+
 TEST(Verify, RefusesTransfersOutsideTheirArenas) {
   Program p = makeProgram();
   ActionTemplate offload;

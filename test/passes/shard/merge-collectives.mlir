@@ -211,6 +211,17 @@ func.func @equal(%x: tensor<4xf32>) -> (tensor<8xf32>, tensor<8xf32>, tensor<8xf
 
 // -----
 
+// A mirrored permutation moves, though it keeps the order of its axes.
+// CHECK-LABEL: func.func @mirrored
+// CHECK: rota.permute %{{.*}} mirrored
+rota.mesh <tensor = 2>
+func.func @mirrored(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %a = rota.permute %x axes [<tensor>] order [<tensor>] mirrored reason "a" : tensor<4xf32>
+  return %a : tensor<4xf32>
+}
+
+// -----
+
 // Inverse permutations; one that moves nothing; not the same one twice.
 // CHECK-LABEL: func.func @permutes
 // CHECK-COUNT-2: rota.permute %{{.*}} axes [<data>, <tensor>] order [<tensor>, <data>]

@@ -121,6 +121,7 @@ void RandomCollective::choosePermute(std::mt19937_64 &random) {
   collective.order = collective.axes;
   std::shuffle(collective.order.begin(), collective.order.end(), random);
   collective.shift = draw(random, 0, members - 1);
+  collective.mirrored = draw(random, 0, 1);
 }
 
 int64_t RandomCollective::part() const {
@@ -220,12 +221,13 @@ std::vector<uint8_t> RandomCollective::expected(int rank) const {
   RankGroup g = group(rank);
   bool isPart = c.kind == Kind::ReduceScatter || c.kind == Kind::Slice;
   int64_t width = isPart ? part() : c.size;
-  // Permute: the sender's position along `axes`, plus the shift, is this
-  // rank's along `order`.
+  // Permute: the sender's position along `axes`, or from their end, plus the
+  // shift, is this rank's along `order`.
   int giver = rank;
   if (c.kind == Kind::Permute) {
-    auto own = groupOf(mesh, rank, c.order).index + members - c.shift;
-    giver = g.ranks[static_cast<size_t>(own % members)];
+    auto own =
+        (groupOf(mesh, rank, c.order).index + members - c.shift) % members;
+    giver = g.ranks[static_cast<size_t>(c.mirrored ? members - 1 - own : own)];
   }
   std::vector<float> values(destinationCount());
   for (size_t i = 0; i < values.size(); ++i) {
