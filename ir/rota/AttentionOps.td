@@ -11,20 +11,23 @@
 include "ir/rota/TensorOps.td"
 
 defvar attentionForm = (ins Optional<Rota_F32Tensor>:$sinks,
-                            Optional<Rota_IntTensor>:$position, F64Attr:$scale,
+                            Optional<Rota_IntTensor>:$position,
+                            Optional<Rota_IntTensor>:$key_position, F64Attr:$scale,
                             OptionalAttr<I64Attr>:$window, OptionalAttr<F64Attr>:$soft_cap,
-                            UnitAttr:$bidirectional, UnitAttr:$ring,
+                            UnitAttr:$bidirectional, UnitAttr:$ring, UnitAttr:$balanced,
                             OptionalAttr<I64Attr>:$behind);
 defvar attentionFormText = [{
-    (`sinks` $sinks^)? (`position` $position^ `behind` `=` $behind)? `scale` `=` custom<Real>($scale) (`window` `=` $window^)?
-    (`soft_cap` `=` custom<Real>($soft_cap)^)? (`bidirectional` $bidirectional^)? (`ring` $ring^)? `:`
+    (`sinks` $sinks^)? (`position` $position^)? (`behind` `=` $behind^)? (`key_position` $key_position^)?
+    `scale` `=` custom<Real>($scale) (`window` `=` $window^)? (`soft_cap` `=` custom<Real>($soft_cap)^)?
+    (`bidirectional` $bidirectional^)? (`ring` $ring^)? (`balanced` $balanced^)? `:`
     functional-type(operands, results) attr-dict
 }];
 defvar attentionMaskMethod = [{
-    /// The keys that each query sees.
+    /// The keys that each query sees, of a block that is seen.
     AttentionMask getMask() {
       auto query = ::llvm::cast<::mlir::RankedTensorType>(getQuery().getType());
-      return AttentionMask::of(query.getDimSize(1), getWindow(), getBidirectional(),
+      bool isWhole = getBidirectional() || getKeyPosition();
+      return AttentionMask::of(query.getDimSize(1), getWindow(), isWhole,
                                getBehind().value_or(0));
     }
 }];
@@ -54,16 +57,22 @@ def Rota_AttentionOp : Rota_DifferentiableOp<"attention", [TaskOpInterface,
     Sharding divides batch and heads, and sinks with the heads. With `ring` it may
     divide the sequence too: a rank then has a block of the queries, and `partition`
     makes an attention to each block of keys, which travel around the ring of ranks.
+    With `balanced` too, each rank works on an early and a late half of a block, so
+    that all have equal work.
 
     Attention to another block than the queries' own says so: `position` is the number
     of the queries' block, on ranks that have other blocks another one, and the keys
     are those of the block `behind` blocks before, of the same length. Where there is
     none they are from the end of the sequence: queries that are not `bidirectional`
-    see none of them. `previous` are output and logsumexp of attention to other keys,
-    which then count too.
+    see none of them. With a `key_position` instead of `behind`, it is the number of
+    the keys' block, which is another on other ranks too: queries see none of the keys
+    of a block after their own, and all of any other block. A rank has such ops in
+    pairs, of which one sees its keys, so each costs half. `previous` are output and
+    logsumexp of attention to other keys, which then count too.
 
-    Life-span: made by model builders or by hand; `ring` by `choose-context-exchange`;
-    `position` and `previous` by `partition`; becomes a kernel.
+    Life-span: made by model builders or by hand; `ring` and `balanced` by
+    `choose-context-exchange`; `position` and `previous` by `partition`; becomes a
+    kernel.
 
     Constraints:
     - C1: q is [batch, sequence, H, D], k is [batch, sequence, Hkv, D], and v is
@@ -74,10 +83,13 @@ def Rota_AttentionOp : Rota_DifferentiableOp<"attention", [TaskOpInterface,
     - C4: a window is 1 or more
     - C5: a soft cap is finite and above 0
     - C6: sinks are [H] and have logsumexp's element type
-    - C7: the position is a scalar, with `behind` of 1 or more; queries of a ring, or
-      with a position, that are `bidirectional` have no window
+    - C7: the position is a scalar, with `behind` of 1 or more or a scalar key
+      position; queries of a ring, or with a position, that are `bidirectional` have
+      no window
     - C8: the previous output is [batch, sequence, H, Dv], not bf16; its logsumexp has
       logsumexp's type
+    - C9: a `balanced` op has a `ring`; it, and one with a key position, is causal and
+      has no window
 
     ```mlir
     func.func @f(%q: tensor<2x16x4x8xf32>, %k: tensor<2x16x2x8xf32>, %v: tensor<2x16x2x8xf32>) -> tensor<2x16x4x8xf32> {
@@ -90,6 +102,10 @@ def Rota_AttentionOp : Rota_DifferentiableOp<"attention", [TaskOpInterface,
     }
     func.func @block(%q: tensor<2x16x4x8xf32>, %k: tensor<2x16x2x8xf32>, %v: tensor<2x16x2x8xf32>, %position: tensor<i32>, %before: tensor<2x16x4x8xf32>, %line: tensor<2x4x16xf32>) -> tensor<2x16x4x8xf32> {
       %o, %lse = rota.attention %q, %k, %v previous %before, %line position %position behind = 1 scale = 0.35 : (tensor<2x16x4x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x4x8xf32>, tensor<2x4x16xf32>, tensor<i32>) -> (tensor<2x16x4x8xf32>, tensor<2x4x16xf32>)
+      return %o : tensor<2x16x4x8xf32>
+    }
+    func.func @half(%q: tensor<2x16x4x8xf32>, %k: tensor<2x16x2x8xf32>, %v: tensor<2x16x2x8xf32>, %position: tensor<i32>, %key: tensor<i32>, %before: tensor<2x16x4x8xf32>, %line: tensor<2x4x16xf32>) -> tensor<2x16x4x8xf32> {
+      %o, %lse = rota.attention %q, %k, %v previous %before, %line position %position key_position %key scale = 0.35 : (tensor<2x16x4x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x4x8xf32>, tensor<2x4x16xf32>, tensor<i32>, tensor<i32>) -> (tensor<2x16x4x8xf32>, tensor<2x4x16xf32>)
       return %o : tensor<2x16x4x8xf32>
     }
     ```

@@ -126,7 +126,8 @@ static int64_t lastDimension(Value value) {
 /// Operations of attention: products of `keyProducts` times the size of a key
 /// and `valueProducts` times that of a value for each pair of a query and a key
 /// that it sees, `scores` more, `capped` with a soft cap; and `sunk` a row with
-/// sinks.
+/// sinks. Of ops with key positions every second sees its
+/// keys.
 template <typename Op>
 static double attentionFlops(Op op, double keyProducts, double valueProducts,
                              double scores, double capped, double sunk) {
@@ -136,7 +137,8 @@ static double attentionFlops(Op op, double keyProducts, double valueProducts,
                 2 * valueProducts * double(lastDimension(op.getValue())) +
                 scores + (op.getSoftCap() ? capped : 0);
   double rows = op.getSinks() ? heads * double(shape[1]) : 0;
-  return heads * op.getMask().pairs() * pair + rows * sunk;
+  double pairs = op.getMask().pairs() * (op.getKeyPosition() ? 0.5 : 1.0);
+  return heads * pairs * pair + rows * sunk;
 }
 
 /// q k^T and p v; a pair's scale, maximum, subtraction, exp and sum; the cap's

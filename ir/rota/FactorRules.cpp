@@ -282,6 +282,14 @@ struct AttentionFactors {
       list.push_back(sinks);
     return list;
   }
+
+  /// `list`, and sinks and positions where the op has them.
+  template <typename Op>
+  SmallVector<Dimensions> withForm(SmallVector<Dimensions> list, Op op) {
+    return withOffset(
+        withOffset(withSinks(std::move(list), op.getSinks()), op.getPosition()),
+        op.getKeyPosition());
+  }
 };
 } // namespace
 
@@ -291,9 +299,8 @@ FactorRule AttentionOp::getFactorRule() {
   SmallVector<Dimensions> operands{of.query, of.key, of.value};
   if (getPrevious())
     llvm::append_values(operands, of.output, of.logsumexp);
-  return builder.finish(
-      withOffset(of.withSinks(operands, getSinks()), getPosition()),
-      {of.output, of.logsumexp});
+  return builder.finish(of.withForm(operands, *this),
+                        {of.output, of.logsumexp});
 }
 
 /// The cotangent of sinks is a sum over batch and sequence.
@@ -302,10 +309,9 @@ FactorRule AttentionGradOp::getFactorRule() {
   builder.linear({0});
   AttentionFactors of(builder, getQuery(), getValue(), getRing());
   return builder.finish(
-      withOffset(of.withSinks({of.output, of.query, of.key, of.value, of.output,
-                               of.logsumexp},
-                              getSinks()),
-                 getPosition()),
+      of.withForm(
+          {of.output, of.query, of.key, of.value, of.output, of.logsumexp},
+          *this),
       of.withSinks({of.query, of.key, of.value}, getSinksCotangent()));
 }
 

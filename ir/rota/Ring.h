@@ -92,6 +92,15 @@ private:
   int64_t ranks = 1;
 };
 
+/// The parts of attention, or of its derivative, in balanced order: results of
+/// these types.
+FailureOr<SmallVector<Value>> buildBalancedPart(AttentionOp op, Ring &ring,
+                                                OpBuilder &builder,
+                                                TypeRange types);
+FailureOr<SmallVector<Value>> buildBalancedPart(AttentionGradOp op, Ring &ring,
+                                                OpBuilder &builder,
+                                                TypeRange types);
+
 } // namespace mlir::rota
 
 #endif // ROTA_IR_ROTA_RING_H

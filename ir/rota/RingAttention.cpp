@@ -37,6 +37,8 @@ Parts AttentionOp::buildPart(OpBuilder &builder, ArrayRef<Axes> factors,
   Ring ring(*this, getQuery(), builder, factors);
   if (!ring.isDivided())
     return SmallVector<Value>();
+  if (getBalanced())
+    return buildBalancedPart(*this, ring, builder, types);
   int64_t last = othersOf(*this, ring);
   Value position = last > 0 ? ring.position() : Value();
   Travellers now{getKey(), getValue()}, next;
@@ -47,12 +49,14 @@ Parts AttentionOp::buildPart(OpBuilder &builder, ArrayRef<Axes> factors,
               ring.shift(now.values, 1, Ring::kValues)};
     bool own = behind == 0;
     Type type = behind == last ? types[0] : Type(ring.wideType(types[0]));
-    auto part = create(builder, getLoc(), TypeRange{type, types[1]}, getQuery(),
-                       now.keys, now.values, output, logsumexp,
-                       own ? getSinks() : Value(), own ? Value() : position,
-                       getScaleAttr(), getWindowAttr(), getSoftCapAttr(),
-                       getBidirectionalAttr(), /*ring=*/UnitAttr(),
-                       own ? IntegerAttr() : builder.getI64IntegerAttr(behind));
+    auto part =
+        create(builder, getLoc(), TypeRange{type, types[1]}, getQuery(),
+               now.keys, now.values, output, logsumexp,
+               own ? getSinks() : Value(), own ? Value() : position,
+               /*key_position=*/Value(), getScaleAttr(), getWindowAttr(),
+               getSoftCapAttr(), getBidirectionalAttr(), /*ring=*/UnitAttr(),
+               /*balanced=*/UnitAttr(),
+               own ? IntegerAttr() : builder.getI64IntegerAttr(behind));
     output = part.getOutput();
     logsumexp = part.getLogsumexp();
     now = next;
@@ -67,6 +71,8 @@ Parts AttentionGradOp::buildPart(OpBuilder &builder, ArrayRef<Axes> factors,
   Ring ring(*this, getQuery(), builder, factors);
   if (!ring.isDivided())
     return SmallVector<Value>();
+  if (getBalanced())
+    return buildBalancedPart(*this, ring, builder, types);
   int64_t last = othersOf(*this, ring);
   Value position = last > 0 ? ring.position() : Value();
   Travellers now{getKey(), getValue()}, next, home;
@@ -87,12 +93,14 @@ Parts AttentionGradOp::buildPart(OpBuilder &builder, ArrayRef<Axes> factors,
                               types[1], types[2]};
     if (own && getSinks())
       results.push_back(types[3]);
-    auto part = create(builder, getLoc(), results, getCotangent(), getQuery(),
-                       now.keys, now.values, getOutput(), getLogsumexp(),
-                       own ? getSinks() : Value(), own ? Value() : position,
-                       getScaleAttr(), getWindowAttr(), getSoftCapAttr(),
-                       getBidirectionalAttr(), /*ring=*/UnitAttr(),
-                       own ? IntegerAttr() : builder.getI64IntegerAttr(behind));
+    auto part =
+        create(builder, getLoc(), results, getCotangent(), getQuery(), now.keys,
+               now.values, getOutput(), getLogsumexp(),
+               own ? getSinks() : Value(), own ? Value() : position,
+               /*key_position=*/Value(), getScaleAttr(), getWindowAttr(),
+               getSoftCapAttr(), getBidirectionalAttr(), /*ring=*/UnitAttr(),
+               /*balanced=*/UnitAttr(),
+               own ? IntegerAttr() : builder.getI64IntegerAttr(behind));
     if (own) {
       query = part.getQueryCotangent();
       key = last > 0 ? ring.widen(part.getKeyCotangent())

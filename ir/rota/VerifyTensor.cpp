@@ -280,20 +280,28 @@ template <typename Op> static LogicalResult verifyAttentionShapes(Op op) {
   return checkShape(op, "a logsumexp", op.getLogsumexp(), {q[0], q[2], q[1]});
 }
 
-/// C7 of attention.
+/// C7 and C9 of attention.
 template <typename Op> static LogicalResult verifyBlocks(Op op) {
   std::optional<uint64_t> behind = op.getBehind();
-  if (bool(op.getPosition()) != behind.has_value())
-    return op->emitOpError("expected 'behind' with a position");
+  Value key = op.getKeyPosition();
+  if (bool(op.getPosition()) != (behind || key) || (behind && key))
+    return op->emitOpError(
+        "expected 'behind' or a key position with a position");
   if (behind && int64_t(*behind) < 1)
     return op->emitOpError("expected keys of 1 block behind or more, got ")
            << int64_t(*behind);
-  if (op.getPosition() && !shapeOf(op.getPosition()).empty())
-    return op->emitOpError("expected a position of rank 0, got ")
-           << op.getPosition().getType();
+  for (Value position : {Value(op.getPosition()), key})
+    if (position && !shapeOf(position).empty())
+      return op->emitOpError("expected a position of rank 0, got ")
+             << position.getType();
   if ((op.getRing() || behind) && op.getBidirectional() && op.getWindow())
     return op->emitOpError("expected no window of bidirectional attention in "
                            "a ring");
+  if (op.getBalanced() && !op.getRing())
+    return op->emitOpError("expected 'ring' with 'balanced'");
+  if ((op.getBalanced() || key) && (op.getBidirectional() || op.getWindow()))
+    return op->emitOpError("expected causal attention without a window in "
+                           "balanced order");
   return success();
 }
 

@@ -217,8 +217,9 @@ FailureOr<Cotangents> AttentionOp::vjp(OpBuilder &builder,
   auto grad = AttentionGradOp::create(
       builder, getLoc(), TypeRange(getOperands()), cotangents[0], getQuery(),
       getKey(), getValue(), getOutput(), getLogsumexp(), getSinks(),
-      /*position=*/Value(), getScaleAttr(), getWindowAttr(), getSoftCapAttr(),
-      getBidirectionalAttr(), getRingAttr(), /*behind=*/IntegerAttr());
+      /*position=*/Value(), /*key_position=*/Value(), getScaleAttr(),
+      getWindowAttr(), getSoftCapAttr(), getBidirectionalAttr(), getRingAttr(),
+      getBalancedAttr(), /*behind=*/IntegerAttr());
   Cotangents result = none(*this);
   for (auto [index, cotangent] : llvm::enumerate(grad.getResults()))
     if (needed[index])

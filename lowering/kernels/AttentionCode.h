@@ -27,7 +27,7 @@ struct AttentionShape {
   mlir::Type wideElement; // of the output, or of the query's cotangent
   bool hasPrevious;
   /// Whether the rank's position says if the keys are seen at all. The kernel
-  /// then reads it and the number of blocks behind.
+  /// then reads it and the number of blocks behind, or the keys' position.
   bool dependsOnPosition;
 
   int64_t group() const { return heads / keyHeads; }
@@ -45,7 +45,7 @@ inline bool hasPrevious(mlir::rota::AttentionOp op) {
 }
 inline bool hasPrevious(mlir::rota::AttentionGradOp) { return false; }
 
-/// Of a block behind, without a window, queries see all keys or none: the mask
+/// Of another block, without a window, queries see all keys or none: the mask
 /// is the same for each block, and so is the kernel.
 template <typename Op>
 mlir::rota::AttentionMask maskOfSeen(Op op, int64_t sequence) {
@@ -77,15 +77,20 @@ template <typename Op> AttentionShape attentionShape(Op op) {
           op.getPosition() && !op.getBidirectional()};
 }
 std::string toString(const AttentionShape &shape);
-/// Adds the last arguments of a kernel that depends on the position.
+/// Adds the last arguments of a kernel that depends on the position, which are
+/// the op's last operands.
 template <typename Op>
 void addPosition(Op op, const AttentionShape &shape, KernelCall &call) {
+  using Kind = KernelArgument::Kind;
   if (!shape.dependsOnPosition)
     return;
-  call.arguments.push_back(
-      {KernelArgument::Kind::Operand, op->getNumOperands() - 1});
-  call.arguments.push_back(
-      {KernelArgument::Kind::Number, unsigned(*op.getBehind())});
+  unsigned last = op->getNumOperands() - 1;
+  if (op.getKeyPosition()) {
+    call.arguments.append({{Kind::Operand, last - 1}, {Kind::Operand, last}});
+    return;
+  }
+  call.arguments.push_back({Kind::Operand, last});
+  call.arguments.push_back({Kind::Number, unsigned(*op.getBehind())});
 }
 /// Blocks of a head lie on the stack: an error at `op` when it is too large.
 llvm::LogicalResult checkHeadSize(mlir::Operation *op,
@@ -150,7 +155,8 @@ public:
   llvm::SmallVector<mlir::Value>
   keyBlocks(mlir::Value first, mlir::ValueRange initial, BlockBody body);
   /// Whether the queries see keys of the block at all: there are as many blocks
-  /// before the rank's own as the keys are `behind`.
+  /// before the rank's own as the keys are `behind`, or as the number of the
+  /// keys' block says.
   mlir::Value seesBlock(Memory position, Memory behind) {
     mlir::Value blocks = k.loadIndex(position, k.i64(0));
     return k.isLess(k.loadIndex(behind, k.i64(0)), k.add(blocks, 1));

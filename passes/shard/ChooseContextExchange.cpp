@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Whether attention over the context axis gathers its operands or lets keys and
-// values travel.
+// values travel, and in which order of the sequence.
 #include "passes/shard/Passes.h"
 
 #include "ir/rota/AssumedSpeed.h"
@@ -24,12 +24,24 @@ struct ChooseContextExchange
   void runOnOperation() override;
 
 private:
-  template <typename Op> void choose(Op op, int64_t ranks);
+  template <typename Op> LogicalResult choose(Op op);
+
+  int64_t ranks = 1; // of the context axis
 };
 
-/// Seconds of both exchanges on one rank.
+/// Seconds of each exchange on one rank.
 struct ExchangeTimes {
   double gather = 0, ring = 0;
+  std::optional<double> balanced; // none where the op has no balanced order
+};
+
+/// The work and the transfers of a ring's steps.
+struct RingSteps {
+  SmallVector<double> work; // seconds of each step, the own block first
+  double next = 0;          // of keys and values to the next rank
+  double back = 0;          // of what goes back to its block
+
+  double seconds() const;
 };
 } // namespace
 
@@ -48,6 +60,18 @@ static SmallVector<Value> returning(AttentionGradOp op) {
   return {op.getKeyCotangent(), op.getValueCotangent()};
 }
 
+/// What a balanced ring exchanges half of, before its steps and after them.
+template <typename Op> static SmallVector<Value> swapped(Op op) {
+  SmallVector<Value> values = gathered(op);
+  values.push_back(op.getLogsumexp());
+  if constexpr (std::is_same_v<Op, AttentionOp>)
+    values.push_back(op.getOutput());
+  else
+    llvm::append_values(values, op.getQueryCotangent(), op.getKeyCotangent(),
+                        op.getValueCotangent());
+  return values;
+}
+
 /// Seconds in which each rank sends `parts` of its 1 / `ranks` of all values.
 static double secondsOf(ArrayRef<Value> values, int64_t parts, int64_t ranks) {
   double seconds = 0;
@@ -57,68 +81,142 @@ static double secondsOf(ArrayRef<Value> values, int64_t parts, int64_t ranks) {
   return seconds;
 }
 
-/// The shares of `op`'s pairs in each block that the last rank works on, its
-/// own first.
+/// Beside the work on a block the next one comes, and the cotangents of the one
+/// before go. Those of the last block have no work beside them.
+double RingSteps::seconds() const {
+  double seconds = work.size() > 1 ? back : 0;
+  for (auto [behind, step] : llvm::enumerate(work)) {
+    double beside = behind + 1 < work.size() ? next : 0;
+    if (behind > 1)
+      beside += back;
+    seconds += std::max(step, beside);
+  }
+  return seconds;
+}
+
+/// A ring's steps on the last rank, whose queries see the keys of all others.
+/// All pairs of the op are `work` seconds.
 template <typename Op>
-static SmallVector<double> sharesOfLastRank(Op op, int64_t ranks) {
+static RingSteps stepsOfLastRank(Op op, int64_t ranks, double work) {
+  RingSteps steps{{},
+                  secondsOf({op.getKey(), op.getValue()}, 1, ranks),
+                  secondsOf(returning(op), 1, ranks)};
   AttentionMask whole = op.getMask();
-  SmallVector<double> shares;
   for (int64_t behind = 0; behind < ranks; ++behind) {
     auto block = AttentionMask::of(whole.sequence / ranks, op.getWindow(),
                                    op.getBidirectional(), behind);
     if (block.pairs() == 0)
       break;
-    shares.push_back(block.pairs() / whole.pairs());
+    steps.work.push_back(work * block.pairs() / whole.pairs());
   }
-  return shares;
+  return steps;
+}
+
+/// The steps of a balanced ring on any rank: two of the four pairs of
+/// half-blocks, in the first step one of them and two causal ones. What travels
+/// does so in halves.
+template <typename Op>
+static RingSteps balancedSteps(Op op, int64_t ranks, double work) {
+  RingSteps steps{{},
+                  2 * secondsOf({op.getKey(), op.getValue()}, 1, 2 * ranks),
+                  2 * secondsOf(returning(op), 1, 2 * ranks)};
+  AttentionMask whole = op.getMask();
+  int64_t half = whole.sequence / (2 * ranks);
+  double causal = AttentionMask::of(half, std::nullopt, false).pairs();
+  double full = AttentionMask::of(half, std::nullopt, true).pairs();
+  steps.work.assign(ranks, work * 2 * full / whole.pairs());
+  steps.work.front() = work * (full + 2 * causal) / whole.pairs();
+  return steps;
+}
+
+/// Why attention of this form has no balanced order; empty: it has one.
+template <typename Op> static StringRef whyUnbalanced(Op op) {
+  if (op.getWindow())
+    return "a window has no balanced order";
+  return op.getBidirectional() ? "ranks have equal work in any order" : "";
+}
+
+/// Whether each rank has two half-blocks.
+template <typename Op> static bool hasHalves(Op op, int64_t ranks) {
+  return op.getMask().sequence % (2 * ranks) == 0;
 }
 
 template <typename Op> static ExchangeTimes timesOf(Op op, int64_t ranks) {
   double work = AssumedSpeed().secondsOfWork(op.getCost().flops);
   ExchangeTimes times;
   times.gather = work + secondsOf(gathered(op), ranks - 1, ranks);
-  // Beside the work on a block the next one comes, and the cotangents of the
-  // one before go. Those of the last block have no work beside them.
-  double next = secondsOf({op.getKey(), op.getValue()}, 1, ranks);
-  double back = secondsOf(returning(op), 1, ranks);
-  SmallVector<double> shares = sharesOfLastRank(op, ranks);
-  for (auto [behind, share] : llvm::enumerate(shares)) {
-    double beside = behind + 1 < shares.size() ? next : 0;
-    if (behind > 1)
-      beside += back;
-    times.ring += std::max(share * work, beside);
-  }
-  if (shares.size() > 1)
-    times.ring += back;
+  times.ring = stepsOfLastRank(op, ranks, work).seconds();
+  if (whyUnbalanced(op).empty() && hasHalves(op, ranks))
+    times.balanced = balancedSteps(op, ranks, work).seconds() +
+                     secondsOf(swapped(op), 1, 2 * ranks);
   return times;
 }
 
-template <typename Op>
-void ChooseContextExchange::choose(Op op, int64_t ranks) {
+/// The exchange that takes the least time, of equal ones the first.
+static ContextExchange fastest(const ExchangeTimes &times) {
+  bool isRing = times.ring < times.gather;
+  if (times.balanced && *times.balanced < std::min(times.ring, times.gather))
+    return ContextExchange::BalancedRing;
+  return isRing ? ContextExchange::Ring : ContextExchange::Gather;
+}
+
+static StringRef describe(ContextExchange exchange) {
+  switch (exchange) {
+  case ContextExchange::Gather:
+    return "queries, keys and values are gathered";
+  case ContextExchange::Ring:
+    return "keys and values travel around a ring";
+  case ContextExchange::BalancedRing:
+    return "keys and values travel around a balanced ring";
+  case ContextExchange::Auto:
+    break;
+  }
+  llvm_unreachable("auto is no exchange of an op");
+}
+
+template <typename Op> LogicalResult ChooseContextExchange::choose(Op op) {
   if (op.getBidirectional() && op.getWindow())
-    return;
+    return success();
   ExchangeTimes times = timesOf(op, ranks);
-  bool isRing = exchange == ContextExchange::Ring || times.ring < times.gather;
-  remark::passed(op.getLoc(),
-                 remark::RemarkOpts::name("context-exchange").category("shard"))
-      << (isRing ? "keys and values travel around a ring"
-                 : "queries, keys and values are gathered")
-      << remark::metric("GatherMs", times.gather * 1e3)
-      << remark::metric("RingMs", times.ring * 1e3);
-  if (!isRing)
-    return;
+  ContextExchange chosen = exchange;
+  StringRef reason;
+  if (chosen == ContextExchange::Auto)
+    chosen = fastest(times);
+  if (chosen == ContextExchange::BalancedRing && !times.balanced) {
+    chosen = ContextExchange::Ring;
+    reason = whyUnbalanced(op);
+    if (reason.empty())
+      return op.emitOpError("expected a sequence of a multiple of ")
+             << 2 * ranks << " positions, two halves for each of the " << ranks
+             << " ranks of a balanced ring, got " << op.getMask().sequence;
+  }
+  auto remark = remark::passed(
+      op.getLoc(),
+      remark::RemarkOpts::name("context-exchange").category("shard"));
+  remark << describe(chosen) << remark::metric("GatherMs", times.gather * 1e3)
+         << remark::metric("RingMs", times.ring * 1e3);
+  if (times.balanced)
+    remark << remark::metric("BalancedRingMs", *times.balanced * 1e3);
+  if (!reason.empty())
+    remark << remark::reason("{0}", reason);
+  if (chosen == ContextExchange::Gather)
+    return success();
   op.setRing(true);
+  op.setBalanced(chosen == ContextExchange::BalancedRing);
   ++rings;
+  return success();
 }
 
 void ChooseContextExchange::runOnOperation() {
-  int64_t ranks = meshOf(getOperation()).getSize(MeshAxis::Context);
+  ranks = meshOf(getOperation()).getSize(MeshAxis::Context);
   if (exchange == ContextExchange::Gather || ranks == 1)
     return;
-  getOperation().walk([&](Operation *op) {
+  WalkResult result = getOperation().walk([&](Operation *op) -> WalkResult {
     if (auto attention = dyn_cast<AttentionOp>(op))
-      choose(attention, ranks);
-    else if (auto grad = dyn_cast<AttentionGradOp>(op))
-      choose(grad, ranks);
+      return choose(attention);
+    auto grad = dyn_cast<AttentionGradOp>(op);
+    return grad ? choose(grad) : success();
   });
+  if (result.wasInterrupted())
+    signalPassFailure();
 }

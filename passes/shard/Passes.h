@@ -14,13 +14,14 @@ namespace mlir::rota {
 /// The mode of insert-reshards.
 enum class ShardingMode { Auto, Explicit };
 /// How attention gets the keys of other ranks of the context axis.
-enum class ContextExchange { Gather, Ring, Auto };
+enum class ContextExchange { Gather, Ring, BalancedRing, Auto };
 } // namespace mlir::rota
 template <> struct rota::Names<mlir::rota::ShardingMode> {
   static constexpr const char *list[] = {"auto", "explicit"};
 };
 template <> struct rota::Names<mlir::rota::ContextExchange> {
-  static constexpr const char *list[] = {"gather", "ring", "auto"};
+  static constexpr const char *list[] = {"gather", "ring", "balanced-ring",
+                                         "auto"};
 };
 
 namespace mlir::rota {

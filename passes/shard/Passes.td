@@ -87,13 +87,17 @@ def ChooseContextExchange : Pass<"choose-context-exchange", "::mlir::ModuleOp"> 
   let description = [{
     Marks attention and its derivative with `ring`, so that the context axis may
     divide their sequence. Without the mark each rank of the axis gathers queries,
-    keys and values, and computes attention of the whole sequence.
+    keys and values, and computes attention of the whole sequence. With `balanced`
+    too, ranks exchange halves of their blocks so that all have equal work.
 
     `exchange=gather` marks none. `exchange=ring` marks all but bidirectional
-    attention with a window. `exchange=auto` marks where a ring takes less time by
-    the costs of operations and transfers: of a ring, of the last rank, whose
-    queries see the keys of all others; a transfer counts as far as it is longer
-    than the work beside it. A remark (category `shard`) has both times.
+    attention with a window. `exchange=balanced-ring` marks the same, and causal
+    attention without a window as balanced: 2 C must divide its sequence, of C
+    ranks. `exchange=auto` takes what needs the least time by the costs of
+    operations and transfers: of a ring, those of the last rank, whose queries see
+    the keys of all others. A ring's transfer counts as far as it is longer than the
+    work beside it; an exchange of halves counts whole. A remark (category `shard`)
+    has the times, and why a ring that was to be balanced is not.
 
     Before: the module has a `rota.mesh`. Nothing is marked where its context axis
     has one rank.
@@ -118,7 +122,7 @@ def ChooseContextExchange : Pass<"choose-context-exchange", "::mlir::ModuleOp"> 
   let dependentDialects = ["::mlir::rota::RotaDialect"];
   let options = [
     Option<"exchange", "exchange", "ContextExchange", "ContextExchange::Gather",
-           "gather, ring, or auto: what takes less time",
+           "gather, ring, balanced-ring, or auto: what takes the least time",
            "::rota::valuesOf<ContextExchange>()">
   ];
   let statistics = [Statistic<"rings", "rings", "Ops with a ring">];

@@ -680,8 +680,53 @@ func.func @f(%q: tensor<2x16x4x8xf32>, %k: tensor<2x16x2x8xf32>) {
 
 // attention C7: blocks behind without a position
 func.func @f(%q: tensor<2x16x4x8xf32>, %k: tensor<2x16x2x8xf32>) {
-  // expected-error@+1 {{expected 'behind' with a position}}
-  %o, %l = "rota.attention"(%q, %k, %k) <{behind = 1 : i64, operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0>, scale = 1.0 : f64}> : (tensor<2x16x4x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x2x8xf32>) -> (tensor<2x16x4x8xf32>, tensor<2x4x16xf32>)
+  // expected-error@+1 {{expected 'behind' or a key position with a position}}
+  %o, %l = rota.attention %q, %k, %k behind = 1 scale = 0.35 : (tensor<2x16x4x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x2x8xf32>) -> (tensor<2x16x4x8xf32>, tensor<2x4x16xf32>)
+  return
+}
+
+// -----
+
+// attention C7: no two places of the keys
+func.func @f(%q: tensor<2x16x4x8xf32>, %k: tensor<2x16x2x8xf32>, %p: tensor<i32>) {
+  // expected-error@+1 {{expected 'behind' or a key position with a position}}
+  %o, %l = rota.attention %q, %k, %k position %p behind = 1 key_position %p scale = 0.35 : (tensor<2x16x4x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x2x8xf32>, tensor<i32>, tensor<i32>) -> (tensor<2x16x4x8xf32>, tensor<2x4x16xf32>)
+  return
+}
+
+// -----
+
+// attention C7: a key position is a scalar
+func.func @f(%q: tensor<2x16x4x8xf32>, %k: tensor<2x16x2x8xf32>, %p: tensor<i32>, %s: tensor<1xi32>) {
+  // expected-error@+1 {{expected a position of rank 0, got 'tensor<1xi32>'}}
+  %o, %l = rota.attention %q, %k, %k position %p key_position %s scale = 0.35 : (tensor<2x16x4x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x2x8xf32>, tensor<i32>, tensor<1xi32>) -> (tensor<2x16x4x8xf32>, tensor<2x4x16xf32>)
+  return
+}
+
+// -----
+
+// attention C9: balanced order of a ring
+func.func @f(%q: tensor<2x16x4x8xf32>, %k: tensor<2x16x2x8xf32>) {
+  // expected-error@+1 {{expected 'ring' with 'balanced'}}
+  %o, %l = rota.attention %q, %k, %k scale = 0.35 balanced : (tensor<2x16x4x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x2x8xf32>) -> (tensor<2x16x4x8xf32>, tensor<2x4x16xf32>)
+  return
+}
+
+// -----
+
+// attention C9: no window in balanced order
+func.func @f(%q: tensor<2x16x4x8xf32>, %k: tensor<2x16x2x8xf32>) {
+  // expected-error@+1 {{expected causal attention without a window in balanced order}}
+  %o, %l = rota.attention %q, %k, %k scale = 0.35 window = 3 ring balanced : (tensor<2x16x4x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x2x8xf32>) -> (tensor<2x16x4x8xf32>, tensor<2x4x16xf32>)
+  return
+}
+
+// -----
+
+// attention C9: queries with a key position do not see all
+func.func @f(%q: tensor<2x16x4x8xf32>, %k: tensor<2x16x2x8xf32>, %p: tensor<i32>) {
+  // expected-error@+1 {{expected causal attention without a window in balanced order}}
+  %o, %l = rota.attention %q, %k, %k position %p key_position %p scale = 0.35 bidirectional : (tensor<2x16x4x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x2x8xf32>, tensor<i32>, tensor<i32>) -> (tensor<2x16x4x8xf32>, tensor<2x4x16xf32>)
   return
 }
 

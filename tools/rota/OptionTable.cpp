@@ -105,7 +105,8 @@ Rows meshRows(RunOptions &o) {
        Choice(o.sharding)},
       {"context-exchange", group, "HOW",
        "How attention gets the keys of other ranks of the context axis: gather "
-       "them; a ring of ranks, on CPUs; auto: what takes less time",
+       "them; a ring of ranks, or a balanced-ring with equal work for all, on "
+       "CPUs; auto: what takes the least time",
        models, Choice(o.contextExchange)},
       {"sharding-rules", group, "NAME=AXIS+...,...",
        "Mesh axes of a logical axis (heads=tensor), of storage "

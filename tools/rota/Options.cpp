@@ -267,11 +267,14 @@ OptionMistake rota::checkOptions(Command verb, RunOptions &options) {
   if (options.target.unchecked && options.target.device != DeviceKind::Simt)
     return {"unchecked", "expected device 'simt', got '" +
                              std::string(nameOf(options.target.device)) + "'"};
-  if (options.contextExchange == mlir::rota::ContextExchange::Ring &&
+  using mlir::rota::ContextExchange;
+  if (options.contextExchange != ContextExchange::Gather &&
+      options.contextExchange != ContextExchange::Auto &&
       options.target.device != DeviceKind::Cpu)
     return {"context-exchange",
             "expected 'gather' or 'auto' on a GPU, which has no code for a "
-            "ring yet, got 'ring'"};
+            "ring yet, got '" +
+                std::string(nameOf(options.contextExchange)) + "'"};
   if (options.lossBlocks > 1 && llvm::is_contained(options.write, "logits"))
     return {"loss-blocks", "expected 1 where 'write' has logits, got " +
                                std::to_string(options.lossBlocks)};

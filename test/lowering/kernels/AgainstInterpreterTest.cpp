@@ -94,6 +94,18 @@ const DedicatedOp dedicatedOps[] = {
      {{1, 1, 8, 1, 1, 3, 1, 8},
       {2, 37, 8, 4, 2, 4, 2, 9},
       {1, 131, 16, 3, 1, 17, 1, 16}}},
+    // batch, sequence, D, heads, key heads, D of values; the first block sees
+    // the second or not, then the other way round
+    {"attention_to_half_blocks",
+     R"(
+      func.func @f(%q: tensor<$Ax$Bx$Dx$Cx$T>, %k: tensor<$Ax$Bx$Ex$Cx$T>, %v: tensor<$Ax$Bx$Ex$Fx$T>, %b: tensor<$Ax$Bx$Dx$Fx$W>, %m: tensor<$Ax$Dx$Bx$W>, %do: tensor<$Ax$Bx$Dx$Fx$T>, %x: tensor<i32>, %y: tensor<i32>) -> (tensor<$Ax$Bx$Dx$Fx$T>, tensor<$Ax$Dx$Bx$W>, tensor<$Ax$Bx$Dx$Fx$T>, tensor<$Ax$Dx$Bx$W>, tensor<$Ax$Bx$Dx$Cx$W>, tensor<$Ax$Bx$Ex$Cx$T>, tensor<$Ax$Bx$Ex$Fx$T>, tensor<$Ax$Bx$Dx$Cx$W>, tensor<$Ax$Bx$Ex$Cx$T>, tensor<$Ax$Bx$Ex$Fx$T>) {
+        %o0, %l0 = rota.attention %q, %k, %v previous %b, %m position %x key_position %y scale = 0.6 : (tensor<$Ax$Bx$Dx$Cx$T>, tensor<$Ax$Bx$Ex$Cx$T>, tensor<$Ax$Bx$Ex$Fx$T>, tensor<$Ax$Bx$Dx$Fx$W>, tensor<$Ax$Dx$Bx$W>, tensor<i32>, tensor<i32>) -> (tensor<$Ax$Bx$Dx$Fx$T>, tensor<$Ax$Dx$Bx$W>)
+        %o1, %l1 = rota.attention %q, %k, %v previous %b, %m position %y key_position %x scale = 0.6 : (tensor<$Ax$Bx$Dx$Cx$T>, tensor<$Ax$Bx$Ex$Cx$T>, tensor<$Ax$Bx$Ex$Fx$T>, tensor<$Ax$Bx$Dx$Fx$W>, tensor<$Ax$Dx$Bx$W>, tensor<i32>, tensor<i32>) -> (tensor<$Ax$Bx$Dx$Fx$T>, tensor<$Ax$Dx$Bx$W>)
+        %q0, %k0, %v0 = rota.attention_grad %do, %q, %k, %v, %do, %l0 position %x key_position %y scale = 0.6 : (tensor<$Ax$Bx$Dx$Fx$T>, tensor<$Ax$Bx$Dx$Cx$T>, tensor<$Ax$Bx$Ex$Cx$T>, tensor<$Ax$Bx$Ex$Fx$T>, tensor<$Ax$Bx$Dx$Fx$T>, tensor<$Ax$Dx$Bx$W>, tensor<i32>, tensor<i32>) -> (tensor<$Ax$Bx$Dx$Cx$W>, tensor<$Ax$Bx$Ex$Cx$T>, tensor<$Ax$Bx$Ex$Fx$T>)
+        %q1, %k1, %v1 = rota.attention_grad %do, %q, %k, %v, %do, %l1 position %y key_position %x scale = 0.6 : (tensor<$Ax$Bx$Dx$Fx$T>, tensor<$Ax$Bx$Dx$Cx$T>, tensor<$Ax$Bx$Ex$Cx$T>, tensor<$Ax$Bx$Ex$Fx$T>, tensor<$Ax$Bx$Dx$Fx$T>, tensor<$Ax$Dx$Bx$W>, tensor<i32>, tensor<i32>) -> (tensor<$Ax$Bx$Dx$Cx$W>, tensor<$Ax$Bx$Ex$Cx$T>, tensor<$Ax$Bx$Ex$Fx$T>)
+        return %o0, %l0, %o1, %l1, %q0, %k0, %v0, %q1, %k1, %v1 : tensor<$Ax$Bx$Dx$Fx$T>, tensor<$Ax$Dx$Bx$W>, tensor<$Ax$Bx$Dx$Fx$T>, tensor<$Ax$Dx$Bx$W>, tensor<$Ax$Bx$Dx$Cx$W>, tensor<$Ax$Bx$Ex$Cx$T>, tensor<$Ax$Bx$Ex$Fx$T>, tensor<$Ax$Bx$Dx$Cx$W>, tensor<$Ax$Bx$Ex$Cx$T>, tensor<$Ax$Bx$Ex$Fx$T>
+      })",
+     {{1, 1, 8, 1, 1, 3}, {2, 37, 8, 4, 2, 4}, {1, 131, 16, 3, 1, 17}}},
     // batch, sequence, vocabulary
     {"cross_entropy",
      R"(

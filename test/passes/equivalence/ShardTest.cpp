@@ -122,6 +122,13 @@ constexpr Case cases[] = {
     {"llama_ring_mixed", "llama",
      "mesh=data=2,fsdp=2,context=2,tensor=2 shard-optimizer=true "
      "context-exchange=ring"},
+    {"llama_balanced", "llama",
+     "mesh=context=2 context-exchange=balanced-ring"},
+    {"llama_balanced_of_four", "llama",
+     "mesh=context=4 context-exchange=balanced-ring"},
+    {"llama_balanced_mixed", "llama",
+     "mesh=data=2,fsdp=2,context=2,tensor=2 shard-optimizer=true "
+     "context-exchange=balanced-ring"},
     {"forms_context", "forms", "mesh=context=2"},
     {"forms_ring", "forms", "mesh=context=2 context-exchange=ring"},
     {"forms_ring_of_four", "forms", "mesh=context=4 context-exchange=ring"},
