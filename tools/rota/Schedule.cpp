@@ -38,7 +38,8 @@ std::string draw(const RunOptions &options, const Timeline &timeline,
   case TimelineFormat::CSV: // idle cells are slots, whatever the costs
     return drawCsv(timeline, *simulate(timeline, CostTable()));
   case TimelineFormat::JSON:
-    return drawJson(timeline, simulation, options.schedule);
+    return drawJson(timeline, simulation, *steadyStep(timeline, options.costs),
+                    options.schedule);
   case TimelineFormat::SVG:
     return drawSvg(timeline, simulation, options.schedule);
   case TimelineFormat::Trace:
@@ -54,7 +55,7 @@ std::string draw(const RunOptions &options, const Timeline &timeline,
   bool colour = options.output.empty() && isatty(STDOUT_FILENO) &&
                 !std::getenv("NO_COLOR");
   return title + drawGrid(timeline, simulation, colour) + "\n" +
-         drawReport(timeline, simulation);
+         drawReport(timeline, simulation, *steadyStep(timeline, options.costs));
 }
 
 int write(const RunOptions &options, const std::string &text) {

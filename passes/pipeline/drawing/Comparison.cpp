@@ -45,14 +45,15 @@ CostTable costsOfChunks(const Shape &shape, const CostTable &costs) {
 ComparedSchedule compared(const std::string &name, const Timeline &timeline,
                           const CostTable &costs) {
   const Shape &shape = timeline.shape;
-  std::optional<Simulation> simulation =
-      simulate(timeline, costsOfChunks(shape, costs));
+  CostTable chunkCosts = costsOfChunks(shape, costs);
+  std::optional<Simulation> simulation = simulate(timeline, chunkCosts);
   ComparedSchedule row;
   row.name = name;
   row.shape = shape;
   row.makespan = simulation->makespan;
   row.bubble = simulation->bubble;
   row.idleShare = simulation->idleShare;
+  row.steady = *steadyStep(timeline, chunkCosts);
   for (const RankUsage &rank : simulation->ranks)
     row.peakActivations =
         std::max(row.peakActivations, double(rank.peakLive) / shape.repeats);
@@ -63,19 +64,20 @@ ComparedSchedule compared(const std::string &name, const Timeline &timeline,
 std::string drawComparison(const std::vector<ComparedSchedule> &schedules) {
   std::vector<std::vector<std::string>> table = {
       {"schedule", "chunks", "placement", "makespan", "bubble", "idle",
-       "activations", "messages"}};
+       "steady step", "steady bubble", "activations", "messages"}};
   std::string errors;
   for (const ComparedSchedule &row : schedules) {
     if (!row.error.empty()) {
-      table.push_back({row.name, "-", "-", "-", "-", "-", "-", "-"});
+      table.push_back({row.name, "-", "-", "-", "-", "-", "-", "-", "-", "-"});
       errors += row.name + ": " + row.error + "\n";
       continue;
     }
-    table.push_back({row.name, std::to_string(row.shape.repeats),
-                     nameOf(row.shape.placement), numberCell(row.makespan),
-                     percentCell(row.bubble), percentCell(row.idleShare),
-                     numberCell(row.peakActivations),
-                     std::to_string(row.messages)});
+    table.push_back(
+        {row.name, std::to_string(row.shape.repeats),
+         nameOf(row.shape.placement), numberCell(row.makespan),
+         percentCell(row.bubble), percentCell(row.idleShare),
+         numberCell(row.steady.time), percentCell(row.steady.bubble),
+         numberCell(row.peakActivations), std::to_string(row.messages)});
   }
   return alignedTable(table) + errors;
 }
@@ -95,6 +97,8 @@ std::string drawComparisonJson(const std::vector<ComparedSchedule> &schedules) {
                        {"makespan", row.makespan},
                        {"bubble", row.bubble},
                        {"idle_share", row.idleShare},
+                       {"steady_step", row.steady.time},
+                       {"steady_bubble", row.steady.bubble},
                        {"peak_activations", row.peakActivations},
                        {"messages", row.messages}});
     rows.push_back(std::move(json));

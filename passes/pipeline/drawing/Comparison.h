@@ -4,7 +4,7 @@
 #ifndef ROTA_PASSES_PIPELINE_DRAWING_COMPARISON_H
 #define ROTA_PASSES_PIPELINE_DRAWING_COMPARISON_H
 
-#include "passes/pipeline/timeline/Simulator.h"
+#include "passes/pipeline/timeline/SteadyStep.h"
 
 namespace rota::pipe {
 
@@ -14,6 +14,7 @@ struct ComparedSchedule {
   std::string error; // why there are no numbers; empty: there are
   Shape shape;
   double makespan = 0, bubble = 0, idleShare = 0; // those of Simulation
+  SteadyStep steady;
   /// The rank with most: activations of all its layers for one microbatch, so
   /// that one of R chunks counts 1/R.
   double peakActivations = 0;
@@ -32,9 +33,7 @@ ComparedSchedule compared(const std::string &name, const Timeline &timeline,
 
 /// A line for each schedule. One without numbers has its error below the table.
 ///
-///   schedule  chunks  placement  makespan  bubble    idle  activations
-///   messages
-///       zb1p       1       loop        27  11.1 %  11.1 %            4 48
+/// The columns "steady step" and "steady bubble" are those of SteadyStep.
 std::string drawComparison(const std::vector<ComparedSchedule> &schedules);
 
 /// The same as a JSON array of objects; one without numbers has an `error`.

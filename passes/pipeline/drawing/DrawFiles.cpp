@@ -132,7 +132,7 @@ void addSlices(const Timeline &timeline, const Simulation &simulation, int rank,
 } // namespace
 
 std::string drawJson(const Timeline &timeline, const Simulation &simulation,
-                     const std::string &name) {
+                     const SteadyStep &steady, const std::string &name) {
   const Shape &shape = timeline.shape;
   Json ranks = Json::array();
   for (size_t rank = 0; rank < timeline.ranks.size(); ++rank) {
@@ -177,6 +177,8 @@ std::string drawJson(const Timeline &timeline, const Simulation &simulation,
                {"makespan", simulation.makespan},
                {"bubble", simulation.bubble},
                {"idle_share", simulation.idleShare},
+               {"steady_step", steady.time},
+               {"steady_bubble", steady.bubble},
                {"timeline", std::move(ranks)}});
 }
 

@@ -79,7 +79,8 @@ std::string drawGrid(const Timeline &timeline, const Simulation &simulation,
   return text;
 }
 
-std::string drawReport(const Timeline &timeline, const Simulation &simulation) {
+std::string drawReport(const Timeline &timeline, const Simulation &simulation,
+                       const SteadyStep &steady) {
   std::vector<std::vector<std::string>> table(1 + simulation.ranks.size());
   auto column = [&](const char *title, auto textOf) {
     table[0].push_back(title);
@@ -122,7 +123,10 @@ std::string drawReport(const Timeline &timeline, const Simulation &simulation) {
   }
   return "makespan " + numberCell(simulation.makespan) + ", bubble " +
          percentCell(simulation.bubble) + ", idle " +
-         percentCell(simulation.idleShare) + "\n" + alignedTable(table);
+         percentCell(simulation.idleShare) +
+         "\nwhere ranks do not meet between steps: " + numberCell(steady.time) +
+         " a step, bubble " + percentCell(steady.bubble) + "\n" +
+         alignedTable(table);
 }
 
 std::string drawCsv(const Timeline &timeline, const Simulation &simulation) {

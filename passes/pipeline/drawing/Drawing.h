@@ -4,7 +4,7 @@
 #ifndef ROTA_PASSES_PIPELINE_DRAWING_DRAWING_H
 #define ROTA_PASSES_PIPELINE_DRAWING_DRAWING_H
 
-#include "passes/pipeline/timeline/Simulator.h"
+#include "passes/pipeline/timeline/SteadyStep.h"
 
 namespace rota::pipe {
 
@@ -22,11 +22,13 @@ namespace rota::pipe {
 std::string drawGrid(const Timeline &timeline, const Simulation &simulation,
                      bool colour = false);
 
-/// Makespan, bubble and the largest idle share of a rank (Simulation), then a
-/// line for each rank: busy time, bubble, largest number of live activations,
+/// Makespan, bubble and the largest idle share of a rank (Simulation); time and
+/// bubble of a step where ranks do not meet between steps; then a line for each
+/// rank: busy time, bubble, largest number of live activations,
 /// and, where there are such actions, of received values, offloaded
 /// activations, weight windows and gradients, with exposed times of transfers.
-std::string drawReport(const Timeline &timeline, const Simulation &simulation);
+std::string drawReport(const Timeline &timeline, const Simulation &simulation,
+                       const SteadyStep &steady);
 
 /// The CSV that PyTorch reads. A timeline of compute actions has an empty cell
 /// for each idle column of the grid; one with other actions has none. A pair is
@@ -36,7 +38,7 @@ std::string drawCsv(const Timeline &timeline, const Simulation &simulation);
 /// Shape, makespan, usage, each action's lane, start and end, and each rank's
 /// waits, as a JSON object. The second half of a pair has the lane "pair".
 std::string drawJson(const Timeline &timeline, const Simulation &simulation,
-                     const std::string &name);
+                     const SteadyStep &steady, const std::string &name);
 
 /// A picture whose width is time, with a lane under each rank for each kind of
 /// transfer (UNSHARD, REDUCE_GRAD, OFFLOAD, FETCH) that the timeline has. The

@@ -105,52 +105,112 @@ void waitUntil(double time, double &clock, double Exposure::*exposed,
   clock = time;
 }
 
+/// At the end of its row a rank waits for its transfers.
+void waitForTransfers(const TransferClock &transfers, double &clock,
+                      RankUsage &usage) {
+  for (auto [kind, exposed] :
+       {std::pair(ActionKind::Unshard, &Exposure::gathers),
+        std::pair(ActionKind::ReduceGrad, &Exposure::reductions),
+        std::pair(ActionKind::Offload, &Exposure::offloads),
+        std::pair(ActionKind::Fetch, &Exposure::fetches)})
+    waitUntil(transfers.end(kind), clock, exposed, usage);
+}
+
+/// The messages that a rank makes and sends, by direction.
+class OutgoingMessages {
+public:
+  /// Notes that a compute action makes a message.
+  void make(bool forward) { ++made[forward]; }
+  void send(bool forward, const MessageClock::Message &message) {
+    sent[forward].push_back(message);
+  }
+
+  /// When the buffer for the next message is free.
+  double bufferReady(bool forward) const {
+    if (made[forward] < kOutgoingBuffers)
+      return 0;
+    size_t previous = made[forward] - kOutgoingBuffers;
+    return previous < sent[forward].size()
+               ? MessageClock::arrival(sent[forward][previous])
+               : kNotYet;
+  }
+
+  /// When all have arrived; kNotYet: that is not known yet.
+  double arrived() {
+    for (int direction : {0, 1})
+      for (size_t &next = known[direction]; next < sent[direction].size();
+           ++next) {
+        double time = MessageClock::arrival(sent[direction][next]);
+        if (time == kNotYet)
+          return kNotYet;
+        last = std::max(last, time);
+      }
+    return last;
+  }
+
+private:
+  std::vector<MessageClock::Message> sent[2];
+  size_t made[2] = {0, 0};
+  // The number of messages whose arrival is known, and their last.
+  size_t known[2] = {0, 0};
+  double last = 0;
+};
+
 class TimelineRun {
 public:
-  TimelineRun(const Timeline &timeline, const CostTable &costs)
-      : timeline(timeline), shape(timeline.shape), costs(costs),
-        communicates(hasCommunication(timeline)), values(shape),
-        messages(costs.send),
+  /// `steps`: the timeline has the actions of so many steps in each row, and
+  /// ranks do not meet between them. 0: it is one step.
+  TimelineRun(const Timeline &timeline, const CostTable &costs,
+              size_t steps = 0, double stepEnd = 0)
+      : timeline(timeline), shape(timeline.shape), costs(costs), steps(steps),
+        stepEnd(stepEnd), communicates(hasCommunication(timeline)),
+        values(shape), messages(costs.send),
         ranks(timeline.ranks.size(), RankState{TransferClock(shape)}),
+        ends(steps + 1, StepEnds(ranks.size(), 0.0)),
         inbox(2 * size_t(shape.chunks()) * shape.microbatches) {
     result.spans.resize(ranks.size());
     result.ranks.resize(ranks.size());
   }
 
-  /// The spans, the exposures and the makespan. Nothing when the timeline does
-  /// not complete.
+  /// Spans, exposures and makespan. Nothing when it does not complete.
   std::optional<Simulation> run() {
     if (costs.cores > 0)
       shareCores();
     else
       sweep();
     for (size_t rank = 0; rank < ranks.size(); ++rank) {
-      if (result.spans[rank].size() < timeline.ranks[rank].size())
+      if (result.spans[rank].size() < timeline.ranks[rank].size() ||
+          ranks[rank].ended < steps)
         return std::nullopt;
-      finish(ranks[rank], result.ranks[rank]);
+      waitForTransfers(ranks[rank].transfers, ranks[rank].clock,
+                       result.ranks[rank]);
       result.makespan = std::max(result.makespan, ranks[rank].clock);
     }
     return std::move(result);
   }
 
+  /// After a run: when the ranks began the first step and ended each.
+  const std::vector<StepEnds> &stepEnds() const { return ends; }
+
 private:
   struct RankState {
     TransferClock transfers;
+    size_t ended = 0; // of its steps
     double clock = 0;
     double core = 0; // CostTable::cores: when the next action's is free
-    // Per direction: the messages that have been sent, and the number of
-    // compute actions that make one.
-    std::vector<MessageClock::Message> sent[2] = {};
-    size_t made[2] = {0, 0};
+    OutgoingMessages outgoing = {};
   };
 
   const Timeline &timeline;
   const Shape &shape;
   const CostTable &costs;
+  size_t steps;
+  double stepEnd;
   bool communicates;
   ValueClock values;
   MessageClock messages;
   std::vector<RankState> ranks;
+  std::vector<StepEnds> ends;
   // Received messages per direction, chunk and microbatch.
   std::vector<MessageClock::Message> inbox;
   Simulation result;
@@ -196,16 +256,34 @@ private:
     }
   }
 
-  /// The rank's next action; null where it has done all.
-  const Action *next(int rank) const {
+  /// The rank's next action; null: it has done all, or cannot end its step.
+  const Action *next(int rank) {
     size_t done = result.spans[rank].size();
     const std::vector<Action> &row = timeline.ranks[rank];
-    return done < row.size() ? &row[done] : nullptr;
+    return endStep(rank, done) && done < row.size() ? &row[done] : nullptr;
+  }
+
+  /// Behind the last action of a step the rank waits for its transfers and
+  /// messages. False where the arrival of one is not known yet.
+  bool endStep(int rank, size_t done) {
+    RankState &state = ranks[rank];
+    size_t row = timeline.ranks[rank].size();
+    if (state.ended == steps || done != row / steps * (state.ended + 1))
+      return true;
+    double arrived = state.outgoing.arrived();
+    if (arrived == kNotYet)
+      return false;
+    RankUsage &usage = result.ranks[rank];
+    waitUntil(arrived, state.clock, &Exposure::messages, usage);
+    waitForTransfers(state.transfers, state.clock, usage);
+    state.clock += stepEnd;
+    ends[++state.ended][rank] = state.clock;
+    return true;
   }
 
   /// The number of actions that start with the rank's next one, itself
   /// included: 2 for a pair.
-  size_t atOnce(int rank) const {
+  size_t atOnce(int rank) {
     size_t left = timeline.ranks[rank].size() - result.spans[rank].size();
     return left > 1 && next(rank)->startsPair ? 2 : 1;
   }
@@ -254,7 +332,7 @@ private:
     MessageClock::Message message =
         messages.add(action.kind, rank, peer, state.clock);
     if (send)
-      state.sent[forward].push_back(message);
+      state.outgoing.send(forward, message);
     else
       received(action) = message;
   }
@@ -279,24 +357,13 @@ private:
                shape.rankOf(action.chunk, action.microbatch);
   }
 
-  /// When the buffer for the next outgoing message is free.
-  double bufferReady(const RankState &rank, bool forward) const {
-    size_t number = rank.made[forward];
-    if (number < kOutgoingBuffers)
-      return 0;
-    size_t previous = number - kOutgoingBuffers;
-    return previous < rank.sent[forward].size()
-               ? MessageClock::arrival(rank.sent[forward][previous])
-               : kNotYet;
-  }
-
   Readiness readiness(const RankState &state, const Action &action) {
     Readiness ready;
     bool forward = isForward(action.kind);
     ready.made = values.made(action);
     ready.arrived = arrival(action);
     if (makesMessage(action))
-      ready.buffer = bufferReady(state, forward);
+      ready.buffer = state.outgoing.bufferReady(forward);
     ready.gathered = state.transfers.gathered(action);
     if (makesGradient(action.kind))
       ready.reduced = state.transfers.reduced(action);
@@ -331,21 +398,12 @@ private:
                                ? costs.ofPair(actions.front(), actions.back())
                                : costs.of(actions.front()));
     for (const Action &action : actions) {
-      state.made[isForward(action.kind)] += makesMessage(action);
+      if (makesMessage(action))
+        state.outgoing.make(isForward(action.kind));
       values.end(action, state.clock);
       result.spans[rank].push_back({start, state.clock});
     }
     return true;
-  }
-
-  /// At the end of its row a rank waits for its transfers.
-  static void finish(RankState &state, RankUsage &usage) {
-    for (auto [kind, exposed] :
-         {std::pair(ActionKind::Unshard, &Exposure::gathers),
-          std::pair(ActionKind::ReduceGrad, &Exposure::reductions),
-          std::pair(ActionKind::Offload, &Exposure::offloads),
-          std::pair(ActionKind::Fetch, &Exposure::fetches)})
-      waitUntil(state.transfers.end(kind), state.clock, exposed, usage);
   }
 };
 
@@ -372,10 +430,7 @@ void addReports(const Timeline &timeline, const CostTable &costs,
   for (size_t rank = 0; rank < timeline.ranks.size(); ++rank) {
     RankUsage &report = simulation.ranks[rank];
     const std::vector<Action> &row = timeline.ranks[rank];
-    for (size_t i = 0; i < row.size(); ++i)
-      if (isCompute(row[i].kind) && !endsPair(row, i))
-        report.busy += row[i].startsPair ? costs.ofPair(row[i], row[i + 1])
-                                         : costs.of(row[i]);
+    report.busy = workOf(row, costs);
     countPeakUsage(timeline, int(rank), communicates, simulation.spans[rank],
                    report);
     if (simulation.makespan > 0)
@@ -392,6 +447,15 @@ void addReports(const Timeline &timeline, const CostTable &costs,
 }
 
 } // namespace
+
+double workOf(const std::vector<Action> &row, const CostTable &costs) {
+  double work = 0;
+  for (size_t i = 0; i < row.size(); ++i)
+    if (isCompute(row[i].kind) && !endsPair(row, i))
+      work += row[i].startsPair ? costs.ofPair(row[i], row[i + 1])
+                                : costs.of(row[i]);
+  return work;
+}
 
 double CostTable::of(const Action &action) const {
   if (isCompute(action.kind) && !chunks.empty())
@@ -431,6 +495,35 @@ std::optional<Simulation> simulate(const Timeline &timeline,
   if (simulation)
     addReports(timeline, costs, *simulation);
   return simulation;
+}
+
+/// The actions of `steps` steps in each row. Each step has microbatches of its
+/// own, so no action waits for one of another step on another rank.
+static Timeline repeated(const Timeline &timeline, int64_t steps) {
+  Timeline result = timeline;
+  result.shape.microbatches *= static_cast<int>(steps);
+  for (std::vector<Action> &row : result.ranks) {
+    size_t length = row.size();
+    row.reserve(length * steps);
+    for (int64_t step = 1; step < steps; ++step)
+      for (size_t i = 0; i < length; ++i) {
+        row.push_back(row[i]);
+        if (hasMicrobatch(row[i].kind))
+          row.back().microbatch +=
+              static_cast<int>(step) * timeline.shape.microbatches;
+      }
+  }
+  return result;
+}
+
+std::optional<std::vector<StepEnds>> simulateSteps(const Timeline &timeline,
+                                                   const CostTable &costs,
+                                                   int64_t steps,
+                                                   double stepEnd) {
+  Timeline all = repeated(timeline, steps);
+  TimelineRun run(all, costs, steps, stepEnd);
+  bool completes = run.run().has_value();
+  return completes ? std::optional(run.stepEnds()) : std::nullopt;
 }
 
 } // namespace rota::pipe

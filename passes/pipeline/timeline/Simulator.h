@@ -6,6 +6,7 @@
 #define ROTA_PASSES_PIPELINE_TIMELINE_SIMULATOR_H
 
 #include "ir/pipe/Timeline.h"
+#include "runtime/program/SteadyState.h"
 
 #include <array>
 
@@ -89,12 +90,25 @@ struct Simulation {
   std::vector<std::vector<TimeSpan>> spans; // beside the timeline's actions
 };
 
+/// Time that the compute actions of a row take, pairs as one.
+double workOf(const std::vector<Action> &row, const CostTable &costs);
+
 /// Runs `timeline` by the rules of Timeline's comment. Without communication
 /// actions each message arrives `send` after the end of its producer, and one
 /// action later for each step of delay. Nothing when the timeline does not
 /// complete; `verifyTimeline` gives the reason.
 std::optional<Simulation> simulate(const Timeline &timeline,
                                    const CostTable &costs);
+
+/// Runs `timeline` `steps` times for ranks that do not meet between steps: a
+/// rank begins its next step when its actions have ended, its transfers and the
+/// messages that it sends have arrived, and `stepEnd` has passed, in which it
+/// updates. Its ends of the steps, the first entry being the begin of the first
+/// step. Nothing when the timeline does not complete.
+std::optional<std::vector<StepEnds>> simulateSteps(const Timeline &timeline,
+                                                   const CostTable &costs,
+                                                   int64_t steps,
+                                                   double stepEnd = 0);
 
 } // namespace rota::pipe
 

@@ -29,11 +29,13 @@ TEST(Comparison, isOfTheSameLayers) {
   // 8 microbatches of 6; 1f1b waits for 3 forwards and 3 backwards.
   EXPECT_DOUBLE_EQ(first.makespan, 8 * 6 + 3 * 6);
   EXPECT_DOUBLE_EQ(first.idleShare, 18.0 / 66);
+  EXPECT_DOUBLE_EQ(first.steady.time, 8 * 6 + 3 * 6);
   EXPECT_DOUBLE_EQ(first.peakActivations, 4);
   EXPECT_EQ(first.messages, 2 * 3 * 8);
   // The last rank begins 3 half forwards later than the first.
   EXPECT_DOUBLE_EQ(second.makespan, 8 * 6 + 3);
   EXPECT_DOUBLE_EQ(second.idleShare, 0);
+  EXPECT_DOUBLE_EQ(second.steady.time, 8 * 6);
   EXPECT_DOUBLE_EQ(second.peakActivations, 4);
   EXPECT_EQ(second.messages, 2 * 6 * 8);
 }
@@ -64,9 +66,9 @@ std::vector<ComparedSchedule> twoRows() {
 
 TEST(Comparison, isATable) {
   EXPECT_EQ("\n" + drawComparison(twoRows()), R"(
- schedule  chunks  placement  makespan  bubble    idle  activations  messages
-     zb1p       1       loop        27  11.1 %  11.1 %            4        48
-dualpipev       -          -         -       -       -            -         -
+ schedule  chunks  placement  makespan  bubble    idle  steady step  steady bubble  activations  messages
+     zb1p       1       loop        27  11.1 %  11.1 %           27         11.1 %            4        48
+dualpipev       -          -         -       -       -            -              -            -         -
 dualpipev: expected more
 )");
 }

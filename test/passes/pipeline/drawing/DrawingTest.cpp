@@ -147,7 +147,7 @@ TEST(Trace, hasALaneForSecondHalvesOfPairs) {
       lanes[event["name"]] = names[event["tid"].get<int>()];
   EXPECT_EQ(lanes["0F1"], "rank 0");
   EXPECT_EQ(lanes["0B0"], "rank 0 pair");
-  auto json = nlohmann::json::parse(drawJson(timeline, *simulation, "pair"),
+  auto json = nlohmann::json::parse(drawJson(timeline, *simulation, {}, "pair"),
                                     nullptr, false);
   const auto &actions = json["timeline"][0]["actions"];
   EXPECT_EQ(actions[1]["lane"], "compute");
@@ -176,8 +176,11 @@ TEST(Csv, hasAnEmptyCellForEachIdleSlot) {
 
 TEST(Report, isATable) {
   Timeline timeline = addCommunication(generated("circular", 2, 2, 4));
-  EXPECT_EQ("\n" + drawReport(timeline, *simulate(timeline, {})), R"(
+  EXPECT_EQ("\n" + drawReport(timeline, *simulate(timeline, {}),
+                              *steadyStep(timeline, {})),
+            R"(
 makespan 18, bubble 11.1 %, idle 11.1 %
+where ranks do not meet between steps: 18 a step, bubble 11.1 %
 rank  busy  bubble  live  received F  received B
    0    16  11.1 %     8           3           1
    1    16  11.1 %     8           1           3
@@ -189,9 +192,12 @@ TEST(Json, holdsEveryAction) {
     Timeline timeline = addCommunication(example.timeline);
     auto simulation = simulate(timeline, {});
     auto json = nlohmann::json::parse(
-        drawJson(timeline, *simulation, example.name), nullptr, false);
+        drawJson(timeline, *simulation, {7, 0.25}, example.name), nullptr,
+        false);
     ASSERT_FALSE(json.is_discarded());
     EXPECT_EQ(json["makespan"].get<double>(), simulation->makespan);
+    EXPECT_EQ(json["steady_step"], 7);
+    EXPECT_EQ(json["steady_bubble"], 0.25);
     EXPECT_EQ(json["ranks"].get<int>(), timeline.shape.stages);
     ASSERT_EQ(json["timeline"].size(), timeline.ranks.size());
     for (size_t rank = 0; rank < timeline.ranks.size(); ++rank) {
@@ -307,10 +313,11 @@ TEST(Svg, isDrawnToScale) {
 
 TEST(Report, saysWhatIsExposed) {
   Timeline timeline = withTransfers();
-  EXPECT_EQ("\n" +
-                drawReport(timeline, *simulate(timeline, costsOfTransfers())),
+  EXPECT_EQ("\n" + drawReport(timeline, *simulate(timeline, costsOfTransfers()),
+                              *steadyStep(timeline, costsOfTransfers())),
             R"(
 makespan 15, bubble 46.7 %, idle 27.3 %
+where ranks do not meet between steps: 15 a step, bubble 46.7 %
 rank  busy  bubble  live  offloaded  exposed OFFLOAD  exposed FETCH  windows  exposed UNSHARD  gradients  exposed REDUCE_GRAD
    0     8  46.7 %     2          2                0              0        2                4          2                    1
    1     8  46.7 %     2          2                0              0        2                0          2                    1
