@@ -22,7 +22,8 @@ struct InsertCommunicationPass
       return signalPassFailure();
     Timeline timeline = op.read();
     if (!hasCommunication(timeline))
-      op.write(addCommunication(timeline));
+      op.write(addCommunication(timeline,
+                                costsOf(op->getParentOfType<ProgramOp>())));
     for (const std::vector<Action> &row : op.read().ranks)
       messages += llvm::count_if(
           row, [](const Action &action) { return isSend(action.kind); });

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Writes the program's timeline. See Passes.td.
-#include "ir/rota/AssumedSpeed.h"
 #include "passes/pipeline/Passes.h"
 #include "passes/pipeline/Program.h"
 #include "passes/pipeline/schedules/Schedules.h"
@@ -97,20 +96,6 @@ private:
     if (!report.named.empty())
       decided << remark::metric("BestNamed", report.named)
               << remark::metric("BestNamedMakespan", report.namedMakespan);
-  }
-
-  /// In operations; unit slots where layers have none.
-  static ::rota::pipe::CostTable costsOf(ProgramOp program) {
-    ::rota::pipe::CostTable table =
-        ::rota::pipe::tableOf(operationsOf(program), layersOf(program));
-    bool hasCosts = llvm::any_of(
-        table.chunks, [](const auto &costs) { return costs.front() > 0; });
-    if (!hasCosts)
-      return {};
-    ::mlir::rota::AssumedSpeed speed;
-    table.send =
-        speed.secondsOfTransfer(messageBytes(program)) * speed.flopsPerSecond;
-    return table;
   }
 
   /// Gives the chunks the ranks of `shape`.

@@ -195,7 +195,7 @@ def InsertCommunication : PipelinePass<"insert-communication"> {
   let description = [{
     Adds `SEND_F`, `RECV_F`, `SEND_B` and `RECV_B` for each value that goes from
     one rank to another. A place for a message is posted when the message is
-    ready, in unit slots, and not much before.
+    ready, and not much before, by the costs of `make-timeline`.
 
     Before: a timeline that `verify-timeline` accepts. One that has sends and
     receives already is left as it is.

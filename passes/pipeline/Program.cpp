@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "passes/pipeline/Program.h"
 
+#include "ir/rota/AssumedSpeed.h"
 #include "ir/rota/Model.h"
 #include "ir/rota/Traffic.h"
 #include "passes/pipeline/timeline/TimelineVerifier.h"
@@ -121,6 +122,19 @@ double messageBytes(ProgramOp program) {
   auto layer = *program.getStackOp().getBody().getOps<LayerOp>().begin();
   auto forward = functionIn(layer, ModelPart::Layer, FunctionKind::Forward);
   return double(bytesOfTensor(forward.getArgument(0)));
+}
+
+::rota::pipe::CostTable costsOf(ProgramOp program) {
+  ::rota::pipe::CostTable table =
+      ::rota::pipe::tableOf(operationsOf(program), layersOf(program));
+  bool hasCosts = llvm::any_of(
+      table.chunks, [](const auto &costs) { return costs.front() > 0; });
+  if (!hasCosts)
+    return {};
+  ::mlir::rota::AssumedSpeed speed;
+  table.send =
+      speed.secondsOfTransfer(messageBytes(program)) * speed.flopsPerSecond;
+  return table;
 }
 
 double bubbleOf(ProgramOp program, const ::rota::pipe::Timeline &timeline,

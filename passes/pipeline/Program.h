@@ -39,6 +39,10 @@ partCosts(::mlir::rota::StackOp stack, double embed, double loss,
 /// Bytes of a microbatch's activation between two layers, undivided.
 double messageBytes(ProgramOp program);
 
+/// The costs of the program's actions in operations, of a message in those that
+/// AssumedSpeed does while it travels; unit slots where layers have none.
+::rota::pipe::CostTable costsOf(ProgramOp program);
+
 /// The share of a step in which ranks are idle, with the costs of
 /// `rota::pipe::tableOf`. 0 when the timeline does not complete.
 double bubbleOf(ProgramOp program, const ::rota::pipe::Timeline &timeline,

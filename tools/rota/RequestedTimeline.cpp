@@ -136,7 +136,7 @@ std::optional<Timeline> complete(const RunOptions &options, Timeline timeline,
   }
   bool gathers = hasAny(timeline, ActionKind::Unshard);
   if (options.communication && !hasCommunication(timeline))
-    timeline = addCommunication(timeline);
+    timeline = addCommunication(timeline, options.costs);
   if (options.offload && !hasAny(timeline, ActionKind::Offload))
     timeline = offloadResiduals(
         timeline, std::vector<bool>(timeline.shape.chunks(), true), 1);

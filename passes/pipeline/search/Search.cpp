@@ -172,7 +172,8 @@ private:
   Candidate judge(Timeline timeline) const {
     std::optional<Simulation> simulation =
         request.communicates
-            ? simulate(addCommunication(timeline), request.costs)
+            ? simulate(addCommunication(timeline, request.costs),
+                       request.costs)
             : simulate(timeline, request.costs);
     Candidate candidate;
     candidate.timeline = std::move(timeline);

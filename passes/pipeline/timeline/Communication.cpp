@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Places sends and receives by the times of a simulation in unit slots.
+// Places sends and receives by the times of a simulation without them.
 #include "passes/pipeline/timeline/Communication.h"
 
 #include "passes/pipeline/timeline/Insertions.h"
-#include "passes/pipeline/timeline/Simulator.h"
 
 #include <algorithm>
 #include <tuple>
@@ -29,11 +28,36 @@ size_t positionAt(const std::vector<TimeSpan> &spans, double time) {
          spans.begin();
 }
 
+/// The costs of each chunk, none of them 0: so actions of a row end one after
+/// the other, and a value's reader ends after its producer.
+CostTable positiveCosts(const Shape &shape, const CostTable &costs) {
+  CostTable result = costs;
+  result.cores = 0;
+  result.chunks.clear();
+  double most = 0;
+  for (int chunk = 0; chunk < shape.chunks(); ++chunk) {
+    std::array<double, 4> &row = result.chunks.emplace_back();
+    for (int kind = 0; kind < 4; ++kind) {
+      row[kind] = costs.of({chunk, ActionKind(kind), 0});
+      most = std::max(most, row[kind]);
+    }
+  }
+  double least = most > 0 ? 1e-6 * most : 1;
+  for (std::array<double, 4> &row : result.chunks)
+    for (double &cost : row)
+      cost = std::max(cost, least);
+  return result;
+}
+
 /// The sends and receives of each rank, in their order in the row; positions
 /// count compute actions.
-std::vector<std::vector<Insertion>> placeMessages(const Timeline &timeline) {
+std::vector<std::vector<Insertion>> placeMessages(const Timeline &timeline,
+                                                  const CostTable &given) {
   const Shape &shape = timeline.shape;
-  std::optional<Simulation> simulation = simulate(timeline, CostTable());
+  // A delay is counted in actions, which have one length only in unit slots.
+  CostTable costs =
+      timeline.delay > 1 ? CostTable() : positiveCosts(shape, given);
+  std::optional<Simulation> simulation = simulate(timeline, costs);
   std::vector<std::vector<Insertion>> insertions(timeline.ranks.size());
   auto place = [&](int rank, double time, const Action &action) {
     insertions[rank].push_back(
@@ -47,7 +71,7 @@ std::vector<std::vector<Insertion>> placeMessages(const Timeline &timeline) {
         continue;
       bool forward = isForward(action.kind);
       double end = simulation->spans[rank][i].end;
-      place(int(rank), end + timeline.delay - 1,
+      place(int(rank), end + (timeline.delay - 1),
             {action.chunk,
              forward ? ActionKind::SendForward : ActionKind::SendBackward, m});
       place(shape.rankOf(reader, m), end,
@@ -69,11 +93,12 @@ std::vector<std::vector<Insertion>> placeMessages(const Timeline &timeline) {
 
 } // namespace
 
-Timeline addCommunication(const Timeline &timeline) {
+Timeline addCommunication(const Timeline &timeline, const CostTable &costs) {
   Timeline compute = timeline;
   for (std::vector<Action> &row : compute.ranks)
     row = computeOf(row);
-  std::vector<std::vector<Insertion>> insertions = placeMessages(compute);
+  std::vector<std::vector<Insertion>> insertions =
+      placeMessages(compute, costs);
   Timeline result = timeline;
   for (size_t rank = 0; rank < timeline.ranks.size(); ++rank) {
     // Messages stand directly behind a compute action, before other actions

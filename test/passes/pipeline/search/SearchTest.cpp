@@ -35,7 +35,9 @@ std::string textOf(const ScheduleRequest &request) {
 /// Runs a timeline as the request's search judges it.
 std::optional<Simulation> simulated(const ScheduleRequest &request,
                                     const Timeline &timeline) {
-  return simulate(request.communicates ? addCommunication(timeline) : timeline,
+  return simulate(request.communicates
+                      ? addCommunication(timeline, request.costs)
+                      : timeline,
                   request.costs);
 }
 

@@ -47,6 +47,50 @@ TEST(Communication, postsReceivesJustInTime) {
   }
 }
 
+// Any costs, some of them 0: the places are valid.
+TEST(Communication, keepsTimelinesValidByCosts) {
+  std::mt19937 random(11);
+  std::vector<Example> all = examples();
+  for (Example &example : pairedExamples())
+    all.push_back(std::move(example));
+  for (const Example &example : all) {
+    CostTable costs;
+    costs.send = double(random() % 4) / 4;
+    costs.pairShare = double(random() % 3) / 2;
+    for (int chunk = 0; chunk < example.timeline.shape.chunks(); ++chunk) {
+      std::array<double, 4> &row = costs.chunks.emplace_back();
+      for (double &cost : row)
+        cost = double(random() % 5) / 4;
+    }
+    EXPECT_EQ(verified(addCommunication(example.timeline, costs)), "")
+        << example.name;
+  }
+}
+
+// A place that is posted by costs hides the latency as well as if places were
+// always there. In unit slots it is posted right before its reader, so a rank
+// that is busy when a message is ready waits for the whole latency.
+TEST(Communication, postsReceivesWhileMessagesTravel) {
+  for (const Example &example : examples()) {
+    CostTable costs;
+    costs.forward = 1.25;
+    costs.backward = 2;
+    costs.send = 0.5;
+    const Timeline &timeline = example.timeline;
+    if (timeline.delay == 1)
+      EXPECT_NEAR(simulate(addCommunication(timeline, costs), costs)->makespan,
+                  simulate(timeline, costs)->makespan, 1e-9)
+          << example.name;
+  }
+  CostTable costs;
+  costs.backward = 2;
+  costs.send = 0.25;
+  Timeline timeline = generated("circular", 8, 2, 32);
+  EXPECT_EQ(simulate(addCommunication(timeline), costs)->makespan, 248);
+  EXPECT_EQ(simulate(addCommunication(timeline, costs), costs)->makespan,
+            216.5);
+}
+
 // Of M > d*S microbatches, those that wait for the next repeat wait on stage 0
 // alone; other stages hold one place, or two when delayed.
 TEST(Communication, circularStorageIsOnStageZeroAlone) {
