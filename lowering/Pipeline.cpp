@@ -129,9 +129,11 @@ LogicalResult ProgramLowering::verify() {
   if (auto slots = pipe::simulate(timeline, {}))
     program.timeline = pipe::drawGrid(timeline, *slots);
   auto pipeline = op->getParentOfType<mlir::pipe::ProgramOp>();
-  program.bubble = mlir::pipe::bubbleOf(
+  mlir::pipe::Bubbles bubbles = mlir::pipe::bubblesOf(
       pipeline, timeline,
       forwardCosts(pipeline.getStackOp(), costs, program.lossCalls));
+  program.bubble = bubbles.meeting;
+  program.steadyBubble = bubbles.steady;
   addEstimates(costs, Assumptions(), program);
   if (!::rota::verify(program, error))
     return emitError(module.getLoc()) << error;

@@ -4,6 +4,7 @@
 #include "ir/rota/AssumedSpeed.h"
 #include "ir/rota/Model.h"
 #include "ir/rota/Traffic.h"
+#include "passes/pipeline/timeline/SteadyStep.h"
 #include "passes/pipeline/timeline/TimelineVerifier.h"
 
 namespace mlir::pipe {
@@ -137,11 +138,15 @@ double messageBytes(ProgramOp program) {
   return table;
 }
 
-double bubbleOf(ProgramOp program, const ::rota::pipe::Timeline &timeline,
-                const ::rota::pipe::PartCosts &costs) {
-  auto simulation = ::rota::pipe::simulate(
-      timeline, ::rota::pipe::tableOf(costs, layersOf(program)));
-  return simulation ? simulation->bubble : 0;
+Bubbles bubblesOf(ProgramOp program, const ::rota::pipe::Timeline &timeline,
+                  const ::rota::pipe::PartCosts &costs) {
+  ::rota::pipe::CostTable table =
+      ::rota::pipe::tableOf(costs, layersOf(program));
+  auto simulation = ::rota::pipe::simulate(timeline, table);
+  auto steady = ::rota::pipe::steadyStep(timeline, table);
+  if (!simulation || !steady)
+    return {};
+  return {simulation->bubble, steady->bubble};
 }
 
 } // namespace mlir::pipe

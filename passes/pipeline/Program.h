@@ -43,10 +43,16 @@ double messageBytes(ProgramOp program);
 /// AssumedSpeed does while it travels; unit slots where layers have none.
 ::rota::pipe::CostTable costsOf(ProgramOp program);
 
-/// The share of a step in which ranks are idle, with the costs of
-/// `rota::pipe::tableOf`. 0 when the timeline does not complete.
-double bubbleOf(ProgramOp program, const ::rota::pipe::Timeline &timeline,
-                const ::rota::pipe::PartCosts &costs);
+/// The shares of a step in which ranks are idle.
+struct Bubbles {
+  double meeting = 0; // at the end of the step
+  double steady = 0;  // of SteadyStep: where they do not meet
+};
+
+/// Those with the costs of `rota::pipe::tableOf`; 0 when the timeline does not
+/// complete.
+Bubbles bubblesOf(ProgramOp program, const ::rota::pipe::Timeline &timeline,
+                  const ::rota::pipe::PartCosts &costs);
 
 } // namespace mlir::pipe
 

@@ -4,7 +4,6 @@
 
 #include <ctime>
 #include <nlohmann/json.hpp>
-#include <numeric>
 
 using nlohmann::ordered_json;
 
@@ -91,21 +90,19 @@ static ordered_json stagesJson(const Program &program,
 
 std::string describeRun(const Program &program, const RunFacts &facts) {
   std::optional<Clock> clock = plannedTimes(program);
-  std::vector<int> axes(program.mesh.size());
-  std::iota(axes.begin(), axes.end(), 0);
   ordered_json run = {{"started", std::time(nullptr)},
                       {"model", program.model},
                       {"schedule", program.schedule},
                       {"parameters", program.parameterCount},
                       {"device", facts.device},
                       {"data", facts.data},
-                      {"ranks", groupSize(program.mesh, axes)},
+                      {"ranks", rankCount(program)},
                       {"mesh", meshJson(program)},
                       {"microbatches", program.microbatches},
                       {"tokens_per_step", facts.tokensPerStep},
                       {"flops_per_token", program.flopsPerToken},
                       {"peak_flops", nullptr},
-                      {"bubble_planned", program.bubble},
+                      {"bubble_planned", facts.plannedBubble},
                       {"planned_seconds", nullptr},
                       {"options", optionsJson(facts.options)},
                       {"stages", stagesJson(program, clock)},

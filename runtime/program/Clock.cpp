@@ -9,6 +9,10 @@ namespace rota {
 
 namespace {
 
+/// Actions that are run at most to find a step's time in the steady state: well
+/// under a second's work.
+constexpr int64_t kSteadyActions = int64_t(1) << 20;
+
 /// The largest of the seconds of sends.
 double slowestSend(const Program &program,
                    const std::vector<std::vector<double>> &seconds) {
@@ -24,14 +28,16 @@ class ClockRun {
 public:
   ClockRun(const Program &program,
            const std::vector<std::vector<double>> &seconds, Clock &clock,
-           std::string &error)
+           std::string &error, const StepEnds &begins)
       : program(program), seconds(seconds), clock(clock), error(error),
-        latency(slowestSend(program, seconds)), messageClock(latency) {}
+        begins(begins), latency(slowestSend(program, seconds)),
+        messageClock(latency) {}
 
   bool run() {
     size_t stages = program.stages.size();
     next.assign(stages, 0);
-    now.assign(stages, 0.0);
+    now = begins;
+    now.resize(stages, 0.0);
     streams.assign(stages, {});
     messages.resize(stages);
     clock.begin.resize(stages);
@@ -132,6 +138,7 @@ private:
       }
     }
     clock.makespan = *std::max_element(now.begin(), now.end());
+    clock.ends = now;
     return true;
   }
 
@@ -139,6 +146,7 @@ private:
   const std::vector<std::vector<double>> &seconds;
   Clock &clock;
   std::string &error;
+  const StepEnds &begins;
   double latency;          // of messages
   std::vector<int> next;   // per stage: its next action
   std::vector<double> now; // per stage: its time
@@ -153,9 +161,30 @@ private:
 
 bool runClock(const Program &program,
               const std::vector<std::vector<double>> &seconds, Clock &clock,
-              std::string &error) {
+              std::string &error, const StepEnds &begins) {
   error.clear();
-  return ClockRun(program, seconds, clock, error).run();
+  return ClockRun(program, seconds, clock, error, begins).run();
+}
+
+bool runSteadyClock(const Program &program,
+                    const std::vector<std::vector<double>> &seconds,
+                    double &step, std::string &error) {
+  int64_t actions = 0;
+  for (const std::vector<double> &row : seconds)
+    actions += static_cast<int64_t>(row.size());
+  std::vector<StepEnds> ends = {StepEnds(seconds.size(), 0.0)};
+  auto run = [&](int64_t steps) -> std::optional<std::vector<StepEnds>> {
+    Clock clock;
+    while (static_cast<int64_t>(ends.size()) <= steps) {
+      if (!runClock(program, seconds, clock, error, ends.back()))
+        return std::nullopt;
+      ends.push_back(clock.ends);
+    }
+    return ends;
+  };
+  std::optional<double> time = steadyStepTime(actions, kSteadyActions, run);
+  step = time.value_or(0.0);
+  return time.has_value();
 }
 
 } // namespace rota

@@ -31,6 +31,13 @@ int64_t groupSize(const std::vector<MeshAxis> &mesh,
   return ranks;
 }
 
+int64_t rankCount(const Program &program) {
+  int64_t ranks = 1;
+  for (const MeshAxis &axis : program.mesh)
+    ranks *= axis.size;
+  return ranks;
+}
+
 std::vector<int64_t> partShape(const std::vector<int64_t> &shape,
                                const Division &division,
                                const std::vector<MeshAxis> &mesh) {

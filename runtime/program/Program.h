@@ -490,8 +490,10 @@ struct Program {
   // The options of the optimizer that compiled code has: "optimizer=sgd ...".
   std::string optimizer;
   std::vector<ModelOption> modelOptions; // those that are not at their default
-  // Share of the timeline, by the operations of its chunks.
-  double bubble = 0.0;
+  // Share of the timeline, by the operations of its chunks: of a step at whose
+  // end the ranks meet, and of one in the steady state of a run whose ranks do
+  // not meet.
+  double bubble = 0.0, steadyBubble = 0.0;
   int64_t microbatches = 1; // of the timeline
   // Times that a step runs the timeline before its update, each with
   // microbatches of its own.
@@ -572,6 +574,8 @@ int64_t partElements(const std::vector<int64_t> &shape,
 /// Number of ranks along these axes.
 int64_t groupSize(const std::vector<MeshAxis> &mesh,
                   const std::vector<int> &axes);
+/// Number of all ranks.
+int64_t rankCount(const Program &program);
 
 /// Bytes of one element.
 int64_t byteSize(ElementType type);

@@ -282,6 +282,7 @@ template <typename V> void visit(V &v, Program &x) {
   v("optimizer", x.optimizer);
   v("modelOptions", x.modelOptions);
   v("bubble", x.bubble);
+  v("steadyBubble", x.steadyBubble);
   v("microbatches", x.microbatches);
   v("rounds", x.rounds);
   v("vocabulary", x.vocabulary);

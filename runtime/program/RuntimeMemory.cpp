@@ -3,7 +3,6 @@
 #include "runtime/program/Part.h"
 
 #include <algorithm>
-#include <numeric>
 #include <tuple>
 
 namespace rota {
@@ -23,12 +22,6 @@ static int64_t widestStage(const Program &program) {
   for (const Stage &stage : program.stages)
     widest = std::max(widest, stage.updates.size());
   return static_cast<int64_t>(widest);
-}
-
-static int64_t rankCount(const Program &program) {
-  std::vector<int> axes(program.mesh.size());
-  std::iota(axes.begin(), axes.end(), 0);
-  return groupSize(program.mesh, axes);
 }
 
 std::vector<NormTerm> normTerms(const Program &program) {

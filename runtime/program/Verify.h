@@ -6,6 +6,7 @@
 #define ROTA_RUNTIME_PROGRAM_VERIFY_H
 
 #include "runtime/program/Program.h"
+#include "runtime/program/SteadyState.h"
 
 namespace rota {
 
@@ -36,14 +37,22 @@ struct Clock {
   // [stage][kind]: time of these actions in which the stage waits for them, as
   // an executor waits: for messages first.
   std::vector<std::array<double, kActionKindCount>> exposed;
+  StepEnds ends; // [stage], when it has waited for all that it started
   double makespan = 0.0;
 };
 
 /// Returns false and names the stage that is stuck in `error` when the
-/// timelines do not end.
+/// timelines do not end. `begins` are the times at which the stages begin; by
+/// default all begin at 0.
 bool runClock(const Program &program,
               const std::vector<std::vector<double>> &seconds, Clock &clock,
-              std::string &error);
+              std::string &error, const StepEnds &begins = {});
+
+/// The seconds of a step in the steady state of a run whose ranks do not meet
+/// between steps. Returns false as runClock does.
+bool runSteadyClock(const Program &program,
+                    const std::vector<std::vector<double>> &seconds,
+                    double &step, std::string &error);
 
 } // namespace rota
 

@@ -441,18 +441,24 @@ std::vector<double> Executor::meanSeconds() {
 }
 
 double measuredBubble(const Program &program,
-                      const std::vector<std::vector<double>> &seconds) {
+                      const std::vector<std::vector<double>> &seconds,
+                      bool meet) {
   Clock clock;
   std::string error;
-  if (!runClock(program, seconds, clock, error))
+  double step = 0.0;
+  bool ends = meet ? runClock(program, seconds, clock, error)
+                   : runSteadyClock(program, seconds, step, error);
+  if (!ends)
     throw RunError(error);
+  if (meet)
+    step = clock.makespan;
   double busy = 0.0;
   for (const auto &row : seconds)
     for (double value : row)
       busy += value;
-  if (clock.makespan <= 0.0)
+  if (step <= 0.0)
     return 0.0;
-  return 1.0 - busy / (clock.makespan * static_cast<double>(seconds.size()));
+  return 1.0 - busy / (step * static_cast<double>(seconds.size()));
 }
 
 } // namespace rota

@@ -103,7 +103,8 @@ Loss gatherLoss(Rank &rank, int64_t rounds = 1);
 /// rank 0 waits for the others when it needs the share.
 class BubbleGather {
 public:
-  explicit BubbleGather(Rank &rank);
+  /// Of steps at whose end the ranks `meet`, or of those of the steady state.
+  explicit BubbleGather(Rank &rank, bool meet = true);
 
   bool isOpen() const { return open; }
   /// `seconds`: of each of this rank's actions.
@@ -116,6 +117,7 @@ private:
   double share() const;
 
   Rank &rank;
+  const bool meet;
   // Of each rank; on others than rank 0, their own. The rank keeps them.
   using Rows = std::vector<std::vector<double>>;
   const std::shared_ptr<Rows> rows;

@@ -5,6 +5,7 @@
 #include "runtime/program/TensorNames.h"
 #include "runtime/train/Gather.h"
 #include "runtime/train/Publish.h"
+#include "runtime/train/StepsMeet.h"
 
 #include <algorithm>
 #include <cmath>
@@ -20,9 +21,7 @@ bool stepsMeet(Rank &rank, const OptimizerOptions &options,
     throw InputError(fmt::format(
         "'post-validate': expected a program for CPUs, got one for {}",
         rank.device().name()));
-  return (options.gradientClip > 0.0 && !options.postValidate) ||
-         skips.isOn() || rank.device().isAsynchronous() ||
-         rank.everyone().ranks.size() == 1;
+  return stepsMeet(rank.program(), options, skips);
 }
 
 Optimizer::Optimizer(Rank &rank, const OptimizerOptions &options,

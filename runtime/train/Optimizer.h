@@ -14,11 +14,8 @@
 
 namespace rota {
 
-/// Whether the ranks of a run wait for each other at the end of a step: where
-/// the norm of the whole gradient is needed for the update. On a device that
-/// works on its own, its streams wait and the host does not. A single rank has
-/// nobody to wait for. Throws InputError where options want what the device
-/// cannot.
+/// The same of this run (StepsMeet.h). Throws InputError where options want
+/// what the device cannot.
 bool stepsMeet(Rank &rank, const OptimizerOptions &options,
                const SkipOptions &skips);
 

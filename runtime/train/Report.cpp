@@ -2,6 +2,7 @@
 #include "runtime/train/Report.h"
 #include "runtime/program/Text.h"
 #include "runtime/train/Skipping.h"
+#include "runtime/train/StepsMeet.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -36,13 +37,6 @@ bool Report::keeps(const StepReport &p, bool last) const {
   return last || p.skip != SkipReason::None || keeps(p.step);
 }
 
-static int64_t rankCount(const Program &program) {
-  int64_t ranks = 1;
-  for (const MeshAxis &axis : program.mesh)
-    ranks *= axis.size;
-  return ranks;
-}
-
 /// " (data=2, stage=4)"; nothing where one axis alone has ranks: the pipeline.
 static std::string meshText(const Program &program) {
   std::string text;
@@ -72,7 +66,7 @@ void Report::begin(const std::string &data) {
                       {"microbatches", program.microbatches},
                       {"rounds", program.rounds},
                       {"flops_per_token", program.flopsPerToken},
-                      {"bubble_theoretical", program.bubble},
+                      {"bubble_theoretical", plannedBubble(program, options)},
                       {"data", data},
                       {"timeline", program.timeline},
                       {"plan", program.plan}});
@@ -125,7 +119,7 @@ void Report::step(const StepReport &p, bool last) {
                          {"gradient_norm", p.gradientNorm},
                          {"tokens_per_second", p.tokensPerSecond},
                          {"bubble_measured", p.bubble},
-                         {"bubble_theoretical", program.bubble},
+                         {"bubble_theoretical", p.plannedBubble},
                          {"seconds", p.seconds},
                          {"seconds_left", p.secondsLeft}};
     if (p.validationLoss)
@@ -163,7 +157,7 @@ void Report::step(const StepReport &p, bool last) {
              fmt::format("{}/{}", p.step, options.steps),
              terminal ? kGreen : "", p.loss, terminal ? kPlain : "", parts,
              validation, grouped(static_cast<int64_t>(p.tokensPerSecond)),
-             100.0 * p.bubble, 100.0 * program.bubble,
+             100.0 * p.bubble, 100.0 * p.plannedBubble,
              clockText(p.secondsLeft));
   if (isSkipped)
     fmt::print("  skipped: its {}", reasonText(p.skip, options.skip));

@@ -32,6 +32,7 @@ struct StepReport {
   double tokensPerSecond = 0.0;
   std::optional<double> utilization; // MFU, where the peak is known
   double bubble = 0.0;               // measured
+  double plannedBubble = 0.0;        // of the run's kind of steps
   double seconds = 0.0, secondsLeft = 0.0;
   int64_t replayed = 0;         // steps so far that were replays of a recording
   double checkpointStall = 0.0; // seconds that a checkpoint held the step up

@@ -3,6 +3,7 @@
 #include "runtime/metrics/RunDescription.h"
 #include "runtime/metrics/Utilization.h"
 #include "runtime/train/Gather.h"
+#include "runtime/train/StepsMeet.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -65,8 +66,10 @@ void RunMetrics::begin(const std::string &data, int64_t tokensPerStep) {
   std::vector<Option> table = trainOptions(values);
   note(folder->replace(
       metricsfiles::run,
-      describeRun(rank.program(), {rank.device().name(), data, tokensPerStep,
-                                   peakFlops(rank, options), table})));
+      describeRun(rank.program(),
+                  {rank.device().name(), data, tokensPerStep,
+                   peakFlops(rank, options),
+                   plannedBubble(rank.program(), options), table})));
 }
 
 /// The hidden shares of gathers and reductions of all ranks so far, and the
@@ -156,8 +159,7 @@ void RunMetrics::step(const StepReport &p, bool isKept, bool last) {
     metrics.push_back({"mfu", "speed/mfu", *p.utilization});
   if (isKept) {
     metrics.push_back({"bubble_measured", "bubble/measured", p.bubble});
-    metrics.push_back(
-        {"bubble_planned", "bubble/planned", rank.program().bubble});
+    metrics.push_back({"bubble_planned", "bubble/planned", p.plannedBubble});
     addTransfers(metrics);
     addMemory(metrics);
   }

@@ -4,6 +4,7 @@
 #include "runtime/train/Gather.h"
 #include "runtime/train/Initialize.h"
 #include "runtime/train/LearningRate.h"
+#include "runtime/train/StepsMeet.h"
 #include "runtime/train/Tensors.h"
 
 #include <algorithm>
@@ -36,9 +37,10 @@ Training::Training(const Run &run, Rank &rank, const RunData &data,
       metrics(rank, executor, options, report), peak(peakFlops(rank, options)),
       unrecorded(std::max<int64_t>(1, tracedRuns(program, options))),
       tables{TableSums(rank), TableSums(rank)},
-      bubbles{BubbleGather(rank), BubbleGather(rank)} {
+      bubbles{BubbleGather(rank, meet), BubbleGather(rank, meet)} {
   values.add(evaluation);
   values.add(optimizer.skips());
+  progress.plannedBubble = plannedBubble(program, options);
 }
 
 void Training::continueAfter(const ResumedRun &resumed) {

@@ -3,6 +3,7 @@
 // The program's binary form and the checks made before a program runs.
 #include "runtime/program/Program.h"
 #include "runtime/program/Verify.h"
+#include "runtime/train/Executor.h"
 
 #include <gtest/gtest.h>
 
@@ -33,6 +34,7 @@ Program makeProgram() {
   p.timeline = "0F0\n1F0 \"quoted\"";
   p.config = "{\"hidden_size\": 4}\n";
   p.bubble = 0.25;
+  p.steadyBubble = 0.125;
   p.vocabulary = 17;
   p.input = {ElementType::I32, {2, 3}, {}};
   p.logits = {ElementType::BF16, {2, 3, 17}, {}};
@@ -483,6 +485,24 @@ TEST(Verify, ClockLetsMessagesTakeTheLatencyOfASend) {
   EXPECT_EQ(clock.end[1][0], 2.5);
   EXPECT_EQ(clock.makespan, 5.5);
   EXPECT_EQ(clock.exposed[1][size_t(ActionKind::RecvForward)], 0.5);
+}
+
+// Stage 0 needs nothing of stage 1, so steps follow one another by the slower
+// stage; stage 0 is held up by its messages, which stage 1 takes late.
+TEST(Verify, ClockRunsStepsThatDoNotMeet) {
+  Program p = makeProgram();
+  std::vector<std::vector<double>> seconds = {{2.0, 0.0}, {0.0, 3.0}};
+  Clock clock;
+  std::string error;
+  ASSERT_TRUE(runClock(p, seconds, clock, error, {1.0, 4.0})) << error;
+  EXPECT_EQ(clock.ends, (StepEnds{4.0, 7.0}));
+  double step = 0.0;
+  ASSERT_TRUE(runSteadyClock(p, seconds, step, error)) << error;
+  EXPECT_EQ(step, 3.0);
+  EXPECT_NEAR(measuredBubble(p, seconds, /*meet=*/true), 1.0 - 5.0 / 10.0,
+              1e-12);
+  EXPECT_NEAR(measuredBubble(p, seconds, /*meet=*/false), 1.0 - 5.0 / 6.0,
+              1e-12);
 }
 
 // Two gathers, one after the other, and two computations that read them: the
