@@ -32,8 +32,8 @@ OptionRows optimizerRows(OptimizerOptions &o) {
     rows.push_back(row);
   }
   rows.push_back({"gradient-clip", group, "X",
-                  "Largest global norm of the gradient; 0: no clipping", runs,
-                  &o.gradientClip});
+                  "Largest global norm of the gradient; 0: no clipping",
+                  runs | Command::Plan, &o.gradientClip});
   return rows;
 }
 

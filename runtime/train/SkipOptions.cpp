@@ -9,11 +9,11 @@ OptionRows skipRows(SkipOptions &o) {
   return {{"skip-nonfinite", group, "",
            "A step whose loss or gradient is not finite updates nothing; "
            "without it, such a step ends the run",
-           train, &o.nonfinite},
+           train | Command::Plan, &o.nonfinite},
           {"skip-spikes", group, "X",
            "The same, and a step whose loss or gradient norm is more than X "
            "standard deviations above the mean of the last 128; 0: none",
-           train, &o.spikes}};
+           train | Command::Plan, &o.spikes}};
 }
 
 } // namespace rota

@@ -5,7 +5,9 @@
 
 #include "lowering/report/TransferEstimates.h"
 #include "passes/differentiate/Remat.h"
+#include "passes/pipeline/timeline/SteadyStep.h"
 #include "runtime/program/RuntimeMemory.h"
+#include "runtime/train/StepsMeet.h"
 #include "tools/rota/Compile.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -53,10 +55,10 @@ void readChunks(const PolicyParts &parts, PolicyPlan &row) {
 }
 
 /// The times of all ranks.
-void readTimes(const Plan &plan, PolicyPlan &row) {
+void readTimes(const Plan &plan, const RunOptions &options, PolicyPlan &row) {
   Assumptions assumptions;
-  auto simulation = TransferEstimates(plan.costs, plan.program, assumptions)
-                        .simulate(plan.timeline);
+  TransferEstimates estimates(plan.costs, plan.program, assumptions);
+  auto simulation = estimates.simulate(plan.timeline);
   for (size_t stage = 0; stage < plan.program.stages.size(); ++stage) {
     StageNeed &need = row.stages.emplace_back();
     need.bytes = deviceBytes(plan.program, stage);
@@ -66,6 +68,11 @@ void readTimes(const Plan &plan, PolicyPlan &row) {
     need.seconds = rank.busy + rank.exposed.offloads + rank.exposed.fetches;
   }
   row.step = simulation ? simulation->makespan : 0;
+  if (stepsMeet(plan.program, options.optimizer, options.skip))
+    return;
+  if (auto steady = pipe::steadyStep(
+          plan.timeline, estimates.costTable(plan.timeline.shape.chunks())))
+    row.steadyStep = steady->time;
 }
 
 std::string mebibytes(int64_t bytes) {
@@ -108,7 +115,7 @@ void planPolicy(const RunOptions &given, PolicyPlan &row) {
   row.error.clear();
   row.residuals = std::move(plan.residuals);
   readMemory(plan.program, row);
-  readTimes(plan, row);
+  readTimes(plan, options, row);
   row.parts = readParts(plan);
   readChunks(*row.parts, row);
   row.operations = stepOperations(plan.program, plan.costs);

@@ -154,11 +154,12 @@ std::optional<MeasuredStep> simulateMeasured(const std::string &path,
     return std::nullopt;
   costs->cores = cores;
   std::optional<pipe::Simulation> simulation = pipe::simulate(timeline, *costs);
-  if (!simulation) {
+  auto steady = pipe::steadyStep(timeline, *costs, measured->stepEnd);
+  if (!simulation || !steady) {
     error = "the timeline does not complete";
     return std::nullopt;
   }
-  return MeasuredStep{std::move(*simulation), measured->stepEnd};
+  return MeasuredStep{std::move(*simulation), *steady, measured->stepEnd};
 }
 
 } // namespace rota

@@ -4,7 +4,7 @@
 #ifndef ROTA_TOOLS_ROTA_MEASUREDCOSTS_H
 #define ROTA_TOOLS_ROTA_MEASUREDCOSTS_H
 
-#include "passes/pipeline/timeline/Simulator.h"
+#include "passes/pipeline/timeline/SteadyStep.h"
 
 #include <map>
 #include <string>
@@ -34,7 +34,8 @@ std::optional<pipe::CostTable> costTable(const MeasuredCosts &measured,
 /// A step by measured costs.
 struct MeasuredStep {
   pipe::Simulation simulation;
-  double stepEnd = 0; // seconds beside the timeline
+  pipe::SteadyStep steady; // where ranks do not meet between steps
+  double stepEnd = 0;      // seconds beside the timeline
   double seconds() const { return simulation.makespan + stepEnd; }
 };
 

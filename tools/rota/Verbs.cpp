@@ -6,6 +6,7 @@
 
 #include "runtime/program/Text.h"
 #include "runtime/train/Launch.h"
+#include "runtime/train/StepsMeet.h"
 #include "tools/rota/CheckpointModel.h"
 #include "tools/rota/ChooseActivations.h"
 #include "tools/rota/ChooseRemat.h"
@@ -153,6 +154,8 @@ ordered_json policiesJson(const std::vector<PolicyPlan> &rows) {
     entry["host_bytes"] = row.hostBytes;
     entry["recomputed"] = row.recomputed;
     entry["step_seconds"] = row.step;
+    if (row.steadyStep)
+      entry["steady_step_seconds"] = *row.steadyStep;
     entry["stages"] = ordered_json::array();
     for (const StageNeed &need : row.stages)
       entry["stages"].push_back(
@@ -194,12 +197,13 @@ ordered_json choiceJson(const RematChoice &choice) {
 }
 
 /// Bytes that the runtime takes on a GPU beside the arena are under "runtime".
-ordered_json planJson(const Plan &plan,
+ordered_json planJson(const RunOptions &options, const Plan &plan,
                       const std::vector<PolicyPlan> &policies) {
   const Program &program = plan.program;
   ordered_json mesh = ordered_json::object();
   for (const MeshAxis &axis : program.mesh)
     mesh[axis.name] = axis.size;
+  bool meet = stepsMeet(program, options.optimizer, options.skip);
   ordered_json ranks = ordered_json::array();
   for (const Stage &rank : program.stages) {
     ordered_json uses = ordered_json::object();
@@ -218,11 +222,14 @@ ordered_json planJson(const Plan &plan,
                        {"microbatches", program.microbatches},
                        {"rounds", program.rounds},
                        {"bubble", program.bubble},
+                       {"steps_meet", meet},
                        {"mesh", mesh},
                        {"stages", ranks},
                        {"policies", policiesJson(policies)},
                        {"transfers", transfersJson(plan.transfers)},
                        {"timeline", program.timeline}};
+  if (!meet)
+    json["steady_bubble"] = program.steadyBubble;
   if (program.device == DeviceKind::Cpu)
     return json;
   RuntimeMemory memory = runtimeMemory(program);
@@ -271,6 +278,29 @@ int runEval(const RunOptions &given) {
   return compileThenRun(Command::Eval, std::move(options), std::move(model));
 }
 
+/// The step of a run whose ranks do not meet between steps, beside that of one
+/// whose ranks do.
+static std::string describeSteady(const Program &program,
+                                  const std::vector<PolicyPlan> &policies,
+                                  const std::optional<MeasuredStep> &measured) {
+  std::string text = fmt::format(
+      "ranks do not meet between steps: bubble {:.1f} %, or {:.1f} % if they "
+      "did\n",
+      100 * program.steadyBubble, 100 * program.bubble);
+  for (const PolicyPlan &row : policies)
+    if (row.chosen && row.steadyStep)
+      text += fmt::format("  a step without its update, by assumed speed: "
+                          "{:.3f} ms, or {:.3f} ms\n",
+                          1e3 * *row.steadyStep, 1e3 * row.step);
+  if (measured)
+    text += fmt::format("  a step by measured costs: {:.3f} ms, or {:.3f} ms; "
+                        "bubble {:.1f} %, or {:.1f} %\n",
+                        1e3 * measured->steady.time, 1e3 * measured->seconds(),
+                        100 * measured->steady.bubble,
+                        100 * measured->simulation.bubble);
+  return text;
+}
+
 /// Prints what a plan says, for people.
 static void printPlan(const RunOptions &options, const Plan &plan,
                       const std::vector<PolicyPlan> &policies,
@@ -287,6 +317,8 @@ static void printPlan(const RunOptions &options, const Plan &plan,
              describePolicies(policies));
   if (choice)
     fmt::print("\n{}", describeChoice(*choice, options));
+  if (!stepsMeet(program, options.optimizer, options.skip))
+    fmt::print("\n{}", describeSteady(program, policies, measured));
   if (measured)
     fmt::print("\na step by measured costs takes {:.3f} ms, of which {:.3f} ms "
                "are its end; bubble {:.1f} %\n",
@@ -346,7 +378,7 @@ int runPlan(const RunOptions &given) {
   if (policies.empty())
     policies = comparePolicies(options);
   if (options.json) {
-    ordered_json json = planJson(plan, policies);
+    ordered_json json = planJson(options, plan, policies);
     if (choice)
       json["remat"] = choiceJson(*choice);
     if (!options.checkpoints.folder.empty())
@@ -356,7 +388,9 @@ int runPlan(const RunOptions &given) {
     if (measured)
       json["measured"] = {{"step_seconds", measured->seconds()},
                           {"step_end_seconds", measured->stepEnd},
-                          {"bubble", measured->simulation.bubble}};
+                          {"bubble", measured->simulation.bubble},
+                          {"steady_step_seconds", measured->steady.time},
+                          {"steady_bubble", measured->steady.bubble}};
     fmt::print("{}\n", json.dump(2));
     return kExitSuccess;
   }
