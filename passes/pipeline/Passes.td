@@ -88,8 +88,8 @@ def MakeTimeline : PipelinePass<"make-timeline"> {
     for the program's stages, repeats and microbatches is an error that names
     the numbers and the rule, as is one that holds more than `activations`.
     With `pairs`, an F and a B or I that the schedule is published to run together
-    become a pair; a schedule that has none is an error that names those that do. A
-    file keeps its pairs.
+    become a pair, for `auto` those with which the step is shorter; a schedule that
+    has none is an error that names those that do. A file keeps its pairs.
 
     `auto` searches for the timeline with the least makespan
     (passes/pipeline/README.md), with the costs of `balance-stages`, or unit costs

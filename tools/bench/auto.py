@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Seconds of `rota schedule auto` on 16 ranks with 2 chunks each and 128 microbatches, and its makespan as a ratio to the
-lower bound, for bounds on the activations of a rank (0: none), with split and with whole backwards."""
+lower bound, for bounds on the activations of a rank (0: none), with split and with whole backwards, and with split ones
+with messages and with pairs."""
 import os
 import re
 import subprocess
@@ -11,7 +12,9 @@ from common import ROTA, temporary
 
 SHAPE = ["--ranks", "16", "--chunks", "2", "--microbatches", "128"]
 with temporary() as folder:
-    for form in ["--split-backward"], ["--cost-backward", "2"]:
+    split = "--split-backward"
+    for form in ([split], ["--cost-backward", "2"], [split, "--communication", "--cost-send", "0.25"],
+                 [split, "--pairs", "--pair-share", "0.5"]):
         for bound in 0, 48, 32, 16, 12:
             command = [ROTA, "schedule", "auto", *SHAPE, *form, "--activations", str(bound), "--format", "csv", "-o",
                        os.path.join(folder, "auto.csv")]
@@ -22,5 +25,5 @@ with temporary() as folder:
             if done.returncode or not found:
                 sys.exit(f"{' '.join(command)}\n{done.stderr}")
             makespan, named, least = found.groups()
-            print(f"{form[0]}, {bound} activations: {seconds:.1f} s, makespan {makespan}, "
+            print(f"{' '.join(form)}, {bound} activations: {seconds:.1f} s, makespan {makespan}, "
                   f"{float(makespan) / float(least):.3f} x the lower bound; {named}")

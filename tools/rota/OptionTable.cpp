@@ -152,7 +152,7 @@ Rows pipelineRows(RunOptions &o) {
            timelines, &o.splitBackward},
           {"pairs", group, "",
            "A forward and a backward at once, where the schedule is published "
-           "with them: " +
+           "with them, or (auto) where the step is shorter: " +
                pipe::namesWithPairs(),
            timelines, &o.pairs},
           {"activations", group, "N",

@@ -111,7 +111,8 @@ const std::vector<Schedule> &allSchedules() {
        "the shortest that a search finds",
        generateAuto,
        {},
-       /*isSearch=*/true},
+       /*isSearch=*/true,
+       /*hasPairs=*/true},
   };
   return schedules;
 }

@@ -22,7 +22,9 @@ struct ScheduleRequest {
   /// The most that a rank may hold, as RankUsage::peakLive counts activations;
   /// 0: no bound.
   int activations = 0;
-  bool pairs = false; // those that the schedule is published with run at once
+  /// Those that the schedule is published with run at once; the search may add
+  /// some.
+  bool pairs = false;
   // For the search (search/Search.h) alone:
   CostTable costs = {};           // makespans are compared with
   bool communicates = false;      // and with sends and receives
@@ -58,7 +60,8 @@ struct Schedule {
   /// It searches among the others, and its timelines have the unpipelined chunk
   /// and the split already.
   bool isSearch = false;
-  /// It is published with pairs, and its generator marks them.
+  /// It is published with pairs, and its generator marks them; or it searches
+  /// for them.
   bool hasPairs = false;
 };
 

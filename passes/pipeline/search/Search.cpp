@@ -4,12 +4,10 @@
 // of single actions.
 #include "passes/pipeline/search/Search.h"
 
+#include "passes/pipeline/search/Judge.h"
 #include "passes/pipeline/search/LocalSearch.h"
 #include "passes/pipeline/search/LowerBound.h"
-#include "passes/pipeline/search/OrderRun.h"
 #include "passes/pipeline/search/Rules.h"
-#include "passes/pipeline/timeline/Communication.h"
-#include "passes/pipeline/timeline/GradientOrder.h"
 #include "passes/pipeline/timeline/UnpipelinedLayers.h"
 
 #include <algorithm>
@@ -18,24 +16,6 @@
 
 namespace rota::pipe {
 namespace {
-
-/// A length that is shorter by more than rounding.
-bool isLess(double length, double other) { return length < other * (1 - 1e-9); }
-
-/// What timelines and orders are judged by. Less is better.
-struct Score {
-  double makespan = kNever;
-  int activations = 0; // of the rank that holds most
-  bool operator<(const Score &other) const {
-    if (isLess(makespan, other.makespan) || isLess(other.makespan, makespan))
-      return makespan < other.makespan;
-    return activations < other.activations;
-  }
-};
-
-struct Candidate : Score {
-  Timeline timeline;
-};
 
 /// An order that a rule has made.
 struct Found : Score {
@@ -51,7 +31,7 @@ public:
         problem(shapeOf(this->request), request.costs, request.splitBackward,
                 request.activations ? request.activations - request.shape.outer
                                     : 0),
-        bound(lowerBoundOf(problem)), orderRun(problem) {}
+        judge(this->request), bound(lowerBound()), orderRun(problem) {}
   PlacementSearch(const PlacementSearch &) =
       delete; // members refer to each other
 
@@ -60,19 +40,10 @@ public:
     for (const Schedule &schedule : allSchedules()) {
       if (schedule.isSearch)
         continue;
-      std::string error;
-      std::optional<Timeline> timeline =
-          makeTimeline(schedule.name, request, error);
-      if (!timeline ||
-          hasAny(*timeline, ActionKind::BackwardInput) != request.splitBackward)
-        continue;
-      Candidate candidate = judge(std::move(*timeline));
-      if (candidate < bestNamed) {
-        bestNamed = candidate;
-        named = schedule.name;
-      }
+      tryNamed(schedule, /*pairs=*/false);
+      if (request.pairs && schedule.hasPairs)
+        tryNamed(schedule, /*pairs=*/true);
     }
-    best = bestNamed;
   }
 
   void tryFixedRules(Budget &budget) {
@@ -110,9 +81,12 @@ public:
   /// Moves single actions of the best orders.
   void improve(Budget budget) {
     std::vector<Order> starts;
-    if (!problem.shape.outer && !bestNamed.timeline.ranks.empty())
-      if (std::optional<Order> order = orderOf(problem, bestNamed.timeline))
+    if (!request.shape.outer && !bestNamed.timeline.ranks.empty()) {
+      Timeline apart = bestNamed.timeline;
+      dropPairs(apart);
+      if (std::optional<Order> order = orderOf(problem, apart))
         starts.push_back(std::move(*order));
+    }
     for (const Found &found : pool)
       starts.push_back(found.order);
     int64_t share = budget.left / int64_t(starts.size());
@@ -158,10 +132,13 @@ private:
   }
 
   static constexpr size_t kPool = 6;
+  /// Runs of an order that stand for the judgement of one, which takes longer.
+  static constexpr int64_t kJudgedAs = 4;
 
   ScheduleRequest request;
   Problem problem; // without the unpipelined chunk
-  double bound;    // lower, of the makespan
+  Judge judge;
+  double bound; // lower, of the makespan
   Candidate best, bestNamed;
   std::string named; // the schedule that made bestNamed
   int rules = 0;     // that were tried
@@ -169,32 +146,46 @@ private:
   std::vector<Found> pool; // best first
   std::mt19937 random;     // its default seed is fixed
 
-  Candidate judge(Timeline timeline) const {
-    std::optional<Simulation> simulation =
-        request.communicates
-            ? simulate(addCommunication(timeline, request.costs),
-                       request.costs)
-            : simulate(timeline, request.costs);
-    Candidate candidate;
-    candidate.timeline = std::move(timeline);
-    for (const RankUsage &rank : simulation->ranks)
-      candidate.activations = std::max(candidate.activations, rank.peakLive);
-    bool fits =
-        !request.activations || candidate.activations <= request.activations;
-    if (fits && reorderedGradients(candidate.timeline).empty())
-      candidate.makespan = simulation->makespan;
-    return candidate;
+  double lowerBound() const {
+    Problem shorter = problem;
+    for (int lane = 0; lane < problem.path(); ++lane)
+      shorter.cost[lane] *= judge.leastShare();
+    return lowerBoundOf(shorter);
   }
 
-  void take(const Order &order) {
+  void tryNamed(const Schedule &schedule, bool pairs) {
+    ScheduleRequest own = request;
+    own.pairs = pairs;
+    std::string error;
+    std::optional<Timeline> timeline = makeTimeline(schedule.name, own, error);
+    if (!timeline ||
+        hasAny(*timeline, ActionKind::BackwardInput) != request.splitBackward)
+      return;
+    Candidate candidate = judge.judge(*timeline);
+    if (candidate < bestNamed) {
+      bestNamed = candidate;
+      named = schedule.name;
+    }
+    if (!pairs)
+      judge.addPairs(candidate);
+    if (candidate < best)
+      best = std::move(candidate);
+  }
+
+  /// Takes the order's timeline if it is better than the best, and returns what
+  /// it is judged by.
+  Score take(const Order &order) {
     Timeline timeline = timelineOf(problem, order);
     if (request.shape.outer) {
       timeline.shape.outer = true;
       timeline = *addUnpipelinedLayers(timeline);
     }
-    Candidate candidate = judge(std::move(timeline));
+    Candidate candidate = judge.judge(std::move(timeline));
+    judge.addPairs(candidate);
+    Score score = candidate;
     if (candidate < best)
       best = std::move(candidate);
+    return score;
   }
 
   /// Tries the fixed rules with a bound of `activations`, until one is not
@@ -209,17 +200,29 @@ private:
       Order order =
           scheduleByPriority(smaller, prioritiesOf(smaller, rule), budget);
       budget.spend(problem.actions());
-      if (isLess(best.makespan, orderRun.run(order)))
+      if (isLess(best.makespan, judge.leastShare() * orderRun.run(order)))
         continue;
-      take(order);
-      return true;
+      if (!isLess(best.makespan, take(order).makespan))
+        return true;
     }
     return false;
   }
 
   void takeBest() {
     for (const Found &found : pool)
-      take(found.order);
+      if (!judge.mayPair()) // else it was taken when it was ranked
+        take(found.order);
+  }
+
+  /// Ranks an order by what it takes with pairs, unless the pool has better
+  /// ones only.
+  void rankWithPairs(Found &found, Budget &budget) {
+    bool isFull = pool.size() == kPool;
+    if (isFull &&
+        isLess(pool.back().makespan, judge.leastShare() * found.makespan))
+      return;
+    budget.spend(kJudgedAs * problem.actions());
+    static_cast<Score &>(found) = take(found.order);
   }
 
   void tryRule(const PriorityRule &rule, Budget &budget) {
@@ -233,6 +236,8 @@ private:
     for (const std::vector<int> &row : found.order)
       found.activations =
           std::max(found.activations, peakActivations(problem, row));
+    if (judge.mayPair())
+      rankWithPairs(found, budget);
     auto place = std::lower_bound(pool.begin(), pool.end(), found);
     // One rule of each quality, so that the pool does not fill with copies.
     if (place != pool.end() && !(found < *place)) {

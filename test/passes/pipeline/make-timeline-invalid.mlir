@@ -29,7 +29,7 @@
 // RUN: not rota-opt %t/three.mlir --make-timeline="schedule=%t/two.csv pairs" 2>&1 | FileCheck %s --check-prefix=CASE14
 // CASE14: error: 'schedule': expected a named schedule with 'pairs', got '{{.*}}two.csv', which keeps its own
 // RUN: not rota-opt %t/deep.mlir --make-timeline="schedule=gpipe pairs" 2>&1 | FileCheck %s --check-prefix=CASE15
-// CASE15: error: expected a schedule with pairs (interleaved-overlap, dualpipev), got 'gpipe'
+// CASE15: error: expected a schedule with pairs (interleaved-overlap, dualpipev, auto), got 'gpipe'
 // RUN: not rota-opt %t/three.mlir --make-timeline="schedule=auto activations=-1" 2>&1 | FileCheck %s --check-prefix=CASE13
 // CASE13: error: 'activations': expected a number from 0 to 2147483647, got -1
 // RUN: not rota-opt %t/three.mlir --make-timeline=schedule=gpipe --make-timeline=schedule=gpipe 2>&1 | FileCheck %s --check-prefix=TWICE

@@ -27,7 +27,7 @@ std::string textOf(const ScheduleRequest &request) {
   std::string text;
   for (int number :
        {shape.stages, shape.repeats, shape.microbatches, int(shape.placement),
-        request.activations, int(request.splitBackward)})
+        request.activations, int(request.splitBackward), int(request.pairs)})
     text += std::to_string(number) + " ";
   return text;
 }
@@ -65,19 +65,24 @@ double searched(ScheduleRequest request) {
   return report.makespan;
 }
 
-/// Checks that no named schedule with the request's form is shorter.
+/// Checks that no named schedule with the request's form is shorter, with its
+/// pairs or without.
 void expectNoneShorter(ScheduleRequest request) {
   double makespan = searched(request);
-  for (const Schedule &schedule : allSchedules()) {
-    std::string error;
-    std::optional<Timeline> timeline =
-        schedule.isSearch ? std::nullopt
-                          : makeTimeline(schedule.name, request, error);
-    if (timeline &&
-        hasAny(*timeline, ActionKind::BackwardInput) == request.splitBackward)
-      EXPECT_LE(makespan, simulated(request, *timeline)->makespan)
-          << schedule.name << " " << textOf(request);
-  }
+  for (const Schedule &schedule : allSchedules())
+    for (bool pairs : {false, true}) {
+      if (schedule.isSearch || (pairs && !request.pairs))
+        continue;
+      ScheduleRequest own = request;
+      own.pairs = pairs;
+      std::string error;
+      std::optional<Timeline> timeline =
+          makeTimeline(schedule.name, own, error);
+      if (timeline &&
+          hasAny(*timeline, ActionKind::BackwardInput) == request.splitBackward)
+        EXPECT_LE(makespan, simulated(request, *timeline)->makespan)
+            << schedule.name << " " << textOf(request);
+    }
 }
 
 void expectNoneShorter(int stages, int repeats, Placement placement) {
@@ -129,6 +134,38 @@ TEST(Search, isAsShortAsNamedSchedulesWithMessages) {
         request.costs.forward = 1.25;
         expectNoneShorter(request);
       }
+}
+
+TEST(Search, isAsShortAsNamedSchedulesWithPairs) {
+  for (double share : {0.0, 0.5, 1.0})
+    for (bool split : {false, true})
+      for (bool communicates : {false, true})
+        for (int bound : {0, 7}) {
+          ScheduleRequest request{{3, 2, 9}, 1, split, bound};
+          request.searchActions = kActions;
+          request.pairs = request.anyPlacement = true;
+          request.communicates = communicates;
+          request.costs.backward = 2;
+          request.costs.send = 0.125;
+          request.costs.pairShare = share;
+          expectNoneShorter(request);
+        }
+}
+
+// Half of the shorter half is hidden; where nothing is, there are no pairs.
+TEST(Search, pairsWhereItIsShorter) {
+  ScheduleRequest request{{4, 2, 16}, 1, true};
+  request.anyPlacement = true;
+  request.costs.pairShare = 0.5;
+  std::string error;
+  EXPECT_FALSE(hasPairs(*makeTimeline("auto", request, error)));
+  double apart = searched(request);
+  request.pairs = true;
+  EXPECT_TRUE(hasPairs(*makeTimeline("auto", request, error)));
+  EXPECT_LT(searched(request), 0.9 * apart);
+  request.costs.pairShare = 1;
+  EXPECT_FALSE(hasPairs(*makeTimeline("auto", request, error)));
+  EXPECT_DOUBLE_EQ(searched(request), apart);
 }
 
 TEST(Search, addsUnpipelinedLayers) {
