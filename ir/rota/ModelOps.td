@@ -104,7 +104,8 @@ def Rota_StackOp : Rota_Op<"stack", [Symbol, SymbolTable, NoTerminator,
 
     Constraints:
     - C1: `layers` is at least 1
-    - C2: the pattern is not empty and names layers of this stack, every one
+    - C2: the pattern is not empty, has at most one kind for each layer and names
+      layers of this stack, every one
     - C3: all kinds have one activation type
 
     ```mlir

@@ -128,9 +128,14 @@ LogicalResult StackOp::verifyRegions() {
   // C1: at least one layer.
   if (getLayers() < 1)
     return emitOpError("expected at least 1 layer, got ") << getLayers();
-  // C2: the pattern names layers of this stack, every one.
+  // C2: the pattern has one kind a layer at most and names layers of this
+  // stack, every one.
   if (getPattern().empty())
     return emitOpError("expected a pattern of layer kinds, got none");
+  if (static_cast<int64_t>(getPattern().size()) > getLayers())
+    return emitOpError("expected a pattern of at most ")
+           << getLayers() << " kinds, one for each layer, got "
+           << getPattern().size();
   SmallPtrSet<Operation *, 4> named;
   for (auto kind : getPattern().getAsRange<FlatSymbolRefAttr>()) {
     Operation *layer = mlir::SymbolTable::lookupSymbolIn(*this, kind.getAttr());

@@ -95,6 +95,19 @@ rota.stack @layers layers = 1 pattern [] {
 
 // -----
 
+// stack C2: the pattern has a layer for each kind
+// expected-error@+1 {{expected a pattern of at most 1 kinds, one for each layer, got 2}}
+rota.stack @layers layers = 1 pattern [@a, @b] {
+  rota.layer @a {
+    func.func private @forward(tensor<8xf32>) -> tensor<8xf32>
+  }
+  rota.layer @b {
+    func.func private @forward(tensor<8xf32>) -> tensor<8xf32>
+  }
+}
+
+// -----
+
 // stack C2: the pattern names layers
 // expected-error@+1 {{expected the pattern to name layers of the stack, 'b' is none}}
 rota.stack @layers layers = 1 pattern [@b] {

@@ -284,7 +284,7 @@ void runSearches(std::deque<PlacementSearch> &searches, Budget budget) {
       search.reduceActivations({share / 4});
 }
 
-std::string numberText(double value) {
+std::string roundedText(double value) {
   char text[32];
   std::snprintf(text, sizeof text, "%.6g", value);
   return text;
@@ -298,10 +298,10 @@ std::string SearchReport::str() const {
   std::string others = "no named schedule fits";
   if (!named.empty())
     others =
-        "best named schedule " + named + " with " + numberText(namedMakespan);
+        "best named schedule " + named + " with " + roundedText(namedMakespan);
   return std::to_string(rules) + " priority rules, placement " +
-         nameOf(placement) + ", makespan " + numberText(makespan) + ", " +
-         others + ", lower bound " + numberText(lowerBound) + ", distance " +
+         nameOf(placement) + ", makespan " + roundedText(makespan) + ", " +
+         others + ", lower bound " + roundedText(lowerBound) + ", distance " +
          percent + " %";
 }
 
