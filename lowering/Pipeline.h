@@ -68,7 +68,7 @@ public:
   const Program &getProgram() const { return program; }
   const FunctionCosts &getCosts() const { return costs; }
   const pipe::Timeline &getTimeline() const { return timeline; }
-  /// What the memory plan was made of.
+  /// The input of the memory plan.
   const memory::ModelLayout &getLayout() const { return layout; }
   const memory::ChunkTable &getChunks() const { return chunks; }
   /// The transfers of a step. Empty before `verify`.

@@ -33,7 +33,7 @@ public:
   bool isDivided() const { return !axes.empty(); }
   int64_t size() const { return ranks; }
 
-  /// What the rank `by` positions before has. Started before the next op.
+  /// The value of the rank `by` positions before. Started before the next op.
   Value shift(Value value, int64_t by, StringRef reason) {
     return permute(value, by, /*mirrored=*/false, reason);
   }
@@ -41,7 +41,7 @@ public:
   Value shiftBack(Value value, int64_t by, StringRef reason) {
     return shift(value, ranks - by, reason);
   }
-  /// What the rank has that is as far from the end as this one is from the
+  /// The value of the rank that is as far from the end as this one is from the
   /// start.
   Value mirror(Value value, StringRef reason) {
     return permute(value, 0, /*mirrored=*/true, reason);

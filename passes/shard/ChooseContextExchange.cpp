@@ -60,7 +60,7 @@ static SmallVector<Value> returning(AttentionGradOp op) {
   return {op.getKeyCotangent(), op.getValueCotangent()};
 }
 
-/// What a balanced ring exchanges half of, before its steps and after them.
+/// Values of which a balanced ring exchanges half, before its steps and after.
 template <typename Op> static SmallVector<Value> swapped(Op op) {
   SmallVector<Value> values = gathered(op);
   values.push_back(op.getLogsumexp());

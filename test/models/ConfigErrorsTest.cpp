@@ -291,7 +291,7 @@ TEST_F(ConfigErrors, UserModules) {
   EXPECT_TRUE(StringRef(diagnostics).contains("'rota.stack'"));
 }
 
-// What only a configuration leaves open, a module has in it. Numbers stand in
+// A module has in it what only a configuration leaves open. Numbers stand in
 // messages as users write them.
 TEST_F(ConfigErrors, OptionsOfConfigurationsAreRefusedForModules) {
   std::string path = ROTA_SOURCE_DIR "/models/examples/experts.mlir";

@@ -127,7 +127,7 @@ TEST(Cores, TokensAreGivenInTheOrderOfAsking) {
   EXPECT_EQ(order, (std::vector<int>{0, 1, 2, 3}));
 }
 
-/// Where the calling thread may run.
+/// The cores on which the calling thread may run.
 static std::vector<int> coresOfThread() {
   cpu_set_t set;
   CPU_ZERO(&set);

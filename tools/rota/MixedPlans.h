@@ -14,8 +14,8 @@
 
 namespace rota {
 
-/// What a plan under one policy was made of. The chunks, their layers and the
-/// order of compute actions do not depend on the policy.
+/// Input and results of the memory plan under one policy. The chunks, their
+/// layers and the order of compute actions do not depend on the policy.
 struct PolicyParts {
   memory::ModelLayout layout; // its program has the device and the rounds
   memory::ChunkTable chunks;
@@ -23,7 +23,7 @@ struct PolicyParts {
   pipe::CostTable costs; // seconds
 };
 
-/// What one microbatch of a chunk takes.
+/// Time and memory of one microbatch of a chunk.
 struct ChunkCost {
   std::array<double, 4> compute{};                  // seconds of F, B, I, W
   std::array<double, kTransferStreams> transfers{}; // seconds of each

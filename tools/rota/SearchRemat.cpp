@@ -191,7 +191,7 @@ private:
   std::set<std::pair<size_t, int>> refused;
 };
 
-/// What is tried on one stage, and what fits.
+/// The tries on one stage, and which of them fit.
 class StageSearch {
 public:
   StageSearch(const MixedPlans &plans, int stage)

@@ -172,7 +172,7 @@ ordered_json policiesJson(const std::vector<PolicyPlan> &rows) {
   return list;
 }
 
-/// What `--remat auto` chose, and what it costs.
+/// The choice of `--remat auto` and its costs.
 ordered_json choiceJson(const RematChoice &choice) {
   ordered_json stages = ordered_json::array(), chunks = ordered_json::array();
   for (size_t stage = 0; stage < choice.plan.stages.size(); ++stage) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What timelines of a search are compared by: the step as it will run.
+// The measure of a search for timelines: the step as it will run.
 #ifndef ROTA_PASSES_PIPELINE_SEARCH_JUDGE_H
 #define ROTA_PASSES_PIPELINE_SEARCH_JUDGE_H
 
@@ -14,7 +14,7 @@ inline bool isLess(double length, double other) {
   return length < other * (1 - 1e-9);
 }
 
-/// What timelines and orders are judged by. Less is better.
+/// The measure of timelines and orders. Less is better.
 struct Score {
   double makespan = kNever;
   int activations = 0; // of the rank that holds most

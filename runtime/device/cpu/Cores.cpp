@@ -12,8 +12,8 @@
 
 namespace rota {
 
-/// Where the calling thread may run; nowhere on a machine with more than
-/// CPU_SETSIZE cores.
+/// The cores on which the calling thread may run; none on a machine with more
+/// than CPU_SETSIZE of them.
 static cpu_set_t allowedCores() {
   cpu_set_t set;
   CPU_ZERO(&set);

@@ -6,10 +6,10 @@
 // four ranks on two cores take as long as one rank, and one rank on two cores
 // uses both. Waiting threads sleep; none spins.
 //
-// Where ranks outnumber the cores, and the cores are all that the process may
-// use, each token is bound to a core of its own. The operating system would
-// often place the thread that gets a token beside another one that computes:
-// all cores are busy until the thread that gave the token back sleeps.
+// Each token is bound to a core of its own if ranks outnumber the cores and the
+// process may use no others. The operating system would often place the thread
+// that gets a token beside another one that computes: all cores are busy until
+// the thread that gave the token back sleeps.
 #ifndef ROTA_RUNTIME_DEVICE_CPU_CORES_H
 #define ROTA_RUNTIME_DEVICE_CPU_CORES_H
 

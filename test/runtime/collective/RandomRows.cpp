@@ -14,7 +14,7 @@ namespace {
 /// What lies behind the filled rows of a source, and in a destination before.
 constexpr char kGarbage = 77;
 
-/// How the blocks of a group's ranks are filled.
+/// The fill of the blocks of a group's ranks.
 enum class Filling {
   OneBlock, // one has more than its room, or all of it; others nothing
   OneRank,  // so have all blocks of one rank
