@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Step times of schedules on 4 ranks that share this machine's cores, and their ratios to those that `rota plan --measured`
-simulates with costs of one traced run: models of 8 and of 16 layers. Costs are those of a split backward (I, W); B is their
-sum. The median of the steps after the first two."""
+simulates with costs of one traced run: models of 8 and of 16 layers (or --layers N,...). Costs are those of a split backward
+(I, W); B is their sum. The median of the steps after the first two."""
+import argparse
 import json
 import os
 import statistics
@@ -13,6 +14,9 @@ STEPS, BATCH, SEQUENCE, MICROBATCHES = 10, 16, 256, 16
 ONE_CHUNK = ["gpipe", "1f1b", "eager-1f1b", "zb1p", "zb2p"]
 TWO_CHUNKS = ["circular", "looped-bfs", "interleaved-1f1b", "interleaved-overlap", "interleaved-zero-bubble", "zbv", "v-half",
               "v-min", "dualpipev"]
+parser = argparse.ArgumentParser(description=__doc__)
+parser.add_argument("--layers", default="8,16", help="of the models, separated by commas")
+options = parser.parse_args()
 cores = str(len(os.sched_getaffinity(0)))
 
 
@@ -29,7 +33,7 @@ def measure(arguments, folder, tokens, more=()):
 
 with temporary() as folder:
     worst = 1.0
-    for layers in 8, 16:
+    for layers in map(int, options.layers.split(",")):
         model = model_of("tiny", folder, num_hidden_layers=layers)
         tokens = random_tokens(folder, json.load(open(model))["vocab_size"])
         shape = ["--model", model, "--mesh", "stage=4", "--batch-size", str(BATCH), "--sequence-length", str(SEQUENCE),

@@ -25,15 +25,16 @@ public:
   void add(const Json &event) {
     auto begin = report::number(event, "ts"),
          length = report::number(event, "dur"),
+         lane = report::number(event, "tid"),
          run = report::number(report::member(event, "args"), "run");
     std::optional<Action> action = parseAction(report::text(event, "name"));
-    if (report::text(event, "cat") != "training" || !begin || !length || !run ||
-        *length < 0 || !action)
+    if (report::text(event, "cat") != "training" || !begin || !length ||
+        !lane || !run || *length < 0 || !action)
       return;
     Step &step = steps[*run];
-    double end = *begin + *length;
-    step.begin = std::min(step.begin, *begin);
-    step.end = std::max(step.end, end);
+    step.span.include(*begin, *begin + *length);
+    if (isCompute(action->kind))
+      step.lanes[*lane].include(*begin, *begin + *length);
     step.lengths[{action->chunk, action->kind}].push_back(1e-6 * *length);
   }
 
@@ -48,7 +49,7 @@ public:
     const Step *before = nullptr;
     for (const auto &[run, step] : steps) {
       if (before)
-        ends.push_back(1e-6 * std::max(0.0, step.begin - before->end));
+        ends.push_back(1e-6 * gapBetween(*before, step));
       before = &step;
       for (const auto &[key, values] : step.lengths) {
         std::vector<double> &all =
@@ -67,10 +68,32 @@ public:
   }
 
 private:
-  struct Step {
+  struct Span {
     double begin = 1e300, end = -1e300; // microseconds
+    void include(double from, double to) {
+      begin = std::min(begin, from);
+      end = std::max(end, to);
+    }
+  };
+  struct Step {
+    Span span;
+    std::map<double, Span> lanes; // of compute actions, a lane for each rank
     std::map<std::pair<int, ActionKind>, std::vector<double>> lengths;
   };
+
+  /// Microseconds between two steps: of all ranks, or, where they do not meet,
+  /// of the rank that waits least for others.
+  static double gapBetween(const Step &before, const Step &step) {
+    double gap = step.span.begin - before.span.end;
+    if (gap > 0)
+      return gap;
+    double least = 1e300;
+    for (const auto &[lane, span] : step.lanes)
+      if (auto own = before.lanes.find(lane); own != before.lanes.end())
+        least = std::min(least, span.begin - own->second.end);
+    return least < 1e300 ? std::max(0.0, least) : 0;
+  }
+
   std::map<double, Step> steps;
 };
 

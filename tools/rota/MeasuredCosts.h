@@ -16,8 +16,10 @@ namespace rota {
 struct MeasuredCosts {
   std::map<std::pair<int, ActionKind>, double> compute; // by chunk and kind
   std::map<std::pair<int, ActionKind>, double> transfers;
-  double send = 0;    // the copy of a message
-  double stepEnd = 0; // from the last action of a step to the first of the next
+  double send = 0; // the copy of a message
+  /// From the last action of a step to the first of the next: of all ranks, or,
+  /// where ranks do not meet between steps, of the one that waits least.
+  double stepEnd = 0;
 };
 
 /// Reads a trace. Nothing, with the reason in `error`, for a file that is none.
