@@ -210,17 +210,17 @@ TEST(ChooseRemat, TakesManyChunksOneByOne) {
       "save_out_proj", "minimal_offloaded",    "full"};
   std::vector<PolicyPlan> rows = plansOf(options, policies);
   int64_t least = mostBytes(rows.back()), most = mostBytes(rows.front());
-  int shorter = 0;
-  for (int part = 1; part < 4; ++part) {
-    options.memory = least + (most - least) * part / 4;
+  int mixed = 0; // choices with several policies on a stage
+  for (int part = 1; part < 8; ++part) {
+    options.memory = least + (most - least) * part / 8;
     RematChoice choice = choose(options, rows);
     EXPECT_LE(mostBytes(choice.plan), options.memory);
     for (const PolicyPlan &row : rows)
       if (mostBytes(row) <= options.memory)
         EXPECT_LE(choice.plan.step, row.step) << row.policy;
-    shorter += choice.plan.policy.find("chunk") != std::string::npos;
+    mixed += choice.plan.policy.find("chunk") != std::string::npos;
   }
-  EXPECT_EQ(shorter, 3);
+  EXPECT_GT(mixed, 2);
 }
 
 TEST(ChooseRemat, NamesPolicyAndCostOfEachChunk) {
