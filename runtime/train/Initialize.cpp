@@ -84,13 +84,11 @@ static void fillTable(Rank &rank, const RotaryTable &table) {
 }
 
 static void fillShardOffset(Rank &rank, const ShardOffset &offset) {
-  int64_t position = 0, ranks = 1;
-  for (int axis : offset.axes) {
-    int64_t size = rank.program().mesh[axis].size;
-    position = position * size + rank.coordinates()[axis];
-    ranks *= size;
-  }
-  int64_t shifted = (position + offset.shift) % ranks;
+  const std::vector<MeshAxis> &mesh = rank.program().mesh;
+  int64_t position = 0;
+  for (int axis : offset.axes)
+    position = position * mesh[axis].size + rank.coordinates()[axis];
+  int64_t shifted = (position + offset.shift) % groupSize(mesh, offset.axes);
   rank.write<int32_t>(
       {static_cast<int32_t>(offset.start + shifted * offset.factor)},
       offset.offset);

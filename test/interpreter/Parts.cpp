@@ -153,3 +153,37 @@ FailureOr<Tensor> rota::interpreter::join(mlir::Location loc,
                                   << rank << " for " << sharding;
   return whole;
 }
+
+static ShardingAttr orWhole(ShardingAttr sharding, mlir::Type type) {
+  if (sharding)
+    return sharding;
+  auto shape = llvm::cast<mlir::RankedTensorType>(type).getShape();
+  return mlir::rota::replicatedSharding(type.getContext(), shape.size());
+}
+
+static llvm::StringRef shardingName() {
+  return mlir::rota::RotaDialect::ShardingAttrHelper::getNameStr();
+}
+
+ShardingAttr rota::interpreter::shardingOfArgument(mlir::func::FuncOp function,
+                                                   unsigned number) {
+  return orWhole(
+      function.getArgAttrOfType<ShardingAttr>(number, shardingName()),
+      function.getArgumentTypes()[number]);
+}
+
+ShardingAttr rota::interpreter::shardingOfResult(mlir::func::FuncOp function,
+                                                 unsigned number) {
+  return orWhole(
+      function.getResultAttrOfType<ShardingAttr>(number, shardingName()),
+      function.getResultTypes()[number]);
+}
+
+std::vector<Parts> rota::interpreter::cutArguments(mlir::func::FuncOp function,
+                                                   ArrayRef<Tensor> arguments,
+                                                   MeshAttr mesh) {
+  std::vector<Parts> parts;
+  for (auto [number, argument] : llvm::enumerate(arguments))
+    parts.push_back(cut(argument, shardingOfArgument(function, number), mesh));
+  return parts;
+}

@@ -6,6 +6,7 @@
 #define ROTA_TEST_INTERPRETER_PARTS_H
 
 #include "ir/rota/Sharding.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "test/interpreter/Tensor.h"
 
 namespace rota::interpreter {
@@ -49,6 +50,18 @@ Tensor concatenate(llvm::ArrayRef<Tensor> parts, int64_t dim, int64_t size);
 /// share of it; shares differ in size and sign, and sum to 1.
 Parts cut(const Tensor &whole, mlir::rota::ShardingAttr sharding,
           mlir::rota::MeshAttr mesh);
+
+/// The sharding of an argument or a result: whole on each rank where the
+/// function does not say one.
+mlir::rota::ShardingAttr shardingOfArgument(mlir::func::FuncOp function,
+                                            unsigned number);
+mlir::rota::ShardingAttr shardingOfResult(mlir::func::FuncOp function,
+                                          unsigned number);
+
+/// The ranks' parts of the function's arguments.
+std::vector<Parts> cutArguments(mlir::func::FuncOp function,
+                                llvm::ArrayRef<Tensor> arguments,
+                                mlir::rota::MeshAttr mesh);
 
 /// The whole tensor of `shape` that `parts` are divided from. Emits an error at
 /// `loc` and fails when a part has not the shape that the sharding says, or

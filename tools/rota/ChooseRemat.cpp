@@ -225,13 +225,17 @@ std::optional<std::string> RematChoice::policyOf(int stage) const {
   return policy;
 }
 
+static double percentBeyond(double seconds, double least) {
+  return least > 0 ? 100 * (seconds / least - 1) : 0;
+}
+
 /// A row of the table.
 static std::string choiceRow(const std::string &place, int64_t bytes,
                              double seconds, double least,
                              const std::string &policy) {
-  double more = least > 0 ? 100 * (seconds / least - 1) : 0;
   return fmt::format("  {:>8}  {:>10.1f}  {:>6.1f} %  {}\n", place,
-                     static_cast<double>(bytes) / (1 << 20), more, policy);
+                     static_cast<double>(bytes) / (1 << 20),
+                     percentBeyond(seconds, least), policy);
 }
 
 std::string describeChoice(const RematChoice &choice,
@@ -255,12 +259,9 @@ std::string describeChoice(const RematChoice &choice,
                       choice.fastestChunks[chunk], choice.policies[chunk]);
     }
   }
-  double more = choice.leastStep > 0
-                    ? 100 * (choice.plan.step / choice.leastStep - 1)
-                    : 0;
   return text +
          fmt::format("  a step takes {:.1f} % longer than without a bound\n",
-                     more);
+                     percentBeyond(choice.plan.step, choice.leastStep));
 }
 
 } // namespace rota

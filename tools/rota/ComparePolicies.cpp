@@ -55,23 +55,21 @@ void readChunks(const PolicyParts &parts, PolicyPlan &row) {
 }
 
 /// The times of all ranks.
-void readTimes(const Plan &plan, const RunOptions &options, PolicyPlan &row) {
-  Assumptions assumptions;
-  TransferEstimates estimates(plan.costs, plan.program, assumptions);
-  auto simulation = estimates.simulate(plan.timeline);
-  for (size_t stage = 0; stage < plan.program.stages.size(); ++stage) {
+void readTimes(const Program &program, const PolicyParts &parts,
+               const RunOptions &options, PolicyPlan &row) {
+  auto simulation = pipe::simulate(parts.timeline, parts.costs);
+  for (size_t stage = 0; stage < program.stages.size(); ++stage) {
     StageNeed &need = row.stages.emplace_back();
-    need.bytes = deviceBytes(plan.program, stage);
+    need.bytes = deviceBytes(program, stage);
     if (!simulation)
       continue;
     const pipe::RankUsage &rank = simulation->ranks[stage];
     need.seconds = rank.busy + rank.exposed.offloads + rank.exposed.fetches;
   }
   row.step = simulation ? simulation->makespan : 0;
-  if (stepsMeet(plan.program, options.optimizer, options.skip))
+  if (stepsMeet(program, options.optimizer, options.skip))
     return;
-  if (auto steady = pipe::steadyStep(
-          plan.timeline, estimates.costTable(plan.timeline.shape.chunks())))
+  if (auto steady = pipe::steadyStep(parts.timeline, parts.costs))
     row.steadyStep = steady->time;
 }
 
@@ -115,8 +113,8 @@ void planPolicy(const RunOptions &given, PolicyPlan &row) {
   row.error.clear();
   row.residuals = std::move(plan.residuals);
   readMemory(plan.program, row);
-  readTimes(plan, options, row);
   row.parts = readParts(plan);
+  readTimes(plan.program, *row.parts, options, row);
   readChunks(*row.parts, row);
   row.operations = stepOperations(plan.program, plan.costs);
 }

@@ -12,7 +12,6 @@
 
 using namespace rota::interpreter;
 using mlir::func::FuncOp;
-using mlir::rota::ShardingAttr;
 
 namespace {
 
@@ -50,13 +49,6 @@ protected:
         << module.takeDiagnostics();
   }
 
-  ShardingAttr orWhole(ShardingAttr sharding, const Tensor &value,
-                       TestModule &module) {
-    return sharding ? sharding
-                    : mlir::rota::replicatedSharding(module.getContext(),
-                                                     value.shape.size());
-  }
-
   int64_t ranks, length;
 };
 
@@ -73,21 +65,12 @@ TEST_P(BalancedRing, ComputesAttentionAndItsDerivative) {
   partition(module);
   FuncOp function = module.function("f");
   auto mesh = mlir::rota::meshOf(module.get());
-  auto name = mlir::rota::RotaDialect::ShardingAttrHelper::getNameStr();
-  llvm::SmallVector<Parts> inputs;
-  for (auto [index, argument] : llvm::enumerate(arguments))
-    inputs.push_back(
-        cut(argument,
-            orWhole(function.getArgAttrOfType<ShardingAttr>(index, name),
-                    argument, module),
-            mesh));
-  auto parts = runOnMesh(function, inputs);
+  auto parts = runOnMesh(function, cutArguments(function, arguments, mesh));
   ASSERT_TRUE(succeeded(parts)) << module.takeDiagnostics();
   for (auto [index, held] : llvm::enumerate(*parts)) {
     const Tensor &whole = (*expected)[index];
-    auto joined =
-        join(function.getLoc(), held, whole.shape,
-             function.getResultAttrOfType<ShardingAttr>(index, name), mesh);
+    auto joined = join(function.getLoc(), held, whole.shape,
+                       shardingOfResult(function, index), mesh);
     ASSERT_TRUE(succeeded(joined)) << module.takeDiagnostics();
     EXPECT_LT(relativeError(*joined, whole), tolerance) << "result " << index;
   }

@@ -27,11 +27,6 @@ int64_t countRagged(TestModule &module) {
   return count;
 }
 
-ShardingAttr shardingOfArgument(FuncOp function, unsigned number) {
-  return function.getArgAttrOfType<ShardingAttr>(
-      number, mlir::rota::RotaDialect::ShardingAttrHelper::getNameStr());
-}
-
 /// The result of `random` on all ranks, joined; `received` are the counts that
 /// the ranks expect.
 llvm::FailureOr<Tensor> runReshard(TestModule &module,
@@ -39,12 +34,9 @@ llvm::FailureOr<Tensor> runReshard(TestModule &module,
                                    const Tensor &received) {
   FuncOp function = module.function("f");
   auto mesh = mlir::rota::meshOf(module.get());
-  llvm::SmallVector<Parts> inputs;
-  for (auto [number, whole] :
-       llvm::enumerate(std::array{&random.rows, &random.counts, &received}))
-    inputs.push_back(cut(*whole, shardingOfArgument(function, number), mesh));
-  auto to = function.getResultAttrOfType<ShardingAttr>(
-      0, mlir::rota::RotaDialect::ShardingAttrHelper::getNameStr());
+  std::vector<Parts> inputs =
+      cutArguments(function, {random.rows, random.counts, received}, mesh);
+  ShardingAttr to = shardingOfResult(function, 0);
   if (failed(runPasses(module, "partition,merge-collectives,"
                                "verify-partitioned")))
     return llvm::failure();

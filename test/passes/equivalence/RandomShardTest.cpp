@@ -82,11 +82,6 @@ private:
 
   bool runWhole();
   std::string runParts();
-  static ShardingAttr orWhole(ShardingAttr sharding, mlir::Type type) {
-    return sharding ? sharding
-                    : mlir::rota::replicatedSharding(type.getContext(),
-                                                     shapeOf(type).size());
-  }
 
   TestModule module;
   Random random;
@@ -125,20 +120,14 @@ bool Subject::runWhole() {
 std::string Subject::runParts() {
   FuncOp function = module.function("f");
   auto mesh = mlir::rota::meshOf(module.get());
-  auto name = mlir::rota::RotaDialect::ShardingAttrHelper::getNameStr();
-  llvm::SmallVector<Parts> inputs;
-  for (auto [index, argument] : llvm::enumerate(arguments))
-    inputs.push_back(
-        cut(argument,
-            orWhole(function.getArgAttrOfType<ShardingAttr>(index, name),
-                    function.getArgumentTypes()[index]),
-            mesh));
   std::map<std::string, Parts> values, sums;
   std::vector<Environment> environments(mesh.getRanks());
   auto computeOf = [&](ParamOp param) {
     auto placement = param.getPlacement();
     return placement ? placement->getCompute()
-                     : orWhole({}, param.getTensorType());
+                     : mlir::rota::replicatedSharding(
+                           module.getContext(),
+                           shapeOf(param.getTensorType()).size());
   };
   for (auto param : module.get().getOps<ParamOp>()) {
     std::string symbol = param.getSymName().str();
@@ -154,7 +143,8 @@ std::string Subject::runParts() {
     for (auto [rank, part] : llvm::enumerate(sums[symbol]))
       environments[rank].gradients[symbol] = &part;
   }
-  auto parts = runOnMesh(function, inputs, environments);
+  auto parts = runOnMesh(function, cutArguments(function, arguments, mesh),
+                         environments);
   if (failed(parts))
     return "does not run on the mesh: " + module.takeDiagnostics();
   auto compare = [&](const Parts &held, const Tensor &expected,
@@ -169,9 +159,7 @@ std::string Subject::runParts() {
   };
   for (auto [index, held] : llvm::enumerate(*parts)) {
     std::string fault =
-        compare(held, results[index],
-                orWhole(function.getResultAttrOfType<ShardingAttr>(index, name),
-                        function.getResultTypes()[index]),
+        compare(held, results[index], shardingOfResult(function, index),
                 "result " + std::to_string(index));
     if (!fault.empty())
       return fault;

@@ -85,17 +85,12 @@ TEST(Updates, OfPartsAreThoseOfWholeParameters) {
     auto collectives =
         function.getBody().front().getOps<mlir::rota::CollectiveOpInterface>();
     EXPECT_EQ(collectives.empty(), run.name != "update") << run.name;
-    std::vector<Parts> arguments;
-    for (auto [i, argument] : llvm::enumerate(run.arguments))
-      arguments.push_back(cut(
-          argument, function.getArgAttrOfType<ShardingAttr>(i, "rota.sharding"),
-          mesh));
-    auto results = runOnMesh(function, arguments);
+    auto results =
+        runOnMesh(function, cutArguments(function, run.arguments, mesh));
     ASSERT_TRUE(succeeded(results)) << module.takeDiagnostics();
     for (auto [i, parts] : llvm::enumerate(*results)) {
-      auto whole = join(
-          function.getLoc(), parts, run.results[i].shape,
-          function.getResultAttrOfType<ShardingAttr>(i, "rota.sharding"), mesh);
+      auto whole = join(function.getLoc(), parts, run.results[i].shape,
+                        shardingOfResult(function, i), mesh);
       ASSERT_TRUE(succeeded(whole)) << module.takeDiagnostics();
       EXPECT_LT(relativeError(*whole, run.results[i]), 1e-6)
           << run.name << ", result " << i;

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Copies a model's folder with another name for one of its tensors.
+"""Copies a model's folder with other names of its tensors: NEW in the place of
+OLD, where a name begins with that.
 
-    rename_tensor.py FOLDER COPY NAME OTHER_NAME
+    rename_tensors.py FOLDER COPY OLD NEW
 """
 import json
 import os
@@ -11,15 +12,18 @@ import sys
 
 
 def main():
-    folder, copy, name, other = sys.argv[1:]
+    folder, copy, old, new = sys.argv[1:]
+    shutil.rmtree(copy, ignore_errors=True)
     shutil.copytree(folder, copy)
     path = os.path.join(copy, "model.safetensors")
     with open(path, "rb") as file:
         size, = struct.unpack("<Q", file.read(8))
         header = json.loads(file.read(size))
         data = file.read()
-    header[other] = header.pop(name)
-    text = json.dumps(header).encode()
+    renamed = {new + name.removeprefix(old) if name.startswith(old) else name: value
+               for name, value in header.items()}
+    assert renamed.keys() != header.keys()
+    text = json.dumps(renamed).encode()
     with open(path, "wb") as file:
         file.write(struct.pack("<Q", len(text)) + text + data)
 
