@@ -3,7 +3,7 @@
 // The order of the lowering phase.
 #include "lowering/Pipeline.h"
 
-#include "ir/rota/Roles.h"
+#include "ir/rota/model/Roles.h"
 #include "lowering/cpu/Passes.h"
 #include "lowering/executable/Ptxas.h"
 #include "lowering/executable/Trainer.h"

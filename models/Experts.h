@@ -5,7 +5,7 @@
 #ifndef ROTA_MODELS_EXPERTS_H
 #define ROTA_MODELS_EXPERTS_H
 
-#include "ir/rota/Experts.h"
+#include "ir/rota/experts/Experts.h"
 #include "models/ModelBuilder.h"
 
 namespace mlir::rota {

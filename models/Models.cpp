@@ -3,7 +3,7 @@
 // From a model's path to rota IR.
 #include "models/Models.h"
 
-#include "ir/rota/Experts.h"
+#include "ir/rota/experts/Experts.h"
 #include "models/ModelBuilder.h"
 #include "runtime/program/Text.h"
 #include "runtime/program/WeightFiles.h"

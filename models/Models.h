@@ -5,7 +5,7 @@
 #ifndef ROTA_MODELS_MODELS_H
 #define ROTA_MODELS_MODELS_H
 
-#include "ir/rota/Model.h"
+#include "ir/rota/model/Model.h"
 #include "runtime/options/Names.h"
 
 #include <optional>
@@ -86,8 +86,8 @@ struct BuiltModel {
 };
 
 /// Builds or loads the model at `path`: a folder with a config.json, a .json
-/// file, or a .mlir file with a module in the form of ir/rota/Roles.h. Errors
-/// are diagnostics of the context with the place in the file.
+/// file, or a .mlir file with a module in the form of ir/rota/model/Roles.h.
+/// Errors are diagnostics of the context with the place in the file.
 FailureOr<BuiltModel> buildModel(MLIRContext &context, StringRef path,
                                  const BuildOptions &options);
 

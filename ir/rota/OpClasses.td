@@ -10,7 +10,7 @@
 
 include "ir/rota/Interfaces.td"
 include "ir/rota/Rota.td"
-include "ir/rota/Shardings.td"
+include "ir/rota/sharding/Shardings.td"
 include "mlir/IR/RegionKindInterface.td"
 include "mlir/IR/SymbolInterfaces.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"

@@ -2,7 +2,7 @@
 //
 // Registration of the rota dialect, and its custom assembly.
 #include "ir/rota/Assembly.h"
-#include "ir/rota/Experts.h"
+#include "ir/rota/experts/Experts.h"
 
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"

@@ -20,8 +20,8 @@
 #include "mlir/Interfaces/ControlFlowInterfaces.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
-#include "ir/rota/AttentionForm.h"
 #include "ir/rota/Interfaces.h"
+#include "ir/rota/attention/AttentionForm.h"
 
 namespace mlir::rota {
 /// The resource that `rota.accumulate` reads and writes.

@@ -35,7 +35,7 @@ def Rota_Dialect : Dialect {
   // built.
   // `update` and `squares`: functions of a parameter, `state` and `scalar`: of
   // an argument of the former, `options`: of a module, which these scalars name
-  // (ir/rota/Update.h).
+  // (ir/rota/model/Update.h).
   let hasRegionArgAttrVerify = 1;
   let hasRegionResultAttrVerify = 1;
   let discardableAttrs = (ins "::mlir::rota::ShardingAttr":$sharding,

@@ -2,10 +2,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //===----------------------------------------------------------------------===//
-include "ir/rota/AttentionOps.td"
-include "ir/rota/CollectiveOps.td"
-include "ir/rota/KernelOps.td"
-include "ir/rota/ModelOps.td"
-include "ir/rota/TensorOps.td"
-include "ir/rota/Updates.td"
-include "ir/rota/VocabularyOps.td"
+include "ir/rota/attention/AttentionOps.td"
+include "ir/rota/sharding/CollectiveOps.td"
+include "ir/rota/tensor/KernelOps.td"
+include "ir/rota/model/ModelOps.td"
+include "ir/rota/tensor/TensorOps.td"
+include "ir/rota/model/Updates.td"
+include "ir/rota/tensor/VocabularyOps.td"

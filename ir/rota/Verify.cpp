@@ -2,8 +2,8 @@
 //
 // Verifiers of the model's structure and of kernels. Labels C1..Cn are those of
 // the ops' descriptions.
-#include "ir/rota/Model.h"
-#include "ir/rota/Sharding.h"
+#include "ir/rota/model/Model.h"
+#include "ir/rota/sharding/Sharding.h"
 #include "runtime/program/TensorNames.h"
 #include "runtime/program/Text.h"
 

@@ -4,7 +4,7 @@
 #ifndef ROTA_LOWERING_EXECUTABLE_COLLECTIVES_H
 #define ROTA_LOWERING_EXECUTABLE_COLLECTIVES_H
 
-#include "ir/rota/Experts.h"
+#include "ir/rota/experts/Experts.h"
 #include "lowering/executable/Mesh.h"
 #include "runtime/GroupedAbi.h"
 

@@ -4,7 +4,7 @@
 #ifndef ROTA_LOWERING_EXECUTABLE_DATAFORMS_H
 #define ROTA_LOWERING_EXECUTABLE_DATAFORMS_H
 
-#include "ir/rota/Model.h"
+#include "ir/rota/model/Model.h"
 #include "lowering/executable/Mesh.h"
 
 namespace rota::lowering {

@@ -2,7 +2,7 @@
 //
 // Places that the frame gives, and destinations.
 #include "lowering/executable/FixedPlaces.h"
-#include "ir/rota/Model.h"
+#include "ir/rota/model/Model.h"
 
 using namespace mlir;
 using namespace mlir::rota;

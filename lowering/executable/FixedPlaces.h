@@ -4,7 +4,7 @@
 #ifndef ROTA_LOWERING_EXECUTABLE_FIXEDPLACES_H
 #define ROTA_LOWERING_EXECUTABLE_FIXEDPLACES_H
 
-#include "ir/rota/Experts.h"
+#include "ir/rota/experts/Experts.h"
 #include "lowering/executable/ConstantTables.h"
 #include "lowering/executable/ValueUses.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lowering/executable/GroupedGemm.h"
 
-#include "ir/rota/Experts.h"
+#include "ir/rota/experts/Experts.h"
 
 using namespace mlir;
 

@@ -5,7 +5,7 @@
 #ifndef ROTA_LOWERING_EXECUTABLE_PARAMETERS_H
 #define ROTA_LOWERING_EXECUTABLE_PARAMETERS_H
 
-#include "ir/rota/Model.h"
+#include "ir/rota/model/Model.h"
 #include "lowering/executable/Buffers.h"
 #include "lowering/executable/Collectives.h"
 

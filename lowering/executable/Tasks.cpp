@@ -3,7 +3,7 @@
 // Gives each argument and result of the model's functions its place in the
 // frame, by role, and lowers the functions.
 #include "lowering/executable/Tasks.h"
-#include "ir/rota/Experts.h"
+#include "ir/rota/experts/Experts.h"
 #include "lowering/executable/DataForms.h"
 #include "lowering/executable/Parameters.h"
 #include "lowering/executable/TaskCode.h"

@@ -3,7 +3,7 @@
 // Gives the arguments and results of update functions places in the frame.
 #include "lowering/executable/Updates.h"
 
-#include "ir/rota/Update.h"
+#include "ir/rota/model/Update.h"
 
 using namespace mlir;
 using namespace mlir::rota;

@@ -4,7 +4,7 @@
 #ifndef ROTA_LOWERING_EXECUTABLE_UPDATES_H
 #define ROTA_LOWERING_EXECUTABLE_UPDATES_H
 
-#include "ir/rota/Model.h"
+#include "ir/rota/model/Model.h"
 #include "lowering/executable/Buffers.h"
 
 namespace rota::lowering {

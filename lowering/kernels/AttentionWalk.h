@@ -8,7 +8,7 @@
 #ifndef ROTA_LOWERING_KERNELS_ATTENTIONWALK_H
 #define ROTA_LOWERING_KERNELS_ATTENTIONWALK_H
 
-#include "ir/rota/AttentionForm.h"
+#include "ir/rota/attention/AttentionForm.h"
 #include "lowering/kernels/ValueBuilder.h"
 
 namespace rota::lowering {

@@ -4,7 +4,7 @@
 // places. Places are found sequence by sequence; tokens, rows and choices are
 // moved one by one, each by one kernel row, so that every element has one
 // writer and one order of sums.
-#include "ir/rota/Experts.h"
+#include "ir/rota/experts/Experts.h"
 #include "lowering/kernels/ExpertCode.h"
 
 using namespace mlir;

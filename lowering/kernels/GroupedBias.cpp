@@ -3,7 +3,7 @@
 // Biases of experts. A first kernel writes the expert of each row, sequence by
 // sequence; then each row is one kernel row. The derivative has an expert for
 // each kernel row, which takes the expert's rows in ascending order.
-#include "ir/rota/Experts.h"
+#include "ir/rota/experts/Experts.h"
 #include "lowering/kernels/ExpertCode.h"
 
 using namespace mlir;

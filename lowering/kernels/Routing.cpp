@@ -3,7 +3,7 @@
 // Routing of tokens to experts, and its derivative. A kernel row is a token:
 // its scores lie on the stack, computed in vectors, and its choices are found
 // one after the other.
-#include "ir/rota/Experts.h"
+#include "ir/rota/experts/Experts.h"
 #include "lowering/kernels/ExpertCode.h"
 
 using namespace mlir;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lowering/report/Costs.h"
 
-#include "ir/rota/CountedRows.h"
-#include "ir/rota/Sharding.h"
-#include "ir/rota/Traffic.h"
+#include "ir/rota/cost/Traffic.h"
+#include "ir/rota/experts/CountedRows.h"
+#include "ir/rota/sharding/Sharding.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 

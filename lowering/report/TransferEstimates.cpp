@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lowering/report/TransferEstimates.h"
 
-#include "ir/rota/Traffic.h"
+#include "ir/rota/cost/Traffic.h"
 
 namespace rota {
 

@@ -4,7 +4,7 @@
 #ifndef ROTA_LOWERING_REPORT_TRANSFERESTIMATES_H
 #define ROTA_LOWERING_REPORT_TRANSFERESTIMATES_H
 
-#include "ir/rota/AssumedSpeed.h"
+#include "ir/rota/cost/AssumedSpeed.h"
 #include "lowering/report/Costs.h"
 #include "passes/pipeline/timeline/Simulator.h"
 

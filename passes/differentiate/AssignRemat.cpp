@@ -3,7 +3,7 @@
 // Gives stages and chunks policies of their own: a kind of layer for each
 // policy, and a stack and chunks that use these kinds.
 #include "ir/pipe/Pipe.h"
-#include "ir/rota/Model.h"
+#include "ir/rota/model/Model.h"
 #include "passes/differentiate/Passes.h"
 #include "passes/differentiate/Remat.h"
 

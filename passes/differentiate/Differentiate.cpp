@@ -3,7 +3,7 @@
 // Adds the backward functions of a model: a joint function for each function as
 // built, cut as policy and split say.
 #include "ir/pipe/Pipe.h"
-#include "ir/rota/Model.h"
+#include "ir/rota/model/Model.h"
 #include "passes/differentiate/Partition.h"
 #include "passes/differentiate/Passes.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Makes a function that returns a named value of the loss.
-#include "ir/rota/Model.h"
+#include "ir/rota/model/Model.h"
 #include "passes/differentiate/Passes.h"
 
 #include "mlir/Analysis/SliceAnalysis.h"

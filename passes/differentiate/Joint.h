@@ -5,7 +5,7 @@
 #ifndef ROTA_PASSES_DIFFERENTIATE_JOINT_H
 #define ROTA_PASSES_DIFFERENTIATE_JOINT_H
 
-#include "ir/rota/Roles.h"
+#include "ir/rota/model/Roles.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/OwningOpRef.h"
 

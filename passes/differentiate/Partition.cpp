@@ -3,7 +3,7 @@
 // Slices of a joint function, and functions made of them.
 #include "passes/differentiate/Partition.h"
 
-#include "ir/rota/Experts.h"
+#include "ir/rota/experts/Experts.h"
 
 using namespace mlir;
 using namespace mlir::rota;

@@ -83,7 +83,7 @@ def Differentiate : Pass<"differentiate", "::mlir::ModuleOp"> {
   let summary = "add the backward functions of a model";
   let description = [{
     Reverse mode through `DifferentiableOpInterface`: a joint function, forward
-    then one reverse walk, is cut into the functions of ir/rota/Roles.h. Each
+    then one reverse walk, is cut into the functions of ir/rota/model/Roles.h. Each
     layer's `@forward` also returns residuals and `@backward` takes them;
     `@embed_backward` and `@loss_backward` hold their forward part. The cotangent
     of the loss's sum is 1, that of its weight zero, that of a term
@@ -182,7 +182,7 @@ def VerifyDifferentiated : Pass<"verify-differentiated", "::mlir::ModuleOp"> {
     - V1: a model without `embed_backward`; a layer kind or loss that has neither
       a backward function nor both halves of a split one, or has both; parts of
       the model of which some are split and some are not
-    - V2: signatures other than those of ir/rota/Roles.h
+    - V2: signatures other than those of ir/rota/model/Roles.h
     - V3: a parameter that a forward part uses and whose gradient its backward
       does not accumulate exactly once; an accumulation anywhere else, an input
       half included

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "passes/differentiate/Residuals.h"
 
-#include "ir/rota/Model.h"
+#include "ir/rota/model/Model.h"
 
 using namespace mlir;
 using namespace mlir::rota;

@@ -2,8 +2,8 @@
 //
 // Rejects models that are not differentiated. Labels V1..V6 are those of
 // the pass's description.
-#include "ir/rota/Experts.h"
-#include "ir/rota/Model.h"
+#include "ir/rota/experts/Experts.h"
+#include "ir/rota/model/Model.h"
 #include "passes/differentiate/Passes.h"
 
 #include "llvm/ADT/MapVector.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One update function and one function of squares for each form of parameter.
-#include "ir/rota/Experts.h"
-#include "ir/rota/Model.h"
-#include "ir/rota/Sharding.h"
+#include "ir/rota/experts/Experts.h"
+#include "ir/rota/model/Model.h"
+#include "ir/rota/sharding/Sharding.h"
 #include "passes/optimizer/Groups.h"
 #include "passes/optimizer/Optimizers.h"
 

@@ -2,7 +2,7 @@
 //
 // Reads groups of parameters and finds the parameters.
 #include "passes/optimizer/Groups.h"
-#include "ir/rota/Model.h"
+#include "ir/rota/model/Model.h"
 
 #include <cmath>
 

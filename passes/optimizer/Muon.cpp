@@ -4,7 +4,7 @@
 // networks", 2024, as torch.optim.Muon computes it. Matrices of layers take
 // steps along the nearest orthogonal matrix to their momentum; AdamW updates
 // the other parameters.
-#include "ir/rota/Sharding.h"
+#include "ir/rota/sharding/Sharding.h"
 #include "passes/optimizer/Optimizers.h"
 
 #include <cmath>

@@ -13,7 +13,7 @@ def BuildUpdates : Pass<"build-updates", "::mlir::ModuleOp"> {
   let summary = "make the functions that update parameters";
   let description = [{
     Gives each `rota.param` without one an update function and a function of the
-    squares of its gradient (ir/rota/Update.h). Parameters of one form have the
+    squares of its gradient (ir/rota/model/Update.h). Parameters of one form have the
     same functions: one shape, one type in which functions read them, one
     optimizer sharding, both with decay (two or more dimensions, placeholders of
     the name not counted) or both without. Where the scalar `skip` is above 0, an

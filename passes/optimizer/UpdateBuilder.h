@@ -4,7 +4,7 @@
 #ifndef ROTA_PASSES_OPTIMIZER_UPDATEBUILDER_H
 #define ROTA_PASSES_OPTIMIZER_UPDATEBUILDER_H
 
-#include "ir/rota/Update.h"
+#include "ir/rota/model/Update.h"
 #include "passes/optimizer/Passes.h"
 
 #include "mlir/IR/ImplicitLocOpBuilder.h"

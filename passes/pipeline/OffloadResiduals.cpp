@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Adds copies of residuals to the program's timeline. See Passes.td.
-#include "ir/rota/Roles.h"
+#include "ir/rota/model/Roles.h"
 #include "passes/pipeline/Passes.h"
 #include "passes/pipeline/Program.h"
 #include "passes/pipeline/timeline/Offloading.h"

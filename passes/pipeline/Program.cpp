@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "passes/pipeline/Program.h"
 
-#include "ir/rota/AssumedSpeed.h"
-#include "ir/rota/Model.h"
-#include "ir/rota/Traffic.h"
+#include "ir/rota/cost/AssumedSpeed.h"
+#include "ir/rota/cost/Traffic.h"
+#include "ir/rota/model/Model.h"
 #include "passes/pipeline/timeline/SteadyStep.h"
 #include "passes/pipeline/timeline/TimelineVerifier.h"
 

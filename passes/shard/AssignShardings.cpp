@@ -7,7 +7,7 @@
 #include "passes/shard/propagation/FactorAxes.h"
 #include "passes/shard/propagation/PartLimit.h"
 
-#include "ir/rota/Model.h"
+#include "ir/rota/model/Model.h"
 #include "mlir/IR/Remarks.h"
 
 #include "llvm/ADT/STLExtras.h"

@@ -2,7 +2,7 @@
 //
 // Reads meshes and logical axis rules.
 #include "passes/shard/AxisRules.h"
-#include "ir/rota/MeshText.h"
+#include "ir/rota/sharding/MeshText.h"
 
 #include "llvm/ADT/StringExtras.h"
 

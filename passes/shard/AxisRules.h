@@ -4,15 +4,15 @@
 #ifndef ROTA_PASSES_SHARD_AXISRULES_H
 #define ROTA_PASSES_SHARD_AXISRULES_H
 
-#include "ir/rota/Sharding.h"
+#include "ir/rota/sharding/Sharding.h"
 
 namespace mlir::rota {
 
 /// Starts an error at the op that is being worked on.
 using EmitErrorFn = llvm::function_ref<InFlightDiagnostic()>;
 
-/// Reads `data=2,stage=4` (ir/rota/MeshText.h). One size may be -1 when
-/// `ranks`, the number of ranks, is not 0: it is what the others leave.
+/// Reads `data=2,stage=4` (ir/rota/sharding/MeshText.h). One size may be -1
+/// when `ranks`, the number of ranks, is not 0: it is what the others leave.
 FailureOr<MeshAttr> parseMesh(EmitErrorFn emitError, MLIRContext *context,
                               StringRef text, int64_t ranks);
 

@@ -4,9 +4,9 @@
 // values travel, and in which order of the sequence.
 #include "passes/shard/Passes.h"
 
-#include "ir/rota/AssumedSpeed.h"
-#include "ir/rota/Sharding.h"
-#include "ir/rota/Traffic.h"
+#include "ir/rota/cost/AssumedSpeed.h"
+#include "ir/rota/cost/Traffic.h"
+#include "ir/rota/sharding/Sharding.h"
 #include "mlir/IR/Remarks.h"
 
 namespace mlir::rota {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A remark on each collective: its tensor, bytes, axes and reason.
-#include "ir/rota/Sharding.h"
-#include "ir/rota/Traffic.h"
+#include "ir/rota/cost/Traffic.h"
+#include "ir/rota/sharding/Sharding.h"
 #include "passes/shard/Passes.h"
 
 #include "mlir/IR/Remarks.h"

@@ -6,8 +6,8 @@
 #include "passes/shard/propagation/LengthDimensions.h"
 #include "passes/shard/propagation/UnreducedResults.h"
 
-#include "ir/rota/CountedRows.h"
-#include "ir/rota/Model.h"
+#include "ir/rota/experts/CountedRows.h"
+#include "ir/rota/model/Model.h"
 #include "mlir/IR/Remarks.h"
 
 namespace mlir::rota {

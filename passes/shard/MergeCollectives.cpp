@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Merges or cancels collectives without changing values.
-#include "ir/rota/Sharding.h"
+#include "ir/rota/sharding/Sharding.h"
 #include "passes/shard/Passes.h"
 
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"

@@ -5,8 +5,8 @@
 #include "passes/shard/propagation/FactorAxes.h"
 #include "passes/shard/reshard/ReshardPlanner.h"
 
-#include "ir/rota/CountedRows.h"
-#include "ir/rota/Model.h"
+#include "ir/rota/experts/CountedRows.h"
+#include "ir/rota/model/Model.h"
 
 namespace mlir::rota {
 #define GEN_PASS_DEF_PARTITION

@@ -375,7 +375,7 @@ def ExplainCommunication : Pass<"explain-communication", "::mlir::ModuleOp"> {
   let description = [{
     A remark (category `communication`) at each collective: its reason, the
     tensor it makes, the bytes that one rank sends (ring model,
-    ir/rota/Traffic.h), the axes and number of ranks of its group. Changes
+    ir/rota/cost/Traffic.h), the axes and number of ranks of its group. Changes
     nothing.
 
     ```mlir

@@ -5,7 +5,7 @@
 #include "passes/shard/Passes.h"
 #include "passes/shard/propagation/CostChoice.h"
 
-#include "ir/rota/Model.h"
+#include "ir/rota/model/Model.h"
 
 namespace mlir::rota {
 #define GEN_PASS_DEF_PROPAGATESHARDINGS

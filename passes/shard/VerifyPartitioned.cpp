@@ -2,9 +2,9 @@
 //
 // Rejects models that are not partitioned. Labels V1..V4 are those of the
 // pass's description.
-#include "ir/rota/Experts.h"
-#include "ir/rota/Model.h"
-#include "ir/rota/Sharding.h"
+#include "ir/rota/experts/Experts.h"
+#include "ir/rota/model/Model.h"
+#include "ir/rota/sharding/Sharding.h"
 #include "passes/shard/Passes.h"
 
 namespace mlir::rota {

@@ -6,7 +6,7 @@
 
 #include "runtime/data/Batches.h"
 #include "runtime/data/ReadAhead.h"
-#include "runtime/train/Rank.h"
+#include "runtime/train/rank/Rank.h"
 
 #include <future>
 #include <memory>

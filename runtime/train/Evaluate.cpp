@@ -6,9 +6,9 @@
 #include "runtime/data/WholeBatches.h"
 #include "runtime/program/Text.h"
 #include "runtime/train/Evaluation.h"
-#include "runtime/train/Initialize.h"
-#include "runtime/train/Resume.h"
 #include "runtime/train/Train.h"
+#include "runtime/train/state/Initialize.h"
+#include "runtime/train/state/Resume.h"
 
 #include <algorithm>
 #include <cmath>

@@ -2,7 +2,7 @@
 #include "runtime/train/Evaluation.h"
 #include "runtime/data/TokenBatches.h"
 #include "runtime/train/Data.h"
-#include "runtime/train/Gather.h"
+#include "runtime/train/step/Gather.h"
 
 namespace rota {
 

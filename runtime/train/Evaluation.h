@@ -6,9 +6,9 @@
 
 #include "runtime/checkpoint/BestValidation.h"
 #include "runtime/data/Batches.h"
-#include "runtime/train/Executor.h"
-#include "runtime/train/RunValues.h"
-#include "runtime/train/ValidationOptions.h"
+#include "runtime/train/options/ValidationOptions.h"
+#include "runtime/train/step/Executor.h"
+#include "runtime/train/step/RunValues.h"
 
 #include <optional>
 

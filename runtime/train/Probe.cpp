@@ -3,13 +3,13 @@
 // `probe`: a few steps on given tokens, and the tensors that tests compare.
 #include "runtime/Error.h"
 #include "runtime/train/Data.h"
-#include "runtime/train/Gather.h"
-#include "runtime/train/Initialize.h"
-#include "runtime/train/LearningRate.h"
-#include "runtime/train/Optimizer.h"
-#include "runtime/train/RunMetrics.h"
-#include "runtime/train/Tensors.h"
 #include "runtime/train/Train.h"
+#include "runtime/train/report/RunMetrics.h"
+#include "runtime/train/state/Initialize.h"
+#include "runtime/train/state/Tensors.h"
+#include "runtime/train/step/Gather.h"
+#include "runtime/train/step/LearningRate.h"
+#include "runtime/train/step/Optimizer.h"
 
 #include <algorithm>
 #include <fmt/format.h>

@@ -5,7 +5,7 @@
 #define ROTA_RUNTIME_TRAIN_RUNDATA_H
 
 #include "runtime/data/Batches.h"
-#include "runtime/train/Options.h"
+#include "runtime/train/options/TrainerOptions.h"
 
 namespace rota {
 

@@ -5,7 +5,7 @@
 #ifndef ROTA_RUNTIME_TRAIN_RUNEND_H
 #define ROTA_RUNTIME_TRAIN_RUNEND_H
 
-#include "runtime/train/Gather.h"
+#include "runtime/train/step/Gather.h"
 
 #include <chrono>
 

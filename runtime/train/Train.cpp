@@ -7,9 +7,9 @@
 #include "runtime/checkpoint/WriteFile.h"
 #include "runtime/metrics/MetricsFolder.h"
 #include "runtime/program/Verify.h"
-#include "runtime/train/Launch.h"
 #include "runtime/train/Signals.h"
 #include "runtime/train/Training.h"
+#include "runtime/train/rank/Launch.h"
 
 #include <chrono>
 #include <csignal>

@@ -6,7 +6,7 @@
 
 #include "runtime/checkpoint/Weights.h"
 #include "runtime/train/Data.h"
-#include "runtime/train/ProcessRanks.h"
+#include "runtime/train/rank/ProcessRanks.h"
 
 namespace rota {
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/Training.h"
 #include "runtime/metrics/Utilization.h"
-#include "runtime/train/Gather.h"
-#include "runtime/train/Initialize.h"
-#include "runtime/train/LearningRate.h"
-#include "runtime/train/StepsMeet.h"
-#include "runtime/train/Tensors.h"
+#include "runtime/train/state/Initialize.h"
+#include "runtime/train/state/Tensors.h"
+#include "runtime/train/step/Gather.h"
+#include "runtime/train/step/LearningRate.h"
+#include "runtime/train/step/StepsMeet.h"
 
 #include <algorithm>
 #include <cstring>

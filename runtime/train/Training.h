@@ -4,17 +4,17 @@
 #ifndef ROTA_RUNTIME_TRAIN_TRAINING_H
 #define ROTA_RUNTIME_TRAIN_TRAINING_H
 
-#include "runtime/train/Checkpoints.h"
 #include "runtime/train/Data.h"
 #include "runtime/train/Evaluation.h"
-#include "runtime/train/Report.h"
-#include "runtime/train/Resume.h"
 #include "runtime/train/RunData.h"
 #include "runtime/train/RunEnd.h"
-#include "runtime/train/RunMetrics.h"
-#include "runtime/train/RunValues.h"
-#include "runtime/train/StepRunner.h"
 #include "runtime/train/Train.h"
+#include "runtime/train/report/Report.h"
+#include "runtime/train/report/RunMetrics.h"
+#include "runtime/train/state/Checkpoints.h"
+#include "runtime/train/state/Resume.h"
+#include "runtime/train/step/RunValues.h"
+#include "runtime/train/step/StepRunner.h"
 
 #include <array>
 

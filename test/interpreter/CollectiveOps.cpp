@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Collectives, and the ops whose result depends on the rank.
-#include "ir/rota/Experts.h"
+#include "ir/rota/experts/Experts.h"
 #include "test/interpreter/MeshRun.h"
 
 #include "llvm/ADT/TypeSwitch.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The ops of a mixture of experts and their derivatives.
-#include "ir/rota/Experts.h"
+#include "ir/rota/experts/Experts.h"
 #include "test/interpreter/Interpreter.h"
 
 #include <algorithm>

@@ -3,7 +3,7 @@
 // A whole model, run sequentially.
 #include "test/interpreter/ModelRun.h"
 
-#include "ir/rota/Experts.h"
+#include "ir/rota/experts/Experts.h"
 
 using namespace rota::interpreter;
 using llvm::failed;

@@ -6,7 +6,7 @@
 #ifndef ROTA_TEST_INTERPRETER_MODELRUN_H
 #define ROTA_TEST_INTERPRETER_MODELRUN_H
 
-#include "ir/rota/Model.h"
+#include "ir/rota/model/Model.h"
 #include "test/interpreter/Interpreter.h"
 
 namespace rota::interpreter {

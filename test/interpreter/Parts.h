@@ -5,7 +5,7 @@
 #ifndef ROTA_TEST_INTERPRETER_PARTS_H
 #define ROTA_TEST_INTERPRETER_PARTS_H
 
-#include "ir/rota/Sharding.h"
+#include "ir/rota/sharding/Sharding.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "test/interpreter/Tensor.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "test/interpreter/TrainRun.h"
 
-#include "ir/rota/Update.h"
+#include "ir/rota/model/Update.h"
 
 #include <cmath>
 

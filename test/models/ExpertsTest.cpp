@@ -4,7 +4,7 @@
 // experts, and the room for the experts' rows.
 #include "FamilyFixture.h"
 
-#include "ir/rota/Experts.h"
+#include "ir/rota/experts/Experts.h"
 
 #include <functional>
 #include <set>

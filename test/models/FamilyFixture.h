@@ -7,7 +7,7 @@
 
 #include "ModelFixture.h"
 
-#include "ir/rota/Model.h"
+#include "ir/rota/model/Model.h"
 
 #include <cmath>
 

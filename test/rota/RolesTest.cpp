@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The table of functions, and roles in a split model with several residuals.
-#include "ir/rota/Model.h"
+#include "ir/rota/model/Model.h"
 
 #include "mlir/Parser/Parser.h"
 #include "gtest/gtest.h"

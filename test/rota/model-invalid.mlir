@@ -1,6 +1,6 @@
 // RUN: rota-opt %s --split-input-file --verify-diagnostics --extract-named
 
-// Modules that are no model (ir/rota/Model.h), found by the first pass that
+// Modules that are no model (ir/rota/model/Model.h), found by the first pass that
 // needs one.
 
 // expected-error@+1 {{expected a 'rota.stack' in the model}}

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Timelines, transfers and their results, on the model of LineModel.h.
-#include "runtime/train/Executor.h"
+#include "runtime/train/step/Executor.h"
 #include "runtime/Error.h"
 #include "runtime/data/Batches.h"
 #include "runtime/device/cpu/HostArena.h"
 #include "runtime/device/cpu/Parallel.h"
 #include "runtime/program/Verify.h"
 #include "runtime/train/Data.h"
-#include "runtime/train/Gather.h"
-#include "runtime/train/Initialize.h"
-#include "runtime/train/Optimizer.h"
+#include "runtime/train/state/Initialize.h"
+#include "runtime/train/step/Gather.h"
+#include "runtime/train/step/Optimizer.h"
 #include "test/runtime/LineModel.h"
 
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The identity of a run: what changes it, and what does not.
-#include "runtime/train/Identity.h"
+#include "runtime/train/state/Identity.h"
 #include "test/runtime/LineModel.h"
 #include "test/runtime/TemporaryFolder.h"
 

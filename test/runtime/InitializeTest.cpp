@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The contents of the arenas before the first step.
-#include "runtime/train/Initialize.h"
+#include "runtime/train/state/Initialize.h"
 #include "runtime/checkpoint/Convert.h"
 #include "runtime/data/Batches.h"
 #include "runtime/random/Philox.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The launcher of a process is found by its environment variables.
-#include "runtime/train/Launch.h"
+#include "runtime/train/rank/Launch.h"
 
 #include <gtest/gtest.h>
 

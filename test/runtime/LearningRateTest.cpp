@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The learning rate of each step, against numbers computed by hand.
-#include "runtime/train/LearningRate.h"
+#include "runtime/train/step/LearningRate.h"
 
 #include <gtest/gtest.h>
 

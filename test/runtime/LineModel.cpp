@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "test/runtime/LineModel.h"
 #include "runtime/device/cpu/CpuDevice.h"
-#include "runtime/train/Tensors.h"
+#include "runtime/train/state/Tensors.h"
 
 #include <algorithm>
 #include <cmath>

@@ -8,7 +8,7 @@
 #define ROTA_TEST_RUNTIME_LINEMODEL_H
 
 #include "runtime/collective/local/LocalNetwork.h"
-#include "runtime/train/ProcessRanks.h"
+#include "runtime/train/rank/ProcessRanks.h"
 
 #include <vector>
 

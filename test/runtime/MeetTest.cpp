@@ -4,9 +4,9 @@
 // nobody waits.
 #include "runtime/data/Batches.h"
 #include "runtime/train/Data.h"
-#include "runtime/train/Initialize.h"
 #include "runtime/train/RunEnd.h"
-#include "runtime/train/StepRunner.h"
+#include "runtime/train/state/Initialize.h"
+#include "runtime/train/step/StepRunner.h"
 #include "test/runtime/TemporaryFolder.h"
 #include "test/runtime/TrainerRun.h"
 

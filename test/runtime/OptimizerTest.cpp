@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // An AdamW of the line model over ranks, against a plain one in f64.
-#include "runtime/train/Optimizer.h"
+#include "runtime/train/step/Optimizer.h"
 #include "runtime/data/Batches.h"
 #include "runtime/train/Data.h"
-#include "runtime/train/Executor.h"
-#include "runtime/train/Gather.h"
-#include "runtime/train/Initialize.h"
+#include "runtime/train/state/Initialize.h"
+#include "runtime/train/step/Executor.h"
+#include "runtime/train/step/Gather.h"
 #include "test/runtime/LineModel.h"
 
 #include <gtest/gtest.h>

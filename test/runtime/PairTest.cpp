@@ -3,8 +3,8 @@
 // The halves of a pair: at the same time, with collectives inside of both, and
 // with a failure in either.
 #include "runtime/Error.h"
-#include "runtime/train/Executor.h"
-#include "runtime/train/Rank.h"
+#include "runtime/train/rank/Rank.h"
+#include "runtime/train/step/Executor.h"
 #include "test/runtime/LineModel.h"
 
 #include <gtest/gtest.h>

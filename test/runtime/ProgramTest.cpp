@@ -3,7 +3,7 @@
 // The program's binary form and the checks made before a program runs.
 #include "runtime/program/Program.h"
 #include "runtime/program/Verify.h"
-#include "runtime/train/Executor.h"
+#include "runtime/train/step/Executor.h"
 
 #include <gtest/gtest.h>
 

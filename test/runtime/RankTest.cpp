@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Collectives inside tasks, and the end of all ranks when one fails.
-#include "runtime/train/Rank.h"
+#include "runtime/train/rank/Rank.h"
 #include "runtime/Error.h"
-#include "runtime/train/Executor.h"
+#include "runtime/train/step/Executor.h"
 #include "test/runtime/LineModel.h"
 #include "test/runtime/collective/RandomRows.h"
 

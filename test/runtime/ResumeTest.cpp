@@ -2,7 +2,7 @@
 //
 // The train state out of checkpoints: on ranks that divide it in another way
 // than its writer, and with checkpoints that are damaged or of another run.
-#include "runtime/train/Resume.h"
+#include "runtime/train/state/Resume.h"
 #include "runtime/checkpoint/Folder.h"
 #include "runtime/program/State.h"
 #include "test/runtime/LineModel.h"

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Steps that update nothing, on the line model over ranks.
-#include "runtime/train/Skipping.h"
+#include "runtime/train/step/Skipping.h"
 #include "runtime/Error.h"
 #include "runtime/train/Data.h"
-#include "runtime/train/Executor.h"
-#include "runtime/train/Gather.h"
-#include "runtime/train/Initialize.h"
-#include "runtime/train/Optimizer.h"
+#include "runtime/train/state/Initialize.h"
+#include "runtime/train/step/Executor.h"
+#include "runtime/train/step/Gather.h"
+#include "runtime/train/step/Optimizer.h"
 #include "test/runtime/LineModel.h"
 #include "test/runtime/TemporaryFolder.h"
 

@@ -6,7 +6,7 @@
 // 110M model. With a window: attention alone, without and with the window.
 // `bench-kernels [threads] [batch] [sequence] [heads] [key heads] [head size]
 // [window]`.
-#include "ir/rota/AttentionForm.h"
+#include "ir/rota/attention/AttentionForm.h"
 #include "runtime/device/Context.h"
 #include "runtime/device/cpu/HostArena.h"
 #include "tools/bench/CompiledOp.h"

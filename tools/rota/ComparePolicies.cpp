@@ -7,7 +7,7 @@
 #include "passes/differentiate/Remat.h"
 #include "passes/pipeline/timeline/SteadyStep.h"
 #include "runtime/program/RuntimeMemory.h"
-#include "runtime/train/StepsMeet.h"
+#include "runtime/train/step/StepsMeet.h"
 #include "tools/rota/Compile.h"
 
 #include "llvm/ADT/STLExtras.h"

@@ -6,7 +6,7 @@
 
 #include "passes/differentiate/Residuals.h"
 #include "tools/rota/MixedPlans.h"
-#include "tools/rota/Options.h"
+#include "tools/rota/RunOptions.h"
 
 #include <cstdint>
 #include <memory>

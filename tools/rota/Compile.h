@@ -7,7 +7,7 @@
 #include "lowering/memory/Layout.h"
 #include "lowering/report/Transfers.h"
 #include "passes/differentiate/Residuals.h"
-#include "tools/rota/Options.h"
+#include "tools/rota/RunOptions.h"
 
 #include <string>
 

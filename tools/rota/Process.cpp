@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/rota/Process.h"
-#include "tools/rota/Options.h"
+#include "tools/rota/RunOptions.h"
 
 #include <cerrno>
 #include <cstdio>

@@ -4,7 +4,7 @@
 #ifndef ROTA_TOOLS_ROTA_TOKENSHAPE_H
 #define ROTA_TOOLS_ROTA_TOKENSHAPE_H
 
-#include "tools/rota/Options.h"
+#include "tools/rota/RunOptions.h"
 
 namespace rota {
 

@@ -5,8 +5,8 @@
 #include "runtime/program/RuntimeMemory.h"
 
 #include "runtime/program/Text.h"
-#include "runtime/train/Launch.h"
-#include "runtime/train/StepsMeet.h"
+#include "runtime/train/rank/Launch.h"
+#include "runtime/train/step/StepsMeet.h"
 #include "tools/rota/CheckpointModel.h"
 #include "tools/rota/ChooseActivations.h"
 #include "tools/rota/ChooseRemat.h"

@@ -3,8 +3,8 @@
 // A descent over the divisions of the ops that costs divide.
 #include "passes/shard/propagation/CostChoice.h"
 
-#include "ir/rota/CountedRows.h"
-#include "ir/rota/Model.h"
+#include "ir/rota/experts/CountedRows.h"
+#include "ir/rota/model/Model.h"
 #include "mlir/IR/Remarks.h"
 #include "passes/shard/reshard/ReshardPlanner.h"
 

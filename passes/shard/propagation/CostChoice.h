@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The division of the ops that costs divide (ir/rota/DividedByCost.h).
+// The division of the ops that costs divide (ir/rota/sharding/DividedByCost.h).
 #ifndef ROTA_PASSES_SHARD_PROPAGATION_COSTCHOICE_H
 #define ROTA_PASSES_SHARD_PROPAGATION_COSTCHOICE_H
 
@@ -11,7 +11,7 @@
 
 namespace mlir::rota {
 
-struct CountedRows; // ir/rota/CountedRows.h
+struct CountedRows; // ir/rota/experts/CountedRows.h
 
 /// Chooses among the divisions of the function's ops with the trait
 /// DividedByCost those for which the fewest bytes move. A value costs the plans

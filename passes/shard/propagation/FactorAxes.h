@@ -5,7 +5,7 @@
 #ifndef ROTA_PASSES_SHARD_PROPAGATION_FACTORAXES_H
 #define ROTA_PASSES_SHARD_PROPAGATION_FACTORAXES_H
 
-#include "ir/rota/Sharding.h"
+#include "ir/rota/sharding/Sharding.h"
 
 namespace mlir::rota {
 

@@ -4,7 +4,7 @@
 #include "passes/shard/propagation/LengthDimensions.h"
 #include "passes/shard/propagation/FactorAxes.h"
 
-#include "ir/rota/Roles.h"
+#include "ir/rota/model/Roles.h"
 #include "llvm/ADT/SmallBitVector.h"
 
 using namespace mlir;

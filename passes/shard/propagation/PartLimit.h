@@ -4,7 +4,7 @@
 #ifndef ROTA_PASSES_SHARD_PROPAGATION_PARTLIMIT_H
 #define ROTA_PASSES_SHARD_PROPAGATION_PARTLIMIT_H
 
-#include "ir/rota/Sharding.h"
+#include "ir/rota/sharding/Sharding.h"
 
 namespace mlir::rota {
 

@@ -4,7 +4,7 @@
 // of an op vote on its factors, and the result extends the tensors.
 #include "passes/shard/propagation/Propagation.h"
 
-#include "ir/rota/Model.h"
+#include "ir/rota/model/Model.h"
 
 using namespace mlir;
 using namespace mlir::rota;

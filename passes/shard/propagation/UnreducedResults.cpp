@@ -3,7 +3,7 @@
 // A fixpoint over the functions of a module.
 #include "passes/shard/propagation/UnreducedResults.h"
 
-#include "ir/rota/Model.h"
+#include "ir/rota/model/Model.h"
 
 using namespace mlir;
 using namespace mlir::rota;

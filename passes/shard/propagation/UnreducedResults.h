@@ -4,7 +4,7 @@
 #ifndef ROTA_PASSES_SHARD_PROPAGATION_UNREDUCEDRESULTS_H
 #define ROTA_PASSES_SHARD_PROPAGATION_UNREDUCEDRESULTS_H
 
-#include "ir/rota/Roles.h"
+#include "ir/rota/model/Roles.h"
 #include "passes/shard/propagation/Sums.h"
 
 namespace mlir::rota {

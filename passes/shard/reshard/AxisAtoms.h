@@ -5,7 +5,7 @@
 #ifndef ROTA_PASSES_SHARD_RESHARD_AXISATOMS_H
 #define ROTA_PASSES_SHARD_RESHARD_AXISATOMS_H
 
-#include "ir/rota/Sharding.h"
+#include "ir/rota/sharding/Sharding.h"
 
 #include <optional>
 #include <string>

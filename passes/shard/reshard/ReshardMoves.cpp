@@ -3,7 +3,7 @@
 // Lists the layouts that one collective can reach. Moves of axes that are not
 // in the goal cannot be part of a cheapest plan and are left out.
 #include "passes/shard/reshard/ReshardMoves.h"
-#include "ir/rota/Traffic.h"
+#include "ir/rota/cost/Traffic.h"
 
 #include "llvm/ADT/STLExtras.h"
 

@@ -2,8 +2,8 @@
 //
 // Dijkstra's search over layouts, and the ops of the plan that it finds.
 #include "passes/shard/reshard/ReshardPlanner.h"
-#include "ir/rota/Experts.h"
-#include "ir/rota/Traffic.h"
+#include "ir/rota/cost/Traffic.h"
+#include "ir/rota/experts/Experts.h"
 #include "passes/shard/reshard/ReshardMoves.h"
 
 #include "llvm/ADT/STLExtras.h"

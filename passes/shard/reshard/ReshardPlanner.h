@@ -14,7 +14,7 @@ struct ReshardCost {
   /// A message's fixed cost in bytes: about 10 us at 6.5 GB/s.
   static constexpr int64_t messageBytes = 64 * 1024;
 
-  int64_t bytes = 0;    // over the wire, ring model (ir/rota/Traffic.h)
+  int64_t bytes = 0;    // over the wire, ring model (ir/rota/cost/Traffic.h)
   int64_t messages = 0; // collectives that communicate
   int64_t steps = 0;    // slices included; breaks ties
 
@@ -71,9 +71,9 @@ struct ReshardPlan {
 /// only over which `from` is (rota.reshard C1, C2). Open dimensions and
 /// replicated axes mean nothing here.
 ///
-/// With a `fill`, the value is counted rows [B, R, E] (ir/rota/CountedRows.h).
-/// An all-to-all that moves the division between sequences and rows in one step
-/// sends that part of its bytes.
+/// With a `fill`, the value is counted rows [B, R, E]
+/// (ir/rota/experts/CountedRows.h). An all-to-all that moves the division
+/// between sequences and rows in one step sends that part of its bytes.
 ReshardPlan planReshard(RankedTensorType whole, ShardingAttr from,
                         ShardingAttr to, MeshAttr mesh,
                         std::optional<double> fill = std::nullopt);

@@ -6,7 +6,7 @@
 #include "test/interpreter/MeshRun.h"
 #include "test/passes/equivalence/Passes.h"
 
-#include "ir/rota/Sharding.h"
+#include "ir/rota/sharding/Sharding.h"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 // division of counted rows moves between ranks, each rank gets the filled rows
 // of its part, and models with experts have on any mesh the loss and the
 // gradients of their unpartitioned run.
-#include "ir/rota/Experts.h"
+#include "ir/rota/experts/Experts.h"
 #include "test/interpreter/MeshModelRun.h"
 #include "test/passes/equivalence/Passes.h"
 #include "test/passes/equivalence/RandomExperts.h"

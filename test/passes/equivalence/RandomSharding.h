@@ -4,7 +4,7 @@
 #ifndef ROTA_TEST_PASSES_EQUIVALENCE_RANDOMSHARDING_H
 #define ROTA_TEST_PASSES_EQUIVALENCE_RANDOMSHARDING_H
 
-#include "ir/rota/Sharding.h"
+#include "ir/rota/sharding/Sharding.h"
 #include "test/interpreter/GradientCheck.h"
 
 namespace rota::interpreter {

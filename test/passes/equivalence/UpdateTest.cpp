@@ -2,7 +2,7 @@
 //
 // Update functions of one rank, on all ranks of a mesh, do what those of whole
 // parameters do.
-#include "ir/rota/Update.h"
+#include "ir/rota/model/Update.h"
 #include "test/interpreter/MeshRun.h"
 #include "test/passes/equivalence/Passes.h"
 

@@ -2,7 +2,7 @@
 //
 // The kernels of AdamW, as the step's end runs them, against the formula in
 // f64.
-#include "ir/rota/Update.h"
+#include "ir/rota/model/Update.h"
 #include "lowering/kernels/Passes.h"
 #include "passes/optimizer/Passes.h"
 #include "test/interpreter/TestModule.h"

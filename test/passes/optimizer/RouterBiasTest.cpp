@@ -2,7 +2,7 @@
 //
 // Ten steps of the update of a bias of choices, in f64 by the interpreter and
 // in f32 by the kernels, against the formula written down in f64.
-#include "ir/rota/Update.h"
+#include "ir/rota/model/Update.h"
 #include "lowering/kernels/Passes.h"
 #include "passes/optimizer/Passes.h"
 #include "test/interpreter/TestModule.h"

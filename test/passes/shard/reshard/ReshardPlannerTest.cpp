@@ -2,7 +2,7 @@
 //
 // Questions whose cheapest plan is known.
 #include "passes/shard/reshard/ReshardPlanner.h"
-#include "ir/rota/Sharding.h"
+#include "ir/rota/sharding/Sharding.h"
 
 #include "mlir/AsmParser/AsmParser.h"
 #include "gtest/gtest.h"

@@ -3,7 +3,7 @@
 // Random meshes, shapes and shardings: the plan's ops verify, give every rank
 // its part, and cost no more than gathering everything; merging the collectives
 // of several plans keeps what they give.
-#include "ir/rota/Sharding.h"
+#include "ir/rota/sharding/Sharding.h"
 #include "passes/shard/Passes.h"
 #include "passes/shard/reshard/ReshardPlanner.h"
 #include "test/passes/shard/reshard/SimulatedRanks.h"

@@ -3,7 +3,7 @@
 // The effect of each collective, element by element.
 #include "test/passes/shard/reshard/SimulatedRanks.h"
 
-#include "ir/rota/Sharding.h"
+#include "ir/rota/sharding/Sharding.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/ErrorHandling.h"
 

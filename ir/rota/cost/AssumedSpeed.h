@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The machine that estimates of time assume.
+#ifndef ROTA_IR_ROTA_COST_ASSUMEDSPEED_H
+#define ROTA_IR_ROTA_COST_ASSUMEDSPEED_H
+
+namespace mlir::rota {
+
+/// The assumed speed of one rank.
+struct AssumedSpeed {
+  double flopsPerSecond = 5e11;
+  double bytesPerSecond = 1e10; // to and from other ranks, and host memory
+  double latency = 5e-6;        // seconds, of each transfer
+
+  double secondsOfWork(double flops) const { return flops / flopsPerSecond; }
+  double secondsOfTransfer(double bytes) const {
+    return latency + bytes / bytesPerSecond;
+  }
+};
+
+} // namespace mlir::rota
+
+#endif // ROTA_IR_ROTA_COST_ASSUMEDSPEED_H

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The options of a run that goes on from a checkpoint.
+#ifndef ROTA_RUNTIME_TRAIN_OPTIONS_RESUMEOPTIONS_H
+#define ROTA_RUNTIME_TRAIN_OPTIONS_RESUMEOPTIONS_H
+
+#include "runtime/train/options/OptionRows.h"
+
+namespace rota {
+
+struct ResumeOptions {
+  static constexpr const char *kAuto = "auto", *kNever = "never";
+  std::string from = kAuto;          // one of these, or a path
+  std::vector<std::string> accepted; // keys of Manifest::identity
+};
+
+OptionRows resumeRows(ResumeOptions &options);
+
+} // namespace rota
+
+#endif // ROTA_RUNTIME_TRAIN_OPTIONS_RESUMEOPTIONS_H

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/train/rank/ProcessRanks.h"
+#include "runtime/Error.h"
+#include "runtime/program/Part.h"
+
+#include <fmt/format.h>
+#include <utility>
+
+namespace rota {
+
+Team::Team(int count) {
+  for (int i = 0; i < count; ++i)
+    threads.emplace_back([this, i] { work(i); });
+}
+
+Team::~Team() {
+  {
+    std::lock_guard lock(mutex);
+    stopping = true;
+  }
+  start.notify_all();
+  for (std::thread &thread : threads)
+    thread.join();
+}
+
+void Team::run(const std::function<void(int)> &function) {
+  std::unique_lock lock(mutex);
+  body = &function;
+  running = static_cast<int>(threads.size());
+  ++generation;
+  start.notify_all();
+  finished.wait(lock, [&] { return running == 0; });
+  if (error)
+    std::rethrow_exception(std::exchange(error, nullptr));
+}
+
+void Team::work(int number) {
+  int64_t seen = 0;
+  std::unique_lock lock(mutex);
+  while (true) {
+    start.wait(lock, [&] { return stopping || generation != seen; });
+    if (stopping)
+      return;
+    seen = generation;
+    const std::function<void(int)> &function = *body;
+    lock.unlock();
+    std::exception_ptr thrown;
+    try {
+      function(number);
+    } catch (...) {
+      thrown = std::current_exception();
+    }
+    lock.lock();
+    if (!error)
+      error = thrown;
+    if (--running == 0)
+      finished.notify_one();
+  }
+}
+
+/// The devices, once it is known that the memory of a GPU suffices.
+static std::vector<std::unique_ptr<Device>>
+openDevices(const Executable &executable, const Connection &connection,
+            const DeviceOptions &options) {
+  const Program &program = *executable.program;
+  std::vector<std::unique_ptr<Device>> devices = makeDevices(
+      program.device, connection.localRanks(), executable.gpuCode, options);
+  const Device &device = *devices.front();
+  if (!device.isAsynchronous())
+    return devices;
+  const int64_t besideArena =
+      runtimeMemory(program).bytes + connection.linkBytes();
+  int64_t needed = 0;
+  for (size_t i = 0; i < devices.size(); ++i) {
+    std::vector<int64_t> at = coordinatesOf(
+        program.mesh, connection.firstRank() + static_cast<int>(i));
+    needed +=
+        program.stages[at[stageAxis(program.mesh)]].arenaBytes + besideArena;
+  }
+  Device::Memory memory = device.memory();
+  if (memory.free < needed)
+    throw InputError(fmt::format("{}: expected {} bytes of free memory, as "
+                                 "`rota plan` says, got {} of {}",
+                                 device.name(), needed, memory.free,
+                                 memory.total));
+  return devices;
+}
+
+ProcessRanks::ProcessRanks(const Executable &executable, Connection &connection,
+                           const DeviceOptions &options, bool profile)
+    : cores(options.threads,
+            coresToBind(options.threads,
+                        static_cast<int>(connection.localRanks()))),
+      devices(openDevices(executable, connection, options)),
+      linked(connection.link(devices)),
+      team(static_cast<int>(connection.localRanks())) {
+  for (size_t i = 0; i < devices.size(); ++i)
+    ranks.emplace_back(executable, linked.links[i], *devices[i], cores,
+                       profile);
+}
+
+/// A failure of the device says which work it came from.
+static void runOne(Rank &rank, const std::function<void(Rank &rank)> &body) {
+  try {
+    body(rank);
+  } catch (const DeviceError &error) {
+    throw RunError(rank.explain(error.what()));
+  }
+}
+
+void ProcessRanks::run(const std::function<void(Rank &rank)> &body) {
+  // The failure of one rank throws on the others too, which may return first.
+  // The exception of the first to fail is thrown again.
+  std::mutex mutex;
+  std::exception_ptr first;
+  int failed = -1; // a rank whose failure is not the user's
+  try {
+    team.run([&](int i) {
+      try {
+        runOne(ranks[i], body);
+      } catch (const std::exception &error) {
+        {
+          std::lock_guard lock(mutex);
+          if (!first) {
+            first = std::current_exception();
+            if (!dynamic_cast<const InputError *>(&error))
+              failed = ranks[i].number();
+          }
+        }
+        if (ranks[i].device().isAsynchronous())
+          ranks[i].flight().add(FlightEvent::DeviceReached,
+                                ranks[i].device().position());
+        ranks[i].flight().add(FlightEvent::Failure, 0);
+        ranks[i].communicator().fail(error.what());
+        ranks[i].host().fail(error.what());
+        throw;
+      }
+    });
+  } catch (...) {
+    if (failed >= 0)
+      reportFlight(failed);
+    std::rethrow_exception(first);
+  }
+}
+
+} // namespace rota

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a thread of a rank that runs tasks has of its own. A rank has one such
+// thread, and a second one for the second halves of pairs.
+#ifndef ROTA_RUNTIME_TRAIN_RANK_TASKCONTEXT_H
+#define ROTA_RUNTIME_TRAIN_RANK_TASKCONTEXT_H
+
+#include "runtime/collective/Communicator.h"
+#include "runtime/device/Context.h"
+
+#include <exception>
+
+namespace rota {
+
+class Rank;
+
+/// A context, and the collectives that tasks with it call. Their stream is
+/// theirs alone, so that its order is the same on all ranks, however the halves
+/// of a pair interleave.
+class TaskContext : public TaskCollectives {
+public:
+  /// Refers to the rank.
+  TaskContext(Rank &rank, Stream stream) : rank(rank), stream(stream) {
+    own.collectives = this;
+  }
+
+  Rank &owner() { return rank; }
+  RotaContext *context() { return &own; }
+  const RotaContext *context() const { return &own; }
+  /// Seconds so far from the start to the end of collectives, while the thread
+  /// waited. Those of a device that works on its own are not known and not in
+  /// it.
+  double waitedSeconds() const { return seconds; }
+  /// Throws what ended a collective, if anything did: the failure of another
+  /// rank.
+  void rethrowFailure() const {
+    if (failure)
+      std::rethrow_exception(failure);
+  }
+
+  int64_t startInTask(int collective, const void *source,
+                      void *destination) override;
+  void waitInTask(int64_t started) override;
+  void exchangeRows(int collective, const RotaRowExchange &form,
+                    const void *source, const int32_t *sent,
+                    const int32_t *received, void *destination) override;
+
+private:
+  template <typename F> void unlessFailed(F body);
+
+  Rank &rank;
+  Stream stream;
+  RotaContext own;
+  std::exception_ptr failure;
+  double seconds = 0.0;
+};
+
+} // namespace rota
+
+#endif // ROTA_RUNTIME_TRAIN_RANK_TASKCONTEXT_H

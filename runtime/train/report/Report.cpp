@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/train/report/Report.h"
+#include "runtime/program/Text.h"
+#include "runtime/train/step/Skipping.h"
+#include "runtime/train/step/StepsMeet.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+using nlohmann::ordered_json;
+
+namespace rota {
+
+static constexpr const char *kBold = "\033[1m", *kGreen = "\033[32m",
+                            *kPlain = "\033[0m", *kClear = "\r\033[K";
+
+static void printLine(const ordered_json &object) {
+  fmt::print("{}\n", object.dump());
+  std::fflush(stdout);
+}
+
+Report::Report(const Program &program, const Options &options, bool speaks)
+    : program(program), options(options), speaks(speaks),
+      terminal(speaks && !options.json && isatty(STDOUT_FILENO) &&
+               !std::getenv("NO_COLOR")) {}
+
+bool Report::keeps(int64_t t) const {
+  return t == before + 1 || t % options.logInterval == 0;
+}
+
+bool Report::keeps(const StepReport &p, bool last) const {
+  return last || p.skip != SkipReason::None || keeps(p.step);
+}
+
+/// " (data=2, stage=4)"; nothing where one axis alone has ranks: the pipeline.
+static std::string meshText(const Program &program) {
+  std::string text;
+  bool plain = true;
+  for (const MeshAxis &axis : program.mesh)
+    if (axis.size > 1) {
+      text += fmt::format("{}{}={}", text.empty() ? "" : ", ", axis.name,
+                          axis.size);
+      plain &= axis.name == "stage";
+    }
+  return plain ? "" : " (" + text + ")";
+}
+
+void Report::begin(const std::string &data) {
+  if (!speaks)
+    return;
+  ordered_json mesh = ordered_json::object();
+  for (const MeshAxis &axis : program.mesh)
+    mesh[axis.name] = axis.size;
+  if (options.json)
+    return printLine({{"event", "begin"},
+                      {"model", program.model},
+                      {"schedule", program.schedule},
+                      {"parameters", program.parameterCount},
+                      {"ranks", rankCount(program)},
+                      {"mesh", mesh},
+                      {"microbatches", program.microbatches},
+                      {"rounds", program.rounds},
+                      {"flops_per_token", program.flopsPerToken},
+                      {"bubble_theoretical", plannedBubble(program, options)},
+                      {"data", data},
+                      {"timeline", program.timeline},
+                      {"plan", program.plan}});
+  fmt::print("{}: {} parameters, schedule {}, {} ranks{}, {} microbatches{}\n",
+             program.model, grouped(program.parameterCount), program.schedule,
+             rankCount(program), meshText(program), program.microbatches,
+             program.rounds > 1
+                 ? fmt::format(", {} times a step", program.rounds)
+                 : "");
+  fmt::print("data: {}\n", data);
+  for (const std::string *text : {&program.timeline, &program.plan})
+    if (!text->empty())
+      fmt::print("\n{}{}", *text, text->back() == '\n' ? "" : "\n");
+  fmt::print("\n");
+  std::fflush(stdout);
+}
+
+void Report::header(const StepReport &p) {
+  headerPrinted = true;
+  std::string parts;
+  for (const LossPart &part : p.lossParts)
+    parts += fmt::format(" {:>9}", part.name);
+  for (const ObservedStep &observed : p.observed) {
+    parts += fmt::format(" {:>11}", observed.name);
+    if (observed.dropped)
+      parts += fmt::format(" {:>8}", "dropped");
+  }
+  fmt::print("{}{:>15} {:>9}{} {:>10} {:>10} {:>9} {:>8} {:>8}{}\n",
+             terminal ? kBold : "", "step", "loss", parts, "validation",
+             "tokens/s", "bubble", "planned", "left", terminal ? kPlain : "");
+}
+
+void Report::clearLine() {
+  if (lineOpen)
+    fmt::print("{}", kClear);
+  lineOpen = false;
+}
+
+void Report::step(const StepReport &p, bool last) {
+  bool keep = keeps(p, last);
+  bool isSkipped = p.skip != SkipReason::None;
+  if (!speaks || (!keep && !terminal))
+    return;
+  if (options.json) {
+    ordered_json line = {{"event", "step"},
+                         {"step", p.step},
+                         {"loss", p.loss},
+                         {"validation_loss", nullptr},
+                         {"learning_rate", p.learningRate},
+                         {"gradient_norm", p.gradientNorm},
+                         {"tokens_per_second", p.tokensPerSecond},
+                         {"bubble_measured", p.bubble},
+                         {"bubble_theoretical", p.plannedBubble},
+                         {"seconds", p.seconds},
+                         {"seconds_left", p.secondsLeft}};
+    if (p.validationLoss)
+      line["validation_loss"] = *p.validationLoss;
+    if (p.utilization)
+      line["mfu"] = *p.utilization;
+    if (isSkipped)
+      line["skipped"] = reasonText(p.skip, options.skip);
+    for (const LossPart &part : p.lossParts)
+      line["loss_parts"][part.name] = part.value;
+    for (const ObservedStep &observed : p.observed) {
+      ordered_json &object = line[observed.name];
+      object = {{"worst", observed.worst}, {"mean", observed.mean}};
+      if (observed.dropped) {
+        object["dropped"] = observed.dropped->count;
+        object["dropped_share"] = observed.dropped->share;
+      }
+    }
+    return printLine(line);
+  }
+  if (!headerPrinted)
+    header(p);
+  std::string validation =
+      p.validationLoss ? fmt::format("{:.4f}", *p.validationLoss) : "-";
+  std::string parts;
+  for (const LossPart &part : p.lossParts)
+    parts += fmt::format(" {:>9.4f}", part.value);
+  for (const ObservedStep &observed : p.observed) {
+    parts += fmt::format(" {:>11.2f}", observed.worst);
+    if (observed.dropped)
+      parts += fmt::format(" {:>7.1f}%", 100.0 * observed.dropped->share);
+  }
+  clearLine();
+  fmt::print("{:>15} {}{:>9.4f}{}{} {:>10} {:>10} {:>8.1f}% {:>7.1f}% {:>8}",
+             fmt::format("{}/{}", p.step, options.steps),
+             terminal ? kGreen : "", p.loss, terminal ? kPlain : "", parts,
+             validation, grouped(static_cast<int64_t>(p.tokensPerSecond)),
+             100.0 * p.bubble, 100.0 * p.plannedBubble,
+             clockText(p.secondsLeft));
+  if (isSkipped)
+    fmt::print("  skipped: its {}", reasonText(p.skip, options.skip));
+  if (keep)
+    fmt::print("\n");
+  lineOpen = !keep;
+  std::fflush(stdout);
+}
+
+void Report::note(const std::string &text) {
+  if (!speaks)
+    return;
+  if (options.json)
+    return printLine({{"event", "note"}, {"text", text}});
+  clearLine();
+  fmt::print("note: {}\n", text);
+}
+
+void Report::memory(const std::vector<RankReport> &ranks) {
+  fmt::print("\nmemory by rank, bytes{:>21} {:>18} {:>18}\n", "planned",
+             "reached", "resident");
+  int64_t resident = 0, peak = 0;
+  for (size_t r = 0; r < ranks.size(); ++r) {
+    resident += ranks[r].resident;
+    peak = std::max(peak, ranks[r].peak);
+    fmt::print("{:>21}{:>21} {:>18} {:>18}\n", r, grouped(ranks[r].planned),
+               grouped(ranks[r].reached), grouped(ranks[r].resident));
+    if (ranks[r].host > 0)
+      fmt::print("{:>21}{:>21}\n", "offloaded", grouped(ranks[r].host));
+  }
+  if (options.ranks != RankKind::Threads)
+    fmt::print("peak resident memory of a process: {} bytes at most\n",
+               grouped(peak));
+  else
+    fmt::print("peak resident memory of the process: {} bytes, of which "
+               "arenas {}; the rest is libraries and compiled products\n",
+               grouped(peak), grouped(resident));
+}
+
+static void printHidden(const std::vector<RankReport> &ranks) {
+  TransferTimes weights = sumOf(ranks, ActionKind::Unshard);
+  TransferTimes gradients = sumOf(ranks, ActionKind::ReduceGrad);
+  if (weights.seconds + gradients.seconds > 0.0)
+    fmt::print("hidden under computing: {:.1f} % of the time that gathering "
+               "weights took, {:.1f} % of that of reducing gradients\n",
+               100.0 * weights.hidden(), 100.0 * gradients.hidden());
+}
+
+/// "2.6046 (main 2.5846, z_loss 0.0200)".
+static std::string lossText(const StepReport &p) {
+  std::vector<std::string> parts;
+  for (const LossPart &part : p.lossParts)
+    parts.push_back(fmt::format("{} {:.4f}", part.name, part.value));
+  return fmt::format("{:.4f}", p.loss) +
+         (parts.empty() ? "" : fmt::format(" ({})", fmt::join(parts, ", ")));
+}
+
+/// ", validation loss 2.5125 (best 2.5101 after step 50)".
+static std::string validationText(const StepReport &p, double target) {
+  if (!p.validationLoss)
+    return "";
+  std::string text = fmt::format(", validation loss {:.4f}", *p.validationLoss);
+  if (p.best && p.best->step != p.step)
+    text +=
+        fmt::format(" (best {:.4f} after step {})", p.best->loss, p.best->step);
+  if (p.reachedTarget)
+    text += fmt::format(", at most the target of {}", target);
+  return text;
+}
+
+/// ", 3 steps skipped".
+static std::string skippedText(const StepReport &p) {
+  if (p.skippedSteps == 0)
+    return "";
+  return fmt::format(", {} step{} skipped", p.skippedSteps,
+                     p.skippedSteps == 1 ? "" : "s");
+}
+
+void Report::end(const StepReport &p, const RunSummary &summary) {
+  if (!speaks)
+    return;
+  if (options.json)
+    return printLine(summaryJson(program, p, summary));
+  clearLine();
+  std::string steps = before == 0
+                          ? fmt::format("{} steps", p.step)
+                          : fmt::format("steps {} to {}", before + 1, p.step);
+  if (p.step > before)
+    fmt::print("\n{} in {}: loss {}{}{}\n{}", steps, clockText(p.seconds),
+               lossText(p), validationText(p, options.validation.targetLoss),
+               skippedText(p), summaryText(program, summary));
+  printHidden(summary.ranks);
+  memory(summary.ranks);
+  std::fflush(stdout);
+}
+
+static void printTable(const char *what, const Profile::Table &table,
+                       bool json) {
+  std::vector<std::pair<std::string, Profile::Entry>> rows(table.begin(),
+                                                           table.end());
+  std::sort(rows.begin(), rows.end(), [](const auto &a, const auto &b) {
+    return a.second.seconds > b.second.seconds;
+  });
+  if (!json && !rows.empty())
+    fmt::print("\n{:>10} {:>12} {:>12} {:>9} {:>9}  {}\n", "calls", "ms",
+               "us/call", "GF/s", "GB/s", what);
+  for (const auto &[name, e] : rows) {
+    if (json) {
+      printLine({{"event", "profile"},
+                 {"kind", what},
+                 {"name", name},
+                 {"calls", e.calls},
+                 {"seconds", e.seconds},
+                 {"flops", e.flops},
+                 {"bytes", e.bytes}});
+      continue;
+    }
+    auto rate = [&](double amount) {
+      return amount > 0 ? fmt::format("{:.1f}", amount / e.seconds * 1e-9) : "";
+    };
+    fmt::print("{:>10} {:>12.2f} {:>12.1f} {:>9} {:>9}  {}\n", e.calls,
+               e.seconds * 1e3, e.seconds / e.calls * 1e6, rate(e.flops),
+               rate(e.bytes), name);
+  }
+}
+
+void Report::profile(const ProfileTables &tables, const Profile::Table &phases,
+                     const std::vector<RankReport> &ranks) {
+  if (!speaks)
+    return;
+  Profile::Table transfers;
+  for (ActionKind kind : {ActionKind::Unshard, ActionKind::ReduceGrad})
+    if (TransferTimes times = sumOf(ranks, kind); times.count > 0) {
+      std::string row = toString(kind);
+      if (!options.json && times.seconds > 0.0)
+        row += fmt::format(" ({:.1f} % hidden)", 100.0 * times.hidden());
+      transfers[row] = {times.count, times.seconds};
+    }
+  printTable("phase", phases, options.json);
+  printTable("transfer", transfers, options.json);
+  printTable("task", tables.tasks, options.json);
+  printTable("kernel", tables.kernels, options.json);
+  printTable("gemm", tables.gemms, options.json);
+  std::fflush(stdout);
+}
+
+} // namespace rota

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The output of a run: aligned text for people, coloured on a terminal, or one
+// JSON object a line for programs.
+#ifndef ROTA_RUNTIME_TRAIN_REPORT_REPORT_H
+#define ROTA_RUNTIME_TRAIN_REPORT_REPORT_H
+
+#include "runtime/train/Evaluation.h"
+#include "runtime/train/options/TrainerOptions.h"
+#include "runtime/train/report/RunSummary.h"
+#include "runtime/train/step/Gather.h"
+#include "runtime/train/step/Observed.h"
+
+#include <optional>
+
+namespace rota {
+
+/// One line of progress.
+struct StepReport {
+  int64_t step = 0;
+  double loss = 0.0;
+  std::vector<LossPart> lossParts;      // where the loss has terms
+  std::vector<ObservedStep> observed;   // where layers are observed
+  std::optional<double> validationLoss; // of a step that validates
+  std::optional<BestValidation> best;   // of the validations so far
+  bool reachedTarget = false;           // by one of them
+  double learningRate = 0.0;
+  double gradientNorm = 0.0; // before clipping
+  SkipReason skip = SkipReason::None;
+  int64_t skippedSteps = 0; // so far, those before a checkpoint included
+  int64_t retakenSteps = 0; // so far, by this process: --post-validate
+  double tokensPerSecond = 0.0;
+  std::optional<double> utilization; // MFU, where the peak is known
+  double bubble = 0.0;               // measured
+  double plannedBubble = 0.0;        // of the run's kind of steps
+  double seconds = 0.0, secondsLeft = 0.0;
+  int64_t replayed = 0;         // steps so far that were replays of a recording
+  double checkpointStall = 0.0; // seconds that a checkpoint held the step up
+};
+
+class Report {
+public:
+  /// Prints if `speaks`: one rank does.
+  Report(const Program &program, const Options &options, bool speaks);
+
+  /// The steps of this process follow step `done`.
+  void continueAfter(int64_t done) { before = done; }
+
+  /// Whether the line of step `t` stays, whatever its results are: the first,
+  /// and every log interval.
+  bool keeps(int64_t t) const;
+  /// The same of a step whose results are known: also that of a skipped step,
+  /// and the last one.
+  bool keeps(const StepReport &progress, bool last) const;
+
+  /// The model, its timeline and its memory plan.
+  void begin(const std::string &data);
+  /// A step; printed if its line stays, on a terminal also in between, over the
+  /// same line.
+  void step(const StepReport &progress, bool last);
+  /// A remark that is not an error.
+  void note(const std::string &text);
+  /// The final losses, the summary, how much of the transfers' time was hidden,
+  /// and measured against planned memory.
+  void end(const StepReport &progress, const RunSummary &summary);
+  /// Tables of calls and time. `phases`: wall time of the parts of a step.
+  void profile(const ProfileTables &tables, const Profile::Table &phases,
+               const std::vector<RankReport> &ranks);
+
+private:
+  void header(const StepReport &progress);
+  void memory(const std::vector<RankReport> &ranks);
+  void clearLine();
+
+  const Program &program;
+  const Options &options;
+  bool speaks, terminal;
+  int64_t before = 0; // steps before those of this process
+  bool headerPrinted = false;
+  bool lineOpen = false; // the cursor is at the end of an unfinished line
+};
+
+} // namespace rota
+
+#endif // ROTA_RUNTIME_TRAIN_REPORT_REPORT_H

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/train/report/RunMetrics.h"
+#include "runtime/metrics/RunDescription.h"
+#include "runtime/metrics/Utilization.h"
+#include "runtime/train/step/Gather.h"
+#include "runtime/train/step/StepsMeet.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace rota {
+
+/// A trace of more runs than these is larger than its viewers like.
+static constexpr int64_t kTracedRuns = 20;
+/// The steps in the trace of a folder, and the most actions of all ranks in it.
+static constexpr int64_t kTracedSteps = 3, kTracedActions = 30000;
+
+std::optional<double> peakFlops(const Rank &rank, const Options &options) {
+  if (options.metrics.peakFlops > 0.0)
+    return options.metrics.peakFlops;
+  // Several processes under MPI may share a GPU.
+  if (options.ranks == RankKind::Mpi)
+    return std::nullopt;
+  std::optional<double> one = knownPeakFlops(
+      rank.device().name(), arithmeticOf(rank.program(), options.allowTf32));
+  if (one && options.ranks == RankKind::Nccl)
+    *one *= static_cast<double>(rank.everyone().ranks.size());
+  return one;
+}
+
+/// Steps in the trace of a folder.
+static int64_t folderSteps(const Program &program) {
+  int64_t actions = 0, ranks = 1;
+  for (const Stage &stage : program.stages)
+    actions += static_cast<int64_t>(stage.actions.size());
+  for (const MeshAxis &axis : program.mesh)
+    ranks *= axis.size;
+  int64_t all = actions * ranks / static_cast<int64_t>(program.stages.size());
+  return std::clamp<int64_t>(kTracedActions / std::max<int64_t>(1, all), 1,
+                             kTracedSteps);
+}
+
+int64_t tracedRuns(const Program &program, const Options &options) {
+  if (!options.trace.empty())
+    return kTracedRuns;
+  return options.metrics.folder.empty() ? 0 : folderSteps(program);
+}
+
+RunMetrics::RunMetrics(Rank &rank, Executor &executor, const Options &options,
+                       Report &report)
+    : rank(rank), executor(executor), options(options), report(report),
+      tracedSteps(folderSteps(rank.program())) {
+  if (rank.number() == 0 && !options.metrics.folder.empty())
+    folder.emplace(options.metrics.folder);
+}
+
+void RunMetrics::note(const std::string &warning) {
+  if (!warning.empty())
+    report.note(warning);
+}
+
+void RunMetrics::begin(const std::string &data, int64_t tokensPerStep) {
+  if (!folder)
+    return;
+  Options values = options;
+  std::vector<Option> table = trainOptions(values);
+  note(folder->replace(
+      metricsfiles::run,
+      describeRun(rank.program(),
+                  {rank.device().name(), data, tokensPerStep,
+                   peakFlops(rank, options),
+                   plannedBubble(rank.program(), options), table})));
+}
+
+/// The hidden shares of gathers and reductions of all ranks so far, and the
+/// seconds of a rank so far in which communication was exposed.
+void RunMetrics::addTransfers(std::vector<Metric> &metrics) const {
+  constexpr ActionKind kinds[] = {ActionKind::Unshard, ActionKind::ReduceGrad};
+  std::vector<double> own = {rank.inTaskSeconds()};
+  for (const TransferTimes &times : executor.transfers())
+    own[0] += times.waited;
+  for (ActionKind kind : kinds) {
+    const TransferTimes &times =
+        executor.transfers()[static_cast<size_t>(kind)];
+    own.insert(own.end(), {times.seconds, times.waited});
+  }
+  std::vector<double> all = gatherNumbers(rank, rank.everyone(), own), sum(own);
+  std::fill(sum.begin(), sum.end(), 0.0);
+  for (size_t i = 0; i < all.size(); ++i)
+    sum[i % sum.size()] += all[i];
+  if (sum[1] > 0.0)
+    metrics.push_back({"hidden_gathers", "communication/hidden_gathers",
+                       1 - sum[2] / sum[1]});
+  if (sum[3] > 0.0)
+    metrics.push_back({"hidden_reductions", "communication/hidden_reductions",
+                       1 - sum[4] / sum[3]});
+  metrics.push_back(
+      {"exposed_seconds", "communication/exposed_seconds",
+       sum[0] / static_cast<double>(rank.everyone().ranks.size())});
+}
+
+/// The largest of all ranks. Nothing is written for the first time after the
+/// first step, so the reached bytes are read once.
+void RunMetrics::addMemory(std::vector<Metric> &metrics) {
+  if (!memory)
+    memory = gatherNumbers(rank, rank.everyone(),
+                           {static_cast<double>(rank.arena().bytes()),
+                            static_cast<double>(rank.arena().highWater())});
+  double planned = 0.0, reached = 0.0;
+  for (size_t i = 0; i < memory->size(); i += 2) {
+    planned = std::max(planned, (*memory)[i]);
+    reached = std::max(reached, (*memory)[i + 1]);
+  }
+  metrics.push_back({"planned_bytes", "memory/planned_bytes", planned});
+  metrics.push_back({"reached_bytes", "memory/reached_bytes", reached});
+}
+
+/// "expert_load_worst" and so on.
+static void addObserved(const ObservedStep &observed,
+                        std::vector<Metric> &metrics) {
+  auto add = [&](const std::string &what, double value) {
+    metrics.push_back(
+        {observed.name + "_" + what, observed.name + "/" + what, value});
+  };
+  add("worst", observed.worst);
+  add("mean", observed.mean);
+  if (!observed.dropped)
+    return;
+  add("dropped", static_cast<double>(observed.dropped->count));
+  add("dropped_share", observed.dropped->share);
+}
+
+void RunMetrics::step(const StepReport &p, bool isKept, bool last) {
+  if (options.metrics.folder.empty())
+    return;
+  std::vector<Metric> metrics = {
+      {"loss", "loss/train", p.loss},
+      {"gradient_norm", "optimizer/gradient_norm", p.gradientNorm},
+      {"learning_rate", "optimizer/learning_rate", p.learningRate},
+      {"tokens_per_second", "speed/tokens_per_second", p.tokensPerSecond},
+      {"seconds", "time/seconds", p.seconds}};
+  for (const LossPart &part : p.lossParts)
+    metrics.push_back({"loss_" + part.name, "loss/" + part.name, part.value});
+  for (const ObservedStep &observed : p.observed)
+    addObserved(observed, metrics);
+  if (!options.checkpoints.folder.empty())
+    metrics.push_back(
+        {"checkpoint_stall", "time/checkpoint_stall", p.checkpointStall});
+  if (options.skip.isOn())
+    metrics.push_back({"skipped_steps", "optimizer/skipped_steps",
+                       static_cast<double>(p.skippedSteps)});
+  if (options.optimizer.postValidate)
+    metrics.push_back({"retaken_steps", "optimizer/retaken_steps",
+                       static_cast<double>(p.retakenSteps)});
+  if (p.validationLoss)
+    metrics.push_back(
+        {"validation_loss", "loss/validation", *p.validationLoss});
+  if (p.utilization)
+    metrics.push_back({"mfu", "speed/mfu", *p.utilization});
+  if (isKept) {
+    metrics.push_back({"bubble_measured", "bubble/measured", p.bubble});
+    metrics.push_back({"bubble_planned", "bubble/planned", p.plannedBubble});
+    addTransfers(metrics);
+    addMemory(metrics);
+  }
+  if (folder)
+    note(folder->addStep(p.step, metrics));
+  if (!isTraced && (last || p.step - before >= tracedSteps)) {
+    isTraced = true;
+    std::string trace = gatherTrace(rank, executor);
+    if (folder)
+      note(folder->replace(metricsfiles::trace, trace));
+  }
+}
+
+void RunMetrics::end(const StepReport &progress, const RunSummary &summary) {
+  if (folder)
+    note(folder->replace(
+        metricsfiles::summary,
+        summaryJson(rank.program(), progress, summary).dump(1) + "\n"));
+}
+
+} // namespace rota

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/train/state/Identity.h"
+#include "runtime/checkpoint/Hash.h"
+#include "runtime/checkpoint/RankFile.h"
+#include "runtime/data/DataPaths.h"
+#include "runtime/program/Text.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace rota {
+
+/// The parameters with names and shapes, and the configuration that the model
+/// was built from.
+static std::string modelIdentity(const Program &program) {
+  std::string text = program.config;
+  for (const Parameter &p : program.parameters)
+    text += fmt::format("\n{} [{}] of layers [{}]", p.name,
+                        fmt::join(p.shape, ","), fmt::join(p.layers, ","));
+  return fmt::format("{:016x}", hashOf(text));
+}
+
+/// The type that tasks compute in: bf16 where a parameter is read as that.
+static std::string computeType(const Program &program) {
+  for (const Parameter &parameter : program.parameters)
+    if (parameter.compute != ElementType::F32)
+      return typeName(parameter.compute);
+  return typeName(ElementType::F32);
+}
+
+/// Each file with its size; its folder may have moved.
+static std::string filesText(const std::vector<std::string> &files) {
+  std::vector<std::string> texts;
+  for (const std::string &path : files) {
+    std::error_code error;
+    auto bytes = std::filesystem::file_size(path, error);
+    texts.push_back(fmt::format("{} of {} bytes",
+                                std::filesystem::path(path).filename().string(),
+                                error ? 0 : bytes));
+  }
+  return fmt::format("{}", fmt::join(texts, ", "));
+}
+
+/// The sources with their shares and files.
+static std::string dataIdentity(const Options &options) {
+  if (options.data.empty())
+    return "random inputs";
+  std::vector<SourcePaths> sources = findSources(options.data);
+  std::string text;
+  for (const SourcePaths &source : sources) {
+    if (sources.size() > 1)
+      text += fmt::format("{} x ", source.share);
+    text +=
+        (source.files.empty() ? source.name : filesText(source.files)) + ", ";
+  }
+  return text + fmt::format("tokens {}, validation {}",
+                            options.tokenType ? nameOf(*options.tokenType)
+                                              : "as files say",
+                            numberText(options.validation.heldFraction()));
+}
+
+/// The options of the optimizer and the learning rate with their values, those
+/// that are compiled first.
+static std::string optimizerIdentity(const Program &program,
+                                     const Options &options) {
+  OptimizerOptions values = options.optimizer;
+  std::string text = program.optimizer.empty() ? "" : program.optimizer + " ";
+  for (const Option &row : optimizerRows(values))
+    text += fmt::format("{}={} ", row.name, fmt::join(valueTexts(row), ","));
+  for (const Parameter &parameter : program.parameters)
+    for (const State &state : parameter.states)
+      if (std::string name =
+              fmt::format("{}:{} ", state.name, typeName(state.type));
+          text.find(name) == std::string::npos)
+        text += name;
+  text.pop_back();
+  return text;
+}
+
+/// The terms beside the main loss with their coefficients.
+static std::string lossTermsIdentity(const Program &program) {
+  std::vector<std::string> terms;
+  auto add = [&](const auto &term) {
+    terms.push_back(
+        fmt::format("{}={}", term.name, numberText(term.coefficient)));
+  };
+  std::ranges::for_each(program.lossTerms, add);
+  std::ranges::for_each(program.auxiliaryLosses, add);
+  return fmt::format("{}", fmt::join(terms, " "));
+}
+
+/// Whether the rate of a step depends on the number of all steps.
+static bool dependsOnSteps(const OptimizerOptions &options) {
+  return options.schedule != LearningRateSchedule::Constant &&
+         options.minLearningRate != options.learningRate;
+}
+
+Identity runIdentity(const Program &program, const Options &options) {
+  const DataForm &input = program.input;
+  Identity identity = {{"model", modelIdentity(program)},
+                       {"dtype", computeType(program)},
+                       {"optimizer", optimizerIdentity(program, options)},
+                       {"batch-size", std::to_string(program.stepSequences())},
+                       {"sequence-length", std::to_string(input.shape[1])},
+                       {"data", dataIdentity(options)},
+                       {"seed", std::to_string(options.seed)}};
+  if (std::string terms = lossTermsIdentity(program); !terms.empty())
+    identity["loss-terms"] = terms;
+  for (const ModelOption &option : program.modelOptions)
+    identity[option.name] = option.value;
+  if (dependsOnSteps(options.optimizer))
+    identity["steps"] = std::to_string(options.steps);
+  // 'skip-nonfinite' changes no number of a run that goes on without it.
+  if (options.skip.spikes > 0.0)
+    identity["skip-spikes"] = numberText(options.skip.spikes);
+  return identity;
+}
+
+} // namespace rota

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The facts that a run's losses and weights depend on beside the train state: a
+// checkpoint keeps it, and a run that goes on from there compares it.
+#ifndef ROTA_RUNTIME_TRAIN_STATE_IDENTITY_H
+#define ROTA_RUNTIME_TRAIN_STATE_IDENTITY_H
+
+#include "runtime/program/Program.h"
+#include "runtime/train/options/TrainerOptions.h"
+
+#include <map>
+#include <string>
+
+namespace rota {
+
+/// Manifest::identity.
+using Identity = std::map<std::string, std::string>;
+
+/// That of this run: text by subject ("model", "optimizer",
+/// "data", ...). Neither mesh nor schedule nor microbatches are in it, since
+/// the bits do not depend on them. Reads the sizes of the data files.
+Identity runIdentity(const Program &program, const Options &options);
+
+} // namespace rota
+
+#endif // ROTA_RUNTIME_TRAIN_STATE_IDENTITY_H

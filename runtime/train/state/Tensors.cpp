@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/train/state/Tensors.h"
+#include "runtime/checkpoint/Convert.h"
+#include "runtime/program/State.h"
+#include "runtime/program/TensorNames.h"
+#include "runtime/train/step/Gather.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace rota {
+
+std::vector<NamedTensor> tensorsByName(const Program &program) {
+  std::vector<NamedTensor> tensors;
+  for (const StateTensor &tensor : stateTensors(program))
+    if (tensor.state < 0)
+      tensors.push_back({tensor.name, &program.parameters[tensor.parameter],
+                         tensor.stage,
+                         &program.stages[tensor.stage].updates[tensor.update]});
+  std::sort(tensors.begin(), tensors.end(),
+            [](const NamedTensor &a, const NamedTensor &b) {
+              return a.name < b.name;
+            });
+  return tensors;
+}
+
+/// Brings the part that rank `owner` has at `offset` of its arena to rank 0,
+/// which calls `take` with it.
+template <typename Take>
+static void bringToRankZero(Rank &rank, int owner, int64_t offset,
+                            int64_t bytes, Take take) {
+  if (rank.number() != 0 && rank.number() != owner)
+    return;
+  std::vector<char> buffer(static_cast<size_t>(bytes));
+  if (owner == rank.number())
+    rank.device().read(rank.at(offset), buffer.data(), bytes);
+  if (rank.number() != 0)
+    sendBytes(rank, 0, buffer.data(), bytes);
+  else if (owner != 0)
+    receiveBytes(rank, owner, buffer.data(), bytes);
+  if (rank.number() == 0)
+    take(buffer.data());
+}
+
+/// Writes the part's elements, of `type`, to their places in `whole`.
+static void scatter(const Part &part, ElementType type, const char *source,
+                    float *whole) {
+  forEachRun(part, 0, part.elements(),
+             [&](int64_t at, int64_t inPart, int64_t count) {
+               if (type != ElementType::BF16) {
+                 std::memcpy(whole + at, source + 4 * inPart,
+                             static_cast<size_t>(count) * 4);
+                 return;
+               }
+               auto *narrow = reinterpret_cast<const uint16_t *>(source);
+               std::transform(narrow + inPart, narrow + inPart + count,
+                              whole + at, fromBf16);
+             });
+}
+
+std::vector<float> gatherTensor(Rank &rank, const NamedTensor &tensor,
+                                int64_t Update::*place) {
+  const std::vector<MeshAxis> &mesh = rank.program().mesh;
+  const Parameter &parameter = *tensor.parameter;
+  std::vector<float> whole;
+  if (rank.number() == 0)
+    whole.resize(static_cast<size_t>(elementCount(parameter)));
+  for (int owner : rank.everyone().ranks) {
+    std::vector<int64_t> at = coordinatesOf(mesh, owner);
+    if (at[stageAxis(mesh)] != tensor.stage ||
+        !isFirstReplica(parameter.optimizerDivision, mesh, at))
+      continue;
+    Part part = optimizerPart(parameter, mesh, at);
+    bringToRankZero(rank, owner, tensor.update->*place, 4 * part.elements(),
+                    [&](const char *data) {
+                      scatter(part, ElementType::F32, data, whole.data());
+                    });
+  }
+  return whole;
+}
+
+void addForms(const NamedTensor &tensor, const std::string &prefix,
+              std::map<std::string, TensorForm> &forms) {
+  StoredTensors stored = storedTensors(*tensor.parameter, tensor.update->layer);
+  for (const std::string &name : stored.names)
+    forms[prefix + name] = {"F32", stored.shape};
+}
+
+void writeTensor(SafetensorsWriter &writer, const NamedTensor &tensor,
+                 const std::string &prefix, const std::vector<float> &whole) {
+  StoredTensors stored = storedTensors(*tensor.parameter, tensor.update->layer);
+  size_t size = whole.size() / stored.names.size();
+  for (size_t i = 0; i < stored.names.size(); ++i)
+    writer.write(prefix + stored.names[i], whole.data() + i * size);
+}
+
+/// The stage that computes the logits of a microbatch: that of its last chunk.
+static int logitsStage(const Program &program, int64_t microbatch) {
+  int found = 0, last = -1;
+  for (size_t s = 0; s < program.stages.size(); ++s) {
+    const Stage &stage = program.stages[s];
+    for (const PlannedAction &action : stage.actions) {
+      const ActionTemplate &form = stage.templates[action.form];
+      if (stage.logits >= 0 && form.kind == ActionKind::Forward &&
+          action.microbatch == microbatch && form.chunk > last) {
+        last = form.chunk;
+        found = static_cast<int>(s);
+      }
+    }
+  }
+  return found;
+}
+
+std::vector<float> gatherLogits(Rank &rank) {
+  const Program &program = rank.program();
+  const DataForm &form = program.logits;
+  std::vector<float> all;
+  if (rank.number() == 0)
+    all.resize(static_cast<size_t>(program.microbatches * form.elements()));
+  for (int64_t m = 0; m < program.microbatches; ++m)
+    for (int owner : rank.everyone().ranks) {
+      std::vector<int64_t> at = coordinatesOf(program.mesh, owner);
+      int stage = static_cast<int>(at[stageAxis(program.mesh)]);
+      if (stage != logitsStage(program, m) ||
+          !isFirstReplica(form.division, program.mesh, at))
+        continue;
+      Part part = partOf(form.shape, form.division, program.mesh, at);
+      int64_t bytes = part.elements() * byteSize(form.type);
+      bringToRankZero(rank, owner, rank.stage().logits + m * bytes, bytes,
+                      [&](const char *data) {
+                        scatter(part, form.type, data,
+                                all.data() + m * form.elements());
+                      });
+    }
+  return all;
+}
+
+} // namespace rota

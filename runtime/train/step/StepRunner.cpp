@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/train/step/StepRunner.h"
+
+namespace rota {
+
+/// On a device that works on its own, losses are gathered behind the timeline:
+/// its streams wait for them, not the host.
+void StepRunner::timeline(int64_t round, bool records) {
+  bool isBehind = rank.device().isAsynchronous();
+  RunHooks hooks;
+  hooks.beforeUse = [&] { optimizer.settle(); };
+  if (!isBehind)
+    hooks.lossesKnown = [&] { losses.start(round); };
+  phases.timed("timeline", [&] {
+    records ? executor.record() : executor.run(Executor::Mode::Train, hooks);
+  });
+  if (!isBehind)
+    return;
+  losses.start(round);
+  losses.wait();
+}
+
+bool StepRunner::endStep() {
+  if (!optimizer.isUpdateRight()) {
+    losses.wait();
+    return false;
+  }
+  rank.flight().add(FlightEvent::OptimizerBegin, 0);
+  phases.timed("optimizer", [&] {
+    optimizer.sumGradients();
+    losses.wait(); // the factor of gradients needs their weight
+    optimizer.update();
+  });
+  rank.flight().add(FlightEvent::OptimizerEnd, 0);
+  return true;
+}
+
+bool StepRunner::run(bool mayRecord, FunctionRef<void(int64_t round)> load) {
+  if (hasMeans(rank.program()))
+    optimizer.settle(); // the forwards that are run first read all parameters
+  executor.prepare(load);
+  int64_t last = rank.program().rounds - 1;
+  for (int64_t round = 0; round < last; ++round) {
+    load(round);
+    timeline(round, /*records=*/false);
+  }
+  load(last);
+  bool updates = true;
+  recording.run(mayRecord && last == 0, [&](bool records) {
+    timeline(last, records);
+    updates = endStep();
+  });
+  return updates;
+}
+
+} // namespace rota
