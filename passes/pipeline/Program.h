@@ -46,7 +46,7 @@ double messageBytes(ProgramOp program);
 /// The shares of a step in which ranks are idle.
 struct Bubbles {
   double meeting = 0; // at the end of the step
-  double steady = 0;  // of SteadyStep: where they do not meet
+  double steady = 0;  // bubble share without a step barrier (SteadyStep)
 };
 
 /// Those with the costs of `rota::pipe::tableOf`; 0 when the timeline does not

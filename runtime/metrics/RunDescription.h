@@ -23,7 +23,7 @@ struct RunFacts {
   std::string data;                // for people
   int64_t tokensPerStep = 0;       // of all ranks
   std::optional<double> peakFlops; // see Utilization.h
-  double plannedBubble = 0.0;      // see StepsMeet.h
+  double plannedBubble = 0.0;      // see StepBarrier.h
   const std::vector<Option> &options;
 };
 

@@ -490,9 +490,8 @@ struct Program {
   // The options of the optimizer that compiled code has: "optimizer=sgd ...".
   std::string optimizer;
   std::vector<ModelOption> modelOptions; // those that are not at their default
-  // Share of the timeline, by the operations of its chunks: of a step at whose
-  // end the ranks meet, and of one in the steady state of a run whose ranks do
-  // not meet.
+  // Planned bubble share, by the operations of the chunks: of a step that ends
+  // with a barrier, and of a step in the steady state without barriers.
   double bubble = 0.0, steadyBubble = 0.0;
   int64_t microbatches = 1; // of the timeline
   // Times that a step runs the timeline before its update, each with

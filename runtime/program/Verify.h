@@ -48,8 +48,8 @@ bool runClock(const Program &program,
               const std::vector<std::vector<double>> &seconds, Clock &clock,
               std::string &error, const StepEnds &begins = {});
 
-/// The seconds of a step in the steady state of a run whose ranks do not meet
-/// between steps. Returns false as runClock does.
+/// The seconds of a step in the steady state of a run without step
+/// barriers. Returns false as runClock does.
 bool runSteadyClock(const Program &program,
                     const std::vector<std::vector<double>> &seconds,
                     double &step, std::string &error);

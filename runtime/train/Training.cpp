@@ -5,7 +5,7 @@
 #include "runtime/train/state/Tensors.h"
 #include "runtime/train/step/Gather.h"
 #include "runtime/train/step/LearningRate.h"
-#include "runtime/train/step/StepsMeet.h"
+#include "runtime/train/step/StepBarrier.h"
 
 #include <algorithm>
 #include <cstring>
@@ -27,17 +27,17 @@ Training::Training(const Run &run, Rank &rank, const RunData &data,
       identity(identity), weights(run.weights), rank(rank),
       loader(rank, data.training(), readAhead),
       report(program, options, rank.number() == 0),
-      meet(stepsMeet(rank, options.optimizer, options.skip)),
+      hasBarrier(hasStepBarrier(rank, options.optimizer, options.skip)),
       executor(rank, tracedRuns(program, options)),
-      optimizer(rank, options.optimizer, options.skip, meet),
+      optimizer(rank, options.optimizer, options.skip, hasBarrier),
       runner(rank, executor, optimizer, options, phases),
       evaluation(rank, executor, options.validation, data.validation()),
       checkpoints(rank, options, identity, report),
-      end(rank, options, meet ? Asking::Waits : Asking::Later),
+      end(rank, options, hasBarrier ? Asking::Waits : Asking::Later),
       metrics(rank, executor, options, report), peak(peakFlops(rank, options)),
       unrecorded(std::max<int64_t>(1, tracedRuns(program, options))),
       tables{TableSums(rank), TableSums(rank)},
-      bubbles{BubbleGather(rank, meet), BubbleGather(rank, meet)} {
+      bubbles{BubbleGather(rank, hasBarrier), BubbleGather(rank, hasBarrier)} {
   values.add(evaluation);
   values.add(optimizer.skips());
   progress.plannedBubble = plannedBubble(program, options);
@@ -152,7 +152,7 @@ void Training::retake(int64_t t) {
 
 /// Returns whether another step follows. The results of a step are read while
 /// the next one runs, where the device works on its own, and behind the next
-/// one's work where the ranks do not meet.
+/// step's work where steps have no barrier.
 bool Training::step(int64_t t) {
   rank.flight().add(FlightEvent::StepBegin, t);
   if (!tryStep(t)) {
@@ -165,12 +165,12 @@ bool Training::step(int64_t t) {
   now.results = rank.device().startRead(rank.runtimeAt(rank.places().result),
                                         rank.places().resultBytes);
   now.end = rank.device().mark();
-  if (!meet)
+  if (!hasBarrier)
     startGathers(now);
   StepEnd ends = end.decide(t, checkpoints.isDue(t), checkpoints.asks());
   if (previous)
     finish(*std::exchange(previous, std::nullopt), {});
-  bool isRead = meet && !rank.device().isAsynchronous();
+  bool isRead = hasBarrier && !rank.device().isAsynchronous();
   if (ends.isLast || ends.saves || isRead ||
       evaluation.follows(t, ends.isLast)) {
     if (!optimizer.isUpdateRight())

@@ -62,7 +62,7 @@ private:
   BatchLoader loader;
   TimeUseClock time;
   Report report;
-  const bool meet; // whether ranks wait for each other after each step
+  const bool hasBarrier; // whether ranks wait for each other after each step
   Executor executor;
   Optimizer optimizer;
   PhaseTimes phases;

@@ -333,7 +333,7 @@ TEST(Verify, RefusesUnknownTasksKernelsAndStages) {
   EXPECT_TRUE(verifyFails(p, "peer: expected a number below 2, got 2"));
 }
 
-TEST(Verify, RefusesTimelinesThatDoNotMeet) {
+TEST(Verify, RefusesTimelinesThatDoNotMatch) {
   Program p = makeProgram();
   p.stages[0].templates[1].bytes = 32;
   EXPECT_TRUE(verifyFails(p, "expected 32 bytes as in stage 0"));
@@ -489,7 +489,7 @@ TEST(Verify, ClockLetsMessagesTakeTheLatencyOfASend) {
 
 // Stage 0 needs nothing of stage 1, so steps follow one another by the slower
 // stage; stage 0 is held up by its messages, which stage 1 takes late.
-TEST(Verify, ClockRunsStepsThatDoNotMeet) {
+TEST(Verify, ClockRunsStepsWithoutABarrier) {
   Program p = makeProgram();
   std::vector<std::vector<double>> seconds = {{2.0, 0.0}, {0.0, 3.0}};
   Clock clock;
@@ -499,9 +499,9 @@ TEST(Verify, ClockRunsStepsThatDoNotMeet) {
   double step = 0.0;
   ASSERT_TRUE(runSteadyClock(p, seconds, step, error)) << error;
   EXPECT_EQ(step, 3.0);
-  EXPECT_NEAR(measuredBubble(p, seconds, /*meet=*/true), 1.0 - 5.0 / 10.0,
+  EXPECT_NEAR(measuredBubble(p, seconds, /*hasBarrier=*/true), 1.0 - 5.0 / 10.0,
               1e-12);
-  EXPECT_NEAR(measuredBubble(p, seconds, /*meet=*/false), 1.0 - 5.0 / 6.0,
+  EXPECT_NEAR(measuredBubble(p, seconds, /*hasBarrier=*/false), 1.0 - 5.0 / 6.0,
               1e-12);
 }
 

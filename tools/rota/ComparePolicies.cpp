@@ -7,7 +7,7 @@
 #include "passes/differentiate/Remat.h"
 #include "passes/pipeline/timeline/SteadyStep.h"
 #include "runtime/program/RuntimeMemory.h"
-#include "runtime/train/step/StepsMeet.h"
+#include "runtime/train/step/StepBarrier.h"
 #include "tools/rota/Compile.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -67,7 +67,7 @@ void readTimes(const Program &program, const PolicyParts &parts,
     need.seconds = rank.busy + rank.exposed.offloads + rank.exposed.fetches;
   }
   row.step = simulation ? simulation->makespan : 0;
-  if (stepsMeet(program, options.optimizer, options.skip))
+  if (hasStepBarrier(program, options.optimizer, options.skip))
     return;
   if (auto steady = pipe::steadyStep(parts.timeline, parts.costs))
     row.steadyStep = steady->time;

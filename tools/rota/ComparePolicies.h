@@ -45,7 +45,7 @@ struct PolicyPlan {
   std::vector<ChunkNeed> chunks;
   std::shared_ptr<const PolicyParts> parts; // none where there is no plan
   double step = 0; // seconds of a step without updates on the assumed machine
-  std::optional<double> steadyStep; // the same where ranks do not meet
+  std::optional<double> steadyStep; // without a step barrier
 };
 
 /// Plans the model of `options` as they are, but for bounds on memory, in a

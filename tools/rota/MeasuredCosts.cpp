@@ -81,8 +81,8 @@ private:
     std::map<std::pair<int, ActionKind>, std::vector<double>> lengths;
   };
 
-  /// Microseconds between two steps: of all ranks, or, where they do not meet,
-  /// of the rank that waits least for others.
+  /// Microseconds between two steps: of all ranks, or, without a step
+  /// barrier, of the rank that waits least for others.
   static double gapBetween(const Step &before, const Step &step) {
     double gap = step.span.begin - before.span.end;
     if (gap > 0)

@@ -18,7 +18,7 @@ struct MeasuredCosts {
   std::map<std::pair<int, ActionKind>, double> transfers;
   double send = 0; // the copy of a message
   /// From the last action of a step to the first of the next: of all ranks, or,
-  /// where ranks do not meet between steps, of the one that waits least.
+  /// without a step barrier, of the one that waits least.
   double stepEnd = 0;
 };
 
@@ -36,7 +36,7 @@ std::optional<pipe::CostTable> costTable(const MeasuredCosts &measured,
 /// A step by measured costs.
 struct MeasuredStep {
   pipe::Simulation simulation;
-  pipe::SteadyStep steady; // where ranks do not meet between steps
+  pipe::SteadyStep steady; // without a step barrier
   double stepEnd = 0;      // seconds beside the timeline
   double seconds() const { return simulation.makespan + stepEnd; }
 };

@@ -6,7 +6,7 @@
 
 #include "runtime/program/Text.h"
 #include "runtime/train/rank/Launch.h"
-#include "runtime/train/step/StepsMeet.h"
+#include "runtime/train/step/StepBarrier.h"
 #include "tools/rota/CheckpointModel.h"
 #include "tools/rota/ChooseActivations.h"
 #include "tools/rota/ChooseRemat.h"
@@ -203,7 +203,7 @@ ordered_json planJson(const RunOptions &options, const Plan &plan,
   ordered_json mesh = ordered_json::object();
   for (const MeshAxis &axis : program.mesh)
     mesh[axis.name] = axis.size;
-  bool meet = stepsMeet(program, options.optimizer, options.skip);
+  bool hasBarrier = hasStepBarrier(program, options.optimizer, options.skip);
   ordered_json ranks = ordered_json::array();
   for (const Stage &rank : program.stages) {
     ordered_json uses = ordered_json::object();
@@ -222,13 +222,13 @@ ordered_json planJson(const RunOptions &options, const Plan &plan,
                        {"microbatches", program.microbatches},
                        {"rounds", program.rounds},
                        {"bubble", program.bubble},
-                       {"steps_meet", meet},
+                       {"step_barrier", hasBarrier},
                        {"mesh", mesh},
                        {"stages", ranks},
                        {"policies", policiesJson(policies)},
                        {"transfers", transfersJson(plan.transfers)},
                        {"timeline", program.timeline}};
-  if (!meet)
+  if (!hasBarrier)
     json["steady_bubble"] = program.steadyBubble;
   if (program.device == DeviceKind::Cpu)
     return json;
@@ -278,14 +278,12 @@ int runEval(const RunOptions &given) {
   return compileThenRun(Command::Eval, std::move(options), std::move(model));
 }
 
-/// The step of a run whose ranks do not meet between steps, beside that of one
-/// whose ranks do.
+/// The plan of a step without a step barrier, beside that of one with it.
 static std::string describeSteady(const Program &program,
                                   const std::vector<PolicyPlan> &policies,
                                   const std::optional<MeasuredStep> &measured) {
   std::string text = fmt::format(
-      "ranks do not meet between steps: bubble {:.1f} %, or {:.1f} % if they "
-      "did\n",
+      "no barrier between steps: bubble {:.1f} %, or {:.1f} % with one\n",
       100 * program.steadyBubble, 100 * program.bubble);
   for (const PolicyPlan &row : policies)
     if (row.chosen && row.steadyStep)
@@ -317,7 +315,7 @@ static void printPlan(const RunOptions &options, const Plan &plan,
              describePolicies(policies));
   if (choice)
     fmt::print("\n{}", describeChoice(*choice, options));
-  if (!stepsMeet(program, options.optimizer, options.skip))
+  if (!hasStepBarrier(program, options.optimizer, options.skip))
     fmt::print("\n{}", describeSteady(program, policies, measured));
   if (measured)
     fmt::print("\na step by measured costs takes {:.3f} ms, of which {:.3f} ms "

@@ -124,7 +124,7 @@ std::string drawReport(const Timeline &timeline, const Simulation &simulation,
   return "makespan " + numberCell(simulation.makespan) + ", bubble " +
          percentCell(simulation.bubble) + ", idle " +
          percentCell(simulation.idleShare) +
-         "\nwhere ranks do not meet between steps: " + numberCell(steady.time) +
+         "\nwithout a step barrier: " + numberCell(steady.time) +
          " a step, bubble " + percentCell(steady.bubble) + "\n" +
          alignedTable(table);
 }

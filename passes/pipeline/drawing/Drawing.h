@@ -23,7 +23,7 @@ std::string drawGrid(const Timeline &timeline, const Simulation &simulation,
                      bool colour = false);
 
 /// Makespan, bubble and the largest idle share of a rank (Simulation); time and
-/// bubble of a step where ranks do not meet between steps; then a line for each
+/// bubble of a step without a step barrier; then a line for each
 /// rank: busy time, bubble, largest number of live activations,
 /// and, where there are such actions, of received values, offloaded
 /// activations, weight windows and gradients, with exposed times of transfers.

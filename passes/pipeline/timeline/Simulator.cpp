@@ -158,8 +158,8 @@ private:
 
 class TimelineRun {
 public:
-  /// `steps`: the timeline has the actions of so many steps in each row, and
-  /// ranks do not meet between them. 0: it is one step.
+  /// `steps`: the timeline has the actions of so many steps in each row,
+  /// without a barrier between them. 0: it is one step.
   TimelineRun(const Timeline &timeline, const CostTable &costs,
               size_t steps = 0, double stepEnd = 0)
       : timeline(timeline), shape(timeline.shape), costs(costs), steps(steps),

@@ -100,7 +100,7 @@ double workOf(const std::vector<Action> &row, const CostTable &costs);
 std::optional<Simulation> simulate(const Timeline &timeline,
                                    const CostTable &costs);
 
-/// Runs `timeline` `steps` times for ranks that do not meet between steps: a
+/// Runs `timeline` `steps` times without a barrier between steps: a
 /// rank begins its next step when its actions have ended, its transfers and the
 /// messages that it sends have arrived, and `stepEnd` has passed, in which it
 /// updates. Its ends of the steps, the first entry being the begin of the first

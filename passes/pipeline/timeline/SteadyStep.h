@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Steps whose ranks do not meet between them: a rank begins its next step while
+// Steps without a barrier between them: a rank begins its next step while
 // others still work on the last one.
 #ifndef ROTA_PASSES_PIPELINE_TIMELINE_STEADYSTEP_H
 #define ROTA_PASSES_PIPELINE_TIMELINE_STEADYSTEP_H
@@ -9,8 +9,8 @@
 
 namespace rota::pipe {
 
-/// A step of the steady state. zb2p takes 10 slots where ranks meet, and 9 a
-/// step where they do not:
+/// A step of the steady state. zb2p takes 10 slots with a step barrier, and 9
+/// a step without:
 ///
 ///   rank 0  F0 F1 F2 I0 W0 I1 W1 I2 W2 F0 F1 F2 I0 W0 I1 ...
 ///   rank 1  .  F0 I0 F1 I1 F2 I2 W0 W1 W2 F0 I0 F1 I1 F2 ...

@@ -2,7 +2,7 @@
 #include "runtime/train/report/Report.h"
 #include "runtime/program/Text.h"
 #include "runtime/train/step/Skipping.h"
-#include "runtime/train/step/StepsMeet.h"
+#include "runtime/train/step/StepBarrier.h"
 
 #include <algorithm>
 #include <cstdio>

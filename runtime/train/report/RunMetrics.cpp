@@ -3,7 +3,7 @@
 #include "runtime/metrics/RunDescription.h"
 #include "runtime/metrics/Utilization.h"
 #include "runtime/train/step/Gather.h"
-#include "runtime/train/step/StepsMeet.h"
+#include "runtime/train/step/StepBarrier.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

@@ -442,15 +442,15 @@ std::vector<double> Executor::meanSeconds() {
 
 double measuredBubble(const Program &program,
                       const std::vector<std::vector<double>> &seconds,
-                      bool meet) {
+                      bool hasBarrier) {
   Clock clock;
   std::string error;
   double step = 0.0;
-  bool ends = meet ? runClock(program, seconds, clock, error)
-                   : runSteadyClock(program, seconds, step, error);
+  bool ends = hasBarrier ? runClock(program, seconds, clock, error)
+                         : runSteadyClock(program, seconds, step, error);
   if (!ends)
     throw RunError(error);
-  if (meet)
+  if (hasBarrier)
     step = clock.makespan;
   double busy = 0.0;
   for (const auto &row : seconds)

@@ -154,11 +154,11 @@ private:
 /// where the makespan is the longest path through the timelines with each
 /// action's seconds [stage][action], as if each rank had a core of its own. So
 /// it can be compared with the plan although ranks share this machine's cores.
-/// Unless the ranks `meet` at the end of a step, a step's time in the steady
-/// state stands for the makespan.
+/// Without a step barrier, a step's time in the steady state stands for the
+/// makespan.
 double measuredBubble(const Program &program,
                       const std::vector<std::vector<double>> &seconds,
-                      bool meet = true);
+                      bool hasBarrier = true);
 
 } // namespace rota
 

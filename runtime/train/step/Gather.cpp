@@ -233,8 +233,8 @@ Loss finishLoss(Rank &rank, std::span<const char> result, int64_t rounds,
   return total;
 }
 
-BubbleGather::BubbleGather(Rank &rank, bool meet)
-    : rank(rank), meet(meet), rows(std::make_shared<Rows>()) {
+BubbleGather::BubbleGather(Rank &rank, bool hasBarrier)
+    : rank(rank), hasBarrier(hasBarrier), rows(std::make_shared<Rows>()) {
   rank.keep(rows);
 }
 
@@ -288,7 +288,7 @@ double BubbleGather::share() const {
       at[axis] = static_cast<int64_t>(s);
       stages.push_back(all[static_cast<size_t>(rankOf(program.mesh, at))]);
     }
-    sum += measuredBubble(program, stages, meet);
+    sum += measuredBubble(program, stages, hasBarrier);
     ++pipelines;
   }
   return sum / static_cast<double>(pipelines);

@@ -103,8 +103,9 @@ Loss gatherLoss(Rank &rank, int64_t rounds = 1);
 /// rank 0 waits for the others when it needs the share.
 class BubbleGather {
 public:
-  /// Of steps at whose end the ranks `meet`, or of those of the steady state.
-  explicit BubbleGather(Rank &rank, bool meet = true);
+  /// `hasBarrier`: the share of a step between two barriers, not of a step in
+  /// the steady state.
+  explicit BubbleGather(Rank &rank, bool hasBarrier = true);
 
   bool isOpen() const { return open; }
   /// `seconds`: of each of this rank's actions.
@@ -117,7 +118,7 @@ private:
   double share() const;
 
   Rank &rank;
-  const bool meet;
+  const bool hasBarrier;
   // Of each rank; on others than rank 0, their own. The rank keeps them.
   using Rows = std::vector<std::vector<double>>;
   const std::shared_ptr<Rows> rows;

@@ -5,7 +5,7 @@
 #include "runtime/program/TensorNames.h"
 #include "runtime/train/step/Gather.h"
 #include "runtime/train/step/Publish.h"
-#include "runtime/train/step/StepsMeet.h"
+#include "runtime/train/step/StepBarrier.h"
 
 #include <algorithm>
 #include <cmath>
@@ -15,18 +15,18 @@
 
 namespace rota {
 
-bool stepsMeet(Rank &rank, const OptimizerOptions &options,
-               const SkipOptions &skips) {
+bool hasStepBarrier(Rank &rank, const OptimizerOptions &options,
+                    const SkipOptions &skips) {
   if (options.postValidate && rank.device().isAsynchronous())
     throw InputError(fmt::format(
         "'post-validate': expected a program for CPUs, got one for {}",
         rank.device().name()));
-  return stepsMeet(rank.program(), options, skips);
+  return hasStepBarrier(rank.program(), options, skips);
 }
 
 Optimizer::Optimizer(Rank &rank, const OptimizerOptions &options,
-                     const SkipOptions &skips, bool meet)
-    : rank(rank), options(options), meet(meet),
+                     const SkipOptions &skips, bool hasBarrier)
+    : rank(rank), options(options), hasBarrier(hasBarrier),
       norms(normTerms(rank.program())), skipping(rank, skips) {
   const Program &program = rank.program();
   const std::vector<MeshAxis> &mesh = program.mesh;
@@ -41,7 +41,7 @@ Optimizer::Optimizer(Rank &rank, const OptimizerOptions &options,
     order.push_back(static_cast<int32_t>(term.number));
   rank.device().write(order.data(), rank.runtimeAt(rank.places().order),
                       static_cast<int64_t>(4 * order.size()));
-  if (!meet && options.gradientClip > 0.0)
+  if (!hasBarrier && options.gradientClip > 0.0)
     kept = std::make_unique<KeptState>(rank);
 }
 
@@ -95,7 +95,7 @@ void Optimizer::sumGradients() {
     if (term.place.stage == here)
       zero(rank, term.place.offset, term.elements);
   }
-  if (meet)
+  if (hasBarrier)
     settle();
   reduce();
 }
@@ -206,9 +206,9 @@ Request Optimizer::startSquares(int64_t version) {
 /// the device. A guess has the factor of a gradient that is not clipped.
 void Optimizer::findNorm() {
   const RuntimeMemory &places = rank.places();
-  bool waits = meet || mustWait;
+  bool waits = hasBarrier || mustWait;
   // Only one step before this one may still be read.
-  int64_t version = meet ? 0 : normsStarted % 2;
+  int64_t version = hasBarrier ? 0 : normsStarted % 2;
   Request request = startSquares(version);
   if (waits)
     rank.communicator().wait(request);
@@ -244,7 +244,7 @@ SquareSum Optimizer::readSquares(int64_t version) {
 }
 
 void Optimizer::finishNorm(std::span<double> result) {
-  if (meet)
+  if (hasBarrier)
     return;
   SquareSum sum = readSquares(normsRead++ % 2);
   result[kNormResult] = gradientNorm(sum.total, result[kWeightResult]);
@@ -379,7 +379,7 @@ void Optimizer::update() {
     ComputeToken token(rank.cores());
     publisher.start(u, /*isRounded=*/parameter.compute == ElementType::BF16);
   }
-  if (meet)
+  if (hasBarrier)
     return publisher.finish();
   Publisher::OpenCopies copies = publisher.startCopies();
   open.insert(open.end(), copies.written.begin(), copies.written.end());

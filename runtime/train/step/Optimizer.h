@@ -14,24 +14,23 @@
 
 namespace rota {
 
-/// The same of this run (StepsMeet.h). Throws InputError where options want
-/// what the device cannot.
-bool stepsMeet(Rank &rank, const OptimizerOptions &options,
-               const SkipOptions &skips);
+/// hasStepBarrier (StepBarrier.h) for this run. Throws InputError where options
+/// ask for steps that the device cannot run.
+bool hasStepBarrier(Rank &rank, const OptimizerOptions &options,
+                    const SkipOptions &skips);
 
 class Optimizer {
 public:
-  /// Throws InputError as Skipping does. Unless the ranks `meet` at the end of
-  /// a step, which they must where stepsMeet says so, a rank goes on when its
-  /// own updates are done: transfers that other stages take part in stay open.
-  /// With clipping, such an update is a guess: that its gradient need not be
-  /// clipped.
+  /// Throws InputError as Skipping does. `hasBarrier` must be true where
+  /// hasStepBarrier is. Without a barrier, a rank goes on when its own updates
+  /// are done: transfers that other stages take part in stay open. With
+  /// clipping, such an update is speculative: it assumes that its gradient need
+  /// not be clipped.
   ///
-  ///   step 7, update | step 8, norm of 7 is fine          | update | step 9
-  ///   step 7, update | step 8, norm of 7 is above | take back, 7 again, 8
-  ///   again
+  ///   step 7, update | step 8, norm of 7 within the limit | update | step 9
+  ///   step 7, update | step 8, norm of 7 above the limit | roll back, 7, 8
   Optimizer(Rank &rank, const OptimizerOptions &options,
-            const SkipOptions &skips = {}, bool meet = true);
+            const SkipOptions &skips = {}, bool hasBarrier = true);
 
   /// The next step is the one after step `done`.
   void continueAfter(int64_t done) { skipping.continueAfter(done); }
@@ -60,8 +59,8 @@ public:
   /// that startLoss brought, clipped as Device::finishStep says; zeroes the
   /// gradients and refreshes all copies. A step that is skipped does not change
   /// parameters and states. Leaves the results of finishStep and decideStep at
-  /// RuntimeMemory::result, without the norm if the ranks do not meet. Nothing
-  /// here waits for the device.
+  /// RuntimeMemory::result, without the norm where steps have no barrier.
+  /// Nothing here waits for the device.
   void update();
 
   /// Adds to that result what came later: of each step, in order, at most one
@@ -102,7 +101,7 @@ private:
 
   Rank &rank;
   OptimizerOptions options;
-  const bool meet;
+  const bool hasBarrier;
   std::vector<Term> terms; // of all stages, in the program's order
   std::vector<NormTerm> norms;
   std::vector<int32_t> order; // of the norm: RuntimeMemory::order

@@ -180,7 +180,7 @@ TEST(Report, isATable) {
                               *steadyStep(timeline, {})),
             R"(
 makespan 18, bubble 11.1 %, idle 11.1 %
-where ranks do not meet between steps: 18 a step, bubble 11.1 %
+without a step barrier: 18 a step, bubble 11.1 %
 rank  busy  bubble  live  received F  received B
    0    16  11.1 %     8           3           1
    1    16  11.1 %     8           1           3
@@ -317,7 +317,7 @@ TEST(Report, saysWhatIsExposed) {
                               *steadyStep(timeline, costsOfTransfers())),
             R"(
 makespan 15, bubble 46.7 %, idle 27.3 %
-where ranks do not meet between steps: 15 a step, bubble 46.7 %
+without a step barrier: 15 a step, bubble 46.7 %
 rank  busy  bubble  live  offloaded  exposed OFFLOAD  exposed FETCH  windows  exposed UNSHARD  gradients  exposed REDUCE_GRAD
    0     8  46.7 %     2          2                0              0        2                4          2                    1
    1     8  46.7 %     2          2                0              0        2                0          2                    1

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Steps whose ranks do not meet between them, against closed forms and against
+// Steps without a barrier between them, against closed forms and against
 // the largest mean of a cycle through the ranks.
 #include "passes/pipeline/timeline/SteadyStep.h"
 #include "passes/pipeline/timeline/WeightWindows.h"
@@ -106,7 +106,7 @@ TEST(SteadyStep, isTheLargestMeanOfACycle) {
 
 // Qi et al. 2023: with the check of the norm behind the next step, zb2p and zbv
 // have no bubble at all. zb1p waits S - 1 slots on its first rank, 1f1b as long
-// as where ranks meet, since its first rank begins first and ends last.
+// as with a step barrier, since its first rank begins first and ends last.
 TEST(SteadyStep, hasClosedForms) {
   CostTable costs;
   costs.backward = 2;

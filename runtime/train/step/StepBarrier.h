@@ -2,8 +2,8 @@
 //
 // Whether the ranks of a run wait for each other between steps, and what the
 // plan says of such steps: for the trainer and for `rota plan`.
-#ifndef ROTA_RUNTIME_TRAIN_STEP_STEPSMEET_H
-#define ROTA_RUNTIME_TRAIN_STEP_STEPSMEET_H
+#ifndef ROTA_RUNTIME_TRAIN_STEP_STEPBARRIER_H
+#define ROTA_RUNTIME_TRAIN_STEP_STEPBARRIER_H
 
 #include "runtime/program/Program.h"
 #include "runtime/train/options/TrainerOptions.h"
@@ -14,8 +14,9 @@ namespace rota {
 /// the norm of the whole gradient is needed for the update. On a device that
 /// works on its own, its streams wait and the host does not. A single rank has
 /// nobody to wait for.
-inline bool stepsMeet(const Program &program, const OptimizerOptions &options,
-                      const SkipOptions &skips) {
+inline bool hasStepBarrier(const Program &program,
+                           const OptimizerOptions &options,
+                           const SkipOptions &skips) {
   return (options.gradientClip > 0.0 && !options.postValidate) ||
          skips.isOn() || program.device != DeviceKind::Cpu ||
          rankCount(program) == 1;
@@ -24,11 +25,11 @@ inline bool stepsMeet(const Program &program, const OptimizerOptions &options,
 /// The planned share of a step in which ranks are idle, in the run's kind of
 /// steps.
 inline double plannedBubble(const Program &program, const Options &options) {
-  return stepsMeet(program, options.optimizer, options.skip)
+  return hasStepBarrier(program, options.optimizer, options.skip)
              ? program.bubble
              : program.steadyBubble;
 }
 
 } // namespace rota
 
-#endif // ROTA_RUNTIME_TRAIN_STEP_STEPSMEET_H
+#endif // ROTA_RUNTIME_TRAIN_STEP_STEPBARRIER_H

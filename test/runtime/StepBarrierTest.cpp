@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Steps at whose end the ranks do not meet: the same bits as where they do, and
+// Steps without a barrier at their end: the same bits as with one, and
 // nobody waits.
 #include "runtime/data/Batches.h"
 #include "runtime/train/Data.h"
@@ -120,29 +120,29 @@ void lateSquares(RotaContext *context, const RotaFrame *frame) {
 
 } // namespace
 
-TEST(Meet, NotMeetingChangesNoBit) {
+TEST(StepBarrier, ChangesNoBit) {
   for (const LineShape &shape : shapes()) {
     SCOPED_TRACE(fmt::format("stages {}, data {}, fsdp {}, rounds {}",
                              shape.stages, shape.data, shape.fsdp,
                              shape.rounds));
     TemporaryFolder folder;
     std::vector<json> numbers[2];
-    for (bool meets : {false, true}) {
-      std::string name = meets ? "meets" : "free";
-      Outcome o = runWith(
-          makeLine(shape),
-          arguments(meets ? kHuge : kNone, {"--steps", "12", "--eval-interval",
-                                            "5", "--save", folder.path(name)}));
+    for (bool barrier : {false, true}) {
+      std::string name = barrier ? "barrier" : "none";
+      Outcome o = runWith(makeLine(shape),
+                          arguments(barrier ? kHuge : kNone,
+                                    {"--steps", "12", "--eval-interval", "5",
+                                     "--save", folder.path(name)}));
       ASSERT_EQ(o.code, kExitSuccess) << o.err;
-      numbers[meets] = numbersOf(o);
+      numbers[barrier] = numbersOf(o);
     }
     EXPECT_EQ(numbers[0].size(), 12u);
     EXPECT_EQ(numbers[0], numbers[1]);
-    EXPECT_EQ(folder.read("free"), folder.read("meets"));
+    EXPECT_EQ(folder.read("none"), folder.read("barrier"));
   }
 }
 
-TEST(Meet, PostValidatedUpdatesAreThoseThatWaited) {
+TEST(StepBarrier, PostValidatedUpdatesAreThoseThatWaited) {
   for (const LineShape &shape : shapes()) {
     SCOPED_TRACE(fmt::format("stages {}, data {}, fsdp {}, rounds {}",
                              shape.stages, shape.data, shape.fsdp,
@@ -165,7 +165,7 @@ TEST(Meet, PostValidatedUpdatesAreThoseThatWaited) {
   }
 }
 
-TEST(Meet, PostValidationNeedsClippingAndSkipsNothing) {
+TEST(StepBarrier, PostValidationNeedsClippingAndSkipsNothing) {
   for (const std::vector<std::string> &wrong :
        {std::vector<std::string>{"--gradient-clip", "0"},
         {"--skip-nonfinite"},
@@ -178,7 +178,7 @@ TEST(Meet, PostValidationNeedsClippingAndSkipsNothing) {
   }
 }
 
-TEST(Meet, ResumesInTheMiddle) {
+TEST(StepBarrier, ResumesInTheMiddle) {
   Program program = makeLine({2, 2, 2, 1, true});
   // Without clipping, and with a limit that every step is above.
   for (const std::vector<std::string> &how :
@@ -214,7 +214,7 @@ TEST(Meet, ResumesInTheMiddle) {
 }
 
 /// Losses are read a step late; what they would have ended is not saved.
-TEST(Meet, ALossThatIsNotFiniteSavesNothing) {
+TEST(StepBarrier, ALossThatIsNotFiniteSavesNothing) {
   TemporaryFolder folder;
   Outcome o =
       run(arguments(kNone, {"--steps", "50", "--learning-rate-schedule",
@@ -233,15 +233,15 @@ TEST(Meet, ALossThatIsNotFiniteSavesNothing) {
 
 /// The first stage cannot end a step before the last one has begun the next, so
 /// the run ends only if the last stage does not wait for it.
-TEST(Meet, TheLastStageBeginsItsNextStepFirst) {
+TEST(StepBarrier, TheLastStageBeginsItsNextStepFirst) {
   constexpr int64_t kSteps = 4;
   Program program = makeLine(2, 3);
   RotaTask tasks[] = {lineTasks[0], lineTasks[1], lineTasks[2],
                       lineTasks[3], lineTasks[4], lateSquares};
   std::vector<std::vector<float>> weights[2];
-  for (bool meets : {false, true}) {
+  for (bool barrier : {false, true}) {
     lastStage.reach(0);
-    LocalRanks ranks({&program, meets ? lineTasks : tasks, lineKernels}, 2);
+    LocalRanks ranks({&program, barrier ? lineTasks : tasks, lineKernels}, 2);
     Options options;
     options.optimizer.gradientClip = 0.0;
     ranks.run([&](Rank &rank) {
@@ -249,9 +249,9 @@ TEST(Meet, TheLastStageBeginsItsNextStepFirst) {
       NormalBatches batches(program, 3);
       PhaseTimes phases;
       Executor executor(rank, 0);
-      Optimizer optimizer(rank, options.optimizer, {}, meets);
+      Optimizer optimizer(rank, options.optimizer, {}, barrier);
       StepRunner runner(rank, executor, optimizer, options, phases);
-      RunEnd end(rank, options, meets ? Asking::Waits : Asking::Later);
+      RunEnd end(rank, options, barrier ? Asking::Waits : Asking::Later);
       BubbleGather bubble(rank);
       end.begin(0);
       for (int64_t t = 1; t <= kSteps; ++t) {
@@ -275,12 +275,12 @@ TEST(Meet, TheLastStageBeginsItsNextStepFirst) {
       end.settle();
       bubble.finish();
     });
-    weights[meets] = readTensors(ranks, &Update::master);
+    weights[barrier] = readTensors(ranks, &Update::master);
   }
   EXPECT_EQ(weights[0], weights[1]);
 }
 
-TEST(Meet, WhatOneRankAsksForIsDecidedAfterTheNextStep) {
+TEST(StepBarrier, WhatOneRankAsksForIsDecidedAfterTheNextStep) {
   Program program = makeLine(2, 2);
   LocalRanks ranks(makeLineExecutable(program), 2);
   Options options;
