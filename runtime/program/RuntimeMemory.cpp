@@ -131,8 +131,9 @@ RuntimeMemory runtimeMemory(const Program &program) {
   return m;
 }
 
-std::vector<KeptPiece> keptPieces(const Program &program, const Stage &stage) {
-  std::vector<KeptPiece> pieces;
+std::vector<SnapshotPiece> snapshotPieces(const Program &program,
+                                          const Stage &stage) {
+  std::vector<SnapshotPiece> pieces;
   int64_t end = 0;
   auto add = [&](int64_t source, int64_t bytes) {
     if (bytes == 0)
@@ -149,11 +150,11 @@ std::vector<KeptPiece> keptPieces(const Program &program, const Stage &stage) {
   return pieces;
 }
 
-int64_t keptBytes(const Program &program, const Stage &stage) {
-  std::vector<KeptPiece> pieces = keptPieces(program, stage);
+int64_t snapshotBytes(const Program &program, const Stage &stage) {
+  std::vector<SnapshotPiece> pieces = snapshotPieces(program, stage);
   if (pieces.empty())
     return 0;
-  int64_t end = pieces.back().place + pieces.back().bytes;
+  int64_t end = pieces.back().offset + pieces.back().bytes;
   return (end + kAlignment - 1) / kAlignment * kAlignment;
 }
 

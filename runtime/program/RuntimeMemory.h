@@ -80,16 +80,17 @@ struct RuntimeMemory {
 };
 RuntimeMemory runtimeMemory(const Program &program);
 
-/// Masters and states of one update, which --post-validate copies before the
-/// update changes them.
-struct KeptPiece {
+/// Masters or states of one update, in the snapshot that --post-validate takes
+/// before the update changes them.
+struct SnapshotPiece {
   int64_t source = 0; // in the arena
-  int64_t place = 0;  // in the memory of the copies
+  int64_t offset = 0; // in the snapshot
   int64_t bytes = 0;
 };
-std::vector<KeptPiece> keptPieces(const Program &program, const Stage &stage);
-/// Bytes of the copies of a rank of the stage.
-int64_t keptBytes(const Program &program, const Stage &stage);
+std::vector<SnapshotPiece> snapshotPieces(const Program &program,
+                                          const Stage &stage);
+/// Bytes of the snapshot of a rank of the stage.
+int64_t snapshotBytes(const Program &program, const Stage &stage);
 
 /// Bytes of its device that a rank of a stage takes: the arena and, on a GPU,
 /// what the runtime has beside it.

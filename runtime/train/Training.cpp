@@ -142,12 +142,12 @@ bool Training::tryStep(int64_t t) {
       });
 }
 
-/// Takes the update of step `t`, the last one, back and makes it again with its
-/// norm. What the step reports does not change.
-void Training::retake(int64_t t) {
-  optimizer.takeBack(t);
+/// Rolls the update of step `t`, the last one, back and runs the step again
+/// with its norm. The report of the step does not change.
+void Training::rollBack(int64_t t) {
+  optimizer.rollBack(t);
   tryStep(t);
-  ++progress.retakenSteps;
+  ++progress.rolledBackSteps;
 }
 
 /// Returns whether another step follows. The results of a step are read while
@@ -156,7 +156,7 @@ void Training::retake(int64_t t) {
 bool Training::step(int64_t t) {
   rank.flight().add(FlightEvent::StepBegin, t);
   if (!tryStep(t)) {
-    retake(t - 1);
+    rollBack(t - 1);
     tryStep(t);
   }
   Pending now;
@@ -174,7 +174,7 @@ bool Training::step(int64_t t) {
   if (ends.isLast || ends.saves || isRead ||
       evaluation.follows(t, ends.isLast)) {
     if (!optimizer.isUpdateRight())
-      retake(t);
+      rollBack(t);
     finish(now, ends);
   } else {
     previous = std::move(now);

@@ -40,7 +40,7 @@ private:
   void continueAfter(const ResumedRun &resumed);
   bool step(int64_t t);
   bool tryStep(int64_t t);
-  void retake(int64_t t);
+  void rollBack(int64_t t);
   void startGathers(const Pending &now);
   int64_t sequencesBefore(int64_t t) const;
   void finish(const Pending &pending, StepEnd ends);

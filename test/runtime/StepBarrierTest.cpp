@@ -56,33 +56,34 @@ std::vector<LineShape> shapes() {
           {2, 2, 2, 1, true, false, 1, false, 2}};
 }
 
-/// Of the shape, with this limit of the norm; compares lines and saved weights.
-/// Returns how many of the 12 steps were taken back.
+/// Runs `shape` with the gradient norm limit `clip`, with and without
+/// --post-validate, and compares lines and saved weights. Returns the number of
+/// the 12 steps that were rolled back.
 int64_t comparePostValidated(const LineShape &shape, const std::string &clip) {
   TemporaryFolder folder;
   std::vector<json> numbers[2];
-  int64_t above = 0, retaken = 0;
+  int64_t above = 0, rolledBack = 0;
   for (bool validates : {false, true}) {
     std::vector<std::string> all = {
         "--steps", "12",     "--eval-interval",
-        "5",       "--save", folder.path(validates ? "guess" : "wait")};
+        "5",       "--save", folder.path(validates ? "speculative" : "wait")};
     if (validates)
       all.push_back("--post-validate");
     Outcome o = runWith(makeLine(shape), arguments(clip, all));
     EXPECT_EQ(o.code, kExitSuccess) << o.err;
     numbers[validates] = numbersOf(o);
-    retaken = o.events("end").at(0)["retaken_steps"];
+    rolledBack = o.events("end").at(0)["rolled_back_steps"];
     if (validates)
       break;
-    EXPECT_EQ(retaken, 0);
+    EXPECT_EQ(rolledBack, 0);
     for (const json &line : o.events("step"))
       above += line["gradient_norm"].get<double>() + 1e-6 > std::stod(clip);
   }
   EXPECT_EQ(numbers[0].size(), 12u);
   EXPECT_EQ(numbers[0], numbers[1]);
-  EXPECT_EQ(folder.read("guess"), folder.read("wait"));
-  EXPECT_EQ(retaken, above);
-  return retaken;
+  EXPECT_EQ(folder.read("speculative"), folder.read("wait"));
+  EXPECT_EQ(rolledBack, above);
+  return rolledBack;
 }
 
 /// How far each stage has come; one thread waits for another.
@@ -142,7 +143,7 @@ TEST(StepBarrier, ChangesNoBit) {
   }
 }
 
-TEST(StepBarrier, PostValidatedUpdatesAreThoseThatWaited) {
+TEST(StepBarrier, PostValidationChangesNoBit) {
   for (const LineShape &shape : shapes()) {
     SCOPED_TRACE(fmt::format("stages {}, data {}, fsdp {}, rounds {}",
                              shape.stages, shape.data, shape.fsdp,

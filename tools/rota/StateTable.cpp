@@ -151,13 +151,13 @@ std::string describeCheckpointCopy(const Program &program) {
 
 std::vector<int64_t> postValidateBytes(const Program &program) {
   return forEachRank(program, [&](const std::vector<int64_t> &at) {
-    return keptBytes(program, program.stages[at[stageAxis(program.mesh)]]);
+    return snapshotBytes(program, program.stages[at[stageAxis(program.mesh)]]);
   });
 }
 
 std::string describePostValidate(const Program &program) {
-  return "masters and states kept by --post-validate by rank, bytes beside the "
-         "plan\n" +
+  return "snapshot of masters and states for --post-validate by rank, bytes "
+         "beside the plan\n" +
          describeRanks(postValidateBytes(program));
 }
 

@@ -23,7 +23,7 @@ nlohmann::ordered_json stateJson(const Program &program);
 std::vector<int64_t> checkpointBytes(const Program &program);
 std::string describeCheckpointCopy(const Program &program);
 
-/// Memory of each rank for what --post-validate copies: keptBytes.
+/// Memory of each rank for the snapshot of --post-validate: snapshotBytes.
 std::vector<int64_t> postValidateBytes(const Program &program);
 std::string describePostValidate(const Program &program);
 

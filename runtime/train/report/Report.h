@@ -27,8 +27,8 @@ struct StepReport {
   double learningRate = 0.0;
   double gradientNorm = 0.0; // before clipping
   SkipReason skip = SkipReason::None;
-  int64_t skippedSteps = 0; // so far, those before a checkpoint included
-  int64_t retakenSteps = 0; // so far, by this process: --post-validate
+  int64_t skippedSteps = 0;    // so far, those before a checkpoint included
+  int64_t rolledBackSteps = 0; // by this process: --post-validate
   double tokensPerSecond = 0.0;
   std::optional<double> utilization; // MFU, where the peak is known
   double bubble = 0.0;               // measured

@@ -150,8 +150,8 @@ void RunMetrics::step(const StepReport &p, bool isKept, bool last) {
     metrics.push_back({"skipped_steps", "optimizer/skipped_steps",
                        static_cast<double>(p.skippedSteps)});
   if (options.optimizer.postValidate)
-    metrics.push_back({"retaken_steps", "optimizer/retaken_steps",
-                       static_cast<double>(p.retakenSteps)});
+    metrics.push_back({"rolled_back_steps", "optimizer/rolled_back_steps",
+                       static_cast<double>(p.rolledBackSteps)});
   if (p.validationLoss)
     metrics.push_back(
         {"validation_loss", "loss/validation", *p.validationLoss});

@@ -42,7 +42,7 @@ Optimizer::Optimizer(Rank &rank, const OptimizerOptions &options,
   rank.device().write(order.data(), rank.runtimeAt(rank.places().order),
                       static_cast<int64_t>(4 * order.size()));
   if (!hasBarrier && options.gradientClip > 0.0)
-    kept = std::make_unique<KeptState>(rank);
+    snapshot = std::make_unique<Snapshot>(rank);
 }
 
 static void add(Rank &rank, void *sum, const void *term, int64_t count) {
@@ -203,7 +203,8 @@ Request Optimizer::startSquares(int64_t version) {
 }
 
 /// Leaves the factor of gradients and, if the ranks wait for it, their norm on
-/// the device. A guess has the factor of a gradient that is not clipped.
+/// the device. A speculative update has the factor of a gradient that is not
+/// clipped.
 void Optimizer::findNorm() {
   const RuntimeMemory &places = rank.places();
   bool waits = hasBarrier || mustWait;
@@ -225,12 +226,12 @@ void Optimizer::findNorm() {
        waits ? places.normCount : 0, stepLosses(rank),
        waits ? options.gradientClip : 0.0, scalePlace(), result});
   skipping.decide();
-  isGuess = kept && !waits;
+  isSpeculative = snapshot && !waits;
   mustWait = false;
-  if (!isGuess)
+  if (!isSpeculative)
     return;
   rank.device().read(result + kWeightResult, &lastWeight, sizeof lastWeight);
-  kept->keep();
+  snapshot->take();
 }
 
 SquareSum Optimizer::readSquares(int64_t version) {
@@ -252,15 +253,15 @@ void Optimizer::finishNorm(std::span<double> result) {
 }
 
 bool Optimizer::isUpdateRight() {
-  if (!std::exchange(isGuess, false))
+  if (!std::exchange(isSpeculative, false))
     return true;
   SquareSum sum = readSquares((normsStarted - 1) % 2);
   return clipFactor(options.gradientClip,
                     gradientNorm(sum.total, lastWeight)) == 1.0;
 }
 
-void Optimizer::takeBack(int64_t t) {
-  rank.setPosition("update taken back");
+void Optimizer::rollBack(int64_t t) {
+  rank.setPosition("rollback of an update");
   finish();
   const Program &program = rank.program();
   for (const Stage &stage : program.stages)
@@ -271,7 +272,7 @@ void Optimizer::takeBack(int64_t t) {
           zero(rank, place.offset,
                partElements(p.shape, p.storageDivision, program.mesh));
     }
-  kept->restore();
+  snapshot->restore();
   Publisher publisher(rank);
   for (const Update &u : rank.stage().updates) {
     ComputeToken token(rank.cores());

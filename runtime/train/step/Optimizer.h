@@ -7,8 +7,8 @@
 #define ROTA_RUNTIME_TRAIN_STEP_OPTIMIZER_H
 
 #include "runtime/train/options/TrainerOptions.h"
-#include "runtime/train/step/KeptState.h"
 #include "runtime/train/step/Skipping.h"
+#include "runtime/train/step/Snapshot.h"
 
 #include <array>
 
@@ -67,13 +67,14 @@ public:
   /// step late.
   void finishNorm(std::span<double> result);
 
-  /// Waits for the norm of the last step, where its update was a guess. False
-  /// if that was wrong, so takeBack() must follow. The same on all ranks.
+  /// Waits for the norm of the last step, where its update was speculative.
+  /// False if the gradient had to be clipped, so rollBack() must follow. The
+  /// same on all ranks.
   bool isUpdateRight();
-  /// Brings parameters and states to where they were before the last step, step
-  /// `t`, and drops gradients. The next step must be `t` again, and its update
-  /// waits for the norm; it is no further step for finishNorm.
-  void takeBack(int64_t t);
+  /// Restores the parameters and states from before the last step, step `t`,
+  /// and drops gradients. The next step must be `t` again, and its update waits
+  /// for the norm; finishNorm does not count it again.
+  void rollBack(int64_t t);
 
   /// The global norm before clipping out of that result; throws RunError when
   /// the gradient is not finite and the step is not skipped.
@@ -112,10 +113,10 @@ private:
   // Of the squares of steps whose norms finishNorm has not told yet.
   std::array<Request, 2> squares{};
   int64_t normsStarted = 0, normsRead = 0;
-  std::unique_ptr<KeptState> kept; // from before the last update
-  bool isGuess = false;            // the last update was one
-  bool mustWait = false;           // the next update is none
-  double lastWeight = 0.0;         // of the losses of that step
+  std::unique_ptr<Snapshot> snapshot; // from before the last update
+  bool isSpeculative = false;         // the last update was
+  bool mustWait = false;              // the next update waits for its norm
+  double lastWeight = 0.0;            // of the losses of that step
   Skipping skipping;
 };
 
