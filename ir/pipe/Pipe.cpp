@@ -195,7 +195,7 @@ void PipeDialect::initialize() {
   shape.repeats = getRepeats();
   shape.microbatches = getMicrobatches();
   shape.placement = static_cast<::rota::pipe::Placement>(getPlacement());
-  shape.outer = getOuter();
+  shape.hasUnpipelined = getUnpipelined();
   return shape;
 }
 

@@ -67,19 +67,19 @@ def Pipe_ProgramOp : Pipe_Op<"program", [SingleBlock, NoTerminator,
     chunk of a rank: of rank s with placement `loop`, of rank stages-1-s in odd
     rows with placement `v`. Chunks may differ in their numbers of layers.
 
-    With `outer`, one chunk more, the last, holds layers that are left out of the
-    pipeline. Every rank has it, and microbatch m runs on rank m mod stages.
+    With `unpipelined`, one chunk more, the last, holds layers that are left out
+    of the pipeline. Every rank has it, and microbatch m runs on rank m mod stages.
 
     Life-span: made by `split-stages`; stays until the runtime's program is made
     of it.
 
     Constraints:
-    - C1: `stages`, `repeats` and `microbatches` are positive; with `outer`,
-      `microbatches` is a multiple of `stages`
+    - C1: `stages`, `repeats` and `microbatches` are positive; with
+      `unpipelined`, `microbatches` is a multiple of `stages`
     - C2: the body holds one `pipe.chunks` and at most one `pipe.timeline`
     - C3: `stack` names a `rota.stack`
     - C4: there is a chunk for each stage and repeat, on the rank that the
-      placement says, and with `outer` one more, on all ranks
+      placement says, and with `unpipelined` one more, on all ranks
     - C5: each chunk has a layer at least
     - C6: all chunks' layers, one after the other, are the stack's
     - C7: a layer's kind is the one that the stack's pattern says
@@ -107,13 +107,13 @@ def Pipe_ProgramOp : Pipe_Op<"program", [SingleBlock, NoTerminator,
   }];
   let arguments = (ins FlatSymbolRefAttr:$stack, I64Attr:$stages,
                        I64Attr:$repeats, I64Attr:$microbatches,
-                       Pipe_Placement:$placement, UnitAttr:$outer);
+                       Pipe_Placement:$placement, UnitAttr:$unpipelined);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
     `stack` $stack `stages` `=` custom<Count>($stages)
     `repeats` `=` custom<Count>($repeats)
     `microbatches` `=` custom<Count>($microbatches)
-    `placement` $placement (`outer` $outer^)? $body attr-dict
+    `placement` $placement (`unpipelined` $unpipelined^)? $body attr-dict
   }];
   let hasRegionVerifier = 1;
   let extraClassDeclaration = [{

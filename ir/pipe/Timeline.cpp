@@ -179,14 +179,14 @@ std::string checkShape(const Shape &shape) {
   if (shape.stages > kMaxStages)
     return "expected at most " + std::to_string(kMaxStages) + " stages, got " +
            std::to_string(shape.stages);
-  int64_t chunks = int64_t(shape.stages) * shape.repeats + shape.outer;
+  int64_t chunks = int64_t(shape.stages) * shape.repeats + shape.hasUnpipelined;
   if (chunks > kMaxActions || chunks * shape.microbatches > kMaxActions)
     return "expected stages * repeats * microbatches to be at most " +
            std::to_string(kMaxActions) + ", got " +
            std::to_string(shape.stages) + " * " +
            std::to_string(shape.repeats) + " * " +
            std::to_string(shape.microbatches);
-  if (shape.outer && shape.microbatches % shape.stages != 0)
+  if (shape.hasUnpipelined && shape.microbatches % shape.stages != 0)
     return "expected microbatches to be a multiple of stages, which divide "
            "those of the layers outside of the pipeline, got " +
            std::to_string(shape.microbatches) + " and " +
@@ -293,9 +293,9 @@ Shape inferShape(const ActionRows &ranks) {
       if (action.chunk == stages)
         secondRowRank = rank;
     }
-  bool outer = isShared && maxChunk > 0 && maxChunk % stages == 0;
-  Shape shape{stages, maxChunk / stages + !outer, maxMicrobatch + 1};
-  shape.outer = outer;
+  bool hasUnpipelined = isShared && maxChunk > 0 && maxChunk % stages == 0;
+  Shape shape{stages, maxChunk / stages + !hasUnpipelined, maxMicrobatch + 1};
+  shape.hasUnpipelined = hasUnpipelined;
   if (stages > 1 && secondRowRank == stages - 1 && shape.repeats > 1)
     shape.placement = Placement::V;
   return shape;

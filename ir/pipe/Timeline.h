@@ -45,11 +45,11 @@ struct Shape {
   int repeats = 1;      // R: chunks per rank, without the unpipelined one
   int microbatches = 1; // M
   Placement placement = Placement::Loop;
-  bool outer = false; // there is an unpipelined chunk
+  bool hasUnpipelined = false; // there is an unpipelined chunk
   /// The unpipelined chunk included, which is the last.
-  int chunks() const { return stages * repeats + outer; }
+  int chunks() const { return stages * repeats + hasUnpipelined; }
   bool isUnpipelined(int chunk) const {
-    return outer && chunk == stages * repeats;
+    return hasUnpipelined && chunk == stages * repeats;
   }
   /// The rank that runs `microbatch` of `chunk`. It depends on the microbatch
   /// for the unpipelined chunk alone.

@@ -85,7 +85,7 @@ LogicalResult ProgramOp::verifySymbolUses(SymbolTableCollection &symbolTables) {
     return table.emitOpError("expected ")
            << getShape().chunks() << " chunks (" << getStages()
            << " stages, each " << getRepeats()
-           << (getOuter() ? ", and the outer one" : "") << "), got "
+           << (getUnpipelined() ? ", and the unpipelined one" : "") << "), got "
            << table.getChunks().size();
   int64_t next = 0;
   for (auto [number, attribute] : llvm::enumerate(table.getChunks())) {

@@ -99,7 +99,7 @@ bool planMemory(const ModelLayout &layout, const ChunkTable &chunks,
   program.microbatches = shape.microbatches;
   if (!setMesh(shape.stages, program, error))
     return false;
-  if (shape.outer)
+  if (shape.hasUnpipelined)
     addLossAxis(program);
   std::vector<StagePlaces> places =
       placeStaticBlocks(layout, chunks, timeline, program);

@@ -140,14 +140,15 @@ private:
       return std::nullopt;
     }
     Timeline timeline{shape, std::move(*rows), int(delay)};
-    return shape.outer ? complete(std::move(timeline), error) : timeline;
+    return shape.hasUnpipelined ? complete(std::move(timeline), error)
+                                : timeline;
   }
 
   /// Adds the unpipelined chunk to a file that has the others alone. A file
   /// that breaks rules is left to `verify-timeline`.
   std::optional<Timeline> complete(Timeline timeline, std::string &error) {
     Timeline inner = timeline;
-    inner.shape.outer = false;
+    inner.shape.hasUnpipelined = false;
     if (!::rota::pipe::verifyTimeline(inner).empty())
       return timeline;
     return ::rota::pipe::withUnpipelinedLayers(std::move(inner), error);

@@ -141,7 +141,7 @@ TEST(Shape, placesChunksBothWays) {
 }
 
 // The stages divide the microbatches of the unpipelined chunk, the last.
-TEST(Shape, outerChunk) {
+TEST(Shape, UnpipelinedChunk) {
   Shape shape{3, 2, 6, Placement::V, true};
   EXPECT_EQ(shape.chunks(), 7);
   EXPECT_TRUE(shape.isUnpipelined(6));
@@ -168,8 +168,8 @@ TEST(Shape, isInferredFromRows) {
   auto v = parseCsv("0F0,3F0\n1F0,2F0,2F1\n", error);
   EXPECT_EQ(inferShape(*v), (Shape{2, 2, 2, Placement::V}));
   // A last chunk on several ranks is an unpipelined one.
-  auto outer = parseCsv("0F0,2F0\n1F0,2F1\n", error);
-  EXPECT_EQ(inferShape(*outer), (Shape{2, 1, 2, Placement::Loop, true}));
+  auto unpipelined = parseCsv("0F0,2F0\n1F0,2F1\n", error);
+  EXPECT_EQ(inferShape(*unpipelined), (Shape{2, 1, 2, Placement::Loop, true}));
 }
 
 TEST(Shape, refusesImpossibleNumbers) {

@@ -493,7 +493,7 @@ rota.stack @layers layers = 3 pattern [@a] {
     }
   }
 }
-pipe.program stack @layers stages = 2 repeats = 1 microbatches = 2 placement loop outer {
+pipe.program stack @layers stages = 2 repeats = 1 microbatches = 2 placement loop unpipelined {
   // expected-error @+1 {{expected chunk 2 on all ranks, got rank 0}}
   pipe.chunks [
     <rank 0 embed layers [@a 0]>,
@@ -512,7 +512,7 @@ rota.stack @layers layers = 3 pattern [@a] {
     }
   }
 }
-pipe.program stack @layers stages = 2 repeats = 1 microbatches = 2 placement loop outer {
+pipe.program stack @layers stages = 2 repeats = 1 microbatches = 2 placement loop unpipelined {
   // expected-error @+1 {{expected chunk 1 on rank 1, got all ranks}}
   pipe.chunks [
     <rank 0 embed layers [@a 0]>,
@@ -531,8 +531,8 @@ rota.stack @layers layers = 3 pattern [@a] {
     }
   }
 }
-pipe.program stack @layers stages = 2 repeats = 1 microbatches = 2 placement loop outer {
-  // expected-error @+1 {{expected 3 chunks (2 stages, each 1, and the outer one), got 2}}
+pipe.program stack @layers stages = 2 repeats = 1 microbatches = 2 placement loop unpipelined {
+  // expected-error @+1 {{expected 3 chunks (2 stages, each 1, and the unpipelined one), got 2}}
   pipe.chunks [
     <rank 0 embed layers [@a 0]>,
     <rank 1 layers [@a 1, @a 2] loss>
@@ -550,7 +550,7 @@ rota.stack @layers layers = 3 pattern [@a] {
   }
 }
 // expected-error @+1 {{expected microbatches to be a multiple of stages, which divide those of the layers outside of the pipeline, got 3 and 2}}
-pipe.program stack @layers stages = 2 repeats = 1 microbatches = 3 placement loop outer {
+pipe.program stack @layers stages = 2 repeats = 1 microbatches = 3 placement loop unpipelined {
   pipe.chunks [
     <rank 0 embed layers [@a 0]>,
     <rank 1 layers [@a 1]>,
@@ -568,7 +568,7 @@ rota.stack @layers layers = 3 pattern [@a] {
     }
   }
 }
-pipe.program stack @layers stages = 2 repeats = 1 microbatches = 2 placement loop outer {
+pipe.program stack @layers stages = 2 repeats = 1 microbatches = 2 placement loop unpipelined {
   pipe.chunks [
     <rank 0 embed layers [@a 0]>,
     <rank 1 layers [@a 1]>,

@@ -49,9 +49,9 @@ pipe.program stack @layers stages = 3 repeats = 2 microbatches = 1 placement v {
   ] {note = "attributes stay"}
 }
 
-// Windows are bounded, and the last chunk is the outer one, which all ranks have.
-// CHECK: pipe.program stack @layers stages = 2 repeats = 1 microbatches = 2 placement loop outer {
-pipe.program stack @layers stages = 2 repeats = 1 microbatches = 2 placement loop outer {
+// Windows are bounded, and the last chunk is the unpipelined one, which all ranks have.
+// CHECK: pipe.program stack @layers stages = 2 repeats = 1 microbatches = 2 placement loop unpipelined {
+pipe.program stack @layers stages = 2 repeats = 1 microbatches = 2 placement loop unpipelined {
   // CHECK-NEXT: pipe.chunks [
   // CHECK-NEXT:   <rank 0 embed layers [@local 0, @local 1, @global 2]>,
   // CHECK-NEXT:   <rank 1 layers [@local 3, @local 4, @global 5]>,

@@ -33,7 +33,7 @@ public:
       return std::nullopt;
     }
     std::optional<RematChoice> best = chooseForStages();
-    if (shape().repeats > 1 || shape().outer)
+    if (shape().repeats > 1 || shape().hasUnpipelined)
       chooseForChunks(best);
     if (!best)
       error = whyNone();
@@ -105,7 +105,7 @@ private:
         ofChunks.push_back(chosen[shape().chunkOf(stage, row)]);
       ofStages.push_back(mostFrequent(ofChunks));
     }
-    int base = shape().outer ? chosen.back() : mostFrequent(ofStages);
+    int base = shape().hasUnpipelined ? chosen.back() : mostFrequent(ofStages);
     std::string text = planned[base]->policy;
     for (size_t stage = 0; stage < stages; ++stage)
       if (ofStages[stage] != base)

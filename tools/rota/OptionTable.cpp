@@ -251,7 +251,7 @@ Rows scheduleRows(RunOptions &o) {
       {"outer", actions, "",
        "Add a chunk of layers outside of the pipeline: microbatch m on rank m "
        "mod ranks",
-       schedule, &o.outer},
+       schedule, &o.unpipelined},
       {"communication", actions, "", "Add SEND and RECV actions", schedule,
        &o.communication},
       {"offload", actions, "", "Add OFFLOAD and FETCH actions", schedule,

@@ -33,7 +33,7 @@ Shape shapeOf(const RunOptions &options, Shape fallback) {
   set("ranks", options.stages, fallback.stages);
   set("chunks", options.repeats, fallback.repeats);
   set("microbatches", options.microbatches, fallback.microbatches);
-  fallback.outer |= options.outer && !isFile(options.schedule);
+  fallback.hasUnpipelined |= options.unpipelined && !isFile(options.schedule);
   if (options.given.contains("placement"))
     fallback.placement = options.placement;
   return fallback;
@@ -128,7 +128,7 @@ std::vector<std::string> verified(const RunOptions &options,
 /// has some of it already. Nothing, and an `error`, when options conflict.
 std::optional<Timeline> complete(const RunOptions &options, Timeline timeline,
                                  std::string &error) {
-  if (options.outer && !timeline.shape.outer) {
+  if (options.unpipelined && !timeline.shape.hasUnpipelined) {
     std::optional<Timeline> whole = withUnpipelinedLayers(timeline, error);
     if (!whole)
       return std::nullopt;

@@ -78,7 +78,7 @@ static int64_t defaultMicrobatches(const RunOptions &options) {
   pipe::ScheduleRequest request;
   request.shape.stages = int(options.stages);
   request.shape.repeats = std::max(int(options.repeats), 1);
-  request.shape.outer = options.pipelineLayers > 0;
+  request.shape.hasUnpipelined = options.pipelineLayers > 0;
   request.shape.placement = options.placement;
   request.delay = int(options.delay);
   request.activations = int(options.activations);

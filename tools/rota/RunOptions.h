@@ -112,7 +112,7 @@ struct RunOptions : Options, mlir::pipe::ScheduleLayersOptions {
   bool sweep = false; // a table for each of several numbers of microbatches
   TimelineFormat format = TimelineFormat::Grid;
   bool communication = false, offload = false;
-  bool outer = false; // a chunk of layers outside of the pipeline
+  bool unpipelined = false; // a chunk of layers outside of the pipeline
   pipe::CostTable costs;
 
   /// Names of the options that the file or a flag gave.

@@ -50,7 +50,7 @@ std::string draw(const RunOptions &options, const Timeline &timeline,
   const Shape &shape = timeline.shape;
   std::string title = options.schedule + ": " + counted(shape.stages, "rank") +
                       ", " + counted(shape.repeats, "chunk") + " each, " +
-                      (shape.outer ? "unpipelined layers, " : "") +
+                      (shape.hasUnpipelined ? "unpipelined layers, " : "") +
                       counted(shape.microbatches, "microbatch", "es") + "\n";
   bool colour = options.output.empty() && isatty(STDOUT_FILENO) &&
                 !std::getenv("NO_COLOR");

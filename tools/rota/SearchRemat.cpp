@@ -418,7 +418,7 @@ private:
 std::vector<int> searchRemat(MixedPlans &plans, int64_t memory) {
   RematSearch search(plans, memory);
   std::vector<int> begin(plans.shape().chunks());
-  if (!plans.shape().outer)
+  if (!plans.shape().hasUnpipelined)
     return search.searchWith(begin).chosen;
   RematCandidate best;
   for (int policy : worthwhile(plans, plans.shape().chunks() - 1)) {

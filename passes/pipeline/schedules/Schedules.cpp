@@ -191,7 +191,7 @@ std::optional<Timeline> makeTimeline(std::string_view name,
     return timeline;
   if (!request.pairs)
     dropPairs(*timeline);
-  if (request.shape.outer)
+  if (request.shape.hasUnpipelined)
     timeline = *addUnpipelinedLayers(*timeline);
   if (request.splitBackward && !hasAny(*timeline, ActionKind::BackwardInput))
     timeline = splitBackward(*timeline);

@@ -29,8 +29,9 @@ public:
   PlacementSearch(const ScheduleRequest &request, Placement placement)
       : request(requestWith(request, placement)),
         problem(shapeOf(this->request), request.costs, request.splitBackward,
-                request.activations ? request.activations - request.shape.outer
-                                    : 0),
+                request.activations
+                    ? request.activations - request.shape.hasUnpipelined
+                    : 0),
         judge(this->request), bound(lowerBound()), orderRun(problem) {}
   PlacementSearch(const PlacementSearch &) =
       delete; // members refer to each other
@@ -81,7 +82,7 @@ public:
   /// Moves single actions of the best orders.
   void improve(Budget budget) {
     std::vector<Order> starts;
-    if (!request.shape.outer && !bestNamed.timeline.ranks.empty()) {
+    if (!request.shape.hasUnpipelined && !bestNamed.timeline.ranks.empty()) {
       Timeline apart = bestNamed.timeline;
       dropPairs(apart);
       if (std::optional<Order> order = orderOf(problem, apart))
@@ -127,7 +128,7 @@ private:
 
   static Shape shapeOf(const ScheduleRequest &request) {
     Shape shape = request.shape;
-    shape.outer = false;
+    shape.hasUnpipelined = false;
     return shape;
   }
 
@@ -176,8 +177,8 @@ private:
   /// it is judged by.
   Score take(const Order &order) {
     Timeline timeline = timelineOf(problem, order);
-    if (request.shape.outer) {
-      timeline.shape.outer = true;
+    if (request.shape.hasUnpipelined) {
+      timeline.shape.hasUnpipelined = true;
       timeline = *addUnpipelinedLayers(timeline);
     }
     Candidate candidate = judge.judge(std::move(timeline));
@@ -311,7 +312,7 @@ std::optional<Timeline> searchTimeline(const ScheduleRequest &request,
   const Shape &shape = request.shape;
   // One microbatch has an activation in each chunk of a rank before the last
   // of them runs its backward.
-  int least = shape.repeats + shape.outer;
+  int least = shape.repeats + shape.hasUnpipelined;
   if (request.activations && request.activations < least) {
     error = "expected a bound of at least " + std::to_string(least) +
             " activations, one for each chunk of a rank, got " +

@@ -95,7 +95,7 @@ public:
         std::accumulate(costs.layers.begin(), costs.layers.end(), 0.0) / count;
     std::vector<double> work(timeline.shape.stages);
     work[timeline.shape.rankOf(0)] += costs.embed;
-    if (!timeline.shape.outer)
+    if (!timeline.shape.hasUnpipelined)
       work[timeline.shape.rankOf(pipelined - 1)] += costs.loss;
     std::vector<int> next(work.size()); // row of the rank that is next
     int64_t left = std::accumulate(counts.begin(), counts.begin() + pipelined,

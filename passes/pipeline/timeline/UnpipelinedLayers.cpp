@@ -19,16 +19,17 @@ public:
   /// Stages take their microbatches of the unpipelined chunk in ascending
   /// order, or in the order in which the activations come.
   Scheduler(const Timeline &timeline, bool ascending)
-      : source(timeline), shape(timeline.shape), outer(shape.chunks() - 1),
-        result(timeline), values(shape), ranks(timeline.ranks.size()),
-        ascending(ascending), isSplit(shape.microbatches) {
+      : source(timeline), shape(timeline.shape),
+        unpipelined(shape.chunks() - 1), result(timeline), values(shape),
+        ranks(timeline.ranks.size()), ascending(ascending),
+        isSplit(shape.microbatches) {
     for (int m = 0; ascending && m < shape.microbatches; ++m)
-      ranks[shape.rankOf(outer, m)].outer.push_back(m);
+      ranks[shape.rankOf(unpipelined, m)].ready.push_back(m);
     for (size_t rank = 0; rank < ranks.size(); ++rank) {
       result.ranks[rank].clear();
       for (const Action &action : timeline.ranks[rank])
         if (action.kind == ActionKind::BackwardInput &&
-            action.chunk == outer - 1)
+            action.chunk == unpipelined - 1)
           isSplit[action.microbatch] = true;
     }
   }
@@ -52,12 +53,12 @@ private:
   struct RankState {
     size_t next = 0;       // in its row
     int busy = 0;          // until this slot
-    std::deque<int> outer; // next microbatches of the unpipelined chunk
+    std::deque<int> ready; // next microbatches of the unpipelined chunk
   };
 
   const Timeline &source;
   const Shape &shape;
-  int outer;
+  int unpipelined; // number of the unpipelined chunk
   Timeline result;
   ValueClock values;
   std::vector<RankState> ranks;
@@ -75,8 +76,8 @@ private:
     values.end(action, ranks[rank].busy + slots - 1);
     int m = action.microbatch;
     if (!ascending && action.kind == ActionKind::Forward &&
-        action.chunk == outer - 1)
-      ranks[shape.rankOf(outer, m)].outer.push_back(m);
+        action.chunk == unpipelined - 1)
+      ranks[shape.rankOf(unpipelined, m)].ready.push_back(m);
   }
 
   /// Starts an action of `rank` if the rank is free and one is ready. True
@@ -86,16 +87,17 @@ private:
     if (state.busy > slot)
       return true;
     state.busy = slot;
-    if (!state.outer.empty() &&
-        isReady({outer, ActionKind::Forward, state.outer.front()}, slot)) {
-      int m = state.outer.front();
-      state.outer.pop_front();
-      append(rank, {outer, ActionKind::Forward, m});
+    if (!state.ready.empty() &&
+        isReady({unpipelined, ActionKind::Forward, state.ready.front()},
+                slot)) {
+      int m = state.ready.front();
+      state.ready.pop_front();
+      append(rank, {unpipelined, ActionKind::Forward, m});
       if (isSplit[m]) {
-        append(rank, {outer, ActionKind::BackwardInput, m});
-        append(rank, {outer, ActionKind::BackwardWeight, m});
+        append(rank, {unpipelined, ActionKind::BackwardInput, m});
+        append(rank, {unpipelined, ActionKind::BackwardWeight, m});
       } else {
-        append(rank, {outer, ActionKind::Backward, m});
+        append(rank, {unpipelined, ActionKind::Backward, m});
       }
     } else {
       runNext(rank, slot);
@@ -129,7 +131,7 @@ std::optional<Timeline> addUnpipelinedLayers(const Timeline &timeline) {
 
 std::optional<Timeline> withUnpipelinedLayers(Timeline timeline,
                                               std::string &error) {
-  timeline.shape.outer = true;
+  timeline.shape.hasUnpipelined = true;
   error = checkShape(timeline.shape);
   if (!error.empty())
     return std::nullopt;

@@ -135,7 +135,7 @@ void placeReductions(const std::vector<Action> &uses, const Shape &shape,
 
 std::string checkRequest(const Shape &shape, const GatherRequest &request) {
   const GatherMode mode = request.mode;
-  int each = shape.repeats + shape.outer;
+  int each = shape.repeats + shape.hasUnpipelined;
   if (mode == GatherMode::PerRepeat && each < 2)
     return "expected at least 2 repeats to gather weights 'per-repeat', got " +
            std::to_string(each) + " ('once' gathers as often)";

@@ -173,7 +173,7 @@ TEST(Windows, RandomTimelinesOfEverySchedule) {
           options.auxiliary = random() % 2;
           options.blocks = random() % 2;
           pipe::Shape shape{stages, repeats, microbatches};
-          shape.outer = flags & 16;
+          shape.hasUnpipelined = flags & 16;
           Case c;
           if (!makeRandomCase(schedule.name, shape, options, layers, random, c))
             continue;
@@ -254,7 +254,7 @@ TEST(Windows, EveryChangedFieldIsRefused) {
     options.blocks = flags & 2;
     options.sizes = 50; // so that steps of 64 bytes meet other values
     pipe::Shape shape{2, 1, 2};
-    shape.outer = flags & 2;
+    shape.hasUnpipelined = flags & 2;
     Case good;
     ASSERT_TRUE(makeRandomCase("circular", shape, options, 2, random, good));
     ASSERT_TRUE(good.accepts()) << good.error;
@@ -350,9 +350,9 @@ TEST(Windows, GatheredTimelines) {
   for (pipe::GatherMode mode :
        {pipe::GatherMode::PerIteration, pipe::GatherMode::Once,
         pipe::GatherMode::PerRepeat})
-    for (bool outer : {false, true}) {
+    for (bool unpipelined : {false, true}) {
       pipe::Shape shape{2, 3, 6};
-      shape.outer = outer;
+      shape.hasUnpipelined = unpipelined;
       std::string error;
       auto timeline = pipe::makeTimeline("circular", {shape, 1, false}, error);
       ASSERT_TRUE(timeline) << error;
@@ -373,7 +373,7 @@ TEST(Windows, GatheredTimelines) {
 TEST(UnpipelinedLayers, IsOnEveryStageAndUpdatedOnTheFirst) {
   std::mt19937 random(3);
   pipe::Shape shape{3, 1, 6};
-  shape.outer = true;
+  shape.hasUnpipelined = true;
   Case c;
   ASSERT_TRUE(makeRandomCase("1f1b", shape, {}, 2, random, c));
   EXPECT_TRUE(c.accepts()) << c.error;

@@ -43,7 +43,7 @@ rota.stack @layers layers = 3 pattern [@a] {
     }
   }
 }
-pipe.program stack @layers stages = 2 repeats = 1 microbatches = 2 placement loop outer {
+pipe.program stack @layers stages = 2 repeats = 1 microbatches = 2 placement loop unpipelined {
   pipe.chunks [
     <rank 0 embed layers [@a 0]>,
     <rank 1 layers [@a 1]>,

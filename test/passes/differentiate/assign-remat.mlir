@@ -131,7 +131,7 @@ rota.stack @layers layers = 7 pattern [@a] {
     }
   }
 }
-pipe.program stack @layers stages = 2 repeats = 2 microbatches = 2 placement v outer {
+pipe.program stack @layers stages = 2 repeats = 2 microbatches = 2 placement v unpipelined {
   pipe.chunks [
     <rank 0 embed layers [@a 0]>,
     <rank 1 layers [@a 1, @a 2]>,

@@ -157,9 +157,9 @@ INSTANTIATE_TEST_SUITE_P(
 
 /// Layers outside of the pipeline: each stage sums the gradients of its own
 /// microbatches, so the order of sums is another than the sequential run's.
-class OuterLayers : public testing::TestWithParam<size_t> {};
+class UnpipelinedLayers : public testing::TestWithParam<size_t> {};
 
-TEST_P(OuterLayers, GiveWhatTheSequentialRunGives) {
+TEST_P(UnpipelinedLayers, GiveWhatTheSequentialRunGives) {
   const TestModel &model = testModels()[GetParam()];
   struct {
     Case test;
@@ -189,7 +189,7 @@ TEST_P(OuterLayers, GiveWhatTheSequentialRunGives) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Replay, OuterLayers,
+INSTANTIATE_TEST_SUITE_P(Replay, UnpipelinedLayers,
                          testing::Range(size_t(0), testModels().size()));
 
 /// The run itself must see a timeline that is wrong.

@@ -33,9 +33,9 @@
 // LOOP-NEXT: <rank 0 layers [@identity 3]>,
 
 // Layers outside of the pipeline.
-// RUN: rota-opt %t/six.mlir --schedule-layers="stages=3 repeats=1 microbatches=3 pipeline-layers=3 schedule=auto activations=3" | FileCheck %s --check-prefix=OUTER
-// OUTER: placement loop outer {
-// OUTER: "0F0,{{.*}}3F0,3B0,{{.*}}0B2",
+// RUN: rota-opt %t/six.mlir --schedule-layers="stages=3 repeats=1 microbatches=3 pipeline-layers=3 schedule=auto activations=3" | FileCheck %s --check-prefix=UNPIPELINED
+// UNPIPELINED: placement loop unpipelined {
+// UNPIPELINED: "0F0,{{.*}}3F0,3B0,{{.*}}0B2",
 
 //--- uneven.mlir
 rota.stack @layers layers = 4 pattern [@long, @short, @short, @short] {

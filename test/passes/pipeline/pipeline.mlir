@@ -17,7 +17,7 @@
 // outside of the pipeline; verified like any other.
 // RUN: sed "s/, %%dy/ {rota.offload}&/" %s > %t.offload.mlir
 // RUN: rota-opt %t.offload.mlir --schedule-layers="stages=2 repeats=2 pipeline-layers=4 microbatches=2" --complete-timeline="weight-gather=per-repeat" | FileCheck %s --check-prefix=ALL
-// ALL: placement loop outer
+// ALL: placement loop unpipelined
 // ALL: <rank all layers [@identity 4, @identity 5] loss>
 // ALL: pipe.timeline "circular" delay = 1 window = 2 rows [
 // ALL-NEXT: "0UNSHARD,2UNSHARD,0F0,0SEND_F0,0OFFLOAD0,

@@ -28,8 +28,8 @@
 // LEAST: error: 'layers-per-stage': expected 2 to 16 layers, got 1
 // RUN: not rota-opt %t/16.mlir --split-stages="stages=2 layers-per-stage=8,8 layers-per-chunk=8" 2>&1 | FileCheck %s --check-prefix=BOTH
 // BOTH: error: 'layers-per-stage': expected no 'layers-per-chunk' beside it, got 8
-// RUN: not rota-opt %t/4.mlir --split-stages="stages=2 pipeline-layers=2 microbatches=3" 2>&1 | FileCheck %s --check-prefix=OUTER
-// OUTER: error: expected microbatches to be a multiple of stages, which divide those of the layers outside of the pipeline, got 3 and 2
+// RUN: not rota-opt %t/4.mlir --split-stages="stages=2 pipeline-layers=2 microbatches=3" 2>&1 | FileCheck %s --check-prefix=UNPIPELINED
+// UNPIPELINED: error: expected microbatches to be a multiple of stages, which divide those of the layers outside of the pipeline, got 3 and 2
 // RUN: not rota-opt %t/none.mlir --split-stages 2>&1 | FileCheck %s --check-prefix=NONE
 // NONE: error: expected one 'rota.stack' in the module, got 0
 // RUN: not rota-opt %t/4.mlir --split-stages --split-stages 2>&1 | FileCheck %s --check-prefix=TWICE

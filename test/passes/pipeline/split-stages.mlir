@@ -2,7 +2,7 @@
 // RUN: rota-opt %s --split-input-file --split-stages="stages=2 layers-per-chunk=1 placement=v" | FileCheck %s --check-prefix=V
 // RUN: rota-opt %s --split-input-file --split-stages | FileCheck %s --check-prefix=ONE
 // RUN: rota-opt %s --split-input-file --split-stages="stages=1 repeats=2 pipeline-layers=2" --verify-diagnostics=only-expected 2>&1 | FileCheck %s --check-prefix=SUBSET
-// RUN: rota-opt %s --split-input-file --split-stages="stages=2 pipeline-layers=2 microbatches=4" --verify-diagnostics=only-expected 2>&1 | FileCheck %s --check-prefix=OUTER
+// RUN: rota-opt %s --split-input-file --split-stages="stages=2 pipeline-layers=2 microbatches=4" --verify-diagnostics=only-expected 2>&1 | FileCheck %s --check-prefix=UNPIPELINED
 // RUN: rota-opt %s --split-input-file --split-stages="stages=2 pipeline-layers=2 microbatches=4" --remarks-filter=pipeline 2>&1 >%t | FileCheck %s --check-prefix=REMARK
 
 // The documentation's example.
@@ -32,10 +32,10 @@
 
 // On several stages, all have them.
 // REMARK: remark: [Analysis] unpipelined-layers | Category:pipeline | Reason="layers 2 to 3 are left out of the pipeline and run on all stages, which divide the microbatches"
-// OUTER: stages = 2 repeats = 1 microbatches = 4 placement loop outer
-// OUTER: <rank 0 embed layers [@identity 0]>,
-// OUTER-NEXT: <rank 1 layers [@identity 1]>,
-// OUTER-NEXT: <rank all layers [@identity 2, @identity 3] loss>
+// UNPIPELINED: stages = 2 repeats = 1 microbatches = 4 placement loop unpipelined
+// UNPIPELINED: <rank 0 embed layers [@identity 0]>,
+// UNPIPELINED-NEXT: <rank 1 layers [@identity 1]>,
+// UNPIPELINED-NEXT: <rank all layers [@identity 2, @identity 3] loss>
 rota.stack @layers layers = 4 pattern [@identity] {
   rota.layer @identity {
     func.func @forward(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {

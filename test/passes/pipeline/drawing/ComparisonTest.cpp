@@ -46,7 +46,7 @@ TEST(Comparison, scalesTransfersAndNoMessages) {
   costs.unshard = 8;
   costs.offload = 4;
   Shape shape{2, 4, 2};
-  shape.outer = true;
+  shape.hasUnpipelined = true;
   CostTable chunks = costsOfChunks(shape, costs);
   EXPECT_EQ(chunks.send, 3);
   EXPECT_EQ(chunks.of({3, ActionKind::Unshard, 0}), 2);

@@ -119,7 +119,7 @@ TEST(Published, areValidWithAndWithoutMessages) {
               << title(schedule.name, shape);
           if (m % p != 0)
             continue;
-          shape.outer = true;
+          shape.hasUnpipelined = true;
           Timeline whole = *makeTimeline(schedule.name, {shape}, error);
           EXPECT_EQ(verified(addCommunication(whole)), "")
               << title(schedule.name, shape) << " with unpipelined layers";

@@ -173,7 +173,7 @@ TEST(Search, addsUnpipelinedLayers) {
     for (int bound : {0, 4}) {
       ScheduleRequest request{{3, 2, 6}, 1, split, bound};
       request.searchActions = kActions;
-      request.shape.outer = true;
+      request.shape.hasUnpipelined = true;
       expectNoneShorter(request);
     }
 }

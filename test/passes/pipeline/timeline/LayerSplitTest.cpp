@@ -83,7 +83,7 @@ TEST(LayerSplit, balancedIsTheBestOfAll) {
 
 TEST(LayerSplit, balancedKeepsTheUnpipelinedChunk) {
   std::string error;
-  Shape shape{2, 1, 4, Placement::Loop, /*outer=*/true};
+  Shape shape{2, 1, 4, Placement::Loop, /*hasUnpipelined=*/true};
   Timeline timeline = *makeTimeline("gpipe", {shape}, error);
   PartCosts costs{{1, 1, 1, 3, 1, 1}, 0, 0};
   EXPECT_EQ(balanceLayers(timeline, costs, {2, 2, 2}), (Counts{3, 1, 2}));

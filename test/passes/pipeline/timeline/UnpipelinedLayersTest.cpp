@@ -12,10 +12,10 @@ using namespace rota::pipe;
 
 namespace {
 
-Timeline withOuter(const char *name, int stages, int repeats, int microbatches,
-                   int delay = 1, bool split = false) {
+Timeline withUnpipelined(const char *name, int stages, int repeats,
+                         int microbatches, int delay = 1, bool split = false) {
   Shape shape{stages, repeats, microbatches};
-  shape.outer = true;
+  shape.hasUnpipelined = true;
   std::string error;
   auto timeline = makeTimeline(name, {shape, delay, split}, error);
   EXPECT_TRUE(timeline) << error;
@@ -29,18 +29,18 @@ std::string grid(const Timeline &timeline) {
 // Ranks take the microbatches of the unpipelined chunk while they would wait
 // for the first backward.
 TEST(UnpipelinedLayers, runsOnAllRanks) {
-  EXPECT_EQ(grid(withOuter("circular", 2, 1, 4)), R"(
+  EXPECT_EQ(grid(withUnpipelined("circular", 2, 1, 4)), R"(
 slot    0   1   2   3   4   5   6   7   8   9   10  11  12  13
 rank 0  0F0 0F1 2F0 2B0 0F2 0F3 2F2 2B2 .   .   0B0 0B1 0B2 0B3
 rank 1  .   1F0 1F1 2F1 2B1 1F2 1F3 2F3 2B3 1B0 1B1 1B2 1B3 .
 )");
-  EXPECT_EQ(grid(withOuter("circular", 3, 2, 3)), R"(
+  EXPECT_EQ(grid(withUnpipelined("circular", 3, 2, 3)), R"(
 slot    0   1   2   3   4   5   6   7   8   9   10  11  12  13  14  15  16  17
 rank 0  0F0 0F1 0F2 3F0 3F1 3F2 6F0 6B0 .   .   .   .   3B0 3B1 3B2 0B0 0B1 0B2
 rank 1  .   1F0 1F1 1F2 4F0 4F1 4F2 6F1 6B1 .   .   4B0 4B1 4B2 1B0 1B1 1B2 .
 rank 2  .   .   2F0 2F1 2F2 5F0 5F1 5F2 6F2 6B2 5B0 5B1 5B2 2B0 2B1 2B2 .   .
 )");
-  EXPECT_EQ(grid(withOuter("1f1b", 2, 1, 4, 1, true)), R"(
+  EXPECT_EQ(grid(withUnpipelined("1f1b", 2, 1, 4, 1, true)), R"(
 slot    0   1   2   3   4   5   6   7   8   9   10  11  12  13  14  15  16  17  18  19  20  21
 rank 0  0F0 0F1 2F0 2I0 2W0 0I0 0F2 0W0 .   .   0I1 0W1 2F2 2I2 0F3 0I2 2W2 0W2 .   .   0I3 0W3
 rank 1  .   1F0 .   .   1I0 1F1 1W0 2F1 2I1 1I1 2W1 1F2 1W1 .   1I2 1F3 1W2 2F3 2I3 1I3 2W3 1W3
@@ -125,7 +125,7 @@ TEST(UnpipelinedLayers, refusesWhatDoesNotFit) {
 }
 
 TEST(UnpipelinedLayers, verifierChecksItsPlaceAndOrder) {
-  Timeline timeline = withOuter("gpipe", 2, 1, 2);
+  Timeline timeline = withUnpipelined("gpipe", 2, 1, 2);
   Timeline wrong = timeline;
   for (Action &action : wrong.ranks[0])
     if (action.chunk == 2)
