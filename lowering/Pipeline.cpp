@@ -93,7 +93,7 @@ LogicalResult ProgramLowering::plan() {
   if (!memory::planMemory(layout, chunks, timeline, program, error))
     return emitError(module.getLoc()) << error;
   program.device = device;
-  program.rounds = facts.rounds;
+  program.accumulationSteps = facts.accumulationSteps;
   return success();
 }
 

@@ -32,7 +32,7 @@ struct ModelFacts {
   std::string name;
   double flopsPerToken = 0;         // Model::flopsPerToken
   std::string config;               // the text of its configuration, or empty
-  int64_t rounds = 1;               // Program::rounds
+  int64_t accumulationSteps = 1;    // Program::accumulationSteps
   std::string optimizer;            // Program::optimizer
   std::vector<ModelOption> options; // Program::modelOptions
 };

@@ -17,7 +17,7 @@ namespace mlir::rota {
 enum class ComputeType { F32, BF16 };
 
 /// The tokens over which the load of experts is balanced: each microbatch's, or
-/// all of a step, of all its rounds and ranks.
+/// all of a step, of all its accumulation steps and ranks.
 enum class LoadBalanceOver { Microbatch, Step };
 
 } // namespace mlir::rota

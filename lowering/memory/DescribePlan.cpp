@@ -58,8 +58,9 @@ std::string describeRuntimeMemory(const Program &program) {
 
 std::string describePlan(const Program &program) {
   std::string text;
-  if (program.rounds > 1)
-    text = "a step runs the timeline " + std::to_string(program.rounds) +
+  if (program.accumulationSteps > 1)
+    text = "a step runs the timeline " +
+           std::to_string(program.accumulationSteps) +
            " times before its update\n";
   text += "memory of a rank, in MiB\n" + padded("stage");
   for (size_t s = 0; s < program.stages.size(); ++s)

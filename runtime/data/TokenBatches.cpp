@@ -10,8 +10,9 @@
 namespace rota {
 
 int64_t runsOf(const Program &program, int64_t batchSize) {
-  int64_t run = program.roundSequences();
-  return batchSize > 0 ? (batchSize + run - 1) / run : program.rounds;
+  int64_t run = program.timelineSequences();
+  return batchSize > 0 ? (batchSize + run - 1) / run
+                       : program.accumulationSteps;
 }
 
 static std::vector<int64_t> sharesOf(const std::vector<SourcePaths> &paths) {
@@ -80,7 +81,7 @@ TokenBatches::TokenBatches(const Program &program,
                               ? options.validationBatchSize
                               : program.stepSequences()),
       validationNumbers(runsOf(program, options.validationBatchSize) *
-                        program.roundSequences()),
+                        program.timelineSequences()),
       validationSequences(validationBatchSize * options.validationBatches),
       validates(options.validationFraction > 0.0) {
   for (size_t s = 0; s < paths.size(); ++s)

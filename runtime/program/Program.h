@@ -121,8 +121,8 @@ struct ProgramOption {
   double value = 0.0; // by default
   double least = 0.0, most = 0.0;
 };
-/// The largest Program::rounds.
-inline constexpr int64_t kMostRounds = 1 << 20;
+/// The largest Program::accumulationSteps.
+inline constexpr int64_t kMostAccumulationSteps = 1 << 20;
 /// ProgramOption::most where any number will do.
 inline constexpr double kUnbounded = 1e300;
 
@@ -496,7 +496,7 @@ struct Program {
   int64_t microbatches = 1; // of the timeline
   // Times that a step runs the timeline before its update, each with
   // microbatches of its own.
-  int64_t rounds = 1;
+  int64_t accumulationSteps = 1;
   // Input tokens are below `vocabulary` and targets below `classes`; both are 0
   // where inputs are not tokens.
   int64_t vocabulary = 0, classes = 0;
@@ -526,11 +526,13 @@ struct Program {
   // where unknown.
   std::vector<int64_t> kernelRowBytes;
 
-  /// Microbatches of a step, numbered by round.
-  int64_t stepMicrobatches() const { return rounds * microbatches; }
-  /// Sequences of a round and of a step.
-  int64_t roundSequences() const { return microbatches * input.shape[0]; }
-  int64_t stepSequences() const { return rounds * roundSequences(); }
+  /// Microbatches of a step, one accumulation step after another.
+  int64_t stepMicrobatches() const { return accumulationSteps * microbatches; }
+  /// Sequences of an accumulation step; sequences of a step.
+  int64_t timelineSequences() const { return microbatches * input.shape[0]; }
+  int64_t stepSequences() const {
+    return accumulationSteps * timelineSequences();
+  }
 };
 
 /// f32 numbers that a call of the loss writes: sum, weight, each term's sum.

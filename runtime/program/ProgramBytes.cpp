@@ -284,7 +284,7 @@ template <typename V> void visit(V &v, Program &x) {
   v("bubble", x.bubble);
   v("steadyBubble", x.steadyBubble);
   v("microbatches", x.microbatches);
-  v("rounds", x.rounds);
+  v("accumulationSteps", x.accumulationSteps);
   v("vocabulary", x.vocabulary);
   v("classes", x.classes);
   v("input", x.input);

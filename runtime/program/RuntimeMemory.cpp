@@ -108,16 +108,16 @@ RuntimeMemory runtimeMemory(const Program &program) {
     return place;
   };
   int64_t losses = program.microbatches * lossBytes(program);
-  m.ownLosses = take(program.rounds * losses);
+  m.ownLosses = take(program.accumulationSteps * losses);
   constexpr int64_t kResultBytes = 8 * kStepResults;
-  m.lossRows = program.rounds * m.lossRanks;
+  m.lossRows = program.accumulationSteps * m.lossRanks;
   m.resultBytes = kResultBytes + m.lossRows * (losses + 4 * m.auxiliaryCount) +
-                  program.rounds * m.observedBytes;
+                  program.accumulationSteps * m.observedBytes;
   m.result = take(m.resultBytes);
   m.losses = m.result + kResultBytes;
   m.auxiliary = m.losses + m.lossRows * losses;
   m.observed = m.auxiliary + 4 * m.lossRows * m.auxiliaryCount;
-  m.auxiliarySums = take(4 * program.rounds * m.auxiliaryCount);
+  m.auxiliarySums = take(4 * program.accumulationSteps * m.auxiliaryCount);
   m.cotangentFactors =
       take(16 * static_cast<int64_t>(program.auxiliaryLosses.size()));
   m.scalars = take(8 * static_cast<int64_t>(program.scalars.size()));

@@ -42,22 +42,23 @@ struct RuntimeMemory {
   int64_t normCount = 0; // of normTerms
   int64_t lossRanks = 1; // those that add up the loss
   // What a rank gives to the gathering of the losses, so that tasks may write
-  // the next ones meanwhile. f32 [rounds, microbatches, lossCalls,
+  // the next ones meanwhile. f32 [accumulationSteps, microbatches, lossCalls,
   // lossNumbers]; stays zero where the stage has no loss.
   int64_t ownLosses = 0;
-  // f32 [rounds, auxiliaryCount]: sums of auxiliaryLayers, of which a rank has
-  // those of its stage; the others stay zero.
+  // f32 [accumulationSteps, auxiliaryCount]: sums of auxiliaryLayers, of which
+  // a rank has those of its stage; the others stay zero.
   int64_t auxiliarySums = 0, auxiliaryCount = 0;
   // f64 [Program::auxiliaryLosses, 2]: CotangentNumbers::factors.
   int64_t cotangentFactors = 0;
   // f64 [kStepResults], Device::finishStep and decideStep; then f32 [lossRows,
-  // microbatches, lossCalls, lossNumbers]: the losses of all, where row round *
-  // lossRanks + r is that of rank r in a round of the step; then f32 [lossRows,
-  // auxiliaryCount]: their auxiliary sums; then the tables of this rank, those
-  // of a round after those of the one before: of observedLayers in order, of
-  // each [microbatches, tableBytes]. One block, read by the host once a step.
+  // microbatches, lossCalls, lossNumbers]: the losses of all, where row
+  // accumulationStep * lossRanks + r is that of rank r in an accumulation step
+  // of the step; then f32 [lossRows, auxiliaryCount]: their auxiliary sums;
+  // then the tables of this rank, those of an accumulation step after those of
+  // the one before: of observedLayers in order, of each [microbatches,
+  // tableBytes]. One block, read by the host once a step.
   int64_t result = 0, losses = 0, auxiliary = 0, observed = 0;
-  int64_t observedBytes = 0; // of a round
+  int64_t observedBytes = 0; // of an accumulation step
   int64_t lossRows = 1;
   int64_t resultBytes = 0;
   // f32 [2, Program::scalars]: those of the next step if the step before

@@ -42,9 +42,11 @@ public:
     if (program.microbatches < 1)
       fail("expected at least 1 microbatch, got " +
            std::to_string(program.microbatches));
-    if (program.rounds < 1 || program.rounds > kMostRounds)
-      fail("expected from 1 to " + std::to_string(kMostRounds) +
-           " rounds of a step, got " + std::to_string(program.rounds));
+    if (program.accumulationSteps < 1 ||
+        program.accumulationSteps > kMostAccumulationSteps)
+      fail("expected from 1 to " + std::to_string(kMostAccumulationSteps) +
+           " accumulation steps, got " +
+           std::to_string(program.accumulationSteps));
     if (program.lossCalls < 1)
       fail("expected at least 1 call of the loss in a microbatch, got " +
            std::to_string(program.lossCalls));

@@ -49,13 +49,14 @@ BatchLoader::BatchLoader(Rank &rank, const Batches &batches,
 void BatchLoader::load(int64_t first) {
   bool isReady = std::exchange(nextFirst, -1) == first;
   write(rank, isReady ? next.get() : reader->read(Split::Train, first));
-  nextFirst = first + rank.program().roundSequences();
+  nextFirst = first + rank.program().timelineSequences();
   next = readAhead.start([reader = reader, first = nextFirst] {
     return reader->read(Split::Train, first);
   });
 }
 
-void loadRound(Rank &rank, const Batches &batches, Split split, int64_t first) {
+void loadAccumulationStep(Rank &rank, const Batches &batches, Split split,
+                          int64_t first) {
   write(rank, BatchReader(rank, batches).read(split, first));
 }
 

@@ -20,12 +20,12 @@ class BatchReader {
 public:
   BatchReader(const Rank &rank, const Batches &batches);
 
-  /// The rank's parts of all microbatches of a round, one behind the other;
-  /// empty where the rank's stage does not use them.
+  /// The rank's parts of all microbatches of an accumulation step, one behind
+  /// the other; empty where the rank's stage does not use them.
   struct Parts {
     std::vector<char> input, target;
   };
-  /// `first`: the number of the round's first sequence.
+  /// `first`: the number of the accumulation step's first sequence.
   Parts read(Split split, int64_t first) const;
 
 private:
@@ -36,21 +36,21 @@ private:
   static Side sideOf(const Rank &rank, const DataForm &form, int64_t offset);
 
   const Batches &batches;
-  int64_t microbatches, sequences; // of a round, of a microbatch
+  int64_t microbatches, sequences; // of an accumulation step, of a microbatch
   Side input, target;
 };
 
-/// Brings a rank its parts of batches. The next round of training is read while
-/// the rank works on the last one.
+/// Brings a rank its parts of batches. The next accumulation step of training
+/// is read while the rank works on the last one.
 class BatchLoader {
 public:
   /// All ranks of a process share `batches` and `readAhead`, which outlive the
   /// loader; the thread of `readAhead` ends before `batches` does.
   BatchLoader(Rank &rank, const Batches &batches, ReadAhead &readAhead);
 
-  /// Writes the parts of the round of training whose first sequence has the
-  /// number `first` to the places that the stage's tasks read. Throws what
-  /// reading them has thrown.
+  /// Writes the parts of the accumulation step of training whose first sequence
+  /// has the number `first` to the places that the stage's tasks read. Throws
+  /// what reading them has thrown.
   void load(int64_t first);
 
 private:
@@ -58,12 +58,13 @@ private:
   ReadAhead &readAhead;
   std::shared_ptr<const BatchReader> reader;
   std::future<BatchReader::Parts> next;
-  int64_t nextFirst = -1; // of the round that `next` is; -1: none
+  int64_t nextFirst = -1; // of the accumulation step that `next` is; -1: none
 };
 
-/// Reads the round that begins with sequence `first`, not ahead, and writes the
-/// rank's parts.
-void loadRound(Rank &rank, const Batches &batches, Split split, int64_t first);
+/// Reads the accumulation step that begins with sequence `first`, not ahead,
+/// and writes the rank's parts.
+void loadAccumulationStep(Rank &rank, const Batches &batches, Split split,
+                          int64_t first);
 
 } // namespace rota
 

@@ -11,7 +11,8 @@ double Evaluation::run(int64_t t) {
   const Program &program = rank.program();
   int64_t runs = options.steps * runsOf(program, options.batchSize);
   for (int64_t run = 0; run < runs; ++run) {
-    loadRound(rank, batches, Split::Validation, run * program.roundSequences());
+    loadAccumulationStep(rank, batches, Split::Validation,
+                         run * program.timelineSequences());
     executor.run(Executor::Mode::Evaluate);
     Loss loss = gatherLoss(rank);
     total.sum += loss.sum; // without terms, which only train

@@ -36,7 +36,7 @@ public:
     std::vector<double> losses;
     for (int64_t t = 1; t <= (curve ? options.steps : 1); ++t) {
       optimizer.begin(learningRateAt(schedule, t, options.steps));
-      Loss loss = runRounds();
+      Loss loss = runAccumulationSteps();
       losses.push_back(loss.mean());
       if (curve || wants("gradients"))
         optimizer.sumGradients();
@@ -69,17 +69,18 @@ private:
   }
 
   /// The timelines of a step, all of which have the same batch.
-  Loss runRounds() {
-    auto load = [&](int64_t round) {
-      loadRound(rank, batch, Split::Train, round * program.roundSequences());
+  Loss runAccumulationSteps() {
+    auto load = [&](int64_t accumulationStep) {
+      loadAccumulationStep(rank, batch, Split::Train,
+                           accumulationStep * program.timelineSequences());
     };
     executor.prepare(load);
-    for (int64_t round = 0;; ++round) {
-      load(round);
+    for (int64_t accumulationStep = 0;; ++accumulationStep) {
+      load(accumulationStep);
       executor.run(Executor::Mode::Train);
-      if (round + 1 == program.rounds)
-        return gatherLoss(rank, program.rounds);
-      startLoss(rank, round);
+      if (accumulationStep + 1 == program.accumulationSteps)
+        return gatherLoss(rank, program.accumulationSteps);
+      startLoss(rank, accumulationStep);
     }
   }
 
@@ -164,10 +165,10 @@ void probe(const Run &run) {
   const std::vector<std::string> &write = run.options.write;
   if (!logits && std::find(write.begin(), write.end(), "logits") != write.end())
     throw InputError("this program was compiled without logits");
-  if (logits && program.rounds > 1)
+  if (logits && program.accumulationSteps > 1)
     throw InputError(
-        fmt::format("expected one round of a step to write logits, got {}",
-                    program.rounds));
+        fmt::format("expected one accumulation step to write logits, got {}",
+                    program.accumulationSteps));
   FixedBatch batch(program, SafetensorsFile(run.options.tokens));
   run.machine.run([&](Rank &rank) { Probe(run, rank, batch).run(); });
 }

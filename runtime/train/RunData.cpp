@@ -10,7 +10,7 @@ namespace rota {
 /// Sequences that do not count are those of tokens without a target, and change
 /// the auxiliary losses.
 static void checkValidation(const Program &program, int64_t batchSize) {
-  int64_t run = program.roundSequences();
+  int64_t run = program.timelineSequences();
   if ((program.vocabulary > 0 && program.auxiliaryLosses.empty()) ||
       batchSize % run == 0)
     return;

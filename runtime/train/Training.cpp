@@ -135,9 +135,11 @@ int64_t Training::sequencesBefore(int64_t t) const {
 bool Training::tryStep(int64_t t) {
   optimizer.begin(learningRateAt(options.optimizer, t, options.steps));
   return runner.run(
-      /*mayRecord=*/progress.step - done >= unrecorded, [&](int64_t round) {
+      /*mayRecord=*/progress.step - done >= unrecorded,
+      [&](int64_t accumulationStep) {
         phases.timed("data", [&] {
-          loader.load(sequencesBefore(t) + round * program.roundSequences());
+          loader.load(sequencesBefore(t) +
+                      accumulationStep * program.timelineSequences());
         });
       });
 }
@@ -202,7 +204,7 @@ void Training::readResults(const Pending &pending) {
   progress.learningRate = pending.learningRate;
   progress.skip = optimizer.skips().read(result);
   progress.skippedSteps = optimizer.skips().skipped();
-  Loss loss = finishLoss(rank, bytes, program.rounds,
+  Loss loss = finishLoss(rank, bytes, program.accumulationSteps,
                          progress.skip != SkipReason::None);
   progress.loss = loss.mean();
   progress.lossParts = loss.parts(program);

@@ -17,13 +17,14 @@ using namespace rota::test;
 
 namespace {
 
-constexpr int64_t kBadRound = 3;
+constexpr int64_t kBadAccumulationStep = 3;
 
-/// Inputs and targets say where they belong; a round of training is broken.
+/// Inputs and targets say where they belong; an accumulation step of training
+/// is broken.
 class NumberedBatches : public Batches {
 public:
   explicit NumberedBatches(const Program &program)
-      : sequences(program.roundSequences()) {}
+      : sequences(program.timelineSequences()) {}
 
   static float value(Split split, int64_t first, bool target) {
     return static_cast<float>(10 * first +
@@ -31,8 +32,8 @@ public:
   }
   void fill(Split split, int64_t first, const Destination &input,
             const Destination &target) const override {
-    int64_t round = first / sequences;
-    if (split == Split::Train && round == kBadRound)
+    int64_t accumulationStep = first / sequences;
+    if (split == Split::Train && accumulationStep == kBadAccumulationStep)
       throw InputError("token 7");
     auto one = [&](const Destination &out, bool isTarget) {
       if (out.place)
@@ -43,20 +44,20 @@ public:
     one(target, true);
     std::lock_guard lock(mutex);
     if (split == Split::Train)
-      readers[round].insert(std::this_thread::get_id());
-    ++fills[{split, round}];
+      readers[accumulationStep].insert(std::this_thread::get_id());
+    ++fills[{split, accumulationStep}];
   }
   bool hasValidation() const override { return true; }
   std::string describe() const override { return "numbers"; }
 
-  const int64_t sequences; // of a round
+  const int64_t sequences; // of an accumulation step
   mutable std::mutex mutex;
-  // By round.
+  // By accumulation step.
   mutable std::map<int64_t, std::set<std::thread::id>> readers;
   mutable std::map<std::pair<Split, int64_t>, int> fills;
 };
 
-void expectRound(Rank &rank, Split split, int64_t round) {
+void expectAccumulationStep(Rank &rank, Split split, int64_t accumulationStep) {
   const Program &program = rank.program();
   for (bool target : {false, true}) {
     const DataForm &form = target ? program.target : program.input;
@@ -70,7 +71,8 @@ void expectRound(Rank &rank, Split split, int64_t round) {
       for (int64_t i = 0; i < count; ++i)
         ASSERT_EQ(placeOf<float>(rank, offset)[m * count + i],
                   NumberedBatches::value(split,
-                                         round * program.roundSequences() +
+                                         accumulationStep *
+                                                 program.timelineSequences() +
                                              m * program.input.shape[0],
                                          target));
   }
@@ -79,13 +81,13 @@ void expectRound(Rank &rank, Split split, int64_t round) {
 } // namespace
 
 /// The first batch is read by the rank, later ones by the one thread that reads
-/// ahead, each once; validations come between. A broken round is an error of
-/// the step that needs it.
+/// ahead, each once; validations come between. A broken accumulation step is an
+/// error of the step that needs it.
 TEST(BatchLoader, ReadsAheadInOneThread) {
   Program program = makeLine({2, 3, 2});
   LocalRanks ranks(makeLineExecutable(program), 2);
   NumberedBatches batches(program);
-  int64_t sequences = program.roundSequences();
+  int64_t sequences = program.timelineSequences();
   ReadAhead readAhead;
   std::set<std::thread::id> rankThreads;
   std::atomic<int> errors = 0;
@@ -95,25 +97,26 @@ TEST(BatchLoader, ReadsAheadInOneThread) {
       rankThreads.insert(std::this_thread::get_id());
     }
     BatchLoader loader(rank, batches, readAhead);
-    for (int64_t round = 0; round < kBadRound; ++round) {
-      loader.load(round * sequences);
-      expectRound(rank, Split::Train, round);
-      if (round == 1)
+    for (int64_t accumulationStep = 0; accumulationStep < kBadAccumulationStep;
+         ++accumulationStep) {
+      loader.load(accumulationStep * sequences);
+      expectAccumulationStep(rank, Split::Train, accumulationStep);
+      if (accumulationStep == 1)
         for (int64_t v : {0, 1}) {
-          loadRound(rank, batches, Split::Validation, v * sequences);
-          expectRound(rank, Split::Validation, v);
+          loadAccumulationStep(rank, batches, Split::Validation, v * sequences);
+          expectAccumulationStep(rank, Split::Validation, v);
         }
     }
     try {
-      loader.load(kBadRound * sequences);
+      loader.load(kBadAccumulationStep * sequences);
     } catch (const InputError &error) {
       EXPECT_STREQ(error.what(), "token 7");
       ++errors;
     }
-    EXPECT_THROW(loader.load(kBadRound * sequences), InputError);
-    // Another round than the one that was expected.
-    loader.load((kBadRound + 4) * sequences);
-    expectRound(rank, Split::Train, kBadRound + 4);
+    EXPECT_THROW(loader.load(kBadAccumulationStep * sequences), InputError);
+    // Another accumulation step than the one that was expected.
+    loader.load((kBadAccumulationStep + 4) * sequences);
+    expectAccumulationStep(rank, Split::Train, kBadAccumulationStep + 4);
   });
   EXPECT_EQ(errors, ranks.count());
   std::set<std::thread::id> ahead = batches.readers[1];
@@ -122,8 +125,9 @@ TEST(BatchLoader, ReadsAheadInOneThread) {
   EXPECT_FALSE(rankThreads.contains(*ahead.begin()));
   for (std::thread::id reader : batches.readers[0])
     EXPECT_TRUE(rankThreads.contains(reader));
-  for (int64_t round = 0; round < kBadRound; ++round)
-    EXPECT_EQ((batches.fills[{Split::Train, round}]),
+  for (int64_t accumulationStep = 0; accumulationStep < kBadAccumulationStep;
+       ++accumulationStep)
+    EXPECT_EQ((batches.fills[{Split::Train, accumulationStep}]),
               ranks.count() * program.microbatches);
 }
 
@@ -144,8 +148,9 @@ TEST(BatchLoader, GivesTheErrorOfAFileThatShrinks) {
       BatchLoader loader(rank, data.training(), readAhead);
       loader.load(0);
       std::filesystem::resize_file(path, 0);
-      for (int64_t round = 1; round < 4; ++round)
-        loader.load(round * program.roundSequences());
+      for (int64_t accumulationStep = 1; accumulationStep < 4;
+           ++accumulationStep)
+        loader.load(accumulationStep * program.timelineSequences());
     });
   });
   EXPECT_TRUE(

@@ -34,7 +34,7 @@ struct TestRun {
     ranks.run([&](Rank &rank) {
       executors[rank.number()] = std::make_unique<Executor>(rank, 20);
       initialize(rank, 5, nullptr);
-      loadRound(rank, NormalBatches(program, 5), Split::Train, 0);
+      loadAccumulationStep(rank, NormalBatches(program, 5), Split::Train, 0);
     });
   }
 

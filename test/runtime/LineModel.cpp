@@ -167,7 +167,7 @@ public:
       : shape(shape), m(shape.microbatches), last(shape.stages - 1),
         divided(shape.shardOptimizer && shape.data * shape.tensor > 1) {
     p.microbatches = m;
-    p.rounds = shape.rounds;
+    p.accumulationSteps = shape.accumulationSteps;
     p.stages.resize(shape.stages);
   }
 

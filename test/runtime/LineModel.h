@@ -37,7 +37,7 @@ struct LineShape {
   bool offload = false;
   int tensor = 1;      // ranks that all do the same
   bool logits = false; // keeps the result of the second layer
-  int64_t rounds = 1;
+  int64_t accumulationSteps = 1;
 };
 
 Program makeLine(const LineShape &shape);

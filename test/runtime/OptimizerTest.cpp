@@ -67,8 +67,8 @@ void train(LocalRanks &ranks, const OptimizerOptions &options, double rate,
     double norm = 0.0;
     ranks.run([&](Rank &rank) {
       NormalBatches batches(rank.program(), 3);
-      loadRound(rank, batches, Split::Train,
-                (t - 1) * rank.program().roundSequences());
+      loadAccumulationStep(rank, batches, Split::Train,
+                           (t - 1) * rank.program().timelineSequences());
       Optimizer &optimizer = *optimizers[rank.number()];
       optimizer.begin(rate);
       Executor(rank, 0).run(Executor::Mode::Train);

@@ -302,11 +302,11 @@ TEST(Verify, RefusesWhatLiesOutsideTheArena) {
   EXPECT_TRUE(verifyFails(p, "stage 0: chunk 0, microbatch 0, F (action 0)"));
 }
 
-TEST(Verify, RefusesRoundsOutOfBounds) {
+TEST(Verify, RefusesAccumulationStepsOutOfBounds) {
   Program p = makeProgram();
-  p.rounds = 0;
+  p.accumulationSteps = 0;
   EXPECT_TRUE(
-      verifyFails(p, "expected from 1 to 1048576 rounds of a step, got 0"));
+      verifyFails(p, "expected from 1 to 1048576 accumulation steps, got 0"));
 }
 
 TEST(Verify, RefusesUnknownTasksKernelsAndStages) {

@@ -35,8 +35,8 @@ public:
   /// Its result is read by readAll().
   void step(int64_t batch, bool isBad) {
     ranks.run([&](Rank &rank) {
-      loadRound(rank, NormalBatches(program, 3), Split::Train,
-                batch * program.roundSequences());
+      loadAccumulationStep(rank, NormalBatches(program, 3), Split::Train,
+                           batch * program.timelineSequences());
       // One rank alone sees it.
       if (isBad && rank.number() == ranks.count() - 1 &&
           rank.stage().targetData >= 0)

@@ -123,9 +123,9 @@ void lateSquares(RotaContext *context, const RotaFrame *frame) {
 
 TEST(StepBarrier, ChangesNoBit) {
   for (const LineShape &shape : shapes()) {
-    SCOPED_TRACE(fmt::format("stages {}, data {}, fsdp {}, rounds {}",
-                             shape.stages, shape.data, shape.fsdp,
-                             shape.rounds));
+    SCOPED_TRACE(fmt::format(
+        "stages {}, data {}, fsdp {}, accumulation steps {}", shape.stages,
+        shape.data, shape.fsdp, shape.accumulationSteps));
     TemporaryFolder folder;
     std::vector<json> numbers[2];
     for (bool barrier : {false, true}) {
@@ -145,9 +145,9 @@ TEST(StepBarrier, ChangesNoBit) {
 
 TEST(StepBarrier, PostValidationChangesNoBit) {
   for (const LineShape &shape : shapes()) {
-    SCOPED_TRACE(fmt::format("stages {}, data {}, fsdp {}, rounds {}",
-                             shape.stages, shape.data, shape.fsdp,
-                             shape.rounds));
+    SCOPED_TRACE(fmt::format(
+        "stages {}, data {}, fsdp {}, accumulation steps {}", shape.stages,
+        shape.data, shape.fsdp, shape.accumulationSteps));
     std::vector<double> norms;
     for (const json &line :
          runWith(makeLine(shape), arguments(kHuge, {"--steps", "12"}))
@@ -259,8 +259,8 @@ TEST(StepBarrier, TheLastStageBeginsItsNextStepFirst) {
         (rank.stageNumber() == 0) ? present.store(t) : lastStage.reach(t);
         optimizer.begin(0.05);
         runner.run(false, [&](int64_t) {
-          loadRound(rank, batches, Split::Train,
-                    (t - 1) * program.roundSequences());
+          loadAccumulationStep(rank, batches, Split::Train,
+                               (t - 1) * program.timelineSequences());
         });
         if (bubble.isOpen())
           bubble.finish();

@@ -227,8 +227,8 @@ TEST(Trainer, TimeLimitStopsWithAFinalValidation) {
   EXPECT_TRUE(end["validation_loss"].is_number());
 }
 
-/// Rounds are microbatches that share the memory of a timeline.
-TEST(Trainer, RoundsOfAStepAreOneBatch) {
+/// Accumulation steps are microbatches that share the memory of a timeline.
+TEST(Trainer, AccumulationStepsAreOneBatch) {
   std::vector<std::string> arguments = {"--steps", "6", "--json",
                                         "--log-interval", "1"};
   for (LineShape shape :
@@ -236,27 +236,27 @@ TEST(Trainer, RoundsOfAStepAreOneBatch) {
     shape.microbatches = 6;
     Outcome whole = runWith(makeLine(shape), arguments);
     shape.microbatches = 2;
-    shape.rounds = 3;
-    Outcome rounds = runWith(makeLine(shape), arguments);
-    ASSERT_EQ(rounds.code, kExitSuccess) << rounds.err;
-    std::vector<json> a = whole.events("step"), b = rounds.events("step");
+    shape.accumulationSteps = 3;
+    Outcome accumulated = runWith(makeLine(shape), arguments);
+    ASSERT_EQ(accumulated.code, kExitSuccess) << accumulated.err;
+    std::vector<json> a = whole.events("step"), b = accumulated.events("step");
     ASSERT_EQ(a.size(), 6u);
     ASSERT_EQ(b.size(), 6u);
-    // Sums over ranks are then made by round.
+    // Sums over ranks are then made by accumulation step.
     double tolerance = shape.data * shape.fsdp > 1 ? 1e-6 : 0.0;
     for (size_t i = 0; i < a.size(); ++i)
       for (const char *key : {"loss", "gradient_norm"})
         EXPECT_NEAR(a[i][key], b[i][key], tolerance) << key << " of " << i;
     EXPECT_NEAR(a[5]["validation_loss"], b[5]["validation_loss"], 1e-6);
-    EXPECT_EQ(rounds.events("begin").at(0)["rounds"], 3);
-    EXPECT_EQ(rounds.events("end").at(0)["tokens"],
+    EXPECT_EQ(accumulated.events("begin").at(0)["accumulation_steps"], 3);
+    EXPECT_EQ(accumulated.events("end").at(0)["tokens"],
               whole.events("end").at(0)["tokens"]);
   }
 }
 
-/// A checkpoint counts the sequences of all rounds, and the split into rounds
-/// may change.
-TEST(Trainer, ResumesInRounds) {
+/// A checkpoint counts the sequences of all accumulation steps, and their
+/// number may change.
+TEST(Trainer, ResumesWithAccumulation) {
   TemporaryFolder folder;
   LineShape shape;
   shape.microbatches = 4;
@@ -267,7 +267,7 @@ TEST(Trainer, ResumesInRounds) {
                    {"--checkpoint-dir", folder.path("c"), "--stop-after", "3"});
   ASSERT_EQ(runWith(makeLine(shape), arguments).code, kExitSuccess);
   shape.microbatches = 2;
-  shape.rounds = 2;
+  shape.accumulationSteps = 2;
   arguments.back() = "6";
   Outcome o = runWith(makeLine(shape), arguments);
   ASSERT_EQ(o.code, kExitSuccess) << o.err;

@@ -36,7 +36,7 @@ std::shared_ptr<PolicyParts> readParts(Plan &plan) {
                      .costTable(plan.timeline.shape.chunks());
   parts->layout = std::move(plan.layout);
   parts->layout.program.device = plan.program.device;
-  parts->layout.program.rounds = plan.program.rounds;
+  parts->layout.program.accumulationSteps = plan.program.accumulationSteps;
   parts->chunks = std::move(plan.chunks);
   parts->timeline = std::move(plan.timeline);
   return parts;

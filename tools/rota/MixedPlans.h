@@ -17,7 +17,8 @@ namespace rota {
 /// Input and results of the memory plan under one policy. The chunks, their
 /// layers and the order of compute actions do not depend on the policy.
 struct PolicyParts {
-  memory::ModelLayout layout; // its program has the device and the rounds
+  memory::ModelLayout
+      layout; // its program has the device and the accumulation steps
   memory::ChunkTable chunks;
   pipe::Timeline timeline;
   pipe::CostTable costs; // seconds

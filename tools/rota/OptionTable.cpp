@@ -86,7 +86,8 @@ Rows modelRows(RunOptions &o) {
           {"accumulate", group, "N",
            "Parts that a step's batch is cut into, each of which goes through "
            "the whole timeline; their gradients are added, then one update",
-           train | compile | plan | probe, &o.accumulate, 1, kMostRounds},
+           train | compile | plan | probe, &o.accumulate, 1,
+           kMostAccumulationSteps},
           {"sequence-length", group, "N", "Tokens in a sequence",
            train | compile | plan | eval, &o.sequenceLength, 1, maxSize}};
 }

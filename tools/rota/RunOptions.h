@@ -66,7 +66,7 @@ struct RunOptions : Options, mlir::pipe::ScheduleLayersOptions {
   // `probe` takes them from its tokens.
   int64_t batchSize = 0;      // sequences in a step, all ranks together
   int64_t sequenceLength = 0; // tokens
-  int64_t accumulate = 1;     // Program::rounds
+  int64_t accumulate = 1;     // Program::accumulationSteps
 
   // Mesh. An axis of size -1 gets what the others leave of `devices`.
   std::string mesh = "stage=1"; // as given; every size known once checked

@@ -549,7 +549,7 @@ def Rota_ObservedMeanOp : Rota_Op<"observed_mean", [Pure,
   let summary = "mean of an observation over a step's microbatches";
   let description = [{
     The counts that `rota.observe` of that name adds up in this layer in the step,
-    over the number of the step's microbatches, in all rounds. The same on all
+    over the number of the step's microbatches, in all accumulation steps. The same on all
     ranks. The sums are known before the step's first forward: the runtime runs all
     forwards of the step once before it for them, and of a validation those of each
     run of the timeline. A constant for derivatives.

@@ -64,7 +64,7 @@ void Report::begin(const std::string &data) {
                       {"ranks", rankCount(program)},
                       {"mesh", mesh},
                       {"microbatches", program.microbatches},
-                      {"rounds", program.rounds},
+                      {"accumulation_steps", program.accumulationSteps},
                       {"flops_per_token", program.flopsPerToken},
                       {"bubble_theoretical", plannedBubble(program, options)},
                       {"data", data},
@@ -73,8 +73,8 @@ void Report::begin(const std::string &data) {
   fmt::print("{}: {} parameters, schedule {}, {} ranks{}, {} microbatches{}\n",
              program.model, grouped(program.parameterCount), program.schedule,
              rankCount(program), meshText(program), program.microbatches,
-             program.rounds > 1
-                 ? fmt::format(", {} times a step", program.rounds)
+             program.accumulationSteps > 1
+                 ? fmt::format(", {} times a step", program.accumulationSteps)
                  : "");
   fmt::print("data: {}\n", data);
   for (const std::string *text : {&program.timeline, &program.plan})

@@ -95,9 +95,10 @@ void Executor::findMarks() {
 void Executor::run(Mode runMode, const RunHooks &hooks) {
   mode = runMode;
   const Program &program = rank.program();
-  if (hasMeans(program) && (mode == Mode::Evaluate || program.rounds == 1)) {
-    observe(/*round=*/0);
-    writeMeans(rank, /*rounds=*/1);
+  if (hasMeans(program) &&
+      (mode == Mode::Evaluate || program.accumulationSteps == 1)) {
+    observe(/*accumulationStep=*/0);
+    writeMeans(rank, /*accumulationSteps=*/1);
   }
   measures = true;
   current = {false, mode == Mode::Train, runs, {}};
@@ -120,7 +121,8 @@ void Executor::walk(const RunHooks &hooks) {
     if (hook)
       hook();
   };
-  if (trains && program.rounds == 1 && !program.auxiliaryLosses.empty())
+  if (trains && program.accumulationSteps == 1 &&
+      !program.auxiliaryLosses.empty())
     startWeights(0);
   for (int a = 0; a < actionCount; ++a) {
     rank.setPosition((*positions)[a]);
@@ -186,37 +188,39 @@ const std::vector<TraceEvent> &Executor::events() {
   return recorded;
 }
 
-void Executor::prepare(FunctionRef<void(int64_t round)> load) {
+void Executor::prepare(FunctionRef<void(int64_t accumulationStep)> load) {
   const Program &program = rank.program();
   bool averages = hasMeans(program), weighs = !program.auxiliaryLosses.empty();
-  if (program.rounds == 1 || !(averages || weighs))
+  if (program.accumulationSteps == 1 || !(averages || weighs))
     return;
-  for (int64_t round = 0; round < program.rounds; ++round) {
-    load(round);
+  for (int64_t accumulationStep = 0;
+       accumulationStep < program.accumulationSteps; ++accumulationStep) {
+    load(accumulationStep);
     if (weighs)
-      startWeights(round);
+      startWeights(accumulationStep);
     if (averages)
-      observe(round);
+      observe(accumulationStep);
   }
   if (averages)
-    writeMeans(rank, program.rounds);
+    writeMeans(rank, program.accumulationSteps);
 }
 
-/// Runs the forwards of a round for the tables that they leave, which are the
-/// same when they run again.
-void Executor::observe(int64_t round) {
+/// Runs the forwards of an accumulation step for the tables that they leave,
+/// which are the same when they run again.
+void Executor::observe(int64_t accumulationStep) {
   Mode next = std::exchange(mode, Mode::Evaluate);
   measures = false;
   observes = true;
   walk({});
   observes = false;
   mode = next;
-  startTables(rank, round);
+  startTables(rank, accumulationStep);
 }
 
-/// Finds the weight of the main loss in a round and starts bringing it to all
-/// ranks. A host that is ahead of its device does not wait for it anyway.
-void Executor::startWeights(int64_t round) {
+/// Finds the weight of the main loss in an accumulation step and starts
+/// bringing it to all ranks. A host that is ahead of its device does not wait
+/// for it anyway.
+void Executor::startWeights(int64_t accumulationStep) {
   rank.setPosition("weight of the loss");
   {
     ComputeToken token(rank.cores());
@@ -231,9 +235,10 @@ void Executor::startWeights(int64_t round) {
                                    rank.context()->failure));
       }
   }
-  weights.startWeights(round);
+  weights.startWeights(accumulationStep);
   cotangentsOpen = true;
-  if (rank.device().isAsynchronous() && round + 1 == rank.program().rounds)
+  if (rank.device().isAsynchronous() &&
+      accumulationStep + 1 == rank.program().accumulationSteps)
     findCotangents();
 }
 

@@ -50,19 +50,19 @@ public:
   /// together.
   Executor(Rank &rank, int64_t tracedRuns);
 
-  /// Runs the timeline once; in training, for a step of one round, after what
-  /// its forwards need first, the means of what they observe, and with what its
-  /// first backward needs, the cotangents of auxiliary losses. Evaluation,
-  /// which makes these means out of its own microbatches, runs each action's
-  /// evalCalls, gathers weights and hands over activations; it clears nothing,
-  /// sends nothing backward and reduces and copies nothing. Throws RunError
-  /// that names rank, stage, chunk, microbatch, action and layer when a task
-  /// fails.
+  /// Runs the timeline once; in training, for a step of one accumulation step,
+  /// after what its forwards need first, the means of what they observe, and
+  /// with what its first backward needs, the cotangents of auxiliary losses.
+  /// Evaluation, which makes these means out of its own microbatches, runs each
+  /// action's evalCalls, gathers weights and hands over activations; it clears
+  /// nothing, sends nothing backward and reduces and copies nothing. Throws
+  /// RunError that names rank, stage, chunk, microbatch, action and layer when
+  /// a task fails.
   void run(Mode mode, const RunHooks &hooks = {});
-  /// To be called before the first run of a step of several rounds: their
-  /// cotangents of auxiliary losses need the weight of all rounds, and means
-  /// their forwards. load(round) brings the data.
-  void prepare(FunctionRef<void(int64_t round)> load);
+  /// To be called before the first run of a step of several accumulation steps:
+  /// their cotangents of auxiliary losses need the weight of all accumulation
+  /// steps, and means their forwards. load(accumulationStep) brings the data.
+  void prepare(FunctionRef<void(int64_t accumulationStep)> load);
   /// A training run while the device records: nothing is measured.
   void record();
   /// Waits for the last run and notes its times, before the device may forget
@@ -102,8 +102,8 @@ private:
 
   void findMarks();
   void walk(const RunHooks &hooks);
-  void startWeights(int64_t round);
-  void observe(int64_t round);
+  void startWeights(int64_t accumulationStep);
+  void observe(int64_t accumulationStep);
   void findCotangents();
   void writeCotangentFactors();
   const std::vector<Call> &callsOf(int number) const;

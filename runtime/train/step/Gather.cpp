@@ -139,16 +139,17 @@ StepLosses stepLosses(Rank &rank) {
           lossNumbers(rank.program())};
 }
 
-void startLoss(Rank &rank, int64_t round) {
+void startLoss(Rank &rank, int64_t accumulationStep) {
   LossGather losses(rank);
-  losses.start(round);
+  losses.start(accumulationStep);
   losses.wait();
 }
 
-/// The auxiliary losses of a step out of their sums, [rounds * ranks of the
-/// loss, auxiliaryCount], so added that the bits do not depend on the schedule.
-static double addAuxiliary(Rank &rank, const float *sums, int64_t rounds,
-                           bool isSkipped) {
+/// The auxiliary losses of a step out of their sums, [accumulationSteps * ranks
+/// of the loss, auxiliaryCount], so added that the bits do not depend on the
+/// schedule.
+static double addAuxiliary(Rank &rank, const float *sums,
+                           int64_t accumulationSteps, bool isSkipped) {
   const Program &program = rank.program();
   const RuntimeMemory &places = rank.places();
   std::vector<int> losses; // of each sum
@@ -157,14 +158,14 @@ static double addAuxiliary(Rank &rank, const float *sums, int64_t rounds,
       losses.insert(losses.end(), ofLayer.begin(), ofLayer.end());
   std::vector<double> totals(program.auxiliaryLosses.size());
   for (int64_t i = 0; i < places.auxiliaryCount; ++i)
-    for (int64_t r = 0; r < rounds * places.lossRanks; ++r)
+    for (int64_t r = 0; r < accumulationSteps * places.lossRanks; ++r)
       totals[losses[i]] += sums[r * places.auxiliaryCount + i];
   double auxiliary = 0.0;
   for (size_t l = 0; l < totals.size(); ++l) {
     const AuxiliaryLoss &loss = program.auxiliaryLosses[l];
-    auxiliary +=
-        loss.coefficient * totals[l] /
-        (loss.weight * static_cast<double>(rounds * program.microbatches));
+    auxiliary += loss.coefficient * totals[l] /
+                 (loss.weight * static_cast<double>(accumulationSteps *
+                                                    program.microbatches));
     if (!isSkipped && !std::isfinite(totals[l]))
       throw RunError(fmt::format("the auxiliary loss '{}' is not finite: {}",
                                  loss.name, totals[l]));
@@ -172,13 +173,13 @@ static double addAuxiliary(Rank &rank, const float *sums, int64_t rounds,
   return auxiliary;
 }
 
-Loss gatherLoss(Rank &rank, int64_t rounds) {
-  startLoss(rank, rounds - 1);
+Loss gatherLoss(Rank &rank, int64_t accumulationSteps) {
+  startLoss(rank, accumulationSteps - 1);
   const RuntimeMemory &places = rank.places();
   std::vector<char> result(static_cast<size_t>(places.resultBytes));
   rank.device().read(rank.runtimeAt(places.result), result.data(),
                      places.resultBytes);
-  return finishLoss(rank, result, rounds);
+  return finishLoss(rank, result, accumulationSteps);
 }
 
 /// Adds the numbers of one call of the loss. Throws RunError where one is not
@@ -203,8 +204,8 @@ static void addLoss(const Program &program, const float *numbers, int rank,
   }
 }
 
-Loss finishLoss(Rank &rank, std::span<const char> result, int64_t rounds,
-                bool isSkipped) {
+Loss finishLoss(Rank &rank, std::span<const char> result,
+                int64_t accumulationSteps, bool isSkipped) {
   const RuntimeMemory &places = rank.places();
   const Program &program = rank.program();
   auto calls = static_cast<size_t>(program.lossCalls);
@@ -218,14 +219,14 @@ Loss finishLoss(Rank &rank, std::span<const char> result, int64_t rounds,
   };
   const float *all = numbersAt(places.losses);
   Loss total;
-  for (size_t c = 0; c < static_cast<size_t>(rounds) * count; ++c)
+  for (size_t c = 0; c < static_cast<size_t>(accumulationSteps) * count; ++c)
     for (size_t r = 0; r < ranks; ++r) {
       size_t row = c / count * ranks + r;
       addLoss(program, &all[numbers * (row * count + c % count)],
               group.ranks[r], c / calls, isSkipped, total);
     }
-  total.auxiliary =
-      addAuxiliary(rank, numbersAt(places.auxiliary), rounds, isSkipped);
+  total.auxiliary = addAuxiliary(rank, numbersAt(places.auxiliary),
+                                 accumulationSteps, isSkipped);
   if (total.weight < 0.0)
     throw RunError(fmt::format(
         "expected a weight of the loss that is not negative, got {}",

@@ -85,19 +85,20 @@ StepLosses stepLosses(Rank &rank);
 
 /// LossGather::start of the last run, and the wait for it, both in the order of
 /// the device's work.
-void startLoss(Rank &rank, int64_t round = 0);
+void startLoss(Rank &rank, int64_t accumulationStep = 0);
 
-/// The loss over all microbatches, ranks and the first `rounds`, on every rank:
-/// in f64, by round, microbatch, call of the loss and rank; auxiliary losses by
-/// layer, microbatch, round and rank. `result`: the block of
-/// RuntimeMemory::result behind a startLoss of each of these rounds. Throws
-/// RunError when one is not finite, unless the step `isSkipped`.
-Loss finishLoss(Rank &rank, std::span<const char> result, int64_t rounds,
-                bool isSkipped = false);
+/// The loss over all microbatches, ranks and the first `accumulationSteps`, on
+/// every rank: in f64, by accumulation step, microbatch, call of the loss and
+/// rank; auxiliary losses by layer, microbatch, accumulation step and rank.
+/// `result`: the block of RuntimeMemory::result behind a startLoss of each of
+/// these accumulation steps. Throws RunError when one is not finite, unless the
+/// step `isSkipped`.
+Loss finishLoss(Rank &rank, std::span<const char> result,
+                int64_t accumulationSteps, bool isSkipped = false);
 
-/// Both for the first `rounds`, of which startLoss has brought all but the
-/// last.
-Loss gatherLoss(Rank &rank, int64_t rounds = 1);
+/// Both for the first `accumulationSteps`, of which startLoss has brought all
+/// but the last.
+Loss gatherLoss(Rank &rank, int64_t accumulationSteps = 1);
 
 /// The measured bubble share, in two steps: a rank starts it and goes on, and
 /// rank 0 waits for the others when it needs the share.

@@ -19,23 +19,25 @@ void LossGather::gather(const void *own, int64_t count, const char *reason,
                                                rank.lossGroup(), own, all));
 }
 
-void LossGather::startWeights(int64_t round) {
+void LossGather::startWeights(int64_t accumulationStep) {
   const RuntimeMemory &places = rank.places();
   int64_t bytes = rank.program().microbatches * lossBytes(rank.program());
-  void *own = rank.runtimeAt(places.ownLosses + round * bytes);
+  void *own = rank.runtimeAt(places.ownLosses + accumulationStep * bytes);
   if (rank.stage().loss >= 0)
     rank.device().copy(nullptr, rank.at(rank.stage().loss), own, bytes);
   gather(own, bytes / 4, "losses of all ranks",
-         rank.runtimeAt(places.losses + round * places.lossRanks * bytes));
+         rank.runtimeAt(places.losses +
+                        accumulationStep * places.lossRanks * bytes));
 }
 
-void LossGather::start(int64_t round) {
-  startWeights(round);
-  startTables(rank, round);
+void LossGather::start(int64_t accumulationStep) {
+  startWeights(accumulationStep);
+  startTables(rank, accumulationStep);
   const RuntimeMemory &places = rank.places();
   if (places.auxiliaryCount == 0)
     return;
-  int64_t own = places.auxiliarySums + 4 * round * places.auxiliaryCount;
+  int64_t own =
+      places.auxiliarySums + 4 * accumulationStep * places.auxiliaryCount;
   int64_t at = own;
   for (const auto &[layer, losses] : auxiliaryLayers(rank.program())) {
     int64_t bytes =
@@ -48,8 +50,9 @@ void LossGather::start(int64_t round) {
   }
   gather(rank.runtimeAt(own), places.auxiliaryCount,
          "auxiliary losses of all ranks",
-         rank.runtimeAt(places.auxiliary +
-                        4 * round * places.lossRanks * places.auxiliaryCount));
+         rank.runtimeAt(places.auxiliary + 4 * accumulationStep *
+                                               places.lossRanks *
+                                               places.auxiliaryCount));
 }
 
 void LossGather::wait() {

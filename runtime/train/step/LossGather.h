@@ -13,19 +13,19 @@
 namespace rota {
 
 /// Every rank of the group starts the same gatherings in the same order.
-/// Between two waits a round is started once at most.
+/// Between two waits an accumulation step is started once at most.
 class LossGather {
 public:
   explicit LossGather(Rank &rank) : rank(rank) {}
 
   /// Starts bringing the sums and weights of this rank's last run to the rows
-  /// of that round of RuntimeMemory::losses of each rank. They are copied
-  /// first, so tasks may write the next ones. A stage's start calls leave the
-  /// weights alone.
-  void startWeights(int64_t round);
-  /// The same, the sums of auxiliary losses, to the rows of that round of
-  /// RuntimeMemory::auxiliary, and startTables.
-  void start(int64_t round);
+  /// of that accumulation step of RuntimeMemory::losses of each rank. They are
+  /// copied first, so tasks may write the next ones. A stage's start calls
+  /// leave the weights alone.
+  void startWeights(int64_t accumulationStep);
+  /// The same, the sums of auxiliary losses, to the rows of that accumulation
+  /// step of RuntimeMemory::auxiliary, and startTables.
+  void start(int64_t accumulationStep);
   /// Waits, in the order of the device's work, until all that was started has
   /// come.
   void wait();

@@ -7,9 +7,9 @@
 
 namespace rota {
 
-void startTables(Rank &rank, int64_t round) {
+void startTables(Rank &rank, int64_t accumulationStep) {
   const RuntimeMemory &places = rank.places();
-  int64_t at = places.observed + round * places.observedBytes;
+  int64_t at = places.observed + accumulationStep * places.observedBytes;
   for (const auto &[layer, observations] : observedLayers(rank.program())) {
     int64_t bytes =
         rank.program().microbatches * tableBytes(rank.program(), observations);
@@ -47,30 +47,31 @@ static std::vector<LayerCounts> layerCounts(const Program &program) {
   return layers;
 }
 
-/// Adds rows, microbatches and rounds [0, rounds) of this rank's tables, which
-/// are at RuntimeMemory::observed, up: the columns of all layers.
+/// Sums of the columns of all layers over rows, microbatches and accumulation
+/// steps [0, accumulationSteps) of this rank's tables at
+/// RuntimeMemory::observed.
 static std::vector<int32_t> sumTables(Rank &rank, const char *tables,
-                                      int64_t rounds) {
+                                      int64_t accumulationSteps) {
   const Program &program = rank.program();
   std::vector<int32_t> sums;
-  int64_t inRound = 0; // of the layer's tables
+  int64_t layerOffset = 0; // of the layer's tables
   for (const auto &[layer, observations] : observedLayers(program)) {
     int64_t stride = tableBytes(program, observations), inTables = 0;
     for (int observation : observations) {
       const Observation &form = program.observations[observation];
       size_t first = sums.size();
       sums.resize(first + static_cast<size_t>(form.columns));
-      for (int64_t m = 0; m < rounds * program.microbatches; ++m) {
-        int64_t round = m / program.microbatches;
+      for (int64_t m = 0; m < accumulationSteps * program.microbatches; ++m) {
+        int64_t accumulationStep = m / program.microbatches;
         const auto *table = reinterpret_cast<const int32_t *>(
-            tables + round * rank.places().observedBytes + inRound +
-            m % program.microbatches * stride + inTables);
+            tables + accumulationStep * rank.places().observedBytes +
+            layerOffset + m % program.microbatches * stride + inTables);
         for (int64_t i = 0; i < form.rows * form.columns; ++i)
           sums[first + static_cast<size_t>(i % form.columns)] += table[i];
       }
       inTables += form.bytes();
     }
-    inRound += program.microbatches * stride;
+    layerOffset += program.microbatches * stride;
   }
   return sums;
 }
@@ -111,19 +112,21 @@ static void writeMean(Rank &rank, const LayerCounts &columns,
   }
 }
 
-void writeMeans(Rank &rank, int64_t rounds) {
+void writeMeans(Rank &rank, int64_t accumulationSteps) {
   const Program &program = rank.program();
   const RuntimeMemory &places = rank.places();
-  std::vector<char> tables(static_cast<size_t>(rounds * places.observedBytes));
+  std::vector<char> tables(
+      static_cast<size_t>(accumulationSteps * places.observedBytes));
   rank.device().read(rank.runtimeAt(places.observed), tables.data(),
-                     rounds * places.observedBytes);
-  std::vector<int32_t> own = sumTables(rank, tables.data(), rounds), all;
+                     accumulationSteps * places.observedBytes);
+  std::vector<int32_t> own = sumTables(rank, tables.data(), accumulationSteps),
+                       all;
   rank.host().wait(startSum(rank, own, all));
   for (const LayerCounts &columns : layerCounts(program)) {
     if (!columns.form->isAveraged)
       continue;
-    int64_t parts =
-        copiesOf(rank, *columns.form) * rounds * program.microbatches;
+    int64_t parts = copiesOf(rank, *columns.form) * accumulationSteps *
+                    program.microbatches;
     std::vector<float> mean;
     for (int64_t x = 0; x < columns.form->columns; ++x)
       mean.push_back(static_cast<float>(
@@ -145,7 +148,7 @@ void TableSums::start(std::span<const char> result) {
     return;
   auto &[own, all] = *columns;
   own = sumTables(rank, result.data() + (places.observed - places.result),
-                  rank.program().rounds);
+                  rank.program().accumulationSteps);
   request = startSum(rank, own, all);
 }
 

@@ -31,25 +31,25 @@ struct ObservedStep {
   std::optional<Dropped> dropped;
 };
 
-/// Brings this rank's tables of the last run to that round of
+/// Brings this rank's tables of the last run to that accumulation step of
 /// RuntimeMemory::observed, in the order of the device's work.
-void startTables(Rank &rank, int64_t round);
+void startTables(Rank &rank, int64_t accumulationStep);
 
-/// Writes the means of observations over the microbatches of rounds [0, rounds)
-/// to where the layers of this rank read them, out of the tables that a
-/// startTables of each left. The host waits for the device.
-void writeMeans(Rank &rank, int64_t rounds);
+/// Writes the means of observations over the microbatches of accumulation steps
+/// [0, accumulationSteps) to where the layers of this rank read them, out of
+/// the tables that a startTables of each left. The host waits for the device.
+void writeMeans(Rank &rank, int64_t accumulationSteps);
 
-/// The observations of a step by name, over all rounds, microbatches and ranks:
-/// sums of i32, so the same numbers for every mesh and schedule as long as a
-/// column of a layer counts less than 2^31.
+/// The observations of a step by name, over all accumulation steps,
+/// microbatches and ranks: sums of i32, so the same numbers for every mesh and
+/// schedule as long as a column of a layer counts less than 2^31.
 class TableSums {
 public:
   explicit TableSums(Rank &rank);
 
   bool isOpen() const { return open; }
   /// Starts adding the tables of all ranks. `result`: the block of
-  /// RuntimeMemory::result behind a startTables of each round.
+  /// RuntimeMemory::result behind a startTables of each accumulation step.
   void start(std::span<const char> result);
   /// Waits for the sums. Once after each start.
   std::vector<ObservedStep> finish();

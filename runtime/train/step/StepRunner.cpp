@@ -5,18 +5,18 @@ namespace rota {
 
 /// On a device that works on its own, losses are gathered behind the timeline:
 /// its streams wait for them, not the host.
-void StepRunner::timeline(int64_t round, bool records) {
+void StepRunner::timeline(int64_t accumulationStep, bool records) {
   bool isBehind = rank.device().isAsynchronous();
   RunHooks hooks;
   hooks.beforeUse = [&] { optimizer.settle(); };
   if (!isBehind)
-    hooks.lossesKnown = [&] { losses.start(round); };
+    hooks.lossesKnown = [&] { losses.start(accumulationStep); };
   phases.timed("timeline", [&] {
     records ? executor.record() : executor.run(Executor::Mode::Train, hooks);
   });
   if (!isBehind)
     return;
-  losses.start(round);
+  losses.start(accumulationStep);
   losses.wait();
 }
 
@@ -35,14 +35,16 @@ bool StepRunner::endStep() {
   return true;
 }
 
-bool StepRunner::run(bool mayRecord, FunctionRef<void(int64_t round)> load) {
+bool StepRunner::run(bool mayRecord,
+                     FunctionRef<void(int64_t accumulationStep)> load) {
   if (hasMeans(rank.program()))
     optimizer.settle(); // the forwards that are run first read all parameters
   executor.prepare(load);
-  int64_t last = rank.program().rounds - 1;
-  for (int64_t round = 0; round < last; ++round) {
-    load(round);
-    timeline(round, /*records=*/false);
+  int64_t last = rank.program().accumulationSteps - 1;
+  for (int64_t accumulationStep = 0; accumulationStep < last;
+       ++accumulationStep) {
+    load(accumulationStep);
+    timeline(accumulationStep, /*records=*/false);
   }
   load(last);
   bool updates = true;

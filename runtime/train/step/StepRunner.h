@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The work of a training step, the same each time: for each round the timeline
-// and its losses, then gradients and updates.
+// The work of a training step, the same each time: for each accumulation step
+// the timeline and its losses, then gradients and updates.
 #ifndef ROTA_RUNTIME_TRAIN_STEP_STEPRUNNER_H
 #define ROTA_RUNTIME_TRAIN_STEP_STEPRUNNER_H
 
@@ -19,19 +19,19 @@ public:
       : rank(rank), executor(executor), optimizer(optimizer), phases(phases),
         losses(rank), recording(rank, executor, options) {}
 
-  /// Asks for the work of a step, as StepRecording::run; load(round) brings the
-  /// data of each of its Program::rounds. A step of several rounds is not
-  /// recorded. The step's result lies at RuntimeMemory::result. False: nothing
-  /// was updated, since the update of the step before was wrong
-  /// (Optimizer::isUpdateRight).
-  bool run(bool mayRecord, FunctionRef<void(int64_t round)> load);
+  /// Asks for the work of a step, as StepRecording::run; load(accumulationStep)
+  /// brings the data of each of its Program::accumulationSteps. A step of
+  /// several accumulation steps is not recorded. The step's result lies at
+  /// RuntimeMemory::result. False: nothing was updated, since the update of the
+  /// step before was wrong (Optimizer::isUpdateRight).
+  bool run(bool mayRecord, FunctionRef<void(int64_t accumulationStep)> load);
 
   /// Whether steps are replayed, and how many were so far.
   bool isRecorded() const { return recording.isMade(); }
   int64_t replays() const { return recording.replays(); }
 
 private:
-  void timeline(int64_t round, bool records);
+  void timeline(int64_t accumulationStep, bool records);
   bool endStep();
 
   Rank &rank;
