@@ -112,15 +112,15 @@ Call ActionTemplates::makeCall(int task, const ParameterBlock &block,
 
 /// Of a layer of a chunk whose blocks that of embed may lead.
 Call ActionTemplates::layerCall(int task, size_t layer, bool adds) const {
-  const ChunkForm &form = plan.forms[key.chunk];
+  const StashLayout &stashes = plan.stashes[key.chunk];
   const TaskGroup &kind = plan.kindOf(key.chunk, layer);
   Call call = makeCall(task, kind.block, layer + (key.chunk == 0), adds);
   call.layer = plan.chunks[key.chunk][layer].layer;
   call.frame[Input] = inputOf(layer);
   if (kind.residualBytes > 0)
-    call.frame[Residuals] = {StashSlot, form.residuals[layer]};
+    call.frame[Residuals] = {StashSlot, stashes.residuals[layer]};
   if (kind.offloadedBytes > 0)
-    call.frame[Offloaded] = {OffloadedSlot, form.offloaded[layer]};
+    call.frame[Offloaded] = {OffloadedSlot, stashes.offloaded[layer]};
   return call;
 }
 
@@ -168,7 +168,7 @@ SlotAddress ActionTemplates::inputOf(size_t layer) const {
     return {InputSlot, 0};
   bool leaves = plan.kindOf(key.chunk, layer).offloadsInput;
   return {leaves ? OffloadedSlot : StashSlot,
-          plan.forms[key.chunk].inputs[layer]};
+          plan.stashes[key.chunk].inputs[layer]};
 }
 
 SlotAddress ActionTemplates::auxiliaryOf(size_t layer) const {
@@ -200,7 +200,7 @@ SlotAddress ActionTemplates::keptCotangents(const TaskGroup &group,
                                             size_t layer) const {
   if (group.cotangentBytes == 0)
     return {};
-  return {CotangentStashSlot, plan.forms[key.chunk].cotangents[layer]};
+  return {CotangentStashSlot, plan.stashes[key.chunk].cotangents[layer]};
 }
 
 void ActionTemplates::addForward() {
@@ -335,7 +335,7 @@ void ActionTemplates::addCopies(bool out) {
   };
   if (plan.kindOf(key.chunk, 0).offloadsInput)
     add(DeviceInputSlot, HostInputSlot, plan.layout.activationBytes);
-  if (int64_t bytes = plan.forms[key.chunk].offloadedBytes)
+  if (int64_t bytes = plan.stashes[key.chunk].offloadedBytes)
     add(DeviceOffloadedSlot, HostOffloadedSlot, bytes);
 }
 

@@ -172,7 +172,7 @@ private:
     current->slots.assign(kCopySlots, -1);
     if (plan.kindOf(c, 0).offloadsInput)
       leave(h.input, h.hostInput, layout.activationBytes, DeviceInputSlot);
-    if (int64_t bytes = plan.forms[c].offloadedBytes)
+    if (int64_t bytes = plan.stashes[c].offloadedBytes)
       leave(h.offloaded, h.host, bytes, DeviceOffloadedSlot);
   }
   /// `slot` and the one behind it are those of the two blocks.
@@ -192,7 +192,7 @@ private:
     if (plan.kindOf(c, 0).offloadsInput)
       comeBack(h, h.input, h.hostInput, layout.activationBytes,
                DeviceInputSlot);
-    if (int64_t bytes = plan.forms[c].offloadedBytes)
+    if (int64_t bytes = plan.stashes[c].offloadedBytes)
       comeBack(h, h.offloaded, h.host, bytes, DeviceOffloadedSlot);
   }
   void comeBack(const HeldActivations &h, ArenaBlock &block,
@@ -238,15 +238,15 @@ private:
 
   void addForward(int c, int m) {
     HeldActivations &h = heldOf(c, m);
-    const ChunkForm &form = plan.forms[c];
+    const StashLayout &stashes = plan.stashes[c];
     if (c == 0)
       h.input = openActivation();
     else if (h.inputFrom >= 0)
       wait(h.inputFrom);
     if (h.input.offset < 0)
       return fail("reads an activation that has not come");
-    h.stash = open(form.stashBytes);
-    h.offloaded = open(form.offloadedBytes);
+    h.stash = open(stashes.stashBytes);
+    h.offloaded = open(stashes.offloadedBytes);
     int64_t output;
     if (shape.sendsForward(c, m)) {
       output = nextOutgoing(forward, c, m);
@@ -268,7 +268,7 @@ private:
     if (!weights && layout.loss.backward >= 0)
       return fail("needs a model whose backward is split in two halves");
     if (!weights || plan.kindOf(c, 0).backward < 0)
-      h.cotangentStash = open(plan.forms[c].cotangentBytes);
+      h.cotangentStash = open(plan.stashes[c].cotangentBytes);
     if (plan.isLast(c))
       h.cotangent = openActivation();
     else if (h.cotangentFrom >= 0)

@@ -176,8 +176,8 @@ void CallVerifier::verifyStart() {
   }
 }
 
-void CallVerifier::walk(const Action &a, const ActionTemplate &form) {
-  calls = state.training ? form.calls : form.evalCalls;
+void CallVerifier::walk(const Action &a, const ActionTemplate &actionTemplate) {
+  calls = state.training ? actionTemplate.calls : actionTemplate.evalCalls;
   slots = state.stage.slotsOf(state.current);
   next = 0;
   if (a.startsPair) {
@@ -186,7 +186,7 @@ void CallVerifier::walk(const Action &a, const ActionTemplate &form) {
   }
   if (a.kind == Kind::Forward) {
     // Values that only training reads have their places in evaluations, too.
-    if (state.training && form.calls != form.evalCalls)
+    if (state.training && actionTemplate.calls != actionTemplate.evalCalls)
       state.fail("expected an evaluation to run the same calls");
     walkForward(a.chunk, a.microbatch);
   } else if (state.training) {

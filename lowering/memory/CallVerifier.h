@@ -19,8 +19,8 @@ public:
   /// The calls that write the loss's weights before a step.
   void verifyStart();
 
-  /// The calls of the compute action `a`, whose template is `form`.
-  void walk(const Action &a, const ActionTemplate &form);
+  /// The calls of the compute action `a`, whose template is `actionTemplate`.
+  void walk(const Action &a, const ActionTemplate &actionTemplate);
 
 private:
   void walkForward(int c, int m);

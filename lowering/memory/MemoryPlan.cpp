@@ -42,24 +42,24 @@ static void dropRepeatedWaits(std::vector<ActionDraft> &drafts) {
                   [&](int wait) { return std::exchange(waited[wait], true); });
 }
 
-ChunkForm formOf(const ModelLayout &layout, const ChunkTable &chunks,
-                 int chunk) {
-  ChunkForm form;
+StashLayout layOutStashes(const ModelLayout &layout, const ChunkTable &chunks,
+                          int chunk) {
+  StashLayout stashes;
   Packer stash, offloaded, cotangents;
   for (size_t j = 0; j < chunks[chunk].size(); ++j) {
     const TaskGroup &kind = layout.kinds[chunks[chunk][j].kind];
     Packer &inputs = kind.offloadsInput ? offloaded : stash;
-    form.inputs.push_back(j == 0 ? 0 : inputs.add(layout.activationBytes));
-    form.residuals.push_back(stash.add(kind.residualBytes));
-    form.offloaded.push_back(offloaded.add(kind.offloadedBytes));
-    form.cotangents.push_back(cotangents.add(kind.cotangentBytes));
+    stashes.inputs.push_back(j == 0 ? 0 : inputs.add(layout.activationBytes));
+    stashes.residuals.push_back(stash.add(kind.residualBytes));
+    stashes.offloaded.push_back(offloaded.add(kind.offloadedBytes));
+    stashes.cotangents.push_back(cotangents.add(kind.cotangentBytes));
   }
   if (size_t(chunk) + 1 == chunks.size())
-    form.cotangents.push_back(cotangents.add(layout.loss.cotangentBytes));
-  form.stashBytes = stash.bytes();
-  form.offloadedBytes = offloaded.bytes();
-  form.cotangentBytes = cotangents.bytes();
-  return form;
+    stashes.cotangents.push_back(cotangents.add(layout.loss.cotangentBytes));
+  stashes.stashBytes = stash.bytes();
+  stashes.offloadedBytes = offloaded.bytes();
+  stashes.cotangentBytes = cotangents.bytes();
+  return stashes;
 }
 
 /// With unpipelined layers, each stage has the losses of some of the
@@ -74,9 +74,9 @@ static void addLossAxis(Program &program) {
 static bool planStage(StagePlan &&plan) {
   plan.drafts.resize(plan.row.size());
   for (int c = 0; c < plan.shape.chunks(); ++c)
-    plan.forms.push_back(plan.shape.owns(plan.number, c)
-                             ? formOf(plan.layout, plan.chunks, c)
-                             : ChunkForm{});
+    plan.stashes.push_back(plan.shape.owns(plan.number, c)
+                               ? layOutStashes(plan.layout, plan.chunks, c)
+                               : StashLayout{});
   Windows windows(plan);
   if (!windows.run() || !planActivations(plan, windows.end()))
     return false;

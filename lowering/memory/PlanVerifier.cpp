@@ -46,9 +46,9 @@ private:
   void walk(int action) {
     state.current = action;
     const Action &a = state.row[action];
-    const ActionTemplate &form = state.stage.templateOf(action);
-    if (a.kind != form.kind || a.chunk != form.chunk ||
-        a.startsPair != form.startsPair ||
+    const ActionTemplate &actionTemplate = state.stage.templateOf(action);
+    if (a.kind != actionTemplate.kind || a.chunk != actionTemplate.chunk ||
+        a.startsPair != actionTemplate.startsPair ||
         a.microbatch != state.stage.actions[action].microbatch)
       return state.fail("expected " + toString(a));
     if (pipe::endsPair(state.row, action) &&
@@ -57,42 +57,43 @@ private:
     for (int wait : state.stage.waitsOf(action))
       state.completed.add(wait);
     if (!isCompute(a.kind))
-      return walkOther(a, form);
+      return walkOther(a, actionTemplate);
     if (state.training)
-      weights.clear(form);
-    calls.walk(a, form);
+      weights.clear(actionTemplate);
+    calls.walk(a, actionTemplate);
     if (state.training)
       weights.finish();
   }
 
-  void walkOther(const Action &a, const ActionTemplate &form) {
-    if (!form.calls.empty() || !form.evalCalls.empty() || !form.clears.empty())
+  void walkOther(const Action &a, const ActionTemplate &actionTemplate) {
+    if (!actionTemplate.calls.empty() || !actionTemplate.evalCalls.empty() ||
+        !actionTemplate.clears.empty())
       state.fail("expected no calls and no clears");
     switch (a.kind) {
     case Kind::SendForward:
-      return send(form, a.chunk + 1, ValueKind::Activation, a);
+      return send(actionTemplate, a.chunk + 1, ValueKind::Activation, a);
     case Kind::RecvForward:
-      return receive(form, a.chunk - 1, ValueKind::Activation, a);
+      return receive(actionTemplate, a.chunk - 1, ValueKind::Activation, a);
     case Kind::SendBackward:
       if (state.training)
-        send(form, a.chunk - 1, ValueKind::Cotangent, a);
+        send(actionTemplate, a.chunk - 1, ValueKind::Cotangent, a);
       return;
     case Kind::RecvBackward:
       if (state.training)
-        receive(form, a.chunk + 1, ValueKind::Cotangent, a);
+        receive(actionTemplate, a.chunk + 1, ValueKind::Cotangent, a);
       return;
     case Kind::Unshard:
-      return weights.unshard(a.chunk, form);
+      return weights.unshard(a.chunk, actionTemplate);
     case Kind::Reshard:
       return weights.reshard(a.chunk);
     case Kind::ReduceGrad:
       if (state.training)
-        weights.reduceGrad(a.chunk, form);
+        weights.reduceGrad(a.chunk, actionTemplate);
       return;
     case Kind::Offload:
     case Kind::Fetch:
       if (state.training)
-        copies(a, form);
+        copies(a, actionTemplate);
       return;
     default:
       return;
@@ -100,38 +101,42 @@ private:
   }
 
   /// The offset of a message between the action's chunk and chunk `other`.
-  int64_t message(const ActionTemplate &form, int other, const Action &a) {
+  int64_t message(const ActionTemplate &actionTemplate, int other,
+                  const Action &a) {
     int peer = state.shape.rankOf(other, a.microbatch);
-    if (form.peer != peer || form.bytes != state.layout.activationBytes)
+    if (actionTemplate.peer != peer ||
+        actionTemplate.bytes != state.layout.activationBytes)
       state.fail("expected " + std::to_string(state.layout.activationBytes) +
                  " bytes and stage " + std::to_string(peer) + ", got " +
-                 std::to_string(form.bytes) + " and " +
-                 std::to_string(form.peer));
-    return state.stage.resolve(state.current, form.message);
+                 std::to_string(actionTemplate.bytes) + " and " +
+                 std::to_string(actionTemplate.peer));
+    return state.stage.resolve(state.current, actionTemplate.message);
   }
   /// The value between two neighbours is that in front of the later chunk.
   Name nameOf(ValueKind kind, int other, const Action &a) const {
     return {kind, state.first[std::max(other, a.chunk)], a.microbatch};
   }
-  void send(const ActionTemplate &form, int other, ValueKind kind,
+  void send(const ActionTemplate &actionTemplate, int other, ValueKind kind,
             const Action &a) {
-    state.fail(state.arena.read(message(form, other, a), form.bytes,
-                                nameOf(kind, other, a), state.current));
+    state.fail(state.arena.read(message(actionTemplate, other, a),
+                                actionTemplate.bytes, nameOf(kind, other, a),
+                                state.current));
   }
-  void receive(const ActionTemplate &form, int other, ValueKind kind,
+  void receive(const ActionTemplate &actionTemplate, int other, ValueKind kind,
                const Action &a) {
-    int64_t offset = message(form, other, a);
+    int64_t offset = message(actionTemplate, other, a);
     Name name = nameOf(kind, other, a);
-    state.inside(state.activations, offset, form.bytes, name);
-    state.fail(state.arena.write(offset, form.bytes, name, state.current));
+    state.inside(state.activations, offset, actionTemplate.bytes, name);
+    state.fail(
+        state.arena.write(offset, actionTemplate.bytes, name, state.current));
   }
 
   /// OFFLOAD and FETCH move the chunk's input, where it may leave, and all else
   /// that may.
-  void copies(const Action &a, const ActionTemplate &form) {
+  void copies(const Action &a, const ActionTemplate &actionTemplate) {
     size_t next = 0;
     if (state.kindOf(a.chunk, 0).offloadsInput)
-      copy(a, form, next++, state.layout.activationBytes, 1);
+      copy(a, actionTemplate, next++, state.layout.activationBytes, 1);
     int64_t bytes = 0, values = 0;
     for (size_t j = 0; j < state.chunks[a.chunk].size(); ++j) {
       const TaskGroup &kind = state.kindOf(a.chunk, j);
@@ -141,16 +146,16 @@ private:
       values += input + (kind.offloadedBytes > 0);
     }
     if (bytes > 0)
-      copy(a, form, next++, bytes, values);
-    if (next != form.transfers.size())
+      copy(a, actionTemplate, next++, bytes, values);
+    if (next != actionTemplate.transfers.size())
       state.fail("expected " + std::to_string(next) + " transfers, got " +
-                 std::to_string(form.transfers.size()));
+                 std::to_string(actionTemplate.transfers.size()));
   }
-  void copy(const Action &a, const ActionTemplate &form, size_t number,
-            int64_t bytes, int64_t values) {
-    if (number >= form.transfers.size())
+  void copy(const Action &a, const ActionTemplate &actionTemplate,
+            size_t number, int64_t bytes, int64_t values) {
+    if (number >= actionTemplate.transfers.size())
       return;
-    const Transfer &t = form.transfers[number];
+    const Transfer &t = actionTemplate.transfers[number];
     bool out = a.kind == Kind::Offload;
     ByteNames &from = out ? state.arena : state.host;
     ByteNames &to = out ? state.host : state.arena;

@@ -8,8 +8,9 @@
 
 namespace rota::memory {
 
-/// Offsets inside the stashes of a chunk, the same for all its microbatches.
-struct ChunkForm {
+/// Offsets inside the stashes of a chunk, the same for all its microbatches,
+/// and the stashes' bytes.
+struct StashLayout {
   // Per layer, [0] unused; in `offloaded` for kinds whose input may leave.
   std::vector<int64_t> inputs;
   std::vector<int64_t> residuals;  // per layer
@@ -19,8 +20,8 @@ struct ChunkForm {
 };
 
 /// Lays out the stashes of a chunk.
-ChunkForm formOf(const ModelLayout &layout, const ChunkTable &chunks,
-                 int chunk);
+StashLayout layOutStashes(const ModelLayout &layout, const ChunkTable &chunks,
+                          int chunk);
 
 /// A parameter block of a chunk, and where the stage keeps its parts.
 struct ChunkBlock {
@@ -48,8 +49,8 @@ struct StagePlan {
   const Program &program;
   Stage &stage;
   std::string &error;
-  std::vector<ActionDraft> drafts; // of the actions of `row`
-  std::vector<ChunkForm> forms;    // by chunk; empty for other stages' chunks
+  std::vector<ActionDraft> drafts;  // of the actions of `row`
+  std::vector<StashLayout> stashes; // by chunk; empty for other stages' chunks
 
   bool isLast(int chunk) const { return chunk == shape.chunks() - 1; }
 

@@ -50,21 +50,21 @@ void WeightVerifier::expectAt(int64_t expected, int64_t got, const Name &name) {
                std::to_string(expected) + ", got " + std::to_string(got));
 }
 
-void WeightVerifier::unshard(int chunk, const ActionTemplate &form) {
+void WeightVerifier::unshard(int chunk, const ActionTemplate &actionTemplate) {
   size_t next = 0;
   if (hasWindows)
     for (const NamedBlock &b : state.blocksOf(chunk)) {
       size_t count = b.block->entries.size();
-      if (count > form.transfers.size() - next)
+      if (count > actionTemplate.transfers.size() - next)
         return state.fail("expected at least " + std::to_string(next + count) +
                           " transfers, got " +
-                          std::to_string(form.transfers.size()));
-      gather(chunk, b, {form.transfers.data() + next, count});
+                          std::to_string(actionTemplate.transfers.size()));
+      gather(chunk, b, {actionTemplate.transfers.data() + next, count});
       next += count;
     }
-  if (next != form.transfers.size())
+  if (next != actionTemplate.transfers.size())
     state.fail("expected " + std::to_string(next) + " transfers, got " +
-               std::to_string(form.transfers.size()));
+               std::to_string(actionTemplate.transfers.size()));
 }
 
 /// The weights of a block come to one window.
@@ -102,8 +102,9 @@ void WeightVerifier::reshard(int chunk) {
   gathered[chunk].clear();
 }
 
-void WeightVerifier::reduceGrad(int chunk, const ActionTemplate &form) {
-  for (const Transfer &t : form.transfers)
+void WeightVerifier::reduceGrad(int chunk,
+                                const ActionTemplate &actionTemplate) {
+  for (const Transfer &t : actionTemplate.transfers)
     state.fail(reduceOne(chunk, t));
 }
 
@@ -123,8 +124,8 @@ std::string WeightVerifier::reduceOne(int chunk, const Transfer &t) {
          " bytes";
 }
 
-void WeightVerifier::clear(const ActionTemplate &form) {
-  cleared = form.clears;
+void WeightVerifier::clear(const ActionTemplate &actionTemplate) {
+  cleared = actionTemplate.clears;
   for (const Clear &c : cleared) {
     state.inside(state.gradientWindows, c.offset, c.bytes, {});
     state.fail(state.arena.clear(c.offset, c.bytes));

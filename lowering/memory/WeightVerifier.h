@@ -16,12 +16,12 @@ public:
   /// Begins a walk.
   void reset();
 
-  void unshard(int chunk, const ActionTemplate &form);
+  void unshard(int chunk, const ActionTemplate &actionTemplate);
   void reshard(int chunk);
-  void reduceGrad(int chunk, const ActionTemplate &form);
+  void reduceGrad(int chunk, const ActionTemplate &actionTemplate);
   /// The zeros that a compute action writes before its calls, to which these
   /// add: see `finish`.
-  void clear(const ActionTemplate &form);
+  void clear(const ActionTemplate &actionTemplate);
 
   /// A call finds the weights of a block at `values` and, where it `adds` to
   /// them, the sums of its gradients so far at `gradients`. Where it has none,

@@ -37,10 +37,12 @@ static ordered_json plannedJson(const Stage &stage, const Clock &clock,
                                 size_t number) {
   ordered_json rows = ordered_json::array();
   for (size_t a = 0; a < stage.actions.size(); ++a) {
-    const ActionTemplate &form = stage.templateOf(static_cast<int>(a));
-    rows.push_back(
-        {toString(Action{form.chunk, form.kind, stage.actions[a].microbatch}),
-         toString(form.kind), clock.begin[number][a], clock.end[number][a]});
+    const ActionTemplate &actionTemplate =
+        stage.templateOf(static_cast<int>(a));
+    rows.push_back({toString(Action{actionTemplate.chunk, actionTemplate.kind,
+                                    stage.actions[a].microbatch}),
+                    toString(actionTemplate.kind), clock.begin[number][a],
+                    clock.end[number][a]});
   }
   return rows;
 }

@@ -58,10 +58,10 @@ int64_t partElements(const std::vector<int64_t> &shape,
   return count;
 }
 
-int Stage::addAction(int form, int microbatch,
+int Stage::addAction(int templateNumber, int microbatch,
                      std::span<const int64_t> ownSlots,
                      std::span<const int> ownWaits) {
-  actions.push_back({form, microbatch, static_cast<int>(slots.size()),
+  actions.push_back({templateNumber, microbatch, static_cast<int>(slots.size()),
                      static_cast<int>(waits.size()),
                      static_cast<int>(ownWaits.size())});
   slots.insert(slots.end(), ownSlots.begin(), ownSlots.end());
@@ -69,9 +69,9 @@ int Stage::addAction(int form, int microbatch,
   return static_cast<int>(actions.size()) - 1;
 }
 
-int Stage::addAction(ActionTemplate form, int microbatch,
+int Stage::addAction(ActionTemplate actionTemplate, int microbatch,
                      std::span<const int> ownWaits) {
-  templates.push_back(std::move(form));
+  templates.push_back(std::move(actionTemplate));
   return addAction(static_cast<int>(templates.size()) - 1, microbatch, {},
                    ownWaits);
 }
@@ -79,7 +79,7 @@ int Stage::addAction(ActionTemplate form, int microbatch,
 std::vector<int64_t> Stage::countActions() const {
   std::vector<int64_t> counts(templates.size());
   for (const PlannedAction &action : actions)
-    ++counts[action.form];
+    ++counts[action.templateNumber];
   return counts;
 }
 

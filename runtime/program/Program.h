@@ -385,7 +385,7 @@ struct ActionTemplate {
 /// SEND_B, RECV_B, REDUCE_GRAD, OFFLOAD and FETCH do nothing in it and count as
 /// complete.
 struct PlannedAction {
-  int form = 0; // in Stage::templates
+  int templateNumber = 0; // in Stage::templates
   int microbatch = 0;
   int firstSlot = 0;
   int firstWait = 0, waitCount = 0;
@@ -440,15 +440,15 @@ struct Stage {
   std::vector<Call> startCalls;
   std::vector<int> startMicrobatches;
 
-  /// Appends an action of the template number `form` and returns its number.
-  int addAction(int form, int microbatch, std::span<const int64_t> slots,
-                std::span<const int> waits);
+  /// Appends an action of the template `templateNumber` and returns its number.
+  int addAction(int templateNumber, int microbatch,
+                std::span<const int64_t> slots, std::span<const int> waits);
   /// Appends an action with a template of its own.
-  int addAction(ActionTemplate form, int microbatch,
+  int addAction(ActionTemplate actionTemplate, int microbatch,
                 std::span<const int> waits = {});
 
   const ActionTemplate &templateOf(int action) const {
-    return templates[actions[action].form];
+    return templates[actions[action].templateNumber];
   }
   ActionKind kindOf(int action) const { return templateOf(action).kind; }
   std::span<const int64_t> slotsOf(int action) const {

@@ -222,7 +222,7 @@ template <typename V> void visit(V &v, ActionTemplate &x) {
 }
 
 template <typename V> void visit(V &v, PlannedAction &x) {
-  v("form", x.form);
+  v("templateNumber", x.templateNumber);
   v("microbatch", x.microbatch);
   v("firstSlot", x.firstSlot);
   v("firstWait", x.firstWait);

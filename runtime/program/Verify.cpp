@@ -13,13 +13,14 @@
 namespace rota {
 
 std::string describe(const Stage &stage, int action, const std::string &peer) {
-  const ActionTemplate &form = stage.templateOf(action);
-  std::string text = "chunk " + std::to_string(form.chunk) + ", microbatch " +
+  const ActionTemplate &actionTemplate = stage.templateOf(action);
+  std::string text = "chunk " + std::to_string(actionTemplate.chunk) +
+                     ", microbatch " +
                      std::to_string(stage.actions[action].microbatch) + ", " +
-                     toString(form.kind);
-  if (isSend(form.kind))
+                     toString(actionTemplate.kind);
+  if (isSend(actionTemplate.kind))
     text += " to " + peer;
-  if (isReceive(form.kind))
+  if (isReceive(actionTemplate.kind))
     text += " from " + peer;
   return text + " (action " + std::to_string(action) + ")";
 }

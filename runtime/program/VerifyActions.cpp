@@ -108,26 +108,28 @@ private:
   }
 
   /// An error says what is wrong, for the caller to put an action in front.
-  void verifyTemplate(const ActionTemplate &form,
+  void verifyTemplate(const ActionTemplate &actionTemplate,
                       std::vector<SlotNeed> &slots) {
-    slots.resize(form.slotCount);
-    if (!(form.estimate >= 0.0 && form.estimate <= kLongestEstimate))
+    slots.resize(actionTemplate.slotCount);
+    if (!(actionTemplate.estimate >= 0.0 &&
+          actionTemplate.estimate <= kLongestEstimate))
       fail(": expected an estimate from 0 to " +
            std::to_string(kLongestEstimate) + " seconds, got " +
-           std::to_string(form.estimate));
-    if (isSend(form.kind) || isReceive(form.kind)) {
-      index(form.peer, program.stages.size(), false, ": peer");
-      address(form.message, form.bytes, false, false, slots, ": message");
+           std::to_string(actionTemplate.estimate));
+    if (isSend(actionTemplate.kind) || isReceive(actionTemplate.kind)) {
+      index(actionTemplate.peer, program.stages.size(), false, ": peer");
+      address(actionTemplate.message, actionTemplate.bytes, false, false, slots,
+              ": message");
     }
-    if (!form.transfers.empty() && !isTransfer(form.kind))
+    if (!actionTemplate.transfers.empty() && !isTransfer(actionTemplate.kind))
       fail(": expected no transfers");
-    for (const Transfer &transfer : form.transfers)
-      verifyTransfer(form.kind, transfer, slots);
-    for (const Clear &clear : form.clears)
+    for (const Transfer &transfer : actionTemplate.transfers)
+      verifyTransfer(actionTemplate.kind, transfer, slots);
+    for (const Clear &clear : actionTemplate.clears)
       place(number, clear.offset, clear.bytes, false, ": clear");
-    for (const Call &call : form.calls)
+    for (const Call &call : actionTemplate.calls)
       verifyCall(call, slots);
-    for (const Call &call : form.evalCalls)
+    for (const Call &call : actionTemplate.evalCalls)
       verifyCall(call, slots);
   }
 
@@ -138,11 +140,12 @@ private:
       return first >= 0 && count >= 0 &&
              int64_t(first) + count <= static_cast<int64_t>(size);
     };
-    index(action.form, stage.templates.size(), false, ": template");
+    index(action.templateNumber, stage.templates.size(), false, ": template");
     index(action.microbatch, static_cast<size_t>(program.microbatches), false,
           ": microbatch");
     if (error.empty() &&
-        !isRange(action.firstSlot, stage.templates[action.form].slotCount,
+        !isRange(action.firstSlot,
+                 stage.templates[action.templateNumber].slotCount,
                  stage.slots.size()))
       fail(": expected slots among the stage's " +
            std::to_string(stage.slots.size()));
@@ -159,7 +162,7 @@ private:
   void verifyAction(int a) {
     if (!hasParts(a))
       return;
-    TemplateNeed &need = needs[stage.actions[a].form];
+    TemplateNeed &need = needs[stage.actions[a].templateNumber];
     if (!need.isKnown)
       verifyTemplate(stage.templateOf(a), need.slots);
     need.isKnown = true;

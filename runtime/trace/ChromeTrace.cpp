@@ -62,7 +62,7 @@ private:
   /// `plan`: 1 for the lanes of planned times.
   void add(const TraceEvent &event, const char *category, int plan) {
     const Stage &stage = program.stages[event.stage];
-    const ActionTemplate &form = stage.templateOf(event.action);
+    const ActionTemplate &actionTemplate = stage.templateOf(event.action);
     int microbatch = stage.actions[event.action].microbatch;
     int kind = laneOf(stage, event.action);
     int lane = 2 * (event.rank * kLaneCount + kind) + plan;
@@ -71,9 +71,10 @@ private:
                      "rank " + std::to_string(event.rank) +
                          (plan ? " planned" : "") + kLanes[kind],
                      lane);
-    TracedAction action{toString(Action{form.chunk, form.kind, microbatch}),
-                        category, form.chunk,
-                        hasMicrobatch(form.kind) ? microbatch : -1, event.run};
+    TracedAction action{
+        toString(Action{actionTemplate.chunk, actionTemplate.kind, microbatch}),
+        category, actionTemplate.chunk,
+        hasMicrobatch(actionTemplate.kind) ? microbatch : -1, event.run};
     trace.addSlice(lane, action, event.begin * 1e6, event.end * 1e6);
   }
 

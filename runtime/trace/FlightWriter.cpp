@@ -99,9 +99,9 @@ void addAction(SignalSafeWriter &out, const FlightRecorder &recorder,
     return;
   }
   auto action = static_cast<int>(number);
-  const ActionTemplate &form = stage.templateOf(action);
-  out << int64_t(form.chunk) << toString(form.kind);
-  if (hasMicrobatch(form.kind))
+  const ActionTemplate &actionTemplate = stage.templateOf(action);
+  out << int64_t(actionTemplate.chunk) << toString(actionTemplate.kind);
+  if (hasMicrobatch(actionTemplate.kind))
     out << int64_t(stage.actions[action].microbatch);
 }
 

@@ -9,9 +9,11 @@ std::optional<Clock> plannedTimes(const Program &program) {
   for (const Stage &stage : program.stages) {
     std::vector<double> &row = seconds.emplace_back();
     for (const PlannedAction &action : stage.actions) {
-      const ActionTemplate &form = stage.templates[action.form];
-      row.push_back(form.estimate);
-      isKnown |= isCompute(form.kind) && form.estimate > 0.0;
+      const ActionTemplate &actionTemplate =
+          stage.templates[action.templateNumber];
+      row.push_back(actionTemplate.estimate);
+      isKnown |=
+          isCompute(actionTemplate.kind) && actionTemplate.estimate > 0.0;
     }
   }
   Clock clock;

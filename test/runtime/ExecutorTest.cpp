@@ -185,8 +185,8 @@ TEST(Executor, EvaluationGathersWeightsAndReducesAndCopiesNothing) {
 /// pipelines, in the second, where ranks 1 and 3 have it.
 static std::string failureOf(int64_t layer) {
   Program program = makeLine({2, 2, 2});
-  for (ActionTemplate &form : program.stages[1].templates)
-    for (Call &call : form.calls)
+  for (ActionTemplate &actionTemplate : program.stages[1].templates)
+    for (Call &call : actionTemplate.calls)
       call.layer = layer;
   RotaTask tasks[] = {lineTasks[0],
                       [](RotaContext *context, const RotaFrame *) {

@@ -144,7 +144,7 @@ enum { InputCotangent = 7, Data, LossPair };
 enum { DataAxis, StageAxis, FsdpAxis, TensorAxis };
 
 struct MadeAction {
-  ActionTemplate form;
+  ActionTemplate actionTemplate;
   int microbatch = 0;
   std::vector<int> waits;
 };
@@ -152,8 +152,8 @@ struct MadeAction {
 MadeAction makeAction(ActionKind kind, int chunk, int64_t microbatch,
                       std::vector<int> waits = {}) {
   MadeAction action;
-  action.form.kind = kind;
-  action.form.chunk = chunk;
+  action.actionTemplate.kind = kind;
+  action.actionTemplate.chunk = chunk;
   action.microbatch = static_cast<int>(microbatch);
   action.waits = std::move(waits);
   return action;
@@ -335,15 +335,16 @@ private:
   }
 
   int add(int layer, const MadeAction &action) {
-    return stage(layer).addAction(action.form, action.microbatch, action.waits);
+    return stage(layer).addAction(action.actionTemplate, action.microbatch,
+                                  action.waits);
   }
 
   int addMessage(int layer, ActionKind kind, int64_t microbatch,
                  int64_t offset) {
     MadeAction action = makeAction(kind, layer, microbatch);
-    action.form.peer = 1 - layer;
-    action.form.message = offset + microbatch * kActivationBytes;
-    action.form.bytes = kActivationBytes;
+    action.actionTemplate.peer = 1 - layer;
+    action.actionTemplate.message = offset + microbatch * kActivationBytes;
+    action.actionTemplate.bytes = kActivationBytes;
     return add(layer, action);
   }
 
@@ -354,13 +355,13 @@ private:
     for (int64_t i = 0; i < 2; ++i) {
       const Parameter &parameter = p.parameters[i];
       if (kind == ActionKind::Unshard)
-        action.form.transfers.push_back({parameter.unshard,
-                                         at.parameters + 64 * i,
-                                         window[stageOf(layer)] + 64 * i});
+        action.actionTemplate.transfers.push_back(
+            {parameter.unshard, at.parameters + 64 * i,
+             window[stageOf(layer)] + 64 * i});
       else
-        action.form.transfers.push_back({parameter.reduceGrad,
-                                         at.gradientWindow + 64 * i,
-                                         at.gradients + 64 * i});
+        action.actionTemplate.transfers.push_back({parameter.reduceGrad,
+                                                   at.gradientWindow + 64 * i,
+                                                   at.gradients + 64 * i});
     }
     return add(layer, action);
   }
@@ -371,7 +372,7 @@ private:
     MadeAction action = makeAction(kind, 1, microbatch, std::move(waits));
     int64_t host = microbatch * kActivationBytes;
     bool out = kind == ActionKind::Offload;
-    action.form.transfers = {
+    action.actionTemplate.transfers = {
         {-1, out ? y1 : host, out ? host : y1, kActivationBytes}};
     return add(1, action);
   }
@@ -405,10 +406,10 @@ private:
     Call call = layerCall(0, layer, i);
     call.frame[Output] =
         layer ? z + i * kActivationBytes : betweenLayers(y0, i);
-    action.form.calls = action.form.evalCalls = {call};
+    action.actionTemplate.calls = action.actionTemplate.evalCalls = {call};
     if (layer) {
-      action.form.calls.push_back(lossCall(i, true));
-      action.form.evalCalls.push_back(lossCall(i, false));
+      action.actionTemplate.calls.push_back(lossCall(i, true));
+      action.actionTemplate.evalCalls.push_back(lossCall(i, false));
     }
     add(layer, action);
     if (windows())
@@ -424,9 +425,9 @@ private:
     call.frame[OutputCotangent] = (layer ? dz : dy0) + i * kActivationBytes;
     if (layer)
       call.frame[InputCotangent] = dy1 + i * kActivationBytes;
-    action.form.calls = {call};
+    action.actionTemplate.calls = {call};
     if (windows() && i == 0)
-      action.form.clears = {{layers[layer].gradientWindow, kBlock}};
+      action.actionTemplate.clears = {{layers[layer].gradientWindow, kBlock}};
     add(layer, action);
     if (windows() && i == m - 1)
       addTransfers(layer, ActionKind::ReduceGrad, i);

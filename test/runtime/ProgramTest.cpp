@@ -18,12 +18,12 @@ namespace {
 
 ActionTemplate makeMessage(ActionKind kind, int peer, int64_t offset,
                            int64_t bytes) {
-  ActionTemplate form;
-  form.kind = kind;
-  form.peer = peer;
-  form.message = offset;
-  form.bytes = bytes;
-  return form;
+  ActionTemplate actionTemplate;
+  actionTemplate.kind = kind;
+  actionTemplate.peer = peer;
+  actionTemplate.message = offset;
+  actionTemplate.bytes = bytes;
+  return actionTemplate;
 }
 
 /// Two ranks: the first computes and sends, the second receives and computes.
@@ -369,7 +369,7 @@ TEST(Verify, RefusesSlotsOutsideTheArena) {
   EXPECT_TRUE(verifyFails(p, "frame: expected bytes within the arena"));
   stage.actions[0].microbatch = 2;
   EXPECT_TRUE(verifyFails(p, "microbatch: expected a number below 2, got 2"));
-  stage.actions[0].form = 2;
+  stage.actions[0].templateNumber = 2;
   EXPECT_TRUE(verifyFails(p, "template: expected a number below 2, got 2"));
 }
 
@@ -535,7 +535,7 @@ TEST(Verify, RefusesPairsOfOtherHalvesAndWaitsBetweenThem) {
     Stage &stage = pair.stages[1];
     ActionTemplate backward = stage.templateOf(1);
     backward.kind = ActionKind::Backward;
-    stage.templates[stage.actions[1].form].startsPair = true;
+    stage.templates[stage.actions[1].templateNumber].startsPair = true;
     stage.addAction(backward, 0, waits);
     std::string error;
     if (waits.empty())

@@ -39,13 +39,14 @@ bool ChunkCost::isAsSmall(const ChunkCost &other) const {
 }
 
 ChunkCost costOf(const PolicyParts &parts, int chunk) {
-  memory::ChunkForm form = memory::formOf(parts.layout, parts.chunks, chunk);
+  memory::StashLayout stashes =
+      memory::layOutStashes(parts.layout, parts.chunks, chunk);
   ChunkCost cost;
   cost.compute = parts.costs.chunks[chunk];
   cost.transfers = parts.costs.transfers[chunk];
-  cost.stash = form.stashBytes + form.offloadedBytes;
-  cost.offloaded = form.offloadedBytes;
-  cost.cotangents = form.cotangentBytes;
+  cost.stash = stashes.stashBytes + stashes.offloadedBytes;
+  cost.offloaded = stashes.offloadedBytes;
+  cost.cotangents = stashes.cotangentBytes;
   for (const memory::ChunkLayer &layer : parts.chunks[chunk]) {
     const TaskGroup &kind = parts.layout.kinds[layer.kind];
     for (int task :

@@ -100,10 +100,11 @@ static int logitsStage(const Program &program, int64_t microbatch) {
   for (size_t s = 0; s < program.stages.size(); ++s) {
     const Stage &stage = program.stages[s];
     for (const PlannedAction &action : stage.actions) {
-      const ActionTemplate &form = stage.templates[action.form];
-      if (stage.logits >= 0 && form.kind == ActionKind::Forward &&
-          action.microbatch == microbatch && form.chunk > last) {
-        last = form.chunk;
+      const ActionTemplate &actionTemplate =
+          stage.templates[action.templateNumber];
+      if (stage.logits >= 0 && actionTemplate.kind == ActionKind::Forward &&
+          action.microbatch == microbatch && actionTemplate.chunk > last) {
+        last = actionTemplate.chunk;
         found = static_cast<int>(s);
       }
     }

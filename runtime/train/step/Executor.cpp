@@ -30,12 +30,13 @@ Executor::Executor(Rank &rank, int64_t tracedRuns)
   computeOrigin = rank.device().secondsAt(rank.device().mark());
   auto texts = std::make_shared<std::vector<std::string>>();
   for (int a = 0; a < actionCount; ++a) {
-    const ActionTemplate &form = stage.templateOf(a);
-    peers.push_back(form.peer < 0 ? -1 : rank.peer(form.peer));
+    const ActionTemplate &actionTemplate = stage.templateOf(a);
+    peers.push_back(actionTemplate.peer < 0 ? -1
+                                            : rank.peer(actionTemplate.peer));
     texts->push_back(
         fmt::format("stage {}, {}", rank.stageNumber(),
                     describe(stage, a, fmt::format("rank {}", peers.back()))));
-    requests[a].reserve(form.transfers.size() + 1);
+    requests[a].reserve(actionTemplate.transfers.size() + 1);
     if (runsAtOnce(a) && !pairThread)
       pairThread = std::make_unique<PairThread>();
   }
@@ -46,19 +47,21 @@ Executor::Executor(Rank &rank, int64_t tracedRuns)
 
 /// Whether a training run of these calls writes losses, auxiliary sums or
 /// tables, which a backward reads at most.
-static bool writesLosses(const ActionTemplate &form) {
-  bool isForward = form.kind == ActionKind::Forward;
-  if (!isForward && !makesInputGradient(form.kind))
+static bool writesLosses(const ActionTemplate &actionTemplate) {
+  bool isForward = actionTemplate.kind == ActionKind::Forward;
+  if (!isForward && !makesInputGradient(actionTemplate.kind))
     return false;
   std::vector<size_t> fields = {offsetof(RotaFrame, loss),
                                 offsetof(RotaFrame, auxiliary)};
   if (isForward)
     fields.push_back(offsetof(RotaFrame, observed));
-  return std::any_of(form.calls.begin(), form.calls.end(), [&](const Call &c) {
-    return std::any_of(fields.begin(), fields.end(), [&](size_t field) {
-      return !c.frame[field / sizeof(void *)].isNone();
-    });
-  });
+  return std::any_of(actionTemplate.calls.begin(), actionTemplate.calls.end(),
+                     [&](const Call &c) {
+                       return std::any_of(
+                           fields.begin(), fields.end(), [&](size_t field) {
+                             return !c.frame[field / sizeof(void *)].isNone();
+                           });
+                     });
 }
 
 void Executor::findMarks() {
@@ -71,17 +74,19 @@ void Executor::findMarks() {
           received.insert(copy.offset);
   firstUse = firstGradient = lastLoss = actionCount;
   for (int a = actionCount - 1; a >= 0; --a) {
-    const ActionTemplate &form = stage.templateOf(a);
+    const ActionTemplate &actionTemplate = stage.templateOf(a);
     bool readsReceived =
-        form.kind == ActionKind::Unshard &&
-        std::any_of(form.transfers.begin(), form.transfers.end(), [&](auto &t) {
-          return received.count(stage.resolve(a, t.source));
-        });
-    if (isCompute(form.kind) || readsReceived)
+        actionTemplate.kind == ActionKind::Unshard &&
+        std::any_of(actionTemplate.transfers.begin(),
+                    actionTemplate.transfers.end(), [&](auto &t) {
+                      return received.count(stage.resolve(a, t.source));
+                    });
+    if (isCompute(actionTemplate.kind) || readsReceived)
       firstUse = a;
-    if (makesGradient(form.kind) || makesInputGradient(form.kind))
+    if (makesGradient(actionTemplate.kind) ||
+        makesInputGradient(actionTemplate.kind))
       firstGradient = a;
-    if (lastLoss == actionCount && writesLosses(form))
+    if (lastLoss == actionCount && writesLosses(actionTemplate))
       lastLoss = a;
   }
   // Without losses of its own the rank need not wait for anything but, in the
@@ -281,8 +286,8 @@ bool Executor::happens(ActionKind kind) const {
 }
 
 const std::vector<Call> &Executor::callsOf(int number) const {
-  const ActionTemplate &form = stage.templateOf(number);
-  return mode == Mode::Train ? form.calls : form.evalCalls;
+  const ActionTemplate &actionTemplate = stage.templateOf(number);
+  return mode == Mode::Train ? actionTemplate.calls : actionTemplate.evalCalls;
 }
 
 /// Whether the action and the one behind it run at the same time in training. A
@@ -373,20 +378,21 @@ void Executor::checkFailed(const Work &work, RotaContext *context) {
 }
 
 void Executor::start(int number) {
-  const ActionTemplate &form = stage.templateOf(number);
-  ActionKind kind = form.kind;
+  const ActionTemplate &actionTemplate = stage.templateOf(number);
+  ActionKind kind = actionTemplate.kind;
   if (isAsynchronous(kind))
     rank.flight().add(FlightEvent::TransferStart, number);
   Communicator &communicator = rank.communicator();
   std::vector<Request> &open = requests[number];
   Stream stream = isForward(kind) ? Stream::Forward : Stream::Backward;
-  void *place = rank.at(stage.resolve(number, form.message));
+  void *place = rank.at(stage.resolve(number, actionTemplate.message));
   if (isSend(kind))
-    open.push_back(communicator.send(stream, peers[number], place, form.bytes));
-  if (isReceive(kind))
     open.push_back(
-        communicator.receive(stream, peers[number], place, form.bytes));
-  for (const Transfer &t : form.transfers) {
+        communicator.send(stream, peers[number], place, actionTemplate.bytes));
+  if (isReceive(kind))
+    open.push_back(communicator.receive(stream, peers[number], place,
+                                        actionTemplate.bytes));
+  for (const Transfer &t : actionTemplate.transfers) {
     int64_t source = stage.resolve(number, t.source);
     int64_t destination = stage.resolve(number, t.destination);
     if (kind == ActionKind::Offload)

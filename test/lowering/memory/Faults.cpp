@@ -12,21 +12,22 @@ using namespace rota::memory;
 namespace rota::test {
 
 ActionTemplate &ownTemplate(Stage &stage, int action) {
-  ActionTemplate form = stage.templateOf(action);
+  ActionTemplate actionTemplate = stage.templateOf(action);
   auto fix = [&](SlotAddress &address) {
     address = SlotAddress(stage.resolve(action, address));
   };
-  for (std::vector<Call> *calls : {&form.calls, &form.evalCalls})
+  for (std::vector<Call> *calls :
+       {&actionTemplate.calls, &actionTemplate.evalCalls})
     for (Call &call : *calls)
       std::for_each(call.frame.begin(), call.frame.end(), fix);
-  for (Transfer &transfer : form.transfers) {
+  for (Transfer &transfer : actionTemplate.transfers) {
     fix(transfer.source);
     fix(transfer.destination);
   }
-  fix(form.message);
-  form.slotCount = 0;
-  stage.actions[action].form = int(stage.templates.size());
-  stage.templates.push_back(std::move(form));
+  fix(actionTemplate.message);
+  actionTemplate.slotCount = 0;
+  stage.actions[action].templateNumber = int(stage.templates.size());
+  stage.templates.push_back(std::move(actionTemplate));
   return stage.templates.back();
 }
 
@@ -131,26 +132,27 @@ private:
     }
   }
 
-  void changeAction(PlannedAction &action, ActionTemplate &form) {
+  void changeAction(PlannedAction &action, ActionTemplate &actionTemplate) {
     step(action.microbatch, {1, -1}, "microbatch");
-    step(form.chunk, {1, -1}, "chunk");
-    set(form.startsPair, !form.startsPair, "start of a pair");
-    if (isMessage(form.kind)) {
-      step(form.peer, {1, -1}, "peer");
-      step<int64_t>(form.bytes, {4, -4, 64}, "bytes");
-      offset(form.message.offset, "message");
+    step(actionTemplate.chunk, {1, -1}, "chunk");
+    set(actionTemplate.startsPair, !actionTemplate.startsPair,
+        "start of a pair");
+    if (isMessage(actionTemplate.kind)) {
+      step(actionTemplate.peer, {1, -1}, "peer");
+      step<int64_t>(actionTemplate.bytes, {4, -4, 64}, "bytes");
+      offset(actionTemplate.message.offset, "message");
     }
-    changeCalls(form.calls, "call");
-    changeCalls(form.evalCalls, "evaluation's call");
-    count(form.transfers, "transfer");
-    for (Transfer &t : form.transfers) {
+    changeCalls(actionTemplate.calls, "call");
+    changeCalls(actionTemplate.evalCalls, "evaluation's call");
+    count(actionTemplate.transfers, "transfer");
+    for (Transfer &t : actionTemplate.transfers) {
       step(t.collective, {1, -1}, "collective");
       offset(t.source.offset, "source");
       offset(t.destination.offset, "destination");
       step<int64_t>(t.bytes, {4, 64, -64}, "bytes of a transfer");
     }
-    count(form.clears, "clear");
-    for (Clear &c : form.clears) {
+    count(actionTemplate.clears, "clear");
+    for (Clear &c : actionTemplate.clears) {
       offset(c.offset, "clear");
       step<int64_t>(c.bytes, {4, 64, -64}, "bytes of a clear");
     }
@@ -166,11 +168,12 @@ private:
                "slot " + std::to_string(i));
   }
 
-  static bool isUsed(const ActionTemplate &form, int slot) {
-    bool used = form.message.slot == slot;
-    for (const Transfer &t : form.transfers)
+  static bool isUsed(const ActionTemplate &actionTemplate, int slot) {
+    bool used = actionTemplate.message.slot == slot;
+    for (const Transfer &t : actionTemplate.transfers)
       used |= t.source.slot == slot || t.destination.slot == slot;
-    for (const std::vector<Call> *calls : {&form.calls, &form.evalCalls})
+    for (const std::vector<Call> *calls :
+         {&actionTemplate.calls, &actionTemplate.evalCalls})
       for (const Call &call : *calls)
         for (const SlotAddress &address : call.frame)
           used |= address.slot == slot;

@@ -305,9 +305,9 @@ TEST(Windows, WithoutFsdpTasksReadStorage) {
   EXPECT_TRUE(c.accepts()) << c.error;
   const Stage &stage = c.program.stages[0];
   EXPECT_FALSE(findRegion(stage.regions, "windows"));
-  for (const ActionTemplate &form : stage.templates) {
-    EXPECT_TRUE(form.transfers.empty());
-    EXPECT_TRUE(form.clears.empty());
+  for (const ActionTemplate &actionTemplate : stage.templates) {
+    EXPECT_TRUE(actionTemplate.transfers.empty());
+    EXPECT_TRUE(actionTemplate.clears.empty());
   }
 }
 
