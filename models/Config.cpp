@@ -11,13 +11,13 @@
 using namespace mlir;
 using namespace mlir::rota;
 
-static Location locationOf(MLIRContext &context, const FilePlace &place) {
+static Location locationOf(MLIRContext &context, const FileLocation &place) {
   return FileLineColLoc::get(&context, place.file, place.line, place.column);
 }
 
 std::optional<Config> Config::read(MLIRContext &context, StringRef path) {
-  auto file =
-      JsonFile::read(path, [&](const FilePlace &place, const Twine &message) {
+  auto file = JsonFile::read(
+      path, [&](const FileLocation &place, const Twine &message) {
         emitError(locationOf(context, place)) << message;
       });
   if (!file)
@@ -26,7 +26,7 @@ std::optional<Config> Config::read(MLIRContext &context, StringRef path) {
 }
 
 Location Config::location(StringRef key) const {
-  return locationOf(*mlirContext, file.placeOf(key));
+  return locationOf(*mlirContext, file.locationOf(key));
 }
 
 InFlightDiagnostic Config::error(StringRef key) {

@@ -112,7 +112,7 @@ private:
 
 } // namespace
 
-std::string mlir::rota::toString(const FilePlace &place) {
+std::string mlir::rota::toString(const FileLocation &place) {
   if (place.line == 0)
     return place.file;
   return place.file + ":" + std::to_string(place.line) + ":" +
@@ -120,7 +120,7 @@ std::string mlir::rota::toString(const FilePlace &place) {
 }
 
 std::optional<JsonFile> JsonFile::read(StringRef path, Report report) {
-  FilePlace whole{path.str(), 0, 0};
+  FileLocation whole{path.str(), 0, 0};
   // A device or a pipe may never end.
   llvm::sys::fs::file_status status;
   if (auto error = llvm::sys::fs::status(path, status)) {
@@ -147,20 +147,20 @@ std::optional<JsonFile> JsonFile::read(StringRef path, Report report) {
   nlohmann::json::sax_parse(CountingIterator{text.begin(), &offset},
                             CountingIterator{text.end(), &offset}, &collector);
   if (!collector.message.empty()) {
-    report(json.placeAt(collector.mistake), collector.message);
+    report(json.locationAt(collector.mistake), collector.message);
     return std::nullopt;
   }
   json.document = nlohmann::json::parse(text.begin(), text.end(), nullptr,
                                         /*allow_exceptions=*/false);
   if (!json.document.is_object()) {
-    report(json.placeAt(0),
+    report(json.locationAt(0),
            "expected an object, got " + Twine(kindName(json.document)));
     return std::nullopt;
   }
   return json;
 }
 
-FilePlace JsonFile::placeAt(size_t offset) const {
+FileLocation JsonFile::locationAt(size_t offset) const {
   StringRef before = text->getBuffer().take_front(offset);
   size_t lineStart = before.rfind('\n');
   size_t column = lineStart == StringRef::npos ? before.size()
@@ -168,9 +168,9 @@ FilePlace JsonFile::placeAt(size_t offset) const {
   return {file, unsigned(before.count('\n') + 1), unsigned(column + 1)};
 }
 
-FilePlace JsonFile::placeOf(StringRef key) const {
+FileLocation JsonFile::locationOf(StringRef key) const {
   auto it = keys.find(key);
-  return it == keys.end() ? FilePlace{file, 0, 0} : placeAt(it->second);
+  return it == keys.end() ? FileLocation{file, 0, 0} : locationAt(it->second);
 }
 
 StringRef mlir::rota::kindName(const nlohmann::json &value) {

@@ -19,18 +19,18 @@
 
 namespace mlir::rota {
 
-/// A place in a file; line and column count from 1, 0 means the whole file.
-struct FilePlace {
+/// A location in a file; line and column count from 1, 0 means the whole file.
+struct FileLocation {
   std::string file;
   unsigned line = 0, column = 0;
 };
 
 /// Prints "FILE:LINE:COLUMN", or "FILE" for the whole file.
-std::string toString(const FilePlace &place);
+std::string toString(const FileLocation &place);
 
 class JsonFile {
 public:
-  using Report = llvm::function_ref<void(const FilePlace &place,
+  using Report = llvm::function_ref<void(const FileLocation &place,
                                          const llvm::Twine &message)>;
 
   /// Reads and parses the file. The root must be an object, and no object may
@@ -42,12 +42,12 @@ public:
   /// The value that the file holds.
   llvm::StringRef source() const { return text->getBuffer(); }
 
-  /// The place of a key, given as "key" or "outer.inner"; the whole file when
-  /// the key is not there.
-  FilePlace placeOf(llvm::StringRef key) const;
+  /// The location of a key, given as "key" or "outer.inner"; the whole file
+  /// when the key is not there.
+  FileLocation locationOf(llvm::StringRef key) const;
 
 private:
-  FilePlace placeAt(size_t offset) const;
+  FileLocation locationAt(size_t offset) const;
 
   std::string file;
   std::unique_ptr<llvm::MemoryBuffer> text;

@@ -16,16 +16,16 @@ namespace rota::lowering {
 namespace {
 
 /// The values that lie in scratch at some point of a task.
-class ScratchPlaces {
+class ScratchLayout {
 public:
   const BufferAddress &add(Value value) {
     return alive[value] = {memory::Scratch, list.allocate(bytesOf(value))};
   }
   /// `value` lies on the bytes of `dying` from now on.
   const BufferAddress &replace(Value dying, Value value) {
-    BufferAddress place = alive.at(dying);
+    BufferAddress address = alive.at(dying);
     alive.erase(dying);
-    return alive[value] = place;
+    return alive[value] = address;
   }
   void remove(Value value) {
     list.free(alive.at(value).offset, bytesOf(value));
@@ -36,13 +36,13 @@ public:
 
   /// Places for the duration of one step.
   SmallVector<BufferAddress> addTemporaries(ArrayRef<int64_t> sizes) {
-    SmallVector<BufferAddress> places;
+    SmallVector<BufferAddress> addresses;
     for (int64_t bytes : sizes)
-      places.push_back(
+      addresses.push_back(
           {memory::Scratch, list.allocate(memory::alignUp(bytes))});
-    for (auto [place, bytes] : llvm::zip_equal(places, sizes))
-      list.free(place.offset, memory::alignUp(bytes));
-    return places;
+    for (auto [address, bytes] : llvm::zip_equal(addresses, sizes))
+      list.free(address.offset, memory::alignUp(bytes));
+    return addresses;
   }
 
   static int64_t bytesOf(Value value) {
@@ -57,10 +57,10 @@ private:
 
 class StepWriter {
 public:
-  StepWriter(func::FuncOp function, const FunctionPlaces &places,
-             const FixedPlaces &fixed, const ValueUses &uses,
+  StepWriter(func::FuncOp function, const FunctionAddresses &addresses,
+             const FixedAddresses &fixed, const ValueUses &uses,
              CollectiveTable &collectives, KernelLibrary &library)
-      : function(function), places(places), fixed(fixed), uses(uses),
+      : function(function), addresses(addresses), fixed(fixed), uses(uses),
         collectives(collectives), library(library) {}
 
   FailureOr<FunctionBuffers> write(ArrayRef<Operation *> ops) {
@@ -75,9 +75,9 @@ public:
   }
 
 private:
-  const BufferAddress &placeOf(Value value) const {
-    const BufferAddress *place = fixed.lookup(value);
-    return place ? *place : scratch.at(viewedValue(value));
+  const BufferAddress &addressOf(Value value) const {
+    const BufferAddress *address = fixed.lookup(value);
+    return address ? *address : scratch.at(viewedValue(value));
   }
 
   /// Waits for the transfers whose results op `number` is the first to use.
@@ -100,7 +100,7 @@ private:
     if (failed(plan(op, step)))
       return failure();
     for (Value operand : op->getOperands())
-      step.operands.push_back(placeOf(operand));
+      step.operands.push_back(addressOf(operand));
     for (OpResult value : op->getResults())
       step.results.push_back(placeResult(op, value, number));
     step.temporaries = scratch.addTemporaries(step.kernels.temporaries);
@@ -167,13 +167,13 @@ private:
     int64_t least =
         op.allowsNegativeIndices() ? std::numeric_limits<int32_t>::min() : 0;
     step.indices = {type.getNumElements(), least, *bound};
-    step.operands.push_back(placeOf(op.getIndices()));
+    step.operands.push_back(addressOf(op.getIndices()));
     result.steps.push_back(std::move(step));
   }
 
   BufferAddress placeResult(Operation *op, OpResult value, int number) {
-    if (const BufferAddress *place = fixed.lookup(value))
-      return *place;
+    if (const BufferAddress *address = fixed.lookup(value))
+      return *address;
     Value dying = findInPlace(op, value, number);
     return dying ? scratch.replace(dying, value) : scratch.add(value);
   }
@@ -183,7 +183,7 @@ private:
     for (Value operand : op->getOperands()) {
       Value source = viewedValue(operand);
       if (scratch.contains(source) && uses.last(source) == number &&
-          ScratchPlaces::bytesOf(source) == ScratchPlaces::bytesOf(value) &&
+          ScratchLayout::bytesOf(source) == ScratchLayout::bytesOf(value) &&
           canOverwrite(op, value.getResultNumber(), source))
         return source;
     }
@@ -209,24 +209,24 @@ private:
     if (auto accumulate = dyn_cast<AccumulateOp>(op))
       return addToGradient(accumulate);
     if (auto loss = dyn_cast<AuxiliaryLossOp>(op))
-      addCopy(loss, loss.getSum(), fixed.auxiliaryPlace(loss));
+      addCopy(loss, loss.getSum(), fixed.auxiliaryAddress(loss));
     if (auto observe = dyn_cast<ObserveOp>(op))
-      addCopy(observe, observe.getCounts(), fixed.observedPlace(observe));
+      addCopy(observe, observe.getCounts(), fixed.observedAddress(observe));
     if (auto end = dyn_cast<func::ReturnOp>(op))
       return addCopies(end);
     return success();
   }
 
   LogicalResult addCopies(func::ReturnOp end) {
-    for (auto [i, place] : llvm::enumerate(places.results)) {
-      if (isSamePlace(placeOf(end.getOperand(i)), place))
+    for (auto [i, address] : llvm::enumerate(addresses.results)) {
+      if (isSameAddress(addressOf(end.getOperand(i)), address))
         continue;
       for (unsigned j = i + 1; j < end.getNumOperands(); ++j)
-        if (isSamePlace(placeOf(end.getOperand(j)), place))
+        if (isSameAddress(addressOf(end.getOperand(j)), address))
           return end.emitOpError("expected result ")
                  << j << " not to be an argument that result " << i
                  << " overwrites";
-      addCopy(end, end.getOperand(i), place);
+      addCopy(end, end.getOperand(i), address);
     }
     return success();
   }
@@ -240,15 +240,15 @@ private:
     if (failed(kernels))
       return failure();
     step.kernels = std::move(*kernels);
-    step.operands.push_back(placeOf(value));
-    step.results.push_back(fixed.gradientPlace(op));
+    step.operands.push_back(addressOf(value));
+    step.results.push_back(fixed.gradientAddress(op));
     result.steps.push_back(std::move(step));
     return success();
   }
 
-  void addCopy(Operation *leave, Value value, const BufferAddress &place) {
-    const BufferAddress &from = placeOf(value);
-    if (isSamePlace(from, place))
+  void addCopy(Operation *leave, Value value, const BufferAddress &address) {
+    const BufferAddress &from = addressOf(value);
+    if (isSameAddress(from, address))
       return;
     TaskStep step{TaskStep::Kind::Copy, leave->getLoc()};
     step.bytes = tensorBytes(value.getType());
@@ -258,13 +258,13 @@ private:
         << "result copied: it is an argument, a parameter or another result"
         << remark::metric("Bytes", step.bytes);
     step.operands.push_back(from);
-    step.results.push_back(place);
+    step.results.push_back(address);
     result.steps.push_back(std::move(step));
   }
 
   func::FuncOp function;
-  const FunctionPlaces &places;
-  const FixedPlaces &fixed;
+  const FunctionAddresses &addresses;
+  const FixedAddresses &fixed;
   const ValueUses &uses;
   CollectiveTable &collectives;
   KernelLibrary &library;
@@ -273,7 +273,7 @@ private:
     int step;
   };
   SmallVector<OpenTransfer> open; // not waited for yet
-  ScratchPlaces scratch;
+  ScratchLayout scratch;
   FunctionBuffers result;
 };
 
@@ -288,7 +288,7 @@ LogicalResult checkTypes(Operation *op) {
 } // namespace
 
 FailureOr<FunctionBuffers> assignBuffers(func::FuncOp function,
-                                         const FunctionPlaces &places,
+                                         const FunctionAddresses &addresses,
                                          ConstantTables &tables,
                                          CollectiveTable &collectives,
                                          KernelLibrary &library) {
@@ -299,11 +299,11 @@ FailureOr<FunctionBuffers> assignBuffers(func::FuncOp function,
     ops.push_back(&op);
   }
   ValueUses uses(ops);
-  auto fixed =
-      FixedPlaces::get(function, ops, places, uses, tables, collectives.mesh());
+  auto fixed = FixedAddresses::get(function, ops, addresses, uses, tables,
+                                   collectives.mesh());
   if (failed(fixed))
     return failure();
-  return StepWriter(function, places, *fixed, uses, collectives, library)
+  return StepWriter(function, addresses, *fixed, uses, collectives, library)
       .write(ops);
 }
 

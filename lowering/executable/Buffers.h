@@ -5,7 +5,7 @@
 #define ROTA_LOWERING_EXECUTABLE_BUFFERS_H
 
 #include "lowering/executable/Collectives.h"
-#include "lowering/executable/FixedPlaces.h"
+#include "lowering/executable/FixedAddresses.h"
 #include "lowering/executable/Gemm.h"
 #include "lowering/executable/GroupedGemm.h"
 #include "lowering/kernels/KernelPlan.h"
@@ -50,15 +50,14 @@ struct FunctionBuffers {
 };
 
 /// Turns `function`, whose ops answer TaskOpInterface, into steps. Values have
-/// their places by FixedPlaces, or lie in scratch, which is reused by best fit
-/// as values die; an op overwrites a dying operand where it can work in place.
-/// A copy is left only for a result that is an argument, a parameter or another
-/// result. Fails with an error at an op that cannot be lowered.
-llvm::FailureOr<FunctionBuffers> assignBuffers(mlir::func::FuncOp function,
-                                               const FunctionPlaces &places,
-                                               ConstantTables &tables,
-                                               CollectiveTable &collectives,
-                                               KernelLibrary &library);
+/// their addresses by FixedAddresses, or lie in scratch, which is reused by
+/// best fit as values die; an op overwrites a dying operand where it can work
+/// in place. A copy is left only for a result that is an argument, a parameter
+/// or another result. Fails with an error at an op that cannot be lowered.
+llvm::FailureOr<FunctionBuffers>
+assignBuffers(mlir::func::FuncOp function, const FunctionAddresses &addresses,
+              ConstantTables &tables, CollectiveTable &collectives,
+              KernelLibrary &library);
 
 } // namespace rota::lowering
 

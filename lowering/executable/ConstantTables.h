@@ -20,17 +20,17 @@ class ConstantTables {
 public:
   explicit ConstantTables(std::vector<AuxiliaryLoss> losses)
       : losses(std::move(losses)) {}
-  /// The place of the table that `op` makes.
+  /// The offset of the table that `op` makes.
   int64_t add(mlir::rota::RotaryTableOp op);
   int64_t add(RotaryTable table);
-  /// The place of the offset that `op` is.
+  /// The offset of the offset that `op` is.
   int64_t add(mlir::rota::ShardOffsetOp op, const ProgramMesh &mesh);
   int64_t add(ShardOffset added);
-  /// The place of the cotangent that `op` is.
+  /// The offset of the cotangent that `op` is.
   int64_t add(mlir::rota::AuxiliaryCotangentOp op);
-  /// The place of the first of all cotangents.
+  /// The offset of the first of all cotangents.
   int64_t addCotangents();
-  /// The place of a constant tensor.
+  /// The offset of a constant tensor.
   int64_t add(mlir::DenseElementsAttr data);
   int64_t add(ConstantTensor added);
   const std::vector<RotaryTable> &tables() const { return list; }

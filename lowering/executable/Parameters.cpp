@@ -45,7 +45,7 @@ public:
           memory::ModelLayout &layout)
       : model(model), collectives(collectives), layout(layout) {}
 
-  FailureOr<std::vector<ParamPlaces>> run() {
+  FailureOr<std::vector<ParamOffsetMap>> run() {
     model.module->walk([&](ParamOp param) {
       windows |= isStoredInParts(param, collectives.mesh());
     });
@@ -62,11 +62,11 @@ public:
         if (failed(describe(param, layers)))
           return failure();
     }
-    std::vector<ParamPlaces> places;
+    std::vector<ParamOffsetMap> offsets;
     for (auto [kind, group] : llvm::zip_equal(model.kinds(), layout.kinds))
-      places.push_back(pack(Model::params(kind), group.block));
-    packEnds(places);
-    return places;
+      offsets.push_back(pack(Model::params(kind), group.block));
+    packEnds(offsets);
+    return offsets;
   }
 
 private:
@@ -89,9 +89,9 @@ private:
     return success();
   }
 
-  ParamPlaces pack(ArrayRef<ParamOp> params, memory::ParameterBlock &block) {
+  ParamOffsetMap pack(ArrayRef<ParamOp> params, memory::ParameterBlock &block) {
     memory::Packer values, gradients;
-    ParamPlaces places;
+    ParamOffsetMap offsets;
     for (ParamOp param : params) {
       int number = numbers.lookup(param);
       const Parameter &p = layout.program.parameters[number];
@@ -100,16 +100,16 @@ private:
       int64_t value = values.add(byteSize(p.compute) * count);
       int64_t gradient = gradients.add(4 * count);
       block.entries.push_back({number, value, gradient});
-      places[param] = {value, gradient};
+      offsets[param] = {value, gradient};
     }
     block.bytes = values.bytes();
     block.gradientBytes = gradients.bytes();
-    return places;
+    return offsets;
   }
 
   /// Parameters that both ends use are last in embed's block and first in
   /// loss's.
-  void packEnds(std::vector<ParamPlaces> &places) {
+  void packEnds(std::vector<ParamOffsetMap> &offsets) {
     auto used = [&](ModelPart part) {
       llvm::SmallSetVector<Operation *, 8> params;
       for (func::FuncOp function : functionsIn(model.module))
@@ -133,8 +133,8 @@ private:
     memory::ParameterBlock shared;
     pack(tied, shared);
     layout.tiedBytes = shared.bytes;
-    places.push_back(pack(first, layout.embed.block));
-    places.push_back(pack(last, layout.loss.block));
+    offsets.push_back(pack(first, layout.embed.block));
+    offsets.push_back(pack(last, layout.loss.block));
   }
 
   const Model &model;
@@ -146,7 +146,7 @@ private:
 
 } // namespace
 
-FailureOr<std::vector<ParamPlaces>>
+FailureOr<std::vector<ParamOffsetMap>>
 layOutParameters(const Model &model, CollectiveTable &collectives,
                  memory::ModelLayout &layout) {
   return Builder(model, collectives, layout).run();

@@ -12,7 +12,7 @@
 namespace rota::lowering {
 
 /// Places of one function's parameters, for assignBuffers.
-using ParamPlaces = decltype(FunctionPlaces::params);
+using ParamOffsetMap = decltype(FunctionAddresses::params);
 
 /// Fills in the parameters of `layout.program`, the blocks of every layer kind
 /// and of both ends, and for each kind, embed and loss (in that order) where
@@ -23,7 +23,7 @@ using ParamPlaces = decltype(FunctionPlaces::params);
 /// Divisions and collectives follow from the parameters' placements. Where the
 /// storage of any parameter is divided further than functions see it, all have
 /// `unshard` and `reduceGrad`, copies and additions for those that are not.
-llvm::FailureOr<std::vector<ParamPlaces>>
+llvm::FailureOr<std::vector<ParamOffsetMap>>
 layOutParameters(const mlir::rota::Model &model, CollectiveTable &collectives,
                  memory::ModelLayout &layout);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Gives each argument and result of the model's functions its place in the
+// Gives each argument and result of the model's functions its address in the
 // frame, by role, and lowers the functions.
 #include "lowering/executable/Tasks.h"
 #include "ir/rota/experts/Experts.h"
@@ -18,10 +18,10 @@ namespace {
 using memory::FrameField;
 
 /// Places of the arguments or of the results of one function in the frame.
-class RolePlaces {
+class RoleAddresses {
 public:
-  /// The place of `port`; nothing when the frame has none for its role. Several
-  /// values of one role are asked for in their order.
+  /// The address of `port`; nothing when the frame has none for its role.
+  /// Several values of one role are asked for in their order.
   std::optional<BufferAddress> add(const FunctionPort &port, Role role) {
     int64_t bytes = tensorBytes(port.type());
     switch (role) {
@@ -86,8 +86,8 @@ public:
   FailureOr<LoweredModel> run() {
     layout.program.mesh = mesh.axes();
     layout.kinds.resize(model.kinds().size());
-    auto places = layOutParameters(model, collectives, layout);
-    if (failed(places))
+    auto addresses = layOutParameters(model, collectives, layout);
+    if (failed(addresses))
       return failure();
     layout.activationBytes = tensorBytes(model.activationType());
     layout.program.parameterCount = model.parameterCount();
@@ -95,17 +95,17 @@ public:
       return failure();
     size_t number = 0;
     for (LayerOp kind : model.kinds()) {
-      if (failed(lowerKind(kind, (*places)[number], layout.kinds[number])))
+      if (failed(lowerKind(kind, (*addresses)[number], layout.kinds[number])))
         return failure();
       ++number;
     }
-    if (failed(lowerPart(model.module, ModelPart::Embed, (*places)[number],
+    if (failed(lowerPart(model.module, ModelPart::Embed, (*addresses)[number],
                          layout.embed)) ||
-        failed(lowerLoss((*places)[number + 1])) ||
+        failed(lowerLoss((*addresses)[number + 1])) ||
         failed(lowerUpdates(
             model, layout.program,
-            [&](func::FuncOp function, const FunctionPlaces &places) {
-              return addTask(function, function.getSymName().str(), places);
+            [&](func::FuncOp function, const FunctionAddresses &addresses) {
+              return addTask(function, function.getSymName().str(), addresses);
             })))
       return failure();
     describeKernels(library, layout.program);
@@ -120,14 +120,14 @@ public:
 
 private:
   LogicalResult addPlaces(func::FuncOp function, bool isResult,
-                          ArrayRef<Role> roles, RolePlaces &blocks,
-                          SmallVectorImpl<BufferAddress> &places) {
+                          ArrayRef<Role> roles, RoleAddresses &blocks,
+                          SmallVectorImpl<BufferAddress> &addresses) {
     for (auto [index, role] : llvm::enumerate(roles)) {
       FunctionPort port{function, isResult, unsigned(index)};
-      std::optional<BufferAddress> place = blocks.add(port, role);
-      if (!place)
+      std::optional<BufferAddress> address = blocks.add(port, role);
+      if (!address)
         return function.emitOpError("expected no ") << port.describe();
-      places.push_back(*place);
+      addresses.push_back(*address);
     }
     return success();
   }
@@ -135,22 +135,22 @@ private:
   /// Lowers `function` to the task `symbol`; its number. `results` are the
   /// blocks of its results.
   FailureOr<int> lower(func::FuncOp function, Twine symbol,
-                       const ParamPlaces &params, RolePlaces &results) {
-    FunctionPlaces places{{}, {}, params};
+                       const ParamOffsetMap &params, RoleAddresses &results) {
+    FunctionAddresses addresses{{}, {}, params};
     FunctionRoles roles(function);
-    RolePlaces arguments;
+    RoleAddresses arguments;
     if (failed(addPlaces(function, /*isResult=*/false, roles.arguments(),
-                         arguments, places.arguments)) ||
+                         arguments, addresses.arguments)) ||
         failed(addPlaces(function, /*isResult=*/true, roles.results(), results,
-                         places.results)))
+                         addresses.results)))
       return failure();
-    return addTask(function, symbol.str(), places);
+    return addTask(function, symbol.str(), addresses);
   }
 
   FailureOr<int> addTask(func::FuncOp function, const std::string &name,
-                         const FunctionPlaces &places) {
+                         const FunctionAddresses &addresses) {
     auto buffers =
-        assignBuffers(function, places, tables, collectives, library);
+        assignBuffers(function, addresses, tables, collectives, library);
     if (failed(buffers))
       return failure();
     writer.add(function.getLoc(), name, *buffers);
@@ -159,7 +159,7 @@ private:
     return static_cast<int>(layout.scratchBytes.size()) - 1;
   }
 
-  /// The place of a task's number.
+  /// The address of a task's number.
   int &taskOf(memory::TaskGroup &group, FunctionKind kind) {
     switch (kind) {
     case FunctionKind::Forward:
@@ -180,7 +180,8 @@ private:
 
   /// Lowers the functions of a part of the model, which stand in `scope`.
   LogicalResult lowerPart(Operation *scope, ModelPart part,
-                          const ParamPlaces &params, memory::TaskGroup &group,
+                          const ParamOffsetMap &params,
+                          memory::TaskGroup &group,
                           const std::string &prefix = "") {
     if (group.name.empty())
       group.name = signatureOf(part, FunctionKind::Forward).name;
@@ -188,7 +189,7 @@ private:
       const Signature &row = signatureOf(function);
       if (row.part != part)
         continue;
-      RolePlaces results;
+      RoleAddresses results;
       auto task = lower(function, prefix + row.name, params, results);
       if (failed(task))
         return failure();
@@ -208,7 +209,7 @@ private:
                                            has(FunctionKind::BackwardWeight));
   }
 
-  LogicalResult lowerKind(LayerOp kind, const ParamPlaces &params,
+  LogicalResult lowerKind(LayerOp kind, const ParamOffsetMap &params,
                           memory::TaskGroup &group) {
     if (!isDifferentiated(kind, ModelPart::Layer))
       return kind.emitOpError("expected a differentiated layer, with 'forward' "
@@ -242,7 +243,7 @@ private:
     return int(found - known.begin());
   }
 
-  LogicalResult lowerLoss(const ParamPlaces &params) {
+  LogicalResult lowerLoss(const ParamOffsetMap &params) {
     if (!isDifferentiated(model.module, ModelPart::Loss))
       return func::FuncOp(model.loss)
           .emitOpError("expected a differentiated model, with 'loss_backward' "
@@ -252,7 +253,7 @@ private:
     func::FuncOp logits = model.function("logits");
     if (!logits)
       return success();
-    RolePlaces results;
+    RoleAddresses results;
     auto task = lower(logits, "logits", params, results);
     if (failed(task))
       return failure();

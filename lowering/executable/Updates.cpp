@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Gives the arguments and results of update functions places in the frame.
+// Gives the arguments and results of update functions addresses in the frame.
 #include "lowering/executable/Updates.h"
 
 #include "ir/rota/model/Update.h"
@@ -43,20 +43,21 @@ public:
                << either.getArgumentTypes()[0];
     }
     describeStates(update, parameter);
-    FunctionPlaces places;
-    if (failed(placeArguments(update, parameter, places)))
+    FunctionAddresses addresses;
+    if (failed(placeArguments(update, parameter, addresses)))
       return failure();
-    places.results = {at(memory::Parameters)};
+    addresses.results = {at(memory::Parameters)};
     for (unsigned state : update.states())
-      places.results.push_back(places.arguments[state]);
-    places.results.push_back(at(memory::Gradients));
-    if (function.getNumResults() > places.results.size())
-      places.results.push_back(at(memory::Output));
-    FunctionPlaces ofSquares;
+      addresses.results.push_back(addresses.arguments[state]);
+    addresses.results.push_back(at(memory::Gradients));
+    if (function.getNumResults() > addresses.results.size())
+      addresses.results.push_back(at(memory::Output));
+    FunctionAddresses ofSquares;
     ofSquares.arguments = {at(memory::Gradients)};
     ofSquares.results = {at(memory::Output)};
-    return success(succeeded(assign(parameter.updateTask, function, places)) &&
-                   succeeded(assign(parameter.squareTask, squares, ofSquares)));
+    return success(
+        succeeded(assign(parameter.updateTask, function, addresses)) &&
+        succeeded(assign(parameter.squareTask, squares, ofSquares)));
   }
 
 private:
@@ -76,22 +77,22 @@ private:
 
   LogicalResult placeArguments(const UpdateFunction &update,
                                const Parameter &parameter,
-                               FunctionPlaces &places) {
+                               FunctionAddresses &addresses) {
     func::FuncOp function = update.getFunction();
     size_t states = 0;
     for (unsigned i = 0, end = function.getNumArguments(); i < end; ++i) {
       if (i == UpdateFunction::parameter) {
-        places.arguments.push_back(at(memory::Parameters));
+        addresses.arguments.push_back(at(memory::Parameters));
       } else if (i == UpdateFunction::gradient) {
-        places.arguments.push_back(at(memory::Gradients));
+        addresses.arguments.push_back(at(memory::Gradients));
       } else if (update.stateOf(i)) {
-        places.arguments.push_back(
+        addresses.arguments.push_back(
             at(memory::Residuals, parameter.states[states++].offset));
       } else if (ScalarAttr attribute = update.scalarOf(i)) {
         auto scalar = numberOf(function, attribute);
         if (failed(scalar))
           return failure();
-        places.arguments.push_back(at(memory::Data, 4 * *scalar));
+        addresses.arguments.push_back(at(memory::Data, 4 * *scalar));
       } else {
         return function.emitOpError("expected argument ")
                << i << " to be a state or a scalar";
@@ -122,10 +123,10 @@ private:
   }
 
   LogicalResult assign(int &task, func::FuncOp function,
-                       const FunctionPlaces &places) {
+                       const FunctionAddresses &addresses) {
     auto [known, isNew] = tasks.try_emplace(function, -1);
     if (isNew) {
-      auto number = lower(function, places);
+      auto number = lower(function, addresses);
       if (failed(number))
         return failure();
       known->second = *number;

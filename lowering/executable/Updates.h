@@ -11,7 +11,7 @@ namespace rota::lowering {
 
 /// Lowers a function to a task of its name; returns the task's number.
 using LowerTask = llvm::function_ref<llvm::FailureOr<int>(
-    mlir::func::FuncOp, const FunctionPlaces &)>;
+    mlir::func::FuncOp, const FunctionAddresses &)>;
 
 /// Lowers the update functions of `model` and those of squares, each once, and
 /// fills in states and tasks of the parameters of `program` and what updates

@@ -28,7 +28,7 @@ LogicalResult checkGpuHeadSize(Operation *op, const AttentionShape &shape) {
 
 GpuAttentionCode::GpuAttentionCode(GpuBuilder &k, const AttentionShape &shape,
                                    AttentionBlock block)
-    : GpuAttentionPlaces(k, shape), blockRows(block), thread(k.thread()),
+    : GpuAttentionBlocks(k, shape), blockRows(block), thread(k.thread()),
       down(k.div(thread, kAcross)), across(k.rem(thread, kAcross)) {}
 
 int64_t GpuAttentionCode::padded(int64_t size) {

@@ -11,7 +11,7 @@
 #ifndef ROTA_LOWERING_GPU_GPUATTENTIONCODE_H
 #define ROTA_LOWERING_GPU_GPUATTENTIONCODE_H
 
-#include "lowering/gpu/GpuAttentionPlaces.h"
+#include "lowering/gpu/GpuAttentionBlocks.h"
 
 namespace rota::lowering {
 
@@ -28,7 +28,7 @@ struct SharedTile {
   int64_t rows, stride, size;
 };
 
-class GpuAttentionCode : public GpuAttentionPlaces {
+class GpuAttentionCode : public GpuAttentionBlocks {
 public:
   using Values = llvm::SmallVector<mlir::Value>;
 

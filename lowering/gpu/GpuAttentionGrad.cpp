@@ -80,7 +80,7 @@ public:
   void emit();
 
 private:
-  using Tile = GpuAttentionPlaces::QueryTile;
+  using Tile = GpuAttentionBlocks::QueryTile;
   /// This thread's share of the tile's queries and their cotangents.
   std::pair<Values, Values> fetch(Tile tile);
   Values emitTile(Tile tile, Tile next, ValueRange carried);
@@ -88,7 +88,7 @@ private:
   Values emitWeights(Tile tile, Values &slopes);
 
   SharedTile keys{}, values{}, queries{}, cotangents{}, weights{};
-  GpuAttentionPlaces::KeyBlock own{};
+  GpuAttentionBlocks::KeyBlock own{};
   size_t keySums = 0; // carried before those of values
 };
 
@@ -195,7 +195,7 @@ private:
 
   HeadRows keyRows{}, valueRows{};
   SharedTile queries{}, cotangents{}, keys{}, values{}, slopes{};
-  GpuAttentionPlaces::QueryLines lines{};
+  GpuAttentionBlocks::QueryLines lines{};
   Value first; // query of the block, i32
 };
 

@@ -4,7 +4,7 @@
 #ifndef ROTA_LOWERING_GPU_GPUATTENTIONMATRIX_H
 #define ROTA_LOWERING_GPU_GPUATTENTIONMATRIX_H
 
-#include "lowering/gpu/GpuAttentionPlaces.h"
+#include "lowering/gpu/GpuAttentionBlocks.h"
 
 namespace rota::lowering {
 

@@ -73,7 +73,7 @@ protected:
   GpuBuilder &k;
   AttentionShape shape;
   MatrixTiling tiling;
-  GpuAttentionPlaces places;
+  GpuAttentionBlocks places;
   GpuMatrixCode code;
   float unit;        // score = unit * product, or unit * tanh under a cap
   mlir::Value scale; // the same of scores to the base 2

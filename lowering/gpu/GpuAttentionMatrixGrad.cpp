@@ -113,7 +113,7 @@ public:
   void emit();
 
 private:
-  using Tile = GpuAttentionPlaces::QueryTile;
+  using Tile = GpuAttentionBlocks::QueryTile;
 
   /// Starts copies of the queries, their cotangents, logsumexp and delta.
   void startQueries(Tile tile, Value stage);
@@ -131,7 +131,7 @@ private:
   /// The lane's two queries of every eight.
   Values loadLine(Memory line);
 
-  GpuAttentionPlaces::KeyBlock block{};
+  GpuAttentionBlocks::KeyBlock block{};
   Memory lines;
 };
 

@@ -11,7 +11,7 @@
 #ifndef ROTA_LOWERING_GPU_GPUMATRIXCODE_H
 #define ROTA_LOWERING_GPU_GPUMATRIXCODE_H
 
-#include "lowering/gpu/GpuAttentionPlaces.h"
+#include "lowering/gpu/GpuAttentionBlocks.h"
 
 #include "llvm/Support/MathExtras.h"
 

@@ -104,9 +104,9 @@ Call ActionTemplates::makeCall(int task, const ParameterBlock &block,
     call.frame[Parameters] = windows.offsets(key.values)[index];
   if (adds && !block.entries.empty())
     call.frame[Gradients] = windows.offsets(key.gradients)[index];
-  call.frame[Constants] = plan.places.constants;
+  call.frame[Constants] = plan.offsets.constants;
   call.frame[Scratch] =
-      key.isPairedForward ? plan.places.pairScratch : plan.places.scratch;
+      key.isPairedForward ? plan.offsets.pairScratch : plan.offsets.scratch;
   return call;
 }
 
@@ -176,7 +176,7 @@ SlotAddress ActionTemplates::auxiliaryOf(size_t layer) const {
   if (sums == 0)
     return {};
   return byMicrobatch(
-      plan.places.auxiliary.at(plan.chunks[key.chunk][layer].layer), 4 * sums);
+      plan.offsets.auxiliary.at(plan.chunks[key.chunk][layer].layer), 4 * sums);
 }
 
 SlotAddress ActionTemplates::observedOf(size_t layer) const {
@@ -184,7 +184,7 @@ SlotAddress ActionTemplates::observedOf(size_t layer) const {
   if (tables.empty())
     return {};
   return byMicrobatch(
-      plan.places.observed.at(plan.chunks[key.chunk][layer].layer),
+      plan.offsets.observed.at(plan.chunks[key.chunk][layer].layer),
       tableBytes(plan.program, tables));
 }
 
@@ -309,7 +309,7 @@ void ActionTemplates::addUnshard() {
     for (size_t i = 0; i < entries.size(); ++i)
       made.transfers.push_back(
           {plan.program.parameters[entries[i].parameter].unshard,
-           blocks[k].place->stored[i],
+           blocks[k].offsets->stored[i],
            windows.offsets(key.values)[k] + entries[i].value, 0});
   }
 }
@@ -324,7 +324,8 @@ void ActionTemplates::addReduceGrad() {
     for (size_t i = 0; window >= 0 && i < entries.size(); ++i)
       made.transfers.push_back(
           {plan.program.parameters[entries[i].parameter].reduceGrad,
-           window + entries[i].gradient, blocks[k].place->accumulators[i], 0});
+           window + entries[i].gradient, blocks[k].offsets->accumulators[i],
+           0});
   }
 }
 

@@ -128,7 +128,7 @@ void CallVerifier::writePart(FrameField which, int64_t bytes, Name name,
   wholes[which] = frame[which];
 }
 
-void CallVerifier::lossPlaces(int m, int64_t block) {
+void CallVerifier::expectLossAddresses(int m, int64_t block) {
   const Program &program = state.program;
   int64_t targets = partBytes(program.target, program);
   int64_t losses = lossBytes(program), blocks = program.lossCalls;
@@ -170,7 +170,7 @@ void CallVerifier::verifyStart() {
     for (int64_t block = 0; block < state.program.lossCalls; ++block) {
       if (!take(state.layout.lossWeight, m))
         return;
-      lossPlaces(m, block);
+      expectLossAddresses(m, block);
       endCall();
     }
   }
@@ -274,7 +274,7 @@ void CallVerifier::lossValue(int task, int m, int64_t block, bool isLogits) {
   use({&state.layout.loss.block, NamedBlock::kLoss}, /*adds=*/false);
   readPart(Input, state.layout.activationBytes,
            {ValueKind::Activation, state.first.back(), m}, block);
-  lossPlaces(m, block);
+  expectLossAddresses(m, block);
   if (isLogits)
     expectField(Output, state.stage.logits +
                             m * partBytes(state.program.logits, state.program));
@@ -319,7 +319,7 @@ void CallVerifier::partInputs(const TaskGroup &group, bool loss, int64_t layer,
   readPart(Input, state.layout.activationBytes,
            {ValueKind::Activation, layer, m}, block);
   if (loss)
-    return lossPlaces(m, block);
+    return expectLossAddresses(m, block);
   read(Residuals, group.residualBytes, {ValueKind::Residuals, layer, m});
   read(Offloaded, group.offloadedBytes,
        {ValueKind::OffloadedResiduals, layer, m});

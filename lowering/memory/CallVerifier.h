@@ -42,7 +42,7 @@ private:
   void partInputs(const TaskGroup &group, bool loss, int64_t layer, int m,
                   int64_t block);
   /// The data and the loss of a block of the loss.
-  void lossPlaces(int m, int64_t block);
+  void expectLossAddresses(int m, int64_t block);
   void lossValue(int task, int m, int64_t block, bool isLogits);
   void logits(int m);
 

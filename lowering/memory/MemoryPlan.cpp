@@ -101,15 +101,15 @@ bool planMemory(const ModelLayout &layout, const ChunkTable &chunks,
     return false;
   if (shape.hasUnpipelined)
     addLossAxis(program);
-  std::vector<StagePlaces> places =
-      placeStaticBlocks(layout, chunks, timeline, program);
+  std::vector<StageOffsets> offsets =
+      layOutStaticBlocks(layout, chunks, timeline, program);
   for (int s = 0; s < shape.stages; ++s)
     if (!planStage({layout,
                     chunks,
                     shape,
                     timeline.ranks[s],
                     s,
-                    places[s],
+                    offsets[s],
                     program,
                     program.stages[s],
                     error,

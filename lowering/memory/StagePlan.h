@@ -26,7 +26,7 @@ StashLayout layOutStashes(const ModelLayout &layout, const ChunkTable &chunks,
 /// A parameter block of a chunk, and where the stage keeps its parts.
 struct ChunkBlock {
   const ParameterBlock *block;
-  const BlockPlace *place;
+  const BlockOffsets *offsets;
 };
 
 /// An action while it is planned.
@@ -45,7 +45,7 @@ struct StagePlan {
   const pipe::Shape &shape;
   const std::vector<Action> &row;
   int number;
-  const StagePlaces &places;
+  const StageOffsets &offsets;
   const Program &program;
   Stage &stage;
   std::string &error;
@@ -61,12 +61,12 @@ struct StagePlan {
   std::vector<ChunkBlock> blocksOf(int chunk) const {
     std::vector<ChunkBlock> blocks;
     if (chunk == 0)
-      blocks.push_back({&layout.embed.block, &places.embed});
+      blocks.push_back({&layout.embed.block, &offsets.embed});
     for (const ChunkLayer &l : chunks[chunk])
       blocks.push_back(
-          {&layout.kinds[l.kind].block, &places.layers.at(l.layer)});
+          {&layout.kinds[l.kind].block, &offsets.layers.at(l.layer)});
     if (isLast(chunk))
-      blocks.push_back({&layout.loss.block, &places.loss});
+      blocks.push_back({&layout.loss.block, &offsets.loss});
     return blocks;
   }
 

@@ -12,7 +12,7 @@ namespace {
 struct PlacedBlock {
   const ParameterBlock *block;
   int64_t layer; // -1: of an end
-  BlockPlace *place;
+  BlockOffsets *offsets;
   std::vector<char> owned; // by entry: its update is on this stage, made here
   size_t firstUpdate = 0;
 };
@@ -22,21 +22,21 @@ struct PlacedBlock {
 class ParameterLayout {
 public:
   ParameterLayout(const ModelLayout &layout, Program &program, Stage &stage,
-                  StagePlaces &places, Packer &arena)
-      : layout(layout), program(program), stage(stage), places(places),
+                  StageOffsets &offsets, Packer &arena)
+      : layout(layout), program(program), stage(stage), offsets(offsets),
         arena(arena), windows(hasWindows(program)) {}
 
   void holdEmbed() {
     hasEmbed = true;
-    hold(layout.embed.block, -1, places.embed, /*first=*/true);
+    hold(layout.embed.block, -1, offsets.embed, /*first=*/true);
   }
   void holdLayer(const ChunkLayer &l, bool first) {
-    hold(layout.kinds[l.kind].block, l.layer, places.layers[l.layer], first);
+    hold(layout.kinds[l.kind].block, l.layer, offsets.layers[l.layer], first);
   }
   /// The last block. Whoever has `embed` owns what both ends share.
   void holdLoss(bool first) {
     hasLoss = true;
-    hold(layout.loss.block, -1, places.loss, first);
+    hold(layout.loss.block, -1, offsets.loss, first);
     for (size_t i = 0; i < layout.loss.block.entries.size(); ++i)
       if (isTied(layout.loss.block.entries[i]))
         held.back().owned[i] = false;
@@ -69,9 +69,10 @@ public:
   }
 
   void placeUpdated() {
-    forEachUpdate([&](Update &update, const BlockPlace &place, size_t entry) {
+    forEachUpdate([&](Update &update, const BlockOffsets &offsets,
+                      size_t entry) {
       const Parameter &p = program.parameters[update.parameter];
-      update.stored = place.stored[entry];
+      update.stored = offsets.stored[entry];
       if (update.master < 0)
         update.master = update.stored;
       if (p.compute == ElementType::F32)
@@ -87,20 +88,21 @@ public:
     for (PlacedBlock &h : held) {
       const auto &entries = h.block->entries;
       if (!windows)
-        h.place->gradients = arena.add(h.block->gradientBytes);
+        h.offsets->gradients = arena.add(h.block->gradientBytes);
       for (size_t i = 0; i < entries.size(); ++i) {
         const Parameter &p = parameter(entries[i]);
-        h.place->accumulators[i] =
+        h.offsets->accumulators[i] =
             windows ? arena.add(4 * partElements(p.shape, p.storageDivision,
                                                  program.mesh))
-                    : h.place->gradients + entries[i].gradient;
+                    : h.offsets->gradients + entries[i].gradient;
       }
     }
-    forEachUpdate([&](Update &update, const BlockPlace &place, size_t entry) {
-      const Parameter &p = program.parameters[update.parameter];
-      update.gradient = p.refresh < 0 ? place.accumulators[entry]
-                                      : arena.add(4 * optimizerElements(p));
-    });
+    forEachUpdate(
+        [&](Update &update, const BlockOffsets &offsets, size_t entry) {
+          const Parameter &p = program.parameters[update.parameter];
+          update.gradient = p.refresh < 0 ? offsets.accumulators[entry]
+                                          : arena.add(4 * optimizerElements(p));
+        });
   }
 
   void placeStates() {
@@ -110,12 +112,12 @@ public:
   }
 
 private:
-  void hold(const ParameterBlock &block, int64_t layer, BlockPlace &place,
+  void hold(const ParameterBlock &block, int64_t layer, BlockOffsets &offsets,
             bool first) {
     size_t count = block.entries.size();
-    held.push_back({&block, layer, &place, std::vector<char>(count, first)});
-    place.stored.assign(count, -1);
-    place.accumulators.assign(count, -1);
+    held.push_back({&block, layer, &offsets, std::vector<char>(count, first)});
+    offsets.stored.assign(count, -1);
+    offsets.accumulators.assign(count, -1);
   }
 
   /// Whether both ends use the parameter of an entry of `loss`.
@@ -144,7 +146,7 @@ private:
   /// True when a block holds anything but masters of this stage.
   bool isCopy(const PlacedBlock &h) const {
     for (size_t i = 0; i < h.block->entries.size(); ++i) {
-      bool mine = h.owned[i] || (h.place == &places.loss && hasEmbed &&
+      bool mine = h.owned[i] || (h.offsets == &offsets.loss && hasEmbed &&
                                  isTied(h.block->entries[i]));
       if (!mine || !isMaster(parameter(h.block->entries[i])))
         return true;
@@ -158,19 +160,19 @@ private:
     for (PlacedBlock &h : held)
       for (size_t i = 0; i < h.block->entries.size(); ++i) {
         const Parameter &p = parameter(h.block->entries[i]);
-        bool shared =
-            h.place == &places.loss && hasEmbed && isTied(h.block->entries[i]);
+        bool shared = h.offsets == &offsets.loss && hasEmbed &&
+                      isTied(h.block->entries[i]);
         if (shared)
-          h.place->stored[i] = storedByEmbed(h.block->entries[i].parameter);
+          h.offsets->stored[i] = storedByEmbed(h.block->entries[i].parameter);
         else if ((!isMaster(p) || !h.owned[i]) == copies)
-          h.place->stored[i] = arena.add(storedBytes(p));
+          h.offsets->stored[i] = arena.add(storedBytes(p));
       }
   }
   int64_t storedByEmbed(int parameter) const {
     const auto &entries = layout.embed.block.entries;
     for (size_t i = 0; i < entries.size(); ++i)
       if (entries[i].parameter == parameter)
-        return places.embed.stored[i];
+        return offsets.embed.stored[i];
     return -1;
   }
 
@@ -179,37 +181,38 @@ private:
     for (PlacedBlock &h : held) {
       // A stage that has both ends holds what they share once: the end of
       // embed's block is the beginning of loss's.
-      bool second = h.place == &places.loss && hasEmbed;
+      bool second = h.offsets == &offsets.loss && hasEmbed;
       const PlacedBlock &end = held.back();
-      bool both = h.place == &places.embed && hasLoss;
+      bool both = h.offsets == &offsets.embed && hasLoss;
       bool isCopied = isCopy(h) || (both && isCopy(end));
-      if (second && h.place->values < 0 && places.embed.values >= 0)
-        h.place->values =
-            places.embed.values + layout.embed.block.bytes - layout.tiedBytes;
+      if (second && h.offsets->values < 0 && offsets.embed.values >= 0)
+        h.offsets->values =
+            offsets.embed.values + layout.embed.block.bytes - layout.tiedBytes;
       else if (!second && isCopied == copies)
-        h.place->values = arena.add(
+        h.offsets->values = arena.add(
             h.block->bytes + (both ? end.block->bytes - layout.tiedBytes : 0));
-      if (h.place->values < 0)
+      if (h.offsets->values < 0)
         continue;
       for (size_t i = 0; i < h.block->entries.size(); ++i)
-        h.place->stored[i] = h.place->values + h.block->entries[i].value;
+        h.offsets->stored[i] = h.offsets->values + h.block->entries[i].value;
     }
   }
 
-  /// Calls visit(update, place, entry) for each parameter that this stage owns.
+  /// Calls visit(update, offsets, entry) for each parameter that this stage
+  /// owns.
   template <typename Visit> void forEachUpdate(Visit visit) {
     for (PlacedBlock &h : held) {
       size_t number = h.firstUpdate;
       for (size_t i = 0; i < h.block->entries.size(); ++i)
         if (h.owned[i])
-          visit(stage.updates[number++], *h.place, i);
+          visit(stage.updates[number++], *h.offsets, i);
     }
   }
 
   const ModelLayout &layout;
   Program &program;
   Stage &stage;
-  StagePlaces &places;
+  StageOffsets &offsets;
   Packer &arena;
   bool windows;
   bool hasEmbed = false, hasLoss = false;
@@ -221,11 +224,11 @@ class StageLayout {
 public:
   StageLayout(const ModelLayout &layout, const ChunkTable &chunks,
               const pipe::Timeline &timeline, int number, Program &program,
-              StagePlaces &places)
+              StageOffsets &offsets)
       : layout(layout), chunks(chunks), shape(timeline.shape),
         row(timeline.ranks[number]), hasPairs(pipe::hasPairs(timeline)),
         number(number), program(program), stage(program.stages[number]),
-        places(places), parameters(layout, program, stage, places, arena) {
+        offsets(offsets), parameters(layout, program, stage, offsets, arena) {
     hasEmbed = shape.rankOf(0) == number;
     hasLoss = shape.owns(number, shape.chunks() - 1);
     if (hasEmbed)
@@ -266,7 +269,7 @@ public:
     region("scratch", [&] { placeScratch(); });
     if (hasPairs) // all stages have the same regions
       region("pair scratch", [&] { placePairScratch(); });
-    places.end = arena.bytes();
+    offsets.end = arena.bytes();
   }
 
 private:
@@ -302,14 +305,14 @@ private:
           updateScratch = std::max(updateScratch, layout.scratchBytes[task]);
     }
     Packer step;
-    StepPlaces &at = stage.step;
+    StepOffsets &at = stage.step;
     at.scalars = step.add(4 * int64_t(program.scalars.size()));
     at.squares = step.add(4 * rows);
     at.scratch = step.add(updateScratch);
-    places.scratch = arena.add(std::max(scratch, step.bytes()));
+    offsets.scratch = arena.add(std::max(scratch, step.bytes()));
     for (int64_t *offset : {&at.scalars, &at.squares, &at.scratch})
-      *offset += places.scratch;
-    at.constants = places.constants;
+      *offset += offsets.scratch;
+    at.constants = offsets.constants;
   }
 
   /// One block for the tasks of the forward halves of pairs.
@@ -326,21 +329,22 @@ private:
       for (const ChunkLayer &l : chunks[row[a].chunk])
         use(layout.kinds[l.kind].forward);
     }
-    places.pairScratch = arena.add(bytes);
+    offsets.pairScratch = arena.add(bytes);
   }
 
   void placeConstants() {
-    places.constants = arena.add(layout.constantBytes);
+    offsets.constants = arena.add(layout.constantBytes);
     for (RotaryTable table : layout.tables) {
-      table.offset += places.constants;
+      table.offset += offsets.constants;
       stage.tables.push_back(table);
     }
     for (ShardOffset offset : layout.shardOffsets) {
-      offset.offset += places.constants;
+      offset.offset += offsets.constants;
       stage.shardOffsets.push_back(offset);
     }
     if (layout.auxiliaryCotangents >= 0)
-      stage.auxiliaryCotangents = places.constants + layout.auxiliaryCotangents;
+      stage.auxiliaryCotangents =
+          offsets.constants + layout.auxiliaryCotangents;
   }
 
   void placeData() {
@@ -352,7 +356,7 @@ private:
       if (losses.empty())
         continue;
       int64_t offset = arena.add(count * 4 * int64_t(losses.size()));
-      places.auxiliary[l.layer] = offset;
+      offsets.auxiliary[l.layer] = offset;
       stage.auxiliarySums.push_back({l.layer, offset, losses});
     }
     for (const ChunkLayer &l : layers) {
@@ -360,7 +364,7 @@ private:
       if (tables.empty())
         continue;
       int64_t offset = arena.add(count * tableBytes(program, tables));
-      places.observed[l.layer] = offset;
+      offsets.observed[l.layer] = offset;
       stage.observedTables.push_back({l.layer, offset, tables});
     }
     if (!hasLoss)
@@ -379,7 +383,7 @@ private:
   int number;
   Program &program;
   Stage &stage;
-  StagePlaces &places;
+  StageOffsets &offsets;
   bool hasEmbed = false, hasLoss = false;
   std::vector<ChunkLayer> layers; // of all its chunks
   int64_t scratch = 0;
@@ -400,13 +404,13 @@ public:
   }
 
   void add(const ParameterBlock &block, int64_t layer, int number,
-           const BlockPlace &place) {
+           const BlockOffsets &offsets) {
     for (size_t i = 0; i < block.entries.size(); ++i) {
       auto [owner, index] = owners.at({block.entries[i].parameter, layer});
       Update &update = program.stages[owner].updates[index];
-      update.gradients.push_back({number, place.accumulators[i]});
+      update.gradients.push_back({number, offsets.accumulators[i]});
       if (number != owner)
-        update.copies.push_back({number, place.stored[i]});
+        update.copies.push_back({number, offsets.stored[i]});
     }
   }
 
@@ -418,7 +422,7 @@ private:
 
 void linkUpdates(const ModelLayout &layout, const ChunkTable &chunks,
                  const pipe::Shape &shape,
-                 const std::vector<StagePlaces> &places, Program &program) {
+                 const std::vector<StageOffsets> &offsets, Program &program) {
   UpdateLinks links(program);
   auto addOfChunk = [&](int chunk, auto add) {
     for (int s = 0; s < shape.stages; ++s)
@@ -426,31 +430,31 @@ void linkUpdates(const ModelLayout &layout, const ChunkTable &chunks,
         add(s);
   };
   int first = shape.rankOf(0);
-  links.add(layout.embed.block, -1, first, places[first].embed);
+  links.add(layout.embed.block, -1, first, offsets[first].embed);
   for (int c = 0; c < shape.chunks(); ++c)
     for (const ChunkLayer &l : chunks[c])
       addOfChunk(c, [&](int s) {
         links.add(layout.kinds[l.kind].block, l.layer, s,
-                  places[s].layers.at(l.layer));
+                  offsets[s].layers.at(l.layer));
       });
   addOfChunk(shape.chunks() - 1, [&](int s) {
-    links.add(layout.loss.block, -1, s, places[s].loss);
+    links.add(layout.loss.block, -1, s, offsets[s].loss);
   });
 }
 
 } // namespace
 
-std::vector<StagePlaces> placeStaticBlocks(const ModelLayout &layout,
-                                           const ChunkTable &chunks,
-                                           const pipe::Timeline &timeline,
-                                           Program &program) {
+std::vector<StageOffsets> layOutStaticBlocks(const ModelLayout &layout,
+                                             const ChunkTable &chunks,
+                                             const pipe::Timeline &timeline,
+                                             Program &program) {
   const pipe::Shape &shape = timeline.shape;
   program.stages.assign(shape.stages, {});
-  std::vector<StagePlaces> places(shape.stages);
+  std::vector<StageOffsets> offsets(shape.stages);
   for (int s = 0; s < shape.stages; ++s)
-    StageLayout(layout, chunks, timeline, s, program, places[s]).run();
-  linkUpdates(layout, chunks, shape, places, program);
-  return places;
+    StageLayout(layout, chunks, timeline, s, program, offsets[s]).run();
+  linkUpdates(layout, chunks, shape, offsets, program);
+  return offsets;
 }
 
 } // namespace rota::memory

@@ -27,10 +27,10 @@ KeptParameters keptParameters(const Program &program, int number) {
       };
       if (int(s) == number)
         place().stored = update.stored;
-      for (const ArenaPlace &copy : update.copies)
+      for (const ArenaAddress &copy : update.copies)
         if (copy.stage == number)
           place().stored = copy.offset;
-      for (const ArenaPlace &gradient : update.gradients)
+      for (const ArenaAddress &gradient : update.gradients)
         if (gradient.stage == number)
           place().accumulators.push_back(gradient.offset);
     }
@@ -106,12 +106,12 @@ private:
                      partElements(p.shape, p.storageDivision, program.mesh);
     int64_t optimizer =
         partElements(p.shape, p.optimizerDivision, program.mesh);
-    for (const ArenaPlace &g : update.gradients)
+    for (const ArenaAddress &g : update.gradients)
       if (g.stage == number)
         add(g.offset,
             4 * partElements(p.shape, p.storageDivision, program.mesh),
             "a gradient of " + name, "gradients");
-    for (const ArenaPlace &c : update.copies)
+    for (const ArenaAddress &c : update.copies)
       if (c.stage == number)
         add(c.offset, stored, "a copy of " + name);
     if (owner != number)
@@ -132,7 +132,7 @@ private:
   /// Blocks that the tasks of a step's end have in the scratch: apart from each
   /// other.
   void verifyStep() {
-    const StepPlaces &at = stage.step;
+    const StepOffsets &at = stage.step;
     int64_t rows = 0, scratch = 0, end = at.scalars;
     for (const Update &update : stage.updates) {
       const Parameter &p = program.parameters[update.parameter];

@@ -177,7 +177,7 @@ private:
             costs.bytesOf(program.collectives[parameter.refresh]), 1);
       int64_t stored = partElements(parameter.shape, parameter.storageDivision,
                                     program.mesh);
-      for (const ArenaPlace &place : update.gradients)
+      for (const ArenaAddress &place : update.gradients)
         if (place.stage != static_cast<int>(stage))
           add(send(parameter.name, "a gradient, to the stage that updates it"),
               4 * stored, 1);

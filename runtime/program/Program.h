@@ -163,8 +163,8 @@ struct Parameter {
 /// Elements of one layer's whole tensor.
 int64_t elementCount(const Parameter &parameter);
 
-/// A place in the arena of a stage's ranks.
-struct ArenaPlace {
+/// An address in the arena of the ranks of a stage.
+struct ArenaAddress {
   int stage = 0;
   int64_t offset = 0;
 };
@@ -194,9 +194,9 @@ struct Update {
   // they are summed; the first is on this stage and receives the sum. More than
   // one: a parameter used in several places (a tied embedding). Those of other
   // stages are on the ranks with the same other coordinates.
-  std::vector<ArenaPlace> gradients;
+  std::vector<ArenaAddress> gradients;
   // Further stored copies, on other stages, refreshed after init and update.
-  std::vector<ArenaPlace> copies;
+  std::vector<ArenaAddress> copies;
 };
 
 /// A block of the constants region that the runtime fills at start.
@@ -391,9 +391,9 @@ struct PlannedAction {
   int firstWait = 0, waitCount = 0;
 };
 
-/// Places for the tasks of a step's end. The first three lie in the scratch of
+/// Offsets for the tasks of a step's end. The first three lie in the scratch of
 /// other tasks.
-struct StepPlaces {
+struct StepOffsets {
   int64_t scalars = -1; // f32, those of Program::scalars
   int64_t squares = -1; // f32, the most rows of any parameter of the stage
   int64_t scratch = -1;
@@ -419,7 +419,7 @@ struct Stage {
   std::vector<RotaryTable> tables;
   std::vector<ShardOffset> shardOffsets;
   std::vector<Update> updates;
-  StepPlaces step;
+  StepOffsets step;
   std::vector<ActionTemplate> templates;
   std::vector<PlannedAction> actions; // the timeline
   std::vector<int64_t> slots;         // of the actions

@@ -109,7 +109,7 @@ template <typename V> void visit(V &v, Parameter &x) {
   v("rows", x.rows);
 }
 
-template <typename V> void visit(V &v, ArenaPlace &x) {
+template <typename V> void visit(V &v, ArenaAddress &x) {
   v("stage", x.stage);
   v("offset", x.offset);
 }
@@ -229,7 +229,7 @@ template <typename V> void visit(V &v, PlannedAction &x) {
   v("waitCount", x.waitCount);
 }
 
-template <typename V> void visit(V &v, StepPlaces &x) {
+template <typename V> void visit(V &v, StepOffsets &x) {
   v("scalars", x.scalars);
   v("squares", x.squares);
   v("scratch", x.scratch);

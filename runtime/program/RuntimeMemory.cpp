@@ -68,7 +68,7 @@ static int64_t largestTerm(const Program &program) {
   int64_t largest = 0;
   for (size_t s = 0; s < program.stages.size(); ++s)
     for (const Update &update : program.stages[s].updates)
-      for (const ArenaPlace &place : update.gradients)
+      for (const ArenaAddress &place : update.gradients)
         if (place.stage != static_cast<int>(s)) {
           const Parameter &p = program.parameters[update.parameter];
           largest = std::max(

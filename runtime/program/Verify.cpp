@@ -102,9 +102,9 @@ private:
     place(stage, update.states, p.stateBytes, false, what + " states");
     place(stage, update.gradient, 4 * optimizer, false,
           what + " summed gradient");
-    for (const ArenaPlace &g : update.gradients)
+    for (const ArenaAddress &g : update.gradients)
       place(g.stage, g.offset, 4 * storage, false, what + " gradient");
-    for (const ArenaPlace &c : update.copies)
+    for (const ArenaAddress &c : update.copies)
       place(c.stage, c.offset, size * storage, false, what + " copy");
     if (update.gradients.empty() || update.gradients[0].stage != stage)
       return fail(what + ": expected the first gradient accumulator on stage " +

@@ -69,7 +69,7 @@ void expectAccumulationStep(Rank &rank, Split split, int64_t accumulationStep) {
             .elements();
     for (int64_t m = 0; m < program.microbatches; ++m)
       for (int64_t i = 0; i < count; ++i)
-        ASSERT_EQ(placeOf<float>(rank, offset)[m * count + i],
+        ASSERT_EQ(addressOf<float>(rank, offset)[m * count + i],
                   NumberedBatches::value(split,
                                          accumulationStep *
                                                  program.timelineSequences() +

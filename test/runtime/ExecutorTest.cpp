@@ -216,8 +216,8 @@ TEST(Executor, AFailureNamesRankStageChunkMicrobatchActionAndLayer) {
 
 TEST(Executor, ALossThatIsNotFiniteNamesItsRankAndMicrobatch) {
   TestRun run(makeLine({1, 2, 2}));
-  placeOf<float>(run.ranks.at(1),
-                 run.program.stages[0].inputData)[kActivation] = 1e30f;
+  addressOf<float>(run.ranks.at(1),
+                   run.program.stages[0].inputData)[kActivation] = 1e30f;
   try {
     run.run(Executor::Mode::Train);
     FAIL() << "expected a RunError";

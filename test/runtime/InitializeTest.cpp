@@ -89,9 +89,10 @@ TEST(Initialize, FillsMasterAndAllCopies) {
     start(ranks, 9, nullptr);
     std::vector<float> expected(kCount);
     RandomStream(9, "w", 0).normal(0, kCount, 0.0, 0.02, expected.data());
-    auto master = placeOf<float>(ranks.at(0), 0);
+    auto master = addressOf<float>(ranks.at(0), 0);
     EXPECT_EQ(std::vector<float>(master, master + kCount), expected);
-    for (ArenaPlace place : {ArenaPlace{0, 4 * kCount}, ArenaPlace{1, 64}})
+    for (ArenaAddress place :
+         {ArenaAddress{0, 4 * kCount}, ArenaAddress{1, 64}})
       for (int64_t i = 0; i < kCount; ++i)
         ASSERT_EQ(element(ranks.at(place.stage), place.offset, i, type),
                   type == ElementType::F32 ? expected[i]
@@ -130,7 +131,7 @@ TEST(Initialize, KnowsUniformAndConstant) {
       makeProgram(ElementType::F32, {Initializer::Kind::Constant, 1.5, 0.0});
   LocalRanks ranks({&program, nullptr, nullptr}, 1);
   start(ranks, 1, nullptr);
-  const float *values = placeOf<float>(ranks.at(0), 0);
+  const float *values = addressOf<float>(ranks.at(0), 0);
   EXPECT_EQ(values[kCount - 1], 1.5f);
   program.parameters[0].init = {Initializer::Kind::Uniform, 2.0, 3.0};
   start(ranks, 1, nullptr);
@@ -155,7 +156,8 @@ TEST(Initialize, TakesWeightsInHalfPrecision) {
   LocalRanks ranks({&program, nullptr, nullptr}, 2);
   start(ranks, 1, &weights);
   for (int64_t i = 0; i < kCount; ++i)
-    ASSERT_EQ(placeOf<float>(ranks.at(1), 64)[i], static_cast<float>(i % 100));
+    ASSERT_EQ(addressOf<float>(ranks.at(1), 64)[i],
+              static_cast<float>(i % 100));
 }
 
 TEST(Initialize, EachRankReadsItsPartOfWeights) {
@@ -171,7 +173,7 @@ TEST(Initialize, EachRankReadsItsPartOfWeights) {
   LocalRanks ranks({&program, nullptr, nullptr}, 2);
   start(ranks, 1, &weights);
   // data 1, fsdp 1, tensor 0: columns 2 and 3 of rows 3 and 4.
-  const float *part = placeOf<float>(ranks.at(6), 0);
+  const float *part = addressOf<float>(ranks.at(6), 0);
   EXPECT_EQ(std::vector<float>(part, part + 6),
             (std::vector<float>{27, 28, 35, 36, 0, 0}));
 }
@@ -185,7 +187,7 @@ TEST(Initialize, FillsConstants) {
   LocalRanks ranks({&program, nullptr, nullptr}, 1);
   start(ranks, 1, nullptr);
   const float *table =
-      placeOf<float>(ranks.at(1), 3072); // [position, frequency, 2]
+      addressOf<float>(ranks.at(1), 3072); // [position, frequency, 2]
   EXPECT_EQ(table[0], 2.0f);
   EXPECT_EQ(table[1], 0.0f);
   EXPECT_EQ(table[(3 * 2 + 1) * 2], static_cast<float>(2.0 * std::cos(0.75)));
@@ -193,9 +195,10 @@ TEST(Initialize, FillsConstants) {
             static_cast<float>(2.0 * std::sin(4.0)));
   for (int r = 0; r < ranks.count(); ++r) {
     const std::vector<int64_t> &at = ranks.at(r).coordinates();
-    EXPECT_EQ(*placeOf<int32_t>(ranks.at(r), 3584), 100 * (2 * at[3] + at[0]));
-    EXPECT_STREQ(placeOf<char>(ranks.at(r), 3584 + 64), "first");
-    EXPECT_STREQ(placeOf<char>(ranks.at(r), 3584 + 128), "second");
+    EXPECT_EQ(*addressOf<int32_t>(ranks.at(r), 3584),
+              100 * (2 * at[3] + at[0]));
+    EXPECT_STREQ(addressOf<char>(ranks.at(r), 3584 + 64), "first");
+    EXPECT_STREQ(addressOf<char>(ranks.at(r), 3584 + 128), "second");
   }
 }
 

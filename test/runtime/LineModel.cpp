@@ -123,7 +123,7 @@ int64_t take(int64_t &arenaBytes, int64_t bytes) {
 }
 
 /// Blocks of kBlock bytes: the weight at 0 and the bias at 64.
-struct LayerPlaces {
+struct LayerOffsets {
   int64_t parameters, gradients; // in storage
   int64_t masters, summed;       // of the optimizer: its own or those above
   int64_t moments;               // two blocks
@@ -281,7 +281,7 @@ private:
   void placeBlocks() {
     for (int layer = 0; layer < 2; ++layer) {
       int64_t &bytes = stage(layer).arenaBytes;
-      LayerPlaces &at = layers[layer];
+      LayerOffsets &at = layers[layer];
       at.parameters = take(bytes, kBlock);
       at.gradients = take(bytes, kBlock);
       at.moments = take(bytes, 2 * kBlock);
@@ -311,7 +311,7 @@ private:
       p.stages[0].hostBytes = m * kActivationBytes;
   }
 
-  Update makeUpdate(int parameter, int64_t layer, const LayerPlaces &at,
+  Update makeUpdate(int parameter, int64_t layer, const LayerOffsets &at,
                     int64_t within, int owner) {
     Update u;
     u.parameter = parameter;
@@ -351,7 +351,7 @@ private:
   /// Moves both parameters of a layer.
   int addTransfers(int layer, ActionKind kind, int64_t microbatch) {
     MadeAction action = makeAction(kind, layer, microbatch);
-    const LayerPlaces &at = layers[layer];
+    const LayerOffsets &at = layers[layer];
     for (int64_t i = 0; i < 2; ++i) {
       const Parameter &parameter = p.parameters[i];
       if (kind == ActionKind::Unshard)
@@ -470,7 +470,7 @@ private:
   int64_t m;
   int last;
   bool divided; // the optimizer's state, further than storage
-  LayerPlaces layers[2];
+  LayerOffsets layers[2];
   std::vector<int64_t> window; // of each stage
   int64_t x, target, lossPairs, y0, y1, z, dy0, dy1, dz;
 };
@@ -533,8 +533,8 @@ void LineReference::accumulate(LocalRanks &ranks) {
       Rank &first = ranks.at(r), &end = ranks.at(first.peer(last));
       if (first.stageNumber() == 0 && first.coordinates()[TensorAxis] == 0)
         accumulate(
-            placeOf<float>(first, first.stage().inputData) + m * kActivation,
-            placeOf<float>(end, end.stage().targetData) + m * kActivation);
+            addressOf<float>(first, first.stage().inputData) + m * kActivation,
+            addressOf<float>(end, end.stage().targetData) + m * kActivation);
     }
 }
 

@@ -51,7 +51,7 @@ extern const RotaTask lineTasks[];
 extern const RotaKernel lineKernels[];
 
 /// The place of a CPU rank's arena, as an array of T.
-template <typename T> T *placeOf(const Rank &rank, int64_t offset) {
+template <typename T> T *addressOf(const Rank &rank, int64_t offset) {
   return static_cast<T *>(rank.at(offset));
 }
 

@@ -50,7 +50,7 @@ constexpr int kEmptyStep = 4;
 
 void eraseLosses(Rank &rank) {
   if (int64_t loss = rank.stage().loss; loss >= 0)
-    std::fill_n(placeOf<float>(rank, loss), 2 * rank.program().microbatches,
+    std::fill_n(addressOf<float>(rank, loss), 2 * rank.program().microbatches,
                 0.0F);
 }
 

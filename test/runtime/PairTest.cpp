@@ -68,13 +68,13 @@ void runAll(LocalRanks &ranks) {
   for (int r = 0; r < kRanks; ++r)
     for (int half : {0, 1})
       for (int i = 0; i < 4; ++i)
-        placeOf<float>(ranks.at(r), 128 * half)[i] =
+        addressOf<float>(ranks.at(r), 128 * half)[i] =
             static_cast<float>(100 * half + 10 * r + i);
   ranks.run([](Rank &rank) { Executor(rank, 0).run(Executor::Mode::Train); });
   for (int r = 0; r < kRanks; ++r)
     for (int half : {0, 1})
       for (int i = 0; i < 4; ++i)
-        EXPECT_EQ(placeOf<float>(ranks.at(r), 128 * half + 64)[i],
+        EXPECT_EQ(addressOf<float>(ranks.at(r), 128 * half + 64)[i],
                   static_cast<float>(200 * half + 10 + 2 * i));
 }
 

@@ -74,11 +74,11 @@ TEST(Rank, ATaskGivesItsCoreBackWhileItsCollectiveWaits) {
     LocalRanks ranks({&program, tasks, nullptr}, threads);
     for (int r = 0; r < kRanks; ++r)
       for (int i = 0; i < 4; ++i)
-        placeOf<float>(ranks.at(r), 0)[i] = static_cast<float>(10 * r + i);
+        addressOf<float>(ranks.at(r), 0)[i] = static_cast<float>(10 * r + i);
     ranks.run([](Rank &rank) { Executor(rank, 0).run(Executor::Mode::Train); });
     for (int r = 0; r < kRanks; ++r)
       for (int i = 0; i < 4; ++i)
-        EXPECT_EQ(placeOf<float>(ranks.at(r), 64)[i], 30.0f + 3.0f * i);
+        EXPECT_EQ(addressOf<float>(ranks.at(r), 64)[i], 30.0f + 3.0f * i);
   }
 }
 
@@ -89,7 +89,7 @@ TEST(Rank, ATaskExchangesTheFilledRowsOfExperts) {
     LocalRanks ranks({&program, tasks, nullptr}, threads);
     for (uint64_t seed = 0; seed < 40; ++seed) {
       for (int r = 0; r < kRanks; ++r)
-        *placeOf<uint64_t>(ranks.at(r), 0) = seed;
+        *addressOf<uint64_t>(ranks.at(r), 0) = seed;
       ranks.run(
           [](Rank &rank) { Executor(rank, 0).run(Executor::Mode::Train); });
     }

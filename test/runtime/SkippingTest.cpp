@@ -40,7 +40,7 @@ public:
       // One rank alone sees it.
       if (isBad && rank.number() == ranks.count() - 1 &&
           rank.stage().targetData >= 0)
-        placeOf<float>(rank, rank.stage().targetData)[0] = NAN;
+        addressOf<float>(rank, rank.stage().targetData)[0] = NAN;
       Optimizer &optimizer = *optimizers[rank.number()];
       optimizer.begin(0.05);
       Executor(rank, 0).run(Executor::Mode::Train);

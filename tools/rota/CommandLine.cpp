@@ -151,7 +151,7 @@ static std::optional<Ending> readRunFile(const std::string &path,
   constexpr unsigned verbs = Command::Train | Command::Compile | Command::Plan |
                              Command::Probe | Command::Eval;
   std::optional<Ending> ending;
-  auto report = [&](const mlir::rota::FilePlace &place,
+  auto report = [&](const mlir::rota::FileLocation &place,
                     const llvm::Twine &message) {
     ending = Ending::badInput(toString(place) + ": " + message.str());
   };
@@ -161,7 +161,7 @@ static std::optional<Ending> readRunFile(const std::string &path,
   for (const auto &[key, value] : file->root().items()) {
     const Option *option = findOption(table, key, verbs);
     if (!option) {
-      report(file->placeOf(key),
+      report(file->locationOf(key),
              "unknown key '" + key + "'" + suggestion(table, key, verbs, ""));
       return ending;
     }
@@ -170,7 +170,7 @@ static std::optional<Ending> readRunFile(const std::string &path,
         texts ? assignText(*option, *texts)
               : expected(ruleOf(*option), mlir::rota::shortText(value));
     if (!error.empty()) {
-      report(file->placeOf(key), "'" + key + "': " + error);
+      report(file->locationOf(key), "'" + key + "': " + error);
       return ending;
     }
     options.given.insert(option->name);

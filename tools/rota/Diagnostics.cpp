@@ -11,7 +11,7 @@ using namespace mlir;
 namespace rota {
 
 /// The first place in a file that `loc` leads to; null when there is none.
-static FileLineColLoc findPlace(Location loc) {
+static FileLineColLoc findLocation(Location loc) {
   FileLineColLoc place;
   loc->walk([&](Location inner) {
     place = dyn_cast<FileLineColLoc>(inner);
@@ -20,8 +20,8 @@ static FileLineColLoc findPlace(Location loc) {
   return place;
 }
 
-static void printPlace(Location loc) {
-  FileLineColLoc place = findPlace(loc);
+static void printLocation(Location loc) {
+  FileLineColLoc place = findLocation(loc);
   if (!place)
     return;
   llvm::errs() << place.getFilename().getValue() << ":";
@@ -31,14 +31,14 @@ static void printPlace(Location loc) {
 }
 
 static void print(const Diagnostic &diagnostic, StringRef severity) {
-  printPlace(diagnostic.getLocation());
+  printLocation(diagnostic.getLocation());
   llvm::errs() << severity << ": " << diagnostic << "\n";
 }
 
 namespace {
 struct RemarkPrinter : remark::detail::MLIRRemarkStreamerBase {
   void streamOptimizationRemark(const remark::detail::Remark &told) override {
-    printPlace(told.getLocation());
+    printLocation(told.getLocation());
     llvm::errs() << "remark: ";
     told.print(llvm::errs());
     llvm::errs() << "\n";

@@ -112,9 +112,9 @@ private:
       for (int collective : parameter.reduce)
         addCollective(Stream::Step, stage, collective);
       addCollective(Stream::Step, stage, parameter.refresh);
-      for (const ArenaPlace &term : update.gradients)
+      for (const ArenaAddress &term : update.gradients)
         addMessages(Stream::Step, term.stage, stage);
-      for (const ArenaPlace &copy : update.copies)
+      for (const ArenaAddress &copy : update.copies)
         addMessages(Stream::Step, stage, copy.stage);
     }
   }

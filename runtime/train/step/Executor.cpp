@@ -69,7 +69,7 @@ void Executor::findMarks() {
   const std::vector<Stage> &stages = rank.program().stages;
   for (int owner = 0; owner < static_cast<int>(stages.size()); ++owner)
     for (const Update &update : stages[owner].updates)
-      for (const ArenaPlace &copy : update.copies)
+      for (const ArenaAddress &copy : update.copies)
         if (owner != rank.stageNumber() && copy.stage == rank.stageNumber())
           received.insert(copy.offset);
   firstUse = firstGradient = lastLoss = actionCount;

@@ -224,7 +224,7 @@ void Optimizer::findNorm() {
       {static_cast<const double *>(allSquares(version)),
        static_cast<const int32_t *>(rank.runtimeAt(places.order)),
        waits ? places.normCount : 0, stepLosses(rank),
-       waits ? options.gradientClip : 0.0, scalePlace(), result});
+       waits ? options.gradientClip : 0.0, scaleAddress(), result});
   skipping.decide();
   isSpeculative = snapshot && !waits;
   mustWait = false;
@@ -267,7 +267,7 @@ void Optimizer::rollBack(int64_t t) {
   for (const Stage &stage : program.stages)
     for (const Update &u : stage.updates) {
       const Parameter &p = program.parameters[u.parameter];
-      for (const ArenaPlace &place : u.gradients)
+      for (const ArenaAddress &place : u.gradients)
         if (place.stage == rank.stageNumber())
           zero(rank, place.offset,
                partElements(p.shape, p.storageDivision, program.mesh));
@@ -284,7 +284,7 @@ void Optimizer::rollBack(int64_t t) {
 }
 
 /// The factor of gradients lies among the scalars that updates read.
-float *Optimizer::scalePlace() const {
+float *Optimizer::scaleAddress() const {
   const std::vector<Scalar> &scalars = rank.program().scalars;
   auto scale =
       std::find_if(scalars.begin(), scalars.end(), [](const Scalar &s) {
@@ -349,7 +349,7 @@ void Optimizer::begin(double learningRate) {
 
 /// The places that Parameter::updateTask and squareTask say.
 void Optimizer::run(int task, const Update &update, int64_t output) {
-  const StepPlaces &step = rank.stage().step;
+  const StepOffsets &step = rank.stage().step;
   RotaFrame frame{};
   frame.parameters = rank.at(update.master);
   frame.gradients = rank.at(update.gradient);

@@ -85,7 +85,7 @@ private:
   struct Term {
     const Update *update;
     int owner; // the stage of the first place, where the sum is made
-    ArenaPlace place;
+    ArenaAddress place;
     int64_t elements;
   };
   void addTerm(const Term &term);
@@ -96,7 +96,7 @@ private:
   SquareSum readSquares(int64_t version);
   void *allSquares(int64_t version) const;
   void wait(std::vector<Request> &requests);
-  float *scalePlace() const;
+  float *scaleAddress() const;
   std::vector<float> scalarsOf(int64_t t, double learningRate) const;
   void run(int task, const Update &update, int64_t output);
 

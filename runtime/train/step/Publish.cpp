@@ -66,7 +66,7 @@ void Publisher::exchange(bool sends, OpenCopies &open) {
   const std::vector<Stage> &stages = rank.program().stages;
   for (int owner = 0; owner < static_cast<int>(stages.size()); ++owner)
     for (const Update &update : stages[owner].updates)
-      for (const ArenaPlace &copy : update.copies) {
+      for (const ArenaAddress &copy : update.copies) {
         if (sends ? owner != here : owner == here || copy.stage != here)
           continue;
         int64_t bytes = storedBytes(rank, update);

@@ -81,7 +81,7 @@ Queue &queueOf(StreamHandle stream) {
   return *reinterpret_cast<Queue *>(stream);
 }
 Event &eventOf(EventHandle event) { return *reinterpret_cast<Event *>(event); }
-char *placeOf(Address address) { return reinterpret_cast<char *>(address); }
+char *addressOf(Address address) { return reinterpret_cast<char *>(address); }
 
 Result ask(StreamHandle stream, std::function<void()> work) {
   Lock lock(machine().mutex);
@@ -215,7 +215,7 @@ void addMemory(DriverApi &api) {
     return kSuccess;
   };
   api.free = [](Address address) {
-    std::free(placeOf(address));
+    std::free(addressOf(address));
     return kSuccess;
   };
   api.allocateHost = [](void **address, size_t bytes, unsigned) {
@@ -229,13 +229,13 @@ void addMemory(DriverApi &api) {
   api.copy = [](Address destination, Address source, size_t bytes,
                 StreamHandle stream) {
     return ask(stream, [=] {
-      std::memcpy(placeOf(destination), placeOf(source), bytes);
+      std::memcpy(addressOf(destination), addressOf(source), bytes);
     });
   };
   api.fill8 = [](Address destination, unsigned char value, size_t count,
                  StreamHandle stream) {
     return ask(stream,
-               [=] { std::memset(placeOf(destination), value, count); });
+               [=] { std::memset(addressOf(destination), value, count); });
   };
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Places that the frame gives, and destinations.
-#include "lowering/executable/FixedPlaces.h"
+#include "lowering/executable/FixedAddresses.h"
 #include "ir/rota/model/Model.h"
 
 using namespace mlir;
@@ -25,19 +25,19 @@ bool canOverwrite(Operation *op, unsigned result, Value source) {
          });
 }
 
-bool isSamePlace(const BufferAddress &a, const BufferAddress &b) {
+bool isSameAddress(const BufferAddress &a, const BufferAddress &b) {
   return a.field == b.field && a.offset == b.offset;
 }
 
-FailureOr<FixedPlaces>
-FixedPlaces::get(func::FuncOp function, ArrayRef<Operation *> ops,
-                 const FunctionPlaces &frame, const ValueUses &uses,
-                 ConstantTables &tables, const ProgramMesh &mesh) {
-  FixedPlaces fixed(frame);
+FailureOr<FixedAddresses>
+FixedAddresses::get(func::FuncOp function, ArrayRef<Operation *> ops,
+                    const FunctionAddresses &frame, const ValueUses &uses,
+                    ConstantTables &tables, const ProgramMesh &mesh) {
+  FixedAddresses fixed(frame);
   fixed.placeTables(function);
-  for (auto [argument, place] :
+  for (auto [argument, address] :
        llvm::zip_equal(function.getArguments(), frame.arguments))
-    fixed.places[argument] = place;
+    fixed.addresses[argument] = address;
   for (Operation *op : ops) {
     if (failed(fixed.placeParameter(op)))
       return failure();
@@ -55,13 +55,14 @@ FixedPlaces::get(func::FuncOp function, ArrayRef<Operation *> ops,
   return fixed;
 }
 
-const BufferAddress *FixedPlaces::lookup(Value value) const {
-  auto found = places.find(viewedValue(value));
-  return found == places.end() ? nullptr : &found->second;
+const BufferAddress *FixedAddresses::lookup(Value value) const {
+  auto found = addresses.find(viewedValue(value));
+  return found == addresses.end() ? nullptr : &found->second;
 }
 
-/// The place of the parameter that a read or accumulate names; null without.
-const FunctionPlaces::ParamPlace *FixedPlaces::paramPlace(Operation *op) const {
+/// The address of the parameter that a read or accumulate names; null without.
+const FunctionAddresses::ParamOffsets *
+FixedAddresses::paramOffsets(Operation *op) const {
   auto name = op->getAttrOfType<FlatSymbolRefAttr>("param").getAttr();
   auto found = frame->params.find(lookupParam(op, name).getOperation());
   return found == frame->params.end() ? nullptr : &found->second;
@@ -69,7 +70,7 @@ const FunctionPlaces::ParamPlace *FixedPlaces::paramPlace(Operation *op) const {
 
 /// Those of the layer that the function is of, in the order of its forward, as
 /// Observation says.
-void FixedPlaces::placeTables(func::FuncOp function) {
+void FixedAddresses::placeTables(func::FuncOp function) {
   auto layer = function->getParentOfType<LayerOp>();
   if (!layer)
     return;
@@ -85,64 +86,64 @@ void FixedPlaces::placeTables(func::FuncOp function) {
 }
 
 /// C3 of rota.observed_mean: forward observes counts of that name.
-LogicalResult FixedPlaces::placeMean(ObservedMeanOp op) {
+LogicalResult FixedAddresses::placeMean(ObservedMeanOp op) {
   auto found = means.find(op.getName());
   int64_t columns =
       cast<RankedTensorType>(op.getResult().getType()).getDimSize(0);
   if (found == means.end() || found->second.columns != columns)
     return op.emitOpError("expected the layer's forward to observe counts of ")
            << columns << " columns as '" << op.getName() << "'";
-  places[op] = BufferAddress{memory::Observed, found->second.offset};
+  addresses[op] = BufferAddress{memory::Observed, found->second.offset};
   return success();
 }
 
-LogicalResult FixedPlaces::placeParameter(Operation *op) {
+LogicalResult FixedAddresses::placeParameter(Operation *op) {
   if (!isa<ReadOp, AccumulateOp>(op))
     return success();
-  const FunctionPlaces::ParamPlace *place = paramPlace(op);
-  if (!place)
+  const FunctionAddresses::ParamOffsets *address = paramOffsets(op);
+  if (!address)
     return op->emitOpError("expected a parameter of this function's block, got "
                            "'")
            << op->getAttrOfType<FlatSymbolRefAttr>("param").getValue() << "'";
   if (auto read = dyn_cast<ReadOp>(op))
-    places[read] = BufferAddress{memory::Parameters, place->value};
+    addresses[read] = BufferAddress{memory::Parameters, address->value};
   return success();
 }
 
-void FixedPlaces::placeConstant(Operation *op, ConstantTables &tables,
-                                const ProgramMesh &mesh) {
-  auto place = [&](int64_t offset) {
-    places[op->getResult(0)] = BufferAddress{memory::Constants, offset};
+void FixedAddresses::placeConstant(Operation *op, ConstantTables &tables,
+                                   const ProgramMesh &mesh) {
+  auto address = [&](int64_t offset) {
+    addresses[op->getResult(0)] = BufferAddress{memory::Constants, offset};
   };
   if (auto table = dyn_cast<RotaryTableOp>(op))
-    place(tables.add(table));
+    address(tables.add(table));
   else if (auto offset = dyn_cast<ShardOffsetOp>(op))
-    place(tables.add(offset, mesh));
+    address(tables.add(offset, mesh));
   else if (auto cotangent = dyn_cast<AuxiliaryCotangentOp>(op))
-    place(tables.add(cotangent));
+    address(tables.add(cotangent));
   else if (auto constant = dyn_cast<arith::ConstantOp>(op))
     if (auto data = dyn_cast<DenseElementsAttr>(constant.getValue()))
-      place(tables.add(data));
+      address(tables.add(data));
 }
 
-BufferAddress FixedPlaces::gradientPlace(AccumulateOp op) const {
-  return {memory::Gradients, paramPlace(op)->gradient};
+BufferAddress FixedAddresses::gradientAddress(AccumulateOp op) const {
+  return {memory::Gradients, paramOffsets(op)->gradient};
 }
 
-BufferAddress FixedPlaces::auxiliaryPlace(AuxiliaryLossOp op) const {
+BufferAddress FixedAddresses::auxiliaryAddress(AuxiliaryLossOp op) const {
   return {memory::Auxiliary,
           4 * int64_t(llvm::find(auxiliary, op) - auxiliary.begin())};
 }
 
-/// Whether an op of the function computes the value and it has no place yet.
-bool FixedPlaces::isFree(Value value) const {
+/// Whether an op of the function computes the value and it has no address yet.
+bool FixedAddresses::isFree(Value value) const {
   Operation *source = viewedValue(value).getDefiningOp();
   return source && isComputed(source) && !lookup(value);
 }
 
-/// Whether no argument at `place` is read once `value` is computed there.
-bool FixedPlaces::mayLieAt(const BufferAddress &place, Value value,
-                           const ValueUses &uses) const {
+/// Whether no argument at `address` is read once `value` is computed there.
+bool FixedAddresses::mayLieAt(const BufferAddress &address, Value value,
+                              const ValueUses &uses) const {
   auto result = cast<OpResult>(viewedValue(value));
   Operation *op = result.getOwner();
   return llvm::all_of(
@@ -150,7 +151,7 @@ bool FixedPlaces::mayLieAt(const BufferAddress &place, Value value,
       [&](auto pair) {
         auto [argument, other] = pair;
         Operation *last = uses.lastUser(argument);
-        return !isSamePlace(place, other) || !last ||
+        return !isSameAddress(address, other) || !last ||
                last->isBeforeInBlock(op) ||
                (last == op &&
                 canOverwrite(op, result.getResultNumber(), argument));
@@ -158,18 +159,18 @@ bool FixedPlaces::mayLieAt(const BufferAddress &place, Value value,
 }
 
 /// Computes what leaves the function where it leaves.
-void FixedPlaces::setDestinations(Operation *op, const ValueUses &uses) {
+void FixedAddresses::setDestinations(Operation *op, const ValueUses &uses) {
   if (auto leave = dyn_cast<func::ReturnOp>(op))
-    for (auto [value, place] :
+    for (auto [value, address] :
          llvm::zip_equal(leave.getOperands(), frame->results))
-      if (isFree(value) && mayLieAt(place, value, uses))
-        places[viewedValue(value)] = place;
+      if (isFree(value) && mayLieAt(address, value, uses))
+        addresses[viewedValue(value)] = address;
   if (auto loss = dyn_cast<AuxiliaryLossOp>(op))
     if (isFree(loss.getSum()))
-      places[viewedValue(loss.getSum())] = auxiliaryPlace(loss);
+      addresses[viewedValue(loss.getSum())] = auxiliaryAddress(loss);
   if (auto observe = dyn_cast<ObserveOp>(op))
     if (isFree(observe.getCounts()))
-      places[viewedValue(observe.getCounts())] = observedPlace(observe);
+      addresses[viewedValue(observe.getCounts())] = observedAddress(observe);
   if (auto accumulate = dyn_cast<AccumulateOp>(op)) {
     Value value = viewedValue(accumulate.getValue());
     if (!isFree(value) || !uses.hasOneReader(value))
@@ -177,7 +178,7 @@ void FixedPlaces::setDestinations(Operation *op, const ValueUses &uses) {
     auto result = cast<OpResult>(value);
     auto source = dyn_cast<TaskOpInterface>(result.getOwner());
     if (source && source.canAccumulate(result.getResultNumber())) {
-      places[value] = gradientPlace(accumulate);
+      addresses[value] = gradientAddress(accumulate);
       accumulated.insert(value);
     }
   }
@@ -185,15 +186,15 @@ void FixedPlaces::setDestinations(Operation *op, const ValueUses &uses) {
 
 /// Computes what only a collective reads that works in place where its result
 /// goes.
-void FixedPlaces::setSource(Operation *op, const ValueUses &uses) {
+void FixedAddresses::setSource(Operation *op, const ValueUses &uses) {
   if (!isa<CollectiveOpInterface>(op))
     return;
   for (auto [operand, result] : cast<TaskOpInterface>(op).getInPlacePairs()) {
     Value value = op->getOperand(operand);
-    const BufferAddress *place = lookup(op->getResult(result));
-    if (place && isFree(value) && uses.hasOneReader(value) &&
-        mayLieAt(*place, value, uses))
-      places[viewedValue(value)] = BufferAddress(*place);
+    const BufferAddress *address = lookup(op->getResult(result));
+    if (address && isFree(value) && uses.hasOneReader(value) &&
+        mayLieAt(*address, value, uses))
+      addresses[viewedValue(value)] = BufferAddress(*address);
   }
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The values of a function that live outside scratch while its task runs.
-#ifndef ROTA_LOWERING_EXECUTABLE_FIXEDPLACES_H
-#define ROTA_LOWERING_EXECUTABLE_FIXEDPLACES_H
+#ifndef ROTA_LOWERING_EXECUTABLE_FIXEDADDRESSES_H
+#define ROTA_LOWERING_EXECUTABLE_FIXEDADDRESSES_H
 
 #include "ir/rota/experts/Experts.h"
 #include "lowering/executable/ConstantTables.h"
@@ -18,13 +18,14 @@ struct BufferAddress {
   int64_t offset = 0;
 };
 
-/// The places of a function's arguments, results and parameters in the frame.
-struct FunctionPlaces {
+/// The addresses of a function's arguments, results and parameters in the
+/// frame.
+struct FunctionAddresses {
   llvm::SmallVector<BufferAddress> arguments, results;
-  struct ParamPlace {
+  struct ParamOffsets {
     int64_t value, gradient; // offsets in the parameter and gradient blocks
   };
-  llvm::DenseMap<mlir::Operation *, ParamPlace> params; // by rota.param
+  llvm::DenseMap<mlir::Operation *, ParamOffsets> params; // by rota.param
 };
 
 /// Whether the op computes its results in a task: neither a view, nor an
@@ -36,40 +37,40 @@ bool isComputed(mlir::Operation *op);
 bool canOverwrite(mlir::Operation *op, unsigned result, mlir::Value source);
 
 /// Whether both are the same bytes of the frame.
-bool isSamePlace(const BufferAddress &a, const BufferAddress &b);
+bool isSameAddress(const BufferAddress &a, const BufferAddress &b);
 
 /// Arguments, parameters and constants lie where the frame has them. A result
 /// is computed where it leaves the function, unless an argument lies there that
 /// is still read. A gradient is added where it accumulates if its op can. If a
 /// collective works in place and alone reads a value, the value is computed
 /// where the collective's result goes.
-class FixedPlaces {
+class FixedAddresses {
 public:
   /// Of `function`, whose ops are `ops`. Adds the constants that it reads to
   /// `tables`. Fails with an error at an op that names a parameter or an
-  /// observation without a place.
-  static llvm::FailureOr<FixedPlaces>
+  /// observation without an address.
+  static llvm::FailureOr<FixedAddresses>
   get(mlir::func::FuncOp function, llvm::ArrayRef<mlir::Operation *> ops,
-      const FunctionPlaces &frame, const ValueUses &uses,
+      const FunctionAddresses &frame, const ValueUses &uses,
       ConstantTables &tables, const ProgramMesh &mesh);
 
-  /// The place of `value` or of what it views; null: it lies in scratch.
+  /// The address of `value` or of what it views; null: it lies in scratch.
   const BufferAddress *lookup(mlir::Value value) const;
   /// Whether the op that computes the value adds it to what is there.
   bool accumulates(mlir::Value value) const {
     return accumulated.contains(mlir::rota::viewedValue(value));
   }
 
-  BufferAddress gradientPlace(mlir::rota::AccumulateOp op) const;
+  BufferAddress gradientAddress(mlir::rota::AccumulateOp op) const;
   /// The sums that a function adds to auxiliary losses are in its order.
-  BufferAddress auxiliaryPlace(mlir::rota::AuxiliaryLossOp op) const;
+  BufferAddress auxiliaryAddress(mlir::rota::AuxiliaryLossOp op) const;
   /// Observed tables, too, each where a block of an arena may start.
-  BufferAddress observedPlace(mlir::rota::ObserveOp op) const {
+  BufferAddress observedAddress(mlir::rota::ObserveOp op) const {
     return {memory::Observed, observed.lookup(op)};
   }
 
 private:
-  explicit FixedPlaces(const FunctionPlaces &frame) : frame(&frame) {}
+  explicit FixedAddresses(const FunctionAddresses &frame) : frame(&frame) {}
 
   void placeTables(mlir::func::FuncOp function);
   llvm::LogicalResult placeParameter(mlir::Operation *op);
@@ -79,21 +80,22 @@ private:
   void setDestinations(mlir::Operation *op, const ValueUses &uses);
   void setSource(mlir::Operation *op, const ValueUses &uses);
   bool isFree(mlir::Value value) const;
-  bool mayLieAt(const BufferAddress &place, mlir::Value value,
+  bool mayLieAt(const BufferAddress &address, mlir::Value value,
                 const ValueUses &uses) const;
-  const FunctionPlaces::ParamPlace *paramPlace(mlir::Operation *op) const;
+  const FunctionAddresses::ParamOffsets *
+  paramOffsets(mlir::Operation *op) const;
 
-  const FunctionPlaces *frame;
+  const FunctionAddresses *frame;
   llvm::SmallVector<mlir::rota::AuxiliaryLossOp> auxiliary;
   llvm::DenseMap<mlir::Operation *, int64_t> observed; // offsets
   struct Mean {
     int64_t offset, columns;
   };
   llvm::StringMap<Mean> means; // behind the tables of that name
-  llvm::DenseMap<mlir::Value, BufferAddress> places; // never of views
+  llvm::DenseMap<mlir::Value, BufferAddress> addresses; // never of views
   llvm::DenseSet<mlir::Value> accumulated;
 };
 
 } // namespace rota::lowering
 
-#endif // ROTA_LOWERING_EXECUTABLE_FIXEDPLACES_H
+#endif // ROTA_LOWERING_EXECUTABLE_FIXEDADDRESSES_H

@@ -2,7 +2,7 @@
 //
 // Queries are [batch, position, head], the softmax's rows [batch, head,
 // position].
-#include "lowering/gpu/GpuAttentionPlaces.h"
+#include "lowering/gpu/GpuAttentionBlocks.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -18,7 +18,7 @@ namespace rota::lowering {
 // Blocks of threads
 //===----------------------------------------------------------------------===//
 
-GpuAttentionPlaces::QueryBlock GpuAttentionPlaces::queryBlock(int64_t rows) {
+GpuAttentionBlocks::QueryBlock GpuAttentionBlocks::queryBlock(int64_t rows) {
   // The blocks with most keys come first.
   int64_t blocks = llvm::divideCeil(shape.sequence, rows);
   int64_t heads = shape.batch * shape.heads;
@@ -28,7 +28,7 @@ GpuAttentionPlaces::QueryBlock GpuAttentionPlaces::queryBlock(int64_t rows) {
           k.mul(place, rows)};
 }
 
-GpuAttentionPlaces::KeyBlock GpuAttentionPlaces::keyBlock(int64_t rows,
+GpuAttentionBlocks::KeyBlock GpuAttentionBlocks::keyBlock(int64_t rows,
                                                           int64_t parts) {
   // The blocks with most queries, those with the first keys, come first.
   int64_t heads = shape.batch * shape.keyHeads;
@@ -48,7 +48,7 @@ emitAttentionKernel(KernelLibrary &library, Location loc, StringRef name,
                        blocks, launch.threads, body);
 }
 
-SmallVector<Value> GpuAttentionPlaces::walkQueries(const KeyBlock &block,
+SmallVector<Value> GpuAttentionBlocks::walkQueries(const KeyBlock &block,
                                                    int64_t own, int64_t rows,
                                                    ValueRange initial,
                                                    TileBody body) {
@@ -68,7 +68,7 @@ SmallVector<Value> GpuAttentionPlaces::walkQueries(const KeyBlock &block,
                 });
 }
 
-Value GpuAttentionPlaces::isBeyond(Value first, int64_t rows) {
+Value GpuAttentionBlocks::isBeyond(Value first, int64_t rows) {
   // A causal mask hides them from every query in the sequence.
   if (shape.mask.after == 0 || shape.sequence % rows == 0)
     return {};
@@ -79,7 +79,7 @@ Value GpuAttentionPlaces::isBeyond(Value first, int64_t rows) {
 // Rows
 //===----------------------------------------------------------------------===//
 
-HeadRows GpuAttentionPlaces::rowsOf(Memory memory, Value batch, Value head,
+HeadRows GpuAttentionBlocks::rowsOf(Memory memory, Value batch, Value head,
                                     int64_t heads, int64_t size) {
   int64_t stride = heads * size;
   Value start = k.add(k.mul(k.widen(batch), shape.sequence * stride),
@@ -87,12 +87,12 @@ HeadRows GpuAttentionPlaces::rowsOf(Memory memory, Value batch, Value head,
   return {k.offset(memory, start), stride, size};
 }
 
-Memory GpuAttentionPlaces::lineOf(Memory memory, Value batch, Value head) {
+Memory GpuAttentionBlocks::lineOf(Memory memory, Value batch, Value head) {
   Value row = k.add(k.mul(k.widen(batch), shape.heads), k.widen(head));
   return k.offset(memory, k.mul(row, shape.sequence));
 }
 
-GpuAttentionPlaces::QueryLines GpuAttentionPlaces::queryLines(Value batch,
+GpuAttentionBlocks::QueryLines GpuAttentionBlocks::queryLines(Value batch,
                                                               Value head) {
   using Argument = AttentionGradArgument;
   Type f32 = k.ops().getF32Type();
@@ -100,13 +100,13 @@ GpuAttentionPlaces::QueryLines GpuAttentionPlaces::queryLines(Value batch,
           lineOf(k.argument(Argument::Delta, f32), batch, head)};
 }
 
-std::pair<Value, Value> GpuAttentionPlaces::loadLines(const QueryLines &lines,
+std::pair<Value, Value> GpuAttentionBlocks::loadLines(const QueryLines &lines,
                                                       Value position) {
   Value read = k.min(position, k.i32(shape.sequence - 1));
   return {toBaseTwo(k.load(lines.logsumexp, read)), k.load(lines.delta, read)};
 }
 
-Value GpuAttentionPlaces::toBaseTwo(Value logsumexp) {
+Value GpuAttentionBlocks::toBaseTwo(Value logsumexp) {
   return k.mulf(logsumexp, k.f32(-std::numbers::log2e));
 }
 

@@ -3,8 +3,8 @@
 // The parts that all of attention's kernels on a GPU share: arguments, the rows
 // of a block of threads in global memory, walks over the other rows, and the
 // running softmax.
-#ifndef ROTA_LOWERING_GPU_GPUATTENTIONPLACES_H
-#define ROTA_LOWERING_GPU_GPUATTENTIONPLACES_H
+#ifndef ROTA_LOWERING_GPU_GPUATTENTIONBLOCKS_H
+#define ROTA_LOWERING_GPU_GPUATTENTIONBLOCKS_H
 
 #include "lowering/gpu/GpuBuilder.h"
 #include "lowering/kernels/AttentionCode.h"
@@ -39,9 +39,9 @@ struct AttentionGradArgument {
 using HeadRows = StridedRows;
 
 /// Blocks of threads, and their rows in global memory. Numbers are i32.
-class GpuAttentionPlaces {
+class GpuAttentionBlocks {
 public:
-  GpuAttentionPlaces(GpuBuilder &k, const AttentionShape &shape)
+  GpuAttentionBlocks(GpuBuilder &k, const AttentionShape &shape)
       : k(k), shape(shape), walk(k, shape.mask),
         queryWalk(k, shape.mask.transposed()) {}
 
@@ -170,4 +170,4 @@ mlir::Value fastExp2(GpuBuilder &k, mlir::Value value);
 
 } // namespace rota::lowering
 
-#endif // ROTA_LOWERING_GPU_GPUATTENTIONPLACES_H
+#endif // ROTA_LOWERING_GPU_GPUATTENTIONBLOCKS_H
