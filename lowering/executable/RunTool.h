@@ -20,7 +20,7 @@ pid_t startTool(llvm::ArrayRef<std::string> arguments, int output,
 /// program that cannot be run ends with a status other than 0.
 int waitForTool(pid_t process);
 
-/// The first line of a program's messages that speaks of an error.
+/// The first line of a program's messages with an error.
 std::string firstError(const MemoryFile &messages);
 
 } // namespace rota::lowering

@@ -18,7 +18,7 @@ std::atomic<const FlightRecorder *> recorders[kMostFlightRecorders];
 
 /// The report of this process.
 std::array<char, 4096> reportPath;
-std::atomic<bool> isArmed{false}, speaksReport{false};
+std::atomic<bool> isArmed{false}, printsReport{false};
 
 constexpr int kSignals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGQUIT};
 
@@ -63,11 +63,11 @@ FlightRecorder::Entry FlightRecorder::at(uint64_t number) const {
           static_cast<FlightEvent>(what >> kValueBits), value};
 }
 
-FlightReport::FlightReport(const std::string &path, bool speaks) {
+FlightReport::FlightReport(const std::string &path, bool prints) {
   size_t length = std::min(path.size(), reportPath.size() - 1);
   std::memcpy(reportPath.data(), path.data(), length);
   reportPath[length] = 0;
-  speaksReport = speaks;
+  printsReport = prints;
   isArmed = true;
   for (int signal : kSignals) {
     struct sigaction old;
@@ -100,7 +100,7 @@ void reportFlight(int rank) {
     isWritten = writeFlight(file, list);
     isWritten &= close(file) == 0;
   }
-  if (speaksReport)
+  if (printsReport)
     printFlight(STDERR_FILENO, list, rank, isWritten ? reportPath.data() : "");
 }
 

@@ -88,8 +88,8 @@ private:
 /// it then ends. At most one in a process.
 class FlightReport {
 public:
-  /// `path`: the file to write. Prints the last events too if `speaks`.
-  FlightReport(const std::string &path, bool speaks);
+  /// `path`: the file to write. Prints the last events too if `prints`.
+  FlightReport(const std::string &path, bool prints);
   ~FlightReport();
   FlightReport(const FlightReport &) = delete;
   FlightReport &operator=(const FlightReport &) = delete;

@@ -21,7 +21,7 @@
 namespace rota {
 
 /// Processes that print their last events when a run fails.
-static constexpr int kSpeakingProcesses = 8;
+static constexpr int kPrintingProcesses = 8;
 
 void train(const Run &run) {
   const Program &program = *run.executable.program;
@@ -58,7 +58,7 @@ static void runCommand(const Executable &executable, Command command,
                        const Options &options, const ProcessLaunch &launch) {
   // The first processes speak for all.
   FlightReport flight(flightPath(options, launch),
-                      /*speaks=*/launch.process < kSpeakingProcesses);
+                      /*prints=*/launch.process < kPrintingProcesses);
   Connection connection(*executable.program, options.ranks, launch,
                         /*timing=*/!options.trace.empty());
   try {
@@ -104,9 +104,9 @@ int runTrainer(int argc, char **argv, const char *description,
   Command command;
   Options options;
   ProcessLaunch launch = findLaunch();
-  bool speaks = launch.process == 0;
+  bool prints = launch.process == 0;
   auto complain = [&](const std::string &message, int code) {
-    if (speaks)
+    if (prints)
       fmt::print(stderr, "error: {}\n", message);
     return code;
   };
@@ -119,19 +119,19 @@ int runTrainer(int argc, char **argv, const char *description,
       !verify(program, error))
     return complain("the compiled program is broken: " + error, kExitRunFailed);
   options.optimizer.own = program.options;
-  if (auto code = parseOptions(argc, argv, speaks, command, options))
+  if (auto code = parseOptions(argc, argv, prints, command, options))
     return *code;
   // Under NCCL no rank learns of another one's failure.
-  speaks |= options.ranks == RankKind::Nccl;
+  prints |= options.ranks == RankKind::Nccl;
   try {
     runCommand({&program, tasks, kernels, gpuCode}, command, options, launch);
     return kExitSuccess;
   } catch (const InputError &failure) {
     return complain(failure.what(), kExitBadInput);
   } catch (const std::exception &failure) {
-    // A launcher ends all processes when one has failed: the one that speaks
+    // A launcher ends all processes when one has failed: the one that prints
     // needs time to.
-    if (!speaks)
+    if (!prints)
       std::this_thread::sleep_for(std::chrono::seconds(1));
     return complain(failure.what(), kExitRunFailed);
   }

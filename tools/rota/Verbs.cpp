@@ -112,8 +112,8 @@ int compileThenRun(Command verb, RunOptions options,
   temporary.reset();
   std::chrono::duration<double> seconds =
       std::chrono::steady_clock::now() - start;
-  bool speaks = findLaunch().process == 0; // of those that mpirun started
-  if (!options.json && speaks)
+  bool prints = findLaunch().process == 0; // of those that mpirun started
+  if (!options.json && prints)
     fmt::print(stderr, "compiled {} in {:.1f} s\n", options.model,
                seconds.count());
   return becomeProgram(trainer, trainerArguments(verb, options));

@@ -177,7 +177,7 @@ OptionMistake checkTrainOptions(const Options &options) {
   return checkOptimizerOptions(options.optimizer);
 }
 
-std::optional<int> parseOptions(int argc, char **argv, bool speaks,
+std::optional<int> parseOptions(int argc, char **argv, bool prints,
                                 Command &command, Options &options) {
   std::vector<std::string> arguments(argv, argv + argc);
   std::string program = "trainer";
@@ -188,7 +188,7 @@ std::optional<int> parseOptions(int argc, char **argv, bool speaks,
   auto ending = readArguments(std::move(arguments), program, command, options);
   if (!ending)
     return std::nullopt;
-  return speaks ? ending->print() : ending->exitCode;
+  return prints ? ending->print() : ending->exitCode;
 }
 
 } // namespace rota

@@ -73,9 +73,9 @@ OptionMistake checkTrainOptions(const Options &options);
 
 /// Reads the trainer's arguments into `command` and `options`. Returns an exit
 /// code when the program ends here (help asked for, or an error), nothing when
-/// it goes on. Help and errors are printed if `speaks`: one of many processes
+/// it goes on. Help and errors are printed if `prints`: one of many processes
 /// does.
-std::optional<int> parseOptions(int argc, char **argv, bool speaks,
+std::optional<int> parseOptions(int argc, char **argv, bool prints,
                                 Command &command, Options &options);
 
 } // namespace rota

@@ -24,9 +24,9 @@ static void printLine(const ordered_json &object) {
   std::fflush(stdout);
 }
 
-Report::Report(const Program &program, const Options &options, bool speaks)
-    : program(program), options(options), speaks(speaks),
-      terminal(speaks && !options.json && isatty(STDOUT_FILENO) &&
+Report::Report(const Program &program, const Options &options, bool prints)
+    : program(program), options(options), prints(prints),
+      terminal(prints && !options.json && isatty(STDOUT_FILENO) &&
                !std::getenv("NO_COLOR")) {}
 
 bool Report::keeps(int64_t t) const {
@@ -51,7 +51,7 @@ static std::string meshText(const Program &program) {
 }
 
 void Report::begin(const std::string &data) {
-  if (!speaks)
+  if (!prints)
     return;
   ordered_json mesh = ordered_json::object();
   for (const MeshAxis &axis : program.mesh)
@@ -108,7 +108,7 @@ void Report::clearLine() {
 void Report::step(const StepReport &p, bool last) {
   bool keep = keeps(p, last);
   bool isSkipped = p.skip != SkipReason::None;
-  if (!speaks || (!keep && !terminal))
+  if (!prints || (!keep && !terminal))
     return;
   if (options.json) {
     ordered_json line = {{"event", "step"},
@@ -168,7 +168,7 @@ void Report::step(const StepReport &p, bool last) {
 }
 
 void Report::note(const std::string &text) {
-  if (!speaks)
+  if (!prints)
     return;
   if (options.json)
     return printLine({{"event", "note"}, {"text", text}});
@@ -237,7 +237,7 @@ static std::string skippedText(const StepReport &p) {
 }
 
 void Report::end(const StepReport &p, const RunSummary &summary) {
-  if (!speaks)
+  if (!prints)
     return;
   if (options.json)
     return printLine(summaryJson(program, p, summary));
@@ -286,7 +286,7 @@ static void printTable(const char *what, const Profile::Table &table,
 
 void Report::profile(const ProfileTables &tables, const Profile::Table &phases,
                      const std::vector<RankReport> &ranks) {
-  if (!speaks)
+  if (!prints)
     return;
   Profile::Table transfers;
   for (ActionKind kind : {ActionKind::Unshard, ActionKind::ReduceGrad})

@@ -40,8 +40,8 @@ struct StepReport {
 
 class Report {
 public:
-  /// Prints if `speaks`: one rank does.
-  Report(const Program &program, const Options &options, bool speaks);
+  /// Prints if `prints`: one rank does.
+  Report(const Program &program, const Options &options, bool prints);
 
   /// The steps of this process follow step `done`.
   void continueAfter(int64_t done) { before = done; }
@@ -74,7 +74,7 @@ private:
 
   const Program &program;
   const Options &options;
-  bool speaks, terminal;
+  bool prints, terminal;
   int64_t before = 0; // steps before those of this process
   bool headerPrinted = false;
   bool lineOpen = false; // the cursor is at the end of an unfinished line

@@ -72,7 +72,7 @@ TEST(FlightRecorder, WritesATraceAndPrintsTheLastFive) {
   second.add(FlightEvent::Failure, 0);
   testing::internal::CaptureStderr();
   {
-    FlightReport report(folder.path("flight.json"), /*speaks=*/true);
+    FlightReport report(folder.path("flight.json"), /*prints=*/true);
     reportFlight(5);
     reportFlight(4); // once
   }
@@ -105,7 +105,7 @@ TEST(FlightRecorder, NumbersThatAStageLacksAreNotRead) {
   recorder.add(FlightEvent::ActionBegin, 99);
   recorder.add(FlightEvent::DeviceReached, -1);
   TemporaryFolder folder;
-  FlightReport report(folder.path("flight.json"), /*speaks=*/false);
+  FlightReport report(folder.path("flight.json"), /*prints=*/false);
   reportFlight();
   EXPECT_EQ(eventsOf(folder.read("flight.json")),
             (std::vector<std::string>{"B -", "i device at -"}));
@@ -118,7 +118,7 @@ TEST(FlightRecorderDeathTest, ACrashLeavesTheEventsAndItsSignal) {
   recorder.add(FlightEvent::ActionBegin, 1);
   EXPECT_EXIT(
       {
-        FlightReport report(folder.path("flight.json"), /*speaks=*/true);
+        FlightReport report(folder.path("flight.json"), /*prints=*/true);
         std::raise(SIGSEGV);
       },
       testing::KilledBySignal(SIGSEGV), "rank 0: 3F1 begins");
