@@ -84,9 +84,9 @@ private:
   mlir::ModuleOp module;
   ModelFacts facts;
   DeviceKind device = DeviceKind::Cpu;
-  std::vector<std::string> chips;               // of GPU code
+  std::vector<std::string> chips;               // architectures of GPU code
   bool unchecked = false;                       // TargetOptions::unchecked
-  std::unique_ptr<llvm::TargetMachine> machine; // of the host
+  std::unique_ptr<llvm::TargetMachine> machine; // for code of the host
   FunctionCosts costs;
   std::optional<KernelLibrary> library;
   mlir::OwningOpRef<mlir::ModuleOp> tasks;

@@ -68,7 +68,7 @@ struct Shape {
   bool sendsBackward(int chunk, int microbatch = 0) const;
   /// The chunk that makes the value which a compute action reads: F reads the
   /// activation of the chunk before its own, B and I the gradient of the chunk
-  /// behind it. kNoChunk when the action reads none.
+  /// after it. kNoChunk when the action reads none.
   int producerOf(const Action &action) const;
   /// The chunk that reads the value which a compute action makes, or kNoChunk.
   int consumerOf(const Action &action) const;
@@ -101,7 +101,7 @@ using ActionRows = std::vector<std::vector<Action>>;
 ///   kOutgoingBuffers, and waits for the copy of the previous message in that
 ///   buffer.
 /// - A compute action that reads a message waits until it has been copied.
-/// - UNSHARD, REDUCE_GRAD, OFFLOAD and FETCH run beside the actions behind
+/// - UNSHARD, REDUCE_GRAD, OFFLOAD and FETCH run beside the actions after
 /// them;
 ///   transfers of one kind run one after the other. F, B, I and W wait for the
 ///   UNSHARD of their chunk. The first gradient after a REDUCE_GRAD begins a
@@ -111,7 +111,7 @@ using ActionRows = std::vector<std::vector<Action>>;
 ///   gathered.
 /// - A pair is an F and a B or I that stand side by side, in any order. It
 ///   starts when both could start, and both end when it ends. What its halves
-///   need stands before both, what they cause behind both.
+///   need stands before both, what they cause after both.
 /// - All ranks of a stage run the same row, so the collectives of UNSHARD and
 ///   REDUCE_GRAD have the same order on all of them.
 /// The result does not depend on the relative speed of the ranks: a timeline
@@ -119,7 +119,7 @@ using ActionRows = std::vector<std::vector<Action>>;
 struct Timeline {
   Shape shape;
   ActionRows ranks;
-  /// d: SEND stands d - 1 actions behind the action that made the message, so
+  /// d: SEND stands d - 1 actions after the action that made the message, so
   /// with 2 the message travels while its rank computes. 1 or 2, since there
   /// are two buffers.
   int delay = 1;

@@ -76,7 +76,7 @@ LogicalResult ProgramOp::verifySymbolUses(SymbolTableCollection &symbolTables) {
     return emitOpError("expected a 'rota.stack', '")
            << getStack() << "' is none";
   ArrayAttr pattern = stack.getPattern();
-  // The stack is verified after this op when it stands behind it.
+  // The stack is verified after this op when it stands later.
   if (pattern.empty())
     return success();
   ChunksOp table = getChunks();

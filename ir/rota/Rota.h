@@ -44,7 +44,7 @@ struct AuxiliaryLosses : SideEffects::Resource::Base<AuxiliaryLosses> {
 #include "ir/rota/RotaOps.h.inc"
 
 namespace mlir::rota {
-/// The value whose elements `value` has, behind all views.
+/// The value that `value` is a view of, through all views; else `value`.
 Value viewedValue(Value value);
 
 /// Attaches the rota interfaces to the arith and math ops that models may use.

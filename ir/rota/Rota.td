@@ -31,7 +31,7 @@ def Rota_Dialect : Dialect {
   // kind of layer, between `assign-remat` and `differentiate`. `residual_names`:
   // of a layer, for each residual that `forward` returns, the names that the
   // model as built gives it.
-  // `loss_term`: of a result of `loss` behind sum and weight, in the model as
+  // `loss_term`: of a result of `loss` after sum and weight, in the model as
   // built.
   // `update` and `squares`: functions of a parameter, `state` and `scalar`: of
   // an argument of the former, `options`: of a module, which these scalars name
@@ -98,7 +98,7 @@ def Rota_ConstantAttr : Rota_Attr<"Constant", "constant"> {
 def Rota_LossTermAttr : Rota_Attr<"LossTerm", "loss_term"> {
   let summary = "a term of the loss that is a sum over the same weight";
   let description = [{
-    Marks a result of `loss` behind sum and weight, an f32 scalar. The loss of a
+    Marks a result of `loss` after sum and weight, an f32 scalar. The loss of a
     step has `coefficient` times the total of these results over the total of the
     weights. Reports have this number under `name`, which no other term has and is
     not `main`: `#rota.loss_term<name = "z_loss", coefficient = 1.0e-04>`.

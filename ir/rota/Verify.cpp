@@ -29,7 +29,7 @@ LogicalResult UniformAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
-/// C6: `after` is `before` with axes behind on at most one dimension.
+/// C6: `after` is `before` with axes appended on at most one dimension.
 static LogicalResult verifyDivided(ParamOp param, ShardingAttr before,
                                    ShardingAttr after, StringRef name) {
   if (!after.getUnreduced().empty())
@@ -46,7 +46,7 @@ static LogicalResult verifyDivided(ParamOp param, ShardingAttr before,
   if (changed > 1)
     return param.emitOpError("expected the ")
            << name << " sharding to be " << before
-           << " with axes added behind on at most one dimension, got " << after;
+           << " with axes appended on at most one dimension, got " << after;
   return success();
 }
 
@@ -98,7 +98,7 @@ LogicalResult ParamOp::verify() {
   getSymName().split(pieces, '{');
   for (StringRef piece : llvm::drop_begin(pieces))
     if (!piece.contains('}'))
-      return emitOpError("expected '}' behind each '{' of its name");
+      return emitOpError("expected '}' after each '{' of its name");
   if (getNamedDimensions() > getTensorType().getRank())
     return emitOpError("expected a dimension for each placeholder of its name, "
                        "got ")

@@ -24,7 +24,8 @@ namespace rota::lowering {
 struct TargetOptions {
   std::string cpu = "native"; // as clang's -march names it: "x86-64-v3"
   DeviceKind device = DeviceKind::Cpu;
-  // As ptxas names them; empty: all that trainers are made for.
+  // GPU architectures, as ptxas names them; empty: all that trainers are made
+  // for.
   std::vector<std::string> gpus;
   bool unchecked = false; // simt: kernels without the emulator's checks
 };
@@ -55,7 +56,7 @@ llvm::FailureOr<std::string> emitObject(mlir::Location loc,
                                         llvm::Module &module,
                                         llvm::TargetMachine &machine);
 
-/// The same of a module that holds llvm ops alone.
+/// The bytes of an object file of a module that holds llvm ops alone.
 llvm::FailureOr<std::string> emitObject(mlir::ModuleOp module,
                                         llvm::TargetMachine &machine);
 

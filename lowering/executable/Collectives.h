@@ -30,8 +30,8 @@ public:
 
   /// Its number in the program.
   int add(Collective collective);
-  /// The same of an op, which becomes a call of rotaCollective, or of
-  /// rotaExchangeRows.
+  /// The number of an op's collective. The op becomes a call of rotaCollective
+  /// or rotaExchangeRows.
   int add(mlir::rota::CollectiveOpInterface op);
 
 private:

@@ -13,7 +13,7 @@ using namespace mlir::rota;
 
 namespace rota::lowering {
 
-/// Of a value whose type is that of one rank's part.
+/// The form of a value whose type is that of one rank's part.
 static DataForm formOf(const FunctionPort &port, const ProgramMesh &mesh) {
   DataForm form;
   form.type = elementTypeOf(port.type());

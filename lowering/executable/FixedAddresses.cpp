@@ -68,8 +68,8 @@ FixedAddresses::paramOffsets(Operation *op) const {
   return found == frame->params.end() ? nullptr : &found->second;
 }
 
-/// Those of the layer that the function is of, in the order of its forward, as
-/// Observation says.
+/// Offsets of the sums and tables of the function's layer, in the order of its
+/// forward, as Observation says.
 void FixedAddresses::placeTables(func::FuncOp function) {
   auto layer = function->getParentOfType<LayerOp>();
   if (!layer)

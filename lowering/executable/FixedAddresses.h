@@ -46,9 +46,9 @@ bool isSameAddress(const BufferAddress &a, const BufferAddress &b);
 /// where the collective's result goes.
 class FixedAddresses {
 public:
-  /// Of `function`, whose ops are `ops`. Adds the constants that it reads to
-  /// `tables`. Fails with an error at an op that names a parameter or an
-  /// observation without an address.
+  /// The addresses of the values of `function`, whose ops are `ops`. Adds the
+  /// constants that it reads to `tables`. Fails with an error at an op that
+  /// names a parameter or an observation without an address.
   static llvm::FailureOr<FixedAddresses>
   get(mlir::func::FuncOp function, llvm::ArrayRef<mlir::Operation *> ops,
       const FunctionAddresses &frame, const ValueUses &uses,
@@ -91,7 +91,7 @@ private:
   struct Mean {
     int64_t offset, columns;
   };
-  llvm::StringMap<Mean> means; // behind the tables of that name
+  llvm::StringMap<Mean> means; // after the tables of that name
   llvm::DenseMap<mlir::Value, BufferAddress> addresses; // never of views
   llvm::DenseSet<mlir::Value> accumulated;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Files in memory, for what must leave nothing behind.
+// Files in memory, for data that must not outlive the process.
 #ifndef ROTA_LOWERING_EXECUTABLE_MEMORYFILE_H
 #define ROTA_LOWERING_EXECUTABLE_MEMORYFILE_H
 
@@ -11,7 +11,7 @@
 namespace rota::lowering {
 
 /// A file that no folder lists. The kernel frees it with its last descriptor,
-/// so a process that is killed leaves nothing behind.
+/// so a process that is killed leaves no file.
 class MemoryFile {
 public:
   /// `name` is what tools for processes show. Check `error` afterwards.

@@ -12,7 +12,7 @@ namespace rota::lowering {
 /// beside other ops reads its operand until its result is first used.
 class ValueUses {
 public:
-  /// Of straight-line code.
+  /// The uses in straight-line code.
   explicit ValueUses(llvm::ArrayRef<mlir::Operation *> ops) {
     for (auto [number, op] : llvm::enumerate(ops))
       for (mlir::Value operand : op->getOperands()) {
@@ -35,7 +35,7 @@ public:
 
   /// The number of the last op that uses the value; -1: none does.
   int last(mlir::Value value) const { return lookup(value).last; }
-  /// That op; null: none does.
+  /// The last op that uses the value; null: none does.
   mlir::Operation *lastUser(mlir::Value value) const {
     return lookup(value).lastUser;
   }

@@ -138,8 +138,8 @@ emitAttentionKernel(KernelLibrary &library, mlir::Location loc,
                     const AttentionLaunch &launch,
                     llvm::function_ref<void(GpuBuilder &k)> body);
 
-/// Of a thread's rows: the maxima of the scores so far, this thread's shares of
-/// the weights' sums, and its weighted sums of values.
+/// State of a softmax over a thread's rows: the maxima of the scores so far,
+/// this thread's shares of the weights' sums, and its weighted sums of values.
 struct RunningSoftmax {
   using Values = llvm::SmallVector<mlir::Value>;
   Values highest, total, sums;
@@ -149,7 +149,7 @@ struct RunningSoftmax {
   /// maximum is finite, so that a row none of whose keys has come stays so.
   static RunningSoftmax start(GpuBuilder &k, int64_t rows, Values zeros,
                               mlir::Value sink, int64_t threads);
-  /// As one list, and back.
+  /// The values as one list, and the state from such a list.
   Values all() const;
   static RunningSoftmax of(mlir::ValueRange all, int64_t rows);
 };

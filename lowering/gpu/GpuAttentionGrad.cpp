@@ -43,9 +43,9 @@ public:
 
 protected:
   Memory tensor(unsigned i) { return k.argument(i, shape.element); }
-  /// Of a query and a key, with the products of their rows and of cotangent and
-  /// value: exp(score - logsumexp), 0 where the query does not see the key
-  /// (null: it does), and the cotangent of the scaled product.
+  /// Weight of a query and a key, from the products of their rows and of
+  /// cotangent and value: exp(score - logsumexp), 0 where the query does not
+  /// see the key (null: it does), and the cotangent of the scaled product.
   struct Weight {
     Value weight, slope;
   };
@@ -284,7 +284,7 @@ FailureOr<std::string> emitQueryGrad(KernelLibrary &library, Location loc,
 KernelCall callSums(StringRef symbol, ArrayRef<unsigned> results,
                     KernelLibrary &library) {
   KernelCall call{symbol.str(), library.getLaunchShape(symbol).grid[0], 1, {}};
-  // All but the output, which is number 4.
+  // The op's operands without the output, which is number 4.
   for (unsigned operand : {0, 1, 2, 3, 5})
     call.arguments.push_back({Kind::Operand, operand});
   call.arguments.push_back(kDeltaBuffer);

@@ -48,8 +48,8 @@ protected:
     Values weights;
     Values slopes; // the cotangents of scaled scores, where asked for
   };
-  /// Of own rows and a tile, whose positions begin at `first` and `other`.
-  /// Product element i has line(i): -log2(e) * logsumexp, and delta.
+  /// Weights of the own rows and a tile, whose positions begin at `first` and
+  /// `other`. Product element i has line(i): -log2(e) * logsumexp, and delta.
   Weights
   emitWeights(Tiles tile, Value first, Value other, Queries queries,
               bool withSlopes,

@@ -101,8 +101,8 @@ emitGpuKernel(KernelLibrary &library, mlir::Location loc,
               int64_t blocks, int64_t threads,
               llvm::function_ref<void(GpuBuilder &k)> body);
 
-/// The same with a thread for each of `count` numbers, whose code is
-/// body(k, number).
+/// The symbol of a kernel with a thread for each of `count` numbers, whose code
+/// is body(k, number); else as emitGpuKernel.
 llvm::FailureOr<std::string>
 emitEach(KernelLibrary &library, mlir::Location loc, llvm::StringRef prefix,
          llvm::StringRef key, unsigned arguments, int64_t count,

@@ -276,7 +276,7 @@ void emitGradient(GpuBuilder &k, const Logits &logits,
 
 using Kind = KernelArgument::Kind;
 
-/// As planLosses, with the kernel that adds `rows` losses.
+/// planLosses with a kernel that adds `rows` losses.
 FailureOr<KernelPlan> planLoss(Operation *op, FailureOr<std::string> rowLoss,
                                int64_t rows, KernelLibrary &library) {
   FailureOr<std::string> lossSum = emitGpuKernel(

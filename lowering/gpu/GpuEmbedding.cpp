@@ -49,7 +49,7 @@ struct CopiedRow {
     width = access * 8 / bits;
     chunks = bytes / access;
   }
-  unsigned bits; // of an integer
+  unsigned bits; // bits of an integer
   int64_t width, chunks;
 };
 
@@ -134,7 +134,7 @@ private:
 
   /// Writes the tokens of the range one after the other to shared memory, in
   /// order; returns how many there are. The first barrier of the next tile is
-  /// behind all reads of this one's.
+  /// after all reads of this one's.
   Value compact(Value local, Value number) {
     ImplicitLocOpBuilder &b = k.ops();
     Value inRange = k.isWithin(local, kRange);

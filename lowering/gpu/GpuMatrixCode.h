@@ -52,7 +52,8 @@ public:
   /// zeros take the place of rows beyond `sequence`.
   void startCopy(HeadRows rows, mlir::Value first, int64_t count,
                  int64_t sequence, Memory tile);
-  /// The same of a line of f32, of no more than the block's threads.
+  /// Starts a copy of `count` f32 from position `first` on, no more than the
+  /// block has threads; zeros beyond `sequence`.
   void startLineCopy(Memory line, mlir::Value first, int64_t count,
                      int64_t sequence, Memory to);
   /// Ends a group of copies, of all threads alike.
@@ -121,8 +122,9 @@ public:
   mlir::Value columnOfLane() { return laneColumn; } // 0, 2, 4 or 6
 
 private:
-  static constexpr int64_t kRows = 16;        // of a fragment; and its columns
-  static constexpr int64_t kFragmentSums = 8; // of a product of two fragments
+  static constexpr int64_t kRows = 16; // rows and columns of a fragment
+  static constexpr int64_t kFragmentSums =
+      8; // sums of a product of two fragments
   static constexpr int64_t kChunkElements = 8, kSwizzledRows = 8;
   static constexpr int64_t kMostColumns = 256;
 

@@ -35,7 +35,7 @@ private:
   /// The row at hand. A condition is null where it always holds.
   struct Row {
     mlir::Value number;  // i64
-    mlir::Value inRange; // of the rows
+    mlir::Value inRange; // whether the row exists
     mlir::Value turn;    // 0 and 1 for rows in turns, i32; null for one row
   };
 

@@ -12,7 +12,7 @@ using namespace mlir;
 namespace rota::lowering {
 namespace {
 
-constexpr int64_t kNarrowThreads = 128;  // of a block of narrow rows
+constexpr int64_t kNarrowThreads = 128;  // threads of a block of narrow rows
 constexpr int64_t kMostRowThreads = 512; // leaves 128 registers to each
 /// A thread takes two chunks of rows that have more chunks than this.
 constexpr int64_t kMostSingleChunks = 64;

@@ -21,8 +21,8 @@ struct RowGeometry {
 
   Form form;
   int64_t width;            // elements of a chunk; 0: one value per row
-  int64_t chunks;           // of a row
-  int64_t threads = 1;      // of a row
+  int64_t chunks;           // chunks per row
+  int64_t threads = 1;      // threads per row
   int64_t perThread = 1;    // chunks of a thread, in registers
   int64_t rowsPerBlock = 1; // at a time
   /// Rows that are done at a time: all of them or, where rows are summed, one

@@ -80,7 +80,7 @@ llvm.func internal @rota_service_byte(%i: i64, %row: i64, %length: i64, %stride:
   llvm.return %byte : i64
 }
 
-// 16, 4 or 2 bytes at byte `byte`: the low bits of the words, zeros behind.
+// 16, 4 or 2 bytes at byte `byte`: the low bits of the words, zeros after.
 llvm.func internal @rota_service_load(%data: !llvm.ptr<1>, %byte: i64, %bytes: i64) -> vector<4xi32> attributes {always_inline} {
   %c4 = arith.constant 4 : i64
   %c16 = arith.constant 16 : i64

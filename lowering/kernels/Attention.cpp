@@ -32,7 +32,7 @@ public:
       sinks = k.argument(next++, f32);
     if (shape.dependsOnPosition) {
       position = k.argument(next++, k.ops().getI32Type());
-      behind = k.argument(next++, k.ops().getI32Type());
+      distance = k.argument(next++, k.ops().getI32Type());
     }
     int64_t block = code.queryBlock();
     queries = k.stack(shape.size * block);
@@ -74,10 +74,10 @@ private:
             return emitKeys(keys, values, key, count, first, carried);
           });
     };
-    SmallVector<Value> state = shape.dependsOnPosition
-                                   ? k.choose(code.seesBlock(position, behind),
-                                              walk, [&] { return initial; })
-                                   : walk();
+    SmallVector<Value> state =
+        shape.dependsOnPosition ? k.choose(code.seesBlock(position, distance),
+                                           walk, [&] { return initial; })
+                                : walk();
     SmallVector<Value> factor;
     for (int64_t v = 0; v < kVectors; ++v) {
       factor.push_back(k.divf(k.splat(1.0f), state[kVectors + v]));
@@ -190,7 +190,7 @@ private:
   AttentionCode code;
   SmallVector<Memory> tensors; // query, key, value, output
   Memory logsumexp, sinks{};
-  Memory previous{}, previousLogsumexp{}, position{}, behind{};
+  Memory previous{}, previousLogsumexp{}, position{}, distance{};
   Memory queries, sums; // [size][query], [valueSize][query]
   Memory scores;        // [key][query]
   Memory lines;         // [query]

@@ -24,10 +24,10 @@ struct AttentionShape {
   bool hasSinks;
   float scale, softCap; // 0: no cap
   mlir::Type element;
-  mlir::Type wideElement; // of the output, or of the query's cotangent
+  mlir::Type wideElement; // type of the output, or of the query's cotangent
   bool hasPrevious;
   /// Whether the rank's position says if the keys are seen at all. The kernel
-  /// then reads it and the number of blocks behind, or the keys' position.
+  /// then reads it and the distance in blocks, or the keys' position.
   bool dependsOnPosition;
 
   int64_t group() const { return heads / keyHeads; }
@@ -45,8 +45,8 @@ inline bool hasPrevious(mlir::rota::AttentionOp op) {
 }
 inline bool hasPrevious(mlir::rota::AttentionGradOp) { return false; }
 
-/// Of another block, without a window, queries see all keys or none: the mask
-/// is the same for each block, and so is the kernel.
+/// The mask for keys of another block: without a window, queries see all of
+/// them or none, so the mask is the same for each block, and so is the kernel.
 template <typename Op>
 mlir::rota::AttentionMask maskOfSeen(Op op, int64_t sequence) {
   if (op.getPosition() && !op.getWindow())
@@ -90,7 +90,7 @@ void addPosition(Op op, const AttentionShape &shape, KernelCall &call) {
     return;
   }
   call.arguments.push_back({Kind::Operand, last});
-  call.arguments.push_back({Kind::Number, unsigned(*op.getBehind())});
+  call.arguments.push_back({Kind::Number, unsigned(*op.getDistance())});
 }
 /// Blocks of a head lie on the stack: an error at `op` when it is too large.
 llvm::LogicalResult checkHeadSize(mlir::Operation *op,
@@ -155,11 +155,11 @@ public:
   llvm::SmallVector<mlir::Value>
   keyBlocks(mlir::Value first, mlir::ValueRange initial, BlockBody body);
   /// Whether the queries see keys of the block at all: there are as many blocks
-  /// before the rank's own as the keys are `behind`, or as the number of the
+  /// before the rank's own as the keys are `distance`, or as the number of the
   /// keys' block says.
-  mlir::Value seesBlock(Memory position, Memory behind) {
+  mlir::Value seesBlock(Memory position, Memory distance) {
     mlir::Value blocks = k.loadIndex(position, k.i64(0));
-    return k.isLess(k.loadIndex(behind, k.i64(0)), k.add(blocks, 1));
+    return k.isLess(k.loadIndex(distance, k.i64(0)), k.add(blocks, 1));
   }
   /// The end of the block's queries that are within the sequence.
   mlir::Value queryEnd(mlir::Value first) {

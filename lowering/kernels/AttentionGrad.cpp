@@ -16,7 +16,7 @@ namespace {
 /// The kernel's arguments, in order. After them stand, where they are there:
 /// sums over queries in f32, of keys and of values, where the cotangents are
 /// not f32; then sinks, and sums of their cotangents over the queries of
-/// [batch, head]; then the position and the blocks behind it.
+/// [batch, head]; then the position and the distance in blocks.
 enum Argument : unsigned {
   kCotangent,
   kQuery,

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How kernels of every device walk over the pairs of attention's mask. A kernel
-// has a block of rows, queries or keys, and walks over tiles of the others:
-// those that no row sees are not in the walk; of the rest some are partial.
-// Rows are queries and others keys, or with the transposed mask the other way
-// round.
+// The walk of kernels of every device over the pairs of attention's mask. A
+// kernel has a block of rows, queries or keys, and walks over tiles of the
+// others: those that no row sees are not in the walk; of the rest some are
+// partial. Rows are queries and others keys, or with the transposed mask the
+// other way round.
 #ifndef ROTA_LOWERING_KERNELS_ATTENTIONWALK_H
 #define ROTA_LOWERING_KERNELS_ATTENTIONWALK_H
 

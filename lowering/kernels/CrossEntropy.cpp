@@ -211,7 +211,7 @@ void emitGradient(KernelBuilder &k, const Logits &logits,
         own = k.mulf(cotangent, k.subf(own, k.f32(1.0f)));
       }
       Value totals = k.broadcast(total), factor = k.broadcast(ofRow);
-      Value end; // of entries
+      Value end; // end of the entries
       if (isPart)
         end =
             logits.end(k, k.loadIndex(k.argument(form.offset, i32), k.i64(0)));
@@ -230,7 +230,7 @@ void emitGradient(KernelBuilder &k, const Logits &logits,
   });
 }
 
-/// As planLosses, with the kernel that adds `rows` losses.
+/// planLosses with a kernel that adds `rows` losses.
 FailureOr<KernelPlan> planLoss(FailureOr<std::string> rowLoss, int64_t rows,
                                KernelLibrary &library) {
   FailureOr<std::string> lossSum =

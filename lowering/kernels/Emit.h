@@ -43,8 +43,8 @@ mlir::Value load(mlir::ImplicitLocOpBuilder &b, mlir::Value pointer,
 void store(mlir::ImplicitLocOpBuilder &b, mlir::Value value,
            mlir::Value pointer, mlir::Value index, int64_t alignment = 0);
 
-/// The same with bf16 widened to f32 when read and rounded (to nearest even)
-/// when written; f32 and i32 stay.
+/// load and store with bf16 widened to f32 when read and rounded (to nearest
+/// even) when written; f32 and i32 stay.
 mlir::Value loadWide(mlir::ImplicitLocOpBuilder &b, mlir::Value pointer,
                      mlir::Type element, mlir::Value index, int64_t width = 0,
                      int64_t alignment = 0);

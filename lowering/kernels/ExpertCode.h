@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the kernels of a mixture of experts share.
+// Code that the kernels of a mixture of experts share.
 #ifndef ROTA_LOWERING_KERNELS_EXPERTCODE_H
 #define ROTA_LOWERING_KERNELS_EXPERTCODE_H
 

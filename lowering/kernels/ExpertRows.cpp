@@ -76,8 +76,8 @@ void emitPlaces(KernelBuilder &k, const PlaceShape &shape, Memory experts,
       Value expert = k.loadIndex(experts, i);
       Value inBlock = k.add(k.loadIndex(starts, expert), number);
       Value place = k.add(k.mul(k.div(expert, ofBlock), rows), inBlock);
-      Value behind = k.add(inBlock, shape.rows - rows);
-      storeIndex(k, k.select(k.isLess(inBlock, k.i64(rows)), place, behind),
+      Value overflow = k.add(inBlock, shape.rows - rows);
+      storeIndex(k, k.select(k.isLess(inBlock, k.i64(rows)), place, overflow),
                  places, i);
     });
   });

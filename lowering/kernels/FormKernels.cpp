@@ -83,7 +83,7 @@ private:
   const Fusion &fusion;
   const Fusion::Unit &unit;
   OpBuilder builder;
-  Location loc; // of the first op, for diagnostics
+  Location loc; // location of the first op, for diagnostics
   OwningOpRef<KernelOp> kernel;
   Block *body;
   std::map<Key, Value> values;

@@ -53,7 +53,8 @@ public:
   struct Node {
     RowSpace space;
     bool isRow = true; // the result: a row of columns, or one value per row
-    std::optional<ReduceForm> form; // of a reduction
+    std::optional<ReduceForm>
+        form; // form of a reduction; nothing for other nodes
 
     /// Whether the result is complete only after all rows.
     bool isSum() const { return form && *form != ReduceForm::Row; }

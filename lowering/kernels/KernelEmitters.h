@@ -16,7 +16,7 @@ class KernelLibrary;
 /// adds operand 0 to result 0. A file of kernels adds those of its ops.
 class KernelEmitters {
 public:
-  /// As planKernels, for ops of one type.
+  /// planKernels for ops of one type.
   using Emitter = llvm::FailureOr<KernelPlan> (*)(
       mlir::Operation *op, llvm::ArrayRef<bool> accumulate,
       KernelLibrary &library);

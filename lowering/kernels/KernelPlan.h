@@ -16,7 +16,7 @@ namespace rota::lowering {
 struct KernelArgument {
   /// Number: the index itself, an i32 that the kernel reads; on CPUs.
   enum class Kind { Operand, Result, Temporary, Number } kind;
-  unsigned index; // of the op's operand or result, or in `temporaries`
+  unsigned index; // number of the op's operand or result, or in `temporaries`
 };
 
 /// One rotaLaunch: kernel `symbol` over `rows` rows in pieces of multiples
@@ -38,7 +38,8 @@ struct KernelPlan {
 /// The device that kernels are made for.
 struct KernelTarget {
   KernelEmitters emitters;
-  unsigned vectorBits = 0; // of a vector register; 0: of no use to `emitters`
+  unsigned vectorBits =
+      0; // bits of a vector register; 0: `emitters` have no use for them
 };
 
 /// The threads that run a kernel on a GPU.

@@ -96,7 +96,7 @@ public:
                   })[1];
   }
 
-  /// What the scores of the choices are divided by; `scoreOf` has them.
+  /// The divisor of the scores of the choices; `scoreOf` has the scores.
   Value divisor(llvm::function_ref<Value(Value j)> scoreOf) {
     Value sum = k.loop(k.i64(0), k.i64(of.k), 1, {k.f32(0.0f)},
                        [&](Value j, ValueRange sum) -> SmallVector<Value> {

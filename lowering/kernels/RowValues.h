@@ -29,7 +29,7 @@ public:
     /// Bytes up to which addresses are multiples of a vector's size; 0: of an
     /// element's alone.
     int64_t alignment = 0;
-    Values *values = nullptr; // of the columns that are emitted so far
+    Values *values = nullptr; // values of the columns that are emitted so far
   };
 
   explicit RowValues(const RowBody &body) : body(body) {}

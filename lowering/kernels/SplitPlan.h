@@ -13,8 +13,8 @@ namespace rota::lowering {
 /// side.
 struct PartOfRows {
   int64_t rows;
-  int64_t columns;      // of a row of the whole
-  int64_t begin, width; // of the part in it
+  int64_t columns;      // elements of a row of the whole
+  int64_t begin, width; // the part in the row
   mlir::Type element;
   bool isSplit; // the whole is read and the part written, or the reverse
 

@@ -25,7 +25,8 @@ struct Logits {
 
   int64_t rows, columns;
   mlir::Type element;
-  std::optional<int64_t> entries; // of a vocabulary whose parts are padded
+  std::optional<int64_t>
+      entries; // entries of a vocabulary whose parts are padded
 };
 
 /// The plan of a loss: `rowLoss` computes each row's logsumexp and loss, then
@@ -61,7 +62,7 @@ struct EmbeddingTable {
   void addOffset(KernelCall &call) const;
 
   int64_t count, vocabulary, columns; // count: of tokens
-  bool isPart;                        // of the vocabulary
+  bool isPart; // whether the table is a part of the vocabulary
 };
 
 /// Values [batch, sequence, heads, size] that are rotated in pairs.

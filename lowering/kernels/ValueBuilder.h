@@ -22,13 +22,14 @@ public:
   // Integers.
   mlir::Value i32(int64_t value);
   mlir::Value i64(int64_t value);
-  mlir::Value like(mlir::Value other, int64_t value); // of the type of `other`
+  mlir::Value like(mlir::Value other,
+                   int64_t value); // with the type of `other`
   mlir::Value add(mlir::Value a, mlir::Value b);
   mlir::Value add(mlir::Value a, int64_t b);
   mlir::Value sub(mlir::Value a, mlir::Value b);
   mlir::Value mul(mlir::Value a, int64_t b);
-  mlir::Value div(mlir::Value a, int64_t b); // of values that are not negative
-  mlir::Value rem(mlir::Value a, int64_t b); // of values that are not negative
+  mlir::Value div(mlir::Value a, int64_t b); // for values that are not negative
+  mlir::Value rem(mlir::Value a, int64_t b); // for values that are not negative
   mlir::Value min(mlir::Value a, mlir::Value b);
   mlir::Value max(mlir::Value a, mlir::Value b);
   mlir::Value isEqual(mlir::Value a, mlir::Value b);
@@ -52,7 +53,7 @@ public:
   using ValuesBody = llvm::function_ref<llvm::SmallVector<mlir::Value>()>;
   llvm::SmallVector<mlir::Value> choose(mlir::Value condition, ValuesBody yes,
                                         ValuesBody no);
-  /// The same of one value.
+  /// `choose` for one value.
   mlir::Value choose(mlir::Value condition,
                      llvm::function_ref<mlir::Value()> yes,
                      llvm::function_ref<mlir::Value()> no);

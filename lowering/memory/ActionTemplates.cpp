@@ -110,7 +110,7 @@ Call ActionTemplates::makeCall(int task, const ParameterBlock &block,
   return call;
 }
 
-/// Of a layer of a chunk whose blocks that of embed may lead.
+/// The call of a layer of the chunk. In chunk 0, block 0 is the embedding's.
 Call ActionTemplates::layerCall(int task, size_t layer, bool adds) const {
   const StashLayout &stashes = plan.stashes[key.chunk];
   const TaskGroup &kind = plan.kindOf(key.chunk, layer);
@@ -195,7 +195,7 @@ SlotAddress ActionTemplates::meansOf(size_t layer) const {
 }
 
 /// The place in which the input half of a layer's backward, or of the loss's
-/// (behind the layers), leaves cotangents for the weight half.
+/// (after the layers), leaves cotangents for the weight half.
 SlotAddress ActionTemplates::keptCotangents(const TaskGroup &group,
                                             size_t layer) const {
   if (group.cotangentBytes == 0)

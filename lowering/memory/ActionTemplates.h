@@ -14,14 +14,14 @@ namespace rota::memory {
 /// The slots of F, of W, and of B and I, which have more of the same list. A
 /// slot without a block has the offset -1.
 enum ComputeSlot : int {
-  InputSlot,          // of the chunk's first layer
+  InputSlot,          // input of the chunk's first layer
   StashSlot,          // inputs of its other layers, residuals of all
   OffloadedSlot,      // what of the stash may rest in host memory
-  OutputSlot,         // of F: the chunk's output; else: what the loss reads
+  OutputSlot,         // F: the chunk's output; else: what the loss reads
   CotangentStashSlot, // kept from I to W
-  CotangentSlot,      // of the chunk's output
+  CotangentSlot,      // cotangent of the chunk's output
   OtherCotangentSlot, // takes turns with it between layers
-  InputCotangentSlot, // of the chunk's input
+  InputCotangentSlot, // cotangent of the chunk's input
   kForwardSlots = OutputSlot + 1,
   kWeightSlots = CotangentStashSlot + 1,
   kInputSlots = InputCotangentSlot + 1,

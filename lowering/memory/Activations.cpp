@@ -13,12 +13,12 @@ namespace {
 
 /// The blocks of a stage for one chunk and microbatch.
 struct HeldActivations {
-  ArenaBlock input;           // of the chunk's first layer
+  ArenaBlock input;           // input of the chunk's first layer
   ArenaBlock stash;           // inputs of its other layers, residuals of all
   ArenaBlock offloaded;       // what of the stash may rest in host memory
   ArenaBlock host, hostInput; // where it and the input rest
-  ArenaBlock output;          // of the last chunk: what the loss reads
-  ArenaBlock cotangent;       // of the chunk's output
+  ArenaBlock output;          // output of the last chunk, which the loss reads
+  ArenaBlock cotangent;       // cotangent of the chunk's output
   ArenaBlock cotangentStash;  // kept from I to W
   int inputFrom = -1, cotangentFrom = -1; // the RECV actions; -1: made here
   int offloadedBy = -1, fetchedBy = -1;   // the OFFLOAD and FETCH actions
@@ -68,7 +68,7 @@ private:
   };
   Buffer buffers[pipe::kOutgoingBuffers];
   int made = 0;                  // messages so far
-  std::map<size_t, int> numbers; // of the buffers of messages not yet sent
+  std::map<size_t, int> numbers; // by buffers of messages not yet sent
 };
 
 /// True when the stage has an action of `kind`.
@@ -175,7 +175,7 @@ private:
     if (int64_t bytes = plan.stashes[c].offloadedBytes)
       leave(h.offloaded, h.host, bytes, DeviceOffloadedSlot);
   }
-  /// `slot` and the one behind it are those of the two blocks.
+  /// `slot` and the next one are those of the two blocks.
   void leave(ArenaBlock &block, ArenaBlock &there, int64_t bytes, int slot) {
     there = host.open(bytes, current->waits);
     current->slots[slot] = block.offset;
@@ -324,7 +324,7 @@ private:
   Section section, host;
   std::vector<HeldActivations> held; // by row of chunks and microbatch
   OutgoingBuffers forward, backward;
-  int number = 0; // of the current action
+  int number = 0; // number of the current action
   ActionDraft *current = nullptr;
 };
 

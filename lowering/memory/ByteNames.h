@@ -19,7 +19,7 @@ enum class ValueKind : uint8_t {
   Cotangent,
   Residuals,
   OffloadedResiduals, // those that may rest in host memory
-  KeptCotangents,     // of the input half, for the weights' half
+  KeptCotangents,     // left by the input half, for the weights' half
   Weights,
   Gradient,
   Moved, // copied to the other arena; what is left may not be read

@@ -24,10 +24,10 @@ public:
   /// sorts; each takes the logarithm of the number of ranges.
   bool overlap(int64_t begin, int64_t end) {
     sort();
-    auto behind = std::lower_bound(
+    auto after = std::lower_bound(
         ranges.begin(), ranges.end(), end,
         [](const Range &range, int64_t at) { return range.begin < at; });
-    return behind != ranges.begin() && std::prev(behind)->end > begin;
+    return after != ranges.begin() && std::prev(after)->end > begin;
   }
 
 private:

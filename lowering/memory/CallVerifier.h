@@ -48,7 +48,7 @@ private:
 
   /// The place of the tables that layer `number` observes; -1: none.
   int64_t tablesOf(const TaskGroup &kind, int64_t number, int m) const;
-  /// The means that backward reads, behind these tables.
+  /// The means that backward reads, after these tables.
   void means(const TaskGroup &group, const NamedBlock &block, int m);
 
   /// The next call, which must be of `task` and of that layer (-1: of none);
@@ -86,19 +86,19 @@ private:
   WeightVerifier &weights;
   int64_t constants = -1;
   const Region *scratch, *pairScratch;
-  ByteRanges pairReads, pairWrites; // of the first half of a pair
+  ByteRanges pairReads, pairWrites; // by the first half of a pair
   // The action's calls.
   std::span<const Call> calls;
   std::span<const int64_t> slots;
   size_t next = 0;
   // The current call's frame and the fields that have been asked for.
   FrameOffsets frame;
-  FrameOffsets wholes; // of the values in parts
+  FrameOffsets wholes; // offsets of the values in parts
   unsigned known = 0;
   struct Range {
     int64_t begin, end;
   };
-  std::array<Range, kFrameFields> ranges; // of the values it uses so far
+  std::array<Range, kFrameFields> ranges; // ranges that the call uses so far
   size_t rangeCount = 0;
 };
 

@@ -58,8 +58,8 @@ struct TaskGroup {
   int64_t offloadedBytes = 0; // such that may rest in host memory in between
   bool offloadsInput = false; // the activation that enters may rest there, too
   int64_t cotangentBytes = 0; // written by the input half, read by the weights'
-  std::vector<int> auxiliaryLosses; // of each sum that forward writes
-  std::vector<int> observations;    // of each table that forward writes
+  std::vector<int> auxiliaryLosses; // one for each sum that forward writes
+  std::vector<int> observations;    // one for each table that forward writes
   ParameterBlock block;
 };
 
@@ -80,7 +80,7 @@ struct ModelLayout {
   std::vector<int64_t> scratchBytes;     // per task
   std::vector<RotaryTable> tables;       // offsets in the block of constants
   std::vector<ShardOffset> shardOffsets; // likewise
-  // Of the cotangents of auxiliary losses, likewise; -1: no task reads one.
+  // The offset of the cotangents of auxiliary losses; -1: no task reads one.
   int64_t auxiliaryCotangents = -1;
   int64_t constantBytes = 0;
 };

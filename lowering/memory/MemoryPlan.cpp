@@ -22,7 +22,8 @@ static bool setMesh(int stages, Program &program, std::string &error) {
   return error.empty();
 }
 
-/// Both halves of a pair start when the first does, which waits for both.
+/// Lets the first half of a pair wait for what both halves need: they start
+/// together.
 static void waitForPairs(const std::vector<Action> &row,
                          std::vector<ActionDraft> &drafts) {
   for (size_t a = 1; a < row.size(); ++a)
@@ -34,7 +35,8 @@ static void waitForPairs(const std::vector<Action> &row,
     }
 }
 
-/// Leaves each wait in the first action that has it: those behind come later.
+/// Leaves each wait in the first action that has it: later actions need not
+/// wait again.
 static void dropRepeatedWaits(std::vector<ActionDraft> &drafts) {
   std::vector<char> waited(drafts.size(), false);
   for (ActionDraft &draft : drafts)

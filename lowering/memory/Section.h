@@ -28,7 +28,7 @@ public:
   ArenaBlock open(int64_t bytes, std::vector<int> &waits);
   /// Takes `block` back, whose bytes nothing uses any more; leaves it empty.
   void close(ArenaBlock &block);
-  /// The same of a block that the asynchronous action `user`, which starts now,
+  /// Takes back a block that the asynchronous action `user`, which starts now,
   /// goes on using. Its bytes are given out only after the next compute action,
   /// so that the transfer has that long to complete before anything waits.
   void closeAfter(ArenaBlock &block, int user);
@@ -56,8 +56,7 @@ private:
   std::vector<Leaving> leaving;
   bool isHolding = false;
   std::vector<ArenaBlock> kept; // closed since `hold`
-  std::map<int64_t, Use>
-      uses; // of free bytes, by offset; apart from each other
+  std::map<int64_t, Use> uses;  // last uses of free bytes, by offset; disjoint
 };
 
 } // namespace rota::memory

@@ -49,7 +49,7 @@ struct StagePlan {
   const Program &program;
   Stage &stage;
   std::string &error;
-  std::vector<ActionDraft> drafts;  // of the actions of `row`
+  std::vector<ActionDraft> drafts;  // by action of `row`
   std::vector<StashLayout> stashes; // by chunk; empty for other stages' chunks
 
   bool isLast(int chunk) const { return chunk == shape.chunks() - 1; }

@@ -379,13 +379,13 @@ private:
   const ChunkTable &chunks;
   const pipe::Shape &shape;
   const std::vector<Action> &row;
-  bool hasPairs; // of some stage
+  bool hasPairs; // whether some stage has pairs
   int number;
   Program &program;
   Stage &stage;
   StageOffsets &offsets;
   bool hasEmbed = false, hasLoss = false;
-  std::vector<ChunkLayer> layers; // of all its chunks
+  std::vector<ChunkLayer> layers; // layers of all its chunks
   int64_t scratch = 0;
   Packer arena;
   ParameterLayout parameters;

@@ -26,8 +26,9 @@ struct StageOffsets {
   std::map<int64_t, int64_t> auxiliary;   // sums of layers that have them
   std::map<int64_t, int64_t> observed;    // tables, likewise
   int64_t constants = -1, scratch = -1;
-  int64_t pairScratch = -1; // of the F of pairs; -1: the timeline has none
-  int64_t end = 0;          // of the static part
+  int64_t pairScratch =
+      -1;          // scratch of the F of pairs; -1: the timeline has none
+  int64_t end = 0; // end of the static part
 };
 
 /// Lays out the static part of each stage, with its regions, updates, tables

@@ -55,7 +55,7 @@ struct VerifierState {
   int number;
   std::string &error;
   const Region *activations, *windows, *gradientWindows, *offloaded;
-  std::vector<int64_t> first; // of each chunk: layers before it; then all
+  std::vector<int64_t> first; // layers before each chunk; then all
   bool training = true;
   int current = -1; // action
   Completed completed;

@@ -228,7 +228,7 @@ private:
       if (const Region *r = findRegion(stage.regions, use);
           r && end > r->offset)
         fail("expected the region '" + std::string(use) +
-             "' behind all static blocks");
+             "' after all static blocks");
   }
 
   const ModelLayout &layout;

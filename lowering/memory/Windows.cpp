@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Walks a stage's timeline twice: for the windows of weights, then for those of
-// gradients, which begin behind them.
+// gradients, which begin after them.
 #include "lowering/memory/Windows.h"
 
 namespace rota::memory {

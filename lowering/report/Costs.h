@@ -30,7 +30,7 @@ struct TransferFacts {
 struct CollectiveUse {
   TransferFacts facts;
   int64_t bytes = 0; // that one rank sends
-  double flops = 0;  // of its work meanwhile
+  double flops = 0;  // operations of its work meanwhile
 };
 
 /// The cost of a function for one rank, each time it runs.

@@ -202,7 +202,7 @@ private:
   const Program &program;
   std::vector<std::string> owners; // parameters, by the collective
   std::map<TransferFacts, TransferReport> reports, worst;
-  std::map<TransferFacts, ActionKind> sources; // of what actions transfer
+  std::map<TransferFacts, ActionKind> sources; // actions that transfer
 };
 
 } // namespace

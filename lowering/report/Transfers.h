@@ -17,8 +17,8 @@ struct TransferReport {
   int stage = 0;
   int64_t times = 0;  // in a step
   int64_t bytes = 0;  // that one rank sends in a step
-  double seconds = 0; // of all of them
-  double exposed = 0; // of these, in which the rank does nothing else
+  double seconds = 0; // seconds of all of them
+  double exposed = 0; // seconds in which the rank does nothing else
 
   double hidden() const { return seconds - exposed; }
 };

@@ -2,7 +2,7 @@
 //
 // Places of global variables in a block's shared memory. A kernel has those
 // that it uses, as on a GPU; external ones, whose size the launch gives, lie
-// behind the others and all in one place.
+// after the others and all in one place.
 #include "lowering/simt/Steps.h"
 
 #include "mlir/IR/Diagnostics.h"
@@ -38,7 +38,7 @@ FailureOr<SharedSizes> placeSharedMemory(mlir::Location loc, Module &module,
                                          ServiceCalls &services) {
   SmallVector<GlobalVariable *> variables;
   SmallVector<Constant *> constants;
-  // Those of fixed size come first.
+  // Variables of fixed size come first.
   for (bool external : {false, true})
     for (GlobalVariable &variable : module.globals())
       if (variable.getAddressSpace() == kSharedSpace &&

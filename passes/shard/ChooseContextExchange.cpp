@@ -85,9 +85,9 @@ static double secondsOf(ArrayRef<Value> values, int64_t parts, int64_t ranks) {
 /// before go. Those of the last block have no work beside them.
 double RingSteps::seconds() const {
   double seconds = work.size() > 1 ? back : 0;
-  for (auto [behind, step] : llvm::enumerate(work)) {
-    double beside = behind + 1 < work.size() ? next : 0;
-    if (behind > 1)
+  for (auto [distance, step] : llvm::enumerate(work)) {
+    double beside = distance + 1 < work.size() ? next : 0;
+    if (distance > 1)
       beside += back;
     seconds += std::max(step, beside);
   }
@@ -102,9 +102,9 @@ static RingSteps stepsOfLastRank(Op op, int64_t ranks, double work) {
                   secondsOf({op.getKey(), op.getValue()}, 1, ranks),
                   secondsOf(returning(op), 1, ranks)};
   AttentionMask whole = op.getMask();
-  for (int64_t behind = 0; behind < ranks; ++behind) {
+  for (int64_t distance = 0; distance < ranks; ++distance) {
     auto block = AttentionMask::of(whole.sequence / ranks, op.getWindow(),
-                                   op.getBidirectional(), behind);
+                                   op.getBidirectional(), distance);
     if (block.pairs() == 0)
       break;
     steps.work.push_back(work * block.pairs() / whole.pairs());

@@ -67,7 +67,7 @@ static double dot(const Head &a, int64_t rowA, const Head &b, int64_t rowB) {
 }
 
 /// Whether position s attends to position t, in the words of the op's
-/// description: of a block before or after, or t - `behind` blocks, or beyond
+/// description: of a block before or after, or t - `distance` blocks, or beyond
 /// the end of the sequence.
 template <typename Op>
 static bool sees(Op op, Frame &frame, int64_t s, int64_t t) {
@@ -75,10 +75,10 @@ static bool sees(Op op, Frame &frame, int64_t s, int64_t t) {
     return frame.get(op.getKeyPosition())({}) <=
            frame.get(op.getPosition())({});
   if (op.getPosition()) {
-    int64_t behind = *op.getBehind(), length = shapeOf(op.getQuery())[1];
-    if (frame.get(op.getPosition())({}) < double(behind))
+    int64_t distance = *op.getDistance(), length = shapeOf(op.getQuery())[1];
+    if (frame.get(op.getPosition())({}) < double(distance))
       return op.getBidirectional();
-    t -= behind * length;
+    t -= distance * length;
   }
   if (!op.getBidirectional() && t > s)
     return false;

@@ -22,9 +22,9 @@ AxisGroup::AxisGroup(MeshAttr mesh, ArrayRef<AxisRefAttr> axes) {
     for (int64_t size : mesh.getSizes().drop_front(axis + 1))
       stride *= size;
     int64_t size = mesh.getSize(ref);
-    int64_t behind =
+    int64_t inner =
         ref.isWhole() ? 1 : mesh.getSizes()[axis] / (ref.getBefore() * size);
-    digits.push_back({stride * behind, size});
+    digits.push_back({stride * inner, size});
     ranks *= size;
   }
 }

@@ -335,8 +335,8 @@ rota.param @p : tensor<2xf32> axes ["a"] init #rota.constant<value = 1.0> placem
 
 // -----
 
-// param C6: axes behind
-// expected-error@+1 {{expected the storage sharding to be #rota.sharding<[[tensor]]> with axes added behind on at most one dimension, got #rota.sharding<[[fsdp, tensor]]>}}
+// param C6: appended axes
+// expected-error@+1 {{expected the storage sharding to be #rota.sharding<[[tensor]]> with axes appended on at most one dimension, got #rota.sharding<[[fsdp, tensor]]>}}
 rota.param @p : tensor<8xf32> axes ["a"] init #rota.constant<value = 1.0> placement <whole [8] compute <[[tensor]]> storage <[[fsdp, tensor]]> optimizer <[[fsdp, tensor]]>>
 
 // -----

@@ -12,8 +12,8 @@
 
 namespace mlir::rota {
 
-/// What builders of rota.attention choose beyond query, key and value. The
-/// fields are the op's attributes and its optional operand.
+/// The choices that builders of rota.attention make beyond query, key and
+/// value. The fields are the op's attributes and its optional operand.
 struct AttentionForm {
   double scale = 1.0;
   std::optional<int64_t> window = std::nullopt;
@@ -31,16 +31,15 @@ struct AttentionMask {
   int64_t offset = 0;
 
   /// A window counts the query's own position: its first key is at s - W + 1.
-  /// The keys are `behind` blocks before the queries.
+  /// The keys are `distance` blocks before the queries.
   static AttentionMask of(int64_t sequence, std::optional<int64_t> window,
-                          bool bidirectional, int64_t behind = 0) {
-    int64_t offset = behind * sequence, span = sequence + offset;
+                          bool bidirectional, int64_t distance = 0) {
+    int64_t offset = distance * sequence, span = sequence + offset;
     int64_t reach = std::min(window.value_or(span), span) - 1;
     return {sequence, reach, bidirectional ? reach : 0, offset};
   }
 
-  /// The same relation with queries and keys exchanged: the queries that see a
-  /// key.
+  /// The transposed relation: the queries that see a key.
   AttentionMask transposed() const {
     return {sequence, after, before, -offset};
   }

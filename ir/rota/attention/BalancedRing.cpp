@@ -36,12 +36,12 @@ struct TravellingHalves {
 };
 
 /// Attention of half `query` of the rank's queries to half `key` of the keys
-/// of the rank `behind` positions before.
+/// of the rank `distance` positions before.
 struct HalfStep {
-  int64_t behind;
+  int64_t distance;
   unsigned query, key;
 
-  bool isOwn() const { return behind == 0 && query == key; }
+  bool isOwn() const { return distance == 0 && query == key; }
 };
 
 /// The walk around the ring that attention and its derivative share.
@@ -64,27 +64,27 @@ protected:
   /// when the own step begins, and go back when the last one ends.
   void walk(Value keys, Value values) {
     TravellingHalves now{divide(keys), divide(values)}, next;
-    for (int64_t behind = 0; behind < ring.size(); ++behind) {
+    for (int64_t distance = 0; distance < ring.size(); ++distance) {
       auto send = [&](unsigned half) {
-        if (isLast(behind))
+        if (isLast(distance))
           return;
         next.keys[half] = ring.shift(now.keys[half], 1, Ring::kKeys);
         next.values[half] = ring.shift(now.values[half], 1, Ring::kValues);
       };
       auto step = [&](unsigned query, unsigned key) {
-        attend({behind, query, key}, now.keys[key], now.values[key]);
+        attend({distance, query, key}, now.keys[key], now.values[key]);
       };
-      unsigned first = behind == 0 ? 0 : 1, other = 1 - first;
+      unsigned first = distance == 0 ? 0 : 1, other = 1 - first;
       send(first);
       step(first, first);
       send(other);
       step(first, other);
-      queriesDone(behind, first);
+      queriesDone(distance, first);
       step(other, other);
-      keysDone(behind, other);
+      keysDone(distance, other);
       step(other, first);
-      keysDone(behind, first);
-      queriesDone(behind, other);
+      keysDone(distance, first);
+      queriesDone(distance, other);
       now = next;
     }
   }
@@ -92,10 +92,10 @@ protected:
   virtual void attend(const HalfStep &step, Value key, Value value) = 0;
   /// After the attentions of a step of that half of the queries, or to that
   /// half of the keys.
-  virtual void queriesDone(int64_t behind, unsigned half) = 0;
+  virtual void queriesDone(int64_t distance, unsigned half) = 0;
   virtual void keysDone(int64_t, unsigned) {}
 
-  bool isLast(int64_t behind) const { return behind + 1 == ring.size(); }
+  bool isLast(int64_t distance) const { return distance + 1 == ring.size(); }
 
   /// The halves of a tensor of the rank's block along `dim`.
   Halves divide(Value block, int64_t dim = 1) {
@@ -121,7 +121,7 @@ protected:
     return step.isOwn() ? Value() : number(step.query, 0);
   }
   Value keyNumber(const HalfStep &step) {
-    return step.isOwn() ? Value() : number(step.key, step.behind);
+    return step.isOwn() ? Value() : number(step.key, step.distance);
   }
 
   Ring &ring;
@@ -129,9 +129,9 @@ protected:
   Location loc;
 
 private:
-  Value number(unsigned half, int64_t behind) {
-    return half == 0 ? ring.position(behind, 2)
-                     : ring.position(behind, -2, 2 * ring.size() - 1);
+  Value number(unsigned half, int64_t distance) {
+    return half == 0 ? ring.position(distance, 2)
+                     : ring.position(distance, -2, 2 * ring.size() - 1);
   }
 };
 
@@ -152,27 +152,28 @@ private:
   void attend(const HalfStep &step, Value key, Value value) override {
     unsigned half = step.query;
     // The last attention of a half is to the keys of the other.
-    bool isEnd = isLast(step.behind) && step.key != half;
+    bool isEnd = isLast(step.distance) && step.key != half;
     auto part = AttentionOp::create(
         builder, loc, TypeRange(isEnd ? narrow : wide), queries[half], key,
         value, output[half], logsumexp[half],
         step.isOwn() ? op.getSinks() : Value(), queryNumber(step),
         keyNumber(step), op.getScaleAttr(), /*window=*/IntegerAttr(),
         op.getSoftCapAttr(), /*bidirectional=*/UnitAttr(), /*ring=*/UnitAttr(),
-        /*balanced=*/UnitAttr(), /*behind=*/IntegerAttr());
+        /*balanced=*/UnitAttr(), /*distance=*/IntegerAttr());
     output[half] = part.getOutput();
     logsumexp[half] = part.getLogsumexp();
   }
 
-  void queriesDone(int64_t behind, unsigned half) override {
-    if (!isLast(behind) || half == 0)
+  void queriesDone(int64_t distance, unsigned half) override {
+    if (!isLast(distance) || half == 0)
       return;
     output[half] = giveBack(output[half]);
     logsumexp[half] = giveBack(logsumexp[half]);
   }
 
   AttentionOp op;
-  SmallVector<Type, 2> narrow, wide; // of results: in between they are wide
+  SmallVector<Type, 2> narrow,
+      wide; // types of results; in between they are wide
   Halves queries{}, output{}, logsumexp{};
 };
 
@@ -189,13 +190,13 @@ public:
   }
   /// Sends the sum of the half-block that is here to its rank, and adds what
   /// was sent before.
-  void send(unsigned half, int64_t behind) {
+  void send(unsigned half, int64_t distance) {
     arrive(half);
-    if (behind == 0)
+    if (distance == 0)
       sums[half] = here[half];
     else
       coming[half] =
-          ring.shiftBack(ring.narrow(here[half], type), behind, Ring::kHome);
+          ring.shiftBack(ring.narrow(here[half], type), distance, Ring::kHome);
     here[half] = {};
   }
   Value finish(unsigned half) {
@@ -255,7 +256,7 @@ private:
         output[half], logsumexp[half], sinks, queryNumber(step),
         keyNumber(step), op.getScaleAttr(), /*window=*/IntegerAttr(),
         op.getSoftCapAttr(), /*bidirectional=*/UnitAttr(), /*ring=*/UnitAttr(),
-        /*balanced=*/UnitAttr(), /*behind=*/IntegerAttr());
+        /*balanced=*/UnitAttr(), /*distance=*/IntegerAttr());
     querySum[half] = ring.add(querySum[half], part.getQueryCotangent());
     keySums.add(step.key, part.getKeyCotangent());
     valueSums.add(step.key, part.getValueCotangent());
@@ -263,17 +264,17 @@ private:
       sinksSum = ring.add(sinksSum, part.getSinksCotangent());
   }
 
-  void queriesDone(int64_t behind, unsigned half) override {
-    if (!isLast(behind))
+  void queriesDone(int64_t distance, unsigned half) override {
+    if (!isLast(distance))
       return;
     querySum[half] = ring.narrow(querySum[half], queryType);
     if (half == 1)
       querySum[half] = giveBack(querySum[half]);
   }
 
-  void keysDone(int64_t behind, unsigned half) override {
-    keySums.send(half, behind);
-    valueSums.send(half, behind);
+  void keysDone(int64_t distance, unsigned half) override {
+    keySums.send(half, distance);
+    valueSums.send(half, distance);
   }
 
   AttentionGradOp op;

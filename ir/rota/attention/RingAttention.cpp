@@ -43,12 +43,12 @@ Parts AttentionOp::buildPart(OpBuilder &builder, ArrayRef<Axes> factors,
   Value position = last > 0 ? ring.position() : Value();
   Travellers now{getKey(), getValue()}, next;
   Value output, logsumexp;
-  for (int64_t behind = 0; behind <= last; ++behind) {
-    if (behind < last)
+  for (int64_t distance = 0; distance <= last; ++distance) {
+    if (distance < last)
       next = {ring.shift(now.keys, 1, Ring::kKeys),
               ring.shift(now.values, 1, Ring::kValues)};
-    bool own = behind == 0;
-    Type type = behind == last ? types[0] : Type(ring.wideType(types[0]));
+    bool own = distance == 0;
+    Type type = distance == last ? types[0] : Type(ring.wideType(types[0]));
     auto part =
         create(builder, getLoc(), TypeRange{type, types[1]}, getQuery(),
                now.keys, now.values, output, logsumexp,
@@ -56,7 +56,7 @@ Parts AttentionOp::buildPart(OpBuilder &builder, ArrayRef<Axes> factors,
                /*key_position=*/Value(), getScaleAttr(), getWindowAttr(),
                getSoftCapAttr(), getBidirectionalAttr(), /*ring=*/UnitAttr(),
                /*balanced=*/UnitAttr(),
-               own ? IntegerAttr() : builder.getI64IntegerAttr(behind));
+               own ? IntegerAttr() : builder.getI64IntegerAttr(distance));
     output = part.getOutput();
     logsumexp = part.getLogsumexp();
     now = next;
@@ -83,11 +83,11 @@ Parts AttentionGradOp::buildPart(OpBuilder &builder, ArrayRef<Axes> factors,
     key = ring.add(key, ring.widen(home.keys));
     value = ring.add(value, ring.widen(home.values));
   };
-  for (int64_t behind = 0; behind <= last; ++behind) {
-    if (behind < last)
+  for (int64_t distance = 0; distance <= last; ++distance) {
+    if (distance < last)
       next = {ring.shift(now.keys, 1, Ring::kKeys),
               ring.shift(now.values, 1, Ring::kValues)};
-    bool own = behind == 0;
+    bool own = distance == 0;
     SmallVector<Type> results{last > 0 ? Type(ring.wideType(types[0]))
                                        : types[0],
                               types[1], types[2]};
@@ -100,7 +100,7 @@ Parts AttentionGradOp::buildPart(OpBuilder &builder, ArrayRef<Axes> factors,
                /*key_position=*/Value(), getScaleAttr(), getWindowAttr(),
                getSoftCapAttr(), getBidirectionalAttr(), /*ring=*/UnitAttr(),
                /*balanced=*/UnitAttr(),
-               own ? IntegerAttr() : builder.getI64IntegerAttr(behind));
+               own ? IntegerAttr() : builder.getI64IntegerAttr(distance));
     if (own) {
       query = part.getQueryCotangent();
       key = last > 0 ? ring.widen(part.getKeyCotangent())
@@ -111,8 +111,8 @@ Parts AttentionGradOp::buildPart(OpBuilder &builder, ArrayRef<Axes> factors,
     } else {
       query = ring.add(query, part.getQueryCotangent());
       addHome();
-      home = {ring.shiftBack(part.getKeyCotangent(), behind, Ring::kHome),
-              ring.shiftBack(part.getValueCotangent(), behind, Ring::kHome)};
+      home = {ring.shiftBack(part.getKeyCotangent(), distance, Ring::kHome),
+              ring.shiftBack(part.getValueCotangent(), distance, Ring::kHome)};
     }
     now = next;
   }

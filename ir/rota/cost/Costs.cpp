@@ -231,7 +231,7 @@ Cost CombineOp::getCost() {
   return placedCost(*this, (getWeights() ? 2 : 1) * moved, moved, getRows());
 }
 
-/// The same rows; a multiply-add an element.
+/// Reads the rows of the choices; a multiply-add an element.
 Cost ChoiceDotOp::getCost() {
   double moved = placedElements(getPlaces(), getRows());
   return placedCost(*this, 2 * moved, moved, getRows());

@@ -16,8 +16,8 @@ namespace mlir::rota {
 
 /// The cost of one execution of a collective for one rank.
 struct Traffic {
-  int64_t bytes = 0; // that the rank sends, and receives
-  int64_t ranks = 1; // of its group
+  int64_t bytes = 0; // sent by the rank, and received
+  int64_t ranks = 1; // in its group
   SmallVector<AxisRefAttr> axes;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What ops say of the rows that they make and read, and checks of it.
+// Rows that ops make and read, by counts, and checks of those counts.
 #include "ir/rota/experts/CountedRows.h"
 #include "ir/rota/Checks.h"
 #include "runtime/program/Text.h"
@@ -25,7 +25,7 @@ template <typename Op> static Rows rowsOf(Op op) {
                      fillOf(op.getFill())};
 }
 
-/// Of a result whose other rows are zero.
+/// The counted rows of a result whose other rows are zero.
 static Rows madeRows(Value value) {
   Operation *op = value.getDefiningOp();
   if (!op)
@@ -35,7 +35,7 @@ static Rows madeRows(Value value) {
       .Default(Rows());
 }
 
-/// Of an operand whose other rows are not read.
+/// The counted rows of an operand whose other rows are not read.
 static Rows readRows(OpOperand &use) {
   unsigned number = use.getOperandNumber();
   return llvm::TypeSwitch<Operation *, Rows>(use.getOwner())

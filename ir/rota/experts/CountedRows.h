@@ -13,7 +13,7 @@ namespace mlir::rota {
 /// are zero, or nobody reads them, so that zeros may stand there.
 struct CountedRows {
   Value counts;
-  int64_t blocks = 1; // of R and X
+  int64_t blocks = 1; // number of blocks that R and X are divided into
   double fill = 1.0;  // the part of R that is expected to matter
 };
 

@@ -4,7 +4,7 @@
 //
 // The ops of a mixture of experts. A token has k choices, each an expert and a
 // weight. Each choice has a place: a row of a buffer in which the rows of an
-// expert lie one behind the other, so that a product with all experts' weights
+// expert lie one after the other, so that a product with all experts' weights
 // is one op. Everything stays within a sequence, so that dividing the batch
 // changes no bit. The sizes below: B sequences, S tokens of a sequence, k choices
 // of a token, X experts, R rows of a sequence, E and F elements of a row.
@@ -275,7 +275,7 @@ def Rota_GroupedProductOp : Rota_DifferentiableOp<"grouped_product", [
     Row r of the result is `rows[b, r, :] * weights[x]`, where x is the expert whose
     rows have r among them: in each block the first `counts[b, x]` rows are of its first
     expert, and so on. Counts of more rows than a block has end the run with an error.
-    Rows behind those of a block's last expert are zero. With `transposed`, weights are
+    Rows after those of a block's last expert are zero. With `transposed`, weights are
     stored as [X, F, E]. With an offset, expert x is expert `offset + x` of the model:
     the error says these numbers. Accumulates in f32 at least; the result's element type
     may be wider than the operands'.

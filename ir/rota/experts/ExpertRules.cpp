@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How the ops of a mixture of experts are divided: their sharding rules as
+// Divisions of the ops of a mixture of experts: their sharding rules as
 // factors, and their parts on one rank. The batch divides freely. Experts and
 // the rows of a sequence divide together, by blocks: the number of blocks is a
 // factor of both. What moves tokens to and from rows numbers the rows instead,
@@ -101,7 +101,8 @@ struct PlacedFactors {
     return list;
   }
 
-  /// The same of an op that may have weights behind its places.
+  /// `operands` for an op that may have weights as its last operand before the
+  /// offset.
   template <typename Op>
   SmallVector<Dimensions> weighed(Op op, const Dimensions &moved) const {
     SmallVector<Dimensions> list{moved, choices};

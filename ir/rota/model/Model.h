@@ -21,7 +21,7 @@ FailureOr<Type> readType(ParamOp param);
 struct AuxiliaryLossInfo {
   std::string name;
   double coefficient;
-  double weight; // of one microbatch, over all layers
+  double weight; // weight of one microbatch, over all layers
 };
 
 /// The parts of a model module; Roles.h says which functions it has. `embed`

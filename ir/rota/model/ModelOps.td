@@ -32,7 +32,7 @@ def Rota_ParamOp : Rota_Op<"param", [Symbol]> {
       module's mesh; the type is the whole tensor's or, once the module is
       partitioned, that of one rank's part as functions see it
     - C6: the storage is the compute sharding, and the optimizer's the storage,
-      with axes added behind on at most one dimension; both are reduced
+      with axes appended on at most one dimension; both are reduced
     - C7: each `{` of the name begins a placeholder, `{word}`, and there are at
       most as many placeholders as dimensions
 

@@ -75,7 +75,8 @@ ArrayRef<Signature> rota::signatures() {
   return table;
 }
 
-/// Of a named value of the loss: `logits(activation)`, or with the targets.
+/// The row of the functions that give a named value of the loss:
+/// `logits(activation)`, or with the targets.
 static const Signature &probeSignature() {
   static const Signature row = {"",
                                 ModelPart::Loss,

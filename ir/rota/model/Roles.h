@@ -33,13 +33,13 @@ enum class Role : uint8_t {
   Targets,           // data that `loss` reads
   InputActivation,   // enters a layer or the loss
   OutputActivation,  // leaves a layer or `embed`
-  InputCotangent,    // of the input activation
-  OutputCotangent,   // of the output activation
+  InputCotangent,    // cotangent of the input activation
+  OutputCotangent,   // cotangent of the output activation
   Residual,          // saved by `forward` for the backward; any number
   CotangentResidual, // saved by `backward_input` for `backward_weight`,
                      // likewise
-  LossSum,           // of one microbatch
-  LossWeight,        // of one microbatch
+  LossSum,           // sum over one microbatch
+  LossWeight,        // weight of one microbatch
   LossTerm,          // a further sum of one microbatch; any number
   NamedValue,        // result of a probe
   Unknown            // not described by the table
@@ -79,7 +79,7 @@ const Signature &signatureOf(func::FuncOp function);
 /// The functions of the table that stand in `scope`, a `rota.layer` or the
 /// module, in the order of the table.
 SmallVector<func::FuncOp> functionsIn(Operation *scope);
-/// That function of `scope`; null when it is not there.
+/// The function of `part` and `kind` in `scope`; null when it is not there.
 func::FuncOp functionIn(Operation *scope, ModelPart part, FunctionKind kind);
 
 /// An argument or a result of a function.
@@ -117,7 +117,7 @@ public:
   /// By index.
   ArrayRef<Role> arguments() const { return argumentRoles; }
   ArrayRef<Role> results() const { return resultRoles; }
-  /// Those with that role, in order.
+  /// The arguments or results with `role`, in order.
   SmallVector<FunctionPort> arguments(Role role) const;
   SmallVector<FunctionPort> results(Role role) const;
   /// The one with that role, which must be there.
@@ -146,7 +146,7 @@ struct RoleEdge {
 /// those of one source are consecutive. Places whose type is another one have
 /// no edge.
 SmallVector<RoleEdge> roleEdgesIn(Operation *scope);
-/// Those of residuals: from a result to an argument.
+/// The edges of residuals: from a result to an argument.
 SmallVector<RoleEdge> residualEdgesIn(Operation *scope);
 
 /// Checks that a function which a model builder made has the arguments and

@@ -254,7 +254,7 @@ def Rota_PermuteOp : Rota_CollectiveOp<"permute", [SameOperandsAndResultType]> {
     Each rank of the group gives its operand to one other: the rank at position p
     counted with `axes` (the first slowest) to the rank at position p counted
     with `order`, the same axes in another order. With a `shift` it is position
-    p + shift, and behind the last position is the first. With `mirrored` it is
+    p + shift, and the last position is followed by the first. With `mirrored` it is
     position n - 1 - p of n, plus the shift.
 
     Life-span: made by `partition`; becomes a call of the runtime that starts it and
@@ -288,7 +288,7 @@ def Rota_ShardOffsetOp : Rota_Op<"shard_offset", [Pure,
   let summary = "the first element of this rank's part";
   let description = [{
     The rank's position p along `axes` (the first slowest) times `factor`. With a
-    `shift` it is position p + shift instead, and behind the last position is the
+    `shift` it is position p + shift instead, and the last position is followed by the
     first. `start` is added at the end.
 
     Life-span: made by `partition`; becomes an address that the runtime fills at

@@ -8,7 +8,7 @@
 
 namespace mlir::rota {
 
-/// Where several factors of the op want one axis, that factor has it for which
+/// If several factors of the op want one axis, it goes to the factor for which
 /// the fewest bytes move, whatever parameters and borders say of their own
 /// dimensions. For ops that move elements from one of their dimensions to
 /// another, such as tokens to rows: each side has its own division, and

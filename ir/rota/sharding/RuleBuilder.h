@@ -42,7 +42,7 @@ public:
     return dimensions;
   }
 
-  /// The same with an indivisible last dimension.
+  /// A factor per dimension of `shape`, the last one indivisible.
   Dimensions rowFactors(llvm::ArrayRef<int64_t> shape) {
     Dimensions dimensions = factors(shape.drop_back());
     dimensions.push_back({factor(shape.back(), /*divisible=*/false)});

@@ -20,8 +20,8 @@ std::string axesText(llvm::ArrayRef<AxisRefAttr> axes);
 /// Checks that the module's mesh, if it has one, has the parts of axes that
 /// `axes` names; emits an error on `op` otherwise.
 LogicalResult verifyAxes(Operation *op, llvm::ArrayRef<AxisRefAttr> axes);
-/// The same of a sharding of a tensor of rank `rank`, and that it has as many
-/// entries.
+/// Checks the axes of a sharding of a tensor of rank `rank`, and that it has as
+/// many entries.
 LogicalResult verifySharding(Operation *op, ShardingAttr sharding,
                              int64_t rank);
 
@@ -31,9 +31,9 @@ ShardingAttr replicatedSharding(MLIRContext *context, int64_t rank);
 /// The axes of all dimensions, in order.
 llvm::SmallVector<AxisRefAttr> dividingAxes(ShardingAttr sharding);
 
-/// The same axes in the fewest parts: a part is merged with the next part of
-/// the same axis if that follows it, a part that is all of an axis is the whole
-/// axis, and axes of size 1 are left out.
+/// `axes` in the fewest parts: a part is merged with the next part of the same
+/// axis if that follows it, a part that is all of an axis is the whole axis,
+/// and axes of size 1 are left out.
 llvm::SmallVector<AxisRefAttr> mergedAxes(llvm::ArrayRef<AxisRefAttr> axes,
                                           MeshAttr mesh);
 

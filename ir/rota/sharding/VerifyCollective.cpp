@@ -29,8 +29,8 @@ LogicalResult ConstrainOp::verify() {
   return verifySharding(*this, getSharding(), shapeOf(getValue()).size());
 }
 
-/// Both shardings of a reshard have an entry per dimension and fit the mesh;
-/// `to` is unreduced over no axis over which `from` is not.
+/// Checks that the shardings of a reshard have an entry per dimension and fit
+/// the mesh, and that `to` is unreduced over no axis over which `from` is not.
 static LogicalResult verifyShardings(Operation *op, ShardingAttr from,
                                      ShardingAttr to, int64_t rank) {
   if (failed(verifySharding(op, from, rank)) ||

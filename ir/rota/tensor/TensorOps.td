@@ -128,7 +128,7 @@ def Rota_BroadcastOp : Rota_DifferentiableOp<"broadcast"> {
 def Rota_SplitOp : Rota_DifferentiableOp<"split", [TaskOpInterface]> {
   let summary = "cuts a tensor along a dimension";
   let description = [{
-    The results, one behind the other along dimension `dim`, are the operand.
+    The results, one after the other along dimension `dim`, are the operand.
 
     Life-span: made by model builders, by hand, or as a derivative; becomes kernels.
 
@@ -152,7 +152,7 @@ def Rota_SplitOp : Rota_DifferentiableOp<"split", [TaskOpInterface]> {
 }
 
 def Rota_ConcatOp : Rota_DifferentiableOp<"concat", [TaskOpInterface]> {
-  let summary = "puts tensors one behind the other";
+  let summary = "puts tensors one after the other";
   let description = [{
     The result along dimension `dim` is the operands, in order: the inverse and
     the derivative of `rota.split`.

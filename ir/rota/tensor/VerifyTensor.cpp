@@ -282,19 +282,19 @@ template <typename Op> static LogicalResult verifyAttentionShapes(Op op) {
 
 /// C7 and C9 of attention.
 template <typename Op> static LogicalResult verifyBlocks(Op op) {
-  std::optional<uint64_t> behind = op.getBehind();
+  std::optional<uint64_t> distance = op.getDistance();
   Value key = op.getKeyPosition();
-  if (bool(op.getPosition()) != (behind || key) || (behind && key))
+  if (bool(op.getPosition()) != (distance || key) || (distance && key))
     return op->emitOpError(
-        "expected 'behind' or a key position with a position");
-  if (behind && int64_t(*behind) < 1)
-    return op->emitOpError("expected keys of 1 block behind or more, got ")
-           << int64_t(*behind);
+        "expected 'distance' or a key position with a position");
+  if (distance && int64_t(*distance) < 1)
+    return op->emitOpError("expected a distance of 1 block or more, got ")
+           << int64_t(*distance);
   for (Value position : {Value(op.getPosition()), key})
     if (position && !shapeOf(position).empty())
       return op->emitOpError("expected a position of rank 0, got ")
              << position.getType();
-  if ((op.getRing() || behind) && op.getBidirectional() && op.getWindow())
+  if ((op.getRing() || distance) && op.getBidirectional() && op.getWindow())
     return op->emitOpError("expected no window of bidirectional attention in "
                            "a ring");
   if (op.getBalanced() && !op.getRing())
