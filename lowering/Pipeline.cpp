@@ -132,7 +132,7 @@ LogicalResult ProgramLowering::verify() {
   mlir::pipe::Bubbles bubbles = mlir::pipe::bubblesOf(
       pipeline, timeline,
       forwardCosts(pipeline.getStackOp(), costs, program.lossCalls));
-  program.bubble = bubbles.meeting;
+  program.bubble = bubbles.withBarrier;
   program.steadyBubble = bubbles.steady;
   addEstimates(costs, Assumptions(), program);
   if (!::rota::verify(program, error))

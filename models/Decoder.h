@@ -15,10 +15,10 @@
 
 namespace mlir::rota {
 
-/// What tells one kind of layer from the others of its model.
+/// One kind of layer of a model.
 struct LayerKind {
   StringRef name = "decoder";                   // its symbol in the stack
-  std::optional<int64_t> window = std::nullopt; // of attention
+  std::optional<int64_t> window = std::nullopt; // window of its attention
   Rotary rotary = {};
   bool sparse = false; // a mixture of experts is the feed-forward
 };
@@ -42,21 +42,22 @@ struct DecoderNames {
 
 /// A module of multi-token prediction, see Prediction.cpp.
 struct Prediction {
-  LayerKind kind;     // of its layer
-  double coefficient; // of its loss; not 0
+  LayerKind kind;     // kind of its layer
+  double coefficient; // factor of its loss; not 0
 };
 
 struct DecoderConfig {
   int64_t vocabulary, embed, feedForward, layers;
   int64_t heads, keyHeads, headSize;
   double normEpsilon, initializerRange;
-  double attentionScale;         // of a query's product with a key
-  std::optional<double> softCap; // of attention's scores
+  double attentionScale;         // factor of a query's product with a key
+  std::optional<double> softCap; // soft cap of attention's scores
   ActivationKind activation;
   bool tied; // the head's weight is the embedding table
   /// Each is that of one layer or more.
   SmallVector<LayerKind> kinds = {LayerKind()};
-  SmallVector<size_t> kindOf; // of each layer; empty: all are of the first
+  SmallVector<size_t>
+      kindOf; // kind of each layer; empty: the first kind for all
   std::optional<Prediction> prediction;
 
   /// Makes the layers for which `isSparse` is true, and those for which it is
@@ -105,8 +106,8 @@ protected:
   /// Declares weights of projections.
   virtual void declareAttention();
   virtual void declareFeedForward();
-  /// Those of a gated feed-forward whose names begin with `prefix` and whose
-  /// inner width is `inner`.
+  /// Declares the parameters of a gated feed-forward whose names begin with
+  /// `prefix` and whose inner width is `inner`.
   void declareGated(StringRef prefix, int64_t inner);
 
   /// `projectHeads` with the bias "NAME.bias".
@@ -118,7 +119,8 @@ protected:
 
   /// Declares norms of each head's query and key.
   void declareHeadNorms();
-  /// What `projectHeads` made for `name`, normalized unless it is the value.
+  /// The result of `projectHeads` for `name`, normalized unless it is the
+  /// value.
   Value headNorm(Value heads, StringRef name);
 
   /// Self-attention of `x` after the output projection.
@@ -171,7 +173,7 @@ private:
   Value predictionLoss(Value normed, Value targets);
   /// The module's hidden state [B, S, E] before the head.
   Value predictedState(Value normed, Value targets, Value counted);
-  /// `x` [B, S, ...] moved on by one along S, behind a 0.
+  /// `x` [B, S, ...] shifted by one along S, after a 0.
   Value shifted(Value x);
 
   const LayerKind *openKind = nullptr;

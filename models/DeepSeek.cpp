@@ -270,7 +270,7 @@ LogicalResult mlir::rota::buildDeepSeekV3(Config &config,
                                           ModuleOp module) {
   LatentSizes sizes = readSizes(config);
   DecoderDefaults defaults;
-  defaults.headSize = sizes.rotary; // of the rotary table
+  defaults.headSize = sizes.rotary; // width of the rotary table
   auto decoder = DecoderConfig::read(config, microbatch, defaults);
   if (!config.failed() && decoder.headSize != sizes.rotary)
     config.error("head_dim") << "expected the value of 'qk_rope_head_dim', "

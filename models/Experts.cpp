@@ -12,7 +12,7 @@ using namespace mlir::rota;
 static int64_t shareOf(double factor, int64_t choices, int64_t parts,
                        const Microbatch &microbatch) {
   double share = double(microbatch.sequenceLength) * double(choices) / parts;
-  double most = double(Config::maxSize); // of a dimension
+  double most = double(Config::maxSize); // largest size of a dimension
   return int64_t(std::clamp(std::ceil(factor * share), 1.0, most));
 }
 

@@ -36,7 +36,7 @@ struct ExpertConfig {
   bool sigmoid = false;
   StringRef bias = {};
   double biasRate = 0;
-  StringRef routerBias = {}; // of the logits, trained; empty: none
+  StringRef routerBias = {}; // bias of the logits, trained; empty: none
   /// Neighbouring experts in groups, of which a token may choose some; 1: none.
   int64_t groups = 1, topGroups = 1;
   ExpertNames names = {};
@@ -73,8 +73,8 @@ public:
 protected:
   /// Declares the weights of the experts.
   virtual void declareWeights();
-  /// What the experts make of their rows [B, R, E], of the same shape. `counts`
-  /// [B, X] are the rows of each expert.
+  /// The results of the experts for their rows [B, R, E], of the same shape.
+  /// `counts` [B, X] are the rows of each expert.
   virtual Value apply(Value rows, Value counts);
 
   /// Rows [B, R, in] times parameter `name`, [X, out, in] or, where it is not

@@ -17,7 +17,7 @@ namespace {
 
 struct GptOssConfig {
   ExpertConfig experts;
-  double alpha, limit; // of the activation
+  double alpha, limit; // constants of the activation
 };
 
 /// gate and up of a row lie in turn along its last dimension.

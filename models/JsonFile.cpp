@@ -106,7 +106,7 @@ private:
   const size_t &offset;
   std::map<std::string, size_t, std::less<>> &keys;
   std::string last;                  // the path of the key being read
-  std::vector<std::string> prefixes; // of the enclosing objects and arrays
+  std::vector<std::string> prefixes; // keys of the enclosing objects and arrays
   std::vector<bool> inArray;
 };
 

@@ -92,10 +92,10 @@ public:
 
 private:
   Block *moduleBody;
-  Block *stackBody = nullptr; // of the open stack
+  Block *stackBody = nullptr; // body of the open stack
   Block *outer = nullptr;     // around the open function
-  int64_t sequenceLength;     // of the functions that are built
-  std::string prefix;         // of parameters
+  int64_t sequenceLength;     // length in the functions that are built
+  std::string prefix;         // begins the names of parameters
 };
 
 /// A family of models: builds a module from its configuration. Returns failure

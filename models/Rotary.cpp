@@ -193,7 +193,8 @@ static void readScaling(Config &config, StringRef key, Rotary &rotary) {
     refuse(name);
   if (!rotary.scaling || !rotary.scaling->hasScale)
     refuse("attention_factor");
-  // Of other kinds transformers' models of our families ignore it or fail.
+  // With other kinds transformers' models of our families ignore the key or
+  // fail.
   std::string part = inside(key, "partial_rotary_factor");
   const nlohmann::json *value = config.find(part);
   bool isPartial = rotary.scaling && rotary.scaling->isPartial;

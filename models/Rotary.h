@@ -14,8 +14,8 @@ namespace mlir::rota {
 /// Rotary.cpp.
 struct RotaryScaling;
 
-/// Where a configuration has rotary settings, and the theta of one that does
-/// not say.
+/// Names of the rotary settings in a configuration, and the theta of a
+/// configuration without one.
 struct RotaryKeys {
   StringRef parameters = "rope_parameters"; // the object of transformers 5
   // The older spelling; without the second key it has no scaling.
@@ -37,7 +37,8 @@ struct Rotary {
   bool truncates = true;
   // proportional: the share of a head's pairs that turn, the first ones.
   double share = 1.0;
-  /// Of all cosines and sines: the square root of attention's temperature.
+  /// Factor of all cosines and sines: the square root of attention's
+  /// temperature.
   double scale = 1.0;
   /// YaRN's scale with the weight `mscale_all_dim`, where a file has that.
   /// DeepSeek multiplies scores by its square.

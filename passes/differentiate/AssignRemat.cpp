@@ -49,9 +49,9 @@ private:
   FlatSymbolRefAttr variantOf(StackOp stack, FlatSymbolRefAttr kind,
                               int64_t chunk, int64_t stage);
 
-  // Of those that an entry names; empty: none does.
+  // Policies of the stages and chunks that an entry names; empty: none does.
   SmallVector<StringRef> policyOfStage, policyOfChunk;
-  StringRef others; // of stages that no entry names
+  StringRef others; // policy of the stages that no entry names
   std::map<std::pair<StringRef, StringRef>, FlatSymbolRefAttr> variants;
 };
 } // namespace

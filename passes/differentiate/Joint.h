@@ -12,11 +12,11 @@
 namespace mlir::rota {
 
 /// A copy of a forward function followed by its reverse walk. Each parameter's
-/// gradient is accumulated once, right behind the op that makes it.
+/// gradient is accumulated once, right after the op that makes it.
 struct Joint {
   OwningOpRef<func::FuncOp> function; // in no module
   DenseSet<Operation *> forwardOps;   // the copies; all other ops are backward
-  /// Those of the forward function's arguments and results, and the cotangents
+  /// Values of the forward function's arguments and results, and the cotangents
   /// of the activations.
   RoleValues<Value> values;
   /// The result that is differentiated, and its cotangent.

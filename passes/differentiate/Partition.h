@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Cuts a joint function into functions: the values that cross a cut, and the
-// ops that are computed again behind it.
+// ops that are computed again after it.
 #ifndef ROTA_PASSES_DIFFERENTIATE_PARTITION_H
 #define ROTA_PASSES_DIFFERENTIATE_PARTITION_H
 
@@ -41,7 +41,7 @@ RematDecision decisionFor(Operation *op, const RematPolicy &policy);
 /// `values` in the order in which `joint` defines them.
 SmallVector<Value> inOrder(Joint &joint, const DenseSet<Value> &values);
 
-/// Builds the function `kind` of a part of the model behind `after`, another
+/// Builds the function `kind` of a part of the model after `after`, another
 /// function of that part: `part`'s ops in the joint function's order without
 /// names. Arguments stand for `joint.values` of their roles, and those of the
 /// results' roles are returned.

@@ -96,7 +96,7 @@ def Differentiate : Pass<"differentiate", "::mlir::ModuleOp"> {
     Which values are residuals is `remat`'s decision, by the names that
     `rota.name` gives: `none` saves what the backward reads, `full` nothing,
     the policies between (Remat.cpp) the values that they list; a list
-    `name=device,name=remat,name=offload` is a policy of one's own, and behind a
+    `name=device,name=remat,name=offload` is a policy of one's own, and after a
     policy, `minimal,context=device`, changes it. A kind of layer with a policy of
     its own (`rota.remat`) goes by that. What is not saved is recomputed
     in the backward. `offload` keeps a value in the host's memory: these

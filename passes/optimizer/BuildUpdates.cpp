@@ -105,7 +105,7 @@ static FailureOr<llvm::StringMap<int64_t>> headsByAxis(ModuleOp module) {
   return heads;
 }
 
-/// Of a matrix with a dimension of all heads.
+/// Sets the heads of a matrix with a dimension of all heads.
 LogicalResult BuildUpdates::setHeads(ParamOp param, UpdateForm &form) {
   auto heads = headsByAxis(getOperation());
   if (failed(heads))
@@ -142,8 +142,8 @@ void BuildUpdates::setGroup(ParamOp param, UpdateForm &form) {
   form.decay = group->decay.value_or(form.decay);
 }
 
-/// Of a parameter that is the bias of a `rota.route` with a rate. Padding would
-/// not stay zero.
+/// Sets the rate of a parameter that is the bias of a `rota.route` with a rate.
+/// Padding would not stay zero.
 LogicalResult BuildUpdates::setBiasRate(ParamOp param, UpdateForm &form) {
   getOperation().walk([&](RouteOp route) {
     auto read = route.getBiasRate() ? route.getBias().getDefiningOp<ReadOp>()

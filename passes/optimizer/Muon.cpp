@@ -38,7 +38,7 @@ struct Matrices {
 
   RankedTensorType type;
   int64_t rowDim, columnDim;
-  int64_t rows, columns; // of one matrix, without padding
+  int64_t rows, columns; // size of one matrix, without padding
   SmallVector<int64_t> counting;
 };
 
@@ -156,7 +156,7 @@ private:
     return letters;
   }
 
-  /// Those of the squares.
+  /// The letters of the squares of matrices.
   std::string squared(char row, char column) const {
     std::string letters;
     for (size_t i = 0; i < matrices.counting.size(); ++i)
@@ -176,7 +176,7 @@ private:
   Matrices matrices;
   RankedTensorType type, square;
   bool isTall;
-  Type product; // of the operands of products
+  Type product; // type of the operands of products
 };
 
 } // namespace

@@ -27,7 +27,7 @@ struct UpdateForm {
   // Heads that the optimizer takes apart: the rows, or the columns, are those
   // of one head after the other. 1: the matrix is one.
   int64_t rowHeads = 1, columnHeads = 1;
-  // Of a bias of choices that balances experts; 0: the optimizer's.
+  // Rate of a bias of choices that balances experts; 0: the optimizer's.
   double biasRate = 0.0;
 
   bool isMatrix() const { return rows > 0; }
@@ -57,7 +57,7 @@ public:
   Value parameter() { return body->getArgument(UpdateFunction::parameter); }
   /// Its gradient: a mean over the step, clipped.
   Value gradient();
-  /// What the step's microbatches have added to it, neither divided nor
+  /// The sum of the gradients of the step's microbatches, neither divided nor
   /// clipped.
   Value total() { return body->getArgument(UpdateFunction::gradient); }
 
@@ -89,14 +89,14 @@ public:
   Value sqrt(Value a) { return create<math::SqrtOp>(a); }
   /// A tensor of type `like` with that value in every element.
   Value constant(Type like, double value);
-  /// The same values in another type: rounded to it or exact.
+  /// `value` in another type: rounded to it or exact.
   Value convert(Value value, Type element);
 
   /// (m - (1 - x)*m) + (1 - x)*value, the mean that forgets at the rate x of
   /// the option. Near 1, x*m + (1 - x)*value would forget at the rate of the
   /// rounded x: with 0.9999999 in f32, the mean of a constant would tend to
-  /// 0.84 of it. And m + (1 - x)*(value - m) would lose a small value behind a
-  /// large m, all of it where x is 0.
+  /// 0.84 of it. And m + (1 - x)*(value - m) would round away a small value
+  /// beside a large m, all of it where x is 0.
   Value runningMean(StringRef state, Value value, StringRef option);
 
   /// Ends the function with the parameter's new value, and with a copy of it in
@@ -120,7 +120,7 @@ private:
   const UpdateForm &described;
   const UpdateSettings &chosen;
   llvm::MapVector<Attribute, Value> arguments; // states and scalars
-  llvm::StringMap<Value> updates;              // of states, f32
+  llvm::StringMap<Value> updates;              // new states by name, f32
 };
 
 } // namespace mlir::rota

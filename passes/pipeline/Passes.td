@@ -304,7 +304,7 @@ def OffloadResiduals : PipelinePass<"offload-residuals"> {
   let summary = "add copies of residuals to host memory and back";
   let description = [{
     For each chunk with a layer whose backward takes an argument marked
-    `rota.offload`: adds `OFFLOAD` behind each F and `FETCH` before its B or I,
+    `rota.offload`: adds `OFFLOAD` after each F and `FETCH` before its B or I,
     `prefetch` compute actions ahead. Where no compute action would stand between
     the two, neither is there: the residuals stay.
 

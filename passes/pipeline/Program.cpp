@@ -74,7 +74,7 @@ std::vector<int64_t> layersOf(ProgramOp program) {
 ::rota::pipe::PartCosts
 partCosts(::mlir::rota::StackOp stack, double embed, double loss,
           function_ref<double(StringRef kind)> layerCost) {
-  SmallVector<double> pattern; // of its kinds
+  SmallVector<double> pattern; // costs of its kinds
   for (auto kind : stack.getPattern().getAsRange<FlatSymbolRefAttr>())
     pattern.push_back(layerCost(kind.getValue()));
   ::rota::pipe::PartCosts costs;

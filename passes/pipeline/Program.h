@@ -33,7 +33,8 @@ std::vector<int64_t> layersOf(ProgramOp program);
 partCosts(::mlir::rota::StackOp stack, double embed, double loss,
           function_ref<double(StringRef kind)> layerCost);
 
-/// The same for a model as built, in operations by `CostOpInterface`.
+/// The costs of the parts of a model as built, in operations by
+/// `CostOpInterface`.
 ::rota::pipe::PartCosts operationsOf(ProgramOp program);
 
 /// Bytes of a microbatch's activation between two layers, undivided.
@@ -45,11 +46,11 @@ double messageBytes(ProgramOp program);
 
 /// The shares of a step in which ranks are idle.
 struct Bubbles {
-  double meeting = 0; // at the end of the step
-  double steady = 0;  // bubble share without a step barrier (SteadyStep)
+  double withBarrier = 0; // where the ranks wait at the end of a step
+  double steady = 0;      // without a step barrier (SteadyStep)
 };
 
-/// Those with the costs of `rota::pipe::tableOf`; 0 when the timeline does not
+/// The bubble shares of `timeline` under `costs`; 0 when the timeline does not
 /// complete.
 Bubbles bubblesOf(ProgramOp program, const ::rota::pipe::Timeline &timeline,
                   const ::rota::pipe::PartCosts &costs);

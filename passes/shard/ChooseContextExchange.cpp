@@ -26,7 +26,7 @@ struct ChooseContextExchange
 private:
   template <typename Op> LogicalResult choose(Op op);
 
-  int64_t ranks = 1; // of the context axis
+  int64_t ranks = 1; // size of the context axis
 };
 
 /// Seconds of each exchange on one rank.
@@ -38,14 +38,14 @@ struct ExchangeTimes {
 /// The work and the transfers of a ring's steps.
 struct RingSteps {
   SmallVector<double> work; // seconds of each step, the own block first
-  double next = 0;          // of keys and values to the next rank
-  double back = 0;          // of what goes back to its block
+  double next = 0;          // seconds of keys and values to the next rank
+  double back = 0;          // seconds of the values that go back to their block
 
   double seconds() const;
 };
 } // namespace
 
-/// What has the length of the sequence and is gathered.
+/// Values that have the length of the sequence and are gathered.
 static SmallVector<Value> gathered(AttentionOp op) {
   return {op.getQuery(), op.getKey(), op.getValue()};
 }
@@ -54,7 +54,8 @@ static SmallVector<Value> gathered(AttentionGradOp op) {
           op.getCotangent()};
 }
 
-/// What goes back to its block after each but the own: nothing, or cotangents.
+/// Values that go back to their block after each but the own: none, or
+/// cotangents.
 static SmallVector<Value> returning(AttentionOp) { return {}; }
 static SmallVector<Value> returning(AttentionGradOp op) {
   return {op.getKeyCotangent(), op.getValueCotangent()};

@@ -96,7 +96,8 @@ template <typename Op> struct DropLonely : Counting<Op> {
   }
 };
 
-/// The same collective of the same value, earlier in the block.
+/// Replaces a collective by an equal one of the same value, earlier in the
+/// block.
 template <typename Op> struct MergeEqual : Counting<Op> {
   using Counting<Op>::Counting;
   LogicalResult matchAndRewrite(Op op,

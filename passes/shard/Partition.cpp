@@ -24,7 +24,7 @@ namespace {
 struct LocalForm {
   SmallVector<Type> results;
   FactorAxes factors;
-  SmallVector<int64_t> sizes; // of the factors
+  SmallVector<int64_t> sizes; // by factor
 };
 
 struct Partition : mlir::rota::impl::PartitionBase<Partition> {

@@ -13,7 +13,7 @@
 namespace mlir::rota {
 /// The mode of insert-reshards.
 enum class ShardingMode { Auto, Explicit };
-/// How attention gets the keys of other ranks of the context axis.
+/// The exchange of keys with the other ranks of the context axis.
 enum class ContextExchange { Gather, Ring, BalancedRing, Auto };
 } // namespace mlir::rota
 template <> struct rota::Names<mlir::rota::ShardingMode> {

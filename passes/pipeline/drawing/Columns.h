@@ -27,7 +27,7 @@ struct Columns {
   double width = 0; // time of a column
   int count = 0;
   std::vector<std::vector<Cell>> ranks;
-  std::vector<std::vector<WaitCells>> waits; // of each rank
+  std::vector<std::vector<WaitCells>> waits; // by rank
 };
 
 Columns layOut(const Timeline &timeline, const Simulation &simulation);

@@ -36,7 +36,8 @@ ComparedSchedule compared(const std::string &name, const Timeline &timeline,
 /// The columns "steady step" and "steady bubble" are those of SteadyStep.
 std::string drawComparison(const std::vector<ComparedSchedule> &schedules);
 
-/// The same as a JSON array of objects; one without numbers has an `error`.
+/// The comparison as a JSON array of objects; a schedule without numbers has an
+/// `error`.
 std::string drawComparisonJson(const std::vector<ComparedSchedule> &schedules);
 
 } // namespace rota::pipe

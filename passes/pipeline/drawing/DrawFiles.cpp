@@ -49,10 +49,10 @@ public:
   int of(int rank, ActionKind kind) const {
     return isTransfer(kind) ? number(1 + transferStream(kind), rank) : rank;
   }
-  /// Of the second halves of a rank's pairs.
+  /// The thread of the second halves of a rank's pairs.
   int ofPairs(int rank) const { return number(kCount - 1, rank); }
 
-  static constexpr int kCount = kTransferStreams + 2; // of a rank
+  static constexpr int kCount = kTransferStreams + 2; // threads per rank
 
 private:
   const Timeline &timeline;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What pictures, traces and JSON show beside computation, and its names.
+// Lanes that pictures, traces and JSON show beside computation.
 #ifndef ROTA_PASSES_PIPELINE_DRAWING_LANES_H
 #define ROTA_PASSES_PIPELINE_DRAWING_LANES_H
 
@@ -8,7 +8,7 @@
 
 namespace rota::pipe {
 
-/// What a rank waits for.
+/// A reason for a rank to wait, and its field of Exposure.
 struct ExposureName {
   const char *name;
   double Exposure::*field;

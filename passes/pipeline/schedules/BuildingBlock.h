@@ -25,8 +25,8 @@ struct BuildingBlock {
   std::array<int, 3> turns = {1, 1, 1};
 };
 
-/// A block for each microbatch, each six slots behind the one before. A weight
-/// gradient takes the first slot behind its input gradient that no other action
+/// A block for each microbatch, each six slots after the one before. A weight
+/// gradient takes the first slot after its input gradient that no other action
 /// of its rank takes in any block. No two actions of a rank may fall on the
 /// same slot of six. Slots decide the order alone: each action then runs as
 /// early as it can.

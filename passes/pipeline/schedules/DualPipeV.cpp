@@ -4,7 +4,7 @@
 // one copy of the weights; in the order of DeepSeek's code and of PyTorch's
 // ScheduleDualPipeV. Two chunks on each of S ranks, in a v, and at least 2*S
 // microbatches. The published order runs a forward and a backward as a pair
-// whose communication hides behind computation. Here each backward is I and W,
+// whose communication is hidden by computation. Here each backward is I and W,
 // since the backwards of a program are all whole or all split; F and I are the
 // pair, and W follows it. With F = I = W a rank is idle for at most S - 1 slots
 // between its first action and its last, and holds at most 2*S + 1 activations
@@ -51,14 +51,14 @@ private:
   }
 
   void warmUp() {
-    int behind = stages - 1 - rank;
-    for (int i = 0; i < 2 * behind; ++i)
+    int following = stages - 1 - rank;
+    for (int i = 0; i < 2 * following; ++i)
       forward(0);
     for (int i = 0; i < rank + 1; ++i) {
       forward(0);
       forward(1);
     }
-    for (int i = 0; i < behind; ++i) {
+    for (int i = 0; i < following; ++i) {
       row.addBackward(1);
       forward(1);
     }

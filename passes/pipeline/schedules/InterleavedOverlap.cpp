@@ -3,7 +3,7 @@
 // Interleaved 1F1B with one more forward in the warm-up of each stage (Kimi K2,
 // arXiv 2507.20534): the backward and the forward that a stage alternates are
 // then of microbatches that do not wait for one another, so that the
-// communication of one hides behind the computation of the other: a pair. It
+// communication of one is hidden by the computation of the other: a pair. It
 // costs one more activation of a chunk. 2 stages, 2 repeats, 4 microbatches,
 // the pairs in brackets, which without the request's flag are actions in this
 // order:

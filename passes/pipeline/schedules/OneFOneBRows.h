@@ -19,7 +19,7 @@ struct OneFOneBRow {
   /// The j-th W follows the I of pair j + weightLag, or the last I where there
   /// are fewer. Nothing: B instead of I and W.
   std::optional<int> weightLag;
-  /// Each B and the F behind it are a pair.
+  /// Each B and the F after it are a pair.
   bool pairs = false;
 };
 

@@ -33,7 +33,7 @@ public:
     add(ActionKind::BackwardWeight, repeat);
   }
 
-  /// F of one row, and as its pair the input gradient of the other row, behind
+  /// F of one row, and as its pair the input gradient of the other row, after
   /// which its weight gradient follows.
   void addPair(int forward, int backward) {
     size_t before = row.size();

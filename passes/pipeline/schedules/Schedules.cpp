@@ -39,7 +39,7 @@ std::string counted(int count, const std::string &noun) {
   return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
 }
 
-/// What is wrong with `shape` for `schedule`, or an empty string.
+/// The mistake in `shape` for `schedule`, or an empty string.
 std::string checkRule(const Schedule &schedule, const Shape &shape) {
   const ShapeRule &rule = schedule.rule;
   std::string needs = "the " + std::string(schedule.name) + " schedule needs ";

@@ -22,8 +22,8 @@ struct ScheduleRequest {
   /// The most that a rank may hold, as RankUsage::peakLive counts activations;
   /// 0: no bound.
   int activations = 0;
-  /// Those that the schedule is published with run at once; the search may add
-  /// some.
+  /// Whether the pairs that the schedule is published with run at once; the
+  /// search may add some.
   bool pairs = false;
   // For the search (search/Search.h) alone:
   CostTable costs = {};           // makespans are compared with
@@ -57,11 +57,11 @@ struct Schedule {
   const char *description; // a clause, for help
   Generator generate;
   ShapeRule rule = {};
-  /// It searches among the others, and its timelines have the unpipelined chunk
-  /// and the split already.
+  /// Whether it searches among the others. Its timelines have the unpipelined
+  /// chunk and the split already.
   bool isSearch = false;
-  /// It is published with pairs, and its generator marks them; or it searches
-  /// for them.
+  /// Whether it is published with pairs, and its generator marks them, or it
+  /// searches for them.
   bool hasPairs = false;
 };
 

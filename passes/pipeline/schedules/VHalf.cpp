@@ -18,7 +18,7 @@ namespace rota::pipe {
 
 std::optional<Timeline> generateVHalf(const ScheduleRequest &request,
                                       std::string &) {
-  // Of the turns with which no two actions fall on one slot of six, these have
+  // No two actions fall on one slot of six with these turns, and they have
   // the least idle time within S + 3 activations.
   BuildingBlock block{.down = 1, .up = 2, .turns = {5, 1, 1}};
   if (request.shape.stages % 2 == 1)

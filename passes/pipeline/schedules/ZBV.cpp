@@ -23,7 +23,7 @@ namespace {
 std::vector<Action> writeRow(const Shape &shape, int rank) {
   constexpr ActionKind F = ActionKind::Forward, I = ActionKind::BackwardInput,
                        W = ActionKind::BackwardWeight;
-  int stages = shape.stages, behind = stages - rank;
+  int stages = shape.stages, following = stages - rank;
   int microbatches = std::max(2 * stages - 1, shape.microbatches);
   RowWriter row(shape, rank);
   auto repeat = [](int times, auto body) {
@@ -31,12 +31,12 @@ std::vector<Action> writeRow(const Shape &shape, int rank) {
       body();
   };
   // Warm-up: chunk 0 until the first microbatch comes back in chunk 1.
-  repeat(2 * behind - 1, [&] { row.add(F, 0); });
+  repeat(2 * following - 1, [&] { row.add(F, 0); });
   repeat(rank, [&] {
     row.add(F, 1);
     row.add(F, 0);
   });
-  repeat(behind, [&] {
+  repeat(following, [&] {
     row.add(F, 1);
     row.addBackward(1);
   });
@@ -53,7 +53,7 @@ std::vector<Action> writeRow(const Shape &shape, int rank) {
     row.add(I, 0);
     row.add(I, 1);
   });
-  repeat(behind, [&] {
+  repeat(following, [&] {
     row.add(I, 0);
     row.add(W, 0);
   });

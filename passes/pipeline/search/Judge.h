@@ -17,7 +17,7 @@ inline bool isLess(double length, double other) {
 /// The measure of timelines and orders. Less is better.
 struct Score {
   double makespan = kNever;
-  int activations = 0; // of the rank that holds most
+  int activations = 0; // peak of the rank that holds most
   bool operator<(const Score &other) const {
     if (isLess(makespan, other.makespan) || isLess(other.makespan, makespan))
       return makespan < other.makespan;

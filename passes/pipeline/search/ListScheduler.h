@@ -12,7 +12,7 @@ namespace rota::pipe {
 /// least key, which is offsets[lane] + microbatch * period: the time at which a
 /// periodic schedule would start it.
 struct Priorities {
-  std::vector<double> offsets; // of each lane
+  std::vector<double> offsets; // by lane
   double period = 0;
   /// A rank waits for an action with a smaller key that comes within this share
   /// of the time of the action which is ready. 0: a rank never waits while an

@@ -76,11 +76,11 @@ private:
   std::mt19937 &random;
   Order order, best;
   OrderRun orderRun;
-  double current = kNever;           // objective
-  std::vector<double> accepted;      // objectives of the last kMemory orders
-  std::vector<int> positions;        // of each action: by lane, then microbatch
-  std::vector<int> counts;           // scratch: of each lane
-  std::vector<CriticalBlock> blocks; // of a critical path, those of two or more
+  double current = kNever;      // objective
+  std::vector<double> accepted; // objectives of the last kMemory orders
+  std::vector<int> positions; // positions of actions: by lane, then microbatch
+  std::vector<int> counts;    // scratch: of each lane
+  std::vector<CriticalBlock> blocks; // blocks of two or more on a critical path
 
   int below(int count) { return static_cast<int>(random() % unsigned(count)); }
 
@@ -101,7 +101,7 @@ private:
     const std::vector<int> &row = order[block.rank];
     int size = block.last - block.first + 1;
     Move move{block.rank, block.first + below(size), 0};
-    // To the front or behind the block mostly, where a path gets shorter.
+    // To the front or after the block mostly, where a path gets shorter.
     switch (below(4)) {
     case 0:
       move.to = block.first;
@@ -178,8 +178,8 @@ private:
       blocks.push_back(block);
   }
 
-  /// The microbatch of an action: the path meets each row from behind, so the
-  /// search in the lane's positions is short.
+  /// The microbatch of an action: the path reaches each row from its end, so
+  /// the search in the lane's positions is short.
   int microbatchAt(int rank, int position) const {
     int lane = order[rank][position];
     auto first = positions.begin() + int64_t(indexOf(lane, 0));

@@ -16,7 +16,7 @@ namespace rota::pipe {
 ///
 /// The makespan is the length of a critical path: actions that each start when
 /// the one before ends. Its parts on one rank are blocks. Only a move that
-/// takes an action of a block to its front, or behind it, can make the path
+/// takes an action of a block to its front, or after it, can make the path
 /// shorter, so these moves are tried, at random. A move that is not worse than
 /// the order of kMemory moves ago is taken (late acceptance; Burke and Bykov,
 /// The late acceptance hill-climbing heuristic, 2017).

@@ -41,8 +41,8 @@ public:
 private:
   const Problem &problem;
   // Times of a microbatch that never waits.
-  std::vector<double> starts; // of each lane of the path
-  std::vector<double> drains; // of each chunk
+  std::vector<double> starts; // by lane of the path
+  std::vector<double> drains; // by chunk
 
   double endOf(int lane) const { return starts[lane] + problem.cost[lane]; }
   double weight(int chunk) const {
@@ -56,7 +56,7 @@ private:
   double onPath(int chunk) const {
     return problem.cost[chunk] + problem.cost[problem.backwardOf(chunk)];
   }
-  /// What follows after the last action that frees an activation of `chunk`.
+  /// Least time after the last action that frees an activation of `chunk`.
   double afterRelease(int chunk) const {
     return problem.split ? 0 : drains[chunk];
   }

@@ -55,7 +55,7 @@ void OrderRun::advance(const Order &order, int rank) {
     int lane = row[ends.size()], microbatch = done[lane];
     if (problem.isWeight(lane)) {
       if (done[problem.backwardOf(problem.chunkOf(lane))] <= microbatch)
-        return; // for ever: the I stands behind it
+        return; // for ever: the I stands after it
       clock += problem.cost[lane];
     } else {
       if (lane > 0 && done[lane - 1] <= microbatch) {

@@ -21,7 +21,7 @@ public:
   /// before its I.
   double run(const Order &order);
 
-  /// Of the last run: the end of each action of each rank, by position.
+  /// The end of each action of each rank in the last run, by position.
   const std::vector<std::vector<double>> &ends() const { return endsOfRows; }
   /// When the value that `microbatch` needs in `lane` of the path arrives.
   double arrival(int lane, int microbatch) const;

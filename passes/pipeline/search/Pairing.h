@@ -9,7 +9,7 @@
 namespace rota::pipe {
 
 /// Which of the actions that stand side by side become a pair: an F and the
-/// backward behind it, a backward and the F behind it, or both.
+/// backward after it, a backward and the next F, or both.
 enum class PairOrder { ForwardFirst, BackwardFirst, Any };
 
 /// `timeline`, of which each row has pairs from its front on: an F and a B or I

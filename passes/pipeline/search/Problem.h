@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the search for a timeline decides, as plain numbers: lanes, and the
+// The decisions of the search for a timeline, as plain numbers: lanes, and the
 // order in which each rank takes actions from its lanes.
 #ifndef ROTA_PASSES_PIPELINE_SEARCH_PROBLEM_H
 #define ROTA_PASSES_PIPELINE_SEARCH_PROBLEM_H
@@ -24,12 +24,12 @@ struct Problem {
   Shape shape;
   int chunks, microbatches;
   bool split;
-  int bound;                          // activations; INT_MAX without a bound
-  std::vector<int> rankOf;            // of each lane
-  std::vector<double> cost;           // of an action of each lane
-  std::vector<double> latency;        // of the value that each lane reads
+  int bound;                   // activations; INT_MAX without a bound
+  std::vector<int> rankOf;     // by lane
+  std::vector<double> cost;    // by lane: the cost of an action
+  std::vector<double> latency; // by lane: latency of the value that it reads
   std::vector<std::vector<int>> rows; // lanes of each rank, ascending
-  std::vector<double> work;           // of each rank, for one microbatch
+  std::vector<double> work;           // by rank, for one microbatch
 
   int path() const { return 2 * chunks; }
   int lanes() const { return static_cast<int>(rankOf.size()); }
@@ -60,7 +60,7 @@ Timeline timelineOf(const Problem &problem, const Order &order);
 /// backwards are not split as the problem's are.
 std::optional<Order> orderOf(const Problem &problem, const Timeline &timeline);
 
-/// What is left to spend, in simulated actions.
+/// The remaining effort of a search, in simulated actions.
 struct Budget {
   int64_t left = 0;
   /// False when nothing was left before.

@@ -26,7 +26,7 @@ struct PriorityRule {
   double weight = 0;   // from I to W, in periods
   double period = 1;   // in times of the busiest rank's work for a microbatch
   double patience = 0; // see Priorities
-  std::vector<double> shifts; // of each lane, in periods; empty: none
+  std::vector<double> shifts; // by lane, in periods; empty: none
 };
 
 /// The priorities of `rule`.

@@ -9,7 +9,8 @@
 
 namespace rota::pipe {
 
-/// What a search has done. Makespans are in the unit of the costs.
+/// The result and the effort of a search. Makespans are in the unit of the
+/// costs.
 struct SearchReport {
   int rules = 0; // priority rules that were tried
   double makespan = 0;

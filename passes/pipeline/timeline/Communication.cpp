@@ -101,7 +101,7 @@ Timeline addCommunication(const Timeline &timeline, const CostTable &costs) {
       placeMessages(compute, costs);
   Timeline result = timeline;
   for (size_t rank = 0; rank < timeline.ranks.size(); ++rank) {
-    // Messages stand directly behind a compute action, before other actions
+    // Messages stand directly after a compute action, before other actions
     // there.
     std::vector<Action> row;
     auto next = insertions[rank].begin();

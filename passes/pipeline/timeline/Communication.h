@@ -12,7 +12,7 @@ namespace rota::pipe {
 /// none yet, and completes.
 ///
 /// By `costs`, or in unit slots by default and with a delay of 2, a SEND stands
-/// right behind the action that makes its message, or its pair, or with that
+/// right after the action that makes its message, or its pair, or with that
 /// delay one action later. A RECV is the last action that its rank starts
 /// before the producer ends. A place is posted when its message is ready and
 /// not much earlier: a sender keeps a message for one action at most, and a

@@ -9,7 +9,7 @@
 namespace rota::pipe {
 
 /// For each compute action of a row the actions to insert before it, and last
-/// the actions to insert behind all of them.
+/// the actions to insert after all of them.
 using Insertions = std::vector<std::vector<Action>>;
 
 /// The first and the last of the compute actions that run at once with `use`:
@@ -25,7 +25,7 @@ inline int lastAtOnce(const std::vector<Action> &uses, int use) {
 std::vector<Action> computeOf(const std::vector<Action> &row);
 
 /// `row` with `insertions`, of which none is between the halves of a pair. They
-/// stand right behind the previous compute action
+/// stand right after the previous compute action
 /// and its sends, since a message should leave first.
 std::vector<Action> insertActions(const std::vector<Action> &row,
                                   const Insertions &insertions);

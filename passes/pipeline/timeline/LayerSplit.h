@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How many layers each chunk of a pipeline has.
+// The numbers of layers of the chunks of a pipeline.
 #ifndef ROTA_PASSES_PIPELINE_TIMELINE_LAYERSPLIT_H
 #define ROTA_PASSES_PIPELINE_TIMELINE_LAYERSPLIT_H
 
@@ -10,7 +10,7 @@
 namespace rota {
 namespace pipe {
 
-/// How layers are divided over chunks where no numbers are given.
+/// The rule that divides layers over chunks where no numbers are given.
 enum class LayerSplit { Even, Balanced };
 
 } // namespace pipe
@@ -23,7 +23,7 @@ namespace rota::pipe {
 
 /// Costs of the forwards of a model's parts, in any unit of time.
 struct PartCosts {
-  std::vector<double> layers; // of each layer of the stack
+  std::vector<double> layers; // by layer of the stack
   double embed = 0, loss = 0;
 };
 

@@ -8,7 +8,7 @@
 
 namespace rota::pipe {
 
-/// Adds an OFFLOAD behind each F (and its sends) of the chunks, and a FETCH
+/// Adds an OFFLOAD after each F (and its sends) of the chunks, and a FETCH
 /// `prefetch` compute actions before its B or I. Where no compute action would
 /// stand between the two, neither is added. `chunks` has for each chunk of the
 /// timeline whether it has residuals to offload. `timeline` has no OFFLOAD and

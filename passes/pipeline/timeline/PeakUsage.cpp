@@ -36,7 +36,7 @@ int peakGradients(const Timeline &timeline, int rank,
   }
   if (!reduces)
     return 0;
-  // Of changes at one time, ends come first.
+  // Ends come first among changes at one time.
   std::sort(changes.begin(), changes.end());
   PeakCount gradients;
   for (auto [time, change] : changes)

@@ -195,7 +195,7 @@ public:
 private:
   struct RankState {
     TransferClock transfers;
-    size_t ended = 0; // of its steps
+    size_t ended = 0; // steps that have ended
     double clock = 0;
     double core = 0; // CostTable::cores: when the next action's is free
     OutgoingMessages outgoing = {};

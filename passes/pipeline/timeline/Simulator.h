@@ -36,12 +36,12 @@ struct CostTable {
   /// of the four above.
   std::vector<std::array<double, kTransferStreams>> transfers;
   double of(const Action &action) const;
-  /// Of the pair with these halves.
+  /// The time of the pair with these halves.
   double ofPair(const Action &first, const Action &second) const;
 };
 
 /// Start and end of an action. SEND, RECV and RESHARD take no time of their
-/// rank: `start` equals `end`. Transfers run beside the actions behind them.
+/// rank: `start` equals `end`. Transfers run beside the actions after them.
 struct TimeSpan {
   double start = 0, end = 0;
 };

@@ -187,7 +187,7 @@ private:
         return;
       if (position + 1 == int(row.size()))
         return report(rank, position, action,
-                      "expected the other half of its pair behind it");
+                      "expected the other half of its pair after it");
       const Action &other = row[position + 1];
       if (!canPair(action.kind, other.kind) || other.startsPair)
         report(rank, position, action,

@@ -28,7 +28,7 @@ struct Violation {
 ///             or one of each for every value that crosses ranks; an OFFLOAD
 ///             and a FETCH at most once
 ///   order     on a rank: F after the F of the chunk before it, B or I after
-///             its own F and after those of the chunk behind it, W after its I,
+///             its own F and after those of the chunk after it, W after its I,
 ///             SEND after the action that made the value, RECV before the one
 ///             that reads it
 ///   pair      an F and a B or I of another microbatch, side by side; no other
@@ -36,7 +36,7 @@ struct Violation {
 ///   windows   UNSHARD opens a window of the chunk's weights; RESHARD or the
 ///             end of the row closes it. Where there are windows, each use of
 ///             weights (F, B, I, W) is in one of its chunk, each RESHARD is
-///             behind such a use, and at most Timeline::window are open
+///             after such a use, and at most Timeline::window are open
 ///   reduced   where there are REDUCE_GRADs, one comes after the last gradient
 ///             of each chunk, and each has a gradient to reduce
 ///   offload   OFFLOAD after its F and before its backward, a FETCH between

@@ -20,9 +20,10 @@ namespace rota::pipe {
 /// Nothing when the rows do not complete without the unpipelined chunk.
 std::optional<Timeline> addUnpipelinedLayers(const Timeline &timeline);
 
-/// The same for a timeline whose shape has no unpipelined chunk yet. Nothing,
-/// and an `error`, when M is not a multiple of S, the rows do not complete, or
-/// they have actions other than F, B, I and W, which would have to be moved.
+/// addUnpipelinedLayers for a timeline whose shape has no unpipelined chunk
+/// yet. Nothing, and an `error`, when M is not a multiple of S, the rows do not
+/// complete, or they have actions other than F, B, I and W, which would have to
+/// be moved.
 std::optional<Timeline> withUnpipelinedLayers(Timeline timeline,
                                               std::string &error);
 

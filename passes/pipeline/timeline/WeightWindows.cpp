@@ -90,7 +90,7 @@ intervalsOfEachUse(const std::vector<Action> &uses) {
 }
 
 /// The RESHARD and UNSHARD actions to insert before each use of a rank, and,
-/// last, behind all uses.
+/// last, after all uses.
 Insertions placeGathers(const std::vector<GatherInterval> &intervals,
                         const std::vector<Action> &uses, const Shape &shape,
                         int window, int prefetch) {
@@ -119,7 +119,7 @@ Insertions placeGathers(const std::vector<GatherInterval> &intervals,
   return places;
 }
 
-/// Adds REDUCE_GRAD behind each chunk's last gradient, or behind each.
+/// Adds REDUCE_GRAD after each chunk's last gradient, or after each.
 void placeReductions(const std::vector<Action> &uses, const Shape &shape,
                      bool each, Insertions &places) {
   std::vector<bool> isReduced(shape.repeats + 1); // per row of chunks

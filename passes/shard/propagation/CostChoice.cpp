@@ -148,7 +148,7 @@ int64_t CostChoice::costOf(const llvm::SetVector<Value> &values) {
   return sum;
 }
 
-/// How much less the function costs after the changes.
+/// The bytes that the changes save in the function.
 int64_t CostChoice::saved(ArrayRef<Change> changes) {
   llvm::SetVector<Value> touched;
   for (auto [op, option] : changes) {

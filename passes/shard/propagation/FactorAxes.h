@@ -20,7 +20,7 @@ using DimensionAxes = SmallVector<AxisList>;
 /// and a part that is all of an axis is the axis.
 AxisList normalized(ArrayRef<AxisRefAttr> axes, MeshAttr mesh);
 
-/// The same for a set, whose order means nothing: sorted by axis and part.
+/// `axes` as a set, normalized and sorted by axis and part.
 AxisList normalizedSet(ArrayRef<AxisRefAttr> axes, MeshAttr mesh);
 
 /// The intersection of two sets, and the axes of `a` that are not in `b`. Parts

@@ -48,7 +48,7 @@ LengthDimensions::LengthDimensions(func::FuncOp function) {
     for (auto &[op, rule] : rules) {
       llvm::SmallBitVector isLength(rule.sizes.size());
       auto values = valuesOf(op, rule);
-      // Of a dimension of several factors any one may be the length.
+      // Any factor of a dimension with several may be the length.
       for (auto &[value, factors] : values)
         for (auto [dim, list] : llvm::enumerate(factors))
           if (list.size() == 1 && contains(value, dim))

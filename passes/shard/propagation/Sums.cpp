@@ -22,9 +22,10 @@ AxisList Sums::takenByAll(Value value) const {
   return common;
 }
 
-/// As takenAs, without axes that are only passed on to be summed up. Where an
-/// op adds nothing to the sum and makes it no smaller, summing up its operand
-/// costs the same, and other uses of the operand share the result.
+/// The axes that this use adds to the sum: takenAs without axes that are only
+/// passed on. Where an op adds nothing to the sum and makes it no smaller,
+/// summing up its operand costs the same, and other uses of the operand share
+/// the result.
 AxisList Sums::keptBy(OpOperand &use) const {
   AxisList axes = takenAs(use);
   Operation *op = use.getOwner();

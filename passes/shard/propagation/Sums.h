@@ -47,7 +47,7 @@ private:
   /// Values that some use needs summed: the axes that all uses take.
   llvm::DenseMap<Value, AxisList> caps;
   llvm::DenseMap<OpOperand *, AxisList> taken;
-  /// Of ops whose factors are not as written.
+  /// Factors of ops whose factors are not as written.
   llvm::DenseMap<Operation *, FactorAxes> together;
 };
 

@@ -135,7 +135,8 @@ static std::pair<Operation *, unsigned> keyOf(const FunctionPort &result) {
   return {func::FuncOp(result.function).getOperation(), result.index};
 }
 
-/// The same for residuals that this function makes or takes.
+/// Reduces the agreed axes of residuals that this function makes or takes to
+/// those that it supports. True when that changed anything.
 bool UnreducedResults::agreeOnResiduals(func::FuncOp function,
                                         const Sums &sums) {
   bool changed = false;

@@ -44,11 +44,11 @@ private:
   void tellResiduals();
 
   MeshAttr mesh;
-  SmallVector<RoleEdge> edges; // of residuals
+  SmallVector<RoleEdge> edges; // edges of residuals
   /// By parameter, and for the loss by null. A destination without an entry
   /// supports all axes that do not divide it.
   llvm::DenseMap<Operation *, AxisList> agreed;
-  /// The same for residuals, by the function that makes them and the result.
+  /// Agreed axes of residuals, by the function that makes them and the result.
   llvm::DenseMap<std::pair<Operation *, unsigned>, AxisList> residuals;
 };
 

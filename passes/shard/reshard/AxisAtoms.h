@@ -31,7 +31,7 @@ struct AxisLayout {
 /// The atoms of some shardings of one mesh.
 class AxisAtoms {
 public:
-  /// None when two parts of an axis cross, as of size 2 and of size 3 of an
+  /// Nothing when two parts of an axis cross, as of size 2 and of size 3 of an
   /// axis of size 6: there are no common parts then.
   static std::optional<AxisAtoms> get(MeshAttr mesh,
                                       ArrayRef<ShardingAttr> shardings);

@@ -77,7 +77,7 @@ private:
   RankedTensorType whole;
   const AxisAtoms &atoms;
   const AxisLayout &begin, &to;
-  std::optional<double> fill;   // of counted rows
+  std::optional<double> fill;   // fill of counted rows
   AtomList wanted;              // all that divide a dimension in `to`
   SmallVector<size_t, 4> fixed; // per dimension, foremost atoms that stay
 };

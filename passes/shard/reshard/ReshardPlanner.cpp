@@ -214,7 +214,7 @@ static ReshardPlan planOf(const std::vector<ReshardMove> &path,
   for (const ReshardMove &move : path) {
     ReshardStep &step = plan.steps.emplace_back();
     step.kind = move.kind;
-    // Both lists of a permutation name the same parts.
+    // The two lists of a permutation name the same parts.
     bool permutes = move.kind == Kind::Permute;
     step.axes = atoms.refsOf(move.axes, /*merge=*/!permutes);
     step.order = atoms.refsOf(move.order, /*merge=*/false);

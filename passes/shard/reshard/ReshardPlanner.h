@@ -45,7 +45,7 @@ struct ReshardStep {
   int64_t dim = -1;               // gathered (AllGather, AllToAll) or sliced
   int64_t split = -1;             // AllToAll: sliced
   bool isRagged = false;          // AllToAll of rows that are filled
-  SmallVector<int64_t> shape;     // of the result on one rank
+  SmallVector<int64_t> shape;     // shape of the result on one rank
   ReshardCost cost;
 };
 

@@ -225,7 +225,7 @@ TEST(Pairs, areOfAForwardAndABackwardOfTwoMicrobatches) {
   Timeline timeline = parsed(kPair);
   timeline.ranks[0].back().startsPair = true;
   EXPECT_EQ(verified(timeline), "rank 0, position 3, 0B1: expected the other "
-                                "half of its pair behind it\n");
+                                "half of its pair after it\n");
   timeline = parsed("0F0,0F1,(0B0;0F2)OVERLAP_F_B,0B1,0B2\n");
   timeline.ranks[0][3].startsPair = true;
   EXPECT_EQ(verified(timeline), "rank 0, position 2, 0B0: expected a pair of "
