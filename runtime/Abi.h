@@ -30,7 +30,7 @@ typedef void (*RotaCpuKernel)(void *const *args, int64_t begin, int64_t end);
 /// The shape of all launches of one GPU kernel. Its arguments are the pointers
 /// that rotaLaunch gets.
 typedef struct RotaGpuLaunch {
-  const char *name;    // of the function in each RotaGpuCode
+  const char *name;    // name of the function in each RotaGpuCode
   uint32_t grid[3];    // blocks
   uint32_t block;      // threads of a block
   int64_t sharedBytes; // dynamic shared memory of a block

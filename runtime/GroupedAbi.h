@@ -19,13 +19,13 @@ typedef struct RotaGroupedGemm {
   int64_t batch, rows, experts, blocks;
   int64_t in, out;    // elements of a row of A, and of a row of B or C
   int32_t transposed; // B is stored as [experts, out, in]
-  int32_t typeA;      // of A and B: ROTA_F32 or ROTA_BF16
+  int32_t typeA;      // type of A and B: ROTA_F32 or ROTA_BF16
   int32_t typeC;
   int32_t accumulate; // adds to C
 } RotaGroupedGemm;
 
 /// C[b, r, out] = A[b, r, in] * B[x][in, out] for the rows of each expert x;
-/// without accumulate, rows behind those of a block's last expert become zero.
+/// without accumulate, rows after those of a block's last expert become zero.
 /// Sums are in f32; their order depends on the description and the counts
 /// alone. The error at more rows than a block has counts experts from *offset
 /// on, or from 0 where `offset` is null.
@@ -39,11 +39,11 @@ void rotaGroupedGemmGrad(RotaContext *context, const RotaGroupedGemm *gemm,
                          const void *a, const void *b, const int32_t *counts,
                          void *c);
 
-/// How rows of experts lie on the ranks of a group where the division moves
-/// between sequences and rows. A rank has either `sequences` sequences of all
-/// blocks, those of the group's first rank first, or the sequences of all ranks
-/// and `blocks` blocks of each. A block has room for `rows` rows; `experts`
-/// counts say how many of its first are filled.
+/// The layout of the rows of experts on the ranks of a group where the division
+/// moves between sequences and rows. A rank has either `sequences` sequences of
+/// all blocks, those of the group's first rank first, or the sequences of all
+/// ranks and `blocks` blocks of each. A block has room for `rows` rows;
+/// `experts` counts say how many of its first are filled.
 typedef struct RotaRowExchange {
   int64_t sequences, blocks, rows, experts;
   int64_t rowBytes;

@@ -16,8 +16,8 @@ struct BestValidation {
   int64_t step = 0;
 };
 
-/// That of a run; none where it has not validated. Throws InputError when the
-/// value is not a loss and a step.
+/// The best validation of a run; nothing where it has not validated. Throws
+/// InputError when the value is not a loss and a step.
 std::optional<BestValidation> bestValidation(const RunState &state);
 void setBestValidation(RunState &state, const BestValidation &best);
 

@@ -18,7 +18,7 @@ Box wholeBox(const std::vector<int64_t> &shape) {
 BoxRuns::BoxRuns(const Box &source, const Box &target) {
   run.count = 1;
   int64_t sourceStride = 1, targetStride = 1;
-  bool isSideBySide = true; // all dimensions behind this one are undivided
+  bool isSideBySide = true; // all dimensions after this one are undivided
   for (size_t d = source.begin.size(); d-- > 0;) {
     int64_t begin = std::max(source.begin[d], target.begin[d]);
     int64_t end = std::min(source.begin[d] + source.size[d],

@@ -29,14 +29,14 @@ Box wholeBox(const std::vector<int64_t> &shape);
 /// side by side in the memory of both, in row-major order: ascending in both.
 class BoxRuns {
 public:
-  /// Both boxes have the same number of dimensions.
+  /// The boxes have the same number of dimensions.
   BoxRuns(const Box &source, const Box &target);
 
   /// Numbers of elements in the boxes' memory.
   struct Run {
     int64_t source = 0, target = 0, count = 0;
   };
-  /// The next run; none behind the last.
+  /// The next run; none after the last.
   std::optional<Run> next();
 
 private:

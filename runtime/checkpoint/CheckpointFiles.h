@@ -41,7 +41,7 @@ public:
 
   const std::string &folder() const { return path; }
   const Manifest &manifest() const { return contents; }
-  /// Of all files that the manifest names.
+  /// Bytes of all files that the manifest names.
   int64_t bytes() const;
 
   /// A piece is read in blocks of at most this size, a multiple of all

@@ -13,7 +13,7 @@ namespace rota {
 /// XXH3 of 64 bits with the seed 0. https://xxhash.com
 uint64_t hashOf(std::string_view bytes);
 
-/// The same of bytes that come in pieces.
+/// The hash of bytes that come in pieces.
 class RunningHash {
 public:
   RunningHash();
@@ -22,10 +22,10 @@ public:
   RunningHash &operator=(const RunningHash &) = delete;
 
   void add(std::string_view bytes);
-  uint64_t value() const; // of all bytes so far
+  uint64_t value() const; // hash of all bytes so far
 
 private:
-  struct State; // of the library
+  struct State; // state of the library
   std::unique_ptr<State> state;
 };
 

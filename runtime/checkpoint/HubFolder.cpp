@@ -22,7 +22,7 @@ namespace rota {
 namespace {
 
 /// The hub's tensors that one tensor of the checkpoint is split into, one
-/// behind the other.
+/// after the other.
 struct HubTensor {
   const SavedTensor *saved = nullptr;
   StoredTensors stored;
@@ -30,7 +30,7 @@ struct HubTensor {
   size_t shard = 0;
 };
 
-/// Names of states have a slash behind the parameter's name.
+/// Names of states have a slash after the parameter's name.
 bool isMaster(const SavedTensor &tensor) {
   return tensor.name.find('/') == std::string::npos;
 }

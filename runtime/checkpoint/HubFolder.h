@@ -14,7 +14,7 @@ struct HubForm {
   // "F32" or "BF16"; none: BF16 where the configuration's `dtype` or
   // `torch_dtype` says bfloat16, else F32.
   std::optional<std::string> type;
-  int64_t shardBytes = 5'000'000'000; // of tensors in one file, at most
+  int64_t shardBytes = 5'000'000'000; // largest file of tensors
 };
 
 /// The result of writing.

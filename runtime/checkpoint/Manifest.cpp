@@ -23,7 +23,7 @@ namespace rota {
 
 static constexpr const char *kFormat = "rota checkpoint";
 static constexpr int64_t kVersion = 1;
-/// Of a tensor. The check of pieces goes one call deeper in each.
+/// Dimensions of a tensor at most. The check of pieces recurses once for each.
 static constexpr size_t kMostDimensions = 64;
 
 //===----------------------------------------------------------------------===//

@@ -26,7 +26,7 @@ struct SavedPiece {
 /// A tensor of the state. Its pieces cover it and do not overlap.
 struct SavedTensor {
   std::string name; // StateTensor::name
-  std::string type; // of safetensors: "F32", "BF16"
+  std::string type; // type as safetensors names it: "F32", "BF16"
   std::vector<int64_t> shape;
   std::vector<SavedPiece> pieces;
 };

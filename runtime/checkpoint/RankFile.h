@@ -26,8 +26,8 @@ struct RankFile {
     int64_t offset; // bytes from the file's start
     uint64_t hash;  // hashOf its bytes
   };
-  int64_t bytes = 0;         // of the file
-  std::vector<Piece> pieces; // of the copy, in its order
+  int64_t bytes = 0;         // size of the file
+  std::vector<Piece> pieces; // pieces in the order of the copy
 };
 
 /// Writes the pieces of `copy`, which lie in `memory` as its places say, to the

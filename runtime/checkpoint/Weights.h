@@ -12,7 +12,7 @@
 
 namespace rota {
 
-/// One layer's parameter in files: tensors of one size, one behind the other.
+/// One layer's parameter in files: tensors of one size, one after the other.
 class StoredParameter {
 public:
   explicit StoredParameter(std::vector<const TensorView *> parts)

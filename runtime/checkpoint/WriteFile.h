@@ -13,7 +13,7 @@ namespace rota {
 
 /// A file beside `path` that becomes `path` when it is committed, and is
 /// removed when it is not: `path` is either the old file or the whole new one.
-/// A failure (a full disk, say) throws RunError and leaves no file behind.
+/// A failure (a full disk, say) throws RunError and leaves no file.
 class PendingFile {
 public:
   explicit PendingFile(const std::string &path);

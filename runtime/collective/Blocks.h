@@ -46,7 +46,7 @@ int64_t sourceElements(const Collective &collective, const RankGroup &group);
 int64_t destinationElements(const Collective &collective,
                             const RankGroup &group);
 
-/// Padding behind the member's part in the destination, which is set to zero;
+/// Padding after the member's part in the destination, which is set to zero;
 /// without rows where there is none.
 TransferRows paddingOf(const Collective &collective, const RankGroup &group,
                        int member);

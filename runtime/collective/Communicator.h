@@ -100,7 +100,7 @@ public:
   /// where that is not possible.
   virtual Recorder *recorder() { return nullptr; }
 
-  /// Sets the position that other ranks print behind this rank's number:
+  /// Sets the position that other ranks print after this rank's number:
   /// "stage 1, chunk 3, microbatch 2, RECV_F from rank 0". The text is copied.
   virtual void setPosition(const std::string &position) = 0;
 

@@ -21,7 +21,7 @@ struct Exchange {
 
   Stream stream;
   bool isMessage = false;
-  Collective collective; // of a message: only its size counts, in bytes
+  Collective collective; // for a message, only its size counts, in bytes
   RankGroup group;
   int64_t elementBytes = 1;
 

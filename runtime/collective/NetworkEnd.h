@@ -9,7 +9,7 @@
 namespace rota {
 
 /// Passes all calls on to a Switch, which must outlive it. The functions of a
-/// Switch are those of Communicator, behind the number of the calling rank.
+/// Switch are those of Communicator, after the number of the calling rank.
 template <typename Switch> class NetworkEnd : public Communicator {
 public:
   NetworkEnd(Switch &network, int number) : network(network), number(number) {}

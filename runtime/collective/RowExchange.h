@@ -33,7 +33,7 @@ public:
     return static_cast<int64_t>(group.ranks.size()) * form.sequences *
            form.blocks;
   }
-  /// Sets the rows of a block of the destination behind its filled ones to
+  /// Sets the rows of a block of the destination after its filled ones to
   /// zero. No transfer writes there.
   void clearBlock(int64_t block, void *destination) const;
 

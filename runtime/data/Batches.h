@@ -17,7 +17,7 @@ namespace rota {
 
 /// The place for a rank's part of a microbatch.
 struct Destination {
-  Part part;             // of the form's whole shape
+  Part part;             // part of the form's whole shape
   char *place = nullptr; // null: this rank does not read the data
 };
 
@@ -27,7 +27,7 @@ public:
   virtual ~Batches() = default;
   /// Writes the parts of inputs and targets of the microbatch whose first
   /// sequence has the number `first`. A batch of a validation has the numbers
-  /// of whole runs of the timeline; those behind its last sequence do not
+  /// of whole runs of the timeline; those after its last sequence do not
   /// count.
   virtual void fill(Split split, int64_t first, const Destination &input,
                     const Destination &target) const = 0;
@@ -52,9 +52,9 @@ private:
   uint64_t seed;
 };
 
-/// The same given batch in every step: `tokens` [batch, sequence + 1] and
-/// optionally `mask` [batch, sequence], 0 where a target does not count, or
-/// `inputs` and `targets` for models whose inputs are not tokens.
+/// One given batch in every step: `tokens` [batch, sequence + 1] and optionally
+/// `mask` [batch, sequence], 0 where a target does not count, or `inputs` and
+/// `targets` for models whose inputs are not tokens.
 class FixedBatch : public Batches {
 public:
   /// Throws InputError when a tensor is missing or its shape does not fit.

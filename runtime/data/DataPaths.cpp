@@ -139,8 +139,8 @@ std::vector<SourcePaths> findSources(const std::vector<std::string> &items) {
   if (weighted == 0)
     sources = join(std::move(sources));
   else if (weighted < items.size())
-    throw InputError(fmt::format("expected a weight behind each of {} items of "
-                                 "--data or behind none, got {} weights",
+    throw InputError(fmt::format("expected a weight after each of {} items of "
+                                 "--data or after none, got {} weights",
                                  items.size(), weighted));
   int64_t divisor = 0;
   for (const SourcePaths &source : sources)

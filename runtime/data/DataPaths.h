@@ -7,8 +7,8 @@
 // in it is an error. `synthetic` stands for SyntheticSource.h; ./synthetic is a
 // file.
 //
-// Without weights all files are one source, one behind the other. With a weight
-// behind every item, PATH:WEIGHT, each item is a source of its own; weights are
+// Without weights all files are one source, one after the other. With a weight
+// after every item, PATH:WEIGHT, each item is a source of its own; weights are
 // rounded to millionths and need not add up to 1. An item that is the path of
 // something is never cut at its ':'.
 #ifndef ROTA_RUNTIME_DATA_DATAPATHS_H

@@ -33,7 +33,7 @@ private:
   Tokens tokens;
   int64_t length;
   int64_t training;     // tokens
-  TokenWindows windows; // of the training part
+  TokenWindows windows; // windows of the training part
 };
 
 } // namespace rota

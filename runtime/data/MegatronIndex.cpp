@@ -52,13 +52,13 @@ static TokenType typeOf(const DataFile &index) {
 
 namespace {
 
-/// The part of an index behind its header.
+/// The part of an index after its header.
 struct Sequences {
   const DataFile &index, &tokens;
   int64_t count, unit; // bytes of a token
 
   /// Checks sequences [begin, end), of which the first should be at `offset`.
-  /// Returns the offset behind the last one.
+  /// Returns the offset after the last one.
   int64_t check(int64_t begin, int64_t end, int64_t offset) const {
     auto size = static_cast<size_t>(end - begin);
     std::vector<int32_t> lengths(size);

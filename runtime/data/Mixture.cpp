@@ -11,7 +11,7 @@ Mixture::Mixture(std::vector<int64_t> given)
     rests[s] += rests[s + 1];
 }
 
-/// Of the first n sequences those that go to `share` of `all`.
+/// The number of sequences among the first n that go to `share` of `all`.
 static int64_t portion(int64_t n, int64_t share, int64_t all) {
   return static_cast<int64_t>(
       (static_cast<unsigned __int128>(n) * share + all / 2) / all);

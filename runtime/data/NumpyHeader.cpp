@@ -25,7 +25,7 @@ constexpr Descriptor kDescriptors[] = {{"|u1", TokenType::Bytes},
                                        {"<i4", TokenType::Int32},
                                        {"<i8", TokenType::Int64}};
 
-/// The text of the dictionary, and the offset of the array behind it.
+/// The text of the dictionary, and the offset of the array after it.
 struct Header {
   std::string text;
   int64_t end;
@@ -62,7 +62,7 @@ Header readText(const DataFile &file) {
   return header;
 }
 
-/// The text behind the key, from its first character; empty: no such key.
+/// The text after the key, from its first character; empty: no such key.
 std::string_view valueOf(std::string_view text, std::string_view key) {
   size_t at = text.find(key);
   if (at == text.npos)

@@ -23,7 +23,7 @@ public:
   ReadAhead(const ReadAhead &) = delete;
   ReadAhead &operator=(const ReadAhead &) = delete;
 
-  /// Runs the function behind those that were given before. Its result, or the
+  /// Runs the function after those that were given before. Its result, or the
   /// exception that it throws, comes out of the future.
   template <typename F> auto start(F function) {
     using Result = decltype(function());

@@ -18,8 +18,10 @@ namespace rota {
 struct SourcePaths;
 
 struct TokenBatchOptions {
-  std::optional<TokenType> type; // of files without a header; see findTokens
-  // Of each source, from its end: validates and does not train. 1: no training.
+  std::optional<TokenType>
+      type; // type in files without a header; see findTokens
+  // Share of each source, from its end, that validates and does not train. 1:
+  // no training.
   double validationFraction = 0.0;
   int64_t validationBatches = 1;
   int64_t validationBatchSize = 0; // sequences of each; 0: those of a step
@@ -52,7 +54,7 @@ private:
 
   std::vector<std::unique_ptr<SequenceSource>> sources;
   Mixture mixture;
-  // Of a batch of a validation: its sequences, and those of all its runs.
+  // Sequences of a batch of a validation; sequences of all its runs.
   int64_t validationBatchSize, validationNumbers;
   int64_t validationSequences;
   bool validates;

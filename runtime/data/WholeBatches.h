@@ -27,7 +27,7 @@ public:
 private:
   Tokens tokens;
   int64_t length;         // tokens of a sequence, without the last target
-  int64_t batchSequences; // of a batch
+  int64_t batchSequences; // sequences of a batch
 };
 
 } // namespace rota

@@ -29,7 +29,7 @@ int64_t TokenWindows::position(int64_t sequence) const {
   int64_t epoch = sequence / count();
   Permutation order(count(), RandomStream(seed, name, epoch));
   int64_t window = order.at(sequence % count());
-  // Of files without windows the bound skips all but the last with that first.
+  // The bound skips files without windows, which have the next file's first.
   auto next = std::upper_bound(firsts.begin(), firsts.end(), window);
   auto file = static_cast<size_t>(next - firsts.begin()) - 1;
   int64_t tokens = boundaries[file + 1] - boundaries[file];

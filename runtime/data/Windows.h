@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Epochs over files of tokens. A file of t tokens has w = floor((t - 1) / L)
-// windows of L tokens, each with the token behind it as its last target. In an
+// windows of L tokens, each with the token after it as its last target. In an
 // epoch every window of every file is read once, in a random order, so that
 // each token is a target once, but for fewer than L at the ends of each file:
 // r = (t - 1) mod L of them. The first window of a file begins at its token p,

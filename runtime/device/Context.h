@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The context behind the C ABI: one per rank, or one in a test.
+// The context of the C ABI's functions: one per rank, or one in a test.
 #ifndef ROTA_RUNTIME_DEVICE_CONTEXT_H
 #define ROTA_RUNTIME_DEVICE_CONTEXT_H
 

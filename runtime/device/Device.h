@@ -82,7 +82,8 @@ struct StepNumbers {
   double *result; // [kStepResults]
 };
 
-/// What decides whether a step updates anything, in device memory.
+/// The inputs and outputs, in device memory, of the decision whether a step
+/// updates anything.
 struct StepDecision {
   StepLosses losses;
   double deviations;    // 0: only what is not finite is skipped

@@ -14,7 +14,7 @@ struct DeviceOptions {
   // they see in turn, since a launcher may show each one a GPU of its own.
   int process = 0;
   int threads = 1;        // that the emulated GPU computes with
-  uint64_t seed = 0;      // of the order in which the emulated GPU works
+  uint64_t seed = 0;      // seed of the order in which the emulated GPU works
   bool allowTf32 = false; // products of f32 may round their operands
 };
 

@@ -21,7 +21,7 @@ inline constexpr int64_t kMostPlannedActions = 20000;
 struct RunFacts {
   std::string device;              // Device::name
   std::string data;                // for people
-  int64_t tokensPerStep = 0;       // of all ranks
+  int64_t tokensPerStep = 0;       // on all ranks
   std::optional<double> peakFlops; // see Utilization.h
   double plannedBubble = 0.0;      // see StepBarrier.h
   const std::vector<Option> &options;

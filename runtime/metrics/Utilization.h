@@ -14,7 +14,7 @@ namespace rota {
 /// The arithmetic that products are made in.
 enum class Arithmetic { F32, TF32, BF16 };
 
-/// That of most of the program's parameters, by elements.
+/// The arithmetic of most of the program's parameters, by elements.
 Arithmetic arithmeticOf(const Program &program, bool allowTf32);
 
 /// Dense operations per second of one device, by the maker's data sheet: of

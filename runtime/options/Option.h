@@ -69,9 +69,9 @@ struct Option {
   std::string help;
   unsigned commands; // mask of Command
   OptionVariable variable;
-  double minimum = 0.0; // of a number
+  double minimum = 0.0; // least number
   double maximum = std::numeric_limits<double>::infinity();
-  std::vector<std::string> choices = {}; // of a list; empty: any
+  std::vector<std::string> choices = {}; // allowed items of a list; empty: any
   char letter = 0;                       // the short flag
   unsigned requiredBy = 0;               // mask of Command
 

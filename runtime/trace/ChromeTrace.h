@@ -12,7 +12,7 @@ namespace rota {
 /// moved.
 struct TraceEvent {
   int rank, stage, action;
-  int run;           // of the rank's timeline, from 0
+  int run;           // number of the run of the rank's timeline, from 0
   bool training;     // or evaluation
   double begin, end; // seconds
 };

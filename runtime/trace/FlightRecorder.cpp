@@ -13,7 +13,7 @@ namespace rota {
 namespace {
 
 /// Recorders of this process. A signal handler reads them, so they are neither
-/// in a container nor behind a lock.
+/// in a container nor guarded by a lock.
 std::atomic<const FlightRecorder *> recorders[kMostFlightRecorders];
 
 /// The report of this process.

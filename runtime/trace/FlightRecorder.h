@@ -17,10 +17,10 @@ struct Program;
 
 /// An event and what its number means.
 enum class FlightEvent : uint8_t {
-  ActionBegin, // of the stage: an action's number; on a GPU, it is asked for
+  ActionBegin, // number of a stage's action; on a GPU, the action is asked for
   ActionEnd,
   TransferStart, // a message's or transfer's number
-  WaitBegin,     // the same: the rank waits for it
+  WaitBegin,     // a message's or transfer's number: the rank waits for it
   WaitEnd,
   StepBegin, // the step's number
   StepEnd,

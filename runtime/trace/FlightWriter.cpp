@@ -30,7 +30,7 @@ public:
     digits(value < 0 ? 0 - static_cast<uint64_t>(value) : value, 1);
     return *this;
   }
-  /// `value` / 10^places with that many digits behind the point.
+  /// `value` / 10^places with that many digits after the point.
   void decimal(int64_t value, int places) {
     int64_t unit = 1;
     for (int i = 0; i < places; ++i)

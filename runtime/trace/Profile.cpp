@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tables behind `--profile`.
+// The tables of `--profile`.
 #include "runtime/trace/Profile.h"
 #include "runtime/program/Program.h"
 

@@ -23,7 +23,7 @@ public:
     double seconds = 0.0;
     double flops = 0.0; // 0 where unknown
     double bytes = 0.0; // read and written; 0 where unknown
-    int64_t rows = 0;   // of kernels
+    int64_t rows = 0;   // rows that kernels work on
   };
   using Table = std::map<std::string, Entry>;
 

@@ -15,7 +15,7 @@ struct TracedAction {
   std::string category;
   int chunk = 0;
   int microbatch = -1; // -1: the action is about the whole chunk
-  int run = -1;        // of the timeline; -1: there is one
+  int run = -1;        // run of the timeline; -1: there is one
 };
 
 /// Collects events. Times are in microseconds. A lane is a thread of the one

@@ -11,14 +11,14 @@
 
 namespace rota {
 
-/// Of one thread. The pool must outlive its buffers.
+/// Pinned buffers of one thread. The pool must outlive its buffers.
 class PinnedBuffers {
 public:
   explicit PinnedBuffers(cuda::Gpu &gpu) : gpu(gpu) {}
 
   struct Buffer {
     cuda::PinnedBuffer memory;
-    // Recorded by the owner behind the last work that uses the memory, where
+    // Recorded by the owner after the last work that uses the memory, where
     // that may still run when the owner gives the buffer back.
     cuda::OwnedEvent lastUse;
     char *data() const { return memory.data(); }

@@ -26,7 +26,7 @@ struct Meeting {
 
   const Exchange exchange;
   std::vector<MemberBuffers> members;
-  std::vector<Event> arrivals; // of members, in the order in which they came
+  std::vector<Event> arrivals; // in the order in which members came
   Event begin, complete;       // `begin` only where times are measured
 
   bool isEnqueued() const { return complete != nullptr; }

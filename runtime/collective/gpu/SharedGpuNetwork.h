@@ -2,7 +2,7 @@
 //
 // Communicators between threads of one process whose ranks share a GPU, for
 // tensors in its memory. Threads only ask for work: the last member to arrive
-// at a transfer enqueues it for all members, behind what each of them had asked
+// at a transfer enqueues it for all members, after what each of them had asked
 // its compute stream for.
 #ifndef ROTA_RUNTIME_COLLECTIVE_GPU_SHAREDGPUNETWORK_H
 #define ROTA_RUNTIME_COLLECTIVE_GPU_SHAREDGPUNETWORK_H

@@ -20,7 +20,7 @@ namespace rota {
 /// rank, stay on the GPU; their times are empty.
 class StagedCommunicator : public Communicator {
 public:
-  /// Both must outlive this communicator. Throws RunError.
+  /// `host` and `device` must outlive this communicator. Throws RunError.
   StagedCommunicator(Communicator &host, cuda::CudaDevice &device);
   ~StagedCommunicator() override;
 
@@ -54,7 +54,7 @@ private:
   };
   struct Open {
     Request inHost = 0;
-    EventPool::Event onGpu; // of work that stays on the GPU
+    EventPool::Event onGpu; // end of work that stays on the GPU
     std::shared_ptr<PinnedBuffers::Buffer> source;
     std::shared_ptr<Result> result;
   };
@@ -76,7 +76,7 @@ private:
   cuda::CudaDevice &device;
   cuda::Gpu &gpu;
   const cuda::DriverApi &driver;
-  cuda::OwnedStream aside; // of work that stays on the GPU
+  cuda::OwnedStream aside; // stream for work that stays on the GPU
   EventPool events;
   TransferWork work;
   PinnedBuffers buffers;

@@ -4,7 +4,7 @@
 namespace rota {
 
 /// Bytes of a piece: copying one takes much longer than a lock, and delays a
-/// message behind it only a little.
+/// later message only a little.
 static constexpr int64_t kPieceBytes = 1 << 19;
 
 static int phasesOf(const Collective &collective) {

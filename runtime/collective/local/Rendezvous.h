@@ -25,7 +25,8 @@ public:
     bool arrived = false;
     const void *source = nullptr;
     void *destination = nullptr;
-    int64_t pieces = 0, claimed = 0, finished = 0; // of the current phase
+    int64_t pieces = 0, claimed = 0,
+            finished = 0; // pieces of the current phase
     TransferTime span;
   };
   std::vector<Member> members;

@@ -8,8 +8,7 @@
 namespace rota {
 
 static constexpr double kPeriod = 0.5, kPatience = 3.5; // seconds
-/// Of a longer pause between two calls, this much counts as silence of the
-/// peer.
+/// Seconds that a longer pause between two calls counts as silence of the peer.
 static constexpr double kLongestNap = 0.5;
 
 Heartbeat::Heartbeat(const MpiLibrary &mpi, int rank, int size, int tag,

@@ -26,7 +26,7 @@ public:
   void stop();
 
 private:
-  static constexpr int kBytes = 512; // of a message: text, then zeros
+  static constexpr int kBytes = 512; // size of a message: text, then zeros
   void listen();
 
   const MpiLibrary &mpi;

@@ -90,7 +90,7 @@ private:
 
   ProgressThread progress; // first: it blocks a signal for all threads after it
   LocalNetwork inProcess{1};
-  std::mutex mutex; // of what follows
+  std::mutex mutex; // guards the transfers
   std::unordered_map<Request, std::shared_ptr<ProgressThread::Transfer>>
       transfers;
   Request lastRequest = 0;

@@ -22,7 +22,7 @@ static std::optional<int64_t> stretchOf(const TransferRows &rows, int64_t begin,
   return rows.offset + begin / rows.length * rows.stride + begin % rows.length;
 }
 
-/// A buffer that holds `count` elements one behind the other.
+/// A buffer that holds `count` elements one after the other.
 static TransferRows packedRows(int64_t count) { return {0, 1, count, count}; }
 
 /// The rows' elements [begin, end) alone, counted from zero.

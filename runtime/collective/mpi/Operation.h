@@ -52,7 +52,7 @@ private:
   struct Flow {
     int peer = 0;
     bool isSend = false;
-    TransferRows rows; // of this rank's buffer
+    TransferRows rows; // rows of this rank's buffer
     char *buffer = nullptr;
     int64_t pieces = 0, posted = 0, finished = 0;
     std::vector<std::unique_ptr<char[]>> slots; // terms of sums, by piece

@@ -106,7 +106,7 @@ private:
   bool started = false, leaving = false;
   std::string startFailure;
 
-  sigset_t formerSignals; // of the thread that made this
+  sigset_t formerSignals; // signals of the thread that made this
   std::thread thread;
 };
 

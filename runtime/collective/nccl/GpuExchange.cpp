@@ -13,7 +13,7 @@ static int64_t alignedUp(int64_t bytes) {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-/// A buffer that holds `count` elements one behind the other.
+/// A buffer that holds `count` elements one after the other.
 static TransferRows packedRows(int64_t count) { return {0, 1, count, count}; }
 
 /// Elements [begin, end) of the rows: the rest of a row, whole rows, and the
@@ -268,7 +268,7 @@ void GpuExchange::combinePiece(const Work &work, const TransferRows &out) {
                        stream);
 }
 
-/// The elements [begin, end) of this rank's source one behind the other: where
+/// The elements [begin, end) of this rank's source one after the other: where
 /// they are, or else in the slot.
 const char *GpuExchange::pack(const Work &work, const TransferRows &rows,
                               int64_t begin, int64_t end, char *slot) {

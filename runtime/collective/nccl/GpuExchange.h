@@ -68,7 +68,7 @@ private:
     int member;
     char *data;
     int64_t bytes;
-    std::vector<TransferRows> places = {}; // of what comes
+    std::vector<TransferRows> places = {}; // destinations of a receive
   };
   void addSend(const Work &work, const TransferBlock &block, int member,
                int64_t round, std::vector<Part> &sends);
@@ -91,7 +91,7 @@ private:
   const int members;
   const void *zeros;
   char *slots;       // for sends, then for receives, one for each member
-  int64_t slotBytes; // of one slot
+  int64_t slotBytes; // size of one slot
   void *terms;       // device memory: a cuda::Term for each receive slot
 };
 

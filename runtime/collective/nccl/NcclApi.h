@@ -36,7 +36,7 @@ struct NcclConfig {
   int blocking = 1;
   int clusterSize = INT_MIN;
   int leastBlocks = INT_MIN;
-  int mostBlocks = INT_MIN; // of a kernel
+  int mostBlocks = INT_MIN; // blocks of a kernel
   const char *network = nullptr;
   int shareSplit = INT_MIN;
 };

@@ -121,7 +121,7 @@ private:
   // The end of this transfer is at `originTime` of now().
   std::shared_ptr<NcclTransfer> origin;
   double originTime = 0.0;
-  double startSeconds = 0.0; // of now(), on the host's clock
+  double startSeconds = 0.0; // time of now(), on the host's clock
 };
 
 } // namespace rota

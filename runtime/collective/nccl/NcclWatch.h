@@ -92,7 +92,8 @@ private:
   const int rank;
   const double patience;
   std::atomic<bool> failed{false}, isConnected{false};
-  double lastEnd; // of a transfer or an action; of the watching thread
+  double lastEnd; // last end of a transfer or an action; read by the watching
+                  // thread
   int lastPosition = -1;
   bool awaited = false; // the aborts
   const std::shared_ptr<Aborts> aborts = std::make_shared<Aborts>();

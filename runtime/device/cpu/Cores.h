@@ -84,7 +84,7 @@ private:
   std::condition_variable workComes; // for helpers
   std::condition_variable loopLeft;  // for callers whose loop has helpers
   std::vector<int> freeTokens;       // not empty only when no rank waits
-  std::vector<pthread_t> holders;    // of the tokens that are not free
+  std::vector<pthread_t> holders;    // threads that hold a token
   std::deque<Waiter *> queue;        // ranks that wait for a token
   std::atomic<int> waiting{0};       // their number, for helpers between pieces
   std::vector<Loop *> loops;
@@ -124,7 +124,7 @@ public:
   struct Cost {
     RotaCpuKernel kernel = nullptr;
     int64_t rows = 0;
-    double seconds = 0.0; // of the whole loop on one thread, roughly
+    double seconds = 0.0; // estimate for the whole loop on one thread
   };
   /// The place of this loop; another loop's cost is forgotten.
   Cost &find(RotaCpuKernel kernel, int64_t rows);

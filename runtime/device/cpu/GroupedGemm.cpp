@@ -40,7 +40,7 @@ struct GroupedCall {
 };
 
 /// Calls body(expert, first, end) for the rows of each expert of a sequence,
-/// numbered in the sequence, and body(-1, first, end) for those behind a
+/// numbered in the sequence, and body(-1, first, end) for those after a
 /// block's last expert.
 template <typename Body>
 void forEachGroup(const GroupedCall &call, int64_t sequence, Body body) {

@@ -22,8 +22,8 @@ namespace {
 constexpr std::string_view kFirstLine = "rota cublasLt algorithms 1\n";
 constexpr int kWordDigits = 16;
 
-/// Of all processes that use the file. It is a file of its own, since the other
-/// one is replaced. Throws std::system_error.
+/// The lock of all processes that use the file. It is a file of its own, since
+/// the other one is replaced. Throws std::system_error.
 class FileLock {
 public:
   explicit FileLock(const std::string &path)
@@ -105,7 +105,8 @@ std::optional<AlgorithmEntries> fromText(std::string_view text) {
   return entries;
 }
 
-/// None where there is no file yet; nothing where it cannot be read.
+/// The entries of the file, empty where there is no file yet; nothing where it
+/// cannot be read.
 std::optional<AlgorithmEntries> readEntries(const std::string &path) {
   std::error_code error;
   if (!std::filesystem::exists(path, error) && !error)

@@ -25,9 +25,9 @@ std::string defaultAlgorithmFile();
 
 using AlgorithmEntries = std::map<std::string, BlasLtAlgorithm>; // by key
 
-/// Of one rank; any number of ranks and processes may use the same file. A file
-/// that is damaged, or cannot be read or written, is reported in one line on
-/// stderr.
+/// One rank's view of a file that any number of ranks and processes may use. A
+/// file that is damaged, or cannot be read or written, is reported in one line
+/// on stderr.
 class AlgorithmFile {
 public:
   /// An empty path is that of no file. A damaged file counts as an empty one,

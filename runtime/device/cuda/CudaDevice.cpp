@@ -194,7 +194,7 @@ void CudaDevice::launch(RotaContext *context, RotaKernel kernel,
     FunctionHandle &function = kernels[kernel];
     if (!function)
       function = ownGpu->function(form.name, form.sharedBytes);
-    std::vector<void *> addresses; // of the arguments
+    std::vector<void *> addresses; // addresses of the arguments
     for (int64_t i = 0; i < form.arguments; ++i)
       addresses.push_back(const_cast<void **>(&args[i]));
     ownGpu->check(ownGpu->api().launch(

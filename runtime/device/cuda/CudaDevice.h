@@ -78,7 +78,7 @@ public:
   /// arguments[i] is the address of argument i. Throws RunError.
   void launchService(const char *kernel, int64_t count, void **arguments,
                      StreamHandle stream);
-  /// The same in one block.
+  /// launchService in one block.
   void launchServiceBlock(const char *kernel, void **arguments,
                           StreamHandle stream);
 
@@ -86,7 +86,7 @@ private:
   std::shared_ptr<Gpu> ownGpu;
   OwnedStream compute;
   std::unique_ptr<Products> products;
-  PinnedRing staging; // of writes
+  PinnedRing staging; // staging of writes
   PinnedReads reads;
   EventClock clock;
   PinnedBuffer progress; // i32: the position that the GPU has come to

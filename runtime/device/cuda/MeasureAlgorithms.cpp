@@ -81,7 +81,7 @@ size_t findFastest(const DriverApi &driver, const BlasLtProduct &product,
                    const BlasLtOperands &operands, StreamHandle stream) {
   struct Contender {
     size_t index;
-    int runs; // of a round
+    int runs; // runs per round
     float milliseconds = std::numeric_limits<float>::infinity();
   };
   Stopwatch stopwatch(driver, stream);

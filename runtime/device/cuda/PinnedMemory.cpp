@@ -35,7 +35,7 @@ void PinnedRing::reclaim() {
 
 char *PinnedRing::take(int64_t bytes) {
   if (head + bytes > buffer.bytes()) {
-    // Rooms behind the last one are the oldest: those at the begin are younger.
+    // Rooms after the last one are the oldest: those at the begin are younger.
     while (!rooms.empty() && rooms.front().begin >= head)
       reclaim();
     head = 0;

@@ -37,7 +37,8 @@ public:
   int64_t bytes() const { return buffer.bytes(); }
   /// Room for that many bytes, at most bytes().
   char *take(int64_t bytes);
-  /// That room is free again once `stream` has done what it was asked so far.
+  /// Frees the room that was taken last once `stream` has done its present
+  /// work.
   void release(StreamHandle stream);
 
 private:
@@ -52,7 +53,7 @@ private:
   PinnedBuffer buffer;
   std::deque<Room> rooms; // in use, in the order of taking
   std::vector<std::unique_ptr<OwnedEvent>> events;
-  int64_t begin = 0, head = 0; // of the room that was taken last
+  int64_t begin = 0, head = 0; // the room that was taken last
 };
 
 /// Buffers for bytes on their way to the host, used again and again.

@@ -11,7 +11,7 @@
 
 namespace rota::cuda {
 
-/// Of one rank, called from its thread.
+/// Matrix products of one rank, called from its thread.
 class Products {
 public:
   virtual ~Products() = default;

@@ -26,10 +26,10 @@ struct Thread {
   std::array<uint32_t, 3> index; // x, y, z
   bool ended = false;
   uint32_t waitSite = 0; // 0: does not wait
-  Words result{};        // of the last collective
+  Words result{};        // result of the last collective
   std::vector<Copy> copies;
   std::vector<uint32_t> groups; // copies in each committed group, oldest first
-  uint32_t uncommitted = 0;     // copies behind those of the groups
+  uint32_t uncommitted = 0;     // copies after those of the groups
 };
 
 class Block {
@@ -91,7 +91,7 @@ private:
   BlockMemory memory;
   ThreadScheduler scheduler;
   std::vector<Thread> threads;
-  std::vector<uint32_t> liveLanes; // of each warp
+  std::vector<uint32_t> liveLanes; // by warp
   std::array<Barrier, kBarriers> barriers;
   std::vector<PendingCollective> pending;
   const RotaSimtKernel *kernel = nullptr;

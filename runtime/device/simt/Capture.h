@@ -39,7 +39,7 @@ struct Capture {
   /// the thread-local mode only the thread that began, which is stricter than
   /// NVIDIA's driver.
   bool admits(std::thread::id thread);
-  /// Adds a node after `last`, the position of a stream, which moves behind it.
+  /// Adds a node after `last`, the position of a stream, which moves after it.
   void add(Work work, NodeSet &last);
   /// Whether all work is before `last`, the position of the origin.
   bool isJoined(const NodeSet &last) const;

@@ -27,7 +27,7 @@ struct WarpOperation {
   };
   Kind kind = Kind::WarpBarrier;
   uint32_t variant = 0;  // RotaSimtShuffleKind, RotaSimtReduceKind
-  uint32_t matrices = 0; // of LoadMatrix
+  uint32_t matrices = 0; // matrices of a LoadMatrix
   bool transpose = false;
 
   /// All lanes of the warp come to the same instruction.

@@ -43,7 +43,7 @@ public:
   EmulatedStreams streams; // ends first: its work uses the others
 };
 
-/// That of the calling thread, or null.
+/// The context of the calling thread, or null.
 std::shared_ptr<EmulatedContext> currentContext();
 
 } // namespace rota::simt

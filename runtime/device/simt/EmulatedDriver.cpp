@@ -16,7 +16,7 @@ namespace rota::simt {
 using cuda::ContextHandle;
 using cuda::Result;
 
-static constexpr int kVersion = 13000; // of CUDA, times 1000
+static constexpr int kVersion = 13000; // version of CUDA, times 1000
 static constexpr int kMultiprocessors = 4;
 
 namespace {
@@ -173,7 +173,7 @@ struct OfContext<method, waits> {
   }
 };
 
-/// The same of one of its parts.
+/// A method of a part of the current context.
 template <auto part, auto method, Waits waits> struct OfPart;
 template <typename T, T EmulatedContext::*part, typename... Args,
           Result (T::*method)(Args...), Waits waits>

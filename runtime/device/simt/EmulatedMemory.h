@@ -39,7 +39,7 @@ public:
 private:
   struct Allocation {
     size_t bytes;
-    void *mapped; // with a page before and behind that is not to be accessed
+    void *mapped; // with a page before and after that must not be accessed
     size_t mappedBytes;
     bool isHost;
   };
@@ -51,7 +51,7 @@ private:
   Emulator &emulator;
   const size_t deviceBytes;
   std::mutex mutex;
-  size_t used = 0;                                // of deviceBytes
+  size_t used = 0; // bytes in use, at most deviceBytes
   std::map<const char *, Allocation> allocations; // by address
 };
 

@@ -55,13 +55,13 @@ private:
   struct Stream {
     std::shared_ptr<StreamQueue> queue;
     std::shared_ptr<Capture> capture = nullptr; // null: work is done
-    NodeSet last = {}; // of the capture: what the next node comes after
+    NodeSet last = {}; // nodes of the capture that the next node comes after
   };
   struct Event {
     bool hasTime;
     std::shared_ptr<const Record> record; // the latest; null: none
-    std::shared_ptr<Capture> capture;     // of the latest record, if any
-    NodeSet last;                         // of the capture at the record
+    std::shared_ptr<Capture> capture; // capture of the latest record, if any
+    NodeSet last;                     // last nodes of the capture at the record
   };
   struct Executable {
     Graph graph;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The objects behind the opaque handles of the emulated driver.
+// The objects that the opaque handles stand for of the emulated driver.
 #ifndef ROTA_RUNTIME_DEVICE_SIMT_HANDLES_H
 #define ROTA_RUNTIME_DEVICE_SIMT_HANDLES_H
 

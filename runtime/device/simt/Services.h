@@ -35,7 +35,7 @@ typedef struct RotaSimtKernel {
   /// Whether the code calls rotaSimtRead and rotaSimtWrite.
   int32_t checked;
   int32_t argumentCount;
-  const int32_t *argumentBytes; // of each argument
+  const int32_t *argumentBytes; // by argument
 } RotaSimtKernel;
 
 /// Indices and sizes; dimension 0 is x, 1 is y, 2 is z.

@@ -35,7 +35,7 @@ struct Conflict {
   };
   Kind kind = Kind::None;
   uint64_t byte = 0;             // the first byte of the cell, from the start
-  uint32_t thread = 0, site = 0; // of the other access
+  uint32_t thread = 0, site = 0; // thread and site of the other access
 };
 
 class SharedShadow {

@@ -44,7 +44,7 @@ using RunPieces = std::function<void(int64_t pieces,
 
 struct Launch {
   Size grid, block;
-  /// Bytes of shared memory behind that of fixed size.
+  /// Bytes of shared memory after that of fixed size.
   int64_t sharedBytes = 0;
   /// Addresses of the kernel's arguments, as in RotaSimtKernel::entry.
   void *const *arguments = nullptr;

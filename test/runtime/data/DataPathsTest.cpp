@@ -60,7 +60,7 @@ TEST(DataPaths, RefusesWeightsThatDoNotFit) {
               "'" + a + "': expected a weight from 0.000001 to 1000000, got " +
                   weight);
   EXPECT_EQ(errorOf({a + ":1", b}),
-            "expected a weight behind each of 2 items of --data or behind "
+            "expected a weight after each of 2 items of --data or after "
             "none, got 1 weights");
   EXPECT_EQ(errorOf({a, "synthetic"}),
             "expected '--data synthetic' alone or with weights for all of "
