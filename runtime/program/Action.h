@@ -27,7 +27,7 @@ enum class ActionKind : int {
 };
 
 /// The execution of a kind on a rank: compute actions occupy it; sends,
-/// receives and transfers run beside the actions behind them; a mark takes no
+/// receives and transfers run beside the actions after them; a mark takes no
 /// time.
 enum class ActionGroup { Compute, Send, Receive, Transfer, Mark };
 
@@ -88,7 +88,7 @@ constexpr int transferStream(ActionKind kind) {
 inline constexpr int kTransferStreams =
     transferStream(ActionKind(kActionKindCount));
 
-/// True for actions that run beside the actions behind them.
+/// True for actions that run beside the actions after them.
 constexpr bool isAsynchronous(ActionKind kind) {
   return isMessage(kind) || isTransfer(kind);
 }
@@ -122,7 +122,7 @@ struct Action {
   ActionKind kind = ActionKind::Forward;
   int microbatch = 0; // 0 where the kind has none
   /// The action is the first half of a pair: it runs at once with the action
-  /// behind it.
+  /// after it.
   bool startsPair = false;
   bool operator==(const Action &) const = default;
 };

@@ -49,7 +49,8 @@ protected:
            " and " + std::to_string(bytes) + " bytes");
   }
 
-  /// The same in the arena of a stage.
+  /// Checks that the bytes lie within the arena of `stage`; -1 is allowed where
+  /// `optional`.
   void place(int stage, int64_t offset, int64_t bytes, bool optional,
              const std::string &what) {
     if (optional && offset == -1)

@@ -147,7 +147,7 @@ private:
   Clock &clock;
   std::string &error;
   const StepEnds &begins;
-  double latency;          // of messages
+  double latency;          // latency of messages
   std::vector<int> next;   // per stage: its next action
   std::vector<double> now; // per stage: its time
   // Per stage and kind of transfer: the end of the last one.

@@ -63,10 +63,10 @@ void forEachRun(const Part &part, int64_t begin, int64_t end,
                 const std::function<void(int64_t whole, int64_t inPart,
                                          int64_t count)> &body) {
   // From dimension `first` on, neighbours in the part are neighbours in the
-  // whole: all dimensions behind it are undivided.
+  // whole: all later dimensions are undivided.
   size_t rank = part.whole.size();
   size_t first = rank;
-  int64_t inner = 1; // elements of the dimensions behind `first`
+  int64_t inner = 1; // elements of the dimensions after `first`
   while (first > 0) {
     --first;
     if (part.valid[first] != part.whole[first] || first == 0)

@@ -90,7 +90,7 @@ struct Initializer {
 struct State {
   std::string name; // "first_moment"
   ElementType type = ElementType::F32;
-  double initial = 0.0; // of each element, before the first step
+  double initial = 0.0; // value of each element before the first step
   int64_t offset = 0;   // bytes, in the block of the parameter's states
 };
 
@@ -99,7 +99,7 @@ struct State {
 struct Scalar {
   enum class Kind {
     LearningRate,
-    GradientScale, // of gradients: clipping, and 1 / weight of the loss
+    GradientScale, // factor of gradients: clipping, and 1 / weight of the loss
     Option,        // x
     Complement,    // 1 - x
     Correction,    // 1 - x^t in update t = 1, 2, ...
@@ -130,7 +130,7 @@ inline constexpr double kUnbounded = 1e300;
 /// name may have placeholders: see runtime/program/TensorNames.h.
 struct Parameter {
   std::string name;           // "model.layers.{layer}.self_attn.q_proj.weight"
-  std::vector<int64_t> shape; // of one layer's whole tensor; row-major
+  std::vector<int64_t> shape; // shape of one layer's whole tensor; row-major
   std::vector<int64_t>
       layers; // layer numbers that have it; empty: not in a stack
   Initializer init;
@@ -181,11 +181,11 @@ struct Update {
   int parameter = 0;
   int64_t layer = -1;  // -1: not in a stack
   int64_t master = -1; // f32, optimizer division
-  // Of type `compute`, optimizer division: what the update task rounds the
-  // master to. Equals master where that type is f32, and stored where there is
+  // The master rounded to `compute` by the update task, in the optimizer
+  // division. Equals master where that type is f32, and stored where there is
   // no refresh.
   int64_t updated = -1;
-  int64_t stored = -1; // of type `compute`, storage division
+  int64_t stored = -1; // type `compute`, storage division
   int64_t states = -1; // Parameter::stateBytes
   // f32, optimizer division; gradients[0] where no reduce-scatter or slice
   // makes it.
@@ -274,7 +274,7 @@ struct ConstantTensor {
 struct AuxiliaryLoss {
   std::string name;
   double coefficient = 0.0;
-  double weight = 0.0; // of all layers in one microbatch
+  double weight = 0.0; // weight of all layers in one microbatch
 };
 
 /// A sum that the loss function makes beside the main one. The loss of a step
@@ -298,17 +298,17 @@ struct AuxiliarySums {
 /// of a layer are added over rows, microbatches and ranks. Where the
 /// observation `isAveraged`, tasks of the layer read the mean of these sums
 /// over the step's microbatches, f32 [columns], which the runtime writes before
-/// the step behind the table of each microbatch.
+/// the step after the table of each microbatch.
 struct Observation {
   std::string name;
   int64_t rows = 0, columns = 0;
   int64_t each = 0; // what a row adds up to if nothing is dropped; 0: unknown
   bool isAveraged = false;
   bool operator==(const Observation &) const = default;
-  /// The offset of the mean behind its table; both begin where a block of an
+  /// The offset of the mean after its table; both begin where a block of an
   /// arena may.
   int64_t meanOffset() const { return (4 * rows * columns + 63) / 64 * 64; }
-  /// Of a microbatch, with padding.
+  /// Bytes for a microbatch, with padding.
   int64_t bytes() const {
     return meanOffset() + (isAveraged ? (4 * columns + 63) / 64 * 64 : 0);
   }
@@ -358,13 +358,13 @@ struct Clear {
 struct ActionTemplate {
   ActionKind kind = ActionKind::Forward;
   int chunk = 0;
-  /// The action and the compute action directly behind it are a pair: the calls
+  /// The action and the next compute action are a pair: the calls
   /// of both may run at the same time. They share no bytes that either writes,
   /// and the first waits for all that either needs.
   bool startsPair = false;
   int peer = -1; // a stage
   SlotAddress message;
-  int64_t bytes = 0; // of the message
+  int64_t bytes = 0; // size of the message
   // Seconds that it takes on the machine that the compiler assumes: its calls,
   // its message or its transfers; 0 where not known.
   double estimate = 0.0;
@@ -413,7 +413,7 @@ struct Region {
 /// The memory and the timeline of every rank of one pipeline stage.
 struct Stage {
   int64_t arenaBytes = 0;
-  int64_t hostBytes = 0; // of the host arena; 0: there is none
+  int64_t hostBytes = 0; // size of the host arena; 0: there is none
   std::vector<Region> regions;
   std::vector<Region> hostRegions;
   std::vector<RotaryTable> tables;
@@ -422,8 +422,8 @@ struct Stage {
   StepOffsets step;
   std::vector<ActionTemplate> templates;
   std::vector<PlannedAction> actions; // the timeline
-  std::vector<int64_t> slots;         // of the actions
-  std::vector<int> waits;             // of the actions
+  std::vector<int64_t> slots;         // slots by action
+  std::vector<int> waits;             // waits by action
   // The places of the microbatches' data and losses; -1: this stage has none.
   // Microbatch i is at the offset plus i times the bytes of one rank's part.
   // When several stages have the loss, each writes that of its microbatches;
@@ -474,9 +474,9 @@ struct Stage {
 /// Form of one microbatch of model inputs or targets, or of the logits.
 struct DataForm {
   ElementType type = ElementType::I32; // I32: tokens
-  std::vector<int64_t> shape; // of all ranks: [sequences, sequence, ...]
+  std::vector<int64_t> shape; // on all ranks: [sequences, sequence, ...]
   Division division{};        // over the ranks; the sizes divide
-  int64_t elements() const;   // of all ranks; 0 when the shape is empty
+  int64_t elements() const;   // on all ranks; 0 when the shape is empty
   int64_t bytes() const;
 };
 
@@ -493,15 +493,15 @@ struct Program {
   // Planned bubble share, by the operations of the chunks: of a step that ends
   // with a barrier, and of a step in the steady state without barriers.
   double bubble = 0.0, steadyBubble = 0.0;
-  int64_t microbatches = 1; // of the timeline
+  int64_t microbatches = 1; // microbatches that the timeline runs
   // Times that a step runs the timeline before its update, each with
   // microbatches of its own.
   int64_t accumulationSteps = 1;
   // Input tokens are below `vocabulary` and targets below `classes`; both are 0
   // where inputs are not tokens.
   int64_t vocabulary = 0, classes = 0;
-  DataForm input, target;     // of one microbatch
-  DataForm logits;            // of one microbatch; empty shape: not compiled in
+  DataForm input, target; // for one microbatch
+  DataForm logits;        // for one microbatch; empty shape: not compiled in
   int64_t parameterCount = 0; // tied parameters once
   double flopsPerToken = 0.0; // forward and backward, without recomputation
   std::vector<MeshAxis> mesh; // `stage` is one of them
@@ -519,7 +519,7 @@ struct Program {
   std::vector<Collective> collectives;
   std::vector<Parameter> parameters;
   std::vector<ProgramOption> options;
-  std::vector<Scalar> scalars; // of a step, for all updates
+  std::vector<Scalar> scalars; // scalars that all updates of a step read
   std::vector<Stage> stages;
   std::vector<std::string> tasks, kernels; // symbol names, for traces
   // For each kernel, bytes that one row reads and writes, for profiles; empty

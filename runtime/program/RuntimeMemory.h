@@ -39,10 +39,10 @@ inline constexpr int64_t kStagingBytes = 16 << 20;
 /// Places in bytes, the same on every rank.
 struct RuntimeMemory {
   int64_t widest = 0;    // the most updates of a stage
-  int64_t normCount = 0; // of normTerms
+  int64_t normCount = 0; // number of normTerms
   int64_t lossRanks = 1; // those that add up the loss
-  // What a rank gives to the gathering of the losses, so that tasks may write
-  // the next ones meanwhile. f32 [accumulationSteps, microbatches, lossCalls,
+  // Own copy of the losses while they are gathered, so that tasks may write the
+  // next ones meanwhile. f32 [accumulationSteps, microbatches, lossCalls,
   // lossNumbers]; stays zero where the stage has no loss.
   int64_t ownLosses = 0;
   // f32 [accumulationSteps, auxiliaryCount]: sums of auxiliaryLayers, of which
@@ -58,7 +58,7 @@ struct RuntimeMemory {
   // the one before: of observedLayers in order, of each [microbatches,
   // tableBytes]. One block, read by the host once a step.
   int64_t result = 0, losses = 0, auxiliary = 0, observed = 0;
-  int64_t observedBytes = 0; // of an accumulation step
+  int64_t observedBytes = 0; // per accumulation step
   int64_t lossRows = 1;
   int64_t resultBytes = 0;
   // f32 [2, Program::scalars]: those of the next step if the step before
@@ -74,7 +74,7 @@ struct RuntimeMemory {
   int64_t terms = 0, termElements = 0;
   // For products. Only on GPUs.
   int64_t workspace = 0, workspaceBytes = 0;
-  int64_t bytes = 0; // of all
+  int64_t bytes = 0; // total
   // A block of its own, with --ranks nccl: for collectives, and for what the
   // host sends.
   int64_t exchangeBytes = 0, hostBytes = 0;

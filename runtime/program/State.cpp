@@ -83,7 +83,7 @@ std::vector<StatePiece> statePieces(const Program &program,
 StateCopy stateCopy(const Program &program,
                     const std::vector<StateTensor> &tensors,
                     const std::vector<int64_t> &coordinates) {
-  constexpr int64_t kAlignment = 64; // of a piece
+  constexpr int64_t kAlignment = 64; // alignment of a piece
   StateCopy copy;
   for (StatePiece &piece : statePieces(program, tensors, coordinates)) {
     if (!piece.isFirst || piece.part.validElements() == 0)

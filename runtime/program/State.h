@@ -12,7 +12,7 @@ namespace rota {
 
 /// A whole tensor of the state, as if there were one rank.
 struct StateTensor {
-  // The parameter's name with the layer in it; behind it, for a state, "/" and
+  // The parameter's name with the layer in it; then, for a state, "/" and
   // the state's name: "model.norm.weight/first_moment".
   std::string name;
   ElementType type = ElementType::F32;
@@ -32,8 +32,8 @@ std::vector<StateTensor> stateTensors(const Program &program);
 /// One rank's part of a tensor of the state.
 struct StatePiece {
   int tensor = 0;     // in stateTensors
-  Part part;          // of the whole tensor
-  int64_t offset = 0; // of the part in the rank's arena
+  Part part;          // part of the whole tensor
+  int64_t offset = 0; // offset of the part in the rank's arena
   // Whether this rank is the first of those that hold the same part.
   bool isFirst = true;
 
@@ -47,11 +47,11 @@ std::vector<StatePiece> statePieces(const Program &program,
                                     const std::vector<int64_t> &coordinates);
 
 /// The copy of a rank's own pieces in host memory, which a checkpoint is
-/// written from: those for which it is the first, one behind the other, without
+/// written from: those for which it is the first, one after the other, without
 /// those that have no element of their tensor.
 struct StateCopy {
   std::vector<StatePiece> pieces;
-  std::vector<int64_t> places; // of the pieces, from the start of the copy
+  std::vector<int64_t> places; // offsets of the pieces in the copy
   int64_t bytes = 0;
 };
 StateCopy stateCopy(const Program &program,

@@ -13,8 +13,8 @@ namespace rota {
 
 /// Places in the result of a step, f64.
 enum StepResult {
-  kNormResult,   // of the gradient, before clipping
-  kWeightResult, // of the loss
+  kNormResult,   // norm of the gradient, before clipping
+  kWeightResult, // weight of the loss
   kWrongResult,  // the first square that is not finite, or -1
   kScaleResult,  // free for a factor of gradients that nobody reads
   kSkipResult,   // a SkipReason

@@ -3,7 +3,7 @@
 
 namespace rota {
 
-/// The first placeholder at or behind `from`, braces included; empty when there
+/// The first placeholder at or after `from`, braces included; empty when there
 /// is none.
 static std::string_view nextPlaceholder(std::string_view name, size_t from) {
   size_t begin = name.find('{', from);

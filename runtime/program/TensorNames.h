@@ -28,10 +28,10 @@ std::string tensorName(const Parameter &parameter, int64_t layer);
 size_t namedDimensions(const Parameter &parameter);
 
 /// The tensors of files that together hold one layer's parameter: they lie one
-/// behind the other in the parameter, which is row-major.
+/// after the other in the parameter, which is row-major.
 struct StoredTensors {
   std::vector<std::string> names;
-  std::vector<int64_t> shape; // of each
+  std::vector<int64_t> shape; // shape of each tensor
 };
 
 StoredTensors storedTensors(const Parameter &parameter, int64_t layer);

@@ -29,7 +29,7 @@ bool verifyActions(const Program &program, int stage, std::string &error);
 
 /// The run of the timelines if every rank has a core of its own and action a of
 /// stage s takes `seconds[s][a]`: the longest path through order and waits.
-/// Transfers run beside the actions behind them, those of one kind of a stage
+/// Transfers run beside the actions after them, those of one kind of a stage
 /// one after the other. All messages have the latency of the slowest send.
 struct Clock {
   // [stage][action]; of a message or transfer, the time in which bytes move.

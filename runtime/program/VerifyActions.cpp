@@ -182,7 +182,7 @@ private:
              std::to_string(wait));
   }
 
-  /// The other half stands behind the action and waits for nothing itself.
+  /// The other half stands after the action and waits for nothing itself.
   void verifyPair(int a) {
     auto other = static_cast<size_t>(a) + 1;
     if (other == stage.actions.size() || !hasParts(a + 1) ||

@@ -127,7 +127,7 @@ private:
       if (!error.empty())
         return;
       if (cut)
-        fail(what + ": reduce: expected nothing behind the reduce-scatter or "
+        fail(what + ": reduce: expected nothing after the reduce-scatter or "
                     "slice");
       Kind kind = program.collectives[number].kind;
       cut = kind == Kind::ReduceScatter || kind == Kind::Slice;
