@@ -102,8 +102,8 @@ static Tensor filled(Tensor rows, const Tensor &counts, int64_t blocks) {
   return rows;
 }
 
-/// Both sides clear what their counts leave out: where these differ, rows get
-/// lost.
+/// Runs the exchange. The sender and the receiver clear the rows that their
+/// counts leave out: where the counts differ, rows get lost.
 static void run(RaggedAllToAllOp op, const Exchange &exchange) {
   int64_t gather = op.getGather(), size = shapeOf(op.getResult())[gather];
   int64_t sent = op.getBlocks(), received = op.getBlocks();

@@ -60,7 +60,7 @@ static std::vector<bool> expertsOfGroups(RouteOp op,
   return allowed;
 }
 
-/// What the scores of a token's choices are divided by.
+/// The divisor of the scores of a token's choices.
 static double divisorOf(const std::vector<double> &scores, bool normalize,
                         bool sigmoid) {
   if (!normalize)

@@ -108,7 +108,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 struct PlacesCase {
   std::string name, form;
-  int64_t tokens, k, count; // of one sequence; experts
+  int64_t tokens, k, count; // tokens of one sequence; experts
   std::vector<double> experts, places, counts;
 };
 

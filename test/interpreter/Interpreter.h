@@ -131,7 +131,7 @@ llvm::FailureOr<llvm::SmallVector<Tensor>>
 runFunction(mlir::func::FuncOp function, llvm::ArrayRef<Tensor> arguments,
             Environment &environment, const Options &options = {});
 
-/// The same for a function that uses no parameters.
+/// runFunction for a function that uses no parameters.
 llvm::FailureOr<llvm::SmallVector<Tensor>>
 runFunction(mlir::func::FuncOp function, llvm::ArrayRef<Tensor> arguments,
             const Options &options = {});

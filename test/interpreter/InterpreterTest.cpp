@@ -98,8 +98,9 @@ TEST(Interpreter, AttentionIsCausalAndGroupsHeads) {
   EXPECT_NEAR(o[3], (10 + 20 * std::exp(2)) / (1 + std::exp(2)), 1e-13);
 }
 
-/// Of a function with four positions, one head of one element, queries and keys
-/// of 0 but for the last key, 3, and values 1, 10, 100 and 1000: the outputs.
+/// The outputs of a function with four positions, one head of one element,
+/// queries and keys of 0 but for the last key, 3, and values 1, 10, 100 and
+/// 1000.
 static std::vector<double> attendWith(llvm::StringRef form) {
   TestModule module(("func.func @f(%q: tensor<1x4x1x1xf32>, %k: "
                      "tensor<1x4x1x1xf32>, %v: tensor<1x4x1x1xf32>, %s: "

@@ -31,7 +31,7 @@ using Values = mlir::rota::RoleValues<Value>;
 /// A parameter, and its gradient in one function or layer, on each rank.
 struct Binding {
   ParamOp param;
-  std::string name; // of the parameter in checkpoints
+  std::string name; // the parameter's name in checkpoints
   Parts value, gradient;
 };
 
@@ -88,7 +88,7 @@ static ShardingAttr computeSharding(ParamOp param) {
                                         param.getTensorType().getRank());
 }
 
-/// The same without the axes of the gradient.
+/// The compute sharding of a parameter, without the axes of its gradient.
 static ShardingAttr valueSharding(ParamOp param) {
   ShardingAttr compute = computeSharding(param);
   return ShardingAttr::get(param.getContext(), compute.getDimensions(), {}, {});

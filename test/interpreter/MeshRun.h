@@ -19,7 +19,7 @@ runOnMesh(mlir::func::FuncOp function, llvm::ArrayRef<Parts> arguments,
           llvm::MutableArrayRef<Environment> environments,
           const Options &options = {});
 
-/// The same for a function that uses no parameters.
+/// runOnMesh for a function that uses no parameters.
 llvm::FailureOr<llvm::SmallVector<Parts>>
 runOnMesh(mlir::func::FuncOp function, llvm::ArrayRef<Parts> arguments,
           const Options &options = {});

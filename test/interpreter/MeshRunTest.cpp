@@ -251,9 +251,8 @@ TEST(Collectives, ShardOffsetCountsItsAxes) {
             (std::vector<Elements>{{0}, {10}, {5}, {15}}));
 }
 
-/// Of three axes, so that a permutation differs from its inverse: the rank at p
-/// of [data, sequence, tensor] sends to the rank at p of [sequence, tensor,
-/// data].
+/// A permutation of three axes differs from its inverse: the rank at p of
+/// [data, sequence, tensor] sends to the rank at p of [sequence, tensor, data].
 TEST(Collectives, PermuteOfThreeAxesGoesForward) {
   TestModule module(R"(
     rota.mesh <data = 2, sequence = 2, tensor = 2>

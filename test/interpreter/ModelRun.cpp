@@ -160,7 +160,7 @@ void ModelInstance::addLoss(const Values &values) {
   for (auto [port, sum] : llvm::zip_equal(terms, values.all(Role::LossTerm)))
     step.terms[port.lossTerm().getName().str()] +=
         port.lossTerm().getCoefficient().convertToDouble() * sum[0];
-  // Those of parts of the sequence are no logits of a microbatch.
+  // Logits of parts of the sequence are no logits of a microbatch.
   auto it = named.find("logits");
   if (it != named.end() && model.lossCalls() == 1)
     step.logits.push_back(it->second);

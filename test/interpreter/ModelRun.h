@@ -54,10 +54,10 @@ parameterShapes(const mlir::rota::Model &model);
 /// `rota.accumulate` says.
 class ModelInstance {
 public:
-  /// Of one microbatch in one layer or in the loss.
+  /// Values of one microbatch in one layer or in the loss.
   using Values = mlir::rota::RoleValues<Tensor>;
 
-  /// Both are kept by reference.
+  /// `model` and `parameters` must outlive the instance.
   ModelInstance(const mlir::rota::Model &model, const Tensors &parameters,
                 const Options &options);
 
@@ -113,13 +113,13 @@ private:
   Options options;
   Step step;
   Tensors named, lossGradients;
-  /// Of one microbatch.
+  /// Auxiliary losses of one microbatch.
   llvm::SmallVector<mlir::rota::AuxiliaryLossInfo> auxiliaryLosses;
   std::map<std::string, double> auxiliaryCotangents;
   /// A layer has sums of its own: the order of its microbatches is any
   /// schedule's.
   std::vector<std::map<std::string, double>> auxiliarySums;
-  /// Of each layer; empty where nobody reads means.
+  /// By layer; empty where nobody reads means.
   std::vector<Tensors> observedSums, observedMeans;
   int64_t microbatchCount = 0;
   Environment embedEnvironment, lossEnvironment;

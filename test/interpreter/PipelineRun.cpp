@@ -31,7 +31,7 @@ struct Rank {
   std::map<Key, Tensor> outgoing[2]; // made by a chunk; forward, backward
   std::map<Key, std::vector<Values>> saved; // per layer of the chunk
   std::map<Key, Values> savedOfLoss;
-  std::map<Key, std::vector<Values>> offloaded; // of `saved`
+  std::map<Key, std::vector<Values>> offloaded; // parts of `saved`
   std::set<int> gathered;                       // chunks whose weights are here
 };
 

@@ -98,7 +98,7 @@ private:
   Tensors &parameters;
   const TrainSettings &settings;
   const Options &options;
-  std::map<std::string, double> values;  // of the optimizer's options
+  std::map<std::string, double> values;  // the optimizer's options
   std::map<std::string, Tensors> states; // by parameter
 };
 

@@ -11,7 +11,7 @@ namespace rota::interpreter {
 
 struct TrainSettings {
   int64_t steps = 0;
-  double learningRate = 0.0; // of each step
+  double learningRate = 0.0; // for each step
 };
 
 /// The losses before each step. Gradients are not clipped. The model is

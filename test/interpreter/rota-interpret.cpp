@@ -155,7 +155,7 @@ Tensors allParameters(const Model &model, ParameterValues valuesOf) {
   return parameters;
 }
 
-/// As the runtime fills parameters without a weights file.
+/// The parameters that the runtime makes without a weights file.
 Tensors initialParameters(const Model &model, uint64_t seed) {
   auto initial = [&](mlir::rota::ParamOp param, int64_t layer) {
     rota::RandomStream stream(seed, Model::checkpointName(param), layer + 1);

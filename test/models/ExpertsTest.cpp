@@ -74,7 +74,7 @@ protected:
   }
 };
 
-/// What is dropped is known where there is a capacity.
+/// The number of dropped tokens is known where there is a capacity.
 TEST_F(Experts, TheirLoadIsObserved) {
   for (double capacity : {0.0, 1.5})
     for (const auto &config : {mixtral(), qwen(), deepSeek()}) {

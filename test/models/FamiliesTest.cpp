@@ -175,7 +175,7 @@ TEST_F(Families, Gemma2HasCapsAndWindowsInEverySecondLayer) {
   EXPECT_FALSE(built->module->lookupSymbol("lm_head.weight"));
   int64_t caps = 0;
   built->module->walk([&](math::TanhOp) { ++caps; });
-  EXPECT_EQ(caps, 1); // of logits
+  EXPECT_EQ(caps, 1); // the cap of the logits
   built->module->walk([&](AttentionOp op) {
     EXPECT_EQ(op.getSoftCap()->convertToDouble(), 50.0);
   });

@@ -50,7 +50,7 @@ protected:
 
   using Windows = std::vector<std::optional<uint64_t>>;
 
-  /// What `read` finds in the function of each layer.
+  /// The results of `read` for the function of each layer.
   template <typename T>
   std::vector<T> ofLayers(const nlohmann::json &config, int64_t length,
                           llvm::function_ref<T(LayerOp)> read) {

@@ -36,7 +36,7 @@ protected:
   static std::string print(const BuiltModel &model);
 
   MLIRContext context;
-  std::string diagnostics; // of the last build
+  std::string diagnostics; // diagnostics of the last build
   std::string folder;      // temporary, removed at the end
 };
 

@@ -58,7 +58,7 @@ TEST_F(Models, ParameterCountsArePublishedOnes) {
   EXPECT_EQ(parameterCount("deepseek-v3", 0), 671026419200);
   EXPECT_EQ(parameterCount("gemma-2-9b"), 9241705984);
   EXPECT_EQ(parameterCount("gemma-3-1b"), 999885952);
-  EXPECT_EQ(parameterCount("gemma-3-4b"), 3880263168); // of its text model
+  EXPECT_EQ(parameterCount("gemma-3-4b"), 3880263168); // the text model alone
   EXPECT_EQ(parameterCount("gpt-oss-20b"), 20914757184);
   EXPECT_EQ(parameterCount("gpt2"), 124439808);
   EXPECT_EQ(parameterCount("mistral-7b"), 7241732096);
@@ -213,7 +213,7 @@ TEST_F(Models, RotaryFrequenciesLlama3) {
   EXPECT_DOUBLE_EQ(scaled[3], plain[3] / 8);
 }
 
-// As transformers has them: frequencies of the whole head, of which the first
+// transformers has frequencies of the whole head, of which the first
 // pairs turn.
 TEST_F(Models, RotaryFrequenciesProportional) {
   auto config = smallLlama();

@@ -50,7 +50,7 @@ public:
   bool hasValidation() const override { return true; }
   std::string describe() const override { return "numbers"; }
 
-  const int64_t sequences; // of an accumulation step
+  const int64_t sequences; // sequences of an accumulation step
   mutable std::mutex mutex;
   // By accumulation step.
   mutable std::map<int64_t, std::set<std::thread::id>> readers;

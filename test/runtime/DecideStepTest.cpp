@@ -47,7 +47,7 @@ TEST(DecideStep, SkipsWhatIsNotFinite) {
   }
 }
 
-/// Where no target counts, the norm of any gradient is 0.
+/// The norm of any gradient is 0 where no target counts.
 TEST(DecideStep, SkipsAWrongGradientOfAStepWithoutALoss) {
   DecisionCase step(1, 2);
   step.losses.assign(step.losses.size(), 0.0F);

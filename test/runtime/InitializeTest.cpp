@@ -42,8 +42,8 @@ Program makeProgram(ElementType type, Initializer init) {
   return program;
 }
 
-/// The same matrix [5, 8], on one stage: its columns over tensor, its rows at
-/// rest over fsdp, each of these parts over data.
+/// The matrix [5, 8] of makeProgram on one stage: its columns over tensor, its
+/// rows at rest over fsdp, each of these parts over data.
 Program makeDivided(ElementType type) {
   Program program = makeProgram(type, {Initializer::Kind::Normal, 0.0, 0.02});
   program.mesh = {{"data", 2}, {"stage", 1}, {"fsdp", 2}, {"tensor", 2}};
@@ -111,7 +111,7 @@ TEST(Initialize, EachRankDrawsItsPart) {
       Rank &rank = ranks.at(r);
       int64_t data = rank.coordinates()[0], fsdp = rank.coordinates()[2],
               tensor = rank.coordinates()[3];
-      int64_t rows = fsdp ? 2 : 3; // of 5
+      int64_t rows = fsdp ? 2 : 3; // rows of 5
       for (int64_t i = 0; i < 3; ++i)
         for (int64_t j = 0; j < 4; ++j) {
           float expected =

@@ -125,7 +125,7 @@ int64_t take(int64_t &arenaBytes, int64_t bytes) {
 /// Blocks of kBlock bytes: the weight at 0 and the bias at 64.
 struct LayerOffsets {
   int64_t parameters, gradients; // in storage
-  int64_t masters, summed;       // of the optimizer: its own or those above
+  int64_t masters, summed;       // the optimizer's: its own or those above
   int64_t moments;               // two blocks
   int64_t gradientWindow;        // what tasks add to
 };
@@ -471,7 +471,7 @@ private:
   int last;
   bool divided; // the optimizer's state, further than storage
   LayerOffsets layers[2];
-  std::vector<int64_t> window; // of each stage
+  std::vector<int64_t> window; // by stage
   int64_t x, target, lossPairs, y0, y1, z, dy0, dy1, dz;
 };
 

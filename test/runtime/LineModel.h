@@ -77,7 +77,7 @@ private:
   ProcessRanks ranks;
 };
 
-/// The same model in f64, in the order of the program's timelines.
+/// The line model in f64, in the order of the program's timelines.
 struct LineReference {
   std::vector<double> w0, w1, b;    // [kEmbed]
   std::vector<double> dw0, dw1, db; // sums over microbatches

@@ -52,7 +52,7 @@ Program makePair(int pairs) {
   return program;
 }
 
-std::atomic<int> backwards; // of rank 0, that have ended
+std::atomic<int> backwards; // backwards of rank 0 that have ended
 
 /// The inputs of rank 0 begin with 0 and with 100.
 bool isOfFirstRank(const RotaFrame *frame) {

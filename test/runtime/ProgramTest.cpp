@@ -258,7 +258,7 @@ TEST(Verify, RefusesPlacesOfAuxiliaryLosses) {
 }
 
 TEST(Verify, RefusesPlacesOfLosses) {
-  // Of each microbatch 3 calls with 3 numbers.
+  // Each microbatch has 3 calls with 3 numbers.
   Program program = makeProgram();
   Stage &stage = program.stages[1];
   int64_t bytes = program.microbatches * 3 * 3 * 4;

@@ -200,7 +200,7 @@ TEST(Skipping, IsSavedAndRestored) {
 TEST(Skipping, RefusesOtherNumbers) {
   SkipRun run({1}, skipping);
   Skipping &skips = run.optimizer(0).skips();
-  skips.restore(RunState()); // of a run that skipped none
+  skips.restore(RunState()); // state of a run that skipped none
   RunState state;
   skips.save(state);
   state.step = 5;

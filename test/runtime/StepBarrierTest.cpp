@@ -34,7 +34,7 @@ std::vector<std::string> arguments(const std::string &clip,
   return more;
 }
 
-/// What a line says of a step but for its times.
+/// The numbers of a step's lines without its times.
 std::vector<json> numbersOf(const Outcome &outcome) {
   std::vector<json> numbers;
   for (const json &line : outcome.events("step"))
@@ -86,7 +86,7 @@ int64_t comparePostValidated(const LineShape &shape, const std::string &clip) {
   return rolledBack;
 }
 
-/// How far each stage has come; one thread waits for another.
+/// The progress of each stage; one thread waits for another.
 class Progress {
 public:
   void reach(int64_t step) {

@@ -32,14 +32,14 @@ std::string number(int64_t value) { return std::to_string(value); }
 struct Trial {
   std::string source;
   std::vector<bool> accumulate = {};
-  double high = 2;                               // of floats, from -high on
-  int64_t least = 0, end = 1;                    // of integers
+  double high = 2;                               // floats are from -high on
+  int64_t least = 0, end = 1;                    // range of integers
   std::vector<std::pair<int, int>> inPlace = {}; // operand, result
   double tolerance = 1e-5;
   bool leaveOutBarriers = false;
 };
 
-constexpr int64_t kOffset = 5; // of a part of a vocabulary
+constexpr int64_t kOffset = 5; // offset of a part of a vocabulary
 
 class AgainstCpu : public testing::Test {
 protected:
@@ -107,7 +107,8 @@ private:
 
   static void expectNear(const TensorBytes &got, const TensorBytes &expected,
                          double tolerance) {
-    double rounding = got.type == "bf16" ? 0x1p-7 : 0.0; // of the last place
+    double rounding =
+        got.type == "bf16" ? 0x1p-7 : 0.0; // half a unit in the last place
     for (int64_t i = 0; i < got.count; ++i) {
       double a = got[i], b = expected[i];
       ASSERT_LE(std::abs(a - b),

@@ -15,7 +15,7 @@ using namespace rota::test;
 
 namespace {
 
-/// Of ranks that share the emulated GPU.
+/// Devices of ranks that share the emulated GPU.
 using Devices = std::vector<std::unique_ptr<cuda::CudaDevice>>;
 
 class ServicesOnDevice : public ServiceKernels {
@@ -75,7 +75,7 @@ struct OwnTransfer {
   }
 };
 
-/// The same transfers again and again, of one rank on its thread.
+/// Repeated transfers of one rank on its thread.
 class TransfersOfRank {
 public:
   TransfersOfRank(uint64_t seed, int ranks, int rank,

@@ -76,7 +76,7 @@ TEST_F(ServiceKernels, Round) {
 struct Combination {
   int64_t count;
   Rows terms, out;
-  int64_t shift; // of the first term, in elements
+  int64_t shift; // shift of the first term, in elements
   int64_t termCount;
   cuda::CombineMode mode;
   bool inPlace; // on the last term

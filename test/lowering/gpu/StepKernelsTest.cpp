@@ -38,8 +38,8 @@ protected:
     double norm, weight, bad;
   };
 
-  /// Of squares whose order is a part of them, backwards. A loss is NaN: none
-  /// is read.
+  /// A step whose squares are ordered backwards, the order being a part of
+  /// them. A loss is NaN: none is read.
   Step makeStep(int64_t orderCount, int64_t ranks, int64_t microbatches,
                 double clip, int64_t lossNumbers = 2) {
     Step step{Elements<double>(orderCount + 5),
@@ -113,7 +113,7 @@ protected:
     EXPECT_EQ(got.bad, expected.bad);
   }
 
-  /// Of the step's weights.
+  /// Runs the kernel on the step's weights.
   std::vector<std::string> findCotangents(const Step &step,
                                           const Elements<double> &factors,
                                           Elements<float> &cotangents) {

@@ -10,7 +10,7 @@
 
 namespace rota::testing {
 
-/// What the op has beyond its operands; 0 stands for the op's default.
+/// Attributes of the op; 0 stands for the op's default.
 struct AttentionFormText {
   int64_t window = 0;
   double softCap = 0;

@@ -55,8 +55,7 @@ public:
   std::vector<Tensor> run(llvm::ArrayRef<Tensor> arguments, int64_t pieces = 1,
                           llvm::ArrayRef<Tensor> initial = {});
 
-  /// The same with results in the buffers of operands wherever the op allows
-  /// it.
+  /// `run` with results in the buffers of operands wherever the op allows it.
   std::vector<Tensor> runInPlace(llvm::ArrayRef<Tensor> arguments);
 
   /// Calls of kernels that one run makes.

@@ -145,7 +145,7 @@ protected:
       for (size_t i = 0; i < results.size(); ++i)
         EXPECT_EQ(split[i].elements, results[i].elements) << pieces;
     }
-    // Nor do the bits depend on the processor.
+    // The bits do not depend on the processor.
     if (GetParam().columns == 33)
       for (const std::string &cpu : rota::test::otherProcessors()) {
         auto other = KernelHarness::compile(function, flags, {cpu});

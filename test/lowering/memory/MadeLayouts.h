@@ -14,7 +14,7 @@ struct LayoutOptions {
   bool split = false;     // the backward, in two halves
   bool logits = false;    // compiled in
   bool auxiliary = false; // every other layer has two auxiliary losses
-  bool blocks = false;    // of the loss, which has a term
+  bool blocks = false;    // whether the loss, which has a term, has blocks
   // Ranks along the mesh <data = 2, stage, fsdp, tensor = 2>; 0: no mesh.
   int stages = 0;
   bool windows = false; // fsdp = 2: most parameters are stored over it
@@ -29,7 +29,7 @@ struct LayoutOptions {
 memory::ModelLayout makeLayout(const LayoutOptions &options,
                                std::mt19937 &random);
 
-/// As many layers in each chunk, of both kinds in turn.
+/// Chunks of `layers` layers, of the two kinds in turn.
 memory::ChunkTable makeChunks(const pipe::Shape &shape, int layers);
 
 } // namespace rota::test

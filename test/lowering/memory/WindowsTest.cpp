@@ -95,7 +95,7 @@ Row addWindows(const Row &row, std::mt19937 &random) {
 
 /// Moves the residuals of some microbatches out and back between F and B.
 Row addOffloads(const Row &row, std::mt19937 &random) {
-  // Those before each action; in one place, what leaves comes first.
+  // By the action that they stand before; offloads come first.
   std::vector<Row> offloads(row.size() + 1), fetches(row.size() + 1);
   for (size_t f = 0; f < row.size(); ++f)
     for (size_t b = f + 1; b < row.size(); ++b) {
@@ -403,7 +403,7 @@ TEST(UnpipelinedLayers, IsOnEveryStageAndUpdatedOnTheFirst) {
   EXPECT_EQ(c.program.lossAxes, std::vector<int>{1});
 }
 
-/// All but the newest residuals rest on the host, so the activations hold two.
+/// The activations hold two residuals, since only the newest stay off the host.
 TEST(Offload, ResidualsLeaveTheDevice) {
   const char *stay = "0F0,0F1,0F2,0F3,0B0,0B1,0B2,0B3\n";
   const char *rest =

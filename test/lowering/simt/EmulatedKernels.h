@@ -38,7 +38,7 @@ public:
   /// Null module, and diagnostics, when the text cannot be translated.
   static std::unique_ptr<GpuKernels> parse(llvm::StringRef text);
   static std::unique_ptr<GpuKernels> parseFile(llvm::StringRef path);
-  /// Of what `fill` adds to an empty gpu.module.
+  /// The kernels that `fill` adds to an empty gpu.module.
   static std::unique_ptr<GpuKernels>
   build(llvm::function_ref<llvm::LogicalResult(mlir::gpu::GPUModuleOp)> fill);
 

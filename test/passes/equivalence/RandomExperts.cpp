@@ -91,8 +91,8 @@ void RandomReshard::chooseTo() {
   }
 }
 
-/// Both divisions cut sequences and blocks evenly; elements of a row may be
-/// padded.
+/// Chooses sizes that the two divisions cut evenly into sequences and blocks;
+/// elements of a row may be padded.
 void RandomReshard::chooseSizes() {
   auto partsOf = [](const Pieces &pieces) {
     int64_t parts = 1;

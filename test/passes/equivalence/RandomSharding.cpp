@@ -148,7 +148,8 @@ void RandomSharding::decorate(mlir::ModuleOp module) {
             index, name,
             sharding(random, shapeOf(type), isInteger ? AnyPart : AnySum));
       }
-    // Of their own stream: the number of ops before must not matter.
+    // Axes of ops have their own stream: the number of ops before must not
+    // matter.
     Random ofOps(seed + 3);
     for (mlir::Operation &op :
          llvm::make_early_inc_range(function.getBody().front()))

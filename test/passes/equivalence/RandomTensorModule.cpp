@@ -11,7 +11,7 @@ namespace {
 struct Named {
   const char *name;
   Shape shape;
-  const char *axes; // of a parameter
+  const char *axes; // axes of a parameter
 };
 } // namespace
 

@@ -385,9 +385,9 @@ void RandomTensors::addSplit() {
   values.push_back({pair + "#1", second, a.size});
 }
 
-/// Of values with heads, or out of one whose last dimension becomes heads; key
-/// heads are sums over groups of heads. Values may be larger than keys: all
-/// that the query heads of a group have.
+/// Adds attention of values with heads, or out of one whose last dimension
+/// becomes heads; key heads are sums over groups of heads. Values may be larger
+/// than keys: all that the query heads of a group have.
 void RandomTensors::addAttention() {
   const Value *x = find({batch, length, width});
   if (!x)
@@ -519,6 +519,6 @@ void RandomTensors::addOp() {
       &RandomTensors::addSplit,       &RandomTensors::addAttention,
       &RandomTensors::addRope,        &RandomTensors::addEmbedding,
       &RandomTensors::addCrossEntropy};
-  // Those that need tokens are last.
+  // Ops that need tokens are last.
   (this->*adds[below(std::size(adds) - (isWhole ? 0 : 2))])();
 }

@@ -254,7 +254,8 @@ TEST(AdamW, StatesInBF16) {
     auto check = [](const Values &stored, const Values &expected) {
       for (size_t i = 0; i < stored.size(); ++i) {
         ASSERT_EQ(stored[i], roundToBF16(stored[i]));
-        double half = std::exp2(std::ilogb(expected[i]) - 8); // of a last bit
+        double half = std::exp2(std::ilogb(expected[i]) -
+                                8); // half a unit in the last place
         ASSERT_NEAR(stored[i], expected[i], half * (1 + 1e-4) + 1e-9) << i;
       }
     };

@@ -32,7 +32,7 @@ public:
 
 private:
   std::string folder;
-  std::vector<std::string> contents; // of the files
+  std::vector<std::string> contents; // contents of the files
 };
 
 } // namespace rota::test

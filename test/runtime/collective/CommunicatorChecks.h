@@ -20,7 +20,7 @@ Collective addParts(int64_t size);
 /// The message of the RunError that `body` throws.
 std::string failureOf(const std::function<void()> &body);
 
-/// Of three ranks, one fails while the others wait for a message of 4 bytes.
+/// One of three ranks fails while the others wait for a message of 4 bytes.
 void expectFailureWakesAllThatWait(Communicator &communicator, void *message);
 
 /// Two ranks gather parts of different sizes, at most 8 elements together.

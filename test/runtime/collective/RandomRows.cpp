@@ -11,7 +11,7 @@
 namespace rota::test {
 namespace {
 
-/// What lies behind the filled rows of a source, and in a destination before.
+/// The bytes after the filled rows of a source, and in a destination before.
 constexpr char kGarbage = 77;
 
 /// The fill of the blocks of a group's ranks.

@@ -137,7 +137,7 @@ TEST(TokenBatches, WindowsDoNotCrossFiles) {
   }
 }
 
-/// Of every ten sequences seven are of the first source, and each source has
+/// Seven of every ten sequences are of the first source, and each source has
 /// epochs of its own.
 TEST(TokenBatches, MixesSourcesInTheirShares) {
   TemporaryFolder folder;

@@ -135,7 +135,7 @@ TEST(Tokens, AFileThatShrinksIsAnError) {
   EXPECT_EQ(read(tokens, 0, 2), (Values{'x', 'x'}));
 }
 
-/// Of many files only some stay open: one of the others that disappears is an
+/// Only some of many files stay open: one of the others that disappears is an
 /// error, one that stays open can be read to the end of the run.
 TEST(Tokens, AFileThatDisappearsIsAnErrorOrStaysOpen) {
   TemporaryFolder folder;

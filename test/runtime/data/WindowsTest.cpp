@@ -38,8 +38,8 @@ TEST(Permutation, IsABijection) {
       }
 }
 
-/// Of a size that no table would hold, distinct numbers go to distinct numbers
-/// in the range, spread over all of it.
+/// In a range that no table would hold, distinct numbers go to distinct numbers
+/// of the range, spread over all of it.
 TEST(Permutation, OfATrillionNumbers) {
   const int64_t size = (int64_t(1) << 40) + 12345;
   Permutation order = orderOf(size, 7, 3);

@@ -62,8 +62,8 @@ uint64_t readVarint(std::string_view &bytes) {
 
 struct Field {
   int number;
-  uint64_t value;    // of a number, its bits
-  std::string bytes; // of a text or message
+  uint64_t value;    // the bits of a number
+  std::string bytes; // a text or message
 };
 
 std::vector<Field> readMessage(std::string_view bytes) {

@@ -133,7 +133,7 @@ RematChoice choose(const RunOptions &options,
 
 /// A choice for four chunks of two stages, and for unpipelined layers.
 struct Combination {
-  int64_t bytes = 0; // of the stage that takes most
+  int64_t bytes = 0; // bytes of the stage that takes most
   double step = 0;
   bool isOfStages = false; // chunks 0 and 2 agree, and so do 1 and 3
 };
@@ -148,7 +148,7 @@ std::vector<Combination> combinationsOf(MixedPlans &plans) {
     all.push_back({*std::max_element(bytes.begin(), bytes.end()),
                    plans.step(chosen),
                    chosen[0] == chosen[2] && chosen[1] == chosen[3]});
-    size_t digit = 0; // of the number that `chosen` is
+    size_t digit = 0; // digit of the number that `chosen` is
     while (digit < chunks && ++chosen[digit] == plans.policies())
       chosen[digit++] = 0;
     goesOn = digit < chunks;

@@ -53,7 +53,8 @@ protected:
     EXPECT_EQ(said, "error: " + path + place + ": " + message + "\n");
   }
 
-  // Of this process alone: CTest runs the tests of one program side by side.
+  // A folder of this process alone: CTest runs the tests of one program side by
+  // side.
   test::TemporaryFolder folder;
   RunOptions options;
   std::string said, printed;

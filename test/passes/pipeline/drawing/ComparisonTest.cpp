@@ -19,8 +19,8 @@ CostTable wholeLayers() {
   return costs;
 }
 
-// The same layers on each rank: a schedule of two chunks has half the costs and
-// half the activations for each.
+// Compared schedules have equal layers on each rank: with two chunks, half the
+// costs and half the activations for each.
 TEST(Comparison, isOfTheSameLayers) {
   Timeline one = generated("1f1b", 4, 1, 8);
   Timeline two = generated("zbv", 4, 2, 8, 1, false, Placement::V);

@@ -308,7 +308,7 @@ TEST(Svg, isDrawnToScale) {
   EXPECT_EQ(numberIn(svg, "<title>1B0<", " width"), backward - 2);
   EXPECT_EQ(numberIn(svg, "<title>1B0<", " x"), 64 + 2 * forward);
   EXPECT_EQ(numberIn(svg, "<title>0B0<", " x"), 64 + 2 * forward + backward);
-  EXPECT_NE(svg.find(">10</text>"), std::string::npos); // of the axis
+  EXPECT_NE(svg.find(">10</text>"), std::string::npos); // a label of the axis
 }
 
 TEST(Report, saysWhatIsExposed) {

@@ -28,7 +28,7 @@ TEST(LowerBound, isThatOfTheBusiestRank) {
 }
 
 TEST(LowerBound, countsMemory) {
-  // Of 2 microbatches at a time the second ends 3 after the first; 3 rounds
+  // With 2 microbatches at a time the second ends 3 after the first; 3 rounds
   // follow, each as long as a microbatch alone.
   EXPECT_DOUBLE_EQ(boundOf({4, 1, 8}, false, 2), (4 + 1) * 3 + 3 * 4 * 3);
   // Activations are held for 4p + 4 on each rank of a V; 2 places, of which the

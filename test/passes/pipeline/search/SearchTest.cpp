@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the timelines of a search keep: the rules of timelines, the bound, the
-// order of gradients, and that no named schedule is shorter.
+// Rules that the timelines of a search keep: the rules of timelines, the bound,
+// the order of gradients, and that no named schedule is shorter.
 #include "passes/pipeline/search/Search.h"
 #include "passes/pipeline/timeline/GradientOrder.h"
 #include "test/passes/pipeline/Examples.h"
@@ -121,8 +121,8 @@ TEST(Search, isAsShortAsNamedSchedulesWithUnevenCosts) {
     }
 }
 
-// As long as a microbatch's F on two chunks: what is short without messages is
-// long with them.
+// Messages as long as a microbatch's F on two chunks: a timeline that is short
+// without them is long with them.
 TEST(Search, isAsShortAsNamedSchedulesWithMessages) {
   for (bool split : {false, true})
     for (int stages : {3, 4})

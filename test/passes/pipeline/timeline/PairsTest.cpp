@@ -154,7 +154,7 @@ TEST(Pairs, takeTheLongerHalfAndAShareOfTheShorter) {
   }
 }
 
-// Both halves start when the later one may.
+// The halves start when the later one may.
 TEST(Pairs, waitForBothHalves) {
   Timeline timeline = parsed("0F0,0F1,(0F2;0B0)OVERLAP_F_B,0B1,0B2\n"
                              "1F0,1B0,1F1,1B1,1F2,1B2\n");
@@ -173,7 +173,7 @@ TEST(Pairs, waitForBothHalves) {
       << printCsv(sends.ranks);
 }
 
-// What a pair begins to hold is there before what it frees has gone.
+// A pair begins to hold new values before it frees others.
 TEST(Pairs, holdBothHalves) {
   Timeline timeline = parsed("0F0,(0B0;0F1)OVERLAP_F_B,0B1\n");
   EXPECT_EQ(simulate(timeline, {})->ranks[0].peakLive, 2);

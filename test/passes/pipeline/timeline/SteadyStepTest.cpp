@@ -73,7 +73,7 @@ double largestCycleMean(const Timeline &timeline, const CostTable &costs) {
     edges[from] = endsOf(timeline, costs, begins);
   }
   double largest = 0;
-  std::vector<StepEnds> paths = edges; // of `length` edges
+  std::vector<StepEnds> paths = edges; // paths with `length` edges
   for (size_t length = 1; length <= ranks; ++length) {
     for (size_t rank = 0; rank < ranks; ++rank)
       largest = std::max(largest, paths[rank][rank] / double(length));

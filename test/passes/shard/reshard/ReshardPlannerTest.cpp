@@ -67,7 +67,7 @@ TEST_F(ReshardPlannerTest, DoesNothingWhereNothingChanges) {
   EXPECT_EQ(plan({8, 8}, "data = 2", "[[data], []]", "[[data, ?], []]"), "");
   // An axis of size 1 divides nothing.
   EXPECT_EQ(plan({8, 8}, "data = 2", "[[data], [tensor]]", "[[data], []]"), "");
-  // Both parts of an axis are the axis.
+  // The two parts of an axis are the axis.
   EXPECT_EQ(plan({8, 8}, "tensor = 4", "[[tensor], []]",
                  "[[tensor:(1)2, tensor:(2)2], []]"),
             "");

@@ -81,7 +81,7 @@ private:
   using Buffer = std::unique_ptr<GpuBuffer>;
   struct Moved {
     Buffer source, destination; // no source: it is the destination
-    void *host = nullptr;       // of the destination
+    void *host = nullptr;       // host's copy of the destination
   };
   Buffer moved(const void *host, int64_t bytes);
   Request add(Request request, Moved moved);

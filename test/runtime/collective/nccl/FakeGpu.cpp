@@ -47,7 +47,7 @@ struct FakeStream {
 struct FakeEvent {
   int64_t recorded = 0, reached = 0; // numbers of its records
   Clock::time_point time;
-  std::shared_ptr<FakeCapture> capture; // of the last record, if any
+  std::shared_ptr<FakeCapture> capture; // capture of the last record, if any
   NodeSet last;
 };
 struct FakeMachine {

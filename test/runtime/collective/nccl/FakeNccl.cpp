@@ -24,7 +24,7 @@ using Lock = std::unique_lock<std::mutex>;
 struct Message {
   const char *data;
   size_t bytes;
-  bool isGather;   // of an all-gather
+  bool isGather;   // an all-gather
   bool isRecorded; // in a graph
   bool isRead = false;
 };
@@ -36,9 +36,9 @@ struct Common {
   std::set<std::pair<int, int>> senders, receivers; // that have connected
   // The present rendezvous of all members: (color, key) of a split, or the GPU.
   std::map<int, std::pair<int, int>> arrived;
-  std::map<int, std::shared_ptr<Common>> parts; // of a split, by color
-  std::map<int, int> numbers;                   // of the members in their parts
-  bool hasLost = false;                         // a member, which has aborted
+  std::map<int, std::shared_ptr<Common>> parts; // parts of a split, by color
+  std::map<int, int> numbers; // numbers of the members in their parts
+  bool hasLost = false;       // a member, which has aborted
   int64_t generation = 0;
 };
 

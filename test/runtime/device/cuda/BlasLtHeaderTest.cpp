@@ -104,7 +104,7 @@ TEST(BlasLt, LibraryTakesDescriptors) {
   RotaGemm g = describeGemm(2, 3, 4, 5, false, true, ROTA_BF16, ROTA_BF16,
                             ROTA_F32, false, 1);
   BlasLtProduct product(*api, nullptr, g, false);
-  // Of all calls, only the search itself needs the context.
+  // Only the search itself needs the context.
   EXPECT_EQ(messageOf<rota::RunError>(
                 [&] { product.findAlgorithms({64, 64, 64, 0}, 8); }),
             "gemm of 3 x 4 x 5, bf16 by bf16 to f32: "

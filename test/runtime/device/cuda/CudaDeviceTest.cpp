@@ -213,7 +213,7 @@ TEST(CudaDevice, PointsOfTimeFollowTheOrder) {
       latest = second;
     }
     device->forget(points[2]);
-    // Those behind stay, counted from another event.
+    // Later points stay, counted from another event.
     EXPECT_NEAR(device->secondsAt(points[3]), seconds[3], 1e-5);
   }
 }

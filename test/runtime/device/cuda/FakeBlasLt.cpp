@@ -60,7 +60,7 @@ BlasStatus create(T **object, Values... values) {
   return kBlasSuccess;
 }
 
-/// As the library, refuses values of another size.
+/// Refuses values of another size, as the library does.
 template <typename T>
 BlasStatus assign(T &place, const void *value, size_t bytes) {
   if (bytes != sizeof place)
@@ -288,7 +288,7 @@ void fill(DriverApi &driver) {
   driver.destroyEvent = [](EventHandle event) {
     return Result(destroy(event));
   };
-  // As the driver, which gives up the capture besides.
+  // The driver gives up the capture besides.
   driver.recordEvent = [](EventHandle event, StreamHandle) {
     event->milliseconds = fake->milliseconds;
     return kSuccess;

@@ -23,9 +23,10 @@ struct FakeAlgorithm {
   uint64_t number;
   float milliseconds;
   int64_t workspaceBytes = 0;
-  uint32_t reduction = 0;             // cublasLtReductionScheme_t
-  uint32_t alignments[3] = {1, 1, 1}; // of the library's A, B, C, in bytes
-  bool isRefused = false;             // by cublasLtMatmul
+  uint32_t reduction = 0; // cublasLtReductionScheme_t
+  uint32_t alignments[3] = {1, 1,
+                            1}; // alignments of the library's A, B, C, in bytes
+  bool isRefused = false;       // by cublasLtMatmul
 };
 
 /// One at a time. Expects at its end that all that was made was destroyed.
@@ -46,7 +47,7 @@ public:
 
   int live = 0;               // objects and allocations
   int searches = 0;           // calls of cublasLtMatmulAlgoGetHeuristic
-  int computeType = 0;        // of the last product
+  int computeType = 0;        // type of the last product
   std::vector<uint64_t> used; // algorithms, in the order of their runs
   float milliseconds = 0.0f;  // the clock
 };

@@ -44,7 +44,7 @@ static void storeByTable(void *const *arguments) {
 
 static void nothing(void *const *) {}
 
-static const int32_t kBytes[] = {8, 4, 4}; // of the arguments
+static const int32_t kBytes[] = {8, 4, 4}; // sizes of the arguments
 
 static const RotaSimtKernel kKernels[] = {
     {append, "append", kSites, 2, 0, 1, 2, kBytes},

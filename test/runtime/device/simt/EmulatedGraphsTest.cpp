@@ -226,7 +226,7 @@ TEST(EmulatedGraphs, SeveralThreadsCaptureInTheRelaxedMode) {
   }
 }
 
-/// Of two threads that capture, one forgets to join its stream.
+/// One of two threads that capture forgets to join its stream.
 TEST(EmulatedGraphs, StreamsOfAllThreadsMustBeJoined) {
   EmulatedGpu gpu;
   StreamHandle stream = gpu.stream(), side = gpu.stream();

@@ -304,7 +304,7 @@ TEST(Emulator, CopiesLandAtTheirWait) {
                   "copy"});
 }
 
-/// Of blocks that fail on several host threads, the first is reported.
+/// The first of the blocks that fail on several host threads is reported.
 TEST(Emulator, ReportsDoNotDependOnHostThreads) {
   auto entry = [](void *const *) {
     if (rotaSimtBlockIndex(0) >= 37)
