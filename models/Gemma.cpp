@@ -6,9 +6,9 @@
 // Gemma 3 (Gemma Team 2025), its text model: norms of each head's query and key
 // instead of caps, windows in five layers of six, and rotary settings of their
 // own for these.
+#include "models/AttentionWindows.h"
 #include "models/Decoder.h"
 #include "models/UnsupportedKeys.h"
-#include "models/Windows.h"
 
 #include <cmath>
 

@@ -5,10 +5,10 @@
 // of all and whose activation is clamped:
 //   (up + 1) * gate * sigmoid(alpha * gate), gate at most limit, |up| at most
 //   limit.
+#include "models/AttentionWindows.h"
 #include "models/Decoder.h"
 #include "models/Experts.h"
 #include "models/UnsupportedKeys.h"
-#include "models/Windows.h"
 
 using namespace mlir;
 using namespace mlir::rota;

@@ -3,10 +3,10 @@
 // Qwen2 and 2.5 (Yang et al. 2024): Llama with biases of query, key and value.
 // Qwen3 (Yang et al. 2025): Llama with RMS norms of each head's query and key,
 // and its form with mixtures of experts in some or all layers.
+#include "models/AttentionWindows.h"
 #include "models/Decoder.h"
 #include "models/Experts.h"
 #include "models/UnsupportedKeys.h"
-#include "models/Windows.h"
 
 using namespace mlir;
 using namespace mlir::rota;

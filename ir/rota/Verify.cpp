@@ -50,7 +50,8 @@ static LogicalResult verifyDivided(ParamOp param, ShardingAttr before,
   return success();
 }
 
-static LogicalResult verifyPlacement(ParamOp param, PlacementAttr placement) {
+static LogicalResult verifyPlacement(ParamOp param,
+                                     ParamPlacementAttr placement) {
   // C5: a size and a division per dimension.
   RankedTensorType type = param.getTensorType();
   ArrayRef<int64_t> whole = placement.getWhole();

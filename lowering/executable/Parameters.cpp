@@ -2,7 +2,7 @@
 //
 // Describes parameters and packs their blocks.
 #include "lowering/executable/Parameters.h"
-#include "lowering/executable/Placements.h"
+#include "lowering/executable/ParameterDivisions.h"
 
 #include "llvm/ADT/SetVector.h"
 
@@ -79,7 +79,7 @@ private:
     p.layers = std::move(layers);
     p.init = initializerOf(param);
     p.compute = *compute;
-    if (failed(place(param, windows, collectives, p)))
+    if (failed(setDivisions(param, windows, collectives, p)))
       return failure();
     std::vector<int64_t> part =
         partShape(p.shape, p.optimizerDivision, collectives.mesh().axes());

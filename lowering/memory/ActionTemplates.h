@@ -5,7 +5,7 @@
 #ifndef ROTA_LOWERING_MEMORY_ACTIONTEMPLATES_H
 #define ROTA_LOWERING_MEMORY_ACTIONTEMPLATES_H
 
-#include "lowering/memory/Windows.h"
+#include "lowering/memory/WindowPlan.h"
 
 #include <compare>
 
@@ -38,7 +38,7 @@ enum CopySlot : int {
 
 class ActionTemplates {
 public:
-  ActionTemplates(StagePlan &plan, const Windows &windows)
+  ActionTemplates(StagePlan &plan, const WindowPlan &windows)
       : plan(plan), windows(windows) {}
 
   /// The number of the template for an action of the stage's row. It is added
@@ -83,7 +83,7 @@ private:
   void addClears();
 
   StagePlan &plan;
-  const Windows &windows;
+  const WindowPlan &windows;
   std::map<Key, int> numbers;
   // The template that is being made.
   Key key;

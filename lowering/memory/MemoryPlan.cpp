@@ -79,7 +79,7 @@ static bool planStage(StagePlan &&plan) {
     plan.stashes.push_back(plan.shape.owns(plan.number, c)
                                ? layOutStashes(plan.layout, plan.chunks, c)
                                : StashLayout{});
-  Windows windows(plan);
+  WindowPlan windows(plan);
   if (!windows.run() || !planActivations(plan, windows.end()))
     return false;
   waitForPairs(plan.row, plan.drafts);

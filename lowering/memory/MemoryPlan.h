@@ -20,7 +20,7 @@ namespace rota::memory {
 ///   data: tokens or targets, losses, and logits if compiled in, by microbatch
 ///   scratch: one block, as large as its neediest task's; one more for the
 ///     forward halves of pairs, if any
-///   with weights divided over `fsdp`, see Windows.h
+///   with weights divided over `fsdp`, see WindowPlan.h
 ///     windows: gathered weights               UNSHARD .. RESHARD
 ///     gradient windows    first B or W .. REDUCE_GRAD complete
 ///   activations: two outgoing messages per direction; the rest lives from the

@@ -33,7 +33,7 @@ struct ChunkBlock {
 struct ActionDraft {
   std::vector<int64_t> slots;
   std::vector<int> waits;
-  // Lists of offsets by block of the chunk, see Windows.h: the weights and
+  // Lists of offsets by block of the chunk, see WindowPlan.h: the weights and
   // gradients that the action finds or moves, and the gradients that it clears.
   int values = -1, gradients = -1, cleared = -1;
 };

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Sequences of token files. The last part of the tokens of all files validates.
-// The rest trains, in epochs: see Windows.h. Validation sequences lie at fixed
-// positions, evenly over their part, the last one at its end; they may cross
-// from a file to the next.
+// The rest trains, in epochs: see TokenWindows.h. Validation sequences lie at
+// fixed positions, evenly over their part, the last one at its end; they may
+// cross from a file to the next.
 #ifndef ROTA_RUNTIME_DATA_FILESOURCE_H
 #define ROTA_RUNTIME_DATA_FILESOURCE_H
 
 #include "runtime/data/SequenceSource.h"
+#include "runtime/data/TokenWindows.h"
 #include "runtime/data/Tokens.h"
-#include "runtime/data/Windows.h"
 
 namespace rota {
 

@@ -2,10 +2,10 @@
 //
 // Batches of token sequences. Sequence n of a run, n = 0, 1, ..., is a function
 // of seed, data and n: its source and its number there by Mixture.h, its place
-// in the source by Windows.h. A batch of a validation may have a size of its
-// own: it takes as many runs of the timeline as it needs, and the rest of the
-// last one has sequences that do not count, with token 0 as inputs and -1 as
-// targets.
+// in the source by TokenWindows.h. A batch of a validation may have a size of
+// its own: it takes as many runs of the timeline as it needs, and the rest of
+// the last one has sequences that do not count, with token 0 as inputs and -1
+// as targets.
 #ifndef ROTA_RUNTIME_DATA_TOKENBATCHES_H
 #define ROTA_RUNTIME_DATA_TOKENBATCHES_H
 

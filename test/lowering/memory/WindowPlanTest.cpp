@@ -151,7 +151,7 @@ const Region *findRegion(const std::vector<Region> &regions, const char *use) {
   return nullptr;
 }
 
-TEST(Windows, RandomTimelinesOfEverySchedule) {
+TEST(WindowPlan, RandomTimelinesOfEverySchedule) {
   std::mt19937 random(1);
   int cases = 0;
   for (const pipe::Schedule &schedule : pipe::allSchedules())
@@ -186,7 +186,7 @@ TEST(Windows, RandomTimelinesOfEverySchedule) {
   EXPECT_GT(cases, 500);
 }
 
-TEST(Windows, FaultsAreRefused) {
+TEST(WindowPlan, FaultsAreRefused) {
   std::mt19937 random(4);
   LayoutOptions options;
   options.split = options.windows = options.zero = options.offload = true;
@@ -244,7 +244,7 @@ TEST(Windows, FaultsAreRefused) {
   }
 }
 
-TEST(Windows, EveryChangedFieldIsRefused) {
+TEST(WindowPlan, EveryChangedFieldIsRefused) {
   std::mt19937 random(5);
   for (int flags = 0; flags < 4; ++flags) {
     LayoutOptions options;
@@ -267,7 +267,7 @@ TEST(Windows, EveryChangedFieldIsRefused) {
 }
 
 /// Two chunks are never gathered at once: the region holds the larger.
-TEST(Windows, ABoundOnChunksIsABoundOnBytes) {
+TEST(WindowPlan, ABoundOnChunksIsABoundOnBytes) {
   const char *rows = "0UNSHARD,0F0,0RESHARD,1UNSHARD,1F0,1B0,1REDUCE_GRAD,"
                      "1RESHARD,0UNSHARD,0B0,0REDUCE_GRAD,0RESHARD\n";
   Case one = makeCase({1, 2, 1}, rows, {.windows = true});
@@ -283,7 +283,7 @@ TEST(Windows, ABoundOnChunksIsABoundOnBytes) {
 
 /// The next gradient does not wait for the one that is being reduced, and the
 /// one after it takes its bytes.
-TEST(Windows, GradientsTakeTurns) {
+TEST(WindowPlan, GradientsTakeTurns) {
   const char *rows =
       "0UNSHARD,0F0,0F1,0F2,0B0,0REDUCE_GRAD,0B1,0REDUCE_GRAD,0B2,"
       "0REDUCE_GRAD,0RESHARD\n";
@@ -298,7 +298,7 @@ TEST(Windows, GradientsTakeTurns) {
             stage.templateOf(4).clears[0].offset);
 }
 
-TEST(Windows, WithoutFsdpTasksReadStorage) {
+TEST(WindowPlan, WithoutFsdpTasksReadStorage) {
   const char *rows = "0UNSHARD,0F0,0B0,0REDUCE_GRAD,0RESHARD\n";
   Case c = makeCase({1, 1, 1}, rows, {.zero = true});
   ASSERT_TRUE(c.plan()) << c.error;
@@ -311,7 +311,7 @@ TEST(Windows, WithoutFsdpTasksReadStorage) {
   }
 }
 
-TEST(Windows, WhatIsMissingIsNamed) {
+TEST(WindowPlan, WhatIsMissingIsNamed) {
   for (auto [rows, message] :
        {std::pair{"0F0,0B0,0REDUCE_GRAD\n",
                   "stage 0: chunk 0, microbatch 0, F needs the weights of "
@@ -336,7 +336,7 @@ TEST(Windows, WhatIsMissingIsNamed) {
   }
 }
 
-TEST(Windows, TheMeshHasThePipelinesStages) {
+TEST(WindowPlan, TheMeshHasThePipelinesStages) {
   Case c = makeCase({1, 1, 1}, "0F0,0B0\n", {});
   c.layout.program.mesh[1].size = 2;
   EXPECT_FALSE(c.plan());
@@ -345,7 +345,7 @@ TEST(Windows, TheMeshHasThePipelinesStages) {
 }
 
 /// The gathers and reductions that the compiler adds.
-TEST(Windows, GatheredTimelines) {
+TEST(WindowPlan, GatheredTimelines) {
   std::mt19937 random(2);
   for (pipe::GatherMode mode :
        {pipe::GatherMode::PerIteration, pipe::GatherMode::Once,

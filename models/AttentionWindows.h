@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Sliding windows of attention as configurations describe them.
-#ifndef ROTA_MODELS_WINDOWS_H
-#define ROTA_MODELS_WINDOWS_H
+#ifndef ROTA_MODELS_ATTENTIONWINDOWS_H
+#define ROTA_MODELS_ATTENTIONWINDOWS_H
 
 #include "models/Decoder.h"
 
@@ -20,4 +20,4 @@ void setWindows(DecoderConfig &decoder, ArrayRef<bool> sliding, int64_t window);
 
 } // namespace mlir::rota
 
-#endif // ROTA_MODELS_WINDOWS_H
+#endif // ROTA_MODELS_ATTENTIONWINDOWS_H

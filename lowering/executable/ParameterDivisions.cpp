@@ -2,7 +2,7 @@
 //
 // The communication of a parameter out of the differences between its
 // shardings.
-#include "lowering/executable/Placements.h"
+#include "lowering/executable/ParameterDivisions.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -12,7 +12,7 @@ using namespace mlir::rota;
 namespace rota::lowering {
 
 bool isStoredInParts(ParamOp param, const ProgramMesh &mesh) {
-  PlacementAttr placement = param.getPlacementAttr();
+  ParamPlacementAttr placement = param.getPlacementAttr();
   return placement && mesh.divisionOf(placement.getStorage()) !=
                           mesh.divisionOf(placement.getCompute());
 }
@@ -32,7 +32,7 @@ public:
         p(parameter) {}
 
   LogicalResult run(bool windows) {
-    PlacementAttr placement = param.getPlacementAttr();
+    ParamPlacementAttr placement = param.getPlacementAttr();
     if (!placement) {
       p.shape = param.getTensorType().getShape().vec();
       if (windows)
@@ -152,8 +152,8 @@ private:
 
 } // namespace
 
-LogicalResult place(ParamOp param, bool windows, CollectiveTable &collectives,
-                    Parameter &parameter) {
+LogicalResult setDivisions(ParamOp param, bool windows,
+                           CollectiveTable &collectives, Parameter &parameter) {
   return Placing(param, collectives, parameter).run(windows);
 }
 

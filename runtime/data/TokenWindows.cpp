@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/data/Windows.h"
+#include "runtime/data/TokenWindows.h"
 #include "runtime/data/Permutation.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/Windows.h"
+#include "models/AttentionWindows.h"
 
 using namespace mlir;
 using namespace mlir::rota;

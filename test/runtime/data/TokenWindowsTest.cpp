@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Orders that are computed, windows of files, shares of sources.
-#include "runtime/data/Windows.h"
+#include "runtime/data/TokenWindows.h"
 #include "runtime/data/Mixture.h"
 #include "runtime/data/Permutation.h"
 

@@ -16,8 +16,8 @@
 // epoch floor(j / W), where W is the sum of w over files: it is found from j
 // alone. Draws: the order of an epoch is a Permutation of the stream (seed,
 // NAME, epoch); p of file f is draw f of the stream (seed, NAME.phase, epoch).
-#ifndef ROTA_RUNTIME_DATA_WINDOWS_H
-#define ROTA_RUNTIME_DATA_WINDOWS_H
+#ifndef ROTA_RUNTIME_DATA_TOKENWINDOWS_H
+#define ROTA_RUNTIME_DATA_TOKENWINDOWS_H
 
 #include <cstdint>
 #include <string>
@@ -49,4 +49,4 @@ private:
 
 } // namespace rota
 
-#endif // ROTA_RUNTIME_DATA_WINDOWS_H
+#endif // ROTA_RUNTIME_DATA_TOKENWINDOWS_H

@@ -2,8 +2,8 @@
 //
 // The places of weights and gradients for tasks: blocks that live as long as
 // the program or, with weights divided over `fsdp`, windows.
-#ifndef ROTA_LOWERING_MEMORY_WINDOWS_H
-#define ROTA_LOWERING_MEMORY_WINDOWS_H
+#ifndef ROTA_LOWERING_MEMORY_WINDOWPLAN_H
+#define ROTA_LOWERING_MEMORY_WINDOWPLAN_H
 
 #include "lowering/memory/Section.h"
 #include "lowering/memory/StagePlan.h"
@@ -19,9 +19,9 @@ namespace rota::memory {
 ///
 /// Weights and gradients have sections of their own, so that a bound on the
 /// number of gathered chunks is one on bytes, and equal layers leave no gaps.
-class Windows {
+class WindowPlan {
 public:
-  explicit Windows(StagePlan &plan) : plan(plan) {}
+  explicit WindowPlan(StagePlan &plan) : plan(plan) {}
 
   /// Adds waits to the stage's drafts and regions to the stage, and says for
   /// each draft which lists of offsets it uses. Where there are no windows,
@@ -67,4 +67,4 @@ private:
 
 } // namespace rota::memory
 
-#endif // ROTA_LOWERING_MEMORY_WINDOWS_H
+#endif // ROTA_LOWERING_MEMORY_WINDOWPLAN_H

@@ -2,13 +2,13 @@
 //
 // Walks a stage's timeline twice: for the windows of weights, then for those of
 // gradients, which begin after them.
-#include "lowering/memory/Windows.h"
+#include "lowering/memory/WindowPlan.h"
 
 namespace rota::memory {
 
 using Kind = ActionKind;
 
-bool Windows::run() {
+bool WindowPlan::run() {
   endOffset = plan.places.end;
   if (!hasWindows(plan.program)) {
     useStatic();
@@ -20,7 +20,7 @@ bool Windows::run() {
 }
 
 /// All actions of a chunk find the same blocks.
-void Windows::useStatic() {
+void WindowPlan::useStatic() {
   struct Found {
     int values = -1, gradients = -1;
   };
@@ -42,7 +42,7 @@ void Windows::useStatic() {
   }
 }
 
-void Windows::planWeights() {
+void WindowPlan::planWeights() {
   Section weights(endOffset);
   section = &weights;
   chunks.assign(plan.shape.chunks(), {});
@@ -58,7 +58,7 @@ void Windows::planWeights() {
   addRegion("windows", weights);
 }
 
-void Windows::unshard(int action) {
+void WindowPlan::unshard(int action) {
   int chunk = plan.row[action].chunk;
   Gathered &gathered = chunks[chunk];
   ActionDraft &draft = plan.drafts[action];
@@ -72,7 +72,7 @@ void Windows::unshard(int action) {
   draft.values = numberOf(gathered);
 }
 
-void Windows::reshard(int action) {
+void WindowPlan::reshard(int action) {
   Gathered &gathered = chunks[plan.row[action].chunk];
   if (gathered.blocks.empty())
     return plan.fail(action, "frees weights that no UNSHARD has gathered");
@@ -83,7 +83,7 @@ void Windows::reshard(int action) {
   gathered = {};
 }
 
-void Windows::useWeights(int action) {
+void WindowPlan::useWeights(int action) {
   Gathered &gathered = chunks[plan.row[action].chunk];
   if (gathered.blocks.empty())
     return plan.fail(action,
@@ -97,7 +97,7 @@ void Windows::useWeights(int action) {
   plan.drafts[action].values = numberOf(gathered);
 }
 
-void Windows::planGradients() {
+void WindowPlan::planGradients() {
   Section gradients(endOffset);
   section = &gradients;
   chunks.assign(plan.shape.chunks(), {});
@@ -116,7 +116,7 @@ void Windows::planGradients() {
   addRegion("gradient windows", gradients);
 }
 
-void Windows::useGradients(int action) {
+void WindowPlan::useGradients(int action) {
   const Action &a = plan.row[action];
   if (a.kind == Kind::Forward)
     return settle(a);
@@ -146,12 +146,12 @@ void Windows::useGradients(int action) {
 }
 
 /// After the action, or after its pair.
-void Windows::settle(const Action &action) {
+void WindowPlan::settle(const Action &action) {
   if (!action.startsPair)
     section->settle();
 }
 
-void Windows::reduce(int action) {
+void WindowPlan::reduce(int action) {
   Gathered &gathered = chunks[plan.row[action].chunk];
   if (gathered.blocks.empty())
     return;
@@ -161,7 +161,7 @@ void Windows::reduce(int action) {
   gathered.list = -1;
 }
 
-int Windows::numberOf(Gathered &gathered) {
+int WindowPlan::numberOf(Gathered &gathered) {
   if (gathered.list < 0) {
     std::vector<int64_t> offsets;
     for (const ArenaBlock &block : gathered.blocks)
@@ -171,14 +171,14 @@ int Windows::numberOf(Gathered &gathered) {
   return gathered.list;
 }
 
-int Windows::numberOf(const std::vector<int64_t> &offsets) {
+int WindowPlan::numberOf(const std::vector<int64_t> &offsets) {
   auto [found, isNew] = numbers.try_emplace(offsets, int(lists.size()));
   if (isNew)
     lists.push_back(&found->first);
   return found->second;
 }
 
-void Windows::addRegion(const char *use, const Section &planned) {
+void WindowPlan::addRegion(const char *use, const Section &planned) {
   plan.stage.regions.push_back({use, endOffset, planned.peak()});
   endOffset += planned.peak();
 }

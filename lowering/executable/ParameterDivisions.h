@@ -2,8 +2,8 @@
 //
 // Divisions of a parameter, and the collectives between them, from its
 // placement.
-#ifndef ROTA_LOWERING_EXECUTABLE_PLACEMENTS_H
-#define ROTA_LOWERING_EXECUTABLE_PLACEMENTS_H
+#ifndef ROTA_LOWERING_EXECUTABLE_PARAMETERDIVISIONS_H
+#define ROTA_LOWERING_EXECUTABLE_PARAMETERDIVISIONS_H
 
 #include "lowering/executable/Collectives.h"
 
@@ -15,12 +15,13 @@ namespace rota::lowering {
 /// `reduceGrad` are there even where storage is not divided further. Fails with
 /// an error at `param` when functions do not see parts or the gradient's axes
 /// do not fit.
-llvm::LogicalResult place(mlir::rota::ParamOp param, bool windows,
-                          CollectiveTable &collectives, Parameter &parameter);
+llvm::LogicalResult setDivisions(mlir::rota::ParamOp param, bool windows,
+                                 CollectiveTable &collectives,
+                                 Parameter &parameter);
 
 /// Whether `param`'s storage is divided further than functions see it.
 bool isStoredInParts(mlir::rota::ParamOp param, const ProgramMesh &mesh);
 
 } // namespace rota::lowering
 
-#endif // ROTA_LOWERING_EXECUTABLE_PLACEMENTS_H
+#endif // ROTA_LOWERING_EXECUTABLE_PARAMETERDIVISIONS_H
