@@ -50,8 +50,7 @@ static LogicalResult verifyDivided(ParamOp param, ShardingAttr before,
   return success();
 }
 
-static LogicalResult verifyPlacement(ParamOp param,
-                                     ParamPlacementAttr placement) {
+static LogicalResult verifyPlacement(ParamOp param, PlacementAttr placement) {
   // C5: a size and a division per dimension.
   RankedTensorType type = param.getTensorType();
   ArrayRef<int64_t> whole = placement.getWhole();

@@ -12,7 +12,7 @@ using namespace mlir::rota;
 namespace rota::lowering {
 
 bool isStoredInParts(ParamOp param, const ProgramMesh &mesh) {
-  ParamPlacementAttr placement = param.getPlacementAttr();
+  PlacementAttr placement = param.getPlacementAttr();
   return placement && mesh.divisionOf(placement.getStorage()) !=
                           mesh.divisionOf(placement.getCompute());
 }
@@ -32,7 +32,7 @@ public:
         p(parameter) {}
 
   LogicalResult run(bool windows) {
-    ParamPlacementAttr placement = param.getPlacementAttr();
+    PlacementAttr placement = param.getPlacementAttr();
     if (!placement) {
       p.shape = param.getTensorType().getShape().vec();
       if (windows)

@@ -90,7 +90,7 @@ void addPosition(Op op, const AttentionShape &shape, KernelCall &call) {
     return;
   }
   call.arguments.push_back({Kind::Operand, last});
-  call.arguments.push_back({Kind::Number, unsigned(*op.getDistance())});
+  call.arguments.push_back({Kind::Number, unsigned(*op.getBehind())});
 }
 /// Blocks of a head lie on the stack: an error at `op` when it is too large.
 llvm::LogicalResult checkHeadSize(mlir::Operation *op,

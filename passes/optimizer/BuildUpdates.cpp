@@ -61,7 +61,7 @@ FailureOr<UpdateForm> BuildUpdates::formOf(ParamOp param,
     return failure();
   UpdateForm form{param.getTensorType(), {}, *compute};
   ArrayRef<int64_t> whole = form.type.getShape();
-  ParamPlacementAttr placement = param.getPlacementAttr();
+  PlacementAttr placement = param.getPlacementAttr();
   if (placement)
     whole = placement.getWhole();
   // Checkpoints hold a tensor for each index of the named dimensions.
@@ -155,7 +155,7 @@ LogicalResult BuildUpdates::setBiasRate(ParamOp param, UpdateForm &form) {
   });
   if (form.biasRate == 0)
     return success();
-  ParamPlacementAttr placement = param.getPlacementAttr();
+  PlacementAttr placement = param.getPlacementAttr();
   int64_t experts =
       placement ? placement.getWhole()[0] : param.getTensorType().getDimSize(0);
   if (form.type.getDimSize(0) == experts)

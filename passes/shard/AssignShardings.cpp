@@ -184,7 +184,7 @@ LogicalResult AssignShardings::place(ParamOp param) {
   auto sharding = [&](const DimensionAxes &axes) {
     return makeSharding(&getContext(), axes, /*unreduced=*/{}, mesh);
   };
-  param.setPlacementAttr(ParamPlacementAttr::get(
+  param.setPlacementAttr(PlacementAttr::get(
       &getContext(), param.getTensorType().getShape(), sharding(*compute),
       sharding(*storage), sharding(optimizer)));
   return success();

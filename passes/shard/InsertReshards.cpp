@@ -77,16 +77,16 @@ void InsertReshards::runOnOperation() {
     if (failed(repair(function, leaving)))
       return signalPassFailure();
   module.walk([&](ParamOp param) {
-    std::optional<ParamPlacementAttr> placement = param.getPlacement();
+    std::optional<PlacementAttr> placement = param.getPlacement();
     if (!placement)
       return;
     ShardingAttr compute = placement->getCompute();
     auto summed =
         ShardingAttr::get(&getContext(), compute.getDimensions(),
                           leaving.gradient(param), compute.getReplicated());
-    param.setPlacementAttr(ParamPlacementAttr::get(
-        &getContext(), placement->getWhole(), summed, placement->getStorage(),
-        placement->getOptimizer()));
+    param.setPlacementAttr(
+        PlacementAttr::get(&getContext(), placement->getWhole(), summed,
+                           placement->getStorage(), placement->getOptimizer()));
   });
 }
 

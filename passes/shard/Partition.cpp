@@ -171,7 +171,7 @@ void Partition::runOnOperation() {
   if (result.wasInterrupted())
     return signalPassFailure();
   getOperation().walk([&](ParamOp param) {
-    if (std::optional<ParamPlacementAttr> placement = param.getPlacement())
+    if (std::optional<PlacementAttr> placement = param.getPlacement())
       param.setType(
           partType(param.getTensorType(), placement->getCompute(), mesh));
   });

@@ -53,7 +53,7 @@ static LogicalResult verifyGroup(CollectiveOpInterface collective) {
 static LogicalResult verifyParam(ParamOp param, MeshAttr mesh) {
   if (!param.getPlacement())
     return param.emitOpError("expected a placement");
-  ParamPlacementAttr placement = *param.getPlacement();
+  PlacementAttr placement = *param.getPlacement();
   RankedTensorType type = param.getTensorType();
   RankedTensorType part =
       partType(type.clone(placement.getWhole()), placement.getCompute(), mesh);

@@ -75,7 +75,7 @@ static bool sees(Op op, Frame &frame, int64_t s, int64_t t) {
     return frame.get(op.getKeyPosition())({}) <=
            frame.get(op.getPosition())({});
   if (op.getPosition()) {
-    int64_t distance = *op.getDistance(), length = shapeOf(op.getQuery())[1];
+    int64_t distance = *op.getBehind(), length = shapeOf(op.getQuery())[1];
     if (frame.get(op.getPosition())({}) < double(distance))
       return op.getBidirectional();
     t -= distance * length;

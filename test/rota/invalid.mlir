@@ -693,8 +693,8 @@ func.func @f(%q: tensor<2x16x4x8xf32>, %k: tensor<2x16x2x8xf32>) {
 
 // attention C7: blocks behind without a position
 func.func @f(%q: tensor<2x16x4x8xf32>, %k: tensor<2x16x2x8xf32>) {
-  // expected-error@+1 {{expected 'distance' or a key position with a position}}
-  %o, %l = rota.attention %q, %k, %k distance = 1 scale = 0.35 : (tensor<2x16x4x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x2x8xf32>) -> (tensor<2x16x4x8xf32>, tensor<2x4x16xf32>)
+  // expected-error@+1 {{expected 'behind' or a key position with a position}}
+  %o, %l = rota.attention %q, %k, %k behind = 1 scale = 0.35 : (tensor<2x16x4x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x2x8xf32>) -> (tensor<2x16x4x8xf32>, tensor<2x4x16xf32>)
   return
 }
 
@@ -702,8 +702,8 @@ func.func @f(%q: tensor<2x16x4x8xf32>, %k: tensor<2x16x2x8xf32>) {
 
 // attention C7: no two places of the keys
 func.func @f(%q: tensor<2x16x4x8xf32>, %k: tensor<2x16x2x8xf32>, %p: tensor<i32>) {
-  // expected-error@+1 {{expected 'distance' or a key position with a position}}
-  %o, %l = rota.attention %q, %k, %k position %p distance = 1 key_position %p scale = 0.35 : (tensor<2x16x4x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x2x8xf32>, tensor<i32>, tensor<i32>) -> (tensor<2x16x4x8xf32>, tensor<2x4x16xf32>)
+  // expected-error@+1 {{expected 'behind' or a key position with a position}}
+  %o, %l = rota.attention %q, %k, %k position %p behind = 1 key_position %p scale = 0.35 : (tensor<2x16x4x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x2x8xf32>, tensor<i32>, tensor<i32>) -> (tensor<2x16x4x8xf32>, tensor<2x4x16xf32>)
   return
 }
 
@@ -747,8 +747,8 @@ func.func @f(%q: tensor<2x16x4x8xf32>, %k: tensor<2x16x2x8xf32>, %p: tensor<i32>
 
 // attention C7: keys of another block
 func.func @f(%q: tensor<2x16x4x8xf32>, %k: tensor<2x16x2x8xf32>, %p: tensor<i32>) {
-  // expected-error@+1 {{expected a distance of 1 block or more, got 0}}
-  %o, %l = rota.attention %q, %k, %k position %p distance = 0 scale = 0.35 : (tensor<2x16x4x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x2x8xf32>, tensor<i32>) -> (tensor<2x16x4x8xf32>, tensor<2x4x16xf32>)
+  // expected-error@+1 {{expected keys of 1 block behind or more, got 0}}
+  %o, %l = rota.attention %q, %k, %k position %p behind = 0 scale = 0.35 : (tensor<2x16x4x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x2x8xf32>, tensor<i32>) -> (tensor<2x16x4x8xf32>, tensor<2x4x16xf32>)
   return
 }
 
@@ -757,7 +757,7 @@ func.func @f(%q: tensor<2x16x4x8xf32>, %k: tensor<2x16x2x8xf32>, %p: tensor<i32>
 // attention C7: a position is a scalar
 func.func @f(%q: tensor<2x16x4x8xf32>, %k: tensor<2x16x2x8xf32>, %p: tensor<1xi32>) {
   // expected-error@+1 {{expected a position of rank 0, got 'tensor<1xi32>'}}
-  %o, %l = rota.attention %q, %k, %k position %p distance = 1 scale = 0.35 : (tensor<2x16x4x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x2x8xf32>, tensor<1xi32>) -> (tensor<2x16x4x8xf32>, tensor<2x4x16xf32>)
+  %o, %l = rota.attention %q, %k, %k position %p behind = 1 scale = 0.35 : (tensor<2x16x4x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x2x8xf32>, tensor<1xi32>) -> (tensor<2x16x4x8xf32>, tensor<2x4x16xf32>)
   return
 }
 

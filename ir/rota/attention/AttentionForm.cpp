@@ -24,5 +24,5 @@ void AttentionOp::build(OpBuilder &builder, OperationState &state, Value query,
         /*key_position=*/{}, builder.getF64FloatAttr(form.scale), window,
         softCap, form.bidirectional ? builder.getUnitAttr() : UnitAttr(),
         /*ring=*/UnitAttr(), /*balanced=*/UnitAttr(),
-        /*distance=*/IntegerAttr());
+        /*behind=*/IntegerAttr());
 }

@@ -15,9 +15,9 @@ defvar attentionForm = (ins Optional<Rota_F32Tensor>:$sinks,
                             Optional<Rota_IntTensor>:$key_position, F64Attr:$scale,
                             OptionalAttr<I64Attr>:$window, OptionalAttr<F64Attr>:$soft_cap,
                             UnitAttr:$bidirectional, UnitAttr:$ring, UnitAttr:$balanced,
-                            OptionalAttr<I64Attr>:$distance);
+                            OptionalAttr<I64Attr>:$behind);
 defvar attentionFormText = [{
-    (`sinks` $sinks^)? (`position` $position^)? (`distance` `=` $distance^)? (`key_position` $key_position^)?
+    (`sinks` $sinks^)? (`position` $position^)? (`behind` `=` $behind^)? (`key_position` $key_position^)?
     `scale` `=` custom<Real>($scale) (`window` `=` $window^)? (`soft_cap` `=` custom<Real>($soft_cap)^)?
     (`bidirectional` $bidirectional^)? (`ring` $ring^)? (`balanced` $balanced^)? `:`
     functional-type(operands, results) attr-dict
@@ -28,7 +28,7 @@ defvar attentionMaskMethod = [{
       auto query = ::llvm::cast<::mlir::RankedTensorType>(getQuery().getType());
       bool isWhole = getBidirectional() || getKeyPosition();
       return AttentionMask::of(query.getDimSize(1), getWindow(), isWhole,
-                               getDistance().value_or(0));
+                               getBehind().value_or(0));
     }
 }];
 
@@ -62,9 +62,9 @@ def Rota_AttentionOp : Rota_DifferentiableOp<"attention", [TaskOpInterface,
 
     Attention to another block than the queries' own says so: `position` is the number
     of the queries' block, on ranks that have other blocks another one, and the keys
-    are those of the block `distance` blocks before, of the same length. Where there is
+    are those of the block `behind` blocks before, of the same length. Where there is
     none they are from the end of the sequence: queries that are not `bidirectional`
-    see none of them. With a `key_position` instead of `distance`, it is the number of
+    see none of them. With a `key_position` instead of `behind`, it is the number of
     the keys' block, which is another on other ranks too: queries see none of the keys
     of a block after their own, and all of any other block. A rank has such ops in
     pairs, of which one sees its keys, so each costs half. `previous` are output and
@@ -83,7 +83,7 @@ def Rota_AttentionOp : Rota_DifferentiableOp<"attention", [TaskOpInterface,
     - C4: a window is 1 or more
     - C5: a soft cap is finite and above 0
     - C6: sinks are [H] and have logsumexp's element type
-    - C7: the position is a scalar, with `distance` of 1 or more or a scalar key
+    - C7: the position is a scalar, with `behind` of 1 or more or a scalar key
       position; queries of a ring, or with a position, that are `bidirectional` have
       no window
     - C8: the previous output is [batch, sequence, H, Dv], not bf16; its logsumexp has
@@ -101,7 +101,7 @@ def Rota_AttentionOp : Rota_DifferentiableOp<"attention", [TaskOpInterface,
       return %o : tensor<2x16x4x6xf32>
     }
     func.func @block(%q: tensor<2x16x4x8xf32>, %k: tensor<2x16x2x8xf32>, %v: tensor<2x16x2x8xf32>, %position: tensor<i32>, %before: tensor<2x16x4x8xf32>, %line: tensor<2x4x16xf32>) -> tensor<2x16x4x8xf32> {
-      %o, %lse = rota.attention %q, %k, %v previous %before, %line position %position distance = 1 scale = 0.35 : (tensor<2x16x4x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x4x8xf32>, tensor<2x4x16xf32>, tensor<i32>) -> (tensor<2x16x4x8xf32>, tensor<2x4x16xf32>)
+      %o, %lse = rota.attention %q, %k, %v previous %before, %line position %position behind = 1 scale = 0.35 : (tensor<2x16x4x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x4x8xf32>, tensor<2x4x16xf32>, tensor<i32>) -> (tensor<2x16x4x8xf32>, tensor<2x4x16xf32>)
       return %o : tensor<2x16x4x8xf32>
     }
     func.func @half(%q: tensor<2x16x4x8xf32>, %k: tensor<2x16x2x8xf32>, %v: tensor<2x16x2x8xf32>, %position: tensor<i32>, %key: tensor<i32>, %before: tensor<2x16x4x8xf32>, %line: tensor<2x4x16xf32>) -> tensor<2x16x4x8xf32> {

@@ -159,7 +159,7 @@ private:
         step.isOwn() ? op.getSinks() : Value(), queryNumber(step),
         keyNumber(step), op.getScaleAttr(), /*window=*/IntegerAttr(),
         op.getSoftCapAttr(), /*bidirectional=*/UnitAttr(), /*ring=*/UnitAttr(),
-        /*balanced=*/UnitAttr(), /*distance=*/IntegerAttr());
+        /*balanced=*/UnitAttr(), /*behind=*/IntegerAttr());
     output[half] = part.getOutput();
     logsumexp[half] = part.getLogsumexp();
   }
@@ -256,7 +256,7 @@ private:
         output[half], logsumexp[half], sinks, queryNumber(step),
         keyNumber(step), op.getScaleAttr(), /*window=*/IntegerAttr(),
         op.getSoftCapAttr(), /*bidirectional=*/UnitAttr(), /*ring=*/UnitAttr(),
-        /*balanced=*/UnitAttr(), /*distance=*/IntegerAttr());
+        /*balanced=*/UnitAttr(), /*behind=*/IntegerAttr());
     querySum[half] = ring.add(querySum[half], part.getQueryCotangent());
     keySums.add(step.key, part.getKeyCotangent());
     valueSums.add(step.key, part.getValueCotangent());

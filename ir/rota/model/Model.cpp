@@ -248,7 +248,7 @@ std::string Model::checkpointName(ParamOp param) {
 
 /// Elements of the whole tensor, of which functions may see a part.
 static int64_t elementsOf(ParamOp param) {
-  if (ParamPlacementAttr placement = param.getPlacementAttr())
+  if (PlacementAttr placement = param.getPlacementAttr())
     return llvm::product_of(placement.getWhole());
   return param.getTensorType().getNumElements();
 }

@@ -43,7 +43,7 @@ def Rota_ParamOp : Rota_Op<"param", [Symbol]> {
   let arguments = (ins SymbolNameAttr:$sym_name,
                        TypeAttrOf<Rota_F32Tensor>:$type, StrArrayAttr:$axes,
                        AnyAttr:$init,
-                       OptionalAttr<Rota_ParamPlacementAttr>:$placement);
+                       OptionalAttr<Rota_PlacementAttr>:$placement);
   let assemblyFormat = [{
     $sym_name `:` $type `axes` $axes `init` $init (`placement` $placement^)? attr-dict
   }];

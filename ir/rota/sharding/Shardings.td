@@ -96,8 +96,8 @@ def Rota_ShardingAttr : Rota_Attr<"Sharding", "sharding"> {
   let genVerifyDecl = 1;
 }
 
-def Rota_ParamPlacementAttr : Rota_Attr<"ParamPlacement", "placement"> {
-  let summary = "the divisions of a parameter";
+def Rota_PlacementAttr : Rota_Attr<"Placement", "placement"> {
+  let summary = "where a parameter lives";
   let description = [{
     The shape of the whole tensor and its three shardings: `compute`, as the
     layer's body sees it; `storage`, as it rests between uses; `optimizer`, as

@@ -282,13 +282,13 @@ template <typename Op> static LogicalResult verifyAttentionShapes(Op op) {
 
 /// C7 and C9 of attention.
 template <typename Op> static LogicalResult verifyBlocks(Op op) {
-  std::optional<uint64_t> distance = op.getDistance();
+  std::optional<uint64_t> distance = op.getBehind();
   Value key = op.getKeyPosition();
   if (bool(op.getPosition()) != (distance || key) || (distance && key))
     return op->emitOpError(
-        "expected 'distance' or a key position with a position");
+        "expected 'behind' or a key position with a position");
   if (distance && int64_t(*distance) < 1)
-    return op->emitOpError("expected a distance of 1 block or more, got ")
+    return op->emitOpError("expected keys of 1 block behind or more, got ")
            << int64_t(*distance);
   for (Value position : {Value(op.getPosition()), key})
     if (position && !shapeOf(position).empty())

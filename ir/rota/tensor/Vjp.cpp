@@ -219,7 +219,7 @@ FailureOr<Cotangents> AttentionOp::vjp(OpBuilder &builder,
       getKey(), getValue(), getOutput(), getLogsumexp(), getSinks(),
       /*position=*/Value(), /*key_position=*/Value(), getScaleAttr(),
       getWindowAttr(), getSoftCapAttr(), getBidirectionalAttr(), getRingAttr(),
-      getBalancedAttr(), /*distance=*/IntegerAttr());
+      getBalancedAttr(), /*behind=*/IntegerAttr());
   Cotangents result = none(*this);
   for (auto [index, cotangent] : llvm::enumerate(grad.getResults()))
     if (needed[index])

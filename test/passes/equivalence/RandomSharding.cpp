@@ -131,7 +131,7 @@ void RandomSharding::decorate(mlir::ModuleOp module) {
     auto shape = param.getTensorType().getShape();
     ShardingAttr own = sharding(random, shape, Dividing);
     param.setPlacementAttr(
-        mlir::rota::ParamPlacementAttr::get(context, shape, own, own, own));
+        mlir::rota::PlacementAttr::get(context, shape, own, own, own));
   }
   auto isTensor = [](mlir::Type type) {
     auto tensor = llvm::dyn_cast<mlir::RankedTensorType>(type);

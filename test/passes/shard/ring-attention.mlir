@@ -10,8 +10,8 @@
 // CHECK-NEXT: %[[O0:.*]], %[[L0:.*]] = rota.attention %[[Q]], %[[K]], %[[V]] sinks %[[S]] scale = {{.*}} -> (tensor<1x4x2x6xf32>, tensor<1x2x4xf32>)
 // CHECK-NEXT: %[[K2:.*]] = rota.permute %[[K1]]
 // CHECK-NEXT: %[[V2:.*]] = rota.permute %[[V1]]
-// CHECK-NEXT: %[[O1:.*]], %[[L1:.*]] = rota.attention %[[Q]], %[[K1]], %[[V1]] previous %[[O0]], %[[L0]] position %[[P]] distance = 1 {{.*}} -> (tensor<1x4x2x6xf32>, tensor<1x2x4xf32>)
-// CHECK-NEXT: %[[O2:.*]], %{{.*}} = rota.attention %[[Q]], %[[K2]], %[[V2]] previous %[[O1]], %[[L1]] position %[[P]] distance = 2 {{.*}} -> (tensor<1x4x2x6xbf16>, tensor<1x2x4xf32>)
+// CHECK-NEXT: %[[O1:.*]], %[[L1:.*]] = rota.attention %[[Q]], %[[K1]], %[[V1]] previous %[[O0]], %[[L0]] position %[[P]] behind = 1 {{.*}} -> (tensor<1x4x2x6xf32>, tensor<1x2x4xf32>)
+// CHECK-NEXT: %[[O2:.*]], %{{.*}} = rota.attention %[[Q]], %[[K2]], %[[V2]] previous %[[O1]], %[[L1]] position %[[P]] behind = 2 {{.*}} -> (tensor<1x4x2x6xbf16>, tensor<1x2x4xf32>)
 // CHECK-NEXT: return %[[O2]]
 rota.mesh <context = 3>
 func.func @forward(%q: tensor<1x12x2x8xbf16> {rota.sharding = #rota.sharding<[[], [context], [], []]>}, %k: tensor<1x12x1x8xbf16> {rota.sharding = #rota.sharding<[[], [context], [], []]>}, %v: tensor<1x12x1x6xbf16> {rota.sharding = #rota.sharding<[[], [context], [], []]>}, %s: tensor<2xf32>) -> (tensor<1x12x2x6xbf16> {rota.sharding = #rota.sharding<[[], [context], [], []]>}) {
@@ -26,7 +26,7 @@ func.func @forward(%q: tensor<1x12x2x8xbf16> {rota.sharding = #rota.sharding<[[]
 // CHECK-LABEL: func.func @backward
 // CHECK-COUNT-2: rota.permute {{.*}} shift = 1 reason "{{keys|values}} travel
 // CHECK: rota.attention_grad {{.*}} scale = {{.*}} -> (tensor<1x4x2x8xf32>, tensor<1x4x1x8xf32>, tensor<1x4x1x8xf32>)
-// CHECK-NEXT: rota.attention_grad {{.*}} position {{.*}} distance = 1
+// CHECK-NEXT: rota.attention_grad {{.*}} position {{.*}} behind = 1
 // CHECK-NEXT: arith.addf {{.*}} : tensor<1x4x2x8xf32>
 // CHECK-COUNT-2: rota.permute {{.*}} shift = 2 reason "cotangents travel to their block"
 // CHECK-COUNT-2: arith.addf {{.*}} : tensor<1x4x1x8xf32>
