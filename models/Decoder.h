@@ -56,8 +56,7 @@ struct DecoderConfig {
   bool tied; // the head's weight is the embedding table
   /// Each is that of one layer or more.
   SmallVector<LayerKind> kinds = {LayerKind()};
-  SmallVector<size_t>
-      kindOf; // kind of each layer; empty: the first kind for all
+  SmallVector<size_t> kindOf; // by layer; empty: all have the first kind
   std::optional<Prediction> prediction;
 
   /// Makes the layers for which `isSparse` is true, and those for which it is
@@ -119,8 +118,7 @@ protected:
 
   /// Declares norms of each head's query and key.
   void declareHeadNorms();
-  /// The result of `projectHeads` for `name`, normalized unless it is the
-  /// value.
+  /// The heads of `name` by `projectHeads`, normalized unless they are values.
   Value headNorm(Value heads, StringRef name);
 
   /// Self-attention of `x` after the output projection.

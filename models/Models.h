@@ -35,8 +35,7 @@ struct RouterLosses {
   /// Coefficient of the load balance; not given: the configuration's.
   std::optional<double> balance;
   LoadBalanceOver balanceOver = LoadBalanceOver::Microbatch;
-  double zLoss =
-      0; // mean of logsumexp(logits)^2 (Zoph et al. 2022, equation 5)
+  double zLoss = 0; // on logsumexp(logits)^2 (Zoph et al. 2022, equation 5)
   /// No loss: what a step adds to the bias of an expert that fewer tokens than
   /// the mean have chosen (Wang et al. 2024); 0: biases stay as they are.
   double biasRate = 0;

@@ -21,10 +21,9 @@ struct FactorRule {
   llvm::SmallVector<Dimensions> operands; // per operand, per dimension
   llvm::SmallVector<Dimensions> results;  // per result, per dimension
   llvm::SmallVector<int64_t> indivisible; // factors that must stay whole
-  /// The factors of `indivisible` whose positions are numbers in an integer
-  /// operand (entries of a vocabulary): they may be divided where the op is
-  /// rewritten to know the first number of its part, see `offset` in
-  /// VocabularyOps.td.
+  /// Factors of `indivisible` whose positions are numbers in an integer operand
+  /// (entries of a vocabulary): they may be divided where the op is rewritten
+  /// to know the first number of its part, see `offset` in VocabularyOps.td.
   llvm::SmallVector<int64_t> numbered;
   /// Factors whose last parts may end in padding: where operands hold zeros
   /// there so do results, and what the op sums up there does not count.

@@ -122,9 +122,8 @@ public:
   mlir::Value columnOfLane() { return laneColumn; } // 0, 2, 4 or 6
 
 private:
-  static constexpr int64_t kRows = 16; // rows and columns of a fragment
-  static constexpr int64_t kFragmentSums =
-      8; // sums of a product of two fragments
+  static constexpr int64_t kRows = 16;        // rows and columns of a fragment
+  static constexpr int64_t kFragmentSums = 8; // per product of two fragments
   static constexpr int64_t kChunkElements = 8, kSwizzledRows = 8;
   static constexpr int64_t kMostColumns = 256;
 

@@ -53,8 +53,7 @@ public:
   struct Node {
     RowSpace space;
     bool isRow = true; // the result: a row of columns, or one value per row
-    std::optional<ReduceForm>
-        form; // form of a reduction; nothing for other nodes
+    std::optional<ReduceForm> form; // nothing: no reduction
 
     /// Whether the result is complete only after all rows.
     bool isSum() const { return form && *form != ReduceForm::Row; }

@@ -38,8 +38,7 @@ struct KernelPlan {
 /// The device that kernels are made for.
 struct KernelTarget {
   KernelEmitters emitters;
-  unsigned vectorBits =
-      0; // bits of a vector register; 0: `emitters` have no use for them
+  unsigned vectorBits = 0; // size of a vector register; 0: not used
 };
 
 /// The threads that run a kernel on a GPU.

@@ -25,8 +25,7 @@ struct Logits {
 
   int64_t rows, columns;
   mlir::Type element;
-  std::optional<int64_t>
-      entries; // entries of a vocabulary whose parts are padded
+  std::optional<int64_t> entries; // size of a vocabulary with padded parts
 };
 
 /// The plan of a loss: `rowLoss` computes each row's logsumexp and loss, then

@@ -22,8 +22,7 @@ public:
   // Integers.
   mlir::Value i32(int64_t value);
   mlir::Value i64(int64_t value);
-  mlir::Value like(mlir::Value other,
-                   int64_t value); // with the type of `other`
+  mlir::Value like(mlir::Value other, int64_t value); // type of `other`
   mlir::Value add(mlir::Value a, mlir::Value b);
   mlir::Value add(mlir::Value a, int64_t b);
   mlir::Value sub(mlir::Value a, mlir::Value b);

@@ -50,8 +50,7 @@ private:
   VerifierState &state;
   bool hasWindows;
   KeptParameters kept;
-  std::vector<int64_t>
-      elements; // elements of each parameter, as functions see it
+  std::vector<int64_t> elements; // by parameter, as functions see it
   // By chunk: the places and names of its gathered weights.
   std::vector<std::vector<std::pair<int64_t, Name>>> gathered;
   std::vector<Clear> cleared; // by this action; no call has added to it yet

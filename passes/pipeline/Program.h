@@ -33,8 +33,7 @@ std::vector<int64_t> layersOf(ProgramOp program);
 partCosts(::mlir::rota::StackOp stack, double embed, double loss,
           function_ref<double(StringRef kind)> layerCost);
 
-/// The costs of the parts of a model as built, in operations by
-/// `CostOpInterface`.
+/// The costs of a model as built, in operations by `CostOpInterface`.
 ::rota::pipe::PartCosts operationsOf(ProgramOp program);
 
 /// Bytes of a microbatch's activation between two layers, undivided.

@@ -18,8 +18,7 @@ namespace rota {
 struct SourcePaths;
 
 struct TokenBatchOptions {
-  std::optional<TokenType>
-      type; // type in files without a header; see findTokens
+  std::optional<TokenType> type; // in files without a header; see findTokens
   // Share of each source, from its end, that validates and does not train. 1:
   // no training.
   double validationFraction = 0.0;

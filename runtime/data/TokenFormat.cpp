@@ -17,8 +17,7 @@ struct LlmcKind {
 };
 constexpr LlmcKind kLlmcKinds[] = {{20240520, 1, TokenType::Uint16},
                                    {20240801, 7, TokenType::Uint32}};
-constexpr int32_t kLlmcEvaluation =
-    20240522; // a file of questions, not of tokens
+constexpr int32_t kLlmcEvaluation = 20240522; // questions, not tokens
 constexpr int64_t kLlmcHeaderBytes = 256 * 4;
 
 std::optional<TokenLayout> findLlmc(const DataFile &file) {

@@ -82,8 +82,7 @@ struct StepNumbers {
   double *result; // [kStepResults]
 };
 
-/// The inputs and outputs, in device memory, of the decision whether a step
-/// updates anything.
+/// Device memory for the decision whether a step updates anything.
 struct StepDecision {
   StepLosses losses;
   double deviations;    // 0: only what is not finite is skipped

@@ -31,15 +31,16 @@ struct AttentionMask {
   int64_t offset = 0;
 
   /// A window counts the query's own position: its first key is at s - W + 1.
-  /// The keys are `distance` blocks before the queries.
+  /// The keys are `behind` blocks before the queries.
   static AttentionMask of(int64_t sequence, std::optional<int64_t> window,
-                          bool bidirectional, int64_t distance = 0) {
-    int64_t offset = distance * sequence, span = sequence + offset;
+                          bool bidirectional, int64_t behind = 0) {
+    int64_t offset = behind * sequence, span = sequence + offset;
     int64_t reach = std::min(window.value_or(span), span) - 1;
     return {sequence, reach, bidirectional ? reach : 0, offset};
   }
 
-  /// The transposed relation: the queries that see a key.
+  /// The relation with queries and keys exchanged: the queries that see a
+  /// key.
   AttentionMask transposed() const {
     return {sequence, after, before, -offset};
   }

@@ -172,8 +172,7 @@ private:
   }
 
   AttentionOp op;
-  SmallVector<Type, 2> narrow,
-      wide; // types of results; in between they are wide
+  SmallVector<Type, 2> narrow, wide; // results; in between they are wide
   Halves queries{}, output{}, logsumexp{};
 };
 

@@ -97,8 +97,7 @@ private:
   std::vector<Waiter *> waiters;
   std::vector<std::shared_ptr<StreamQueue>> queues;
   std::mt19937_64 random;
-  DispatchClock::time_point
-      restEnds; // for the stream that choose() passed over
+  DispatchClock::time_point restEnds; // the stream that choose() left out
   bool stopping = false, failed = false;
   std::string report; // written once, with `failed`
   std::thread thread;

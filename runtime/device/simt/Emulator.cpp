@@ -76,8 +76,7 @@ std::vector<std::string> Emulator::launch(const RotaSimtKernel &kernel,
   // Blocks before the first with errors always run, so that all host threads
   // agree on the first.
   std::atomic<int64_t> firstFailed = blocks;
-  std::vector<std::string>
-      errors; // errors of block firstFailed; guarded by `mutex`
+  std::vector<std::string> errors; // by block firstFailed; under `mutex`
   auto runBlocks = [&](int64_t begin, int64_t end) {
     std::unique_ptr<Block> block = takeBlock();
     for (int64_t number = begin; number < std::min<int64_t>(end, firstFailed);

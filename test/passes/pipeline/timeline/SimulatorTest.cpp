@@ -78,8 +78,7 @@ TEST(Simulator, ranksShareCores) {
     auto two = with(2);
     EXPECT_GE(two->makespan, std::max(work / 2, alone->makespan) - 1e-9);
     EXPECT_LE(two->makespan, with(1)->makespan + 1e-9) << example.name;
-    std::vector<std::pair<double, int>>
-        changes; // changes of the number that run
+    std::vector<std::pair<double, int>> changes; // in the number that run
     for (int rank = 0; rank < ranks; ++rank)
       for (size_t i = 0; i < timeline.ranks[rank].size(); ++i)
         if (isCompute(timeline.ranks[rank][i].kind)) {
