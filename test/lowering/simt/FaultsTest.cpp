@@ -226,7 +226,7 @@ TEST(Faults, CopyThatWasNotWaitedFor) {
                 "waited for, by thread 0 at test.mlir:8:7 (cp.async)\n");
 }
 
-/// The text of runtime/README.md.
+/// The example of runtime/device/README.md.
 TEST(Faults, TextOfTheManual) {
   auto gpu = GpuKernels::parseFile(std::string(SAMPLES) + "center-rows.mlir");
   ASSERT_TRUE(*gpu) << gpu->takeDiagnostics();
