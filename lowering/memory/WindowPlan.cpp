@@ -9,7 +9,7 @@ namespace rota::memory {
 using Kind = ActionKind;
 
 bool WindowPlan::run() {
-  endOffset = plan.places.end;
+  endOffset = plan.offsets.end;
   if (!hasWindows(plan.program)) {
     useStatic();
     return true;
@@ -32,8 +32,8 @@ void WindowPlan::useStatic() {
     if (of.values < 0) {
       std::vector<int64_t> values, gradients;
       for (const ChunkBlock &b : plan.blocksOf(plan.row[a].chunk)) {
-        values.push_back(b.place->values);
-        gradients.push_back(b.place->gradients);
+        values.push_back(b.offsets->values);
+        gradients.push_back(b.offsets->gradients);
       }
       of = {numberOf(values), numberOf(gradients)};
     }
