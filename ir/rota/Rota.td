@@ -2,9 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 //
-// The dialect and its attributes. Ops stand by purpose: ModelOps.td (structure
-// of a model), TensorOps.td (computation), AttentionOps.td, VocabularyOps.td
-// (tokens and logits), KernelOps.td (fused kernels).
+// The dialect and its attributes. Ops stand in a folder for each
+// family; RotaOps.td lists them.
 //===----------------------------------------------------------------------===//
 #ifndef ROTA_IR_ROTA_ROTA
 #define ROTA_IR_ROTA_ROTA

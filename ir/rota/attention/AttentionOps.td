@@ -8,7 +8,7 @@
 #ifndef ROTA_IR_ROTA_ATTENTIONOPS
 #define ROTA_IR_ROTA_ATTENTIONOPS
 
-include "ir/rota/tensor/TensorOps.td"
+include "ir/rota/OpClasses.td"
 
 defvar attentionForm = (ins Optional<Rota_F32Tensor>:$sinks,
                             Optional<Rota_IntTensor>:$position,

@@ -2,7 +2,7 @@
 //
 // The rota interfaces of the arith and math ops that models may use, attached
 // from outside. All are elementwise. In the formulas dy is the cotangent of y.
-#include "ir/rota/Rules.h"
+#include "ir/rota/OpFamily.h"
 
 #include <numbers>
 
@@ -33,8 +33,6 @@ struct Rule {
   }
 };
 } // namespace
-
-using Cotangents = SmallVector<Value>;
 
 /// The cotangents of all operands of `op`, needed or not.
 static Cotangents vjpOf(arith::AddFOp, Rule, Value dy) { return {dy, dy}; }

@@ -9,7 +9,7 @@
 #ifndef ROTA_IR_ROTA_VOCABULARYOPS
 #define ROTA_IR_ROTA_VOCABULARYOPS
 
-include "ir/rota/tensor/TensorOps.td"
+include "ir/rota/OpClasses.td"
 
 def Rota_EmbeddingOp : Rota_DifferentiableOp<"embedding", [TaskOpInterface,
     DeclareOpInterfaceMethods<IndexOpInterface>,

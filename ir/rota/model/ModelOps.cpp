@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Verifiers of the model's structure and of kernels. Labels C1..Cn are those of
-// the ops' descriptions.
+// The ops of a model's structure: parameters, layers, stacks, gradients and
+// auxiliary losses.
+#include "ir/rota/OpFamily.h"
 #include "ir/rota/model/Model.h"
-#include "ir/rota/sharding/Sharding.h"
 #include "runtime/program/TensorNames.h"
 #include "runtime/program/Text.h"
 
@@ -245,89 +245,57 @@ LogicalResult NameOp::verify() {
   return success();
 }
 
-LogicalResult KernelOp::verifyRegions() {
-  Block &body = getBody().front();
-  // C1: a map per argument with one dimension and one result.
-  if (getOperandMaps().size() != body.getNumArguments())
-    return emitOpError("expected a map per argument, got ")
-           << getOperandMaps().size() << " for " << body.getNumArguments();
-  for (AffineMap map : getOperandMaps().getAsValueRange<AffineMapAttr>())
-    if (map.getNumDims() != 1 || map.getNumSymbols() != 0 ||
-        map.getNumResults() != 1)
-      return emitOpError("expected maps from one dimension to one, got ")
-             << AffineMapAttr::get(map);
-  // C2: a kind per yielded value.
-  auto yield = cast<YieldOp>(body.getTerminator());
-  if (getResultKinds().size() != yield.getNumOperands())
-    return emitOpError("expected a kind per yielded value, got ")
-           << getResultKinds().size() << " for " << yield.getNumOperands();
-  // C3: tensors of rank 0 or 1.
-  auto isRow = [](Type type) {
-    auto tensor = dyn_cast<RankedTensorType>(type);
-    return tensor && tensor.hasStaticShape() && tensor.getRank() <= 1;
-  };
-  for (Type type : body.getArgumentTypes())
-    if (!isRow(type))
-      return emitOpError("expected arguments of rank 0 or 1, got ") << type;
-  for (Type type : yield.getOperandTypes())
-    if (!isRow(type))
-      return emitOpError("expected results of rank 0 or 1, got ") << type;
-  // C4: what a body may hold.
-  for (Operation &op : body.without_terminator())
-    if (!isa<ReduceOp, BroadcastOp>(op) &&
-        !isa<arith::ArithDialect, math::MathDialect>(op.getDialect()))
-      return op.emitOpError("expected arith, math, 'rota.reduce' or "
-                            "'rota.broadcast' in a kernel");
-  return success();
+FailureOr<Cotangents> NameOp::vjp(OpBuilder &, ValueRange cotangents,
+                                  ArrayRef<bool>) {
+  return Cotangents{cotangents[0]};
 }
 
-/// Checks `type` of a launch against the kernel's row type.
-static LogicalResult verifyLaunchType(LaunchOp launch, Type type, Type rowType,
-                                      bool perRow, int64_t rows) {
-  auto tensor = cast<RankedTensorType>(type);
-  auto row = cast<RankedTensorType>(rowType);
-  // C2: element types agree.
-  if (tensor.getElementType() != row.getElementType())
-    return launch.emitOpError("expected elements as in the kernel's ")
-           << row << ", got " << tensor;
-  // C3: sizes agree.
-  int64_t columns = row.getNumElements();
-  if (perRow && tensor.getNumElements() != rows * columns)
-    return launch.emitOpError("expected ")
-           << rows << " rows of " << columns << " elements, got " << tensor;
-  return success();
+FactorRule ReadOp::getFactorRule() {
+  RuleBuilder builder;
+  return withPadding(
+      builder.finish({}, {builder.factors(shapeOf(getResult()))}));
 }
 
-LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbolTables) {
-  // C1: the symbol names a kernel.
-  auto module = (*this)->getParentOfType<ModuleOp>();
-  auto kernel = symbolTables.lookupSymbolIn<KernelOp>(module, getKernelAttr());
-  if (!kernel)
-    return emitOpError("expected a 'rota.kernel', '")
-           << getKernel() << "' is none";
-  Block &body = kernel.getBody().front();
-  auto yield = cast<YieldOp>(body.getTerminator());
-  if (getInputs().size() != body.getNumArguments() ||
-      getNumResults() != yield.getNumOperands())
-    return emitOpError("expected ")
-           << body.getNumArguments() << " operands and "
-           << yield.getNumOperands() << " results as the kernel, got "
-           << getInputs().size() << " and " << getNumResults();
-  int64_t rows = getRows();
-  if (rows < 1)
-    return emitOpError("expected at least 1 row, got ") << rows;
-  auto maps = kernel.getOperandMaps().getAsValueRange<AffineMapAttr>();
-  for (auto [input, row, map] :
-       llvm::zip(getInputs(), body.getArguments(), maps))
-    if (failed(verifyLaunchType(*this, input.getType(), row.getType(),
-                                map.isIdentity(), rows)))
-      return failure();
-  for (auto [result, row, kind] :
-       llvm::zip(getResults(), yield.getValues(), kernel.getResultKinds())) {
-    bool perRow = cast<ResultKindAttr>(kind).getValue() == ResultKind::Row;
-    if (failed(verifyLaunchType(*this, result.getType(), row.getType(), true,
-                                perRow ? rows : 1)))
-      return failure();
-  }
-  return success();
+FactorRule AccumulateOp::getFactorRule() {
+  RuleBuilder builder;
+  return withPadding(
+      builder.finish({builder.factors(shapeOf(getValue()))}, {}));
 }
+
+/// Parts of the sum are parts of the loss.
+FactorRule AuxiliaryLossOp::getFactorRule() {
+  RuleBuilder builder;
+  builder.linear({0});
+  return builder.finish({Dimensions()}, {});
+}
+
+FactorRule AuxiliaryCotangentOp::getFactorRule() {
+  return RuleBuilder().finish({}, {Dimensions()});
+}
+
+FactorRule NameOp::getFactorRule() {
+  return withPadding(elementwiseFactorRule(*this, {{0}}));
+}
+
+Cost ReadOp::getCost() { return {}; }
+
+/// Reads the value and the gradient, writes the gradient.
+Cost AccumulateOp::getCost() {
+  double bytes = bytesOf(getValue());
+  return {elementsOf(getValue()), 2 * bytes, bytes};
+}
+
+/// Reads the sum and the term, writes the term.
+Cost AuxiliaryLossOp::getCost() {
+  double bytes = bytesOf(getSum());
+  return {1, 2 * bytes, bytes};
+}
+
+/// Filled at the start of a step.
+Cost AuxiliaryCotangentOp::getCost() { return {}; }
+
+Cost NameOp::getCost() { return {}; }
+TaskForm ReadOp::getTaskForm() { return TaskForm::Address; }
+TaskForm AccumulateOp::getTaskForm() { return TaskForm::Address; }
+TaskForm AuxiliaryLossOp::getTaskForm() { return TaskForm::Address; }
+TaskForm AuxiliaryCotangentOp::getTaskForm() { return TaskForm::Address; }

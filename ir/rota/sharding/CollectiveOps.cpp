@@ -2,8 +2,7 @@
 //
 // Constraints of the ops that say where values live and of those that move
 // them. Labels are those of the ops' descriptions.
-#include "ir/rota/Checks.h"
-#include "ir/rota/Rules.h"
+#include "ir/rota/OpFamily.h"
 #include "ir/rota/experts/CountedRows.h"
 #include "ir/rota/sharding/Sharding.h"
 
@@ -272,3 +271,9 @@ Cost AllReduceOp::getCost() { return streamingCost(*this, 0); }
 Cost AllToAllOp::getCost() { return streamingCost(*this, 0); }
 Cost ShardSliceOp::getCost() { return streamingCost(*this, 0); }
 Cost PermuteOp::getCost() { return streamingCost(*this, 0); }
+Cost RaggedAllToAllOp::getCost() { return streamingCost(*this, 0); }
+
+TaskForm ShardOffsetOp::getTaskForm() { return TaskForm::Address; }
+TaskForm RaggedAllToAllOp::getTaskForm() { return TaskForm::Collective; }
+
+InPlacePairs AllReduceOp::getInPlacePairs() { return {{0, 0}}; }

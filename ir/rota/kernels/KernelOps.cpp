@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Fused kernels and their launches.
+#include "ir/rota/OpFamily.h"
+
+using namespace mlir;
+using namespace mlir::rota;
+
+LogicalResult KernelOp::verifyRegions() {
+  Block &body = getBody().front();
+  // C1: a map per argument with one dimension and one result.
+  if (getOperandMaps().size() != body.getNumArguments())
+    return emitOpError("expected a map per argument, got ")
+           << getOperandMaps().size() << " for " << body.getNumArguments();
+  for (AffineMap map : getOperandMaps().getAsValueRange<AffineMapAttr>())
+    if (map.getNumDims() != 1 || map.getNumSymbols() != 0 ||
+        map.getNumResults() != 1)
+      return emitOpError("expected maps from one dimension to one, got ")
+             << AffineMapAttr::get(map);
+  // C2: a kind per yielded value.
+  auto yield = cast<YieldOp>(body.getTerminator());
+  if (getResultKinds().size() != yield.getNumOperands())
+    return emitOpError("expected a kind per yielded value, got ")
+           << getResultKinds().size() << " for " << yield.getNumOperands();
+  // C3: tensors of rank 0 or 1.
+  auto isRow = [](Type type) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    return tensor && tensor.hasStaticShape() && tensor.getRank() <= 1;
+  };
+  for (Type type : body.getArgumentTypes())
+    if (!isRow(type))
+      return emitOpError("expected arguments of rank 0 or 1, got ") << type;
+  for (Type type : yield.getOperandTypes())
+    if (!isRow(type))
+      return emitOpError("expected results of rank 0 or 1, got ") << type;
+  // C4: what a body may hold.
+  for (Operation &op : body.without_terminator())
+    if (!isa<ReduceOp, BroadcastOp>(op) &&
+        !isa<arith::ArithDialect, math::MathDialect>(op.getDialect()))
+      return op.emitOpError("expected arith, math, 'rota.reduce' or "
+                            "'rota.broadcast' in a kernel");
+  return success();
+}
+
+/// Checks `type` of a launch against the kernel's row type.
+static LogicalResult verifyLaunchType(LaunchOp launch, Type type, Type rowType,
+                                      bool perRow, int64_t rows) {
+  auto tensor = cast<RankedTensorType>(type);
+  auto row = cast<RankedTensorType>(rowType);
+  // C2: element types agree.
+  if (tensor.getElementType() != row.getElementType())
+    return launch.emitOpError("expected elements as in the kernel's ")
+           << row << ", got " << tensor;
+  // C3: sizes agree.
+  int64_t columns = row.getNumElements();
+  if (perRow && tensor.getNumElements() != rows * columns)
+    return launch.emitOpError("expected ")
+           << rows << " rows of " << columns << " elements, got " << tensor;
+  return success();
+}
+
+LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbolTables) {
+  // C1: the symbol names a kernel.
+  auto module = (*this)->getParentOfType<ModuleOp>();
+  auto kernel = symbolTables.lookupSymbolIn<KernelOp>(module, getKernelAttr());
+  if (!kernel)
+    return emitOpError("expected a 'rota.kernel', '")
+           << getKernel() << "' is none";
+  Block &body = kernel.getBody().front();
+  auto yield = cast<YieldOp>(body.getTerminator());
+  if (getInputs().size() != body.getNumArguments() ||
+      getNumResults() != yield.getNumOperands())
+    return emitOpError("expected ")
+           << body.getNumArguments() << " operands and "
+           << yield.getNumOperands() << " results as the kernel, got "
+           << getInputs().size() << " and " << getNumResults();
+  int64_t rows = getRows();
+  if (rows < 1)
+    return emitOpError("expected at least 1 row, got ") << rows;
+  auto maps = kernel.getOperandMaps().getAsValueRange<AffineMapAttr>();
+  for (auto [input, row, map] :
+       llvm::zip(getInputs(), body.getArguments(), maps))
+    if (failed(verifyLaunchType(*this, input.getType(), row.getType(),
+                                map.isIdentity(), rows)))
+      return failure();
+  for (auto [result, row, kind] :
+       llvm::zip(getResults(), yield.getValues(), kernel.getResultKinds())) {
+    bool perRow = cast<ResultKindAttr>(kind).getValue() == ResultKind::Row;
+    if (failed(verifyLaunchType(*this, result.getType(), row.getType(), true,
+                                perRow ? rows : 1)))
+      return failure();
+  }
+  return success();
+}
+
+KernelOp LaunchOp::getKernelOp() {
+  return (*this)->getParentOfType<ModuleOp>().lookupSymbol<KernelOp>(
+      getKernelAttr().getAttr());
+}
+
+bool LaunchOp::canAccumulate(unsigned) { return true; }
+
+/// A row of a result may overwrite the same row of an operand of its type that
+/// no other row reads.
+InPlacePairs LaunchOp::getInPlacePairs() {
+  KernelOp kernel = getKernelOp();
+  if (!kernel)
+    return {};
+  SmallVector<AffineMap> maps(
+      kernel.getOperandMaps().getAsValueRange<AffineMapAttr>());
+  auto isReadElsewhere = [&](Value input) {
+    return llvm::any_of(llvm::zip(getInputs(), maps), [&](auto pair) {
+      return std::get<0>(pair) == input && !std::get<1>(pair).isIdentity();
+    });
+  };
+  auto isRow = [&](unsigned result) {
+    return cast<ResultKindAttr>(kernel.getResultKinds()[result]).getValue() ==
+           ResultKind::Row;
+  };
+  Block &body = kernel.getBody().front();
+  InPlacePairs pairs;
+  for (auto [i, input] : llvm::enumerate(getInputs()))
+    for (auto [j, value] : llvm::enumerate(body.getTerminator()->getOperands()))
+      if (isRow(j) && !isReadElsewhere(input) &&
+          body.getArgument(i).getType() == value.getType())
+        pairs.push_back({i, j});
+  return pairs;
+}
