@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Stages of tiles in shared memory, and scores.
+#include "lowering/gpu/attention/GpuAttentionMatrixCode.h"
+
+#include <numbers>
+
+using namespace mlir;
+
+namespace rota::lowering {
+
+MatrixAttentionCode::MatrixAttentionCode(GpuBuilder &k,
+                                         const AttentionShape &shape,
+                                         const MatrixTiling &tiling)
+    : k(k), shape(shape), tiling(tiling), places(k, shape),
+      code(k, shape.size, tiling.block),
+      unit(shape.softCap != 0.0f ? shape.softCap : shape.scale),
+      scale(k.f32(unit * std::numbers::log2e_v<float>)),
+      stages(allocateRows(4 * tiling.tile)) {
+  leaveRegistersFor(k, tiling.resident);
+}
+
+MatrixAttentionCode::Tiles MatrixAttentionCode::stageOf(Value number) {
+  int64_t rows = tiling.tile * code.stride();
+  Memory first = k.offset(stages, k.mul(number, 2 * rows));
+  return {first, k.offset(first, k.i32(rows))};
+}
+
+void MatrixAttentionCode::startTile(const Sources &rows, Value first,
+                                    Value stage) {
+  Tiles to = stageOf(stage);
+  code.startCopy(rows.first, first, tiling.tile, shape.sequence, to.first);
+  code.startCopy(rows.second, first, tiling.tile, shape.sequence, to.second);
+}
+
+void MatrixAttentionCode::advance(Value exists,
+                                  llvm::function_ref<void()> start) {
+  code.waitForCopies(0);
+  k.barrier();
+  k.when(exists, start);
+  code.endCopyGroup();
+}
+
+MatrixAttentionCode::Values MatrixAttentionCode::walkKeys(const Sources &keys,
+                                                          Value first,
+                                                          ValueRange initial,
+                                                          KeyBody body) {
+  int64_t rows = tiling.tile;
+  auto stage = [&](Value key) { return k.rem(k.div(key, rows), 2); };
+  Value begin = places.keys().begin(first, rows);
+  startTile(keys, begin, stage(begin));
+  code.endCopyGroup();
+  Value end = places.keys().end(first, ownRows());
+  return k.loop(begin, end, rows, initial, [&](Value key, ValueRange carried) {
+    Value next = k.add(key, rows);
+    advance(k.isLess(next, end), [&] { startTile(keys, next, stage(next)); });
+    return body(key, stageOf(stage(key)), carried);
+  });
+}
+
+MatrixAttentionCode::Values MatrixAttentionCode::products(Memory own,
+                                                          Memory tile) {
+  auto addresses =
+      code.addressesOf(code.ownRows(own), GpuMatrixCode::Order::Left);
+  return code.dot(addresses, tile, tiling.tile);
+}
+
+void MatrixAttentionCode::maskPartial(Values &scores, Value first, Value other,
+                                      Queries queries) {
+  bool areRows = queries == Queries::Rows;
+  AttentionWalk &walk = areRows ? places.keys() : places.queries();
+  Value partial = walk.isPartial(first, ownRows(), other, tiling.tile);
+  // Queries beyond the sequence are zeros, and add none.
+  Value beyond = areRows ? places.isBeyond(other, tiling.tile) : Value();
+  Value keys = beyond ? k.sub(k.i32(shape.sequence), other) : Value();
+  if (beyond)
+    partial = partial ? k.either(partial, beyond) : beyond;
+  if (!partial)
+    return;
+  scores = k.choose(
+      partial,
+      [&] {
+        Values masked = scores;
+        code.mask(masked, k.sub(first, other), queries, shape.mask, keys);
+        return masked;
+      },
+      [&] { return scores; });
+}
+
+void MatrixAttentionCode::bend(Values &products) {
+  if (shape.softCap == 0.0f)
+    return;
+  // tanh(x) = 1 - 2 / (1 + e^(2 x)), as two instructions that are exact enough
+  // for weights in bf16.
+  float power = 2 * shape.scale / shape.softCap * std::numbers::log2e_v<float>;
+  Value factor = k.f32(power), one = k.f32(1.0f), minusTwo = k.f32(-2.0f);
+  for (Value &product : products) {
+    Value grown = k.addf(one, fastExp2(k, k.mulf(product, factor)));
+    product = k.fma(minusTwo, k.divf(one, grown), one);
+  }
+}
+
+} // namespace rota::lowering

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cp.async, ldmatrix and mma.sync, as all GPUs since sm_80 have them.
+#include "lowering/gpu/attention/GpuMatrixCode.h"
+
+#include "lowering/kernels/Emit.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+#include <limits>
+
+using namespace mlir;
+
+namespace rota::lowering {
+
+GpuMatrixCode::GpuMatrixCode(GpuBuilder &k, int64_t columns,
+                             const MatrixBlock &block)
+    : k(k), columns(columns), block(block), thread(k.thread()),
+      warp(k.div(thread, kWarp)), lane(k.rem(thread, kWarp)),
+      laneRow(k.div(lane, 4)), laneColumn(k.mul(k.rem(lane, 4), 2)) {}
+
+Value GpuMatrixCode::swizzled(Value row, Value chunk) {
+  Value place =
+      arith::XOrIOp::create(k.ops(), chunk, k.rem(row, kSwizzledRows));
+  return k.add(k.mul(row, stride()), k.mul(place, kChunkElements));
+}
+
+Value GpuMatrixCode::positionIndex(Value position, int64_t stride,
+                                   Value chunk) {
+  return k.add(k.mul(k.widen(position), stride),
+               k.widen(k.mul(chunk, kChunkElements)));
+}
+
+Memory GpuMatrixCode::ownRows(Memory tile) {
+  return k.offset(tile, k.mul(warp, block.fragments * kRows * stride()));
+}
+
+Value GpuMatrixCode::rowInBlock(int64_t row) {
+  return k.add(k.add(k.mul(warp, block.fragments * kRows), laneRow),
+               row * kSwizzledRows);
+}
+
+//===----------------------------------------------------------------------===//
+// Copies
+//===----------------------------------------------------------------------===//
+
+void GpuMatrixCode::whenChunk(Value chunk, int64_t count,
+                              llvm::function_ref<void()> body) {
+  if (count == threadsOfRow())
+    body();
+  else
+    k.when(k.isWithin(chunk, count), body);
+}
+
+/// Starts a copy of `size` bytes; zeros take the place of all of them where
+/// there is a condition and it does not hold.
+static void startAccess(GpuBuilder &k, Memory from, Memory to, int64_t size,
+                        Value condition) {
+  Value bytes;
+  if (condition)
+    bytes = k.select(condition, k.i32(size), k.i32(0));
+  auto cache = size == kAccessBytes ? NVVM::LoadCacheModifierKind::CG
+                                    : NVVM::LoadCacheModifierKind::CA;
+  NVVM::CpAsyncOp::create(k.ops(), to.base, from.base, uint32_t(size), cache,
+                          bytes);
+}
+
+void GpuMatrixCode::startCopy(HeadRows rows, Value first, int64_t count,
+                              int64_t sequence, Memory tile) {
+  int64_t across = threadsOfRow(), down = block.threads() / across;
+  Value row = k.div(thread, across), chunk = k.rem(thread, across);
+  Value start = k.add(first, row);
+  Memory from = k.offset(rows.memory, positionIndex(start, rows.stride, chunk));
+  Memory to = k.offset(tile, swizzled(row, chunk));
+  Value inRow;
+  if (chunks() < 2 * steps())
+    inRow = k.isWithin(chunk, chunks());
+  whenChunk(chunk, 2 * steps(), [&] {
+    // `down` is a multiple of the rows after which the swizzle repeats.
+    for (int64_t i = 0; i < count; i += down) {
+      Value condition = inRow;
+      if (sequence % count != 0) {
+        condition = k.isWithin(k.add(start, i), sequence);
+        condition = inRow ? k.both(condition, inRow) : condition;
+      }
+      startAccess(k, k.offset(from, k.i64(i * rows.stride)),
+                  k.offset(to, k.i32(i * stride())), kAccessBytes, condition);
+    }
+  });
+}
+
+void GpuMatrixCode::startLineCopy(Memory line, Value first, int64_t count,
+                                  int64_t sequence, Memory to) {
+  k.when(k.isWithin(thread, count), [&] {
+    Value position = k.add(first, thread), condition;
+    if (sequence % count != 0)
+      condition = k.isWithin(position, sequence);
+    startAccess(k, k.offset(line, k.widen(position)), k.offset(to, thread),
+                sizeof(float), condition);
+  });
+}
+
+void GpuMatrixCode::endCopyGroup() {
+  NVVM::CpAsyncCommitGroupOp::create(k.ops());
+}
+
+void GpuMatrixCode::waitForCopies(int64_t pending) {
+  NVVM::CpAsyncWaitGroupOp::create(k.ops(), uint32_t(pending));
+}
+
+//===----------------------------------------------------------------------===//
+// Fragments
+//===----------------------------------------------------------------------===//
+
+/// The elements of a struct.
+static SmallVector<Value> unpack(GpuBuilder &k, Value value) {
+  SmallVector<Value> elements;
+  auto type = cast<LLVM::LLVMStructType>(value.getType());
+  for (int64_t i = 0; i < int64_t(type.getBody().size()); ++i)
+    elements.push_back(LLVM::ExtractValueOp::create(k.ops(), value, i));
+  return elements;
+}
+
+static Type structOf(GpuBuilder &k, Type element) {
+  return LLVM::LLVMStructType::getLiteral(k.ops().getContext(),
+                                          SmallVector<Type>(4, element));
+}
+
+GpuMatrixCode::Addresses GpuMatrixCode::addressesOf(Memory tile, Order order) {
+  // Lanes 8 m to 8 m + 7 give the rows of matrix m.
+  Value matrix = k.div(lane, 8), low = k.rem(matrix, 2);
+  Value high = k.div(matrix, 2);
+  bool isLeft = order == Order::Left;
+  Value row = k.add(k.rem(lane, 8), k.mul(isLeft ? low : high, 8));
+  Addresses addresses;
+  for (int64_t i = 0; i < int64_t(addresses.size()); ++i)
+    addresses[i] =
+        k.offset(tile, swizzled(row, k.add(isLeft ? high : low, 2 * i)));
+  return addresses;
+}
+
+GpuMatrixCode::Fragment GpuMatrixCode::load(const Addresses &tile, int64_t row,
+                                            int64_t step, bool transposed) {
+  // The swizzle repeats after four steps.
+  int64_t count = tile.size();
+  int64_t offset = row * stride() + step / count * (count * kRows);
+  Memory at = k.offset(tile[step % count], k.i32(offset));
+  auto layout = transposed ? NVVM::MMALayout::col : NVVM::MMALayout::row;
+  auto shape =
+      NVVM::LdStMatrixShapeAttr::get(k.ops().getContext(), /*m=*/8, /*n=*/8);
+  Value loaded = NVVM::LdMatrixOp::create(
+      k.ops(), structOf(k, k.ops().getI32Type()), at.base, /*num=*/4u, layout,
+      shape, NVVM::LdStMatrixEltType::B16);
+  SmallVector<Value> parts = unpack(k, loaded);
+  return {parts[0], parts[1], parts[2], parts[3]};
+}
+
+/// vector<2xf32>.
+static Value pairOf(GpuBuilder &k, Value low, Value high) {
+  auto type = VectorType::get({2}, low.getType());
+  return vector::FromElementsOp::create(k.ops(), type, ValueRange{low, high});
+}
+
+Value GpuMatrixCode::pack(Value low, Value high) {
+  Value rounded = arith::TruncFOp::create(
+      k.ops(), VectorType::get({2}, k.ops().getBF16Type()),
+      pairOf(k, low, high));
+  return LLVM::BitcastOp::create(k.ops(), k.ops().getI32Type(), rounded);
+}
+
+//===----------------------------------------------------------------------===//
+// Products
+//===----------------------------------------------------------------------===//
+
+void GpuMatrixCode::multiplyAdd(const Fragment &left, const Fragment &right,
+                                MutableArrayRef<Value> sums) {
+  for (int64_t half = 0; half < 2; ++half) {
+    MutableArrayRef<Value> four = sums.slice(4 * half, 4);
+    Value product = NVVM::MmaOp::create(
+        k.ops(), structOf(k, k.ops().getF32Type()), ValueRange(left),
+        ValueRange{right[2 * half], right[2 * half + 1]}, ValueRange(four),
+        ArrayRef<int64_t>{16, 8, 16}, std::nullopt, std::nullopt,
+        std::array{NVVM::MMATypes::bf16, NVVM::MMATypes::bf16},
+        std::array{NVVM::MMALayout::row, NVVM::MMALayout::col});
+    llvm::copy(unpack(k, product), four.begin());
+  }
+}
+
+GpuMatrixCode::Values GpuMatrixCode::zeroSums() {
+  return Values(sumsAt(steps(), 0), k.f32(0.0f));
+}
+
+GpuMatrixCode::Values GpuMatrixCode::dot(const Addresses &own, Memory tile,
+                                         int64_t rows) {
+  Addresses addresses = addressesOf(tile, Order::Right);
+  Values sums(sumsAt(rows / kRows, 0), k.f32(0.0f));
+  MutableArrayRef<Value> all(sums);
+  for (int64_t step = 0; step < steps(); ++step) {
+    SmallVector<Fragment> left;
+    for (int64_t i = 0; i < block.fragments; ++i)
+      left.push_back(load(own, i * kRows, step));
+    for (int64_t n = 0; n < rows / kRows; ++n) {
+      Fragment right = load(addresses, n * kRows, step);
+      for (int64_t i = 0; i < block.fragments; ++i)
+        multiplyAdd(left[i], right, all.slice(sumsAt(n, i), kFragmentSums));
+    }
+  }
+  return sums;
+}
+
+void GpuMatrixCode::accumulate(ArrayRef<Value> weights, Memory tile,
+                               Values &sums) {
+  Addresses addresses = addressesOf(tile, Order::Left);
+  MutableArrayRef<Value> all(sums);
+  for (int64_t n = 0; sumsAt(n, 0) < int64_t(weights.size()); ++n) {
+    SmallVector<Fragment> left;
+    for (int64_t i = 0; i < block.fragments; ++i) {
+      // The sums of a product are a left matrix as they lie.
+      ArrayRef<Value> w = weights.slice(sumsAt(n, i), kFragmentSums);
+      left.push_back({pack(w[0], w[1]), pack(w[2], w[3]), pack(w[4], w[5]),
+                      pack(w[6], w[7])});
+    }
+    for (int64_t step = 0; step < steps(); ++step) {
+      Fragment right = load(addresses, n * kRows, step, /*transposed=*/true);
+      for (int64_t i = 0; i < block.fragments; ++i)
+        multiplyAdd(left[i], right, all.slice(sumsAt(step, i), kFragmentSums));
+    }
+  }
+}
+
+void GpuMatrixCode::mask(Values &scores, Value ahead, Queries queries,
+                         const mlir::rota::AttentionMask &mask, Value keys) {
+  Value lowest = k.f32(-std::numeric_limits<float>::infinity());
+  bool areRows = queries == Queries::Rows;
+  int64_t width = mask.before + mask.after + 1;
+  for (auto [i, score] : llvm::enumerate(scores)) {
+    // The element's row and column are distance - column apart.
+    Value row = k.add(ahead, rowInBlock(rowOf(i)));
+    Value distance = k.sub(row, laneColumn);
+    int64_t column = columnOf(i);
+    Value sees;
+    if (mask.limitsBefore() && mask.limitsAfter()) {
+      int64_t reach = areRows ? mask.after : mask.before;
+      sees = k.isWithin(k.add(distance, reach - column), width);
+    } else if (mask.limitsAfter()) {
+      sees = areRows ? k.isLess(k.i32(column - 1), distance)
+                     : k.isLess(distance, k.i32(column + 1));
+    }
+    if (keys) {
+      Value exists = k.isLess(k.add(laneColumn, column), keys);
+      sees = sees ? k.both(sees, exists) : exists;
+    }
+    score = k.select(sees, score, lowest);
+  }
+}
+
+void GpuMatrixCode::storeRows(ArrayRef<Value> sums, HeadRows rows, Value first,
+                              int64_t sequence, Memory tile) {
+  Memory own = ownRows(tile);
+  for (int64_t i = 0; i < int64_t(sums.size()); i += 2) {
+    int64_t chunk = columnOf(i) / kChunkElements;
+    if (chunk >= chunks())
+      continue;
+    Value row = k.add(laneRow, rowOf(i) * kSwizzledRows);
+    Value at = k.add(swizzled(row, k.i32(chunk)), laneColumn);
+    k.store(pairOf(k, sums[i], sums[i + 1]), own, at);
+  }
+  NVVM::SyncWarpOp::create(k.ops(), k.i32(-1));
+  int64_t across = threadsOfRow(), down = kWarp / across;
+  Value chunk = k.rem(lane, across);
+  int64_t count = block.fragments * kRows;
+  Value start = k.add(first, k.mul(warp, count));
+  whenChunk(chunk, chunks(), [&] {
+    for (int64_t i = 0; i < count; i += down) {
+      Value row = k.add(k.div(lane, across), i);
+      Value value =
+          lowering::load(k.ops(), own.base, own.element, swizzled(row, chunk),
+                         kChunkElements, kAccessBytes);
+      Value position = k.add(start, row);
+      k.when(k.isWithin(position, sequence), [&] {
+        k.store(value, rows.memory,
+                positionIndex(position, rows.stride, chunk));
+      });
+    }
+  });
+}
+
+} // namespace rota::lowering

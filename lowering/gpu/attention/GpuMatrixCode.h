@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Matrix instructions of warps on bf16 rows in shared memory. A tile is rows of
+// up to 256 elements, in chunks of 16 bytes: chunk c of row r lies at chunk
+// c ^ (r % 8), so that neither eight rows of one chunk nor eight chunks of one
+// row share a bank. Rows are padded to whole groups of eight chunks; no
+// instruction reads the padding beyond a whole fragment, which is zero.
+//
+// A fragment is what the 32 lanes of a warp hold of a matrix of 16 rows: lane l
+// has elements 2 (l % 4) and the next of rows l / 4 and l / 4 + 8.
+#ifndef ROTA_LOWERING_GPU_ATTENTION_GPUMATRIXCODE_H
+#define ROTA_LOWERING_GPU_ATTENTION_GPUMATRIXCODE_H
+
+#include "lowering/gpu/attention/GpuAttentionBlocks.h"
+
+#include "llvm/Support/MathExtras.h"
+
+#include <array>
+
+namespace rota::lowering {
+
+/// The warps of a block, and the fragments of 16 rows that each has of its own.
+struct MatrixBlock {
+  static constexpr int64_t kFragmentRows = 16;
+  int64_t warps, fragments;
+
+  int64_t threads() const { return warps * kWarp; }
+  int64_t rows() const { return warps * fragments * kFragmentRows; }
+};
+
+class GpuMatrixCode {
+public:
+  using Values = llvm::SmallVector<mlir::Value>;
+
+  GpuMatrixCode(GpuBuilder &k, int64_t columns, const MatrixBlock &block);
+
+  static bool hasColumns(int64_t columns) {
+    return columns % kChunkElements == 0 && columns <= kMostColumns;
+  }
+  /// Elements from row to row of a tile.
+  int64_t stride() const {
+    return llvm::alignTo(columns, kChunkElements * kSwizzledRows);
+  }
+  /// Fragments side by side.
+  int64_t steps() const { return llvm::divideCeil(columns, kRows); }
+
+  //===--------------------------------------------------------------------===//
+  // Copies
+  //===--------------------------------------------------------------------===//
+
+  /// Starts copies of `count` rows from position `first` (i32) on into a tile;
+  /// zeros take the place of rows beyond `sequence`.
+  void startCopy(HeadRows rows, mlir::Value first, int64_t count,
+                 int64_t sequence, Memory tile);
+  /// Starts a copy of `count` f32 from position `first` on, no more than the
+  /// block has threads; zeros beyond `sequence`.
+  void startLineCopy(Memory line, mlir::Value first, int64_t count,
+                     int64_t sequence, Memory to);
+  /// Ends a group of copies, of all threads alike.
+  void endCopyGroup();
+  /// Waits for this thread's copies but those of the last `pending` groups.
+  void waitForCopies(int64_t pending);
+
+  //===--------------------------------------------------------------------===//
+  // Fragments
+  //===--------------------------------------------------------------------===//
+
+  /// Four registers (i32) of two bf16 each.
+  using Fragment = std::array<mlir::Value, 4>;
+  /// The fragment is the left matrix of a product, or two right ones whose
+  /// columns are rows of the tile.
+  enum class Order { Left, Right };
+  /// A lane's addresses of fragments of a tile.
+  using Addresses = std::array<Memory, 4>;
+  Addresses addressesOf(Memory tile, Order order);
+  /// The fragment of 16 rows from `row` on and 16 columns from 16 `step` on. In
+  /// order Left and transposed it is two right matrices, of eight columns each.
+  Fragment load(const Addresses &tile, int64_t row, int64_t step,
+                bool transposed = false);
+
+  //===--------------------------------------------------------------------===//
+  // Products: [16 columns][fragment of own rows], eight f32 each
+  //===--------------------------------------------------------------------===//
+
+  /// The lane's row that product element `i` is of, one of laneRows(); and its
+  /// column, from the lane's first one on.
+  int64_t rowOf(int64_t i) const {
+    return i / kFragmentSums % block.fragments * 2 + i / 2 % 2;
+  }
+  int64_t columnOf(int64_t i) const {
+    return i / kFragmentSums / block.fragments * kRows +
+           i % kFragmentSums / 4 * 8 + i % 2;
+  }
+  /// Rows that a lane has elements of, and lanes that share them.
+  int64_t laneRows() const { return 2 * block.fragments; }
+  static constexpr int64_t kRowLanes = 4;
+
+  /// The warp's rows times the first `rows` rows of the tile.
+  Values dot(const Addresses &own, Memory tile, int64_t rows);
+  /// sums + weights * tile; weights, as many as dot() gives, are rounded.
+  void accumulate(llvm::ArrayRef<mlir::Value> weights, Memory tile,
+                  Values &sums);
+  Values zeroSums();
+
+  /// Queries are the rows of scores, or their columns.
+  enum class Queries { Rows, Columns };
+  /// Scores of queries that do not see their key become minus infinity. The
+  /// block's first row is `ahead` (i32) positions after the first column. With
+  /// `keys` (i32) given, keys are columns and only so many exist.
+  void mask(Values &scores, mlir::Value ahead, Queries queries,
+            const mlir::rota::AttentionMask &mask, mlir::Value keys);
+
+  /// Writes this warp's rows of sums, rounded, to the rows from position
+  /// `first` on that are within `sequence`, by way of its rows in `tile`.
+  void storeRows(llvm::ArrayRef<mlir::Value> sums, HeadRows rows,
+                 mlir::Value first, int64_t sequence, Memory tile);
+
+  /// The warp's own rows of a tile.
+  Memory ownRows(Memory tile);
+  /// The lane's row number `row`, in the block.
+  mlir::Value rowInBlock(int64_t row);
+  mlir::Value columnOfLane() { return laneColumn; } // 0, 2, 4 or 6
+
+private:
+  static constexpr int64_t kRows = 16;        // rows and columns of a fragment
+  static constexpr int64_t kFragmentSums = 8; // per product of two fragments
+  static constexpr int64_t kChunkElements = 8, kSwizzledRows = 8;
+  static constexpr int64_t kMostColumns = 256;
+
+  int64_t chunks() const { return columns / kChunkElements; }
+  /// Threads that share a row: a power of two, some of them idle. All of a
+  /// block have 32 rows or fewer, and 8 of the widest.
+  int64_t threadsOfRow() const {
+    return std::max<int64_t>(llvm::PowerOf2Ceil(2 * steps()), block.warps);
+  }
+  /// Calls `body` where `chunk` is below `count`.
+  void whenChunk(mlir::Value chunk, int64_t count,
+                 llvm::function_ref<void()> body);
+  /// The element where a chunk of a row begins; all i32.
+  mlir::Value swizzled(mlir::Value row, mlir::Value chunk);
+  mlir::Value positionIndex(mlir::Value position, int64_t stride,
+                            mlir::Value chunk);
+  /// The first of the sums of 16 columns and one fragment of own rows.
+  int64_t sumsAt(int64_t step, int64_t fragment) const {
+    return (step * block.fragments + fragment) * kFragmentSums;
+  }
+  /// sums[16 columns] += left * right, two right matrices.
+  void multiplyAdd(const Fragment &left, const Fragment &right,
+                   llvm::MutableArrayRef<mlir::Value> sums);
+  /// Two f32 in one register, rounded.
+  mlir::Value pack(mlir::Value low, mlir::Value high);
+
+  GpuBuilder &k;
+  int64_t columns;
+  MatrixBlock block;
+  mlir::Value thread, warp, lane, laneRow, laneColumn; // i32
+};
+
+} // namespace rota::lowering
+
+#endif // ROTA_LOWERING_GPU_ATTENTION_GPUMATRIXCODE_H

@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Rows in the three forms of RowGeometry.
+#include "lowering/gpu/rows/GpuRowKernel.h"
+
+using namespace mlir;
+using mlir::rota::ReduceOp;
+
+namespace rota::lowering {
+
+using Form = RowGeometry::Form;
+
+void GpuRowKernel::emit(GpuBuilder &k) {
+  SmallVector<Value> operands;
+  for (unsigned i = 0; i < body.getOperands().size(); ++i)
+    operands.push_back(k.argument(i, k.ops().getI8Type()).base);
+  values.begin(k.ops(), operands);
+  if (geometry.form == Form::Chunks)
+    emitChunks(k);
+  else
+    emitSlots(k);
+}
+
+Memory GpuRowKernel::resultMemory(GpuBuilder &k, unsigned result) {
+  Type element = body.isSum(result)
+                     ? k.ops().getF32Type()
+                     : RowBody::elementOf(body.getResults()[result]);
+  return k.argument(body.getOperands().size() + result, element);
+}
+
+GpuRowKernel::Place GpuRowKernel::placeOf(GpuBuilder &k, Value row, Value chunk,
+                                          RowValues::Values *atColumns) {
+  Value column = k.mul(k.widen(chunk), std::max<int64_t>(geometry.width, 1));
+  return {row, column, geometry.width, kAccessBytes, atColumns};
+}
+
+Value GpuRowKernel::both(GpuBuilder &k, Value a, Value b) {
+  if (!a || !b)
+    return a ? a : b;
+  return k.both(a, b);
+}
+
+void GpuRowKernel::whenAll(GpuBuilder &k, Value condition,
+                           llvm::function_ref<void()> code) {
+  if (condition)
+    k.when(condition, code);
+  else
+    code();
+}
+
+//===----------------------------------------------------------------------===//
+// Independent chunks
+//===----------------------------------------------------------------------===//
+
+void GpuRowKernel::emitChunks(GpuBuilder &k) {
+  k.each(rows * geometry.chunks, geometry.blockThreads, [&](Value number) {
+    Value row = k.widen(k.div(number, geometry.chunks));
+    Value chunk = k.rem(number, geometry.chunks);
+    RowValues::Values atColumns;
+    Place place = placeOf(k, row, chunk, &atColumns);
+    values.beginRow();
+    SmallVector<Store> columns, scalars;
+    collectStores(k, /*rank=*/1, place, columns);
+    collectStores(k, /*rank=*/0, {row, {}, 0, 0, nullptr}, scalars);
+    storeAll(k, columns);
+    if (!scalars.empty())
+      whenAll(k, geometry.chunks > 1 ? k.isWithin(chunk, 1) : Value(),
+              [&] { storeAll(k, scalars); });
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Rows of several threads
+//===----------------------------------------------------------------------===//
+
+void GpuRowKernel::emitSlots(GpuBuilder &k) {
+  Value thread = k.thread(), block = k.block();
+  local = geometry.rowsPerBlock > 1 ? k.rem(thread, geometry.threads) : thread;
+  slot = block;
+  if (geometry.rowsPerBlock > 1)
+    slot = k.add(k.mul(block, geometry.rowsPerBlock),
+                 k.div(thread, geometry.threads));
+  slot = k.widen(slot);
+
+  int64_t trips = llvm::divideCeil(rows, geometry.slots);
+  bool ragged = rows % (geometry.blocks * geometry.rowsPerBlock) != 0;
+  auto rowAt = [&](Value number, Value turn) {
+    Row row{number, {}, turn};
+    if (ragged) {
+      row.inRange = k.isWithin(number, rows);
+      row.number = k.select(row.inRange, number, k.i64(rows - 1));
+    }
+    return row;
+  };
+  if (geometry.form == Form::Loop)
+    clearSums(k);
+  SmallVector<Value> sums = emptySums(k);
+  if (trips == 1)
+    sums = emitRow(k, rowAt(slot, {}), sums);
+  else
+    sums = k.loop(k.i32(0), k.i32(trips), 1, sums,
+                  [&](Value trip, ValueRange carried) {
+                    Value skipped = k.mul(k.widen(trip), geometry.slots);
+                    Row row = rowAt(k.add(slot, skipped), k.rem(trip, 2));
+                    return emitRow(k, row, carried);
+                  });
+  storeSums(k, sums);
+}
+
+SmallVector<Value> GpuRowKernel::emitRow(GpuBuilder &k, const Row &row,
+                                         ValueRange sums) {
+  values.beginRow();
+  SmallVector<RowValues::Values> chunks(geometry.perThread);
+  for (int pass = 0; pass < body.getPasses(); ++pass) {
+    emitScalars(k, pass, row);
+    if (geometry.form == Form::Registers)
+      emitPassInRegisters(k, pass, row, chunks);
+    else
+      emitPassInLoop(k, pass, row);
+  }
+  // All is read before anything is stored.
+  SmallVector<SmallVector<Store>> stores(geometry.perThread);
+  if (geometry.form == Form::Registers)
+    for (int64_t i = 0; i < geometry.perThread; ++i)
+      collectStores(k, /*rank=*/1,
+                    placeOf(k, row.number, chunkOf(k, i), &chunks[i]),
+                    stores[i]);
+  SmallVector<Value> added = addSums(k, row, chunks, sums);
+  storeColumns(k, row, stores);
+  storeScalars(k, row);
+  return added;
+}
+
+/// In front of loops and branches, so that all code of the pass sees them.
+void GpuRowKernel::emitScalars(GpuBuilder &k, int pass, const Row &row) {
+  llvm::DenseSet<Value> seen;
+  for (ReduceOp reduce : body.getReductions(pass))
+    values.emitScalarsOf(k.ops(), reduce.getInput(), row.number, seen);
+  if (pass == body.getPasses() - 1)
+    for (Value value : body.getResults())
+      if (RowBody::rankOf(value) == 1)
+        values.emitScalarsOf(k.ops(), value, row.number, seen);
+}
+
+Value GpuRowKernel::chunkOf(GpuBuilder &k, int64_t i) {
+  Value chunk = k.add(local, i * geometry.threads);
+  if (hasChunk(k, i))
+    chunk = k.min(chunk, k.i32(geometry.chunks - 1));
+  return chunk;
+}
+
+Value GpuRowKernel::hasChunk(GpuBuilder &k, int64_t i) {
+  if ((i + 1) * geometry.threads <= geometry.chunks)
+    return {};
+  return k.isWithin(k.add(local, i * geometry.threads), geometry.chunks);
+}
+
+void GpuRowKernel::combineRow(GpuBuilder &k, Reductions reductions,
+                              const Row &row, ValueRange parts) {
+  SmallVector<Value> scalars;
+  for (auto [reduce, part] : llvm::zip(reductions, parts))
+    scalars.push_back(k.combineElements(part, [&](Value x, Value y) {
+      return combineParts(k.ops(), reduce, x, y);
+    }));
+  scalars = k.combineThreads(
+      scalars, geometry.threads,
+      [&](ValueRange left, ValueRange right) {
+        SmallVector<Value> joined;
+        for (auto [reduce, x, y] : llvm::zip(reductions, left, right))
+          joined.push_back(combineParts(k.ops(), reduce, x, y));
+        return joined;
+      },
+      row.turn);
+  for (auto [reduce, total] : llvm::zip(reductions, scalars))
+    values.setTotal(k.ops(), reduce, total);
+}
+
+void GpuRowKernel::emitPassInRegisters(
+    GpuBuilder &k, int pass, const Row &row,
+    MutableArrayRef<RowValues::Values> chunks) {
+  SmallVector<ReduceOp> reductions = body.getReductions(pass);
+  SmallVector<Value> parts;
+  for (ReduceOp reduce : reductions) {
+    Value part;
+    for (int64_t i = 0; i < geometry.perThread; ++i) {
+      Place place = placeOf(k, row.number, chunkOf(k, i), &chunks[i]);
+      Value mine = values.wide(k.ops(), reduce.getInput(), place);
+      if (Value present = hasChunk(k, i))
+        mine =
+            k.select(present, mine, k.splat(neutralOf(reduce), geometry.width));
+      part = part ? combineParts(k.ops(), reduce, part, mine) : mine;
+    }
+    parts.push_back(part);
+  }
+  combineRow(k, reductions, row, parts);
+}
+
+void GpuRowKernel::storeColumns(GpuBuilder &k, const Row &row,
+                                ArrayRef<SmallVector<Store>> stores) {
+  for (auto [i, ofChunk] : llvm::enumerate(stores))
+    if (!ofChunk.empty())
+      whenAll(k, both(k, row.inRange, hasChunk(k, i)),
+              [&] { storeAll(k, ofChunk); });
+}
+
+void GpuRowKernel::emitPassInLoop(GpuBuilder &k, int pass, const Row &row) {
+  SmallVector<ReduceOp> reductions = body.getReductions(pass);
+  bool storing = pass == body.getPasses() - 1;
+  SmallVector<Value> initial;
+  for (ReduceOp reduce : reductions)
+    initial.push_back(k.splat(neutralOf(reduce), geometry.width));
+  auto emitChunk = [&](Value chunk, ValueRange carried) {
+    RowValues::Values atColumns;
+    Place place = placeOf(k, row.number, chunk, &atColumns);
+    SmallVector<Value> next;
+    for (auto [reduce, part] : llvm::zip(reductions, carried))
+      next.push_back(
+          combineParts(k.ops(), reduce, part,
+                       values.wide(k.ops(), reduce.getInput(), place)));
+    if (storing) {
+      SmallVector<Store> stores;
+      collectStores(k, /*rank=*/1, place, stores);
+      whenAll(k, row.inRange, [&] {
+        addSumsInMemory(k, place);
+        storeAll(k, stores);
+      });
+    }
+    return next;
+  };
+  SmallVector<Value> parts = k.loop(local, k.i32(geometry.chunks),
+                                    geometry.threads, initial, emitChunk);
+  combineRow(k, reductions, row, parts);
+}
+
+//===----------------------------------------------------------------------===//
+// Results
+//===----------------------------------------------------------------------===//
+
+void GpuRowKernel::collectStores(GpuBuilder &k, int64_t rank,
+                                 const Place &place,
+                                 SmallVectorImpl<Store> &stores) {
+  for (auto [number, value] : llvm::enumerate(body.getResults())) {
+    if (RowBody::rankOf(value) != rank || body.isSum(number))
+      continue;
+    Value index = values.indexOf(k.ops(), value, place.row, place);
+    Value stored = accumulate[number] ? values.wide(k.ops(), value, place)
+                                      : values.stored(k.ops(), value, place);
+    stores.push_back({stored, unsigned(number), index});
+  }
+}
+
+void GpuRowKernel::storeAll(GpuBuilder &k, ArrayRef<Store> stores) {
+  SmallVector<Value> final;
+  for (const Store &store : stores) {
+    Memory memory = resultMemory(k, store.result);
+    Value value = store.value;
+    if (accumulate[store.result]) {
+      auto vector = dyn_cast<VectorType>(value.getType());
+      Value old = vector
+                      ? k.loadVector(memory, store.index, vector.getDimSize(0))
+                      : k.load(memory, store.index);
+      value = k.addf(old, value);
+    }
+    final.push_back(value);
+  }
+  for (auto [store, value] : llvm::zip(stores, final))
+    k.store(value, resultMemory(k, store.result), store.index);
+}
+
+void GpuRowKernel::storeScalars(GpuBuilder &k, const Row &row) {
+  SmallVector<Store> stores;
+  collectStores(k, /*rank=*/0, {row.number, {}, 0, 0, nullptr}, stores);
+  if (stores.empty())
+    return;
+  if (geometry.overwritesScalars)
+    k.barrier();
+  Value isFirst = geometry.threads > 1 ? k.isEqual(local, k.i32(0)) : Value();
+  whenAll(k, both(k, row.inRange, isFirst), [&] { storeAll(k, stores); });
+}
+
+//===----------------------------------------------------------------------===//
+// Sums over rows
+//===----------------------------------------------------------------------===//
+
+/// Sums of columns are in memory where rows are in loops.
+static bool inMemory(const RowGeometry &geometry, Value value) {
+  return geometry.form == Form::Loop && RowBody::rankOf(value) == 1;
+}
+
+SmallVector<Value> GpuRowKernel::emptySums(GpuBuilder &k) {
+  SmallVector<Value> sums;
+  for (auto [number, value] : llvm::enumerate(body.getResults()))
+    if (body.isSum(number) && !inMemory(geometry, value))
+      sums.append(RowBody::rankOf(value) ? geometry.perThread : 1,
+                  RowBody::rankOf(value) ? k.splat(0.0f, geometry.width)
+                                         : k.f32(0.0f));
+  return sums;
+}
+
+SmallVector<Value>
+GpuRowKernel::addSums(GpuBuilder &k, const Row &row,
+                      MutableArrayRef<RowValues::Values> chunks,
+                      ValueRange sums) {
+  SmallVector<Value> added;
+  auto add = [&](Value mine) {
+    Value before = sums[added.size()];
+    Value sum = k.addf(before, mine);
+    added.push_back(row.inRange ? k.select(row.inRange, sum, before) : sum);
+  };
+  for (auto [number, value] : llvm::enumerate(body.getResults())) {
+    if (!body.isSum(number) || inMemory(geometry, value))
+      continue;
+    if (RowBody::rankOf(value) == 0) {
+      add(values.scalar(k.ops(), value, row.number));
+      continue;
+    }
+    for (int64_t i = 0; i < geometry.perThread; ++i)
+      add(values.wide(k.ops(), value,
+                      placeOf(k, row.number, chunkOf(k, i), &chunks[i])));
+  }
+  return added;
+}
+
+void GpuRowKernel::storeSums(GpuBuilder &k, ValueRange sums) {
+  for (auto [number, value] : llvm::enumerate(body.getResults())) {
+    if (!body.isSum(number) || inMemory(geometry, value))
+      continue;
+    Memory memory = resultMemory(k, number);
+    if (RowBody::rankOf(value) == 0) {
+      Value isFirst =
+          geometry.threads > 1 ? k.isEqual(local, k.i32(0)) : Value();
+      whenAll(k, isFirst, [&] { k.store(sums.front(), memory, slot); });
+      sums = sums.drop_front();
+      continue;
+    }
+    for (int64_t i = 0; i < geometry.perThread; ++i)
+      whenAll(k, hasChunk(k, i), [&] {
+        Place place = placeOf(k, slot, chunkOf(k, i), nullptr);
+        k.store(sums[i], memory, values.indexOf(k.ops(), value, slot, place));
+      });
+    sums = sums.drop_front(geometry.perThread);
+  }
+}
+
+void GpuRowKernel::clearSums(GpuBuilder &k) {
+  for (auto [number, value] : llvm::enumerate(body.getResults())) {
+    if (!body.isSum(number) || !inMemory(geometry, value))
+      continue;
+    Memory memory = resultMemory(k, number);
+    k.loop(local, k.i32(geometry.chunks), geometry.threads, [&](Value chunk) {
+      Place place = placeOf(k, slot, chunk, nullptr);
+      k.store(k.splat(0.0f, geometry.width), memory,
+              values.indexOf(k.ops(), value, slot, place));
+    });
+  }
+}
+
+void GpuRowKernel::addSumsInMemory(GpuBuilder &k, const Place &place) {
+  for (auto [number, value] : llvm::enumerate(body.getResults())) {
+    if (!body.isSum(number) || !inMemory(geometry, value))
+      continue;
+    Memory memory = resultMemory(k, number);
+    Value index = values.indexOf(k.ops(), value, slot, place);
+    Value mine = values.wide(k.ops(), value, place);
+    Value before = k.loadVector(memory, index, geometry.width);
+    k.store(k.addf(before, mine), memory, index);
+  }
+}
+
+} // namespace rota::lowering

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The body of a `rota.kernel` as code of a GPU's threads.
+#ifndef ROTA_LOWERING_GPU_ROWS_GPUROWKERNEL_H
+#define ROTA_LOWERING_GPU_ROWS_GPUROWKERNEL_H
+
+#include "lowering/gpu/GpuBuilder.h"
+#include "lowering/gpu/rows/RowGeometry.h"
+#include "lowering/kernels/rows/RowValues.h"
+
+namespace rota::lowering {
+
+/// Emits one kernel over `rows` rows. Arguments: the operands, then the
+/// results; in the place of a result of kind `sum` a row of partial sums for
+/// each slot, in f32. A thread reads and writes the same columns of a row, and
+/// reads them before it writes them, so that results may lie on operands.
+class GpuRowKernel {
+public:
+  GpuRowKernel(const RowBody &body, const RowGeometry &geometry, int64_t rows,
+               llvm::ArrayRef<bool> accumulate)
+      : body(body), geometry(geometry), rows(rows), accumulate(accumulate),
+        values(body) {}
+
+  void emit(GpuBuilder &k);
+
+private:
+  using Place = RowValues::Place;
+  using Reductions = llvm::ArrayRef<mlir::rota::ReduceOp>;
+  /// One store of a result: its index in elements.
+  struct Store {
+    mlir::Value value;
+    unsigned result;
+    mlir::Value index;
+  };
+  /// The row at hand. A condition is null where it always holds.
+  struct Row {
+    mlir::Value number;  // i64
+    mlir::Value inRange; // whether the row exists
+    mlir::Value turn;    // 0 and 1 for rows in turns, i32; null for one row
+  };
+
+  void emitChunks(GpuBuilder &k);
+  void emitSlots(GpuBuilder &k);
+  /// Emits a row; returns `sums` with the row added.
+  llvm::SmallVector<mlir::Value> emitRow(GpuBuilder &k, const Row &row,
+                                         mlir::ValueRange sums);
+  void emitScalars(GpuBuilder &k, int pass, const Row &row);
+  void emitPassInRegisters(GpuBuilder &k, int pass, const Row &row,
+                           llvm::MutableArrayRef<RowValues::Values> chunks);
+  void emitPassInLoop(GpuBuilder &k, int pass, const Row &row);
+  void combineRow(GpuBuilder &k, Reductions reductions, const Row &row,
+                  mlir::ValueRange parts);
+  void storeColumns(GpuBuilder &k, const Row &row,
+                    llvm::ArrayRef<llvm::SmallVector<Store>> stores);
+  void storeScalars(GpuBuilder &k, const Row &row);
+
+  llvm::SmallVector<mlir::Value> emptySums(GpuBuilder &k);
+  llvm::SmallVector<mlir::Value>
+  addSums(GpuBuilder &k, const Row &row,
+          llvm::MutableArrayRef<RowValues::Values> chunks,
+          mlir::ValueRange sums);
+  void storeSums(GpuBuilder &k, mlir::ValueRange sums);
+  void clearSums(GpuBuilder &k);
+  void addSumsInMemory(GpuBuilder &k, const Place &place);
+
+  Place placeOf(GpuBuilder &k, mlir::Value row, mlir::Value chunk,
+                RowValues::Values *atColumns);
+  /// The chunk number `i` of this thread, or the row's last.
+  mlir::Value chunkOf(GpuBuilder &k, int64_t i);
+  /// Whether this thread has a chunk number `i`; null: it has.
+  mlir::Value hasChunk(GpuBuilder &k, int64_t i);
+  mlir::Value both(GpuBuilder &k, mlir::Value a, mlir::Value b);
+  void whenAll(GpuBuilder &k, mlir::Value condition,
+               llvm::function_ref<void()> code);
+
+  /// The results of kind `row` and of this rank at `place`, as they are stored.
+  void collectStores(GpuBuilder &k, int64_t rank, const Place &place,
+                     llvm::SmallVectorImpl<Store> &stores);
+  void storeAll(GpuBuilder &k, llvm::ArrayRef<Store> stores);
+  Memory resultMemory(GpuBuilder &k, unsigned result);
+
+  RowBody body;
+  RowGeometry geometry;
+  int64_t rows;
+  llvm::SmallVector<bool> accumulate;
+  RowValues values;
+  mlir::Value local; // number of the thread in its row, i32
+  mlir::Value slot;  // i64
+};
+
+} // namespace rota::lowering
+
+#endif // ROTA_LOWERING_GPU_ROWS_GPUROWKERNEL_H

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Threads by the width of rows and what is kept of them.
+#include "lowering/gpu/rows/RowGeometry.h"
+
+#include "lowering/gpu/GpuBuilder.h"
+
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace rota::lowering {
+namespace {
+
+constexpr int64_t kNarrowThreads = 128;  // threads of a block of narrow rows
+constexpr int64_t kMostRowThreads = 512; // leaves 128 registers to each
+/// A thread takes two chunks of rows that have more chunks than this.
+constexpr int64_t kMostSingleChunks = 64;
+/// The most bytes of row operands and sums that a thread keeps.
+constexpr int64_t kMostKeptBytes = 128;
+/// Threads that add rows up, over all slots, and the bounds of their slots.
+constexpr int64_t kSummingThreads = 128 * 1024;
+constexpr int64_t kLeastSlots = 128, kMostSlots = 4096;
+constexpr int64_t kLeastRowsOfSlot = 8; // where there are more slots
+
+bool hasSums(const RowBody &body) {
+  for (unsigned i = 0; i < body.getResults().size(); ++i)
+    if (body.isSum(i))
+      return true;
+  return false;
+}
+
+bool hasReductions(const RowBody &body) {
+  for (int pass = 0; pass < body.getPasses(); ++pass)
+    if (!body.getReductions(pass).empty())
+      return true;
+  return false;
+}
+
+int64_t bitsOf(Value value) {
+  return RowBody::elementOf(value).getIntOrFloatBitWidth();
+}
+
+/// Bits of the narrowest element of a row.
+int64_t narrowestElement(const RowBody &body) {
+  int64_t bits = 32;
+  auto add = [&](Value value) {
+    if (RowBody::rankOf(value) == 1)
+      bits = std::min(bits, bitsOf(value));
+  };
+  llvm::for_each(body.getOperands(), add);
+  llvm::for_each(body.getResults(), add);
+  return bits;
+}
+
+/// Bytes of operands and sums that a thread keeps for each element of a row.
+int64_t countKept(const RowBody &body) {
+  int64_t kept = 0;
+  for (Value operand : body.getOperands())
+    kept += RowBody::rankOf(operand) * bitsOf(operand) / 8;
+  for (auto [i, result] : llvm::enumerate(body.getResults()))
+    if (body.isSum(i))
+      kept += RowBody::rankOf(result) * 4;
+  return std::max<int64_t>(kept, 1);
+}
+
+/// A result may lie on an operand of its type.
+bool mayOverwriteScalars(const RowBody &body) {
+  for (auto [i, result] : llvm::enumerate(body.getResults()))
+    if (!body.isSum(i) && RowBody::rankOf(result) == 0)
+      for (BlockArgument operand : body.getOperands())
+        if (operand.getType() == result.getType() &&
+            !body.getMap(operand.getArgNumber()).isConstant())
+          return true;
+  return false;
+}
+
+} // namespace
+
+RowGeometry::RowGeometry(const RowBody &body, int64_t rows) : slots(rows) {
+  int64_t columns = body.getColumns();
+  auto cut = [&](int64_t bits) {
+    width = columns == 0 ? 0 : chunkWidth(columns, bits);
+    chunks = columns == 0 ? 1 : columns / width;
+  };
+  // The chunks of a row that is combined do not depend on its types, so that
+  // the order of its sums does not either.
+  cut(/*bits=*/16);
+  overwritesScalars = chunks > 1 && mayOverwriteScalars(body);
+  bool sums = hasSums(body);
+  if (!sums && !hasReductions(body) && !overwritesScalars) {
+    form = Form::Chunks;
+    cut(narrowestElement(body));
+    blockThreads = kAloneThreads;
+    blocks = llvm::divideCeil(rows * chunks, blockThreads);
+    return;
+  }
+
+  // The order of a row's sums follows from the threads: equal rows have equal
+  // sums, whatever else the kernel does.
+  threads = std::min<int64_t>(
+      chunks > kMostSingleChunks ? llvm::divideCeil(chunks, 2) : chunks,
+      kMostRowThreads);
+  threads = threads <= kWarp ? int64_t(llvm::PowerOf2Ceil(threads))
+                             : int64_t(llvm::alignTo(threads, kWarp));
+  perThread = llvm::divideCeil(chunks, threads);
+  int64_t kept = perThread * countKept(body) * std::max<int64_t>(width, 1);
+  form = kept > kMostKeptBytes ? Form::Loop : Form::Registers;
+  if (threads <= kWarp && form == Form::Registers)
+    rowsPerBlock = kNarrowThreads / threads;
+  blockThreads = threads * rowsPerBlock;
+  if (sums) {
+    slots = std::min(kSummingThreads / threads, rows / kLeastRowsOfSlot);
+    slots = std::clamp<int64_t>(llvm::bit_floor(uint64_t(slots)), kLeastSlots,
+                                kMostSlots);
+    slots = std::min<int64_t>(slots, llvm::alignTo(rows, rowsPerBlock));
+  }
+  blocks = llvm::divideCeil(slots, rowsPerBlock);
+}
+
+} // namespace rota::lowering

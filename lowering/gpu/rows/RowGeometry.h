@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The division of a kernel's rows among the threads of a GPU.
+#ifndef ROTA_LOWERING_GPU_ROWS_ROWGEOMETRY_H
+#define ROTA_LOWERING_GPU_ROWS_ROWGEOMETRY_H
+
+#include "lowering/kernels/rows/RowBody.h"
+
+namespace rota::lowering {
+
+/// A choice that depends on the kernel and the number of rows alone, never on
+/// the GPU, and so do the bits of sums.
+struct RowGeometry {
+  enum class Form {
+    Chunks,    // a thread does one chunk of one row, nothing is combined
+    Registers, // the threads of a row keep its chunks in registers
+    Loop,      // a block does a row, and reads it again for each pass
+  };
+
+  RowGeometry(const RowBody &body, int64_t rows);
+
+  Form form;
+  int64_t width;            // elements of a chunk; 0: one value per row
+  int64_t chunks;           // chunks per row
+  int64_t threads = 1;      // threads per row
+  int64_t perThread = 1;    // chunks of a thread, in registers
+  int64_t rowsPerBlock = 1; // at a time
+  /// Rows that are done at a time: all of them or, where rows are summed, one
+  /// for each row of partial sums. Slot s does rows s, s + slots, ...
+  int64_t slots;
+  int64_t blockThreads, blocks;
+
+  /// Whether a value of each row may be overwritten while other threads of the
+  /// row still have to read it.
+  bool overwritesScalars;
+};
+
+} // namespace rota::lowering
+
+#endif // ROTA_LOWERING_GPU_ROWS_ROWGEOMETRY_H

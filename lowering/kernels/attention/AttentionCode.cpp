@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Register blocks of attention. Sizes are constants of the emitted code; only
+// positions vary at run time.
+#include "lowering/kernels/attention/AttentionCode.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "llvm/ADT/bit.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/MathExtras.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+
+namespace rota::lowering {
+
+std::string toString(const AttentionShape &s) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  auto bits = [](float value) {
+    return llvm::format_hex(llvm::bit_cast<uint32_t>(value), 8);
+  };
+  stream << s.batch << 'x' << s.sequence << 'x' << s.heads << 'x' << s.keyHeads
+         << 'x' << s.size << 'x' << s.valueSize << 'x' << s.element << " * "
+         << bits(s.scale) << " cap " << bits(s.softCap) << " sees "
+         << s.mask.before << ' ' << s.mask.after << " from " << s.mask.offset
+         << (s.hasSinks ? " sinks" : "") << (s.hasPrevious ? " more" : "")
+         << " to " << s.wideElement << (s.dependsOnPosition ? " if seen" : "");
+  return text;
+}
+
+LogicalResult checkHeadSize(Operation *op, const AttentionShape &shape) {
+  constexpr int64_t kLargest = 2048; // some 2 MiB of stack
+  if (shape.largestSize() <= kLargest)
+    return success();
+  return op->emitOpError("expected a head size of at most ")
+         << kLargest << ", got " << shape.largestSize();
+}
+
+AttentionCode::AttentionCode(KernelBuilder &k, const AttentionShape &shape)
+    : k(k), shape(shape) {}
+
+int64_t AttentionCode::padded(int64_t size) const {
+  return llvm::alignTo(size, k.lanes());
+}
+
+StridedRows AttentionCode::rowsOf(Memory memory, Value batch, Value head,
+                                  int64_t heads, int64_t size) {
+  int64_t stride = heads * size;
+  Value start = k.add(k.mul(batch, shape.sequence * stride), k.mul(head, size));
+  return {k.offset(memory, start), stride, size};
+}
+
+void AttentionCode::sizeChunks(
+    int64_t size, llvm::function_ref<void(Value d, int64_t count)> body) {
+  int64_t whole = size / k.lanes() * k.lanes();
+  if (whole > 0)
+    k.loop(0, whole, k.lanes(), [&](Value d) { body(d, k.lanes()); });
+  if (whole < size)
+    body(k.i64(whole), size - whole);
+}
+
+void AttentionCode::fillZero(Memory memory, int64_t elements) {
+  Value zero = k.splat(0.0f);
+  k.loop(0, elements, k.lanes(),
+         [&](Value i) { k.storeVector(zero, memory, i, k.lanes()); });
+}
+
+void AttentionCode::clearRows(StridedRows rows) {
+  k.loop(0, shape.sequence, 1, [&](Value row) {
+    sizeChunks(rows.size, [&](Value d, int64_t count) {
+      k.storeVector(k.splat(0.0f), rows.memory,
+                    k.add(k.mul(row, rows.stride), d), count);
+    });
+  });
+}
+
+void AttentionCode::copyRows(StridedRows from, StridedRows to) {
+  k.loop(0, shape.sequence, 1, [&](Value row) {
+    sizeChunks(from.size, [&](Value d, int64_t count) {
+      Value value =
+          k.loadVector(from.memory, k.add(k.mul(row, from.stride), d), count);
+      k.storeVector(value, to.memory, k.add(k.mul(row, to.stride), d), count);
+    });
+  });
+}
+
+void AttentionCode::loadBlock(StridedRows rows, Value first, float factor,
+                              Memory transposed, const Memory *copy) {
+  int64_t lanes = k.lanes();
+  k.loop(0, queryBlock(), lanes, [&](Value query) {
+    sizeChunks(rows.size, [&](Value d, int64_t count) {
+      SmallVector<Value> square;
+      for (int64_t r = 0; r < lanes; ++r) {
+        Value row = k.add(k.add(first, query), r);
+        if (isRagged())
+          row = k.min(row, k.i64(shape.sequence - 1));
+        Value value =
+            k.loadVector(rows.memory, k.add(k.mul(row, rows.stride), d), count);
+        if (factor != 1.0f)
+          value = k.mulf(value, k.splat(factor));
+        square.push_back(value);
+        if (copy)
+          k.storeVector(value, *copy,
+                        k.add(k.mul(k.add(query, r), padded(rows.size)), d),
+                        lanes);
+      }
+      k.transpose(square);
+      for (int64_t j = 0; j < count; ++j)
+        k.storeVector(square[j], transposed,
+                      k.add(k.mul(k.add(d, j), queryBlock()), query), lanes);
+    });
+  });
+}
+
+void AttentionCode::storeBlock(Memory transposed, ArrayRef<Value> factor,
+                               StridedRows rows, Value first) {
+  int64_t lanes = k.lanes();
+  for (int64_t v = 0; v < kVectors; ++v) {
+    sizeChunks(rows.size, [&](Value d, int64_t count) {
+      SmallVector<Value> square(lanes, k.splat(0.0f));
+      for (int64_t j = 0; j < count; ++j)
+        square[j] = k.mulf(k.loadVector(transposed, blockIndex(d, j, v), lanes),
+                           factor[v]);
+      k.transpose(square);
+      for (int64_t r = 0; r < lanes; ++r) {
+        Value row = k.add(first, v * lanes + r);
+        auto store = [&] {
+          k.storeVector(square[r], rows.memory,
+                        k.add(k.mul(row, rows.stride), d), count);
+        };
+        if (isRagged())
+          k.when(k.isLess(row, k.i64(shape.sequence)), store);
+        else
+          store();
+      }
+    });
+  }
+}
+
+StridedRows AttentionCode::widenRows(StridedRows rows, Value first, Value count,
+                                     Memory space) {
+  Memory from = k.offset(rows.memory, k.mul(first, rows.stride));
+  if (rows.memory.element.isF32())
+    return {from, rows.stride, rows.size};
+  int64_t stride = padded(rows.size);
+  k.loop(k.i64(0), count, 1, [&](Value row) {
+    sizeChunks(rows.size, [&](Value d, int64_t columns) {
+      Value value =
+          k.loadVector(from, k.add(k.mul(row, rows.stride), d), columns);
+      k.storeVector(value, space, k.add(k.mul(row, stride), d), k.lanes());
+    });
+  });
+  return {space, stride, rows.size};
+}
+
+SmallVector<Value> AttentionCode::keyBlocks(Value first, ValueRange initial,
+                                            BlockBody body) {
+  AttentionWalk walk(k, shape.mask);
+  Value end = walk.end(first, queryBlock(), kGroup);
+  return k.loop(walk.begin(first, kGroup), end, kKeyBlock, initial,
+                [&](Value key, ValueRange carried) {
+                  Value count = k.min(k.sub(end, key), k.i64(kKeyBlock));
+                  return body(key, count, carried);
+                });
+}
+
+SmallVector<Value> AttentionCode::keyGroups(Value count, int64_t most,
+                                            ValueRange initial,
+                                            GroupBody body) {
+  // A block of keys begins at a multiple of `most`; it ends at one or at the
+  // sequence's end.
+  int64_t rest = shape.sequence % most;
+  Value whole = rest ? k.sub(count, k.rem(count, most)) : count;
+  SmallVector<Value> carried =
+      k.loop(k.i64(0), whole, most, initial,
+             [&](Value i, ValueRange values) { return body(i, most, values); });
+  if (!rest)
+    return carried;
+  return k.loop(whole, count, most, carried, [&](Value i, ValueRange values) {
+    return body(i, rest, values);
+  });
+}
+
+SmallVector<Value>
+AttentionCode::product(int64_t rows, int64_t vectors, Value depth,
+                       ValueRange initial,
+                       llvm::function_ref<Value(Value i, int64_t r)> left,
+                       llvm::function_ref<Value(Value i, int64_t v)> right) {
+  return k.loop(k.i64(0), depth, 1, initial, [&](Value i, ValueRange sums) {
+    SmallVector<Value> factors, next;
+    for (int64_t v = 0; v < vectors; ++v)
+      factors.push_back(right(i, v));
+    for (int64_t r = 0; r < rows; ++r) {
+      Value scalar = k.broadcast(left(i, r));
+      for (int64_t v = 0; v < vectors; ++v)
+        next.push_back(k.fma(scalar, factors[v], sums[r * vectors + v]));
+    }
+    return next;
+  });
+}
+
+Value AttentionCode::blockIndex(Value row, int64_t addRow, int64_t vector) {
+  return k.add(k.mul(row, queryBlock()),
+               addRow * queryBlock() + vector * k.lanes());
+}
+
+SmallVector<Value> AttentionCode::keysByBlock(StridedRows keys, Value first,
+                                              int64_t rows, Memory transposed) {
+  SmallVector<Value> zeros(rows * kVectors, k.splat(0.0f));
+  Memory from = k.offset(keys.memory, k.mul(first, keys.stride));
+  return product(
+      rows, kVectors, k.i64(keys.size), zeros,
+      [&](Value d, int64_t r) {
+        return k.load(from, k.add(d, r * keys.stride));
+      },
+      [&](Value d, int64_t v) {
+        return k.loadVector(transposed, blockIndex(d, 0, v), k.lanes());
+      });
+}
+
+void AttentionCode::addWeightedKeys(Memory sums, ArrayRef<Value> factor,
+                                    StridedRows keys, Value count,
+                                    Memory weights) {
+  auto add = [&](Value d, int64_t rows) {
+    SmallVector<Value> initial;
+    for (int64_t r = 0; r < rows; ++r)
+      for (int64_t v = 0; v < kVectors; ++v) {
+        Value sum = k.loadVector(sums, blockIndex(d, r, v), k.lanes());
+        initial.push_back(factor.empty() ? sum : k.mulf(sum, factor[v]));
+      }
+    SmallVector<Value> result = product(
+        rows, kVectors, count, initial,
+        [&](Value key, int64_t r) {
+          return k.load(keys.memory,
+                        k.add(k.add(k.mul(key, keys.stride), d), r));
+        },
+        [&](Value key, int64_t v) {
+          return k.loadVector(weights, blockIndex(key, 0, v), k.lanes());
+        });
+    for (int64_t r = 0; r < rows; ++r)
+      for (int64_t v = 0; v < kVectors; ++v)
+        k.storeVector(result[r * kVectors + v], sums, blockIndex(d, r, v),
+                      k.lanes());
+  };
+  int64_t rows = registerRows(), whole = keys.size / rows * rows;
+  if (whole > 0)
+    k.loop(0, whole, rows, [&](Value d) { add(d, rows); });
+  if (whole < keys.size)
+    add(k.i64(whole), keys.size - whole);
+}
+
+void AttentionCode::addWeightedQueries(StridedRows sums, Value count,
+                                       Memory weights, Memory values) {
+  int64_t lanes = k.lanes(), most = lanes >= 16 ? 4 : 2;
+  // One register block: `rows` keys by `columns` of the head from d on.
+  auto add = [&](Value key, int64_t rows, Value d, int64_t columns) {
+    int64_t vectors = (columns + lanes - 1) / lanes;
+    auto countOf = [&](int64_t v) {
+      return std::min(lanes, columns - v * lanes);
+    };
+    auto place = [&](int64_t r, int64_t v) {
+      return k.add(k.add(k.mul(key, sums.stride), d),
+                   r * sums.stride + v * lanes);
+    };
+    SmallVector<Value> initial;
+    for (int64_t r = 0; r < rows; ++r)
+      for (int64_t v = 0; v < vectors; ++v)
+        initial.push_back(k.loadVector(sums.memory, place(r, v), countOf(v)));
+    SmallVector<Value> result = product(
+        rows, vectors, k.i64(queryBlock()), initial,
+        [&](Value query, int64_t r) {
+          return k.load(weights, k.add(blockIndex(key, r, 0), query));
+        },
+        [&](Value query, int64_t v) {
+          return k.loadVector(
+              values,
+              k.add(k.add(k.mul(query, padded(sums.size)), d), v * lanes),
+              lanes);
+        });
+    for (int64_t r = 0; r < rows; ++r)
+      for (int64_t v = 0; v < vectors; ++v)
+        k.storeVector(result[r * vectors + v], sums.memory, place(r, v),
+                      countOf(v));
+  };
+  int64_t wide = most * lanes, whole = sums.size / wide * wide;
+  keyGroups(count, 4, {}, [&](Value key, int64_t rows, ValueRange) {
+    if (whole > 0)
+      k.loop(0, whole, wide, [&](Value d) { add(key, rows, d, wide); });
+    if (whole < sums.size)
+      add(key, rows, k.i64(whole), sums.size - whole);
+    return SmallVector<Value>();
+  });
+}
+
+SmallVector<Value> AttentionCode::maskedPositions(Value first) {
+  // The position of the first key, or else of the last.
+  int64_t distance = shape.mask.limitsBefore() ? firstSeen() : lastSeen();
+  if (distance != 0)
+    first = k.add(first, distance);
+  SmallVector<Value> positions;
+  for (int64_t v = 0; v < kVectors; ++v)
+    positions.push_back(k.countFrom(k.add(first, v * k.lanes())));
+  return positions;
+}
+
+Value AttentionCode::maskKey(Value score, Value key, Value positions,
+                             float otherwise) {
+  const auto &mask = shape.mask;
+  if (!mask.limitsBefore() && !mask.limitsAfter())
+    return score;
+  using Predicate = arith::CmpIPredicate;
+  Value sees, index = k.broadcastIndex(key);
+  if (isBand()) {
+    // Without its sign a key before the band is beyond its end.
+    Value place = k.sub(index, positions);
+    Value last = k.broadcastIndex(k.i64(mask.before + mask.after));
+    sees = arith::CmpIOp::create(k.ops(), Predicate::ule, place, last);
+  } else if (mask.limitsAfter()) {
+    sees = arith::CmpIOp::create(k.ops(), Predicate::sge, positions, index);
+  } else {
+    sees = arith::CmpIOp::create(k.ops(), Predicate::sge, index, positions);
+  }
+  return arith::SelectOp::create(k.ops(), sees, score, k.splat(otherwise));
+}
+
+} // namespace rota::lowering

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The pieces that attention's forward and backward kernels are made of. Queries
+// are taken in blocks of two vectors and lie across the lanes: scores, their
+// maxima and sums are then vertical, and every product is a broadcast element
+// times a vector.
+//
+//   scores[key][query]  = sum over d of K[key][d] * Qt[d][query]
+//   out[d][query]      += sum over keys of V[key][d] * P[key][query]
+#ifndef ROTA_LOWERING_KERNELS_ATTENTION_ATTENTIONCODE_H
+#define ROTA_LOWERING_KERNELS_ATTENTION_ATTENTIONCODE_H
+
+#include "lowering/kernels/KernelBuilder.h"
+#include "lowering/kernels/attention/AttentionWalk.h"
+#include <string>
+
+namespace rota::lowering {
+
+/// q is [batch, sequence, heads, size], k [batch, sequence, keyHeads, size], v
+/// [batch, sequence, keyHeads, valueSize].
+struct AttentionShape {
+  int64_t batch, sequence, heads, keyHeads, size, valueSize;
+  mlir::rota::AttentionMask mask;
+  bool hasSinks;
+  float scale, softCap; // 0: no cap
+  mlir::Type element;
+  mlir::Type wideElement; // type of the output, or of the query's cotangent
+  bool hasPrevious;
+  /// Whether the rank's position says if the keys are seen at all. The kernel
+  /// then reads it and the distance in blocks, or the keys' position.
+  bool dependsOnPosition;
+
+  int64_t group() const { return heads / keyHeads; }
+  int64_t largestSize() const { return std::max(size, valueSize); }
+};
+
+inline mlir::Value wideResult(mlir::rota::AttentionOp op) {
+  return op.getOutput();
+}
+inline mlir::Value wideResult(mlir::rota::AttentionGradOp op) {
+  return op.getQueryCotangent();
+}
+inline bool hasPrevious(mlir::rota::AttentionOp op) {
+  return bool(op.getPrevious());
+}
+inline bool hasPrevious(mlir::rota::AttentionGradOp) { return false; }
+
+/// The mask for keys of another block: without a window, queries see all of
+/// them or none, so the mask is the same for each block, and so is the kernel.
+template <typename Op>
+mlir::rota::AttentionMask maskOfSeen(Op op, int64_t sequence) {
+  if (op.getPosition() && !op.getWindow())
+    return mlir::rota::AttentionMask::of(sequence, std::nullopt,
+                                         /*bidirectional=*/true);
+  return op.getMask();
+}
+
+/// The shape of rota.attention or its derivative, and a text that determines
+/// it.
+template <typename Op> AttentionShape attentionShape(Op op) {
+  auto q = llvm::cast<mlir::RankedTensorType>(op.getQuery().getType());
+  auto v = llvm::cast<mlir::RankedTensorType>(op.getValue().getType());
+  std::optional<llvm::APFloat> cap = op.getSoftCap();
+  return {q.getDimSize(0),
+          q.getDimSize(1),
+          q.getDimSize(2),
+          v.getDimSize(2),
+          q.getDimSize(3),
+          v.getDimSize(3),
+          maskOfSeen(op, q.getDimSize(1)),
+          bool(op.getSinks()),
+          float(op.getScale().convertToDouble()),
+          cap ? float(cap->convertToDouble()) : 0.0f,
+          q.getElementType(),
+          mlir::getElementTypeOrSelf(wideResult(op)),
+          hasPrevious(op),
+          op.getPosition() && !op.getBidirectional()};
+}
+std::string toString(const AttentionShape &shape);
+/// Adds the last arguments of a kernel that depends on the position, which are
+/// the op's last operands.
+template <typename Op>
+void addPosition(Op op, const AttentionShape &shape, KernelCall &call) {
+  using Kind = KernelArgument::Kind;
+  if (!shape.dependsOnPosition)
+    return;
+  unsigned last = op->getNumOperands() - 1;
+  if (op.getKeyPosition()) {
+    call.arguments.append({{Kind::Operand, last - 1}, {Kind::Operand, last}});
+    return;
+  }
+  call.arguments.push_back({Kind::Operand, last});
+  call.arguments.push_back({Kind::Number, unsigned(*op.getBehind())});
+}
+/// Blocks of a head lie on the stack: an error at `op` when it is too large.
+llvm::LogicalResult checkHeadSize(mlir::Operation *op,
+                                  const AttentionShape &shape);
+
+/// Rows of `size` elements, `stride` elements apart.
+struct StridedRows {
+  Memory memory;
+  int64_t stride, size;
+};
+
+class AttentionCode {
+public:
+  AttentionCode(KernelBuilder &k, const AttentionShape &shape);
+
+  /// Queries of a block: two vectors.
+  static constexpr int64_t kVectors = 2;
+  int64_t queryBlock() const { return kVectors * k.lanes(); }
+  int64_t queryBlocks() const {
+    return (shape.sequence + queryBlock() - 1) / queryBlock();
+  }
+  /// Keys of a block.
+  static constexpr int64_t kKeyBlock = 32;
+  /// Rows of a register block of kVectors vectors each.
+  int64_t registerRows() const { return k.lanes() >= 16 ? 8 : 4; }
+  /// The size of a row rounded up to whole vectors.
+  int64_t padded(int64_t size) const;
+
+  /// The rows [batch, position 0, head] of `memory`, a query, output, key or
+  /// value.
+  StridedRows queryRows(Memory memory, mlir::Value batch, mlir::Value head) {
+    return rowsOf(memory, batch, head, shape.heads, shape.size);
+  }
+  StridedRows outputRows(Memory memory, mlir::Value batch, mlir::Value head) {
+    return rowsOf(memory, batch, head, shape.heads, shape.valueSize);
+  }
+  StridedRows keyRows(Memory memory, mlir::Value batch, mlir::Value head) {
+    return rowsOf(memory, batch, head, shape.keyHeads, shape.size);
+  }
+  StridedRows valueRows(Memory memory, mlir::Value batch, mlir::Value head) {
+    return rowsOf(memory, batch, head, shape.keyHeads, shape.valueSize);
+  }
+
+  /// Reads the block of rows from `first` on, times `factor`, as
+  /// transposed[d][query] and, if asked for, copy[query][padded size].
+  /// Rows beyond the sequence repeat the last one.
+  void loadBlock(StridedRows rows, mlir::Value first, float factor,
+                 Memory transposed, const Memory *copy);
+  /// Writes transposed[d][query] * factor[query] to the rows from `first` on
+  /// that are within the sequence.
+  void storeBlock(Memory transposed, llvm::ArrayRef<mlir::Value> factor,
+                  StridedRows rows, mlir::Value first);
+  /// The f32 form of `count` rows from `first` on: `space` (kKeyBlock rows of
+  /// padded size), or the rows themselves when they are f32.
+  StridedRows widenRows(StridedRows rows, mlir::Value first, mlir::Value count,
+                        Memory space);
+
+  /// Calls body(key, count) with the blocks of keys that queries of the block
+  /// from `first` on see, `carried` going through.
+  using BlockBody = llvm::function_ref<llvm::SmallVector<mlir::Value>(
+      mlir::Value key, mlir::Value count, mlir::ValueRange carried)>;
+  llvm::SmallVector<mlir::Value>
+  keyBlocks(mlir::Value first, mlir::ValueRange initial, BlockBody body);
+  /// Whether the queries see keys of the block at all: there are as many blocks
+  /// before the rank's own as the keys are `distance`, or as the number of the
+  /// keys' block says.
+  mlir::Value seesBlock(Memory position, Memory distance) {
+    mlir::Value blocks = k.loadIndex(position, k.i64(0));
+    return k.isLess(k.loadIndex(distance, k.i64(0)), k.add(blocks, 1));
+  }
+  /// The end of the block's queries that are within the sequence.
+  mlir::Value queryEnd(mlir::Value first) {
+    return k.min(k.add(first, queryBlock()), k.i64(shape.sequence));
+  }
+
+  /// Calls body(i, rows, carried) for the groups of `rows` indices below
+  /// `count`, the size of a block of keys: groups of `most`, up to kGroup, and,
+  /// where the sequence is no multiple of it, one of the rest.
+  using GroupBody = llvm::function_ref<llvm::SmallVector<mlir::Value>(
+      mlir::Value i, int64_t rows, mlir::ValueRange carried)>;
+  llvm::SmallVector<mlir::Value> keyGroups(mlir::Value count, int64_t most,
+                                           mlir::ValueRange initial,
+                                           GroupBody body);
+
+  /// sums[r * vectors + v] = initial + sum over i < depth of left(i, r) *
+  /// right(i, v), kept in registers.
+  llvm::SmallVector<mlir::Value>
+  product(int64_t rows, int64_t vectors, mlir::Value depth,
+          mlir::ValueRange initial,
+          llvm::function_ref<mlir::Value(mlir::Value i, int64_t r)> left,
+          llvm::function_ref<mlir::Value(mlir::Value i, int64_t v)> right);
+
+  /// product() of key rows and transposed[d][query], over d.
+  llvm::SmallVector<mlir::Value> keysByBlock(StridedRows keys,
+                                             mlir::Value first, int64_t rows,
+                                             Memory transposed);
+  /// sums[d][query] = sums * factor + sum over keys < count of keys[key][d] *
+  /// weights[key][query]. A null factor is 1.
+  void addWeightedKeys(Memory sums, llvm::ArrayRef<mlir::Value> factor,
+                       StridedRows keys, mlir::Value count, Memory weights);
+  /// sums[key][d] += sum over the block's queries of weights[key][query] *
+  /// values[query][d] (values as copied by loadBlock), for keys < count.
+  void addWeightedQueries(StridedRows sums, mlir::Value count, Memory weights,
+                          Memory values);
+
+  /// The positions of the block's queries from `first` on, as maskKey() takes
+  /// them: for each vector.
+  llvm::SmallVector<mlir::Value> maskedPositions(mlir::Value first);
+  /// `score` of key `key`, or `otherwise` in the lanes that do not see it.
+  mlir::Value maskKey(mlir::Value score, mlir::Value key, mlir::Value positions,
+                      float otherwise);
+
+  /// tanh of a scaled score over the soft cap.
+  mlir::Value bend(mlir::Value score) {
+    return k.tanh(k.mulf(score, k.splat(1.0f / shape.softCap)));
+  }
+
+  /// Index of [row][vector] in a block-wide matrix.
+  mlir::Value blockIndex(mlir::Value row, int64_t addRow, int64_t vector);
+
+  void fillZero(Memory memory, int64_t elements);
+  /// Zeroes the rows of the whole sequence.
+  void clearRows(StridedRows rows);
+  /// Copies them, rounded to the elements of `to`.
+  void copyRows(StridedRows from, StridedRows to);
+  /// Calls body(d, count) for d in [0, size) by whole vectors, then the rest.
+  void sizeChunks(int64_t size,
+                  llvm::function_ref<void(mlir::Value d, int64_t count)> body);
+
+private:
+  /// Blocks of keys begin at multiples of this, which divides a block of
+  /// queries.
+  static constexpr int64_t kGroup = 8;
+
+  /// From a query to the first and the last key that it sees.
+  int64_t firstSeen() const { return shape.mask.offset - shape.mask.before; }
+  int64_t lastSeen() const { return shape.mask.offset + shape.mask.after; }
+  bool isRagged() const { return shape.sequence % queryBlock() != 0; }
+  /// Whether a query sees a band of keys that ends on both sides.
+  bool isBand() const {
+    return shape.mask.limitsBefore() && shape.mask.limitsAfter();
+  }
+  StridedRows rowsOf(Memory memory, mlir::Value batch, mlir::Value head,
+                     int64_t heads, int64_t size);
+
+  KernelBuilder &k;
+  AttentionShape shape;
+};
+
+} // namespace rota::lowering
+
+#endif // ROTA_LOWERING_KERNELS_ATTENTION_ATTENTIONCODE_H

@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The places of choices, and the moves between tokens and the rows of their
+// places. Places are found sequence by sequence; tokens, rows and choices are
+// moved one by one, each by one kernel row, so that every element has one
+// writer and one order of sums.
+#include "ir/rota/experts/Experts.h"
+#include "lowering/kernels/experts/ExpertCode.h"
+
+using namespace mlir;
+
+namespace rota::lowering {
+namespace {
+
+/// Sizes of `rota.expert_places`, of one sequence.
+struct PlaceShape {
+  explicit PlaceShape(mlir::rota::ExpertPlacesOp op)
+      : batch(op.getExperts().getType().getDimSize(0)),
+        choices(op.getExperts().getType().getDimSize(1) *
+                op.getExperts().getType().getDimSize(2)),
+        experts(op.getCounts().getType().getDimSize(1)), rows(op.getRows()),
+        blocks(op.getBlocks()), capacity(op.getCapacity().value_or(0)) {}
+
+  std::string key() const {
+    std::string key;
+    llvm::raw_string_ostream(key)
+        << choices << " of " << experts << " in " << rows << '/' << blocks
+        << " up to " << capacity;
+    return key;
+  }
+
+  int64_t batch, choices, experts, rows, blocks, capacity; // capacity 0: all
+};
+
+/// The number of each choice among those of its expert, or -1, and the counts.
+void emitCounts(KernelBuilder &k, const PlaceShape &shape, Memory experts,
+                Memory places, Memory counts) {
+  k.clear(counts, shape.experts * 4);
+  k.loop(0, shape.choices, 1, [&](Value i) {
+    Value expert = k.loadIndex(experts, i);
+    Value taken = k.choose(
+        k.isWithin(expert, shape.experts),
+        [&] {
+          Value count = k.loadIndex(counts, expert);
+          if (shape.capacity == 0) {
+            storeIndex(k, k.add(count, 1), counts, expert);
+            return count;
+          }
+          Value fits = k.isLess(count, k.i64(shape.capacity));
+          storeIndex(k, k.select(fits, k.add(count, 1), count), counts, expert);
+          return k.select(fits, count, k.i64(-1));
+        },
+        [&] { return k.i64(-1); });
+    storeIndex(k, taken, places, i);
+  });
+}
+
+/// The place of each choice from its number in its expert.
+void emitPlaces(KernelBuilder &k, const PlaceShape &shape, Memory experts,
+                Memory places, Memory counts) {
+  int64_t ofBlock = shape.experts / shape.blocks;
+  int64_t rows = shape.rows / shape.blocks;
+  Memory starts{k.stack(shape.experts).base, k.ops().getI32Type()};
+  k.loop(0, shape.blocks, 1, [&](Value block) {
+    Value first = k.mul(block, ofBlock);
+    k.loop(k.i64(0), k.i64(ofBlock), 1, {k.i64(0)},
+           [&](Value i, ValueRange used) -> SmallVector<Value> {
+             Value expert = k.add(first, i);
+             storeIndex(k, used[0], starts, expert);
+             return {k.add(used[0], k.loadIndex(counts, expert))};
+           });
+  });
+  k.loop(0, shape.choices, 1, [&](Value i) {
+    Value number = k.loadIndex(places, i);
+    k.when(k.isLess(k.i64(-1), number), [&] {
+      Value expert = k.loadIndex(experts, i);
+      Value inBlock = k.add(k.loadIndex(starts, expert), number);
+      Value place = k.add(k.mul(k.div(expert, ofBlock), rows), inBlock);
+      Value overflow = k.add(inBlock, shape.rows - rows);
+      storeIndex(k, k.select(k.isLess(inBlock, k.i64(rows)), place, overflow),
+                 places, i);
+    });
+  });
+}
+
+/// Tokens [batch, tokens, width], their choices, and rows [batch, rows, width].
+struct MoveShape {
+  template <typename Op>
+  explicit MoveShape(Op op, Value weights)
+      : batch(op.getTokens().getType().getDimSize(0)),
+        tokens(op.getTokens().getType().getDimSize(1)),
+        k(op.getPlaces().getType().getDimSize(2)),
+        rows(op.getRows().getType().getDimSize(1)),
+        width(op.getRows().getType().getDimSize(2)),
+        element(op.getRows().getType().getElementType()),
+        weighed(bool(weights)), isPart(bool(op.getOffset())) {}
+
+  std::string key() const {
+    std::string key;
+    llvm::raw_string_ostream(key)
+        << tokens << 'x' << k << " to " << rows << 'x' << width << 'x'
+        << element << (weighed ? " weighed" : "") << (isPart ? " part" : "");
+    return key;
+  }
+
+  int64_t batch, tokens, k, rows, width;
+  mlir::Type element;
+  bool weighed, isPart;
+};
+
+/// A kernel's memory: places, where a part begins, and weights where there are
+/// some.
+struct Choices {
+  /// From argument `next` on: places, weights, offset.
+  Choices(KernelBuilder &k, const MoveShape &shape, unsigned next)
+      : k(k), shape(shape), places(k.argument(next++, k.ops().getI32Type())) {
+    if (shape.weighed)
+      weights = k.argument(next++, k.ops().getF32Type());
+    if (shape.isPart)
+      first = k.loadIndex(k.argument(next, k.ops().getI32Type()), k.i64(0));
+  }
+
+  /// The row of choice `i` in its sequence; see isRow.
+  Value rowOf(Value i) {
+    Value place = k.loadIndex(places, i);
+    return first ? k.sub(place, first) : place;
+  }
+  Value isRow(Value row) { return k.isWithin(row, shape.rows); }
+  Value weightOf(Value i) { return k.load(weights, i); }
+
+  KernelBuilder &k;
+  const MoveShape &shape;
+  Memory places, weights{};
+  Value first;
+};
+
+/// The number of the choice of each row of a sequence, or -1.
+/// Arguments: numbers [batch, rows], then those of Choices.
+void emitInverse(KernelBuilder &k, const MoveShape &shape) {
+  Memory numbers = k.argument(0, k.ops().getI32Type());
+  Choices choices(k, shape, 1);
+  int64_t count = shape.tokens * shape.k;
+  k.loop(k.begin(), k.end(), 1, [&](Value sequence) {
+    Memory own = k.offset(numbers, k.mul(sequence, shape.rows));
+    Value none = k.i64(-1), start = k.mul(sequence, count);
+    k.loop(0, shape.rows, 1, [&](Value row) { storeIndex(k, none, own, row); });
+    k.loop(0, count, 1, [&](Value i) {
+      Value choice = k.add(start, i), row = choices.rowOf(choice);
+      k.when(choices.isRow(row), [&] { storeIndex(k, choice, own, row); });
+    });
+  });
+}
+
+/// Arguments: numbers, tokens, rows, then those of Choices.
+void emitDispatch(KernelBuilder &k, const MoveShape &shape) {
+  Memory numbers = k.argument(0, k.ops().getI32Type());
+  Memory tokens = k.argument(1, shape.element);
+  Memory rows = k.argument(2, shape.element);
+  Choices choices(k, shape, 3);
+  int64_t bytes = shape.width * shape.element.getIntOrFloatBitWidth() / 8;
+  k.loop(k.begin(), k.end(), 1, [&](Value row) {
+    Memory to = k.offset(rows, k.mul(row, shape.width));
+    Value choice = k.loadIndex(numbers, row);
+    auto move = [&] {
+      Memory from =
+          k.offset(tokens, k.mul(k.div(choice, shape.k), shape.width));
+      if (!shape.weighed)
+        return k.copy(from, to, bytes);
+      Value weight = k.broadcast(choices.weightOf(choice));
+      overColumns(k, shape.width, [&](Value at, ArrayRef<int64_t> counts) {
+        for (int64_t count : counts) {
+          k.storeVector(k.mulf(weight, k.loadVector(from, at, count)), to, at,
+                        count);
+          at = k.add(at, k.lanes());
+        }
+      });
+    };
+    k.branch(k.isLess(k.i64(-1), choice), move, [&] { k.clear(to, bytes); });
+  });
+}
+
+/// Arguments: rows, tokens, then those of Choices.
+void emitCombine(KernelBuilder &k, const MoveShape &shape) {
+  Memory rows = k.argument(0, shape.element);
+  Memory tokens = k.argument(1, shape.element);
+  Choices choices(k, shape, 2);
+  k.loop(k.begin(), k.end(), 1, [&](Value token) {
+    Memory to = k.offset(tokens, k.mul(token, shape.width));
+    Value start = k.mul(token, shape.k);
+    Value base = k.mul(k.div(token, shape.tokens), shape.rows);
+    overColumns(k, shape.width, [&](Value first, ArrayRef<int64_t> counts) {
+      SmallVector<Value> zeros(counts.size(), k.splat(0.0f));
+      auto add = [&](Value j, ValueRange sums) -> SmallVector<Value> {
+        Value choice = k.add(start, j), row = choices.rowOf(choice);
+        auto added = [&] {
+          Value at = k.add(base, row);
+          at = k.add(k.mul(at, shape.width), first);
+          SmallVector<Value> result;
+          for (auto [sum, count] : llvm::zip(sums, counts)) {
+            Value value = k.loadVector(rows, at, count);
+            result.push_back(
+                shape.weighed
+                    ? k.fma(k.broadcast(choices.weightOf(choice)), value, sum)
+                    : k.addf(sum, value));
+            at = k.add(at, k.lanes());
+          }
+          return result;
+        };
+        return k.choose(choices.isRow(row), added,
+                        [&] { return SmallVector<Value>(sums); });
+      };
+      auto sums = k.loop(k.i64(0), k.i64(shape.k), 1, zeros, add);
+      Value at = first;
+      for (auto [sum, count] : llvm::zip(sums, counts)) {
+        k.storeVector(sum, to, at, count);
+        at = k.add(at, k.lanes());
+      }
+    });
+  });
+}
+
+/// Arguments: tokens, rows, result, then those of Choices.
+void emitDot(KernelBuilder &k, const MoveShape &shape) {
+  Memory tokens = k.argument(0, shape.element);
+  Memory rows = k.argument(1, shape.element);
+  Memory result = k.argument(2, k.ops().getF32Type());
+  Choices choices(k, shape, 3);
+  int64_t whole = shape.width / k.lanes() * k.lanes();
+  k.loop(k.begin(), k.end(), 1, [&](Value choice) {
+    Value row = choices.rowOf(choice);
+    auto dot = [&] {
+      Value token = k.div(choice, shape.k);
+      Value base = k.mul(k.div(token, shape.tokens), shape.rows);
+      Memory a = k.offset(tokens, k.mul(token, shape.width));
+      Memory b = k.offset(rows, k.mul(k.add(base, row), shape.width));
+      auto add = [&](Value at, int64_t count, Value sum) {
+        return k.fma(k.loadVector(a, at, count), k.loadVector(b, at, count),
+                     sum);
+      };
+      Value sum = k.loop(k.i64(0), k.i64(whole), k.lanes(), {k.splat(0.0f)},
+                         [&](Value at, ValueRange sum) -> SmallVector<Value> {
+                           return {add(at, k.lanes(), sum[0])};
+                         })[0];
+      if (whole < shape.width)
+        sum = add(k.i64(whole), shape.width - whole, sum);
+      return k.sumLanes(sum);
+    };
+    Value value =
+        k.choose(choices.isRow(row), dot, [&] { return k.f32(0.0f); });
+    k.store(value, result, choice);
+  });
+}
+
+using Kind = KernelArgument::Kind;
+
+/// The arguments of Choices, whose operands begin at `next`.
+void addChoices(KernelCall &call, const MoveShape &shape, unsigned next) {
+  for (unsigned i = 0; i < 1u + shape.weighed + shape.isPart; ++i)
+    call.arguments.push_back({Kind::Operand, next + i});
+}
+
+unsigned choiceArguments(const MoveShape &shape) {
+  return 1 + shape.weighed + shape.isPart;
+}
+
+} // namespace
+
+static FailureOr<KernelPlan> planExpertPlaces(mlir::rota::ExpertPlacesOp op,
+                                              KernelLibrary &library) {
+  PlaceShape shape(op);
+  FailureOr<std::string> symbol = emitDedicated(
+      library, "expert_places", shape.key(), 3, [&](KernelBuilder &k) {
+        Type i32 = k.ops().getI32Type();
+        Memory experts = k.argument(0, i32), places = k.argument(1, i32),
+               counts = k.argument(2, i32);
+        k.loop(k.begin(), k.end(), 1, [&](Value sequence) {
+          Value first = k.mul(sequence, shape.choices);
+          Memory own = k.offset(experts, first), to = k.offset(places, first),
+                 of = k.offset(counts, k.mul(sequence, shape.experts));
+          emitCounts(k, shape, own, to, of);
+          emitPlaces(k, shape, own, to, of);
+        });
+      });
+  auto plan = planCall(symbol, shape.batch, 1, /*operands=*/1);
+  if (succeeded(plan))
+    plan->calls.back().arguments.push_back({Kind::Result, 1});
+  return plan;
+}
+
+static FailureOr<KernelPlan> planDispatch(mlir::rota::DispatchOp op,
+                                          KernelLibrary &library) {
+  MoveShape shape(op, op.getWeights());
+  FailureOr<std::string> inverse = emitDedicated(
+      library, "rows_of_choices", shape.key(), 1 + choiceArguments(shape),
+      [&](KernelBuilder &k) { emitInverse(k, shape); });
+  FailureOr<std::string> move = emitDedicated(
+      library, "dispatch", shape.key(), 3 + choiceArguments(shape),
+      [&](KernelBuilder &k) { emitDispatch(k, shape); });
+  if (failed(inverse) || failed(move))
+    return failure();
+  KernelPlan plan;
+  plan.temporaries = {shape.batch * shape.rows * 4};
+  KernelCall first{*inverse, shape.batch, 1, {{Kind::Temporary, 0}}};
+  addChoices(first, shape, 1);
+  KernelCall second{
+      *move,
+      shape.batch * shape.rows,
+      1,
+      {{Kind::Temporary, 0}, {Kind::Operand, 0}, {Kind::Result, 0}}};
+  addChoices(second, shape, 1);
+  plan.calls = {first, second};
+  return plan;
+}
+
+static FailureOr<KernelPlan> planCombine(mlir::rota::CombineOp op,
+                                         KernelLibrary &library) {
+  MoveShape shape(op, op.getWeights());
+  FailureOr<std::string> symbol =
+      emitDedicated(library, "combine", shape.key(), 2 + choiceArguments(shape),
+                    [&](KernelBuilder &k) { emitCombine(k, shape); });
+  auto plan = planCall(symbol, shape.batch * shape.tokens, 1, /*operands=*/1);
+  if (succeeded(plan))
+    addChoices(plan->calls.back(), shape, 1);
+  return plan;
+}
+
+static FailureOr<KernelPlan> planChoiceDot(mlir::rota::ChoiceDotOp op,
+                                           KernelLibrary &library) {
+  MoveShape shape(op, Value());
+  FailureOr<std::string> symbol = emitDedicated(
+      library, "choice_dot", shape.key(), 3 + choiceArguments(shape),
+      [&](KernelBuilder &k) { emitDot(k, shape); });
+  auto plan = planCall(symbol, shape.batch * shape.tokens * shape.k, 1,
+                       /*operands=*/2);
+  if (succeeded(plan))
+    addChoices(plan->calls.back(), shape, 2);
+  return plan;
+}
+
+void addExpertRowsEmitters(KernelEmitters &emitters) {
+  emitters.add<planExpertPlaces>();
+  emitters.add<planDispatch>();
+  emitters.add<planCombine>();
+  emitters.add<planChoiceDot>();
+}
+
+} // namespace rota::lowering
