@@ -29,7 +29,7 @@ public:
                                                           llvm::StringRef ptxas,
                                                           llvm::StringRef chip,
                                                           llvm::StringRef text);
-  /// Ends a run whose result nobody asked for.
+  /// Ends a run whose result is not used.
   ~PtxasRun();
 
   /// Waits for the cubin. An error has the first one of ptxas.

@@ -77,7 +77,7 @@ static void expandMaskedAccesses(Module &module) {
 }
 
 /// Attributes and metadata of NVPTX say things that the emulator does not keep:
-/// that nobody else writes what a thread reads, for example.
+/// for example that no other thread writes what a thread reads.
 static void dropPromises(Function &function) {
   function.setAttributes(AttributeList());
   for (Instruction &instruction : instructions(function)) {

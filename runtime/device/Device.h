@@ -103,7 +103,7 @@ struct CotangentNumbers {
   float *cotangents; // [count]
 };
 
-/// Bytes on their way from device memory to the host.
+/// Bytes in flight from device memory to the host.
 class HostRead {
 public:
   virtual ~HostRead() = default;

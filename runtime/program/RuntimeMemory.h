@@ -33,7 +33,7 @@ std::map<int64_t, std::vector<int>> auxiliaryLayers(const Program &program);
 /// Program::observations.
 std::map<int64_t, std::vector<int>> observedLayers(const Program &program);
 
-/// Host memory of each rank on a GPU, for bytes on their way there.
+/// Host memory of each rank on a GPU, for bytes in flight to it.
 inline constexpr int64_t kStagingBytes = 16 << 20;
 
 /// Places in bytes, the same on every rank.

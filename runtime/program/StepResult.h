@@ -16,7 +16,7 @@ enum StepResult {
   kNormResult,   // norm of the gradient, before clipping
   kWeightResult, // weight of the loss
   kWrongResult,  // the first square that is not finite, or -1
-  kScaleResult,  // free for a factor of gradients that nobody reads
+  kScaleResult,  // scratch for an unused factor of gradients
   kSkipResult,   // a SkipReason
   kStepResults
 };

@@ -14,7 +14,7 @@ namespace {
 constexpr uint64_t kPrinted = 5; // events of a rank
 constexpr size_t kPrintedRanks = 4;
 
-/// Text on its way to a file, in a buffer of a fixed size.
+/// Text for a file, in a buffer of a fixed size.
 class SignalSafeWriter {
 public:
   explicit SignalSafeWriter(int file) : file(file) {}

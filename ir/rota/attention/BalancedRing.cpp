@@ -30,7 +30,7 @@ namespace {
 /// second.
 using Halves = std::array<Value, 2>;
 
-/// Keys and values of both halves on their way around the ring.
+/// Keys and values of both halves in flight around the ring.
 struct TravellingHalves {
   Halves keys, values;
 };
@@ -177,7 +177,7 @@ private:
 };
 
 /// The sum of cotangents of keys or values, of which those of other ranks are
-/// on their way home while the next step works.
+/// in flight to their rank while the next step works.
 class HomeSum {
 public:
   HomeSum(Ring &ring, Type type)

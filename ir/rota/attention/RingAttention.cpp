@@ -26,7 +26,7 @@ template <typename Op> static int64_t othersOf(Op op, const Ring &ring) {
 }
 
 namespace {
-/// Keys or values on their way around the ring.
+/// Keys or values in flight around the ring.
 struct Travellers {
   Value keys, values;
 };

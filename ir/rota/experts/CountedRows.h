@@ -10,7 +10,7 @@ namespace mlir::rota {
 
 /// The rows of a value [B, R, E]: in each block of a sequence only the first
 /// matter, as many as `counts` [B, X] say of the block's experts. The others
-/// are zero, or nobody reads them, so that zeros may stand there.
+/// are zero, or no op reads them, so that zeros may stand there.
 struct CountedRows {
   Value counts;
   int64_t blocks = 1; // number of blocks that R and X are divided into

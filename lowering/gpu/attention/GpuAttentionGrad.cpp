@@ -148,7 +148,7 @@ Values KeyCode::emitTile(Tile tile, Tile next, ValueRange carried) {
   code.warpBarrier();
   code.putWeights(slopes, weights);
   code.warpBarrier();
-  // Read here, the next tile is on its way during the product.
+  // Read here, the next tile is in flight during the product.
   auto [nextQueries, nextCotangents] = fetch(next);
   Values sums = code.accumulate(weights, queries, carried.take_front(keySums));
   sums.append(valueSums);
@@ -244,7 +244,7 @@ Values QueryCode::emitTile(Value key, ValueRange sums) {
   }
   code.putWeights(slope, slopes);
   code.warpBarrier();
-  // Read here, the next tile is on its way during the product.
+  // Read here, the next tile is in flight during the product.
   Value next = k.add(key, block.other);
   Values nextKeys = code.fetch(keyRows, next, block.other);
   Values nextValues = code.fetch(valueRows, next, block.other);

@@ -49,7 +49,7 @@ protected:
   Tiles stageOf(mlir::Value number);
   /// Starts copies of the tile from position `first` on into that stage.
   void startTile(const Sources &rows, mlir::Value first, mlir::Value stage);
-  /// Waits for the tile that is on its way; then starts the next one by
+  /// Waits for the tile that is in flight; then starts the next one by
   /// start(), where it exists.
   void advance(mlir::Value exists, llvm::function_ref<void()> start);
 

@@ -23,7 +23,7 @@ struct Priorities {
 /// Orders all actions in the course of time. A rank starts F only if it then
 /// holds at most A - (R - 1 - r) activations in its rows of chunks up to r, for
 /// each r from that F's row to R - 1. So every order completes. Were all ranks
-/// to wait for ever, all microbatches on their way would stand before an F;
+/// to wait for ever, all microbatches in flight would stand before an F;
 /// take the one furthest on, before row r of its rank. The rank then holds
 /// activations of rows below r alone, since those of row r and later belong to
 /// microbatches that are further on, and by the rule at most A - (R - r), so it

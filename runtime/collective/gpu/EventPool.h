@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Events of a GPU that are used again. An event may be recorded anew as soon as
-// nobody will ask for its last record: streams that were told to wait keep it.
+// its last record is not needed: streams that wait for the record keep it.
 #ifndef ROTA_RUNTIME_COLLECTIVE_GPU_EVENTPOOL_H
 #define ROTA_RUNTIME_COLLECTIVE_GPU_EVENTPOOL_H
 

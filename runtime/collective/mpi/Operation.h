@@ -13,7 +13,7 @@
 
 namespace rota {
 
-/// A piece on its way to or from a peer.
+/// A piece in flight to or from a peer.
 struct Piece {
   int peer = 0; // a rank
   bool isSend = false;

@@ -46,7 +46,7 @@ public:
                    int size, const NcclId &id, const NcclPlan &plan,
                    void *workspace, int64_t bytes, Options options);
   /// Waits for the GPU and ends the communicators, or aborts them when an
-  /// exception is on its way.
+  /// exception propagates.
   ~NcclCommunicator() override;
 
   int rank() const override { return ownRank; }

@@ -49,7 +49,7 @@ public:
               int64_t rows, int64_t grain) override;
   void multiply(RotaContext *context, const RotaGemm &gemm, const void *a,
                 const void *b, void *c) override;
-  /// Nothing: whoever reads data has checked it, and kernels leave out what is
+  /// Nothing: readers of data have checked it, and kernels leave out what is
   /// out of bounds.
   void checkIndices(RotaContext *, const int32_t *, int64_t, int64_t,
                     int64_t) override {}

@@ -28,7 +28,7 @@ private:
   int64_t size;
 };
 
-/// Memory for bytes on their way to one stream: rooms are taken in turn, and
+/// Memory for bytes in flight to one stream: rooms are taken in turn, and
 /// again when what used them is done.
 class PinnedRing {
 public:
@@ -56,7 +56,7 @@ private:
   int64_t begin = 0, head = 0; // the room that was taken last
 };
 
-/// Buffers for bytes on their way to the host, used again and again.
+/// Buffers for bytes in flight to the host, used again and again.
 class PinnedReads {
 public:
   explicit PinnedReads(Gpu &gpu) : gpu(gpu) {}
