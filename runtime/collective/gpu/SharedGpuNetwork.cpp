@@ -20,8 +20,8 @@ namespace {
 using Event = EventPool::Event;
 
 /// A transfer whose members arrive one after the other.
-struct Meeting {
-  explicit Meeting(const Exchange &exchange)
+struct OpenTransfer {
+  explicit OpenTransfer(const Exchange &exchange)
       : exchange(exchange), members(exchange.size()) {}
 
   const Exchange exchange;
@@ -66,16 +66,17 @@ private:
     std::vector<StreamPointer> streams; // by Stream
     StreamPointer copies;
     std::condition_variable wake;
-    std::unordered_map<Request, std::shared_ptr<Meeting>> requests;
+    std::unordered_map<Request, std::shared_ptr<OpenTransfer>> requests;
     Request lastRequest = 0;
     std::string position = "start";
   };
 
   template <typename Body> auto attempt(int rank, Body &&body);
-  void arrive(int rank, Meeting &meeting, int index, MemberBuffers buffers);
-  void enqueue(Meeting &meeting, cuda::StreamHandle stream);
-  TransferTime timeOf(const Meeting &meeting);
-  void meet(int rank, const std::function<void()> &body);
+  void arrive(int rank, OpenTransfer &transfer, int index,
+              MemberBuffers buffers);
+  void enqueue(OpenTransfer &transfer, cuda::StreamHandle stream);
+  TransferTime timeOf(const OpenTransfer &transfer);
+  void barrier(int rank, const std::function<void()> &body);
   void fork();
   void join();
   void setFailure(const std::string &message);
@@ -89,12 +90,12 @@ private:
   TransferWork work;
   std::mutex mutex;
   std::vector<Rank> ranks;
-  std::map<SequenceKey, Sequence<Meeting>> sequences;
+  std::map<SequenceKey, Sequence<OpenTransfer>> sequences;
   bool failed = false;
   std::string failure;
-  // Ranks that have come to the next meeting of all, and the meetings before.
-  int met = 0;
-  int64_t meetings = 0;
+  // The barrier of all ranks: ranks that have come to the next one.
+  int arrived = 0;
+  int64_t barriers = 0; // passed so far
   bool records = false; // the ranks' streams capture a graph
   std::shared_ptr<Recording> recorded;
   // The origin of measured times: an event, and when it was on our clock.
@@ -149,10 +150,10 @@ Request SharedGpuNetwork::Switch::start(int rank, const Exchange &exchange,
                                         void *destination) {
   return attempt(rank, [&](Lock &) {
     Rank &own = ranks[rank];
-    std::shared_ptr<Meeting> &open =
+    std::shared_ptr<OpenTransfer> &open =
         sequences[keyOf(exchange)].next(index, exchange.size());
     if (!open)
-      open = std::make_shared<Meeting>(exchange);
+      open = std::make_shared<OpenTransfer>(exchange);
     else if (std::string wrong = open->exchange.disagreement(exchange);
              !wrong.empty())
       throw RunError(wrong);
@@ -162,18 +163,18 @@ Request SharedGpuNetwork::Switch::start(int rank, const Exchange &exchange,
   });
 }
 
-void SharedGpuNetwork::Switch::arrive(int rank, Meeting &meeting, int index,
-                                      MemberBuffers buffers) {
-  meeting.members[index] = buffers;
-  meeting.arrivals.push_back(
+void SharedGpuNetwork::Switch::arrive(int rank, OpenTransfer &transfer,
+                                      int index, MemberBuffers buffers) {
+  transfer.members[index] = buffers;
+  transfer.arrivals.push_back(
       events.record(ranks[rank].device->computeStream()));
-  const Exchange &exchange = meeting.exchange;
-  if (meeting.arrivals.size() < exchange.size())
+  const Exchange &exchange = transfer.exchange;
+  if (transfer.arrivals.size() < exchange.size())
     return;
   const std::vector<int> &group = exchange.group.ranks;
   // All of a sequence in one CUDA stream, so that it runs in order.
   int place = exchange.isMessage ? group.back() : group.front();
-  enqueue(meeting,
+  enqueue(transfer,
           ranks[place].streams[static_cast<int>(exchange.stream)]->get());
   sequences[keyOf(exchange)].removeFirst(); // members arrive in order
   for (int member : group)
@@ -181,34 +182,34 @@ void SharedGpuNetwork::Switch::arrive(int rank, Meeting &meeting, int index,
 }
 
 /// Asks the stream for the transfer, after the arrivals of all members.
-void SharedGpuNetwork::Switch::enqueue(Meeting &meeting,
+void SharedGpuNetwork::Switch::enqueue(OpenTransfer &transfer,
                                        cuda::StreamHandle stream) {
-  for (const Event &arrival : meeting.arrivals)
+  for (const Event &arrival : transfer.arrivals)
     gpu.check(gpu.api().waitEvent(stream, arrival->get(), 0),
               "waiting for a rank");
-  meeting.arrivals.clear();
+  transfer.arrivals.clear();
   if (timing)
-    meeting.begin = events.record(stream);
-  work.enqueue(meeting.exchange, meeting.members, stream);
-  meeting.complete = events.record(stream);
+    transfer.begin = events.record(stream);
+  work.enqueue(transfer.exchange, transfer.members, stream);
+  transfer.complete = events.record(stream);
 }
 
 Request SharedGpuNetwork::Switch::copy(int rank, const void *source,
                                        void *destination, int64_t bytes) {
   return attempt(rank, [&](Lock &) {
     Rank &own = ranks[rank];
-    auto meeting =
-        std::make_shared<Meeting>(Exchange(Stream::Weights, rank, rank, bytes));
-    meeting->members[0] = {source, destination};
-    meeting->arrivals.push_back(events.record(own.device->computeStream()));
-    enqueue(*meeting, own.copies->get());
-    own.requests[++own.lastRequest] = std::move(meeting);
+    auto transfer = std::make_shared<OpenTransfer>(
+        Exchange(Stream::Weights, rank, rank, bytes));
+    transfer->members[0] = {source, destination};
+    transfer->arrivals.push_back(events.record(own.device->computeStream()));
+    enqueue(*transfer, own.copies->get());
+    own.requests[++own.lastRequest] = std::move(transfer);
     return own.lastRequest;
   });
 }
 
 TransferTime SharedGpuNetwork::Switch::wait(int rank, Request request) {
-  std::shared_ptr<Meeting> meeting;
+  std::shared_ptr<OpenTransfer> transfer;
   attempt(rank, [&](Lock &lock) {
     Rank &own = ranks[rank];
     auto found = own.requests.find(request);
@@ -217,30 +218,30 @@ TransferTime SharedGpuNetwork::Switch::wait(int rank, Request request) {
     own.wake.wait(lock, [&] { return failed || found->second->isEnqueued(); });
     if (failed)
       throw RunError(failure);
-    meeting = std::move(found->second);
+    transfer = std::move(found->second);
     own.requests.erase(found);
     gpu.check(gpu.api().waitEvent(own.device->computeStream(),
-                                  meeting->complete->get(), 0),
+                                  transfer->complete->get(), 0),
               "waiting for a transfer");
   });
-  if (!meeting || !timing)
+  if (!transfer || !timing)
     return {};
-  cuda::Result result = gpu.api().synchronizeEvent(meeting->complete->get());
+  cuda::Result result = gpu.api().synchronizeEvent(transfer->complete->get());
   return attempt(rank, [&](Lock &) {
     gpu.check(result, "a transfer");
-    return timeOf(*meeting);
+    return timeOf(*transfer);
   });
 }
 
-TransferTime SharedGpuNetwork::Switch::timeOf(const Meeting &meeting) {
+TransferTime SharedGpuNetwork::Switch::timeOf(const OpenTransfer &transfer) {
   auto seconds = [&](const Event &from, const Event &to) {
     float milliseconds = 0.0f;
     gpu.check(gpu.api().elapsedTime(&milliseconds, from->get(), to->get()),
               "the time of a transfer");
     return static_cast<double>(milliseconds) / 1000;
   };
-  double begin = clockSeconds + seconds(clockEvent, meeting.begin);
-  return {begin, begin + seconds(meeting.begin, meeting.complete)};
+  double begin = clockSeconds + seconds(clockEvent, transfer.begin);
+  return {begin, begin + seconds(transfer.begin, transfer.complete)};
 }
 
 bool SharedGpuNetwork::Switch::isDone(int rank, Request request) {
@@ -248,8 +249,8 @@ bool SharedGpuNetwork::Switch::isDone(int rank, Request request) {
     auto found = ranks[rank].requests.find(request);
     if (found == ranks[rank].requests.end())
       return true;
-    const Meeting &meeting = *found->second;
-    return meeting.isEnqueued() && isComplete(gpu, *meeting.complete);
+    const OpenTransfer &transfer = *found->second;
+    return transfer.isEnqueued() && isComplete(gpu, *transfer.complete);
   });
 }
 
@@ -278,20 +279,20 @@ void SharedGpuNetwork::Switch::setFailure(const std::string &message) {
 
 /// Waits for all ranks. The last to come calls `body`, while no other rank asks
 /// for anything.
-void SharedGpuNetwork::Switch::meet(int rank,
-                                    const std::function<void()> &body) {
+void SharedGpuNetwork::Switch::barrier(int rank,
+                                       const std::function<void()> &body) {
   attempt(rank, [&](Lock &lock) {
-    int64_t meeting = meetings;
-    if (++met < size()) {
+    int64_t barrier = barriers;
+    if (++arrived < size()) {
       ranks[rank].wake.wait(lock,
-                            [&] { return failed || meetings != meeting; });
-      if (meetings == meeting)
+                            [&] { return failed || barriers != barrier; });
+      if (barriers == barrier)
         throw RunError(failure);
       return;
     }
     body();
-    met = 0;
-    ++meetings;
+    arrived = 0;
+    ++barriers;
     for (Rank &each : ranks)
       each.wake.notify_all();
   });
@@ -325,7 +326,7 @@ void SharedGpuNetwork::Switch::join() {
 /// graph. The guide also wants all of them to be joined to the first stream
 /// before the capture ends: each transfer's end by its members' `wait`.
 void SharedGpuNetwork::Switch::beginRecording(int rank) {
-  meet(rank, [&] {
+  barrier(rank, [&] {
     ranks[0].device->beginRecording();
     records = true;
     fork();
@@ -333,7 +334,7 @@ void SharedGpuNetwork::Switch::beginRecording(int rank) {
 }
 
 std::shared_ptr<Recording> SharedGpuNetwork::Switch::endRecording(int rank) {
-  meet(rank, [&] {
+  barrier(rank, [&] {
     join();
     records = false;
     recorded = ranks[0].device->endRecording();
@@ -343,7 +344,7 @@ std::shared_ptr<Recording> SharedGpuNetwork::Switch::endRecording(int rank) {
 
 /// One launch for all ranks.
 void SharedGpuNetwork::Switch::replay(int rank, Recording &recording) {
-  meet(rank, [&] {
+  barrier(rank, [&] {
     join();
     recording.run();
     fork();

@@ -25,7 +25,7 @@ static std::string variable(const char *name) {
   return text ? text : "";
 }
 
-std::string meetingAddress() {
+std::string rendezvousAddress() {
   if (std::string given = variable("NCCL_COMM_ID"); !given.empty())
     return given;
   std::string host = variable("MASTER_ADDR"), port = variable("MASTER_PORT");
@@ -58,7 +58,7 @@ static NcclId spreadByMpi(const NcclApi &nccl) {
 }
 
 static NcclId identifier(const NcclApi &nccl, const NcclRank &rank) {
-  std::string address = meetingAddress();
+  std::string address = rendezvousAddress();
   if (address.empty() && rank.launcher == "mpirun")
     return spreadByMpi(nccl);
   if (address.empty() && rank.size > 1)

@@ -19,7 +19,7 @@ void prepareForNccl();
 /// else MASTER_ADDR with the port MASTER_PORT + 1 (MASTER_PORT - 1 for 65535),
 /// since torchrun listens at MASTER_PORT itself. Empty when the environment
 /// says none. Throws InputError for half an address.
-std::string meetingAddress();
+std::string rendezvousAddress();
 
 /// A rank of a run with NCCL. The communicator's workspace is device memory, of
 /// the same size on all ranks, and outlives it.
@@ -30,10 +30,10 @@ struct NcclRank {
   int64_t workspaceBytes = 0;
 };
 
-/// Connects with the other ranks. Without a meeting address mpirun's processes
-/// start MPI, spread an identifier, and end MPI. Throws InputError where
-/// nothing says how to meet, NCCL is missing, or the program needs more streams
-/// than CUDA has queues.
+/// Connects with the other ranks. Without a rendezvous address mpirun's
+/// processes start MPI, spread an identifier, and end MPI. Throws InputError
+/// where there is no rendezvous address, NCCL is missing, or the program needs
+/// more streams than CUDA has queues.
 std::unique_ptr<NcclCommunicator>
 makeNcclCommunicator(cuda::CudaDevice &device, const Program &program,
                      const NcclRank &rank, NcclCommunicator::Options options);

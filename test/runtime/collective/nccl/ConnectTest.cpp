@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The address at which ranks meet is found by environment variables.
+// The rendezvous address of ranks is found by environment variables.
 #include "runtime/collective/nccl/Connect.h"
 #include "runtime/Error.h"
 #include "test/runtime/LineModel.h"
@@ -41,24 +41,24 @@ protected:
 
 } // namespace
 
-TEST_F(Environment, SaysWhereRanksMeet) {
+TEST_F(Environment, FindsTheRendezvous) {
   have({});
-  EXPECT_EQ(meetingAddress(), "");
+  EXPECT_EQ(rendezvousAddress(), "");
   // Torchrun listens at the port itself.
   have({{"MASTER_ADDR", "node7"}, {"MASTER_PORT", "29500"}});
-  EXPECT_EQ(meetingAddress(), "node7:29501");
+  EXPECT_EQ(rendezvousAddress(), "node7:29501");
   have({{"MASTER_ADDR", "fd00::7"}, {"MASTER_PORT", "65535"}});
-  EXPECT_EQ(meetingAddress(), "[fd00::7]:65534");
+  EXPECT_EQ(rendezvousAddress(), "[fd00::7]:65534");
   have({{"MASTER_ADDR", "node7"},
         {"MASTER_PORT", "29500"},
         {"NCCL_COMM_ID", "node8:1234"}});
-  EXPECT_EQ(meetingAddress(), "node8:1234");
+  EXPECT_EQ(rendezvousAddress(), "node8:1234");
 }
 
 TEST_F(Environment, HalfAnAddressIsRefused) {
   for (const char *port : {"0", "65536", "port"}) {
     have({{"MASTER_ADDR", "node7"}, {"MASTER_PORT", port}});
-    EXPECT_EQ(failureOf(meetingAddress),
+    EXPECT_EQ(failureOf(rendezvousAddress),
               "expected MASTER_ADDR and MASTER_PORT in the environment, got "
               "'node7' and '" +
                   std::string(port) + "'");
