@@ -95,7 +95,7 @@ private:
   mlir::OwningOpRef<mlir::ModuleOp> module;
   KernelTarget target;
   llvm::StringMap<std::string> symbols; // by key
-  std::vector<std::string> ordered;     // the same, as they were emitted
+  std::vector<std::string> ordered;     // the names as they were emitted
   llvm::StringMap<int64_t> rowBytes;
   llvm::StringMap<LaunchShape> launchShapes;
 };

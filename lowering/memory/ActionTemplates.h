@@ -16,7 +16,7 @@ namespace rota::memory {
 enum ComputeSlot : int {
   InputSlot,          // input of the chunk's first layer
   StashSlot,          // inputs of its other layers, residuals of all
-  OffloadedSlot,      // what of the stash may rest in host memory
+  OffloadedSlot,      // part of the stash that may rest on the host
   OutputSlot,         // F: the chunk's output; else: what the loss reads
   CotangentStashSlot, // kept from I to W
   CotangentSlot,      // cotangent of the chunk's output

@@ -15,8 +15,8 @@ namespace {
 struct HeldActivations {
   ArenaBlock input;           // input of the chunk's first layer
   ArenaBlock stash;           // inputs of its other layers, residuals of all
-  ArenaBlock offloaded;       // what of the stash may rest in host memory
-  ArenaBlock host, hostInput; // where it and the input rest
+  ArenaBlock offloaded;       // part of the stash that may rest on the host
+  ArenaBlock host, hostInput; // copies of it and the input
   ArenaBlock output;          // output of the last chunk, which the loss reads
   ArenaBlock cotangent;       // cotangent of the chunk's output
   ArenaBlock cotangentStash;  // kept from I to W

@@ -18,7 +18,7 @@ enum class ValueKind : uint8_t {
   Activation,
   Cotangent,
   Residuals,
-  OffloadedResiduals, // those that may rest in host memory
+  OffloadedResiduals, // residuals that may rest on the host
   KeptCotangents,     // left by the input half, for the weights' half
   Weights,
   Gradient,

@@ -55,7 +55,7 @@ struct TaskGroup {
   std::string name;
   int forward = -1, backward = -1, backwardInput = -1, backwardWeight = -1;
   int64_t residualBytes = 0;  // written by forward, read by backward
-  int64_t offloadedBytes = 0; // such that may rest in host memory in between
+  int64_t offloadedBytes = 0; // bytes that may rest on the host
   bool offloadsInput = false; // the activation that enters may rest there, too
   int64_t cotangentBytes = 0; // written by the input half, read by the weights'
   std::vector<int> auxiliaryLosses; // one for each sum that forward writes

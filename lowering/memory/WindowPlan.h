@@ -59,7 +59,7 @@ private:
 
   StagePlan &plan;
   std::vector<Gathered> chunks;
-  Section *section = nullptr; // that is being planned
+  Section *section = nullptr; // the section in planning
   std::map<std::vector<int64_t>, int> numbers;
   std::vector<const std::vector<int64_t> *> lists; // the keys of `numbers`
   int64_t endOffset = 0;

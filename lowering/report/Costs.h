@@ -20,7 +20,7 @@ struct TransferFacts {
   std::string kind;   // "all-gather"
   std::string tensor; // the parameter, "activations", a value's type
   std::string axes;   // "data+fsdp"; empty: to and from host memory
-  int64_t ranks = 1;  // that take part together
+  int64_t ranks = 1;  // number that take part
   std::string reason;
 
   auto operator<=>(const TransferFacts &) const = default;
@@ -29,7 +29,7 @@ struct TransferFacts {
 /// One collective inside a function.
 struct CollectiveUse {
   TransferFacts facts;
-  int64_t bytes = 0; // that one rank sends
+  int64_t bytes = 0; // sent by one rank
   double flops = 0;  // operations of its work meanwhile
 };
 

@@ -16,7 +16,7 @@ struct TransferReport {
   TransferFacts facts;
   int stage = 0;
   int64_t times = 0;  // in a step
-  int64_t bytes = 0;  // that one rank sends in a step
+  int64_t bytes = 0;  // sent by one rank in a step
   double seconds = 0; // seconds of all of them
   double exposed = 0; // seconds in which the rank does nothing else
 

@@ -21,7 +21,7 @@ class Recorder; // runtime/device/Device.h
 /// for a slow rank delays no message.
 enum class Stream : int {
   Task,      // collectives inside tasks
-  PairTask,  // those of the second half of a pair, whose first half has Task
+  PairTask,  // for the second half of a pair, whose first half has Task
   Weights,   // UNSHARD
   Gradients, // REDUCE_GRAD
   Step,      // between two runs of the timelines

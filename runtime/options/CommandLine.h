@@ -27,7 +27,7 @@ struct CommandText {
   std::string description;
   // The argument without a flag; empty: there is none.
   std::string positional = "", positionalHelp = "";
-  std::string flagWord = "flag"; // what messages call an unknown flag
+  std::string flagWord = "flag"; // word for an unknown flag in messages
 };
 
 class CommandLine {

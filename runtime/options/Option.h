@@ -65,7 +65,7 @@ using OptionVariable =
 struct Option {
   std::string name;  // the long flag without dashes, and the key in RUN.json
   std::string group; // heading in --help
-  std::string value; // what stands for the value in --help; empty for a bool
+  std::string value; // word for the value in --help; empty for a bool
   std::string help;
   unsigned commands; // mask of Command
   OptionVariable variable;

@@ -134,7 +134,7 @@ struct Parameter {
   std::vector<int64_t>
       layers; // layer numbers that have it; empty: not in a stack
   Initializer init;
-  ElementType compute = ElementType::F32; // what tasks read; the master is f32
+  ElementType compute = ElementType::F32; // type in tasks; the master is f32
   // The divisions of the tensor that tasks see, of the stored one, and of
   // master copy, states and summed gradient. Each is the one before, divided
   // further along at most one dimension.
@@ -302,7 +302,7 @@ struct AuxiliarySums {
 struct Observation {
   std::string name;
   int64_t rows = 0, columns = 0;
-  int64_t each = 0; // what a row adds up to if nothing is dropped; 0: unknown
+  int64_t each = 0; // sum of a row if nothing is dropped; 0: unknown
   bool isAveraged = false;
   bool operator==(const Observation &) const = default;
   /// The offset of the mean after its table; both begin where a block of an
@@ -489,7 +489,7 @@ struct Program {
   std::string config;   // the model's config.json; empty where it has none
   // The options of the optimizer that compiled code has: "optimizer=sgd ...".
   std::string optimizer;
-  std::vector<ModelOption> modelOptions; // those that are not at their default
+  std::vector<ModelOption> modelOptions; // options not at their default
   // Planned bubble share, by the operations of the chunks: of a step that ends
   // with a barrier, and of a step in the steady state without barriers.
   double bubble = 0.0, steadyBubble = 0.0;

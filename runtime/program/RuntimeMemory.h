@@ -40,7 +40,7 @@ inline constexpr int64_t kStagingBytes = 16 << 20;
 struct RuntimeMemory {
   int64_t widest = 0;    // the most updates of a stage
   int64_t normCount = 0; // number of normTerms
-  int64_t lossRanks = 1; // those that add up the loss
+  int64_t lossRanks = 1; // ranks that add up the loss
   // Own copy of the losses while they are gathered, so that tasks may write the
   // next ones meanwhile. f32 [accumulationSteps, microbatches, lossCalls,
   // lossNumbers]; stays zero where the stage has no loss.

@@ -76,7 +76,7 @@ protected:
   GpuAttentionBlocks places;
   GpuMatrixCode code;
   float unit;        // score = unit * product, or unit * tanh under a cap
-  mlir::Value scale; // the same of scores to the base 2
+  mlir::Value scale; // scale of scores to the base 2
   Memory stages{};
 };
 

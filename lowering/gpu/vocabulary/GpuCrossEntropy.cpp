@@ -249,7 +249,7 @@ void emitGradient(GpuBuilder &k, const Logits &logits,
         isOwner, [&] { return k.load(line, column); },
         [&] { return k.f32(0.0f); });
     own = k.exp(k.subf(own, total));
-    Value ofRow = cotangent; // what the probabilities are multiplied by
+    Value ofRow = cotangent; // factor of the probabilities
     if (form.hasRows) {
       ofRow = k.addf(cotangent, k.load(k.argument(form.rows(), f32), row));
       own = k.subf(k.mulf(ofRow, own), cotangent);

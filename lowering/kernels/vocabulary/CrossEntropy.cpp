@@ -203,7 +203,7 @@ void emitGradient(KernelBuilder &k, const Logits &logits,
       // Read before the loop overwrites it.
       Value read = k.select(hasTarget, column, k.i64(0));
       Value own = k.exp(k.subf(k.load(line, read), total));
-      Value ofRow = cotangent; // what the probabilities are multiplied by
+      Value ofRow = cotangent; // factor of the probabilities
       if (form.hasRows) {
         ofRow = k.addf(cotangent, k.load(k.argument(form.rows(), f32), row));
         own = k.subf(k.mulf(ofRow, own), cotangent);

@@ -13,7 +13,7 @@ struct ComparedSchedule {
   std::string name;
   std::string error; // why there are no numbers; empty: there are
   Shape shape;
-  double makespan = 0, bubble = 0, idleShare = 0; // those of Simulation
+  double makespan = 0, bubble = 0, idleShare = 0; // see Simulation
   SteadyStep steady;
   /// The rank with most: activations of all its layers for one microbatch, so
   /// that one of R chunks counts 1/R.

@@ -43,7 +43,7 @@ struct ShapeRule {
   /// rank, which runs them as if they were one.
   int repeats = 0;
   MicrobatchRule microbatches = MicrobatchRule::Any;
-  const char *advice = ""; // what to do with another placement or number
+  const char *advice = ""; // for another placement or number
 };
 
 /// Writes the timeline of a shape that has been checked, by the schedule's rule

@@ -142,7 +142,7 @@ private:
   double bound; // lower, of the makespan
   Candidate best, bestNamed;
   std::string named; // the schedule that made bestNamed
-  int rules = 0;     // that were tried
+  int rules = 0;     // rules tried
   OrderRun orderRun;
   std::vector<Found> pool; // best first
   std::mt19937 random;     // its default seed is fixed

@@ -72,7 +72,7 @@ private:
 /// The times from which on a compute action may run, by what it needs.
 struct Readiness {
   double made = 0;    // the value that it reads, on the rank that makes it
-  double arrived = 0; // the same on its own rank; kNotYet: unknown
+  double arrived = 0; // time on its own rank; kNotYet: unknown
   double buffer = 0;  // for the message that it makes; kNotYet: unknown
   double gathered = 0, reduced = 0, copied = 0;
 

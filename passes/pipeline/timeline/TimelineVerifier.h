@@ -14,7 +14,7 @@ struct Violation {
   int rank = -1;
   int position = -1;
   std::string action; // its text, empty when there is none
-  std::string rule;   // what was expected, and what was found
+  std::string rule;   // expectation and finding
 
   /// "rank 1, position 4, 3B0: ...".
   std::string str() const;

@@ -83,7 +83,7 @@ private:
   struct Rank {
     std::thread helper;
     std::condition_variable wakeHelper, wakeWaiter;
-    int waiters = 0;                             // its own threads in wait()
+    int waiters = 0;                             // threads in wait()
     std::vector<Share> ready;                    // by priority, then by age
     std::unordered_map<Request, Share> requests; // not waited for
     Request lastRequest = 0;

@@ -90,7 +90,7 @@ private:
   std::vector<Posted> posted;
   std::vector<MPI_Status> statuses;
   std::vector<int> indices;
-  std::vector<char> failureText; // that another rank may send
+  std::vector<char> failureText; // text that another rank may send
   MPI_Request failureRequest;
 
   // Shared with the rank's threads.

@@ -49,7 +49,7 @@ NcclCommunicator::NcclCommunicator(cuda::CudaDevice &device,
       origin(std::make_shared<NcclTransfer>(gpu, /*timing=*/true)) {
   gpu.use();
   char *base = static_cast<char *>(workspace);
-  int64_t lanes = plan.mostGroups() + 1; // those of groups, and `solo`
+  int64_t lanes = plan.mostGroups() + 1; // lanes of groups, and `solo`
   int64_t share = (bytes - kScratchBytes) / lanes / 256 * 256;
   if (share <= 0)
     throw InputError(fmt::format(

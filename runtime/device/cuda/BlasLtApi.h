@@ -17,7 +17,7 @@ namespace rota::cuda {
 struct BlasLtContext;
 struct BlasLtLayout;     // a matrix in memory
 struct BlasLtOperation;  // transposes and types of a product
-struct BlasLtPreference; // which algorithms may be chosen
+struct BlasLtPreference; // limits the choice of algorithms
 
 using BlasStatus = int; // cublasStatus_t
 inline constexpr BlasStatus kBlasSuccess = 0;

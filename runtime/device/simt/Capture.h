@@ -31,7 +31,7 @@ struct Capture {
   cuda::StreamHandle origin;
   int mode;
   std::thread::id beginner;
-  std::set<std::thread::id> threads = {}; // that have captured work
+  std::set<std::thread::id> threads = {}; // threads that have captured work
   Graph graph = {};
   bool invalid = false, ended = false;
 

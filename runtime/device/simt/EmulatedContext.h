@@ -37,7 +37,7 @@ private:
   const RunPieces runPieces; // on the cores
 
 public:
-  Cores cores; // that kernels and products run on
+  Cores cores; // cores for kernels and products
   EmulatedMemory memory;
   EmulatedModules modules;
   EmulatedStreams streams; // ends first: its work uses the others

@@ -18,7 +18,7 @@
 namespace rota::simt {
 
 struct EmulatedDriverOptions {
-  int threads = 1; // that blocks of a kernel run on, at least 1
+  int threads = 1; // threads for blocks of a kernel, at least 1
   uint64_t seed = 0;
   int64_t memoryBytes = int64_t(64) << 30;
 };
