@@ -64,7 +64,7 @@ public:
   /// Opens the function of that part of the model and returns its arguments.
   RoleValues<Value> beginFunction(ModelPart part,
                                   const RoleValues<Type> &types);
-  /// Says what the open function's `Role::LossTerm` of that index is.
+  /// Declares the open function's `Role::LossTerm` of that index.
   void markLossTerm(size_t index, StringRef name, double coefficient);
   /// Returns `results` from the open function and leaves it.
   void finish(const RoleValues<Value> &results);

@@ -19,7 +19,7 @@ inline ArrayRef<int64_t> shapeOf(Value value) {
 
 inline Type elementOf(Value value) { return tensorOf(value).getElementType(); }
 
-/// Says that `what` should have `expected` as its shape.
+/// Reports that `what` should have `expected` as its shape.
 inline LogicalResult checkShape(Operation *op, StringRef what, Value value,
                                 ArrayRef<int64_t> expected) {
   if (shapeOf(value) == expected)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Says what is illegal once kernels are formed. Labels L1..L3 are those of the
-// pass's description.
+// Rejects what is illegal once kernels are formed. Labels L1..L3 are those of
+// the pass's description.
 #include "lowering/kernels/Passes.h"
 
 namespace rota::lowering {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Says what each task reads and writes.
+// The reads and writes of each task.
 #include "lowering/memory/CallVerifier.h"
 
 namespace rota::memory {

@@ -391,8 +391,8 @@ private:
   ParameterLayout parameters;
 };
 
-/// Tells a parameter's update of its accumulators, in the order embed, layers,
-/// loss, and by stage in each, and of the copies on other stages.
+/// Links a parameter's update to its accumulators, in the order embed, layers,
+/// loss, and by stage in each, and to the copies on other stages.
 class UpdateLinks {
 public:
   explicit UpdateLinks(Program &program) : program(program) {

@@ -174,7 +174,7 @@ func::FuncOp BuildUpdates::addFunction(StringRef name, size_t number) {
   return function;
 }
 
-/// Says how tensors of the parameter's shape enter and leave.
+/// Sets the shardings with which tensors of the parameter enter and leave.
 void BuildUpdates::shard(func::FuncOp function, ShardingAttr sharding) {
   if (!sharding)
     return;

@@ -83,7 +83,7 @@ private:
     return value.getType() == to ? value : ReshapeOp::create(b, to, value);
   }
 
-  /// Says that every rank has whole matrices, or its part of the parameter.
+  /// Constrains every rank to whole matrices, or its part of the parameter.
   Value constrain(Value value, bool areMatricesWhole) {
     ShardingAttr sharding = b.form().sharding;
     if (!sharding)

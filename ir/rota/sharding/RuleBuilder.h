@@ -49,12 +49,12 @@ public:
     return dimensions;
   }
 
-  /// Says that the op is linear in these operands together.
+  /// Declares the op linear in these operands together.
   void linear(llvm::ArrayRef<int64_t> operands) {
     rule.linear.emplace_back(operands.begin(), operands.end());
   }
 
-  /// Says that the op's local form combines over the parts of the factor.
+  /// Declares that the op's local form combines over the parts of the factor.
   void combine(int64_t factor) { rule.combined.push_back(factor); }
 
   FactorRule finish(llvm::ArrayRef<Dimensions> operands,

@@ -225,7 +225,7 @@ void CudaDevice::synchronize() {
 }
 
 void CudaDevice::setPosition(int number) {
-  // Not a fill: those of host memory are nowhere said to be recordable.
+  // Not a fill: CUDA documents no memset node on host memory.
   char *place = progress.data();
   void *arguments[] = {&place, &number};
   launchServiceBlock(kNoteKernel, arguments, compute.get());

@@ -10,7 +10,7 @@
 
 namespace rota {
 
-/// A trace of more runs than these is larger than its viewers like.
+/// Most runs that a trace keeps.
 static constexpr int64_t kTracedRuns = 20;
 /// The steps in the trace of a folder, and the most actions of all ranks in it.
 static constexpr int64_t kTracedSteps = 3, kTracedActions = 30000;
