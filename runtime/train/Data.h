@@ -20,7 +20,7 @@ class BatchReader {
 public:
   BatchReader(const Rank &rank, const Batches &batches);
 
-  /// The rank's parts of all microbatches of an accumulation step, one behind
+  /// The rank's parts of all microbatches of an accumulation step, one after
   /// the other; empty where the rank's stage does not use them.
   struct Parts {
     std::vector<char> input, target;
@@ -31,12 +31,12 @@ public:
 private:
   struct Side {
     Part part;
-    int64_t bytes; // of a microbatch; 0: the stage does not use it
+    int64_t bytes; // size of a microbatch; 0: the stage does not use it
   };
   static Side sideOf(const Rank &rank, const DataForm &form, int64_t offset);
 
   const Batches &batches;
-  int64_t microbatches, sequences; // of an accumulation step, of a microbatch
+  int64_t microbatches, sequences; // per accumulation step, per microbatch
   Side input, target;
 };
 
@@ -58,7 +58,7 @@ private:
   ReadAhead &readAhead;
   std::shared_ptr<const BatchReader> reader;
   std::future<BatchReader::Parts> next;
-  int64_t nextFirst = -1; // of the accumulation step that `next` is; -1: none
+  int64_t nextFirst = -1; // first sequence of `next`; -1: none
 };
 
 /// Reads the accumulation step that begins with sequence `first`, not ahead,

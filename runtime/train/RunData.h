@@ -24,7 +24,7 @@ public:
 
 private:
   std::unique_ptr<Batches> own;
-  std::unique_ptr<Batches> held; // of --eval-data; null: none
+  std::unique_ptr<Batches> held; // the batches of --eval-data; null: none
 };
 
 } // namespace rota

@@ -18,7 +18,7 @@ struct StepEnd {
   bool isInterrupted = false; // by a signal: the process has little time
 };
 
-/// How a rank comes to know what the others ask for.
+/// When stop flags are exchanged: at once, or one step late.
 enum class Asking {
   Waits, // for the others, at once
   Later  // it learns after a step what they asked for after the one before

@@ -31,7 +31,7 @@ public:
   /// rotaLaunch divides the rows.
   void run(RotaContext *context, std::vector<void *> buffers);
 
-  /// The same on this thread, each call in pieces of `rows` rows, last first.
+  /// Runs all calls on this thread, each in pieces of `rows` rows, last first.
   void runInPieces(int64_t rows, std::vector<void *> buffers);
 
   /// The kernels' LLVM dialect text.

@@ -41,7 +41,7 @@ double peakMultiplyAdds() {
 }
 
 double copyBandwidth(int threads) {
-  constexpr size_t kBytes = size_t(128) << 20; // of each thread
+  constexpr size_t kBytes = size_t(128) << 20; // per thread
   std::vector<char> from(threads * kBytes, 1), to(threads * kBytes, 2);
   Time time = best([&] {
     std::vector<std::thread> workers;

@@ -23,7 +23,7 @@ using namespace rota;
 
 namespace {
 
-constexpr int64_t kElements = 16 << 20; // of the whole tensor
+constexpr int64_t kElements = 16 << 20; // elements of the whole tensor
 constexpr int kRuns = 7;
 
 Collective describe(Collective::Kind kind, int64_t size) {

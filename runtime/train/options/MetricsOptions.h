@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The options of what a run leaves behind about itself.
+// The options of the files that a run writes about itself.
 #ifndef ROTA_RUNTIME_TRAIN_OPTIONS_METRICSOPTIONS_H
 #define ROTA_RUNTIME_TRAIN_OPTIONS_METRICSOPTIONS_H
 

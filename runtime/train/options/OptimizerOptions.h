@@ -19,7 +19,7 @@ struct OptimizerOptions {
   double learningRate = 3e-4; // the peak
   double minLearningRate = 0.0;
   LearningRateSchedule schedule = LearningRateSchedule::Cosine;
-  double decayShare = 0.1;   // of all steps; of WSD
+  double decayShare = 0.1;   // share of all steps; WSD alone
   double gradientClip = 1.0; // largest global norm; 0: no clipping
   bool postValidate = false; // updates do not wait for the norm
   int64_t warmupSteps = 0;
@@ -27,7 +27,7 @@ struct OptimizerOptions {
   std::vector<ProgramOption> own;
 };
 
-/// Of the optimizer's own options it has those in `options`.
+/// Rows of the optimizer's options, with the variables of `options`.
 OptionRows optimizerRows(OptimizerOptions &options);
 OptionMistake checkOptimizerOptions(const OptimizerOptions &options);
 

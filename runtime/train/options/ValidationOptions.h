@@ -10,7 +10,7 @@ namespace rota {
 
 struct ValidationOptions {
   std::vector<std::string> data; // none: a part of the training data
-  double fraction = 0.05;        // of each source, where `data` is empty
+  double fraction = 0.05;        // share of each source, where `data` is empty
   int64_t interval = 100;        // steps; 0: after the last one alone
   int64_t steps = 4;             // batches of a validation
   int64_t batchSize = 0;         // sequences of each; 0: those of a step

@@ -24,7 +24,7 @@ ProcessLaunch findLaunch() {
             numberOf("OMPI_COMM_WORLD_LOCAL_RANK", 0)};
   // A batch script has a job's variables too, but not those of a step.
   if (std::getenv("SLURM_STEP_NUM_TASKS"))
-    // Of "4(x2),3", tasks by node, the number of the first node.
+    // The first number of "4(x2),3", tasks by node.
     return {"srun", numberOf("SLURM_STEP_NUM_TASKS", 1),
             numberOf("SLURM_PROCID", 0),
             numberOf("SLURM_STEP_TASKS_PER_NODE", 1),

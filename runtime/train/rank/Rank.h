@@ -104,7 +104,7 @@ public:
   void setPositions(std::shared_ptr<const std::vector<std::string>> texts) {
     positions = std::move(texts);
   }
-  /// The position of the work behind the actions.
+  /// The position of the work after the actions.
   int positionOfOptimizer() const {
     return static_cast<int>(stage().actions.size());
   }

@@ -16,9 +16,9 @@ namespace rota {
 /// Manifest::identity.
 using Identity = std::map<std::string, std::string>;
 
-/// That of this run: text by subject ("model", "optimizer",
-/// "data", ...). Neither mesh nor schedule nor microbatches are in it, since
-/// the bits do not depend on them. Reads the sizes of the data files.
+/// The identity of this run: text by subject ("model", "optimizer", "data",
+/// ...). Neither mesh nor schedule nor microbatches are in it, since the bits
+/// do not depend on them. Reads the sizes of the data files.
 Identity runIdentity(const Program &program, const Options &options);
 
 } // namespace rota

@@ -66,7 +66,8 @@ private:
 
   Rank &rank;
   const ResumeRequest &request;
-  // Of rank 0, the newest first, without those that are known to be damaged.
+  // Rank 0's list, the newest first, without checkpoints that are known to be
+  // damaged.
   std::vector<std::string> candidates;
   std::string parent; // the folder of checkpoints; empty: the only candidate
 };

@@ -22,8 +22,8 @@ struct ResumedRun {
 struct ResumeRequest {
   const ResumeOptions &options;
   std::string checkpoints; // the run's own folder of checkpoints, if any
-  // Of this run; a checkpoint's must be the same, but for accepted keys. Not
-  // compared where the optimizer's states are not read.
+  // The identity of this run; a checkpoint's must be the same, but for accepted
+  // keys. Not compared where the optimizer's states are not read.
   std::map<std::string, std::string> identity;
   StateExtent extent = StateExtent::All;
 };

@@ -27,7 +27,7 @@ struct LayerCounts {
   const Observation *form;
   size_t first;
   int64_t layer;
-  int64_t offset; // of the table, in those of a microbatch of the layer
+  int64_t offset; // offset of the table in those of a microbatch of the layer
 };
 } // namespace
 
@@ -54,7 +54,7 @@ static std::vector<int32_t> sumTables(Rank &rank, const char *tables,
                                       int64_t accumulationSteps) {
   const Program &program = rank.program();
   std::vector<int32_t> sums;
-  int64_t layerOffset = 0; // of the layer's tables
+  int64_t layerOffset = 0; // offset of the layer's tables
   for (const auto &[layer, observations] : observedLayers(program)) {
     int64_t stride = tableBytes(program, observations), inTables = 0;
     for (int observation : observations) {
@@ -97,7 +97,7 @@ static int64_t copiesOf(Rank &rank, const Observation &form) {
   return ranks * form.rows / program.input.shape[0];
 }
 
-/// Writes a mean behind that table of each microbatch, where this rank has the
+/// Writes a mean after that table of each microbatch, where this rank has the
 /// layer.
 static void writeMean(Rank &rank, const LayerCounts &columns,
                       const std::vector<float> &mean) {
@@ -158,7 +158,7 @@ std::vector<ObservedStep> TableSums::finish() {
   open = false;
   const std::vector<int32_t> &all = columns->all;
   std::vector<ObservedStep> steps;
-  std::vector<int64_t> layers, expected; // of each name
+  std::vector<int64_t> layers, expected; // by name
   for (const LayerCounts &layer : layerCounts(program)) {
     const Observation &form = *layer.form;
     auto step = std::ranges::find(steps, form.name, &ObservedStep::name);

@@ -14,16 +14,16 @@
 
 namespace rota {
 
-/// What a step says of the observations of one name. Counts are those of all
-/// sequences of the step, each once, whatever ranks have a copy of them.
+/// The observations of one name in a step. Counts are those of all sequences of
+/// the step, each once, whatever ranks have a copy of them.
 struct ObservedStep {
   std::string name;
   // The largest column over the mean of the columns of a layer: of the layer
   // where that is largest, and a mean over layers. From 1 (even) to the number
   // of columns.
   double worst = 0.0, mean = 0.0;
-  // What rows miss of Observation::each, and its share of the whole. Not there
-  // where that is not known.
+  // Number and share of the choices that rows miss of Observation::each;
+  // nothing where that is not known.
   struct Dropped {
     int64_t count = 0;
     double share = 0.0;
@@ -55,7 +55,7 @@ public:
   std::vector<ObservedStep> finish();
 
 private:
-  struct Columns { // of all layers
+  struct Columns { // columns of all layers
     std::vector<int32_t> own, all;
   };
   Rank &rank;

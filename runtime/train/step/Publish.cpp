@@ -53,8 +53,8 @@ void Publisher::finish() {
 Publisher::OpenCopies Publisher::startCopies() {
   for (Request request : std::exchange(requests, {}))
     rank.communicator().wait(request);
-  // Both sides go through stages and tensors in the program's order, so that
-  // the messages between two ranks match.
+  // Sender and receiver go through stages and tensors in the program's order,
+  // so that the messages between two ranks match.
   OpenCopies open;
   exchange(/*sends=*/false, open);
   exchange(/*sends=*/true, open);
