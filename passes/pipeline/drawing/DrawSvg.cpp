@@ -3,6 +3,7 @@
 // A timeline as a picture whose width is time.
 #include "passes/pipeline/drawing/Drawing.h"
 #include "passes/pipeline/drawing/Lanes.h"
+#include "passes/pipeline/drawing/Markup.h"
 
 #include <algorithm>
 #include <cmath>
@@ -12,16 +13,10 @@
 namespace rota::pipe {
 namespace {
 
-std::string escaped(const std::string &name) {
-  std::string result;
-  for (char c : name)
-    if (c == '<')
-      result += "&lt;";
-    else if (c == '&')
-      result += "&amp;";
-    else
-      result += (c >= ' ' && c <= '~') ? c : '?';
-  return result;
+/// A file's name need not be UTF-8, which a picture must be.
+std::string printable(std::string name) {
+  std::ranges::replace_if(name, [](char c) { return c < ' ' || c > '~'; }, '?');
+  return name;
 }
 
 /// One hue for each kind; darker for later rows of chunks.
@@ -32,15 +27,6 @@ std::string fillColour(const Shape &shape, const Action &action) {
   int light = 86 - (rows > 1 ? 26 * row / (rows - 1) : 0);
   return fmt::format("hsl({},70%,{}%)", kHues[static_cast<int>(action.kind)],
                      light);
-}
-
-/// A step of 1, 2 or 5 times a power of ten, `most` of which cover `length`.
-double tickStep(double length, int most) {
-  double power = std::pow(10, std::floor(std::log10(length / most)));
-  for (double factor : {1, 2, 5})
-    if (factor * power * most >= length)
-      return factor * power;
-  return 10 * power;
 }
 
 /// A row for each rank, under it a thin one for each kind of transfer, and an
@@ -67,7 +53,7 @@ public:
 <text x="8" y="20">{2}, bubble {3:.1f} %</text>
 {4}</svg>
 )svg",
-        width, height, escaped(name), 100 * simulation.bubble, body);
+        width, height, escaped(printable(name)), 100 * simulation.bubble, body);
   }
 
 private:
@@ -158,8 +144,8 @@ private:
     double end = simulation.makespan;
     if (end <= 0)
       return;
-    double step = tickStep(end, std::max(1, int(end * scale / (3 * kCell))));
-    for (double time = 0; time <= end * (1 + 1e-9); time += step)
+    for (double time :
+         roundTicks(0, end, std::max(1, int(end * scale / (3 * kCell)))))
       body += fmt::format("<path d=\"M{} {}v{}\" stroke=\"gray\"/>", xOf(time),
                           bottom, kTick) +
               text(xOf(time), bottom + kTick + 12, fmt::format("{:g}", time)) +

@@ -11,22 +11,6 @@
 
 namespace rota::report {
 
-std::string escaped(const std::string &text) {
-  std::string result;
-  for (char c : text)
-    if (c == '<')
-      result += "&lt;";
-    else if (c == '>')
-      result += "&gt;";
-    else if (c == '&')
-      result += "&amp;";
-    else if (c == '"')
-      result += "&quot;";
-    else
-      result += c;
-  return result;
-}
-
 std::string shortNumber(double value) {
   double size = std::abs(value);
   if (size >= 1e15 || (size > 0 && size < 1e-4))
@@ -57,22 +41,6 @@ std::string secondsText(double seconds) {
   if (seconds >= 1e-3)
     return fmt::format("{:.3g} ms", seconds * 1e3);
   return fmt::format("{:.3g} \u00b5s", seconds * 1e6);
-}
-
-std::vector<double> roundTicks(double low, double high, int count) {
-  double span = high - low;
-  if (!(span > 0) || !std::isfinite(span))
-    return {low};
-  double power = std::pow(10.0, std::floor(std::log10(span / count)));
-  double step = power;
-  for (double factor : {1.0, 2.0, 5.0, 10.0})
-    if (span / (step = factor * power) <= count)
-      break;
-  std::vector<double> ticks;
-  for (double i = std::ceil(low / step - 1e-9); i * step <= high + 1e-9 * span;
-       ++i)
-    ticks.push_back(i * step + 0.0); // no -0
-  return ticks;
 }
 
 void SvgDrawing::addRectangle(double x, double y, double w, double h,
@@ -155,8 +123,9 @@ private:
       }
     if (text.isShare)
       yLow = std::min(yLow, 0.0);
-    if (yLow == yHigh) {
-      double margin = yLow == 0 ? 1 : 0.1 * std::abs(yLow);
+    double size = std::max(std::abs(yLow), std::abs(yHigh));
+    if (yHigh - yLow <= 1e-9 * size) { // a line, but for rounding
+      double margin = size == 0 ? 1 : 0.1 * size;
       yLow -= text.isShare ? 0 : margin;
       yHigh += margin;
     }

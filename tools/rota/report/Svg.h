@@ -4,14 +4,13 @@
 #ifndef ROTA_TOOLS_ROTA_REPORT_SVG_H
 #define ROTA_TOOLS_ROTA_REPORT_SVG_H
 
+#include "passes/pipeline/drawing/Markup.h"
+
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace rota::report {
-
-/// The text with HTML's special characters replaced.
-std::string escaped(const std::string &text);
 
 /// "0.0003", "12,500", "1.2M": at most four digits.
 std::string shortNumber(double value);
@@ -19,10 +18,6 @@ std::string shortNumber(double value);
 std::string byteText(double bytes);
 /// "1.5 ms".
 std::string secondsText(double seconds);
-
-/// About `count` round numbers from `low` to `high`: 1, 2 or 5 times a power of
-/// ten apart.
-std::vector<double> roundTicks(double low, double high, int count);
 
 /// Elements of a drawing of a given size, in pixels from the left and the top.
 class SvgDrawing {

@@ -2,15 +2,19 @@
 //
 // Drawings of timelines.
 #include "passes/pipeline/drawing/Drawing.h"
+#include "passes/pipeline/drawing/Markup.h"
 #include "passes/pipeline/timeline/Offloading.h"
 #include "passes/pipeline/timeline/WeightWindows.h"
 #include "test/passes/pipeline/Examples.h"
 
 #include <nlohmann/json.hpp>
 
+#include <cmath>
+#include <limits>
 #include <set>
 
 using namespace rota::pipe;
+using rota::roundTicks;
 
 namespace {
 
@@ -309,6 +313,24 @@ TEST(Svg, isDrawnToScale) {
   EXPECT_EQ(numberIn(svg, "<title>1B0<", " x"), 64 + 2 * forward);
   EXPECT_EQ(numberIn(svg, "<title>0B0<", " x"), 64 + 2 * forward + backward);
   EXPECT_NE(svg.find(">10</text>"), std::string::npos); // a label of the axis
+}
+
+TEST(Svg, ticksAreRoundNumbers) {
+  using Ticks = std::vector<double>;
+  EXPECT_EQ(roundTicks(0, 10, 5), (Ticks{0, 2, 4, 6, 8, 10}));
+  EXPECT_EQ(roundTicks(0.5, 3.9, 4), (Ticks{1, 2, 3}));
+  EXPECT_EQ(roundTicks(-3, 3, 3), (Ticks{-2, 0, 2}));
+  EXPECT_EQ(roundTicks(7, 7, 5), Ticks{7});
+}
+
+TEST(Svg, ticksEndWhereNumbersDifferByTheirLastBit) {
+  for (double low : {1e-3, 1.0, 2e8, 1e300}) {
+    double high = std::nextafter(low, INFINITY);
+    EXPECT_EQ(roundTicks(low, high, 5), std::vector<double>{low});
+    EXPECT_LE(roundTicks(low, low * (1 + 1e-11), 5).size(), 6u);
+  }
+  double infinity = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(roundTicks(0, infinity, 5), std::vector<double>{0});
 }
 
 TEST(Report, saysWhatIsExposed) {
