@@ -4,6 +4,7 @@
 // it.
 #include "runtime/options/CommandLine.h"
 #include "runtime/Error.h"
+#include "runtime/options/Lists.h"
 
 #include <CLI/CLI.hpp>
 
@@ -58,8 +59,6 @@ static void addTo(CLI::App &app, const Option &option,
     added = app.add_option(names, values, helpOf(option))
                 ->allow_extra_args(false)
                 ->option_text(valueHelp(option));
-    if (option.isList())
-      added->delimiter(',');
   }
   added->group(option.group);
 }
@@ -117,10 +116,16 @@ CommandLine::assign(std::set<std::string, std::less<>> &given) const {
     if (!(option.commands & unsigned(command)) || it == texts.end() ||
         it->second.empty())
       continue;
-    const std::vector<std::string> &values = it->second;
-    if (!option.isList() && values.size() > 1)
+    std::vector<std::string> values = it->second;
+    if (option.isList()) {
+      values.clear();
+      for (const std::string &list : it->second)
+        for (std::string &element : splitList(list))
+          values.push_back(std::move(element));
+    } else if (values.size() > 1) {
       return Ending::badInput("'--" + option.name + "' stands twice, with '" +
                               values[0] + "' and '" + values[1] + "'");
+    }
     std::string error = assignText(option, values);
     if (!error.empty())
       return Ending::badInput("'--" + option.name + "': " + error);

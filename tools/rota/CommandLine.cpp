@@ -5,6 +5,7 @@
 
 #include "models/JsonFile.h"
 #include "passes/pipeline/schedules/Schedules.h"
+#include "runtime/options/Lists.h"
 #include "runtime/program/Text.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -111,17 +112,9 @@ static std::optional<Ending> takePositional(Command verb, CommandLine &line) {
   return std::nullopt;
 }
 
-/// The elements of a list, between commas as in a flag.
-static Texts elementsOf(const Texts &texts) {
-  Texts all;
-  for (llvm::StringRef text : texts)
-    for (llvm::StringRef element : llvm::split(text, ','))
-      all.push_back(element.str());
-  return all;
-}
-
-/// The texts that a flag would have for a value of the file; none where the
-/// value is of a type that the option does not take.
+/// The texts that the option gets for a value of the file; none where the value
+/// is of a type that the option does not take. A list is an array of its
+/// elements, or a text as its flag would have.
 static std::optional<Texts> textsOf(const Option &option,
                                     const nlohmann::json &value) {
   bool isNumber = std::holds_alternative<double *>(option.variable);
@@ -129,11 +122,11 @@ static std::optional<Texts> textsOf(const Option &option,
       std::holds_alternative<int64_t *>(option.variable) ||
       std::holds_alternative<std::optional<int64_t> *>(option.variable);
   if (value.is_string() && !option.isFlag() && !isNumber && !isInteger)
-    return option.isList() ? elementsOf({value.get<std::string>()})
+    return option.isList() ? splitList(value.get<std::string>())
                            : Texts{value.get<std::string>()};
   if (value.is_array() && option.isList() && !value.empty() &&
       llvm::all_of(value, [](const auto &each) { return each.is_string(); }))
-    return elementsOf(value.get<Texts>());
+    return value.get<Texts>();
   if (value.is_boolean() && option.isFlag())
     return Texts{value.get<bool>() ? "true" : "false"};
   if (value.is_number_integer() && (isNumber || isInteger))

@@ -9,6 +9,7 @@
 #include "ir/rota/sharding/MeshText.h"
 #include "passes/pipeline/schedules/Schedules.h"
 #include "runtime/options/Bytes.h"
+#include "runtime/options/Lists.h"
 #include "runtime/program/Text.h"
 
 #include "llvm/Support/MemoryBuffer.h"
@@ -329,7 +330,7 @@ std::vector<std::string> rota::trainerArguments(Command verb,
         continue;
       arguments.push_back("--" + option.name);
       if (!option.isFlag())
-        arguments.push_back(text);
+        arguments.push_back(option.isList() ? listText(text) : text);
     }
   }
   return arguments;

@@ -6,6 +6,7 @@
 
 #include "passes/pipeline/schedules/Schedules.h"
 #include "runtime/options/Bytes.h"
+#include "runtime/options/Lists.h"
 #include "test/runtime/TemporaryFolder.h"
 
 #include "gtest/gtest.h"
@@ -352,17 +353,24 @@ TEST_F(OptionsTest, MissingOptions) {
   EXPECT_EQ(parse(Command::Plan, {"--model", "m.mlir"}), std::nullopt) << said;
 }
 
-/// In a file as in a flag, whose text the trainer gets.
 TEST_F(OptionsTest, CommasSeparateTheElementsOfLists) {
-  for (const char *data :
-       {"\"a.bin:0.7,b\"", "[\"a.bin:0.7\", \"b\"]", "[\"a.bin:0.7,b\"]"}) {
+  using Texts = std::vector<std::string>;
+  const std::pair<const char *, Texts> cases[] = {
+      {R"("a.bin:0.7,b")", {"a.bin:0.7", "b"}}, // as in a flag
+      {R"("a\\,b,c\\")", {"a,b", "c\\"}},
+      {R"(["a.bin:0.7", "b"])", {"a.bin:0.7", "b"}},
+      {R"(["one, two.bin", ",", "c\\,"])", {"one, two.bin", ",", "c\\,"}}};
+  for (const auto &[data, elements] : cases) {
     EXPECT_EQ(parse(Command::Train,
                     {"--model", "m.mlir",
                      runFile(std::string("{\"data\": ") + data + "}")}),
               std::nullopt)
         << said;
-    EXPECT_EQ(options.data, (std::vector<std::string>{"a.bin:0.7", "b"}));
+    EXPECT_EQ(options.data, elements);
   }
+  EXPECT_EQ(splitList("a\\,b,,c\\"), (Texts{"a,b", "", "c\\"}));
+  for (const char *element : {"", ",", "a,b", "\\,", "a\\\\,,b\\"})
+    EXPECT_EQ(splitList(listText(element)), Texts{element});
 }
 
 TEST_F(OptionsTest, BadFiles) {
@@ -379,7 +387,7 @@ TEST_F(OptionsTest, BadFiles) {
              "'json': expected true or false, got \"yes\"");
   refuseFile("{\"data\": [1]}", ":1:2",
              "'data': expected a string or an array of strings, got [1]");
-  refuseFile("{\"data\": [\"a.bin\", \"b.bin,\"]}", ":1:2",
+  refuseFile("{\"data\": [\"a.bin\", \"\"]}", ":1:2",
              "'data': expected a value, got an empty text");
   refuseFile("{\"beta1\": -0.5}", ":1:2",
              "'beta1': expected a number from 0 to 0.999999999, got '-0.5'");
@@ -468,7 +476,7 @@ TEST_F(OptionsTest, TrainerArguments) {
 /// The trainer once had bounds of its own, and refused these steps.
 TEST_F(OptionsTest, TheTrainerReadsWhatTheToolGives) {
   ASSERT_EQ(parse(Command::Train,
-                  {"--model", "m.mlir", "--data", "a,b", "--eval-steps",
+                  {"--model", "m.mlir", "--data", R"(a,b,c\,d)", "--eval-steps",
                    "2000000", "--beta2", "0.99", "--token-type", "uint16",
                    "--ranks", "mpi", "--json"}),
             std::nullopt)
