@@ -21,16 +21,11 @@ struct LinkOptions {
 
 /// Links the bytes of an object file with the runtime into the executable
 /// `output`. The runtime is librota_runtime.a in ../lib as seen from the
-/// running program. The file appears whole or not at all; one that no folder
-/// lists (lowering/executable/MemoryFile.h) is written in place. Errors name
-/// the missing tool, library or path.
+/// running program. runtime/files/WriteFile.h writes the file. Errors name the
+/// missing tool, library or path.
 llvm::LogicalResult linkTrainer(mlir::Location loc, llvm::StringRef object,
                                 llvm::StringRef output,
                                 const LinkOptions &options);
-
-/// Writes text to `output` ("-": standard output), whole or not at all.
-llvm::LogicalResult writeText(mlir::Location loc, llvm::StringRef text,
-                              llvm::StringRef output);
 
 } // namespace rota::lowering
 

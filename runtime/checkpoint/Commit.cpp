@@ -3,7 +3,7 @@
 #include "runtime/Error.h"
 #include "runtime/checkpoint/BestValidation.h"
 #include "runtime/checkpoint/Folder.h"
-#include "runtime/checkpoint/WriteFile.h"
+#include "runtime/files/WriteFile.h"
 
 #include <cerrno>
 #include <cstring>

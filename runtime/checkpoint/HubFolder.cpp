@@ -223,6 +223,8 @@ HubSummary writeHubFolder(Checkpoint &checkpoint, const std::string &folder,
   fs::path path = fs::path(folder).lexically_normal();
   if (!path.has_filename()) // a slash at the end
     path = path.parent_path();
+  if (fs::exists(path)) // a link to an empty folder stays
+    path = fs::canonical(path);
   PendingFolder pending(path);
   HubSummary summary = HubWriter(checkpoint, form).write(pending.place());
   pending.commit();

@@ -6,7 +6,7 @@
 #ifndef ROTA_RUNTIME_CHECKPOINT_SAFETENSORS_H
 #define ROTA_RUNTIME_CHECKPOINT_SAFETENSORS_H
 
-#include "runtime/checkpoint/WriteFile.h"
+#include "runtime/files/WriteFile.h"
 
 #include <cstdint>
 #include <map>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/metrics/MetricsFolder.h"
 #include "runtime/Error.h"
-#include "runtime/checkpoint/WriteFile.h"
+#include "runtime/files/WriteFile.h"
 
 #include <chrono>
 #include <filesystem>

@@ -18,7 +18,7 @@ std::atomic<const FlightRecorder *> recorders[kMostFlightRecorders];
 
 /// The report of this process.
 std::array<char, 4096> reportPath;
-std::atomic<bool> isArmed{false}, printsReport{false};
+std::atomic<bool> isArmed{false}, isReportNew{false}, printsReport{false};
 
 constexpr int kSignals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGQUIT};
 
@@ -63,10 +63,11 @@ FlightRecorder::Entry FlightRecorder::at(uint64_t number) const {
           static_cast<FlightEvent>(what >> kValueBits), value};
 }
 
-FlightReport::FlightReport(const std::string &path, bool prints) {
+FlightReport::FlightReport(const std::string &path, bool isNew, bool prints) {
   size_t length = std::min(path.size(), reportPath.size() - 1);
   std::memcpy(reportPath.data(), path.data(), length);
   reportPath[length] = 0;
+  isReportNew = isNew;
   printsReport = prints;
   isArmed = true;
   for (int signal : kSignals) {
@@ -93,8 +94,12 @@ void reportFlight(int rank) {
   for (auto &place : recorders)
     if (const FlightRecorder *recorder = place.load())
       list.all[list.count++] = recorder;
-  int file =
-      open(reportPath.data(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (isReportNew)
+    unlink(reportPath.data());
+  int file = open(reportPath.data(),
+                  O_WRONLY | O_CREAT | O_CLOEXEC |
+                      (isReportNew ? O_EXCL | O_NOFOLLOW : O_TRUNC),
+                  0666);
   bool isWritten = false;
   if (file >= 0) {
     isWritten = writeFlight(file, list);

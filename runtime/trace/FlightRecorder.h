@@ -88,8 +88,10 @@ private:
 /// it then ends. At most one in a process.
 class FlightReport {
 public:
-  /// `path`: the file to write. Prints the last events too if `prints`.
-  FlightReport(const std::string &path, bool prints);
+  /// `path`: the file to write. If `isNew`, what has that name is not written
+  /// to, which a folder of all users needs: it might be another user's link.
+  /// Prints the last events too if `prints`.
+  FlightReport(const std::string &path, bool isNew, bool prints);
   ~FlightReport();
   FlightReport(const FlightReport &) = delete;
   FlightReport &operator=(const FlightReport &) = delete;

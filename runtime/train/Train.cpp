@@ -4,7 +4,7 @@
 #include "runtime/train/Train.h"
 #include "runtime/Error.h"
 #include "runtime/checkpoint/FolderLock.h"
-#include "runtime/checkpoint/WriteFile.h"
+#include "runtime/files/WriteFile.h"
 #include "runtime/metrics/MetricsFolder.h"
 #include "runtime/program/Verify.h"
 #include "runtime/train/Signals.h"
@@ -57,22 +57,29 @@ static std::string flightPath(const Options &options,
 static void runCommand(const Executable &executable, Command command,
                        const Options &options, const ProcessLaunch &launch) {
   // The first processes speak for all.
-  FlightReport flight(flightPath(options, launch),
+  bool isNamed =
+      !options.metrics.flightRecord.empty() || !options.metrics.folder.empty();
+  FlightReport flight(flightPath(options, launch), /*isNew=*/!isNamed,
                       /*prints=*/launch.process < kPrintingProcesses);
   Connection connection(*executable.program, options.ranks, launch,
                         /*timing=*/!options.trace.empty());
   try {
-    if (launch.process == 0 && !options.metrics.folder.empty())
+    std::optional<FolderLock> metrics, checkpoints;
+    if (launch.process == 0 && !options.metrics.folder.empty()) {
       prepareMetricsFolder(options.metrics.folder);
+      metrics.emplace(options.metrics.folder);
+    }
     if (launch.process == 0)
       for (const std::string *path :
            {&options.save, &options.output, &options.trace})
         if (!path->empty())
           checkWritable(*path);
-    std::optional<FolderLock> checkpoints;
     const std::string &folder = options.checkpoints.folder;
     if (launch.process == 0 && !folder.empty()) {
-      checkpoints.emplace(folder);
+      std::error_code isMissing; // a lock excludes its own process, too
+      if (!metrics || !std::filesystem::equivalent(
+                          folder, options.metrics.folder, isMissing))
+        checkpoints.emplace(folder);
       removeUnfinished(folder);
     }
     std::unique_ptr<Weights> weights;

@@ -4,6 +4,7 @@
 // processes. `line-trainer STAGES,MICROBATCHES,DATA,FSDP,SHARD ARGUMENTS`; with
 // ROTA_FAIL=RANK a task of that rank fails in the second step.
 #include "runtime/device/cpu/Parallel.h"
+#include "runtime/files/Streams.h"
 #include "runtime/train/Train.h"
 #include "test/runtime/LineModel.h"
 
@@ -23,7 +24,7 @@ static void backwardThatFails(RotaContext *context, const RotaFrame *frame) {
   lineTasks[2](context, frame);
 }
 
-int main(int argc, char **argv) {
+static int run(int argc, char **argv) {
   LineShape shape;
   int shardOptimizer = 0;
   if (argc < 2 || std::sscanf(argv[1], "%d,%ld,%d,%d,%d", &shape.stages,
@@ -39,4 +40,9 @@ int main(int argc, char **argv) {
   argv[1] = argv[0];
   return runTrainer(argc - 1, argv + 1, text.data(),
                     static_cast<int64_t>(text.size()), tasks, lineKernels);
+}
+
+int main(int argc, char **argv) {
+  prepareStreams();
+  return endOutput(run(argc, argv));
 }

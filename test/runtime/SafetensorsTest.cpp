@@ -4,16 +4,13 @@
 #include "runtime/Error.h"
 #include "runtime/checkpoint/Convert.h"
 #include "runtime/checkpoint/Weights.h"
-#include "runtime/checkpoint/WriteFile.h"
 #include "runtime/program/TensorNames.h"
 #include "test/runtime/TemporaryFolder.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <csignal>
 #include <numeric>
-#include <sys/resource.h>
 
 using namespace rota;
 using namespace rota::test;
@@ -172,40 +169,6 @@ TEST(Safetensors, AFolderOrAMissingFileIsRefused) {
               SafetensorsFile f(folder.path(""));
             }).find("expected a regular file"),
             std::string::npos);
-}
-
-TEST(WriteFile, LeavesNothingHalfWritten) {
-  // A limit on the size of files fails as a full disk does.
-  TemporaryFolder folder;
-  folder.write("kept", "old");
-  rlimit before;
-  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
-  rlimit small = before;
-  small.rlim_cur = 1000;
-  auto handler = std::signal(SIGXFSZ, SIG_IGN);
-  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
-  std::string error = messageOf<RunError>(
-      [&] { writeFile(folder.path("kept"), {std::string(2000, 'x')}); });
-  setrlimit(RLIMIT_FSIZE, &before);
-  std::signal(SIGXFSZ, handler);
-  EXPECT_EQ(error,
-            "cannot write '" + folder.path("kept") + "': File too large");
-  EXPECT_EQ(folder.read("kept"), "old");
-  EXPECT_EQ(folder.count(), 1);
-}
-
-TEST(WriteFile, PlacesThatCannotBeWrittenAreFoundEarly) {
-  TemporaryFolder folder;
-  EXPECT_NE(messageOf<InputError>([&] {
-              checkWritable(folder.path("no/file"));
-            }).find("No such file or directory"),
-            std::string::npos);
-  EXPECT_NE(messageOf<InputError>([&] {
-              checkWritable(folder.path(""));
-            }).find("it is a folder"),
-            std::string::npos);
-  checkWritable(folder.path("fine"));
-  EXPECT_EQ(folder.count(), 0);
 }
 
 TEST(Convert, Bf16RoundsToNearestEven) {

@@ -5,7 +5,7 @@
 #include "tools/rota/CheckpointModel.h"
 
 #include "runtime/checkpoint/CheckpointFiles.h"
-#include "runtime/checkpoint/WriteFile.h"
+#include "runtime/files/WriteFile.h"
 
 #include <charconv>
 #include <cstdlib>

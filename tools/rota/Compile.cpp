@@ -6,6 +6,7 @@
 
 #include "lowering/Pipeline.h"
 #include "lowering/gpu/NvvmModule.h"
+#include "runtime/files/Streams.h"
 #include "runtime/program/RuntimeMemory.h"
 #include "runtime/program/Text.h"
 #include "tools/rota/OptimizerOptions.h"
@@ -72,7 +73,7 @@ public:
                                       : print();
     if (failed(text))
       return kExitRunFailed;
-    return codeOf(lowering::writeText(loc, *text, output), kExitRunFailed);
+    return ExitCode(writeOutput(output, *text));
   }
 
   ExitCode plan(bool isVerified, Plan &result) {

@@ -6,14 +6,12 @@
 
 #include "passes/pipeline/drawing/Drawing.h"
 #include "passes/pipeline/timeline/GradientOrder.h"
+#include "runtime/files/Streams.h"
 #include "tools/rota/CompareSchedules.h"
 #include "tools/rota/RequestedTimeline.h"
 
-#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
-#include <filesystem>
 #include <unistd.h>
 
 namespace rota {
@@ -58,32 +56,12 @@ std::string draw(const RunOptions &options, const Timeline &timeline,
          drawReport(timeline, simulation, *steadyStep(timeline, options.costs));
 }
 
-int write(const RunOptions &options, const std::string &text) {
-  errno = 0;
-  bool toFile = !options.output.empty();
-  std::FILE *file = toFile ? std::fopen(options.output.c_str(), "wb") : stdout;
-  bool written =
-      file && std::fwrite(text.data(), 1, text.size(), file) == text.size();
-  if (file)
-    written &= (toFile ? std::fclose(file) : std::fflush(file)) == 0;
-  if (written)
-    return kExitSuccess;
-  std::string reason = std::strerror(errno);
-  // A file that is not complete is removed, but no device and no pipe.
-  std::error_code ignored;
-  if (file && std::filesystem::is_regular_file(options.output, ignored))
-    std::filesystem::remove(options.output, ignored);
-  return report(kExitRunFailed, "cannot write '" +
-                                    (toFile ? options.output : "-") +
-                                    "': " + reason);
-}
-
 } // namespace
 
 int runSchedule(const RunOptions &options) {
   if (!options.compare.empty()) {
     bool exists = false;
-    int code = write(options, compareSchedules(options, exists));
+    int code = writeOutput(options.output, compareSchedules(options, exists));
     return exists ? code : kExitBadInput;
   }
   std::vector<std::string> errors;
@@ -99,7 +77,7 @@ int runSchedule(const RunOptions &options) {
         "ascending microbatches: %s\n",
         options.schedule.c_str(), reordered.c_str());
   std::optional<Simulation> simulation = simulate(*timeline, options.costs);
-  return write(options, draw(options, *timeline, *simulation));
+  return writeOutput(options.output, draw(options, *timeline, *simulation));
 }
 
 } // namespace rota

@@ -2,6 +2,7 @@
 //
 // rota: compile, plan and train language models; make and check schedules; look
 // at checkpoints.
+#include "runtime/files/Streams.h"
 #include "tools/rota/Verbs.h"
 
 #include <fmt/format.h>
@@ -60,7 +61,7 @@ static int runVerb(const Verb &verb, int argc, char **argv) {
   return verb.run(options);
 }
 
-int main(int argc, char **argv) {
+static int run(int argc, char **argv) {
   std::string_view name = argc > 1 ? argv[1] : "";
   if (name == "--help" || name == "-h" || name == "help") {
     printUsage();
@@ -75,4 +76,9 @@ int main(int argc, char **argv) {
   fmt::print(stderr, "error: expected a verb out of {}, got {}\n", names,
              name.empty() ? "none" : fmt::format("'{}'", name));
   return kExitBadInput;
+}
+
+int main(int argc, char **argv) {
+  prepareStreams();
+  return endOutput(run(argc, argv));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/report/RankReport.h"
-#include "runtime/checkpoint/WriteFile.h"
+#include "runtime/files/WriteFile.h"
 #include "runtime/train/step/Gather.h"
 
 #include <nlohmann/json.hpp>

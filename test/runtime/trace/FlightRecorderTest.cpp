@@ -72,7 +72,8 @@ TEST(FlightRecorder, WritesATraceAndPrintsTheLastFive) {
   second.add(FlightEvent::Failure, 0);
   testing::internal::CaptureStderr();
   {
-    FlightReport report(folder.path("flight.json"), /*prints=*/true);
+    FlightReport report(folder.path("flight.json"), /*isNew=*/false,
+                        /*prints=*/true);
     reportFlight(5);
     reportFlight(4); // once
   }
@@ -93,6 +94,21 @@ TEST(FlightRecorder, WritesATraceAndPrintsTheLastFive) {
   EXPECT_EQ(printed.find("last events", 5), std::string::npos);
 }
 
+TEST(FlightRecorder, ANewReportFollowsNoLink) {
+  TemporaryFolder folder;
+  folder.write("victim", "precious");
+  std::filesystem::create_symlink("victim", folder.path("flight.json"));
+  Program program = makeProgram();
+  FlightRecorder recorder(program, 4, 0);
+  recorder.add(FlightEvent::StepBegin, 7);
+  FlightReport report(folder.path("flight.json"), /*isNew=*/true,
+                      /*prints=*/false);
+  reportFlight();
+  EXPECT_EQ(folder.read("victim"), "precious");
+  EXPECT_EQ(eventsOf(folder.read("flight.json")),
+            std::vector<std::string>{"B step 7"});
+}
+
 TEST(FlightRecorder, SaysNothingWithoutAReport) {
   testing::internal::CaptureStderr();
   reportFlight();
@@ -105,7 +121,8 @@ TEST(FlightRecorder, NumbersThatAStageLacksAreNotRead) {
   recorder.add(FlightEvent::ActionBegin, 99);
   recorder.add(FlightEvent::DeviceReached, -1);
   TemporaryFolder folder;
-  FlightReport report(folder.path("flight.json"), /*prints=*/false);
+  FlightReport report(folder.path("flight.json"), /*isNew=*/false,
+                      /*prints=*/false);
   reportFlight();
   EXPECT_EQ(eventsOf(folder.read("flight.json")),
             (std::vector<std::string>{"B -", "i device at -"}));
@@ -118,7 +135,8 @@ TEST(FlightRecorderDeathTest, ACrashLeavesTheEventsAndItsSignal) {
   recorder.add(FlightEvent::ActionBegin, 1);
   EXPECT_EXIT(
       {
-        FlightReport report(folder.path("flight.json"), /*prints=*/true);
+        FlightReport report(folder.path("flight.json"), /*isNew=*/false,
+                            /*prints=*/true);
         std::raise(SIGSEGV);
       },
       testing::KilledBySignal(SIGSEGV), "rank 0: 3F1 begins");

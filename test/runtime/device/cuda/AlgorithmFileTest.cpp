@@ -108,7 +108,7 @@ TEST(AlgorithmFile, IsClosedWhereItCannotBeWritten) {
   EXPECT_EQ(file.keep("one", algorithmOf(1)), std::nullopt);
   EXPECT_EQ(GetCapturedStderr(),
             warningOf(path) + "warning: algorithms are not kept in '" + path +
-                "': cannot rename '" + path + "': Is a directory\n");
+                "': cannot write '" + path + "': Is a directory\n");
 }
 
 TEST(AlgorithmFile, UsersAtOnceAgree) {
