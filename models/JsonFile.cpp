@@ -3,6 +3,7 @@
 // Reading of JSON files with places. The file is walked twice: once for the
 // places of keys and the first mistake, once for the document.
 #include "models/JsonFile.h"
+#include "runtime/files/Nesting.h"
 
 #include "llvm/Support/FileSystem.h"
 
@@ -142,6 +143,12 @@ std::optional<JsonFile> JsonFile::read(StringRef path, Report report) {
   json.file = path.str();
   json.text = std::move(*buffer);
   StringRef text = json.text->getBuffer();
+  if (size_t place = ::rota::findTooDeep(text); place != text.npos) {
+    report(json.locationAt(place), "expected at most " +
+                                       Twine(::rota::kMostNesting) +
+                                       " levels of brackets");
+    return std::nullopt;
+  }
   size_t offset = 0;
   KeyCollector collector(text, offset, json.keys);
   nlohmann::json::sax_parse(CountingIterator{text.begin(), &offset},

@@ -5,13 +5,16 @@
 
 #include "ir/rota/experts/Experts.h"
 #include "models/ModelBuilder.h"
+#include "runtime/files/Nesting.h"
 #include "runtime/program/Text.h"
 #include "runtime/program/WeightFiles.h"
 
+#include "mlir/Bytecode/BytecodeReader.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
+#include "llvm/Support/SourceMgr.h"
 
 using namespace mlir;
 using namespace mlir::rota;
@@ -269,8 +272,16 @@ static FailureOr<BuiltModel> loadModule(MLIRContext &context, StringRef path,
                                         const BuildOptions &options) {
   if (failed(checkModuleOptions(context, path, options)))
     return failure();
+  auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
+  if (!buffer)
+    return errorAt(context, path) << buffer.getError().message();
+  if (auto mistake = ::rota::nestingMistake((*buffer)->getBuffer());
+      !mistake.empty() && !isBytecode(**buffer))
+    return errorAt(context, path) << mistake;
+  llvm::SourceMgr sources;
+  sources.AddNewSourceBuffer(std::move(*buffer), {});
   BuiltModel built;
-  built.module = parseSourceFile<ModuleOp>(path, &context);
+  built.module = parseSourceFile<ModuleOp>(sources, &context);
   if (!built.module)
     return failure();
   FailureOr<Model> model = Model::get(*built.module);

@@ -3,6 +3,7 @@
 #include "runtime/checkpoint/Convert.h"
 #include "runtime/checkpoint/ReadPart.h"
 #include "runtime/checkpoint/Safetensors.h"
+#include "runtime/files/Nesting.h"
 #include "runtime/program/TensorNames.h"
 
 #include <algorithm>
@@ -76,6 +77,9 @@ void HubWriter::readConfig() {
   const std::string &text = checkpoint.manifest().config;
   summary.hasConfig = !text.empty();
   if (summary.hasConfig) {
+    if (std::string mistake = nestingMistake(text); !mistake.empty())
+      throw DamagedCheckpoint(fmt::format("'{}': the model's configuration: {}",
+                                          checkpoint.folder(), mistake));
     config = ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);
     if (!config.is_object())
       throw DamagedCheckpoint(fmt::format(

@@ -6,6 +6,7 @@
 #include "runtime/checkpoint/Manifest.h"
 #include "runtime/Error.h"
 #include "runtime/checkpoint/Safetensors.h"
+#include "runtime/files/Nesting.h"
 
 #include <algorithm>
 #include <bit>
@@ -373,6 +374,8 @@ SavedTensor readTensor(const ManifestReader &reader, const json &object,
 
 Manifest manifestFromJson(std::string_view text, const std::string &path) {
   ManifestReader reader(path);
+  if (std::string mistake = nestingMistake(text); !mistake.empty())
+    throw InputError(fmt::format("'{}': {}", path, mistake));
   json all = json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (all.is_discarded() || !all.is_object())
     throw InputError(fmt::format(

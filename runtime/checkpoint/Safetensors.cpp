@@ -5,6 +5,7 @@
 #include "runtime/checkpoint/Safetensors.h"
 #include "runtime/Error.h"
 #include "runtime/checkpoint/Convert.h"
+#include "runtime/files/Nesting.h"
 
 #include <algorithm>
 #include <bit>
@@ -153,8 +154,10 @@ void SafetensorsFile::readHeader() {
   if (static_cast<int64_t>(length) > fileBytes - 8)
     fail(fmt::format("truncated: the header says {} bytes, {} follow", length,
                      fileBytes - 8));
-  json header =
-      json::parse(base + 8, base + 8 + length, nullptr, /*exceptions=*/false);
+  std::string_view text(base + 8, length);
+  if (std::string mistake = nestingMistake(text); !mistake.empty())
+    fail("the header: " + mistake);
+  json header = json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (header.is_discarded() || !header.is_object())
     fail(fmt::format("the header of {} bytes is not a JSON object", length));
   dataStart = base + 8 + length;

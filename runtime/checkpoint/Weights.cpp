@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/checkpoint/Weights.h"
 #include "runtime/Error.h"
+#include "runtime/files/Nesting.h"
 #include "runtime/program/TensorNames.h"
 #include "runtime/program/WeightFiles.h"
 
@@ -59,7 +60,9 @@ void Weights::openIndex(const std::string &path) {
   text << stream.rdbuf();
   if (!stream)
     throw InputError(fmt::format("cannot read '{}'", path));
-  auto index = nlohmann::json::parse(text.str(), nullptr, false);
+  if (std::string mistake = nestingMistake(text.view()); !mistake.empty())
+    throw InputError(fmt::format("'{}': {}", path, mistake));
+  auto index = nlohmann::json::parse(text.view(), nullptr, false);
   if (!index.is_object() || !index.contains("weight_map") ||
       !index["weight_map"].is_object())
     throw InputError(

@@ -237,8 +237,8 @@ TEST(Manifest, DepthAndDimensionsDoNotUseUpTheStack) {
   std::string version = "\"version\": 1";
   text.replace(text.find(version), version.size(),
                "\"version\": " + deep + end);
-  EXPECT_EQ(errorOf(text),
-            "'m.json': version: expected an integer, got a list");
+  EXPECT_NE(errorOf(text).find("expected at most 256 levels of brackets"),
+            std::string::npos);
   EXPECT_EQ(errorAfter([](json &all) {
               json &tensor = all["tensors"][0];
               std::vector<int64_t> ones(100000, 1), zeros(100000, 0);

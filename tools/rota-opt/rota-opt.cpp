@@ -6,12 +6,45 @@
 #include "passes/optimizer/Passes.h"
 #include "passes/pipeline/Passes.h"
 #include "passes/shard/Passes.h"
+#include "runtime/files/Nesting.h"
+#include "runtime/files/Streams.h"
 #include "tools/Dialects.h"
 
+#include "mlir/Bytecode/BytecodeReader.h"
+#include "mlir/Support/FileUtilities.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "mlir/Transforms/Passes.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/ToolOutputFile.h"
+
+/// What MlirOptMain of `argc` and `argv` does, on input of limited depth: the
+/// parser calls itself for each level of brackets.
+static llvm::LogicalResult run(int argc, char **argv,
+                               mlir::DialectRegistry &registry) {
+  auto [input, output] = mlir::registerAndParseCLIOptions(
+      argc, argv, "Rota optimizer driver\n", registry);
+  auto config = mlir::MlirOptMainConfig::createFromCLOptions();
+  if (config.shouldShowDialects() || config.shouldListPasses())
+    return mlir::MlirOptMain(argc, argv, input, output, registry);
+  std::string mistake;
+  auto buffer = mlir::openInputFile(input, &mistake);
+  if (buffer && !mlir::isBytecode(*buffer))
+    mistake = rota::nestingMistake(buffer->getBuffer());
+  auto file =
+      mistake.empty() ? mlir::openOutputFile(output, &mistake) : nullptr;
+  if (!file) {
+    llvm::errs() << "error: " << mistake << "\n";
+    return llvm::failure();
+  }
+  if (failed(
+          mlir::MlirOptMain(file->os(), std::move(buffer), registry, config)))
+    return llvm::failure();
+  file->keep();
+  return llvm::success();
+}
 
 int main(int argc, char **argv) {
+  rota::prepareStreams();
   mlir::DialectRegistry registry;
   rota::registerAllLevels(registry);
   mlir::registerCanonicalizerPass();
@@ -22,6 +55,5 @@ int main(int argc, char **argv) {
   mlir::rota::registerShardPasses();
   mlir::pipe::registerPipelinePasses();
   rota::lowering::registerLoweringPasses();
-  return mlir::asMainReturnCode(
-      mlir::MlirOptMain(argc, argv, "Rota optimizer driver\n", registry));
+  return mlir::asMainReturnCode(run(argc, argv, registry));
 }

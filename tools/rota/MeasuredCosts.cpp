@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <fstream>
+#include <sstream>
 
 namespace rota {
 namespace {
@@ -106,7 +107,9 @@ std::optional<MeasuredCosts> readMeasuredCosts(const std::string &path,
     error = fmt::format("cannot read '{}'", path);
     return std::nullopt;
   }
-  Json trace = Json::parse(file, nullptr, /*allow_exceptions=*/false);
+  std::stringstream text;
+  text << file.rdbuf();
+  Json trace = report::parseJson(text.view());
   TraceCosts events;
   const Json &list = report::member(trace, "traceEvents");
   if (list.is_array())

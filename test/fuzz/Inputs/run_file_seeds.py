@@ -30,4 +30,5 @@ seed("probe", 3, model="m", tokens="t", write=["loss", "logits"], output="o", st
 seed("eval", 4, checkpoint="c", data=["d"], eval_steps=3, model="m", weights="w")
 seed("unknown", 0, **model, stepz=3)
 seed("type", 0, **model, steps="3")
+seed("deep", 0, text='{"data": ' + "[" * 1000)
 seed("broken", 0, text='{"steps": 3,\n "seed": }')

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes inputs of fuzz-weights to a folder: an index and a file of the tensors
 that the fuzzer's model has."""
+import functools
 import json
 import os
 import struct
@@ -28,5 +29,6 @@ seed("f32", ["F32"] * 3)
 seed("mixed", ["F64", "F16", "BF16"])
 seed("integers", ["U8"] * 3)
 seed("empty", ["F32"] * 3, {"none": {"dtype": "I64", "shape": [0, 5], "data_offsets": [60, 60]}})
+seed("deep", ["F32"] * 3, {"deep": functools.reduce(lambda inner, _: [inner], range(500))})
 seed("overflow", ["F32"] * 3,
      {"huge": {"dtype": "F32", "shape": [1 << 62, 4], "data_offsets": [60, 60]}})

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/rota/report/RunFolder.h"
 
+#include "runtime/files/Nesting.h"
 #include "runtime/metrics/MetricsFolder.h"
 
 #include <filesystem>
@@ -26,6 +27,12 @@ std::optional<double> number(const Json &object, const std::string &name) {
 std::string text(const Json &object, const std::string &name) {
   const Json &value = member(object, name);
   return value.is_string() ? value.get<std::string>() : "";
+}
+
+Json parseJson(std::string_view text) {
+  if (findTooDeep(text) != text.npos)
+    return nullptr;
+  return Json::parse(text, nullptr, /*allow_exceptions=*/false);
 }
 
 namespace {
@@ -70,7 +77,7 @@ private:
     std::optional<std::string> text = readText(name);
     if (!text)
       return nullptr;
-    Json value = Json::parse(*text, nullptr, /*allow_exceptions=*/false);
+    Json value = parseJson(*text);
     if (value.is_object())
       return value;
     note(fmt::format("{} is broken: expected a JSON object", name));
@@ -83,7 +90,7 @@ private:
     std::stringstream stream(text.value_or(""));
     int64_t broken = 0;
     for (std::string line; std::getline(stream, line);) {
-      Json value = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+      Json value = parseJson(line);
       const Json &step = member(value, "step");
       if (step.is_number_integer())
         folder.steps[step.get<int64_t>()] = std::move(value);

@@ -24,6 +24,9 @@ const Json &member(const Json &object, const std::string &name);
 std::optional<double> number(const Json &object, const std::string &name);
 std::string text(const Json &object, const std::string &name);
 
+/// The value of a text; null or discarded where it is not JSON.
+Json parseJson(std::string_view text);
+
 struct RunFolder {
   Json run, summary; // objects; null where the file is missing or broken
   std::map<int64_t, Json> steps;  // by number
