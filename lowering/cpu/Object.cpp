@@ -3,6 +3,7 @@
 // LLVM's side: target machine, the few passes that explicit vector code needs,
 // and the object file, all in memory.
 #include "lowering/cpu/Object.h"
+#include "lowering/cpu/Analyses.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
@@ -14,7 +15,6 @@
 #include "llvm/IR/Module.h"
 #include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/TargetRegistry.h"
-#include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/TargetParser/Host.h"
@@ -75,15 +75,7 @@ unsigned vectorBits(const llvm::TargetMachine &machine) {
 static LogicalResult optimize(llvm::Module &module,
                               llvm::TargetMachine &machine, Location loc) {
   llvm::PassBuilder builder(&machine);
-  llvm::LoopAnalysisManager loops;
-  llvm::FunctionAnalysisManager functions;
-  llvm::CGSCCAnalysisManager components;
-  llvm::ModuleAnalysisManager modules;
-  builder.registerModuleAnalyses(modules);
-  builder.registerCGSCCAnalyses(components);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerLoopAnalyses(loops);
-  builder.crossRegisterProxies(loops, functions, components, modules);
+  Analyses analyses(builder);
   llvm::ModulePassManager passes;
   llvm::Error error = builder.parsePassPipeline(
       passes, "function(sroa,early-cse,instcombine<no-verify-fixpoint>,"
@@ -91,7 +83,7 @@ static LogicalResult optimize(llvm::Module &module,
               "instcombine<no-verify-fixpoint>,early-cse)");
   if (error)
     return emitError(loc) << llvm::toString(std::move(error));
-  passes.run(module, modules);
+  passes.run(module, analyses.modules);
   return success();
 }
 

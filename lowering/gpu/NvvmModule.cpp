@@ -3,6 +3,7 @@
 // LLVM's side of GPU kernels: translation, O3, PTX.
 #include "lowering/gpu/NvvmModule.h"
 
+#include "lowering/cpu/Analyses.h"
 #include "lowering/gpu/Passes.h"
 
 #include "mlir/Pass/PassManager.h"
@@ -15,7 +16,6 @@
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
-#include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/Transforms/Utils/Cloning.h"
@@ -56,18 +56,10 @@ std::unique_ptr<llvm::TargetMachine> createMachine(const Chip &chip) {
 
 void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
   llvm::PassBuilder builder(&machine);
-  llvm::LoopAnalysisManager loops;
-  llvm::FunctionAnalysisManager functions;
-  llvm::CGSCCAnalysisManager components;
-  llvm::ModuleAnalysisManager modules;
-  builder.registerModuleAnalyses(modules);
-  builder.registerCGSCCAnalyses(components);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerLoopAnalyses(loops);
-  builder.crossRegisterProxies(loops, functions, components, modules);
+  Analyses analyses(builder);
   // A lighter pipeline saves a tenth of the time and costs registers.
   builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3)
-      .run(module, modules);
+      .run(module, analyses.modules);
 }
 
 /// Code generation would leave `.extern .func`, which fails when it is loaded.

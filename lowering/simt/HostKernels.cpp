@@ -4,6 +4,7 @@
 // and descriptions of its kernels.
 #include "lowering/simt/HostKernels.h"
 
+#include "lowering/cpu/Analyses.h"
 #include "lowering/simt/Steps.h"
 #include "runtime/device/simt/Services.h"
 
@@ -14,7 +15,6 @@
 #include "llvm/IR/IntrinsicsNVPTX.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IR/Verifier.h"
-#include "llvm/Passes/PassBuilder.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/Transforms/Scalar/ScalarizeMaskedMemIntrin.h"
 #include "llvm/Transforms/Utils/Cloning.h"
@@ -63,17 +63,9 @@ static void leaveOut(Module &module, GpuSynchronization kind, unsigned number) {
 /// Masked loads and stores become branches around plain ones, as on a GPU.
 static void expandMaskedAccesses(Module &module) {
   PassBuilder builder;
-  LoopAnalysisManager loops;
-  FunctionAnalysisManager functions;
-  CGSCCAnalysisManager components;
-  ModuleAnalysisManager modules;
-  builder.registerModuleAnalyses(modules);
-  builder.registerCGSCCAnalyses(components);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerLoopAnalyses(loops);
-  builder.crossRegisterProxies(loops, functions, components, modules);
+  Analyses analyses(builder);
   createModuleToFunctionPassAdaptor(ScalarizeMaskedMemIntrinPass())
-      .run(module, modules);
+      .run(module, analyses.modules);
 }
 
 /// Attributes and metadata of NVPTX say things that the emulator does not keep:

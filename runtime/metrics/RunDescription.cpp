@@ -9,7 +9,7 @@ using nlohmann::ordered_json;
 
 namespace rota {
 
-static ordered_json meshJson(const Program &program) {
+ordered_json meshJson(const Program &program) {
   ordered_json mesh = ordered_json::object();
   for (const MeshAxis &axis : program.mesh)
     mesh[axis.name] = axis.size;
@@ -24,7 +24,7 @@ static ordered_json optionsJson(const std::vector<Option> &options) {
   return values;
 }
 
-static ordered_json usesJson(const Stage &stage) {
+ordered_json usesJson(const Stage &stage) {
   ordered_json uses = ordered_json::object();
   for (const std::vector<Region> *regions :
        {&stage.regions, &stage.hostRegions})

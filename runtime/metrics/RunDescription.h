@@ -8,6 +8,8 @@
 #include "runtime/options/Option.h"
 #include "runtime/program/Program.h"
 
+#include <nlohmann/json_fwd.hpp>
+
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,6 +28,11 @@ struct RunFacts {
   double plannedBubble = 0.0;      // see StepBarrier.h
   const std::vector<Option> &options;
 };
+
+/// The program's mesh as an object: the size of each axis by its name.
+nlohmann::ordered_json meshJson(const Program &program);
+/// The bytes of a rank's memory, on its device and on the host, by their use.
+nlohmann::ordered_json usesJson(const Stage &stage);
 
 /// A JSON object: the program, the values of the options, for each stage the
 /// bytes of its memory by use, and, in seconds of the machine that the compiler

@@ -131,15 +131,14 @@ TEST(Trainer, RanksAreThreadsUnlessSomebodyStartsProcesses) {
             "would train alone: expected --ranks mpi or nccl, or 1 process\n");
   EXPECT_EQ(few.code, kExitBadInput);
   EXPECT_EQ(few.err, "error: expected 4 processes, one for each rank of the "
-                     "mesh data=2,stage=2,fsdp=1,tensor=1, got 2\n");
+                     "mesh data=2,stage=2, got 2\n");
   EXPECT_EQ(silent.code, kExitBadInput);
   EXPECT_EQ(silent.err, "");
   Outcome none = run({"--steps", "1", "--ranks", "mpi"});
   EXPECT_EQ(none.err,
             "error: expected 2 processes, one for each rank of the mesh "
-            "data=1,stage=2,fsdp=1,tensor=1, got 1 (neither torchrun nor "
-            "mpirun nor srun "
-            "started this one)\n");
+            "stage=2, got 1 (neither torchrun nor mpirun nor srun started this "
+            "one)\n");
 }
 
 TEST(Trainer, NcclNeedsGpus) {

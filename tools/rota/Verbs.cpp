@@ -4,6 +4,7 @@
 #include "tools/rota/Verbs.h"
 #include "runtime/program/RuntimeMemory.h"
 
+#include "runtime/metrics/RunDescription.h"
 #include "runtime/program/Text.h"
 #include "runtime/train/rank/Launch.h"
 #include "runtime/train/step/StepBarrier.h"
@@ -200,21 +201,12 @@ ordered_json choiceJson(const RematChoice &choice) {
 ordered_json planJson(const RunOptions &options, const Plan &plan,
                       const std::vector<PolicyPlan> &policies) {
   const Program &program = plan.program;
-  ordered_json mesh = ordered_json::object();
-  for (const MeshAxis &axis : program.mesh)
-    mesh[axis.name] = axis.size;
   bool hasBarrier = hasStepBarrier(program, options.optimizer, options.skip);
   ordered_json ranks = ordered_json::array();
-  for (const Stage &rank : program.stages) {
-    ordered_json uses = ordered_json::object();
-    for (const Region &region : rank.regions)
-      uses[region.use] = region.bytes;
-    for (const Region &region : rank.hostRegions)
-      uses[region.use] = region.bytes;
+  for (const Stage &rank : program.stages)
     ranks.push_back({{"bytes", rank.arenaBytes},
                      {"host_bytes", rank.hostBytes},
-                     {"uses", uses}});
-  }
+                     {"uses", usesJson(rank)}});
   ordered_json json = {{"model", program.model},
                        {"schedule", program.schedule},
                        {"parameters", program.parameterCount},
@@ -223,7 +215,7 @@ ordered_json planJson(const RunOptions &options, const Plan &plan,
                        {"accumulation_steps", program.accumulationSteps},
                        {"bubble", program.bubble},
                        {"step_barrier", hasBarrier},
-                       {"mesh", mesh},
+                       {"mesh", meshJson(program)},
                        {"stages", ranks},
                        {"policies", policiesJson(policies)},
                        {"transfers", transfersJson(plan.transfers)},

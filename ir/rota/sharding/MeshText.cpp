@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/rota/sharding/MeshText.h"
 #include "ir/rota/Rota.h"
+#include "runtime/program/MeshText.h"
 
 #include "llvm/ADT/StringExtras.h"
 
@@ -13,15 +14,15 @@ static StringRef axisName(size_t number) {
   return stringifyMeshAxis(static_cast<MeshAxis>(number));
 }
 
-std::string rota::meshAxisNames() {
+std::string mlir::rota::meshAxisNames() {
   return llvm::join(
       llvm::map_range(llvm::seq<size_t>(0, getMaxEnumValForMeshAxis() + 1),
                       axisName),
       ", ");
 }
 
-std::optional<MeshSizes> rota::parseMeshSizes(StringRef text,
-                                              std::string &error) {
+std::optional<MeshSizes> mlir::rota::parseMeshSizes(StringRef text,
+                                                    std::string &error) {
   auto fail = [&](std::string message) {
     error = std::move(message);
     return std::nullopt;
@@ -60,7 +61,8 @@ std::optional<MeshSizes> rota::parseMeshSizes(StringRef text,
   return sizes;
 }
 
-bool rota::fitMeshSizes(MeshSizes &sizes, int64_t ranks, std::string &error) {
+bool mlir::rota::fitMeshSizes(MeshSizes &sizes, int64_t ranks,
+                              std::string &error) {
   int64_t known = 1;
   int64_t *open = nullptr;
   for (int64_t &size : sizes)
@@ -79,11 +81,9 @@ bool rota::fitMeshSizes(MeshSizes &sizes, int64_t ranks, std::string &error) {
   return false;
 }
 
-std::string rota::meshText(ArrayRef<int64_t> sizes) {
+std::string mlir::rota::meshText(ArrayRef<int64_t> sizes) {
   std::string text;
   for (auto [number, size] : llvm::enumerate(sizes))
-    if (size != 1)
-      text += (text.empty() ? "" : ",") + axisName(number).str() + "=" +
-              std::to_string(size);
+    ::rota::addAxis(text, axisName(number), size);
   return text;
 }

@@ -5,27 +5,17 @@
 #include "runtime/collective/mpi/MpiCommunicator.h"
 #include "runtime/collective/nccl/Connect.h"
 #include "runtime/collective/nccl/HostTransfers.h"
+#include "runtime/program/MeshText.h"
 #include "runtime/program/RuntimeMemory.h"
 
 #include <fmt/format.h>
-#include <numeric>
 
 namespace rota {
-
-/// "mesh data=2,stage=4".
-static std::string meshText(const std::vector<MeshAxis> &mesh) {
-  std::string text = "mesh ";
-  for (size_t i = 0; i < mesh.size(); ++i)
-    text += fmt::format("{}{}={}", i ? "," : "", mesh[i].name, mesh[i].size);
-  return text;
-}
 
 Connection::Connection(const Program &program, RankKind kind,
                        const ProcessLaunch &launch, bool timing)
     : program(program), kind(kind), launch(launch), timing(timing) {
-  std::vector<int> axes(program.mesh.size());
-  std::iota(axes.begin(), axes.end(), 0);
-  auto ranks = static_cast<int>(groupSize(program.mesh, axes));
+  auto ranks = static_cast<int>(rankCount(program));
   if (kind == RankKind::Threads) {
     if (launch.processes > 1)
       throw InputError(fmt::format(
@@ -38,8 +28,8 @@ Connection::Connection(const Program &program, RankKind kind,
   }
   if (launch.processes != ranks)
     throw InputError(fmt::format(
-        "expected {} processes, one for each rank of the {}, got {}{}", ranks,
-        meshText(program.mesh), launch.processes,
+        "expected {} processes, one for each rank of the mesh {}, got {}{}",
+        ranks, meshText(program.mesh), launch.processes,
         launch.by.empty()
             ? " (neither torchrun nor mpirun nor srun started this one)"
             : ""));

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/report/Report.h"
+#include "runtime/metrics/RunDescription.h"
+#include "runtime/program/MeshText.h"
 #include "runtime/program/Text.h"
 #include "runtime/train/step/Skipping.h"
 #include "runtime/train/step/StepBarrier.h"
@@ -37,32 +39,23 @@ bool Report::keeps(const StepReport &p, bool last) const {
   return last || p.skip != SkipReason::None || keeps(p.step);
 }
 
-/// " (data=2, stage=4)"; nothing where one axis alone has ranks: the pipeline.
-static std::string meshText(const Program &program) {
-  std::string text;
-  bool plain = true;
-  for (const MeshAxis &axis : program.mesh)
-    if (axis.size > 1) {
-      text += fmt::format("{}{}={}", text.empty() ? "" : ", ", axis.name,
-                          axis.size);
-      plain &= axis.name == "stage";
-    }
-  return plain ? "" : " (" + text + ")";
+/// " (data=2,stage=4)"; nothing where the pipeline alone has ranks.
+static std::string meshNote(const Program &program) {
+  std::string text = meshText(program.mesh);
+  bool isPlain = text.starts_with("stage=") && text.find(',') == text.npos;
+  return isPlain ? "" : " (" + text + ")";
 }
 
 void Report::begin(const std::string &data) {
   if (!prints)
     return;
-  ordered_json mesh = ordered_json::object();
-  for (const MeshAxis &axis : program.mesh)
-    mesh[axis.name] = axis.size;
   if (options.json)
     return printLine({{"event", "begin"},
                       {"model", program.model},
                       {"schedule", program.schedule},
                       {"parameters", program.parameterCount},
                       {"ranks", rankCount(program)},
-                      {"mesh", mesh},
+                      {"mesh", meshJson(program)},
                       {"microbatches", program.microbatches},
                       {"accumulation_steps", program.accumulationSteps},
                       {"flops_per_token", program.flopsPerToken},
@@ -72,7 +65,7 @@ void Report::begin(const std::string &data) {
                       {"plan", program.plan}});
   fmt::print("{}: {} parameters, schedule {}, {} ranks{}, {} microbatches{}\n",
              program.model, grouped(program.parameterCount), program.schedule,
-             rankCount(program), meshText(program), program.microbatches,
+             rankCount(program), meshNote(program), program.microbatches,
              program.accumulationSteps > 1
                  ? fmt::format(", {} times a step", program.accumulationSteps)
                  : "");

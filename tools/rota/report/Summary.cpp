@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Tables of the run's numbers and of its options.
+#include "runtime/program/MeshText.h"
 #include "runtime/program/Text.h"
 #include "tools/rota/report/Svg.h"
 #include "tools/rota/report/Tables.h"
@@ -40,9 +41,8 @@ std::string meshText(const Json &mesh) {
   std::string text;
   if (mesh.is_object())
     for (const auto &[axis, size] : mesh.items())
-      if (size.is_number_integer() && size.get<int64_t>() > 1)
-        text += fmt::format("{}{}={}", text.empty() ? "" : ", ", axis,
-                            size.get<int64_t>());
+      if (size.is_number_integer())
+        addAxis(text, axis, size.get<int64_t>());
   return text;
 }
 
