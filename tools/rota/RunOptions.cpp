@@ -199,11 +199,8 @@ static OptionMistake checkMesh(RunOptions &options) {
 }
 
 static std::string checkSchedule(const std::string &schedule) {
-  if (StringRef(schedule).ends_with(".csv"))
+  if (StringRef(schedule).ends_with(".csv") || pipe::findSchedule(schedule))
     return "";
-  for (const pipe::Schedule &known : pipe::allSchedules())
-    if (schedule == known.name)
-      return "";
   return "expected one of " + pipe::scheduleNames() + ", or a .csv file, got " +
          inQuotes(schedule);
 }

@@ -2,6 +2,7 @@
 //
 // The verbs compile, train, probe, eval and plan.
 #include "tools/rota/Verbs.h"
+#include "passes/pipeline/schedules/Schedules.h"
 #include "runtime/program/RuntimeMemory.h"
 
 #include "runtime/metrics/RunDescription.h"
@@ -63,7 +64,8 @@ void noteChoice(const char *option, const std::string &value,
 /// given.
 bool boundSchedule(RunOptions &options) {
   if (options.memory == 0 || options.remat == kAutoRemat ||
-      options.schedule != "auto" || options.given.contains("activations"))
+      !pipe::isSearch(options.schedule) ||
+      options.given.contains("activations"))
     return true;
   std::string error;
   if (!chooseActivations(options, error)) {

@@ -17,9 +17,10 @@
 #include "passes/pipeline/schedules/Schedules.h"
 
 namespace rota::pipe {
+namespace {
 
-std::optional<Timeline> generateCircular(const ScheduleRequest &request,
-                                         std::string &error) {
+std::optional<Timeline> generate(const ScheduleRequest &request,
+                                 std::string &error) {
   const Shape &shape = request.shape;
   if (request.delay > 1 &&
       shape.microbatches < int64_t(request.delay) * shape.stages) {
@@ -44,5 +45,18 @@ std::optional<Timeline> generateCircular(const ScheduleRequest &request,
   }
   return timeline;
 }
+
+} // namespace
+
+const Schedule scheduleCircular = {
+    .name = "circular",
+    .description =
+        "gpipe over several repeats, microbatches a multiple of stages",
+    .generate = generate,
+    .rule = {Placement::Loop, 0, MicrobatchRule::MultipleOfStages,
+             "in a v the last rank begins odd repeats, so that repeats do not "
+             "follow "
+             "one another without idle iterations; gpipe takes v"},
+    .maxDelay = 2};
 
 } // namespace rota::pipe

@@ -103,14 +103,21 @@ private:
   }
 };
 
-} // namespace
-
-std::optional<Timeline> generateDualPipeV(const ScheduleRequest &request,
-                                          std::string &) {
+std::optional<Timeline> generate(const ScheduleRequest &request,
+                                 std::string &) {
   Timeline timeline{request.shape, {}};
   for (int rank = 0; rank < request.shape.stages; ++rank)
     timeline.ranks.push_back(DualRow(request.shape, rank).write());
   return timeline;
 }
+
+} // namespace
+
+const Schedule scheduleDualPipeV = {
+    .name = "dualpipev",
+    .description = "two chunks in a v, pairs of a forward and a backward",
+    .generate = generate,
+    .rule = {Placement::V, 2, MicrobatchRule::TwiceStages},
+    .hasPairs = true};
 
 } // namespace rota::pipe

@@ -9,17 +9,25 @@
 //   rank 1  .  F0 F1 F2 B0 F3 B1 F4 B2 .  B3 .  B4
 //   rank 2  .  .  F0 B0 F1 B1 F2 B2 F3 B3 F4 B4
 #include "passes/pipeline/schedules/OneFOneBRows.h"
-#include "passes/pipeline/schedules/Schedules.h"
 
 namespace rota::pipe {
+namespace {
 
-std::optional<Timeline> generateEagerOneFOneB(const ScheduleRequest &request,
-                                              std::string &) {
+std::optional<Timeline> generate(const ScheduleRequest &request,
+                                 std::string &) {
   const Shape &shape = request.shape;
   return oneFOneBTimeline(shape, [&](int rank) {
     return OneFOneBRow{shape.repeats * (2 * (shape.stages - rank) - 1),
                        std::nullopt};
   });
 }
+
+} // namespace
+
+const Schedule scheduleEagerOneFOneB = {
+    .name = "eager-1f1b",
+    .description = "1f1b with a longer warm-up, to hide messages",
+    .generate = generate,
+    .rule = kOneRepeat};
 
 } // namespace rota::pipe

@@ -9,9 +9,10 @@
 #include "passes/pipeline/schedules/Schedules.h"
 
 namespace rota::pipe {
+namespace {
 
-std::optional<Timeline> generateGPipe(const ScheduleRequest &request,
-                                      std::string &error) {
+std::optional<Timeline> generate(const ScheduleRequest &request,
+                                 std::string &error) {
   const Shape &shape = request.shape;
   Timeline timeline{shape, {}, request.delay};
   for (int rank = 0; rank < shape.stages; ++rank) {
@@ -25,5 +26,12 @@ std::optional<Timeline> generateGPipe(const ScheduleRequest &request,
   }
   return timeline;
 }
+
+} // namespace
+
+const Schedule scheduleGPipe = {.name = "gpipe",
+                                .description =
+                                    "all forwards, then all backwards",
+                                .generate = generate};
 
 } // namespace rota::pipe

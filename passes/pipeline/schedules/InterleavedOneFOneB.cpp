@@ -8,12 +8,12 @@
 //   rank 0  0F0 0F1 2F0 2F1 0F2 2B0 0F3 2B1 2F2 0B0 2F3 0B1 .   2B2 ...
 //   rank 1  .   1F0 1F1 3F0 3B0 3F1 3B1 1F2 1B0 1F3 1B1 3F2 3B2 3F3 ...
 #include "passes/pipeline/schedules/OneFOneBRows.h"
-#include "passes/pipeline/schedules/Schedules.h"
 
 namespace rota::pipe {
+namespace {
 
-std::optional<Timeline>
-generateInterleavedOneFOneB(const ScheduleRequest &request, std::string &) {
+std::optional<Timeline> generate(const ScheduleRequest &request,
+                                 std::string &) {
   const Shape &shape = request.shape;
   return oneFOneBTimeline(shape, [&](int rank) {
     return OneFOneBRow{(shape.repeats - 1) * shape.stages +
@@ -21,5 +21,13 @@ generateInterleavedOneFOneB(const ScheduleRequest &request, std::string &) {
                        std::nullopt};
   });
 }
+
+} // namespace
+
+const Schedule scheduleInterleavedOneFOneB = {.name = "interleaved-1f1b",
+                                              .description =
+                                                  "1f1b over several repeats",
+                                              .generate = generate,
+                                              .rule = kInterleaved};
 
 } // namespace rota::pipe

@@ -11,12 +11,12 @@
 //   rank 0  0F0 0F1 2F0 2F1 0F2 0F3(2B0 2F2)(2B1 2F3)0B0 .  0B1 .   2B2 ...
 //   rank 1  .   1F0 1F1 3F0 3F1(3B0 1F2)(3B1 1F3)(1B0 3F2)(1B1 3F3)3B2 3B3 ...
 #include "passes/pipeline/schedules/OneFOneBRows.h"
-#include "passes/pipeline/schedules/Schedules.h"
 
 namespace rota::pipe {
+namespace {
 
-std::optional<Timeline>
-generateInterleavedOverlap(const ScheduleRequest &request, std::string &) {
+std::optional<Timeline> generate(const ScheduleRequest &request,
+                                 std::string &) {
   const Shape &shape = request.shape;
   return oneFOneBTimeline(shape, [&](int rank) {
     return OneFOneBRow{(shape.repeats - 1) * shape.stages +
@@ -24,5 +24,14 @@ generateInterleavedOverlap(const ScheduleRequest &request, std::string &) {
                        std::nullopt, /*pairs=*/true};
   });
 }
+
+} // namespace
+
+const Schedule scheduleInterleavedOverlap = {
+    .name = "interleaved-overlap",
+    .description = "interleaved-1f1b with one more forward in the warm-up",
+    .generate = generate,
+    .rule = kInterleaved,
+    .hasPairs = true};
 
 } // namespace rota::pipe

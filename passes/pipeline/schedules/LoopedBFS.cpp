@@ -12,10 +12,19 @@
 #include "passes/pipeline/schedules/Schedules.h"
 
 namespace rota::pipe {
+namespace {
 
-std::optional<Timeline> generateLoopedBFS(const ScheduleRequest &request,
-                                          std::string &error) {
-  return generateGPipe(request, error);
+std::optional<Timeline> generate(const ScheduleRequest &request,
+                                 std::string &error) {
+  return scheduleGPipe.generate(request, error);
 }
+
+} // namespace
+
+const Schedule scheduleLoopedBFS = {
+    .name = "looped-bfs",
+    .description = "all microbatches of a chunk, then those of the next",
+    .generate = generate,
+    .rule = {Placement::Loop, 0, MicrobatchRule::Any, "gpipe takes v"}};
 
 } // namespace rota::pipe

@@ -8,16 +8,24 @@
 //   rank 1  .  F0 F1 .  B0 F2 B1 F3 B2 .  B3
 //   rank 2  .  .  F0 B0 F1 B1 F2 B2 F3 B3
 #include "passes/pipeline/schedules/OneFOneBRows.h"
-#include "passes/pipeline/schedules/Schedules.h"
 
 namespace rota::pipe {
+namespace {
 
-std::optional<Timeline> generateOneFOneB(const ScheduleRequest &request,
-                                         std::string &) {
+std::optional<Timeline> generate(const ScheduleRequest &request,
+                                 std::string &) {
   const Shape &shape = request.shape;
   return oneFOneBTimeline(shape, [&](int rank) {
     return OneFOneBRow{shape.repeats * (shape.stages - rank), std::nullopt};
   });
 }
+
+} // namespace
+
+const Schedule scheduleOneFOneB = {.name = "1f1b",
+                                   .description =
+                                       "one forward, one backward; one repeat",
+                                   .generate = generate,
+                                   .rule = kOneRepeat};
 
 } // namespace rota::pipe

@@ -5,11 +5,23 @@
 #ifndef ROTA_PASSES_PIPELINE_SCHEDULES_ONEFONEBROWS_H
 #define ROTA_PASSES_PIPELINE_SCHEDULES_ONEFONEBROWS_H
 
-#include "ir/pipe/Timeline.h"
+#include "passes/pipeline/schedules/Schedules.h"
 
 #include <functional>
 
 namespace rota::pipe {
+
+/// Rules of the family. Rows over several repeats are in rounds of S
+/// microbatches.
+inline constexpr ShapeRule kOneRepeat = {std::nullopt, 1, MicrobatchRule::Any,
+                                         "interleaved-1f1b takes several"};
+inline constexpr ShapeRule kOneRepeatSplit = {
+    std::nullopt, 1, MicrobatchRule::Any,
+    "interleaved-zero-bubble takes several"};
+inline constexpr ShapeRule kInterleaved = {
+    Placement::Loop, 0, MicrobatchRule::MultipleOfStages,
+    "its warm-up counts on a microbatch that goes from the last rank to the "
+    "first; zbv is one for v"};
 
 /// The numbers of a rank's row. Both directions take pairs of chunk and
 /// microbatch in the order of `interleavedPair`.

@@ -8,27 +8,6 @@
 namespace rota::pipe {
 namespace {
 
-constexpr ShapeRule kCircular = {
-    Placement::Loop, 0, MicrobatchRule::MultipleOfStages,
-    "in a v the last rank begins odd repeats, so that repeats do not follow "
-    "one another without idle iterations; gpipe takes v"};
-constexpr ShapeRule kOneRepeat = {std::nullopt, 1, MicrobatchRule::Any,
-                                  "interleaved-1f1b takes several"};
-constexpr ShapeRule kOneRepeatSplit = {std::nullopt, 1, MicrobatchRule::Any,
-                                       "interleaved-zero-bubble takes several"};
-constexpr ShapeRule kInterleaved = {
-    Placement::Loop, 0, MicrobatchRule::MultipleOfStages,
-    "its warm-up counts on a microbatch that goes from the last rank to the "
-    "first; zbv, v-half, v-min and dualpipev are for v"};
-constexpr ShapeRule kTwoInAV = {Placement::V, 2};
-
-const Schedule *find(std::string_view name) {
-  for (const Schedule &schedule : allSchedules())
-    if (schedule.name == name)
-      return &schedule;
-  return nullptr;
-}
-
 /// A rule of one repeat leaves a single stage free: its chunks follow one
 /// another as if they were one.
 bool fixesRepeats(const ShapeRule &rule, int stages) {
@@ -71,50 +50,18 @@ std::string checkRule(const Schedule &schedule, const Shape &shape) {
 
 const std::vector<Schedule> &allSchedules() {
   static const std::vector<Schedule> schedules = {
-      {"gpipe", "all forwards, then all backwards", generateGPipe},
-      {"circular",
-       "gpipe over several repeats, microbatches a multiple of stages",
-       generateCircular, kCircular},
-      {"1f1b", "one forward, one backward; one repeat", generateOneFOneB,
-       kOneRepeat},
-      {"interleaved-1f1b", "1f1b over several repeats",
-       generateInterleavedOneFOneB, kInterleaved},
-      {"looped-bfs",
-       "all microbatches of a chunk, then those of the next",
-       generateLoopedBFS,
-       {Placement::Loop, 0, MicrobatchRule::Any, "gpipe takes v"}},
-      {"eager-1f1b", "1f1b with a longer warm-up, to hide messages",
-       generateEagerOneFOneB, kOneRepeat},
-      {"interleaved-overlap",
-       "interleaved-1f1b with one more forward in the warm-up",
-       generateInterleavedOverlap, kInterleaved, /*isSearch=*/false,
-       /*hasPairs=*/true},
-      {"zb1p", "1f1b with weight gradients apart, in the memory of 1f1b",
-       generateZB1P, kOneRepeatSplit},
-      {"zb2p", "no idle time, in twice the memory of 1f1b", generateZB2P,
-       kOneRepeatSplit},
-      {"interleaved-zero-bubble", "zb1p over several repeats",
-       generateInterleavedZeroBubble, kInterleaved},
-      {"zbv", "two chunks in a v, no idle time, in the memory of 1f1b",
-       generateZBV, kTwoInAV},
-      {"v-half", "two chunks in a v, in half of the memory", generateVHalf,
-       kTwoInAV},
-      {"v-min", "two chunks in a v, in a third of the memory", generateVMin,
-       kTwoInAV},
-      {"dualpipev",
-       "two chunks in a v, pairs of a forward and a backward",
-       generateDualPipeV,
-       {Placement::V, 2, MicrobatchRule::TwiceStages},
-       /*isSearch=*/false,
-       /*hasPairs=*/true},
-      {"auto",
-       "the shortest that a search finds",
-       generateAuto,
-       {},
-       /*isSearch=*/true,
-       /*hasPairs=*/true},
+#define ROTA_SCHEDULE(name) schedule##name,
+#include "passes/pipeline/schedules/Schedules.def"
+#undef ROTA_SCHEDULE
   };
   return schedules;
+}
+
+const Schedule *findSchedule(std::string_view name) {
+  for (const Schedule &schedule : allSchedules())
+    if (schedule.name == name)
+      return &schedule;
+  return nullptr;
 }
 
 static std::string namesOf(bool (*isListed)(const Schedule &)) {
@@ -133,8 +80,13 @@ std::string namesWithPairs() {
   return namesOf([](const Schedule &schedule) { return schedule.hasPairs; });
 }
 
+static std::string namesWithDelay() {
+  return namesOf(
+      [](const Schedule &schedule) { return schedule.maxDelay > 1; });
+}
+
 Shape demandedShape(std::string_view name, Shape shape) {
-  const Schedule *schedule = find(name);
+  const Schedule *schedule = findSchedule(name);
   if (!schedule)
     return shape;
   shape.placement = schedule->rule.placement.value_or(shape.placement);
@@ -160,7 +112,7 @@ static std::string checkActivations(const Timeline &timeline, int bound) {
 std::optional<Timeline> makeTimeline(std::string_view name,
                                      const ScheduleRequest &request,
                                      std::string &error) {
-  const Schedule *found = find(name);
+  const Schedule *found = findSchedule(name);
   if (!found) {
     error = "unknown schedule '" + std::string(name) + "': expected one of " +
             scheduleNames() + ", or a file that ends in .csv";
@@ -180,10 +132,10 @@ std::optional<Timeline> makeTimeline(std::string_view name,
     error = "expected a delay of 1 or 2, got " + std::to_string(request.delay);
     return std::nullopt;
   }
-  if (request.delay > 1 && name != "circular") {
-    error = "a delay of " + std::to_string(request.delay) +
-            " exists for the circular schedule alone, got '" +
-            std::string(name) + "'";
+  if (request.delay > found->maxDelay) {
+    error = "expected a schedule with a delay of " +
+            std::to_string(request.delay) + " (" + namesWithDelay() +
+            "), got '" + std::string(name) + "'";
     return std::nullopt;
   }
   std::optional<Timeline> timeline = found->generate(request, error);

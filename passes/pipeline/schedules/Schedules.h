@@ -57,16 +57,30 @@ struct Schedule {
   const char *description; // a clause, for help
   Generator generate;
   ShapeRule rule = {};
-  /// Whether it searches among the others. Its timelines have the unpipelined
-  /// chunk and the split already.
-  bool isSearch = false;
+  int maxDelay = 1; // the longest delay for which the generator has an order
   /// Whether it is published with pairs, and its generator marks them, or it
   /// searches for them.
   bool hasPairs = false;
+  /// Whether it searches among the others. Its timelines have the unpipelined
+  /// chunk and the split already.
+  bool isSearch = false;
 };
+
+#define ROTA_SCHEDULE(name) extern const Schedule schedule##name;
+#include "passes/pipeline/schedules/Schedules.def"
+#undef ROTA_SCHEDULE
 
 /// All schedules, simplest first.
 const std::vector<Schedule> &allSchedules();
+
+/// The schedule called `name`; null when there is none.
+const Schedule *findSchedule(std::string_view name);
+
+/// True when `name` is that of a schedule that searches.
+inline bool isSearch(std::string_view name) {
+  const Schedule *schedule = findSchedule(name);
+  return schedule && schedule->isSearch;
+}
 
 /// "gpipe, circular, ..." for help and messages; of those with pairs.
 std::string scheduleNames();
@@ -90,39 +104,6 @@ std::optional<Timeline> makeTimeline(std::string_view name,
 /// for the rest of `request`. Nothing when it exists with none of them.
 std::optional<int> fewestMicrobatches(std::string_view name,
                                       ScheduleRequest request);
-
-std::optional<Timeline> generateGPipe(const ScheduleRequest &request,
-                                      std::string &error);
-std::optional<Timeline> generateCircular(const ScheduleRequest &request,
-                                         std::string &error);
-std::optional<Timeline> generateOneFOneB(const ScheduleRequest &request,
-                                         std::string &error);
-std::optional<Timeline>
-generateInterleavedOneFOneB(const ScheduleRequest &request, std::string &error);
-std::optional<Timeline>
-generateInterleavedOverlap(const ScheduleRequest &request, std::string &error);
-std::optional<Timeline> generateEagerOneFOneB(const ScheduleRequest &request,
-                                              std::string &error);
-std::optional<Timeline> generateLoopedBFS(const ScheduleRequest &request,
-                                          std::string &error);
-std::optional<Timeline> generateZB1P(const ScheduleRequest &request,
-                                     std::string &error);
-std::optional<Timeline> generateZB2P(const ScheduleRequest &request,
-                                     std::string &error);
-std::optional<Timeline>
-generateInterleavedZeroBubble(const ScheduleRequest &request,
-                              std::string &error);
-std::optional<Timeline> generateZBV(const ScheduleRequest &request,
-                                    std::string &error);
-std::optional<Timeline> generateVHalf(const ScheduleRequest &request,
-                                      std::string &error);
-std::optional<Timeline> generateVMin(const ScheduleRequest &request,
-                                     std::string &error);
-std::optional<Timeline> generateDualPipeV(const ScheduleRequest &request,
-                                          std::string &error);
-/// In search/.
-std::optional<Timeline> generateAuto(const ScheduleRequest &request,
-                                     std::string &error);
 
 /// Replaces each B by I and W. A rank runs W when it would be idle otherwise,
 /// and before an F that would make it hold more activations than with B. So

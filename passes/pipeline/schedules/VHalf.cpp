@@ -15,9 +15,10 @@
 #include "passes/pipeline/schedules/Schedules.h"
 
 namespace rota::pipe {
+namespace {
 
-std::optional<Timeline> generateVHalf(const ScheduleRequest &request,
-                                      std::string &) {
+std::optional<Timeline> generate(const ScheduleRequest &request,
+                                 std::string &) {
   // No two actions fall on one slot of six with these turns, and they have
   // the least idle time within S + 3 activations.
   BuildingBlock block{.down = 1, .up = 2, .turns = {5, 1, 1}};
@@ -25,5 +26,13 @@ std::optional<Timeline> generateVHalf(const ScheduleRequest &request,
     block.turns = {2, 1, 4};
   return repeatBlock(request.shape, block);
 }
+
+} // namespace
+
+const Schedule scheduleVHalf = {.name = "v-half",
+                                .description =
+                                    "two chunks in a v, in half of the memory",
+                                .generate = generate,
+                                .rule = {Placement::V, 2}};
 
 } // namespace rota::pipe

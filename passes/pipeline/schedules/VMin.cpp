@@ -14,9 +14,10 @@
 #include "passes/pipeline/schedules/Schedules.h"
 
 namespace rota::pipe {
+namespace {
 
-std::optional<Timeline> generateVMin(const ScheduleRequest &request,
-                                     std::string &) {
+std::optional<Timeline> generate(const ScheduleRequest &request,
+                                 std::string &) {
   // From rank 0 down to the loss and back are 4*S slots in a block without
   // waiting. When 3 divides S, F of chunk 0 and the input gradient of chunk 1
   // would then fall on one slot of six, so the block waits at two turns.
@@ -25,5 +26,13 @@ std::optional<Timeline> generateVMin(const ScheduleRequest &request,
     block.turns = {3, 1, 3};
   return repeatBlock(request.shape, block);
 }
+
+} // namespace
+
+const Schedule scheduleVMin = {
+    .name = "v-min",
+    .description = "two chunks in a v, in a third of the memory",
+    .generate = generate,
+    .rule = {Placement::V, 2}};
 
 } // namespace rota::pipe

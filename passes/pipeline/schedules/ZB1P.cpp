@@ -11,16 +11,24 @@
 //   rank 1  .  F0 F1 .  I0 F2 I1 W0 F3 I2 W1 I3 W2 W3
 //   rank 2  .  .  F0 I0 F1 I1 F2 I2 W0 F3 I3 W1 W2 W3
 #include "passes/pipeline/schedules/OneFOneBRows.h"
-#include "passes/pipeline/schedules/Schedules.h"
 
 namespace rota::pipe {
+namespace {
 
-std::optional<Timeline> generateZB1P(const ScheduleRequest &request,
-                                     std::string &) {
+std::optional<Timeline> generate(const ScheduleRequest &request,
+                                 std::string &) {
   const Shape &shape = request.shape;
   return oneFOneBTimeline(shape, [&](int rank) {
     return OneFOneBRow{shape.repeats * (shape.stages - rank), rank};
   });
 }
+
+} // namespace
+
+const Schedule scheduleZB1P = {
+    .name = "zb1p",
+    .description = "1f1b with weight gradients apart, in the memory of 1f1b",
+    .generate = generate,
+    .rule = kOneRepeatSplit};
 
 } // namespace rota::pipe

@@ -11,17 +11,25 @@
 //   rank 1  .  F0 F1 F2 I0 F3 I1 F4 I2 W0 I3 W1 I4 W2 W3 W4
 //   rank 2  .  .  F0 I0 F1 I1 F2 I2 F3 I3 F4 I4 W0 W1 W2 W3 W4
 #include "passes/pipeline/schedules/OneFOneBRows.h"
-#include "passes/pipeline/schedules/Schedules.h"
 
 namespace rota::pipe {
+namespace {
 
-std::optional<Timeline> generateZB2P(const ScheduleRequest &request,
-                                     std::string &) {
+std::optional<Timeline> generate(const ScheduleRequest &request,
+                                 std::string &) {
   const Shape &shape = request.shape;
   return oneFOneBTimeline(shape, [&](int rank) {
     return OneFOneBRow{shape.repeats * (2 * (shape.stages - rank) - 1),
                        2 * rank};
   });
 }
+
+} // namespace
+
+const Schedule scheduleZB2P = {.name = "zb2p",
+                               .description =
+                                   "no idle time, in twice the memory of 1f1b",
+                               .generate = generate,
+                               .rule = kOneRepeatSplit};
 
 } // namespace rota::pipe

@@ -63,14 +63,20 @@ std::vector<Action> writeRow(const Shape &shape, int rank) {
   return row.take();
 }
 
-} // namespace
-
-std::optional<Timeline> generateZBV(const ScheduleRequest &request,
-                                    std::string &) {
+std::optional<Timeline> generate(const ScheduleRequest &request,
+                                 std::string &) {
   Timeline timeline{request.shape, {}};
   for (int rank = 0; rank < request.shape.stages; ++rank)
     timeline.ranks.push_back(writeRow(request.shape, rank));
   return timeline;
 }
+
+} // namespace
+
+const Schedule scheduleZBV = {
+    .name = "zbv",
+    .description = "two chunks in a v, no idle time, in the memory of 1f1b",
+    .generate = generate,
+    .rule = {Placement::V, 2}};
 
 } // namespace rota::pipe

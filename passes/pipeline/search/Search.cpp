@@ -335,11 +335,4 @@ std::optional<Timeline> searchTimeline(const ScheduleRequest &request,
   return std::move(best.timeline);
 }
 
-std::optional<Timeline> generateAuto(const ScheduleRequest &request,
-                                     std::string &error) {
-  SearchReport unread;
-  return searchTimeline(request, request.report ? *request.report : unread,
-                        error);
-}
-
 } // namespace rota::pipe

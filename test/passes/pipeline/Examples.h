@@ -11,6 +11,7 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <random>
 
 namespace rota::pipe {
@@ -48,6 +49,15 @@ struct Example {
   Timeline timeline;
 };
 
+/// The schedules whose rule `fits`, but those that search.
+template <typename Fits> std::vector<const char *> schedulesWith(Fits fits) {
+  std::vector<const char *> names;
+  for (const Schedule &schedule : allSchedules())
+    if (!schedule.isSearch && fits(schedule.rule))
+      names.push_back(schedule.name);
+  return names;
+}
+
 /// Every schedule at square, odd, long and single-rank shapes, whole and split.
 inline std::vector<Example> examples() {
   std::vector<Example> all;
@@ -61,22 +71,24 @@ inline std::vector<Example> examples() {
                            (placement == Placement::V ? " v" : ""),
                        generated(name, s, r, m, d, split, placement)});
   };
-  for (const char *name : {"gpipe", "circular", "1f1b", "interleaved-1f1b",
-                           "looped-bfs", "eager-1f1b", "interleaved-overlap",
-                           "zb1p", "zb2p", "interleaved-zero-bubble"})
+  auto isV = [](const ShapeRule &rule) {
+    return rule.placement == Placement::V;
+  };
+  for (const char *name : schedulesWith(std::not_fn(isV)))
     for (int repeats : {1, 2, 5})
       for (int microbatches : {1, 3, 8})
         add(name, 1, repeats, microbatches);
-  for (const char *name : {"zbv", "v-half", "v-min", "dualpipev"})
+  for (const char *name : schedulesWith(isV))
     for (auto [s, m] :
          {std::pair(1, 2), {1, 5}, {2, 4}, {3, 7}, {4, 8}, {5, 11}})
       add(name, s, 2, m, 1, Placement::V);
-  for (const char *name : {"zbv", "v-half", "v-min"})
+  for (const char *name : schedulesWith([&](const ShapeRule &rule) {
+         return isV(rule) && rule.microbatches == MicrobatchRule::Any;
+       }))
     for (auto [s, m] : {std::pair(1, 1), {2, 1}, {3, 2}, {4, 6}})
       add(name, s, 2, m, 1, Placement::V);
   for (const char *name :
-       {"gpipe", "circular", "interleaved-1f1b", "looped-bfs",
-        "interleaved-overlap", "interleaved-zero-bubble"}) {
+       schedulesWith([](const ShapeRule &rule) { return rule.repeats == 0; })) {
     add(name, 2, 1, 2);
     add(name, 2, 2, 2);
     add(name, 2, 16, 4);
@@ -97,7 +109,8 @@ inline std::vector<Example> examples() {
     add("circular", s, r, m, 2);
   for (auto [s, m] :
        {std::pair(2, 1), {2, 5}, {3, 5}, {4, 2}, {4, 8}, {5, 3}, {7, 20}})
-    for (const char *name : {"1f1b", "eager-1f1b", "zb1p", "zb2p"})
+    for (const char *name :
+         schedulesWith([](const ShapeRule &rule) { return rule.repeats == 1; }))
       add(name, s, 1, m);
   for (auto [s, r, m] :
        {std::tuple(3, 1, 5), {3, 2, 5}, {4, 2, 3}, {2, 3, 7}}) {

@@ -108,7 +108,7 @@ std::vector<Refusal> refusalsOfWholeBackwards() {
        1,
        "the interleaved-1f1b schedule needs the placement 'loop', got 'v' (its "
        "warm-up counts on a microbatch that goes from the last rank to the "
-       "first; zbv, v-half, v-min and dualpipev are for v)"},
+       "first; zbv is one for v)"},
       {"looped-bfs",
        {2, 2, 4, Placement::V},
        1,
@@ -117,7 +117,7 @@ std::vector<Refusal> refusalsOfWholeBackwards() {
       {"gpipe",
        {2, 2, 8},
        2,
-       "a delay of 2 exists for the circular schedule alone, got 'gpipe'"},
+       "expected a schedule with a delay of 2 (circular), got 'gpipe'"},
       {"pipe",
        {2, 2, 8},
        1,
