@@ -51,15 +51,17 @@ static Value dot(ModelBuilder &builder, Value a, Value b) {
 }
 
 /// `counts` [B, X] of integers as numbers [X], summed over the batch: each
-/// expert's sum of rows that are 1.
-static Value totals(ModelBuilder &builder, Value counts, int64_t rows,
-                    int64_t blocks) {
+/// expert's sum of rows that are 1. One block, so that the experts are whole:
+/// divided, they would divide what is computed from them, by ranks that have
+/// other tokens.
+static Value totals(ModelBuilder &builder, Value counts, int64_t rows) {
   auto type = cast<RankedTensorType>(counts.getType());
   int64_t experts = type.getDimSize(1);
   auto column = RankedTensorType::get({experts, 1}, builder.getF32Type());
   auto one = column.clone({type.getDimSize(0), rows, 1});
   Value ones = builder.splat(one, 1.0);
-  Value sums = GroupedBiasGradOp::create(builder, column, ones, counts, blocks);
+  Value sums =
+      GroupedBiasGradOp::create(builder, column, ones, counts, /*blocks=*/1);
   return ReshapeOp::create(builder, column.clone({experts}), sums);
 }
 
@@ -77,7 +79,7 @@ void ExpertBlock::addLosses(Value logits, Value counts, int64_t rows) {
     Value count =
         builder.microbatch.routers.balanceOver == LoadBalanceOver::Step
             ? Value(ObservedMeanOp::create(builder, perExpert, kExpertLoad))
-            : totals(builder, counts, rows, builder.microbatch.experts.ranks);
+            : totals(builder, counts, rows);
     AuxiliaryLossOp::create(builder, "load_balance", dot(builder, share, count),
                             APFloat(tokens * tokens / double(config.experts)),
                             APFloat(config.balanceLoss));

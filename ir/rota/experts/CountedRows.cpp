@@ -5,6 +5,7 @@
 #include "ir/rota/Checks.h"
 #include "runtime/program/Text.h"
 
+#include "mlir/IR/Matchers.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -52,6 +53,11 @@ static Rows readRows(OpOperand &use) {
             {wholeCounts(op.getCounts()), int64_t(op.getBlocks()), 1.0});
       })
       .Default(Rows());
+}
+
+bool mlir::rota::isCount(Value value) {
+  auto sums = value.getDefiningOp<GroupedBiasGradOp>();
+  return sums && matchPattern(sums.getCotangent(), m_OneFloat());
 }
 
 Rows mlir::rota::countedRows(Value value, ArrayRef<OpOperand *> uses) {

@@ -22,6 +22,10 @@ inline double fillOf(std::optional<APFloat> fill) {
   return fill ? fill->convertToDouble() : 1.0;
 }
 
+/// True for a sum of counts: `rota.grouped_bias_grad` of ones. A sum of whole
+/// numbers over ranks has the same bits in any order.
+bool isCount(Value value);
+
 /// The counted rows of `value`, by the op that makes it, or else by its readers
 /// `uses`, if they agree. None where other rows matter, too.
 std::optional<CountedRows> countedRows(Value value, ArrayRef<OpOperand *> uses);

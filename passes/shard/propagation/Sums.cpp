@@ -4,6 +4,8 @@
 // summed up.
 #include "passes/shard/propagation/Sums.h"
 
+#include "ir/rota/experts/CountedRows.h"
+
 using namespace mlir;
 using namespace mlir::rota;
 
@@ -136,6 +138,14 @@ void Sums::keepTogether(Operation *op, const FactorRule &rule) {
   }
 }
 
+/// True when all uses, through views, are `rota.accumulate`.
+static bool isAccumulated(Value value) {
+  return llvm::all_of(value.getUsers(), [](Operation *user) {
+    return isa<AccumulateOp>(user) ||
+           (isa<ViewOpInterface>(user) && isAccumulated(user->getResult(0)));
+  });
+}
+
 void Sums::visit(Operation *op) {
   if (!isa<FactorRuleOpInterface>(op) || isa<ReadOp, ConstrainOp>(op))
     return;
@@ -167,6 +177,10 @@ void Sums::visit(Operation *op) {
     AxisList axes = summedAxes(rule, result.getResultNumber(), factors, mesh);
     llvm::append_range(axes, passed);
     made[result] = normalizedSet(axes, mesh);
+    // A product of a count's parts would be rounded before their sum, and the
+    // same product of the count itself, where that is there already, after it.
+    if (isCount(result) && !isAccumulated(result))
+      caps[result] = {};
   }
 }
 

@@ -10,7 +10,8 @@ namespace mlir::rota {
 
 /// A reduced factor that is divided makes a result that is the sum of what the
 /// ranks hold. It stays a sum through ops that are linear in it, as long as
-/// that moves no more bytes, and is summed up once.
+/// that moves no more bytes, and is summed up once. A count that does not end
+/// in a gradient is summed up where it is made.
 class Sums {
 public:
   /// Axes over which an operand of accumulate, auxiliary_loss or return may be
@@ -44,7 +45,8 @@ private:
 
   MeshAttr mesh;
   llvm::DenseMap<Value, AxisList> made;
-  /// Values that some use needs summed: the axes that all uses take.
+  /// Values that some use needs summed, and counts: the axes that all uses
+  /// take.
   llvm::DenseMap<Value, AxisList> caps;
   llvm::DenseMap<OpOperand *, AxisList> taken;
   /// Factors of ops whose factors are not as written.

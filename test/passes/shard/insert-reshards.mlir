@@ -245,3 +245,39 @@ func.func @leaving(%rows: tensor<2x8x4xf32> {rota.sharding = #rota.sharding<[[],
   %y = rota.combine %rows, %places counts %counts blocks = 2 fill = 0.25 : (tensor<2x8x4xf32>, tensor<2x3x2xi32>, tensor<2x4xi32>) -> tensor<2x3x4xf32> {rota.factors = [#rota.dimension<[expert]>, #rota.dimension<[]>, #rota.dimension<[]>, #rota.dimension<[]>, #rota.dimension<[]>, #rota.dimension<[]>, #rota.dimension<[]>]}
   return %y, %rows : tensor<2x3x4xf32>, tensor<2x8x4xf32>
 }
+
+// -----
+
+// A count of rows is summed up where it is made, also where only a product of it
+// is used: backward gives the bits that it gives for a count of forward's.
+// CHECK-LABEL: func.func @count
+// CHECK: %[[N:.*]] = rota.grouped_bias_grad
+// CHECK-NEXT: %[[R:.*]] = rota.reshard %[[N]] from <{{\[\[}}], []] unreduced [data]> to <{{\[\[}}], []]> reason "partial sums of 'rota.grouped_bias_grad'"
+// CHECK-NEXT: %[[S:.*]] = rota.reshape %[[R]]
+// CHECK-NEXT: arith.mulf %[[S]]
+rota.mesh <data = 2>
+func.func @count(%counts: tensor<4x2xi32> {rota.sharding = #rota.sharding<[[data], []]>}, %x: tensor<2xf32> {rota.sharding = #rota.sharding<[[]]>}) -> (tensor<4x2xf32> {rota.sharding = #rota.sharding<[[], []]>}) {
+  %ones = arith.constant {rota.factors = [#rota.dimension<[data]>, #rota.dimension<[]>, #rota.dimension<[]>]} dense<1.0> : tensor<4x8x1xf32>
+  %n = rota.grouped_bias_grad %ones, %counts : (tensor<4x8x1xf32>, tensor<4x2xi32>) -> tensor<2x1xf32> {rota.factors = [#rota.dimension<[]>, #rota.dimension<[data]>, #rota.dimension<[]>, #rota.dimension<[]>, #rota.dimension<[]>]}
+  %s = rota.reshape %n : tensor<2x1xf32> -> tensor<2xf32>
+  %y = arith.mulf %s, %x : tensor<2xf32>
+  %z = rota.broadcast %y dims [1] : tensor<2xf32> -> tensor<4x2xf32>
+  return %z : tensor<4x2xf32>
+}
+
+// -----
+
+// A count that is a gradient stays a sum, as gradients do.
+// CHECK: rota.param @bias
+// CHECK-SAME: compute<{{\[\[}}]] unreduced [data]>
+// CHECK-LABEL: func.func @gradient
+// CHECK-NOT: rota.reshard
+rota.mesh <data = 2>
+rota.param @bias : tensor<2xf32> axes ["experts"] init #rota.constant<value = 0.0> placement <whole [2] compute <[[]]> storage <[[]]> optimizer <[[]]>>
+func.func @gradient(%counts: tensor<4x2xi32> {rota.sharding = #rota.sharding<[[data], []]>}) {
+  %ones = arith.constant {rota.factors = [#rota.dimension<[data]>, #rota.dimension<[]>, #rota.dimension<[]>]} dense<1.0> : tensor<4x8x1xf32>
+  %n = rota.grouped_bias_grad %ones, %counts : (tensor<4x8x1xf32>, tensor<4x2xi32>) -> tensor<2x1xf32> {rota.factors = [#rota.dimension<[]>, #rota.dimension<[data]>, #rota.dimension<[]>, #rota.dimension<[]>, #rota.dimension<[]>]}
+  %s = rota.reshape %n : tensor<2x1xf32> -> tensor<2xf32>
+  rota.accumulate @bias, %s : tensor<2xf32>
+  return
+}
