@@ -15,7 +15,7 @@ static constexpr StringLiteral kDefaultRules =
     "mlp=sequence+tensor,experts=expert,"
     "storage/embed=fsdp,storage/norm=fsdp,storage/in=fsdp,storage/choice=,"
     "activation/batch=data+fsdp+expert,activation/length=context+sequence,"
-    "gather/length=context+sequence";
+    "gather/length=context+sequence,move/experts=expert";
 
 static FailureOr<MeshAxis> axisNamed(EmitErrorFn emitError, StringRef name,
                                      StringRef rule) {

@@ -19,6 +19,9 @@ FailureOr<MeshAttr> parseMesh(EmitErrorFn emitError, MLIRContext *context,
 /// The rule of the axes over which explicit mode may gather the length of an
 /// activation where an op needs the whole, and cut what is whole.
 inline constexpr llvm::StringLiteral gatherLengthRule = "gather/length";
+/// The rule of the axes over which explicit mode may move values of functions
+/// that have experts, between a division of tokens and one of experts.
+inline constexpr llvm::StringLiteral moveExpertsRule = "move/experts";
 
 /// An ordered table of `name=axis+axis` in which the first entry of a name
 /// counts.

@@ -48,10 +48,13 @@ private:
                      const UnreducedResults &leaving);
 
   MeshAttr mesh;
+  AxisList axesOf(const AxisRules &table, StringRef rule);
+
   /// In explicit mode, the axes over which the length of activations may be
-  /// gathered, and the dimensions of this function's values that are the
-  /// length.
-  AxisList gathered;
+  /// gathered and values of experts may move, whether this function has
+  /// experts, and the dimensions of its values that are the length.
+  AxisList gathered, moved;
+  bool hasExperts = false;
   std::optional<LengthDimensions> lengths;
   /// The results of the reshards of this function, by the value resharded.
   llvm::DenseMap<Value, SmallVector<std::pair<ShardingAttr, Value>>> versions;
@@ -65,8 +68,8 @@ void InsertReshards::runOnOperation() {
                                 &getContext(), rules);
   if (failed(table))
     return signalPassFailure();
-  gathered = normalizedSet(
-      table->find(gatherLengthRule).value_or(ArrayRef<AxisRefAttr>()), mesh);
+  gathered = axesOf(*table, gatherLengthRule);
+  moved = axesOf(*table, moveExpertsRule);
   SmallVector<func::FuncOp> functions;
   module.walk([&](func::FuncOp function) {
     if (!function.isExternal())
@@ -90,6 +93,11 @@ void InsertReshards::runOnOperation() {
   });
 }
 
+AxisList InsertReshards::axesOf(const AxisRules &table, StringRef rule) {
+  return normalizedSet(table.find(rule).value_or(ArrayRef<AxisRefAttr>()),
+                       mesh);
+}
+
 LogicalResult InsertReshards::repair(func::FuncOp function,
                                      const UnreducedResults &leaving) {
   Sums sums = leaving.sumsOf(function);
@@ -101,8 +109,12 @@ LogicalResult InsertReshards::repair(func::FuncOp function,
   settleScalars(function, sums, leaving);
   settleResults(function, sums);
   versions.clear();
-  if (mode == ShardingMode::Explicit)
+  if (mode == ShardingMode::Explicit) {
     lengths.emplace(function);
+    hasExperts = llvm::any_of(function.getBody().front(), [](Operation &op) {
+      return op.hasTrait<DividedByCost>();
+    });
+  }
   SmallVector<Operation *> constrains;
   for (Operation &op : llvm::make_early_inc_range(function.getBody().front())) {
     for (OpOperand &operand : op.getOpOperands())
@@ -276,19 +288,21 @@ LogicalResult InsertReshards::remake(OpOperand &use, ShardingAttr from,
 }
 
 /// True for a reshard that explicit mode allows: summing up, with or without
-/// scattering the result, and gathering or cutting the length of activations
-/// over the axes of the rule 'gather/length'.
+/// scattering the result, gathering or cutting the length of activations over
+/// the axes of the rule 'gather/length', and any move over those of
+/// 'move/experts' where there are experts.
 bool InsertReshards::isMeant(OpOperand &use, ShardingAttr from,
                              ShardingAttr to) {
   AxisList added;
   for (auto [dim, pair] : llvm::enumerate(
            llvm::zip(dimensionAxes(from, mesh), dimensionAxes(to, mesh)))) {
     auto [before, after] = pair;
-    if (lengths->contains(use.get(), dim))
-      for (AxisList *axes : {&before, &after})
-        llvm::erase_if(*axes, [&](AxisRefAttr ref) {
-          return overlapsAny(ref, gathered, mesh);
-        });
+    bool isLength = lengths->contains(use.get(), dim);
+    for (AxisList *axes : {&before, &after})
+      llvm::erase_if(*axes, [&](AxisRefAttr ref) {
+        return (isLength && overlapsAny(ref, gathered, mesh)) ||
+               (hasExperts && overlapsAny(ref, moved, mesh));
+      });
     if (!isPrefix(before, after, mesh))
       return false;
     llvm::append_range(added, difference(after, before, mesh));

@@ -33,6 +33,7 @@ def AssignShardings : Pass<"assign-shardings", "::mlir::ModuleOp"> {
     | `activation/length` | second dimension of activations | context+sequence |
     | `activation/embed` | third | whole |
     | `gather/length` | axes over which `explicit` mode may gather the length of activations where an op needs the whole, and cut what is whole (`insert-reshards`) | context+sequence |
+    | `move/experts` | axes over which `explicit` mode may move values of layers with experts, from a division of tokens to one of experts and back (`insert-reshards`) | expert |
 
     Storage divides the compute sharding further, the optimizer's sharding that
     of storage: with `shard-optimizer` (ZeRO-1) by `data`, along the first
@@ -185,7 +186,8 @@ def InsertReshards : Pass<"insert-reshards", "::mlir::ModuleOp"> {
 
     A divided factor that an op reduces over makes a sum over ranks. It stays
     one (`unreduced`) through ops that are linear in it as long as no more bytes
-    move for it, and is summed up once, before the first op that needs it. Into
+    move for it, and is summed up once, before the first op that needs it. Counts
+    of rows are summed up where they are made. Into
     `rota.accumulate`, sums go as they are: over which axes is written into the
     parameter's placement, the same for all its accumulates. Sum, weight and terms
     of the loss leave as sums too, over axes that the results' `rota.sharding` says,
@@ -194,13 +196,16 @@ def InsertReshards : Pass<"insert-reshards", "::mlir::ModuleOp"> {
 
     `mode=auto` repairs every disagreement with a remark (category `shard`) that
     says why. `mode=explicit` refuses all but the summing up of sums, what
-    `rota.constrain` asks for and what the rule `gather/length` of
-    `assign-shardings` allows, with both sides and their locations. The length is
+    `rota.constrain` asks for and what the rules `gather/length` and `move/experts` of
+    `assign-shardings` allow, with both sides and their locations. The length is
     the second dimension of activations and data, and every dimension that is
     the same factor as it in an op. With the default, activations that rest
     divided over `sequence` are gathered before products whose weights
     `sequence` divides, and attention over `context` has all keys; `gather/length=`
-    refuses these reshards, too.
+    refuses these reshards, too. Where a function has an op with the trait
+    `DividedByCost`, such as tokens that become rows of experts, all of its values may
+    move over the axes of `move/experts`: `expert` divides the batch outside of the
+    experts, so that something moves in any case.
 
     Before:
     ```mlir
