@@ -1,273 +1,95 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs the phases of the compiler in order, down to the level that is asked
-// for.
+// `rota compile`, and the compilation of the trainers that other verbs run.
 #include "tools/rota/Compile.h"
 
-#include "lowering/Pipeline.h"
-#include "lowering/gpu/NvvmModule.h"
-#include "runtime/files/Streams.h"
-#include "runtime/program/RuntimeMemory.h"
-#include "runtime/program/Text.h"
-#include "tools/rota/OptimizerOptions.h"
+#include "runtime/train/rank/Launch.h"
+#include "tools/rota/Process.h"
+#include "tools/rota/Requests.h"
+#include "tools/rota/Verbs.h"
 
-#include "mlir/Pass/PassInstrumentation.h"
-#include "mlir/Pass/PassManager.h"
-
+#include <chrono>
 #include <fmt/format.h>
 
-using namespace mlir;
-
 namespace rota {
-namespace {
 
-/// Remembers the pass that failed.
-struct FailedPass : PassInstrumentation {
-  void runAfterPassFailed(Pass *pass, Operation *) override {
-    name = pass->getArgument().str();
-  }
-  std::string name;
-};
-
-/// Program::modelOptions.
-std::vector<ModelOption> modelOptions(const RunOptions &options) {
-  std::vector<ModelOption> chosen;
-  for (auto [name, value] :
-       {std::pair("expert-capacity", options.experts.capacity),
-        std::pair("router-bias-rate", options.routerBiasRate)})
-    if (value > 0)
-      chosen.push_back({name, numberText(value)});
-  if (options.loadBalanceOver == mlir::rota::LoadBalanceOver::Step)
-    chosen.push_back({"load-balance-over", "step"});
-  return chosen;
+mlir::DialectRegistry modelDialects() {
+  mlir::DialectRegistry registry;
+  mlir::rota::registerModelDialects(registry);
+  return registry;
 }
 
-class Compilation {
-public:
-  Compilation(mlir::rota::BuiltModel &model, const RunOptions &options)
-      : options(options), name(model.name), config(model.config),
-        module(std::move(model.module)), loc(module->getLoc()) {}
+ExitCode reportBadInput(const std::string &error) {
+  fmt::print(stderr, "error: {}\n", error);
+  return kExitBadInput;
+}
 
-  /// Compiles to `level` and writes that to `output`.
-  ExitCode write(Level level, const std::string &output) {
-    if (level == Level::Executable && output == "-")
-      return report(
-          kExitBadInput,
-          "'output': expected a path to write the trainer to, got '-'");
-    if (level == Level::PTX && options.target.device == DeviceKind::Cpu)
-      return report(kExitBadInput, "'emit': expected a device with GPU kernels "
-                                   "for 'ptx', such as 'simt', got 'cpu'");
-    if (std::string error = wrongChips(level); !error.empty())
-      return report(kExitBadInput, "'target-gpu': " + error);
-    if (ExitCode code = lowerTo(level))
-      return code;
-    if (options.explain && level >= Level::LLVM)
-      llvm::errs() << describeTransfers(lowering->getTransfers(),
-                                        Assumptions());
-    if (level == Level::Executable)
-      return codeOf(lowering->link(output, {options.linker, options.ptxas}),
-                    kExitRunFailed);
-    FailureOr<std::string> text = level == Level::LLVM ? lowering->emitText()
-                                  : level == Level::PTX
-                                      ? lowering->emitPtxText(ptxChip())
-                                      : print();
-    if (failed(text))
-      return kExitRunFailed;
-    return ExitCode(writeOutput(output, *text));
-  }
+/// Whether this is the first of the processes that a launcher has started.
+static bool isFirstProcess() { return findLaunch().process == 0; }
 
-  ExitCode plan(bool isVerified, Plan &result) {
-    if (ExitCode code = lowerTo(Level::Kernels))
-      return code;
-    if (ExitCode code = planMemory())
-      return code;
-    if (ExitCode code = isVerified ? verifyPlan() : kExitSuccess)
-      return code;
-    result = {lowering->getProgram(),
-              lowering->getCosts(),
-              lowering->getTimeline(),
-              lowering->getTransfers(),
-              mlir::rota::summarizeResiduals(*module),
-              lowering->getLayout(),
-              lowering->getChunks()};
-    return kExitSuccess;
-  }
+/// A note on what was chosen for the bound on memory.
+static void noteChoice(const char *option, const std::string &value,
+                       const RunOptions &options) {
+  if (isFirstProcess())
+    fmt::print(stderr, "note: '{}': {}, for {} a rank\n", option, value,
+               options.memoryText);
+}
 
-private:
-  /// The mistake in the chips for a level; empty: none.
-  std::string wrongChips(Level level) const {
-    const std::vector<std::string> &chips = options.target.gpus;
-    if (level == Level::PTX && chips.size() > 1)
-      return "expected one chip for 'ptx', got " + std::to_string(chips.size());
-    if (level > Level::Kernels && level != Level::PTX &&
-        options.target.device == DeviceKind::Cuda)
-      for (const std::string &chip : chips)
-        if (std::string error = lowering::unfitForTrainers(chip);
-            !error.empty())
-          return error;
-    return "";
-  }
+void noteActivations(const PlanChoices &choices, const RunOptions &options) {
+  if (choices.activations > 0)
+    noteChoice("activations", std::to_string(choices.activations), options);
+}
 
-  /// The chip of level `ptx`.
-  StringRef ptxChip() const {
-    const std::vector<std::string> &chips = options.target.gpus;
-    return chips.empty() ? StringRef("sm_90") : StringRef(chips.front());
-  }
+ExitCode compile(RunOptions &options, const std::string &output) {
+  PlanRequest request = planRequest(options);
+  PlanChoices choices;
+  std::string error;
+  if (!chooseOpen(request, choices, error))
+    return reportBadInput(error);
+  if (choices.remat)
+    noteChoice("remat", choices.remat->plan.policy, options);
+  noteActivations(choices, options);
+  mlir::MLIRContext context(modelDialects());
+  DiagnosticPrinter printer(context, options.remarks);
+  const CompilerOptions &compiler = request.compiler;
+  auto model = mlir::rota::buildModel(context, compiler.model, compiler.build);
+  if (failed(model))
+    return kExitBadInput;
+  if (options.weights.empty())
+    options.weights = model->weights;
+  return compileModel(*model, compiler,
+                      {options.emit, output, options.explain});
+}
 
-  /// Runs each phase whose result `level` needs.
-  ExitCode lowerTo(Level level) {
-    constexpr std::pair<Level, ExitCode (Compilation::*)()> phases[] = {
-        {Level::Differentiated, &Compilation::scheduleLayers},
-        {Level::Differentiated, &Compilation::differentiate},
-        {Level::Sharded, &Compilation::shard},
-        {Level::Pipe, &Compilation::completeTimeline},
-        {Level::Kernels, &Compilation::formKernels},
-        {Level::LLVM, &Compilation::planMemory},
-        {Level::LLVM, &Compilation::verifyPlan},
-        {Level::LLVM, &Compilation::emitCode}};
-    for (auto [made, phase] : phases)
-      if (made <= level)
-        if (ExitCode code = (this->*phase)())
-          return code;
-    return kExitSuccess;
+int compileThenRun(Command verb, RunOptions options,
+                   std::unique_ptr<CheckpointModel> temporary) {
+  std::error_code error;
+  lowering::MemoryFile trainer("rota-trainer", error);
+  if (error) {
+    fmt::print(stderr, "error: cannot make a file in memory: {}\n",
+               error.message());
+    return kExitRunFailed;
   }
-
-  ExitCode scheduleLayers() {
-    auto model = mlir::rota::Model::get(*module);
-    if (failed(model))
-      return kExitBadInput;
-    lowering.emplace(*module, lowering::ModelFacts{name, model->flopsPerToken(),
-                                                   config, options.accumulate,
-                                                   optimizerText(options),
-                                                   modelOptions(options)});
-    if (failed(lowering->selectMachine(options.target)))
-      return kExitBadInput;
-    // The verifier judges a timeline that may be the user's.
-    return runPasses<mlir::pipe::ScheduleLayersOptions>(
-        mlir::pipe::buildScheduleLayersPipeline, options, kExitBadInput);
-  }
-
-  ExitCode differentiate() {
-    mlir::rota::DifferentiatePipelineOptions settings;
-    settings.remat = options.remat;
-    if (llvm::is_contained(options.write, "logits"))
-      settings.extract = "logits";
-    return runPasses(mlir::rota::buildDifferentiatePipeline, settings,
-                     kExitRunFailed);
-  }
-
-  ExitCode shard() {
-    mlir::rota::ShardPipelineOptions settings;
-    settings.meshText = options.mesh;
-    settings.rules = llvm::join(options.shardingRules, ",");
-    settings.shardOptimizer = options.shardOptimizer;
-    settings.mode = options.sharding;
-    settings.contextExchange = options.contextExchange;
-    // GPUs have no code for a ring.
-    if (options.target.device != DeviceKind::Cpu &&
-        settings.contextExchange == mlir::rota::ContextExchange::Auto)
-      settings.contextExchange = mlir::rota::ContextExchange::Gather;
-    settings.updates = updatesOf(options);
-    return runPasses(mlir::rota::buildShardPipeline, settings, kExitRunFailed);
-  }
-
-  ExitCode completeTimeline() {
-    mlir::pipe::CompleteTimelineOptions settings;
-    if (options.weightGather)
-      settings.mode = *options.weightGather;
-    if (options.window)
-      settings.window = *options.window;
-    if (options.prefetch)
-      settings.prefetch = *options.prefetch;
-    if (options.given.contains("remat"))
-      settings.policy = options.remat;
-    return runPasses(mlir::pipe::buildCompleteTimelinePipeline, settings,
-                     kExitRunFailed);
-  }
-
-  ExitCode formKernels() {
-    return codeOf(lowering->formKernels(), unsupportedModel());
-  }
-  ExitCode planMemory() {
-    if (failed(lowering->plan()))
-      return kExitBadInput;
-    return options.memory > 0 ? checkMemory() : kExitSuccess;
-  }
-
-  ExitCode checkMemory() {
-    const Program &program = lowering->getProgram();
-    for (size_t stage = 0; stage < program.stages.size(); ++stage)
-      if (int64_t bytes = deviceBytes(program, stage); bytes > options.memory)
-        return report(kExitBadInput,
-                      fmt::format("'memory': expected at most {} for a rank, "
-                                  "got {} bytes on stage {}",
-                                  options.memoryText, grouped(bytes), stage));
-    return kExitSuccess;
-  }
-  ExitCode verifyPlan() { return codeOf(lowering->verify(), kExitRunFailed); }
-  ExitCode emitCode() { return codeOf(lowering->emitCode(), kExitRunFailed); }
-
-  /// Runs a phase's pipeline. Passes fail because of the user's input, but the
-  /// verifier at the end of a phase returns `ofVerifier`.
-  template <typename Options>
-  ExitCode runPasses(void (*build)(OpPassManager &, const Options &),
-                     const Options &settings, ExitCode ofVerifier) {
-    PassManager manager(module->getContext(), ModuleOp::getOperationName());
-    build(manager, settings);
-    auto failedPass = std::make_unique<FailedPass>();
-    const FailedPass &last = *failedPass;
-    manager.addInstrumentation(std::move(failedPass));
-    if (succeeded(manager.run(*module)))
-      return kExitSuccess;
-    return last.name.starts_with("verify-") ? ofVerifier : kExitBadInput;
-  }
-
-  /// The code when lowering does not know what the functions hold. The models
-  /// that Rota builds are supported; a module of the user's may not be.
-  ExitCode unsupportedModel() const {
-    return StringRef(options.model).ends_with(".mlir") ? kExitBadInput
-                                                       : kExitRunFailed;
-  }
-
-  static ExitCode codeOf(LogicalResult result, ExitCode ofFailure) {
-    return succeeded(result) ? kExitSuccess : ofFailure;
-  }
-
-  ExitCode report(ExitCode code, StringRef message) {
-    emitError(loc) << message;
+  options.emit = Level::Executable;
+  auto start = std::chrono::steady_clock::now();
+  if (ExitCode code = compile(options, trainer.path()))
     return code;
-  }
-
-  FailureOr<std::string> print() {
-    std::string text;
-    llvm::raw_string_ostream stream(text);
-    module->print(stream);
-    stream << "\n";
-    return text;
-  }
-
-  const RunOptions &options;
-  std::string name, config; // of the model
-  OwningOpRef<ModuleOp> module;
-  Location loc;
-  std::optional<lowering::ProgramLowering> lowering;
-};
-
-} // namespace
-
-ExitCode compileModel(mlir::rota::BuiltModel &model, const RunOptions &options,
-                      const std::string &output) {
-  return Compilation(model, options).write(options.emit, output);
+  temporary.reset();
+  std::chrono::duration<double> seconds =
+      std::chrono::steady_clock::now() - start;
+  if (!options.json && isFirstProcess())
+    fmt::print(stderr, "compiled {} in {:.1f} s\n", options.model,
+               seconds.count());
+  return becomeProgram(trainer, trainerArguments(verb, options));
 }
 
-ExitCode planModel(mlir::rota::BuiltModel &model, const RunOptions &options,
-                   Plan &plan) {
-  return Compilation(model, options).plan(/*isVerified=*/true, plan);
-}
-
-ExitCode estimateModel(mlir::rota::BuiltModel &model, const RunOptions &options,
-                       Plan &plan) {
-  return Compilation(model, options).plan(/*isVerified=*/false, plan);
+int runCompile(const RunOptions &given) {
+  RunOptions options = given;
+  bool toFile = options.emit == Level::Executable;
+  std::string output = !options.output.empty() ? options.output
+                       : toFile                ? "trainer"
+                                               : "-";
+  return compile(options, output);
 }
 
 } // namespace rota

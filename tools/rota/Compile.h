@@ -1,44 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From a model to a native trainer: the whole compiler, in order.
+// Compiling the model of a command line, for the verbs.
 #ifndef ROTA_TOOLS_ROTA_COMPILE_H
 #define ROTA_TOOLS_ROTA_COMPILE_H
 
-#include "lowering/memory/Layout.h"
-#include "lowering/report/Transfers.h"
-#include "passes/differentiate/Residuals.h"
+#include "tools/planner/Planner.h"
+#include "tools/rota/CheckpointModel.h"
 #include "tools/rota/RunOptions.h"
 
-#include <string>
+#include <memory>
 
 namespace rota {
 
-/// Compiles `model`, which is used up, as far as `options.emit` says and writes
-/// that to `output` ("-": standard output, for text). Logits are kept when
-/// `options.write` asks for them. Errors are diagnostics of the model's
-/// context; nothing is written then.
-ExitCode compileModel(mlir::rota::BuiltModel &model, const RunOptions &options,
-                      const std::string &output);
+/// The dialects of models, for a context.
+mlir::DialectRegistry modelDialects();
 
-/// The program that the trainer would hold, without native code.
-struct Plan {
-  Program program;
-  FunctionCosts costs; // of the tasks that the program calls
-  pipe::Timeline timeline;
-  std::vector<TransferReport> transfers;
-  mlir::rota::ResidualSummary residuals;
-  memory::ModelLayout layout; // of which `program` was planned
-  memory::ChunkTable chunks;
-};
+/// Prints an error; kExitBadInput.
+ExitCode reportBadInput(const std::string &error);
 
-/// Makes the plan of `model`, which is used up.
-ExitCode planModel(mlir::rota::BuiltModel &model, const RunOptions &options,
-                   Plan &plan);
+/// A note on the bound on activations that was chosen, if one was. It is
+/// printed by the first process alone.
+void noteActivations(const PlanChoices &choices, const RunOptions &options);
 
-/// Makes the same plan in a fraction of the time: without verification, drawn
-/// timeline and transfers.
-ExitCode estimateModel(mlir::rota::BuiltModel &model, const RunOptions &options,
-                       Plan &plan);
+/// Compiles the model of `options` to `output`. A model's own weights become
+/// those of the options where they name none.
+ExitCode compile(RunOptions &options, const std::string &output);
+
+/// Compiles a trainer and becomes it, with the arguments of `verb`: returns
+/// only when that fails. `temporary` is removed in between.
+int compileThenRun(Command verb, RunOptions options,
+                   std::unique_ptr<CheckpointModel> temporary = nullptr);
 
 } // namespace rota
 

@@ -15,26 +15,10 @@
 #include "passes/shard/Passes.h"
 #include "runtime/Error.h"
 #include "runtime/train/options/TrainerOptions.h"
+#include "tools/compiler/Level.h"
 #include "tools/rota/Diagnostics.h"
 
 namespace rota {
-
-/// The levels that `--emit` names, from the model down to the executable.
-enum class Level {
-  Rota,           // the model as built
-  Differentiated, // with a timeline, and forward and backward functions
-  Sharded,        // the functions of one rank of the mesh, with collectives
-  Pipe,           // with communication in the timeline
-  Kernels,        // with fused kernels
-  LLVM,           // the trainer's code as optimized LLVM IR
-  PTX,            // the kernels of a GPU
-  Executable,     // the trainer
-};
-template <> struct Names<Level> {
-  static constexpr const char *list[] = {"rota", "differentiated", "sharded",
-                                         "pipe", "kernels",        "llvm",
-                                         "ptx",  "executable"};
-};
 
 /// The forms in which `rota schedule` writes a timeline.
 enum class TimelineFormat { Grid, CSV, JSON, SVG, Trace };

@@ -5,10 +5,11 @@
 #include "tools/rota/Verbs.h"
 
 #include "passes/pipeline/drawing/Drawing.h"
+#include "passes/pipeline/drawing/Table.h"
 #include "passes/pipeline/timeline/GradientOrder.h"
 #include "runtime/files/Streams.h"
-#include "tools/rota/CompareSchedules.h"
-#include "tools/rota/RequestedTimeline.h"
+#include "tools/planner/CompareSchedules.h"
+#include "tools/rota/Requests.h"
 
 #include <cstdio>
 #include <cstdlib>
@@ -56,28 +57,81 @@ std::string draw(const RunOptions &options, const Timeline &timeline,
          drawReport(timeline, simulation, *steadyStep(timeline, options.costs));
 }
 
+/// What a search has tried.
+void remarkSearch(const std::string &schedule, const std::string &search) {
+  if (!search.empty())
+    std::fprintf(stderr, "remark: %s: %s\n", schedule.c_str(), search.c_str());
+}
+
+/// "ranks 8, microbatches 32; all layers of a rank: F 1, B 2, I 1, W 1, message
+/// 0".
+std::string title(const TimelineRequest &request) {
+  const CostTable &costs = request.costs;
+  std::string text = "ranks " + std::to_string(*request.stages) +
+                     ", microbatches " + std::to_string(*request.microbatches) +
+                     "; all layers of a rank: ";
+  for (auto [name, cost] : {std::pair("F ", costs.forward),
+                            {", B ", costs.backward},
+                            {", I ", costs.backwardInput},
+                            {", W ", costs.backwardWeight},
+                            {", message ", costs.send}})
+    text += name + numberCell(cost);
+  return text + "\n";
+}
+
+/// A table of the schedules `options.compare`, or a JSON array of their rows;
+/// with `options.sweep`, one table for each of S, 2*S, 4*S and 8*S
+/// microbatches. B costs what I and W do unless its cost is given. Fails when
+/// none of the schedules exists.
+int compare(const RunOptions &options) {
+  TimelineRequest request = timelineRequest(options);
+  if (!options.given.contains("cost-backward"))
+    request.costs.backward =
+        request.costs.backwardInput + request.costs.backwardWeight;
+  std::vector<int64_t> counts = {options.microbatches};
+  if (options.sweep)
+    counts = {options.stages, 2 * options.stages, 4 * options.stages,
+              8 * options.stages};
+  bool exists = false;
+  std::string text;
+  std::vector<ComparedSchedule> all;
+  for (int64_t count : counts) {
+    request.microbatches = int(count);
+    auto [rows, searches] = compareSchedules(request, options.compare);
+    text += (text.empty() ? "" : "\n") + title(request) + drawComparison(rows);
+    for (size_t i = 0; i < rows.size(); ++i) {
+      exists |= rows[i].error.empty();
+      remarkSearch(rows[i].name, searches[i]);
+    }
+    all.insert(all.end(), rows.begin(), rows.end());
+  }
+  bool isJson = options.json || options.format == TimelineFormat::JSON;
+  int code =
+      writeOutput(options.output, isJson ? drawComparisonJson(all) : text);
+  return exists ? code : kExitBadInput;
+}
+
 } // namespace
 
 int runSchedule(const RunOptions &options) {
-  if (!options.compare.empty()) {
-    bool exists = false;
-    int code = writeOutput(options.output, compareSchedules(options, exists));
-    return exists ? code : kExitBadInput;
-  }
+  if (!options.compare.empty())
+    return compare(options);
   std::vector<std::string> errors;
-  std::optional<Timeline> timeline = requestedTimeline(options, errors);
+  auto made = requestedTimeline(timelineRequest(options), errors);
   for (const std::string &error : errors)
     report(kExitBadInput, error);
-  if (!timeline)
+  if (!made)
     return kExitBadInput;
-  if (std::string reordered = reorderedGradients(*timeline); !reordered.empty())
+  remarkSearch(options.schedule, made->search);
+  const Timeline &timeline = made->timeline;
+  if (std::string reordered = reorderedGradients(timeline); !reordered.empty())
     std::fprintf(
         stderr,
         "remark: %s: gradients are added in another order than that of "
         "ascending microbatches: %s\n",
         options.schedule.c_str(), reordered.c_str());
-  std::optional<Simulation> simulation = simulate(*timeline, options.costs);
-  return writeOutput(options.output, draw(options, *timeline, *simulation));
+  std::optional<Simulation> simulation = simulate(timeline, options.costs);
+  return writeOutput(options.output, draw(options, timeline, *simulation));
 }
 
 } // namespace rota

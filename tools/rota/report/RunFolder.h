@@ -6,7 +6,7 @@
 #ifndef ROTA_TOOLS_ROTA_REPORT_RUNFOLDER_H
 #define ROTA_TOOLS_ROTA_REPORT_RUNFOLDER_H
 
-#include <nlohmann/json.hpp>
+#include "tools/planner/LooseJson.h"
 
 #include <cstdint>
 #include <map>
@@ -16,16 +16,7 @@
 
 namespace rota::report {
 
-using Json = nlohmann::ordered_json;
-
-/// The member of that name; null where `object` has none or is no object.
-const Json &member(const Json &object, const std::string &name);
-/// The number or text of that name.
-std::optional<double> number(const Json &object, const std::string &name);
-std::string text(const Json &object, const std::string &name);
-
-/// The value of a text; null or discarded where it is not JSON.
-Json parseJson(std::string_view text);
+using json::Json, json::member, json::number, json::parseJson, json::text;
 
 struct RunFolder {
   Json run, summary; // objects; null where the file is missing or broken

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Runs the compiler down to the memory plan once for each policy.
-#include "tools/rota/ComparePolicies.h"
+#include "tools/planner/ComparePolicies.h"
 
 #include "lowering/report/TransferEstimates.h"
 #include "passes/differentiate/Remat.h"
 #include "passes/pipeline/timeline/SteadyStep.h"
 #include "runtime/program/RuntimeMemory.h"
 #include "runtime/train/step/StepBarrier.h"
-#include "tools/rota/Compile.h"
+#include "tools/compiler/Compile.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -56,7 +56,7 @@ void readChunks(const PolicyParts &parts, PolicyPlan &row) {
 
 /// The times of all ranks.
 void readTimes(const Program &program, const PolicyParts &parts,
-               const RunOptions &options, PolicyPlan &row) {
+               const PlanRequest &request, PolicyPlan &row) {
   auto simulation = pipe::simulate(parts.timeline, parts.costs);
   for (size_t stage = 0; stage < program.stages.size(); ++stage) {
     StageNeed &need = row.stages.emplace_back();
@@ -67,7 +67,7 @@ void readTimes(const Program &program, const PolicyParts &parts,
     need.seconds = rank.busy + rank.exposed.offloads + rank.exposed.fetches;
   }
   row.step = simulation ? simulation->makespan : 0;
-  if (hasStepBarrier(program, options.optimizer, options.skip))
+  if (hasStepBarrier(program, request.optimizer, request.skip))
     return;
   if (auto steady = pipe::steadyStep(parts.timeline, parts.costs))
     row.steadyStep = steady->time;
@@ -91,10 +91,10 @@ std::string residualsOf(const PolicyPlan &row) {
 
 } // namespace
 
-void planPolicy(const RunOptions &given, PolicyPlan &row) {
-  RunOptions options = given;
+void planPolicy(const PlanRequest &request, PolicyPlan &row) {
+  CompilerOptions options = request.compiler;
   options.memory = 0;
-  row.policy = options.remat;
+  row.policy = options.differentiate.remat;
   mlir::DialectRegistry registry;
   mlir::rota::registerModelDialects(registry);
   mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
@@ -105,8 +105,7 @@ void planPolicy(const RunOptions &given, PolicyPlan &row) {
         if (isError && row.error.empty())
           row.error = diagnostic.str();
       });
-  auto model =
-      mlir::rota::buildModel(context, options.model, buildOptions(options));
+  auto model = mlir::rota::buildModel(context, options.model, options.build);
   Plan plan;
   if (failed(model) || estimateModel(*model, options, plan) != kExitSuccess)
     return;
@@ -114,7 +113,7 @@ void planPolicy(const RunOptions &given, PolicyPlan &row) {
   row.residuals = std::move(plan.residuals);
   readMemory(plan.program, row);
   row.parts = readParts(plan);
-  readTimes(plan.program, *row.parts, options, row);
+  readTimes(plan.program, *row.parts, request, row);
   readChunks(*row.parts, row);
   row.operations = stepOperations(plan.program, plan.costs);
 }
@@ -124,20 +123,20 @@ void countRecomputed(PolicyPlan &row, const PolicyPlan &everything) {
     row.recomputed = row.operations / everything.operations - 1;
 }
 
-std::vector<PolicyPlan> comparePolicies(const RunOptions &options) {
+std::vector<PolicyPlan> comparePolicies(const PlanRequest &request) {
   std::vector<std::string> policies;
   for (llvm::StringRef name : mlir::rota::policyNames())
     policies.push_back(name.str());
-  if (options.remat != kAutoRemat &&
-      !llvm::is_contained(policies, options.remat))
-    policies.push_back(options.remat);
+  const std::string &own = request.compiler.differentiate.remat;
+  if (!request.chooseRemat && !llvm::is_contained(policies, own))
+    policies.push_back(own);
   std::vector<PolicyPlan> rows;
   for (const std::string &policy : policies) {
     PolicyPlan &row = rows.emplace_back();
-    row.chosen = policy == options.remat;
-    RunOptions other = options;
-    other.remat = policy;
-    other.given.erase("remat");
+    row.chosen = !request.chooseRemat && policy == own;
+    PlanRequest other = request;
+    other.compiler.complete.policy.clear();
+    other.compiler.setRemat(policy);
     planPolicy(other, row);
     countRecomputed(row, rows.front());
   }

@@ -2,8 +2,8 @@
 //
 // The train state of a program for people and programs: what a checkpoint
 // would hold, and what it takes of each rank.
-#ifndef ROTA_TOOLS_ROTA_STATETABLE_H
-#define ROTA_TOOLS_ROTA_STATETABLE_H
+#ifndef ROTA_TOOLS_PLANNER_STATETABLE_H
+#define ROTA_TOOLS_PLANNER_STATETABLE_H
 
 #include "runtime/program/State.h"
 
@@ -29,4 +29,4 @@ std::string describePostValidate(const Program &program);
 
 } // namespace rota
 
-#endif // ROTA_TOOLS_ROTA_STATETABLE_H
+#endif // ROTA_TOOLS_PLANNER_STATETABLE_H

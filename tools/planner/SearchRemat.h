@@ -2,10 +2,10 @@
 //
 // The search of `--remat auto` for policies of single chunks: some of a stage
 // may have a faster policy where not all of them can.
-#ifndef ROTA_TOOLS_ROTA_SEARCHREMAT_H
-#define ROTA_TOOLS_ROTA_SEARCHREMAT_H
+#ifndef ROTA_TOOLS_PLANNER_SEARCHREMAT_H
+#define ROTA_TOOLS_PLANNER_SEARCHREMAT_H
 
-#include "tools/rota/MixedPlans.h"
+#include "tools/planner/MixedPlans.h"
 
 namespace rota {
 
@@ -36,4 +36,4 @@ std::vector<int> searchRemat(MixedPlans &plans, int64_t memory);
 
 } // namespace rota
 
-#endif // ROTA_TOOLS_ROTA_SEARCHREMAT_H
+#endif // ROTA_TOOLS_PLANNER_SEARCHREMAT_H

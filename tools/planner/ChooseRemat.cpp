@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Chooses policies stage by stage, then chunk by chunk, and plans the whole.
-#include "tools/rota/ChooseRemat.h"
+#include "tools/planner/ChooseRemat.h"
 
 #include "runtime/program/Text.h"
-#include "tools/rota/SearchRemat.h"
+#include "tools/planner/SearchRemat.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -18,8 +18,8 @@ bool offloads(const PolicyPlan &row) { return row.hostBytes > 0; }
 
 class Chooser {
 public:
-  Chooser(const RunOptions &options, const std::vector<PolicyPlan> &rows)
-      : options(options), rows(rows) {
+  Chooser(const PlanRequest &request, const std::vector<PolicyPlan> &rows)
+      : request(request), options(request.compiler), rows(rows) {
     for (const PolicyPlan &row : rows)
       if (row.error.empty())
         planned.push_back(&row);
@@ -41,7 +41,8 @@ public:
   }
 
 private:
-  const RunOptions &options;
+  const PlanRequest &request;
+  const CompilerOptions &options;
   const std::vector<PolicyPlan> &rows;
   std::vector<const PolicyPlan *> planned; // those with a plan
   size_t stages = 0;
@@ -148,8 +149,8 @@ private:
   /// The plan of a choice; nothing where it does not fit after all.
   std::optional<RematChoice> plan(const std::vector<int> &chosen) const {
     RematChoice choice;
-    RunOptions other = options;
-    other.remat = textOf(chosen);
+    PlanRequest other = request;
+    other.compiler.setRemat(textOf(chosen));
     planPolicy(other, choice.plan);
     if (!choice.plan.error.empty() ||
         !std::all_of(choice.plan.stages.begin(), choice.plan.stages.end(),
@@ -207,10 +208,10 @@ private:
 
 } // namespace
 
-std::optional<RematChoice> chooseRemat(const RunOptions &options,
+std::optional<RematChoice> chooseRemat(const PlanRequest &request,
                                        const std::vector<PolicyPlan> &rows,
                                        std::string &error) {
-  return Chooser(options, rows).choose(error);
+  return Chooser(request, rows).choose(error);
 }
 
 std::optional<std::string> RematChoice::policyOf(int stage) const {
@@ -239,12 +240,12 @@ static std::string choiceRow(const std::string &place, int64_t bytes,
 }
 
 std::string describeChoice(const RematChoice &choice,
-                           const RunOptions &options) {
+                           const std::string &memory) {
   std::string text = fmt::format(
       "rematerialization chosen for {} a rank (MiB, of a chunk those that its "
       "microbatches keep; time in a step beyond that of the fastest policy)\n"
       "  {:>8}  {:>10}  {:>8}  policy\n",
-      options.memoryText, "stage", "peak", "time");
+      memory, "stage", "peak", "time");
   for (size_t stage = 0; stage < choice.plan.stages.size(); ++stage) {
     const StageNeed &need = choice.plan.stages[stage];
     std::optional<std::string> policy = choice.policyOf(int(stage));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/rota/StateTable.h"
+#include "tools/planner/StateTable.h"
 #include "runtime/program/RuntimeMemory.h"
 #include "runtime/program/Text.h"
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Memory and operations of a model under each rematerialization policy.
-#ifndef ROTA_TOOLS_ROTA_COMPAREPOLICIES_H
-#define ROTA_TOOLS_ROTA_COMPAREPOLICIES_H
+#ifndef ROTA_TOOLS_PLANNER_COMPAREPOLICIES_H
+#define ROTA_TOOLS_PLANNER_COMPAREPOLICIES_H
 
 #include "passes/differentiate/Residuals.h"
-#include "tools/rota/MixedPlans.h"
-#include "tools/rota/RunOptions.h"
+#include "tools/planner/MixedPlans.h"
+#include "tools/planner/Request.h"
 
 #include <cstdint>
 #include <memory>
@@ -34,7 +34,7 @@ struct ChunkNeed {
 /// most of each.
 struct PolicyPlan {
   std::string policy;
-  bool chosen = false; // by the options
+  bool chosen = false; // by the request
   std::string error;   // why there is no plan; empty: there is one
   int64_t peakBytes = 0, activationBytes = 0, hostBytes = 0;
   double operations = 0; // of a step; 0: there is no plan
@@ -48,24 +48,24 @@ struct PolicyPlan {
   std::optional<double> steadyStep; // without a step barrier
 };
 
-/// Plans the model of `options` as they are, but for bounds on memory, in a
+/// Plans the model of `request` as it is, but for bounds on memory, in a
 /// context of its own and without verification. What it cannot plan is a row
 /// with an error.
-void planPolicy(const RunOptions &options, PolicyPlan &row);
+void planPolicy(const PlanRequest &request, PolicyPlan &row);
 
 /// Sets `recomputed` of a row; `everything` is that of the policy that keeps
 /// everything.
 void countRecomputed(PolicyPlan &row, const PolicyPlan &everything);
 
-/// Plans the model of `options` once under each policy that has a name, in the
-/// order of passes/differentiate/Remat.h, and last under that of the options if
-/// it is another. Each row comes from the whole compiler up to the memory plan;
-/// what it cannot plan is a row with an error, nothing is printed.
-std::vector<PolicyPlan> comparePolicies(const RunOptions &options);
+/// Plans the model of `request` once under each policy that has a name, in the
+/// order of passes/differentiate/Remat.h, and last under that of the request
+/// if it is another. Each row comes from the whole compiler up to the memory
+/// plan; what it cannot plan is a row with an error, nothing is printed.
+std::vector<PolicyPlan> comparePolicies(const PlanRequest &request);
 
 /// The rows as an aligned table, in MiB; the chosen one is marked.
 std::string describePolicies(const std::vector<PolicyPlan> &rows);
 
 } // namespace rota
 
-#endif // ROTA_TOOLS_ROTA_COMPAREPOLICIES_H
+#endif // ROTA_TOOLS_PLANNER_COMPAREPOLICIES_H

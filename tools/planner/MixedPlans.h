@@ -3,8 +3,8 @@
 // Bytes and step time of a model whose chunks have several rematerialization
 // policies, from its plans under one policy each: without the compiler, in a
 // few milliseconds.
-#ifndef ROTA_TOOLS_ROTA_MIXEDPLANS_H
-#define ROTA_TOOLS_ROTA_MIXEDPLANS_H
+#ifndef ROTA_TOOLS_PLANNER_MIXEDPLANS_H
+#define ROTA_TOOLS_PLANNER_MIXEDPLANS_H
 
 #include "lowering/memory/Layout.h"
 #include "passes/pipeline/timeline/Simulator.h"
@@ -80,4 +80,4 @@ private:
 
 } // namespace rota
 
-#endif // ROTA_TOOLS_ROTA_MIXEDPLANS_H
+#endif // ROTA_TOOLS_PLANNER_MIXEDPLANS_H

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Costs of actions out of a run's trace, and the step that they give.
-#ifndef ROTA_TOOLS_ROTA_MEASUREDCOSTS_H
-#define ROTA_TOOLS_ROTA_MEASUREDCOSTS_H
+#ifndef ROTA_TOOLS_PLANNER_MEASUREDCOSTS_H
+#define ROTA_TOOLS_PLANNER_MEASUREDCOSTS_H
 
 #include "passes/pipeline/timeline/SteadyStep.h"
 
@@ -49,4 +49,4 @@ std::optional<MeasuredStep> simulateMeasured(const std::string &path,
 
 } // namespace rota
 
-#endif // ROTA_TOOLS_ROTA_MEASUREDCOSTS_H
+#endif // ROTA_TOOLS_PLANNER_MEASUREDCOSTS_H

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Joins the tasks of several plans in one layout, and plans that.
-#include "tools/rota/MixedPlans.h"
+#include "tools/planner/MixedPlans.h"
 
 #include "lowering/executable/ConstantTables.h"
 #include "lowering/memory/MemoryPlan.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/rota/MeasuredCosts.h"
+#include "tools/planner/MeasuredCosts.h"
 
-#include "tools/rota/report/RunFolder.h"
+#include "tools/planner/LooseJson.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -11,8 +11,8 @@
 namespace rota {
 namespace {
 
+using json::Json;
 using pipe::parseAction;
-using report::Json;
 
 double median(std::vector<double> values) {
   auto middle = values.begin() + std::ptrdiff_t(values.size() / 2);
@@ -24,13 +24,12 @@ double median(std::vector<double> values) {
 class TraceCosts {
 public:
   void add(const Json &event) {
-    auto begin = report::number(event, "ts"),
-         length = report::number(event, "dur"),
-         lane = report::number(event, "tid"),
-         run = report::number(report::member(event, "args"), "run");
-    std::optional<Action> action = parseAction(report::text(event, "name"));
-    if (report::text(event, "cat") != "training" || !begin || !length ||
-        !lane || !run || *length < 0 || !action)
+    auto begin = json::number(event, "ts"), length = json::number(event, "dur"),
+         lane = json::number(event, "tid"),
+         run = json::number(json::member(event, "args"), "run");
+    std::optional<Action> action = parseAction(json::text(event, "name"));
+    if (json::text(event, "cat") != "training" || !begin || !length || !lane ||
+        !run || *length < 0 || !action)
       return;
     Step &step = steps[*run];
     step.span.include(*begin, *begin + *length);
@@ -109,9 +108,9 @@ std::optional<MeasuredCosts> readMeasuredCosts(const std::string &path,
   }
   std::stringstream text;
   text << file.rdbuf();
-  Json trace = report::parseJson(text.view());
+  Json trace = json::parseJson(text.view());
   TraceCosts events;
-  const Json &list = report::member(trace, "traceEvents");
+  const Json &list = json::member(trace, "traceEvents");
   if (list.is_array())
     for (const Json &event : list)
       events.add(event);

@@ -2,8 +2,8 @@
 //
 // `--remat auto` for chunks: plans of mixed policies are those of the compiler,
 // and no other combination of policies that fits has a shorter step.
-#include "tools/rota/ChooseRemat.h"
-#include "tools/rota/SearchRemat.h"
+#include "tools/planner/ChooseRemat.h"
+#include "tools/planner/SearchRemat.h"
 
 #include "gtest/gtest.h"
 
@@ -17,34 +17,78 @@ namespace {
 
 using Strings = std::vector<std::string>;
 
-/// Options of `rota plan` for an example, if `pipeline` names no other model.
-RunOptions planOptions(const Strings &pipeline) {
-  Strings arguments;
-  if (pipeline.front() != "--model")
-    arguments = {"--model", ROTA_SOURCE_DIR "/models/examples/two-kinds.mlir"};
-  arguments.insert(arguments.end(), pipeline.begin(), pipeline.end());
-  std::vector<const char *> pointers;
-  for (const std::string &argument : arguments)
-    pointers.push_back(argument.c_str());
-  RunOptions options;
-  EXPECT_FALSE(parseRunOptions(Command::Plan, int(pointers.size()),
-                               pointers.data(), options));
-  return options;
+/// An example with eight layers on two stages, four microbatches each.
+PlanRequest exampleRequest(int repeats, const std::string &schedule) {
+  PlanRequest request;
+  CompilerOptions &compiler = request.compiler;
+  compiler.model = ROTA_SOURCE_DIR "/models/examples/two-kinds.mlir";
+  compiler.shard.meshText = "stage=2";
+  compiler.shard.updates.optimizer = "adamw";
+  compiler.schedule.stages = 2;
+  compiler.schedule.repeats = repeats;
+  compiler.schedule.microbatches = 4;
+  compiler.schedule.schedule = schedule;
+  return request;
 }
 
-PolicyPlan planOf(RunOptions options, const std::string &policy) {
+/// Two stages with two chunks each.
+PlanRequest requestOfFour() { return exampleRequest(2, "interleaved-1f1b"); }
+
+PlanRequest vShapedRequest() {
+  PlanRequest request = exampleRequest(2, "gpipe");
+  request.compiler.schedule.microbatches = 3;
+  request.compiler.schedule.placement = pipe::Placement::V;
+  return request;
+}
+
+PlanRequest zeroBubbleRequest() {
+  PlanRequest request = exampleRequest(2, "zbv");
+  request.compiler.schedule.microbatches = 6;
+  request.compiler.schedule.placement = pipe::Placement::V;
+  return request;
+}
+
+PlanRequest shardedRequest() {
+  PlanRequest request = exampleRequest(2, "circular");
+  request.compiler.shard.meshText = "fsdp=2,stage=2";
+  request.compiler.complete.mode = pipe::GatherMode::PerRepeat;
+  return request;
+}
+
+PlanRequest unpipelinedRequest(const std::string &schedule) {
+  PlanRequest request = exampleRequest(2, schedule);
+  request.compiler.schedule.pipelineLayers = 4;
+  return request;
+}
+
+PlanRequest simtRequest() {
+  PlanRequest request = exampleRequest(2, "circular");
+  request.compiler.target.device = DeviceKind::Simt;
+  return request;
+}
+
+PlanRequest expertsRequest() {
+  PlanRequest request = exampleRequest(2, "circular");
+  request.compiler.model = ROTA_SOURCE_DIR "/models/configs/tiny-moe";
+  request.compiler.build.sequences = 2;
+  request.compiler.build.sequenceLength = 16;
+  request.compiler.build.routers.balance = 0.01;
+  return request;
+}
+
+PolicyPlan planOf(PlanRequest request, const std::string &policy) {
   PolicyPlan plan;
-  options.remat = policy;
-  planPolicy(options, plan);
+  request.compiler.setRemat(policy);
+  planPolicy(request, plan);
   EXPECT_EQ(plan.error, "") << policy;
   return plan;
 }
 
-std::vector<PolicyPlan> plansOf(const RunOptions &options,
+std::vector<PolicyPlan> plansOf(const PlanRequest &request,
                                 const Strings &policies) {
   std::vector<PolicyPlan> rows;
   for (const std::string &policy : policies)
-    rows.push_back(planOf(options, policy));
+    rows.push_back(planOf(request, policy));
   return rows;
 }
 
@@ -75,13 +119,12 @@ std::string textOf(const std::vector<int> &chosen, const Strings &policies) {
   return text;
 }
 
-class MixedPlansOf : public ::testing::TestWithParam<Strings> {};
+class MixedPlansOf : public ::testing::TestWithParam<PlanRequest> {};
 
 TEST_P(MixedPlansOf, AreThoseOfTheCompiler) {
   const Strings policies = {"none", "save_out_proj", "minimal_offloaded",
                             "full"};
-  RunOptions options = planOptions(GetParam());
-  std::vector<PolicyPlan> rows = plansOf(options, policies);
+  std::vector<PolicyPlan> rows = plansOf(GetParam(), policies);
   MixedPlans mixed = mixedPlans(rows);
   std::set<std::vector<int64_t>> seen;
   for (std::vector<int> chosen : {std::vector<int>{0, 3, 3, 0, 1},
@@ -90,7 +133,7 @@ TEST_P(MixedPlansOf, AreThoseOfTheCompiler) {
                                   {2, 0, 3, 2, 2}}) {
     chosen.resize(mixed.shape().chunks());
     std::string text = textOf(chosen, policies);
-    PolicyPlan plan = planOf(options, text);
+    PolicyPlan plan = planOf(GetParam(), text);
     EXPECT_EQ(mixed.bytes(chosen), bytesOf(plan)) << text;
     EXPECT_EQ(mixed.step(chosen), plan.step) << text;
     seen.insert(bytesOf(plan));
@@ -98,35 +141,17 @@ TEST_P(MixedPlansOf, AreThoseOfTheCompiler) {
   EXPECT_EQ(seen.size(), 4u);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Pipelines, MixedPlansOf,
-    ::testing::Values(
-        Strings{"--mesh", "stage=2", "--repeats", "2", "--microbatches", "4",
-                "--schedule", "interleaved-1f1b"},
-        Strings{"--mesh", "stage=2", "--repeats", "2", "--microbatches", "3",
-                "--schedule", "gpipe", "--placement", "v"},
-        Strings{"--mesh", "stage=2", "--microbatches", "6", "--schedule",
-                "zbv"},
-        Strings{"--mesh", "fsdp=2,stage=2", "--repeats", "2", "--microbatches",
-                "4", "--weight-gather", "per-repeat"},
-        Strings{"--mesh", "stage=2", "--repeats", "2", "--microbatches", "4",
-                "--pipeline-layers", "4"},
-        Strings{"--mesh", "stage=2", "--repeats", "2", "--microbatches", "4",
-                "--device", "simt"},
-        Strings{"--model", ROTA_SOURCE_DIR "/models/configs/tiny-moe",
-                "--batch-size", "8", "--sequence-length", "16", "--mesh",
-                "stage=2", "--repeats", "2", "--microbatches", "4",
-                "--load-balance-loss", "0.01"}));
+INSTANTIATE_TEST_SUITE_P(Pipelines, MixedPlansOf,
+                         ::testing::Values(requestOfFour(), vShapedRequest(),
+                                           zeroBubbleRequest(),
+                                           shardedRequest(),
+                                           unpipelinedRequest("circular"),
+                                           simtRequest(), expertsRequest()));
 
-/// Two stages with two chunks each.
-const Strings pipelineOfFour = {"--mesh",     "stage=2",         "--repeats",
-                                "2",          "--microbatches",  "4",
-                                "--schedule", "interleaved-1f1b"};
-
-RematChoice choose(const RunOptions &options,
+RematChoice choose(const PlanRequest &request,
                    const std::vector<PolicyPlan> &rows) {
   std::string error;
-  auto choice = chooseRemat(options, rows, error);
+  auto choice = chooseRemat(request, rows, error);
   EXPECT_TRUE(choice.has_value()) << error;
   return choice.value_or(RematChoice());
 }
@@ -168,55 +193,51 @@ double leastStep(const std::vector<Combination> &all, int64_t memory,
 
 /// Bounds from what the policy that keeps nothing takes to what the one that
 /// keeps everything takes. Returns how often chunks pay.
-int expectBest(const Strings &pipeline, const Strings &policies, int bounds) {
-  RunOptions options = planOptions(pipeline);
-  std::vector<PolicyPlan> rows = plansOf(options, policies);
+int expectBest(PlanRequest request, const Strings &policies, int bounds) {
+  std::vector<PolicyPlan> rows = plansOf(request, policies);
+  int64_t &memory = request.compiler.memory;
   MixedPlans mixed = mixedPlans(rows);
   std::vector<Combination> all = combinationsOf(mixed);
   int64_t least = mostBytes(rows.back()), most = mostBytes(rows.front());
   int shorter = 0;
   for (int part = 0; part <= bounds; ++part) {
-    options.memory = least + (most - least) * part / bounds;
-    RematChoice choice = choose(options, rows);
-    EXPECT_LE(mostBytes(choice.plan), options.memory) << choice.plan.policy;
-    EXPECT_EQ(choice.plan.step,
-              leastStep(all, options.memory, /*ofStages=*/false))
+    memory = least + (most - least) * part / bounds;
+    RematChoice choice = choose(request, rows);
+    EXPECT_LE(mostBytes(choice.plan), memory) << choice.plan.policy;
+    EXPECT_EQ(choice.plan.step, leastStep(all, memory, /*ofStages=*/false))
         << part << ": " << choice.plan.policy;
-    shorter +=
-        choice.plan.step < leastStep(all, options.memory, /*ofStages=*/true);
+    shorter += choice.plan.step < leastStep(all, memory, /*ofStages=*/true);
   }
   return shorter;
 }
 
 TEST(ChooseRemat, IsTheBestOfAllCombinations) {
   int shorter = expectBest(
-      pipelineOfFour, {"none", "save_qkv_proj", "minimal_offloaded", "full"},
+      requestOfFour(), {"none", "save_qkv_proj", "minimal_offloaded", "full"},
       /*bounds=*/8);
   EXPECT_GT(shorter, 2);
 }
 
 TEST(ChooseRemat, IsTheBestOfAllCombinationsWithUnpipelinedLayers) {
-  Strings pipeline = pipelineOfFour;
-  pipeline.insert(pipeline.end(), {"--pipeline-layers", "4"});
-  expectBest(pipeline, {"none", "save_qkv_proj", "full"}, /*bounds=*/4);
+  expectBest(unpipelinedRequest("interleaved-1f1b"),
+             {"none", "save_qkv_proj", "full"}, /*bounds=*/4);
 }
 
 TEST(ChooseRemat, TakesManyChunksOneByOne) {
-  RunOptions options =
-      planOptions({"--mesh", "stage=2", "--repeats", "4", "--microbatches", "4",
-                   "--schedule", "interleaved-1f1b"});
+  PlanRequest request = exampleRequest(4, "interleaved-1f1b");
+  int64_t &memory = request.compiler.memory;
   const Strings policies = {
       "none",          "minimal_with_context", "save_qkv_proj",
       "save_out_proj", "minimal_offloaded",    "full"};
-  std::vector<PolicyPlan> rows = plansOf(options, policies);
+  std::vector<PolicyPlan> rows = plansOf(request, policies);
   int64_t least = mostBytes(rows.back()), most = mostBytes(rows.front());
   int mixed = 0; // choices with several policies on a stage
   for (int part = 1; part < 8; ++part) {
-    options.memory = least + (most - least) * part / 8;
-    RematChoice choice = choose(options, rows);
-    EXPECT_LE(mostBytes(choice.plan), options.memory);
+    memory = least + (most - least) * part / 8;
+    RematChoice choice = choose(request, rows);
+    EXPECT_LE(mostBytes(choice.plan), memory);
     for (const PolicyPlan &row : rows)
-      if (mostBytes(row) <= options.memory)
+      if (mostBytes(row) <= memory)
         EXPECT_LE(choice.plan.step, row.step) << row.policy;
     mixed += choice.plan.policy.find("chunk") != std::string::npos;
   }
@@ -224,18 +245,18 @@ TEST(ChooseRemat, TakesManyChunksOneByOne) {
 }
 
 TEST(ChooseRemat, NamesPolicyAndCostOfEachChunk) {
-  RunOptions options = planOptions(pipelineOfFour);
-  std::vector<PolicyPlan> rows = plansOf(options, {"none", "full"});
+  PlanRequest request = requestOfFour();
+  int64_t &memory = request.compiler.memory;
+  std::vector<PolicyPlan> rows = plansOf(request, {"none", "full"});
   MixedPlans mixed = mixedPlans(rows);
   // Room for one chunk of stage 0 without recomputation, and all of stage 1.
-  options.memory =
+  memory =
       std::max({mixed.bytes({0, 0, 1, 0})[0], mixed.bytes({0, 0, 1, 0})[1]});
-  ASSERT_GT(mixed.bytes({0, 0, 0, 0})[0], options.memory);
-  options.memoryText = "some bytes";
-  RematChoice choice = choose(options, rows);
+  ASSERT_GT(mixed.bytes({0, 0, 0, 0})[0], memory);
+  RematChoice choice = choose(request, rows);
   ASSERT_FALSE(choice.policyOf(0).has_value()) << choice.plan.policy;
   EXPECT_EQ(choice.policyOf(1), "none");
-  std::string text = describeChoice(choice, options);
+  std::string text = describeChoice(choice, "some bytes");
   EXPECT_NE(text.find("of each chunk:\n"), std::string::npos) << text;
   EXPECT_NE(text.find("chunk 0"), std::string::npos) << text;
   EXPECT_NE(text.find("chunk 2"), std::string::npos) << text;

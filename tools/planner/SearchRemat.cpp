@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A search on each stage for what fits, then one over the stages for the step.
-#include "tools/rota/SearchRemat.h"
+#include "tools/planner/SearchRemat.h"
 
 #include <algorithm>
 #include <deque>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `--remat auto`: the policies of stages and chunks under a bound on the bytes
+// The choice of the policies of stages and chunks under a bound on the bytes
 // of a rank.
-#ifndef ROTA_TOOLS_ROTA_CHOOSEREMAT_H
-#define ROTA_TOOLS_ROTA_CHOOSEREMAT_H
+#ifndef ROTA_TOOLS_PLANNER_CHOOSEREMAT_H
+#define ROTA_TOOLS_PLANNER_CHOOSEREMAT_H
 
-#include "tools/rota/ComparePolicies.h"
+#include "tools/planner/ComparePolicies.h"
 
 namespace rota {
 
@@ -22,7 +22,7 @@ struct RematChoice {
 };
 
 /// Chooses of `rows`, one for each policy that has a name, for each stage the
-/// one with the least time whose plan fits `options.memory`.
+/// one with the least time whose plan fits the memory.
 ///
 /// Bytes and times of a stage do not depend on the policies of others, and in a
 /// timeline whose order is given no action starts later when another is
@@ -33,14 +33,14 @@ struct RematChoice {
 /// `searchRemat` is planned too, and taken unless its step is longer. So each
 /// result has been planned as it is, with at most three plans beside those of
 /// the rows. Without one: nothing, and the reason in `error`.
-std::optional<RematChoice> chooseRemat(const RunOptions &options,
+std::optional<RematChoice> chooseRemat(const PlanRequest &request,
                                        const std::vector<PolicyPlan> &rows,
                                        std::string &error);
 
-/// The choice as a table, in MiB and percent.
+/// The choice, for a bound of `memory`, as a table in MiB and percent.
 std::string describeChoice(const RematChoice &choice,
-                           const RunOptions &options);
+                           const std::string &memory);
 
 } // namespace rota
 
-#endif // ROTA_TOOLS_ROTA_CHOOSEREMAT_H
+#endif // ROTA_TOOLS_PLANNER_CHOOSEREMAT_H

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `rota plan`: parameters, operations, memory by rank and use, the timeline.
+#include "tools/rota/Verbs.h"
+
+#include "tools/planner/StateTable.h"
+#include "tools/rota/Compile.h"
+#include "tools/rota/PlanReport.h"
+#include "tools/rota/Requests.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace rota {
+
+int runPlan(const RunOptions &options) {
+  PlanRequest request = planRequest(options);
+  mlir::MLIRContext context(modelDialects());
+  DiagnosticPrinter printer(context, options.remarks);
+  PlanReport report;
+  std::string error;
+  if (ExitCode code = makePlan(context, request, report.answer, error))
+    return error.empty() ? code : reportBadInput(error);
+  noteActivations(report.answer.choices, options);
+  const Program &program = report.answer.plan.program;
+  if (options.state) {
+    fmt::print("{}", options.json ? stateJson(program).dump(2) + "\n"
+                                  : describeState(program));
+    return kExitSuccess;
+  }
+  if (!options.measured.empty()) {
+    report.measured =
+        simulateMeasured(options.measured, report.answer.plan.timeline,
+                         int(options.costs.cores), error);
+    if (!report.measured)
+      return reportBadInput("'measured': " + error);
+  }
+  std::vector<PolicyPlan> &policies = report.answer.choices.policies;
+  if (policies.empty())
+    policies = comparePolicies(request);
+  fmt::print("{}", options.json ? planJson(options, report).dump(2) + "\n"
+                                : describePlan(options, report));
+  return kExitSuccess;
+}
+
+} // namespace rota

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/rota/PlanReport.h"
+
+#include "runtime/metrics/RunDescription.h"
+#include "runtime/program/RuntimeMemory.h"
+#include "runtime/program/Text.h"
+#include "runtime/train/step/StepBarrier.h"
+#include "tools/planner/StateTable.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+using nlohmann::ordered_json;
+
+namespace rota {
+namespace {
+
+ordered_json transfersJson(const std::vector<TransferReport> &reports) {
+  ordered_json list = ordered_json::array();
+  for (const TransferReport &report : reports)
+    list.push_back({{"transfer", report.facts.kind},
+                    {"tensor", report.facts.tensor},
+                    {"axes", report.facts.axes},
+                    {"ranks", report.facts.ranks},
+                    {"why", report.facts.reason},
+                    {"stage", report.stage},
+                    {"times", report.times},
+                    {"bytes", report.bytes},
+                    {"seconds", report.seconds},
+                    {"exposed_seconds", report.exposed}});
+  return list;
+}
+
+/// Null for unpipelined layers, which all stages have.
+ordered_json stageJson(const ChunkNeed &need) {
+  return need.stage < 0 ? ordered_json() : ordered_json(need.stage);
+}
+
+ordered_json policiesJson(const std::vector<PolicyPlan> &rows) {
+  ordered_json list = ordered_json::array();
+  for (const PolicyPlan &row : rows) {
+    list.push_back({{"policy", row.policy}, {"chosen", row.chosen}});
+    ordered_json &entry = list.back();
+    if (!row.error.empty()) {
+      entry["error"] = row.error;
+      continue;
+    }
+    entry["peak_bytes"] = row.peakBytes;
+    entry["activation_bytes"] = row.activationBytes;
+    entry["host_bytes"] = row.hostBytes;
+    entry["recomputed"] = row.recomputed;
+    entry["step_seconds"] = row.step;
+    if (row.steadyStep)
+      entry["steady_step_seconds"] = *row.steadyStep;
+    entry["stages"] = ordered_json::array();
+    for (const StageNeed &need : row.stages)
+      entry["stages"].push_back(
+          {{"bytes", need.bytes}, {"seconds", need.seconds}});
+    entry["chunks"] = ordered_json::array();
+    for (const ChunkNeed &need : row.chunks)
+      entry["chunks"].push_back({{"stage", stageJson(need)},
+                                 {"bytes", need.bytes},
+                                 {"seconds", need.seconds}});
+    entry["kept"] = row.residuals.kept;
+    entry["offloaded"] = row.residuals.offloaded;
+    entry["others"] = row.residuals.unnamed;
+  }
+  return list;
+}
+
+/// The choice of `--remat auto` and its costs.
+ordered_json choiceJson(const RematChoice &choice) {
+  ordered_json stages = ordered_json::array(), chunks = ordered_json::array();
+  for (size_t stage = 0; stage < choice.plan.stages.size(); ++stage) {
+    const StageNeed &need = choice.plan.stages[stage];
+    stages.push_back({{"bytes", need.bytes},
+                      {"seconds", need.seconds},
+                      {"least_seconds", choice.fastest[stage].seconds}});
+  }
+  for (size_t chunk = 0; chunk < choice.policies.size(); ++chunk) {
+    const ChunkNeed &need = choice.plan.chunks[chunk];
+    chunks.push_back({{"stage", stageJson(need)},
+                      {"policy", choice.policies[chunk]},
+                      {"bytes", need.bytes},
+                      {"seconds", need.seconds},
+                      {"least_seconds", choice.fastestChunks[chunk]}});
+  }
+  return {{"policy", choice.plan.policy},
+          {"step_seconds", choice.plan.step},
+          {"least_step_seconds", choice.leastStep},
+          {"stages", stages},
+          {"chunks", chunks}};
+}
+
+/// Bytes that the runtime takes on a GPU beside the arena are under "runtime".
+ordered_json programJson(const RunOptions &options, const PlanAnswer &answer) {
+  const Program &program = answer.plan.program;
+  bool hasBarrier = hasStepBarrier(program, options.optimizer, options.skip);
+  ordered_json ranks = ordered_json::array();
+  for (const Stage &rank : program.stages)
+    ranks.push_back({{"bytes", rank.arenaBytes},
+                     {"host_bytes", rank.hostBytes},
+                     {"uses", usesJson(rank)}});
+  ordered_json json = {{"model", program.model},
+                       {"schedule", program.schedule},
+                       {"parameters", program.parameterCount},
+                       {"flops_per_token", program.flopsPerToken},
+                       {"microbatches", program.microbatches},
+                       {"accumulation_steps", program.accumulationSteps},
+                       {"bubble", program.bubble},
+                       {"step_barrier", hasBarrier},
+                       {"mesh", meshJson(program)},
+                       {"stages", ranks},
+                       {"policies", policiesJson(answer.choices.policies)},
+                       {"transfers", transfersJson(answer.plan.transfers)},
+                       {"timeline", program.timeline}};
+  if (!hasBarrier)
+    json["steady_bubble"] = program.steadyBubble;
+  if (program.device == DeviceKind::Cpu)
+    return json;
+  RuntimeMemory memory = runtimeMemory(program);
+  json["runtime"] = {{"bytes", memory.bytes},
+                     {"nccl_bytes", memory.exchangeBytes + memory.hostBytes},
+                     {"staging_bytes", kStagingBytes}};
+  return json;
+}
+
+/// The plan of a step without a step barrier, beside that of one with it.
+std::string describeSteady(const Program &program,
+                           const std::vector<PolicyPlan> &policies,
+                           const std::optional<MeasuredStep> &measured) {
+  std::string text = fmt::format(
+      "no barrier between steps: bubble {:.1f} %, or {:.1f} % with one\n",
+      100 * program.steadyBubble, 100 * program.bubble);
+  for (const PolicyPlan &row : policies)
+    if (row.chosen && row.steadyStep)
+      text += fmt::format("  a step without its update, by assumed speed: "
+                          "{:.3f} ms, or {:.3f} ms\n",
+                          1e3 * *row.steadyStep, 1e3 * row.step);
+  if (measured)
+    text += fmt::format("  a step by measured costs: {:.3f} ms, or {:.3f} ms; "
+                        "bubble {:.1f} %, or {:.1f} %\n",
+                        1e3 * measured->steady.time, 1e3 * measured->seconds(),
+                        100 * measured->steady.bubble,
+                        100 * measured->simulation.bubble);
+  return text;
+}
+
+} // namespace
+
+std::string describePlan(const RunOptions &options, const PlanReport &report) {
+  const auto &[policies, choice, activations] = report.answer.choices;
+  const auto &measured = report.measured;
+  const Program &program = report.answer.plan.program;
+  std::string text = fmt::format(
+      "{}: {} parameters, {} operations per token (forward and "
+      "backward)\n{}, {} ranks, {} microbatches, bubble {:.1f} %\n\n",
+      program.model, grouped(program.parameterCount),
+      grouped(static_cast<int64_t>(program.flopsPerToken)), program.schedule,
+      program.stages.size(), program.microbatches, 100 * program.bubble);
+  text += fmt::format("{}\n{}\n{}", program.timeline, program.plan,
+                      describePolicies(policies));
+  if (choice)
+    text += "\n" + describeChoice(*choice, options.memoryText);
+  if (!hasStepBarrier(program, options.optimizer, options.skip))
+    text += "\n" + describeSteady(program, policies, measured);
+  if (measured)
+    text += fmt::format("\na step by measured costs takes {:.3f} ms, of which "
+                        "{:.3f} ms are its end; bubble {:.1f} %\n",
+                        1e3 * measured->seconds(), 1e3 * measured->stepEnd,
+                        100 * measured->simulation.bubble);
+  if (!options.checkpoints.folder.empty())
+    text += "\n" + describeCheckpointCopy(program);
+  if (options.optimizer.postValidate)
+    text += "\n" + describePostValidate(program);
+  if (options.explain)
+    text +=
+        "\n" + describeTransfers(report.answer.plan.transfers, Assumptions());
+  return text;
+}
+
+ordered_json planJson(const RunOptions &options, const PlanReport &report) {
+  const Program &program = report.answer.plan.program;
+  ordered_json json = programJson(options, report.answer);
+  if (report.answer.choices.remat)
+    json["remat"] = choiceJson(*report.answer.choices.remat);
+  if (!options.checkpoints.folder.empty())
+    json["checkpoint_copy_bytes"] = checkpointBytes(program);
+  if (options.optimizer.postValidate)
+    json["post_validate_bytes"] = postValidateBytes(program);
+  if (const auto &measured = report.measured)
+    json["measured"] = {{"step_seconds", measured->seconds()},
+                        {"step_end_seconds", measured->stepEnd},
+                        {"bubble", measured->simulation.bubble},
+                        {"steady_step_seconds", measured->steady.time},
+                        {"steady_bubble", measured->steady.bubble}};
+  return json;
+}
+
+} // namespace rota

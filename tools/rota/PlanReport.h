@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What `rota plan` prints.
+#ifndef ROTA_TOOLS_ROTA_PLANREPORT_H
+#define ROTA_TOOLS_ROTA_PLANREPORT_H
+
+#include "tools/planner/MeasuredCosts.h"
+#include "tools/planner/Planner.h"
+#include "tools/rota/RunOptions.h"
+
+#include <nlohmann/json_fwd.hpp>
+
+namespace rota {
+
+/// A plan with the policies that it is compared with.
+struct PlanReport {
+  PlanAnswer answer;
+  std::optional<MeasuredStep> measured; // of a trace that the options name
+};
+
+/// The report for people, and for programs.
+std::string describePlan(const RunOptions &options, const PlanReport &report);
+nlohmann::ordered_json planJson(const RunOptions &options,
+                                const PlanReport &report);
+
+} // namespace rota
+
+#endif // ROTA_TOOLS_ROTA_PLANREPORT_H
