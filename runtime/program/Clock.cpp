@@ -2,7 +2,7 @@
 //
 // The abstract run of the timelines that finds a stage which would wait for
 // ever. One pipeline stands for all: the ranks of a stage do the same.
-#include "runtime/program/MessageClock.h"
+#include "runtime/program/EventRun.h"
 #include "runtime/program/Verify.h"
 
 namespace rota {
@@ -24,135 +24,121 @@ double slowestSend(const Program &program,
   return slowest;
 }
 
-class ClockRun {
+/// The waits that a program lists, for EventRun. A wait counts by its action's
+/// kind, from when on the action's bytes move.
+class ProgramRules {
 public:
-  ClockRun(const Program &program,
-           const std::vector<std::vector<double>> &seconds, Clock &clock,
-           std::string &error, const StepEnds &begins)
-      : program(program), seconds(seconds), clock(clock), error(error),
-        begins(begins), latency(slowestSend(program, seconds)),
-        messageClock(latency) {}
-
-  bool run() {
-    size_t stages = program.stages.size();
-    next.assign(stages, 0);
-    now = begins;
-    now.resize(stages, 0.0);
-    streams.assign(stages, {});
-    messages.resize(stages);
-    clock.begin.resize(stages);
-    clock.end.resize(stages);
-    clock.exposed.assign(stages, {});
-    for (size_t s = 0; s < stages; ++s) {
-      messages[s].resize(program.stages[s].actions.size());
-      clock.end[s].assign(messages[s].size(), kNotYet);
+  ProgramRules(const Program &program,
+               const std::vector<std::vector<double>> &seconds, Clock &clock)
+      : program(program), seconds(seconds), clock(clock),
+        latency(slowestSend(program, seconds)), messages(seconds.size()) {
+    clock.begin.resize(seconds.size());
+    clock.end.resize(seconds.size());
+    clock.exposed.assign(seconds.size(), {});
+    for (size_t s = 0; s < seconds.size(); ++s) {
+      messages[s].resize(actions(int(s)));
       clock.begin[s].assign(messages[s].size(), 0.0);
+      clock.end[s].assign(messages[s].size(), kNotYet);
     }
-    for (bool moved = true; moved;) {
-      moved = false;
-      for (size_t s = 0; s < stages; ++s)
-        while (step(static_cast<int>(s)))
-          moved = true;
+  }
+
+  bool run(const StepEnds &begins, std::string &error) {
+    EventRun run(*this, seconds.size(), {latency, 0, 1, 0, begins});
+    if (!run.run()) {
+      error = whyStuck(run);
+      return false;
     }
-    return finish();
+    clock.makespan = run.makespan();
+    clock.ends = run.stepEnds().back();
+    return true;
+  }
+
+  size_t actions(int stage) const {
+    return program.stages[stage].actions.size();
+  }
+  ActionKind kindOf(int stage, size_t i) const {
+    return program.stages[stage].kindOf(int(i));
+  }
+  size_t atOnce(int, size_t) const { return 1; }
+
+  bool waits(int stage, size_t i, std::vector<WaitFor> &list) const {
+    for (bool transfers : {false, true})
+      for (int other : program.stages[stage].waitsOf(int(i)))
+        if (isTransfer(kindOf(stage, other)) == transfers)
+          list.push_back(waitFor(stage, other));
+    return areKnown(list);
+  }
+
+  /// A stage waits for all that it has started, and knows then when its
+  /// messages have arrived.
+  bool endWaits(int stage, std::vector<WaitFor> &list) {
+    for (size_t i = 0; i < actions(stage); ++i)
+      list.push_back(waitFor(stage, i));
+    if (!areKnown(list))
+      return false;
+    for (size_t i = 0; i < actions(stage); ++i)
+      if (isMessage(kindOf(stage, i))) {
+        clock.end[stage][i] = list[i].until;
+        clock.begin[stage][i] = list[i].since;
+      }
+    return true;
+  }
+
+  double duration(int stage, size_t i) const { return seconds[stage][i]; }
+  double notBefore(int, size_t) const { return 0.0; }
+  int peerOf(int stage, size_t i) const {
+    return program.stages[stage].templateOf(int(i)).peer;
+  }
+  void message(int stage, size_t i, const MessageClock::Message &message) {
+    messages[stage][i] = message;
+  }
+  void ended(int stage, size_t i, const TimeSpan &span) {
+    if (isMessage(kindOf(stage, i)))
+      return;
+    clock.begin[stage][i] = span.start;
+    clock.end[stage][i] = span.end;
+  }
+  void waited(int stage, int kind, const TimeSpan &span) {
+    clock.exposed[stage][kind] += span.end - span.start;
   }
 
 private:
-  double endOf(int stage, int number) const {
-    const MessageClock::Message &message = messages[stage][number];
-    return message.channel ? MessageClock::arrival(message)
-                           : clock.end[stage][number];
+  double endOf(int stage, size_t i) const {
+    return isMessage(kindOf(stage, i))
+               ? MessageClock::arrival(messages[stage][i])
+               : clock.end[stage][i];
   }
 
-  /// The stage waits for an action whose end is known.
-  void wait(int stage, int number) {
-    double end = endOf(stage, number);
-    ActionKind kind = program.stages[stage].kindOf(number);
-    double begin = isMessage(kind) ? end - latency : clock.begin[stage][number];
-    if (isAsynchronous(kind))
-      clock.exposed[stage][static_cast<int>(kind)] +=
-          std::max(0.0, end - std::max(begin, now[stage]));
-    now[stage] = std::max(now[stage], end);
+  WaitFor waitFor(int stage, size_t i) const {
+    ActionKind kind = kindOf(stage, i);
+    double end = endOf(stage, i);
+    double since = isMessage(kind) ? end - latency : clock.begin[stage][i];
+    return {end, isAsynchronous(kind) ? int(kind) : -1, since};
   }
 
-  /// Runs the next action of `stage` when the actions that it waits for have
-  /// ended.
-  bool step(int stage) {
-    const Stage &of = program.stages[stage];
-    int number = next[stage];
-    if (number == static_cast<int>(of.actions.size()))
-      return false;
-    for (int other : of.waitsOf(number))
-      if (endOf(stage, other) == kNotYet)
-        return false;
-    for (bool transfers : {false, true})
-      for (int other : of.waitsOf(number))
-        if (isTransfer(of.kindOf(other)) == transfers)
-          wait(stage, other);
-    start(stage, number);
-    ++next[stage];
-    return true;
+  static bool areKnown(const std::vector<WaitFor> &list) {
+    return std::ranges::none_of(
+        list, [](const WaitFor &wait) { return wait.until == kNotYet; });
   }
 
-  void start(int stage, int number) {
-    const ActionTemplate &action = program.stages[stage].templateOf(number);
-    double begin = now[stage], taken = seconds[stage][number];
-    if (isMessage(action.kind)) {
-      messages[stage][number] =
-          messageClock.add(action.kind, stage, action.peer, begin);
-      return;
+  /// Names the first stage that waits for ever.
+  std::string whyStuck(const EventRun<ProgramRules> &run) const {
+    for (int s = 0; s < int(seconds.size()); ++s) {
+      if (run.done(s) < actions(s))
+        return "the timelines never end: " +
+               describe(program, s, int(run.done(s))) +
+               " waits for a send or receive that has no counterpart";
+      for (size_t i = 0; i < actions(s); ++i)
+        if (endOf(s, i) == kNotYet)
+          return describe(program, s, int(i)) + " has no counterpart";
     }
-    if (isTransfer(action.kind)) {
-      double &last = streams[stage][transferStream(action.kind)];
-      begin = std::max(begin, last);
-      last = begin + taken;
-    } else if (isCompute(action.kind)) {
-      now[stage] = begin + taken;
-    } else {
-      taken = 0.0;
-    }
-    clock.begin[stage][number] = begin;
-    clock.end[stage][number] = begin + taken;
-  }
-
-  /// Notes when messages arrive, and waits for all that is under way. False
-  /// when an action has not run, or a message has no other half.
-  bool finish() {
-    for (int s = 0; s < static_cast<int>(next.size()); ++s) {
-      int count = static_cast<int>(program.stages[s].actions.size());
-      if (next[s] < count) {
-        error = "the timelines never end: " + describe(program, s, next[s]) +
-                " waits for a send or receive that has no counterpart";
-        return false;
-      }
-      for (int a = 0; a < count; ++a) {
-        double end = endOf(s, a);
-        if (end == kNotYet) {
-          error = describe(program, s, a) + " has no counterpart";
-          return false;
-        }
-        wait(s, a);
-        clock.end[s][a] = end;
-        if (messages[s][a].channel)
-          clock.begin[s][a] = end - latency;
-      }
-    }
-    clock.makespan = *std::max_element(now.begin(), now.end());
-    clock.ends = now;
-    return true;
+    return "";
   }
 
   const Program &program;
   const std::vector<std::vector<double>> &seconds;
   Clock &clock;
-  std::string &error;
-  const StepEnds &begins;
-  double latency;          // latency of messages
-  std::vector<int> next;   // per stage: its next action
-  std::vector<double> now; // per stage: its time
-  // Per stage and kind of transfer: the end of the last one.
-  std::vector<std::array<double, kTransferStreams>> streams;
-  MessageClock messageClock;
+  double latency; // latency of messages
   // Per stage and action; without a channel for actions that are none.
   std::vector<std::vector<MessageClock::Message>> messages;
 };
@@ -163,7 +149,7 @@ bool runClock(const Program &program,
               const std::vector<std::vector<double>> &seconds, Clock &clock,
               std::string &error, const StepEnds &begins) {
   error.clear();
-  return ClockRun(program, seconds, clock, error, begins).run();
+  return ProgramRules(program, seconds, clock).run(begins, error);
 }
 
 bool runSteadyClock(const Program &program,

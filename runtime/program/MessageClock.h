@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The rule by which messages between ranks arrive, for every program that
-// counts time on a timeline: the compiler's simulator and the runtime's clock.
+// The rule by which messages between ranks arrive, for EventRun.
 #ifndef ROTA_RUNTIME_PROGRAM_MESSAGECLOCK_H
 #define ROTA_RUNTIME_PROGRAM_MESSAGECLOCK_H
 

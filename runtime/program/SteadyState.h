@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The time of a step in a run without step barriers, for every program that
-// counts time on a timeline: the compiler's simulator and the runtime's clock.
+// The time of a step in a run without step barriers, out of what EventRun says
+// of some steps.
 #ifndef ROTA_RUNTIME_PROGRAM_STEADYSTATE_H
 #define ROTA_RUNTIME_PROGRAM_STEADYSTATE_H
 

@@ -1,42 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The start of an action is the maximum over the ends of the actions that it
-// waits for, and does not depend on the order in which ranks are simulated.
+// What the actions of a timeline wait for; EventRun runs them.
 #include "passes/pipeline/timeline/Simulator.h"
 
 #include "passes/pipeline/timeline/PeakUsage.h"
 #include "passes/pipeline/timeline/ValueClock.h"
+#include "runtime/program/EventRun.h"
 
 #include <algorithm>
-#include <span>
 #include <utility>
 
 namespace rota::pipe {
 namespace {
 
-/// When the transfers of one rank run. Each kind has a stream, on which one
-/// follows the other.
-class TransferClock {
+/// When the last transfers of a rank end, by what waits for them.
+class TransferEnds {
 public:
-  explicit TransferClock(const Shape &shape)
+  explicit TransferEnds(const Shape &shape)
       : shape(shape), chunks(shape.repeats + 1),
         copies(chunks.size() * shape.microbatches, 0) {}
 
-  /// Runs a transfer of `duration` that its rank starts at `now`.
-  TimeSpan add(const Action &action, double now, double duration) {
-    double &free = streams[transferStream(action.kind)];
-    TimeSpan span{std::max(now, free), 0};
-    if (action.kind == ActionKind::Fetch)
-      span.start = std::max(span.start, copied(action));
-    span.end = free = span.start + duration;
+  void end(const Action &action, double time) {
     ChunkState &chunk = chunks[shape.rowOf(action.chunk)];
     if (action.kind == ActionKind::Unshard)
-      chunk.gathered = span.end;
+      chunk.gathered = time;
     else if (action.kind == ActionKind::ReduceGrad)
-      chunk.reduced = span.end;
+      chunk.reduced = time;
     else
-      copies[indexOf(action)] = span.end;
-    return span;
+      copies[indexOf(action)] = time;
   }
 
   /// When the last UNSHARD of the action's chunk ends.
@@ -50,8 +41,6 @@ public:
   /// When the last copy of the residuals of the action's chunk and microbatch
   /// ends.
   double copied(const Action &action) const { return copies[indexOf(action)]; }
-  /// When the last transfer of `kind` ends.
-  double end(ActionKind kind) const { return streams[transferStream(kind)]; }
 
 private:
   struct ChunkState {
@@ -64,10 +53,15 @@ private:
   }
 
   const Shape &shape;
-  double streams[kTransferStreams] = {};
   std::vector<ChunkState> chunks; // per row of chunks
   std::vector<double> copies;     // per row of chunks and microbatch
 };
+
+/// What a rank waits for, as `EventRun` counts it: a field of Exposure.
+constexpr double Exposure::*kCauses[] = {
+    &Exposure::messages, &Exposure::gathers, &Exposure::reductions,
+    &Exposure::offloads, &Exposure::fetches};
+enum Cause { Messages, Gathers, Reductions, Offloads, Fetches };
 
 /// The times from which on a compute action may run, by what it needs.
 struct Readiness {
@@ -90,31 +84,16 @@ struct Readiness {
     later(reduced, other.reduced);
     later(copied, other.copied);
   }
-  double latest() const {
-    return std::max({made, arrived, buffer, gathered, reduced, copied});
+  /// Waiting for the maker of the value is not exposed.
+  void addTo(std::vector<WaitFor> &list) const {
+    list.insert(list.end(), {{made},
+                             {arrived, Messages},
+                             {buffer, Messages},
+                             {gathered, Gathers},
+                             {reduced, Reductions},
+                             {copied, Fetches}});
   }
 };
-
-/// Moves `clock` on to `time`, if that is later.
-void waitUntil(double time, double &clock, double Exposure::*exposed,
-               RankUsage &usage) {
-  if (time <= clock)
-    return;
-  usage.waits.push_back({{clock, time}, exposed});
-  usage.exposed.*exposed += time - clock;
-  clock = time;
-}
-
-/// At the end of its row a rank waits for its transfers.
-void waitForTransfers(const TransferClock &transfers, double &clock,
-                      RankUsage &usage) {
-  for (auto [kind, exposed] :
-       {std::pair(ActionKind::Unshard, &Exposure::gathers),
-        std::pair(ActionKind::ReduceGrad, &Exposure::reductions),
-        std::pair(ActionKind::Offload, &Exposure::offloads),
-        std::pair(ActionKind::Fetch, &Exposure::fetches)})
-    waitUntil(transfers.end(kind), clock, exposed, usage);
-}
 
 /// The messages that a rank makes and sends, by direction.
 class OutgoingMessages {
@@ -156,185 +135,136 @@ private:
   double last = 0;
 };
 
-class TimelineRun {
+/// The rules of Timeline's comment, for EventRun.
+class TimelineRules {
 public:
-  /// `steps`: the timeline has the actions of so many steps in each row,
-  /// without a barrier between them. 0: it is one step.
-  TimelineRun(const Timeline &timeline, const CostTable &costs,
-              size_t steps = 0, double stepEnd = 0)
-      : timeline(timeline), shape(timeline.shape), costs(costs), steps(steps),
-        stepEnd(stepEnd), communicates(hasCommunication(timeline)),
-        values(shape), messages(costs.send),
-        ranks(timeline.ranks.size(), RankState{TransferClock(shape)}),
-        ends(steps + 1, StepEnds(ranks.size(), 0.0)),
+  TimelineRules(const Timeline &timeline, const CostTable &costs)
+      : timeline(timeline), shape(timeline.shape), costs(costs),
+        communicates(hasCommunication(timeline)), values(shape),
+        ranks(timeline.ranks.size(), RankState{TransferEnds(shape)}),
         inbox(2 * size_t(shape.chunks()) * shape.microbatches) {
     result.spans.resize(ranks.size());
     result.ranks.resize(ranks.size());
   }
 
   /// Spans, exposures and makespan. Nothing when it does not complete.
-  std::optional<Simulation> run() {
-    if (costs.cores > 0)
-      shareCores();
-    else
-      sweep();
-    for (size_t rank = 0; rank < ranks.size(); ++rank) {
-      if (result.spans[rank].size() < timeline.ranks[rank].size() ||
-          ranks[rank].ended < steps)
-        return std::nullopt;
-      waitForTransfers(ranks[rank].transfers, ranks[rank].clock,
-                       result.ranks[rank]);
-      result.makespan = std::max(result.makespan, ranks[rank].clock);
-    }
+  std::optional<Simulation> simulate() {
+    EventRun run(*this, ranks.size(), {costs.send, 0, 1, costs.cores});
+    events = &run;
+    if (!run.run())
+      return std::nullopt;
+    result.makespan = run.makespan();
     return std::move(result);
   }
 
-  /// After a run: when the ranks began the first step and ended each.
-  const std::vector<StepEnds> &stepEnds() const { return ends; }
+  /// The ends of `steps` steps, whose actions stand in each row one after the
+  /// other, without a barrier between them.
+  std::optional<std::vector<StepEnds>> runSteps(size_t steps, double stepEnd) {
+    EventRun run(*this, ranks.size(),
+                 {costs.send, stepEnd, steps, costs.cores});
+    events = &run;
+    waitsForMessages = true;
+    return run.run() ? std::optional(run.stepEnds()) : std::nullopt;
+  }
+
+  size_t actions(int rank) const { return timeline.ranks[rank].size(); }
+  ActionKind kindOf(int rank, size_t i) const {
+    return timeline.ranks[rank][i].kind;
+  }
+  size_t atOnce(int rank, size_t i) const {
+    return i + 1 < actions(rank) && timeline.ranks[rank][i].startsPair ? 2 : 1;
+  }
+
+  bool waits(int rank, size_t i, std::vector<WaitFor> &list) {
+    if (!isCompute(kindOf(rank, i)))
+      return true;
+    Readiness ready = readiness(ranks[rank], timeline.ranks[rank][i]);
+    if (atOnce(rank, i) == 2)
+      ready.join(readiness(ranks[rank], timeline.ranks[rank][i + 1]));
+    ready.addTo(list);
+    return ready.isKnown();
+  }
+
+  /// A rank waits for its transfers, and where the next step follows, until its
+  /// messages have arrived.
+  bool endWaits(int rank, std::vector<WaitFor> &list) {
+    if (waitsForMessages)
+      list.push_back({ranks[rank].outgoing.arrived(), Messages});
+    for (auto [kind, cause] : {std::pair(ActionKind::Unshard, Gathers),
+                               {ActionKind::ReduceGrad, Reductions},
+                               {ActionKind::Offload, Offloads},
+                               {ActionKind::Fetch, Fetches}})
+      list.push_back({events->streamEnd(rank, kind), cause});
+    return list.front().until != kNotYet;
+  }
+
+  double duration(int rank, size_t i) const {
+    const std::vector<Action> &row = timeline.ranks[rank];
+    return atOnce(rank, i) == 2 ? costs.ofPair(row[i], row[i + 1])
+                                : costs.of(row[i]);
+  }
+
+  double notBefore(int rank, size_t i) const {
+    const Action &action = timeline.ranks[rank][i];
+    return action.kind == ActionKind::Fetch
+               ? ranks[rank].transfers.copied(action)
+               : 0;
+  }
+
+  /// The chunk at the other end is the next one in the message's direction for
+  /// a send, the previous one for a receive.
+  int peerOf(int rank, size_t i) const {
+    const Action &action = timeline.ranks[rank][i];
+    int step = isForward(action.kind) == isSend(action.kind) ? 1 : -1;
+    return shape.rankOf(action.chunk + step, action.microbatch);
+  }
+
+  void message(int rank, size_t i, const MessageClock::Message &message) {
+    const Action &action = timeline.ranks[rank][i];
+    if (isSend(action.kind))
+      ranks[rank].outgoing.send(isForward(action.kind), message);
+    else
+      received(action) = message;
+  }
+
+  void ended(int rank, size_t i, const TimeSpan &span) {
+    const Action &action = timeline.ranks[rank][i];
+    result.spans[rank].push_back(span);
+    if (isTransfer(action.kind))
+      ranks[rank].transfers.end(action, span.end);
+    if (!isCompute(action.kind))
+      return;
+    if (makesMessage(action))
+      ranks[rank].outgoing.make(isForward(action.kind));
+    values.end(action, span.end);
+  }
+
+  void waited(int rank, int cause, const TimeSpan &span) {
+    RankUsage &usage = result.ranks[rank];
+    usage.waits.push_back({span, kCauses[cause]});
+    usage.exposed.*kCauses[cause] += span.end - span.start;
+  }
 
 private:
   struct RankState {
-    TransferClock transfers;
-    size_t ended = 0; // steps that have ended
-    double clock = 0;
-    double core = 0; // CostTable::cores: when the next action's is free
+    TransferEnds transfers;
     OutgoingMessages outgoing = {};
   };
 
   const Timeline &timeline;
   const Shape &shape;
   const CostTable &costs;
-  size_t steps;
-  double stepEnd;
-  bool communicates;
+  bool communicates, waitsForMessages = false;
   ValueClock values;
-  MessageClock messages;
   std::vector<RankState> ranks;
-  std::vector<StepEnds> ends;
   // Received messages per direction, chunk and microbatch.
   std::vector<MessageClock::Message> inbox;
+  const EventRun<TimelineRules> *events = nullptr;
   Simulation result;
 
   MessageClock::Message &received(const Action &action) {
     size_t row = size_t(isForward(action.kind)) * shape.chunks() + action.chunk;
     return inbox[row * shape.microbatches + action.microbatch];
-  }
-
-  void sweep() {
-    // Values travel up and down the ranks, so sweeps alternate in direction.
-    bool moved = true;
-    for (bool up = true; moved; up = !up) {
-      moved = false;
-      for (size_t i = 0; i < ranks.size(); ++i)
-        moved |= advance(up ? i : ranks.size() - 1 - i);
-    }
-  }
-
-  /// Runs the compute action that asks first for a core, again and again.
-  /// Actions whose time is not known yet ask later than all that are.
-  void shareCores() {
-    std::vector<double> free(costs.cores);
-    while (true) {
-      for (size_t rank = 0; rank < ranks.size(); ++rank)
-        while (const Action *action = next(int(rank))) {
-          if (isCompute(action->kind))
-            break;
-          step(int(rank));
-        }
-      std::optional<std::pair<double, int>> first; // time and rank
-      for (size_t rank = 0; rank < ranks.size(); ++rank)
-        if (std::optional<double> asks = nextAsks(int(rank)))
-          if (!first || *asks < first->first)
-            first = {*asks, int(rank)};
-      if (!first)
-        return;
-      RankState &state = ranks[first->second];
-      auto core = std::min_element(free.begin(), free.end());
-      state.core = *core;
-      step(first->second);
-      *core = state.clock;
-    }
-  }
-
-  /// The rank's next action; null: it has done all, or cannot end its step.
-  const Action *next(int rank) {
-    size_t done = result.spans[rank].size();
-    const std::vector<Action> &row = timeline.ranks[rank];
-    return endStep(rank, done) && done < row.size() ? &row[done] : nullptr;
-  }
-
-  /// Behind the last action of a step the rank waits for its transfers and
-  /// messages. False where the arrival of one is not known yet.
-  bool endStep(int rank, size_t done) {
-    RankState &state = ranks[rank];
-    size_t row = timeline.ranks[rank].size();
-    if (state.ended == steps || done != row / steps * (state.ended + 1))
-      return true;
-    double arrived = state.outgoing.arrived();
-    if (arrived == kNotYet)
-      return false;
-    RankUsage &usage = result.ranks[rank];
-    waitUntil(arrived, state.clock, &Exposure::messages, usage);
-    waitForTransfers(state.transfers, state.clock, usage);
-    state.clock += stepEnd;
-    ends[++state.ended][rank] = state.clock;
-    return true;
-  }
-
-  /// The number of actions that start with the rank's next one, itself
-  /// included: 2 for a pair.
-  size_t atOnce(int rank) {
-    size_t left = timeline.ranks[rank].size() - result.spans[rank].size();
-    return left > 1 && next(rank)->startsPair ? 2 : 1;
-  }
-
-  /// When the rank's next action, which computes, could start but for cores.
-  /// Nothing where that is not known yet, or no action is left.
-  std::optional<double> nextAsks(int rank) {
-    const Action *action = next(rank);
-    if (!action)
-      return std::nullopt;
-    Readiness ready = readiness(rank, {action, atOnce(rank)});
-    if (!ready.isKnown())
-      return std::nullopt;
-    return std::max(ranks[rank].clock, ready.latest());
-  }
-
-  /// Runs the rank's next actions while they are ready. False when none is.
-  bool advance(int rank) {
-    size_t before = result.spans[rank].size();
-    while (next(rank) && step(rank))
-      ;
-    return result.spans[rank].size() != before;
-  }
-
-  bool step(int rank) {
-    const Action &action = *next(rank);
-    RankState &state = ranks[rank];
-    if (isCompute(action.kind))
-      return compute(rank, {&action, atOnce(rank)});
-    TimeSpan span{state.clock, state.clock};
-    if (isTransfer(action.kind))
-      span = state.transfers.add(action, state.clock, costs.of(action));
-    else if (isMessage(action.kind))
-      communicate(rank, action);
-    result.spans[rank].push_back(span);
-    return true;
-  }
-
-  void communicate(int rank, const Action &action) {
-    RankState &state = ranks[rank];
-    bool forward = isForward(action.kind), send = isSend(action.kind);
-    // The chunk at the other end is the next one in the message's direction for
-    // a send, the previous one for a receive.
-    int peer = shape.rankOf(action.chunk + (forward == send ? 1 : -1),
-                            action.microbatch);
-    MessageClock::Message message =
-        messages.add(action.kind, rank, peer, state.clock);
-    if (send)
-      state.outgoing.send(forward, message);
-    else
-      received(action) = message;
   }
 
   /// When the value that `action` reads is on its rank.
@@ -370,40 +300,6 @@ private:
     if (!forward)
       ready.copied = state.transfers.copied(action);
     return ready;
-  }
-
-  Readiness readiness(int rank, std::span<const Action> actions) {
-    Readiness ready = readiness(ranks[rank], actions.front());
-    for (const Action &other : actions.subspan(1))
-      ready.join(readiness(ranks[rank], other));
-    return ready;
-  }
-
-  /// Runs an action, or both halves of a pair. False when it is not ready.
-  bool compute(int rank, std::span<const Action> actions) {
-    RankState &state = ranks[rank];
-    Readiness ready = readiness(rank, actions);
-    if (!ready.isKnown())
-      return false;
-    double start = std::max(state.clock, ready.made);
-    for (auto [time, exposed] :
-         {std::pair(ready.arrived, &Exposure::messages),
-          std::pair(ready.buffer, &Exposure::messages),
-          std::pair(ready.gathered, &Exposure::gathers),
-          std::pair(ready.reduced, &Exposure::reductions),
-          std::pair(ready.copied, &Exposure::fetches)})
-      waitUntil(time, start, exposed, result.ranks[rank]);
-    start = std::max(start, state.core);
-    state.clock = start + (actions.size() == 2
-                               ? costs.ofPair(actions.front(), actions.back())
-                               : costs.of(actions.front()));
-    for (const Action &action : actions) {
-      if (makesMessage(action))
-        state.outgoing.make(isForward(action.kind));
-      values.end(action, state.clock);
-      result.spans[rank].push_back({start, state.clock});
-    }
-    return true;
   }
 };
 
@@ -491,7 +387,8 @@ double CostTable::ofPair(const Action &first, const Action &second) const {
 
 std::optional<Simulation> simulate(const Timeline &timeline,
                                    const CostTable &costs) {
-  std::optional<Simulation> simulation = TimelineRun(timeline, costs).run();
+  std::optional<Simulation> simulation =
+      TimelineRules(timeline, costs).simulate();
   if (simulation)
     addReports(timeline, costs, *simulation);
   return simulation;
@@ -521,9 +418,7 @@ std::optional<std::vector<StepEnds>> simulateSteps(const Timeline &timeline,
                                                    int64_t steps,
                                                    double stepEnd) {
   Timeline all = repeated(timeline, steps);
-  TimelineRun run(all, costs, steps, stepEnd);
-  bool completes = run.run().has_value();
-  return completes ? std::optional(run.stepEnds()) : std::nullopt;
+  return TimelineRules(all, costs).runSteps(steps, stepEnd);
 }
 
 } // namespace rota::pipe

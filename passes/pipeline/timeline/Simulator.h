@@ -6,7 +6,7 @@
 #define ROTA_PASSES_PIPELINE_TIMELINE_SIMULATOR_H
 
 #include "ir/pipe/Timeline.h"
-#include "runtime/program/SteadyState.h"
+#include "runtime/program/EventRun.h"
 
 #include <array>
 
@@ -42,9 +42,7 @@ struct CostTable {
 
 /// Start and end of an action. SEND, RECV and RESHARD take no time of their
 /// rank: `start` equals `end`. Transfers run beside the actions after them.
-struct TimeSpan {
-  double start = 0, end = 0;
-};
+using ::rota::TimeSpan;
 
 /// Exposed times: a rank waits for this alone.
 struct Exposure {

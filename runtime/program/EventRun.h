@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The simulator of everything that runs as rows of actions, one for each rank:
+// of timelines (passes/pipeline/timeline/Simulator.h) and of compiled programs
+// (Clock in runtime/program/Verify.h). Both say what an action waits for; when
+// it runs is decided here.
+#ifndef ROTA_RUNTIME_PROGRAM_EVENTRUN_H
+#define ROTA_RUNTIME_PROGRAM_EVENTRUN_H
+
+#include "runtime/program/MessageClock.h"
+#include "runtime/program/SteadyState.h"
+
+#include <array>
+#include <optional>
+#include <utility>
+
+namespace rota {
+
+/// Start and end, in any unit of time.
+struct TimeSpan {
+  double start = 0, end = 0;
+};
+
+/// A time until which a rank waits.
+struct WaitFor {
+  double until = 0;      // kNotYet: not known yet
+  int cause = -1;        // a number of the rules; -1: the wait does not count
+  double since = -1e300; // the wait counts from here on
+};
+
+/// Runs the rows of `Rules`. The start of an action is the maximum over the end
+/// of the one before it, of its waits, and for a transfer of the last one of
+/// its kind; so it does not depend on the order in which ranks are simulated.
+/// Compute actions take the time of their rank. Messages and transfers run
+/// beside the actions after them. At the end of a step a rank waits for what
+/// the rules say, and `stepEnd` passes. `Rules` has
+///
+///   size_t actions(rank)                  the length of a row
+///   ActionKind kindOf(rank, i)
+///   size_t atOnce(rank, i)                2 where action i starts a pair
+///   bool waits(rank, i, list)             what action i, or the pair, waits
+///                                         for, in order; false: not known yet
+///   bool endWaits(rank, list)             the same at the end of a step
+///   double duration(rank, i)              of an action or a pair
+///   double notBefore(rank, i)             the earliest start of a transfer
+///   int peerOf(rank, i)                   of a message
+///   void message(rank, i, message)        a message was posted
+///   void ended(rank, i, span)             an action has run
+///   void waited(rank, cause, span)        a wait that counts
+template <typename Rules> class EventRun {
+public:
+  struct Settings {
+    double latency = 0; // of messages
+    double stepEnd = 0;
+    size_t steps = 1;  // of equal length, in each row
+    int64_t cores = 0; // that compute actions of all ranks share; 0: any number
+    StepEnds begins = {}; // of the ranks; those that are missing begin at 0
+  };
+
+  EventRun(Rules &rules, size_t count, Settings given)
+      : rules(rules), settings(std::move(given)), messages(settings.latency),
+        ranks(count), ends(settings.steps + 1, StepEnds(count, 0.0)) {
+    for (size_t rank = 0; rank < std::min(count, settings.begins.size());
+         ++rank)
+      ends[0][rank] = ranks[rank].clock = settings.begins[rank];
+  }
+
+  /// False when a rank waits for ever.
+  bool run() {
+    if (settings.cores > 0)
+      shareCores();
+    else
+      sweep();
+    for (const Rank &rank : ranks)
+      if (rank.ended < settings.steps)
+        return false;
+    return true;
+  }
+
+  /// When the ranks began the first step and ended each.
+  const std::vector<StepEnds> &stepEnds() const { return ends; }
+  double makespan() const {
+    double end = 0;
+    for (const Rank &rank : ranks)
+      end = std::max(end, rank.clock);
+    return end;
+  }
+  /// The number of actions that a rank has run.
+  size_t done(int rank) const { return ranks[rank].done; }
+  /// When the last transfer of `kind` ends.
+  double streamEnd(int rank, ActionKind kind) const {
+    return ranks[rank].streams[transferStream(kind)];
+  }
+
+private:
+  struct Rank {
+    size_t done = 0, ended = 0; // actions, steps
+    double clock = 0;
+    double core = 0; // when the core of the next action is free
+    std::array<double, kTransferStreams> streams{};
+  };
+
+  Rules &rules;
+  Settings settings;
+  MessageClock messages;
+  std::vector<Rank> ranks;
+  std::vector<StepEnds> ends;
+  std::vector<WaitFor> list; // kept for its memory
+
+  void sweep() {
+    // Values travel up and down the ranks, so sweeps alternate in direction.
+    bool moved = true;
+    for (bool up = true; moved; up = !up) {
+      moved = false;
+      for (size_t i = 0; i < ranks.size(); ++i) {
+        int rank = int(up ? i : ranks.size() - 1 - i);
+        while (hasNext(rank) && step(rank))
+          moved = true;
+      }
+    }
+  }
+
+  /// Runs the compute action that asks first for a core, again and again.
+  /// Actions whose time is not known yet ask later than all that are.
+  void shareCores() {
+    std::vector<double> free(settings.cores);
+    while (true) {
+      for (int rank = 0; rank < int(ranks.size()); ++rank)
+        while (hasNext(rank) &&
+               !isCompute(rules.kindOf(rank, ranks[rank].done)) && step(rank))
+          ;
+      std::optional<std::pair<double, int>> first; // time and rank
+      for (int rank = 0; rank < int(ranks.size()); ++rank)
+        if (std::optional<double> asks = nextAsks(rank))
+          if (!first || *asks < first->first)
+            first = {*asks, rank};
+      if (!first)
+        return;
+      auto core = std::min_element(free.begin(), free.end());
+      ranks[first->second].core = *core;
+      step(first->second);
+      *core = ranks[first->second].clock;
+    }
+  }
+
+  /// Whether the rank has an action left. At the end of a step it waits; false
+  /// where it does not know how long.
+  bool hasNext(int number) {
+    Rank &rank = ranks[number];
+    size_t row = rules.actions(number), last = settings.steps;
+    if (rank.ended < last && rank.done == row / last * (rank.ended + 1)) {
+      list.clear();
+      if (!rules.endWaits(number, list))
+        return false;
+      waitForAll(number);
+      rank.clock += settings.stepEnd;
+      ends[++rank.ended][number] = rank.clock;
+    }
+    return rank.done < row;
+  }
+
+  /// When the rank's next action could start but for cores, where it computes.
+  std::optional<double> nextAsks(int number) {
+    if (!hasNext(number))
+      return std::nullopt;
+    list.clear();
+    if (!rules.waits(number, ranks[number].done, list))
+      return std::nullopt;
+    double time = ranks[number].clock;
+    for (const WaitFor &wait : list)
+      time = std::max(time, wait.until);
+    return time;
+  }
+
+  void waitForAll(int number) {
+    double &clock = ranks[number].clock;
+    for (const WaitFor &wait : list) {
+      if (wait.until <= clock)
+        continue;
+      if (wait.cause >= 0)
+        rules.waited(number, wait.cause,
+                     {std::max(clock, wait.since), wait.until});
+      clock = wait.until;
+    }
+  }
+
+  /// Runs the next action, or both halves of a pair. False when it waits for
+  /// what is not known yet.
+  bool step(int number) {
+    Rank &rank = ranks[number];
+    list.clear();
+    if (!rules.waits(number, rank.done, list))
+      return false;
+    waitForAll(number);
+    size_t i = rank.done;
+    ActionKind kind = rules.kindOf(number, i);
+    if (isCompute(kind)) {
+      compute(number);
+      return true;
+    }
+    TimeSpan span{rank.clock, rank.clock};
+    if (isTransfer(kind)) {
+      double &stream = rank.streams[transferStream(kind)];
+      span.start = std::max({rank.clock, stream, rules.notBefore(number, i)});
+      span.end = stream = span.start + rules.duration(number, i);
+    } else if (isMessage(kind)) {
+      rules.message(
+          number, i,
+          messages.add(kind, number, rules.peerOf(number, i), rank.clock));
+    }
+    rules.ended(number, i, span);
+    ++rank.done;
+    return true;
+  }
+
+  void compute(int number) {
+    Rank &rank = ranks[number];
+    size_t first = rank.done, count = rules.atOnce(number, first);
+    double start = std::max(rank.clock, rank.core);
+    rank.clock = start + rules.duration(number, first);
+    rank.done += count;
+    for (size_t i = first; i < rank.done; ++i)
+      rules.ended(number, i, {start, rank.clock});
+  }
+};
+
+} // namespace rota
+
+#endif // ROTA_RUNTIME_PROGRAM_EVENTRUN_H
