@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/metrics/RunDescription.h"
+#include "runtime/metrics/StepNumbers.h"
 #include "runtime/trace/PlannedTimes.h"
 
 #include <ctime>
@@ -104,7 +105,7 @@ std::string describeRun(const Program &program, const RunFacts &facts) {
                       {"tokens_per_step", facts.tokensPerStep},
                       {"flops_per_token", program.flopsPerToken},
                       {"peak_flops", nullptr},
-                      {"bubble_planned", facts.plannedBubble},
+                      {keyOf(StepNumber::BubblePlanned), facts.plannedBubble},
                       {"planned_seconds", nullptr},
                       {"options", optionsJson(facts.options)},
                       {"stages", stagesJson(program, clock)},

@@ -39,6 +39,60 @@ bool Report::keeps(const StepReport &p, bool last) const {
   return last || p.skip != SkipReason::None || keeps(p.step);
 }
 
+std::optional<double> StepReport::valueOf(StepNumber number) const {
+  switch (number) {
+  case StepNumber::Loss:
+    return loss;
+  case StepNumber::GradientNorm:
+    return gradientNorm;
+  case StepNumber::LearningRate:
+    return learningRate;
+  case StepNumber::TokensPerSecond:
+    return tokensPerSecond;
+  case StepNumber::BubbleMeasured:
+    return bubble;
+  case StepNumber::BubblePlanned:
+    return plannedBubble;
+  case StepNumber::Seconds:
+    return seconds;
+  case StepNumber::SecondsLeft:
+    return secondsLeft;
+  case StepNumber::CheckpointStall:
+    return checkpointStall;
+  case StepNumber::SkippedSteps:
+    return static_cast<double>(skippedSteps);
+  case StepNumber::RolledBackSteps:
+    return static_cast<double>(rolledBackSteps);
+  case StepNumber::ValidationLoss:
+    return validationLoss;
+  case StepNumber::Utilization:
+    return utilization;
+  default: // a number of all ranks
+    return std::nullopt;
+  }
+}
+
+/// The loss has the first column of a step's line; the parts of the loss and
+/// what layers observe come next, then the other columns in their order.
+static constexpr const StepNumberInfo &kLossColumn = infoOf(StepNumber::Loss);
+
+static StepNumber numberOf(const StepNumberInfo &info) {
+  return StepNumber(&info - kStepNumbers);
+}
+
+static std::string column(const StepNumberInfo &info, const std::string &text) {
+  return fmt::format("{:>{}}", text, info.width);
+}
+
+/// The columns after those of the loss, with the text that `textOf` gives each.
+template <typename TextOf> static std::string columns(TextOf textOf) {
+  std::string line;
+  for (const StepNumberInfo &info : kStepNumbers)
+    if (info.column && &info != &kLossColumn)
+      line += " " + column(info, textOf(info));
+  return line;
+}
+
 /// " (data=2,stage=4)"; nothing where the pipeline alone has ranks.
 static std::string meshNote(const Program &program) {
   std::string text = meshText(program.mesh);
@@ -50,19 +104,20 @@ void Report::begin(const std::string &data) {
   if (!prints)
     return;
   if (options.json)
-    return printLine({{"event", "begin"},
-                      {"model", program.model},
-                      {"schedule", program.schedule},
-                      {"parameters", program.parameterCount},
-                      {"ranks", rankCount(program)},
-                      {"mesh", meshJson(program)},
-                      {"microbatches", program.microbatches},
-                      {"accumulation_steps", program.accumulationSteps},
-                      {"flops_per_token", program.flopsPerToken},
-                      {"bubble_theoretical", plannedBubble(program, options)},
-                      {"data", data},
-                      {"timeline", program.timeline},
-                      {"plan", program.plan}});
+    return printLine(
+        {{"event", "begin"},
+         {"model", program.model},
+         {"schedule", program.schedule},
+         {"parameters", program.parameterCount},
+         {"ranks", rankCount(program)},
+         {"mesh", meshJson(program)},
+         {"microbatches", program.microbatches},
+         {"accumulation_steps", program.accumulationSteps},
+         {"flops_per_token", program.flopsPerToken},
+         {keyOf(StepNumber::BubblePlanned), plannedBubble(program, options)},
+         {"data", data},
+         {"timeline", program.timeline},
+         {"plan", program.plan}});
   fmt::print("{}: {} parameters, schedule {}, {} ranks{}, {} microbatches{}\n",
              program.model, grouped(program.parameterCount), program.schedule,
              rankCount(program), meshNote(program), program.microbatches,
@@ -70,9 +125,8 @@ void Report::begin(const std::string &data) {
                  ? fmt::format(", {} times a step", program.accumulationSteps)
                  : "");
   fmt::print("data: {}\n", data);
-  for (const std::string *text : {&program.timeline, &program.plan})
-    if (!text->empty())
-      fmt::print("\n{}{}", *text, text->back() == '\n' ? "" : "\n");
+  if (const std::string &plan = program.plan; !plan.empty())
+    fmt::print("\n{}{}", plan, plan.back() == '\n' ? "" : "\n");
   fmt::print("\n");
   std::fflush(stdout);
 }
@@ -87,9 +141,10 @@ void Report::header(const StepReport &p) {
     if (observed.dropped)
       parts += fmt::format(" {:>8}", "dropped");
   }
-  fmt::print("{}{:>15} {:>9}{} {:>10} {:>10} {:>9} {:>8} {:>8}{}\n",
-             terminal ? kBold : "", "step", "loss", parts, "validation",
-             "tokens/s", "bubble", "planned", "left", terminal ? kPlain : "");
+  fmt::print("{}{:>15} {}{}{}{}\n", terminal ? kBold : "", "step",
+             column(kLossColumn, kLossColumn.column), parts,
+             columns([](const StepNumberInfo &info) { return info.column; }),
+             terminal ? kPlain : "");
 }
 
 void Report::clearLine() {
@@ -104,21 +159,14 @@ void Report::step(const StepReport &p, bool last) {
   if (!prints || (!keep && !terminal))
     return;
   if (options.json) {
-    ordered_json line = {{"event", "step"},
-                         {"step", p.step},
-                         {"loss", p.loss},
-                         {"validation_loss", nullptr},
-                         {"learning_rate", p.learningRate},
-                         {"gradient_norm", p.gradientNorm},
-                         {"tokens_per_second", p.tokensPerSecond},
-                         {"bubble_measured", p.bubble},
-                         {"bubble_theoretical", p.plannedBubble},
-                         {"seconds", p.seconds},
-                         {"seconds_left", p.secondsLeft}};
-    if (p.validationLoss)
-      line["validation_loss"] = *p.validationLoss;
-    if (p.utilization)
-      line["mfu"] = *p.utilization;
+    ordered_json line = {{"event", "step"}, {"step", p.step}};
+    for (const StepNumberInfo &info : kStepNumbers) {
+      std::optional<double> value = p.valueOf(numberOf(info));
+      if (info.isInLine && value)
+        line[info.key] = *value;
+      else if (info.isInLine && info.column)
+        line[info.key] = nullptr;
+    }
     if (isSkipped)
       line["skipped"] = reasonText(p.skip, options.skip);
     for (const LossPart &part : p.lossParts)
@@ -135,8 +183,6 @@ void Report::step(const StepReport &p, bool last) {
   }
   if (!headerPrinted)
     header(p);
-  std::string validation =
-      p.validationLoss ? fmt::format("{:.4f}", *p.validationLoss) : "-";
   std::string parts;
   for (const LossPart &part : p.lossParts)
     parts += fmt::format(" {:>9.4f}", part.value);
@@ -146,12 +192,14 @@ void Report::step(const StepReport &p, bool last) {
       parts += fmt::format(" {:>7.1f}%", 100.0 * observed.dropped->share);
   }
   clearLine();
-  fmt::print("{:>15} {}{:>9.4f}{}{} {:>10} {:>10} {:>8.1f}% {:>7.1f}% {:>8}",
-             fmt::format("{}/{}", p.step, options.steps),
-             terminal ? kGreen : "", p.loss, terminal ? kPlain : "", parts,
-             validation, grouped(static_cast<int64_t>(p.tokensPerSecond)),
-             100.0 * p.bubble, 100.0 * p.plannedBubble,
-             clockText(p.secondsLeft));
+  fmt::print("{:>15} {}{}{}{}{}", fmt::format("{}/{}", p.step, options.steps),
+             terminal ? kGreen : "",
+             column(kLossColumn, textOf(kLossColumn.format, p.loss)),
+             terminal ? kPlain : "", parts,
+             columns([&](const StepNumberInfo &info) {
+               std::optional<double> value = p.valueOf(numberOf(info));
+               return value ? textOf(info.format, *value) : "-";
+             }));
   if (isSkipped)
     fmt::print("  skipped: its {}", reasonText(p.skip, options.skip));
   if (keep)

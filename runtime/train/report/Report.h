@@ -5,6 +5,7 @@
 #ifndef ROTA_RUNTIME_TRAIN_REPORT_REPORT_H
 #define ROTA_RUNTIME_TRAIN_REPORT_REPORT_H
 
+#include "runtime/metrics/StepNumbers.h"
 #include "runtime/train/Evaluation.h"
 #include "runtime/train/options/TrainerOptions.h"
 #include "runtime/train/report/RunSummary.h"
@@ -36,6 +37,9 @@ struct StepReport {
   double seconds = 0.0, secondsLeft = 0.0;
   int64_t replayed = 0;         // steps so far that were replays of a recording
   double checkpointStall = 0.0; // seconds that a checkpoint held the step up
+
+  /// Nothing where it is not known, or no number of a report.
+  std::optional<double> valueOf(StepNumber number) const;
 };
 
 class Report {

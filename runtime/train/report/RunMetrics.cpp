@@ -72,6 +72,10 @@ void RunMetrics::begin(const std::string &data, int64_t tokensPerStep) {
                    plannedBubble(rank.program(), options), table})));
 }
 
+static Metric metricOf(StepNumber number, double value) {
+  return {keyOf(number), infoOf(number).tag, value};
+}
+
 /// The hidden shares of gathers and reductions of all ranks so far, and the
 /// seconds of a rank so far in which communication was exposed.
 void RunMetrics::addTransfers(std::vector<Metric> &metrics) const {
@@ -89,14 +93,13 @@ void RunMetrics::addTransfers(std::vector<Metric> &metrics) const {
   for (size_t i = 0; i < all.size(); ++i)
     sum[i % sum.size()] += all[i];
   if (sum[1] > 0.0)
-    metrics.push_back({"hidden_gathers", "communication/hidden_gathers",
-                       1 - sum[2] / sum[1]});
+    metrics.push_back(metricOf(StepNumber::HiddenGathers, 1 - sum[2] / sum[1]));
   if (sum[3] > 0.0)
-    metrics.push_back({"hidden_reductions", "communication/hidden_reductions",
-                       1 - sum[4] / sum[3]});
+    metrics.push_back(
+        metricOf(StepNumber::HiddenReductions, 1 - sum[4] / sum[3]));
   metrics.push_back(
-      {"exposed_seconds", "communication/exposed_seconds",
-       sum[0] / static_cast<double>(rank.everyone().ranks.size())});
+      metricOf(StepNumber::ExposedSeconds,
+               sum[0] / static_cast<double>(rank.everyone().ranks.size())));
 }
 
 /// The largest of all ranks. Nothing is written for the first time after the
@@ -111,8 +114,8 @@ void RunMetrics::addMemory(std::vector<Metric> &metrics) {
     planned = std::max(planned, (*memory)[i]);
     reached = std::max(reached, (*memory)[i + 1]);
   }
-  metrics.push_back({"planned_bytes", "memory/planned_bytes", planned});
-  metrics.push_back({"reached_bytes", "memory/reached_bytes", reached});
+  metrics.push_back(metricOf(StepNumber::PlannedBytes, planned));
+  metrics.push_back(metricOf(StepNumber::ReachedBytes, reached));
 }
 
 /// "expert_load_worst" and so on.
@@ -130,36 +133,41 @@ static void addObserved(const ObservedStep &observed,
   add("dropped_share", observed.dropped->share);
 }
 
+/// The numbers of a step of rank 0 that the run has and that are known.
+void RunMetrics::addNumbers(const StepReport &p, bool isKept,
+                            std::vector<Metric> &metrics) const {
+  auto isOfTheRun = [&](StepNumber number) {
+    switch (number) {
+    case StepNumber::CheckpointStall:
+      return !options.checkpoints.folder.empty();
+    case StepNumber::SkippedSteps:
+      return options.skip.isOn();
+    case StepNumber::RolledBackSteps:
+      return options.optimizer.postValidate;
+    case StepNumber::BubbleMeasured:
+    case StepNumber::BubblePlanned:
+      return isKept;
+    default:
+      return true;
+    }
+  };
+  for (size_t i = 0; i < std::size(kStepNumbers); ++i) {
+    std::optional<double> value = p.valueOf(StepNumber(i));
+    if (value && kStepNumbers[i].tag && isOfTheRun(StepNumber(i)))
+      metrics.push_back(metricOf(StepNumber(i), *value));
+  }
+}
+
 void RunMetrics::step(const StepReport &p, bool isKept, bool last) {
   if (options.metrics.folder.empty())
     return;
-  std::vector<Metric> metrics = {
-      {"loss", "loss/train", p.loss},
-      {"gradient_norm", "optimizer/gradient_norm", p.gradientNorm},
-      {"learning_rate", "optimizer/learning_rate", p.learningRate},
-      {"tokens_per_second", "speed/tokens_per_second", p.tokensPerSecond},
-      {"seconds", "time/seconds", p.seconds}};
+  std::vector<Metric> metrics;
+  addNumbers(p, isKept, metrics);
   for (const LossPart &part : p.lossParts)
     metrics.push_back({"loss_" + part.name, "loss/" + part.name, part.value});
   for (const ObservedStep &observed : p.observed)
     addObserved(observed, metrics);
-  if (!options.checkpoints.folder.empty())
-    metrics.push_back(
-        {"checkpoint_stall", "time/checkpoint_stall", p.checkpointStall});
-  if (options.skip.isOn())
-    metrics.push_back({"skipped_steps", "optimizer/skipped_steps",
-                       static_cast<double>(p.skippedSteps)});
-  if (options.optimizer.postValidate)
-    metrics.push_back({"rolled_back_steps", "optimizer/rolled_back_steps",
-                       static_cast<double>(p.rolledBackSteps)});
-  if (p.validationLoss)
-    metrics.push_back(
-        {"validation_loss", "loss/validation", *p.validationLoss});
-  if (p.utilization)
-    metrics.push_back({"mfu", "speed/mfu", *p.utilization});
   if (isKept) {
-    metrics.push_back({"bubble_measured", "bubble/measured", p.bubble});
-    metrics.push_back({"bubble_planned", "bubble/planned", p.plannedBubble});
     addTransfers(metrics);
     addMemory(metrics);
   }

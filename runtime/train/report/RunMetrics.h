@@ -40,6 +40,8 @@ public:
   void end(const StepReport &progress, const RunSummary &summary);
 
 private:
+  void addNumbers(const StepReport &progress, bool isKept,
+                  std::vector<Metric> &metrics) const;
   void addTransfers(std::vector<Metric> &metrics) const;
   void addMemory(std::vector<Metric> &metrics);
   void note(const std::string &warning);

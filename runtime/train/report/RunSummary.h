@@ -40,9 +40,6 @@ nlohmann::ordered_json summaryJson(const Program &program,
 /// Lines with throughput, use of time, MFU, communication and memory.
 std::string summaryText(const Program &program, const RunSummary &summary);
 
-/// "1:05:09", "5:09".
-std::string clockText(double seconds);
-
 } // namespace rota
 
 #endif // ROTA_RUNTIME_TRAIN_REPORT_RUNSUMMARY_H

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/rota/report/Page.h"
 
+#include "runtime/metrics/StepNumbers.h"
+
 #include "tools/rota/report/Svg.h"
 #include "tools/rota/report/Tables.h"
 #include "tools/rota/report/Timeline.h"
@@ -78,6 +80,10 @@ struct NumberLine {
   bool hasMarks = false;
 };
 
+NumberLine lineOf(StepNumber number) {
+  return {infoOf(number).title, keyOf(number)};
+}
+
 Series seriesOf(const RunFolder &folder, const NumberLine &line,
                 size_t colour) {
   Series series{line.name, fmt::format("s{}", colour), {}, line.hasMarks};
@@ -99,26 +105,27 @@ std::string chartOf(const RunFolder &folder, const ChartText &text,
 std::string chartSection(const RunFolder &folder) {
   std::string charts =
       chartOf(folder, {"Loss", ""},
-              {{"training", "loss"},
-               {"validation", "validation_loss", /*hasMarks=*/true}}) +
-      chartOf(folder, {"Throughput", "tokens per second"},
-              {{"throughput", "tokens_per_second"}}) +
+              {{"training", keyOf(StepNumber::Loss)},
+               {"validation", keyOf(StepNumber::ValidationLoss),
+                /*hasMarks=*/true}}) +
+      chartOf(folder, {"Throughput", infoOf(StepNumber::TokensPerSecond).title},
+              {{"throughput", keyOf(StepNumber::TokensPerSecond)}}) +
       chartOf(folder, {"Learning rate", ""},
-              {{"learning rate", "learning_rate"}}) +
+              {lineOf(StepNumber::LearningRate)}) +
       chartOf(folder, {"Gradient norm", "before clipping"},
-              {{"gradient norm", "gradient_norm"}}) +
+              {lineOf(StepNumber::GradientNorm)}) +
       chartOf(folder, {"Load of experts", "the largest over the mean"},
               {{"worst layer", "expert_load_worst"},
                {"mean of layers", "expert_load_mean"}}) +
       chartOf(folder, {"Dropped choices of experts", "", true},
               {{"dropped", "expert_load_dropped_share"}}) +
-      chartOf(
-          folder, {"Bubble", "", true},
-          {{"measured", "bubble_measured"}, {"planned", "bubble_planned"}}) +
+      chartOf(folder, {"Bubble", "", true},
+              {{"measured", keyOf(StepNumber::BubbleMeasured)},
+               {"planned", keyOf(StepNumber::BubblePlanned)}}) +
       chartOf(folder, {"Hidden share of transfers", "", true},
-              {{"gathers", "hidden_gathers"},
-               {"reductions", "hidden_reductions"}}) +
-      chartOf(folder, {"MFU", "", true}, {{"MFU", "mfu"}});
+              {{"gathers", keyOf(StepNumber::HiddenGathers)},
+               {"reductions", keyOf(StepNumber::HiddenReductions)}}) +
+      chartOf(folder, {"MFU", "", true}, {lineOf(StepNumber::Utilization)});
   return charts.empty() ? ""
                         : "<h2>Progress</h2>\n<div class=\"grid\">\n" + charts +
                               "</div>\n";

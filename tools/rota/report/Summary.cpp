@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Tables of the run's numbers and of its options.
+#include "runtime/metrics/StepNumbers.h"
 #include "runtime/program/MeshText.h"
 #include "runtime/program/Text.h"
 #include "tools/rota/report/Svg.h"
@@ -33,6 +34,11 @@ public:
       add(name, format(*value));
   }
 
+  void add(const Json &object, StepNumber which) {
+    if (auto value = number(object, keyOf(which)))
+      add(infoOf(which).title, textOf(infoOf(which).format, *value));
+  }
+
   /// Two tables side by side where there is room.
   std::string html;
 };
@@ -52,6 +58,12 @@ std::optional<double> lastOf(const RunFolder &folder, const char *key) {
     if (auto value = number(step->second, key))
       return value;
   return std::nullopt;
+}
+
+/// The last step's number.
+void addLast(Table &table, const RunFolder &folder, StepNumber which) {
+  if (auto value = lastOf(folder, keyOf(which)))
+    table.add(infoOf(which).title, textOf(infoOf(which).format, *value));
 }
 
 void addProgram(Table &table, const Json &run) {
@@ -75,11 +87,11 @@ void addEnd(Table &table, const Json &end) {
   table.add("of it at the start", time, "start", secondsText);
   table.add("of it in validation", time, "validation", secondsText);
   table.add("goodput", end, "goodput", percentText);
-  table.add("tokens per second", end, "tokens_per_second", wholeText);
-  table.add("MFU", end, "mfu", percentText);
+  table.add(end, StepNumber::TokensPerSecond);
+  table.add(end, StepNumber::Utilization);
   table.add("peak, operations per second", end, "peak_flops", shortNumber);
-  table.add("bubble measured", end, "bubble_measured", percentText);
-  table.add("bubble planned", end, "bubble_theoretical", percentText);
+  table.add(end, StepNumber::BubbleMeasured);
+  table.add(end, StepNumber::BubblePlanned);
   table.add("exposed communication", end, "exposed_share", percentText);
   table.add("peak memory of a rank, planned", end, "planned_peak_bytes",
             byteText);
@@ -94,21 +106,16 @@ std::string summarySection(const RunFolder &folder) {
   addProgram(program, folder.run);
   if (!folder.steps.empty())
     end.add("steps", grouped(folder.steps.rbegin()->first));
-  if (auto loss = lastOf(folder, "loss"))
-    end.add("loss", fmt::format("{:.4f}", *loss));
-  if (auto loss = lastOf(folder, "validation_loss"))
-    end.add("validation loss", fmt::format("{:.4f}", *loss));
+  addLast(end, folder, StepNumber::Loss);
+  addLast(end, folder, StepNumber::ValidationLoss);
   if (auto load = lastOf(folder, "expert_load_worst"))
     end.add("largest load of an expert",
             fmt::format("{:.2f} times the mean", *load));
   if (auto share = lastOf(folder, "expert_load_dropped_share"))
     end.add("dropped choices", fmt::format("{:.1f} %", 100.0 * *share));
-  if (auto skipped = lastOf(folder, "skipped_steps"))
-    end.add("steps skipped", wholeText(*skipped));
-  if (folder.summary.is_null()) {
-    if (auto rate = lastOf(folder, "tokens_per_second"))
-      end.add("tokens per second", wholeText(*rate));
-  }
+  addLast(end, folder, StepNumber::SkippedSteps);
+  if (folder.summary.is_null())
+    addLast(end, folder, StepNumber::TokensPerSecond);
   addEnd(end, folder.summary);
   std::string html = "<h2>Summary</h2>\n<div class=\"grid\">\n";
   for (const Table *table : {&end, &program})
