@@ -38,12 +38,11 @@ struct MakeTimelinePass : impl::MakeTimelineBase<MakeTimelinePass> {
       program.emitError("'delay': expected 1 or 2, got ") << delay.getValue();
       return signalPassFailure();
     }
-    if (activations < 0 || activations > INT_MAX) {
-      program.emitError("'activations': expected a number from 0 to ")
-          << INT_MAX << ", got " << activations.getValue();
+    std::string error = ::rota::pipe::checkActivationBound(activations);
+    if (!error.empty()) {
+      program.emitError("'activations': ") << error;
       return signalPassFailure();
     }
-    std::string error;
     bool isFile = StringRef(schedule).ends_with(".csv");
     std::optional<Timeline> timeline =
         isFile ? readFile(program, error) : generate(program, error);
@@ -69,8 +68,10 @@ struct MakeTimelinePass : impl::MakeTimelineBase<MakeTimelinePass> {
 private:
   std::optional<Timeline> generate(ProgramOp program, std::string &error) {
     ::rota::pipe::SearchReport report;
-    ::rota::pipe::ScheduleRequest request{
-        program.getShape(), int(delay), splitBackward, int(activations), pairs};
+    ::rota::pipe::ScheduleRequest request{program.getShape(), int(delay),
+                                          splitBackward, 0, pairs};
+    request.activations =
+        ::rota::pipe::chunkActivations(activations, request.shape);
     request.costs = costsOf(program);
     request.communicates = true;
     request.anyPlacement = anyPlacement;

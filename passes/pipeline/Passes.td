@@ -131,8 +131,8 @@ def MakeTimeline : PipelinePass<"make-timeline"> {
            "I and W instead of B; no change where the schedule has them">,
     Option<"pairs", "pairs", "bool", "false",
            "the pairs of a forward and a backward that the schedule is published with run at once">,
-    Option<"activations", "activations", "int64_t", "0",
-           "Most (chunk, microbatch) pairs that a rank holds the activations of; 0: no bound">,
+    Option<"activations", "activations", "double", "0",
+           "Most activations that a rank holds, those of all its layers for one microbatch counting 1; 0: no bound">,
     Option<"anyPlacement", "any-placement", "bool", "false",
            "auto may replace the program's placement">,
   ];

@@ -15,7 +15,7 @@ with temporary() as folder:
     split = "--split-backward"
     for form in ([split], ["--cost-backward", "2"], [split, "--communication", "--cost-send", "0.25"],
                  [split, "--pairs", "--pair-share", "0.5"]):
-        for bound in 0, 48, 32, 16, 12:
+        for bound in 0, 24, 16, 8, 6:
             command = [ROTA, "schedule", "auto", *SHAPE, *form, "--activations", str(bound), "--format", "csv", "-o",
                        os.path.join(folder, "auto.csv")]
             start = time.perf_counter()

@@ -27,21 +27,23 @@ static std::optional<int64_t> plannedBytes(const PlanRequest &request,
 bool chooseActivations(PlanRequest &request, std::string &error) {
   PlanRequest other = request;
   int64_t memory = request.compiler.memory;
-  auto &schedule = request.compiler.schedule;
-  int64_t &tried = other.compiler.schedule.activations;
   std::optional<int64_t> bytes = plannedBytes(other, error);
   if (!bytes || *bytes <= memory)
     return bytes.has_value();
-  // Too few have no timeline, too many do not fit.
-  int64_t fewest = 0, most = schedule.repeats * schedule.microbatches;
+  // In activations of a chunk. Too few have no timeline, too many do not fit.
+  auto &schedule = request.compiler.schedule;
+  int64_t repeats = std::max<int64_t>(schedule.repeats, 1);
+  int64_t fewest = repeats - 1, most = repeats * schedule.microbatches;
   std::optional<int64_t> least = bytes;
   while (most - fewest > 1) {
-    tried = (fewest + most) / 2;
+    int64_t tried = (fewest + most) / 2;
+    double &activations = other.compiler.schedule.activations;
+    activations = double(tried) / double(repeats);
     bytes = plannedBytes(other, error);
     if (bytes)
       least = std::min(*least, *bytes);
     if (bytes && *bytes <= memory)
-      schedule.activations = tried;
+      schedule.activations = activations;
     bool isTooMany = bytes && *bytes > memory;
     (isTooMany ? most : fewest) = tried;
   }

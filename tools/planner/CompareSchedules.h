@@ -18,8 +18,10 @@ struct ScheduleComparison {
 /// Compares the schedules called `names` with the numbers of `request`, which
 /// has stages and microbatches, and no name. Schedules that demand a placement
 /// or a number of chunks have theirs, the others those of the request, whose
-/// costs are those of all layers of a rank. A schedule that does not exist for
-/// the numbers is a row with an error.
+/// costs are those of all layers of a rank. Where the request leaves open
+/// whether a rank has one chunk or two, or whether backwards are split, a
+/// schedule that searches takes what makes the step shortest. A schedule that
+/// does not exist for the numbers is a row with an error.
 ScheduleComparison compareSchedules(const TimelineRequest &request,
                                     const std::vector<std::string> &names);
 

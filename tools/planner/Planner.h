@@ -13,7 +13,7 @@ namespace rota {
 struct PlanChoices {
   std::vector<PolicyPlan> policies; // the rows that `remat` was chosen of
   std::optional<RematChoice> remat; // none: it was not asked for
-  int64_t activations = 0;          // 0: no bound was asked for, or is needed
+  double activations = 0;           // 0: no bound was asked for, or is needed
 };
 
 /// Chooses what `request` leaves open, and fixes that in the request. False

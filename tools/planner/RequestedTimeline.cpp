@@ -68,11 +68,18 @@ std::optional<Timeline> timelineOf(const TimelineRequest &request,
   if (!isFile(request.schedule)) {
     SearchReport report;
     ScheduleRequest named{namedShape(request), request.delay,
-                          request.splitBackward, request.activations,
+                          request.splitBackward.value_or(false), 0,
                           request.pairs};
+    error = checkActivationBound(request.activations);
+    if (!error.empty()) {
+      error = "'activations': " + error;
+      return std::nullopt;
+    }
+    named.activations = chunkActivations(request.activations, named.shape);
     named.costs = request.costs;
     named.communicates = request.communication;
     named.anyPlacement = !request.placement;
+    named.searchActions = request.searchActions;
     named.report = &report;
     std::optional<Timeline> timeline =
         makeTimeline(request.schedule, named, error);
@@ -90,7 +97,7 @@ std::optional<Timeline> timelineOf(const TimelineRequest &request,
             "', which keeps its own";
     return std::nullopt;
   }
-  if (request.splitBackward) {
+  if (request.splitBackward.value_or(false)) {
     error = "--split-backward applies to named schedules, got '" +
             request.schedule + "'";
     return std::nullopt;

@@ -16,8 +16,11 @@ struct TimelineRequest {
   std::optional<int> stages, repeats, microbatches;
   std::optional<pipe::Placement> placement;
   // As in ScheduleRequest.
-  int delay = 1, activations = 0;
-  bool splitBackward = false, pairs = false;
+  int delay = 1;
+  std::optional<bool> splitBackward;
+  bool pairs = false;
+  int64_t searchActions = 0;
+  double activations = 0; // wholeActivations; 0: no bound
   // What is added where the timeline has none.
   bool unpipelined = false, communication = false, offload = false;
   std::optional<pipe::GatherMode> weightGather;

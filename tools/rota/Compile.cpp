@@ -3,6 +3,7 @@
 // `rota compile`, and the compilation of the trainers that other verbs run.
 #include "tools/rota/Compile.h"
 
+#include "runtime/program/Text.h"
 #include "runtime/train/rank/Launch.h"
 #include "tools/rota/Process.h"
 #include "tools/rota/Requests.h"
@@ -37,7 +38,7 @@ static void noteChoice(const char *option, const std::string &value,
 
 void noteActivations(const PlanChoices &choices, const RunOptions &options) {
   if (choices.activations > 0)
-    noteChoice("activations", std::to_string(choices.activations), options);
+    noteChoice("activations", numberText(choices.activations), options);
 }
 
 ExitCode compile(RunOptions &options, const std::string &output) {

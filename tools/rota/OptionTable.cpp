@@ -157,9 +157,10 @@ Rows pipelineRows(RunOptions &o) {
                pipe::namesWithPairs(),
            timelines, &o.pairs},
           {"activations", group, "N",
-           "(chunk, microbatch) pairs that a rank holds the activations of, at "
-           "most; 0: any number. For schedule auto, which searches, it is the "
-           "bound",
+           "Activations that a rank holds at most, one being those of all its "
+           "layers for one microbatch, as in the table of 'compare': 1f1b "
+           "holds one for each rank; 0: any number. For schedule auto, which "
+           "searches, it is the bound",
            timelines, &o.activations, 0, maxInt},
           {"layers-per-chunk", group, "N",
            "Layers in each chunk; 0: what stages and repeats leave", models,

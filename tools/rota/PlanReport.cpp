@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/rota/PlanReport.h"
 
+#include "passes/pipeline/drawing/Drawing.h"
 #include "runtime/metrics/RunDescription.h"
 #include "runtime/program/RuntimeMemory.h"
 #include "runtime/program/Text.h"
 #include "runtime/train/step/StepBarrier.h"
 #include "tools/planner/StateTable.h"
+#include "tools/rota/Terminal.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -146,6 +148,15 @@ std::string describeSteady(const Program &program,
   return text;
 }
 
+/// The timeline in unit slots, in the width of a terminal.
+std::string gridOf(const Plan &plan) {
+  auto slots = pipe::simulate(plan.timeline, {});
+  int width = terminalWidth();
+  return slots && width > 0
+             ? pipe::drawGrid(plan.timeline, *slots, {false, width})
+             : plan.program.timeline;
+}
+
 } // namespace
 
 std::string describePlan(const RunOptions &options, const PlanReport &report) {
@@ -158,7 +169,7 @@ std::string describePlan(const RunOptions &options, const PlanReport &report) {
       program.model, grouped(program.parameterCount),
       grouped(static_cast<int64_t>(program.flopsPerToken)), program.schedule,
       program.stages.size(), program.microbatches, 100 * program.bubble);
-  text += fmt::format("{}\n{}\n{}", program.timeline, program.plan,
+  text += fmt::format("{}\n{}\n{}", gridOf(report.answer.plan), program.plan,
                       describePolicies(policies));
   if (choice)
     text += "\n" + describeChoice(*choice, options.memoryText);

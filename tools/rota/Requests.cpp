@@ -88,8 +88,8 @@ TimelineRequest timelineRequest(const RunOptions &options) {
   request.microbatches = given("microbatches", int(options.microbatches));
   request.placement = given("placement", options.placement);
   request.delay = int(options.delay);
-  request.activations = int(options.activations);
-  request.splitBackward = options.splitBackward;
+  request.activations = options.activations;
+  request.splitBackward = given("split-backward", options.splitBackward);
   request.pairs = options.pairs;
   request.unpipelined = options.unpipelined;
   request.communication = options.communication;

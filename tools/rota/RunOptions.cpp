@@ -82,7 +82,8 @@ static int64_t defaultMicrobatches(const RunOptions &options) {
   request.shape.hasUnpipelined = options.pipelineLayers > 0;
   request.shape.placement = options.placement;
   request.delay = int(options.delay);
-  request.activations = int(options.activations);
+  request.activations =
+      pipe::chunkActivations(options.activations, request.shape);
   return pipe::fewestMicrobatches(options.schedule, request).value_or(1);
 }
 

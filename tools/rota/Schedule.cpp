@@ -10,10 +10,10 @@
 #include "runtime/files/Streams.h"
 #include "tools/planner/CompareSchedules.h"
 #include "tools/rota/Requests.h"
+#include "tools/rota/Terminal.h"
 
 #include <cstdio>
 #include <cstdlib>
-#include <unistd.h>
 
 namespace rota {
 namespace {
@@ -31,9 +31,22 @@ std::string counted(int count, const std::string &noun,
   return std::to_string(count) + " " + noun + (count == 1 ? "" : plural);
 }
 
+/// The format that is given, or else the one that the output's name means.
+TimelineFormat formatOf(const RunOptions &options) {
+  if (options.json)
+    return TimelineFormat::JSON;
+  if (!options.given.contains("format"))
+    for (auto [ending, format] : {std::pair(".csv", TimelineFormat::CSV),
+                                  {".json", TimelineFormat::JSON},
+                                  {".svg", TimelineFormat::SVG}})
+      if (options.output.ends_with(ending))
+        return format;
+  return options.format;
+}
+
 std::string draw(const RunOptions &options, const Timeline &timeline,
                  const Simulation &simulation) {
-  switch (options.json ? TimelineFormat::JSON : options.format) {
+  switch (formatOf(options)) {
   case TimelineFormat::CSV: // idle cells are slots, whatever the costs
     return drawCsv(timeline, *simulate(timeline, CostTable()));
   case TimelineFormat::JSON:
@@ -51,9 +64,10 @@ std::string draw(const RunOptions &options, const Timeline &timeline,
                       ", " + counted(shape.repeats, "chunk") + " each, " +
                       (shape.hasUnpipelined ? "unpipelined layers, " : "") +
                       counted(shape.microbatches, "microbatch", "es") + "\n";
-  bool colour = options.output.empty() && isatty(STDOUT_FILENO) &&
-                !std::getenv("NO_COLOR");
-  return title + drawGrid(timeline, simulation, colour) + "\n" +
+  GridStyle style;
+  if (options.output.empty() || options.output == "-")
+    style = {isTerminal() && !std::getenv("NO_COLOR"), terminalWidth()};
+  return title + drawGrid(timeline, simulation, style) + "\n" +
          drawReport(timeline, simulation, *steadyStep(timeline, options.costs));
 }
 
@@ -84,6 +98,12 @@ std::string title(const TimelineRequest &request) {
 /// microbatches. B costs what I and W do unless its cost is given. Fails when
 /// none of the schedules exists.
 int compare(const RunOptions &options) {
+  TimelineFormat format = formatOf(options);
+  if (format != TimelineFormat::Grid && format != TimelineFormat::JSON)
+    return report(kExitBadInput,
+                  "'output': expected a name for text or .json with "
+                  "'compare', got '" +
+                      options.output + "'");
   TimelineRequest request = timelineRequest(options);
   if (!options.given.contains("cost-backward"))
     request.costs.backward =
@@ -105,7 +125,7 @@ int compare(const RunOptions &options) {
     }
     all.insert(all.end(), rows.begin(), rows.end());
   }
-  bool isJson = options.json || options.format == TimelineFormat::JSON;
+  bool isJson = format == TimelineFormat::JSON;
   int code =
       writeOutput(options.output, isJson ? drawComparisonJson(all) : text);
   return exists ? code : kExitBadInput;

@@ -4,6 +4,7 @@
 #include "passes/pipeline/drawing/Comparison.h"
 
 #include "passes/pipeline/drawing/Table.h"
+#include "passes/pipeline/schedules/Schedules.h"
 
 #include <nlohmann/json.hpp>
 
@@ -56,7 +57,7 @@ ComparedSchedule compared(const std::string &name, const Timeline &timeline,
   row.steady = *steadyStep(timeline, chunkCosts);
   for (const RankUsage &rank : simulation->ranks)
     row.peakActivations =
-        std::max(row.peakActivations, double(rank.peakLive) / shape.repeats);
+        std::max(row.peakActivations, wholeActivations(rank.peakLive, shape));
   row.messages = countMessages(shape);
   return row;
 }
@@ -64,11 +65,12 @@ ComparedSchedule compared(const std::string &name, const Timeline &timeline,
 std::string drawComparison(const std::vector<ComparedSchedule> &schedules) {
   std::vector<std::vector<std::string>> table = {
       {"schedule", "chunks", "placement", "makespan", "bubble", "idle",
-       "steady step", "steady bubble", "activations", "messages"}};
+       "steady step", "steady bubble", "activations", "of 1f1b", "messages"}};
   std::string errors;
   for (const ComparedSchedule &row : schedules) {
     if (!row.error.empty()) {
-      table.push_back({row.name, "-", "-", "-", "-", "-", "-", "-", "-", "-"});
+      table.push_back(
+          {row.name, "-", "-", "-", "-", "-", "-", "-", "-", "-", "-"});
       errors += row.name + ": " + row.error + "\n";
       continue;
     }
@@ -77,7 +79,9 @@ std::string drawComparison(const std::vector<ComparedSchedule> &schedules) {
          nameOf(row.shape.placement), numberCell(row.makespan),
          percentCell(row.bubble), percentCell(row.idleShare),
          numberCell(row.steady.time), percentCell(row.steady.bubble),
-         numberCell(row.peakActivations), std::to_string(row.messages)});
+         numberCell(row.peakActivations),
+         percentCell(shareOfOneFOneB(row.peakActivations, row.shape)),
+         std::to_string(row.messages)});
   }
   return alignedTable(table) + errors;
 }
@@ -92,15 +96,17 @@ std::string drawComparisonJson(const std::vector<ComparedSchedule> &schedules) {
     if (!row.error.empty())
       json["error"] = row.error;
     else
-      json.update(Json{{"chunks", row.shape.repeats},
-                       {"placement", nameOf(row.shape.placement)},
-                       {"makespan", row.makespan},
-                       {"bubble", row.bubble},
-                       {"idle_share", row.idleShare},
-                       {"steady_step", row.steady.time},
-                       {"steady_bubble", row.steady.bubble},
-                       {"peak_activations", row.peakActivations},
-                       {"messages", row.messages}});
+      json.update(Json{
+          {"chunks", row.shape.repeats},
+          {"placement", nameOf(row.shape.placement)},
+          {"makespan", row.makespan},
+          {"bubble", row.bubble},
+          {"idle_share", row.idleShare},
+          {"steady_step", row.steady.time},
+          {"steady_bubble", row.steady.bubble},
+          {"peak_activations", row.peakActivations},
+          {"share_of_1f1b", shareOfOneFOneB(row.peakActivations, row.shape)},
+          {"messages", row.messages}});
     rows.push_back(std::move(json));
   }
   return rows.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";

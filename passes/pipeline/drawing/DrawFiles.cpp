@@ -3,6 +3,7 @@
 // The drawings for programs: JSON and Chrome's trace events.
 #include "passes/pipeline/drawing/Drawing.h"
 #include "passes/pipeline/drawing/Lanes.h"
+#include "passes/pipeline/schedules/Schedules.h"
 #include "runtime/trace/TraceWriter.h"
 
 #include <nlohmann/json.hpp>
@@ -150,20 +151,21 @@ std::string drawJson(const Timeline &timeline, const Simulation &simulation,
       waits.push_back({{"for", waitedFor(wait)},
                        {"start", wait.span.start},
                        {"end", wait.span.end}});
-    ranks.push_back({{"rank", rank},
-                     {"busy", report.busy},
-                     {"bubble", report.bubble},
-                     {"idle", report.idle},
-                     {"idle_share", report.idleShare},
-                     {"peak_live", report.peakLive},
-                     {"peak_received_forward", report.peakReceivedForward},
-                     {"peak_received_backward", report.peakReceivedBackward},
-                     {"peak_windows", report.peakWindows},
-                     {"peak_gradients", report.peakGradients},
-                     {"peak_offloaded", report.peakOffloaded},
-                     {"exposed", std::move(exposed)},
-                     {"waits", std::move(waits)},
-                     {"actions", std::move(actions)}});
+    ranks.push_back(
+        {{"rank", rank},
+         {"busy", report.busy},
+         {"bubble", report.bubble},
+         {"idle", report.idle},
+         {"idle_share", report.idleShare},
+         {"peak_activations", wholeActivations(report.peakLive, shape)},
+         {"peak_received_forward", report.peakReceivedForward},
+         {"peak_received_backward", report.peakReceivedBackward},
+         {"peak_windows", report.peakWindows},
+         {"peak_gradients", report.peakGradients},
+         {"peak_offloaded", report.peakOffloaded},
+         {"exposed", std::move(exposed)},
+         {"waits", std::move(waits)},
+         {"actions", std::move(actions)}});
   }
   return text({{"schedule", name},
                {"ranks", shape.stages},

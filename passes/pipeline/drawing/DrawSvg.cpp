@@ -69,18 +69,25 @@ private:
   std::string body;
   int bottom; // edge of what is drawn
 
-  /// The shortest compute action is as wide as its name.
+  /// Pixels of a box that has room for a name of so many characters.
+  static int widthOf(size_t characters) { return 7 * int(characters) + 4; }
+
+  /// The shortest compute action is as wide as the longest name.
   double findScale() const {
     double shortest = simulation.makespan;
+    int cell = kCell;
     for (size_t rank = 0; rank < timeline.ranks.size(); ++rank)
       for (size_t i = 0; i < timeline.ranks[rank].size(); ++i) {
         const TimeSpan &span = simulation.spans[rank][i];
-        if (isCompute(timeline.ranks[rank][i].kind) && span.end > span.start)
-          shortest = std::min(shortest, span.end - span.start);
+        const Action &action = timeline.ranks[rank][i];
+        if (!isCompute(action.kind) || span.end <= span.start)
+          continue;
+        shortest = std::min(shortest, span.end - span.start);
+        cell = std::max(cell, widthOf(toString(action).size()));
       }
     if (shortest <= 0)
       return 1;
-    return std::min(kCell / shortest, kMostWidth / simulation.makespan);
+    return std::min(cell / shortest, kMostWidth / simulation.makespan);
   }
 
   int xOf(double time) const { return kLabel + int(std::lround(time * scale)); }
@@ -121,7 +128,7 @@ private:
     std::string name = toString(action);
     drawBox(span, y, height, "fill=\"" + colour + "\"", name);
     int x = xOf(span.start), width = xOf(span.end) - x;
-    if (width >= 8 * int(name.size()) + 4)
+    if (width >= widthOf(name.size()))
       body += text(x + width / 2 - 1, y + height / 2 + 4, name);
     body += "\n";
   }

@@ -4,6 +4,7 @@
 #include "passes/pipeline/drawing/Columns.h"
 #include "passes/pipeline/drawing/Drawing.h"
 #include "passes/pipeline/drawing/Table.h"
+#include "passes/pipeline/schedules/Schedules.h"
 
 #include <algorithm>
 
@@ -35,21 +36,62 @@ const char *colourOf(ActionKind kind) {
   return kColours[static_cast<int>(kind)];
 }
 
-std::string joined(const std::vector<GridCell> &cells, size_t width) {
+/// The columns that a line has room for: all but [first, end).
+struct LeftOut {
+  int first = 0, end = 0;
+  bool has(int column) const { return column >= first && column < end; }
+};
+
+/// Leaves out columns of the middle so that a line has `width` characters. Some
+/// of both ends stay in any case.
+LeftOut leaveOut(int columns, int width, size_t label, size_t cell) {
+  constexpr int kFewest = 4;
+  int room = (width - int(label)) / int(cell + 1);
+  if (width == 0 || columns <= std::max(room, kFewest))
+    return {};
+  int kept = std::max(room - 1, kFewest); // one for the sign
+  int first = (kept + 1) / 2;
+  return {first, columns - (kept - first)};
+}
+
+std::string joined(const std::vector<GridCell> &cells, size_t width,
+                   const LeftOut &left) {
   std::string line;
-  for (size_t i = 0; i < cells.size(); ++i) {
-    const GridCell &cell = cells[i];
+  auto add = [&](const GridCell &cell, bool isLast) {
     line += cell.colour ? cell.colour + cell.text + "\33[0m" : cell.text;
-    if (i + 1 < cells.size())
+    if (!isLast)
       line.append(width + 1 - cell.text.size(), ' ');
+  };
+  for (int i = 0; i < int(cells.size()); ++i) {
+    if (i == left.first && left.end > left.first)
+      add({".."}, /*isLast=*/false);
+    if (!left.has(i))
+      add(cells[i], i + 1 == int(cells.size()));
   }
   return line + "\n";
+}
+
+/// The cells of a rank.
+std::vector<GridCell> rowOf(const Columns &columns, size_t rank,
+                            const Shape &shape, bool colour) {
+  std::vector<GridCell> row(columns.count, GridCell{"."});
+  for (const WaitCells &wait : columns.waits[rank])
+    for (int column = wait.first; column < std::min(wait.end, columns.count);
+         ++column)
+      row[column] = {"~"};
+  for (const Cell &cell : columns.ranks[rank]) {
+    const char *shade = colour ? colourOf(cell.action.kind) : nullptr;
+    row[cell.first] = {cellText(shape, cell.action), shade};
+    for (int column = cell.first + 1; column <= cell.last; ++column)
+      row[column] = {"-", shade};
+  }
+  return row;
 }
 
 } // namespace
 
 std::string drawGrid(const Timeline &timeline, const Simulation &simulation,
-                     bool colour) {
+                     GridStyle style) {
   Columns columns = layOut(timeline, simulation);
   std::vector<GridCell> header;
   for (int column = 0; column < columns.count; ++column)
@@ -60,22 +102,16 @@ std::string drawGrid(const Timeline &timeline, const Simulation &simulation,
       width = std::max(width, cellText(timeline.shape, cell.action).size());
   std::string last = std::to_string(columns.ranks.size() - 1);
   size_t labelWidth = std::string("rank " + last + "  ").size();
-  std::string text = padded("slot", labelWidth) + joined(header, width);
-  for (size_t rank = 0; rank < columns.ranks.size(); ++rank) {
-    std::vector<GridCell> row(columns.count, GridCell{"."});
-    for (const WaitCells &wait : columns.waits[rank])
-      for (int column = wait.first; column < std::min(wait.end, columns.count);
-           ++column)
-        row[column] = {"~"};
-    for (const Cell &cell : columns.ranks[rank]) {
-      const char *shade = colour ? colourOf(cell.action.kind) : nullptr;
-      row[cell.first] = {cellText(timeline.shape, cell.action), shade};
-      for (int column = cell.first + 1; column <= cell.last; ++column)
-        row[column] = {"-", shade};
-    }
+  LeftOut left = leaveOut(columns.count, style.width, labelWidth, width);
+  std::string text = padded("slot", labelWidth) + joined(header, width, left);
+  for (size_t rank = 0; rank < columns.ranks.size(); ++rank)
     text +=
-        padded("rank " + std::to_string(rank), labelWidth) + joined(row, width);
-  }
+        padded("rank " + std::to_string(rank), labelWidth) +
+        joined(rowOf(columns, rank, timeline.shape, style.colour), width, left);
+  if (left.end > left.first)
+    text += "slots " + std::to_string(left.first) + " to " +
+            std::to_string(left.end - 1) +
+            " are left out; `rota schedule --format svg` draws all\n";
   return text;
 }
 
@@ -103,7 +139,16 @@ std::string drawReport(const Timeline &timeline, const Simulation &simulation,
          [](const RankUsage &report) { return numberCell(report.busy); });
   column("bubble",
          [](const RankUsage &report) { return percentCell(report.bubble); });
-  count("live", &RankUsage::peakLive);
+  const Shape &shape = timeline.shape;
+  auto activations = [&](const RankUsage &report) {
+    return wholeActivations(report.peakLive, shape);
+  };
+  column("activations", [&](const RankUsage &report) {
+    return numberCell(activations(report));
+  });
+  column("of 1f1b", [&](const RankUsage &report) {
+    return percentCell(shareOfOneFOneB(activations(report), shape));
+  });
   if (hasCommunication(timeline)) {
     count("received F", &RankUsage::peakReceivedForward);
     count("received B", &RankUsage::peakReceivedBackward);

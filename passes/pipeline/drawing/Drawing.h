@@ -8,25 +8,33 @@
 
 namespace rota::pipe {
 
+/// The look of a grid.
+struct GridStyle {
+  bool colour = false; // a colour for each kind, in escape sequences
+  int width = 0;       // characters of a line, about; 0: any number
+};
+
 /// Time from left to right, a line for each rank. A column is as long as the
 /// shortest action; a longer one continues with '-', '.' is idle, and '~' waits
 /// for a message or a transfer alone. Actions
 /// are written as in the text form, without the chunk when a rank has only one;
 /// all other actions take no column and are left out. The halves of a pair
-/// divide its columns; '+' joins them. With `colour`, each kind has one, in a
-/// terminal's escape sequences.
+/// divide its columns; '+' joins them. Where lines would be longer than the
+/// style allows, columns of the middle are left out, '..' stands for them, and
+/// a line below says which.
 ///
 ///   slot    0  1  2  3  4  5
 ///   rank 0  F0 F1 .  .  B0 B1
 ///   rank 1  .  F0 F1 B0 B1 .
 std::string drawGrid(const Timeline &timeline, const Simulation &simulation,
-                     bool colour = false);
+                     GridStyle style = {});
 
 /// Makespan, bubble and the largest idle share of a rank (Simulation); time and
 /// bubble of a step without a step barrier; then a line for each
-/// rank: busy time, bubble, largest number of live activations,
-/// and, where there are such actions, of received values, offloaded
-/// activations, weight windows and gradients, with exposed times of transfers.
+/// rank: busy time, bubble, the most activations that it holds
+/// (wholeActivations) and their share of those of 1f1b, and, where there are
+/// such actions, of received values, offloaded activations, weight windows and
+/// gradients, with exposed times of transfers.
 std::string drawReport(const Timeline &timeline, const Simulation &simulation,
                        const SteadyStep &steady);
 

@@ -3,6 +3,7 @@
 // The table of schedules and the checks that all of them share.
 #include "passes/pipeline/schedules/Schedules.h"
 
+#include "passes/pipeline/drawing/Table.h"
 #include "passes/pipeline/timeline/UnpipelinedLayers.h"
 
 namespace rota::pipe {
@@ -101,12 +102,23 @@ static std::string checkActivations(const Timeline &timeline, int bound) {
   if (bound == 0)
     return "";
   std::optional<Simulation> simulation = simulate(timeline, CostTable());
-  for (size_t rank = 0; rank < simulation->ranks.size(); ++rank)
-    if (int live = simulation->ranks[rank].peakLive; live > bound)
-      return "expected a schedule with at most " + std::to_string(bound) +
-             " activations on each rank, got " + std::to_string(live) +
-             " on rank " + std::to_string(rank);
-  return "";
+  const std::vector<RankUsage> &ranks = simulation->ranks;
+  auto most = std::ranges::max_element(ranks, {}, &RankUsage::peakLive);
+  if (most->peakLive <= bound)
+    return "";
+  const Shape &shape = timeline.shape;
+  return "expected a schedule with at most " +
+         numberCell(wholeActivations(bound, shape)) +
+         " activations on each rank, got " +
+         numberCell(wholeActivations(most->peakLive, shape)) + " on rank " +
+         std::to_string(most - ranks.begin()) + ", which holds most";
+}
+
+std::string checkActivationBound(double activations) {
+  if (activations == 0 || (activations >= 1 && activations <= kMaxActions))
+    return "";
+  return "expected 0 or a number from 1 to " + std::to_string(kMaxActions) +
+         ", got " + numberCell(activations);
 }
 
 std::optional<Timeline> makeTimeline(std::string_view name,

@@ -10,6 +10,8 @@
 
 #include "passes/pipeline/timeline/Simulator.h"
 
+#include <algorithm>
+
 namespace rota::pipe {
 
 struct SearchReport;
@@ -19,8 +21,9 @@ struct ScheduleRequest {
   Shape shape;
   int delay = 1;              // d: 1 or 2; see Timeline
   bool splitBackward = false; // I and W instead of B
-  /// The most that a rank may hold, as RankUsage::peakLive counts activations;
-  /// 0: no bound.
+  /// The most activations of a chunk for one microbatch that a rank may hold,
+  /// as RankUsage::peakLive counts them; 0: no bound. For users a bound is a
+  /// number of activations of all layers of a rank: chunkActivations.
   int activations = 0;
   /// Whether the pairs that the schedule is published with run at once; the
   /// search may add some.
@@ -89,6 +92,27 @@ std::string namesWithPairs();
 /// `shape` with the placement and the repeats that the schedule called `name`
 /// demands, if it demands them.
 Shape demandedShape(std::string_view name, Shape shape);
+
+/// The unit in which users give and read activations: those of all layers of a
+/// rank for one microbatch, so that one of R chunks counts 1/R. 1f1b holds as
+/// many as it has ranks. These turn `activations` into those of a chunk, the
+/// largest number that is not more, and back.
+inline int chunkActivations(double activations, const Shape &shape) {
+  return int(activations * shape.repeats + 1e-9);
+}
+inline double wholeActivations(int activations, const Shape &shape) {
+  return double(activations) / shape.repeats;
+}
+
+/// Activations as a share of the most that 1f1b holds on as many ranks with as
+/// many microbatches.
+inline double shareOfOneFOneB(double activations, const Shape &shape) {
+  return activations / std::min(shape.stages, shape.microbatches);
+}
+
+/// The mistake in a bound that a user gave for a timeline, 0 being none; or an
+/// empty string.
+std::string checkActivationBound(double activations);
 
 /// Generates the schedule called `name`, with pairs or without, adds the
 /// unpipelined chunk that the shape may have, and splits the backwards where

@@ -4,6 +4,7 @@
 // of single actions.
 #include "passes/pipeline/search/Search.h"
 
+#include "passes/pipeline/drawing/Table.h"
 #include "passes/pipeline/search/Judge.h"
 #include "passes/pipeline/search/LocalSearch.h"
 #include "passes/pipeline/search/LowerBound.h"
@@ -11,7 +12,6 @@
 #include "passes/pipeline/timeline/UnpipelinedLayers.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <deque>
 
 namespace rota::pipe {
@@ -285,25 +285,17 @@ void runSearches(std::deque<PlacementSearch> &searches, Budget budget) {
       search.reduceActivations({share / 4});
 }
 
-std::string roundedText(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.6g", value);
-  return text;
-}
-
 } // namespace
 
 std::string SearchReport::str() const {
-  char percent[32];
-  std::snprintf(percent, sizeof percent, "%.1f", 100 * distance());
   std::string others = "no named schedule fits";
   if (!named.empty())
     others =
-        "best named schedule " + named + " with " + roundedText(namedMakespan);
+        "best named schedule " + named + " with " + numberCell(namedMakespan);
   return std::to_string(rules) + " priority rules, placement " +
-         nameOf(placement) + ", makespan " + roundedText(makespan) + ", " +
-         others + ", lower bound " + roundedText(lowerBound) + ", distance " +
-         percent + " %";
+         nameOf(placement) + ", makespan " + numberCell(makespan) + ", " +
+         others + ", lower bound " + numberCell(lowerBound) + ", distance " +
+         percentCell(distance());
 }
 
 std::optional<Timeline> searchTimeline(const ScheduleRequest &request,
@@ -314,9 +306,10 @@ std::optional<Timeline> searchTimeline(const ScheduleRequest &request,
   // of them runs its backward.
   int least = shape.repeats + shape.hasUnpipelined;
   if (request.activations && request.activations < least) {
-    error = "expected a bound of at least " + std::to_string(least) +
-            " activations, one for each chunk of a rank, got " +
-            std::to_string(request.activations) + " for rank 0";
+    error = "expected a bound of at least " +
+            numberCell(wholeActivations(least, shape)) +
+            " activations, which one microbatch needs on every rank, got " +
+            numberCell(wholeActivations(request.activations, shape));
     return std::nullopt;
   }
   std::deque<PlacementSearch> searches;

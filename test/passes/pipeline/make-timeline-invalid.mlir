@@ -20,10 +20,10 @@
 // CASE8: error: {{.*}}two.csv: expected 3 rows, one for each stage, got 2
 // RUN: not rota-opt %t/three.mlir --make-timeline="schedule=%t/two.csv split-backward" 2>&1 | FileCheck %s --check-prefix=CASE9
 // CASE9: error: 'schedule': expected a named schedule with 'split-backward', got '{{.*}}two.csv'
-// RUN: not rota-opt %t/deep.mlir --make-timeline="schedule=auto activations=1" 2>&1 | FileCheck %s --check-prefix=CASE10
-// CASE10: error: expected a bound of at least 2 activations, one for each chunk of a rank, got 1 for rank 0
-// RUN: not rota-opt %t/deep.mlir --make-timeline="schedule=gpipe activations=3" 2>&1 | FileCheck %s --check-prefix=CASE11
-// CASE11: error: expected a schedule with at most 3 activations on each rank, got 4 on rank 0
+// RUN: not rota-opt %t/deep.mlir --make-timeline="schedule=auto activations=0.5" 2>&1 | FileCheck %s --check-prefix=CASE10
+// CASE10: error: 'activations': expected 0 or a number from 1 to 1048576, got 0.5
+// RUN: not rota-opt %t/deep.mlir --make-timeline="schedule=gpipe activations=1" 2>&1 | FileCheck %s --check-prefix=CASE11
+// CASE11: error: expected a schedule with at most 1 activations on each rank, got 2 on rank 0, which holds most
 // RUN: not rota-opt %t/three.mlir --make-timeline="schedule=%t/two.csv activations=3" 2>&1 | FileCheck %s --check-prefix=CASE12
 // CASE12: error: 'schedule': expected a named schedule with 'activations', got '{{.*}}two.csv'
 // RUN: not rota-opt %t/three.mlir --make-timeline="schedule=%t/two.csv pairs" 2>&1 | FileCheck %s --check-prefix=CASE14
@@ -31,7 +31,7 @@
 // RUN: not rota-opt %t/deep.mlir --make-timeline="schedule=gpipe pairs" 2>&1 | FileCheck %s --check-prefix=CASE15
 // CASE15: error: expected a schedule with pairs (interleaved-overlap, dualpipev, auto), got 'gpipe'
 // RUN: not rota-opt %t/three.mlir --make-timeline="schedule=auto activations=-1" 2>&1 | FileCheck %s --check-prefix=CASE13
-// CASE13: error: 'activations': expected a number from 0 to 2147483647, got -1
+// CASE13: error: 'activations': expected 0 or a number from 1 to 1048576, got -1
 // RUN: not rota-opt %t/three.mlir --make-timeline=schedule=gpipe --make-timeline=schedule=gpipe 2>&1 | FileCheck %s --check-prefix=TWICE
 // TWICE: error: the program has a timeline already
 // RUN: not rota-opt %t/none.mlir --make-timeline 2>&1 | FileCheck %s --check-prefix=NONE

@@ -66,9 +66,9 @@ std::vector<ComparedSchedule> twoRows() {
 
 TEST(Comparison, isATable) {
   EXPECT_EQ("\n" + drawComparison(twoRows()), R"(
- schedule  chunks  placement  makespan  bubble    idle  steady step  steady bubble  activations  messages
-     zb1p       1       loop        27  11.1 %  11.1 %           27         11.1 %            4        48
-dualpipev       -          -         -       -       -            -              -            -         -
+ schedule  chunks  placement  makespan  bubble    idle  steady step  steady bubble  activations  of 1f1b  messages
+     zb1p       1       loop        27  11.1 %  11.1 %           27         11.1 %            4  100.0 %        48
+dualpipev       -          -         -       -       -            -              -            -        -         -
 dualpipev: expected more
 )");
 }
@@ -81,6 +81,7 @@ TEST(Comparison, isJson) {
   EXPECT_EQ(json[0]["makespan"], 27);
   EXPECT_EQ(json[0]["messages"], 48);
   EXPECT_EQ(json[0]["peak_activations"], 4);
+  EXPECT_EQ(json[0]["share_of_1f1b"], 1);
   EXPECT_FALSE(json[0].contains("error"));
   EXPECT_EQ(json[1]["error"], "expected more");
   EXPECT_EQ(json[1]["microbatches"], 7);

@@ -163,11 +163,32 @@ TEST(Grid, coloursChangeNothingElse) {
   Timeline timeline = generated("1f1b", 3, 1, 5, 1, true);
   auto simulation = simulate(timeline, {});
   std::string plain = drawGrid(timeline, *simulation);
-  std::string coloured = drawGrid(timeline, *simulation, true);
+  std::string coloured = drawGrid(timeline, *simulation, {true});
   EXPECT_NE(coloured.find("\33[34mF0\33[0m "), std::string::npos);
   for (size_t at; (at = coloured.find('\33')) != std::string::npos;)
     coloured.erase(at, coloured.find('m', at) + 1 - at);
   EXPECT_EQ(coloured, plain);
+}
+
+TEST(Grid, leavesOutTheMiddleOfLongLines) {
+  Timeline timeline = generated("1f1b", 2, 1, 12);
+  auto simulation = simulate(timeline, {});
+  EXPECT_EQ("\n" + drawGrid(timeline, *simulation, {false, 36}), R"(
+slot    0   1   2   ..  23  24  25
+rank 0  F0  F1  .   ..  B10 .   B11
+rank 1  .   F0  B0  ..  F11 B11 .
+slots 3 to 22 are left out; `rota schedule --format svg` draws all
+)");
+  for (int width : {20, 36, 60, 90}) {
+    std::string grid = drawGrid(timeline, *simulation, {false, width});
+    size_t length = grid.find('\n');
+    EXPECT_GT(length, size_t(width) - 8);
+    EXPECT_LE(length, size_t(std::max(width, 28)));
+    for (const char *end : {"rank 0  F0 ", "B11\n"})
+      EXPECT_NE(grid.find(end), std::string::npos) << grid;
+  }
+  EXPECT_EQ(drawGrid(timeline, *simulation, {false, 200}),
+            drawGrid(timeline, *simulation));
 }
 
 TEST(Csv, hasAnEmptyCellForEachIdleSlot) {
@@ -185,9 +206,9 @@ TEST(Report, isATable) {
             R"(
 makespan 18, bubble 11.1 %, idle 11.1 %
 without a step barrier: 18 a step, bubble 11.1 %
-rank  busy  bubble  live  received F  received B
-   0    16  11.1 %     8           3           1
-   1    16  11.1 %     8           1           3
+rank  busy  bubble  activations  of 1f1b  received F  received B
+   0    16  11.1 %            4  200.0 %           3           1
+   1    16  11.1 %            4  200.0 %           1           3
 )");
 }
 
@@ -340,10 +361,17 @@ TEST(Report, saysWhatIsExposed) {
             R"(
 makespan 15, bubble 46.7 %, idle 27.3 %
 without a step barrier: 15 a step, bubble 46.7 %
-rank  busy  bubble  live  offloaded  exposed OFFLOAD  exposed FETCH  windows  exposed UNSHARD  gradients  exposed REDUCE_GRAD
-   0     8  46.7 %     2          2                0              0        2                4          2                    1
-   1     8  46.7 %     2          2                0              0        2                0          2                    1
+rank  busy  bubble  activations  of 1f1b  offloaded  exposed OFFLOAD  exposed FETCH  windows  exposed UNSHARD  gradients  exposed REDUCE_GRAD
+   0     8  46.7 %            1   50.0 %          2                0              0        2                4          2                    1
+   1     8  46.7 %            1   50.0 %          2                0              0        2                0          2                    1
 )");
+}
+
+TEST(Svg, labelsLongNames) {
+  Timeline timeline = generated("1f1b", 12, 1, 100);
+  std::string svg = drawSvg(timeline, *simulate(timeline, {}), "1f1b");
+  for (const char *name : {">0F0</text>", ">3B15</text>", ">11B99</text>"})
+    EXPECT_NE(svg.find(name), std::string::npos) << name;
 }
 
 TEST(Svg, hasARectangleForEachAction) {

@@ -233,8 +233,8 @@ TEST(Search, refusesABoundBelowOneMicrobatch) {
   ScheduleRequest request{{4, 3, 8}, 1, false, 2};
   std::string error;
   EXPECT_FALSE(makeTimeline("auto", request, error));
-  EXPECT_EQ(error, "expected a bound of at least 3 activations, one for each "
-                   "chunk of a rank, got 2 for rank 0");
+  EXPECT_EQ(error, "expected a bound of at least 1 activations, which one "
+                   "microbatch needs on every rank, got 0.666667");
   request.activations = 3;
   EXPECT_GT(searched(request), 0);
 }
@@ -256,7 +256,10 @@ TEST(Schedules, keepTheBound) {
   EXPECT_TRUE(makeTimeline("1f1b", {{4, 1, 8}, 1, true, 4}, error)) << error;
   EXPECT_FALSE(makeTimeline("gpipe", {{4, 1, 8}, 1, true, 4}, error));
   EXPECT_EQ(error, "expected a schedule with at most 4 activations on each "
-                   "rank, got 8 on rank 0");
+                   "rank, got 8 on rank 0, which holds most");
+  // Eager warm-ups are longest on the first rank, those of a v on the last.
+  EXPECT_FALSE(makeTimeline("eager-1f1b", {{4, 1, 8}, 1, false, 4}, error));
+  EXPECT_NE(error.find("got 7 on rank 0,"), std::string::npos) << error;
 }
 
 } // namespace

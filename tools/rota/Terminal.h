@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The terminal that standard output may be.
+#ifndef ROTA_TOOLS_ROTA_TERMINAL_H
+#define ROTA_TOOLS_ROTA_TERMINAL_H
+
+namespace rota {
+
+bool isTerminal();
+
+/// Characters of a line: those that COLUMNS says, else those of the terminal; 0
+/// where neither says any.
+int terminalWidth();
+
+} // namespace rota
+
+#endif // ROTA_TOOLS_ROTA_TERMINAL_H
