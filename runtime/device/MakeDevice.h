@@ -13,7 +13,7 @@ struct DeviceOptions {
   // The number of this process on its machine: processes take the GPUs that
   // they see in turn, since a launcher may show each one a GPU of its own.
   int process = 0;
-  int threads = 1;        // of the host, for the emulated GPU
+  int threads = 1;        // host threads of the emulated GPU
   uint64_t seed = 0;      // seed of the order in which the emulated GPU works
   bool allowTf32 = false; // products of f32 may round their operands
 };

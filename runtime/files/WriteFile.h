@@ -38,14 +38,14 @@ private:
   std::string target;    // `path` without links
   std::string temporary; // empty: `target` is written in place
   int file = -1;
-  int64_t end = 0; // of the last write
+  int64_t end = 0; // end of the last write
 };
 
 /// Writes the parts, one after the other, through a PendingFile.
 void writeFile(const std::string &path,
                const std::vector<std::string_view> &parts);
 
-/// As writeFile, for code without exceptions: returns the error's message,
+/// writeFile for code without exceptions: returns the error's message,
 /// empty when the file is written.
 std::string tryWriteFile(const std::string &path, std::string_view text,
                          unsigned mode = 0666);

@@ -17,7 +17,7 @@
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/ToolOutputFile.h"
 
-/// What MlirOptMain of `argc` and `argv` does, on input of limited depth: the
+/// MlirOptMain of `argc` and `argv` on input of limited depth: the
 /// parser calls itself for each level of brackets.
 static llvm::LogicalResult run(int argc, char **argv,
                                mlir::DialectRegistry &registry) {

@@ -267,7 +267,7 @@ TEST(MemoryPlan, AuxiliaryLossesHavePlacesOfTheirOwn) {
   ASSERT_TRUE(accepts(good)) << good.error;
   int forwards = 0;
   for (Stage &stage : good.program.stages) {
-    ASSERT_EQ(stage.auxiliarySums.size(), 2u); // of four layers
+    ASSERT_EQ(stage.auxiliarySums.size(), 2u); // two of four layers
     ASSERT_EQ(stage.observedTables.size(), 2u);
     EXPECT_EQ(stage.startMicrobatches.size(), stage.loss >= 0 ? 6u : 0u);
     for (int a = 0; a < int(stage.actions.size()); ++a)

@@ -123,7 +123,7 @@ TEST(WriteFile, OpenFilesAreWrittenInPlace) {
 TEST(WriteFile, PlantedLinksAreNotFollowed) {
   TemporaryFolder folder;
   folder.write("victim", "precious");
-  // What a file of this process was first called beside its path.
+  // The first temporary name of a file of this process beside its path.
   std::string name = "out." + std::to_string(getpid());
   fs::create_symlink("victim", folder.path(name + ".part"));
   fs::create_symlink("victim", folder.path(name + "-0.part"));

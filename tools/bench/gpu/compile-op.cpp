@@ -113,7 +113,7 @@ FailureOr<std::string> emitCode(lowering::KernelLibrary &library, bool cuda) {
   Location loc = library.getModule().getLoc();
   llvm::LLVMContext context;
   lowering::TargetOptions options;
-  options.cpu = "x86-64-v3"; // of any machine with a GPU
+  options.cpu = "x86-64-v3"; // any machine with a GPU has it
   auto gpu = lowering::translateForGpu(lowering::gpuModuleOf(library), context);
   auto host = lowering::createTargetMachine(loc, options);
   if (!gpu || failed(host))

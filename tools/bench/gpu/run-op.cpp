@@ -23,7 +23,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int64_t kPieceBytes = 8 << 20; // of fills and checks
+constexpr int64_t kPieceBytes = 8 << 20; // size of fills and checks
 /// Inputs of the repetitions together exceed every cache.
 constexpr int64_t kRotatedBytes = int64_t(256) << 20;
 constexpr int64_t kMostSets = 8;
@@ -83,7 +83,7 @@ public:
                            .front());
   }
 
-  /// As many copies of the buffers as caches ask for.
+  /// Makes as many copies of the buffers as caches ask for.
   void allocate(std::vector<Buffer> described) {
     buffers = std::move(described);
     int64_t size = 0;
