@@ -32,11 +32,11 @@ ExitCode compileModel(mlir::rota::BuiltModel &model,
 /// The program that the trainer would hold, without native code.
 struct Plan {
   Program program;
-  FunctionCosts costs; // of the tasks that the program calls
+  FunctionCosts costs; // costs of the tasks that the program calls
   pipe::Timeline timeline;
   std::vector<TransferReport> transfers;
   mlir::rota::ResidualSummary residuals;
-  memory::ModelLayout layout; // of which `program` was planned
+  memory::ModelLayout layout; // layout that `program` was planned from
   memory::ChunkTable chunks;
 };
 

@@ -12,10 +12,10 @@ namespace rota {
 /// The policies of the chunks.
 struct RematChoice {
   PolicyPlan plan;                   // with the text of all, and its plan
-  std::vector<std::string> policies; // of the chunks
+  std::vector<std::string> policies; // by chunk
   std::vector<StageNeed> fastest;    // each stage under its fastest policy
   std::vector<double> fastestChunks; // seconds, likewise
-  double leastStep = 0;              // of the rows
+  double leastStep = 0;              // least step of the rows
 
   /// The policy of all chunks of the stage; none where they differ.
   std::optional<std::string> policyOf(int stage) const;

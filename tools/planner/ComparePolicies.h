@@ -27,7 +27,7 @@ struct StageNeed {
 struct ChunkNeed {
   int stage = -1;     // -1: of unpipelined layers, which all stages have
   int64_t bytes = 0;  // that its microbatches keep for their backward at most
-  double seconds = 0; // of its computation in a step on the assumed machine
+  double seconds = 0; // computation in a step on the assumed machine
 };
 
 /// The plan of a model under one policy. Bytes are those of the rank that needs
@@ -37,10 +37,10 @@ struct PolicyPlan {
   bool chosen = false; // by the request
   std::string error;   // why there is no plan; empty: there is one
   int64_t peakBytes = 0, activationBytes = 0, hostBytes = 0;
-  double operations = 0; // of a step; 0: there is no plan
+  double operations = 0; // operations in a step; 0: there is no plan
   double recomputed = 0; // operations beyond those of the policy that keeps
                          // everything, as a share of these
-  mlir::rota::ResidualSummary residuals; // of all layers
+  mlir::rota::ResidualSummary residuals; // residuals of all layers
   std::vector<StageNeed> stages;
   std::vector<ChunkNeed> chunks;
   std::shared_ptr<const PolicyParts> parts; // none where there is no plan

@@ -77,7 +77,7 @@ private:
   };
   struct Step {
     Span span;
-    std::map<double, Span> lanes; // of compute actions, a lane for each rank
+    std::map<double, Span> lanes; // compute actions, a lane for each rank
     std::map<std::pair<int, ActionKind>, std::vector<double>> lengths;
   };
 

@@ -29,7 +29,7 @@ struct ChunkCost {
   std::array<double, 4> compute{};                  // seconds of F, B, I, W
   std::array<double, kTransferStreams> transfers{}; // seconds of each
   int64_t stash = 0;      // bytes from F to B or W, offloaded ones included
-  int64_t offloaded = 0;  // of these, such that may rest in host memory
+  int64_t offloaded = 0;  // stash bytes that may rest in host memory
   int64_t cotangents = 0; // bytes from I to W
   int64_t scratch = 0;    // bytes of the neediest task
 
@@ -72,7 +72,7 @@ private:
 
   std::vector<const PolicyParts *> parts;
   memory::ModelLayout joined;              // the tasks and kinds of all parts
-  std::vector<int> firstKind;              // of each part in `joined`
+  std::vector<int> firstKind;              // by part, in `joined`
   std::vector<std::vector<bool>> offloads; // by part and chunk: in its timeline
   std::vector<std::vector<ChunkCost>> costs; // by part and chunk
   std::vector<int> liveOf;

@@ -105,7 +105,7 @@ std::optional<Timeline> timelineOf(const TimelineRequest &request,
   return readTimeline(request, error);
 }
 
-/// What is wrong with `timeline`, at most a screenful.
+/// The mistakes in `timeline`, at most a screenful.
 std::vector<std::string> verified(const TimelineRequest &request,
                                   const Timeline &timeline) {
   constexpr size_t kMostShown = 20;

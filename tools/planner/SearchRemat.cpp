@@ -222,7 +222,7 @@ public:
     (fits ? fitting : refused).push_back(current);
   }
 
-  /// Of what fits, that which no other beats in the times of each chunk, with
+  /// The policies that fit and that no other beats in the times of each chunk,
   /// the least time first.
   std::vector<StagePolicies> best() const {
     std::vector<StagePolicies> kept;
@@ -282,7 +282,7 @@ private:
 struct RematCandidate {
   std::vector<int> chosen;
   double step = std::numeric_limits<double>::infinity();
-  double seconds = 0; // of all computation
+  double seconds = 0; // all computation
 
   bool operator<(const RematCandidate &other) const {
     return std::tie(step, seconds) < std::tie(other.step, other.seconds);

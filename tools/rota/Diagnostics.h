@@ -28,9 +28,9 @@ template <> struct Names<Remarks> {
                                          "communication", "all"};
 };
 
-/// As long as it exists, errors and warnings of the context go to standard
-/// error as `file:line:column: error: message`, each with its notes. So do
-/// remarks of one category, or of all of them; others are dropped.
+/// While it exists, errors and warnings of the context go to standard error as
+/// `file:line:column: error: message`, each with its notes. So do remarks of
+/// one category, or of all of them; others are dropped.
 class DiagnosticPrinter {
 public:
   DiagnosticPrinter(mlir::MLIRContext &context, std::optional<Remarks> remarks);

@@ -13,11 +13,11 @@ namespace rota {
 int runCompile(const RunOptions &options);
 /// Compiles a trainer and becomes it: returns only when that fails.
 int runTrain(const RunOptions &options);
-/// The same for `trainer probe`; shapes that the options leave open come from
-/// the tokens.
+/// Compiles a trainer and runs its `probe`; shapes that the options leave open
+/// come from the tokens.
 int runProbe(const RunOptions &options);
-/// The same for `trainer eval`; the model and shapes that the options leave
-/// open come from the checkpoint.
+/// Compiles a trainer and runs its `eval`; the model and shapes that the
+/// options leave open come from the checkpoint.
 int runEval(const RunOptions &options);
 /// Prints parameters, operations, memory by rank and use, and the timeline.
 int runPlan(const RunOptions &options);

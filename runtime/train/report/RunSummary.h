@@ -16,9 +16,9 @@ struct StepReport;
 
 struct RunSummary {
   int64_t stepsBefore = 0;         // those of earlier processes
-  int64_t tokens = 0;              // of this process's steps
-  TimeUse time;                    // of rank 0
-  std::optional<double> peakFlops; // of all devices, where known
+  int64_t tokens = 0;              // in this process's steps
+  TimeUse time;                    // rank 0's
+  std::optional<double> peakFlops; // sum over all devices, where known
   std::vector<RankReport> ranks;
 
   /// Over the time of the steps alone.
@@ -27,7 +27,7 @@ struct RunSummary {
   /// Seconds in which a rank waited for messages, transfers and collectives of
   /// tasks while their bytes moved; a mean over the ranks.
   double exposedSeconds() const;
-  /// Of these, the share in the time of the steps.
+  /// Exposed seconds as a share of the time of the steps.
   double exposedShare() const;
   /// The largest of all ranks.
   int64_t plannedBytes() const, reachedBytes() const;

@@ -59,7 +59,7 @@ private:
     return nullptr;
   }
 
-  /// Of lines with one step the last counts.
+  /// The last line of a step counts.
   void readSteps() {
     std::optional<std::string> text = readText(metricsfiles::steps);
     std::stringstream stream(text.value_or(""));

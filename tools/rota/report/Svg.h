@@ -56,7 +56,7 @@ struct Series {
 
 struct ChartText {
   std::string title;
-  std::string unit;     // of y; empty: none
+  std::string unit;     // unit of y; empty: none
   bool isShare = false; // y is shown as percent, from 0 on
 };
 

@@ -111,7 +111,7 @@ private:
   }
 
   const Json &events;
-  std::map<double, std::string> names; // of lanes
+  std::map<double, std::string> names; // names of lanes
   std::map<std::pair<int, bool>, Row> rows;
   double run = -1;
 };
