@@ -32,7 +32,7 @@ enum class StepNumber : int {
   ReachedBytes,
 };
 
-/// How people read a number. `Count` is a whole number with separators.
+/// The form of a number for people. `Count` is a whole number with separators.
 enum class NumberFormat { Loss, Plain, Count, Percent, Clock };
 
 struct StepNumberInfo {
@@ -41,8 +41,8 @@ struct StepNumberInfo {
   NumberFormat format;
   const char *tag = nullptr;    // TensorBoard's; null: the number is not there
   bool isInLine = false;        // the JSON line of a step has it where known
-  const char *column = nullptr; // of a step's line; null: it has none
-  int width = 0;                // of that column
+  const char *column = nullptr; // column of a step's line; null: none
+  int width = 0;                // width of the column
 };
 
 /// One entry for each StepNumber, in the order of its values.

@@ -50,11 +50,11 @@ struct WaitFor {
 template <typename Rules> class EventRun {
 public:
   struct Settings {
-    double latency = 0; // of messages
+    double latency = 0; // latency of messages
     double stepEnd = 0;
-    size_t steps = 1;  // of equal length, in each row
+    size_t steps = 1;  // number of equal steps in each row
     int64_t cores = 0; // that compute actions of all ranks share; 0: any number
-    StepEnds begins = {}; // of the ranks; those that are missing begin at 0
+    StepEnds begins = {}; // by rank; missing ranks begin at 0
   };
 
   EventRun(Rules &rules, size_t count, Settings given)

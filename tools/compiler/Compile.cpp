@@ -213,7 +213,7 @@ private:
   }
 
   const CompilerOptions &options;
-  std::string name, config; // of the model
+  std::string name, config; // the model's
   OwningOpRef<ModuleOp> module;
   Location loc;
   std::optional<lowering::ProgramLowering> lowering;

@@ -15,7 +15,7 @@
 
 namespace rota {
 
-/// What a compilation writes.
+/// The output of a compilation.
 struct CompilerOutput {
   Level level = Level::Executable;
   std::string path;       // "-": standard output, for text

@@ -9,7 +9,7 @@
 
 namespace rota {
 
-/// What the planner has chosen of a request.
+/// The planner's choices for a request.
 struct PlanChoices {
   std::vector<PolicyPlan> policies; // the rows that `remat` was chosen of
   std::optional<RematChoice> remat; // none: it was not asked for

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the planner is asked for.
+// A request to the planner.
 #ifndef ROTA_TOOLS_PLANNER_REQUEST_H
 #define ROTA_TOOLS_PLANNER_REQUEST_H
 

@@ -9,19 +9,19 @@
 
 namespace rota {
 
-/// What is wanted of a timeline. A number that is not given is that of the file
-/// or the one that the schedule demands, else 1.
+/// A request for a timeline. A number that is not given is that of the file or
+/// the one that the schedule demands, else 1.
 struct TimelineRequest {
   std::string schedule; // a name, or a path that ends in .csv
   std::optional<int> stages, repeats, microbatches;
   std::optional<pipe::Placement> placement;
-  // As in ScheduleRequest.
+  // Fields of ScheduleRequest.
   int delay = 1;
   std::optional<bool> splitBackward;
   bool pairs = false;
   int64_t searchActions = 0;
   double activations = 0; // wholeActivations; 0: no bound
-  // What is added where the timeline has none.
+  // Parts to add where the timeline has none.
   bool unpipelined = false, communication = false, offload = false;
   std::optional<pipe::GatherMode> weightGather;
   std::optional<int64_t> window, prefetch; // as in GatherRequest

@@ -15,7 +15,7 @@ struct ComparedSchedule {
   Shape shape;
   double makespan = 0, bubble = 0, idleShare = 0; // see Simulation
   SteadyStep steady;
-  /// Those of the rank that holds most: wholeActivations.
+  /// Activations of the rank that holds most: wholeActivations.
   double peakActivations = 0;
   /// Activations and gradients that cross ranks in a step.
   int64_t messages = 0;

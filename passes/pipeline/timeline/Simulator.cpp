@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the actions of a timeline wait for; EventRun runs them.
+// The dependencies of the actions of a timeline; EventRun runs them.
 #include "passes/pipeline/timeline/Simulator.h"
 
 #include "passes/pipeline/timeline/PeakUsage.h"
@@ -57,7 +57,7 @@ private:
   std::vector<double> copies;     // per row of chunks and microbatch
 };
 
-/// What a rank waits for, as `EventRun` counts it: a field of Exposure.
+/// Fields of Exposure by the causes of waits that `EventRun` counts.
 constexpr double Exposure::*kCauses[] = {
     &Exposure::messages, &Exposure::gathers, &Exposure::reductions,
     &Exposure::offloads, &Exposure::fetches};

@@ -91,7 +91,7 @@ TEST(Communication, postsReceivesWhileMessagesTravel) {
             216.5);
 }
 
-// Where M > d*S, microbatches that wait for the next repeat wait on stage 0
+// With M > d*S, microbatches that wait for the next repeat wait on stage 0
 // alone; other stages hold one place, or two when delayed.
 TEST(Communication, circularStorageIsOnStageZeroAlone) {
   for (auto [s, r, m, d] : {std::tuple(4, 2, 8, 1),
