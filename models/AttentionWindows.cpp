@@ -11,7 +11,7 @@ mlir::rota::readSlidingLayers(Config &config, int64_t layers,
   for (int64_t layer = 0; layer < layers; ++layer)
     sliding.push_back(slides(layer));
   const nlohmann::json *kinds = config.find("layer_types");
-  if (!kinds)
+  if (!kinds || config.failed()) // the number of layers may be wrong
     return sliding;
   auto isKnown = [](const nlohmann::json &kind) {
     return kind == "full_attention" || kind == "sliding_attention";

@@ -101,6 +101,16 @@ double Config::real(StringRef key, std::optional<double> fallback,
   return fallback.value_or(1.0);
 }
 
+double Config::positive(StringRef key, std::optional<double> fallback) {
+  return real(key, fallback, "a number above 0",
+              [](double value) { return value > 0; });
+}
+
+double Config::share(StringRef key, std::optional<double> fallback) {
+  return real(key, fallback, "a number from 0 to 1",
+              [](double value) { return value >= 0 && value <= 1; });
+}
+
 bool Config::flag(StringRef key, std::optional<bool> fallback) {
   const nlohmann::json *value = require(key, fallback.has_value());
   if (!value)

@@ -35,6 +35,10 @@ public:
   /// messages: "a number above 0".
   double real(StringRef key, std::optional<double> fallback, StringRef rule,
               llvm::function_ref<bool(double)> accepts);
+  /// A number above 0.
+  double positive(StringRef key, std::optional<double> fallback);
+  /// A number from 0 to 1.
+  double share(StringRef key, std::optional<double> fallback);
   bool flag(StringRef key, std::optional<bool> fallback);
   std::string text(StringRef key, std::optional<std::string> fallback = {});
 

@@ -76,8 +76,6 @@ static LogicalResult checkSizes(Config &config, const DecoderConfig &decoder,
 
 DecoderConfig DecoderConfig::read(Config &config, const Microbatch &microbatch,
                                   const DecoderDefaults &defaults) {
-  auto isShare = [](double value) { return value >= 0 && value <= 1; };
-  StringRef share = "a number from 0 to 1";
   DecoderConfig decoder;
   decoder.vocabulary = config.size("vocab_size");
   decoder.embed = config.size("hidden_size");
@@ -88,10 +86,8 @@ DecoderConfig DecoderConfig::read(Config &config, const Microbatch &microbatch,
   decoder.headSize =
       config.size("head_dim", defaults.headSize.value_or(std::max<int64_t>(
                                   1, decoder.embed / decoder.heads)));
-  decoder.normEpsilon =
-      config.real("rms_norm_eps", defaults.normEpsilon, share, isShare);
-  decoder.initializerRange =
-      config.real("initializer_range", 0.02, share, isShare);
+  decoder.normEpsilon = config.share("rms_norm_eps", defaults.normEpsilon);
+  decoder.initializerRange = config.share("initializer_range", 0.02);
   decoder.attentionScale = 1.0 / std::sqrt(double(decoder.headSize));
   decoder.activation =
       readActivation(config, "hidden_act", defaults.activation);

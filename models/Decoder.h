@@ -78,10 +78,8 @@ public:
   DecoderBuilder(const DecoderConfig &config, ModuleOp module,
                  const Microbatch &microbatch, const DecoderNames &names = {})
       : ModelBuilder(module, microbatch), config(config), names(names) {}
-  virtual ~DecoderBuilder() = default;
 
-  /// Builds the whole module.
-  void build();
+  void build() override;
 
 protected:
   /// Declares the parameters of a layer of the kind `kind()`.
@@ -109,6 +107,8 @@ protected:
   /// `prefix` and whose inner width is `inner`.
   void declareGated(StringRef prefix, int64_t inner);
 
+  /// Declares biases of query, key and value.
+  void declareHeadBiases();
   /// `projectHeads` with the bias "NAME.bias".
   Value biasedHeads(Value x, StringRef name, int64_t heads);
   /// The output projection of attention's result [B, S, width].
@@ -149,7 +149,7 @@ protected:
   /// The kind of the layer that is being built.
   const LayerKind &kind() const { return *openKind; }
 
-  const DecoderConfig &config;
+  const DecoderConfig config;
   const DecoderNames names;
 
 private:

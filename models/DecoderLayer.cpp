@@ -76,6 +76,15 @@ Value DecoderBuilder::projectHeads(Value x, StringRef name, int64_t heads) {
                     heads);
 }
 
+void DecoderBuilder::declareHeadBiases() {
+  int64_t query = config.heads * config.headSize;
+  int64_t key = config.keyHeads * config.headSize;
+  Attribute zero = constant(0.0);
+  param("self_attn.q_proj.bias", {query}, {"heads"}, zero);
+  param("self_attn.k_proj.bias", {key}, {"kv_heads"}, zero);
+  param("self_attn.v_proj.bias", {key}, {"kv_heads"}, zero);
+}
+
 Value DecoderBuilder::biasedHeads(Value x, StringRef name, int64_t heads) {
   Value flat = project(x, (name + ".weight").str(), heads * config.headSize,
                        config.embed);

@@ -8,7 +8,7 @@
 // heads of N dimensions without and R with position, values of W.
 #include "models/Decoder.h"
 #include "models/Experts.h"
-#include "models/UnsupportedKeys.h"
+#include "models/Family.h"
 
 #include <cmath>
 
@@ -210,26 +210,15 @@ static void checkSizes(Config &config, const DecoderConfig &decoder,
 
 static ExpertConfig readExperts(Config &config, const DecoderConfig &decoder,
                                 const Microbatch &microbatch) {
-  ExpertConfig experts{
-      .embed = decoder.embed,
-      .feedForward = config.size("moe_intermediate_size", 2048),
-      .experts = config.size("n_routed_experts", 256),
-      .choices = config.size("num_experts_per_tok", 8),
-      .initializerRange = decoder.initializerRange,
-      .activation = decoder.activation,
-      .normalizes = config.flag("norm_topk_prob", true),
-      .scaling = config.real("routed_scaling_factor", 2.5, "a number above 0",
-                             [](double value) { return value > 0; }),
-      .sigmoid = true,
-      .bias = "mlp.gate.e_score_correction_bias",
-      .biasRate = microbatch.routers.biasRate,
-      .groups = config.size("n_group", 8),
-      .topGroups = config.size("topk_group", 4),
-  };
-  experts.balanceLoss = microbatch.routers.balance.value_or(0);
-  experts.zLoss = microbatch.routers.zLoss;
-  experts.check(config, "n_routed_experts", "num_experts_per_tok",
-                "moe_intermediate_size", microbatch);
+  auto experts = ExpertConfig::read(config, decoder, microbatch,
+                                    {"n_routed_experts", 256, 8, 2048});
+  experts.normalizes = config.flag("norm_topk_prob", true);
+  experts.scaling = config.positive("routed_scaling_factor", 2.5);
+  experts.sigmoid = true;
+  experts.bias = "mlp.gate.e_score_correction_bias";
+  experts.biasRate = microbatch.routers.biasRate;
+  experts.groups = config.size("n_group", 8);
+  experts.topGroups = config.size("topk_group", 4);
   for (auto [key, only] :
        {std::pair("scoring_func", "sigmoid"), {"topk_method", "noaux_tc"}})
     if (config.text(key, only) != only)
@@ -265,9 +254,8 @@ static void setSparseLayers(Config &config, DecoderConfig &decoder) {
   decoder.setSparse([&](int64_t layer) { return uint64_t(layer) >= first; });
 }
 
-LogicalResult mlir::rota::buildDeepSeekV3(Config &config,
-                                          const Microbatch &microbatch,
-                                          ModuleOp module) {
+static std::unique_ptr<ModelBuilder>
+readDeepSeekV3(Config &config, const Microbatch &microbatch, ModuleOp module) {
   LatentSizes sizes = readSizes(config);
   DecoderDefaults defaults;
   defaults.headSize = sizes.rotary; // width of the rotary table
@@ -292,12 +280,15 @@ LogicalResult mlir::rota::buildDeepSeekV3(Config &config,
         "n_shared_experts x moe_intermediate_size x hidden_size",
         {shared, decoder.embed});
   setSparseLayers(config, decoder);
-  if (!config.failed())
-    decoder.readPrediction(config, microbatch);
-  expectArchitecture(config, {"DeepseekV3ForCausalLM", "DeepseekV3Model"});
-  refuseUnsupportedKeys(config);
-  if (config.failed())
-    return failure();
-  DeepSeekBuilder(decoder, sizes, experts, shared, module, microbatch).build();
-  return success();
+  decoder.readPrediction(config, microbatch);
+  return std::make_unique<DeepSeekBuilder>(decoder, sizes, experts, shared,
+                                           module, microbatch);
 }
+
+const Family mlir::rota::deepSeekV3Family = {
+    .modelType = "deepseek_v3",
+    .description = "latent attention, mixtures of experts with sigmoid scores, "
+                   "groups and shared experts, multi-token prediction",
+    .languageModel = "DeepseekV3ForCausalLM",
+    .bareModel = "DeepseekV3Model",
+    .read = readDeepSeekV3};

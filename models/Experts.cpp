@@ -33,27 +33,44 @@ int64_t ExpertConfig::rows(const Microbatch &microbatch) const {
   return rows * blocks;
 }
 
-void ExpertConfig::check(Config &config, StringRef expertsKey,
-                         StringRef choicesKey, StringRef feedForwardKey,
-                         const Microbatch &microbatch) const {
-  if (choices > experts)
-    config.error(choicesKey) << "expected at most '" << expertsKey << "', "
-                             << experts << ", got " << choices;
+ExpertConfig ExpertConfig::read(Config &config, const DecoderConfig &decoder,
+                                const Microbatch &microbatch,
+                                const ExpertDefaults &defaults) {
+  StringRef choicesKey = "num_experts_per_tok", innerKey = "intermediate_size";
+  ExpertConfig result{
+      .embed = decoder.embed,
+      .feedForward = decoder.feedForward,
+      .experts = config.size(defaults.key, defaults.experts),
+      .choices = config.size(choicesKey, defaults.choices),
+      .initializerRange = decoder.initializerRange,
+      .activation = decoder.activation,
+      .balanceLoss = microbatch.routers.balance.value_or(0),
+      .zLoss = microbatch.routers.zLoss,
+  };
+  if (defaults.feedForward) {
+    innerKey = "moe_intermediate_size";
+    result.feedForward = config.size(innerKey, *defaults.feedForward);
+  }
+  int64_t experts = result.experts, inner = result.feedForward;
+  if (result.choices > experts)
+    config.error(choicesKey) << "expected at most '" << defaults.key << "', "
+                             << experts << ", got " << result.choices;
   if (experts % microbatch.experts.ranks != 0)
-    config.error(expertsKey)
+    config.error(defaults.key)
         << "expected a multiple of the " << microbatch.experts.ranks
         << " ranks along 'expert', got " << experts;
-  if (config.failed() ||
-      failed(checkElements(
-          config, feedForwardKey,
-          (expertsKey + " x " + feedForwardKey + " x hidden_size").str(),
-          {experts, feedForward, embed})))
-    return;
-  (void)checkElements(
-      config, choicesKey,
-      "sequences x rows of a sequence x the larger of hidden_size and " +
-          feedForwardKey.str(),
-      {microbatch.sequences, rows(microbatch), std::max(embed, feedForward)});
+  if (!config.failed() &&
+      succeeded(checkElements(
+          config, innerKey,
+          (defaults.key + " x " + innerKey + " x hidden_size").str(),
+          {experts, inner, decoder.embed})))
+    (void)checkElements(
+        config, choicesKey,
+        "sequences x rows of a sequence x the larger of hidden_size and " +
+            innerKey.str(),
+        {microbatch.sequences, result.rows(microbatch),
+         std::max(decoder.embed, inner)});
+  return result;
 }
 
 void ExpertBlock::declare() {

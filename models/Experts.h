@@ -6,7 +6,7 @@
 #define ROTA_MODELS_EXPERTS_H
 
 #include "ir/rota/experts/Experts.h"
-#include "models/ModelBuilder.h"
+#include "models/Decoder.h"
 
 namespace mlir::rota {
 
@@ -19,6 +19,15 @@ struct ExpertNames {
   StringRef gate = "mlp.experts.{expert}.gate_proj.weight";
   StringRef up = "mlp.experts.{expert}.up_proj.weight";
   StringRef down = "mlp.experts.{expert}.down_proj.weight";
+};
+
+/// The key with the number of experts, and the values of keys that a
+/// configuration of the family may lack.
+struct ExpertDefaults {
+  StringRef key;
+  int64_t experts, choices;
+  /// Of `moe_intermediate_size`; none: experts have the `intermediate_size`.
+  std::optional<int64_t> feedForward = std::nullopt;
 };
 
 struct ExpertConfig {
@@ -43,14 +52,15 @@ struct ExpertConfig {
   /// Coefficients of auxiliary losses; 0: none.
   double balanceLoss = 0, zLoss = 0;
 
-  /// Reads the coefficients: the command line's, else those of the file, which
-  /// count where it has `output_router_logits`, as in transformers.
-  void readLosses(Config &config, const Microbatch &microbatch);
+  /// Reads the sizes, and reports choices that exceed the experts and products
+  /// of sizes that are too large. The losses are those of the command line.
+  static ExpertConfig read(Config &config, const DecoderConfig &decoder,
+                           const Microbatch &microbatch,
+                           const ExpertDefaults &defaults);
 
-  /// Reports, at the keys of these sizes, choices that exceed the experts and
-  /// products of sizes that are too large.
-  void check(Config &config, StringRef expertsKey, StringRef choicesKey,
-             StringRef feedForwardKey, const Microbatch &microbatch) const;
+  /// Takes the file's coefficient of the load balance, unless the command line
+  /// has one, where the file has `output_router_logits`, as in transformers.
+  void readLosses(Config &config, const Microbatch &microbatch);
 
   /// Rows of a sequence that an expert takes; none: all.
   std::optional<int64_t> capacity(const Microbatch &microbatch) const;
@@ -83,7 +93,7 @@ protected:
                 Value counts, bool transposed = true);
 
   ModelBuilder &builder;
-  const ExpertConfig &config;
+  const ExpertConfig config;
 
 private:
   /// The part of the rows that choices take; null: all, or more than there are.

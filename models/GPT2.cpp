@@ -4,7 +4,7 @@
 // projection for query, key and value, a feed-forward without a gate. Weights
 // of projections are [in, out].
 #include "models/Decoder.h"
-#include "models/UnsupportedKeys.h"
+#include "models/Family.h"
 
 #include <cmath>
 #include <numeric>
@@ -145,18 +145,14 @@ private:
 /// Published files ask for dropout, without which most people train.
 static void ignoreDropout(Config &config) {
   for (StringRef key : {"resid_pdrop", "embd_pdrop", "attn_pdrop"}) {
-    double share =
-        config.real(key, 0.0, "a number from 0 to 1",
-                    [](double value) { return value >= 0 && value <= 1; });
+    double share = config.share(key, 0.0);
     if (share != 0)
       config.warning(key) << "dropout of " << shortText(share)
                           << " is ignored: models train without";
   }
 }
 
-static DecoderConfig readKeys(Config &config, const Microbatch &microbatch) {
-  auto isShare = [](double value) { return value >= 0 && value <= 1; };
-  StringRef share = "a number from 0 to 1";
+static DecoderConfig readKeys(Config &config) {
   DecoderConfig gpt;
   gpt.vocabulary = config.size("vocab_size");
   gpt.embed = config.size("n_embd");
@@ -165,8 +161,8 @@ static DecoderConfig readKeys(Config &config, const Microbatch &microbatch) {
   gpt.headSize = std::max<int64_t>(1, gpt.embed / gpt.heads);
   gpt.feedForward =
       config.size("n_inner", std::min(4 * gpt.embed, Config::maxSize));
-  gpt.normEpsilon = config.real("layer_norm_epsilon", 1e-5, share, isShare);
-  gpt.initializerRange = config.real("initializer_range", 0.02, share, isShare);
+  gpt.normEpsilon = config.share("layer_norm_epsilon", 1e-5);
+  gpt.initializerRange = config.share("initializer_range", 0.02);
   gpt.attentionScale = 1.0 / std::sqrt(double(gpt.headSize));
   gpt.activation = readActivation(config, "activation_function", "gelu_new");
   gpt.tied = config.flag("tie_word_embeddings", true);
@@ -199,10 +195,9 @@ static void checkSizes(Config &config, const DecoderConfig &gpt,
              {microbatch.sequences * microbatch.sequenceLength, widest})));
 }
 
-LogicalResult mlir::rota::buildGPT2(Config &config,
-                                    const Microbatch &microbatch,
-                                    ModuleOp module) {
-  DecoderConfig gpt = readKeys(config, microbatch);
+static std::unique_ptr<ModelBuilder>
+readGPT2(Config &config, const Microbatch &microbatch, ModuleOp module) {
+  DecoderConfig gpt = readKeys(config);
   int64_t positions = config.size("n_positions", 1024);
   if (!config.failed())
     checkSizes(config, gpt, positions, microbatch);
@@ -211,10 +206,13 @@ LogicalResult mlir::rota::buildGPT2(Config &config,
         << "expected at least the sequence length, "
         << microbatch.sequenceLength << ", got " << positions;
   ignoreDropout(config);
-  expectArchitecture(config, {"GPT2LMHeadModel", "GPT2Model"});
-  refuseUnsupportedKeys(config);
-  if (config.failed())
-    return failure();
-  GPT2Builder(gpt, positions, module, microbatch).build();
-  return success();
+  return std::make_unique<GPT2Builder>(gpt, positions, module, microbatch);
 }
+
+const Family mlir::rota::gpt2Family = {
+    .modelType = "gpt2",
+    .description = "layer norms, learned positions, one projection for query, "
+                   "key and value, GELU",
+    .languageModel = "GPT2LMHeadModel",
+    .bareModel = "GPT2Model",
+    .read = readGPT2};

@@ -8,7 +8,7 @@
 // own for these.
 #include "models/AttentionWindows.h"
 #include "models/Decoder.h"
-#include "models/UnsupportedKeys.h"
+#include "models/Family.h"
 
 #include <cmath>
 
@@ -82,8 +82,10 @@ private:
 };
 
 class Gemma3Builder : public Gemma2Builder {
+public:
   using Gemma2Builder::Gemma2Builder;
 
+private:
   void declareLayer() override {
     Gemma2Builder::declareLayer();
     declareHeadNorms();
@@ -136,9 +138,7 @@ static GemmaConfig readKeys(Config &config, const Microbatch &microbatch,
   gemma.activation =
       readActivation(config, "hidden_activation", defaults.activation);
   gemma.attentionScale =
-      1.0 /
-      std::sqrt(config.real("query_pre_attn_scalar", 256.0, "a number above 0",
-                            [](double value) { return value > 0; }));
+      1.0 / std::sqrt(config.positive("query_pre_attn_scalar", 256.0));
   gemma.logitCap = readCap(config, "final_logit_softcapping", version.logitCap);
   gemma.softCap = readCap(config, "attn_logit_softcapping", version.softCap);
   if (config.flag("use_bidirectional_attention", false))
@@ -147,24 +147,20 @@ static GemmaConfig readKeys(Config &config, const Microbatch &microbatch,
   return gemma;
 }
 
-template <typename Builder>
-static LogicalResult buildGemma(Config &config, const GemmaConfig &gemma,
-                                const Microbatch &microbatch, ModuleOp module) {
-  refuseUnsupportedKeys(config);
-  if (config.failed())
-    return failure();
-  Builder(gemma, module, microbatch).build();
-  return success();
-}
-
-LogicalResult mlir::rota::buildGemma2(Config &config,
-                                      const Microbatch &microbatch,
-                                      ModuleOp module) {
+static std::unique_ptr<ModelBuilder>
+readGemma2(Config &config, const Microbatch &microbatch, ModuleOp module) {
   GemmaConfig gemma = readKeys(config, microbatch, {50.0, 30.0, {}});
   readWindows(config, gemma, [](int64_t layer) { return layer % 2 == 0; });
-  expectArchitecture(config, {"Gemma2ForCausalLM", "Gemma2Model"});
-  return buildGemma<Gemma2Builder>(config, gemma, microbatch, module);
+  return std::make_unique<Gemma2Builder>(gemma, module, microbatch);
 }
+
+const Family mlir::rota::gemma2Family = {
+    .modelType = "gemma2",
+    .description = "norms around attention and feed-forward, caps of scores "
+                   "and logits, windows in every other layer",
+    .languageModel = "Gemma2ForCausalLM",
+    .bareModel = "Gemma2Model",
+    .read = readGemma2};
 
 /// A file has settings for both kinds of layers, not one for all.
 static void refuseSharedRotary(Config &config) {
@@ -177,9 +173,8 @@ static void refuseSharedRotary(Config &config) {
           << "expected \"full_attention\" or \"sliding_attention\"";
 }
 
-LogicalResult mlir::rota::buildGemma3(Config &config,
-                                      const Microbatch &microbatch,
-                                      ModuleOp module) {
+static std::unique_ptr<ModelBuilder>
+readGemma3(Config &config, const Microbatch &microbatch, ModuleOp module) {
   refuseSharedRotary(config);
   RotaryKeys full = {"rope_parameters.full_attention", "rope_theta",
                      "rope_scaling", 1e6};
@@ -193,6 +188,14 @@ LogicalResult mlir::rota::buildGemma3(Config &config,
   for (LayerKind &kind : gemma.kinds)
     if (kind.window)
       kind.rotary = rotary;
-  expectArchitecture(config, {"Gemma3ForCausalLM", "Gemma3TextModel"});
-  return buildGemma<Gemma3Builder>(config, gemma, microbatch, module);
+  return std::make_unique<Gemma3Builder>(gemma, module, microbatch);
 }
+
+const Family mlir::rota::gemma3Family = {
+    .modelType = "gemma3_text",
+    .description = "the text model of Gemma 3: Gemma 2 with norms of each "
+                   "head's query and key instead of caps, windows in five "
+                   "layers of six",
+    .languageModel = "Gemma3ForCausalLM",
+    .bareModel = "Gemma3TextModel",
+    .read = readGemma3};

@@ -8,7 +8,7 @@
 #include "models/AttentionWindows.h"
 #include "models/Decoder.h"
 #include "models/Experts.h"
-#include "models/UnsupportedKeys.h"
+#include "models/Family.h"
 
 using namespace mlir;
 using namespace mlir::rota;
@@ -99,7 +99,7 @@ private:
                                              embed, inner, counts));
   }
 
-  const GptOssConfig &gpt;
+  const GptOssConfig gpt;
 };
 
 class GptOssBuilder : public DecoderBuilder {
@@ -111,13 +111,8 @@ public:
 private:
   void declareAttention() override {
     DecoderBuilder::declareAttention();
-    int64_t query = config.heads * config.headSize;
-    int64_t key = config.keyHeads * config.headSize;
-    Attribute zero = constant(0.0);
-    param("self_attn.q_proj.bias", {query}, {"heads"}, zero);
-    param("self_attn.k_proj.bias", {key}, {"kv_heads"}, zero);
-    param("self_attn.v_proj.bias", {key}, {"kv_heads"}, zero);
-    param("self_attn.o_proj.bias", {config.embed}, {"embed"}, zero);
+    declareHeadBiases();
+    param("self_attn.o_proj.bias", {config.embed}, {"embed"}, constant(0.0));
     param("self_attn.sinks", {config.heads}, {"heads"},
           normal(config.initializerRange));
   }
@@ -141,31 +136,21 @@ private:
 
 static GptOssConfig readExperts(Config &config, const DecoderConfig &decoder,
                                 const Microbatch &microbatch) {
-  auto isPositive = [](double value) { return value > 0; };
-  GptOssConfig gpt{
-      .experts = {.embed = decoder.embed,
-                  .feedForward = decoder.feedForward,
-                  .experts = config.size("num_local_experts", 128),
-                  .choices = config.size("num_experts_per_tok", 4),
-                  .initializerRange = decoder.initializerRange,
-                  .routerBias = "mlp.router.bias",
-                  .names = {.router = "mlp.router.weight",
-                            .gate = {},
-                            .up = "mlp.experts.gate_up_proj",
-                            .down = "mlp.experts.down_proj"}},
-      .alpha =
-          config.real("swiglu_alpha", 1.702, "a number above 0", isPositive),
-      .limit = config.real("swiglu_limit", 7.0, "a number above 0", isPositive),
-  };
+  GptOssConfig gpt{ExpertConfig::read(config, decoder, microbatch,
+                                      {"num_local_experts", 128, 4}),
+                   config.positive("swiglu_alpha", 1.702),
+                   config.positive("swiglu_limit", 7.0)};
+  gpt.experts.routerBias = "mlp.router.bias";
+  gpt.experts.names = {.router = "mlp.router.weight",
+                       .gate = {},
+                       .up = "mlp.experts.gate_up_proj",
+                       .down = "mlp.experts.down_proj"};
   gpt.experts.readLosses(config, microbatch);
-  gpt.experts.check(config, "num_local_experts", "num_experts_per_tok",
-                    "intermediate_size", microbatch);
   return gpt;
 }
 
-LogicalResult mlir::rota::buildGptOss(Config &config,
-                                      const Microbatch &microbatch,
-                                      ModuleOp module) {
+static std::unique_ptr<ModelBuilder>
+readGptOss(Config &config, const Microbatch &microbatch, ModuleOp module) {
   DecoderDefaults defaults;
   defaults.normEpsilon = 1e-5;
   defaults.headSize = 64;
@@ -183,10 +168,13 @@ LogicalResult mlir::rota::buildGptOss(Config &config,
   if (config.find("quantization_config.quant_method"))
     config.expected("quantization_config.quant_method",
                     "no quantization; weights in bf16 are read");
-  expectArchitecture(config, {"GptOssForCausalLM", "GptOssModel"});
-  refuseUnsupportedKeys(config);
-  if (config.failed())
-    return failure();
-  GptOssBuilder(decoder, gpt, module, microbatch).build();
-  return success();
+  return std::make_unique<GptOssBuilder>(decoder, gpt, module, microbatch);
 }
+
+const Family mlir::rota::gptOssFamily = {
+    .modelType = "gpt_oss",
+    .description = "gpt-oss: sinks and biases of attention, windows in every "
+                   "other layer, experts with biases",
+    .languageModel = "GptOssForCausalLM",
+    .bareModel = "GptOssModel",
+    .read = readGptOss};

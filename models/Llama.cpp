@@ -4,36 +4,37 @@
 // that of DecoderLayer.cpp, and Mistral (Jiang et al. 2023), which adds
 // windows.
 #include "models/Decoder.h"
-#include "models/UnsupportedKeys.h"
+#include "models/Family.h"
 
 using namespace mlir;
 using namespace mlir::rota;
 
-LogicalResult mlir::rota::buildLlama(Config &config,
-                                     const Microbatch &microbatch,
-                                     ModuleOp module) {
+static std::unique_ptr<ModelBuilder>
+readLlama(Config &config, const Microbatch &microbatch, ModuleOp module) {
   auto llama = DecoderConfig::read(config, microbatch);
-  expectFullAttention(config);
-  expectArchitecture(config, {"LlamaForCausalLM", "LlamaModel"});
-  refuseUnsupportedKeys(config);
-  if (config.failed())
-    return failure();
-  DecoderBuilder(llama, module, microbatch).build();
-  return success();
+  return std::make_unique<DecoderBuilder>(llama, module, microbatch);
 }
 
-LogicalResult mlir::rota::buildMistral(Config &config,
-                                       const Microbatch &microbatch,
-                                       ModuleOp module) {
+const Family mlir::rota::llamaFamily = {
+    .modelType = "llama",
+    .description = "Llama 2 and 3, and models of their form: grouped-query "
+                   "attention, rotary embedding, a gated feed-forward",
+    .languageModel = "LlamaForCausalLM",
+    .bareModel = "LlamaModel",
+    .read = readLlama};
+
+static std::unique_ptr<ModelBuilder>
+readMistral(Config &config, const Microbatch &microbatch, ModuleOp module) {
   auto mistral = DecoderConfig::read(config, microbatch);
   // Every layer has the window. A file without the key has the first version's.
   if (config.find("sliding_window") || !config.has("sliding_window"))
     mistral.kinds.front().window = config.size("sliding_window", 4096);
-  expectFullAttention(config);
-  expectArchitecture(config, {"MistralForCausalLM", "MistralModel"});
-  refuseUnsupportedKeys(config);
-  if (config.failed())
-    return failure();
-  DecoderBuilder(mistral, module, microbatch).build();
-  return success();
+  return std::make_unique<DecoderBuilder>(mistral, module, microbatch);
 }
+
+const Family mlir::rota::mistralFamily = {
+    .modelType = "mistral",
+    .description = "Llama with a sliding window in every layer",
+    .languageModel = "MistralForCausalLM",
+    .bareModel = "MistralModel",
+    .read = readMistral};

@@ -35,6 +35,10 @@ struct Microbatch {
 class ModelBuilder : public ImplicitLocOpBuilder {
 public:
   ModelBuilder(ModuleOp module, const Microbatch &microbatch);
+  virtual ~ModelBuilder() = default;
+
+  /// Builds the whole module, once.
+  virtual void build() = 0;
 
   const Microbatch microbatch;
 
@@ -97,41 +101,6 @@ private:
   int64_t sequenceLength;     // length in the functions that are built
   std::string prefix;         // begins the names of parameters
 };
-
-/// A family of models: builds a module from its configuration. Returns failure
-/// after errors that were reported.
-struct Family {
-  StringRef modelType;
-  LogicalResult (*build)(Config &config, const Microbatch &microbatch,
-                         ModuleOp module);
-};
-
-LogicalResult buildDeepSeekV3(Config &config, const Microbatch &microbatch,
-                              ModuleOp module);
-LogicalResult buildGPT2(Config &config, const Microbatch &microbatch,
-                        ModuleOp module);
-LogicalResult buildGptOss(Config &config, const Microbatch &microbatch,
-                          ModuleOp module);
-LogicalResult buildGemma2(Config &config, const Microbatch &microbatch,
-                          ModuleOp module);
-LogicalResult buildGemma3(Config &config, const Microbatch &microbatch,
-                          ModuleOp module);
-LogicalResult buildLlama(Config &config, const Microbatch &microbatch,
-                         ModuleOp module);
-LogicalResult buildMistral(Config &config, const Microbatch &microbatch,
-                           ModuleOp module);
-LogicalResult buildMixtral(Config &config, const Microbatch &microbatch,
-                           ModuleOp module);
-LogicalResult buildOlmo2(Config &config, const Microbatch &microbatch,
-                         ModuleOp module);
-LogicalResult buildQwen2(Config &config, const Microbatch &microbatch,
-                         ModuleOp module);
-LogicalResult buildQwen3(Config &config, const Microbatch &microbatch,
-                         ModuleOp module);
-LogicalResult buildQwen3Moe(Config &config, const Microbatch &microbatch,
-                            ModuleOp module);
-LogicalResult buildSimple(Config &config, const Microbatch &microbatch,
-                          ModuleOp module);
 
 /// Reports, at `key`, a product of sizes that exceeds `maxElements`. `what`
 /// spells the product: "vocab_size x hidden_size".

@@ -4,7 +4,7 @@
 #include "models/Models.h"
 
 #include "ir/rota/experts/Experts.h"
-#include "models/ModelBuilder.h"
+#include "models/Family.h"
 #include "runtime/files/Nesting.h"
 #include "runtime/program/Text.h"
 #include "runtime/program/WeightFiles.h"
@@ -20,21 +20,12 @@ using namespace mlir;
 using namespace mlir::rota;
 using ::rota::numberText;
 
-static constexpr Family families[] = {
-    {"deepseek_v3", buildDeepSeekV3},
-    {"gemma2", buildGemma2},
-    {"gemma3_text", buildGemma3},
-    {"gpt2", buildGPT2},
-    {"gpt_oss", buildGptOss},
-    {"llama", buildLlama},
-    {"mistral", buildMistral},
-    {"mixtral", buildMixtral},
-    {"olmo2", buildOlmo2},
-    {"qwen2", buildQwen2},
-    {"qwen3", buildQwen3},
-    {"qwen3_moe", buildQwen3Moe},
-    {"simple", buildSimple},
-};
+ArrayRef<const Family *> mlir::rota::allFamilies() {
+#define ROTA_FAMILY_ROW(name) &name##Family,
+  static constexpr const Family *families[] = {ROTA_FAMILIES(ROTA_FAMILY_ROW)};
+#undef ROTA_FAMILY_ROW
+  return families;
+}
 
 static InFlightDiagnostic errorAt(MLIRContext &context, StringRef path) {
   return emitError(FileLineColLoc::get(&context, path, 0, 0));
@@ -59,19 +50,35 @@ static FailureOr<ComputeType> readComputeType(Config &config) {
   return ComputeType::F32;
 }
 
-static FailureOr<Family> findFamily(Config &config) {
+/// The family of the configuration; null after an error.
+static const Family *findFamily(Config &config) {
   std::string type = config.text("model_type");
   if (config.failed())
-    return failure();
-  for (const Family &family : families)
-    if (family.modelType == type)
+    return nullptr;
+  for (const Family *family : allFamilies())
+    if (family->modelType == type)
       return family;
   auto diagnostic = config.error("model_type");
   diagnostic << "expected one of ";
-  llvm::interleaveComma(families, diagnostic, [&](const Family &family) {
-    diagnostic << "\"" << family.modelType << "\"";
+  llvm::interleaveComma(allFamilies(), diagnostic, [&](const Family *family) {
+    diagnostic << "\"" << family->modelType << "\"";
   });
-  return diagnostic << ", got \"" << type << "\"";
+  diagnostic << ", got \"" << type << "\"";
+  return nullptr;
+}
+
+/// Reports `architectures` unless it names the family's language model, with or
+/// without its head.
+static void checkArchitecture(Config &config, const Family &family) {
+  const nlohmann::json *given = config.find("architectures");
+  auto isKnown = [&](const nlohmann::json &name) {
+    return name == family.languageModel.str() || name == family.bareModel.str();
+  };
+  if (given && !family.languageModel.empty() &&
+      !(given->is_array() && llvm::any_of(*given, isKnown)))
+    config.error("architectures")
+        << "expected \"" << family.languageModel << "\", got "
+        << shortText(*given) << "; other heads are not supported";
 }
 
 /// Sizes of a microbatch that a configuration can be built with.
@@ -192,8 +199,8 @@ static FailureOr<BuiltModel> buildFromConfig(MLIRContext &context,
   auto config = Config::read(context, path);
   if (!config)
     return failure();
-  auto family = findFamily(*config);
-  if (failed(family))
+  const Family *family = findFamily(*config);
+  if (!family)
     return failure();
   auto compute = readComputeType(*config);
   if (failed(compute))
@@ -212,9 +219,13 @@ static FailureOr<BuiltModel> buildFromConfig(MLIRContext &context,
   model.sequenceLength = options.sequenceLength;
   model.config = config->source();
   model.module = ModuleOp::create(UnknownLoc::get(&context));
-  if (failed(family->build(*config, microbatch, *model.module)) ||
+  auto builder = family->read(*config, microbatch, *model.module);
+  checkArchitecture(*config, *family);
+  refuseUnsupportedKeys(*config);
+  if (config->failed() ||
       failed(checkPrediction(context, path, *config, options)))
     return failure();
+  builder->build();
   if (failed(verify(*model.module)) ||
       failed(checkParameters(*config, *model.module)) ||
       failed(checkExperts(*config, options, *model.module)) ||

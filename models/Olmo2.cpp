@@ -4,7 +4,7 @@
 // feed-forward instead of their inputs, and of the whole query and key before
 // they are split into heads.
 #include "models/Decoder.h"
-#include "models/UnsupportedKeys.h"
+#include "models/Family.h"
 
 using namespace mlir;
 using namespace mlir::rota;
@@ -12,8 +12,10 @@ using namespace mlir::rota;
 namespace {
 
 class Olmo2Builder : public DecoderBuilder {
+public:
   using DecoderBuilder::DecoderBuilder;
 
+private:
   void declareLayer() override {
     declareAttention();
     declareNorm("self_attn.q_norm.weight", config.heads * config.headSize);
@@ -43,17 +45,18 @@ class Olmo2Builder : public DecoderBuilder {
 
 } // namespace
 
-LogicalResult mlir::rota::buildOlmo2(Config &config,
-                                     const Microbatch &microbatch,
-                                     ModuleOp module) {
+static std::unique_ptr<ModelBuilder>
+readOlmo2(Config &config, const Microbatch &microbatch, ModuleOp module) {
   DecoderDefaults defaults;
   defaults.normEpsilon = 1e-5;
   auto olmo = DecoderConfig::read(config, microbatch, defaults);
-  expectFullAttention(config);
-  expectArchitecture(config, {"Olmo2ForCausalLM", "Olmo2Model"});
-  refuseUnsupportedKeys(config);
-  if (config.failed())
-    return failure();
-  Olmo2Builder(olmo, module, microbatch).build();
-  return success();
+  return std::make_unique<Olmo2Builder>(olmo, module, microbatch);
 }
+
+const Family mlir::rota::olmo2Family = {
+    .modelType = "olmo2",
+    .description = "RMS norms of the outputs of attention and feed-forward, "
+                   "and of the whole query and key",
+    .languageModel = "Olmo2ForCausalLM",
+    .bareModel = "Olmo2Model",
+    .read = readOlmo2};

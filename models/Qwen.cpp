@@ -6,7 +6,7 @@
 #include "models/AttentionWindows.h"
 #include "models/Decoder.h"
 #include "models/Experts.h"
-#include "models/UnsupportedKeys.h"
+#include "models/Family.h"
 
 using namespace mlir;
 using namespace mlir::rota;
@@ -14,15 +14,13 @@ using namespace mlir::rota;
 namespace {
 
 class Qwen2Builder : public DecoderBuilder {
+public:
   using DecoderBuilder::DecoderBuilder;
 
+private:
   void declareLayer() override {
     DecoderBuilder::declareLayer();
-    int64_t query = config.heads * config.headSize;
-    int64_t key = config.keyHeads * config.headSize;
-    param("self_attn.q_proj.bias", {query}, {"heads"}, constant(0.0));
-    param("self_attn.k_proj.bias", {key}, {"kv_heads"}, constant(0.0));
-    param("self_attn.v_proj.bias", {key}, {"kv_heads"}, constant(0.0));
+    declareHeadBiases();
   }
 
   Value projectHeads(Value x, StringRef name, int64_t heads) override {
@@ -69,55 +67,57 @@ private:
 
 /// The keys of both versions beyond Llama's: with `use_sliding_window` the
 /// layers from `max_window_layers` on have a window.
-static void readKeys(Config &config, DecoderConfig &qwen) {
+static void readWindows(Config &config, DecoderConfig &qwen) {
   bool slides = config.flag("use_sliding_window", false);
-  const nlohmann::json *full = config.find("max_window_layers");
-  if (full && !full->is_number_unsigned())
-    config.expected("max_window_layers", "an integer of at least 0");
-  if (config.failed())
-    return;
-  int64_t first = full ? full->get<int64_t>() : 28;
+  int64_t first = 28;
+  if (const nlohmann::json *full = config.find("max_window_layers")) {
+    if (full->is_number_unsigned())
+      first = full->get<int64_t>();
+    else
+      config.expected("max_window_layers", "an integer of at least 0");
+  }
   auto sliding = readSlidingLayers(config, qwen.layers, [&](int64_t layer) {
     return slides && layer >= first;
   });
-  if (!slides && llvm::is_contained(sliding, true))
+  bool isNull = config.has("sliding_window") && !config.find("sliding_window");
+  bool anySlides = llvm::is_contained(sliding, true);
+  if (anySlides && !slides)
     config.expected("layer_types", "\"full_attention\" in every layer, since "
                                    "'use_sliding_window' is false");
   // Without `use_sliding_window` the window of a published file is unused.
-  if (!config.find("sliding_window") && config.has("sliding_window"))
-    return;
-  if (slides && llvm::is_contained(sliding, true))
+  else if (anySlides && !isNull)
     setWindows(qwen, sliding, config.size("sliding_window", 4096));
 }
 
-template <typename Builder>
-static LogicalResult buildQwen(Config &config, DecoderConfig qwen,
-                               const Microbatch &microbatch, ModuleOp module) {
-  readKeys(config, qwen);
-  refuseUnsupportedKeys(config);
-  if (config.failed())
-    return failure();
-  Builder(qwen, module, microbatch).build();
-  return success();
-}
-
-LogicalResult mlir::rota::buildQwen2(Config &config,
-                                     const Microbatch &microbatch,
-                                     ModuleOp module) {
+static std::unique_ptr<ModelBuilder>
+readQwen2(Config &config, const Microbatch &microbatch, ModuleOp module) {
   auto qwen = DecoderConfig::read(config, microbatch);
-  expectArchitecture(config, {"Qwen2ForCausalLM", "Qwen2Model"});
-  return buildQwen<Qwen2Builder>(config, qwen, microbatch, module);
+  readWindows(config, qwen);
+  return std::make_unique<Qwen2Builder>(qwen, module, microbatch);
 }
 
-LogicalResult mlir::rota::buildQwen3(Config &config,
-                                     const Microbatch &microbatch,
-                                     ModuleOp module) {
+const Family mlir::rota::qwen2Family = {
+    .modelType = "qwen2",
+    .description = "Qwen2 and 2.5: Llama with biases of query, key and value",
+    .languageModel = "Qwen2ForCausalLM",
+    .bareModel = "Qwen2Model",
+    .read = readQwen2};
+
+static std::unique_ptr<ModelBuilder>
+readQwen3(Config &config, const Microbatch &microbatch, ModuleOp module) {
   DecoderDefaults defaults;
   defaults.headSize = 128;
   auto qwen = DecoderConfig::read(config, microbatch, defaults);
-  expectArchitecture(config, {"Qwen3ForCausalLM", "Qwen3Model"});
-  return buildQwen<Qwen3Builder>(config, qwen, microbatch, module);
+  readWindows(config, qwen);
+  return std::make_unique<Qwen3Builder>(qwen, module, microbatch);
 }
+
+const Family mlir::rota::qwen3Family = {
+    .modelType = "qwen3",
+    .description = "Llama with RMS norms of each head's query and key",
+    .languageModel = "Qwen3ForCausalLM",
+    .bareModel = "Qwen3Model",
+    .read = readQwen3};
 
 /// Reads which layers are dense: those that `mlp_only_layers` lists, and those
 /// that `decoder_sparse_step` does not reach.
@@ -137,9 +137,8 @@ static void setSparseLayers(Config &config, DecoderConfig &qwen) {
   });
 }
 
-LogicalResult mlir::rota::buildQwen3Moe(Config &config,
-                                        const Microbatch &microbatch,
-                                        ModuleOp module) {
+static std::unique_ptr<ModelBuilder>
+readQwen3Moe(Config &config, const Microbatch &microbatch, ModuleOp module) {
   auto qwen = DecoderConfig::read(config, microbatch);
   // Published files have a window that `use_sliding_window` switches off.
   if (config.flag("use_sliding_window", false))
@@ -147,24 +146,17 @@ LogicalResult mlir::rota::buildQwen3Moe(Config &config,
   else
     config.find("sliding_window");
   config.find("max_window_layers"); // unused, as in transformers
-  ExpertConfig experts{
-      .embed = qwen.embed,
-      .feedForward = config.size("moe_intermediate_size", 768),
-      .experts = config.size("num_experts", 128),
-      .choices = config.size("num_experts_per_tok", 8),
-      .initializerRange = qwen.initializerRange,
-      .activation = qwen.activation,
-      .normalizes = config.flag("norm_topk_prob", false),
-  };
+  auto experts = ExpertConfig::read(config, qwen, microbatch,
+                                    {"num_experts", 128, 8, 768});
+  experts.normalizes = config.flag("norm_topk_prob", false);
   experts.readLosses(config, microbatch);
-  experts.check(config, "num_experts", "num_experts_per_tok",
-                "moe_intermediate_size", microbatch);
   setSparseLayers(config, qwen);
-  expectFullAttention(config);
-  expectArchitecture(config, {"Qwen3MoeForCausalLM", "Qwen3MoeModel"});
-  refuseUnsupportedKeys(config);
-  if (config.failed())
-    return failure();
-  Qwen3MoeBuilder(qwen, experts, module, microbatch).build();
-  return success();
+  return std::make_unique<Qwen3MoeBuilder>(qwen, experts, module, microbatch);
 }
+
+const Family mlir::rota::qwen3MoeFamily = {
+    .modelType = "qwen3_moe",
+    .description = "Qwen3 with mixtures of experts in some layers or all",
+    .languageModel = "Qwen3MoeForCausalLM",
+    .bareModel = "Qwen3MoeModel",
+    .read = readQwen3Moe};

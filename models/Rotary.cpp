@@ -29,8 +29,6 @@ static std::string inside(StringRef key, StringRef name) {
   return (key + "." + name).str();
 }
 
-static bool isPositive(double value) { return value > 0; }
-
 static void readFactor(Config &config, StringRef key, Rotary &rotary) {
   rotary.factor =
       config.real(inside(key, "factor"), {}, "a number of at least 1",
@@ -45,10 +43,8 @@ static void readLlama3(Config &config, StringRef key, Rotary &rotary) {
   readFactor(config, key, rotary);
   std::string low = inside(key, "low_freq_factor");
   std::string high = inside(key, "high_freq_factor");
-  rotary.lowFrequencyFactor =
-      config.real(low, {}, "a number above 0", isPositive);
-  rotary.highFrequencyFactor =
-      config.real(high, {}, "a number above 0", isPositive);
+  rotary.lowFrequencyFactor = config.positive(low, {});
+  rotary.highFrequencyFactor = config.positive(high, {});
   rotary.originalContext =
       config.size(inside(key, "original_max_position_embeddings"));
   if (!config.failed() &&
@@ -82,8 +78,7 @@ static double yarnScale(double factor, double weight) {
 static void readYarn(Config &config, StringRef key, Rotary &rotary) {
   readFactor(config, key, rotary);
   auto positive = [&](StringRef name, double fallback) {
-    return config.real(inside(key, name), fallback, "a number above 0",
-                       isPositive);
+    return config.positive(inside(key, name), fallback);
   };
   auto weight = [&](StringRef name) {
     return config.real(inside(key, name), 0.0, "a number of at least 0",
@@ -132,9 +127,7 @@ static double stretchYarn(double frequency, int64_t pair, int64_t headSize,
 static void readProportional(Config &config, StringRef key, Rotary &rotary) {
   if (config.find(inside(key, "factor")))
     readFactor(config, key, rotary);
-  rotary.share = config.real(
-      inside(key, "partial_rotary_factor"), 1.0, "a number from 0 to 1",
-      [](double value) { return value >= 0 && value <= 1; });
+  rotary.share = config.share(inside(key, "partial_rotary_factor"), 1.0);
 }
 
 /// The first pairs turn with the frequencies of the whole head, divided by the
@@ -222,7 +215,6 @@ static void compareSpellings(Config &config, const RotaryKeys &keys) {
 
 Rotary Rotary::read(Config &config, const RotaryKeys &keys) {
   Rotary rotary;
-  StringRef rule = "a number above 0";
   for (StringRef key : {keys.parameters, keys.scaling})
     if (const nlohmann::json *value = key.empty() ? nullptr : config.find(key);
         value && !value->is_object()) {
@@ -231,10 +223,9 @@ Rotary Rotary::read(Config &config, const RotaryKeys &keys) {
     }
   bool isNewer = config.find(keys.parameters);
   StringRef key = isNewer ? keys.parameters : keys.scaling;
-  double outer = config.real(keys.theta, keys.fallback, rule, isPositive);
-  rotary.theta = key.empty() ? outer
-                             : config.real(inside(key, "rope_theta"), outer,
-                                           rule, isPositive);
+  double outer = config.positive(keys.theta, keys.fallback);
+  rotary.theta =
+      key.empty() ? outer : config.positive(inside(key, "rope_theta"), outer);
   if (isNewer) {
     if (config.find(keys.theta) && rotary.theta != outer)
       config.error(keys.theta)

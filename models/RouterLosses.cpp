@@ -21,7 +21,6 @@ void ExpertConfig::readLosses(Config &config, const Microbatch &microbatch) {
                              "a number of at least 0", isLoss);
   bool counts = config.flag("output_router_logits", false);
   balanceLoss = microbatch.routers.balance.value_or(counts ? given : 0);
-  zLoss = microbatch.routers.zLoss;
 }
 
 /// The probabilities [B, S, X] of logits, and their logsumexp [B, S].

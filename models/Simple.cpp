@@ -6,7 +6,7 @@
 // microbatches, unlike the norm of the whole tensor, so that a batch may be cut
 // in any way. A coefficient adds an auxiliary loss, the mean of y^2 over all
 // layers.
-#include "models/ModelBuilder.h"
+#include "models/Family.h"
 #include "runtime/program/Text.h"
 
 #include <cmath>
@@ -27,7 +27,7 @@ public:
             tensor({microbatch.sequences, microbatch.sequenceLength, embed},
                    getF32Type())) {}
 
-  void build() {
+  void build() override {
     beginLayers("layers", SmallVector<StringRef>(layers, "linear"));
     beginKind("linear");
     param("weight", {embed, embed}, {"in", "out"},
@@ -105,9 +105,8 @@ private:
 
 } // namespace
 
-LogicalResult mlir::rota::buildSimple(Config &config,
-                                      const Microbatch &microbatch,
-                                      ModuleOp module) {
+static std::unique_ptr<ModelBuilder>
+readSimple(Config &config, const Microbatch &microbatch, ModuleOp module) {
   if (microbatch.zLoss != 0)
     config.error("model_type") << "expected no z-loss for the family 'simple', "
                                   "which has no logits, got "
@@ -118,13 +117,18 @@ LogicalResult mlir::rota::buildSimple(Config &config,
       config.real("auxiliary_loss_coefficient", 0.0, "a finite number",
                   [](double) { return true; });
   int64_t rows = microbatch.sequences * microbatch.sequenceLength;
-  if (config.failed() ||
-      failed(checkElements(config, "hidden_size", "hidden_size x hidden_size",
-                           {embed, embed})) ||
-      failed(checkElements(config, "hidden_size",
-                           "sequences x sequence length x hidden_size",
-                           {rows, embed})))
-    return failure();
-  SimpleBuilder(embed, layers, coefficient, module, microbatch).build();
-  return success();
+  if (!config.failed() &&
+      succeeded(checkElements(config, "hidden_size",
+                              "hidden_size x hidden_size", {embed, embed})))
+    (void)checkElements(config, "hidden_size",
+                        "sequences x sequence length x hidden_size",
+                        {rows, embed});
+  return std::make_unique<SimpleBuilder>(embed, layers, coefficient, module,
+                                         microbatch);
 }
+
+const Family mlir::rota::simpleFamily = {
+    .modelType = "simple",
+    .description = "y = x W in every layer on f32 inputs, for replays of "
+                   "pipelines",
+    .read = readSimple};

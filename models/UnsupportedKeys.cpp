@@ -13,7 +13,7 @@ namespace {
 /// A key that would change the computation unless it has a neutral value.
 struct NeutralKey {
   StringLiteral key;
-  enum Neutral { False, Zero, One, Absent, Empty } neutral;
+  enum Neutral { False, Zero, One, Absent, Empty, FullAttention } neutral;
 };
 
 } // namespace
@@ -29,6 +29,7 @@ static constexpr NeutralKey neutralKeys[] = {
     // Other attention.
     {"sliding_window", NeutralKey::Absent},
     {"use_sliding_window", NeutralKey::False},
+    {"layer_types", NeutralKey::FullAttention},
     {"attention_chunk_size", NeutralKey::Absent},
     {"no_rope_layers", NeutralKey::Empty},
     {"qkv_bias", NeutralKey::False},
@@ -92,6 +93,10 @@ static bool isNeutral(const nlohmann::json &value,
     return false;
   case NeutralKey::Empty:
     return (value.is_object() || value.is_array()) && value.empty();
+  case NeutralKey::FullAttention:
+    return value.is_array() && llvm::all_of(value, [](const auto &kind) {
+             return kind == "full_attention";
+           });
   }
   return false;
 }
@@ -108,6 +113,8 @@ static StringRef ruleOf(NeutralKey::Neutral neutral) {
     return "no such key or null";
   case NeutralKey::Empty:
     return "no elements";
+  case NeutralKey::FullAttention:
+    return "\"full_attention\" in every layer";
   }
   return "";
 }
@@ -123,27 +130,4 @@ void mlir::rota::refuseUnsupportedKeys(Config &config) {
           << shortText(*value)
           << "; it changes the computation and is not supported";
   }
-}
-
-void mlir::rota::expectFullAttention(Config &config) {
-  const nlohmann::json *kinds = config.find("layer_types");
-  if (kinds &&
-      (!kinds->is_array() || llvm::any_of(*kinds, [](const auto &kind) {
-        return kind != "full_attention";
-      })))
-    config.error("layer_types")
-        << "expected \"full_attention\" in every layer, got "
-        << shortText(*kinds) << "; other kinds are not supported";
-}
-
-void mlir::rota::expectArchitecture(Config &config, ArrayRef<StringRef> names) {
-  const nlohmann::json *given = config.find("architectures");
-  if (given &&
-      (!given->is_array() || llvm::none_of(*given, [&](const auto &name) {
-        return name.is_string() &&
-               llvm::is_contained(names, name.template get<std::string>());
-      })))
-    config.error("architectures")
-        << "expected \"" << names.front() << "\", got " << shortText(*given)
-        << "; other heads are not supported";
 }

@@ -14,12 +14,6 @@ namespace mlir::rota {
 /// has read the keys that it supports.
 void refuseUnsupportedKeys(Config &config);
 
-/// Reports `layer_types` unless all layers have full attention.
-void expectFullAttention(Config &config);
-
-/// Reports `architectures` unless one of `names` is among them.
-void expectArchitecture(Config &config, ArrayRef<StringRef> names);
-
 } // namespace mlir::rota
 
 #endif // ROTA_MODELS_UNSUPPORTEDKEYS_H

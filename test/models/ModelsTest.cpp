@@ -308,9 +308,13 @@ TEST_F(Models, SimpleHasAnAuxiliaryLossWhenAsked) {
 }
 
 TEST_F(Models, PatternIsTheShortestThatRepeats) {
+  struct Layers : ModelBuilder {
+    using ModelBuilder::ModelBuilder;
+    void build() override {}
+  };
   auto patternOf = [&](ArrayRef<StringRef> kinds) {
     OwningOpRef<ModuleOp> module = ModuleOp::create(UnknownLoc::get(&context));
-    ModelBuilder builder(*module, {1, 1, ComputeType::F32});
+    Layers builder(*module, {1, 1, ComputeType::F32});
     builder.beginLayers("layers", kinds);
     for (StringRef kind : {"a", "b"})
       builder.beginKind(kind);
