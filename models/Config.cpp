@@ -48,6 +48,45 @@ void Config::expected(StringRef key, const Twine &rule) {
              << (value ? shortText(*value) : std::string("nothing"));
 }
 
+StringRef Config::spelling(StringRef key, StringRef other) {
+  const nlohmann::json *value = find(key), *second = find(other);
+  if (value && second && *value != *second)
+    error(other) << "expected the value of '" << key << "', "
+                 << shortText(*value) << ", got " << shortText(*second);
+  return value || !second ? key : other;
+}
+
+SmallVector<StringRef> Config::keysAskedFor() const {
+  SmallVector<StringRef> keys(readKeys.keys());
+  llvm::sort(keys);
+  return keys;
+}
+
+SmallVector<std::pair<std::string, const nlohmann::json *>>
+Config::otherKeys(llvm::function_ref<bool(StringRef)> isKnown) const {
+  SmallVector<std::pair<std::string, const nlohmann::json *>> keys;
+  auto isPart = [&](StringRef object) {
+    return llvm::any_of(readKeys.keys(), [&](StringRef key) {
+      return key.consume_front(object) && key.starts_with(".");
+    });
+  };
+  auto visit = [&](auto &self, const nlohmann::json &object,
+                   const std::string &prefix) -> void {
+    for (const auto &[name, value] : object.items()) {
+      std::string path = prefix + name;
+      if (value.is_null() || ignored.contains(path) || isKnown(path))
+        continue;
+      bool isPath = StringRef(name).contains('.'); // as no key that is read
+      if (!isPath && value.is_object() && isPart(path))
+        self(self, value, path + ".");
+      else if (isPath || !readKeys.contains(path))
+        keys.emplace_back(path, &value);
+    }
+  };
+  visit(visit, file.root(), "");
+  return keys;
+}
+
 const nlohmann::json *Config::find(StringRef key) {
   readKeys.insert(key);
   const nlohmann::json *value = &file.root();

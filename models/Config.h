@@ -46,8 +46,19 @@ public:
   const nlohmann::json *find(StringRef key);
   /// True when the outermost object has the key, be it null.
   bool has(StringRef key) const { return file.root().contains(key.str()); }
-  /// True when a key of the outermost object was asked for.
-  bool wasRead(StringRef key) const { return readKeys.contains(key); }
+  /// The spelling that the file has of a key with two; `key` where it has
+  /// neither. Reports values of both that differ.
+  StringRef spelling(StringRef key, StringRef other);
+
+  /// Counts the key as asked for, with all keys of its object.
+  void ignore(StringRef key) { ignored.insert(key); }
+  /// The keys that were asked for, by their dotted paths.
+  SmallVector<StringRef> keysAskedFor() const;
+  /// The keys with a value that were not asked for, by their dotted paths, but
+  /// for those for which `isKnown` is true, and all in their objects. An object
+  /// of which no key was asked for counts as one key.
+  SmallVector<std::pair<std::string, const nlohmann::json *>>
+  otherKeys(llvm::function_ref<bool(StringRef)> isKnown) const;
   StringRef path() const { return file.path(); }
   StringRef source() const { return file.source(); }
 
@@ -70,7 +81,7 @@ private:
 
   MLIRContext *mlirContext;
   JsonFile file;
-  llvm::StringSet<> readKeys;
+  llvm::StringSet<> readKeys, ignored;
   bool hasFailed = false;
 };
 

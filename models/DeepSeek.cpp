@@ -183,6 +183,11 @@ static LatentSizes readSizes(Config &config) {
   sizes.interleaved = config.flag("rope_interleave", true);
   if (sizes.rotary % 2 != 0)
     config.expected("qk_rope_head_dim", "an even size");
+  int64_t whole = sizes.plain + sizes.rotary;
+  if (config.size("qk_head_dim", whole) != whole)
+    config.expected("qk_head_dim", "the sum of 'qk_nope_head_dim' and "
+                                   "'qk_rope_head_dim', " +
+                                       Twine(whole));
   return sizes;
 }
 
@@ -285,10 +290,19 @@ readDeepSeekV3(Config &config, const Microbatch &microbatch, ModuleOp module) {
                                            module, microbatch);
 }
 
+static constexpr NeutralKey deepSeekKeys[] = {
+    {"ep_size", NeutralKey::Any}, // ranks of experts where it was trained
+    {"aux_loss_alpha",
+     NeutralKey::Any}, // of its training; transformers has no such loss
+    {"seq_aux", NeutralKey::Any},
+    {"output_router_logits", NeutralKey::False},
+};
+
 const Family mlir::rota::deepSeekV3Family = {
     .modelType = "deepseek_v3",
     .description = "latent attention, mixtures of experts with sigmoid scores, "
                    "groups and shared experts, multi-token prediction",
     .languageModel = "DeepseekV3ForCausalLM",
     .bareModel = "DeepseekV3Model",
+    .neutralKeys = deepSeekKeys,
     .read = readDeepSeekV3};

@@ -6,7 +6,7 @@
 #define ROTA_MODELS_FAMILY_H
 
 #include "models/ModelBuilder.h"
-#include "models/UnsupportedKeys.h"
+#include "models/NeutralKeys.h"
 
 #include <memory>
 
@@ -17,7 +17,8 @@ struct Family {
   StringRef description; // for documents: one line
   /// Values of `architectures`, with and without the head of a language model;
   /// empty: any value.
-  StringRef languageModel, bareModel;
+  StringRef languageModel = {}, bareModel = {};
+  ArrayRef<NeutralKey> neutralKeys = {}; // beside those of all families
   /// Reads the configuration and reports every mistake. The builder may build
   /// where there was none.
   std::unique_ptr<ModelBuilder> (*read)(Config &config,

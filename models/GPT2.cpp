@@ -209,10 +209,24 @@ readGPT2(Config &config, const Microbatch &microbatch, ModuleOp module) {
   return std::make_unique<GPT2Builder>(gpt, positions, module, microbatch);
 }
 
+static constexpr NeutralKey gpt2Keys[] = {
+    {"n_ctx", NeutralKey::Any},                   // an older `n_positions`
+    {"reorder_and_upcast_attn", NeutralKey::Any}, // scores are f32 in any case
+    {"n_special", NeutralKey::Zero},
+    {"predict_special_tokens", NeutralKey::Any},
+    {"output_past", NeutralKey::Any},  // an older `use_cache`
+    {"summary_type", NeutralKey::Any}, // of heads for classes
+    {"summary_use_proj", NeutralKey::Any},
+    {"summary_activation", NeutralKey::Any},
+    {"summary_proj_to_labels", NeutralKey::Any},
+    {"summary_first_dropout", NeutralKey::Any},
+};
+
 const Family mlir::rota::gpt2Family = {
     .modelType = "gpt2",
     .description = "layer norms, learned positions, one projection for query, "
                    "key and value, GELU",
     .languageModel = "GPT2LMHeadModel",
     .bareModel = "GPT2Model",
+    .neutralKeys = gpt2Keys,
     .read = readGPT2};

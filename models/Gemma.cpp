@@ -112,9 +112,9 @@ static void readWindows(Config &config, GemmaConfig &gemma,
                         llvm::function_ref<bool(int64_t)> slides) {
   auto sliding = readSlidingLayers(config, gemma.layers, slides);
   // Without windows the kinds of layers still have their rotary settings.
-  bool isNull = config.has("sliding_window") && !config.find("sliding_window");
-  int64_t window =
-      isNull ? Config::maxSize : config.size("sliding_window", 4096);
+  StringRef key = config.spelling("sliding_window", "sliding_window_size");
+  bool isNull = config.has(key) && !config.find(key);
+  int64_t window = isNull ? Config::maxSize : config.size(key, 4096);
   if (!config.failed())
     setWindows(gemma, sliding, window);
 }
@@ -162,26 +162,15 @@ const Family mlir::rota::gemma2Family = {
     .bareModel = "Gemma2Model",
     .read = readGemma2};
 
-/// A file has settings for both kinds of layers, not one for all.
-static void refuseSharedRotary(Config &config) {
-  const nlohmann::json *settings = config.find("rope_parameters");
-  if (!settings || !settings->is_object())
-    return;
-  for (const auto &[name, value] : settings->items())
-    if (name != "full_attention" && name != "sliding_attention")
-      config.error("rope_parameters." + name)
-          << "expected \"full_attention\" or \"sliding_attention\"";
-}
-
 static std::unique_ptr<ModelBuilder>
 readGemma3(Config &config, const Microbatch &microbatch, ModuleOp module) {
-  refuseSharedRotary(config);
   RotaryKeys full = {"rope_parameters.full_attention", "rope_theta",
                      "rope_scaling", 1e6};
   RotaryKeys sliding = {"rope_parameters.sliding_attention",
                         "rope_local_base_freq", /*scaling=*/"", 10000.0};
   GemmaConfig gemma = readKeys(config, microbatch, {{}, {}, full});
-  int64_t period = config.size("sliding_window_pattern", 6);
+  int64_t period = config.size(
+      config.spelling("sliding_window_pattern", "_sliding_window_pattern"), 6);
   readWindows(config, gemma,
               [&](int64_t layer) { return (layer + 1) % period != 0; });
   Rotary rotary = Rotary::read(config, sliding);

@@ -164,12 +164,14 @@ readGptOss(Config &config, const Microbatch &microbatch, ModuleOp module) {
   GptOssConfig gpt = readExperts(config, decoder, microbatch);
   if (!config.flag("attention_bias", true))
     config.expected("attention_bias", "true; false is not supported");
-  // Published weights are in a four-bit format; others may have the rest of it.
-  if (config.find("quantization_config.quant_method"))
-    config.expected("quantization_config.quant_method",
-                    "no quantization; weights in bf16 are read");
+  config.spelling("num_experts_per_tok", "experts_per_token");
   return std::make_unique<GptOssBuilder>(decoder, gpt, module, microbatch);
 }
+
+static constexpr NeutralKey gptOssKeys[] = {
+    {"initial_context_length",
+     NeutralKey::Any}, // that of the rotary settings counts
+};
 
 const Family mlir::rota::gptOssFamily = {
     .modelType = "gpt_oss",
@@ -177,4 +179,5 @@ const Family mlir::rota::gptOssFamily = {
                    "other layer, experts with biases",
     .languageModel = "GptOssForCausalLM",
     .bareModel = "GptOssModel",
+    .neutralKeys = gptOssKeys,
     .read = readGptOss};

@@ -15,12 +15,17 @@ readLlama(Config &config, const Microbatch &microbatch, ModuleOp module) {
   return std::make_unique<DecoderBuilder>(llama, module, microbatch);
 }
 
+static constexpr NeutralKey llamaKeys[] = {
+    {"mlp_bias", NeutralKey::False},
+};
+
 const Family mlir::rota::llamaFamily = {
     .modelType = "llama",
     .description = "Llama 2 and 3, and models of their form: grouped-query "
                    "attention, rotary embedding, a gated feed-forward",
     .languageModel = "LlamaForCausalLM",
     .bareModel = "LlamaModel",
+    .neutralKeys = llamaKeys,
     .read = readLlama};
 
 static std::unique_ptr<ModelBuilder>

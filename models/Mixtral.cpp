@@ -43,9 +43,14 @@ readMixtral(Config &config, const Microbatch &microbatch, ModuleOp module) {
   return std::make_unique<MixtralBuilder>(mixtral, experts, module, microbatch);
 }
 
+static constexpr NeutralKey mixtralKeys[] = {
+    {"router_jitter_noise", NeutralKey::Zero}, // on inputs of routers
+};
+
 const Family mlir::rota::mixtralFamily = {
     .modelType = "mixtral",
     .description = "Llama with a mixture of experts in every layer",
     .languageModel = "MixtralForCausalLM",
     .bareModel = "MixtralModel",
+    .neutralKeys = mixtralKeys,
     .read = readMixtral};

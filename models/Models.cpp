@@ -32,22 +32,14 @@ static InFlightDiagnostic errorAt(MLIRContext &context, StringRef path) {
 }
 
 /// The configuration's `dtype`, under its new or its old key.
-static FailureOr<ComputeType> readComputeType(Config &config) {
-  for (StringRef key : {"dtype", "torch_dtype"}) {
-    if (!config.find(key))
-      continue;
-    std::string name = config.text(key);
-    if (config.failed())
-      return failure();
-    // f32 holds every float16 exactly.
-    if (name == "float32" || name == "float16")
-      return ComputeType::F32;
-    if (name == "bfloat16")
-      return ComputeType::BF16;
+static ComputeType readComputeType(Config &config) {
+  StringRef key = config.spelling("dtype", "torch_dtype");
+  std::string name = config.text(key, "float32");
+  // f32 holds every float16 exactly.
+  if (!config.failed() && name != "float32" && name != "float16" &&
+      name != "bfloat16")
     config.expected(key, "\"float32\", \"bfloat16\" or \"float16\"");
-    return failure();
-  }
-  return ComputeType::F32;
+  return name == "bfloat16" ? ComputeType::BF16 : ComputeType::F32;
 }
 
 /// The family of the configuration; null after an error.
@@ -65,6 +57,16 @@ static const Family *findFamily(Config &config) {
   });
   diagnostic << ", got \"" << type << "\"";
   return nullptr;
+}
+
+/// The method by which the file's weights are quantized; empty: they are not.
+/// The other keys of the object describe these weights alone.
+static std::string readQuantization(Config &config) {
+  StringRef key = "quantization_config";
+  if (!config.find(key))
+    return "";
+  config.ignore(key);
+  return config.text((key + ".quant_method").str());
 }
 
 /// Reports `architectures` unless it names the family's language model, with or
@@ -202,14 +204,11 @@ static FailureOr<BuiltModel> buildFromConfig(MLIRContext &context,
   const Family *family = findFamily(*config);
   if (!family)
     return failure();
-  auto compute = readComputeType(*config);
-  if (failed(compute))
-    return failure();
-
+  ComputeType compute = readComputeType(*config);
   BuiltModel model;
   Microbatch microbatch{options.sequences,
                         options.sequenceLength,
-                        options.compute.value_or(*compute),
+                        options.compute.value_or(compute),
                         options.zLoss,
                         options.lossBlocks,
                         options.experts,
@@ -221,7 +220,9 @@ static FailureOr<BuiltModel> buildFromConfig(MLIRContext &context,
   model.module = ModuleOp::create(UnknownLoc::get(&context));
   auto builder = family->read(*config, microbatch, *model.module);
   checkArchitecture(*config, *family);
-  refuseUnsupportedKeys(*config);
+  model.quantization = readQuantization(*config);
+  checkOtherKeys(*config, family->modelType, family->neutralKeys,
+                 options.allowUnknownKeys);
   if (config->failed() ||
       failed(checkPrediction(context, path, *config, options)))
     return failure();

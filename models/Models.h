@@ -70,6 +70,9 @@ struct BuildOptions {
   int64_t lossBlocks = 1;
   ExpertRoom experts = {};
   RouterLosses routers = {};
+  /// Keys of a configuration that its family does not know are ignored with a
+  /// warning, not refused.
+  bool allowUnknownKeys = false;
   /// Coefficient of the loss of multi-token prediction, which a configuration
   /// with `num_nextn_predict_layers` has; 0: without its module. Not given: 0.3
   /// where there is one.
@@ -80,7 +83,10 @@ struct BuiltModel {
   OwningOpRef<ModuleOp> module;
   std::string name;    // for people: the folder's or the file's name
   std::string weights; // kWeightFiles beside the configuration, or empty
-  std::string config;  // the text of the configuration, or empty
+  /// The method by which these are quantized, after the configuration's
+  /// `quantization_config`; empty: they are not. Nothing reads such weights.
+  std::string quantization;
+  std::string config; // the text of the configuration, or empty
   int64_t sequences = 0;
   int64_t sequenceLength = 0;
 };

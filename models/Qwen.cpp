@@ -96,11 +96,16 @@ readQwen2(Config &config, const Microbatch &microbatch, ModuleOp module) {
   return std::make_unique<Qwen2Builder>(qwen, module, microbatch);
 }
 
+static constexpr NeutralKey qwen2Keys[] = {
+    {"use_mrope", NeutralKey::False}, // positions of images
+};
+
 const Family mlir::rota::qwen2Family = {
     .modelType = "qwen2",
     .description = "Qwen2 and 2.5: Llama with biases of query, key and value",
     .languageModel = "Qwen2ForCausalLM",
     .bareModel = "Qwen2Model",
+    .neutralKeys = qwen2Keys,
     .read = readQwen2};
 
 static std::unique_ptr<ModelBuilder>
@@ -146,8 +151,9 @@ readQwen3Moe(Config &config, const Microbatch &microbatch, ModuleOp module) {
   else
     config.find("sliding_window");
   config.find("max_window_layers"); // unused, as in transformers
-  auto experts = ExpertConfig::read(config, qwen, microbatch,
-                                    {"num_experts", 128, 8, 768});
+  StringRef key = config.spelling("num_experts", "num_local_experts");
+  auto experts =
+      ExpertConfig::read(config, qwen, microbatch, {key, 128, 8, 768});
   experts.normalizes = config.flag("norm_topk_prob", false);
   experts.readLosses(config, microbatch);
   setSparseLayers(config, qwen);

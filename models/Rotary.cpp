@@ -21,7 +21,6 @@ struct mlir::rota::RotaryScaling {
   /// The frequency of pair `pair` of heads of `headSize`, stretched.
   double (*stretch)(double frequency, int64_t pair, int64_t headSize,
                     const Rotary &rotary);
-  bool hasScale = false;  // `attention_factor` scales cosines and sines
   bool isPartial = false; // reads `partial_rotary_factor`
 };
 
@@ -142,25 +141,23 @@ static constexpr RotaryScaling scalings[] = {
     {"linear", readFactor, divide},
     {"llama3", readLlama3, stretchLlama3},
     {"proportional", readProportional, stretchProportional,
-     /*hasScale=*/false, /*isPartial=*/true},
-    {"yarn", readYarn, stretchYarn, /*hasScale=*/true},
+     /*isPartial=*/true},
+    {"yarn", readYarn, stretchYarn},
 };
 
 /// The scaling that `rope_type` names in the object at `key`, or its older
 /// spelling `type`; null for "default", for no name, and after an error.
 static const RotaryScaling *findScaling(Config &config, StringRef key) {
   std::string newer = inside(key, "rope_type"), older = inside(key, "type");
-  std::string olderName = config.text(older, "");
-  std::string name = config.text(newer, olderName);
-  if (!olderName.empty() && name != olderName)
-    config.error(newer) << "expected the value of '" << older << "', \""
-                        << olderName << "\", got \"" << name << "\"";
+  StringRef given = config.spelling(newer, older);
+  std::string name = config.text(given, "");
   if (name.empty() || name == "default")
     return nullptr;
   for (const RotaryScaling &scaling : scalings)
     if (scaling.name == name)
       return &scaling;
-  auto error = config.error(config.find(newer) ? newer : older);
+  config.ignore(key); // since other kinds have other keys
+  auto error = config.error(given);
   error << "expected \"default\"";
   for (const RotaryScaling &scaling : scalings)
     error << (&scaling == std::end(scalings) - 1 ? " or \"" : ", \"")
@@ -171,21 +168,7 @@ static const RotaryScaling *findScaling(Config &config, StringRef key) {
 
 /// Reads the object at `key`, of either spelling.
 static void readScaling(Config &config, StringRef key, Rotary &rotary) {
-  // transformers 5 may hold one object per kind of layer.
-  for (StringRef kind : {"full_attention", "sliding_attention"})
-    if (config.find(inside(key, kind)))
-      config.error(inside(key, kind))
-          << "rotary parameters per kind of layer are not supported";
   rotary.scaling = findScaling(config, key);
-  auto refuse = [&](StringRef name) {
-    if (config.find(inside(key, name)))
-      config.expected(inside(key, name), "no such key; it changes the "
-                                         "computation and is not supported");
-  };
-  for (StringRef name : {"mrope_section", "long_factor", "short_factor"})
-    refuse(name);
-  if (!rotary.scaling || !rotary.scaling->hasScale)
-    refuse("attention_factor");
   // With other kinds transformers' models of our families ignore the key or
   // fail.
   std::string part = inside(key, "partial_rotary_factor");
@@ -201,8 +184,9 @@ static void readScaling(Config &config, StringRef key, Rotary &rotary) {
 static void compareSpellings(Config &config, const RotaryKeys &keys) {
   const nlohmann::json *older =
       keys.scaling.empty() ? nullptr : config.find(keys.scaling);
-  if (!older)
+  if (!older || !older->is_object())
     return;
+  config.ignore(keys.scaling); // what is equal is known as the newer's
   for (const auto &[name, value] : older->items()) {
     const nlohmann::json *newer = config.find(inside(keys.parameters, name));
     if (name != "type" && (!newer || *newer != value))
@@ -217,10 +201,8 @@ Rotary Rotary::read(Config &config, const RotaryKeys &keys) {
   Rotary rotary;
   for (StringRef key : {keys.parameters, keys.scaling})
     if (const nlohmann::json *value = key.empty() ? nullptr : config.find(key);
-        value && !value->is_object()) {
+        value && !value->is_object())
       config.expected(key, "an object or null");
-      return rotary;
-    }
   bool isNewer = config.find(keys.parameters);
   StringRef key = isNewer ? keys.parameters : keys.scaling;
   double outer = config.positive(keys.theta, keys.fallback);

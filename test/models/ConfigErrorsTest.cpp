@@ -3,7 +3,7 @@
 // Bad configurations and modules: each is refused with the key, the value and
 // the rule.
 #include "ModelFixture.h"
-#include "models/UnsupportedKeys.h"
+#include "models/NeutralKeys.h"
 
 #include <fstream>
 #include <functional>
@@ -116,14 +116,8 @@ TEST_F(ConfigErrors, ChangesTheComputation) {
   refuse("attention_dropout", 0.1,
          "'attention_dropout': expected 0, got 0.1" + tail.str());
   refuse("pretraining_tp", 2, "'pretraining_tp': expected 1, got 2");
-  refuse("sliding_window", 4096,
-         "'sliding_window': expected no such key or null, got 4096");
-  refuse("quantization_config", {{"bits", 4}}, "got {\"bits\":4}");
   refuse("partial_rotary_factor", 0.5,
          "'partial_rotary_factor': expected 1, got 0.5");
-  refuse("logits_scaling", 8.0, "'logits_scaling': expected 1, got 8.0");
-  refuse("final_logit_softcapping", 30.0,
-         "'final_logit_softcapping': expected no such key or null, got 30.0");
   refuse("hidden_act", "relu",
          "'hidden_act': expected one of \"silu\", \"swish\", \"gelu\", "
          "\"gelu_new\", \"gelu_pytorch_tanh\", got \"relu\"; other "
@@ -135,23 +129,53 @@ TEST_F(ConfigErrors, ChangesTheComputation) {
          "'architectures': expected \"LlamaForCausalLM\"");
 }
 
-// A family that reads a key supports it.
-TEST_F(ConfigErrors, KeysThatWereReadAreSupported) {
-  std::string path = folder + "/config.json";
-  std::ofstream(path) << R"({"sliding_window": 4096, "qkv_bias": true})";
-  for (bool isRead : {true, false}) {
-    auto config = Config::read(context, path);
-    ASSERT_TRUE(config);
-    if (isRead)
-      EXPECT_EQ(config->size("sliding_window"), 4096);
-    std::string said;
-    ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
-      said += diagnostic.str() + "\n";
-    });
-    refuseUnsupportedKeys(*config);
-    EXPECT_EQ(StringRef(said).count('\n'), isRead ? 1u : 2u) << said;
-    EXPECT_EQ(StringRef(said).contains("sliding_window"), !isRead);
-  }
+// A key that nothing reads and nothing knows may change the computation.
+TEST_F(ConfigErrors, UnknownKeys) {
+  refuse("sliding_window", 4096,
+         "'sliding_window': unknown key of the family 'llama', with the value "
+         "4096; '--allow-unknown-keys' ignores it");
+  refuse("hiden_act", "relu",
+         "with the value \"relu\" (did you mean 'hidden_act'?); "
+         "'--allow-unknown-keys' ignores it");
+  refuse("some_future_key", {{"a", 1}}, "with the value {\"a\":1};");
+  refuse("text_config", {{"hidden_size", 24}}, "'text_config': unknown key");
+  // A name with a dot is not the path of a key.
+  refuse("rope_scaling.factor", 2, "'rope_scaling.factor': unknown key");
+  refuse("rope_scaling", {{"rope_type", "linear"}, {"factor", 2}, {"beta", 1}},
+         "'rope_scaling.beta': unknown key");
+  auto config = smallLlama();
+  config["some_future_key"] = nullptr; // as transformers writes what is unset
+  EXPECT_TRUE(succeeded(build(config))) << diagnostics;
+}
+
+TEST_F(ConfigErrors, UnknownKeysAreIgnoredWhenAllowed) {
+  BuildOptions options{2, 8, {}};
+  options.allowUnknownKeys = true;
+  auto config = smallLlama();
+  auto plain = build(config);
+  config["sliding_window"] = 4096;
+  auto built = build(config, options);
+  ASSERT_TRUE(succeeded(built)) << diagnostics;
+  EXPECT_TRUE(StringRef(diagnostics)
+                  .contains("'sliding_window': unknown key of the family "
+                            "'llama' is ignored, with the value 4096\n"))
+      << diagnostics;
+  EXPECT_EQ(print(*built), print(*plain));
+  // A known key with a value that is not supported stays an error.
+  config["attention_bias"] = true;
+  EXPECT_TRUE(failed(build(config, options)));
+}
+
+// Quantized weights are in files that nothing has read yet.
+TEST_F(ConfigErrors, QuantizationIsThatOfTheWeights) {
+  auto config = smallLlama();
+  config["quantization_config"] = {{"quant_method", "fp8"},
+                                   {"weight_block_size", {128, 128}}};
+  auto built = build(config);
+  ASSERT_TRUE(succeeded(built)) << diagnostics;
+  EXPECT_EQ(built->quantization, "fp8");
+  refuse("quantization_config", {{"bits", 4}},
+         "'quantization_config.quant_method': the key is missing");
 }
 
 TEST_F(ConfigErrors, NeutralValuesPass) {
@@ -161,12 +185,12 @@ TEST_F(ConfigErrors, NeutralValuesPass) {
   config["pretraining_tp"] = 1;
   config["sliding_window"] = nullptr;
   config["quantization_config"] = nullptr;
+  config["id2label"] = {{"0", "LABEL_0"}};
   config["hidden_act"] = "swish";
   config["num_nextn_predict_layers"] = 0;
   config["architectures"] = {"LlamaForCausalLM"};
   config["use_cache"] = true;
   config["bos_token_id"] = 1;
-  config["some_future_key"] = {{"a", 1}};
   EXPECT_TRUE(succeeded(build(config))) << diagnostics;
 }
 
@@ -186,7 +210,7 @@ TEST_F(ConfigErrors, RopeScaling) {
                 "0 to 1, got 1.5");
   refuseScaling(
       {{"rope_type", "linear"}, {"factor", 2}, {"attention_factor", 1}},
-      "'rope_scaling.attention_factor': expected no such key");
+      "'rope_scaling.attention_factor': unknown key");
   refuseScaling({{"rope_type", "yarn"}, {"factor", 2}},
                 "'rope_scaling.original_max_position_embeddings': the key is "
                 "missing");
@@ -204,8 +228,8 @@ TEST_F(ConfigErrors, RopeScaling) {
                 "'rope_scaling.factor': expected a number of at least 1, got "
                 "0.5");
   refuseScaling({{"rope_type", "linear"}, {"type", "llama3"}, {"factor", 2}},
-                "'rope_scaling.rope_type': expected the value of "
-                "'rope_scaling.type', \"llama3\", got \"linear\"");
+                "'rope_scaling.type': expected the value of "
+                "'rope_scaling.rope_type', \"linear\", got \"llama3\"");
   refuseScaling({{"rope_type", "llama3"},
                  {"factor", 8.0},
                  {"low_freq_factor", 4.0},

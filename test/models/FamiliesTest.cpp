@@ -2,6 +2,9 @@
 //
 // The families' own keys: what each changes in the model, and what is refused.
 #include "FamilyFixture.h"
+#include "models/Family.h"
+
+#include <fstream>
 
 using namespace mlir;
 using namespace mlir::rota;
@@ -219,8 +222,45 @@ TEST_F(Families, Gemma3HasRotarySettingsByKindOfLayer) {
   EXPECT_EQ(windows(config), Windows(4));
   EXPECT_EQ(thetas(config), Thetas({90, 90, 500, 90}));
   config["rope_parameters"]["rope_theta"] = 1000.0;
-  refuse(config, "'rope_parameters.rope_theta': expected \"full_attention\" or "
-                 "\"sliding_attention\"");
+  refuse(config, "'rope_parameters.rope_theta': unknown key of the family "
+                 "'gemma3_text', with the value 1000.0");
+}
+
+// Each file has, by the version of transformers, all that its class writes:
+// `to_json_string(use_diff=False)`.
+TEST_F(Families, ReadWhatTransformersWrites) {
+  int64_t files = 0;
+  for (const Family *family : allFamilies()) {
+    std::ifstream file(ROTA_SOURCE_DIR "/test/models/Inputs/" +
+                       family->modelType.str() + ".json");
+    if (family->languageModel.empty()) // Rota's own
+      continue;
+    ++files;
+    auto versions = nlohmann::json::parse(file, nullptr, false);
+    ASSERT_TRUE(versions.is_object()) << family->modelType.str();
+    EXPECT_TRUE(versions.contains("5.23.0"));
+    for (const auto &[version, config] : versions.items())
+      EXPECT_TRUE(succeeded(build(config))) << family->modelType.str() << " of "
+                                            << version << ": " << diagnostics;
+  }
+  EXPECT_EQ(files, 12);
+}
+
+TEST_F(Families, KeysWithTwoSpellingsAgree) {
+  auto config = small("qwen3_moe");
+  config["moe_intermediate_size"] = 12;
+  config["num_experts_per_tok"] = 2;
+  config["num_experts"] = 4;
+  auto older = build(config);
+  ASSERT_TRUE(succeeded(older)) << diagnostics;
+  config["num_local_experts"] = 5;
+  refuse(config, "'num_local_experts': expected the value of 'num_experts', 4, "
+                 "got 5");
+  config.erase("num_experts");
+  config["num_local_experts"] = 4;
+  auto newer = build(config);
+  ASSERT_TRUE(succeeded(newer)) << diagnostics;
+  EXPECT_EQ(print(*newer), print(*older));
 }
 
 } // namespace

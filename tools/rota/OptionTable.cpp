@@ -37,10 +37,15 @@ Rows modelRows(RunOptions &o) {
   return {{.name = "model",
            .group = group,
            .value = "PATH",
-           .help = "Hub folder, config.json, or a module in a .mlir file",
-           .commands = models,
+           .help = "Hub folder, config.json, or a module in a .mlir file; of "
+                   "convert, the hub folder whose other files are carried on",
+           .commands = models | convert,
            .variable = &o.model,
            .requiredBy = models},
+          {"allow-unknown-keys", group, "",
+           "Ignore keys of a configuration that its family does not know, with "
+           "a warning",
+           models, &o.allowUnknownKeys},
           {"dtype", group, "TYPE",
            "What the model computes in, or is converted to (its own dtype)",
            models | convert, Choice(o.dtype)},

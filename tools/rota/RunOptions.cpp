@@ -299,6 +299,7 @@ mlir::rota::BuildOptions rota::buildOptions(const RunOptions &options) {
   build.sequences =
       options.batchSize / options.accumulate / options.microbatches;
   build.sequenceLength = options.sequenceLength;
+  build.allowUnknownKeys = options.allowUnknownKeys;
   build.compute = options.dtype;
   build.zLoss = options.zLoss;
   build.lossBlocks = options.lossBlocks;

@@ -37,7 +37,8 @@ struct RunOptions : Options, mlir::pipe::ScheduleLayersOptions {
   RunOptions();
 
   // Model. `weights`, when empty, are those beside the model, if any.
-  std::string model; // a hub folder, a .json or a .mlir file
+  std::string model;             // a hub folder, a .json or a .mlir file
+  bool allowUnknownKeys = false; // of the model's configuration
   std::optional<mlir::rota::ComputeType> dtype; // none: the model's own
   double zLoss = mlir::rota::BuildOptions().zLoss;
   int64_t lossBlocks = mlir::rota::BuildOptions().lossBlocks;
