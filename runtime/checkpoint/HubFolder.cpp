@@ -22,6 +22,25 @@ namespace rota {
 
 namespace {
 
+/// Files of a hub folder that stay true for other weights of the model.
+constexpr const char *kCarriedFiles[] = {"tokenizer.json",
+                                         "tokenizer_config.json",
+                                         "tokenizer.model",
+                                         "special_tokens_map.json",
+                                         "added_tokens.json",
+                                         "vocab.json",
+                                         "vocab.txt",
+                                         "merges.txt",
+                                         "spiece.model",
+                                         "chat_template.jinja",
+                                         "chat_template.json",
+                                         "generation_config.json",
+                                         "LICENSE",
+                                         "LICENSE.txt",
+                                         "LICENSE.md",
+                                         "NOTICE",
+                                         "USE_POLICY.md"};
+
 /// The hub's tensors that one tensor of the checkpoint is split into, one
 /// after the other.
 struct HubTensor {
@@ -47,6 +66,7 @@ private:
   void readConfig();
   void collectTensors();
   void writeConfig(const fs::path &place) const;
+  void copyFiles(const fs::path &place);
   void writeShard(const fs::path &place, size_t shard);
   void writeTensor(SafetensorsWriter &writer, const HubTensor &tensor);
   void writeIndex(const fs::path &place) const;
@@ -62,6 +82,10 @@ private:
 };
 
 HubSummary HubWriter::write(const fs::path &place) {
+  if (!form.model.empty() && !fs::is_directory(form.model))
+    throw InputError(fmt::format("'{}': expected a hub folder, whose other "
+                                 "files are carried on",
+                                 form.model));
   readConfig();
   collectTensors();
   for (size_t shard = 0; shard < shards; ++shard)
@@ -70,6 +94,8 @@ HubSummary HubWriter::write(const fs::path &place) {
     writeIndex(place);
   if (summary.hasConfig)
     writeConfig(place);
+  if (!form.model.empty())
+    copyFiles(place);
   return summary;
 }
 
@@ -180,9 +206,23 @@ void HubWriter::writeConfig(const fs::path &place) const {
   const char *type = summary.type == "BF16" ? "bfloat16" : "float32";
   ordered_json written = config;
   written[typeKey] = type;
+  written.erase("quantization_config"); // of the weights that were read
   std::string text =
       written == config ? checkpoint.manifest().config : written.dump(2) + "\n";
   writeFile((place / "config.json").string(), {text});
+}
+
+void HubWriter::copyFiles(const fs::path &place) {
+  for (const char *name : kCarriedFiles) {
+    std::error_code error;
+    fs::path from = fs::path(form.model) / name;
+    if (!fs::is_regular_file(from, error)) // links of a hub's cache included
+      continue;
+    if (!fs::copy_file(from, place / name, error))
+      throw RunError(
+          fmt::format("cannot copy '{}': {}", from.string(), error.message()));
+    summary.copied.push_back(name);
+  }
 }
 
 /// A folder that becomes `path` when it is committed, and is removed when it is

@@ -15,6 +15,8 @@ struct HubForm {
   // `torch_dtype` says bfloat16, else F32.
   std::optional<std::string> type;
   int64_t shardBytes = 5'000'000'000; // largest file of tensors
+  // A hub folder whose other files are copied; empty: none.
+  std::string model;
 };
 
 /// The result of writing.
@@ -23,14 +25,17 @@ struct HubSummary {
   int64_t files = 0;              // with weights
   std::string type;
   bool hasConfig = false;
+  std::vector<std::string> copied; // names of the model's files
 };
 
 /// Writes `folder` with config.json, when the checkpoint has one, and the
 /// master copies under hub names: model.safetensors, or shards
 /// model-00001-of-N.safetensors with model.safetensors.index.json where one
 /// file would be larger than a shard. A tensor that is larger than a shard has
-/// one for itself. That key of config.json becomes the written type. One
-/// tensor at a time is in memory.
+/// one for itself. That key of config.json becomes the written type, and
+/// `quantization_config` goes. One tensor at a time is in memory. Of
+/// `form.model`, the files of the tokenizer, of generation and of the licence
+/// are copied; others may tell of other weights.
 ///
 /// The folder appears complete or not at all. Throws InputError when it exists
 /// and is not empty, or its parent does not exist; DamagedCheckpoint; RunError

@@ -27,23 +27,29 @@ void StoredParameter::readFloats(int64_t begin, int64_t end, float *out) const {
   }
 }
 
-Weights::Weights(const std::string &path, const Program &program) {
-  std::filesystem::path place(path);
-  if (std::filesystem::is_directory(place)) {
+Weights::Weights(const std::string &path, const Program &program)
+    : place(path) {
+  std::filesystem::path file(path);
+  if (std::filesystem::is_directory(file)) {
     const char *const *name =
-        std::ranges::find_if(kWeightFiles, [&](const char *file) {
-          return std::filesystem::exists(place / file);
+        std::ranges::find_if(kWeightFiles, [&](const char *name) {
+          return std::filesystem::exists(file / name);
         });
     if (name == std::end(kWeightFiles))
       throw InputError(fmt::format("'{}': expected one of the files {}", path,
                                    fmt::join(kWeightFiles, ", ")));
-    place /= *name;
+    file /= *name;
   }
-  if (place.extension() == ".json")
-    openIndex(place.string());
+  if (file.extension() == ".json")
+    openIndex(file.string());
   else
-    open(place.string());
-  check(place.string(), program);
+    open(file.string());
+  check(file.string(), program);
+}
+
+std::string Weights::describe() const {
+  return fmt::format("{} tensors of '{}'", tensors.size() - unusedNames.size(),
+                     place);
 }
 
 void Weights::open(const std::string &path) {

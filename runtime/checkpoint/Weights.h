@@ -34,6 +34,8 @@ public:
   Weights(const std::string &path, const Program &program);
 
   StoredParameter find(const Parameter &parameter, int64_t layer) const;
+  /// For people: "75 tensors of 'FOLDER'".
+  std::string describe() const;
   /// Names of tensors in the files that the program has no parameter for.
   const std::vector<std::string> &unused() const { return unusedNames; }
 
@@ -48,6 +50,7 @@ private:
   void checkTensor(const std::string &path, const std::string &name,
                    const std::vector<int64_t> &shape) const;
 
+  std::string place; // as given
   std::vector<std::unique_ptr<SafetensorsFile>> files;
   std::map<std::string, TensorView> tensors;
   std::vector<std::string> unusedNames;

@@ -36,35 +36,51 @@ static WholeBatches openData(const Program &program, const Options &options) {
                           TokenBounds{program.vocabulary, program.classes})};
 }
 
-/// Reads the weights; returns the step of the checkpoint that they are of, if
-/// they are.
-static std::optional<int64_t> readWeights(Rank &rank, const Run &run) {
-  std::optional<int64_t> step;
+namespace {
+
+/// The weights of an evaluation.
+struct Evaluated {
+  std::optional<int64_t> step; // of the checkpoint that they are of, if any
+  std::string source;          // for people
+};
+
+} // namespace
+
+static Evaluated readWeights(Rank &rank, const Run &run) {
+  Evaluated weights;
   if (const std::string &path = run.options.checkpoint; !path.empty()) {
     ResumeOptions from;
     from.from = path;
-    step = resume(rank, {from, "", {}, StateExtent::Masters})->state.step;
+    auto resumed = resume(rank, {from, "", {}, StateExtent::Masters});
+    weights.step = resumed->state.step;
+    weights.source =
+        fmt::format("step {} of '{}'", *weights.step, resumed->folder);
   } else {
+    weights.source = describeWeights(run.options.seed, run.weights);
     initializeMasters(rank, run.options.seed, run.weights);
   }
   completeInitialization(rank);
-  return step;
+  return weights;
 }
 
-static void print(const Options &options, std::optional<int64_t> step,
-                  double loss, int64_t batches, int64_t tokens) {
+static void print(const Options &options, const Evaluated &weights, double loss,
+                  int64_t batches, int64_t tokens) {
   if (options.json) {
-    nlohmann::ordered_json line = {
-        {"event", "eval"},    {"step", nullptr},
-        {"loss", loss},       {"perplexity", std::exp(loss)},
-        {"batches", batches}, {"tokens", tokens}};
-    if (step)
-      line["step"] = *step;
+    nlohmann::ordered_json line = {{"event", "eval"},
+                                   {"step", nullptr},
+                                   {"loss", loss},
+                                   {"perplexity", std::exp(loss)},
+                                   {"batches", batches},
+                                   {"tokens", tokens},
+                                   {"weights", weights.source}};
+    if (weights.step)
+      line["step"] = *weights.step;
     fmt::print("{}\n", line.dump());
   } else {
-    fmt::print("{}loss {:.4f}, perplexity {:.4g}, on {} tokens\n",
-               step ? fmt::format("step {}: ", *step) : "", loss,
-               std::exp(loss), grouped(tokens));
+    fmt::print("weights: {}\n{}loss {:.4f}, perplexity {:.4g}, on {} tokens\n",
+               weights.source,
+               weights.step ? fmt::format("step {}: ", *weights.step) : "",
+               loss, std::exp(loss), grouped(tokens));
   }
   std::fflush(stdout);
 }
@@ -72,7 +88,7 @@ static void print(const Options &options, std::optional<int64_t> step,
 void evaluate(const Run &run) {
   const Program &program = *run.executable.program;
   if (run.options.checkpoint.empty() && !run.weights)
-    throw InputError("expected --checkpoint or --weights");
+    throw InputError("expected --weights, or --checkpoint for those of a run");
   WholeBatches data = openData(program, run.options);
   ValidationOptions validation;
   validation.steps = data.batches();
@@ -81,11 +97,11 @@ void evaluate(const Run &run) {
   int64_t tokens = data.targets(validation.steps);
   run.machine.run([&](Rank &rank) {
     Executor executor(rank, /*tracedRuns=*/0);
-    std::optional<int64_t> step = readWeights(rank, run);
-    double loss =
-        Evaluation(rank, executor, validation, data).run(step.value_or(0));
+    Evaluated weights = readWeights(rank, run);
+    double loss = Evaluation(rank, executor, validation, data)
+                      .run(weights.step.value_or(0));
     if (rank.number() == 0)
-      print(run.options, step, loss, validation.steps, tokens);
+      print(run.options, weights, loss, validation.steps, tokens);
   });
 }
 

@@ -29,6 +29,8 @@ public:
         tensors(tensorsByName(program)) {}
 
   void run() {
+    Report(program, options, rank.number() == 0)
+        .weights(describeWeights(options.seed, weights));
     initialize(rank, options.seed, weights);
     if (rank.number() == 0)
       writer.emplace(options.output, forms());

@@ -78,6 +78,7 @@ void Training::prepare() {
       report.note(fmt::format(
           "'{}' holds {} tensors that this model does not have, '{}' first",
           options.weights, weights->unused().size(), weights->unused()[0]));
+    report.weights(describeWeights(options.seed, weights));
     initializeMasters(rank, options.seed, weights);
   }
   completeInitialization(rank);

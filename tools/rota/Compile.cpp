@@ -5,6 +5,7 @@
 
 #include "runtime/program/Text.h"
 #include "runtime/train/rank/Launch.h"
+#include "tools/rota/InitialWeights.h"
 #include "tools/rota/Process.h"
 #include "tools/rota/Requests.h"
 #include "tools/rota/Verbs.h"
@@ -41,7 +42,7 @@ void noteActivations(const PlanChoices &choices, const RunOptions &options) {
     noteChoice("activations", numberText(choices.activations), options);
 }
 
-ExitCode compile(RunOptions &options, const std::string &output) {
+ExitCode compile(Command verb, RunOptions &options, const std::string &output) {
   PlanRequest request = planRequest(options);
   PlanChoices choices;
   std::string error;
@@ -56,8 +57,8 @@ ExitCode compile(RunOptions &options, const std::string &output) {
   auto model = mlir::rota::buildModel(context, compiler.model, compiler.build);
   if (failed(model))
     return kExitBadInput;
-  if (options.weights.empty())
-    options.weights = model->weights;
+  if (verb != Command::Compile && !findInitialWeights(verb, *model, options))
+    return kExitBadInput;
   return compileModel(*model, compiler,
                       {options.emit, output, options.explain});
 }
@@ -73,7 +74,7 @@ int compileThenRun(Command verb, RunOptions options,
   }
   options.emit = Level::Executable;
   auto start = std::chrono::steady_clock::now();
-  if (ExitCode code = compile(options, trainer.path()))
+  if (ExitCode code = compile(verb, options, trainer.path()))
     return code;
   temporary.reset();
   std::chrono::duration<double> seconds =
@@ -90,7 +91,7 @@ int runCompile(const RunOptions &given) {
   std::string output = !options.output.empty() ? options.output
                        : toFile                ? "trainer"
                                                : "-";
-  return compile(options, output);
+  return compile(Command::Compile, options, output);
 }
 
 } // namespace rota

@@ -22,9 +22,9 @@ ExitCode reportBadInput(const std::string &error);
 /// printed by the first process alone.
 void noteActivations(const PlanChoices &choices, const RunOptions &options);
 
-/// Compiles the model of `options` to `output`. A model's own weights become
-/// those of the options where they name none.
-ExitCode compile(RunOptions &options, const std::string &output);
+/// Compiles the model of `options` to `output`, for `verb`, whose initial
+/// weights become those of the options.
+ExitCode compile(Command verb, RunOptions &options, const std::string &output);
 
 /// Compiles a trainer and becomes it, with the arguments of `verb`: returns
 /// only when that fails. `temporary` is removed in between.

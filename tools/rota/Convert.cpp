@@ -9,6 +9,7 @@
 #include "runtime/program/Text.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 namespace rota {
@@ -22,6 +23,7 @@ static HubForm formOf(const RunOptions &options) {
         "'{}'",
         options.shardSize));
   form.shardBytes = *bytes;
+  form.model = options.model;
   if (options.dtype)
     form.type =
         *options.dtype == mlir::rota::ComputeType::BF16 ? "BF16" : "F32";
@@ -40,12 +42,19 @@ static void convert(const RunOptions &options) {
                                        {"tensors", summary.tensors},
                                        {"bytes", summary.bytes},
                                        {"files", summary.files},
-                                       {"dtype", summary.type}}
+                                       {"dtype", summary.type},
+                                       {"copied", summary.copied}}
                     .dump());
   fmt::print("{}: {} tensors of step {}, {} bytes of {} in {} file{}\n",
              options.output, summary.tensors, checkpoint.manifest().run.step,
              grouped(summary.bytes), summary.type, summary.files,
              summary.files == 1 ? "" : "s");
+  if (!summary.copied.empty())
+    fmt::print("{}: {}, as in '{}'\n", options.output,
+               fmt::join(summary.copied, ", "), options.model);
+  else if (options.model.empty())
+    fmt::print("note: without files of a tokenizer; '--model' names the hub "
+               "folder that has them\n");
   if (!summary.hasConfig)
     fmt::print("note: the checkpoint's model has no config.json\n");
 }

@@ -208,6 +208,15 @@ void Report::step(const StepReport &p, bool last) {
   std::fflush(stdout);
 }
 
+void Report::weights(const std::string &text) {
+  if (!prints)
+    return;
+  if (options.json)
+    return printLine({{"event", "weights"}, {"weights", text}});
+  fmt::print("weights: {}\n", text);
+  std::fflush(stdout);
+}
+
 void Report::note(const std::string &text) {
   if (!prints)
     return;

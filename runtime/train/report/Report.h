@@ -62,6 +62,8 @@ public:
   /// A step; printed if its line stays, on a terminal also in between, over the
   /// same line.
   void step(const StepReport &progress, bool last);
+  /// The source of the weights that the run begins with.
+  void weights(const std::string &text);
   /// A remark that is not an error.
   void note(const std::string &text);
   /// The final losses, the summary, how much of the transfers' time was hidden,

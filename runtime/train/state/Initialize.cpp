@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fmt/format.h>
 #include <optional>
 
 namespace rota {
@@ -98,6 +99,10 @@ void initializeStates(Rank &rank) {
   ComputeToken token(rank.cores());
   for (const Update &update : rank.stage().updates)
     fillStates(rank, update);
+}
+
+std::string describeWeights(uint64_t seed, const Weights *weights) {
+  return weights ? weights->describe() : fmt::format("random, seed {}", seed);
 }
 
 void initializeMasters(Rank &rank, uint64_t seed, const Weights *weights) {

@@ -19,6 +19,10 @@ void initializeStates(Rank &rank);
 /// indexed by the element's number in the whole tensor.
 void initializeMasters(Rank &rank, uint64_t seed, const Weights *weights);
 
+/// The source of these, for people: "75 tensors of 'FOLDER'", or "random, seed
+/// 1".
+std::string describeWeights(uint64_t seed, const Weights *weights);
+
 /// Refreshes all copies of the masters and fills the rotary tables, shard
 /// offsets and constant tensors. Every rank calls.
 void completeInitialization(Rank &rank);

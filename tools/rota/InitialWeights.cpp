@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/rota/InitialWeights.h"
+
+#include "runtime/program/WeightFiles.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace rota {
+
+bool findInitialWeights(Command verb, const mlir::rota::BuiltModel &model,
+                        RunOptions &options) {
+  if (!options.weights.empty() || !options.checkpoint.empty())
+    return true;
+  if (!model.quantization.empty() && !model.weights.empty()) {
+    fmt::print(stderr,
+               "error: '{}': expected weights in F32, F16 or BF16, got those "
+               "that 'quantization_config' calls {}; '--weights' names other "
+               "weights, and the configuration in a folder of its own begins "
+               "with random ones\n",
+               model.weights, model.quantization);
+    return false;
+  }
+  options.weights = model.weights;
+  if (verb != Command::Eval || !options.weights.empty())
+    return true;
+  fmt::print(stderr,
+             "error: '{}': expected weights beside the model ({}); '--weights' "
+             "names weights elsewhere, '--checkpoint' those of a run\n",
+             options.model, fmt::join(kWeightFiles, " or "));
+  return false;
+}
+
+} // namespace rota
