@@ -5,19 +5,15 @@
 
 #include "ir/rota/model/Roles.h"
 #include "lowering/cpu/Passes.h"
-#include "lowering/executable/Ptxas.h"
 #include "lowering/executable/Trainer.h"
 #include "lowering/gpu/GpuEmitters.h"
 #include "lowering/gpu/NvvmModule.h"
 #include "lowering/gpu/Passes.h"
-#include "lowering/gpu/ServiceKernels.h"
 #include "lowering/kernels/Passes.h"
 #include "lowering/memory/MemoryPlan.h"
 #include "lowering/memory/PlanVerifier.h"
-#include "lowering/simt/TrainerKernels.h"
 #include "passes/pipeline/Program.h"
 #include "passes/pipeline/drawing/Drawing.h"
-#include "runtime/Abi.h"
 #include "runtime/program/Verify.h"
 
 #include "mlir/Pass/PassRegistry.h"
@@ -49,22 +45,21 @@ void registerLoweringPasses() {
 }
 
 LogicalResult ProgramLowering::selectMachine(const TargetOptions &target) {
-  device = target.device;
-  chips = target.gpus;
-  unchecked = target.unchecked;
+  ArrayRef<std::string> chips = target.gpus;
   for (auto [number, chip] : llvm::enumerate(chips)) {
     std::string error = unknownChip(chip);
-    if (llvm::is_contained(ArrayRef(chips).take_front(number), chip))
+    if (llvm::is_contained(chips.take_front(number), chip))
       error = "expected each chip once, got '" + chip + "' twice";
     if (!error.empty())
       return emitError(module.getLoc()) << "'target-gpu': " << error;
   }
-  if (chips.empty())
-    chips.assign(trainerChips().begin(), trainerChips().end());
   auto created = createTargetMachine(module.getLoc(), target);
-  if (succeeded(created))
-    machine = std::move(*created);
-  return created;
+  if (failed(created))
+    return failure();
+  machine = std::move(*created);
+  kind = target.device;
+  device = makeDeviceCode(target, *machine);
+  return success();
 }
 
 LogicalResult ProgramLowering::formKernels() {
@@ -75,10 +70,7 @@ LogicalResult ProgramLowering::formKernels() {
 }
 
 LogicalResult ProgramLowering::plan() {
-  if (device == DeviceKind::Cpu)
-    library.emplace(module.getContext(), vectorBits(*machine));
-  else
-    library.emplace(module.getContext(), gpuTarget());
+  library.emplace(module.getContext(), device->target());
   auto lowered = lowerTasks(module, *library);
   if (failed(lowered))
     return failure();
@@ -92,7 +84,7 @@ LogicalResult ProgramLowering::plan() {
   std::string error;
   if (!memory::planMemory(layout, chunks, timeline, program, error))
     return emitError(module.getLoc()) << error;
-  program.device = device;
+  program.device = kind;
   program.accumulationSteps = facts.accumulationSteps;
   return success();
 }
@@ -144,75 +136,18 @@ LogicalResult ProgramLowering::verify() {
 }
 
 LogicalResult ProgramLowering::emitCode() {
-  if (device == DeviceKind::Cpu) {
-    if (failed(addCpuKernels(*tasks, *library)))
-      return failure();
-  } else {
-    addGpuLaunches(*tasks, *library);
-    if (failed(addServiceKernels(gpuModuleOf(*library))))
-      return failure();
-  }
-  if (device == DeviceKind::Cuda)
-    addNoHostGemm(*tasks);
+  if (failed(device->addKernels(*tasks, *library)))
+    return failure();
   addProgramData(*tasks, program);
   return success();
 }
 
-/// PTX of `gpu` for each chip and, with a path of ptxas, cubins.
-static FailureOr<std::vector<GpuCode>>
-assemble(Location loc, llvm::Module &trainer, const llvm::Module &gpu,
-         ArrayRef<StringRef> chips, StringRef ptxas) {
-  std::vector<GpuCode> codes;
-  std::vector<std::unique_ptr<PtxasRun>> runs;
-  for (StringRef chip : chips) {
-    auto text = emitPtx(loc, gpu, chip);
-    if (failed(text))
-      return failure();
-    codes.push_back(
-        gpuCode(trainer, ROTA_GPU_PTX, architectureOf(chip), *text));
-    if (ptxas.empty())
-      continue;
-    auto run = PtxasRun::start(loc, ptxas, chip, *text);
-    if (failed(run))
-      return failure();
-    runs.push_back(std::move(*run));
-  }
-  for (auto [chip, run] : llvm::zip(chips, runs)) {
-    auto bytes = run->finish();
-    if (failed(bytes))
-      return failure();
-    codes.push_back(
-        gpuCode(trainer, ROTA_GPU_CUBIN, architectureOf(chip), *bytes));
-  }
-  return codes;
-}
-
-FailureOr<std::vector<GpuCode>>
-ProgramLowering::makeGpuCode(llvm::Module &trainer, StringRef ptxas) {
-  if (device == DeviceKind::Cpu)
-    return std::vector<GpuCode>();
-  auto gpu = translateForGpu(gpuModuleOf(*library), trainer.getContext());
-  if (!gpu)
-    return failure();
-  if (device == DeviceKind::Cuda)
-    return assemble(module.getLoc(), trainer, *gpu,
-                    SmallVector<StringRef>(chips.begin(), chips.end()), ptxas);
-  HostKernelOptions options;
-  options.checks = !unchecked;
-  auto code =
-      linkHostKernels(module.getLoc(), trainer, *gpu, *machine, options);
-  if (failed(code))
-    return failure();
-  return std::vector<GpuCode>{*code};
-}
-
-/// `ptxas` is a path; empty: without cubins.
 FailureOr<std::unique_ptr<llvm::Module>>
-ProgramLowering::translate(llvm::LLVMContext &context, StringRef ptxas) {
+ProgramLowering::translate(llvm::LLVMContext &context) {
   auto code = translateToLLVM(*tasks, context, *machine);
   if (failed(code))
     return failure();
-  auto codes = makeGpuCode(**code, ptxas);
+  auto codes = device->makeCode(**code, *library);
   if (failed(codes))
     return failure();
   defineGpuCode(**code, *codes);
@@ -221,7 +156,7 @@ ProgramLowering::translate(llvm::LLVMContext &context, StringRef ptxas) {
 
 FailureOr<std::string> ProgramLowering::emitText() {
   llvm::LLVMContext context;
-  auto code = translate(context, /*ptxas=*/"");
+  auto code = translate(context);
   if (failed(code))
     return failure();
   return emitLLVM(**code);
@@ -237,13 +172,10 @@ FailureOr<std::string> ProgramLowering::emitPtxText(StringRef chip) {
 
 LogicalResult ProgramLowering::link(StringRef output,
                                     const LinkOptions &options) {
-  auto ptxas = device == DeviceKind::Cuda
-                   ? findPtxas(module.getLoc(), options.ptxas)
-                   : std::string();
-  if (failed(ptxas))
+  if (failed(device->findTools(module.getLoc(), options)))
     return failure();
   llvm::LLVMContext context;
-  auto code = translate(context, *ptxas);
+  auto code = translate(context);
   if (failed(code))
     return failure();
   auto object = emitObject(module.getLoc(), **code, *machine);

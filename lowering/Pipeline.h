@@ -6,10 +6,8 @@
 #define ROTA_LOWERING_PIPELINE_H
 
 #include "ir/pipe/Pipe.h"
-#include "lowering/cpu/Object.h"
-#include "lowering/executable/Link.h"
+#include "lowering/device/DeviceCode.h"
 #include "lowering/executable/Tasks.h"
-#include "lowering/gpu/TrainerCode.h"
 #include "lowering/report/Transfers.h"
 
 #include "mlir/Pass/PassManager.h"
@@ -76,17 +74,14 @@ public:
 
 private:
   llvm::FailureOr<std::unique_ptr<llvm::Module>>
-  translate(llvm::LLVMContext &context, llvm::StringRef ptxas);
-  llvm::FailureOr<std::vector<GpuCode>> makeGpuCode(llvm::Module &trainer,
-                                                    llvm::StringRef ptxas);
+  translate(llvm::LLVMContext &context);
   memory::ChunkTable readChunks(mlir::pipe::ProgramOp op) const;
 
   mlir::ModuleOp module;
   ModelFacts facts;
-  DeviceKind device = DeviceKind::Cpu;
-  std::vector<std::string> chips;               // architectures of GPU code
-  bool unchecked = false;                       // TargetOptions::unchecked
   std::unique_ptr<llvm::TargetMachine> machine; // for code of the host
+  DeviceKind kind = DeviceKind::Cpu;
+  std::unique_ptr<DeviceCode> device;
   FunctionCosts costs;
   std::optional<KernelLibrary> library;
   mlir::OwningOpRef<mlir::ModuleOp> tasks;

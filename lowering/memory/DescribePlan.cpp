@@ -2,6 +2,7 @@
 //
 // The memory plan as a table for people.
 #include "lowering/memory/MemoryPlan.h"
+#include "runtime/program/DeviceTraits.h"
 #include "runtime/program/RuntimeMemory.h"
 
 #include <algorithm>
@@ -78,7 +79,7 @@ std::string describePlan(const Program &program) {
   if (hasHost)
     text += line(program, "offloaded (host)",
                  [](const Stage &stage) { return stage.hostBytes; });
-  if (program.device != DeviceKind::Cpu)
+  if (traitsOf(program.device).isGpu)
     text += describeRuntimeMemory(program);
   return text;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The one place that knows every device.
+// The one place that knows every device: a function that makes it, and a line
+// in the table.
 #include "runtime/device/MakeDevice.h"
 #include "runtime/device/cpu/CpuDevice.h"
 #include "runtime/device/cuda/CublasLtProducts.h"
@@ -11,48 +12,63 @@
 #include <algorithm>
 
 namespace rota {
+namespace {
 
-static std::shared_ptr<cuda::Gpu> openGpu(DeviceKind kind,
-                                          std::span<const RotaGpuCode> code,
-                                          const DeviceOptions &options) {
-  if (kind == DeviceKind::Cuda) {
-    const cuda::DriverApi &driver = cuda::loadDriver();
-    int count = 0;
-    driver.deviceCount(&count);
-    return std::make_shared<cuda::Gpu>(
-        driver, options.process % std::max(count, 1), code);
+using Code = std::span<const RotaGpuCode>;
+
+Devices makeCpus(size_t ranks, Code, const DeviceOptions &) {
+  Devices devices;
+  for (size_t i = 0; i < ranks; ++i)
+    devices.ranks.push_back(std::make_unique<CpuDevice>());
+  return devices;
+}
+
+/// Ranks on one GPU, each with products of its own.
+template <typename MakeProducts>
+Devices shareGpu(size_t ranks, std::shared_ptr<cuda::Gpu> gpu,
+                 MakeProducts makeProducts) {
+  Devices devices;
+  for (size_t i = 0; i < ranks; ++i) {
+    auto device = std::make_unique<cuda::CudaDevice>(gpu, makeProducts());
+    devices.gpus.push_back(device.get());
+    devices.ranks.push_back(std::move(device));
   }
+  return devices;
+}
+
+Devices makeEmulatedGpus(size_t ranks, Code code,
+                         const DeviceOptions &options) {
   simt::EmulatedDriverOptions emulated;
   emulated.threads = options.threads;
   emulated.seed = options.seed;
   simt::setEmulatedDriverOptions(emulated);
-  return std::make_shared<cuda::Gpu>(simt::emulatedDriver(), 0, code);
+  auto gpu = std::make_shared<cuda::Gpu>(simt::emulatedDriver(), 0, code);
+  return shareGpu(ranks, gpu,
+                  [] { return std::make_unique<simt::EmulatedProducts>(); });
 }
 
-static std::unique_ptr<cuda::Products>
-makeProducts(const cuda::Gpu &gpu, const DeviceOptions &options) {
-  if (gpu.isEmulated())
-    return std::make_unique<simt::EmulatedProducts>();
+Devices makeCudaGpus(size_t ranks, Code code, const DeviceOptions &options) {
+  const cuda::DriverApi &driver = cuda::loadDriver();
+  int count = 0;
+  driver.deviceCount(&count);
+  auto gpu = std::make_shared<cuda::Gpu>(
+      driver, options.process % std::max(count, 1), code);
   cuda::CublasLtOptions choices;
   choices.allowTf32 = options.allowTf32;
-  return std::make_unique<cuda::CublasLtProducts>(gpu.api(), gpu.name(),
-                                                  cuda::loadBlasLt(), choices);
+  return shareGpu(ranks, gpu, [&] {
+    return std::make_unique<cuda::CublasLtProducts>(
+        gpu->api(), gpu->name(), cuda::loadBlasLt(), choices);
+  });
 }
 
-std::vector<std::unique_ptr<Device>>
-makeDevices(DeviceKind kind, size_t ranks, std::span<const RotaGpuCode> code,
-            const DeviceOptions &options) {
-  std::vector<std::unique_ptr<Device>> devices;
-  if (kind == DeviceKind::Cpu) {
-    for (size_t i = 0; i < ranks; ++i)
-      devices.push_back(std::make_unique<CpuDevice>());
-    return devices;
-  }
-  std::shared_ptr<cuda::Gpu> gpu = openGpu(kind, code, options);
-  for (size_t i = 0; i < ranks; ++i)
-    devices.push_back(
-        std::make_unique<cuda::CudaDevice>(gpu, makeProducts(*gpu, options)));
-  return devices;
+} // namespace
+
+Devices makeDevices(DeviceKind kind, size_t ranks, Code code,
+                    const DeviceOptions &options) {
+  // In the order of DeviceKind.
+  static constexpr Devices (*makers[])(size_t, Code, const DeviceOptions &) = {
+      makeCpus, makeEmulatedGpus, makeCudaGpus};
+  return makers[static_cast<size_t>(kind)](ranks, code, options);
 }
 
 } // namespace rota

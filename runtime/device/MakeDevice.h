@@ -9,6 +9,10 @@
 
 namespace rota {
 
+namespace cuda {
+class CudaDevice;
+}
+
 struct DeviceOptions {
   // The number of this process on its machine: processes take the GPUs that
   // they see in turn, since a launcher may show each one a GPU of its own.
@@ -18,12 +22,19 @@ struct DeviceOptions {
   bool allowTf32 = false; // products of f32 may round their operands
 };
 
+/// The devices of a process's ranks.
+struct Devices {
+  std::vector<std::unique_ptr<Device>> ranks;
+  /// The same, where their memory is a GPU's; else empty.
+  std::vector<cuda::CudaDevice *> gpus;
+};
+
 /// A device for each of `ranks` ranks of this process, which share the machine
 /// or the GPU. `code` is that of the executable. Throws InputError when there
 /// is no such device.
-std::vector<std::unique_ptr<Device>>
-makeDevices(DeviceKind kind, size_t ranks, std::span<const RotaGpuCode> code,
-            const DeviceOptions &options);
+Devices makeDevices(DeviceKind kind, size_t ranks,
+                    std::span<const RotaGpuCode> code,
+                    const DeviceOptions &options);
 
 } // namespace rota
 

@@ -28,7 +28,9 @@ template <>
 constexpr auto kLast<Initializer::Kind> = Initializer::Kind::Constant;
 template <> constexpr auto kLast<Scalar::Kind> = Scalar::Kind::Skip;
 template <> constexpr auto kLast<Collective::Kind> = Collective::Kind::Permute;
-template <> constexpr auto kLast<DeviceKind> = DeviceKind::Cuda;
+template <>
+constexpr auto kLast<DeviceKind> =
+    DeviceKind(std::size(Names<DeviceKind>::list) - 1);
 template <> constexpr auto kLast<ActionKind> = ActionKind(kActionKindCount - 1);
 
 /// FNV-1a.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/program/RuntimeMemory.h"
+#include "runtime/program/DeviceTraits.h"
 #include "runtime/program/Part.h"
 
 #include <algorithm>
@@ -96,10 +97,11 @@ RuntimeMemory runtimeMemory(const Program &program) {
   for (const auto &[layer, observations] : observedLayers(program))
     m.observedBytes += program.microbatches * tableBytes(program, observations);
   m.termElements = std::min(kMessageElements, largestTerm(program));
-  if (program.device != DeviceKind::Cpu)
+  const DeviceTraits device = traitsOf(program.device);
+  if (device.isGpu)
     m.workspaceBytes = kProductBytes;
   int64_t ranks = rankCount(program);
-  if (program.device == DeviceKind::Cuda && ranks > 1)
+  if (device.hasNccl && ranks > 1)
     std::tie(m.exchangeBytes, m.hostBytes) =
         std::pair(kExchangeBytes, kHostBytes);
   auto take = [&](int64_t bytes) {
@@ -122,7 +124,7 @@ RuntimeMemory runtimeMemory(const Program &program) {
       take(16 * static_cast<int64_t>(program.auxiliaryLosses.size()));
   m.scalars = take(8 * static_cast<int64_t>(program.scalars.size()));
   m.history = take(8 * kHistoryNumbers);
-  m.squareVersions = program.device == DeviceKind::Cpu ? 2 : 1;
+  m.squareVersions = device.isGpu ? 1 : 2;
   m.squares = take(8 * m.squareVersions * m.widest);
   m.allSquares = take(8 * m.squareVersions * m.widest * ranks);
   m.order = take(4 * m.normCount);
@@ -160,7 +162,7 @@ int64_t snapshotBytes(const Program &program, const Stage &stage) {
 
 int64_t deviceBytes(const Program &program, size_t stage) {
   int64_t bytes = program.stages[stage].arenaBytes;
-  if (program.device == DeviceKind::Cpu)
+  if (!traitsOf(program.device).isGpu)
     return bytes;
   RuntimeMemory memory = runtimeMemory(program);
   return bytes + memory.bytes + memory.exchangeBytes + memory.hostBytes;

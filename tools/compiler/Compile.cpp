@@ -7,6 +7,7 @@
 #include "lowering/Pipeline.h"
 #include "lowering/gpu/NvvmModule.h"
 #include "runtime/files/Streams.h"
+#include "runtime/program/DeviceTraits.h"
 #include "runtime/program/RuntimeMemory.h"
 #include "runtime/program/Text.h"
 
@@ -40,7 +41,7 @@ public:
       return report(
           kExitBadInput,
           "'output': expected a path to write the trainer to, got '-'");
-    if (level == Level::PTX && options.target.device == DeviceKind::Cpu)
+    if (level == Level::PTX && !traitsOf(options.target.device).isGpu)
       return report(kExitBadInput, "'emit': expected a device with GPU kernels "
                                    "for 'ptx', such as 'simt', got 'cpu'");
     if (std::string error = wrongChips(level); !error.empty())
@@ -84,8 +85,9 @@ private:
     const std::vector<std::string> &chips = options.target.gpus;
     if (level == Level::PTX && chips.size() > 1)
       return "expected one chip for 'ptx', got " + std::to_string(chips.size());
-    if (level > Level::Kernels && level != Level::PTX &&
-        options.target.device == DeviceKind::Cuda)
+    DeviceTraits device = traitsOf(options.target.device);
+    if (level > Level::Kernels && level != Level::PTX && device.isGpu &&
+        !device.isEmulated)
       for (const std::string &chip : chips)
         if (std::string error = lowering::unfitForTrainers(chip);
             !error.empty())
@@ -140,7 +142,7 @@ private:
   ExitCode shard() {
     mlir::rota::ShardPipelineOptions settings = options.shard;
     // GPUs have no code for a ring.
-    if (options.target.device != DeviceKind::Cpu &&
+    if (traitsOf(options.target.device).isGpu &&
         settings.contextExchange == mlir::rota::ContextExchange::Auto)
       settings.contextExchange = mlir::rota::ContextExchange::Gather;
     return runPasses(mlir::rota::buildShardPipeline, settings, kExitRunFailed);

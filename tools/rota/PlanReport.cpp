@@ -3,6 +3,7 @@
 
 #include "passes/pipeline/drawing/Drawing.h"
 #include "runtime/metrics/RunDescription.h"
+#include "runtime/program/DeviceTraits.h"
 #include "runtime/program/RuntimeMemory.h"
 #include "runtime/program/Text.h"
 #include "runtime/train/step/StepBarrier.h"
@@ -118,7 +119,7 @@ ordered_json programJson(const RunOptions &options, const PlanAnswer &answer) {
                        {"timeline", program.timeline}};
   if (!hasBarrier)
     json["steady_bubble"] = program.steadyBubble;
-  if (program.device == DeviceKind::Cpu)
+  if (!traitsOf(program.device).isGpu)
     return json;
   RuntimeMemory memory = runtimeMemory(program);
   json["runtime"] = {{"bytes", memory.bytes},

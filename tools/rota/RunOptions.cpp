@@ -10,6 +10,7 @@
 #include "passes/pipeline/schedules/Schedules.h"
 #include "runtime/options/Bytes.h"
 #include "runtime/options/Lists.h"
+#include "runtime/program/DeviceTraits.h"
 #include "runtime/program/Text.h"
 
 #include "llvm/Support/MemoryBuffer.h"
@@ -263,13 +264,13 @@ OptionMistake rota::checkOptions(Command verb, RunOptions &options) {
   // Numbers of stages say which rank has which layers.
   options.anyPlacement =
       !options.given.contains("placement") && options.stageLayers.empty();
-  if (options.target.unchecked && options.target.device != DeviceKind::Simt)
+  if (options.target.unchecked && !traitsOf(options.target.device).isEmulated)
     return {"unchecked", "expected device 'simt', got '" +
                              std::string(nameOf(options.target.device)) + "'"};
   using mlir::rota::ContextExchange;
   if (options.contextExchange != ContextExchange::Gather &&
       options.contextExchange != ContextExchange::Auto &&
-      options.target.device != DeviceKind::Cpu)
+      traitsOf(options.target.device).isGpu)
     return {"context-exchange",
             "expected 'gather' or 'auto' on a GPU, which has no code for a "
             "ring yet, got '" +

@@ -5,6 +5,7 @@
 #include "runtime/collective/mpi/MpiCommunicator.h"
 #include "runtime/collective/nccl/Connect.h"
 #include "runtime/collective/nccl/HostTransfers.h"
+#include "runtime/program/DeviceTraits.h"
 #include "runtime/program/MeshText.h"
 #include "runtime/program/RuntimeMemory.h"
 
@@ -35,7 +36,7 @@ Connection::Connection(const Program &program, RankKind kind,
             : ""));
   if (kind == RankKind::Mpi)
     process = makeMpiCommunicator();
-  else if (program.device != DeviceKind::Cuda)
+  else if (!traitsOf(program.device).hasNccl)
     throw InputError(
         fmt::format("--ranks nccl: expected a program for cuda, got one for {}",
                     nameOf(program.device)));
@@ -59,15 +60,13 @@ int64_t Connection::linkBytes() const {
   return memory.exchangeBytes + memory.hostBytes;
 }
 
-LinkedRanks Connection::link(std::span<const std::unique_ptr<Device>> devices) {
+LinkedRanks Connection::link(const Devices &devices) {
   LinkedRanks linked;
   for (Communicator *end : hostEnds())
     linked.links.push_back({end, end});
-  if (program.device == DeviceKind::Cpu)
+  const std::vector<cuda::CudaDevice *> &gpus = devices.gpus;
+  if (gpus.empty())
     return linked;
-  std::vector<cuda::CudaDevice *> gpus;
-  for (const std::unique_ptr<Device> &device : devices)
-    gpus.push_back(static_cast<cuda::CudaDevice *>(device.get()));
   if (kind == RankKind::Nccl) {
     linkByNccl(linked, *gpus.front());
     return linked;

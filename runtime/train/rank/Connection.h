@@ -6,7 +6,7 @@
 
 #include "runtime/collective/gpu/SharedGpuNetwork.h"
 #include "runtime/collective/local/LocalNetwork.h"
-#include "runtime/device/Device.h"
+#include "runtime/device/MakeDevice.h"
 #include "runtime/train/options/TrainerOptions.h"
 #include "runtime/train/rank/Launch.h"
 
@@ -47,7 +47,7 @@ public:
   int64_t linkBytes() const;
   /// Connects the ranks' devices. The connection must outlive the use of the
   /// links.
-  LinkedRanks link(std::span<const std::unique_ptr<Device>> devices);
+  LinkedRanks link(const Devices &devices);
   /// Ends the run on all ranks.
   void fail(const std::string &message);
 

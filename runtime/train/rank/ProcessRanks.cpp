@@ -59,19 +59,19 @@ void Team::work(int number) {
 }
 
 /// The devices, once it is known that the memory of a GPU suffices.
-static std::vector<std::unique_ptr<Device>>
-openDevices(const Executable &executable, const Connection &connection,
-            const DeviceOptions &options) {
+static Devices openDevices(const Executable &executable,
+                           const Connection &connection,
+                           const DeviceOptions &options) {
   const Program &program = *executable.program;
-  std::vector<std::unique_ptr<Device>> devices = makeDevices(
-      program.device, connection.localRanks(), executable.gpuCode, options);
-  const Device &device = *devices.front();
+  Devices devices = makeDevices(program.device, connection.localRanks(),
+                                executable.gpuCode, options);
+  const Device &device = *devices.ranks.front();
   if (!device.isAsynchronous())
     return devices;
   const int64_t besideArena =
       runtimeMemory(program).bytes + connection.linkBytes();
   int64_t needed = 0;
-  for (size_t i = 0; i < devices.size(); ++i) {
+  for (size_t i = 0; i < devices.ranks.size(); ++i) {
     std::vector<int64_t> at = coordinatesOf(
         program.mesh, connection.firstRank() + static_cast<int>(i));
     needed +=
@@ -94,8 +94,8 @@ ProcessRanks::ProcessRanks(const Executable &executable, Connection &connection,
       devices(openDevices(executable, connection, options)),
       linked(connection.link(devices)),
       team(static_cast<int>(connection.localRanks())) {
-  for (size_t i = 0; i < devices.size(); ++i)
-    ranks.emplace_back(executable, linked.links[i], *devices[i], cores,
+  for (size_t i = 0; i < devices.ranks.size(); ++i)
+    ranks.emplace_back(executable, linked.links[i], *devices.ranks[i], cores,
                        profile);
 }
 

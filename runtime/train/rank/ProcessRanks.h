@@ -54,7 +54,7 @@ public:
 
 private:
   Cores cores;
-  std::vector<std::unique_ptr<Device>> devices; // of the ranks
+  Devices devices;
   LinkedRanks linked;
   std::deque<Rank> ranks;
   Team team; // last, so that its threads end first

@@ -295,7 +295,7 @@ const std::vector<Call> &Executor::callsOf(int number) const {
 /// a stage decide alike.
 bool Executor::runsAtOnce(int number) const {
   return stage.templateOf(number).startsPair && !rank.profile() &&
-         rank.program().device == DeviceKind::Cpu;
+         !rank.device().isAsynchronous();
 }
 
 void Executor::compute(int number) {

@@ -5,6 +5,7 @@
 #ifndef ROTA_RUNTIME_TRAIN_STEP_STEPBARRIER_H
 #define ROTA_RUNTIME_TRAIN_STEP_STEPBARRIER_H
 
+#include "runtime/program/DeviceTraits.h"
 #include "runtime/program/Program.h"
 #include "runtime/train/options/TrainerOptions.h"
 
@@ -18,7 +19,7 @@ inline bool hasStepBarrier(const Program &program,
                            const OptimizerOptions &options,
                            const SkipOptions &skips) {
   return (options.gradientClip > 0.0 && !options.postValidate) ||
-         skips.isOn() || program.device != DeviceKind::Cpu ||
+         skips.isOn() || traitsOf(program.device).isGpu ||
          rankCount(program) == 1;
 }
 

@@ -80,7 +80,7 @@ public:
     device = std::move(rota::makeDevices(emulated ? rota::DeviceKind::Simt
                                                   : rota::DeviceKind::Cuda,
                                          1, code, {})
-                           .front());
+                           .ranks.front());
   }
 
   /// Makes as many copies of the buffers as caches ask for.

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Kernels for the processor: functions beside the tasks.
+#include "lowering/device/DeviceCode.h"
+#include "lowering/executable/Trainer.h"
+
+using namespace mlir;
+
+namespace rota::lowering {
+namespace {
+
+class CpuCode : public DeviceCode {
+public:
+  explicit CpuCode(unsigned vectorBits) : vectorBits(vectorBits) {}
+
+  KernelTarget target() const override {
+    return {vectorEmitters(), vectorBits};
+  }
+  LogicalResult addKernels(ModuleOp tasks,
+                           KernelLibrary &library) const override {
+    return addCpuKernels(tasks, library);
+  }
+
+private:
+  unsigned vectorBits;
+};
+
+} // namespace
+
+std::unique_ptr<DeviceCode> makeCpuCode(const TargetOptions &,
+                                        const llvm::TargetMachine &host) {
+  return std::make_unique<CpuCode>(vectorBits(host));
+}
+
+} // namespace rota::lowering

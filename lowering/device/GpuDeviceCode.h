@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the devices with GPU kernels share.
+#ifndef ROTA_LOWERING_DEVICE_GPUDEVICECODE_H
+#define ROTA_LOWERING_DEVICE_GPUDEVICECODE_H
+
+#include "lowering/device/DeviceCode.h"
+#include "lowering/gpu/GpuEmitters.h"
+#include "lowering/gpu/NvvmModule.h"
+#include "lowering/gpu/ServiceKernels.h"
+
+namespace rota::lowering {
+
+class GpuDeviceCode : public DeviceCode {
+public:
+  KernelTarget target() const override { return gpuTarget(); }
+  llvm::LogicalResult addKernels(mlir::ModuleOp tasks,
+                                 KernelLibrary &library) const override {
+    addGpuLaunches(tasks, library);
+    return addServiceKernels(gpuModuleOf(library));
+  }
+  llvm::FailureOr<std::vector<GpuCode>>
+  makeCode(llvm::Module &trainer, KernelLibrary &library) const override {
+    auto kernels = gpuModuleOf(library);
+    auto gpu = translateForGpu(kernels, trainer.getContext());
+    if (!gpu)
+      return llvm::failure();
+    return makeCode(kernels.getLoc(), trainer, *gpu);
+  }
+
+protected:
+  /// The same of kernels that are LLVM IR.
+  virtual llvm::FailureOr<std::vector<GpuCode>>
+  makeCode(mlir::Location loc, llvm::Module &trainer,
+           const llvm::Module &gpu) const = 0;
+};
+
+} // namespace rota::lowering
+
+#endif // ROTA_LOWERING_DEVICE_GPUDEVICECODE_H
