@@ -293,7 +293,7 @@ readDeepSeekV3(Config &config, const Microbatch &microbatch, ModuleOp module) {
 static constexpr NeutralKey deepSeekKeys[] = {
     {"ep_size", NeutralKey::Any}, // ranks of experts where it was trained
     {"aux_loss_alpha",
-     NeutralKey::Any}, // of its training; transformers has no such loss
+     NeutralKey::Any}, // for its training; transformers has no such loss
     {"seq_aux", NeutralKey::Any},
     {"output_router_logits", NeutralKey::False},
 };

@@ -26,7 +26,8 @@ struct ExpertNames {
 struct ExpertDefaults {
   StringRef key;
   int64_t experts, choices;
-  /// Of `moe_intermediate_size`; none: experts have the `intermediate_size`.
+  /// The value of `moe_intermediate_size`; none: experts have the
+  /// `intermediate_size`.
   std::optional<int64_t> feedForward = std::nullopt;
 };
 

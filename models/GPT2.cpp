@@ -215,7 +215,7 @@ static constexpr NeutralKey gpt2Keys[] = {
     {"n_special", NeutralKey::Zero},
     {"predict_special_tokens", NeutralKey::Any},
     {"output_past", NeutralKey::Any},  // an older `use_cache`
-    {"summary_type", NeutralKey::Any}, // of heads for classes
+    {"summary_type", NeutralKey::Any}, // heads that classify
     {"summary_use_proj", NeutralKey::Any},
     {"summary_activation", NeutralKey::Any},
     {"summary_proj_to_labels", NeutralKey::Any},

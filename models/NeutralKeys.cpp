@@ -31,8 +31,8 @@ static constexpr NeutralKey commonKeys[] = {
     {"forced_bos_token_id", NeutralKey::Any},
     {"forced_eos_token_id", NeutralKey::Any},
     {"prefix", NeutralKey::Any},
-    // How a program runs the model, and what it returns. The context that the
-    // model was made for bounds no computation.
+    // Keys for programs that run the model, and their results. The context that
+    // the model was made for bounds no computation.
     {"max_position_embeddings", NeutralKey::Any},
     {"use_cache", NeutralKey::Any},
     {"cache_implementation", NeutralKey::Any},
@@ -41,7 +41,7 @@ static constexpr NeutralKey commonKeys[] = {
     {"_attn_implementation", NeutralKey::Any},
     {"_attn_implementation_autoset", NeutralKey::Any},
     {"torchscript", NeutralKey::Any},
-    {"use_bfloat16", NeutralKey::Any}, // of TPUs; `dtype` is read
+    {"use_bfloat16", NeutralKey::Any}, // for TPUs; `dtype` is read
     {"tf_legacy_loss", NeutralKey::Any},
     {"return_dict", NeutralKey::Any},
     {"output_attentions", NeutralKey::Any},

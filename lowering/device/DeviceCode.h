@@ -15,7 +15,7 @@ class DeviceCode {
 public:
   virtual ~DeviceCode() = default;
 
-  /// How kernels are planned and emitted.
+  /// The target for which kernels are planned and emitted.
   virtual KernelTarget target() const = 0;
   /// Adds the kernels of `library`, or the launches of GPU kernels, to `tasks`.
   virtual llvm::LogicalResult addKernels(mlir::ModuleOp tasks,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the devices with GPU kernels share.
+// Code that the devices with GPU kernels share.
 #ifndef ROTA_LOWERING_DEVICE_GPUDEVICECODE_H
 #define ROTA_LOWERING_DEVICE_GPUDEVICECODE_H
 
@@ -29,7 +29,7 @@ public:
   }
 
 protected:
-  /// The same of kernels that are LLVM IR.
+  /// The code of kernels that are LLVM IR.
   virtual llvm::FailureOr<std::vector<GpuCode>>
   makeCode(mlir::Location loc, llvm::Module &trainer,
            const llvm::Module &gpu) const = 0;

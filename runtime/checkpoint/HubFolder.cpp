@@ -206,7 +206,7 @@ void HubWriter::writeConfig(const fs::path &place) const {
   const char *type = summary.type == "BF16" ? "bfloat16" : "float32";
   ordered_json written = config;
   written[typeKey] = type;
-  written.erase("quantization_config"); // of the weights that were read
+  written.erase("quantization_config"); // describes the weights that were read
   std::string text =
       written == config ? checkpoint.manifest().config : written.dump(2) + "\n";
   writeFile((place / "config.json").string(), {text});

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What depends on the device asks for, instead of its kind. Makers stand in
-// runtime/device/MakeDevice.cpp and lowering/device/DeviceCode.cpp.
+// Traits of devices, for code that would ask for a kind of device. Makers stand
+// in runtime/device/MakeDevice.cpp and lowering/device/DeviceCode.cpp.
 #ifndef ROTA_RUNTIME_PROGRAM_DEVICETRAITS_H
 #define ROTA_RUNTIME_PROGRAM_DEVICETRAITS_H
 
