@@ -4,6 +4,7 @@
 #include "runtime/Error.h"
 #include "runtime/data/DataPaths.h"
 #include "runtime/data/WholeBatches.h"
+#include "runtime/program/JsonText.h"
 #include "runtime/program/Text.h"
 #include "runtime/train/Evaluation.h"
 #include "runtime/train/Train.h"
@@ -75,7 +76,7 @@ static void print(const Options &options, const Evaluated &weights, double loss,
                                    {"weights", weights.source}};
     if (weights.step)
       line["step"] = *weights.step;
-    fmt::print("{}\n", line.dump());
+    fmt::print("{}\n", jsonText(line));
   } else {
     fmt::print("weights: {}\n{}loss {:.4f}, perplexity {:.4g}, on {} tokens\n",
                weights.source,
@@ -98,10 +99,11 @@ void evaluate(const Run &run) {
   run.machine.run([&](Rank &rank) {
     Executor executor(rank, /*tracedRuns=*/0);
     Evaluated weights = readWeights(rank, run);
-    double loss = Evaluation(rank, executor, validation, data)
-                      .run(weights.step.value_or(0));
+    // The first signal ends the process: it has nothing to save.
+    std::optional<double> loss = Evaluation(rank, executor, validation, data)
+                                     .run(weights.step.value_or(0));
     if (rank.number() == 0)
-      print(run.options, weights, loss, validation.steps, tokens);
+      print(run.options, weights, *loss, validation.steps, tokens);
   });
 }
 

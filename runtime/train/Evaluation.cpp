@@ -2,15 +2,18 @@
 #include "runtime/train/Evaluation.h"
 #include "runtime/data/TokenBatches.h"
 #include "runtime/train/Data.h"
+#include "runtime/train/Signals.h"
 #include "runtime/train/step/Gather.h"
 
 namespace rota {
 
-double Evaluation::run(int64_t t) {
+std::optional<double> Evaluation::run(int64_t t) {
   Loss total;
   const Program &program = rank.program();
   int64_t runs = options.steps * runsOf(program, options.batchSize);
   for (int64_t run = 0; run < runs; ++run) {
+    if (decideTogether(rank, {isInterrupted()})[0])
+      return std::nullopt;
     loadAccumulationStep(rank, batches, Split::Validation,
                          run * program.timelineSequences());
     executor.run(Executor::Mode::Evaluate);

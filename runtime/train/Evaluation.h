@@ -28,10 +28,11 @@ public:
   }
 
   /// The loss of the model after step `t` without its terms, a mean over all
-  /// batches of a validation, in f64, the same on all ranks. Every rank calls,
-  /// while its device has no step to do. Throws RunError when a loss is not
-  /// finite.
-  double run(int64_t t);
+  /// batches of a validation, in f64, the same on all ranks. None when a signal
+  /// ended the validation between two batches: then nothing has changed. Every
+  /// rank calls, while its device has no step to do. Throws RunError when a
+  /// loss is not finite.
+  std::optional<double> run(int64_t t);
 
   const std::optional<BestValidation> &best() const { return least; }
   /// Whether the evaluation after step `t` had the least loss so far.

@@ -13,6 +13,7 @@ static void onInterrupt(int) {
   interrupted = true;
   std::signal(SIGINT, SIG_DFL);
   std::signal(SIGTERM, SIG_DFL);
+  std::signal(SIGHUP, SIG_IGN);
 }
 
 static void onSaveRequest(int) { saveRequested = true; }
@@ -21,6 +22,8 @@ void catchSignals() {
   interrupted = saveRequested = false;
   std::signal(SIGINT, onInterrupt);
   std::signal(SIGTERM, onInterrupt);
+  if (std::signal(SIGHUP, onInterrupt) == SIG_IGN)
+    std::signal(SIGHUP, SIG_IGN); // as nohup asks
   std::signal(SIGUSR1, onSaveRequest);
 }
 

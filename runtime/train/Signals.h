@@ -6,8 +6,10 @@
 
 namespace rota {
 
-/// From now on the first SIGINT or SIGTERM ends the run after its step, with a
-/// checkpoint, validation and saving; the second one ends the process. SIGUSR1
+/// From now on the first SIGINT, SIGTERM or SIGHUP ends the run after its step,
+/// or within its validation, with a checkpoint and saving. A later SIGINT or
+/// SIGTERM ends the process; a later SIGHUP, of which a terminal sends two,
+/// does nothing, nor does any where the process ignores it (nohup). SIGUSR1
 /// asks for a checkpoint.
 void catchSignals();
 

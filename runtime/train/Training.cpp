@@ -174,17 +174,18 @@ bool Training::step(int64_t t) {
   if (previous)
     finish(*std::exchange(previous, std::nullopt), {});
   bool isRead = hasBarrier && !rank.device().isAsynchronous();
+  bool goesOn = true;
   if (ends.isLast || ends.saves || isRead ||
       evaluation.follows(t, ends.isLast)) {
     if (!optimizer.isUpdateRight())
       rollBack(t);
-    finish(now, ends);
+    goesOn = finish(now, ends);
   } else {
     previous = std::move(now);
   }
   checkpoints.advance();
   rank.flight().add(FlightEvent::StepEnd, t);
-  return !ends.isLast;
+  return goesOn;
 }
 
 /// Gives the other ranks what they report of the step.
@@ -216,8 +217,9 @@ void Training::readResults(const Pending &pending) {
   progress.gradientNorm = optimizer.readNorm(result);
 }
 
-/// Reads a step's results, saves and reports them.
-void Training::finish(const Pending &pending, StepEnd ends) {
+/// Reads a step's results, validates, saves and reports. Returns whether
+/// another step may follow.
+bool Training::finish(const Pending &pending, StepEnd ends) {
   int64_t t = pending.number;
   readResults(pending);
   double stepEnd = rank.device().secondsAt(pending.end);
@@ -226,16 +228,14 @@ void Training::finish(const Pending &pending, StepEnd ends) {
   phases.add("step", seconds);
   time.addStep(seconds);
   progress.checkpointStall = 0.0;
-  // A checkpoint has the validation of its step, but for an urgent one.
-  bool isUrgent = ends.isInterrupted && checkpoints.isOn();
-  if (isUrgent)
-    saveCheckpoint(t);
+  // A checkpoint has the validation of its step. The time after a signal is
+  // short, and the checkpoint's alone.
   progress.validationLoss.reset();
-  if (evaluation.follows(t, ends.isLast))
-    validate(t);
-  bool last = ends.isLast || evaluation.reachedTarget();
+  bool isInterrupted = ends.isInterrupted ||
+                       (evaluation.follows(t, ends.isLast) && !validate(t));
+  bool last = ends.isLast || isInterrupted || evaluation.reachedTarget();
   bool isBest = options.checkpoints.keep.best && evaluation.isBest(t);
-  if (!isUrgent && (ends.saves || isBest || (last && checkpoints.isOn())))
+  if (ends.saves || isBest || (last && checkpoints.isOn()))
     saveCheckpoint(t);
   bool isKept = report.keeps(progress, last);
   if (isKept)
@@ -249,6 +249,7 @@ void Training::finish(const Pending &pending, StepEnd ends) {
   progress.secondsLeft = last ? 0.0 : end.secondsLeft(t);
   report.step(progress, last);
   metrics.step(progress, isKept, last);
+  return !last;
 }
 
 /// The measured bubble share at the end of step `t`, on rank 0.
@@ -259,7 +260,8 @@ double Training::readBubble(int64_t t) {
   return bubble.finish();
 }
 
-void Training::validate(int64_t t) {
+/// False: a signal has ended the validation.
+bool Training::validate(int64_t t) {
   rank.flight().add(FlightEvent::ValidationBegin, t);
   optimizer.settle(); // it reads the parameters of all stages
   phases.timed("validation",
@@ -267,6 +269,7 @@ void Training::validate(int64_t t) {
   double validated = deviceSeconds();
   rank.flight().add(FlightEvent::ValidationEnd, t);
   time.addValidation(validated - std::exchange(lastEnd, validated));
+  return progress.validationLoss.has_value();
 }
 
 /// Waits for the device.

@@ -43,10 +43,10 @@ private:
   void rollBack(int64_t t);
   void startGathers(const Pending &now);
   int64_t sequencesBefore(int64_t t) const;
-  void finish(const Pending &pending, StepEnd ends);
+  bool finish(const Pending &pending, StepEnd ends);
   void readResults(const Pending &pending);
   double readBubble(int64_t t);
-  void validate(int64_t t);
+  bool validate(int64_t t);
   void saveCheckpoint(int64_t t);
   double deviceSeconds() const;
   RunSummary summarize();

@@ -27,6 +27,12 @@ using namespace rota::test;
 
 namespace {
 
+Manifest ofStep(int64_t step) {
+  Manifest manifest;
+  manifest.run.step = step;
+  return manifest;
+}
+
 /// A parameter [3, 5] whose state is divided over a mesh of 2 x 2 ranks, with
 /// one bf16 state.
 Program dividedProgram() {
@@ -50,15 +56,12 @@ Program dividedProgram() {
 
 std::vector<int64_t> addCheckpoints(const TemporaryFolder &folder,
                                     std::vector<int64_t> steps) {
-  for (int64_t step : steps)
+  for (int64_t step : steps) {
     std::filesystem::create_directory(folder.path(checkpointName(step)));
+    folder.write(checkpointName(step) + "/" + kManifestFile,
+                 toJson(ofStep(step)));
+  }
   return steps;
-}
-
-Manifest ofStep(int64_t step) {
-  Manifest manifest;
-  manifest.run.step = step;
-  return manifest;
 }
 
 } // namespace
@@ -77,10 +80,12 @@ TEST(RankFile, HoldsPiecesWithoutPadding) {
   std::memcpy(memory.data(), master.data(), 24);
   std::memcpy(memory.data() + 64, moment.data(), 12);
   TemporaryFolder folder;
-  std::string path = folder.path("rank");
-  RankFile file = writeRankFile(path, tensors, copy, memory.data(), false);
+  writeRankFile(folder.path(""), 3, tensors, copy, memory.data(), false);
+  waitForRankFiles(folder.path(""), 1, false);
+  RankFile file = takePieceTable(folder.path(""), 3, 2);
+  EXPECT_EQ(folder.count(), 1);
 
-  SafetensorsFile read(path);
+  SafetensorsFile read(folder.path(rankFileName(3)));
   ASSERT_EQ(read.tensors().size(), 2u);
   const TensorView &w = read.tensors().at("w@0,3");
   EXPECT_EQ(w.type, "F32");
@@ -94,7 +99,7 @@ TEST(RankFile, HoldsPiecesWithoutPadding) {
   std::memcpy(bits.data(), m.data, 8);
   EXPECT_EQ(bits, (std::vector<uint16_t>{30, 40, 80, 90}));
 
-  std::string whole = folder.read("rank");
+  std::string whole = folder.read(rankFileName(3));
   EXPECT_EQ(file.bytes, static_cast<int64_t>(whole.size()));
   ASSERT_EQ(file.pieces.size(), 2u);
   std::string_view bytes = whole;
@@ -113,11 +118,25 @@ TEST(RankFile, IsNotThereAfterACancellation) {
   std::vector<char> memory(copy.bytes);
   TemporaryFolder folder;
   EXPECT_NE(messageOf<RunError>([&] {
-              writeRankFile(folder.path("rank"), tensors, copy, memory.data(),
+              writeRankFile(folder.path(""), 0, tensors, copy, memory.data(),
                             true);
             }).find("writing was cancelled"),
             std::string::npos);
   EXPECT_EQ(folder.count(), 0);
+}
+
+TEST(RankFile, IsAwaitedWithItsTable) {
+  TemporaryFolder folder;
+  auto wait = [&](bool isCancelled) {
+    return messageOf<RunError>(
+        [&] { waitForRankFiles(folder.path(""), 1, isCancelled); });
+  };
+  folder.write(rankFileName(0), "x"); // whole, but its table is not there
+  EXPECT_EQ(wait(true), "'" + folder.path("") + "': waiting was cancelled");
+  std::string table = folder.write("0.pieces", "short");
+  EXPECT_EQ(wait(false), "(no exception)");
+  EXPECT_EQ(messageOf<RunError>([&] { takePieceTable(folder.path(""), 0, 1); }),
+            "cannot read '" + table + "'");
 }
 
 // Each element of each tensor is in the copy of one rank.
@@ -202,6 +221,19 @@ TEST(Commit, KeepsTheNewestAndMultiples) {
     EXPECT_EQ(checkpointsIn(folder.path("")), c.kept);
     EXPECT_EQ(folder.count(), static_cast<int64_t>(c.kept.size()));
   }
+}
+
+TEST(Commit, DoesNotCountDamagedOnesAsKept) {
+  using Steps = std::vector<int64_t>;
+  TemporaryFolder folder;
+  addCheckpoints(folder, {10, 20, 30, 40, 50});
+  folder.write(checkpointName(40) + "/" + kManifestFile, "{}");
+  folder.write(checkpointName(20) + "/" + kManifestFile, "{}");
+  removeOldCheckpoints(folder.path(""), stateOf(50), {2, 0});
+  EXPECT_EQ(checkpointsIn(folder.path("")), Steps({30, 40, 50}));
+  addCheckpoints(folder, {60});
+  removeOldCheckpoints(folder.path(""), stateOf(60), {2, 0});
+  EXPECT_EQ(checkpointsIn(folder.path("")), Steps({50, 60}));
 }
 
 /// The best one stays until a better one is whole.

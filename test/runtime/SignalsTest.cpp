@@ -13,10 +13,16 @@ namespace {
 
 /// Restores the default actions.
 struct Signals : testing::Test {
-  void SetUp() override { catchSignals(); }
-  void TearDown() override {
-    for (int signal : {SIGINT, SIGTERM, SIGUSR1})
+  void SetUp() override { catchAnew(); }
+  void TearDown() override { restore(); }
+
+  static void restore() {
+    for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1})
       std::signal(signal, SIG_DFL);
+  }
+  static void catchAnew() {
+    restore();
+    catchSignals();
   }
 };
 using SignalsDeathTest = Signals;
@@ -24,8 +30,8 @@ using SignalsDeathTest = Signals;
 } // namespace
 
 TEST_F(Signals, TheFirstAsksForTheEnd) {
-  for (int signal : {SIGINT, SIGTERM}) {
-    catchSignals();
+  for (int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    catchAnew();
     EXPECT_FALSE(isInterrupted());
     std::raise(signal);
     EXPECT_TRUE(isInterrupted());
@@ -33,7 +39,7 @@ TEST_F(Signals, TheFirstAsksForTheEnd) {
 }
 
 TEST_F(SignalsDeathTest, TheSecondEndsTheProcess) {
-  for (int first : {SIGINT, SIGTERM})
+  for (int first : {SIGINT, SIGTERM, SIGHUP})
     for (int second : {SIGINT, SIGTERM})
       EXPECT_EXIT(
           {
@@ -41,6 +47,23 @@ TEST_F(SignalsDeathTest, TheSecondEndsTheProcess) {
             std::raise(second);
           },
           testing::KilledBySignal(second), "");
+}
+
+// systemd sends SIGHUP after SIGTERM, and a terminal sends it twice.
+TEST_F(Signals, ALaterHangupDoesNothing) {
+  for (int first : {SIGTERM, SIGHUP}) {
+    catchAnew();
+    std::raise(first);
+    std::raise(SIGHUP);
+    EXPECT_TRUE(isInterrupted());
+  }
+}
+
+TEST_F(Signals, AHangupThatIsIgnoredStaysSo) {
+  std::signal(SIGHUP, SIG_IGN); // by nohup
+  catchSignals();
+  std::raise(SIGHUP);
+  EXPECT_FALSE(isInterrupted());
 }
 
 TEST_F(Signals, ARequestIsTakenOnce) {

@@ -8,7 +8,7 @@ OptionRows checkpointRows(CheckpointOptions &o) {
   using namespace commands;
   return {{"checkpoint-dir", group, "DIR",
            "Write checkpoints of the train state to this folder: after the "
-           "last step and on SIGUSR1, SIGTERM and SIGINT",
+           "last step and on SIGUSR1, SIGTERM, SIGINT and SIGHUP",
            train | Command::Plan, &o.folder},
           {"checkpoint-interval", group, "N",
            "Steps between checkpoints; 0: none by steps", train, &o.interval, 0,

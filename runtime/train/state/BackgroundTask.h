@@ -5,9 +5,11 @@
 #define ROTA_RUNTIME_TRAIN_STATE_BACKGROUNDTASK_H
 
 #include <atomic>
+#include <chrono>
+#include <exception>
 #include <functional>
+#include <future>
 #include <string>
-#include <thread>
 
 namespace rota {
 
@@ -18,7 +20,7 @@ public:
 
   BackgroundTask() = default;
   ~BackgroundTask() {
-    isCancelled = true;
+    cancel();
     wait();
   }
   BackgroundTask(const BackgroundTask &) = delete;
@@ -29,33 +31,44 @@ public:
   void start(std::function<void(const std::atomic<bool> &isCancelled)> work) {
     wait();
     isCancelled = false;
-    status = Status::Running;
-    thread = std::thread([this, work = std::move(work)] {
+    outcome = std::async(std::launch::async, [this, work = std::move(work)] {
       try {
         work(isCancelled);
-        status = Status::Done;
+        return std::string();
       } catch (const std::exception &error) {
-        failure = error.what();
-        status = Status::Failed;
+        return std::string(error.what());
       }
     });
   }
 
   /// Done before the first start.
-  Status now() const { return status; }
-  void wait() {
-    if (thread.joinable())
-      thread.join();
+  Status now() const {
+    if (outcome.valid() && !isOver(std::chrono::seconds(0)))
+      return Status::Running;
+    return message().empty() ? Status::Done : Status::Failed;
+  }
+  void wait() const {
+    if (outcome.valid())
+      outcome.wait();
+  }
+  /// Waits for the work's end, but no longer than `most`.
+  void waitFor(std::chrono::milliseconds most) const {
+    if (outcome.valid())
+      isOver(most);
   }
   void cancel() { isCancelled = true; }
-  /// The failure that ended the work.
-  const std::string &message() const { return failure; }
+  /// The failure that ended the work, which is over; empty where none did.
+  std::string message() const {
+    return outcome.valid() ? outcome.get() : std::string();
+  }
 
 private:
-  std::thread thread;
-  std::atomic<Status> status = Status::Done;
+  template <typename Duration> bool isOver(Duration most) const {
+    return outcome.wait_for(most) == std::future_status::ready;
+  }
+
   std::atomic<bool> isCancelled = false;
-  std::string failure; // written before the status
+  std::shared_future<std::string> outcome; // the failure's message, or empty
 };
 
 } // namespace rota

@@ -5,7 +5,6 @@
 #include "runtime/train/step/Gather.h"
 
 #include <algorithm>
-#include <cstring>
 #include <filesystem>
 #include <fmt/format.h>
 
@@ -66,23 +65,21 @@ double Checkpoints::start(const RunState &run) {
   copyState();
   lastStart = Clock::now();
   pending = run;
-  phase = Phase::Writing;
-  // A replica of other ranks has nothing to write.
-  if (!copy.pieces.empty())
-    task.start([this](const std::atomic<bool> &isCancelled) {
-      const std::string &folder = options.checkpoints.folder;
-      makePartialFolder(folder, pending.step);
-      std::filesystem::path path(folder);
-      path /= partialName(pending.step);
-      path /= rankFileName(rank.number());
-      file = writeRankFile(path.string(), tensors, copy,
-                           static_cast<char *>(memory->at(0)), isCancelled);
-    });
+  isPending = true;
+  task.start([this](const std::atomic<bool> &isCancelled) {
+    makePartialFolder(options.checkpoints.folder, pending.step);
+    // A replica of other ranks has nothing to write.
+    if (!copy.pieces.empty())
+      writeRankFile(partial(), rank.number(), tensors, copy,
+                    static_cast<char *>(memory->at(0)), isCancelled);
+    if (rank.number() == 0)
+      commit(isCancelled);
+  });
   return secondsSince(begin);
 }
 
 void Checkpoints::advance() {
-  if (phase == Phase::None)
+  if (!isPending)
     return;
   if (!statuses.isOpen())
     return statuses.start({static_cast<double>(task.now())});
@@ -95,69 +92,61 @@ void Checkpoints::advance() {
     fail();
   if (!std::all_of(all.begin(), all.end(), is(Status::Done)))
     return;
-  if (phase == Phase::Committing) {
-    phase = Phase::None;
-    report.note(fmt::format("checkpoint {}",
-                            (std::filesystem::path(options.checkpoints.folder) /
-                             checkpointName(pending.step))
-                                .string()));
-    return;
-  }
-  commit();
-  phase = Phase::Committing;
+  isPending = false;
+  report.note(fmt::format("checkpoint {}",
+                          (std::filesystem::path(options.checkpoints.folder) /
+                           checkpointName(pending.step))
+                              .string()));
 }
 
 void Checkpoints::finish() {
-  while (phase != Phase::None) {
-    task.wait();
+  // Rank 0's task waits for the files of the others, which one that has failed
+  // does not write.
+  constexpr std::chrono::milliseconds kBetweenExchanges(50);
+  while (isPending) {
+    task.waitFor(kBetweenExchanges);
     advance();
   }
 }
 
-/// Brings what the ranks have written to rank 0, which goes on beside its
-/// training.
-void Checkpoints::commit() {
-  std::string own(sizeof file.bytes, ' ');
-  std::memcpy(own.data(), &file.bytes, sizeof file.bytes);
-  size_t bytes = file.pieces.size() * sizeof(RankFile::Piece);
-  own.append(reinterpret_cast<const char *>(file.pieces.data()), bytes);
-  std::vector<std::string> all = gatherTexts(rank, own);
-  if (rank.number() != 0)
-    return;
-  task.start([this, all = std::move(all)](const std::atomic<bool> &) {
-    const std::string &folder = options.checkpoints.folder;
-    commitCheckpoint(folder, manifest(all));
-    removeOldCheckpoints(folder, pending, options.checkpoints.keep);
-  });
+std::string Checkpoints::partial() const {
+  return (std::filesystem::path(options.checkpoints.folder) /
+          partialName(pending.step))
+      .string();
 }
 
-/// `written`: the RankFile of each rank, as `commit` sends it.
-Manifest Checkpoints::manifest(const std::vector<std::string> &written) const {
+/// On rank 0, beside its training.
+void Checkpoints::commit(const std::atomic<bool> &isCancelled) const {
   const Program &program = rank.program();
+  std::map<int, StateCopy> writers;
+  for (int r = 0; r < static_cast<int>(rankCount(program)); ++r)
+    if (StateCopy part =
+            stateCopy(program, tensors, coordinatesOf(program.mesh, r));
+        !part.pieces.empty())
+      writers.emplace(r, std::move(part));
+  waitForRankFiles(partial(), writers.size(), isCancelled);
+  const std::string &folder = options.checkpoints.folder;
+  commitCheckpoint(folder, manifest(writers));
+  removeOldCheckpoints(folder, pending, options.checkpoints.keep);
+}
+
+/// `writers`: the pieces of each rank that has some.
+Manifest Checkpoints::manifest(const std::map<int, StateCopy> &writers) const {
   Manifest all;
   all.run = pending;
   all.identity = identity;
-  all.config = program.config;
+  all.config = rank.program().config;
   for (const StateTensor &tensor : tensors)
     all.tensors.push_back(
         {tensor.name, typeName(tensor.type), tensor.shape, {}});
-  for (size_t r = 0; r < written.size(); ++r) {
-    StateCopy part = stateCopy(
-        program, tensors, coordinatesOf(program.mesh, static_cast<int>(r)));
-    if (part.pieces.empty())
-      continue;
-    Manifest::File &file = all.files.emplace_back();
-    file.name = rankFileName(static_cast<int>(r));
-    std::memcpy(&file.bytes, written[r].data(), sizeof file.bytes);
-    const char *next = written[r].data() + sizeof file.bytes;
-    for (const StatePiece &piece : part.pieces) {
-      RankFile::Piece place;
-      std::memcpy(&place, next, sizeof place);
-      next += sizeof place;
-      all.tensors[piece.tensor].pieces.push_back(
-          {static_cast<int>(all.files.size()) - 1, place.offset,
-           piece.part.begin, piece.part.valid, place.hash});
-    }
+  for (const auto &[number, part] : writers) {
+    RankFile file = takePieceTable(partial(), number, part.pieces.size());
+    for (size_t i = 0; i < part.pieces.size(); ++i)
+      all.tensors[part.pieces[i].tensor].pieces.push_back(
+          {static_cast<int>(all.files.size()), file.pieces[i].offset,
+           part.pieces[i].part.begin, part.pieces[i].part.valid,
+           file.pieces[i].hash});
+    all.files.push_back({rankFileName(number), file.bytes});
   }
   std::sort(all.tensors.begin(), all.tensors.end(),
             [](const auto &a, const auto &b) { return a.name < b.name; });
@@ -165,31 +154,20 @@ Manifest Checkpoints::manifest(const std::vector<std::string> &written) const {
 }
 
 /// Every rank knows that one has failed. Afterwards none writes any more, and
-/// all throw what the first of them says.
+/// all throw the first failure.
 void Checkpoints::fail() {
+  using Status = BackgroundTask::Status;
+  std::string own = task.now() == Status::Failed ? task.message() : "";
   task.cancel();
   task.wait();
-  constexpr size_t kNumbers = 128; // for a message of 1024 bytes
-  std::vector<double> own(kNumbers);
-  if (task.now() == BackgroundTask::Status::Failed)
-    std::memcpy(own.data(), task.message().data(),
-                std::min(task.message().size(), kNumbers * sizeof(double) - 1));
-  std::vector<double> all = gatherNumbers(rank, rank.everyone(), own);
-  if (rank.number() == 0) {
-    std::error_code ignored;
-    std::filesystem::remove_all(
-        std::filesystem::path(options.checkpoints.folder) /
-            partialName(pending.step),
-        ignored);
-  }
-  // A launcher may end rank 0 once another rank has ended.
-  gatherNumbers(rank, rank.everyone(), {0.0});
-  for (size_t r = 0; r * kNumbers < all.size(); ++r) {
-    auto *text = reinterpret_cast<const char *>(all.data() + r * kNumbers);
-    if (*text != 0)
-      throw RunError(text);
-  }
-  throw RunError("a checkpoint could not be written");
+  std::string first;
+  for (const std::string &message : gatherTexts(rank, own)) // on rank 0
+    if (first.empty())
+      first = message;
+  std::error_code ignored;
+  if (rank.number() == 0)
+    std::filesystem::remove_all(partial(), ignored);
+  throw RunError(textOfRankZero(rank, first));
 }
 
 } // namespace rota

@@ -5,10 +5,12 @@
 //
 //   rank's thread   | step | copy | step | step | step        | step
 //   beside it              | write, hash, sync  |
-//   rank 0 beside it                            | manifest, rename, remove old
+//   rank 0 beside it       | write, hash, sync  | manifest, rename, remove old
 //
-// After each second step the ranks tell each other how far they are, while
-// there is a checkpoint to be written.
+// Rank 0's thread learns from the checkpoint's folder that all ranks have
+// written, so nothing that the ranks do meanwhile delays the checkpoint. After
+// each second step they tell each other how far they are, for the line that
+// names the checkpoint and for failures.
 #ifndef ROTA_RUNTIME_TRAIN_STATE_CHECKPOINTS_H
 #define ROTA_RUNTIME_TRAIN_STATE_CHECKPOINTS_H
 
@@ -48,11 +50,10 @@ public:
   void finish();
 
 private:
-  enum class Phase { None, Writing, Committing };
-
   void copyState();
-  void commit();
-  Manifest manifest(const std::vector<std::string> &written) const;
+  std::string partial() const;
+  void commit(const std::atomic<bool> &isCancelled) const;
+  Manifest manifest(const std::map<int, StateCopy> &writers) const;
   [[noreturn]] void fail();
 
   Rank &rank;
@@ -62,10 +63,9 @@ private:
   std::vector<StateTensor> tensors;
   StateCopy copy;
   std::unique_ptr<Arena> memory; // of the copy
-  Phase phase = Phase::None;
-  NumberGather statuses; // of all ranks' tasks
-  RunState pending;      // of the checkpoint that is written
-  RankFile file;         // of this rank, when it is written
+  NumberGather statuses;         // of all ranks' tasks
+  bool isPending = false;
+  RunState pending; // of the checkpoint that is written last
   std::chrono::steady_clock::time_point lastStart;
   BackgroundTask task; // last, so that it ends first
 };

@@ -4,8 +4,11 @@
     checkpoint_folder.py CASE FOLDER
 
 Prints a line with the outcome; "skipped: ..." where this machine cannot make
-such a folder. CASE: full, limited, read-only, in-use, signals, unmet.
+such a folder. CASE: full, limited, read-only, in-use, signals, unmet,
+validation, mpi-validation,
+not-text.
 """
+import json
 import os
 import resource
 import shutil
@@ -166,10 +169,86 @@ def unmet(folder):
               f"{'the same' if saved[0] == saved[1] else 'other'} weights")
 
 
+def validation(folder, *launcher, on_mpi=()):
+    """A validation that would take hours keeps no checkpoint waiting, and a
+    signal ends it: the run that goes on saves the bits of one that was never
+    stopped."""
+    endless = ["--eval-steps", "100000000", "--keep-best",
+               "--checkpoint-interval", "3", "--eval-interval", "4"]
+    for clip in ("0", "1"):
+        trainer = ["line-trainer", "2,3,2,1,1", "--steps", "1000000000",
+                   "--gradient-clip", clip]
+        saving = ["--checkpoint-dir", folder]
+        shutil.rmtree(folder)
+        process = subprocess.Popen([*launcher, *trainer, *on_mpi, *saving, *endless],
+                                   stdout=subprocess.DEVNULL)
+        wait_until(lambda: whole(folder) == ["step-0000000003"], process)
+        ranks = [process.pid]
+        if launcher:
+            path = f"/proc/{process.pid}/task/{process.pid}/children"
+            ranks = [int(pid) for pid in open(path).read().split()]
+        time.sleep(0.1)  # into the validation
+        os.kill(ranks[-1], signal.SIGTERM)
+        wait_until(lambda: "step-0000000004" in whole(folder), process)
+        for pid in ranks:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass  # it has ended by itself
+        process.wait()
+        with open(f"{folder}/step-0000000004/manifest.json") as file:
+            assert "best_validation" not in json.load(file)["run"]["values"]
+        saved = []
+        for arguments in (saving, []):
+            path = folder + ".weights"
+            subprocess.run(
+                trainer + arguments + ["--stop-after", "7", "--save", path],
+                stdout=subprocess.DEVNULL, check=True)
+            saved.append(open(path, "rb").read())
+        print(f"--gradient-clip {clip}: "
+              f"{'the same' if saved[0] == saved[1] else 'other'} weights")
+
+
+def mpi_validation(folder):
+    validation(folder, "mpirun", "--allow-run-as-root", "--oversubscribe", "-n",
+               "4", on_mpi=["--ranks", "mpi", "--threads", "1"])
+
+
+def wait_until(condition, process):
+    end = time.monotonic() + 60
+    while not condition():
+        if time.monotonic() > end:
+            process.kill()
+            raise TimeoutError
+        time.sleep(0.01)
+
+
+def not_text(folder):
+    """A name that is not UTF-8."""
+    name = os.fsencode(folder) + b"/a\xffz"
+    for steps in ("2", "3"):
+        lines = subprocess.run(
+            TRAINER[:2] + ["--checkpoint-dir", name, "--stop-after", steps,
+                           "--json", "--metrics", name + b".metrics"],
+            stdout=subprocess.PIPE, check=True).stdout.splitlines()
+        for line in lines:
+            json.loads(line)
+    print("goes on after step 2" if b"goes on after step 2" in b"".join(lines)
+          else "begins anew")
+    for action in ("list", "show", "verify"):
+        told = subprocess.run(
+            ["rota", "checkpoint", action, name, "--json"],
+            stdout=subprocess.PIPE, check=True).stdout
+        for text in [told] if action == "show" else told.splitlines():
+            assert "a\ufffdz" in json.loads(text)["checkpoint"]
+    print("valid JSON")
+
+
 if __name__ == "__main__":
     case, where = sys.argv[1:]
     shutil.rmtree(where, ignore_errors=True)
     os.makedirs(where)
     {"full": full, "limited": limited, "read-only": read_only,
-     "in-use": in_use, "signals": signals,
-     "unmet": unmet}[case](where)
+     "in-use": in_use, "signals": signals, "unmet": unmet,
+     "validation": validation, "mpi-validation": mpi_validation,
+     "not-text": not_text}[case](where)

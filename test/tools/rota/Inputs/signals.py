@@ -84,7 +84,7 @@ if moment == "training":
     wait_for(trains, "a step")
     process.send_signal(number)
     # These end the run after its step, with weights saved.
-    ends_after_step = name in ("INT", "TERM")
+    ends_after_step = name in ("INT", "TERM", "HUP")
     expect_end(process, 0 if ends_after_step else -number)
     assert os.path.exists(f"{folder}/saved") == ends_after_step
 elif moment in ("linking", "linking_elsewhere", "assembling"):

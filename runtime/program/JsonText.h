@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// JSON as text. Names of files and folders are bytes, and JSON is UTF-8: bytes
+// that are not UTF-8 become U+FFFD, here and nowhere else.
+#ifndef ROTA_RUNTIME_PROGRAM_JSONTEXT_H
+#define ROTA_RUNTIME_PROGRAM_JSONTEXT_H
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace rota {
+
+/// `value` in one line, or with `indent` spaces for each level.
+template <typename Json>
+std::string jsonText(const Json &value, int indent = -1) {
+  return value.dump(indent, ' ', /*ensure_ascii=*/false,
+                    Json::error_handler_t::replace);
+}
+
+/// The text that a reader of the JSON of `bytes` gets.
+inline std::string textInJson(const std::string &bytes) {
+  nlohmann::json value = bytes;
+  return nlohmann::json::parse(jsonText(value)).get<std::string>();
+}
+
+} // namespace rota
+
+#endif // ROTA_RUNTIME_PROGRAM_JSONTEXT_H
