@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/checkpoint/BestValidation.h"
 #include "runtime/Error.h"
+#include "runtime/checkpoint/Folder.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -14,9 +15,8 @@ std::optional<BestValidation> bestValidation(const RunState &state) {
   auto found = state.values.find(kName);
   if (found == state.values.end())
     return std::nullopt;
-  constexpr double kSteps = 9007199254740992.0; // 2^53: exact in a double
   const std::vector<double> &numbers = found->second;
-  if (numbers.size() != 2 || !(numbers[1] >= 0.0 && numbers[1] <= kSteps))
+  if (numbers.size() != 2 || !(numbers[1] >= 0.0 && numbers[1] <= kMostSteps))
     throw InputError(fmt::format(
         "checkpoint value '{}': expected a loss and a step, got [{}]", kName,
         fmt::join(numbers, ", ")));

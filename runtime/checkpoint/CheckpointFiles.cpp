@@ -2,6 +2,7 @@
 #include "runtime/checkpoint/CheckpointFiles.h"
 #include "runtime/checkpoint/Folder.h"
 #include "runtime/checkpoint/Hash.h"
+#include "runtime/checkpoint/ReadAt.h"
 #include "runtime/checkpoint/Safetensors.h"
 
 #include <algorithm>
@@ -28,13 +29,17 @@ std::vector<std::string> findCheckpoints(const std::string &folder) {
   return found;
 }
 
-bool isCheckpoint(const std::string &path) {
+static std::string nameOf(const std::string &path) {
   fs::path folder = fs::path(path).lexically_normal();
   if (!folder.has_filename()) // a slash at the end
     folder = folder.parent_path();
+  return folder.filename().string();
+}
+
+bool isCheckpoint(const std::string &path) {
   std::error_code error;
-  return stepOfCheckpoint(folder.filename().string()) ||
-         fs::exists(folder / kManifestFile, error);
+  return stepOfCheckpoint(nameOf(path)) ||
+         fs::exists(fs::path(path) / kManifestFile, error);
 }
 
 std::vector<std::string> checkpointsAt(const std::string &path) {
@@ -65,6 +70,12 @@ Checkpoint::Checkpoint(const std::string &folder) : path(folder) {
   } catch (const InputError &error) {
     throw DamagedCheckpoint(error.what());
   }
+  if (auto step = stepOfCheckpoint(nameOf(path));
+      step && *step != contents.run.step)
+    throw DamagedCheckpoint(
+        fmt::format("'{}': run.step: expected that of the folder's name, got "
+                    "{}",
+                    file, contents.run.step));
   for (size_t i = 0; i < contents.files.size(); ++i) {
     std::error_code error;
     auto bytes = static_cast<int64_t>(
@@ -108,18 +119,13 @@ void Checkpoint::open(int number) {
 }
 
 void Checkpoint::readBlock(int64_t offset, std::span<char> block) {
-  while (!block.empty()) {
-    ssize_t n = pread(descriptor, block.data(), block.size(), offset);
-    if (n < 0 && errno == EINTR)
-      continue;
-    if (n < 0)
-      fail(openNumber, fmt::format("cannot read: {}", std::strerror(errno)));
-    if (n == 0)
-      fail(openNumber, fmt::format("expected {} bytes, it ends at byte {} now",
-                                   contents.files[openNumber].bytes, offset));
-    block = block.subspan(static_cast<size_t>(n));
-    offset += n;
-  }
+  int64_t read = readAt(descriptor, offset, block);
+  if (read < 0)
+    fail(openNumber, fmt::format("cannot read: {}", std::strerror(errno)));
+  if (read < static_cast<int64_t>(block.size()))
+    fail(openNumber,
+         fmt::format("expected {} bytes, it ends at byte {} now",
+                     contents.files[openNumber].bytes, offset + read));
 }
 
 void Checkpoint::readPiece(

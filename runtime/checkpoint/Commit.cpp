@@ -2,6 +2,7 @@
 #include "runtime/checkpoint/Commit.h"
 #include "runtime/Error.h"
 #include "runtime/checkpoint/BestValidation.h"
+#include "runtime/checkpoint/CheckpointFiles.h"
 #include "runtime/checkpoint/Folder.h"
 #include "runtime/files/WriteFile.h"
 
@@ -82,16 +83,33 @@ void commitCheckpoint(const std::string &folder, const Manifest &manifest) {
   syncFolder(root);
 }
 
+/// By the manifest and the sizes of the files.
+static bool isWhole(const fs::path &checkpoint) {
+  try {
+    Checkpoint whole(checkpoint.string());
+    return true;
+  } catch (const DamagedCheckpoint &) {
+    return false;
+  }
+}
+
 void removeOldCheckpoints(const std::string &folder, const RunState &run,
                           const KeepRules &rules) {
   std::optional<BestValidation> best;
   if (rules.best)
     best = bestValidation(run);
   std::vector<int64_t> steps = checkpointsIn(folder);
-  int64_t newer = 0; // checkpoints up to that of `run`, newer than this one
+  if (static_cast<int64_t>(steps.size()) <= rules.last)
+    return;
+  int64_t kept = 0; // whole ones up to that of `run`
   for (auto it = steps.rbegin(); it != steps.rend(); ++it) {
-    if (*it > run.step || newer++ < rules.last)
+    if (*it > run.step)
       continue;
+    if (kept < rules.last) {
+      kept +=
+          *it == run.step || isWhole(fs::path(folder) / checkpointName(*it));
+      continue;
+    }
     bool isDue = rules.every > 0 && *it % rules.every == 0;
     if (!isDue && !(best && best->step == *it))
       removeCheckpoint(folder, *it);

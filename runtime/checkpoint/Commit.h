@@ -12,7 +12,7 @@ namespace rota {
 
 /// The checkpoints that stay when a new one is there.
 struct KeepRules {
-  int64_t last = 2;  // the newest so many, the new one included
+  int64_t last = 2;  // the newest so many whole ones, the new included
   int64_t every = 0; // and those of multiples of this step; 0: none
   bool best = false; // and that of the best validation
 };
@@ -26,7 +26,8 @@ void makePartialFolder(const std::string &folder, int64_t step);
 void commitCheckpoint(const std::string &folder, const Manifest &manifest);
 
 /// Removes what the rules do not keep of the checkpoints up to that of `run`,
-/// which is whole. Later ones are of another run, and stay.
+/// which is whole. Later ones are of another run, and stay. A damaged one does
+/// not count among the newest, and goes with those that are older than these.
 void removeOldCheckpoints(const std::string &folder, const RunState &run,
                           const KeepRules &rules);
 

@@ -23,6 +23,10 @@ namespace rota {
 inline constexpr const char *kManifestFile = "manifest.json";
 inline constexpr const char *kLockFile = "lock";
 
+/// The largest number of steps or sequences of a checkpoint: exact as a double
+/// too.
+inline constexpr int64_t kMostSteps = int64_t(1) << 53;
+
 /// The name of a checkpoint's folder, and back; no step for other names. Names
 /// of 10 digits or more sort by step as long as all have the same number.
 std::string checkpointName(int64_t step);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/checkpoint/Hash.h"
 
+#include <fmt/format.h>
+
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -8,6 +10,13 @@ namespace rota {
 
 uint64_t hashOf(std::string_view bytes) {
   return XXH3_64bits(bytes.data(), bytes.size());
+}
+
+std::string hexadecimal(uint64_t bits) { return fmt::format("{:016x}", bits); }
+
+std::string withHash(std::string object) {
+  return object.insert(
+      1, fmt::format("\n\"hash\": \"{}\",", hexadecimal(hashOf(object))));
 }
 
 struct RunningHash::State {

@@ -6,12 +6,21 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 
 namespace rota {
 
 /// XXH3 of 64 bits with the seed 0. https://xxhash.com
 uint64_t hashOf(std::string_view bytes);
+
+/// 16 hexadecimal digits.
+std::string hexadecimal(uint64_t bits);
+
+/// The JSON object with a first key more, "hash": hashOf the given text. Only
+/// the text that was written has that hash: neither spaces nor the order of
+/// keys may change.
+std::string withHash(std::string object);
 
 /// The hash of bytes that come in pieces.
 class RunningHash {

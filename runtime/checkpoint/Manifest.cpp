@@ -5,8 +5,11 @@
 // digits of their bits, as hashes are.
 #include "runtime/checkpoint/Manifest.h"
 #include "runtime/Error.h"
+#include "runtime/checkpoint/Folder.h"
+#include "runtime/checkpoint/Hash.h"
 #include "runtime/checkpoint/Safetensors.h"
 #include "runtime/files/Nesting.h"
+#include "runtime/program/JsonText.h"
 
 #include <algorithm>
 #include <bit>
@@ -23,17 +26,13 @@ using nlohmann::ordered_json;
 namespace rota {
 
 static constexpr const char *kFormat = "rota checkpoint";
-static constexpr int64_t kVersion = 1;
+static constexpr int64_t kVersion = 2;
 /// Dimensions of a tensor at most. The check of pieces recurses once for each.
 static constexpr size_t kMostDimensions = 64;
 
 //===----------------------------------------------------------------------===//
 // Writing
 //===----------------------------------------------------------------------===//
-
-static std::string hexadecimal(uint64_t bits) {
-  return fmt::format("{:016x}", bits);
-}
 
 static ordered_json toJson(double value) {
   if (std::isfinite(value))
@@ -65,11 +64,6 @@ static ordered_json toJson(const SavedTensor &tensor) {
           {"pieces", pieces}};
 }
 
-/// A user's text that is not UTF-8 must not end a run.
-static std::string dump(const ordered_json &value) {
-  return value.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
-}
-
 std::string toJson(const Manifest &manifest) {
   ordered_json files = ordered_json::array();
   for (const Manifest::File &file : manifest.files)
@@ -77,14 +71,15 @@ std::string toJson(const Manifest &manifest) {
   std::string text = fmt::format(
       "{{\n\"format\": {},\n\"version\": {},\n\"run\": {},\n\"identity\": {},\n"
       "\"config\": {},\n\"files\": {},\n\"tensors\": [",
-      dump(kFormat), kVersion, dump(toJson(manifest.run)),
-      dump(manifest.identity), dump(manifest.config), dump(files));
+      jsonText(json(kFormat)), kVersion, jsonText(toJson(manifest.run)),
+      jsonText(json(manifest.identity)), jsonText(json(manifest.config)),
+      jsonText(files));
   const char *separator = "\n";
   for (const SavedTensor &tensor : manifest.tensors) {
-    text += separator + dump(toJson(tensor));
+    text += separator + jsonText(toJson(tensor));
     separator = ",\n";
   }
-  return text + "\n]\n}\n";
+  return withHash(text + "\n]\n}\n");
 }
 
 //===----------------------------------------------------------------------===//
@@ -98,7 +93,7 @@ std::string shortText(const json &value) {
   if (value.is_structured())
     return value.is_array() ? "a list" : "an object";
   constexpr size_t kMost = 60;
-  std::string text = value.dump(-1, ' ', false, json::error_handler_t::replace);
+  std::string text = jsonText(value);
   return text.size() <= kMost ? text : "a long text";
 }
 
@@ -131,7 +126,11 @@ public:
       fail(place, fmt::format("expected an integer, got {}", shortText(value)));
     auto got = value.get<int64_t>();
     if (got < least || got > most)
-      fail(place, fmt::format("expected {} to {}, got {}", least, most, got));
+      fail(place,
+           fmt::format("expected {}, got {}",
+                       least == most ? std::to_string(least)
+                                     : fmt::format("{} to {}", least, most),
+                       got));
     return got;
   }
   int64_t number(const json &object, const std::string &place, const char *name,
@@ -212,8 +211,8 @@ double readDouble(const ManifestReader &reader, const json &value,
 RunState readRun(const ManifestReader &reader, const json &all) {
   const json &object = reader.object(all, "", "run");
   RunState run;
-  run.step = reader.number(object, "run", "step", 0, INT64_MAX);
-  run.sequences = reader.number(object, "run", "sequences", 0, INT64_MAX);
+  run.step = reader.number(object, "run", "step", 0, kMostSteps);
+  run.sequences = reader.number(object, "run", "sequences", 0, kMostSteps);
   for (const auto &[name, list] :
        reader.object(object, "run", "values").items()) {
     std::string place = ManifestReader::inside("run.values", name);
@@ -370,6 +369,19 @@ SavedTensor readTensor(const ManifestReader &reader, const json &object,
   return tensor;
 }
 
+/// `all`: what the text says.
+void checkHash(const ManifestReader &reader, const json &all,
+               std::string_view text) {
+  std::string given = reader.text(all, "", "hash");
+  static const size_t added = withHash("{").size() - 1;
+  std::string object(text);
+  object.erase(1, added);
+  if (withHash(object) != text)
+    reader.fail("hash", fmt::format("expected {}, got {}: the manifest is not "
+                                    "as it was written",
+                                    hexadecimal(hashOf(object)), given));
+}
+
 } // namespace
 
 Manifest manifestFromJson(std::string_view text, const std::string &path) {
@@ -384,6 +396,7 @@ Manifest manifestFromJson(std::string_view text, const std::string &path) {
     reader.fail("format",
                 fmt::format("expected '{}', got '{}'", kFormat, format));
   reader.number(all, "", "version", kVersion, kVersion);
+  checkHash(reader, all, text);
   Manifest manifest;
   manifest.run = readRun(reader, all);
   for (const auto &[name, value] : reader.object(all, "", "identity").items())

@@ -55,7 +55,7 @@ struct Manifest {
 
 /// The manifest as JSON, and back. Reading trusts nothing: it throws InputError
 /// that names `path`, the key and the rule when something is missing, out of
-/// bounds, uncovered or covered twice.
+/// bounds, uncovered or covered twice, and when the text was edited.
 std::string toJson(const Manifest &manifest);
 Manifest manifestFromJson(std::string_view text, const std::string &path);
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Checkpoints with random manifests: an input is the manifest and the file
-// rank-0.safetensors. Either the checkpoint is refused by an InputError, or
-// each of its tensors is put together from its pieces and keeps its bytes in
-// another division.
+// Checkpoints with random manifests: an input is the manifest, which gets its
+// hash here, and the file rank-0.safetensors. Either the checkpoint is refused
+// by an InputError, or each of its tensors is put together from its pieces and
+// keeps its bytes in another division.
 #include "runtime/checkpoint/Folder.h"
+#include "runtime/checkpoint/Hash.h"
 #include "runtime/checkpoint/ReadPart.h"
 #include "runtime/checkpoint/Safetensors.h"
 #include "test/fuzz/FuzzFiles.h"
@@ -51,7 +52,8 @@ static void compareHalves(Checkpoint &checkpoint, const SavedTensor &tensor) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   FuzzInput input(data, size);
   const TemporaryFolder &folder = fuzzFolder();
-  folder.write(kManifestFile, std::string(input.file()));
+  std::string manifest(input.file());
+  folder.write(kManifestFile, manifest.empty() ? "" : withHash(manifest));
   folder.write(rankFileName(0), std::string(input.last()));
   try {
     Checkpoint checkpoint(folder.path(""));

@@ -4,6 +4,7 @@
 // wrong.
 #include "runtime/checkpoint/Manifest.h"
 #include "runtime/Error.h"
+#include "runtime/checkpoint/Hash.h"
 #include "test/runtime/TemporaryFolder.h"
 
 #include <gtest/gtest.h>
@@ -43,11 +44,17 @@ std::string errorOf(const std::string &text) {
   return messageOf<InputError>([&] { manifestFromJson(text, "m.json"); });
 }
 
+/// The text of a manifest that may have another hash, with its own.
+std::string hashed(json all) {
+  all.erase("hash");
+  return withHash(all.dump());
+}
+
 /// The error after `edit` has changed the JSON of small().
 template <typename F> std::string errorAfter(F edit) {
   json all = json::parse(toJson(small()));
   edit(all);
-  return errorOf(all.dump());
+  return errorOf(hashed(all));
 }
 
 } // namespace
@@ -118,27 +125,60 @@ TEST(Manifest, RejectsWhatIsNoManifest) {
                 std::to_string(whole.size() - 3) + " bytes are none");
   EXPECT_EQ(errorAfter([](json &j) { j["format"] = "x"; }),
             "'m.json': format: expected 'rota checkpoint', got 'x'");
-  EXPECT_EQ(errorAfter([](json &j) { j["version"] = 2; }),
-            "'m.json': version: expected 1 to 1, got 2");
+  EXPECT_EQ(errorAfter([](json &j) { j["version"] = 1; }),
+            "'m.json': version: expected 2, got 1");
+}
+
+TEST(Manifest, RejectsATextThatWasEdited) {
+  const std::string whole = toJson(small());
+  auto startsWith = [](const std::string &text, const std::string &start) {
+    EXPECT_EQ(errorOf(text).substr(0, start.size()), start);
+  };
+  json all = json::parse(whole);
+  std::string hash = all["hash"];
+  EXPECT_NE(errorOf(all.dump()).find(": the manifest is not as it was written"),
+            std::string::npos);
+  all.erase("hash");
+  EXPECT_EQ(errorOf(all.dump()), "'m.json': hash: the key is missing");
+  // Every bit of the run's numbers.
+  size_t begin = whole.find("\"step\":12"), end = whole.find("\"identity\"");
+  ASSERT_LT(begin, end);
+  for (size_t at = begin; at < end; ++at)
+    for (int bit = 0; bit < 8; ++bit) {
+      std::string edited = whole;
+      edited[at] = static_cast<char>(edited[at] ^ (1 << bit));
+      EXPECT_NE(errorOf(edited), "(no exception)") << edited;
+    }
+  std::string edited = whole;
+  edited[begin + 7] = '3';
+  startsWith(edited, "'m.json': hash: expected ");
+  EXPECT_NE(errorOf(edited).find(", got " + hash + ": the manifest is not as"),
+            std::string::npos);
 }
 
 TEST(Manifest, RejectsMissingKeysAndWrongTypes) {
   json whole = json::parse(toJson(small()));
   for (const auto &[key, value] : whole.items()) {
+    if (key == "hash")
+      continue;
     json without = whole;
     without.erase(key);
-    EXPECT_EQ(errorOf(without.dump()),
+    EXPECT_EQ(errorOf(hashed(without)),
               "'m.json': " + key + ": the key is missing");
     // No key may be null.
     json wrong = whole;
     wrong[key] = nullptr;
-    EXPECT_NE(errorOf(wrong.dump()).find("'m.json': " + key + ": expected"),
+    EXPECT_NE(errorOf(hashed(wrong)).find("'m.json': " + key + ": expected"),
               std::string::npos);
   }
   EXPECT_EQ(errorAfter([](json &j) { j["run"].erase("step"); }),
             "'m.json': run.step: the key is missing");
   EXPECT_EQ(errorAfter([](json &j) { j["run"]["step"] = -1; }),
-            "'m.json': run.step: expected 0 to 9223372036854775807, got -1");
+            "'m.json': run.step: expected 0 to 9007199254740992, got -1");
+  for (const char *key : {"step", "sequences"})
+    EXPECT_EQ(errorAfter([&](json &j) { j["run"][key] = INT64_MAX; }),
+              std::string("'m.json': run.") + key +
+                  ": expected 0 to 9007199254740992, got 9223372036854775807");
   EXPECT_EQ(
       errorAfter([](json &j) { j["run"]["step"] = 18446744073709551615U; }),
       "'m.json': run.step: expected an integer, got 18446744073709551615");
@@ -234,7 +274,7 @@ TEST(Manifest, RejectsElementsInNoPieceOrInTwo) {
 TEST(Manifest, DepthAndDimensionsDoNotUseUpTheStack) {
   std::string deep(1000000, '['), end(1000000, ']');
   std::string text = toJson(small());
-  std::string version = "\"version\": 1";
+  std::string version = "\"version\": 2";
   text.replace(text.find(version), version.size(),
                "\"version\": " + deep + end);
   EXPECT_NE(errorOf(text).find("expected at most 256 levels of brackets"),

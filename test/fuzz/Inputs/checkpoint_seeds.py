@@ -14,7 +14,7 @@ HASHES = {(0, 48): "57433c648f7d24c9", (48, 96): "b020fbcce7e7f3b0",
 
 def seed(name, type, shape, pieces):
     manifest = {
-        "format": "rota checkpoint", "version": 1,
+        "format": "rota checkpoint", "version": 2,
         "run": {"step": 3, "sequences": 24, "values": {"scale": [1.5, "7ff0000000000000"]}},
         "identity": {"data": "x"}, "config": "{}",
         "files": [{"name": "rank-0.safetensors", "bytes": 96}],

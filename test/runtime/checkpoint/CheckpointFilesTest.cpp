@@ -141,6 +141,20 @@ TEST(Checkpoint, NamesWhatIsDamaged) {
   }
 }
 
+TEST(Checkpoint, TheStepIsThatOfTheName) {
+  OneTensor one;
+  for (const char *name : {"step-0000000008", "step-0000000008/"}) {
+    std::string path = one.folder.path(name);
+    fs::rename(one.saved.path(""), path);
+    EXPECT_EQ(messageOf<DamagedCheckpoint>([&] { Checkpoint other(path); }),
+              "'" + (fs::path(path) / "manifest.json").string() +
+                  "': run.step: expected that of the folder's name, got 7");
+    fs::rename(path, one.saved.path(""));
+  }
+  fs::rename(one.saved.path(""), one.folder.path("best"));
+  EXPECT_EQ(Checkpoint(one.folder.path("best")).manifest().run.step, 7);
+}
+
 TEST(Checkpoint, AFileThatShrinksWhileItIsReadIsDamage) {
   OneTensor one;
   Checkpoint checkpoint(one.folder.path("step-0000000007"));

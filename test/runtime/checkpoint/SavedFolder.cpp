@@ -34,6 +34,8 @@ std::vector<SavedPiece> randomPieces(const std::vector<int64_t> &shape,
 
 SavedFolder::SavedFolder(std::string folder, int files)
     : folder(std::move(folder)), contents(files) {
+  std::filesystem::path path(this->folder);
+  manifest.run.step = stepOfCheckpoint(path.filename().string()).value_or(0);
   for (int i = 0; i < files; ++i)
     manifest.files.push_back({rankFileName(i), 0});
 }
