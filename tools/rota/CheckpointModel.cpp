@@ -28,7 +28,8 @@ static bool isOfCheckpoints(const std::string &path) {
 }
 
 /// The number of the run's identity, where the options have none.
-static void settle(int64_t &option, const Manifest &manifest, const char *key) {
+template <typename Number>
+static void settle(Number &option, const Manifest &manifest, const char *key) {
   auto found = manifest.identity.find(key);
   if (option == 0 && found != manifest.identity.end())
     std::from_chars(found->second.data(),
@@ -41,10 +42,12 @@ void CheckpointModel::take(const std::string &path, RunOptions &options) {
   options.checkpoint = checkpoint.folder();
   settle(options.batchSize, manifest, "batch-size");
   settle(options.sequenceLength, manifest, "sequence-length");
-  // A module has its types in it.
+  // A module has its types and its experts' capacity in it.
+  bool isModule = options.model.ends_with(".mlir");
+  if (!isModule && !options.given.contains("expert-capacity"))
+    settle(options.experts.capacity, manifest, "expert-capacity");
   if (auto type = manifest.identity.find("dtype");
-      !options.dtype && type != manifest.identity.end() &&
-      !options.model.ends_with(".mlir"))
+      !isModule && !options.dtype && type != manifest.identity.end())
     options.dtype = type->second == "BF16" ? mlir::rota::ComputeType::BF16
                                            : mlir::rota::ComputeType::F32;
   if (!options.model.empty())

@@ -19,7 +19,8 @@ public:
 
   /// If the options name a checkpoint, or the model is one: sets the
   /// checkpoint, the model, unless it is given too, and what is not given of
-  /// type, batch size and sequence length to those of the checkpoint's run.
+  /// type, batch size, sequence length and experts' capacity to those of the
+  /// checkpoint's run.
   /// Returns false, and an `error`, when the checkpoint cannot be read, has no
   /// configuration, or a shape is still missing.
   bool complete(RunOptions &options, std::string &error);
