@@ -2,6 +2,7 @@
 #include "runtime/checkpoint/FolderLock.h"
 #include "runtime/Error.h"
 #include "runtime/checkpoint/Folder.h"
+#include "runtime/checkpoint/ReadAt.h"
 
 #include <cerrno>
 #include <cstring>
@@ -16,7 +17,7 @@ namespace rota {
 /// The process that the lock file names.
 static std::string holderOf(int file) {
   char text[32];
-  ssize_t bytes = pread(file, text, sizeof text, 0);
+  int64_t bytes = readAt(file, 0, text);
   return bytes > 0 ? std::string(text, static_cast<size_t>(bytes)) : "unknown";
 }
 

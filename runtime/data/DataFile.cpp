@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/data/DataFile.h"
 #include "runtime/Error.h"
+#include "runtime/checkpoint/ReadAt.h"
 
 #include <cerrno>
 #include <cstring>
@@ -42,22 +43,15 @@ void DataFile::read(int64_t offset, int64_t count, char *out) const {
   if (number < 0)
     throw RunError(
         fmt::format("cannot open '{}' again: {}", name, std::strerror(errno)));
-  int64_t done = 0;
-  while (done < count) {
-    ssize_t got = pread(number, out + done, static_cast<size_t>(count - done),
-                        offset + done);
-    if (got < 0 && errno == EINTR)
-      continue;
-    if (got < 0)
-      throw RunError(fmt::format("'{}': cannot read {} bytes at offset {}: {}",
-                                 name, count, offset, std::strerror(errno)));
-    if (got == 0)
-      throw RunError(fmt::format(
-          "'{}': expected {} bytes at offset {}, got {}: the file had {} bytes "
-          "when the run began",
-          name, count, offset, done, size));
-    done += got;
-  }
+  int64_t got = readAt(number, offset, {out, static_cast<size_t>(count)});
+  if (got < 0)
+    throw RunError(fmt::format("'{}': cannot read {} bytes at offset {}: {}",
+                               name, count, offset, std::strerror(errno)));
+  if (got < count)
+    throw RunError(fmt::format(
+        "'{}': expected {} bytes at offset {}, got {}: the file had {} bytes "
+        "when the run began",
+        name, count, offset, got, size));
 }
 
 bool isThere(const std::string &path) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/metrics/AppendFile.h"
 #include "runtime/Error.h"
+#include "runtime/checkpoint/ReadAt.h"
 
 #include <cerrno>
 #include <cstring>
@@ -40,7 +41,7 @@ std::string AppendFile::append(std::string_view record) {
 bool AppendFile::endsWithinLine() const {
   off_t end = lseek(file, 0, SEEK_END);
   char last = '\n';
-  return end > 0 && pread(file, &last, 1, end - 1) == 1 && last != '\n';
+  return end > 0 && readAt(file, end - 1, {&last, 1}) == 1 && last != '\n';
 }
 
 } // namespace rota
