@@ -4,6 +4,7 @@
 #include "runtime/checkpoint/ReadPart.h"
 #include "runtime/checkpoint/Safetensors.h"
 #include "runtime/files/Nesting.h"
+#include "runtime/program/JsonText.h"
 #include "runtime/program/TensorNames.h"
 
 #include <algorithm>
@@ -199,7 +200,7 @@ void HubWriter::writeIndex(const fs::path &place) const {
   ordered_json index = {{"metadata", {{"total_size", summary.bytes}}},
                         {"weight_map", map}};
   writeFile((place / "model.safetensors.index.json").string(),
-            {index.dump(2) + "\n"});
+            {jsonText(index, 2) + "\n"});
 }
 
 void HubWriter::writeConfig(const fs::path &place) const {
@@ -207,8 +208,8 @@ void HubWriter::writeConfig(const fs::path &place) const {
   ordered_json written = config;
   written[typeKey] = type;
   written.erase("quantization_config"); // describes the weights that were read
-  std::string text =
-      written == config ? checkpoint.manifest().config : written.dump(2) + "\n";
+  std::string text = written == config ? checkpoint.manifest().config
+                                       : jsonText(written, 2) + "\n";
   writeFile((place / "config.json").string(), {text});
 }
 

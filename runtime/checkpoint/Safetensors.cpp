@@ -6,6 +6,7 @@
 #include "runtime/Error.h"
 #include "runtime/checkpoint/Convert.h"
 #include "runtime/files/Nesting.h"
+#include "runtime/program/JsonText.h"
 
 #include <algorithm>
 #include <bit>
@@ -236,7 +237,7 @@ SafetensorsWriter::SafetensorsWriter(
     places[name] = {offset, bytes};
     offset += bytes;
   }
-  std::string text = header.dump();
+  std::string text = jsonText(header);
   text.append((8 - text.size() % 8) % 8, ' '); // the data starts aligned
   uint64_t length = text.size();
   file.write(0, {reinterpret_cast<const char *>(&length), 8});

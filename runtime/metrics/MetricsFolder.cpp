@@ -2,6 +2,7 @@
 #include "runtime/metrics/MetricsFolder.h"
 #include "runtime/Error.h"
 #include "runtime/files/WriteFile.h"
+#include "runtime/program/JsonText.h"
 
 #include <chrono>
 #include <filesystem>
@@ -67,7 +68,7 @@ std::string MetricsFolder::addStep(int64_t step,
     line[metric.key] = metric.value;
     scalars.push_back({metric.tag, static_cast<float>(metric.value)});
   }
-  std::string warning = append(lines, line.dump() + "\n");
+  std::string warning = append(lines, jsonText(line) + "\n");
   std::string second = append(events, scalarsRecord(wallTime(), step, scalars));
   return warning.empty() ? second : warning;
 }

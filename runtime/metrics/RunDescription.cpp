@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/metrics/RunDescription.h"
 #include "runtime/metrics/StepNumbers.h"
+#include "runtime/program/JsonText.h"
 #include "runtime/trace/PlannedTimes.h"
 
 #include <ctime>
@@ -115,8 +116,7 @@ std::string describeRun(const Program &program, const RunFacts &facts) {
     run["peak_flops"] = *facts.peakFlops;
   if (clock)
     run["planned_seconds"] = clock->makespan;
-  // Names of files need not be UTF-8.
-  return run.dump(1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+  return jsonText(run, 1) + "\n";
 }
 
 } // namespace rota

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/trace/TraceWriter.h"
+#include "runtime/program/JsonText.h"
 
 #include <nlohmann/json.hpp>
 
@@ -10,7 +11,7 @@ using Json = nlohmann::ordered_json;
 /// File names need not be UTF-8, and must not stop the output.
 static void append(std::string &events, const Json &event) {
   events += events.empty() ? "" : ",\n";
-  events += event.dump(-1, ' ', false, Json::error_handler_t::replace);
+  events += jsonText(event);
 }
 
 static Json makeEvent(const char *phase, const std::string &name, int lane) {

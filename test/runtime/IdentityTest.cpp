@@ -2,6 +2,7 @@
 //
 // The identity of a run: what changes it, and what does not.
 #include "runtime/train/state/Identity.h"
+#include "runtime/checkpoint/Manifest.h"
 #include "test/runtime/LineModel.h"
 #include "test/runtime/TemporaryFolder.h"
 
@@ -143,4 +144,18 @@ TEST(Identity, HasFilesByNameAndSize) {
   EXPECT_EQ(dataOf(file), "a of 4 bytes, tokens as files say, validation 0.05");
   EXPECT_EQ(dataOf(moved), dataOf(file));
   EXPECT_NE(dataOf(longer), dataOf(file));
+  folder.write("a.mask", "1011");
+  EXPECT_EQ(dataOf(file), "a of 4 bytes with a mask, tokens as files say, "
+                          "validation 0.05");
+}
+
+TEST(Identity, IsThatOfAManifestAlsoWithNamesThatAreNoUtf8) {
+  TemporaryFolder folder;
+  Program program = makeLine(1, 2);
+  Options options = optionsOf(program);
+  options.data = {folder.write("a\xFFz", "1234")};
+  Manifest manifest;
+  manifest.identity = runIdentity(program, options);
+  EXPECT_EQ(manifestFromJson(toJson(manifest), "m").identity,
+            manifest.identity);
 }

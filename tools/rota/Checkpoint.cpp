@@ -8,6 +8,7 @@
 #include "runtime/checkpoint/CheckpointFiles.h"
 #include "runtime/checkpoint/Folder.h"
 #include "runtime/checkpoint/Safetensors.h"
+#include "runtime/program/JsonText.h"
 #include "runtime/program/Text.h"
 
 #include <chrono>
@@ -75,7 +76,7 @@ int64_t printList(
     line["damage"] = damage;
     damagedCount += !damage.empty();
     if (json) {
-      fmt::print("{}\n", line.dump());
+      fmt::print("{}\n", jsonText(line));
       continue;
     }
     fmt::print("{:<16} {:<19} {:>16}  {}{}\n", nameOf(folder), timeOf(folder),
@@ -125,7 +126,7 @@ ordered_json manifestJson(const Checkpoint &checkpoint) {
 
 void show(const Checkpoint &checkpoint, bool json) {
   if (json)
-    return fmt::print("{}\n", manifestJson(checkpoint).dump(2));
+    return fmt::print("{}\n", jsonText(manifestJson(checkpoint), 2));
   const Manifest &manifest = checkpoint.manifest();
   fmt::print("{}: step {}, {} sequences of data, {} bytes in {} files\n",
              checkpoint.folder(), manifest.run.step,

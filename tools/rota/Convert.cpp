@@ -6,6 +6,7 @@
 
 #include "runtime/checkpoint/HubFolder.h"
 #include "runtime/options/Bytes.h"
+#include "runtime/program/JsonText.h"
 #include "runtime/program/Text.h"
 
 #include <fmt/format.h>
@@ -35,16 +36,15 @@ static void convert(const RunOptions &options) {
   HubSummary summary =
       writeHubFolder(checkpoint, options.output, formOf(options));
   if (options.json)
-    return fmt::print(
-        "{}\n", nlohmann::ordered_json{{"checkpoint", checkpoint.folder()},
-                                       {"folder", options.output},
-                                       {"step", checkpoint.manifest().run.step},
-                                       {"tensors", summary.tensors},
-                                       {"bytes", summary.bytes},
-                                       {"files", summary.files},
-                                       {"dtype", summary.type},
-                                       {"copied", summary.copied}}
-                    .dump());
+    return fmt::print("{}\n", jsonText(nlohmann::ordered_json{
+                                  {"checkpoint", checkpoint.folder()},
+                                  {"folder", options.output},
+                                  {"step", checkpoint.manifest().run.step},
+                                  {"tensors", summary.tensors},
+                                  {"bytes", summary.bytes},
+                                  {"files", summary.files},
+                                  {"dtype", summary.type},
+                                  {"copied", summary.copied}}));
   fmt::print("{}: {} tensors of step {}, {} bytes of {} in {} file{}\n",
              options.output, summary.tensors, checkpoint.manifest().run.step,
              grouped(summary.bytes), summary.type, summary.files,

@@ -3,6 +3,7 @@
 // `rota plan`: parameters, operations, memory by rank and use, the timeline.
 #include "tools/rota/Verbs.h"
 
+#include "runtime/program/JsonText.h"
 #include "tools/planner/StateTable.h"
 #include "tools/rota/Compile.h"
 #include "tools/rota/PlanReport.h"
@@ -24,7 +25,7 @@ int runPlan(const RunOptions &options) {
   noteActivations(report.answer.choices, options);
   const Program &program = report.answer.plan.program;
   if (options.state) {
-    fmt::print("{}", options.json ? stateJson(program).dump(2) + "\n"
+    fmt::print("{}", options.json ? jsonText(stateJson(program), 2) + "\n"
                                   : describeState(program));
     return kExitSuccess;
   }
@@ -38,7 +39,7 @@ int runPlan(const RunOptions &options) {
   std::vector<PolicyPlan> &policies = report.answer.choices.policies;
   if (policies.empty())
     policies = comparePolicies(request);
-  fmt::print("{}", options.json ? planJson(options, report).dump(2) + "\n"
+  fmt::print("{}", options.json ? jsonText(planJson(options, report), 2) + "\n"
                                 : describePlan(options, report));
   return kExitSuccess;
 }

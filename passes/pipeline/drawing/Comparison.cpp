@@ -5,6 +5,7 @@
 
 #include "passes/pipeline/drawing/Table.h"
 #include "passes/pipeline/schedules/Schedules.h"
+#include "runtime/program/JsonText.h"
 
 #include <nlohmann/json.hpp>
 
@@ -109,7 +110,7 @@ std::string drawComparisonJson(const std::vector<ComparedSchedule> &schedules) {
           {"messages", row.messages}});
     rows.push_back(std::move(json));
   }
-  return rows.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return jsonText(rows, 2) + "\n";
 }
 
 } // namespace rota::pipe

@@ -4,6 +4,7 @@
 #include "passes/pipeline/drawing/Drawing.h"
 #include "passes/pipeline/drawing/Lanes.h"
 #include "passes/pipeline/schedules/Schedules.h"
+#include "runtime/program/JsonText.h"
 #include "runtime/trace/TraceWriter.h"
 
 #include <nlohmann/json.hpp>
@@ -14,9 +15,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 /// File names need not be UTF-8, and must not stop the output.
-std::string text(const Json &json) {
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
-}
+std::string text(const Json &json) { return jsonText(json, 2) + "\n"; }
 
 const char *categoryOf(ActionKind kind) {
   return isCompute(kind) || isTransfer(kind) ? toString(kind) : "communication";

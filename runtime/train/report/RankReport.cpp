@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/report/RankReport.h"
 #include "runtime/files/WriteFile.h"
+#include "runtime/program/JsonText.h"
 #include "runtime/train/step/Gather.h"
 
 #include <nlohmann/json.hpp>
@@ -95,7 +96,7 @@ ProfileTables gatherProfiles(Rank &rank) {
                  toJson(own.kernels(rank.program(), rank.kernels())),
                  toJson(own.gemms())};
   ProfileTables sum;
-  for (const std::string &text : gatherTexts(rank, tables.dump())) {
+  for (const std::string &text : gatherTexts(rank, jsonText(tables))) {
     json given = json::parse(text);
     addTo(sum.tasks, given[0]);
     addTo(sum.kernels, given[1]);

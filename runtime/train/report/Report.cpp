@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/report/Report.h"
 #include "runtime/metrics/RunDescription.h"
+#include "runtime/program/JsonText.h"
 #include "runtime/program/MeshText.h"
 #include "runtime/program/Text.h"
 #include "runtime/train/step/Skipping.h"
@@ -22,7 +23,7 @@ static constexpr const char *kBold = "\033[1m", *kGreen = "\033[32m",
                             *kPlain = "\033[0m", *kClear = "\r\033[K";
 
 static void printLine(const ordered_json &object) {
-  fmt::print("{}\n", object.dump());
+  fmt::print("{}\n", jsonText(object));
   std::fflush(stdout);
 }
 

@@ -2,6 +2,7 @@
 #include "runtime/train/report/RunMetrics.h"
 #include "runtime/metrics/RunDescription.h"
 #include "runtime/metrics/Utilization.h"
+#include "runtime/program/JsonText.h"
 #include "runtime/train/step/Gather.h"
 #include "runtime/train/step/StepBarrier.h"
 
@@ -185,7 +186,7 @@ void RunMetrics::end(const StepReport &progress, const RunSummary &summary) {
   if (folder)
     note(folder->replace(
         metricsfiles::summary,
-        summaryJson(rank.program(), progress, summary).dump(1) + "\n"));
+        jsonText(summaryJson(rank.program(), progress, summary), 1) + "\n"));
 }
 
 } // namespace rota

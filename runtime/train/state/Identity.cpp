@@ -3,6 +3,8 @@
 #include "runtime/checkpoint/Hash.h"
 #include "runtime/checkpoint/RankFile.h"
 #include "runtime/data/DataPaths.h"
+#include "runtime/data/TokenFile.h"
+#include "runtime/program/JsonText.h"
 #include "runtime/program/Text.h"
 
 #include <algorithm>
@@ -30,15 +32,16 @@ static std::string computeType(const Program &program) {
   return typeName(ElementType::F32);
 }
 
-/// Each file with its size; its folder may have moved.
+/// Each file with its size and whether it has a mask; its folder may have
+/// moved.
 static std::string filesText(const std::vector<std::string> &files) {
   std::vector<std::string> texts;
   for (const std::string &path : files) {
     std::error_code error;
     auto bytes = std::filesystem::file_size(path, error);
-    texts.push_back(fmt::format("{} of {} bytes",
-                                std::filesystem::path(path).filename().string(),
-                                error ? 0 : bytes));
+    texts.push_back(fmt::format(
+        "{} of {} bytes{}", std::filesystem::path(path).filename().string(),
+        error ? 0 : bytes, isThere(path + kMaskEnding) ? " with a mask" : ""));
   }
   return fmt::format("{}", fmt::join(texts, ", "));
 }
@@ -115,6 +118,8 @@ Identity runIdentity(const Program &program, const Options &options) {
   // 'skip-nonfinite' changes no number of a run that goes on without it.
   if (options.skip.spikes > 0.0)
     identity["skip-spikes"] = numberText(options.skip.spikes);
+  for (auto &[key, value] : identity)
+    value = textInJson(value); // compared with that of a manifest
   return identity;
 }
 
