@@ -22,6 +22,8 @@ struct AssignRemat : mlir::rota::impl::AssignRematBase<AssignRemat> {
   using AssignRematBase::AssignRematBase;
 
   void runOnOperation() override {
+    if (!isRematList(remat))
+      return;
     auto programs = getOperation().getOps<pipe::ProgramOp>();
     if (programs.empty()) {
       getOperation().emitError()
@@ -98,7 +100,7 @@ LogicalResult AssignRemat::readEntry(StringRef entry) {
 
 LogicalResult AssignRemat::readPolicies() {
   others = "";
-  for (StringRef entry : llvm::split(StringRef(policies), ';'))
+  for (StringRef entry : llvm::split(StringRef(remat), ';'))
     if (failed(readEntry(entry)))
       return failure();
   if (others.empty())
@@ -155,7 +157,7 @@ void AssignRemat::assign(pipe::ProgramOp program) {
   variants.clear();
   StackOp stack = program.getStackOp();
   pipe::ChunksOp table = program.getChunks();
-  // The keys of `variants` refer to strings of the old table and of `policies`.
+  // The keys of `variants` refer to strings of the old table and of `remat`.
   ArrayAttr before = table.getChunks();
   SmallVector<Attribute> chunks, kindsOfLayers;
   for (auto [number, chunk] :

@@ -125,12 +125,17 @@ LogicalResult Differentiate::checkNames(const Model &model,
   return success();
 }
 
-/// The policy that `kind` has of its own, else `policy`.
+/// The policy that `kind` has of its own, else `policy`, which is for all.
 FailureOr<RematPolicy> Differentiate::policyOf(LayerOp kind, const Model &model,
                                                const RematPolicy &policy) {
   auto attribute = RotaDialect::RematAttrHelper(&getContext());
-  if (!attribute.isAttrPresent(kind))
+  if (!attribute.isAttrPresent(kind)) {
+    if (isRematList(remat))
+      return kind.emitError("'remat': expected one policy, as 'assign-remat' "
+                            "has given this layer none, got '")
+             << remat << "'";
     return policy;
+  }
   FailureOr<RematPolicy> own =
       RematPolicy::parse(attribute.getAttr(kind).getValue(), [&] {
         return std::move(kind.emitError() << "'rota.remat': ");
@@ -317,7 +322,8 @@ LogicalResult Differentiate::makeLossWeight(func::FuncOp loss) {
 }
 
 void Differentiate::runOnOperation() {
-  FailureOr<RematPolicy> policy = RematPolicy::parse(remat, [&] {
+  StringRef ofAll = isRematList(remat) ? StringRef("none") : StringRef(remat);
+  FailureOr<RematPolicy> policy = RematPolicy::parse(ofAll, [&] {
     return std::move(getOperation().emitError() << "'remat': ");
   });
   if (failed(policy))

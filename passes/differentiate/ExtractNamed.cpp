@@ -85,6 +85,8 @@ void ExtractNamed::extract(func::FuncOp loss, NameOp named) {
 }
 
 void ExtractNamed::runOnOperation() {
+  if (valueName.empty())
+    return;
   FailureOr<Model> model = Model::get(getOperation());
   if (failed(model))
     return signalPassFailure();

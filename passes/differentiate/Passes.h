@@ -12,11 +12,10 @@ namespace mlir::rota {
 #define GEN_PASS_DECL
 #include "passes/differentiate/Passes.h.inc"
 
-/// The options of `differentiate-pipeline`. A `remat` with ':' is one for
-/// `assign-remat`.
-struct DifferentiatePipelineOptions : DifferentiateOptions {
-  std::string extract; // a named value of the loss to make a function for
-};
+/// The options of `differentiate-pipeline`. `assign-remat` has the same
+/// `remat`.
+struct DifferentiatePipelineOptions : DifferentiateOptions,
+                                      ExtractNamedOptions {};
 
 /// From a model as built to a verified differentiated one without names.
 void buildDifferentiatePipeline(OpPassManager &manager,

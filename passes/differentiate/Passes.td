@@ -22,13 +22,14 @@ def AssignRemat : Pass<"assign-remat", "::mlir::ModuleOp"> {
     name the new kinds. Nothing else knows of it: kinds differ in their name,
     their residuals and what they recompute; parameters keep their names.
 
-    `policies` is a list, separated by semicolons, of `STAGE:POLICY`,
+    `remat` is a list, separated by semicolons, of `STAGE:POLICY`,
     `chunkN:POLICY` with the chunk's number in the table of chunks, and at most
     one `POLICY` alone for the stages that none names; without it they have
     `none`. A chunk's own policy comes before that of its stage. Policies are
-    those of `differentiate`.
+    those of `differentiate`. One policy for all stages is for that pass alone:
+    nothing changes.
 
-    Before (`policies=1:full`):
+    Before (`remat=1:full`):
     ```mlir
     rota.stack @layers layers = 4 pattern [@a] {
       rota.layer @a {
@@ -72,7 +73,7 @@ def AssignRemat : Pass<"assign-remat", "::mlir::ModuleOp"> {
   }];
   let dependentDialects = ["::mlir::pipe::PipeDialect"];
   let options = [
-    Option<"policies", "policies", "std::string", /*default=*/"\"none\"",
+    Option<"remat", "remat", "std::string", /*default=*/"\"none\"",
            "STAGE:POLICY;chunkN:POLICY;..., with POLICY alone for the other "
            "stages">
   ];
@@ -158,7 +159,8 @@ def Differentiate : Pass<"differentiate", "::mlir::ModuleOp"> {
   let options = [
     Option<"remat", "remat", "std::string", /*default=*/"\"none\"",
            "What is recomputed: none, full, minimal, another policy of "
-           "Remat.cpp, or name=remat|device|offload,...">,
+           "Remat.cpp, name=remat|device|offload,..., or a list for "
+           "assign-remat, which comes first">,
     Option<"split", "split", "bool", /*default=*/"false",
            "Split backward into input and weight gradients, where no timeline "
            "says it">
@@ -224,8 +226,9 @@ def ExtractNamed : Pass<"extract-named", "::mlir::ModuleOp"> {
     Adds a function of the value's name that computes it as `@loss` does, from
     the activation and, where the value depends on them, the targets. For
     probes. The named value must be there, once; `erase-names` comes later.
+    Nothing changes without a name.
 
-    Before:
+    Before (`extract=logits`):
     ```mlir
     func.func @loss(%x: tensor<2x4x8xf32>, %targets: tensor<2x4xi32>) -> (tensor<f32>, tensor<f32>) {
       %z = math.tanh %x : tensor<2x4x8xf32>
@@ -243,8 +246,8 @@ def ExtractNamed : Pass<"extract-named", "::mlir::ModuleOp"> {
     ```
   }];
   let options = [
-    Option<"valueName", "name", "std::string", /*default=*/"\"logits\"",
-           "The value's name">
+    Option<"valueName", "extract", "std::string", /*default=*/"\"\"",
+           "The value's name; empty: none">
   ];
 }
 

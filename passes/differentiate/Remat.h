@@ -31,6 +31,11 @@ SmallVector<StringRef> policyNames();
 /// is near.
 StringRef nearestName(StringRef name, ArrayRef<StringRef> names);
 
+/// Whether `text` is policies of single stages or chunks, for `assign-remat`.
+inline bool isRematList(StringRef text) {
+  return text.find_first_of(":;") != StringRef::npos;
+}
+
 /// A decision for every name.
 class RematPolicy {
 public:

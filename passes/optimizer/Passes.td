@@ -48,7 +48,7 @@ def BuildUpdates : Pass<"build-updates", "::mlir::ModuleOp"> {
   }];
   let dependentDialects = ["::mlir::rota::RotaDialect"];
   let options = [
-    Option<"optimizer", "optimizer", "std::string", /*default=*/"\"adamw\"",
+    Option<"optimizer", "optimizer", "std::string", /*default=*/"\"\"",
            "The optimizer's name; empty: no updates">,
     Option<"stateDtype", "state-dtype", "UpdateType", "UpdateType::F32",
            "The type of states; computed in f32",

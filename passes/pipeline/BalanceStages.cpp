@@ -20,6 +20,8 @@ struct BalanceStagesPass : impl::BalanceStagesBase<BalanceStagesPass> {
   using BalanceStagesBase::BalanceStagesBase;
 
   void runOnOperation() override {
+    if (split == ::rota::pipe::LayerSplit::Even)
+      return;
     TimelineOp op = findTimeline(getOperation());
     if (!op)
       return signalPassFailure();

@@ -25,9 +25,9 @@ struct OffloadResidualsPass : impl::OffloadResidualsBase<OffloadResidualsPass> {
     if (!op || failed(verifyTimelineOp(op)))
       return signalPassFailure();
     Timeline timeline = op.read();
-    if (prefetch < 0 || prefetch > kMaxActions) {
-      op.emitError("expected 'prefetch' between 0 and ")
-          << kMaxActions << ", got " << prefetch.getValue();
+    if (fetchDistance < 0 || fetchDistance > kMaxActions) {
+      op.emitError("expected 'fetch-distance' between 0 and ")
+          << kMaxActions << ", got " << fetchDistance.getValue();
       return signalPassFailure();
     }
     std::vector<bool> chosen = offloadedChunks(findProgram(getOperation()));
@@ -38,7 +38,7 @@ struct OffloadResidualsPass : impl::OffloadResidualsBase<OffloadResidualsPass> {
       return signalPassFailure();
     }
     if (!offloads && llvm::is_contained(chosen, true)) {
-      timeline = offloadResiduals(timeline, chosen, prefetch);
+      timeline = offloadResiduals(timeline, chosen, fetchDistance);
       op.write(timeline);
     }
     for (const std::vector<Action> &row : timeline.ranks)

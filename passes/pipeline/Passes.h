@@ -24,9 +24,8 @@ void buildScheduleLayersPipeline(OpPassManager &manager,
                                  const ScheduleLayersOptions &options);
 
 /// The options of `complete-timeline`.
-struct CompleteTimelineOptions : GatherWeightsOptions {
-  std::string policy = OffloadResidualsOptions().policy;
-};
+struct CompleteTimelineOptions : OffloadResidualsOptions,
+                                 GatherWeightsOptions {};
 
 /// From a timeline of compute actions, and the functions of one rank, to a
 /// verified timeline with communication.

@@ -141,8 +141,8 @@ def MakeTimeline : PipelinePass<"make-timeline"> {
 def BalanceStages : PipelinePass<"balance-stages"> {
   let summary = "give chunks the layers with which a step is shortest";
   let description = [{
-    Divides the layers anew over the chunks of a program, so that the simulated
-    makespan of its timeline is least. A forward takes the operations of its layers
+    With `split=balanced`, divides the layers anew over the chunks of a program, so
+    that the simulated makespan of its timeline is least. A forward takes the operations of its layers
     by `CostOpInterface`, each of its own kind, with those of `@embed` and `@loss`
     where the chunk has them, a backward twice that, and messages nothing. A descent
     finds the split: no move of one or two layers makes the step shorter (or the
@@ -188,6 +188,12 @@ def BalanceStages : PipelinePass<"balance-stages"> {
     ]
     ```
   }];
+  let options = [
+    Option<"split", "split", "::rota::pipe::LayerSplit",
+           "::rota::pipe::LayerSplit::Even",
+           "even: nothing changes; balanced: the shortest step",
+           "::rota::valuesOf<::rota::pipe::LayerSplit>()">,
+  ];
 }
 
 def InsertCommunication : PipelinePass<"insert-communication"> {
@@ -305,7 +311,7 @@ def OffloadResiduals : PipelinePass<"offload-residuals"> {
   let description = [{
     For each chunk with a layer whose backward takes an argument marked
     `rota.offload`: adds `OFFLOAD` after each F and `FETCH` before its B or I,
-    `prefetch` compute actions ahead. Where no compute action would stand between
+    `fetch-distance` compute actions ahead. Where no compute action would stand between
     the two, neither is there: the residuals stay.
 
     Before: a differentiated model, and a timeline that `verify-timeline` accepts.
@@ -345,7 +351,7 @@ def OffloadResiduals : PipelinePass<"offload-residuals"> {
     ```
   }];
   let options = [
-    Option<"prefetch", "prefetch", "int64_t", "1",
+    Option<"fetchDistance", "fetch-distance", "int64_t", "1",
            "Compute actions from a FETCH to the backward that reads it">,
     Option<"policy", "policy", "std::string", [{""}],
            "The remat policy that the user chose; empty: none">,

@@ -65,7 +65,7 @@ void InsertReshards::runOnOperation() {
   ModuleOp module = getOperation();
   mesh = meshOf(module);
   auto table = AxisRules::parse([&] { return module.emitError(); },
-                                &getContext(), rules);
+                                &getContext(), gatherRules);
   if (failed(table))
     return signalPassFailure();
   gathered = axesOf(*table, gatherLengthRule);

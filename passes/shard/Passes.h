@@ -29,14 +29,11 @@ namespace mlir::rota {
 #define GEN_PASS_DECL
 #include "passes/shard/Passes.h.inc"
 
-/// The options of `shard`.
-struct ShardPipelineOptions : AssignShardingsOptions {
-  ShardPipelineOptions();
-
-  BuildUpdatesOptions updates; // without an optimizer: no updates
-  ShardingMode mode = InsertReshardsOptions().mode;
-  ContextExchange contextExchange = ChooseContextExchangeOptions().exchange;
-};
+/// The options of `shard`. `rules` are those of both passes that have rules.
+struct ShardPipelineOptions : AssignShardingsOptions,
+                              BuildUpdatesOptions,
+                              ChooseContextExchangeOptions,
+                              InsertReshardsOptions {};
 
 /// From a differentiated model to the functions of one rank of the mesh.
 void buildShardPipeline(OpPassManager &manager,

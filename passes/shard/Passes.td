@@ -232,7 +232,7 @@ def InsertReshards : Pass<"insert-reshards", "::mlir::ModuleOp"> {
     Option<"mode", "mode", "ShardingMode", "ShardingMode::Auto",
            "auto: reshard where shardings disagree; explicit: refuse",
            "::rota::valuesOf<ShardingMode>()">,
-    Option<"rules", "rules", "std::string", /*default=*/"\"\"",
+    Option<"gatherRules", "rules", "std::string", /*default=*/"\"\"",
            "As for the pass assign-shardings">
   ];
   let statistics = [

@@ -1,4 +1,4 @@
-// RUN: rota-opt %s --split-input-file --verify-diagnostics --extract-named
+// RUN: rota-opt %s --split-input-file --verify-diagnostics --extract-named=extract=logits
 
 // Modules that are no model (ir/rota/model/Model.h), found by the first pass that
 // needs one.

@@ -117,7 +117,7 @@ protected:
     library.emplace(&context, gpuTarget());
     auto module = parseSourceFile<ModuleOp>(SHAPES, &context);
     PassManager manager(&context, ModuleOp::getOperationName());
-    manager.addPass(mlir::rota::createBuildUpdates());
+    manager.addPass(mlir::rota::createBuildUpdates({"adamw"}));
     manager.addPass(createDecompose());
     manager.addPass(createFormKernels());
     if (module && succeeded(manager.run(*module)) &&

@@ -1,4 +1,4 @@
-// RUN: rota-opt %s --split-input-file --assign-remat="policies=minimal;0:full;chunk2:none" | FileCheck %s
+// RUN: rota-opt %s --split-input-file --assign-remat="remat=minimal;0:full;chunk2:none" | FileCheck %s
 
 // A chunk's own policy comes before that of its stage. Chunks 1 and 3 have one
 // policy and one kind.

@@ -1,12 +1,12 @@
-// RUN: not rota-opt %s --assign-remat="policies=2:full" 2>&1 | FileCheck %s --check-prefix=STAGE
-// RUN: not rota-opt %s --assign-remat="policies=x:full" 2>&1 | FileCheck %s --check-prefix=NUMBER
-// RUN: not rota-opt %s --assign-remat="policies=chunk4:full" 2>&1 | FileCheck %s --check-prefix=CHUNK
-// RUN: not rota-opt %s --assign-remat="policies=chunk:full" 2>&1 | FileCheck %s --check-prefix=CHUNKNUMBER
-// RUN: not rota-opt %s --assign-remat="policies=chunk3:full;chunk3:none" 2>&1 | FileCheck %s --check-prefix=CHUNKTWICE
-// RUN: not rota-opt %s --assign-remat="policies=1:ful" 2>&1 | FileCheck %s --check-prefix=POLICY
-// RUN: not rota-opt %s --assign-remat="policies=1:full;1:none" 2>&1 | FileCheck %s --check-prefix=TWICE
-// RUN: not rota-opt %s --assign-remat="policies=full;none" 2>&1 | FileCheck %s --check-prefix=OTHERS
-// RUN: sed '/^pipe.program/,$d' %s | not rota-opt --assign-remat="policies=full" 2>&1 | FileCheck %s --check-prefix=PROGRAM
+// RUN: not rota-opt %s --assign-remat="remat=2:full" 2>&1 | FileCheck %s --check-prefix=STAGE
+// RUN: not rota-opt %s --assign-remat="remat=x:full" 2>&1 | FileCheck %s --check-prefix=NUMBER
+// RUN: not rota-opt %s --assign-remat="remat=chunk4:full" 2>&1 | FileCheck %s --check-prefix=CHUNK
+// RUN: not rota-opt %s --assign-remat="remat=chunk:full" 2>&1 | FileCheck %s --check-prefix=CHUNKNUMBER
+// RUN: not rota-opt %s --assign-remat="remat=chunk3:full;chunk3:none" 2>&1 | FileCheck %s --check-prefix=CHUNKTWICE
+// RUN: not rota-opt %s --assign-remat="remat=1:ful" 2>&1 | FileCheck %s --check-prefix=POLICY
+// RUN: not rota-opt %s --assign-remat="remat=1:full;1:none" 2>&1 | FileCheck %s --check-prefix=TWICE
+// RUN: not rota-opt %s --assign-remat="remat=full;none" 2>&1 | FileCheck %s --check-prefix=OTHERS
+// RUN: sed '/^pipe.program/,$d' %s | not rota-opt --assign-remat="remat=1:full" 2>&1 | FileCheck %s --check-prefix=PROGRAM
 
 // STAGE: error: 'remat': expected a stage from 0 to 1, or 'chunk' with its number, in '2:full', got '2'
 // NUMBER: error: 'remat': expected a stage from 0 to 1, or 'chunk' with its number, in 'x:full', got 'x'

@@ -1,5 +1,5 @@
-// RUN: rota-opt %s --split-input-file --assign-remat="policies=1:full" | FileCheck %s
-// RUN: rota-opt %s --split-input-file --assign-remat="policies=minimal;0:full" | FileCheck %s --check-prefix=OTHERS
+// RUN: rota-opt %s --split-input-file --assign-remat="remat=1:full" | FileCheck %s
+// RUN: rota-opt %s --split-input-file --assign-remat="remat=minimal;0:full" | FileCheck %s --check-prefix=OTHERS
 
 // The doc example.
 // CHECK: rota.stack @layers layers = 4 pattern [@a, @a_stage1] {

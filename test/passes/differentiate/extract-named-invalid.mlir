@@ -1,4 +1,4 @@
-// RUN: rota-opt %s --split-input-file --verify-diagnostics --extract-named
+// RUN: rota-opt %s --split-input-file --verify-diagnostics --extract-named=extract=logits
 
 // No value of that name.
 rota.stack @layers layers = 2 pattern [@a] {

@@ -1,4 +1,4 @@
-// RUN: rota-opt %s --split-input-file --extract-named | FileCheck %s
+// RUN: rota-opt %s --split-input-file --extract-named=extract=logits | FileCheck %s
 
 // The description's example: the value depends on the activation alone.
 // CHECK-LABEL: func @logits

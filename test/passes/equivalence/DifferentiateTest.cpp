@@ -118,9 +118,9 @@ TEST_P(Differentiate, GivesTheSameBitsWithAPolicyPerStageOrChunk) {
   ASSERT_TRUE(succeeded(expected));
   for (const char *assigned :
        {"schedule-layers{stages=2 microbatches=2},"
-        "assign-remat{policies=full;1:minimal_offloaded}",
+        "assign-remat{remat=full;1:minimal_offloaded}",
         "schedule-layers{stages=1 repeats=2 microbatches=2},"
-        "assign-remat{policies=full;chunk1:minimal_offloaded}"}) {
+        "assign-remat{remat=full;chunk1:minimal_offloaded}"}) {
     auto step = stepAfter(test, type,
                           std::string(assigned) +
                               ",differentiate{remat=save_out_proj}");

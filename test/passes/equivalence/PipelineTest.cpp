@@ -60,10 +60,10 @@ constexpr Schedule schedules[] = {
     {"circular_delayed", "schedule=circular delay=2"},
     {"circular_split", "schedule=circular split-backward"},
     {"circular_gathered_per_repeat", "schedule=circular",
-     "weight-gather=per-repeat", true},
-    {"circular_gathered_once", "schedule=circular", "weight-gather=once"},
+     "mode=per-repeat", true},
+    {"circular_gathered_once", "schedule=circular", "mode=once"},
     {"gpipe_gathered_per_iteration", "schedule=gpipe split-backward",
-     "weight-gather=per-iteration", true},
+     "mode=per-iteration", true},
     {"one_f_one_b", "schedule=1f1b"},
     {"one_f_one_b_split", "schedule=1f1b split-backward"},
     {"interleaved", "schedule=interleaved-1f1b"},
@@ -72,7 +72,7 @@ constexpr Schedule schedules[] = {
     {"zbv", "schedule=zbv placement=v"},
     {"v_min", "schedule=v-min placement=v"},
     {"dualpipev_gathered_per_repeat", "schedule=dualpipev placement=v",
-     "weight-gather=per-repeat", true},
+     "mode=per-repeat", true},
 };
 
 /// A model of `test.layers` layers, differentiated, with its data.

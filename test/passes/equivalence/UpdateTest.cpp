@@ -61,7 +61,7 @@ struct WholeRun {
 TEST(Updates, OfPartsAreThoseOfWholeParameters) {
   TestModule module(text);
   ASSERT_TRUE(bool(module)) << module.takeDiagnostics();
-  ASSERT_TRUE(succeeded(runPasses(module, "build-updates")))
+  ASSERT_TRUE(succeeded(runPasses(module, "build-updates{optimizer=adamw}")))
       << module.takeDiagnostics();
   std::vector<WholeRun> runs;
   for (ParamOp param : module.get().getOps<ParamOp>())

@@ -1,4 +1,4 @@
-// RUN: rota-opt %s -split-input-file -build-updates -verify-diagnostics
+// RUN: rota-opt %s -split-input-file -build-updates=optimizer=adamw -verify-diagnostics
 
 // expected-error@+1 {{expected a function that reads parameter 'w'}}
 rota.param @w : tensor<8xf32> axes ["x"] init #rota.constant<value = 1.0>

@@ -1,5 +1,5 @@
-// RUN: rota-opt %s -split-input-file -build-updates | FileCheck %s
-// RUN: rota-opt %s -split-input-file -build-updates | rota-opt -split-input-file | FileCheck %s
+// RUN: rota-opt %s -split-input-file -build-updates=optimizer=adamw | FileCheck %s
+// RUN: rota-opt %s -split-input-file -build-updates=optimizer=adamw | rota-opt -split-input-file | FileCheck %s
 
 // The documentation's example: a vector does not decay.
 // CHECK: module attributes {rota.options = [#rota.option<name = "beta1", value = 9.0

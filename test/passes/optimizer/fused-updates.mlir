@@ -1,4 +1,4 @@
-// RUN: rota-opt %s -build-updates -form-kernels | FileCheck %s
+// RUN: rota-opt %s -build-updates=optimizer=adamw -form-kernels | FileCheck %s
 
 // An update is one kernel, and so are the squares. Parameters with rows of one
 // length have one kernel, unless they are read in other types.

@@ -1,10 +1,10 @@
 // RUN: not rota-opt %s -build-updates='optimizer=sgd values=beta1=0.5' 2>&1 | FileCheck %s --check-prefix=OPTION
 // RUN: not rota-opt %s -build-updates='optimizer=muon values=momentum=1' 2>&1 | FileCheck %s --check-prefix=BOUND
-// RUN: not rota-opt %s -build-updates='groups=nrom=decay:0' 2>&1 | FileCheck %s --check-prefix=NEAR
-// RUN: not rota-opt %s -build-updates='groups=norm=rate:2' 2>&1 | FileCheck %s --check-prefix=FACTOR
-// RUN: not rota-opt %s -build-updates='groups=norm=lr:-1' 2>&1 | FileCheck %s --check-prefix=NUMBER
-// RUN: not rota-opt %s -build-updates='groups=norm=lr:1,lr:2' 2>&1 | FileCheck %s --check-prefix=TWICE
-// RUN: not rota-opt %s -build-updates='groups=lr:1' 2>&1 | FileCheck %s --check-prefix=FORM
+// RUN: not rota-opt %s -build-updates='optimizer=adamw groups=nrom=decay:0' 2>&1 | FileCheck %s --check-prefix=NEAR
+// RUN: not rota-opt %s -build-updates='optimizer=adamw groups=norm=rate:2' 2>&1 | FileCheck %s --check-prefix=FACTOR
+// RUN: not rota-opt %s -build-updates='optimizer=adamw groups=norm=lr:-1' 2>&1 | FileCheck %s --check-prefix=NUMBER
+// RUN: not rota-opt %s -build-updates='optimizer=adamw groups=norm=lr:1,lr:2' 2>&1 | FileCheck %s --check-prefix=TWICE
+// RUN: not rota-opt %s -build-updates='optimizer=adamw groups=lr:1' 2>&1 | FileCheck %s --check-prefix=FORM
 
 // OPTION: error: expected an option of 'sgd', got 'beta1'
 // BOUND: error: expected a value of 'momentum' within its bounds, got '1'

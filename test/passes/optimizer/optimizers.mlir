@@ -1,7 +1,7 @@
 // RUN: rota-opt %s -build-updates=optimizer=sgd | FileCheck %s --check-prefix=SGD
 // RUN: rota-opt %s -build-updates='optimizer=sgd values=momentum=0.9 nesterov=true state-dtype=bf16' | FileCheck %s --check-prefix=MOMENTUM
 // RUN: rota-opt %s -build-updates='optimizer=muon muon-dtype=bf16' | FileCheck %s --check-prefix=MUON
-// RUN: rota-opt %s -build-updates='groups=out=lr:0.5,decay:0;gain=decay:1' | FileCheck %s --check-prefix=GROUP
+// RUN: rota-opt %s -build-updates='optimizer=adamw groups=out=lr:0.5,decay:0;gain=decay:1' | FileCheck %s --check-prefix=GROUP
 
 // Without momentum there is no state, and the trainer takes no momentum.
 // SGD: rota.options = [#rota.option<name = "momentum", value = 0.0{{.*}}, least = 0.0{{[^,]*}}, most = 0.0

@@ -1,4 +1,4 @@
-// RUN: rota-opt %s --balance-stages --verify-diagnostics --split-input-file
+// RUN: rota-opt %s --balance-stages=split=balanced --verify-diagnostics --split-input-file
 
 // Without a timeline there is no makespan.
 rota.stack @layers layers = 2 pattern [@identity] {

@@ -1,5 +1,5 @@
-// RUN: rota-opt %s --split-input-file --balance-stages | FileCheck %s
-// RUN: rota-opt %s --split-input-file --balance-stages --remarks-filter=pipeline 2>&1 >%t | FileCheck %s --check-prefix=REMARK
+// RUN: rota-opt %s --split-input-file --balance-stages=split=balanced | FileCheck %s
+// RUN: rota-opt %s --split-input-file --balance-stages=split=balanced --remarks-filter=pipeline 2>&1 >%t | FileCheck %s --check-prefix=REMARK
 
 // The documentation's example: the loss costs as much as three layers.
 // CHECK: <rank 0 embed layers [@double 0, @double 1, @double 2, @double 3, @double 4]>,

@@ -1,5 +1,5 @@
 // RUN: split-file %s %t
-// RUN: rota-opt %t/prefetch.mlir --verify-diagnostics --offload-residuals=prefetch=-1
+// RUN: rota-opt %t/prefetch.mlir --verify-diagnostics --offload-residuals=fetch-distance=-1
 // RUN: rota-opt %t/policy.mlir --verify-diagnostics --offload-residuals=policy=minimal
 // RUN: sed /expected-error/d %t/policy.mlir | rota-opt --offload-residuals | FileCheck %s
 // CHECK: "0F0,0OFFLOAD0,0F1,0FETCH0,0B0,0B1"
@@ -18,7 +18,7 @@ pipe.program stack @layers stages = 1 repeats = 2 microbatches = 1 placement loo
     <rank 0 embed layers [@identity 0]>,
     <rank 0 layers [@identity 1] loss>
   ]
-  // expected-error @below {{expected 'prefetch' between 0 and 1048576, got -1}}
+  // expected-error @below {{expected 'fetch-distance' between 0 and 1048576, got -1}}
   pipe.timeline "t" delay = 1 rows [
     "0F0,1F0,1B0,0B0"
   ]

@@ -1,5 +1,5 @@
 // RUN: rota-opt %s --split-input-file --offload-residuals --verify-timeline | FileCheck %s
-// RUN: rota-opt %s --split-input-file --offload-residuals="prefetch=0" | FileCheck %s --check-prefix=ONE
+// RUN: rota-opt %s --split-input-file --offload-residuals="fetch-distance=0" | FileCheck %s --check-prefix=ONE
 
 // The documentation's example.
 // CHECK: "0F0,0OFFLOAD0,0F1,0OFFLOAD1,0FETCH0,0F2,0OFFLOAD2,0FETCH1,0B0,0FETCH2,0B1,0B2",

@@ -16,7 +16,7 @@
 // With weights that are gathered, residuals that are offloaded, and a layer
 // outside of the pipeline; verified like any other.
 // RUN: sed "s/, %%dy/ {rota.offload}&/" %s > %t.offload.mlir
-// RUN: rota-opt %t.offload.mlir --schedule-layers="stages=2 repeats=2 pipeline-layers=4 microbatches=2" --complete-timeline="weight-gather=per-repeat" | FileCheck %s --check-prefix=ALL
+// RUN: rota-opt %t.offload.mlir --schedule-layers="stages=2 repeats=2 pipeline-layers=4 microbatches=2" --complete-timeline="mode=per-repeat" | FileCheck %s --check-prefix=ALL
 // ALL: placement loop unpipelined
 // ALL: <rank all layers [@identity 4, @identity 5] loss>
 // ALL: pipe.timeline "circular" delay = 1 window = 2 rows [

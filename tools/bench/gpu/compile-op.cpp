@@ -159,7 +159,7 @@ LogicalResult compile(bool cuda, const char *input, StringRef name,
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
   auto module = parseSourceFile<ModuleOp>(input, &context);
   PassManager passes(&context, ModuleOp::getOperationName());
-  passes.addPass(mlir::rota::createBuildUpdates());
+  passes.addPass(mlir::rota::createBuildUpdates({"adamw"}));
   passes.addPass(lowering::createDecompose());
   passes.addPass(lowering::createFormKernels());
   if (!module || failed(passes.run(*module)))
