@@ -246,13 +246,19 @@ FailureOr<AxisList> AssignShardings::limitedAxes(ParamOp param, unsigned dim,
     // Fewer parts than ranks are an error, except for whole units (heads) that
     // several ranks then share.
     if (ranks % left != 0 || parts == size) {
-      auto diagnostic = errorAt(param, "mesh")
-                        << "expected the " << mesh.getSize(axes)
-                        << " ranks along " << spell(axes)
-                        << " to divide dimension " << dim << " ('" << name
-                        << "') of size " << size;
-      if (parts != size)
-        diagnostic << ", of which its uses need " << parts << " whole parts";
+      auto diagnostic = errorAt(param, "mesh");
+      if (name.ends_with("heads") && parts != size)
+        diagnostic << parts << " " << name;
+      else if (parts != size)
+        diagnostic << parts << " whole parts of '" << name << "' of size "
+                   << size;
+      else
+        diagnostic << "'" << name << "' of size " << size;
+      diagnostic << (parts != size ? " are" : " is") << " not divisible by ";
+      llvm::interleaveComma(axes, diagnostic, [&](AxisRefAttr axis) {
+        diagnostic << stringifyMeshAxis(axis.getAxis()) << "="
+                   << mesh.getSize(axis);
+      });
       return diagnostic << "; the rule '" << name << "=' leaves it whole";
     }
     if (left > 1)

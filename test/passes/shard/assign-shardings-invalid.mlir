@@ -39,7 +39,7 @@
 // ACTIVATION-NAME: expected rule 'activation/lenth' to name a logical axis
 
 // Padding would be computed with: the exponential of zero is one.
-// expected-error @below {{'up': expected the 3 ranks along 'tensor' to divide dimension 0 ('mlp') of size 16; the rule 'mlp=' leaves it whole}}
+// expected-error @below {{'up': 'mlp' of size 16 is not divisible by tensor=3; the rule 'mlp=' leaves it whole}}
 rota.param @up : tensor<16x8xf32> axes ["mlp", "embed"] init #rota.constant<value = 1.0>
 func.func @exponential(%x: tensor<8x8xf32>) -> tensor<8x8xf32> {
   %w = rota.read @up : tensor<16x8xf32>
@@ -52,7 +52,7 @@ func.func @exponential(%x: tensor<8x8xf32>) -> tensor<8x8xf32> {
 // -----
 
 // Three ranks cannot share two key heads.
-// expected-error @below {{'key': expected the 3 ranks along 'tensor' to divide dimension 0 ('kv_heads') of size 48, of which its uses need 2 whole parts; the rule 'kv_heads=' leaves it whole}}
+// expected-error @below {{'key': 2 kv_heads are not divisible by tensor=3; the rule 'kv_heads=' leaves it whole}}
 rota.param @key : tensor<48x8xf32> axes ["kv_heads", "embed"] init #rota.constant<value = 1.0>
 func.func @embed(%x: tensor<8x2x8xf32>, %q: tensor<8x2x6x24xf32>) -> tensor<8x2x6x24xf32> {
   %wk = rota.read @key : tensor<48x8xf32>
