@@ -27,7 +27,8 @@ static std::string valueHelp(const Option &option) {
   std::string defaults;
   for (const std::string &text : valueTexts(option))
     defaults += (defaults.empty() ? "" : ",") + text;
-  bool isUnset = option.minimum > 0 && defaults == "0";
+  int64_t *const *number = std::get_if<int64_t *>(&option.variable);
+  bool isUnset = number && double(**number) < option.minimum;
   return defaults.empty() || isUnset ? option.value
                                      : option.value + " [" + defaults + "]";
 }
@@ -41,9 +42,10 @@ static std::string helpOf(const Option &option) {
   return help;
 }
 
-/// Adds `option` to the parser, which collects what is given in `values`.
+/// Adds `option` to the parser, which collects what is given in `values`. Help
+/// lists it under `group`; empty: not at all.
 static void addTo(CLI::App &app, const Option &option,
-                  std::vector<std::string> &values) {
+                  std::vector<std::string> &values, const std::string &group) {
   std::string names = "--" + option.name;
   if (option.letter)
     names = std::string("-") + option.letter + "," + names;
@@ -60,7 +62,7 @@ static void addTo(CLI::App &app, const Option &option,
                 ->allow_extra_args(false)
                 ->option_text(valueHelp(option));
   }
-  added->group(option.group);
+  added->group(group);
 }
 
 CommandLine::CommandLine(const std::vector<Option> &table, Command command,
@@ -74,12 +76,17 @@ std::optional<Ending> CommandLine::parse(std::vector<std::string> arguments,
     CLI::App app(text.description, text.name);
     app.allow_extras();
     app.get_formatter()->column_width(36);
+    std::string examples;
+    for (const std::string &example : text.examples)
+      examples += (examples.empty() ? "Examples:\n  " : "\n  ") + example;
+    app.footer(examples);
     if (!text.positional.empty())
       app.add_option(text.positional, positional, text.positionalHelp)
           ->option_text(" ");
     for (const Option &option : table)
-      if (option.commands & unsigned(command))
-        addTo(app, option, texts[option.name]);
+      if (option.commands & mask())
+        addTo(app, option, texts[option.name],
+              option.commands & unsigned(command) ? option.group : "");
     try {
       app.parse(arguments);
     } catch (const CLI::CallForHelp &) {
@@ -113,8 +120,7 @@ std::optional<Ending>
 CommandLine::assign(std::set<std::string, std::less<>> &given) const {
   for (const Option &option : table) {
     auto it = texts.find(option.name);
-    if (!(option.commands & unsigned(command)) || it == texts.end() ||
-        it->second.empty())
+    if (!(option.commands & mask()) || it == texts.end() || it->second.empty())
       continue;
     std::vector<std::string> values = it->second;
     if (option.isList()) {
@@ -134,6 +140,22 @@ CommandLine::assign(std::set<std::string, std::less<>> &given) const {
   return std::nullopt;
 }
 
+std::vector<std::string> CommandLine::unneeded() const {
+  std::vector<std::string> names;
+  for (const Option &option : table)
+    if (auto it = texts.find(option.name);
+        it != texts.end() && !it->second.empty() &&
+        !findOption(table, option.name, unsigned(command)))
+      names.push_back(option.name);
+  return names;
+}
+
+Ending CommandLine::missing(const std::vector<std::string> &options) const {
+  return Ending::badInput(
+      missingText(options) +
+      (text.examples.empty() ? "" : ", as in: " + text.examples.back()));
+}
+
 Ending CommandLine::unknownWord(const std::string &word) const {
   if (!word.starts_with("-"))
     return Ending::badInput("unknown argument '" + word + "'");
@@ -142,7 +164,8 @@ Ending CommandLine::unknownWord(const std::string &word) const {
       flag.substr(std::min(flag.find_first_not_of('-'), flag.size()));
   if (findOption(table, name, ~0u))
     return Ending::badInput("'--" + name + "' does not apply to '" + text.name +
-                            "'");
+                            "'" +
+                            otherName(table, name, unsigned(command), "--"));
   return Ending::badInput("unknown " + text.flagWord + " '" + flag + "'" +
                           suggestion(table, name, unsigned(command), "--"));
 }

@@ -28,6 +28,9 @@ struct CommandText {
   // The argument without a flag; empty: there is none.
   std::string positional = "", positionalHelp = "";
   std::string flagWord = "flag"; // word for an unknown flag in messages
+  std::vector<std::string> examples = {}; // command lines at the end of help
+  // Mask of other commands, whose options are read too but not in the help.
+  unsigned accepted = 0;
 };
 
 class CommandLine {
@@ -48,10 +51,17 @@ public:
   /// Sets the options that were given and adds their names to `given`.
   std::optional<Ending> assign(std::set<std::string, std::less<>> &given) const;
 
+  /// The options that were given and that the command accepts without need.
+  std::vector<std::string> unneeded() const;
+
+  /// The error for options that are missing, with the last example.
+  Ending missing(const std::vector<std::string> &options) const;
+
 private:
   std::optional<Ending> parse(std::vector<std::string> arguments,
                               std::vector<std::string> &unknown);
   Ending unknownWord(const std::string &word) const;
+  unsigned mask() const { return unsigned(command) | text.accepted; }
 
   const std::vector<Option> &table;
   Command command;

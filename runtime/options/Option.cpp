@@ -71,6 +71,9 @@ struct TextAssigner {
   std::string operator()(double *variable) const {
     return assignNumber<double>(*variable);
   }
+  std::string operator()(std::optional<double> *variable) const {
+    return assignNumber<double>(*variable);
+  }
   std::string operator()(bool *variable) const {
     if (texts.back() != "true" && texts.back() != "false")
       return expected(ruleOf(option), quote(texts.back()));
@@ -82,6 +85,24 @@ struct TextAssigner {
       if (std::string error = check(text); !error.empty())
         return error;
     *variable = texts;
+    return "";
+  }
+  std::string operator()(const JoinedList &list) const {
+    std::string joined;
+    for (const std::string &text : texts) {
+      if (std::string error = check(text); !error.empty())
+        return error;
+      joined += (joined.empty() ? "" : ",") + text;
+    }
+    *list.text = joined;
+    return "";
+  }
+  std::string operator()(const NumberList &list) const {
+    std::vector<int64_t> numbers;
+    for (const std::string &text : texts)
+      if (!readNumber(option, text, numbers.emplace_back()))
+        return expected(ruleOf(option), quote(text));
+    list.set(numbers);
     return "";
   }
   std::string operator()(const Choice &choice) const {
@@ -124,11 +145,17 @@ struct RuleWriter {
   std::string operator()(const double *) const {
     return numberRule(option, "a number");
   }
+  std::string operator()(const std::optional<double> *) const {
+    return numberRule(option, "a number");
+  }
   std::string operator()(const bool *) const { return "true or false"; }
-  std::string operator()(const Texts *) const {
-    return "a string or an array of strings";
+  std::string operator()(const Texts *) const { return list(); }
+  std::string operator()(const JoinedList &) const { return list(); }
+  std::string operator()(const NumberList &) const {
+    return numberRule(option, "an integer");
   }
   std::string operator()(const Choice &) const { return "a string"; }
+  static std::string list() { return "a string or an array of strings"; }
 };
 
 struct TextReader {
@@ -142,10 +169,22 @@ struct TextReader {
     return *value ? Texts{std::to_string(**value)} : Texts();
   }
   Texts operator()(const double *value) const { return {numberText(*value)}; }
+  Texts operator()(const std::optional<double> *value) const {
+    return *value ? Texts{numberText(**value)} : Texts();
+  }
   Texts operator()(const bool *value) const {
     return {*value ? "true" : "false"};
   }
   Texts operator()(const Texts *value) const { return *value; }
+  Texts operator()(const JoinedList &list) const {
+    return unlessEmpty(*list.text);
+  }
+  Texts operator()(const NumberList &list) const {
+    Texts texts;
+    for (int64_t number : list.numbers())
+      texts.push_back(std::to_string(number));
+    return texts;
+  }
   Texts operator()(const Choice &choice) const {
     return unlessEmpty(choice.text());
   }
@@ -181,12 +220,23 @@ const Option *findOption(const std::vector<Option> &table,
   return nullptr;
 }
 
-std::string missingOption(const std::vector<Option> &table, Command command,
-                          const std::set<std::string, std::less<>> &given) {
+Texts missingOptions(const std::vector<Option> &table, Command command,
+                     const std::set<std::string, std::less<>> &given) {
+  Texts missing;
   for (const Option &option : table)
     if ((option.requiredBy & unsigned(command)) && !given.contains(option.name))
-      return option.name;
-  return "";
+      missing.push_back(option.name);
+  return missing;
+}
+
+std::string missingText(const Texts &options) {
+  std::string text;
+  for (size_t i = 0; i < options.size(); ++i)
+    text += (i == 0                    ? ""
+             : i + 1 == options.size() ? " and "
+                                       : ", ") +
+            quote("--" + options[i]);
+  return text + (options.size() == 1 ? " is missing" : " are missing");
 }
 
 /// Insertions, removals and replacements of a letter that turn a into b.
@@ -206,18 +256,69 @@ static size_t editDistance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
+/// The nearest of `names`; empty when none is near.
+static std::string nearest(const Texts &names, std::string_view name) {
+  size_t best = std::max<size_t>(3, name.size() / 3);
+  std::string found;
+  for (const std::string &candidate : names)
+    if (size_t distance = editDistance(name, candidate); distance < best) {
+      best = distance;
+      found = candidate;
+    }
+  return found;
+}
+
+static std::string didYouMean(const std::string &name) {
+  return name.empty() ? "" : "; did you mean " + quote(name) + "?";
+}
+
+std::string nearestOf(const Texts &names, std::string_view name) {
+  return didYouMean(nearest(names, name));
+}
+
+/// "lr" of "learning-rate"; empty for a single word.
+static std::string initials(std::string_view name) {
+  std::string letters;
+  for (size_t i = 0; i < name.size(); ++i)
+    if (i == 0 || name[i - 1] == '-')
+      letters += name[i];
+  return letters.size() > 1 ? letters : "";
+}
+
+std::string otherName(const std::vector<Option> &table, std::string_view name,
+                      unsigned commands, const std::string &prefix) {
+  // Names of other tools, and of this one before; the words after an option are
+  // what it takes.
+  constexpr std::pair<std::string_view, std::string_view> names[] = {
+      {"chunks", "repeats"},
+      {"ranks", "stages"},
+      {"stages", "mesh stage=N"},
+      {"model-parallel", "mesh tensor=N"},
+      {"epochs", "steps"}};
+  for (auto [other, meant] : names)
+    if (name == other &&
+        findOption(table, meant.substr(0, meant.find(' ')), commands))
+      return didYouMean(prefix + std::string(meant));
+  return "";
+}
+
 std::string suggestion(const std::vector<Option> &table, std::string_view name,
                        unsigned commands, const std::string &prefix) {
-  size_t best = std::max<size_t>(3, name.size() / 3);
-  std::string nearest;
-  for (const Option &option : table) {
-    size_t distance = editDistance(name, option.name);
-    if ((option.commands & commands) && distance < best) {
-      best = distance;
-      nearest = option.name;
-    }
-  }
-  return nearest.empty() ? "" : "; did you mean '" + prefix + nearest + "'?";
+  if (std::string other = otherName(table, name, commands, prefix);
+      !other.empty())
+    return other;
+  Texts names;
+  for (const Option &option : table)
+    if (option.commands & commands)
+      names.push_back(option.name);
+  for (const std::string &option : names)
+    if (name == initials(option))
+      return didYouMean(prefix + option);
+  std::string found = nearest(names, name);
+  for (const std::string &option : names)
+    if (found.empty() && name.size() > 2 && option.starts_with(name))
+      found = option;
+  return didYouMean(found.empty() ? "" : prefix + found);
 }
 
 } // namespace rota

@@ -57,10 +57,32 @@ public:
   std::function<std::string()> text; // empty: left open
 };
 
+/// A list whose variable is one text, with commas between the elements.
+struct JoinedList {
+  std::string *text;
+};
+
+/// A list of integers, in a container of them.
+class NumberList {
+public:
+  template <typename Container>
+  NumberList(Container &variable)
+      : set([&](const std::vector<int64_t> &numbers) {
+          variable.assign(numbers.begin(), numbers.end());
+        }),
+        numbers([&] {
+          return std::vector<int64_t>(variable.begin(), variable.end());
+        }) {}
+
+  std::function<void(const std::vector<int64_t> &numbers)> set;
+  std::function<std::vector<int64_t>()> numbers;
+};
+
 /// The variable that an option sets. Its value before is the default.
 using OptionVariable =
     std::variant<std::string *, int64_t *, double *, bool *,
-                 std::optional<int64_t> *, std::vector<std::string> *, Choice>;
+                 std::optional<int64_t> *, std::optional<double> *,
+                 std::vector<std::string> *, JoinedList, NumberList, Choice>;
 
 struct Option {
   std::string name;  // the long flag without dashes, and the key in RUN.json
@@ -77,7 +99,9 @@ struct Option {
 
   bool isFlag() const { return std::holds_alternative<bool *>(variable); }
   bool isList() const {
-    return std::holds_alternative<std::vector<std::string> *>(variable);
+    return std::holds_alternative<std::vector<std::string> *>(variable) ||
+           std::holds_alternative<JoinedList>(variable) ||
+           std::holds_alternative<NumberList>(variable);
   }
 };
 
@@ -104,13 +128,25 @@ std::vector<std::string> valueTexts(const Option &option);
 /// none.
 const Option *findOption(const std::vector<Option> &table,
                          std::string_view name, unsigned commands);
-/// The first option that `command` requires and `given` lacks; empty: none.
-std::string missingOption(const std::vector<Option> &table, Command command,
-                          const std::set<std::string, std::less<>> &given);
-/// "; did you mean 'X'?" for the option nearest to `name` among those of
-/// `commands`, or nothing when none is near. `prefix` stands before the name.
+/// The options that `command` requires and `given` lacks.
+std::vector<std::string>
+missingOptions(const std::vector<Option> &table, Command command,
+               const std::set<std::string, std::less<>> &given);
+/// "'--data' is missing", "'--data' and '--steps' are missing".
+std::string missingText(const std::vector<std::string> &options);
+
+/// "; did you mean 'X'?" for the option that `name` means among those of
+/// `commands`, or nothing when none is near: another name of it (`--chunks`),
+/// its initials (`--lr`), its beginning, or a misspelling. `prefix` stands
+/// before the name.
 std::string suggestion(const std::vector<Option> &table, std::string_view name,
                        unsigned commands, const std::string &prefix);
+/// The same for an option of other commands: its name there is another here.
+std::string otherName(const std::vector<Option> &table, std::string_view name,
+                      unsigned commands, const std::string &prefix);
+/// "; did you mean 'X'?" for the nearest of `names` to a misspelled one.
+std::string nearestOf(const std::vector<std::string> &names,
+                      std::string_view name);
 
 } // namespace rota
 

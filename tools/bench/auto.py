@@ -10,7 +10,7 @@ import time
 
 from common import ROTA, temporary
 
-SHAPE = ["--ranks", "16", "--chunks", "2", "--microbatches", "128"]
+SHAPE = ["--stages", "16", "--repeats", "2", "--microbatches", "128"]
 with temporary() as folder:
     split = "--split-backward"
     for form in ([split], ["--cost-backward", "2"], [split, "--communication", "--cost-send", "0.25"],

@@ -143,8 +143,8 @@ private:
     mlir::rota::ShardPipelineOptions settings = options.shard;
     // GPUs have no code for a ring.
     if (traitsOf(options.target.device).isGpu &&
-        settings.contextExchange == mlir::rota::ContextExchange::Auto)
-      settings.contextExchange = mlir::rota::ContextExchange::Gather;
+        settings.exchange == mlir::rota::ContextExchange::Auto)
+      settings.exchange = mlir::rota::ContextExchange::Gather;
     return runPasses(mlir::rota::buildShardPipeline, settings, kExitRunFailed);
   }
 

@@ -41,16 +41,17 @@ void CheckpointModel::take(const std::string &path, RunOptions &options) {
   const Manifest &manifest = checkpoint.manifest();
   options.checkpoint = checkpoint.folder();
   settle(options.batchSize, manifest, "batch-size");
-  settle(options.sequenceLength, manifest, "sequence-length");
+  mlir::rota::BuildOptions &build = options.compiler.build;
+  settle(build.sequenceLength, manifest, "sequence-length");
   // A module has its types and its experts' capacity in it.
-  bool isModule = options.model.ends_with(".mlir");
+  bool isModule = options.compiler.model.ends_with(".mlir");
   if (!isModule && !options.given.contains("expert-capacity"))
-    settle(options.experts.capacity, manifest, "expert-capacity");
+    settle(build.experts.capacity, manifest, "expert-capacity");
   if (auto type = manifest.identity.find("dtype");
-      !isModule && !options.dtype && type != manifest.identity.end())
-    options.dtype = type->second == "BF16" ? mlir::rota::ComputeType::BF16
+      !isModule && !build.compute && type != manifest.identity.end())
+    build.compute = type->second == "BF16" ? mlir::rota::ComputeType::BF16
                                            : mlir::rota::ComputeType::F32;
-  if (!options.model.empty())
+  if (!options.compiler.model.empty())
     return;
   if (manifest.config.empty())
     throw InputError(fmt::format("'{}': expected a checkpoint with the model's "
@@ -62,35 +63,35 @@ void CheckpointModel::take(const std::string &path, RunOptions &options) {
   folder = pattern;
   // Its folder's name is the model's name for people.
   fs::path place = fs::path(checkpoint.folder()).lexically_normal();
-  options.model = (fs::path(folder) / place.filename()).string();
-  fs::create_directory(options.model);
-  writeFile((fs::path(options.model) / "config.json").string(),
+  options.compiler.model = (fs::path(folder) / place.filename()).string();
+  fs::create_directory(options.compiler.model);
+  writeFile((fs::path(options.compiler.model) / "config.json").string(),
             {manifest.config});
 }
 
 bool CheckpointModel::complete(RunOptions &options, std::string &error) {
   try {
-    if (options.checkpoint.empty() && isOfCheckpoints(options.model))
-      options.checkpoint = std::exchange(options.model, "");
+    if (options.checkpoint.empty() && isOfCheckpoints(options.compiler.model))
+      options.checkpoint = std::exchange(options.compiler.model, "");
     if (!options.checkpoint.empty())
       take(options.checkpoint, options);
   } catch (const std::exception &failure) {
     error = failure.what();
     return false;
   }
-  bool isModule = options.model.ends_with(".mlir");
-  if (options.model.empty())
+  bool isModule = options.compiler.model.ends_with(".mlir");
+  if (options.compiler.model.empty())
     error = "'model': the option is missing, and so is a checkpoint";
   else if (!isModule && options.batchSize == 0)
     error = "'batch-size': the option is missing; a configuration does not "
             "say it";
-  else if (!isModule && options.sequenceLength == 0)
+  else if (!isModule && options.compiler.build.sequenceLength == 0)
     error = "'sequence-length': the option is missing; a configuration does "
             "not say it";
-  else if (options.batchSize % options.microbatches != 0)
+  else if (options.batchSize % options.compiler.schedule.microbatches != 0)
     error = fmt::format("'batch-size': expected a multiple of 'microbatches', "
                         "got {} and {}",
-                        options.batchSize, options.microbatches);
+                        options.batchSize, microbatchesText(options));
   return error.empty();
 }
 

@@ -12,6 +12,8 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 
+#include <cstdio>
+
 using namespace rota;
 using Texts = std::vector<std::string>;
 
@@ -19,29 +21,55 @@ static CommandText textOf(Command verb) {
   const char *files =
       "\nOptions stand on the command line or, without dashes, as keys of "
       "RUN.json; flags win.";
-  auto run = [&](const char *name, const std::string &description) {
+  auto run = [&](const char *name, const std::string &description,
+                 Texts examples) {
     return CommandText{
-        name, description + files, "RUN.json",
-        "A file of options; or the model: a .mlir file or a folder"};
+        name,       description + files,
+        "RUN.json", "A file of options; or the model: a .mlir file or a folder",
+        "flag",     std::move(examples)};
   };
   switch (verb) {
   case Command::Train:
-    return run("rota train", "Compiles a model and trains it here.");
+    return run("rota train", "Compiles a model and trains it here.",
+               {"rota train models/configs/quickstart.json --steps 100",
+                "rota train --model models/configs/tiny --data english.txt "
+                "--batch-size 16 --sequence-length 256 --mesh stage=4"});
   case Command::Compile:
     return run("rota compile",
-               "Writes a native trainer, or the program at any level.");
-  case Command::Plan:
-    return run(
+               "Writes a native trainer, or the program at any level.",
+               {"rota compile models/configs/quickstart.json -o trainer",
+                "rota compile --model models/configs/tiny --batch-size 16 "
+                "--sequence-length 256 --emit kernels"});
+  case Command::Plan: {
+    CommandText text = run(
         "rota plan",
-        "Shows parameters, timeline, memory by use and by remat policy.");
+        "Shows parameters, timeline, memory by use and by remat policy. Takes "
+        "the command line\nof `rota train` as it stands.",
+        {"rota plan models/configs/quickstart.json --explain",
+         "rota plan --model models/configs/llama-3.1-8b --batch-size 64 "
+         "--sequence-length 4096 --mesh fsdp=8,stage=4 --remat full"});
+    text.accepted = unsigned(Command::Train);
+    return text;
+  }
   case Command::Probe:
     return run("rota probe",
-               "Runs a few steps on given tokens and writes named tensors.");
+               "Runs a few steps on given tokens and writes named tensors.",
+               {"rota probe models/configs/tiny --tokens tokens.safetensors -o "
+                "loss.safetensors",
+                "rota probe --model models/configs/tiny --tokens "
+                "tokens.safetensors --write logits,gradients -o "
+                "out.safetensors"});
   case Command::Schedule:
     return {"rota schedule",
             "Makes, verifies, simulates and draws a timeline, reads one, or "
             "compares several.",
-            "schedule", pipe::scheduleNames() + ", or a .csv file"};
+            "schedule",
+            pipe::scheduleNames() + ", or a .csv file",
+            "flag",
+            {"rota schedule --compare 1f1b,zb1p,zbv --stages 8 --microbatches "
+             "32",
+             "rota schedule circular --stages 4 --repeats 2 --microbatches "
+             "8"}};
   case Command::Checkpoint:
     return {"rota checkpoint",
             "Lists the checkpoints of a folder, shows what one is of, or "
@@ -49,24 +77,37 @@ static CommandText textOf(Command verb) {
             "of files alone. verify ends with exit code 1 when a checkpoint "
             "is damaged.",
             "action",
-            "list, show or verify; behind it a checkpoint or a "
-            "folder of checkpoints"};
+            "list, show or verify; after it a checkpoint or a "
+            "folder of checkpoints",
+            "flag",
+            {"rota checkpoint verify run1", "rota checkpoint list run1"}};
   case Command::Convert:
     return {"rota convert",
             "Writes the weights of a checkpoint as a folder of a model hub: "
             "config.json and\nsafetensors under the hub's names.",
-            "checkpoint", "A checkpoint, or the newest of a folder of them"};
+            "checkpoint",
+            "A checkpoint, or the newest of a folder of them",
+            "flag",
+            {"rota convert run1 --dtype bf16 --shard-size 5GB -o hub",
+             "rota convert run1 -o hub"}};
   case Command::Eval: {
-    CommandText text = run("rota eval", "Finds the loss of a checkpoint's or a "
-                                        "hub folder's weights on data.");
+    CommandText text = run("rota eval",
+                           "Finds the loss of a checkpoint's or a "
+                           "hub folder's weights on data.",
+                           {"rota eval run1 --data held-out.txt",
+                            "rota eval --model DIR --data held-out.txt "
+                            "--batch-size 16 --sequence-length 256"});
     text.positionalHelp = "A checkpoint or the newest of a folder of them; or "
                           "the model; or a file of options";
     return text;
   }
   case Command::Report:
     return {"rota report",
-            "Draws a run as one HTML page (report.html in its folder).", "run",
-            "The folder that --metrics wrote"};
+            "Draws a run as one HTML page (report.html in its folder).",
+            "run",
+            "The folder that --metrics wrote",
+            "flag",
+            {"rota report metrics -o run.html", "rota report metrics"}};
   }
   return {};
 }
@@ -117,7 +158,9 @@ static std::optional<Ending> takePositional(Command verb, CommandLine &line) {
 /// elements, or a text as its flag would have.
 static std::optional<Texts> textsOf(const Option &option,
                                     const nlohmann::json &value) {
-  bool isNumber = std::holds_alternative<double *>(option.variable);
+  bool isNumber =
+      std::holds_alternative<double *>(option.variable) ||
+      std::holds_alternative<std::optional<double> *>(option.variable);
   bool isInteger =
       std::holds_alternative<int64_t *>(option.variable) ||
       std::holds_alternative<std::optional<int64_t> *>(option.variable);
@@ -171,6 +214,22 @@ static std::optional<Ending> readRunFile(const std::string &path,
   return std::nullopt;
 }
 
+/// The options that the verb needs and that are not given. The shape of a
+/// probe is that of its tokens, of an evaluation that of the checkpoint's run,
+/// and a module has its own.
+static Texts missingOf(Command verb, const std::vector<Option> &table,
+                       const RunOptions &options) {
+  Texts missing = missingOptions(table, verb, options.given);
+  bool isModule = llvm::StringRef(options.compiler.model).ends_with(".mlir");
+  if ((verb == Command::Train || verb == Command::Compile ||
+       verb == Command::Plan) &&
+      !isModule)
+    for (const char *name : {"batch-size", "sequence-length"})
+      if (!options.given.contains(name))
+        missing.push_back(name);
+  return missing;
+}
+
 static std::optional<Ending> readArguments(Command verb, Texts arguments,
                                            RunOptions &options) {
   std::vector<Option> table = optionTable(options);
@@ -187,14 +246,16 @@ static std::optional<Ending> readArguments(Command verb, Texts arguments,
       return ending;
   if (auto ending = line.assign(options.given))
     return ending;
-  if (std::string name = missingOption(table, verb, options.given);
-      !name.empty())
-    return Ending::badInput("'" + name + "': the option is missing");
+  if (Texts missing = missingOf(verb, table, options); !missing.empty())
+    return line.missing(missing);
+  if (Texts unneeded = line.unneeded(); !unneeded.empty())
+    std::fprintf(stderr, "note: not needed to plan: --%s\n",
+                 llvm::join(unneeded, ", --").c_str());
   if (verb == Command::Report || isOfCheckpoints)
     return std::nullopt;
   OptionMistake mistake = verb == Command::Schedule
                               ? checkScheduleOptions(options)
-                              : checkOptions(verb, options);
+                              : checkOptions(options);
   if (!mistake.option.empty())
     return Ending::badInput("'" + mistake.option + "': " + mistake.message);
   return std::nullopt;

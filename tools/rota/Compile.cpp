@@ -34,7 +34,7 @@ static void noteChoice(const char *option, const std::string &value,
                        const RunOptions &options) {
   if (isFirstProcess())
     fmt::print(stderr, "note: '{}': {}, for {} a rank\n", option, value,
-               options.memoryText);
+               options.compiler.memoryText);
 }
 
 void noteActivations(const PlanChoices &choices, const RunOptions &options) {
@@ -80,7 +80,7 @@ int compileThenRun(Command verb, RunOptions options,
   std::chrono::duration<double> seconds =
       std::chrono::steady_clock::now() - start;
   if (!options.json && isFirstProcess())
-    fmt::print(stderr, "compiled {} in {:.1f} s\n", options.model,
+    fmt::print(stderr, "compiled {} in {:.1f} s\n", options.compiler.model,
                seconds.count());
   return becomeProgram(trainer, trainerArguments(verb, options));
 }

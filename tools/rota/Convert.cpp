@@ -24,10 +24,11 @@ static HubForm formOf(const RunOptions &options) {
         "'{}'",
         options.shardSize));
   form.shardBytes = *bytes;
-  form.model = options.model;
-  if (options.dtype)
-    form.type =
-        *options.dtype == mlir::rota::ComputeType::BF16 ? "BF16" : "F32";
+  form.model = options.compiler.model;
+  if (options.compiler.build.compute)
+    form.type = *options.compiler.build.compute == mlir::rota::ComputeType::BF16
+                    ? "BF16"
+                    : "F32";
   return form;
 }
 
@@ -51,8 +52,8 @@ static void convert(const RunOptions &options) {
              summary.files == 1 ? "" : "s");
   if (!summary.copied.empty())
     fmt::print("{}: {}, as in '{}'\n", options.output,
-               fmt::join(summary.copied, ", "), options.model);
-  else if (options.model.empty())
+               fmt::join(summary.copied, ", "), options.compiler.model);
+  else if (options.compiler.model.empty())
     fmt::print("note: without files of a tokenizer; '--model' names the hub "
                "folder that has them\n");
   if (!summary.hasConfig)

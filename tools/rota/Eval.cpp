@@ -13,8 +13,7 @@ int runEval(const RunOptions &given) {
   if (!model->complete(options, error))
     return reportBadInput(error);
   // The loss of an evaluation is the cross-entropy alone.
-  options.given.insert("mtp-loss");
-  options.predictionLoss = 0;
+  options.compiler.build.predictionLoss = 0;
   return compileThenRun(Command::Eval, std::move(options), std::move(model));
 }
 

@@ -27,7 +27,7 @@ bool findInitialWeights(Command verb, const mlir::rota::BuiltModel &model,
   fmt::print(stderr,
              "error: '{}': expected weights beside the model ({}); '--weights' "
              "names weights elsewhere, '--checkpoint' those of a run\n",
-             options.model, fmt::join(kWeightFiles, " or "));
+             options.compiler.model, fmt::join(kWeightFiles, " or "));
   return false;
 }
 

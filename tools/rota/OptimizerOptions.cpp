@@ -28,6 +28,7 @@ std::vector<ProgramOption> rota::ownOptions() {
 
 std::vector<Option> rota::optimizerRows(RunOptions &o, unsigned commands) {
   const char *group = "Optimizer";
+  mlir::rota::BuildUpdatesOptions &updates = o.compiler.shard;
   std::vector<std::string> names;
   for (const OptimizerSpec *optimizer : mlir::rota::allOptimizers())
     names.push_back(optimizer->name.str());
@@ -36,31 +37,31 @@ std::vector<Option> rota::optimizerRows(RunOptions &o, unsigned commands) {
            .value = "NAME",
            .help = "What changes the parameters",
            .commands = commands,
-           .variable = &o.updates.optimizer,
+           .variable = &updates.optimizer,
            .choices = names},
           {"state-dtype", group, "TYPE",
            "The type of the optimizer's states; computed in f32", commands,
-           Choice(o.updates.stateDtype)},
+           Choice(updates.stateDtype)},
           {"nesterov", group, "",
            "Nesterov's form of momentum (sgd; muon has "
            "it unless --nesterov=false)",
-           commands, &o.updates.nesterov},
+           commands, &updates.nesterov},
           {"muon-dtype", group, "TYPE",
            "The type of the operands of muon's products", commands,
-           Choice(o.updates.muonDtype)},
+           Choice(updates.muonDtype)},
           {"muon-scale", group, "RULE",
            "The factor of muon's steps for a matrix [r, c]: sqrt(max(1, r/c)) "
            "or 0.2*sqrt(max(r, c))",
-           commands, Choice(o.updates.muonScale)},
+           commands, Choice(updates.muonScale)},
           {"muon-per-head", group, "",
            "muon takes the projections of attention head by head: query, key "
            "and value by rows, the output's by columns",
-           commands, &o.updates.muonPerHead},
+           commands, &updates.muonPerHead},
           {"group", group, "TEXT=KEY:X,...",
            "Factors of the parameters with TEXT in their name, of the learning "
            "rate (lr:X) and of the weight decay (decay:X); repeatable, the "
            "first match wins",
-           commands, &o.groups}};
+           commands, JoinedList{&updates.groups}}};
 }
 
 /// "sgd and muon".
@@ -69,8 +70,8 @@ static std::string listOf(llvm::ArrayRef<llvm::StringRef> names) {
 }
 
 OptionMistake rota::checkOptimizer(RunOptions &options) {
-  const OptimizerSpec &chosen =
-      *mlir::rota::findOptimizer(options.updates.optimizer);
+  mlir::rota::BuildUpdatesOptions &updates = options.compiler.shard;
+  const OptimizerSpec &chosen = *mlir::rota::findOptimizer(updates.optimizer);
   auto isOthers = [&](const std::string &name) {
     auto with = mlir::rota::optimizersWith(name);
     return !with.empty() && !llvm::is_contained(with, chosen.name);
@@ -88,16 +89,19 @@ OptionMistake rota::checkOptimizer(RunOptions &options) {
   }
   options.optimizer.own = own;
   if (!options.given.contains("nesterov"))
-    options.updates.nesterov = chosen.isNesterov;
+    updates.nesterov = chosen.isNesterov;
   auto momentum = llvm::find_if(own, [](const ProgramOption &option) {
     return option.name == mlir::rota::kMomentum;
   });
-  if (options.updates.nesterov && momentum->value == 0.0)
+  if (updates.nesterov && momentum->value == 0.0)
     return {"nesterov", "expected a momentum above 0, got 0"};
   std::string error;
-  if (!mlir::rota::ParameterGroups::read(llvm::join(options.groups, ","),
-                                         error))
+  if (!mlir::rota::ParameterGroups::read(updates.groups, error))
     return {"group", error};
+  std::vector<std::string> values;
+  for (const ProgramOption &option : own)
+    values.push_back(option.name + "=" + numberText(option.value));
+  updates.values = llvm::join(values, ",");
   return {};
 }
 
@@ -107,21 +111,11 @@ std::string rota::optimizerText(const RunOptions &options) {
   for (const Option &row : optimizerRows(values, ~0u)) {
     auto with = mlir::rota::optimizersWith(row.name);
     std::vector<std::string> texts = valueTexts(row);
-    bool isOwn =
-        with.empty() || llvm::is_contained(with, values.updates.optimizer);
+    bool isOwn = with.empty() ||
+                 llvm::is_contained(with, values.compiler.shard.optimizer);
     if (isOwn && !texts.empty())
       text +=
           (text.empty() ? "" : " ") + row.name + "=" + llvm::join(texts, ",");
   }
   return text;
-}
-
-mlir::rota::BuildUpdatesOptions rota::updatesOf(const RunOptions &options) {
-  mlir::rota::BuildUpdatesOptions updates = options.updates;
-  updates.groups = llvm::join(options.groups, ",");
-  std::vector<std::string> values;
-  for (const ProgramOption &own : options.optimizer.own)
-    values.push_back(own.name + "=" + numberText(own.value));
-  updates.values = llvm::join(values, ",");
-  return updates;
 }

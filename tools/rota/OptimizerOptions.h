@@ -16,15 +16,13 @@ std::vector<ProgramOption> ownOptions();
 std::vector<Option> optimizerRows(RunOptions &options, unsigned commands);
 
 /// Checks that the given options are the chosen optimizer's. Leaves those in
-/// `optimizer.own`, with the values of this optimizer where none were given.
+/// `optimizer.own`, with the values of this optimizer where none were given,
+/// and in the values of build-updates.
 OptionMistake checkOptimizer(RunOptions &options);
 
 /// Program::optimizer: the options that are the chosen optimizer's with their
 /// values, but for those that the trainer has too. They are checked.
 std::string optimizerText(const RunOptions &options);
-
-/// The options of build-updates, once they are checked.
-mlir::rota::BuildUpdatesOptions updatesOf(const RunOptions &options);
 
 } // namespace rota
 

@@ -34,197 +34,204 @@ using Rows = std::vector<Option>;
 
 Rows modelRows(RunOptions &o) {
   const char *group = "Model";
+  mlir::rota::BuildOptions &build = o.compiler.build;
+  mlir::rota::RouterLosses &routers = build.routers;
   return {{.name = "model",
            .group = group,
            .value = "PATH",
            .help = "Hub folder, config.json, or a module in a .mlir file; of "
                    "convert, the hub folder whose other files are carried on",
            .commands = models | convert,
-           .variable = &o.model,
+           .variable = &o.compiler.model,
            .requiredBy = models},
           {"allow-unknown-keys", group, "",
            "Ignore keys of a configuration that its family does not know, with "
            "a warning",
-           models, &o.allowUnknownKeys},
+           models, &build.allowUnknownKeys},
           {"dtype", group, "TYPE",
            "What the model computes in, or is converted to (its own dtype)",
-           models | convert, Choice(o.dtype)},
+           models | convert, Choice(build.compute)},
           {"z-loss", group, "X",
            "Adds X times the mean of logsumexp(logits)^2 to the loss that "
            "trains",
-           train | compile | plan | probe, &o.zLoss, 0, 1e9},
+           train | compile | plan | probe, &build.zLoss, 0, 1e9},
           {"loss-blocks", group, "K",
            "Parts of the sequence for which head and loss run one after the "
            "other, so that logits need 1/K of the bytes",
-           models, &o.lossBlocks, 1, maxLossBlocks},
+           models, &build.lossBlocks, 1, maxLossBlocks},
           {"mtp-loss", group, "X",
            "Weight of the loss of multi-token prediction of a configuration "
            "with num_nextn_predict_layers; 0: without its layer (0.3 where "
            "there is one)",
-           train | compile | plan | probe, &o.predictionLoss, 0, 1e9},
+           train | compile | plan | probe, &build.predictionLoss, 0, 1e9},
           {"load-balance-loss", group, "X",
            "Adds X times the load balance of experts to the loss that trains "
            "(without it: router_aux_loss_coef of a configuration whose "
            "output_router_logits is true)",
-           train | compile | plan | probe, &o.loadBalanceLoss, 0, 1e9},
+           train | compile | plan | probe, &routers.balance, 0, 1e9},
           {"load-balance-over", group, "TOKENS",
            "Tokens over which that load is balanced: each microbatch's, or all "
            "of a step, whose forwards then run once more before it",
-           train | compile | plan | probe, Choice(o.loadBalanceOver)},
+           train | compile | plan | probe, Choice(routers.balanceOver)},
           {"router-z-loss", group, "X",
            "Adds X times the mean of logsumexp(logits)^2 of routers",
-           train | compile | plan | probe, &o.routerZLoss, 0, 1e9},
+           train | compile | plan | probe, &routers.zLoss, 0, 1e9},
           {"router-bias-rate", group, "X",
            "Adds X to the bias of choices of experts with less than the mean "
            "load of a step, and takes X from those with more (0: biases stay)",
-           train | compile | plan | probe, &o.routerBiasRate, 0, 1e6},
+           train | compile | plan | probe, &routers.biasRate, 0, 1e6},
           {"expert-capacity", group, "X",
            "Rows that an expert takes of a sequence, over its even share; "
            "what exceeds them is dropped (0: nothing is)",
-           models, &o.experts.capacity, 0, 1e6},
+           models, &build.experts.capacity, 0, 1e6},
           {"expert-buffer", group, "X",
            "Rows of a sequence for which a rank along 'expert' has room, over "
            "its even share; more end the run (0: as many as there can be)",
-           models, &o.experts.buffer, 0, 1e6},
+           models, &build.experts.buffer, 0, 1e6},
           {"batch-size", group, "N", "Sequences in a step, all ranks together",
            train | compile | plan | eval, &o.batchSize, 1, maxSize},
           {"accumulate", group, "N",
            "Parts that a step's batch is cut into, each of which goes through "
            "the whole timeline; their gradients are added, then one update",
-           train | compile | plan | probe, &o.accumulate, 1,
+           train | compile | plan | probe, &o.compiler.accumulationSteps, 1,
            kMostAccumulationSteps},
           {"sequence-length", group, "N", "Tokens in a sequence",
-           train | compile | plan | eval, &o.sequenceLength, 1, maxSize}};
+           train | compile | plan | eval, &build.sequenceLength, 1, maxSize}};
 }
 
 Rows meshRows(RunOptions &o) {
   const char *group = "Mesh";
+  mlir::rota::ShardPipelineOptions &shard = o.compiler.shard;
+  mlir::pipe::CompleteTimelineOptions &complete = o.compiler.complete;
   return {
       {"mesh", group, "AXIS=N,...",
        "Sizes of the axes data, stage, fsdp, expert, context, "
        "sequence, tensor; one may be -1, what is left of 'devices'",
-       models, &o.mesh},
+       models, &shard.meshText},
       {"devices", group, "N", "Ranks in all (the processes of a launcher)",
        models, &o.devices, 1, maxSize},
       {"sharding", group, "MODE",
        "A reshard, or an error, where shardings do not agree", models,
-       Choice(o.sharding)},
+       Choice(shard.mode)},
       {"context-exchange", group, "HOW",
        "How attention gets the keys of other ranks of the context axis: gather "
        "them; a ring of ranks, or a balanced-ring with equal work for all, on "
        "CPUs; auto: what takes the least time",
-       models, Choice(o.contextExchange)},
+       models, Choice(shard.exchange)},
       {"sharding-rules", group, "NAME=AXIS+...,...",
        "Mesh axes of a logical axis (heads=tensor), of storage "
        "(storage/embed=fsdp) or of activations "
        "(activation/length=context); before the default rules",
-       models, &o.shardingRules},
+       models, JoinedList{&shard.rules}},
       {"shard-optimizer", group, "",
        "Divide the optimizer's state over the data axis (ZeRO-1)", models,
-       &o.shardOptimizer},
+       &shard.shardOptimizer},
       {"weight-gather", group, "MODE",
        "When weights whose storage is divided are gathered (UNSHARD, RESHARD "
        "and REDUCE_GRAD actions; the default of a run is auto: per-repeat with "
        "several repeats, else once)",
-       timelines, Choice(o.weightGather)},
+       timelines, Choice(complete.mode)},
       {"window", group, "N",
        "Chunks whose weights a rank holds gathered, at most (" +
            std::to_string(pipe::kDefaultWindow) + ")",
-       timelines, &o.window, 0, maxInt},
+       timelines, &complete.window, 0, maxInt},
       {"prefetch", group, "N",
        "Actions between the start of a gather and its first use, at most (as "
        "early as the window allows)",
-       timelines, &o.prefetch, 0, maxInt}};
+       timelines, &complete.prefetch, 0, maxInt}};
 }
 
 Rows pipelineRows(RunOptions &o) {
   const char *group = "Pipeline";
+  mlir::pipe::ScheduleLayersOptions &layers = o.compiler.schedule;
   return {{"schedule", group, "NAME",
-           pipe::scheduleNames() + ", or a .csv file", timelines, &o.schedule},
-          {"ranks", group, "N", "Stages of the pipeline", schedule, &o.stages,
-           anySign, maxInt},
-          {"chunks", group, "N", "Chunks on each rank (repeats)", schedule,
-           &o.repeats, anySign, maxInt},
+           pipe::scheduleNames() + ", or a .csv file", timelines,
+           &layers.schedule},
+          {"stages", group, "N", "Stages of the pipeline, a rank each",
+           schedule, &layers.stages, anySign, maxInt},
           {"microbatches", group, "N",
            "Parts that a step's batch is cut into (the default of a run: the "
            "fewest that the schedule takes)",
-           timelines, &o.microbatches, 1, maxInt},
-          {"repeats", group, "N", "Chunks of layers in each rank", models,
-           &o.repeats, 1, maxInt},
+           timelines, &layers.microbatches, 1, maxInt},
+          {"repeats", group, "N", "Chunks of layers on each rank", timelines,
+           &layers.repeats, 1, maxInt},
           {"delay", group, "N", "Iterations from one stage to the next: 1 or 2",
-           timelines, &o.delay, 1, pipe::kOutgoingBuffers},
+           timelines, &layers.delay, 1, pipe::kOutgoingBuffers},
           {"split-backward", group, "",
            "Weight gradients apart from input gradients (I and W actions)",
-           timelines, &o.splitBackward},
+           timelines, &layers.splitBackward},
           {"pairs", group, "",
            "A forward and a backward at once, where the schedule is published "
            "with them, or (auto) where the step is shorter: " +
                pipe::namesWithPairs(),
-           timelines, &o.pairs},
+           timelines, &layers.pairs},
           {"activations", group, "N",
            "Activations that a rank holds at most, one being those of all its "
            "layers for one microbatch, as in the table of 'compare': 1f1b "
            "holds one for each rank; 0: any number. For schedule auto, which "
            "searches, it is the bound",
-           timelines, &o.activations, 0, maxInt},
+           timelines, &layers.activations, 0, maxInt},
           {"layers-per-chunk", group, "N",
            "Layers in each chunk; 0: what stages and repeats leave", models,
-           &o.layersPerChunk, 0, maxInt},
+           &layers.layersPerChunk, 0, maxInt},
           {"layers-per-stage", group, "N,...",
            "Layers of each stage, which its chunks share evenly, or of each "
            "chunk",
-           models, &o.stageLayers},
+           models, NumberList(layers.layersPerStage), 1, maxSize},
           {"split", group, "NAME",
            "Layers of the stages, and with repeats of the chunks, where no "
            "numbers are given: equal numbers, or those with the shortest step "
            "by the cost of each layer, the embedding and the loss",
-           models, Choice(o.split)},
+           models, Choice(layers.split)},
           {"pipeline-layers", group, "N",
            "Layers in the pipeline; all stages run the others, each for "
            "its share of the microbatches; 0: all",
-           models, &o.pipelineLayers, 0, maxInt},
+           models, &layers.pipelineLayers, 0, maxInt},
           {"placement", group, "NAME", "Which rank owns a chunk", timelines,
-           Choice(o.placement)},
+           Choice(layers.placement)},
           {"remat", group, "POLICY",
            "What backward recomputes: a policy (none, minimal, full, "
            "...) or name=remat|device|offload,...; of single stages and "
            "chunks: POLICY;STAGE:POLICY;chunkN:POLICY;..., or auto: those of "
            "each stage, and of its chunks, with which the step is shortest in "
            "'memory'",
-           models, &o.remat},
+           models, &o.compiler.differentiate.remat},
           {"memory", group, "SIZE",
            "Bytes of its device that a rank may take, as 80GiB or 500MB; a "
            "plan that needs more is refused (any number)",
-           train | compile | plan | probe, &o.memoryText}};
+           train | compile | plan | probe, &o.compiler.memoryText}};
 }
 
 Rows executionRows(RunOptions &o) {
   const char *execution = "Execution", *output = "Output";
+  lowering::TargetOptions &target = o.compiler.target;
   return {
       {"device", execution, "NAME", "The device that computes", models,
-       Choice(o.target.device)},
+       Choice(target.device)},
       {"target-cpu", execution, "NAME",
        "The processor to compile for, in LLVM's words",
-       train | compile | probe | eval, &o.target.cpu},
+       train | compile | probe | eval, &target.cpu},
       {"target-gpu", execution, "NAME,...",
        "The GPUs that a trainer has code for (sm_80,sm_90,sm_100), or the one "
        "of level ptx (sm_90)",
-       train | compile | probe | eval, &o.target.gpus},
+       train | compile | probe | eval, &target.gpus},
       {"ptxas", execution, "PATH",
        "NVIDIA's assembler (the first found), or none: PTX alone, which a "
        "GPU's "
        "driver assembles when the trainer starts",
-       train | compile | probe | eval, &o.ptxas},
+       train | compile | probe | eval, &o.compiler.link.ptxas},
       {"unchecked", execution, "",
        "With --device simt, kernels without checks of accesses and races: "
        "faster",
-       train | compile | probe | eval, &o.target.unchecked},
+       train | compile | probe | eval, &target.unchecked},
       {"linker", execution, "PATH", "The linker (the first found)",
-       train | compile | probe | eval, &o.linker},
+       train | compile | probe | eval, &o.compiler.link.linker},
       {"shard-size", output, "SIZE",
        "Bytes of tensors in a file, at most: 5GB, 500MB", convert,
        &o.shardSize},
-      {"emit", output, "LEVEL", "The level to write", compile, Choice(o.emit)},
+      {"emit", output, "LEVEL",
+       "The level to write (llvm is LLVM IR, ptx the kernels of a GPU)",
+       compile, Choice(o.emit)},
       {"explain", output, "",
        "Each transfer between ranks: what, why, and how much of "
        "its time nothing hides",
@@ -291,7 +298,8 @@ Rows scheduleRows(RunOptions &o) {
        "layers of a rank, and B takes what I and W do",
        schedule, &o.compare},
       {"sweep", "Output", "",
-       "With --compare, a table for each of 1, 2, 4 and 8 * ranks microbatches",
+       "With --compare, a table for each of 1, 2, 4 and 8 * stages "
+       "microbatches",
        schedule, &o.sweep},
       {"format", "Output", "NAME", "PyTorch reads csv, Perfetto reads trace",
        schedule, Choice(o.format)}};

@@ -12,9 +12,9 @@ namespace rota {
 /// compiled or printed, and those of the trainer.
 std::vector<Option> optionTable(RunOptions &options);
 
-/// Checks what `verb` needs and what must fit together, once every option has
-/// its value; fills `options.stages` from the mesh.
-OptionMistake checkOptions(Command verb, RunOptions &options);
+/// Checks what must fit together, once every option has its value; sets those
+/// that follow from the mesh and the schedule.
+OptionMistake checkOptions(RunOptions &options);
 
 /// Checks the options of `schedule` against each other.
 OptionMistake checkScheduleOptions(const RunOptions &options);

@@ -173,7 +173,7 @@ std::string describePlan(const RunOptions &options, const PlanReport &report) {
   text += fmt::format("{}\n{}\n{}", gridOf(report.answer.plan), program.plan,
                       describePolicies(policies));
   if (choice)
-    text += "\n" + describeChoice(*choice, options.memoryText);
+    text += "\n" + describeChoice(*choice, options.compiler.memoryText);
   if (!hasStepBarrier(program, options.optimizer, options.skip))
     text += "\n" + describeSteady(program, policies, measured);
   if (measured)

@@ -22,7 +22,11 @@ using namespace rota;
 using llvm::StringRef;
 using mlir::rota::MeshSizes;
 
-RunOptions::RunOptions() { optimizer.own = ownOptions(); }
+RunOptions::RunOptions() {
+  optimizer.own = ownOptions();
+  compiler.shard.meshText = "stage=1";
+  compiler.shard.optimizer = "adamw";
+}
 
 static std::string inQuotes(StringRef text) { return "'" + text.str() + "'"; }
 
@@ -42,7 +46,7 @@ static int64_t processCount() {
 static std::optional<MeshSizes> readMesh(const RunOptions &options,
                                          std::string &error) {
   std::optional<MeshSizes> sizes =
-      mlir::rota::parseMeshSizes(options.mesh, error);
+      mlir::rota::parseMeshSizes(options.compiler.shard.meshText, error);
   if (!sizes)
     return std::nullopt;
   int64_t ranks = options.devices;
@@ -55,16 +59,17 @@ static std::optional<MeshSizes> readMesh(const RunOptions &options,
     return sizes;
   error = "expected 'devices', or processes of a launcher, for an axis "
           "of size -1, got " +
-          inQuotes(options.mesh);
+          inQuotes(options.compiler.shard.meshText);
   return std::nullopt;
 }
 
 /// The rows of a schedule that is a file. Nothing for others, and for a file
 /// with mistakes, which `make-timeline` reports.
 static std::optional<pipe::Timeline> readTimeline(const RunOptions &options) {
-  if (!StringRef(options.schedule).ends_with(".csv"))
+  const mlir::pipe::ScheduleLayersOptions &layers = options.compiler.schedule;
+  if (!StringRef(layers.schedule).ends_with(".csv"))
     return std::nullopt;
-  auto file = llvm::MemoryBuffer::getFile(options.schedule);
+  auto file = llvm::MemoryBuffer::getFile(layers.schedule);
   std::string error;
   auto rows = file ? pipe::parseCsv((*file)->getBuffer(), error) : std::nullopt;
   if (!rows)
@@ -75,17 +80,18 @@ static std::optional<pipe::Timeline> readTimeline(const RunOptions &options) {
 /// The microbatches of a step when none are given: those of a file, or the
 /// fewest that the schedule takes, or 1 where the schedule does not exist.
 static int64_t defaultMicrobatches(const RunOptions &options) {
+  const mlir::pipe::ScheduleLayersOptions &layers = options.compiler.schedule;
   if (std::optional<pipe::Timeline> timeline = readTimeline(options))
     return timeline->shape.microbatches;
   pipe::ScheduleRequest request;
-  request.shape.stages = int(options.stages);
-  request.shape.repeats = std::max(int(options.repeats), 1);
-  request.shape.hasUnpipelined = options.pipelineLayers > 0;
-  request.shape.placement = options.placement;
-  request.delay = int(options.delay);
+  request.shape.stages = int(layers.stages);
+  request.shape.repeats = std::max(int(layers.repeats), 1);
+  request.shape.hasUnpipelined = layers.pipelineLayers > 0;
+  request.shape.placement = layers.placement;
+  request.delay = int(layers.delay);
   request.activations =
-      pipe::chunkActivations(options.activations, request.shape);
-  return pipe::fewestMicrobatches(options.schedule, request).value_or(1);
+      pipe::chunkActivations(layers.activations, request.shape);
+  return pipe::fewestMicrobatches(layers.schedule, request).value_or(1);
 }
 
 /// A file with UNSHARD decides itself when weights are gathered.
@@ -95,20 +101,14 @@ static OptionMistake checkGathers(const RunOptions &options) {
     for (const char *name : {"weight-gather", "prefetch"})
       if (options.given.contains(name))
         return {name, "expected a schedule without UNSHARD, got " +
-                          inQuotes(options.schedule) + ", which has it"};
+                          inQuotes(options.compiler.schedule.schedule) +
+                          ", which has it"};
   return {};
 }
 
-/// Reads the numbers of `stageLayers`.
-static OptionMistake readStageLayers(RunOptions &options) {
-  for (const std::string &text : options.stageLayers) {
-    int64_t count = 0;
-    if (StringRef(text).getAsInteger(10, count) || count < 1)
-      return {"layers-per-stage",
-              "expected integers above 0, got " + inQuotes(text)};
-    options.layersPerStage.push_back(count);
-  }
-  if (options.split == pipe::LayerSplit::Balanced)
+/// `split` balanced finds numbers of layers itself.
+static OptionMistake checkStageLayers(const RunOptions &options) {
+  if (options.compiler.schedule.split == pipe::LayerSplit::Balanced)
     for (const char *name : {"layers-per-stage", "layers-per-chunk"})
       if (options.given.contains(name))
         return {name, "expected no numbers with 'split' balanced, which finds "
@@ -119,19 +119,90 @@ static OptionMistake readStageLayers(RunOptions &options) {
 /// Sets the repeats and the placement that the schedule demands where none are
 /// given.
 static void takeDemandedShape(RunOptions &options) {
+  mlir::pipe::ScheduleLayersOptions &layers = options.compiler.schedule;
   pipe::Shape shape;
-  shape.stages = int(options.stages);
-  pipe::Shape demanded = pipe::demandedShape(options.schedule, shape);
-  if (!options.given.contains("repeats") && options.layersPerChunk == 0 &&
+  shape.stages = int(layers.stages);
+  pipe::Shape demanded = pipe::demandedShape(layers.schedule, shape);
+  if (!options.given.contains("repeats") && layers.layersPerChunk == 0 &&
       demanded.repeats != shape.repeats)
-    options.repeats = demanded.repeats;
+    layers.repeats = demanded.repeats;
   if (!options.given.contains("placement") &&
       demanded.placement != shape.placement)
-    options.placement = demanded.placement;
+    layers.placement = demanded.placement;
+}
+
+std::string rota::microbatchesText(const RunOptions &options) {
+  const mlir::pipe::ScheduleLayersOptions &layers = options.compiler.schedule;
+  std::string text = std::to_string(layers.microbatches);
+  return options.given.contains("microbatches")
+             ? text
+             : text + ", the fewest that schedule " +
+                   inQuotes(layers.schedule) + " takes on " +
+                   std::to_string(layers.stages) +
+                   (layers.stages == 1 ? " stage" : " stages");
+}
+
+/// Checks that the batch divides into microbatches, and these among `parts`
+/// ranks. A number of microbatches that nobody gave is said to be a default.
+static OptionMistake checkBatch(const RunOptions &options, int64_t parts) {
+  int64_t rounds = options.compiler.accumulationSteps;
+  int64_t microbatches = options.compiler.schedule.microbatches;
+  int64_t batch = options.batchSize / rounds;
+  std::string reason = options.given.contains("microbatches")
+                           ? ""
+                           : "; 'microbatches' is " + microbatchesText(options);
+  auto refuse = [&](const std::string &rule, const std::string &got) {
+    return OptionMistake{"batch-size", "expected " + rule + ", got " + got};
+  };
+  if (options.batchSize % rounds != 0)
+    return refuse("a multiple of 'accumulate'",
+                  std::to_string(options.batchSize) + " and " +
+                      std::to_string(rounds));
+  if (batch % microbatches != 0)
+    return rounds == 1 ? refuse("a multiple of 'microbatches'",
+                                std::to_string(batch) + " and " +
+                                    std::to_string(microbatches) + reason)
+                       : refuse("a multiple of 'accumulate' * 'microbatches'",
+                                std::to_string(options.batchSize) + " and " +
+                                    std::to_string(rounds) + " * " +
+                                    std::to_string(microbatches) + reason);
+  if (int64_t sequences = batch / microbatches; sequences % parts != 0)
+    return refuse("the sequences of a microbatch to be a multiple of data * "
+                  "fsdp * expert",
+                  std::to_string(sequences) + " and " + std::to_string(parts) +
+                      (microbatches > 1 ? reason : ""));
+  return {};
+}
+
+/// Checks when weights are gathered, which needs divided storage.
+static OptionMistake checkWindows(const RunOptions &options, bool hasFsdp) {
+  const CompilerOptions &compiler = options.compiler;
+  // Other axes divide storage by the user's rules alone.
+  bool dividesStorage =
+      hasFsdp || llvm::any_of(llvm::split(StringRef(compiler.shard.rules), ','),
+                              [](StringRef rule) {
+                                return rule.ltrim().starts_with("storage/");
+                              });
+  for (const char *name : {"weight-gather", "window", "prefetch"})
+    if (options.given.contains(name) && !dividesStorage)
+      return {name, "expected a mesh with an fsdp axis above 1, got " +
+                        inQuotes(compiler.shard.meshText)};
+  if (compiler.complete.mode == pipe::GatherMode::PerRepeat &&
+      compiler.schedule.repeats <= 1 && compiler.schedule.layersPerChunk == 0)
+    return {"weight-gather",
+            "expected more than 1 repeat for 'per-repeat', got "
+            "1; with one repeat 'once' gathers as often"};
+  if (compiler.complete.mode == pipe::GatherMode::Once &&
+      options.given.contains("window"))
+    return {"window", "expected no window with 'weight-gather' once, which "
+                      "gathers every chunk, got " +
+                          std::to_string(compiler.complete.window)};
+  return {};
 }
 
 /// Checks the mesh and what depends on its sizes, and writes it with all sizes.
 static OptionMistake checkMesh(RunOptions &options) {
+  CompilerOptions &compiler = options.compiler;
   std::string message;
   std::optional<MeshSizes> sizes = readMesh(options, message);
   if (!sizes)
@@ -139,64 +210,31 @@ static OptionMistake checkMesh(RunOptions &options) {
   auto size = [&](StringRef axis) {
     return (*sizes)[static_cast<size_t>(*mlir::rota::symbolizeMeshAxis(axis))];
   };
-  options.stages = size("stage");
-  options.experts.ranks = size("expert");
-  if (options.experts.capacity > 0 && options.experts.buffer > 0)
+  compiler.schedule.stages = size("stage");
+  mlir::rota::ExpertRoom &experts = compiler.build.experts;
+  experts.ranks = size("expert");
+  if (experts.capacity > 0 && experts.buffer > 0)
     return {"expert-buffer",
             "expected none beside 'expert-capacity', which drops what the "
             "buffer would end the run for, got " +
-                numberText(options.experts.buffer) + " and a capacity of " +
-                numberText(options.experts.capacity)};
+                numberText(experts.buffer) + " and a capacity of " +
+                numberText(experts.capacity)};
   takeDemandedShape(options);
   if (!options.given.contains("microbatches"))
-    options.microbatches = defaultMicrobatches(options);
-  if (options.batchSize % options.accumulate != 0)
-    return {"batch-size", "expected a multiple of 'accumulate', got " +
-                              std::to_string(options.batchSize) + " and " +
-                              std::to_string(options.accumulate)};
-  int64_t batch = options.batchSize / options.accumulate;
-  if (batch % options.microbatches != 0)
-    return {"batch-size",
-            options.accumulate == 1
-                ? "expected a multiple of 'microbatches', got " +
-                      std::to_string(batch) + " and " +
-                      std::to_string(options.microbatches)
-                : "expected a multiple of 'accumulate' * 'microbatches', got " +
-                      std::to_string(options.batchSize) + " and " +
-                      std::to_string(options.accumulate) + " * " +
-                      std::to_string(options.microbatches)};
-  int64_t parts = size("data") * size("fsdp") * size("expert");
-  int64_t sequences = batch / options.microbatches;
-  if (sequences % parts != 0)
-    return {"batch-size",
-            "expected the sequences of a microbatch to be a multiple of data * "
-            "fsdp * expert, got " +
-                std::to_string(sequences) + " and " + std::to_string(parts)};
-  // Other axes divide storage by the user's rules alone.
-  bool dividesStorage = size("fsdp") > 1 ||
-                        llvm::any_of(options.shardingRules, [](StringRef rule) {
-                          return rule.ltrim().starts_with("storage/");
-                        });
-  for (const char *name : {"weight-gather", "window", "prefetch"})
-    if (options.given.contains(name) && !dividesStorage)
-      return {name, "expected a mesh with an fsdp axis above 1, got " +
-                        inQuotes(options.mesh)};
-  if (options.shardOptimizer && size("data") == 1)
+    compiler.schedule.microbatches = defaultMicrobatches(options);
+  if (OptionMistake mistake =
+          checkBatch(options, size("data") * size("fsdp") * size("expert"));
+      !mistake.option.empty())
+    return mistake;
+  if (OptionMistake mistake = checkWindows(options, size("fsdp") > 1);
+      !mistake.option.empty())
+    return mistake;
+  if (compiler.shard.shardOptimizer && size("data") == 1)
     return {"shard-optimizer",
             "expected a mesh with a data axis above 1, got " +
-                inQuotes(options.mesh)};
-  if (options.weightGather == pipe::GatherMode::PerRepeat &&
-      options.repeats <= 1 && options.layersPerChunk == 0)
-    return {"weight-gather",
-            "expected more than 1 repeat for 'per-repeat', got "
-            "1; with one repeat 'once' gathers as often"};
-  if (options.weightGather == pipe::GatherMode::Once &&
-      options.given.contains("window"))
-    return {"window", "expected no window with 'weight-gather' once, which "
-                      "gathers every chunk, got " +
-                          std::to_string(*options.window)};
+                inQuotes(compiler.shard.meshText)};
   std::string complete = mlir::rota::meshText(*sizes);
-  options.mesh = complete.empty() ? "stage=1" : complete;
+  compiler.shard.meshText = complete.empty() ? "stage=1" : complete;
   return {};
 }
 
@@ -208,6 +246,7 @@ static std::string checkSchedule(const std::string &schedule) {
 }
 
 OptionMistake rota::checkScheduleOptions(const RunOptions &options) {
+  const mlir::pipe::ScheduleLayersOptions &layers = options.compiler.schedule;
   for (const std::string &name : options.compare)
     if (std::string message = checkSchedule(name); !message.empty())
       return {"compare", message};
@@ -216,103 +255,106 @@ OptionMistake rota::checkScheduleOptions(const RunOptions &options) {
     return {"schedule", "the option is missing"};
   if (compares && options.given.contains("schedule"))
     return {"compare", "expected no schedule beside the list, got " +
-                           inQuotes(options.schedule)};
+                           inQuotes(layers.schedule)};
   if (options.sweep && !compares)
     return {"sweep", "expected 'compare' beside it, got none"};
   if (options.sweep && options.given.contains("microbatches"))
     return {"sweep", "expected no 'microbatches' beside it, got " +
-                         std::to_string(options.microbatches)};
+                         std::to_string(layers.microbatches)};
   if (compares && options.format != TimelineFormat::Grid &&
       options.format != TimelineFormat::JSON)
     return {"format", "expected grid or json with 'compare', got '" +
                           std::string(nameOf(options.format)) + "'"};
-  if (compares && !options.given.contains("ranks"))
-    return {"ranks", "the option is missing beside 'compare'"};
+  if (compares && !options.given.contains("stages"))
+    return {"stages", "the option is missing beside 'compare'"};
   return {};
 }
 
-static OptionMistake readMemory(RunOptions &options) {
-  if (options.remat == kAutoRemat && options.memoryText.empty())
-    return {"remat", "expected 'memory' beside auto, got none"};
-  if (options.memoryText.empty())
-    return {};
-  std::optional<int64_t> bytes = bytesOfText(options.memoryText);
+static OptionMistake readMemory(CompilerOptions &compiler) {
+  if (compiler.memoryText.empty())
+    return compiler.differentiate.remat == kAutoRemat
+               ? OptionMistake{"remat",
+                               "expected 'memory' beside auto, got none"}
+               : OptionMistake();
+  std::optional<int64_t> bytes = bytesOfText(compiler.memoryText);
   if (!bytes)
     return {"memory",
             "expected a number of bytes such as 80GiB or 500MB, got " +
-                inQuotes(options.memoryText)};
-  options.memory = *bytes;
+                inQuotes(compiler.memoryText)};
+  compiler.memory = *bytes;
   return {};
 }
 
-OptionMistake rota::checkOptions(Command verb, RunOptions &options) {
-  if (std::string message = checkSchedule(options.schedule); !message.empty())
-    return {"schedule", message};
-  if (OptionMistake mistake = checkTrainOptions(options);
-      !mistake.option.empty())
-    return mistake;
-  if (OptionMistake mistake = checkOptimizer(options); !mistake.option.empty())
-    return mistake;
-  if (OptionMistake mistake = checkMesh(options); !mistake.option.empty())
-    return mistake;
-  if (OptionMistake mistake = checkGathers(options); !mistake.option.empty())
-    return mistake;
-  if (OptionMistake mistake = readStageLayers(options); !mistake.option.empty())
-    return mistake;
-  if (OptionMistake mistake = readMemory(options); !mistake.option.empty())
-    return mistake;
-  // Numbers of stages say which rank has which layers.
-  options.anyPlacement =
-      !options.given.contains("placement") && options.stageLayers.empty();
-  if (options.target.unchecked && !traitsOf(options.target.device).isEmulated)
+/// Checks what the device has no code for.
+static OptionMistake checkDevice(const CompilerOptions &compiler) {
+  const lowering::TargetOptions &target = compiler.target;
+  if (target.unchecked && !traitsOf(target.device).isEmulated)
     return {"unchecked", "expected device 'simt', got '" +
-                             std::string(nameOf(options.target.device)) + "'"};
+                             std::string(nameOf(target.device)) + "'"};
   using mlir::rota::ContextExchange;
-  if (options.contextExchange != ContextExchange::Gather &&
-      options.contextExchange != ContextExchange::Auto &&
-      traitsOf(options.target.device).isGpu)
+  ContextExchange exchange = compiler.shard.exchange;
+  if (exchange != ContextExchange::Gather &&
+      exchange != ContextExchange::Auto && traitsOf(target.device).isGpu)
     return {"context-exchange",
             "expected 'gather' or 'auto' on a GPU, which has no code for a "
             "ring yet, got '" +
-                std::string(nameOf(options.contextExchange)) + "'"};
-  if (options.lossBlocks > 1 && llvm::is_contained(options.write, "logits"))
-    return {"loss-blocks", "expected 1 where 'write' has logits, got " +
-                               std::to_string(options.lossBlocks)};
-  bool isModule = StringRef(options.model).ends_with(".mlir");
-  // The shape of a probe is that of its tokens, of an evaluation that of the
-  // checkpoint's run.
-  if (verb != Command::Probe && verb != Command::Eval && !isModule)
-    for (const char *name : {"batch-size", "sequence-length"})
-      if (!options.given.contains(name))
-        return {name, "the option is missing; a configuration does not say it"};
-  if (!options.given.contains("microbatches") && options.microbatches > 1)
-    std::fprintf(stderr,
-                 "note: 'microbatches': %lld, the fewest that schedule '%s' "
-                 "takes on %lld stages\n",
-                 static_cast<long long>(options.microbatches),
-                 options.schedule.c_str(),
-                 static_cast<long long>(options.stages));
+                std::string(nameOf(exchange)) + "'"};
   return {};
 }
 
-mlir::rota::BuildOptions rota::buildOptions(const RunOptions &options) {
-  mlir::rota::BuildOptions build;
-  build.sequences =
-      options.batchSize / options.accumulate / options.microbatches;
-  build.sequenceLength = options.sequenceLength;
-  build.allowUnknownKeys = options.allowUnknownKeys;
-  build.compute = options.dtype;
-  build.zLoss = options.zLoss;
-  build.lossBlocks = options.lossBlocks;
-  build.experts = options.experts;
-  if (options.given.contains("load-balance-loss"))
-    build.routers.balance = options.loadBalanceLoss;
-  build.routers.balanceOver = options.loadBalanceOver;
-  build.routers.zLoss = options.routerZLoss;
-  if (options.given.contains("mtp-loss"))
-    build.predictionLoss = options.predictionLoss;
-  build.routers.biasRate = options.routerBiasRate;
-  return build;
+OptionMistake rota::checkOptions(RunOptions &options) {
+  mlir::pipe::ScheduleLayersOptions &layers = options.compiler.schedule;
+  if (std::string message = checkSchedule(layers.schedule); !message.empty())
+    return {"schedule", message};
+  for (const std::function<OptionMistake()> &check :
+       std::initializer_list<std::function<OptionMistake()>>{
+           [&] { return checkTrainOptions(options); },
+           [&] { return checkOptimizer(options); },
+           [&] { return checkMesh(options); },
+           [&] { return checkGathers(options); },
+           [&] { return checkStageLayers(options); },
+           [&] { return readMemory(options.compiler); },
+           [&] { return checkDevice(options.compiler); }})
+    if (OptionMistake mistake = check(); !mistake.option.empty())
+      return mistake;
+  // Numbers of stages say which rank has which layers.
+  layers.anyPlacement =
+      !options.given.contains("placement") && layers.layersPerStage.empty();
+  if (int64_t blocks = options.compiler.build.lossBlocks;
+      blocks > 1 && llvm::is_contained(options.write, "logits"))
+    return {"loss-blocks", "expected 1 where 'write' has logits, got " +
+                               std::to_string(blocks)};
+  if (!options.given.contains("microbatches") && layers.microbatches > 1)
+    std::fprintf(stderr, "note: 'microbatches': %s\n",
+                 microbatchesText(options).c_str());
+  return {};
+}
+
+/// Program::modelOptions.
+static std::vector<ModelOption>
+modelOptions(const mlir::rota::BuildOptions &build) {
+  std::vector<ModelOption> chosen;
+  for (auto [name, value] :
+       {std::pair("expert-capacity", build.experts.capacity),
+        std::pair("router-bias-rate", build.routers.biasRate)})
+    if (value > 0)
+      chosen.push_back({name, numberText(value)});
+  if (build.routers.balanceOver == mlir::rota::LoadBalanceOver::Step)
+    chosen.push_back({"load-balance-over", "step"});
+  return chosen;
+}
+
+CompilerOptions rota::compilerOptions(const RunOptions &options) {
+  CompilerOptions compiler = options.compiler;
+  compiler.build.sequences = options.batchSize / compiler.accumulationSteps /
+                             compiler.schedule.microbatches;
+  if (llvm::is_contained(options.write, "logits"))
+    compiler.differentiate.valueName = "logits";
+  if (options.given.contains("remat"))
+    compiler.complete.policy = compiler.differentiate.remat;
+  compiler.optimizer = optimizerText(options);
+  compiler.modelOptions = modelOptions(compiler.build);
+  return compiler;
 }
 
 std::vector<std::string> rota::trainerArguments(Command verb,

@@ -7,14 +7,10 @@
 #ifndef ROTA_TOOLS_ROTA_RUNOPTIONS_H
 #define ROTA_TOOLS_ROTA_RUNOPTIONS_H
 
-#include "lowering/cpu/Object.h"
-#include "models/Models.h"
-#include "passes/differentiate/Passes.h"
-#include "passes/pipeline/Passes.h"
 #include "passes/pipeline/timeline/Simulator.h"
-#include "passes/shard/Passes.h"
 #include "runtime/Error.h"
 #include "runtime/train/options/TrainerOptions.h"
+#include "tools/compiler/CompilerOptions.h"
 #include "tools/compiler/Level.h"
 #include "tools/rota/Diagnostics.h"
 
@@ -29,58 +25,24 @@ template <> struct Names<TimelineFormat> {
 /// The remat policy that is chosen for each stage.
 inline constexpr const char *kAutoRemat = "auto";
 
-/// The options of the phase that makes the timeline are the passes' own.
-/// `stages` is the size of the mesh's stage axis. Without a number,
-/// `microbatches` are the fewest that the schedule takes.
-struct RunOptions : Options, mlir::pipe::ScheduleLayersOptions {
+/// `compiler` has the options of builders and passes, where these define them:
+/// rows of the table point there. `stages` is the size of the mesh's stage
+/// axis. Without a number, `microbatches` are the fewest that the schedule
+/// takes.
+struct RunOptions : Options {
   /// With the options of all optimizers.
   RunOptions();
 
-  // Model. `weights`, when empty, are those beside the model, if any.
-  std::string model;             // a hub folder, a .json or a .mlir file
-  bool allowUnknownKeys = false; // of the model's configuration
-  std::optional<mlir::rota::ComputeType> dtype; // none: the model's own
-  double zLoss = mlir::rota::BuildOptions().zLoss;
-  int64_t lossBlocks = mlir::rota::BuildOptions().lossBlocks;
-  mlir::rota::ExpertRoom experts;
-  double loadBalanceLoss = 0, routerZLoss = 0, routerBiasRate = 0;
-  mlir::rota::LoadBalanceOver loadBalanceOver =
-      mlir::rota::RouterLosses().balanceOver;
-  double predictionLoss = 0;
-  // Numbers of a step; 0: not given. A .mlir model has its own shapes, and
-  // `probe` takes them from its tokens.
-  int64_t batchSize = 0;      // sequences in a step, all ranks together
-  int64_t sequenceLength = 0; // tokens
-  int64_t accumulate = 1;     // Program::accumulationSteps
+  /// `remat` is `auto` until the planner has made a policy of it; sizes of the
+  /// mesh that are -1 get what the others leave of `devices`, and every size is
+  /// known once checked.
+  CompilerOptions compiler;
+  // Sequences in a step, all ranks together. 0: not given; a .mlir model has
+  // its own shapes, and `probe` takes them from its tokens.
+  int64_t batchSize = 0;
+  int64_t devices = 0; // ranks in all; 0: the product of the sizes
 
-  // Mesh. An axis of size -1 gets what the others leave of `devices`.
-  std::string mesh = "stage=1"; // as given; every size known once checked
-  int64_t devices = 0;          // ranks in all; 0: the product of the sizes
-  mlir::rota::ShardingMode sharding = mlir::rota::ShardPipelineOptions().mode;
-  mlir::rota::ContextExchange contextExchange =
-      mlir::rota::ShardPipelineOptions().contextExchange;
-  std::vector<std::string> shardingRules; // "name=axis+axis"
-  bool shardOptimizer = mlir::rota::ShardPipelineOptions().shardOptimizer;
-  std::optional<pipe::GatherMode> weightGather;
-  std::optional<int64_t> window;   // gathered chunks in each rank
-  std::optional<int64_t> prefetch; // none: as early as the window allows
-
-  std::vector<std::string>
-      stageLayers; // numbers; `layersPerStage` once checked
-
-  /// `auto` until chooseRemat has made a policy of it.
-  std::string remat = mlir::rota::DifferentiateOptions().remat;
-  std::string memoryText; // as given
-  int64_t memory = 0;     // bytes that a rank may take; 0: any number
-
-  // Optimizer: the pass's options but for groups and values.
-  mlir::rota::BuildUpdatesOptions updates;
-  std::vector<std::string> groups; // "norm=decay:0", or parts of it
-
-  // Execution and output.
-  lowering::TargetOptions target;
-  std::string linker; // empty: the first that is found
-  std::string ptxas;  // likewise; "none": no cubins
+  // Output. `weights`, when empty, are those beside the model, if any.
   Level emit = Level::Executable;
   bool explain = false;
   bool state = false;
@@ -112,9 +74,13 @@ std::optional<int> parseRunOptions(Command verb, int argc,
                                    const char *const *argv,
                                    RunOptions &options);
 
-/// The options of the model's builder. Sequences in a microbatch are 0 when
-/// the options leave them to the model's file or to the tokens.
-mlir::rota::BuildOptions buildOptions(const RunOptions &options);
+/// The options of the compiler, once they are checked. Sequences in a
+/// microbatch are 0 when the options leave them to the model's file or to the
+/// tokens.
+CompilerOptions compilerOptions(const RunOptions &options);
+
+/// "8" as given, or "8, the fewest that schedule 'zbv' takes on 4 stages".
+std::string microbatchesText(const RunOptions &options);
 
 /// The arguments of the trainer for `train`, `probe` or `eval`, without the
 /// program's name: every option that it has, with its value.

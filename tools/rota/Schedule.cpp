@@ -51,17 +51,18 @@ std::string draw(const RunOptions &options, const Timeline &timeline,
     return drawCsv(timeline, *simulate(timeline, CostTable()));
   case TimelineFormat::JSON:
     return drawJson(timeline, simulation, *steadyStep(timeline, options.costs),
-                    options.schedule);
+                    options.compiler.schedule.schedule);
   case TimelineFormat::SVG:
-    return drawSvg(timeline, simulation, options.schedule);
+    return drawSvg(timeline, simulation, options.compiler.schedule.schedule);
   case TimelineFormat::Trace:
-    return drawTrace(timeline, simulation, options.schedule);
+    return drawTrace(timeline, simulation, options.compiler.schedule.schedule);
   case TimelineFormat::Grid:
     break;
   }
   const Shape &shape = timeline.shape;
-  std::string title = options.schedule + ": " + counted(shape.stages, "rank") +
-                      ", " + counted(shape.repeats, "chunk") + " each, " +
+  std::string title = options.compiler.schedule.schedule + ": " +
+                      counted(shape.stages, "rank") + ", " +
+                      counted(shape.repeats, "chunk") + " each, " +
                       (shape.hasUnpipelined ? "unpipelined layers, " : "") +
                       counted(shape.microbatches, "microbatch", "es") + "\n";
   GridStyle style;
@@ -108,10 +109,12 @@ int compare(const RunOptions &options) {
   if (!options.given.contains("cost-backward"))
     request.costs.backward =
         request.costs.backwardInput + request.costs.backwardWeight;
-  std::vector<int64_t> counts = {options.microbatches};
+  std::vector<int64_t> counts = {options.compiler.schedule.microbatches};
   if (options.sweep)
-    counts = {options.stages, 2 * options.stages, 4 * options.stages,
-              8 * options.stages};
+    counts = {options.compiler.schedule.stages,
+              2 * options.compiler.schedule.stages,
+              4 * options.compiler.schedule.stages,
+              8 * options.compiler.schedule.stages};
   bool exists = false;
   std::string text;
   std::vector<ComparedSchedule> all;
@@ -142,14 +145,14 @@ int runSchedule(const RunOptions &options) {
     report(kExitBadInput, error);
   if (!made)
     return kExitBadInput;
-  remarkSearch(options.schedule, made->search);
+  remarkSearch(options.compiler.schedule.schedule, made->search);
   const Timeline &timeline = made->timeline;
   if (std::string reordered = reorderedGradients(timeline); !reordered.empty())
     std::fprintf(
         stderr,
         "remark: %s: gradients are added in another order than that of "
         "ascending microbatches: %s\n",
-        options.schedule.c_str(), reordered.c_str());
+        options.compiler.schedule.schedule.c_str(), reordered.c_str());
   std::optional<Simulation> simulation = simulate(timeline, options.costs);
   return writeOutput(options.output, draw(options, timeline, *simulation));
 }

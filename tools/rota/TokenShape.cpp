@@ -45,20 +45,19 @@ bool readTokenShape(RunOptions &options, std::string &error) {
                           shapeText(shape));
       return false;
     }
-    if (int64_t parts = options.accumulate * options.microbatches;
-        shape[0] % parts != 0) {
-      error =
-          fmt::format("{}: expected a batch that is a multiple of "
-                      "{}, got {} and {}",
-                      options.tokens,
-                      options.accumulate > 1 ? "'accumulate' * 'microbatches'"
-                                             : "'microbatches'",
-                      shape[0], parts);
+    int64_t rounds = options.compiler.accumulationSteps;
+    if (shape[0] % (rounds * options.compiler.schedule.microbatches) != 0) {
+      error = fmt::format(
+          "{}: expected a batch that is a multiple of {}'microbatches', got {} "
+          "and {}{}",
+          options.tokens, rounds > 1 ? "'accumulate' * " : "", shape[0],
+          rounds > 1 ? fmt::format("{} * ", rounds) : "",
+          microbatchesText(options));
       return false;
     }
     return settle(options.batchSize, shape[0], "--batch-size", options,
                   error) &&
-           settle(options.sequenceLength, shape[1] - isTokens,
+           settle(options.compiler.build.sequenceLength, shape[1] - isTokens,
                   "--sequence-length", options, error);
   } catch (const InputError &inputError) {
     error = inputError.what();

@@ -41,7 +41,7 @@ program that trains the model.
 Usage: rota VERB [RUN.json] [flags]
 
 {}
-`rota VERB --help` lists the verb's flags. Exit codes: 0 success, 1 the work
+`rota help VERB` lists the verb's flags, `rota --version` the version. Exit codes: 0 success, 1 the work
 failed, 2 bad arguments or input.
 )";
 
@@ -53,29 +53,44 @@ static void printUsage() {
 }
 
 /// Parses the flags after the verb and runs it.
-static int runVerb(const Verb &verb, int argc, char **argv) {
+static int runVerb(const Verb &verb, int count, const char *const *arguments) {
   RunOptions options;
   if (std::optional<int> code =
-          parseRunOptions(verb.command, argc - 2, argv + 2, options))
+          parseRunOptions(verb.command, count, arguments, options))
     return *code;
   return verb.run(options);
 }
 
+static const Verb *findVerb(std::string_view name) {
+  for (const Verb &verb : verbs)
+    if (name == verb.name)
+      return &verb;
+  std::vector<std::string> names;
+  for (const Verb &verb : verbs)
+    names.emplace_back(verb.name);
+  fmt::print(stderr, "error: expected a verb out of {}, got {}{}\n",
+             fmt::join(names, ", "),
+             name.empty() ? "none" : fmt::format("'{}'", name),
+             nearestOf(names, name));
+  return nullptr;
+}
+
 static int run(int argc, char **argv) {
   std::string_view name = argc > 1 ? argv[1] : "";
-  if (name == "--help" || name == "-h" || name == "help") {
+  bool isHelp = name == "--help" || name == "-h" || name == "help";
+  if (isHelp && argc < 3) {
     printUsage();
     return kExitSuccess;
   }
-  std::string names;
-  for (const Verb &verb : verbs) {
-    if (name == verb.name)
-      return runVerb(verb, argc, argv);
-    names += (names.empty() ? "" : ", ") + std::string(verb.name);
+  if (name == "--version") {
+    fmt::print("rota {}\n", ROTA_VERSION);
+    return kExitSuccess;
   }
-  fmt::print(stderr, "error: expected a verb out of {}, got {}\n", names,
-             name.empty() ? "none" : fmt::format("'{}'", name));
-  return kExitBadInput;
+  const Verb *verb = findVerb(isHelp ? argv[2] : name);
+  if (!verb)
+    return kExitBadInput;
+  const char *help = "--help";
+  return isHelp ? runVerb(*verb, 1, &help) : runVerb(*verb, argc - 2, argv + 2);
 }
 
 int main(int argc, char **argv) {

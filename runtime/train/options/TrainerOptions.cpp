@@ -133,9 +133,8 @@ std::optional<Ending> readArguments(std::vector<std::string> arguments,
     return ending;
   if (auto ending = line.assign(given))
     return ending;
-  if (std::string missing = missingOption(table, command, given);
-      !missing.empty())
-    return Ending::badInput("'" + missing + "': the option is missing");
+  if (auto missing = missingOptions(table, command, given); !missing.empty())
+    return line.missing(missing);
   OptionMistake mistake = checkTrainOptions(options);
   if (!mistake.option.empty())
     return Ending::badInput("'" + mistake.option + "': " + mistake.message);

@@ -54,7 +54,7 @@ class RandomOrders:
         rows = random_rows(shape, self.source, self.source.random() < 0.5,
                            is_ascending)
         path = write_rows(self.case.path(f"order-{index}.csv"), rows)
-        said = run("rota", "schedule", path, "--ranks", shape.stages, "--chunks",
+        said = run("rota", "schedule", path, "--stages", shape.stages, "--repeats",
                    shape.repeats, "--placement", shape.placement,
                    "--communication")
         is_reordered = REMARK in said

@@ -52,7 +52,7 @@ def schedules(case, work):
     for policy in case.remat:
         yield "remat " + policy, ["--schedule", names[-1], "--remat", policy]
     path = os.path.join(work, "schedule.csv")
-    run("rota", "schedule", names[-1], "--ranks", case.stages, "--chunks",
+    run("rota", "schedule", names[-1], "--stages", case.stages, "--repeats",
         case.repeats, "--microbatches", case.microbatches, "--format", "csv",
         "-o", path)
     yield names[-1] + " as a file", ["--schedule", path]

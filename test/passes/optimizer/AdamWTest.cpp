@@ -76,7 +76,8 @@ public:
       : module(text(shape, compute)) {
     rota::lowering::registerKernelsPasses();
     mlir::rota::registerOptimizerPasses();
-    if (!module || failed(module.run("build-updates{optimizer=adamw},form-kernels")))
+    if (!module ||
+        failed(module.run("build-updates{optimizer=adamw},form-kernels")))
       return;
     auto param = *module.get().getOps<mlir::rota::ParamOp>().begin();
     function = mlir::rota::UpdateFunction::of(param).getFunction();

@@ -40,8 +40,8 @@ protected:
     mlir::rota::registerOptimizerPasses();
     ASSERT_TRUE(module);
     // A group's factors do not reach the bias either.
-    ASSERT_TRUE(succeeded(module.run(
-        "build-updates{optimizer=adamw groups=bias=lr:3,decay:7}")))
+    ASSERT_TRUE(succeeded(
+        module.run("build-updates{optimizer=adamw groups=bias=lr:3,decay:7}")))
         << module.takeDiagnostics();
     module.get().walk([&](mlir::rota::ParamOp param) {
       update = mlir::rota::UpdateFunction::of(param).getFunction();

@@ -23,7 +23,7 @@ PlanRequest exampleRequest(int repeats, const std::string &schedule) {
   CompilerOptions &compiler = request.compiler;
   compiler.model = ROTA_SOURCE_DIR "/models/examples/two-kinds.mlir";
   compiler.shard.meshText = "stage=2";
-  compiler.shard.updates.optimizer = "adamw";
+  compiler.shard.optimizer = "adamw";
   compiler.schedule.stages = 2;
   compiler.schedule.repeats = repeats;
   compiler.schedule.microbatches = 4;

@@ -11,7 +11,11 @@
 
 #include "gtest/gtest.h"
 
+#include <filesystem>
+
 using namespace rota;
+using llvm::SmallVector;
+using llvm::StringRef;
 
 namespace {
 
@@ -72,8 +76,8 @@ TEST_F(OptionsTest, FlagsWinOverTheFile) {
   EXPECT_EQ(options.seed, 5);
   EXPECT_EQ(options.batchSize, 8);
   EXPECT_EQ(options.optimizer.learningRate, 1e-3);
-  EXPECT_TRUE(options.splitBackward);
-  EXPECT_EQ(options.stages, 4);
+  EXPECT_TRUE(options.compiler.schedule.splitBackward);
+  EXPECT_EQ(options.compiler.schedule.stages, 4);
   EXPECT_EQ(options.data, (std::vector<std::string>{"a", "b"}));
   EXPECT_EQ(options.write, std::vector<std::string>{"logits"});
   EXPECT_TRUE(options.given.contains("steps"));
@@ -82,7 +86,7 @@ TEST_F(OptionsTest, FlagsWinOverTheFile) {
 
 TEST_F(OptionsTest, ModelMayStandAlone) {
   EXPECT_EQ(parse(Command::Compile, {"mine.mlir"}), std::nullopt) << said;
-  EXPECT_EQ(options.model, "mine.mlir");
+  EXPECT_EQ(options.compiler.model, "mine.mlir");
   EXPECT_EQ(parse(Command::Compile, {"mine.mlir", "--model", "other.mlir"}),
             std::optional<int>(kExitBadInput));
   EXPECT_EQ(
@@ -127,7 +131,7 @@ TEST_F(OptionsTest, DefaultsAreTheOptimizers) {
   auto read = [&](std::vector<std::string> arguments) {
     arguments.push_back("mine.mlir");
     EXPECT_EQ(parse(Command::Plan, arguments), std::nullopt) << said;
-    return updatesOf(options);
+    return options.compiler.shard;
   };
   EXPECT_EQ(read({}).values,
             "beta1=0.9,beta2=0.95,epsilon=1e-08,weight-decay=0.1");
@@ -179,9 +183,74 @@ TEST_F(OptionsTest, UnknownFlags) {
   refuse({"--learning_rate=3"},
          "unknown flag '--learning_rate'; did you mean '--learning-rate'?");
   refuse({"--quantum"}, "unknown flag '--quantum'");
+  refuse({"--lr", "3"}, "unknown flag '--lr'; did you mean '--learning-rate'?");
+  refuse({"--resum", "never"},
+         "unknown flag '--resum'; did you mean '--resume'?");
+  refuse({"--sequence", "3"},
+         "unknown flag '--sequence'; did you mean '--sequence-length'?");
+  refuse({"--chunks", "3"},
+         "unknown flag '--chunks'; did you mean '--repeats'?");
+  refuse({"--stages", "3"}, "'--stages' does not apply to 'rota train'; did "
+                            "you mean '--mesh stage=N'?");
   refuse({"--emit", "llvm"}, "'--emit' does not apply to 'rota train'");
   refuse({"a.json", "b.json"},
          "expected one RUN.json, got 'a.json' and 'b.json'");
+}
+
+// Names of numbers that once were others.
+TEST_F(OptionsTest, FormerNamesOfASchedule) {
+  for (auto [flag, message] :
+       {std::pair("--ranks", "'--ranks' does not apply to 'rota schedule'; did "
+                             "you mean '--stages'?"),
+        {"--chunks", "unknown flag '--chunks'; did you mean '--repeats'?"}}) {
+    EXPECT_EQ(parse(Command::Schedule, {"gpipe", flag, "2"}),
+              std::optional<int>(kExitBadInput));
+    EXPECT_EQ(said, std::string("error: ") + message + "\n");
+  }
+}
+
+// A plan takes the command line of a run as it is.
+TEST_F(OptionsTest, PlansTakeTheFlagsOfARun) {
+  ASSERT_EQ(parse(Command::Plan, {"mine.mlir", "--data", "d", "--steps", "5",
+                                  "--mesh", "stage=1"}),
+            std::nullopt)
+      << said;
+  EXPECT_EQ(said, "note: not needed to plan: --steps, --data\n");
+  EXPECT_EQ(parse(Command::Plan, {"mine.mlir", "--steps", "0"}),
+            std::optional<int>(kExitBadInput));
+  EXPECT_EQ(parse(Command::Plan, {"mine.mlir", "--tokens", "t"}),
+            std::optional<int>(kExitBadInput));
+  EXPECT_EQ(said, "error: '--tokens' does not apply to 'rota plan'\n");
+}
+
+/// What stands after "Examples:" in the help of `verb`.
+static std::vector<std::string> examplesIn(StringRef help) {
+  SmallVector<StringRef> lines;
+  help.split("Examples:\n").second.split(lines, '\n', -1, /*KeepEmpty=*/false);
+  std::vector<std::string> examples;
+  for (StringRef line : lines)
+    examples.push_back(line.trim().str());
+  return examples;
+}
+
+TEST_F(OptionsTest, ExamplesOfHelpAreRead) {
+  std::filesystem::current_path(folder.path(""));
+  std::filesystem::create_directory("run1");
+  std::filesystem::create_directory_symlink(ROTA_SOURCE_DIR "/models",
+                                            "models");
+  for (Command verb : {Command::Train, Command::Compile, Command::Plan,
+                       Command::Probe, Command::Schedule, Command::Checkpoint,
+                       Command::Convert, Command::Eval, Command::Report}) {
+    EXPECT_EQ(parse(verb, {"--help"}), std::optional<int>(kExitSuccess));
+    std::vector<std::string> examples = examplesIn(printed);
+    EXPECT_EQ(examples.size(), 2u) << printed;
+    for (const std::string &example : examples) {
+      SmallVector<StringRef> words;
+      StringRef(example).split(words, ' ');
+      std::vector<std::string> arguments(words.begin() + 2, words.end());
+      EXPECT_EQ(parse(verb, arguments), std::nullopt) << example << said;
+    }
+  }
 }
 
 TEST_F(OptionsTest, Mesh) {
@@ -213,8 +282,8 @@ TEST_F(OptionsTest, Mesh) {
                    "4", "--mesh", "stage=4,data=-1", "--devices", "8"}),
             std::nullopt)
       << said;
-  EXPECT_EQ(options.mesh, "data=2,stage=4");
-  EXPECT_EQ(options.stages, 4);
+  EXPECT_EQ(options.compiler.shard.meshText, "data=2,stage=4");
+  EXPECT_EQ(options.compiler.schedule.stages, 4);
 }
 
 // A schedule brings the chunks and the placement that it demands; what is given
@@ -225,7 +294,8 @@ TEST_F(OptionsTest, DemandedShape) {
                      {"--model", "m", "--batch-size", "8", "--sequence-length",
                       "4", "--schedule", "zbv", "--mesh", "stage=2"});
     EXPECT_EQ(parse(Command::Train, arguments), std::nullopt) << said;
-    return std::pair(options.repeats, options.placement);
+    return std::pair(options.compiler.schedule.repeats,
+                     options.compiler.schedule.placement);
   };
   using rota::pipe::Placement;
   EXPECT_EQ(shape({}), std::pair(int64_t(2), Placement::V));
@@ -241,7 +311,7 @@ TEST_F(OptionsTest, DefaultMicrobatches) {
     arguments.insert(arguments.end(), {"--model", "m", "--batch-size", "8",
                                        "--sequence-length", "4"});
     EXPECT_EQ(parse(Command::Train, arguments), std::nullopt) << said;
-    return options.microbatches;
+    return options.compiler.schedule.microbatches;
   };
   EXPECT_EQ(microbatches({}), 1);
   EXPECT_EQ(said, "");
@@ -259,18 +329,25 @@ TEST_F(OptionsTest, DefaultMicrobatches) {
   std::string path =
       folder.write("schedule.csv", "0F0,0F1,0F2,0F3,0B3,0B2,0B1,0B0\n");
   EXPECT_EQ(microbatches({"--schedule", path}), 4);
+  // An error says that nobody gave the number.
   refuse({"--mesh", "stage=3"},
-         "'batch-size': expected a multiple of 'microbatches', got 8 and 3");
+         "'batch-size': expected a multiple of 'microbatches', got 8 and 3; "
+         "'microbatches' is 3, the fewest that schedule 'circular' takes on 3 "
+         "stages");
+  refuse({"--mesh", "stage=2,data=8"},
+         "'batch-size': expected the sequences of a microbatch to be a "
+         "multiple of data * fsdp * expert, got 4 and 8; 'microbatches' is 2, "
+         "the fewest that schedule 'circular' takes on 2 stages");
 }
 
 // 0 starts a gather right before its use; without a number there is no bound.
 TEST_F(OptionsTest, Prefetch) {
   std::vector<std::string> fsdp = {"--model", "m.mlir", "--mesh", "fsdp=2"};
   ASSERT_EQ(parse(Command::Train, fsdp), std::nullopt) << said;
-  EXPECT_EQ(options.prefetch, std::nullopt);
+  EXPECT_EQ(options.compiler.complete.prefetch, -1);
   fsdp.insert(fsdp.end(), {"--prefetch", "0"});
   ASSERT_EQ(parse(Command::Train, fsdp), std::nullopt) << said;
-  EXPECT_EQ(options.prefetch, 0);
+  EXPECT_EQ(options.compiler.complete.prefetch, 0);
 }
 
 TEST_F(OptionsTest, WeightGathering) {
@@ -342,14 +419,21 @@ TEST_F(OptionsTest, CombinationsThatDoNotFit) {
 
 TEST_F(OptionsTest, MissingOptions) {
   EXPECT_EQ(parse(Command::Train, {}), std::optional<int>(kExitBadInput));
-  EXPECT_EQ(said, "error: 'model': the option is missing\n");
+  EXPECT_EQ(said,
+            "error: '--model', '--batch-size' and '--sequence-length' are "
+            "missing, as in: rota train --model models/configs/tiny --data "
+            "english.txt --batch-size 16 --sequence-length 256 --mesh "
+            "stage=4\n");
   EXPECT_EQ(parse(Command::Probe, {"--model", "m", "--tokens", "t"}),
             std::optional<int>(kExitBadInput));
-  EXPECT_EQ(said, "error: 'output': the option is missing\n");
+  EXPECT_TRUE(StringRef(said).starts_with(
+      "error: '--output' is missing, as in: rota probe --model "))
+      << said;
   EXPECT_EQ(parse(Command::Plan, {"--model", "m"}),
             std::optional<int>(kExitBadInput));
-  EXPECT_EQ(said, "error: 'batch-size': the option is missing; a "
-                  "configuration does not say it\n");
+  EXPECT_TRUE(StringRef(said).starts_with("error: '--batch-size' and "
+                                          "'--sequence-length' are missing"))
+      << said;
   EXPECT_EQ(parse(Command::Plan, {"--model", "m.mlir"}), std::nullopt) << said;
 }
 
@@ -425,7 +509,7 @@ TEST_F(OptionsTest, ModelIsBuiltForOneMicrobatch) {
                    "--sequence-length", "32", "--dtype", "bf16"}),
             std::nullopt)
       << said;
-  auto build = buildOptions(options);
+  auto build = compilerOptions(options).build;
   EXPECT_EQ(build.sequences, 3);
   EXPECT_EQ(build.sequenceLength, 32);
   EXPECT_EQ(build.compute, mlir::rota::ComputeType::BF16);

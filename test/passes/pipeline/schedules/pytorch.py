@@ -71,10 +71,10 @@ def texts_of(name, action):
 
 
 def check(name, ranks, chunks, microbatches, path, pairs=False):
-    numbers = ["--ranks", ranks, "--microbatches", microbatches]
+    numbers = ["--stages", ranks, "--microbatches", microbatches]
     numbers += ["--pairs"] if pairs else []
     if name not in V:
-        numbers += ["--chunks", chunks]
+        numbers += ["--repeats", chunks]
     subprocess.run(["rota", "schedule", name, *map(str, numbers), "--format",
                     "csv", "-o", path], check=True)
     with open(path) as file:
