@@ -28,7 +28,7 @@ public:
 private:
   void take(const std::string &path, RunOptions &options);
 
-  std::string folder; // of the file; empty: there is none
+  std::string folder; // the file's folder; empty: there is none
 };
 
 } // namespace rota
