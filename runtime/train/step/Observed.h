@@ -49,7 +49,7 @@ public:
 
   bool isOpen() const { return open; }
   /// Starts adding the tables of all ranks. `result`: the block of
-  /// RuntimeMemory::result behind a startTables of each accumulation step.
+  /// RuntimeMemory::result after a startTables of each accumulation step.
   void start(std::span<const char> result);
   /// Waits for the sums. Once after each start.
   std::vector<ObservedStep> finish();

@@ -35,7 +35,7 @@ public:
   /// if it is skipped. The two are equal where read() has told which.
   std::array<int64_t, 2> beginStep();
 
-  /// If a step may be skipped: asks the device, behind finishStep, for the
+  /// If a step may be skipped: asks the device, after finishStep, for the
   /// decision and for the scalars that fit it. RuntimeMemory::scalars has the
   /// two versions that beginStep() numbers.
   void decide();

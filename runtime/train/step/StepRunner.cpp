@@ -3,7 +3,7 @@
 
 namespace rota {
 
-/// On a device that works on its own, losses are gathered behind the timeline:
+/// On a device that works on its own, losses are gathered after the timeline:
 /// its streams wait for them, not the host.
 void StepRunner::timeline(int64_t accumulationStep, bool records) {
   bool isBehind = rank.device().isAsynchronous();

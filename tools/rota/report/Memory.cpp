@@ -104,20 +104,20 @@ private:
 
 /// The stage of a rank: the mesh numbers ranks row-major.
 int64_t stageOf(const Json &mesh, int64_t rank) {
-  int64_t behind = 1, size = 1;
+  int64_t stride = 1, size = 1;
   bool found = false;
   if (mesh.is_object())
     for (const auto &[axis, count] : mesh.items()) {
       int64_t ranks = count.is_number_integer() ? count.get<int64_t>() : 1;
       ranks = std::clamp<int64_t>(ranks, 1, 1 << 20);
       if (found)
-        behind = std::min<int64_t>(behind * ranks, 1 << 20);
+        stride = std::min<int64_t>(stride * ranks, 1 << 20);
       if (axis == "stage") {
         found = true;
         size = ranks;
       }
     }
-  return rank / behind % size;
+  return rank / stride % size;
 }
 
 std::vector<Bar> barsOf(const RunFolder &folder) {
