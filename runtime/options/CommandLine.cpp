@@ -22,8 +22,7 @@ int Ending::print() const {
   return exitCode;
 }
 
-/// "TYPE [default]": what stands for the value in --help.
-static std::string valueHelp(const Option &option) {
+std::string valueHelp(const Option &option) {
   std::string defaults;
   for (const std::string &text : valueTexts(option))
     defaults += (defaults.empty() ? "" : ",") + text;
@@ -33,8 +32,7 @@ static std::string valueHelp(const Option &option) {
                                      : option.value + " [" + defaults + "]";
 }
 
-/// The help of the option, with the names that it takes.
-static std::string helpOf(const Option &option) {
+std::string helpOf(const Option &option) {
   std::string help = option.help;
   for (const char *separator = ": ";
        const std::string &choice : choicesOf(option))

@@ -22,6 +22,11 @@ struct Ending {
   int print() const;
 };
 
+/// "TYPE [default]": the text for the option's value in help.
+std::string valueHelp(const Option &option);
+/// The help of the option, with the names that it takes.
+std::string helpOf(const Option &option);
+
 struct CommandText {
   std::string name; // as it is called: "rota train"
   std::string description;

@@ -3,6 +3,7 @@
 // rota: compile, plan and train language models; make and check schedules; look
 // at checkpoints.
 #include "runtime/files/Streams.h"
+#include "tools/rota/Docs.h"
 #include "tools/rota/Verbs.h"
 
 #include <fmt/format.h>
@@ -75,8 +76,18 @@ static const Verb *findVerb(std::string_view name) {
   return nullptr;
 }
 
+/// Prints the reference of a topic for the target rota-docs.
+static int runDocs(std::string_view topic) {
+  std::vector<std::pair<Command, std::string_view>> names;
+  for (const Verb &verb : verbs)
+    names.emplace_back(verb.command, verb.name);
+  return printDocs(topic, names);
+}
+
 static int run(int argc, char **argv) {
   std::string_view name = argc > 1 ? argv[1] : "";
+  if (name == "docs")
+    return runDocs(argc > 2 ? argv[2] : "");
   bool isHelp = name == "--help" || name == "-h" || name == "help";
   if (isHelp && argc < 3) {
     printUsage();
