@@ -292,6 +292,7 @@ std::string otherName(const std::vector<Option> &table, std::string_view name,
   constexpr std::pair<std::string_view, std::string_view> names[] = {
       {"chunks", "repeats"},
       {"ranks", "stages"},
+      {"outer", "unpipelined"},
       {"stages", "mesh stage=N"},
       {"model-parallel", "mesh tensor=N"},
       {"epochs", "steps"}};

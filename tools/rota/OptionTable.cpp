@@ -262,7 +262,7 @@ Rows scheduleRows(RunOptions &o) {
     return Option{name, costs, "X", help, schedule, &value, 0, 1e9};
   };
   return {
-      {"outer", actions, "",
+      {"unpipelined", actions, "",
        "Add a chunk of layers outside of the pipeline: microbatch m on rank m "
        "mod ranks",
        schedule, &o.unpipelined},
