@@ -35,7 +35,7 @@ std::vector<Option> rota::optimizerRows(RunOptions &o, unsigned commands) {
   return {{.name = "optimizer",
            .group = group,
            .value = "NAME",
-           .help = "What changes the parameters",
+           .help = "The rule that updates the parameters",
            .commands = commands,
            .variable = &updates.optimizer,
            .choices = names},

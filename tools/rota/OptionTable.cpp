@@ -49,7 +49,8 @@ Rows modelRows(RunOptions &o) {
            "a warning",
            models, &build.allowUnknownKeys},
           {"dtype", group, "TYPE",
-           "What the model computes in, or is converted to (its own dtype)",
+           "Element type of the computation or of converted weights (the "
+           "model's own)",
            models | convert, Choice(build.compute)},
           {"z-loss", group, "X",
            "Adds X times the mean of logsumexp(logits)^2 to the loss that "
@@ -114,9 +115,9 @@ Rows meshRows(RunOptions &o) {
        "A reshard, or an error, where shardings do not agree", models,
        Choice(shard.mode)},
       {"context-exchange", group, "HOW",
-       "How attention gets the keys of other ranks of the context axis: gather "
-       "them; a ring of ranks, or a balanced-ring with equal work for all, on "
-       "CPUs; auto: what takes the least time",
+       "Exchange of keys and values along the context axis: gather them; send "
+       "them around a ring, or a balanced-ring with equal work for all ranks, "
+       "on CPUs; auto: the exchange that takes the least time",
        models, Choice(shard.exchange)},
       {"sharding-rules", group, "NAME=AXIS+...,...",
        "Mesh axes of a logical axis (heads=tensor), of storage "
@@ -127,7 +128,7 @@ Rows meshRows(RunOptions &o) {
        "Divide the optimizer's state over the data axis (ZeRO-1)", models,
        &shard.shardOptimizer},
       {"weight-gather", group, "MODE",
-       "When weights whose storage is divided are gathered (UNSHARD, RESHARD "
+       "Time of gathers of weights whose storage is divided (UNSHARD, RESHARD "
        "and REDUCE_GRAD actions; the default of a run is auto: per-repeat with "
        "several repeats, else once)",
        timelines, Choice(complete.mode)},
@@ -187,10 +188,11 @@ Rows pipelineRows(RunOptions &o) {
            "Layers in the pipeline; all stages run the others, each for "
            "its share of the microbatches; 0: all",
            models, &layers.pipelineLayers, 0, maxInt},
-          {"placement", group, "NAME", "Which rank owns a chunk", timelines,
+          {"placement", group, "NAME",
+           "Order of chunks over ranks: in a loop, or in a V", timelines,
            Choice(layers.placement)},
           {"remat", group, "POLICY",
-           "What backward recomputes: a policy (none, minimal, full, "
+           "Values that backward recomputes: a policy (none, minimal, full, "
            "...) or name=remat|device|offload,...; of single stages and "
            "chunks: POLICY;STAGE:POLICY;chunkN:POLICY;..., or auto: those of "
            "each stage, and of its chunks, with which the step is shortest in "
@@ -233,8 +235,7 @@ Rows executionRows(RunOptions &o) {
        "The level to write (llvm is LLVM IR, ptx the kernels of a GPU)",
        compile, Choice(o.emit)},
       {"explain", output, "",
-       "Each transfer between ranks: what, why, and how much of "
-       "its time nothing hides",
+       "Print each transfer between ranks: tensor, reason, and exposed time",
        compile | plan, &o.explain},
       {"state", output, "",
        "Print the tensors that a checkpoint holds, and nothing else", plan,

@@ -16,7 +16,7 @@ OptionRows metricsRows(MetricsOptions &o) {
        "data sheet, where the GPU is known",
        train, &o.peakFlops},
       {"flight-record", group, "PATH",
-       "Where the last events of the ranks are written when a run fails "
+       "File for the last events of the ranks when a run fails "
        "(flight.json in the folder of --metrics, or rota-flight-PID.json in "
        "TMPDIR or /tmp)",
        runs, &o.flightRecord}};

@@ -11,8 +11,9 @@ OptionRows skipRows(SkipOptions &o) {
            "without it, such a step ends the run",
            train | Command::Plan, &o.nonfinite},
           {"skip-spikes", group, "X",
-           "The same, and a step whose loss or gradient norm is more than X "
-           "standard deviations above the mean of the last 128; 0: none",
+           "Skip steps that are not finite, and steps whose loss or gradient "
+           "norm is more than X standard deviations above the mean of the "
+           "last 128; 0: none",
            train | Command::Plan, &o.spikes}};
 }
 

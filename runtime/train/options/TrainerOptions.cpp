@@ -95,7 +95,7 @@ Rows executionRows(Options &o) {
        .variable = &o.output,
        .letter = 'o',
        .requiredBy = probe | Command::Convert},
-      {"json", output, "", "The same facts as JSON",
+      {"json", output, "", "Print JSON instead of text",
        anyRun | Command::Plan | Command::Schedule | Command::Checkpoint |
            Command::Convert,
        &o.json},
