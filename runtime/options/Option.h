@@ -141,7 +141,7 @@ std::string missingText(const std::vector<std::string> &options);
 /// before the name.
 std::string suggestion(const std::vector<Option> &table, std::string_view name,
                        unsigned commands, const std::string &prefix);
-/// The same for an option of other commands: its name there is another here.
+/// The suggestion for an option of other commands that has another name here.
 std::string otherName(const std::vector<Option> &table, std::string_view name,
                       unsigned commands, const std::string &prefix);
 /// "; did you mean 'X'?" for the nearest of `names` to a misspelled one.

@@ -50,7 +50,7 @@ std::vector<std::string> optionsOf(const PassInfo &pass) {
 /// A setting of `option` that changes the pass; empty: none was found.
 std::string changeOf(const PassInfo &pass, const std::string &option) {
   std::vector<std::string> before = passesOf(&pass, "");
-  testing::internal::CaptureStderr(); // of wrong values
+  testing::internal::CaptureStderr(); // messages about wrong values
   std::string change;
   for (const char *value : {"true", "7", "bf16", "match-rms-adamw", "explicit",
                             "ring", "once", "balanced", "v", "text"}) {

@@ -26,7 +26,7 @@ constexpr unsigned models = train | compile | plan | probe | eval;
 constexpr unsigned timelines = models | schedule;
 
 constexpr double maxSize = mlir::rota::Config::maxSize;
-constexpr double maxInt = INT_MAX; // of numbers that become an int
+constexpr double maxInt = INT_MAX; // for numbers that become an int
 constexpr double anySign = -maxInt;
 constexpr double maxLossBlocks = 4096; // each is a call in an action's list
 

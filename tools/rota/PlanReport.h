@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What `rota plan` prints.
+// The output of `rota plan`.
 #ifndef ROTA_TOOLS_ROTA_PLANREPORT_H
 #define ROTA_TOOLS_ROTA_PLANREPORT_H
 
@@ -15,7 +15,7 @@ namespace rota {
 /// A plan with the policies that it is compared with.
 struct PlanReport {
   PlanAnswer answer;
-  std::optional<MeasuredStep> measured; // of a trace that the options name
+  std::optional<MeasuredStep> measured; // from the trace that the options name
 };
 
 /// The report for people, and for programs.

@@ -223,7 +223,7 @@ TEST_F(OptionsTest, PlansTakeTheFlagsOfARun) {
   EXPECT_EQ(said, "error: '--tokens' does not apply to 'rota plan'\n");
 }
 
-/// What stands after "Examples:" in the help of `verb`.
+/// The text after "Examples:" in the help of `verb`.
 static std::vector<std::string> examplesIn(StringRef help) {
   SmallVector<StringRef> lines;
   help.split("Examples:\n").second.split(lines, '\n', -1, /*KeepEmpty=*/false);
