@@ -72,7 +72,7 @@ std::string draw(const RunOptions &options, const Timeline &timeline,
          drawReport(timeline, simulation, *steadyStep(timeline, options.costs));
 }
 
-/// The orders that a search has tried.
+/// Prints the remark of a search.
 void remarkSearch(const std::string &schedule, const std::string &search) {
   if (!search.empty())
     std::fprintf(stderr, "remark: %s: %s\n", schedule.c_str(), search.c_str());
