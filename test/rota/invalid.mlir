@@ -747,7 +747,7 @@ func.func @f(%q: tensor<2x16x4x8xf32>, %k: tensor<2x16x2x8xf32>, %p: tensor<i32>
 
 // attention C7: keys of another block
 func.func @f(%q: tensor<2x16x4x8xf32>, %k: tensor<2x16x2x8xf32>, %p: tensor<i32>) {
-  // expected-error@+1 {{expected keys of 1 block behind or more, got 0}}
+  // expected-error@+1 {{expected a distance of 1 block or more, got 0}}
   %o, %l = rota.attention %q, %k, %k position %p behind = 0 scale = 0.35 : (tensor<2x16x4x8xf32>, tensor<2x16x2x8xf32>, tensor<2x16x2x8xf32>, tensor<i32>) -> (tensor<2x16x4x8xf32>, tensor<2x4x16xf32>)
   return
 }

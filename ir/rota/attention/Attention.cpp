@@ -41,7 +41,7 @@ template <typename Op> static LogicalResult verifyBlocks(Op op) {
     return op->emitOpError(
         "expected 'behind' or a key position with a position");
   if (distance && int64_t(*distance) < 1)
-    return op->emitOpError("expected keys of 1 block behind or more, got ")
+    return op->emitOpError("expected a distance of 1 block or more, got ")
            << int64_t(*distance);
   for (Value position : {Value(op.getPosition()), key})
     if (position && !shapeOf(position).empty())
