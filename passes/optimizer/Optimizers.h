@@ -46,12 +46,15 @@ Value buildRouterBias(UpdateBuilder &builder);
 
 /// Options that several optimizers have.
 inline constexpr double kBelowOne = 0.999999999, kAny = 1e300;
+/// A little above the least normal f32. With an epsilon of 0, which PyTorch
+/// takes, the step of an element that never had a gradient is 0 / 0.
+inline constexpr double kAboveZero = 1.2e-38;
 inline constexpr llvm::StringLiteral kWeightDecay = "weight-decay",
                                      kMomentum = "momentum";
 inline constexpr OptimizerSpec::Option
     kBeta1 = {"beta1", 0.9, 0.0, kBelowOne, "Decay of the first moment"},
     kBeta2 = {"beta2", 0.95, 0.0, kBelowOne, "Decay of the second moment"},
-    kEpsilon = {"epsilon", 1e-8, 0.0, kAny, "Added to the root"},
+    kEpsilon = {"epsilon", 1e-8, kAboveZero, kAny, "Added to the root"},
     kDecay = {kWeightDecay, 0.1, 0.0, kAny,
               "Decay of tensors of two or more dimensions"};
 
