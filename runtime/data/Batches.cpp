@@ -21,15 +21,13 @@ static void store(const std::vector<float> &values, ElementType type,
 
 void NormalBatches::fill(Split split, int64_t first, const Destination &input,
                          const Destination &target) const {
-  int64_t batch = first / program.stepSequences();
-  int64_t inBatch = first % program.stepSequences();
   std::string half = split == Split::Train ? "train" : "validation";
   auto one = [&](const char *name, const DataForm &form,
                  const Destination &out) {
     if (!out.place)
       return;
-    RandomStream stream(seed, "data." + half + "." + name, batch);
-    int64_t begin = inBatch * form.elements() / form.shape[0];
+    RandomStream stream(seed, "data." + half + "." + name, /*stream=*/0);
+    int64_t begin = first * form.elements() / form.shape[0];
     std::vector<float> values;
     forEachRun(out.part, 0, out.part.elements(),
                [&](int64_t whole, int64_t inPart, int64_t count) {

@@ -329,7 +329,7 @@ TEST(Trainer, KeepsTheBestValidation) {
   arguments.back() = "40";
   arguments.insert(arguments.end(), {"--gradient-clip", "0", "--weight-decay",
                                      "0.9", "--accept-change", "optimizer"});
-  arguments[4] = "5";
+  arguments[4] = "8";
   arguments.erase(arguments.begin() + 5, arguments.begin() + 7);
   json second = run(arguments).events("end").at(0);
   EXPECT_EQ(second["steps"], 40);

@@ -61,15 +61,16 @@ TEST(Batches, PartsMakeTheWhole) {
   EXPECT_EQ(fillParts<float>(fixed, program.input, true), whole);
 }
 
-TEST(NormalBatches, DoNotDependOnTheSplitIntoMicrobatches) {
+/// Sequences 8 to 11, from batches of 4 and of 2.
+TEST(NormalBatches, SequencesDependOnTheirNumberAlone) {
   std::vector<std::vector<float>> results;
-  for (int64_t microbatches : {1, 2}) {
+  for (auto [sequences, microbatches] :
+       {std::pair(4, 1), std::pair(2, 2), std::pair(2, 1)}) {
     Program program;
     program.microbatches = microbatches;
-    program.input =
-        program.target = {ElementType::F32, {4 / microbatches, 3, 5}};
+    program.input = program.target = {ElementType::F32, {sequences, 3, 5}};
     std::vector<float> all;
-    for (int64_t m = 0; m < microbatches; ++m) {
+    for (int64_t m = 0; m < 4 / sequences; ++m) {
       std::vector<float> one(program.input.elements());
       NormalBatches(program, 1)
           .fill(Split::Train, 8 + m * program.input.shape[0],
@@ -81,6 +82,7 @@ TEST(NormalBatches, DoNotDependOnTheSplitIntoMicrobatches) {
     results.push_back(all);
   }
   EXPECT_EQ(results[0], results[1]);
+  EXPECT_EQ(results[0], results[2]);
 }
 
 /// 99 targets in batches of 32: the last one has 3.
