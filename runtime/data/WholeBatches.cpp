@@ -21,10 +21,6 @@ int64_t WholeBatches::batches() const {
   return (tokens.size() - 1 + batch - 1) / batch;
 }
 
-int64_t WholeBatches::targets(int64_t batches) const {
-  return std::min(batches * batchSequences * length, tokens.size() - 1);
-}
-
 void WholeBatches::fill(Split, int64_t first, const Destination &input,
                         const Destination &target) const {
   auto one = [&](const Destination &out, int64_t ahead, TokenRole role,

@@ -21,8 +21,6 @@ public:
   std::string describe() const override;
 
   int64_t batches() const;
-  /// Targets of the first batches, without those that pad.
-  int64_t targets(int64_t batches) const;
 
 private:
   Tokens tokens;

@@ -64,8 +64,10 @@ static Evaluated readWeights(Rank &rank, const Run &run) {
   return weights;
 }
 
-static void print(const Options &options, const Evaluated &weights, double loss,
-                  int64_t batches, int64_t tokens) {
+static void print(const Options &options, const Evaluated &weights,
+                  const Loss &total, int64_t batches) {
+  double loss = total.main();
+  auto tokens = static_cast<int64_t>(total.weight); // targets that count
   if (options.json) {
     nlohmann::ordered_json line = {{"event", "eval"},
                                    {"step", nullptr},
@@ -95,15 +97,14 @@ void evaluate(const Run &run) {
   validation.steps = data.batches();
   if (run.options.evalSteps > 0)
     validation.steps = std::min(run.options.evalSteps, data.batches());
-  int64_t tokens = data.targets(validation.steps);
   run.machine.run([&](Rank &rank) {
     Executor executor(rank, /*tracedRuns=*/0);
     Evaluated weights = readWeights(rank, run);
     // The first signal ends the process: it has nothing to save.
-    std::optional<double> loss = Evaluation(rank, executor, validation, data)
-                                     .run(weights.step.value_or(0));
+    std::optional<Loss> loss = Evaluation(rank, executor, validation, data)
+                                   .run(weights.step.value_or(0));
     if (rank.number() == 0)
-      print(run.options, weights, *loss, validation.steps, tokens);
+      print(run.options, weights, *loss, validation.steps);
   });
 }
 

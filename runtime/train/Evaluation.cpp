@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/Evaluation.h"
+#include "runtime/Error.h"
 #include "runtime/data/TokenBatches.h"
 #include "runtime/train/Data.h"
 #include "runtime/train/Signals.h"
-#include "runtime/train/step/Gather.h"
 
 namespace rota {
 
-std::optional<double> Evaluation::run(int64_t t) {
+std::optional<Loss> Evaluation::run(int64_t t) {
   Loss total;
   const Program &program = rank.program();
   int64_t runs = options.steps * runsOf(program, options.batchSize);
@@ -18,14 +18,15 @@ std::optional<double> Evaluation::run(int64_t t) {
                          run * program.timelineSequences());
     executor.run(Executor::Mode::Evaluate);
     Loss loss = gatherLoss(rank);
-    total.sum += loss.sum; // without terms, which only train
+    total.sum += loss.sum;
     total.weight += loss.weight;
-    total.auxiliary += loss.auxiliary / static_cast<double>(runs);
   }
-  double mean = total.mean();
-  if (!least || mean < least->loss)
-    least = {mean, t};
-  return mean;
+  if (total.weight == 0.0)
+    throw InputError("expected a target that counts in the data of a "
+                     "validation, got none");
+  if (!least || total.main() < least->loss)
+    least = {total.main(), t};
+  return total;
 }
 
 void Evaluation::save(RunState &state) const {

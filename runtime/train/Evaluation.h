@@ -8,6 +8,7 @@
 #include "runtime/data/Batches.h"
 #include "runtime/train/options/ValidationOptions.h"
 #include "runtime/train/step/Executor.h"
+#include "runtime/train/step/Gather.h"
 #include "runtime/train/step/RunValues.h"
 
 #include <optional>
@@ -27,12 +28,13 @@ public:
            (last || (interval > 0 && t % interval == 0));
   }
 
-  /// The loss of the model after step `t` without its terms, a mean over all
-  /// batches of a validation, in f64, the same on all ranks. None when a signal
-  /// ended the validation between two batches: then nothing has changed. Every
-  /// rank calls, while its device has no step to do. Throws RunError when a
-  /// loss is not finite.
-  std::optional<double> run(int64_t t);
+  /// Sum and weight of the main loss of the model after step `t`, without terms
+  /// and auxiliary losses, which only train: over all batches of a validation,
+  /// in f64, the same on all ranks. None when a signal ended the validation
+  /// between two batches: then nothing has changed. Every rank calls, while its
+  /// device has no step to do. Throws RunError when a loss is not finite, and
+  /// InputError when no target counts.
+  std::optional<Loss> run(int64_t t);
 
   const std::optional<BestValidation> &best() const { return least; }
   /// Whether the evaluation after step `t` had the least loss so far.

@@ -3,24 +3,52 @@
 #include "runtime/Error.h"
 #include "runtime/data/TokenBatches.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 
 namespace rota {
 
-/// Sequences that do not count are those of tokens without a target, and change
-/// the auxiliary losses.
-static void checkValidation(const Program &program, int64_t batchSize) {
+/// Sequences of the runs of the timeline that a validation takes. Sequences
+/// that do not count are those of tokens without a target; they change means of
+/// observations. Throws InputError.
+static int64_t validationSequences(const Program &program,
+                                   const ValidationOptions &validation) {
   int64_t run = program.timelineSequences();
-  if ((program.vocabulary > 0 && program.auxiliaryLosses.empty()) ||
-      batchSize % run == 0)
-    return;
+  bool takesParts = program.vocabulary > 0 && !hasMeans(program);
+  if (!takesParts && validation.batchSize % run != 0)
+    throw InputError(fmt::format(
+        "'eval-batch-size': expected a multiple of the {} sequences of a "
+        "step for a model whose {}, got {}",
+        run,
+        program.vocabulary > 0 ? "layers read means of observations"
+                               : "inputs are not tokens",
+        validation.batchSize));
+  int64_t batch = runsOf(program, validation.batchSize) * run;
+  int64_t sequences = 0;
+  if (__builtin_mul_overflow(batch, validation.steps, &sequences))
+    throw InputError(fmt::format(
+        "'eval-steps': expected a validation of fewer than 2^63 sequences, got "
+        "{} batches of {}",
+        validation.steps, batch));
+  return sequences;
+}
+
+/// Throws InputError unless a target of a validation counts. Most often the
+/// first one does.
+static void requireTarget(const Program &program, const Batches &batches,
+                          int64_t sequences) {
+  std::vector<int32_t> targets(static_cast<size_t>(program.target.elements()));
+  Destination out{partOf(program.target.shape, {}, {}, {}),
+                  reinterpret_cast<char *>(targets.data())};
+  for (int64_t s = 0; s < sequences; s += program.input.shape[0]) {
+    batches.fill(Split::Validation, s, {}, out);
+    if (std::ranges::any_of(targets, [](int32_t t) { return t >= 0; }))
+      return;
+  }
   throw InputError(fmt::format(
-      "'eval-batch-size': expected a multiple of the {} sequences of a "
-      "step for a model {}, got {}",
-      run,
-      program.vocabulary > 0 ? "with auxiliary losses"
-                             : "whose inputs are not tokens",
-      batchSize));
+      "expected a target that counts in the {} sequences of a validation, got "
+      "none (--eval-fraction 0 trains without one)",
+      sequences));
 }
 
 static std::unique_ptr<Batches> normalBatches(const Program &program,
@@ -49,7 +77,7 @@ tokenBatches(const Program &program, const Options &options,
 }
 
 RunData::RunData(const Program &program, const Options &options) {
-  checkValidation(program, options.validation.batchSize);
+  int64_t sequences = validationSequences(program, options.validation);
   if (program.vocabulary == 0) {
     own = normalBatches(program, options);
     return;
@@ -58,6 +86,8 @@ RunData::RunData(const Program &program, const Options &options) {
   own = tokenBatches(program, options, options.data, validation.heldFraction());
   if (!validation.data.empty())
     held = tokenBatches(program, options, validation.data, 1.0);
+  if (this->validation().hasValidation())
+    requireTarget(program, this->validation(), sequences);
 }
 
 std::string RunData::describe() const {

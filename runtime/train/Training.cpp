@@ -264,8 +264,10 @@ double Training::readBubble(int64_t t) {
 bool Training::validate(int64_t t) {
   rank.flight().add(FlightEvent::ValidationBegin, t);
   optimizer.settle(); // it reads the parameters of all stages
-  phases.timed("validation",
-               [&] { progress.validationLoss = evaluation.run(t); });
+  phases.timed("validation", [&] {
+    if (std::optional<Loss> loss = evaluation.run(t))
+      progress.validationLoss = loss->main();
+  });
   double validated = deviceSeconds();
   rank.flight().add(FlightEvent::ValidationEnd, t);
   time.addValidation(validated - std::exchange(lastEnd, validated));

@@ -393,6 +393,12 @@ TEST(Trainer, ValidatesOnBatchesOfTheirOwnSize) {
   };
   EXPECT_EQ(lossOf(2, "0"), lossOf(2, "2"));
   EXPECT_NE(lossOf(2, "2"), lossOf(2, "4"));
+  const std::string most = "9007199254740992";
+  Outcome all = run({"--eval-steps", most, "--eval-batch-size", most});
+  EXPECT_EQ(all.code, kExitBadInput);
+  EXPECT_EQ(all.err, "error: 'eval-steps': expected a validation of fewer than "
+                     "2^63 sequences, got 9007199254740992 batches of "
+                     "9007199254740992\n");
   Outcome odd = run({"--steps", "1", "--eval-batch-size", "3"});
   EXPECT_EQ(odd.err, "error: 'eval-batch-size': expected a multiple of "
                      "the 2 sequences of a step for a model whose inputs are "

@@ -115,7 +115,7 @@ std::vector<bool> decideTogether(Rank &rank, const std::vector<bool> &own) {
 }
 
 double Loss::mean() const {
-  double all = overWeight(sum);
+  double all = main();
   for (double term : terms)
     all += overWeight(term);
   return all + auxiliary;
@@ -124,7 +124,7 @@ double Loss::mean() const {
 std::vector<LossPart> Loss::parts(const Program &program) const {
   if (program.lossTerms.empty())
     return {};
-  std::vector<LossPart> all = {{"main", overWeight(sum)}};
+  std::vector<LossPart> all = {{"main", main()}};
   for (size_t t = 0; t < program.lossTerms.size(); ++t)
     all.push_back({program.lossTerms[t].name,
                    t < terms.size() ? overWeight(terms[t]) : 0.0});

@@ -68,8 +68,10 @@ struct Loss {
   std::vector<double> terms; // of Program::lossTerms
   double auxiliary = 0.0;
 
-  /// Of what trains: main loss, terms and auxiliary losses. All but the
-  /// auxiliary ones are 0 where nothing counts.
+  /// The mean of the main loss: that of a validation. 0 where nothing counts.
+  double main() const { return overWeight(sum); }
+  /// The mean of what trains: main loss, terms and auxiliary losses. All but
+  /// the auxiliary ones are 0 where nothing counts.
   double mean() const;
   /// The main loss and its terms; nothing where the program has no terms.
   std::vector<LossPart> parts(const Program &program) const;
