@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The program's binary form. Each structure lists its fields once, in a `visit`
-// function; a writer and a reader walk that list.
+// function; a writer, a reader and a hash of the form walk that list.
 //
-//   kMagic                   8 bytes, the last of which counts versions
+//   form                     8 bytes: formOf() of the code that wrote them
 //   checksum                 8 bytes, of all that follows
 //   the fields of Program    in the order of their lists
 //
@@ -18,7 +18,6 @@
 namespace rota {
 namespace {
 
-constexpr std::string_view kMagic = "rotaprg1";
 constexpr size_t kHeader = 16;
 
 /// The last value of an enumeration.
@@ -33,9 +32,8 @@ constexpr auto kLast<DeviceKind> =
     DeviceKind(std::size(Names<DeviceKind>::list) - 1);
 template <> constexpr auto kLast<ActionKind> = ActionKind(kActionKindCount - 1);
 
-/// FNV-1a.
-uint64_t checksum(std::string_view bytes) {
-  uint64_t sum = 0xcbf29ce484222325;
+/// FNV-1a. `sum`: of the bytes before.
+uint64_t checksum(std::string_view bytes, uint64_t sum = 0xcbf29ce484222325) {
   for (char byte : bytes)
     sum = (sum ^ static_cast<uint8_t>(byte)) * 0x100000001b3;
   return sum;
@@ -311,6 +309,55 @@ template <typename V> void visit(V &v, Program &x) {
   v("kernelRowBytes", x.kernelRowBytes);
 }
 
+/// The checksum of the names and types of a structure's fields, in order.
+class Form {
+public:
+  uint64_t sum = checksum("");
+
+  template <typename T> void operator()(const char *name, T &field) {
+    add(name);
+    addType(field);
+  }
+
+private:
+  void add(const std::string &word) { sum = checksum(word + ' ', sum); }
+
+  void addType(bool) { add("bool"); }
+  void addType(int) { add("int"); }
+  void addType(int64_t) { add("int64"); }
+  void addType(double) { add("double"); }
+  void addType(std::string &) { add("string"); }
+  template <typename T> void addType(std::vector<T> &) {
+    add("list");
+    T element{};
+    addType(element);
+  }
+  template <typename T, size_t N> void addType(std::array<T, N> &values) {
+    add(std::to_string(N));
+    addType(values[0]);
+  }
+  template <typename T> void addType(T &value) {
+    if constexpr (std::is_enum_v<T>) {
+      add(std::to_string(static_cast<int>(kLast<T>)));
+    } else {
+      add("{");
+      visit(*this, value);
+      add("}");
+    }
+  }
+};
+
+/// Changes with every field of a program that is added, renamed or moved.
+uint64_t formOf() {
+  static const uint64_t sum = [] {
+    Form form;
+    Program program;
+    visit(form, program);
+    return form.sum;
+  }();
+  return sum;
+}
+
 /// Appends a structure's fields to bytes.
 class Writer {
 public:
@@ -491,7 +538,7 @@ std::string toBytes(const Program &program) {
   // `visit` serves both directions, so it takes the fields as mutable.
   visit(fields, const_cast<Program &>(program));
   Writer header;
-  header.bytes = kMagic;
+  header.writeFixed(formOf());
   header.writeFixed(checksum(fields.bytes));
   return header.bytes + fields.bytes;
 }
@@ -499,14 +546,14 @@ std::string toBytes(const Program &program) {
 bool fromBytes(std::string_view bytes, Program &program, std::string &error) {
   program = Program();
   error.clear();
-  if (bytes.size() < kHeader || !bytes.starts_with(kMagic)) {
-    error = "expected a program's description of at least " +
-            std::to_string(kHeader) + " bytes that begins with '" +
-            std::string(kMagic) + "', got " + std::to_string(bytes.size()) +
-            " bytes";
+  Reader header(bytes);
+  uint64_t form = header.readFixed(), expected = header.readFixed();
+  if (header.failed() || form != formOf()) {
+    error =
+        "expected a program's description in the form of this version, got " +
+        std::to_string(bytes.size()) + " bytes that do not begin with it";
     return false;
   }
-  uint64_t expected = Reader(bytes.substr(kMagic.size())).readFixed();
   std::string_view fields = bytes.substr(kHeader);
   if (uint64_t sum = checksum(fields); sum != expected) {
     error = "the program's description is damaged: expected the checksum " +

@@ -140,7 +140,9 @@ TEST(Program, IntegersOfAllSizesRoundTrip) {
 TEST(Program, RefusesBytesThatAreNotAProgram) {
   Program program;
   std::string error;
-  for (std::string bytes : {"", "{", "rotaprg1", "rotaprg2aaaaaaaabbbb"}) {
+  std::string start = toBytes(program).substr(0, 8);
+  for (std::string bytes : {std::string(), std::string("{"), start,
+                            "rotaprg1" + toBytes(program).substr(8)}) {
     EXPECT_FALSE(fromBytes(bytes, program, error)) << bytes;
     EXPECT_NE(error.find("expected a program's description"), std::string::npos)
         << error;
@@ -165,7 +167,7 @@ std::string sealed(const std::string &fields) {
   uint64_t sum = 0xcbf29ce484222325;
   for (char byte : fields)
     sum = (sum ^ static_cast<uint8_t>(byte)) * 0x100000001b3;
-  std::string bytes = "rotaprg1";
+  std::string bytes = toBytes(Program()).substr(0, 8);
   for (int i = 0; i < 8; ++i)
     bytes.push_back(static_cast<char>(sum >> (8 * i)));
   return bytes + fields;
