@@ -114,8 +114,10 @@ std::string describeRun(const Program &program, const RunFacts &facts) {
                       {"plan", program.plan}};
   if (facts.peakFlops)
     run["peak_flops"] = *facts.peakFlops;
-  if (clock)
+  if (clock && facts.hasStepBarrier)
     run["planned_seconds"] = clock->makespan;
+  else if (std::optional<double> step = plannedSteadySeconds(program))
+    run["planned_seconds"] = *step;
   return jsonText(run, 1) + "\n";
 }
 

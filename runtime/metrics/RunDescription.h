@@ -26,6 +26,7 @@ struct RunFacts {
   int64_t tokensPerStep = 0;       // on all ranks
   std::optional<double> peakFlops; // see Utilization.h
   double plannedBubble = 0.0;      // see StepBarrier.h
+  bool hasStepBarrier = true;      // see StepBarrier.h
   const std::vector<Option> &options;
 };
 
@@ -36,8 +37,9 @@ nlohmann::ordered_json usesJson(const Stage &stage);
 
 /// A JSON object: the program, the values of the options, for each stage the
 /// bytes of its memory by use, and, in seconds of the machine that the compiler
-/// assumes, the timeline ("planned": [name, kind, begin, end] of each action)
-/// and its transfers by kind ("transfers": count, seconds and exposed).
+/// assumes, the time of a step of the run, the timeline ("planned": [name,
+/// kind, begin, end] of each action) and its transfers by kind ("transfers":
+/// count, seconds and exposed).
 std::string describeRun(const Program &program, const RunFacts &facts);
 
 } // namespace rota

@@ -3,7 +3,10 @@
 
 namespace rota {
 
-std::optional<Clock> plannedTimes(const Program &program) {
+/// ActionTemplate::estimate of each action, [stage][action]; nothing where no
+/// computation has one.
+static std::optional<std::vector<std::vector<double>>>
+estimatesOf(const Program &program) {
   std::vector<std::vector<double>> seconds;
   bool isKnown = false;
   for (const Stage &stage : program.stages) {
@@ -16,11 +19,27 @@ std::optional<Clock> plannedTimes(const Program &program) {
           isCompute(actionTemplate.kind) && actionTemplate.estimate > 0.0;
     }
   }
+  if (!isKnown)
+    return std::nullopt;
+  return seconds;
+}
+
+std::optional<Clock> plannedTimes(const Program &program) {
+  auto seconds = estimatesOf(program);
   Clock clock;
   std::string error;
-  if (!isKnown || !runClock(program, seconds, clock, error))
+  if (!seconds || !runClock(program, *seconds, clock, error))
     return std::nullopt;
   return clock;
+}
+
+std::optional<double> plannedSteadySeconds(const Program &program) {
+  auto seconds = estimatesOf(program);
+  double step = 0.0;
+  std::string error;
+  if (!seconds || !runSteadyClock(program, *seconds, step, error))
+    return std::nullopt;
+  return step;
 }
 
 } // namespace rota

@@ -14,6 +14,10 @@ namespace rota {
 /// seconds of each action; nothing where no computation has an estimate.
 std::optional<Clock> plannedTimes(const Program &program);
 
+/// The seconds of a step by the same estimates, in the steady state of a run
+/// without step barriers.
+std::optional<double> plannedSteadySeconds(const Program &program);
+
 } // namespace rota
 
 #endif // ROTA_RUNTIME_TRACE_PLANNEDTIMES_H

@@ -2,10 +2,12 @@
 //
 // The program's binary form and the checks made before a program runs.
 #include "runtime/program/Program.h"
+#include "runtime/metrics/RunDescription.h"
 #include "runtime/program/Verify.h"
 #include "runtime/train/step/Executor.h"
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include <limits>
 
@@ -505,6 +507,14 @@ TEST(Verify, ClockRunsStepsWithoutABarrier) {
               1e-12);
   EXPECT_NEAR(measuredBubble(p, seconds, /*hasBarrier=*/false), 1.0 - 5.0 / 6.0,
               1e-12);
+  p.stages[0].templates[0].estimate = 2.0;
+  p.stages[1].templates[1].estimate = 3.0;
+  for (bool hasStepBarrier : {false, true}) {
+    std::vector<Option> none;
+    RunFacts facts{"cpu", "", 0, {}, 0.0, hasStepBarrier, none};
+    EXPECT_EQ(nlohmann::json::parse(describeRun(p, facts))["planned_seconds"],
+              hasStepBarrier ? 5.0 : 3.0);
+  }
 }
 
 // Two gathers, one after the other, and two computations that read them: the

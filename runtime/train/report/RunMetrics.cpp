@@ -67,10 +67,12 @@ void RunMetrics::begin(const std::string &data, int64_t tokensPerStep) {
   std::vector<Option> table = trainOptions(values);
   note(folder->replace(
       metricsfiles::run,
-      describeRun(rank.program(),
-                  {rank.device().name(), data, tokensPerStep,
-                   peakFlops(rank, options),
-                   plannedBubble(rank.program(), options), table})));
+      describeRun(
+          rank.program(),
+          {rank.device().name(), data, tokensPerStep, peakFlops(rank, options),
+           plannedBubble(rank.program(), options),
+           hasStepBarrier(rank.program(), options.optimizer, options.skip),
+           table})));
 }
 
 static Metric metricOf(StepNumber number, double value) {
