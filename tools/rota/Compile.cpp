@@ -5,6 +5,7 @@
 
 #include "runtime/program/Text.h"
 #include "runtime/train/rank/Launch.h"
+#include "tools/rota/CheckInputs.h"
 #include "tools/rota/InitialWeights.h"
 #include "tools/rota/Process.h"
 #include "tools/rota/Requests.h"
@@ -65,6 +66,8 @@ ExitCode compile(Command verb, RunOptions &options, const std::string &output) {
 
 int compileThenRun(Command verb, RunOptions options,
                    std::unique_ptr<CheckpointModel> temporary) {
+  if (std::string wrong; !checkInputs(verb, options, wrong))
+    return reportBadInput(wrong);
   std::error_code error;
   lowering::MemoryFile trainer("rota-trainer", error);
   if (error) {

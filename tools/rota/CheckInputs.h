@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The files that a run names, looked at before its trainer is compiled.
+#ifndef ROTA_TOOLS_ROTA_CHECKINPUTS_H
+#define ROTA_TOOLS_ROTA_CHECKINPUTS_H
+
+#include "tools/rota/RunOptions.h"
+
+namespace rota {
+
+/// Whether the data, weights and checkpoint that `options` name are there and
+/// files can be written where they say: what the trainer refuses without having
+/// read the model. False: `error` says what is wrong.
+bool checkInputs(Command verb, const RunOptions &options, std::string &error);
+
+} // namespace rota
+
+#endif // ROTA_TOOLS_ROTA_CHECKINPUTS_H
