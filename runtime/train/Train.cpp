@@ -3,6 +3,7 @@
 // The trainer's main function.
 #include "runtime/train/Train.h"
 #include "runtime/Error.h"
+#include "runtime/checkpoint/Folder.h"
 #include "runtime/checkpoint/FolderLock.h"
 #include "runtime/files/WriteFile.h"
 #include "runtime/metrics/MetricsFolder.h"
@@ -53,6 +54,24 @@ static std::string flightPath(const Options &options,
          std::filesystem::path(path).extension().string();
 }
 
+/// The line after the message of a run that failed: the checkpoint that it goes
+/// on from. Empty where it has none.
+static std::string adviceAfterFailure(Command command, const Options &options) {
+  const std::string &folder = options.checkpoints.folder;
+  if (command != Command::Train || folder.empty())
+    return "";
+  try {
+    std::vector<int64_t> steps = checkpointsIn(folder);
+    return steps.empty()
+               ? ""
+               : fmt::format("note: {} from '{}'\n",
+                             options.resume.continuation(),
+                             inFolder(folder, checkpointName(steps.back())));
+  } catch (const InputError &) {
+    return "";
+  }
+}
+
 /// Connects the ranks, reads the weights and runs the command.
 static void runCommand(const Executable &executable, Command command,
                        const Options &options, const ProcessLaunch &launch) {
@@ -62,7 +81,8 @@ static void runCommand(const Executable &executable, Command command,
   FlightReport flight(flightPath(options, launch), /*isNew=*/!isNamed,
                       /*prints=*/launch.process < kPrintingProcesses);
   Connection connection(*executable.program, options.ranks, launch,
-                        /*timing=*/!options.trace.empty());
+                        /*timing=*/!options.trace.empty(),
+                        [&] { return adviceAfterFailure(command, options); });
   try {
     std::optional<FolderLock> metrics, checkpoints;
     if (launch.process == 0 && !options.metrics.folder.empty()) {
@@ -140,7 +160,10 @@ int runTrainer(int argc, char **argv, const char *description,
     // needs time to.
     if (!prints)
       std::this_thread::sleep_for(std::chrono::seconds(1));
-    return complain(failure.what(), kExitRunFailed);
+    complain(failure.what(), kExitRunFailed);
+    if (prints)
+      fmt::print(stderr, "{}", adviceAfterFailure(command, options));
+    return kExitRunFailed;
   }
 }
 

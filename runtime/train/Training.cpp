@@ -104,10 +104,10 @@ void Training::run() {
   progress.best = evaluation.best();
   progress.reachedTarget = evaluation.reachedTarget();
   RunSummary summary = summarize();
-  report.end(progress, summary);
-  metrics.end(progress, summary);
   if (options.profile)
     report.profile(gatherProfiles(rank), phases.table(), summary.ranks);
+  report.end(progress, summary);
+  metrics.end(progress, summary);
   if (!options.trace.empty())
     writeTrace(rank, executor, options.trace);
   if (!options.save.empty())
@@ -234,6 +234,8 @@ bool Training::finish(const Pending &pending, StepEnd ends) {
   bool isInterrupted = ends.isInterrupted ||
                        (evaluation.follows(t, ends.isLast) && !validate(t));
   bool last = ends.isLast || isInterrupted || evaluation.reachedTarget();
+  if (t != end.lastStep() && (ends.isLast || isInterrupted))
+    progress.earlyEnd = isInterrupted ? EarlyEnd::Signal : EarlyEnd::TimeLimit;
   bool isBest = options.checkpoints.keep.best && evaluation.isBest(t);
   if (ends.saves || isBest || (last && checkpoints.isOn()))
     saveCheckpoint(t);

@@ -224,6 +224,27 @@ TEST(Trainer, TimeLimitStopsWithAFinalValidation) {
   json end = o.events("end").at(0);
   EXPECT_LT(end["steps"], 100000000);
   EXPECT_TRUE(end["validation_loss"].is_number());
+  EXPECT_EQ(end["early_end"], "time-limit");
+}
+
+/// The last line of a run with steps left says how it goes on.
+TEST(Trainer, SaysHowARunGoesOn) {
+  TemporaryFolder folder;
+  auto lastLine = [](std::vector<std::string> more) {
+    more.insert(more.end(), {"--steps", "100000000", "--time-limit", "0.05"});
+    Outcome o = run(more);
+    EXPECT_EQ(o.code, kExitSuccess) << o.err;
+    size_t begin = o.out.rfind("at its time limit after step ");
+    EXPECT_LT(begin, o.out.size()) << o.out;
+    return o.out.substr(o.out.find(" of ", begin));
+  };
+  EXPECT_EQ(lastLine({}), " of 100000000; without 'checkpoint-dir' there is no "
+                          "checkpoint to go on from\n");
+  EXPECT_EQ(lastLine({"--checkpoint-dir", folder.path("c")}),
+            " of 100000000; the same command goes on\n");
+  EXPECT_EQ(
+      lastLine({"--checkpoint-dir", folder.path("c"), "--resume", "never"}),
+      " of 100000000; with 'resume' set to 'auto' the same command goes on\n");
 }
 
 /// Accumulation steps are microbatches that share the memory of a timeline.

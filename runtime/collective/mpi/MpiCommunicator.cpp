@@ -14,6 +14,9 @@ namespace {
 /// Requests of the process's own copies, which need no MPI, are negative.
 class MpiCommunicator : public Communicator {
 public:
+  explicit MpiCommunicator(std::function<std::string()> advice)
+      : progress(std::move(advice)) {}
+
   int rank() const override { return progress.rank(); }
   int size() const override { return progress.size(); }
 
@@ -98,8 +101,9 @@ private:
 
 } // namespace
 
-std::unique_ptr<Communicator> makeMpiCommunicator() {
-  return std::make_unique<MpiCommunicator>();
+std::unique_ptr<Communicator>
+makeMpiCommunicator(std::function<std::string()> advice) {
+  return std::make_unique<MpiCommunicator>(std::move(advice));
 }
 
 } // namespace rota

@@ -8,7 +8,9 @@
 
 #include "runtime/collective/Communicator.h"
 
+#include <functional>
 #include <memory>
+#include <string>
 
 namespace rota {
 
@@ -19,12 +21,14 @@ namespace rota {
 /// thread can print the rank's position when mpirun ends the process.
 ///
 /// A rank that is silent for 3.5 seconds, dead or stopped, ends the run: the
-/// next rank prints the positions of both and calls MPI_Abort. After fail()
+/// next rank prints the positions of both, then `advice`, whole lines for
+/// people, and calls MPI_Abort. After fail()
 /// every process should leave by itself, with the error that it caught as its
 /// message; after three seconds MPI_Abort ends the others.
 ///
 /// Throws RunError where MPI is missing.
-std::unique_ptr<Communicator> makeMpiCommunicator();
+std::unique_ptr<Communicator>
+makeMpiCommunicator(std::function<std::string()> advice = {});
 
 } // namespace rota
 

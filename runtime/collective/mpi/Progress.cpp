@@ -38,7 +38,8 @@ uint64_t mix(const ProgressThread::Key &key, int64_t number) {
 
 } // namespace
 
-ProgressThread::ProgressThread() {
+ProgressThread::ProgressThread(std::function<std::string()> advice)
+    : advice(std::move(advice)) {
   sigset_t blocked;
   sigemptyset(&blocked);
   sigaddset(&blocked, SIGTERM);
@@ -201,8 +202,6 @@ bool ProgressThread::advance() {
   for (auto &[key, queue] : active) {
     for (size_t i = 0; i < std::min(queue.size(), kActive); ++i) {
       Operation &operation = queue[i]->operation;
-      if (operation.span.begin == 0.0)
-        operation.span.begin = now();
       moved |= post(queue[i]);
       // One piece at a time, so that messages are posted in between.
       moved |= operation.work(i == 0);
@@ -272,7 +271,10 @@ void ProgressThread::finish(Posted done, const MPI_Status &status) {
                               where(), piece.bytes, piece.peer,
                               done.transfer->operation.describe(), bytes));
   }
-  done.transfer->operation.finish(std::move(done.piece));
+  Operation &operation = done.transfer->operation;
+  if (operation.span.begin == 0.0)
+    operation.span.begin = now();
+  operation.finish(std::move(done.piece));
 }
 
 /// Removes complete transfers.
@@ -286,7 +288,10 @@ void ProgressThread::retire() {
         ++i;
         continue;
       }
-      queue[i]->operation.span.end = end;
+      TransferTime &span = queue[i]->operation.span;
+      span.end = end;
+      if (span.begin == 0.0) // no bytes
+        span.begin = end;
       queue[i]->isComplete = true;
       queue.erase(queue.begin() + i);
     }
@@ -422,9 +427,10 @@ void ProgressThread::check(int code, const char *what) {
 }
 
 void ProgressThread::abort(const std::string &message) {
-  std::fputs((message + "\n").c_str(), stderr);
-  std::fflush(stderr);
   reportFlight(ownRank);
+  std::string text = message + "\n" + (advice ? advice() : "");
+  std::fputs(text.c_str(), stderr);
+  std::fflush(stderr);
   mpi->abort(mpi->world, kExitRunFailed);
   std::_Exit(kExitRunFailed);
 }

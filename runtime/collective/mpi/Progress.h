@@ -14,6 +14,7 @@
 #include <condition_variable>
 #include <csignal>
 #include <deque>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <thread>
@@ -22,8 +23,9 @@ namespace rota {
 
 class ProgressThread {
 public:
-  /// Starts MPI; returns when all ranks have. Throws RunError.
-  ProgressThread();
+  /// Starts MPI; returns when all ranks have. Throws RunError. `advice`: see
+  /// makeMpiCommunicator.
+  explicit ProgressThread(std::function<std::string()> advice);
   /// Waits for all ranks and ends MPI, unless the run has failed.
   ~ProgressThread();
 
@@ -77,6 +79,7 @@ private:
   [[noreturn]] void abort(const std::string &message);
   std::string where();
 
+  const std::function<std::string()> advice;
   std::unique_ptr<MpiLibrary> mpi;
   std::unique_ptr<Heartbeat> heart;
   int ownRank = 0, ranks = 1;
@@ -90,7 +93,7 @@ private:
   std::vector<Posted> posted;
   std::vector<MPI_Status> statuses;
   std::vector<int> indices;
-  std::vector<char> failureText; // text that another rank may send
+  std::vector<char> failureText; // that another rank may send
   MPI_Request failureRequest;
 
   // Shared with the rank's threads.

@@ -6,7 +6,8 @@
 
 namespace rota {
 
-std::unique_ptr<Communicator> makeMpiCommunicator() {
+std::unique_ptr<Communicator>
+makeMpiCommunicator(std::function<std::string()>) {
   throw RunError("this trainer's runtime was built without MPI: expected mpi.h "
                  "of Open MPI (Debian: libopenmpi-dev) when Rota was built");
 }

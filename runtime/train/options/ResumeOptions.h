@@ -12,6 +12,13 @@ struct ResumeOptions {
   static constexpr const char *kAuto = "auto", *kNever = "never";
   std::string from = kAuto;          // one of these, or a path
   std::vector<std::string> accepted; // keys of Manifest::identity
+
+  /// How a run goes on from a checkpoint that it wrote, for people.
+  const char *continuation() const {
+    return from == kAuto
+               ? "the same command goes on"
+               : "with 'resume' set to 'auto' the same command goes on";
+  }
 };
 
 OptionRows resumeRows(ResumeOptions &options);

@@ -14,7 +14,8 @@
 namespace rota {
 
 Connection::Connection(const Program &program, RankKind kind,
-                       const ProcessLaunch &launch, bool timing)
+                       const ProcessLaunch &launch, bool timing,
+                       std::function<std::string()> advice)
     : program(program), kind(kind), launch(launch), timing(timing) {
   auto ranks = static_cast<int>(rankCount(program));
   if (kind == RankKind::Threads) {
@@ -35,7 +36,7 @@ Connection::Connection(const Program &program, RankKind kind,
             ? " (neither torchrun nor mpirun nor srun started this one)"
             : ""));
   if (kind == RankKind::Mpi)
-    process = makeMpiCommunicator();
+    process = makeMpiCommunicator(std::move(advice));
   else if (!traitsOf(program.device).hasNccl)
     throw InputError(
         fmt::format("--ranks nccl: expected a program for cuda, got one for {}",

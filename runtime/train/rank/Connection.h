@@ -36,9 +36,9 @@ class Connection {
 public:
   /// Throws InputError when the number of processes is not that of the mesh's
   /// ranks. With `timing`, transfers of GPUs have times, and a rank's host
-  /// waits for each of them.
+  /// waits for each of them. `advice`: see makeMpiCommunicator.
   Connection(const Program &program, RankKind kind, const ProcessLaunch &launch,
-             bool timing);
+             bool timing, std::function<std::string()> advice = {});
 
   /// Ranks of this process, and the number of the first of them.
   size_t localRanks() const { return count; }

@@ -3,6 +3,8 @@
 #include "runtime/collective/RowExchange.h"
 #include "runtime/train/rank/Rank.h"
 
+#include <optional>
+
 namespace rota {
 
 /// Keeps what `body` throws. The rest of a task then runs without its
@@ -29,15 +31,14 @@ int64_t TaskContext::startInTask(int collective, const void *source,
 void TaskContext::waitInTask(int64_t started) {
   unlessFailed([&] {
     Communicator &communicator = rank.communicator();
-    double begin = communicator.now();
-    if (!rank.device().isAsynchronous() && communicator.isDone(started)) {
-      communicator.wait(started);
-    } else {
-      CoreLeave leave(rank.cores());
-      communicator.wait(started);
-    }
-    if (!rank.device().isAsynchronous())
-      seconds += communicator.now() - begin;
+    bool isAsynchronous = rank.device().isAsynchronous();
+    double from = communicator.now();
+    std::optional<CoreLeave> leave;
+    if (isAsynchronous || !communicator.isDone(started))
+      leave.emplace(rank.cores());
+    TransferTime span = communicator.wait(started);
+    if (!isAsynchronous)
+      seconds += exposedSeconds(span, from);
   });
 }
 
@@ -47,7 +48,6 @@ void TaskContext::exchangeRows(int collective, const RotaRowExchange &form,
                                const int32_t *received, void *destination) {
   unlessFailed([&] {
     Communicator &communicator = rank.communicator();
-    double begin = communicator.now();
     RowExchange exchange(form, rank.group(collective), sent, received);
     std::vector<Request> requests =
         exchange.start(communicator, stream, source, destination);
@@ -55,9 +55,12 @@ void TaskContext::exchangeRows(int collective, const RotaRowExchange &form,
       exchange.clearBlock(block, destination);
     });
     CoreLeave leave(rank.cores());
-    for (Request request : requests)
-      communicator.wait(request);
-    seconds += communicator.now() - begin;
+    double from = communicator.now();
+    for (Request request : requests) {
+      TransferTime span = communicator.wait(request);
+      seconds += exposedSeconds(span, from);
+      from = std::max(from, span.end);
+    }
   });
 }
 

@@ -8,11 +8,20 @@
 #include "runtime/collective/Communicator.h"
 #include "runtime/device/Context.h"
 
+#include <algorithm>
 #include <exception>
 
 namespace rota {
 
 class Rank;
+
+/// Seconds of a transfer that are exposed where a rank waits for it from `time`
+/// on: in which its bytes move. What a transfer waits for other ranks is no
+/// part of its time. Between processes that begins when a first piece has come
+/// or gone; a kernel of NCCL waits too.
+inline double exposedSeconds(TransferTime span, double time) {
+  return std::max(0.0, span.end - std::max(span.begin, time));
+}
 
 /// A context, and the collectives that tasks with it call. Their stream is
 /// theirs alone, so that its order is the same on all ranks, however the halves
@@ -27,9 +36,8 @@ public:
   Rank &owner() { return rank; }
   RotaContext *context() { return &own; }
   const RotaContext *context() const { return &own; }
-  /// Seconds so far from the start to the end of collectives, while the thread
-  /// waited. Those of a device that works on its own are not known and not in
-  /// it.
+  /// Exposed seconds of collectives so far (exposedSeconds). Those of a
+  /// device that works on its own are not known and not in it.
   double waitedSeconds() const { return seconds; }
   /// Throws what ended a collective, if anything did: the failure of another
   /// rank.

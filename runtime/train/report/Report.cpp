@@ -248,13 +248,28 @@ void Report::memory(const std::vector<RankReport> &ranks) {
                grouped(peak), grouped(resident));
 }
 
-static void printHidden(const std::vector<RankReport> &ranks) {
+static std::string hiddenText(const std::vector<RankReport> &ranks) {
   TransferTimes weights = sumOf(ranks, ActionKind::Unshard);
   TransferTimes gradients = sumOf(ranks, ActionKind::ReduceGrad);
-  if (weights.seconds + gradients.seconds > 0.0)
-    fmt::print("hidden under computing: {:.1f} % of the time that gathering "
-               "weights took, {:.1f} % of that of reducing gradients\n",
-               100.0 * weights.hidden(), 100.0 * gradients.hidden());
+  if (weights.seconds + gradients.seconds == 0.0)
+    return "";
+  return fmt::format("hidden under computing: {:.1f} % of the time that "
+                     "gathering weights took, {:.1f} % of that of reducing "
+                     "gradients\n",
+                     100.0 * weights.hidden(), 100.0 * gradients.hidden());
+}
+
+/// "interrupted after step 236 of 1000; the same command goes on".
+static std::string earlyEndText(const StepReport &p, const Options &options) {
+  if (p.earlyEnd == EarlyEnd::None)
+    return "";
+  return fmt::format(
+      "{} after step {} of {}; {}\n",
+      p.earlyEnd == EarlyEnd::Signal ? "interrupted" : "at its time limit",
+      p.step, options.steps,
+      options.checkpoints.folder.empty()
+          ? "without 'checkpoint-dir' there is no checkpoint to go on from"
+          : options.resume.continuation());
 }
 
 /// "2.6046 (main 2.5846, z_loss 0.0200)".
@@ -293,15 +308,15 @@ void Report::end(const StepReport &p, const RunSummary &summary) {
   if (options.json)
     return printLine(summaryJson(program, p, summary));
   clearLine();
-  std::string steps = before == 0
-                          ? fmt::format("{} steps", p.step)
-                          : fmt::format("steps {} to {}", before + 1, p.step);
-  if (p.step > before)
-    fmt::print("\n{} in {}: loss {}{}{}\n{}", steps, clockText(p.seconds),
-               lossText(p), validationText(p, options.validation.targetLoss),
-               skippedText(p), summaryText(program, summary));
-  printHidden(summary.ranks);
+  std::string steps =
+      before == 0 ? fmt::format("{} step{}", p.step, p.step == 1 ? "" : "s")
+                  : fmt::format("steps {} to {}", before + 1, p.step);
   memory(summary.ranks);
+  if (p.step > before)
+    fmt::print("\n{} in {}: loss {}{}{}\n{}{}{}", steps, clockText(p.seconds),
+               lossText(p), validationText(p, options.validation.targetLoss),
+               skippedText(p), summaryText(program, summary),
+               hiddenText(summary.ranks), earlyEndText(p, options));
   std::fflush(stdout);
 }
 
@@ -339,6 +354,7 @@ void Report::profile(const ProfileTables &tables, const Profile::Table &phases,
                      const std::vector<RankReport> &ranks) {
   if (!prints)
     return;
+  clearLine();
   Profile::Table transfers;
   for (ActionKind kind : {ActionKind::Unshard, ActionKind::ReduceGrad})
     if (TransferTimes times = sumOf(ranks, kind); times.count > 0) {

@@ -16,6 +16,12 @@
 
 namespace rota {
 
+/// Why a run has ended while steps are left.
+enum class EarlyEnd { None, Signal, TimeLimit };
+template <> struct Names<EarlyEnd> {
+  static constexpr const char *list[] = {"none", "signal", "time-limit"};
+};
+
 /// One line of progress.
 struct StepReport {
   int64_t step = 0;
@@ -25,6 +31,7 @@ struct StepReport {
   std::optional<double> validationLoss; // of a step that validates
   std::optional<BestValidation> best;   // of the validations so far
   bool reachedTarget = false;           // by one of them
+  EarlyEnd earlyEnd = EarlyEnd::None;   // by the step
   double learningRate = 0.0;
   double gradientNorm = 0.0; // before clipping
   SkipReason skip = SkipReason::None;
@@ -66,8 +73,8 @@ public:
   void weights(const std::string &text);
   /// A remark that is not an error.
   void note(const std::string &text);
-  /// The final losses, the summary, how much of the transfers' time was hidden,
-  /// and measured against planned memory.
+  /// Measured against planned memory, the final losses, the summary, how much
+  /// of the transfers' time was hidden, and how a run with steps left goes on.
   void end(const StepReport &progress, const RunSummary &summary);
   /// Tables of calls and time. `phases`: wall time of the parts of a step.
   void profile(const ProfileTables &tables, const Profile::Table &phases,

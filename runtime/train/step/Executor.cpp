@@ -432,8 +432,7 @@ void Executor::note(int number, TransferTime span, double waitedFrom) {
   bool training = mode == Mode::Train;
   if (training)
     kindTimes[static_cast<int>(kind)] +=
-        {1, span.end - span.begin,
-         std::max(0.0, span.end - std::max(span.begin, waitedFrom))};
+        {1, span.end - span.begin, exposedSeconds(span, waitedFrom)};
   // The times of a GPU's transfers may be unknown.
   if (runs < tracedRuns && span.end > 0.0)
     recorded.push_back(

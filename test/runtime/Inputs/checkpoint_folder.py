@@ -157,7 +157,11 @@ def unmet(folder):
         code = process.wait()
         [name] = whole(folder)
         check(folder, 1)
-        stop = str(int(name.removeprefix("step-")) + 3)
+        step = int(name.removeprefix("step-"))
+        assert open(folder + ".log").read().endswith(
+            f"\ninterrupted after step {step} of 1000000000; the same command "
+            "goes on\n")
+        stop = str(step + 3)
         saved = []
         for arguments in (free + ["--checkpoint-dir", folder], waiting):
             path = folder + ".weights"

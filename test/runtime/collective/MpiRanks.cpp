@@ -48,6 +48,23 @@ void addTests(Communicator &communicator) {
     exchangeRowsRandomly(communicator, 1, 40, 30);
     exchangeRowsRandomly(communicator, 2, 3, 300000);
   });
+  addTest("TimesLeaveOutTheWaitForOtherRanks", [&] {
+    if (communicator.size() > 2) // and no core is free
+      return;
+    constexpr double kLate = 1.0; // seconds
+    float value = 0.0f;
+    double from = communicator.now();
+    if (communicator.rank() == 0) {
+      std::this_thread::sleep_for(std::chrono::duration<double>(kLate));
+      communicator.wait(
+          communicator.send(Stream::Forward, 1, &value, sizeof value));
+      return;
+    }
+    TransferTime span = communicator.wait(
+        communicator.receive(Stream::Forward, 0, &value, sizeof value));
+    EXPECT_LT(span.end - span.begin, kLate / 2);
+    EXPECT_GT(span.end - from, kLate / 2);
+  });
   addTest("CopiesRunBesideTheCaller", [&] {
     std::vector<char> large(3 << 20, 2), copy(large.size());
     communicator.wait(
