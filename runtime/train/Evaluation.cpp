@@ -4,6 +4,7 @@
 #include "runtime/data/TokenBatches.h"
 #include "runtime/train/Data.h"
 #include "runtime/train/Signals.h"
+#include "runtime/train/step/Gather.h"
 
 namespace rota {
 

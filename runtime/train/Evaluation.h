@@ -8,7 +8,7 @@
 #include "runtime/data/Batches.h"
 #include "runtime/train/options/ValidationOptions.h"
 #include "runtime/train/step/Executor.h"
-#include "runtime/train/step/Gather.h"
+#include "runtime/train/step/Loss.h"
 #include "runtime/train/step/RunValues.h"
 
 #include <optional>

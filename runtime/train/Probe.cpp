@@ -7,8 +7,8 @@
 #include "runtime/train/report/RunMetrics.h"
 #include "runtime/train/state/Initialize.h"
 #include "runtime/train/state/Tensors.h"
-#include "runtime/train/step/Gather.h"
 #include "runtime/train/step/LearningRate.h"
+#include "runtime/train/step/Loss.h"
 #include "runtime/train/step/Optimizer.h"
 
 #include <algorithm>

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/Training.h"
-#include "runtime/metrics/Utilization.h"
 #include "runtime/train/state/Initialize.h"
 #include "runtime/train/state/Tensors.h"
-#include "runtime/train/step/Gather.h"
 #include "runtime/train/step/LearningRate.h"
 #include "runtime/train/step/StepBarrier.h"
 
 #include <algorithm>
-#include <cstring>
 #include <fmt/format.h>
 #include <limits>
 #include <utility>
@@ -35,9 +32,9 @@ Training::Training(const Run &run, Rank &rank, const RunData &data,
       checkpoints(rank, options, identity, report),
       end(rank, options, hasBarrier ? Asking::Waits : Asking::Later),
       metrics(rank, executor, options, report), peak(peakFlops(rank, options)),
+      throughput(program, batchTokens(program), options.logInterval, peak),
       unrecorded(std::max<int64_t>(1, tracedRuns(program, options))),
-      tables{TableSums(rank), TableSums(rank)},
-      bubbles{BubbleGather(rank, hasBarrier), BubbleGather(rank, hasBarrier)} {
+      results(rank, executor, optimizer, hasBarrier) {
   values.add(evaluation);
   values.add(optimizer.skips());
   progress.plannedBubble = plannedBubble(program, options);
@@ -111,7 +108,7 @@ void Training::run() {
   if (!options.trace.empty())
     writeTrace(rank, executor, options.trace);
   if (!options.save.empty())
-    save();
+    saveWeights(rank, options.save);
 }
 
 /// Every rank calls; it has numbers on rank 0.
@@ -153,32 +150,25 @@ void Training::rollBack(int64_t t) {
   ++progress.rolledBackSteps;
 }
 
-/// Returns whether another step follows. The results of a step are read while
-/// the next one runs, where the device works on its own, and behind the next
-/// step's work where steps have no barrier.
+/// The work of step `t`. Where the update of the step before turns out to be
+/// wrong, that step runs again first.
+void Training::runStep(int64_t t) {
+  if (tryStep(t))
+    return;
+  rollBack(t - 1);
+  tryStep(t);
+}
+
+/// Returns whether another step follows.
 bool Training::step(int64_t t) {
   rank.flight().add(FlightEvent::StepBegin, t);
-  if (!tryStep(t)) {
-    rollBack(t - 1);
-    tryStep(t);
-  }
-  Pending now;
-  now.number = t;
-  now.learningRate = learningRateAt(options.optimizer, t, options.steps);
-  now.results = rank.device().startRead(rank.runtimeAt(rank.places().result),
-                                        rank.places().resultBytes);
-  now.end = rank.device().mark();
-  if (!hasBarrier)
-    startGathers(now);
+  runStep(t);
+  PendingStep now = results.start(t, report.keeps(t));
   StepEnd ends = end.decide(t, checkpoints.isDue(t), checkpoints.asks());
-  if (previous)
-    finish(*std::exchange(previous, std::nullopt), {});
-  bool isRead = hasBarrier && !rank.device().isAsynchronous();
+  finishPrevious();
   bool goesOn = true;
-  if (ends.isLast || ends.saves || isRead ||
-      evaluation.follows(t, ends.isLast)) {
-    if (!optimizer.isUpdateRight())
-      rollBack(t);
+  if (isFinishedAtOnce(t, ends)) {
+    confirmUpdate(t);
     goesOn = finish(now, ends);
   } else {
     previous = std::move(now);
@@ -188,43 +178,37 @@ bool Training::step(int64_t t) {
   return goesOn;
 }
 
-/// Gives the other ranks what they report of the step.
-void Training::startGathers(const Pending &now) {
-  auto turn = static_cast<size_t>(now.number % 2);
-  tables[turn].start(now.results->wait());
-  if (report.keeps(now.number))
-    bubbles[turn].start(executor.meanSeconds());
+/// Whether the results of a step are read before the next one runs: not where
+/// the device works on its own or steps have no barrier, unless something
+/// follows from them.
+bool Training::isFinishedAtOnce(int64_t t, StepEnd ends) const {
+  bool isKnown = hasBarrier && !rank.device().isAsynchronous();
+  return isKnown || ends.isLast || ends.saves ||
+         evaluation.follows(t, ends.isLast);
 }
 
-/// Loss and norm of the step, and whether it updates anything.
-void Training::readResults(const Pending &pending) {
-  std::span<const char> bytes = pending.results->wait();
-  std::vector<double> result(static_cast<size_t>(kStepResults));
-  std::memcpy(result.data(), bytes.data(), 8 * result.size());
-  optimizer.finishNorm(result);
-  progress.step = pending.number;
-  progress.learningRate = pending.learningRate;
-  progress.skip = optimizer.skips().read(result);
-  progress.skippedSteps = optimizer.skips().skipped();
-  Loss loss = finishLoss(rank, bytes, program.accumulationSteps,
-                         progress.skip != SkipReason::None);
-  progress.loss = loss.mean();
-  progress.lossParts = loss.parts(program);
-  TableSums &counts = tables[static_cast<size_t>(pending.number % 2)];
-  if (!counts.isOpen())
-    counts.start(bytes);
-  progress.observed = counts.finish();
-  progress.gradientNorm = optimizer.readNorm(result);
+/// Waits for the norm of step `t`, the last one, if its update was speculative.
+void Training::confirmUpdate(int64_t t) {
+  if (!optimizer.isUpdateRight())
+    rollBack(t);
+}
+
+void Training::finishPrevious() {
+  if (previous)
+    finish(*std::exchange(previous, std::nullopt), {});
 }
 
 /// Reads a step's results, validates, saves and reports. Returns whether
 /// another step may follow.
-bool Training::finish(const Pending &pending, StepEnd ends) {
-  int64_t t = pending.number;
-  readResults(pending);
-  double stepEnd = rank.device().secondsAt(pending.end);
+bool Training::finish(const PendingStep &step, StepEnd ends) {
+  int64_t t = step.number;
+  results.read(step, progress);
+  progress.learningRate = learningRateAt(options.optimizer, t, options.steps);
+  double stepEnd = rank.device().secondsAt(step.end);
   double seconds = stepEnd - std::exchange(lastEnd, stepEnd);
-  measure(seconds);
+  throughput.add(seconds);
+  progress.tokensPerSecond = throughput.tokensPerSecond();
+  progress.utilization = throughput.utilization();
   phases.add("step", seconds);
   time.addStep(seconds);
   progress.checkpointStall = 0.0;
@@ -241,25 +225,17 @@ bool Training::finish(const Pending &pending, StepEnd ends) {
     saveCheckpoint(t);
   bool isKept = report.keeps(progress, last);
   if (isKept)
-    progress.bubble = readBubble(t);
+    progress.bubble = results.bubble(t);
   progress.replayed = runner.replays();
   if (runner.isRecorded()) {
-    executor.settle(); // of a validation
-    rank.device().forget(pending.end);
+    executor.times().settle(); // of a validation
+    rank.device().forget(step.end);
   }
   progress.seconds = end.seconds();
   progress.secondsLeft = last ? 0.0 : end.secondsLeft(t);
   report.step(progress, last);
   metrics.step(progress, isKept, last);
   return !last;
-}
-
-/// The measured bubble share at the end of step `t`, on rank 0.
-double Training::readBubble(int64_t t) {
-  BubbleGather &bubble = bubbles[static_cast<size_t>(t % 2)];
-  if (!bubble.isOpen())
-    bubble.start(executor.meanSeconds());
-  return bubble.finish();
 }
 
 /// False: a signal has ended the validation.
@@ -281,18 +257,6 @@ double Training::deviceSeconds() const {
   return rank.device().secondsAt(rank.device().mark());
 }
 
-/// Throughput over about the last log interval, without validation.
-void Training::measure(double seconds) {
-  double weight = 2.0 / (1.0 + static_cast<double>(std::min(
-                                   progress.step - done, options.logInterval)));
-  stepSeconds += weight * (seconds - stepSeconds);
-  progress.tokensPerSecond =
-      static_cast<double>(batchTokens(program)) / stepSeconds;
-  if (peak && program.flopsPerToken > 0.0)
-    progress.utilization =
-        modelFlopsUtilization(program, progress.tokensPerSecond, *peak);
-}
-
 /// After the results of step `t` were read.
 void Training::saveCheckpoint(int64_t t) {
   RunState run;
@@ -305,24 +269,6 @@ void Training::saveCheckpoint(int64_t t) {
   phases.add("checkpoint", progress.checkpointStall);
   time.addCheckpoint(progress.checkpointStall);
   lastEnd = deviceSeconds();
-}
-
-void Training::save() {
-  rank.setPosition("saving the weights");
-  std::vector<NamedTensor> tensors = tensorsByName(program);
-  std::map<std::string, TensorForm> forms;
-  for (const NamedTensor &tensor : tensors)
-    addForms(tensor, "", forms);
-  std::optional<SafetensorsWriter> writer;
-  if (rank.number() == 0)
-    writer.emplace(options.save, forms);
-  for (const NamedTensor &tensor : tensors) {
-    std::vector<float> whole = gatherTensor(rank, tensor, &Update::master);
-    if (writer)
-      writeTensor(*writer, tensor, "", whole);
-  }
-  if (writer)
-    writer->commit();
 }
 
 } // namespace rota

@@ -9,7 +9,8 @@
 #include "runtime/program/Verify.h"
 #include "runtime/train/Data.h"
 #include "runtime/train/state/Initialize.h"
-#include "runtime/train/step/Gather.h"
+#include "runtime/train/step/Bubble.h"
+#include "runtime/train/step/Loss.h"
 #include "runtime/train/step/Optimizer.h"
 #include "test/runtime/LineModel.h"
 
@@ -84,7 +85,7 @@ std::string text(const LineShape &s) {
 std::vector<TraceEvent> eventsOf(const TestRun &run, ActionKind kind) {
   std::vector<TraceEvent> found;
   for (const auto &executor : run.executors)
-    for (const TraceEvent &event : executor->events())
+    for (const TraceEvent &event : executor->times().events())
       if (run.program.stages[event.stage].kindOf(event.action) == kind)
         found.push_back(event);
   return found;
@@ -173,8 +174,9 @@ TEST(Executor, EvaluationGathersWeightsAndReducesAndCopiesNothing) {
   EXPECT_TRUE(eventsOf(run, ActionKind::ReduceGrad).empty());
   EXPECT_TRUE(eventsOf(run, ActionKind::Offload).empty());
   EXPECT_TRUE(eventsOf(run, ActionKind::Fetch).empty());
-  EXPECT_EQ(run.executors[0]->transfers()[size_t(ActionKind::Unshard)].count,
-            0);
+  EXPECT_EQ(
+      run.executors[0]->times().transfers()[size_t(ActionKind::Unshard)].count,
+      0);
   run.run(Executor::Mode::Train);
   EXPECT_EQ(eventsOf(run, ActionKind::ReduceGrad).size(), 2u * 2 * 2);
   EXPECT_EQ(eventsOf(run, ActionKind::Offload).size(), 2u * 2);
@@ -238,7 +240,7 @@ TEST(Executor, RecordsComputeActionsAndTransfers) {
                           ActionKind::SendBackward, ActionKind::RecvBackward})
     EXPECT_EQ(eventsOf(run, kind).size(), 2u);
   for (const auto &executor : run.executors)
-    for (const TraceEvent &event : executor->events())
+    for (const TraceEvent &event : executor->times().events())
       EXPECT_LE(event.begin, event.end);
 }
 
@@ -246,7 +248,8 @@ TEST(Executor, TransfersAreHiddenOrWaitedFor) {
   TestRun run(makeLine({1, 2, 1, 2}));
   run.run(Executor::Mode::Train);
   for (ActionKind kind : {ActionKind::Unshard, ActionKind::ReduceGrad}) {
-    const TransferTimes &times = run.executors[0]->transfers()[size_t(kind)];
+    const TransferTimes &times =
+        run.executors[0]->times().transfers()[size_t(kind)];
     EXPECT_EQ(times.count, kind == ActionKind::Unshard ? 16 : 4);
     EXPECT_LE(times.waited, times.seconds);
     EXPECT_GE(times.hidden(), 0.0);

@@ -4,7 +4,7 @@
 #include "runtime/program/Program.h"
 #include "runtime/metrics/RunDescription.h"
 #include "runtime/program/Verify.h"
-#include "runtime/train/step/Executor.h"
+#include "runtime/train/step/Bubble.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>

@@ -6,7 +6,7 @@
 #include "runtime/train/Data.h"
 #include "runtime/train/state/Initialize.h"
 #include "runtime/train/step/Executor.h"
-#include "runtime/train/step/Gather.h"
+#include "runtime/train/step/Loss.h"
 #include "runtime/train/step/Optimizer.h"
 #include "test/runtime/LineModel.h"
 #include "test/runtime/TemporaryFolder.h"

@@ -6,6 +6,7 @@
 #include "runtime/train/Data.h"
 #include "runtime/train/RunEnd.h"
 #include "runtime/train/state/Initialize.h"
+#include "runtime/train/step/Bubble.h"
 #include "runtime/train/step/StepRunner.h"
 #include "test/runtime/TemporaryFolder.h"
 #include "test/runtime/TrainerRun.h"
@@ -264,7 +265,7 @@ TEST(StepBarrier, TheLastStageBeginsItsNextStepFirst) {
         });
         if (bubble.isOpen())
           bubble.finish();
-        bubble.start(executor.meanSeconds());
+        bubble.start(executor.times().meanSeconds());
         EXPECT_FALSE(end.decide(t, false, false).isLast);
         std::vector<double> result(kStepResults);
         if (t > 1)

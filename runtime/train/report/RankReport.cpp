@@ -49,7 +49,7 @@ std::vector<RankReport> gatherReports(Rank &rank, const Executor &executor) {
   const Arena &arena = rank.arena();
   RankReport own{arena.bytes(),         arena.highWater(),
                  arena.residentBytes(), rank.hostArena().bytes(),
-                 peakResidentBytes(),   executor.transfers(),
+                 peakResidentBytes(),   executor.times().transfers(),
                  rank.inTaskSeconds()};
   std::vector<RankReport> all;
   for (const std::string &text : gatherTexts(rank, pack(&own, 1)))
@@ -58,7 +58,7 @@ std::vector<RankReport> gatherReports(Rank &rank, const Executor &executor) {
 }
 
 std::string gatherTrace(Rank &rank, Executor &executor) {
-  const std::vector<TraceEvent> &own = executor.events();
+  const std::vector<TraceEvent> &own = executor.times().events();
   std::vector<TraceEvent> all;
   for (const std::string &text :
        gatherTexts(rank, pack(own.data(), own.size())))

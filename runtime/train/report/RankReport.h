@@ -16,7 +16,7 @@ struct RankReport {
   int64_t resident = 0; // of these, in memory
   int64_t host = 0;     // bytes of the host arena
   int64_t peak = 0;     // the highest resident bytes of the rank's process
-  Executor::KindTimes transfers;
+  ActionTimes::KindTimes transfers;
   double inTasks = 0.0; // seconds of collectives inside tasks
 };
 

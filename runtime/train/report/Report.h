@@ -9,7 +9,7 @@
 #include "runtime/train/Evaluation.h"
 #include "runtime/train/options/TrainerOptions.h"
 #include "runtime/train/report/RunSummary.h"
-#include "runtime/train/step/Gather.h"
+#include "runtime/train/step/Loss.h"
 #include "runtime/train/step/Observed.h"
 
 #include <optional>

@@ -84,11 +84,11 @@ static Metric metricOf(StepNumber number, double value) {
 void RunMetrics::addTransfers(std::vector<Metric> &metrics) const {
   constexpr ActionKind kinds[] = {ActionKind::Unshard, ActionKind::ReduceGrad};
   std::vector<double> own = {rank.inTaskSeconds()};
-  for (const TransferTimes &times : executor.transfers())
+  for (const TransferTimes &times : executor.times().transfers())
     own[0] += times.waited;
   for (ActionKind kind : kinds) {
     const TransferTimes &times =
-        executor.transfers()[static_cast<size_t>(kind)];
+        executor.times().transfers()[static_cast<size_t>(kind)];
     own.insert(own.end(), {times.seconds, times.waited});
   }
   std::vector<double> all = gatherNumbers(rank, rank.everyone(), own), sum(own);

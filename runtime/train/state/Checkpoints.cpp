@@ -2,7 +2,6 @@
 #include "runtime/train/state/Checkpoints.h"
 #include "runtime/checkpoint/Folder.h"
 #include "runtime/train/Signals.h"
-#include "runtime/train/step/Gather.h"
 
 #include <algorithm>
 #include <filesystem>

@@ -18,6 +18,7 @@
 #include "runtime/train/report/Report.h"
 #include "runtime/train/state/BackgroundTask.h"
 #include "runtime/train/state/Identity.h"
+#include "runtime/train/step/Gather.h"
 
 #include <chrono>
 

@@ -112,6 +112,24 @@ static int logitsStage(const Program &program, int64_t microbatch) {
   return found;
 }
 
+void saveWeights(Rank &rank, const std::string &path) {
+  rank.setPosition("saving the weights");
+  std::vector<NamedTensor> tensors = tensorsByName(rank.program());
+  std::map<std::string, TensorForm> forms;
+  for (const NamedTensor &tensor : tensors)
+    addForms(tensor, "", forms);
+  std::optional<SafetensorsWriter> writer;
+  if (rank.number() == 0)
+    writer.emplace(path, forms);
+  for (const NamedTensor &tensor : tensors) {
+    std::vector<float> whole = gatherTensor(rank, tensor, &Update::master);
+    if (writer)
+      writeTensor(*writer, tensor, "", whole);
+  }
+  if (writer)
+    writer->commit();
+}
+
 std::vector<float> gatherLogits(Rank &rank) {
   const Program &program = rank.program();
   const DataForm &form = program.logits;

@@ -38,6 +38,9 @@ void addForms(const NamedTensor &tensor, const std::string &prefix,
 void writeTensor(SafetensorsWriter &writer, const NamedTensor &tensor,
                  const std::string &prefix, const std::vector<float> &whole);
 
+/// Writes all parameters to a safetensors file. Every rank calls.
+void saveWeights(Rank &rank, const std::string &path);
+
 /// The logits of the last run's microbatches, one behind the other, in f32 on
 /// rank 0; nothing on the others. Every rank calls.
 std::vector<float> gatherLogits(Rank &rank);

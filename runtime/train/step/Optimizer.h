@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The step's end: sums of gradients, clipping by the global norm, and the
-// program's updates. No sum here depends on which stage owns a parameter or on
-// the schedule.
+// program's updates, which may be speculative.
 #ifndef ROTA_RUNTIME_TRAIN_STEP_OPTIMIZER_H
 #define ROTA_RUNTIME_TRAIN_STEP_OPTIMIZER_H
 
-#include "runtime/train/options/TrainerOptions.h"
+#include "runtime/train/step/GradientNorm.h"
+#include "runtime/train/step/GradientSums.h"
+#include "runtime/train/step/Publish.h"
 #include "runtime/train/step/Skipping.h"
 #include "runtime/train/step/Snapshot.h"
-
-#include <array>
+#include "runtime/train/step/StepScalars.h"
 
 namespace rota {
 
@@ -50,9 +50,7 @@ public:
   /// parameters here: after the last step.
   void finish();
 
-  /// Sums each gradient over the places and ranks that hold terms of it:
-  /// accumulators of one parameter in their fixed order, then its `reduce`
-  /// collectives. Once a step. Every rank calls this and `update`.
+  /// GradientSums::make. Once a step. Every rank calls this and `update`.
   void sumGradients();
 
   /// Updates every parameter with its summed gradient / weight of the losses
@@ -76,43 +74,23 @@ public:
   /// for the norm; finishNorm does not count it again.
   void rollBack(int64_t t);
 
-  /// The global norm before clipping out of that result; throws RunError when
-  /// the gradient is not finite and the step is not skipped.
-  double readNorm(std::span<const double> result) const;
+  /// The global norm before clipping out of that result, as GradientNorm::of.
+  double readNorm(std::span<const double> result) const {
+    return norm.of(result);
+  }
 
 private:
-  /// One place of Update::gradients but the first.
-  struct Term {
-    const Update *update;
-    int owner; // the stage of the first place, where the sum is made
-    ArenaAddress place;
-    int64_t elements;
-  };
-  void addTerm(const Term &term);
-  void addReceived(const Term &term);
-  void reduce();
   void findNorm();
-  Request startSquares(int64_t version);
-  SquareSum readSquares(int64_t version);
-  void *allSquares(int64_t version) const;
-  void wait(std::vector<Request> &requests);
-  float *scaleAddress() const;
-  std::vector<float> scalarsOf(int64_t t, double learningRate) const;
-  void run(int task, const Update &update, int64_t output);
 
   Rank &rank;
-  OptimizerOptions options;
+  const OptimizerOptions options;
   const bool hasBarrier;
-  std::vector<Term> terms; // of all stages, in the program's order
-  std::vector<NormTerm> norms;
-  std::vector<int32_t> order; // of the norm: RuntimeMemory::order
-  // Open transfers of the last step: copies that came here and terms that were
-  // sent, whose places are zeroed behind them; copies that were sent.
-  std::vector<Request> open, sentCopies;
-  std::vector<const Term *> sentTerms;
-  // Of the squares of steps whose norms finishNorm has not told yet.
-  std::array<Request, 2> squares{};
-  int64_t normsStarted = 0, normsRead = 0;
+  GradientSums sums;
+  GradientNorm norm;
+  StepScalars scalars;
+  // Open transfers of the last step: copies of other stages' parameters that
+  // come here, and copies of this stage's that were sent.
+  Publisher::OpenCopies copies;
   std::unique_ptr<Snapshot> snapshot; // from before the last update
   bool isSpeculative = false;         // the last update was
   bool mustWait = false;              // the next update waits for its norm

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/step/Skipping.h"
 #include "runtime/Error.h"
-#include "runtime/train/step/Gather.h"
+#include "runtime/train/step/Loss.h"
 
 #include <algorithm>
 #include <cmath>

@@ -16,7 +16,7 @@ void StepRecording::run(bool mayRecord, FunctionRef<void(bool records)> ask) {
     return replay();
   if (!recorder || !mayRecord)
     return ask(/*records=*/false);
-  executor.settle();
+  executor.times().settle();
   recorder->begin();
   ask(/*records=*/true);
   recording = recorder->end([&rank = rank] { return rank.reached(); });

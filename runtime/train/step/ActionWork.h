@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The work of an action on its rank's device: its clears and the calls of its
+// tasks.
+#ifndef ROTA_RUNTIME_TRAIN_STEP_ACTIONWORK_H
+#define ROTA_RUNTIME_TRAIN_STEP_ACTIONWORK_H
+
+#include "runtime/train/rank/PairThread.h"
+#include "runtime/train/step/ActionTimes.h"
+
+namespace rota {
+
+/// Evaluation runs each action's evalCalls and clears nothing.
+enum class RunMode { Train, Evaluate };
+
+class ActionWork {
+public:
+  ActionWork(Rank &rank, ActionTimes &times);
+
+  /// Whether the action and the next one run at the same time in training. A
+  /// GPU takes the work of one thread, and a profile has one writer. All ranks
+  /// of a stage decide alike.
+  bool runsAtOnce(int number) const;
+  /// Runs an action. Throws RunError that names rank, stage, chunk, microbatch,
+  /// action and layer when a task fails.
+  void run(int number, RunMode mode);
+  /// Trains both halves of the pair whose first half is action `number`, each
+  /// with a core of its own. Where no second one is free, the halves take
+  /// turns: one runs when the other has ended, or waits for a collective.
+  void runPair(int number);
+
+private:
+  /// What an action's calls have done.
+  struct Done {
+    ActionTimes::Span span;
+    const Call *failed = nullptr; // the call after which a failure showed
+  };
+  Done work(int number, RunMode mode, RotaContext *context);
+  void checkFailed(const Done &done, RotaContext *context);
+
+  Rank &rank;
+  ActionTimes &times;
+  // Null where the stage has no pairs.
+  std::unique_ptr<PairThread> pairThread;
+};
+
+/// Runs the task of a call on its offsets, turned into pointers. The caller
+/// holds a core and looks at the context's `failed` afterwards.
+void runCall(Rank &rank, RotaContext *context, const Call &call,
+             std::span<const int64_t> slots, int microbatch);
+
+} // namespace rota
+
+#endif // ROTA_RUNTIME_TRAIN_STEP_ACTIONWORK_H

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runs the tasks that a parameter has for the end of a step.
+#ifndef ROTA_RUNTIME_TRAIN_STEP_UPDATETASK_H
+#define ROTA_RUNTIME_TRAIN_STEP_UPDATETASK_H
+
+#include "runtime/train/rank/Rank.h"
+
+namespace rota {
+
+/// Runs Parameter::updateTask or squareTask of one tensor; `output`: an offset
+/// in the arena. Throws RunError that names the tensor when the task fails.
+void runUpdateTask(Rank &rank, int task, const Update &update, int64_t output);
+
+} // namespace rota
+
+#endif // ROTA_RUNTIME_TRAIN_STEP_UPDATETASK_H
