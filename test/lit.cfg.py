@@ -18,6 +18,10 @@ config.test_exec_root = os.path.join(config.build, "test")
 config.environment["PATH"] = os.pathsep.join(
     [os.path.join(config.build, "bin"), os.path.join(config.llvm, "bin"),
      os.environ["PATH"]])
+# More random cases, or others.
+for variable in ("ROTA_TEST_CASES", "ROTA_TEST_SEED"):
+    if variable in os.environ:
+        config.environment[variable] = os.environ[variable]
 # Every run of rota-opt also checks that what it prints reads back the same.
 config.substitutions.append(("rota-opt", "rota-opt --verify-roundtrip"))
 config.substitutions.append(("%source", config.source))

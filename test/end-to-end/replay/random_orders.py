@@ -10,9 +10,11 @@ of backward and remat policy. `rota schedule` verifies it, with the messages tha
 are added. Where it remarks no gradients that are added in another order than
 that of ascending microbatches, the results have the bytes of the one rank's of
 as many microbatches; where it does, they equal them to 1e-6. Exits with 1 at the
-first that fails, whose file of rows stays in WORK."""
+first that fails, whose file of rows stays in WORK. The variables ROTA_TEST_CASES
+and ROTA_TEST_SEED replace N and S."""
 import argparse
 import filecmp
+import os
 import random
 import sys
 
@@ -29,7 +31,10 @@ def parse():
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--count", type=int, required=True)
     parser.add_argument("--remat", nargs="*", default=[])
-    return parser.parse_args()
+    arguments = parser.parse_args()
+    arguments.seed = int(os.environ.get("ROTA_TEST_SEED", arguments.seed))
+    arguments.count = int(os.environ.get("ROTA_TEST_CASES", arguments.count))
+    return arguments
 
 
 class RandomOrders:

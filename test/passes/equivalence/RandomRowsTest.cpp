@@ -5,6 +5,7 @@
 // of its part, and models with experts have on any mesh the loss and the
 // gradients of their unpartitioned run.
 #include "ir/rota/experts/Experts.h"
+#include "test/RandomCases.h"
 #include "test/interpreter/MeshModelRun.h"
 #include "test/passes/equivalence/Passes.h"
 #include "test/passes/equivalence/RandomExperts.h"
@@ -64,7 +65,7 @@ std::string faultOf(const Tensor &actual, const RandomReshard &random) {
 }
 
 TEST(RandomRows, RanksGetTheFilledRowsOfTheirParts) {
-  constexpr uint64_t cases = 500;
+  const uint64_t cases = rota::randomCases(150);
   uint64_t ragged = 0;
   for (uint64_t seed = 0; seed < cases; ++seed) {
     RandomReshard random(seed);
@@ -82,8 +83,9 @@ TEST(RandomRows, RanksGetTheFilledRowsOfTheirParts) {
 
 /// A rank that expects no rows loses those that come.
 TEST(RandomRows, RowsThatOneSideDoesNotCountAreSeen) {
-  int lost = 0;
-  for (uint64_t seed = 0; seed < 100; ++seed) {
+  uint64_t lost = 0;
+  const uint64_t cases = rota::randomCases(60);
+  for (uint64_t seed = 0; seed < cases; ++seed) {
     RandomReshard random(seed);
     TestModule module(random.text());
     ASSERT_TRUE(bool(module));
@@ -91,7 +93,7 @@ TEST(RandomRows, RowsThatOneSideDoesNotCountAreSeen) {
     ASSERT_TRUE(succeeded(actual)) << module.takeDiagnostics();
     lost += countRagged(module) > 0 && !faultOf(*actual, random).empty();
   }
-  EXPECT_GT(lost, 15);
+  EXPECT_GT(lost, cases / 8);
 }
 
 /// Why the model computes something else on its mesh; empty when it does not.
@@ -131,7 +133,7 @@ std::string faultOf(uint64_t seed, const RandomExperts &random,
 }
 
 TEST(RandomRows, ModelsWithExpertsKeepLossAndGradients) {
-  constexpr uint64_t models = 100;
+  const uint64_t models = rota::randomCases(40);
   uint64_t travelling = 0;
   for (uint64_t seed = 0; seed < models; ++seed) {
     RandomExperts random(seed);

@@ -2,8 +2,9 @@
 //
 // Random modules, divided at random, compute on all ranks of their mesh what
 // they compute whole. For many more than a build has time for:
-// `ROTA_RANDOM_MODULES=100000 ROTA_RANDOM_SEED=1000 equivalence-tests
+// `ROTA_TEST_CASES=100000 ROTA_TEST_SEED=1000 equivalence-tests
 // --gtest_filter=RandomShardings*`.
+#include "test/RandomCases.h"
 #include "test/interpreter/MeshModelRun.h"
 #include "test/passes/equivalence/Passes.h"
 #include "test/passes/equivalence/RandomFunction.h"
@@ -24,12 +25,6 @@ using mlir::rota::ShardingAttr;
 namespace {
 
 constexpr double tolerance = 1e-10;
-
-/// A number from the environment; by default one that keeps the test short.
-uint64_t numberOf(const char *variable, uint64_t otherwise) {
-  const char *text = std::getenv(variable);
-  return text ? std::strtoull(text, nullptr, 10) : otherwise;
-}
 
 /// Relative to the largest element, which is of order one or zero but for
 /// rounding: a softmax's gradients sum up to nothing.
@@ -197,8 +192,8 @@ std::string reduced(uint64_t seed, int ops) {
 }
 
 TEST(RandomShardings, KeepWhatFunctionsCompute) {
-  uint64_t first = numberOf("ROTA_RANDOM_SEED", 0);
-  uint64_t count = numberOf("ROTA_RANDOM_MODULES", 1000);
+  uint64_t first = rota::firstSeed();
+  uint64_t count = rota::randomCases(400);
   unsigned faults = 0;
   for (uint64_t seed = first; seed < first + count; ++seed) {
     int ops = 2 + seed % 17;
@@ -271,8 +266,8 @@ std::string checkModel(uint64_t seed, int ops) {
 }
 
 TEST(RandomShardings, KeepGradientsOfModels) {
-  uint64_t first = numberOf("ROTA_RANDOM_SEED", 0);
-  uint64_t count = numberOf("ROTA_RANDOM_MODULES", 1000) / 5;
+  uint64_t first = rota::firstSeed();
+  uint64_t count = rota::randomCases(80);
   unsigned faults = 0;
   for (uint64_t seed = first; seed < first + count; ++seed) {
     std::string fault = checkModel(seed, 1 + seed % 12);

@@ -7,6 +7,7 @@
 #include "passes/shard/Passes.h"
 #include "passes/shard/reshard/ReshardPlanner.h"
 #include "test/passes/shard/reshard/SimulatedRanks.h"
+#include "test/RandomCases.h"
 
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
@@ -262,10 +263,8 @@ protected:
 };
 
 TEST_F(ReshardPropertyTest, EveryRankGetsItsPartAtNoMoreThanThePlainCost) {
-  const char *given = std::getenv("ROTA_TEST_SEED");
-  unsigned seed = given ? unsigned(std::atoi(given)) : 1;
-  const char *number = std::getenv("ROTA_TEST_CASES");
-  int cases = number ? std::atoi(number) : 500;
+  unsigned seed = ::rota::firstSeed(1);
+  int cases = ::rota::randomCases(200);
   std::printf("seed %u, %d cases\n", seed, cases);
   Questions questions(&context, seed);
   int cheaper = 0;
