@@ -132,12 +132,14 @@ LogicalResult AssignShardings::checkNames() {
   });
   for (StringRef name : table.defaultNames()) {
     name.consume_front(kStorage);
-    if (!name.starts_with(kActivation) && name != gatherLengthRule)
+    if (!name.starts_with(kActivation) &&
+        !llvm::is_contained(explicitRules, name))
       axes.insert(name);
   }
   for (StringRef rule : table.userNames()) {
     StringRef name = rule;
-    if (llvm::is_contained(kBorders, name) || name == gatherLengthRule)
+    if (llvm::is_contained(kBorders, name) ||
+        llvm::is_contained(explicitRules, name))
       continue;
     name.consume_front(kStorage);
     if (axes.contains(name))
@@ -150,10 +152,10 @@ LogicalResult AssignShardings::checkNames() {
     llvm::interleaveComma(axes, note,
                           [&](StringRef axis) { note << "'" << axis << "'"; });
     note << ", each also after '" << kStorage << "', and ";
-    llvm::interleaveComma(kBorders, note, [&](StringRef border) {
-      note << "'" << border << "'";
-    });
-    note << ", '" << gatherLengthRule << "'";
+    for (StringRef border : kBorders)
+      note << "'" << border << "', ";
+    llvm::interleaveComma(explicitRules, note,
+                          [&](StringRef name) { note << "'" << name << "'"; });
     return diagnostic;
   }
   return success();

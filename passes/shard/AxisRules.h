@@ -22,6 +22,9 @@ inline constexpr llvm::StringLiteral gatherLengthRule = "gather/length";
 /// The rule of the axes over which explicit mode may move values of functions
 /// that have experts, between a division of tokens and one of experts.
 inline constexpr llvm::StringLiteral moveExpertsRule = "move/experts";
+/// The rules that `explicit` mode asks for, which divide nothing.
+inline constexpr llvm::StringLiteral explicitRules[] = {gatherLengthRule,
+                                                        moveExpertsRule};
 
 /// An ordered table of `name=axis+axis` in which the first entry of a name
 /// counts.
