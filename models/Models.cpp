@@ -280,6 +280,38 @@ static LogicalResult checkModuleOptions(MLIRContext &context, StringRef path,
   return success();
 }
 
+/// Parses a model's own module. A module of a later level has ops of dialects
+/// that a model lacks, whose names say less than the level does.
+static OwningOpRef<ModuleOp> parseModel(MLIRContext &context, StringRef path,
+                                        llvm::SourceMgr &sources) {
+  bool isLowered = false;
+  ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
+    isLowered |= StringRef(diagnostic.str()).contains("not found for custom op");
+    return failure(); // other handlers print it
+  });
+  OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(sources, &context);
+  if (isLowered)
+    errorAt(context, path)
+        << "expected a model in the dialects rota, func, arith and math; a "
+           "module that is already differentiated, sharded or lowered is an "
+           "output of 'rota compile', for 'rota-opt' alone";
+  return module;
+}
+
+/// Refuses a module that has backward functions.
+static LogicalResult checkUndifferentiated(ModuleOp module) {
+  auto result = module.walk([](func::FuncOp function) {
+    FunctionKind kind = signatureOf(function).kind;
+    if (kind != FunctionKind::Backward && kind != FunctionKind::BackwardInput &&
+        kind != FunctionKind::BackwardWeight)
+      return WalkResult::advance();
+    function.emitOpError("expected a model without backward functions: this "
+                         "module is already differentiated");
+    return WalkResult::interrupt();
+  });
+  return failure(result.wasInterrupted());
+}
+
 static FailureOr<BuiltModel> loadModule(MLIRContext &context, StringRef path,
                                         const BuildOptions &options) {
   if (failed(checkModuleOptions(context, path, options)))
@@ -293,8 +325,8 @@ static FailureOr<BuiltModel> loadModule(MLIRContext &context, StringRef path,
   llvm::SourceMgr sources;
   sources.AddNewSourceBuffer(std::move(*buffer), {});
   BuiltModel built;
-  built.module = parseSourceFile<ModuleOp>(sources, &context);
-  if (!built.module)
+  built.module = parseModel(context, path, sources);
+  if (!built.module || failed(checkUndifferentiated(*built.module)))
     return failure();
   FailureOr<Model> model = Model::get(*built.module);
   if (failed(model))

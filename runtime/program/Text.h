@@ -25,6 +25,12 @@ inline std::string numberText(double value) {
   return std::string(text, std::to_chars(text, text + sizeof(text), value).ptr);
 }
 
+/// A number with its noun: "1 rank", "2 ranks".
+inline std::string counted(int64_t count, const std::string &noun,
+                           const std::string &plural = "s") {
+  return grouped(count) + " " + noun + (count == 1 ? "" : plural);
+}
+
 } // namespace rota
 
 #endif // ROTA_RUNTIME_PROGRAM_TEXT_H

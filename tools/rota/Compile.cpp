@@ -79,11 +79,13 @@ int compileThenRun(Command verb, RunOptions options,
   auto start = std::chrono::steady_clock::now();
   if (ExitCode code = compile(verb, options, trainer.path()))
     return code;
+  bool isTemporary = temporary && temporary->isMade();
   temporary.reset();
   std::chrono::duration<double> seconds =
       std::chrono::steady_clock::now() - start;
   if (!options.json && isFirstProcess())
-    fmt::print(stderr, "compiled {} in {:.1f} s\n", options.compiler.model,
+    fmt::print(stderr, "compiled {} in {:.1f} s\n",
+               isTemporary ? options.checkpoint : options.compiler.model,
                seconds.count());
   return becomeProgram(trainer, trainerArguments(verb, options));
 }

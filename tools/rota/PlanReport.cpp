@@ -166,10 +166,11 @@ std::string describePlan(const RunOptions &options, const PlanReport &report) {
   const Program &program = report.answer.plan.program;
   std::string text = fmt::format(
       "{}: {} parameters, {} operations per token (forward and "
-      "backward)\n{}, {} ranks, {} microbatches, bubble {:.1f} %\n\n",
+      "backward)\n{}, {}, {}, bubble {:.1f} %\n\n",
       program.model, grouped(program.parameterCount),
       grouped(static_cast<int64_t>(program.flopsPerToken)), program.schedule,
-      program.stages.size(), program.microbatches, 100 * program.bubble);
+      counted(rankCount(program), "rank"),
+      counted(program.microbatches, "microbatch", "es"), 100 * program.bubble);
   text += fmt::format("{}\n{}\n{}", gridOf(report.answer.plan), program.plan,
                       describePolicies(policies));
   if (choice)

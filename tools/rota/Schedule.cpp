@@ -8,6 +8,7 @@
 #include "passes/pipeline/drawing/Table.h"
 #include "passes/pipeline/timeline/GradientOrder.h"
 #include "runtime/files/Streams.h"
+#include "runtime/program/Text.h"
 #include "tools/planner/CompareSchedules.h"
 #include "tools/rota/Requests.h"
 #include "tools/rota/Terminal.h"
@@ -23,12 +24,6 @@ using namespace pipe;
 int report(ExitCode code, const std::string &message) {
   std::fprintf(stderr, "error: %s\n", message.c_str());
   return code;
-}
-
-/// "1 rank", "2 ranks".
-std::string counted(int count, const std::string &noun,
-                    const std::string &plural = "s") {
-  return std::to_string(count) + " " + noun + (count == 1 ? "" : plural);
 }
 
 /// The format that is given, or else the one that the output's name means.

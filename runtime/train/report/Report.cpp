@@ -119,9 +119,10 @@ void Report::begin(const std::string &data) {
          {"data", data},
          {"timeline", program.timeline},
          {"plan", program.plan}});
-  fmt::print("{}: {} parameters, schedule {}, {} ranks{}, {} microbatches{}\n",
+  fmt::print("{}: {} parameters, schedule {}, {}{}, {}{}\n",
              program.model, grouped(program.parameterCount), program.schedule,
-             rankCount(program), meshNote(program), program.microbatches,
+             counted(rankCount(program), "rank"), meshNote(program),
+             counted(program.microbatches, "microbatch", "es"),
              program.accumulationSteps > 1
                  ? fmt::format(", {} times a step", program.accumulationSteps)
                  : "");
