@@ -97,7 +97,7 @@ TEST(Trainer, ReportsMeshRanksAndHiddenTransfers) {
   Outcome o = runWith(program, {"--steps", "2", "--profile"});
   ASSERT_EQ(o.code, kExitSuccess) << o.err;
   for (const char *part :
-       {"schedule by hand, 4 ranks (stage=2, fsdp=2), 2 microbatches",
+       {"schedule by hand, 4 ranks (stage=2,fsdp=2), 2 microbatches",
         "hidden under computing: ", "UNSHARD (", "REDUCE_GRAD ("})
     EXPECT_NE(o.out.find(part), std::string::npos) << part << o.out;
   o = runWith(program, {"--steps", "2", "--json", "--profile"});

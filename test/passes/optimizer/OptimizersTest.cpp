@@ -242,7 +242,7 @@ void adamStep(Values &p, Values &m, Values &v, const Values &gradient, int t,
 /// The states that a step leaves are the formula's, rounded to the nearest
 /// bf16; the step itself is of what was not rounded.
 TEST(AdamW, StatesInBF16) {
-  Update update("7x96", "state-dtype=bf16", adamOptions);
+  Update update("7x96", "optimizer=adamw state-dtype=bf16", adamOptions);
   update.useKernels();
   for (int t = 1; t <= kSteps; ++t) {
     Values p = update.p, m = update.states["first_moment"],
@@ -266,7 +266,9 @@ TEST(AdamW, StatesInBF16) {
 
 /// A group's factors replace those of the dimensions.
 TEST(AdamW, Groups) {
-  Update update("40", "groups=.w=decay:0.5,lr:2;layers=decay:0", adamOptions);
+  Update update("40",
+                "optimizer=adamw groups=.w=decay:0.5,lr:2;layers=decay:0",
+                adamOptions);
   Values p = update.p, m(p.size(), 0.0), v = m;
   for (int t = 1; t <= kSteps; ++t) {
     Values gradient = gradientOf(p.size(), t), before = p;

@@ -6,7 +6,8 @@
 A FLIP is KEY=VALUE, or several with ';' between where one alone changes
 nothing. VALUE is JSON; KEY may be OUTER.INNER. Behind `initial` are flips after
 which the file's weights no longer fit: losses of initial weights are compared,
-which are equal where nobody reads the key.
+which are equal where nobody reads the key. A flip may leave keys that nobody
+reads any more, such as those of another kind of rotary embedding.
 """
 import json
 import os
@@ -49,7 +50,7 @@ def loss(golden, scratch, flip, is_initial):
         json.dump(config, file)
     out = os.path.join(scratch, "out.safetensors")
     subprocess.run(["rota", "probe", os.path.join(scratch, "run.json"),
-                    "--model", scratch, "--tokens",
+                    "--model", scratch, "--allow-unknown-keys", "--tokens",
                     os.path.join(scratch, "tokens.safetensors"),
                     "--steps", "1", "--write", "loss", "-o", out],
                    check=True, stdout=subprocess.DEVNULL)
