@@ -88,7 +88,7 @@ void Training::run() {
   end.begin(done);
   progress.step = done;
   progress.skippedSteps = optimizer.skips().skipped();
-  progress.loss = std::numeric_limits<double>::quiet_NaN(); // of no step
+  progress.loss = std::numeric_limits<double>::quiet_NaN(); // no step yet
   lastEnd = deviceSeconds();
   time.endStart();
   for (int64_t t = done + 1; t <= end.lastStep() && !evaluation.reachedTarget();
@@ -228,7 +228,7 @@ bool Training::finish(const PendingStep &step, StepEnd ends) {
     progress.bubble = results.bubble(t);
   progress.replayed = runner.replays();
   if (runner.isRecorded()) {
-    executor.times().settle(); // of a validation
+    executor.times().settle(); // the transfers of a validation
     rank.device().forget(step.end);
   }
   progress.seconds = end.seconds();

@@ -66,7 +66,7 @@ private:
   int64_t done = 0;     // steps before those of this process
   int64_t consumed = 0; // sequences of training data in them
   StepReport progress;
-  double lastEnd = 0.0;             // of a step, on the device's clock
+  double lastEnd = 0.0;             // end of a step, on the device's clock
   const std::optional<double> peak; // operations/s of all devices
   Throughput throughput;
   const int64_t unrecorded; // first steps that are measured

@@ -17,7 +17,8 @@
 using namespace rota;
 using Texts = std::vector<std::string>;
 
-static CommandText textOf(Command verb) {
+/// The text of a verb that takes the options of a run.
+static CommandText textOfRun(Command verb) {
   const char *files =
       "\nOptions stand on the command line or, without dashes, as keys of "
       "RUN.json; flags win.";
@@ -59,6 +60,24 @@ static CommandText textOf(Command verb) {
                 "rota probe --model models/configs/tiny --tokens "
                 "tokens.safetensors --write logits,gradients -o "
                 "out.safetensors"});
+  case Command::Eval: {
+    CommandText text = run("rota eval",
+                           "Finds the loss of a checkpoint's or a "
+                           "hub folder's weights on data.",
+                           {"rota eval run1 --data held-out.txt",
+                            "rota eval --model DIR --data held-out.txt "
+                            "--batch-size 16 --sequence-length 256"});
+    text.positionalHelp = "A checkpoint or the newest of a folder of them; or "
+                          "the model; or a file of options";
+    return text;
+  }
+  default:
+    return {};
+  }
+}
+
+static CommandText textOf(Command verb) {
+  switch (verb) {
   case Command::Schedule:
     return {"rota schedule",
             "Makes, verifies, simulates and draws a timeline, reads one, or "
@@ -90,17 +109,6 @@ static CommandText textOf(Command verb) {
             "flag",
             {"rota convert run1 --dtype bf16 --shard-size 5GB -o hub",
              "rota convert run1 -o hub"}};
-  case Command::Eval: {
-    CommandText text = run("rota eval",
-                           "Finds the loss of a checkpoint's or a "
-                           "hub folder's weights on data.",
-                           {"rota eval run1 --data held-out.txt",
-                            "rota eval --model DIR --data held-out.txt "
-                            "--batch-size 16 --sequence-length 256"});
-    text.positionalHelp = "A checkpoint or the newest of a folder of them; or "
-                          "the model; or a file of options";
-    return text;
-  }
   case Command::Report:
     return {"rota report",
             "Draws a run as one HTML page (report.html in its folder).",
@@ -108,8 +116,9 @@ static CommandText textOf(Command verb) {
             "The folder that --metrics wrote",
             "flag",
             {"rota report metrics -o run.html", "rota report metrics"}};
+  default:
+    return textOfRun(verb);
   }
-  return {};
 }
 
 /// The arguments without a flag of verbs that look at checkpoints.

@@ -103,7 +103,7 @@ void Connection::linkByNccl(LinkedRanks &linked,
 }
 
 void Connection::fail(const std::string &message) {
-  // Those of NCCL end with their devices.
+  // Communicators of NCCL end with their devices.
   if (network || process)
     hostEnds().front()->fail(message);
 }

@@ -26,7 +26,7 @@ struct Links {
 struct LinkedRanks {
   std::unique_ptr<Arena> exchange;          // nccl
   std::unique_ptr<SharedGpuNetwork> shared; // threads on one GPU
-  std::unique_ptr<Communicator> own;        // of a process, from its GPU
+  std::unique_ptr<Communicator> own;        // one process's, from its GPU
   std::unique_ptr<Communicator> ownHost;    // nccl
   std::vector<Links> links;
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a thread of a rank that runs tasks has of its own. A rank has one such
-// thread, and a second one for the second halves of pairs.
+// The state of a thread of a rank that runs tasks. A rank has one such thread,
+// and a second one for the second halves of pairs.
 #ifndef ROTA_RUNTIME_TRAIN_RANK_TASKCONTEXT_H
 #define ROTA_RUNTIME_TRAIN_RANK_TASKCONTEXT_H
 

@@ -12,8 +12,8 @@ namespace rota {
 /// One rank's memory and transfers.
 struct RankReport {
   int64_t planned = 0;  // bytes of the arena
-  int64_t reached = 0;  // of these, up to the last that was written
-  int64_t resident = 0; // of these, in memory
+  int64_t reached = 0;  // planned bytes up to the last that was written
+  int64_t resident = 0; // planned bytes in memory
   int64_t host = 0;     // bytes of the host arena
   int64_t peak = 0;     // the highest resident bytes of the rank's process
   ActionTimes::KindTimes transfers;

@@ -28,8 +28,8 @@ struct StepReport {
   double loss = 0.0;
   std::vector<LossPart> lossParts;      // where the loss has terms
   std::vector<ObservedStep> observed;   // where layers are observed
-  std::optional<double> validationLoss; // of a step that validates
-  std::optional<BestValidation> best;   // of the validations so far
+  std::optional<double> validationLoss; // for a step that validates
+  std::optional<BestValidation> best;   // best validation so far
   bool reachedTarget = false;           // by one of them
   EarlyEnd earlyEnd = EarlyEnd::None;   // by the step
   double learningRate = 0.0;
@@ -40,7 +40,8 @@ struct StepReport {
   double tokensPerSecond = 0.0;
   std::optional<double> utilization; // MFU, where the peak is known
   double bubble = 0.0;               // measured
-  double plannedBubble = 0.0;        // of the run's kind of steps
+  double plannedBubble =
+      0.0; // for steps with or without a barrier, as the run's
   double seconds = 0.0, secondsLeft = 0.0;
   int64_t replayed = 0;         // steps so far that were replays of a recording
   double checkpointStall = 0.0; // seconds that a checkpoint held the step up
@@ -60,8 +61,8 @@ public:
   /// Whether the line of step `t` stays, whatever its results are: the first,
   /// and every log interval.
   bool keeps(int64_t t) const;
-  /// The same of a step whose results are known: also that of a skipped step,
-  /// and the last one.
+  /// Whether the line of a step with known results stays: also that of a
+  /// skipped step, and the last one.
   bool keeps(const StepReport &progress, bool last) const;
 
   /// The model, its timeline and its memory plan.

@@ -65,7 +65,8 @@ static ordered_json transfersJson(const TransferTimes &times) {
                                        : ordered_json(nullptr)}};
 }
 
-/// Of each kind of message and transfer that there was, all ranks together.
+/// Times of each kind of message and transfer that there was, all ranks
+/// together.
 static ordered_json kindsJson(const RunSummary &summary) {
   ordered_json kinds = ordered_json::object();
   for (int k = 0; k < kActionKindCount; ++k)

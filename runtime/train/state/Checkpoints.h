@@ -63,8 +63,8 @@ private:
   Report &report; // names each checkpoint that is whole
   std::vector<StateTensor> tensors;
   StateCopy copy;
-  std::unique_ptr<Arena> memory; // of the copy
-  NumberGather statuses;         // of all ranks' tasks
+  std::unique_ptr<Arena> memory; // holds the copy
+  NumberGather statuses;         // statuses of all ranks' tasks
   bool isPending = false;
   RunState pending; // of the checkpoint that is written last
   std::chrono::steady_clock::time_point lastStart;

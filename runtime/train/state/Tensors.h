@@ -30,7 +30,7 @@ std::vector<NamedTensor> tensorsByName(const Program &program);
 std::vector<float> gatherTensor(Rank &rank, const NamedTensor &tensor,
                                 int64_t Update::*place);
 
-/// Adds the tensors that hold `tensor` in a file, each name behind `prefix`.
+/// Adds the tensors that hold `tensor` in a file, each name after `prefix`.
 void addForms(const NamedTensor &tensor, const std::string &prefix,
               std::map<std::string, TensorForm> &forms);
 

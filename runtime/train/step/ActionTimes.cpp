@@ -50,11 +50,11 @@ void ActionTimes::settle() {
   Device &device = rank.device();
   if (std::exchange(previous.isKnown, true))
     return;
-  double lastBegin = 0.0, lastEnd = 0.0; // of the span before
+  double lastBegin = 0.0, lastEnd = 0.0; // times of the span before
   for (const Span &span : previous.spans) {
     double begin = device.secondsAt(span.begin);
     double end = device.secondsAt(span.end);
-    // Of a pair, time in which both halves ran counts for the first.
+    // Time in which both halves of a pair ran counts for the first.
     double shared = std::min(end, lastEnd) - std::max(begin, lastBegin);
     if (previous.trains)
       seconds[span.action] += end - begin - std::max(0.0, shared);

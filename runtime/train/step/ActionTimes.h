@@ -16,10 +16,10 @@ namespace rota {
 struct TransferTimes {
   int64_t count = 0;
   double seconds = 0.0; // in which bytes moved
-  double waited = 0.0;  // of these, while the rank waited for nothing else
+  double waited = 0.0;  // seconds while the rank waited for nothing else
 
-  /// The share of their time that was hidden behind computing: 1 where none
-  /// took any.
+  /// The share of their time that was hidden by computing: 1 where none took
+  /// any.
   double hidden() const { return seconds > 0 ? 1.0 - waited / seconds : 1.0; }
   TransferTimes &operator+=(const TransferTimes &other) {
     count += other.count;
@@ -60,7 +60,8 @@ public:
   /// Mean seconds of each action over the training runs so far, without the
   /// first (which touches new memory) once there is another.
   std::vector<double> meanSeconds();
-  /// Of the training runs so far: by ActionKind, messages and transfers.
+  /// Times of messages and transfers in the training runs so far, by
+  /// ActionKind.
   using KindTimes = std::array<TransferTimes, kActionKindCount>;
   const KindTimes &transfers() const { return kindTimes; }
   /// The actions of the traced runs.
@@ -70,7 +71,7 @@ private:
   struct MeasuredRun {
     bool isKnown = true;
     bool trains = false;
-    int64_t number = 0; // of all runs
+    int64_t number = 0; // number among all runs
     std::vector<Span> spans;
   };
 
@@ -81,10 +82,10 @@ private:
   int64_t trainingRuns = 0; // whose times are known
   // When every rank was ready, on the communicator's clock and the device's.
   double transferOrigin, computeOrigin;
-  // Of this run, and of the one before, whose times are not read yet: a host
-  // that is ahead of its device does not wait for them.
+  // This run, and the one before, whose times are not read yet: a host that is
+  // ahead of its device does not wait for them.
   MeasuredRun current, previous;
-  std::vector<double> seconds, firstSeconds; // of each action, training
+  std::vector<double> seconds, firstSeconds; // by action, in training
   KindTimes kindTimes;
   std::vector<TraceEvent> recorded;
 };

@@ -21,7 +21,7 @@ public:
 private:
   Rank &rank;
   ActionTimes &times;
-  std::vector<std::vector<Request>> requests; // of each action, not waited for
+  std::vector<std::vector<Request>> requests; // by action; not waited for
 };
 
 } // namespace rota

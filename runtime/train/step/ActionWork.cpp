@@ -91,7 +91,7 @@ void runCall(Rank &rank, RotaContext *context, const Call &call,
 }
 
 /// Throws the failure of the action's work, if there is one. A device that
-/// works on its own fails in some call before the one behind which it shows.
+/// works on its own fails in some call before the one after which it shows.
 void ActionWork::checkFailed(const Done &done, RotaContext *context) {
   if (!context->failed)
     return;

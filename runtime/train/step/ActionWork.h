@@ -30,7 +30,7 @@ public:
   void runPair(int number);
 
 private:
-  /// What an action's calls have done.
+  /// The outcome of an action's calls.
   struct Done {
     ActionTimes::Span span;
     const Call *failed = nullptr; // the call after which a failure showed

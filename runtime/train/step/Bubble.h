@@ -40,7 +40,7 @@ private:
 
   Rank &rank;
   const bool hasBarrier;
-  // Of each rank; on others than rank 0, their own. The rank keeps them.
+  // By rank; on others than rank 0, their own alone. The rank keeps them.
   using Rows = std::vector<std::vector<double>>;
   const std::shared_ptr<Rows> rows;
   std::vector<Request> requests;

@@ -13,7 +13,7 @@
 
 namespace rota {
 
-/// What a rank does inside a training run; functions that are empty do nothing.
+/// Functions that a rank calls inside a training run; empty ones do nothing.
 struct RunHooks {
   /// Before the run reads parameters that other stages send, and adds to
   /// gradients.
@@ -66,7 +66,7 @@ private:
   Cotangents cotangents;
   Mode mode = Mode::Train;
   bool observes = false; // runs forwards alone
-  // Of each action, for messages; the rank has them too.
+  // By action, for messages; the rank has them too.
   std::shared_ptr<const std::vector<std::string>> positions;
 };
 

@@ -18,8 +18,8 @@ namespace rota {
 std::vector<double> gatherNumbers(Rank &rank, const RankGroup &group,
                                   const std::vector<double> &own);
 
-/// The same of all ranks, in two steps: a rank starts it and waits for the
-/// numbers of the others when it needs them.
+/// gatherNumbers for all ranks, in two steps: a rank starts it and waits for
+/// the numbers of the others when it needs them.
 class NumberGather {
 public:
   explicit NumberGather(Rank &rank);

@@ -36,7 +36,7 @@ private:
   Rank &rank;
   const bool hasBarrier;
   std::vector<NormTerm> norms;
-  std::vector<int32_t> order; // of the norm: RuntimeMemory::order
+  std::vector<int32_t> order; // order of the norm: RuntimeMemory::order
   // All-gathers of squares that were not read, by step parity.
   std::array<Request, 2> open{};
   int64_t stepsStarted = 0, stepsRead = 0;

@@ -37,7 +37,7 @@ private:
 
   Rank &rank;
   const bool hasBarrier;
-  std::vector<Term> terms;    // of all stages, in the program's order
+  std::vector<Term> terms;    // terms of all stages, in the program's order
   std::vector<Request> sends; // of terms of the last step
   std::vector<const Term *> sentTerms;
 };

@@ -46,7 +46,7 @@ static double addAuxiliary(Rank &rank, const float *sums,
                            int64_t accumulationSteps, bool isSkipped) {
   const Program &program = rank.program();
   const RuntimeMemory &places = rank.places();
-  std::vector<int> losses; // of each sum
+  std::vector<int> losses; // by sum
   for (const auto &[layer, ofLayer] : auxiliaryLayers(program))
     for (int64_t m = 0; m < program.microbatches; ++m)
       losses.insert(losses.end(), ofLayer.begin(), ofLayer.end());

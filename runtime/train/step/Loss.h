@@ -24,7 +24,7 @@ struct LossPart {
 struct Loss {
   double sum = 0.0;
   double weight = 0.0;
-  std::vector<double> terms; // of Program::lossTerms
+  std::vector<double> terms; // by Program::lossTerms
   double auxiliary = 0.0;
 
   /// The mean of the main loss: that of a validation. 0 where nothing counts.
@@ -41,7 +41,7 @@ private:
   }
 };
 
-/// Where the device has the losses of all ranks: RuntimeMemory::losses.
+/// The losses of all ranks on the device: RuntimeMemory::losses.
 StepLosses stepLosses(Rank &rank);
 
 /// LossGather::start of the last run, and the wait for it, both in the order of
@@ -57,8 +57,8 @@ void startLoss(Rank &rank, int64_t accumulationStep = 0);
 Loss finishLoss(Rank &rank, std::span<const char> result,
                 int64_t accumulationSteps, bool isSkipped = false);
 
-/// Both for the first `accumulationSteps`, of which startLoss has brought all
-/// but the last.
+/// startLoss of the last accumulation step, then finishLoss of all
+/// `accumulationSteps`.
 Loss gatherLoss(Rank &rank, int64_t accumulationSteps = 1);
 
 } // namespace rota

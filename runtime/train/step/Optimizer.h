@@ -94,7 +94,7 @@ private:
   std::unique_ptr<Snapshot> snapshot; // from before the last update
   bool isSpeculative = false;         // the last update was
   bool mustWait = false;              // the next update waits for its norm
-  double lastWeight = 0.0;            // of the losses of that step
+  double lastWeight = 0.0;            // weight of the losses of that step
   Skipping skipping;
 };
 

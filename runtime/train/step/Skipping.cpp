@@ -9,7 +9,8 @@
 
 namespace rota {
 
-/// Of RunState::values: steps skipped, those in a row, then the history.
+/// Entry of RunState::values: steps skipped, steps skipped in a row, then the
+/// history.
 static constexpr const char *kSkippedSteps = "skipped_steps";
 static constexpr int64_t kSavedNumbers = 2 + kHistoryNumbers;
 
