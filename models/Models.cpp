@@ -286,7 +286,8 @@ static OwningOpRef<ModuleOp> parseModel(MLIRContext &context, StringRef path,
                                         llvm::SourceMgr &sources) {
   bool isLowered = false;
   ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
-    isLowered |= StringRef(diagnostic.str()).contains("not found for custom op");
+    isLowered |=
+        StringRef(diagnostic.str()).contains("not found for custom op");
     return failure(); // other handlers print it
   });
   OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(sources, &context);

@@ -119,8 +119,8 @@ void Report::begin(const std::string &data) {
          {"data", data},
          {"timeline", program.timeline},
          {"plan", program.plan}});
-  fmt::print("{}: {} parameters, schedule {}, {}{}, {}{}\n",
-             program.model, grouped(program.parameterCount), program.schedule,
+  fmt::print("{}: {} parameters, schedule {}, {}{}, {}{}\n", program.model,
+             grouped(program.parameterCount), program.schedule,
              counted(rankCount(program), "rank"), meshNote(program),
              counted(program.microbatches, "microbatch", "es"),
              program.accumulationSteps > 1

@@ -266,8 +266,7 @@ TEST(AdamW, StatesInBF16) {
 
 /// A group's factors replace those of the dimensions.
 TEST(AdamW, Groups) {
-  Update update("40",
-                "optimizer=adamw groups=.w=decay:0.5,lr:2;layers=decay:0",
+  Update update("40", "optimizer=adamw groups=.w=decay:0.5,lr:2;layers=decay:0",
                 adamOptions);
   Values p = update.p, m(p.size(), 0.0), v = m;
   for (int t = 1; t <= kSteps; ++t) {

@@ -6,8 +6,8 @@
 #include "ir/rota/sharding/Sharding.h"
 #include "passes/shard/Passes.h"
 #include "passes/shard/reshard/ReshardPlanner.h"
-#include "test/passes/shard/reshard/SimulatedRanks.h"
 #include "test/RandomCases.h"
+#include "test/passes/shard/reshard/SimulatedRanks.h"
 
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
