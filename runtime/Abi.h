@@ -50,27 +50,34 @@ typedef struct RotaGpuCode {
   int64_t bytes; // the 0 or null at the end included
 } RotaGpuCode;
 
+/// The fields of RotaFrame in order, each as FIELD(its name in C, its name in
+/// the compiler).
+#define ROTA_FRAME_FIELDS(FIELD)                                               \
+  FIELD(parameters, Parameters) /* copies to compute with of one instance */   \
+  FIELD(gradients, Gradients)   /* accumulators of the same parameters */      \
+  FIELD(residuals, Residuals)   /* written by forward, read by backward */     \
+  FIELD(cotangents, Cotangents) /* from backward_input to backward_weight */   \
+  FIELD(input, Input)           /* activation that enters */                   \
+  FIELD(output, Output)         /* activation that leaves, same shape */       \
+  FIELD(outputCotangent, OutputCotangent) /* of output, enters backward */     \
+  FIELD(inputCotangent, InputCotangent)   /* of input, leaves backward */      \
+  FIELD(data, Data)           /* tokens (embed) or targets (loss) */           \
+  FIELD(loss, Loss)           /* 2 x f32: sum and weight, by loss tasks */     \
+  FIELD(constants, Constants) /* filled by the runtime at start */             \
+  FIELD(scratch, Scratch)     /* temporaries, dead between calls */            \
+  FIELD(offloaded, Offloaded) /* residuals that rest in host memory */         \
+  FIELD(auxiliary, Auxiliary) /* f32 sums of auxiliary losses, by forward */   \
+  FIELD(observed, Observed)   /* i32 tables that are reported, by forward */
+
 /// The blocks that a task works on: base pointers into the rank's arena, each
 /// 64-byte aligned. Offsets inside a block are constants of the compiled task.
-/// A block that the task does not use is null. What the fields are to the tasks
-/// of a step's end, Parameter::updateTask of runtime/program/Program.h says.
+/// A block that the task does not use is null. Parameter::updateTask of
+/// runtime/program/Program.h says what the fields are to the tasks of a step's
+/// end. Activations are [microbatch, sequence, embed].
 typedef struct RotaFrame {
-  void *parameters; // compute copies of this instance's parameters
-  void *gradients;  // f32 accumulators of the same parameters
-  void *residuals;  // written by forward, read by backward
-  void *cotangents; // written by backward_input, read by backward_weight
-  void *input;      // activation that enters, [microbatch, sequence, embed]
-  void *output;     // activation that leaves, same shape
-  void *outputCotangent; // cotangent of output, enters backward
-  void *inputCotangent;  // cotangent of input, leaves backward
-  void *data;            // tokens (embed) or targets (loss) of the microbatch
-  void *loss;            // 2 x f32: sum and weight, written by loss tasks
-  void *constants;       // filled by the runtime at start
-  void *scratch;         // temporaries, dead between calls
-  void
-      *offloaded; // residuals that rest in host memory from forward to backward
-  void *auxiliary; // f32 sums of auxiliary losses, written by forward
-  void *observed;  // i32 tables that are reported, written by forward
+#define ROTA_FRAME_POINTER(name, compilerName) void *name;
+  ROTA_FRAME_FIELDS(ROTA_FRAME_POINTER)
+#undef ROTA_FRAME_POINTER
 } RotaFrame;
 
 /// A task runs one function of the model (a layer's forward, say) once.

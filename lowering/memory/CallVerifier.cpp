@@ -8,11 +8,10 @@ namespace rota::memory {
 using Kind = ActionKind;
 
 static constexpr const char *kFieldNames[] = {
-    "parameters", "gradients", "residuals",        "cotangents",
-    "input",      "output",    "output cotangent", "input cotangent",
-    "data",       "loss",      "constants",        "scratch",
-    "offloaded",  "auxiliary", "observed"};
-static_assert(std::size(kFieldNames) == kFrameFields);
+#define ROTA_TEXT(name, compilerName) #name,
+    ROTA_FRAME_FIELDS(ROTA_TEXT)
+#undef ROTA_TEXT
+};
 
 CallVerifier::CallVerifier(VerifierState &state, WeightVerifier &weights)
     : state(state), weights(weights),

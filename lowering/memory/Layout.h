@@ -124,21 +124,9 @@ inline int64_t partBytes(const DataForm &form, const Program &program) {
 
 /// The fields of RotaFrame by number.
 enum FrameField : int {
-  Parameters,
-  Gradients,
-  Residuals,
-  Cotangents,
-  Input,
-  Output,
-  OutputCotangent,
-  InputCotangent,
-  Data,
-  Loss,
-  Constants,
-  Scratch,
-  Offloaded,
-  Auxiliary,
-  Observed
+#define ROTA_ENUMERATOR(name, compilerName) compilerName,
+  ROTA_FRAME_FIELDS(ROTA_ENUMERATOR)
+#undef ROTA_ENUMERATOR
 };
 
 } // namespace rota::memory

@@ -8,6 +8,7 @@
 #ifndef ROTA_RUNTIME_PROGRAM_PROGRAM_H
 #define ROTA_RUNTIME_PROGRAM_PROGRAM_H
 
+#include "runtime/Abi.h"
 #include "runtime/program/Action.h"
 #include "runtime/program/DeviceKind.h"
 #include <array>
@@ -23,7 +24,7 @@ namespace rota {
 enum class ElementType { F32, BF16, I32 };
 
 /// Number of pointers in RotaFrame, in the order of its fields.
-inline constexpr int kFrameFields = 15;
+inline constexpr int kFrameFields = sizeof(RotaFrame) / sizeof(void *);
 
 /// One axis of the device mesh. The ranks of a run are numbered row-major over
 /// Program::mesh, whose first axis changes slowest. All ranks with one

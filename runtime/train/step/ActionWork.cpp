@@ -2,7 +2,7 @@
 #include "runtime/train/step/ActionWork.h"
 #include "runtime/Error.h"
 
-#include <cstring>
+#include <bit>
 #include <fmt/format.h>
 
 namespace rota {
@@ -81,13 +81,10 @@ void runCall(Rank &rank, RotaContext *context, const Call &call,
              std::span<const int64_t> slots, int microbatch) {
   // The frame is the call's offsets, turned into pointers.
   FrameOffsets offsets = frameOf(call, slots, microbatch);
-  void *pointers[kFrameFields];
-  static_assert(sizeof(RotaFrame) == sizeof pointers);
+  std::array<void *, kFrameFields> pointers;
   for (int i = 0; i < kFrameFields; ++i)
     pointers[i] = rank.at(offsets[i]);
-  RotaFrame frame;
-  std::memcpy(&frame, pointers, sizeof frame);
-  rank.runTask(context, call.task, frame);
+  rank.runTask(context, call.task, std::bit_cast<RotaFrame>(pointers));
 }
 
 /// Throws the failure of the action's work, if there is one. A device that
