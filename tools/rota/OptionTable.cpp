@@ -3,7 +3,7 @@
 // The table of options. Rows of pass options take their defaults from the
 // passes (RunOptions' constructor) and leave their bounds to them.
 #include "tools/rota/OptionTable.h"
-#include "tools/rota/OptimizerOptions.h"
+#include "tools/rota/OptimizerRows.h"
 
 #include "models/Config.h"
 #include "passes/pipeline/schedules/Schedules.h"

@@ -2,7 +2,7 @@
 //
 // Checks of options against each other and of the mesh; the options of the
 // model's builder and the arguments of the trainer.
-#include "tools/rota/OptimizerOptions.h"
+#include "tools/rota/OptimizerRows.h"
 #include "tools/rota/OptionTable.h"
 
 #include "ir/rota/Rota.h"

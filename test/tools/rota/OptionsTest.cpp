@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Flags and RUN.json: the values that they set, their order, and each error.
-#include "tools/rota/OptimizerOptions.h"
+#include "tools/rota/OptimizerRows.h"
 #include "tools/rota/OptionTable.h"
 
 #include "passes/pipeline/schedules/Schedules.h"

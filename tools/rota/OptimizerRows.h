@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The options of the optimizers.
-#ifndef ROTA_TOOLS_ROTA_OPTIMIZEROPTIONS_H
-#define ROTA_TOOLS_ROTA_OPTIMIZEROPTIONS_H
+// The rows of options of the optimizers that change compiled code.
+#ifndef ROTA_TOOLS_ROTA_OPTIMIZERROWS_H
+#define ROTA_TOOLS_ROTA_OPTIMIZERROWS_H
 
 #include "tools/rota/RunOptions.h"
 
@@ -26,4 +26,4 @@ std::string optimizerText(const RunOptions &options);
 
 } // namespace rota
 
-#endif // ROTA_TOOLS_ROTA_OPTIMIZEROPTIONS_H
+#endif // ROTA_TOOLS_ROTA_OPTIMIZERROWS_H

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The options of the optimizers. Those that are numbers go to the trainer, too.
-#include "tools/rota/OptimizerOptions.h"
+#include "tools/rota/OptimizerRows.h"
 
 #include "passes/optimizer/Groups.h"
 #include "passes/optimizer/Optimizers.h"
