@@ -6,8 +6,8 @@
 #include "ir/rota/experts/Experts.h"
 #include "models/Family.h"
 #include "runtime/files/Nesting.h"
-#include "runtime/program/Text.h"
 #include "runtime/program/WeightFiles.h"
+#include "runtime/text/Text.h"
 
 #include "mlir/Bytecode/BytecodeReader.h"
 #include "mlir/IR/Verifier.h"

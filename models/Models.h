@@ -6,7 +6,7 @@
 #define ROTA_MODELS_MODELS_H
 
 #include "ir/rota/model/Model.h"
-#include "runtime/options/Names.h"
+#include "runtime/text/Names.h"
 
 #include <optional>
 #include <string>

@@ -7,7 +7,7 @@
 // in any way. A coefficient adds an auxiliary loss, the mean of y^2 over all
 // layers.
 #include "models/Family.h"
-#include "runtime/program/Text.h"
+#include "runtime/text/Text.h"
 
 #include <cmath>
 

@@ -5,7 +5,7 @@
 #define ROTA_PASSES_TEXTOPTIONS_H
 
 #include "mlir/Pass/PassOptions.h"
-#include "runtime/options/Names.h"
+#include "runtime/text/Names.h"
 
 namespace rota {
 

@@ -6,8 +6,8 @@
 #ifndef ROTA_IR_PIPE_TIMELINE_H
 #define ROTA_IR_PIPE_TIMELINE_H
 
-#include "runtime/options/Names.h"
 #include "runtime/program/Action.h"
+#include "runtime/text/Names.h"
 
 #include <cstdint>
 #include <optional>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/checkpoint/HubFolder.h"
-#include "runtime/checkpoint/Convert.h"
 #include "runtime/checkpoint/ReadPart.h"
 #include "runtime/checkpoint/Safetensors.h"
 #include "runtime/files/Nesting.h"
+#include "runtime/program/Convert.h"
 #include "runtime/program/JsonText.h"
 #include "runtime/program/TensorNames.h"
 

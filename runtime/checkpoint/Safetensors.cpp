@@ -4,8 +4,8 @@
 // file before any tensor can be reached.
 #include "runtime/checkpoint/Safetensors.h"
 #include "runtime/Error.h"
-#include "runtime/checkpoint/Convert.h"
 #include "runtime/files/Nesting.h"
+#include "runtime/program/Convert.h"
 #include "runtime/program/JsonText.h"
 
 #include <algorithm>

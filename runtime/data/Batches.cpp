@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/data/Batches.h"
 #include "runtime/Error.h"
-#include "runtime/checkpoint/Convert.h"
+#include "runtime/program/Convert.h"
 
 #include <algorithm>
 #include <cstring>

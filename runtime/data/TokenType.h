@@ -4,7 +4,7 @@
 #ifndef ROTA_RUNTIME_DATA_TOKENTYPE_H
 #define ROTA_RUNTIME_DATA_TOKENTYPE_H
 
-#include "runtime/options/Names.h"
+#include "runtime/text/Names.h"
 
 #include <cstdint>
 

@@ -5,8 +5,8 @@
 #define ROTA_RUNTIME_DEVICE_CONTEXT_H
 
 #include "runtime/GroupedAbi.h"
+#include "runtime/device/Cores.h"
 #include "runtime/device/Device.h"
-#include "runtime/device/cpu/Cores.h"
 
 #include <atomic>
 #include <mutex>
@@ -34,7 +34,7 @@ public:
 } // namespace rota
 
 struct RotaContext {
-  rota::Device *device = &rota::cpuDevice();
+  rota::Device *device = nullptr;   // null: the host
   rota::Cores *cores = nullptr;     // null: everything on the calling thread
   rota::Profile *profile = nullptr; // null: nothing is measured
   rota::TaskCollectives *collectives = nullptr; // null: no task calls any

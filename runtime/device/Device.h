@@ -8,7 +8,7 @@
 
 #include "runtime/Abi.h"
 #include "runtime/Error.h"
-#include "runtime/device/cpu/Parallel.h"
+#include "runtime/device/Parallel.h"
 #include "runtime/program/StepResult.h"
 
 #include <algorithm>
@@ -249,9 +249,6 @@ public:
   virtual double secondsAt(TimePoint point) = 0;
   virtual void forget(TimePoint point) = 0;
 };
-
-/// The device whose memory and kernels are the host's own.
-Device &cpuDevice();
 
 } // namespace rota
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/metrics/StepNumbers.h"
 
-#include "runtime/program/Text.h"
+#include "runtime/text/Text.h"
 
 #include <algorithm>
 #include <cmath>

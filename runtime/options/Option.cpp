@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/options/Option.h"
-#include "runtime/program/Text.h"
+#include "runtime/text/Text.h"
 
 #include <algorithm>
 #include <charconv>

@@ -6,7 +6,7 @@
 #ifndef ROTA_RUNTIME_OPTIONS_OPTION_H
 #define ROTA_RUNTIME_OPTIONS_OPTION_H
 
-#include "runtime/options/Names.h"
+#include "runtime/text/Names.h"
 
 #include <cstdint>
 #include <functional>

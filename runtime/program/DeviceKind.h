@@ -4,7 +4,7 @@
 #ifndef ROTA_RUNTIME_PROGRAM_DEVICEKIND_H
 #define ROTA_RUNTIME_PROGRAM_DEVICEKIND_H
 
-#include "runtime/options/Names.h"
+#include "runtime/text/Names.h"
 
 namespace rota {
 

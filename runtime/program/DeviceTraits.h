@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Traits of devices, for code that would ask for a kind of device. Makers stand
-// in runtime/device/MakeDevice.cpp and lowering/device/DeviceCode.cpp.
+// in runtime/device/services/MakeDevice.cpp and lowering/device/DeviceCode.cpp.
 #ifndef ROTA_RUNTIME_PROGRAM_DEVICETRAITS_H
 #define ROTA_RUNTIME_PROGRAM_DEVICETRAITS_H
 

@@ -5,7 +5,7 @@
 #include "runtime/data/DataPaths.h"
 #include "runtime/data/WholeBatches.h"
 #include "runtime/program/JsonText.h"
-#include "runtime/program/Text.h"
+#include "runtime/text/Text.h"
 #include "runtime/train/Evaluation.h"
 #include "runtime/train/Train.h"
 #include "runtime/train/state/Initialize.h"

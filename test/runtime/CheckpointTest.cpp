@@ -5,12 +5,12 @@
 #include "runtime/Error.h"
 #include "runtime/checkpoint/BestValidation.h"
 #include "runtime/checkpoint/Commit.h"
-#include "runtime/checkpoint/Convert.h"
 #include "runtime/checkpoint/Folder.h"
 #include "runtime/checkpoint/FolderLock.h"
 #include "runtime/checkpoint/Hash.h"
 #include "runtime/checkpoint/RankFile.h"
 #include "runtime/checkpoint/Safetensors.h"
+#include "runtime/program/Convert.h"
 #include "test/runtime/LineModel.h"
 #include "test/runtime/TemporaryFolder.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The decision whether a step updates anything, on the CPU.
-#include "runtime/device/Device.h"
+#include "runtime/device/cpu/CpuDevice.h"
 #include "test/runtime/StepDecisions.h"
 
 #include <gtest/gtest.h>

@@ -2,8 +2,8 @@
 //
 // The contents of the arenas before the first step.
 #include "runtime/train/state/Initialize.h"
-#include "runtime/checkpoint/Convert.h"
 #include "runtime/data/Batches.h"
+#include "runtime/program/Convert.h"
 #include "runtime/random/Philox.h"
 #include "test/runtime/LineModel.h"
 #include "test/runtime/TemporaryFolder.h"

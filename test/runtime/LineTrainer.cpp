@@ -3,7 +3,7 @@
 // A trainer of the line model, as a compiled trainer is, for tests that start
 // processes. `line-trainer STAGES,MICROBATCHES,DATA,FSDP,SHARD ARGUMENTS`; with
 // ROTA_FAIL=RANK a task of that rank fails in the second step.
-#include "runtime/device/cpu/Parallel.h"
+#include "runtime/device/Parallel.h"
 #include "runtime/files/Streams.h"
 #include "runtime/train/Train.h"
 #include "test/runtime/LineModel.h"

@@ -2,8 +2,8 @@
 //
 // Weight files: round trips, and headers that are wrong.
 #include "runtime/Error.h"
-#include "runtime/checkpoint/Convert.h"
 #include "runtime/checkpoint/Weights.h"
+#include "runtime/program/Convert.h"
 #include "runtime/program/TensorNames.h"
 #include "test/runtime/TemporaryFolder.h"
 

@@ -2,7 +2,7 @@
 //
 // Prints this machine's limits as JSON: `bench-limits [threads]`.
 #include "tools/bench/Limits.h"
-#include "runtime/device/cpu/Cores.h"
+#include "runtime/device/Cores.h"
 
 #include <cstdio>
 #include <cstdlib>

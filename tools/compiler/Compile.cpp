@@ -9,7 +9,7 @@
 #include "runtime/files/Streams.h"
 #include "runtime/program/DeviceTraits.h"
 #include "runtime/program/RuntimeMemory.h"
-#include "runtime/program/Text.h"
+#include "runtime/text/Text.h"
 
 #include "mlir/Pass/PassInstrumentation.h"
 #include "mlir/Pass/PassManager.h"

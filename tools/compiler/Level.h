@@ -4,7 +4,7 @@
 #ifndef ROTA_TOOLS_COMPILER_LEVEL_H
 #define ROTA_TOOLS_COMPILER_LEVEL_H
 
-#include "runtime/options/Names.h"
+#include "runtime/text/Names.h"
 
 namespace rota {
 

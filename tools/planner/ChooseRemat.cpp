@@ -3,7 +3,7 @@
 // Chooses policies stage by stage, then chunk by chunk, and plans the whole.
 #include "tools/planner/ChooseRemat.h"
 
-#include "runtime/program/Text.h"
+#include "runtime/text/Text.h"
 #include "tools/planner/SearchRemat.h"
 
 #include <algorithm>

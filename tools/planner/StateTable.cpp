@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/planner/StateTable.h"
 #include "runtime/program/RuntimeMemory.h"
-#include "runtime/program/Text.h"
+#include "runtime/text/Text.h"
 
 #include <algorithm>
 #include <fmt/format.h>

@@ -9,7 +9,7 @@
 #include "runtime/checkpoint/Folder.h"
 #include "runtime/checkpoint/Safetensors.h"
 #include "runtime/program/JsonText.h"
-#include "runtime/program/Text.h"
+#include "runtime/text/Text.h"
 
 #include <chrono>
 #include <ctime>

@@ -6,7 +6,7 @@
 #include "models/JsonFile.h"
 #include "passes/pipeline/schedules/Schedules.h"
 #include "runtime/options/Lists.h"
-#include "runtime/program/Text.h"
+#include "runtime/text/Text.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"

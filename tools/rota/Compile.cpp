@@ -3,7 +3,7 @@
 // `rota compile`, and the compilation of the trainers that other verbs run.
 #include "tools/rota/Compile.h"
 
-#include "runtime/program/Text.h"
+#include "runtime/text/Text.h"
 #include "runtime/train/rank/Launch.h"
 #include "tools/rota/CheckInputs.h"
 #include "tools/rota/InitialWeights.h"

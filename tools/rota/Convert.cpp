@@ -7,7 +7,7 @@
 #include "runtime/checkpoint/HubFolder.h"
 #include "runtime/options/Bytes.h"
 #include "runtime/program/JsonText.h"
-#include "runtime/program/Text.h"
+#include "runtime/text/Text.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

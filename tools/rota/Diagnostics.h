@@ -4,7 +4,7 @@
 #ifndef ROTA_TOOLS_ROTA_DIAGNOSTICS_H
 #define ROTA_TOOLS_ROTA_DIAGNOSTICS_H
 
-#include "runtime/options/Names.h"
+#include "runtime/text/Names.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"

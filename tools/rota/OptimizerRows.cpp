@@ -5,7 +5,7 @@
 
 #include "passes/optimizer/Groups.h"
 #include "passes/optimizer/Optimizers.h"
-#include "runtime/program/Text.h"
+#include "runtime/text/Text.h"
 
 using namespace rota;
 using mlir::rota::OptimizerSpec;

@@ -5,7 +5,7 @@
 #include "runtime/metrics/RunDescription.h"
 #include "runtime/program/DeviceTraits.h"
 #include "runtime/program/RuntimeMemory.h"
-#include "runtime/program/Text.h"
+#include "runtime/text/Text.h"
 #include "runtime/train/step/StepBarrier.h"
 #include "tools/planner/StateTable.h"
 #include "tools/rota/Terminal.h"

@@ -11,7 +11,7 @@
 #include "runtime/options/Bytes.h"
 #include "runtime/options/Lists.h"
 #include "runtime/program/DeviceTraits.h"
-#include "runtime/program/Text.h"
+#include "runtime/text/Text.h"
 
 #include "llvm/Support/MemoryBuffer.h"
 

@@ -3,7 +3,7 @@
 // Attention and its derivative. Their parts in a ring are in RingAttention.cpp
 // and BalancedRing.cpp.
 #include "ir/rota/OpFamily.h"
-#include "runtime/program/Text.h"
+#include "runtime/text/Text.h"
 
 using namespace mlir;
 using namespace mlir::rota;

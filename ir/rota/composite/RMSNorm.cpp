@@ -3,7 +3,7 @@
 // Normalization of rows.
 #include "ir/rota/OpFamily.h"
 #include "ir/rota/composite/Arithmetic.h"
-#include "runtime/program/Text.h"
+#include "runtime/text/Text.h"
 
 using namespace mlir;
 using namespace mlir::rota;

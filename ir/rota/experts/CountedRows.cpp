@@ -3,7 +3,7 @@
 // Rows that ops make and read, by counts, and checks of those counts.
 #include "ir/rota/experts/CountedRows.h"
 #include "ir/rota/Checks.h"
-#include "runtime/program/Text.h"
+#include "runtime/text/Text.h"
 
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/TypeSwitch.h"

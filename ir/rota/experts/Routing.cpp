@@ -3,7 +3,7 @@
 // The choice of experts, the rows of choices, and what is observed of them.
 #include "ir/rota/OpFamily.h"
 #include "ir/rota/experts/CountedRows.h"
-#include "runtime/program/Text.h"
+#include "runtime/text/Text.h"
 
 using namespace mlir;
 using namespace mlir::rota;

@@ -2,7 +2,7 @@
 //
 // A model as passes see it.
 #include "ir/rota/model/Model.h"
-#include "runtime/program/Text.h"
+#include "runtime/text/Text.h"
 
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringSet.h"

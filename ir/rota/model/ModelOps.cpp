@@ -5,7 +5,7 @@
 #include "ir/rota/OpFamily.h"
 #include "ir/rota/model/Model.h"
 #include "runtime/program/TensorNames.h"
-#include "runtime/program/Text.h"
+#include "runtime/text/Text.h"
 
 #include <cmath>
 

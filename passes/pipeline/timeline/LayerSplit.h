@@ -5,7 +5,7 @@
 #define ROTA_PASSES_PIPELINE_TIMELINE_LAYERSPLIT_H
 
 #include "passes/pipeline/timeline/Simulator.h"
-#include "runtime/options/Names.h"
+#include "runtime/text/Names.h"
 
 namespace rota {
 namespace pipe {

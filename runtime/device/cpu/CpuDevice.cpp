@@ -3,10 +3,10 @@
 // The host as a device: kernels are native functions, and its memory needs no
 // copies.
 #include "runtime/device/cpu/CpuDevice.h"
-#include "runtime/checkpoint/Convert.h"
 #include "runtime/device/Context.h"
 #include "runtime/device/cpu/Gemm.h"
 #include "runtime/device/cpu/HostArena.h"
+#include "runtime/program/Convert.h"
 
 #include <algorithm>
 #include <chrono>
@@ -229,7 +229,7 @@ void CpuDevice::multiply(RotaContext *context, const RotaGemm &gemm,
   multiplyOnCpu(context, gemm, a, b, c);
 }
 
-Device &cpuDevice() {
+CpuDevice &cpuDevice() {
   static CpuDevice device;
   return device;
 }

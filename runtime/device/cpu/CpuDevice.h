@@ -58,6 +58,10 @@ public:
   void forget(TimePoint) override {}
 };
 
+/// The device whose memory and kernels are the host's own, for callers without
+/// a rank.
+CpuDevice &cpuDevice();
+
 } // namespace rota
 
 #endif // ROTA_RUNTIME_DEVICE_CPU_CPUDEVICE_H

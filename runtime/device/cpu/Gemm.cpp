@@ -4,8 +4,8 @@
 #include "runtime/device/cpu/Gemm.h"
 
 #include "runtime/device/GemmShape.h"
+#include "runtime/device/Parallel.h"
 #include "runtime/device/cpu/GemmTile.h"
-#include "runtime/device/cpu/Parallel.h"
 
 #include <algorithm>
 #include <cstring>

@@ -8,9 +8,9 @@
 // on threads.
 #include "runtime/GroupedAbi.h"
 #include "runtime/device/GemmShape.h"
+#include "runtime/device/Parallel.h"
+#include "runtime/device/Profile.h"
 #include "runtime/device/cpu/GemmTile.h"
-#include "runtime/device/cpu/Parallel.h"
-#include "runtime/trace/Profile.h"
 
 #include <array>
 #include <cstring>

@@ -5,7 +5,7 @@
 #ifndef ROTA_RUNTIME_DEVICE_SIMT_EMULATEDCONTEXT_H
 #define ROTA_RUNTIME_DEVICE_SIMT_EMULATEDCONTEXT_H
 
-#include "runtime/device/cpu/Cores.h"
+#include "runtime/device/Cores.h"
 #include "runtime/device/simt/EmulatedDriver.h"
 #include "runtime/device/simt/EmulatedMemory.h"
 #include "runtime/device/simt/EmulatedModules.h"

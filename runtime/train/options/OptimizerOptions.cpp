@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/options/OptimizerOptions.h"
-#include "runtime/program/Text.h"
+#include "runtime/text/Text.h"
 
 namespace rota {
 

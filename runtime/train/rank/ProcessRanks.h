@@ -5,7 +5,7 @@
 #ifndef ROTA_RUNTIME_TRAIN_RANK_PROCESSRANKS_H
 #define ROTA_RUNTIME_TRAIN_RANK_PROCESSRANKS_H
 
-#include "runtime/device/MakeDevice.h"
+#include "runtime/device/services/MakeDevice.h"
 #include "runtime/train/rank/Rank.h"
 
 #include <deque>

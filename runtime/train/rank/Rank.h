@@ -8,9 +8,9 @@
 #define ROTA_RUNTIME_TRAIN_RANK_RANK_H
 
 #include "runtime/collective/Communicator.h"
+#include "runtime/device/Profile.h"
 #include "runtime/program/RuntimeMemory.h"
 #include "runtime/trace/FlightRecorder.h"
-#include "runtime/trace/Profile.h"
 #include "runtime/train/rank/Connection.h"
 #include "runtime/train/rank/TaskContext.h"
 

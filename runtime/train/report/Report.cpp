@@ -3,7 +3,7 @@
 #include "runtime/metrics/RunDescription.h"
 #include "runtime/program/JsonText.h"
 #include "runtime/program/MeshText.h"
-#include "runtime/program/Text.h"
+#include "runtime/text/Text.h"
 #include "runtime/train/step/Skipping.h"
 #include "runtime/train/step/StepBarrier.h"
 

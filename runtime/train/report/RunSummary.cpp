@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/report/RunSummary.h"
 #include "runtime/metrics/Utilization.h"
-#include "runtime/program/Text.h"
+#include "runtime/text/Text.h"
 #include "runtime/train/report/Report.h"
 
 #include <algorithm>

@@ -5,7 +5,7 @@
 #include "runtime/data/DataPaths.h"
 #include "runtime/data/TokenFile.h"
 #include "runtime/program/JsonText.h"
-#include "runtime/program/Text.h"
+#include "runtime/text/Text.h"
 
 #include <algorithm>
 #include <filesystem>

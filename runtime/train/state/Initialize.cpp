@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/state/Initialize.h"
-#include "runtime/checkpoint/Convert.h"
+#include "runtime/program/Convert.h"
 #include "runtime/program/Part.h"
 #include "runtime/random/Philox.h"
 #include "runtime/train/step/Publish.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/state/Tensors.h"
-#include "runtime/checkpoint/Convert.h"
+#include "runtime/program/Convert.h"
 #include "runtime/program/State.h"
 #include "runtime/program/TensorNames.h"
 #include "runtime/train/step/Gather.h"

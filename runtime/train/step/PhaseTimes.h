@@ -4,7 +4,7 @@
 #ifndef ROTA_RUNTIME_TRAIN_STEP_PHASETIMES_H
 #define ROTA_RUNTIME_TRAIN_STEP_PHASETIMES_H
 
-#include "runtime/trace/Profile.h"
+#include "runtime/device/Profile.h"
 
 #include <chrono>
 

@@ -2,6 +2,7 @@
 //
 // The kernels of one block that end a step, on the emulator: the bits of sums
 // in f64 in the documented order, and a need for each barrier.
+#include "runtime/device/cpu/CpuDevice.h"
 #include "test/lowering/gpu/ServiceKernelsFixture.h"
 #include "test/runtime/StepDecisions.h"
 

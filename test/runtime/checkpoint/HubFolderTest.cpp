@@ -2,8 +2,8 @@
 //
 // Checkpoints as folders of a model hub.
 #include "runtime/checkpoint/HubFolder.h"
-#include "runtime/checkpoint/Convert.h"
 #include "runtime/checkpoint/Safetensors.h"
+#include "runtime/program/Convert.h"
 #include "test/runtime/TemporaryFolder.h"
 #include "test/runtime/checkpoint/SavedFolder.h"
 

@@ -9,7 +9,7 @@
 // line of JSON: seconds (the median) and the GPU's name. Fails where a result
 // is not finite; results are NaN before the run.
 #include "runtime/Error.h"
-#include "runtime/device/MakeDevice.h"
+#include "runtime/device/services/MakeDevice.h"
 
 #include <algorithm>
 #include <cstdio>

@@ -3,7 +3,7 @@
 // Tables of the run's numbers and of its options.
 #include "runtime/metrics/StepNumbers.h"
 #include "runtime/program/MeshText.h"
-#include "runtime/program/Text.h"
+#include "runtime/text/Text.h"
 #include "tools/rota/report/Svg.h"
 #include "tools/rota/report/Tables.h"
 

@@ -2,7 +2,7 @@
 //
 // Messages and transfers of a step by their kind, real and planned.
 #include "runtime/program/Action.h"
-#include "runtime/program/Text.h"
+#include "runtime/text/Text.h"
 #include "tools/rota/report/Svg.h"
 #include "tools/rota/report/Tables.h"
 

@@ -2,8 +2,8 @@
 //
 // Names of closed sets: one list for each enum, which options, messages and
 // help ask for.
-#ifndef ROTA_RUNTIME_OPTIONS_NAMES_H
-#define ROTA_RUNTIME_OPTIONS_NAMES_H
+#ifndef ROTA_RUNTIME_TEXT_NAMES_H
+#define ROTA_RUNTIME_TEXT_NAMES_H
 
 namespace rota {
 
@@ -17,4 +17,4 @@ template <typename Enum> constexpr const char *nameOf(Enum value) {
 
 } // namespace rota
 
-#endif // ROTA_RUNTIME_OPTIONS_NAMES_H
+#endif // ROTA_RUNTIME_TEXT_NAMES_H

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The tables of `--profile`.
-#include "runtime/trace/Profile.h"
+#include "runtime/device/Profile.h"
 #include "runtime/program/Program.h"
 
 #include <fmt/format.h>

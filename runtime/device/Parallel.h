@@ -2,8 +2,8 @@
 //
 // Services of the context for runtime code written in C++: host threads, and a
 // place to report a failure. Compiled code uses runtime/Abi.h.
-#ifndef ROTA_RUNTIME_DEVICE_CPU_PARALLEL_H
-#define ROTA_RUNTIME_DEVICE_CPU_PARALLEL_H
+#ifndef ROTA_RUNTIME_DEVICE_PARALLEL_H
+#define ROTA_RUNTIME_DEVICE_PARALLEL_H
 
 #include "runtime/Abi.h"
 
@@ -51,4 +51,4 @@ void reportFailure(RotaContext *context, const std::string &message);
 
 } // namespace rota
 
-#endif // ROTA_RUNTIME_DEVICE_CPU_PARALLEL_H
+#endif // ROTA_RUNTIME_DEVICE_PARALLEL_H

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Numbers in the output of the compiler and the trainers, for people to read.
-#ifndef ROTA_RUNTIME_PROGRAM_TEXT_H
-#define ROTA_RUNTIME_PROGRAM_TEXT_H
+#ifndef ROTA_RUNTIME_TEXT_TEXT_H
+#define ROTA_RUNTIME_TEXT_TEXT_H
 
 #include <charconv>
 #include <cstdint>
@@ -33,4 +33,4 @@ inline std::string counted(int64_t count, const std::string &noun,
 
 } // namespace rota
 
-#endif // ROTA_RUNTIME_PROGRAM_TEXT_H
+#endif // ROTA_RUNTIME_TEXT_TEXT_H

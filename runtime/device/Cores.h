@@ -10,10 +10,10 @@
 // process may use no others. The operating system would often place the thread
 // that gets a token beside another one that computes: all cores are busy until
 // the thread that gave the token back sleeps.
-#ifndef ROTA_RUNTIME_DEVICE_CPU_CORES_H
-#define ROTA_RUNTIME_DEVICE_CPU_CORES_H
+#ifndef ROTA_RUNTIME_DEVICE_CORES_H
+#define ROTA_RUNTIME_DEVICE_CORES_H
 
-#include "runtime/device/cpu/Parallel.h"
+#include "runtime/device/Parallel.h"
 
 #include <array>
 #include <atomic>
@@ -143,4 +143,4 @@ int machineCores();
 
 } // namespace rota
 
-#endif // ROTA_RUNTIME_DEVICE_CPU_CORES_H
+#endif // ROTA_RUNTIME_DEVICE_CORES_H

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef ROTA_RUNTIME_DEVICE_MAKEDEVICE_H
-#define ROTA_RUNTIME_DEVICE_MAKEDEVICE_H
+#ifndef ROTA_RUNTIME_DEVICE_SERVICES_MAKEDEVICE_H
+#define ROTA_RUNTIME_DEVICE_SERVICES_MAKEDEVICE_H
 
 #include "runtime/device/Device.h"
 #include "runtime/program/DeviceKind.h"
@@ -38,4 +38,4 @@ Devices makeDevices(DeviceKind kind, size_t ranks,
 
 } // namespace rota
 
-#endif // ROTA_RUNTIME_DEVICE_MAKEDEVICE_H
+#endif // ROTA_RUNTIME_DEVICE_SERVICES_MAKEDEVICE_H

@@ -2,7 +2,7 @@
 //
 // The one place that knows every device: a function that makes it, and a line
 // in the table.
-#include "runtime/device/MakeDevice.h"
+#include "runtime/device/services/MakeDevice.h"
 #include "runtime/device/cpu/CpuDevice.h"
 #include "runtime/device/cuda/CublasLtProducts.h"
 #include "runtime/device/cuda/CudaDevice.h"

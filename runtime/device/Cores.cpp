@@ -2,7 +2,7 @@
 //
 // Compute tokens and the helper threads, under one mutex: it is taken a few
 // times per action and per parallel loop, never per piece.
-#include "runtime/device/cpu/Cores.h"
+#include "runtime/device/Cores.h"
 
 #include <algorithm>
 #include <cstdio>

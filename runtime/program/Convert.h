@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Element types between memory and f32.
-#ifndef ROTA_RUNTIME_CHECKPOINT_CONVERT_H
-#define ROTA_RUNTIME_CHECKPOINT_CONVERT_H
+#ifndef ROTA_RUNTIME_PROGRAM_CONVERT_H
+#define ROTA_RUNTIME_PROGRAM_CONVERT_H
 
 #include <bit>
 #include <cstdint>
@@ -35,4 +35,4 @@ inline float fromF16(uint16_t value) {
 
 } // namespace rota
 
-#endif // ROTA_RUNTIME_CHECKPOINT_CONVERT_H
+#endif // ROTA_RUNTIME_PROGRAM_CONVERT_H

@@ -3,8 +3,8 @@
 // Counts and times of tasks, kernels and GEMMs, for `--profile`. Each rank has
 // one profile, to which only that rank's thread writes. Without `--profile`
 // there is no profile, and a timer costs one comparison.
-#ifndef ROTA_RUNTIME_TRACE_PROFILE_H
-#define ROTA_RUNTIME_TRACE_PROFILE_H
+#ifndef ROTA_RUNTIME_DEVICE_PROFILE_H
+#define ROTA_RUNTIME_DEVICE_PROFILE_H
 
 #include "runtime/device/Context.h"
 
@@ -72,4 +72,4 @@ private:
 
 } // namespace rota
 
-#endif // ROTA_RUNTIME_TRACE_PROFILE_H
+#endif // ROTA_RUNTIME_DEVICE_PROFILE_H
