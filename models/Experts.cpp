@@ -8,10 +8,22 @@
 using namespace mlir;
 using namespace mlir::rota;
 
-/// `factor` times the even share of the choices of a sequence, rounded up.
+/// Parts of a sequence that have rows of their own. Where ranks do not divide
+/// the length, which passes/shard reports, the rows are those of the sequence.
+static int64_t partsOf(const Microbatch &microbatch) {
+  int64_t parts = microbatch.experts.parts;
+  return microbatch.sequenceLength % parts == 0 ? parts : 1;
+}
+
+/// Tokens of such a part.
+static int64_t partLength(const Microbatch &microbatch) {
+  return microbatch.sequenceLength / partsOf(microbatch);
+}
+
+/// `factor` times the even share of the choices of `tokens`, rounded up.
 static int64_t shareOf(double factor, int64_t choices, int64_t parts,
-                       const Microbatch &microbatch) {
-  double share = double(microbatch.sequenceLength) * double(choices) / parts;
+                       int64_t tokens) {
+  double share = double(tokens) * double(choices) / parts;
   double most = double(Config::maxSize); // largest size of a dimension
   return int64_t(std::clamp(std::ceil(factor * share), 1.0, most));
 }
@@ -20,16 +32,18 @@ std::optional<int64_t>
 ExpertConfig::capacity(const Microbatch &microbatch) const {
   if (microbatch.experts.capacity == 0)
     return std::nullopt;
-  return shareOf(microbatch.experts.capacity, choices, experts, microbatch);
+  return shareOf(microbatch.experts.capacity, choices, experts,
+                 microbatch.sequenceLength);
 }
 
 int64_t ExpertConfig::rows(const Microbatch &microbatch) const {
   int64_t blocks = microbatch.experts.ranks, ofBlock = experts / blocks;
-  int64_t rows = microbatch.sequenceLength * std::min(choices, ofBlock);
+  int64_t tokens = partLength(microbatch);
+  int64_t rows = tokens * std::min(choices, ofBlock);
   if (auto taken = capacity(microbatch))
     rows = std::min(rows, *taken * ofBlock);
   if (double factor = microbatch.experts.buffer)
-    rows = std::min(rows, shareOf(factor, choices, blocks, microbatch));
+    rows = std::min(rows, shareOf(factor, choices, blocks, tokens));
   return rows * blocks;
 }
 
@@ -68,8 +82,8 @@ ExpertConfig ExpertConfig::read(Config &config, const DecoderConfig &decoder,
         config, choicesKey,
         "sequences x rows of a sequence x the larger of hidden_size and " +
             innerKey.str(),
-        {microbatch.sequences, result.rows(microbatch),
-         std::max(decoder.embed, inner)});
+        {microbatch.sequences * partsOf(microbatch),
+         result.rows(microbatch), std::max(decoder.embed, inner)});
   return result;
 }
 
@@ -140,7 +154,7 @@ RouteOp ExpertBlock::route(Value logits) {
 
 FloatAttr ExpertBlock::fill() {
   const Microbatch &microbatch = builder.microbatch;
-  double choices = double(microbatch.sequenceLength) * double(config.choices);
+  double choices = double(partLength(microbatch)) * double(config.choices);
   double share = choices / double(config.rows(microbatch));
   return share < 1 ? builder.getF64FloatAttr(share) : FloatAttr();
 }
@@ -173,7 +187,8 @@ Value ExpertBlock::apply(Value rows, Value counts) {
 Value ExpertBlock::build(Value x) {
   const Microbatch &microbatch = builder.microbatch;
   auto tokens = cast<RankedTensorType>(x.getType());
-  int64_t sequences = tokens.getDimSize(0), count = config.rows(microbatch);
+  int64_t parts = partsOf(microbatch), count = config.rows(microbatch);
+  int64_t sequences = tokens.getDimSize(0) * parts;
   Value scores = logits(x);
   RouteOp choices = route(scores);
   auto counts =
@@ -181,24 +196,24 @@ Value ExpertBlock::build(Value x) {
   IntegerAttr capacity;
   if (auto taken = config.capacity(microbatch))
     capacity = builder.getI64IntegerAttr(*taken);
-  auto places = ExpertPlacesOp::create(builder, choices.getExperts().getType(),
-                                       counts, choices.getExperts(), count,
-                                       microbatch.experts.ranks, capacity);
+  auto places = ExpertPlacesOp::create(
+      builder, choices.getExperts().getType(), counts, choices.getExperts(),
+      /*others=*/Value(), /*offset=*/Value(), count, microbatch.experts.ranks,
+      capacity, parts);
   // Without a capacity nothing is dropped.
   IntegerAttr each;
   if (capacity)
-    each =
-        builder.getI64IntegerAttr(microbatch.sequenceLength * config.choices);
+    each = builder.getI64IntegerAttr(partLength(microbatch) * config.choices);
   if (builder.isInLayer()) // what is observed has the number of a layer
-    ObserveOp::create(builder, kExpertLoad, places.getCounts(), each);
+    ObserveOp::create(builder, kExpertLoad, places.getCounts(), each, parts);
   addLosses(scores, places.getCounts(), count);
   int64_t blocks = microbatch.experts.ranks;
   Value rows = DispatchOp::create(
       builder, tokens.clone({sequences, count, config.embed}), x,
       places.getPlaces(), /*weights=*/Value(), /*offset=*/Value(),
-      places.getCounts(), blocks, fill());
+      places.getCounts(), blocks, fill(), parts);
   return CombineOp::create(builder, tokens, apply(rows, places.getCounts()),
                            places.getPlaces(), choices.getWeights(),
                            /*offset=*/Value(), places.getCounts(), blocks,
-                           fill());
+                           fill(), parts);
 }

@@ -65,8 +65,10 @@ struct ExpertConfig {
 
   /// Rows of a sequence that an expert takes; none: all.
   std::optional<int64_t> capacity(const Microbatch &microbatch) const;
-  /// Rows of a sequence in all blocks, of which each rank along 'expert' has
-  /// one. A token needs at most one row for each expert of a block.
+  /// Rows of a part of a sequence in all blocks, of which each rank along
+  /// 'expert' has one. A token needs at most one row for each expert of a
+  /// block, and an expert takes its capacity, even if all of that comes from
+  /// one part.
   int64_t rows(const Microbatch &microbatch) const;
 };
 
@@ -84,11 +86,11 @@ public:
 protected:
   /// Declares the weights of the experts.
   virtual void declareWeights();
-  /// The results of the experts for their rows [B, R, E], of the same shape.
-  /// `counts` [B, X] are the rows of each expert.
+  /// The results of the experts for their rows [parts * B, R, E], of the same
+  /// shape. `counts` [parts * B, X] are the rows of each expert.
   virtual Value apply(Value rows, Value counts);
 
-  /// Rows [B, R, in] times parameter `name`, [X, out, in] or, where it is not
+  /// Rows [parts * B, R, in] times parameter `name`, [X, out, in] or, where it is not
   /// `transposed`, [X, in, out].
   Value product(Value rows, StringRef name, int64_t out, int64_t in,
                 Value counts, bool transposed = true);
@@ -103,8 +105,8 @@ private:
   Value logits(Value x);
   /// The choices of tokens with those logits.
   RouteOp route(Value logits);
-  /// Adds the auxiliary losses of the router's `logits`. `counts` [B, X] are
-  /// the rows of each expert, of `rows` a sequence.
+  /// Adds the auxiliary losses of the router's `logits`. `counts` [parts * B,
+  /// X] are the rows of each expert, of `rows` a part of a sequence.
   void addLosses(Value logits, Value counts, int64_t rows);
 };
 

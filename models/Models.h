@@ -45,8 +45,11 @@ struct RouterLosses {
 struct ExpertRoom {
   /// Along the mesh axis 'expert', which divides experts.
   int64_t ranks = 1;
+  /// Equal parts of a sequence, each of which has rows of its own: the ranks
+  /// along the mesh axis 'context', which divides the length.
+  int64_t parts = 1;
   /// Rows for the experts of a rank, over a rank's even share of the rows of a
-  /// sequence; more end the run. 0: room for as many as there can be.
+  /// part of a sequence; more end the run. 0: room for as many as there can be.
   double buffer = 0;
   /// Rows that an expert takes, over its even share of the rows of a sequence;
   /// others are dropped. 0: all.

@@ -49,7 +49,7 @@ static Value dot(ModelBuilder &builder, Value a, Value b) {
                           ReduceKind::Sum, product, dims);
 }
 
-/// `counts` [B, X] of integers as numbers [X], summed over the batch: each
+/// `counts` [Q, X] of integers as numbers [X], summed over the parts: each
 /// expert's sum of rows that are 1. One block, so that the experts are whole:
 /// divided, they would divide what is computed from them, by ranks that have
 /// other tokens.

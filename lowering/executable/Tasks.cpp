@@ -234,8 +234,12 @@ private:
   /// The number of an observation; those of one name and form are one.
   int observationOf(ObserveOp op) {
     auto shape = cast<RankedTensorType>(op.getCounts().getType()).getShape();
-    Observation own{op.getName().str(), shape[0], shape[1],
-                    int64_t(op.getEach().value_or(0)), op.isAveraged()};
+    Observation own{op.getName().str(),
+                    shape[0],
+                    shape[1],
+                    int64_t(op.getParts()),
+                    int64_t(op.getEach().value_or(0)),
+                    op.isAveraged()};
     std::vector<Observation> &known = layout.program.observations;
     auto found = llvm::find(known, own);
     if (found == known.end())

@@ -295,14 +295,15 @@ struct AuxiliarySums {
 };
 
 /// Counts of layers' forward, for reports: a table of i32 [rows, columns] for
-/// each microbatch, with a row for each sequence that a rank has. The columns
-/// of a layer are added over rows, microbatches and ranks. Where the
+/// each microbatch. A sequence has `parts` rows, one for each equal part of its
+/// tokens, and a rank those of its sequences or parts. The columns of a layer are added over rows, microbatches and ranks. Where the
 /// observation `isAveraged`, tasks of the layer read the mean of these sums
 /// over the step's microbatches, f32 [columns], which the runtime writes before
 /// the step after the table of each microbatch.
 struct Observation {
   std::string name;
   int64_t rows = 0, columns = 0;
+  int64_t parts = 1;
   int64_t each = 0; // sum of a row if nothing is dropped; 0: unknown
   bool isAveraged = false;
   bool operator==(const Observation &) const = default;

@@ -179,6 +179,7 @@ template <typename V> void visit(V &v, Observation &x) {
   v("name", x.name);
   v("rows", x.rows);
   v("columns", x.columns);
+  v("parts", x.parts);
   v("each", x.each);
   v("isAveraged", x.isAveraged);
 }

@@ -148,16 +148,17 @@ private:
           what + "cotangents of auxiliary losses");
   }
 
-  /// Ranks have equal parts of the sequences, whose rows and columns they add
-  /// up.
+  /// Ranks have equal numbers of rows of the sequences' parts, whose rows and
+  /// columns they add up.
   void verifyObservation(const Observation &o) {
     int64_t sequences =
         program.input.shape.empty() ? 0 : program.input.shape[0];
-    if (o.rows < 1 || o.columns < 1 || o.each < 0 || sequences < 1 ||
-        sequences % o.rows != 0)
+    int64_t rows = sequences * std::max<int64_t>(o.parts, 0);
+    if (o.rows < 1 || o.columns < 1 || o.each < 0 || rows < 1 ||
+        rows % o.rows != 0)
       fail("observation '" + o.name +
-           "': expected columns and rows that divide " +
-           std::to_string(sequences) + " sequences, got " +
+           "': expected columns and rows that divide " + std::to_string(rows) +
+           " parts of " + std::to_string(sequences) + " sequences, got " +
            std::to_string(o.rows) + " x " + std::to_string(o.columns));
   }
 

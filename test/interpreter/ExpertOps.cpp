@@ -130,25 +130,46 @@ static void routeGrad(RouteGradOp op, Frame &frame) {
   frame.set(op.getResult(), std::move(result));
 }
 
-/// Places are given out expert by expert, in the order of choices; a place
-/// behind the end of its block is that far behind the end of all rows.
+/// The choices of an expert in the parts of sequence `b` before part `p`.
+static int64_t earlierChoices(ExpertPlacesOp op, Frame &frame, int64_t b,
+                              int64_t p, int64_t expert) {
+  const Tensor &experts = frame.get(op.getExperts());
+  int64_t sequences = experts.dim(0), ofSequence = experts.size() / sequences;
+  int64_t ofPart = ofSequence / int64_t(op.getParts()), count = 0;
+  if (!op.getOthers())
+    return std::count(&experts.elements[b * ofSequence],
+                      &experts.elements[b * ofSequence] + p * ofPart,
+                      double(expert));
+  p += int64_t(frame.get(op.getOffset())[0]);
+  for (int64_t earlier = 0; earlier < p; ++earlier)
+    count += int64_t(
+        frame.get(op.getOthers())({earlier * sequences + b, expert}));
+  return count;
+}
+
+/// Places are given out part by part and expert by expert, in the order of
+/// choices; a place behind the end of its block is that far behind the end of
+/// all rows.
 static void expertPlaces(ExpertPlacesOp op, Frame &frame) {
   const Tensor &experts = frame.get(op.getExperts());
   Tensor places(experts.shape), counts(shapeOf(op.getCounts()));
-  int64_t choices = experts.dim(1) * experts.dim(2);
+  int64_t sequences = experts.dim(0), parts = op.getParts();
+  int64_t choices = experts.dim(1) * experts.dim(2) / parts;
   int64_t expertsOfBlock = counts.dim(1) / int64_t(op.getBlocks());
   int64_t rowsOfBlock = int64_t(op.getRows()) / int64_t(op.getBlocks());
-  for (int64_t b = 0; b < experts.dim(0); ++b) {
-    int64_t used = 0;
+  for (int64_t part = 0; part < parts * sequences; ++part) {
+    int64_t used = 0, b = part % sequences, p = part / sequences;
+    int64_t start = (b * parts + p) * choices;
     for (int64_t expert = 0; expert < counts.dim(1); ++expert) {
       int64_t block = expert / expertsOfBlock;
       if (expert % expertsOfBlock == 0)
         used = 0;
-      double &count = counts[b * counts.dim(1) + expert];
-      for (int64_t i = b * choices; i < (b + 1) * choices; ++i) {
+      int64_t earlier = earlierChoices(op, frame, b, p, expert);
+      double &count = counts[part * counts.dim(1) + expert];
+      for (int64_t i = start; i < start + choices; ++i) {
         if (experts[i] != expert)
           continue;
-        if (op.getCapacity() && count >= int64_t(*op.getCapacity())) {
+        if (op.getCapacity() && earlier + count >= int64_t(*op.getCapacity())) {
           places[i] = -1;
           continue;
         }
@@ -177,11 +198,14 @@ static void forEachPlace(Op op, Frame &frame, Body body) {
     if (places[choice] < 0 || row < 0 || row >= rows)
       continue;
     int64_t token = choice / places.dim(2), b = token / places.dim(1);
-    body(choice, token * width, (b * rows + row) * width);
+    int64_t p = token % places.dim(1) * int64_t(op.getParts()) / places.dim(1);
+    int64_t part = p * places.dim(0) + b;
+    body(choice, token * width, (part * rows + row) * width);
   }
 }
 
-/// rows[b, places[b, s, j]] += weights[b, s, j] * tokens[b, s].
+/// With q the part of token [b, s]:
+/// rows[q, places[b, s, j]] += weights[b, s, j] * tokens[b, s].
 static void dispatch(DispatchOp op, Frame &frame) {
   const Tensor &tokens = frame.get(op.getTokens());
   Tensor rows(shapeOf(op.getRows()));
@@ -194,7 +218,7 @@ static void dispatch(DispatchOp op, Frame &frame) {
   frame.set(op.getRows(), std::move(rows));
 }
 
-/// tokens[b, s] = sum over j of weights[b, s, j] * rows[b, places[b, s, j]].
+/// tokens[b, s] = sum over j of weights[b, s, j] * rows[q, places[b, s, j]].
 static void combine(CombineOp op, Frame &frame) {
   const Tensor &rows = frame.get(op.getRows());
   Tensor tokens(shapeOf(op.getTokens()));
@@ -216,6 +240,14 @@ static void choiceDot(ChoiceDotOp op, Frame &frame) {
       result[choice] += tokens[token + i] * rows[row + i];
   };
   forEachPlace(op, frame, add);
+  frame.set(op.getResult(), std::move(result));
+}
+
+static void rowDot(RowDotOp op, Frame &frame) {
+  const Tensor &lhs = frame.get(op.getLhs()), &rhs = frame.get(op.getRhs());
+  Tensor result(shapeOf(op.getResult()));
+  for (int64_t i = 0; i < lhs.size(); ++i)
+    result[i / lhs.dim(2)] += lhs[i] * rhs[i];
   frame.set(op.getResult(), std::move(result));
 }
 
@@ -340,6 +372,7 @@ void ::rota::interpreter::addExpertOps(OpTable &table) {
   table.add(dispatch);
   table.add(combine);
   table.add(choiceDot);
+  table.add(rowDot);
   table.add(groupedProduct);
   table.add(groupedProductGrad);
   table.add(groupedBias);

@@ -110,6 +110,7 @@ struct PlacesCase {
   std::string name, form;
   int64_t tokens, k, count; // tokens of one sequence; experts
   std::vector<double> experts, places, counts;
+  int64_t parts = 1;
 };
 
 class Places : public testing::TestWithParam<PlacesCase> {};
@@ -120,7 +121,7 @@ TEST_P(Places, AreSortedByExpert) {
   std::string choices = "tensor<" + std::to_string(batch) + "x" +
                         std::to_string(test.tokens) + "x" +
                         std::to_string(test.k) + "xi32>",
-              counts = "tensor<" + std::to_string(batch) + "x" +
+              counts = "tensor<" + std::to_string(batch * test.parts) + "x" +
                        std::to_string(test.count) + "xi32>";
   TestModule module("func.func @f(%e: " + choices + ") -> (" + choices + ", " +
                     counts + ") {\n %p, %c = rota.expert_places %e " +
@@ -168,8 +169,44 @@ INSTANTIATE_TEST_SUITE_P(
                    4,
                    {0, 1, 1, 3},
                    {0, 1, 4, 2},
-                   {1, 2, 0, 1}}),
+                   {1, 2, 0, 1}},
+        // The counts of all first halves come before those of second halves.
+        PlacesCase{"parts",
+                   "rows = 4 parts = 2",
+                   4,
+                   1,
+                   3,
+                   {2, 0, 0, 2, /**/ 1, 1, 2, 0},
+                   {1, 0, 0, 1, /**/ 0, 1, 1, 0},
+                   {1, 0, 1, /**/ 0, 2, 0, /**/ 1, 0, 1, /**/ 1, 0, 1},
+                   2},
+        // Three choices of expert 1 in the first half, one more in the second.
+        PlacesCase{"capacity_of_parts",
+                   "rows = 4 capacity = 2 parts = 2",
+                   4,
+                   2,
+                   3,
+                   {1, 0, 1, 1, 1, 0, 2, 0},
+                   {1, 0, 2, -1, -1, 0, 1, -1},
+                   {1, 2, 0, /**/ 1, 0, 1},
+                   2}),
     [](const auto &info) { return info.param.name; });
+
+/// The second half of a sequence, on a rank that knows the choices of both
+/// halves: expert 0 has one left of two, expert 1 none.
+TEST(Places, CountChoicesOfEarlierParts) {
+  TestModule module(R"(
+    func.func @f(%e: tensor<1x2x2xi32>, %all: tensor<2x3xi32>, %first: tensor<i32>) -> (tensor<1x2x2xi32>, tensor<1x3xi32>) {
+      %p, %c = rota.expert_places %e others %all offset %first rows = 4 capacity = 2 : tensor<1x2x2xi32>, tensor<2x3xi32>, tensor<i32> -> tensor<1x3xi32>
+      return %p, %c : tensor<1x2x2xi32>, tensor<1x3xi32>
+    })");
+  auto results =
+      run(module, {Tensor({1, 2, 2}, {1, 0, 2, 0}),
+                   Tensor({2, 3}, {1, 3, 0, 2, 1, 1}), Tensor({}, {1})});
+  ASSERT_EQ(results.size(), 2u);
+  EXPECT_EQ(results[0].elements, (std::vector<double>{-1, 0, 1, -1}));
+  EXPECT_EQ(results[1].elements, (std::vector<double>{1, 0, 1}));
+}
 
 TEST(GroupedProduct, RejectsMoreRowsThanABlockHas) {
   TestModule module(R"(

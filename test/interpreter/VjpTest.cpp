@@ -134,13 +134,14 @@ Case route(llvm::StringRef form, bool bias) {
 
 /// Dispatch or combine of 3 tokens and 2 choices.
 Case placed(llvm::StringRef op, bool weighed, llvm::StringRef from,
-            llvm::StringRef to) {
+            llvm::StringRef to, llvm::StringRef form = "") {
   std::string a = ("tensor<" + from + "x$T>").str(), p = "tensor<2x3x2xi32>",
               w = "tensor<2x3x2x$W>", y = ("tensor<" + to + "x$T>").str();
-  return {(op + (weighed ? " weights" : "")).str(),
+  return {(op + (weighed ? " weights" : "") + form).str(),
           "%a: " + a + ", %p: " + p + (weighed ? ", %w: " + w : ""),
-          (op + " %a, %p" + (weighed ? " weights %w" : "") + " : (").str() + a +
-              ", " + p + (weighed ? ", " + w : "") + ") -> " + y,
+          (op + " %a, %p" + (weighed ? " weights %w" : "") + form + " : (")
+                  .str() +
+              a + ", " + p + (weighed ? ", " + w : "") + ") -> " + y,
           y};
 }
 
@@ -268,6 +269,10 @@ void addExpertOps(Cases &cases) {
   for (bool weighed : {false, true}) {
     cases.push_back(placed("rota.dispatch", weighed, "2x3x4", "2x5x4"));
     cases.push_back(placed("rota.combine", weighed, "2x5x4", "2x3x4"));
+    cases.push_back(
+        placed("rota.dispatch", weighed, "2x3x4", "6x5x4", " parts = 3"));
+    cases.push_back(
+        placed("rota.combine", weighed, "6x5x4", "2x3x4", " parts = 3"));
   }
   for (const char *blocks : {"", "blocks = 2"}) {
     cases.push_back(grouped("4x3x5", blocks));
@@ -394,6 +399,35 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Combine(testing::Range(size_t(0), cases.size()),
                      testing::Values("f64", "f32", "bf16")),
     caseName);
+
+/// Where rows of several blocks may travel, the weights' cotangents are made of
+/// rows; a choice without a row has none.
+TEST(CombineVjp, OfBlocksEqualsFiniteDifferences) {
+  TestModule module(R"(
+    func.func @f(%r: tensor<2x6x3xf64>, %p: tensor<1x4x2xi32>, %w: tensor<1x4x2xf64>, %c: tensor<2x4xi32>) -> tensor<1x4x3xf64> {
+      %y = rota.combine %r, %p weights %w counts %c blocks = 2 fill = 0.5 parts = 2 : (tensor<2x6x3xf64>, tensor<1x4x2xi32>, tensor<1x4x2xf64>, tensor<2x4xi32>) -> tensor<1x4x3xf64>
+      return %y : tensor<1x4x3xf64>
+    })");
+  ASSERT_TRUE(bool(module)) << module.takeDiagnostics();
+  auto function = module.function("f");
+  llvm::SmallVector<unsigned> results;
+  auto gradient = buildVjp(function, "gradient", {true, false, true, false},
+                           {true}, results);
+  ASSERT_TRUE(succeeded(gradient)) << module.takeDiagnostics();
+  bool hasDots = false;
+  gradient->walk([&](mlir::Operation *op) {
+    hasDots |= op->getName().getStringRef() == "rota.row_dot";
+  });
+  EXPECT_TRUE(hasDots);
+  Random random(5);
+  llvm::SmallVector<Tensor> arguments{
+      random.uniform({2, 6, 3}, -1, 1),
+      Tensor({1, 4, 2}, {0, 3, 1, -1, /**/ 4, 0, 3, 1}),
+      random.uniform({1, 4, 2}, -1, 1),
+      Tensor({2, 4}, {1, 1, 1, 0, /**/ 1, 1, 1, 1})};
+  EXPECT_LT(gradientError(function, *gradient, arguments, {true}, results),
+            1e-6);
+}
 
 /// Elements that equal the maximum share its cotangent. No finite differences
 /// are there to compare with: the derivative jumps at ties.

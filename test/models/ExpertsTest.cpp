@@ -335,6 +335,16 @@ TEST_F(Experts, RoomIsThatOfTheOptions) {
   EXPECT_EQ(room(mixtral(), {.capacity = 1.2}), Room({16, 1, 5}));
   EXPECT_EQ(room(mixtral(), {.capacity = 0.5}), Room({8, 1, 2}));
   EXPECT_EQ(room(mixtral(), {.ranks = 2, .capacity = 1}), Room({16, 2, 4}));
+  // Rows of a half of the sequence; a capacity may come from one half alone.
+  EXPECT_EQ(room(mixtral(), {.parts = 2}), Room({8, 1, 0}));
+  EXPECT_EQ(room(mixtral(), {.ranks = 2, .parts = 2}), Room({16, 2, 0}));
+  EXPECT_EQ(room(mixtral(), {.ranks = 2, .parts = 2, .buffer = 1.3}),
+            Room({12, 2, 0}));
+  EXPECT_EQ(room(mixtral(), {.parts = 4, .capacity = 0.5}), Room({4, 1, 2}));
+  EXPECT_EQ(room(mixtral(), {.ranks = 2, .parts = 2, .capacity = 0.5}),
+            Room({8, 2, 2}));
+  // Lengths that ranks do not divide are whole: passes/shard refuses them.
+  EXPECT_EQ(room(mixtral(), {.parts = 3}), Room({16, 1, 0}));
   BuildOptions options{1, 8, {}};
   options.experts.ranks = 3;
   EXPECT_TRUE(failed(build(mixtral(), options)));

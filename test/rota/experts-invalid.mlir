@@ -100,6 +100,24 @@ func.func @f(%e: tensor<2x3x2xi32>) {
 
 // -----
 
+// expert_places C1: parts of unequal size
+func.func @f(%e: tensor<2x3x2xi32>) {
+  // expected-error @+1 {{expected a number of parts that divides 3 tokens of a sequence, got 2}}
+  %p, %c = rota.expert_places %e rows = 8 parts = 2 : tensor<2x3x2xi32> -> tensor<4x4xi32>
+  return
+}
+
+// -----
+
+// expert_places C1: counts of sequences, not of their parts
+func.func @f(%e: tensor<2x4x2xi32>) {
+  // expected-error @+1 {{expected counts of shape [4, 4], got 'tensor<2x4xi32>'}}
+  %p, %c = rota.expert_places %e rows = 8 parts = 2 : tensor<2x4x2xi32> -> tensor<2x4xi32>
+  return
+}
+
+// -----
+
 // expert_places C2: blocks that do not divide the rows
 func.func @f(%e: tensor<2x3x2xi32>) {
   // expected-error @+1 {{expected a number of blocks that divides 9 rows and 4 experts, got 2}}
@@ -113,6 +131,51 @@ func.func @f(%e: tensor<2x3x2xi32>) {
 func.func @f(%e: tensor<2x3x2xi32>) {
   // expected-error @+1 {{expected a capacity of 1 row or more, got 0}}
   %p, %c = rota.expert_places %e rows = 8 capacity = 0 : tensor<2x3x2xi32> -> tensor<2x4xi32>
+  return
+}
+
+// -----
+
+// expert_places C4: others without a capacity
+func.func @f(%e: tensor<2x3x2xi32>, %a: tensor<4x4xi32>, %o: tensor<i32>) {
+  // expected-error @+1 {{expected a capacity beside others, got none}}
+  %p, %c = rota.expert_places %e others %a offset %o rows = 8 : tensor<2x3x2xi32>, tensor<4x4xi32>, tensor<i32> -> tensor<2x4xi32>
+  return
+}
+
+// -----
+
+// expert_places C4: others of some sequences alone
+func.func @f(%e: tensor<2x3x2xi32>, %a: tensor<3x4xi32>, %o: tensor<i32>) {
+  // expected-error @+1 {{expected others of a multiple of 2 parts, got 3}}
+  %p, %c = rota.expert_places %e others %a offset %o rows = 8 capacity = 2 : tensor<2x3x2xi32>, tensor<3x4xi32>, tensor<i32> -> tensor<2x4xi32>
+  return
+}
+
+// -----
+
+// expert_places C4: other experts
+func.func @f(%e: tensor<2x3x2xi32>, %a: tensor<4x3xi32>, %o: tensor<i32>) {
+  // expected-error @+1 {{expected others of shape [4, 4], got 'tensor<4x3xi32>'}}
+  %p, %c = rota.expert_places %e others %a offset %o rows = 8 capacity = 2 : tensor<2x3x2xi32>, tensor<4x3xi32>, tensor<i32> -> tensor<2x4xi32>
+  return
+}
+
+// -----
+
+// dispatch C1: parts of unequal size
+func.func @f(%x: tensor<1x3x4xf32>, %p: tensor<1x3x2xi32>) {
+  // expected-error @+1 {{expected a number of parts that divides 3 tokens of a sequence, got 2}}
+  %r = rota.dispatch %x, %p parts = 2 : (tensor<1x3x4xf32>, tensor<1x3x2xi32>) -> tensor<2x8x4xf32>
+  return
+}
+
+// -----
+
+// dispatch C1: rows of sequences, not of their parts
+func.func @f(%x: tensor<1x4x4xf32>, %p: tensor<1x4x2xi32>) {
+  // expected-error @+1 {{expected rows of shape [2, 8, 4], got 'tensor<1x8x4xf32>'}}
+  %r = rota.dispatch %x, %p parts = 2 : (tensor<1x4x4xf32>, tensor<1x4x2xi32>) -> tensor<1x8x4xf32>
   return
 }
 
@@ -158,6 +221,15 @@ func.func @f(%x: tensor<1x2x4xf32>, %p: tensor<1x2x2xi32>, %o: tensor<1xi32>) {
 func.func @f(%r: tensor<1x8x4xf32>, %p: tensor<1x3x2xi32>) {
   // expected-error @+1 {{expected places of shape [1, 2, 2], got 'tensor<1x3x2xi32>'}}
   %x = rota.combine %r, %p : (tensor<1x8x4xf32>, tensor<1x3x2xi32>) -> tensor<1x2x4xf32>
+  return
+}
+
+// -----
+
+// row_dot C1: the result's shape
+func.func @f(%r: tensor<1x8x4xf32>) {
+  // expected-error @+1 {{expected a result of shape [1, 8, 1], got 'tensor<1x1x8xf32>'}}
+  %d = rota.row_dot %r, %r : tensor<1x8x4xf32> -> tensor<1x1x8xf32>
   return
 }
 
@@ -335,6 +407,19 @@ rota.stack @layers layers = 1 pattern [@a] {
     func.func @forward(%c: tensor<2x4xi32>) -> tensor<2x4xi32> {
       // expected-error @+1 {{expected 1 or more for each row, got 0}}
       rota.observe "load" %c each = 0 : tensor<2x4xi32>
+      return %c : tensor<2x4xi32>
+    }
+  }
+}
+
+// -----
+
+// observe C2: no part
+rota.stack @layers layers = 1 pattern [@a] {
+  rota.layer @a {
+    func.func @forward(%c: tensor<2x4xi32>) -> tensor<2x4xi32> {
+      // expected-error @+1 {{expected 1 part of a sequence or more, got 0}}
+      rota.observe "load" %c parts = 0 : tensor<2x4xi32>
       return %c : tensor<2x4xi32>
     }
   }

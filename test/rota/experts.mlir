@@ -24,6 +24,23 @@ func.func @places(%e: tensor<2x3x2xi32>) -> tensor<2x3x2xi32> {
   return %q : tensor<2x3x2xi32>
 }
 
+// CHECK-LABEL: @parts
+// CHECK: rota.expert_places %{{.*}} rows = 4 parts = 2 : tensor<2x4x2xi32> -> tensor<4x4xi32>
+// CHECK: rota.expert_places %{{.*}} others %{{.*}} offset %{{.*}} rows = 8 capacity = 3 : tensor<2x4x2xi32>, tensor<6x4xi32>, tensor<i32> -> tensor<2x4xi32>
+// CHECK: rota.dispatch %{{.*}}, %{{.*}} counts %{{.*}} parts = 2 :
+// CHECK: rota.combine %{{.*}}, %{{.*}} parts = 2 :
+// CHECK: rota.choice_dot %{{.*}}, %{{.*}}, %{{.*}} parts = 2 :
+// CHECK: rota.row_dot %{{.*}}, %{{.*}} : tensor<4x4x5xbf16> -> tensor<4x4x1xf32>
+func.func @parts(%e: tensor<2x4x2xi32>, %x: tensor<2x4x5xbf16>, %a: tensor<6x4xi32>, %o: tensor<i32>) -> tensor<4x4x1xf32> {
+  %p, %c = rota.expert_places %e rows = 4 parts = 2 : tensor<2x4x2xi32> -> tensor<4x4xi32>
+  %q, %n = rota.expert_places %e others %a offset %o rows = 8 capacity = 3 parts = 1 : tensor<2x4x2xi32>, tensor<6x4xi32>, tensor<i32> -> tensor<2x4xi32>
+  %r = rota.dispatch %x, %p counts %c parts = 2 : (tensor<2x4x5xbf16>, tensor<2x4x2xi32>, tensor<4x4xi32>) -> tensor<4x4x5xbf16>
+  %y = rota.combine %r, %p parts = 2 : (tensor<4x4x5xbf16>, tensor<2x4x2xi32>) -> tensor<2x4x5xbf16>
+  %d = rota.choice_dot %y, %r, %p parts = 2 : (tensor<2x4x5xbf16>, tensor<4x4x5xbf16>, tensor<2x4x2xi32>) -> tensor<2x4x2xf32>
+  %s = rota.row_dot %r, %r : tensor<4x4x5xbf16> -> tensor<4x4x1xf32>
+  return %s : tensor<4x4x1xf32>
+}
+
 // CHECK-LABEL: @moves
 // CHECK: rota.dispatch %{{.*}}, %{{.*}} : (tensor<2x3x5xbf16>, tensor<2x3x2xi32>) -> tensor<2x8x5xbf16>
 // CHECK: rota.dispatch %{{.*}}, %{{.*}} weights %{{.*}} offset %{{.*}} :

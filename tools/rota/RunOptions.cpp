@@ -213,6 +213,7 @@ static OptionMistake checkMesh(RunOptions &options) {
   compiler.schedule.stages = size("stage");
   mlir::rota::ExpertRoom &experts = compiler.build.experts;
   experts.ranks = size("expert");
+  experts.parts = size("context");
   if (experts.capacity > 0 && experts.buffer > 0)
     return {"expert-buffer",
             "expected none beside 'expert-capacity', which drops what the "

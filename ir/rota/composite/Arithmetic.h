@@ -58,10 +58,14 @@ public:
   }
   Value sqrt(Value a) { return math::SqrtOp::create(builder, loc, a); }
 
+  /// The sum over the last dimension.
+  Value rowSum(Value value) {
+    return reduce(value, {int64_t(shape.size()) - 1});
+  }
+
   /// The sum over the last dimension, divided by its size.
   Value rowMean(Value value) {
-    int64_t last = shape.size() - 1;
-    Value sum = reduce(value, {last});
+    Value sum = rowSum(value);
     return div(sum, splat(shape.back(), sum));
   }
 

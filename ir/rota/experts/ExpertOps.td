@@ -5,21 +5,26 @@
 // The ops of a mixture of experts. A token has k choices, each an expert and a
 // weight. Each choice has a place: a row of a buffer in which the rows of an
 // expert lie one after the other, so that a product with all experts' weights
-// is one op. Everything stays within a sequence, so that dividing the batch
-// changes no bit. The sizes below: B sequences, S tokens of a sequence, k choices
-// of a token, X experts, R rows of a sequence, E and F elements of a row.
+// is one op. The rows of a sequence, or of each of `parts` equal parts of it, stay
+// together, so that dividing the batch, or those parts, changes no bit. The sizes
+// below: B sequences, S tokens of a sequence, k choices of a token, X experts,
+// Q = parts * B parts of sequences, R rows of one, E and F elements of a row. Ops on
+// rows alone know no parts: a part is a sequence there, and B stands for Q.
 //===----------------------------------------------------------------------===//
 #ifndef ROTA_IR_ROTA_EXPERTOPS
 #define ROTA_IR_ROTA_EXPERTOPS
 
 include "ir/rota/OpClasses.td"
 
-/// `blocks`: the rows of a sequence are that many blocks of equal size, and block
-/// p has the rows of experts [p * X / blocks, (p + 1) * X / blocks).
+/// `blocks`: the rows of a part of a sequence are that many blocks of equal size,
+/// and block p has the rows of experts [p * X / blocks, (p + 1) * X / blocks).
 defvar expertBlocks = (ins DefaultValuedAttr<I64Attr, "1">:$blocks);
 /// The part of the rows that choices are expected to take, for costs alone; not
 /// given: all.
 defvar expertFill = (ins OptionalAttr<F64Attr>:$fill);
+/// `parts`: tokens [p * S / parts, (p + 1) * S / parts) of sequence b are part
+/// p * B + b, whose choices have rows of their own.
+defvar expertParts = (ins DefaultValuedAttr<I64Attr, "1">:$parts);
 /// The rows of each expert, where all choices with a row lie in the first rows of
 /// their expert's block: other rows are zero or not read (CountedRows.h).
 defvar placedCounts = !con((ins Optional<Rota_IntTensor>:$counts), expertBlocks,
@@ -110,40 +115,53 @@ def Rota_RouteGradOp : Rota_ComputeOp<"route_grad", [TaskOpInterface]> {
   }];
 }
 
-def Rota_ExpertPlacesOp : Rota_ComputeOp<"expert_places", [TaskOpInterface,
+def Rota_ExpertPlacesOp : Rota_ComputeOp<"expert_places", [AttrSizedOperandSegments,
+    TaskOpInterface, DeclareOpInterfaceMethods<PartitionOpInterface>,
     AllTypesMatch<["experts", "places"]>]> {
   let summary = "the rows of choices, by expert";
   let description = [{
-    The choices of a sequence, sorted by expert and then by token and choice, take the
-    rows of their expert's block from its first on. Results are the row of each choice
-    and the number of rows of each expert. With `capacity`, an expert takes that many
-    choices of a sequence at most; the others have the place -1 and are dropped.
+    The choices of a part of a sequence, sorted by expert and then by token and choice,
+    take the rows of their expert's block from its first on. Results are the row of each
+    choice and the number of rows of each expert. With `capacity`, an expert takes that
+    many choices of a sequence at most, in the order of tokens and choices; the others
+    have the place -1 and are dropped.
 
     A choice that finds its block full is counted and gets the place `rows` or more,
     which is no row: the grouped product that uses the counts ends the run with an
     error.
 
-    Life-span: made by model builders or by hand; becomes a kernel.
+    With `others`, the op has parts of longer sequences: part p is part `offset + p` of
+    these, and the others are the choices of each expert in all of their parts. Those of
+    earlier parts count in a capacity.
+
+    Life-span: made by model builders or by hand; where it divides parts of sequences
+    with a capacity, `partition` gathers the choices of all parts; becomes a kernel.
 
     Constraints:
-    - C1: experts and places are [B, S, k], counts [B, X]
+    - C1: experts and places are [B, S, k], counts [Q, X]; parts are 1 or more, and
+      divide S
     - C2: blocks are 1 or more, and divide rows and X
     - C3: a capacity is 1 or more
+    - C4: others are [O, X], where Q divides O, and stand with a capacity and an offset,
+      which is a scalar
 
     ```mlir
-    func.func @f(%e: tensor<2x16x2xi32>) -> (tensor<2x16x2xi32>, tensor<2x8xi32>) {
+    func.func @f(%e: tensor<2x16x2xi32>, %all: tensor<8x8xi32>, %first: tensor<i32>) -> (tensor<2x16x2xi32>, tensor<2x8xi32>) {
       %places, %counts = rota.expert_places %e rows = 64 blocks = 2 : tensor<2x16x2xi32> -> tensor<2x8xi32>
-      %some, %few = rota.expert_places %e rows = 32 capacity = 4 : tensor<2x16x2xi32> -> tensor<2x8xi32>
+      %some, %few = rota.expert_places %e rows = 16 capacity = 4 parts = 2 : tensor<2x16x2xi32> -> tensor<4x8xi32>
+      %last, %rest = rota.expert_places %e others %all offset %first rows = 32 capacity = 4 : tensor<2x16x2xi32>, tensor<8x8xi32>, tensor<i32> -> tensor<2x8xi32>
       return %places, %counts : tensor<2x16x2xi32>, tensor<2x8xi32>
     }
     ```
   }];
-  let arguments = !con((ins Rota_IntTensor:$experts, I64Attr:$rows), expertBlocks,
-                       (ins OptionalAttr<I64Attr>:$capacity));
+  let arguments = !con((ins Rota_IntTensor:$experts, Optional<Rota_IntTensor>:$others,
+                            Optional<Rota_IntTensor>:$offset, I64Attr:$rows),
+                       expertBlocks, (ins OptionalAttr<I64Attr>:$capacity), expertParts);
   let results = (outs Rota_IntTensor:$places, Rota_IntTensor:$counts);
   let assemblyFormat = [{
-    $experts `rows` `=` custom<Count>($rows) (`blocks` `=` $blocks^)?
-    (`capacity` `=` $capacity^)? `:` type($experts) `->` type($counts) attr-dict
+    $experts (`others` $others^ `offset` $offset)? `rows` `=` custom<Count>($rows)
+    (`blocks` `=` $blocks^)? (`capacity` `=` $capacity^)? (`parts` `=` $parts^)? `:`
+    type($experts) (`,` type($others)^ `,` type($offset))? `->` type($counts) attr-dict
   }];
 }
 
@@ -152,22 +170,23 @@ def Rota_DispatchOp : Rota_DifferentiableOp<"dispatch", [AttrSizedOperandSegment
     DeclareOpInterfaceMethods<PartitionOpInterface>]> {
   let summary = "tokens to the rows of their choices";
   let description = [{
-    Row `places[b, s, j]` of sequence b is token [b, s], times `weights[b, s, j]` where
-    there are weights. Places are distinct. Rows that are no choice's place are zero, and
-    choices whose place is no row are left out. With an offset, row r is place
-    `offset + r`. With counts, places are those of `rota.expert_places` with these
-    counts and blocks: where rows move between ranks, only those with a choice travel.
+    Row `places[b, s, j]` of the part of token [b, s] is that token, times
+    `weights[b, s, j]` where there are weights. Places are distinct in a part. Rows that
+    are no choice's place are zero, and choices whose place is no row are left out. With
+    an offset, row r is place `offset + r`. With counts, places are those of
+    `rota.expert_places` with these counts and blocks: where rows move between ranks,
+    only those with a choice travel.
 
     Life-span: made by model builders, by hand, or as a derivative; divided by cost,
-    along sequences and tokens or along rows; `partition` gives it an offset and takes
-    its counts where it divides the rows; becomes a kernel.
+    along sequences, parts of them and tokens, or along rows; `partition` gives it an
+    offset and takes its counts where it divides the rows; becomes a kernel.
 
     Constraints:
-    - C1: tokens are [B, S, E], places [B, S, k], the result [B, R, E] in the tokens'
-      element type
+    - C1: tokens are [B, S, E], places [B, S, k], the result [Q, R, E] in the tokens'
+      element type; parts are 1 or more, and divide S
     - C2: weights are [B, S, k]
     - C3: an offset is a scalar
-    - C4: counts are [B, X]; blocks are 1 or more, and divide R and X
+    - C4: counts are [Q, X]; blocks are 1 or more, and divide R and X
     - C5: a fill is above 0 and at most 1; blocks and fill stand with counts
 
     ```mlir
@@ -175,18 +194,20 @@ def Rota_DispatchOp : Rota_DifferentiableOp<"dispatch", [AttrSizedOperandSegment
       %rows = rota.dispatch %x, %places : (tensor<2x16x4xf32>, tensor<2x16x2xi32>) -> tensor<2x32x4xf32>
       %weighed = rota.dispatch %x, %places weights %w : (tensor<2x16x4xf32>, tensor<2x16x2xi32>, tensor<2x16x2xf32>) -> tensor<2x32x4xf32>
       %counted = rota.dispatch %x, %places counts %counts blocks = 2 fill = 0.5 : (tensor<2x16x4xf32>, tensor<2x16x2xi32>, tensor<2x8xi32>) -> tensor<2x64x4xf32>
+      %halves = rota.dispatch %x, %places parts = 2 : (tensor<2x16x4xf32>, tensor<2x16x2xi32>) -> tensor<4x16x4xf32>
       return %rows : tensor<2x32x4xf32>
     }
     ```
   }];
   let arguments = !con((ins Rota_FloatTensor:$tokens, Rota_IntTensor:$places,
                             Optional<Rota_F32Tensor>:$weights,
-                            Optional<Rota_IntTensor>:$offset), placedCounts);
+                            Optional<Rota_IntTensor>:$offset), placedCounts,
+                       expertParts);
   let results = (outs Rota_FloatTensor:$rows);
   let assemblyFormat = [{
     $tokens `,` $places (`weights` $weights^)? (`offset` $offset^)?
-    (`counts` $counts^)? (`blocks` `=` $blocks^)? (`fill` `=` custom<Real>($fill)^)? `:`
-    functional-type(operands, results) attr-dict
+    (`counts` $counts^)? (`blocks` `=` $blocks^)? (`fill` `=` custom<Real>($fill)^)?
+    (`parts` `=` $parts^)? `:` functional-type(operands, results) attr-dict
   }];
 }
 
@@ -196,19 +217,18 @@ def Rota_CombineOp : Rota_DifferentiableOp<"combine", [AttrSizedOperandSegments,
   let summary = "the sum of the rows of each token's choices";
   let description = [{
     Token [b, s] is the sum over its choices j, in ascending order and in f32 at least,
-    of row `places[b, s, j]` of sequence b, times `weights[b, s, j]` where there are
+    of row `places[b, s, j]` of its part, times `weights[b, s, j]` where there are
     weights. Places and counts are as in `rota.dispatch`, whose derivative this is.
 
-    Life-span: made by model builders, by hand, or as a derivative; divided by cost,
-    along sequences and tokens or along rows; `partition` gives it an offset and takes
-    its counts where it divides the rows; becomes a kernel.
+    Life-span: made by model builders, by hand, or as a derivative; divided by cost, and
+    changed by `partition`, as `rota.dispatch`; becomes a kernel.
 
     Constraints:
-    - C1: rows are [B, R, E], places [B, S, k], the result [B, S, E] in the rows'
-      element type
+    - C1: rows are [Q, R, E], places [B, S, k], the result [B, S, E] in the rows'
+      element type; parts are 1 or more, and divide S
     - C2: weights are [B, S, k]
     - C3: an offset is a scalar
-    - C4: counts are [B, X]; blocks are 1 or more, and divide R and X
+    - C4: counts are [Q, X]; blocks are 1 or more, and divide R and X
     - C5: a fill is above 0 and at most 1; blocks and fill stand with counts
 
     ```mlir
@@ -221,12 +241,13 @@ def Rota_CombineOp : Rota_DifferentiableOp<"combine", [AttrSizedOperandSegments,
   }];
   let arguments = !con((ins Rota_FloatTensor:$rows, Rota_IntTensor:$places,
                             Optional<Rota_F32Tensor>:$weights,
-                            Optional<Rota_IntTensor>:$offset), placedCounts);
+                            Optional<Rota_IntTensor>:$offset), placedCounts,
+                       expertParts);
   let results = (outs Rota_FloatTensor:$tokens);
   let assemblyFormat = [{
     $rows `,` $places (`weights` $weights^)? (`offset` $offset^)?
-    (`counts` $counts^)? (`blocks` `=` $blocks^)? (`fill` `=` custom<Real>($fill)^)? `:`
-    functional-type(operands, results) attr-dict
+    (`counts` $counts^)? (`blocks` `=` $blocks^)? (`fill` `=` custom<Real>($fill)^)?
+    (`parts` `=` $parts^)? `:` functional-type(operands, results) attr-dict
   }];
 }
 
@@ -236,17 +257,17 @@ def Rota_ChoiceDotOp : Rota_ComputeOp<"choice_dot", [AttrSizedOperandSegments,
   let summary = "derivative of dispatch and combine in the weights";
   let description = [{
     Element [b, s, j] is the dot product of token [b, s] and row `places[b, s, j]` of
-    sequence b; zero where the place has no row. Places and counts are as in
+    its part; zero where the place has no row. Places and counts are as in
     `rota.dispatch`.
 
-    Life-span: made by `differentiate`; divided by cost as `rota.dispatch`; `partition`
-    gives it an offset and takes its counts where it divides the rows; becomes a kernel.
+    Life-span: made by `differentiate`; divided by cost, and changed by `partition`, as
+    `rota.dispatch`; becomes a kernel.
 
     Constraints:
-    - C1: tokens are [B, S, E], rows [B, R, E] of the same element type, places and
-      result [B, S, k]
+    - C1: tokens are [B, S, E], rows [Q, R, E] of the same element type, places and
+      result [B, S, k]; parts are 1 or more, and divide S
     - C2: an offset is a scalar
-    - C3: counts are [B, X]; blocks are 1 or more, and divide R and X
+    - C3: counts are [Q, X]; blocks are 1 or more, and divide R and X
     - C4: a fill is above 0 and at most 1; blocks and fill stand with counts
 
     ```mlir
@@ -258,12 +279,39 @@ def Rota_ChoiceDotOp : Rota_ComputeOp<"choice_dot", [AttrSizedOperandSegments,
   }];
   let arguments = !con((ins Rota_FloatTensor:$tokens, Rota_FloatTensor:$rows,
                             Rota_IntTensor:$places,
-                            Optional<Rota_IntTensor>:$offset), placedCounts);
+                            Optional<Rota_IntTensor>:$offset), placedCounts,
+                       expertParts);
   let results = (outs Rota_F32Tensor:$result);
   let assemblyFormat = [{
     $tokens `,` $rows `,` $places (`offset` $offset^)?
-    (`counts` $counts^)? (`blocks` `=` $blocks^)? (`fill` `=` custom<Real>($fill)^)? `:`
-    functional-type(operands, results) attr-dict
+    (`counts` $counts^)? (`blocks` `=` $blocks^)? (`fill` `=` custom<Real>($fill)^)?
+    (`parts` `=` $parts^)? `:` functional-type(operands, results) attr-dict
+  }];
+}
+
+def Rota_RowDotOp : Rota_ComputeOp<"row_dot", [AllTypesMatch<["lhs", "rhs"]>,
+    DeclareOpInterfaceMethods<DecomposableOpInterface>]> {
+  let summary = "the dot product of each row with one of another tensor";
+  let description = [{
+    Element [b, r, 0] is the sum of the products of the elements of `lhs[b, r, :]` and
+    `rhs[b, r, :]`, in f32 at least.
+
+    Life-span: made by `differentiate`; gone after `decompose`.
+
+    Constraints:
+    - C1: operands are [B, R, E], the result [B, R, 1], not bf16
+
+    ```mlir
+    func.func @f(%dy: tensor<2x32x4xf32>, %rows: tensor<2x32x4xf32>) -> tensor<2x32x1xf32> {
+      %dw = rota.row_dot %dy, %rows : tensor<2x32x4xf32> -> tensor<2x32x1xf32>
+      return %dw : tensor<2x32x1xf32>
+    }
+    ```
+  }];
+  let arguments = (ins Rota_FloatTensor:$lhs, Rota_FloatTensor:$rhs);
+  let results = (outs Rota_F32Tensor:$result);
+  let assemblyFormat = [{
+    $lhs `,` $rhs `:` type($lhs) `->` type($result) attr-dict
   }];
 }
 
@@ -506,18 +554,18 @@ def Rota_ObserveOp : Rota_Op<"observe",
      DeclareOpInterfaceMethods<CostOpInterface>]> {
   let summary = "reports counts of a layer's forward";
   let description = [{
-    Adds the rows of the counts, one of each sequence, to the counts of that name and
-    of this layer in the step, over microbatches and ranks. The trainer reports their
-    largest over their mean; no value but `rota.observed_mean` depends on them. With `each`, the counts of a
-    sequence add up to that number unless something was dropped, which is reported
-    too. Executions that are no training (validations) do not count, and neither does
-    what a backward computes again.
+    Adds the rows of the counts, one of each of `parts` parts of a sequence, to the
+    counts of that name and of this layer in the step, over microbatches and ranks. The
+    trainer reports their largest over their mean; no value but `rota.observed_mean`
+    depends on them. With `each`, the counts of a part add up to that number unless
+    something was dropped, which is reported too. Executions that are no training
+    (validations) do not count, and neither does what a backward computes again.
 
     Life-span: made by model builders or by hand; becomes an address in a task.
 
     Constraints:
-    - C1: counts are [B, X]
-    - C2: `each` is 1 or more
+    - C1: counts are [Q, X]; a rank has some of the Q rows, of equal number
+    - C2: `each` and `parts` are 1 or more
     - C3: it stands in a function of a `rota.layer`
 
     ```mlir
@@ -533,8 +581,11 @@ def Rota_ObserveOp : Rota_Op<"observe",
     }
     ```
   }];
-  let arguments = (ins StrAttr:$name, Rota_IntTensor:$counts, OptionalAttr<I64Attr>:$each);
-  let assemblyFormat = "$name $counts (`each` `=` $each^)? `:` type($counts) attr-dict";
+  let arguments = !con((ins StrAttr:$name, Rota_IntTensor:$counts,
+                            OptionalAttr<I64Attr>:$each), expertParts);
+  let assemblyFormat = [{
+    $name $counts (`each` `=` $each^)? (`parts` `=` $parts^)? `:` type($counts) attr-dict
+  }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     /// Whether an op of the layer reads the mean of these counts.

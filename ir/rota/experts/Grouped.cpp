@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Products and biases of rows by expert. Experts and the rows of a sequence
-// divide together, by blocks: the number of blocks is a factor of both.
+// Products of rows and biases of rows by expert. Experts and the rows of a
+// sequence divide together, by blocks: the number of blocks is a factor of both.
 #include "ir/rota/OpFamily.h"
+#include "ir/rota/composite/Arithmetic.h"
 #include "ir/rota/experts/CountedRows.h"
 
 using namespace mlir;
@@ -15,6 +16,14 @@ static LogicalResult checkGroups(Operation *op, Value rows, Value counts,
       failed(checkShape(op, "counts", counts, {shapeOf(rows)[0], experts})))
     return failure();
   return verifyBlocks(op, blocks, shapeOf(rows)[1], experts);
+}
+
+LogicalResult RowDotOp::verify() {
+  // C1: operands [B, R, E], a result [B, R, 1].
+  if (failed(checkRank(*this, "rows", getLhs(), 3)))
+    return failure();
+  ArrayRef<int64_t> shape = shapeOf(getLhs());
+  return checkShape(*this, "a result", getResult(), {shape[0], shape[1], 1});
 }
 
 LogicalResult GroupedProductOp::verify() {
@@ -139,6 +148,24 @@ struct BlockFactors {
 };
 } // namespace
 
+FactorRule RowDotOp::getFactorRule() {
+  RuleBuilder builder;
+  builder.linear({0});
+  builder.linear({1});
+  Dimensions rows = builder.factors(shapeOf(getLhs()));
+  return withPadding(
+      builder.finish({rows, rows}, {{rows[0], rows[1], {}}}));
+}
+
+FailureOr<SmallVector<Value>> RowDotOp::decompose(OpBuilder &builder) {
+  Arithmetic b(builder, getLoc(), tensorOf(getLhs()));
+  Value sum = b.rowSum(b.mul(b.widen(getLhs()), b.widen(getRhs())));
+  Value column = ReshapeOp::create(
+      builder, getLoc(),
+      tensorOf(getResult()).clone(elementOf(sum)), sum);
+  return SmallVector<Value>{b.convert(column, getResult().getType())};
+}
+
 FactorRule GroupedProductOp::getFactorRule() {
   RuleBuilder builder;
   builder.linear({0});
@@ -214,6 +241,11 @@ Parts GroupedBiasOp::buildPart(OpBuilder &, ArrayRef<Axes> factors,
 Parts GroupedBiasGradOp::buildPart(OpBuilder &, ArrayRef<Axes> factors,
                                    ArrayRef<int64_t>, TypeRange) {
   return divideBlocks(*this, factors);
+}
+
+/// A multiply-add an element.
+Cost RowDotOp::getCost() {
+  return streamingCost(*this, 2 * elementsOf(getLhs()));
 }
 
 /// A multiply-add per row that is expected to have an expert, and element of a

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The ops that move tokens to the rows of experts and back. The batch divides
-// freely; tokens divide, or rows do, by blocks: the number of blocks is then a
-// factor of both rows and experts. Each part knows its first row by an offset.
+// The ops that move tokens to the rows of experts and back. The batch and parts
+// of its sequences divide freely; the tokens of a part divide, or rows do, by
+// blocks: the number of blocks is then a factor of both rows and experts. A rank
+// with some of the blocks knows its first row by an offset.
 #include "ir/rota/OpFamily.h"
 #include "ir/rota/experts/CountedRows.h"
+#include "ir/rota/experts/Parts.h"
 
 using namespace mlir;
 using namespace mlir::rota;
@@ -19,45 +21,45 @@ template <typename Op> static LogicalResult checkPlacedCounts(Op op) {
   return op.emitOpError("expected counts with blocks or a fill, got none");
 }
 
-/// C1 of the ops between tokens [B, S, E] and rows [B, R, E], and weights and
+/// C1 of the ops between tokens [B, S, E] and rows [Q, R, E], and weights and
 /// an offset where there are some.
-static LogicalResult checkPlaced(Operation *op, Value tokens, Value rows,
-                                 Value places, Value weights, Value offset) {
+template <typename Op>
+static LogicalResult checkPlaced(Op op, Value weights) {
+  Value tokens = op.getTokens(), rows = op.getRows(), places = op.getPlaces();
   if (failed(checkRank(op, "tokens", tokens, 3)) ||
       failed(checkRank(op, "rows", rows, 3)) ||
       failed(checkRank(op, "places", places, 3)))
     return failure();
   ArrayRef<int64_t> shape = shapeOf(tokens), choices = shapeOf(places);
-  if (failed(checkShape(op, "rows", rows,
-                        {shape[0], shapeOf(rows)[1], shape[2]})) ||
+  if (failed(verifyParts(op, op.getParts(), shape[1])) ||
+      failed(checkShape(op, "rows", rows,
+                        {shape[0] * int64_t(op.getParts()), shapeOf(rows)[1],
+                         shape[2]})) ||
       failed(checkElement(op, "rows", rows, elementOf(tokens))) ||
       failed(
           checkShape(op, "places", places, {shape[0], shape[1], choices[2]})))
     return failure();
   if (weights && failed(checkShape(op, "weights", weights, choices)))
     return failure();
-  return checkOffset(op, offset);
+  return checkOffset(op, op.getOffset());
 }
 
 LogicalResult DispatchOp::verify() {
-  if (failed(checkPlaced(*this, getTokens(), getRows(), getPlaces(),
-                         getWeights(), getOffset())))
+  if (failed(checkPlaced(*this, getWeights())))
     return failure();
   // C4 and C5: counts.
   return checkPlacedCounts(*this);
 }
 
 LogicalResult CombineOp::verify() {
-  if (failed(checkPlaced(*this, getTokens(), getRows(), getPlaces(),
-                         getWeights(), getOffset())))
+  if (failed(checkPlaced(*this, getWeights())))
     return failure();
   // C4 and C5: counts.
   return checkPlacedCounts(*this);
 }
 
 LogicalResult ChoiceDotOp::verify() {
-  if (failed(checkPlaced(*this, getTokens(), getRows(), getPlaces(), Value(),
-                         getOffset())))
+  if (failed(checkPlaced(*this, /*weights=*/Value())))
     return failure();
   // C3 and C4: counts.
   if (failed(checkPlacedCounts(*this)))
@@ -77,7 +79,8 @@ static Cotangents placedCotangents(Op op, OpBuilder &builder, Value moved,
     result[2] =
         ChoiceDotOp::create(builder, op.getLoc(), op.getWeights().getType(),
                             tokens, rows, op.getPlaces(), op.getOffset(),
-                            op.getCounts(), op.getBlocks(), op.getFillAttr());
+                            op.getCounts(), op.getBlocks(), op.getFillAttr(),
+                            op.getParts());
   return result;
 }
 
@@ -87,41 +90,94 @@ FailureOr<Cotangents> DispatchOp::vjp(OpBuilder &builder, ValueRange cotangents,
   if (needed[0])
     moved = CombineOp::create(
         builder, getLoc(), getTokens().getType(), cotangents[0], getPlaces(),
-        getWeights(), getOffset(), getCounts(), getBlocks(), getFillAttr());
+        getWeights(), getOffset(), getCounts(), getBlocks(), getFillAttr(),
+        getParts());
   return placedCotangents(*this, builder, moved, getTokens(), cotangents[0],
                           needed);
 }
 
+/// The cotangents of rows and weights where rows travel to the ranks of their
+/// experts and back: each row's weight comes along, and the dot product of the
+/// row and its cotangent, which the rank of the expert has both, goes back. The
+/// row itself need not.
+static Cotangents travellingCotangents(CombineOp op, OpBuilder &builder,
+                                       Value dy) {
+  Location loc = op.getLoc();
+  RankedTensorType rows = tensorOf(op.getRows()),
+                   weights = tensorOf(op.getWeights());
+  Type wide = weights.getElementType();
+  auto dispatch = [&](Value tokens, Value weights) -> Value {
+    RankedTensorType type = tensorOf(tokens);
+    return DispatchOp::create(
+        builder, loc,
+        type.clone({rows.getDimSize(0), rows.getDimSize(1),
+                    type.getDimSize(2)}),
+        tokens, op.getPlaces(), weights, op.getOffset(), op.getCounts(),
+        op.getBlocks(), op.getFillAttr(), op.getParts());
+  };
+  Value ones = splatConstant(
+      builder, loc,
+      weights.clone({weights.getDimSize(0), weights.getDimSize(1), 1}), 1.0);
+  Value moved = dispatch(dy, /*weights=*/Value());
+  Value ofRows = ReshapeOp::create(
+      builder, loc, weights.clone(rows.getShape().drop_back()),
+      dispatch(ones, op.getWeights()));
+  Value weighed = arith::MulFOp::create(
+      builder, loc, castElements(builder, loc, moved, wide),
+      BroadcastOp::create(builder, loc, rows.clone(wide), ofRows,
+                          ArrayRef<int64_t>{0, 1}));
+  Value dots = RowDotOp::create(
+      builder, loc,
+      weights.clone({rows.getDimSize(0), rows.getDimSize(1), 1}), moved,
+      op.getRows());
+  Cotangents result(op->getNumOperands());
+  result[0] = castElements(builder, loc, weighed, rows.getElementType());
+  result[2] =
+      ChoiceDotOp::create(builder, loc, weights, ones, dots, op.getPlaces(),
+                          op.getOffset(), op.getCounts(), op.getBlocks(),
+                          op.getFillAttr(), op.getParts());
+  return result;
+}
+
 FailureOr<Cotangents> CombineOp::vjp(OpBuilder &builder, ValueRange cotangents,
                                      ArrayRef<bool> needed) {
+  if (getBlocks() > 1 && getWeights() && needed[0] && needed[2])
+    return travellingCotangents(*this, builder, cotangents[0]);
   Value moved;
   if (needed[0])
     moved = DispatchOp::create(
         builder, getLoc(), getRows().getType(), cotangents[0], getPlaces(),
-        getWeights(), getOffset(), getCounts(), getBlocks(), getFillAttr());
+        getWeights(), getOffset(), getCounts(), getBlocks(), getFillAttr(),
+        getParts());
   return placedCotangents(*this, builder, moved, cotangents[0], getRows(),
                           needed);
 }
 
 namespace {
-/// Factors of tokens [B, S, E], rows [B, R, E] and choices [B, S, k]. Parts of
-/// the tokens, or of the rows, give parts of a sum. Counts [B, X] divide with
-/// the rows, by blocks.
+/// Factors of tokens [B, S, E], rows [Q, R, E] and choices [B, S, k]. Some of
+/// the tokens of a part, or of its rows, give parts of a sum. Counts [Q, X]
+/// divide with the rows, by blocks.
 struct PlacedFactors {
   Dimensions tokens, rows, choices, counts;
 
   template <typename Op> PlacedFactors(RuleBuilder &builder, Op op) {
-    tokens = builder.factors(shapeOf(op.getTokens()));
+    SmallVector<int64_t> sizes(shapeOf(op.getTokens()));
+    sizes[1] /= int64_t(op.getParts());
+    tokens = builder.factors(sizes);
     int64_t count = shapeOf(op.getRows())[1], blocks = op.getBlocks();
     SmallVector<int64_t, 1> row{
         builder.numbered(op.getCounts() ? blocks : count)};
     int64_t k = builder.factor(shapeOf(op.getPlaces())[2], false);
     if (op.getCounts()) {
       int64_t experts = shapeOf(op.getCounts())[1] / blocks;
-      counts = {tokens[0], {row[0], builder.factor(experts, false)}};
+      counts = {{}, {row[0], builder.factor(experts, false)}};
       row.push_back(builder.factor(count / blocks, false));
     }
-    rows = {tokens[0], row, tokens[2]};
+    SmallVector<int64_t, 1> sequences =
+        partFactors(builder, op.getParts(), tokens);
+    rows = {sequences, row, tokens[2]};
+    if (op.getCounts())
+      counts[0] = sequences;
     choices = {tokens[0], tokens[1], {k}};
   }
 
@@ -169,9 +225,12 @@ FactorRule ChoiceDotOp::getFactorRule() {
                         {of.choices});
 }
 
-/// The place of the first of this rank's `rows`; null where it has all.
-static Value firstRow(FactorRuleOpInterface op, OpBuilder &builder,
-                      ArrayRef<Axes> factors, int64_t rows) {
+/// Gives `op` the parts of sequences of one rank. The place of the first of its
+/// `rows`; null where it has all.
+template <typename Op>
+static Value firstRow(Op op, OpBuilder &builder, ArrayRef<Axes> factors,
+                      int64_t rows) {
+  (void)divideParts(op, factors);
   return firstEntry(op.getLoc(), builder,
                     factors[op.getFactorRule().numbered.front()], rows);
 }
@@ -182,9 +241,10 @@ Parts DispatchOp::buildPart(OpBuilder &builder, ArrayRef<Axes> factors,
   Value first = firstRow(*this, builder, factors, rows);
   if (!first)
     return SmallVector<Value>();
-  return SmallVector<Value>{create(builder, getLoc(), types[0], getTokens(),
-                                   getPlaces(), getWeights(), first,
-                                   /*counts=*/Value(), 1, FloatAttr())};
+  return SmallVector<Value>{
+      create(builder, getLoc(), types[0], getTokens(), getPlaces(),
+             getWeights(), first, /*counts=*/Value(), 1, FloatAttr(),
+             getParts())};
 }
 
 Parts CombineOp::buildPart(OpBuilder &builder, ArrayRef<Axes> factors,
@@ -194,7 +254,8 @@ Parts CombineOp::buildPart(OpBuilder &builder, ArrayRef<Axes> factors,
     return SmallVector<Value>();
   return SmallVector<Value>{create(builder, getLoc(), types[0], getRows(),
                                    getPlaces(), getWeights(), first,
-                                   /*counts=*/Value(), 1, FloatAttr())};
+                                   /*counts=*/Value(), 1, FloatAttr(),
+                                   getParts())};
 }
 
 Parts ChoiceDotOp::buildPart(OpBuilder &builder, ArrayRef<Axes> factors,
@@ -204,7 +265,8 @@ Parts ChoiceDotOp::buildPart(OpBuilder &builder, ArrayRef<Axes> factors,
     return SmallVector<Value>();
   return SmallVector<Value>{create(builder, getLoc(), types[0], getTokens(),
                                    getRows(), getPlaces(), first,
-                                   /*counts=*/Value(), 1, FloatAttr())};
+                                   /*counts=*/Value(), 1, FloatAttr(),
+                                   getParts())};
 }
 
 /// Elements of the rows that choices have: all choices have one, if there are

@@ -3,6 +3,7 @@
 // The choice of experts, the rows of choices, and what is observed of them.
 #include "ir/rota/OpFamily.h"
 #include "ir/rota/experts/CountedRows.h"
+#include "ir/rota/experts/Parts.h"
 #include "runtime/text/Text.h"
 
 using namespace mlir;
@@ -84,30 +85,47 @@ LogicalResult RouteGradOp::verify() {
 }
 
 LogicalResult ExpertPlacesOp::verify() {
-  // C1: experts [B, S, k], counts [B, X].
+  // C1: experts [B, S, k], counts [Q, X].
   if (failed(checkRank(*this, "experts", getExperts(), 3)) ||
-      failed(checkRank(*this, "counts", getCounts(), 2)))
+      failed(checkRank(*this, "counts", getCounts(), 2)) ||
+      failed(verifyParts(*this, getParts(), shapeOf(getExperts())[1])))
     return failure();
   int64_t experts = shapeOf(getCounts())[1];
-  if (failed(checkShape(*this, "counts", getCounts(),
-                        {shapeOf(getExperts())[0], experts})) ||
+  int64_t sequences = shapeOf(getExperts())[0] * int64_t(getParts());
+  if (failed(checkShape(*this, "counts", getCounts(), {sequences, experts})) ||
       failed(verifyBlocks(*this, getBlocks(), getRows(), experts)))
     return failure();
   // C3: a capacity is positive.
   if (getCapacity() && int64_t(*getCapacity()) < 1)
     return emitOpError("expected a capacity of 1 row or more, got ")
            << int64_t(*getCapacity());
-  return success();
+  // C4: choices of all parts.
+  if (!getOthers())
+    return success();
+  if (!getCapacity())
+    return emitOpError("expected a capacity beside others, got none");
+  if (failed(checkRank(*this, "others", getOthers(), 2)))
+    return failure();
+  int64_t all = shapeOf(getOthers())[0];
+  if (all % sequences != 0)
+    return emitOpError("expected others of a multiple of ")
+           << sequences << " parts, got " << all;
+  if (failed(checkShape(*this, "others", getOthers(), {all, experts})))
+    return failure();
+  return checkOffset(*this, getOffset());
 }
 
 LogicalResult ObserveOp::verify() {
-  // C1: counts [B, X].
+  // C1: counts [Q, X].
   if (failed(checkRank(*this, "counts", getCounts(), 2)))
     return failure();
-  // C2: a sum of each row.
+  // C2: a sum of each row, and parts of a sequence.
   if (getEach() && int64_t(*getEach()) < 1)
     return emitOpError("expected 1 or more for each row, got ")
            << int64_t(*getEach());
+  if (int64_t(getParts()) < 1)
+    return emitOpError("expected 1 part of a sequence or more, got ")
+           << int64_t(getParts());
   // C3: a function of a layer.
   if (!(*this)->getParentOfType<LayerOp>())
     return emitOpError("expected to stand in a function of a 'rota.layer'");
@@ -132,20 +150,20 @@ LogicalResult ObservedMeanOp::verify() {
   return success();
 }
 
-/// The choices of each expert [X], in the element type of the logits.
+/// The choices of each expert [X], in the element type of the logits: the
+/// gradient of a table of the experts, whose rows the choices read, of ones.
 static Value countChoices(RouteOp op, OpBuilder &builder) {
   Location loc = op.getLoc();
-  auto logits = cast<RankedTensorType>(op.getLogits().getType());
-  auto choices = cast<RankedTensorType>(op.getExperts().getType());
+  RankedTensorType logits = tensorOf(op.getLogits()),
+                   choices = tensorOf(op.getExperts());
   int64_t batch = choices.getDimSize(0), experts = logits.getDimSize(2);
-  int64_t rows = choices.getDimSize(1) * choices.getDimSize(2);
-  auto places = ExpertPlacesOp::create(
-      builder, loc, choices, choices.clone({batch, experts}), op.getExperts(),
-      rows, /*blocks=*/1, /*capacity=*/IntegerAttr());
-  Value ones = splatConstant(builder, loc, logits.clone({batch, rows, 1}), 1.0);
-  Value sums =
-      GroupedBiasGradOp::create(builder, loc, logits.clone({experts, 1}), ones,
-                                places.getCounts(), /*blocks=*/1);
+  int64_t ofSequence = choices.getDimSize(1) * choices.getDimSize(2);
+  Value list = ReshapeOp::create(
+      builder, loc, choices.clone({batch, ofSequence}), op.getExperts());
+  Value ones =
+      splatConstant(builder, loc, logits.clone({batch, ofSequence, 1}), 1.0);
+  Value sums = EmbeddingGradOp::create(builder, loc, logits.clone({experts, 1}),
+                                       list, ones, /*offset=*/Value());
   return ReshapeOp::create(builder, loc, logits.clone({experts}), sums);
 }
 
@@ -183,17 +201,49 @@ FactorRule RouteGradOp::getFactorRule() {
   return builder.finish({choices, logits, choices}, {logits});
 }
 
-/// A place depends on all choices of its sequence.
+/// A place depends on all choices of its part and, with a capacity, of earlier
+/// parts.
 FactorRule ExpertPlacesOp::getFactorRule() {
   RuleBuilder builder;
   ArrayRef<int64_t> shape = shapeOf(getExperts());
-  int64_t batch = builder.factor(shape[0]);
-  int64_t tokens = builder.factor(shape[1], /*divisible=*/false);
-  int64_t k = builder.factor(shape[2], /*divisible=*/false);
+  Dimensions choices{{builder.factor(shape[0])},
+                     {builder.factor(shape[1] / int64_t(getParts()), false)},
+                     {builder.factor(shape[2], false)}};
   int64_t experts =
       builder.factor(shapeOf(getCounts())[1], /*divisible=*/false);
-  Dimensions choices{{batch}, {tokens}, {k}};
-  return builder.finish({choices}, {choices, {{batch}, {experts}}});
+  auto sequences = partFactors(builder, getParts(), choices);
+  SmallVector<Dimensions> operands{choices};
+  if (getOthers())
+    operands.push_back(
+        {{builder.factor(shapeOf(getOthers())[0], false)}, {experts}});
+  return builder.finish(withOffset(std::move(operands), getOffset()),
+                        {choices, {sequences, {experts}}});
+}
+
+/// Ranks that have parts of one sequence tell each other the choices of each
+/// expert before an expert's choices above the capacity are dropped.
+Parts ExpertPlacesOp::buildPart(OpBuilder &builder, ArrayRef<Axes> factors,
+                                ArrayRef<int64_t>, TypeRange types) {
+  ArrayRef<AxisRefAttr> axes = divideParts(*this, factors);
+  if (!getCapacity() || axes.empty())
+    return SmallVector<Value>();
+  Location loc = getLoc();
+  auto choices = create(builder, loc, types, getExperts(), /*others=*/Value(),
+                        /*offset=*/Value(), getRows(), getBlocks(),
+                        /*capacity=*/IntegerAttr(), getParts());
+  auto counts = cast<RankedTensorType>(types[1]);
+  int64_t ranks = meshOf(*this).getSize(axes);
+  Value all = AllGatherOp::create(
+      builder, loc,
+      counts.clone({counts.getDimSize(0) * ranks, counts.getDimSize(1)}),
+      choices.getCounts(), builder.getI64IntegerAttr(0),
+      axesAttr(builder, axes),
+      builder.getStringAttr("choices of all parts of a sequence"));
+  Value first = firstEntry(loc, builder, axes, getParts());
+  return llvm::to_vector_of<Value>(create(builder, loc, types, getExperts(),
+                                          all, first, getRows(), getBlocks(),
+                                          getCapacityAttr(), getParts())
+                                       .getResults());
 }
 
 /// Ranks with parts of the batch have parts of the rows.

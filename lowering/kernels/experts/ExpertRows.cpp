@@ -1,40 +1,122 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The places of choices, and the moves between tokens and the rows of their
-// places. Places are found sequence by sequence; tokens, rows and choices are
-// moved one by one, each by one kernel row, so that every element has one
-// writer and one order of sums.
+// places. Places are found part by part of the sequences; tokens, rows and
+// choices are moved one by one, each by one kernel row, so that every element
+// has one writer and one order of sums.
 #include "ir/rota/experts/Experts.h"
 #include "lowering/kernels/experts/ExpertCode.h"
+
+#include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
 
 namespace rota::lowering {
 namespace {
 
-/// Sizes of `rota.expert_places`, of one sequence.
-struct PlaceShape {
+/// Sequences in `parts` parts of `tokens` tokens with `k` choices each.
+struct PartShape {
+  template <typename Op>
+  explicit PartShape(Op op)
+      : batch(op.getPlaces().getType().getDimSize(0)), parts(op.getParts()),
+        tokens(op.getPlaces().getType().getDimSize(1) / parts),
+        k(op.getPlaces().getType().getDimSize(2)) {}
+
+  /// A text that determines where parts lie.
+  std::string key() const {
+    return parts == 1 ? ""
+                      : llvm::formatv(" {0} parts of {1}", parts, batch).str();
+  }
+
+  /// The number of the first choice of that part.
+  Value firstChoice(KernelBuilder &b, Value part) const {
+    return b.mul(inSequences(b, part, batch, parts), tokens * k);
+  }
+  /// The part of the token of that number.
+  Value partOf(KernelBuilder &b, Value token) const {
+    return inSequences(b, b.div(token, tokens), parts, batch);
+  }
+
+  int64_t count() const { return parts * batch; }
+
+  int64_t batch, parts, tokens, k;
+
+private:
+  /// `number` of a table [rows, columns] in the table [columns, rows].
+  Value inSequences(KernelBuilder &b, Value number, int64_t columns,
+                    int64_t rows) const {
+    if (parts == 1)
+      return number;
+    Value row = b.div(number, columns);
+    return b.add(b.mul(b.sub(number, b.mul(row, columns)), rows), row);
+  }
+};
+
+/// Sizes of `rota.expert_places`, of one part of a sequence.
+struct PlaceShape : PartShape {
   explicit PlaceShape(mlir::rota::ExpertPlacesOp op)
-      : batch(op.getExperts().getType().getDimSize(0)),
-        choices(op.getExperts().getType().getDimSize(1) *
-                op.getExperts().getType().getDimSize(2)),
+      : PartShape(op), choices(tokens * k),
         experts(op.getCounts().getType().getDimSize(1)), rows(op.getRows()),
-        blocks(op.getBlocks()), capacity(op.getCapacity().value_or(0)) {}
+        blocks(op.getBlocks()), capacity(op.getCapacity().value_or(0)),
+        hasOthers(bool(op.getOthers())) {}
 
   std::string key() const {
     std::string key;
     llvm::raw_string_ostream(key)
         << choices << " of " << experts << " in " << rows << '/' << blocks
-        << " up to " << capacity;
+        << " up to " << capacity << PartShape::key()
+        << (hasOthers ? " after others" : "");
     return key;
   }
+  /// Whether an expert takes fewer choices after those of earlier parts.
+  bool countsEarlier() const { return capacity && (parts > 1 || hasOthers); }
 
-  int64_t batch, choices, experts, rows, blocks, capacity; // capacity 0: all
+  int64_t choices, experts, rows, blocks, capacity; // capacity 0: all
+  bool hasOthers;
 };
 
+/// The choices that each expert may still take: its capacity without those of
+/// the same sequence's earlier parts. `all` [number of parts, batch, experts]
+/// are the choices of all parts, of which part `part` of this rank is number
+/// `first + part / batch`.
+void emitRoom(KernelBuilder &k, const PlaceShape &shape, Memory all, Value part,
+              Value first, Memory room) {
+  Value own = k.div(part, shape.batch);
+  Value sequence = k.sub(part, k.mul(own, shape.batch));
+  k.loop(0, shape.experts, 1, [&](Value expert) {
+    Value taken = k.loop(
+        k.i64(0), k.add(first, own), 1, {k.i64(0)},
+        [&](Value earlier, ValueRange sum) -> SmallVector<Value> {
+          Value row = k.add(k.mul(earlier, shape.batch), sequence);
+          Value at = k.add(k.mul(row, shape.experts), expert);
+          return {k.add(sum[0], k.loadIndex(all, at))};
+        })[0];
+    Value left = k.sub(k.i64(shape.capacity), taken);
+    storeIndex(k, k.select(k.isLess(left, k.i64(0)), k.i64(0), left), room,
+               expert);
+  });
+}
+
+/// The choices of each expert in each part of this rank, `all`.
+void emitChoices(KernelBuilder &k, const PlaceShape &shape, Memory experts,
+                 Memory all) {
+  k.clear(all, shape.count() * shape.experts * 4);
+  k.loop(0, shape.count(), 1, [&](Value part) {
+    Value start = shape.firstChoice(k, part);
+    Memory own = k.offset(all, k.mul(part, shape.experts));
+    k.loop(0, shape.choices, 1, [&](Value i) {
+      Value expert = k.loadIndex(experts, k.add(start, i));
+      k.when(k.isWithin(expert, shape.experts), [&] {
+        storeIndex(k, k.add(k.loadIndex(own, expert), 1), own, expert);
+      });
+    });
+  });
+}
+
 /// The number of each choice among those of its expert, or -1, and the counts.
+/// With `room`, an expert takes no more choices than that says.
 void emitCounts(KernelBuilder &k, const PlaceShape &shape, Memory experts,
-                Memory places, Memory counts) {
+                Memory places, Memory counts, std::optional<Memory> room) {
   k.clear(counts, shape.experts * 4);
   k.loop(0, shape.choices, 1, [&](Value i) {
     Value expert = k.loadIndex(experts, i);
@@ -46,7 +128,9 @@ void emitCounts(KernelBuilder &k, const PlaceShape &shape, Memory experts,
             storeIndex(k, k.add(count, 1), counts, expert);
             return count;
           }
-          Value fits = k.isLess(count, k.i64(shape.capacity));
+          Value most =
+              room ? k.loadIndex(*room, expert) : k.i64(shape.capacity);
+          Value fits = k.isLess(count, most);
           storeIndex(k, k.select(fits, k.add(count, 1), count), counts, expert);
           return k.select(fits, count, k.i64(-1));
         },
@@ -83,14 +167,39 @@ void emitPlaces(KernelBuilder &k, const PlaceShape &shape, Memory experts,
   });
 }
 
-/// Tokens [batch, tokens, width], their choices, and rows [batch, rows, width].
-struct MoveShape {
+/// Places and counts of parts. Arguments: experts; with countsEarlier the
+/// choices of all parts and, of others, the number of the first part here;
+/// places, counts.
+void emitPlacesOfParts(KernelBuilder &k, const PlaceShape &shape) {
+  Type i32 = k.ops().getI32Type();
+  unsigned next = 0;
+  Memory experts = k.argument(next++, i32);
+  std::optional<Memory> all, room;
+  Value before = k.i64(0);
+  if (shape.countsEarlier()) {
+    all = k.argument(next++, i32);
+    room = Memory{k.stack(shape.experts).base, i32};
+  }
+  if (shape.hasOthers)
+    before = k.loadIndex(k.argument(next++, i32), k.i64(0));
+  Memory places = k.argument(next++, i32), counts = k.argument(next, i32);
+  k.loop(k.begin(), k.end(), 1, [&](Value part) {
+    Value first = shape.firstChoice(k, part);
+    Memory own = k.offset(experts, first), to = k.offset(places, first),
+           of = k.offset(counts, k.mul(part, shape.experts));
+    if (room)
+      emitRoom(k, shape, *all, part, before, *room);
+    emitCounts(k, shape, own, to, of, room);
+    emitPlaces(k, shape, own, to, of);
+  });
+}
+
+/// Tokens [batch, parts * tokens, width], their choices, and rows [parts *
+/// batch, rows, width].
+struct MoveShape : PartShape {
   template <typename Op>
   explicit MoveShape(Op op, Value weights)
-      : batch(op.getTokens().getType().getDimSize(0)),
-        tokens(op.getTokens().getType().getDimSize(1)),
-        k(op.getPlaces().getType().getDimSize(2)),
-        rows(op.getRows().getType().getDimSize(1)),
+      : PartShape(op), rows(op.getRows().getType().getDimSize(1)),
         width(op.getRows().getType().getDimSize(2)),
         element(op.getRows().getType().getElementType()),
         weighed(bool(weights)), isPart(bool(op.getOffset())) {}
@@ -99,17 +208,18 @@ struct MoveShape {
     std::string key;
     llvm::raw_string_ostream(key)
         << tokens << 'x' << k << " to " << rows << 'x' << width << 'x'
-        << element << (weighed ? " weighed" : "") << (isPart ? " part" : "");
+        << element << (weighed ? " weighed" : "")
+        << (isPart ? " from an offset" : "") << PartShape::key();
     return key;
   }
 
-  int64_t batch, tokens, k, rows, width;
+  int64_t rows, width;
   mlir::Type element;
   bool weighed, isPart;
 };
 
-/// A kernel's memory: places, where a part begins, and weights where there are
-/// some.
+/// A kernel's memory: places, where a rank's rows begin, and weights where there
+/// are some.
 struct Choices {
   /// From argument `next` on: places, weights, offset.
   Choices(KernelBuilder &k, const MoveShape &shape, unsigned next)
@@ -120,7 +230,7 @@ struct Choices {
       first = k.loadIndex(k.argument(next, k.ops().getI32Type()), k.i64(0));
   }
 
-  /// The row of choice `i` in its sequence; see isRow.
+  /// The row of choice `i` in its part; see isRow.
   Value rowOf(Value i) {
     Value place = k.loadIndex(places, i);
     return first ? k.sub(place, first) : place;
@@ -134,15 +244,15 @@ struct Choices {
   Value first;
 };
 
-/// The number of the choice of each row of a sequence, or -1.
-/// Arguments: numbers [batch, rows], then those of Choices.
+/// The number of the choice of each row of a part, or -1.
+/// Arguments: numbers [parts * batch, rows], then those of Choices.
 void emitInverse(KernelBuilder &k, const MoveShape &shape) {
   Memory numbers = k.argument(0, k.ops().getI32Type());
   Choices choices(k, shape, 1);
   int64_t count = shape.tokens * shape.k;
-  k.loop(k.begin(), k.end(), 1, [&](Value sequence) {
-    Memory own = k.offset(numbers, k.mul(sequence, shape.rows));
-    Value none = k.i64(-1), start = k.mul(sequence, count);
+  k.loop(k.begin(), k.end(), 1, [&](Value part) {
+    Memory own = k.offset(numbers, k.mul(part, shape.rows));
+    Value none = k.i64(-1), start = shape.firstChoice(k, part);
     k.loop(0, shape.rows, 1, [&](Value row) { storeIndex(k, none, own, row); });
     k.loop(0, count, 1, [&](Value i) {
       Value choice = k.add(start, i), row = choices.rowOf(choice);
@@ -187,7 +297,7 @@ void emitCombine(KernelBuilder &k, const MoveShape &shape) {
   k.loop(k.begin(), k.end(), 1, [&](Value token) {
     Memory to = k.offset(tokens, k.mul(token, shape.width));
     Value start = k.mul(token, shape.k);
-    Value base = k.mul(k.div(token, shape.tokens), shape.rows);
+    Value base = k.mul(shape.partOf(k, token), shape.rows);
     overColumns(k, shape.width, [&](Value first, ArrayRef<int64_t> counts) {
       SmallVector<Value> zeros(counts.size(), k.splat(0.0f));
       auto add = [&](Value j, ValueRange sums) -> SmallVector<Value> {
@@ -230,7 +340,7 @@ void emitDot(KernelBuilder &k, const MoveShape &shape) {
     Value row = choices.rowOf(choice);
     auto dot = [&] {
       Value token = k.div(choice, shape.k);
-      Value base = k.mul(k.div(token, shape.tokens), shape.rows);
+      Value base = k.mul(shape.partOf(k, token), shape.rows);
       Memory a = k.offset(tokens, k.mul(token, shape.width));
       Memory b = k.offset(rows, k.mul(k.add(base, row), shape.width));
       auto add = [&](Value at, int64_t count, Value sum) {
@@ -268,22 +378,34 @@ unsigned choiceArguments(const MoveShape &shape) {
 static FailureOr<KernelPlan> planExpertPlaces(mlir::rota::ExpertPlacesOp op,
                                               KernelLibrary &library) {
   PlaceShape shape(op);
+  // Choices of all parts come from `others`, or from a kernel before.
+  unsigned extra = shape.countsEarlier() ? 1 + shape.hasOthers : 0;
   FailureOr<std::string> symbol = emitDedicated(
-      library, "expert_places", shape.key(), 3, [&](KernelBuilder &k) {
-        Type i32 = k.ops().getI32Type();
-        Memory experts = k.argument(0, i32), places = k.argument(1, i32),
-               counts = k.argument(2, i32);
-        k.loop(k.begin(), k.end(), 1, [&](Value sequence) {
-          Value first = k.mul(sequence, shape.choices);
-          Memory own = k.offset(experts, first), to = k.offset(places, first),
-                 of = k.offset(counts, k.mul(sequence, shape.experts));
-          emitCounts(k, shape, own, to, of);
-          emitPlaces(k, shape, own, to, of);
+      library, "expert_places", shape.key(), 3 + extra,
+      [&](KernelBuilder &k) { emitPlacesOfParts(k, shape); });
+  if (failed(symbol))
+    return failure();
+  KernelPlan plan;
+  KernelCall call{*symbol, shape.count(), 1, {{Kind::Operand, 0}}};
+  if (shape.hasOthers) {
+    call.arguments.append({{Kind::Operand, 1}, {Kind::Operand, 2}});
+  } else if (extra) {
+    FailureOr<std::string> choices = emitDedicated(
+        library, "choices_of_parts", shape.key(), 2, [&](KernelBuilder &k) {
+          Type i32 = k.ops().getI32Type();
+          Memory experts = k.argument(0, i32), all = k.argument(1, i32);
+          k.loop(k.begin(), k.end(), 1,
+                 [&](Value) { emitChoices(k, shape, experts, all); });
         });
-      });
-  auto plan = planCall(symbol, shape.batch, 1, /*operands=*/1);
-  if (succeeded(plan))
-    plan->calls.back().arguments.push_back({Kind::Result, 1});
+    if (failed(choices))
+      return failure();
+    plan.temporaries = {shape.count() * shape.experts * 4};
+    plan.calls.push_back(
+        {*choices, 1, 1, {{Kind::Operand, 0}, {Kind::Temporary, 0}}});
+    call.arguments.push_back({Kind::Temporary, 0});
+  }
+  call.arguments.append({{Kind::Result, 0}, {Kind::Result, 1}});
+  plan.calls.push_back(call);
   return plan;
 }
 
@@ -299,12 +421,12 @@ static FailureOr<KernelPlan> planDispatch(mlir::rota::DispatchOp op,
   if (failed(inverse) || failed(move))
     return failure();
   KernelPlan plan;
-  plan.temporaries = {shape.batch * shape.rows * 4};
-  KernelCall first{*inverse, shape.batch, 1, {{Kind::Temporary, 0}}};
+  plan.temporaries = {shape.count() * shape.rows * 4};
+  KernelCall first{*inverse, shape.count(), 1, {{Kind::Temporary, 0}}};
   addChoices(first, shape, 1);
   KernelCall second{
       *move,
-      shape.batch * shape.rows,
+      shape.count() * shape.rows,
       1,
       {{Kind::Temporary, 0}, {Kind::Operand, 0}, {Kind::Result, 0}}};
   addChoices(second, shape, 1);
@@ -318,7 +440,7 @@ static FailureOr<KernelPlan> planCombine(mlir::rota::CombineOp op,
   FailureOr<std::string> symbol =
       emitDedicated(library, "combine", shape.key(), 2 + choiceArguments(shape),
                     [&](KernelBuilder &k) { emitCombine(k, shape); });
-  auto plan = planCall(symbol, shape.batch * shape.tokens, 1, /*operands=*/1);
+  auto plan = planCall(symbol, shape.count() * shape.tokens, 1, /*operands=*/1);
   if (succeeded(plan))
     addChoices(plan->calls.back(), shape, 1);
   return plan;
@@ -330,7 +452,7 @@ static FailureOr<KernelPlan> planChoiceDot(mlir::rota::ChoiceDotOp op,
   FailureOr<std::string> symbol = emitDedicated(
       library, "choice_dot", shape.key(), 3 + choiceArguments(shape),
       [&](KernelBuilder &k) { emitDot(k, shape); });
-  auto plan = planCall(symbol, shape.batch * shape.tokens * shape.k, 1,
+  auto plan = planCall(symbol, shape.count() * shape.tokens * shape.k, 1,
                        /*operands=*/2);
   if (succeeded(plan))
     addChoices(plan->calls.back(), shape, 2);

@@ -48,14 +48,22 @@ LengthDimensions::LengthDimensions(func::FuncOp function) {
     for (auto &[op, rule] : rules) {
       llvm::SmallBitVector isLength(rule.sizes.size());
       auto values = valuesOf(op, rule);
-      // Any factor of a dimension with several may be the length.
+      // Any factor of a dimension with several may be the length; all of them
+      // together are.
+      SmallVector<ArrayRef<int64_t>> together;
       for (auto &[value, factors] : values)
-        for (auto [dim, list] : llvm::enumerate(factors))
-          if (list.size() == 1 && contains(value, dim))
+        for (auto [dim, list] : llvm::enumerate(factors)) {
+          if (!contains(value, dim))
+            continue;
+          if (list.size() == 1)
             isLength.set(list.front());
+          else
+            together.push_back(list);
+        }
       for (auto &[value, factors] : values)
         for (auto [dim, list] : llvm::enumerate(factors))
-          if (llvm::any_of(list, [&](int64_t f) { return isLength.test(f); }))
+          if (llvm::is_contained(together, ArrayRef<int64_t>(list)) ||
+              llvm::any_of(list, [&](int64_t f) { return isLength.test(f); }))
             dimensions.insert({value, unsigned(dim)});
     }
   }

@@ -89,12 +89,12 @@ static Request startSum(Rank &rank, const std::vector<int32_t> &own,
                            all.data());
 }
 
-/// Ranks of a stage that count the same sequence.
+/// Ranks of a stage that count the same part of a sequence.
 static int64_t copiesOf(Rank &rank, const Observation &form) {
   const Program &program = rank.program();
   auto ranks = static_cast<int64_t>(rank.everyone().ranks.size() /
                                     program.stages.size());
-  return ranks * form.rows / program.input.shape[0];
+  return ranks * form.rows / (program.input.shape[0] * form.parts);
 }
 
 /// Writes a mean after that table of each microbatch, where this rank has the
@@ -183,7 +183,7 @@ std::vector<ObservedStep> TableSums::finish() {
       continue;
     if (!step->dropped)
       step->dropped.emplace();
-    int64_t whole = program.stepSequences() * form.each;
+    int64_t whole = program.stepSequences() * form.parts * form.each;
     step->dropped->count += whole - sum / copiesOf(rank, form);
     expected[number] += whole;
   }

@@ -190,7 +190,7 @@ TEST(Tasks, MeansLieBehindTheTablesOfForward) {
   ASSERT_EQ(good.errors, "");
   ASSERT_EQ(good.program().observations.size(), 1u);
   EXPECT_EQ(good.program().observations[0],
-            (Observation{"load", 2, 2, 0, /*isAveraged=*/true}));
+            (Observation{"load", 2, 2, 1, 0, /*isAveraged=*/true}));
   EXPECT_EQ(good.layout.kinds[0].observations, std::vector<int>{0});
   Lowered bad = withMean(3);
   EXPECT_NE(bad.errors.find("expected the layer's forward to observe counts of "

@@ -263,7 +263,24 @@ const DedicatedOp dedicatedOps[] = {
         %d = rota.choice_dot %x, %r, %q offset %o counts %n : (tensor<$Ax$Bx$Ex$T>, tensor<$Ax$Fx$Ex$T>, tensor<$Ax$Bx$Dxi32>, tensor<i32>, tensor<$Ax$Cxi32>) -> tensor<$Ax$Bx$Dx$W>
         return %p, %c, %q, %n, %r, %s, %y, %d : tensor<$Ax$Bx$Dxi32>, tensor<$Ax$Cxi32>, tensor<$Ax$Bx$Dxi32>, tensor<$Ax$Cxi32>, tensor<$Ax$Fx$Ex$T>, tensor<$Ax$Fx$Ex$T>, tensor<$Ax$Bx$Ex$T>, tensor<$Ax$Bx$Dx$W>
       })",
-     {{1, 4, 1, 1, 3, 2, 1, 1}, {2, 16, 4, 2, 5, 8, 2, 3}}}};
+     {{1, 4, 1, 1, 3, 2, 1, 1}, {2, 16, 4, 2, 5, 8, 2, 3}}},
+    // batch, sequence, experts, choices, width, rows, parts, capacity, parts of
+    // all sequences here, and in the longer sequences
+    {"rows_of_experts_of_parts",
+     R"(
+      func.func @f(%e: tensor<$Ax$Bx$Dxi32>, %x: tensor<$Ax$Bx$Ex$T>, %w: tensor<$Ax$Bx$Dx$W>, %a: tensor<$Jx$Cxi32>, %o: tensor<i32>) -> (tensor<$Ax$Bx$Dxi32>, tensor<$Ix$Cxi32>, tensor<$Ax$Bx$Dxi32>, tensor<$Ix$Cxi32>, tensor<$Ax$Bx$Dxi32>, tensor<$Ix$Cxi32>, tensor<$Ix$Fx$Ex$T>, tensor<$Ix$Fx$Ex$T>, tensor<$Ax$Bx$Ex$T>, tensor<$Ax$Bx$Dx$W>) {
+        %p, %c = rota.expert_places %e rows = $F parts = $G : tensor<$Ax$Bx$Dxi32> -> tensor<$Ix$Cxi32>
+        %q, %n = rota.expert_places %e rows = $F capacity = $H parts = $G : tensor<$Ax$Bx$Dxi32> -> tensor<$Ix$Cxi32>
+        %l, %m = rota.expert_places %e others %a offset %o rows = $F capacity = $H parts = $G : tensor<$Ax$Bx$Dxi32>, tensor<$Jx$Cxi32>, tensor<i32> -> tensor<$Ix$Cxi32>
+        %r = rota.dispatch %x, %p counts %c parts = $G : (tensor<$Ax$Bx$Ex$T>, tensor<$Ax$Bx$Dxi32>, tensor<$Ix$Cxi32>) -> tensor<$Ix$Fx$Ex$T>
+        %s = rota.dispatch %x, %q weights %w parts = $G : (tensor<$Ax$Bx$Ex$T>, tensor<$Ax$Bx$Dxi32>, tensor<$Ax$Bx$Dx$W>) -> tensor<$Ix$Fx$Ex$T>
+        %y = rota.combine %r, %q weights %w parts = $G : (tensor<$Ix$Fx$Ex$T>, tensor<$Ax$Bx$Dxi32>, tensor<$Ax$Bx$Dx$W>) -> tensor<$Ax$Bx$Ex$T>
+        %d = rota.choice_dot %x, %s, %p parts = $G : (tensor<$Ax$Bx$Ex$T>, tensor<$Ix$Fx$Ex$T>, tensor<$Ax$Bx$Dxi32>) -> tensor<$Ax$Bx$Dx$W>
+        return %p, %c, %q, %n, %l, %m, %r, %s, %y, %d : tensor<$Ax$Bx$Dxi32>, tensor<$Ix$Cxi32>, tensor<$Ax$Bx$Dxi32>, tensor<$Ix$Cxi32>, tensor<$Ax$Bx$Dxi32>, tensor<$Ix$Cxi32>, tensor<$Ix$Fx$Ex$T>, tensor<$Ix$Fx$Ex$T>, tensor<$Ax$Bx$Ex$T>, tensor<$Ax$Bx$Dx$W>
+      })",
+     {{2, 6, 3, 2, 5, 6, 2, 2, 4, 8},
+      {1, 32, 4, 3, 19, 24, 4, 7, 4, 8},
+      {3, 8, 2, 1, 4, 8, 1, 3, 3, 6}}}};
 
 /// Values for the arguments: exact in their types, tokens below `end`.
 std::vector<Tensor> makeArguments(mlir::func::FuncOp function, int64_t lowest,

@@ -27,6 +27,11 @@ static const CompositeOp ops[] = {{"rms_norm", R"(
         %dgate, %dup = rota.activation_grad silu %dy, %gate, %up : (tensor<$Rx$Cx$T>, tensor<$Rx$Cx$T>, tensor<$Rx$Cx$T>) -> (tensor<$Rx$Cx$T>, tensor<$Rx$Cx$T>)
         return %dgate, %dup : tensor<$Rx$Cx$T>, tensor<$Rx$Cx$T>
       })"},
+                                  {"row_dot", R"(
+      func.func @f(%dy: tensor<1x$Rx$Cx$T>, %rows: tensor<1x$Rx$Cx$T>) -> tensor<1x$Rx1x$W> {
+        %dw = rota.row_dot %dy, %rows : tensor<1x$Rx$Cx$T> -> tensor<1x$Rx1x$W>
+        return %dw : tensor<1x$Rx1x$W>
+      })"},
                                   {"centered_norm", R"(
       func.func @f(%x: tensor<$Rx$Cx$T>, %gain: tensor<$Cx$T>) -> tensor<$Rx$Cx$T> {
         %y = rota.rms_norm centered %x, %gain epsilon = 0.015625 : tensor<$Rx$Cx$T>, tensor<$Cx$T>

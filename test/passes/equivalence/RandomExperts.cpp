@@ -183,13 +183,17 @@ RandomExperts::RandomExperts(uint64_t seed) {
   data = fsdp = tensor = length = 1;
   int64_t *others[] = {&data, &fsdp, &tensor, &length};
   *others[pick(random, 0, 3)] = pick(random, 1, 2);
+  context = pick(random, 0, 2) ? 1 : 2;
+  // Parts of a sequence on each rank of `context`, or none.
+  parts = context * pick(random, 0, 2);
   blocks = ranks * pick(random, 1, 2);
   int64_t ofBlock = pick(random, 1, 3);
   experts = blocks * ofBlock;
   choices = pick(random, 1, std::min<int64_t>(experts, 3));
   capacity = pick(random, 0, 3); // 0: none
   sequences = ranks * data * fsdp * pick(random, 1, 2);
-  tokens = 2 * pick(random, 1, 4);
+  parts = std::max<int64_t>(parts, 1);
+  tokens = 4 * pick(random, 1, 2);
   width = 2 * pick(random, 1, 3);
   inner = 2 * pick(random, 1, 3);
   isSigmoid = pick(random, 0, 1);
@@ -203,6 +207,7 @@ std::string RandomExperts::mesh() const {
   for (auto [axis, size] : {std::pair("data", data),
                             {"fsdp", fsdp},
                             {"tensor", tensor},
+                            {"context", context},
                             {"sequence", length}})
     if (size > 1)
       text += std::string(",") + axis + "=" + std::to_string(size);
@@ -218,7 +223,8 @@ void RandomExperts::setBiases(Tensors &parameters) const {
 
 /// A layer, squared errors of its results, and a real input. `$B` and its like
 /// stand for sizes: sequences, tokens, experts, choices, rows, width, inner
-/// width, blocks; $C, $G and $Q for a capacity, the form of scores, and a fill.
+/// width, blocks, parts of all sequences; $C, $G, $Q and $H for a capacity, the
+/// form of scores, a fill, and the parts of a sequence.
 static constexpr const char *model = R"(
 rota.stack @layers layers = 2 pattern [@experts] {
   rota.layer @experts {
@@ -231,16 +237,16 @@ rota.stack @layers layers = 2 pattern [@experts] {
       %b = rota.read @bias : tensor<$Xxf64>
       %z = rota.einsum "bsk,nk->bsn" %x, %wr : (tensor<$Bx$Sx$Exf64>, tensor<$Xx$Exf64>) -> tensor<$Bx$Sx$Xxf64>
       %w, %e = rota.route %z bias %b $Gscaling = 1.5 : (tensor<$Bx$Sx$Xxf64>, tensor<$Xxf64>) -> (tensor<$Bx$Sx$Kxf64>, tensor<$Bx$Sx$Kxi32>)
-      %p, %c = rota.expert_places %e rows = $R blocks = $P$C : tensor<$Bx$Sx$Kxi32> -> tensor<$Bx$Xxi32>
-      %r = rota.dispatch %x, %p counts %c blocks = $P$Q : (tensor<$Bx$Sx$Exf64>, tensor<$Bx$Sx$Kxi32>, tensor<$Bx$Xxi32>) -> tensor<$Bx$Rx$Exf64>
+      %p, %c = rota.expert_places %e rows = $R blocks = $P$C$H : tensor<$Bx$Sx$Kxi32> -> tensor<$Mx$Xxi32>
+      %r = rota.dispatch %x, %p counts %c blocks = $P$Q$H : (tensor<$Bx$Sx$Exf64>, tensor<$Bx$Sx$Kxi32>, tensor<$Mx$Xxi32>) -> tensor<$Mx$Rx$Exf64>
       %wu = rota.read @up : tensor<$Xx$Fx$Exf64>
-      %u0 = rota.grouped_product %r, %wu, %c transposed blocks = $P$Q : (tensor<$Bx$Rx$Exf64>, tensor<$Xx$Fx$Exf64>, tensor<$Bx$Xxi32>) -> tensor<$Bx$Rx$Fxf64>
-      %u = rota.name "moe_mlpwi_0" %u0 : tensor<$Bx$Rx$Fxf64>
-      %g = rota.activation silu %u : tensor<$Bx$Rx$Fxf64>
+      %u0 = rota.grouped_product %r, %wu, %c transposed blocks = $P$Q : (tensor<$Mx$Rx$Exf64>, tensor<$Xx$Fx$Exf64>, tensor<$Mx$Xxi32>) -> tensor<$Mx$Rx$Fxf64>
+      %u = rota.name "moe_mlpwi_0" %u0 : tensor<$Mx$Rx$Fxf64>
+      %g = rota.activation silu %u : tensor<$Mx$Rx$Fxf64>
       %wd = rota.read @down : tensor<$Xx$Fx$Exf64>
-      %d0 = rota.grouped_product %g, %wd, %c blocks = $P$Q : (tensor<$Bx$Rx$Fxf64>, tensor<$Xx$Fx$Exf64>, tensor<$Bx$Xxi32>) -> tensor<$Bx$Rx$Exf64>
-      %d = rota.name "moe_mlpwo" %d0 : tensor<$Bx$Rx$Exf64>
-      %o = rota.combine %d, %p weights %w counts %c blocks = $P$Q : (tensor<$Bx$Rx$Exf64>, tensor<$Bx$Sx$Kxi32>, tensor<$Bx$Sx$Kxf64>, tensor<$Bx$Xxi32>) -> tensor<$Bx$Sx$Exf64>
+      %d0 = rota.grouped_product %g, %wd, %c blocks = $P$Q : (tensor<$Mx$Rx$Fxf64>, tensor<$Xx$Fx$Exf64>, tensor<$Mx$Xxi32>) -> tensor<$Mx$Rx$Exf64>
+      %d = rota.name "moe_mlpwo" %d0 : tensor<$Mx$Rx$Exf64>
+      %o = rota.combine %d, %p weights %w counts %c blocks = $P$Q$H : (tensor<$Mx$Rx$Exf64>, tensor<$Bx$Sx$Kxi32>, tensor<$Bx$Sx$Kxf64>, tensor<$Mx$Xxi32>) -> tensor<$Bx$Sx$Exf64>
       %y = arith.addf %x, %o : tensor<$Bx$Sx$Exf64>
       return %y : tensor<$Bx$Sx$Exf64>
     }
@@ -259,17 +265,18 @@ func.func @loss(%y: tensor<$Bx$Sx$Exf64>, %target: tensor<$Bx$Sx$Exf64>) -> (ten
 
 std::string RandomExperts::text() const {
   int64_t ofBlock = experts / blocks;
-  int64_t room = tokens * std::min(choices, ofBlock);
+  int64_t room = tokens / parts * std::min(choices, ofBlock);
   if (capacity > 0)
     room = std::min(room, capacity * ofBlock);
-  double share = double(tokens * choices) / double(blocks * room);
+  double share = double(tokens / parts * choices) / double(blocks * room);
   std::map<char, std::string> values = {
       {'C', capacity > 0 ? " capacity = " + std::to_string(capacity) : ""},
       // The weight of one choice, normalized, is a constant, whose derivative
       // is zero but for rounding.
       {'G', std::string(isSigmoid ? "sigmoid " : "") +
                 (choices > 1 ? "normalize " : "")},
-      {'Q', share < 1 ? llvm::formatv(" fill = {0:f4}", share).str() : ""}};
+      {'Q', share < 1 ? llvm::formatv(" fill = {0:f4}", share).str() : ""},
+      {'H', parts > 1 ? " parts = " + std::to_string(parts) : ""}};
   for (auto [letter, size] : {std::pair('B', sequences),
                               {'S', tokens},
                               {'X', experts},
@@ -277,7 +284,8 @@ std::string RandomExperts::text() const {
                               {'R', blocks * room},
                               {'E', width},
                               {'F', inner},
-                              {'P', blocks}})
+                              {'P', blocks},
+                              {'M', parts * sequences}})
     values[letter] = std::to_string(size);
   std::string text;
   for (const char *at = model; *at; ++at)

@@ -66,9 +66,9 @@ public:
   void setBiases(Tensors &parameters) const;
 
 private:
-  int64_t ranks, data, fsdp, tensor, length; // sizes of the mesh
+  int64_t ranks, data, fsdp, tensor, length, context; // sizes of the mesh
   int64_t blocks, experts, choices, capacity;
-  int64_t sequences, tokens, width, inner;
+  int64_t sequences, tokens, parts, width, inner;
   int64_t preferred = 0; // experts from the first on that all choose
   bool isSigmoid;
 };
