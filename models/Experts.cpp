@@ -82,8 +82,8 @@ ExpertConfig ExpertConfig::read(Config &config, const DecoderConfig &decoder,
         config, choicesKey,
         "sequences x rows of a sequence x the larger of hidden_size and " +
             innerKey.str(),
-        {microbatch.sequences * partsOf(microbatch),
-         result.rows(microbatch), std::max(decoder.embed, inner)});
+        {microbatch.sequences * partsOf(microbatch), result.rows(microbatch),
+         std::max(decoder.embed, inner)});
   return result;
 }
 

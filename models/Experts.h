@@ -90,8 +90,8 @@ protected:
   /// shape. `counts` [parts * B, X] are the rows of each expert.
   virtual Value apply(Value rows, Value counts);
 
-  /// Rows [parts * B, R, in] times parameter `name`, [X, out, in] or, where it is not
-  /// `transposed`, [X, in, out].
+  /// Rows [parts * B, R, in] times parameter `name`, [X, out, in] or, where it
+  /// is not `transposed`, [X, in, out].
   Value product(Value rows, StringRef name, int64_t out, int64_t in,
                 Value counts, bool transposed = true);
 

@@ -296,10 +296,11 @@ struct AuxiliarySums {
 
 /// Counts of layers' forward, for reports: a table of i32 [rows, columns] for
 /// each microbatch. A sequence has `parts` rows, one for each equal part of its
-/// tokens, and a rank those of its sequences or parts. The columns of a layer are added over rows, microbatches and ranks. Where the
-/// observation `isAveraged`, tasks of the layer read the mean of these sums
-/// over the step's microbatches, f32 [columns], which the runtime writes before
-/// the step after the table of each microbatch.
+/// tokens, and a rank those of its sequences or parts. The columns of a layer
+/// are added over rows, microbatches and ranks. Where the observation
+/// `isAveraged`, tasks of the layer read the mean of these sums over the step's
+/// microbatches, f32 [columns], which the runtime writes before the step after
+/// the table of each microbatch.
 struct Observation {
   std::string name;
   int64_t rows = 0, columns = 0;

@@ -142,8 +142,8 @@ static int64_t earlierChoices(ExpertPlacesOp op, Frame &frame, int64_t b,
                       double(expert));
   p += int64_t(frame.get(op.getOffset())[0]);
   for (int64_t earlier = 0; earlier < p; ++earlier)
-    count += int64_t(
-        frame.get(op.getOthers())({earlier * sequences + b, expert}));
+    count +=
+        int64_t(frame.get(op.getOthers())({earlier * sequences + b, expert}));
   return count;
 }
 

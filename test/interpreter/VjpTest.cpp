@@ -137,12 +137,12 @@ Case placed(llvm::StringRef op, bool weighed, llvm::StringRef from,
             llvm::StringRef to, llvm::StringRef form = "") {
   std::string a = ("tensor<" + from + "x$T>").str(), p = "tensor<2x3x2xi32>",
               w = "tensor<2x3x2x$W>", y = ("tensor<" + to + "x$T>").str();
-  return {(op + (weighed ? " weights" : "") + form).str(),
-          "%a: " + a + ", %p: " + p + (weighed ? ", %w: " + w : ""),
-          (op + " %a, %p" + (weighed ? " weights %w" : "") + form + " : (")
-                  .str() +
-              a + ", " + p + (weighed ? ", " + w : "") + ") -> " + y,
-          y};
+  return {
+      (op + (weighed ? " weights" : "") + form).str(),
+      "%a: " + a + ", %p: " + p + (weighed ? ", %w: " + w : ""),
+      (op + " %a, %p" + (weighed ? " weights %w" : "") + form + " : (").str() +
+          a + ", " + p + (weighed ? ", " + w : "") + ") -> " + y,
+      y};
 }
 
 /// Up to two rows for each of 4 experts.

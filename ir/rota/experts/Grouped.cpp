@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Products of rows and biases of rows by expert. Experts and the rows of a
-// sequence divide together, by blocks: the number of blocks is a factor of both.
+// sequence divide together, by blocks: the number of blocks is a factor of
+// both.
 #include "ir/rota/OpFamily.h"
 #include "ir/rota/composite/Arithmetic.h"
 #include "ir/rota/experts/CountedRows.h"
@@ -153,16 +154,14 @@ FactorRule RowDotOp::getFactorRule() {
   builder.linear({0});
   builder.linear({1});
   Dimensions rows = builder.factors(shapeOf(getLhs()));
-  return withPadding(
-      builder.finish({rows, rows}, {{rows[0], rows[1], {}}}));
+  return withPadding(builder.finish({rows, rows}, {{rows[0], rows[1], {}}}));
 }
 
 FailureOr<SmallVector<Value>> RowDotOp::decompose(OpBuilder &builder) {
   Arithmetic b(builder, getLoc(), tensorOf(getLhs()));
   Value sum = b.rowSum(b.mul(b.widen(getLhs()), b.widen(getRhs())));
   Value column = ReshapeOp::create(
-      builder, getLoc(),
-      tensorOf(getResult()).clone(elementOf(sum)), sum);
+      builder, getLoc(), tensorOf(getResult()).clone(elementOf(sum)), sum);
   return SmallVector<Value>{b.convert(column, getResult().getType())};
 }
 

@@ -9,8 +9,7 @@
 namespace mlir::rota {
 
 /// Checks that sequences of `tokens` have that many equal parts.
-inline LogicalResult verifyParts(Operation *op, int64_t parts,
-                                 int64_t tokens) {
+inline LogicalResult verifyParts(Operation *op, int64_t parts, int64_t tokens) {
   if (parts >= 1 && tokens % parts == 0)
     return success();
   return op->emitOpError("expected a number of parts that divides ")

@@ -2,8 +2,8 @@
 //
 // The ops that move tokens to the rows of experts and back. The batch and parts
 // of its sequences divide freely; the tokens of a part divide, or rows do, by
-// blocks: the number of blocks is then a factor of both rows and experts. A rank
-// with some of the blocks knows its first row by an offset.
+// blocks: the number of blocks is then a factor of both rows and experts. A
+// rank with some of the blocks knows its first row by an offset.
 #include "ir/rota/OpFamily.h"
 #include "ir/rota/experts/CountedRows.h"
 #include "ir/rota/experts/Parts.h"
@@ -23,8 +23,7 @@ template <typename Op> static LogicalResult checkPlacedCounts(Op op) {
 
 /// C1 of the ops between tokens [B, S, E] and rows [Q, R, E], and weights and
 /// an offset where there are some.
-template <typename Op>
-static LogicalResult checkPlaced(Op op, Value weights) {
+template <typename Op> static LogicalResult checkPlaced(Op op, Value weights) {
   Value tokens = op.getTokens(), rows = op.getRows(), places = op.getPlaces();
   if (failed(checkRank(op, "tokens", tokens, 3)) ||
       failed(checkRank(op, "rows", rows, 3)) ||
@@ -32,9 +31,9 @@ static LogicalResult checkPlaced(Op op, Value weights) {
     return failure();
   ArrayRef<int64_t> shape = shapeOf(tokens), choices = shapeOf(places);
   if (failed(verifyParts(op, op.getParts(), shape[1])) ||
-      failed(checkShape(op, "rows", rows,
-                        {shape[0] * int64_t(op.getParts()), shapeOf(rows)[1],
-                         shape[2]})) ||
+      failed(checkShape(
+          op, "rows", rows,
+          {shape[0] * int64_t(op.getParts()), shapeOf(rows)[1], shape[2]})) ||
       failed(checkElement(op, "rows", rows, elementOf(tokens))) ||
       failed(
           checkShape(op, "places", places, {shape[0], shape[1], choices[2]})))
@@ -76,11 +75,10 @@ static Cotangents placedCotangents(Op op, OpBuilder &builder, Value moved,
   Cotangents result(op->getNumOperands());
   result[0] = moved;
   if (op.getWeights() && needed[2])
-    result[2] =
-        ChoiceDotOp::create(builder, op.getLoc(), op.getWeights().getType(),
-                            tokens, rows, op.getPlaces(), op.getOffset(),
-                            op.getCounts(), op.getBlocks(), op.getFillAttr(),
-                            op.getParts());
+    result[2] = ChoiceDotOp::create(
+        builder, op.getLoc(), op.getWeights().getType(), tokens, rows,
+        op.getPlaces(), op.getOffset(), op.getCounts(), op.getBlocks(),
+        op.getFillAttr(), op.getParts());
   return result;
 }
 
@@ -88,10 +86,10 @@ FailureOr<Cotangents> DispatchOp::vjp(OpBuilder &builder, ValueRange cotangents,
                                       ArrayRef<bool> needed) {
   Value moved;
   if (needed[0])
-    moved = CombineOp::create(
-        builder, getLoc(), getTokens().getType(), cotangents[0], getPlaces(),
-        getWeights(), getOffset(), getCounts(), getBlocks(), getFillAttr(),
-        getParts());
+    moved =
+        CombineOp::create(builder, getLoc(), getTokens().getType(),
+                          cotangents[0], getPlaces(), getWeights(), getOffset(),
+                          getCounts(), getBlocks(), getFillAttr(), getParts());
   return placedCotangents(*this, builder, moved, getTokens(), cotangents[0],
                           needed);
 }
@@ -110,8 +108,8 @@ static Cotangents travellingCotangents(CombineOp op, OpBuilder &builder,
     RankedTensorType type = tensorOf(tokens);
     return DispatchOp::create(
         builder, loc,
-        type.clone({rows.getDimSize(0), rows.getDimSize(1),
-                    type.getDimSize(2)}),
+        type.clone(
+            {rows.getDimSize(0), rows.getDimSize(1), type.getDimSize(2)}),
         tokens, op.getPlaces(), weights, op.getOffset(), op.getCounts(),
         op.getBlocks(), op.getFillAttr(), op.getParts());
   };
@@ -119,23 +117,21 @@ static Cotangents travellingCotangents(CombineOp op, OpBuilder &builder,
       builder, loc,
       weights.clone({weights.getDimSize(0), weights.getDimSize(1), 1}), 1.0);
   Value moved = dispatch(dy, /*weights=*/Value());
-  Value ofRows = ReshapeOp::create(
-      builder, loc, weights.clone(rows.getShape().drop_back()),
-      dispatch(ones, op.getWeights()));
+  Value ofRows = ReshapeOp::create(builder, loc,
+                                   weights.clone(rows.getShape().drop_back()),
+                                   dispatch(ones, op.getWeights()));
   Value weighed = arith::MulFOp::create(
       builder, loc, castElements(builder, loc, moved, wide),
       BroadcastOp::create(builder, loc, rows.clone(wide), ofRows,
                           ArrayRef<int64_t>{0, 1}));
   Value dots = RowDotOp::create(
-      builder, loc,
-      weights.clone({rows.getDimSize(0), rows.getDimSize(1), 1}), moved,
-      op.getRows());
+      builder, loc, weights.clone({rows.getDimSize(0), rows.getDimSize(1), 1}),
+      moved, op.getRows());
   Cotangents result(op->getNumOperands());
   result[0] = castElements(builder, loc, weighed, rows.getElementType());
-  result[2] =
-      ChoiceDotOp::create(builder, loc, weights, ones, dots, op.getPlaces(),
-                          op.getOffset(), op.getCounts(), op.getBlocks(),
-                          op.getFillAttr(), op.getParts());
+  result[2] = ChoiceDotOp::create(
+      builder, loc, weights, ones, dots, op.getPlaces(), op.getOffset(),
+      op.getCounts(), op.getBlocks(), op.getFillAttr(), op.getParts());
   return result;
 }
 
@@ -145,10 +141,10 @@ FailureOr<Cotangents> CombineOp::vjp(OpBuilder &builder, ValueRange cotangents,
     return travellingCotangents(*this, builder, cotangents[0]);
   Value moved;
   if (needed[0])
-    moved = DispatchOp::create(
-        builder, getLoc(), getRows().getType(), cotangents[0], getPlaces(),
-        getWeights(), getOffset(), getCounts(), getBlocks(), getFillAttr(),
-        getParts());
+    moved = DispatchOp::create(builder, getLoc(), getRows().getType(),
+                               cotangents[0], getPlaces(), getWeights(),
+                               getOffset(), getCounts(), getBlocks(),
+                               getFillAttr(), getParts());
   return placedCotangents(*this, builder, moved, cotangents[0], getRows(),
                           needed);
 }
@@ -241,10 +237,9 @@ Parts DispatchOp::buildPart(OpBuilder &builder, ArrayRef<Axes> factors,
   Value first = firstRow(*this, builder, factors, rows);
   if (!first)
     return SmallVector<Value>();
-  return SmallVector<Value>{
-      create(builder, getLoc(), types[0], getTokens(), getPlaces(),
-             getWeights(), first, /*counts=*/Value(), 1, FloatAttr(),
-             getParts())};
+  return SmallVector<Value>{create(
+      builder, getLoc(), types[0], getTokens(), getPlaces(), getWeights(),
+      first, /*counts=*/Value(), 1, FloatAttr(), getParts())};
 }
 
 Parts CombineOp::buildPart(OpBuilder &builder, ArrayRef<Axes> factors,
@@ -252,10 +247,9 @@ Parts CombineOp::buildPart(OpBuilder &builder, ArrayRef<Axes> factors,
   Value first = firstRow(*this, builder, factors, shapeOf(getRows())[1]);
   if (!first)
     return SmallVector<Value>();
-  return SmallVector<Value>{create(builder, getLoc(), types[0], getRows(),
-                                   getPlaces(), getWeights(), first,
-                                   /*counts=*/Value(), 1, FloatAttr(),
-                                   getParts())};
+  return SmallVector<Value>{create(
+      builder, getLoc(), types[0], getRows(), getPlaces(), getWeights(), first,
+      /*counts=*/Value(), 1, FloatAttr(), getParts())};
 }
 
 Parts ChoiceDotOp::buildPart(OpBuilder &builder, ArrayRef<Axes> factors,
@@ -263,10 +257,9 @@ Parts ChoiceDotOp::buildPart(OpBuilder &builder, ArrayRef<Axes> factors,
   Value first = firstRow(*this, builder, factors, shapeOf(getRows())[1]);
   if (!first)
     return SmallVector<Value>();
-  return SmallVector<Value>{create(builder, getLoc(), types[0], getTokens(),
-                                   getRows(), getPlaces(), first,
-                                   /*counts=*/Value(), 1, FloatAttr(),
-                                   getParts())};
+  return SmallVector<Value>{create(
+      builder, getLoc(), types[0], getTokens(), getRows(), getPlaces(), first,
+      /*counts=*/Value(), 1, FloatAttr(), getParts())};
 }
 
 /// Elements of the rows that choices have: all choices have one, if there are

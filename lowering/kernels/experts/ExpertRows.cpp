@@ -84,13 +84,13 @@ void emitRoom(KernelBuilder &k, const PlaceShape &shape, Memory all, Value part,
   Value own = k.div(part, shape.batch);
   Value sequence = k.sub(part, k.mul(own, shape.batch));
   k.loop(0, shape.experts, 1, [&](Value expert) {
-    Value taken = k.loop(
-        k.i64(0), k.add(first, own), 1, {k.i64(0)},
-        [&](Value earlier, ValueRange sum) -> SmallVector<Value> {
-          Value row = k.add(k.mul(earlier, shape.batch), sequence);
-          Value at = k.add(k.mul(row, shape.experts), expert);
-          return {k.add(sum[0], k.loadIndex(all, at))};
-        })[0];
+    Value taken =
+        k.loop(k.i64(0), k.add(first, own), 1, {k.i64(0)},
+               [&](Value earlier, ValueRange sum) -> SmallVector<Value> {
+                 Value row = k.add(k.mul(earlier, shape.batch), sequence);
+                 Value at = k.add(k.mul(row, shape.experts), expert);
+                 return {k.add(sum[0], k.loadIndex(all, at))};
+               })[0];
     Value left = k.sub(k.i64(shape.capacity), taken);
     storeIndex(k, k.select(k.isLess(left, k.i64(0)), k.i64(0), left), room,
                expert);
@@ -218,8 +218,8 @@ struct MoveShape : PartShape {
   bool weighed, isPart;
 };
 
-/// A kernel's memory: places, where a rank's rows begin, and weights where there
-/// are some.
+/// A kernel's memory: places, where a rank's rows begin, and weights where
+/// there are some.
 struct Choices {
   /// From argument `next` on: places, weights, offset.
   Choices(KernelBuilder &k, const MoveShape &shape, unsigned next)
@@ -380,9 +380,9 @@ static FailureOr<KernelPlan> planExpertPlaces(mlir::rota::ExpertPlacesOp op,
   PlaceShape shape(op);
   // Choices of all parts come from `others`, or from a kernel before.
   unsigned extra = shape.countsEarlier() ? 1 + shape.hasOthers : 0;
-  FailureOr<std::string> symbol = emitDedicated(
-      library, "expert_places", shape.key(), 3 + extra,
-      [&](KernelBuilder &k) { emitPlacesOfParts(k, shape); });
+  FailureOr<std::string> symbol =
+      emitDedicated(library, "expert_places", shape.key(), 3 + extra,
+                    [&](KernelBuilder &k) { emitPlacesOfParts(k, shape); });
   if (failed(symbol))
     return failure();
   KernelPlan plan;

@@ -5,6 +5,7 @@
 // RUN: rota-opt %source/models/examples/experts.mlir --differentiate --shard=mesh=expert=2 | FileCheck %s --check-prefixes=CHECK,TRAVEL
 // RUN: sed 's/rows = 128/rows = 8192/; s/2x128x/2x8192x/g' %source/models/examples/experts.mlir | rota-opt --differentiate --shard=mesh=expert=2 | FileCheck %s --check-prefixes=CHECK,GATHER
 // RUN: rota-opt %source/models/examples/experts.mlir --differentiate --shard=mesh=tensor=2 | FileCheck %s --check-prefix=TENSOR
+// RUN: sed 's/rows = 128 blocks = 2/rows = 64 blocks = 2 capacity = 8 parts = 2/; s/fill = 0.5 : (\(tensor<2x32x64xf32>, tensor<2x32x2xi32>, tensor<2x4\|tensor<2x128x64xf32>, tensor<2x32\)/fill = 0.5 parts = 2 : (\1/; s/2x128x/4x64x/g; s/2x4xi32/4x4xi32/g' %source/models/examples/experts.mlir | rota-opt --differentiate --shard=mesh=expert=2,context=2 | FileCheck %s --check-prefix=PARTS
 
 // CHECK: rota.layer @experts
 // CHECK: rota.param @"experts.{expert}.gate.weight" : tensor<2x96x64xf32>
@@ -24,12 +25,19 @@
 // GATHER: rota.combine {{.*}} weights {{.*}} offset
 // GATHER-NEXT: rota.reduce_scatter {{.*}} axes [<expert>]
 
-// The gradients: cotangents of rows travel, too, and rows to the cotangents.
+// The gradients: cotangents of rows travel, too, with a weight a row; the dot
+// product of a row and its cotangent goes back, not the row.
 // TRAVEL: func.func @backward
 // TRAVEL-NOT: rota.all_gather
 // TRAVEL-NOT: rota.all_to_all {{.*}}f32
-// TRAVEL: rota.dispatch {{.*}} weights {{.*}} -> tensor<1x128x64xf32>
-// TRAVEL: rota.choice_dot {{.*}} -> tensor<1x32x2xf32>
+// TRAVEL: rota.dispatch %{{[^ ]*}}, %{{[^ ]*}} counts {{.*}} -> tensor<1x128x64xf32>
+// TRAVEL: %[[WEIGHTS:.*]] = rota.dispatch {{.*}} weights {{.*}} -> tensor<1x128x1xf32>
+// TRAVEL: rota.ragged_all_to_all %[[WEIGHTS]] {{.*}} -> tensor<2x64x1xf32>
+// TRAVEL: %[[OWN:.*]] = rota.ragged_all_to_all {{.*}} -> tensor<2x64x64xf32>
+// TRAVEL: arith.mulf %[[OWN]]
+// TRAVEL: %[[DOTS:.*]] = rota.row_dot %[[OWN]], {{.*}} -> tensor<2x64x1xf32>
+// TRAVEL: %[[BACK:.*]] = rota.ragged_all_to_all %[[DOTS]] {{.*}} -> tensor<1x128x1xf32>
+// TRAVEL: rota.choice_dot %{{[^ ]*}}, %[[BACK]], {{.*}} -> tensor<1x32x2xf32>
 // TRAVEL: rota.combine {{.*}} -> tensor<1x32x64xf32>
 // TRAVEL-NOT: rota.all_gather
 // TRAVEL-NOT: rota.all_to_all {{.*}}f32
@@ -38,6 +46,19 @@
 // GATHER: rota.dispatch {{.*}} offset {{.*}} -> tensor<2x4096x64xf32>
 // GATHER: rota.choice_dot {{.*}} offset
 // GATHER: rota.combine {{.*}} offset {{.*}} -> tensor<2x32x64xf32>
+
+// Parts of sequences: a rank has the rows of its own tokens, and the first choices
+// of the whole sequence keep their rows.
+// PARTS: rota.layer @experts
+// PARTS: func.func @forward
+// PARTS: %[[OF:.*]], %[[OWN:.*]] = rota.expert_places %[[E:[^ ]*]] rows = 64 blocks = 2 : tensor<1x16x2xi32> -> tensor<1x4xi32>
+// PARTS: %[[ALL:.*]] = rota.all_gather %[[OWN]] dim = 0 axes [<context>] reason "choices of all parts of a sequence" : tensor<1x4xi32> -> tensor<2x4xi32>
+// PARTS: %[[FIRST:.*]] = rota.shard_offset axes [<context>] factor = 1
+// PARTS: rota.expert_places %[[E]] others %[[ALL]] offset %[[FIRST]] rows = 64 blocks = 2 capacity = 8 :
+// PARTS: rota.dispatch {{.*}} -> tensor<1x64x64xf32>
+// PARTS: rota.ragged_all_to_all {{.*}} axes [<expert>] {{.*}} -> tensor<2x32x64xf32>
+// PARTS: rota.combine {{.*}} -> tensor<1x16x64xf32>
+// PARTS-NOT: all_gather {{.*}}f32
 
 // TENSOR: rota.layer @experts
 // TENSOR: func.func @forward
