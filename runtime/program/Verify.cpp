@@ -158,8 +158,8 @@ private:
         rows % o.rows != 0)
       fail("observation '" + o.name +
            "': expected columns and rows that divide " + std::to_string(rows) +
-           " parts of " + std::to_string(sequences) + " sequences, got " +
-           std::to_string(o.rows) + " x " + std::to_string(o.columns));
+           " parts of sequences, got " + std::to_string(o.rows) + " x " +
+           std::to_string(o.columns));
   }
 
   void verifyObserved(int stage, const std::string &what) {

@@ -214,6 +214,12 @@ const Case cases[] = {
      "tensor<2x64x8xf32>",
      "a.b.c,a.b.e,a.df->a.dg.c a=2 b=16 c=8 d=2 e=2 f=4 g=32 d# e! f! g!", 0,
      4 * (512 + 64 + 16), 4 * 1024},
+    {"dispatch of parts of sequences",
+     "%x: tensor<2x16x8xf32>, %p: tensor<2x16x2xi32>",
+     "rota.dispatch %x, %p parts = 4 : (tensor<2x16x8xf32>, "
+     "tensor<2x16x2xi32>) -> tensor<8x16x8xf32>",
+     "a.fb.c,a.fb.e->fa.d.c a=2 b=4 c=8 d=16 e=2 f=4 d# e!", 0, 4 * (512 + 64),
+     4 * 1024},
     {"combine",
      "%r: tensor<2x64x8xbf16>, %p: tensor<2x16x2xi32>, %w: tensor<2x16x2xf32>",
      "rota.combine %r, %p weights %w : (tensor<2x64x8xbf16>, "

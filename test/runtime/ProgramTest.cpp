@@ -60,7 +60,7 @@ Program makeProgram() {
   p.parameters = {weight};
   p.auxiliaryLosses = {{"balance", 0.01, 64.0}};
   p.input.shape = {4, 8};
-  p.observations = {{"load", 2, 5, 16, /*isAveraged=*/true}};
+  p.observations = {{"load", 2, 5, 1, 16, /*isAveraged=*/true}};
   p.modelOptions = {{"expert-capacity", "1.5"}};
   Stage rank;
   rank.arenaBytes = 4096;
@@ -240,8 +240,12 @@ TEST(Verify, RefusesObservations) {
                                    "below 1, got 1"));
   program = makeProgram();
   program.observations[0].rows = 3;
-  EXPECT_TRUE(verifyFails(program, "observation 'load': expected columns and "
-                                   "rows that divide 4 sequences, got 3 x 5"));
+  EXPECT_TRUE(verifyFails(program,
+                          "observation 'load': expected columns and "
+                          "rows that divide 4 parts of sequences, got 3 x "
+                          "5"));
+  program.observations[0].parts = 3;
+  EXPECT_TRUE(verify(program, error)) << error;
 }
 
 TEST(Verify, RefusesPlacesOfAuxiliaryLosses) {
