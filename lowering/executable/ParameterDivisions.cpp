@@ -4,6 +4,8 @@
 // shardings.
 #include "lowering/executable/ParameterDivisions.h"
 
+#include "runtime/program/UpdatePlaces.h"
+
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
@@ -57,7 +59,8 @@ public:
       return failure();
     if (windows)
       addWindow(storage);
-    return addOptimizer(optimizer);
+    addOptimizer(optimizer);
+    return success();
   }
 
 private:
@@ -107,40 +110,54 @@ private:
     p.unshard = collectives.add(make(Collective::Kind::AllGather, p.compute,
                                      storage, p.computeDivision, "gathers"));
     Collective reduce =
-        make(Collective::Kind::ReduceScatter, ElementType::F32, storage,
+        make(Collective::Kind::ReduceScatter, p.gradient, storage,
              p.computeDivision, "reduces the gradient of");
     reduce.accumulate = true;
     p.reduceGrad = collectives.add(std::move(reduce));
   }
 
-  LogicalResult addOptimizer(const DivisionStep &optimizer) {
-    size_t sums = llvm::count_if(optimizer.axes,
-                                 [&](int axis) { return isUnreduced(axis); });
-    if (sums != 0 && sums != optimizer.axes.size())
-      return param.emitOpError("expected the gradient of '")
-             << param.getSymName()
-             << "' to be a sum over all axes that its optimizer sharding adds, "
-                "or over none";
-    for (int axis : optimizer.axes)
+  /// The axes of the optimizer's step over which one reduce-scatter sums: the
+  /// major ones where the rank's part lies in its accumulator, so that the rest
+  /// is cut off by an address, else all or none.
+  DivisionStep scattered(const DivisionStep &optimizer) const {
+    DivisionStep step = {optimizer.dim, {}};
+    for (int axis : optimizer.axes) {
+      if (!isUnreduced(axis))
+        break;
+      step.axes.push_back(axis);
+    }
+    if (step.axes != optimizer.axes && !hasPartsInPlace(p, mesh))
+      step.axes.clear();
+    return step;
+  }
+
+  void addOptimizer(const DivisionStep &optimizer) {
+    using Kind = Collective::Kind;
+    DivisionStep scatter = scattered(optimizer);
+    for (int axis : scatter.axes)
       llvm::erase(unreduced, axis);
     if (!unreduced.empty()) {
       Collective sum;
-      sum.kind = Collective::Kind::AllReduce;
+      sum.kind = Kind::AllReduce;
+      sum.type = p.gradient;
       sum.axes = unreduced;
       sum.size = partElements(p.shape, p.storageDivision, mesh);
       sum.reason = "sums the gradient of '" + p.name + "'";
       p.reduce.push_back(collectives.add(std::move(sum)));
     }
     if (optimizer.axes.empty())
-      return success();
-    p.reduce.push_back(collectives.add(make(
-        sums != 0 ? Collective::Kind::ReduceScatter : Collective::Kind::Slice,
-        ElementType::F32, optimizer, p.storageDivision,
-        sums != 0 ? "reduces the gradient of" : "cuts the gradient of")));
+      return;
+    if (!scatter.axes.empty())
+      p.reduce.push_back(
+          collectives.add(make(Kind::ReduceScatter, p.gradient, scatter,
+                               p.storageDivision, "reduces the gradient of")));
+    else if (!hasPartsInPlace(p, mesh))
+      p.reduce.push_back(
+          collectives.add(make(Kind::Slice, p.gradient, optimizer,
+                               p.storageDivision, "cuts the gradient of")));
     p.refresh =
-        collectives.add(make(Collective::Kind::AllGather, p.compute, optimizer,
+        collectives.add(make(Kind::AllGather, p.compute, optimizer,
                              p.storageDivision, "gathers the update of"));
-    return success();
   }
 
   ParamOp param;

@@ -10,7 +10,7 @@
 namespace rota::lowering {
 
 /// Fills in shape, divisions and collectives of `parameter`, whose name and
-/// compute type are set, from `param`. With `windows`, functions see gathered
+/// types are set, from `param`. With `windows`, functions see gathered
 /// copies and add to gradients that are reduced later, so `unshard` and
 /// `reduceGrad` are there even where storage is not divided further. Fails with
 /// an error at `param` when functions do not see parts or the gradient's axes

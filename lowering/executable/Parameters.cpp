@@ -98,7 +98,7 @@ private:
       int64_t count =
           partElements(p.shape, p.computeDivision, layout.program.mesh);
       int64_t value = values.add(byteSize(p.compute) * count);
-      int64_t gradient = gradients.add(4 * count);
+      int64_t gradient = gradients.add(byteSize(p.gradient) * count);
       block.entries.push_back({number, value, gradient});
       offsets[param] = {value, gradient};
     }

@@ -3,6 +3,8 @@
 // Lays out what lives as long as the program, region by region.
 #include "lowering/memory/StaticBlocks.h"
 
+#include "runtime/program/UpdatePlaces.h"
+
 #include <algorithm>
 
 namespace rota::memory {
@@ -77,7 +79,7 @@ public:
         update.master = update.stored;
       if (p.compute == ElementType::F32)
         update.updated = update.master;
-      else if (p.refresh < 0)
+      else if (p.refresh < 0 || hasPartsInPlace(p, program.mesh))
         update.updated = update.stored;
       else
         update.updated = arena.add(byteSize(p.compute) * optimizerElements(p));
@@ -92,17 +94,20 @@ public:
       for (size_t i = 0; i < entries.size(); ++i) {
         const Parameter &p = parameter(entries[i]);
         h.offsets->accumulators[i] =
-            windows ? arena.add(4 * partElements(p.shape, p.storageDivision,
-                                                 program.mesh))
+            windows ? arena.add(byteSize(p.gradient) *
+                                partElements(p.shape, p.storageDivision,
+                                             program.mesh))
                     : h.offsets->gradients + entries[i].gradient;
       }
     }
-    forEachUpdate(
-        [&](Update &update, const BlockOffsets &offsets, size_t entry) {
-          const Parameter &p = program.parameters[update.parameter];
-          update.gradient = p.refresh < 0 ? offsets.accumulators[entry]
-                                          : arena.add(4 * optimizerElements(p));
-        });
+    forEachUpdate([&](Update &update, const BlockOffsets &offsets,
+                      size_t entry) {
+      const Parameter &p = program.parameters[update.parameter];
+      bool isInPlace = p.refresh < 0 || hasPartsInPlace(p, program.mesh);
+      update.gradient =
+          isInPlace ? offsets.accumulators[entry]
+                    : arena.add(byteSize(p.gradient) * optimizerElements(p));
+    });
   }
 
   void placeStates() {

@@ -109,7 +109,8 @@ private:
     for (const ArenaAddress &g : update.gradients)
       if (g.stage == number)
         add(g.offset,
-            4 * partElements(p.shape, p.storageDivision, program.mesh),
+            byteSize(p.gradient) *
+                partElements(p.shape, p.storageDivision, program.mesh),
             "a gradient of " + name, "gradients");
     for (const ArenaAddress &c : update.copies)
       if (c.stage == number)
@@ -124,8 +125,8 @@ private:
           "the update of " + name);
     if (update.gradients.empty() ||
         update.gradients[0].offset != update.gradient)
-      add(update.gradient, 4 * optimizer, "the summed gradient of " + name,
-          "gradients");
+      add(update.gradient, byteSize(p.gradient) * optimizer,
+          "the summed gradient of " + name, "gradients");
     add(update.states, p.stateBytes, "the states of " + name, "optimizer");
   }
 

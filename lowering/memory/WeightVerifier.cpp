@@ -150,7 +150,9 @@ void WeightVerifier::use(const NamedBlock &block, int64_t values,
       continue;
     name = gradientName(entry.parameter, block.layer);
     if (hasWindows)
-      state.fail(state.arena.accumulate(gradient, 4 * elements[entry.parameter],
+      state.fail(state.arena.accumulate(gradient,
+                                        byteSize(parameter(entry).gradient) *
+                                            elements[entry.parameter],
                                         name));
     else
       expectAt(accumulatorOf(entry.parameter, block.layer), gradient, name);

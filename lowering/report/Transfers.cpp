@@ -180,7 +180,7 @@ private:
       for (const ArenaAddress &place : update.gradients)
         if (place.stage != static_cast<int>(stage))
           add(send(parameter.name, "a gradient, to the stage that updates it"),
-              4 * stored, 1);
+              byteSize(parameter.gradient) * stored, 1);
       for (size_t i = 0; i < update.copies.size(); ++i)
         add(send(parameter.name, "a weight, to another stage that uses it"),
             byteSize(parameter.compute) * stored, 1);

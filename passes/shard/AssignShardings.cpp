@@ -333,27 +333,65 @@ FailureOr<DimensionAxes> AssignShardings::storageAxes(ParamOp param,
   return axes;
 }
 
+/// The axes along which a tensor with these dimensions is replicated, in the
+/// order of the mesh.
+static AxisList replicatingAxes(MLIRContext *context,
+                                const DimensionAxes &dimensions,
+                                MeshAttr mesh) {
+  AxisList all, taken;
+  for (uint32_t axis = 0; axis <= getMaxEnumValForMeshAxis(); ++axis)
+    if (static_cast<MeshAxis>(axis) != MeshAxis::Stage)
+      all.push_back(AxisRefAttr::get(context, static_cast<MeshAxis>(axis)));
+  for (const AxisList &list : dimensions)
+    llvm::append_range(taken, list);
+  return difference(normalizedSet(all, mesh), normalizedSet(taken, mesh), mesh);
+}
+
+/// Those of `axes` that together divide `size` into the most equal parts; of
+/// equal choices the one with the first axes.
+static AxisList mostDividing(ArrayRef<AxisRefAttr> axes, int64_t size,
+                             MeshAttr mesh) {
+  AxisList best;
+  for (uint32_t choice = 1; choice < (1u << axes.size()); ++choice) {
+    AxisList list;
+    for (auto [number, axis] : llvm::enumerate(axes))
+      if (choice >> number & 1)
+        list.push_back(axis);
+    if (size % mesh.getSize(list) == 0 &&
+        mesh.getSize(list) > mesh.getSize(best))
+      best = list;
+  }
+  return best;
+}
+
+/// Divides the dimension that replicas of what is stored divide the furthest,
+/// the first of equal ones: its parts are contiguous.
 DimensionAxes AssignShardings::optimizerAxes(ParamOp param,
                                              DimensionAxes axes) {
-  AxisRefAttr data = AxisRefAttr::get(&getContext(), MeshAxis::Data);
-  int64_t ranks = mesh.getSize(data);
-  bool isDivided = llvm::any_of(axes, [&](const AxisList &list) {
-    return overlapsAny(data, list, mesh);
-  });
-  if (!shardOptimizer || ranks == 1 || isDivided)
+  if (!shardOptimizer)
     return axes;
-  for (auto [size, list] : llvm::zip(param.getTensorType().getShape(), axes)) {
-    bool isTensor = llvm::any_of(list, [](AxisRefAttr ref) {
-      return ref.getAxis() == MeshAxis::Tensor ||
-             ref.getAxis() == MeshAxis::Sequence;
-    });
-    if (isTensor || size % (mesh.getSize(list) * ranks) != 0)
+  AxisList replicas = replicatingAxes(&getContext(), axes, mesh), best;
+  size_t dimension = 0;
+  for (auto [dim, size] : llvm::enumerate(param.getTensorType().getShape())) {
+    int64_t parts = mesh.getSize(axes[dim]);
+    if (size % parts != 0)
       continue;
-    list.push_back(data);
-    return axes;
+    AxisList more = mostDividing(replicas, size / parts, mesh);
+    if (mesh.getSize(more) <= mesh.getSize(best))
+      continue;
+    dimension = dim;
+    best = more;
   }
-  remarkOn(param, "optimizer-not-divided",
-           "no dimension that 'data' divides and 'tensor' does not");
+  if (mesh.getSize(best) != mesh.getSize(replicas))
+    remarkOn(
+        param, best.empty() ? "optimizer-not-divided" : "optimizer-fewer-parts",
+        "no dimension that " +
+            spell(best.empty() ? replicas : difference(replicas, best, mesh)) +
+            " could divide further");
+  if (!best.empty()) {
+    llvm::append_range(axes[dimension], best);
+    axes[dimension] = normalized(axes[dimension], mesh);
+  }
   return axes;
 }
 

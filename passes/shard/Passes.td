@@ -36,8 +36,10 @@ def AssignShardings : Pass<"assign-shardings", "::mlir::ModuleOp"> {
     | `move/experts` | axes over which `explicit` mode may move values of layers with experts, from a division of tokens to one of experts and back (`insert-reshards`) | expert |
 
     Storage divides the compute sharding further, the optimizer's sharding that
-    of storage: with `shard-optimizer` (ZeRO-1) by `data`, along the first
-    dimension that data divides and that neither tensor nor sequence does. A
+    of storage: with `shard-optimizer` (ZeRO-1) over the axes along which what is
+    stored is replicated (data, context, ..., and tensor and sequence for norms),
+    along one dimension: the first of those that axes divide into the most parts,
+    evenly. Where no dimension has room for all of these axes, some stay replicas. A
     dimension whose uses need whole units, such as attention its heads, is divided
     into at most that many parts: with two key-value heads and `tensor=4`,
     `kv_heads` is divided over `tensor:(1)2`.
@@ -79,7 +81,8 @@ def AssignShardings : Pass<"assign-shardings", "::mlir::ModuleOp"> {
     Option<"rules", "rules", "std::string", /*default=*/"\"\"",
            "Logical axis rules before the defaults: name=axis+axis,...">,
     Option<"shardOptimizer", "shard-optimizer", "bool", /*default=*/"false",
-           "Divide the optimizer's state over data (ZeRO-1)">
+           "Divide the optimizer's state over the replicas of each parameter "
+           "(ZeRO-1)">
   ];
 }
 

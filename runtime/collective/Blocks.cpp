@@ -123,9 +123,11 @@ TransferRows paddingOf(const Collective &c, const RankGroup &group,
 void copyElements(const TransferBlock &block, int64_t begin, int64_t end,
                   int64_t elementBytes, const void *source, void *destination) {
   forEachStretch(block, begin, end, [&](int64_t from, int64_t to, int64_t n) {
-    std::memcpy(static_cast<char *>(destination) + to * elementBytes,
-                static_cast<const char *>(source) + from * elementBytes,
-                static_cast<size_t>(n * elementBytes));
+    char *target = static_cast<char *>(destination) + to * elementBytes;
+    const char *origin =
+        static_cast<const char *>(source) + from * elementBytes;
+    if (target != origin) // a part that is in its whole
+      std::memcpy(target, origin, static_cast<size_t>(n * elementBytes));
   });
 }
 

@@ -67,7 +67,8 @@ void forEachStretch(const TransferBlock &block, int64_t begin, int64_t end,
   }
 }
 
-/// Copies the block's elements [begin, end), each of `elementBytes`.
+/// Copies the block's elements [begin, end), each of `elementBytes`, unless
+/// they are there.
 void copyElements(const TransferBlock &block, int64_t begin, int64_t end,
                   int64_t elementBytes, const void *source, void *destination);
 /// Sets all elements of `rows` to zero.

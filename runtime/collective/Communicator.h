@@ -66,7 +66,9 @@ public:
   virtual int size() const = 0;
 
   /// Starts a collective of `group`. The caller leaves source and destination
-  /// alone until it is complete; they are the same buffer only for AllReduce.
+  /// alone until it is complete. They are the same buffer only for AllReduce;
+  /// for ReduceScatter without `accumulate` and AllGather with `outer` = 1, the
+  /// part may be the rank's own part of the whole. Else they are apart.
   /// Transfers of one stream and one group also run in order: one may add to
   /// the result of the one before. Where a part's memory is longer than the
   /// part, ReduceScatter without `accumulate` and Slice fill the rest with

@@ -135,17 +135,20 @@ struct Parameter {
   std::vector<int64_t>
       layers; // layer numbers that have it; empty: not in a stack
   Initializer init;
-  ElementType compute = ElementType::F32; // type in tasks; the master is f32
+  ElementType compute = ElementType::F32;  // type in tasks; the master is f32
+  ElementType gradient = ElementType::F32; // type of its accumulators
   // The divisions of the tensor that tasks see, of the stored one, and of
   // master copy, states and summed gradient. Each is the one before, divided
   // further along at most one dimension.
   Division computeDivision, storageDivision, optimizerDivision;
   // Numbers in Program::collectives; -1 or empty: nothing is to be done.
   int unshard = -1;    // storage -> compute, of type `compute`
-  int reduceGrad = -1; // f32 gradient, compute -> storage, added to it
-  // f32 gradient, storage -> optimizer, one after the other: all-reduces, in
-  // place, and last at most one reduce-scatter, or slice where the gradient is
-  // the same along the axes that the optimizer adds.
+  int reduceGrad = -1; // gradient, compute -> storage, added to it
+  // Gradient, storage -> optimizer, one after the other: all-reduces, in place,
+  // and last at most one reduce-scatter, or slice where the gradient is the
+  // same along axes that the optimizer adds. In place (UpdatePlaces.h), a
+  // reduce-scatter may be over the major ones of these axes alone, and nothing
+  // is sliced: the rank's part is a part of what it has.
   std::vector<int> reduce;
   int refresh = -1; // optimizer -> storage, of type `compute`
   // States of each of its tensors, and the bytes of all of them together.
@@ -183,15 +186,15 @@ struct Update {
   int64_t layer = -1;  // -1: not in a stack
   int64_t master = -1; // f32, optimizer division
   // The master rounded to `compute` by the update task, in the optimizer
-  // division. Equals master where that type is f32, and stored where there is
-  // no refresh.
+  // division. Equals master where that type is f32, and else stored where there
+  // is no refresh, or where that is in place: updatedPlace.
   int64_t updated = -1;
   int64_t stored = -1; // type `compute`, storage division
   int64_t states = -1; // Parameter::stateBytes
-  // f32, optimizer division; gradients[0] where no reduce-scatter or slice
-  // makes it.
+  // Optimizer division; gradients[0] where no reduce-scatter or slice makes it,
+  // or where that is in place: gradientPlace.
   int64_t gradient = -1;
-  // Gradient accumulators (f32, storage division) in the fixed order in which
+  // Gradient accumulators (storage division) in the fixed order in which
   // they are summed; the first is on this stage and receives the sum. More than
   // one: a parameter used in several places (a tied embedding). Those of other
   // stages are on the ranks with the same other coordinates.

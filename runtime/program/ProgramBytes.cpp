@@ -95,6 +95,7 @@ template <typename V> void visit(V &v, Parameter &x) {
   v("layers", x.layers);
   v("init", x.init);
   v("compute", x.compute);
+  v("gradient", x.gradient);
   v("computeDivision", x.computeDivision);
   v("storageDivision", x.storageDivision);
   v("optimizerDivision", x.optimizerDivision);

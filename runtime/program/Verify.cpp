@@ -4,6 +4,7 @@
 #include "runtime/program/Verify.h"
 #include "runtime/program/Checks.h"
 #include "runtime/program/Part.h"
+#include "runtime/program/UpdatePlaces.h"
 
 #include <algorithm>
 #include <map>
@@ -100,27 +101,50 @@ private:
     place(stage, update.updated, size * optimizer, false, what + " updated");
     place(stage, update.stored, size * storage, false, what + " stored copy");
     place(stage, update.states, p.stateBytes, false, what + " states");
-    place(stage, update.gradient, 4 * optimizer, false,
+    int64_t gradientSize = byteSize(p.gradient);
+    place(stage, update.gradient, gradientSize * optimizer, false,
           what + " summed gradient");
     for (const ArenaAddress &g : update.gradients)
-      place(g.stage, g.offset, 4 * storage, false, what + " gradient");
+      place(g.stage, g.offset, gradientSize * storage, false,
+            what + " gradient");
     for (const ArenaAddress &c : update.copies)
       place(c.stage, c.offset, size * storage, false, what + " copy");
     if (update.gradients.empty() || update.gradients[0].stage != stage)
       return fail(what + ": expected the first gradient accumulator on stage " +
                   std::to_string(stage));
-    bool cut = !p.reduce.empty() && program.collectives[p.reduce.back()].kind !=
-                                        Collective::Kind::AllReduce;
-    if (!cut && update.gradient != update.gradients[0].offset)
-      fail(what +
-           ": expected the summed gradient at the first accumulator's "
-           "offset " +
-           std::to_string(update.gradients[0].offset) + ", got " +
-           std::to_string(update.gradient));
+    verifyInPlace(p, update, what);
     place(stage, program.stages[stage].step.squares, 4 * p.rows, false,
           what + " sums of squares");
     if (p.updateTask < 0 || p.squareTask < 0)
       fail(what + ": expected an update task and a square task");
+  }
+
+  /// What lies inside of its accumulator or of what is stored must be a run of
+  /// it; a gradient that nothing cuts to a buffer of its own lies there.
+  void verifyInPlace(const Parameter &p, const Update &update,
+                     const std::string &what) {
+    bool isRun = hasPartsInPlace(p, program.mesh);
+    int64_t optimizer =
+        partElements(p.shape, p.optimizerDivision, program.mesh);
+    bool isCut = false;
+    if (!p.reduce.empty()) {
+      const Collective &last = program.collectives[p.reduce.back()];
+      isCut = last.kind != Collective::Kind::AllReduce &&
+              outputElements(last, program.mesh) == optimizer;
+    }
+    int64_t accumulator = update.gradients[0].offset;
+    if (!isCut && update.gradient != accumulator)
+      fail(what +
+           ": expected the summed gradient at the first accumulator's "
+           "offset " +
+           std::to_string(accumulator) + ", got " +
+           std::to_string(update.gradient));
+    if (isGradientInPlace(program, update) && !isRun)
+      fail(what + ": expected the summed gradient apart from its accumulator, "
+                  "of which it is no run of elements");
+    if (isUpdatedInPlace(program, update) && !isRun)
+      fail(what + ": expected what is updated apart from the stored copy, of "
+                  "which it is no run of elements");
   }
 
   /// Bytes of one rank's part of every microbatch.

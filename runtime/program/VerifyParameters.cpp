@@ -3,6 +3,7 @@
 // Divisions of parameters, and collectives between them that agree in size.
 #include "runtime/program/Checks.h"
 #include "runtime/program/Part.h"
+#include "runtime/program/UpdatePlaces.h"
 
 #include <algorithm>
 #include <cmath>
@@ -107,6 +108,15 @@ private:
     }
   }
 
+  /// Whether a reduce-scatter in place is over the major ones of the axes that
+  /// the optimizer adds.
+  bool hasMajorAxes(const Collective &c, const Parameter &p) {
+    std::vector<int> axes = optimizerAxes(p);
+    return c.kind == Collective::Kind::ReduceScatter && c.outer == 1 &&
+           hasPartsInPlace(p, program.mesh) && c.axes.size() <= axes.size() &&
+           std::equal(c.axes.begin(), c.axes.end(), axes.begin());
+  }
+
   void verifyTransfers(const Parameter &p, const std::string &what) {
     using Kind = Collective::Kind;
     auto elements = [&](const Division &division) {
@@ -117,8 +127,8 @@ private:
     int64_t optimizer = elements(p.optimizerDivision);
     collective(p.unshard, Kind::AllGather, p.compute, storage, compute,
                what + ": unshard");
-    collective(p.reduceGrad, Kind::ReduceScatter, ElementType::F32, compute,
-               storage, what + ": reduceGrad");
+    collective(p.reduceGrad, Kind::ReduceScatter, p.gradient, compute, storage,
+               what + ": reduceGrad");
     collective(p.refresh, Kind::AllGather, p.compute, optimizer, storage,
                what + ": refresh");
     bool cut = false; // to the optimizer's division
@@ -129,12 +139,14 @@ private:
       if (cut)
         fail(what + ": reduce: expected nothing after the reduce-scatter or "
                     "slice");
-      Kind kind = program.collectives[number].kind;
-      cut = kind == Kind::ReduceScatter || kind == Kind::Slice;
-      collective(number, cut ? kind : Kind::AllReduce, ElementType::F32,
-                 storage, cut ? optimizer : storage, what + ": reduce");
+      const Collective &c = program.collectives[number];
+      cut = c.kind == Kind::ReduceScatter || c.kind == Kind::Slice;
+      int64_t part =
+          hasMajorAxes(c, p) ? outputElements(c, program.mesh) : optimizer;
+      collective(number, cut ? c.kind : Kind::AllReduce, p.gradient, storage,
+                 cut ? part : storage, what + ": reduce");
     }
-    if (optimizer != storage && !cut)
+    if (optimizer != storage && !cut && !hasPartsInPlace(p, program.mesh))
       fail(what + ": reduce: expected a reduce-scatter or slice from storage "
                   "to optimizer division");
     if (optimizer != storage && p.refresh < 0)

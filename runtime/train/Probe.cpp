@@ -125,7 +125,7 @@ private:
   void writeFirst(const Loss &loss) {
     if (wants("gradients"))
       for (const NamedTensor &tensor : tensors) {
-        std::vector<float> sum = gatherTensor(rank, tensor, &Update::gradient);
+        std::vector<float> sum = gatherGradient(rank, tensor);
         for (float &value : sum)
           value = loss.weight > 0.0 ? static_cast<float>(value / loss.weight)
                                     : 0.0F;

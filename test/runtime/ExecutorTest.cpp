@@ -54,7 +54,7 @@ struct TestRun {
     ranks.run([&](Rank &rank) {
       Optimizer(rank, OptimizerOptions()).sumGradients();
     });
-    return readTensors(ranks, &Update::gradient);
+    return readGradients(ranks);
   }
 };
 
@@ -155,7 +155,7 @@ TEST(Executor, EvaluationLeavesGradientsAlone) {
     for (int i = 0; i < 5; ++i)
       run.run(Executor::Mode::Evaluate);
     double evaluated = run.loss.sum;
-    for (const auto &gradient : readTensors(run.ranks, &Update::gradient))
+    for (const auto &gradient : readGradients(run.ranks))
       EXPECT_EQ(gradient, std::vector<float>(kEmbed, 0.0f));
     // Evaluations add nothing to the gradients.
     auto gradients = run.train();

@@ -499,12 +499,13 @@ LocalRanks::LocalRanks(const Executable &executable, int threads)
 
 Rank &LocalRanks::ofStage(int stage) { return at(at(0).peer(stage)); }
 
-std::vector<std::vector<float>> readTensors(LocalRanks &ranks,
-                                            int64_t Update::*place) {
-  std::vector<std::vector<float>> tensors; // bias, weights of layers 0 and 1
+template <typename Gather>
+static std::vector<std::vector<float>> readTensors(LocalRanks &ranks,
+                                                   Gather gather) {
+  std::vector<std::vector<float>> tensors;
   ranks.run([&](Rank &rank) {
     for (const NamedTensor &tensor : tensorsByName(rank.program())) {
-      std::vector<float> whole = gatherTensor(rank, tensor, place);
+      std::vector<float> whole = gather(rank, tensor);
       if (rank.number() == 0)
         tensors.push_back(whole);
     }
@@ -512,8 +513,16 @@ std::vector<std::vector<float>> readTensors(LocalRanks &ranks,
   return tensors;
 }
 
+std::vector<std::vector<float>> readMasters(LocalRanks &ranks) {
+  return readTensors(ranks, gatherMaster);
+}
+
+std::vector<std::vector<float>> readGradients(LocalRanks &ranks) {
+  return readTensors(ranks, gatherGradient);
+}
+
 LineReference readLine(LocalRanks &ranks) {
-  std::vector<std::vector<float>> tensors = readTensors(ranks, &Update::master);
+  std::vector<std::vector<float>> tensors = readMasters(ranks);
   auto wide = [&](int i) {
     return std::vector<double>(tensors[i].begin(), tensors[i].end());
   };

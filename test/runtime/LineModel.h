@@ -88,11 +88,10 @@ struct LineReference {
   void accumulate(LocalRanks &ranks);
 };
 
-/// The model's tensors out of their parts: `place` is Update::master, say, or
-/// Update::gradient (in dw0, dw1, db).
+/// The model's tensors out of their parts: bias, weights of layers 0 and 1.
 LineReference readLine(LocalRanks &ranks);
-std::vector<std::vector<float>> readTensors(LocalRanks &ranks,
-                                            int64_t Update::*place);
+std::vector<std::vector<float>> readMasters(LocalRanks &ranks);
+std::vector<std::vector<float>> readGradients(LocalRanks &ranks);
 
 } // namespace rota::test
 

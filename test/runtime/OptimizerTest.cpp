@@ -172,7 +172,7 @@ TEST(Optimizer, BitsDependNeitherOnStagesNorOnThreads) {
       Program program = makeLine(shape);
       LocalRanks ranks(makeLineExecutable(program), threads);
       train(ranks, OptimizerOptions(), 0.01, [](int, Loss, double) {});
-      results.push_back(readTensors(ranks, &Update::master));
+      results.push_back(readMasters(ranks));
     }
     for (const auto &result : results)
       EXPECT_EQ(result, results[0]);

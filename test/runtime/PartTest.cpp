@@ -2,6 +2,7 @@
 //
 // The elements of a rank, against a count of them one by one.
 #include "runtime/program/Part.h"
+#include "runtime/program/UpdatePlaces.h"
 
 #include <gtest/gtest.h>
 
@@ -89,4 +90,64 @@ TEST(Part, OneOfTheReplicasIsFirst) {
   EXPECT_TRUE(isFirstReplica(division, kMesh, {0, 2, 1, 1}));
   EXPECT_FALSE(isFirstReplica(division, kMesh, {1, 2, 1, 1}));
   EXPECT_FALSE(isFirstReplica({}, kMesh, {0, 0, 1, 0}));
+}
+
+namespace {
+
+/// A parameter that data and tensor divide for the optimizer alone.
+Parameter parameterOf(std::vector<int64_t> shape, Division storage,
+                      Division optimizer) {
+  Parameter p;
+  p.shape = std::move(shape);
+  p.storageDivision = std::move(storage);
+  p.optimizerDivision = std::move(optimizer);
+  return p;
+}
+
+bool isInPlace(std::vector<int64_t> shape, Division storage,
+               Division optimizer) {
+  return hasPartsInPlace(
+      parameterOf(std::move(shape), std::move(storage), std::move(optimizer)),
+      kMesh);
+}
+
+} // namespace
+
+TEST(UpdatePlaces, PartsAreInPlaceWhereTheyAreRuns) {
+  EXPECT_TRUE(isInPlace({8, 32}, {}, {{Data, Tensor}}));
+  EXPECT_TRUE(isInPlace({6, 32}, {{Fsdp}}, {{Fsdp, Data}}));
+  // One expert on each rank: its matrix begins with the dimension that is cut.
+  EXPECT_TRUE(isInPlace({3, 8, 32}, {{Fsdp}}, {{Fsdp}, {Data}}));
+  // Columns lie apart.
+  EXPECT_FALSE(isInPlace({8, 64}, {}, {{}, {Data}}));
+  // Padding: 5 rows over 2.
+  EXPECT_FALSE(isInPlace({5, 64}, {}, {{Data}}));
+  // Parts of 62 bytes in bf16.
+  EXPECT_FALSE(isInPlace({2, 31}, {}, {{Data}}));
+  // Nothing is divided.
+  EXPECT_FALSE(isInPlace({8, 32}, {{Fsdp}}, {{Fsdp}}));
+}
+
+TEST(UpdatePlaces, AreThoseOfTheRanksPart) {
+  Program program;
+  program.mesh = kMesh;
+  program.parameters = {parameterOf({8, 32}, {}, {{Data, Tensor}})};
+  program.parameters[0].refresh = 0;
+  program.parameters[0].compute = ElementType::BF16;
+  Update update;
+  update.master = 0;
+  update.stored = update.updated = 4096;
+  update.gradient = 8192;
+  update.gradients = {{0, 8192}};
+  // Coordinates 1 of data and 1 of tensor: part 3 of 4, of 64 elements.
+  EXPECT_EQ(gradientPlace(program, update, {1, 0, 2, 1}), 8192 + 4 * 3 * 64);
+  EXPECT_EQ(updatedPlace(program, update, {1, 0, 2, 1}), 4096 + 2 * 3 * 64);
+  EXPECT_EQ(gradientPlace(program, update, {0, 1, 1, 1}), 8192 + 4 * 64);
+  program.parameters[0].gradient = ElementType::BF16;
+  EXPECT_EQ(gradientPlace(program, update, {1, 0, 2, 0}), 8192 + 2 * 2 * 64);
+  // Buffers of their own begin with the part.
+  update.gradient = 64;
+  update.updated = 128;
+  EXPECT_EQ(gradientPlace(program, update, {1, 0, 2, 1}), 64);
+  EXPECT_EQ(updatedPlace(program, update, {1, 0, 2, 1}), 128);
 }

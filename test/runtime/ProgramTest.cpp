@@ -422,8 +422,51 @@ TEST(Verify, RefusesDivisionsAndCollectivesThatDisagree) {
   p.parameters[0].refresh = 1;
   EXPECT_TRUE(verifyFails(p, "refresh: collective 1 has another element type"));
   p.collectives[1].type = ElementType::BF16;
+  // Parts of 12 bytes are no blocks of the whole.
+  Update &update = p.stages[0].updates[0];
+  EXPECT_TRUE(verifyFails(p, "expected the summed gradient apart from its "
+                             "accumulator"));
+  update.gradient = 320;
+  EXPECT_TRUE(verifyFails(p, "expected what is updated apart from the stored "
+                             "copy"));
+  update.updated = 384;
   std::string error;
   EXPECT_TRUE(verify(p, error)) << error;
+}
+
+/// Parts in place: the reduce-scatter may be over the major axes alone, and the
+/// gradient has no place of its own.
+TEST(Verify, AcceptsPartsInPlace) {
+  Program p = makeProgram();
+  p.mesh = {{"data", 2}, {"stage", 2}, {"tensor", 2}};
+  Parameter &weight = p.parameters[0];
+  weight.shape = {8, 16};
+  weight.stateBytes = 128;
+  weight.optimizerDivision = {{0, 2}};
+  Collective scatter;
+  scatter.kind = Collective::Kind::ReduceScatter;
+  scatter.axes = {0};
+  scatter.size = 8;
+  scatter.inner = 16;
+  Collective gather = scatter;
+  gather.kind = Collective::Kind::AllGather;
+  gather.axes = {0, 2};
+  gather.type = ElementType::BF16;
+  p.collectives = {scatter, gather};
+  weight.reduce = {0};
+  weight.refresh = 1;
+  std::string error;
+  EXPECT_TRUE(verify(p, error)) << error;
+  // The gradient is the same on all ranks: nothing is reduced.
+  weight.reduce = {};
+  EXPECT_TRUE(verify(p, error)) << error;
+  p.collectives[0].axes = {2};
+  weight.reduce = {0};
+  EXPECT_TRUE(verifyFails(p, "reduce: output elements: expected 32, got 64"));
+  p.collectives[0].axes = {0};
+  p.stages[0].updates[0].gradient = 3000;
+  EXPECT_TRUE(verifyFails(p, "expected the summed gradient at the first "
+                             "accumulator's offset 256, got 3000"));
 }
 
 TEST(Verify, RefusesShiftsThatAreNoPosition) {

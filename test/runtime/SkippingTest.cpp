@@ -67,7 +67,7 @@ public:
 
   /// Masters, and the states and gradients of the last one.
   std::vector<std::vector<float>> tensors() {
-    auto all = readTensors(ranks, &Update::master);
+    auto all = readMasters(ranks);
     for (int r = 0; r < ranks.count(); ++r) {
       Rank &rank = ranks.at(r);
       for (const Update &update : rank.stage().updates) {
@@ -79,7 +79,7 @@ public:
   }
 
   bool gradientsAreZero() {
-    for (const auto &tensor : readTensors(ranks, &Update::gradient))
+    for (const auto &tensor : readGradients(ranks))
       for (float value : tensor)
         if (value != 0.0F)
           return false;

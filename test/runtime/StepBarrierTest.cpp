@@ -277,7 +277,7 @@ TEST(StepBarrier, TheLastStageBeginsItsNextStepFirst) {
       end.settle();
       bubble.finish();
     });
-    weights[barrier] = readTensors(ranks, &Update::master);
+    weights[barrier] = readMasters(ranks);
   }
   EXPECT_EQ(weights[0], weights[1]);
 }

@@ -125,8 +125,9 @@ Rows meshRows(RunOptions &o) {
        "(activation/length=context); before the default rules",
        models, JoinedList{&shard.rules}},
       {"shard-optimizer", group, "",
-       "Divide the optimizer's state over the data axis (ZeRO-1)", models,
-       &shard.shardOptimizer},
+       "Divide master weights and optimizer's states over all axes along which "
+       "a parameter is replicated (ZeRO-1)",
+       models, &shard.shardOptimizer},
       {"weight-gather", group, "MODE",
        "Time of gathers of weights whose storage is divided (UNSHARD, RESHARD "
        "and REDUCE_GRAD actions; the default of a run is auto: per-repeat with "

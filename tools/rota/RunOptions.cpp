@@ -230,9 +230,13 @@ static OptionMistake checkMesh(RunOptions &options) {
   if (OptionMistake mistake = checkWindows(options, size("fsdp") > 1);
       !mistake.option.empty())
     return mistake;
-  if (compiler.shard.shardOptimizer && size("data") == 1)
+  if (compiler.shard.shardOptimizer &&
+      size("data") * size("expert") * size("context") * size("sequence") *
+              size("tensor") ==
+          1)
     return {"shard-optimizer",
-            "expected a mesh with a data axis above 1, got " +
+            "expected a mesh with an axis above 1 besides stage and fsdp, "
+            "got " +
                 inQuotes(compiler.shard.meshText)};
   std::string complete = mlir::rota::meshText(*sizes);
   compiler.shard.meshText = complete.empty() ? "stage=1" : complete;

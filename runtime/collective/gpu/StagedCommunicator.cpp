@@ -54,7 +54,9 @@ StagedCommunicator::openCollective(const Collective &collective,
                          destinationElements(collective, group) * elementBytes,
                          collective.accumulate);
   open.source =
-      source == destination ? open.result->buffer : buffers.take(bytes);
+      collective.kind == Collective::Kind::AllReduce && source == destination
+          ? open.result->buffer
+          : buffers.take(bytes);
   toHost(source, *open.source, bytes);
   finishToHost();
   return open;

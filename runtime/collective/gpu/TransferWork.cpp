@@ -119,7 +119,7 @@ void TransferWork::copy(const TransferBlock &block, int64_t elementBytes,
 
 void TransferWork::copyBytes(const void *source, void *destination,
                              int64_t bytes, cuda::StreamHandle stream) {
-  if (bytes > 0)
+  if (bytes > 0 && source != destination)
     gpu.check(gpu.api().copy(addressOf(destination), addressOf(source),
                              static_cast<size_t>(bytes), stream),
               "copying between ranks");

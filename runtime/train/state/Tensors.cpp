@@ -3,6 +3,7 @@
 #include "runtime/program/Convert.h"
 #include "runtime/program/State.h"
 #include "runtime/program/TensorNames.h"
+#include "runtime/program/UpdatePlaces.h"
 #include "runtime/train/step/Gather.h"
 
 #include <algorithm>
@@ -58,8 +59,11 @@ static void scatter(const Part &part, ElementType type, const char *source,
              });
 }
 
-std::vector<float> gatherTensor(Rank &rank, const NamedTensor &tensor,
-                                int64_t Update::*place) {
+/// The whole tensor whose parts, of `type`, lie at `placeOf` the coordinates of
+/// each rank.
+template <typename PlaceOf>
+static std::vector<float> gatherParts(Rank &rank, const NamedTensor &tensor,
+                                      ElementType type, PlaceOf placeOf) {
   const std::vector<MeshAxis> &mesh = rank.program().mesh;
   const Parameter &parameter = *tensor.parameter;
   std::vector<float> whole;
@@ -71,12 +75,25 @@ std::vector<float> gatherTensor(Rank &rank, const NamedTensor &tensor,
         !isFirstReplica(parameter.optimizerDivision, mesh, at))
       continue;
     Part part = optimizerPart(parameter, mesh, at);
-    bringToRankZero(rank, owner, tensor.update->*place, 4 * part.elements(),
-                    [&](const char *data) {
-                      scatter(part, ElementType::F32, data, whole.data());
-                    });
+    bringToRankZero(
+        rank, owner, placeOf(at), byteSize(type) * part.elements(),
+        [&](const char *data) { scatter(part, type, data, whole.data()); });
   }
   return whole;
+}
+
+std::vector<float> gatherMaster(Rank &rank, const NamedTensor &tensor) {
+  return gatherParts(
+      rank, tensor, ElementType::F32,
+      [&](const std::vector<int64_t> &) { return tensor.update->master; });
+}
+
+std::vector<float> gatherGradient(Rank &rank, const NamedTensor &tensor) {
+  return gatherParts(rank, tensor, tensor.parameter->gradient,
+                     [&](const std::vector<int64_t> &coordinates) {
+                       return gradientPlace(rank.program(), *tensor.update,
+                                            coordinates);
+                     });
 }
 
 void addForms(const NamedTensor &tensor, const std::string &prefix,
@@ -122,7 +139,7 @@ void saveWeights(Rank &rank, const std::string &path) {
   if (rank.number() == 0)
     writer.emplace(path, forms);
   for (const NamedTensor &tensor : tensors) {
-    std::vector<float> whole = gatherTensor(rank, tensor, &Update::master);
+    std::vector<float> whole = gatherMaster(rank, tensor);
     if (writer)
       writeTensor(*writer, tensor, "", whole);
   }

@@ -24,11 +24,11 @@ struct NamedTensor {
 /// All tensors of the program in the order of their names.
 std::vector<NamedTensor> tensorsByName(const Program &program);
 
-/// The whole of what lies in f32 parts of the optimizer's division at `place`
-/// of the tensor's update, row-major, on rank 0; nothing on the others. Every
-/// rank calls.
-std::vector<float> gatherTensor(Rank &rank, const NamedTensor &tensor,
-                                int64_t Update::*place);
+/// The whole master of the parameter or its summed gradient, out of the parts
+/// of the optimizer's division, row-major, on rank 0; nothing on the others.
+/// Every rank calls.
+std::vector<float> gatherMaster(Rank &rank, const NamedTensor &tensor);
+std::vector<float> gatherGradient(Rank &rank, const NamedTensor &tensor);
 
 /// Adds the tensors that hold `tensor` in a file, each name after `prefix`.
 void addForms(const NamedTensor &tensor, const std::string &prefix,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/step/GradientSums.h"
 #include "runtime/program/Part.h"
+#include "runtime/program/UpdatePlaces.h"
 
 #include <algorithm>
 #include <utility>
@@ -25,16 +26,24 @@ static void add(Rank &rank, void *sum, const void *term, int64_t count) {
                     static_cast<const float *>(term), count);
 }
 
-static void zero(Rank &rank, int64_t offset, int64_t count) {
+static void zero(Rank &rank, int64_t offset, int64_t bytes) {
+  if (bytes == 0)
+    return;
   ComputeToken token(rank.cores());
-  rank.device().zero(rank.context(), rank.at(offset), 4 * count);
+  rank.device().zero(rank.context(), rank.at(offset), bytes);
+}
+
+/// Bytes of an accumulator of the parameter.
+static int64_t accumulatorBytes(const Program &program, const Parameter &p) {
+  return byteSize(p.gradient) *
+         partElements(p.shape, p.storageDivision, program.mesh);
 }
 
 void GradientSums::settle() {
   for (Request request : std::exchange(sends, {}))
     rank.communicator().wait(request);
   for (const Term *term : std::exchange(sentTerms, {}))
-    zero(rank, term->place.offset, term->elements);
+    zero(rank, term->place.offset, 4 * term->elements);
 }
 
 void GradientSums::make() {
@@ -55,7 +64,7 @@ void GradientSums::make() {
       continue;
     addTerm(term);
     if (term.place.stage == here)
-      zero(rank, term.place.offset, term.elements);
+      zero(rank, term.place.offset, 4 * term.elements);
   }
   if (hasBarrier)
     settle();
@@ -96,37 +105,60 @@ void GradientSums::addReceived(const Term &term) {
   }
 }
 
+/// Starts a collective on the sum of the update's gradient. In place, the
+/// result of a reduce-scatter is the part of the sum that the rank has.
+static Request startReduction(Rank &rank, const Update &update,
+                              int collective) {
+  const Program &program = rank.program();
+  const Collective &c = program.collectives[collective];
+  int64_t sum = update.gradients[0].offset, to = sum;
+  if (c.kind != Collective::Kind::AllReduce) {
+    to = update.gradient;
+    if (isGradientInPlace(program, update))
+      to += rank.group(collective).index * byteSize(c.type) *
+            outputElements(c, program.mesh);
+  }
+  return rank.start(Stream::Step, collective, rank.at(sum), rank.at(to));
+}
+
 void GradientSums::reduce() {
   const Program &program = rank.program();
   const std::vector<Update> &updates = rank.stage().updates;
   size_t longest = 0;
   for (const Update &u : updates)
     longest = std::max(longest, program.parameters[u.parameter].reduce.size());
-  auto cuts = [&](int collective) { // to the optimizer's division
-    return program.collectives[collective].kind != Collective::Kind::AllReduce;
-  };
   // The first collective of all tensors, then the second: tensors in the order
   // of the stage, so that the ranks of a group agree.
   for (size_t i = 0; i < longest; ++i) {
     std::vector<Request> requests;
     for (const Update &u : updates) {
       const std::vector<int> &list = program.parameters[u.parameter].reduce;
-      if (i >= list.size())
-        continue;
-      void *sum = rank.at(u.gradients[0].offset);
-      requests.push_back(rank.start(Stream::Step, list[i], sum,
-                                    cuts(list[i]) ? rank.at(u.gradient) : sum));
+      if (i < list.size())
+        requests.push_back(startReduction(rank, u, list[i]));
     }
     for (Request request : requests)
       rank.communicator().wait(request);
   }
   // The update zeroes its part of the sum alone.
-  for (const Update &u : updates) {
-    const Parameter &p = program.parameters[u.parameter];
-    if (!p.reduce.empty() && cuts(p.reduce.back()))
-      zero(rank, u.gradients[0].offset,
-           partElements(p.shape, p.storageDivision, program.mesh));
+  for (const Update &u : updates)
+    if (program.parameters[u.parameter].refresh >= 0)
+      zeroOthers(u);
+}
+
+/// Zeroes the accumulator but for the part that the update reads there.
+void GradientSums::zeroOthers(const Update &update) {
+  const Program &program = rank.program();
+  const Parameter &p = program.parameters[update.parameter];
+  int64_t begin = update.gradients[0].offset;
+  int64_t end = begin + accumulatorBytes(program, p);
+  if (isGradientInPlace(program, update)) {
+    int64_t own = gradientPlace(program, update, rank.coordinates());
+    zero(rank, begin, own - begin);
+    begin = own + byteSize(p.gradient) * partElements(p.shape,
+                                                      p.optimizerDivision,
+                                                      program.mesh);
   }
+  zero(rank, begin, end - begin);
 }
 
 void GradientSums::drop() {
@@ -136,8 +168,7 @@ void GradientSums::drop() {
       const Parameter &p = program.parameters[u.parameter];
       for (const ArenaAddress &place : u.gradients)
         if (place.stage == rank.stageNumber())
-          zero(rank, place.offset,
-               partElements(p.shape, p.storageDivision, program.mesh));
+          zero(rank, place.offset, accumulatorBytes(program, p));
     }
 }
 

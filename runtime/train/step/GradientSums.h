@@ -34,6 +34,7 @@ private:
   void addTerm(const Term &term);
   void addReceived(const Term &term);
   void reduce();
+  void zeroOthers(const Update &update);
 
   Rank &rank;
   const bool hasBarrier;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/step/Optimizer.h"
 #include "runtime/Error.h"
+#include "runtime/program/UpdatePlaces.h"
 #include "runtime/train/step/Loss.h"
 #include "runtime/train/step/StepBarrier.h"
 #include "runtime/train/step/UpdateTask.h"
@@ -82,7 +83,8 @@ void Optimizer::update() {
   Publisher publisher(rank);
   for (const Update &u : rank.stage().updates) {
     const Parameter &parameter = rank.program().parameters[u.parameter];
-    runUpdateTask(rank, parameter.updateTask, u, u.updated);
+    runUpdateTask(rank, parameter.updateTask, u,
+                  updatedPlace(rank.program(), u, rank.coordinates()));
     ComputeToken token(rank.cores());
     publisher.start(u, /*isRounded=*/parameter.compute == ElementType::BF16);
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/step/Publish.h"
+#include "runtime/program/UpdatePlaces.h"
 
 #include <utility>
 
@@ -18,11 +19,15 @@ static int64_t storedBytes(Rank &rank, const Update &update) {
                                                     rank.program().mesh);
 }
 
+static void *updatedAt(Rank &rank, const Update &update) {
+  return rank.at(updatedPlace(rank.program(), update, rank.coordinates()));
+}
+
 /// Writes the master's values as elements of the compute type.
 static void roundMaster(Rank &rank, const Update &update) {
   const Parameter &parameter = rank.program().parameters[update.parameter];
   int64_t count = optimizerElements(rank, update);
-  void *master = rank.at(update.master), *updated = rank.at(update.updated);
+  void *master = rank.at(update.master), *updated = updatedAt(rank, update);
   if (parameter.compute != ElementType::BF16)
     return rank.device().copy(rank.context(), master, updated, 4 * count);
   rank.device().round(rank.context(), static_cast<const float *>(master),
@@ -33,7 +38,7 @@ void Publisher::start(const Update &update, bool isRounded) {
   const Parameter &parameter = rank.program().parameters[update.parameter];
   if (!isRounded && update.updated != update.master)
     roundMaster(rank, update);
-  const void *updated = rank.at(update.updated);
+  const void *updated = updatedAt(rank, update);
   void *stored = rank.at(update.stored);
   if (parameter.refresh >= 0)
     requests.push_back(

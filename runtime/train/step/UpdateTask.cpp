@@ -2,6 +2,7 @@
 #include "runtime/train/step/UpdateTask.h"
 #include "runtime/Error.h"
 #include "runtime/program/TensorNames.h"
+#include "runtime/program/UpdatePlaces.h"
 
 #include <fmt/format.h>
 
@@ -11,7 +12,8 @@ void runUpdateTask(Rank &rank, int task, const Update &update, int64_t output) {
   const StepOffsets &step = rank.stage().step;
   RotaFrame frame{};
   frame.parameters = rank.at(update.master);
-  frame.gradients = rank.at(update.gradient);
+  frame.gradients =
+      rank.at(gradientPlace(rank.program(), update, rank.coordinates()));
   frame.residuals = rank.at(update.states);
   frame.data = rank.at(step.scalars);
   frame.output = rank.at(output);

@@ -1,5 +1,6 @@
 // RUN: rota-opt %s --split-input-file --assign-shardings=mesh=data=2,tensor=2 | FileCheck %s
 // RUN: rota-opt %s --split-input-file --assign-shardings="mesh=data=2,fsdp=-1 ranks=6 shard-optimizer" | FileCheck %s --check-prefix=ZERO
+// RUN: rota-opt %s --split-input-file --assign-shardings="mesh=data=3,context=2,sequence=2 rules=activation/length= shard-optimizer" | FileCheck %s --check-prefix=JOINED
 // RUN: rota-opt %s --split-input-file --assign-shardings="mesh=tensor=4,fsdp=2 rules=embed=,mlp=tensor,storage/mlp=fsdp" | FileCheck %s --check-prefix=RULES
 
 // The description's example. Storage goes to fsdp along `embed`, the optimizer's
@@ -15,6 +16,10 @@
 // The user's storage rule goes before the default for `embed`.
 // RULES: rota.param @up
 // RULES-SAME: compute<{{\[\[}}tensor], []]> storage<{{\[\[}}tensor, fsdp], []]> optimizer<{{\[\[}}tensor, fsdp], []]>>
+// 16 rows over sequence=2 leave 8: context divides them, and data=3 divides no
+// dimension.
+// JOINED: rota.param @up
+// JOINED-SAME: storage<{{\[\[}}sequence], []]> optimizer<{{\[\[}}sequence, context], []]>>
 rota.param @up : tensor<16x8xf32> axes ["mlp", "embed"] init #rota.constant<value = 1.0>
 func.func @embed(%x: tensor<12x2x8xf32>) -> tensor<12x2x8xf32> {
   return %x : tensor<12x2x8xf32>
@@ -29,8 +34,20 @@ func.func @embed(%x: tensor<12x2x8xf32>) -> tensor<12x2x8xf32> {
 // ZERO-SAME: compute<{{\[\[}}], []]> storage<{{\[\[}}fsdp], []]> optimizer<{{\[\[}}fsdp], [data]]>>
 // ZERO: rota.param @odd
 // ZERO-SAME: storage<{{\[\[}}], [fsdp]]> optimizer<{{\[\[}}], [fsdp]]>>
+// What is stored whole is divided over all axes at once, along the dimension
+// with room for the most parts; else over those that divide.
+// JOINED: rota.param @square
+// JOINED-SAME: storage<{{\[\[}}], []]> optimizer<{{\[\[}}context, sequence], []]>>
+// JOINED: rota.param @odd
+// JOINED-SAME: optimizer<{{\[\[}}data], []]>>
+// JOINED: rota.param @second
+// JOINED-SAME: optimizer<{{\[\[}}], [data, context, sequence]]>>
+// JOINED: rota.param @third
+// JOINED-SAME: optimizer<{{\[\[}}], []]>>
 rota.param @square : tensor<8x8xf32> axes ["a", "b"] init #rota.constant<value = 1.0>
 rota.param @odd : tensor<3x5xf32> axes ["a", "b"] init #rota.constant<value = 1.0>
+rota.param @second : tensor<4x24xf32> axes ["a", "b"] init #rota.constant<value = 1.0>
+rota.param @third : tensor<5x7xf32> axes ["a", "b"] init #rota.constant<value = 1.0>
 
 // -----
 

@@ -32,6 +32,10 @@ public:
   /// The destination before the collective, and the expected one after it.
   std::vector<uint8_t> before(int rank) const;
   std::vector<uint8_t> expected(int rank) const;
+  /// Whether it may work in place, and the byte of the whole at which the
+  /// rank's part begins then.
+  bool mayBeInPlace() const;
+  size_t partBegin(int rank) const;
   /// For failures: "seed 3: all-gather of [...] f32 in a group of 4".
   std::string describe() const;
 

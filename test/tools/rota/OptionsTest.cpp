@@ -359,8 +359,8 @@ TEST_F(OptionsTest, WeightGathering) {
          "'weight-gather': expected a mesh with an fsdp axis above 1, got "
          "'stage=1'");
   refuse({"--shard-optimizer"},
-         "'shard-optimizer': expected a mesh with a data axis above 1, got "
-         "'stage=1'");
+         "'shard-optimizer': expected a mesh with an axis above 1 besides "
+         "stage and fsdp, got 'stage=1'");
   refuse(
       {"--mesh", "fsdp=2", "--weight-gather", "per-repeat"},
       "'weight-gather': expected more than 1 repeat for 'per-repeat', got 1; "

@@ -11,7 +11,7 @@ from compare_steps import compare
 MOVES = [
     "--mesh stage=4 --repeats 2",
     "--mesh fsdp=2,stage=2",
-    "--mesh data=2,tensor=2 --shard-optimizer",
+    "--mesh data=2,context=2,tensor=2 --shard-optimizer",
     "",
     "--mesh stage=4 --repeats 2 --schedule interleaved-1f1b",
 ]
