@@ -54,7 +54,7 @@ typedef struct RotaGpuCode {
 /// the compiler).
 #define ROTA_FRAME_FIELDS(FIELD)                                               \
   FIELD(parameters, Parameters) /* copies to compute with of one instance */   \
-  FIELD(gradients, Gradients)   /* accumulators of the same parameters */      \
+  FIELD(gradients, Gradients)   /* accumulators of the same, f32 or bf16 */    \
   FIELD(residuals, Residuals)   /* written by forward, read by backward */     \
   FIELD(cotangents, Cotangents) /* from backward_input to backward_weight */   \
   FIELD(input, Input)           /* activation that enters */                   \

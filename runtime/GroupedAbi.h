@@ -34,7 +34,8 @@ void rotaGroupedGemm(RotaContext *context, const RotaGroupedGemm *gemm,
                      const int32_t *offset, void *c);
 
 /// C[x][in, out] = the sum over sequences and rows of expert x of A[b, r, in]^T
-/// * B[b, r, out]; zero for an expert without rows. C is f32.
+/// * B[b, r, out]; zero for an expert without rows. Sums are in f32, and
+/// rounded once where C is bf16.
 void rotaGroupedGemmGrad(RotaContext *context, const RotaGroupedGemm *gemm,
                          const void *a, const void *b, const int32_t *counts,
                          void *c);

@@ -45,6 +45,7 @@ def Rota_Dialect : Dialect {
                               "::mlir::rota::LossTermAttr":$loss_term,
                               "::mlir::FlatSymbolRefAttr":$update,
                               "::mlir::FlatSymbolRefAttr":$squares,
+                              "::mlir::TypeAttr":$gradient,
                               "::mlir::rota::StateAttr":$state,
                               "::mlir::rota::ScalarAttr":$scalar,
                               "::mlir::ArrayAttr":$options);

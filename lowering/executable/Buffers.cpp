@@ -110,6 +110,14 @@ private:
     return success();
   }
 
+  /// Makes a product add to an accumulator of that type, unless it is null.
+  template <typename Product> static void addTo(Type type, Product &product) {
+    if (!type)
+      return;
+    product.accumulate = 1;
+    product.typeC = type.isBF16() ? ROTA_BF16 : ROTA_F32;
+  }
+
   LogicalResult plan(Operation *op, TaskStep &step) {
     if (auto einsum = dyn_cast<EinsumOp>(op)) {
       auto gemm = planGemm(einsum);
@@ -117,7 +125,7 @@ private:
         return failure();
       step.kind = TaskStep::Kind::Gemm;
       step.gemm = *gemm;
-      step.gemm.gemm.accumulate = fixed.accumulates(einsum);
+      addTo(fixed.accumulatorOf(einsum), step.gemm.gemm);
       return success();
     }
     auto grouped = planGroupedGemm(op);
@@ -128,7 +136,7 @@ private:
         return failure();
       step.kind = TaskStep::Kind::GroupedGemm;
       step.grouped = **grouped;
-      step.grouped.gemm.accumulate = fixed.accumulates(op->getResult(0));
+      addTo(fixed.accumulatorOf(op->getResult(0)), step.grouped.gemm);
       return success();
     }
     if (auto collective = dyn_cast<CollectiveOpInterface>(op))

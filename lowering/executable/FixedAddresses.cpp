@@ -3,6 +3,7 @@
 // Places that the frame gives, and destinations.
 #include "lowering/executable/FixedAddresses.h"
 #include "ir/rota/model/Model.h"
+#include "ir/rota/model/Update.h"
 
 using namespace mlir;
 using namespace mlir::rota;
@@ -177,10 +178,16 @@ void FixedAddresses::setDestinations(Operation *op, const ValueUses &uses) {
       return;
     auto result = cast<OpResult>(value);
     auto source = dyn_cast<TaskOpInterface>(result.getOwner());
-    if (source && source.canAccumulate(result.getResultNumber())) {
-      addresses[value] = gradientAddress(accumulate);
-      accumulated.insert(value);
-    }
+    if (!source || !source.canAccumulate(result.getResultNumber()))
+      return;
+    // The sums of products are f32 until they are added to a narrower type.
+    Type type = gradientType(
+        lookupParam(accumulate, accumulate.getParamAttr().getAttr()));
+    if (type != getElementTypeOrSelf(value) &&
+        source.getTaskForm() != TaskForm::Product)
+      return;
+    addresses[value] = gradientAddress(accumulate);
+    accumulators[value] = type;
   }
 }
 

@@ -56,9 +56,13 @@ public:
 
   /// The address of `value` or of what it views; null: it lies in scratch.
   const BufferAddress *lookup(mlir::Value value) const;
-  /// Whether the op that computes the value adds it to what is there.
+  /// The element type of what the op that computes the value adds it to; null:
+  /// it overwrites what is there.
+  mlir::Type accumulatorOf(mlir::Value value) const {
+    return accumulators.lookup(mlir::rota::viewedValue(value));
+  }
   bool accumulates(mlir::Value value) const {
-    return accumulated.contains(mlir::rota::viewedValue(value));
+    return bool(accumulatorOf(value));
   }
 
   BufferAddress gradientAddress(mlir::rota::AccumulateOp op) const;
@@ -93,7 +97,7 @@ private:
   };
   llvm::StringMap<Mean> means; // after the tables of that name
   llvm::DenseMap<mlir::Value, BufferAddress> addresses; // never of views
-  llvm::DenseSet<mlir::Value> accumulated;
+  llvm::DenseMap<mlir::Value, mlir::Type> accumulators;
 };
 
 } // namespace rota::lowering

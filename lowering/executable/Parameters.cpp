@@ -4,6 +4,8 @@
 #include "lowering/executable/Parameters.h"
 #include "lowering/executable/ParameterDivisions.h"
 
+#include "ir/rota/model/Update.h"
+
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -79,6 +81,7 @@ private:
     p.layers = std::move(layers);
     p.init = initializerOf(param);
     p.compute = *compute;
+    p.gradient = elementTypeOf(gradientType(param));
     if (failed(setDivisions(param, windows, collectives, p)))
       return failure();
     std::vector<int64_t> part =

@@ -165,6 +165,58 @@ gpu.func @rota_add_f32(%sum: !llvm.ptr<1>, %terms: !llvm.ptr<1>, %count: i64) ke
   gpu.return
 }
 
+gpu.func @rota_add_bf16(%sum: !llvm.ptr<1>, %terms: !llvm.ptr<1>, %count: i64) kernel attributes {known_block_size = array<i32: 256, 1, 1>} {
+  %c0 = arith.constant 0 : i64
+  %c8 = arith.constant 8 : i64
+  // Widened by shifts: LLVM would make additions of widened bf16 one operation
+  // of bf16, which rounds once where CPUs round to f32 first.
+  %shift = arith.constant 16 : i32
+  %shifts = arith.constant dense<16> : vector<8xi32>
+  %thread = llvm.call @rota_service_thread() : () -> i64
+  %threads = llvm.call @rota_service_threads() : () -> i64
+
+  %sumHas = llvm.call @rota_service_has_chunks(%sum, %count, %count, %count, %c8) : (!llvm.ptr<1>, i64, i64, i64, i64) -> i1
+  %termsHave = llvm.call @rota_service_has_chunks(%terms, %count, %count, %count, %c8) : (!llvm.ptr<1>, i64, i64, i64, i64) -> i1
+  %bothHave = arith.andi %sumHas, %termsHave : i1
+  %whole = arith.divui %count, %c8 : i64
+  %chunks = arith.select %bothHave, %whole, %c0 : i64
+  scf.for %c = %thread to %chunks step %threads : i64 {
+    %i = arith.muli %c, %c8 : i64
+    %p = llvm.getelementptr %sum[%i] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, bf16
+    %q = llvm.getelementptr %terms[%i] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, bf16
+    %x = llvm.load %p {alignment = 16 : i64} : !llvm.ptr<1> -> vector<8xi16>
+    %y = llvm.load %q {alignment = 16 : i64} : !llvm.ptr<1> -> vector<8xi16>
+    %wordsX = arith.extui %x : vector<8xi16> to vector<8xi32>
+    %wordsY = arith.extui %y : vector<8xi16> to vector<8xi32>
+    %bitsX = arith.shli %wordsX, %shifts : vector<8xi32>
+    %bitsY = arith.shli %wordsY, %shifts : vector<8xi32>
+    %wideX = arith.bitcast %bitsX : vector<8xi32> to vector<8xf32>
+    %wideY = arith.bitcast %bitsY : vector<8xi32> to vector<8xf32>
+    %wideZ = arith.addf %wideX, %wideY : vector<8xf32>
+    %z = arith.truncf %wideZ : vector<8xf32> to vector<8xbf16>
+    llvm.store %z, %p {alignment = 16 : i64} : vector<8xbf16>, !llvm.ptr<1>
+  }
+
+  %done = arith.muli %chunks, %c8 : i64
+  %first = arith.addi %done, %thread : i64
+  scf.for %i = %first to %count step %threads : i64 {
+    %p = llvm.getelementptr %sum[%i] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, bf16
+    %q = llvm.getelementptr %terms[%i] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, bf16
+    %x = llvm.load %p : !llvm.ptr<1> -> i16
+    %y = llvm.load %q : !llvm.ptr<1> -> i16
+    %wordX = arith.extui %x : i16 to i32
+    %wordY = arith.extui %y : i16 to i32
+    %bitsX = arith.shli %wordX, %shift : i32
+    %bitsY = arith.shli %wordY, %shift : i32
+    %wideX = arith.bitcast %bitsX : i32 to f32
+    %wideY = arith.bitcast %bitsY : i32 to f32
+    %wideZ = arith.addf %wideX, %wideY : f32
+    %z = arith.truncf %wideZ : f32 to bf16
+    llvm.store %z, %p : bf16, !llvm.ptr<1>
+  }
+  gpu.return
+}
+
 gpu.func @rota_round_bf16(%rounded: !llvm.ptr<1>, %values: !llvm.ptr<1>, %count: i64) kernel attributes {known_block_size = array<i32: 256, 1, 1>} {
   %c0 = arith.constant 0 : i64
   %c8 = arith.constant 8 : i64

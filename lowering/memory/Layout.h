@@ -36,7 +36,7 @@ private:
 };
 
 /// The parameters of one layer, of `embed` or of `loss`: one block with what
-/// tasks read and one with the f32 gradients, both at compute division.
+/// tasks read and one with the gradients, both at compute division.
 struct ParameterBlock {
   struct Entry {
     int parameter = 0;    // in Program::parameters

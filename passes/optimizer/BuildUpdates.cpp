@@ -29,6 +29,7 @@ private:
   LogicalResult setHeads(ParamOp param, UpdateForm &form);
   void setGroup(ParamOp param, UpdateForm &form);
   LogicalResult setBiasRate(ParamOp param, UpdateForm &form);
+  void setGradientType(ParamOp param, UpdateForm &form);
   func::FuncOp addFunction(StringRef name, size_t number);
   void shard(func::FuncOp function, ShardingAttr sharding);
   FlatSymbolRefAttr buildUpdate(const OptimizerSpec &optimizer,
@@ -59,7 +60,10 @@ FailureOr<UpdateForm> BuildUpdates::formOf(ParamOp param,
   FailureOr<Type> compute = readType(param);
   if (failed(compute))
     return failure();
-  UpdateForm form{param.getTensorType(), {}, *compute};
+  UpdateForm form{param.getTensorType(),
+                  {},
+                  *compute,
+                  param.getTensorType().getElementType()};
   ArrayRef<int64_t> whole = form.type.getShape();
   PlacementAttr placement = param.getPlacementAttr();
   if (placement)
@@ -82,6 +86,7 @@ FailureOr<UpdateForm> BuildUpdates::formOf(ParamOp param,
   setGroup(param, form);
   if (failed(setBiasRate(param, form)))
     return failure();
+  setGradientType(param, form);
   return form;
 }
 
@@ -165,6 +170,30 @@ LogicalResult BuildUpdates::setBiasRate(ParamOp param, UpdateForm &form) {
          << "' evenly, got parts of " << form.type.getDimSize(0) << " in all";
 }
 
+/// Whether matrix products alone make the gradients of `param`.
+static bool isMadeByProducts(ParamOp param) {
+  bool areProducts = true, areSome = false;
+  param->getParentOp()->walk([&](AccumulateOp accumulate) {
+    if (lookupParam(accumulate, accumulate.getParamAttr().getAttr()) != param)
+      return;
+    auto product =
+        viewedValue(accumulate.getValue()).getDefiningOp<TaskOpInterface>();
+    areProducts &= product && product.getTaskForm() == TaskForm::Product;
+    areSome = true;
+  });
+  return areProducts && areSome;
+}
+
+/// Sets the narrow type of gradients where the accumulators may have it. No GPU
+/// has products of f32 matrices with a result of bf16.
+void BuildUpdates::setGradientType(ParamOp param, UpdateForm &form) {
+  RotaDialect::GradientAttrHelper helper(&getContext());
+  if (gradientDtype == UpdateType::BF16 && form.biasRate == 0 &&
+      form.compute.isBF16() && isMadeByProducts(param))
+    helper.setAttr(param, TypeAttr::get(BFloat16Type::get(&getContext())));
+  form.gradient = gradientType(param);
+}
+
 /// Adds `<name>_<number>`, without arguments.
 func::FuncOp BuildUpdates::addFunction(StringRef name, size_t number) {
   auto function = func::FuncOp::create(
@@ -212,7 +241,10 @@ FlatSymbolRefAttr BuildUpdates::buildSquares(const UpdateForm &form,
   ImplicitLocOpBuilder b(loc, &getContext());
   Block *body = &function.getBody().emplaceBlock();
   b.setInsertionPointToEnd(body);
-  Value gradient = body->addArgument(form.type, loc);
+  RankedTensorType stored = form.accumulated();
+  Value gradient = body->addArgument(stored, loc);
+  if (stored != form.type)
+    gradient = arith::ExtFOp::create(b, form.type, gradient);
   // The choices that balance experts count for no norm.
   Value sums = form.biasRate > 0
                    ? arith::SubFOp::create(b, gradient, gradient).getResult()
@@ -223,7 +255,7 @@ FlatSymbolRefAttr BuildUpdates::buildSquares(const UpdateForm &form,
         ReduceOp::create(b, form.type.clone(shape.drop_back()), ReduceKind::Sum,
                          sums, ArrayRef<int64_t>{int64_t(shape.size()) - 1});
   func::ReturnOp::create(b, sums);
-  function.setFunctionType(b.getFunctionType(form.type, sums.getType()));
+  function.setFunctionType(b.getFunctionType(stored, sums.getType()));
   if (form.sharding) {
     function.setArgAttr(UpdateFunction::parameter, kSharding, form.sharding);
     auto dimensions = form.sharding.getDimensions();
@@ -268,8 +300,8 @@ const OptimizerSpec *BuildUpdates::readSettings() {
     return nullptr;
   }
   read = *known;
-  settings = {{optimizer, stateDtype, nesterov, muonDtype, muonScale,
-               muonPerHead, groups, this->values},
+  settings = {{optimizer, stateDtype, gradientDtype, nesterov, muonDtype,
+               muonScale, muonPerHead, groups, this->values},
               *values};
   return found;
 }
@@ -308,7 +340,13 @@ void BuildUpdates::runOnOperation() {
     return success();
   });
   if (result.wasInterrupted() || failed(read.verifyMatches(module)))
+    return signalPassFailure();
+  auto isNarrow = [](auto &entry) { return entry.first.gradient.isBF16(); };
+  if (gradientDtype == UpdateType::BF16 && llvm::none_of(known, isNarrow)) {
+    module.emitError("'gradient-dtype': expected a parameter that products "
+                     "read in bf16, as with 'dtype' bf16, got none");
     signalPassFailure();
+  }
 }
 
 void mlir::rota::registerOptimizerPasses() { registerRotaOptimizerPasses(); }

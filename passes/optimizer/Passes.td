@@ -20,6 +20,13 @@ def BuildUpdates : Pass<"build-updates", "::mlir::ModuleOp"> {
     update returns the parameter and the states that it was given. Writes the
     optimizer's options on the module.
 
+    With `gradient-dtype=bf16`, parameters that are read in bf16 and all of whose
+    gradients are made by matrix products, which add to the accumulator with one
+    rounding, get `rota.gradient = bf16`, the type in which gradients are accumulated,
+    summed over ranks and read by the update. Those of embeddings, norms and biases of
+    experts, to which kernels add in many steps, and the counts that balance experts
+    stay f32. An error: there is no such parameter.
+
     Borders have the optimizer's sharding; `propagate-shardings`,
     `insert-reshards` and `partition` make of the functions those of one rank.
     Where axes do not divide a dimension, tensors are as large as all parts
@@ -52,6 +59,10 @@ def BuildUpdates : Pass<"build-updates", "::mlir::ModuleOp"> {
            "The optimizer's name; empty: no updates">,
     Option<"stateDtype", "state-dtype", "UpdateType", "UpdateType::F32",
            "The type of states; computed in f32",
+           "::rota::valuesOf<UpdateType>()">,
+    Option<"gradientDtype", "gradient-dtype", "UpdateType", "UpdateType::F32",
+           "The type of accumulators of gradients that products of bf16 make; "
+           "others are f32",
            "::rota::valuesOf<UpdateType>()">,
     Option<"nesterov", "nesterov", "bool", /*default=*/"false",
            "Nesterov's form of momentum">,

@@ -12,8 +12,9 @@ UpdateBuilder::UpdateBuilder(Location loc, func::FuncOp function,
     : ImplicitLocOpBuilder(loc, function.getContext()), function(function),
       body(&function.getBody().emplaceBlock()), described(form),
       chosen(settings) {
-  body->addArguments({form.type, form.type}, {loc, loc});
-  function.setFunctionType(getFunctionType({form.type, form.type}, {}));
+  SmallVector<Type> types = {form.type, form.accumulated()};
+  body->addArguments(types, {loc, loc});
+  function.setFunctionType(getFunctionType(types, {}));
   setInsertionPointToEnd(body);
 }
 
@@ -31,8 +32,8 @@ Value UpdateBuilder::argument(Type type, StringRef name, Attribute value) {
 }
 
 Value UpdateBuilder::gradient() {
-  return mul(scalar(ScalarKind::GradientScale),
-             body->getArgument(UpdateFunction::gradient));
+  Value sum = total();
+  return mul(scalar(ScalarKind::GradientScale), sum);
 }
 
 Value UpdateBuilder::state(StringRef name, double initial) {
@@ -101,7 +102,7 @@ void UpdateBuilder::finish(Value updated) {
       results.push_back(convert(select(isSkipped, convert(value, getF32Type()),
                                        updates.lookup(state.getName())),
                                 getElementTypeOrSelf(value)));
-  results.push_back(constant(described.type, 0.0));
+  results.push_back(constant(described.accumulated(), 0.0));
   if (described.compute.getIntOrFloatBitWidth() <
       described.type.getElementTypeBitWidth())
     results.push_back(convert(updated, described.compute));

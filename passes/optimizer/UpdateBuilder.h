@@ -17,6 +17,7 @@ struct UpdateForm {
   RankedTensorType type; // f32, padded
   ShardingAttr sharding; // null: there is no mesh
   Type compute;          // in which functions read the parameter
+  Type gradient;         // in which gradients are accumulated
   // Factors of the parameter's group, for the learning rate and the weight
   // decay with. 0: it does not decay.
   double rate = 1.0, decay = 1.0;
@@ -31,6 +32,10 @@ struct UpdateForm {
   double biasRate = 0.0;
 
   bool isMatrix() const { return rows > 0; }
+  /// The type of the accumulated gradient.
+  RankedTensorType accumulated() const {
+    return RankedTensorType::get(type.getShape(), gradient);
+  }
   bool operator==(const UpdateForm &) const = default;
 };
 
@@ -59,7 +64,10 @@ public:
   Value gradient();
   /// The sum of the gradients of the step's microbatches, neither divided nor
   /// clipped.
-  Value total() { return body->getArgument(UpdateFunction::gradient); }
+  Value total() {
+    return convert(body->getArgument(UpdateFunction::gradient),
+                   described.type.getElementType());
+  }
 
   /// The state of that name, f32 of the parameter's shape; `initial` everywhere
   /// before the first step. Its new value must be given with `setState`, which

@@ -9,6 +9,7 @@
 #include "runtime/Abi.h"
 #include "runtime/Error.h"
 #include "runtime/device/Parallel.h"
+#include "runtime/program/Program.h"
 #include "runtime/program/StepResult.h"
 
 #include <algorithm>
@@ -185,9 +186,9 @@ public:
                body) = 0;
   static constexpr size_t kMostHostOperands = 2;
 
-  /// sum[i] += terms[i].
-  virtual void add(RotaContext *context, float *sum, const float *terms,
-                   int64_t count) = 0;
+  /// sum[i] += terms[i], both f32 or both bf16, in f32 and rounded once.
+  virtual void add(RotaContext *context, ElementType type, void *sum,
+                   const void *terms, int64_t count) = 0;
   /// To bf16: to the nearest, ties to even.
   virtual void round(RotaContext *context, const float *values,
                      uint16_t *rounded, int64_t count) = 0;

@@ -146,13 +146,14 @@ INSTANTIATE_TEST_SUITE_P(
                     std::tuple(ROTA_BF16, ROTA_BF16, true, false),
                     std::tuple(ROTA_BF16, ROTA_BF16, false, false)));
 
-/// [type of A and B, accumulate]
-class GroupedGemmGrad : public testing::TestWithParam<std::tuple<int, bool>> {};
+/// [type of A and B, type of C, accumulate]
+class GroupedGemmGrad
+    : public testing::TestWithParam<std::tuple<int, int, bool>> {};
 
 TEST_P(GroupedGemmGrad, AgreesWithPlainLoop) {
   for (Groups test : groups()) {
     RotaGroupedGemm g = test.g;
-    std::tie(g.typeA, g.accumulate) = GetParam();
+    std::tie(g.typeA, g.typeC, g.accumulate) = GetParam();
     SCOPED_TRACE(testing::PrintToString(test.counts));
     Buffer a(g.typeA, g.batch * g.rows * g.in),
         b(g.typeA, g.batch * g.rows * g.out),
@@ -180,10 +181,11 @@ TEST_P(GroupedGemmGrad, AgreesWithPlainLoop) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds, GroupedGemmGrad,
-                         testing::Combine(testing::Values(int(ROTA_F32),
-                                                          int(ROTA_BF16)),
-                                          testing::Bool()));
+INSTANTIATE_TEST_SUITE_P(
+    Kinds, GroupedGemmGrad,
+    testing::Combine(testing::Values(int(ROTA_F32), int(ROTA_BF16)),
+                     testing::Values(int(ROTA_F32), int(ROTA_BF16)),
+                     testing::Bool()));
 
 TEST(GroupedGemmCounts, MoreRowsThanABlockHasFailTheAction) {
   RotaGroupedGemm g = describe(2, 8, 4, 2, 3, 3);

@@ -128,6 +128,10 @@ Rows meshRows(RunOptions &o) {
        "Divide master weights and optimizer's states over all axes along which "
        "a parameter is replicated (ZeRO-1)",
        models, &shard.shardOptimizer},
+      {"gradient-dtype", group, "TYPE",
+       "Type in which gradients that products make are accumulated and "
+       "reduced; bf16 takes half the bytes",
+       models, Choice(shard.gradientDtype)},
       {"weight-gather", group, "MODE",
        "Time of gathers of weights whose storage is divided (UNSHARD, RESHARD "
        "and REDUCE_GRAD actions; the default of a run is auto: per-repeat with "

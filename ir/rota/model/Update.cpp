@@ -22,6 +22,12 @@ func::FuncOp rota::squaresOf(ParamOp param) {
       param, RotaDialect::SquaresAttrHelper(param.getContext()).getAttr(param));
 }
 
+Type rota::gradientType(ParamOp param) {
+  TypeAttr type =
+      RotaDialect::GradientAttrHelper(param.getContext()).getAttr(param);
+  return type ? type.getValue() : param.getTensorType().getElementType();
+}
+
 StateAttr UpdateFunction::stateOf(unsigned argument) const {
   return function.getArgAttrOfType<StateAttr>(
       argument, RotaDialect::StateAttrHelper::getNameStr());

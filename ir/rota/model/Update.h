@@ -13,11 +13,11 @@ namespace mlir::rota {
 ///   (parameter, gradient, states and scalars...)
 ///       -> (parameter, states..., zeroed gradient, copy in the compute type)
 /// An argument with `rota.state` is a state, one with `rota.scalar` a scalar of
-/// rank 0; results are in the order of these arguments. A parameter that is
-/// computed in f32 has no copy. Where the scalar `skip` is above 0, parameter
-/// and states are those of the arguments, to the bit. Tensors are the
-/// optimizer's part, with padding where the axes do not divide the parameter;
-/// padding is zero.
+/// rank 0; results are in the order of these arguments. The gradient has the
+/// type of its accumulators. A parameter that is computed in f32 has no copy.
+/// Where the scalar `skip` is above 0, parameter and states are those of the
+/// arguments, to the bit. Tensors are the optimizer's part, with padding where
+/// the axes do not divide the parameter; padding is zero.
 class UpdateFunction {
 public:
   static constexpr unsigned parameter = 0, gradient = 1;
@@ -37,6 +37,10 @@ private:
   explicit UpdateFunction(func::FuncOp function) : function(function) {}
   mutable func::FuncOp function;
 };
+
+/// The element type of a parameter's gradient accumulators: `rota.gradient` of
+/// the parameter, or without it the parameter's own.
+Type gradientType(ParamOp param);
 
 /// The function that `rota.squares` of a parameter names, from the optimizer's
 /// part of the gradient to the sum of squares of each of its rows; null when

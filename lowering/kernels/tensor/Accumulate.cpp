@@ -6,6 +6,9 @@
 #include "lowering/kernels/Emit.h"
 #include "lowering/kernels/KernelPlan.h"
 
+#include "ir/rota/model/Model.h"
+#include "ir/rota/model/Update.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
 using namespace mlir;
@@ -17,6 +20,8 @@ static FailureOr<KernelPlan> planAccumulate(mlir::rota::AccumulateOp op,
   int64_t elements =
       cast<RankedTensorType>(op.getValue().getType()).getNumElements();
   int64_t width = elements % kVectorWidth == 0 ? kVectorWidth : 1;
+  Type type = mlir::rota::gradientType(
+      mlir::rota::lookupParam(op, op.getParamAttr().getAttr()));
   auto emit = [&](OpBuilder &builder, StringRef symbol) {
     emitKernelFunction(
         builder, symbol, 2,
@@ -28,15 +33,16 @@ static FailureOr<KernelPlan> planAccumulate(mlir::rota::AccumulateOp op,
                      Value at =
                          arith::MulIOp::create(b, row, constant(b, width));
                      Value sum = arith::AddFOp::create(
-                         b, load(b, pointers[1], f32, at, width),
+                         b, loadWide(b, pointers[1], type, at, width),
                          load(b, pointers[0], f32, at, width));
-                     store(b, sum, pointers[1], at);
+                     storeRounded(b, sum, pointers[1], type, at);
                      return {};
                    });
         });
     return success();
   };
-  auto symbol = library.getOrEmit("add", std::to_string(width), emit);
+  std::string key = (type.isBF16() ? "bf16 " : "") + std::to_string(width);
+  auto symbol = library.getOrEmit("add", key, emit);
   return planCall(symbol, elements / width, /*grain=*/4096 / width,
                   /*operands=*/1);
 }

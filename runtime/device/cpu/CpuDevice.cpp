@@ -122,17 +122,30 @@ std::unique_ptr<HostRead> CpuDevice::startRead(const void *source,
   return std::make_unique<DoneRead>(std::vector<char>(first, first + bytes));
 }
 
-void CpuDevice::add(RotaContext *context, float *sum, const float *terms,
-                    int64_t count) {
+static float sumOf(float a, float b) { return a + b; }
+static uint16_t sumOf(uint16_t a, uint16_t b) {
+  return toBf16(fromBf16(a) + fromBf16(b));
+}
+
+template <typename T>
+static void addElements(int64_t count, char *sum, const char *terms) {
+  auto *values = reinterpret_cast<T *>(sum);
+  auto *more = reinterpret_cast<const T *>(terms);
+  for (int64_t i = 0; i < count; ++i)
+    values[i] = sumOf(values[i], more[i]);
+}
+
+void CpuDevice::add(RotaContext *context, ElementType type, void *sum,
+                    const void *terms, int64_t count) {
+  int64_t bytes = byteSize(type);
   HostOperand operands[] = {
-      {sum, 4, HostOperand::Access::Update},
-      {const_cast<float *>(terms), 4, HostOperand::Access::Read}};
+      {sum, bytes, HostOperand::Access::Update},
+      {const_cast<void *>(terms), bytes, HostOperand::Access::Read}};
   hostLoop(context, count, operands,
-           [](int64_t begin, int64_t end, char *const *hosts) {
-             auto *values = reinterpret_cast<float *>(hosts[0]);
-             auto *terms = reinterpret_cast<const float *>(hosts[1]);
-             for (int64_t i = 0; i < end - begin; ++i)
-               values[i] += terms[i];
+           [&](int64_t begin, int64_t end, char *const *hosts) {
+             auto *addAll = type == ElementType::BF16 ? addElements<uint16_t>
+                                                      : addElements<float>;
+             addAll(end - begin, hosts[0], hosts[1]);
            });
 }
 

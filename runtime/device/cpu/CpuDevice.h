@@ -33,7 +33,7 @@ public:
   hostLoop(RotaContext *context, int64_t count,
            std::span<const HostOperand> operands,
            FunctionRef<void(int64_t, int64_t, char *const *)> body) override;
-  void add(RotaContext *context, float *sum, const float *terms,
+  void add(RotaContext *context, ElementType type, void *sum, const void *terms,
            int64_t count) override;
   void round(RotaContext *context, const float *values, uint16_t *rounded,
              int64_t count) override;

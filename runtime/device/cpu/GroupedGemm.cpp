@@ -11,6 +11,7 @@
 #include "runtime/device/Parallel.h"
 #include "runtime/device/Profile.h"
 #include "runtime/device/cpu/GemmTile.h"
+#include "runtime/program/Convert.h"
 
 #include <array>
 #include <cstring>
@@ -260,7 +261,7 @@ RotaGemm depthTile(const RotaGroupedGemm &g, int64_t height, int64_t width,
   tile.ldc = g.out;
   tile.transposeA = 1;
   tile.typeA = tile.typeB = g.typeA;
-  tile.typeC = g.typeC;
+  tile.typeC = ROTA_F32;
   tile.accumulate = 1;
   return tile;
 }
@@ -296,10 +297,10 @@ DepthTiles findDepthTiles(const GroupedCall &call, const ColumnTiles &m,
   return tiles;
 }
 
-/// Adds `depth` rows from `row` on to rows `part` of the expert's matrix.
+/// Adds `depth` rows from `row` on to rows `part` of the expert's matrix, `c`.
 void addRows(const GroupedCall &call, const DepthTiles &tiles,
              const ColumnTiles &m, const ColumnTiles &n, int64_t part,
-             int64_t expert, int64_t row, int64_t depth) {
+             int64_t row, int64_t depth, char *c) {
   const RotaGroupedGemm &g = call.g;
   int64_t rowA = g.in * call.bytesA(), rowB = g.out * call.bytesA();
   const char *a = call.a + row * rowA + part * m.width * call.bytesA();
@@ -313,11 +314,48 @@ void addRows(const GroupedCall &call, const DepthTiles &tiles,
     b = copyB;
   }
   const auto &of = tiles[paddedRows(depth) / kUnit - 1][part + 1 == m.count];
-  char *c = call.c + (expert * g.in + part * m.width) * g.out * call.bytesC();
   for (int64_t j = 0; j < n.count; ++j)
     runGemmTile(*of[j + 1 == n.count], a, b + j * n.width * call.bytesA(),
-                c + j * n.width * call.bytesC());
+                c + j * n.width * int64_t(sizeof(float)));
 }
+
+/// Sums of rows `part` of an expert's matrix in f32, and where these are kept
+/// in bf16, the place in which they are made before.
+class PartSums {
+public:
+  PartSums(const GroupedCall &call, int64_t elements, char *place)
+      : accumulates(call.g.accumulate), elements(elements), place(place),
+        isNarrow(call.g.typeC == ROTA_BF16) {
+    if (isNarrow)
+      sums = static_cast<char *>(memory().get(elements * sizeof(float)));
+    else
+      sums = place;
+    if (isNarrow || !accumulates)
+      std::memset(sums, 0, elements * sizeof(float));
+  }
+
+  char *data() const { return sums; }
+
+  /// Rounds them once.
+  void finish() const {
+    if (!isNarrow)
+      return;
+    auto *made = reinterpret_cast<const float *>(sums);
+    auto *out = reinterpret_cast<uint16_t *>(place);
+    for (int64_t i = 0; i < elements; ++i)
+      out[i] = toBf16(accumulates ? fromBf16(out[i]) + made[i] : made[i]);
+  }
+
+private:
+  static Scratch &memory() {
+    thread_local Scratch scratch;
+    return scratch;
+  }
+  bool accumulates;
+  int64_t elements;
+  char *place, *sums;
+  bool isNarrow;
+};
 
 void sumAll(const GroupedCall &call) {
   const RotaGroupedGemm &g = call.g;
@@ -325,19 +363,19 @@ void sumAll(const GroupedCall &call) {
   DepthTiles tiles = findDepthTiles(call, m, n);
   parallelPieces(call.context, g.experts * m.count, [&](int64_t piece) {
     int64_t expert = piece / m.count, part = piece % m.count;
-    if (!g.accumulate)
-      std::memset(call.c +
-                      (expert * g.in + part * m.width) * g.out * call.bytesC(),
-                  0, m.of(part) * g.out * call.bytesC());
     try {
+      PartSums sums(call, m.of(part) * g.out,
+                    call.c + (expert * g.in + part * m.width) * g.out *
+                                 call.bytesC());
       for (int64_t b = 0; b < g.batch; ++b)
         forEachGroup(call, b, [&](int64_t other, int64_t first, int64_t end) {
           if (other == expert)
             forEachDepth(end - first, [&](int64_t from, int64_t depth) {
-              addRows(call, tiles, m, n, part, expert,
-                      b * g.rows + first + from, depth);
+              addRows(call, tiles, m, n, part, b * g.rows + first + from, depth,
+                      sums.data());
             });
         });
+      sums.finish();
     } catch (const std::exception &error) {
       reportFailure(call.context,
                     std::string("gradient of experts: ") + error.what());

@@ -139,11 +139,12 @@ void CudaDevice::hostLoop(
   }
 }
 
-void CudaDevice::add(RotaContext *context, float *sum, const float *terms,
-                     int64_t count) {
+void CudaDevice::add(RotaContext *context, ElementType type, void *sum,
+                     const void *terms, int64_t count) {
   void *arguments[] = {&sum, &terms, &count};
+  const char *kernel = kAddKernels[static_cast<int>(type)];
   guard(context,
-        [&] { launchService(kAddKernel, count, arguments, compute.get()); });
+        [&] { launchService(kernel, count, arguments, compute.get()); });
 }
 
 void CudaDevice::round(RotaContext *context, const float *values,

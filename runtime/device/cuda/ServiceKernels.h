@@ -13,8 +13,9 @@ namespace rota::cuda {
 
 inline constexpr unsigned kServiceThreads = 256;
 
-/// (f32 *sum, const f32 *terms, i64 count): sum[i] += terms[i].
-inline constexpr const char *kAddKernel = "rota_add_f32";
+/// (T *sum, const T *terms, i64 count), for T = f32, bf16: sum[i] += terms[i],
+/// in f32 and rounded once.
+inline constexpr const char *kAddKernels[] = {"rota_add_f32", "rota_add_bf16"};
 
 /// (bf16 *rounded, const f32 *values, i64 count): to the nearest, ties to even.
 inline constexpr const char *kRoundKernel = "rota_round_bf16";

@@ -111,6 +111,10 @@ Identity runIdentity(const Program &program, const Options &options) {
                        {"seed", std::to_string(options.seed)}};
   if (std::string terms = lossTermsIdentity(program); !terms.empty())
     identity["loss-terms"] = terms;
+  if (std::ranges::any_of(program.parameters, [](const Parameter &p) {
+        return p.gradient == ElementType::BF16;
+      }))
+    identity["gradient-dtype"] = "bf16";
   for (const ModelOption &option : program.modelOptions)
     identity[option.name] = option.value;
   if (dependsOnSteps(options.optimizer))

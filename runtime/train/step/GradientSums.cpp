@@ -16,14 +16,15 @@ GradientSums::GradientSums(Rank &rank, bool hasBarrier)
       const Parameter &p = program.parameters[update.parameter];
       int64_t elements = partElements(p.shape, p.storageDivision, program.mesh);
       for (size_t g = 1; g < update.gradients.size(); ++g)
-        terms.push_back({&update, s, update.gradients[g], elements});
+        terms.push_back(
+            {&update, s, update.gradients[g], elements, p.gradient});
     }
 }
 
-static void add(Rank &rank, void *sum, const void *term, int64_t count) {
+static void add(Rank &rank, ElementType type, void *sum, const void *term,
+                int64_t count) {
   ComputeToken token(rank.cores());
-  rank.device().add(rank.context(), static_cast<float *>(sum),
-                    static_cast<const float *>(term), count);
+  rank.device().add(rank.context(), type, sum, term, count);
 }
 
 static void zero(Rank &rank, int64_t offset, int64_t bytes) {
@@ -43,7 +44,7 @@ void GradientSums::settle() {
   for (Request request : std::exchange(sends, {}))
     rank.communicator().wait(request);
   for (const Term *term : std::exchange(sentTerms, {}))
-    zero(rank, term->place.offset, 4 * term->elements);
+    zero(rank, term->place.offset, term->bytes());
 }
 
 void GradientSums::make() {
@@ -52,11 +53,12 @@ void GradientSums::make() {
   for (const Term &term : terms) {
     if (term.place.stage != here || term.owner == here)
       continue;
+    int64_t size = byteSize(term.type);
     for (int64_t at = 0; at < term.elements; at += most)
       sends.push_back(
           rank.communicator().send(Stream::Step, rank.peer(term.owner),
-                                   rank.at(term.place.offset + 4 * at),
-                                   4 * std::min(most, term.elements - at)));
+                                   rank.at(term.place.offset + size * at),
+                                   size * std::min(most, term.elements - at)));
     sentTerms.push_back(&term);
   }
   for (const Term &term : terms) {
@@ -64,7 +66,7 @@ void GradientSums::make() {
       continue;
     addTerm(term);
     if (term.place.stage == here)
-      zero(rank, term.place.offset, 4 * term.elements);
+      zero(rank, term.place.offset, term.bytes());
   }
   if (hasBarrier)
     settle();
@@ -74,7 +76,7 @@ void GradientSums::make() {
 void GradientSums::addTerm(const Term &term) {
   if (term.place.stage != term.owner)
     return addReceived(term);
-  add(rank, rank.at(term.update->gradients[0].offset),
+  add(rank, term.type, rank.at(term.update->gradients[0].offset),
       rank.at(term.place.offset), term.elements);
 }
 
@@ -83,7 +85,7 @@ void GradientSums::addReceived(const Term &term) {
   int64_t sum = term.update->gradients[0].offset;
   Communicator &communicator = rank.communicator();
   int peer = rank.peer(term.place.stage);
-  int64_t most = rank.places().termElements;
+  int64_t most = rank.places().termElements, size = byteSize(term.type);
   auto buffer = [&](int which) {
     return rank.runtimeAt(rank.places().terms + 4 * which * most);
   };
@@ -91,7 +93,7 @@ void GradientSums::addReceived(const Term &term) {
     if (at >= term.elements)
       return 0;
     return communicator.receive(Stream::Step, peer, buffer(which),
-                                4 * std::min(most, term.elements - at));
+                                size * std::min(most, term.elements - at));
   };
   Request next = receive(0, 0);
   int which = 0;
@@ -99,7 +101,7 @@ void GradientSums::addReceived(const Term &term) {
     Request now = next;
     next = receive(at + most, 1 - which);
     communicator.wait(now);
-    add(rank, rank.at(sum + 4 * at), buffer(which),
+    add(rank, term.type, rank.at(sum + size * at), buffer(which),
         std::min(most, term.elements - at));
     which = 1 - which;
   }
@@ -154,9 +156,8 @@ void GradientSums::zeroOthers(const Update &update) {
   if (isGradientInPlace(program, update)) {
     int64_t own = gradientPlace(program, update, rank.coordinates());
     zero(rank, begin, own - begin);
-    begin = own + byteSize(p.gradient) * partElements(p.shape,
-                                                      p.optimizerDivision,
-                                                      program.mesh);
+    begin = own + byteSize(p.gradient) *
+                      partElements(p.shape, p.optimizerDivision, program.mesh);
   }
   zero(rank, begin, end - begin);
 }

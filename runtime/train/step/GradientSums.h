@@ -30,6 +30,8 @@ private:
     int owner; // the stage of the first place, where the sum is made
     ArenaAddress place;
     int64_t elements;
+    ElementType type;
+    int64_t bytes() const { return byteSize(type) * elements; }
   };
   void addTerm(const Term &term);
   void addReceived(const Term &term);

@@ -301,6 +301,39 @@ TEST(Parameters, OptimizerPartOfAWholeGradientIsASlice) {
   EXPECT_EQ(model.collective(up.reduce[0]).kind, Kind::Slice);
 }
 
+/// A sum over a part of these axes, and too small for parts in place: it is
+/// made whole, and the part is cut off it.
+TEST(Parameters, PartlySummedGradientIsSummedAndCut) {
+  Lowered model({{"compute <[[], [tensor]] unreduced [data, fsdp]> storage "
+                  "<[[fsdp], [tensor]]> optimizer <[[fsdp, data], [tensor]]>",
+                  "compute <[[], [tensor]] unreduced [data]> storage "
+                  "<[[], [tensor]]> optimizer <[[data, fsdp], [tensor]]>"}});
+  ASSERT_EQ(model.errors, "");
+  const Parameter &up = model.parameter(0);
+  ASSERT_EQ(up.reduce.size(), 2u);
+  EXPECT_EQ(model.collective(up.reduce[0]).kind, Kind::AllReduce);
+  EXPECT_EQ(model.collective(up.reduce[0]).axes, std::vector<int>{0});
+  EXPECT_EQ(model.collective(up.reduce[1]).kind, Kind::Slice);
+  EXPECT_EQ(model.collective(up.reduce[1]).axes, (std::vector<int>{0, 2}));
+}
+
+/// Products add to accumulators of bf16, and all transfers have their type.
+TEST(Parameters, GradientsHaveTheTypeOfTheirAccumulators) {
+  Lowered model({{"[tensor]]>>\n    rota.param @down",
+                  "[tensor]]>> {rota.gradient = bf16}\n    rota.param @down"}});
+  ASSERT_EQ(model.errors, "");
+  const Parameter &up = model.parameter(0), &down = model.parameter(1);
+  EXPECT_EQ(up.gradient, ElementType::BF16);
+  EXPECT_EQ(model.collective(up.reduceGrad).type, ElementType::BF16);
+  EXPECT_EQ(model.collective(up.reduce[0]).type, ElementType::BF16);
+  EXPECT_EQ(model.collective(up.refresh).type, ElementType::F32);
+  EXPECT_EQ(down.gradient, ElementType::F32);
+  // 8 x 2 elements of bf16 and 2 x 8 of f32, each in blocks of 64 bytes.
+  EXPECT_EQ(model.layout.kinds[0].block.gradientBytes, 128);
+  EXPECT_EQ(model.layout.kinds[0].block.entries[1].gradient, 64);
+  EXPECT_EQ(count(model.task("a.backward"), "@rotaLaunch"), 0u);
+}
+
 void expectError(const Changes &changes, llvm::StringRef message) {
   Lowered model(changes);
   EXPECT_NE(model.errors.find(message), std::string::npos) << model.errors;

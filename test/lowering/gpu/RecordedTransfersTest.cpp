@@ -22,7 +22,7 @@ class ServicesOnDevice : public ServiceKernels {
 protected:
   void SetUp() override {
     ServiceKernels::SetUp();
-    for (const char *name : {cuda::kAddKernel, cuda::kRoundKernel,
+    for (const char *name : {cuda::kAddKernels[0], cuda::kRoundKernel,
                              cuda::kSumKernel, cuda::kCombineKernels[0],
                              cuda::kCombineKernels[1], cuda::kCombineKernels[2],
                              cuda::kCopyKernels[0], cuda::kCopyKernels[1]})
@@ -176,7 +176,7 @@ TEST_F(ServicesOnDevice, AddRoundAndSum) {
     auto *c = reinterpret_cast<uint16_t *>(b + count);
     device->write(values.data(), a, 4 * count);
     device->write(terms.data(), b, 4 * count);
-    device->add(nullptr, a, b, count);
+    device->add(nullptr, ElementType::F32, a, b, count);
     device->round(nullptr, b, c, count);
     device->sum(nullptr, a, count, static_cast<double *>(arena->at(0)));
     device->read(a, sums.data(), 4 * count);

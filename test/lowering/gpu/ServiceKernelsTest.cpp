@@ -32,7 +32,8 @@ TEST_F(ServiceKernels, Add) {
         }
         know("sum", sum);
         know("terms", terms);
-        expectRun(cuda::kAddKernel, blocks, sum.data(), terms.data(), count);
+        expectRun(cuda::kAddKernels[0], blocks, sum.data(), terms.data(),
+                  count);
         EXPECT_EQ(std::memcmp(sum.data(), expected.data(), 4 * count), 0);
       }
 }
@@ -42,6 +43,27 @@ uint16_t roundToBf16(float value) {
   auto bits = std::bit_cast<uint32_t>(value);
   return std::isnan(value) ? 0x7FFF
                            : (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16;
+}
+
+TEST_F(ServiceKernels, AddNarrow) {
+  auto wide = [](uint16_t bits) {
+    return std::bit_cast<float>(uint32_t(bits) << 16);
+  };
+  for (int64_t count : kCounts)
+    for (int64_t shift : {0, 1})
+      for (unsigned blocks : kGrids) {
+        SCOPED_TRACE(testing::Message() << count << " from " << shift);
+        Elements<uint16_t> sum(count), terms(count, shift), expected(count);
+        for (int64_t i = 0; i < count; ++i) {
+          sum[i] = roundToBf16(number()), terms[i] = roundToBf16(number());
+          expected[i] = roundToBf16(wide(sum[i]) + wide(terms[i]));
+        }
+        know("sum", sum);
+        know("terms", terms);
+        expectRun(cuda::kAddKernels[1], blocks, sum.data(), terms.data(),
+                  count);
+        EXPECT_EQ(std::memcmp(sum.data(), expected.data(), 2 * count), 0);
+      }
 }
 
 TEST_F(ServiceKernels, Round) {

@@ -8,6 +8,10 @@
 // CHECK: .maxntid 256
 // CHECK: st.global.v{{4.b32|2.b64}}
 
+// CHECK: .visible .entry rota_add_bf16(
+// CHECK: .maxntid 256
+// CHECK: st.global.v{{4.b32|2.b64}}
+
 // CHECK: .visible .entry rota_round_bf16(
 // CHECK: .maxntid 256
 // CHECK: cvt.rn.bf16x2.f32
