@@ -383,11 +383,9 @@ DimensionAxes AssignShardings::optimizerAxes(ParamOp param,
     best = more;
   }
   if (mesh.getSize(best) != mesh.getSize(replicas))
-    remarkOn(
-        param, best.empty() ? "optimizer-not-divided" : "optimizer-fewer-parts",
-        "no dimension that " +
-            spell(best.empty() ? replicas : difference(replicas, best, mesh)) +
-            " could divide further");
+    remarkOn(param, "optimizer-replicas",
+             "replicas along " + spell(difference(replicas, best, mesh)) +
+                 " stay: one dimension is divided, into equal parts");
   if (!best.empty()) {
     llvm::append_range(axes[dimension], best);
     axes[dimension] = normalized(axes[dimension], mesh);

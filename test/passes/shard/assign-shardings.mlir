@@ -1,6 +1,7 @@
 // RUN: rota-opt %s --split-input-file --assign-shardings=mesh=data=2,tensor=2 | FileCheck %s
 // RUN: rota-opt %s --split-input-file --assign-shardings="mesh=data=2,fsdp=-1 ranks=6 shard-optimizer" | FileCheck %s --check-prefix=ZERO
 // RUN: rota-opt %s --split-input-file --assign-shardings="mesh=data=3,context=2,sequence=2 rules=activation/length= shard-optimizer" | FileCheck %s --check-prefix=JOINED
+// RUN: rota-opt %s --split-input-file --assign-shardings="mesh=data=3,context=2,sequence=2 rules=activation/length= shard-optimizer" --remarks-filter=shard 2>&1 >/dev/null | FileCheck %s --check-prefix=REPLICAS
 // RUN: rota-opt %s --split-input-file --assign-shardings="mesh=tensor=4,fsdp=2 rules=embed=,mlp=tensor,storage/mlp=fsdp" | FileCheck %s --check-prefix=RULES
 
 // The description's example. Storage goes to fsdp along `embed`, the optimizer's
@@ -42,6 +43,8 @@ func.func @embed(%x: tensor<12x2x8xf32>) -> tensor<12x2x8xf32> {
 // JOINED-SAME: optimizer<{{\[\[}}data], []]>>
 // JOINED: rota.param @second
 // JOINED-SAME: optimizer<{{\[\[}}], [data, context, sequence]]>>
+// REPLICAS: optimizer-replicas | Category:shard | Function=odd | Reason="replicas along 'context' and 'sequence' stay: one dimension is divided, into equal parts"
+// REPLICAS: optimizer-replicas | Category:shard | Function=third | Reason="replicas along 'data' and 'context' and 'sequence' stay
 // JOINED: rota.param @third
 // JOINED-SAME: optimizer<{{\[\[}}], []]>>
 rota.param @square : tensor<8x8xf32> axes ["a", "b"] init #rota.constant<value = 1.0>
