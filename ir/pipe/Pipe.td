@@ -65,7 +65,8 @@ def Pipe_ProgramOp : Pipe_Op<"program", [SingleBlock, NoTerminator,
     `stages` ranks run `stages * repeats` chunks of the stack's layers on
     `microbatches` microbatches in a step. Chunk c = r * stages + s is the r-th
     chunk of a rank: of rank s with placement `loop`, of rank stages-1-s in odd
-    rows with placement `v`. Chunks may differ in their numbers of layers.
+    rows with placement `v`. Chunks may differ in their numbers of layers. The
+    first may be the embedding alone, the last the loss alone.
 
     With `unpipelined`, one chunk more, the last, holds layers that are left out
     of the pipeline. Every rank has it, and microbatch m runs on rank m mod stages.
@@ -80,7 +81,7 @@ def Pipe_ProgramOp : Pipe_Op<"program", [SingleBlock, NoTerminator,
     - C3: `stack` names a `rota.stack`
     - C4: there is a chunk for each stage and repeat, on the rank that the
       placement says, and with `unpipelined` one more, on all ranks
-    - C5: each chunk has a layer at least
+    - C5: each chunk has a layer, the embedding or the loss
     - C6: all chunks' layers, one after the other, are the stack's
     - C7: a layer's kind is the one that the stack's pattern says
     - C8: the first chunk embeds and the last has the loss, no other

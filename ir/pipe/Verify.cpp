@@ -54,10 +54,11 @@ static LogicalResult verifyChunk(ProgramOp program, int64_t number,
     return op.emitOpError("expected chunk ")
            << number << " on " << nameOf(rank) << ", got "
            << nameOf(chunk.getRank());
-  // C5: a layer at least.
-  if (chunk.getLayers().empty())
+  // C5: the embedding and the loss may be alone.
+  if (chunk.getLayers().empty() && !chunk.getEmbeds() && !chunk.getHasLoss())
     return op.emitOpError("expected a layer at least in chunk ")
-           << number << ", got none";
+           << number
+           << ", which has neither the embedding nor the loss, got none";
   // C8: embedding first, loss last.
   if (chunk.getEmbeds() != (number == 0))
     return op.emitOpError("expected the embedding in chunk 0 alone, chunk ")

@@ -138,7 +138,7 @@ Call ActionTemplates::lossCall(int task, int64_t block, bool adds) const {
   int64_t losses = lossBytes(plan.program);
   Call call = makeCall(task, plan.layout.loss.block,
                        plan.chunks[key.chunk].size() + (key.chunk == 0), adds);
-  call.frame[Input] = {OutputSlot,
+  call.frame[Input] = {plan.hasLayers(key.chunk) ? OutputSlot : InputSlot,
                        block * (plan.layout.activationBytes / blocks)};
   call.frame[Data] =
       byMicrobatch(plan.stage.targetData + block * (targets / blocks), targets);
@@ -206,7 +206,8 @@ SlotAddress ActionTemplates::keptCotangents(const TaskGroup &group,
 void ActionTemplates::addForward() {
   if (key.chunk == 0) {
     made.calls.push_back(embedCall(plan.layout.embed.forward));
-    made.calls.back().frame[Output] = {InputSlot, 0};
+    made.calls.back().frame[Output] = {
+        plan.hasLayers(key.chunk) ? InputSlot : OutputSlot, 0};
   }
   size_t count = plan.chunks[key.chunk].size();
   for (size_t j = 0; j < count; ++j) {
@@ -231,7 +232,8 @@ void ActionTemplates::addBackward(bool inputs, bool weights) {
   if (key.chunk > 0 || !inputs)
     return;
   made.calls.push_back(embedCall(plan.layout.embed.backward, /*adds=*/true));
-  made.calls.back().frame[OutputCotangent] = {InputCotangentSlot, 0};
+  made.calls.back().frame[OutputCotangent] = {
+      plan.hasLayers(key.chunk) ? InputCotangentSlot : CotangentSlot, 0};
 }
 
 void ActionTemplates::addLayer(size_t layer, bool inputs, bool weights,
@@ -262,9 +264,11 @@ void ActionTemplates::addLoss(bool inputs, bool weights) {
   const TaskGroup &loss = plan.layout.loss;
   bool joint = loss.backward >= 0;
   SlotAddress kept = keptCotangents(loss, plan.chunks[key.chunk].size());
+  SlotAddress cotangent(
+      plan.hasLayers(key.chunk) ? CotangentSlot : InputCotangentSlot, 0);
   if (inputs)
     addLossCalls(joint ? loss.backward : loss.backwardInput, /*adds=*/joint,
-                 joint ? SlotAddress() : kept, {CotangentSlot, 0});
+                 joint ? SlotAddress() : kept, cotangent);
   if (weights && !joint)
     addLossCalls(loss.backwardWeight, /*adds=*/true, kept, {});
   if (!inputs)
@@ -334,7 +338,7 @@ void ActionTemplates::addCopies(bool out) {
     made.transfers.push_back({-1, SlotAddress(out ? device : host, 0),
                               SlotAddress(out ? host : device, 0), bytes});
   };
-  if (plan.kindOf(key.chunk, 0).offloadsInput)
+  if (plan.offloadsInput(key.chunk))
     add(DeviceInputSlot, HostInputSlot, plan.layout.activationBytes);
   if (int64_t bytes = plan.stashes[key.chunk].offloadedBytes)
     add(DeviceOffloadedSlot, HostOffloadedSlot, bytes);

@@ -14,10 +14,10 @@ namespace rota::memory {
 /// The slots of F, of W, and of B and I, which have more of the same list. A
 /// slot without a block has the offset -1.
 enum ComputeSlot : int {
-  InputSlot,          // input of the chunk's first layer
-  StashSlot,          // inputs of its other layers, residuals of all
-  OffloadedSlot,      // part of the stash that may rest on the host
-  OutputSlot,         // F: the chunk's output; else: what the loss reads
+  InputSlot,     // input of the chunk's layers or, without any, of the loss
+  StashSlot,     // inputs of its other layers, residuals of all
+  OffloadedSlot, // part of the stash that may rest on the host
+  OutputSlot,    // F: the chunk's output; else: what the loss reads
   CotangentStashSlot, // kept from I to W
   CotangentSlot,      // cotangent of the chunk's output
   OtherCotangentSlot, // takes turns with it between layers

@@ -17,7 +17,7 @@ struct HeldActivations {
   ArenaBlock stash;           // inputs of its other layers, residuals of all
   ArenaBlock offloaded;       // part of the stash that may rest on the host
   ArenaBlock host, hostInput; // copies of it and the input
-  ArenaBlock output;          // output of the last chunk, which the loss reads
+  ArenaBlock output;          // output of the last layer, which the loss reads
   ArenaBlock cotangent;       // cotangent of the chunk's output
   ArenaBlock cotangentStash;  // kept from I to W
   int inputFrom = -1, cotangentFrom = -1; // the RECV actions; -1: made here
@@ -70,6 +70,12 @@ private:
   int made = 0;                  // messages so far
   std::map<size_t, int> numbers; // by buffers of messages not yet sent
 };
+
+/// The slots that B, I and W have in common.
+std::vector<int64_t> heldSlots(const HeldActivations &h) {
+  return {h.input.offset, h.stash.offset, h.offloaded.offset, h.output.offset,
+          h.cotangentStash.offset};
+}
 
 /// True when the stage has an action of `kind`.
 bool has(const StagePlan &plan, ActionKind kind) {
@@ -170,7 +176,7 @@ private:
       return fail("expected residuals on the device, between F and B");
     h.offloadedBy = number;
     current->slots.assign(kCopySlots, -1);
-    if (plan.kindOf(c, 0).offloadsInput)
+    if (plan.offloadsInput(c))
       leave(h.input, h.hostInput, layout.activationBytes, DeviceInputSlot);
     if (int64_t bytes = plan.stashes[c].offloadedBytes)
       leave(h.offloaded, h.host, bytes, DeviceOffloadedSlot);
@@ -189,7 +195,7 @@ private:
       return fail("expected residuals in host memory, after OFFLOAD");
     h.fetchedBy = number;
     current->slots.assign(kCopySlots, -1);
-    if (plan.kindOf(c, 0).offloadsInput)
+    if (plan.offloadsInput(c))
       comeBack(h, h.input, h.hostInput, layout.activationBytes,
                DeviceInputSlot);
     if (int64_t bytes = plan.stashes[c].offloadedBytes)
@@ -236,21 +242,23 @@ private:
     return offset.value_or(-1);
   }
 
+  /// Without layers, what the embedding makes leaves the chunk at once, and the
+  /// loss reads what enters the chunk.
   void addForward(int c, int m) {
     HeldActivations &h = heldOf(c, m);
     const StashLayout &stashes = plan.stashes[c];
-    if (c == 0)
+    if (c == 0 && plan.hasLayers(c))
       h.input = openActivation();
     else if (h.inputFrom >= 0)
       wait(h.inputFrom);
-    if (h.input.offset < 0)
+    if (c > 0 && h.input.offset < 0)
       return fail("reads an activation that has not come");
     h.stash = open(stashes.stashBytes);
     h.offloaded = open(stashes.offloadedBytes);
-    int64_t output;
+    int64_t output = -1;
     if (shape.sendsForward(c, m)) {
       output = nextOutgoing(forward, c, m);
-    } else {
+    } else if (!plan.isLast(c) || plan.hasLayers(c)) {
       ArenaBlock &next = plan.isLast(c) ? h.output : heldOf(c + 1, m).input;
       next = openActivation();
       output = next.offset;
@@ -259,7 +267,9 @@ private:
                       output};
   }
 
-  /// B, or I when the weights' half comes later.
+  /// B, or I when the weights' half comes later. Without layers, the cotangent
+  /// that the loss makes leaves the chunk at once, and the embedding reads the
+  /// one that enters the chunk.
   void addInputHalf(int c, int m, bool weights) {
     HeldActivations &h = heldOf(c, m);
     if (h.stash.offset < 0)
@@ -267,30 +277,25 @@ private:
     takeResiduals(h);
     if (!weights && layout.loss.backward >= 0)
       return fail("needs a model whose backward is split in two halves");
-    if (!weights || plan.kindOf(c, 0).backward < 0)
+    if (layout.loss.backward < 0)
       h.cotangentStash = open(plan.stashes[c].cotangentBytes);
-    if (plan.isLast(c))
+    if (plan.isLast(c) && plan.hasLayers(c))
       h.cotangent = openActivation();
     else if (h.cotangentFrom >= 0)
       wait(h.cotangentFrom);
-    if (h.cotangent.offset < 0)
+    if (!plan.isLast(c) && h.cotangent.offset < 0)
       return fail("reads a cotangent that has not come");
     bool leaves = c > 0 && shape.sendsBackward(c, m);
     ArenaBlock result; // cotangent of the chunk's input when it stays here
-    if (!leaves)
+    if (!leaves && (c > 0 || plan.hasLayers(c)))
       result = openActivation();
     ArenaBlock other;
     int64_t to = leaves ? nextOutgoing(backward, c, m) : result.offset;
     if (plan.chunks[c].size() > 1)
       other = openActivation();
-    current->slots = {h.input.offset,
-                      h.stash.offset,
-                      h.offloaded.offset,
-                      h.output.offset,
-                      h.cotangentStash.offset,
-                      h.cotangent.offset,
-                      other.offset,
-                      to};
+    current->slots = heldSlots(h);
+    for (int64_t offset : {h.cotangent.offset, other.offset, to})
+      current->slots.push_back(offset);
     close(other);
     if (c == 0)
       close(result);
@@ -303,8 +308,7 @@ private:
     HeldActivations &h = heldOf(c, m);
     if (h.cotangentStash.offset < 0)
       return fail("comes before its I");
-    current->slots = {h.input.offset, h.stash.offset, h.offloaded.offset,
-                      h.output.offset, h.cotangentStash.offset};
+    current->slots = heldSlots(h);
   }
 
   /// After the last action of a chunk and microbatch.

@@ -92,8 +92,9 @@ struct ChunkLayer {
   int64_t layer = 0;
 };
 
-/// The layers of each chunk. The blocks of a chunk are, in this order, that of
-/// `embed` in the first chunk, those of its layers, that of `loss` in the last.
+/// The layers of each chunk; the first and the last may have none. The blocks
+/// of a chunk are, in this order, that of `embed` in the first chunk, those of
+/// its layers, that of `loss` in the last.
 using ChunkTable = std::vector<std::vector<ChunkLayer>>;
 
 /// Whether tasks see gathered copies of weights, in windows of the timeline's

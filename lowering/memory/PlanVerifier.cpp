@@ -135,7 +135,8 @@ private:
   /// that may.
   void copies(const Action &a, const ActionTemplate &actionTemplate) {
     size_t next = 0;
-    if (state.kindOf(a.chunk, 0).offloadsInput)
+    if (!state.chunks[a.chunk].empty() &&
+        state.kindOf(a.chunk, 0).offloadsInput)
       copy(a, actionTemplate, next++, state.layout.activationBytes, 1);
     int64_t bytes = 0, values = 0;
     for (size_t j = 0; j < state.chunks[a.chunk].size(); ++j) {

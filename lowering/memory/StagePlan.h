@@ -54,8 +54,15 @@ struct StagePlan {
 
   bool isLast(int chunk) const { return chunk == shape.chunks() - 1; }
 
+  bool hasLayers(int chunk) const { return !chunks[chunk].empty(); }
+
   const TaskGroup &kindOf(int chunk, size_t layer) const {
     return layout.kinds[chunks[chunk][layer].kind];
+  }
+
+  /// Whether the activation that enters the chunk may rest on the host.
+  bool offloadsInput(int chunk) const {
+    return hasLayers(chunk) && kindOf(chunk, 0).offloadsInput;
   }
 
   std::vector<ChunkBlock> blocksOf(int chunk) const {

@@ -24,7 +24,10 @@ def SplitStages : PipelinePass<"split-stages"> {
     follows from it where it is 0. With `layers-per-stage`, these are the numbers of
     each stage, divided evenly over its chunks, or of each chunk. Otherwise the
     layers are divided evenly; where the chunks do not divide them, chunks have two
-    sizes, the last and the first the smaller, and a warning gives the sizes. With
+    sizes, the last and the first the smaller, and a warning gives the sizes. The
+    first chunk may be the embedding alone and the last the loss alone: where
+    `layers-per-stage` says 0, with `split=balanced`, or where two layers more would
+    give each chunk one. Another chunk without layers is an error. With
     `pipeline-layers`, only that many layers are
     divided so. The others run before the loss: with one stage in the last chunk;
     with several in the unpipelined chunk, which all stages have and whose
@@ -147,7 +150,7 @@ def BalanceStages : PipelinePass<"balance-stages"> {
     where the chunk has them, a backward twice that, and messages nothing. A descent
     finds the split: no move of one or two layers makes the step shorter (or the
     search has ended at a fixed amount of work). It is never worse than the split
-    before. A remark says the layers of each chunk and the makespans.
+    before. The embedding or the loss is alone where that is shortest. A remark says the layers of each chunk and the makespans.
 
     Before: a model as built and a `pipe.program` with a timeline. The unpipelined
     chunk keeps its layers.

@@ -7,6 +7,8 @@
 
 #include "mlir/IR/Remarks.h"
 
+#include <numeric>
+
 namespace mlir::pipe {
 
 #define GEN_PASS_DEF_SPLITSTAGES
@@ -118,25 +120,29 @@ private:
     if (failed(checkShape(stack)))
       return failure();
     int64_t chunks = stages * rows;
-    if (pipelined < chunks)
+    std::vector<int64_t> least = ::rota::pipe::leastLayers(shape());
+    bool isEven = split == ::rota::pipe::LayerSplit::Even;
+    if (pipelined < sumOf(least) ||
+        (isEven && pipelined < chunks && pipelined + 2 != chunks))
       return stack.emitError()
              << "'" << (rows > 1 ? "repeats" : "stage")
-             << "': expected a pipelined layer for each chunk at least, got "
-             << pipelined << " layers and " << chunks << " chunks ("
+             << "': expected a pipelined layer for each chunk at least, or for "
+             << (isEven ? "each but the first and the last"
+                        : "each without the embedding and the loss")
+             << ", got " << pipelined << " layers and " << chunks << " chunks ("
              << stages.getValue() << " * " << rows << ")";
-    for (int64_t count : ::rota::pipe::splitEvenly(pipelined, chunks))
-      counts.push_back(count);
+    llvm::append_range(counts, ::rota::pipe::splitEvenly(pipelined, least));
     int64_t most = llvm::divideCeil(pipelined, chunks);
     int64_t missing = chunks * most - pipelined;
-    if (missing && split == ::rota::pipe::LayerSplit::Even)
+    if (missing && isEven)
       stack.emitWarning() << pipelined << " layers do not divide into "
                           << chunks << " chunks: " << chunks - missing
                           << " have " << most << " and " << missing << " have "
-                          << most - 1;
+                          << (most > 1 ? std::to_string(most - 1) : "none");
     return success();
   }
 
-  /// The layers of each stage, divided evenly over its chunks, or of each
+  /// Takes the layers of each stage, divided evenly over its chunks, or of each
   /// chunk.
   LogicalResult takeGivenLayers(StackOp stack) {
     if (layersPerChunk)
@@ -154,26 +160,57 @@ private:
              << (rows > 1 ? " or of the " + std::to_string(chunks) + " chunks"
                           : "")
              << ", got " << given;
-    int64_t least = given == chunks ? 1 : rows, sum = 0;
+    int64_t sum = 0;
     for (int64_t count : layersPerStage) {
-      if (count < least || count > pipelined)
-        return stack.emitError("'layers-per-stage': expected ")
-               << least << " to " << pipelined << " layers, got " << count;
+      if (count < 0 || count > pipelined)
+        return stack.emitError("'layers-per-stage': expected 0 to ")
+               << pipelined << " layers, got " << count;
       sum += count;
     }
     if (sum != pipelined)
       return stack.emitError("'layers-per-stage': expected the sum to be the "
                              "number of pipelined layers, got ")
              << sum << " and " << pipelined;
-    counts.assign(layersPerStage.begin(), layersPerStage.end());
-    if (given == chunks)
-      return success();
     counts.resize(chunks);
-    for (int64_t stage = 0; stage < stages; ++stage)
-      for (auto [row, count] : llvm::enumerate(
-               ::rota::pipe::splitEvenly(layersPerStage[stage], rows)))
-        counts[shape().chunkOf(stage, row)] = count;
+    return given == chunks ? takeChunks(stack) : divideStages(stack);
+  }
+
+  /// The given numbers are those of chunks.
+  LogicalResult takeChunks(StackOp stack) {
+    for (auto [chunk, least] :
+         llvm::enumerate(::rota::pipe::leastLayers(shape()))) {
+      counts[chunk] = layersPerStage[chunk];
+      if (counts[chunk] < least)
+        return stack.emitError("'layers-per-stage': expected a layer at least "
+                               "in chunk ")
+               << chunk
+               << ", which has neither the embedding nor the loss, got none";
+    }
     return success();
+  }
+
+  /// The given numbers are those of stages.
+  LogicalResult divideStages(StackOp stack) {
+    std::vector<int64_t> least = ::rota::pipe::leastLayers(shape());
+    for (int64_t stage = 0; stage < stages; ++stage) {
+      std::vector<int64_t> leastOfRows;
+      for (int64_t row = 0; row < rows; ++row)
+        leastOfRows.push_back(least[shape().chunkOf(stage, row)]);
+      if (layersPerStage[stage] < sumOf(leastOfRows))
+        return stack.emitError("'layers-per-stage': expected at least ")
+               << sumOf(leastOfRows) << " layers in stage " << stage
+               << ", for the chunks that have neither the embedding nor the "
+                  "loss, got "
+               << layersPerStage[stage];
+      for (auto [row, count] : llvm::enumerate(
+               ::rota::pipe::splitEvenly(layersPerStage[stage], leastOfRows)))
+        counts[shape().chunkOf(stage, row)] = count;
+    }
+    return success();
+  }
+
+  static int64_t sumOf(ArrayRef<int64_t> numbers) {
+    return std::accumulate(numbers.begin(), numbers.end(), int64_t(0));
   }
 
   /// True when unpipelined layers run on all stages, of which there are

@@ -217,7 +217,7 @@ pipe.program stack @layers stages = 2 repeats = 1 microbatches = 1 placement loo
 
 // -----
 
-// program C5: a layer in each chunk
+// program C5: a layer in each chunk without the embedding and the loss
 rota.stack @layers layers = 4 pattern [@a, @b] {
   rota.layer @a {
     func.func @forward(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
@@ -230,11 +230,12 @@ rota.stack @layers layers = 4 pattern [@a, @b] {
     }
   }
 }
-pipe.program stack @layers stages = 2 repeats = 1 microbatches = 1 placement loop {
-  // expected-error @+1 {{expected a layer at least in chunk 1, got none}}
+pipe.program stack @layers stages = 3 repeats = 1 microbatches = 1 placement loop {
+  // expected-error @+1 {{expected a layer at least in chunk 1, which has neither the embedding nor the loss, got none}}
   pipe.chunks [
     <rank 0 embed layers [@a 0, @b 1, @a 2, @b 3]>,
-    <rank 1 layers [] loss>
+    <rank 1 layers []>,
+    <rank 2 layers [] loss>
   ]
 }
 

@@ -125,17 +125,23 @@ std::optional<MeasuredCosts> readMeasuredCosts(const std::string &path,
 std::optional<pipe::CostTable> costTable(const MeasuredCosts &measured,
                                          const pipe::Timeline &timeline,
                                          std::string &error) {
+  auto isMeasured = [&](int chunk, ActionKind kind) {
+    return measured.compute.contains({chunk, kind});
+  };
+  auto secondsOf = [&](int chunk, ActionKind kind) {
+    return isMeasured(chunk, kind) ? measured.compute.at({chunk, kind}) : 0;
+  };
+  // Of a chunk without layers, F of the loss and W of the embedding have no
+  // work and no events: they take no time.
   auto find = [&](int chunk, ActionKind kind) -> std::optional<double> {
-    auto place = measured.compute.find({chunk, kind});
-    if (place != measured.compute.end())
-      return place->second;
-    if (kind != ActionKind::Backward)
+    if (kind == ActionKind::Forward || isMeasured(chunk, kind))
+      return secondsOf(chunk, kind);
+    if (!isMeasured(chunk, ActionKind::BackwardInput))
       return std::nullopt;
-    auto input = measured.compute.find({chunk, ActionKind::BackwardInput}),
-         weight = measured.compute.find({chunk, ActionKind::BackwardWeight});
-    if (input == measured.compute.end() || weight == measured.compute.end())
-      return std::nullopt;
-    return input->second + weight->second;
+    double weights = secondsOf(chunk, ActionKind::BackwardWeight);
+    return kind == ActionKind::BackwardWeight
+               ? weights
+               : secondsOf(chunk, ActionKind::BackwardInput) + weights;
   };
   int chunks = timeline.shape.chunks();
   int seen = 0;

@@ -182,8 +182,8 @@ Rows pipelineRows(RunOptions &o) {
            &layers.layersPerChunk, 0, maxInt},
           {"layers-per-stage", group, "N,...",
            "Layers of each stage, which its chunks share evenly, or of each "
-           "chunk",
-           models, NumberList(layers.layersPerStage), 1, maxSize},
+           "chunk; 0: the embedding or the loss alone",
+           models, NumberList(layers.layersPerStage), 0, maxSize},
           {"split", group, "NAME",
            "Layers of the stages, and with repeats of the chunks, where no "
            "numbers are given: equal numbers, or those with the shortest step "

@@ -9,12 +9,30 @@
 
 namespace rota::pipe {
 
-std::vector<int64_t> splitEvenly(int64_t layers, int64_t chunks) {
+std::vector<int64_t> leastLayers(const Shape &shape) {
+  std::vector<int64_t> least(size_t(shape.stages) * shape.repeats, 1);
+  least.front() = 0;
+  if (!shape.hasUnpipelined)
+    least.back() = 0;
+  return least;
+}
+
+std::vector<int64_t> splitEvenly(int64_t layers,
+                                 const std::vector<int64_t> &least) {
+  auto chunks = static_cast<int64_t>(least.size());
   int64_t most = (layers + chunks - 1) / chunks;
   std::vector<int64_t> counts(chunks, most);
   int64_t missing = chunks * most - layers;
   for (int64_t i = 0; i < missing; ++i)
     --counts[i % 2 ? i / 2 : chunks - 1 - i / 2];
+  // A chunk that needs a layer takes that of one that does not.
+  for (int64_t needs = 0, gives = 0; needs < chunks; ++needs) {
+    if (counts[needs] >= least[needs])
+      continue;
+    while (counts[gives] == least[gives])
+      ++gives;
+    std::swap(counts[needs], counts[gives]);
+  }
   return counts;
 }
 
@@ -53,8 +71,8 @@ namespace {
 class Descent {
 public:
   Descent(const Timeline &timeline, const PartCosts &costs)
-      : timeline(timeline), costs(costs),
-        pipelined(timeline.shape.stages * timeline.shape.repeats) {
+      : timeline(timeline), costs(costs), least(leastLayers(timeline.shape)),
+        pipelined(static_cast<int>(least.size())) {
     for (const auto &row : timeline.ranks)
       actions += static_cast<int64_t>(row.size());
   }
@@ -64,9 +82,9 @@ public:
     simulated += actions;
     double makespan = makespanOf(timeline, costs, counts);
     // Sums in another order are no improvement.
-    if (makespan >= least * (1 - 1e-9))
+    if (makespan >= shortest * (1 - 1e-9))
       return false;
-    least = makespan;
+    shortest = makespan;
     best = counts;
     return true;
   }
@@ -85,11 +103,12 @@ public:
     return false;
   }
 
-  /// The split in which each layer, taken as of mean cost, goes to the rank
-  /// with the least work, and a rank's layers evenly to its chunks.
+  /// The split in which each layer that no chunk needs, taken as of mean cost,
+  /// goes to the rank with the least work, and a rank's layers evenly to its
+  /// chunks.
   std::vector<int64_t> fill(const std::vector<int64_t> &counts) const {
     std::vector<int64_t> filled = counts;
-    std::fill_n(filled.begin(), pipelined, 1);
+    std::ranges::copy(least, filled.begin());
     auto count = static_cast<double>(costs.layers.size());
     double mean =
         std::accumulate(costs.layers.begin(), costs.layers.end(), 0.0) / count;
@@ -100,7 +119,7 @@ public:
     std::vector<int> next(work.size()); // row of the rank that is next
     int64_t left = std::accumulate(counts.begin(), counts.begin() + pipelined,
                                    int64_t(0)) -
-                   pipelined;
+                   std::accumulate(least.begin(), least.end(), int64_t(0));
     for (; left > 0; --left) {
       int rank = std::min_element(work.begin(), work.end()) - work.begin();
       work[rank] += mean;
@@ -143,8 +162,10 @@ private:
       --counts[m.from];
       ++counts[m.to];
     }
-    bool exists = std::ranges::none_of(counts, [](int64_t n) { return n < 1; });
-    return exists && simulated < kBalanceActions && take(counts);
+    for (int chunk = 0; chunk < pipelined; ++chunk)
+      if (counts[chunk] < least[chunk])
+        return false;
+    return simulated < kBalanceActions && take(counts);
   }
 
   std::vector<double> rankCosts(const std::vector<int64_t> &counts) const {
@@ -157,9 +178,10 @@ private:
 
   const Timeline &timeline;
   const PartCosts &costs;
-  int pipelined; // chunks
+  std::vector<int64_t> least; // by pipelined chunk
+  int pipelined;              // chunks
   int64_t actions = 0, simulated = 0;
-  double least = std::numeric_limits<double>::infinity();
+  double shortest = std::numeric_limits<double>::infinity();
 };
 
 } // namespace

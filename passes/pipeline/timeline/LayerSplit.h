@@ -27,11 +27,16 @@ struct PartCosts {
   double embed = 0, loss = 0;
 };
 
-/// The layers of each of `chunks` chunks, at most as many as there are layers.
-/// Sizes differ by one at most; the last chunk and the first, which have the
-/// loss and the embedding, are the first to have one layer less, then the
-/// chunks next to them.
-std::vector<int64_t> splitEvenly(int64_t layers, int64_t chunks);
+/// The least layers of each pipelined chunk: 0 of one that has the embedding or
+/// the loss, else 1.
+std::vector<int64_t> leastLayers(const Shape &shape);
+
+/// The layers of each of several chunks, of which chunk i has `least[i]` (0 or
+/// 1) at least; the sum of `least` is at most `layers`. Sizes differ by one at
+/// most. The last chunk and the first, which have the loss and the embedding of
+/// a model, are the first to have one layer less, then the chunks next to them.
+std::vector<int64_t> splitEvenly(int64_t layers,
+                                 const std::vector<int64_t> &least);
 
 /// The costs of chunks of which chunk c has the next `counts[c]` layers. A
 /// backward takes twice the time of its forward, I and W once, transfers none.
@@ -44,7 +49,7 @@ double makespanOf(const Timeline &timeline, const PartCosts &costs,
 
 /// Moves layers between the chunks of `counts` until no move of one or two
 /// layers makes the makespan of the timeline less, or kBalanceActions are
-/// simulated. Each chunk keeps a layer at least, the unpipelined chunk its
+/// simulated. Each chunk keeps its least layers, the unpipelined chunk its
 /// number.
 std::vector<int64_t> balanceLayers(const Timeline &timeline,
                                    const PartCosts &costs,

@@ -187,8 +187,12 @@ ChunkTable makeChunks(const pipe::Shape &shape, int layers) {
   ChunkTable chunks(shape.chunks());
   int64_t layer = 0;
   for (auto &chunk : chunks)
-    for (int j = 0; j < layers; ++j, ++layer)
+    for (int j = 0; j < std::max(1, layers); ++j, ++layer)
       chunk.push_back({int(layer % 2), layer});
+  if (layers == 0 && chunks.size() > 1) {
+    chunks.front().clear();
+    chunks.back().clear();
+  }
   return chunks;
 }
 

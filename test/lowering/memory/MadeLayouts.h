@@ -29,7 +29,8 @@ struct LayoutOptions {
 memory::ModelLayout makeLayout(const LayoutOptions &options,
                                std::mt19937 &random);
 
-/// Chunks of `layers` layers, of the two kinds in turn.
+/// Chunks of `layers` layers, of the two kinds in turn; with 0, of one layer,
+/// and the first and the last of several chunks have none.
 memory::ChunkTable makeChunks(const pipe::Shape &shape, int layers);
 
 } // namespace rota::test

@@ -71,7 +71,7 @@ TEST(MemoryPlan, EveryScheduleAtManyShapes) {
                                                  {3, 2, 9},
                                                  {4, 3, 4}})
       for (bool split : {false, true})
-        for (int layers : {1, 3})
+        for (int layers : {0, 1, 3})
           for (auto placement : {pipe::Placement::Loop, pipe::Placement::V}) {
             Case c;
             pipe::Shape shape{stages, repeats, microbatches, placement};
@@ -167,7 +167,28 @@ TEST(MemoryPlan, EveryChangedFieldIsRefused) {
     Case good;
     ASSERT_TRUE(makeCase("circular", {2, 1, 2}, split, 3, random, good));
     expectFaultsRefused(good);
+    Case alone;
+    ASSERT_TRUE(makeCase("circular", {3, 1, 3}, split, 0, random, alone));
+    expectFaultsRefused(alone);
   }
+}
+
+/// The embedding alone keeps nothing from F to B, the loss alone its input.
+TEST(MemoryPlan, AnEndAloneHoldsNoActivationOfLayers) {
+  auto activations = [](int microbatches, int stage) {
+    std::mt19937 random(13);
+    Case c;
+    EXPECT_TRUE(makeCase("gpipe", {3, 1, microbatches}, false, 0, random, c));
+    EXPECT_TRUE(accepts(c)) << c.error;
+    int64_t bytes = 0;
+    for (const Region &region : c.program.stages[stage].regions)
+      if (region.use == "activations")
+        bytes = region.bytes;
+    return std::pair(bytes, alignUp(c.layout.activationBytes));
+  };
+  EXPECT_EQ(activations(16, 0).first, activations(4, 0).first);
+  auto [bytes, activation] = activations(16, 2);
+  EXPECT_EQ(bytes, activations(4, 2).first + 12 * activation);
 }
 
 TEST(MemoryPlan, PairsAtManyShapes) {
@@ -181,7 +202,7 @@ TEST(MemoryPlan, PairsAtManyShapes) {
                                                  {4, 2, 8},
                                                  {3, 3, 6}})
       for (bool split : {false, true})
-        for (int layers : {1, 3}) {
+        for (int layers : {0, 1, 3}) {
           Case c;
           pipe::Shape shape = pipe::demandedShape(
               name, pipe::Shape{stages, repeats, microbatches});
@@ -192,7 +213,7 @@ TEST(MemoryPlan, PairsAtManyShapes) {
           EXPECT_TRUE(accepts(c)) << name << " " << stages << ": " << c.error;
           EXPECT_TRUE(verify(c.program, c.error)) << c.error;
         }
-  EXPECT_GE(cases, 40);
+  EXPECT_GE(cases, 60);
 }
 
 TEST(MemoryPlan, EveryChangedFieldOfAPairIsRefused) {

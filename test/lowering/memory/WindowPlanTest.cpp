@@ -162,7 +162,7 @@ TEST(WindowPlan, RandomTimelinesOfEverySchedule) {
                                                  {2, 3, 4},
                                                  {3, 2, 9}})
       for (int flags = 0; flags < 32; ++flags)
-        for (int layers : {1, 3}) {
+        for (int layers : {0, 1, 3}) {
           LayoutOptions options;
           options.split = flags & 1;
           options.windows = flags & 2;

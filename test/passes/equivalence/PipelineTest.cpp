@@ -18,6 +18,7 @@ namespace {
 struct Case {
   const char *name;
   int stages, layers, repeats, microbatches;
+  const char *split = ""; // options that say the layers of chunks
 };
 
 constexpr Case cases[] = {
@@ -30,6 +31,10 @@ constexpr Case cases[] = {
     {"deep", 4, 32, 4, 8},
     {"deep_not_circular", 4, 32, 1, 8},
     {"long_repeat_chain", 2, 32, 16, 4},
+    {"both_ends_alone", 4, 4, 1, 4, " layers-per-stage=0,3,1,0"},
+    {"both_ends_alone_of_two_chunks", 4, 6, 2, 8},
+    {"embedding_alone", 2, 4, 2, 4, " layers-per-stage=0,2,1,1"},
+    {"loss_alone_beside_layers", 1, 4, 2, 3, " layers-per-stage=4,0"},
 };
 
 struct Schedule {
@@ -117,8 +122,8 @@ std::string schedulingOf(const Case &test, const Schedule &schedule,
                          const std::string &more = "") {
   return "schedule-layers{stages=" + std::to_string(test.stages) +
          " repeats=" + std::to_string(test.repeats) +
-         " microbatches=" + std::to_string(test.microbatches) + more + " " +
-         schedule.options + "},";
+         " microbatches=" + std::to_string(test.microbatches) + test.split +
+         more + " " + schedule.options + "},";
 }
 
 class Pipeline : public testing::TestWithParam<std::tuple<size_t, size_t>> {};
@@ -164,9 +169,11 @@ TEST_P(UnpipelinedLayers, GiveWhatTheSequentialRunGives) {
   struct {
     Case test;
     int pipelined;
-  } const subsets[] = {{{"subset", 4, 16, 2, 8}, 8},
-                       {{"one_left_out", 3, 4, 1, 6}, 3},
-                       {{"square", 2, 6, 2, 2}, 4}};
+  } const subsets[] = {
+      {{"subset", 4, 16, 2, 8}, 8},
+      {{"one_left_out", 3, 4, 1, 6}, 3},
+      {{"square", 2, 6, 2, 2}, 4},
+      {{"embedding_alone", 3, 4, 1, 6, " layers-per-stage=0,2,1"}, 3}};
   for (const auto &[test, pipelined] : subsets) {
     Problem sequential(model, test);
     ASSERT_TRUE(sequential.isReady) << sequential.module.takeDiagnostics();

@@ -62,3 +62,33 @@ pipe.program stack @layers stages = 2 repeats = 1 microbatches = 2 placement loo
     "1F0,1F1,1B0,1B1"
   ]
 }
+
+// -----
+
+// A loss that costs as much as three layers has a chunk for itself.
+// CHECK: <rank 0 embed layers [@double 0, @double 1]>,
+// CHECK-NEXT: <rank 1 layers [] loss>
+func.func @loss(%x: tensor<2x8xf32>) -> tensor<f32> {
+  %y = arith.addf %x, %x : tensor<2x8xf32>
+  %z = arith.mulf %y, %x : tensor<2x8xf32>
+  %sum = rota.reduce sum %z dims [0, 1] : tensor<2x8xf32> -> tensor<f32>
+  return %sum : tensor<f32>
+}
+rota.stack @layers layers = 2 pattern [@double] {
+  rota.layer @double {
+    func.func @forward(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
+      %y = arith.addf %x, %x : tensor<2x8xf32>
+      return %y : tensor<2x8xf32>
+    }
+  }
+}
+pipe.program stack @layers stages = 2 repeats = 1 microbatches = 3 placement loop {
+  pipe.chunks [
+    <rank 0 embed layers [@double 0]>,
+    <rank 1 layers [@double 1] loss>
+  ]
+  pipe.timeline "1f1b" delay = 1 rows [
+    "0F0,0F1,0B0,0F2,0B1,0B2",
+    "1F0,1B0,1F1,1B1,1F2,1B2"
+  ]
+}

@@ -5,7 +5,13 @@
 // RUN: not rota-opt %t/16.mlir --split-stages="stages=4 repeats=2 layers-per-chunk=1" 2>&1 | FileCheck %s --check-prefix=CASE1
 // CASE1: error: 'repeats': expected stages * repeats * layers per chunk to be the number of pipelined layers, got 8 (4 * 2 * 1) and 16
 // RUN: not rota-opt %t/4.mlir --split-stages="stages=4 repeats=2" 2>&1 | FileCheck %s --check-prefix=CASE2
-// CASE2: error: 'repeats': expected a pipelined layer for each chunk at least, got 4 layers and 8 chunks (4 * 2)
+// CASE2: error: 'repeats': expected a pipelined layer for each chunk at least, or for each but the first and the last, got 4 layers and 8 chunks (4 * 2)
+// RUN: not rota-opt %t/4.mlir --split-stages="stages=5" 2>&1 | FileCheck %s --check-prefix=FEW
+// FEW: error: 'stage': expected a pipelined layer for each chunk at least, or for each but the first and the last, got 4 layers and 5 chunks (5 * 1)
+// RUN: not rota-opt %t/4.mlir --split-stages="stages=7 split=balanced" 2>&1 | FileCheck %s --check-prefix=BALANCED
+// BALANCED: error: 'stage': expected a pipelined layer for each chunk at least, or for each without the embedding and the loss, got 4 layers and 7 chunks (7 * 1)
+// RUN: not rota-opt %t/4.mlir --split-stages="stages=4 pipeline-layers=2 microbatches=4" 2>&1 | FileCheck %s --check-prefix=LEFTOUT
+// LEFTOUT: error: 'stage': expected a pipelined layer for each chunk at least, or for each but the first and the last, got 2 layers and 4 chunks (4 * 1)
 // RUN: not rota-opt %t/4.mlir --split-stages="stages=4 pipeline-layers=8" 2>&1 | FileCheck %s --check-prefix=CASE3
 // CASE3: error: 'pipeline-layers': expected at most as many pipelined layers as layers, got 8 and 4
 // RUN: not rota-opt %t/4.mlir --split-stages="stages=0" 2>&1 | FileCheck %s --check-prefix=CASE4
@@ -24,8 +30,12 @@
 // GIVEN: error: 'layers-per-stage': expected a number for each of the 4 stages or of the 8 chunks, got 2
 // RUN: not rota-opt %t/16.mlir --split-stages="stages=2 layers-per-stage=8,7" 2>&1 | FileCheck %s --check-prefix=SUM
 // SUM: error: 'layers-per-stage': expected the sum to be the number of pipelined layers, got 15 and 16
-// RUN: not rota-opt %t/16.mlir --split-stages="stages=2 repeats=2 layers-per-stage=15,1" 2>&1 | FileCheck %s --check-prefix=LEAST
-// LEAST: error: 'layers-per-stage': expected 2 to 16 layers, got 1
+// RUN: not rota-opt %t/16.mlir --split-stages="stages=2 layers-per-stage=17,-1" 2>&1 | FileCheck %s --check-prefix=RANGE
+// RANGE: error: 'layers-per-stage': expected 0 to 16 layers, got 17
+// RUN: not rota-opt %t/16.mlir --split-stages="stages=3 repeats=3 layers-per-stage=12,2,2" 2>&1 | FileCheck %s --check-prefix=MIDDLE
+// MIDDLE: error: 'layers-per-stage': expected at least 3 layers in stage 1, for the chunks that have neither the embedding nor the loss, got 2
+// RUN: not rota-opt %t/16.mlir --split-stages="stages=4 layers-per-stage=8,8,0,0" 2>&1 | FileCheck %s --check-prefix=CHUNK
+// CHUNK: error: 'layers-per-stage': expected a layer at least in chunk 2, which has neither the embedding nor the loss, got none
 // RUN: not rota-opt %t/16.mlir --split-stages="stages=2 layers-per-stage=8,8 layers-per-chunk=8" 2>&1 | FileCheck %s --check-prefix=BOTH
 // BOTH: error: 'layers-per-stage': expected no 'layers-per-chunk' beside it, got 8
 // RUN: not rota-opt %t/4.mlir --split-stages="stages=2 pipeline-layers=2 microbatches=3" 2>&1 | FileCheck %s --check-prefix=UNPIPELINED

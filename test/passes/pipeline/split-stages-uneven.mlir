@@ -32,6 +32,35 @@
 // CHUNKS-NEXT: <rank 1 layers [@identity 1, @identity 2]>,
 // CHUNKS-NEXT: <rank 0 layers [@identity 3, @identity 4, @identity 5]>,
 
+// The embedding and the loss alone: where 0 is given, of stages with several
+// chunks in the chunk that has the end, and where they count as a layer each.
+// RUN: rota-opt %s --split-stages="stages=4 layers-per-stage=0,6,4,0" | FileCheck %s --check-prefix=ALONE
+// ALONE: <rank 0 embed layers []>,
+// ALONE-NEXT: <rank 1 layers [@identity 0, @identity 1, @identity 2, @identity 3, @identity 4, @identity 5]>,
+// ALONE-NEXT: <rank 2 layers [@identity 6, @identity 7, @identity 8, @identity 9]>,
+// ALONE-NEXT: <rank 3 layers [] loss>
+// RUN: rota-opt %s --split-stages="stages=3 repeats=2 layers-per-stage=1,8,1" | FileCheck %s --check-prefix=ENDS
+// RUN: rota-opt %s --split-stages="stages=3 repeats=2 placement=v layers-per-stage=0,8,2" | FileCheck %s --check-prefix=V
+// ENDS: <rank 0 embed layers []>,
+// ENDS-NEXT: <rank 1 layers [@identity 0, @identity 1, @identity 2, @identity 3]>,
+// ENDS-NEXT: <rank 2 layers [@identity 4]>,
+// ENDS-NEXT: <rank 0 layers [@identity 5]>,
+// ENDS-NEXT: <rank 1 layers [@identity 6, @identity 7, @identity 8, @identity 9]>,
+// ENDS-NEXT: <rank 2 layers [] loss>
+// V: <rank 0 embed layers []>,
+// V-NEXT: <rank 1 layers [@identity 0,
+// V-NEXT: <rank 2 layers [@identity 4]>,
+// V-NEXT: <rank 2 layers [@identity 5]>,
+// V-NEXT: <rank 1 layers [@identity 6,
+// V-NEXT: <rank 0 layers [] loss>
+// RUN: rota-opt %s --split-stages="stages=4 repeats=3" 2>%t | FileCheck %s --check-prefix=COUNTED
+// RUN: FileCheck %s --check-prefix=NONE --input-file=%t
+// NONE: warning: 10 layers do not divide into 12 chunks: 10 have 1 and 2 have none
+// COUNTED: <rank 0 embed layers []>,
+// COUNTED-NEXT: <rank 1 layers [@identity 0]>,
+// COUNTED: <rank 2 layers [@identity 9]>,
+// COUNTED-NEXT: <rank 3 layers [] loss>
+
 // The same as an option of the pipeline.
 // RUN: rota-opt %s --schedule-layers="stages=3 layers-per-stage=5,4,1 microbatches=3" | FileCheck %s --check-prefix=STAGES
 
