@@ -21,9 +21,9 @@ struct InsertCommunicationPass
     if (!op || failed(verifyTimelineOp(op)))
       return signalPassFailure();
     Timeline timeline = op.read();
+    auto program = cast<ProgramOp>(op->getParentOp());
     if (!hasCommunication(timeline))
-      op.write(addCommunication(timeline,
-                                costsOf(op->getParentOfType<ProgramOp>())));
+      op.write(addCommunication(timeline, costsOf(program, layersOf(program))));
     for (const std::vector<Action> &row : op.read().ranks)
       messages += llvm::count_if(
           row, [](const Action &action) { return isSend(action.kind); });

@@ -3,8 +3,8 @@
 // Writes the program's timeline. See Passes.td.
 #include "passes/pipeline/Passes.h"
 #include "passes/pipeline/Program.h"
-#include "passes/pipeline/schedules/Schedules.h"
-#include "passes/pipeline/search/Search.h"
+#include "passes/pipeline/drawing/Comparison.h"
+#include "passes/pipeline/search/Forms.h"
 #include "passes/pipeline/timeline/GradientOrder.h"
 #include "passes/pipeline/timeline/TimelineVerifier.h"
 #include "passes/pipeline/timeline/UnpipelinedLayers.h"
@@ -67,22 +67,48 @@ struct MakeTimelinePass : impl::MakeTimelineBase<MakeTimelinePass> {
 
 private:
   std::optional<Timeline> generate(ProgramOp program, std::string &error) {
-    ::rota::pipe::SearchReport report;
-    ::rota::pipe::ScheduleRequest request{program.getShape(), int(delay),
-                                          splitBackward, 0, pairs};
-    request.activations =
-        ::rota::pipe::chunkActivations(activations, request.shape);
-    request.costs = costsOf(program);
+    using namespace ::rota::pipe;
+    SearchReport report;
+    ScheduleRequest request{program.getShape(), int(delay), splitBackward, 0,
+                            pairs};
+    if (!isSearch(schedule)) {
+      request.activations = chunkActivations(activations, request.shape);
+      return makeTimeline(schedule, request, error);
+    }
     request.communicates = true;
     request.anyPlacement = anyPlacement;
-    request.report = &report;
-    std::optional<Timeline> timeline =
-        ::rota::pipe::makeTimeline(schedule, request, error);
-    if (timeline && timeline->shape.placement != request.shape.placement)
-      place(program, timeline->shape);
-    if (timeline && report.rules > 0)
-      remarkSearch(program, report);
+    bool isOneChunk = request.shape.repeats == 1;
+    OpenForm open{anyRepeats && isOneChunk, anySplit && !splitBackward};
+    std::optional<Timeline> timeline = searchForms(
+        schedule, request, open, activations,
+        [&](const Shape &shape) {
+          return costsOfShape(program, shape,
+                              open.repeats || open.splitBackward);
+        },
+        report, error);
+    if (!timeline)
+      return std::nullopt;
+    if (timeline->shape != request.shape)
+      reshape(program, timeline->shape);
+    remarkSearch(program, report);
     return timeline;
+  }
+
+  /// The costs of the program's actions if it had `shape`; nothing where some
+  /// chunk would have no layer. Where forms are compared and layers have no
+  /// operations, all layers of a rank take a unit forward and two backward.
+  static std::optional<::rota::pipe::CostTable>
+  costsOfShape(ProgramOp program, const ::rota::pipe::Shape &shape,
+               bool isCompared) {
+    std::vector<int64_t> layers = layersOf(program, shape);
+    if (layers.empty())
+      return std::nullopt;
+    ::rota::pipe::CostTable costs = costsOf(program, layers);
+    if (costs.chunks.empty() && isCompared) {
+      costs.backward = costs.backwardInput + costs.backwardWeight;
+      costs = ::rota::pipe::costsOfChunks(shape, costs);
+    }
+    return costs;
   }
 
   static void remarkSearch(ProgramOp program,
@@ -92,6 +118,9 @@ private:
         remark::RemarkOpts::name("searched-timeline").category("pipeline"));
     decided << remark::metric("Rules", report.rules)
             << remark::metric("Placement", ::rota::nameOf(report.placement))
+            << remark::metric("Repeats", report.repeats)
+            << remark::metric("Backwards",
+                              report.splitBackward ? "split" : "whole")
             << remark::metric("Makespan", report.makespan)
             << remark::metric("LowerBound", report.lowerBound);
     if (!report.named.empty())
@@ -99,10 +128,11 @@ private:
               << remark::metric("BestNamedMakespan", report.namedMakespan);
   }
 
-  /// Gives the chunks the ranks of `shape`.
-  static void place(ProgramOp program, const ::rota::pipe::Shape &shape) {
-    std::vector<int64_t> layers = layersOf(program);
+  /// Gives the program the placement and the repeats of `shape`.
+  static void reshape(ProgramOp program, const ::rota::pipe::Shape &shape) {
+    std::vector<int64_t> layers = layersOf(program, shape);
     program.setPlacement(static_cast<Placement>(shape.placement));
+    program.setRepeats(shape.repeats);
     program.getChunks().setChunksAttr(
         makeChunks(program.getStackOp(), shape, layers));
   }

@@ -96,9 +96,11 @@ def MakeTimeline : PipelinePass<"make-timeline"> {
 
     `auto` searches for the timeline with the least makespan
     (passes/pipeline/README.md), with the costs of `balance-stages`, or unit costs
-    where no layer has operations. With `any-placement` it tries both placements,
-    and writes the one it takes, with its ranks of chunks, into the program. A remark
-    says what it tried and how far the result is from a lower bound.
+    where no layer has operations. With `any-placement` it tries both placements;
+    with `any-repeats`, beside one chunk on each rank, two, where there are layers
+    for them, which are divided evenly; with `any-split`, whole and split backwards.
+    It writes what it takes, with the ranks and layers of chunks, into the program. A
+    remark says what it tried and how far the result is from a lower bound.
 
     ```mlir
     rota.stack @layers layers = 2 pattern [@identity] {
@@ -138,6 +140,10 @@ def MakeTimeline : PipelinePass<"make-timeline"> {
            "Most activations that a rank holds, those of all its layers for one microbatch counting 1; 0: no bound">,
     Option<"anyPlacement", "any-placement", "bool", "false",
            "auto may replace the program's placement">,
+    Option<"anyRepeats", "any-repeats", "bool", "false",
+           "auto may give each rank of a program with one chunk two">,
+    Option<"anySplit", "any-split", "bool", "false",
+           "auto may split backwards">,
   ];
 }
 

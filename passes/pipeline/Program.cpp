@@ -71,6 +71,22 @@ std::vector<int64_t> layersOf(ProgramOp program) {
   return counts;
 }
 
+std::vector<int64_t> layersOf(ProgramOp program,
+                              const ::rota::pipe::Shape &shape) {
+  std::vector<int64_t> own = layersOf(program);
+  if (int64_t(own.size()) == int64_t(shape.chunks()))
+    return own;
+  std::vector<int64_t> least = ::rota::pipe::leastLayers(shape);
+  int64_t pipelined = program.getStackOp().getLayers() -
+                      (shape.hasUnpipelined ? own.back() : 0);
+  if (pipelined < int64_t(least.size()))
+    return {};
+  std::vector<int64_t> layers = ::rota::pipe::splitEvenly(pipelined, least);
+  if (shape.hasUnpipelined)
+    layers.push_back(own.back());
+  return layers;
+}
+
 ::rota::pipe::PartCosts
 partCosts(::mlir::rota::StackOp stack, double embed, double loss,
           function_ref<double(StringRef kind)> layerCost) {
@@ -125,9 +141,10 @@ double messageBytes(ProgramOp program) {
   return double(bytesOfTensor(forward.getArgument(0)));
 }
 
-::rota::pipe::CostTable costsOf(ProgramOp program) {
+::rota::pipe::CostTable costsOf(ProgramOp program,
+                                const std::vector<int64_t> &layers) {
   ::rota::pipe::CostTable table =
-      ::rota::pipe::tableOf(operationsOf(program), layersOf(program));
+      ::rota::pipe::tableOf(operationsOf(program), layers);
   bool hasCosts = llvm::any_of(
       table.chunks, [](const auto &costs) { return costs.front() > 0; });
   if (!hasCosts)

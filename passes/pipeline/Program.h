@@ -27,6 +27,11 @@ ArrayAttr makeChunks(::mlir::rota::StackOp stack,
 /// The layers of each chunk.
 std::vector<int64_t> layersOf(ProgramOp program);
 
+/// The layers of each chunk of `shape`: the program's own where it has as many
+/// chunks, else divided evenly; none where a chunk would have no layer.
+std::vector<int64_t> layersOf(ProgramOp program,
+                              const ::rota::pipe::Shape &shape);
+
 /// The costs of the stack's layers, of which one of a kind takes
 /// `layerCost(kind)`, beside those of the model's ends.
 ::rota::pipe::PartCosts
@@ -39,9 +44,11 @@ partCosts(::mlir::rota::StackOp stack, double embed, double loss,
 /// Bytes of a microbatch's activation between two layers, undivided.
 double messageBytes(ProgramOp program);
 
-/// The costs of the program's actions in operations, of a message in those that
-/// AssumedSpeed does while it travels; unit slots where layers have none.
-::rota::pipe::CostTable costsOf(ProgramOp program);
+/// The costs of the program's actions in operations if its chunks had `layers`,
+/// of a message in those that AssumedSpeed does while it travels; unit slots
+/// where layers have none.
+::rota::pipe::CostTable costsOf(ProgramOp program,
+                                const std::vector<int64_t> &layers);
 
 /// The shares of a step in which ranks are idle.
 struct Bubbles {

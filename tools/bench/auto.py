@@ -13,7 +13,8 @@ from common import ROTA, temporary
 SHAPE = ["--stages", "16", "--repeats", "2", "--microbatches", "128"]
 with temporary() as folder:
     split = "--split-backward"
-    for form in ([split], ["--cost-backward", "2"], [split, "--communication", "--cost-send", "0.25"],
+    for form in ([split], ["--split-backward=false", "--cost-backward", "2"],
+                 [split, "--communication", "--cost-send", "0.25"],
                  [split, "--pairs", "--pair-share", "0.5"]):
         for bound in 0, 24, 16, 8, 6:
             command = [ROTA, "schedule", "auto", *SHAPE, *form, "--activations", str(bound), "--format", "csv", "-o",

@@ -3,8 +3,8 @@
 // See RequestedTimeline.h.
 #include "tools/planner/RequestedTimeline.h"
 
-#include "passes/pipeline/schedules/Schedules.h"
-#include "passes/pipeline/search/Search.h"
+#include "passes/pipeline/drawing/Comparison.h"
+#include "passes/pipeline/search/Forms.h"
 #include "passes/pipeline/timeline/Communication.h"
 #include "passes/pipeline/timeline/Offloading.h"
 #include "passes/pipeline/timeline/TimelineVerifier.h"
@@ -63,30 +63,42 @@ Shape namedShape(const TimelineRequest &request) {
   return shape;
 }
 
+CostTable costsOf(const TimelineRequest &request, const Shape &shape) {
+  return request.costsAreOfRanks ? costsOfChunks(shape, request.costs)
+                                 : request.costs;
+}
+
+std::optional<Timeline> namedTimeline(const TimelineRequest &request,
+                                      std::string &search, std::string &error) {
+  error = checkActivationBound(request.activations);
+  if (!error.empty()) {
+    error = "'activations': " + error;
+    return std::nullopt;
+  }
+  ScheduleRequest named{namedShape(request), request.delay,
+                        request.splitBackward.value_or(false), 0,
+                        request.pairs};
+  if (!isSearch(request.schedule)) {
+    named.activations = chunkActivations(request.activations, named.shape);
+    return makeTimeline(request.schedule, named, error);
+  }
+  named.communicates = request.communication;
+  named.anyPlacement = !request.placement;
+  SearchReport report;
+  std::optional<Timeline> timeline = searchForms(
+      request.schedule, named, {!request.repeats, !request.splitBackward},
+      request.activations,
+      [&](const Shape &shape) { return costsOf(request, shape); }, report,
+      error);
+  if (timeline)
+    search = report.str();
+  return timeline;
+}
+
 std::optional<Timeline> timelineOf(const TimelineRequest &request,
                                    std::string &search, std::string &error) {
-  if (!isFile(request.schedule)) {
-    SearchReport report;
-    ScheduleRequest named{namedShape(request), request.delay,
-                          request.splitBackward.value_or(false), 0,
-                          request.pairs};
-    error = checkActivationBound(request.activations);
-    if (!error.empty()) {
-      error = "'activations': " + error;
-      return std::nullopt;
-    }
-    named.activations = chunkActivations(request.activations, named.shape);
-    named.costs = request.costs;
-    named.communicates = request.communication;
-    named.anyPlacement = !request.placement;
-    named.searchActions = request.searchActions;
-    named.report = &report;
-    std::optional<Timeline> timeline =
-        makeTimeline(request.schedule, named, error);
-    if (timeline && report.rules > 0)
-      search = report.str();
-    return timeline;
-  }
+  if (!isFile(request.schedule))
+    return namedTimeline(request, search, error);
   if (request.activations > 0) {
     error = "--activations applies to named schedules, got '" +
             request.schedule + "'";
@@ -132,7 +144,7 @@ std::optional<Timeline> complete(const TimelineRequest &request,
   }
   bool gathers = hasAny(timeline, ActionKind::Unshard);
   if (request.communication && !hasCommunication(timeline))
-    timeline = addCommunication(timeline, request.costs);
+    timeline = addCommunication(timeline, costsOf(request, timeline.shape));
   if (request.offload && !hasAny(timeline, ActionKind::Offload))
     timeline = offloadResiduals(
         timeline, std::vector<bool>(timeline.shape.chunks(), true), 1);
@@ -179,7 +191,9 @@ requestedTimeline(const TimelineRequest &request,
     errors = {error};
   if (!errors.empty())
     return std::nullopt;
-  return RequestedTimeline{std::move(*timeline), std::move(search)};
+  CostTable costs = costsOf(request, timeline->shape);
+  return RequestedTimeline{std::move(*timeline), std::move(costs),
+                           std::move(search)};
 }
 
 } // namespace rota

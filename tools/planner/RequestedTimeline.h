@@ -19,23 +19,26 @@ struct TimelineRequest {
   int delay = 1;
   std::optional<bool> splitBackward;
   bool pairs = false;
-  int64_t searchActions = 0;
   double activations = 0; // wholeActivations; 0: no bound
   // Parts to add where the timeline has none.
   bool unpipelined = false, communication = false, offload = false;
   std::optional<pipe::GatherMode> weightGather;
   std::optional<int64_t> window, prefetch; // as in GatherRequest
   pipe::CostTable costs;
+  bool costsAreOfRanks = false; // of all layers of a rank, not of a chunk
 };
 
 struct RequestedTimeline {
   pipe::Timeline timeline;
-  std::string search; // what a search has tried; empty: there was none
+  pipe::CostTable costs; // of its actions
+  std::string search;    // what a search has tried; empty: there was none
 };
 
-/// Makes or reads the timeline, adds what the request says, and verifies it.
-/// Nothing, and `errors`, at most a screenful of lines, when the timeline does
-/// not exist or breaks a rule.
+/// Makes or reads the timeline, adds what the request says, and verifies it. A
+/// schedule that searches chooses the chunks of a rank, one or two, and whole
+/// or split backwards where the request does not say them; costs are then those
+/// of ranks where it does not say the chunks. Nothing, and `errors`, at most a
+/// screenful of lines, when the timeline does not exist or breaks a rule.
 std::optional<RequestedTimeline>
 requestedTimeline(const TimelineRequest &request,
                   std::vector<std::string> &errors);

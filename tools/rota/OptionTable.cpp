@@ -159,12 +159,15 @@ Rows pipelineRows(RunOptions &o) {
            "Parts that a step's batch is cut into (the default of a run: the "
            "fewest that the schedule takes)",
            timelines, &layers.microbatches, 1, maxInt},
-          {"repeats", group, "N", "Chunks of layers on each rank", timelines,
-           &layers.repeats, 1, maxInt},
+          {"repeats", group, "N",
+           "Chunks of layers on each rank. Schedule auto takes 1 or 2; costs "
+           "of actions are then those of all layers of a rank",
+           timelines, &layers.repeats, 1, maxInt},
           {"delay", group, "N", "Iterations from one stage to the next: 1 or 2",
            timelines, &layers.delay, 1, pipe::kOutgoingBuffers},
           {"split-backward", group, "",
-           "Weight gradients apart from input gradients (I and W actions)",
+           "Weight gradients apart from input gradients (I and W actions); "
+           "schedule auto chooses where this is not given",
            timelines, &layers.splitBackward},
           {"pairs", group, "",
            "A forward and a backward at once, where the schedule is published "

@@ -40,6 +40,13 @@ TimelineRequest timelineRequest(const RunOptions &options) {
   request.window = given("window", complete.window);
   request.prefetch = given("prefetch", complete.prefetch);
   request.costs = options.costs;
+  // A search may choose between B, and I and W.
+  bool isOpen = pipe::isSearch(layers.schedule);
+  request.costsAreOfRanks = isOpen && !request.repeats;
+  if (isOpen && !request.splitBackward &&
+      !options.given.contains("cost-backward"))
+    request.costs.backward =
+        request.costs.backwardInput + request.costs.backwardWeight;
   return request;
 }
 

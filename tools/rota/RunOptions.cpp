@@ -325,6 +325,11 @@ OptionMistake rota::checkOptions(RunOptions &options) {
   // Numbers of stages say which rank has which layers.
   layers.anyPlacement =
       !options.given.contains("placement") && layers.layersPerStage.empty();
+  layers.anyRepeats =
+      !options.given.contains("repeats") && layers.layersPerStage.empty() &&
+      layers.layersPerChunk == 0 &&
+      !StringRef(options.compiler.differentiate.remat).contains("chunk");
+  layers.anySplit = !options.given.contains("split-backward");
   if (int64_t blocks = options.compiler.build.lossBlocks;
       blocks > 1 && llvm::is_contained(options.write, "logits"))
     return {"loss-blocks", "expected 1 where 'write' has logits, got " +

@@ -39,13 +39,15 @@ TimelineFormat formatOf(const RunOptions &options) {
   return options.format;
 }
 
-std::string draw(const RunOptions &options, const Timeline &timeline,
-                 const Simulation &simulation) {
+std::string draw(const RunOptions &options, const RequestedTimeline &made) {
+  const Timeline &timeline = made.timeline;
+  Simulation simulation = *simulate(timeline, made.costs);
+  SteadyStep steady = *steadyStep(timeline, made.costs);
   switch (formatOf(options)) {
   case TimelineFormat::CSV: // idle cells are slots, whatever the costs
     return drawCsv(timeline, *simulate(timeline, CostTable()));
   case TimelineFormat::JSON:
-    return drawJson(timeline, simulation, *steadyStep(timeline, options.costs),
+    return drawJson(timeline, simulation, steady,
                     options.compiler.schedule.schedule);
   case TimelineFormat::SVG:
     return drawSvg(timeline, simulation, options.compiler.schedule.schedule);
@@ -64,7 +66,7 @@ std::string draw(const RunOptions &options, const Timeline &timeline,
   if (options.output.empty() || options.output == "-")
     style = {isTerminal() && !std::getenv("NO_COLOR"), terminalWidth()};
   return title + drawGrid(timeline, simulation, style) + "\n" +
-         drawReport(timeline, simulation, *steadyStep(timeline, options.costs));
+         drawReport(timeline, simulation, steady);
 }
 
 /// Prints the remark of a search.
@@ -148,8 +150,7 @@ int runSchedule(const RunOptions &options) {
         "remark: %s: gradients are added in another order than that of "
         "ascending microbatches: %s\n",
         options.compiler.schedule.schedule.c_str(), reordered.c_str());
-  std::optional<Simulation> simulation = simulate(timeline, options.costs);
-  return writeOutput(options.output, draw(options, timeline, *simulation));
+  return writeOutput(options.output, draw(options, *made));
 }
 
 } // namespace rota

@@ -251,15 +251,6 @@ private:
   }
 };
 
-Budget budgetOf(const ScheduleRequest &request) {
-  const Shape &shape = request.shape;
-  int64_t actions = int64_t(request.splitBackward ? 3 : 2) * shape.stages *
-                    shape.repeats * shape.microbatches;
-  return {request.searchActions
-              ? request.searchActions
-              : std::min(kSearchActions, kSearchRuns * actions)};
-}
-
 /// The parts of the search, until one placement is at its lower bound.
 void runSearches(std::deque<PlacementSearch> &searches, Budget budget) {
   for (PlacementSearch &search : searches)
@@ -287,12 +278,23 @@ void runSearches(std::deque<PlacementSearch> &searches, Budget budget) {
 
 } // namespace
 
+int64_t searchActionsOf(const ScheduleRequest &request) {
+  const Shape &shape = request.shape;
+  int64_t actions = int64_t(request.splitBackward ? 3 : 2) * shape.stages *
+                    shape.repeats * shape.microbatches;
+  return request.searchActions
+             ? request.searchActions
+             : std::min(kSearchActions, kSearchRuns * actions);
+}
+
 std::string SearchReport::str() const {
   std::string others = "no named schedule fits";
   if (!named.empty())
     others =
         "best named schedule " + named + " with " + numberCell(namedMakespan);
-  return std::to_string(rules) + " priority rules, placement " +
+  return "repeats " + std::to_string(repeats) + ", " +
+         (splitBackward ? "split" : "whole") + " backwards, " +
+         std::to_string(rules) + " priority rules, placement " +
          nameOf(placement) + ", makespan " + numberCell(makespan) + ", " +
          others + ", lower bound " + numberCell(lowerBound) + ", distance " +
          percentCell(distance());
@@ -317,7 +319,7 @@ std::optional<Timeline> searchTimeline(const ScheduleRequest &request,
     if (placement == shape.placement ||
         (request.anyPlacement && shape.repeats > 1))
       searches.emplace_back(request, placement);
-  runSearches(searches, budgetOf(request));
+  runSearches(searches, {searchActionsOf(request)});
   report = SearchReport();
   report.namedMakespan = report.lowerBound = kNever;
   Candidate best;
@@ -325,6 +327,8 @@ std::optional<Timeline> searchTimeline(const ScheduleRequest &request,
     search.addTo(report, best);
   report.makespan = best.makespan;
   report.placement = best.timeline.shape.placement;
+  report.repeats = shape.repeats;
+  report.splitBackward = request.splitBackward;
   return std::move(best.timeline);
 }
 

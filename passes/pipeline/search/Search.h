@@ -20,12 +20,14 @@ struct SearchReport {
   double namedMakespan = 0;
   double lowerBound = 0; // by lowerBoundOf
   Placement placement = Placement::Loop;
+  int repeats = 1;
+  bool splitBackward = false;
   /// The share of the lower bound by which the timeline is longer.
   double distance() const {
     return lowerBound > 0 ? makespan / lowerBound - 1 : 0;
   }
-  /// "82 priority rules, placement v, makespan 55, best named schedule 1f1b
-  /// with 58, lower bound 55, distance 0.0 %".
+  /// "repeats 2, split backwards, 82 priority rules, placement v, makespan 55,
+  /// best named schedule 1f1b with 58, lower bound 55, distance 0.0 %".
   std::string str() const;
 };
 
@@ -48,6 +50,7 @@ std::optional<Timeline> searchTimeline(const ScheduleRequest &request,
 /// work. It is less where there are few actions: kSearchRuns times all of them.
 inline constexpr int64_t kSearchActions = int64_t(1) << 25;
 inline constexpr int64_t kSearchRuns = 4096;
+int64_t searchActionsOf(const ScheduleRequest &request);
 
 } // namespace rota::pipe
 

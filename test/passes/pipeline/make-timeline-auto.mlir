@@ -7,7 +7,7 @@
 // 3 * 4 products, of 2 * 512^3 operations, fill the time of rank 0. A message
 // takes a fifth of a product, and all of them are hidden.
 // RUN: rota-opt %t/uneven.mlir --schedule-layers="stages=2 repeats=2 microbatches=4 schedule=auto" --remarks-filter=pipeline 2>&1 | FileCheck %s --check-prefix=UNEVEN
-// UNEVEN: remark: [Analysis] searched-timeline | Category:pipeline | BestNamed={{[a-z0-9-]+}}, BestNamedMakespan=1.310462e+10, LowerBound=1.288490e+10, Makespan=1.288490e+10, Placement=loop, Rules={{[0-9]+}}
+// UNEVEN: remark: [Analysis] searched-timeline | Category:pipeline | Backwards=whole, BestNamed={{[a-z0-9-]+}}, BestNamedMakespan=1.310462e+10, LowerBound=1.288490e+10, Makespan=1.288490e+10, Placement=loop, Repeats=2, Rules={{[0-9]+}}
 // UNEVEN: placement loop
 // UNEVEN: pipe.timeline "auto" delay = 1 rows [
 // UNEVEN-NEXT: "0F0,{{[0-9FB,]+}}B3",
@@ -31,6 +31,17 @@
 // LOOP: microbatches = 12 placement loop {
 // LOOP: <rank 2 layers [@identity 2]>,
 // LOOP-NEXT: <rank 0 layers [@identity 3]>,
+
+// Two chunks on each rank, and split backwards, are shorter where both are open.
+// Six layers are too few for two chunks on four ranks.
+// RUN: rota-opt %t/six.mlir --schedule-layers="stages=3 microbatches=6 schedule=auto any-repeats any-split any-placement" --remarks-filter=pipeline 2>&1 | FileCheck %s --check-prefix=OPEN
+// OPEN: searched-timeline {{.*}} Backwards=split, {{.*}}, Repeats=2,
+// OPEN: pipe.program stack @layers stages = 3 repeats = 2 microbatches = 6
+// OPEN: <rank 0 embed layers [@identity 0]>,
+// OPEN: layers [@identity 5] loss>
+// OPEN: "{{.*}}I{{.*}}",
+// RUN: rota-opt %t/six.mlir --schedule-layers="stages=4 microbatches=8 schedule=auto any-repeats" --remarks-filter=pipeline 2>&1 | FileCheck %s --check-prefix=FEW
+// FEW: searched-timeline {{.*}} Backwards=whole, {{.*}}, Repeats=1,
 
 // Layers outside of the pipeline.
 // RUN: rota-opt %t/six.mlir --schedule-layers="stages=3 repeats=1 microbatches=3 pipeline-layers=3 schedule=auto activations=3" | FileCheck %s --check-prefix=UNPIPELINED

@@ -2,7 +2,8 @@
 //
 // Rules that the timelines of a search keep: the rules of timelines, the bound,
 // the order of gradients, and that no named schedule is shorter.
-#include "passes/pipeline/search/Search.h"
+#include "passes/pipeline/drawing/Comparison.h"
+#include "passes/pipeline/search/Forms.h"
 #include "passes/pipeline/timeline/GradientOrder.h"
 #include "test/passes/pipeline/Examples.h"
 
@@ -239,15 +240,45 @@ TEST(Search, refusesABoundBelowOneMicrobatch) {
   EXPECT_GT(searched(request), 0);
 }
 
+// Costs are those of all layers of a rank: two chunks cost half each.
+TEST(Search, choosesTheShortestForm) {
+  auto costsOf = [](const Shape &shape) {
+    CostTable costs;
+    costs.backward = 2;
+    return std::optional(costsOfChunks(shape, costs));
+  };
+  auto makespan = [&](OpenForm open, double activations) {
+    SearchReport report;
+    std::string error;
+    auto timeline = searchForms("auto", {{4, 1, 8}}, open, activations, costsOf,
+                                report, error);
+    EXPECT_TRUE(timeline) << error;
+    EXPECT_EQ(timeline->shape.repeats, report.repeats);
+    EXPECT_EQ(hasAny(*timeline, ActionKind::BackwardInput),
+              report.splitBackward);
+    EXPECT_TRUE(open.repeats || report.repeats == 1);
+    EXPECT_TRUE(open.splitBackward || !report.splitBackward);
+    return report.makespan;
+  };
+  EXPECT_EQ(makespan({}, 0), 33);
+  EXPECT_EQ(makespan({false, true}, 0), 27);
+  EXPECT_EQ(makespan({true, true}, 0), 25.5);
+  EXPECT_LT(makespan({true, true}, 2), makespan({false, true}, 2));
+}
+
 TEST(Search, saysWhatItDid) {
   SearchReport report{30, 66, "1f1b", 72, 60, Placement::V};
-  EXPECT_EQ(report.str(), "30 priority rules, placement v, makespan 66, best "
-                          "named schedule 1f1b with 72, lower bound 60, "
-                          "distance 10.0 %");
+  EXPECT_EQ(report.str(),
+            "repeats 1, whole backwards, 30 priority rules, placement v, "
+            "makespan 66, best named schedule 1f1b with 72, lower bound 60, "
+            "distance 10.0 %");
   report.named.clear();
-  EXPECT_EQ(report.str(), "30 priority rules, placement v, makespan 66, no "
-                          "named schedule fits, lower bound 60, distance 10.0 "
-                          "%");
+  report.repeats = 2;
+  report.splitBackward = true;
+  EXPECT_EQ(report.str(),
+            "repeats 2, split backwards, 30 priority rules, placement v, "
+            "makespan 66, no named schedule fits, lower bound 60, distance "
+            "10.0 %");
 }
 
 // A bound is for named schedules too.
