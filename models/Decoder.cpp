@@ -81,8 +81,10 @@ DecoderConfig DecoderConfig::read(Config &config, const Microbatch &microbatch,
   decoder.embed = config.size("hidden_size");
   decoder.feedForward = config.size("intermediate_size");
   decoder.layers = config.size("num_hidden_layers", {}, Config::maxLayers);
-  decoder.heads = config.size("num_attention_heads");
-  decoder.keyHeads = config.size("num_key_value_heads", decoder.heads);
+  decoder.heads = config.size(decoder.headsKey);
+  decoder.keyHeads = config.size(decoder.keyHeadsKey, decoder.heads);
+  if (!config.find(decoder.keyHeadsKey))
+    decoder.keyHeadsKey = decoder.headsKey;
   decoder.headSize =
       config.size("head_dim", defaults.headSize.value_or(std::max<int64_t>(
                                   1, decoder.embed / decoder.heads)));

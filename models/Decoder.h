@@ -49,6 +49,8 @@ struct Prediction {
 struct DecoderConfig {
   int64_t vocabulary, embed, feedForward, layers;
   int64_t heads, keyHeads, headSize;
+  StringRef headsKey = "num_attention_heads";
+  StringRef keyHeadsKey = "num_key_value_heads";
   double normEpsilon, initializerRange;
   double attentionScale;         // factor of a query's product with a key
   std::optional<double> softCap; // soft cap of attention's scores
@@ -77,7 +79,10 @@ class DecoderBuilder : public ModelBuilder {
 public:
   DecoderBuilder(const DecoderConfig &config, ModuleOp module,
                  const Microbatch &microbatch, const DecoderNames &names = {})
-      : ModelBuilder(module, microbatch), config(config), names(names) {}
+      : ModelBuilder(module, microbatch), config(config), names(names) {
+    setAxisKey("heads", config.headsKey);
+    setAxisKey("kv_heads", config.keyHeadsKey);
+  }
 
   void build() override;
 

@@ -157,7 +157,8 @@ static DecoderConfig readKeys(Config &config) {
   gpt.vocabulary = config.size("vocab_size");
   gpt.embed = config.size("n_embd");
   gpt.layers = config.size("n_layer", {}, Config::maxLayers);
-  gpt.heads = gpt.keyHeads = config.size("n_head");
+  gpt.headsKey = gpt.keyHeadsKey = "n_head";
+  gpt.heads = gpt.keyHeads = config.size(gpt.headsKey);
   gpt.headSize = std::max<int64_t>(1, gpt.embed / gpt.heads);
   gpt.feedForward =
       config.size("n_inner", std::min(4 * gpt.embed, Config::maxSize));

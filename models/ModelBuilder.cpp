@@ -46,9 +46,13 @@ Attribute ModelBuilder::constant(double value) {
 
 void ModelBuilder::param(StringRef name, ArrayRef<int64_t> shape,
                          ArrayRef<StringRef> axes, Attribute init) {
-  ParamOp::create(*this, getStringAttr(prefix + name),
-                  TypeAttr::get(tensor(shape, getF32Type())),
-                  getStrArrayAttr(axes), init, /*placement=*/nullptr);
+  auto param = ParamOp::create(*this, getStringAttr(prefix + name),
+                               TypeAttr::get(tensor(shape, getF32Type())),
+                               getStrArrayAttr(axes), init,
+                               /*placement=*/nullptr);
+  for (StringRef axis : axes)
+    if (StringRef key = axisKeys.lookup(axis); !key.empty())
+      param->setLoc(NameLoc::get(getStringAttr(key), getLoc()));
 }
 
 void ModelBuilder::beginLayers(StringRef stackName, ArrayRef<StringRef> kinds) {

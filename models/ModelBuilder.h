@@ -56,6 +56,9 @@ public:
   Attribute normal(double deviation);
   Attribute constant(double value);
 
+  /// Names the key of the configuration that says how many whole parts an axis
+  /// of parameters has: messages about those parts name it.
+  void setAxisKey(StringRef axis, StringRef key) { axisKeys[axis] = key; }
   /// Declares a parameter at the current place: the module or a layer.
   void param(StringRef name, ArrayRef<int64_t> shape, ArrayRef<StringRef> axes,
              Attribute init);
@@ -100,6 +103,7 @@ private:
   Block *outer = nullptr;     // around the open function
   int64_t sequenceLength;     // length in the functions that are built
   std::string prefix;         // begins the names of parameters
+  llvm::StringMap<StringRef> axisKeys;
 };
 
 /// Reports, at `key`, a product of sizes that exceeds `maxElements`. `what`

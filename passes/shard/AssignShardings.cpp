@@ -249,13 +249,17 @@ FailureOr<AxisList> AssignShardings::limitedAxes(ParamOp param, unsigned dim,
     // several ranks then share.
     if (ranks % left != 0 || parts == size) {
       auto diagnostic = errorAt(param, "mesh");
-      if (name.ends_with("heads") && parts != size)
+      if (name.ends_with("heads") && parts != size) {
         diagnostic << parts << " " << name;
-      else if (parts != size)
+        // The key of the configuration, from ModelBuilder::setAxisKey.
+        if (auto key = dyn_cast<NameLoc>(param.getLoc()))
+          diagnostic << " (" << key.getName().getValue() << ")";
+      } else if (parts != size) {
         diagnostic << parts << " whole parts of '" << name << "' of size "
                    << size;
-      else
+      } else {
         diagnostic << "'" << name << "' of size " << size;
+      }
       diagnostic << (parts != size ? " are" : " is") << " not divisible by ";
       llvm::interleaveComma(axes, diagnostic, [&](AxisRefAttr axis) {
         diagnostic << stringifyMeshAxis(axis.getAxis()) << "="
