@@ -230,7 +230,7 @@ void printFlight(int file, const FlightList &list, int rank, const char *path) {
     chosen[count++] = next;
   }
   out << "last events of " << int64_t(count) << " of " << int64_t(list.count)
-      << " ranks of this process";
+      << (list.count == 1 ? " rank" : " ranks") << " of this process";
   if (*path)
     out << "; all kept ones are in '" << path << "', for Perfetto";
   out << "\n";

@@ -18,7 +18,8 @@ namespace rota {
 /// makes all calls of MPI and ends with the communicator, whose destructor
 /// waits for all ranks unless the run has failed. At most one in a process.
 /// Make it before other threads: it blocks SIGTERM in the caller, so that its
-/// thread can print the rank's position when mpirun ends the process.
+/// thread can print the rank's position, then `advice`, when mpirun ends the
+/// process.
 ///
 /// A rank that is silent for 3.5 seconds, dead or stopped, ends the run: the
 /// next rank prints the positions of both, then `advice`, whole lines for

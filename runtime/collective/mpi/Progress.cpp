@@ -330,8 +330,9 @@ void ProgressThread::watch() {
     return;
   reportFlight(ownRank);
   std::fputs(fmt::format("rank {} was told to end at {}; rank {} was last "
-                         "heard {}\n",
-                         ownRank, here, heart->before(), heart->lastHeard())
+                         "heard {}\n{}",
+                         ownRank, here, heart->before(), heart->lastHeard(),
+                         advice ? advice() : "")
                  .c_str(),
              stderr);
   // By default that ends the process; a training run ends after its step.

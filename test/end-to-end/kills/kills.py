@@ -4,7 +4,8 @@ checkpoints. Fails unless
 
   - the final weights have the bits of a run that nothing interrupted,
   - each checkpoint that a run named is there afterwards, or a later one,
-  - each checkpoint is whole: its manifest, and its files with their sizes.
+  - each checkpoint is whole: its manifest, and its files with their sizes,
+  - processes that mpirun ends name the checkpoint that the run goes on from.
 
     kills.py TRAINER FOLDER KILLS [--seed N] [--mpi RANKS]
 
@@ -126,6 +127,15 @@ def announced(log):
                                        file.read())]
 
 
+def check_advice(log, steps):
+    """Each process that was told to end names a checkpoint, if there is one."""
+    with open(log, errors="replace") as file:
+        lines = file.read().splitlines()
+    for line, after in zip(lines, [*lines[1:], ""]):
+        if " was told to end at " in line and steps:
+            assert "the same command goes on from" in after, (line, after)
+
+
 def run_round(trainer, expected, source, seconds, left):
     """Kills and starts again until the training is over. Returns the kills,
     and those of them that came while a checkpoint was written."""
@@ -134,6 +144,7 @@ def run_round(trainer, expected, source, seconds, left):
     save = os.path.join(trainer.given.folder, "weights")
     log_path = os.path.join(trainer.given.folder, "log")
     kills = inside = newest = 0
+    steps = []
     while True:
         with open(log_path, "w") as log:
             process = trainer.resumed(save, log)
@@ -147,7 +158,8 @@ def run_round(trainer, expected, source, seconds, left):
             kills += 1
             trainer.kill(process, source)
         newest = max([newest, *announced(log_path)])
-        steps = whole(folder)
+        before, steps = steps, whole(folder)
+        check_advice(log_path, before)
         assert max(steps, default=0) >= newest, (steps, newest)
         if not finished:
             continue
