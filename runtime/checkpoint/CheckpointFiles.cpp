@@ -152,4 +152,17 @@ void Checkpoint::readPiece(
                      piece.offset + bytes, found));
 }
 
+std::vector<std::string> wrongPieces(Checkpoint &checkpoint) {
+  std::vector<std::string> damage;
+  for (const SavedTensor &tensor : checkpoint.manifest().tensors)
+    for (const SavedPiece &piece : tensor.pieces)
+      try {
+        checkpoint.readPiece(tensor, piece,
+                             [](int64_t, std::span<const char>) {});
+      } catch (const DamagedCheckpoint &error) {
+        damage.push_back(error.what());
+      }
+  return damage;
+}
+
 } // namespace rota

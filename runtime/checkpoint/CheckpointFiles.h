@@ -66,6 +66,10 @@ private:
   std::vector<char> buffer;
 };
 
+/// A message for each piece that cannot be read or has another hash. Reads all
+/// bytes.
+std::vector<std::string> wrongPieces(Checkpoint &checkpoint);
+
 } // namespace rota
 
 #endif // ROTA_RUNTIME_CHECKPOINT_CHECKPOINTFILES_H

@@ -51,16 +51,16 @@ static void requireTarget(const Program &program, const Batches &batches,
       sequences));
 }
 
-static std::unique_ptr<Batches> normalBatches(const Program &program,
-                                              const Options &options) {
+void requireData(bool takesTokens, const Options &options) {
+  if (takesTokens && options.data.empty())
+    throw InputError("expected --data with at least one file");
   for (const auto &[name, files] :
        {std::pair("--data", &options.data),
         std::pair("--eval-data", &options.validation.data)})
-    if (!files->empty())
+    if (!takesTokens && !files->empty())
       throw InputError(fmt::format("this model's inputs are not tokens: it "
                                    "trains on random inputs and takes no {}",
                                    name));
-  return std::make_unique<NormalBatches>(program, options.seed);
 }
 
 /// The data that `items` names, of which `fraction` validates.
@@ -78,8 +78,9 @@ tokenBatches(const Program &program, const Options &options,
 
 RunData::RunData(const Program &program, const Options &options) {
   int64_t sequences = validationSequences(program, options.validation);
+  requireData(program.vocabulary > 0, options);
   if (program.vocabulary == 0) {
-    own = normalBatches(program, options);
+    own = std::make_unique<NormalBatches>(program, options.seed);
     return;
   }
   const ValidationOptions &validation = options.validation;

@@ -9,6 +9,10 @@
 
 namespace rota {
 
+/// Throws InputError where the options name no data and the model's inputs are
+/// tokens, or name data and they are not.
+void requireData(bool takesTokens, const Options &options);
+
 class RunData {
 public:
   /// The batches that the options name: those of --data and --eval-data

@@ -9,7 +9,9 @@
 #include "runtime/data/DataPaths.h"
 #include "runtime/data/TokenFormat.h"
 #include "runtime/files/WriteFile.h"
+#include "runtime/train/RunData.h"
 #include "runtime/train/rank/Launch.h"
+#include "runtime/train/state/Identity.h"
 
 #include <filesystem>
 
@@ -22,10 +24,26 @@ static void checkData(const std::vector<std::string> &items,
       findTokens(DataFile(file, /*keepOpen=*/false), options.tokenType);
 }
 
-static void checkTraining(const RunOptions &options) {
+/// The newest checkpoint that a training run may go on from, with a whole
+/// manifest; null where it begins anew.
+static std::unique_ptr<Checkpoint> newestCheckpoint(const RunOptions &options) {
   const std::string &from = options.resume.from;
-  if (from != ResumeOptions::kAuto && from != ResumeOptions::kNever)
-    checkpointsAt(from);
+  const std::string &own = options.checkpoints.folder;
+  bool isAuto = from == ResumeOptions::kAuto;
+  if (from == ResumeOptions::kNever || (isAuto && own.empty()))
+    return nullptr;
+  for (const std::string &folder :
+       isAuto ? findCheckpoints(own) : checkpointsAt(from))
+    try {
+      return std::make_unique<Checkpoint>(folder);
+    } catch (const DamagedCheckpoint &) { // the trainer names it
+    }
+  return nullptr;
+}
+
+static void checkTraining(const RunOptions &options) {
+  if (std::unique_ptr<Checkpoint> checkpoint = newestCheckpoint(options))
+    checkOptionIdentity(*checkpoint, options);
   if (findLaunch().process == 0)
     for (const std::string *path : {&options.save, &options.trace})
       if (!path->empty())
@@ -48,6 +66,33 @@ bool checkInputs(Command verb, const RunOptions &options, std::string &error) {
   } catch (const std::exception &failure) {
     error = failure.what();
     return false;
+  }
+}
+
+bool checkDataGiven(bool takesTokens, const RunOptions &options,
+                    std::string &error) {
+  try {
+    requireData(takesTokens, options);
+    return true;
+  } catch (const InputError &failure) {
+    error = failure.what();
+    return false;
+  }
+}
+
+std::optional<int64_t> finishedSteps(const RunOptions &options) {
+  if (options.json || options.profile || !options.metrics.folder.empty() ||
+      !options.save.empty() || !options.trace.empty())
+    return std::nullopt;
+  try {
+    std::unique_ptr<Checkpoint> checkpoint = newestCheckpoint(options);
+    int64_t last = options.stopAfter > 0 ? options.stopAfter : options.steps;
+    if (!checkpoint || checkpoint->manifest().run.step < last ||
+        !wrongPieces(*checkpoint).empty())
+      return std::nullopt;
+    return checkpoint->manifest().run.step;
+  } catch (const std::exception &) { // the trainer names it
+    return std::nullopt;
   }
 }
 

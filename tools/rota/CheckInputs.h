@@ -13,6 +13,16 @@ namespace rota {
 /// read the model. False: `error` says what is wrong.
 bool checkInputs(Command verb, const RunOptions &options, std::string &error);
 
+/// Whether `options` name data for a model that trains on tokens, and none for
+/// another. False: `error` says what is wrong.
+bool checkDataGiven(bool takesTokens, const RunOptions &options,
+                    std::string &error);
+
+/// The steps that the checkpoint from which a training run goes on has, where
+/// none is left and the run would write nothing. Nothing: its trainer has to
+/// run.
+std::optional<int64_t> finishedSteps(const RunOptions &options);
+
 } // namespace rota
 
 #endif // ROTA_TOOLS_ROTA_CHECKINPUTS_H

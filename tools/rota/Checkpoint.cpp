@@ -90,20 +90,6 @@ int64_t printList(
   return damagedCount;
 }
 
-/// The verdict of the pieces' hashes.
-std::vector<std::string> wrongPieces(Checkpoint &checkpoint) {
-  std::vector<std::string> damage;
-  for (const SavedTensor &tensor : checkpoint.manifest().tensors)
-    for (const SavedPiece &piece : tensor.pieces)
-      try {
-        checkpoint.readPiece(tensor, piece,
-                             [](int64_t, std::span<const char>) {});
-      } catch (const DamagedCheckpoint &error) {
-        damage.push_back(error.what());
-      }
-  return damage;
-}
-
 ordered_json manifestJson(const Checkpoint &checkpoint) {
   const Manifest &manifest = checkpoint.manifest();
   ordered_json tensors = ordered_json::array();

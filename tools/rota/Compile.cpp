@@ -43,6 +43,16 @@ void noteActivations(const PlanChoices &choices, const RunOptions &options) {
     noteChoice("activations", numberText(choices.activations), options);
 }
 
+/// Whether the inputs are tokens. A module that is no model has an error later.
+static bool takesTokens(const mlir::rota::BuiltModel &built) {
+  using namespace mlir::rota;
+  auto model = Model::get(*built.module);
+  return failed(model) ||
+         getElementTypeOrSelf(
+             FunctionRoles(model->embed).argument(Role::Tokens).type())
+             .isInteger();
+}
+
 ExitCode compile(Command verb, RunOptions &options, const std::string &output) {
   PlanRequest request = planRequest(options);
   PlanChoices choices;
@@ -60,6 +70,9 @@ ExitCode compile(Command verb, RunOptions &options, const std::string &output) {
     return kExitBadInput;
   if (verb != Command::Compile && !findInitialWeights(verb, *model, options))
     return kExitBadInput;
+  if (verb == Command::Train &&
+      !checkDataGiven(takesTokens(*model), options, error))
+    return reportBadInput(error);
   return compileModel(*model, compiler,
                       {options.emit, output, options.explain});
 }
@@ -68,6 +81,12 @@ int compileThenRun(Command verb, RunOptions options,
                    std::unique_ptr<CheckpointModel> temporary) {
   if (std::string wrong; !checkInputs(verb, options, wrong))
     return reportBadInput(wrong);
+  if (auto steps =
+          verb == Command::Train ? finishedSteps(options) : std::nullopt) {
+    if (isFirstProcess())
+      fmt::print("note: {} steps are done: none is left\n", *steps);
+    return kExitSuccess;
+  }
   std::error_code error;
   lowering::MemoryFile trainer("rota-trainer", error);
   if (error) {

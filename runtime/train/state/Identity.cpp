@@ -5,6 +5,7 @@
 #include "runtime/data/DataPaths.h"
 #include "runtime/data/TokenFile.h"
 #include "runtime/program/JsonText.h"
+#include "runtime/program/TensorNames.h"
 #include "runtime/text/Text.h"
 
 #include <algorithm>
@@ -14,13 +15,15 @@
 
 namespace rota {
 
-/// The parameters with names and shapes, and the configuration that the model
-/// was built from.
+/// The tensors of the parameters in files, with names and shapes, and the
+/// configuration that the model was built from.
 static std::string modelIdentity(const Program &program) {
   std::string text = program.config;
   for (const Parameter &p : program.parameters)
-    text += fmt::format("\n{} [{}] of layers [{}]", p.name,
-                        fmt::join(p.shape, ","), fmt::join(p.layers, ","));
+    if (p.joined.begin == 0)
+      text +=
+          fmt::format("\n{} [{}] of layers [{}]", fileName(p),
+                      fmt::join(fileShape(p), ","), fmt::join(p.layers, ","));
   return fmt::format("{:016x}", hashOf(text));
 }
 
@@ -100,15 +103,33 @@ static bool dependsOnSteps(const OptimizerOptions &options) {
          options.minLearningRate != options.learningRate;
 }
 
+/// The facts that are known without a program.
+static Identity optionIdentity(const Options &options) {
+  Identity identity = {{"data", dataIdentity(options)},
+                       {"seed", std::to_string(options.seed)}};
+  if (dependsOnSteps(options.optimizer))
+    identity["steps"] = std::to_string(options.steps);
+  // 'skip-nonfinite' changes no number of a run that goes on without it.
+  if (options.skip.spikes > 0.0)
+    identity["skip-spikes"] = numberText(options.skip.spikes);
+  return identity;
+}
+
+/// The values as a manifest has them.
+static Identity inJson(Identity identity) {
+  for (auto &[key, value] : identity)
+    value = textInJson(value);
+  return identity;
+}
+
 Identity runIdentity(const Program &program, const Options &options) {
   const DataForm &input = program.input;
-  Identity identity = {{"model", modelIdentity(program)},
-                       {"dtype", computeType(program)},
-                       {"optimizer", optimizerIdentity(program, options)},
-                       {"batch-size", std::to_string(program.stepSequences())},
-                       {"sequence-length", std::to_string(input.shape[1])},
-                       {"data", dataIdentity(options)},
-                       {"seed", std::to_string(options.seed)}};
+  Identity identity = optionIdentity(options);
+  identity["model"] = modelIdentity(program);
+  identity["dtype"] = computeType(program);
+  identity["optimizer"] = optimizerIdentity(program, options);
+  identity["batch-size"] = std::to_string(program.stepSequences());
+  identity["sequence-length"] = std::to_string(input.shape[1]);
   if (std::string terms = lossTermsIdentity(program); !terms.empty())
     identity["loss-terms"] = terms;
   if (std::ranges::any_of(program.parameters, [](const Parameter &p) {
@@ -117,14 +138,35 @@ Identity runIdentity(const Program &program, const Options &options) {
     identity["gradient-dtype"] = "bf16";
   for (const ModelOption &option : program.modelOptions)
     identity[option.name] = option.value;
-  if (dependsOnSteps(options.optimizer))
-    identity["steps"] = std::to_string(options.steps);
-  // 'skip-nonfinite' changes no number of a run that goes on without it.
-  if (options.skip.spikes > 0.0)
-    identity["skip-spikes"] = numberText(options.skip.spikes);
-  for (auto &[key, value] : identity)
-    value = textInJson(value); // compared with that of a manifest
-  return identity;
+  return inJson(identity);
+}
+
+void compareIdentity(const Checkpoint &checkpoint,
+                     const std::set<std::string> &keys,
+                     const Identity &identity,
+                     const std::vector<std::string> &accepted) {
+  auto text = [](const Identity &values, const std::string &key) {
+    auto found = values.find(key);
+    return found == values.end() ? std::string("none")
+                                 : "'" + found->second + "'";
+  };
+  for (const std::string &key : keys) {
+    std::string before = text(checkpoint.manifest().identity, key),
+                now = text(identity, key);
+    if (before != now && std::ranges::find(accepted, key) == accepted.end())
+      throw InputError(fmt::format(
+          "checkpoint '{}' is of a run with another '{}': expected {}, got {}; "
+          "'--accept-change {}' goes on with the new one",
+          checkpoint.folder(), key, before, now, key));
+  }
+}
+
+void checkOptionIdentity(const Checkpoint &checkpoint, const Options &options) {
+  Identity identity = inJson(optionIdentity(options));
+  std::set<std::string> keys;
+  for (const auto &[key, value] : identity)
+    keys.insert(key);
+  compareIdentity(checkpoint, keys, identity, options.resume.accepted);
 }
 
 } // namespace rota

@@ -5,10 +5,12 @@
 #ifndef ROTA_RUNTIME_TRAIN_STATE_IDENTITY_H
 #define ROTA_RUNTIME_TRAIN_STATE_IDENTITY_H
 
+#include "runtime/checkpoint/CheckpointFiles.h"
 #include "runtime/program/Program.h"
 #include "runtime/train/options/TrainerOptions.h"
 
 #include <map>
+#include <set>
 #include <string>
 
 namespace rota {
@@ -20,6 +22,18 @@ using Identity = std::map<std::string, std::string>;
 /// ...). Neither mesh nor schedule nor microbatches are in it, since the bits
 /// do not depend on them. Reads the sizes of the data files.
 Identity runIdentity(const Program &program, const Options &options);
+
+/// Throws InputError that names the first of `keys` whose value is another in
+/// the checkpoint than in `identity`, both values and the flag that accepts
+/// them. Accepted keys may differ.
+void compareIdentity(const Checkpoint &checkpoint,
+                     const std::set<std::string> &keys,
+                     const Identity &identity,
+                     const std::vector<std::string> &accepted);
+
+/// `compareIdentity` for the facts that the options say without a program: a
+/// run that they refuse need not be compiled.
+void checkOptionIdentity(const Checkpoint &checkpoint, const Options &options);
 
 } // namespace rota
 

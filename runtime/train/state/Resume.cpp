@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/state/Resume.h"
+#include "runtime/train/state/Identity.h"
 #include "runtime/train/step/Gather.h"
 
 #include <algorithm>
@@ -22,20 +23,7 @@ void checkIdentity(const Checkpoint &checkpoint, const ResumeRequest &request) {
       throw InputError(
           fmt::format("'accept-change': expected one of {}, got '{}'",
                       fmt::join(keys, ", "), key));
-  auto text = [](const auto &values, const std::string &key) {
-    auto found = values.find(key);
-    return found == values.end() ? std::string("none")
-                                 : "'" + found->second + "'";
-  };
-  for (const std::string &key : keys) {
-    std::string before = text(saved, key), now = text(request.identity, key);
-    if (before != now && std::ranges::find(request.options.accepted, key) ==
-                             request.options.accepted.end())
-      throw InputError(fmt::format(
-          "checkpoint '{}' is of a run with another '{}': expected {}, got {}; "
-          "'--accept-change {}' goes on with the new one",
-          checkpoint.folder(), key, before, now, key));
-  }
+  compareIdentity(checkpoint, keys, request.identity, request.options.accepted);
 }
 
 namespace {
