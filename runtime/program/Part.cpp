@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/program/Part.h"
+#include "runtime/program/TensorNames.h"
 
 #include <algorithm>
 
@@ -56,6 +57,9 @@ Part optimizerPart(const Parameter &parameter,
       cut(part, d, (*division)[d], done[d], mesh, coordinates);
       done[d] = (*division)[d].size();
     }
+  part.whole = fileShape(parameter);
+  if (!parameter.joined.name.empty())
+    part.begin[parameter.joined.dimension] += parameter.joined.begin;
   return part;
 }
 

@@ -26,9 +26,10 @@ Part partOf(const std::vector<int64_t> &shape, const Division &division,
             const std::vector<MeshAxis> &mesh,
             const std::vector<int64_t> &coordinates);
 
-/// A parameter's part in the optimizer's division. Where divisions follow each
-/// other in one dimension, each cuts the part that the one before leaves, as
-/// the collectives between them do.
+/// A parameter's part in the optimizer's division, as a part of the tensor that
+/// files have (`fileShape`). Where divisions follow each other in one
+/// dimension, each cuts the part that the one before leaves, as the collectives
+/// between them do.
 Part optimizerPart(const Parameter &parameter,
                    const std::vector<MeshAxis> &mesh,
                    const std::vector<int64_t> &coordinates);

@@ -11,6 +11,7 @@
 #include "runtime/Abi.h"
 #include "runtime/program/Action.h"
 #include "runtime/program/DeviceKind.h"
+#include "runtime/program/JoinedTensor.h"
 #include <array>
 
 #include <cstdint>
@@ -134,6 +135,7 @@ struct Parameter {
   std::vector<int64_t> shape; // shape of one layer's whole tensor; row-major
   std::vector<int64_t>
       layers; // layer numbers that have it; empty: not in a stack
+  JoinedTensor joined;
   Initializer init;
   ElementType compute = ElementType::F32;  // type in tasks; the master is f32
   ElementType gradient = ElementType::F32; // type of its accumulators

@@ -89,10 +89,18 @@ template <typename V> void visit(V &v, ProgramOption &x) {
   v("most", x.most);
 }
 
+template <typename V> void visit(V &v, JoinedTensor &x) {
+  v("name", x.name);
+  v("dimension", x.dimension);
+  v("begin", x.begin);
+  v("size", x.size);
+}
+
 template <typename V> void visit(V &v, Parameter &x) {
   v("name", x.name);
   v("shape", x.shape);
   v("layers", x.layers);
+  v("joined", x.joined);
   v("init", x.init);
   v("compute", x.compute);
   v("gradient", x.gradient);

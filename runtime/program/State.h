@@ -10,26 +10,36 @@
 
 namespace rota {
 
-/// A whole tensor of the state, as if there were one rank.
+/// A parameter in one layer.
+struct StateSource {
+  int parameter = 0;
+  // The stage whose ranks have it, and its number in Stage::updates.
+  int stage = 0, update = 0;
+};
+
+/// A whole tensor of the state, as if there were one rank and as files have it.
 struct StateTensor {
-  // The parameter's name with the layer in it; then, for a state, "/" and
-  // the state's name: "model.norm.weight/first_moment".
+  // The parameter's name in files with the layer in it; then, for a state, "/"
+  // and the state's name: "model.norm.weight/first_moment".
   std::string name;
   ElementType type = ElementType::F32;
   std::vector<int64_t> shape;
-  int parameter = 0;
   int64_t layer = -1;
   int state = -1; // in Parameter::states; -1: the master copy
-  // The stage whose ranks have it, and its number in Stage::updates.
-  int stage = 0, update = 0;
+  // The parameter, or those that are joined in this tensor.
+  std::vector<StateSource> sources;
 
+  int64_t elements() const;
   int64_t bytes() const;
 };
 
 /// All tensors of the state by parameter, layer and state.
 std::vector<StateTensor> stateTensors(const Program &program);
 
-/// One rank's part of a tensor of the state.
+/// Those of the master copies, in the order of their names.
+std::vector<StateTensor> masterTensors(const Program &program);
+
+/// One rank's part of a parameter in a tensor of the state.
 struct StatePiece {
   int tensor = 0;     // in stateTensors
   Part part;          // part of the whole tensor

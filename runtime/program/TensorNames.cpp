@@ -21,16 +21,28 @@ static std::string replaceFirst(const std::string &name, int64_t index) {
   return result;
 }
 
+const std::string &fileName(const Parameter &parameter) {
+  return parameter.joined.name.empty() ? parameter.name : parameter.joined.name;
+}
+
+std::vector<int64_t> fileShape(const Parameter &parameter) {
+  std::vector<int64_t> shape = parameter.shape;
+  if (!parameter.joined.name.empty())
+    shape[parameter.joined.dimension] = parameter.joined.size;
+  return shape;
+}
+
 std::string tensorName(const Parameter &parameter, int64_t layer) {
-  return layer < 0 ? parameter.name : replaceFirst(parameter.name, layer);
+  const std::string &name = fileName(parameter);
+  return layer < 0 ? name : replaceFirst(name, layer);
 }
 
 size_t namedDimensions(const Parameter &parameter) {
-  return placeholders(parameter.name) - (parameter.layers.empty() ? 0 : 1);
+  return placeholders(fileName(parameter)) - (parameter.layers.empty() ? 0 : 1);
 }
 
 StoredTensors storedTensors(const Parameter &parameter, int64_t layer) {
-  StoredTensors stored{{tensorName(parameter, layer)}, parameter.shape};
+  StoredTensors stored{{tensorName(parameter, layer)}, fileShape(parameter)};
   for (size_t left = namedDimensions(parameter); left > 0; --left) {
     std::vector<std::string> names;
     for (const std::string &name : stored.names)

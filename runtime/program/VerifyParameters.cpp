@@ -3,10 +3,12 @@
 // Divisions of parameters, and collectives between them that agree in size.
 #include "runtime/program/Checks.h"
 #include "runtime/program/Part.h"
+#include "runtime/program/TensorNames.h"
 #include "runtime/program/UpdatePlaces.h"
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 namespace rota {
 namespace {
@@ -20,6 +22,8 @@ public:
     verifyCollectives();
     if (error.empty())
       verifyParameters();
+    if (error.empty())
+      verifyJoined();
     if (error.empty())
       verifyStates();
     return error.empty();
@@ -151,6 +155,54 @@ private:
                   "to optimizer division");
     if (optimizer != storage && p.refresh < 0)
       fail(what + ": expected a refresh from optimizer to storage division");
+  }
+
+  /// A tensor of files and the joined parameters of it so far.
+  struct Joining {
+    const Parameter *first = nullptr;
+    int64_t end = 0; // along the joined dimension
+  };
+
+  /// Joined parameters stand in order, have each element of their tensor once,
+  /// and agree in the rest.
+  void verifyJoined() {
+    std::map<std::pair<std::string, std::vector<int64_t>>, Joining> tensors;
+    for (const Parameter &p : program.parameters) {
+      std::string what = "parameter '" + p.name + "'";
+      bool isJoined = !p.joined.name.empty();
+      if (isJoined)
+        index(p.joined.dimension, p.shape.size(), false,
+              what + ": joined dimension");
+      if (!error.empty())
+        return;
+      Joining &joining = tensors[{fileName(p), p.layers}];
+      if (joining.first && !isJoined)
+        fail(what + ": expected a name that no joined tensor has");
+      if (!joining.first)
+        joining.first = &p;
+      if (!isJoined)
+        continue;
+      expect(joining.end, p.joined.begin, what + ": its place in the tensor");
+      joining.end += p.shape[p.joined.dimension];
+      if (!isAlike(*joining.first, p))
+        fail(what + ": expected the shape and states of '" +
+             joining.first->name + "', which is joined with it");
+    }
+    for (const auto &[key, joining] : tensors)
+      if (const JoinedTensor &joined = joining.first->joined;
+          !joined.name.empty())
+        expect(joined.size, joining.end, "joined tensor '" + joined.name + "'");
+  }
+
+  /// Whether both may be parts of one tensor.
+  static bool isAlike(const Parameter &a, const Parameter &b) {
+    return a.joined.name == b.joined.name &&
+           a.joined.dimension == b.joined.dimension &&
+           fileShape(a) == fileShape(b) &&
+           std::ranges::equal(a.states, b.states,
+                              [](const State &x, const State &y) {
+                                return x.name == y.name && x.type == y.type;
+                              });
   }
 
   /// States inside their block, and scalars of options that there are.

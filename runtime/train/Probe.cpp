@@ -26,7 +26,7 @@ public:
         weights(run.weights), rank(rank),
         executor(rank, tracedRuns(program, options)),
         schedule(constantRate(options.optimizer)), optimizer(rank, schedule),
-        tensors(tensorsByName(program)) {}
+        tensors(masterTensors(program)) {}
 
   void run() {
     Report(program, options, rank.number() == 0)
@@ -100,8 +100,8 @@ private:
   std::map<std::string, TensorForm> forms() const {
     std::map<std::string, TensorForm> all;
     if (wants("gradients"))
-      for (const NamedTensor &tensor : tensors)
-        addForms(tensor, "grad.", all);
+      for (const StateTensor &tensor : tensors)
+        addForms(program, tensor, "grad.", all);
     if (wants("logits")) {
       std::vector<int64_t> shape = program.logits.shape;
       shape[0] *= program.microbatches;
@@ -124,13 +124,13 @@ private:
 
   void writeFirst(const Loss &loss) {
     if (wants("gradients"))
-      for (const NamedTensor &tensor : tensors) {
+      for (const StateTensor &tensor : tensors) {
         std::vector<float> sum = gatherGradient(rank, tensor);
         for (float &value : sum)
           value = loss.weight > 0.0 ? static_cast<float>(value / loss.weight)
                                     : 0.0F;
         if (writer)
-          writeTensor(*writer, tensor, "grad.", sum);
+          writeTensor(program, *writer, tensor, "grad.", sum);
       }
     if (wants("logits"))
       write("logits", gatherLogits(rank).data());
@@ -154,7 +154,7 @@ private:
   Executor executor;
   OptimizerOptions schedule;
   Optimizer optimizer;
-  std::vector<NamedTensor> tensors;
+  std::vector<StateTensor> tensors;
   std::optional<SafetensorsWriter> writer; // on rank 0
 };
 

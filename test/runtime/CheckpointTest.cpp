@@ -66,6 +66,35 @@ std::vector<int64_t> addCheckpoints(const TemporaryFolder &folder,
 
 } // namespace
 
+// Two parameters [3, 5] and [3, 2] of a tensor [3, 7].
+TEST(State, JoinedParametersAreOneTensor) {
+  Program program = dividedProgram();
+  Parameter &first = program.parameters[0];
+  first.joined = {"joined", 1, 0, 7};
+  Parameter second = first;
+  second.name = "v";
+  second.shape = {3, 2};
+  second.joined.begin = 5;
+  program.parameters.push_back(second);
+  Update update = program.stages[0].updates[0];
+  update.parameter = 1;
+  update.master = 128;
+  program.stages[0].updates.push_back(update);
+  auto tensors = stateTensors(program);
+  ASSERT_EQ(tensors.size(), 2u);
+  EXPECT_EQ(tensors[1].name, "joined/moment");
+  EXPECT_EQ(tensors[0].shape, (std::vector<int64_t>{3, 7}));
+  EXPECT_EQ(tensors[0].bytes(), 84);
+  ASSERT_EQ(masterTensors(program).size(), 1u);
+  StateCopy copy = stateCopy(program, tensors, {0, 0, 1});
+  ASSERT_EQ(copy.pieces.size(), 4u);
+  EXPECT_EQ(pieceName(tensors[0], copy.pieces[0]), "joined@0,3");
+  EXPECT_EQ(pieceName(tensors[0], copy.pieces[1]), "joined@0,6");
+  EXPECT_EQ(copy.pieces[1].part.valid, (std::vector<int64_t>{2, 1}));
+  EXPECT_EQ(copy.pieces[1].offset, 128);
+  EXPECT_EQ(pieceName(tensors[1], copy.pieces[3]), "joined/moment@0,6");
+}
+
 // Rank (0, 1) has rows 0 and 1, columns 3 and 4, in memory for [2, 3].
 TEST(RankFile, HoldsPiecesWithoutPadding) {
   Program program = dividedProgram();

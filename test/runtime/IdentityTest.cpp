@@ -54,6 +54,21 @@ TEST(Identity, DependsNeitherOnMeshNorOnMicrobatches) {
     EXPECT_EQ(identityOf(makeLine(shape)), one);
 }
 
+TEST(Identity, KnowsTensorsOfFilesAlone) {
+  Program one = makeLine(1, 2), joined = one;
+  one.parameters[0].shape = {2, 6};
+  Parameter &first = joined.parameters[0], second;
+  first.joined = {first.name, 1, 0, 6};
+  first.name = "first";
+  first.shape = {2, 4};
+  second = first;
+  second.name = "second";
+  second.shape = {2, 2};
+  second.joined.begin = 4;
+  joined.parameters.insert(joined.parameters.begin() + 1, second);
+  EXPECT_EQ(identityOf(joined), identityOf(one));
+}
+
 TEST(Identity, NamesWhatTheNumbersDependOn) {
   EXPECT_EQ(changedBy([](Program &, Options &) {}), Keys());
   EXPECT_EQ(changedBy([](Program &p, Options &) { p.config = "{}"; }),

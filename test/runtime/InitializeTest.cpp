@@ -126,6 +126,37 @@ TEST(Initialize, EachRankDrawsItsPart) {
   }
 }
 
+// The parts of a joined tensor draw what the whole would have in their place.
+TEST(Initialize, JoinedParametersDrawTheirRange) {
+  Program program;
+  program.mesh = {{"stage", 1}, {"tensor", 2}};
+  Parameter p;
+  p.shape = {5, 4};
+  p.init = {Initializer::Kind::Normal, 0.0, 0.02};
+  p.rows = 5;
+  p.computeDivision = p.storageDivision = p.optimizerDivision = {{}, {1}};
+  program.stages.resize(1);
+  program.stages[0].arenaBytes = 256;
+  for (int i : {0, 1}) {
+    p.name = "part " + std::to_string(i);
+    p.joined = {"w", 1, 4 * i, 8};
+    program.parameters.push_back(p);
+    Update update;
+    update.parameter = i;
+    update.master = update.updated = update.stored = 128 * i;
+    program.stages[0].updates.push_back(update);
+  }
+  std::vector<float> whole(40);
+  RandomStream(4, "w", 0).normal(0, 40, 0.0, 0.02, whole.data());
+  LocalRanks ranks({&program, nullptr, nullptr}, 2);
+  start(ranks, 4, nullptr);
+  for (int r : {0, 1})
+    for (int part : {0, 1})
+      for (int i = 0; i < 10; ++i)
+        EXPECT_EQ(ranks.at(r).read<float>(128 * part, 10)[i],
+                  whole[i / 2 * 8 + 4 * part + 2 * r + i % 2]);
+}
+
 TEST(Initialize, KnowsUniformAndConstant) {
   Program program =
       makeProgram(ElementType::F32, {Initializer::Kind::Constant, 1.5, 0.0});

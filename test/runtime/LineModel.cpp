@@ -504,7 +504,7 @@ static std::vector<std::vector<float>> readTensors(LocalRanks &ranks,
                                                    Gather gather) {
   std::vector<std::vector<float>> tensors;
   ranks.run([&](Rank &rank) {
-    for (const NamedTensor &tensor : tensorsByName(rank.program())) {
+    for (const StateTensor &tensor : masterTensors(rank.program())) {
       std::vector<float> whole = gather(rank, tensor);
       if (rank.number() == 0)
         tensors.push_back(whole);

@@ -85,6 +85,18 @@ TEST(Part, TheOptimizersCutsWhatStorageLeaves) {
   EXPECT_EQ(optimizerPart(p, kMesh, {1, 0, 1, 1}).begin[0], 5 + 2 + 1);
 }
 
+// Columns 3 to 7 of 9, of which the second of two ranks has 6 and 7.
+TEST(Part, AJoinedParameterLiesInTheTensorOfFiles) {
+  Parameter p;
+  p.shape = {2, 5};
+  p.joined = {"joined", 1, 3, 9};
+  p.computeDivision = p.storageDivision = p.optimizerDivision = {{}, {Tensor}};
+  Part part = optimizerPart(p, kMesh, {0, 0, 0, 1});
+  EXPECT_EQ(part.whole, (std::vector<int64_t>{2, 9}));
+  EXPECT_EQ(part.begin, (std::vector<int64_t>{0, 6}));
+  EXPECT_EQ(runs(part), (std::vector<Span>{{6, 0, 2}, {15, 3, 2}}));
+}
+
 TEST(Part, OneOfTheReplicasIsFirst) {
   Division division = {{Tensor}, {Fsdp}};
   EXPECT_TRUE(isFirstReplica(division, kMesh, {0, 2, 1, 1}));

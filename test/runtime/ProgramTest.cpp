@@ -2,12 +2,10 @@
 //
 // The program's binary form and the checks made before a program runs.
 #include "runtime/program/Program.h"
-#include "runtime/metrics/RunDescription.h"
 #include "runtime/program/Verify.h"
-#include "runtime/train/step/Bubble.h"
+#include "test/runtime/TwoStageProgram.h"
 
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 #include <limits>
 
@@ -15,80 +13,9 @@
 #include <random>
 
 using namespace rota;
+using namespace rota::test;
 
 namespace {
-
-ActionTemplate makeMessage(ActionKind kind, int peer, int64_t offset,
-                           int64_t bytes) {
-  ActionTemplate actionTemplate;
-  actionTemplate.kind = kind;
-  actionTemplate.peer = peer;
-  actionTemplate.message = offset;
-  actionTemplate.bytes = bytes;
-  return actionTemplate;
-}
-
-/// Two ranks: the first computes and sends, the second receives and computes.
-Program makeProgram() {
-  Program p;
-  p.model = "line";
-  p.schedule = "by hand";
-  p.timeline = "0F0\n1F0 \"quoted\"";
-  p.config = "{\"hidden_size\": 4}\n";
-  p.bubble = 0.25;
-  p.steadyBubble = 0.125;
-  p.vocabulary = 17;
-  p.input = {ElementType::I32, {2, 3}, {}};
-  p.logits = {ElementType::BF16, {2, 3, 17}, {}};
-  p.parameterCount = 6;
-  p.tasks = {"forward", "update", "squares"};
-  p.kernels = {"fused"};
-  p.options = {{"beta1", "decay", 0.9, 0.0, 0.999}};
-  p.scalars = {{Scalar::Kind::LearningRate, "", 0.5},
-               {Scalar::Kind::Complement, "beta1"}};
-  Parameter weight;
-  weight.name = "layers.{layer}.weight";
-  weight.shape = {2, 3};
-  weight.layers = {0, 2};
-  weight.init = {Initializer::Kind::Normal, 0.0, 0.02};
-  weight.compute = ElementType::BF16;
-  weight.rows = 2;
-  weight.states = {{"moment", ElementType::F32, 0.5, 0}};
-  weight.stateBytes = 64;
-  weight.updateTask = 1;
-  weight.squareTask = 2;
-  p.parameters = {weight};
-  p.auxiliaryLosses = {{"balance", 0.01, 64.0}};
-  p.input.shape = {4, 8};
-  p.observations = {{"load", 2, 5, 1, 16, /*isAveraged=*/true}};
-  p.modelOptions = {{"expert-capacity", "1.5"}};
-  Stage rank;
-  rank.arenaBytes = 4096;
-  rank.regions = {{"parameters", 0, 256}};
-  rank.tables = {{2048, 4, 1.5, {1.0, 0.01}}};
-  Update update{0, 2, 0, 64, 64, 128, 256, {{0, 256}}, {{1, 64}}};
-  rank.updates = {update};
-  rank.step = {512, 576, 640, 1024};
-  p.constantTensors = {{64, std::string("a\0b", 3)}};
-  p.mesh = {{"stage", 2}};
-  p.lossTerms = {{"z", 0.25}};
-  p.lossCalls = 3;
-  p.stages = {rank, rank};
-  p.stages[1].auxiliarySums = {{3, 3072, {0}}};
-  p.stages[1].auxiliaryCotangents = 3200;
-  p.stages[1].observedTables = {{3, 3264, {0}}};
-  p.stages[1].updates.clear();
-  ActionTemplate compute;
-  Call call{0, {0, -1, 64, -1, -1, 128, -1, -1, -1, -1, -1, 512, -1, -1}};
-  call.layer = 3;
-  compute.calls = {call, call};
-  compute.evalCalls = {call};
-  p.stages[0].addAction(compute, 0);
-  p.stages[0].addAction(makeMessage(ActionKind::SendForward, 1, 1024, 64), 0);
-  p.stages[1].addAction(makeMessage(ActionKind::RecvForward, 0, 512, 64), 0);
-  p.stages[1].addAction(compute, 0, std::vector<int>{0});
-  return p;
-}
 
 bool verifyFails(const Program &program, const std::string &expected) {
   std::string error;
@@ -101,6 +28,7 @@ bool verifyFails(const Program &program, const std::string &expected) {
 
 TEST(Program, RoundTrips) {
   Program program = makeProgram(), back;
+  program.parameters[0].joined = {"layers.{layer}.joined", 1, 0, 3};
   std::string bytes = toBytes(program), error;
   ASSERT_TRUE(fromBytes(bytes, back, error)) << error;
   EXPECT_EQ(toBytes(back), bytes);
@@ -118,6 +46,8 @@ TEST(Program, RoundTrips) {
   EXPECT_EQ(back.lossTerms[0].coefficient, 0.25);
   EXPECT_EQ(back.lossCalls, 3);
   EXPECT_EQ(back.parameters[0].states[0].initial, 0.5);
+  EXPECT_EQ(back.parameters[0].joined.name, "layers.{layer}.joined");
+  EXPECT_EQ(back.parameters[0].joined.size, 3);
   EXPECT_EQ(back.constantTensors, program.constantTensors);
   EXPECT_EQ(back.scalars, program.scalars);
   EXPECT_EQ(back.options[0].most, 0.999);
@@ -458,6 +388,34 @@ TEST(Verify, AcceptsReductionsOverMajorAxesInPlace) {
   EXPECT_TRUE(verify(p, error)) << error;
 }
 
+TEST(Verify, RefusesPartsThatAreNoTensor) {
+  Program p = makeProgram();
+  p.parameters[0].joined = {"layers.{layer}.joined", 1, 0, 4};
+  EXPECT_TRUE(verifyFails(
+      p, "joined tensor 'layers.{layer}.joined': expected 4, got 3"));
+  Parameter &rest = p.parameters.emplace_back(p.parameters[0]);
+  rest.name = "layers.{layer}.rest";
+  rest.shape = {2, 1};
+  rest.joined.begin = 2;
+  EXPECT_TRUE(verifyFails(p, "'layers.{layer}.rest': its place in the tensor: "
+                             "expected 3, got 2"));
+  rest.joined.begin = 3;
+  std::string error;
+  EXPECT_TRUE(verify(p, error)) << error;
+  rest.joined.dimension = 2;
+  EXPECT_TRUE(verifyFails(p, "joined dimension: expected a number below 2"));
+  rest.joined.dimension = 1;
+  rest.states[0].type = ElementType::BF16;
+  EXPECT_TRUE(verifyFails(p, "expected the shape and states of "
+                             "'layers.{layer}.weight', which is joined"));
+  p.parameters.pop_back();
+  p.parameters[0].joined.size = 3;
+  Parameter &other = p.parameters.emplace_back(p.parameters[0]);
+  other.name = p.parameters[0].joined.name;
+  other.joined = {};
+  EXPECT_TRUE(verifyFails(p, "expected a name that no joined tensor has"));
+}
+
 TEST(Verify, RefusesShiftsThatAreNoPosition) {
   Program p = makeProgram();
   p.mesh = {{"context", 2}, {"stage", 2}};
@@ -504,74 +462,6 @@ TEST(Verify, RefusesTransfersOutsideTheirArenas) {
   EXPECT_TRUE(verify(p, error)) << error;
   p.stages[0].templates.back().kind = ActionKind::Unshard;
   EXPECT_TRUE(verifyFails(p, "collective: expected a number below 0, got -1"));
-}
-
-TEST(Verify, ClockTakesTheLongestPath) {
-  Program p = makeProgram();
-  Clock clock;
-  std::string error;
-  ASSERT_TRUE(runClock(p, {{2.0, 0.0}, {0.0, 3.0}}, clock, error)) << error;
-  EXPECT_EQ(clock.end[0][0], 2.0);
-  EXPECT_EQ(clock.end[1][0], 2.0);
-  EXPECT_EQ(clock.makespan, 5.0);
-}
-
-TEST(Verify, ClockLetsMessagesTakeTheLatencyOfASend) {
-  Program p = makeProgram();
-  Clock clock;
-  std::string error;
-  ASSERT_TRUE(runClock(p, {{2.0, 0.5}, {0.0, 3.0}}, clock, error)) << error;
-  EXPECT_EQ(clock.begin[1][0], 2.0);
-  EXPECT_EQ(clock.end[1][0], 2.5);
-  EXPECT_EQ(clock.makespan, 5.5);
-  EXPECT_EQ(clock.exposed[1][size_t(ActionKind::RecvForward)], 0.5);
-}
-
-// Stage 0 needs nothing of stage 1, so steps follow one another by the slower
-// stage; stage 0 is held up by its messages, which stage 1 takes late.
-TEST(Verify, ClockRunsStepsWithoutABarrier) {
-  Program p = makeProgram();
-  std::vector<std::vector<double>> seconds = {{2.0, 0.0}, {0.0, 3.0}};
-  Clock clock;
-  std::string error;
-  ASSERT_TRUE(runClock(p, seconds, clock, error, {1.0, 4.0})) << error;
-  EXPECT_EQ(clock.ends, (StepEnds{4.0, 7.0}));
-  double step = 0.0;
-  ASSERT_TRUE(runSteadyClock(p, seconds, step, error)) << error;
-  EXPECT_EQ(step, 3.0);
-  EXPECT_NEAR(measuredBubble(p, seconds, /*hasBarrier=*/true), 1.0 - 5.0 / 10.0,
-              1e-12);
-  EXPECT_NEAR(measuredBubble(p, seconds, /*hasBarrier=*/false), 1.0 - 5.0 / 6.0,
-              1e-12);
-  p.stages[0].templates[0].estimate = 2.0;
-  p.stages[1].templates[1].estimate = 3.0;
-  for (bool hasStepBarrier : {false, true}) {
-    std::vector<Option> none;
-    RunFacts facts{"cpu", "", 0, {}, 0.0, hasStepBarrier, none};
-    EXPECT_EQ(nlohmann::json::parse(describeRun(p, facts))["planned_seconds"],
-              hasStepBarrier ? 5.0 : 3.0);
-  }
-}
-
-// Two gathers, one after the other, and two computations that read them: the
-// second gather is hidden under the first computation.
-TEST(Verify, ClockRunsTransfersBesideComputing) {
-  Program p;
-  p.mesh = {{"stage", 1}};
-  Stage &stage = p.stages.emplace_back();
-  ActionTemplate gather, forward;
-  gather.kind = ActionKind::Unshard;
-  std::vector<int> first = {0}, second = {1};
-  stage.addAction(gather, 0);
-  stage.addAction(gather, 0);
-  stage.addAction(forward, 0, first);
-  stage.addAction(forward, 1, second);
-  Clock clock;
-  std::string error;
-  ASSERT_TRUE(runClock(p, {{1, 1, 3, 3}}, clock, error)) << error;
-  EXPECT_EQ(clock.begin[0], (std::vector<double>{0, 1, 1, 4}));
-  EXPECT_EQ(clock.end[0], (std::vector<double>{1, 2, 4, 7}));
-  EXPECT_EQ(clock.exposed[0][size_t(ActionKind::Unshard)], 1.0);
 }
 
 TEST(Verify, RefusesPairsOfOtherHalvesAndWaitsBetweenThem) {

@@ -4,6 +4,7 @@
 #include "runtime/Error.h"
 #include "runtime/checkpoint/Weights.h"
 #include "runtime/program/Convert.h"
+#include "runtime/program/Part.h"
 #include "runtime/program/TensorNames.h"
 #include "test/runtime/TemporaryFolder.h"
 
@@ -248,6 +249,40 @@ TEST(Weights, StacksTensorsThatFilesHoldApart) {
               Weights w(path, program);
             }).find("no tensor 'layers.4.1.0.w'"),
             std::string::npos);
+}
+
+// Expert 1 of 2, columns 1 and 2 of 3.
+TEST(Weights, JoinedParametersReadTheirRange) {
+  TemporaryFolder folder;
+  Program program;
+  Parameter first, second;
+  first.name = "layers.{layer}.first";
+  first.shape = {2, 2, 1};
+  first.layers = second.layers = {4};
+  first.joined = {"layers.{layer}.{expert}.w", 2, 0, 3};
+  second.name = "layers.{layer}.second";
+  second.shape = {2, 2, 2};
+  second.joined = {"layers.{layer}.{expert}.w", 2, 1, 3};
+  program.parameters = {first, second};
+  EXPECT_EQ(tensorName(second, 4), "layers.4.{expert}.w");
+  EXPECT_EQ(storedTensors(first, 4).names, storedTensors(second, 4).names);
+  EXPECT_EQ(storedTensors(second, 4).shape, (std::vector<int64_t>{2, 3}));
+  std::vector<float> values(12);
+  std::iota(values.begin(), values.end(), 0.0f);
+  std::map<std::string, TensorView> tensors;
+  for (size_t i : {0, 1})
+    tensors[storedTensors(second, 4).names[i]] = {
+        "F32", {2, 3}, reinterpret_cast<char *>(&values[6 * i]), 24};
+  std::string path = folder.path("model.safetensors");
+  writeSafetensors(path, tensors);
+  Weights weights(path, program);
+  EXPECT_TRUE(weights.unused().empty());
+  std::vector<float> read(8);
+  Part all = optimizerPart(second, {}, {});
+  forEachRun(all, 0, 8, [&](int64_t whole, int64_t at, int64_t count) {
+    weights.find(second, 4).readFloats(whole, whole + count, &read[at]);
+  });
+  EXPECT_EQ(read, (std::vector<float>{1, 2, 4, 5, 7, 8, 10, 11}));
 }
 
 TEST(Weights, NamesWhatIsMissingOrDoesNotFit) {

@@ -18,12 +18,13 @@ const char *typeText(ElementType type) {
   return type == ElementType::BF16 ? "bf16" : "f32";
 }
 
-/// Names of the mesh axes that divide each dimension of the tensor.
+/// Names of the mesh axes that divide each dimension of the tensor, or of the
+/// first parameter that is joined in it.
 std::vector<std::vector<std::string>> axesOf(const Program &program,
                                              const StateTensor &tensor) {
   std::vector<std::vector<std::string>> names(tensor.shape.size());
   const Division &division =
-      program.parameters[tensor.parameter].optimizerDivision;
+      program.parameters[tensor.sources.front().parameter].optimizerDivision;
   for (size_t d = 0; d < division.size(); ++d)
     for (int axis : division[d])
       names[d].push_back(program.mesh[axis].name);
@@ -39,11 +40,25 @@ std::string divisionText(const Program &program, const StateTensor &tensor) {
   return fmt::format("{}", fmt::join(dimensions, ","));
 }
 
+/// Bytes of a rank's parts of the tensor on the ranks of that stage.
+int64_t partBytes(const Program &program, const StateTensor &tensor,
+                  int64_t stage) {
+  int64_t elements = 0;
+  for (const StateSource &source : tensor.sources) {
+    const Parameter &parameter = program.parameters[source.parameter];
+    if (source.stage == stage)
+      elements += partElements(parameter.shape, parameter.optimizerDivision,
+                               program.mesh);
+  }
+  return elements * byteSize(tensor.type);
+}
+
+/// The stage that has the tensor, the first one's where joined parameters
+/// outside the layers are on several.
+int stageOf(const StateTensor &tensor) { return tensor.sources.front().stage; }
+
 int64_t partBytes(const Program &program, const StateTensor &tensor) {
-  return partElements(tensor.shape,
-                      program.parameters[tensor.parameter].optimizerDivision,
-                      program.mesh) *
-         byteSize(tensor.type);
+  return partBytes(program, tensor, stageOf(tensor));
 }
 
 /// The values of `sum` for the coordinates of each rank.
@@ -65,8 +80,7 @@ std::vector<int64_t> stateBytes(const Program &program,
   return forEachRank(program, [&](const std::vector<int64_t> &at) {
     int64_t bytes = 0;
     for (const StateTensor &tensor : tensors)
-      if (tensor.stage == at[stageAxis(program.mesh)])
-        bytes += partBytes(program, tensor);
+      bytes += partBytes(program, tensor, at[stageAxis(program.mesh)]);
     return bytes;
   });
 }
@@ -97,8 +111,8 @@ std::string describeState(const Program &program) {
   for (const StateTensor &tensor : tensors) {
     rows.push_back({tensor.name, typeText(tensor.type),
                     fmt::format("[{}]", fmt::join(tensor.shape, ", ")),
-                    std::to_string(tensor.stage), divisionText(program, tensor),
-                    grouped(tensor.bytes()),
+                    std::to_string(stageOf(tensor)),
+                    divisionText(program, tensor), grouped(tensor.bytes()),
                     grouped(partBytes(program, tensor))});
     sum += tensor.bytes();
   }
@@ -128,7 +142,7 @@ ordered_json stateJson(const Program &program) {
     list.push_back({{"name", tensor.name},
                     {"type", typeText(tensor.type)},
                     {"shape", tensor.shape},
-                    {"stage", tensor.stage},
+                    {"stage", stageOf(tensor)},
                     {"divided_over", axesOf(program, tensor)},
                     {"bytes", tensor.bytes()},
                     {"rank_bytes", partBytes(program, tensor)}});

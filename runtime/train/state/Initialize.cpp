@@ -2,6 +2,7 @@
 #include "runtime/train/state/Initialize.h"
 #include "runtime/program/Convert.h"
 #include "runtime/program/Part.h"
+#include "runtime/program/TensorNames.h"
 #include "runtime/random/Philox.h"
 #include "runtime/train/step/Publish.h"
 
@@ -27,7 +28,7 @@ static void draw(const Initializer &init, const RandomStream &stream,
 static void fillParameter(Rank &rank, const Update &update, uint64_t seed,
                           const Weights *weights) {
   const Parameter &parameter = rank.program().parameters[update.parameter];
-  RandomStream stream(seed, parameter.name, update.layer + 1);
+  RandomStream stream(seed, fileName(parameter), update.layer + 1);
   std::optional<StoredParameter> stored;
   if (weights)
     stored = weights->find(parameter, update.layer);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/state/Tensors.h"
 #include "runtime/program/Convert.h"
-#include "runtime/program/State.h"
 #include "runtime/program/TensorNames.h"
 #include "runtime/program/UpdatePlaces.h"
 #include "runtime/train/step/Gather.h"
@@ -10,20 +9,6 @@
 #include <cstring>
 
 namespace rota {
-
-std::vector<NamedTensor> tensorsByName(const Program &program) {
-  std::vector<NamedTensor> tensors;
-  for (const StateTensor &tensor : stateTensors(program))
-    if (tensor.state < 0)
-      tensors.push_back({tensor.name, &program.parameters[tensor.parameter],
-                         tensor.stage,
-                         &program.stages[tensor.stage].updates[tensor.update]});
-  std::sort(tensors.begin(), tensors.end(),
-            [](const NamedTensor &a, const NamedTensor &b) {
-              return a.name < b.name;
-            });
-  return tensors;
-}
 
 /// Brings the part that rank `owner` has at `offset` of its arena to rank 0,
 /// which calls `take` with it.
@@ -59,53 +44,72 @@ static void scatter(const Part &part, ElementType type, const char *source,
              });
 }
 
-/// The whole tensor whose parts, of `type`, lie at `placeOf` the coordinates of
-/// each rank.
+/// Brings one parameter of a tensor, whose parts of `type` lie at `placeOf` its
+/// update and the coordinates of each rank, to its place in `whole`.
 template <typename PlaceOf>
-static std::vector<float> gatherParts(Rank &rank, const NamedTensor &tensor,
-                                      ElementType type, PlaceOf placeOf) {
-  const std::vector<MeshAxis> &mesh = rank.program().mesh;
-  const Parameter &parameter = *tensor.parameter;
+static void gatherSource(Rank &rank, const StateSource &source,
+                         ElementType type, PlaceOf placeOf, float *whole) {
+  const Program &program = rank.program();
+  const Update &update = program.stages[source.stage].updates[source.update];
+  const Parameter &parameter = program.parameters[source.parameter];
+  for (int owner : rank.everyone().ranks) {
+    std::vector<int64_t> at = coordinatesOf(program.mesh, owner);
+    if (at[stageAxis(program.mesh)] != source.stage ||
+        !isFirstReplica(parameter.optimizerDivision, program.mesh, at))
+      continue;
+    Part part = optimizerPart(parameter, program.mesh, at);
+    bringToRankZero(
+        rank, owner, placeOf(update, at), byteSize(type) * part.elements(),
+        [&](const char *data) { scatter(part, type, data, whole); });
+  }
+}
+
+template <typename PlaceOf>
+static std::vector<float> gatherTensor(Rank &rank, const StateTensor &tensor,
+                                       ElementType type, PlaceOf placeOf) {
   std::vector<float> whole;
   if (rank.number() == 0)
-    whole.resize(static_cast<size_t>(elementCount(parameter)));
-  for (int owner : rank.everyone().ranks) {
-    std::vector<int64_t> at = coordinatesOf(mesh, owner);
-    if (at[stageAxis(mesh)] != tensor.stage ||
-        !isFirstReplica(parameter.optimizerDivision, mesh, at))
-      continue;
-    Part part = optimizerPart(parameter, mesh, at);
-    bringToRankZero(
-        rank, owner, placeOf(at), byteSize(type) * part.elements(),
-        [&](const char *data) { scatter(part, type, data, whole.data()); });
-  }
+    whole.resize(static_cast<size_t>(tensor.elements()));
+  for (const StateSource &source : tensor.sources)
+    gatherSource(rank, source, type, placeOf, whole.data());
   return whole;
 }
 
-std::vector<float> gatherMaster(Rank &rank, const NamedTensor &tensor) {
-  return gatherParts(
-      rank, tensor, ElementType::F32,
-      [&](const std::vector<int64_t> &) { return tensor.update->master; });
+std::vector<float> gatherMaster(Rank &rank, const StateTensor &tensor) {
+  return gatherTensor(rank, tensor, ElementType::F32,
+                      [](const Update &update, const std::vector<int64_t> &) {
+                        return update.master;
+                      });
 }
 
-std::vector<float> gatherGradient(Rank &rank, const NamedTensor &tensor) {
-  return gatherParts(rank, tensor, tensor.parameter->gradient,
-                     [&](const std::vector<int64_t> &coordinates) {
-                       return gradientPlace(rank.program(), *tensor.update,
-                                            coordinates);
-                     });
+std::vector<float> gatherGradient(Rank &rank, const StateTensor &tensor) {
+  const Program &program = rank.program();
+  const StateSource &first = tensor.sources.front();
+  return gatherTensor(
+      rank, tensor, program.parameters[first.parameter].gradient,
+      [&](const Update &update, const std::vector<int64_t> &coordinates) {
+        return gradientPlace(program, update, coordinates);
+      });
 }
 
-void addForms(const NamedTensor &tensor, const std::string &prefix,
+static StoredTensors storedTensors(const Program &program,
+                                   const StateTensor &tensor) {
+  return storedTensors(program.parameters[tensor.sources.front().parameter],
+                       tensor.layer);
+}
+
+void addForms(const Program &program, const StateTensor &tensor,
+              const std::string &prefix,
               std::map<std::string, TensorForm> &forms) {
-  StoredTensors stored = storedTensors(*tensor.parameter, tensor.update->layer);
+  StoredTensors stored = storedTensors(program, tensor);
   for (const std::string &name : stored.names)
     forms[prefix + name] = {"F32", stored.shape};
 }
 
-void writeTensor(SafetensorsWriter &writer, const NamedTensor &tensor,
-                 const std::string &prefix, const std::vector<float> &whole) {
-  StoredTensors stored = storedTensors(*tensor.parameter, tensor.update->layer);
+void writeTensor(const Program &program, SafetensorsWriter &writer,
+                 const StateTensor &tensor, const std::string &prefix,
+                 const std::vector<float> &whole) {
+  StoredTensors stored = storedTensors(program, tensor);
   size_t size = whole.size() / stored.names.size();
   for (size_t i = 0; i < stored.names.size(); ++i)
     writer.write(prefix + stored.names[i], whole.data() + i * size);
@@ -131,17 +135,18 @@ static int logitsStage(const Program &program, int64_t microbatch) {
 
 void saveWeights(Rank &rank, const std::string &path) {
   rank.setPosition("saving the weights");
-  std::vector<NamedTensor> tensors = tensorsByName(rank.program());
+  const Program &program = rank.program();
+  std::vector<StateTensor> tensors = masterTensors(program);
   std::map<std::string, TensorForm> forms;
-  for (const NamedTensor &tensor : tensors)
-    addForms(tensor, "", forms);
+  for (const StateTensor &tensor : tensors)
+    addForms(program, tensor, "", forms);
   std::optional<SafetensorsWriter> writer;
   if (rank.number() == 0)
     writer.emplace(path, forms);
-  for (const NamedTensor &tensor : tensors) {
+  for (const StateTensor &tensor : tensors) {
     std::vector<float> whole = gatherMaster(rank, tensor);
     if (writer)
-      writeTensor(*writer, tensor, "", whole);
+      writeTensor(program, *writer, tensor, "", whole);
   }
   if (writer)
     writer->commit();

@@ -6,6 +6,7 @@
 #define ROTA_RUNTIME_TRAIN_STATE_TENSORS_H
 
 #include "runtime/checkpoint/Safetensors.h"
+#include "runtime/program/State.h"
 #include "runtime/train/rank/Rank.h"
 
 #include <string>
@@ -13,30 +14,21 @@
 
 namespace rota {
 
-/// A parameter tensor and the stage that updates it.
-struct NamedTensor {
-  std::string name; // as tensorName of runtime/program/TensorNames.h says
-  const Parameter *parameter = nullptr;
-  int stage = 0;
-  const Update *update = nullptr;
-};
-
-/// All tensors of the program in the order of their names.
-std::vector<NamedTensor> tensorsByName(const Program &program);
-
-/// The whole master of the parameter or its summed gradient, out of the parts
-/// of the optimizer's division, row-major, on rank 0; nothing on the others.
-/// Every rank calls.
-std::vector<float> gatherMaster(Rank &rank, const NamedTensor &tensor);
-std::vector<float> gatherGradient(Rank &rank, const NamedTensor &tensor);
+/// The whole of a master tensor or of its summed gradient, out of the parts of
+/// the optimizer's division, row-major, on rank 0; nothing on the others. Every
+/// rank calls.
+std::vector<float> gatherMaster(Rank &rank, const StateTensor &tensor);
+std::vector<float> gatherGradient(Rank &rank, const StateTensor &tensor);
 
 /// Adds the tensors that hold `tensor` in a file, each name after `prefix`.
-void addForms(const NamedTensor &tensor, const std::string &prefix,
+void addForms(const Program &program, const StateTensor &tensor,
+              const std::string &prefix,
               std::map<std::string, TensorForm> &forms);
 
-/// Writes those tensors from the whole parameter.
-void writeTensor(SafetensorsWriter &writer, const NamedTensor &tensor,
-                 const std::string &prefix, const std::vector<float> &whole);
+/// Writes those tensors from the whole.
+void writeTensor(const Program &program, SafetensorsWriter &writer,
+                 const StateTensor &tensor, const std::string &prefix,
+                 const std::vector<float> &whole);
 
 /// Writes all parameters to a safetensors file. Every rank calls.
 void saveWeights(Rank &rank, const std::string &path);
