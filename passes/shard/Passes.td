@@ -23,7 +23,7 @@ def AssignShardings : Pass<"assign-shardings", "::mlir::ModuleOp"> {
 
     | name | applies to | default |
     |---|---|---|
-    | `vocab`, `heads`, `kv_heads`, `mlp` | compute sharding of the dimension | sequence+tensor |
+    | `vocab`, `positions`, `heads`, `kv_heads`, `mlp` | compute sharding of the dimension | sequence+tensor |
     | `experts` | the same | expert |
     | any other logical axis | the same | whole |
     | `storage/embed`, `storage/norm`, `storage/in` | storage: of the rules, the first that names one of the tensor's dimensions; of those, the first | fsdp |
