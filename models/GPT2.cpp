@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// GPT-2 (Radford et al. 2019): layer norms with biases, learned positions, one
-// projection for query, key and value, a feed-forward without a gate. Weights
-// of projections are [in, out].
+// GPT-2 (Radford et al. 2019): layer norms with biases, learned positions,
+// projections of query, key and value that files join in one, a feed-forward
+// without a gate. Weights of projections are [in, out].
 #include "models/Decoder.h"
 #include "models/Family.h"
 
@@ -50,6 +50,26 @@ private:
           {out.first == "embed" ? "norm" : out.first}, constant(0.0));
   }
 
+  /// Declares the projections of query, key and value.
+  void declareHeads() {
+    int64_t embed = config.embed;
+    SmallVector<JoinedPart> weights, biases;
+    for (auto [name, axis] : {std::pair("query", "heads"),
+                              {"key", "kv_heads"},
+                              {"value", "kv_heads"}}) {
+      std::string weight = weightOf(name);
+      weights.push_back({weight, {embed, embed}, {"embed", axis}});
+      biases.push_back({biasOf(weight), {embed}, {axis}});
+    }
+    joinedParams("attn.c_attn.weight", /*dimension=*/1, weights,
+                 normal(config.initializerRange));
+    joinedParams("attn.c_attn.bias", /*dimension=*/0, biases, constant(0.0));
+  }
+
+  static std::string weightOf(StringRef heads) {
+    return ("attn.c_attn." + heads + ".weight").str();
+  }
+
   void declareLayer() override {
     int64_t embed = config.embed, inner = config.feedForward;
     double range = config.initializerRange;
@@ -57,8 +77,7 @@ private:
     // from each layer.
     double residual = range / std::sqrt(2.0 * config.layers);
     declareNorm("ln_1.weight", embed);
-    declareLinear("attn.c_attn.weight", {"embed", embed}, {"qkv", 3 * embed},
-                  range);
+    declareHeads();
     declareLinear("attn.c_proj.weight", {"heads", embed}, {"embed", embed},
                   residual);
     declareNorm("ln_2.weight", embed);
@@ -108,19 +127,16 @@ private:
     return arith::AddFOp::create(*this, rows, places);
   }
 
+  /// The query, key or value of `x`, [B, S, H, D].
+  Value projected(Value x, StringRef heads) {
+    return splitHeads(linear(x, weightOf(heads), config.embed), config.heads);
+  }
+
   Value selfAttention(Value x) {
-    int64_t heads = config.heads, size = config.headSize;
-    Value all =
-        named("qkv_proj", linear(x, "attn.c_attn.weight", 3 * config.embed));
-    all = ReshapeOp::create(*this, activation({3, heads, size}), all);
-    Type one = activation({1, heads, size});
-    auto split =
-        SplitOp::create(*this, TypeRange{one, one, one}, all, /*dim=*/2);
-    SmallVector<Value> parts;
-    for (Value part : split.getParts())
-      parts.push_back(
-          ReshapeOp::create(*this, activation({heads, size}), part));
-    Value context = named("context", attend(parts[0], parts[1], parts[2]));
+    Value query = named("query_proj", projected(x, "query"));
+    Value key = named("key_proj", projected(x, "key"));
+    Value value = named("value_proj", projected(x, "value"));
+    Value context = named("context", attend(query, key, value));
     Value flat = ReshapeOp::create(*this, activation({config.embed}), context);
     return named("out_proj", linear(flat, "attn.c_proj.weight", config.embed));
   }

@@ -45,14 +45,28 @@ Attribute ModelBuilder::constant(double value) {
 }
 
 void ModelBuilder::param(StringRef name, ArrayRef<int64_t> shape,
-                         ArrayRef<StringRef> axes, Attribute init) {
+                         ArrayRef<StringRef> axes, Attribute init,
+                         JoinedAttr joined) {
   auto param = ParamOp::create(*this, getStringAttr(prefix + name),
                                TypeAttr::get(tensor(shape, getF32Type())),
-                               getStrArrayAttr(axes), init,
+                               getStrArrayAttr(axes), init, joined,
                                /*placement=*/nullptr);
   for (StringRef axis : axes)
     if (StringRef key = axisKeys.lookup(axis); !key.empty())
       param->setLoc(NameLoc::get(getStringAttr(key), getLoc()));
+}
+
+void ModelBuilder::joinedParams(StringRef tensor, int64_t dimension,
+                                ArrayRef<JoinedPart> parts, Attribute init) {
+  int64_t begin = 0, size = 0;
+  for (const JoinedPart &part : parts)
+    size += part.shape[dimension];
+  for (const JoinedPart &part : parts) {
+    param(part.name, part.shape, part.axes, init,
+          JoinedAttr::get(getContext(), prefix + tensor.str(), dimension, begin,
+                          size));
+    begin += part.shape[dimension];
+  }
 }
 
 void ModelBuilder::beginLayers(StringRef stackName, ArrayRef<StringRef> kinds) {

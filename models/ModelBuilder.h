@@ -61,7 +61,17 @@ public:
   void setAxisKey(StringRef axis, StringRef key) { axisKeys[axis] = key; }
   /// Declares a parameter at the current place: the module or a layer.
   void param(StringRef name, ArrayRef<int64_t> shape, ArrayRef<StringRef> axes,
-             Attribute init);
+             Attribute init, JoinedAttr joined = {});
+  /// A parameter that files join with others.
+  struct JoinedPart {
+    std::string name;
+    SmallVector<int64_t> shape;
+    SmallVector<StringRef> axes;
+  };
+  /// Declares parameters that files have as one tensor of that name, one after
+  /// the other along `dimension`.
+  void joinedParams(StringRef tensor, int64_t dimension,
+                    ArrayRef<JoinedPart> parts, Attribute init);
   /// Opens a stack whose layer i is of kind `kinds[i]`; the IR has the shortest
   /// pattern that repeats. Between `beginLayers` and `endLayers`, which returns
   /// to the module, each kind is opened once by `beginKind`.

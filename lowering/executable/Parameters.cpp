@@ -77,7 +77,10 @@ private:
     if (failed(compute))
       return failure();
     Parameter p;
-    p.name = Model::checkpointName(param);
+    p.name = Model::parameterName(param);
+    if (JoinedAttr joined = param.getJoinedAttr())
+      p.joined = {Model::checkpointName(param), int(joined.getDimension()),
+                  joined.getBegin(), joined.getSize()};
     p.layers = std::move(layers);
     p.init = initializerOf(param);
     p.compute = *compute;

@@ -100,7 +100,7 @@ Scope MeshModel::bind(llvm::ArrayRef<ParamOp> params, int64_t layer,
   for (ParamOp param : params) {
     Binding &binding = scope.bindings.emplace_back();
     binding.param = param;
-    binding.name = checkpointName(model, param, layer);
+    binding.name = parameterName(model, param, layer);
     binding.value =
         cut(parameters.at(binding.name), valueSharding(param), mesh);
     for (const Tensor &part : binding.value)

@@ -18,9 +18,9 @@ using mlir::rota::Role;
 
 using Values = ModelInstance::Values;
 
-std::string rota::interpreter::checkpointName(const Model &model, ParamOp param,
-                                              int64_t layer) {
-  std::string name = Model::checkpointName(param);
+std::string rota::interpreter::parameterName(const Model &model, ParamOp param,
+                                             int64_t layer) {
+  std::string name = Model::parameterName(param);
   llvm::StringRef hole = "{layer}";
   if (size_t at = name.find(hole); at != std::string::npos)
     name.replace(at, hole.size(), std::to_string(layer));
@@ -35,7 +35,7 @@ std::map<std::string, llvm::SmallVector<int64_t>>
 rota::interpreter::parameterShapes(const Model &model) {
   std::map<std::string, llvm::SmallVector<int64_t>> shapes;
   auto add = [&](ParamOp param, int64_t layer) {
-    shapes[checkpointName(model, param, layer)] =
+    shapes[parameterName(model, param, layer)] =
         llvm::SmallVector<int64_t>(param.getTensorType().getShape());
   };
   for (ParamOp param : model.globalParams())
@@ -73,7 +73,7 @@ ModelInstance::ModelInstance(const Model &model, const Tensors &parameters,
 void ModelInstance::bind(Environment &environment, Tensors &gradients,
                          ParamOp param, int64_t layer,
                          const Tensors &parameters) {
-  std::string name = checkpointName(model, param, layer);
+  std::string name = parameterName(model, param, layer);
   std::string symbol = param.getSymName().str();
   if (auto it = parameters.find(name); it != parameters.end())
     environment.parameters[symbol] = &it->second;

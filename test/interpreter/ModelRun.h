@@ -32,7 +32,7 @@ struct Step {
     return all * scale() + auxiliary;
   }
   double scale() const { return weight > 0 ? 1 / weight : 0; }
-  /// Derivative of the mean loss in each parameter, by checkpoint name; empty
+  /// Derivative of the mean loss in each parameter, by `parameterName`; empty
   /// after evaluation. The division by the weight happens once, at the end.
   Tensors gradients;
   /// The value that each microbatch's loss function names "logits", where it
@@ -40,11 +40,11 @@ struct Step {
   llvm::SmallVector<Tensor> logits;
 };
 
-/// A parameter's name in checkpoints in layer `layer` (ignored outside layers).
-std::string checkpointName(const mlir::rota::Model &model,
-                           mlir::rota::ParamOp param, int64_t layer);
+/// A parameter's name with the number of its layer (ignored outside layers).
+std::string parameterName(const mlir::rota::Model &model,
+                          mlir::rota::ParamOp param, int64_t layer);
 
-/// The checkpoint names and shapes of all parameters.
+/// The names and shapes of all parameters.
 std::map<std::string, llvm::SmallVector<int64_t>>
 parameterShapes(const mlir::rota::Model &model);
 

@@ -41,7 +41,7 @@ private:
   llvm::LogicalResult update(ParamOp param, int64_t layer,
                              const Tensors &gradients, int64_t t) {
     UpdateFunction update = UpdateFunction::of(param);
-    std::string name = checkpointName(model, param, layer);
+    std::string name = parameterName(model, param, layer);
     Tensors &kept = states[name];
     std::vector<Tensor> arguments;
     for (unsigned i = 0; i < update.getFunction().getNumArguments(); ++i)

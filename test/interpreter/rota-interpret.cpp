@@ -8,6 +8,7 @@
 #include "passes/optimizer/Passes.h"
 #include "runtime/Error.h"
 #include "runtime/checkpoint/Safetensors.h"
+#include "runtime/program/Part.h"
 #include "runtime/program/TensorNames.h"
 #include "runtime/random/Philox.h"
 #include "test/interpreter/TrainRun.h"
@@ -137,58 +138,74 @@ std::vector<float> draw(mlir::Attribute init, const rota::RandomStream &stream,
   return values;
 }
 
-using ParameterValues =
-    llvm::function_ref<Tensor(mlir::rota::ParamOp param, int64_t layer)>;
-
-/// The values of all parameters; `layer` is -1 outside the stack.
-Tensors allParameters(const Model &model, ParameterValues valuesOf) {
-  Tensors parameters;
-  auto add = [&](mlir::rota::ParamOp param, int64_t layer) {
-    parameters[checkpointName(model, param, layer)] = valuesOf(param, layer);
-  };
+/// `layer` is -1 outside the stack.
+void forEachParameter(
+    const Model &model,
+    llvm::function_ref<void(mlir::rota::ParamOp param, int64_t layer)> body) {
   for (auto param : model.globalParams())
-    add(param, -1);
+    body(param, -1);
   mlir::rota::StackOp stack = model.stack;
   for (int64_t layer = 0; layer < int64_t(stack.getLayers()); ++layer)
     for (auto param : Model::params(model.kindOf(layer)))
-      add(param, layer);
-  return parameters;
+      body(param, layer);
+}
+
+/// The parameter as the runtime describes it.
+rota::Parameter describe(mlir::rota::ParamOp param, int64_t layer) {
+  rota::Parameter parameter;
+  parameter.name = Model::parameterName(param);
+  parameter.shape = param.getTensorType().getShape().vec();
+  if (layer >= 0)
+    parameter.layers = {layer};
+  if (auto joined = param.getJoinedAttr())
+    parameter.joined = {Model::checkpointName(param),
+                        int(joined.getDimension()), joined.getBegin(),
+                        joined.getSize()};
+  return parameter;
+}
+
+/// Calls body(element of what files have for the parameter, element of the
+/// parameter) for all elements.
+void forEachElement(const rota::Parameter &parameter,
+                    llvm::function_ref<void(int64_t, int64_t)> body) {
+  rota::Part all = rota::optimizerPart(parameter, {}, {});
+  rota::forEachRun(all, 0, all.elements(),
+                   [&](int64_t inFile, int64_t own, int64_t count) {
+                     for (int64_t i = 0; i < count; ++i)
+                       body(inFile + i, own + i);
+                   });
 }
 
 /// The parameters that the runtime makes without a weights file.
 Tensors initialParameters(const Model &model, uint64_t seed) {
-  auto initial = [&](mlir::rota::ParamOp param, int64_t layer) {
-    rota::RandomStream stream(seed, Model::checkpointName(param), layer + 1);
-    auto shape = param.getTensorType().getShape();
-    auto values = draw(param.getInit(), stream, elementCount(shape));
-    return Tensor(shape, {values.begin(), values.end()});
-  };
-  return allParameters(model, initial);
-}
-
-/// The tensors of a file that together hold a parameter of that name.
-rota::StoredTensors storedUnder(const std::string &name,
-                                llvm::ArrayRef<int64_t> shape) {
-  rota::Parameter parameter;
-  parameter.name = name;
-  parameter.shape = {shape.begin(), shape.end()};
-  return rota::storedTensors(parameter, /*layer=*/-1);
+  Tensors parameters;
+  forEachParameter(model, [&](mlir::rota::ParamOp param, int64_t layer) {
+    rota::Parameter parameter = describe(param, layer);
+    rota::RandomStream stream(seed, fileName(parameter), layer + 1);
+    auto values = draw(param.getInit(), stream,
+                       elementCount(llvm::ArrayRef(fileShape(parameter))));
+    Tensor own(parameter.shape);
+    forEachElement(parameter,
+                   [&](int64_t inFile, int64_t i) { own[i] = values[inFile]; });
+    parameters[parameterName(model, param, layer)] = std::move(own);
+  });
+  return parameters;
 }
 
 Tensors readParameters(const Model &model, const std::string &path) {
-  Tensors tensors = readTensors(path);
-  auto stored = [&](mlir::rota::ParamOp param, int64_t layer) {
-    auto shape = param.getTensorType().getShape();
+  Tensors tensors = readTensors(path), parameters;
+  forEachParameter(model, [&](mlir::rota::ParamOp param, int64_t layer) {
+    rota::Parameter parameter = describe(param, layer);
     std::vector<double> elements;
-    for (const std::string &name :
-         storedUnder(checkpointName(model, param, layer), shape).names) {
-      if (!tensors.count(name))
-        throw InputError(fmt::format("'{}': no tensor '{}'", path, name));
-      llvm::append_range(elements, tensors[name].elements);
-    }
-    return Tensor(shape, std::move(elements));
-  };
-  return allParameters(model, stored);
+    for (const std::string &name : storedTensors(parameter, layer).names)
+      llvm::append_range(elements, require(tensors, path, name).elements);
+    Tensor own(parameter.shape);
+    forEachElement(parameter, [&](int64_t inFile, int64_t i) {
+      own[i] = elements.at(inFile);
+    });
+    parameters[parameterName(model, param, layer)] = std::move(own);
+  });
+  return parameters;
 }
 
 mlir::rota::BuiltModel build(mlir::MLIRContext &context,
@@ -224,27 +241,33 @@ mlir::rota::BuiltModel build(mlir::MLIRContext &context,
   return std::move(*built);
 }
 
-/// Adds a parameter's gradient under the names that files have for it.
-void addGradient(const std::string &name, const Tensor &gradient,
-                 Tensors &tensors) {
-  auto stored = storedUnder("grad." + name, gradient.shape);
-  int64_t size = gradient.size() / stored.names.size();
-  for (auto [i, part] : llvm::enumerate(stored.names)) {
-    auto begin = gradient.elements.begin() + i * size;
-    tensors[part] = Tensor(stored.shape, {begin, begin + size});
-  }
+/// Adds the gradients under the names that files have for parameters.
+void addGradients(const Model &model, const Tensors &gradients,
+                  Tensors &tensors) {
+  forEachParameter(model, [&](mlir::rota::ParamOp param, int64_t layer) {
+    rota::Parameter parameter = describe(param, layer);
+    const Tensor &gradient = gradients.at(parameterName(model, param, layer));
+    rota::StoredTensors stored = storedTensors(parameter, layer);
+    llvm::SmallVector<Tensor *> places;
+    for (const std::string &name : stored.names)
+      places.push_back(
+          &tensors.try_emplace("grad." + name, stored.shape).first->second);
+    int64_t size = places.front()->size();
+    forEachElement(parameter, [&](int64_t inFile, int64_t i) {
+      (*places[inFile / size])[inFile % size] = gradient[i];
+    });
+  });
 }
 
 /// `loss`, `logits` and `grad.<parameter>`.
-Tensors results(Step step) {
+Tensors results(const Model &model, Step step) {
   Tensors tensors;
   tensors["loss"] = Tensor::scalar(step.loss());
   if (!step.terms.empty())
     tensors["loss.main"] = Tensor::scalar(step.sum * step.scale());
   for (const auto &[name, term] : step.terms)
     tensors["loss." + name] = Tensor::scalar(term * step.scale());
-  for (auto &[name, gradient] : step.gradients)
-    addGradient(name, gradient, tensors);
+  addGradients(model, step.gradients, tensors);
   for (const Tensor &logits : step.logits) {
     Tensor &all = tensors["logits"];
     if (all.shape.empty()) {
@@ -315,7 +338,7 @@ bool run(const Arguments &arguments) {
       differentiate(*model, parameters, microbatches, {arguments.roundBF16});
   if (failed(step))
     throw rota::RunError(fmt::format("cannot run '{}'", arguments.model));
-  Tensors tensors = results(std::move(*step));
+  Tensors tensors = results(*model, std::move(*step));
   if (!arguments.updates.empty()) {
     auto losses =
         train(*model, parameters, microbatches,

@@ -124,14 +124,31 @@ nlohmann::json smallGPT2() {
           {"n_layer", 4},         {"n_head", 4},      {"n_positions", 8}};
 }
 
-TEST_F(Families, GPT2HasOneProjectionAndBiases) {
-  EXPECT_EQ(layerParams(smallGPT2()),
-            (std::vector<std::string>{
-                "ln_1.weight 24", "ln_1.bias 24", "attn.c_attn.weight 24 72",
-                "attn.c_attn.bias 72", "attn.c_proj.weight 24 24",
-                "attn.c_proj.bias 24", "ln_2.weight 24", "ln_2.bias 24",
-                "mlp.c_fc.weight 24 96", "mlp.c_fc.bias 96",
-                "mlp.c_proj.weight 96 24", "mlp.c_proj.bias 24"}));
+TEST_F(Families, GPT2HasJoinedProjectionsAndBiases) {
+  EXPECT_EQ(
+      layerParams(smallGPT2()),
+      (std::vector<std::string>{
+          "ln_1.weight 24", "ln_1.bias 24", "attn.c_attn.query.weight 24 24",
+          "attn.c_attn.key.weight 24 24", "attn.c_attn.value.weight 24 24",
+          "attn.c_attn.query.bias 24", "attn.c_attn.key.bias 24",
+          "attn.c_attn.value.bias 24", "attn.c_proj.weight 24 24",
+          "attn.c_proj.bias 24", "ln_2.weight 24", "ln_2.bias 24",
+          "mlp.c_fc.weight 24 96", "mlp.c_fc.bias 96",
+          "mlp.c_proj.weight 96 24", "mlp.c_proj.bias 24"}));
+  auto built = build(smallGPT2());
+  ASSERT_TRUE(succeeded(built));
+  std::vector<std::string> joined; // names in checkpoints, columns
+  built->module->walk([&](ParamOp param) {
+    if (JoinedAttr place = param.getJoinedAttr())
+      joined.push_back(Model::checkpointName(param) + " " +
+                       std::to_string(place.getBegin()) + " of " +
+                       std::to_string(place.getSize()));
+  });
+  std::string name = "transformer.h.{layer}.attn.c_attn.";
+  EXPECT_EQ(joined, (std::vector<std::string>{
+                        name + "weight 0 of 72", name + "weight 24 of 72",
+                        name + "weight 48 of 72", name + "bias 0 of 72",
+                        name + "bias 24 of 72", name + "bias 48 of 72"}));
   auto config = smallGPT2();
   config["n_inner"] = 40;
   EXPECT_TRUE(has(layerParams(config), "mlp.c_fc.weight 24 40"));

@@ -55,6 +55,30 @@ rota.param @"a.}.{b" : tensor<8xf32> axes ["a"] init #rota.constant<value = 1.0>
 
 // -----
 
+// param C7: placeholders of the joined tensor
+// expected-error@+1 {{expected a dimension for each placeholder of its name, got 1 for 2}}
+rota.param @a : tensor<8xf32> axes ["a"] init #rota.constant<value = 1.0> joined <tensor = "a.{b}.{c}", dimension = 0, begin = 0, size = 8>
+
+// -----
+
+// param C8: a dimension
+// expected-error@+1 {{expected a joined dimension from 0 to 1, got 2}}
+rota.param @a : tensor<8x8xf32> axes ["a", "b"] init #rota.constant<value = 1.0> joined <tensor = "ab", dimension = 2, begin = 0, size = 16>
+
+// -----
+
+// param C8: none with a placeholder
+// expected-error@+1 {{expected a joined dimension from 1 to 1, got 0}}
+rota.param @a : tensor<8x8xf32> axes ["a", "b"] init #rota.constant<value = 1.0> joined <tensor = "ab.{b}", dimension = 0, begin = 0, size = 16>
+
+// -----
+
+// param C8: inside of the tensor
+// expected-error@+1 {{expected 8 elements of the 12 of 'ab', got those from 5 on}}
+rota.param @a : tensor<8x8xf32> axes ["a", "b"] init #rota.constant<value = 1.0> joined <tensor = "ab", dimension = 1, begin = 5, size = 12>
+
+// -----
+
 // layer C1: a forward
 rota.stack @layers layers = 1 pattern [@a] {
   // expected-error@+1 {{expected a function 'forward'}}

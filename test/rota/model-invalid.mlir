@@ -136,3 +136,59 @@ rota.stack @a layers = 1 pattern [@x] {
 func.func private @embed(tensor<8xf32>) -> tensor<8xf32>
 // expected-error@+1 {{expected the sum, the weight and terms to be floating-point scalars, got 'tensor<8xf32>'}}
 func.func private @loss(tensor<8xf32>, tensor<8xf32>) -> (tensor<f32>, tensor<8xf32>)
+
+// -----
+
+// Joined parameters have the whole tensor.
+rota.stack @a layers = 1 pattern [@x] {
+  rota.layer @x {
+    rota.param @a : tensor<4x8xf32> axes ["a", "b"] init #rota.constant<value = 1.0> joined <tensor = "ab", dimension = 1, begin = 0, size = 16>
+    // expected-error@+1 {{expected parameters of all 16 elements of 'ab', got 12}}
+    rota.param @b : tensor<4x4xf32> axes ["a", "b"] init #rota.constant<value = 1.0> joined <tensor = "ab", dimension = 1, begin = 8, size = 16>
+    func.func private @forward(tensor<8xf32>) -> tensor<8xf32>
+  }
+}
+func.func private @embed(tensor<8xf32>) -> tensor<8xf32>
+func.func private @loss(tensor<8xf32>, tensor<8xf32>) -> (tensor<f32>, tensor<f32>)
+
+// -----
+
+// They stand in order.
+rota.stack @a layers = 1 pattern [@x] {
+  rota.layer @x {
+    // expected-error@+1 {{expected the elements of 'ab' from 0 on, got 8}}
+    rota.param @b : tensor<4x8xf32> axes ["a", "b"] init #rota.constant<value = 1.0> joined <tensor = "ab", dimension = 1, begin = 8, size = 16>
+    rota.param @a : tensor<4x8xf32> axes ["a", "b"] init #rota.constant<value = 1.0> joined <tensor = "ab", dimension = 1, begin = 0, size = 16>
+    func.func private @forward(tensor<8xf32>) -> tensor<8xf32>
+  }
+}
+func.func private @embed(tensor<8xf32>) -> tensor<8xf32>
+func.func private @loss(tensor<8xf32>, tensor<8xf32>) -> (tensor<f32>, tensor<f32>)
+
+// -----
+
+// They agree in the other dimensions.
+rota.stack @a layers = 1 pattern [@x] {
+  rota.layer @x {
+    rota.param @a : tensor<4x8xf32> axes ["a", "b"] init #rota.constant<value = 1.0> joined <tensor = "ab", dimension = 1, begin = 0, size = 16>
+    // expected-error@+1 {{expected all parameters of 'ab' to be joined along one dimension of one shape}}
+    rota.param @b : tensor<5x8xf32> axes ["a", "b"] init #rota.constant<value = 1.0> joined <tensor = "ab", dimension = 1, begin = 8, size = 16>
+    func.func private @forward(tensor<8xf32>) -> tensor<8xf32>
+  }
+}
+func.func private @embed(tensor<8xf32>) -> tensor<8xf32>
+func.func private @loss(tensor<8xf32>, tensor<8xf32>) -> (tensor<f32>, tensor<f32>)
+
+// -----
+
+// A tensor's name is no parameter's.
+rota.stack @a layers = 1 pattern [@x] {
+  rota.layer @x {
+    rota.param @a : tensor<4x8xf32> axes ["a", "b"] init #rota.constant<value = 1.0> joined <tensor = "ab", dimension = 1, begin = 0, size = 8>
+    // expected-error@+1 {{expected all parameters of 'ab' to be joined along one dimension of one shape}}
+    rota.param @ab : tensor<4x8xf32> axes ["a", "b"] init #rota.constant<value = 1.0>
+    func.func private @forward(tensor<8xf32>) -> tensor<8xf32>
+  }
+}
+func.func private @embed(tensor<8xf32>) -> tensor<8xf32>
+func.func private @loss(tensor<8xf32>, tensor<8xf32>) -> (tensor<f32>, tensor<f32>)

@@ -6,6 +6,14 @@
 // CHECK: rota.param @tok_embeddings : tensor<256x64xf32> axes ["vocab", "embed"] init #rota.normal<mean = 0.000000e+00, deviation = 2.000000e-02>
 rota.param @tok_embeddings : tensor<256x64xf32> axes ["vocab", "embed"] init #rota.normal<mean = 0.0, deviation = 0.02>
 
+// CHECK: rota.param @key : tensor<64x64xf32> {{.*}} init {{.*}} joined <tensor = "c_attn.weight", dimension = 1, begin = 64, size = 192>{{$}}
+rota.param @key : tensor<64x64xf32> axes ["embed", "kv_heads"] init #rota.constant<value = 1.0> joined <tensor = "c_attn.weight", dimension = 1, begin = 64, size = 192>
+
+// The range is that of the whole parameter; functions see two of eight columns.
+// CHECK: rota.param @value : tensor<64x32xf32> {{.*}} joined <{{.*}}> placement
+rota.mesh <tensor = 2>
+rota.param @value : tensor<64x32xf32> axes ["embed", "kv_heads"] init #rota.constant<value = 1.0> joined <tensor = "c_attn.weight", dimension = 1, begin = 128, size = 192> placement <whole [64, 64] compute <[[], [tensor]]> storage <[[], [tensor]]> optimizer <[[], [tensor]]>>
+
 // -----
 
 // CHECK-LABEL: module

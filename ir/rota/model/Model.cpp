@@ -4,6 +4,7 @@
 #include "ir/rota/model/Model.h"
 #include "runtime/text/Text.h"
 
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringSet.h"
 
@@ -93,6 +94,52 @@ static LogicalResult checkLossResults(const FunctionRoles &loss) {
   return success();
 }
 
+/// The shape of the tensor that a parameter is joined in.
+static SmallVector<int64_t> joinedShape(ParamOp param) {
+  SmallVector<int64_t> shape(param.getWholeShape());
+  shape[param.getJoinedAttr().getDimension()] = param.getJoinedAttr().getSize();
+  return shape;
+}
+
+/// Whether one tensor may have both parameters.
+static bool canJoin(ParamOp a, ParamOp b) {
+  return a.getJoinedAttr() && b.getJoinedAttr() &&
+         a.getJoinedAttr().getDimension() == b.getJoinedAttr().getDimension() &&
+         joinedShape(a) == joinedShape(b);
+}
+
+/// The end of the parameter in the tensor that it is joined in.
+static int64_t joinedEnd(ParamOp param) {
+  JoinedAttr joined = param.getJoinedAttr();
+  return joined.getBegin() + param.getWholeShape()[joined.getDimension()];
+}
+
+/// The parameters of a tensor have each element of it once, in order.
+static LogicalResult checkJoined(ArrayRef<ParamOp> params) {
+  llvm::MapVector<StringRef, ParamOp> lasts; // by tensor
+  for (ParamOp param : params) {
+    ParamOp &last = lasts[param.getFileName()];
+    if (last && !canJoin(last, param))
+      return param.emitOpError("expected all parameters of '")
+             << param.getFileName()
+             << "' to be joined along one dimension of one shape";
+    int64_t begin = last ? joinedEnd(last) : 0;
+    if (JoinedAttr joined = param.getJoinedAttr();
+        joined && joined.getBegin() != begin)
+      return param.emitOpError("expected the elements of '")
+             << joined.getTensor() << "' from " << begin << " on, got "
+             << joined.getBegin();
+    last = param;
+  }
+  for (auto &[name, last] : lasts)
+    if (last.getJoinedAttr() &&
+        joinedEnd(last) != last.getJoinedAttr().getSize())
+      return last.emitOpError("expected parameters of all ")
+             << last.getJoinedAttr().getSize() << " elements of '" << name
+             << "', got " << joinedEnd(last);
+  return success();
+}
+
 FailureOr<Model> Model::get(ModuleOp module) {
   Model model;
   model.module = module;
@@ -117,6 +164,11 @@ FailureOr<Model> Model::get(ModuleOp module) {
     return model.stack.emitOpError("expected an activation of static shape and "
                                    "floating-point elements, got ")
            << activation;
+  if (failed(checkJoined(model.globalParams())))
+    return failure();
+  for (LayerOp kind : model.kinds())
+    if (failed(checkJoined(params(kind))))
+      return failure();
   if (failed(verifyCountsAsBuilt(model.embed)) ||
       failed(verifyCountsAsBuilt(model.loss)))
     return failure();
@@ -239,18 +291,25 @@ int64_t Model::lossCalls() const {
   return own == all ? 1 : all.getDimSize(1) / own.getDimSize(1);
 }
 
-std::string Model::checkpointName(ParamOp param) {
+/// The name of a parameter or tensor in the scope of `param`.
+static std::string nameInScope(ParamOp param, StringRef name) {
   auto stack = param->getParentOfType<StackOp>();
   if (!stack)
-    return param.getSymName().str();
-  return (stack.getSymName() + ".{layer}." + param.getSymName()).str();
+    return name.str();
+  return (stack.getSymName() + ".{layer}." + name).str();
+}
+
+std::string Model::parameterName(ParamOp param) {
+  return nameInScope(param, param.getSymName());
+}
+
+std::string Model::checkpointName(ParamOp param) {
+  return nameInScope(param, param.getFileName());
 }
 
 /// Elements of the whole tensor, of which functions may see a part.
 static int64_t elementsOf(ParamOp param) {
-  if (PlacementAttr placement = param.getPlacementAttr())
-    return llvm::product_of(placement.getWhole());
-  return param.getTensorType().getNumElements();
+  return llvm::product_of(param.getWholeShape());
 }
 
 int64_t Model::parameterCount() const {

@@ -63,7 +63,10 @@ public:
   /// equal parts of the rows (batch and sequence, flattened) of activation and
   /// targets. The sums and weights of the calls add up.
   int64_t lossCalls() const;
-  /// A parameter's name in checkpoints, with "{layer}" and other placeholders.
+  /// A parameter's own name, with "{layer}" and other placeholders.
+  static std::string parameterName(ParamOp param);
+  /// The name that checkpoints have for it: its own, or that of the tensor that
+  /// it is joined in.
   static std::string checkpointName(ParamOp param);
   /// Number of parameters, those of all layers counted, shared ones once.
   int64_t parameterCount() const;

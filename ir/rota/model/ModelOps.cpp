@@ -76,8 +76,32 @@ static LogicalResult verifyPlacement(ParamOp param, PlacementAttr placement) {
                        "optimizer");
 }
 
+ArrayRef<int64_t> ParamOp::getWholeShape() {
+  PlacementAttr placement = getPlacementAttr();
+  return placement ? placement.getWhole() : getTensorType().getShape();
+}
+
+StringRef ParamOp::getFileName() {
+  return getJoinedAttr() ? getJoinedAttr().getTensor() : getSymName();
+}
+
 int64_t ParamOp::getNamedDimensions() {
-  return ::rota::placeholders(getSymName());
+  return ::rota::placeholders(getFileName());
+}
+
+/// C8: the dimension is there for all, and the parameter inside of the tensor.
+static LogicalResult verifyPlace(ParamOp param, JoinedAttr joined) {
+  int64_t rank = param.getTensorType().getRank();
+  int64_t named = param.getNamedDimensions(), dimension = joined.getDimension();
+  if (dimension < named || dimension >= rank)
+    return param.emitOpError("expected a joined dimension from ")
+           << named << " to " << rank - 1 << ", got " << dimension;
+  int64_t own = param.getWholeShape()[dimension], begin = joined.getBegin();
+  if (begin < 0 || begin > joined.getSize() - own)
+    return param.emitOpError("expected ")
+           << own << " elements of the " << joined.getSize() << " of '"
+           << joined.getTensor() << "', got those from " << begin << " on";
+  return success();
 }
 
 LogicalResult ParamOp::verify() {
@@ -95,7 +119,7 @@ LogicalResult ParamOp::verify() {
     return emitOpError("expected to stand in a module or in a 'rota.layer'");
   // C7: a dimension for each placeholder of the name.
   SmallVector<StringRef> pieces;
-  getSymName().split(pieces, '{');
+  getFileName().split(pieces, '{');
   for (StringRef piece : llvm::drop_begin(pieces))
     if (!piece.contains('}'))
       return emitOpError("expected '}' after each '{' of its name");
@@ -103,7 +127,10 @@ LogicalResult ParamOp::verify() {
     return emitOpError("expected a dimension for each placeholder of its name, "
                        "got ")
            << getTensorType().getRank() << " for " << getNamedDimensions();
-  return getPlacement() ? verifyPlacement(*this, *getPlacement()) : success();
+  // C5 and C6 before C8, which reads the size of the whole.
+  if (getPlacement() && failed(verifyPlacement(*this, *getPlacement())))
+    return failure();
+  return getJoinedAttr() ? verifyPlace(*this, getJoinedAttr()) : success();
 }
 
 LogicalResult LayerOp::verifyRegions() {

@@ -10,6 +10,20 @@
 
 include "ir/rota/OpClasses.td"
 
+def Rota_JoinedAttr : Rota_Attr<"Joined", "joined"> {
+  let summary = "a parameter's place in a tensor of files";
+  let description = [{
+    Files join several parameters in one tensor: they lie one after the other
+    along one dimension, and agree in the others. The parameter has the elements
+    from `begin` on of the `size` that the tensor has along `dimension`; `tensor`
+    is its name as a parameter's would be:
+    `#rota.joined<tensor = "c_attn.weight", dimension = 1, begin = 64, size = 192>`.
+  }];
+  let parameters = (ins StringRefParameter<"">:$tensor, "int64_t":$dimension,
+                        "int64_t":$begin, "int64_t":$size);
+  let assemblyFormat = "`<` struct(params) `>`";
+}
+
 def Rota_ParamOp : Rota_Op<"param", [Symbol]> {
   let summary = "declares a parameter";
   let description = [{
@@ -19,7 +33,8 @@ def Rota_ParamOp : Rota_Op<"param", [Symbol]> {
     stack is the tensor's name in checkpoints: `model.layers` + layer number +
     `self_attn.q_proj.weight`. Words in braces stand, in order, for the leading
     dimensions: `experts.{expert}.up_proj.weight` of 8 experts is eight tensors
-    in checkpoints.
+    in checkpoints. With `joined`, the parameter is a part of a tensor there; its
+    initial values are those that the whole tensor would have in this place.
 
     Life-span: made by model builders or by hand; stays to the end.
 
@@ -33,8 +48,11 @@ def Rota_ParamOp : Rota_Op<"param", [Symbol]> {
       partitioned, that of one rank's part as functions see it
     - C6: the storage is the compute sharding, and the optimizer's the storage,
       with axes appended on at most one dimension; both are reduced
-    - C7: each `{` of the name begins a placeholder, `{word}`, and there are at
-      most as many placeholders as dimensions
+    - C7: each `{` of the name, that of the joined tensor if there is one, begins
+      a placeholder, `{word}`, and there are at most as many placeholders as
+      dimensions
+    - C8: `joined` names a dimension without a placeholder, along which the
+      parameter lies inside the tensor
 
     ```mlir
     rota.param @tok_embeddings : tensor<256x64xf32> axes ["vocab", "embed"] init #rota.normal<mean = 0.0, deviation = 0.02>
@@ -43,16 +61,22 @@ def Rota_ParamOp : Rota_Op<"param", [Symbol]> {
   let arguments = (ins SymbolNameAttr:$sym_name,
                        TypeAttrOf<Rota_F32Tensor>:$type, StrArrayAttr:$axes,
                        AnyAttr:$init,
+                       OptionalAttr<Rota_JoinedAttr>:$joined,
                        OptionalAttr<Rota_PlacementAttr>:$placement);
   let assemblyFormat = [{
-    $sym_name `:` $type `axes` $axes `init` $init (`placement` $placement^)? attr-dict
+    $sym_name `:` $type `axes` $axes `init` $init (`joined` $joined^)?
+    (`placement` $placement^)? attr-dict
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     RankedTensorType getTensorType() {
       return llvm::cast<RankedTensorType>(getType());
     }
-    /// Leading dimensions for which the name has placeholders.
+    /// The shape of the whole parameter, of which functions may see a part.
+    ArrayRef<int64_t> getWholeShape();
+    /// The name that it has, or that the tensor has which it is joined in.
+    StringRef getFileName();
+    /// Leading dimensions for which that name has placeholders.
     int64_t getNamedDimensions();
   }];
 }
