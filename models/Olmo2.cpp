@@ -18,11 +18,16 @@ public:
 private:
   void declareLayer() override {
     declareAttention();
-    declareNorm("self_attn.q_norm.weight", config.heads * config.headSize);
-    declareNorm("self_attn.k_norm.weight", config.keyHeads * config.headSize);
+    declareHeadsNorm("self_attn.q_norm.weight", config.heads, "heads");
+    declareHeadsNorm("self_attn.k_norm.weight", config.keyHeads, "kv_heads");
     declareNorm("post_attention_layernorm.weight", config.embed);
     declareFeedForward();
     declareNorm("post_feedforward_layernorm.weight", config.embed);
+  }
+
+  /// A norm over all heads has an element of its gain for each of theirs.
+  void declareHeadsNorm(StringRef gain, int64_t heads, StringRef axis) {
+    param(gain, {heads * config.headSize}, {axis}, constant(1.0));
   }
 
   Value projectHeads(Value x, StringRef name, int64_t heads) override {

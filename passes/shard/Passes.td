@@ -144,6 +144,10 @@ def PropagateShardings : Pass<"propagate-shardings", "::mlir::ModuleOp"> {
     dimensions want one axis, the one with the higher priority has it, then that
     for which fewer bytes move, then the lower factor.
 
+    An op that decomposes, such as a norm, is replaced by its parts before that
+    where a factor that it needs whole would be divided, and sums over ranks cost
+    less than gathers (category `shard`, name `divided-row`).
+
     Ops with the trait `DividedByCost`, which move elements from one dimension to
     another, then choose anew: the dimension for which the reshards of their operands
     and results together send fewest bytes has the axis. A remark (category `shard`,
@@ -176,7 +180,9 @@ def PropagateShardings : Pass<"propagate-shardings", "::mlir::ModuleOp"> {
     ```
   }];
   let dependentDialects = ["::mlir::rota::RotaDialect"];
-  let statistics = [Statistic<"dividedOps", "divided", "Ops that are divided">];
+  let statistics = [Statistic<"dividedOps", "divided", "Ops that are divided">,
+                    Statistic<"decomposed", "decomposed",
+                              "Ops written as their parts">];
 }
 
 def InsertReshards : Pass<"insert-reshards", "::mlir::ModuleOp"> {

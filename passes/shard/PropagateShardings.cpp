@@ -4,6 +4,7 @@
 // the function that makes it and in those that take it.
 #include "passes/shard/Passes.h"
 #include "passes/shard/propagation/CostChoice.h"
+#include "passes/shard/propagation/RowDivision.h"
 
 #include "ir/rota/model/Model.h"
 
@@ -66,6 +67,7 @@ void PropagateShardings::propagate(func::FuncOp function) {
   if (function.isExternal())
     return;
   MeshAttr mesh = meshOf(function);
+  decomposed += decomposeDividedRows(function);
   Propagation propagation(function);
   propagation.run();
   CostChoice choice(function, propagation);

@@ -13,6 +13,10 @@ struct AssumedSpeed {
   double latency = 5e-6;        // seconds, of each transfer
 
   double secondsOfWork(double flops) const { return flops / flopsPerSecond; }
+  /// Bytes that a rank sends in the time of this work.
+  double bytesOfWork(double flops) const {
+    return secondsOfWork(flops) * bytesPerSecond;
+  }
   double secondsOfTransfer(double bytes) const {
     return latency + bytes / bytesPerSecond;
   }

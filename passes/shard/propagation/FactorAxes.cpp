@@ -168,6 +168,13 @@ FactorRule rota::divisionRule(Operation *op) {
   return rule;
 }
 
+FactorRule rota::rowDivisionRule(Operation *op) {
+  FactorRule rule = divisionRule(op);
+  if (isa<DecomposableOpInterface>(op))
+    rule.indivisible.clear();
+  return rule;
+}
+
 FactorAxes rota::projectFactors(const FactorRule &rule,
                                 const FactorRule::Dimensions &tensor,
                                 ArrayRef<AxisList> dimensions, MeshAttr mesh) {
@@ -263,6 +270,17 @@ AxisList rota::summedAxes(const FactorRule &rule, unsigned result,
       llvm::append_range(axes, factors[factor]);
   }
   return normalizedSet(axes, mesh);
+}
+
+double rota::partFlops(Operation *op, const FactorAxes &factors,
+                       MeshAttr mesh) {
+  auto priced = dyn_cast<CostOpInterface>(op);
+  if (!priced)
+    return 0;
+  double flops = priced.getCost().flops;
+  for (const AxisList &axes : factors)
+    flops /= double(mesh.getSize(axes));
+  return flops;
 }
 
 FactorAxes rota::readFactors(Operation *op, const FactorRule &rule) {

@@ -51,6 +51,11 @@ ShardingAttr makeSharding(MLIRContext *context, ArrayRef<AxisList> dimensions,
 /// without a rule gets one of indivisible factors.
 FactorRule divisionRule(Operation *op);
 
+/// The rule of `op` as its parts have it: every factor of an op that decomposes
+/// may be divided, since elementwise ops, reductions and broadcasts may. Other
+/// ops have their divisionRule.
+FactorRule rowDivisionRule(Operation *op);
+
 /// Adds to `factors` the axes that a tensor with these dimensions gives to the
 /// factors of `rule`. A major factor takes the axes that divide it; an axis
 /// that is too large is cut into parts; axes that fit neither way are dropped.
@@ -71,6 +76,9 @@ void dropStrided(const FactorRule &rule, FactorAxes &factors, MeshAttr mesh);
 /// axes of the factors: those of factors that it does not have.
 AxisList summedAxes(const FactorRule &rule, unsigned result,
                     const FactorAxes &factors, MeshAttr mesh);
+
+/// The operations of one rank's part of `op` under these axes of its factors.
+double partFlops(Operation *op, const FactorAxes &factors, MeshAttr mesh);
 
 /// The attribute `rota.factors` that `propagate-shardings` writes on an op: the
 /// axes of its factors. All lists are empty where there is none.

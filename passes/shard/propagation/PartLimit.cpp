@@ -25,7 +25,7 @@ int64_t PartLimit::partsOfUse(OpOperand &use, unsigned dim) {
   Operation *op = use.getOwner();
   if (!isa<FactorRuleOpInterface>(op))
     return cast<RankedTensorType>(use.get().getType()).getDimSize(dim);
-  FactorRule rule = divisionRule(op);
+  FactorRule rule = rowDivisionRule(op);
   int64_t parts = 1;
   for (int64_t factor : rule.operands[use.getOperandNumber()][dim]) {
     int64_t own = rule.sizes[factor];

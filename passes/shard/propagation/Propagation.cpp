@@ -28,8 +28,8 @@ static ShardingAttr computeSharding(Operation *user, FlatSymbolRefAttr name) {
   return {};
 }
 
-Propagation::Propagation(func::FuncOp function)
-    : function(function), mesh(meshOf(function)) {
+Propagation::Propagation(func::FuncOp function, RuleOf ruleOf)
+    : function(function), ruleOf(ruleOf), mesh(meshOf(function)) {
   seed();
 }
 
@@ -144,7 +144,7 @@ bool Propagation::update(Operation *op, Priority least) {
     return false;
   auto [place, isNew] = rules.try_emplace(op);
   if (isNew)
-    place->second = divisionRule(op);
+    place->second = ruleOf(op);
   const FactorRule &rule = place->second;
   Decision decision = decide(op, rule, least);
   auto offer = [&](Value value, const FactorRule::Dimensions &tensor) {
@@ -243,11 +243,11 @@ Decision Propagation::decide(Operation *op, const FactorRule &rule,
 }
 
 FactorAxes Propagation::factorsOf(Operation *op) {
-  return decide(op, divisionRule(op), Priority::None).factors;
+  return decide(op, ruleOf(op), Priority::None).factors;
 }
 
 SmallVector<FactorAxes, 2> Propagation::choicesOf(Operation *op) {
-  FactorRule rule = divisionRule(op);
+  FactorRule rule = ruleOf(op);
   SmallVector<FactorAxes, 2> choices{decide(op, rule, Priority::None).factors};
   for (size_t factor = 0; factor < rule.sizes.size(); ++factor) {
     FactorAxes other = decide(op, rule, Priority::None, factor).factors;

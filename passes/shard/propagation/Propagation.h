@@ -29,9 +29,12 @@ struct Decision {
 
 class Propagation {
 public:
+  using RuleOf = FactorRule (*)(Operation *);
+
   /// Starts from the parameters' compute shardings, the `rota.sharding` of
-  /// arguments and results, and `rota.constrain`.
-  explicit Propagation(func::FuncOp function);
+  /// arguments and results, and `rota.constrain`. Ops are divided by the rules
+  /// that `ruleOf` gives.
+  explicit Propagation(func::FuncOp function, RuleOf ruleOf = divisionRule);
 
   /// Divides values until nothing changes: first along what parameters say,
   /// then what borders say, then the rest.
@@ -59,6 +62,7 @@ private:
   bool extend(Value value, ShardingAttr sharding, Priority priority);
 
   func::FuncOp function;
+  RuleOf ruleOf;
   MeshAttr mesh;
   llvm::DenseMap<Value, ValueDivision> divisions;
   llvm::DenseMap<Operation *, FactorRule> rules;

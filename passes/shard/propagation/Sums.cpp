@@ -112,8 +112,18 @@ AxisList Sums::common(Operation *op, ArrayRef<int64_t> group) const {
   return axes;
 }
 
+/// True when all operands have the factor.
+static bool haveFactor(const FactorRule &rule, int64_t factor) {
+  return llvm::all_of(rule.operands, [&](const auto &tensor) {
+    return llvm::any_of(tensor, [&](ArrayRef<int64_t> dimension) {
+      return llvm::is_contained(dimension, factor);
+    });
+  });
+}
+
 /// Takes axes over which all operands are sums away from the factors of an op
-/// that is linear in all of them.
+/// that is linear in all of them. A factor that the op adds, such as that of a
+/// broadcast, keeps its axes: the sum of what it repeats is smaller.
 void Sums::keepTogether(Operation *op, const FactorRule &rule) {
   together.erase(op);
   for (const auto &group : rule.linear) {
@@ -122,7 +132,9 @@ void Sums::keepTogether(Operation *op, const FactorRule &rule) {
     AxisList sums = common(op, group);
     FactorAxes factors = readFactors(op, rule);
     bool changed = false;
-    for (AxisList &axes : factors) {
+    for (auto [factor, axes] : llvm::enumerate(factors)) {
+      if (!haveFactor(rule, factor))
+        continue;
       auto isSum = [&](AxisRefAttr ref) {
         return overlapsAny(ref, sums, mesh);
       };

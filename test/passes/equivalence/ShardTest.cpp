@@ -94,7 +94,8 @@ std::string countedExperts() {
 
 struct Case {
   const char *name;
-  const char *model; // "simple", "experts", "counted", "llama" or "forms"
+  /// "simple", "experts", "counted", "llama", "forms", "norms" or "centered".
+  const char *model;
   const char *shard; // options of the pipeline `shard`
 };
 
@@ -131,10 +132,18 @@ constexpr Case cases[] = {
     {"forms_ring", "forms", "mesh=context=2 exchange=ring"},
     {"forms_ring_of_four", "forms", "mesh=context=4 exchange=ring"},
     {"forms_ring_tensor", "forms", "mesh=context=4,tensor=2 exchange=ring"},
+    {"norms_tensor", "norms", "mesh=tensor=2"},
+    {"norms_two_key_heads_over_four", "norms", "mesh=tensor=4"},
+    {"norms_sequence", "norms", "mesh=sequence=4"},
+    {"norms_ring_mixed", "norms",
+     "mesh=fsdp=2,context=2,sequence=2,tensor=2 exchange=ring"},
+    {"centered_tensor", "centered", "mesh=tensor=4"},
+    {"centered_sequence_tensor", "centered", "mesh=sequence=2,tensor=2"},
     {"experts_data", "experts", "mesh=data=4"},
     {"experts_fsdp", "experts", "mesh=fsdp=2"},
     {"experts_tensor", "experts", "mesh=tensor=2"},
     {"experts_sequence", "experts", "mesh=sequence=2"},
+    {"experts_sequence_expert", "experts", "mesh=expert=2,sequence=2"},
     {"experts_expert", "experts", "mesh=expert=2"},
     {"experts_one_on_each_rank", "experts", "mesh=expert=4"},
     {"experts_mixed", "experts",
@@ -142,6 +151,7 @@ constexpr Case cases[] = {
     {"experts_fsdp_expert", "experts", "mesh=fsdp=2,expert=2"},
     {"counted_data", "counted", "mesh=data=4"},
     {"counted_tensor", "counted", "mesh=tensor=2"},
+    {"counted_sequence", "counted", "mesh=sequence=4"},
     {"counted_expert", "counted", "mesh=expert=2"},
     {"counted_one_on_each_rank", "counted", "mesh=expert=4"},
     {"counted_mixed", "counted",
@@ -151,8 +161,42 @@ constexpr Case cases[] = {
 bool hasForms(const Case &test) {
   return test.model == llvm::StringRef("forms");
 }
+bool hasNorms(const Case &test) {
+  return test.model == llvm::StringRef("norms") ||
+         test.model == llvm::StringRef("centered");
+}
 bool isLlama(const Case &test) {
-  return test.model == llvm::StringRef("llama") || hasForms(test);
+  return test.model == llvm::StringRef("llama") || hasForms(test) ||
+         hasNorms(test);
+}
+
+/// The Llama decoder with norms of its whole query and key.
+std::string withNorms(std::string text, const std::string &form) {
+  auto insert = [&](std::string_view before, const std::string &more) {
+    size_t place = text.find(before);
+    ASSERT_NE(place, std::string::npos) << before;
+    text.insert(place, more);
+  };
+  auto normalize = [&](const std::string &letter, const std::string &axis,
+                       const std::string &width) {
+    std::string gain = "@self_attn." + letter + "_norm.weight";
+    insert("    rota.param @input_layernorm",
+           "    rota.param " + gain + " : tensor<" + width + "x$W> axes [\"" +
+               axis + "\"] init #rota.constant<value = 1.0>\n");
+    std::string type = "tensor<4x8x" + width + "x$T>";
+    std::string name = "      %" + letter + "1 = rota.name";
+    insert(name, "      %" + letter + "_gain = rota.read " + gain +
+                     " : tensor<" + width + "x$T>\n      %" + letter +
+                     "_norm = rota.rms_norm " + form + " %" + letter + "0, %" +
+                     letter + "_gain epsilon = 0.0078125 : " + type +
+                     ", tensor<" + width + "x$T>\n");
+    size_t use = text.find("%" + letter + "0 :", text.find(name));
+    ASSERT_NE(use, std::string::npos);
+    text.replace(use, 3, "%" + letter + "_norm");
+  };
+  normalize("q", "heads", "8");
+  normalize("k", "kv_heads", "4");
+  return text;
 }
 
 /// The Llama decoder with sinks, a soft cap and a window of 4: with blocks of
@@ -178,6 +222,11 @@ std::string withForms(std::string text) {
 }
 
 std::string textOf(const Case &test) {
+  if (hasNorms(test)) {
+    bool centered = test.model == llvm::StringRef("centered");
+    return withElements(withNorms(wideLlama().text, centered ? "centered" : ""),
+                        "f64");
+  }
   if (hasForms(test))
     return withElements(withForms(wideLlama().text), "f64");
   if (isLlama(test))

@@ -57,10 +57,10 @@ func.func @bytes(%x: tensor<64x8xf32> {rota.sharding = #rota.sharding<[[tensor],
 
 // -----
 
-// Dimensions that may not be divided: a normalized row, an odd size, an axis that the
+// Dimensions that may not be divided: the pairs of a rotation, an odd size, an axis that the
 // value's sharding keeps out.
 // CHECK-LABEL: func.func @whole
-// CHECK: rota.rms_norm
+// CHECK: rota.rope
 // CHECK-NOT: rota.factors
 // CHECK: math.exp
 // CHECK-NOT: rota.factors
@@ -68,11 +68,11 @@ func.func @bytes(%x: tensor<64x8xf32> {rota.sharding = #rota.sharding<[[tensor],
 // CHECK-NOT: rota.factors
 // CHECK: return
 rota.mesh <tensor = 2>
-func.func @whole(%x: tensor<2x3x8xf32> {rota.sharding = #rota.sharding<[[], [], [tensor]]>}, %g: tensor<8xf32>, %odd: tensor<3xf32> {rota.sharding = #rota.sharding<[[tensor]]>}, %closed: tensor<4xf32> {rota.sharding = #rota.sharding<[[?]] replicated [tensor]>}) -> (tensor<2x3x8xf32>, tensor<3xf32>, tensor<4xf32>) {
-  %y = rota.rms_norm %x, %g epsilon = 1.0e-05 : tensor<2x3x8xf32>, tensor<8xf32>
+func.func @whole(%x: tensor<2x3x1x8xf32> {rota.sharding = #rota.sharding<[[], [], [], [tensor]]>}, %table: tensor<3x4x2xf32>, %odd: tensor<3xf32> {rota.sharding = #rota.sharding<[[tensor]]>}, %closed: tensor<4xf32> {rota.sharding = #rota.sharding<[[?]] replicated [tensor]>}) -> (tensor<2x3x1x8xf32>, tensor<3xf32>, tensor<4xf32>) {
+  %y = rota.rope %x, %table : tensor<2x3x1x8xf32>, tensor<3x4x2xf32>
   %z = math.exp %odd : tensor<3xf32>
   %t = math.tanh %closed : tensor<4xf32>
-  return %y, %z, %t : tensor<2x3x8xf32>, tensor<3xf32>, tensor<4xf32>
+  return %y, %z, %t : tensor<2x3x1x8xf32>, tensor<3xf32>, tensor<4xf32>
 }
 
 // -----
