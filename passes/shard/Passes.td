@@ -150,8 +150,13 @@ def PropagateShardings : Pass<"propagate-shardings", "::mlir::ModuleOp"> {
 
     Ops with the trait `DividedByCost`, which move elements from one dimension to
     another, then choose anew: the dimension for which the reshards of their operands
-    and results together send fewest bytes has the axis. A remark (category `shard`,
+    and results together send fewest bytes has the axis, or none where an axis of
+    tokens would make sums of all rows. A remark (category `shard`,
     name `divided-by-cost`) says how each is divided and what that saves.
+
+    With `mode=auto`, ops whose work all ranks of an axis would repeat are divided
+    along the length of activations where gathering their results costs less; ops
+    next to them follow that work on each token alone (name `divided-by-tokens`).
 
     A residual has the sharding of its result in all functions that take it; data
     has the sharding that it gets in `embed` and `loss`. Every tensor argument and
@@ -180,9 +185,16 @@ def PropagateShardings : Pass<"propagate-shardings", "::mlir::ModuleOp"> {
     ```
   }];
   let dependentDialects = ["::mlir::rota::RotaDialect"];
+  let options = [
+    Option<"divisionMode", "mode", "ShardingMode", "ShardingMode::Auto",
+           "auto: also divide tokens where that costs less; explicit: not",
+           "::rota::valuesOf<ShardingMode>()">
+  ];
   let statistics = [Statistic<"dividedOps", "divided", "Ops that are divided">,
                     Statistic<"decomposed", "decomposed",
-                              "Ops written as their parts">];
+                              "Ops written as their parts">,
+                    Statistic<"dividedByTokens", "divided-by-tokens",
+                              "Ops divided along tokens by costs">];
 }
 
 def InsertReshards : Pass<"insert-reshards", "::mlir::ModuleOp"> {

@@ -19,7 +19,9 @@ void mlir::rota::buildShardPipeline(OpPassManager &manager,
   manager.addPass(createAssignShardings(options));
   manager.addPass(createBuildUpdates(options));
   manager.addPass(createChooseContextExchange(options));
-  manager.addPass(createPropagateShardings());
+  PropagateShardingsOptions propagation;
+  propagation.divisionMode = options.mode;
+  manager.addPass(createPropagateShardings(propagation));
   InsertReshardsOptions reshards = options;
   reshards.gatherRules = options.rules;
   manager.addPass(createInsertReshards(reshards));

@@ -5,6 +5,7 @@
 #include "passes/shard/Passes.h"
 #include "passes/shard/propagation/CostChoice.h"
 #include "passes/shard/propagation/RowDivision.h"
+#include "passes/shard/propagation/TokenDivision.h"
 
 #include "ir/rota/model/Model.h"
 
@@ -70,7 +71,10 @@ void PropagateShardings::propagate(func::FuncOp function) {
   decomposed += decomposeDividedRows(function);
   Propagation propagation(function);
   propagation.run();
-  CostChoice choice(function, propagation);
+  DivisionCosts costs(function, propagation);
+  CostChoice(function, propagation, costs);
+  if (divisionMode == ShardingMode::Auto)
+    dividedByTokens += TokenDivision(function, costs).dividedOps();
   for (Operation &op : function.getBody().front()) {
     if (auto constrain = dyn_cast<ConstrainOp>(op)) {
       constrain.setShardingAttr(
@@ -79,7 +83,7 @@ void PropagateShardings::propagate(func::FuncOp function) {
       continue;
     }
     if (isa<FactorRuleOpInterface>(op) && !isa<ReadOp, AccumulateOp>(op)) {
-      writeFactors(&op, choice.factorsOf(&op), mesh);
+      writeFactors(&op, costs.factorsOf(&op), mesh);
       dividedOps += op.hasAttr(RotaDialect::FactorsAttrHelper::getNameStr());
     }
   }
@@ -88,6 +92,7 @@ void PropagateShardings::propagate(func::FuncOp function) {
       function.setArgAttr(argument.getArgNumber(), kSharding,
                           propagation.shardingOf(argument));
   Operation *terminator = function.getBody().front().getTerminator();
+  FunctionRoles roles(function);
   for (OpOperand &operand : terminator->getOpOperands()) {
     unsigned number = operand.getOperandNumber();
     auto tensor = dyn_cast<RankedTensorType>(operand.get().getType());
@@ -97,7 +102,9 @@ void PropagateShardings::propagate(func::FuncOp function) {
     // The axes over which a scalar is a sum are not known yet.
     else if (tensor && tensor.getRank() != 0)
       function.setResultAttr(number, kSharding,
-                             propagation.shardingOf(operand.get()));
+                             isResidual(roles.results()[number])
+                                 ? costs.savedAs(operand.get())
+                                 : propagation.shardingOf(operand.get()));
   }
 }
 

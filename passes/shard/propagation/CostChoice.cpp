@@ -3,17 +3,16 @@
 // A descent over the divisions of the ops that costs divide.
 #include "passes/shard/propagation/CostChoice.h"
 
-#include "ir/rota/experts/CountedRows.h"
-#include "ir/rota/model/Model.h"
+#include "ir/rota/sharding/DividedByCost.h"
 #include "mlir/IR/Remarks.h"
-#include "passes/shard/reshard/ReshardPlanner.h"
 
 using namespace mlir;
 using namespace mlir::rota;
 
-CostChoice::CostChoice(func::FuncOp function, Propagation &propagation)
-    : propagation(propagation), mesh(meshOf(function)) {
-  findContests(function);
+CostChoice::CostChoice(func::FuncOp function, Propagation &propagation,
+                       DivisionCosts &costs)
+    : costs(costs), mesh(costs.getMesh()) {
+  findContests(function, propagation);
   search();
   explain();
 }
@@ -22,146 +21,120 @@ CostChoice::CostChoice(func::FuncOp function, Propagation &propagation)
 /// take another of their options: some save bytes together alone. The cheapest
 /// end is kept, the first of equal ones.
 void CostChoice::search() {
-  llvm::SetVector<Value> touched;
+  SmallVector<Operation *> ops;
   size_t starts = 1;
   for (auto &[op, choice] : choices) {
-    touched.insert(op->operand_begin(), op->operand_end());
-    touched.insert(op->result_begin(), op->result_end());
+    ops.push_back(op);
     starts = std::max(starts, choice.options.size());
   }
-  std::optional<int64_t> least;
+  std::optional<double> least;
   SmallVector<size_t> best;
   for (size_t start = 0; start < starts; ++start) {
     for (auto &[op, choice] : choices)
-      choice.taken = std::min(start, choice.options.size() - 1);
+      take(op, std::min(start, choice.options.size() - 1));
     while (improve()) {
     }
-    int64_t cost = costOf(touched);
+    double cost = costs.costAround(ops);
     if (least && cost >= *least)
       continue;
     least = cost;
     best = llvm::map_to_vector(
         choices, [](const auto &entry) { return entry.second.taken; });
   }
-  for (auto [entry, taken] : llvm::zip_equal(choices, best))
-    entry.second.taken = taken;
+  for (auto [op, taken] : llvm::zip_equal(ops, best))
+    take(op, taken);
 }
 
-void CostChoice::findContests(func::FuncOp function) {
+void CostChoice::take(Operation *op, size_t option) {
+  Choice &choice = choices[op];
+  choice.taken = option;
+  costs.divide(op, choice.options[option]);
+}
+
+/// The factors that parts of the axis divide.
+static SmallVector<size_t, 1>
+factorsWith(AxisRefAttr axis, const FactorAxes &factors, MeshAttr mesh) {
+  SmallVector<size_t, 1> list;
+  for (auto [factor, axes] : llvm::enumerate(factors))
+    if (overlapsAny(axis, axes, mesh))
+      list.push_back(factor);
+  return list;
+}
+
+/// True when the op makes elements with the factor out of ones without it, or
+/// the other way round: what it moves, not what says where.
+static bool movesAlong(const FactorRule &rule, size_t factor) {
+  auto lacks = [&](const FactorRule::Dimensions &tensor) {
+    return llvm::none_of(tensor, [&](ArrayRef<int64_t> dimension) {
+      return llvm::is_contained(dimension, factor);
+    });
+  };
+  return llvm::any_of(rule.results, lacks) ||
+         llvm::any_of(rule.linear, [&](ArrayRef<int64_t> group) {
+           return llvm::any_of(group, [&](int64_t operand) {
+             return lacks(rule.operands[operand]);
+           });
+         });
+}
+
+/// Adds options in which an axis divides nothing, of axes that all options give
+/// to one factor along which elements move: tokens are then gathered, or rows
+/// stay sums, instead of sums of all rows.
+void CostChoice::addWholeOptions(Operation *op,
+                                 SmallVectorImpl<FactorAxes> &options) {
+  const FactorRule &rule = costs.ruleOf(op);
+  for (uint32_t number = 0; number <= getMaxEnumValForMeshAxis(); ++number) {
+    auto axis =
+        AxisRefAttr::get(op->getContext(), static_cast<MeshAxis>(number));
+    auto divided = factorsWith(axis, options.front(), mesh);
+    bool isContested = llvm::any_of(options, [&](const FactorAxes &option) {
+      return factorsWith(axis, option, mesh) != divided;
+    });
+    if (isContested || divided.size() != 1 ||
+        !movesAlong(rule, divided.front()))
+      continue;
+    for (size_t option = 0, end = options.size(); option < end; ++option) {
+      FactorAxes whole = options[option];
+      AxisList &axes = whole[divided.front()];
+      axes = difference(axes, axis, mesh);
+      dropStrided(rule, whole, mesh);
+      if (!llvm::is_contained(options, whole))
+        options.push_back(std::move(whole));
+    }
+  }
+}
+
+void CostChoice::findContests(func::FuncOp function, Propagation &propagation) {
   for (Operation &op : function.getBody().front()) {
     if (!op.hasTrait<DividedByCost>())
       continue;
-    SmallVector<FactorAxes, 2> options = propagation.choicesOf(&op);
+    SmallVector<FactorAxes> options(propagation.choicesOf(&op));
+    addWholeOptions(&op, options);
     if (options.size() == 1)
       continue;
     for (const FactorAxes &other : llvm::drop_begin(options))
       for (auto [axes, instead] : llvm::zip(options.front(), other)) {
-        llvm::append_range(contested, difference(axes, instead, mesh));
-        llvm::append_range(contested, difference(instead, axes, mesh));
+        costs.countSums(difference(axes, instead, mesh));
+        costs.countSums(difference(instead, axes, mesh));
       }
     choices[&op].options = std::move(options);
   }
-  contested = normalizedSet(contested, mesh);
-}
-
-FactorAxes CostChoice::factorsOf(Operation *op) {
-  auto place = choices.find(op);
-  return place == choices.end() ? propagation.factorsOf(op)
-                                : place->second.options[place->second.taken];
-}
-
-ShardingAttr CostChoice::compose(Operation *op,
-                                 const FactorRule::Dimensions &dimensions,
-                                 ArrayRef<AxisRefAttr> unreduced) {
-  return makeSharding(op->getContext(),
-                      composeDimensions(dimensions, factorsOf(op), mesh),
-                      unreduced, mesh);
-}
-
-ShardingAttr CostChoice::madeAs(Value value) {
-  Operation *op = value.getDefiningOp();
-  if (!op || !isa<FactorRuleOpInterface>(op) || isa<ReadOp, ConstrainOp>(op)) {
-    ShardingAttr sharding = propagation.shardingOf(value);
-    return makeSharding(value.getContext(), dimensionAxes(sharding, mesh), {},
-                        mesh);
-  }
-  FactorRule rule = divisionRule(op);
-  unsigned number = cast<OpResult>(value).getResultNumber();
-  AxisList sums = summedAxes(rule, number, factorsOf(op), mesh);
-  return compose(op, rule.results[number], intersection(sums, contested, mesh));
-}
-
-ShardingAttr CostChoice::neededBy(OpOperand &use) {
-  Operation *op = use.getOwner();
-  auto of = [&](ShardingAttr sharding) {
-    return makeSharding(op->getContext(), dimensionAxes(sharding, mesh), {},
-                        mesh);
-  };
-  if (auto accumulate = dyn_cast<AccumulateOp>(op)) {
-    ParamOp param = lookupParam(op, accumulate.getParamAttr().getAttr());
-    if (param.getPlacement())
-      return of(param.getPlacement()->getCompute());
-  }
-  if (auto constrain = dyn_cast<ConstrainOp>(op))
-    return of(propagation.shardingOf(constrain.getResult()));
-  if (isa<func::ReturnOp>(op)) {
-    auto function = cast<func::FuncOp>(op->getParentOp());
-    auto given = function.getResultAttrOfType<ShardingAttr>(
-        use.getOperandNumber(), RotaDialect::ShardingAttrHelper::getNameStr());
-    return of(given ? given : propagation.shardingOf(use.get()));
-  }
-  FactorRule rule = divisionRule(op);
-  return compose(op, rule.operands[use.getOperandNumber()], {});
-}
-
-int64_t CostChoice::costOf(Value value) {
-  ShardingAttr from = madeAs(value);
-  llvm::MapVector<ShardingAttr, SmallVector<OpOperand *>> uses;
-  for (OpOperand &use : value.getUses())
-    uses[neededBy(use)].push_back(&use);
-  int64_t cost = 0;
-  for (auto &[to, readers] : uses)
-    if (to != from)
-      cost += costOf(value, from, to, countedRows(value, readers));
-  return cost;
-}
-
-int64_t CostChoice::costOf(Value value, ShardingAttr from, ShardingAttr to,
-                           const std::optional<CountedRows> &rows) {
-  auto type = cast<RankedTensorType>(value.getType());
-  std::optional<double> fill;
-  Attribute key;
-  if (rows) {
-    fill = rows->fill;
-    key = FloatAttr::get(Float64Type::get(value.getContext()), *fill);
-  }
-  auto [place, isNew] = costs.try_emplace({type, from, to, key});
-  if (isNew)
-    place->second = planReshard(type, from, to, mesh, fill).cost().weight();
-  return place->second;
-}
-
-int64_t CostChoice::costOf(const llvm::SetVector<Value> &values) {
-  int64_t sum = 0;
-  for (Value value : values)
-    sum += costOf(value);
-  return sum;
 }
 
 /// The bytes that the changes save in the function.
-int64_t CostChoice::saved(ArrayRef<Change> changes) {
-  llvm::SetVector<Value> touched;
-  for (auto [op, option] : changes) {
-    touched.insert(op->operand_begin(), op->operand_end());
-    touched.insert(op->result_begin(), op->result_end());
-  }
-  int64_t before = costOf(touched);
-  SmallVector<size_t, 2> previous;
+double CostChoice::saved(ArrayRef<Change> changes) {
+  SmallVector<Operation *, 2> ops;
   for (auto [op, option] : changes)
-    previous.push_back(std::exchange(choices[op].taken, option));
-  int64_t after = costOf(touched);
-  for (auto [change, option] : llvm::zip(changes, previous))
-    choices[change.first].taken = option;
+    ops.push_back(op);
+  double before = costs.costAround(ops);
+  SmallVector<size_t, 2> previous;
+  for (auto [op, option] : changes) {
+    previous.push_back(choices[op].taken);
+    take(op, option);
+  }
+  double after = costs.costAround(ops);
+  for (auto [op, option] : llvm::zip(ops, previous))
+    take(op, option);
   return before - after;
 }
 
@@ -194,14 +167,14 @@ SmallVector<SmallVector<CostChoice::Change, 2>> CostChoice::changes() {
 /// Makes the change that saves most. False where none saves anything.
 bool CostChoice::improve() {
   SmallVector<Change, 2> best;
-  int64_t most = 0;
+  double most = 0;
   for (SmallVector<Change, 2> &candidate : changes())
-    if (int64_t less = saved(candidate); less > most) {
+    if (double less = saved(candidate); less > most) {
       most = less;
       best = std::move(candidate);
     }
   for (auto [op, option] : best)
-    choices[op].taken = option;
+    take(op, option);
   return most > 0;
 }
 
@@ -209,32 +182,34 @@ bool CostChoice::improve() {
 /// cost more.
 void CostChoice::explain() {
   auto textOf = [&](Operation *op) {
-    FactorRule rule = divisionRule(op);
+    const FactorRule &rule = costs.ruleOf(op);
+    const FactorAxes &factors = costs.factorsOf(op);
     std::string text;
-    llvm::raw_string_ostream(text) << compose(
-        op, rule.results.front(), summedAxes(rule, 0, factorsOf(op), mesh));
+    llvm::raw_string_ostream(text) << costs.compose(
+        rule.results.front(), factors, summedAxes(rule, 0, factors, mesh));
     return text;
   };
   for (auto &[op, choice] : choices) {
     size_t taken = choice.taken, next = taken;
-    int64_t extra = 0;
+    double extra = 0;
     for (size_t option = 0; option < choice.options.size(); ++option)
       if (option != taken)
-        if (int64_t more = -saved(Change(op, option));
+        if (double more = -saved(Change(op, option));
             next == taken || more < extra) {
           next = option;
           extra = more;
         }
     std::string result = textOf(op);
-    choice.taken = next;
+    take(op, next);
     std::string instead = textOf(op);
-    choice.taken = taken;
+    take(op, taken);
     remark::passed(
         op->getLoc(),
         remark::RemarkOpts::name("divided-by-cost").category("shard"))
         << remark::reason("'{0}' is divided so that the fewest bytes move",
                           op->getName().getStringRef())
         << remark::metric("Result", result)
-        << remark::metric("Instead", instead) << remark::metric("Saved", extra);
+        << remark::metric("Instead", instead)
+        << remark::metric("Saved", int64_t(extra));
   }
 }

@@ -7,6 +7,8 @@
 #include "ir/rota/model/Roles.h"
 #include "llvm/ADT/SmallBitVector.h"
 
+#include <map>
+
 using namespace mlir;
 using namespace mlir::rota;
 
@@ -19,6 +21,25 @@ valuesOf(Operation *op, const FactorRule &rule) {
   for (auto [result, dimensions] : llvm::zip(op->getResults(), rule.results))
     values.push_back({result, dimensions});
   return values;
+}
+
+void LengthDimensions::startAtResiduals(func::FuncOp function) {
+  std::map<Operation *, LengthDimensions> sources;
+  for (const RoleEdge &edge : residualEdgesIn(function->getParentOp())) {
+    if (edge.user.function != function || !edge.source.isResult)
+      continue;
+    func::FuncOp source = edge.source.function;
+    const LengthDimensions &known =
+        sources.try_emplace(source, source).first->second;
+    Value saved =
+        source.getBody().front().getTerminator()->getOperand(edge.source.index);
+    auto tensor = dyn_cast<RankedTensorType>(saved.getType());
+    for (int64_t dim = 0, rank = tensor ? tensor.getRank() : 0; dim < rank;
+         ++dim)
+      if (known.contains(saved, dim))
+        dimensions.insert(
+            {function.getArgument(edge.user.index), unsigned(dim)});
+  }
 }
 
 LengthDimensions::LengthDimensions(func::FuncOp function) {
@@ -37,6 +58,8 @@ LengthDimensions::LengthDimensions(func::FuncOp function) {
   for (auto [result, role] :
        llvm::zip_equal(body.getTerminator()->getOperands(), roles.results()))
     start(result, role);
+
+  startAtResiduals(function);
 
   std::vector<std::pair<Operation *, FactorRule>> rules;
   for (Operation &op : body)

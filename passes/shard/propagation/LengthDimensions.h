@@ -8,8 +8,9 @@
 
 namespace mlir::rota {
 
-/// The second dimension of the activations and of the data of a function, and
-/// every dimension that has one factor with it in some op.
+/// The second dimension of the activations and of the data of a function, those
+/// of residuals that are the length in the function that saves them, and every
+/// dimension that has one factor with one of these in some op.
 class LengthDimensions {
 public:
   explicit LengthDimensions(func::FuncOp function);
@@ -19,6 +20,8 @@ public:
   }
 
 private:
+  void startAtResiduals(func::FuncOp function);
+
   DenseSet<std::pair<Value, unsigned>> dimensions;
 };
 
