@@ -91,12 +91,14 @@ bool TokenDivision::paysAlone(Operation *op, const FactorAxes &divided,
 }
 
 /// True for an op that makes each token of its results out of that token of its
-/// operands and is next to a divided op.
-bool TokenDivision::follows(Operation *op) {
+/// operands and is next to a divided op. A sum over tokens, such as that of a
+/// gain's gradient, would have other bits.
+bool TokenDivision::follows(Operation *op, const FactorAxes &divided,
+                            AxisRefAttr axis) {
   const FactorRule &rule = costs.ruleOf(op);
   bool reduces = !rule.reducedFactors().empty();
   for (unsigned number = 0; number < op->getNumResults(); ++number)
-    reduces |= !summedAxes(rule, number, costs.factorsOf(op), mesh).empty();
+    reduces |= overlapsAny(axis, summedAxes(rule, number, divided, mesh), mesh);
   if (reduces)
     return false;
   auto isTaken = [&](Operation *other) { return taken.contains(other); };
@@ -134,7 +136,7 @@ void TokenDivision::divideOver(AxisRefAttr axis) {
   while (changed) {
     changed = false;
     for (auto &[op, divided] : candidates) {
-      if (taken.contains(op) || !follows(op))
+      if (taken.contains(op) || !follows(op, divided, axis))
         continue;
       FactorAxes previous = costs.factorsOf(op);
       double cost = costs.costAround(op);

@@ -27,7 +27,7 @@ private:
   void divideOver(AxisRefAttr axis);
   std::optional<FactorAxes> tokensDivided(Operation *op, AxisRefAttr axis);
   bool paysAlone(Operation *op, const FactorAxes &divided, AxisRefAttr axis);
-  bool follows(Operation *op);
+  bool follows(Operation *op, const FactorAxes &divided, AxisRefAttr axis);
   void take(Operation *op, const FactorAxes &divided);
 
   func::FuncOp function;
