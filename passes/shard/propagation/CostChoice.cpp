@@ -21,7 +21,6 @@ CostChoice::CostChoice(func::FuncOp function, Propagation &propagation,
 /// take another of their options: some save bytes together alone. The cheapest
 /// end is kept, the first of equal ones.
 void CostChoice::search() {
-  SmallVector<Operation *> ops;
   size_t starts = 1;
   for (auto &[op, choice] : choices) {
     ops.push_back(op);
@@ -121,19 +120,18 @@ void CostChoice::findContests(func::FuncOp function, Propagation &propagation) {
   }
 }
 
-/// The bytes that the changes save in the function.
+/// The bytes that the changes save around all ops with a choice: those of the
+/// changed ones alone may leave out a sum that passes on to another, and a
+/// search by them could go in circles.
 double CostChoice::saved(ArrayRef<Change> changes) {
-  SmallVector<Operation *, 2> ops;
-  for (auto [op, option] : changes)
-    ops.push_back(op);
   double before = costs.costAround(ops);
-  SmallVector<size_t, 2> previous;
+  SmallVector<Change, 2> previous;
   for (auto [op, option] : changes) {
-    previous.push_back(choices[op].taken);
+    previous.push_back({op, choices[op].taken});
     take(op, option);
   }
   double after = costs.costAround(ops);
-  for (auto [op, option] : llvm::zip(ops, previous))
+  for (auto [op, option] : previous)
     take(op, option);
   return before - after;
 }

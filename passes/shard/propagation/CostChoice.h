@@ -42,6 +42,7 @@ private:
   DivisionCosts &costs;
   MeshAttr mesh;
   llvm::MapVector<Operation *, Choice> choices;
+  SmallVector<Operation *> ops; // with a choice
 };
 
 } // namespace mlir::rota
