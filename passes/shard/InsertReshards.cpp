@@ -2,6 +2,7 @@
 //
 // Puts a reshard wherever a value is not divided as its use needs it.
 #include "passes/shard/AxisRules.h"
+#include "passes/shard/DescribeOp.h"
 #include "passes/shard/Passes.h"
 #include "passes/shard/propagation/LengthDimensions.h"
 #include "passes/shard/propagation/UnreducedResults.h"
@@ -308,15 +309,6 @@ bool InsertReshards::isMeant(OpOperand &use, ShardingAttr from,
     llvm::append_range(added, difference(after, before, mesh));
   }
   return difference(added, from.getUnreduced(), mesh).empty();
-}
-
-/// "'rota.einsum' with 'weight'": for messages.
-static std::string describe(Operation *op) {
-  std::string text = ("'" + op->getName().getStringRef() + "'").str();
-  for (Value operand : op->getOperands())
-    if (auto read = operand.getDefiningOp<ReadOp>())
-      return text + " with '" + read.getParam().str() + "'";
-  return text;
 }
 
 static std::string reasonFor(OpOperand &use, ShardingAttr from) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // From whole tensors to one rank's parts: types, parameters, collectives.
+#include "passes/shard/PartOfOp.h"
 #include "passes/shard/Passes.h"
-#include "passes/shard/propagation/FactorAxes.h"
 #include "passes/shard/reshard/ReshardPlanner.h"
 
 #include "ir/rota/experts/CountedRows.h"
@@ -71,33 +71,19 @@ FailureOr<LocalForm> Partition::localForm(Operation *op) {
   FactorRule rule = divisionRule(op);
   form.factors = readFactors(op, rule);
   form.sizes = rule.sizes;
-  for (auto [result, dimensions] : llvm::zip(op->getResults(), rule.results))
-    form.results.push_back(partOf(
-        result, makeSharding(&getContext(),
-                             composeDimensions(dimensions, form.factors, mesh),
-                             {}, mesh)));
+  form.results = partTypes(op->getResults(), rule.results, form.factors, mesh);
   return form;
 }
 
 LogicalResult Partition::rewrite(Operation *op, const LocalForm &form) {
   OpBuilder builder(op);
-  bool isDivided = llvm::any_of(
-      form.factors, [](const AxisList &axes) { return !axes.empty(); });
-  if (auto rewritten = dyn_cast<PartitionOpInterface>(op);
-      rewritten && isDivided) {
-    auto parts =
-        rewritten.buildPart(builder, form.factors, form.sizes, form.results);
-    if (failed(parts))
-      return failure();
-    if (!parts->empty()) {
-      op->replaceAllUsesWith(*parts);
-      op->erase();
-      return success();
-    }
-  }
-  for (auto [result, type] : llvm::zip(op->getResults(), form.results))
-    result.setType(type);
-  eraseFactors(op);
+  auto parts = buildPartOf(builder, op, form.factors, form.sizes, form.results);
+  if (failed(parts))
+    return failure();
+  if (parts->empty())
+    return success();
+  op->replaceAllUsesWith(*parts);
+  op->erase();
   return success();
 }
 
