@@ -35,6 +35,8 @@ def Rota_Dialect : Dialect {
   // `update` and `squares`: functions of a parameter, `state` and `scalar`: of
   // an argument of the former, `options`: of a module, which these scalars name
   // (ir/rota/model/Update.h).
+  // `work`: how the mesh divides the operations of a function, from
+  // `count-work` on.
   let hasRegionArgAttrVerify = 1;
   let hasRegionResultAttrVerify = 1;
   let discardableAttrs = (ins "::mlir::rota::ShardingAttr":$sharding,
@@ -48,7 +50,8 @@ def Rota_Dialect : Dialect {
                               "::mlir::TypeAttr":$gradient,
                               "::mlir::rota::StateAttr":$state,
                               "::mlir::rota::ScalarAttr":$scalar,
-                              "::mlir::ArrayAttr":$options);
+                              "::mlir::ArrayAttr":$options,
+                              "::mlir::rota::WorkAttr":$work);
   let dependentDialects = ["::mlir::arith::ArithDialect",
                            "::mlir::func::FuncDialect",
                            "::mlir::math::MathDialect"];

@@ -261,6 +261,52 @@ def InsertReshards : Pass<"insert-reshards", "::mlir::ModuleOp"> {
   ];
 }
 
+def CountWork : Pass<"count-work", "::mlir::ModuleOp"> {
+  let summary = "count what each axis divides, and remark on the rest";
+  let description = [{
+    Writes `rota.work` on each function: the operations of the rank that has most,
+    those of a mesh of one rank, and, for each axis, those of the busiest rank if
+    that axis had one rank and all others divided what they do. The costs are
+    those of the ops that `partition` makes (CostOpInterface): an axis that divides
+    no factor of an op repeats it, attention around a ring counts the pairs of the
+    last rank, padding counts.
+
+    A remark (category `shard`) at each computation that some axis does not divide
+    (`repeated`: operations, bytes of its results) and at each tensor (`whole`:
+    parameters at rest, the optimizer's parts of them, values that functions take
+    and make, results of reshards), with these axes: all of their ranks have it
+    alike, or whole sums of their own. Numbers are those of one rank for one
+    microbatch, in all layers of the kind; of an optimizer's functions, those of
+    a step. Equal computations of one place are one remark. The largest come
+    first.
+
+    Before: after `insert-reshards`, in either mode. Nothing is done where the mesh
+    has one rank for each stage; `stage` divides the layers, not the functions.
+
+    Before:
+    ```mlir
+    rota.mesh <data = 2, tensor = 2>
+    func.func @f(%x: tensor<4x8xf32> {rota.sharding = #rota.sharding<[[data], []]>}) -> (tensor<4x8xf32> {rota.sharding = #rota.sharding<[[data], []]>}) {
+      %y = math.tanh %x {rota.factors = [#rota.dimension<[data]>, #rota.dimension<[]>]} : tensor<4x8xf32>
+      return %y : tensor<4x8xf32>
+    }
+    ```
+    After:
+    ```mlir
+    rota.mesh <data = 2, tensor = 2>
+    func.func @f(%x: tensor<4x8xf32> {rota.sharding = #rota.sharding<[[data], []]>}) -> (tensor<4x8xf32> {rota.sharding = #rota.sharding<[[data], []]>}) attributes {rota.work = #rota.work<rank = 16, whole = 32, data = 32>} {
+      // repeated: Axes=tensor, Bytes=64, Operations=16, Reason='math.tanh'
+      %y = math.tanh %x {rota.factors = [#rota.dimension<[data]>, #rota.dimension<[]>]} : tensor<4x8xf32>
+      return %y : tensor<4x8xf32>
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::rota::RotaDialect"];
+  let statistics = [
+    Statistic<"repeated", "repeated", "Computations that some axis repeats">
+  ];
+}
+
 def Partition : Pass<"partition", "::mlir::ModuleOp"> {
   let summary = "make one rank's functions";
   let description = [{

@@ -25,6 +25,7 @@ void mlir::rota::buildShardPipeline(OpPassManager &manager,
   InsertReshardsOptions reshards = options;
   reshards.gatherRules = options.rules;
   manager.addPass(createInsertReshards(reshards));
+  manager.addPass(createCountWork());
   manager.addPass(createPartition());
   // Two ops may ask for the same offset or gather the same value.
   manager.addPass(createCSEPass());

@@ -87,30 +87,38 @@ static void printAxisSet(AsmPrinter &printer, ArrayRef<AxisRefAttr> refs,
   printer << "]";
 }
 
-Attribute MeshAttr::parse(AsmParser &parser, Type) {
-  SmallVector<int64_t> sizes(getMaxEnumValForMeshAxis() + 1, 0);
+/// `data = 2`, a number of each axis at most once; 0 in `numbers` where there
+/// is none.
+static ParseResult parseOfAxis(AsmParser &parser,
+                               MutableArrayRef<int64_t> numbers,
+                               StringRef what) {
+  MeshAxis axis;
+  int64_t number;
   SMLoc loc = parser.getCurrentLocation();
-  auto parseSize = [&]() -> ParseResult {
-    MeshAxis axis;
-    int64_t size;
-    SMLoc axisLoc = parser.getCurrentLocation();
-    if (parseAxisName(parser, axis) || parser.parseEqual() ||
-        parser.parseInteger(size))
-      return failure();
-    int64_t &place = sizes[static_cast<size_t>(axis)];
-    if (place != 0)
-      return parser.emitError(axisLoc)
-             << "expected one size for each axis, got two for '"
-             << stringifyMeshAxis(axis) << "'";
-    if (size < 1)
-      return parser.emitError(axisLoc)
-             << "expected a size of at least 1 for axis '"
-             << stringifyMeshAxis(axis) << "', got " << size;
-    place = size;
-    return success();
-  };
-  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::LessGreater,
-                                     parseSize))
+  if (parseAxisName(parser, axis) || parser.parseEqual() ||
+      parser.parseInteger(number))
+    return failure();
+  int64_t &place = numbers[static_cast<size_t>(axis)];
+  if (place != 0)
+    return parser.emitError(loc)
+           << "expected one " << what << " for each axis, got two for '"
+           << stringifyMeshAxis(axis) << "'";
+  if (number < 1)
+    return parser.emitError(loc)
+           << "expected a " << what << " of at least 1 for axis '"
+           << stringifyMeshAxis(axis) << "', got " << number;
+  place = number;
+  return success();
+}
+
+static constexpr size_t kAxes = getMaxEnumValForMeshAxis() + 1;
+
+Attribute MeshAttr::parse(AsmParser &parser, Type) {
+  SmallVector<int64_t> sizes(kAxes, 0);
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::LessGreater, [&] {
+        return parseOfAxis(parser, sizes, "size");
+      }))
     return {};
   for (int64_t &size : sizes)
     size = std::max<int64_t>(size, 1);
@@ -130,6 +138,34 @@ void MeshAttr::print(AsmPrinter &printer) const {
             << size;
     first = false;
   }
+  printer << ">";
+}
+
+Attribute WorkAttr::parse(AsmParser &parser, Type) {
+  int64_t rank, whole;
+  if (parser.parseLess() || parser.parseKeyword("rank") ||
+      parser.parseEqual() || parser.parseInteger(rank) || parser.parseComma() ||
+      parser.parseKeyword("whole") || parser.parseEqual() ||
+      parser.parseInteger(whole))
+    return {};
+  SmallVector<int64_t> without(kAxes, 0);
+  while (succeeded(parser.parseOptionalComma()))
+    if (parseOfAxis(parser, without, "number of operations"))
+      return {};
+  if (parser.parseGreater())
+    return {};
+  for (int64_t &operations : without)
+    if (operations == 0)
+      operations = rank;
+  return get(parser.getContext(), rank, whole, without);
+}
+
+void WorkAttr::print(AsmPrinter &printer) const {
+  printer << "<rank = " << getRank() << ", whole = " << getWhole();
+  for (auto [number, operations] : llvm::enumerate(getWithout()))
+    if (operations != getRank())
+      printer << ", " << stringifyMeshAxis(static_cast<MeshAxis>(number))
+              << " = " << operations;
   printer << ">";
 }
 

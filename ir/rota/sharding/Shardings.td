@@ -119,6 +119,21 @@ def Rota_PlacementAttr : Rota_Attr<"Placement", "placement"> {
   }];
 }
 
+def Rota_WorkAttr : Rota_Attr<"Work", "work"> {
+  let summary = "how the mesh divides the operations of a function";
+  let description = [{
+    Operations of one call: `rank`, of the rank that has most; `whole`, on a mesh
+    of one rank; and `without`, by axis in the order of the axes, of the busiest
+    rank if that axis had one rank and the others divided what they do. Axes
+    that divide nothing are not printed:
+
+    `#rota.work<rank = 40, whole = 160, tensor = 160>`
+  }];
+  let parameters = (ins "int64_t":$rank, "int64_t":$whole,
+                        ArrayRefParameter<"int64_t">:$without);
+  let hasCustomAssemblyFormat = 1;
+}
+
 def Rota_AxisRefs : TypedArrayAttrBase<Rota_AxisRefAttr, "mesh axes">;
 
 #endif // ROTA_IR_ROTA_SHARDINGS
