@@ -3,6 +3,7 @@
 
 #include "ir/rota/cost/Traffic.h"
 #include "ir/rota/experts/CountedRows.h"
+#include "ir/rota/model/Roles.h"
 #include "ir/rota/sharding/Sharding.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -86,6 +87,81 @@ private:
 };
 } // namespace
 
+void DividedAmount::add(const DividedAmount &other, double times) {
+  rank += times * other.rank;
+  whole += times * other.whole;
+  for (const auto &[axis, amount] : other.without)
+    without[axis] += times * amount;
+}
+
+/// The axes of the module's mesh that have several ranks of a stage, by name.
+static std::map<std::string, mlir::rota::MeshAxis>
+axesOf(mlir::rota::MeshAttr mesh) {
+  std::map<std::string, mlir::rota::MeshAxis> axes;
+  for (size_t i = 0; i < mesh.getSizes().size(); ++i)
+    if (auto axis = static_cast<mlir::rota::MeshAxis>(i);
+        mesh.getSize(axis) > 1 && axis != mlir::rota::MeshAxis::Stage)
+      axes[stringifyMeshAxis(axis).str()] = axis;
+  return axes;
+}
+
+/// The operations of a function, `flops` by the ops that it has. Without
+/// `rota.work`, no axis divides them.
+static DividedAmount workOf(mlir::func::FuncOp function, double flops) {
+  auto attribute =
+      mlir::rota::RotaDialect::WorkAttrHelper(function.getContext())
+          .getAttr(function);
+  DividedAmount work{flops, flops, {}};
+  if (attribute)
+    work = {static_cast<double>(attribute.getRank()),
+            static_cast<double>(attribute.getWhole()),
+            {}};
+  for (const auto &[name, axis] : axesOf(mlir::rota::meshOf(function)))
+    work.without[name] =
+        attribute ? static_cast<double>(
+                        attribute.getWithout()[static_cast<size_t>(axis)])
+                  : work.rank;
+  return work;
+}
+
+/// The bytes that wait for the backward of a layer or of the loss: activations
+/// that enter its forward, and residuals.
+static DividedAmount keptBytes(mlir::func::FuncOp function) {
+  using mlir::rota::Role;
+  DividedAmount kept;
+  mlir::rota::FunctionRoles roles(function);
+  if (roles.signature().kind != mlir::rota::FunctionKind::Forward)
+    return kept;
+  mlir::rota::MeshAttr mesh = mlir::rota::meshOf(function);
+  auto axes = axesOf(mesh);
+  auto add = [&](const mlir::rota::FunctionPort &port) {
+    auto type = llvm::dyn_cast<mlir::RankedTensorType>(port.type());
+    if (!type)
+      return;
+    auto bytes =
+        static_cast<double>(type.getNumElements() *
+                            llvm::divideCeil(type.getElementTypeBitWidth(), 8));
+    mlir::rota::ShardingAttr sharding = port.sharding();
+    auto refs = sharding ? mlir::rota::dividingAxes(sharding)
+                         : llvm::SmallVector<mlir::rota::AxisRefAttr>();
+    kept.rank += bytes;
+    kept.whole += bytes * static_cast<double>(mesh.getSize(refs));
+    for (const auto &[name, axis] : axes) {
+      double parts = 1;
+      for (mlir::rota::AxisRefAttr ref : refs)
+        if (ref.getAxis() == axis)
+          parts *= static_cast<double>(mesh.getSize(ref));
+      kept.without[name] += bytes * parts;
+    }
+  };
+  for (const mlir::rota::FunctionPort &port :
+       roles.arguments(Role::InputActivation))
+    add(port);
+  for (const mlir::rota::FunctionPort &port : roles.results(Role::Residual))
+    add(port);
+  return kept;
+}
+
 FunctionCosts functionCosts(mlir::ModuleOp module) {
   FunctionCosts costs;
   module.walk([&](mlir::func::FuncOp function) {
@@ -93,8 +169,11 @@ FunctionCosts functionCosts(mlir::ModuleOp module) {
     if (auto kind =
             llvm::dyn_cast<mlir::rota::LayerOp>(function->getParentOp()))
       name = kind.getSymName().str() + "." + name;
-    CostCollector collector(name, costs[name]);
+    FunctionCost &cost = costs[name];
+    CostCollector collector(name, cost);
     function.walk([&](mlir::Operation *op) { collector.add(op); });
+    cost.work = workOf(function, cost.flops);
+    cost.kept = keptBytes(function);
   });
   return costs;
 }

@@ -33,10 +33,22 @@ struct CollectiveUse {
   double flops = 0;  // operations of its work meanwhile
 };
 
+/// An amount of one rank, and how the mesh divides it.
+struct DividedAmount {
+  double rank = 0;  // of the rank that has most
+  double whole = 0; // on a mesh of one rank
+  /// By axis: of the rank that has most, if that axis had one rank.
+  std::map<std::string, double> without;
+
+  void add(const DividedAmount &other, double times);
+};
+
 /// The cost of a function for one rank, each time it runs.
 struct FunctionCost {
   double flops = 0;
   std::vector<CollectiveUse> collectives;
+  DividedAmount work; // operations, by `rota.work`
+  DividedAmount kept; // bytes that a forward function leaves for its backward
 };
 
 /// The cost of each function by the name of its task.

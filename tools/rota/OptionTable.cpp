@@ -243,7 +243,8 @@ Rows executionRows(RunOptions &o) {
        "The level to write (llvm is LLVM IR, ptx the kernels of a GPU)",
        compile, Choice(o.emit)},
       {"explain", output, "",
-       "Print each transfer between ranks: tensor, reason, and exposed time",
+       "Print each transfer between ranks: tensor, reason, and exposed time; "
+       "in a plan, what each axis of the mesh divides too",
        compile | plan, &o.explain},
       {"state", output, "",
        "Print the tensors that a checkpoint holds, and nothing else", plan,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/rota/PlanReport.h"
 
+#include "lowering/report/Divisions.h"
 #include "passes/pipeline/drawing/Drawing.h"
 #include "runtime/metrics/RunDescription.h"
 #include "runtime/program/DeviceTraits.h"
@@ -37,6 +38,19 @@ ordered_json transfersJson(const std::vector<TransferReport> &reports) {
 /// Null for unpipelined layers, which all stages have.
 ordered_json stageJson(const ChunkNeed &need) {
   return need.stage < 0 ? ordered_json() : ordered_json(need.stage);
+}
+
+ordered_json axesJson(const DivisionReport &report) {
+  ordered_json axes = ordered_json::object();
+  for (const AxisDivision &axis : report.axes) {
+    ordered_json divided = {{"work", axis.work}};
+    if (axis.activations)
+      divided["activations"] = *axis.activations;
+    divided["parameters"] = axis.parameters;
+    divided["optimizer"] = axis.optimizer;
+    axes[axis.axis] = {{"ranks", axis.ranks}, {"divided", divided}};
+  }
+  return axes;
 }
 
 ordered_json policiesJson(const std::vector<PolicyPlan> &rows) {
@@ -99,6 +113,7 @@ ordered_json choiceJson(const RematChoice &choice) {
 ordered_json programJson(const RunOptions &options, const PlanAnswer &answer) {
   const Program &program = answer.plan.program;
   bool hasBarrier = hasStepBarrier(program, options.optimizer, options.skip);
+  DivisionReport divisions = explainDivision(program, answer.plan.costs);
   ordered_json ranks = ordered_json::array();
   for (const Stage &rank : program.stages)
     ranks.push_back({{"bytes", rank.arenaBytes},
@@ -113,6 +128,9 @@ ordered_json programJson(const RunOptions &options, const PlanAnswer &answer) {
                        {"bubble", program.bubble},
                        {"step_barrier", hasBarrier},
                        {"mesh", meshJson(program)},
+                       {"axes", axesJson(divisions)},
+                       {"operations", divisions.operations},
+                       {"even_share", divisions.evenShare},
                        {"stages", ranks},
                        {"policies", policiesJson(answer.choices.policies)},
                        {"transfers", transfersJson(answer.plan.transfers)},
@@ -171,6 +189,9 @@ std::string describePlan(const RunOptions &options, const PlanReport &report) {
       grouped(static_cast<int64_t>(program.flopsPerToken)), program.schedule,
       counted(rankCount(program), "rank"),
       counted(program.microbatches, "microbatch", "es"), 100 * program.bubble);
+  DivisionReport divisions = explainDivision(program, report.answer.plan.costs);
+  if (std::string shortfall = describeShortfall(divisions); !shortfall.empty())
+    text += shortfall + "\n";
   text += fmt::format("{}\n{}\n{}", gridOf(report.answer.plan), program.plan,
                       describePolicies(policies));
   if (choice)
@@ -187,8 +208,8 @@ std::string describePlan(const RunOptions &options, const PlanReport &report) {
   if (options.optimizer.postValidate)
     text += "\n" + describePostValidate(program);
   if (options.explain)
-    text +=
-        "\n" + describeTransfers(report.answer.plan.transfers, Assumptions());
+    text += "\n" + describeDivision(divisions) + "\n" +
+            describeTransfers(report.answer.plan.transfers, Assumptions());
   return text;
 }
 
