@@ -45,6 +45,9 @@ const std::map<std::string, double> kBelow = {
     {"olmo-2-7b sequence model.layers.{layer}.self_attn.o_proj.weight", 0},
     // Latent attention.
     {"deepseek-v3 tensor work", 3.71},
+    // The product of multi-token prediction.
+    {"deepseek-v3 tensor model.layers.61.eh_proj.weight", 0},
+    {"deepseek-v3 sequence model.layers.61.eh_proj.weight", 0},
     // Rows of experts.
     {"deepseek-v3 sequence activations", 1.84},
     {"deepseek-v3 context work", 1.66},
