@@ -24,45 +24,18 @@ namespace {
 /// has reached its bound must go.
 const std::map<std::string, double> kBelow = {
     // Its one key-value head is whole on each rank.
-    {"gemma-3-1b tensor work", 3.82},
     {"gemma-3-1b tensor model.layers.{layer}.self_attn.k_proj.weight", 0},
     {"gemma-3-1b tensor model.layers.{layer}.self_attn.v_proj.weight", 0},
     {"gemma-3-1b sequence model.layers.{layer}.self_attn.k_proj.weight", 0},
     {"gemma-3-1b sequence model.layers.{layer}.self_attn.v_proj.weight", 0},
-    // One matrix of queries, keys and values; positions.
-    {"gpt2 tensor work", 2.71},
-    {"gpt2 tensor transformer.h.{layer}.attn.c_attn.weight", 0},
-    {"gpt2 sequence transformer.h.{layer}.attn.c_attn.weight", 0},
-    {"gpt2 tensor transformer.wpe.weight", 0},
-    {"gpt2 sequence transformer.wpe.weight", 0},
-    // Norms over all heads.
-    {"olmo-2-7b tensor work", 2.79},
-    {"olmo-2-7b tensor model.layers.{layer}.self_attn.q_proj.weight", 0},
-    {"olmo-2-7b tensor model.layers.{layer}.self_attn.k_proj.weight", 0},
-    {"olmo-2-7b tensor model.layers.{layer}.self_attn.o_proj.weight", 0},
-    {"olmo-2-7b sequence model.layers.{layer}.self_attn.q_proj.weight", 0},
-    {"olmo-2-7b sequence model.layers.{layer}.self_attn.k_proj.weight", 0},
-    {"olmo-2-7b sequence model.layers.{layer}.self_attn.o_proj.weight", 0},
-    // Latent attention.
-    {"deepseek-v3 tensor work", 3.71},
     // The product of multi-token prediction.
     {"deepseek-v3 tensor model.layers.61.eh_proj.weight", 0},
     {"deepseek-v3 sequence model.layers.61.eh_proj.weight", 0},
-    // Rows of experts.
+    // Rows of experts are whole along `sequence`, which divides their matrices.
     {"deepseek-v3 sequence activations", 1.84},
-    {"deepseek-v3 context work", 1.66},
-    {"deepseek-v3 context activations", 1.49},
     {"gpt-oss-20b sequence activations", 2.65},
-    {"gpt-oss-20b context work", 1.39},
-    {"gpt-oss-20b context activations", 1.12},
     {"mixtral-8x7b sequence activations", 2.89},
-    {"mixtral-8x7b context work", 1.13},
-    {"mixtral-8x7b context activations", 1.18},
     {"qwen3-30b-a3b sequence activations", 1.71},
-    {"qwen3-30b-a3b context work", 1.69},
-    {"qwen3-30b-a3b context activations", 1.29},
-    {"tiny-moe context work", 2.43},
-    {"tiny-moe context activations", 1.43},
 };
 
 /// Tensors that `tensor` and `sequence` may leave whole, by the ends of their
