@@ -28,10 +28,10 @@ const std::map<std::string, double> kBelow = {
     {"gemma-3-1b tensor model.layers.{layer}.self_attn.v_proj.weight", 0},
     {"gemma-3-1b sequence model.layers.{layer}.self_attn.k_proj.weight", 0},
     {"gemma-3-1b sequence model.layers.{layer}.self_attn.v_proj.weight", 0},
-    // The product of multi-token prediction.
+    // The projection of multi-token prediction: tokens divide its work.
     {"deepseek-v3 tensor model.layers.61.eh_proj.weight", 0},
     {"deepseek-v3 sequence model.layers.61.eh_proj.weight", 0},
-    // Rows of experts are whole along `sequence`, which divides their matrices.
+    // Rows of experts are whole along `sequence`.
     {"deepseek-v3 sequence activations", 1.84},
     {"gpt-oss-20b sequence activations", 2.65},
     {"mixtral-8x7b sequence activations", 2.89},
@@ -114,9 +114,12 @@ Division divide(const ModelConfig &config, const Mesh &mesh) {
   options.model = ROTA_SOURCE_DIR "/models/configs/" + config.name;
   options.build.sequences = 4;
   options.build.sequenceLength = config.length;
-  for (const MeshAxis &axis : mesh)
+  for (const MeshAxis &axis : mesh) {
     if (axis.name == "expert")
       options.build.experts.ranks = axis.size;
+    if (axis.name == "context")
+      options.build.experts.parts = axis.size;
+  }
   options.shard.meshText = textOf(mesh);
   options.shard.optimizer = "adamw";
   options.shard.exchange = mlir::rota::ContextExchange::Auto;
