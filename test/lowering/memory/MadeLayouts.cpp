@@ -77,8 +77,8 @@ void addData(ModelLayout &layout, bool isDivided) {
 void addAuxiliaryLosses(ModelLayout &layout, int lossWeight) {
   layout.program.auxiliaryLosses = {{"a", 0.5, 3.0}, {"b", -1.0, 2.0}};
   layout.kinds[0].auxiliaryLosses = {1, 0};
-  layout.program.observations = {{"load", 6, 3, 0, /*isAveraged=*/true},
-                                 {"other", 3, 7, 10}};
+  layout.program.observations = {{"load", 6, 3, 1, 0, /*isAveraged=*/true},
+                                 {"other", 3, 7, 1, 10}};
   layout.kinds[0].observations = {1, 0};
   layout.lossWeight = lossWeight;
   layout.auxiliaryCotangents = layout.constantBytes;

@@ -84,7 +84,7 @@ Request ThroughGpu::start(Stream stream, const Collective &collective,
   both.host = destination;
   both.destination =
       moved(destination, destinationElements(collective, group) * elementBytes);
-  if (source != destination)
+  if (collective.kind != Collective::Kind::AllReduce || source != destination)
     both.source =
         moved(source, sourceElements(collective, group) * elementBytes);
   const GpuBuffer &from = both.source ? *both.source : *both.destination;
