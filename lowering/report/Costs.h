@@ -35,7 +35,7 @@ struct CollectiveUse {
 
 /// An amount of one rank, and how the mesh divides it.
 struct DividedAmount {
-  double rank = 0;  // of the rank that has most
+  double rank = 0;  // the fullest rank's
   double whole = 0; // on a mesh of one rank
   /// By axis: of the rank that has most, if that axis had one rank.
   std::map<std::string, double> without;

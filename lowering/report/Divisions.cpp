@@ -64,7 +64,7 @@ private:
   /// Bytes that microbatches keep for their backward at the peak of the
   /// timeline.
   DividedAmount peakOf(const Stage &stage) const {
-    std::map<int, DividedAmount> kept; // of one microbatch, by chunk
+    std::map<int, DividedAmount> kept; // one microbatch, by chunk
     for (const ActionTemplate &form : stage.templates)
       if (form.kind == ActionKind::Forward)
         kept[form.chunk] = sumOf(form, &FunctionCost::kept);

@@ -24,7 +24,7 @@ namespace {
 struct Undivided {
   Location loc;
   std::string function, text, axes;
-  int64_t operations = 0, bytes = 0; // of one rank
+  int64_t operations = 0, bytes = 0; // one rank's
 
   bool isPlacedAs(const Undivided &other) const {
     return std::tie(loc, function, text, axes) ==

@@ -36,7 +36,7 @@ struct StateTensor {
 /// All tensors of the state by parameter, layer and state.
 std::vector<StateTensor> stateTensors(const Program &program);
 
-/// Those of the master copies, in the order of their names.
+/// The tensors of master copies, in the order of their names.
 std::vector<StateTensor> masterTensors(const Program &program);
 
 /// One rank's part of a parameter in a tensor of the state.

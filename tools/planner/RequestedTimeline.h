@@ -25,12 +25,12 @@ struct TimelineRequest {
   std::optional<pipe::GatherMode> weightGather;
   std::optional<int64_t> window, prefetch; // as in GatherRequest
   pipe::CostTable costs;
-  bool costsAreOfRanks = false; // of all layers of a rank, not of a chunk
+  bool costsAreOfRanks = false; // all layers of a rank, not a chunk's
 };
 
 struct RequestedTimeline {
   pipe::Timeline timeline;
-  pipe::CostTable costs; // of its actions
+  pipe::CostTable costs; // by action
   std::string search;    // what a search has tried; empty: there was none
 };
 

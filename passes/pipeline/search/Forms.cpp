@@ -42,7 +42,7 @@ std::vector<ScheduleRequest> formsOf(const ScheduleRequest &request,
 
 struct FoundForm {
   Timeline timeline;
-  double makespan = 0, activations = 0; // of the rank that holds most
+  double makespan = 0, activations = 0; // fullest rank
 };
 
 bool isBetter(const FoundForm &form, const FoundForm &other) {

@@ -17,7 +17,7 @@ struct OpenForm {
 };
 
 /// Costs of the actions of a shape; nothing when it is no shape of the model.
-/// Those of all shapes are for the same layers.
+/// All shapes are for the same layers.
 using CostsOfShape = std::function<std::optional<CostTable>(const Shape &)>;
 
 /// The shortest timeline of the schedule called `name`, which searches, in any

@@ -18,7 +18,7 @@ struct Decomposed {
   Operation *op;
   AxisList axes; // that divide its rows
   SmallVector<Operation *> parts;
-  SmallVector<Value> results; // of the parts
+  SmallVector<Value> results; // the parts' results
 
   /// Gives the uses back to the op and erases the parts.
   void restore() {

@@ -292,10 +292,10 @@ struct Started {
   std::string what;
   Request request = 0;
   std::vector<uint8_t> source, destination, expected;
-  size_t begin = 0; // of the result in the destination
+  size_t begin = 0; // byte of the destination where the result is
 };
 
-/// Both buffers are one: the part lies in the whole.
+/// One buffer serves as both: the part lies in the whole.
 void startInPlace(Communicator &communicator, const RandomCollective &next,
                   Started &started) {
   int rank = communicator.rank();

@@ -52,7 +52,7 @@ struct ModelConfig {
   std::string name;
   bool hasExperts = false, hasLatentAttention = false;
   bool dividesHeads = true; // over four ranks
-  int64_t length = 4096;    // of a sequence
+  int64_t length = 4096;    // tokens in a sequence
 
   /// The smallest part of its size by which an axis should divide the work.
   double bound() const {
