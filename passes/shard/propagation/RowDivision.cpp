@@ -16,7 +16,7 @@ namespace {
 /// An op without uses and its parts, which stand in front of it.
 struct Decomposed {
   Operation *op;
-  AxisList axes; // that divide its rows
+  AxisList axes; // axes that divide its rows
   SmallVector<Operation *> parts;
   SmallVector<Value> results; // the parts' results
 
