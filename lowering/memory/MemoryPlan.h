@@ -21,8 +21,8 @@ namespace rota::memory {
 ///   scratch: one block, as large as its neediest task's; one more for the
 ///     forward halves of pairs, if any
 ///   with weights divided over `fsdp`, see WindowPlan.h
-///     windows: gathered weights               UNSHARD .. RESHARD
-///     gradient windows    first B or W .. REDUCE_GRAD complete
+///     windows: gathered weights                 UNSHARD .. RESHARD
+///              their gradients    first B or W .. REDUCE_GRAD complete
 ///   activations: two outgoing messages per direction; the rest lives from the
 ///     action that makes it to the last that reads it:
 ///       input of a chunk     RECV_F (or the F that makes it) .. B or W

@@ -8,9 +8,37 @@
 
 namespace rota::memory {
 
+int64_t Section::allocate(int64_t bytes) {
+  auto number = static_cast<int64_t>(history.size());
+  history.push_back({bytes, number, -1});
+  int64_t offset = isPacked ? packing.offsets[number] : free.allocate(bytes);
+  live[offset] = number;
+  return offset;
+}
+
+void Section::release(const ArenaBlock &block) {
+  if (block.offset < 0 || block.bytes == 0)
+    return;
+  auto found = live.find(block.offset - base);
+  history[found->second].end = static_cast<int64_t>(history.size());
+  live.erase(found);
+  if (!isPacked)
+    free.free(block.offset - base, block.bytes);
+}
+
+std::vector<TimedBlock> Section::times() const {
+  std::vector<TimedBlock> blocks = history;
+  for (TimedBlock &block : blocks)
+    if (block.end < 0)
+      block.end = static_cast<int64_t>(blocks.size());
+  return blocks;
+}
+
 ArenaBlock Section::open(int64_t bytes, std::vector<int> &waits) {
+  if (bytes == 0)
+    return {base, 0};
   bytes = alignUp(bytes);
-  ArenaBlock block{base + free.allocate(bytes), bytes};
+  ArenaBlock block{base + allocate(bytes), bytes};
   auto at = uses.upper_bound(block.offset);
   if (at != uses.begin() && std::prev(at)->second.end > block.offset)
     --at;
@@ -26,8 +54,8 @@ ArenaBlock Section::open(int64_t bytes, std::vector<int> &waits) {
 void Section::close(ArenaBlock &block) {
   if (isHolding)
     kept.push_back(block);
-  else if (block.offset >= 0)
-    free.free(block.offset - base, block.bytes);
+  else
+    release(block);
   block = {};
 }
 

@@ -5,6 +5,7 @@
 #ifndef ROTA_LOWERING_MEMORY_SECTION_H
 #define ROTA_LOWERING_MEMORY_SECTION_H
 
+#include "lowering/memory/BlockPacking.h"
 #include "lowering/memory/FreeList.h"
 
 #include <map>
@@ -20,8 +21,13 @@ struct ArenaBlock {
 
 class Section {
 public:
-  /// Begins at offset `base` of the arena.
+  /// Begins at offset `base` of the arena. Blocks take the best fit when they
+  /// are opened.
   explicit Section(int64_t base) : base(base) {}
+  /// The blocks take the places of `packing`, which was made from `times` of a
+  /// section with the same calls.
+  Section(int64_t base, Packing packing)
+      : base(base), packing(std::move(packing)), isPacked(true) {}
 
   /// A block of at least `bytes`. Adds to `waits` the asynchronous actions that
   /// may still use its bytes.
@@ -39,7 +45,10 @@ public:
   void hold() { isHolding = true; }
   void letGo();
 
-  int64_t peak() const { return free.peak(); }
+  int64_t peak() const { return isPacked ? packing.peak : free.peak(); }
+  /// The blocks with bytes in the order in which they were opened, with times
+  /// that count the blocks opened before.
+  std::vector<TimedBlock> times() const;
 
 private:
   struct Leaving {
@@ -51,8 +60,15 @@ private:
     int action;
   };
 
+  int64_t allocate(int64_t bytes);
+  void release(const ArenaBlock &block);
+
   int64_t base;
   FreeList free;
+  Packing packing; // the places where `isPacked`
+  bool isPacked = false;
+  std::vector<TimedBlock> history; // by order of opening; `end` once closed
+  std::map<int64_t, int64_t> live; // blocks of `history` by offset
   std::vector<Leaving> leaving;
   bool isHolding = false;
   std::vector<ArenaBlock> kept; // closed since `hold`

@@ -13,7 +13,6 @@ VerifierState::VerifierState(const ModelLayout &layout,
       stage(program.stages[number]), number(number), error(error),
       activations(findRegion(stage.regions, "activations")),
       windows(findRegion(stage.regions, "windows")),
-      gradientWindows(findRegion(stage.regions, "gradient windows")),
       offloaded(findRegion(stage.hostRegions, "offloaded")),
       arena(stage, completed), host(stage, completed) {
   first.push_back(0);

@@ -54,7 +54,7 @@ struct VerifierState {
   const Stage &stage;
   int number;
   std::string &error;
-  const Region *activations, *windows, *gradientWindows, *offloaded;
+  const Region *activations, *windows, *offloaded;
   std::vector<int64_t> first; // layers before each chunk; then all
   bool training = true;
   int current = -1; // action

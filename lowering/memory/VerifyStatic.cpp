@@ -225,7 +225,7 @@ private:
              std::to_string(blocks[i + 1].first));
     int64_t end =
         blocks.empty() ? 0 : blocks.back().first + blocks.back().second;
-    for (const char *use : {"windows", "gradient windows", "activations"})
+    for (const char *use : {"windows", "activations"})
       if (const Region *r = findRegion(stage.regions, use);
           r && end > r->offset)
         fail("expected the region '" + std::string(use) +

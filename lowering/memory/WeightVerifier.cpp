@@ -52,7 +52,8 @@ void WeightVerifier::expectAt(int64_t expected, int64_t got, const Name &name) {
 
 void WeightVerifier::unshard(int chunk, const ActionTemplate &actionTemplate) {
   size_t next = 0;
-  if (hasWindows)
+  if (hasWindows) {
+    gathered[chunk].emplace();
     for (const NamedBlock &b : state.blocksOf(chunk)) {
       size_t count = b.block->entries.size();
       if (count > actionTemplate.transfers.size() - next)
@@ -62,6 +63,7 @@ void WeightVerifier::unshard(int chunk, const ActionTemplate &actionTemplate) {
       gather(chunk, b, {actionTemplate.transfers.data() + next, count});
       next += count;
     }
+  }
   if (next != actionTemplate.transfers.size())
     state.fail("expected " + std::to_string(next) + " transfers, got " +
                std::to_string(actionTemplate.transfers.size()));
@@ -88,18 +90,18 @@ void WeightVerifier::gather(int chunk, const NamedBlock &block,
                  std::to_string(t.bytes) + " bytes");
     state.inside(state.windows, target, bytesOf(entry), name);
     state.fail(state.arena.write(target, bytesOf(entry), name, state.current));
-    gathered[chunk].emplace_back(target, name);
+    gathered[chunk]->emplace_back(target, name);
   }
 }
 
 void WeightVerifier::reshard(int chunk) {
   if (!hasWindows)
     return;
-  if (gathered[chunk].empty())
-    state.fail("expected gathered weights");
-  for (auto &[offset, name] : gathered[chunk])
+  if (!gathered[chunk])
+    return state.fail("expected gathered weights");
+  for (auto &[offset, name] : *gathered[chunk])
     state.fail(state.arena.drop(offset, name));
-  gathered[chunk].clear();
+  gathered[chunk].reset();
 }
 
 void WeightVerifier::reduceGrad(int chunk,
@@ -127,7 +129,7 @@ std::string WeightVerifier::reduceOne(int chunk, const Transfer &t) {
 void WeightVerifier::clear(const ActionTemplate &actionTemplate) {
   cleared = actionTemplate.clears;
   for (const Clear &c : cleared) {
-    state.inside(state.gradientWindows, c.offset, c.bytes, {});
+    state.inside(state.windows, c.offset, c.bytes, {});
     state.fail(state.arena.clear(c.offset, c.bytes));
   }
 }

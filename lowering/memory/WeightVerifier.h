@@ -51,8 +51,9 @@ private:
   bool hasWindows;
   KeptParameters kept;
   std::vector<int64_t> elements; // by parameter, as functions see it
-  // By chunk: the places and names of its gathered weights.
-  std::vector<std::vector<std::pair<int64_t, Name>>> gathered;
+  // By chunk: the places and names of its gathered weights, of which a chunk
+  // without parameters has none; nothing where they are not gathered.
+  std::vector<std::optional<std::vector<std::pair<int64_t, Name>>>> gathered;
   std::vector<Clear> cleared; // by this action; no call has added to it yet
 };
 

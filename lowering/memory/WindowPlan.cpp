@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Walks a stage's timeline twice: for the windows of weights, then for those of
-// gradients, which begin after them.
+// Walks a stage's timeline twice: for the times of the windows, then for their
+// places.
 #include "lowering/memory/WindowPlan.h"
 
 namespace rota::memory {
@@ -14,8 +14,19 @@ bool WindowPlan::run() {
     useStatic();
     return true;
   }
-  planWeights();
-  planGradients();
+  std::vector<ActionDraft> drafts = plan.drafts;
+  Section fitted(endOffset);
+  walk(fitted);
+  Packing packing = packBlocks(fitted.times());
+  int64_t peak = fitted.peak();
+  if (packing.peak < peak && plan.error.empty()) {
+    plan.drafts = std::move(drafts);
+    Section packed(endOffset, std::move(packing));
+    walk(packed);
+    peak = packed.peak();
+  }
+  plan.stage.regions.push_back({"windows", endOffset, peak});
+  endOffset += peak;
   return plan.error.empty();
 }
 
@@ -42,25 +53,32 @@ void WindowPlan::useStatic() {
   }
 }
 
-void WindowPlan::planWeights() {
-  Section weights(endOffset);
-  section = &weights;
-  chunks.assign(plan.shape.chunks(), {});
+void WindowPlan::walk(Section &windows) {
+  section = &windows;
+  weights.assign(plan.shape.chunks(), {});
+  gradients.assign(plan.shape.chunks(), {});
   for (int a = 0; a < int(plan.row.size()) && plan.error.empty(); ++a) {
     Kind kind = plan.row[a].kind;
     if (kind == Kind::Unshard)
       unshard(a);
     else if (kind == Kind::Reshard)
       reshard(a);
-    else if (isCompute(kind))
-      useWeights(a);
+    else if (kind == Kind::ReduceGrad)
+      reduce(a);
+    if (!isCompute(kind))
+      continue;
+    useWeights(a);
+    if (kind != Kind::Forward)
+      useGradients(a);
+    if (!plan.row[a].startsPair)
+      section->settle();
   }
-  addRegion("windows", weights);
+  checkReduced();
 }
 
 void WindowPlan::unshard(int action) {
   int chunk = plan.row[action].chunk;
-  Gathered &gathered = chunks[chunk];
+  Gathered &gathered = weights[chunk];
   ActionDraft &draft = plan.drafts[action];
   if (!gathered.blocks.empty())
     return plan.fail(action, "gathers weights that are there: expected RESHARD "
@@ -73,7 +91,7 @@ void WindowPlan::unshard(int action) {
 }
 
 void WindowPlan::reshard(int action) {
-  Gathered &gathered = chunks[plan.row[action].chunk];
+  Gathered &gathered = weights[plan.row[action].chunk];
   if (gathered.blocks.empty())
     return plan.fail(action, "frees weights that no UNSHARD has gathered");
   if (gathered.unshard >= 0) // nothing has used them
@@ -84,7 +102,7 @@ void WindowPlan::reshard(int action) {
 }
 
 void WindowPlan::useWeights(int action) {
-  Gathered &gathered = chunks[plan.row[action].chunk];
+  Gathered &gathered = weights[plan.row[action].chunk];
   if (gathered.blocks.empty())
     return plan.fail(action,
                      "needs the weights of chunk " +
@@ -97,31 +115,18 @@ void WindowPlan::useWeights(int action) {
   plan.drafts[action].values = numberOf(gathered);
 }
 
-void WindowPlan::planGradients() {
-  Section gradients(endOffset);
-  section = &gradients;
-  chunks.assign(plan.shape.chunks(), {});
-  for (int a = 0; a < int(plan.row.size()) && plan.error.empty(); ++a) {
-    Kind kind = plan.row[a].kind;
-    if (kind == Kind::ReduceGrad)
-      reduce(a);
-    else if (isCompute(kind))
-      useGradients(a);
-  }
+void WindowPlan::checkReduced() {
   for (int a = int(plan.row.size()); a-- > 0 && plan.error.empty();)
-    for (const ArenaBlock &block : chunks[plan.row[a].chunk].blocks)
+    for (const ArenaBlock &block : gradients[plan.row[a].chunk].blocks)
       if (block.offset >= 0)
         plan.fail(a, "is the last of a chunk whose gradient is not reduced: "
                      "expected REDUCE_GRAD after its last B or W");
-  addRegion("gradient windows", gradients);
 }
 
 void WindowPlan::useGradients(int action) {
   const Action &a = plan.row[action];
-  if (a.kind == Kind::Forward)
-    return settle(a);
   ActionDraft &draft = plan.drafts[action];
-  Gathered &gathered = chunks[a.chunk];
+  Gathered &gathered = gradients[a.chunk];
   std::vector<ChunkBlock> blocks = plan.blocksOf(a.chunk);
   gathered.blocks.resize(blocks.size());
   std::vector<int64_t> cleared(blocks.size(), -1);
@@ -142,17 +147,10 @@ void WindowPlan::useGradients(int action) {
   draft.gradients = numberOf(gathered);
   if (clears)
     draft.cleared = numberOf(cleared);
-  settle(a);
-}
-
-/// After the action, or after its pair.
-void WindowPlan::settle(const Action &action) {
-  if (!action.startsPair)
-    section->settle();
 }
 
 void WindowPlan::reduce(int action) {
-  Gathered &gathered = chunks[plan.row[action].chunk];
+  Gathered &gathered = gradients[plan.row[action].chunk];
   if (gathered.blocks.empty())
     return;
   plan.drafts[action].gradients = numberOf(gathered);
@@ -176,11 +174,6 @@ int WindowPlan::numberOf(const std::vector<int64_t> &offsets) {
   if (isNew)
     lists.push_back(&found->first);
   return found->second;
-}
-
-void WindowPlan::addRegion(const char *use, const Section &planned) {
-  plan.stage.regions.push_back({use, endOffset, planned.peak()});
-  endOffset += planned.peak();
 }
 
 } // namespace rota::memory

@@ -14,11 +14,12 @@ namespace rota::memory {
 ///
 ///   weights of a chunk's blocks     UNSHARD .. RESHARD
 ///   gradient of a block             first B or W (I for embed's) after the
-///   last
-///                                   REDUCE_GRAD .. next REDUCE_GRAD complete
+///                                   last REDUCE_GRAD .. next REDUCE_GRAD
+///                                   complete
 ///
-/// Weights and gradients have sections of their own, so that a bound on the
-/// number of gathered chunks is one on bytes, and equal layers leave no gaps.
+/// Weights and gradients share a section: when a chunk's gradient is at its
+/// largest, forward's windows are closed. All times are known, so the blocks
+/// are packed, which takes a second walk.
 class WindowPlan {
 public:
   explicit WindowPlan(StagePlan &plan) : plan(plan) {}
@@ -37,7 +38,7 @@ public:
   int64_t end() const { return endOffset; }
 
 private:
-  /// The windows of one chunk.
+  /// The windows of one chunk, of weights or of gradients.
   struct Gathered {
     std::vector<ArenaBlock> blocks; // by block; none: not gathered
     int unshard = -1;               // not waited for yet
@@ -45,21 +46,19 @@ private:
   };
 
   void useStatic();
-  void planWeights();
+  void walk(Section &windows);
   void unshard(int action);
   void reshard(int action);
   void useWeights(int action);
-  void planGradients();
+  void checkReduced();
   void reduce(int action);
   void useGradients(int action);
-  void settle(const Action &action);
   int numberOf(const std::vector<int64_t> &offsets);
   int numberOf(Gathered &gathered);
-  void addRegion(const char *use, const Section &section);
 
   StagePlan &plan;
-  std::vector<Gathered> chunks;
-  Section *section = nullptr; // the section in planning
+  std::vector<Gathered> weights, gradients; // by chunk
+  Section *section = nullptr;               // the section of this walk
   std::map<std::vector<int64_t>, int> numbers;
   std::vector<const std::vector<int64_t> *> lists; // the keys of `numbers`
   int64_t endOffset = 0;

@@ -2,6 +2,7 @@
 #include "tools/planner/Planner.h"
 
 #include "tools/planner/ChooseActivations.h"
+#include "tools/planner/ChooseRepeats.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -21,6 +22,11 @@ static void markChosen(PlanChoices &choices) {
 
 bool chooseOpen(PlanRequest &request, PlanChoices &choices,
                 std::string &error) {
+  if (request.chooseRepeats) {
+    chooseRepeats(request);
+    choices.repeats = request.compiler.schedule.repeats;
+    request.chooseRepeats = false;
+  }
   // Policies are chosen for the timeline of the whole memory; a bound on
   // activations as well would leave nothing to choose.
   if (request.chooseActivations && !request.chooseRemat) {

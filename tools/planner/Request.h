@@ -19,7 +19,8 @@ struct PlanRequest {
   OptimizerOptions optimizer;
   SkipOptions skip;
 
-  bool chooseRemat = false; // the policy of each stage and chunk
+  bool chooseRepeats = false; // the chunks of a single stage
+  bool chooseRemat = false;   // the policy of each stage and chunk
   /// The bound on the activations of a schedule that searches.
   bool chooseActivations = false;
 };

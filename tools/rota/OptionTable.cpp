@@ -161,7 +161,8 @@ Rows pipelineRows(RunOptions &o) {
            timelines, &layers.microbatches, 1, maxInt},
           {"repeats", group, "N",
            "Chunks of layers on each rank. Schedule auto takes 1 or 2; costs "
-           "of actions are then those of all layers of a rank",
+           "of actions are then those of all layers of a rank. A single stage "
+           "with an fsdp axis is divided so that transfers are hidden",
            timelines, &layers.repeats, 1, maxInt},
           {"delay", group, "N", "Iterations from one stage to the next: 1 or 2",
            timelines, &layers.delay, 1, pipe::kOutgoingBuffers},

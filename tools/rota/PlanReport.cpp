@@ -123,6 +123,7 @@ ordered_json programJson(const RunOptions &options, const PlanAnswer &answer) {
                        {"schedule", program.schedule},
                        {"parameters", program.parameterCount},
                        {"flops_per_token", program.flopsPerToken},
+                       {"chunks", answer.plan.timeline.shape.chunks()},
                        {"microbatches", program.microbatches},
                        {"accumulation_steps", program.accumulationSteps},
                        {"bubble", program.bubble},
@@ -176,26 +177,34 @@ std::string gridOf(const Plan &plan) {
              : plan.program.timeline;
 }
 
+/// ", 34 chunks of layers" where the planner has divided them.
+std::string chosenChunks(const PlanChoices &choices) {
+  return choices.repeats > 1
+             ? ", " + counted(choices.repeats, "chunk") + " of layers"
+             : "";
+}
+
 } // namespace
 
 std::string describePlan(const RunOptions &options, const PlanReport &report) {
-  const auto &[policies, choice, activations] = report.answer.choices;
+  const PlanChoices &choices = report.answer.choices;
+  const auto &policies = choices.policies;
   const auto &measured = report.measured;
   const Program &program = report.answer.plan.program;
   std::string text = fmt::format(
       "{}: {} parameters, {} operations per token (forward and "
-      "backward)\n{}, {}, {}, bubble {:.1f} %\n\n",
+      "backward)\n{}, {}, {}{}, bubble {:.1f} %\n\n",
       program.model, grouped(program.parameterCount),
       grouped(static_cast<int64_t>(program.flopsPerToken)), program.schedule,
-      counted(rankCount(program), "rank"),
+      counted(rankCount(program), "rank"), chosenChunks(choices),
       counted(program.microbatches, "microbatch", "es"), 100 * program.bubble);
   DivisionReport divisions = explainDivision(program, report.answer.plan.costs);
   if (std::string shortfall = describeShortfall(divisions); !shortfall.empty())
     text += shortfall + "\n";
   text += fmt::format("{}\n{}\n{}", gridOf(report.answer.plan), program.plan,
                       describePolicies(policies));
-  if (choice)
-    text += "\n" + describeChoice(*choice, options.compiler.memoryText);
+  if (choices.remat)
+    text += "\n" + describeChoice(*choices.remat, options.compiler.memoryText);
   if (!hasStepBarrier(program, options.optimizer, options.skip))
     text += "\n" + describeSteady(program, policies, measured);
   if (measured)

@@ -9,6 +9,7 @@ PlanRequest planRequest(const RunOptions &options) {
   PlanRequest request{compilerOptions(options), options.optimizer,
                       options.skip};
   const CompilerOptions &compiler = request.compiler;
+  request.chooseRepeats = opensRepeats(options);
   request.chooseRemat = compiler.differentiate.remat == kAutoRemat;
   request.chooseActivations = compiler.memory > 0 &&
                               pipe::isSearch(compiler.schedule.schedule) &&

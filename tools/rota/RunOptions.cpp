@@ -188,7 +188,8 @@ static OptionMistake checkWindows(const RunOptions &options, bool hasFsdp) {
       return {name, "expected a mesh with an fsdp axis above 1, got " +
                         inQuotes(compiler.shard.meshText)};
   if (compiler.complete.mode == pipe::GatherMode::PerRepeat &&
-      compiler.schedule.repeats <= 1 && compiler.schedule.layersPerChunk == 0)
+      compiler.schedule.stages > 1 && compiler.schedule.repeats <= 1 &&
+      compiler.schedule.layersPerChunk == 0)
     return {"weight-gather",
             "expected more than 1 repeat for 'per-repeat', got "
             "1; with one repeat 'once' gathers as often"};
@@ -338,6 +339,20 @@ OptionMistake rota::checkOptions(RunOptions &options) {
     std::fprintf(stderr, "note: 'microbatches': %s\n",
                  microbatchesText(options).c_str());
   return {};
+}
+
+bool rota::opensRepeats(const RunOptions &options) {
+  const mlir::pipe::ScheduleLayersOptions &layers = options.compiler.schedule;
+  std::string error;
+  std::optional<MeshSizes> sizes =
+      mlir::rota::parseMeshSizes(options.compiler.shard.meshText, error);
+  auto divides = [&](mlir::rota::MeshAxis axis) {
+    return sizes && (*sizes)[static_cast<size_t>(axis)] > 1;
+  };
+  return layers.anyRepeats && layers.stages == 1 && layers.repeats <= 1 &&
+         layers.pipelineLayers == 0 && !options.given.contains("pairs") &&
+         !StringRef(layers.schedule).ends_with(".csv") &&
+         divides(mlir::rota::MeshAxis::Fsdp);
 }
 
 /// Program::modelOptions.

@@ -79,6 +79,10 @@ std::optional<int> parseRunOptions(Command verb, int argc,
 /// tokens.
 CompilerOptions compilerOptions(const RunOptions &options);
 
+/// Whether the planner chooses the chunks of checked options: those of a single
+/// stage whose weights or gradients travel.
+bool opensRepeats(const RunOptions &options);
+
 /// "8" as given, or "8, the fewest that schedule 'zbv' takes on 4 stages".
 std::string microbatchesText(const RunOptions &options);
 

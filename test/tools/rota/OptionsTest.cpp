@@ -362,7 +362,7 @@ TEST_F(OptionsTest, WeightGathering) {
          "'shard-optimizer': expected a mesh with an axis above 1 besides "
          "stage and fsdp, got 'stage=1'");
   refuse(
-      {"--mesh", "fsdp=2", "--weight-gather", "per-repeat"},
+      {"--mesh", "fsdp=2,stage=2", "--weight-gather", "per-repeat"},
       "'weight-gather': expected more than 1 repeat for 'per-repeat', got 1; "
       "with one repeat 'once' gathers as often");
   refuse(

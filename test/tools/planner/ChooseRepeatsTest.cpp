@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The chunks that the planner divides a single stage into.
+#include "tools/planner/ChooseRepeats.h"
+#include "tools/planner/ComparePolicies.h"
+
+#include "gtest/gtest.h"
+
+using namespace rota;
+
+namespace {
+
+/// Llama 3.1 8B, which has 32 layers, on eight ranks.
+PlanRequest requestOf(const std::string &mesh) {
+  PlanRequest request;
+  CompilerOptions &compiler = request.compiler;
+  compiler.model = ROTA_SOURCE_DIR "/models/configs/llama-3.1-8b";
+  compiler.build.sequences = 64;
+  compiler.build.sequenceLength = 4096;
+  compiler.shard.meshText = mesh;
+  compiler.shard.optimizer = "adamw";
+  compiler.schedule.schedule = "circular";
+  compiler.differentiate.remat = "full";
+  request.chooseRepeats = true;
+  return request;
+}
+
+std::vector<int64_t> chosenLayers(const PlanRequest &request) {
+  const auto &layers = request.compiler.schedule.layersPerStage;
+  return {layers.begin(), layers.end()};
+}
+
+TEST(ChooseRepeats, AChunkForEachLayerHidesTheGathers) {
+  PlanRequest request = requestOf("fsdp=8");
+  PolicyPlan whole, divided;
+  planPolicy(request, whole);
+  chooseRepeats(request);
+  planPolicy(request, divided);
+  EXPECT_EQ(request.compiler.schedule.repeats, 34);
+  std::vector<int64_t> layers(34, 1);
+  layers.front() = layers.back() = 0; // the embedding, the loss
+  EXPECT_EQ(chosenLayers(request), layers);
+  EXPECT_LT(divided.step, whole.step);
+  // 45 GiB of windows become less than 4.
+  EXPECT_GT(whole.peakBytes - divided.peakBytes, int64_t(41) << 30);
+}
+
+/// Where each microbatch ends before the next one begins, several chunks gather
+/// each weight for each microbatch. Their work hides that only if it is long.
+TEST(ChooseRepeats, OneChunkWhereNothingHidesTheGathers) {
+  PlanRequest request = requestOf("fsdp=8");
+  request.compiler.build.sequences = 8;
+  request.compiler.build.sequenceLength = 1;
+  request.compiler.schedule.schedule = "1f1b";
+  request.compiler.schedule.microbatches = 8;
+  chooseRepeats(request);
+  EXPECT_LE(request.compiler.schedule.repeats, 1);
+  EXPECT_TRUE(chosenLayers(request).empty());
+  request.compiler.build.sequenceLength = 4096;
+  chooseRepeats(request);
+  EXPECT_EQ(request.compiler.schedule.repeats, 34);
+}
+
+/// Nothing is chosen for what cannot be planned; its error comes later.
+TEST(ChooseRepeats, NothingWithoutAModel) {
+  PlanRequest request = requestOf("fsdp=8");
+  request.compiler.model = "none";
+  chooseRepeats(request);
+  EXPECT_EQ(request.compiler.schedule.repeats, 0);
+}
+
+} // namespace
