@@ -196,6 +196,7 @@ void PipeDialect::initialize() {
   shape.microbatches = getMicrobatches();
   shape.placement = static_cast<::rota::pipe::Placement>(getPlacement());
   shape.hasUnpipelined = getUnpipelined();
+  shape.parts = getParts().value_or(1);
   return shape;
 }
 

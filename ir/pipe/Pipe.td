@@ -66,20 +66,22 @@ def Pipe_ProgramOp : Pipe_Op<"program", [SingleBlock, NoTerminator,
     `microbatches` microbatches in a step. Chunk c = r * stages + s is the r-th
     chunk of a rank: of rank s with placement `loop`, of rank stages-1-s in odd
     rows with placement `v`. Chunks may differ in their numbers of layers. The
-    first may be the embedding alone, the last the loss alone.
+    first may be the embedding alone, the last the loss alone. With `parts`, each
+    of these chunks is divided into as many, which follow one another on its rank
+    and have numbers and contents of their own.
 
     With `unpipelined`, one chunk more, the last, holds layers that are left out
     of the pipeline. Every rank has it, and microbatch m runs on rank m mod stages.
 
-    Life-span: made by `split-stages`; stays until the runtime's program is made
-    of it.
+    Life-span: made by `split-stages`; `divide-chunks` adds parts; stays until
+    the runtime's program is made of it.
 
     Constraints:
-    - C1: `stages`, `repeats` and `microbatches` are positive; with
+    - C1: `stages`, `repeats`, `microbatches` and `parts` are positive; with
       `unpipelined`, `microbatches` is a multiple of `stages`
     - C2: the body holds one `pipe.chunks` and at most one `pipe.timeline`
     - C3: `stack` names a `rota.stack`
-    - C4: there is a chunk for each stage and repeat, on the rank that the
+    - C4: there is a chunk for each stage, repeat and part, on the rank that the
       placement says, and with `unpipelined` one more, on all ranks
     - C5: each chunk has a layer, the embedding or the loss
     - C6: all chunks' layers, one after the other, are the stack's
@@ -108,13 +110,15 @@ def Pipe_ProgramOp : Pipe_Op<"program", [SingleBlock, NoTerminator,
   }];
   let arguments = (ins FlatSymbolRefAttr:$stack, I64Attr:$stages,
                        I64Attr:$repeats, I64Attr:$microbatches,
-                       Pipe_Placement:$placement, UnitAttr:$unpipelined);
+                       Pipe_Placement:$placement, OptionalAttr<I64Attr>:$parts,
+                       UnitAttr:$unpipelined);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
     `stack` $stack `stages` `=` custom<Count>($stages)
     `repeats` `=` custom<Count>($repeats)
     `microbatches` `=` custom<Count>($microbatches)
-    `placement` $placement (`unpipelined` $unpipelined^)? $body attr-dict
+    `placement` $placement (`parts` `=` $parts^)?
+    (`unpipelined` $unpipelined^)? $body attr-dict
   }];
   let hasRegionVerifier = 1;
   let extraClassDeclaration = [{

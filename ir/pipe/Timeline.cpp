@@ -123,20 +123,22 @@ std::optional<Action> parseAction(std::string_view text) {
 int Shape::rankOf(int chunk, int microbatch) const {
   if (isUnpipelined(chunk))
     return microbatch % stages;
-  int row = rowOf(chunk), column = chunk % stages;
-  return placement == Placement::V && row % 2 == 1 ? stages - 1 - column
-                                                   : column;
+  int repeat = chunk / parts / stages, column = chunk / parts % stages;
+  return placement == Placement::V && repeat % 2 == 1 ? stages - 1 - column
+                                                      : column;
 }
 
 bool Shape::owns(int rank, int chunk) const {
   return isUnpipelined(chunk) || rankOf(chunk) == rank;
 }
 
-int Shape::chunkOf(int rank, int repeat) const {
-  if (repeat == repeats)
-    return stages * repeats;
+int Shape::chunkOf(int rank, int row) const {
+  if (row == rows())
+    return stages * rows();
+  int repeat = row / parts;
   bool back = placement == Placement::V && repeat % 2 == 1;
-  return repeat * stages + (back ? stages - 1 - rank : rank);
+  return (repeat * stages + (back ? stages - 1 - rank : rank)) * parts +
+         row % parts;
 }
 
 bool Shape::sendsForward(int chunk, int microbatch) const {
@@ -173,19 +175,29 @@ std::string checkShape(const Shape &shape) {
   };
   for (const std::string &error :
        {positive("stages", shape.stages), positive("repeats", shape.repeats),
-        positive("microbatches", shape.microbatches)})
+        positive("microbatches", shape.microbatches),
+        positive("parts", shape.parts)})
     if (!error.empty())
       return error;
   if (shape.stages > kMaxStages)
     return "expected at most " + std::to_string(kMaxStages) + " stages, got " +
            std::to_string(shape.stages);
-  int64_t chunks = int64_t(shape.stages) * shape.repeats + shape.hasUnpipelined;
-  if (chunks > kMaxActions || chunks * shape.microbatches > kMaxActions)
-    return "expected stages * repeats * microbatches to be at most " +
-           std::to_string(kMaxActions) + ", got " +
-           std::to_string(shape.stages) + " * " +
-           std::to_string(shape.repeats) + " * " +
-           std::to_string(shape.microbatches);
+  int64_t actions = shape.hasUnpipelined ? shape.microbatches : 0;
+  int64_t product = 1;
+  std::string names, numbers;
+  for (auto [name, value] : {std::pair("stages", shape.stages),
+                             {"repeats", shape.repeats},
+                             {"parts", shape.parts},
+                             {"microbatches", shape.microbatches}}) {
+    if (std::string_view(name) == "parts" && value == 1)
+      continue;
+    names += (names.empty() ? "" : " * ") + std::string(name);
+    numbers += (numbers.empty() ? "" : " * ") + std::to_string(value);
+    product = std::min(product * value, kMaxActions + 1);
+  }
+  if (product + actions > kMaxActions)
+    return "expected " + names + " to be at most " +
+           std::to_string(kMaxActions) + ", got " + numbers;
   if (shape.hasUnpipelined && shape.microbatches % shape.stages != 0)
     return "expected microbatches to be a multiple of stages, which divide "
            "those of the layers outside of the pipeline, got " +

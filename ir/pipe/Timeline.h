@@ -36,9 +36,12 @@ template <> struct Names<pipe::Placement> {
 namespace pipe {
 
 /// The dimensions of a timeline. Chunk c = r*S + s holds layers [c*L, (c+1)*L).
+/// `divide-chunks` divides each chunk into P parts, which follow one another on
+/// its rank and are the chunks of the new timeline: part p of chunk c is chunk
+/// c*P + p.
 ///
-/// The unpipelined chunk, number S*R where there is one, holds the layers that
-/// the pipeline leaves out. Every stage has it, and the stages divide its
+/// The unpipelined chunk, number S*R*P where there is one, holds the layers
+/// that the pipeline leaves out. Every stage has it, and the stages divide its
 /// microbatches: m runs on stage m mod S.
 struct Shape {
   int stages = 1;       // S: pipeline ranks
@@ -46,20 +49,25 @@ struct Shape {
   int microbatches = 1; // M
   Placement placement = Placement::Loop;
   bool hasUnpipelined = false; // there is an unpipelined chunk
+  int parts = 1;               // P: parts of a chunk of the schedule
+  /// Chunks per rank, without the unpipelined one.
+  int rows() const { return repeats * parts; }
   /// The unpipelined chunk included, which is the last.
-  int chunks() const { return stages * repeats + hasUnpipelined; }
+  int chunks() const { return stages * rows() + hasUnpipelined; }
   bool isUnpipelined(int chunk) const {
-    return hasUnpipelined && chunk == stages * repeats;
+    return hasUnpipelined && chunk == stages * rows();
   }
   /// The rank that runs `microbatch` of `chunk`. It depends on the microbatch
   /// for the unpipelined chunk alone.
   int rankOf(int chunk, int microbatch = 0) const;
   /// True when `rank` runs microbatches of `chunk`.
   bool owns(int rank, int chunk) const;
-  /// The chunk of `rank` in row `repeat`; the unpipelined chunk in row R.
-  int chunkOf(int rank, int repeat) const;
+  /// The chunk of `rank` in row `row`; the unpipelined chunk in row R*P.
+  int chunkOf(int rank, int row) const;
   /// The row of `chunk`, which is its number among the chunks of its rank.
-  int rowOf(int chunk) const { return chunk / stages; }
+  int rowOf(int chunk) const {
+    return chunk / (stages * parts) * parts + chunk % parts;
+  }
   /// True when the activation that leaves `chunk` goes to another rank. It
   /// depends on the microbatch for the chunk before the unpipelined one.
   bool sendsForward(int chunk, int microbatch = 0) const;

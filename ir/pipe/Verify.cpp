@@ -12,6 +12,7 @@ LogicalResult ProgramOp::verifyRegions() {
   for (auto [name, value] :
        {std::pair<StringRef, int64_t>("stages", getStages()),
         {"repeats", getRepeats()},
+        {"parts", getParts().value_or(1)},
         {"microbatches", getMicrobatches()}})
     if (value < 1 || value > ::rota::pipe::kMaxActions)
       return emitOpError("expected '")
@@ -85,7 +86,7 @@ LogicalResult ProgramOp::verifySymbolUses(SymbolTableCollection &symbolTables) {
   if (int64_t(table.getChunks().size()) != getShape().chunks())
     return table.emitOpError("expected ")
            << getShape().chunks() << " chunks (" << getStages()
-           << " stages, each " << getRepeats()
+           << " stages, each " << getShape().rows()
            << (getUnpipelined() ? ", and the unpipelined one" : "") << "), got "
            << table.getChunks().size();
   int64_t next = 0;

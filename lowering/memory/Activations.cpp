@@ -88,8 +88,8 @@ public:
   ActivationPlan(StagePlan &plan, int64_t base)
       : plan(plan), layout(plan.layout), shape(plan.shape), base(base),
         section(base), host(0),
-        held(size_t(shape.repeats + shape.hasUnpipelined) *
-             shape.microbatches) {}
+        held(size_t(shape.rows() + shape.hasUnpipelined) * shape.microbatches) {
+  }
 
   bool run() {
     if (has(plan, ActionKind::SendForward))

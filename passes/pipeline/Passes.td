@@ -249,6 +249,70 @@ def InsertCommunication : PipelinePass<"insert-communication"> {
   ];
 }
 
+def DivideChunks : PipelinePass<"divide-chunks"> {
+  let summary = "make chunks of a chunk's layers, for windows of layers";
+  let description = [{
+    With `mode=per-layer`, divides each chunk of the program into parts of a layer,
+    and each action of the timeline into actions of the parts. `gather-weights`
+    then gathers the weights of the next layer while one computes, forward and
+    backward, and reduces the gradient of the one before: a window of two layers
+    serves chunks of any length.
+
+    All chunks have as many parts as the one with the fewest layers, the embedding
+    and the loss counted; the first part may be the embedding alone, the last the
+    loss alone. Of chunks with more, some parts have two layers. The unpipelined
+    chunk stays whole. The order of a rank's work does not change.
+
+    Before: a timeline of compute actions and messages that `verify-timeline`
+    accepts; another one is an error. Functions are of layers, so they stay.
+
+    ```mlir
+    rota.stack @layers layers = 4 pattern [@identity] {
+      rota.layer @identity {
+        func.func @forward(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
+          return %x : tensor<2x8xf32>
+        }
+      }
+    }
+    pipe.program stack @layers stages = 2 repeats = 1 microbatches = 2 placement loop {
+      pipe.chunks [
+        <rank 0 embed layers [@identity 0, @identity 1]>,
+        <rank 1 layers [@identity 2, @identity 3] loss>
+      ]
+      pipe.timeline "1f1b" delay = 1 rows [
+        "0F0,0F1,0B0,0B1",
+        "1F0,1B0,1F1,1B1"
+      ]
+    }
+    ```
+
+    becomes, with `mode=per-layer`,
+
+    ```
+    pipe.program stack @layers stages = 2 repeats = 1 microbatches = 2 placement loop parts = 3 {
+      pipe.chunks [
+        <rank 0 embed layers []>,
+        <rank 0 layers [@identity 0]>,
+        <rank 0 layers [@identity 1]>,
+        <rank 1 layers [@identity 2]>,
+        <rank 1 layers [@identity 3]>,
+        <rank 1 layers [] loss>
+      ]
+      pipe.timeline "1f1b" delay = 1 rows [
+        "0F0,1F0,2F0,0F1,1F1,2F1,2B0,1B0,0B0,2B1,1B1,0B1",
+        "3F0,4F0,5F0,5B0,4B0,3B0,3F1,4F1,5F1,5B1,4B1,3B1"
+      ]
+    }
+    ```
+  }];
+  let options = [
+    Option<"mode", "mode", "::rota::pipe::GatherMode",
+           "::rota::pipe::GatherMode::Auto",
+           "When weights are gathered; another than per-layer divides nothing",
+           "::rota::valuesOf<::rota::pipe::GatherMode>()">,
+  ];
+}
+
 def GatherWeights : PipelinePass<"gather-weights"> {
   let summary = "add weight windows and gradient reductions to the timeline";
   let description = [{
@@ -261,6 +325,8 @@ def GatherWeights : PipelinePass<"gather-weights"> {
     - `once`: all chunks gathered before the first action;
     - `per-repeat`: a chunk stays gathered while a window has room, and the next
       one that is needed is gathered meanwhile;
+    - `per-layer`: for the chunks of layers that `divide-chunks` makes, as
+      `per-iteration`, but for uses of a chunk that follow each other at once;
     - `auto`: `per-repeat` with several repeats, else `once`; nothing is gathered
       where no parameter's placement divides its storage further than its compute
       sharding.

@@ -18,6 +18,7 @@ void buildScheduleLayersPipeline(OpPassManager &manager,
 
 void buildCompleteTimelinePipeline(OpPassManager &manager,
                                    const CompleteTimelineOptions &options) {
+  manager.addPass(createDivideChunks({options.mode}));
   manager.addPass(createInsertCommunication());
   manager.addPass(createOffloadResiduals(options));
   manager.addPass(createGatherWeights(options));

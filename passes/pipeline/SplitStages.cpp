@@ -235,7 +235,8 @@ private:
     builder.setInsertionPointToEnd(getOperation().getBody());
     auto program = ProgramOp::create(
         builder, stack.getLoc(), stack.getSymName(), stages, rows, microbatches,
-        static_cast<Placement>(placement.getValue()), shape().hasUnpipelined);
+        static_cast<Placement>(placement.getValue()), /*parts=*/IntegerAttr(),
+        shape().hasUnpipelined);
     builder.setInsertionPointToStart(&program.getBody().emplaceBlock());
     ChunksOp::create(builder, stack.getLoc(),
                      makeChunks(stack, shape(), counts));

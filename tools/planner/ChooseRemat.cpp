@@ -33,7 +33,8 @@ public:
       return std::nullopt;
     }
     std::optional<RematChoice> best = chooseForStages();
-    if (shape().repeats > 1 || shape().hasUnpipelined)
+    // Parts of a chunk are made after its policy is.
+    if (shape().parts == 1 && (shape().repeats > 1 || shape().hasUnpipelined))
       chooseForChunks(best);
     if (!best)
       error = whyNone();
@@ -102,7 +103,7 @@ private:
     std::vector<int> ofStages;
     for (int stage = 0; stage < int(stages); ++stage) {
       std::vector<int> ofChunks;
-      for (int row = 0; row < shape().repeats; ++row)
+      for (int row = 0; row < shape().rows(); ++row)
         ofChunks.push_back(chosen[shape().chunkOf(stage, row)]);
       ofStages.push_back(mostFrequent(ofChunks));
     }
@@ -111,7 +112,7 @@ private:
     for (size_t stage = 0; stage < stages; ++stage)
       if (ofStages[stage] != base)
         text += fmt::format(";{}:{}", stage, planned[ofStages[stage]]->policy);
-    for (int chunk = 0; chunk < shape().stages * shape().repeats; ++chunk)
+    for (int chunk = 0; chunk < shape().stages * shape().rows(); ++chunk)
       if (chosen[chunk] != ofStages[shape().rankOf(chunk)])
         text +=
             fmt::format(";chunk{}:{}", chunk, planned[chosen[chunk]]->policy);

@@ -2,7 +2,7 @@
 #include "tools/planner/Planner.h"
 
 #include "tools/planner/ChooseActivations.h"
-#include "tools/planner/ChooseRepeats.h"
+#include "tools/planner/ChooseWindows.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -26,6 +26,11 @@ bool chooseOpen(PlanRequest &request, PlanChoices &choices,
     chooseRepeats(request);
     choices.repeats = request.compiler.schedule.repeats;
     request.chooseRepeats = false;
+  }
+  if (request.chooseGathers) {
+    chooseGathers(request);
+    choices.gathers = request.compiler.complete.mode;
+    request.chooseGathers = false;
   }
   // Policies are chosen for the timeline of the whole memory; a bound on
   // activations as well would leave nothing to choose.

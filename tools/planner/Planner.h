@@ -12,6 +12,7 @@ namespace rota {
 /// The planner's choices for a request.
 struct PlanChoices {
   int64_t repeats = 0; // chunks of the single stage; at most 1: not divided
+  std::optional<pipe::GatherMode> gathers; // none: not open
   std::vector<PolicyPlan> policies; // the rows that `remat` was chosen of
   std::optional<RematChoice> remat; // none: it was not asked for
   double activations = 0;           // 0: no bound was asked for, or is needed

@@ -20,6 +20,7 @@ struct PlanRequest {
   SkipOptions skip;
 
   bool chooseRepeats = false; // the chunks of a single stage
+  bool chooseGathers = false; // how long weights stay gathered
   bool chooseRemat = false;   // the policy of each stage and chunk
   /// The bound on the activations of a schedule that searches.
   bool chooseActivations = false;

@@ -168,6 +168,11 @@ std::optional<Timeline> complete(const TimelineRequest &request,
             request.schedule + "', which has it";
     return std::nullopt;
   }
+  if (*request.weightGather == GatherMode::PerLayer) {
+    error = "--weight-gather per-layer needs the layers of a model, which a "
+            "schedule has not";
+    return std::nullopt;
+  }
   return gatherWeights(
       timeline, {*request.weightGather, request.window, request.prefetch},
       error);

@@ -134,8 +134,9 @@ Rows meshRows(RunOptions &o) {
        models, Choice(shard.gradientDtype)},
       {"weight-gather", group, "MODE",
        "Time of gathers of weights whose storage is divided (UNSHARD, RESHARD "
-       "and REDUCE_GRAD actions; the default of a run is auto: per-repeat with "
-       "several repeats, else once)",
+       "and REDUCE_GRAD actions). auto, the default of a run: per-repeat or "
+       "once, and with a bound on memory any, whichever makes the step "
+       "shortest",
        timelines, Choice(complete.mode)},
       {"window", group, "N",
        "Chunks whose weights a rank holds gathered, at most (" +

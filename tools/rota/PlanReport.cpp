@@ -177,11 +177,15 @@ std::string gridOf(const Plan &plan) {
              : plan.program.timeline;
 }
 
-/// ", 34 chunks of layers" where the planner has divided them.
-std::string chosenChunks(const PlanChoices &choices) {
-  return choices.repeats > 1
-             ? ", " + counted(choices.repeats, "chunk") + " of layers"
-             : "";
+/// ", 34 chunks of layers, weights gathered per-repeat" where the planner has
+/// chosen so.
+std::string chosenWindows(const PlanChoices &choices) {
+  std::string text;
+  if (choices.repeats > 1)
+    text += ", " + counted(choices.repeats, "chunk") + " of layers";
+  if (choices.gathers)
+    text += std::string(", weights gathered ") + nameOf(*choices.gathers);
+  return text;
 }
 
 } // namespace
@@ -193,10 +197,10 @@ std::string describePlan(const RunOptions &options, const PlanReport &report) {
   const Program &program = report.answer.plan.program;
   std::string text = fmt::format(
       "{}: {} parameters, {} operations per token (forward and "
-      "backward)\n{}, {}, {}{}, bubble {:.1f} %\n\n",
+      "backward)\n{}, {}{}, {}, bubble {:.1f} %\n\n",
       program.model, grouped(program.parameterCount),
       grouped(static_cast<int64_t>(program.flopsPerToken)), program.schedule,
-      counted(rankCount(program), "rank"), chosenChunks(choices),
+      counted(rankCount(program), "rank"), chosenWindows(choices),
       counted(program.microbatches, "microbatch", "es"), 100 * program.bubble);
   DivisionReport divisions = explainDivision(program, report.answer.plan.costs);
   if (std::string shortfall = describeShortfall(divisions); !shortfall.empty())
@@ -225,6 +229,8 @@ std::string describePlan(const RunOptions &options, const PlanReport &report) {
 ordered_json planJson(const RunOptions &options, const PlanReport &report) {
   const Program &program = report.answer.plan.program;
   ordered_json json = programJson(options, report.answer);
+  if (report.answer.choices.gathers)
+    json["weight_gather"] = nameOf(*report.answer.choices.gathers);
   if (report.answer.choices.remat)
     json["remat"] = choiceJson(*report.answer.choices.remat);
   if (!options.checkpoints.folder.empty())

@@ -10,6 +10,7 @@ PlanRequest planRequest(const RunOptions &options) {
                       options.skip};
   const CompilerOptions &compiler = request.compiler;
   request.chooseRepeats = opensRepeats(options);
+  request.chooseGathers = opensGathers(options);
   request.chooseRemat = compiler.differentiate.remat == kAutoRemat;
   request.chooseActivations = compiler.memory > 0 &&
                               pipe::isSearch(compiler.schedule.schedule) &&

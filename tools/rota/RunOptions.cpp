@@ -341,18 +341,29 @@ OptionMistake rota::checkOptions(RunOptions &options) {
   return {};
 }
 
-bool rota::opensRepeats(const RunOptions &options) {
-  const mlir::pipe::ScheduleLayersOptions &layers = options.compiler.schedule;
+/// Whether `axis` of a checked mesh has several ranks.
+static bool divides(const RunOptions &options, mlir::rota::MeshAxis axis) {
   std::string error;
   std::optional<MeshSizes> sizes =
       mlir::rota::parseMeshSizes(options.compiler.shard.meshText, error);
-  auto divides = [&](mlir::rota::MeshAxis axis) {
-    return sizes && (*sizes)[static_cast<size_t>(axis)] > 1;
-  };
+  return sizes && (*sizes)[static_cast<size_t>(axis)] > 1;
+}
+
+/// A file has the chunks that it has, and may have gathers.
+static bool isFile(const RunOptions &options) {
+  return StringRef(options.compiler.schedule.schedule).ends_with(".csv");
+}
+
+bool rota::opensRepeats(const RunOptions &options) {
+  const mlir::pipe::ScheduleLayersOptions &layers = options.compiler.schedule;
   return layers.anyRepeats && layers.stages == 1 && layers.repeats <= 1 &&
-         layers.pipelineLayers == 0 && !options.given.contains("pairs") &&
-         !StringRef(layers.schedule).ends_with(".csv") &&
-         divides(mlir::rota::MeshAxis::Fsdp);
+         layers.pipelineLayers == 0 && !layers.pairs && !isFile(options) &&
+         divides(options, mlir::rota::MeshAxis::Fsdp);
+}
+
+bool rota::opensGathers(const RunOptions &options) {
+  return options.compiler.complete.mode == pipe::GatherMode::Auto &&
+         !isFile(options) && divides(options, mlir::rota::MeshAxis::Fsdp);
 }
 
 /// Program::modelOptions.

@@ -83,6 +83,10 @@ CompilerOptions compilerOptions(const RunOptions &options);
 /// stage whose weights or gradients travel.
 bool opensRepeats(const RunOptions &options);
 
+/// Whether the planner chooses how long weights of checked options stay
+/// gathered.
+bool opensGathers(const RunOptions &options);
+
 /// "8" as given, or "8, the fewest that schedule 'zbv' takes on 4 stages".
 std::string microbatchesText(const RunOptions &options);
 

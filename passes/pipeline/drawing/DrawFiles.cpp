@@ -168,7 +168,7 @@ std::string drawJson(const Timeline &timeline, const Simulation &simulation,
   }
   return text({{"schedule", name},
                {"ranks", shape.stages},
-               {"chunks", shape.repeats},
+               {"chunks", shape.rows()},
                {"microbatches", shape.microbatches},
                {"placement", nameOf(shape.placement)},
                {"unpipelined", shape.hasUnpipelined},

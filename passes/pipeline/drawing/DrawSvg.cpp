@@ -22,7 +22,7 @@ std::string printable(std::string name) {
 /// One hue for each kind; darker for later rows of chunks.
 std::string fillColour(const Shape &shape, const Action &action) {
   constexpr int kHues[] = {212, 28, 150, 285};
-  int rows = shape.repeats + shape.hasUnpipelined;
+  int rows = shape.rows() + shape.hasUnpipelined;
   int row = shape.rowOf(action.chunk);
   int light = 86 - (rows > 1 ? 26 * row / (rows - 1) : 0);
   return fmt::format("hsl({},70%,{}%)", kHues[static_cast<int>(action.kind)],

@@ -43,7 +43,7 @@ std::string reorderedGradients(const Timeline &timeline) {
   for (const std::vector<Action> &row : timeline.ranks) {
     Accumulation embedding;
     // Per row of chunks: a rank has one chunk in each.
-    std::vector<Accumulation> weights(timeline.shape.repeats + 1);
+    std::vector<Accumulation> weights(timeline.shape.rows() + 1);
     for (const Action &action : row) {
       int chunk = action.chunk, microbatch = action.microbatch;
       ActionKind kind = action.kind;

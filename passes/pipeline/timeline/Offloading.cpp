@@ -17,7 +17,7 @@ Timeline offloadResiduals(const Timeline &timeline,
     std::vector<Action> uses = computeOf(row);
     Insertions insertions(uses.size() + 1);
     // The number of each F among the uses.
-    std::vector<int> forwards(size_t(shape.repeats + 1) * shape.microbatches);
+    std::vector<int> forwards(size_t(shape.rows() + 1) * shape.microbatches);
     for (int i = 0; i < int(uses.size()); ++i) {
       int chunk = uses[i].chunk, m = uses[i].microbatch;
       ActionKind kind = uses[i].kind;

@@ -19,7 +19,7 @@ struct PeakCount {
 int peakGradients(const Timeline &timeline, int rank,
                   const std::vector<TimeSpan> &spans) {
   std::vector<std::pair<double, int>> changes;
-  std::vector<bool> isBegun(timeline.shape.repeats + 1); // per row of chunks
+  std::vector<bool> isBegun(timeline.shape.rows() + 1); // per row of chunks
   bool reduces = false;
   for (size_t i = 0; i < spans.size(); ++i) {
     const Action &action = timeline.ranks[rank][i];

@@ -17,7 +17,7 @@ namespace {
 class TransferEnds {
 public:
   explicit TransferEnds(const Shape &shape)
-      : shape(shape), chunks(shape.repeats + 1),
+      : shape(shape), chunks(shape.rows() + 1),
         copies(chunks.size() * shape.microbatches, 0) {}
 
   void end(const Action &action, double time) {

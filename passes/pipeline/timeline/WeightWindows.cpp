@@ -33,7 +33,7 @@ struct GatherInterval {
 /// For each use, the next one of the same chunk, or kNever.
 std::vector<int> nextUses(const std::vector<Action> &uses, const Shape &shape) {
   std::vector<int> next(uses.size(), kNever);
-  std::vector<int> later(shape.repeats + 1, kNever); // per row of chunks
+  std::vector<int> later(shape.rows() + 1, kNever); // per row of chunks
   for (int i = int(uses.size()) - 1; i >= 0; --i) {
     int &following = later[shape.rowOf(uses[i].chunk)];
     next[i] = following;
@@ -54,7 +54,7 @@ std::vector<GatherInterval> planGatherIntervals(const std::vector<Action> &uses,
   // The gathered chunks, farthest next use last: next use, negative last use,
   // number of the interval.
   std::set<std::tuple<int, int, int>> gathered;
-  std::vector<int> current(shape.repeats + 1, -1); // interval per row
+  std::vector<int> current(shape.rows() + 1, -1); // interval per row
   for (int i = 0; i < int(uses.size()); ++i) {
     int &number = current[shape.rowOf(uses[i].chunk)];
     int first = firstAtOnce(uses, i), last = lastAtOnce(uses, i);
@@ -78,12 +78,16 @@ std::vector<GatherInterval> planGatherIntervals(const std::vector<Action> &uses,
   return intervals;
 }
 
-std::vector<GatherInterval>
-intervalsOfEachUse(const std::vector<Action> &uses) {
+/// A gather for each use; with `joins`, one for uses of a chunk that follow
+/// each other, as the F and the B of the last layer.
+std::vector<GatherInterval> intervalsOfEachUse(const std::vector<Action> &uses,
+                                               bool joins) {
   std::vector<GatherInterval> intervals;
   for (int i = 0; i < int(uses.size()); ++i) {
     int first = firstAtOnce(uses, i);
-    if (first == i || uses[first].chunk != uses[i].chunk)
+    if (joins && i > 0 && uses[i - 1].chunk == uses[i].chunk)
+      intervals.back().last = lastAtOnce(uses, i);
+    else if (first == i || uses[first].chunk != uses[i].chunk)
       intervals.push_back({uses[i].chunk, first, lastAtOnce(uses, i)});
   }
   return intervals;
@@ -96,7 +100,7 @@ Insertions placeGathers(const std::vector<GatherInterval> &intervals,
                         int window, int prefetch) {
   Insertions places(uses.size() + 1);
   std::vector<std::vector<int>> endsAt(uses.size() + 1); // chunks
-  std::vector<bool> isOpen(shape.repeats + 1);
+  std::vector<bool> isOpen(shape.rows() + 1);
   int open = 0;
   auto next = intervals.begin();
   for (int i = 0; i <= int(uses.size()); ++i) {
@@ -122,7 +126,7 @@ Insertions placeGathers(const std::vector<GatherInterval> &intervals,
 /// Adds REDUCE_GRAD after each chunk's last gradient, or after each.
 void placeReductions(const std::vector<Action> &uses, const Shape &shape,
                      bool each, Insertions &places) {
-  std::vector<bool> isReduced(shape.repeats + 1); // per row of chunks
+  std::vector<bool> isReduced(shape.rows() + 1); // per row of chunks
   for (int i = int(uses.size()) - 1; i >= 0; --i) {
     int row = shape.rowOf(uses[i].chunk);
     if (!makesGradient(uses[i].kind) || (!each && isReduced[row]))
@@ -135,7 +139,7 @@ void placeReductions(const std::vector<Action> &uses, const Shape &shape,
 
 std::string checkRequest(const Shape &shape, const GatherRequest &request) {
   const GatherMode mode = request.mode;
-  int each = shape.repeats + shape.hasUnpipelined;
+  int each = shape.rows() + shape.hasUnpipelined;
   if (mode == GatherMode::PerRepeat && each < 2)
     return "expected at least 2 repeats to gather weights 'per-repeat', got " +
            std::to_string(each) + " ('once' gathers as often)";
@@ -174,12 +178,13 @@ std::optional<Timeline> gatherWeights(const Timeline &timeline,
                                       std::string &error) {
   const Shape &shape = timeline.shape;
   if (request.mode == GatherMode::Auto)
-    request.mode = shape.repeats > 1 ? GatherMode::PerRepeat : GatherMode::Once;
+    request.mode = shape.rows() > 1 ? GatherMode::PerRepeat : GatherMode::Once;
   error = checkRequest(shape, request);
   if (!error.empty())
     return std::nullopt;
   bool once = request.mode == GatherMode::Once;
-  bool each = request.mode == GatherMode::PerIteration;
+  bool isPerLayer = request.mode == GatherMode::PerLayer;
+  bool each = request.mode == GatherMode::PerIteration || isPerLayer;
   bool gathers = !hasAny(timeline, ActionKind::Unshard);
   bool reduces = !hasAny(timeline, ActionKind::ReduceGrad);
   Timeline result = timeline;
@@ -194,7 +199,7 @@ std::optional<Timeline> gatherWeights(const Timeline &timeline,
     Insertions places(uses.size() + 1);
     if (gathers)
       places =
-          placeGathers(each ? intervalsOfEachUse(uses)
+          placeGathers(each ? intervalsOfEachUse(uses, isPerLayer)
                             : planGatherIntervals(uses, shape, window),
                        uses, shape, window, request.prefetch.value_or(kNever));
     if (reduces)

@@ -15,6 +15,7 @@ enum class GatherMode {
   PerIteration, // one use
   Once,         // the step
   PerRepeat,    // as long as a sliding window has room
+  PerLayer,     // one use by the chunks that `divide-chunks` makes of layers
   Auto,         // PerRepeat where a rank has several chunks of the pipeline,
                 // else Once, which gathers as often
 };
@@ -22,7 +23,7 @@ enum class GatherMode {
 } // namespace pipe
 template <> struct Names<pipe::GatherMode> {
   static constexpr const char *list[] = {"per-iteration", "once", "per-repeat",
-                                         "auto"};
+                                         "per-layer", "auto"};
 };
 namespace pipe {
 
@@ -51,7 +52,7 @@ struct GatherRequest {
 /// repeat r+1 of the same rank is gathered; 2R - 2 gathers for any M.
 ///
 /// Gradients: one REDUCE_GRAD for each chunk, right after its last gradient;
-/// with `PerIteration`, after each gradient.
+/// with `PerIteration` and `PerLayer`, after each gradient.
 ///
 /// Windows or reductions that the timeline has already are kept. Nothing, and
 /// an `error` that names values and rule, for `PerRepeat` with one chunk for

@@ -14,7 +14,7 @@ public:
   RowVerifier(const Timeline &timeline, int rank, bool gathers, bool reduces,
               std::vector<Violation> &violations)
       : timeline(timeline), shape(timeline.shape), rank(rank), gathers(gathers),
-        reduces(reduces), violations(violations), chunks(shape.repeats + 1),
+        reduces(reduces), violations(violations), chunks(shape.rows() + 1),
         pairs(chunks.size() * shape.microbatches) {}
 
   void run() {

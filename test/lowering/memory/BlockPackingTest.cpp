@@ -28,12 +28,10 @@ TEST(BlockPacking, GivesBytesOfAClosedBlockOutAgain) {
   EXPECT_EQ(packing.peak, 6);
 }
 
-TEST(BlockPacking, IsEmptyWithoutBlocks) {
-  EXPECT_EQ(packBlocks({}).peak, 0);
-}
+TEST(BlockPacking, IsEmptyWithoutBlocks) { EXPECT_EQ(packBlocks({}).peak, 0); }
 
-/// Largest first, the block of 1 byte, which is there as long as any other, ends
-/// at 9.
+/// Largest first, the block of 1 byte, which is there as long as any other,
+/// ends at 9.
 TEST(BlockPacking, TriesAgainWhereGapsAreTooSmall) {
   std::vector<TimedBlock> blocks = {{3, 5, 9}, {5, 7, 8}, {2, 2, 5},
                                     {4, 2, 5}, {4, 5, 7}, {1, 2, 6}};

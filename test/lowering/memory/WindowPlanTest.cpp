@@ -444,8 +444,8 @@ TEST(DescribePlan, OneLineAUse) {
           "memory of a rank, i", "stage              ", "parameters         ",
           "compute copies     ", "gradients          ", "optimizer          ",
           "constants          ", "data               ", "scratch            ",
-          "windows            ", "activations        ",
-          "peak               ", "offloaded (host)   "}));
+          "windows            ", "activations        ", "peak               ",
+          "offloaded (host)   "}));
   EXPECT_NE(text.find("peak                        5.0\n"), std::string::npos)
       << text;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The chunks that the planner divides a single stage into.
-#include "tools/planner/ChooseRepeats.h"
+// Chunks of a single stage and the mode of gathers, as the planner takes them.
+#include "tools/planner/ChooseWindows.h"
 #include "tools/planner/ComparePolicies.h"
 
 #include "gtest/gtest.h"
@@ -67,6 +67,53 @@ TEST(ChooseRepeats, NothingWithoutAModel) {
   request.compiler.model = "none";
   chooseRepeats(request);
   EXPECT_EQ(request.compiler.schedule.repeats, 0);
+}
+
+/// Two stages with a chunk each.
+PlanRequest pipelineRequest() {
+  PlanRequest request = requestOf("fsdp=4,stage=2");
+  request.compiler.build.sequences = 4;
+  request.compiler.schedule.stages = 2;
+  request.compiler.schedule.microbatches = 16;
+  request.compiler.schedule.schedule = "1f1b";
+  return request;
+}
+
+TEST(ChooseGathers, TakeTheModeThatMovesLeastOfEqualSteps) {
+  PlanRequest request = pipelineRequest();
+  request.compiler.memory = int64_t(1) << 50;
+  chooseGathers(request);
+  EXPECT_EQ(request.compiler.complete.mode, pipe::GatherMode::Once);
+}
+
+TEST(ChooseGathers, KeepWithinTheMemory) {
+  PlanRequest request = pipelineRequest();
+  request.compiler.memory = int64_t(30) << 30;
+  chooseGathers(request);
+  EXPECT_EQ(request.compiler.complete.mode, pipe::GatherMode::PerLayer);
+  PolicyPlan plan;
+  planPolicy(request, plan);
+  for (const StageNeed &need : plan.stages)
+    EXPECT_LE(need.bytes, request.compiler.memory);
+}
+
+/// With few tokens a step is as long as its gathers, and `once` hides none.
+TEST(ChooseGathers, TakeTheShorterStep) {
+  PlanRequest request = pipelineRequest();
+  request.compiler.schedule.microbatches = 2;
+  request.compiler.build.sequenceLength = 128;
+  PolicyPlan once;
+  request.compiler.complete.mode = pipe::GatherMode::Once;
+  planPolicy(request, once);
+  chooseGathers(request);
+  EXPECT_EQ(request.compiler.complete.mode, pipe::GatherMode::Once)
+      << "bits depend on no schedule where memory has no bound";
+  request.compiler.memory = int64_t(1) << 50;
+  chooseGathers(request);
+  EXPECT_EQ(request.compiler.complete.mode, pipe::GatherMode::PerLayer);
+  PolicyPlan chosen;
+  planPolicy(request, chosen);
+  EXPECT_LT(chosen.step, once.step);
 }
 
 } // namespace
