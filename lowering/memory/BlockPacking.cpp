@@ -30,9 +30,9 @@ int64_t mostAtOnce(const Blocks &blocks) {
 /// Tries of `packBlocks`.
 constexpr int kTries = 16;
 
-class Packer {
+class BlockPacker {
 public:
-  explicit Packer(const Blocks &blocks)
+  explicit BlockPacker(const Blocks &blocks)
       : blocks(blocks), packing{std::vector<int64_t>(blocks.size()), 0},
         placed(endOf(blocks)) {}
 
@@ -85,13 +85,13 @@ private:
 Packing packBlocks(const std::vector<TimedBlock> &blocks) {
   int64_t bound = mostAtOnce(blocks);
   std::vector<int> priorities(blocks.size());
-  Packing best = Packer(blocks).run(priorities);
+  Packing best = BlockPacker(blocks).run(priorities);
   Packing last = best;
   for (int i = 1; i < kTries && best.peak > bound; ++i) {
     for (size_t block = 0; block < blocks.size(); ++block)
       if (last.offsets[block] + blocks[block].bytes == last.peak)
         ++priorities[block];
-    last = Packer(blocks).run(priorities);
+    last = BlockPacker(blocks).run(priorities);
     if (last.peak < best.peak)
       best = last;
   }

@@ -30,11 +30,11 @@ int64_t layersOf(const CompilerOptions &options) {
 }
 
 /// A plan with some value of what is chosen.
-struct Candidate {
+struct WindowChoice {
   PlanRequest request;
   PolicyPlan plan;
 
-  explicit Candidate(const PlanRequest &given) : request(given) {
+  explicit WindowChoice(const PlanRequest &given) : request(given) {
     if (request.chooseRemat)
       request.compiler.setRemat("full");
   }
@@ -66,7 +66,7 @@ struct Candidate {
 
   /// Below 0: this plan is better than the other one; 0: they take the same
   /// time.
-  int compare(const Candidate &other) const {
+  int compare(const WindowChoice &other) const {
     if (fits() != other.fits())
       return fits() ? -1 : 1;
     double difference = plan.step - other.plan.step;
@@ -76,7 +76,7 @@ struct Candidate {
   }
 };
 
-using Best = std::optional<Candidate>;
+using Best = std::optional<WindowChoice>;
 
 /// Even numbers of layers for `repeats` chunks; none for one chunk.
 std::vector<int64_t> layersOf(int64_t repeats, int64_t layers) {
@@ -90,7 +90,7 @@ std::vector<int64_t> layersOf(int64_t repeats, int64_t layers) {
 /// Plans with `repeats` chunks. False where another plan is better.
 bool tryRepeats(const PlanRequest &request, int64_t repeats, int64_t layers,
                 Best &best) {
-  Candidate candidate(request);
+  WindowChoice candidate(request);
   auto &schedule = candidate.request.compiler.schedule;
   std::vector<int64_t> counts = layersOf(repeats, layers);
   schedule.repeats = repeats;
@@ -132,7 +132,7 @@ void chooseGathers(PlanRequest &request) {
     modes.insert(modes.end(), {GatherMode::PerLayer, GatherMode::PerIteration});
   Best best;
   for (GatherMode mode : modes) {
-    Candidate candidate(request);
+    WindowChoice candidate(request);
     candidate.request.compiler.complete.mode = mode;
     if (candidate.make() && (!best || candidate.compare(*best) < 0))
       best = std::move(candidate);
