@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/rota/PlanReport.h"
 
+#include "lowering/report/AxisTransfers.h"
 #include "lowering/report/Divisions.h"
 #include "passes/pipeline/drawing/Drawing.h"
 #include "runtime/metrics/RunDescription.h"
@@ -32,6 +33,17 @@ ordered_json transfersJson(const std::vector<TransferReport> &reports) {
                     {"bytes", report.bytes},
                     {"seconds", report.seconds},
                     {"exposed_seconds", report.exposed}});
+  return list;
+}
+
+ordered_json axisTransfersJson(const std::vector<TransferReport> &reports) {
+  ordered_json list = ordered_json::array();
+  for (const AxisTransfers &sum : sumOverAxes(reports))
+    list.push_back({{"axes", sum.axes},
+                    {"bytes", sum.bytes},
+                    {"seconds", sum.seconds},
+                    {"exposed_seconds", sum.exposed},
+                    {"hidden", sum.hiddenShare()}});
   return list;
 }
 
@@ -135,6 +147,8 @@ ordered_json programJson(const RunOptions &options, const PlanAnswer &answer) {
                        {"stages", ranks},
                        {"policies", policiesJson(answer.choices.policies)},
                        {"transfers", transfersJson(answer.plan.transfers)},
+                       {"transfers_by_axes",
+                        axisTransfersJson(answer.plan.transfers)},
                        {"timeline", program.timeline}};
   if (!hasBarrier)
     json["steady_bubble"] = program.steadyBubble;
@@ -222,7 +236,8 @@ std::string describePlan(const RunOptions &options, const PlanReport &report) {
     text += "\n" + describePostValidate(program);
   if (options.explain)
     text += "\n" + describeDivision(divisions) + "\n" +
-            describeTransfers(report.answer.plan.transfers, Assumptions());
+            describeTransfers(report.answer.plan.transfers, Assumptions()) +
+            describeAxisTransfers(sumOverAxes(report.answer.plan.transfers));
   return text;
 }
 
