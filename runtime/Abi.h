@@ -125,18 +125,13 @@ void rotaGemm(RotaContext *context, const RotaGemm *gemm, const void *a,
 void rotaHostGemm(RotaContext *context, const RotaGemm *gemm, const void *a,
                   const void *b, void *c);
 
-/// Runs the collective of that number in the program's description on this
+/// Starts the collective of that number in the program's description on this
 /// rank's group: `input` and `output` are the whole tensor or this rank's part,
-/// as its kind says, and overlap only where it works in place. Returns when
-/// `output` is complete and `input` may change. Every rank of the group calls
-/// with the same numbers in the same order. The rank's compute token is given
-/// back while it waits for others.
-void rotaCollective(RotaContext *context, int64_t number, const void *input,
-                    void *output);
-
-/// Starts the same and returns its number for rotaWaitCollective, which waits
-/// for it: until then `input` stays as it is and `output` is not read. Each
-/// that is started is waited for once, in the same task.
+/// as its kind says, and overlap only where it works in place. Returns a number
+/// for rotaWaitCollective, which waits for it: until then `input` stays as it
+/// is and `output` is not read. Each that is started is waited for once, in the
+/// same task. Every rank of the group starts the same numbers in the same
+/// order. The rank's compute token is given back while it waits for others.
 int64_t rotaStartCollective(RotaContext *context, int64_t number,
                             const void *input, void *output);
 void rotaWaitCollective(RotaContext *context, int64_t started);

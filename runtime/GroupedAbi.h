@@ -51,15 +51,15 @@ typedef struct RotaRowExchange {
   int64_t gathersRows; // 0: from ranks of sequences to ranks of blocks; 1: back
 } RotaRowExchange;
 
-/// Moves the filled rows of `input` to the ranks that have their places in
-/// `output`, among the group of that collective of the program's description,
-/// and clears the other rows of `output`. `sent` are the counts of the blocks
-/// of `input`, `received` of `output`, in their order; a block with counts
-/// above its room is full. Else as rotaCollective.
-void rotaExchangeRows(RotaContext *context, int64_t number,
-                      const RotaRowExchange *exchange, const void *input,
-                      const int32_t *sent, const int32_t *received,
-                      void *output);
+/// Starts to move the filled rows of `input` to the ranks that have their
+/// places in `output`, among the group of that collective of the program's
+/// description, and clears the other rows of `output`. `sent` are the counts of
+/// the blocks of `input`, `received` of `output`, in their order; a block with
+/// counts above its room is full. Else as rotaStartCollective.
+int64_t rotaStartRowExchange(RotaContext *context, int64_t number,
+                             const RotaRowExchange *exchange, const void *input,
+                             const int32_t *sent, const int32_t *received,
+                             void *output);
 
 #ifdef __cplusplus
 }

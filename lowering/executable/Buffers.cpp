@@ -51,20 +51,31 @@ public:
   int64_t peak() const { return list.peak(); }
 
 private:
-  llvm::DenseMap<Value, BufferAddress> alive; // never views
+  llvm::DenseMap<Value, BufferAddress> alive; // never views nor parts
   memory::FreeList list;
 };
+
+/// Makes a product add to an accumulator of that type, unless it is null.
+template <typename Product> void addTo(Type type, Product &product) {
+  if (!type)
+    return;
+  product.accumulate = 1;
+  product.typeC = type.isBF16() ? ROTA_BF16 : ROTA_F32;
+}
 
 class StepWriter {
 public:
   StepWriter(func::FuncOp function, const FunctionAddresses &addresses,
-             const FixedAddresses &fixed, const ValueUses &uses,
-             CollectiveTable &collectives, KernelLibrary &library)
-      : function(function), addresses(addresses), fixed(fixed), uses(uses),
-        collectives(collectives), library(library) {}
+             const FixedAddresses &fixed, const PartPlaces &places,
+             const ValueUses &uses, CollectiveTable &collectives,
+             KernelLibrary &library)
+      : function(function), addresses(addresses), fixed(fixed), places(places),
+        uses(uses), collectives(collectives), library(library) {}
 
   FailureOr<FunctionBuffers> write(ArrayRef<Operation *> ops) {
     for (auto [number, op] : llvm::enumerate(ops)) {
+      if (places.isPlaced(op))
+        continue;
       waitFor(number, op->getLoc());
       if (failed(isComputed(op) ? compute(op, number) : leave(op)))
         return failure();
@@ -75,22 +86,32 @@ public:
   }
 
 private:
-  const BufferAddress &addressOf(Value value) const {
-    const BufferAddress *address = fixed.lookup(value);
-    return address ? *address : scratch.at(viewedValue(value));
+  BufferAddress addressOf(Value value) const {
+    if (const BufferAddress *address = fixed.lookup(value))
+      return *address;
+    PartPlaces::Place place = places.placeOf(value);
+    BufferAddress address = scratch.at(place.root);
+    address.offset += place.offset;
+    return address;
   }
 
   /// Waits for the transfers whose results op `number` is the first to use.
   void waitFor(int number, Location loc) {
     llvm::erase_if(open, [&](OpenTransfer &transfer) {
-      if (uses.firstUse(transfer.op.getResult()) != number)
+      if (uses.firstUse(transfer.op->getResult(0)) != number)
         return false;
-      TaskStep step{TaskStep::Kind::Wait, loc};
-      step.started = transfer.step;
-      result.steps.push_back(std::move(step));
-      close(transfer.op.getInput(), number);
+      addWait(transfer.step, loc);
+      for (Value operand : transfer.op->getOperands())
+        if (uses.lastRead(places.rootOf(operand)) < number)
+          close(operand, number);
       return true;
     });
+  }
+
+  void addWait(int started, Location loc) {
+    TaskStep step{TaskStep::Kind::Wait, loc};
+    step.started = started;
+    result.steps.push_back(std::move(step));
   }
 
   LogicalResult compute(Operation *op, int number) {
@@ -104,18 +125,18 @@ private:
     for (OpResult value : op->getResults())
       step.results.push_back(placeResult(op, value, number));
     step.temporaries = scratch.addTemporaries(step.kernels.temporaries);
-    if (step.kind == TaskStep::Kind::Start)
-      open.push_back({cast<PermuteOp>(op), int(result.steps.size())});
     result.steps.push_back(std::move(step));
+    if (isa<CollectiveOpInterface>(op))
+      addTransfer(op, int(result.steps.size()) - 1);
     return success();
   }
 
-  /// Makes a product add to an accumulator of that type, unless it is null.
-  template <typename Product> static void addTo(Type type, Product &product) {
-    if (!type)
-      return;
-    product.accumulate = 1;
-    product.typeC = type.isBF16() ? ROTA_BF16 : ROTA_F32;
+  /// Keeps a transfer open until its result is used, if it is.
+  void addTransfer(Operation *op, int step) {
+    if (uses.firstUse(op->getResult(0)) < 0)
+      addWait(step, op->getLoc());
+    else
+      open.push_back({op, step});
   }
 
   LogicalResult plan(Operation *op, TaskStep &step) {
@@ -152,16 +173,14 @@ private:
   }
 
   LogicalResult planCollective(CollectiveOpInterface op, TaskStep &step) {
-    bool isUsed = uses.firstUse(op->getResult(0)) >= 0;
-    step.kind = isa<PermuteOp>(op) && isUsed ? TaskStep::Kind::Start
-                                             : TaskStep::Kind::Collective;
+    step.kind = TaskStep::Kind::Start;
     step.collective = collectives.add(op);
     auto ragged = dyn_cast<RaggedAllToAllOp>(op.getOperation());
     if (!ragged)
       return success();
     if (failed(requireCpu(op, library)))
       return failure();
-    step.kind = TaskStep::Kind::RowExchange;
+    step.kind = TaskStep::Kind::StartRows;
     step.exchange = rowExchangeOf(ragged);
     return success();
   }
@@ -182,6 +201,11 @@ private:
   BufferAddress placeResult(Operation *op, OpResult value, int number) {
     if (const BufferAddress *address = fixed.lookup(value))
       return *address;
+    if (places.isPart(value)) {
+      if (Value root = places.rootOf(value); !scratch.contains(root))
+        scratch.add(root);
+      return addressOf(value);
+    }
     Value dying = findInPlace(op, value, number);
     return dying ? scratch.replace(dying, value) : scratch.add(value);
   }
@@ -189,8 +213,8 @@ private:
   /// A dying operand in scratch whose bytes `value` may take over, or null.
   Value findInPlace(Operation *op, OpResult value, int number) {
     for (Value operand : op->getOperands()) {
-      Value source = viewedValue(operand);
-      if (scratch.contains(source) && uses.last(source) == number &&
+      Value source = viewedValue(operand); // never a part
+      if (scratch.contains(source) && uses.last(source, op) == number &&
           ScratchLayout::bytesOf(source) == ScratchLayout::bytesOf(value) &&
           canOverwrite(op, value.getResultNumber(), source))
         return source;
@@ -207,7 +231,7 @@ private:
   }
 
   void close(Value value, int number) {
-    Value source = viewedValue(value);
+    Value source = places.rootOf(value);
     if (scratch.contains(source) && uses.last(source) <= number)
       scratch.remove(source);
   }
@@ -255,7 +279,7 @@ private:
   }
 
   void addCopy(Operation *leave, Value value, const BufferAddress &address) {
-    const BufferAddress &from = addressOf(value);
+    BufferAddress from = addressOf(value);
     if (isSameAddress(from, address))
       return;
     TaskStep step{TaskStep::Kind::Copy, leave->getLoc()};
@@ -273,11 +297,12 @@ private:
   func::FuncOp function;
   const FunctionAddresses &addresses;
   const FixedAddresses &fixed;
+  const PartPlaces &places;
   const ValueUses &uses;
   CollectiveTable &collectives;
   KernelLibrary &library;
   struct OpenTransfer {
-    PermuteOp op;
+    Operation *op;
     int step;
   };
   SmallVector<OpenTransfer> open; // not waited for yet
@@ -306,12 +331,14 @@ FailureOr<FunctionBuffers> assignBuffers(func::FuncOp function,
       return failure();
     ops.push_back(&op);
   }
-  ValueUses uses(ops);
-  auto fixed = FixedAddresses::get(function, ops, addresses, uses, tables,
-                                   collectives.mesh());
+  PartPlaces places(ops);
+  ValueUses uses(ops, places);
+  auto fixed = FixedAddresses::get(function, ops, addresses, places, uses,
+                                   tables, collectives.mesh());
   if (failed(fixed))
     return failure();
-  return StepWriter(function, addresses, *fixed, uses, collectives, library)
+  return StepWriter(function, addresses, *fixed, places, uses, collectives,
+                    library)
       .write(ops);
 }
 

@@ -25,11 +25,9 @@ struct TaskStep {
     Gemm,        // `gemm` of operands 0 and 1 into result 0
     GroupedGemm, // `grouped` of operands 0 and 1, counts 2 and, where there is
                  // one, an offset 3, into result 0
-    Collective,  // number `collective` of operand 0 into result 0
-    Start,       // starts the same
+    Start,       // starts number `collective` of operand 0 into result 0
+    StartRows,   // the same of rows, with counts 1 and 2: `exchange`
     Wait,        // waits for what step `started` started
-    RowExchange, // number `collective` of operand 0 with counts 1 and 2 into
-                 // result 0
     Copy         // `bytes` of operand 0 into result 0
   } kind;
   mlir::Location loc;
@@ -52,8 +50,10 @@ struct FunctionBuffers {
 /// Turns `function`, whose ops answer TaskOpInterface, into steps. Values have
 /// their addresses by FixedAddresses, or lie in scratch, which is reused by
 /// best fit as values die; an op overwrites a dying operand where it can work
-/// in place. A copy is left only for a result that is an argument, a parameter
-/// or another result. Fails with an error at an op that cannot be lowered.
+/// in place. A collective is started where it stands and waited for before the
+/// first use of its result; the bytes of both stay until then. A copy is left
+/// only for a result that is an argument, a parameter or another result. Fails
+/// with an error at an op that cannot be lowered.
 llvm::FailureOr<FunctionBuffers>
 assignBuffers(mlir::func::FuncOp function, const FunctionAddresses &addresses,
               ConstantTables &tables, CollectiveTable &collectives,

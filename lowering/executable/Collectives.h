@@ -17,7 +17,7 @@ ElementType elementTypeOf(mlir::Type type);
 void setExtents(llvm::ArrayRef<int64_t> shape, int64_t dim,
                 Collective &collective);
 
-/// The rows and counts of an op that becomes a call of rotaExchangeRows.
+/// The rows and counts of an op that becomes a call of rotaStartRowExchange.
 RotaRowExchange rowExchangeOf(mlir::rota::RaggedAllToAllOp op);
 
 /// A program's collectives, equal ones once.
@@ -30,8 +30,8 @@ public:
 
   /// Its number in the program.
   int add(Collective collective);
-  /// The number of an op's collective. The op becomes a call of rotaCollective
-  /// or rotaExchangeRows.
+  /// The number of an op's collective. The op becomes a call of
+  /// rotaStartCollective or rotaStartRowExchange.
   int add(mlir::rota::CollectiveOpInterface op);
 
 private:

@@ -32,9 +32,10 @@ bool isSameAddress(const BufferAddress &a, const BufferAddress &b) {
 
 FailureOr<FixedAddresses>
 FixedAddresses::get(func::FuncOp function, ArrayRef<Operation *> ops,
-                    const FunctionAddresses &frame, const ValueUses &uses,
-                    ConstantTables &tables, const ProgramMesh &mesh) {
-  FixedAddresses fixed(frame);
+                    const FunctionAddresses &frame, const PartPlaces &places,
+                    const ValueUses &uses, ConstantTables &tables,
+                    const ProgramMesh &mesh) {
+  FixedAddresses fixed(frame, places);
   fixed.placeTables(function);
   for (auto [argument, address] :
        llvm::zip_equal(function.getArguments(), frame.arguments))
@@ -51,8 +52,15 @@ FixedAddresses::get(func::FuncOp function, ArrayRef<Operation *> ops,
   }
   for (Operation *op : ops)
     fixed.setDestinations(op, uses);
-  for (Operation *op : llvm::reverse(ops))
+  for (Operation *op : llvm::reverse(ops)) {
     fixed.setSource(op, uses);
+    if (places.isPlaced(op))
+      fixed.setParts(isa<ConcatOp>(op) ? ValueRange(op->getOperands())
+                                       : ValueRange());
+  }
+  for (Operation *op : ops)
+    if (places.isPlaced(op))
+      fixed.setParts(op->getResults());
   return fixed;
 }
 
@@ -146,15 +154,15 @@ bool FixedAddresses::isFree(Value value) const {
 bool FixedAddresses::mayLieAt(const BufferAddress &address, Value value,
                               const ValueUses &uses) const {
   auto result = cast<OpResult>(viewedValue(value));
-  Operation *op = result.getOwner();
+  Operation *op = places->firstWriter(value);
   return llvm::all_of(
       llvm::zip_equal(op->getBlock()->getArguments(), frame->arguments),
       [&](auto pair) {
         auto [argument, other] = pair;
-        Operation *last = uses.lastUser(argument);
+        Operation *last = uses.lastUser(argument, op);
         return !isSameAddress(address, other) || !last ||
                last->isBeforeInBlock(op) ||
-               (last == op &&
+               (last == op && op == result.getOwner() &&
                 canOverwrite(op, result.getResultNumber(), argument));
       });
 }
@@ -188,6 +196,17 @@ void FixedAddresses::setDestinations(Operation *op, const ValueUses &uses) {
       return;
     addresses[value] = gradientAddress(accumulate);
     accumulators[value] = type;
+  }
+}
+
+/// Sets the addresses of parts of a value that has one.
+void FixedAddresses::setParts(ValueRange parts) {
+  for (Value part : parts) {
+    PartPlaces::Place place = places->placeOf(part);
+    auto whole = addresses.find(place.root);
+    if (whole != addresses.end() && places->isPart(part))
+      addresses[viewedValue(part)] = {whole->second.field,
+                                      whole->second.offset + place.offset};
   }
 }
 

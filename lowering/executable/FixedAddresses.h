@@ -43,7 +43,7 @@ bool isSameAddress(const BufferAddress &a, const BufferAddress &b);
 /// is computed where it leaves the function, unless an argument lies there that
 /// is still read. A gradient is added where it accumulates if its op can. If a
 /// collective works in place and alone reads a value, the value is computed
-/// where the collective's result goes.
+/// where the collective's result goes. Parts lie where the whole does.
 class FixedAddresses {
 public:
   /// The addresses of the values of `function`, whose ops are `ops`. Adds the
@@ -51,8 +51,8 @@ public:
   /// names a parameter or an observation without an address.
   static llvm::FailureOr<FixedAddresses>
   get(mlir::func::FuncOp function, llvm::ArrayRef<mlir::Operation *> ops,
-      const FunctionAddresses &frame, const ValueUses &uses,
-      ConstantTables &tables, const ProgramMesh &mesh);
+      const FunctionAddresses &frame, const PartPlaces &places,
+      const ValueUses &uses, ConstantTables &tables, const ProgramMesh &mesh);
 
   /// The address of `value` or of what it views; null: it lies in scratch.
   const BufferAddress *lookup(mlir::Value value) const;
@@ -74,7 +74,8 @@ public:
   }
 
 private:
-  explicit FixedAddresses(const FunctionAddresses &frame) : frame(&frame) {}
+  FixedAddresses(const FunctionAddresses &frame, const PartPlaces &places)
+      : frame(&frame), places(&places) {}
 
   void placeTables(mlir::func::FuncOp function);
   llvm::LogicalResult placeParameter(mlir::Operation *op);
@@ -83,6 +84,7 @@ private:
                      const ProgramMesh &mesh);
   void setDestinations(mlir::Operation *op, const ValueUses &uses);
   void setSource(mlir::Operation *op, const ValueUses &uses);
+  void setParts(mlir::ValueRange parts);
   bool isFree(mlir::Value value) const;
   bool mayLieAt(const BufferAddress &address, mlir::Value value,
                 const ValueUses &uses) const;
@@ -90,6 +92,7 @@ private:
   paramOffsets(mlir::Operation *op) const;
 
   const FunctionAddresses *frame;
+  const PartPlaces *places;
   llvm::SmallVector<mlir::rota::AuxiliaryLossOp> auxiliary;
   llvm::DenseMap<mlir::Operation *, int64_t> observed; // offsets
   struct Mean {

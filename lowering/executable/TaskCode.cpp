@@ -54,14 +54,12 @@ private:
       return writeGemm(step);
     case TaskStep::Kind::GroupedGemm:
       return writeGroupedGemm(step);
-    case TaskStep::Kind::Collective:
-      return writeCollective(step, "rotaCollective", nothing);
     case TaskStep::Kind::Start:
-      return writeCollective(step, "rotaStartCollective", b.getI64Type());
+      return writeStart(step);
+    case TaskStep::Kind::StartRows:
+      return writeStartRows(step);
     case TaskStep::Kind::Wait:
       return writeWait(step);
-    case TaskStep::Kind::RowExchange:
-      return writeRowExchange(step);
     case TaskStep::Kind::Copy:
       return writeCopy(step);
     }
@@ -137,37 +135,39 @@ private:
     LLVM::CallOp::create(b, TypeRange{}, service, arguments);
   }
 
-  void writeCollective(const TaskStep &step, StringRef service, Type result) {
-    Type i64 = b.getI64Type();
-    declare(service, {pointer, i64, pointer, pointer}, result);
-    auto call = LLVM::CallOp::create(
-        b, result == nothing ? TypeRange{} : TypeRange{result}, service,
-        ValueRange{context,
-                   LLVM::ConstantOp::create(b, i64, int64_t(step.collective)),
-                   address(step.operands[0]), address(step.results[0])});
-    if (result != nothing)
-      requests[&step - buffers.steps.data()] = call.getResult();
+  void writeStart(const TaskStep &step) {
+    callStart(step, "rotaStartCollective",
+              {context, number(step.collective), address(step.operands[0]),
+               address(step.results[0])});
+  }
+
+  void writeStartRows(const TaskStep &step) {
+    SmallVector<Value> arguments{
+        context, number(step.collective),
+        LLVM::AddressOfOp::create(b, pointer,
+                                  constantGlobal(step.exchange).getSymName())};
+    for (const BufferAddress &operand : step.operands)
+      arguments.push_back(address(operand));
+    arguments.push_back(address(step.results[0]));
+    callStart(step, "rotaStartRowExchange", arguments);
+  }
+
+  Value number(int64_t value) {
+    return LLVM::ConstantOp::create(b, b.getI64Type(), value);
+  }
+
+  void callStart(const TaskStep &step, StringRef service,
+                 ArrayRef<Value> arguments) {
+    SmallVector<Type> types(ValueRange(arguments).getTypes());
+    declare(service, types, b.getI64Type());
+    requests[&step - buffers.steps.data()] =
+        LLVM::CallOp::create(b, b.getI64Type(), service, arguments).getResult();
   }
 
   void writeWait(const TaskStep &step) {
     declare("rotaWaitCollective", {pointer, b.getI64Type()});
     LLVM::CallOp::create(b, TypeRange{}, "rotaWaitCollective",
                          ValueRange{context, requests.at(step.started)});
-  }
-
-  void writeRowExchange(const TaskStep &step) {
-    Type i64 = b.getI64Type();
-    declare("rotaExchangeRows",
-            {pointer, i64, pointer, pointer, pointer, pointer, pointer});
-    Value description = LLVM::AddressOfOp::create(
-        b, pointer, constantGlobal(step.exchange).getSymName());
-    SmallVector<Value> arguments{
-        context, LLVM::ConstantOp::create(b, i64, int64_t(step.collective)),
-        description};
-    for (const BufferAddress &operand : step.operands)
-      arguments.push_back(address(operand));
-    arguments.push_back(address(step.results[0]));
-    LLVM::CallOp::create(b, TypeRange{}, "rotaExchangeRows", arguments);
   }
 
   void writeCopy(const TaskStep &step) {

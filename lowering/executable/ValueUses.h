@@ -4,67 +4,67 @@
 #ifndef ROTA_LOWERING_EXECUTABLE_VALUEUSES_H
 #define ROTA_LOWERING_EXECUTABLE_VALUEUSES_H
 
-#include "ir/rota/Rota.h"
+#include "lowering/executable/PartPlaces.h"
 
 namespace rota::lowering {
 
-/// The uses of each value, those of its views included. A transfer that runs
-/// beside other ops reads its operand until its result is first used.
+/// The uses of each value, those of its views and parts included; what needs no
+/// code uses nothing. Collectives run beside other ops: they use their operands
+/// until their result is first used.
 class ValueUses {
 public:
-  /// The uses in straight-line code.
-  explicit ValueUses(llvm::ArrayRef<mlir::Operation *> ops) {
-    for (auto [number, op] : llvm::enumerate(ops))
-      for (mlir::Value operand : op->getOperands()) {
-        Uses &uses = values[mlir::rota::viewedValue(operand)];
-        uses.last = int(number);
-        uses.lastUser = op;
-        uses.readers += !llvm::isa<mlir::rota::ViewOpInterface>(op);
-        first.try_emplace(mlir::rota::viewedValue(operand), int(number));
-      }
-    for (mlir::Operation *op : ops)
-      if (llvm::isa<mlir::rota::PermuteOp>(op))
-        extend(op, ops);
-  }
+  /// The uses in straight-line code. `ops` must outlive the object.
+  ValueUses(llvm::ArrayRef<mlir::Operation *> ops, const PartPlaces &places);
 
   /// The number of the first op that uses the value; -1: none does.
-  int firstUse(mlir::Value value) const {
-    auto place = first.find(mlir::rota::viewedValue(value));
-    return place == first.end() ? -1 : place->second;
-  }
+  int firstUse(mlir::Value value) const { return lookup(value).first; }
 
-  /// The number of the last op that uses the value; -1: none does.
-  int last(mlir::Value value) const { return lookup(value).last; }
-  /// The last op that uses the value; null: none does.
-  mlir::Operation *lastUser(mlir::Value value) const {
-    return lookup(value).lastUser;
+  /// The number of the last op that has the value as an operand; -1: none.
+  int lastRead(mlir::Value value) const { return lookup(value).lastRead; }
+
+  /// The number of the last op that runs while the value is used, the use by
+  /// the transfer `except` not counted after its start; -1: none does.
+  int last(mlir::Value value, mlir::Operation *except = nullptr) const {
+    const Uses &uses = lookup(value);
+    int last = uses.lastRead;
+    for (auto [transfer, end] : uses.transfers)
+      if (transfer != except)
+        last = std::max(last, end);
+    return last;
   }
-  /// Whether one operand of one op reads the value.
+  /// That op; null: none does.
+  mlir::Operation *lastUser(mlir::Value value,
+                            mlir::Operation *except = nullptr) const {
+    int number = last(value, except);
+    return number < 0 ? nullptr : ops[number];
+  }
+  /// Whether one operand of one op other than a view has the value.
   bool hasOneReader(mlir::Value value) const {
     return lookup(value).readers == 1;
   }
 
 private:
   struct Uses {
-    int last = -1;
-    mlir::Operation *lastUser = nullptr;
-    unsigned readers = 0; // operands of ops other than views
+    int first = -1, lastRead = -1;
+    unsigned readers = 0; // operands
+    // The transfers that read the value, and the first uses of their results.
+    llvm::SmallVector<std::pair<mlir::Operation *, int>, 1> transfers;
+
+    void add(const Uses &other);
   };
-  void extend(mlir::Operation *transfer,
-              llvm::ArrayRef<mlir::Operation *> ops) {
-    Uses &uses = values[mlir::rota::viewedValue(transfer->getOperand(0))];
-    if (int end = firstUse(transfer->getResult(0)); end > uses.last) {
-      uses.last = end;
-      uses.lastUser = ops[end];
-    }
+  Uses &usesOf(mlir::Value value) {
+    return values[mlir::rota::viewedValue(value)];
+  }
+  void addUsesOfParts(mlir::Operation *op);
+
+  const Uses &lookup(mlir::Value value) const {
+    static const Uses none;
+    auto found = values.find(mlir::rota::viewedValue(value));
+    return found == values.end() ? none : found->second;
   }
 
-  Uses lookup(mlir::Value value) const {
-    return values.lookup(mlir::rota::viewedValue(value));
-  }
-
+  llvm::ArrayRef<mlir::Operation *> ops;
   llvm::DenseMap<mlir::Value, Uses> values;
-  llvm::DenseMap<mlir::Value, int> first; // number of an op
 };
 
 } // namespace rota::lowering

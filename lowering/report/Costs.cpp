@@ -28,11 +28,11 @@ static std::string reasonOf(mlir::rota::CollectiveOpInterface collective) {
                               static_cast<double>(bytes) / (1 << 20));
 }
 
+/// Adds the collective of that step.
 static void addCollective(mlir::rota::CollectiveOpInterface collective,
-                          const std::string &function, FunctionCost &cost) {
+                          int step, const std::string &function,
+                          FunctionCost &cost) {
   mlir::rota::Traffic traffic = mlir::rota::trafficOf(collective);
-  if (traffic.bytes == 0)
-    return;
   std::string kind = collective->getName().stripDialect().str();
   std::replace(kind.begin(), kind.end(), '_', '-');
   std::string tensor;
@@ -40,52 +40,23 @@ static void addCollective(mlir::rota::CollectiveOpInterface collective,
   cost.collectives.push_back(
       {{kind, tensor, mlir::rota::axesText(traffic.axes), traffic.ranks,
         function + ": " + reasonOf(collective)},
-       traffic.bytes});
+       traffic.bytes,
+       step});
 }
 
-namespace {
-/// Collects the costs of one function's ops, in their order.
-class CostCollector {
-public:
-  CostCollector(std::string function, FunctionCost &cost)
-      : function(std::move(function)), cost(cost) {}
-
-  void add(mlir::Operation *op) {
-    llvm::erase_if(open, [&](const OpenTransfer &transfer) {
-      return llvm::is_contained(op->getOperands(), transfer.result);
-    });
-    if (auto priced = llvm::dyn_cast<mlir::rota::CostOpInterface>(op))
-      addWork(priced.getCost().flops);
-    auto collective = llvm::dyn_cast<mlir::rota::CollectiveOpInterface>(op);
-    if (!collective)
-      return;
-    size_t before = cost.collectives.size();
-    addCollective(collective, function, cost);
-    if (llvm::isa<mlir::rota::PermuteOp>(op) &&
-        cost.collectives.size() > before)
-      open.push_back({op->getResult(0), before});
+/// Adds the work and the collectives of a function.
+static void addOps(mlir::func::FuncOp function, const std::string &name,
+                   FunctionCost &cost) {
+  llvm::SmallVector<mlir::Operation *> ops;
+  function.walk([&](mlir::Operation *op) { ops.push_back(op); });
+  cost.steps = mlir::rota::overlapSteps(ops);
+  for (auto [number, op] : llvm::enumerate(ops)) {
+    cost.flops += cost.steps[number].flops;
+    if (cost.steps[number].bytes > 0)
+      addCollective(llvm::cast<mlir::rota::CollectiveOpInterface>(op),
+                    static_cast<int>(number), name, cost);
   }
-
-private:
-  /// A transfer that runs until its result is used, and its place in the list.
-  struct OpenTransfer {
-    mlir::Value result;
-    size_t use;
-  };
-
-  /// Transfers that run at the same time share the time of the work.
-  void addWork(double flops) {
-    cost.flops += flops;
-    for (const OpenTransfer &transfer : open)
-      cost.collectives[transfer.use].flops +=
-          flops / static_cast<double>(open.size());
-  }
-
-  std::string function;
-  FunctionCost &cost;
-  llvm::SmallVector<OpenTransfer> open;
-};
-} // namespace
+}
 
 void DividedAmount::add(const DividedAmount &other, double times) {
   rank += times * other.rank;
@@ -170,8 +141,7 @@ FunctionCosts functionCosts(mlir::ModuleOp module) {
             llvm::dyn_cast<mlir::rota::LayerOp>(function->getParentOp()))
       name = kind.getSymName().str() + "." + name;
     FunctionCost &cost = costs[name];
-    CostCollector collector(name, cost);
-    function.walk([&](mlir::Operation *op) { collector.add(op); });
+    addOps(function, name, cost);
     cost.work = workOf(function, cost.flops);
     cost.kept = keptBytes(function);
   });

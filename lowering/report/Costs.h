@@ -4,6 +4,7 @@
 #ifndef ROTA_LOWERING_REPORT_COSTS_H
 #define ROTA_LOWERING_REPORT_COSTS_H
 
+#include "ir/rota/cost/Overlap.h"
 #include "runtime/program/Program.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -30,7 +31,7 @@ struct TransferFacts {
 struct CollectiveUse {
   TransferFacts facts;
   int64_t bytes = 0; // sent by one rank
-  double flops = 0;  // operations of its work meanwhile
+  int step = 0;      // its number in FunctionCost::steps
 };
 
 /// An amount of one rank, and how the mesh divides it.
@@ -47,7 +48,8 @@ struct DividedAmount {
 struct FunctionCost {
   double flops = 0;
   std::vector<CollectiveUse> collectives;
-  DividedAmount work; // operations, by `rota.work`
+  std::vector<mlir::rota::OverlapStep> steps; // all ops, in order
+  DividedAmount work;                         // operations, by `rota.work`
   DividedAmount kept; // bytes that a forward function leaves for its backward
 };
 

@@ -3,6 +3,8 @@
 
 #include "ir/rota/cost/Traffic.h"
 
+#include <numeric>
+
 namespace rota {
 
 const FunctionCost *TransferEstimates::costOf(int task) const {
@@ -12,14 +14,26 @@ const FunctionCost *TransferEstimates::costOf(int task) const {
   return found == costs.end() ? nullptr : &found->second;
 }
 
+std::vector<double>
+TransferEstimates::exposedSeconds(const FunctionCost &cost) const {
+  std::vector<int> order(cost.steps.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::vector<double> all =
+      mlir::rota::exposedSeconds(cost.steps, order, assumptions);
+  std::vector<double> exposed;
+  for (const CollectiveUse &use : cost.collectives)
+    exposed.push_back(all[use.step]);
+  return exposed;
+}
+
 /// Seconds of the action's calls, with the collectives inside them.
 double TransferEstimates::computeSeconds(const ActionTemplate &form) const {
   double seconds = 0;
   for (const Call &call : form.calls)
     if (const FunctionCost *cost = costOf(call.task)) {
       seconds += assumptions.secondsOfWork(cost->flops);
-      for (const CollectiveUse &use : cost->collectives)
-        seconds += exposedShare(use) * secondsOf(use.bytes);
+      for (double exposed : exposedSeconds(*cost))
+        seconds += exposed;
     }
   return seconds;
 }

@@ -8,8 +8,6 @@
 #include "lowering/report/Costs.h"
 #include "passes/pipeline/timeline/Simulator.h"
 
-#include <algorithm>
-
 namespace rota {
 
 using Assumptions = mlir::rota::AssumedSpeed;
@@ -28,12 +26,9 @@ public:
     return assumptions.secondsOfTransfer(static_cast<double>(bytes));
   }
 
-  /// The part of the time of a collective inside a function in which the rank
-  /// does not work.
-  double exposedShare(const CollectiveUse &use) const {
-    return std::max(0.0, 1 - assumptions.secondsOfWork(use.flops) /
-                                 secondsOf(use.bytes));
-  }
+  /// The seconds of each collective inside a function, in the order of
+  /// FunctionCost::collectives, in which the rank does not work.
+  std::vector<double> exposedSeconds(const FunctionCost &cost) const;
 
   /// Bytes that one rank sends in a collective.
   int64_t bytesOf(const Collective &collective) const;

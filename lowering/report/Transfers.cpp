@@ -116,8 +116,10 @@ private:
   void addFunctions(const ActionTemplate &form, int64_t count) {
     for (const Call &call : form.calls)
       if (const FunctionCost *cost = costs.costOf(call.task))
-        for (const CollectiveUse &use : cost->collectives)
-          add(use.facts, use.bytes, costs.exposedShare(use), count);
+        for (auto [use, exposed] :
+             llvm::zip_equal(cost->collectives, costs.exposedSeconds(*cost)))
+          add(use.facts, use.bytes,
+              std::min(1.0, exposed / costs.secondsOf(use.bytes)), count);
   }
 
   /// Adds the timeline's transfers; `expose` fills in their exposed times.

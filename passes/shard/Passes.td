@@ -395,6 +395,53 @@ def MergeCollectives : Pass<"merge-collectives", "::mlir::ModuleOp"> {
   ];
 }
 
+def ScheduleCollectives : Pass<"schedule-collectives", "::mlir::ModuleOp"> {
+  let summary = "put work between collectives and their first uses";
+  let description = [{
+    A collective runs beside the ops between itself and the first use of its
+    result. Where those take less time than the transfer, by the costs of
+    `ir/rota/cost/` (Overlap.h), moves in this order, as far as that shortens the
+    time in which a rank waits for transfers, and no further, since values then live
+    longer:
+
+    - the collective up, at most to the op that makes its operand
+    - ops above it that do not feed it to below it, such as products for weights'
+      gradients, with the ops that need them, the nearest first
+    - ops below the first use that do not depend on it to above that use, with the
+      ops that they need, the nearest first
+
+    Values keep their bits. Ops with effects keep their order, but for additions to
+    the gradients of different parameters; so do products that add to one gradient. All ranks have the same function, so they
+    start collectives in one order.
+
+    Before: a partitioned module. Leaves functions whose ops have regions alone.
+
+    Before:
+    ```mlir
+    rota.mesh <tensor = 2>
+    func.func @f(%x: tensor<64x256xf32>, %dy: tensor<64x256xf32>, %w: tensor<256x256xf32>) -> (tensor<64x256xf32>, tensor<256x256xf32>) {
+      %part = rota.einsum "bn,nk->bk" %dy, %w : (tensor<64x256xf32>, tensor<256x256xf32>) -> tensor<64x256xf32>
+      %dw = rota.einsum "bn,bk->nk" %dy, %x : (tensor<64x256xf32>, tensor<64x256xf32>) -> tensor<256x256xf32>
+      %dx = rota.all_reduce sum %part axes [<tensor>] reason "partial products" : tensor<64x256xf32>
+      return %dx, %dw : tensor<64x256xf32>, tensor<256x256xf32>
+    }
+    ```
+    After:
+    ```mlir
+    rota.mesh <tensor = 2>
+    func.func @f(%x: tensor<64x256xf32>, %dy: tensor<64x256xf32>, %w: tensor<256x256xf32>) -> (tensor<64x256xf32>, tensor<256x256xf32>) {
+      %part = rota.einsum "bn,nk->bk" %dy, %w : (tensor<64x256xf32>, tensor<256x256xf32>) -> tensor<64x256xf32>
+      %dx = rota.all_reduce sum %part axes [<tensor>] reason "partial products" : tensor<64x256xf32>
+      %dw = rota.einsum "bn,bk->nk" %dy, %x : (tensor<64x256xf32>, tensor<64x256xf32>) -> tensor<256x256xf32>
+      return %dx, %dw : tensor<64x256xf32>, tensor<256x256xf32>
+    }
+    ```
+  }];
+  let statistics = [
+    Statistic<"moves", "moves", "Moves of collectives and of work beside them">
+  ];
+}
+
 def VerifyPartitioned : Pass<"verify-partitioned", "::mlir::ModuleOp"> {
   let summary = "check that a model is partitioned";
   let description = [{

@@ -21,14 +21,15 @@ class Profile;
 class TaskCollectives {
 public:
   virtual ~TaskCollectives() = default;
-  /// Carry out rotaStartCollective and rotaWaitCollective.
+  /// Carry out rotaStartCollective, rotaStartRowExchange and
+  /// rotaWaitCollective.
   virtual int64_t startInTask(int collective, const void *source,
                               void *destination) = 0;
+  virtual int64_t startRowExchange(int collective, const RotaRowExchange &form,
+                                   const void *source, const int32_t *sent,
+                                   const int32_t *received,
+                                   void *destination) = 0;
   virtual void waitInTask(int64_t started) = 0;
-  /// Carries out rotaExchangeRows.
-  virtual void exchangeRows(int collective, const RotaRowExchange &form,
-                            const void *source, const int32_t *sent,
-                            const int32_t *received, void *destination) = 0;
 };
 
 } // namespace rota

@@ -61,7 +61,8 @@ bool isOfFirstRank(const RotaFrame *frame) {
 }
 
 void sumTask(RotaContext *context, const RotaFrame *frame) {
-  rotaCollective(context, 0, frame->input, frame->output);
+  rotaWaitCollective(
+      context, rotaStartCollective(context, 0, frame->input, frame->output));
 }
 
 void runAll(LocalRanks &ranks) {

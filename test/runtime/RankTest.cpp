@@ -38,20 +38,35 @@ Program makeProgram() {
 }
 
 void sumTask(RotaContext *context, const RotaFrame *frame) {
-  rotaCollective(context, 0, frame->input, frame->output);
+  rotaWaitCollective(
+      context, rotaStartCollective(context, 0, frame->input, frame->output));
 }
 
-/// Moves the random rows of the seed at `input` there and back.
+/// Moves the random rows of the seed at `input` there and back, and again:
+/// three exchanges are open at once, and end in another order.
 void exchangeTask(RotaContext *context, const RotaFrame *frame) {
   uint64_t seed = *static_cast<const uint64_t *>(frame->input);
-  for (bool gathersRows : {false, true}) {
-    RowsOfRank rows = randomRows(seed, rankOf(context)->number(), kRanks,
-                                 /*rowBytes=*/300, gathersRows);
-    std::vector<char> result(rows.expected.size(), 1);
-    rotaExchangeRows(context, 0, &rows.form, rows.source.data(),
-                     rows.sent.data(), rows.received.data(), result.data());
-    EXPECT_EQ(result, rows.expected) << "seed " << seed;
+  std::vector<RowsOfRank> rows;
+  std::vector<std::vector<char>> results;
+  std::vector<int64_t> started;
+  for (bool gathersRows : {false, true, false}) {
+    rows.push_back(randomRows(seed, rankOf(context)->number(), kRanks,
+                              /*rowBytes=*/300, gathersRows));
+    results.emplace_back(rows.back().expected.size(), 1);
   }
+  auto start = [&](size_t i) {
+    started.push_back(rotaStartRowExchange(
+        context, 0, &rows[i].form, rows[i].source.data(), rows[i].sent.data(),
+        rows[i].received.data(), results[i].data()));
+  };
+  start(0);
+  start(1);
+  rotaWaitCollective(context, started[0]);
+  start(2);
+  rotaWaitCollective(context, started[2]);
+  rotaWaitCollective(context, started[1]);
+  for (size_t i = 0; i < rows.size(); ++i)
+    EXPECT_EQ(results[i], rows[i].expected) << "seed " << seed;
 }
 
 } // namespace

@@ -44,12 +44,6 @@ void rotaCheckIndices(RotaContext *context, const int32_t *indices,
   rota::deviceOf(context).checkIndices(context, indices, count, least, bound);
 }
 
-void rotaCollective(RotaContext *context, int64_t number, const void *input,
-                    void *output) {
-  rotaWaitCollective(context,
-                     rotaStartCollective(context, number, input, output));
-}
-
 int64_t rotaStartCollective(RotaContext *context, int64_t number,
                             const void *input, void *output) {
   return context->collectives->startInTask(static_cast<int>(number), input,
@@ -60,10 +54,10 @@ void rotaWaitCollective(RotaContext *context, int64_t started) {
   context->collectives->waitInTask(started);
 }
 
-void rotaExchangeRows(RotaContext *context, int64_t number,
-                      const RotaRowExchange *exchange, const void *input,
-                      const int32_t *sent, const int32_t *received,
-                      void *output) {
-  context->collectives->exchangeRows(static_cast<int>(number), *exchange, input,
-                                     sent, received, output);
+int64_t rotaStartRowExchange(RotaContext *context, int64_t number,
+                             const RotaRowExchange *exchange, const void *input,
+                             const int32_t *sent, const int32_t *received,
+                             void *output) {
+  return context->collectives->startRowExchange(
+      static_cast<int>(number), *exchange, input, sent, received, output);
 }

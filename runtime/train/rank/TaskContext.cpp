@@ -28,36 +28,44 @@ int64_t TaskContext::startInTask(int collective, const void *source,
   return request;
 }
 
+/// Only tasks on the CPU call this: compiling for GPUs refuses these ops.
+int64_t TaskContext::startRowExchange(int collective,
+                                      const RotaRowExchange &form,
+                                      const void *source, const int32_t *sent,
+                                      const int32_t *received,
+                                      void *destination) {
+  int64_t number = --lastExchange;
+  unlessFailed([&] {
+    RowExchange exchange(form, rank.group(collective), sent, received);
+    exchanges[number] =
+        exchange.start(rank.communicator(), stream, source, destination);
+    parallelPieces(&own, exchange.blocks(), [&](int64_t block) {
+      exchange.clearBlock(block, destination);
+    });
+  });
+  return number;
+}
+
+/// The transfers of what was started as `started`.
+std::vector<Request> TaskContext::takeRequests(int64_t started) {
+  if (started >= 0)
+    return {started};
+  auto taken = exchanges.extract(started);
+  return taken ? std::move(taken.mapped()) : std::vector<Request>();
+}
+
 void TaskContext::waitInTask(int64_t started) {
   unlessFailed([&] {
     Communicator &communicator = rank.communicator();
     bool isAsynchronous = rank.device().isAsynchronous();
     double from = communicator.now();
     std::optional<CoreLeave> leave;
-    if (isAsynchronous || !communicator.isDone(started))
-      leave.emplace(rank.cores());
-    TransferTime span = communicator.wait(started);
-    if (!isAsynchronous)
-      seconds += exposedSeconds(span, from);
-  });
-}
-
-/// Only tasks on the CPU call this: compiling for GPUs refuses these ops.
-void TaskContext::exchangeRows(int collective, const RotaRowExchange &form,
-                               const void *source, const int32_t *sent,
-                               const int32_t *received, void *destination) {
-  unlessFailed([&] {
-    Communicator &communicator = rank.communicator();
-    RowExchange exchange(form, rank.group(collective), sent, received);
-    std::vector<Request> requests =
-        exchange.start(communicator, stream, source, destination);
-    parallelPieces(&own, exchange.blocks(), [&](int64_t block) {
-      exchange.clearBlock(block, destination);
-    });
-    CoreLeave leave(rank.cores());
-    double from = communicator.now();
-    for (Request request : requests) {
+    for (Request request : takeRequests(started)) {
+      if (!leave && (isAsynchronous || !communicator.isDone(request)))
+        leave.emplace(rank.cores());
       TransferTime span = communicator.wait(request);
+      if (isAsynchronous)
+        continue;
       seconds += exposedSeconds(span, from);
       from = std::max(from, span.end);
     }

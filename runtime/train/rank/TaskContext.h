@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <map>
 
 namespace rota {
 
@@ -48,17 +49,21 @@ public:
 
   int64_t startInTask(int collective, const void *source,
                       void *destination) override;
+  int64_t startRowExchange(int collective, const RotaRowExchange &form,
+                           const void *source, const int32_t *sent,
+                           const int32_t *received, void *destination) override;
   void waitInTask(int64_t started) override;
-  void exchangeRows(int collective, const RotaRowExchange &form,
-                    const void *source, const int32_t *sent,
-                    const int32_t *received, void *destination) override;
 
 private:
   template <typename F> void unlessFailed(F body);
+  std::vector<Request> takeRequests(int64_t started);
 
   Rank &rank;
   Stream stream;
   RotaContext own;
+  // The open exchanges of rows, by their numbers, which are negative.
+  std::map<int64_t, std::vector<Request>> exchanges;
+  int64_t lastExchange = 0;
   std::exception_ptr failure;
   double seconds = 0.0;
 };

@@ -45,7 +45,7 @@ std::string withRows() {
       return %k, %y, %t)";
 }
 
-/// A call of rotaExchangeRows.
+/// A call of rotaStartRowExchange.
 class ExchangeCall {
 public:
   ExchangeCall(Lowered &model, mlir::LLVM::CallOp call)
@@ -100,7 +100,7 @@ TEST(RowExchange, IsACallWithTheRowsAndTheCountsOfBothSides) {
   ASSERT_EQ(model.errors, "");
   std::vector<ExchangeCall> calls;
   model.tasks->lookupSymbol("a.forward")->walk([&](mlir::LLVM::CallOp call) {
-    if (call.getCallee() == llvm::StringRef("rotaExchangeRows"))
+    if (call.getCallee() == llvm::StringRef("rotaStartRowExchange"))
       calls.emplace_back(model, call);
   });
   ASSERT_EQ(calls.size(), 2u);

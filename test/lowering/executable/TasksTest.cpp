@@ -74,7 +74,7 @@ TEST(Tasks, DataFormsAreWhole) {
   EXPECT_EQ(model.program().parameterCount, 2 * 2 * 64);
 }
 
-TEST(Tasks, CollectivesAreCalled) {
+TEST(Tasks, CollectivesAreStartedAndWaitedFor) {
   Lowered model;
   auto numberOf = [&](llvm::StringRef reason) {
     const auto &list = model.program().collectives;
@@ -97,7 +97,9 @@ TEST(Tasks, CollectivesAreCalled) {
     EXPECT_EQ(c.size, size);
     EXPECT_EQ(c.inner, 1);
   }
-  EXPECT_EQ(count(model.task("a.forward"), "@rotaCollective"), 3u);
+  std::string text = model.task("a.forward");
+  EXPECT_EQ(count(text, "@rotaStartCollective"), 3u);
+  EXPECT_EQ(count(text, "@rotaWaitCollective"), 3u);
 }
 
 /// A permute of scratch, in front of the products, and its use behind them.
@@ -120,13 +122,12 @@ TEST(Tasks, PermutesRunUntilTheirFirstUse) {
   Lowered model(withPermute);
   ASSERT_EQ(model.errors, "");
   std::string text = model.task("a.forward");
-  EXPECT_EQ(count(text, "@rotaStartCollective"), 1u);
-  EXPECT_EQ(count(text, "@rotaWaitCollective"), 1u);
-  EXPECT_EQ(count(text, "@rotaCollective"), 3u);
-  size_t start = text.find("@rotaStartCollective"),
-         wait = text.find("@rotaWaitCollective");
-  EXPECT_LT(start, text.find("@rotaCollective"));
-  EXPECT_GT(wait, text.rfind("@rotaCollective"));
+  EXPECT_EQ(count(text, "@rotaStartCollective"), 4u);
+  EXPECT_EQ(count(text, "@rotaWaitCollective"), 4u);
+  // The permute is started first, and waited for last: after all others.
+  EXPECT_LT(text.find("@rotaStartCollective"), text.find("@rotaGemm"));
+  EXPECT_GT(text.rfind("@rotaWaitCollective"),
+            text.rfind("@rotaStartCollective"));
   const auto &list = model.program().collectives;
   EXPECT_TRUE(llvm::any_of(list, [](const Collective &c) {
     return c.kind == Kind::Permute && c.shift == 3;
@@ -139,6 +140,18 @@ TEST(Tasks, OperandsOfPermutesStayUntilTheWait) {
   Lowered model(withPermute);
   ASSERT_EQ(model.errors, "");
   EXPECT_EQ(model.layout.scratchBytes[model.layout.kinds[0].forward], 4 * 64);
+}
+
+/// An all-reduce takes the place of its operand in scratch, and runs until its
+/// first use: none of `q` and `s` takes that place.
+TEST(Tasks, AllReducesInScratchAreInPlace) {
+  Changes changes = withPermute;
+  changes.push_back(
+      {"rota.permute %e axes [<tensor>] order [<tensor>] shift = 3",
+       "rota.all_reduce sum %e axes [<tensor>]"});
+  Lowered model(changes);
+  ASSERT_EQ(model.errors, "");
+  EXPECT_EQ(model.layout.scratchBytes[model.layout.kinds[0].forward], 3 * 64);
 }
 
 /// Sum and operand are computed in the place of the function's result.

@@ -62,7 +62,8 @@ public:
       return "does not run: " + module.takeDiagnostics();
     if (failed(runPasses(module,
                          "propagate-shardings,insert-reshards{mode=auto},"
-                         "partition,cse,merge-collectives,verify-partitioned")))
+                         "partition,cse,merge-collectives,"
+                         "schedule-collectives,verify-partitioned")))
       return "is refused: " + module.takeDiagnostics();
     return runParts();
   }

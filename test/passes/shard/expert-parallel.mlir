@@ -34,9 +34,9 @@
 // TRAVEL: %[[WEIGHTS:.*]] = rota.dispatch {{.*}} weights {{.*}} -> tensor<1x128x1xf32>
 // TRAVEL: rota.ragged_all_to_all %[[WEIGHTS]] {{.*}} -> tensor<2x64x1xf32>
 // TRAVEL: %[[OWN:.*]] = rota.ragged_all_to_all {{.*}} -> tensor<2x64x64xf32>
-// TRAVEL: arith.mulf %[[OWN]]
-// TRAVEL: %[[DOTS:.*]] = rota.row_dot %[[OWN]], {{.*}} -> tensor<2x64x1xf32>
-// TRAVEL: %[[BACK:.*]] = rota.ragged_all_to_all %[[DOTS]] {{.*}} -> tensor<1x128x1xf32>
+// TRAVEL-DAG: arith.mulf %[[OWN]]
+// TRAVEL-DAG: %[[DOTS:.*]] = rota.row_dot %[[OWN]], {{.*}} -> tensor<2x64x1xf32>
+// TRAVEL-DAG: %[[BACK:.*]] = rota.ragged_all_to_all %[[DOTS]] {{.*}} -> tensor<1x128x1xf32>
 // TRAVEL: rota.choice_dot %{{[^ ]*}}, %[[BACK]], {{.*}} -> tensor<1x32x2xf32>
 // TRAVEL: rota.combine {{.*}} -> tensor<1x32x64xf32>
 // TRAVEL-NOT: rota.all_gather

@@ -1,7 +1,7 @@
 // A Llama layer with activations divided over `sequence` between the halves of
 // blocks: an all-gather before the products of each half and a reduce-scatter
 // after them, in each direction. Backward gathers the saved activations too, for
-// the weights' gradients.
+// the weights' gradients, whose products run beside the other collectives.
 // RUN: rota compile --model %source/models/configs/110m/config.json --batch-size 2 --sequence-length 16 --dtype bf16 --emit differentiated -o %t.mlir
 // RUN: rota-opt %t.mlir --shard=mesh=sequence=4 | FileCheck %s
 // RUN: rota-opt %t.mlir --shard=mesh=context=2 | FileCheck %s --check-prefix=CONTEXT
@@ -28,12 +28,14 @@
 // CHECK-COUNT-2: rota.all_gather {{.*}} dim = 1
 // CHECK-NOT: {{rota.(all|shard_|permute)}}
 // CHECK: rota.reduce_scatter {{.*}} -> tensor<2x4x768xbf16>
-// CHECK-NEXT: rota.rms_norm_grad
+// CHECK-NEXT: rota.einsum {{.*}} -> tensor<512x768xf32>
+// CHECK: rota.rms_norm_grad
 // CHECK-NOT: {{rota.(reduce_|shard_|permute)}}
 // CHECK-COUNT-2: rota.all_gather {{.*}} dim = 1
 // CHECK-NOT: {{rota.(all|shard_|permute)}}
 // CHECK: rota.reduce_scatter {{.*}} -> tensor<2x4x768xbf16>
-// CHECK-NEXT: rota.rms_norm_grad
+// CHECK-NEXT: rota.einsum {{.*}} -> tensor<192x768xf32>
+// CHECK: rota.rms_norm_grad
 // CHECK-NOT: {{rota.(all|reduce_|shard_|permute)}}
 // CHECK-LABEL: func.func @embed
 // A rank has the targets of all rows, since its part of the vocabulary may hold

@@ -1,5 +1,6 @@
 // A Llama layer over `tensor`: one all-reduce for each half of a block and each
-// direction, in the activations' type, and no other collective.
+// direction, in the activations' type, and no other collective. Backward, a product
+// for a weight's gradient runs beside each.
 // RUN: rota compile --model %source/models/configs/110m/config.json --batch-size 4 --sequence-length 16 --dtype bf16 --emit differentiated -o %t.mlir
 // RUN: rota-opt %t.mlir --shard=mesh=data=2,tensor=4 | FileCheck %s
 // RUN: rota-opt %t.mlir --shard=mesh=data=2,fsdp=2 | FileCheck %s --check-prefix=BATCH
@@ -17,10 +18,12 @@
 // CHECK-LABEL: func.func @backward
 // CHECK-NOT: {{rota.(all|reduce_|shard_|permute)}}
 // CHECK: rota.all_reduce sum {{.*}} axes [<tensor>] {{.*}} : tensor<2x16x768xbf16>
-// CHECK-NEXT: rota.rms_norm_grad
+// CHECK-NEXT: rota.einsum {{.*}} -> tensor<512x768xf32>
+// CHECK: rota.rms_norm_grad
 // CHECK-NOT: {{rota.(all|reduce_|shard_|permute)}}
 // CHECK: rota.all_reduce sum {{.*}} axes [<tensor>] {{.*}} : tensor<2x16x768xbf16>
-// CHECK-NEXT: rota.rms_norm_grad
+// CHECK-NEXT: rota.einsum {{.*}} -> tensor<192x768xf32>
+// CHECK: rota.rms_norm_grad
 // CHECK-NOT: {{rota.(all|reduce_|shard_|permute)}}
 // CHECK-LABEL: func.func @embed
 // CHECK: rota.embedding {{.*}} offset
