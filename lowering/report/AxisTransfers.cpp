@@ -36,15 +36,14 @@ std::string describeAxisTransfers(const std::vector<AxisTransfers> &sums) {
   size_t width = 4;
   for (const AxisTransfers &sum : sums)
     width = std::max(width, sum.axes.size());
-  std::string text = fmt::format("{:<{}}  {:>12}  {:>12}  {:>10}  {:>8}\n",
-                                 "axes", width, "MiB", "ms", "exposed ms",
-                                 "hidden");
+  std::string text =
+      fmt::format("{:<{}}  {:>12}  {:>12}  {:>10}  {:>8}\n", "axes", width,
+                  "MiB", "ms", "exposed ms", "hidden");
   for (const AxisTransfers &sum : sums)
-    text += fmt::format("{:<{}}  {:>12.2f}  {:>12.3f}  {:>10.3f}  {:>6.1f} %\n",
-                        sum.axes, width,
-                        static_cast<double>(sum.bytes) / (1 << 20),
-                        1e3 * sum.seconds, 1e3 * sum.exposed,
-                        100 * sum.hiddenShare());
+    text += fmt::format(
+        "{:<{}}  {:>12.2f}  {:>12.3f}  {:>10.3f}  {:>6.1f} %\n", sum.axes,
+        width, static_cast<double>(sum.bytes) / (1 << 20), 1e3 * sum.seconds,
+        1e3 * sum.exposed, 100 * sum.hiddenShare());
   return text;
 }
 

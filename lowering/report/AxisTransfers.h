@@ -17,9 +17,7 @@ struct AxisTransfers {
   double exposed = 0; // seconds in which the rank does nothing else
 
   /// Share of the seconds that work hides.
-  double hiddenShare() const {
-    return seconds > 0 ? 1 - exposed / seconds : 1;
-  }
+  double hiddenShare() const { return seconds > 0 ? 1 - exposed / seconds : 1; }
 };
 
 /// The sums of `reports`, the most exposed first.

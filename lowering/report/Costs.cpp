@@ -28,6 +28,19 @@ static std::string reasonOf(mlir::rota::CollectiveOpInterface collective) {
                               static_cast<double>(bytes) / (1 << 20));
 }
 
+/// The name of the first op in the block that uses the result, views aside.
+static std::string firstUserOf(mlir::Operation *collective) {
+  for (mlir::Operation *op = collective->getNextNode(); op;
+       op = op->getNextNode()) {
+    if (llvm::isa<mlir::rota::ViewOpInterface>(op))
+      continue;
+    for (mlir::Value operand : op->getOperands())
+      if (mlir::rota::viewedValue(operand).getDefiningOp() == collective)
+        return op->getName().getStringRef().str();
+  }
+  return "";
+}
+
 /// Adds the collective of that step.
 static void addCollective(mlir::rota::CollectiveOpInterface collective,
                           int step, const std::string &function,
@@ -41,7 +54,8 @@ static void addCollective(mlir::rota::CollectiveOpInterface collective,
       {{kind, tensor, mlir::rota::axesText(traffic.axes), traffic.ranks,
         function + ": " + reasonOf(collective)},
        traffic.bytes,
-       step});
+       step,
+       firstUserOf(collective)});
 }
 
 /// Adds the work and the collectives of a function.

@@ -32,6 +32,7 @@ struct CollectiveUse {
   TransferFacts facts;
   int64_t bytes = 0; // sent by one rank
   int step = 0;      // its number in FunctionCost::steps
+  std::string user;  // the first op that needs it, which waits for it
 };
 
 /// An amount of one rank, and how the mesh divides it.

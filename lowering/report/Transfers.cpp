@@ -27,12 +27,12 @@ public:
   }
 
   std::vector<TransferReport> run() {
-    auto simulation = costs.simulate(timeline);
+    simulation = costs.simulate(timeline);
     for (size_t s = 0; s < program.stages.size(); ++s) {
       reports.clear();
       addActions(program.stages[s]);
       if (simulation)
-        expose(simulation->ranks[s].exposed);
+        expose(s);
       addStepEnd(s);
       keepWorst(s);
     }
@@ -48,10 +48,12 @@ public:
 
 private:
   void add(const TransferFacts &facts, int64_t bytes, double exposedShare,
-           int64_t times = 1) {
+           int64_t times = 1, const std::string &waiter = "update") {
     if (bytes == 0 || times == 0)
       return;
     TransferReport &report = reports[facts];
+    if (exposedShare > 0 && report.waiter.empty())
+      report.waiter = waiter;
     double seconds = static_cast<double>(times) * costs.secondsOf(bytes);
     report.facts = facts;
     report.times += times;
@@ -119,7 +121,8 @@ private:
         for (auto [use, exposed] :
              llvm::zip_equal(cost->collectives, costs.exposedSeconds(*cost)))
           add(use.facts, use.bytes,
-              std::min(1.0, exposed / costs.secondsOf(use.bytes)), count);
+              std::min(1.0, exposed / costs.secondsOf(use.bytes)), count,
+              use.user);
   }
 
   /// Adds the timeline's transfers; `expose` fills in their exposed times.
@@ -135,16 +138,42 @@ private:
     }
   }
 
+  /// The compute action of a rank that waits longest where `exposed` counts.
+  std::string longestWaiter(size_t rank,
+                            double pipe::Exposure::*exposed) const {
+    auto length = [](const pipe::Wait &wait) {
+      return wait.span.end - wait.span.start;
+    };
+    const pipe::Wait *longest = nullptr;
+    for (const pipe::Wait &wait : simulation->ranks[rank].waits)
+      if (wait.exposed == exposed &&
+          (!longest || length(wait) > length(*longest)))
+        longest = &wait;
+    if (!longest)
+      return "";
+    const std::vector<pipe::Action> &row = timeline.ranks[rank];
+    for (size_t a = 0; a < row.size(); ++a)
+      if (isCompute(row[a].kind) &&
+          simulation->spans[rank][a].start >= longest->span.end)
+        return toString(row[a]);
+    return "next step";
+  }
+
   /// Divides the simulator's exposed times among the reports, by their seconds.
-  void expose(const pipe::Exposure &exposed) {
-    auto divide = [&](double seconds, auto &&isMeant) {
-      double total = 0;
+  void expose(size_t rank) {
+    auto divide = [&](double pipe::Exposure::*exposed, auto &&isMeant) {
+      double seconds = simulation->ranks[rank].exposed.*exposed, total = 0;
+      if (seconds <= 0)
+        return;
+      std::string waiter = longestWaiter(rank, exposed);
       for (auto &[facts, report] : reports)
         if (isMeant(facts))
           total += report.seconds;
       for (auto &[facts, report] : reports)
-        if (isMeant(facts))
+        if (isMeant(facts)) {
           report.exposed += std::min(1.0, seconds / total) * report.seconds;
+          report.waiter = waiter;
+        }
     };
     auto from = [&](ActionKind kind) {
       return [this, kind](const TransferFacts &facts) {
@@ -152,12 +181,12 @@ private:
         return it != sources.end() && it->second == kind;
       };
     };
-    divide(exposed.messages,
+    divide(&pipe::Exposure::messages,
            [](const TransferFacts &facts) { return facts.kind == "send"; });
-    divide(exposed.gathers, from(ActionKind::Unshard));
-    divide(exposed.reductions, from(ActionKind::ReduceGrad));
-    divide(exposed.offloads, from(ActionKind::Offload));
-    divide(exposed.fetches, from(ActionKind::Fetch));
+    divide(&pipe::Exposure::gathers, from(ActionKind::Unshard));
+    divide(&pipe::Exposure::reductions, from(ActionKind::ReduceGrad));
+    divide(&pipe::Exposure::offloads, from(ActionKind::Offload));
+    divide(&pipe::Exposure::fetches, from(ActionKind::Fetch));
   }
 
   /// Adds transfers at the end of the step, where nothing computes.
@@ -205,6 +234,7 @@ private:
   std::vector<std::string> owners; // parameters, by the collective
   std::map<TransferFacts, TransferReport> reports, worst;
   std::map<TransferFacts, ActionKind> sources; // actions that transfer
+  std::optional<pipe::Simulation> simulation;
 };
 
 } // namespace
@@ -223,17 +253,21 @@ static std::string milliseconds(double seconds) {
 void remarkTransfers(mlir::Location loc,
                      const std::vector<TransferReport> &reports) {
   namespace remark = mlir::remark;
-  for (const TransferReport &r : reports)
-    remark::analysis(
-        loc, remark::RemarkOpts::name(r.facts.kind).category("communication"))
-        << remark::reason("{0}", r.facts.reason)
-        << remark::metric("Tensor", r.facts.tensor)
-        << remark::metric("Bytes", r.bytes)
-        << remark::metric("Axes", r.facts.axes)
-        << remark::metric("Ranks", r.facts.ranks)
-        << remark::metric("Stage", r.stage) << remark::metric("Times", r.times)
-        << remark::metric("ExposedMs", milliseconds(r.exposed))
-        << remark::metric("HiddenMs", milliseconds(r.hidden()));
+  for (const TransferReport &r : reports) {
+    auto remark = remark::analysis(
+        loc, remark::RemarkOpts::name(r.facts.kind).category("communication"));
+    remark << remark::reason("{0}", r.facts.reason)
+           << remark::metric("Tensor", r.facts.tensor)
+           << remark::metric("Bytes", r.bytes)
+           << remark::metric("Axes", r.facts.axes)
+           << remark::metric("Ranks", r.facts.ranks)
+           << remark::metric("Stage", r.stage)
+           << remark::metric("Times", r.times)
+           << remark::metric("ExposedMs", milliseconds(r.exposed))
+           << remark::metric("HiddenMs", milliseconds(r.hidden()));
+    if (!r.waiter.empty())
+      remark << remark::metric("Waiter", r.waiter);
+  }
 }
 
 std::string describeTransfers(const std::vector<TransferReport> &reports,

@@ -19,6 +19,9 @@ struct TransferReport {
   int64_t bytes = 0;  // sent by one rank in a step
   double seconds = 0; // seconds of all of them
   double exposed = 0; // seconds in which the rank does nothing else
+  /// The one that waits for it longest: an op, an action ("3B0"), "update" or
+  /// "next step". Empty where it is not exposed.
+  std::string waiter;
 
   double hidden() const { return seconds - exposed; }
 };

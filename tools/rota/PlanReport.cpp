@@ -32,7 +32,8 @@ ordered_json transfersJson(const std::vector<TransferReport> &reports) {
                     {"times", report.times},
                     {"bytes", report.bytes},
                     {"seconds", report.seconds},
-                    {"exposed_seconds", report.exposed}});
+                    {"exposed_seconds", report.exposed},
+                    {"waiter", report.waiter}});
   return list;
 }
 
@@ -131,25 +132,25 @@ ordered_json programJson(const RunOptions &options, const PlanAnswer &answer) {
     ranks.push_back({{"bytes", rank.arenaBytes},
                      {"host_bytes", rank.hostBytes},
                      {"uses", usesJson(rank)}});
-  ordered_json json = {{"model", program.model},
-                       {"schedule", program.schedule},
-                       {"parameters", program.parameterCount},
-                       {"flops_per_token", program.flopsPerToken},
-                       {"chunks", answer.plan.timeline.shape.chunks()},
-                       {"microbatches", program.microbatches},
-                       {"accumulation_steps", program.accumulationSteps},
-                       {"bubble", program.bubble},
-                       {"step_barrier", hasBarrier},
-                       {"mesh", meshJson(program)},
-                       {"axes", axesJson(divisions)},
-                       {"operations", divisions.operations},
-                       {"even_share", divisions.evenShare},
-                       {"stages", ranks},
-                       {"policies", policiesJson(answer.choices.policies)},
-                       {"transfers", transfersJson(answer.plan.transfers)},
-                       {"transfers_by_axes",
-                        axisTransfersJson(answer.plan.transfers)},
-                       {"timeline", program.timeline}};
+  ordered_json json = {
+      {"model", program.model},
+      {"schedule", program.schedule},
+      {"parameters", program.parameterCount},
+      {"flops_per_token", program.flopsPerToken},
+      {"chunks", answer.plan.timeline.shape.chunks()},
+      {"microbatches", program.microbatches},
+      {"accumulation_steps", program.accumulationSteps},
+      {"bubble", program.bubble},
+      {"step_barrier", hasBarrier},
+      {"mesh", meshJson(program)},
+      {"axes", axesJson(divisions)},
+      {"operations", divisions.operations},
+      {"even_share", divisions.evenShare},
+      {"stages", ranks},
+      {"policies", policiesJson(answer.choices.policies)},
+      {"transfers", transfersJson(answer.plan.transfers)},
+      {"transfers_by_axes", axisTransfersJson(answer.plan.transfers)},
+      {"timeline", program.timeline}};
   if (!hasBarrier)
     json["steady_bubble"] = program.steadyBubble;
   if (!traitsOf(program.device).isGpu)

@@ -12,6 +12,7 @@ assert exposed == sorted(exposed, reverse=True), exposed
 for t in transfers:
     assert 0 <= t["exposed_seconds"] <= t["seconds"] * (1 + 1e-9), t
     assert t["tensor"] and t["why"] and t["bytes"] > 0, t
+    assert bool(t["waiter"]) == (t["exposed_seconds"] > 0), t
     assert (t["transfer"] == "copy") == (t["axes"] == ""), t
 copies = [t for t in transfers if t["transfer"] == "copy"]
 assert [t["tensor"] for t in copies] == ["residuals"] * 2, copies
