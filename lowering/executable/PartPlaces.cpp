@@ -34,12 +34,12 @@ static bool leaves(Value value) {
   });
 }
 
-/// The value that an op computes and that `value` views, where `value` has one
-/// reader and no other has it; null otherwise.
-static Value computedForOne(Value value) {
+/// The value that an op computes and that `value` views; null otherwise. With
+/// `forOne`, each of them has one reader.
+static Value computedAs(Value value, bool forOne) {
   while (true) {
     Operation *op = value.getDefiningOp();
-    if (!op || !value.hasOneUse())
+    if (!op || (forOne && !value.hasOneUse()))
       return {};
     auto view = dyn_cast<ViewOpInterface>(op);
     if (!view)
@@ -56,7 +56,7 @@ static Value sourceInPlace(Value value) {
     return {};
   for (auto [operand, written] : inTask.getInPlacePairs())
     if (written == result.getResultNumber())
-      return computedForOne(inTask->getOperand(operand));
+      return computedAs(inTask->getOperand(operand), /*forOne=*/true);
   return {};
 }
 
@@ -86,12 +86,15 @@ void PartPlaces::addSplit(SplitOp split) {
 void PartPlaces::addConcat(ConcatOp concat) {
   SmallVector<Value> computed;
   for (Value part : concat.getParts())
-    computed.push_back(computedForOne(part));
+    computed.push_back(computedAs(part, /*forOne=*/false));
   auto isFree = [&](Value value) {
-    return value && !isPart(value) && !placed.contains(value.getDefiningOp());
+    return value && !isPart(value) && !leaves(value) &&
+           !placed.contains(value.getDefiningOp());
   };
   if (!areStretches(concat.getResult(), concat.getDim(), concat.getParts()) ||
-      !llvm::all_of(computed, isFree) || concat.getResult().use_empty())
+      !llvm::all_of(computed, isFree) || concat.getResult().use_empty() ||
+      llvm::DenseSet<Value>(computed.begin(), computed.end()).size() !=
+          computed.size())
     return;
   placed.insert(concat);
   Operation *writer = concat;

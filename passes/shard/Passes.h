@@ -15,6 +15,8 @@ namespace mlir::rota {
 enum class ShardingMode { Auto, Explicit };
 /// The exchange of keys with the other ranks of the context axis.
 enum class ContextExchange { Gather, Ring, BalancedRing, Auto };
+/// The reduction of the partial sums of products: whole, or in pieces.
+enum class TensorExchange { Gather, Ring, Auto };
 } // namespace mlir::rota
 template <> struct rota::Names<mlir::rota::ShardingMode> {
   static constexpr const char *list[] = {"auto", "explicit"};
@@ -22,6 +24,9 @@ template <> struct rota::Names<mlir::rota::ShardingMode> {
 template <> struct rota::Names<mlir::rota::ContextExchange> {
   static constexpr const char *list[] = {"gather", "ring", "balanced-ring",
                                          "auto"};
+};
+template <> struct rota::Names<mlir::rota::TensorExchange> {
+  static constexpr const char *list[] = {"gather", "ring", "auto"};
 };
 
 namespace mlir::rota {
@@ -33,7 +38,8 @@ namespace mlir::rota {
 struct ShardPipelineOptions : AssignShardingsOptions,
                               BuildUpdatesOptions,
                               ChooseContextExchangeOptions,
-                              InsertReshardsOptions {};
+                              InsertReshardsOptions,
+                              SplitCollectivesOptions {};
 
 /// From a differentiated model to the functions of one rank of the mesh.
 void buildShardPipeline(OpPassManager &manager,

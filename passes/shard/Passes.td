@@ -395,6 +395,73 @@ def MergeCollectives : Pass<"merge-collectives", "::mlir::ModuleOp"> {
   ];
 }
 
+def SplitCollectives : Pass<"split-collectives", "::mlir::ModuleOp"> {
+  let summary = "exchange what products read and make in pieces";
+  let description = [{
+    A `rota.einsum` waits for all of what it reads when that is gathered, and the
+    reduction of its partial sums waits for all of it. In pieces, each piece travels,
+    once around the ring of ranks, while the product of another is computed.
+
+    - An all-reduce or reduce-scatter that alone reads the result of a product: the
+      last piece has no product beside it.
+    - An all-gather that products read along another dimension than those that they
+      sum over: the first piece has none. Readers that take no pieces get them put
+      together.
+
+    A piece is a stretch of a dimension that is in one operand of the product and in
+    its result, or, of the dimension that the collective gathers or cuts, a stretch of
+    each rank's part. Of the dimensions, the one is taken for which the fewest bytes
+    are copied: pieces that lie one after the other in memory cost none. Each piece is
+    summed over ranks in their order, as the whole is. The sums inside products of
+    pieces may have another order than those inside the whole product.
+
+    `tensor-exchange=gather` changes nothing, `ring` cuts into as many as 8 pieces
+    what 2, 4 or 8 divide, and `auto` does so where it takes less time by the costs of
+    `ir/rota/cost/`: the wait for the transfer, against that for the piece without a
+    product beside it, for what is longer than the products beside the others, and
+    for the starts and copies of pieces. Only a collective and its product decide, not
+    what is around them, so that products which backward computes again keep their
+    bits. A remark (category `shard`) has the number of pieces and both times.
+
+    Before: a partitioned module, after `merge-collectives`. Parts that do not divide
+    a dimension are not cut.
+
+    Before:
+    ```mlir
+    rota.mesh <tensor = 2>
+    func.func @f(%x: tensor<4x8xf32>, %w: tensor<16x8xf32>) -> tensor<4x16xf32> {
+      %part = rota.einsum "sk,nk->sn" %x, %w : (tensor<4x8xf32>, tensor<16x8xf32>) -> tensor<4x16xf32>
+      %y = rota.all_reduce sum %part axes [<tensor>] reason "partial products" : tensor<4x16xf32>
+      return %y : tensor<4x16xf32>
+    }
+    ```
+    After (two pieces):
+    ```mlir
+    rota.mesh <tensor = 2>
+    func.func @f(%x: tensor<4x8xf32>, %w: tensor<16x8xf32>) -> tensor<4x16xf32> {
+      %x0, %x1 = rota.split %x dim = 0 : (tensor<4x8xf32>) -> (tensor<2x8xf32>, tensor<2x8xf32>)
+      %part0 = rota.einsum "sk,nk->sn" %x0, %w : (tensor<2x8xf32>, tensor<16x8xf32>) -> tensor<2x16xf32>
+      %y0 = rota.all_reduce sum %part0 axes [<tensor>] reason "partial products" : tensor<2x16xf32>
+      %part1 = rota.einsum "sk,nk->sn" %x1, %w : (tensor<2x8xf32>, tensor<16x8xf32>) -> tensor<2x16xf32>
+      %y1 = rota.all_reduce sum %part1 axes [<tensor>] reason "partial products" : tensor<2x16xf32>
+      %y = rota.concat %y0, %y1 dim = 0 : (tensor<2x16xf32>, tensor<2x16xf32>) -> tensor<4x16xf32>
+      return %y : tensor<4x16xf32>
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::rota::RotaDialect"];
+  let options = [
+    Option<"tensorExchange", "tensor-exchange", "TensorExchange",
+           "TensorExchange::Auto",
+           "gather, ring, or auto: what takes the least time",
+           "::rota::valuesOf<TensorExchange>()">
+  ];
+  let statistics = [
+    Statistic<"reductions", "reductions", "Reductions that became pieces">,
+    Statistic<"gathers", "gathers", "Gathers that became pieces">
+  ];
+}
+
 def ScheduleCollectives : Pass<"schedule-collectives", "::mlir::ModuleOp"> {
   let summary = "put work between collectives and their first uses";
   let description = [{

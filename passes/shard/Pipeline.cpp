@@ -30,6 +30,7 @@ void mlir::rota::buildShardPipeline(OpPassManager &manager,
   // Two ops may ask for the same offset or gather the same value.
   manager.addPass(createCSEPass());
   manager.addPass(createMergeCollectives());
+  manager.addPass(createSplitCollectives(options));
   manager.addPass(createScheduleCollectives());
   manager.addPass(createVerifyPartitioned());
 }

@@ -119,6 +119,12 @@ Rows meshRows(RunOptions &o) {
        "them around a ring, or a balanced-ring with equal work for all ranks, "
        "on CPUs; auto: the exchange that takes the least time",
        models, Choice(shard.exchange)},
+      {"tensor-exchange", group, "HOW",
+       "Reduction of the partial sums of products along the sequence and "
+       "tensor "
+       "axes: gather all of them first; let them go around a ring in pieces, "
+       "each beside the product of the next; auto: what takes the least time",
+       models, Choice(shard.tensorExchange)},
       {"sharding-rules", group, "NAME=AXIS+...,...",
        "Mesh axes of a logical axis (heads=tensor), of storage "
        "(storage/embed=fsdp) or of activations "

@@ -105,7 +105,8 @@ def Rota_AllGatherOp : Rota_CollectiveOp<"all_gather"> {
     parts do not divide the whole dimension the last are short, see
     `#rota.sharding`.
 
-    Life-span: made by `partition`; becomes a call of the runtime.
+    Life-span: made by `partition`; becomes two calls of the runtime: one starts it,
+    one waits for it before the first use of its result.
 
     Constraints:
     - C1: `dim` is a dimension; the others keep their sizes
@@ -135,7 +136,8 @@ def Rota_ReduceScatterOp : Rota_CollectiveOp<"reduce_scatter"> {
   let description = [{
     The sum of the group's operands, in the group's order, cut along `dim`.
 
-    Life-span: made by `partition`; becomes a call of the runtime.
+    Life-span: made by `partition`; becomes two calls of the runtime: one starts it,
+    one waits for it before the first use of its result.
 
     Constraints:
     - C1: `dim` is a dimension; the others keep their sizes
@@ -166,7 +168,8 @@ def Rota_AllReduceOp : Rota_CollectiveOp<"all_reduce", [SameOperandsAndResultTyp
   let description = [{
     Combines the group's operands element by element, in the group's order.
 
-    Life-span: made by `partition`; becomes a call of the runtime.
+    Life-span: made by `partition`; becomes two calls of the runtime: one starts it,
+    one waits for it before the first use of its result.
 
     Constraints:
     - C1: `axes` names parts of the mesh's axes, each at most once
@@ -194,7 +197,8 @@ def Rota_AllToAllOp : Rota_CollectiveOp<"all_to_all"> {
     its operand along `split` to rank j of the group, and puts the parts that it
     gets one after the other along `gather`.
 
-    Life-span: made by `partition`; becomes a call of the runtime.
+    Life-span: made by `partition`; becomes two calls of the runtime: one starts it,
+    one waits for it before the first use of its result.
 
     Constraints:
     - C1: `gather` and `split` are two dimensions; the others keep their sizes
@@ -227,7 +231,8 @@ def Rota_ShardSliceOp : Rota_CollectiveOp<"shard_slice"> {
     Part i along `dim`, where i is the rank's position in its group. Nothing
     travels.
 
-    Life-span: made by `partition`; becomes a call of the runtime.
+    Life-span: made by `partition`; becomes two calls of the runtime: one starts it,
+    one waits for it before the first use of its result.
 
     Constraints: those of `rota.reduce_scatter`.
 
@@ -257,8 +262,8 @@ def Rota_PermuteOp : Rota_CollectiveOp<"permute", [SameOperandsAndResultType]> {
     p + shift, and the last position is followed by the first. With `mirrored` it is
     position n - 1 - p of n, plus the shift.
 
-    Life-span: made by `partition`; becomes a call of the runtime that starts it and
-    one that waits for it, before the first use of the result.
+    Life-span: made by `partition`; becomes two calls of the runtime: one starts it,
+    one waits for it before the first use of its result.
 
     Constraints:
     - C1: `order` has the axes of `axes`

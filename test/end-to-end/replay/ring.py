@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Replays attention around a ring against one rank.
+"""Replays attention, or reductions of products, around a ring against one rank.
 
-    ring.py MODEL WORK [--dtype TYPE] [--exchange HOW] --near MESH ... [--same NAME ...]
+    ring.py MODEL WORK [--dtype TYPE] [--axes context|tensor] [--exchange HOW] --near MESH ... [--same NAME ...]
 
 Writes a batch into WORK and runs `rota probe` of the model's folder on one rank
 in f32 and, with rings, on MESH: loss, gradients and three steps are equal to the
@@ -36,6 +36,8 @@ def parse():
     parser.add_argument("model")
     parser.add_argument("work")
     parser.add_argument("--dtype", choices=["f32", "bf16"], default="f32")
+    parser.add_argument("--axes", choices=["context", "tensor"],
+                        default="context")
     parser.add_argument("--exchange", choices=["ring", "balanced-ring"],
                         default="ring")
     parser.add_argument("--near", nargs="+", required=True)
@@ -62,7 +64,7 @@ class Replay:
         return out
 
     def on_ring(self, mesh, variant=()):
-        flags = ["--mesh", mesh, "--context-exchange",
+        flags = ["--mesh", mesh, f"--{self.arguments.axes}-exchange",
                  self.arguments.exchange, *variant]
         dtype = self.arguments.dtype
         if "mpi" not in variant:

@@ -154,6 +154,38 @@ TEST(Tasks, AllReducesInScratchAreInPlace) {
   EXPECT_EQ(model.layout.scratchBytes[model.layout.kinds[0].forward], 3 * 64);
 }
 
+/// `x` in two pieces of one row, whose sums are put together as `t`.
+const Changes withPieces = {
+    {"%t = rota.all_gather %s dim = 1 axes [<tensor>] reason \"'t' is whole\" "
+     ": tensor<2x2xf32> -> tensor<2x8xf32>",
+     "%w = arith.constant dense<2.0> : tensor<8x16xf32>\n      %a, %b = "
+     "rota.split %x dim = 0 : (tensor<2x8xf32>) -> (tensor<1x8xf32>, "
+     "tensor<1x8xf32>)\n      %m = rota.einsum \"bk,kn->bn\" %a, %w : "
+     "(tensor<1x8xf32>, tensor<8x16xf32>) -> tensor<1x16xf32>\n      %f = "
+     "rota.all_reduce sum %m axes [<tensor>] reason \"piece\" : "
+     "tensor<1x16xf32>\n      %n = rota.einsum \"bk,kn->bn\" %b, %w : "
+     "(tensor<1x8xf32>, tensor<8x16xf32>) -> tensor<1x16xf32>\n      %g = "
+     "rota.all_reduce sum %n axes [<tensor>] reason \"piece\" : "
+     "tensor<1x16xf32>\n      %c = rota.concat %f, %g dim = 0 : "
+     "(tensor<1x16xf32>, tensor<1x16xf32>) -> tensor<2x16xf32>\n      %t = "
+     "rota.einsum \"bn,kn->bk\" %c, %w : (tensor<2x16xf32>, "
+     "tensor<8x16xf32>) -> tensor<2x8xf32>"}};
+
+/// The sum of the first piece has the second product beside it. Both are where
+/// the whole is, 128 bytes of scratch beside the 512 of the constant, and
+/// nothing copies them. The second piece of `x` would begin where no buffer
+/// may, so that two copies take 64 bytes each.
+TEST(Tasks, PiecesLieWhereTheWholeIs) {
+  Lowered model(withPieces);
+  ASSERT_EQ(model.errors, "");
+  std::string text = model.task("a.forward");
+  size_t first = text.find("@rotaStartCollective", text.find("@kernel_split"));
+  size_t wait = text.find("@rotaWaitCollective", first);
+  EXPECT_GT(count(text.substr(first, wait - first), "@rotaGemm"), 0u);
+  EXPECT_EQ(count(text, "@kernel_split"), 2u);
+  EXPECT_EQ(model.layout.scratchBytes[model.layout.kinds[0].forward], 768);
+}
+
 /// Sum and operand are computed in the place of the function's result.
 TEST(Tasks, AllReduceIsInPlace) {
   Lowered model;

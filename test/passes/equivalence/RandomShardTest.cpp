@@ -63,6 +63,7 @@ public:
     if (failed(runPasses(module,
                          "propagate-shardings,insert-reshards{mode=auto},"
                          "partition,cse,merge-collectives,"
+                         "split-collectives{tensor-exchange=ring},"
                          "schedule-collectives,verify-partitioned")))
       return "is refused: " + module.takeDiagnostics();
     return runParts();

@@ -2,7 +2,7 @@
 // different queries. The gradients of the shared heads are returned as sums over
 // the two ranks, so that a block has one all-reduce for each half.
 // RUN: rota compile --model %source/models/configs/llama-3.1-8b/config.json --batch-size 1 --sequence-length 16 --dtype bf16 --emit differentiated -o %t.mlir
-// RUN: rota-opt %t.mlir --shard=mesh=tensor=16 | FileCheck %s
+// RUN: rota-opt %t.mlir --shard="mesh=tensor=16 tensor-exchange=gather" | FileCheck %s
 
 // CHECK: rota.param @self_attn.q_proj.weight : tensor<256x4096xf32>
 // CHECK-SAME: compute<{{\[\[}}tensor], []]>
