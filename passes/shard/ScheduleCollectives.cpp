@@ -30,10 +30,10 @@ public:
     for (Operation &op : block)
       ops.push_back(&op);
     steps = overlapSteps(ops);
-    order.resize(ops.size());
-    std::iota(order.begin(), order.end(), 0);
     addDependences();
-    evaluate(order);
+    Order given(ops.size());
+    std::iota(given.begin(), given.end(), 0);
+    take(given, exposedSeconds(steps, given, speed));
   }
 
   /// Improves the order, transfer by transfer; the number of moves.
@@ -54,7 +54,7 @@ private:
 
   /// The ops that are reached along `edges`, the start included.
   std::vector<bool> reached(int from, ArrayRef<SmallVector<int>> edges) const;
-  void evaluate(ArrayRef<int> candidate);
+  void take(Order candidate, std::vector<double> times);
   bool accept(Order candidate);
   bool isExposed(int transfer) const { return exposed[transfer] > kNothing; }
   double secondsOf(int number) const {
@@ -69,7 +69,7 @@ private:
   void advanceWork(int transfer);
 
   static constexpr double kNothing = 1e-9; // seconds
-  static constexpr int kTries = 32;        // moves of one sort for a transfer
+  static constexpr int kTries = 8;         // moves of one sort for a transfer
 
   AssumedSpeed speed;
   SmallVector<Operation *> ops;
@@ -139,25 +139,24 @@ BlockSchedule::reached(int from, ArrayRef<SmallVector<int>> edges) const {
   return found;
 }
 
-void BlockSchedule::evaluate(ArrayRef<int> candidate) {
-  exposed = exposedSeconds(steps, candidate, speed);
+/// Takes the order with these exposed times.
+void BlockSchedule::take(Order candidate, std::vector<double> times) {
+  order = std::move(candidate);
+  exposed = std::move(times);
   total = std::accumulate(exposed.begin(), exposed.end(), 0.0);
-  places.resize(candidate.size());
-  for (auto [place, number] : llvm::enumerate(candidate))
+  places.resize(order.size());
+  for (auto [place, number] : llvm::enumerate(order))
     places[number] = int(place);
 }
 
 /// Takes the order if a rank waits less in it.
 bool BlockSchedule::accept(Order candidate) {
-  double before = total;
-  evaluate(candidate);
-  if (total < before - kNothing) {
-    order = std::move(candidate);
-    ++moves;
-    return true;
-  }
-  evaluate(order);
-  return false;
+  std::vector<double> times = exposedSeconds(steps, candidate, speed);
+  if (std::accumulate(times.begin(), times.end(), 0.0) >= total - kNothing)
+    return false;
+  take(std::move(candidate), std::move(times));
+  ++moves;
+  return true;
 }
 
 Order BlockSchedule::moveTo(const std::vector<bool> &moved, int to) const {

@@ -11,8 +11,8 @@
 
 namespace rota {
 
-/// One rank's part of rotaExchangeRows (runtime/GroupedAbi.h). Refers to its
-/// arguments.
+/// One rank's part of rotaStartRowExchange (runtime/GroupedAbi.h). Refers to
+/// its arguments.
 class RowExchange {
 public:
   /// `sent` and `received`: counts of the blocks of source and destination,
