@@ -189,7 +189,9 @@ def Pipe_TimelineOp : Pipe_Op<"timeline", [HasParent<"ProgramOp">]> {
     a backward, or `I` and `W` its input and weight gradients; `SEND_F`,
     `RECV_F`, `SEND_B`, `RECV_B` hand values from rank to rank; `UNSHARD` and
     `RESHARD` open and close a window of a chunk's weights, and `REDUCE_GRAD`
-    reduce-scatters its gradient; `OFFLOAD` and `FETCH` move residuals to the
+    reduce-scatters its gradient; `SUM_GRAD` sums a gradient over ranks that
+    hold the same parameters, and `REFRESH` gathers what they have updated in the
+    step before; `OFFLOAD` and `FETCH` move residuals to the
     host and back. `(0F7;7B3)OVERLAP_F_B` is a pair, whose halves run at the same
     time. `delay` is one more than the number of actions between the one
     that makes a message and its `SEND`. `window`, where given, bounds a rank's
@@ -198,8 +200,8 @@ def Pipe_TimelineOp : Pipe_Op<"timeline", [HasParent<"ProgramOp">]> {
 
     This op does not check the timeline: see `verify-timeline`.
 
-    Life-span: made by `make-timeline`; `insert-communication`, `gather-weights`
-    and `offload-residuals` add to it.
+    Life-span: made by `make-timeline`; `insert-communication`, `gather-weights`,
+    `exchange-updates` and `offload-residuals` add to it.
 
     Constraints:
     - C1: there is a row for each stage

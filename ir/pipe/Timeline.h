@@ -109,19 +109,23 @@ using ActionRows = std::vector<std::vector<Action>>;
 ///   kOutgoingBuffers, and waits for the copy of the previous message in that
 ///   buffer.
 /// - A compute action that reads a message waits until it has been copied.
-/// - UNSHARD, REDUCE_GRAD, OFFLOAD and FETCH run beside the actions after
-/// them;
-///   transfers of one kind run one after the other. F, B, I and W wait for the
-///   UNSHARD of their chunk. The first gradient after a REDUCE_GRAD begins a
-///   new sum, and waits for the REDUCE_GRAD. FETCH waits for its OFFLOAD; B, I
-///   and W wait for their FETCH. All transfers end before the step ends.
+/// - UNSHARD, REDUCE_GRAD, OFFLOAD, FETCH, SUM_GRAD and REFRESH run beside the
+///   actions after them; transfers of one kind run one after the other. F, B, I
+///   and W wait for the UNSHARD of their chunk. The first gradient after a
+///   REDUCE_GRAD begins a new sum, and waits for the REDUCE_GRAD. FETCH waits
+///   for its OFFLOAD; B, I and W wait for their FETCH. SUM_GRAD, which sums the
+///   chunk's gradient over ranks that hold the same parameters, waits for the
+///   REDUCE_GRADs and SUM_GRADs of its chunk. REFRESH gathers what the ranks
+///   have updated, each its part, at the end of the step before; UNSHARD, F, B,
+///   I and W wait for that of their chunk. All transfers end before the step
+///   ends, and updates come after.
 ///   RESHARD takes no time. The end of a row frees the weights that are still
 ///   gathered.
 /// - A pair is an F and a B or I that stand side by side, in any order. It
 ///   starts when both could start, and both end when it ends. What its halves
 ///   need stands before both, what they cause after both.
-/// - All ranks of a stage run the same row, so the collectives of UNSHARD and
-///   REDUCE_GRAD have the same order on all of them.
+/// - All ranks of a stage run the same row, so the collectives of UNSHARD,
+///   REDUCE_GRAD, SUM_GRAD and REFRESH have the same order on all of them.
 /// The result does not depend on the relative speed of the ranks: a timeline
 /// that completes once always completes, with the same values.
 struct Timeline {

@@ -3,6 +3,7 @@
 // Writes the calls, transfers and clears of an action as addresses relative to
 // its slots.
 #include "lowering/memory/ActionTemplates.h"
+#include "lowering/memory/UpdatePlan.h"
 
 namespace rota::memory {
 
@@ -16,10 +17,10 @@ static SlotAddress byMicrobatch(int64_t base, int64_t bytes) {
 int ActionTemplates::find(int action) {
   const Action &a = plan.row[action];
   const ActionDraft &draft = plan.drafts[action];
-  Key wanted{a.kind,          a.chunk,
-             peerOf(a),       draft.values,
-             draft.gradients, draft.cleared,
-             a.startsPair,    pipe::isPairedForward(plan.row, action)};
+  Key wanted{
+      a.kind,       a.chunk,         peerOf(a),
+      draft.values, draft.gradients, draft.cleared,
+      draft.round,  a.startsPair,    pipe::isPairedForward(plan.row, action)};
   auto [found, isNew] =
       numbers.try_emplace(wanted, int(plan.stage.templates.size()));
   if (isNew)
@@ -82,6 +83,13 @@ ActionTemplate ActionTemplates::make(const Key &wanted) {
   case Kind::Fetch:
     made.slotCount = kCopySlots;
     addCopies(key.kind == Kind::Offload);
+    break;
+  case Kind::SumGrad:
+    made.round = key.round;
+    made.updates = summedUpdates(plan, key.chunk, key.round);
+    break;
+  case Kind::Refresh:
+    made.updates = refreshedUpdates(plan, key.chunk);
     break;
   case Kind::Reshard:
     break;
@@ -293,7 +301,7 @@ void ActionTemplates::addStartCalls() {
       plan.stage.startMicrobatches.push_back(a.microbatch);
   if (plan.stage.startMicrobatches.empty())
     return;
-  key = {Kind::Forward, plan.shape.chunks() - 1, -1, -1, -1, -1};
+  key = {Kind::Forward, plan.shape.chunks() - 1, -1, -1, -1, -1, 0};
   for (int64_t block = 0; block < plan.program.lossCalls; ++block) {
     plan.stage.startCalls.push_back(lossCall(plan.layout.lossWeight, block));
     plan.stage.startCalls.back().frame[Input] = {};

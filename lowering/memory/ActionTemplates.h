@@ -52,7 +52,7 @@ private:
   using Kind = ActionKind;
   struct Key {
     Kind kind;
-    int chunk, peer, values, gradients, cleared;
+    int chunk, peer, values, gradients, cleared, round;
     bool startsPair = false, isPairedForward = false;
     auto operator<=>(const Key &) const = default;
   };

@@ -166,6 +166,8 @@ private:
     case Kind::Unshard:
     case Kind::Reshard:
     case Kind::ReduceGrad:
+    case Kind::SumGrad:
+    case Kind::Refresh:
       return; // they have windows of their own
     }
   }

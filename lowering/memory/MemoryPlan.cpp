@@ -4,6 +4,7 @@
 #include "lowering/memory/MemoryPlan.h"
 #include "lowering/memory/ActionTemplates.h"
 #include "lowering/memory/Activations.h"
+#include "lowering/memory/UpdatePlan.h"
 
 #include <algorithm>
 #include <utility>
@@ -82,6 +83,7 @@ static bool planStage(StagePlan &&plan) {
   WindowPlan windows(plan);
   if (!windows.run() || !planActivations(plan, windows.end()))
     return false;
+  planExchanges(plan);
   waitForPairs(plan.row, plan.drafts);
   dropRepeatedWaits(plan.drafts);
   ActionTemplates templates(plan, windows);

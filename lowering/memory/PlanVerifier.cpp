@@ -90,6 +90,12 @@ private:
       if (state.training)
         weights.reduceGrad(a.chunk, actionTemplate);
       return;
+    case Kind::SumGrad:
+      if (state.training)
+        weights.sumGrad(a.chunk, actionTemplate);
+      return;
+    case Kind::Refresh:
+      return weights.refresh(a.chunk, actionTemplate);
     case Kind::Offload:
     case Kind::Fetch:
       if (state.training)

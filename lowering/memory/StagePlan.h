@@ -36,6 +36,7 @@ struct ActionDraft {
   // Lists of offsets by block of the chunk, see WindowPlan.h: the weights and
   // gradients that the action finds or moves, and the gradients that it clears.
   int values = -1, gradients = -1, cleared = -1;
+  int round = 0; // SUM_GRAD: the number of those of the chunk before it
 };
 
 /// A stage while its actions are planned.

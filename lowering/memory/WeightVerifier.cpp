@@ -4,8 +4,6 @@
 // are named contents of the arena.
 #include "lowering/memory/WeightVerifier.h"
 
-#include <algorithm>
-
 namespace rota::memory {
 
 WeightVerifier::WeightVerifier(VerifierState &state)
@@ -18,6 +16,7 @@ WeightVerifier::WeightVerifier(VerifierState &state)
 
 void WeightVerifier::reset() {
   gathered.assign(state.chunks.size(), {});
+  exchanged.clear();
   cleared.clear();
 }
 
@@ -77,6 +76,7 @@ void WeightVerifier::gather(int chunk, const NamedBlock &block,
     const ParameterBlock::Entry &entry = block.block->entries[i];
     const Transfer &t = transfers[i];
     Name name = weightsName(entry.parameter, block.layer);
+    readWeights(entry, block);
     int64_t target = state.stage.resolve(state.current, t.destination);
     if (i == 0)
       window = target - entry.value;
@@ -116,14 +116,86 @@ std::string WeightVerifier::reduceOne(int chunk, const Transfer &t) {
   for (const NamedBlock &b : state.blocksOf(chunk))
     for (const ParameterBlock::Entry &entry : b.block->entries)
       if (t.collective == parameter(entry).reduceGrad && t.bytes == 0 &&
-          target == accumulatorOf(entry.parameter, b.layer))
+          target == accumulatorOf(entry.parameter, b.layer)) {
+        addGradient(entry, b);
+        exchangedOf(entry, b.layer).reductions.push_back(state.current);
         return state.arena.take(source, gradientName(entry.parameter, b.layer),
                                 state.current);
+      }
   return "expected a gradient of the chunk added to its stored part, got "
          "offset " +
          std::to_string(target) + ", collective " +
          std::to_string(t.collective) + " and " + std::to_string(t.bytes) +
          " bytes";
+}
+
+void WeightVerifier::expectComplete(const std::vector<int> &actions,
+                                    const char *what) {
+  for (int action : actions)
+    if (!state.completed.has(action))
+      state.fail("expected it to wait for " + std::string(what) + " (action " +
+                 std::to_string(action) + ")");
+}
+
+/// The exchanges of the tensor of an update, which is one of the chunk's; null,
+/// with the error noted, where it is not.
+WeightVerifier::Exchanged *WeightVerifier::exchangedOf(int chunk, int update) {
+  const Update &u = state.stage.updates[update];
+  for (const NamedBlock &b : state.blocksOf(chunk))
+    for (const ParameterBlock::Entry &entry : b.block->entries)
+      if (entry.parameter == u.parameter &&
+          std::max(b.layer, NamedBlock::kEmbed) == u.layer)
+        return &exchangedOf(entry, b.layer);
+  state.fail("expected updates of the chunk, got number " +
+             std::to_string(update));
+  return nullptr;
+}
+
+void WeightVerifier::sumGrad(int chunk, const ActionTemplate &actionTemplate) {
+  auto round = static_cast<size_t>(actionTemplate.round);
+  for (int update : actionTemplate.updates) {
+    Exchanged *of = exchangedOf(chunk, update);
+    if (!of)
+      return;
+    if (!of->isAdded || of->sums.size() != round)
+      state.fail("expected a gradient and round " +
+                 std::to_string(of->sums.size()) + " of its sum, got round " +
+                 std::to_string(round));
+    expectComplete(of->reductions, "the REDUCE_GRAD of its gradient");
+    expectComplete(of->sums, "the SUM_GRAD before it");
+    of->sums.push_back(state.current);
+  }
+}
+
+void WeightVerifier::refresh(int chunk, const ActionTemplate &actionTemplate) {
+  for (int update : actionTemplate.updates) {
+    Exchanged *of = exchangedOf(chunk, update);
+    if (of && (of->isRead || of->refresh >= 0))
+      state.fail("expected one REFRESH, before all that reads its weights");
+    if (of)
+      of->refresh = state.current;
+  }
+}
+
+/// The stored part of a weight is read: it is there, or on its way until the
+/// actions that were waited for.
+void WeightVerifier::readWeights(const ParameterBlock::Entry &entry,
+                                 const NamedBlock &block) {
+  Exchanged &of = exchangedOf(entry, block.layer);
+  of.isRead = true;
+  if (of.refresh >= 0)
+    expectComplete({of.refresh}, "the REFRESH of its weights");
+}
+
+/// A term of a gradient comes to its accumulator or window.
+void WeightVerifier::addGradient(const ParameterBlock::Entry &entry,
+                                 const NamedBlock &block) {
+  Exchanged &of = exchangedOf(entry, block.layer);
+  of.isAdded = true;
+  if (!of.sums.empty())
+    state.fail("expected all gradients before the SUM_GRAD that sums them "
+               "(action " +
+               std::to_string(of.sums[0]) + ")");
 }
 
 void WeightVerifier::clear(const ActionTemplate &actionTemplate) {
@@ -144,12 +216,15 @@ void WeightVerifier::use(const NamedBlock &block, int64_t values,
   for (const ParameterBlock::Entry &entry : entries) {
     int64_t value = values + entry.value, gradient = gradients + entry.gradient;
     Name name = weightsName(entry.parameter, block.layer);
-    if (hasWindows)
+    if (hasWindows) {
       state.fail(state.arena.read(value, bytesOf(entry), name));
-    else
+    } else {
+      readWeights(entry, block);
       expectAt(keptOf(entry.parameter, block.layer).stored, value, name);
+    }
     if (!adds)
       continue;
+    addGradient(entry, block);
     name = gradientName(entry.parameter, block.layer);
     if (hasWindows)
       state.fail(state.arena.accumulate(gradient,

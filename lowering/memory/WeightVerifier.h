@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The plan verifier's checks of weights and gradients: where calls find them,
-// and how UNSHARD, RESHARD and REDUCE_GRAD move them.
+// how UNSHARD, RESHARD and REDUCE_GRAD move them, and when SUM_GRAD and REFRESH
+// exchange them for the updates.
 #ifndef ROTA_LOWERING_MEMORY_WEIGHTVERIFIER_H
 #define ROTA_LOWERING_MEMORY_WEIGHTVERIFIER_H
 
 #include "lowering/memory/VerifierState.h"
+
+#include <algorithm>
 
 namespace rota::memory {
 
@@ -19,6 +22,8 @@ public:
   void unshard(int chunk, const ActionTemplate &actionTemplate);
   void reshard(int chunk);
   void reduceGrad(int chunk, const ActionTemplate &actionTemplate);
+  void sumGrad(int chunk, const ActionTemplate &actionTemplate);
+  void refresh(int chunk, const ActionTemplate &actionTemplate);
   /// The zeros that a compute action writes before its calls, to which these
   /// add: see `finish`.
   void clear(const ActionTemplate &actionTemplate);
@@ -45,6 +50,21 @@ private:
   void gather(int chunk, const NamedBlock &block,
               std::span<const Transfer> transfers);
   std::string reduceOne(int chunk, const Transfer &transfer);
+  /// The exchanges of a tensor for its update so far, by action.
+  struct Exchanged {
+    std::vector<int> reductions; // by REDUCE_GRAD
+    std::vector<int> sums;       // by SUM_GRAD, a round each
+    int refresh = -1;
+    bool isRead = false; // by a call or an UNSHARD
+    bool isAdded = false;
+  };
+  Exchanged &exchangedOf(const ParameterBlock::Entry &entry, int64_t layer) {
+    return exchanged[{entry.parameter, std::max(layer, NamedBlock::kEmbed)}];
+  }
+  Exchanged *exchangedOf(int chunk, int update);
+  void readWeights(const ParameterBlock::Entry &entry, const NamedBlock &block);
+  void addGradient(const ParameterBlock::Entry &entry, const NamedBlock &block);
+  void expectComplete(const std::vector<int> &actions, const char *what);
   void expectAt(int64_t expected, int64_t got, const Name &name);
 
   VerifierState &state;
@@ -54,6 +74,8 @@ private:
   // By chunk: the places and names of its gathered weights, of which a chunk
   // without parameters has none; nothing where they are not gathered.
   std::vector<std::optional<std::vector<std::pair<int64_t, Name>>>> gathered;
+  // By parameter and layer; -1: of an end.
+  std::map<std::pair<int, int64_t>, Exchanged> exchanged;
   std::vector<Clear> cleared; // by this action; no call has added to it yet
 };
 

@@ -2,6 +2,7 @@
 #include "lowering/report/TransferEstimates.h"
 
 #include "ir/rota/cost/Traffic.h"
+#include "runtime/program/UpdatePlaces.h"
 
 #include <numeric>
 
@@ -38,18 +39,23 @@ double TransferEstimates::computeSeconds(const ActionTemplate &form) const {
   return seconds;
 }
 
-double TransferEstimates::transferSeconds(const ActionTemplate &form) const {
+double TransferEstimates::transferSeconds(const Stage &stage,
+                                          const ActionTemplate &form) const {
   double seconds = 0;
+  auto add = [&](int64_t bytes) { seconds += bytes ? secondsOf(bytes) : 0; };
   for (const Transfer &transfer : form.transfers)
-    if (int64_t bytes = bytesOf(transfer))
-      seconds += secondsOf(bytes);
+    add(bytesOf(transfer));
+  for (int update : form.updates)
+    add(bytesOf(program.collectives[exchangeOf(program, stage, form, update)]));
   return seconds;
 }
 
-double TransferEstimates::secondsOf(const ActionTemplate &form) const {
+double TransferEstimates::secondsOf(const Stage &stage,
+                                    const ActionTemplate &form) const {
   if (isCompute(form.kind))
     return computeSeconds(form);
-  return isMessage(form.kind) ? secondsOf(form.bytes) : transferSeconds(form);
+  return isMessage(form.kind) ? secondsOf(form.bytes)
+                              : transferSeconds(stage, form);
 }
 
 void addEstimates(const FunctionCosts &costs, const Assumptions &assumptions,
@@ -57,13 +63,14 @@ void addEstimates(const FunctionCosts &costs, const Assumptions &assumptions,
   TransferEstimates estimates(costs, program, assumptions);
   for (Stage &stage : program.stages)
     for (ActionTemplate &form : stage.templates)
-      form.estimate = estimates.secondsOf(form);
+      form.estimate = estimates.secondsOf(stage, form);
 }
 
 pipe::CostTable TransferEstimates::costTable(int chunks) const {
   pipe::CostTable table;
   table.chunks.assign(chunks, {});
   table.transfers.assign(chunks, {});
+  std::map<std::pair<int, ActionKind>, int> forms; // number of each
   for (const Stage &stage : program.stages)
     for (const ActionTemplate &form : stage.templates) {
       if (isCompute(form.kind))
@@ -71,9 +78,11 @@ pipe::CostTable TransferEstimates::costTable(int chunks) const {
             computeSeconds(form);
       else if (isSend(form.kind))
         table.send = secondsOf(form.bytes);
-      else if (isTransfer(form.kind))
-        table.transfers[form.chunk][transferStream(form.kind)] =
-            transferSeconds(form);
+      else if (isTransfer(form.kind)) {
+        double &mean = table.transfers[form.chunk][transferStream(form.kind)];
+        int count = ++forms[{form.chunk, form.kind}];
+        mean += (transferSeconds(stage, form) - mean) / count;
+      }
     }
   return table;
 }

@@ -34,7 +34,8 @@ public:
   int64_t bytesOf(const Collective &collective) const;
   int64_t bytesOf(const Transfer &transfer) const;
 
-  /// The simulator's table. Actions of one kind and chunk cost the same.
+  /// The simulator's table. Actions of one kind and chunk cost the same; where
+  /// they do not (SUM_GRADs of several rounds), each costs their mean.
   pipe::CostTable costTable(int chunks) const;
 
   /// The timeline of the program, in seconds.
@@ -45,11 +46,11 @@ public:
 
   /// Seconds of an action: of its calls with the collectives inside them, of
   /// its message, or of its transfers.
-  double secondsOf(const ActionTemplate &form) const;
+  double secondsOf(const Stage &stage, const ActionTemplate &form) const;
 
 private:
   double computeSeconds(const ActionTemplate &form) const;
-  double transferSeconds(const ActionTemplate &form) const;
+  double transferSeconds(const Stage &stage, const ActionTemplate &form) const;
 
   const FunctionCosts &costs;
   const Program &program;

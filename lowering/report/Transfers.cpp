@@ -4,6 +4,8 @@
 // the timeline's actions, and the step's end.
 #include "lowering/report/Transfers.h"
 
+#include "runtime/program/UpdatePlaces.h"
+
 #include "mlir/IR/Remarks.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -47,6 +49,10 @@ public:
   }
 
 private:
+  static constexpr const char *kSummed = "a gradient, summed for the optimizer";
+  static constexpr const char *kUpdated =
+      "a weight that the optimizer has updated";
+
   void add(const TransferFacts &facts, int64_t bytes, double exposedShare,
            int64_t times = 1, const std::string &waiter = "update") {
     if (bytes == 0 || times == 0)
@@ -111,6 +117,7 @@ private:
     for (size_t i = 0; i < counts.size(); ++i) {
       addFunctions(stage.templates[i], counts[i]);
       addMessages(stage.templates[i], counts[i]);
+      addExchanges(stage, stage.templates[i], counts[i]);
     }
   }
 
@@ -159,6 +166,20 @@ private:
     return "next step";
   }
 
+  /// Adds what SUM_GRAD and REFRESH exchange, in the same way.
+  void addExchanges(const Stage &stage, const ActionTemplate &form,
+                    int64_t count) {
+    for (int update : form.updates) {
+      int collective = exchangeOf(program, stage, form, update);
+      const Update &u = stage.updates[static_cast<size_t>(update)];
+      TransferFacts facts =
+          factsOf(collective, program.parameters[u.parameter].name,
+                  form.kind == ActionKind::Refresh ? kUpdated : kSummed);
+      add(facts, costs.bytesOf(program.collectives[collective]), 0, count);
+      sources[facts] = form.kind;
+    }
+  }
+
   /// Divides the simulator's exposed times among the reports, by their seconds.
   void expose(size_t rank) {
     auto divide = [&](double pipe::Exposure::*exposed, auto &&isMeant) {
@@ -187,24 +208,28 @@ private:
     divide(&pipe::Exposure::reductions, from(ActionKind::ReduceGrad));
     divide(&pipe::Exposure::offloads, from(ActionKind::Offload));
     divide(&pipe::Exposure::fetches, from(ActionKind::Fetch));
+    divide(&pipe::Exposure::sums, from(ActionKind::SumGrad));
+    divide(&pipe::Exposure::refreshes, from(ActionKind::Refresh));
   }
 
   /// Adds transfers at the end of the step, where nothing computes.
   void addStepEnd(size_t stage) {
-    for (const Update &update : program.stages[stage].updates) {
+    const std::vector<Update> &updates = program.stages[stage].updates;
+    std::vector<InTimeline> done = updatesInTimeline(program.stages[stage]);
+    for (size_t u = 0; u < updates.size(); ++u) {
+      const Update &update = updates[u];
       const Parameter &parameter = program.parameters[update.parameter];
-      for (int collective : parameter.reduce)
-        add(factsOf(collective, parameter.name,
-                    "a gradient, summed for the optimizer"),
-            costs.bytesOf(program.collectives[collective]), 1);
+      for (size_t round = size_t(done[u].sums); round < parameter.reduce.size();
+           ++round)
+        add(factsOf(parameter.reduce[round], parameter.name, kSummed),
+            costs.bytesOf(program.collectives[parameter.reduce[round]]), 1);
       if (const FunctionCost *cost = costs.costOf(parameter.updateTask))
         for (const CollectiveUse &use : cost->collectives)
           add({use.facts.kind, parameter.name, use.facts.axes, use.facts.ranks,
                "inside its update"},
               use.bytes, 1);
-      if (parameter.refresh >= 0)
-        add(factsOf(parameter.refresh, parameter.name,
-                    "a weight that the optimizer has updated"),
+      if (parameter.refresh >= 0 && !done[u].refreshes)
+        add(factsOf(parameter.refresh, parameter.name, kUpdated),
             costs.bytesOf(program.collectives[parameter.refresh]), 1);
       int64_t stored = partElements(parameter.shape, parameter.storageDivision,
                                     program.mesh);

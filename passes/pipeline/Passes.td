@@ -381,6 +381,62 @@ def GatherWeights : PipelinePass<"gather-weights"> {
   ];
 }
 
+def ExchangeUpdates : PipelinePass<"exchange-updates"> {
+  let summary = "add what ranks exchange for their updates to the timeline";
+  let description = [{
+    Where ranks hold the same parameters, the sums of gradients and, with an
+    optimizer that is divided over them, the gathers of updated weights run
+    beside computation, by the rules of
+    `passes/pipeline/timeline/UpdateExchange.h`:
+
+    - `SUM_GRAD` after the last B or W of a chunk, and where REDUCE_GRAD reduces
+      its gradient first, one chunk later, so that no rank waits for that. There
+      are two for each chunk where some gradient is summed over two groups of
+      ranks, one after the other;
+    - `REFRESH` at the begin of a row, for each chunk in the order of first uses.
+
+    Which parameters of a chunk they exchange is decided by the memory plan: not
+    those of which several stages hold terms or copies. With one chunk in all,
+    nothing is added.
+
+    Before: a timeline that `verify-timeline` accepts, with the windows that it
+    needs. What it has of either kind already is kept.
+
+    ```mlir
+    rota.mesh <data = 2>
+    rota.param @table : tensor<4x8xf32> axes ["vocab", "embed"] init #rota.constant<value = 1.0> placement <whole [4, 8] compute <[[], []] unreduced [data]> storage <[[], []]> optimizer <[[data], []]>>
+    rota.stack @layers layers = 2 pattern [@identity] {
+      rota.layer @identity {
+        func.func @forward(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
+          return %x : tensor<2x8xf32>
+        }
+      }
+    }
+    pipe.program stack @layers stages = 1 repeats = 2 microbatches = 1 placement loop {
+      pipe.chunks [
+        <rank 0 embed layers [@identity 0]>,
+        <rank 0 layers [@identity 1] loss>
+      ]
+      pipe.timeline "t" delay = 1 rows [
+        "0F0,1F0,1B0,0B0"
+      ]
+    }
+    ```
+
+    becomes
+
+    ```
+    pipe.timeline "t" delay = 1 rows [
+      "0REFRESH,1REFRESH,0F0,1F0,1B0,1SUM_GRAD,0B0,0SUM_GRAD"
+    ]
+    ```
+  }];
+  let statistics = [
+    Statistic<"sums", "sums", "Sums of a chunk's gradient over replicas">,
+    Statistic<"gathers", "gathers", "Gathers of a chunk's updated weights">
+  ];
+}
+
 def OffloadResiduals : PipelinePass<"offload-residuals"> {
   let summary = "add copies of residuals to host memory and back";
   let description = [{

@@ -22,6 +22,7 @@ void buildCompleteTimelinePipeline(OpPassManager &manager,
   manager.addPass(createInsertCommunication());
   manager.addPass(createOffloadResiduals(options));
   manager.addPass(createGatherWeights(options));
+  manager.addPass(createExchangeUpdates());
 
   VerifyTimelineOptions verify;
   verify.communication = true;

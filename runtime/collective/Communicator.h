@@ -22,8 +22,8 @@ class Recorder; // runtime/device/Device.h
 enum class Stream : int {
   Task,      // collectives inside tasks
   PairTask,  // for the second half of a pair, whose first half has Task
-  Weights,   // UNSHARD
-  Gradients, // REDUCE_GRAD
+  Weights,   // UNSHARD, REFRESH
+  Gradients, // REDUCE_GRAD, SUM_GRAD
   Step,      // between two runs of the timelines
   Forward,   // SEND_F, RECV_F
   Backward,  // SEND_B, RECV_B

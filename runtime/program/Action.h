@@ -24,6 +24,8 @@ enum class ActionKind : int {
   ReduceGrad, // reduce-scatters a chunk's gradient
   Offload,    // copies the residuals of an F to host memory
   Fetch,      // copies them back, before the B or I that reads them
+  SumGrad,    // sums a chunk's gradient over ranks for the optimizer
+  Refresh,    // gathers a chunk's weights that the last step has updated
 };
 
 /// The execution of a kind on a rank: compute actions occupy it; sends,
@@ -52,6 +54,8 @@ inline constexpr ActionKindInfo kActionKinds[] = {
     {"REDUCE_GRAD", ActionGroup::Transfer, /*hasMicrobatch=*/false},
     {"OFFLOAD", ActionGroup::Transfer},
     {"FETCH", ActionGroup::Transfer},
+    {"SUM_GRAD", ActionGroup::Transfer, /*hasMicrobatch=*/false},
+    {"REFRESH", ActionGroup::Transfer, /*hasMicrobatch=*/false},
 };
 inline constexpr int kActionKindCount = std::size(kActionKinds);
 

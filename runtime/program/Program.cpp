@@ -91,4 +91,11 @@ FrameOffsets frameOf(const Call &call, std::span<const int64_t> slots,
   return offsets;
 }
 
+bool hasMeans(const Program &program) {
+  for (const Observation &observation : program.observations)
+    if (observation.isAveraged)
+      return true;
+  return false;
+}
+
 } // namespace rota

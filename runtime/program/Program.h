@@ -176,7 +176,8 @@ struct ArenaAddress {
 };
 
 /// One parameter tensor that a stage owns: its ranks initialize and update it,
-/// each its part. A step's end, with the collectives of the parameter:
+/// each its part. A step's end, with the collectives of the parameter (`reduce`
+/// and `refresh` but for what SUM_GRAD has done and REFRESH will do):
 ///   the sum of `gradients`, in order       -> gradients[0]
 ///   `reduce`                               -> gradient
 ///   update task on the optimizer's part    -> master, states, updated
@@ -351,8 +352,7 @@ struct Clear {
 
 /// The common part of all actions of one kind and chunk. Its addresses refer to
 /// `slotCount` offsets, the places of activations, which each action has of its
-/// own. So the calls of a chunk stand once for all its
-/// microbatches.
+/// own. So the calls of a chunk stand once for all its microbatches.
 ///
 /// A compute action clears its places and runs its calls in order. A send
 /// starts handing `bytes` at `message` to the rank of stage `peer` with the
@@ -378,6 +378,10 @@ struct ActionTemplate {
   double estimate = 0.0;
   int slotCount = 0;
   std::vector<Transfer> transfers;
+  // Numbers in Stage::updates, for which SUM_GRAD starts Parameter::reduce
+  // number `round`, and REFRESH Parameter::refresh.
+  std::vector<int> updates;
+  int round = 0;
   std::vector<Clear> clears;   // training only
   std::vector<Call> calls;     // training
   std::vector<Call> evalCalls; // validation: only what the loss value needs
@@ -390,8 +394,9 @@ struct ActionTemplate {
 /// must have completed before the action starts: those whose bytes it reads or
 /// overwrites, or, where it is asynchronous itself, that still use its bytes.
 /// An evaluation walks the same actions and waits for the same ones, but
-/// SEND_B, RECV_B, REDUCE_GRAD, OFFLOAD and FETCH do nothing in it and count as
-/// complete.
+/// SEND_B, RECV_B, REDUCE_GRAD, SUM_GRAD, OFFLOAD and FETCH do nothing in it
+/// and count as complete; as SUM_GRAD before the last accumulation step, and
+/// REFRESH where nothing was updated.
 struct PlannedAction {
   int templateNumber = 0; // in Stage::templates
   int microbatch = 0;
@@ -410,8 +415,8 @@ struct StepOffsets {
 
 /// A named part of a rank's arena, for reports: "parameters", "compute copies",
 /// "gradients", "optimizer", "constants", "data", "scratch", "pair scratch" (of
-/// the forward half of pairs), "windows" (gathered weights), "gradient windows"
-/// (gradients until REDUCE_GRAD), "activations"; "offloaded" in the host arena.
+/// the forward half of pairs), "windows" (gathered weights, and gradients until
+/// REDUCE_GRAD), "activations"; "offloaded" in the host arena.
 struct Region {
   std::string use;
   int64_t offset = 0;
@@ -555,12 +560,7 @@ inline int64_t lossBytes(const Program &program) {
 
 /// Whether tasks read means of observations, which need the forwards of a step
 /// once before the step.
-inline bool hasMeans(const Program &program) {
-  for (const Observation &observation : program.observations)
-    if (observation.isAveraged)
-      return true;
-  return false;
-}
+bool hasMeans(const Program &program);
 
 /// Bytes of the tables of these observations of a microbatch.
 inline int64_t tableBytes(const Program &program,

@@ -226,6 +226,8 @@ template <typename V> void visit(V &v, ActionTemplate &x) {
   v("estimate", x.estimate);
   v("slotCount", x.slotCount);
   v("transfers", x.transfers);
+  v("updates", x.updates);
+  v("round", x.round);
   v("clears", x.clears);
   v("calls", x.calls);
   v("evalCalls", x.evalCalls);

@@ -73,6 +73,28 @@ int64_t gradientPlace(const Program &program, const Update &update,
                                elementsBefore(program, update, coordinates);
 }
 
+int exchangeOf(const Program &program, const Stage &stage,
+               const ActionTemplate &form, int update) {
+  const Parameter &parameter =
+      parameterOf(program, stage.updates[static_cast<size_t>(update)]);
+  return form.kind == ActionKind::Refresh
+             ? parameter.refresh
+             : parameter.reduce[static_cast<size_t>(form.round)];
+}
+
+std::vector<InTimeline> updatesInTimeline(const Stage &stage) {
+  std::vector<InTimeline> all(stage.updates.size());
+  for (const ActionTemplate &form : stage.templates)
+    for (int update : form.updates) {
+      InTimeline &one = all[static_cast<size_t>(update)];
+      if (form.kind == ActionKind::Refresh)
+        one.refreshes = true;
+      else
+        one.sums = std::max(one.sums, form.round + 1);
+    }
+  return all;
+}
+
 int64_t updatedPlace(const Program &program, const Update &update,
                      const std::vector<int64_t> &coordinates) {
   if (!isUpdatedInPlace(program, update))

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Where a rank finds its part of a summed gradient and of an updated parameter:
-// in buffers of their own, or in place, inside of what is stored.
+// in buffers of their own, or in place, inside of what is stored; and what the
+// timeline exchanges for updates.
 #ifndef ROTA_RUNTIME_PROGRAM_UPDATEPLACES_H
 #define ROTA_RUNTIME_PROGRAM_UPDATEPLACES_H
 
@@ -30,6 +31,20 @@ int64_t gradientPlace(const Program &program, const Update &update,
                       const std::vector<int64_t> &coordinates);
 int64_t updatedPlace(const Program &program, const Update &update,
                      const std::vector<int64_t> &coordinates);
+
+/// The collective by which an action, SUM_GRAD or REFRESH, exchanges one of its
+/// updates.
+int exchangeOf(const Program &program, const Stage &stage,
+               const ActionTemplate &form, int update);
+
+/// The part of an update's exchanges that a stage's timeline does; the rest is
+/// left for the step's end.
+struct InTimeline {
+  int sums = 0; // rounds of Parameter::reduce, from the first on
+  bool refreshes = false;
+};
+/// By update of the stage.
+std::vector<InTimeline> updatesInTimeline(const Stage &stage);
 
 } // namespace rota
 

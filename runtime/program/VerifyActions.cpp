@@ -107,6 +107,24 @@ private:
             slots, ": destination");
   }
 
+  /// A tensor that SUM_GRAD or REFRESH exchanges has one place on one stage.
+  void verifyUpdate(const ActionTemplate &form, int update) {
+    index(update, stage.updates.size(), false, ": update");
+    if (!error.empty())
+      return;
+    const Update &u = stage.updates[update];
+    const Parameter &p = program.parameters[u.parameter];
+    if (form.kind == ActionKind::SumGrad) {
+      index(form.round, p.reduce.size(), false, ": round of '" + p.name + "'");
+      if (u.gradients.size() != 1)
+        fail(": expected one accumulator of '" + p.name + "', got " +
+             std::to_string(u.gradients.size()));
+    } else if (p.refresh < 0 || !u.copies.empty()) {
+      fail(": expected '" + p.name +
+           "' to be gathered after its update, and no copies on other stages");
+    }
+  }
+
   /// An error says what is wrong, for the caller to put an action in front.
   void verifyTemplate(const ActionTemplate &actionTemplate,
                       std::vector<SlotNeed> &slots) {
@@ -125,6 +143,14 @@ private:
       fail(": expected no transfers");
     for (const Transfer &transfer : actionTemplate.transfers)
       verifyTransfer(actionTemplate.kind, transfer, slots);
+    bool exchanges = actionTemplate.kind == ActionKind::SumGrad ||
+                     actionTemplate.kind == ActionKind::Refresh;
+    if (!(exchanges ? actionTemplate.transfers.empty()
+                    : actionTemplate.updates.empty()))
+      fail(": expected updates in SUM_GRAD and REFRESH alone, and no others "
+           "of its transfers");
+    for (int update : actionTemplate.updates)
+      verifyUpdate(actionTemplate, update);
     for (const Clear &clear : actionTemplate.clears)
       place(number, clear.offset, clear.bytes, false, ": clear");
     for (const Call &call : actionTemplate.calls)

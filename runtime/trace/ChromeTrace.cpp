@@ -11,8 +11,9 @@ namespace rota {
 
 namespace {
 
-constexpr const char *kLanes[] = {
-    "", " weights", " gradients", " forward", " backward", " copies", " pair"};
+constexpr const char *kLanes[] = {"",         " weights",  " gradients",
+                                  " forward", " backward", " copies",
+                                  " pair",    " sums",     " updates"};
 constexpr int kLaneCount = std::size(kLanes);
 
 /// The second half of a pair has a lane of its own, as it runs beside the
@@ -25,6 +26,10 @@ int laneOf(const Stage &stage, int action) {
     return 1;
   case ActionKind::ReduceGrad:
     return 2;
+  case ActionKind::SumGrad:
+    return 7;
+  case ActionKind::Refresh:
+    return 8;
   case ActionKind::SendForward:
   case ActionKind::RecvForward:
     return 3;

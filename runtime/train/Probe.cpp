@@ -79,8 +79,11 @@ private:
     executor.prepare(load);
     for (int64_t accumulationStep = 0;; ++accumulationStep) {
       load(accumulationStep);
-      executor.run(Executor::Mode::Train);
-      if (accumulationStep + 1 == program.accumulationSteps)
+      bool isLast = accumulationStep + 1 == program.accumulationSteps;
+      RunHooks hooks;
+      hooks.endsStep = isLast;
+      executor.run(Executor::Mode::Train, hooks);
+      if (isLast)
         return gatherLoss(rank, program.accumulationSteps);
       startLoss(rank, accumulationStep);
     }

@@ -187,6 +187,8 @@ llvm::LogicalResult PipelineRun::execute(int rank, const Action &action) {
     state.gathered.erase(action.chunk);
     return success();
   case ActionKind::ReduceGrad: // gradients are whole here
+  case ActionKind::SumGrad:
+  case ActionKind::Refresh:
     return success();
   case ActionKind::Offload:
     return move(rank, key, state.saved, state.offloaded);

@@ -12,8 +12,8 @@
 namespace rota {
 namespace {
 
-/// Steps that differ by less take the same time.
-constexpr double kSameStep = 1e-3;
+/// Steps that differ by a smaller share take the same time, for each choice.
+constexpr double kSameRepeats = 1e-4, kSameGathers = 1e-3;
 
 /// The layers of the model; 0 where it is no model, which later phases report.
 int64_t layersOf(const CompilerOptions &options) {
@@ -60,17 +60,17 @@ struct WindowChoice {
     return simulation &&
            llvm::all_of(simulation->ranks, [&](const pipe::RankUsage &rank) {
              return rank.exposed.gathers + rank.exposed.reductions <=
-                    kSameStep * plan.step;
+                    kSameGathers * plan.step;
            });
   }
 
   /// Below 0: this plan is better than the other one; 0: they take the same
   /// time.
-  int compare(const WindowChoice &other) const {
+  int compare(const WindowChoice &other, double same) const {
     if (fits() != other.fits())
       return fits() ? -1 : 1;
     double difference = plan.step - other.plan.step;
-    if (std::abs(difference) <= kSameStep * other.plan.step)
+    if (std::abs(difference) <= same * other.plan.step)
       return 0;
     return difference < 0 ? -1 : 1;
   }
@@ -97,7 +97,7 @@ bool tryRepeats(const PlanRequest &request, int64_t repeats, int64_t layers,
   schedule.layersPerStage.assign(counts.begin(), counts.end());
   if (!candidate.make())
     return true;
-  int order = best ? candidate.compare(*best) : -1;
+  int order = best ? candidate.compare(*best, kSameRepeats) : -1;
   if (order > 0 ||
       (order == 0 && candidate.plan.peakBytes >= best->plan.peakBytes))
     return false;
@@ -134,7 +134,8 @@ void chooseGathers(PlanRequest &request) {
   for (GatherMode mode : modes) {
     WindowChoice candidate(request);
     candidate.request.compiler.complete.mode = mode;
-    if (candidate.make() && (!best || candidate.compare(*best) < 0))
+    if (candidate.make() &&
+        (!best || candidate.compare(*best, kSameGathers) < 0))
       best = std::move(candidate);
     if (best && best->fits() && best->hidesTransfers())
       break;

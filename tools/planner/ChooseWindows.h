@@ -10,11 +10,11 @@ namespace rota {
 
 // Both choices plan the model for each candidate and take the shortest step on
 // the assumed machine, of those that fit the memory if any does; steps that
-// differ by a thousandth at most count as equal. A policy that is open counts
-// as `full`, which takes the fewest bytes.
+// hardly differ count as equal. A policy that is open counts as `full`, which
+// takes the fewest bytes.
 
-/// Divides the layers of a single stage into chunks, so that the weights and
-/// gradients of one chunk travel while others compute. Plans the model with a
+/// Divides the layers of a single stage into chunks, so that weights, gradients
+/// and updates of one chunk travel while others compute. Plans the model with a
 /// chunk for the embedding, each layer and the loss, then with a chunk for each
 /// layer, for two, four and so on, as long as the step gets no longer, and with
 /// one chunk. Of equal steps it takes that with the fewest bytes. Sets

@@ -169,7 +169,7 @@ Rows pipelineRows(RunOptions &o) {
           {"repeats", group, "N",
            "Chunks of layers on each rank. Schedule auto takes 1 or 2; costs "
            "of actions are then those of all layers of a rank. A single stage "
-           "with an fsdp axis is divided so that transfers are hidden",
+           "is divided so that its transfers over other axes are hidden",
            timelines, &layers.repeats, 1, maxInt},
           {"delay", group, "N", "Iterations from one stage to the next: 1 or 2",
            timelines, &layers.delay, 1, pipe::kOutgoingBuffers},

@@ -356,9 +356,15 @@ static bool isFile(const RunOptions &options) {
 
 bool rota::opensRepeats(const RunOptions &options) {
   const mlir::pipe::ScheduleLayersOptions &layers = options.compiler.schedule;
+  using mlir::rota::MeshAxis;
+  auto travels = [&](MeshAxis axis) { return divides(options, axis); };
   return layers.anyRepeats && layers.stages == 1 && layers.repeats <= 1 &&
          layers.pipelineLayers == 0 && !layers.pairs && !isFile(options) &&
-         divides(options, mlir::rota::MeshAxis::Fsdp);
+         llvm::any_of(std::initializer_list<MeshAxis>{MeshAxis::Data,
+                                                      MeshAxis::Fsdp,
+                                                      MeshAxis::Expert,
+                                                      MeshAxis::Context},
+                      travels);
 }
 
 bool rota::opensGathers(const RunOptions &options) {

@@ -166,6 +166,10 @@ std::string drawReport(const Timeline &timeline, const Simulation &simulation,
     count("gradients", &RankUsage::peakGradients);
     exposure("exposed REDUCE_GRAD", &Exposure::reductions);
   }
+  if (hasAny(timeline, ActionKind::SumGrad))
+    exposure("exposed SUM_GRAD", &Exposure::sums);
+  if (hasAny(timeline, ActionKind::Refresh))
+    exposure("exposed REFRESH", &Exposure::refreshes);
   return "makespan " + numberCell(simulation.makespan) + ", bubble " +
          percentCell(simulation.bubble) + ", idle " +
          percentCell(simulation.idleShare) +

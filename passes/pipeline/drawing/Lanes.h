@@ -15,11 +15,10 @@ struct ExposureName {
 };
 
 inline constexpr ExposureName kExposureNames[] = {
-    {"messages", &Exposure::messages},
-    {"UNSHARD", &Exposure::gathers},
-    {"REDUCE_GRAD", &Exposure::reductions},
-    {"OFFLOAD", &Exposure::offloads},
-    {"FETCH", &Exposure::fetches}};
+    {"messages", &Exposure::messages},      {"UNSHARD", &Exposure::gathers},
+    {"REDUCE_GRAD", &Exposure::reductions}, {"OFFLOAD", &Exposure::offloads},
+    {"FETCH", &Exposure::fetches},          {"SUM_GRAD", &Exposure::sums},
+    {"REFRESH", &Exposure::refreshes}};
 
 inline const char *waitedFor(const Wait &wait) {
   for (const ExposureName &exposure : kExposureNames)

@@ -22,12 +22,22 @@ public:
 
   void end(const Action &action, double time) {
     ChunkState &chunk = chunks[shape.rowOf(action.chunk)];
-    if (action.kind == ActionKind::Unshard)
+    switch (action.kind) {
+    case ActionKind::Unshard:
       chunk.gathered = time;
-    else if (action.kind == ActionKind::ReduceGrad)
+      break;
+    case ActionKind::ReduceGrad:
       chunk.reduced = time;
-    else
+      break;
+    case ActionKind::SumGrad:
+      chunk.summed = time;
+      break;
+    case ActionKind::Refresh:
+      chunk.refreshed = time;
+      break;
+    default:
       copies[indexOf(action)] = time;
+    }
   }
 
   /// When the last UNSHARD of the action's chunk ends.
@@ -38,13 +48,20 @@ public:
   double reduced(const Action &action) const {
     return chunks[shape.rowOf(action.chunk)].reduced;
   }
+  /// When the last SUM_GRAD and the last REFRESH of the action's chunk end.
+  double summed(const Action &action) const {
+    return chunks[shape.rowOf(action.chunk)].summed;
+  }
+  double refreshed(const Action &action) const {
+    return chunks[shape.rowOf(action.chunk)].refreshed;
+  }
   /// When the last copy of the residuals of the action's chunk and microbatch
   /// ends.
   double copied(const Action &action) const { return copies[indexOf(action)]; }
 
 private:
   struct ChunkState {
-    double gathered = 0, reduced = 0;
+    double gathered = 0, reduced = 0, summed = 0, refreshed = 0;
   };
 
   size_t indexOf(const Action &action) const {
@@ -60,15 +77,24 @@ private:
 /// Fields of Exposure by the causes of waits that `EventRun` counts.
 constexpr double Exposure::*kCauses[] = {
     &Exposure::messages, &Exposure::gathers, &Exposure::reductions,
-    &Exposure::offloads, &Exposure::fetches};
-enum Cause { Messages, Gathers, Reductions, Offloads, Fetches };
+    &Exposure::offloads, &Exposure::fetches, &Exposure::sums,
+    &Exposure::refreshes};
+enum Cause {
+  Messages,
+  Gathers,
+  Reductions,
+  Offloads,
+  Fetches,
+  Sums,
+  Refreshes
+};
 
 /// The times from which on a compute action may run, by what it needs.
 struct Readiness {
   double made = 0;    // the value that it reads, on the rank that makes it
   double arrived = 0; // time on its own rank; kNotYet: unknown
   double buffer = 0;  // for the message that it makes; kNotYet: unknown
-  double gathered = 0, reduced = 0, copied = 0;
+  double gathered = 0, reduced = 0, copied = 0, refreshed = 0;
 
   bool isKnown() const { return arrived != kNotYet && buffer != kNotYet; }
   /// For a pair, which may run when both halves may.
@@ -83,12 +109,14 @@ struct Readiness {
     later(gathered, other.gathered);
     later(reduced, other.reduced);
     later(copied, other.copied);
+    later(refreshed, other.refreshed);
   }
   /// Waiting for the maker of the value is not exposed.
   void addTo(std::vector<WaitFor> &list) const {
     list.insert(list.end(), {{made},
                              {arrived, Messages},
                              {buffer, Messages},
+                             {refreshed, Refreshes},
                              {gathered, Gathers},
                              {reduced, Reductions},
                              {copied, Fetches}});
@@ -193,7 +221,9 @@ public:
     for (auto [kind, cause] : {std::pair(ActionKind::Unshard, Gathers),
                                {ActionKind::ReduceGrad, Reductions},
                                {ActionKind::Offload, Offloads},
-                               {ActionKind::Fetch, Fetches}})
+                               {ActionKind::Fetch, Fetches},
+                               {ActionKind::SumGrad, Sums},
+                               {ActionKind::Refresh, Refreshes}})
       list.push_back({events->streamEnd(rank, kind), cause});
     return list.front().until != kNotYet;
   }
@@ -206,9 +236,17 @@ public:
 
   double notBefore(int rank, size_t i) const {
     const Action &action = timeline.ranks[rank][i];
-    return action.kind == ActionKind::Fetch
-               ? ranks[rank].transfers.copied(action)
-               : 0;
+    const TransferEnds &ends = ranks[rank].transfers;
+    switch (action.kind) {
+    case ActionKind::Fetch:
+      return ends.copied(action);
+    case ActionKind::Unshard:
+      return ends.refreshed(action);
+    case ActionKind::SumGrad:
+      return std::max(ends.reduced(action), ends.summed(action));
+    default:
+      return 0;
+    }
   }
 
   /// The chunk at the other end is the next one in the message's direction for
@@ -295,6 +333,7 @@ private:
     if (makesMessage(action))
       ready.buffer = state.outgoing.bufferReady(forward);
     ready.gathered = state.transfers.gathered(action);
+    ready.refreshed = state.transfers.refreshed(action);
     if (makesGradient(action.kind))
       ready.reduced = state.transfers.reduced(action);
     if (!forward)
@@ -375,6 +414,10 @@ double CostTable::of(const Action &action) const {
     return offload;
   case ActionKind::Fetch:
     return fetch;
+  case ActionKind::SumGrad:
+    return sumGrad;
+  case ActionKind::Refresh:
+    return refresh;
   default:
     return 0;
   }

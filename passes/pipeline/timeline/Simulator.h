@@ -20,8 +20,10 @@ struct CostTable {
   double send = 0;
   /// Transfers run beside computation, those of one kind one after the other:
   /// weights of a chunk (UNSHARD), its gradient (REDUCE_GRAD), residuals of a
-  /// chunk and microbatch (OFFLOAD, FETCH).
+  /// chunk and microbatch (OFFLOAD, FETCH), and what a chunk's update exchanges
+  /// (SUM_GRAD, REFRESH).
   double unshard = 0, reduceGrad = 0, offload = 0, fetch = 0;
+  double sumGrad = 0, refresh = 0;
   /// The time of a pair is that of its longer half and this share of that of
   /// its shorter one. 1: the halves share the arithmetic of one device, and
   /// these costs have no time in which it waits for communication inside of an
@@ -33,7 +35,7 @@ struct CostTable {
   /// a machine: who asks first runs first. A pair counts as one. 0: any number.
   int64_t cores = 0;
   /// When not empty: the transfers of each chunk, by `transferStream`, instead
-  /// of the four above.
+  /// of the six above.
   std::vector<std::array<double, kTransferStreams>> transfers;
   double of(const Action &action) const;
   /// The time of the pair with these halves.
@@ -48,6 +50,7 @@ using ::rota::TimeSpan;
 struct Exposure {
   double messages = 0; // values that have been made and not yet arrived
   double gathers = 0, reductions = 0, offloads = 0, fetches = 0;
+  double sums = 0, refreshes = 0; // SUM_GRAD, REFRESH
 };
 
 /// A time in which a rank waits for one thing alone, and where it counts.

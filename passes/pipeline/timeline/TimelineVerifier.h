@@ -39,6 +39,9 @@ struct Violation {
 ///             after such a use, and at most Timeline::window are open
 ///   reduced   where there are REDUCE_GRADs, one comes after the last gradient
 ///             of each chunk, and each has a gradient to reduce
+///   exchanged SUM_GRAD when the chunk has all its gradients, reduced where
+///             there are REDUCE_GRADs. At most one REFRESH of a chunk, before
+///             its first use and UNSHARD
 ///   offload   OFFLOAD after its F and before its backward, a FETCH between
 ///   channel   the sends of a channel and the receives that match them are for
 ///             the same values

@@ -34,6 +34,10 @@ private:
     int unshard = kNone;  // position of the UNSHARD, while the window is open
     bool isUsed = false;  // since then
     int gradient = kNone; // position of the last one that is not reduced
+    int lastGradient = kNone; // position of the last one so far
+    int sum = kNone;          // position of the first SUM_GRAD
+    bool isRefreshed = false;
+    bool isRead = false; // used or gathered so far
   };
   struct PairState {
     int offload = kNone;                        // position
@@ -71,6 +75,14 @@ private:
       if (chunk.gradient == kNone)
         report(position, "there is no gradient to reduce");
       chunk.gradient = kNone;
+      return checkUnsummed(chunk);
+    case ActionKind::SumGrad:
+      return checkSum(chunk);
+    case ActionKind::Refresh:
+      if (chunk.isRefreshed || chunk.isRead)
+        report(position, "expected one REFRESH of the chunk, before all uses "
+                         "and gathers of its weights");
+      chunk.isRefreshed = true;
       return;
     case ActionKind::Offload:
       return checkOffload(pairOf(action));
@@ -82,7 +94,24 @@ private:
     }
   }
 
+  /// An action that adds to the chunk's gradient.
+  void checkUnsummed(const ChunkState &chunk) {
+    if (chunk.sum != kNone)
+      report(position, "expected it before the chunk's SUM_GRAD at position " +
+                           std::to_string(chunk.sum));
+  }
+
+  void checkSum(ChunkState &chunk) {
+    if (chunk.lastGradient == kNone)
+      report(position, "there is no gradient to sum");
+    else if (reduces && chunk.gradient != kNone)
+      report(position, "expected a REDUCE_GRAD of the chunk before it");
+    if (chunk.sum == kNone)
+      chunk.sum = position;
+  }
+
   void checkUnshard(ChunkState &chunk) {
+    chunk.isRead = true;
     if (chunk.unshard != kNone)
       return report(position, "the chunk's window is open already");
     chunk.unshard = position;
@@ -113,9 +142,11 @@ private:
   void checkUse(const Action &action, ChunkState &chunk, PairState &pair) {
     if (gathers && chunk.unshard == kNone)
       report(position, "expected an open window of the chunk's weights");
-    chunk.isUsed = true;
-    if (makesGradient(action.kind))
-      chunk.gradient = position;
+    chunk.isUsed = chunk.isRead = true;
+    if (makesGradient(action.kind)) {
+      chunk.gradient = chunk.lastGradient = position;
+      checkUnsummed(chunk);
+    }
     if (action.kind == ActionKind::Forward)
       pair.isForward = true;
     else if (pair.isAway)

@@ -9,8 +9,8 @@
 
 namespace rota::pipe {
 
-/// Checks the rules `windows`, `reduced` and `offload` on a timeline that keeps
-/// the rules before them.
+/// Checks the rules `windows`, `reduced`, `exchanged` and `offload` on a
+/// timeline that keeps the rules before them.
 std::vector<Violation> verifyWindows(const Timeline &timeline);
 
 } // namespace rota::pipe

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/collective/nccl/NcclPlan.h"
 #include "runtime/program/Part.h"
+#include "runtime/program/UpdatePlaces.h"
 
 #include <algorithm>
 #include <map>
@@ -103,6 +104,11 @@ private:
         addCollective(form.kind == ActionKind::Unshard ? Stream::Weights
                                                        : Stream::Gradients,
                       stage, transfer.collective);
+      for (int update : form.updates)
+        addCollective(form.kind == ActionKind::Refresh ? Stream::Weights
+                                                       : Stream::Gradients,
+                      stage,
+                      exchangeOf(program, program.stages[stage], form, update));
     }
   }
 

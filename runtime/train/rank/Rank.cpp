@@ -81,6 +81,13 @@ std::string Rank::explain(const std::string &failure, int number) const {
                      failure);
 }
 
+void Rank::waitAtStepEnd(Request request) {
+  double from = communicator().now();
+  TransferTime span = communicator().wait(request);
+  if (!device().isAsynchronous())
+    stepEnd += {1, span.end - span.begin, exposedSeconds(span, from)};
+}
+
 void Rank::rethrowFailure() const {
   firstTasks.rethrowFailure();
   secondTasks.rethrowFailure();

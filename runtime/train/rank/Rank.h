@@ -117,6 +117,12 @@ public:
   /// TaskContext::waitedSeconds, but for second halves of pairs, during which
   /// the first half computes.
   double inTaskSeconds() const { return firstTasks.waitedSeconds(); }
+  /// Waits for a transfer between the last action of a step and the first of
+  /// the next, where nothing computes beside it.
+  void waitAtStepEnd(Request request);
+  /// The times of these. Those of a device that works on its own are not known
+  /// and not in it.
+  const TransferTimes &stepEndTimes() const { return stepEnd; }
   /// Throws what ended a collective inside a task, if anything did: the failure
   /// of another rank.
   void rethrowFailure() const;
@@ -134,6 +140,7 @@ private:
   std::unique_ptr<Arena> memory, hostMemory, runtimeMemory;
   std::vector<std::shared_ptr<void>> kept;
   std::unique_ptr<Profile> ownProfile;
+  TransferTimes stepEnd;
   TaskContext firstTasks{*this, Stream::Task};
   TaskContext secondTasks{*this, Stream::PairTask};
   std::shared_ptr<const std::vector<std::string>> positions;

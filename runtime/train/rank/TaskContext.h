@@ -5,24 +5,15 @@
 #ifndef ROTA_RUNTIME_TRAIN_RANK_TASKCONTEXT_H
 #define ROTA_RUNTIME_TRAIN_RANK_TASKCONTEXT_H
 
-#include "runtime/collective/Communicator.h"
 #include "runtime/device/Context.h"
+#include "runtime/train/rank/TransferTimes.h"
 
-#include <algorithm>
 #include <exception>
 #include <map>
 
 namespace rota {
 
 class Rank;
-
-/// Seconds of a transfer that are exposed where a rank waits for it from `time`
-/// on: in which its bytes move. What a transfer waits for other ranks is no
-/// part of its time. Between processes that begins when a first piece has come
-/// or gone; a kernel of NCCL waits too.
-inline double exposedSeconds(TransferTime span, double time) {
-  return std::max(0.0, span.end - std::max(span.begin, time));
-}
 
 /// A context, and the collectives that tasks with it call. Their stream is
 /// theirs alone, so that its order is the same on all ranks, however the halves

@@ -50,7 +50,7 @@ std::vector<RankReport> gatherReports(Rank &rank, const Executor &executor) {
   RankReport own{arena.bytes(),         arena.highWater(),
                  arena.residentBytes(), rank.hostArena().bytes(),
                  peakResidentBytes(),   executor.times().transfers(),
-                 rank.inTaskSeconds()};
+                 rank.inTaskSeconds(),  rank.stepEndTimes()};
   std::vector<RankReport> all;
   for (const std::string &text : gatherTexts(rank, pack(&own, 1)))
     unpack(text, all);

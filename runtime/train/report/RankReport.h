@@ -17,7 +17,8 @@ struct RankReport {
   int64_t host = 0;     // bytes of the host arena
   int64_t peak = 0;     // the highest resident bytes of the rank's process
   ActionTimes::KindTimes transfers;
-  double inTasks = 0.0; // seconds of collectives inside tasks
+  double inTasks = 0.0;  // seconds of collectives inside tasks
+  TransferTimes stepEnd; // between two runs of the timelines
 };
 
 /// The transfers of a kind, all ranks together.

@@ -252,6 +252,8 @@ void Report::memory(const std::vector<RankReport> &ranks) {
 static std::string hiddenText(const std::vector<RankReport> &ranks) {
   TransferTimes weights = sumOf(ranks, ActionKind::Unshard);
   TransferTimes gradients = sumOf(ranks, ActionKind::ReduceGrad);
+  weights += sumOf(ranks, ActionKind::Refresh);
+  gradients += sumOf(ranks, ActionKind::SumGrad);
   if (weights.seconds + gradients.seconds == 0.0)
     return "";
   return fmt::format("hidden under computing: {:.1f} % of the time that "
@@ -357,7 +359,8 @@ void Report::profile(const ProfileTables &tables, const Profile::Table &phases,
     return;
   clearLine();
   Profile::Table transfers;
-  for (ActionKind kind : {ActionKind::Unshard, ActionKind::ReduceGrad})
+  for (ActionKind kind : {ActionKind::Unshard, ActionKind::ReduceGrad,
+                          ActionKind::SumGrad, ActionKind::Refresh})
     if (TransferTimes times = sumOf(ranks, kind); times.count > 0) {
       std::string row = toString(kind);
       if (!options.json && times.seconds > 0.0)

@@ -79,16 +79,20 @@ static Metric metricOf(StepNumber number, double value) {
   return {keyOf(number), infoOf(number).tag, value};
 }
 
-/// The hidden shares of gathers and reductions of all ranks so far, and the
+/// The hidden shares of the timeline's gathers and of its reductions, those for
+/// updates among them, of all ranks so far, and the
 /// seconds of a rank so far in which communication was exposed.
 void RunMetrics::addTransfers(std::vector<Metric> &metrics) const {
-  constexpr ActionKind kinds[] = {ActionKind::Unshard, ActionKind::ReduceGrad};
-  std::vector<double> own = {rank.inTaskSeconds()};
+  constexpr std::array<ActionKind, 2> kinds[] = {
+      {ActionKind::Unshard, ActionKind::Refresh},
+      {ActionKind::ReduceGrad, ActionKind::SumGrad}};
+  std::vector<double> own = {rank.inTaskSeconds() + rank.stepEndTimes().waited};
   for (const TransferTimes &times : executor.times().transfers())
     own[0] += times.waited;
-  for (ActionKind kind : kinds) {
-    const TransferTimes &times =
-        executor.times().transfers()[static_cast<size_t>(kind)];
+  for (const std::array<ActionKind, 2> &pair : kinds) {
+    TransferTimes times;
+    for (ActionKind kind : pair)
+      times += executor.times().transfers()[static_cast<size_t>(kind)];
     own.insert(own.end(), {times.seconds, times.waited});
   }
   std::vector<double> all = gatherNumbers(rank, rank.everyone(), own), sum(own);

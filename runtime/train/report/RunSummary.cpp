@@ -27,7 +27,7 @@ double RunSummary::exposedSeconds() const {
     return 0.0;
   double sum = 0.0;
   for (const RankReport &rank : ranks) {
-    sum += rank.inTasks;
+    sum += rank.inTasks + rank.stepEnd.waited;
     for (const TransferTimes &times : rank.transfers)
       sum += times.waited;
   }
@@ -90,9 +90,11 @@ ordered_json summaryJson(const Program &program, const StepReport &p,
                          const RunSummary &summary) {
   int64_t peak = 0;
   double inTasks = 0.0;
+  TransferTimes stepEnd;
   for (const RankReport &rank : summary.ranks) {
     peak = std::max(peak, rank.peak);
     inTasks += rank.inTasks;
+    stepEnd += rank.stepEnd;
   }
   const TimeUse &time = summary.time;
   ordered_json parts = nullptr;
@@ -131,6 +133,7 @@ ordered_json summaryJson(const Program &program, const StepReport &p,
        transfersJson(sumOf(summary.ranks, ActionKind::ReduceGrad))},
       {"transfers", kindsJson(summary)},
       {"in_task_seconds", inTasks},
+      {"step_end", transfersJson(stepEnd)},
       {keyOf(StepNumber::ExposedSeconds), summary.exposedSeconds()},
       {"exposed_share", summary.exposedShare()},
       {"planned_peak_bytes", summary.plannedBytes()},

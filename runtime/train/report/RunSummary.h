@@ -24,8 +24,9 @@ struct RunSummary {
   /// Over the time of the steps alone.
   double tokensPerSecond() const;
   std::optional<double> utilization(const Program &program) const;
-  /// Seconds in which a rank waited for messages, transfers and collectives of
-  /// tasks while their bytes moved; a mean over the ranks.
+  /// Seconds in which a rank waited for messages, transfers, collectives of
+  /// tasks, and what is exchanged between two runs of the timelines, while
+  /// their bytes moved; a mean over the ranks.
   double exposedSeconds() const;
   /// Exposed seconds as a share of the time of the steps.
   double exposedShare() const;

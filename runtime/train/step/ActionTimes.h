@@ -12,23 +12,6 @@
 
 namespace rota {
 
-/// The times of a rank's transfers of one kind.
-struct TransferTimes {
-  int64_t count = 0;
-  double seconds = 0.0; // in which bytes moved
-  double waited = 0.0;  // seconds while the rank waited for nothing else
-
-  /// The share of their time that was hidden by computing: 1 where none took
-  /// any.
-  double hidden() const { return seconds > 0 ? 1.0 - waited / seconds : 1.0; }
-  TransferTimes &operator+=(const TransferTimes &other) {
-    count += other.count;
-    seconds += other.seconds;
-    waited += other.waited;
-    return *this;
-  }
-};
-
 class ActionTimes {
 public:
   /// The events of the first `tracedRuns` runs are kept for a trace; where

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/step/ActionTransfers.h"
+#include "runtime/train/step/UpdateTransfers.h"
 
 namespace rota {
 
@@ -9,8 +10,12 @@ static constexpr double kNever = 1e300;
 ActionTransfers::ActionTransfers(Rank &rank, ActionTimes &times)
     : rank(rank), times(times), requests(rank.stage().actions.size()) {
   for (size_t a = 0; a < requests.size(); ++a)
-    requests[a].reserve(
-        rank.stage().templateOf(static_cast<int>(a)).transfers.size() + 1);
+    requests[a].reserve(transferCount(static_cast<int>(a)));
+}
+
+size_t ActionTransfers::transferCount(int number) const {
+  const ActionTemplate &form = rank.stage().templateOf(number);
+  return form.transfers.size() + form.updates.size() + 1;
 }
 
 void ActionTransfers::start(int number) {
@@ -42,6 +47,13 @@ void ActionTransfers::start(int number) {
       open.push_back(rank.start(
           kind == ActionKind::Unshard ? Stream::Weights : Stream::Gradients,
           t.collective, rank.at(source), rank.at(destination)));
+  }
+  for (int update : actionTemplate.updates) {
+    const Update &u = stage.updates[static_cast<size_t>(update)];
+    open.push_back(
+        kind == ActionKind::Refresh
+            ? startRefresh(rank, Stream::Weights, u)
+            : startSum(rank, Stream::Gradients, u, actionTemplate.round));
   }
 }
 

@@ -19,6 +19,8 @@ public:
   void finish(int number);
 
 private:
+  size_t transferCount(int number) const;
+
   Rank &rank;
   ActionTimes &times;
   std::vector<std::vector<Request>> requests; // by action; not waited for

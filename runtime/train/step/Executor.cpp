@@ -42,12 +42,14 @@ void Executor::run(Mode runMode, const RunHooks &hooks) {
 
 void Executor::record() {
   mode = Mode::Train;
+  isUpdated = true;
   walk({});
 }
 
 void Executor::walk(const RunHooks &hooks) {
   const Program &program = rank.program();
   bool trains = mode == Mode::Train;
+  endsStep = hooks.endsStep;
   auto call = [](const std::function<void()> &hook) {
     if (hook)
       hook();
@@ -73,6 +75,7 @@ void Executor::walk(const RunHooks &hooks) {
   }
   for (int a = 0; a < actionCount; ++a)
     transfers.finish(a);
+  isUpdated = trains && endsStep;
 }
 
 /// Waits for the transfers that an action needs.
@@ -128,6 +131,10 @@ void Executor::observe(int64_t accumulationStep) {
 /// An evaluation has no gradients, keeps nothing for a backward, and reads
 /// nothing back.
 bool Executor::happens(ActionKind kind) const {
+  if (kind == ActionKind::Refresh)
+    return isUpdated;
+  if (kind == ActionKind::SumGrad && !endsStep)
+    return false;
   return mode == Mode::Train || kind == ActionKind::Unshard ||
          (isMessage(kind) && isForward(kind));
 }

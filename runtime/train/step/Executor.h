@@ -13,8 +13,11 @@
 
 namespace rota {
 
-/// Functions that a rank calls inside a training run; empty ones do nothing.
+/// The purpose of a training run, and functions that a rank calls inside of it;
+/// empty ones do nothing.
 struct RunHooks {
+  /// Whether an update follows, which needs the sums of all gradients.
+  bool endsStep = true;
   /// Before the run reads parameters that other stages send, and adds to
   /// gradients.
   std::function<void()> beforeUse = {};
@@ -36,14 +39,18 @@ public:
   /// with what its first backward needs, the cotangents of auxiliary losses.
   /// Evaluation, which makes these means out of its own microbatches, gathers
   /// weights and hands over activations; it sends nothing backward and reduces
-  /// and copies nothing. Throws RunError as ActionWork.
+  /// and copies nothing. The first run after one that ends a step gathers what
+  /// that step has updated. Throws RunError as ActionWork.
   void run(Mode mode, const RunHooks &hooks = {});
   /// To be called before the first run of a step of several accumulation steps:
   /// their cotangents of auxiliary losses need the weight of all accumulation
   /// steps, and means their forwards. load(accumulationStep) brings the data.
   void prepare(FunctionRef<void(int64_t accumulationStep)> load);
-  /// A training run while the device records: nothing is measured.
+  /// A training run while the device records: nothing is measured. It gathers
+  /// updated weights whatever was before.
   void record();
+  /// The recorded work has run once more.
+  void noteReplay() { isUpdated = true; }
 
   /// The times of the actions of all runs.
   ActionTimes &times() { return actionTimes; }
@@ -66,6 +73,10 @@ private:
   Cotangents cotangents;
   Mode mode = Mode::Train;
   bool observes = false; // runs forwards alone
+  bool endsStep = true;
+  // Weights may have been updated since they were gathered. To gather them once
+  // more than that changes nothing.
+  bool isUpdated = false;
   // By action, for messages; the rank has them too.
   std::shared_ptr<const std::vector<std::string>> positions;
 };

@@ -56,7 +56,7 @@ const double *GradientNorm::gather(bool waits) {
   int64_t version = hasBarrier ? 0 : stepsStarted % 2;
   Request request = start(version);
   if (waits)
-    rank.communicator().wait(request);
+    rank.waitAtStepEnd(request);
   else
     open[static_cast<size_t>(stepsStarted++ % 2)] = request;
   return allSquares(version);

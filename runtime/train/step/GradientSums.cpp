@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/step/GradientSums.h"
-#include "runtime/program/Part.h"
 #include "runtime/program/UpdatePlaces.h"
 
 #include <algorithm>
@@ -9,7 +8,8 @@
 namespace rota {
 
 GradientSums::GradientSums(Rank &rank, bool hasBarrier)
-    : rank(rank), hasBarrier(hasBarrier) {
+    : rank(rank), hasBarrier(hasBarrier),
+      inTimeline(updatesInTimeline(rank.stage())) {
   const Program &program = rank.program();
   for (int s = 0; s < static_cast<int>(program.stages.size()); ++s)
     for (const Update &update : program.stages[s].updates) {
@@ -42,7 +42,7 @@ static int64_t accumulatorBytes(const Program &program, const Parameter &p) {
 
 void GradientSums::settle() {
   for (Request request : std::exchange(sends, {}))
-    rank.communicator().wait(request);
+    rank.waitAtStepEnd(request);
   for (const Term *term : std::exchange(sentTerms, {}))
     zero(rank, term->place.offset, term->bytes());
 }
@@ -100,46 +100,34 @@ void GradientSums::addReceived(const Term &term) {
   for (int64_t at = 0; at < term.elements; at += most) {
     Request now = next;
     next = receive(at + most, 1 - which);
-    communicator.wait(now);
+    rank.waitAtStepEnd(now);
     add(rank, term.type, rank.at(sum + size * at), buffer(which),
         std::min(most, term.elements - at));
     which = 1 - which;
   }
 }
 
-/// Starts a collective on the sum of the update's gradient. In place, the
-/// result of a reduce-scatter is the part of the sum that the rank has.
-static Request startReduction(Rank &rank, const Update &update,
-                              int collective) {
-  const Program &program = rank.program();
-  const Collective &c = program.collectives[collective];
-  int64_t sum = update.gradients[0].offset, to = sum;
-  if (c.kind != Collective::Kind::AllReduce) {
-    to = update.gradient;
-    if (isGradientInPlace(program, update))
-      to += rank.group(collective).index * byteSize(c.type) *
-            outputElements(c, program.mesh);
-  }
-  return rank.start(Stream::Step, collective, rank.at(sum), rank.at(to));
-}
-
+/// The collectives that the timeline has not done.
 void GradientSums::reduce() {
   const Program &program = rank.program();
   const std::vector<Update> &updates = rank.stage().updates;
-  size_t longest = 0;
+  int longest = 0;
   for (const Update &u : updates)
-    longest = std::max(longest, program.parameters[u.parameter].reduce.size());
+    longest = std::max(
+        longest,
+        static_cast<int>(program.parameters[u.parameter].reduce.size()));
   // The first collective of all tensors, then the second: tensors in the order
   // of the stage, so that the ranks of a group agree.
-  for (size_t i = 0; i < longest; ++i) {
+  for (int round = 0; round < longest; ++round) {
     std::vector<Request> requests;
-    for (const Update &u : updates) {
-      const std::vector<int> &list = program.parameters[u.parameter].reduce;
-      if (i < list.size())
-        requests.push_back(startReduction(rank, u, list[i]));
+    for (size_t u = 0; u < updates.size(); ++u) {
+      const Parameter &p = program.parameters[updates[u].parameter];
+      if (round >= inTimeline[u].sums &&
+          round < static_cast<int>(p.reduce.size()))
+        requests.push_back(startSum(rank, Stream::Step, updates[u], round));
     }
     for (Request request : requests)
-      rank.communicator().wait(request);
+      rank.waitAtStepEnd(request);
   }
   // The update zeroes its part of the sum alone.
   for (const Update &u : updates)

@@ -5,7 +5,7 @@
 #ifndef ROTA_RUNTIME_TRAIN_STEP_GRADIENTSUMS_H
 #define ROTA_RUNTIME_TRAIN_STEP_GRADIENTSUMS_H
 
-#include "runtime/train/rank/Rank.h"
+#include "runtime/train/step/UpdateTransfers.h"
 
 namespace rota {
 
@@ -16,7 +16,9 @@ public:
   GradientSums(Rank &rank, bool hasBarrier);
 
   /// Sums each gradient: accumulators of one parameter in their fixed order,
-  /// then its `reduce` collectives. Once a step. Every rank calls.
+  /// then those of its `reduce` collectives that the timeline has not done.
+  /// Once a step, after the timeline of its last accumulation step. Every rank
+  /// calls.
   void make();
   /// Waits for terms that were sent and zeroes them.
   void settle();
@@ -40,6 +42,7 @@ private:
 
   Rank &rank;
   const bool hasBarrier;
+  const std::vector<InTimeline> inTimeline; // by update of the stage
   std::vector<Term> terms;    // terms of all stages, in the program's order
   std::vector<Request> sends; // of terms of the last step
   std::vector<const Term *> sentTerms;

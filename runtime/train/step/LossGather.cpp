@@ -57,7 +57,7 @@ void LossGather::start(int64_t accumulationStep) {
 
 void LossGather::wait() {
   for (Request request : std::exchange(requests, {}))
-    rank.communicator().wait(request);
+    rank.waitAtStepEnd(request);
 }
 
 } // namespace rota

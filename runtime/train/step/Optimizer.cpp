@@ -23,15 +23,15 @@ bool hasStepBarrier(Rank &rank, const OptimizerOptions &options,
 Optimizer::Optimizer(Rank &rank, const OptimizerOptions &options,
                      const SkipOptions &skips, bool hasBarrier)
     : rank(rank), options(options), hasBarrier(hasBarrier),
-      sums(rank, hasBarrier), norm(rank, hasBarrier), scalars(rank, options),
-      skipping(rank, skips) {
+      inTimeline(updatesInTimeline(rank.stage())), sums(rank, hasBarrier),
+      norm(rank, hasBarrier), scalars(rank, options), skipping(rank, skips) {
   if (!hasBarrier && options.gradientClip > 0.0)
     snapshot = std::make_unique<Snapshot>(rank);
 }
 
 static void wait(Rank &rank, std::vector<Request> &requests) {
   for (Request request : std::exchange(requests, {}))
-    rank.communicator().wait(request);
+    rank.waitAtStepEnd(request);
 }
 
 void Optimizer::begin(double learningRate) {
@@ -80,11 +80,15 @@ void Optimizer::update() {
   rank.setPosition("optimizer");
   findNorm();
   wait(rank, copies.sent); // of tensors that are about to change
-  Publisher publisher(rank);
-  for (const Update &u : rank.stage().updates) {
+  Publisher publisher(rank, /*isInStep=*/true);
+  const std::vector<Update> &updates = rank.stage().updates;
+  for (size_t i = 0; i < updates.size(); ++i) {
+    const Update &u = updates[i];
     const Parameter &parameter = rank.program().parameters[u.parameter];
     runUpdateTask(rank, parameter.updateTask, u,
                   updatedPlace(rank.program(), u, rank.coordinates()));
+    if (inTimeline[i].refreshes)
+      continue; // before its next use
     ComputeToken token(rank.cores());
     publisher.start(u, /*isRounded=*/parameter.compute == ElementType::BF16);
   }

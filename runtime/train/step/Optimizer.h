@@ -55,7 +55,8 @@ public:
 
   /// Updates every parameter with its summed gradient / weight of the losses
   /// that startLoss brought, clipped as Device::finishStep says; zeroes the
-  /// gradients and refreshes all copies. A step that is skipped does not change
+  /// gradients and refreshes all copies but those that the next timeline does.
+  /// A step that is skipped does not change
   /// parameters and states. Leaves the results of finishStep and decideStep at
   /// RuntimeMemory::result, without the norm where steps have no barrier.
   /// Nothing here waits for the device.
@@ -85,6 +86,7 @@ private:
   Rank &rank;
   const OptimizerOptions options;
   const bool hasBarrier;
+  const std::vector<InTimeline> inTimeline; // by update of the stage
   GradientSums sums;
   GradientNorm norm;
   StepScalars scalars;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/step/Publish.h"
 #include "runtime/program/UpdatePlaces.h"
+#include "runtime/train/step/UpdateTransfers.h"
 
 #include <utility>
 
@@ -41,8 +42,7 @@ void Publisher::start(const Update &update, bool isRounded) {
   const void *updated = updatedAt(rank, update);
   void *stored = rank.at(update.stored);
   if (parameter.refresh >= 0)
-    requests.push_back(
-        rank.start(Stream::Step, parameter.refresh, updated, stored));
+    requests.push_back(startRefresh(rank, Stream::Step, update));
   else if (stored != updated)
     rank.device().copy(rank.context(), updated, stored,
                        storedBytes(rank, update));
@@ -52,12 +52,17 @@ void Publisher::finish() {
   OpenCopies open = startCopies();
   for (const auto *list : {&open.written, &open.sent})
     for (Request request : *list)
-      rank.communicator().wait(request);
+      wait(request);
+}
+
+void Publisher::wait(Request request) {
+  isInStep ? rank.waitAtStepEnd(request)
+           : void(rank.communicator().wait(request));
 }
 
 Publisher::OpenCopies Publisher::startCopies() {
   for (Request request : std::exchange(requests, {}))
-    rank.communicator().wait(request);
+    wait(request);
   // Sender and receiver go through stages and tensors in the program's order,
   // so that the messages between two ranks match.
   OpenCopies open;

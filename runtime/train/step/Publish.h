@@ -11,7 +11,9 @@ namespace rota {
 
 class Publisher {
 public:
-  explicit Publisher(Rank &rank) : rank(rank) {}
+  /// `isInStep`: what it waits for counts as a wait of a step.
+  explicit Publisher(Rank &rank, bool isInStep = false)
+      : rank(rank), isInStep(isInStep) {}
 
   /// Starts publishing one tensor of this rank's stage: its master is rounded
   /// to `updated`, unless the update task did that, and gathered into `stored`.
@@ -31,8 +33,10 @@ public:
 
 private:
   void exchange(bool sends, OpenCopies &open);
+  void wait(Request request);
 
   Rank &rank;
+  const bool isInStep;
   std::vector<Request> requests;
 };
 

@@ -25,6 +25,7 @@ void StepRecording::run(bool mayRecord, FunctionRef<void(bool records)> ask) {
 
 void StepRecording::replay() {
   recording->run();
+  executor.noteReplay();
   ++count;
 }
 

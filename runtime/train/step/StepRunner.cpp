@@ -8,6 +8,7 @@ namespace rota {
 void StepRunner::timeline(int64_t accumulationStep, bool records) {
   bool isBehind = rank.device().isAsynchronous();
   RunHooks hooks;
+  hooks.endsStep = accumulationStep + 1 == rank.program().accumulationSteps;
   hooks.beforeUse = [&] { optimizer.settle(); };
   if (!isBehind)
     hooks.lossesKnown = [&] { losses.start(accumulationStep); };

@@ -34,6 +34,8 @@ VARIANTS = {
     "per-iteration": ["--weight-gather", "per-iteration"],
     "zero": ["--shard-optimizer"],
     "one thread": ["--threads", "1"],
+    # Nothing of the updates is exchanged in its timeline without stages.
+    "one chunk": ["--repeats", "1"],
     "replicated vocabulary": ["--sharding-rules", "vocab="],
     "no sequence weights": ["--sharding-rules",
                             "vocab=tensor,heads=tensor,kv_heads=tensor,"
@@ -69,8 +71,9 @@ class Replay:
                          arguments.microbatches * parts, is_divisible=True)
 
     def on_mesh(self, name, variant=()):
-        flags = ["--mesh", self.arguments.mesh, "--repeats",
-                 self.arguments.repeats, *self.arguments.flags.split()]
+        flags = ["--mesh", self.arguments.mesh, *self.arguments.flags.split()]
+        if "--repeats" not in variant:
+            flags += ["--repeats", self.arguments.repeats]
         if self.arguments.pipelined:
             flags += ["--pipeline-layers", self.arguments.pipelined]
         if name == "mpi":

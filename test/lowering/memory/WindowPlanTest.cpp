@@ -7,6 +7,7 @@
 #include "lowering/memory/PlanVerifier.h"
 #include "passes/pipeline/schedules/Schedules.h"
 #include "passes/pipeline/timeline/Communication.h"
+#include "passes/pipeline/timeline/UpdateExchange.h"
 #include "passes/pipeline/timeline/WeightWindows.h"
 #include "runtime/program/Verify.h"
 #include "test/lowering/memory/Faults.h"
@@ -137,6 +138,9 @@ bool makeRandomCase(const std::string &schedule, pipe::Shape shape,
     if (options.windows)
       row = addWindows(row, random);
   }
+  if (options.zero)
+    c.timeline =
+        pipe::exchangeUpdates(c.timeline, {1 + int(random() % 2), true});
   options.stages = shape.stages;
   c.layout = makeLayout(options, random);
   c.chunks = makeChunks(shape, layers);
@@ -263,6 +267,81 @@ TEST(WindowPlan, EveryChangedFieldIsRefused) {
     EXPECT_GT(report.tried, 3000);
     for (const std::string &fault : report.accepted)
       ADD_FAILURE() << flags << ", " << fault;
+  }
+}
+
+/// Both ends share parameter 4. It is refreshed for the first chunk, and
+/// its gradient, which has two terms, is left for the step's end.
+TEST(WindowPlan, UpdatesAreExchangedInTheTimeline) {
+  const char *rows = "0REFRESH,1REFRESH,0F0,1F0,1B0,1SUM_GRAD,0B0,0SUM_GRAD\n";
+  Case c = makeCase({1, 2, 1}, rows, {.zero = true});
+  ASSERT_TRUE(c.plan()) << c.error;
+  EXPECT_TRUE(c.accepts()) << c.error;
+  EXPECT_TRUE(verify(c.program, c.error)) << c.error;
+  const Stage &stage = c.program.stages[0];
+  auto parameters = [&](int action) {
+    std::set<int> found;
+    for (int update : stage.templateOf(action).updates)
+      found.insert(stage.updates[update].parameter);
+    return found;
+  };
+  EXPECT_EQ(parameters(0), (std::set{0, 1, 4, 5}));
+  EXPECT_EQ(parameters(1), (std::set{2, 3, 6}));
+  EXPECT_EQ(parameters(5), (std::set{2, 3, 6}));
+  EXPECT_EQ(parameters(7), (std::set{0, 1, 5}));
+  EXPECT_EQ(std::vector(stage.waitsOf(2).begin(), stage.waitsOf(2).end()),
+            std::vector{0});
+  EXPECT_EQ(std::vector(stage.waitsOf(3).begin(), stage.waitsOf(3).end()),
+            std::vector{1});
+}
+
+TEST(WindowPlan, FaultsOfExchangesAreRefused) {
+  std::mt19937 random(6);
+  for (bool windows : {false, true}) {
+    LayoutOptions options;
+    options.windows = windows;
+    options.zero = options.split = true;
+    Case good;
+    ASSERT_TRUE(
+        makeRandomCase("circular", {2, 2, 4}, options, 2, random, good));
+    ASSERT_TRUE(good.accepts()) << good.error;
+    int tried = 0;
+    auto expectRefused = [&](int stage, const char *what, auto change) {
+      Case bad = good;
+      change(bad.program.stages[stage]);
+      ++tried;
+      EXPECT_FALSE(bad.accepts()) << windows << ", " << what;
+    };
+    for (int s = 0; s < 2; ++s) {
+      const Stage &stage = good.program.stages[s];
+      for (int a = 0; a < int(stage.actions.size()); ++a) {
+        Kind kind = stage.kindOf(a);
+        if ((kind != Kind::SumGrad && kind != Kind::Refresh) ||
+            stage.templateOf(a).updates.empty())
+          continue;
+        expectRefused(s, "twice", [&](Stage &x) {
+          std::vector<int> &list = ownTemplate(x, a).updates;
+          list.push_back(list[0]);
+        });
+        expectRefused(s, "none", [&](Stage &x) {
+          ownTemplate(x, a).updates.push_back(1000);
+        });
+        expectRefused(s, "of another chunk", [&](Stage &x) {
+          std::vector<int> own = x.templateOf(a).updates;
+          for (int other = 0; other < int(x.updates.size()); ++other)
+            if (std::find(own.begin(), own.end(), other) == own.end())
+              ownTemplate(x, a).updates = {other};
+        });
+        if (kind == Kind::SumGrad)
+          expectRefused(s, "round",
+                        [&](Stage &x) { ++ownTemplate(x, a).round; });
+        for (int b = a + 1; b < int(stage.actions.size()); ++b)
+          for (int i = 0; i < stage.actions[b].waitCount; ++i)
+            if (stage.waitsOf(b)[i] == a)
+              expectRefused(s, "wait", [&](Stage &x) { dropWait(x, b, i); });
+      }
+    }
+    EXPECT_GT(tried, 20);
   }
 }
 

@@ -27,6 +27,10 @@ const char *meaningOf(ActionKind kind) {
     return "weights, gathered for their uses";
   case ActionKind::ReduceGrad:
     return "gradients, summed after their uses";
+  case ActionKind::SumGrad:
+    return "gradients, summed for the optimizer";
+  case ActionKind::Refresh:
+    return "weights that the optimizer has updated";
   case ActionKind::Offload:
     return "residuals, to host memory";
   case ActionKind::Fetch:
@@ -51,9 +55,8 @@ struct Line {
 };
 
 /// The sums of summary.json are over `steps` steps of `ranks` ranks.
-std::optional<ExposedTimes> realTimes(const Json &summary, const char *kind,
+std::optional<ExposedTimes> realTimes(const Json &summary, const Json &times,
                                       double ranks) {
-  const Json &times = member(member(summary, "transfers"), kind);
   auto steps = number(summary, "steps");
   auto seconds = number(times, "seconds"), waited = number(times, "waited");
   double parts = ranks * steps.value_or(0);
@@ -86,12 +89,21 @@ std::vector<Line> linesOf(const RunFolder &folder) {
     ActionKind kind{k};
     if (!isAsynchronous(kind))
       continue;
-    Line line{toString(kind), meaningOf(kind),
-              realTimes(folder.summary, toString(kind), ranks),
-              plannedTimesOf(folder.run, toString(kind))};
+    Line line{
+        toString(kind), meaningOf(kind),
+        realTimes(folder.summary,
+                  member(member(folder.summary, "transfers"), toString(kind)),
+                  ranks),
+        plannedTimesOf(folder.run, toString(kind))};
     if (line.real || line.planned)
       lines.push_back(line);
   }
+  std::optional<ExposedTimes> stepEnd =
+      realTimes(folder.summary, member(folder.summary, "step_end"), ranks);
+  if (stepEnd && stepEnd->seconds > 0)
+    lines.push_back({"step end",
+                     "gradients, norms and weights, after the last action",
+                     stepEnd, std::nullopt});
   auto seconds = number(folder.summary, "in_task_seconds");
   auto steps = number(folder.summary, "steps");
   if (seconds && steps && *seconds > 0 && *steps > 0 && ranks > 0) {
