@@ -125,7 +125,7 @@ TEST(Program, NamesTheFieldThatIsWrong) {
   changed[at] = 77;
   EXPECT_FALSE(fromBytes(sealed(changed), program, error));
   EXPECT_EQ(error, "field 'stages[1].templates[0].kind': expected a value of "
-                   "at most 12, got 77");
+                   "at most 14, got 77");
 }
 
 /// Whatever the bytes are, the outcome is a program that holds or an error.
