@@ -16,6 +16,13 @@ void ValueUses::Uses::add(const Uses &other) {
       transfers.push_back(transfer);
 }
 
+/// The bytes are kept as long as the other value's, which lie among them.
+void ValueUses::Uses::keepWith(const Uses &other) {
+  int own = first;
+  add(other);
+  first = own;
+}
+
 /// A use of a part is a use of the whole that is split, and a use of the whole
 /// is a use of each part that is put together.
 void ValueUses::addUsesOfParts(Operation *op) {
@@ -50,6 +57,10 @@ ValueUses::ValueUses(ArrayRef<Operation *> ops, const PartPlaces &places)
       for (Value operand : op->getOperands())
         usesOf(operand).transfers.push_back({op, firstUse(op->getResult(0))});
   addParts(); // the transfers
+  for (Operation *op : ops)
+    if (auto concat = dyn_cast<ConcatOp>(op); concat && places.isPlaced(op))
+      for (Value part : concat.getParts())
+        usesOf(concat.getResult()).keepWith(Uses(lookup(part)));
 }
 
 } // namespace rota::lowering

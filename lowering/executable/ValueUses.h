@@ -51,6 +51,7 @@ private:
     llvm::SmallVector<std::pair<mlir::Operation *, int>, 1> transfers;
 
     void add(const Uses &other);
+    void keepWith(const Uses &other);
   };
   Uses &usesOf(mlir::Value value) {
     return values[mlir::rota::viewedValue(value)];

@@ -58,6 +58,23 @@ double TransferEstimates::secondsOf(const Stage &stage,
                               : transferSeconds(stage, form);
 }
 
+double TransferEstimates::stepEndSeconds(const Stage &stage) const {
+  std::vector<InTimeline> done = updatesInTimeline(stage);
+  double seconds = 0;
+  auto add = [&](int collective) {
+    if (int64_t bytes = bytesOf(program.collectives[collective]))
+      seconds += secondsOf(bytes);
+  };
+  for (size_t u = 0; u < stage.updates.size(); ++u) {
+    const Parameter &p = program.parameters[stage.updates[u].parameter];
+    for (size_t round = size_t(done[u].sums); round < p.reduce.size(); ++round)
+      add(p.reduce[round]);
+    if (p.refresh >= 0 && !done[u].refreshes)
+      add(p.refresh);
+  }
+  return seconds;
+}
+
 void addEstimates(const FunctionCosts &costs, const Assumptions &assumptions,
                   Program &program) {
   TransferEstimates estimates(costs, program, assumptions);

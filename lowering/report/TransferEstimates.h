@@ -48,6 +48,10 @@ public:
   /// its message, or of its transfers.
   double secondsOf(const Stage &stage, const ActionTemplate &form) const;
 
+  /// Seconds of what ranks with the same parameters exchange at the end of a
+  /// step of the stage, where nothing computes.
+  double stepEndSeconds(const Stage &stage) const;
+
 private:
   double computeSeconds(const ActionTemplate &form) const;
   double transferSeconds(const Stage &stage, const ActionTemplate &form) const;

@@ -53,24 +53,28 @@ struct WindowChoice {
            });
   }
 
-  /// Whether no other mode of gathers makes the step shorter: the rank that
-  /// waits most for weights and gradients hardly does.
+  /// Whether no other choice makes the step shorter: the rank that waits most
+  /// for weights and gradients hardly does.
   bool hidesTransfers() const {
     auto simulation = pipe::simulate(plan.parts->timeline, plan.parts->costs);
     return simulation &&
            llvm::all_of(simulation->ranks, [&](const pipe::RankUsage &rank) {
-             return rank.exposed.gathers + rank.exposed.reductions <=
+             return rank.exposed.gathers + rank.exposed.reductions +
+                        rank.exposed.sums + rank.exposed.refreshes +
+                        plan.stepEnd <=
                     kSameGathers * plan.step;
            });
   }
+
+  double seconds() const { return plan.step + plan.stepEnd; }
 
   /// Below 0: this plan is better than the other one; 0: they take the same
   /// time.
   int compare(const WindowChoice &other, double same) const {
     if (fits() != other.fits())
       return fits() ? -1 : 1;
-    double difference = plan.step - other.plan.step;
-    if (std::abs(difference) <= same * other.plan.step)
+    double difference = seconds() - other.seconds();
+    if (std::abs(difference) <= same * other.seconds())
       return 0;
     return difference < 0 ? -1 : 1;
   }
@@ -112,12 +116,13 @@ void chooseRepeats(PlanRequest &request) {
   if (layers == 0)
     return;
   Best best;
-  tryRepeats(request, 1, layers, best);
   tryRepeats(request, layers + 2, layers, best);
-  tryRepeats(request, layers, layers, best);
-  for (int64_t each = 2; each < layers; each *= 2)
-    if (!tryRepeats(request, llvm::divideCeil(layers, each), layers, best))
-      break;
+  if (!best || !best->fits() || !best->hidesTransfers()) {
+    tryRepeats(request, 1, layers, best);
+    for (int64_t each = 1; each < layers; each *= 2)
+      if (!tryRepeats(request, llvm::divideCeil(layers, each), layers, best))
+        break;
+  }
   if (!best || best->request.compiler.schedule.repeats <= 1)
     return;
   auto &schedule = request.compiler.schedule;

@@ -15,11 +15,11 @@ namespace rota {
 
 /// Divides the layers of a single stage into chunks, so that weights, gradients
 /// and updates of one chunk travel while others compute. Plans the model with a
-/// chunk for the embedding, each layer and the loss, then with a chunk for each
-/// layer, for two, four and so on, as long as the step gets no longer, and with
-/// one chunk. Of equal steps it takes that with the fewest bytes. Sets
-/// `repeats` and `layersPerStage` of the request where that is more than one
-/// chunk.
+/// chunk for the embedding, each layer and the loss, which is taken where it
+/// hides the transfers. Else it plans one chunk, and a chunk for each layer,
+/// for two, four and so on, as long as the step gets no longer. Of equal steps
+/// it takes that with the fewest bytes. Sets `repeats` and `layersPerStage` of
+/// the request where that is more than one chunk.
 void chooseRepeats(PlanRequest &request);
 
 /// Sets the mode of gathers: of equal steps the first of `per-repeat`, `once`,

@@ -114,6 +114,10 @@ void planPolicy(const PlanRequest &request, PolicyPlan &row) {
   readMemory(plan.program, row);
   row.parts = readParts(plan);
   readTimes(plan.program, *row.parts, request, row);
+  Assumptions assumptions;
+  TransferEstimates estimates(plan.costs, plan.program, assumptions);
+  for (const Stage &stage : plan.program.stages)
+    row.stepEnd = std::max(row.stepEnd, estimates.stepEndSeconds(stage));
   readChunks(*row.parts, row);
   row.operations = stepOperations(plan.program, plan.costs);
 }

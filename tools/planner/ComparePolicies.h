@@ -46,6 +46,8 @@ struct PolicyPlan {
   std::shared_ptr<const PolicyParts> parts; // none where there is no plan
   double step = 0; // seconds of a step without updates on the assumed machine
   std::optional<double> steadyStep; // without a step barrier
+  double stepEnd = 0; // seconds of the exchanges of updates after that, on the
+                      // stage where they take longest
 };
 
 /// Plans the model of `request` as it is, but for bounds on memory, in a

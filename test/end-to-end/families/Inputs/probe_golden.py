@@ -16,7 +16,8 @@ DIVISIONS = [
     "--microbatches 8 --mesh stage=2 --schedule 1f1b --remat full "
     "--split-backward",
     "--microbatches 2 --mesh tensor=2",
-    "--microbatches 2 --mesh fsdp=2,tensor=2 --remat full",
+    "--microbatches 2 --mesh fsdp=2,tensor=2 --remat full "
+    "--tensor-exchange ring",
     "--microbatches 2 --mesh expert=2",
 ]
 
