@@ -34,10 +34,6 @@ public:
     Order given(ops.size());
     std::iota(given.begin(), given.end(), 0);
     take(given, exposedSeconds(steps, given, speed));
-    worth = total;
-    for (int number : given)
-      worth += secondsOf(number);
-    worth *= kWorthwhile;
   }
 
   /// Improves the order, transfer by transfer; the number of moves.
@@ -60,8 +56,7 @@ private:
   std::vector<bool> reached(int from, ArrayRef<SmallVector<int>> edges) const;
   void take(Order candidate, std::vector<double> times);
   bool accept(Order candidate);
-  /// Whether a move for the transfer is worth a try.
-  bool isExposed(int transfer) const { return exposed[transfer] > worth; }
+  bool isExposed(int transfer) const { return exposed[transfer] > kNothing; }
   double secondsOf(int number) const {
     return speed.secondsOfWork(steps[number].flops);
   }
@@ -73,9 +68,8 @@ private:
   void deferWork(int transfer);
   void advanceWork(int transfer);
 
-  static constexpr double kNothing = 1e-9;    // seconds
-  static constexpr double kWorthwhile = 2e-4; // of the time of the block
-  static constexpr int kTries = 8; // moves of one sort for a transfer
+  static constexpr double kNothing = 1e-9; // seconds
+  static constexpr int kTries = 8;         // moves of one sort for a transfer
 
   AssumedSpeed speed;
   SmallVector<Operation *> ops;
@@ -85,7 +79,6 @@ private:
   Order places; // of each op in the order
   std::vector<double> exposed;
   double total = 0;
-  double worth = 0; // seconds
   int moves = 0;
 };
 
