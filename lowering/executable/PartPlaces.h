@@ -44,7 +44,8 @@ private:
   void addConcat(mlir::rota::ConcatOp concat);
 
   llvm::DenseMap<mlir::Value, Place> parts; // in the next larger value
-  llvm::DenseMap<mlir::Value, mlir::Operation *> writers; // of concats
+  // The first writer of each concat that needs no code.
+  llvm::DenseMap<mlir::Value, mlir::Operation *> writers;
   llvm::DenseSet<mlir::Operation *> placed;
 };
 

@@ -32,7 +32,7 @@ public:
         last = std::max(last, end);
     return last;
   }
-  /// That op; null: none does.
+  /// The op of number `last`; null: none runs.
   mlir::Operation *lastUser(mlir::Value value,
                             mlir::Operation *except = nullptr) const {
     int number = last(value, except);

@@ -74,7 +74,7 @@ private:
   // By chunk: the places and names of its gathered weights, of which a chunk
   // without parameters has none; nothing where they are not gathered.
   std::vector<std::optional<std::vector<std::pair<int64_t, Name>>>> gathered;
-  // By parameter and layer; -1: of an end.
+  // Exchanges by parameter and layer, which is -1 for an end's.
   std::map<std::pair<int, int64_t>, Exchanged> exchanged;
   std::vector<Clear> cleared; // by this action; no call has added to it yet
 };

@@ -13,7 +13,7 @@ namespace rota {
 struct AxisTransfers {
   std::string axes;   // "fsdp", "data+context"; "host": to and from host memory
   int64_t bytes = 0;  // sent by one rank
-  double seconds = 0; // of all of them
+  double seconds = 0; // sum over all transfers
   double exposed = 0; // seconds in which the rank does nothing else
 
   /// Share of the seconds that work hides.

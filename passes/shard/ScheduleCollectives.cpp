@@ -76,7 +76,7 @@ private:
   std::vector<OverlapStep> steps;
   std::vector<SmallVector<int>> needs, users;
   Order order;
-  Order places; // of each op in the order
+  Order places; // the place of each op in the order
   std::vector<double> exposed;
   double total = 0;
   int moves = 0;

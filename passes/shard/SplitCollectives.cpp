@@ -33,8 +33,8 @@ struct FreeDimension {
 struct Reduction {
   CollectiveOpInterface collective;
   EinsumOp product;
-  unsigned operand;        // of the product, which is cut too
-  Cut source, sum, result; // of that operand, the product, the reduction
+  unsigned operand;        // the operand of the product that is cut too
+  Cut source, sum, result; // cuts of that operand, the product, the reduction
   int64_t size;            // pieces divide it
 
   int64_t copiedBytes() const {
@@ -46,7 +46,7 @@ struct Reduction {
 /// A gather of what products read, and one way to cut it.
 struct Gather {
   CollectiveOpInterface op;
-  Cut part, whole; // of what is gathered, and of the result
+  Cut part, whole; // cuts of the operand and of the result
   int64_t size;    // pieces divide it
 
   Value result() const { return op->getResult(0); }

@@ -43,7 +43,7 @@ struct InTimeline {
   int sums = 0; // rounds of Parameter::reduce, from the first on
   bool refreshes = false;
 };
-/// By update of the stage.
+/// An entry for each update of the stage.
 std::vector<InTimeline> updatesInTimeline(const Stage &stage);
 
 } // namespace rota

@@ -25,7 +25,7 @@ struct ExchangeRequest {
 /// A SUM_GRAD stands right before the next compute action, after what the row
 /// has there. Kinds that the timeline has are kept as they are. The unpipelined
 /// chunk gets none, since several stages hold terms of its gradients and copies
-/// of its weights; and with one chunk there is nothing to hide behind.
+/// of its weights; and with one chunk there is no work beside them.
 Timeline exchangeUpdates(const Timeline &timeline, ExchangeRequest request);
 
 } // namespace rota::pipe
