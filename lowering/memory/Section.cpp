@@ -8,37 +8,36 @@
 
 namespace rota::memory {
 
-int64_t Section::allocate(int64_t bytes) {
-  auto number = static_cast<int64_t>(history.size());
-  history.push_back({bytes, number, -1});
-  int64_t offset = isPacked ? packing.offsets[number] : free.allocate(bytes);
-  live[offset] = number;
-  return offset;
+ArenaBlock Section::allocate(int64_t bytes) {
+  size_t number = opened++;
+  int64_t offset = packing ? packing->offsets[number] : free.allocate(bytes);
+  if (history)
+    history->push_back({bytes, static_cast<int64_t>(number), -1});
+  return {base + offset, bytes, number};
 }
 
 void Section::release(const ArenaBlock &block) {
-  if (block.offset < 0 || block.bytes == 0)
+  if (block.bytes == 0)
     return;
-  auto found = live.find(block.offset - base);
-  history[found->second].end = static_cast<int64_t>(history.size());
-  live.erase(found);
-  if (!isPacked)
+  if (!packing)
     free.free(block.offset - base, block.bytes);
+  if (history)
+    (*history)[block.number].end = static_cast<int64_t>(opened);
 }
 
 std::vector<TimedBlock> Section::times() const {
-  std::vector<TimedBlock> blocks = history;
+  std::vector<TimedBlock> blocks = *history;
   for (TimedBlock &block : blocks)
     if (block.end < 0)
-      block.end = static_cast<int64_t>(blocks.size());
+      block.end = static_cast<int64_t>(opened);
   return blocks;
 }
 
 ArenaBlock Section::open(int64_t bytes, std::vector<int> &waits) {
   if (bytes == 0)
-    return {base, 0};
+    return {base, 0, 0};
   bytes = alignUp(bytes);
-  ArenaBlock block{base + allocate(bytes), bytes};
+  ArenaBlock block = allocate(bytes);
   auto at = uses.upper_bound(block.offset);
   if (at != uses.begin() && std::prev(at)->second.end > block.offset)
     --at;

@@ -9,6 +9,7 @@
 #include "lowering/memory/FreeList.h"
 
 #include <map>
+#include <optional>
 #include <vector>
 
 namespace rota::memory {
@@ -17,6 +18,7 @@ namespace rota::memory {
 struct ArenaBlock {
   int64_t offset = -1; // in the arena
   int64_t bytes = 0;
+  size_t number = 0; // of the section's blocks with bytes opened before it
 };
 
 class Section {
@@ -27,7 +29,9 @@ public:
   /// The blocks take the places of `packing`, which was made from `times` of a
   /// section with the same calls.
   Section(int64_t base, Packing packing)
-      : base(base), packing(std::move(packing)), isPacked(true) {}
+      : base(base), packing(std::move(packing)) {}
+  /// Keeps the times of all blocks, before the first is opened.
+  void recordTimes() { history.emplace(); }
 
   /// A block of at least `bytes`. Adds to `waits` the asynchronous actions that
   /// may still use its bytes.
@@ -45,9 +49,9 @@ public:
   void hold() { isHolding = true; }
   void letGo();
 
-  int64_t peak() const { return isPacked ? packing.peak : free.peak(); }
-  /// The blocks with bytes in the order in which they were opened, with times
-  /// that count the blocks opened before.
+  int64_t peak() const { return packing ? packing->peak : free.peak(); }
+  /// After `recordTimes`: the blocks with bytes in the order in which they were
+  /// opened, with times that count the blocks opened before.
   std::vector<TimedBlock> times() const;
 
 private:
@@ -60,15 +64,14 @@ private:
     int action;
   };
 
-  int64_t allocate(int64_t bytes);
+  ArenaBlock allocate(int64_t bytes);
   void release(const ArenaBlock &block);
 
   int64_t base;
   FreeList free;
-  Packing packing; // the places where `isPacked`
-  bool isPacked = false;
-  std::vector<TimedBlock> history; // by order of opening; `end` once closed
-  std::map<int64_t, int64_t> live; // blocks of `history` by offset
+  std::optional<Packing> packing;                 // in place of `free`
+  size_t opened = 0;                              // blocks with bytes
+  std::optional<std::vector<TimedBlock>> history; // `end` is -1 until closed
   std::vector<Leaving> leaving;
   bool isHolding = false;
   std::vector<ArenaBlock> kept; // closed since `hold`

@@ -16,6 +16,7 @@ bool WindowPlan::run() {
   }
   std::vector<ActionDraft> drafts = plan.drafts;
   Section fitted(endOffset);
+  fitted.recordTimes();
   walk(fitted);
   Packing packing = packBlocks(fitted.times());
   int64_t peak = fitted.peak();
