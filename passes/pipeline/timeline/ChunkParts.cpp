@@ -8,25 +8,6 @@
 namespace rota::pipe {
 namespace {
 
-/// Layers, the embedding and the loss of a pipelined chunk.
-struct ChunkItems {
-  int64_t layers = 0;
-  bool embeds = false, hasLoss = false;
-
-  int64_t count() const { return layers + embeds + hasLoss; }
-};
-
-/// The items of each pipelined chunk of a shape without parts.
-std::vector<ChunkItems> itemsOf(const Shape &shape,
-                                const std::vector<int64_t> &layers) {
-  int pipelined = shape.stages * shape.repeats;
-  std::vector<ChunkItems> items;
-  for (int chunk = 0; chunk < pipelined; ++chunk)
-    items.push_back({layers[chunk], chunk == 0,
-                     chunk + 1 == pipelined && !shape.hasUnpipelined});
-  return items;
-}
-
 class Division {
 public:
   Division(const Shape &shape, int parts) : shape(shape), parts(parts) {}
@@ -90,26 +71,26 @@ private:
 } // namespace
 
 int64_t mostParts(const Shape &shape, const std::vector<int64_t> &layers) {
+  int pipelined = shape.stages * shape.repeats;
   int64_t most = kMaxActions;
-  for (const ChunkItems &items : itemsOf(shape, layers))
-    most = std::min(most, items.count());
+  for (int chunk = 0; chunk < pipelined; ++chunk) {
+    bool embeds = chunk == 0;
+    bool hasLoss = chunk + 1 == pipelined && !shape.hasUnpipelined;
+    most = std::min(most, layers[chunk] + embeds + hasLoss);
+  }
   return most;
 }
 
 std::vector<int64_t> layersOfParts(const Shape &shape,
                                    const std::vector<int64_t> &layers) {
-  std::vector<int64_t> result;
-  for (const ChunkItems &items : itemsOf(shape, layers)) {
-    std::vector<int64_t> least(shape.parts, 1);
-    if (items.embeds)
-      least.front() = 0;
-    if (items.hasLoss)
-      least.back() = 0;
-    for (int64_t count : splitEvenly(items.layers, least))
-      result.push_back(count);
+  std::vector<int64_t> least = leastLayers(shape), result;
+  auto chunk = layers.begin();
+  for (auto part = least.begin(); part != least.end(); part += shape.parts) {
+    std::vector<int64_t> counts =
+        splitEvenly(*chunk++, {part, part + shape.parts});
+    result.insert(result.end(), counts.begin(), counts.end());
   }
-  if (shape.hasUnpipelined)
-    result.push_back(layers.back());
+  result.insert(result.end(), chunk, layers.end()); // the unpipelined chunk
   return result;
 }
 

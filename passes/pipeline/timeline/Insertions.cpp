@@ -15,6 +15,19 @@ std::vector<Action> computeOf(const std::vector<Action> &row) {
   return uses;
 }
 
+std::vector<WholeGradient> wholeGradients(const std::vector<Action> &uses,
+                                          const Shape &shape) {
+  std::vector<WholeGradient> found;
+  std::vector<bool> isFound(shape.chunks());
+  for (int i = int(uses.size()) - 1; i >= 0; --i)
+    if (makesGradient(uses[i].kind) && !isFound[uses[i].chunk]) {
+      isFound[uses[i].chunk] = true;
+      found.push_back({uses[i].chunk, lastAtOnce(uses, i)});
+    }
+  std::reverse(found.begin(), found.end());
+  return found;
+}
+
 std::vector<Action> insertActions(const std::vector<Action> &row,
                                   const Insertions &insertions) {
   std::vector<Action> out = insertions[0];

@@ -24,6 +24,15 @@ inline int lastAtOnce(const std::vector<Action> &uses, int use) {
 /// F, B, I and W of a row.
 std::vector<Action> computeOf(const std::vector<Action> &row);
 
+/// A chunk whose gradient is whole after the use number `last` of its rank.
+struct WholeGradient {
+  int chunk, last;
+};
+
+/// The chunks of a rank in the order in which their gradients become whole.
+std::vector<WholeGradient> wholeGradients(const std::vector<Action> &uses,
+                                          const Shape &shape);
+
 /// `row` with `insertions`, of which none is between the halves of a pair. They
 /// stand right after the previous compute action
 /// and its sends, since a message should leave first.

@@ -10,7 +10,7 @@
 namespace rota::pipe {
 
 std::vector<int64_t> leastLayers(const Shape &shape) {
-  std::vector<int64_t> least(size_t(shape.stages) * shape.repeats, 1);
+  std::vector<int64_t> least(size_t(shape.stages) * shape.rows(), 1);
   least.front() = 0;
   if (!shape.hasUnpipelined)
     least.back() = 0;

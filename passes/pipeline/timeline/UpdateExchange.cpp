@@ -10,31 +10,14 @@
 namespace rota::pipe {
 namespace {
 
-/// A chunk whose gradient is whole after the use number `last` of its rank.
-struct WholeGradient {
-  int chunk, last;
-};
-
-/// The chunks of the pipeline in the order in which gradients become whole.
-std::vector<WholeGradient> wholeGradients(const std::vector<Action> &uses,
-                                          const Shape &shape) {
-  std::vector<WholeGradient> found;
-  std::vector<bool> isFound(shape.chunks());
-  for (int i = int(uses.size()) - 1; i >= 0; --i)
-    if (makesGradient(uses[i].kind) && !shape.isUnpipelined(uses[i].chunk) &&
-        !isFound[uses[i].chunk]) {
-      isFound[uses[i].chunk] = true;
-      found.push_back({uses[i].chunk, lastAtOnce(uses, i)});
-    }
-  std::reverse(found.begin(), found.end());
-  return found;
-}
-
 /// The SUM_GRADs to insert before each use, and last, after all uses.
 Insertions placeSums(const std::vector<Action> &uses, const Shape &shape,
                      bool reduces, int rounds) {
   Insertions places(uses.size() + 1);
   std::vector<WholeGradient> whole = wholeGradients(uses, shape);
+  std::erase_if(whole, [&](const WholeGradient &gradient) {
+    return shape.isUnpipelined(gradient.chunk);
+  });
   int count = int(whole.size());
   for (int turn = 0; turn < count + rounds + reduces; ++turn)
     for (int round = 0; round < rounds; ++round)

@@ -126,15 +126,17 @@ Insertions placeGathers(const std::vector<GatherInterval> &intervals,
 /// Adds REDUCE_GRAD after each chunk's last gradient, or after each.
 void placeReductions(const std::vector<Action> &uses, const Shape &shape,
                      bool each, Insertions &places) {
-  std::vector<bool> isReduced(shape.rows() + 1); // per row of chunks
-  for (int i = int(uses.size()) - 1; i >= 0; --i) {
-    int row = shape.rowOf(uses[i].chunk);
-    if (!makesGradient(uses[i].kind) || (!each && isReduced[row]))
-      continue;
-    isReduced[row] = true;
-    places[lastAtOnce(uses, i) + 1].push_back(
-        {uses[i].chunk, ActionKind::ReduceGrad});
+  auto reduce = [&](int chunk, int last) {
+    places[last + 1].push_back({chunk, ActionKind::ReduceGrad});
+  };
+  if (!each) {
+    for (auto [chunk, last] : wholeGradients(uses, shape))
+      reduce(chunk, last);
+    return;
   }
+  for (int i = 0; i < int(uses.size()); ++i)
+    if (makesGradient(uses[i].kind))
+      reduce(uses[i].chunk, lastAtOnce(uses, i));
 }
 
 std::string checkRequest(const Shape &shape, const GatherRequest &request) {
@@ -173,12 +175,17 @@ std::string checkPairs(const Timeline &timeline, int window) {
 
 } // namespace
 
+GatherMode resolvedMode(GatherMode mode, const Shape &shape) {
+  if (mode != GatherMode::Auto)
+    return mode;
+  return shape.rows() > 1 ? GatherMode::PerRepeat : GatherMode::Once;
+}
+
 std::optional<Timeline> gatherWeights(const Timeline &timeline,
                                       GatherRequest request,
                                       std::string &error) {
   const Shape &shape = timeline.shape;
-  if (request.mode == GatherMode::Auto)
-    request.mode = shape.rows() > 1 ? GatherMode::PerRepeat : GatherMode::Once;
+  request.mode = resolvedMode(request.mode, shape);
   error = checkRequest(shape, request);
   if (!error.empty())
     return std::nullopt;

@@ -29,6 +29,9 @@ namespace pipe {
 
 inline constexpr int kDefaultWindow = 2;
 
+/// The mode that `Auto` stands for with that shape; every other one itself.
+GatherMode resolvedMode(GatherMode mode, const Shape &shape);
+
 struct GatherRequest {
   GatherMode mode = GatherMode::PerRepeat;
   /// N: the largest number of chunks that a rank has gathered at a time;
