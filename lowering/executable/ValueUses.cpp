@@ -6,21 +6,19 @@ using namespace mlir::rota;
 
 namespace rota::lowering {
 
-/// Uses of a value that are uses of this one, too.
-void ValueUses::Uses::add(const Uses &other) {
-  if (other.first >= 0)
-    first = first < 0 ? other.first : std::min(first, other.first);
+/// The bytes are kept as long as those of the other value.
+void ValueUses::Uses::keepWith(const Uses &other) {
   lastRead = std::max(lastRead, other.lastRead);
   for (auto transfer : other.transfers)
     if (!llvm::is_contained(transfers, transfer))
       transfers.push_back(transfer);
 }
 
-/// The bytes are kept as long as the other value's, which lie among them.
-void ValueUses::Uses::keepWith(const Uses &other) {
-  int own = first;
-  add(other);
-  first = own;
+/// Uses of a value that are uses of this one, too.
+void ValueUses::Uses::add(const Uses &other) {
+  if (other.first >= 0)
+    first = first < 0 ? other.first : std::min(first, other.first);
+  keepWith(other);
 }
 
 /// A use of a part is a use of the whole that is split, and a use of the whole

@@ -28,19 +28,6 @@ static std::string reasonOf(mlir::rota::CollectiveOpInterface collective) {
                               static_cast<double>(bytes) / (1 << 20));
 }
 
-/// The name of the first op in the block that uses the result, views aside.
-static std::string firstUserOf(mlir::Operation *collective) {
-  for (mlir::Operation *op = collective->getNextNode(); op;
-       op = op->getNextNode()) {
-    if (llvm::isa<mlir::rota::ViewOpInterface>(op))
-      continue;
-    for (mlir::Value operand : op->getOperands())
-      if (mlir::rota::viewedValue(operand).getDefiningOp() == collective)
-        return op->getName().getStringRef().str();
-  }
-  return "";
-}
-
 /// Adds the collective of that step.
 static void addCollective(mlir::rota::CollectiveOpInterface collective,
                           int step, const std::string &function,
@@ -55,7 +42,7 @@ static void addCollective(mlir::rota::CollectiveOpInterface collective,
         function + ": " + reasonOf(collective)},
        traffic.bytes,
        step,
-       firstUserOf(collective)});
+       ""});
 }
 
 /// Adds the work and the collectives of a function.
@@ -64,11 +51,18 @@ static void addOps(mlir::func::FuncOp function, const std::string &name,
   llvm::SmallVector<mlir::Operation *> ops;
   function.walk([&](mlir::Operation *op) { ops.push_back(op); });
   cost.steps = mlir::rota::overlapSteps(ops);
+  llvm::DenseMap<int, size_t> uses; // places in the list by step
   for (auto [number, op] : llvm::enumerate(ops)) {
+    for (int transfer : cost.steps[number].waits)
+      if (std::string &user = cost.collectives[uses.at(transfer)].user;
+          user.empty())
+        user = op->getName().getStringRef().str();
     cost.flops += cost.steps[number].flops;
-    if (cost.steps[number].bytes > 0)
-      addCollective(llvm::cast<mlir::rota::CollectiveOpInterface>(op),
-                    static_cast<int>(number), name, cost);
+    if (cost.steps[number].bytes == 0)
+      continue;
+    uses[static_cast<int>(number)] = cost.collectives.size();
+    addCollective(llvm::cast<mlir::rota::CollectiveOpInterface>(op),
+                  static_cast<int>(number), name, cost);
   }
 }
 

@@ -2,7 +2,6 @@
 #include "lowering/report/TransferEstimates.h"
 
 #include "ir/rota/cost/Traffic.h"
-#include "runtime/program/UpdatePlaces.h"
 
 #include <numeric>
 
@@ -39,14 +38,19 @@ double TransferEstimates::computeSeconds(const ActionTemplate &form) const {
   return seconds;
 }
 
+double TransferEstimates::secondsOfCollective(int collective) const {
+  int64_t bytes = bytesOf(program.collectives[collective]);
+  return bytes ? secondsOf(bytes) : 0;
+}
+
 double TransferEstimates::transferSeconds(const Stage &stage,
                                           const ActionTemplate &form) const {
   double seconds = 0;
-  auto add = [&](int64_t bytes) { seconds += bytes ? secondsOf(bytes) : 0; };
   for (const Transfer &transfer : form.transfers)
-    add(bytesOf(transfer));
+    if (int64_t bytes = bytesOf(transfer))
+      seconds += secondsOf(bytes);
   for (int update : form.updates)
-    add(bytesOf(program.collectives[exchangeOf(program, stage, form, update)]));
+    seconds += secondsOfCollective(exchangeOf(program, stage, form, update));
   return seconds;
 }
 
@@ -58,20 +62,21 @@ double TransferEstimates::secondsOf(const Stage &stage,
                               : transferSeconds(stage, form);
 }
 
+std::vector<int> TransferEstimates::atStepEnd(const Update &update,
+                                              const InTimeline &done) const {
+  const Parameter &p = program.parameters[update.parameter];
+  std::vector<int> list(p.reduce.begin() + done.sums, p.reduce.end());
+  if (p.refresh >= 0 && !done.refreshes)
+    list.push_back(p.refresh);
+  return list;
+}
+
 double TransferEstimates::stepEndSeconds(const Stage &stage) const {
   std::vector<InTimeline> done = updatesInTimeline(stage);
   double seconds = 0;
-  auto add = [&](int collective) {
-    if (int64_t bytes = bytesOf(program.collectives[collective]))
-      seconds += secondsOf(bytes);
-  };
-  for (size_t u = 0; u < stage.updates.size(); ++u) {
-    const Parameter &p = program.parameters[stage.updates[u].parameter];
-    for (size_t round = size_t(done[u].sums); round < p.reduce.size(); ++round)
-      add(p.reduce[round]);
-    if (p.refresh >= 0 && !done[u].refreshes)
-      add(p.refresh);
-  }
+  for (size_t u = 0; u < stage.updates.size(); ++u)
+    for (int collective : atStepEnd(stage.updates[u], done[u]))
+      seconds += secondsOfCollective(collective);
   return seconds;
 }
 

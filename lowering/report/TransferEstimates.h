@@ -7,6 +7,7 @@
 #include "ir/rota/cost/AssumedSpeed.h"
 #include "lowering/report/Costs.h"
 #include "passes/pipeline/timeline/Simulator.h"
+#include "runtime/program/UpdatePlaces.h"
 
 namespace rota {
 
@@ -48,11 +49,16 @@ public:
   /// its message, or of its transfers.
   double secondsOf(const Stage &stage, const ActionTemplate &form) const;
 
-  /// Seconds of what ranks with the same parameters exchange at the end of a
-  /// step of the stage, where nothing computes.
+  /// The collectives of an update of the stage at the end of a step, where
+  /// nothing computes: sums of its gradient, and the gather of what it updates.
+  std::vector<int> atStepEnd(const Update &update,
+                             const InTimeline &done) const;
+  /// Seconds of these for all updates.
   double stepEndSeconds(const Stage &stage) const;
 
 private:
+  /// 0 where nothing travels.
+  double secondsOfCollective(int collective) const;
   double computeSeconds(const ActionTemplate &form) const;
   double transferSeconds(const Stage &stage, const ActionTemplate &form) const;
 

@@ -4,8 +4,6 @@
 // the timeline's actions, and the step's end.
 #include "lowering/report/Transfers.h"
 
-#include "runtime/program/UpdatePlaces.h"
-
 #include "mlir/IR/Remarks.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -219,18 +217,15 @@ private:
     for (size_t u = 0; u < updates.size(); ++u) {
       const Update &update = updates[u];
       const Parameter &parameter = program.parameters[update.parameter];
-      for (size_t round = size_t(done[u].sums); round < parameter.reduce.size();
-           ++round)
-        add(factsOf(parameter.reduce[round], parameter.name, kSummed),
-            costs.bytesOf(program.collectives[parameter.reduce[round]]), 1);
+      for (int collective : costs.atStepEnd(update, done[u]))
+        add(factsOf(collective, parameter.name,
+                    collective == parameter.refresh ? kUpdated : kSummed),
+            costs.bytesOf(program.collectives[collective]), 1);
       if (const FunctionCost *cost = costs.costOf(parameter.updateTask))
         for (const CollectiveUse &use : cost->collectives)
           add({use.facts.kind, parameter.name, use.facts.axes, use.facts.ranks,
                "inside its update"},
               use.bytes, 1);
-      if (parameter.refresh >= 0 && !done[u].refreshes)
-        add(factsOf(parameter.refresh, parameter.name, kUpdated),
-            costs.bytesOf(program.collectives[parameter.refresh]), 1);
       int64_t stored = partElements(parameter.shape, parameter.storageDivision,
                                     program.mesh);
       for (const ArenaAddress &place : update.gradients)
