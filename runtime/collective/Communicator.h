@@ -22,13 +22,27 @@ class Recorder; // runtime/device/Device.h
 enum class Stream : int {
   Task,      // collectives inside tasks
   PairTask,  // for the second half of a pair, whose first half has Task
-  Weights,   // UNSHARD, REFRESH
-  Gradients, // REDUCE_GRAD, SUM_GRAD
+  Weights,   // gathers of the timeline
+  Gradients, // sums of the timeline
   Step,      // between two runs of the timelines
-  Forward,   // SEND_F, RECV_F
-  Backward,  // SEND_B, RECV_B
+  Forward,   // messages of activations
+  Backward,  // messages of cotangents
 };
 inline constexpr int kStreams = 7;
+
+/// The stream of an action between ranks.
+constexpr Stream streamOf(ActionKind kind) {
+  switch (kind) {
+  case ActionKind::Unshard:
+  case ActionKind::Refresh:
+    return Stream::Weights;
+  case ActionKind::ReduceGrad:
+  case ActionKind::SumGrad:
+    return Stream::Gradients;
+  default:
+    return isForward(kind) ? Stream::Forward : Stream::Backward;
+  }
+}
 
 /// The ranks that take part in a collective, in its order, and the position of
 /// this rank among them.

@@ -98,16 +98,11 @@ private:
   void addTimeline(int stage) {
     for (const ActionTemplate &form : program.stages[stage].templates) {
       if (isSend(form.kind))
-        addMessages(isForward(form.kind) ? Stream::Forward : Stream::Backward,
-                    stage, form.peer);
+        addMessages(streamOf(form.kind), stage, form.peer);
       for (const Transfer &transfer : form.transfers)
-        addCollective(form.kind == ActionKind::Unshard ? Stream::Weights
-                                                       : Stream::Gradients,
-                      stage, transfer.collective);
+        addCollective(streamOf(form.kind), stage, transfer.collective);
       for (int update : form.updates)
-        addCollective(form.kind == ActionKind::Refresh ? Stream::Weights
-                                                       : Stream::Gradients,
-                      stage,
+        addCollective(streamOf(form.kind), stage,
                       exchangeOf(program, program.stages[stage], form, update));
     }
   }

@@ -26,7 +26,7 @@ void ActionTransfers::start(int number) {
     rank.flight().add(FlightEvent::TransferStart, number);
   Communicator &communicator = rank.communicator();
   std::vector<Request> &open = requests[number];
-  Stream stream = isForward(kind) ? Stream::Forward : Stream::Backward;
+  Stream stream = streamOf(kind);
   void *place = rank.at(stage.resolve(number, actionTemplate.message));
   if (isSend(kind))
     open.push_back(communicator.send(stream, rank.peer(actionTemplate.peer),
@@ -44,16 +44,14 @@ void ActionTransfers::start(int number) {
       open.push_back(communicator.copy(rank.hostAt(source),
                                        rank.at(destination), t.bytes));
     else
-      open.push_back(rank.start(
-          kind == ActionKind::Unshard ? Stream::Weights : Stream::Gradients,
-          t.collective, rank.at(source), rank.at(destination)));
+      open.push_back(rank.start(stream, t.collective, rank.at(source),
+                                rank.at(destination)));
   }
   for (int update : actionTemplate.updates) {
     const Update &u = stage.updates[static_cast<size_t>(update)];
-    open.push_back(
-        kind == ActionKind::Refresh
-            ? startRefresh(rank, Stream::Weights, u)
-            : startSum(rank, Stream::Gradients, u, actionTemplate.round));
+    open.push_back(kind == ActionKind::Refresh
+                       ? startRefresh(rank, stream, u)
+                       : startSum(rank, stream, u, actionTemplate.round));
   }
 }
 
