@@ -4,7 +4,6 @@
 #include "tools/planner/ChooseWindows.h"
 
 #include "ir/rota/model/Model.h"
-#include "tools/planner/ComparePolicies.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/Support/MathExtras.h"
@@ -48,7 +47,7 @@ struct WindowChoice {
   /// Whether each rank needs no more bytes than the request has.
   bool fits() const {
     int64_t memory = request.compiler.memory;
-    return memory == 0 || llvm::all_of(plan.stages, [&](const auto &need) {
+    return memory == 0 || llvm::all_of(plan.stages, [&](const StageNeed &need) {
              return need.bytes <= memory;
            });
   }
@@ -56,15 +55,13 @@ struct WindowChoice {
   /// Whether no other choice makes the step shorter: the rank that waits most
   /// for weights and gradients hardly does.
   bool hidesTransfers() const {
-    auto simulation = pipe::simulate(plan.parts->timeline, plan.parts->costs);
-    return simulation &&
-           llvm::all_of(simulation->ranks, [&](const pipe::RankUsage &rank) {
-             return rank.exposed.gathers + rank.exposed.reductions +
-                        rank.exposed.sums + rank.exposed.refreshes +
-                        plan.stepEnd <=
-                    kSameGathers * plan.step;
-           });
+    return llvm::all_of(plan.stages, [&](const StageNeed &need) {
+      return need.exposed + plan.stepEnd <= kSameGathers * plan.step;
+    });
   }
+
+  /// Whether no other choice can be better.
+  bool isEnough() const { return fits() && hidesTransfers(); }
 
   double seconds() const { return plan.step + plan.stepEnd; }
 
@@ -111,38 +108,49 @@ bool tryRepeats(const PlanRequest &request, int64_t repeats, int64_t layers,
 
 } // namespace
 
-void chooseRepeats(PlanRequest &request) {
+std::optional<PolicyPlan> chooseRepeats(PlanRequest &request) {
   int64_t layers = layersOf(request.compiler);
   if (layers == 0)
-    return;
+    return std::nullopt;
   Best best;
   tryRepeats(request, layers + 2, layers, best);
-  if (!best || !best->fits() || !best->hidesTransfers()) {
+  if (!best || !best->isEnough()) {
     tryRepeats(request, 1, layers, best);
     for (int64_t each = 1; each < layers; each *= 2)
       if (!tryRepeats(request, llvm::divideCeil(layers, each), layers, best))
         break;
   }
-  if (!best || best->request.compiler.schedule.repeats <= 1)
-    return;
+  if (!best)
+    return std::nullopt;
   auto &schedule = request.compiler.schedule;
-  schedule.repeats = best->request.compiler.schedule.repeats;
-  schedule.layersPerStage = best->request.compiler.schedule.layersPerStage;
+  const auto &chosen = best->request.compiler.schedule;
+  if (chosen.repeats > 1) {
+    schedule.repeats = chosen.repeats;
+    schedule.layersPerStage = chosen.layersPerStage;
+  }
+  return std::move(best->plan);
 }
 
-void chooseGathers(PlanRequest &request) {
+void chooseGathers(PlanRequest &request, std::optional<PolicyPlan> known) {
   using pipe::GatherMode;
   std::vector<GatherMode> modes = {GatherMode::PerRepeat, GatherMode::Once};
   if (request.compiler.memory > 0)
     modes.insert(modes.end(), {GatherMode::PerLayer, GatherMode::PerIteration});
+  std::optional<GatherMode> knownMode;
+  if (known)
+    knownMode = pipe::resolvedMode(request.compiler.complete.mode,
+                                   known->parts->timeline.shape);
   Best best;
   for (GatherMode mode : modes) {
     WindowChoice candidate(request);
     candidate.request.compiler.complete.mode = mode;
-    if (candidate.make() &&
+    bool isKnown = mode == knownMode;
+    if (isKnown)
+      candidate.plan = std::move(*known);
+    if ((isKnown || candidate.make()) &&
         (!best || candidate.compare(*best, kSameGathers) < 0))
       best = std::move(candidate);
-    if (best && best->fits() && best->hidesTransfers())
+    if (best && best->isEnough())
       break;
   }
   if (best)

@@ -4,7 +4,7 @@
 #ifndef ROTA_TOOLS_PLANNER_CHOOSEWINDOWS_H
 #define ROTA_TOOLS_PLANNER_CHOOSEWINDOWS_H
 
-#include "tools/planner/Request.h"
+#include "tools/planner/ComparePolicies.h"
 
 namespace rota {
 
@@ -20,13 +20,17 @@ namespace rota {
 /// for two, four and so on, as long as the step gets no longer. Of equal steps
 /// it takes that with the fewest bytes. Sets `repeats` and `layersPerStage` of
 /// the request where that is more than one chunk.
-void chooseRepeats(PlanRequest &request);
+///
+/// The plan of the choice; nothing where there is none.
+std::optional<PolicyPlan> chooseRepeats(PlanRequest &request);
 
 /// Sets the mode of gathers: of equal steps the first of `per-repeat`, `once`,
 /// `per-layer` and `per-iteration`, each of which moves more bytes than the one
 /// before. The last two add gradients in another order, so they need a bound on
 /// memory: without one, bits must not depend on the schedule.
-void chooseGathers(PlanRequest &request);
+/// `known` is the plan of the request as it is, if there is one.
+void chooseGathers(PlanRequest &request,
+                   std::optional<PolicyPlan> known = std::nullopt);
 
 } // namespace rota
 

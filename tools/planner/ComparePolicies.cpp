@@ -64,7 +64,10 @@ void readTimes(const Program &program, const PolicyParts &parts,
     if (!simulation)
       continue;
     const pipe::RankUsage &rank = simulation->ranks[stage];
-    need.seconds = rank.busy + rank.exposed.offloads + rank.exposed.fetches;
+    const pipe::Exposure &exposed = rank.exposed;
+    need.seconds = rank.busy + exposed.offloads + exposed.fetches;
+    need.exposed =
+        exposed.gathers + exposed.reductions + exposed.sums + exposed.refreshes;
   }
   row.step = simulation ? simulation->makespan : 0;
   if (hasStepBarrier(program, request.optimizer, request.skip))

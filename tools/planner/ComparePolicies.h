@@ -21,6 +21,8 @@ struct StageNeed {
   /// In a step on the assumed machine: of its computation, with what it
   /// computes again, and of its waits for copies to and from host memory alone.
   double seconds = 0;
+  /// Of its waits for weights, gradients and updates alone.
+  double exposed = 0;
 };
 
 /// A chunk under a policy.

@@ -22,13 +22,14 @@ static void markChosen(PlanChoices &choices) {
 
 bool chooseOpen(PlanRequest &request, PlanChoices &choices,
                 std::string &error) {
+  std::optional<PolicyPlan> known;
   if (request.chooseRepeats) {
-    chooseRepeats(request);
+    known = chooseRepeats(request);
     choices.repeats = request.compiler.schedule.repeats;
     request.chooseRepeats = false;
   }
   if (request.chooseGathers) {
-    chooseGathers(request);
+    chooseGathers(request, std::move(known));
     choices.gathers = request.compiler.complete.mode;
     request.chooseGathers = false;
   }
