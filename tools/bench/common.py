@@ -53,6 +53,19 @@ def train(trainer, data, steps, arguments=()):
     return [json.loads(line) for line in text.splitlines()]
 
 
+def alternate(settings, arguments, folder, rounds, steps=3):
+    """Compiles a trainer for each of the named settings, arguments beside `arguments`, and runs all of them in turn,
+    so that a slow minute of the machine affects each; by name, the events of each round."""
+    data = random_tokens(folder, 32000)
+    for number, more in enumerate(settings.values()):
+        compile_trainer([*arguments, *more], os.path.join(folder, f"trainer-{number}"))
+    events = {name: [] for name in settings}
+    for _ in range(rounds):
+        for number, name in enumerate(settings):
+            events[name].append(train(os.path.join(folder, f"trainer-{number}"), data, steps))
+    return events
+
+
 def throughput(events):
     """Tokens per second of the fastest step after the first."""
     return max(event["tokens_per_second"] for event in events if event["event"] == "step" and event["step"] > 1)

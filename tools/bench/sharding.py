@@ -3,9 +3,7 @@
 rank on the same work and cores; and how much of the gathers and reduce-scatters runs under compute.
 
 The model is the 110m configuration, whose 12 layers 2 x 2 chunks divide."""
-import os
-
-from common import compile_trainer, model_of, random_tokens, temporary, throughput, train
+from common import alternate, model_of, temporary, throughput
 
 SETTINGS = {
     "one rank": [],
@@ -14,19 +12,10 @@ SETTINGS = {
 }
 with temporary() as folder:
     model = model_of("110m", folder)
-    data = random_tokens(folder, 32000)
-    trainers = {}
-    for name, arguments in SETTINGS.items():
-        trainers[name] = os.path.join(folder, name.replace(" ", "-"))
-        compile_trainer(["--model", model, "--batch-size", "16", "--sequence-length", "256", "--microbatches", "4",
-                         *arguments], trainers[name])
-    # Alternated, so that a slow minute of the machine affects all of them.
-    best, moved = dict.fromkeys(SETTINGS, 0.0), {}
-    for _ in range(2):
-        for name, trainer in trainers.items():
-            events = train(trainer, data, 3)
-            best[name] = max(best[name], throughput(events))
-            moved[name] = {kind: events[-1][kind] for kind in ("unshard", "reduce_grad")}
+    runs = alternate(SETTINGS, ["--model", model, "--batch-size", "16", "--sequence-length", "256", "--microbatches",
+                                "4"], folder, rounds=2)
+    best = {name: max(map(throughput, events)) for name, events in runs.items()}
+    moved = {name: {kind: events[-1][-1][kind] for kind in ("unshard", "reduce_grad")} for name, events in runs.items()}
     for name, tokens in best.items():
         shares = "".join(f", {kind['hidden']:.1%} of {key} hidden" for key, kind in moved[name].items() if kind["count"])
         seconds = sum(kind["seconds"] for kind in moved[name].values())
