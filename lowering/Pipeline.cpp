@@ -63,10 +63,13 @@ LogicalResult ProgramLowering::selectMachine(const TargetOptions &target) {
 }
 
 LogicalResult ProgramLowering::formKernels() {
-  costs = functionCosts(module); // kernels have none
+  costs = functionCosts(module);
   PassManager manager(module.getContext(), ModuleOp::getOperationName());
   buildLowerKernelsPipeline(manager);
-  return manager.run(module);
+  if (failed(manager.run(module)))
+    return failure();
+  addTimes(module, costs);
+  return success();
 }
 
 LogicalResult ProgramLowering::plan() {
@@ -126,11 +129,12 @@ LogicalResult ProgramLowering::verify() {
       forwardCosts(pipeline.getStackOp(), costs, program.lossCalls));
   program.bubble = bubbles.withBarrier;
   program.steadyBubble = bubbles.steady;
-  addEstimates(costs, Assumptions(), program);
+  mlir::rota::Machine assumed = mlir::rota::machineOf(module);
+  addEstimates(costs, assumed, program);
   if (!::rota::verify(program, error))
     return emitError(module.getLoc()) << error;
   program.plan = memory::describePlan(program);
-  transfers = explainTransfers(costs, timeline, program, Assumptions());
+  transfers = explainTransfers(costs, timeline, program, assumed);
   remarkTransfers(module.getLoc(), transfers);
   return success();
 }

@@ -38,11 +38,31 @@ struct FactorRule {
   llvm::SmallVector<int64_t> reducedFactors() const;
 };
 
+/// `batch` matrix products of [m, k] by [k, n].
+struct ProductSize {
+  double batch = 1, m = 1, n = 1, k = 1;
+
+  double flops() const { return 2 * batch * m * n * k; }
+};
+
+/// The unit of a device that bounds an op's work.
+enum class WorkForm {
+  Rows,             // memory, or arithmetic on vectors
+  Product,          // matrix products of `Cost::product`
+  Attention,        // the products of attention with its softmax between them
+  AttentionGradient // those of its backward
+};
+
 /// Cost of one execution. A multiply-add counts two operations.
 struct Cost {
   double flops = 0;
   double bytesRead = 0;
   double bytesWritten = 0;
+  WorkForm form = WorkForm::Rows;
+  ProductSize product = {};
+
+  double bytes() const { return bytesRead + bytesWritten; }
+  /// Adds work and bytes, whatever their form.
   Cost &operator+=(const Cost &other);
 };
 

@@ -45,7 +45,7 @@ def CostOpInterface : OpInterface<"CostOpInterface"> {
   let cppNamespace = "::mlir::rota";
   let description = [{
     The cost of one execution: floating-point operations (a multiply-add counts
-    two) and bytes read and written when nothing is fused.
+    two), bytes read and written when nothing is fused, and the form of the work.
   }];
   let methods = [InterfaceMethod<"The op's cost.", "::mlir::rota::Cost",
     "getCost">];

@@ -37,6 +37,7 @@ def Rota_Dialect : Dialect {
   // (ir/rota/model/Update.h).
   // `work`: how the mesh divides the operations of a function, from
   // `count-work` on.
+  // `machine`: of a module, the machine that costs are for (cost/Machine.h).
   let hasRegionArgAttrVerify = 1;
   let hasRegionResultAttrVerify = 1;
   let discardableAttrs = (ins "::mlir::rota::ShardingAttr":$sharding,
@@ -51,7 +52,8 @@ def Rota_Dialect : Dialect {
                               "::mlir::rota::StateAttr":$state,
                               "::mlir::rota::ScalarAttr":$scalar,
                               "::mlir::ArrayAttr":$options,
-                              "::mlir::rota::WorkAttr":$work);
+                              "::mlir::rota::WorkAttr":$work,
+                              "::mlir::DictionaryAttr":$machine);
   let dependentDialects = ["::mlir::arith::ArithDialect",
                            "::mlir::func::FuncDialect",
                            "::mlir::math::MathDialect"];

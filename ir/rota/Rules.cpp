@@ -75,3 +75,10 @@ Cost rota::streamingCost(Operation *op, double flops) {
     cost.bytesWritten += bytesOf(result);
   return cost;
 }
+
+Cost rota::productCost(Operation *op, const ProductSize &product) {
+  Cost cost = streamingCost(op, product.flops());
+  cost.form = WorkForm::Product;
+  cost.product = product;
+  return cost;
+}

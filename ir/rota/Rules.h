@@ -31,6 +31,8 @@ FactorRule withPadding(FactorRule rule);
 
 /// `flops` operations, and the bytes of all operands and results once each.
 Cost streamingCost(Operation *op, double flops);
+/// The operations of `product`, and the same bytes.
+Cost productCost(Operation *op, const ProductSize &product);
 
 } // namespace mlir::rota
 

@@ -3,6 +3,7 @@
 
 #include "ir/rota/cost/Traffic.h"
 #include "ir/rota/experts/CountedRows.h"
+#include "ir/rota/model/Model.h"
 #include "ir/rota/model/Roles.h"
 #include "ir/rota/sharding/Sharding.h"
 
@@ -28,6 +29,13 @@ static std::string reasonOf(mlir::rota::CollectiveOpInterface collective) {
                               static_cast<double>(bytes) / (1 << 20));
 }
 
+/// The op, or the kernel that it runs.
+static std::string nameOf(mlir::Operation *op) {
+  auto launch = llvm::dyn_cast<mlir::rota::LaunchOp>(op);
+  return launch ? "kernel " + launch.getKernel().str()
+                : op->getName().getStringRef().str();
+}
+
 /// Adds the collective of that step.
 static void addCollective(mlir::rota::CollectiveOpInterface collective,
                           int step, const std::string &function,
@@ -45,24 +53,32 @@ static void addCollective(mlir::rota::CollectiveOpInterface collective,
        ""});
 }
 
-/// Adds the work and the collectives of a function.
-static void addOps(mlir::func::FuncOp function, const std::string &name,
-                   FunctionCost &cost) {
+/// The name of a function's task.
+static std::string taskOf(mlir::func::FuncOp function) {
+  std::string name = function.getSymName().str();
+  auto kind = llvm::dyn_cast<mlir::rota::LayerOp>(function->getParentOp());
+  return kind ? kind.getSymName().str() + "." + name : name;
+}
+
+/// Sets the times and the collectives of a function.
+static void addTimes(mlir::func::FuncOp function,
+                     const mlir::rota::Machine &machine, FunctionCost &cost) {
   llvm::SmallVector<mlir::Operation *> ops;
   function.walk([&](mlir::Operation *op) { ops.push_back(op); });
-  cost.steps = mlir::rota::overlapSteps(ops);
+  cost.steps = mlir::rota::overlapSteps(ops, machine);
   llvm::DenseMap<int, size_t> uses; // places in the list by step
   for (auto [number, op] : llvm::enumerate(ops)) {
-    for (int transfer : cost.steps[number].waits)
+    const mlir::rota::OverlapStep &step = cost.steps[number];
+    for (int transfer : step.waits)
       if (std::string &user = cost.collectives[uses.at(transfer)].user;
           user.empty())
-        user = op->getName().getStringRef().str();
-    cost.flops += cost.steps[number].flops;
-    if (cost.steps[number].bytes == 0)
+        user = nameOf(op);
+    cost.seconds += step.work;
+    if (step.transfer == 0)
       continue;
     uses[static_cast<int>(number)] = cost.collectives.size();
     addCollective(llvm::cast<mlir::rota::CollectiveOpInterface>(op),
-                  static_cast<int>(number), name, cost);
+                  static_cast<int>(number), taskOf(function), cost);
   }
 }
 
@@ -144,16 +160,19 @@ static DividedAmount keptBytes(mlir::func::FuncOp function) {
 FunctionCosts functionCosts(mlir::ModuleOp module) {
   FunctionCosts costs;
   module.walk([&](mlir::func::FuncOp function) {
-    std::string name = function.getSymName().str();
-    if (auto kind =
-            llvm::dyn_cast<mlir::rota::LayerOp>(function->getParentOp()))
-      name = kind.getSymName().str() + "." + name;
-    FunctionCost &cost = costs[name];
-    addOps(function, name, cost);
+    FunctionCost &cost = costs[taskOf(function)];
+    cost.flops = mlir::rota::Model::flopsOf(function);
     cost.work = workOf(function, cost.flops);
     cost.kept = keptBytes(function);
   });
   return costs;
+}
+
+void addTimes(mlir::ModuleOp module, FunctionCosts &costs) {
+  mlir::rota::Machine machine = mlir::rota::machineOf(module);
+  module.walk([&](mlir::func::FuncOp function) {
+    addTimes(function, machine, costs[taskOf(function)]);
+  });
 }
 
 double stepOperations(const Program &program, const FunctionCosts &costs) {

@@ -48,6 +48,7 @@ struct DividedAmount {
 /// The cost of a function for one rank, each time it runs.
 struct FunctionCost {
   double flops = 0;
+  double seconds = 0; // of its ops, without transfers
   std::vector<CollectiveUse> collectives;
   std::vector<mlir::rota::OverlapStep> steps; // all ops, in order
   DividedAmount work;                         // operations, by `rota.work`
@@ -57,9 +58,13 @@ struct FunctionCost {
 /// The cost of each function by the name of its task.
 using FunctionCosts = std::map<std::string, FunctionCost>;
 
-/// Reads the costs of a partitioned module. Composite ops must still be there:
-/// kernels have no cost of their own.
+/// Reads the operations of a partitioned module, and what it keeps. Composite
+/// ops must still be there: kernels may compute something twice.
 FunctionCosts functionCosts(mlir::ModuleOp module);
+
+/// Adds the times of the same functions, of which kernels have been formed, and
+/// of their collectives, on the module's machine.
+void addTimes(mlir::ModuleOp module, FunctionCosts &costs);
 
 /// Operations that one rank of each stage computes in a step, summed over the
 /// stages.

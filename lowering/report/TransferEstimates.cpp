@@ -2,6 +2,7 @@
 #include "lowering/report/TransferEstimates.h"
 
 #include "ir/rota/cost/Traffic.h"
+#include "llvm/ADT/STLExtras.h"
 
 #include <numeric>
 
@@ -18,8 +19,7 @@ std::vector<double>
 TransferEstimates::exposedSeconds(const FunctionCost &cost) const {
   std::vector<int> order(cost.steps.size());
   std::iota(order.begin(), order.end(), 0);
-  std::vector<double> all =
-      mlir::rota::exposedSeconds(cost.steps, order, assumptions);
+  std::vector<double> all = mlir::rota::exposedSeconds(cost.steps, order);
   std::vector<double> exposed;
   for (const CollectiveUse &use : cost.collectives)
     exposed.push_back(all[use.step]);
@@ -31,26 +31,57 @@ double TransferEstimates::computeSeconds(const ActionTemplate &form) const {
   double seconds = 0;
   for (const Call &call : form.calls)
     if (const FunctionCost *cost = costOf(call.task)) {
-      seconds += assumptions.secondsOfWork(cost->flops);
+      seconds += cost->seconds;
       for (double exposed : exposedSeconds(*cost))
         seconds += exposed;
     }
   return seconds;
 }
 
-double TransferEstimates::secondsOfCollective(int collective) const {
-  int64_t bytes = bytesOf(program.collectives[collective]);
-  return bytes ? secondsOf(bytes) : 0;
+mlir::rota::RankGroup
+TransferEstimates::groupOf(const std::vector<int> &axes) const {
+  mlir::rota::RankGroup group;
+  for (int axis : axes) {
+    int64_t stride = 1;
+    for (size_t later = axis + 1; later < program.mesh.size(); ++later)
+      stride *= program.mesh[later].size;
+    group.parts.push_back({program.mesh[axis].size, stride});
+  }
+  return group;
+}
+
+double TransferEstimates::secondsOfMessage(int64_t bytes) const {
+  auto stages = llvm::find_if(program.mesh, [](const MeshAxis &axis) {
+    return axis.name == "stage";
+  });
+  std::vector<int> axes;
+  if (stages != program.mesh.end())
+    axes.push_back(static_cast<int>(stages - program.mesh.begin()));
+  return machine.secondsOfMessage(static_cast<double>(bytes), groupOf(axes));
+}
+
+double TransferEstimates::secondsOf(const Collective &collective) const {
+  auto bytes = static_cast<double>(bytesOf(collective));
+  return bytes > 0
+             ? machine.secondsOfCollective(bytes, groupOf(collective.axes))
+             : 0;
+}
+
+double TransferEstimates::secondsOf(const Transfer &transfer) const {
+  if (transfer.collective >= 0)
+    return secondsOf(program.collectives[transfer.collective]);
+  auto bytes = static_cast<double>(transfer.bytes);
+  return bytes > 0 ? machine.secondsOfHostCopy(bytes) : 0;
 }
 
 double TransferEstimates::transferSeconds(const Stage &stage,
                                           const ActionTemplate &form) const {
   double seconds = 0;
   for (const Transfer &transfer : form.transfers)
-    if (int64_t bytes = bytesOf(transfer))
-      seconds += secondsOf(bytes);
+    seconds += secondsOf(transfer);
   for (int update : form.updates)
-    seconds += secondsOfCollective(exchangeOf(program, stage, form, update));
+    seconds += secondsOf(
+        program.collectives[exchangeOf(program, stage, form, update)]);
   return seconds;
 }
 
@@ -58,7 +89,7 @@ double TransferEstimates::secondsOf(const Stage &stage,
                                     const ActionTemplate &form) const {
   if (isCompute(form.kind))
     return computeSeconds(form);
-  return isMessage(form.kind) ? secondsOf(form.bytes)
+  return isMessage(form.kind) ? secondsOfMessage(form.bytes)
                               : transferSeconds(stage, form);
 }
 
@@ -76,13 +107,24 @@ double TransferEstimates::stepEndSeconds(const Stage &stage) const {
   double seconds = 0;
   for (size_t u = 0; u < stage.updates.size(); ++u)
     for (int collective : atStepEnd(stage.updates[u], done[u]))
-      seconds += secondsOfCollective(collective);
+      seconds += secondsOf(program.collectives[collective]);
   return seconds;
 }
 
-void addEstimates(const FunctionCosts &costs, const Assumptions &assumptions,
-                  Program &program) {
-  TransferEstimates estimates(costs, program, assumptions);
+double TransferEstimates::updateSeconds(const Stage &stage) const {
+  double seconds = 0;
+  for (const Update &update : stage.updates) {
+    const Parameter &parameter = program.parameters[update.parameter];
+    for (int task : {parameter.updateTask, parameter.squareTask})
+      if (const FunctionCost *cost = costOf(task))
+        seconds += cost->seconds;
+  }
+  return seconds;
+}
+
+void addEstimates(const FunctionCosts &costs,
+                  const mlir::rota::Machine &machine, Program &program) {
+  TransferEstimates estimates(costs, program, machine);
   for (Stage &stage : program.stages)
     for (ActionTemplate &form : stage.templates)
       form.estimate = estimates.secondsOf(stage, form);
@@ -90,6 +132,8 @@ void addEstimates(const FunctionCosts &costs, const Assumptions &assumptions,
 
 pipe::CostTable TransferEstimates::costTable(int chunks) const {
   pipe::CostTable table;
+  if (machine.cores > 0 && rankCount(program) > machine.cores)
+    table.cores = machine.cores;
   table.chunks.assign(chunks, {});
   table.transfers.assign(chunks, {});
   std::map<std::pair<int, ActionKind>, int> forms; // number of each
@@ -99,7 +143,7 @@ pipe::CostTable TransferEstimates::costTable(int chunks) const {
         table.chunks[form.chunk][static_cast<int>(form.kind)] =
             computeSeconds(form);
       else if (isSend(form.kind))
-        table.send = secondsOf(form.bytes);
+        table.send = secondsOfMessage(form.bytes);
       else if (isTransfer(form.kind)) {
         double &mean = table.transfers[form.chunk][transferStream(form.kind)];
         int count = ++forms[{form.chunk, form.kind}];

@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The times of a rank's computation and transfers on an assumed machine.
+// The times of a rank's computation and transfers on a machine.
 #ifndef ROTA_LOWERING_REPORT_TRANSFERESTIMATES_H
 #define ROTA_LOWERING_REPORT_TRANSFERESTIMATES_H
 
-#include "ir/rota/cost/AssumedSpeed.h"
+#include "ir/rota/cost/Machine.h"
 #include "lowering/report/Costs.h"
 #include "passes/pipeline/timeline/Simulator.h"
 #include "runtime/program/UpdatePlaces.h"
 
 namespace rota {
 
-using Assumptions = mlir::rota::AssumedSpeed;
-
 /// The times of a program's actions. Refers to its arguments.
 class TransferEstimates {
 public:
   TransferEstimates(const FunctionCosts &costs, const Program &program,
-                    const Assumptions &assumptions)
-      : costs(costs), program(program), assumptions(assumptions) {}
+                    const mlir::rota::Machine &machine)
+      : costs(costs), program(program), machine(machine) {}
 
   /// The cost of the function of a task; null where none is known.
   const FunctionCost *costOf(int task) const;
 
-  double secondsOf(int64_t bytes) const {
-    return assumptions.secondsOfTransfer(static_cast<double>(bytes));
-  }
+  /// Seconds of a message to another stage.
+  double secondsOfMessage(int64_t bytes) const;
+  /// Seconds of a collective, and of a transfer; 0 where nothing travels.
+  double secondsOf(const Collective &collective) const;
+  double secondsOf(const Transfer &transfer) const;
 
   /// The seconds of each collective inside a function, in the order of
   /// FunctionCost::collectives, in which the rank does not work.
@@ -55,21 +55,24 @@ public:
                              const InTimeline &done) const;
   /// Seconds of these for all updates.
   double stepEndSeconds(const Stage &stage) const;
+  /// Seconds of the work of all updates.
+  double updateSeconds(const Stage &stage) const;
+
+  const Program &getProgram() const { return program; }
 
 private:
-  /// 0 where nothing travels.
-  double secondsOfCollective(int collective) const;
+  mlir::rota::RankGroup groupOf(const std::vector<int> &axes) const;
   double computeSeconds(const ActionTemplate &form) const;
   double transferSeconds(const Stage &stage, const ActionTemplate &form) const;
 
   const FunctionCosts &costs;
   const Program &program;
-  const Assumptions &assumptions;
+  const mlir::rota::Machine &machine;
 };
 
 /// Sets ActionTemplate::estimate of all actions of the program.
-void addEstimates(const FunctionCosts &costs, const Assumptions &assumptions,
-                  Program &program);
+void addEstimates(const FunctionCosts &costs,
+                  const mlir::rota::Machine &machine, Program &program);
 
 } // namespace rota
 

@@ -17,8 +17,8 @@ namespace {
 class Reporter {
 public:
   Reporter(const FunctionCosts &costs, const pipe::Timeline &timeline,
-           const Program &program, const Assumptions &assumptions)
-      : costs(costs, program, assumptions), timeline(timeline),
+           const Program &program, const mlir::rota::Machine &machine)
+      : costs(costs, program, machine), timeline(timeline),
         program(program), owners(program.collectives.size()) {
     for (const Parameter &parameter : program.parameters)
       for (int collective : {parameter.unshard, parameter.reduceGrad})
@@ -51,19 +51,26 @@ private:
   static constexpr const char *kUpdated =
       "a weight that the optimizer has updated";
 
-  void add(const TransferFacts &facts, int64_t bytes, double exposedShare,
-           int64_t times = 1, const std::string &waiter = "update") {
+  /// Adds a transfer of `bytes` that takes `secondsOfOne` each time.
+  void add(const TransferFacts &facts, int64_t bytes, double secondsOfOne,
+           double exposedShare, int64_t times = 1,
+           const std::string &waiter = "update") {
     if (bytes == 0 || times == 0)
       return;
     TransferReport &report = reports[facts];
     if (exposedShare > 0 && report.waiter.empty())
       report.waiter = waiter;
-    double seconds = static_cast<double>(times) * costs.secondsOf(bytes);
+    double seconds = static_cast<double>(times) * secondsOfOne;
     report.facts = facts;
     report.times += times;
     report.bytes += times * bytes;
     report.seconds += seconds;
     report.exposed += exposedShare * seconds;
+  }
+
+  /// Adds a message at the end of the step.
+  void addMessage(const TransferFacts &facts, int64_t bytes) {
+    add(facts, bytes, costs.secondsOfMessage(bytes), 1);
   }
 
   static const char *nameOf(Collective::Kind kind) {
@@ -113,10 +120,19 @@ private:
   void addActions(const Stage &stage) {
     std::vector<int64_t> counts = stage.countActions();
     for (size_t i = 0; i < counts.size(); ++i) {
-      addFunctions(stage.templates[i], counts[i]);
-      addMessages(stage.templates[i], counts[i]);
-      addExchanges(stage, stage.templates[i], counts[i]);
+      const ActionTemplate &form = stage.templates[i];
+      int64_t count = counts[i] * timesOf(form.kind);
+      addFunctions(form, count);
+      addMessages(form, count);
+      addExchanges(stage, form, count);
     }
+  }
+
+  /// Accumulation steps in which actions of that kind do something.
+  int64_t timesOf(ActionKind kind) const {
+    bool isOfUpdates =
+        kind == ActionKind::SumGrad || kind == ActionKind::Refresh;
+    return isOfUpdates ? 1 : program.accumulationSteps;
   }
 
   /// Adds collectives inside functions, exposed but for the work beside them.
@@ -124,21 +140,24 @@ private:
     for (const Call &call : form.calls)
       if (const FunctionCost *cost = costs.costOf(call.task))
         for (auto [use, exposed] :
-             llvm::zip_equal(cost->collectives, costs.exposedSeconds(*cost)))
-          add(use.facts, use.bytes,
-              std::min(1.0, exposed / costs.secondsOf(use.bytes)), count,
-              use.user);
+             llvm::zip_equal(cost->collectives, costs.exposedSeconds(*cost))) {
+          double seconds = cost->steps[use.step].transfer;
+          add(use.facts, use.bytes, seconds, std::min(1.0, exposed / seconds),
+              count, use.user);
+        }
   }
 
   /// Adds the timeline's transfers; `expose` fills in their exposed times.
   void addMessages(const ActionTemplate &form, int64_t count) {
     if (form.kind == ActionKind::SendForward)
-      add(send("activations", "to the next stage"), form.bytes, 0, count);
+      add(send("activations", "to the next stage"), form.bytes,
+          costs.secondsOfMessage(form.bytes), 0, count);
     if (form.kind == ActionKind::SendBackward)
-      add(send("cotangents", "to the stage before"), form.bytes, 0, count);
+      add(send("cotangents", "to the stage before"), form.bytes,
+          costs.secondsOfMessage(form.bytes), 0, count);
     for (const Transfer &transfer : form.transfers) {
       TransferFacts facts = factsOf(form.kind, transfer);
-      add(facts, costs.bytesOf(transfer), 0, count);
+      add(facts, costs.bytesOf(transfer), costs.secondsOf(transfer), 0, count);
       sources[facts] = form.kind;
     }
   }
@@ -173,15 +192,19 @@ private:
       TransferFacts facts =
           factsOf(collective, program.parameters[u.parameter].name,
                   form.kind == ActionKind::Refresh ? kUpdated : kSummed);
-      add(facts, costs.bytesOf(program.collectives[collective]), 0, count);
+      add(facts, costs.bytesOf(program.collectives[collective]),
+          costs.secondsOf(program.collectives[collective]), 0, count);
       sources[facts] = form.kind;
     }
   }
 
   /// Divides the simulator's exposed times among the reports, by their seconds.
   void expose(size_t rank) {
-    auto divide = [&](double pipe::Exposure::*exposed, auto &&isMeant) {
-      double seconds = simulation->ranks[rank].exposed.*exposed, total = 0;
+    auto divide = [&](double pipe::Exposure::*exposed, int64_t times,
+                      auto &&isMeant) {
+      double seconds = static_cast<double>(times) *
+                       simulation->ranks[rank].exposed.*exposed;
+      double total = 0;
       if (seconds <= 0)
         return;
       std::string waiter = longestWaiter(rank, exposed);
@@ -194,20 +217,20 @@ private:
           report.waiter = waiter;
         }
     };
-    auto from = [&](ActionKind kind) {
-      return [this, kind](const TransferFacts &facts) {
+    auto divideOf = [&](double pipe::Exposure::*exposed, ActionKind kind) {
+      divide(exposed, timesOf(kind), [&](const TransferFacts &facts) {
         auto it = sources.find(facts);
         return it != sources.end() && it->second == kind;
-      };
+      });
     };
-    divide(&pipe::Exposure::messages,
+    divide(&pipe::Exposure::messages, program.accumulationSteps,
            [](const TransferFacts &facts) { return facts.kind == "send"; });
-    divide(&pipe::Exposure::gathers, from(ActionKind::Unshard));
-    divide(&pipe::Exposure::reductions, from(ActionKind::ReduceGrad));
-    divide(&pipe::Exposure::offloads, from(ActionKind::Offload));
-    divide(&pipe::Exposure::fetches, from(ActionKind::Fetch));
-    divide(&pipe::Exposure::sums, from(ActionKind::SumGrad));
-    divide(&pipe::Exposure::refreshes, from(ActionKind::Refresh));
+    divideOf(&pipe::Exposure::gathers, ActionKind::Unshard);
+    divideOf(&pipe::Exposure::reductions, ActionKind::ReduceGrad);
+    divideOf(&pipe::Exposure::offloads, ActionKind::Offload);
+    divideOf(&pipe::Exposure::fetches, ActionKind::Fetch);
+    divideOf(&pipe::Exposure::sums, ActionKind::SumGrad);
+    divideOf(&pipe::Exposure::refreshes, ActionKind::Refresh);
   }
 
   /// Adds transfers at the end of the step, where nothing computes.
@@ -220,21 +243,24 @@ private:
       for (int collective : costs.atStepEnd(update, done[u]))
         add(factsOf(collective, parameter.name,
                     collective == parameter.refresh ? kUpdated : kSummed),
-            costs.bytesOf(program.collectives[collective]), 1);
+            costs.bytesOf(program.collectives[collective]),
+            costs.secondsOf(program.collectives[collective]), 1);
       if (const FunctionCost *cost = costs.costOf(parameter.updateTask))
         for (const CollectiveUse &use : cost->collectives)
           add({use.facts.kind, parameter.name, use.facts.axes, use.facts.ranks,
                "inside its update"},
-              use.bytes, 1);
+              use.bytes, cost->steps[use.step].transfer, 1);
       int64_t stored = partElements(parameter.shape, parameter.storageDivision,
                                     program.mesh);
       for (const ArenaAddress &place : update.gradients)
         if (place.stage != static_cast<int>(stage))
-          add(send(parameter.name, "a gradient, to the stage that updates it"),
-              byteSize(parameter.gradient) * stored, 1);
+          addMessage(
+              send(parameter.name, "a gradient, to the stage that updates it"),
+              byteSize(parameter.gradient) * stored);
       for (size_t i = 0; i < update.copies.size(); ++i)
-        add(send(parameter.name, "a weight, to another stage that uses it"),
-            byteSize(parameter.compute) * stored, 1);
+        addMessage(
+            send(parameter.name, "a weight, to another stage that uses it"),
+            byteSize(parameter.compute) * stored);
     }
   }
 
@@ -262,8 +288,8 @@ private:
 std::vector<TransferReport> explainTransfers(const FunctionCosts &costs,
                                              const pipe::Timeline &timeline,
                                              const Program &program,
-                                             const Assumptions &assumptions) {
-  return Reporter(costs, timeline, program, assumptions).run();
+                                             const mlir::rota::Machine &machine) {
+  return Reporter(costs, timeline, program, machine).run();
 }
 
 static std::string milliseconds(double seconds) {
@@ -291,16 +317,15 @@ void remarkTransfers(mlir::Location loc,
 }
 
 std::string describeTransfers(const std::vector<TransferReport> &reports,
-                              const Assumptions &assumptions) {
+                              const mlir::rota::Machine &machine) {
   size_t width = 6;
   for (const TransferReport &r : reports)
     width = std::max(width, r.facts.tensor.size());
   std::string text = fmt::format(
       "transfers of a rank in a step, on the stage where they take longest "
-      "(assumed: {:.0f} GFLOP/s, {:.1f} GB/s, {:.0f} us)\n"
+      "(machine {})\n"
       "{:>10}  {:>10}  {:>7}  {:>10}  {:<5}  {:<17}  {:<13}  {:<{}}  {}\n",
-      assumptions.flopsPerSecond / 1e9, assumptions.bytesPerSecond / 1e9,
-      assumptions.latency * 1e6, "exposed ms", "hidden ms", "times", "MiB",
+      machine.name, "exposed ms", "hidden ms", "times", "MiB",
       "stage", "transfer", "axes", "tensor", width, "why");
   for (const TransferReport &r : reports)
     text += fmt::format("{:>10}  {:>10}  {:>7}  {:>10.2f}  {:<5}  "

@@ -33,7 +33,7 @@ struct TransferReport {
 std::vector<TransferReport> explainTransfers(const FunctionCosts &costs,
                                              const pipe::Timeline &timeline,
                                              const Program &program,
-                                             const Assumptions &assumptions);
+                                             const mlir::rota::Machine &machine);
 
 /// Emits a remark (category `communication`) at `loc` for each report.
 void remarkTransfers(mlir::Location loc,
@@ -41,7 +41,7 @@ void remarkTransfers(mlir::Location loc,
 
 /// The reports as an aligned table.
 std::string describeTransfers(const std::vector<TransferReport> &reports,
-                              const Assumptions &assumptions);
+                              const mlir::rota::Machine &machine);
 
 } // namespace rota
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "passes/pipeline/Program.h"
 
-#include "ir/rota/cost/AssumedSpeed.h"
+#include "ir/rota/cost/Machine.h"
 #include "ir/rota/cost/Traffic.h"
 #include "ir/rota/model/Model.h"
+#include "ir/rota/sharding/Sharding.h"
 #include "passes/pipeline/timeline/SteadyStep.h"
 #include "passes/pipeline/timeline/TimelineVerifier.h"
 
@@ -101,12 +102,46 @@ partCosts(::mlir::rota::StackOp stack, double embed, double loss,
   return costs;
 }
 
-/// Operations of a function of `scope`; none where there is none.
-static double flopsOf(Operation *scope, ::mlir::rota::ModelPart part) {
-  auto function = ::mlir::rota::functionIn(scope, part,
-                                           ::mlir::rota::FunctionKind::Forward);
-  return function ? ::mlir::rota::Model::flopsOf(function) : 0.0;
+/// The activation that enters the first kind of layer.
+static Value activationOf(ProgramOp program) {
+  using namespace ::mlir::rota;
+  auto layer = *program.getStackOp().getBody().getOps<LayerOp>().begin();
+  auto forward = functionIn(layer, ModelPart::Layer, FunctionKind::Forward);
+  return forward.getArgument(0);
 }
+
+namespace {
+/// The unit of costs: operations of the largest products of a machine.
+class WorkUnit {
+public:
+  explicit WorkUnit(ProgramOp program)
+      : machine(::mlir::rota::machineOf(program)),
+        perSecond(machine.peakOf(elementTypeOf(program)) *
+                  machine.productEfficiency) {}
+
+  double of(double seconds) const { return seconds * perSecond; }
+  /// The work of a function of `scope`; 0 where there is none.
+  double of(Operation *scope, ::mlir::rota::ModelPart part) const {
+    auto function = ::mlir::rota::functionIn(
+        scope, part, ::mlir::rota::FunctionKind::Forward);
+    double seconds = 0;
+    if (function)
+      function.walk(
+          [&](Operation *op) { seconds += machine.secondsOfOp(op); });
+    return of(seconds);
+  }
+  const ::mlir::rota::Machine &getMachine() const { return machine; }
+
+private:
+  /// The type of activations between layers.
+  static Type elementTypeOf(ProgramOp program) {
+    return getElementTypeOrSelf(activationOf(program).getType());
+  }
+
+  ::mlir::rota::Machine machine;
+  double perSecond;
+};
+} // namespace
 
 /// Calls of the loss in a microbatch; as Model::lossCalls, for modules whose
 /// other ends may be missing.
@@ -126,19 +161,17 @@ static double lossCalls(ModuleOp module, ::mlir::rota::StackOp stack) {
   using ::mlir::rota::ModelPart;
   auto module = program->getParentOfType<ModuleOp>();
   ::mlir::rota::StackOp stack = program.getStackOp();
-  return partCosts(stack, flopsOf(module, ModelPart::Embed),
-                   lossCalls(module, stack) * flopsOf(module, ModelPart::Loss),
+  WorkUnit unit(program);
+  return partCosts(stack, unit.of(module, ModelPart::Embed),
+                   lossCalls(module, stack) * unit.of(module, ModelPart::Loss),
                    [&](StringRef kind) {
-                     return flopsOf(SymbolTable::lookupSymbolIn(stack, kind),
+                     return unit.of(SymbolTable::lookupSymbolIn(stack, kind),
                                     ModelPart::Layer);
                    });
 }
 
 double messageBytes(ProgramOp program) {
-  using namespace ::mlir::rota;
-  auto layer = *program.getStackOp().getBody().getOps<LayerOp>().begin();
-  auto forward = functionIn(layer, ModelPart::Layer, FunctionKind::Forward);
-  return double(bytesOfTensor(forward.getArgument(0)));
+  return double(::mlir::rota::bytesOfTensor(activationOf(program)));
 }
 
 ::rota::pipe::CostTable costsOf(ProgramOp program,
@@ -149,9 +182,11 @@ double messageBytes(ProgramOp program) {
       table.chunks, [](const auto &costs) { return costs.front() > 0; });
   if (!hasCosts)
     return {};
-  ::mlir::rota::AssumedSpeed speed;
-  table.send =
-      speed.secondsOfTransfer(messageBytes(program)) * speed.flopsPerSecond;
+  using namespace ::mlir::rota;
+  auto stages = AxisRefAttr::get(program.getContext(), MeshAxis::Stage);
+  WorkUnit unit(program);
+  table.send = unit.of(unit.getMachine().secondsOfMessage(
+      messageBytes(program), groupOf(stages, meshOf(program))));
   return table;
 }
 

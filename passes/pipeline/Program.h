@@ -38,14 +38,15 @@ std::vector<int64_t> layersOf(ProgramOp program,
 partCosts(::mlir::rota::StackOp stack, double embed, double loss,
           function_ref<double(StringRef kind)> layerCost);
 
-/// The costs of a model as built, in operations by `CostOpInterface`.
+/// The costs of a model as built, in operations that the largest products of
+/// the machine (ir/rota/cost/Machine.h) would be in the time of its ops.
 ::rota::pipe::PartCosts operationsOf(ProgramOp program);
 
 /// Bytes of a microbatch's activation between two layers, undivided.
 double messageBytes(ProgramOp program);
 
-/// The costs of the program's actions in operations if its chunks had `layers`,
-/// of a message in those that AssumedSpeed does while it travels; unit slots
+/// The costs of the program's actions in these operations if its chunks had
+/// `layers`, of a message in those of the time in which it travels; unit slots
 /// where layers have none.
 ::rota::pipe::CostTable costsOf(ProgramOp program,
                                 const std::vector<int64_t> &layers);

@@ -4,7 +4,7 @@
 // values travel, and in which order of the sequence.
 #include "passes/shard/Passes.h"
 
-#include "ir/rota/cost/AssumedSpeed.h"
+#include "ir/rota/cost/Machine.h"
 #include "ir/rota/cost/Traffic.h"
 #include "ir/rota/sharding/Sharding.h"
 #include "mlir/IR/Remarks.h"
@@ -18,6 +18,22 @@ using namespace mlir;
 using namespace mlir::rota;
 
 namespace {
+/// The ranks of the context axis.
+struct ContextRanks {
+  Machine machine;
+  RankGroup group;
+  int64_t count = 1;
+
+  /// Seconds in which each rank sends 1 / `parts` of all values.
+  double secondsOf(ArrayRef<Value> values, double parts) const {
+    double seconds = 0;
+    for (Value value : values)
+      seconds += machine.secondsOfMessage(double(bytesOfTensor(value)) / parts,
+                                          group);
+    return seconds;
+  }
+};
+
 struct ChooseContextExchange
     : mlir::rota::impl::ChooseContextExchangeBase<ChooseContextExchange> {
   using ChooseContextExchangeBase::ChooseContextExchangeBase;
@@ -26,7 +42,7 @@ struct ChooseContextExchange
 private:
   template <typename Op> LogicalResult choose(Op op);
 
-  int64_t ranks = 1; // size of the context axis
+  ContextRanks ranks;
 };
 
 /// Seconds of each exchange on one rank.
@@ -73,15 +89,6 @@ template <typename Op> static SmallVector<Value> swapped(Op op) {
   return values;
 }
 
-/// Seconds in which each rank sends `parts` of its 1 / `ranks` of all values.
-static double secondsOf(ArrayRef<Value> values, int64_t parts, int64_t ranks) {
-  double seconds = 0;
-  for (Value value : values)
-    seconds += AssumedSpeed().secondsOfTransfer(double(bytesOfTensor(value)) *
-                                                double(parts) / double(ranks));
-  return seconds;
-}
-
 /// Beside the work on a block the next one comes, and the cotangents of the one
 /// before go. Those of the last block have no work beside them.
 double RingSteps::seconds() const {
@@ -98,13 +105,13 @@ double RingSteps::seconds() const {
 /// A ring's steps on the last rank, whose queries see the keys of all others.
 /// All pairs of the op are `work` seconds.
 template <typename Op>
-static RingSteps stepsOfLastRank(Op op, int64_t ranks, double work) {
+static RingSteps stepsOfLastRank(Op op, const ContextRanks &ranks, double work) {
   RingSteps steps{{},
-                  secondsOf({op.getKey(), op.getValue()}, 1, ranks),
-                  secondsOf(returning(op), 1, ranks)};
+                  ranks.secondsOf({op.getKey(), op.getValue()}, ranks.count),
+                  ranks.secondsOf(returning(op), ranks.count)};
   AttentionMask whole = op.getMask();
-  for (int64_t distance = 0; distance < ranks; ++distance) {
-    auto block = AttentionMask::of(whole.sequence / ranks, op.getWindow(),
+  for (int64_t distance = 0; distance < ranks.count; ++distance) {
+    auto block = AttentionMask::of(whole.sequence / ranks.count, op.getWindow(),
                                    op.getBidirectional(), distance);
     if (block.pairs() == 0)
       break;
@@ -117,15 +124,16 @@ static RingSteps stepsOfLastRank(Op op, int64_t ranks, double work) {
 /// half-blocks, in the first step one of them and two causal ones. What travels
 /// does so in halves.
 template <typename Op>
-static RingSteps balancedSteps(Op op, int64_t ranks, double work) {
+static RingSteps balancedSteps(Op op, const ContextRanks &ranks, double work) {
+  auto halves = double(2 * ranks.count);
   RingSteps steps{{},
-                  2 * secondsOf({op.getKey(), op.getValue()}, 1, 2 * ranks),
-                  2 * secondsOf(returning(op), 1, 2 * ranks)};
+                  2 * ranks.secondsOf({op.getKey(), op.getValue()}, halves),
+                  2 * ranks.secondsOf(returning(op), halves)};
   AttentionMask whole = op.getMask();
-  int64_t half = whole.sequence / (2 * ranks);
+  int64_t half = whole.sequence / (2 * ranks.count);
   double causal = AttentionMask::of(half, std::nullopt, false).pairs();
   double full = AttentionMask::of(half, std::nullopt, true).pairs();
-  steps.work.assign(ranks, work * 2 * full / whole.pairs());
+  steps.work.assign(ranks.count, work * 2 * full / whole.pairs());
   steps.work.front() = work * (full + 2 * causal) / whole.pairs();
   return steps;
 }
@@ -142,14 +150,15 @@ template <typename Op> static bool hasHalves(Op op, int64_t ranks) {
   return op.getMask().sequence % (2 * ranks) == 0;
 }
 
-template <typename Op> static ExchangeTimes timesOf(Op op, int64_t ranks) {
-  double work = AssumedSpeed().secondsOfWork(op.getCost().flops);
+template <typename Op> static ExchangeTimes timesOf(Op op, const ContextRanks &ranks) {
+  double work = ranks.machine.secondsOfOp(op);
+  auto count = double(ranks.count);
   ExchangeTimes times;
-  times.gather = work + secondsOf(gathered(op), ranks - 1, ranks);
+  times.gather = work + ranks.secondsOf(gathered(op), count / (count - 1));
   times.ring = stepsOfLastRank(op, ranks, work).seconds();
-  if (whyUnbalanced(op).empty() && hasHalves(op, ranks))
+  if (whyUnbalanced(op).empty() && hasHalves(op, ranks.count))
     times.balanced = balancedSteps(op, ranks, work).seconds() +
-                     secondsOf(swapped(op), 1, 2 * ranks);
+                     ranks.secondsOf(swapped(op), 2 * count);
   return times;
 }
 
@@ -188,7 +197,8 @@ template <typename Op> LogicalResult ChooseContextExchange::choose(Op op) {
     reason = whyUnbalanced(op);
     if (reason.empty())
       return op.emitOpError("expected a sequence of a multiple of ")
-             << 2 * ranks << " positions, two halves for each of the " << ranks
+             << 2 * ranks.count << " positions, two halves for each of the "
+             << ranks.count
              << " ranks of a balanced ring, got " << op.getMask().sequence;
   }
   auto remark = remark::passed(
@@ -209,9 +219,13 @@ template <typename Op> LogicalResult ChooseContextExchange::choose(Op op) {
 }
 
 void ChooseContextExchange::runOnOperation() {
-  ranks = meshOf(getOperation()).getSize(MeshAxis::Context);
-  if (exchange == ContextExchange::Gather || ranks == 1)
+  MeshAttr mesh = meshOf(getOperation());
+  ranks.count = mesh.getSize(MeshAxis::Context);
+  if (exchange == ContextExchange::Gather || ranks.count == 1)
     return;
+  ranks.machine = machineOf(getOperation());
+  ranks.group =
+      groupOf(AxisRefAttr::get(&getContext(), MeshAxis::Context), mesh);
   WalkResult result = getOperation().walk([&](Operation *op) -> WalkResult {
     if (auto attention = dyn_cast<AttentionOp>(op))
       return choose(attention);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "passes/shard/Pieces.h"
 
-#include "ir/rota/cost/AssumedSpeed.h"
-#include "ir/rota/cost/Traffic.h"
 
 using namespace mlir;
 using namespace mlir::rota;
@@ -77,14 +75,14 @@ Value rota::pieceOfOp(OpBuilder &builder, Operation *op, unsigned operand,
   return copy->getResult(0);
 }
 
-PieceTimes rota::timesOfPieces(double bytes, Operation *product, int64_t copied,
+PieceTimes rota::timesOfPieces(const Machine &machine, const Traffic &traffic,
+                               Operation *product, int64_t copied,
                                int64_t pieces) {
-  AssumedSpeed speed;
-  double work =
-      speed.secondsOfWork(cast<CostOpInterface>(product).getCost().flops);
-  auto count = double(pieces);
-  double piece = speed.secondsOfTransfer(bytes / count);
-  double beside = std::max(0.0, piece - work / count) + speed.latency;
-  return {speed.secondsOfTransfer(bytes),
-          piece + (count - 1) * beside + speed.secondsOfCopy(double(copied))};
+  double work = machine.secondsOfOp(product);
+  auto bytes = double(traffic.bytes), count = double(pieces);
+  double latency = machine.secondsOfCollective(0, traffic.group);
+  double piece = machine.secondsOfCollective(bytes / count, traffic.group);
+  double beside = std::max(0.0, piece - work / count) + latency;
+  return {machine.secondsOfCollective(bytes, traffic.group),
+          piece + (count - 1) * beside + machine.secondsOfCopy(double(copied))};
 }

@@ -4,7 +4,8 @@
 #ifndef ROTA_PASSES_SHARD_PIECES_H
 #define ROTA_PASSES_SHARD_PIECES_H
 
-#include "ir/rota/Rota.h"
+#include "ir/rota/cost/Machine.h"
+#include "ir/rota/cost/Traffic.h"
 
 namespace mlir::rota {
 
@@ -42,11 +43,11 @@ struct PieceTimes {
   double saved() const { return whole - pieces; }
 };
 
-/// The times of a transfer of so many bytes, whole, and in pieces: all but one
-/// travel beside a part of the product. More pieces are more transfers and
-/// products to start, and `copied` bytes.
-PieceTimes timesOfPieces(double bytes, Operation *product, int64_t copied,
-                         int64_t pieces);
+/// The times of a transfer, whole, and in pieces: all but one travel beside a
+/// part of the product. More pieces are more transfers and products to start,
+/// and `copied` bytes.
+PieceTimes timesOfPieces(const Machine &machine, const Traffic &traffic,
+                         Operation *product, int64_t copied, int64_t pieces);
 
 } // namespace mlir::rota
 

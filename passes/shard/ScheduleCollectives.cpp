@@ -26,14 +26,14 @@ using Order = std::vector<int>;
 /// An order of a block's ops in which ranks wait less for transfers.
 class BlockSchedule {
 public:
-  explicit BlockSchedule(Block &block) {
+  BlockSchedule(Block &block, const Machine &machine) {
     for (Operation &op : block)
       ops.push_back(&op);
-    steps = overlapSteps(ops);
+    steps = overlapSteps(ops, machine);
     addDependences();
     Order given(ops.size());
     std::iota(given.begin(), given.end(), 0);
-    take(given, exposedSeconds(steps, given, speed));
+    take(given, exposedSeconds(steps, given));
   }
 
   /// Improves the order, transfer by transfer; the number of moves.
@@ -57,9 +57,7 @@ private:
   void take(Order candidate, std::vector<double> times);
   bool accept(Order candidate);
   bool isExposed(int transfer) const { return exposed[transfer] > kNothing; }
-  double secondsOf(int number) const {
-    return speed.secondsOfWork(steps[number].flops);
-  }
+  double secondsOf(int number) const { return steps[number].work; }
   /// The order with the ops that are `moved`, in their present order, directly
   /// before place `to`.
   Order moveTo(const std::vector<bool> &moved, int to) const;
@@ -71,7 +69,6 @@ private:
   static constexpr double kNothing = 1e-9; // seconds
   static constexpr int kTries = 8;         // moves of one sort for a transfer
 
-  AssumedSpeed speed;
   SmallVector<Operation *> ops;
   std::vector<OverlapStep> steps;
   std::vector<SmallVector<int>> needs, users;
@@ -151,7 +148,7 @@ void BlockSchedule::take(Order candidate, std::vector<double> times) {
 
 /// Takes the order if a rank waits less in it.
 bool BlockSchedule::accept(Order candidate) {
-  std::vector<double> times = exposedSeconds(steps, candidate, speed);
+  std::vector<double> times = exposedSeconds(steps, candidate);
   if (std::accumulate(times.begin(), times.end(), 0.0) >= total - kNothing)
     return false;
   take(std::move(candidate), std::move(times));
@@ -205,7 +202,7 @@ void BlockSchedule::deferWork(int transfer) {
     bool starts = false;
     for (size_t other = 0; other < ops.size(); ++other) {
       moved[other] = moved[other] && places[other] < places[transfer];
-      starts |= moved[other] && steps[other].bytes > 0;
+      starts |= moved[other] && steps[other].transfer > 0;
     }
     if (starts)
       continue;
@@ -256,12 +253,13 @@ namespace {
 struct ScheduleCollectives
     : mlir::rota::impl::ScheduleCollectivesBase<ScheduleCollectives> {
   void runOnOperation() override {
+    Machine machine = machineOf(getOperation());
     getOperation().walk([&](func::FuncOp function) {
       for (Block &block : function.getBody()) {
         if (llvm::any_of(block,
                          [](Operation &op) { return op.getNumRegions() > 0; }))
           continue;
-        BlockSchedule schedule(block);
+        BlockSchedule schedule(block, machine);
         if (int count = schedule.improve()) {
           schedule.apply();
           moves += count;

@@ -2,8 +2,6 @@
 //
 // Cuts gathers of what products read, and reductions of their partial sums,
 // into pieces: one travels while the product of another is computed.
-#include "ir/rota/cost/AssumedSpeed.h"
-#include "ir/rota/cost/Traffic.h"
 #include "passes/shard/Passes.h"
 #include "passes/shard/Pieces.h"
 
@@ -74,6 +72,8 @@ private:
   void splitReduction(CollectiveOpInterface collective);
   SmallVector<PieceReader> readersOf(const Gather &gather, int64_t pieces);
   void splitGather(AllGatherOp op);
+
+  Machine machine;
 };
 
 } // namespace
@@ -155,14 +155,14 @@ static void apply(const Reduction &reduction, int64_t pieces) {
 /// saves most time, if any does.
 void SplitCollectives::splitReduction(CollectiveOpInterface collective) {
   SmallVector<Reduction> ways = waysToCut(collective);
-  auto bytes = double(trafficOf(collective).bytes);
+  Traffic traffic = trafficOf(collective);
   const Reduction *best = nullptr;
   int64_t bestCount = 1;
   PieceTimes times;
   for (const Reduction &way : ways)
     for (int64_t count = kMostPieces; count > 1; count /= 2) {
       PieceTimes own =
-          timesOfPieces(bytes, way.product, way.copiedBytes(), count);
+          timesOfPieces(machine, traffic, way.product, way.copiedBytes(), count);
       bool isBetter = isAuto() ? own.saved() > times.saved() : !best;
       if (way.size % count != 0 || !isBetter)
         continue;
@@ -194,13 +194,16 @@ static std::optional<Gather> wayToCut(AllGatherOp op) {
 
 /// As many pieces as divide the gather: by costs, so many that a piece travels
 /// for longer than two starts of transfers take.
-static int64_t piecesOf(const Gather &gather, bool byCosts) {
-  AssumedSpeed speed;
-  auto bytes = double(trafficOf(gather.op).bytes);
+static int64_t piecesOf(const Machine &machine, const Gather &gather,
+                        bool byCosts) {
+  Traffic traffic = trafficOf(gather.op);
+  auto secondsOf = [&](double bytes) {
+    return machine.secondsOfCollective(bytes, traffic.group);
+  };
   for (int64_t count = kMostPieces; count > 1; count /= 2)
     if (gather.size % count == 0 &&
-        (!byCosts ||
-         speed.secondsOfTransfer(bytes / double(count)) > 3 * speed.latency))
+        (!byCosts || secondsOf(double(traffic.bytes) / double(count)) >
+                         3 * secondsOf(0)))
       return count;
   return 1;
 }
@@ -223,14 +226,14 @@ static std::optional<PieceReader> readerOf(const Gather &gather,
 SmallVector<PieceReader> SplitCollectives::readersOf(const Gather &gather,
                                                      int64_t pieces) {
   SmallVector<PieceReader> readers;
-  auto bytes = double(trafficOf(gather.op).bytes);
+  Traffic traffic = trafficOf(gather.op);
   for (Operation *user : gather.result().getUsers()) {
     std::optional<PieceReader> reader = readerOf(gather, user);
     if (!reader)
       continue;
     int64_t copied =
         gather.copiedBytes() + reader->result.copiedBytes(user->getResult(0));
-    PieceTimes times = timesOfPieces(bytes, user, copied, pieces);
+    PieceTimes times = timesOfPieces(machine, traffic, user, copied, pieces);
     if (isAuto() && times.saved() <= 0)
       continue;
     remarkPieces(user, pieces, times);
@@ -255,7 +258,7 @@ static void joinForOthers(const Gather &gather, ArrayRef<Value> pieces) {
 
 void SplitCollectives::splitGather(AllGatherOp op) {
   std::optional<Gather> way = wayToCut(op);
-  int64_t pieces = way ? piecesOf(*way, isAuto()) : 1;
+  int64_t pieces = way ? piecesOf(machine, *way, isAuto()) : 1;
   SmallVector<PieceReader> readers;
   if (pieces > 1)
     readers = readersOf(*way, pieces);
@@ -286,6 +289,7 @@ void SplitCollectives::splitGather(AllGatherOp op) {
 void SplitCollectives::runOnOperation() {
   if (tensorExchange == TensorExchange::Gather)
     return;
+  machine = machineOf(getOperation());
   SmallVector<CollectiveOpInterface> collectives;
   getOperation().walk([&](CollectiveOpInterface collective) {
     if (trafficOf(collective).bytes > 0)

@@ -33,7 +33,10 @@ class Compilation {
 public:
   Compilation(mlir::rota::BuiltModel &model, const CompilerOptions &options)
       : options(options), name(model.name), config(model.config),
-        module(std::move(model.module)), loc(module->getLoc()) {}
+        module(std::move(model.module)), loc(module->getLoc()) {
+    if (options.machine)
+      mlir::rota::setMachine(*module, *options.machine);
+  }
 
   ExitCode write(const CompilerOutput &output) {
     Level level = output.level;
@@ -50,7 +53,7 @@ public:
       return code;
     if (output.transfers && level >= Level::LLVM)
       llvm::errs() << describeTransfers(lowering->getTransfers(),
-                                        Assumptions());
+                                        mlir::rota::machineOf(*module));
     if (level == Level::Executable)
       return codeOf(lowering->link(output.path, options.link), kExitRunFailed);
     FailureOr<std::string> text = level == Level::LLVM ? lowering->emitText()
@@ -75,7 +78,9 @@ public:
               lowering->getTransfers(),
               mlir::rota::summarizeResiduals(*module),
               lowering->getLayout(),
-              lowering->getChunks()};
+              lowering->getChunks(),
+              mlir::rota::machineOf(*module),
+              fullFlopsPerToken};
     return kExitSuccess;
   }
 
@@ -123,6 +128,7 @@ private:
     auto model = mlir::rota::Model::get(*module);
     if (failed(model))
       return kExitBadInput;
+    fullFlopsPerToken = model->fullFlopsPerToken();
     lowering.emplace(
         *module, lowering::ModelFacts{name, model->flopsPerToken(), config,
                                       options.accumulationSteps,
@@ -218,6 +224,7 @@ private:
   std::string name, config; // the model's
   OwningOpRef<ModuleOp> module;
   Location loc;
+  double fullFlopsPerToken = 0; // the model's
   std::optional<lowering::ProgramLowering> lowering;
 };
 

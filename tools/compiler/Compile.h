@@ -38,6 +38,9 @@ struct Plan {
   mlir::rota::ResidualSummary residuals;
   memory::ModelLayout layout; // layout that `program` was planned from
   memory::ChunkTable chunks;
+  mlir::rota::Machine machine; // as a rank finds it
+  /// Program::flopsPerToken if attention computed all pairs of positions.
+  double fullFlopsPerToken = 0;
 };
 
 /// Makes the plan of `model`, which is used up.

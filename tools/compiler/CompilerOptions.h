@@ -5,6 +5,7 @@
 #ifndef ROTA_TOOLS_COMPILER_COMPILEROPTIONS_H
 #define ROTA_TOOLS_COMPILER_COMPILEROPTIONS_H
 
+#include "ir/rota/cost/Machine.h"
 #include "lowering/cpu/Object.h"
 #include "lowering/executable/Link.h"
 #include "models/Models.h"
@@ -13,6 +14,7 @@
 #include "passes/shard/Passes.h"
 #include "runtime/program/Program.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,6 +37,8 @@ struct CompilerOptions {
   /// error. 0: any number.
   int64_t memory = 0;
   std::string memoryText; // the same for messages, as the user has said it
+  /// The machine that costs are for; none: the generic one.
+  std::optional<mlir::rota::Machine> machine;
 
   /// Sets the remat policy. A policy that the user chose stays one.
   void setRemat(const std::string &policy) {

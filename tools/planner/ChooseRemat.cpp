@@ -126,7 +126,7 @@ private:
       if (chosen.empty())
         continue;
       std::optional<RematChoice> choice = plan(chosen);
-      if (choice && (!best || choice->plan.step < best->plan.step))
+      if (choice && (!best || choice->plan.time.timeline < best->plan.time.timeline))
         best = std::move(choice);
     }
     return best;
@@ -143,7 +143,7 @@ private:
     if (chosen.empty() || (best && textOf(chosen) == best->plan.policy))
       return;
     std::optional<RematChoice> choice = plan(chosen);
-    if (choice && (!best || choice->plan.step <= best->plan.step))
+    if (choice && (!best || choice->plan.time.timeline <= best->plan.time.timeline))
       best = std::move(choice);
   }
 
@@ -161,9 +161,9 @@ private:
     countRecomputed(choice.plan, rows.front());
     for (int policy : chosen)
       choice.policies.push_back(planned[policy]->policy);
-    choice.leastStep = planned.front()->step;
+    choice.leastStep = planned.front()->time.timeline;
     for (const PolicyPlan *row : planned)
-      choice.leastStep = std::min(choice.leastStep, row->step);
+      choice.leastStep = std::min(choice.leastStep, row->time.timeline);
     for (size_t stage = 0; stage < stages; ++stage)
       choice.fastest.push_back(fastest(stage));
     for (size_t chunk = 0; chunk < chosen.size(); ++chunk) {
@@ -263,7 +263,7 @@ std::string describeChoice(const RematChoice &choice,
   }
   return text +
          fmt::format("  a step takes {:.1f} % longer than without a bound\n",
-                     percentBeyond(choice.plan.step, choice.leastStep));
+                     percentBeyond(choice.plan.time.timeline, choice.leastStep));
 }
 
 } // namespace rota

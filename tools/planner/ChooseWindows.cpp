@@ -41,7 +41,7 @@ struct WindowChoice {
   /// False where there is no plan.
   bool make() {
     planPolicy(request, plan);
-    return plan.error.empty() && plan.step > 0;
+    return plan.error.empty() && plan.time.timeline > 0;
   }
 
   /// Whether each rank needs no more bytes than the request has.
@@ -56,14 +56,14 @@ struct WindowChoice {
   /// for weights and gradients hardly does.
   bool hidesTransfers() const {
     return llvm::all_of(plan.stages, [&](const StageNeed &need) {
-      return need.exposed + plan.stepEnd <= kSameGathers * plan.step;
+      return need.exposed + plan.time.exchange <= kSameGathers * plan.time.timeline;
     });
   }
 
   /// Whether no other choice can be better.
   bool isEnough() const { return fits() && hidesTransfers(); }
 
-  double seconds() const { return plan.step + plan.stepEnd; }
+  double seconds() const { return plan.time.timeline + plan.time.exchange; }
 
   /// Below 0: this plan is better than the other one; 0: they take the same
   /// time.

@@ -29,11 +29,10 @@ void readMemory(const Program &program, PolicyPlan &row) {
 }
 
 /// The parts of the plan.
-std::shared_ptr<PolicyParts> readParts(Plan &plan) {
+std::shared_ptr<PolicyParts> readParts(Plan &plan,
+                                       const TransferEstimates &estimates) {
   auto parts = std::make_shared<PolicyParts>();
-  Assumptions assumptions;
-  parts->costs = TransferEstimates(plan.costs, plan.program, assumptions)
-                     .costTable(plan.timeline.shape.chunks());
+  parts->costs = estimates.costTable(plan.timeline.shape.chunks());
   parts->layout = std::move(plan.layout);
   parts->layout.program.device = plan.program.device;
   parts->layout.program.accumulationSteps = plan.program.accumulationSteps;
@@ -55,8 +54,9 @@ void readChunks(const PolicyParts &parts, PolicyPlan &row) {
 }
 
 /// The times of all ranks.
-void readTimes(const Program &program, const PolicyParts &parts,
+void readTimes(const TransferEstimates &estimates, const PolicyParts &parts,
                const PlanRequest &request, PolicyPlan &row) {
+  const Program &program = estimates.getProgram();
   auto simulation = pipe::simulate(parts.timeline, parts.costs);
   for (size_t stage = 0; stage < program.stages.size(); ++stage) {
     StageNeed &need = row.stages.emplace_back();
@@ -69,7 +69,8 @@ void readTimes(const Program &program, const PolicyParts &parts,
     need.exposed =
         exposed.gathers + exposed.reductions + exposed.sums + exposed.refreshes;
   }
-  row.step = simulation ? simulation->makespan : 0;
+  if (simulation)
+    row.time = stepTime(estimates, parts.timeline, *simulation);
   if (hasStepBarrier(program, request.optimizer, request.skip))
     return;
   if (auto steady = pipe::steadyStep(parts.timeline, parts.costs))
@@ -115,12 +116,9 @@ void planPolicy(const PlanRequest &request, PolicyPlan &row) {
   row.error.clear();
   row.residuals = std::move(plan.residuals);
   readMemory(plan.program, row);
-  row.parts = readParts(plan);
-  readTimes(plan.program, *row.parts, request, row);
-  Assumptions assumptions;
-  TransferEstimates estimates(plan.costs, plan.program, assumptions);
-  for (const Stage &stage : plan.program.stages)
-    row.stepEnd = std::max(row.stepEnd, estimates.stepEndSeconds(stage));
+  TransferEstimates estimates(plan.costs, plan.program, plan.machine);
+  row.parts = readParts(plan, estimates);
+  readTimes(estimates, *row.parts, request, row);
   readChunks(*row.parts, row);
   row.operations = stepOperations(plan.program, plan.costs);
 }

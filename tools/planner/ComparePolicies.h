@@ -4,6 +4,7 @@
 #ifndef ROTA_TOOLS_PLANNER_COMPAREPOLICIES_H
 #define ROTA_TOOLS_PLANNER_COMPAREPOLICIES_H
 
+#include "lowering/report/StepTime.h"
 #include "passes/differentiate/Residuals.h"
 #include "tools/planner/MixedPlans.h"
 #include "tools/planner/Request.h"
@@ -46,10 +47,8 @@ struct PolicyPlan {
   std::vector<StageNeed> stages;
   std::vector<ChunkNeed> chunks;
   std::shared_ptr<const PolicyParts> parts; // none where there is no plan
-  double step = 0; // seconds of a step without updates on the assumed machine
-  std::optional<double> steadyStep; // without a step barrier
-  double stepEnd = 0; // seconds of the exchanges of updates after that, on the
-                      // stage where they take longest
+  StepTime time; // of a step with a barrier
+  std::optional<double> steadyStep; // the timeline without a step barrier
 };
 
 /// Plans the model of `request` as it is, but for bounds on memory, in a

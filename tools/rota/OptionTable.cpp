@@ -111,6 +111,15 @@ Rows meshRows(RunOptions &o) {
        models, &shard.meshText},
       {"devices", group, "N", "Ranks in all (the processes of a launcher)",
        models, &o.devices, 1, maxSize},
+      {"machine", group, "NAME|FILE",
+       "The machine that times are for, and choices by time; its memory bounds "
+       "a rank where 'memory' is not given. `rota machine list` has the names "
+       "(generic)",
+       models, &o.machine},
+      {"nodes", group, "N",
+       "Nodes of the machine, which say 'devices': all of its innermost level "
+       "of the network",
+       models, &o.nodes, 1, maxSize},
       {"sharding", group, "MODE",
        "A reshard, or an error, where shardings do not agree", models,
        Choice(shard.mode)},
@@ -262,6 +271,25 @@ Rows executionRows(RunOptions &o) {
        Choice(o.remarks)}};
 }
 
+/// Options of `rota plan` that ask about a whole run.
+Rows campaignRows(RunOptions &o) {
+  const char *group = "Whole run";
+  CampaignRequest &run = o.campaign;
+  return {
+      {"tokens", group, "X",
+       "Tokens that are trained on: prints days and device hours", plan,
+       &run.tokens, 0, 1e18},
+      {"price", group, "X", "Price of a device for an hour: prints the cost",
+       plan, &run.price, 0, 1e9},
+      {"mtbf", group, "HOURS",
+       "Mean time between failures of a device: prints the best interval "
+       "between checkpoints, and the share of time that trains",
+       plan, &run.hoursBetweenFailures, 0, 1e12},
+      {"storage-bandwidth", group, "X",
+       "Bytes a second that checkpoints are written with, by all ranks", plan,
+       &run.storageBytesPerSecond, 0, 1e18}};
+}
+
 Rows reportRows(RunOptions &o) {
   constexpr unsigned report = unsigned(Command::Report);
   return {{.name = "run",
@@ -329,7 +357,8 @@ std::vector<Option> rota::optionTable(RunOptions &options) {
   Rows table;
   for (Rows rows : {modelRows(options), meshRows(options),
                     pipelineRows(options), scheduleRows(options),
-                    reportRows(options), optimizerRows(options, models),
+                    reportRows(options), campaignRows(options),
+                    optimizerRows(options, models),
                     trainOptions(options), executionRows(options)})
     table.insert(table.end(), rows.begin(), rows.end());
   return table;

@@ -10,6 +10,7 @@
 #include "runtime/text/Text.h"
 #include "runtime/train/step/StepBarrier.h"
 #include "tools/planner/StateTable.h"
+#include "tools/rota/PlanSummary.h"
 #include "tools/rota/Terminal.h"
 
 #include <fmt/format.h>
@@ -79,7 +80,7 @@ ordered_json policiesJson(const std::vector<PolicyPlan> &rows) {
     entry["activation_bytes"] = row.activationBytes;
     entry["host_bytes"] = row.hostBytes;
     entry["recomputed"] = row.recomputed;
-    entry["step_seconds"] = row.step;
+    entry["step_seconds"] = row.time.timeline;
     if (row.steadyStep)
       entry["steady_step_seconds"] = *row.steadyStep;
     entry["stages"] = ordered_json::array();
@@ -116,7 +117,7 @@ ordered_json choiceJson(const RematChoice &choice) {
                       {"least_seconds", choice.fastestChunks[chunk]}});
   }
   return {{"policy", choice.plan.policy},
-          {"step_seconds", choice.plan.step},
+          {"step_seconds", choice.plan.time.timeline},
           {"least_step_seconds", choice.leastStep},
           {"stages", stages},
           {"chunks", chunks}};
@@ -173,7 +174,7 @@ std::string describeSteady(const Program &program,
     if (row.chosen && row.steadyStep)
       text += fmt::format("  a step without its update, by assumed speed: "
                           "{:.3f} ms, or {:.3f} ms\n",
-                          1e3 * *row.steadyStep, 1e3 * row.step);
+                          1e3 * *row.steadyStep, 1e3 * row.time.timeline);
   if (measured)
     text += fmt::format("  a step by measured costs: {:.3f} ms, or {:.3f} ms; "
                         "bubble {:.1f} %, or {:.1f} %\n",
@@ -217,6 +218,7 @@ std::string describePlan(const RunOptions &options, const PlanReport &report) {
       grouped(static_cast<int64_t>(program.flopsPerToken)), program.schedule,
       counted(rankCount(program), "rank"), chosenWindows(choices),
       counted(program.microbatches, "microbatch", "es"), 100 * program.bubble);
+  text += describeForecast(options, report.answer.plan) + "\n";
   DivisionReport divisions = explainDivision(program, report.answer.plan.costs);
   if (std::string shortfall = describeShortfall(divisions); !shortfall.empty())
     text += shortfall + "\n";
@@ -237,7 +239,8 @@ std::string describePlan(const RunOptions &options, const PlanReport &report) {
     text += "\n" + describePostValidate(program);
   if (options.explain)
     text += "\n" + describeDivision(divisions) + "\n" +
-            describeTransfers(report.answer.plan.transfers, Assumptions()) +
+            describeTransfers(report.answer.plan.transfers,
+                              report.answer.plan.machine) +
             describeAxisTransfers(sumOverAxes(report.answer.plan.transfers));
   return text;
 }
@@ -245,6 +248,7 @@ std::string describePlan(const RunOptions &options, const PlanReport &report) {
 ordered_json planJson(const RunOptions &options, const PlanReport &report) {
   const Program &program = report.answer.plan.program;
   ordered_json json = programJson(options, report.answer);
+  addForecast(options, report.answer.plan, json);
   if (report.answer.choices.gathers)
     json["weight_gather"] = nameOf(*report.answer.choices.gathers);
   if (report.answer.choices.remat)

@@ -2,6 +2,7 @@
 //
 // Checks of options against each other and of the mesh; the options of the
 // model's builder and the arguments of the trainer.
+#include "tools/rota/MachineOptions.h"
 #include "tools/rota/OptimizerRows.h"
 #include "tools/rota/OptionTable.h"
 
@@ -276,7 +277,12 @@ OptionMistake rota::checkScheduleOptions(const RunOptions &options) {
   return {};
 }
 
-static OptionMistake readMemory(CompilerOptions &compiler) {
+static OptionMistake readMemory(RunOptions &options) {
+  CompilerOptions &compiler = options.compiler;
+  if (compiler.memoryText.empty())
+    boundByMachine(options);
+  if (compiler.memory > 0)
+    return {};
   if (compiler.memoryText.empty())
     return compiler.differentiate.remat == kAutoRemat
                ? OptionMistake{"remat",
@@ -314,12 +320,14 @@ OptionMistake rota::checkOptions(RunOptions &options) {
     return {"schedule", message};
   for (const std::function<OptionMistake()> &check :
        std::initializer_list<std::function<OptionMistake()>>{
+           [&] { return readMachine(options); },
+           [&] { return checkCampaign(options.campaign); },
            [&] { return checkTrainOptions(options); },
            [&] { return checkOptimizer(options); },
            [&] { return checkMesh(options); },
            [&] { return checkGathers(options); },
            [&] { return checkStageLayers(options); },
-           [&] { return readMemory(options.compiler); },
+           [&] { return readMemory(options); },
            [&] { return checkDevice(options.compiler); }})
     if (OptionMistake mistake = check(); !mistake.option.empty())
       return mistake;

@@ -12,6 +12,7 @@
 #include "runtime/train/options/TrainerOptions.h"
 #include "tools/compiler/CompilerOptions.h"
 #include "tools/compiler/Level.h"
+#include "tools/planner/Forecast.h"
 #include "tools/rota/Diagnostics.h"
 
 namespace rota {
@@ -41,11 +42,14 @@ struct RunOptions : Options {
   // its own shapes, and `probe` takes them from its tokens.
   int64_t batchSize = 0;
   int64_t devices = 0; // ranks in all; 0: the product of the sizes
+  std::string machine; // a name or a file; empty: the generic one
+  int64_t nodes = 0;   // of the machine, which say `devices`; 0: not given
 
   // Output. `weights`, when empty, are those beside the model, if any.
   Level emit = Level::Executable;
   bool explain = false;
   bool state = false;
+  CampaignRequest campaign;
   std::string measured;           // a trace; empty: none
   std::optional<Remarks> remarks; // none: not printed
 

@@ -235,12 +235,16 @@ static double attentionFlops(Op op, double keyProducts, double valueProducts,
 /// q k^T and p v; a pair's scale, maximum, subtraction, exp and sum; the cap's
 /// tanh and factor; a sink's subtraction, exp and sum.
 Cost AttentionOp::getCost() {
-  return streamingCost(*this, attentionFlops(*this, 1, 1, 5, 2, 3));
+  Cost cost = streamingCost(*this, attentionFlops(*this, 1, 1, 5, 2, 3));
+  cost.form = WorkForm::Attention;
+  return cost;
 }
 
 /// q k^T again, do v^T, p^T do, ds k, ds^T q; a pair's scale, subtraction, exp,
 /// and p * (dp - delta) * scale; the cap's tanh, factor, square, subtraction
 /// and product; a sink's subtraction, exp, product and sum.
 Cost AttentionGradOp::getCost() {
-  return streamingCost(*this, attentionFlops(*this, 3, 2, 6, 5, 4));
+  Cost cost = streamingCost(*this, attentionFlops(*this, 3, 2, 6, 5, 4));
+  cost.form = WorkForm::AttentionGradient;
+  return cost;
 }

@@ -4,36 +4,18 @@
 #ifndef ROTA_IR_ROTA_COST_MACHINE_H
 #define ROTA_IR_ROTA_COST_MACHINE_H
 
-#include "ir/rota/Rota.h"
-
-#include "llvm/Support/JSON.h"
+#include "ir/rota/cost/RankGroup.h"
 
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+namespace llvm::json {
+class Value;
+} // namespace llvm::json
+
 namespace mlir::rota {
-
-/// Ranks that exchange something: `ranks` of them, of which neighbours are
-/// `stride` ranks apart by number, or a product of several such groups, the one
-/// with the smallest stride last.
-struct RankGroup {
-  struct Part {
-    int64_t ranks = 1, stride = 1;
-  };
-  SmallVector<Part, 2> parts;
-
-  int64_t ranks() const;
-  /// The ranks of the group among `devices` ranks that are numbered one after
-  /// another, of which the first number is a multiple of `devices`.
-  int64_t ranksWithin(int64_t devices) const;
-};
-
-/// A matrix product: `batch` products of [m, k] by [k, n].
-struct ProductSize {
-  double batch = 1, m = 0, n = 0, k = 0;
-};
 
 /// A tile of the result that a unit of the device computes at a time.
 struct ProductTile {
@@ -64,6 +46,15 @@ struct NetworkLevel {
   /// Share of the speed of work that a transfer takes from the device while
   /// both run. 1: they do not overlap.
   double slowsWork = 0;
+
+  double reached() const { return bytesPerSecond * efficiency; }
+};
+
+/// A number in a machine's file.
+struct MachineNumber {
+  std::string path; // "memory.bytes", "network[0].efficiency"
+  double value = 0;
+  std::string unit;
 };
 
 /// A device, or a host whose cores are the devices of ranks, and the network
@@ -74,22 +65,21 @@ struct NetworkLevel {
 struct Machine {
   std::string name = "generic", description;
   std::string device; // "cpu", "cuda", ...; empty: any
-  /// Ranks share this number of cores, of which a rank that runs alone takes as
-  /// many as it has threads; rates are those of all cores. 0: a rank has a
-  /// device of its own.
+  /// Ranks share this number of cores; rates are those of all cores. 0: a rank
+  /// has a device of its own.
   int64_t cores = 0;
 
   double units = 1; // that work on tiles at a time: multiprocessors, cores
-  std::map<std::string, TypeRates> types = {}; // by element type: "bf16"
+  std::map<std::string, TypeRates> types; // by element type: "bf16"
   std::vector<ProductTile> tiles = {{}};
-  double productEfficiency = 1; // of the peak, for all products
+  double productEfficiency = 1; // share of the peak, for all products
   double depth = 0; // k that a tile's start and end take as long as
   /// Share of the peak that attention reaches.
   double attentionForward = 1, attentionBackward = 1;
   double rowFlopsPerSecond = 5e11; // of kernels that are no products
-  double launch = 0;               // seconds that a kernel takes at least
+  double launch = 0;               // seconds of a kernel beside its work
 
-  double memoryBytes = 0;            // of a device; 0: not said
+  double memoryBytes = 0;             // of a device; 0: not said
   double memoryBytesPerSecond = 1e15; // peak
   double memoryEfficiency = 1;        // share of it that kernels reach
   double copiedPerSecond = 1e10;      // bytes copied within a device's memory
@@ -98,39 +88,61 @@ struct Machine {
 
   std::vector<NetworkLevel> network = {{"network", 0, 1e10, 5e-6, 1, 0}};
 
+  std::vector<std::string> fitted; // paths of numbers, three at most
+  /// Where numbers come from, by the path of one or of what contains several.
+  std::map<std::string, std::string> sources;
+
+  double reachedMemory() const {
+    return memoryBytesPerSecond * memoryEfficiency;
+  }
+  /// Operations a second of matrix products of elements of that type.
   double peakOf(Type elementType) const;
 
-  /// Seconds of a matrix product.
-  double secondsOfProduct(const ProductSize &size, Type elementType,
-                          double bytes) const;
-  /// Seconds of a kernel that reads and writes `bytes`.
-  double secondsOfRows(double flops, double bytes) const;
-  /// Seconds of one op's work, without the transfer that it may start.
+  double secondsOfProduct(const ProductSize &size, Type elementType) const;
+  /// Seconds of an op's work, without the transfer that it may start.
   double secondsOfOp(Operation *op) const;
   double secondsOfCopy(double bytes) const { return bytes / copiedPerSecond; }
   double secondsOfHostCopy(double bytes) const {
     return hostLatency + bytes / hostBytesPerSecond;
   }
 
-  /// Seconds of a collective of which each rank of `group` sends `bytes`, in
-  /// `steps` steps one after another (0: one less than it has ranks).
-  double secondsOfCollective(double bytes, const RankGroup &group,
-                             int64_t steps = 0) const;
-  /// Seconds of a message to the rank that is `distance` numbers away.
-  double secondsOfMessage(double bytes, int64_t distance) const;
+  /// Seconds of a collective in a ring of `group`, of which each rank sends
+  /// `bytes`.
+  double secondsOfCollective(double bytes, const RankGroup &group) const;
+  /// Seconds of a message between neighbours of `group`.
+  double secondsOfMessage(double bytes, const RankGroup &group) const;
   /// The innermost level that has all ranks of the group.
   const NetworkLevel &levelOf(const RankGroup &group) const;
+  /// Bytes that a rank sends to its nearest neighbours in the time that large
+  /// products of that type take for so many operations.
+  double bytesOfWork(double flops, Type elementType) const {
+    return flops / (peakOf(elementType) * productEfficiency) *
+           network.front().reached();
+  }
+
+  /// This machine as one of `ranks` ranks finds it: its part of the cores.
+  Machine sharedBy(int64_t ranks) const;
 
   /// Reads a machine. Nothing, with the place, the value and the rule in
-  /// `error`, where the text is none.
+  /// `error`, where `json` is none.
   static std::optional<Machine> read(const llvm::json::Value &json,
                                      std::string &error);
+  /// The text of the machine's file.
+  std::string write() const;
+  /// The numbers in the order of the file.
+  std::vector<MachineNumber> numbers() const;
+  /// The source of the number with this path; empty where none is said.
+  std::string sourceOf(StringRef path) const;
+  /// The mistake in `sources` or `fitted`, as of a file; empty: none.
+  std::string checkSources() const;
 };
 
-/// The machine of the module around `op`: its attribute `rota.machine`, a
-/// dictionary with the keys of a machine's file; the generic one without it.
+/// The machine of the module around `op`, as its ranks find it: the attribute
+/// `rota.machine`, a dictionary with the keys of a machine's file; the generic
+/// one without it.
 Machine machineOf(Operation *op);
-void setMachine(ModuleOp module, const llvm::json::Object &json);
+/// Sets that attribute, without sources.
+void setMachine(ModuleOp module, const Machine &machine);
 
 } // namespace mlir::rota
 

@@ -7,13 +7,13 @@
 using namespace mlir;
 using namespace mlir::rota;
 
-std::vector<OverlapStep> rota::overlapSteps(ArrayRef<Operation *> ops) {
+std::vector<OverlapStep> rota::overlapSteps(ArrayRef<Operation *> ops,
+                                            const Machine &machine) {
   std::vector<OverlapStep> steps(ops.size());
   llvm::DenseMap<Operation *, int> transfers;
   for (auto [number, op] : llvm::enumerate(ops)) {
     OverlapStep &step = steps[number];
-    if (auto priced = dyn_cast<CostOpInterface>(op))
-      step.flops = priced.getCost().flops;
+    step.work = machine.secondsOfOp(op);
     if (!isa<ViewOpInterface>(op))
       for (Value operand : op->getOperands()) {
         auto found = transfers.find(viewedValue(operand).getDefiningOp());
@@ -23,16 +23,19 @@ std::vector<OverlapStep> rota::overlapSteps(ArrayRef<Operation *> ops) {
     auto collective = dyn_cast<CollectiveOpInterface>(op);
     if (!collective)
       continue;
-    step.bytes = trafficOf(collective).bytes;
-    if (step.bytes > 0)
-      transfers[op] = int(number);
+    Traffic traffic = trafficOf(collective);
+    if (traffic.bytes == 0)
+      continue;
+    step.transfer =
+        machine.secondsOfCollective(double(traffic.bytes), traffic.group);
+    step.slowsWork = machine.levelOf(traffic.group).slowsWork;
+    transfers[op] = int(number);
   }
   return steps;
 }
 
 std::vector<double> rota::exposedSeconds(ArrayRef<OverlapStep> steps,
-                                         ArrayRef<int> order,
-                                         const AssumedSpeed &speed) {
+                                         ArrayRef<int> order) {
   struct Span {
     double begin = 0, end = 0;
   };
@@ -43,9 +46,11 @@ std::vector<double> rota::exposedSeconds(ArrayRef<OverlapStep> steps,
   auto waitFor = [&](int transfer) {
     while (llvm::is_contained(open, transfer)) {
       int first = open.front();
-      exposed[first] +=
-          std::max(0.0, spans[first].end - std::max(now, spans[first].begin));
-      now = std::max(now, spans[first].end);
+      const Span &span = spans[first];
+      double wait = std::max(0.0, span.end - std::max(now, span.begin));
+      double beside = span.end - span.begin - wait;
+      exposed[first] += wait + beside * steps[first].slowsWork;
+      now = std::max(now, span.end) + beside * steps[first].slowsWork;
       open.erase(open.begin());
     }
   };
@@ -53,11 +58,11 @@ std::vector<double> rota::exposedSeconds(ArrayRef<OverlapStep> steps,
     const OverlapStep &step = steps[number];
     for (int transfer : step.waits)
       waitFor(transfer);
-    now += speed.secondsOfWork(step.flops);
-    if (step.bytes == 0)
+    now += step.work;
+    if (step.transfer == 0)
       continue;
     double begin = std::max(now, free);
-    free = begin + speed.secondsOfTransfer(double(step.bytes));
+    free = begin + step.transfer;
     spans[number] = {begin, free};
     open.push_back(number);
   }

@@ -4,8 +4,7 @@
 #ifndef ROTA_IR_ROTA_COST_OVERLAP_H
 #define ROTA_IR_ROTA_COST_OVERLAP_H
 
-#include "ir/rota/Rota.h"
-#include "ir/rota/cost/AssumedSpeed.h"
+#include "ir/rota/cost/Machine.h"
 
 #include <vector>
 
@@ -13,21 +12,24 @@ namespace mlir::rota {
 
 /// An op of straight-line code: its work, or the transfer that it starts.
 struct OverlapStep {
-  double flops = 0;
-  int64_t bytes = 0;              // sent by one rank; 0: no transfer
+  double work = 0;                // seconds
+  double transfer = 0;            // seconds; 0: no transfer
   SmallVector<int, 2> waits = {}; // steps whose transfers end before this one
+  /// The share of the speed of work that the transfer takes while both run.
+  double slowsWork = 0;
 };
 
 /// The steps of ops in the order of a block. A collective ends before the first
 /// op other than a view that uses its result.
-std::vector<OverlapStep> overlapSteps(ArrayRef<Operation *> ops);
+std::vector<OverlapStep> overlapSteps(ArrayRef<Operation *> ops,
+                                      const Machine &machine);
 
-/// The part of each step's transfer, in seconds, in which the rank does nothing
-/// else, where it takes the steps in that order. Transfers follow each other,
-/// in the order in which they start.
+/// The part of each step's transfer, in seconds, by which it makes the code
+/// longer, where a rank takes the steps in that order: the rank does nothing
+/// else, or works more slowly. Transfers follow each other, in the order in
+/// which they start.
 std::vector<double> exposedSeconds(ArrayRef<OverlapStep> steps,
-                                   ArrayRef<int> order,
-                                   const AssumedSpeed &speed);
+                                   ArrayRef<int> order);
 
 } // namespace mlir::rota
 

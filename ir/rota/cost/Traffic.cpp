@@ -46,6 +46,7 @@ Traffic rota::trafficOf(CollectiveOpInterface collective) {
   traffic.axes =
       llvm::to_vector(collective.getAxes().getAsRange<AxisRefAttr>());
   traffic.ranks = meshOf(collective).getSize(traffic.axes);
+  traffic.group = groupOf(traffic.axes, meshOf(collective));
   if (traffic.ranks > 1)
     traffic.bytes = collective.getWireBytes(traffic.ranks);
   return traffic;

@@ -250,13 +250,19 @@ Cost RowDotOp::getCost() {
 /// A multiply-add per row that is expected to have an expert, and element of a
 /// matrix.
 Cost GroupedProductOp::getCost() {
-  return streamingCost(*this, 2 * fillOf(getFill()) * elementsOf(getRows()) *
-                                  double(lastDimension(getResult())));
+  auto experts = double(shapeOf(getWeights())[0]);
+  auto columns = double(lastDimension(getRows()));
+  double rows = fillOf(getFill()) * elementsOf(getRows()) / columns;
+  return productCost(*this, {experts, rows / experts,
+                             double(lastDimension(getResult())), columns});
 }
 
 Cost GroupedProductGradOp::getCost() {
-  return streamingCost(*this, 2 * fillOf(getFill()) * elementsOf(getLhs()) *
-                                  double(lastDimension(getRhs())));
+  auto experts = double(shapeOf(getResult())[0]);
+  auto columns = double(lastDimension(getLhs()));
+  double rows = fillOf(getFill()) * elementsOf(getLhs()) / columns;
+  return productCost(*this, {experts, columns, double(lastDimension(getRhs())),
+                             rows / experts});
 }
 
 Cost GroupedBiasOp::getCost() {

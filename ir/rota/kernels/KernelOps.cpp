@@ -98,6 +98,16 @@ KernelOp LaunchOp::getKernelOp() {
       getKernelAttr().getAttr());
 }
 
+/// The operations of the body, on all rows.
+Cost LaunchOp::getCost() {
+  double flops = 0;
+  if (KernelOp kernel = getKernelOp())
+    for (Operation &op : kernel.getBody().front())
+      if (auto priced = dyn_cast<CostOpInterface>(op))
+        flops += double(getRows()) * priced.getCost().flops;
+  return streamingCost(*this, flops);
+}
+
 bool LaunchOp::canAccumulate(unsigned) { return true; }
 
 /// A row of a result may overwrite the same row of an operand of its type that

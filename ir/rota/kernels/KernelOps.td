@@ -69,6 +69,7 @@ def Rota_YieldOp : Rota_Op<"yield", [Pure, Terminator, ReturnLike,
 }
 
 def Rota_LaunchOp : Rota_Op<"launch", [Pure,
+    DeclareOpInterfaceMethods<CostOpInterface>,
     DeclareOpInterfaceMethods<TaskOpInterface, ["canAccumulate", "getInPlacePairs"]>,
     DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "runs a kernel over all rows";

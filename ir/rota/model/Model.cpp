@@ -329,12 +329,27 @@ double Model::flopsOf(func::FuncOp function) {
   return flops;
 }
 
-double Model::flopsPerToken() const {
-  double flops = flopsOf(embed) + double(lossCalls()) * flopsOf(loss);
-  for (int64_t i = 0, n = const_cast<StackOp &>(stack).getLayers(); i < n; ++i)
-    flops += flopsOf(function(kindOf(i), FunctionKind::Forward));
+/// Three times the operations of the forward functions, by the number of tokens.
+template <typename FlopsOf>
+static double perToken(const Model &model, const FlopsOf &flopsOf) {
+  double flops = flopsOf(model.embed) + double(model.lossCalls()) * flopsOf(model.loss);
+  for (int64_t i = 0, n = const_cast<StackOp &>(model.stack).getLayers(); i < n; ++i)
+    flops += flopsOf(model.function(model.kindOf(i), FunctionKind::Forward));
   auto tokens = cast<RankedTensorType>(
-      FunctionRoles(embed).argument(Role::Tokens).type());
+      FunctionRoles(model.embed).argument(Role::Tokens).type());
   int64_t count = llvm::product_of(tokens.getShape().take_front(2));
   return 3.0 * flops / static_cast<double>(count);
+}
+
+double Model::flopsPerToken() const { return perToken(*this, flopsOf); }
+
+double Model::fullFlopsPerToken() const {
+  return perToken(*this, [](func::FuncOp function) {
+    double flops = flopsOf(function);
+    function.walk([&](AttentionOp op) {
+      auto sequence = double(op.getMask().sequence);
+      flops += op.getCost().flops * (sequence * sequence / op.getMask().pairs() - 1);
+    });
+    return flops;
+  });
 }

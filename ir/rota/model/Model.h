@@ -76,6 +76,9 @@ public:
   /// products for each of forward's. For a model as built: later its functions
   /// have lost composite ops or are those of one rank.
   double flopsPerToken() const;
+  /// The same if attention computed all pairs of positions, seen or not, as
+  /// some engines count.
+  double fullFlopsPerToken() const;
 };
 
 } // namespace mlir::rota

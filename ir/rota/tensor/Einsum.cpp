@@ -110,14 +110,22 @@ FactorRule EinsumOp::getFactorRule() {
       builder.finish({lhs, rhs}, {dimensions(letters.result, getResult())}));
 }
 
-/// A multiply-add per combination of letters.
+/// A multiply-add per combination of letters. Letters of both operands and the
+/// result count products; those of one operand are its rows or columns.
 Cost EinsumOp::getCost() {
   Letters letters = getLetters();
-  double combinations = elementsOf(getResult());
-  for (auto [letter, size] : llvm::zip(letters.lhs, shapeOf(getLhs())))
-    if (!letters.result.contains(letter))
-      combinations *= double(size);
-  return streamingCost(*this, 2 * combinations);
+  ProductSize product;
+  for (auto [letter, size] : llvm::zip(letters.lhs, shapeOf(getLhs()))) {
+    bool isShared = letters.rhs.contains(letter);
+    double &dimension = !letters.result.contains(letter) ? product.k
+                        : isShared                       ? product.batch
+                                                         : product.m;
+    dimension *= double(size);
+  }
+  for (auto [letter, size] : llvm::zip(letters.rhs, shapeOf(getRhs())))
+    if (!letters.lhs.contains(letter))
+      product.n *= double(size);
+  return productCost(*this, product);
 }
 
 TaskForm EinsumOp::getTaskForm() { return TaskForm::Product; }

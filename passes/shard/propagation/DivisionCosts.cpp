@@ -3,7 +3,6 @@
 // Bytes that move, and work as bytes.
 #include "passes/shard/propagation/DivisionCosts.h"
 
-#include "ir/rota/cost/AssumedSpeed.h"
 #include "ir/rota/cost/Traffic.h"
 #include "ir/rota/experts/CountedRows.h"
 #include "ir/rota/model/Model.h"
@@ -14,7 +13,7 @@ using namespace mlir::rota;
 
 DivisionCosts::DivisionCosts(func::FuncOp function, Propagation &propagation)
     : function(function), propagation(propagation), mesh(meshOf(function)),
-      resultRoles(FunctionRoles(function).results()) {}
+      machine(machineOf(function)), resultRoles(FunctionRoles(function).results()) {}
 
 DivisionCosts::OpDivision &DivisionCosts::divisionOf(Operation *op) {
   auto [place, isNew] = divisions.try_emplace(op);
@@ -187,7 +186,7 @@ double DivisionCosts::costOf(Type type, ShardingAttr from, ShardingAttr to,
 }
 
 double DivisionCosts::workOf(Operation *op, const FactorAxes &factors) const {
-  return AssumedSpeed().bytesOfWork(partFlops(op, factors, mesh));
+  return bytesOfWork(op, partFlops(op, factors, mesh));
 }
 
 double DivisionCosts::costAround(ArrayRef<Operation *> ops) {

@@ -4,6 +4,7 @@
 #ifndef ROTA_PASSES_SHARD_PROPAGATION_DIVISIONCOSTS_H
 #define ROTA_PASSES_SHARD_PROPAGATION_DIVISIONCOSTS_H
 
+#include "ir/rota/cost/Machine.h"
 #include "ir/rota/model/Roles.h"
 #include "passes/shard/propagation/Propagation.h"
 
@@ -18,7 +19,7 @@ struct CountedRows; // ir/rota/experts/CountedRows.h
 /// Costs in bytes that a rank sends. A value costs the plans of
 /// ReshardPlanner.h from the sharding in which it is made to each different one
 /// that some use needs, rows of experts by the part of them that is expected to
-/// be filled. Work costs what a rank could send in its time (AssumedSpeed.h).
+/// be filled. Work costs what a rank could send in its time (Machine.h).
 class DivisionCosts {
 public:
   /// All ops are divided as `propagation`, which has run, says.
@@ -43,6 +44,10 @@ public:
   /// The cost of moving all operands and results of `ops`, and of their work.
   double costAround(ArrayRef<Operation *> ops);
   double workOf(Operation *op, const FactorAxes &factors) const;
+  /// The cost of so many operations of `op`.
+  double bytesOfWork(Operation *op, double flops) const {
+    return machine.bytesOfWork(flops, getElementTypeOrSelf(*op->result_type_begin()));
+  }
   double costOf(Type type, ShardingAttr from, ShardingAttr to,
                 std::optional<double> fill = std::nullopt);
   /// A tensor of an op with a rule under the axes of its factors.
@@ -72,6 +77,7 @@ private:
   func::FuncOp function;
   Propagation &propagation;
   MeshAttr mesh;
+  Machine machine;
   SmallVector<Role> resultRoles;
   AxisList counted;
   std::unordered_map<Operation *, OpDivision> divisions;

@@ -4,7 +4,7 @@
 // ones.
 #include "passes/shard/propagation/RowDivision.h"
 
-#include "ir/rota/cost/AssumedSpeed.h"
+#include "ir/rota/cost/Machine.h"
 #include "mlir/IR/Remarks.h"
 #include "passes/shard/propagation/Propagation.h"
 #include "passes/shard/reshard/ReshardPlanner.h"
@@ -34,7 +34,8 @@ struct Decomposed {
 class RowDivision {
 public:
   explicit RowDivision(func::FuncOp function)
-      : function(function), mesh(meshOf(function)) {}
+      : function(function), mesh(meshOf(function)),
+        machine(machineOf(function)) {}
 
   int64_t run();
 
@@ -48,6 +49,7 @@ private:
 
   func::FuncOp function;
   MeshAttr mesh;
+  Machine machine;
   SmallVector<Decomposed> candidates;
 };
 } // namespace
@@ -139,7 +141,8 @@ double RowDivision::costOfWhole(const Decomposed &decomposed,
   }
   double flops = partFlops(op, divided.factorsOf(op), mesh);
   double repeated = 1 - 1.0 / double(mesh.getSize(decomposed.axes));
-  return cost + AssumedSpeed().bytesOfWork(flops * repeated);
+  return cost + machine.bytesOfWork(flops * repeated,
+                                    getElementTypeOrSelf(op->getResult(0)));
 }
 
 /// Sums of the parts of rows over the ranks that have them.

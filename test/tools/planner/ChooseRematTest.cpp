@@ -135,7 +135,7 @@ TEST_P(MixedPlansOf, AreThoseOfTheCompiler) {
     std::string text = textOf(chosen, policies);
     PolicyPlan plan = planOf(GetParam(), text);
     EXPECT_EQ(mixed.bytes(chosen), bytesOf(plan)) << text;
-    EXPECT_EQ(mixed.step(chosen), plan.step) << text;
+    EXPECT_EQ(mixed.step(chosen), plan.time.timeline) << text;
     seen.insert(bytesOf(plan));
   }
   EXPECT_EQ(seen.size(), 4u);
@@ -204,9 +204,9 @@ int expectBest(PlanRequest request, const Strings &policies, int bounds) {
     memory = least + (most - least) * part / bounds;
     RematChoice choice = choose(request, rows);
     EXPECT_LE(mostBytes(choice.plan), memory) << choice.plan.policy;
-    EXPECT_EQ(choice.plan.step, leastStep(all, memory, /*ofStages=*/false))
+    EXPECT_EQ(choice.plan.time.timeline, leastStep(all, memory, /*ofStages=*/false))
         << part << ": " << choice.plan.policy;
-    shorter += choice.plan.step < leastStep(all, memory, /*ofStages=*/true);
+    shorter += choice.plan.time.timeline < leastStep(all, memory, /*ofStages=*/true);
   }
   return shorter;
 }
@@ -238,7 +238,7 @@ TEST(ChooseRemat, TakesManyChunksOneByOne) {
     EXPECT_LE(mostBytes(choice.plan), memory);
     for (const PolicyPlan &row : rows)
       if (mostBytes(row) <= memory)
-        EXPECT_LE(choice.plan.step, row.step) << row.policy;
+        EXPECT_LE(choice.plan.time.timeline, row.time.timeline) << row.policy;
     mixed += choice.plan.policy.find("chunk") != std::string::npos;
   }
   EXPECT_GT(mixed, 2);

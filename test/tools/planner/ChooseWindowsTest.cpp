@@ -40,7 +40,7 @@ TEST(ChooseRepeats, AChunkForEachLayerHidesTheGathers) {
   std::vector<int64_t> layers(34, 1);
   layers.front() = layers.back() = 0; // the embedding, the loss
   EXPECT_EQ(chosenLayers(request), layers);
-  EXPECT_LT(divided.step, whole.step);
+  EXPECT_LT(divided.time.timeline, whole.time.timeline);
   // 45 GiB of windows become less than 4.
   EXPECT_GT(whole.peakBytes - divided.peakBytes, int64_t(41) << 30);
 }
@@ -113,7 +113,7 @@ TEST(ChooseGathers, TakeTheShorterStep) {
   EXPECT_EQ(request.compiler.complete.mode, pipe::GatherMode::PerLayer);
   PolicyPlan chosen;
   planPolicy(request, chosen);
-  EXPECT_LT(chosen.step, once.step);
+  EXPECT_LT(chosen.time.timeline, once.time.timeline);
 }
 
 } // namespace

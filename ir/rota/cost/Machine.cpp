@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ir/rota/cost/Machine.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <algorithm>
+#include <cmath>
+
+using namespace mlir;
+using namespace mlir::rota;
+
+static const TypeRates *ratesOf(const Machine &machine, Type elementType) {
+  std::string name;
+  llvm::raw_string_ostream(name) << elementType;
+  auto found = machine.types.find(name);
+  return found == machine.types.end() ? nullptr : &found->second;
+}
+
+double Machine::peakOf(Type elementType) const {
+  const TypeRates *rates = ratesOf(*this, elementType);
+  return rates ? rates->flopsPerSecond : rowFlopsPerSecond;
+}
+
+/// Seconds of a product in tiles: each unit computes one after another, and all
+/// wait for those of the last wave.
+static double secondsInTiles(const ProductSize &size, const ProductTile &tile,
+                             double unitPeak, double units, double depth) {
+  double tiles = size.batch * std::ceil(size.m / double(tile.m)) *
+                 std::ceil(size.n / double(tile.n));
+  double flops = 2.0 * double(tile.m * tile.n) * (size.k + depth);
+  return std::ceil(tiles / units) * flops / (unitPeak * tile.efficiency);
+}
+
+/// The rate of products of that size: the mean of the measured rates' logarithms,
+/// by the inverse fourth power of their distance in powers of two.
+static double measuredRate(const std::vector<MeasuredProduct> &products,
+                           const ProductSize &size) {
+  double sum = 0, weights = 0;
+  for (const MeasuredProduct &product : products) {
+    double distance = 1e-3;
+    for (auto dimension : {&ProductSize::batch, &ProductSize::m,
+                           &ProductSize::n, &ProductSize::k}) {
+      double log = std::log2(std::max(size.*dimension, 1.0) /
+                             std::max(product.size.*dimension, 1.0));
+      distance += log * log;
+    }
+    double weight = 1 / (distance * distance);
+    sum += weight * std::log(product.flopsPerSecond);
+    weights += weight;
+  }
+  return std::exp(sum / weights);
+}
+
+double Machine::secondsOfProduct(const ProductSize &size,
+                                 Type elementType) const {
+  const TypeRates *rates = ratesOf(*this, elementType);
+  if (rates && !rates->products.empty())
+    return size.flops() / measuredRate(rates->products, size);
+  double unitPeak = peakOf(elementType) * productEfficiency / units;
+  ProductSize turned = size;
+  std::swap(turned.m, turned.n);
+  double best = INFINITY;
+  for (const ProductTile &tile : tiles)
+    for (const ProductSize &way : {size, turned})
+      best = std::min(best, secondsInTiles(way, tile, unitPeak, units, depth));
+  return best;
+}
+
+double Machine::secondsOfOp(Operation *op) const {
+  auto priced = dyn_cast<CostOpInterface>(op);
+  if (!priced || isa<ViewOpInterface, CollectiveOpInterface>(op))
+    return 0;
+  Cost cost = priced.getCost();
+  if (cost.bytes() == 0)
+    return 0;
+  Type type = op->getNumOperands() > 0
+                  ? getElementTypeOrSelf(op->getOperand(0))
+                  : getElementTypeOrSelf(op->getResult(0));
+  double work = 0;
+  switch (cost.form) {
+  case WorkForm::Rows:
+    work = cost.flops / rowFlopsPerSecond;
+    break;
+  case WorkForm::Product:
+    work = secondsOfProduct(cost.product, type);
+    break;
+  case WorkForm::Attention:
+    work = cost.flops / (peakOf(type) * attentionForward);
+    break;
+  case WorkForm::AttentionGradient:
+    work = cost.flops / (peakOf(type) * attentionBackward);
+    break;
+  }
+  return launch + std::max(work, cost.bytes() / reachedMemory());
+}
+
+const NetworkLevel &Machine::levelOf(const RankGroup &group) const {
+  auto level = llvm::find_if(network, [&](const NetworkLevel &level) {
+    return level.devices == 0 || group.span() <= level.devices;
+  });
+  return level == network.end() ? network.back() : *level;
+}
+
+/// The ranks of a group that a device of a level stands for, of the devices
+/// within it, send over that level together.
+double Machine::secondsOfCollective(double bytes,
+                                    const RankGroup &group) const {
+  int64_t ranks = group.ranks(), inside = 1; // ranks within the level before
+  double latency = 0, rate = INFINITY;
+  const NetworkLevel &last = levelOf(group);
+  for (const NetworkLevel &level : network) {
+    bool isLast = &level == &last;
+    int64_t within = isLast ? ranks : group.ranksWithin(level.devices);
+    int64_t steps = within / inside - 1;
+    if (steps > 0) {
+      latency += double(steps) * level.latency;
+      rate = std::min(rate, double(inside) * level.reached());
+    }
+    inside = within;
+    if (isLast)
+      break;
+  }
+  return ranks > 1 ? latency + bytes / rate : 0;
+}
+
+double Machine::secondsOfMessage(double bytes, const RankGroup &group) const {
+  const NetworkLevel &level = levelOf(group);
+  return level.latency + bytes / level.reached();
+}
+
+Machine Machine::sharedBy(int64_t ranks) const {
+  Machine part = *this;
+  if (cores == 0 || ranks <= 1)
+    return part;
+  auto sharers = double(std::min(ranks, cores));
+  for (auto &[name, rates] : part.types) {
+    rates.flopsPerSecond /= sharers;
+    for (MeasuredProduct &product : rates.products)
+      product.flopsPerSecond /= sharers;
+  }
+  part.units = std::max(1.0, units / sharers);
+  part.rowFlopsPerSecond /= sharers;
+  part.memoryBytesPerSecond /= sharers;
+  part.copiedPerSecond /= sharers;
+  return part;
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Machines as attributes of modules.
+#include "ir/rota/cost/Machine.h"
+#include "ir/rota/sharding/Sharding.h"
+
+#include "llvm/Support/JSON.h"
+
+using namespace mlir;
+using namespace mlir::rota;
+namespace json = llvm::json;
+
+/// Integers stay integers.
+static Attribute attributeOf(MLIRContext *context, const json::Value &value) {
+  Builder builder(context);
+  if (const json::Object *object = value.getAsObject()) {
+    SmallVector<NamedAttribute> entries;
+    for (const auto &[key, entry] : *object)
+      entries.push_back(
+          builder.getNamedAttr(StringRef(key), attributeOf(context, entry)));
+    return builder.getDictionaryAttr(entries);
+  }
+  if (const json::Array *array = value.getAsArray())
+    return builder.getArrayAttr(
+        llvm::map_to_vector(*array, [&](const json::Value &entry) {
+          return attributeOf(context, entry);
+        }));
+  if (auto text = value.getAsString())
+    return builder.getStringAttr(*text);
+  if (auto integer = value.getAsInteger())
+    return builder.getI64IntegerAttr(*integer);
+  return builder.getF64FloatAttr(value.getAsNumber().value_or(0));
+}
+
+static json::Value jsonOf(Attribute attribute) {
+  if (auto dictionary = dyn_cast<DictionaryAttr>(attribute)) {
+    json::Object object;
+    for (NamedAttribute entry : dictionary)
+      object[entry.getName().str()] = jsonOf(entry.getValue());
+    return object;
+  }
+  if (auto array = dyn_cast<ArrayAttr>(attribute)) {
+    json::Array list;
+    for (Attribute entry : array)
+      list.push_back(jsonOf(entry));
+    return list;
+  }
+  if (auto text = dyn_cast<StringAttr>(attribute))
+    return text.str();
+  if (auto integer = dyn_cast<IntegerAttr>(attribute))
+    return integer.getInt();
+  if (auto real = dyn_cast<FloatAttr>(attribute))
+    return real.getValueAsDouble();
+  return nullptr;
+}
+
+Machine rota::machineOf(Operation *op) {
+  auto module = dyn_cast<ModuleOp>(op);
+  if (!module)
+    module = op->getParentOfType<ModuleOp>();
+  auto attribute = module ? RotaDialect::MachineAttrHelper(op->getContext())
+                                .getAttr(module)
+                          : DictionaryAttr();
+  if (!attribute)
+    return {};
+  std::string error;
+  auto machine = Machine::read(jsonOf(attribute), error);
+  return machine ? machine->sharedBy(meshOf(op).getRanks()) : Machine();
+}
+
+void rota::setMachine(ModuleOp module, const Machine &machine) {
+  Machine numbers = machine;
+  numbers.description.clear();
+  numbers.fitted.clear();
+  numbers.sources.clear();
+  auto json = llvm::cantFail(json::parse(numbers.write()));
+  MLIRContext *context = module.getContext();
+  RotaDialect::MachineAttrHelper(context).setAttr(
+      module, cast<DictionaryAttr>(attributeOf(context, json)));
+}
