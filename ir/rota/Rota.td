@@ -38,6 +38,7 @@ def Rota_Dialect : Dialect {
   // `work`: how the mesh divides the operations of a function, from
   // `count-work` on.
   // `machine`: of a module, the machine that costs are for (cost/Machine.h).
+  let hasOperationAttrVerify = 1;
   let hasRegionArgAttrVerify = 1;
   let hasRegionResultAttrVerify = 1;
   let discardableAttrs = (ins "::mlir::rota::ShardingAttr":$sharding,

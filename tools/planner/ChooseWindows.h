@@ -9,7 +9,7 @@
 namespace rota {
 
 // The two functions plan the model for each candidate and take the shortest
-// step on the assumed machine, of those that fit the memory if any does; steps
+// step on the request's machine, of those that fit the memory if any does; steps
 // that hardly differ count as equal. A policy that is open counts as `full`,
 // which takes the fewest bytes.
 

@@ -19,7 +19,7 @@ namespace rota {
 /// A rank of one stage under a policy.
 struct StageNeed {
   int64_t bytes = 0; // deviceBytes
-  /// In a step on the assumed machine: of its computation, with what it
+  /// In a step on the request's machine: of its computation, with what it
   /// computes again, and of its waits for copies to and from host memory alone.
   double seconds = 0;
   /// Of its waits for weights, gradients and updates alone.
@@ -30,7 +30,7 @@ struct StageNeed {
 struct ChunkNeed {
   int stage = -1;     // -1: of unpipelined layers, which all stages have
   int64_t bytes = 0;  // that its microbatches keep for their backward at most
-  double seconds = 0; // computation in a step on the assumed machine
+  double seconds = 0; // computation in a step on that machine
 };
 
 /// The plan of a model under one policy. Bytes are those of the rank that needs

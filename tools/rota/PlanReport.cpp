@@ -172,7 +172,7 @@ std::string describeSteady(const Program &program,
       100 * program.steadyBubble, 100 * program.bubble);
   for (const PolicyPlan &row : policies)
     if (row.chosen && row.steadyStep)
-      text += fmt::format("  a step without its update, by assumed speed: "
+      text += fmt::format("  a step without its update, on the machine: "
                           "{:.3f} ms, or {:.3f} ms\n",
                           1e3 * *row.steadyStep, 1e3 * row.time.timeline);
   if (measured)

@@ -68,6 +68,22 @@ Machine rota::machineOf(Operation *op) {
   return machine ? machine->sharedBy(meshOf(op).getRanks()) : Machine();
 }
 
+LogicalResult RotaDialect::verifyOperationAttribute(Operation *op,
+                                                    NamedAttribute attribute) {
+  if (attribute.getName() != getMachineAttrHelper().getName())
+    return success();
+  auto dictionary = dyn_cast<DictionaryAttr>(attribute.getValue());
+  if (!dictionary || !isa<ModuleOp>(op))
+    return op->emitOpError("expected '")
+           << attribute.getName().getValue()
+           << "' to be a dictionary of a module";
+  std::string error;
+  if (!Machine::read(jsonOf(dictionary), error))
+    return op->emitOpError("'") << attribute.getName().getValue()
+                                << "': " << error;
+  return success();
+}
+
 void rota::setMachine(ModuleOp module, const Machine &machine) {
   Machine numbers = machine;
   numbers.description.clear();

@@ -146,8 +146,8 @@ std::string transferSection(const RunFolder &folder) {
   }
   return "<h2>Transfers</h2>\n<p>Of one rank in one step, means; the most "
          "exposed first. Exposed is the time in which bytes moved while the "
-         "rank waited for them. Planned times are those of the assumed machine "
-         "and not scaled.</p>\n<div class=\"wide\"><table class=\"many\">\n"
+         "rank waited for them. Planned times are those of the machine of "
+         "the plan and not scaled.</p>\n<div class=\"wide\"><table class=\"many\">\n"
          "<tr><th></th><th></th><th></th><th colspan=\"3\">real</th>"
          "<th colspan=\"3\">planned</th></tr>\n"
          "<tr><th>transfer</th><th class=\"left\">what</th><th>times</th>"

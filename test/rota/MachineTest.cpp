@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The times of work and transfers on a machine.
+#include "ir/rota/cost/Machine.h"
+
+#include "mlir/IR/BuiltinTypes.h"
+#include "gtest/gtest.h"
+
+using namespace mlir::rota;
+
+namespace {
+
+/// Four units of one operation a second, which compute tiles of 2 by 2; nodes
+/// of two devices, which send four bytes a second within and one to others.
+Machine smallMachine() {
+  Machine machine;
+  machine.units = 4;
+  machine.types["bf16"].flopsPerSecond = 4;
+  machine.tiles = {{2, 2, 1.0}};
+  machine.network = {{"inside", 2, 4, 0.5, 1, 0}, {"outside", 0, 1, 3, 1, 0}};
+  return machine;
+}
+
+TEST(Machine, AProductTakesWholeWavesOfTiles) {
+  mlir::MLIRContext context;
+  mlir::Type bf16 = mlir::BFloat16Type::get(&context);
+  Machine machine = smallMachine();
+  // Four tiles of 2 * 2 * 2 * 3 operations, at a time.
+  EXPECT_EQ(machine.secondsOfProduct({1, 4, 4, 3}, bf16), 24);
+  // A fifth and a sixth tile take another wave.
+  EXPECT_EQ(machine.secondsOfProduct({1, 4, 6, 3}, bf16), 48);
+  // Entries beside the result take time, too.
+  EXPECT_EQ(machine.secondsOfProduct({1, 3, 3, 3}, bf16), 24);
+  machine.depth = 1;
+  EXPECT_EQ(machine.secondsOfProduct({1, 4, 4, 3}, bf16), 32);
+  machine.productEfficiency = 0.5;
+  EXPECT_EQ(machine.secondsOfProduct({1, 4, 4, 3}, bf16), 64);
+}
+
+TEST(Machine, TheBestTileIsTaken) {
+  mlir::MLIRContext context;
+  mlir::Type bf16 = mlir::BFloat16Type::get(&context);
+  Machine machine = smallMachine();
+  machine.tiles.push_back({4, 1, 0.75});
+  // Two square tiles in a wave; four high ones in a wave, not eight square ones
+  // in two.
+  EXPECT_EQ(machine.secondsOfProduct({1, 4, 1, 3}, bf16), 24);
+  EXPECT_EQ(machine.secondsOfProduct({4, 4, 1, 3}, bf16), 32);
+}
+
+TEST(Machine, MeasuredProductsSayTheRate) {
+  mlir::MLIRContext context;
+  mlir::Type bf16 = mlir::BFloat16Type::get(&context);
+  Machine machine = smallMachine();
+  machine.types["bf16"].products = {{{1, 4, 4, 4}, 2}, {{1, 1024, 4, 4}, 8}};
+  EXPECT_NEAR(machine.secondsOfProduct({1, 4, 4, 4}, bf16), 128 / 2.0, 1e-3);
+  double rate = 2 * 64 * 16 / machine.secondsOfProduct({1, 64, 4, 4}, bf16);
+  EXPECT_NEAR(rate, 4, 1e-3); // between both, at equal distances
+}
+
+TEST(Machine, ACollectiveCrossesTheLevelsThatItsGroupSpans) {
+  Machine machine = smallMachine();
+  RankGroup pair{{{2, 1}}}, apart{{{2, 2}}}, all{{{4, 1}}};
+  EXPECT_EQ(machine.secondsOfCollective(8, pair), 0.5 + 8 / 4.0);
+  EXPECT_EQ(machine.secondsOfCollective(8, apart), 3 + 8 / 1.0);
+  // Both devices of a node send to the other node.
+  EXPECT_EQ(machine.secondsOfCollective(8, all), 0.5 + 3 + 8 / 2.0);
+  EXPECT_EQ(machine.secondsOfCollective(8, RankGroup()), 0);
+  EXPECT_EQ(machine.levelOf(pair).name, "inside");
+  EXPECT_EQ(machine.levelOf(apart).name, "outside");
+}
+
+TEST(Machine, RanksOfAHostShareItsCores) {
+  Machine machine = smallMachine();
+  machine.cores = 2;
+  machine.memoryBytesPerSecond = 100;
+  EXPECT_EQ(machine.sharedBy(2).types["bf16"].flopsPerSecond, 2);
+  EXPECT_EQ(machine.sharedBy(2).memoryBytesPerSecond, 50);
+  EXPECT_EQ(machine.sharedBy(8).types["bf16"].flopsPerSecond, 2);
+  EXPECT_EQ(machine.sharedBy(1).types["bf16"].flopsPerSecond, 4);
+}
+
+TEST(RankGroup, CountsRanksWithinDevices) {
+  // context=2 of data=2,context=2,sequence=4: ranks 0 and 4.
+  RankGroup context{{{2, 4}}}, dataAndContext{{{2, 8}, {2, 4}}};
+  EXPECT_EQ(context.ranksWithin(4), 1);
+  EXPECT_EQ(context.ranksWithin(8), 2);
+  EXPECT_EQ(dataAndContext.ranks(), 4);
+  EXPECT_EQ(dataAndContext.ranksWithin(8), 2);
+  EXPECT_EQ(dataAndContext.ranksWithin(16), 4);
+  EXPECT_EQ(dataAndContext.span(), 13);
+}
+
+} // namespace
