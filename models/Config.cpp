@@ -15,11 +15,13 @@ static Location locationOf(MLIRContext &context, const FileLocation &place) {
   return FileLineColLoc::get(&context, place.file, place.line, place.column);
 }
 
-std::optional<Config> Config::read(MLIRContext &context, StringRef path) {
-  auto file = JsonFile::read(
-      path, [&](const FileLocation &place, const Twine &message) {
-        emitError(locationOf(context, place)) << message;
-      });
+std::optional<Config> Config::read(MLIRContext &context, StringRef path,
+                                   StringRef text) {
+  auto report = [&](const FileLocation &place, const Twine &message) {
+    emitError(locationOf(context, place)) << message;
+  };
+  auto file = text.empty() ? JsonFile::read(path, report)
+                           : JsonFile::parse(path, text, report);
   if (!file)
     return std::nullopt;
   return Config(context, std::move(*file));

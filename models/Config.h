@@ -25,8 +25,10 @@ public:
   static constexpr int64_t maxSize = (int64_t(1) << 31) - 1;
   static constexpr int64_t maxLayers = 100000;
 
-  /// Reads the file; null after an error that was reported.
-  static std::optional<Config> read(MLIRContext &context, StringRef path);
+  /// Reads the file, or `text` where it is not empty, for which `path` is a
+  /// name; null after an error that was reported.
+  static std::optional<Config> read(MLIRContext &context, StringRef path,
+                                    StringRef text = "");
 
   /// An integer in [1, limit].
   int64_t size(StringRef key, std::optional<int64_t> fallback = {},

@@ -138,10 +138,20 @@ std::optional<JsonFile> JsonFile::read(StringRef path, Report report) {
            "cannot read the file: " + Twine(buffer.getError().message()));
     return std::nullopt;
   }
+  return parse(path, std::move(*buffer), report);
+}
 
+std::optional<JsonFile> JsonFile::parse(StringRef name, StringRef text,
+                                        Report report) {
+  return parse(name, llvm::MemoryBuffer::getMemBufferCopy(text, name), report);
+}
+
+std::optional<JsonFile>
+JsonFile::parse(StringRef name, std::unique_ptr<llvm::MemoryBuffer> buffer,
+                Report report) {
   JsonFile json;
-  json.file = path.str();
-  json.text = std::move(*buffer);
+  json.file = name.str();
+  json.text = std::move(buffer);
   StringRef text = json.text->getBuffer();
   if (size_t place = ::rota::findTooDeep(text); place != text.npos) {
     report(json.locationAt(place), "expected at most " +

@@ -36,6 +36,9 @@ public:
   /// Reads and parses the file. The root must be an object, and no object may
   /// have a key twice. Returns null after an error that was reported.
   static std::optional<JsonFile> read(llvm::StringRef path, Report report);
+  /// Parses `text` likewise; `name` stands for a path in messages.
+  static std::optional<JsonFile> parse(llvm::StringRef name,
+                                       llvm::StringRef text, Report report);
 
   const nlohmann::json &root() const { return document; }
   llvm::StringRef path() const { return file; }
@@ -47,6 +50,9 @@ public:
   FileLocation locationOf(llvm::StringRef key) const;
 
 private:
+  static std::optional<JsonFile> parse(llvm::StringRef name,
+                                       std::unique_ptr<llvm::MemoryBuffer> text,
+                                       Report report);
   FileLocation locationAt(size_t offset) const;
 
   std::string file;

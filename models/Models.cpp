@@ -198,7 +198,7 @@ static FailureOr<BuiltModel> buildFromConfig(MLIRContext &context,
                                              const BuildOptions &options) {
   if (failed(checkMicrobatch(context, path, options)))
     return failure();
-  auto config = Config::read(context, path);
+  auto config = Config::read(context, path, options.config);
   if (!config)
     return failure();
   const Family *family = findFamily(*config);
@@ -233,6 +233,8 @@ static FailureOr<BuiltModel> buildFromConfig(MLIRContext &context,
       failed(checkBalance(context, path, options, *model.module)) ||
       failed(checkBiasRate(*config, options.routers.biasRate, *model.module)))
     return failure();
+  if (!options.config.empty()) // there is no folder
+    return model;
   for (const char *name : ::rota::kWeightFiles) {
     SmallString<128> weights(llvm::sys::path::parent_path(path));
     llvm::sys::path::append(weights, name);
@@ -352,6 +354,12 @@ FailureOr<BuiltModel> mlir::rota::buildModel(MLIRContext &context,
                                              StringRef path,
                                              const BuildOptions &options) {
   context.loadDialect<RotaDialect>(); // and with it what it depends on
+  if (!options.config.empty()) {
+    FailureOr<BuiltModel> model = buildFromConfig(context, path, options);
+    if (succeeded(model))
+      model->name = path.str();
+    return model;
+  }
   if (!llvm::sys::fs::exists(path))
     return errorAt(context, path) << "no such file or folder";
   SmallString<128> file(path);

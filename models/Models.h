@@ -80,6 +80,9 @@ struct BuildOptions {
   /// with `num_nextn_predict_layers` has; 0: without its module. Not given: 0.3
   /// where there is one.
   std::optional<double> predictionLoss = {};
+  /// The text of a configuration, for which the model's path is a name. Empty:
+  /// it is read from the path.
+  std::string config = {};
 };
 
 struct BuiltModel {
