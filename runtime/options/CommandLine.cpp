@@ -58,6 +58,7 @@ static void addTo(CLI::App &app, const Option &option,
   } else {
     added = app.add_option(names, values, helpOf(option))
                 ->allow_extra_args(false)
+                ->type_size(option.words)
                 ->option_text(valueHelp(option));
   }
   added->group(group);
@@ -121,7 +122,11 @@ CommandLine::assign(std::set<std::string, std::less<>> &given) const {
     if (!(option.commands & mask()) || it == texts.end() || it->second.empty())
       continue;
     std::vector<std::string> values = it->second;
-    if (option.isList()) {
+    if (option.words > 1 && values.size() > size_t(option.words))
+      return Ending::badInput("'--" + option.name + "' stands twice");
+    if (option.words > 1) {
+      // The elements stand apart.
+    } else if (option.isList()) {
       values.clear();
       for (const std::string &list : it->second)
         for (std::string &element : splitList(list))

@@ -96,6 +96,9 @@ struct Option {
   std::vector<std::string> choices = {}; // allowed items of a list; empty: any
   char letter = 0;                       // the short flag
   unsigned requiredBy = 0;               // mask of Command
+  // Arguments after the flag, whatever they look like. Several are a list,
+  // whose elements may have commas.
+  int words = 1;
 
   bool isFlag() const { return std::holds_alternative<bool *>(variable); }
   bool isList() const {
