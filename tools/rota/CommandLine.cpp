@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Flags and RUN.json into RunOptions.
+#include "tools/rota/Import.h"
 #include "tools/rota/OptionTable.h"
 
 #include "models/JsonFile.h"
@@ -254,6 +255,8 @@ static std::optional<Ending> readArguments(Command verb, Texts arguments,
     if (auto ending = readRunFile(path, table, options))
       return ending;
   if (auto ending = line.assign(options.given))
+    return ending;
+  if (auto ending = takeImport(table, options))
     return ending;
   if (Texts missing = missingOf(verb, table, options); !missing.empty())
     return line.missing(missing);

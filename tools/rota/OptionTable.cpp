@@ -268,7 +268,20 @@ Rows executionRows(RunOptions &o) {
        &o.state},
       {"remarks", output, "CATEGORY",
        "The compiler's remarks, on standard error", compile | plan,
-       Choice(o.remarks)}};
+       Choice(o.remarks)},
+      {"export", output, "ENGINE",
+       "Print the plan as flags or configuration of another engine, with what "
+       "has no equivalent there, instead; into the folder that 'output' names",
+       plan, Choice(o.exported)},
+      {.name = "import",
+       .group = "Model",
+       .value = "ENGINE RUN",
+       .help = "A run of another engine, whose options and model are those of "
+               "this one where they are not given: megatron and its flags in "
+               "one argument, or torchtitan and its file (.toml)",
+       .commands = train | compile | plan,
+       .variable = &o.imported,
+       .words = 2}};
 }
 
 /// Options of `rota plan` that ask about a whole run.

@@ -6,6 +6,7 @@
 #include "runtime/program/JsonText.h"
 #include "tools/planner/StateTable.h"
 #include "tools/rota/Compile.h"
+#include "tools/rota/ExportPlan.h"
 #include "tools/rota/PlanReport.h"
 #include "tools/rota/Requests.h"
 
@@ -23,6 +24,10 @@ int runPlan(const RunOptions &options) {
   if (ExitCode code = makePlan(context, request, report.answer, error))
     return error.empty() ? code : reportBadInput(error);
   noteActivations(report.answer.choices, options);
+  if (options.exported)
+    return exportPlan(options, request, report.answer);
+  if (!options.output.empty())
+    fmt::print(stderr, "note: 'output' is the folder of an 'export'\n");
   const Program &program = report.answer.plan.program;
   if (options.state) {
     fmt::print("{}", options.json ? jsonText(stateJson(program), 2) + "\n"

@@ -13,6 +13,7 @@
 #include "tools/compiler/CompilerOptions.h"
 #include "tools/compiler/Level.h"
 #include "tools/planner/Forecast.h"
+#include "tools/planner/engines/Engines.h"
 #include "tools/rota/Diagnostics.h"
 
 namespace rota {
@@ -52,6 +53,10 @@ struct RunOptions : Options {
   CampaignRequest campaign;
   std::string measured;           // a trace; empty: none
   std::optional<Remarks> remarks; // none: not printed
+  /// The engine whose configuration is written in the place of the plan.
+  std::optional<engines::Engine> exported;
+  /// An engine, and a run in its words: flags, or the path of a file.
+  std::vector<std::string> imported;
 
   // `checkpoint` and `convert`, which have `checkpoint` too.
   std::string action; // "list", "show" or "verify"

@@ -89,9 +89,10 @@ Rows executionRows(Options &o) {
       {.name = "output",
        .group = output,
        .value = "PATH",
-       .help = "The file to write; of convert, the folder",
-       .commands = probe | Command::Compile | Command::Schedule |
-                   Command::Convert | Command::Report,
+       .help = "The file to write; of convert and of a plan's export, the "
+               "folder",
+       .commands = probe | Command::Compile | Command::Plan |
+                   Command::Schedule | Command::Convert | Command::Report,
        .variable = &o.output,
        .letter = 'o',
        .requiredBy = probe | Command::Convert},
