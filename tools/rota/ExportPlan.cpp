@@ -63,8 +63,8 @@ int exportPlan(const RunOptions &options, const PlanRequest &request,
   auto made =
       engines::exportRun(engine, engineRunOf(request, answer, steps), error);
   if (!made)
-    return reportBadInput(fmt::format("'export': {} cannot run the plan: {}",
-                                      nameOf(engine), error));
+    return reportBadInput(
+        fmt::format("'export': {}: {}", nameOf(engine), error));
   if (options.json) {
     fmt::print("{}\n", jsonText(exportJson(engine, *made), 2));
     return kExitSuccess;

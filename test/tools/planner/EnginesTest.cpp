@@ -192,9 +192,9 @@ TEST(EnginesTest, MegatronMistakesAreNamed) {
             "word 1: '--bf16': expected no value, got 'true'");
   EXPECT_EQ(errorOf("--bf16 --lr x"),
             "word 2: '--lr': expected a number of at least 0, got 'x'");
-  EXPECT_EQ(errorOf("--bf16 --fp8-format hybrid"),
-            "word 2: '--fp8-format': products in FP8; Rota's plans cannot "
-            "follow it");
+  EXPECT_EQ(errorOf("--bf16 --perform-rl-step"),
+            "word 2: '--perform-rl-step': reinforcement learning; Rota's plans "
+            "cannot follow it");
   EXPECT_EQ(errorOf("--tensor-model-parallel-size 3"),
             "expected devices that are a multiple of tensor * pipeline * "
             "context ranks, got 8 and 3");
@@ -248,11 +248,13 @@ TEST(EnginesTest, ExportsNameWhatCannotRun) {
   std::string error;
   EngineRun run = runOf("llama-3.1-8b");
   EXPECT_FALSE(exportRun(Engine::TorchTitan, run, error));
-  EXPECT_TRUE(error.starts_with("expected fsdp=4 in the place of data=4"));
+  EXPECT_TRUE(error.starts_with("it cannot run the plan: expected fsdp=4 in "
+                                "the place of data=4"));
   run.tensor = run.sequence = 2;
   EXPECT_FALSE(exportRun(Engine::Megatron, run, error));
   EXPECT_FALSE(exportRun(Engine::MaxText, interleavedRun(), error));
-  EXPECT_TRUE(error.starts_with("expected chunks with equal numbers"));
+  EXPECT_TRUE(error.starts_with("it cannot run the plan: expected chunks with "
+                                "equal numbers"));
   run.config.clear();
   EXPECT_FALSE(exportRun(Engine::Megatron, run, error));
   EXPECT_TRUE(exportRun(Engine::Torch, run, error));

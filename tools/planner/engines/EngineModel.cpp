@@ -65,8 +65,7 @@ public:
   void refuse(const std::string &key, const Json &value) {
     if (error.empty())
       error = "the model's '" + key + "': " + value.dump() +
-              " has no equivalent in other engines' configurations that Rota "
-              "writes";
+              " has no equivalent in the settings that Rota knows";
   }
 
   const Json &config;
@@ -218,7 +217,8 @@ std::optional<EngineModel> readModel(const std::string &config,
   const FamilyRow *row = findFamily(model.family);
   if (!row) {
     error =
-        "expected a model of one of " + modelFamilies() + ", got " +
+        "expected a model of a family whose settings Rota knows, " +
+        modelFamilies() + ", got " +
         (config.empty() ? "a module of one's own" : "'" + model.family + "'");
     return std::nullopt;
   }

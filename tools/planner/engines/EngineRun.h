@@ -41,6 +41,14 @@ std::optional<EngineModel> readModel(const std::string &config,
 /// A config.json of the model, from which readModel makes the same model.
 std::string writeModel(const EngineModel &model);
 
+/// A remark on a run with an expert axis.
+inline constexpr const char *kExpertRoom =
+    "a plan has room for the most rows that can come to a rank's experts; "
+    "'expert-buffer' 1 plans the rows that come";
+
+/// The beginning of errors about a plan that an engine cannot run.
+inline const std::string kCannotRun = "it cannot run the plan: ";
+
 /// One run. Sizes of axes and numbers are those of Rota's flags.
 struct EngineRun {
   std::string config;    // the model's config.json; empty: it has none

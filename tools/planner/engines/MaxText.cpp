@@ -354,9 +354,10 @@ std::optional<EngineExport> exportMaxText(const EngineRun &run,
   if (!model)
     return std::nullopt;
   KeysWriter exporter(run, *model);
-  error = exporter.mistake();
-  if (!error.empty())
+  if (std::string mistake = exporter.mistake(); !mistake.empty()) {
+    error = kCannotRun + mistake;
     return std::nullopt;
+  }
   return exporter.write();
 }
 

@@ -315,9 +315,10 @@ std::optional<EngineExport> exportFlags(const EngineRun &run,
   if (!model)
     return std::nullopt;
   FlagsWriter exporter(run, *model);
-  error = exporter.mistake();
-  if (!error.empty())
+  if (std::string mistake = exporter.mistake(); !mistake.empty()) {
+    error = kCannotRun + mistake;
     return std::nullopt;
+  }
   return exporter.write();
 }
 

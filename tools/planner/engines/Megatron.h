@@ -40,7 +40,7 @@ struct Flags {
   Count layers, embed, feedForward, heads, headSize, queryGroups, positions;
   Count vocabulary, paddedVocabulary, vocabularyDivisor, rotaryBase;
   Switch groupsQueries, isGated, hasNoBias, biasesQueries, normsQueries;
-  Switch isUntied, doesNotPad, scalesRotary;
+  Switch isUntied, doesNotPad, scalesRotary, usesRotary;
   Text positionKind, norm, window;
   Real normEpsilon, rotaryFactor, rotaryShare, initializerRange;
   Real attentionDropout, hiddenDropout;
@@ -75,6 +75,10 @@ std::string nearestFlag(const std::string &flag);
 /// flags of the model where that is known.
 const char *whyRefused(std::string_view flag, std::string_view value,
                        bool hasModel);
+
+/// The difference of a plan from a run with that flag; null for flags whose
+/// run it follows.
+const char *otherwiseIn(std::string_view flag);
 
 /// Reads the words of `request` into `flags`. Flags that no plan depends on are
 /// added to `import.ignored`, and the ranks that a launcher's command says are

@@ -322,6 +322,8 @@ void RunOfFlags::readRest() {
       remark(std::string(flag) + " " + numberText(share.value_or(0.1)) +
                  (share ? "" : ", its default"),
              "models train without dropout");
+  if (run.expert > 1 && !flags.expertCapacity)
+    remark("--expert-model-parallel-size", kExpertRoom);
   if (flags.expertCapacity) {
     run.expertCapacity = *flags.expertCapacity;
     remark("--moe-expert-capacity-factor",

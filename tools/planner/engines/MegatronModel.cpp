@@ -74,11 +74,15 @@ private:
     return true;
   }
 
+  std::string positionKind() const {
+    return flags.usesRotary ? "rope"
+                            : flags.positionKind.value_or("learned_absolute");
+  }
+
   /// The flags that decide the family, for messages.
   std::string given() const {
     std::string text = "--normalization " + flags.norm.value_or("LayerNorm") +
-                       " --position-embedding-type " +
-                       flags.positionKind.value_or("learned_absolute");
+                       " --position-embedding-type " + positionKind();
     for (auto [flag, value] : {std::pair("--swiglu", flags.isGated),
                                {"--disable-bias-linear", flags.hasNoBias},
                                {"--add-qkv-bias", flags.biasesQueries},
@@ -89,13 +93,12 @@ private:
   }
 
   bool readFamily() {
-    bool isGpt2 =
-        flags.norm.value_or("LayerNorm") == "LayerNorm" &&
-        flags.positionKind.value_or("learned_absolute") == "learned_absolute" &&
-        !flags.isGated && !flags.hasNoBias && !flags.normsQueries &&
-        !flags.biasesQueries && !flags.groupsQueries && !flags.experts &&
-        !flags.window;
-    bool isLlama = flags.norm == "RMSNorm" && flags.positionKind == "rope" &&
+    bool isGpt2 = flags.norm.value_or("LayerNorm") == "LayerNorm" &&
+                  positionKind() == "learned_absolute" && !flags.isGated &&
+                  !flags.hasNoBias && !flags.normsQueries &&
+                  !flags.biasesQueries && !flags.groupsQueries &&
+                  !flags.experts && !flags.window;
+    bool isLlama = flags.norm == "RMSNorm" && positionKind() == "rope" &&
                    flags.isGated && flags.hasNoBias;
     bool hasBoth = flags.biasesQueries && flags.normsQueries;
     bool hasWindow =

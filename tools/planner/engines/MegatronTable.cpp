@@ -57,6 +57,7 @@ static const FlagRow rows[] = {
     {"Model", "--window-size", &Flags::window},
     {"Model", "--max-position-embeddings", &Flags::positions, 1},
     {"Model", "--position-embedding-type", &Flags::positionKind},
+    {"Model", "--use-rotary-position-embeddings", &Flags::usesRotary},
     {"Model", "--rotary-base", &Flags::rotaryBase, 1},
     {"Model", "--rotary-percent", &Flags::rotaryShare, 0},
     {"Model", "--use-rope-scaling", &Flags::scalesRotary},
@@ -158,8 +159,6 @@ static constexpr RefusedFlag ofModel[] = {
 static constexpr RefusedFlag ofRun[] = {
     {"--use-mup", "another scale of weights"},
     {"--yaml-cfg", "a configuration in a file"},
-    {"--fp8-format", "products in FP8"},
-    {"--fp4-format", "products in FP4"},
     {"--use-torch-fsdp2", "PyTorch's FSDP, with settings of its own; "
                           "--use-megatron-fsdp is read"},
     {"--tensor-parallel-num-weight-shards",
@@ -173,12 +172,21 @@ static constexpr RefusedFlag ofRun[] = {
     {"--fine-grained-activation-offloading",
      "activations on the host, which 'remat' offloads by names"},
     {"--step-batch-size-schedule", "a batch size that grows"},
-    {"--rampup-batch-size", "a batch size that grows"},
     {"--microbatch-group-size-per-virtual-pipeline-stage",
      "another order of the interleaved schedule, which 'schedule' reads from a "
      "file"},
     {"--perform-rl-step", "reinforcement learning"},
 };
+
+const char *otherwiseIn(std::string_view flag) {
+  for (auto [name, reason] :
+       {std::pair("--fp8-format", "products are planned in bf16"),
+        {"--fp4-format", "products are planned in bf16"},
+        {"--rampup-batch-size", "the whole batch is planned"}})
+    if (flag == name)
+      return reason;
+  return nullptr;
+}
 
 const char *whyRefused(std::string_view flag, std::string_view value,
                        bool hasModel) {

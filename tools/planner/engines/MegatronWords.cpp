@@ -137,6 +137,10 @@ private:
     if (const char *reason = whyRefused(flag, value, hasModel))
       return here("'" + flag + "': " + reason +
                   "; Rota's plans cannot follow it");
+    if (const char *reason = otherwiseIn(flag)) {
+      import.remarks.push_back({flag + " " + value, reason});
+      return "";
+    }
     auto row = std::ranges::find_if(
         table(), [&](const FlagRow &row) { return row.name == flag; });
     if (row == table().end()) {

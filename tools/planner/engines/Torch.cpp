@@ -55,7 +55,7 @@ static Json pipelineJson(const EngineRun &run) {
 std::optional<EngineExport> exportTorch(const EngineRun &run,
                                         std::string &error) {
   if (run.unpipelined > 0) {
-    error = "expected all layers in the pipeline, got " +
+    error = kCannotRun + "expected all layers in the pipeline, got " +
             std::to_string(run.unpipelined) + " outside of it";
     return std::nullopt;
   }

@@ -286,9 +286,10 @@ std::optional<EngineExport> exportSettings(const EngineRun &run,
   if (!model)
     return std::nullopt;
   SettingsWriter exporter(run, *model);
-  error = exporter.mistake();
-  if (!error.empty())
+  if (std::string mistake = exporter.mistake(); !mistake.empty()) {
+    error = kCannotRun + mistake;
     return std::nullopt;
+  }
   return exporter.write();
 }
 

@@ -60,6 +60,10 @@ private:
     });
     if (name == std::string("parallelism.") + kModules)
       return readModules(node);
+    if (const toml::array *converters = node.as_array();
+        name == "model.converters" && converters && !converters->empty())
+      import.remarks.push_back(
+          {name, "weights and products are planned as without them"});
     if (row == table().end()) {
       if (!isKnown(name))
         return fail(node,
@@ -240,6 +244,8 @@ bool RunOfSettings::readExchanges() {
                 reshard + "'");
   bool keeps = reshard == "never" || (reshard == "default" && run.stage > 1);
   run.weightGather = keeps ? "once" : "per-layer";
+  if (run.expert > 1)
+    remark("expert_parallel_degree", kExpertRoom);
   if (run.expert > 1)
     remark("expert_parallel_degree",
            "weights beside the experts are divided over the other shard ranks "
