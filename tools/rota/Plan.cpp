@@ -44,7 +44,7 @@ int runPlan(const RunOptions &options) {
   std::vector<PolicyPlan> &policies = report.answer.choices.policies;
   if (policies.empty())
     policies = comparePolicies(request);
-  fmt::print("{}", options.json ? jsonText(planJson(options, report), 2) + "\n"
+  fmt::print("{}", options.json ? planJsonText(options, report)
                                 : describePlan(options, report));
   return kExitSuccess;
 }

@@ -6,14 +6,18 @@
 #include "passes/pipeline/drawing/Drawing.h"
 #include "runtime/metrics/RunDescription.h"
 #include "runtime/program/DeviceTraits.h"
+#include "runtime/program/JsonText.h"
 #include "runtime/program/RuntimeMemory.h"
 #include "runtime/text/Text.h"
 #include "runtime/train/step/StepBarrier.h"
+#include "tools/planner/SimulatedPlan.h"
 #include "tools/planner/StateTable.h"
 #include "tools/rota/PlanSummary.h"
 #include "tools/rota/Terminal.h"
 
+#include <cstdlib>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 using nlohmann::ordered_json;
@@ -123,6 +127,47 @@ ordered_json choiceJson(const RematChoice &choice) {
           {"chunks", chunks}};
 }
 
+/// A number of seconds with nine digits, which resolves every action.
+double shortSeconds(double seconds) {
+  return std::strtod(fmt::format("{:.9g}", seconds).c_str(), nullptr);
+}
+
+/// The actions of a stage, a line for each.
+std::string actionLines(const std::vector<TimedAction> &actions) {
+  std::vector<std::string> lines;
+  for (const TimedAction &timed : actions) {
+    const Action &action = timed.action;
+    ordered_json row = {{"action", toString(action)},
+                        {"kind", toString(action.kind)},
+                        {"chunk", action.chunk}};
+    if (hasMicrobatch(action.kind))
+      row["microbatch"] = action.microbatch;
+    row["stream"] = timed.stream;
+    row["begin"] = shortSeconds(timed.span.start);
+    row["end"] = shortSeconds(timed.span.end);
+    lines.push_back("        " + jsonText(row));
+  }
+  return fmt::format("{}", fmt::join(lines, ",\n"));
+}
+
+/// The simulated step: a row for each stage, which all its ranks run, with the
+/// number of the first of them.
+std::string timelineText(const Plan &plan) {
+  std::optional<SimulatedPlan> simulated = simulatePlan(plan);
+  if (!simulated)
+    return "[]";
+  int64_t stride = 1; // from a stage's first rank to that of the next
+  for (auto axis = plan.program.mesh.rbegin(); axis->name != "stage"; ++axis)
+    stride *= axis->size;
+  std::vector<std::string> rows;
+  for (size_t stage = 0; stage < simulated->stages.size(); ++stage)
+    rows.push_back(fmt::format(
+        "    {{\n      \"stage\": {},\n      \"rank\": {},\n"
+        "      \"actions\": [\n{}\n      ]\n    }}",
+        stage, int64_t(stage) * stride, actionLines(simulated->stages[stage])));
+  return fmt::format("[\n{}\n  ]", fmt::join(rows, ",\n"));
+}
+
 /// Bytes that the runtime takes on a GPU beside the arena are under "runtime".
 ordered_json programJson(const RunOptions &options, const PlanAnswer &answer) {
   const Program &program = answer.plan.program;
@@ -150,8 +195,7 @@ ordered_json programJson(const RunOptions &options, const PlanAnswer &answer) {
       {"stages", ranks},
       {"policies", policiesJson(answer.choices.policies)},
       {"transfers", transfersJson(answer.plan.transfers)},
-      {"transfers_by_axes", axisTransfersJson(answer.plan.transfers)},
-      {"timeline", program.timeline}};
+      {"transfers_by_axes", axisTransfersJson(answer.plan.transfers)}};
   if (!hasBarrier)
     json["steady_bubble"] = program.steadyBubble;
   if (!traitsOf(program.device).isGpu)
@@ -243,6 +287,13 @@ std::string describePlan(const RunOptions &options, const PlanReport &report) {
                               report.answer.plan.machine) +
             describeAxisTransfers(sumOverAxes(report.answer.plan.transfers));
   return text;
+}
+
+std::string planJsonText(const RunOptions &options, const PlanReport &report) {
+  std::string text = jsonText(planJson(options, report), 2);
+  text.resize(text.size() - 2); // "\n}"
+  return text + ",\n  \"timeline\": " + timelineText(report.answer.plan) +
+         "\n}\n";
 }
 
 ordered_json planJson(const RunOptions &options, const PlanReport &report) {

@@ -18,8 +18,10 @@ struct PlanReport {
   std::optional<MeasuredStep> measured; // from the trace that the options name
 };
 
-/// The report for people, and for programs.
+/// The report for people, and for programs: as a JSON object, and as a text of
+/// it that has the timeline too, with an action in a line.
 std::string describePlan(const RunOptions &options, const PlanReport &report);
+std::string planJsonText(const RunOptions &options, const PlanReport &report);
 nlohmann::ordered_json planJson(const RunOptions &options,
                                 const PlanReport &report);
 
