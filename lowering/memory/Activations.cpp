@@ -31,7 +31,8 @@ public:
   void open(Section &section, int64_t bytes) {
     std::vector<int> none; // nothing was here before
     for (Buffer &buffer : buffers)
-      buffer.offset = section.open(bytes, none).offset;
+      buffer.offset =
+          section.open(bytes, {BlockUse::Messages, -1}, none).offset;
   }
 
   /// The buffer for the next message. Adds to `waits` the SEND that may still
@@ -83,6 +84,21 @@ bool has(const StagePlan &plan, ActionKind kind) {
                      [&](const Action &a) { return a.kind == kind; });
 }
 
+/// Bytes of a block of one microbatch of the chunk.
+int64_t bytesOf(const StagePlan &plan, BlockUse use, int chunk) {
+  const StashLayout &stashes = plan.stashes[chunk];
+  switch (use) {
+  case BlockUse::Residuals:
+    return stashes.stashBytes;
+  case BlockUse::Offloaded:
+    return stashes.offloadedBytes;
+  case BlockUse::KeptCotangents:
+    return stashes.cotangentBytes;
+  default:
+    return plan.layout.activationBytes;
+  }
+}
+
 class ActivationPlan {
 public:
   ActivationPlan(StagePlan &plan, int64_t base)
@@ -92,6 +108,7 @@ public:
   }
 
   bool run() {
+    section.recordLives(plan.lives, plan.row.size());
     if (has(plan, ActionKind::SendForward))
       forward.open(section, layout.activationBytes);
     if (has(plan, ActionKind::SendBackward))
@@ -99,6 +116,7 @@ public:
     for (size_t a = 0; a < plan.row.size() && plan.error.empty(); ++a) {
       number = int(a);
       current = &plan.drafts[a];
+      section.beginAction(number);
       if (plan.row[a].startsPair)
         section.hold();
       add(plan.row[a]);
@@ -119,10 +137,13 @@ public:
 
 private:
   using Kind = ActionKind;
+  using Use = BlockUse;
 
-  ArenaBlock open(int64_t bytes) { return section.open(bytes, current->waits); }
+  ArenaBlock open(Use use, int chunk) {
+    return section.open(bytesOf(plan, use, chunk), {use, chunk},
+                        current->waits);
+  }
   void close(ArenaBlock &block) { section.close(block); }
-  ArenaBlock openActivation() { return open(layout.activationBytes); }
   void wait(int action) { current->waits.push_back(action); }
   void fail(const std::string &what) const { plan.fail(number, what); }
 
@@ -153,12 +174,10 @@ private:
       return addSend(backward, c, m);
     case Kind::RecvForward:
       heldOf(c, m).inputFrom = number;
-      heldOf(c, m).input = addReceive();
-      return;
+      return addReceive(heldOf(c, m).input = open(Use::Inputs, c));
     case Kind::RecvBackward:
       heldOf(c, m).cotangentFrom = number;
-      heldOf(c, m).cotangent = addReceive();
-      return;
+      return addReceive(heldOf(c, m).cotangent = open(Use::Cotangents, c));
     case Kind::Offload:
       return addOffload(c, m);
     case Kind::Fetch:
@@ -185,7 +204,7 @@ private:
   }
   /// `slot` and the next one are those of the two blocks.
   void leave(ArenaBlock &block, ArenaBlock &there, int64_t bytes, int slot) {
-    there = host.open(bytes, current->waits);
+    there = host.open(bytes, {}, current->waits);
     current->slots[slot] = block.offset;
     current->slots[slot + 1] = there.offset;
     section.closeAfter(block, number);
@@ -197,16 +216,14 @@ private:
       return fail("expected residuals in host memory, after OFFLOAD");
     h.fetchedBy = number;
     current->slots.assign(kCopySlots, -1);
-    if (plan.offloadsInput(c))
-      comeBack(h, h.input, h.hostInput, layout.activationBytes,
-               DeviceInputSlot);
-    if (int64_t bytes = plan.stashes[c].offloadedBytes)
-      comeBack(h, h.offloaded, h.host, bytes, DeviceOffloadedSlot);
-  }
-  void comeBack(const HeldActivations &h, ArenaBlock &block,
-                const ArenaBlock &there, int64_t bytes, int slot) {
     wait(h.offloadedBy);
-    block = open(bytes);
+    if (plan.offloadsInput(c))
+      comeBack(h.input = open(Use::Inputs, c), h.hostInput, DeviceInputSlot);
+    if (plan.stashes[c].offloadedBytes)
+      comeBack(h.offloaded = open(Use::Offloaded, c), h.host,
+               DeviceOffloadedSlot);
+  }
+  void comeBack(const ArenaBlock &block, const ArenaBlock &there, int slot) {
     current->slots[slot] = block.offset;
     current->slots[slot + 1] = there.offset;
   }
@@ -222,11 +239,7 @@ private:
     host.close(h.hostInput);
   }
 
-  ArenaBlock addReceive() {
-    ArenaBlock place = openActivation();
-    current->slots = {place.offset};
-    return place;
-  }
+  void addReceive(const ArenaBlock &place) { current->slots = {place.offset}; }
 
   void addSend(OutgoingBuffers &buffers, int c, int m) {
     std::optional<int64_t> offset = buffers.send(key(c, m), number);
@@ -248,21 +261,20 @@ private:
   /// loss reads what enters the chunk.
   void addForward(int c, int m) {
     HeldActivations &h = heldOf(c, m);
-    const StashLayout &stashes = plan.stashes[c];
     if (c == 0 && plan.hasLayers(c))
-      h.input = openActivation();
+      h.input = open(Use::Inputs, c);
     else if (h.inputFrom >= 0)
       wait(h.inputFrom);
     if (c > 0 && h.input.offset < 0)
       return fail("reads an activation that has not come");
-    h.stash = open(stashes.stashBytes);
-    h.offloaded = open(stashes.offloadedBytes);
+    h.stash = open(Use::Residuals, c);
+    h.offloaded = open(Use::Offloaded, c);
     int64_t output = -1;
     if (shape.sendsForward(c, m)) {
       output = nextOutgoing(forward, c, m);
     } else if (!plan.isLast(c) || plan.hasLayers(c)) {
       ArenaBlock &next = plan.isLast(c) ? h.output : heldOf(c + 1, m).input;
-      next = openActivation();
+      next = open(Use::Inputs, plan.isLast(c) ? c : c + 1);
       output = next.offset;
     }
     current->slots = {h.input.offset, h.stash.offset, h.offloaded.offset,
@@ -280,9 +292,9 @@ private:
     if (!weights && layout.loss.backward >= 0)
       return fail("needs a model whose backward is split in two halves");
     if (layout.loss.backward < 0)
-      h.cotangentStash = open(plan.stashes[c].cotangentBytes);
+      h.cotangentStash = open(Use::KeptCotangents, c);
     if (plan.isLast(c) && plan.hasLayers(c))
-      h.cotangent = openActivation();
+      h.cotangent = open(Use::Cotangents, c);
     else if (h.cotangentFrom >= 0)
       wait(h.cotangentFrom);
     if (!plan.isLast(c) && h.cotangent.offset < 0)
@@ -290,11 +302,11 @@ private:
     bool leaves = c > 0 && shape.sendsBackward(c, m);
     ArenaBlock result; // cotangent of the chunk's input when it stays here
     if (!leaves && (c > 0 || plan.hasLayers(c)))
-      result = openActivation();
+      result = open(Use::Cotangents, std::max(c - 1, 0));
     ArenaBlock other;
     int64_t to = leaves ? nextOutgoing(backward, c, m) : result.offset;
     if (plan.chunks[c].size() > 1)
-      other = openActivation();
+      other = open(Use::Cotangents, c);
     current->slots = heldSlots(h);
     for (int64_t offset : {h.cotangent.offset, other.offset, to})
       current->slots.push_back(offset);

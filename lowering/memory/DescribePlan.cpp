@@ -84,4 +84,15 @@ std::string describePlan(const Program &program) {
   return text;
 }
 
+std::string describeExcess(const Program &program, int64_t memory) {
+  std::string text =
+      line(program, "memory", [&](const Stage &) { return memory; }) +
+      padded("excess");
+  for (size_t stage = 0; stage < program.stages.size(); ++stage) {
+    int64_t excess = deviceBytes(program, stage) - memory;
+    text += excess > 0 ? mebibytes(excess) : cell("-", kWidth);
+  }
+  return text + "\n";
+}
+
 } // namespace rota::memory

@@ -96,7 +96,7 @@ static bool planStage(StagePlan &&plan) {
 
 bool planMemory(const ModelLayout &layout, const ChunkTable &chunks,
                 const pipe::Timeline &timeline, Program &program,
-                std::string &error) {
+                std::string &error, std::vector<BlockLives> *lives) {
   error.clear();
   const pipe::Shape &shape = timeline.shape;
   program = layout.program;
@@ -107,6 +107,8 @@ bool planMemory(const ModelLayout &layout, const ChunkTable &chunks,
     addLossAxis(program);
   std::vector<StageOffsets> offsets =
       layOutStaticBlocks(layout, chunks, timeline, program);
+  if (lives)
+    lives->assign(shape.stages, {});
   for (int s = 0; s < shape.stages; ++s)
     if (!planStage({layout,
                     chunks,
@@ -118,7 +120,8 @@ bool planMemory(const ModelLayout &layout, const ChunkTable &chunks,
                     program.stages[s],
                     error,
                     {},
-                    {}}))
+                    {},
+                    lives ? &(*lives)[s] : nullptr}))
       return false;
   return true;
 }

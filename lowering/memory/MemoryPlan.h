@@ -5,6 +5,7 @@
 #ifndef ROTA_LOWERING_MEMORY_MEMORYPLAN_H
 #define ROTA_LOWERING_MEMORY_MEMORYPLAN_H
 
+#include "lowering/memory/BlockLives.h"
 #include "lowering/memory/Layout.h"
 
 namespace rota::memory {
@@ -43,13 +44,19 @@ namespace rota::memory {
 /// Places follow from best fit in the timeline's order, so the plan is the same
 /// for the same input, and the time is linear in the number of calls but for a
 /// logarithm. It does not depend on the sizes of the mesh's axes. On failure
-/// says in `error` what does not fit.
+/// says in `error` what does not fit. `lives`, where it is not null, becomes
+/// the blocks of windows and activations of each stage, in the order of
+/// opening, those of windows first.
 bool planMemory(const ModelLayout &layout, const ChunkTable &chunks,
                 const pipe::Timeline &timeline, Program &program,
-                std::string &error);
+                std::string &error, std::vector<BlockLives> *lives = nullptr);
 
 /// The plan by use and stage as an aligned table for people, in MiB.
 std::string describePlan(const Program &program);
+
+/// Two more rows of that table: `memory`, and by how many MiB each stage's
+/// device bytes exceed it. Stages that fit have a '-'.
+std::string describeExcess(const Program &program, int64_t memory);
 
 } // namespace rota::memory
 

@@ -8,11 +8,13 @@
 
 namespace rota::memory {
 
-ArenaBlock Section::allocate(int64_t bytes) {
+ArenaBlock Section::allocate(int64_t bytes, BlockTag tag) {
   size_t number = opened++;
   int64_t offset = packing ? packing->offsets[number] : free.allocate(bytes);
   if (history)
     history->push_back({bytes, static_cast<int64_t>(number), -1});
+  if (lives)
+    lives->push_back({tag, bytes, action, lastAction});
   return {base + offset, bytes, number};
 }
 
@@ -23,6 +25,8 @@ void Section::release(const ArenaBlock &block) {
     free.free(block.offset - base, block.bytes);
   if (history)
     (*history)[block.number].end = static_cast<int64_t>(opened);
+  if (lives)
+    (*lives)[firstLife + block.number].last = action;
 }
 
 std::vector<TimedBlock> Section::times() const {
@@ -33,11 +37,11 @@ std::vector<TimedBlock> Section::times() const {
   return blocks;
 }
 
-ArenaBlock Section::open(int64_t bytes, std::vector<int> &waits) {
+ArenaBlock Section::open(int64_t bytes, BlockTag tag, std::vector<int> &waits) {
   if (bytes == 0)
     return {base, 0, 0};
   bytes = alignUp(bytes);
-  ArenaBlock block = allocate(bytes);
+  ArenaBlock block = allocate(bytes, tag);
   auto at = uses.upper_bound(block.offset);
   if (at != uses.begin() && std::prev(at)->second.end > block.offset)
     --at;

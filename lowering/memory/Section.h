@@ -5,6 +5,7 @@
 #ifndef ROTA_LOWERING_MEMORY_SECTION_H
 #define ROTA_LOWERING_MEMORY_SECTION_H
 
+#include "lowering/memory/BlockLives.h"
 #include "lowering/memory/BlockPacking.h"
 #include "lowering/memory/FreeList.h"
 
@@ -32,10 +33,19 @@ public:
       : base(base), packing(std::move(packing)) {}
   /// Keeps the times of all blocks, before the first is opened.
   void recordTimes() { history.emplace(); }
+  /// Adds the blocks that are opened from now on to `lives`, where that is not
+  /// null. `actions` is the length of the row.
+  void recordLives(BlockLives *list, size_t actions) {
+    lives = list;
+    firstLife = list ? list->size() : 0;
+    lastAction = int(actions) - 1;
+  }
+  /// The position of the action that opens and closes blocks from now on.
+  void beginAction(int position) { action = position; }
 
-  /// A block of at least `bytes`. Adds to `waits` the asynchronous actions that
-  /// may still use its bytes.
-  ArenaBlock open(int64_t bytes, std::vector<int> &waits);
+  /// A block of at least `bytes` for `tag`. Adds to `waits` the asynchronous
+  /// actions that may still use its bytes.
+  ArenaBlock open(int64_t bytes, BlockTag tag, std::vector<int> &waits);
   /// Takes `block` back, whose bytes nothing uses any more; leaves it empty.
   void close(ArenaBlock &block);
   /// Takes back a block that the asynchronous action `user`, which starts now,
@@ -64,7 +74,7 @@ private:
     int action;
   };
 
-  ArenaBlock allocate(int64_t bytes);
+  ArenaBlock allocate(int64_t bytes, BlockTag tag);
   void release(const ArenaBlock &block);
 
   int64_t base;
@@ -72,6 +82,9 @@ private:
   std::optional<Packing> packing;                 // in place of `free`
   size_t opened = 0;                              // blocks with bytes
   std::optional<std::vector<TimedBlock>> history; // `end` is -1 until closed
+  BlockLives *lives = nullptr;                    // null: not wanted
+  size_t firstLife = 0; // in `lives`, of the section's first block
+  int action = 0, lastAction = 0;
   std::vector<Leaving> leaving;
   bool isHolding = false;
   std::vector<ArenaBlock> kept; // closed since `hold`

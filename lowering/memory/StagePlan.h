@@ -4,6 +4,7 @@
 #ifndef ROTA_LOWERING_MEMORY_STAGEPLAN_H
 #define ROTA_LOWERING_MEMORY_STAGEPLAN_H
 
+#include "lowering/memory/BlockLives.h"
 #include "lowering/memory/StaticBlocks.h"
 
 namespace rota::memory {
@@ -52,6 +53,7 @@ struct StagePlan {
   std::string &error;
   std::vector<ActionDraft> drafts;  // by action of `row`
   std::vector<StashLayout> stashes; // by chunk; empty for other stages' chunks
+  BlockLives *lives = nullptr;      // null: not wanted
 
   bool isLast(int chunk) const { return chunk == shape.chunks() - 1; }
 

@@ -17,6 +17,7 @@ bool WindowPlan::run() {
   std::vector<ActionDraft> drafts = plan.drafts;
   Section fitted(endOffset);
   fitted.recordTimes();
+  fitted.recordLives(plan.lives, plan.row.size());
   walk(fitted);
   Packing packing = packBlocks(fitted.times());
   int64_t peak = fitted.peak();
@@ -60,6 +61,7 @@ void WindowPlan::walk(Section &windows) {
   gradients.assign(plan.shape.chunks(), {});
   for (int a = 0; a < int(plan.row.size()) && plan.error.empty(); ++a) {
     Kind kind = plan.row[a].kind;
+    section->beginAction(a);
     if (kind == Kind::Unshard)
       unshard(a);
     else if (kind == Kind::Reshard)
@@ -85,7 +87,8 @@ void WindowPlan::unshard(int action) {
     return plan.fail(action, "gathers weights that are there: expected RESHARD "
                              "before");
   for (const ChunkBlock &b : plan.blocksOf(chunk))
-    gathered.blocks.push_back(section->open(b.block->bytes, draft.waits));
+    gathered.blocks.push_back(
+        section->open(b.block->bytes, {BlockUse::Weights, chunk}, draft.waits));
   gathered.unshard = action;
   gathered.list = -1;
   draft.values = numberOf(gathered);
@@ -140,7 +143,8 @@ void WindowPlan::useGradients(int action) {
     int64_t bytes = blocks[i].block->gradientBytes;
     if (!adds || bytes == 0 || gathered.blocks[i].offset >= 0)
       continue;
-    gathered.blocks[i] = section->open(bytes, draft.waits);
+    gathered.blocks[i] =
+        section->open(bytes, {BlockUse::Gradients, a.chunk}, draft.waits);
     cleared[i] = gathered.blocks[i].offset;
     clears = true;
     gathered.list = -1;

@@ -83,22 +83,21 @@ std::string mebibytes(int64_t bytes) {
 
 std::string residualsOf(const PolicyPlan &row) {
   std::vector<std::string> parts;
-  const auto &[kept, offloaded, unnamed] = row.residuals;
-  if (!kept.empty())
-    parts.push_back(llvm::join(kept, ", "));
-  if (!offloaded.empty())
-    parts.push_back("in host memory: " + llvm::join(offloaded, ", "));
-  if (unnamed > 0)
-    parts.push_back(fmt::format("{} without names", unnamed));
+  const mlir::rota::ResidualSummary &residuals = row.residuals;
+  if (!residuals.kept.empty())
+    parts.push_back(llvm::join(residuals.kept, ", "));
+  if (!residuals.offloaded.empty())
+    parts.push_back("in host memory: " + llvm::join(residuals.offloaded, ", "));
+  if (residuals.unnamed > 0)
+    parts.push_back(fmt::format("{} without names", residuals.unnamed));
   return parts.empty() ? "nothing" : llvm::join(parts, "; ");
 }
 
 } // namespace
 
-void planPolicy(const PlanRequest &request, PolicyPlan &row) {
-  CompilerOptions options = request.compiler;
+std::optional<Plan> estimatePlan(CompilerOptions options, std::string &error) {
   options.memory = 0;
-  row.policy = options.differentiate.remat;
+  error.clear();
   mlir::DialectRegistry registry;
   mlir::rota::registerModelDialects(registry);
   mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
@@ -106,14 +105,25 @@ void planPolicy(const PlanRequest &request, PolicyPlan &row) {
       &context, [&](mlir::Diagnostic &diagnostic) {
         bool isError =
             diagnostic.getSeverity() == mlir::DiagnosticSeverity::Error;
-        if (isError && row.error.empty())
-          row.error = diagnostic.str();
+        if (isError && error.empty())
+          error = diagnostic.str();
       });
   auto model = mlir::rota::buildModel(context, options.model, options.build);
   Plan plan;
   if (failed(model) || estimateModel(*model, options, plan) != kExitSuccess)
-    return;
-  row.error.clear();
+    return std::nullopt;
+  error.clear();
+  return plan;
+}
+
+void planPolicy(const PlanRequest &request, PolicyPlan &row) {
+  row.policy = request.compiler.differentiate.remat;
+  std::optional<Plan> made = estimatePlan(request.compiler, row.error);
+  if (made)
+    readPlan(request, *made, row);
+}
+
+void readPlan(const PlanRequest &request, Plan &plan, PolicyPlan &row) {
   row.residuals = std::move(plan.residuals);
   readMemory(plan.program, row);
   TransferEstimates estimates(plan.costs, plan.program, plan.machine);

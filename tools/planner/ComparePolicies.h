@@ -6,6 +6,7 @@
 
 #include "lowering/report/StepTime.h"
 #include "passes/differentiate/Residuals.h"
+#include "tools/compiler/Compile.h"
 #include "tools/planner/MixedPlans.h"
 #include "tools/planner/Request.h"
 
@@ -51,9 +52,15 @@ struct PolicyPlan {
   std::optional<double> steadyStep; // the timeline without a step barrier
 };
 
-/// Plans the model of `request` as it is, but for bounds on memory, in a
-/// context of its own and without verification. What it cannot plan is a row
-/// with an error.
+/// Plans a model without a bound on memory, in a context of its own and without
+/// verification. Nothing where it cannot, with the reason in `error`.
+std::optional<Plan> estimatePlan(CompilerOptions options, std::string &error);
+
+/// The row of such a plan, whose parts it takes.
+void readPlan(const PlanRequest &request, Plan &plan, PolicyPlan &row);
+
+/// Plans the model of `request` as it is with `estimatePlan`. What it cannot
+/// plan is a row with an error.
 void planPolicy(const PlanRequest &request, PolicyPlan &row);
 
 /// Sets `recomputed` of a row; `everything` is that of the policy that keeps

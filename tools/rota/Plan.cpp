@@ -7,6 +7,7 @@
 #include "tools/planner/StateTable.h"
 #include "tools/rota/Compile.h"
 #include "tools/rota/ExportPlan.h"
+#include "tools/rota/PlanExcess.h"
 #include "tools/rota/PlanReport.h"
 #include "tools/rota/Requests.h"
 
@@ -16,13 +17,19 @@
 namespace rota {
 
 int runPlan(const RunOptions &options) {
-  PlanRequest request = planRequest(options);
+  const PlanRequest asked = planRequest(options);
+  PlanRequest request = asked;
   mlir::MLIRContext context(modelDialects());
   DiagnosticPrinter printer(context, options.remarks);
   PlanReport report;
   std::string error;
-  if (ExitCode code = makePlan(context, request, report.answer, error))
-    return error.empty() ? code : reportBadInput(error);
+  if (ExitCode code = makePlan(context, request, report.answer, error)) {
+    if (!error.empty())
+      code = reportBadInput(error);
+    if (code == kExitBadInput && asked.compiler.memory > 0)
+      printExcess(asked, options);
+    return code;
+  }
   noteActivations(report.answer.choices, options);
   if (options.exported)
     return exportPlan(options, request, report.answer);
