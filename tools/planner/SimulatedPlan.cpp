@@ -46,7 +46,7 @@ private:
 } // namespace
 
 pipe::CostTable costTable(const Plan &plan) {
-  return TransferEstimates(plan.costs, plan.program, Assumptions())
+  return TransferEstimates(plan.costs, plan.program, plan.machine)
       .costTable(plan.timeline.shape.chunks());
 }
 

@@ -215,7 +215,7 @@ private:
     if (!plan.error.empty())
       return;
     Alternative found{changed.settings, 0, plan.hostBytes,
-                      plan.step + plan.stepEnd, plan.operations};
+                      plan.time.seconds(), plan.operations};
     for (const StageNeed &need : plan.stages)
       found.bytes = std::max(found.bytes, need.bytes);
     tried.push_back(std::move(found));
@@ -279,7 +279,7 @@ bool planAsked(PlanRequest request, WhatFits &result, std::string &error) {
   result.plan = *plan;
   PolicyPlan row;
   readPlan(request, *plan, row);
-  result.asked.seconds = row.step + row.stepEnd;
+  result.asked.seconds = row.time.seconds();
   result.asked.operations = row.operations;
   result.asked.hostBytes = row.hostBytes;
   return true;

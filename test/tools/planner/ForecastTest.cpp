@@ -63,7 +63,7 @@ TEST(Forecast, ANetworkThatIsSlowIsWaitedFor) {
     return seconds;
   };
   EXPECT_GT(exposed(forecastOf("h100-sxm-80gb", "sequence=16")),
-            3 * exposed(forecastOf("h100-sxm-80gb", "sequence=8")));
+            1.5 * exposed(forecastOf("h100-sxm-80gb", "sequence=8")));
 }
 
 TEST(Forecast, UpdatesAreExchangedOnceInAllAccumulationSteps) {

@@ -46,10 +46,14 @@ constexpr const char *kText = R"({
 std::optional<Machine> readMachine(const std::string &text,
                                    std::string &error) {
   auto json = llvm::json::parse(text);
-  if (json)
-    return Machine::read(*json, error);
-  error = toString(json.takeError());
-  return std::nullopt;
+  if (!json) {
+    error = toString(json.takeError());
+    return std::nullopt;
+  }
+  auto machine = Machine::read(*json, error);
+  if (machine)
+    error = machine->checkSources();
+  return error.empty() ? machine : std::nullopt;
 }
 
 /// The error of the small machine with `to` in the place of `from`.
@@ -210,7 +214,7 @@ TEST(Machines, NamesTheFileOfAMistake) {
   EXPECT_EQ(error, path + ":3:2: key 'name' stands twice in one object");
   write("{\"name\": \"x\"}");
   EXPECT_FALSE(findMachine(path, error));
-  EXPECT_EQ(error, path + ": 'description': is missing");
+  EXPECT_EQ(error, path + ": 'device': is missing");
   EXPECT_FALSE(findMachine(testing::TempDir(), error));
   EXPECT_NE(error.find("expected a regular file"), error.npos) << error;
   EXPECT_FALSE(findMachine("nowhere.json", error));

@@ -98,7 +98,7 @@ TEST(WhatFits, HasTheNumbersOfThePlan) {
   PolicyPlan plan;
   planPolicy(request, plan);
   EXPECT_EQ(full->bytes, bytesOf(request));
-  EXPECT_EQ(full->seconds, plan.step + plan.stepEnd);
+  EXPECT_EQ(full->seconds, plan.time.seconds());
   EXPECT_EQ(full->operations, plan.operations);
   EXPECT_GT(full->operations, fits.asked.operations);
 }
@@ -200,7 +200,7 @@ TEST(SimulatedPlan, HasTheStepOfTheEstimate) {
   ASSERT_TRUE(simulated);
   PolicyPlan row;
   readPlan(request, *plan, row);
-  EXPECT_EQ(simulated->simulation.makespan, row.step);
+  EXPECT_EQ(simulated->simulation.makespan, row.time.timeline);
   // A message ends before its reader begins, and after it has been made.
   auto spanOf = [&](size_t stage, const std::string &name) {
     for (const TimedAction &timed : simulated->stages[stage])
