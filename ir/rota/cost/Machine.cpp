@@ -66,6 +66,27 @@ double Machine::secondsOfProduct(const ProductSize &size,
   return best;
 }
 
+double Machine::rateOf(WorkForm form, Type elementType) const {
+  const TypeRates *found = ratesOf(*this, elementType);
+  TypeRates rates = found ? *found : TypeRates();
+  auto known = [](double ofType, double ofMachine) {
+    return ofType > 0 ? ofType : ofMachine;
+  };
+  switch (form) {
+  case WorkForm::Rows:
+    return known(rates.rowFlopsPerSecond, rowFlopsPerSecond);
+  case WorkForm::Product:
+    return peakOf(elementType);
+  case WorkForm::Attention:
+    return known(rates.attentionForward,
+                 peakOf(elementType) * attentionForward);
+  case WorkForm::AttentionGradient:
+    return known(rates.attentionBackward,
+                 peakOf(elementType) * attentionBackward);
+  }
+  llvm_unreachable("every form is listed");
+}
+
 double Machine::secondsOfOp(Operation *op) const {
   auto priced = dyn_cast<CostOpInterface>(op);
   if (!priced || isa<ViewOpInterface, CollectiveOpInterface>(op))
@@ -76,22 +97,10 @@ double Machine::secondsOfOp(Operation *op) const {
   Type type = op->getNumOperands() > 0
                   ? getElementTypeOrSelf(op->getOperand(0))
                   : getElementTypeOrSelf(op->getResult(0));
-  double work = 0;
-  switch (cost.form) {
-  case WorkForm::Rows:
-    work = cost.flops / rowFlopsPerSecond;
-    break;
-  case WorkForm::Product:
-    work = secondsOfProduct(cost.product, type);
-    break;
-  case WorkForm::Attention:
-    work = cost.flops / (peakOf(type) * attentionForward);
-    break;
-  case WorkForm::AttentionGradient:
-    work = cost.flops / (peakOf(type) * attentionBackward);
-    break;
-  }
-  return launch + std::max(work, cost.bytes() / reachedMemory());
+  double work = cost.form == WorkForm::Product
+                    ? secondsOfProduct(cost.product, type)
+                    : cost.flops / rateOf(cost.form, type);
+  return launch + std::max(work, cost.bytes() / reachedMemory(cost.bytes()));
 }
 
 const NetworkLevel &Machine::levelOf(const RankGroup &group) const {
@@ -135,6 +144,9 @@ Machine Machine::sharedBy(int64_t ranks) const {
   auto sharers = double(std::min(ranks, cores));
   for (auto &[name, rates] : part.types) {
     rates.flopsPerSecond /= sharers;
+    rates.rowFlopsPerSecond /= sharers;
+    rates.attentionForward /= sharers;
+    rates.attentionBackward /= sharers;
     for (MeasuredProduct &product : rates.products)
       product.flopsPerSecond /= sharers;
   }
@@ -142,5 +154,7 @@ Machine Machine::sharedBy(int64_t ranks) const {
   part.rowFlopsPerSecond /= sharers;
   part.memoryBytesPerSecond /= sharers;
   part.copiedPerSecond /= sharers;
+  part.cacheBytes /= sharers;
+  part.cacheBytesPerSecond /= sharers;
   return part;
 }

@@ -33,6 +33,9 @@ struct MeasuredProduct {
 struct TypeRates {
   double flopsPerSecond = 0;            // peak of matrix products
   std::vector<MeasuredProduct> products; // empty: tiles and waves say the rate
+  /// Rates of attention and of kernels that are no products, where they are
+  /// known by type; 0: the machine's.
+  double attentionForward = 0, attentionBackward = 0, rowFlopsPerSecond = 0;
 };
 
 /// A level of the network: devices whose numbers have the same quotient by
@@ -83,6 +86,9 @@ struct Machine {
   double memoryBytesPerSecond = 1e15; // peak
   double memoryEfficiency = 1;        // share of it that kernels reach
   double copiedPerSecond = 1e10;      // bytes copied within a device's memory
+  /// Tensors of a kernel with so many bytes in all are in a cache, which kernels
+  /// read and write at that rate. 0: no cache is known.
+  double cacheBytes = 0, cacheBytesPerSecond = 0;
   double hostBytesPerSecond = 1e10;   // to or from host memory
   double hostLatency = 5e-6;          // seconds of such a copy
 
@@ -92,9 +98,14 @@ struct Machine {
   /// Where numbers come from, by the path of one or of what contains several.
   std::map<std::string, std::string> sources;
 
-  double reachedMemory() const {
-    return memoryBytesPerSecond * memoryEfficiency;
+  /// Bytes a second that a kernel of so many bytes reaches.
+  double reachedMemory(double bytes) const {
+    return bytes <= cacheBytes ? cacheBytesPerSecond
+                               : memoryBytesPerSecond * memoryEfficiency;
   }
+  /// Operations a second of work of that form on elements of that type. Of
+  /// products: their peak.
+  double rateOf(WorkForm form, Type elementType) const;
   /// Operations a second of matrix products of elements of that type.
   double peakOf(Type elementType) const;
 

@@ -27,6 +27,7 @@ struct NumberRule {
 constexpr NumberRule flopsRule{"FLOP/s", 1e9, 1e20};
 constexpr NumberRule bandwidthRule{"bytes a second", 1e6, 1e17};
 constexpr NumberRule memoryRule{"bytes", 1e8, 1e16};
+constexpr NumberRule cacheRule{"bytes", 1e4, 1e13};
 constexpr NumberRule latencyRule{"seconds", 0, 0.999};
 constexpr NumberRule launchRule{"seconds", 0, 0.01};
 constexpr NumberRule efficiencyRule{"a share", 0.001, 1};
@@ -54,6 +55,16 @@ void visitMachine(Visitor &visitor, Machine &machine) {
   visitor.number("units", machine.units, unitsRule);
   visitor.map("types", machine.types, elementTypes, [&](TypeRates &rates) {
     visitor.number("flops_per_second", rates.flopsPerSecond, flopsRule);
+    if (visitor.isGiven("attention", rates.attentionForward > 0))
+      visitor.object("attention", [&] {
+        visitor.number("forward_flops_per_second", rates.attentionForward,
+                       flopsRule);
+        visitor.number("backward_flops_per_second", rates.attentionBackward,
+                       flopsRule);
+      });
+    if (visitor.isGiven("row_flops_per_second", rates.rowFlopsPerSecond > 0))
+      visitor.number("row_flops_per_second", rates.rowFlopsPerSecond,
+                     flopsRule);
     if (!visitor.isGiven("products", !rates.products.empty()))
       return;
     visitor.list("products", rates.products, [&](MeasuredProduct &product) {
@@ -85,6 +96,12 @@ void visitMachine(Visitor &visitor, Machine &machine) {
     visitor.number("efficiency", machine.memoryEfficiency, efficiencyRule);
     visitor.number("copied_bytes_per_second", machine.copiedPerSecond,
                    bandwidthRule);
+    if (visitor.isGiven("cache", machine.cacheBytes > 0))
+      visitor.object("cache", [&] {
+        visitor.number("bytes", machine.cacheBytes, cacheRule);
+        visitor.number("bytes_per_second", machine.cacheBytesPerSecond,
+                       bandwidthRule);
+      });
   });
   visitor.object("host", [&] {
     visitor.number("bytes_per_second", machine.hostBytesPerSecond,
@@ -134,9 +151,9 @@ std::string shortText(const json::Value &value) {
 }
 
 /// Reads a file. The first mistake is kept; what follows it is not read.
-class Reader {
+class MachineReader {
 public:
-  explicit Reader(const json::Value &root) { enter("", &root); }
+  explicit MachineReader(const json::Value &root) { enter("", &root); }
 
   std::string error; // empty: no mistake
 
@@ -309,9 +326,9 @@ private:
 };
 
 /// Writes a file, its keys in their order.
-class Writer {
+class MachineWriter {
 public:
-  explicit Writer(json::OStream &stream) : stream(stream) {}
+  explicit MachineWriter(json::OStream &stream) : stream(stream) {}
 
   bool isGiven(StringRef, bool isSet) { return isSet; }
   void text(StringRef key, const std::string &text) {
@@ -360,7 +377,7 @@ private:
 };
 
 /// Lists the numbers of a machine.
-class Lister {
+class NumberLister {
 public:
   std::vector<MachineNumber> numbers;
 
@@ -433,7 +450,7 @@ std::optional<Machine> Machine::read(const json::Value &json,
                                      std::string &error) {
   Machine machine;
   machine.types.clear();
-  Reader reader(json);
+  MachineReader reader(json);
   if (reader.error.empty()) {
     visitMachine(reader, machine);
     reader.leave();
@@ -450,7 +467,7 @@ std::string Machine::write() const {
   json::OStream json(stream, /*IndentSize=*/1);
   Machine copy = *this;
   json.object([&] {
-    Writer writer(json);
+    MachineWriter writer(json);
     visitMachine(writer, copy);
   });
   json.flush();
@@ -458,7 +475,7 @@ std::string Machine::write() const {
 }
 
 std::vector<MachineNumber> Machine::numbers() const {
-  Lister lister;
+  NumberLister lister;
   Machine copy = *this;
   visitMachine(lister, copy);
   return lister.numbers;

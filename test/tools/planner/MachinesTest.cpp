@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The files of machines, and what the reader says of wrong ones.
-#include "llvm/Support/JSON.h"
 #include "tools/planner/Machines.h"
+#include "llvm/Support/JSON.h"
 
 #include "gtest/gtest.h"
 
@@ -21,13 +21,17 @@ constexpr const char *kText = R"({
  "types": {"bf16": {"flops_per_second": 4e12,
                     "products": [{"batch": 1, "m": 8, "n": 16, "k": 32,
                                   "flops_per_second": 1e12}]},
-           "f32": {"flops_per_second": 1e12}},
+           "f32": {"flops_per_second": 1e12,
+                   "attention": {"forward_flops_per_second": 3e11,
+                                 "backward_flops_per_second": 2e11},
+                   "row_flops_per_second": 5e10}},
  "tiles": [{"m": 64, "n": 128, "efficiency": 0.9}],
  "product_efficiency": 0.8, "depth": 64,
  "attention": {"forward": 0.5, "backward": 0.4},
  "row_flops_per_second": 1e11, "launch_seconds": 2e-6,
  "memory": {"bytes": 8e9, "bytes_per_second": 1e12, "efficiency": 0.75,
-            "copied_bytes_per_second": 4e11},
+            "copied_bytes_per_second": 4e11,
+            "cache": {"bytes": 1e6, "bytes_per_second": 3e12}},
  "host": {"bytes_per_second": 2e10, "latency_seconds": 1e-5},
  "network": [{"name": "links", "devices": 2, "bytes_per_second": 5e10,
               "latency_seconds": 3e-6, "efficiency": 0.8, "slows_work": 0.1},
@@ -82,6 +86,24 @@ TEST(Machines, ReadsEveryNumber) {
   EXPECT_EQ(machine->sourceOf("types.bf16.products[0].m"), "b");
   EXPECT_EQ(machine->sourceOf("network[0].latency_seconds"), "m");
   EXPECT_EQ(machine->sourceOf("network[2].latency_seconds"), "l");
+}
+
+TEST(Machines, RatesOfATypeWin) {
+  using mlir::rota::WorkForm;
+  std::string error;
+  auto machine = readMachine(kText, error);
+  ASSERT_TRUE(machine) << error;
+  mlir::MLIRContext context;
+  auto f32 = mlir::Float32Type::get(&context);
+  auto bf16 = mlir::BFloat16Type::get(&context);
+  EXPECT_EQ(machine->rateOf(WorkForm::Attention, f32), 3e11);
+  EXPECT_EQ(machine->rateOf(WorkForm::AttentionGradient, f32), 2e11);
+  EXPECT_EQ(machine->rateOf(WorkForm::Rows, f32), 5e10);
+  EXPECT_EQ(machine->rateOf(WorkForm::Attention, bf16), 4e12 * 0.5);
+  EXPECT_EQ(machine->rateOf(WorkForm::AttentionGradient, bf16), 4e12 * 0.4);
+  EXPECT_EQ(machine->rateOf(WorkForm::Rows, bf16), 1e11);
+  EXPECT_EQ(machine->reachedMemory(1e6), 3e12);
+  EXPECT_EQ(machine->reachedMemory(2e6), 1e12 * 0.75);
 }
 
 TEST(Machines, WritesWhatItReads) {
