@@ -30,7 +30,8 @@ enum class Command : unsigned {
   Checkpoint = 32,
   Convert = 64,
   Eval = 128,
-  Report = 256
+  Report = 256,
+  Machine = 512
 };
 
 constexpr unsigned operator|(Command a, Command b) {

@@ -5,10 +5,12 @@
 #include "tools/bench/CompiledOp.h"
 
 #include "lowering/cpu/Object.h"
+#include "lowering/kernels/Passes.h"
 #include "runtime/device/cpu/CpuDevice.h"
 
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/TargetSelect.h"
@@ -34,12 +36,27 @@ static Operation *findOp(ModuleOp module) {
   return found;
 }
 
+static LogicalResult fuse(ModuleOp module) {
+  PassManager manager(module.getContext(), ModuleOp::getOperationName());
+  manager.addPass(lowering::createDecompose());
+  manager.addPass(lowering::createFormKernels());
+  return manager.run(module);
+}
+
+static CompiledOp::Buffer bufferOf(Type type) {
+  auto tensor = cast<RankedTensorType>(type);
+  return {tensor.getNumElements() * tensor.getElementTypeBitWidth() / 8,
+          tensor.getElementType().isInteger()};
+}
+
 std::unique_ptr<CompiledOp> CompiledOp::create(const std::string &source,
                                                std::vector<bool> accumulate,
                                                const std::string &cpu) {
   std::unique_ptr<CompiledOp> compiled(new CompiledOp());
   auto module = parseSourceString<ModuleOp>(source, &compiled->context);
-  Operation *op = module ? findOp(*module) : nullptr;
+  if (!module || failed(fuse(*module)))
+    return nullptr;
+  Operation *op = findOp(*module);
   if (!op)
     return nullptr;
   accumulate.resize(op->getNumResults(), false);
@@ -56,6 +73,12 @@ std::unique_ptr<CompiledOp> CompiledOp::create(const std::string &source,
     return nullptr;
   compiled->plan = *plan;
   compiled->operands = op->getNumOperands();
+  if (auto priced = dyn_cast<mlir::rota::CostOpInterface>(op))
+    compiled->price = priced.getCost();
+  for (Type type : op->getOperandTypes())
+    compiled->memory.push_back(bufferOf(type));
+  for (Type type : op->getResultTypes())
+    compiled->memory.push_back(bufferOf(type));
   ModuleOp code = compiled->library->getModule();
   if (failed(mlir::verify(code)) || failed(lowering::lowerToLLVMDialect(code)))
     return nullptr;

@@ -19,9 +19,15 @@ namespace rota::bench {
 
 class CompiledOp {
 public:
-  /// Compiles the first op of the first function in `source` that is neither a
-  /// constant nor a terminator, for the processor `cpu` (as -march names it).
-  /// Errors are printed; the result is then null.
+  /// The memory of an operand or a result.
+  struct Buffer {
+    int64_t bytes = 0;
+    bool isInteger = false;
+  };
+
+  /// Fuses row-aligned ops in `source` and compiles the first op of its first
+  /// function that is neither a constant nor a terminator, for the processor
+  /// `cpu` (as -march names it). Errors are printed; the result is then null.
   static std::unique_ptr<CompiledOp> create(const std::string &source,
                                             std::vector<bool> accumulate = {},
                                             const std::string &cpu = "native");
@@ -30,6 +36,11 @@ public:
   /// Runs all calls; a buffer per operand, then one per result.
   /// rotaLaunch divides the rows.
   void run(RotaContext *context, std::vector<void *> buffers);
+
+  /// The cost that the compiler gives the op.
+  const mlir::rota::Cost &cost() const { return price; }
+  /// A buffer per operand, then one per result.
+  const std::vector<Buffer> &buffers() const { return memory; }
 
   /// Runs all calls on this thread, each in pieces of `rows` rows, last first.
   void runInPieces(int64_t rows, std::vector<void *> buffers);
@@ -48,6 +59,8 @@ private:
   std::unique_ptr<lowering::KernelLibrary> library;
   std::unique_ptr<llvm::orc::LLJIT> jit;
   lowering::KernelPlan plan;
+  mlir::rota::Cost price;
+  std::vector<Buffer> memory;
   std::vector<RotaCpuKernel> kernels; // one per call of the plan
   unsigned operands = 0;
 };

@@ -110,6 +110,15 @@ static CommandText textOf(Command verb) {
             "flag",
             {"rota convert run1 --dtype bf16 --shard-size 5GB -o hub",
              "rota convert run1 -o hub"}};
+  case Command::Machine:
+    return {"rota machine",
+            "Lists the machines that plans are made for, shows the numbers of "
+            "one with their\nsources, or measures this host in a minute.",
+            "action",
+            "list, show or measure; after show a name or a file",
+            "flag",
+            {"rota machine show h100-sxm-80gb",
+             "rota machine measure -o here.json"}};
   case Command::Report:
     return {"rota report",
             "Draws a run as one HTML page (report.html in its folder).",
@@ -140,6 +149,27 @@ static std::optional<Ending> takeCheckpoint(Command verb, CommandLine &line,
                             "got " +
                             std::to_string(given.size()) + " arguments");
   options.checkpoint = given.front();
+  return std::nullopt;
+}
+
+/// The arguments without a flag of `machine`.
+static std::optional<Ending> takeMachine(CommandLine &line,
+                                         RunOptions &options) {
+  Texts given = std::exchange(line.positional, {});
+  constexpr std::string_view actions[] = {"list", "show", "measure"};
+  if (given.empty() || !llvm::is_contained(actions, given.front()))
+    return Ending::badInput(
+        "expected one of list, show, measure, got " +
+        (given.empty() ? "nothing" : "'" + given.front() + "'"));
+  options.action = given.front();
+  size_t names = options.action == "show" ? 1 : 0;
+  if (given.size() != 1 + names)
+    return Ending::badInput("expected " +
+                            std::string(names ? "one machine" : "nothing") +
+                            " after " + options.action + ", got " +
+                            counted(int64_t(given.size() - 1), "argument"));
+  if (names > 0)
+    options.machine = given.back();
   return std::nullopt;
 }
 
@@ -249,7 +279,8 @@ static std::optional<Ending> readArguments(Command verb, Texts arguments,
   bool isOfCheckpoints =
       verb == Command::Checkpoint || verb == Command::Convert;
   if (auto ending = isOfCheckpoints ? takeCheckpoint(verb, line, options)
-                                    : takePositional(verb, line))
+                    : verb == Command::Machine ? takeMachine(line, options)
+                                               : takePositional(verb, line))
     return ending;
   for (const std::string &path : line.positional)
     if (auto ending = readRunFile(path, table, options))
@@ -263,7 +294,7 @@ static std::optional<Ending> readArguments(Command verb, Texts arguments,
   if (Texts unneeded = line.unneeded(); !unneeded.empty())
     std::fprintf(stderr, "note: not needed to plan: --%s\n",
                  llvm::join(unneeded, ", --").c_str());
-  if (verb == Command::Report || isOfCheckpoints)
+  if (verb == Command::Report || verb == Command::Machine || isOfCheckpoints)
     return std::nullopt;
   OptionMistake mistake = verb == Command::Schedule
                               ? checkScheduleOptions(options)

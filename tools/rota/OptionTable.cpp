@@ -314,6 +314,12 @@ Rows reportRows(RunOptions &o) {
            .requiredBy = report}};
 }
 
+Rows machineRows(RunOptions &o) {
+  return {{"seconds", "Machine", "X",
+           "Seconds that measure takes, about; rates are surer with more",
+           unsigned(Command::Machine), &o.measureSeconds, 1, 3600}};
+}
+
 /// Options of `rota schedule` alone.
 Rows scheduleRows(RunOptions &o) {
   const char *actions = "Actions", *costs = "Costs";
@@ -371,6 +377,7 @@ std::vector<Option> rota::optionTable(RunOptions &options) {
   for (Rows rows : {modelRows(options), meshRows(options),
                     pipelineRows(options), scheduleRows(options),
                     reportRows(options), campaignRows(options),
+                    machineRows(options),
                     optimizerRows(options, models),
                     trainOptions(options), executionRows(options)})
     table.insert(table.end(), rows.begin(), rows.end());

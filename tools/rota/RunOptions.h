@@ -43,8 +43,9 @@ struct RunOptions : Options {
   // its own shapes, and `probe` takes them from its tokens.
   int64_t batchSize = 0;
   int64_t devices = 0; // ranks in all; 0: the product of the sizes
-  std::string machine; // a name or a file; empty: the generic one
-  int64_t nodes = 0;   // of the machine, which say `devices`; 0: not given
+  std::string
+      machine; // a name or a file; empty: the generic one. Of `machine`: shown
+  int64_t nodes = 0; // of the machine, which say `devices`; 0: not given
 
   // Output. `weights`, when empty, are those beside the model, if any.
   Level emit = Level::Executable;
@@ -59,9 +60,12 @@ struct RunOptions : Options {
   std::vector<std::string> imported;
 
   // `checkpoint` and `convert`, which have `checkpoint` too.
-  std::string action; // "list", "show" or "verify"
+  std::string action; // "list", "show", ...; of `machine` too
   std::string shardSize = "5GB";
   std::string runFolder; // `report` alone
+
+  // `machine` alone.
+  double measureSeconds = 50;
 
   // `schedule` alone.
   std::vector<std::string> compare; // schedules for a table; empty: none

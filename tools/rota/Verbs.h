@@ -32,6 +32,9 @@ int runConvert(const RunOptions &options);
 /// Draws the run in `options.runFolder` as an HTML page.
 int runReport(const RunOptions &options);
 
+/// Lists machines, shows one or measures this host, as `options.action` says.
+int runMachine(const RunOptions &options);
+
 } // namespace rota
 
 #endif // ROTA_TOOLS_ROTA_VERBS_H

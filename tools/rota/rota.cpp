@@ -33,6 +33,8 @@ static constexpr struct Verb {
      "write a checkpoint's weights as a folder of a model hub"},
     {"report", Command::Report, runReport,
      "draw a run out of the folder that its --metrics wrote"},
+    {"machine", Command::Machine, runMachine,
+     "list and show the machines of plans, or measure this host"},
 };
 
 static constexpr const char *kUsage =

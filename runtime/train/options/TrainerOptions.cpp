@@ -92,13 +92,14 @@ Rows executionRows(Options &o) {
        .help = "The file to write; of convert and of a plan's export, the "
                "folder",
        .commands = probe | Command::Compile | Command::Plan |
-                   Command::Schedule | Command::Convert | Command::Report,
+                   Command::Schedule | Command::Convert | Command::Report |
+                   Command::Machine,
        .variable = &o.output,
        .letter = 'o',
        .requiredBy = probe | Command::Convert},
       {"json", output, "", "Print JSON instead of text",
        anyRun | Command::Plan | Command::Schedule | Command::Checkpoint |
-           Command::Convert,
+           Command::Convert | Command::Machine,
        &o.json},
       {"profile", output, "", "Calls and time of each task, kernel and product",
        runs, &o.profile},

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The parts of a measurement in order, and their sources. Compiled with
+// exceptions, which do not leave this file.
+#include "tools/measure/MeasureHost.h"
+#include "tools/measure/Team.h"
+
+#include <ctime>
+#include <exception>
+#include <fmt/format.h>
+#include <fstream>
+
+namespace rota {
+namespace {
+
+/// The name that the operating system gives the processor.
+std::string processorName() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with("model name"))
+      if (size_t colon = line.find(": "); colon != line.npos)
+        return line.substr(colon + 2);
+  return "an unknown processor";
+}
+
+std::string today() {
+  std::time_t now = std::time(nullptr);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%d", std::gmtime(&now));
+  return text;
+}
+
+/// The source of each number.
+std::map<std::string, std::string> sourcesOf(const std::string &measured) {
+  std::string attention = ": 512 tokens, heads of 64",
+              rows = ": normalization, gated activation and loss";
+  return {
+      {"cores", "the cores that rota may run on"},
+      {"units", "the cores: each multiplies alone"},
+      {"types", measured + ": rotaGemm on all cores at once, the mean of y = x "
+                           "w^T, dx = dy w and dw += dy^T x; the peak is the "
+                           "best of the sizes"},
+      {"tiles", "not used: products have measured rates"},
+      {"product_efficiency", "not used: products have measured rates"},
+      {"depth", "not used: products have measured rates"},
+      {"types.bf16.attention", measured + attention},
+      {"types.f32.attention", measured + attention},
+      {"types.bf16.row_flops_per_second", measured + rows},
+      {"types.f32.row_flops_per_second", measured + rows},
+      {"attention", "as measured for f32"},
+      {"row_flops_per_second", "as measured for f32"},
+      {"launch_seconds", measured + ": a kernel of one row"},
+      {"memory.bytes", "the memory that the operating system has"},
+      {"memory.bytes_per_second", measured + ": memcpy on all cores at once, "
+                                             "read and written"},
+      {"memory.efficiency", measured + ": a compiled addition of 96 MiB"},
+      {"memory.cache", measured + ": compiled additions that are at least "
+                                  "twice as fast as those in memory"},
+      {"memory.copied_bytes_per_second", measured + ": memcpy"},
+      {"host", measured + ": as between ranks"},
+      {"network", measured + ": all-gather, reduce-scatter and messages "
+                             "between ranks as threads"},
+      {"network[0].efficiency", "part of the measured bandwidth"},
+      {"network[0].slows_work",
+       "transfers between threads are work of the same cores"}};
+}
+
+} // namespace
+
+std::optional<HostMeasurement> measureHost(const HostRequest &request,
+                                           std::string &error) try {
+  HostMeasurement result;
+  mlir::rota::Machine &machine = result.machine;
+  machine = {};
+  machine.name = "here";
+  std::string measured =
+      fmt::format("measured on {} by rota {}", today(), request.version);
+  machine.description =
+      fmt::format("{}, {} cores, {}", processorName(), request.cores, measured);
+  machine.device = "cpu";
+  machine.cores = request.cores;
+  machine.units = request.cores;
+  double free = freeShare(request.cores), done = 0;
+  auto begin = [&](const char *part, double share) {
+    request.progress(part, done);
+    done += share;
+    return share * request.seconds;
+  };
+  measureMemory(machine, request.cores, begin("memory", 0.04));
+  measureProducts(machine, request.cores, begin("products", 0.7));
+  if (!measureKernels(machine, request.cores, begin("kernels", 0.16))) {
+    error = "a kernel cannot be compiled for this host";
+    return std::nullopt;
+  }
+  measureMessages(machine, request.cores, begin("messages between ranks", 0.1));
+  result.freeShare = std::min(free, freeShare(request.cores));
+  machine.sources = sourcesOf(measured);
+  return result;
+} catch (const std::exception &failure) {
+  error = failure.what();
+  return std::nullopt;
+}
+
+} // namespace rota

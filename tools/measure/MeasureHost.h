@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// This host as a machine of the planner: its rates, measured with the code that
+// trainers run.
+#ifndef ROTA_TOOLS_MEASURE_MEASUREHOST_H
+#define ROTA_TOOLS_MEASURE_MEASUREHOST_H
+
+#include "ir/rota/cost/Machine.h"
+
+#include <functional>
+
+namespace rota {
+
+struct HostRequest {
+  double seconds = 50; // that the measurement takes, about
+  int cores = 1;       // that ranks share
+  std::string version; // of rota, for the sources
+  /// Called before each part, with the share of the time that has passed.
+  std::function<void(const std::string &part, double share)> progress;
+};
+
+struct HostMeasurement {
+  mlir::rota::Machine machine;
+  double freeShare = 1; // of the cores' time, while it was measured
+};
+
+/// Measures. Nothing, with the reason in `error`, where code cannot be compiled
+/// or memory is short.
+std::optional<HostMeasurement> measureHost(const HostRequest &request,
+                                           std::string &error);
+
+/// The parts of a measurement. Each takes about `seconds`.
+void measureProducts(mlir::rota::Machine &machine, int cores, double seconds);
+void measureMemory(mlir::rota::Machine &machine, int cores, double seconds);
+/// False where a kernel cannot be compiled; the reason is printed.
+bool measureKernels(mlir::rota::Machine &machine, int cores, double seconds);
+void measureMessages(mlir::rota::Machine &machine, int cores, double seconds);
+
+} // namespace rota
+
+#endif // ROTA_TOOLS_MEASURE_MEASUREHOST_H

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Messages and collectives between ranks that are threads of one process.
+// Compiled with exceptions.
+#include "runtime/collective/local/LocalNetwork.h"
+#include "tools/measure/MeasureHost.h"
+#include "tools/measure/Team.h"
+
+#include <algorithm>
+#include <thread>
+
+namespace rota {
+namespace {
+
+constexpr int kMostRanks = 8;
+constexpr int64_t kLargeBytes = int64_t(8) << 20; // of a rank's part
+constexpr int64_t kSmallBytes = 256;
+
+/// One rank's end of what is measured.
+struct RankEnd {
+  Communicator &communicator;
+  RankGroup group;
+  std::vector<float> part, whole;
+
+  RankEnd(Communicator &communicator, int64_t bytes)
+      : communicator(communicator),
+        group(
+            groupOf({{"all", communicator.size()}}, communicator.rank(), {0})),
+        part(size_t(bytes) / 4, 1.0f),
+        whole(part.size() * size_t(communicator.size()), 1.0f) {}
+
+  void gather() {
+    communicator.run(Stream::Weights, collective(Collective::Kind::AllGather),
+                     group, part.data(), whole.data());
+  }
+  void scatter() {
+    communicator.run(Stream::Gradients,
+                     collective(Collective::Kind::ReduceScatter), group,
+                     whole.data(), part.data());
+  }
+  /// Sends the part around a ring.
+  void pass() {
+    int ranks = communicator.size(), rank = communicator.rank();
+    auto bytes = int64_t(part.size() * 4);
+    Request sent = communicator.send(Stream::Forward, (rank + 1) % ranks,
+                                     part.data(), bytes);
+    communicator.wait(communicator.receive(
+        Stream::Forward, (rank + ranks - 1) % ranks, whole.data(), bytes));
+    communicator.wait(sent);
+  }
+
+private:
+  Collective collective(Collective::Kind kind) const {
+    Collective collective;
+    collective.kind = kind;
+    collective.axes = {0};
+    collective.size = int64_t(whole.size());
+    return collective;
+  }
+};
+
+/// Seconds of `run` on `ranks` ranks, each on a thread. Rank 0 says how often
+/// all of them run, by a sum.
+double secondsOf(int ranks, int64_t bytes, double seconds,
+                 void (RankEnd::*run)()) {
+  LocalNetwork network(ranks);
+  double median = 0;
+  std::vector<std::thread> threads;
+  for (int number = 0; number < ranks; ++number)
+    threads.emplace_back([&, number] {
+      RankEnd rank(network.at(number), bytes);
+      Collective sum;
+      sum.kind = Collective::Kind::AllReduce;
+      sum.axes = {0};
+      auto isOver = [&](float over) {
+        rank.communicator.run(Stream::Step, sum, rank.group, &over, &over);
+        return over > 0;
+      };
+      if (number > 0) {
+        while (!isOver(0))
+          (rank.*run)();
+        return;
+      }
+      std::vector<double> samples;
+      WallClock whole;
+      while (!isOver(samples.size() >= 5 && whole.seconds() > seconds)) {
+        WallClock each;
+        (rank.*run)();
+        samples.push_back(each.seconds());
+      }
+      std::sort(samples.begin(), samples.end());
+      median = samples[samples.size() / 2];
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  return median;
+}
+
+} // namespace
+
+void measureMessages(mlir::rota::Machine &machine, int cores, double seconds) {
+  int ranks = std::clamp(cores, 2, kMostRanks);
+  auto measure = [&](int64_t bytes, void (RankEnd::*run)()) {
+    return secondsOf(ranks, bytes, seconds / 6, run);
+  };
+  double steps = ranks - 1, bytes = 0, time = 0, latency = 0;
+  for (auto run : {&RankEnd::gather, &RankEnd::scatter}) {
+    latency += measure(kSmallBytes, run) / steps;
+    time += measure(kLargeBytes, run);
+    bytes += steps * double(kLargeBytes);
+  }
+  latency = (latency + measure(kSmallBytes, &RankEnd::pass)) / 3;
+  time += measure(kLargeBytes, &RankEnd::pass);
+  bytes += double(kLargeBytes);
+  machine.network = {{"memory of the host", 0, bytes / time, latency, 1, 1}};
+  machine.hostBytesPerSecond = bytes / time;
+  machine.hostLatency = latency;
+}
+
+} // namespace rota

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Matrix products by size, in the three forms that the derivative of a layer
+// has. Compiled with exceptions.
+#include "runtime/device/Context.h"
+#include "runtime/device/cpu/Gemm.h"
+#include "tools/measure/MeasureHost.h"
+#include "tools/measure/Team.h"
+
+#include <algorithm>
+#include <memory>
+
+namespace rota {
+namespace {
+
+using mlir::rota::MeasuredProduct;
+using mlir::rota::ProductSize;
+
+/// Sizes of each of m, n, k.
+constexpr int64_t kSizes[] = {32, 128, 512, 2048};
+/// Those that are measured first, whatever the time.
+constexpr int64_t kFirstSizes[] = {128, 512};
+
+/// The products of a layer: y = x w^T, dx = dy w, dw += dy^T x.
+enum class Form { Forward, InputGradient, WeightGradient };
+constexpr Form kForms[] = {Form::Forward, Form::InputGradient,
+                           Form::WeightGradient};
+
+RotaGemm describe(const ProductSize &size, Form form, int32_t type) {
+  RotaGemm gemm = {};
+  gemm.batch = 1;
+  gemm.m = int64_t(size.m), gemm.n = int64_t(size.n), gemm.k = int64_t(size.k);
+  gemm.transposeA = form == Form::WeightGradient;
+  gemm.transposeB = form == Form::Forward;
+  gemm.lda = gemm.transposeA ? gemm.m : gemm.k;
+  gemm.ldb = gemm.transposeB ? gemm.k : gemm.n;
+  gemm.ldc = gemm.n;
+  gemm.accumulate = form == Form::WeightGradient;
+  gemm.typeA = gemm.typeB = type;
+  gemm.typeC = form == Form::WeightGradient ? ROTA_F32 : type;
+  return gemm;
+}
+
+/// One product with operands of its own, whose elements are about 1 in either
+/// type. Each call takes the next copy of them.
+Repeated makeProduct(const RotaGemm &gemm) {
+  struct Work {
+    RotaGemm gemm;
+    std::vector<uint32_t> memory;
+    size_t a, b, copy; // elements of an operand, of a copy of all
+    size_t next = 0;
+    RotaContext context; // without cores: all on the calling thread
+  };
+  auto a = size_t(gemm.m * gemm.k), b = size_t(gemm.k * gemm.n),
+       copy = a + b + size_t(gemm.m * gemm.n);
+  std::vector<uint32_t> memory(copy * size_t(copiesOf(int64_t(4 * copy))),
+                               0x3f803f80u);
+  auto work = std::make_shared<Work>(gemm, std::move(memory), a, b, copy);
+  return [work] {
+    uint32_t *place = work->memory.data() + work->next;
+    rotaHostGemm(&work->context, &work->gemm, place, place + work->a,
+                 place + work->a + work->b);
+    work->next = (work->next + work->copy) % work->memory.size();
+  };
+}
+
+/// The first sizes, then the others by their work.
+std::vector<ProductSize> sizesInOrder() {
+  std::vector<ProductSize> sizes;
+  for (int64_t m : kSizes)
+    for (int64_t n : kSizes)
+      for (int64_t k : kSizes)
+        sizes.push_back({1, double(m), double(n), double(k)});
+  auto isFirst = [](const ProductSize &size) {
+    return llvm::all_of(
+        llvm::ArrayRef({size.m, size.n, size.k}),
+        [](double each) { return llvm::is_contained(kFirstSizes, each); });
+  };
+  auto keyOf = [&](const ProductSize &size) {
+    return std::tuple(!isFirst(size), size.flops(), size.m, size.n);
+  };
+  llvm::sort(sizes, [&](const ProductSize &a, const ProductSize &b) {
+    return keyOf(a) < keyOf(b);
+  });
+  return sizes;
+}
+
+std::vector<MeasuredProduct> measureType(int32_t type, int cores,
+                                         double seconds) {
+  std::vector<ProductSize> sizes = sizesInOrder();
+  std::vector<MeasuredProduct> products;
+  WallClock watch;
+  for (const auto &[index, size] : llvm::enumerate(sizes)) {
+    double left = seconds - watch.seconds();
+    double each = left / double(sizes.size() - index) / std::size(kForms);
+    // Warming up and three repetitions of each form, where they fit.
+    bool isFirst = index < 8; // all of kFirstSizes
+    if (!isFirst && !products.empty() &&
+        4 * std::size(kForms) * size.flops() * cores >
+            left * products.back().flopsPerSecond)
+      continue;
+    double total = 0;
+    for (Form form : kForms)
+      total += secondsTogether(cores, std::max(each / 2, 0.0), [&](int) {
+        return makeProduct(describe(size, form, type));
+      });
+    products.push_back(
+        {size, double(std::size(kForms)) * size.flops() * cores / total});
+  }
+  return products;
+}
+
+} // namespace
+
+void measureProducts(mlir::rota::Machine &machine, int cores, double seconds) {
+  for (auto [name, type] :
+       {std::pair("f32", ROTA_F32), std::pair("bf16", ROTA_BF16)}) {
+    mlir::rota::TypeRates &rates = machine.types[name];
+    rates.products = measureType(type, cores, seconds / 2);
+    for (const MeasuredProduct &product : rates.products)
+      rates.flopsPerSecond =
+          std::max(rates.flopsPerSecond, product.flopsPerSecond);
+  }
+}
+
+} // namespace rota

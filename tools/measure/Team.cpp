@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/measure/Team.h"
+
+#include <algorithm>
+#include <barrier>
+#include <chrono>
+#include <ctime>
+#include <thread>
+#include <vector>
+
+namespace rota {
+namespace {
+
+/// A sample is at least this long: the clocks are read in some 100 ns.
+constexpr double kLeastSample = 300e-6;
+constexpr size_t kLeastSamples = 3, kMostSamples = 200;
+
+double wallSeconds() {
+  return std::chrono::duration<double>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+/// Processor time of the calling thread.
+double threadSeconds() {
+  timespec time;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return double(time.tv_sec) + 1e-9 * double(time.tv_nsec);
+}
+
+double median(std::vector<double> &samples) {
+  auto middle = samples.begin() + std::ptrdiff_t(samples.size() / 2);
+  std::nth_element(samples.begin(), middle, samples.end());
+  return *middle;
+}
+
+/// The median processor time of `run`, which has run once before.
+double sample(double budget, const Repeated &run) {
+  std::vector<double> samples;
+  double begin = wallSeconds();
+  int repeat = 1;
+  while (samples.size() < kLeastSamples ||
+         (samples.size() < kMostSamples && wallSeconds() - begin < budget)) {
+    double start = threadSeconds();
+    for (int i = 0; i < repeat; ++i)
+      run();
+    double seconds = threadSeconds() - start;
+    if (samples.empty() && seconds < kLeastSample && repeat < (1 << 20)) {
+      repeat *= seconds < kLeastSample / 8 ? 8 : 2;
+      continue;
+    }
+    samples.push_back(seconds / repeat);
+  }
+  return median(samples);
+}
+
+} // namespace
+
+WallClock::WallClock() : begin(wallSeconds()) {}
+double WallClock::seconds() const { return wallSeconds() - begin; }
+
+double secondsTogether(int cores, double budget,
+                       const std::function<Repeated(int thread)> &make) {
+  std::vector<double> seconds(cores);
+  std::vector<std::thread> threads;
+  std::barrier start(cores);
+  for (int thread = 0; thread < cores; ++thread)
+    threads.emplace_back([&, thread] {
+      Repeated work = make(thread);
+      work(); // compiles products, maps memory
+      start.arrive_and_wait();
+      seconds[thread] = sample(budget, work);
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  double rate = 0;
+  for (double each : seconds)
+    rate += 1 / each;
+  return cores / rate;
+}
+
+double freeShare(int cores) {
+  std::vector<double> shares(cores);
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < cores; ++thread)
+    threads.emplace_back([&shares, thread] {
+      double begin = wallSeconds(), own = threadSeconds();
+      while (wallSeconds() - begin < 0.1) {
+      }
+      shares[thread] = (threadSeconds() - own) / (wallSeconds() - begin);
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  double sum = 0;
+  for (double share : shares)
+    sum += share;
+  return std::min(1.0, sum / cores);
+}
+
+} // namespace rota

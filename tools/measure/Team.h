@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Threads that work at once, one on each core, and the time that their work
+// takes.
+#ifndef ROTA_TOOLS_MEASURE_TEAM_H
+#define ROTA_TOOLS_MEASURE_TEAM_H
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+
+namespace rota {
+
+/// Work that can be repeated.
+using Repeated = std::function<void()>;
+
+/// Repeats work on `cores` threads at once: `make` is called on each thread,
+/// for work with memory of its own. Returns the seconds in which each thread
+/// does its work once: the harmonic mean of the threads' medians. They are
+/// seconds of processor time, so that other programs count less. Ends after
+/// some `budget` seconds, after three repetitions at least.
+double secondsTogether(int cores, double budget,
+                       const std::function<Repeated(int thread)> &make);
+
+/// The copies of work's memory that are used one after another, so that it is
+/// as cold as a trainer's: more than a core's part of the caches.
+inline int64_t copiesOf(int64_t bytes) {
+  return std::clamp<int64_t>((int64_t(32) << 20) / std::max<int64_t>(bytes, 1),
+                             1, 64);
+}
+
+/// Wall-clock time since it was made.
+class WallClock {
+public:
+  WallClock();
+  double seconds() const;
+
+private:
+  double begin;
+};
+
+/// The share of the cores' time that a program gets now which asks for all of
+/// it: 1 on an idle machine.
+double freeShare(int cores);
+
+} // namespace rota
+
+#endif // ROTA_TOOLS_MEASURE_TEAM_H
