@@ -23,9 +23,10 @@ double secondsTogether(int cores, double budget,
                        const std::function<Repeated(int thread)> &make);
 
 /// The copies of work's memory that are used one after another, so that it is
-/// as cold as a trainer's: more than a core's part of the caches.
+/// as cold as a trainer's: more than a core's own caches hold, but not all that
+/// the cores share.
 inline int64_t copiesOf(int64_t bytes) {
-  return std::clamp<int64_t>((int64_t(32) << 20) / std::max<int64_t>(bytes, 1),
+  return std::clamp<int64_t>((int64_t(8) << 20) / std::max<int64_t>(bytes, 1),
                              1, 64);
 }
 
