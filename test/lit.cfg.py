@@ -47,6 +47,11 @@ try:
     config.available_features.add("nvidia-driver")
 except OSError:
     pass
+# A browser, for pages.
+chromium = shutil.which("chromium") or shutil.which("google-chrome")
+if chromium:
+    config.available_features.add("chromium")
+    config.substitutions.append(("%chromium", chromium))
 # libFuzzer and sanitizers, when the tests were configured.
 if config.fuzzer:
     config.available_features.add("fuzzer")

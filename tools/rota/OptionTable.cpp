@@ -263,6 +263,10 @@ Rows executionRows(RunOptions &o) {
        "Print each transfer between ranks: tensor, reason, and exposed time; "
        "in a plan, what each axis of the mesh divides too",
        compile | plan, &o.explain},
+      {"report", output, "PATH",
+       "Write the plan as an HTML page too: timeline, memory over time, "
+       "transfers",
+       plan, &o.report},
       {"state", output, "",
        "Print the tensors that a checkpoint holds, and nothing else", plan,
        &o.state},

@@ -53,7 +53,7 @@ int runPlan(const RunOptions &options) {
     policies = comparePolicies(request);
   fmt::print("{}", options.json ? planJsonText(options, report)
                                 : describePlan(options, report));
-  return kExitSuccess;
+  return options.report.empty() ? kExitSuccess : writePlanPage(options, report);
 }
 
 } // namespace rota

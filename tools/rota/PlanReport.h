@@ -25,6 +25,9 @@ std::string planJsonText(const RunOptions &options, const PlanReport &report);
 nlohmann::ordered_json planJson(const RunOptions &options,
                                 const PlanReport &report);
 
+/// Writes the page that the options name; an exit code.
+int writePlanPage(const RunOptions &options, const PlanReport &report);
+
 } // namespace rota
 
 #endif // ROTA_TOOLS_ROTA_PLANREPORT_H

@@ -52,6 +52,7 @@ struct RunOptions : Options {
   bool explain = false;
   bool state = false;
   CampaignRequest campaign;
+  std::string report;             // page of a plan; empty: none
   std::string measured;           // a trace; empty: none
   std::optional<Remarks> remarks; // none: not printed
   /// The engine whose configuration is written in the place of the plan.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Memory by rank and use, as stacked bars.
+#include "tools/rota/report/MemoryBars.h"
 #include "tools/rota/report/Svg.h"
 #include "tools/rota/report/Tables.h"
 
@@ -15,18 +16,12 @@ namespace {
 constexpr size_t kColours = 10;
 constexpr int64_t kMostBars = 32;
 
-struct Bar {
-  std::string label;
-  const Json *stage;
-  std::optional<double> reached;
-};
-
 class MemoryChart {
 public:
-  explicit MemoryChart(std::vector<Bar> given)
+  explicit MemoryChart(std::vector<MemoryBar> given)
       : bars(std::move(given)),
         drawing(kWidth, kTop + kBottom + kRow * double(bars.size())) {
-    for (const Bar &bar : bars) {
+    for (const MemoryBar &bar : bars) {
       double total = 0;
       for (const auto &[use, bytes] : member(*bar.stage, "uses").items())
         if (bytes.is_number() && bytes.get<double>() > 0) {
@@ -42,14 +37,9 @@ public:
     if (!(most > 0))
       return "";
     double bottom = kTop + kRow * double(bars.size());
-    double unit = 1;
-    while (most / unit >= 1024)
-      unit *= 1024;
-    for (double tick : roundTicks(0, most / unit, 6)) {
-      drawing.addLine(xOf(tick * unit), kTop - 4, xOf(tick * unit), bottom,
-                      "grid");
-      drawing.addText(xOf(tick * unit), bottom + 16, byteText(tick * unit),
-                      "middle", "tick");
+    for (double tick : byteTicks(most, 6)) {
+      drawing.addLine(xOf(tick), kTop - 4, xOf(tick), bottom, "grid");
+      drawing.addText(xOf(tick), bottom + 16, byteText(tick), "middle", "tick");
     }
     for (size_t i = 0; i < bars.size(); ++i)
       drawBar(bars[i], kTop + kRow * double(i));
@@ -69,7 +59,7 @@ private:
     return fmt::format("u{}", std::min(number, kColours - 1));
   }
 
-  void drawBar(const Bar &bar, double y) {
+  void drawBar(const MemoryBar &bar, double y) {
     drawing.addText(4, y + 13, bar.label, "start", "tick");
     double from = 0;
     for (const auto &[use, bytes] : member(*bar.stage, "uses").items()) {
@@ -96,7 +86,7 @@ private:
     return html + "</p>\n";
   }
 
-  std::vector<Bar> bars;
+  std::vector<MemoryBar> bars;
   SvgDrawing drawing;
   std::vector<std::string> uses; // in the order of their first appearance
   double most = 0;
@@ -120,8 +110,8 @@ int64_t stageOf(const Json &mesh, int64_t rank) {
   return rank / stride % size;
 }
 
-std::vector<Bar> barsOf(const RunFolder &folder) {
-  std::vector<Bar> bars;
+std::vector<MemoryBar> barsOf(const RunFolder &folder) {
+  std::vector<MemoryBar> bars;
   const Json &stages = member(folder.run, "stages");
   if (!stages.is_array())
     return bars;
@@ -136,7 +126,7 @@ std::vector<Bar> barsOf(const RunFolder &folder) {
     auto stage = static_cast<size_t>(stageOf(member(folder.run, "mesh"), r));
     if (stage >= stages.size())
       continue;
-    Bar bar{fmt::format("rank {}", r), &stages[stage], std::nullopt};
+    MemoryBar bar{fmt::format("rank {}", r), &stages[stage], std::nullopt};
     if (reports.is_array() && static_cast<size_t>(r) < reports.size())
       bar.reached = number(reports[static_cast<size_t>(r)], "reached_bytes");
     bars.push_back(bar);
@@ -146,13 +136,18 @@ std::vector<Bar> barsOf(const RunFolder &folder) {
 
 } // namespace
 
+std::string memoryBars(std::vector<MemoryBar> bars) {
+  std::string picture = MemoryChart(std::move(bars)).draw();
+  return picture.empty() ? "" : "<div class=\"wide\">" + picture + "</div>\n";
+}
+
 std::string memorySection(const RunFolder &folder) {
-  std::string picture = MemoryChart(barsOf(folder)).draw();
+  std::string picture = memoryBars(barsOf(folder));
   if (picture.empty())
     return "";
   return "<h2>Memory</h2>\n<p>Planned bytes of each rank by use; the mark is "
-         "the highest byte that was written.</p>\n<div class=\"wide\">" +
-         picture + "</div>\n";
+         "the highest byte that was written.</p>\n" +
+         picture;
 }
 
 } // namespace rota::report

@@ -6,7 +6,7 @@
 #ifndef ROTA_TOOLS_ROTA_REPORT_RUNFOLDER_H
 #define ROTA_TOOLS_ROTA_REPORT_RUNFOLDER_H
 
-#include "tools/planner/LooseJson.h"
+#include "tools/rota/report/Html.h"
 
 #include <cstdint>
 #include <map>
@@ -15,8 +15,6 @@
 #include <vector>
 
 namespace rota::report {
-
-using json::Json, json::member, json::number, json::parseJson, json::text;
 
 struct RunFolder {
   Json run, summary; // objects; null where the file is missing or broken

@@ -2,54 +2,21 @@
 //
 // Tables of the run's numbers and of its options.
 #include "runtime/metrics/StepNumbers.h"
-#include "runtime/program/MeshText.h"
 #include "runtime/text/Text.h"
+#include "tools/rota/report/Html.h"
 #include "tools/rota/report/Svg.h"
 #include "tools/rota/report/Tables.h"
 
-#include <cmath>
 #include <fmt/format.h>
 
 namespace rota::report {
 
 namespace {
 
-std::string percentText(double share) {
-  return fmt::format("{:.1f} %", 100 * share);
-}
-
-std::string wholeText(double value) { return grouped(std::llround(value)); }
-
-class Table {
-public:
-  void add(const std::string &name, const std::string &value) {
-    if (!value.empty())
-      html += fmt::format("<tr><th>{}</th><td>{}</td></tr>\n", escaped(name),
-                          escaped(value));
-  }
-  /// A number of `object`, where it has that.
-  void add(const std::string &name, const Json &object, const char *key,
-           std::string (*format)(double)) {
-    if (auto value = number(object, key))
-      add(name, format(*value));
-  }
-
-  void add(const Json &object, StepNumber which) {
-    if (auto value = number(object, keyOf(which)))
-      add(infoOf(which).title, textOf(infoOf(which).format, *value));
-  }
-
-  /// Two tables side by side where there is room.
-  std::string html;
-};
-
-std::string meshText(const Json &mesh) {
-  std::string text;
-  if (mesh.is_object())
-    for (const auto &[axis, size] : mesh.items())
-      if (size.is_number_integer())
-        addAxis(text, axis, size.get<int64_t>());
-  return text;
+/// A number of a step, where `object` has that.
+void addNumber(Table &table, const Json &object, StepNumber which) {
+  if (auto value = number(object, keyOf(which)))
+    table.add(infoOf(which).title, textOf(infoOf(which).format, *value));
 }
 
 /// The last step's number of that name.
@@ -87,11 +54,11 @@ void addEnd(Table &table, const Json &end) {
   table.add("of it at the start", time, "start", secondsText);
   table.add("of it in validation", time, "validation", secondsText);
   table.add("goodput", end, "goodput", percentText);
-  table.add(end, StepNumber::TokensPerSecond);
-  table.add(end, StepNumber::Utilization);
+  addNumber(table, end, StepNumber::TokensPerSecond);
+  addNumber(table, end, StepNumber::Utilization);
   table.add("peak, operations per second", end, "peak_flops", shortNumber);
-  table.add(end, StepNumber::BubbleMeasured);
-  table.add(end, StepNumber::BubblePlanned);
+  addNumber(table, end, StepNumber::BubbleMeasured);
+  addNumber(table, end, StepNumber::BubblePlanned);
   table.add("exposed communication", end, "exposed_share", percentText);
   table.add("peak memory of a rank, planned", end, "planned_peak_bytes",
             byteText);

@@ -77,6 +77,16 @@ void SvgDrawing::addPath(const std::vector<std::pair<double, double>> &points,
   body += fmt::format("\" class=\"line {}\"/>\n", style);
 }
 
+void SvgDrawing::addArea(const std::vector<std::pair<double, double>> &points,
+                         const std::string &style, const std::string &tip) {
+  body += "<path d=\"";
+  for (size_t i = 0; i < points.size(); ++i)
+    body += fmt::format("{}{:.1f} {:.1f}", i ? "L" : "M", points[i].first,
+                        points[i].second);
+  body += fmt::format("Z\" class=\"{}\"><title>{}</title></path>\n", style,
+                      escaped(tip));
+}
+
 void SvgDrawing::addCircle(double x, double y, double radius,
                            const std::string &style, const std::string &tip) {
   body += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{:.1f}\" "
@@ -84,10 +94,24 @@ void SvgDrawing::addCircle(double x, double y, double radius,
                       x, y, radius, style, escaped(tip));
 }
 
-std::string SvgDrawing::finish(const std::string &title) const {
+std::string SvgDrawing::finish(const std::string &title,
+                               double leastWidth) const {
+  std::string style =
+      leastWidth > 0 ? fmt::format(" style=\"min-width:{:.0f}px\"", leastWidth)
+                     : "";
   return fmt::format("<svg viewBox=\"0 0 {:.0f} {:.0f}\" role=\"img\" "
-                     "aria-label=\"{}\">\n{}</svg>\n",
-                     width, height, escaped(title), body);
+                     "aria-label=\"{}\"{}>\n{}</svg>\n",
+                     width, height, escaped(title), style, body);
+}
+
+std::vector<double> byteTicks(double most, int count) {
+  double unit = 1;
+  while (most / unit >= 1024)
+    unit *= 1024;
+  std::vector<double> ticks = roundTicks(0, most / unit, count);
+  for (double &tick : ticks)
+    tick *= unit;
+  return ticks;
 }
 
 namespace {

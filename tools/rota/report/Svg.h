@@ -35,16 +35,24 @@ public:
                const std::string &style = "");
   void addPath(const std::vector<std::pair<double, double>> &points,
                const std::string &style);
+  /// A closed area.
+  void addArea(const std::vector<std::pair<double, double>> &points,
+               const std::string &style, const std::string &tip);
   void addCircle(double x, double y, double radius, const std::string &style,
                  const std::string &tip);
 
-  /// The svg element; `title` is for readers that do not see it.
-  std::string finish(const std::string &title) const;
+  /// The svg element; `title` is for readers that do not see it. It is as wide
+  /// as the page but at least `leastWidth` pixels.
+  std::string finish(const std::string &title, double leastWidth = 0) const;
 
 private:
   double width, height;
   std::string body;
 };
+
+/// Round numbers of bytes from 0 to `most`, at most `count` + 1, in the unit of
+/// byteText.
+std::vector<double> byteTicks(double most, int count);
 
 /// A line of a chart.
 struct Series {
