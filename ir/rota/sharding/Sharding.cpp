@@ -408,6 +408,11 @@ SmallVector<AxisRefAttr> rota::mergedAxes(ArrayRef<AxisRefAttr> axes,
       }
     }
     bool isWhole = before == 1 && size == mesh.getSize(axis);
+    bool isMerged = before != ref.getBefore() || size != mesh.getSize(ref);
+    if (!isMerged && isWhole == ref.isWhole()) {
+      merged.push_back(ref); // without a search for the attribute
+      continue;
+    }
     merged.push_back(
         isWhole ? AxisRefAttr::get(mesh.getContext(), axis)
                 : AxisRefAttr::get(mesh.getContext(), axis, before, size));
