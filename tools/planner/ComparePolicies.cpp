@@ -53,6 +53,19 @@ void readChunks(const PolicyParts &parts, PolicyPlan &row) {
   }
 }
 
+/// Waits of a rank of the stage in a timeline inside functions.
+double exposedInside(const TransferEstimates &estimates, const Stage &stage,
+                     int64_t microbatches) {
+  double seconds = 0;
+  for (const ActionTemplate &form : stage.templates)
+    for (const Call &call : form.calls)
+      if (const FunctionCost *cost = estimates.costOf(call.task);
+          cost && isCompute(form.kind))
+        for (double exposed : estimates.exposedSeconds(*cost))
+          seconds += double(microbatches) * exposed;
+  return seconds;
+}
+
 /// The times of all ranks.
 void readTimes(const TransferEstimates &estimates, const PolicyParts &parts,
                const PlanRequest &request, PolicyPlan &row) {
@@ -69,6 +82,10 @@ void readTimes(const TransferEstimates &estimates, const PolicyParts &parts,
     need.exposed =
         exposed.gathers + exposed.reductions + exposed.sums + exposed.refreshes;
   }
+  for (const Stage &stage : program.stages)
+    row.exposedInside +=
+        exposedInside(estimates, stage, program.microbatches) /
+        double(program.stages.size());
   if (simulation)
     row.time = stepTime(estimates, parts.timeline, *simulation);
   if (hasStepBarrier(program, request.optimizer, request.skip))

@@ -50,6 +50,8 @@ struct PolicyPlan {
   std::shared_ptr<const PolicyParts> parts; // none where there is no plan
   StepTime time; // of a step with a barrier
   std::optional<double> steadyStep; // the timeline without a step barrier
+  /// Of a mean rank in a timeline: waits for collectives inside functions.
+  double exposedInside = 0;
 };
 
 /// Plans a model without a bound on memory, in a context of its own and without
