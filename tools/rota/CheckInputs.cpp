@@ -96,4 +96,14 @@ std::optional<int64_t> finishedSteps(const RunOptions &options) {
   }
 }
 
+bool checkOutput(const std::string &path, std::string &error) {
+  try {
+    checkWritable(path);
+    return true;
+  } catch (const InputError &failure) {
+    error = failure.what();
+    return false;
+  }
+}
+
 } // namespace rota

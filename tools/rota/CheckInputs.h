@@ -23,6 +23,9 @@ bool checkDataGiven(bool takesTokens, const RunOptions &options,
 /// run.
 std::optional<int64_t> finishedSteps(const RunOptions &options);
 
+/// Whether a file can be written at `path`; else the reason in `error`.
+bool checkOutput(const std::string &path, std::string &error);
+
 } // namespace rota
 
 #endif // ROTA_TOOLS_ROTA_CHECKINPUTS_H

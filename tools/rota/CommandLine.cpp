@@ -296,6 +296,10 @@ static std::optional<Ending> readArguments(Command verb, Texts arguments,
                  llvm::join(unneeded, ", --").c_str());
   if (verb == Command::Report || verb == Command::Machine || isOfCheckpoints)
     return std::nullopt;
+  if (verb == Command::Plan && !options.output.empty() && !options.search &&
+      !options.exported)
+    return Ending::badInput("'output': expected 'search' beside it, whose best "
+                            "plan is written, or 'export'");
   OptionMistake mistake = verb == Command::Schedule
                               ? checkScheduleOptions(options)
                               : checkOptions(options);

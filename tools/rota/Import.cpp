@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/rota/Import.h"
 
+#include "ir/rota/sharding/MeshText.h"
 #include "tools/planner/engines/Engines.h"
+#include "tools/planner/search/PlanCandidate.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
@@ -56,6 +58,13 @@ static void printNotes(const engines::EngineImport &import,
                  llvm::join(import.ignored, ", ").c_str());
 }
 
+/// The ranks of a mesh; 0 where a size is open.
+static int64_t ranksOf(const std::vector<std::string> &mesh) {
+  std::string error;
+  auto sizes = mlir::rota::parseMeshSizes(llvm::join(mesh, ","), error);
+  return sizes ? std::max<int64_t>(llvm::product_of(*sizes), 0) : 0;
+}
+
 std::optional<Ending> takeImport(const std::vector<Option> &table,
                                  RunOptions &options) {
   if (!options.given.contains("import"))
@@ -70,6 +79,11 @@ std::optional<Ending> takeImport(const std::vector<Option> &table,
     const Option *option = findOption(table, name, verbs);
     if (!option || options.given.contains(name))
       continue;
+    if (options.search && isSearched(name)) {
+      if (name == "mesh" && options.devices == 0)
+        options.devices = ranksOf(texts);
+      continue;
+    }
     if (std::string wrong = assignText(*option, texts); !wrong.empty())
       return Ending::badInput("'import': '" + name + "': " + wrong);
     options.given.insert(name);

@@ -44,11 +44,14 @@ void rota::boundByMachine(RunOptions &options) {
   CompilerOptions &compiler = options.compiler;
   if (!compiler.machine || compiler.machine->memoryBytes == 0)
     return;
-  std::string error;
-  auto sizes = mlir::rota::parseMeshSizes(compiler.shard.meshText, error);
-  int64_t ranks = compiler.machine->cores > 0 && sizes
-                      ? llvm::product_of(*sizes)
-                      : 1;
+  int64_t ranks = 1;
+  if (compiler.machine->cores > 0 && options.search) {
+    ranks = options.devices;
+  } else if (compiler.machine->cores > 0) {
+    std::string error;
+    auto sizes = mlir::rota::parseMeshSizes(compiler.shard.meshText, error);
+    ranks = sizes ? llvm::product_of(*sizes) : 1;
+  }
   compiler.memory = int64_t(compiler.machine->memoryBytes) / ranks;
   compiler.memoryText = fmt::format("{} bytes of machine '{}'",
                                     grouped(compiler.memory),

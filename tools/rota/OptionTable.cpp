@@ -267,6 +267,12 @@ Rows executionRows(RunOptions &o) {
        "Write the plan as an HTML page too: timeline, memory over time, "
        "transfers",
        plan, &o.report},
+      {"search", output, "",
+       "Search for the plan with the shortest step on 'devices' that fits "
+       "'memory', and print the ten best. What another flag says stays as it "
+       "is: a mesh of as many ranks as devices is the whole mesh, of a smaller "
+       "one the axes that it names. -o writes the best as a RUN.json",
+       plan, &o.search},
       {"state", output, "",
        "Print the tensors that a checkpoint holds, and nothing else", plan,
        &o.state},

@@ -10,6 +10,7 @@
 #include "tools/rota/PlanExcess.h"
 #include "tools/rota/PlanReport.h"
 #include "tools/rota/Requests.h"
+#include "tools/rota/Search.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -17,6 +18,8 @@
 namespace rota {
 
 int runPlan(const RunOptions &options) {
+  if (options.search)
+    return runSearch(options);
   const PlanRequest asked = planRequest(options);
   PlanRequest request = asked;
   mlir::MLIRContext context(modelDialects());
@@ -33,8 +36,6 @@ int runPlan(const RunOptions &options) {
   noteActivations(report.answer.choices, options);
   if (options.exported)
     return exportPlan(options, request, report.answer);
-  if (!options.output.empty())
-    fmt::print(stderr, "note: 'output' is the folder of an 'export'\n");
   const Program &program = report.answer.plan.program;
   if (options.state) {
     fmt::print("{}", options.json ? jsonText(stateJson(program), 2) + "\n"

@@ -8,6 +8,7 @@
 
 #include "ir/rota/Rota.h"
 #include "ir/rota/sharding/MeshText.h"
+#include "passes/differentiate/Remat.h"
 #include "passes/pipeline/schedules/Schedules.h"
 #include "runtime/options/Bytes.h"
 #include "runtime/options/Lists.h"
@@ -314,23 +315,62 @@ static OptionMistake checkDevice(const CompilerOptions &compiler) {
   return {};
 }
 
+/// Checks what a search cannot choose of. The mesh is left to the search.
+static OptionMistake checkSearchOptions(RunOptions &options) {
+  CompilerOptions &compiler = options.compiler;
+  std::string error;
+  if (!mlir::rota::parseMeshSizes(compiler.shard.meshText, error))
+    return {"mesh", error};
+  if (options.devices == 0 && options.ranks != RankKind::Threads)
+    options.devices = processCount();
+  if (options.devices == 0)
+    return {"devices", "expected a number beside 'search', got none"};
+  if (StringRef(compiler.model).ends_with(".mlir"))
+    return {"search", "expected a configuration, of which batches of any size "
+                      "are built, got the module " +
+                          inQuotes(compiler.model)};
+  if (StringRef(compiler.schedule.schedule).ends_with(".csv"))
+    return {"schedule", "expected a name beside 'search', got " +
+                            inQuotes(compiler.schedule.schedule)};
+  if (mlir::rota::isRematList(compiler.differentiate.remat))
+    return {"remat", "expected one policy for all stages beside 'search', got " +
+                         inQuotes(compiler.differentiate.remat)};
+  for (const char *name : {"layers-per-stage", "layers-per-chunk",
+                           "pipeline-layers", "pairs", "delay"})
+    if (options.given.contains(name))
+      return {name, "expected none beside 'search', which divides the layers "
+                    "of any number of stages"};
+  return {};
+}
+
+using Check = std::function<OptionMistake()>;
+
+static OptionMistake firstMistake(const std::vector<Check> &checks) {
+  for (const Check &check : checks)
+    if (OptionMistake mistake = check(); !mistake.option.empty())
+      return mistake;
+  return {};
+}
+
 OptionMistake rota::checkOptions(RunOptions &options) {
   mlir::pipe::ScheduleLayersOptions &layers = options.compiler.schedule;
   if (std::string message = checkSchedule(layers.schedule); !message.empty())
     return {"schedule", message};
-  for (const std::function<OptionMistake()> &check :
-       std::initializer_list<std::function<OptionMistake()>>{
-           [&] { return readMachine(options); },
-           [&] { return checkCampaign(options.campaign); },
-           [&] { return checkTrainOptions(options); },
-           [&] { return checkOptimizer(options); },
-           [&] { return checkMesh(options); },
-           [&] { return checkGathers(options); },
-           [&] { return checkStageLayers(options); },
-           [&] { return readMemory(options); },
-           [&] { return checkDevice(options.compiler); }})
-    if (OptionMistake mistake = check(); !mistake.option.empty())
-      return mistake;
+  std::vector<Check> checks = {[&] { return readMachine(options); },
+                               [&] { return checkCampaign(options.campaign); },
+                               [&] { return checkTrainOptions(options); },
+                               [&] { return checkOptimizer(options); }};
+  if (options.search)
+    checks.push_back([&] { return checkSearchOptions(options); });
+  else
+    llvm::append_values(checks, [&] { return checkMesh(options); },
+                        [&] { return checkGathers(options); },
+                        [&] { return checkStageLayers(options); });
+  checks.push_back([&] { return readMemory(options); });
+  checks.push_back([&] { return checkDevice(options.compiler); });
+  if (OptionMistake mistake = firstMistake(checks);
+      !mistake.option.empty() || options.search)
+    return mistake;
   // Numbers of stages say which rank has which layers.
   layers.anyPlacement =
       !options.given.contains("placement") && layers.layersPerStage.empty();

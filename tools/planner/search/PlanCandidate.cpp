@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/planner/search/PlanCandidate.h"
 
+#include <algorithm>
+
 namespace rota {
 
 std::string PlanCandidate::meshText() const {
@@ -31,6 +33,27 @@ std::vector<CandidateSetting> settingsOf(const PlanCandidate &candidate) {
   add(candidate.layer.context > 1, "context-exchange",
       nameOf(candidate.exchange));
   return settings;
+}
+
+bool isSearched(std::string_view option) {
+  constexpr std::string_view names[] = {"mesh",
+                                        "schedule",
+                                        "repeats",
+                                        "microbatches",
+                                        "accumulate",
+                                        "remat",
+                                        "weight-gather",
+                                        "placement",
+                                        "split",
+                                        "shard-optimizer",
+                                        "split-backward",
+                                        "window",
+                                        "prefetch",
+                                        "layers-per-stage",
+                                        "layers-per-chunk",
+                                        "pairs",
+                                        "context-exchange"};
+  return std::ranges::find(names, option) != std::end(names);
 }
 
 std::string flagsOf(const PlanCandidate &candidate) {

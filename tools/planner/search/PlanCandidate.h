@@ -52,6 +52,8 @@ struct CandidateSetting {
 
 /// The options that make a run of the candidate. Flags have the value "true".
 std::vector<CandidateSetting> settingsOf(const PlanCandidate &candidate);
+/// Whether a search chooses the option where it is not fixed.
+bool isSearched(std::string_view option);
 /// "--mesh data=4,stage=8 --schedule 1f1b ...".
 std::string flagsOf(const PlanCandidate &candidate);
 
