@@ -39,6 +39,20 @@ def model_of(name, folder, **changes):
     return path
 
 
+def published():
+    """Step times that others have published, with their sources."""
+    return json.load(open(os.path.join(ROOT, "tools", "bench", "published.json")))["rows"]
+
+
+def model_of_row(row, folder):
+    """The configuration of a published row's own, or one of the repository with another number of layers."""
+    if isinstance(row["model"], str):
+        return model_of(row["model"], folder, **({"num_hidden_layers": row["layers"]} if "layers" in row else {}))
+    path = os.path.join(folder, "config.json")
+    json.dump(row["model"], open(path, "w"))
+    return path
+
+
 def compile_trainer(arguments, output):
     """Seconds that `rota compile` takes."""
     start = time.perf_counter()

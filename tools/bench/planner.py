@@ -2,26 +2,13 @@
 """Step times that others have published beside those that `rota plan --machine` predicts for the same layouts. Words
 choose the rows whose names contain one of them."""
 import json
-import os
 import sys
 
-from common import ROOT, ROTA, model_of, run, temporary
-
-ROWS = json.load(open(os.path.join(ROOT, "tools", "bench", "published.json")))["rows"]
-
-
-def model_of_row(row, folder):
-    """The configuration of a row's own, or one of the repository with another number of layers."""
-    if isinstance(row["model"], str):
-        return model_of(row["model"], folder, **({"num_hidden_layers": row["layers"]} if "layers" in row else {}))
-    path = os.path.join(folder, "config.json")
-    json.dump(row["model"], open(path, "w"))
-    return path
-
+from common import ROTA, model_of_row, published, run, temporary
 
 errors = []
 print(f"{'row':<24} {'machine':<16} {'devices':>7} {'published':>10} {'predicted':>10} {'error':>7} {'MFU':>6} {'GB':>6}")
-for row in ROWS:
+for row in published():
     if len(sys.argv) > 1 and not any(word in row["id"] for word in sys.argv[1:]):
         continue
     with temporary() as folder:
