@@ -218,9 +218,9 @@ TEST_F(OptionsTest, PlansTakeTheFlagsOfARun) {
   EXPECT_EQ(said, "note: not needed to plan: --steps, --data\n");
   EXPECT_EQ(parse(Command::Plan, {"mine.mlir", "--steps", "0"}),
             std::optional<int>(kExitBadInput));
-  EXPECT_EQ(parse(Command::Plan, {"mine.mlir", "--tokens", "t"}),
+  EXPECT_EQ(parse(Command::Plan, {"mine.mlir", "--shard-size", "5GB"}),
             std::optional<int>(kExitBadInput));
-  EXPECT_EQ(said, "error: '--tokens' does not apply to 'rota plan'\n");
+  EXPECT_EQ(said, "error: '--shard-size' does not apply to 'rota plan'\n");
 }
 
 /// The text after "Examples:" in the help of `verb`.
