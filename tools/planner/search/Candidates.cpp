@@ -169,6 +169,18 @@ void Candidates::costPolicies() {
   addCandidates(keys);
 }
 
+static std::vector<bool> axesOf(const PlanCandidate &candidate) {
+  const LayerDivision &layer = candidate.layer;
+  return {candidate.data > 1, candidate.stages > 1, candidate.fsdp > 1,
+          layer.expert > 1,   layer.context > 1,    layer.sequence > 1,
+          layer.tensor > 1};
+}
+
+bool Candidates::isRefused(const CandidateItem &item) const {
+  auto found = tries.find(axesOf(item.candidate));
+  return found != tries.end() && found->second.areRefused();
+}
+
 Candidates::Correction
 Candidates::correctionOf(const CandidateItem &item) const {
   auto found = corrections.find(
@@ -221,26 +233,32 @@ void Candidates::costSplits() {
   }
 }
 
-void Candidates::simulate() {
-  sortByRank(0);
-  costSplits();
-  sortByRank(0);
-  size_t most = std::min(items.size(), size_t(request.limits.simulations));
+bool Candidates::simulate() {
+  if (simulated == 0) {
+    sortByRank(0);
+    costSplits();
+    sortByRank(0);
+  }
+  size_t before = simulated;
+  size_t most =
+      std::min(items.size(), simulated + size_t(request.limits.simulations));
   while (simulated < most && work.hasLeft(kLeftAfterTimelines)) {
     size_t count = std::min(kSimulations, most - simulated);
     if (isBeyondMemory(items[simulated]))
       break;
     work.run(count, [&](size_t i) {
       CandidateItem &item = items[simulated + i];
+      if (isRefused(item))
+        return;
       auto better = simulateCandidate(item.candidate, *item.costs, conditions);
       item.exists = better.has_value();
       if (better)
         item.assessment = *better;
-      item.isSimulated = true;
     });
     simulated += count;
     work.report({"timelines", simulated, most});
   }
+  return simulated > before;
 }
 
 std::vector<const CandidateItem *> Candidates::next(size_t count,
@@ -248,7 +266,7 @@ std::vector<const CandidateItem *> Candidates::next(size_t count,
   std::vector<std::pair<double, size_t>> open;
   for (size_t i = 0; i < items.size(); ++i) {
     const CandidateItem &item = items[i];
-    if (!item.isTaken && item.exists && (item.isSimulated || i < simulated) &&
+    if (!item.isTaken && item.exists && !isRefused(item) && i < simulated &&
         !isBeyondMemory(item) && item.assessment.leastSeconds <= seconds)
       open.emplace_back(rankOf(item), i);
   }
@@ -267,7 +285,8 @@ const CandidateItem *Candidates::shortestIn(double bytes) {
   double least = kInfinity;
   for (CandidateItem &item : items) {
     Correction correction = correctionOf(item);
-    if (!item.exists || item.assessment.bytes * correction.bytes > bytes ||
+    if (!item.exists || isRefused(item) ||
+        item.assessment.bytes * correction.bytes > bytes ||
         item.assessment.seconds * correction.seconds >= least)
       continue;
     best = &item;
@@ -282,7 +301,7 @@ const CandidateItem *Candidates::shortestIn(double bytes) {
 std::vector<const CandidateItem *> Candidates::smallest(size_t count) {
   std::vector<CandidateItem *> open;
   for (CandidateItem &item : items)
-    if (!item.isTaken && item.exists)
+    if (!item.isTaken && item.exists && !isRefused(item))
       open.push_back(&item);
   size_t found = std::min(count, open.size());
   std::ranges::partial_sort(
@@ -296,6 +315,8 @@ std::vector<const CandidateItem *> Candidates::smallest(size_t count) {
 
 void Candidates::learn(const CandidateItem &item,
                        const PlannedCandidate &plan) {
+  Tries &ofAxes = tries[axesOf(item.candidate)];
+  ++(plan.error.empty() ? ofAxes.made : ofAxes.refused);
   if (!plan.error.empty() || item.assessment.seconds <= 0)
     return;
   Correction &correction = corrections[{item.costs, item.candidate.schedule,
@@ -336,7 +357,7 @@ void Candidates::countLeftOut(double seconds, SearchCounts &counts) const {
   for (const CandidateItem &item : items) {
     if (item.isTaken)
       continue;
-    if (!item.exists)
+    if (!item.exists || isRefused(item))
       ++counts.unplannable;
     else if (isBeyondMemory(item))
       ++counts.beyondMemory;

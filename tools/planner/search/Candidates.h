@@ -16,8 +16,8 @@ struct CandidateItem {
   PlanCandidate candidate;
   const LayerCosts *costs = nullptr;
   Assessment assessment;
-  bool isSimulated = false, isTaken = false;
-  bool exists = true; // the schedule, for the shape
+  bool isTaken = false; // planned, or about to be
+  bool exists = true;   // the schedule, for the shape
 };
 
 class Candidates {
@@ -31,8 +31,9 @@ public:
   void costDivisions();
   /// Costs divisions that may be best under the other policies as well.
   void costPolicies();
-  /// Simulates those with the shortest estimates.
-  void simulate();
+  /// Simulates those with the shortest estimates; once more, the next ones.
+  /// Whether there were any.
+  bool simulate();
 
   /// The next ones to plan, at most `count`: those with the shortest estimates,
   /// whose bounds are at most `seconds` and the memory.
@@ -43,7 +44,9 @@ public:
   /// Those with the least bounds of memory that are not planned.
   std::vector<const CandidateItem *> smallest(size_t count);
 
-  /// Compares a plan with its estimates, to correct those of its like.
+  /// Compares a plan with its estimates, to correct those of its like. Where
+  /// the compiler has refused three candidates with the same axes and planned
+  /// none, others with these are not tried.
   void learn(const CandidateItem &item, const PlannedCandidate &plan);
 
   /// Operations of the model for a mean rank in a step of the candidate,
@@ -71,6 +74,12 @@ private:
   struct Correction {
     double seconds = 1, bytes = 1;
   };
+  /// Plans of candidates that divide by the same axes.
+  struct Tries {
+    int made = 0, refused = 0;
+    /// Whether the others of the axes are not tried either.
+    bool areRefused() const { return made == 0 && refused >= 3; }
+  };
 
   /// Costs layers, as long as such a share of the time is left.
   void cost(const std::vector<CostKey> &keys, double left);
@@ -84,6 +93,7 @@ private:
   bool isBeyondMemory(const CandidateItem &item) const {
     return memory > 0 && item.assessment.leastBytes > memory;
   }
+  bool isRefused(const CandidateItem &item) const;
   Correction correctionOf(const CandidateItem &item) const;
   /// The estimate, more where the plan is not likely to fit.
   double rankOf(const CandidateItem &item) const;
@@ -102,6 +112,7 @@ private:
   std::vector<CandidateItem> items;
   size_t simulated = 0; // the first ones of `items`
   std::map<Sort, Correction> corrections;
+  std::map<std::vector<bool>, Tries> tries; // by which axes are above 1
 };
 
 } // namespace rota

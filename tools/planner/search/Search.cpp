@@ -16,6 +16,7 @@ namespace {
 constexpr size_t kBatch = 4;
 /// The share of the time that is left for the front and for variants.
 constexpr double kLeftAfterPlans = 0.1;
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 bool isBefore(const PlannedCandidate &a, const PlannedCandidate &b) {
   return std::pair(a.seconds, a.bytes) < std::pair(b.seconds, b.bytes);
@@ -91,7 +92,7 @@ private:
       if (fits(plan))
         seconds.push_back(plan.seconds);
     if (seconds.size() < kRankedPlans)
-      return std::numeric_limits<double>::infinity();
+      return kInfinity;
     std::ranges::nth_element(seconds, seconds.begin() + kRankedPlans - 1);
     return seconds[kRankedPlans - 1];
   }
@@ -124,17 +125,27 @@ private:
   void add(PlannedCandidate plan) {
     if (!plan.error.empty() && answer.refusal.empty())
       answer.refusal = plan.error;
-    planned.push_back(std::move(plan));
+    // A variant may be a candidate that has been planned.
+    std::string flags = flagsOf(plan.candidate);
+    if (std::ranges::none_of(planned, [&](const PlannedCandidate &other) {
+          return flagsOf(other.candidate) == flags;
+        }))
+      planned.push_back(std::move(plan));
   }
 
   void planBest() {
     auto most = size_t(limits.plans);
-    while (planned.size() < most && work.hasLeft(kLeftAfterPlans)) {
-      auto batch = candidates->next(std::min(kBatch, most - planned.size()),
-                                    lastRanked());
-      if (batch.empty())
+    size_t refused = 0;
+    while (planned.size() < most + std::min(refused, most) &&
+           work.hasLeft(kLeftAfterPlans)) {
+      auto batch = candidates->next(kBatch, lastRanked());
+      // The likely ones may all have been refused by the compiler.
+      bool isOpen = batch.empty() && lastRanked() == kInfinity;
+      if (batch.empty() && !(isOpen && candidates->simulate()))
         break;
       plan(batch, most);
+      refused = size_t(std::ranges::count_if(
+          planned, [](const auto &plan) { return !plan.error.empty(); }));
     }
   }
 
