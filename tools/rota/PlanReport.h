@@ -6,6 +6,7 @@
 
 #include "tools/planner/MeasuredCosts.h"
 #include "tools/planner/Planner.h"
+#include "tools/planner/search/Evaluation.h"
 #include "tools/rota/RunOptions.h"
 
 #include <nlohmann/json_fwd.hpp>
@@ -16,6 +17,7 @@ namespace rota {
 struct PlanReport {
   PlanAnswer answer;
   std::optional<MeasuredStep> measured; // from the trace that the options name
+  std::vector<PlannedCandidate> searched; // of a search, this plan first
 };
 
 /// The report for people, and for programs: as a JSON object, and as a text of

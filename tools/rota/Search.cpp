@@ -7,12 +7,14 @@
 #include "runtime/text/Text.h"
 #include "tools/rota/CheckInputs.h"
 #include "tools/rota/Compile.h"
+#include "tools/rota/PlanReport.h"
 #include "tools/rota/Requests.h"
 #include "tools/rota/RunFile.h"
 #include "tools/rota/SearchReport.h"
 
 #include "llvm/ADT/StringExtras.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <thread>
@@ -116,6 +118,26 @@ std::string whyNone(const SearchAnswer &answer, const RunOptions &options) {
       flagsOf(answer.nearest->candidate));
 }
 
+/// Writes the page of the best plan, with the others beside it.
+int writePage(const RunOptions &options, const SearchRequest &request,
+              const SearchAnswer &answer) {
+  PlanRequest best = requestOf(request.plan, answer.best.front().candidate);
+  mlir::MLIRContext context(modelDialects());
+  DiagnosticPrinter printer(context, options.remarks);
+  PlanReport report;
+  std::string error;
+  if (ExitCode code = makePlan(context, best, report.answer, error))
+    return error.empty() ? code : reportBadInput(error);
+  report.answer.choices.policies = comparePolicies(best);
+  report.searched = answer.best;
+  for (const PlannedCandidate &plan : answer.front)
+    if (std::ranges::none_of(answer.best, [&](const PlannedCandidate &other) {
+          return flagsOf(other.candidate) == flagsOf(plan.candidate);
+        }))
+      report.searched.push_back(plan);
+  return writePlanPage(options, report);
+}
+
 } // namespace
 
 SearchRequest searchRequest(const RunOptions &options) {
@@ -159,6 +181,9 @@ int runSearch(const RunOptions &options) {
   PlanSearchReport report{options, request, *answer};
   fmt::print("{}", options.json ? jsonText(searchJson(report), 2) + "\n"
                                 : describeSearch(report));
+  if (!options.report.empty())
+    if (int code = writePage(options, request, *answer))
+      return code;
   if (options.output.empty())
     return kExitSuccess;
   auto keys = runFile(options, settingsOf(answer->best.front().candidate));
