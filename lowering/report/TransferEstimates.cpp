@@ -51,9 +51,8 @@ TransferEstimates::groupOf(const std::vector<int> &axes) const {
 }
 
 double TransferEstimates::secondsOfMessage(int64_t bytes) const {
-  auto stages = llvm::find_if(program.mesh, [](const MeshAxis &axis) {
-    return axis.name == "stage";
-  });
+  auto stages = llvm::find_if(
+      program.mesh, [](const MeshAxis &axis) { return axis.name == "stage"; });
   std::vector<int> axes;
   if (stages != program.mesh.end())
     axes.push_back(static_cast<int>(stages - program.mesh.begin()));

@@ -18,8 +18,8 @@ class Reporter {
 public:
   Reporter(const FunctionCosts &costs, const pipe::Timeline &timeline,
            const Program &program, const mlir::rota::Machine &machine)
-      : costs(costs, program, machine), timeline(timeline),
-        program(program), owners(program.collectives.size()) {
+      : costs(costs, program, machine), timeline(timeline), program(program),
+        owners(program.collectives.size()) {
     for (const Parameter &parameter : program.parameters)
       for (int collective : {parameter.unshard, parameter.reduceGrad})
         if (collective >= 0)
@@ -202,8 +202,8 @@ private:
   void expose(size_t rank) {
     auto divide = [&](double pipe::Exposure::*exposed, int64_t times,
                       auto &&isMeant) {
-      double seconds = static_cast<double>(times) *
-                       simulation->ranks[rank].exposed.*exposed;
+      double seconds =
+          static_cast<double>(times) * simulation->ranks[rank].exposed.*exposed;
       double total = 0;
       if (seconds <= 0)
         return;
@@ -285,10 +285,9 @@ private:
 
 } // namespace
 
-std::vector<TransferReport> explainTransfers(const FunctionCosts &costs,
-                                             const pipe::Timeline &timeline,
-                                             const Program &program,
-                                             const mlir::rota::Machine &machine) {
+std::vector<TransferReport>
+explainTransfers(const FunctionCosts &costs, const pipe::Timeline &timeline,
+                 const Program &program, const mlir::rota::Machine &machine) {
   return Reporter(costs, timeline, program, machine).run();
 }
 
@@ -325,8 +324,8 @@ std::string describeTransfers(const std::vector<TransferReport> &reports,
       "transfers of a rank in a step, on the stage where they take longest "
       "(machine {})\n"
       "{:>10}  {:>10}  {:>7}  {:>10}  {:<5}  {:<17}  {:<13}  {:<{}}  {}\n",
-      machine.name, "exposed ms", "hidden ms", "times", "MiB",
-      "stage", "transfer", "axes", "tensor", width, "why");
+      machine.name, "exposed ms", "hidden ms", "times", "MiB", "stage",
+      "transfer", "axes", "tensor", width, "why");
   for (const TransferReport &r : reports)
     text += fmt::format("{:>10}  {:>10}  {:>7}  {:>10.2f}  {:<5}  "
                         "{:<17}  {:<13}  {:<{}}  {}\n",

@@ -30,10 +30,9 @@ struct TransferReport {
 /// The simulator finds the exposed time of the timeline's transfers; that of
 /// collectives inside functions is what is longer than the work beside them,
 /// and those at the end of the step are exposed in full.
-std::vector<TransferReport> explainTransfers(const FunctionCosts &costs,
-                                             const pipe::Timeline &timeline,
-                                             const Program &program,
-                                             const mlir::rota::Machine &machine);
+std::vector<TransferReport>
+explainTransfers(const FunctionCosts &costs, const pipe::Timeline &timeline,
+                 const Program &program, const mlir::rota::Machine &machine);
 
 /// Emits a remark (category `communication`) at `loc` for each report.
 void remarkTransfers(mlir::Location loc,

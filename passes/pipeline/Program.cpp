@@ -126,8 +126,7 @@ public:
         scope, part, ::mlir::rota::FunctionKind::Forward);
     double seconds = 0;
     if (function)
-      function.walk(
-          [&](Operation *op) { seconds += machine.secondsOfOp(op); });
+      function.walk([&](Operation *op) { seconds += machine.secondsOfOp(op); });
     return of(seconds);
   }
   const ::mlir::rota::Machine &getMachine() const { return machine; }

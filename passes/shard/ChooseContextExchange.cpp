@@ -28,8 +28,8 @@ struct ContextRanks {
   double secondsOf(ArrayRef<Value> values, double parts) const {
     double seconds = 0;
     for (Value value : values)
-      seconds += machine.secondsOfMessage(double(bytesOfTensor(value)) / parts,
-                                          group);
+      seconds +=
+          machine.secondsOfMessage(double(bytesOfTensor(value)) / parts, group);
     return seconds;
   }
 };
@@ -105,7 +105,8 @@ double RingSteps::seconds() const {
 /// A ring's steps on the last rank, whose queries see the keys of all others.
 /// All pairs of the op are `work` seconds.
 template <typename Op>
-static RingSteps stepsOfLastRank(Op op, const ContextRanks &ranks, double work) {
+static RingSteps stepsOfLastRank(Op op, const ContextRanks &ranks,
+                                 double work) {
   RingSteps steps{{},
                   ranks.secondsOf({op.getKey(), op.getValue()}, ranks.count),
                   ranks.secondsOf(returning(op), ranks.count)};
@@ -150,7 +151,8 @@ template <typename Op> static bool hasHalves(Op op, int64_t ranks) {
   return op.getMask().sequence % (2 * ranks) == 0;
 }
 
-template <typename Op> static ExchangeTimes timesOf(Op op, const ContextRanks &ranks) {
+template <typename Op>
+static ExchangeTimes timesOf(Op op, const ContextRanks &ranks) {
   double work = ranks.machine.secondsOfOp(op);
   auto count = double(ranks.count);
   ExchangeTimes times;
@@ -198,8 +200,8 @@ template <typename Op> LogicalResult ChooseContextExchange::choose(Op op) {
     if (reason.empty())
       return op.emitOpError("expected a sequence of a multiple of ")
              << 2 * ranks.count << " positions, two halves for each of the "
-             << ranks.count
-             << " ranks of a balanced ring, got " << op.getMask().sequence;
+             << ranks.count << " ranks of a balanced ring, got "
+             << op.getMask().sequence;
   }
   auto remark = remark::passed(
       op.getLoc(),

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "passes/shard/Pieces.h"
 
-
 using namespace mlir;
 using namespace mlir::rota;
 

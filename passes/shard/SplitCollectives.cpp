@@ -161,8 +161,8 @@ void SplitCollectives::splitReduction(CollectiveOpInterface collective) {
   PieceTimes times;
   for (const Reduction &way : ways)
     for (int64_t count = kMostPieces; count > 1; count /= 2) {
-      PieceTimes own =
-          timesOfPieces(machine, traffic, way.product, way.copiedBytes(), count);
+      PieceTimes own = timesOfPieces(machine, traffic, way.product,
+                                     way.copiedBytes(), count);
       bool isBetter = isAuto() ? own.saved() > times.saved() : !best;
       if (way.size % count != 0 || !isBetter)
         continue;
@@ -202,8 +202,8 @@ static int64_t piecesOf(const Machine &machine, const Gather &gather,
   };
   for (int64_t count = kMostPieces; count > 1; count /= 2)
     if (gather.size % count == 0 &&
-        (!byCosts || secondsOf(double(traffic.bytes) / double(count)) >
-                         3 * secondsOf(0)))
+        (!byCosts ||
+         secondsOf(double(traffic.bytes) / double(count)) > 3 * secondsOf(0)))
       return count;
   return 1;
 }

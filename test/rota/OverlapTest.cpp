@@ -21,8 +21,10 @@ OverlapStep transfer(double seconds, llvm::SmallVector<int, 2> waits = {},
 TEST(Overlap, WorkBeforeTheFirstUseHides) {
   std::vector<OverlapStep> steps{transfer(10), work(4), work(1, {0}),
                                  work(1, {0})};
-  EXPECT_EQ(exposedSeconds(steps, {0, 1, 2, 3}), (std::vector<double>{6, 0, 0, 0}));
-  EXPECT_EQ(exposedSeconds(steps, {1, 0, 2, 3}), (std::vector<double>{10, 0, 0, 0}));
+  EXPECT_EQ(exposedSeconds(steps, {0, 1, 2, 3}),
+            (std::vector<double>{6, 0, 0, 0}));
+  EXPECT_EQ(exposedSeconds(steps, {1, 0, 2, 3}),
+            (std::vector<double>{10, 0, 0, 0}));
 }
 
 /// The second transfer begins when the first has ended, at 10. The wait for it

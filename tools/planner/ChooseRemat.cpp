@@ -126,7 +126,8 @@ private:
       if (chosen.empty())
         continue;
       std::optional<RematChoice> choice = plan(chosen);
-      if (choice && (!best || choice->plan.time.timeline < best->plan.time.timeline))
+      if (choice &&
+          (!best || choice->plan.time.timeline < best->plan.time.timeline))
         best = std::move(choice);
     }
     return best;
@@ -143,7 +144,8 @@ private:
     if (chosen.empty() || (best && textOf(chosen) == best->plan.policy))
       return;
     std::optional<RematChoice> choice = plan(chosen);
-    if (choice && (!best || choice->plan.time.timeline <= best->plan.time.timeline))
+    if (choice &&
+        (!best || choice->plan.time.timeline <= best->plan.time.timeline))
       best = std::move(choice);
   }
 
@@ -261,9 +263,9 @@ std::string describeChoice(const RematChoice &choice,
                       choice.fastestChunks[chunk], choice.policies[chunk]);
     }
   }
-  return text +
-         fmt::format("  a step takes {:.1f} % longer than without a bound\n",
-                     percentBeyond(choice.plan.time.timeline, choice.leastStep));
+  return text + fmt::format(
+                    "  a step takes {:.1f} % longer than without a bound\n",
+                    percentBeyond(choice.plan.time.timeline, choice.leastStep));
 }
 
 } // namespace rota

@@ -56,7 +56,8 @@ struct WindowChoice {
   /// for weights and gradients hardly does.
   bool hidesTransfers() const {
     return llvm::all_of(plan.stages, [&](const StageNeed &need) {
-      return need.exposed + plan.time.exchange <= kSameGathers * plan.time.timeline;
+      return need.exposed + plan.time.exchange <=
+             kSameGathers * plan.time.timeline;
     });
   }
 

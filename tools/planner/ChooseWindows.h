@@ -9,9 +9,9 @@
 namespace rota {
 
 // The two functions plan the model for each candidate and take the shortest
-// step on the request's machine, of those that fit the memory if any does; steps
-// that hardly differ count as equal. A policy that is open counts as `full`,
-// which takes the fewest bytes.
+// step on the request's machine, of those that fit the memory if any does;
+// steps that hardly differ count as equal. A policy that is open counts as
+// `full`, which takes the fewest bytes.
 
 /// Divides the layers of a single stage into chunks, so that weights, gradients
 /// and updates of one chunk travel while others compute. Plans the model with a

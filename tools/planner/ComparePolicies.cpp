@@ -83,9 +83,8 @@ void readTimes(const TransferEstimates &estimates, const PolicyParts &parts,
         exposed.gathers + exposed.reductions + exposed.sums + exposed.refreshes;
   }
   for (const Stage &stage : program.stages)
-    row.exposedInside +=
-        exposedInside(estimates, stage, program.microbatches) /
-        double(program.stages.size());
+    row.exposedInside += exposedInside(estimates, stage, program.microbatches) /
+                         double(program.stages.size());
   if (simulation)
     row.time = stepTime(estimates, parts.timeline, *simulation);
   if (hasStepBarrier(program, request.optimizer, request.skip))

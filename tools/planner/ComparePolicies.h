@@ -48,7 +48,7 @@ struct PolicyPlan {
   std::vector<StageNeed> stages;
   std::vector<ChunkNeed> chunks;
   std::shared_ptr<const PolicyParts> parts; // none where there is no plan
-  StepTime time; // of a step with a barrier
+  StepTime time;                            // of a step with a barrier
   std::optional<double> steadyStep; // the timeline without a step barrier
   /// Of a mean rank in a timeline: waits for collectives inside functions.
   double exposedInside = 0;

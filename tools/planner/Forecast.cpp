@@ -18,11 +18,11 @@ static ElementType typeOfProducts(const Program &program) {
       count *= size;
     return count;
   };
-  auto largest = std::max_element(
-      program.parameters.begin(), program.parameters.end(),
-      [&](const Parameter &a, const Parameter &b) {
-        return elements(a) < elements(b);
-      });
+  auto largest =
+      std::max_element(program.parameters.begin(), program.parameters.end(),
+                       [&](const Parameter &a, const Parameter &b) {
+                         return elements(a) < elements(b);
+                       });
   return largest == program.parameters.end() ? ElementType::F32
                                              : largest->compute;
 }
@@ -48,16 +48,16 @@ Forecast forecast(const Plan &plan, bool hasBarrier) {
     result.bubble = simulation->bubble;
   }
   result.stepSeconds = result.time.seconds();
-  auto steady = hasBarrier ? std::nullopt
-                           : pipe::steadyStep(plan.timeline, costs,
-                                              result.time.exchange +
-                                                  result.time.update);
+  auto steady =
+      hasBarrier ? std::nullopt
+                 : pipe::steadyStep(plan.timeline, costs,
+                                    result.time.exchange + result.time.update);
   if (steady && program.accumulationSteps == 1) {
     result.stepSeconds = steady->time;
     result.bubble = steady->bubble;
   }
-  result.tokens = static_cast<double>(program.stepSequences() *
-                                      program.input.shape[1]);
+  result.tokens =
+      static_cast<double>(program.stepSequences() * program.input.shape[1]);
   result.peak = static_cast<double>(result.devices) *
                 peakOf(machine, typeOfProducts(program));
   result.flopsPerToken = program.flopsPerToken;
@@ -83,9 +83,9 @@ std::optional<Campaign> campaign(const Forecast &step, double stateBytes,
                                       (1 + std::sqrt(part) / 3 + part / 9) -
                                   written
                             : between;
-    run.goodput = run.interval /
-                  (between * std::exp(written / between) *
-                   std::expm1((run.interval + written) / between));
+    run.goodput =
+        run.interval / (between * std::exp(written / between) *
+                        std::expm1((run.interval + written) / between));
   }
   run.seconds = request.tokens / step.tokensPerSecond() / run.goodput;
   run.deviceHours = run.seconds / 3600 * devices;

@@ -26,13 +26,15 @@ struct Forecast {
   double flopsPerToken = 0, fullFlopsPerToken = 0;
   double bubble = 0; // share of the timeline in which ranks have no work
   std::vector<AxisTransfers> transfers; // the most exposed first
-  int64_t bytes = 0; // of the rank that takes most
+  int64_t bytes = 0;                    // of the rank that takes most
 
   double tokensPerSecond() const { return tokens / stepSeconds; }
   /// Model FLOPs utilization (Chowdhery et al. 2022, arXiv 2204.02311, appendix
   /// B): operations that the model needs by those that the devices could do.
   double mfu() const { return flopsPerToken * tokensPerSecond() / peak; }
-  double fullMfu() const { return fullFlopsPerToken * tokensPerSecond() / peak; }
+  double fullMfu() const {
+    return fullFlopsPerToken * tokensPerSecond() / peak;
+  }
 };
 
 /// `hasBarrier`: steps end with one (hasStepBarrier).
@@ -56,9 +58,9 @@ struct Campaign {
 
 /// Nothing without tokens and without a time between failures.
 ///
-/// The interval and the goodput are those of Daly 2006 ("A higher order estimate
-/// of the optimum checkpoint interval for restart dumps", equations 37 and 20;
-/// the first order is Young 1974), where a restart takes as long as a
+/// The interval and the goodput are those of Daly 2006 ("A higher order
+/// estimate of the optimum checkpoint interval for restart dumps", equations 37
+/// and 20; the first order is Young 1974), where a restart takes as long as a
 /// checkpoint and training waits for both.
 std::optional<Campaign> campaign(const Forecast &step, double stateBytes,
                                  const CampaignRequest &request);

@@ -214,8 +214,8 @@ private:
       planPolicy(changed.request, plan);
     if (!plan.error.empty())
       return;
-    Alternative found{changed.settings, 0, plan.hostBytes,
-                      plan.time.seconds(), plan.operations};
+    Alternative found{changed.settings, 0, plan.hostBytes, plan.time.seconds(),
+                      plan.operations};
     for (const StageNeed &need : plan.stages)
       found.bytes = std::max(found.bytes, need.bytes);
     tried.push_back(std::move(found));

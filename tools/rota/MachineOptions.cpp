@@ -53,7 +53,7 @@ void rota::boundByMachine(RunOptions &options) {
     ranks = sizes ? llvm::product_of(*sizes) : 1;
   }
   compiler.memory = int64_t(compiler.machine->memoryBytes) / ranks;
-  compiler.memoryText = fmt::format("{} bytes of machine '{}'",
-                                    grouped(compiler.memory),
-                                    compiler.machine->name);
+  compiler.memoryText =
+      fmt::format("{} bytes of machine '{}'", grouped(compiler.memory),
+                  compiler.machine->name);
 }

@@ -298,19 +298,19 @@ Rows executionRows(RunOptions &o) {
 Rows campaignRows(RunOptions &o) {
   const char *group = "Whole run";
   CampaignRequest &run = o.campaign;
-  return {
-      {"tokens", group, "X",
-       "Tokens that are trained on: prints days and device hours", plan,
-       &run.tokens, 0, 1e18},
-      {"price", group, "X", "Price of a device for an hour: prints the cost",
-       plan, &run.price, 0, 1e9},
-      {"mtbf", group, "HOURS",
-       "Mean time between failures of a device: prints the best interval "
-       "between checkpoints, and the share of time that trains",
-       plan, &run.hoursBetweenFailures, 0, 1e12},
-      {"storage-bandwidth", group, "X",
-       "Bytes a second that checkpoints are written with, by all ranks", plan,
-       &run.storageBytesPerSecond, 0, 1e18}};
+  return {{"tokens", group, "X",
+           "Tokens that are trained on: prints days and device hours", plan,
+           &run.tokens, 0, 1e18},
+          {"price", group, "X",
+           "Price of a device for an hour: prints the cost", plan, &run.price,
+           0, 1e9},
+          {"mtbf", group, "HOURS",
+           "Mean time between failures of a device: prints the best interval "
+           "between checkpoints, and the share of time that trains",
+           plan, &run.hoursBetweenFailures, 0, 1e12},
+          {"storage-bandwidth", group, "X",
+           "Bytes a second that checkpoints are written with, by all ranks",
+           plan, &run.storageBytesPerSecond, 0, 1e18}};
 }
 
 Rows reportRows(RunOptions &o) {
@@ -384,12 +384,11 @@ Rows scheduleRows(RunOptions &o) {
 
 std::vector<Option> rota::optionTable(RunOptions &options) {
   Rows table;
-  for (Rows rows : {modelRows(options), meshRows(options),
-                    pipelineRows(options), scheduleRows(options),
-                    reportRows(options), campaignRows(options),
-                    machineRows(options),
-                    optimizerRows(options, models),
-                    trainOptions(options), executionRows(options)})
+  for (Rows rows :
+       {modelRows(options), meshRows(options), pipelineRows(options),
+        scheduleRows(options), reportRows(options), campaignRows(options),
+        machineRows(options), optimizerRows(options, models),
+        trainOptions(options), executionRows(options)})
     table.insert(table.end(), rows.begin(), rows.end());
   return table;
 }

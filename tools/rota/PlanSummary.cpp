@@ -61,8 +61,7 @@ std::string describeCampaign(const RunOptions &options, const Campaign &run) {
   if (asked.hoursBetweenFailures > 0)
     text += fmt::format("a checkpoint takes {:.1f} s: best every {:.0f} s, "
                         "goodput {:.2f} %\n",
-                        run.checkpointSeconds, run.interval,
-                        100 * run.goodput);
+                        run.checkpointSeconds, run.interval, 100 * run.goodput);
   return text;
 }
 

@@ -333,8 +333,9 @@ static OptionMistake checkSearchOptions(RunOptions &options) {
     return {"schedule", "expected a name beside 'search', got " +
                             inQuotes(compiler.schedule.schedule)};
   if (mlir::rota::isRematList(compiler.differentiate.remat))
-    return {"remat", "expected one policy for all stages beside 'search', got " +
-                         inQuotes(compiler.differentiate.remat)};
+    return {"remat",
+            "expected one policy for all stages beside 'search', got " +
+                inQuotes(compiler.differentiate.remat)};
   for (const char *name : {"layers-per-stage", "layers-per-chunk",
                            "pipeline-layers", "pairs", "delay"})
     if (options.given.contains(name))
@@ -363,9 +364,10 @@ OptionMistake rota::checkOptions(RunOptions &options) {
   if (options.search)
     checks.push_back([&] { return checkSearchOptions(options); });
   else
-    llvm::append_values(checks, [&] { return checkMesh(options); },
-                        [&] { return checkGathers(options); },
-                        [&] { return checkStageLayers(options); });
+    llvm::append_values(
+        checks, [&] { return checkMesh(options); },
+        [&] { return checkGathers(options); },
+        [&] { return checkStageLayers(options); });
   checks.push_back([&] { return readMemory(options); });
   checks.push_back([&] { return checkDevice(options.compiler); });
   if (OptionMistake mistake = firstMistake(checks);

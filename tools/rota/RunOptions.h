@@ -52,9 +52,9 @@ struct RunOptions : Options {
   bool explain = false;
   bool state = false;
   CampaignRequest campaign;
-  std::string report;             // page of a plan; empty: none
-  bool search = false; // `plan` alone: the best plan instead of a given one
-  std::string measured;           // a trace; empty: none
+  std::string report;   // page of a plan; empty: none
+  bool search = false;  // `plan` alone: the best plan instead of a given one
+  std::string measured; // a trace; empty: none
   std::optional<Remarks> remarks; // none: not printed
   /// The engine whose configuration is written in the place of the plan.
   std::optional<engines::Engine> exported;

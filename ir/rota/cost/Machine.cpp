@@ -31,8 +31,8 @@ static double secondsInTiles(const ProductSize &size, const ProductTile &tile,
   return std::ceil(tiles / units) * flops / (unitPeak * tile.efficiency);
 }
 
-/// The rate of products of that size: the mean of the measured rates' logarithms,
-/// by the inverse fourth power of their distance in powers of two.
+/// The rate of products of that size: the mean of the measured rates'
+/// logarithms, by the inverse fourth power of their distance in powers of two.
 static double measuredRate(const std::vector<MeasuredProduct> &products,
                            const ProductSize &size) {
   double sum = 0, weights = 0;
@@ -94,9 +94,8 @@ double Machine::secondsOfOp(Operation *op) const {
   Cost cost = priced.getCost();
   if (cost.bytes() == 0)
     return 0;
-  Type type = op->getNumOperands() > 0
-                  ? getElementTypeOrSelf(op->getOperand(0))
-                  : getElementTypeOrSelf(op->getResult(0));
+  Type type = op->getNumOperands() > 0 ? getElementTypeOrSelf(op->getOperand(0))
+                                       : getElementTypeOrSelf(op->getResult(0));
   double work = cost.form == WorkForm::Product
                     ? secondsOfProduct(cost.product, type)
                     : cost.flops / rateOf(cost.form, type);

@@ -31,7 +31,7 @@ struct MeasuredProduct {
 
 /// Rates for elements of one type.
 struct TypeRates {
-  double flopsPerSecond = 0;            // peak of matrix products
+  double flopsPerSecond = 0;             // peak of matrix products
   std::vector<MeasuredProduct> products; // empty: tiles and waves say the rate
   /// Rates of attention and of kernels that are no products, where they are
   /// known by type; 0: the machine's.
@@ -45,7 +45,7 @@ struct NetworkLevel {
   int64_t devices = 0;       // 0: any number; of the last level
   double bytesPerSecond = 0; // that a device sends, while it receives as many
   double latency = 0;        // seconds of a step of a collective, or a message
-  double efficiency = 1;     // share of the bandwidth that large transfers reach
+  double efficiency = 1; // share of the bandwidth that large transfers reach
   /// Share of the speed of work that a transfer takes from the device while
   /// both run. 1: they do not overlap.
   double slowsWork = 0;
@@ -76,7 +76,7 @@ struct Machine {
   std::map<std::string, TypeRates> types; // by element type: "bf16"
   std::vector<ProductTile> tiles = {{}};
   double productEfficiency = 1; // share of the peak, for all products
-  double depth = 0; // k that a tile's start and end take as long as
+  double depth = 0;             // k that a tile's start and end take as long as
   /// Share of the peak that attention reaches.
   double attentionForward = 1, attentionBackward = 1;
   double rowFlopsPerSecond = 5e11; // of kernels that are no products
@@ -86,11 +86,11 @@ struct Machine {
   double memoryBytesPerSecond = 1e15; // peak
   double memoryEfficiency = 1;        // share of it that kernels reach
   double copiedPerSecond = 1e10;      // bytes copied within a device's memory
-  /// Tensors of a kernel with so many bytes in all are in a cache, which kernels
-  /// read and write at that rate. 0: no cache is known.
+  /// Tensors of a kernel with so many bytes in all are in a cache, which
+  /// kernels read and write at that rate. 0: no cache is known.
   double cacheBytes = 0, cacheBytesPerSecond = 0;
-  double hostBytesPerSecond = 1e10;   // to or from host memory
-  double hostLatency = 5e-6;          // seconds of such a copy
+  double hostBytesPerSecond = 1e10; // to or from host memory
+  double hostLatency = 5e-6;        // seconds of such a copy
 
   std::vector<NetworkLevel> network = {{"network", 0, 1e10, 5e-6, 1, 0}};
 

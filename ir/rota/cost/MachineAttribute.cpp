@@ -58,9 +58,9 @@ Machine rota::machineOf(Operation *op) {
   auto module = dyn_cast<ModuleOp>(op);
   if (!module)
     module = op->getParentOfType<ModuleOp>();
-  auto attribute = module ? RotaDialect::MachineAttrHelper(op->getContext())
-                                .getAttr(module)
-                          : DictionaryAttr();
+  auto attribute =
+      module ? RotaDialect::MachineAttrHelper(op->getContext()).getAttr(module)
+             : DictionaryAttr();
   if (!attribute)
     return {};
   std::string error;
@@ -74,13 +74,12 @@ LogicalResult RotaDialect::verifyOperationAttribute(Operation *op,
     return success();
   auto dictionary = dyn_cast<DictionaryAttr>(attribute.getValue());
   if (!dictionary || !isa<ModuleOp>(op))
-    return op->emitOpError("expected '")
-           << attribute.getName().getValue()
-           << "' to be a dictionary of a module";
+    return op->emitOpError("expected '") << attribute.getName().getValue()
+                                         << "' to be a dictionary of a module";
   std::string error;
   if (!Machine::read(jsonOf(dictionary), error))
-    return op->emitOpError("'") << attribute.getName().getValue()
-                                << "': " << error;
+    return op->emitOpError("'")
+           << attribute.getName().getValue() << "': " << error;
   return success();
 }
 

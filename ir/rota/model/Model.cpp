@@ -329,11 +329,14 @@ double Model::flopsOf(func::FuncOp function) {
   return flops;
 }
 
-/// Three times the operations of the forward functions, by the number of tokens.
+/// Three times the operations of the forward functions, by the number of
+/// tokens.
 template <typename FlopsOf>
 static double perToken(const Model &model, const FlopsOf &flopsOf) {
-  double flops = flopsOf(model.embed) + double(model.lossCalls()) * flopsOf(model.loss);
-  for (int64_t i = 0, n = const_cast<StackOp &>(model.stack).getLayers(); i < n; ++i)
+  double flops =
+      flopsOf(model.embed) + double(model.lossCalls()) * flopsOf(model.loss);
+  for (int64_t i = 0, n = const_cast<StackOp &>(model.stack).getLayers(); i < n;
+       ++i)
     flops += flopsOf(model.function(model.kindOf(i), FunctionKind::Forward));
   auto tokens = cast<RankedTensorType>(
       FunctionRoles(model.embed).argument(Role::Tokens).type());
@@ -348,7 +351,8 @@ double Model::fullFlopsPerToken() const {
     double flops = flopsOf(function);
     function.walk([&](AttentionOp op) {
       auto sequence = double(op.getMask().sequence);
-      flops += op.getCost().flops * (sequence * sequence / op.getMask().pairs() - 1);
+      flops +=
+          op.getCost().flops * (sequence * sequence / op.getMask().pairs() - 1);
     });
     return flops;
   });

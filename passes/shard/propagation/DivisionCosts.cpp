@@ -13,7 +13,8 @@ using namespace mlir::rota;
 
 DivisionCosts::DivisionCosts(func::FuncOp function, Propagation &propagation)
     : function(function), propagation(propagation), mesh(meshOf(function)),
-      machine(machineOf(function)), resultRoles(FunctionRoles(function).results()) {}
+      machine(machineOf(function)),
+      resultRoles(FunctionRoles(function).results()) {}
 
 DivisionCosts::OpDivision &DivisionCosts::divisionOf(Operation *op) {
   auto [place, isNew] = divisions.try_emplace(op);

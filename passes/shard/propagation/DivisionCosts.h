@@ -46,7 +46,8 @@ public:
   double workOf(Operation *op, const FactorAxes &factors) const;
   /// The cost of so many operations of `op`.
   double bytesOfWork(Operation *op, double flops) const {
-    return machine.bytesOfWork(flops, getElementTypeOrSelf(*op->result_type_begin()));
+    return machine.bytesOfWork(flops,
+                               getElementTypeOrSelf(*op->result_type_begin()));
   }
   double costOf(Type type, ShardingAttr from, ShardingAttr to,
                 std::optional<double> fill = std::nullopt);

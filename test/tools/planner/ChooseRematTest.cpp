@@ -204,9 +204,11 @@ int expectBest(PlanRequest request, const Strings &policies, int bounds) {
     memory = least + (most - least) * part / bounds;
     RematChoice choice = choose(request, rows);
     EXPECT_LE(mostBytes(choice.plan), memory) << choice.plan.policy;
-    EXPECT_EQ(choice.plan.time.timeline, leastStep(all, memory, /*ofStages=*/false))
+    EXPECT_EQ(choice.plan.time.timeline,
+              leastStep(all, memory, /*ofStages=*/false))
         << part << ": " << choice.plan.policy;
-    shorter += choice.plan.time.timeline < leastStep(all, memory, /*ofStages=*/true);
+    shorter +=
+        choice.plan.time.timeline < leastStep(all, memory, /*ofStages=*/true);
   }
   return shorter;
 }
