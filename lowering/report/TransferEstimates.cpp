@@ -38,9 +38,9 @@ double TransferEstimates::computeSeconds(const ActionTemplate &form) const {
   return seconds;
 }
 
-mlir::rota::RankGroup
+mlir::rota::MeshGroup
 TransferEstimates::groupOf(const std::vector<int> &axes) const {
-  mlir::rota::RankGroup group;
+  mlir::rota::MeshGroup group;
   for (int axis : axes) {
     int64_t stride = 1;
     for (size_t later = axis + 1; later < program.mesh.size(); ++later)

@@ -61,7 +61,7 @@ public:
   const Program &getProgram() const { return program; }
 
 private:
-  mlir::rota::RankGroup groupOf(const std::vector<int> &axes) const;
+  mlir::rota::MeshGroup groupOf(const std::vector<int> &axes) const;
   double computeSeconds(const ActionTemplate &form) const;
   double transferSeconds(const Stage &stage, const ActionTemplate &form) const;
 

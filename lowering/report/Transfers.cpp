@@ -14,6 +14,28 @@
 namespace rota {
 namespace {
 
+const char *nameOf(Collective::Kind kind) {
+  switch (kind) {
+  case Collective::Kind::AllGather:
+    return "all-gather";
+  case Collective::Kind::ReduceScatter:
+    return "reduce-scatter";
+  case Collective::Kind::AllReduce:
+    return "all-reduce";
+  case Collective::Kind::AllToAll:
+    return "all-to-all";
+  case Collective::Kind::Slice:
+    return "slice";
+  case Collective::Kind::Permute:
+    return "permute";
+  }
+  return "";
+}
+
+TransferFacts send(const std::string &tensor, const char *reason) {
+  return {"send", tensor, "stage", 2, reason};
+}
+
 class Reporter {
 public:
   Reporter(const FunctionCosts &costs, const pipe::Timeline &timeline,
@@ -73,24 +95,6 @@ private:
     add(facts, bytes, costs.secondsOfMessage(bytes), 1);
   }
 
-  static const char *nameOf(Collective::Kind kind) {
-    switch (kind) {
-    case Collective::Kind::AllGather:
-      return "all-gather";
-    case Collective::Kind::ReduceScatter:
-      return "reduce-scatter";
-    case Collective::Kind::AllReduce:
-      return "all-reduce";
-    case Collective::Kind::AllToAll:
-      return "all-to-all";
-    case Collective::Kind::Slice:
-      return "slice";
-    case Collective::Kind::Permute:
-      return "permute";
-    }
-    return "";
-  }
-
   /// Facts of a collective on a parameter; the caller gives the reason.
   TransferFacts factsOf(int collective, const std::string &parameter,
                         const char *reason) const {
@@ -100,10 +104,6 @@ private:
       axes += (axes.empty() ? "" : "+") + program.mesh[axis].name;
     return {nameOf(c.kind), parameter, axes, groupSize(program.mesh, c.axes),
             reason};
-  }
-
-  static TransferFacts send(const std::string &tensor, const char *reason) {
-    return {"send", tensor, "stage", 2, reason};
   }
 
   TransferFacts factsOf(ActionKind kind, const Transfer &transfer) const {

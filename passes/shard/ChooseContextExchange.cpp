@@ -21,7 +21,7 @@ namespace {
 /// The ranks of the context axis.
 struct ContextRanks {
   Machine machine;
-  RankGroup group;
+  MeshGroup group;
   int64_t count = 1;
 
   /// Seconds in which each rank sends 1 / `parts` of all values.

@@ -60,12 +60,12 @@ TEST(Machine, MeasuredProductsSayTheRate) {
 
 TEST(Machine, ACollectiveCrossesTheLevelsThatItsGroupSpans) {
   Machine machine = smallMachine();
-  RankGroup pair{{{2, 1}}}, apart{{{2, 2}}}, all{{{4, 1}}};
+  MeshGroup pair{{{2, 1}}}, apart{{{2, 2}}}, all{{{4, 1}}};
   EXPECT_EQ(machine.secondsOfCollective(8, pair), 0.5 + 8 / 4.0);
   EXPECT_EQ(machine.secondsOfCollective(8, apart), 3 + 8 / 1.0);
   // Both devices of a node send to the other node.
   EXPECT_EQ(machine.secondsOfCollective(8, all), 0.5 + 3 + 8 / 2.0);
-  EXPECT_EQ(machine.secondsOfCollective(8, RankGroup()), 0);
+  EXPECT_EQ(machine.secondsOfCollective(8, MeshGroup()), 0);
   EXPECT_EQ(machine.levelOf(pair).name, "inside");
   EXPECT_EQ(machine.levelOf(apart).name, "outside");
 }
@@ -80,9 +80,9 @@ TEST(Machine, RanksOfAHostShareItsCores) {
   EXPECT_EQ(machine.sharedBy(1).types["bf16"].flopsPerSecond, 4);
 }
 
-TEST(RankGroup, CountsRanksWithinDevices) {
+TEST(MeshGroup, CountsRanksWithinDevices) {
   // context=2 of data=2,context=2,sequence=4: ranks 0 and 4.
-  RankGroup context{{{2, 4}}}, dataAndContext{{{2, 8}, {2, 4}}};
+  MeshGroup context{{{2, 4}}}, dataAndContext{{{2, 8}, {2, 4}}};
   EXPECT_EQ(context.ranksWithin(4), 1);
   EXPECT_EQ(context.ranksWithin(8), 2);
   EXPECT_EQ(dataAndContext.ranks(), 4);

@@ -102,7 +102,7 @@ double Machine::secondsOfOp(Operation *op) const {
   return launch + std::max(work, cost.bytes() / reachedMemory(cost.bytes()));
 }
 
-const NetworkLevel &Machine::levelOf(const RankGroup &group) const {
+const NetworkLevel &Machine::levelOf(const MeshGroup &group) const {
   auto level = llvm::find_if(network, [&](const NetworkLevel &level) {
     return level.devices == 0 || group.span() <= level.devices;
   });
@@ -112,7 +112,7 @@ const NetworkLevel &Machine::levelOf(const RankGroup &group) const {
 /// The ranks of a group that a device of a level stands for, of the devices
 /// within it, send over that level together.
 double Machine::secondsOfCollective(double bytes,
-                                    const RankGroup &group) const {
+                                    const MeshGroup &group) const {
   int64_t ranks = group.ranks(), inside = 1; // ranks within the level before
   double latency = 0, rate = INFINITY;
   const NetworkLevel &last = levelOf(group);
@@ -131,7 +131,7 @@ double Machine::secondsOfCollective(double bytes,
   return ranks > 1 ? latency + bytes / rate : 0;
 }
 
-double Machine::secondsOfMessage(double bytes, const RankGroup &group) const {
+double Machine::secondsOfMessage(double bytes, const MeshGroup &group) const {
   const NetworkLevel &level = levelOf(group);
   return level.latency + bytes / level.reached();
 }

@@ -4,7 +4,7 @@
 #ifndef ROTA_IR_ROTA_COST_MACHINE_H
 #define ROTA_IR_ROTA_COST_MACHINE_H
 
-#include "ir/rota/cost/RankGroup.h"
+#include "ir/rota/cost/MeshGroup.h"
 
 #include <map>
 #include <optional>
@@ -119,11 +119,11 @@ struct Machine {
 
   /// Seconds of a collective in a ring of `group`, of which each rank sends
   /// `bytes`.
-  double secondsOfCollective(double bytes, const RankGroup &group) const;
+  double secondsOfCollective(double bytes, const MeshGroup &group) const;
   /// Seconds of a message between neighbours of `group`.
-  double secondsOfMessage(double bytes, const RankGroup &group) const;
+  double secondsOfMessage(double bytes, const MeshGroup &group) const;
   /// The innermost level that has all ranks of the group.
-  const NetworkLevel &levelOf(const RankGroup &group) const;
+  const NetworkLevel &levelOf(const MeshGroup &group) const;
   /// Bytes that a rank sends to its nearest neighbours in the time that large
   /// products of that type take for so many operations.
   double bytesOfWork(double flops, Type elementType) const {

@@ -9,7 +9,7 @@
 #ifndef ROTA_IR_ROTA_COST_TRAFFIC_H
 #define ROTA_IR_ROTA_COST_TRAFFIC_H
 
-#include "ir/rota/cost/RankGroup.h"
+#include "ir/rota/cost/MeshGroup.h"
 #include "llvm/Support/MathExtras.h"
 
 namespace mlir::rota {
@@ -19,7 +19,7 @@ struct Traffic {
   int64_t bytes = 0; // sent by the rank, and received
   int64_t ranks = 1; // in its group
   SmallVector<AxisRefAttr> axes;
-  RankGroup group;
+  MeshGroup group;
 };
 
 /// Bytes of a tensor, undivided where its type is.

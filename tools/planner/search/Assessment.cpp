@@ -108,7 +108,7 @@ public:
   double send = 0;
 
 private:
-  using Group = mlir::rota::RankGroup;
+  using Group = mlir::rota::MeshGroup;
 
   static Group group(std::initializer_list<Group::Part> parts) {
     Group group;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Ranks that exchange something, by their numbers.
-#ifndef ROTA_IR_ROTA_COST_RANKGROUP_H
-#define ROTA_IR_ROTA_COST_RANKGROUP_H
+#ifndef ROTA_IR_ROTA_COST_MESHGROUP_H
+#define ROTA_IR_ROTA_COST_MESHGROUP_H
 
 #include "ir/rota/Rota.h"
 
@@ -10,7 +10,7 @@ namespace mlir::rota {
 
 /// A group of ranks: all sums of one multiple of each part's stride, of as many
 /// as the part has ranks.
-struct RankGroup {
+struct MeshGroup {
   struct Part {
     int64_t ranks = 1;  // that follow each other
     int64_t stride = 1; // between their numbers
@@ -26,8 +26,8 @@ struct RankGroup {
 };
 
 /// The ranks along `axes` of the mesh. The last axis is numbered fastest.
-RankGroup groupOf(ArrayRef<AxisRefAttr> axes, MeshAttr mesh);
+MeshGroup groupOf(ArrayRef<AxisRefAttr> axes, MeshAttr mesh);
 
 } // namespace mlir::rota
 
-#endif // ROTA_IR_ROTA_COST_RANKGROUP_H
+#endif // ROTA_IR_ROTA_COST_MESHGROUP_H
