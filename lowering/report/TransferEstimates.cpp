@@ -60,10 +60,15 @@ double TransferEstimates::secondsOfMessage(int64_t bytes) const {
 }
 
 double TransferEstimates::secondsOf(const Collective &collective) const {
+  using Kind = Collective::Kind;
   auto bytes = static_cast<double>(bytesOf(collective));
-  return bytes > 0
-             ? machine.secondsOfCollective(bytes, groupOf(collective.axes))
-             : 0;
+  if (bytes == 0)
+    return 0;
+  mlir::rota::MeshGroup group = groupOf(collective.axes);
+  bool hasOneStep =
+      collective.kind == Kind::Permute || collective.kind == Kind::AllToAll;
+  return hasOneStep ? machine.secondsOfMessage(bytes, group)
+                    : machine.secondsOfCollective(bytes, group);
 }
 
 double TransferEstimates::secondsOf(const Transfer &transfer) const {

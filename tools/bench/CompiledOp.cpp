@@ -54,9 +54,9 @@ std::unique_ptr<CompiledOp> CompiledOp::create(const std::string &source,
                                                const std::string &cpu) {
   std::unique_ptr<CompiledOp> compiled(new CompiledOp());
   auto module = parseSourceString<ModuleOp>(source, &compiled->context);
-  if (!module || failed(fuse(*module)))
-    return nullptr;
-  Operation *op = findOp(*module);
+  Operation *op = module ? findOp(*module) : nullptr;
+  if (op && !isa<mlir::rota::TaskOpInterface>(op))
+    op = succeeded(fuse(*module)) ? findOp(*module) : nullptr;
   if (!op)
     return nullptr;
   accumulate.resize(op->getNumResults(), false);

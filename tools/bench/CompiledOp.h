@@ -25,9 +25,10 @@ public:
     bool isInteger = false;
   };
 
-  /// Fuses row-aligned ops in `source` and compiles the first op of its first
-  /// function that is neither a constant nor a terminator, for the processor
-  /// `cpu` (as -march names it). Errors are printed; the result is then null.
+  /// Compiles the first op of the first function in `source` that is neither a
+  /// constant nor a terminator, for the processor `cpu` (as -march names it).
+  /// Where it has no kernels of its own, row-aligned ops are fused first.
+  /// Errors are printed; the result is then null.
   static std::unique_ptr<CompiledOp> create(const std::string &source,
                                             std::vector<bool> accumulate = {},
                                             const std::string &cpu = "native");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/rota/cost/Overlap.h"
 #include "ir/rota/cost/Traffic.h"
+#include "ir/rota/experts/Experts.h"
 
 #include <algorithm>
 
@@ -26,8 +27,12 @@ std::vector<OverlapStep> rota::overlapSteps(ArrayRef<Operation *> ops,
     Traffic traffic = trafficOf(collective);
     if (traffic.bytes == 0)
       continue;
-    step.transfer =
-        machine.secondsOfCollective(double(traffic.bytes), traffic.group);
+    // These ranks send to all others at a time, or to one.
+    bool hasOneStep = isa<PermuteOp, AllToAllOp, RaggedAllToAllOp>(op);
+    auto bytes = double(traffic.bytes);
+    step.transfer = hasOneStep
+                        ? machine.secondsOfMessage(bytes, traffic.group)
+                        : machine.secondsOfCollective(bytes, traffic.group);
     step.slowsWork = machine.levelOf(traffic.group).slowsWork;
     transfers[op] = int(number);
   }
