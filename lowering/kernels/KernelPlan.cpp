@@ -42,10 +42,8 @@ runEmitter(Operation *op, ArrayRef<bool> accumulate, KernelLibrary &library) {
 /// Bytes that `op` reads and writes when each value goes once to memory and
 /// back.
 static double traffic(Operation *op) {
-  if (auto costed = dyn_cast<mlir::rota::CostOpInterface>(op)) {
-    mlir::rota::Cost cost = costed.getCost();
-    return cost.bytesRead + cost.bytesWritten;
-  }
+  if (auto costed = dyn_cast<mlir::rota::CostOpInterface>(op))
+    return costed.getCost().bytes();
   double bytes = 0;
   auto add = [&](Type type) {
     auto tensor = cast<RankedTensorType>(type);

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <numeric>
 
 namespace rota {
 
@@ -36,10 +37,10 @@ static std::string nameOf(mlir::Operation *op) {
                 : op->getName().getStringRef().str();
 }
 
-/// Adds the collective of that step.
+/// Adds a collective with these times.
 static void addCollective(mlir::rota::CollectiveOpInterface collective,
-                          int step, const std::string &function,
-                          FunctionCost &cost) {
+                          double seconds, double exposed,
+                          const std::string &function, FunctionCost &cost) {
   mlir::rota::Traffic traffic = mlir::rota::trafficOf(collective);
   std::string kind = collective->getName().stripDialect().str();
   std::replace(kind.begin(), kind.end(), '_', '-');
@@ -49,7 +50,8 @@ static void addCollective(mlir::rota::CollectiveOpInterface collective,
       {{kind, tensor, mlir::rota::axesText(traffic.axes), traffic.ranks,
         function + ": " + reasonOf(collective)},
        traffic.bytes,
-       step,
+       seconds,
+       exposed,
        ""});
 }
 
@@ -65,10 +67,14 @@ static void addTimes(mlir::func::FuncOp function,
                      const mlir::rota::Machine &machine, FunctionCost &cost) {
   llvm::SmallVector<mlir::Operation *> ops;
   function.walk([&](mlir::Operation *op) { ops.push_back(op); });
-  cost.steps = mlir::rota::overlapSteps(ops, machine);
+  std::vector<mlir::rota::OverlapStep> steps =
+      mlir::rota::overlapSteps(ops, machine);
+  std::vector<int> order(steps.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::vector<double> exposed = mlir::rota::exposedSeconds(steps, order);
   llvm::DenseMap<int, size_t> uses; // places in the list by step
   for (auto [number, op] : llvm::enumerate(ops)) {
-    const mlir::rota::OverlapStep &step = cost.steps[number];
+    const mlir::rota::OverlapStep &step = steps[number];
     for (int transfer : step.waits)
       if (std::string &user = cost.collectives[uses.at(transfer)].user;
           user.empty())
@@ -78,7 +84,7 @@ static void addTimes(mlir::func::FuncOp function,
       continue;
     uses[static_cast<int>(number)] = cost.collectives.size();
     addCollective(llvm::cast<mlir::rota::CollectiveOpInterface>(op),
-                  static_cast<int>(number), taskOf(function), cost);
+                  step.transfer, exposed[number], taskOf(function), cost);
   }
 }
 
@@ -166,6 +172,13 @@ FunctionCosts functionCosts(mlir::ModuleOp module) {
     cost.kept = keptBytes(function);
   });
   return costs;
+}
+
+double FunctionCost::exposed() const {
+  double seconds = 0;
+  for (const CollectiveUse &use : collectives)
+    seconds += use.exposed;
+  return seconds;
 }
 
 void addTimes(mlir::ModuleOp module, FunctionCosts &costs) {

@@ -30,9 +30,10 @@ struct TransferFacts {
 /// One collective inside a function.
 struct CollectiveUse {
   TransferFacts facts;
-  int64_t bytes = 0; // sent by one rank
-  int step = 0;      // its number in FunctionCost::steps
-  std::string user;  // the first op that needs it, which waits for it
+  int64_t bytes = 0;  // sent by one rank
+  double seconds = 0; // from its start to its end
+  double exposed = 0; // seconds in which the rank does nothing else
+  std::string user;   // the first op that needs it, which waits for it
 };
 
 /// An amount of one rank, and how the mesh divides it.
@@ -50,9 +51,11 @@ struct FunctionCost {
   double flops = 0;
   double seconds = 0; // of its ops, without transfers
   std::vector<CollectiveUse> collectives;
-  std::vector<mlir::rota::OverlapStep> steps; // all ops, in order
-  DividedAmount work;                         // operations, by `rota.work`
+  DividedAmount work; // operations, by `rota.work`
   DividedAmount kept; // bytes that a forward function leaves for its backward
+
+  /// Seconds of all collectives in which the rank does nothing else.
+  double exposed() const;
 };
 
 /// The cost of each function by the name of its task.

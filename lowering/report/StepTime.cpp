@@ -6,9 +6,8 @@
 namespace rota {
 
 /// The makespan of an accumulation step before the last.
-static double earlierSteps(const TransferEstimates &estimates,
-                           const pipe::Timeline &timeline, double last) {
-  pipe::CostTable costs = estimates.costTable(timeline.shape.chunks());
+static double earlierSteps(const pipe::Timeline &timeline,
+                           pipe::CostTable costs, double last) {
   for (auto &transfers : costs.transfers)
     for (ActionKind kind : {ActionKind::SumGrad, ActionKind::Refresh})
       transfers[transferStream(kind)] = 0;
@@ -17,14 +16,14 @@ static double earlierSteps(const TransferEstimates &estimates,
 }
 
 StepTime stepTime(const TransferEstimates &estimates,
-                  const pipe::Timeline &timeline,
+                  const pipe::Timeline &timeline, const pipe::CostTable &costs,
                   const pipe::Simulation &simulation) {
   const Program &program = estimates.getProgram();
   StepTime time;
   time.accumulationSteps = program.accumulationSteps;
   time.timeline = simulation.makespan;
   if (time.accumulationSteps > 1)
-    time.earlier = earlierSteps(estimates, timeline, time.timeline);
+    time.earlier = earlierSteps(timeline, costs, time.timeline);
   for (size_t s = 0; s < program.stages.size(); ++s) {
     const Stage &stage = program.stages[s];
     time.exchange = std::max(time.exchange, estimates.stepEndSeconds(stage));
@@ -32,6 +31,14 @@ StepTime stepTime(const TransferEstimates &estimates,
     time.compute = std::max(time.compute, simulation.ranks[s].busy);
   }
   return time;
+}
+
+std::optional<pipe::SteadyStep> steadyStep(const StepTime &time,
+                                           const pipe::Timeline &timeline,
+                                           const pipe::CostTable &costs) {
+  return time.accumulationSteps > 1
+             ? std::nullopt
+             : pipe::steadyStep(timeline, costs, time.end());
 }
 
 } // namespace rota

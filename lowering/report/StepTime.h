@@ -5,6 +5,7 @@
 #define ROTA_LOWERING_REPORT_STEPTIME_H
 
 #include "lowering/report/TransferEstimates.h"
+#include "passes/pipeline/timeline/SteadyStep.h"
 
 namespace rota {
 
@@ -18,17 +19,25 @@ struct StepTime {
   double update = 0;   // the optimizer's work
   double compute = 0;  // forwards and backwards of one accumulation step
 
-  /// Of a step that ends with a barrier.
+  /// Seconds after the timeline.
+  double end() const { return exchange + update; }
+  /// Seconds of a step that ends with a barrier.
   double seconds() const {
     return static_cast<double>(accumulationSteps - 1) * earlier + timeline +
-           exchange + update;
+           end();
   }
 };
 
-/// `simulation` is that of `timeline` with the table of `estimates`.
+/// `simulation` is that of `timeline` with `costs`, the table of `estimates`.
 StepTime stepTime(const TransferEstimates &estimates,
-                  const pipe::Timeline &timeline,
+                  const pipe::Timeline &timeline, const pipe::CostTable &costs,
                   const pipe::Simulation &simulation);
+
+/// The steady state of the same steps without a barrier between them. Nothing
+/// with several accumulation steps, of which no steady state is simulated.
+std::optional<pipe::SteadyStep> steadyStep(const StepTime &time,
+                                           const pipe::Timeline &timeline,
+                                           const pipe::CostTable &costs);
 
 } // namespace rota
 

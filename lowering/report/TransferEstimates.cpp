@@ -4,8 +4,6 @@
 #include "ir/rota/cost/Traffic.h"
 #include "llvm/ADT/STLExtras.h"
 
-#include <numeric>
-
 namespace rota {
 
 const FunctionCost *TransferEstimates::costOf(int task) const {
@@ -15,26 +13,12 @@ const FunctionCost *TransferEstimates::costOf(int task) const {
   return found == costs.end() ? nullptr : &found->second;
 }
 
-std::vector<double>
-TransferEstimates::exposedSeconds(const FunctionCost &cost) const {
-  std::vector<int> order(cost.steps.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::vector<double> all = mlir::rota::exposedSeconds(cost.steps, order);
-  std::vector<double> exposed;
-  for (const CollectiveUse &use : cost.collectives)
-    exposed.push_back(all[use.step]);
-  return exposed;
-}
-
 /// Seconds of the action's calls, with the collectives inside them.
 double TransferEstimates::computeSeconds(const ActionTemplate &form) const {
   double seconds = 0;
   for (const Call &call : form.calls)
-    if (const FunctionCost *cost = costOf(call.task)) {
-      seconds += cost->seconds;
-      for (double exposed : exposedSeconds(*cost))
-        seconds += exposed;
-    }
+    if (const FunctionCost *cost = costOf(call.task))
+      seconds += cost->seconds + cost->exposed();
   return seconds;
 }
 

@@ -27,10 +27,6 @@ public:
   double secondsOf(const Collective &collective) const;
   double secondsOf(const Transfer &transfer) const;
 
-  /// The seconds of each collective inside a function, in the order of
-  /// FunctionCost::collectives, in which the rank does not work.
-  std::vector<double> exposedSeconds(const FunctionCost &cost) const;
-
   /// Bytes that one rank sends in a collective.
   int64_t bytesOf(const Collective &collective) const;
   int64_t bytesOf(const Transfer &transfer) const;

@@ -139,12 +139,9 @@ private:
   void addFunctions(const ActionTemplate &form, int64_t count) {
     for (const Call &call : form.calls)
       if (const FunctionCost *cost = costs.costOf(call.task))
-        for (auto [use, exposed] :
-             llvm::zip_equal(cost->collectives, costs.exposedSeconds(*cost))) {
-          double seconds = cost->steps[use.step].transfer;
-          add(use.facts, use.bytes, seconds, std::min(1.0, exposed / seconds),
-              count, use.user);
-        }
+        for (const CollectiveUse &use : cost->collectives)
+          add(use.facts, use.bytes, use.seconds,
+              std::min(1.0, use.exposed / use.seconds), count, use.user);
   }
 
   /// Adds the timeline's transfers; `expose` fills in their exposed times.
@@ -249,7 +246,7 @@ private:
         for (const CollectiveUse &use : cost->collectives)
           add({use.facts.kind, parameter.name, use.facts.axes, use.facts.ranks,
                "inside its update"},
-              use.bytes, cost->steps[use.step].transfer, 1);
+              use.bytes, use.seconds, 1);
       int64_t stored = partElements(parameter.shape, parameter.storageDivision,
                                     program.mesh);
       for (const ArenaAddress &place : update.gradients)

@@ -64,7 +64,7 @@ private:
 double secondsOf(int ranks, int64_t bytes, double seconds,
                  void (RankEnd::*run)()) {
   LocalNetwork network(ranks);
-  double median = 0;
+  double result = 0;
   std::vector<std::thread> threads;
   for (int number = 0; number < ranks; ++number)
     threads.emplace_back([&, number] {
@@ -88,12 +88,11 @@ double secondsOf(int ranks, int64_t bytes, double seconds,
         (rank.*run)();
         samples.push_back(each.seconds());
       }
-      std::sort(samples.begin(), samples.end());
-      median = samples[samples.size() / 2];
+      result = median(samples);
     });
   for (std::thread &thread : threads)
     thread.join();
-  return median;
+  return result;
 }
 
 } // namespace

@@ -28,12 +28,6 @@ double threadSeconds() {
   return double(time.tv_sec) + 1e-9 * double(time.tv_nsec);
 }
 
-double median(std::vector<double> &samples) {
-  auto middle = samples.begin() + std::ptrdiff_t(samples.size() / 2);
-  std::nth_element(samples.begin(), middle, samples.end());
-  return *middle;
-}
-
 /// The median processor time of `run`, which has run once before.
 double sample(double budget, const Repeated &run) {
   std::vector<double> samples;
@@ -55,6 +49,12 @@ double sample(double budget, const Repeated &run) {
 }
 
 } // namespace
+
+double median(std::vector<double> &samples) {
+  auto middle = samples.begin() + std::ptrdiff_t(samples.size() / 2);
+  std::nth_element(samples.begin(), middle, samples.end());
+  return *middle;
+}
 
 WallClock::WallClock() : begin(wallSeconds()) {}
 double WallClock::seconds() const { return wallSeconds() - begin; }

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <vector>
 
 namespace rota {
 
@@ -29,6 +30,9 @@ inline int64_t copiesOf(int64_t bytes) {
   return std::clamp<int64_t>((int64_t(8) << 20) / std::max<int64_t>(bytes, 1),
                              1, 64);
 }
+
+/// The median of samples, which are reordered; there is one at least.
+double median(std::vector<double> &samples);
 
 /// Wall-clock time since it was made.
 class WallClock {

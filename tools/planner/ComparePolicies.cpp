@@ -9,6 +9,7 @@
 #include "runtime/program/RuntimeMemory.h"
 #include "runtime/train/step/StepBarrier.h"
 #include "tools/compiler/Compile.h"
+#include "tools/planner/SilentContext.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -61,8 +62,7 @@ double exposedInside(const TransferEstimates &estimates, const Stage &stage,
     for (const Call &call : form.calls)
       if (const FunctionCost *cost = estimates.costOf(call.task);
           cost && isCompute(form.kind))
-        for (double exposed : estimates.exposedSeconds(*cost))
-          seconds += double(microbatches) * exposed;
+        seconds += double(microbatches) * cost->exposed();
   return seconds;
 }
 
@@ -86,7 +86,7 @@ void readTimes(const TransferEstimates &estimates, const PolicyParts &parts,
     row.exposedInside += exposedInside(estimates, stage, program.microbatches) /
                          double(program.stages.size());
   if (simulation)
-    row.time = stepTime(estimates, parts.timeline, *simulation);
+    row.time = stepTime(estimates, parts.timeline, parts.costs, *simulation);
   if (hasStepBarrier(program, request.optimizer, request.skip))
     return;
   if (auto steady = pipe::steadyStep(parts.timeline, parts.costs))
@@ -114,17 +114,8 @@ std::string residualsOf(const PolicyPlan &row) {
 std::optional<Plan> estimatePlan(CompilerOptions options, std::string &error) {
   options.memory = 0;
   error.clear();
-  mlir::DialectRegistry registry;
-  mlir::rota::registerModelDialects(registry);
-  mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
-  mlir::ScopedDiagnosticHandler handler(
-      &context, [&](mlir::Diagnostic &diagnostic) {
-        bool isError =
-            diagnostic.getSeverity() == mlir::DiagnosticSeverity::Error;
-        if (isError && error.empty())
-          error = diagnostic.str();
-      });
-  auto model = mlir::rota::buildModel(context, options.model, options.build);
+  SilentContext context(error);
+  auto model = mlir::rota::buildModel(*context, options.model, options.build);
   Plan plan;
   if (failed(model) || estimateModel(*model, options, plan) != kExitSuccess)
     return std::nullopt;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/planner/Forecast.h"
 
-#include "passes/pipeline/timeline/SteadyStep.h"
 #include "runtime/program/RuntimeMemory.h"
 #include "runtime/program/State.h"
 
@@ -27,13 +26,6 @@ static ElementType typeOfProducts(const Program &program) {
                                              : largest->compute;
 }
 
-/// The peak of one rank.
-static double peakOf(const mlir::rota::Machine &machine, ElementType type) {
-  auto rates = machine.types.find(type == ElementType::BF16 ? "bf16" : "f32");
-  return rates == machine.types.end() ? machine.rowFlopsPerSecond
-                                      : rates->second.flopsPerSecond;
-}
-
 Forecast forecast(const Plan &plan, bool hasBarrier) {
   const Program &program = plan.program;
   const mlir::rota::Machine &machine = plan.machine;
@@ -44,22 +36,21 @@ Forecast forecast(const Plan &plan, bool hasBarrier) {
   TransferEstimates estimates(plan.costs, program, machine);
   pipe::CostTable costs = estimates.costTable(plan.timeline.shape.chunks());
   if (auto simulation = pipe::simulate(plan.timeline, costs)) {
-    result.time = stepTime(estimates, plan.timeline, *simulation);
+    result.time = stepTime(estimates, plan.timeline, costs, *simulation);
     result.bubble = simulation->bubble;
   }
   result.stepSeconds = result.time.seconds();
-  auto steady =
-      hasBarrier ? std::nullopt
-                 : pipe::steadyStep(plan.timeline, costs,
-                                    result.time.exchange + result.time.update);
-  if (steady && program.accumulationSteps == 1) {
+  if (auto steady = hasBarrier
+                        ? std::nullopt
+                        : steadyStep(result.time, plan.timeline, costs)) {
     result.stepSeconds = steady->time;
     result.bubble = steady->bubble;
   }
   result.tokens =
       static_cast<double>(program.stepSequences() * program.input.shape[1]);
+  bool isBF16 = typeOfProducts(program) == ElementType::BF16;
   result.peak = static_cast<double>(result.devices) *
-                peakOf(machine, typeOfProducts(program));
+                machine.peakOf(isBF16 ? "bf16" : "f32");
   result.flopsPerToken = program.flopsPerToken;
   result.fullFlopsPerToken = plan.fullFlopsPerToken;
   result.transfers = sumOverAxes(plan.transfers);

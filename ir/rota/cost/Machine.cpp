@@ -9,16 +9,27 @@
 using namespace mlir;
 using namespace mlir::rota;
 
-static const TypeRates *ratesOf(const Machine &machine, Type elementType) {
+static std::string nameOf(Type elementType) {
   std::string name;
   llvm::raw_string_ostream(name) << elementType;
-  auto found = machine.types.find(name);
+  return name;
+}
+
+static const TypeRates *ratesOf(const Machine &machine, StringRef elementType) {
+  auto found = machine.types.find(elementType.str());
   return found == machine.types.end() ? nullptr : &found->second;
 }
 
+static double peakOf(const Machine &machine, const TypeRates *rates) {
+  return rates ? rates->flopsPerSecond : machine.rowFlopsPerSecond;
+}
+
+double Machine::peakOf(StringRef elementType) const {
+  return ::peakOf(*this, ratesOf(*this, elementType));
+}
+
 double Machine::peakOf(Type elementType) const {
-  const TypeRates *rates = ratesOf(*this, elementType);
-  return rates ? rates->flopsPerSecond : rowFlopsPerSecond;
+  return peakOf(nameOf(elementType));
 }
 
 /// Seconds of a product in tiles: each unit computes one after another, and all
@@ -53,10 +64,10 @@ static double measuredRate(const std::vector<MeasuredProduct> &products,
 
 double Machine::secondsOfProduct(const ProductSize &size,
                                  Type elementType) const {
-  const TypeRates *rates = ratesOf(*this, elementType);
+  const TypeRates *rates = ratesOf(*this, nameOf(elementType));
   if (rates && !rates->products.empty())
     return size.flops() / measuredRate(rates->products, size);
-  double unitPeak = peakOf(elementType) * productEfficiency / units;
+  double unitPeak = ::peakOf(*this, rates) * productEfficiency / units;
   ProductSize turned = size;
   std::swap(turned.m, turned.n);
   double best = INFINITY;
@@ -67,22 +78,20 @@ double Machine::secondsOfProduct(const ProductSize &size,
 }
 
 double Machine::rateOf(WorkForm form, Type elementType) const {
-  const TypeRates *found = ratesOf(*this, elementType);
-  TypeRates rates = found ? *found : TypeRates();
-  auto known = [](double ofType, double ofMachine) {
-    return ofType > 0 ? ofType : ofMachine;
+  const TypeRates *rates = ratesOf(*this, nameOf(elementType));
+  double peak = ::peakOf(*this, rates);
+  auto known = [&](double TypeRates::*ofType, double ofMachine) {
+    return rates && rates->*ofType > 0 ? rates->*ofType : ofMachine;
   };
   switch (form) {
   case WorkForm::Rows:
-    return known(rates.rowFlopsPerSecond, rowFlopsPerSecond);
+    return known(&TypeRates::rowFlopsPerSecond, rowFlopsPerSecond);
   case WorkForm::Product:
-    return peakOf(elementType);
+    return peak;
   case WorkForm::Attention:
-    return known(rates.attentionForward,
-                 peakOf(elementType) * attentionForward);
+    return known(&TypeRates::attentionForward, peak * attentionForward);
   case WorkForm::AttentionGradient:
-    return known(rates.attentionBackward,
-                 peakOf(elementType) * attentionBackward);
+    return known(&TypeRates::attentionBackward, peak * attentionBackward);
   }
   llvm_unreachable("every form is listed");
 }
@@ -109,8 +118,8 @@ const NetworkLevel &Machine::levelOf(const MeshGroup &group) const {
   return level == network.end() ? network.back() : *level;
 }
 
-/// The ranks of a group that a device of a level stands for, of the devices
-/// within it, send over that level together.
+/// Over a level, all ranks that the group has within one device of it, such as
+/// a node, send at a time.
 double Machine::secondsOfCollective(double bytes,
                                     const MeshGroup &group) const {
   int64_t ranks = group.ranks(), inside = 1; // ranks within the level before

@@ -108,6 +108,7 @@ struct Machine {
   double rateOf(WorkForm form, Type elementType) const;
   /// Operations a second of matrix products of elements of that type.
   double peakOf(Type elementType) const;
+  double peakOf(StringRef elementType) const; // "bf16"
 
   double secondsOfProduct(const ProductSize &size, Type elementType) const;
   /// Seconds of an op's work, without the transfer that it may start.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/rota/cost/Overlap.h"
 #include "ir/rota/cost/Traffic.h"
-#include "ir/rota/experts/Experts.h"
 
 #include <algorithm>
 
@@ -27,12 +26,10 @@ std::vector<OverlapStep> rota::overlapSteps(ArrayRef<Operation *> ops,
     Traffic traffic = trafficOf(collective);
     if (traffic.bytes == 0)
       continue;
-    // These ranks send to all others at a time, or to one.
-    bool hasOneStep = isa<PermuteOp, AllToAllOp, RaggedAllToAllOp>(op);
     auto bytes = double(traffic.bytes);
-    step.transfer = hasOneStep
-                        ? machine.secondsOfMessage(bytes, traffic.group)
-                        : machine.secondsOfCollective(bytes, traffic.group);
+    step.transfer = traffic.isRing
+                        ? machine.secondsOfCollective(bytes, traffic.group)
+                        : machine.secondsOfMessage(bytes, traffic.group);
     step.slowsWork = machine.levelOf(traffic.group).slowsWork;
     transfers[op] = int(number);
   }

@@ -47,6 +47,7 @@ Traffic rota::trafficOf(CollectiveOpInterface collective) {
       llvm::to_vector(collective.getAxes().getAsRange<AxisRefAttr>());
   traffic.ranks = meshOf(collective).getSize(traffic.axes);
   traffic.group = groupOf(traffic.axes, meshOf(collective));
+  traffic.isRing = !isa<PermuteOp, AllToAllOp, RaggedAllToAllOp>(collective);
   if (traffic.ranks > 1)
     traffic.bytes = collective.getWireBytes(traffic.ranks);
   return traffic;

@@ -20,6 +20,9 @@ struct Traffic {
   int64_t ranks = 1; // in its group
   SmallVector<AxisRefAttr> axes;
   MeshGroup group;
+  /// Whether the bytes pass from rank to rank, in as many steps as there are
+  /// other ranks. Else each rank sends all of them at a time.
+  bool isRing = true;
 };
 
 /// Bytes of a tensor, undivided where its type is.

@@ -336,12 +336,10 @@ double Candidates::operationsOf(const PlanCandidate &candidate) {
 }
 
 double Candidates::peak() const {
-  for (const auto &[key, found] : costs) {
-    auto rates = conditions.machine.types.find(
-        found->type == ElementType::BF16 ? "bf16" : "f32");
-    if (found->error.empty() && rates != conditions.machine.types.end())
-      return rates->second.flopsPerSecond;
-  }
+  for (const auto &[key, found] : costs)
+    if (found->error.empty())
+      return conditions.machine.peakOf(
+          found->type == ElementType::BF16 ? "bf16" : "f32");
   return conditions.machine.rowFlopsPerSecond;
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/planner/search/Evaluation.h"
 
-#include "passes/pipeline/timeline/SteadyStep.h"
 #include "runtime/train/step/StepBarrier.h"
 #include "tools/planner/ComparePolicies.h"
 
@@ -22,10 +21,9 @@ PlannedCandidate evaluate(const PlanRequest &base,
   StepParts &parts = result.parts;
   auto stages = double(plan.stages.size());
   result.seconds = time.seconds();
-  parts.update = time.exchange + time.update;
-  if (plan.steadyStep && candidate.accumulate == 1)
-    if (auto steady = pipe::steadyStep(plan.parts->timeline, plan.parts->costs,
-                                       parts.update))
+  parts.update = time.end();
+  if (plan.steadyStep)
+    if (auto steady = steadyStep(time, plan.parts->timeline, plan.parts->costs))
       result.seconds = steady->time;
   // Accumulation steps are alike but for what the last one exchanges.
   double steps = (time.seconds() - parts.update) / time.timeline;

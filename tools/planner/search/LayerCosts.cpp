@@ -3,8 +3,7 @@
 
 #include "ir/rota/model/Model.h"
 #include "tools/planner/ComparePolicies.h"
-
-#include "mlir/IR/Diagnostics.h"
+#include "tools/planner/SilentContext.h"
 
 #include <algorithm>
 
@@ -97,18 +96,10 @@ void readParts(const PolicyParts &plan, LayerCosts &costs) {
 std::optional<SearchModel> readSearchModel(const PlanRequest &request,
                                            std::string &error) {
   const CompilerOptions &options = request.compiler;
-  mlir::DialectRegistry registry;
-  mlir::rota::registerModelDialects(registry);
-  mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
-  mlir::ScopedDiagnosticHandler handler(
-      &context, [&](mlir::Diagnostic &diagnostic) {
-        if (diagnostic.getSeverity() == mlir::DiagnosticSeverity::Error &&
-            error.empty())
-          error = diagnostic.str();
-      });
+  SilentContext context(error);
   mlir::rota::BuildOptions build = options.build;
   build.sequences = std::max<int64_t>(build.sequences, 1);
-  auto built = mlir::rota::buildModel(context, options.model, build);
+  auto built = mlir::rota::buildModel(*context, options.model, build);
   if (failed(built))
     return std::nullopt;
   auto model = mlir::rota::Model::get(*built->module);
