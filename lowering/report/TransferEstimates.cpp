@@ -107,6 +107,9 @@ double TransferEstimates::updateSeconds(const Stage &stage) const {
       if (const FunctionCost *cost = costOf(task))
         seconds += cost->seconds;
   }
+  if (machine.cores > 0) // each of which updates for several ranks
+    seconds *= std::max(1.0, static_cast<double>(rankCount(program)) /
+                                 static_cast<double>(machine.cores));
   return seconds;
 }
 
@@ -120,8 +123,11 @@ void addEstimates(const FunctionCosts &costs,
 
 pipe::CostTable TransferEstimates::costTable(int chunks) const {
   pipe::CostTable table;
-  if (machine.cores > 0 && rankCount(program) > machine.cores)
-    table.cores = machine.cores;
+  // The rates of a rank are those of its part of the cores.
+  table.cores = std::min(machine.cores, rankCount(program));
+  table.ranksOfRow =
+      rankCount(program) / static_cast<int64_t>(program.stages.size());
+  table.lendsCores = true;
   table.chunks.assign(chunks, {});
   table.transfers.assign(chunks, {});
   std::map<std::pair<int, ActionKind>, int> forms; // number of each

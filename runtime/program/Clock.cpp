@@ -43,7 +43,7 @@ public:
   }
 
   bool run(const StepEnds &begins, std::string &error) {
-    EventRun run(*this, seconds.size(), {latency, 0, 1, 0, begins});
+    EventRun run(*this, seconds.size(), {latency, 0, 1, 0, false, begins});
     if (!run.run()) {
       error = whyStuck(run);
       return false;

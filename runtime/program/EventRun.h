@@ -52,9 +52,13 @@ public:
   struct Settings {
     double latency = 0; // latency of messages
     double stepEnd = 0;
-    size_t steps = 1;  // number of equal steps in each row
-    int64_t cores = 0; // that compute actions of all ranks share; 0: any number
-    StepEnds begins = {}; // by rank; missing ranks begin at 0
+    size_t steps = 1; // number of equal steps in each row
+    /// Rows that compute at a time, each at its full speed, since the cores of
+    /// a machine are shared; less than 1: one row, at that part of its speed.
+    /// 0: any number.
+    double rowsAtOnce = 0;
+    bool lendsCores = false; // cores that no row asks for speed the others up
+    StepEnds begins = {};    // by rank; missing ranks begin at 0
   };
 
   EventRun(Rules &rules, size_t count, Settings given)
@@ -67,7 +71,7 @@ public:
 
   /// False when a rank waits for ever.
   bool run() {
-    if (settings.cores > 0)
+    if (settings.rowsAtOnce > 0)
       shareCores();
     else
       sweep();
@@ -96,7 +100,7 @@ private:
   struct Rank {
     size_t done = 0, ended = 0; // actions, steps
     double clock = 0;
-    double core = 0; // when the core of the next action is free
+    bool runs = false; // a compute action, while cores are shared
     std::array<double, kTransferStreams> streams{};
   };
 
@@ -106,6 +110,14 @@ private:
   std::vector<Rank> ranks;
   std::vector<StepEnds> ends;
   std::vector<WaitFor> list; // kept for its memory
+
+  /// A compute action, or both halves of a pair, while cores are shared.
+  struct Running {
+    int rank = 0;
+    double start = 0, end = 0;
+  };
+  std::vector<Running> running;
+  double speed = 1; // of those that run, beside that of `duration`
 
   void sweep() {
     // Values travel up and down the ranks, so sweeps alternate in direction.
@@ -120,27 +132,72 @@ private:
     }
   }
 
-  /// Runs the compute action that asks first for a core, again and again.
-  /// Actions whose time is not known yet ask later than all that are.
+  /// Runs compute actions in the order in which they ask for cores. Actions
+  /// whose time is not known yet ask later than all that are.
   void shareCores() {
-    std::vector<double> free(settings.cores);
+    double now = 0;
     while (true) {
-      for (int rank = 0; rank < int(ranks.size()); ++rank)
-        while (hasNext(rank) &&
-               !isCompute(rules.kindOf(rank, ranks[rank].done)) && step(rank))
-          ;
-      std::optional<std::pair<double, int>> first; // time and rank
-      for (int rank = 0; rank < int(ranks.size()); ++rank)
-        if (std::optional<double> asks = nextAsks(rank))
-          if (!first || *asks < first->first)
-            first = {*asks, rank};
-      if (!first)
+      std::optional<std::pair<double, int>> first = firstToAsk();
+      auto last = std::min_element(
+          running.begin(), running.end(),
+          [](const Running &a, const Running &b) { return a.end < b.end; });
+      bool isFull = double(running.size() + 1) > settings.rowsAtOnce;
+      if (running.empty() ? first.has_value()
+                          : first && !isFull && first->first < last->end) {
+        now = std::max(now, first->first);
+        begin(first->second, now);
+      } else if (!running.empty()) {
+        now = last->end;
+        int rank = last->rank;
+        TimeSpan span{last->start, now};
+        running.erase(last);
+        finish(rank, span);
+      } else {
         return;
-      auto core = std::min_element(free.begin(), free.end());
-      ranks[first->second].core = *core;
-      step(first->second);
-      *core = ranks[first->second].clock;
+      }
+      changeSpeed(now);
     }
+  }
+
+  /// The time and the rank of the next compute action that asks for cores,
+  /// after all that takes no time of a rank.
+  std::optional<std::pair<double, int>> firstToAsk() {
+    std::optional<std::pair<double, int>> first;
+    for (int number = 0; number < int(ranks.size()); ++number) {
+      if (ranks[number].runs)
+        continue;
+      while (hasNext(number) &&
+             !isCompute(rules.kindOf(number, ranks[number].done)) &&
+             step(number))
+        ;
+    }
+    for (int number = 0; number < int(ranks.size()); ++number)
+      if (std::optional<double> asks = nextAsks(number))
+        if (!first || *asks < first->first)
+          first = {*asks, number};
+    return first;
+  }
+
+  /// The rank's next action waits, and runs from `now` on.
+  void begin(int number, double now) {
+    Rank &rank = ranks[number];
+    list.clear();
+    rules.waits(number, rank.done, list);
+    waitForAll(number);
+    rank.runs = true;
+    running.push_back(
+        {number, now, now + rules.duration(number, rank.done) / speed});
+  }
+
+  /// Actions end sooner or later, from `now` on, as fewer or more rows run.
+  void changeSpeed(double now) {
+    double rows = std::max(1.0, double(running.size()));
+    double next = settings.lendsCores ? settings.rowsAtOnce / rows
+                                      : std::min(1.0, settings.rowsAtOnce);
+    for (Running &action : running)
+      if (next != speed)
+        action.end = now + (action.end - now) * speed / next;
+    speed = next;
   }
 
   /// Whether the rank has an action left. At the end of a step it waits; false
@@ -161,7 +218,7 @@ private:
 
   /// When the rank's next action could start but for cores, where it computes.
   std::optional<double> nextAsks(int number) {
-    if (!hasNext(number))
+    if (ranks[number].runs || !hasNext(number))
       return std::nullopt;
     list.clear();
     if (!rules.waits(number, ranks[number].done, list))
@@ -214,13 +271,19 @@ private:
   }
 
   void compute(int number) {
+    double start = ranks[number].clock;
+    finish(number, {start, start + rules.duration(number, ranks[number].done)});
+  }
+
+  /// The rank's next action, or both halves of a pair, have run.
+  void finish(int number, const TimeSpan &span) {
     Rank &rank = ranks[number];
-    size_t first = rank.done, count = rules.atOnce(number, first);
-    double start = std::max(rank.clock, rank.core);
-    rank.clock = start + rules.duration(number, first);
-    rank.done += count;
+    size_t first = rank.done;
+    rank.runs = false;
+    rank.clock = span.end;
+    rank.done += rules.atOnce(number, first);
     for (size_t i = first; i < rank.done; ++i)
-      rules.ended(number, i, {start, rank.clock});
+      rules.ended(number, i, span);
   }
 };
 

@@ -8,6 +8,7 @@
 #include "tools/measure/Team.h"
 
 #include <algorithm>
+#include <map>
 #include <memory>
 
 namespace rota {
@@ -20,6 +21,10 @@ using mlir::rota::ProductSize;
 constexpr int64_t kSizes[] = {32, 128, 512, 2048};
 /// Those that are measured first, whatever the time.
 constexpr int64_t kFirstSizes[] = {128, 512};
+
+/// All sizes are measured so often, at different times: what another program
+/// does at one of them counts in one round alone.
+constexpr int kRounds = 3;
 
 /// The products of a layer: y = x w^T, dx = dy w, dw += dy^T x.
 enum class Form { Forward, InputGradient, WeightGradient };
@@ -85,28 +90,47 @@ std::vector<ProductSize> sizesInOrder() {
   return sizes;
 }
 
-std::vector<MeasuredProduct> measureType(int32_t type, int cores,
-                                         double seconds) {
+/// Seconds of one product in each form, one after another, on all cores at
+/// once.
+double secondsOfForms(const ProductSize &size, int32_t type, int cores,
+                      double seconds) {
+  double total = 0;
+  for (Form form : kForms)
+    total += secondsTogether(cores, seconds / std::size(kForms), [&](int) {
+      return makeProduct(describe(size, form, type));
+    });
+  return total;
+}
+
+/// Measures all sizes in some `seconds`, but those that do not fit. A rate that
+/// is known already becomes the larger one.
+void measureSizes(std::map<size_t, double> &rates, int32_t type, int cores,
+                  double seconds) {
   std::vector<ProductSize> sizes = sizesInOrder();
-  std::vector<MeasuredProduct> products;
   WallClock watch;
+  double last = 0;
   for (const auto &[index, size] : llvm::enumerate(sizes)) {
     double left = seconds - watch.seconds();
-    double each = left / double(sizes.size() - index) / std::size(kForms);
+    double work = double(std::size(kForms)) * size.flops() * cores;
     // Warming up and three repetitions of each form, where they fit.
     bool isFirst = index < 8; // all of kFirstSizes
-    if (!isFirst && !products.empty() &&
-        4 * std::size(kForms) * size.flops() * cores >
-            left * products.back().flopsPerSecond)
+    if (!isFirst && 4 * work > left * last)
       continue;
-    double total = 0;
-    for (Form form : kForms)
-      total += secondsTogether(cores, std::max(each / 2, 0.0), [&](int) {
-        return makeProduct(describe(size, form, type));
-      });
-    products.push_back(
-        {size, double(std::size(kForms)) * size.flops() * cores / total});
+    double each = std::max(left, 0.0) / double(sizes.size() - index) / 2;
+    last = work / secondsOfForms(size, type, cores, each);
+    rates[index] = std::max(rates[index], last);
   }
+}
+
+std::vector<MeasuredProduct> measureType(int32_t type, int cores,
+                                         double seconds) {
+  std::map<size_t, double> rates; // by the number of a size
+  for (int round = 0; round < kRounds; ++round)
+    measureSizes(rates, type, cores, seconds / kRounds);
+  std::vector<ProductSize> sizes = sizesInOrder();
+  std::vector<MeasuredProduct> products;
+  for (const auto &[index, rate] : rates)
+    products.push_back({sizes[index], rate});
   return products;
 }
 

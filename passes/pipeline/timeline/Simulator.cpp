@@ -177,7 +177,7 @@ public:
 
   /// Spans, exposures and makespan. Nothing when it does not complete.
   std::optional<Simulation> simulate() {
-    EventRun run(*this, ranks.size(), {costs.send, 0, 1, costs.cores});
+    EventRun run(*this, ranks.size(), settings(1, 0));
     events = &run;
     if (!run.run())
       return std::nullopt;
@@ -188,8 +188,7 @@ public:
   /// The ends of `steps` steps, whose actions stand in each row one after the
   /// other, without a barrier between them.
   std::optional<std::vector<StepEnds>> runSteps(size_t steps, double stepEnd) {
-    EventRun run(*this, ranks.size(),
-                 {costs.send, stepEnd, steps, costs.cores});
+    EventRun run(*this, ranks.size(), settings(steps, stepEnd));
     events = &run;
     waitsForMessages = true;
     return run.run() ? std::optional(run.stepEnds()) : std::nullopt;
@@ -284,6 +283,15 @@ public:
   }
 
 private:
+  EventRun<TimelineRules>::Settings settings(size_t steps,
+                                             double stepEnd) const {
+    return {.latency = costs.send,
+            .stepEnd = stepEnd,
+            .steps = steps,
+            .rowsAtOnce = double(costs.cores) / double(costs.ranksOfRow),
+            .lendsCores = costs.lendsCores};
+  }
+
   struct RankState {
     TransferEnds transfers;
     OutgoingMessages outgoing = {};
@@ -358,6 +366,16 @@ double activeTime(const std::vector<Action> &row,
   return end - start;
 }
 
+/// The time in which compute actions of a row run, pairs as one.
+double busyTime(const std::vector<Action> &row,
+                const std::vector<TimeSpan> &spans) {
+  double busy = 0;
+  for (size_t i = 0; i < row.size(); ++i)
+    if (isCompute(row[i].kind) && (i == 0 || !row[i - 1].startsPair))
+      busy += spans[i].end - spans[i].start;
+  return busy;
+}
+
 /// Busy and idle times, bubbles and peak usage of a run.
 void addReports(const Timeline &timeline, const CostTable &costs,
                 Simulation &simulation) {
@@ -365,7 +383,9 @@ void addReports(const Timeline &timeline, const CostTable &costs,
   for (size_t rank = 0; rank < timeline.ranks.size(); ++rank) {
     RankUsage &report = simulation.ranks[rank];
     const std::vector<Action> &row = timeline.ranks[rank];
-    report.busy = workOf(row, costs);
+    // Costs are exact where cores are not lent.
+    report.busy = costs.lendsCores ? busyTime(row, simulation.spans[rank])
+                                   : workOf(row, costs);
     countPeakUsage(timeline, int(rank), communicates, simulation.spans[rank],
                    report);
     if (simulation.makespan > 0)

@@ -31,9 +31,11 @@ struct CostTable {
   double pairShare = 1;
   /// When not empty: F, B, I and W of each chunk instead of the four above.
   std::vector<std::array<double, 4>> chunks;
-  /// The compute actions that run at a time on all ranks together, which share
-  /// a machine: who asks first runs first. A pair counts as one. 0: any number.
+  /// The cores of a machine that the compute actions of all rows share: who
+  /// asks first runs first. A pair counts as one action. 0: any number.
   int64_t cores = 0;
+  int64_t ranksOfRow = 1;  // each of which asks for a core
+  bool lendsCores = false; // cores that nobody asks for speed the others up
   /// When not empty: the transfers of each chunk, by `transferStream`, instead
   /// of the six above.
   std::vector<std::array<double, kTransferStreams>> transfers;

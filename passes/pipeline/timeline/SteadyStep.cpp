@@ -22,7 +22,10 @@ std::optional<SteadyStep> steadyStep(const Timeline &timeline,
       });
   if (!time)
     return std::nullopt;
-  double share = (*time - stepEnd) * double(timeline.ranks.size());
+  double rows = costs.lendsCores && costs.cores > 0
+                    ? double(costs.cores) / double(costs.ranksOfRow)
+                    : double(timeline.ranks.size());
+  double share = (*time - stepEnd) * rows;
   return SteadyStep{*time, share > 0 ? std::max(0.0, 1 - work / share) : 0};
 }
 

@@ -2,6 +2,7 @@
 //
 // Times and memory of simulated timelines against closed forms.
 #include "passes/pipeline/timeline/Communication.h"
+#include "passes/pipeline/timeline/SteadyStep.h"
 #include "test/passes/pipeline/Examples.h"
 
 #include <algorithm>
@@ -94,6 +95,28 @@ TEST(Simulator, ranksShareCores) {
   costs.cores = 1;
   costs.send = 0;
   EXPECT_DOUBLE_EQ(simulate(plain, costs)->makespan, 4 * 6 * (1.25 + 1));
+}
+
+// Cores that nobody asks for work for the others: of 1f1b none is idle,
+// whatever the number of stages, and rows of several ranks ask for a core for
+// each.
+TEST(Simulator, idleCoresAreLent) {
+  CostTable costs;
+  costs.lendsCores = true;
+  for (int stages : {1, 2, 4}) {
+    Timeline timeline = generated("1f1b", stages, 1, 8);
+    for (int cores : {1, 2, 4}) {
+      costs.cores = cores;
+      costs.ranksOfRow = 1;
+      auto lent = simulate(timeline, costs);
+      EXPECT_NEAR(lent->makespan, 2.0 * 8 * stages / cores, 1e-9)
+          << stages << " on " << cores;
+      costs.ranksOfRow = 8; // one row at a time, at a part of its speed
+      EXPECT_NEAR(simulate(timeline, costs)->makespan, 8 * lent->makespan,
+                  1e-9);
+      EXPECT_NEAR(steadyStep(timeline, costs, 0)->bubble, 0, 1e-9);
+    }
+  }
 }
 
 TEST(Simulator, liveActivations) {
