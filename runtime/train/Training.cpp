@@ -54,7 +54,7 @@ void Training::continueAfter(const ResumedRun &resumed) {
                             "are not used",
                             options.weights));
   if (done >= end.lastStep())
-    report.note(fmt::format("{} steps are done: none is left", done));
+    report.note(fmt::format("step {} is done: none is left", done));
   else if (evaluation.reachedTarget())
     report.note(fmt::format(
         "the validation loss after step {} was {}, at most the target of {}: "

@@ -84,7 +84,7 @@ int compileThenRun(Command verb, RunOptions options,
   if (auto steps =
           verb == Command::Train ? finishedSteps(options) : std::nullopt) {
     if (isFirstProcess())
-      fmt::print("note: {} steps are done: none is left\n", *steps);
+      fmt::print("note: step {} is done: none is left\n", *steps);
     return kExitSuccess;
   }
   std::error_code error;
