@@ -21,10 +21,24 @@ Value rota::castElements(OpBuilder &builder, Location loc, Value value,
   return arith::TruncFOp::create(builder, loc, type, value);
 }
 
+/// The tensor whose rows at constant numbers `value` has, or `value` itself.
+static Value rowsOf(Value value) {
+  auto rows = value.getDefiningOp<IndexOpInterface>();
+  if (!rows || !matchPattern(rows.getIndices(), m_Constant()))
+    return value;
+  auto rule = dyn_cast<FactorRuleOpInterface>(rows.getOperation());
+  if (!rule)
+    return value;
+  FactorRule factors = rule.getFactorRule();
+  if (factors.linear.size() != 1 || factors.linear.front().size() != 1)
+    return value;
+  return rows->getOperand(factors.linear.front().front());
+}
+
 Type rota::cotangentElement(Value operand) {
   Type element = getElementTypeOrSelf(operand);
-  if (viewedValue(operand).getDefiningOp<ReadOp>() &&
-      element.getIntOrFloatBitWidth() < 32)
+  Value source = viewedValue(rowsOf(viewedValue(operand)));
+  if (source.getDefiningOp<ReadOp>() && element.getIntOrFloatBitWidth() < 32)
     return Float32Type::get(operand.getContext());
   return element;
 }

@@ -13,8 +13,10 @@ namespace mlir::rota {
 Value castElements(OpBuilder &builder, Location loc, Value value, Type element);
 
 /// The element type in which the gradient of `operand` is made: f32 for a
-/// parameter's bf16 copy and views of it, since gradients accumulate in f32,
-/// otherwise the operand's own.
+/// parameter's bf16 copy, views of it and its rows at constant numbers, since
+/// gradients accumulate in f32, otherwise the operand's own. The rows of
+/// positions are shared by all sequences: their cotangent is a sum over the
+/// batch, which only stays a partial sum of each rank if it is not rounded.
 Type cotangentElement(Value operand);
 
 /// A constant of `type` (a tensor or a scalar) with this value everywhere.

@@ -206,3 +206,47 @@ func.func @loss(%x: tensor<8xf32>, %t: tensor<8xf32>) -> (tensor<f32>, tensor<f3
   %w = rota.reduce sum %t dims [0] : tensor<8xf32> -> tensor<f32>
   return %s, %w : tensor<f32>, tensor<f32>
 }
+
+// -----
+
+// Learned positions in bf16: the numbers of the rows are constants, so all
+// sequences share the rows, and the sum over the batch is not rounded.
+
+rota.param @table : tensor<32x8xf32> axes ["vocab", "embed"] init #rota.constant<value = 1.0>
+rota.param @positions : tensor<4x8xf32> axes ["positions", "embed"] init #rota.constant<value = 1.0>
+
+// CHECK-LABEL: rota.layer @same
+rota.stack @layers layers = 1 pattern [@same] {
+  rota.layer @same {
+    func.func @forward(%x: tensor<2x4x8xbf16>) -> tensor<2x4x8xbf16> {
+      return %x : tensor<2x4x8xbf16>
+    }
+  }
+}
+
+// CHECK-LABEL: func @embed_backward
+//  CHECK-SAME: (%[[TOKENS:.*]]: tensor<2x4xi32>, %[[DX:.*]]: tensor<2x4x8xbf16>) {
+//       CHECK:   %[[WIDE:.*]] = arith.extf %[[DX]]
+//  CHECK-NEXT:   %[[SUM:.*]] = rota.reduce sum %[[WIDE]] dims [0]
+//  CHECK-NEXT:   %[[ROWS:.*]] = rota.reshape %[[SUM]] : tensor<4x8xf32> -> tensor<1x4x8xf32>
+//  CHECK-NEXT:   %[[G:.*]] = rota.embedding_grad %{{.*}}, %[[ROWS]]
+//  CHECK-NEXT:   rota.accumulate @positions, %[[G]]
+//       CHECK:   rota.embedding_grad %[[TOKENS]], %[[DX]] : (tensor<2x4xi32>, tensor<2x4x8xbf16>)
+func.func @embed(%tokens: tensor<2x4xi32>) -> tensor<2x4x8xbf16> {
+  %table = rota.read @table : tensor<32x8xbf16>
+  %rows = rota.embedding %tokens, %table : (tensor<2x4xi32>, tensor<32x8xbf16>) -> tensor<2x4x8xbf16>
+  %numbers = arith.constant dense<[[0, 1, 2, 3]]> : tensor<1x4xi32>
+  %positions = rota.read @positions : tensor<4x8xbf16>
+  %places = rota.embedding %numbers, %positions : (tensor<1x4xi32>, tensor<4x8xbf16>) -> tensor<1x4x8xbf16>
+  %one = rota.reshape %places : tensor<1x4x8xbf16> -> tensor<4x8xbf16>
+  %all = rota.broadcast %one dims [1, 2] : tensor<4x8xbf16> -> tensor<2x4x8xbf16>
+  %x = arith.addf %rows, %all : tensor<2x4x8xbf16>
+  return %x : tensor<2x4x8xbf16>
+}
+
+func.func @loss(%x: tensor<2x4x8xbf16>, %targets: tensor<2x4xi32>) -> (tensor<f32>, tensor<f32>) {
+  %table = rota.read @table : tensor<32x8xbf16>
+  %logits = rota.einsum "bsk,vk->bsv" %x, %table : (tensor<2x4x8xbf16>, tensor<32x8xbf16>) -> tensor<2x4x32xbf16>
+  %sum, %weight, %lse = rota.cross_entropy %logits, %targets : (tensor<2x4x32xbf16>, tensor<2x4xi32>) -> (tensor<f32>, tensor<f32>, tensor<2x4xf32>)
+  return %sum, %weight : tensor<f32>, tensor<f32>
+}
